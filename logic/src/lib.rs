@@ -1,0 +1,19 @@
+//! Finch-Logic: what to compute, over tables with named fields.
+//!
+//! This crate holds dtypes and [`Scalar`]s, [`Field`]s, operators and their properties ([`Op`]), Logic expressions and
+//! plans, format descriptors ([`Format`]), the physical plan that the optimizer hands to the engines, the text form, the
+//! verifier and the reference interpreter. It does no IO and has no unsafe code.
+
+#![forbid(unsafe_code)]
+
+pub mod dtype;
+mod field;
+pub mod format;
+mod mode;
+mod scalar;
+
+pub use dtype::{DType, Prim, StructType};
+pub use field::{Alias, Field};
+pub use format::{Format, LeafKind, LevelFormat, LevelKind, StorageMode, TensorType};
+pub use mode::FloatMode;
+pub use scalar::Scalar;

@@ -1,0 +1,6 @@
+//! From physical plans to results: level storage over Arrow, Notation, looplets, Assembly, code generators, runtime.
+//!
+//! The pipeline of a query is `notation` (in which loops) -> `lower` (looplets) -> `assembly` (over which arrays) ->
+//! `emit` (machine code) -> `run`. `levels` and `storage` hold the data that it runs over.
+
+pub mod assembly;
