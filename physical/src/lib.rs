@@ -4,3 +4,8 @@
 //! `emit` (machine code) -> `run`. `levels` and `storage` hold the data that it runs over.
 
 pub mod assembly;
+mod error;
+pub mod levels;
+pub mod storage;
+
+pub use error::Error;

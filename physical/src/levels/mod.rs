@@ -1,0 +1,105 @@
+//! The level kinds, one file each, and the registry that lists them.
+//!
+//! A level stores the fibers of one storage mode. A fiber is a half-open range of positions of the parent level, one
+//! long under a unique parent; the level maps each stored coordinate of a fiber to a position (or range) of its own,
+//! which the next level, or the leaf, takes as parent position.
+//!
+//! A kind is one file that holds both halves of its contract: [`Level`], what its arrays are and how they are checked,
+//! built and enumerated in Rust, and `LevelLowering` (in `crate::lower`), its looplets and its write protocol.
+
+use crate::storage::Array;
+use redpoll_logic::{LevelFormat, LevelKind, Prim};
+use std::ops::Range;
+
+/// What the elements of a level's array are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ArrayClass {
+    /// Positions: `i32`, or `i64` from 2^31 positions on (Arrow offsets).
+    Position,
+    /// Coordinates: `u32`, or `u64` when the dimension exceeds 2^32.
+    Coordinate,
+    /// Flags: one byte each.
+    Flag,
+}
+
+/// An array of a level kind.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ArraySpec {
+    /// Its name: `ptr`, `idx`, ..
+    pub name: &'static str,
+    /// What it holds.
+    pub class: ArrayClass,
+}
+
+/// What is true of every fiber of a level kind (TACO's level properties).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LevelProperties {
+    /// Every coordinate is stored.
+    pub full: bool,
+    /// Each position has exactly one coordinate (no `ptr`).
+    pub branchless: bool,
+    /// Stored positions have no gaps.
+    pub compact: bool,
+    /// It takes writes in any order, repeated ones too.
+    pub random_write: bool,
+    /// It takes writes in ascending order of coordinates.
+    pub append: bool,
+}
+
+/// The fibers of one level as data: everything that is not about generating code.
+pub trait Level: Sync {
+    /// The kind.
+    fn kind(&self) -> LevelKind;
+
+    /// The name in text forms, such as `sparse-list`.
+    fn name(&self) -> &'static str;
+
+    /// The arrays, in the order in which a tensor holds them.
+    fn arrays(&self) -> &'static [ArraySpec];
+
+    /// The properties.
+    fn properties(&self) -> LevelProperties;
+
+    /// Checks the arrays of a level of `dimension` coordinates below `parents` positions and gives the number of its
+    /// own positions.
+    ///
+    /// # Errors
+    /// Says what is wrong and where: lengths, unsorted, repeated or out-of-range entries.
+    fn validate(
+        &self,
+        format: LevelFormat,
+        dimension: u64,
+        parents: u64,
+        arrays: &[Array],
+    ) -> Result<u64, crate::Error>;
+
+    /// Builds the arrays from entries that are sorted by parent position and then coordinate, replaces each entry's
+    /// parent position in `positions` by its own, and gives the number of own positions. Equal entries share a position
+    /// where the level is unique.
+    ///
+    /// # Errors
+    /// When the arrays would exceed the memory that can be had, or positions exceed `i64`.
+    fn build(
+        &self,
+        format: LevelFormat,
+        dimension: u64,
+        parents: u64,
+        coordinates: &[u64],
+        positions: &mut [u64],
+    ) -> Result<(Vec<Array>, u64), crate::Error>;
+
+    /// Calls `visit(coordinate, own positions)` for every stored coordinate of the fiber below `fiber`, ascending when
+    /// the level is ordered.
+    fn for_each(&self, dimension: u64, arrays: &[Array], fiber: Range<u64>, visit: &mut dyn FnMut(u64, Range<u64>));
+}
+
+/// The element type of an array of that class for a level of `dimension` coordinates and up to `positions` positions.
+pub fn array_prim(class: ArrayClass, dimension: u64, positions: u64) -> Prim {
+    match class {
+        ArrayClass::Position if positions < 1 << 31 => Prim::I32,
+        ArrayClass::Position => Prim::I64,
+        ArrayClass::Coordinate if dimension <= 1 << 32 => Prim::U32,
+        ArrayClass::Coordinate => Prim::U64,
+        ArrayClass::Flag => Prim::U8,
+    }
+}
