@@ -6,12 +6,14 @@
 
 #![forbid(unsafe_code)]
 
+mod affine;
 pub mod dtype;
 mod field;
 pub mod format;
 mod mode;
 mod scalar;
 
+pub use affine::Affine;
 pub use dtype::{DType, Prim, StructType};
 pub use field::{Alias, Field};
 pub use format::{Format, LeafKind, LevelFormat, LevelKind, StorageMode, TensorType};

@@ -1,0 +1,150 @@
+//! Logic expressions: what to compute, over tables with named fields.
+//!
+//! An [`Expr`] is an immutable shared tree. Every node carries its [`Info`], inferred when it is built by the smart
+//! constructors of this module, so a tree that exists is well-formed: a field never denotes two sizes, operators fit
+//! their dtypes, fill values are known.
+
+use crate::affine::Affine;
+use crate::dtype::DType;
+use crate::field::{Alias, Field};
+use crate::format::{Format, TensorType};
+use crate::op::Op;
+use crate::scalar::Scalar;
+use std::sync::Arc;
+
+/// A Logic expression; cloning shares it.
+#[derive(Clone, Debug)]
+pub struct Expr(Arc<ExprData>);
+
+#[derive(Debug)]
+struct ExprData {
+    node: Node,
+    info: Info,
+}
+
+/// What is inferred of an expression.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Info {
+    /// Its fields, in order.
+    pub fields: Vec<Field>,
+    /// The size of each field; `None` while just a `coordinate` mentions it.
+    pub dimensions: Vec<Option<u64>>,
+    /// The type of its values.
+    pub dtype: DType,
+    /// The value wherever nothing is stored.
+    pub fill: Scalar,
+    /// A bare number: it takes the dtype that it meets.
+    pub weak: bool,
+}
+
+/// A node of an expression.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Node {
+    /// A tensor, an input or the result of an earlier query, with its modes named.
+    Table {
+        /// Which tensor.
+        tensor: Alias,
+        /// What is known of it.
+        ty: Arc<TensorType>,
+        /// One field a mode; a field may repeat (a diagonal).
+        fields: Vec<Field>,
+    },
+    /// A constant.
+    Literal(Scalar),
+    /// The coordinate of a field as an `i64` value.
+    Coordinate(Field),
+    /// `op` applied at every place of the natural join of the arguments on field names; arguments without a field
+    /// broadcast along it. Arguments are cast to the operator's signature.
+    MapJoin {
+        /// The operator.
+        op: Op,
+        /// The arguments.
+        args: Vec<Expr>,
+    },
+    /// The fold of `op` over `fields`, starting from `init`, ascending coordinates of the first field outermost.
+    Aggregate {
+        /// The operator.
+        op: Op,
+        /// What the fold starts from, in the dtype of `arg`.
+        init: Scalar,
+        /// What is folded.
+        arg: Expr,
+        /// The reduced fields.
+        fields: Vec<Field>,
+    },
+    /// The inclusive prefix fold of `op` along `field`.
+    Scan {
+        /// The operator, associative.
+        op: Op,
+        /// What is folded.
+        arg: Expr,
+        /// Along which field.
+        field: Field,
+    },
+    /// The same table with its fields in another order.
+    Reorder {
+        /// The table.
+        arg: Expr,
+        /// All its fields.
+        fields: Vec<Field>,
+    },
+    /// The same table with other field names, by position.
+    Relabel {
+        /// The table.
+        arg: Expr,
+        /// One new field for each field.
+        fields: Vec<Field>,
+    },
+    /// The table read at other coordinates.
+    Index {
+        /// Which coordinates.
+        map: IndexMap,
+        /// The table.
+        arg: Expr,
+    },
+    /// The same table stored in a given format: a constraint for the optimizer.
+    Reformat {
+        /// The format, its modes in the order of the fields.
+        format: Format,
+        /// The table.
+        arg: Expr,
+    },
+}
+
+/// Reads a table `e` at affine coordinates: the result at its fields is `e` with each mapped field set to its form.
+///
+/// Window, stride, reverse, offset, permissive reads, toeplitz, split and diagonal are all such maps; `text.rs` has the
+/// shorthands.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct IndexMap {
+    /// The mapped fields of the argument and the coordinate, in terms of the result's fields, at which each is read.
+    /// Fields of the argument that are not mapped stay.
+    pub coordinates: Vec<(Field, Affine)>,
+    /// The sizes of the fields that the map introduces, in the order in which they replace the mapped ones.
+    pub dimensions: Vec<(Field, u64)>,
+    /// What a read out of bounds gives; without it every read must be provably in bounds.
+    pub outside: Option<Scalar>,
+}
+
+impl Expr {
+    /// The node.
+    pub fn node(&self) -> &Node {
+        &self.0.node
+    }
+
+    /// What was inferred of it.
+    pub fn info(&self) -> &Info {
+        &self.0.info
+    }
+
+    /// Whether two expressions are the same object.
+    pub fn same(&self, other: &Expr) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl PartialEq for Expr {
+    fn eq(&self, other: &Expr) -> bool {
+        self.same(other) || (self.0.info == other.0.info && self.0.node == other.0.node)
+    }
+}

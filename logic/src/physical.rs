@@ -1,0 +1,164 @@
+//! Physical plans: what the optimizer hands to the engines.
+//!
+//! A [`PhysicalPlan`] is a sequence of queries; a [`PhysicalQuery`] is one loop nest. Its outputs share the loops: each
+//! is a value written at every place of the loops, plainly or folded into what is there. Temporaries are scalars that
+//! are computed by loops of their own where the loops outside have just bound their fields. So a residual `b - A x`, a
+//! row normalisation, and sum, count and minimum of one pass are one query each.
+
+use crate::affine::Affine;
+use crate::field::{Alias, Field};
+use crate::format::{Format, TensorType};
+use crate::op::Op;
+use crate::scalar::Scalar;
+use std::sync::Arc;
+
+/// Queries in order and what they produce.
+#[derive(Clone, PartialEq, Debug)]
+pub struct PhysicalPlan {
+    /// The inputs that the queries read.
+    pub inputs: Vec<(Alias, Arc<TensorType>)>,
+    /// The loop nests, in order.
+    pub queries: Vec<PhysicalQuery>,
+    /// The results that the user wants.
+    pub produces: Vec<Alias>,
+}
+
+/// One loop nest.
+#[derive(Clone, PartialEq, Debug)]
+pub struct PhysicalQuery {
+    /// The loops that the outputs share, outermost first.
+    pub loops: Vec<Loop>,
+    /// Temporaries, each computed under its first `depth` loops of `loops`.
+    pub temporaries: Vec<Temporaries>,
+    /// What is written at the innermost place.
+    pub outputs: Vec<Output>,
+}
+
+/// A loop of a nest.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Loop {
+    /// The index that it binds.
+    pub index: Field,
+    /// The values that it takes.
+    pub extent: Extent,
+}
+
+/// The values of a loop's index.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Extent {
+    /// `0..n`
+    Whole(u64),
+    /// The places of one block: `0..min(block, size - block * outer)`; ragged at the end.
+    Block {
+        /// Places in a full block.
+        block: u64,
+        /// The index that counts blocks, bound further out.
+        outer: Field,
+        /// The size of the whole mode.
+        size: u64,
+    },
+}
+
+/// Scalars computed in one pass where `depth` loops are bound.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Temporaries {
+    /// How many of the surrounding loops are outside.
+    pub depth: usize,
+    /// The loops of their own.
+    pub loops: Vec<Loop>,
+    /// Temporaries that these loops need in turn; their `depth` counts `loops` from the surrounding `depth` on.
+    pub temporaries: Vec<Temporaries>,
+    /// The folds that share the loops.
+    pub folds: Vec<Fold>,
+}
+
+/// A scalar fold: `name = init; for the loops: name = op(name, value)`.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Fold {
+    /// How values refer to it.
+    pub name: Alias,
+    /// The operator.
+    pub op: Op,
+    /// What the fold starts from.
+    pub init: Scalar,
+    /// What is folded.
+    pub value: Point,
+}
+
+/// A tensor that a query writes.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Output {
+    /// Its name.
+    pub alias: Alias,
+    /// Shape, dtype, fill value and format.
+    pub ty: Arc<TensorType>,
+    /// The coordinate of each storage mode, outermost first, in terms of the loops' indices.
+    pub subscripts: Vec<Subscript>,
+    /// The fold into what is there, which starts from `ty.fill`; without it every place is written at most once.
+    pub fold: Option<Op>,
+    /// A format for a temporary that takes the writes which come out of order, and how many loops are outside of it.
+    /// It has the storage modes that those loops do not fix.
+    pub workspace: Option<Workspace>,
+    /// The value.
+    pub value: Point,
+}
+
+/// A temporary that takes random writes in place of an output.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Workspace {
+    /// How many loops of the query are outside of its scope.
+    pub depth: usize,
+    /// Its format, over the output's storage modes that those loops do not fix, in their order.
+    pub format: Format,
+}
+
+/// The coordinate at which an access meets a storage mode.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Subscript {
+    /// An affine form of loop indices.
+    Affine(Affine),
+    /// The form divided by a block size, rounded down.
+    Outer(Affine, u64),
+    /// The form modulo a block size.
+    Inner(Affine, u64),
+}
+
+/// How an access goes through a level.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Protocol {
+    /// Visits the stored coordinates one by one.
+    #[default]
+    Walk,
+    /// Leads or leaps: skips to the next coordinate that others ask for.
+    Gallop,
+    /// Looks up the coordinates that others lead to.
+    Follow,
+}
+
+/// A pointwise expression at one place of the loops.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Point {
+    /// A constant.
+    Literal(Scalar),
+    /// The value of an affine form of loop indices, an `i64`.
+    Coordinate(Affine),
+    /// A temporary.
+    Temporary(Alias),
+    /// The value of a tensor.
+    Access(Access),
+    /// An operator, its arguments already of the operator's signature.
+    Call(Op, Vec<Point>),
+}
+
+/// A read of a tensor.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Access {
+    /// Which tensor: an input or the output of an earlier query.
+    pub tensor: Alias,
+    /// The coordinate at each storage mode, outermost first.
+    pub subscripts: Vec<Subscript>,
+    /// The protocol at each storage mode.
+    pub protocols: Vec<Protocol>,
+    /// What a read out of bounds gives; without it all reads are in bounds.
+    pub outside: Option<Scalar>,
+}

@@ -1,0 +1,179 @@
+//! The node types of Notation.
+
+use redpoll_logic::op::Op;
+use redpoll_logic::physical::Protocol;
+use redpoll_logic::{DType, Scalar, TensorType};
+use std::sync::Arc;
+
+macro_rules! define_id {
+    ($name:ident, $doc:literal) => {
+        #[doc = $doc]
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+        pub struct $name(pub u32);
+
+        impl $name {
+            /// Its place in the program's table.
+            pub fn index(self) -> usize {
+                self.0 as usize
+            }
+        }
+    };
+}
+
+define_id!(Index, "A loop index of a program; bound by one loop.");
+define_id!(Var, "A variable of a program, bound by a `let`.");
+define_id!(TensorId, "A tensor of a program: input, output or local.");
+
+/// A Notation program: tensors and a statement.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Program {
+    /// The tensors.
+    pub tensors: Vec<TensorDecl>,
+    /// The names of the loop indices.
+    pub indices: Vec<String>,
+    /// The names and dtypes of the `let` variables.
+    pub vars: Vec<(String, DType)>,
+    /// What to do.
+    pub body: Stmt,
+}
+
+/// What a tensor is to a program.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Role {
+    /// Read only, frozen.
+    Input,
+    /// Written by the program and handed out, frozen, at the end.
+    Output,
+    /// Written and read inside the program: a workspace, or a scalar temporary (rank 0).
+    Local,
+}
+
+/// A tensor of a program.
+#[derive(Clone, PartialEq, Debug)]
+pub struct TensorDecl {
+    /// Its name.
+    pub name: String,
+    /// Shape, dtype, fill value and format. Accesses have one subscript a *storage* mode.
+    pub ty: Arc<TensorType>,
+    /// Input, output or local.
+    pub role: Role,
+}
+
+/// A statement.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Stmt {
+    /// One after the other; empty: nothing.
+    Block(Vec<Stmt>),
+    /// `for index in extent`: the body at every value, ascending.
+    For {
+        /// The index that it binds.
+        index: Index,
+        /// Half-open bounds, or `None` for the dimension that the accesses imply.
+        extent: Option<(Expr, Expr)>,
+        /// Whether rounds may run at once.
+        schedule: Schedule,
+        /// The body.
+        body: Box<Stmt>,
+    },
+    /// The body where the condition holds.
+    If {
+        /// A `bool`.
+        cond: Expr,
+        /// The body.
+        body: Box<Stmt>,
+    },
+    /// The body with a variable bound.
+    Let {
+        /// The variable.
+        var: Var,
+        /// Its value.
+        value: Expr,
+        /// Its scope.
+        body: Box<Stmt>,
+    },
+    /// The body as long as the condition, over scalars that the body writes, holds.
+    While {
+        /// A `bool`.
+        cond: Expr,
+        /// The body.
+        body: Box<Stmt>,
+    },
+    /// The producer, then the consumer that reads what the producer wrote.
+    Where {
+        /// Reads.
+        consumer: Box<Stmt>,
+        /// Writes; runs first.
+        producer: Box<Stmt>,
+    },
+    /// Starts the life of an output or local: every place holds its fill value; it can be written.
+    Declare(TensorId),
+    /// Ends writing: it can be read.
+    Freeze(TensorId),
+    /// Takes up writing again.
+    Thaw(TensorId),
+    /// A write.
+    Assign {
+        /// Where.
+        lhs: Access,
+        /// How.
+        write: Write,
+        /// What.
+        rhs: Expr,
+    },
+}
+
+/// Whether the rounds of a loop may run at once.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Schedule {
+    /// In order.
+    #[default]
+    Sequential,
+    /// In any order and at once.
+    Parallel,
+}
+
+/// How an assignment treats what is there.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Write {
+    /// Sets a place that has held the fill value since the declaration; so setting the fill value is nothing.
+    Init,
+    /// Sets a place, whatever is there.
+    Overwrite,
+    /// `place = op(place, value)`
+    Fold(Op),
+}
+
+/// A read or write of one place of a tensor.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Access {
+    /// The tensor.
+    pub tensor: TensorId,
+    /// One subscript a storage mode, outermost first.
+    pub subscripts: Vec<Subscript>,
+}
+
+/// How an access meets a storage mode.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Subscript {
+    /// The coordinate: an `i64` expression of indices, variables and literals.
+    pub at: Expr,
+    /// How a read goes through the level; not used by writes.
+    pub protocol: Protocol,
+    /// What a read out of bounds gives; `None`: reads are in bounds.
+    pub outside: Option<Scalar>,
+}
+
+/// An expression at one place of the loops.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Expr {
+    /// A constant.
+    Literal(Scalar),
+    /// The value of a loop index, an `i64`.
+    Index(Index),
+    /// The value of a variable.
+    Var(Var),
+    /// The value of a tensor at a place.
+    Access(Access),
+    /// An operator; the arguments have the dtypes of its signature.
+    Call(Op, Vec<Expr>),
+}
