@@ -11,6 +11,7 @@ pub mod dtype;
 mod field;
 pub mod format;
 mod mode;
+pub mod op;
 mod scalar;
 
 pub use affine::Affine;
@@ -18,4 +19,5 @@ pub use dtype::{DType, Prim, StructType};
 pub use field::{Alias, Field};
 pub use format::{Format, LeafKind, LevelFormat, LevelKind, StorageMode, TensorType};
 pub use mode::FloatMode;
+pub use op::Op;
 pub use scalar::Scalar;

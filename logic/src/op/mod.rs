@@ -1,18 +1,28 @@
 //! Operators: what a mapjoin applies and an aggregate folds with.
 //!
-//! An [`Op`] is a built-in operator, one row of the table in `table.rs`, or a user-defined one (`user.rs`). Both answer
-//! the same questions: arity, dtypes ([`Op::signature`]), value ([`Op::eval`]) and algebraic properties
+//! An [`Op`] is a built-in operator, one row of the table in `builtin.rs`, or a user-defined one (`user.rs`). Both
+//! answer the same questions: arity and dtypes ([`Op::signature`]), value ([`Op::eval`]) and algebraic properties
 //! (`properties.rs`), which are claimed for a dtype and a float mode only where they are true.
 
+mod body;
 mod builtin;
+mod error;
 mod eval;
+mod float;
+mod integer;
+#[cfg(test)]
+mod law_tests;
+mod laws;
 mod properties;
+mod signature;
 mod user;
 
-pub use builtin::{Arity, Builtin};
-pub use eval::Fault;
-pub use properties::Repeat;
-pub use user::{Body, Iteration, UserOp};
+pub use builtin::{Arity, Builtin, Rule};
+pub use error::OpError;
+pub use eval::{Fault, cast_to};
+pub use properties::{Repeat, ShortCircuit, Simplified, repeat_eval};
+pub use signature::{pair_type, promote};
+pub use user::{Body, Definition, Iteration, STEP_LIMIT, Specialization, UserOp, UserProperties, While};
 
 use crate::dtype::DType;
 use std::fmt;
@@ -36,9 +46,30 @@ pub struct Signature {
     pub result: DType,
 }
 
+impl Op {
+    /// The built-in operator of that name.
+    pub fn from_name(name: &str) -> Option<Op> {
+        Builtin::from_name(name).map(Op::Builtin)
+    }
+
+    /// The name in text forms.
+    pub fn name(&self) -> &str {
+        match self {
+            Op::Builtin(b) => b.name(),
+            Op::User(u) => u.name(),
+        }
+    }
+}
+
 impl From<Builtin> for Op {
     fn from(b: Builtin) -> Op {
         Op::Builtin(b)
+    }
+}
+
+impl From<UserOp> for Op {
+    fn from(u: UserOp) -> Op {
+        Op::User(Arc::new(u))
     }
 }
 

@@ -1,0 +1,253 @@
+//! The language of user-defined operators: small, typed, pure.
+//!
+//! A [`Body`] is checked once ([`check`]), which gives its dtype and makes every conversion a visible cast, so that
+//! evaluation and code generation apply operators to arguments of exactly their signatures.
+
+use super::builtin::Builtin;
+use super::error::OpError;
+use super::eval::Fault;
+use super::{Op, promote};
+use crate::dtype::{DType, Prim, StructType};
+use crate::scalar::Scalar;
+use std::sync::Arc;
+
+/// Rounds that all loops of one evaluation may take together.
+pub const STEP_LIMIT: u64 = 1 << 20;
+
+/// An expression of a user-defined operator.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Body {
+    /// An argument, counted from 0.
+    Arg(usize),
+    /// A variable of an enclosing `let` or `while`; an inner one hides an outer one of its name.
+    Var(String),
+    /// A constant.
+    Lit(Scalar),
+    /// An operator applied to arguments, which are cast by its signature.
+    Call(Op, Vec<Body>),
+    /// The second if the first holds, else the third; only that one is evaluated. Primitives are promoted.
+    If(Box<Body>, Box<Body>, Box<Body>),
+    /// A variable, its value, and the expression that may use it.
+    Let(String, Box<Body>, Box<Body>),
+    /// A loop with carried variables.
+    While(Box<While>),
+    /// A struct of the given members.
+    Struct(Vec<(String, Body)>),
+    /// The member of a struct, counted from 0.
+    Member(Box<Body>, usize),
+}
+
+/// `vars` start at their values; while `cond` holds, all of them take the values of `steps` at once; then `result`.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct While {
+    /// Name and first value of each variable; the values do not see the variables.
+    pub vars: Vec<(String, Body)>,
+    /// Cast to `bool`, evaluated before each round.
+    pub cond: Body,
+    /// The next value of each variable, of exactly its dtype.
+    pub steps: Vec<Body>,
+    /// The value of the loop.
+    pub result: Body,
+}
+
+impl Body {
+    /// `op` applied to `args`.
+    pub fn call(op: impl Into<Op>, args: impl IntoIterator<Item = Body>) -> Body {
+        Body::Call(op.into(), args.into_iter().collect())
+    }
+
+    /// The variable of that name.
+    pub fn var(name: &str) -> Body {
+        Body::Var(name.to_owned())
+    }
+
+    /// A constant.
+    pub fn lit(value: impl Into<Scalar>) -> Body {
+        Body::Lit(value.into())
+    }
+}
+
+/// What a body may refer to while it is checked.
+pub(super) struct Scope<'a> {
+    pub(super) op: &'a str,
+    pub(super) params: &'a [(String, DType)],
+    pub(super) vars: Vec<(String, DType)>,
+}
+
+impl Scope<'_> {
+    pub(super) fn wrong<T>(&self, what: String) -> Result<T, OpError> {
+        Err(OpError::Definition { op: self.op.to_owned(), what })
+    }
+}
+
+/// The body with every cast made explicit, and its dtype.
+pub(super) fn check(scope: &mut Scope<'_>, body: &Body) -> Result<(Body, DType), OpError> {
+    match body {
+        Body::Arg(k) => match scope.params.get(*k) {
+            Some((_, dtype)) => Ok((body.clone(), dtype.clone())),
+            None => scope.wrong(format!("argument {k} does not exist, there are {}", scope.params.len())),
+        },
+        Body::Var(name) => match scope.vars.iter().rev().find(|(n, _)| n == name) {
+            Some((_, dtype)) => Ok((body.clone(), dtype.clone())),
+            None => scope.wrong(format!("variable `{name}` is not bound; bind it with let or while")),
+        },
+        Body::Lit(value) => Ok((body.clone(), value.dtype())),
+        Body::Call(op, args) => {
+            let args = args.iter().map(|a| check(scope, a)).collect::<Result<Vec<_>, _>>()?;
+            let dtypes: Vec<DType> = args.iter().map(|(_, t)| t.clone()).collect();
+            let signature = match op.signature(&dtypes) {
+                Ok(s) => s,
+                Err(e) => return scope.wrong(e.to_string()),
+            };
+            let args = args.into_iter().zip(&signature.args).map(|(a, to)| convert(a, to)).collect();
+            Ok((Body::Call(op.clone(), args), signature.result))
+        }
+        Body::If(cond, then, other) => {
+            let cond = condition(scope, cond)?;
+            let (then, other) = (check(scope, then)?, check(scope, other)?);
+            let dtype = match (&then.1, &other.1) {
+                (DType::Prim(x), DType::Prim(y)) => promote([*x, *y]).expect("two primitives have a promotion").into(),
+                (x, y) if x == y => x.clone(),
+                (x, y) => return scope.wrong(format!("the branches of an if have dtypes {x} and {y}")),
+            };
+            let (then, other) = (convert(then, &dtype), convert(other, &dtype));
+            Ok((Body::If(Box::new(cond), Box::new(then), Box::new(other)), dtype))
+        }
+        Body::Let(name, value, rest) => {
+            let (value, dtype) = check(scope, value)?;
+            scope.vars.push((name.clone(), dtype));
+            let rest = check(scope, rest);
+            scope.vars.pop();
+            let (rest, dtype) = rest?;
+            Ok((Body::Let(name.clone(), Box::new(value), Box::new(rest)), dtype))
+        }
+        Body::While(w) => {
+            let depth = scope.vars.len();
+            let inits = w.vars.iter().map(|(_, init)| check(scope, init)).collect::<Result<Vec<_>, _>>()?;
+            scope.vars.extend(w.vars.iter().zip(&inits).map(|((n, _), (_, t))| (n.clone(), t.clone())));
+            let checked = check_loop(scope, w, inits);
+            scope.vars.truncate(depth);
+            checked
+        }
+        Body::Struct(members) => {
+            let checked = members.iter().map(|(_, m)| check(scope, m)).collect::<Result<Vec<_>, _>>()?;
+            let names = || members.iter().map(|(n, _)| n.clone());
+            let dtype = DType::structure(names().zip(checked.iter().map(|(_, t)| t.clone())));
+            Ok((Body::Struct(names().zip(checked.into_iter().map(|(m, _)| m)).collect()), dtype))
+        }
+        Body::Member(of, k) => {
+            let (of, dtype) = check(scope, of)?;
+            match &dtype {
+                DType::Struct(s) if *k < s.members.len() => {
+                    Ok((Body::Member(Box::new(of), *k), s.members[*k].1.clone()))
+                }
+                _ => scope.wrong(format!("{dtype} has no member number {k}")),
+            }
+        }
+    }
+}
+
+fn check_loop(scope: &mut Scope<'_>, w: &While, inits: Vec<(Body, DType)>) -> Result<(Body, DType), OpError> {
+    if w.steps.len() != w.vars.len() {
+        return scope.wrong(format!("a while has {} variables and {} steps", w.vars.len(), w.steps.len()));
+    }
+    let cond = condition(scope, &w.cond)?;
+    let mut steps = Vec::with_capacity(w.steps.len());
+    for ((name, _), (step, (_, dtype))) in w.vars.iter().zip(w.steps.iter().zip(&inits)) {
+        let (step, found) = check(scope, step)?;
+        if found != *dtype {
+            return scope.wrong(format!("the step of `{name}` has dtype {found}, expected {dtype}; cast it"));
+        }
+        steps.push(step);
+    }
+    let (result, dtype) = check(scope, &w.result)?;
+    let vars = w.vars.iter().zip(inits).map(|((n, _), (init, _))| (n.clone(), init)).collect();
+    Ok((Body::While(Box::new(While { vars, cond, steps, result })), dtype))
+}
+
+fn condition(scope: &mut Scope<'_>, cond: &Body) -> Result<Body, OpError> {
+    match check(scope, cond)? {
+        (_, DType::Struct(_)) => scope.wrong("a condition is a struct; compare its members".to_owned()),
+        checked => Ok(convert(checked, &DType::BOOL)),
+    }
+}
+
+fn convert((body, from): (Body, DType), to: &DType) -> Body {
+    match to {
+        DType::Prim(p) if from != *to => cast(body, *p),
+        _ => body,
+    }
+}
+
+fn cast(body: Body, to: Prim) -> Body {
+    match body {
+        Body::Lit(value) => Body::Lit(value.cast(to).expect("checked to be a primitive")),
+        _ => Body::call(Builtin::Cast(to), [body]),
+    }
+}
+
+/// The state of one evaluation.
+pub(super) struct Run<'a> {
+    pub(super) op: &'a str,
+    pub(super) args: &'a [Scalar],
+    pub(super) vars: Vec<(&'a str, Scalar)>,
+    pub(super) steps: u64,
+}
+
+/// The value of a checked body.
+pub(super) fn eval<'a>(run: &mut Run<'a>, body: &'a Body) -> Result<Scalar, Fault> {
+    match body {
+        Body::Arg(k) => Ok(run.args[*k].clone()),
+        Body::Var(name) => {
+            let bound = run.vars.iter().rev().find(|(n, _)| n == name);
+            Ok(bound.expect("a checked body binds its variables").1.clone())
+        }
+        Body::Lit(value) => Ok(value.clone()),
+        Body::Call(op, args) => {
+            let args = args.iter().map(|a| eval(run, a)).collect::<Result<Vec<_>, _>>()?;
+            op.eval(&args)
+        }
+        Body::If(cond, then, other) => {
+            let branch = if holds(run, cond)? { then } else { other };
+            eval(run, branch)
+        }
+        Body::Let(name, value, rest) => {
+            let value = eval(run, value)?;
+            run.vars.push((name, value));
+            let result = eval(run, rest);
+            run.vars.pop();
+            result
+        }
+        Body::While(w) => {
+            let depth = run.vars.len();
+            let inits = w.vars.iter().map(|(_, init)| eval(run, init)).collect::<Result<Vec<_>, _>>()?;
+            run.vars.extend(w.vars.iter().zip(inits).map(|((n, _), v)| (n.as_str(), v)));
+            while holds(run, &w.cond)? {
+                run.steps += 1;
+                if run.steps > STEP_LIMIT {
+                    return Err(Fault::StepLimit { op: run.op.to_owned(), limit: STEP_LIMIT });
+                }
+                let next = w.steps.iter().map(|s| eval(run, s)).collect::<Result<Vec<_>, _>>()?;
+                for (var, value) in run.vars[depth..].iter_mut().zip(next) {
+                    var.1 = value;
+                }
+            }
+            let result = eval(run, &w.result);
+            run.vars.truncate(depth);
+            result
+        }
+        Body::Struct(members) => {
+            let values = members.iter().map(|(_, m)| eval(run, m)).collect::<Result<Vec<_>, _>>()?;
+            let types = members.iter().zip(&values).map(|((n, _), v)| (n.clone(), v.dtype())).collect();
+            Ok(Scalar::Struct(Arc::new(StructType { members: types }), values.into()))
+        }
+        Body::Member(of, k) => match eval(run, of)? {
+            Scalar::Struct(_, members) => Ok(members[*k].clone()),
+            other => unreachable!("a checked body takes members of structs, found {}", other.dtype()),
+        },
+    }
+}
+
+fn holds<'a>(run: &mut Run<'a>, cond: &'a Body) -> Result<bool, Fault> {
+    Ok(eval(run, cond)? == Scalar::Bool(true))
+}

@@ -1,0 +1,196 @@
+//! Values of operators: the total definition that all engines obey.
+//!
+//! | case | result |
+//! |---|---|
+//! | integer `+ - * neg abs square pow` | wraps to the width |
+//! | `add-sat` .. / `add-checked` .. of integers | nearest value of the dtype / [`Fault::Overflow`]; of floats as `+ - *` |
+//! | integer `floordiv`, `rem`, `fmod` by 0 | 0 |
+//! | integer `MIN floordiv -1`; `MIN rem -1`, `MIN fmod -1` | `MIN`; 0 |
+//! | float `rem` | `fmod`, plus the divisor when signs differ; a zero has the sign of the divisor |
+//! | float `floordiv` | `(x - fmod(x, y)) / y`, less 1 when signs differ, rounded to the nearest integer; `x / y` when `y` is 0 |
+//! | integer `pow` to a negative exponent | 0; for base 1 it is 1, for base -1 it is 1 or -1 |
+//! | `shl`, `shr` by a count (read unsigned) of the width or more | 0; all sign for `shr` of signed |
+//! | float to integer cast | truncates, saturates at the ends, NaN is 0; to `bool`: `x != 0`, NaN is true |
+//! | integer to integer cast | wraps |
+//! | `min`, `max` | NaN if any is; `-0 < 0` |
+//! | `minby`, `maxby` | NaN after all numbers; ties by the smallest second member, then `-0` before `0` (after, in `maxby`) |
+//! | `sign` | NaN of NaN, 0 of both zeros |
+//! | `copysign(x, NaN)` | `abs(x)` |
+//! | `choose` | both zeros are zero, NaN is not; a struct is zero when all its members are |
+//! | `eq ne lt le gt ge` | IEEE 754: NaN differs from all, `-0 == 0`; `false < true` |
+//! | `ldexp(x, n)` | `n` clamped to `i32`, then `libm::ldexp` |
+//! | `round` | ties to even |
+//! | mathematical functions | crate `libm`, in the width of the dtype |
+//!
+//! Which NaN a NaN is does not matter: [`Scalar`] has one.
+
+use super::Op;
+use super::builtin::Builtin;
+use super::error::OpError;
+use super::{float, integer};
+use crate::dtype::{DType, Prim};
+use crate::scalar::Scalar;
+use std::cmp::Ordering;
+
+/// Why an evaluation has no value.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Fault {
+    /// A checked operator left the range of its dtype.
+    #[error("operator `{op}` overflowed {prim}; use a wider dtype, or the wrapping or saturating operator")]
+    Overflow {
+        /// The operator.
+        op: Builtin,
+        /// Its dtype.
+        prim: Prim,
+    },
+    /// A loop of a user-defined operator ran too long.
+    #[error("a loop of operator `{op}` did not end within {limit} rounds")]
+    StepLimit {
+        /// The operator.
+        op: String,
+        /// The limit.
+        limit: u64,
+    },
+}
+
+impl Op {
+    /// The value for arguments that have the dtypes of a [`signature`](Op::signature).
+    ///
+    /// # Errors
+    /// Overflow of a checked operator; a loop of a user-defined operator that does not end.
+    ///
+    /// # Panics
+    /// When an argument has another dtype.
+    pub fn eval(&self, args: &[Scalar]) -> Result<Scalar, Fault> {
+        match self {
+            Op::Builtin(b) => eval(*b, args),
+            Op::User(u) => u.eval(args),
+        }
+    }
+
+    /// The value for arguments of any dtypes: casts them by the signature, then evaluates.
+    ///
+    /// # Errors
+    /// As [`Op::signature`] and [`Op::eval`].
+    pub fn apply(&self, args: &[Scalar]) -> Result<Scalar, OpError> {
+        let signature = self.signature(&args.iter().map(Scalar::dtype).collect::<Vec<_>>())?;
+        let args: Vec<Scalar> = args.iter().zip(&signature.args).map(|(a, t)| cast_to(a, t)).collect();
+        Ok(self.eval(&args)?)
+    }
+}
+
+/// `value` as an argument whose dtype in a signature is `to`: primitives are cast, structs have that dtype already.
+pub fn cast_to(value: &Scalar, to: &DType) -> Scalar {
+    match to {
+        DType::Prim(p) => value.cast(*p).expect("a signature casts no struct to a primitive"),
+        DType::Struct(_) => value.clone(),
+    }
+}
+
+fn eval(b: Builtin, args: &[Scalar]) -> Result<Scalar, Fault> {
+    use Builtin::*;
+    Ok(match (b, args) {
+        (IfElse, [c, x, y]) => if truth(c) { x } else { y }.clone(),
+        (Cast(to), [x]) => x.cast(to).expect("a cast takes a primitive"),
+        (Pair, [value, coordinate]) => {
+            let dtype = super::pair_type(value.prim().expect("the value of a pair is a primitive"));
+            let DType::Struct(ty) = dtype else { unreachable!("a pair is a struct") };
+            Scalar::Struct(ty, [value.clone(), coordinate.clone()].into())
+        }
+        (First, [Scalar::Struct(_, members)]) => members[0].clone(),
+        (Second, [Scalar::Struct(_, members)]) => members[1].clone(),
+        (_, [x]) => unary(b, x),
+        (_, [x, y]) => binary(b, x, y)?,
+        (_, [x, y, rest @ ..]) => rest.iter().try_fold(binary(b, x, y)?, |acc, z| binary(b, &acc, z))?,
+        (_, []) => unreachable!("operator `{}` without arguments", b.name()),
+    })
+}
+
+fn unary(b: Builtin, x: &Scalar) -> Scalar {
+    use Builtin::*;
+    match (b, x) {
+        (Not, _) => Scalar::Bool(!truth(x)),
+        (IsNan, _) => Scalar::Bool(x.is_nan()),
+        (IsFinite, _) => Scalar::Bool(x.to_f64().is_some_and(f64::is_finite)),
+        (IsInf, _) => Scalar::Bool(x.to_f64().is_some_and(f64::is_infinite)),
+        (BitNot, Scalar::Bool(v)) => Scalar::Bool(!v),
+        (Abs | Sign | Floor | Ceil | Trunc | Round, Scalar::Bool(_)) => x.clone(),
+        (_, Scalar::F32(v)) => Scalar::F32(float::unary32(b, *v)),
+        (_, Scalar::F64(v)) => Scalar::F64(float::unary64(b, *v)),
+        _ => integer::unary(b, x),
+    }
+}
+
+fn binary(b: Builtin, x: &Scalar, y: &Scalar) -> Result<Scalar, Fault> {
+    use Builtin::*;
+    Ok(match (b, x, y) {
+        (And, ..) => Scalar::Bool(truth(x) && truth(y)),
+        (Or, ..) => Scalar::Bool(truth(x) || truth(y)),
+        (Xor, ..) => Scalar::Bool(truth(x) != truth(y)),
+        (Eq, ..) => Scalar::Bool(equal(x, y)),
+        (Ne, ..) => Scalar::Bool(!equal(x, y)),
+        (Lt, ..) => Scalar::Bool(order(x, y) == Some(Ordering::Less)),
+        (Gt, ..) => Scalar::Bool(order(x, y) == Some(Ordering::Greater)),
+        (Le, ..) => Scalar::Bool(matches!(order(x, y), Some(Ordering::Less | Ordering::Equal))),
+        (Ge, ..) => Scalar::Bool(matches!(order(x, y), Some(Ordering::Greater | Ordering::Equal))),
+        (Choose, ..) => if is_zero(x) { y } else { x }.clone(),
+        (Coalesce, ..) => if x.is_nan() { y } else { x }.clone(),
+        (MinBy | MaxBy, Scalar::Struct(_, p), Scalar::Struct(_, q)) => if precedes(b, p, q) { x } else { y }.clone(),
+        (Ldexp, Scalar::F32(v), n) => Scalar::F32(libm::ldexpf(*v, exponent(n))),
+        (Ldexp, Scalar::F64(v), n) => Scalar::F64(libm::ldexp(*v, exponent(n))),
+        (Min | Mul | BitAnd, Scalar::Bool(u), Scalar::Bool(v)) => Scalar::Bool(u & v),
+        (Max | BitOr, Scalar::Bool(u), Scalar::Bool(v)) => Scalar::Bool(u | v),
+        (BitXor, Scalar::Bool(u), Scalar::Bool(v)) => Scalar::Bool(u ^ v),
+        (_, Scalar::F32(u), Scalar::F32(v)) => Scalar::F32(float::binary32(b, *u, *v)),
+        (_, Scalar::F64(u), Scalar::F64(v)) => Scalar::F64(float::binary64(b, *u, *v)),
+        _ => integer::binary(b, x, y)?,
+    })
+}
+
+fn truth(x: &Scalar) -> bool {
+    matches!(x.cast(Prim::Bool), Some(Scalar::Bool(true)))
+}
+
+/// Whether it equals the zero of its dtype; of a struct, whether all its members do.
+pub(super) fn is_zero(x: &Scalar) -> bool {
+    x.flatten().iter().all(|v| v.to_f64() == Some(0.0))
+}
+
+/// IEEE 754 and exact integer comparison of one dtype; `None` when unordered.
+pub(super) fn order(x: &Scalar, y: &Scalar) -> Option<Ordering> {
+    match (x.to_i128(), y.to_i128()) {
+        (Some(a), Some(b)) => Some(a.cmp(&b)),
+        // Both have one float dtype, which `f64` holds exactly.
+        _ => x.to_f64()?.partial_cmp(&y.to_f64()?),
+    }
+}
+
+fn equal(x: &Scalar, y: &Scalar) -> bool {
+    let (x, y) = (x.flatten(), y.flatten());
+    x.len() == y.len() && x.iter().zip(&y).all(|(a, b)| order(a, b) == Some(Ordering::Equal))
+}
+
+/// Whether pair `p` comes before `q` in the total order that `minby` or `maxby` takes the first of.
+fn precedes(b: Builtin, p: &[Scalar], q: &[Scalar]) -> bool {
+    let better = if b == Builtin::MinBy { Ordering::Less } else { Ordering::Greater };
+    let negative = |s: &Scalar| s.to_f64().is_some_and(f64::is_sign_negative);
+    match (p[0].is_nan(), q[0].is_nan()) {
+        (false, true) => return true,
+        (true, false) => return false,
+        (true, true) => {}
+        (false, false) => match order(&p[0], &q[0]) {
+            Some(Ordering::Equal) | None => {}
+            Some(o) => return o == better,
+        },
+    }
+    match order(&p[1], &q[1]) {
+        Some(Ordering::Equal) | None => negative(&p[0]) == (b == Builtin::MinBy),
+        Some(o) => o == Ordering::Less,
+    }
+}
+
+fn exponent(n: &Scalar) -> i32 {
+    let n = n.to_i128().expect("an exponent is an integer");
+    n.clamp(i128::from(i32::MIN), i128::from(i32::MAX)) as i32
+}

@@ -1,0 +1,92 @@
+//! Float arithmetic of operators, once for each width.
+
+use super::builtin::Builtin;
+
+macro_rules! float_operators {
+    ($t:ty, $unary:ident, $binary:ident, $floordiv:ident, $rem:ident, $copysign:ident, $min:ident,
+     [$($variant:ident $f:path,)*], [$($variant2:ident $f2:path,)*]) => {
+        pub(super) fn $unary(b: Builtin, x: $t) -> $t {
+            match b {
+                $(Builtin::$variant => $f(x),)*
+                Builtin::Neg => -x,
+                Builtin::Abs => x.abs(),
+                Builtin::Sign if x == 0.0 || x.is_nan() => x.abs(),
+                Builtin::Sign => (1.0 as $t).copysign(x),
+                Builtin::Floor => x.floor(),
+                Builtin::Ceil => x.ceil(),
+                Builtin::Trunc => x.trunc(),
+                Builtin::Round => x.round_ties_even(),
+                Builtin::Square => x * x,
+                Builtin::Reciprocal => 1.0 / x,
+                _ => unreachable!("unary operator `{}` on a float", b.name()),
+            }
+        }
+
+        pub(super) fn $binary(b: Builtin, x: $t, y: $t) -> $t {
+            match b {
+                $(Builtin::$variant2 => $f2(x, y),)*
+                Builtin::Add | Builtin::AddSat | Builtin::AddChecked => x + y,
+                Builtin::Sub | Builtin::SubSat | Builtin::SubChecked => x - y,
+                Builtin::Mul | Builtin::MulSat | Builtin::MulChecked => x * y,
+                Builtin::Div => x / y,
+                Builtin::Min => $min(x, y),
+                Builtin::Max => -$min(-x, -y),
+                Builtin::FloorDiv => $floordiv(x, y),
+                Builtin::Rem => $rem(x, y),
+                Builtin::Copysign => $copysign(x, y),
+                _ => unreachable!("binary operator `{}` on a float", b.name()),
+            }
+        }
+
+        fn $min(x: $t, y: $t) -> $t {
+            if x.is_nan() || x < y || (x == y && x.is_sign_negative()) { x } else { y }
+        }
+
+        fn $copysign(x: $t, y: $t) -> $t {
+            if y < 0.0 || (y == 0.0 && 1.0 / y < 0.0) { -x.abs() } else { x.abs() }
+        }
+
+        fn $rem(x: $t, y: $t) -> $t {
+            let r = Builtin::Fmod;
+            let r = $binary(r, x, y);
+            match r {
+                _ if r == 0.0 => $copysign(0.0, y),
+                _ if (r < 0.0) != (y < 0.0) => r + y,
+                _ => r,
+            }
+        }
+
+        fn $floordiv(x: $t, y: $t) -> $t {
+            if y == 0.0 {
+                return x / y;
+            }
+            let r = $binary(Builtin::Fmod, x, y);
+            let q = (x - r) / y;
+            let q = if r != 0.0 && (r < 0.0) != (y < 0.0) { q - 1.0 } else { q };
+            if q == 0.0 { $copysign(0.0, x / y) } else { q.round_ties_even() }
+        }
+    };
+}
+
+float_operators!(
+    f64, unary64, binary64, floordiv64, rem64, copysign64, min64,
+    [
+        Sqrt libm::sqrt, Cbrt libm::cbrt, Exp libm::exp, Exp2 libm::exp2, Expm1 libm::expm1, Log libm::log,
+        Log2 libm::log2, Log10 libm::log10, Log1p libm::log1p, Sin libm::sin, Cos libm::cos, Tan libm::tan,
+        Asin libm::asin, Acos libm::acos, Atan libm::atan, Sinh libm::sinh, Cosh libm::cosh, Tanh libm::tanh,
+        Asinh libm::asinh, Acosh libm::acosh, Atanh libm::atanh, Erf libm::erf, Tgamma libm::tgamma,
+        Lgamma libm::lgamma,
+    ],
+    [Pow libm::pow, Atan2 libm::atan2, Hypot libm::hypot, Fmod libm::fmod,]
+);
+float_operators!(
+    f32, unary32, binary32, floordiv32, rem32, copysign32, min32,
+    [
+        Sqrt libm::sqrtf, Cbrt libm::cbrtf, Exp libm::expf, Exp2 libm::exp2f, Expm1 libm::expm1f, Log libm::logf,
+        Log2 libm::log2f, Log10 libm::log10f, Log1p libm::log1pf, Sin libm::sinf, Cos libm::cosf, Tan libm::tanf,
+        Asin libm::asinf, Acos libm::acosf, Atan libm::atanf, Sinh libm::sinhf, Cosh libm::coshf, Tanh libm::tanhf,
+        Asinh libm::asinhf, Acosh libm::acoshf, Atanh libm::atanhf, Erf libm::erff, Tgamma libm::tgammaf,
+        Lgamma libm::lgammaf,
+    ],
+    [Pow libm::powf, Atan2 libm::atan2f, Hypot libm::hypotf, Fmod libm::fmodf,]
+);

@@ -1,0 +1,249 @@
+//! The laws of built-in operators, as rows of tables.
+//!
+//! A row says: these operators, on these kinds of dtypes, obey this law. The dtype is that of the arguments after
+//! promotion. Every row is tested against [`Op::eval`](super::Op::eval) in `law_tests.rs`; a law that fails for one
+//! value of a dtype has no row for it. Laws on [`RELAXED`] floats hold up to rounding, the sign of zero, and the
+//! assumptions of [`FloatMode::Relaxed`](crate::FloatMode::Relaxed).
+
+use super::builtin::Builtin::{self, *};
+
+/// A set of kinds of dtypes, as bits.
+pub(super) type On = u8;
+/// `bool`
+pub(super) const BOOL: On = 1;
+/// Signed integers.
+pub(super) const SIGNED: On = 2;
+/// Unsigned integers.
+pub(super) const UNSIGNED: On = 4;
+/// Floats in the relaxed mode.
+pub(super) const RELAXED: On = 8;
+/// Floats in the strict mode.
+pub(super) const STRICT: On = 16;
+/// Structs that `minby` takes.
+pub(super) const PAIR: On = 32;
+/// Other structs.
+pub(super) const STRUCT: On = 64;
+
+const INT: On = SIGNED | UNSIGNED;
+const FLOAT: On = RELAXED | STRICT;
+const NUMBER: On = INT | FLOAT;
+const PRIM: On = NUMBER | BOOL;
+const ANY_STRUCT: On = PAIR | STRUCT;
+
+/// A set of argument positions, as bits.
+pub(super) type At = u8;
+/// The first argument.
+pub(super) const FIRST: At = 1;
+/// Every argument but the first.
+pub(super) const REST: At = 2;
+const EACH: At = FIRST | REST;
+
+/// A value that is spelled differently in each dtype.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Constant {
+    /// `false`, 0, 0.0, or a struct of them.
+    Zero,
+    /// -0.0
+    NegZero,
+    /// `true`, 1, 1.0
+    One,
+    /// All bits set.
+    Ones,
+    /// The largest value; infinity.
+    Top,
+    /// The smallest value; minus infinity.
+    Bottom,
+    /// NaN
+    NaN,
+    /// The pair that `minby` never prefers: the largest value (NaN in the strict mode) at the largest coordinate.
+    NeverMin,
+    /// The pair that `maxby` never prefers.
+    NeverMax,
+}
+use Constant::*;
+
+/// On `bool`, these are `and`.
+const AND: &[Builtin] = &[And, Mul, Min, BitAnd];
+/// On `bool`, these are `or`.
+const OR: &[Builtin] = &[Or, Max, BitOr];
+/// On `bool`, these are `xor`.
+const XOR: &[Builtin] = &[Xor, BitXor];
+
+/// `f(a, b) = f(b, a)`
+pub(super) const COMMUTATIVE: &[(&[Builtin], On)] = &[
+    (&[Add, AddSat, AddChecked, MulSat, MulChecked], NUMBER),
+    (&[Mul, Min, Max], PRIM),
+    (&[And, Or, Xor], BOOL),
+    (&[BitAnd, BitOr, BitXor], INT | BOOL),
+    (&[Eq, Ne], PRIM | ANY_STRUCT),
+    (&[MinBy, MaxBy], PAIR),
+    (&[Hypot], FLOAT),
+];
+
+/// `f(f(a, b), c) = f(a, f(b, c))`. Signed saturating and checked sums do not: the order decides what overflows. An
+/// unsigned checked product does not either: a later 0 comes too late.
+pub(super) const ASSOCIATIVE: &[(&[Builtin], On)] = &[
+    (&[Add], INT | RELAXED),
+    (&[Mul], INT | RELAXED | BOOL),
+    (&[AddSat, AddChecked, MulSat], UNSIGNED | RELAXED),
+    (&[MulChecked], RELAXED),
+    (&[Min, Max], PRIM),
+    (&[And, Or, Xor], BOOL),
+    (&[BitAnd, BitOr, BitXor], INT | BOOL),
+    (&[MinBy, MaxBy], PAIR),
+    (&[Choose], PRIM | ANY_STRUCT),
+    (&[Coalesce], PRIM),
+];
+
+/// `f(a, a) = a`
+pub(super) const IDEMPOTENT: &[(&[Builtin], On)] = &[
+    (&[Min, Max, Coalesce], PRIM),
+    (&[And, Or, Mul], BOOL),
+    (&[BitAnd, BitOr], INT | BOOL),
+    (&[MinBy, MaxBy], PAIR),
+    (&[Choose], PRIM | ANY_STRUCT),
+];
+
+/// `f(a, e) = a` for the rest, `f(e, a) = a` for the first.
+pub(super) const IDENTITY: &[(&[Builtin], At, Constant, On)] = &[
+    (&[Add, AddSat, AddChecked], EACH, Zero, INT | RELAXED),
+    (&[Add, AddSat, AddChecked], EACH, NegZero, STRICT),
+    (&[Sub, SubSat, SubChecked], REST, Zero, NUMBER),
+    (&[Mul], EACH, One, PRIM),
+    (&[MulSat, MulChecked], EACH, One, NUMBER),
+    (&[Div], REST, One, FLOAT),
+    (&[Pow], REST, One, NUMBER),
+    (&[FloorDiv], REST, One, INT),
+    (&[Min], EACH, Top, PRIM),
+    (&[Max], EACH, Bottom, PRIM),
+    (&[And, Eq], EACH, One, BOOL),
+    (&[Or, Xor, Ne], EACH, Zero, BOOL),
+    (&[BitAnd], EACH, Ones, INT | BOOL),
+    (&[BitOr, BitXor], EACH, Zero, INT | BOOL),
+    (&[Shl, Shr], REST, Zero, INT),
+    (&[Ldexp], REST, Zero, FLOAT),
+    (&[Choose], FIRST, Zero, PRIM | ANY_STRUCT),
+    (&[Choose], REST, Zero, INT | BOOL | RELAXED),
+    (&[Coalesce], EACH, NaN, FLOAT),
+    (&[MinBy], EACH, NeverMin, PAIR),
+    (&[MaxBy], EACH, NeverMax, PAIR),
+];
+
+/// An argument that decides the result alone: with the first constant at the position, the result is the second. When
+/// they are the same it is an annihilator.
+pub(super) const DECIDED: &[(&[Builtin], At, Constant, Constant, On)] = &[
+    (&[Mul, MulSat, MulChecked], EACH, Zero, Zero, INT | RELAXED),
+    (AND, EACH, Zero, Zero, BOOL),
+    (OR, EACH, One, One, BOOL),
+    (&[BitAnd], EACH, Zero, Zero, INT),
+    (&[BitOr], EACH, Ones, Ones, INT),
+    (&[Min], EACH, Bottom, Bottom, INT | RELAXED),
+    (&[Max], EACH, Top, Top, INT | RELAXED),
+    (&[Min, Max], EACH, NaN, NaN, FLOAT),
+    (&[Add, AddSat, AddChecked], EACH, Top, Top, RELAXED),
+    (&[Add, AddSat, AddChecked], EACH, Bottom, Bottom, RELAXED),
+    (&[AddSat], EACH, Top, Top, UNSIGNED),
+    (&[Sub, SubSat, SubChecked], FIRST, Top, Top, RELAXED),
+    (&[Sub, SubSat, SubChecked], FIRST, Bottom, Bottom, RELAXED),
+    (&[Sub, SubSat, SubChecked], REST, Top, Bottom, RELAXED),
+    (&[Sub, SubSat, SubChecked], REST, Bottom, Top, RELAXED),
+    (&[SubSat], FIRST, Zero, Zero, UNSIGNED),
+    (&[SubSat], REST, Top, Zero, UNSIGNED),
+    (&[Add, Sub, Mul, Div, AddSat, SubSat, MulSat, AddChecked, SubChecked, MulChecked], EACH, NaN, NaN, FLOAT),
+    (&[Div, Fmod, Ldexp], FIRST, Zero, Zero, RELAXED),
+    (&[Div], REST, Top, Zero, RELAXED),
+    (&[Div], REST, Bottom, Zero, RELAXED),
+    (&[FloorDiv, Rem, Fmod, Shl, Shr], FIRST, Zero, Zero, INT),
+    (&[FloorDiv, Rem, Fmod], REST, Zero, Zero, INT),
+    (&[Rem, Fmod], REST, One, Zero, INT),
+    (&[Shr], FIRST, Ones, Ones, SIGNED),
+    (&[Ldexp], FIRST, Top, Top, FLOAT),
+    (&[Ldexp], FIRST, Bottom, Bottom, FLOAT),
+    (&[Pow], FIRST, One, One, NUMBER),
+    (&[Pow], REST, Zero, One, NUMBER),
+    (&[Hypot], EACH, Top, Top, FLOAT),
+    (&[Hypot], EACH, Bottom, Top, FLOAT),
+    (&[Lt], FIRST, Top, Zero, INT | FLOAT | BOOL),
+    (&[Lt], REST, Bottom, Zero, INT | FLOAT | BOOL),
+    (&[Gt], FIRST, Bottom, Zero, INT | FLOAT | BOOL),
+    (&[Gt], REST, Top, Zero, INT | FLOAT | BOOL),
+    (&[Le], FIRST, Bottom, One, INT | RELAXED | BOOL),
+    (&[Le], REST, Top, One, INT | RELAXED | BOOL),
+    (&[Ge], FIRST, Top, One, INT | RELAXED | BOOL),
+    (&[Ge], REST, Bottom, One, INT | RELAXED | BOOL),
+    (&[Lt, Le, Gt, Ge, Eq], EACH, NaN, Zero, FLOAT),
+    (&[Ne], EACH, NaN, One, FLOAT),
+];
+
+/// `f(.., g(b, c), ..) = g(f(.., b, ..), f(.., c, ..))`. Sums over the smallest or largest need numbers that neither
+/// wrap nor round downhill; products over them need values that are not negative, which only unsigned dtypes promise.
+pub(super) const DISTRIBUTES: &[(&[Builtin], At, &[Builtin], On)] = &[
+    (&[Mul], EACH, &[Add, Sub], INT | RELAXED),
+    (&[Mul], EACH, &[Choose], RELAXED),
+    (&[Div], FIRST, &[Add, Sub, Choose], RELAXED),
+    (&[Neg], FIRST, &[Add, Sub], INT | RELAXED),
+    (&[Add], EACH, &[Min, Max], RELAXED),
+    (&[Sub], FIRST, &[Min, Max], RELAXED),
+    (&[AddSat], EACH, &[Min, Max], INT | RELAXED),
+    (&[SubSat], FIRST, &[Min, Max], INT | RELAXED),
+    (&[MulSat], EACH, &[Min, Max, AddSat], UNSIGNED),
+    (&[Min, Max], EACH, &[Min, Max], PRIM),
+    (AND, EACH, AND, BOOL),
+    (AND, EACH, OR, BOOL),
+    (AND, EACH, XOR, BOOL),
+    (OR, EACH, AND, BOOL),
+    (OR, EACH, OR, BOOL),
+    (&[BitAnd], EACH, &[BitAnd, BitOr, BitXor], INT),
+    (&[BitOr], EACH, &[BitAnd, BitOr], INT),
+    (&[Shl], FIRST, &[Add, Sub, BitAnd, BitOr, BitXor], INT),
+    (&[Shr], FIRST, &[BitAnd, BitOr, BitXor, Min, Max], INT),
+    (&[Ldexp], FIRST, &[Add, Sub], RELAXED),
+    (&[Ldexp], FIRST, &[Min, Max], FLOAT),
+    (&[Floor, Ceil, Trunc, Round, Sign], FIRST, &[Min, Max], PRIM),
+];
+
+/// How the n-fold fold of one value is had without a loop, for operators that are not idempotent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Fold {
+    Multiply,
+    Power,
+    Parity,
+    Doubling,
+}
+
+/// Rows for [`Fold`]. Saturating and checked operators are not associative on all values, but on equal ones they are.
+pub(super) const FOLD: &[(&[Builtin], Fold, On)] = &[
+    (&[Add], Fold::Multiply, INT | RELAXED),
+    (&[Mul], Fold::Power, INT | RELAXED),
+    (&[AddSat, AddChecked], Fold::Multiply, RELAXED),
+    (&[MulSat, MulChecked], Fold::Power, RELAXED),
+    (&[AddSat, AddChecked, MulSat, MulChecked], Fold::Doubling, INT),
+    (&[Xor], Fold::Parity, BOOL),
+    (&[BitXor], Fold::Parity, BOOL | INT),
+];
+
+/// `inverse(f(a, b), b) = a`
+pub(super) const INVERSE: &[(&[Builtin], Builtin, On)] = &[
+    (&[Add], Sub, INT | RELAXED),
+    (&[Sub], Add, INT | RELAXED),
+    (&[Mul], Div, RELAXED),
+    (&[Xor], Xor, BOOL),
+    (&[BitXor], BitXor, INT | BOOL),
+];
+
+/// `f(f(s, a), b) = f(s, tail(a, b))` for operators that are not associative.
+pub(super) const TAIL: &[(&[Builtin], Builtin, On)] =
+    &[(&[Sub], Add, INT | RELAXED), (&[SubSat], AddSat, UNSIGNED | RELAXED), (&[Div], Mul, RELAXED)];
+
+/// A fold may stop when it has reached the value (`true`), or anything but the value (`false`). A product is not
+/// stopped at 0: it seldom gets there, and the test in each round costs more than it saves.
+pub(super) const STOPS: &[(&[Builtin], bool, Constant, On)] = &[
+    (AND, true, Zero, BOOL),
+    (OR, true, One, BOOL),
+    (&[BitAnd], true, Zero, INT),
+    (&[BitOr], true, Ones, INT),
+    (&[Min], true, Bottom, INT | RELAXED),
+    (&[Max], true, Top, INT | RELAXED),
+    (&[Choose], false, Zero, PRIM | ANY_STRUCT),
+    (&[Coalesce], false, NaN, FLOAT),
+];

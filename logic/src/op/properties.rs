@@ -1,0 +1,443 @@
+//! Algebraic properties of operators, for a dtype and a float mode.
+//!
+//! The dtype is that of the arguments after promotion; an operator whose arguments differ in dtype (shifts, `ldexp`)
+//! is asked with that of its first. Built-in operators answer from the tables of `laws.rs`, user-defined ones from
+//! what their author declared.
+
+use super::builtin::{Arity, Builtin, Rule};
+use super::eval::{Fault, is_zero};
+use super::integer::bounds;
+use super::laws::{self, Constant, FIRST, Fold, On, REST};
+use super::signature::pair_members;
+use super::user::{Body, UserOp};
+use super::{Op, Signature};
+use crate::dtype::{DType, Prim};
+use crate::mode::FloatMode;
+use crate::scalar::Scalar;
+
+/// How the fold of n equal values x, n at least 1, is had without n steps.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Repeat {
+    /// `n * x`, with n wrapped to the width of an integer, or rounded to a float.
+    Multiply,
+    /// `x ^ n`; of an integer wrapping, of a float by `pow` in `f64`.
+    Power,
+    /// `x`
+    Idempotent,
+    /// `x` when n is odd, else the operator's identity.
+    Parity,
+    /// By squaring: the fold of 2k values is that of k values with itself.
+    Doubling,
+}
+
+/// When a fold may stop, its result being decided.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum ShortCircuit {
+    /// Once the accumulator equals the value.
+    At(Scalar),
+    /// Once the accumulator differs from the value.
+    Unless(Scalar),
+}
+
+/// What an application with some arguments known amounts to.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Simplified {
+    /// This value, whatever the other arguments are.
+    Value(Scalar),
+    /// The argument at this position.
+    Arg(usize),
+    /// The operator on the arguments at these positions, at least two.
+    Args(Vec<usize>),
+    /// This expression of the arguments, from a special case of a user-defined operator.
+    Body(Body),
+}
+
+impl Op {
+    /// `f(a, b) = f(b, a)`, and so for any order of more arguments.
+    pub fn is_commutative(&self, dtype: &DType, mode: FloatMode) -> bool {
+        match self {
+            Op::Builtin(b) => holds(laws::COMMUTATIVE, *b, kind(*b, dtype, mode)),
+            Op::User(u) => u.properties().commutative && takes(u, dtype),
+        }
+    }
+
+    /// `f(f(a, b), c) = f(a, f(b, c))`. Such an operator takes any number of arguments from two.
+    pub fn is_associative(&self, dtype: &DType, mode: FloatMode) -> bool {
+        match self {
+            Op::Builtin(b) => holds(laws::ASSOCIATIVE, *b, kind(*b, dtype, mode)),
+            Op::User(u) => u.properties().associative && takes(u, dtype),
+        }
+    }
+
+    /// `f(a, a) = a`
+    pub fn is_idempotent(&self, dtype: &DType, mode: FloatMode) -> bool {
+        match self {
+            Op::Builtin(b) => holds(laws::IDEMPOTENT, *b, kind(*b, dtype, mode)),
+            Op::User(u) => u.properties().idempotent && takes(u, dtype),
+        }
+    }
+
+    /// A value that can be dropped as the argument at `position`. It has the dtype asked for, also where the argument
+    /// has another (the count of a shift).
+    pub fn identity(&self, dtype: &DType, position: usize, mode: FloatMode) -> Option<Scalar> {
+        match self {
+            Op::Builtin(b) => {
+                let on = kind(*b, dtype, mode);
+                let row = laws::IDENTITY
+                    .iter()
+                    .find(|(ops, at, _, kinds)| ops.contains(b) && at & place(position) != 0 && kinds & on != 0)?;
+                Some(constant(row.2, &of(*b, dtype), mode))
+            }
+            Op::User(u) => declared(u, &u.properties().identity, dtype, position),
+        }
+    }
+
+    /// Whether `value` can be dropped as the argument at `position`: as [`Op::identity`], of any dtype, and with
+    /// either zero for a zero in the relaxed mode.
+    pub fn is_identity(&self, value: &Scalar, dtype: &DType, position: usize, mode: FloatMode) -> bool {
+        match self {
+            Op::Builtin(b) => {
+                let on = kind(*b, dtype, mode);
+                laws::IDENTITY.iter().any(|(ops, at, c, kinds)| {
+                    ops.contains(b) && at & place(position) != 0 && kinds & on != 0 && is(value, *c, mode)
+                })
+            }
+            Op::User(_) => self.identity(dtype, position, mode).as_ref() == Some(value),
+        }
+    }
+
+    /// The value that can be dropped at every position: where a fold starts.
+    pub fn fold_identity(&self, dtype: &DType, mode: FloatMode) -> Option<Scalar> {
+        let first = self.identity(dtype, 0, mode)?;
+        (self.identity(dtype, 1, mode)? == first).then_some(first)
+    }
+
+    /// A value that is the result whenever it is the argument at `position`; there may be more, which
+    /// [`Op::simplify`] knows.
+    pub fn annihilator(&self, dtype: &DType, position: usize, mode: FloatMode) -> Option<Scalar> {
+        match self {
+            Op::Builtin(b) => {
+                let on = kind(*b, dtype, mode);
+                let row = laws::DECIDED.iter().find(|(ops, at, when, then, kinds)| {
+                    ops.contains(b) && at & place(position) != 0 && kinds & on != 0 && when == then
+                })?;
+                Some(constant(row.2, &of(*b, dtype), mode))
+            }
+            Op::User(u) => declared(u, &u.properties().annihilator, dtype, position),
+        }
+    }
+
+    /// The result when the known arguments decide it. Arguments have the dtypes of the signature.
+    pub fn annihilates(&self, signature: &Signature, known: &[Option<Scalar>], mode: FloatMode) -> Option<Scalar> {
+        match self.simplify(signature, known, mode)? {
+            Simplified::Value(value) => Some(value),
+            Simplified::Arg(k) => known[k].clone(),
+            Simplified::Args(_) | Simplified::Body(_) => None,
+        }
+    }
+
+    /// What the application amounts to when some arguments are known, if that is less than the application: constants
+    /// are folded, annihilators decide, identities are dropped, conditions choose, special cases apply. Arguments have
+    /// the dtypes of the signature. An application that faults is left alone.
+    pub fn simplify(&self, signature: &Signature, known: &[Option<Scalar>], mode: FloatMode) -> Option<Simplified> {
+        if let Some(args) = known.iter().cloned().collect::<Option<Vec<_>>>() {
+            return self.eval(&args).ok().map(Simplified::Value);
+        }
+        let dtype = signature.args.first()?;
+        let decided = match self {
+            Op::Builtin(b) => decide(*b, signature, known, mode),
+            Op::User(u) => decide_user(u, known),
+        };
+        decided.or_else(|| {
+            let mut kept: Vec<usize> = Vec::new();
+            for (k, value) in known.iter().enumerate() {
+                // The position that counts is the one among what is kept: `0 - 0 - x` does not become `-x`.
+                let droppable = match value {
+                    Some(v) if kept.is_empty() && k > 0 => self.is_identity(v, dtype, 0, mode),
+                    Some(v) => self.is_identity(v, dtype, k, mode),
+                    None => false,
+                };
+                if !droppable {
+                    kept.push(k);
+                }
+            }
+            let unchanged = |k: &usize| signature.args[*k] == signature.result;
+            match kept.len() {
+                n if n == known.len() => None,
+                1 => kept.first().filter(|k| unchanged(k)).map(|k| Simplified::Arg(*k)),
+                0 => None,
+                _ => Some(Simplified::Args(kept)),
+            }
+        })
+    }
+
+    /// `f(.., g(b, c), ..) = g(f(.., b, ..), f(.., c, ..))`, `g` at `position`.
+    pub fn distributes_over(&self, other: &Op, dtype: &DType, position: usize, mode: FloatMode) -> bool {
+        match (self, other) {
+            (Op::Builtin(b), Op::Builtin(g)) => {
+                let on = kind(*b, dtype, mode) & kind(*g, dtype, mode);
+                laws::DISTRIBUTES.iter().any(|(ops, at, others, kinds)| {
+                    ops.contains(b) && others.contains(g) && at & place(position) != 0 && kinds & on != 0
+                })
+            }
+            (Op::Builtin(_), Op::User(_)) => false,
+            (Op::User(u), _) => {
+                takes(u, dtype) && u.properties().distributes_over.iter().any(|name| name == other.name())
+            }
+        }
+    }
+
+    /// How a fold of equal values is had without a loop.
+    pub fn repeat(&self, dtype: &DType, mode: FloatMode) -> Option<Repeat> {
+        if self.is_idempotent(dtype, mode) {
+            return Some(Repeat::Idempotent);
+        }
+        match self {
+            Op::Builtin(b) => {
+                let on = kind(*b, dtype, mode);
+                let row = laws::FOLD.iter().find(|(ops, _, kinds)| ops.contains(b) && kinds & on != 0)?;
+                Some(match row.1 {
+                    Fold::Multiply => Repeat::Multiply,
+                    Fold::Power => Repeat::Power,
+                    Fold::Parity => Repeat::Parity,
+                    Fold::Doubling => Repeat::Doubling,
+                })
+            }
+            Op::User(_) => self.is_associative(dtype, mode).then_some(Repeat::Doubling),
+        }
+    }
+
+    /// The operator that undoes it: `inverse(f(a, b), b) = a`.
+    pub fn inverse(&self, dtype: &DType, mode: FloatMode) -> Option<Op> {
+        self.partner(laws::INVERSE, dtype, mode)
+    }
+
+    /// The operator g with `f(f(s, a), b) = f(s, g(a, b))`: f itself when it is associative, `+` for `-`. With it a
+    /// run of values is folded before it meets the accumulator.
+    pub fn tail(&self, dtype: &DType, mode: FloatMode) -> Option<Op> {
+        if self.is_associative(dtype, mode) { Some(self.clone()) } else { self.partner(laws::TAIL, dtype, mode) }
+    }
+
+    /// When a fold from the left may stop.
+    pub fn short_circuits(&self, dtype: &DType, mode: FloatMode) -> Option<ShortCircuit> {
+        match self {
+            Op::Builtin(b) => {
+                let on = kind(*b, dtype, mode);
+                let row = laws::STOPS.iter().find(|(ops, _, _, kinds)| ops.contains(b) && kinds & on != 0)?;
+                let value = constant(row.2, &of(*b, dtype), mode);
+                Some(if row.1 { ShortCircuit::At(value) } else { ShortCircuit::Unless(value) })
+            }
+            Op::User(_) => self.annihilator(dtype, 0, mode).map(ShortCircuit::At),
+        }
+    }
+
+    fn partner(&self, table: &[(&[Builtin], Builtin, On)], dtype: &DType, mode: FloatMode) -> Option<Op> {
+        let Op::Builtin(b) = self else { return None };
+        let on = kind(*b, dtype, mode);
+        let row = table.iter().find(|(ops, _, kinds)| ops.contains(b) && kinds & on != 0)?;
+        Some(Op::Builtin(row.1))
+    }
+}
+
+impl ShortCircuit {
+    /// Whether a fold with this accumulator may stop.
+    pub fn stops(&self, accumulator: &Scalar) -> bool {
+        match self {
+            ShortCircuit::At(value) => accumulator == value,
+            // Both zeros are the zero of `choose`.
+            ShortCircuit::Unless(value) if is_zero(value) => !is_zero(accumulator),
+            ShortCircuit::Unless(value) => accumulator != value,
+        }
+    }
+}
+
+/// Steps of a plain fold in [`repeat_eval`] before it gives up.
+const FOLD_LIMIT: u64 = 1 << 16;
+
+/// The fold from the left of `n` values `x`, `n` at least 1, without n steps where [`Op::repeat`] allows, or where the
+/// fold settles. `None` when neither is so and n is large, or n is 0.
+pub fn repeat_eval(op: &Op, x: &Scalar, n: u64, mode: FloatMode) -> Option<Result<Scalar, Fault>> {
+    if n <= 1 {
+        return (n == 1).then(|| Ok(x.clone()));
+    }
+    Some(match op.repeat(&x.dtype(), mode) {
+        Some(Repeat::Idempotent) => Ok(x.clone()),
+        Some(Repeat::Parity) if n % 2 == 1 => Ok(x.clone()),
+        Some(Repeat::Parity) => Ok(op.identity(&x.dtype(), 0, mode)?),
+        Some(Repeat::Multiply) => Ok(match x {
+            Scalar::F32(v) => Scalar::F32(v * n as f32),
+            Scalar::F64(v) => Scalar::F64(v * n as f64),
+            _ => super::integer::wrap(x.prim()?, x.to_i128()?.wrapping_mul(i128::from(n))),
+        }),
+        Some(Repeat::Power) => Ok(match x {
+            Scalar::F32(v) => Scalar::F32(libm::pow(f64::from(*v), n as f64) as f32),
+            Scalar::F64(v) => Scalar::F64(libm::pow(*v, n as f64)),
+            _ => super::integer::wrap(x.prim()?, super::integer::pow(x.to_i128()?, i128::from(n))),
+        }),
+        Some(Repeat::Doubling) => double(op, x, n),
+        None => return settle(op, x, n),
+    })
+}
+
+/// From the highest bit of n down, so that nothing is folded that is not part of the result.
+fn double(op: &Op, x: &Scalar, n: u64) -> Result<Scalar, Fault> {
+    let mut acc = x.clone();
+    for bit in (0..n.ilog2()).rev() {
+        acc = op.eval(&[acc.clone(), acc])?;
+        if n >> bit & 1 == 1 {
+            acc = op.eval(&[acc, x.clone()])?;
+        }
+    }
+    Ok(acc)
+}
+
+fn settle(op: &Op, x: &Scalar, n: u64) -> Option<Result<Scalar, Fault>> {
+    let mut acc = x.clone();
+    for step in 1..n {
+        if step > FOLD_LIMIT {
+            return None;
+        }
+        match op.eval(&[acc.clone(), x.clone()]) {
+            Ok(next) if next == acc => return Some(Ok(acc)),
+            Ok(next) => acc = next,
+            Err(fault) => return Some(Err(fault)),
+        }
+    }
+    Some(Ok(acc))
+}
+
+fn decide(b: Builtin, signature: &Signature, known: &[Option<Scalar>], mode: FloatMode) -> Option<Simplified> {
+    match (b, known) {
+        (Builtin::IfElse, [Some(cond), ..]) => return Some(Simplified::Arg(if is_zero(cond) { 2 } else { 1 })),
+        (Builtin::IfElse, [None, Some(x), Some(y)]) if x == y => return Some(Simplified::Arg(1)),
+        (Builtin::Choose, [Some(first), ..]) if !is_zero(first) => return Some(Simplified::Arg(0)),
+        (Builtin::Coalesce, [Some(first), ..]) if !first.is_nan() => return Some(Simplified::Arg(0)),
+        (Builtin::Coalesce, [..]) if !signature.result.prim()?.is_float() => return Some(Simplified::Arg(0)),
+        (Builtin::Shl | Builtin::Shr, [None, Some(count)])
+            if count.to_bits()? >= u64::from(signature.result.prim()?.bits()) =>
+        {
+            let signed = signature.result.prim()?.is_signed();
+            return (b == Builtin::Shl || !signed)
+                .then(|| Simplified::Value(constant(Constant::Zero, &signature.result, mode)));
+        }
+        _ => {}
+    }
+    let on = kind(b, &signature.args[0], mode);
+    known.iter().enumerate().find_map(|(k, value)| {
+        let value = value.as_ref()?;
+        let row = laws::DECIDED.iter().find(|(ops, at, when, _, kinds)| {
+            ops.contains(&b) && at & place(k) != 0 && kinds & on != 0 && is(value, *when, mode)
+        })?;
+        Some(Simplified::Value(constant(row.3, &signature.result, mode)))
+    })
+}
+
+fn decide_user(u: &UserOp, known: &[Option<Scalar>]) -> Option<Simplified> {
+    let annihilated = known.iter().enumerate().find_map(|(k, value)| {
+        let value = value.as_ref()?;
+        let position = declared_position(u, k);
+        u.properties().annihilator.iter().any(|(p, v)| *p == position && v == value).then(|| value.clone())
+    });
+    if let Some(value) = annihilated {
+        return Some(Simplified::Value(value));
+    }
+    if known.len() != u.params().len() {
+        return None;
+    }
+    let special = u.specializations().iter().find(|s| known[s.position].as_ref() == Some(&s.value))?;
+    Some(match &special.result {
+        Body::Arg(k) => Simplified::Arg(*k),
+        Body::Lit(value) => Simplified::Value(value.clone()),
+        body => Simplified::Body(body.clone()),
+    })
+}
+
+fn holds(table: &[(&[Builtin], On)], b: Builtin, on: On) -> bool {
+    table.iter().any(|(ops, kinds)| ops.contains(&b) && kinds & on != 0)
+}
+
+fn place(position: usize) -> laws::At {
+    if position == 0 { FIRST } else { REST }
+}
+
+/// The dtype that a logical operator really has, whatever it is asked with.
+fn of(b: Builtin, dtype: &DType) -> DType {
+    if b.rule() == Rule::Logical { DType::BOOL } else { dtype.clone() }
+}
+
+fn kind(b: Builtin, dtype: &DType, mode: FloatMode) -> On {
+    match of(b, dtype) {
+        DType::Prim(Prim::Bool) => laws::BOOL,
+        DType::Prim(p) if p.is_float() => match mode {
+            FloatMode::Relaxed => laws::RELAXED,
+            FloatMode::StrictIeee => laws::STRICT,
+        },
+        DType::Prim(p) if p.is_signed() => laws::SIGNED,
+        DType::Prim(_) => laws::UNSIGNED,
+        t if pair_members(&t).is_some() => laws::PAIR,
+        DType::Struct(_) => laws::STRUCT,
+    }
+}
+
+/// The constant in a dtype.
+fn constant(c: Constant, dtype: &DType, mode: FloatMode) -> Scalar {
+    let extreme = |p: Prim, top: bool| match p {
+        Prim::Bool => Scalar::Bool(top),
+        Prim::F32 => Scalar::F32(if top { f32::INFINITY } else { f32::NEG_INFINITY }),
+        Prim::F64 => Scalar::F64(if top { f64::INFINITY } else { f64::NEG_INFINITY }),
+        _ => {
+            let (lo, hi) = bounds(p);
+            super::integer::wrap(p, if top { hi } else { lo })
+        }
+    };
+    let cast = |v: f64, p: Prim| Scalar::F64(v).cast(p).expect("a primitive casts to a primitive");
+    match (c, dtype) {
+        (Constant::NeverMin | Constant::NeverMax, DType::Struct(ty)) => {
+            let (value, coordinate) = pair_members(dtype).expect("a law of pairs is asked of pairs");
+            let worst = match mode {
+                FloatMode::StrictIeee if value.is_float() => cast(f64::NAN, value),
+                _ => extreme(value, c == Constant::NeverMin),
+            };
+            Scalar::Struct(ty.clone(), [worst, extreme(coordinate, true)].into())
+        }
+        (_, DType::Struct(_)) => Scalar::unflatten(dtype, &mut dtype.prims().into_iter().map(Scalar::zero))
+            .expect("the zeros of its primitives make up a struct"),
+        (Constant::Zero, DType::Prim(p)) => Scalar::zero(*p),
+        (Constant::NegZero, DType::Prim(p)) => cast(-0.0, *p),
+        (Constant::One, DType::Prim(p)) => Scalar::one(*p),
+        (Constant::Ones, DType::Prim(p)) => Scalar::from_bits(*p, u64::MAX),
+        (Constant::Top | Constant::NeverMin, DType::Prim(p)) => extreme(*p, true),
+        (Constant::Bottom | Constant::NeverMax, DType::Prim(p)) => extreme(*p, false),
+        (Constant::NaN, DType::Prim(p)) => cast(f64::NAN, *p),
+    }
+}
+
+/// Whether a value is that constant of its dtype; in the relaxed mode either zero is a zero.
+fn is(value: &Scalar, c: Constant, mode: FloatMode) -> bool {
+    let float = value.prim().is_some_and(Prim::is_float);
+    match c {
+        Constant::NaN => value.is_nan(),
+        Constant::Zero if mode == FloatMode::Relaxed => is_zero(value),
+        Constant::NegZero if !float => false,
+        _ => *value == constant(c, &value.dtype(), mode),
+    }
+}
+
+/// Whether all parameters have that dtype.
+fn takes(u: &UserOp, dtype: &DType) -> bool {
+    u.params().iter().all(|(_, t)| t == dtype)
+}
+
+fn declared(u: &UserOp, of: &[(usize, Scalar)], dtype: &DType, position: usize) -> Option<Scalar> {
+    let position = declared_position(u, position);
+    let (_, t) = u.params().get(position)?;
+    of.iter().find(|(p, _)| *p == position && t == dtype).map(|(_, v)| v.clone())
+}
+
+/// Arguments past the last parameter of an associative operator are like the last.
+fn declared_position(u: &UserOp, position: usize) -> usize {
+    match u.arity() {
+        Arity::AtLeast(_) => position.min(u.params().len() - 1),
+        Arity::Exact(_) => position,
+    }
+}

@@ -1,0 +1,413 @@
+//! User-defined operators: a typed body with declared properties.
+//!
+//! What is declared is believed: the engine rewrites by it and skips work by it. [`UserOp::refute`](UserOp) of
+//! `laws.rs` finds counterexamples among samples.
+
+pub use super::body::{Body, STEP_LIMIT, While};
+use super::body::{Run, Scope, check, eval};
+use super::builtin::Arity;
+use super::error::OpError;
+use super::eval::Fault;
+use super::{Signature, promote};
+use crate::dtype::DType;
+use crate::scalar::Scalar;
+
+/// An operator that the user defined. Equal when name, definition and everything declared are.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct UserOp {
+    name: String,
+    params: Vec<(String, DType)>,
+    result: DType,
+    definition: Definition,
+    properties: UserProperties,
+    specializations: Vec<Specialization>,
+    iteration: Option<Iteration>,
+}
+
+/// How the value of a user-defined operator is computed.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Definition {
+    /// By an expression, checked, with all casts explicit.
+    Body(Body),
+}
+
+/// What the author declares of an operator. They hold in both float modes.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+pub struct UserProperties {
+    /// The order of arguments does not matter.
+    pub commutative: bool,
+    /// `f(f(a, b), c) = f(a, f(b, c))`; the operator then takes two or more arguments.
+    pub associative: bool,
+    /// `f(a, a) = a`
+    pub idempotent: bool,
+    /// An argument position and the value that can be dropped there.
+    pub identity: Vec<(usize, Scalar)>,
+    /// An argument position and the value that is the result when it stands there.
+    pub annihilator: Vec<(usize, Scalar)>,
+    /// Names of operators that it distributes over, in each argument.
+    pub distributes_over: Vec<String>,
+}
+
+/// A special case: with `value` at `position`, the result is `result`, such as `gcd(x, 0) = x`.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Specialization {
+    /// The argument that is known.
+    pub position: usize,
+    /// Its value.
+    pub value: Scalar,
+    /// The result, in terms of the arguments.
+    pub result: Body,
+}
+
+/// Where the operator's result can differ from that of the fill values, as a set made from the stored sets of its
+/// arguments. Outside of it the result is taken to be `f(fills)`.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Iteration {
+    /// The stored set of an argument.
+    Arg(usize),
+    /// In any of them.
+    Union(Vec<Iteration>),
+    /// In all of them.
+    Intersection(Vec<Iteration>),
+    /// Not in it.
+    Complement(Box<Iteration>),
+    /// Everywhere.
+    All,
+}
+
+impl UserOp {
+    /// An operator with a body, and nothing declared.
+    ///
+    /// # Errors
+    /// When the body is not well typed, or its dtype is not `result`.
+    pub fn new(name: &str, params: Vec<(String, DType)>, result: DType, body: &Body) -> Result<UserOp, OpError> {
+        let mut op = UserOp {
+            name: name.to_owned(),
+            params,
+            result,
+            definition: Definition::Body(Body::Arg(0)),
+            properties: UserProperties::default(),
+            specializations: Vec::new(),
+            iteration: None,
+        };
+        if op.params.is_empty() {
+            return op.wrong("it has no parameter".to_owned());
+        }
+        op.definition = Definition::Body(op.checked("the body", body)?);
+        Ok(op)
+    }
+
+    /// The operator with these properties declared instead of its former ones.
+    ///
+    /// # Errors
+    /// When a property does not fit the dtypes.
+    pub fn with_properties(mut self, properties: UserProperties) -> Result<UserOp, OpError> {
+        let p = &properties;
+        let alike = self.params.iter().all(|(_, t)| *t == self.params[0].1);
+        let magma = alike && self.params.len() == 2 && self.result == self.params[0].1;
+        if p.commutative && !alike {
+            return self.wrong("it is declared commutative, but its parameters differ in dtype".to_owned());
+        }
+        if (p.associative || p.idempotent) && !magma {
+            return self.wrong(
+                "it is declared associative or idempotent, which takes two parameters of the result's dtype".to_owned(),
+            );
+        }
+        for (what, declared) in [("identity", &p.identity), ("annihilator", &p.annihilator)] {
+            for (position, value) in declared {
+                self.check_argument(what, *position, value)?;
+            }
+        }
+        if let Some((k, _)) = p.annihilator.iter().find(|(_, v)| v.dtype() != self.result) {
+            return self
+                .wrong(format!("the annihilator at argument {k} does not have the result's dtype {}", self.result));
+        }
+        if !p.identity.is_empty() && !(self.params.len() == 2 && self.params.iter().any(|(_, t)| *t == self.result)) {
+            return self.wrong("an identity takes two parameters and a result of the other's dtype".to_owned());
+        }
+        self.properties = properties;
+        Ok(self)
+    }
+
+    /// The operator with a special case more.
+    ///
+    /// # Errors
+    /// When its result is not well typed or does not have the operator's dtype.
+    pub fn with_specialization(mut self, position: usize, value: Scalar, result: &Body) -> Result<UserOp, OpError> {
+        self.check_argument("special case", position, &value)?;
+        let result = self.checked("a special case", result)?;
+        self.specializations.push(Specialization { position, value, result });
+        Ok(self)
+    }
+
+    /// The operator with its iteration space given.
+    ///
+    /// # Errors
+    /// When it names an argument that does not exist.
+    pub fn with_iteration(mut self, iteration: Iteration) -> Result<UserOp, OpError> {
+        if let Some(k) = iteration.args().into_iter().find(|k| *k >= self.params.len()) {
+            return self.wrong(format!("the iteration names argument {k}, there are {}", self.params.len()));
+        }
+        self.iteration = Some(iteration);
+        Ok(self)
+    }
+
+    /// The name in text forms.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Name and dtype of each parameter.
+    pub fn params(&self) -> &[(String, DType)] {
+        &self.params
+    }
+
+    /// The dtype of the result.
+    pub fn result(&self) -> &DType {
+        &self.result
+    }
+
+    /// How its value is computed.
+    pub fn definition(&self) -> &Definition {
+        &self.definition
+    }
+
+    /// What is declared of it.
+    pub fn properties(&self) -> &UserProperties {
+        &self.properties
+    }
+
+    /// Its special cases.
+    pub fn specializations(&self) -> &[Specialization] {
+        &self.specializations
+    }
+
+    /// Its iteration space, when it is given and not derived from fills and properties.
+    pub fn iteration(&self) -> Option<&Iteration> {
+        self.iteration.as_ref()
+    }
+
+    pub(super) fn arity(&self) -> Arity {
+        match self.properties.associative {
+            true => Arity::AtLeast(2),
+            false => Arity::Exact(self.params.len()),
+        }
+    }
+
+    pub(super) fn signature(&self, args: &[DType]) -> Result<Signature, OpError> {
+        let expected = |k: usize| self.params[k.min(self.params.len() - 1)].1.clone();
+        for (k, found) in args.iter().enumerate() {
+            let fits = match (found, expected(k)) {
+                (DType::Prim(from), DType::Prim(to)) => promote([*from, to]) == Some(to),
+                (found, expected) => *found == expected,
+            };
+            if !fits {
+                return Err(OpError::Argument {
+                    op: self.name.clone(),
+                    position: k,
+                    found: found.clone(),
+                    expected: format!("{} or what promotes to it; cast first", expected(k)),
+                });
+            }
+        }
+        Ok(Signature { args: (0..args.len()).map(expected).collect(), result: self.result.clone() })
+    }
+
+    pub(super) fn eval(&self, args: &[Scalar]) -> Result<Scalar, Fault> {
+        if args.len() > self.params.len() {
+            let first = self.eval(&args[..2])?;
+            return args[2..].iter().try_fold(first, |acc, x| self.eval(&[acc, x.clone()]));
+        }
+        let Definition::Body(body) = &self.definition;
+        self.eval_body(body, args)
+    }
+
+    /// The value of a special case's result.
+    pub(super) fn eval_body(&self, body: &Body, args: &[Scalar]) -> Result<Scalar, Fault> {
+        eval(&mut Run { op: &self.name, args, vars: Vec::new(), steps: 0 }, body)
+    }
+
+    fn checked(&self, what: &str, body: &Body) -> Result<Body, OpError> {
+        let mut scope = Scope { op: &self.name, params: &self.params, vars: Vec::new() };
+        let (body, dtype) = check(&mut scope, body)?;
+        if dtype != self.result {
+            return self
+                .wrong(format!("{what} has dtype {dtype}, expected the result's dtype {}; cast it", self.result));
+        }
+        Ok(body)
+    }
+
+    fn check_argument(&self, what: &str, position: usize, value: &Scalar) -> Result<(), OpError> {
+        match self.params.get(position) {
+            None => self.wrong(format!("a {what} names argument {position}, there are {}", self.params.len())),
+            Some((_, dtype)) if *dtype != value.dtype() => self.wrong(format!(
+                "the {what} {value} of argument {position} has dtype {}, expected {dtype}",
+                value.dtype()
+            )),
+            Some(_) => Ok(()),
+        }
+    }
+
+    fn wrong<T>(&self, what: String) -> Result<T, OpError> {
+        Err(OpError::Definition { op: self.name.clone(), what })
+    }
+}
+
+impl Iteration {
+    /// The arguments it names.
+    pub fn args(&self) -> Vec<usize> {
+        match self {
+            Iteration::Arg(k) => vec![*k],
+            Iteration::Union(of) | Iteration::Intersection(of) => of.iter().flat_map(Iteration::args).collect(),
+            Iteration::Complement(of) => of.args(),
+            Iteration::All => Vec::new(),
+        }
+    }
+
+    /// Whether a place is in it, given for each argument whether the place is stored there.
+    pub fn contains(&self, stored: &[bool]) -> bool {
+        match self {
+            Iteration::Arg(k) => stored[*k],
+            Iteration::Union(of) => of.iter().any(|i| i.contains(stored)),
+            Iteration::Intersection(of) => of.iter().all(|i| i.contains(stored)),
+            Iteration::Complement(of) => !of.contains(stored),
+            Iteration::All => true,
+        }
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use crate::op::{Builtin, Op};
+    use expect_test::{Expect, expect};
+
+    fn i64s(names: &[&str]) -> Vec<(String, DType)> {
+        names.iter().map(|n| ((*n).to_owned(), DType::I64)).collect()
+    }
+
+    pub(in crate::op) fn gcd() -> UserOp {
+        let body = Body::While(Box::new(While {
+            vars: vec![
+                ("a".to_owned(), Body::call(Builtin::Abs, [Body::Arg(0)])),
+                ("b".to_owned(), Body::call(Builtin::Abs, [Body::Arg(1)])),
+            ],
+            cond: Body::call(Builtin::Ne, [Body::var("b"), Body::lit(0i64)]),
+            steps: vec![Body::var("b"), Body::call(Builtin::Rem, [Body::var("a"), Body::var("b")])],
+            result: Body::var("a"),
+        }));
+        UserOp::new("gcd", i64s(&["x", "y"]), DType::I64, &body)
+            .and_then(|op| {
+                op.with_properties(UserProperties { commutative: true, associative: true, ..Default::default() })
+            })
+            .and_then(|op| op.with_specialization(0, 0i64.into(), &Body::call(Builtin::Abs, [Body::Arg(1)])))
+            .and_then(|op| op.with_specialization(1, 0i64.into(), &Body::call(Builtin::Abs, [Body::Arg(0)])))
+            .unwrap()
+    }
+
+    fn value(op: &Op, args: &[i64]) -> Scalar {
+        op.apply(&args.iter().map(|v| Scalar::I64(*v)).collect::<Vec<_>>()).unwrap()
+    }
+
+    #[test]
+    fn gcd_runs() {
+        let gcd = Op::from(gcd());
+        assert_eq!(value(&gcd, &[12, 18]), Scalar::I64(6));
+        assert_eq!(value(&gcd, &[0, -7]), Scalar::I64(7));
+        assert_eq!(value(&gcd, &[12, 18, 27]), Scalar::I64(3), "an associative operator folds");
+        assert_eq!(gcd.apply(&[Scalar::U8(12), Scalar::Bool(true)]), Ok(Scalar::I64(1)), "arguments are promoted");
+    }
+
+    #[test]
+    fn structs_let_and_if() {
+        let pair = Body::Struct(vec![("s".to_owned(), Body::var("m")), ("t".to_owned(), Body::lit(2i8))]);
+        let body = Body::Let(
+            "m".to_owned(),
+            Box::new(Body::If(Box::new(Body::Arg(0)), Box::new(Body::Arg(1)), Box::new(Body::lit(-1i64)))),
+            Box::new(Body::call(Builtin::Mul, [Body::Member(Box::new(pair), 0), Body::lit(3i8)])),
+        );
+        let op = Op::from(UserOp::new("f", i64s(&["c", "x"]), DType::I64, &body).unwrap());
+        assert_eq!(value(&op, &[5, 4]), Scalar::I64(12));
+        assert_eq!(value(&op, &[0, 4]), Scalar::I64(-3));
+    }
+
+    #[test]
+    fn an_endless_loop_is_a_fault() {
+        let body = Body::While(Box::new(While {
+            vars: vec![("a".to_owned(), Body::Arg(0))],
+            cond: Body::lit(true),
+            steps: vec![Body::var("a")],
+            result: Body::var("a"),
+        }));
+        let op = Op::from(UserOp::new("spin", i64s(&["x"]), DType::I64, &body).unwrap());
+        assert_eq!(
+            op.apply(&[Scalar::I64(1)]),
+            Err(Fault::StepLimit { op: "spin".to_owned(), limit: STEP_LIMIT }.into())
+        );
+    }
+
+    #[test]
+    fn iteration_is_an_algebra_of_sets() {
+        use Iteration::{Arg, Complement, Intersection, Union};
+        let only_one = Union(vec![
+            Intersection(vec![Arg(0), Complement(Box::new(Arg(1)))]),
+            Intersection(vec![Arg(1), Complement(Box::new(Arg(0)))]),
+        ]);
+        for (a, b) in [(false, false), (false, true), (true, false), (true, true)] {
+            assert_eq!(only_one.contains(&[a, b]), a != b);
+        }
+    }
+
+    #[test]
+    fn wrong_definitions_are_told() {
+        let check = |body: Body, expected: Expect| {
+            let error = UserOp::new("f", i64s(&["x", "y"]), DType::I64, &body).unwrap_err();
+            expected.assert_eq(&error.to_string());
+        };
+        check(Body::Arg(2), expect!["in the definition of operator `f`: argument 2 does not exist, there are 2"]);
+        check(
+            Body::var("z"),
+            expect!["in the definition of operator `f`: variable `z` is not bound; bind it with let or while"],
+        );
+        check(
+            Body::lit(1.0f64),
+            expect![
+                "in the definition of operator `f`: the body has dtype f64, expected the result's dtype i64; cast it"
+            ],
+        );
+        check(
+            Body::call(Builtin::Neg, [Body::Arg(0), Body::Arg(1)]),
+            expect!["in the definition of operator `f`: operator `neg` takes 1 argument, found 2"],
+        );
+        check(
+            Body::While(Box::new(While {
+                vars: vec![("a".to_owned(), Body::lit(1i8))],
+                cond: Body::lit(true),
+                steps: vec![Body::Arg(0)],
+                result: Body::var("a"),
+            })),
+            expect!["in the definition of operator `f`: the step of `a` has dtype i64, expected i8; cast it"],
+        );
+        check(
+            Body::Member(Box::new(Body::Arg(0)), 1),
+            expect!["in the definition of operator `f`: i64 has no member number 1"],
+        );
+
+        let error = gcd()
+            .with_properties(UserProperties { identity: vec![(2, 0i64.into())], ..Default::default() })
+            .unwrap_err();
+        expect!["in the definition of operator `gcd`: a identity names argument 2, there are 2"]
+            .assert_eq(&error.to_string());
+        let error = gcd()
+            .with_properties(UserProperties { annihilator: vec![(0, 1i8.into())], ..Default::default() })
+            .unwrap_err();
+        expect!["in the definition of operator `gcd`: the annihilator 1 of argument 0 has dtype i8, expected i64"]
+            .assert_eq(&error.to_string());
+        let error = gcd().with_iteration(Iteration::Arg(5)).unwrap_err();
+        expect!["in the definition of operator `gcd`: the iteration names argument 5, there are 2"]
+            .assert_eq(&error.to_string());
+        let error = Op::from(gcd()).signature(&[DType::F64, DType::I64]).unwrap_err();
+        expect!["argument 0 of operator `gcd` has dtype f64, expected i64 or what promotes to it; cast first"]
+            .assert_eq(&error.to_string());
+    }
+}
