@@ -8,6 +8,8 @@ mod body;
 mod builtin;
 mod error;
 mod eval;
+#[cfg(test)]
+mod eval_tests;
 mod float;
 mod integer;
 #[cfg(test)]

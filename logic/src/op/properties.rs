@@ -356,7 +356,7 @@ fn holds(table: &[(&[Builtin], On)], b: Builtin, on: On) -> bool {
     table.iter().any(|(ops, kinds)| ops.contains(&b) && kinds & on != 0)
 }
 
-fn place(position: usize) -> laws::At {
+pub(super) fn place(position: usize) -> laws::At {
     if position == 0 { FIRST } else { REST }
 }
 
@@ -365,7 +365,7 @@ fn of(b: Builtin, dtype: &DType) -> DType {
     if b.rule() == Rule::Logical { DType::BOOL } else { dtype.clone() }
 }
 
-fn kind(b: Builtin, dtype: &DType, mode: FloatMode) -> On {
+pub(super) fn kind(b: Builtin, dtype: &DType, mode: FloatMode) -> On {
     match of(b, dtype) {
         DType::Prim(Prim::Bool) => laws::BOOL,
         DType::Prim(p) if p.is_float() => match mode {
@@ -380,7 +380,7 @@ fn kind(b: Builtin, dtype: &DType, mode: FloatMode) -> On {
 }
 
 /// The constant in a dtype.
-fn constant(c: Constant, dtype: &DType, mode: FloatMode) -> Scalar {
+pub(super) fn constant(c: Constant, dtype: &DType, mode: FloatMode) -> Scalar {
     let extreme = |p: Prim, top: bool| match p {
         Prim::Bool => Scalar::Bool(top),
         Prim::F32 => Scalar::F32(if top { f32::INFINITY } else { f32::NEG_INFINITY }),

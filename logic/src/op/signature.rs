@@ -12,7 +12,7 @@
 use super::builtin::{Arity, Builtin, Rule};
 use super::error::OpError;
 use super::{Op, Signature};
-use crate::dtype::{DType, Prim, StructType};
+use crate::dtype::{DType, Prim};
 
 /// The primitive that holds values of all the given ones, by the rules of the module; `None` for none.
 pub fn promote(prims: impl IntoIterator<Item = Prim>) -> Option<Prim> {
@@ -161,13 +161,9 @@ pub fn pair_type(value: Prim) -> DType {
 /// The value and coordinate primitives of a dtype that [`Builtin::MinBy`] folds.
 pub(super) fn pair_members(dtype: &DType) -> Option<(Prim, Prim)> {
     let DType::Struct(s) = dtype else { return None };
-    match &**s {
-        StructType { members } => match &members[..] {
-            [(_, DType::Prim(value)), (_, DType::Prim(coordinate))] if coordinate.is_int() => {
-                Some((*value, *coordinate))
-            }
-            _ => None,
-        },
+    match &s.members[..] {
+        [(_, DType::Prim(value)), (_, DType::Prim(coordinate))] if coordinate.is_int() => Some((*value, *coordinate)),
+        _ => None,
     }
 }
 
@@ -207,6 +203,7 @@ mod tests {
     use super::*;
     use expect_test::{Expect, expect};
 
+    #[expect(clippy::needless_pass_by_value, reason = "an inline snapshot is written where it is passed")]
     fn check(op: &str, args: &str, expected: Expect) {
         let args: Vec<DType> = args.split_whitespace().map(|n| dtype(n).expect("a dtype of the test")).collect();
         let op = Op::Builtin(Builtin::from_name(op).expect("an operator of the test"));

@@ -1,7 +1,6 @@
 //! User-defined operators: a typed body with declared properties.
 //!
-//! What is declared is believed: the engine rewrites by it and skips work by it. [`UserOp::refute`](UserOp) of
-//! `laws.rs` finds counterexamples among samples.
+//! What is declared is believed: the engine rewrites by it and skips work by it.
 
 pub use super::body::{Body, STEP_LIMIT, While};
 use super::body::{Run, Scope, check, eval};
@@ -122,8 +121,12 @@ impl UserOp {
             return self
                 .wrong(format!("the annihilator at argument {k} does not have the result's dtype {}", self.result));
         }
-        if !p.identity.is_empty() && !(self.params.len() == 2 && self.params.iter().any(|(_, t)| *t == self.result)) {
-            return self.wrong("an identity takes two parameters and a result of the other's dtype".to_owned());
+        // Dropping the identity leaves the other argument as the result.
+        if let Some((k, _)) =
+            p.identity.iter().find(|(k, _)| self.params.len() != 2 || self.params[1 - k].1 != self.result)
+        {
+            return self
+                .wrong(format!("the identity of argument {k} takes two parameters and a result of the other's dtype"));
         }
         self.properties = properties;
         Ok(self)
@@ -239,7 +242,7 @@ impl UserOp {
 
     fn check_argument(&self, what: &str, position: usize, value: &Scalar) -> Result<(), OpError> {
         match self.params.get(position) {
-            None => self.wrong(format!("a {what} names argument {position}, there are {}", self.params.len())),
+            None => self.wrong(format!("the {what} names argument {position}, there are {}", self.params.len())),
             Some((_, dtype)) if *dtype != value.dtype() => self.wrong(format!(
                 "the {what} {value} of argument {position} has dtype {}, expected {dtype}",
                 value.dtype()
@@ -396,7 +399,7 @@ pub(super) mod tests {
         let error = gcd()
             .with_properties(UserProperties { identity: vec![(2, 0i64.into())], ..Default::default() })
             .unwrap_err();
-        expect!["in the definition of operator `gcd`: a identity names argument 2, there are 2"]
+        expect!["in the definition of operator `gcd`: the identity names argument 2, there are 2"]
             .assert_eq(&error.to_string());
         let error = gcd()
             .with_properties(UserProperties { annihilator: vec![(0, 1i8.into())], ..Default::default() })
