@@ -1,5 +1,7 @@
 //! The error type of this crate.
 
+use redpoll_logic::{DType, FormatError};
+
 /// What can go wrong between a plan with its data and a result.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -7,4 +9,93 @@ pub enum Error {
     /// The arrays given for a tensor do not make one. The caller's fault.
     #[error("invalid tensor: {0}")]
     InvalidTensor(String),
+    /// The arrays given for one level of a tensor do not make one. The caller's fault.
+    #[error("invalid tensor: level {level} ({kind}): {reason}")]
+    InvalidLevel {
+        /// The level, 0 outermost.
+        level: usize,
+        /// The name of its kind.
+        kind: &'static str,
+        /// What is wrong with the arrays.
+        reason: String,
+    },
+    /// A format makes no sense, or does not go with shape, dtype or fill value. The caller's fault.
+    #[error("invalid format: {0}")]
+    InvalidFormat(#[from] FormatError),
+    /// Coordinates and values of triples are not of one length, or not one list a mode. The caller's fault.
+    #[error("invalid triples: {0}")]
+    InvalidTriples(String),
+    /// A coordinate lies outside of its dimension. The data's fault.
+    #[error("entry {entry}: coordinate {coordinate} of mode {mode} is out of range, its dimension is {dimension}")]
+    CoordinateOutOfRange {
+        /// The number of the entry.
+        entry: usize,
+        /// The tensor mode.
+        mode: usize,
+        /// The coordinate.
+        coordinate: u64,
+        /// The dimension of the mode.
+        dimension: u64,
+    },
+    /// Places occur more than once, and no way to combine their values was asked for. The data's fault.
+    #[error(
+        "{count} entries repeat the place of another one, the first at {place:?}: say how to combine them (add them, \
+         keep the first or the last)"
+    )]
+    DuplicateCoordinates {
+        /// The first repeated place.
+        place: Vec<u64>,
+        /// The number of entries beyond one a place.
+        count: usize,
+    },
+    /// A value has another dtype than was expected. The caller's fault.
+    #[error("{what}: expected dtype {expected}, found {found}")]
+    DTypeMismatch {
+        /// What has the wrong dtype.
+        what: String,
+        /// The dtype that was expected.
+        expected: DType,
+        /// The dtype that was found.
+        found: DType,
+    },
+    /// A fill value was to change although places depend on it. The caller's fault.
+    #[error("cannot change the fill value: {0}")]
+    FillInUse(String),
+    /// Something would take more memory than there is.
+    #[error("{elements} elements of {bytes} bytes do not fit into memory; use a sparser format or smaller dimensions")]
+    TooLarge {
+        /// The number of elements.
+        elements: u64,
+        /// Bytes of one of them.
+        bytes: usize,
+    },
+    /// The positions of a level exceed index arithmetic.
+    #[error("{parents} fibers of dimension {dimension} exceed the {max} positions of a full level; use a sparse one", max = i64::MAX)]
+    TooManyPositions {
+        /// The number of fibers.
+        parents: u64,
+        /// Their dimension.
+        dimension: u64,
+    },
+    /// A record batch does not hold a tensor as asked. The caller's fault.
+    #[error("column '{column}': {reason}")]
+    InvalidColumn {
+        /// The name of the column.
+        column: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A column holds an Arrow NULL where none may be. The data's fault.
+    #[error("column '{column}' is null in row {row}: {hint}")]
+    Null {
+        /// The name of the column.
+        column: String,
+        /// The first such row.
+        row: usize,
+        /// What can be done about it.
+        hint: &'static str,
+    },
+    /// Arrow refused arrays that were made here.
+    #[error("arrow: {0}")]
+    Arrow(#[from] arrow::error::ArrowError),
 }

@@ -7,5 +7,7 @@ pub mod assembly;
 mod error;
 pub mod levels;
 pub mod storage;
+#[doc(hidden)]
+pub mod testing;
 
 pub use error::Error;

@@ -7,9 +7,38 @@
 //! A kind is one file that holds both halves of its contract: [`Level`], what its arrays are and how they are checked,
 //! built and enumerated in Rust, and `LevelLowering` (in `crate::lower`), its looplets and its write protocol.
 
+mod byte_map;
+mod dense;
+mod fibers;
+mod hash;
+mod list;
+mod singleton;
+mod sparse_list;
+
+pub use byte_map::ByteMap;
+pub use dense::Dense;
+pub use fibers::Fibers;
+pub use hash::{Hash, hash_slot, table_len};
+pub use singleton::Singleton;
+pub use sparse_list::SparseList;
+
 use crate::storage::Array;
 use redpoll_logic::{LevelFormat, LevelKind, Prim};
 use std::ops::Range;
+
+/// Every level kind: the registry.
+pub const ALL: [&dyn Level; 5] = [&Dense, &SparseList, &Singleton, &Hash, &ByteMap];
+
+/// The level of that kind.
+pub fn level(kind: LevelKind) -> &'static dyn Level {
+    match kind {
+        LevelKind::Dense => &Dense,
+        LevelKind::SparseList => &SparseList,
+        LevelKind::Singleton => &Singleton,
+        LevelKind::Hash => &Hash,
+        LevelKind::ByteMap => &ByteMap,
+    }
+}
 
 /// What the elements of a level's array are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -46,6 +75,17 @@ pub struct LevelProperties {
     pub append: bool,
 }
 
+/// One level of one tensor.
+#[derive(Clone, Copy, Debug)]
+pub struct LevelData<'a> {
+    /// Its kind and flags.
+    pub format: LevelFormat,
+    /// The size of its storage mode.
+    pub dimension: u64,
+    /// Its arrays, in the order of [`Level::arrays`].
+    pub arrays: &'a [Array],
+}
+
 /// The fibers of one level as data: everything that is not about generating code.
 pub trait Level: Sync {
     /// The kind.
@@ -60,18 +100,12 @@ pub trait Level: Sync {
     /// The properties.
     fn properties(&self) -> LevelProperties;
 
-    /// Checks the arrays of a level of `dimension` coordinates below `parents` positions and gives the number of its
-    /// own positions.
+    /// Checks a level whose arrays have the right number and types, below the given fibers, and gives the fibers that
+    /// it hands down.
     ///
     /// # Errors
-    /// Says what is wrong and where: lengths, unsorted, repeated or out-of-range entries.
-    fn validate(
-        &self,
-        format: LevelFormat,
-        dimension: u64,
-        parents: u64,
-        arrays: &[Array],
-    ) -> Result<u64, crate::Error>;
+    /// What is wrong and where: lengths, unsorted, repeated or out-of-range entries.
+    fn validate(&self, data: LevelData<'_>, parents: &Fibers) -> Result<Fibers, String>;
 
     /// Builds the arrays from entries that are sorted by parent position and then coordinate, replaces each entry's
     /// parent position in `positions` by its own, and gives the number of own positions. Equal entries share a position
@@ -88,9 +122,13 @@ pub trait Level: Sync {
         positions: &mut [u64],
     ) -> Result<(Vec<Array>, u64), crate::Error>;
 
-    /// Calls `visit(coordinate, own positions)` for every stored coordinate of the fiber below `fiber`, ascending when
-    /// the level is ordered.
-    fn for_each(&self, dimension: u64, arrays: &[Array], fiber: Range<u64>, visit: &mut dyn FnMut(u64, Range<u64>));
+    /// Calls `visit(coordinate, own positions)` for every stored coordinate of the fiber below the parent positions
+    /// `fiber`, ascending when the level is ordered.
+    fn for_each(&self, data: LevelData<'_>, fiber: Range<u64>, visit: &mut dyn FnMut(u64, Range<u64>));
+
+    /// The own positions of a coordinate of the fiber below `fiber`, if it is stored; the first run of it where the
+    /// level is neither ordered nor unique.
+    fn locate(&self, data: LevelData<'_>, fiber: Range<u64>, coordinate: u64) -> Option<Range<u64>>;
 }
 
 /// The element type of an array of that class for a level of `dimension` coordinates and up to `positions` positions.
@@ -101,5 +139,15 @@ pub fn array_prim(class: ArrayClass, dimension: u64, positions: u64) -> Prim {
         ArrayClass::Coordinate if dimension <= 1 << 32 => Prim::U32,
         ArrayClass::Coordinate => Prim::U64,
         ArrayClass::Flag => Prim::U8,
+    }
+}
+
+/// Whether an array of that class may have elements of that type. Narrow and wide ones are both taken, as their
+/// contents are checked against dimension and length.
+pub fn accepts(class: ArrayClass, prim: Prim) -> bool {
+    match class {
+        ArrayClass::Position => matches!(prim, Prim::I32 | Prim::I64),
+        ArrayClass::Coordinate => matches!(prim, Prim::U32 | Prim::U64),
+        ArrayClass::Flag => prim == Prim::U8,
     }
 }

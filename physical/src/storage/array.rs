@@ -1,7 +1,9 @@
 //! One array of a tensor: a typed view of an Arrow buffer.
 
+use crate::Error;
 use arrow::buffer::Buffer;
-use redpoll_logic::Prim;
+use arrow::datatypes::ArrowNativeType;
+use redpoll_logic::{Prim, Scalar};
 
 /// An array of primitives in an Arrow buffer, shared when cloned.
 #[derive(Clone, Debug)]
@@ -10,12 +12,90 @@ pub struct Array {
     buffer: Buffer,
 }
 
+/// A Rust type whose values an [`Array`] holds as they are. (`bool` is a byte in an array, see [`Array::from_bools`].)
+pub trait Element: ArrowNativeType {
+    /// The primitive.
+    const PRIM: Prim;
+}
+
+macro_rules! impl_element {
+    ($($t:ty => $prim:ident),*) => {$(
+        impl Element for $t {
+            const PRIM: Prim = Prim::$prim;
+        }
+    )*};
+}
+impl_element!(i8 => I8, i16 => I16, i32 => I32, i64 => I64, u8 => U8, u16 => U16, u32 => U32, u64 => U64, f32 => F32, f64 => F64);
+
+/// Runs `$body` with `$t` standing for the unsigned integer of the same width as the primitive: for code that moves
+/// values without looking at them.
+macro_rules! match_width {
+    ($prim:expr, $t:ident => $body:expr) => {
+        match $prim.bytes() {
+            1 => {
+                type $t = u8;
+                $body
+            }
+            2 => {
+                type $t = u16;
+                $body
+            }
+            4 => {
+                type $t = u32;
+                $body
+            }
+            _ => {
+                type $t = u64;
+                $body
+            }
+        }
+    };
+}
+pub(crate) use match_width;
+
 impl Array {
     /// The first `len` elements of `buffer` as `prim`s; `None` when the buffer is too short or not aligned.
     pub fn new(prim: Prim, buffer: Buffer, len: usize) -> Option<Array> {
+        if len == 0 {
+            return Some(Array { prim, buffer: Buffer::from_vec(Vec::<u64>::new()) });
+        }
         let bytes = len.checked_mul(prim.bytes())?;
         let aligned = buffer.as_ptr().align_offset(prim.bytes()) == 0;
-        (bytes <= buffer.len() && aligned).then(|| Array { prim, buffer: buffer.slice_with_length(0, bytes) })
+        if bytes > buffer.len() || !aligned {
+            return None;
+        }
+        let buffer = if bytes == buffer.len() { buffer } else { buffer.slice_with_length(0, bytes) };
+        Some(Array { prim, buffer })
+    }
+
+    /// The elements of a vector, which is not copied.
+    pub fn from_vec<T: Element>(values: Vec<T>) -> Array {
+        Array { prim: T::PRIM, buffer: Buffer::from_vec(values) }
+    }
+
+    /// Booleans, a byte each.
+    pub fn from_bools(values: impl IntoIterator<Item = bool>) -> Array {
+        Array { prim: Prim::Bool, buffer: Buffer::from_vec(values.into_iter().map(u8::from).collect::<Vec<u8>>()) }
+    }
+
+    /// `len` times the same primitive.
+    ///
+    /// # Errors
+    /// When there is not so much memory.
+    pub(crate) fn filled(value: &Scalar, len: u64) -> Result<Array, Error> {
+        let (prim, bits) = prim_bits(value);
+        match_width!(prim, W => Ok(Array { prim, buffer: Buffer::from_vec(filled_vec(bits as W, len)?) }))
+    }
+
+    /// Positions or coordinates as elements of the type `prim`, in which they must fit.
+    pub(crate) fn from_indices(prim: Prim, values: impl Iterator<Item = u64>) -> Array {
+        match prim {
+            Prim::I32 => Array::from_vec(values.map(|v| v as i32).collect()),
+            Prim::I64 => Array::from_vec(values.map(|v| v as i64).collect()),
+            Prim::U32 => Array::from_vec(values.map(|v| v as u32).collect()),
+            Prim::U8 => Array::from_vec(values.map(|v| v as u8).collect()),
+            _ => Array::from_vec(values.collect::<Vec<u64>>()),
+        }
     }
 
     /// The type of an element.
@@ -37,4 +117,129 @@ impl Array {
     pub fn buffer(&self) -> &Buffer {
         &self.buffer
     }
+
+    /// The elements, if they are of that type; booleans are not, see [`Array::bools`].
+    pub fn as_slice<T: Element>(&self) -> Option<&[T]> {
+        (self.prim == T::PRIM).then(|| self.buffer.typed_data())
+    }
+
+    /// The bytes of booleans, 0 or 1.
+    pub fn bools(&self) -> Option<&[u8]> {
+        (self.prim == Prim::Bool).then(|| self.buffer.as_slice())
+    }
+
+    /// The same bytes read as another primitive of the same width; `None` when the widths differ. So indices in `i32`
+    /// pass as `u32`: what was negative is then out of range.
+    pub fn reinterpret(&self, prim: Prim) -> Option<Array> {
+        (prim.bytes() == self.prim.bytes() && prim != Prim::Bool).then(|| Array { prim, buffer: self.buffer.clone() })
+    }
+
+    /// The elements `start..start + len`, not copied.
+    ///
+    /// # Panics
+    /// When they go beyond the end.
+    pub fn slice(&self, start: usize, len: usize) -> Array {
+        let width = self.prim.bytes();
+        Array { prim: self.prim, buffer: self.buffer.slice_with_length(start * width, len * width) }
+    }
+
+    /// The element at `k`.
+    ///
+    /// # Panics
+    /// When there is none.
+    pub fn scalar(&self, k: usize) -> Scalar {
+        Scalar::from_bits(self.prim, self.bits(k))
+    }
+
+    /// The bits of the element at `k`, zero-extended.
+    pub(crate) fn bits(&self, k: usize) -> u64 {
+        match self.prim.bytes() {
+            1 => u64::from(self.words::<u8>()[k]),
+            2 => u64::from(self.words::<u16>()[k]),
+            4 => u64::from(self.words::<u32>()[k]),
+            _ => self.words::<u64>()[k],
+        }
+    }
+
+    /// The elements as unsigned integers of their width.
+    pub(crate) fn words<W: ArrowNativeType>(&self) -> &[W] {
+        debug_assert_eq!(size_of::<W>(), self.prim.bytes());
+        self.buffer.typed_data()
+    }
+
+    /// An array of that primitive from unsigned integers of its width.
+    pub(crate) fn from_words<W: ArrowNativeType>(prim: Prim, words: Vec<W>) -> Array {
+        debug_assert_eq!(size_of::<W>(), prim.bytes());
+        Array { prim, buffer: Buffer::from_vec(words) }
+    }
+
+    /// The elements as positions, coordinates or flags.
+    ///
+    /// # Panics
+    /// When they are none of these, which validation has excluded.
+    pub(crate) fn indices(&self) -> Indices<'_> {
+        match self.prim {
+            Prim::I32 => Indices::I32(self.buffer.typed_data()),
+            Prim::I64 => Indices::I64(self.buffer.typed_data()),
+            Prim::U32 => Indices::U32(self.buffer.typed_data()),
+            Prim::U64 => Indices::U64(self.buffer.typed_data()),
+            Prim::U8 => Indices::U8(self.buffer.typed_data()),
+            other => unreachable!("an array of {other} holds no indices"),
+        }
+    }
+}
+
+/// The elements of an array of positions, coordinates or flags.
+#[derive(Clone, Copy)]
+pub(crate) enum Indices<'a> {
+    I32(&'a [i32]),
+    I64(&'a [i64]),
+    U32(&'a [u32]),
+    U64(&'a [u64]),
+    U8(&'a [u8]),
+}
+
+impl Indices<'_> {
+    /// The element at `k`; a negative one is very large.
+    #[inline]
+    pub(crate) fn get(self, k: u64) -> u64 {
+        let k = k as usize;
+        match self {
+            Indices::I32(s) => i64::from(s[k]) as u64,
+            Indices::I64(s) => s[k] as u64,
+            Indices::U32(s) => u64::from(s[k]),
+            Indices::U64(s) => s[k],
+            Indices::U8(s) => u64::from(s[k]),
+        }
+    }
+
+    /// The number of elements.
+    pub(crate) fn len(self) -> u64 {
+        let len = match self {
+            Indices::I32(s) => s.len(),
+            Indices::I64(s) => s.len(),
+            Indices::U32(s) => s.len(),
+            Indices::U64(s) => s.len(),
+            Indices::U8(s) => s.len(),
+        };
+        len as u64
+    }
+}
+
+/// Type and bits of a scalar that is known to be a primitive.
+pub(crate) fn prim_bits(value: &Scalar) -> (Prim, u64) {
+    value.prim().zip(value.to_bits()).expect("flattened scalars are primitives")
+}
+
+/// A vector of `len` times `value`.
+///
+/// # Errors
+/// When there is not so much memory.
+pub(crate) fn filled_vec<T: Clone>(value: T, len: u64) -> Result<Vec<T>, Error> {
+    let too_large = || Error::TooLarge { elements: len, bytes: size_of::<T>() };
+    let len = usize::try_from(len).map_err(|_| too_large())?;
+    let mut vec = Vec::new();
+    vec.try_reserve_exact(len).map_err(|_| too_large())?;
+    vec.resize(len, value);
+    Ok(vec)
 }

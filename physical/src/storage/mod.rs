@@ -5,10 +5,28 @@
 //! [`crate::levels`]; this module knows tensors as a whole: validated construction, triples, conversion, Arrow exchange.
 
 mod array;
+mod assemble;
+mod convert;
+mod exchange;
+mod sort;
+mod summary;
+#[cfg(test)]
+mod tests;
+mod triples;
+mod validate;
+mod values;
+mod walk;
 
-pub use array::Array;
+pub use array::{Array, Element};
+pub(crate) use array::{Indices, filled_vec};
+pub use convert::convert;
+pub use exchange::{Import, NullPolicy, arrow_type, dtype_of_arrow};
+pub use triples::{Duplicates, Triples};
+pub use values::Values;
 
-use redpoll_logic::TensorType;
+use crate::Error;
+use crate::levels::LevelData;
+use redpoll_logic::{Format, Scalar, TensorType};
 use std::sync::Arc;
 
 /// A tensor: a type and its arrays. Cloning shares the buffers.
@@ -20,6 +38,16 @@ pub struct Tensor {
 }
 
 impl Tensor {
+    /// A tensor of rank 0.
+    ///
+    /// # Errors
+    /// When there is no memory for one value.
+    pub fn scalar(value: &Scalar) -> Result<Tensor, Error> {
+        let ty = TensorType { shape: Vec::new(), dtype: value.dtype(), fill: value.clone(), format: Format::dense(0) };
+        let leaf = value.flatten().iter().map(|part| Array::filled(part, 1)).collect::<Result<_, _>>()?;
+        Ok(Tensor { ty: Arc::new(ty), levels: Vec::new(), leaf })
+    }
+
     /// Shape, dtype, fill value and format.
     pub fn ty(&self) -> &Arc<TensorType> {
         &self.ty
@@ -33,5 +61,15 @@ impl Tensor {
     /// The values, one array for each primitive of the dtype; none for a pattern leaf.
     pub fn leaf(&self) -> &[Array] {
         &self.leaf
+    }
+
+    /// Level `k`: format, dimension and arrays.
+    pub fn level(&self, k: usize) -> LevelData<'_> {
+        let ty = &self.ty;
+        LevelData {
+            format: ty.format.levels[k],
+            dimension: ty.format.modes[k].dimension(&ty.shape),
+            arrays: &self.levels[k],
+        }
     }
 }

@@ -1,0 +1,273 @@
+//! Which [`Format`]s and [`TensorType`]s make sense, and what is wrong with the others.
+
+use crate::dtype::DType;
+use crate::format::{Format, LeafKind, LevelKind, StorageMode, TensorType};
+use crate::scalar::Scalar;
+
+/// Why a format, or a format together with shape, dtype and fill value, describes no tensor. The caller's fault.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FormatError {
+    /// There is not one storage mode a level.
+    #[error("a format needs one storage mode a level: it has {levels} levels and {modes} storage modes")]
+    ModeCount {
+        /// The number of levels.
+        levels: usize,
+        /// The number of storage modes.
+        modes: usize,
+    },
+    /// A tensor mode is not stored, or stored in a way that does not determine it exactly once.
+    #[error(
+        "mode {mode} must be stored once whole, or once as outer and, further in, once as inner with the same block: \
+         {found}"
+    )]
+    Mode {
+        /// The tensor mode.
+        mode: usize,
+        /// What was found instead.
+        found: String,
+    },
+    /// A level carries a flag that its kind cannot have.
+    #[error("level {level} is a {kind:?} level, which cannot be {flag}")]
+    Flag {
+        /// The level.
+        level: usize,
+        /// Its kind.
+        kind: LevelKind,
+        /// The flag: `unordered` or `non-unique`.
+        flag: &'static str,
+    },
+    /// A singleton level has no ranges of positions to take its fibers from.
+    #[error("level {level} is a singleton, which must lie directly below a non-unique level")]
+    SingletonUnderUnique {
+        /// The level.
+        level: usize,
+    },
+    /// A level hands down ranges of positions to something that cannot take them.
+    #[error("level {level} is non-unique, so that level {below} must be a singleton, but there is {found}", below = level + 1)]
+    NonUnique {
+        /// The level.
+        level: usize,
+        /// What lies below it.
+        found: String,
+    },
+    /// The shape has another number of modes than the format.
+    #[error("the shape has {shape} modes and the format {format}")]
+    Rank {
+        /// The number of modes of the shape.
+        shape: usize,
+        /// The number of modes of the format.
+        format: usize,
+    },
+    /// A dimension exceeds what index arithmetic can hold.
+    #[error("mode {mode} has dimension {dimension}, above the largest, {max}", max = i64::MAX)]
+    Dimension {
+        /// The tensor mode.
+        mode: usize,
+        /// Its dimension.
+        dimension: u64,
+    },
+    /// The fill value has another dtype than the tensor.
+    #[error("the fill value {fill} is {found}, but the tensor is {expected}")]
+    Fill {
+        /// The fill value.
+        fill: Scalar,
+        /// The dtype of the tensor.
+        expected: DType,
+        /// The dtype of the fill value.
+        found: DType,
+    },
+    /// A pattern leaf stores neither values of that dtype nor under that fill value.
+    #[error("a pattern leaf needs dtype bool and fill false, found {dtype} and {fill}; use an element leaf")]
+    Pattern {
+        /// The dtype of the tensor.
+        dtype: DType,
+        /// The fill value.
+        fill: Scalar,
+    },
+}
+
+impl Format {
+    /// Checks that the levels can be nested like this and that they determine every mode of a tensor exactly once.
+    ///
+    /// # Errors
+    /// The first rule that is broken, naming the level or mode.
+    pub fn validate(&self) -> Result<(), FormatError> {
+        if self.levels.len() != self.modes.len() {
+            return Err(FormatError::ModeCount { levels: self.levels.len(), modes: self.modes.len() });
+        }
+        for mode in 0..self.rank() {
+            self.check_mode(mode)?;
+        }
+        for level in 0..self.levels.len() {
+            self.check_level(level)?;
+        }
+        Ok(())
+    }
+
+    fn check_mode(&self, mode: usize) -> Result<(), FormatError> {
+        let stored: Vec<StorageMode> = self.modes.iter().copied().filter(|m| m.mode() == mode).collect();
+        let found = match stored[..] {
+            [StorageMode::Whole { .. }] => return Ok(()),
+            [StorageMode::Outer { block: a, .. }, StorageMode::Inner { block: b, .. }] if a == b => {
+                if (1..=i64::MAX as u64).contains(&a) {
+                    return Ok(());
+                }
+                format!("a block of {a} places")
+            }
+            [StorageMode::Outer { block: a, .. }, StorageMode::Inner { block: b, .. }] => {
+                format!("the blocks have {a} and {b} places")
+            }
+            [StorageMode::Inner { .. }, StorageMode::Outer { .. }] => "the inner one lies further out".into(),
+            [] => "it is not stored".into(),
+            _ => {
+                let names: Vec<String> = stored.iter().map(ToString::to_string).collect();
+                format!("it is stored as {}", names.join(", "))
+            }
+        };
+        Err(FormatError::Mode { mode, found })
+    }
+
+    fn check_level(&self, level: usize) -> Result<(), FormatError> {
+        let format = self.levels[level];
+        let flexible = matches!(format.kind, LevelKind::SparseList | LevelKind::Singleton);
+        for (set, flag) in [(format.ordered, "unordered"), (format.unique, "non-unique")] {
+            if !set && !flexible {
+                return Err(FormatError::Flag { level, kind: format.kind, flag });
+            }
+        }
+        if format.kind == LevelKind::Singleton && (level == 0 || self.levels[level - 1].unique) {
+            return Err(FormatError::SingletonUnderUnique { level });
+        }
+        if !format.unique {
+            let found = match self.levels.get(level + 1) {
+                Some(below) if below.kind == LevelKind::Singleton => return Ok(()),
+                Some(below) => format!("a {:?} level", below.kind),
+                None => "the leaf".into(),
+            };
+            return Err(FormatError::NonUnique { level, found });
+        }
+        Ok(())
+    }
+
+    /// Writes the tensor coordinates of the place with those storage coordinates to `place`, which is as long as the
+    /// rank. They may lie outside of the tensor in the padding of a ragged last block.
+    pub fn place(&self, storage: &[u64], place: &mut [u64]) {
+        place.fill(0);
+        for (mode, &i) in self.modes.iter().zip(storage) {
+            place[mode.mode()] += match *mode {
+                StorageMode::Whole { .. } | StorageMode::Inner { .. } => i,
+                StorageMode::Outer { block, .. } => i * block,
+            };
+        }
+    }
+
+    /// Whether some mode of a tensor of that shape is cut into blocks that do not divide its dimension, so that
+    /// storage coordinates outside of the tensor exist.
+    pub fn is_ragged(&self, shape: &[u64]) -> bool {
+        self.modes.iter().any(|m| matches!(*m, StorageMode::Outer { mode, block } if !shape[mode].is_multiple_of(block)))
+    }
+}
+
+impl TensorType {
+    /// Checks the format and that shape, dtype and fill value agree with it.
+    ///
+    /// # Errors
+    /// The first rule that is broken.
+    pub fn validate(&self) -> Result<(), FormatError> {
+        self.format.validate()?;
+        if self.shape.len() != self.format.rank() {
+            return Err(FormatError::Rank { shape: self.shape.len(), format: self.format.rank() });
+        }
+        if let Some(mode) = self.shape.iter().position(|&n| n > i64::MAX as u64) {
+            return Err(FormatError::Dimension { mode, dimension: self.shape[mode] });
+        }
+        let (fill, expected) = (self.fill.clone(), self.dtype.clone());
+        if fill.dtype() != expected {
+            let found = fill.dtype();
+            return Err(FormatError::Fill { fill, expected, found });
+        }
+        if self.format.leaf == LeafKind::Pattern && fill != Scalar::Bool(false) {
+            return Err(FormatError::Pattern { dtype: expected, fill });
+        }
+        Ok(())
+    }
+}
+
+impl std::fmt::Display for StorageMode {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match *self {
+            StorageMode::Whole { .. } => f.write_str("whole"),
+            StorageMode::Outer { block, .. } => write!(f, "outer of blocks of {block}"),
+            StorageMode::Inner { block, .. } => write!(f, "inner of blocks of {block}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format::LevelFormat;
+    use LevelKind::{Dense, Hash, Singleton, SparseList};
+    use StorageMode::{Inner, Outer, Whole};
+
+    fn check(levels: &[LevelFormat], modes: &[StorageMode], expect: &str) {
+        let format = Format { levels: levels.to_vec(), modes: modes.to_vec(), leaf: LeafKind::Element };
+        let found = format.validate().map_or_else(|e| e.to_string(), |()| "valid".into());
+        assert_eq!(found, expect);
+    }
+
+    /// Protects that lowering only ever meets nestings that it can read.
+    #[test]
+    fn formats_are_checked() {
+        let list = LevelFormat::new(SparseList);
+        let dense = LevelFormat::new(Dense);
+        let single = LevelFormat::new(Singleton);
+        let (i, j) = (Whole { mode: 0 }, Whole { mode: 1 });
+        let outer = |block| Outer { mode: 0, block };
+        let inner = |block| Inner { mode: 0, block };
+        let once = "mode 0 must be stored once whole, or once as outer and, further in, once as inner with the same \
+                    block: ";
+        check(&[], &[], "valid");
+        check(&[dense, list], &[j, i], "valid");
+        check(&[list.non_unique(), single], &[i, j], "valid");
+        check(&[dense, dense], &[outer(3), inner(3)], "valid");
+        check(&[dense], &[], "a format needs one storage mode a level: it has 1 levels and 0 storage modes");
+        check(&[dense], &[j], &format!("{once}it is not stored"));
+        check(&[dense, dense], &[i, i], &format!("{once}it is stored as whole, whole"));
+        check(&[dense, dense], &[inner(2), outer(2)], &format!("{once}the inner one lies further out"));
+        check(&[dense, dense], &[outer(2), inner(3)], &format!("{once}the blocks have 2 and 3 places"));
+        check(&[dense, dense], &[outer(0), inner(0)], &format!("{once}a block of 0 places"));
+        check(&[dense], &[outer(2)], &format!("{once}it is stored as outer of blocks of 2"));
+        check(&[single], &[i], "level 0 is a singleton, which must lie directly below a non-unique level");
+        check(&[list, single], &[i, j], "level 1 is a singleton, which must lie directly below a non-unique level");
+        let below = "level 0 is non-unique, so that level 1 must be a singleton, but there is ";
+        check(&[list.non_unique()], &[i], &format!("{below}the leaf"));
+        check(&[list.non_unique(), dense], &[i, j], &format!("{below}a Dense level"));
+        let hash = LevelFormat { ordered: false, ..LevelFormat::new(Hash) };
+        check(&[hash], &[i], "level 0 is a Hash level, which cannot be unordered");
+        check(&[dense.non_unique()], &[i], "level 0 is a Dense level, which cannot be non-unique");
+    }
+
+    #[test]
+    fn tensor_types_are_checked() {
+        let ty = |shape: &[u64], fill: Scalar, format| TensorType {
+            shape: shape.to_vec(),
+            dtype: DType::F64,
+            fill,
+            format,
+        };
+        let check = |ty: &TensorType, expect: &str| assert_eq!(ty.validate().unwrap_err().to_string(), expect);
+        check(&ty(&[2], 0.0.into(), Format::csr()), "the shape has 1 modes and the format 2");
+        check(&ty(&[2, 2], 0i64.into(), Format::csr()), "the fill value 0 is i64, but the tensor is f64");
+        let pattern = Format { leaf: LeafKind::Pattern, ..Format::csr() };
+        check(
+            &ty(&[2, 2], 0.0.into(), pattern),
+            "a pattern leaf needs dtype bool and fill false, found f64 and 0.0; use an element leaf",
+        );
+        check(
+            &ty(&[1 << 63, 2], 0.0.into(), Format::csr()),
+            "mode 0 has dimension 9223372036854775808, above the largest, 9223372036854775807",
+        );
+    }
+}

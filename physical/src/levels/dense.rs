@@ -1,0 +1,67 @@
+//! Dense levels: every coordinate is stored, at position `p * n + i` below position `p`.
+//!
+//! There are no arrays. All arithmetic on positions is checked when a tensor is made, so that kernels need not.
+
+use super::{ArraySpec, Fibers, Level, LevelData, LevelProperties};
+use crate::Error;
+use crate::storage::Array;
+use redpoll_logic::{LevelFormat, LevelKind};
+use std::ops::Range;
+
+/// The dense level kind.
+pub struct Dense;
+
+impl Level for Dense {
+    fn kind(&self) -> LevelKind {
+        LevelKind::Dense
+    }
+
+    fn name(&self) -> &'static str {
+        "dense"
+    }
+
+    fn arrays(&self) -> &'static [ArraySpec] {
+        &[]
+    }
+
+    fn properties(&self) -> LevelProperties {
+        LevelProperties { full: true, branchless: false, compact: true, random_write: true, append: true }
+    }
+
+    fn validate(&self, data: LevelData<'_>, parents: &Fibers) -> Result<Fibers, String> {
+        full_positions(parents.positions(), data.dimension).map(Fibers::single).map_err(|e| e.to_string())
+    }
+
+    fn build(
+        &self,
+        _: LevelFormat,
+        dimension: u64,
+        parents: u64,
+        coordinates: &[u64],
+        positions: &mut [u64],
+    ) -> Result<(Vec<Array>, u64), Error> {
+        let own = full_positions(parents, dimension)?;
+        for (p, i) in positions.iter_mut().zip(coordinates) {
+            *p = *p * dimension + i;
+        }
+        Ok((Vec::new(), own))
+    }
+
+    fn for_each(&self, data: LevelData<'_>, fiber: Range<u64>, visit: &mut dyn FnMut(u64, Range<u64>)) {
+        let first = fiber.start * data.dimension;
+        for i in 0..data.dimension {
+            visit(i, first + i..first + i + 1);
+        }
+    }
+
+    fn locate(&self, data: LevelData<'_>, fiber: Range<u64>, coordinate: u64) -> Option<Range<u64>> {
+        let p = fiber.start * data.dimension + coordinate;
+        (coordinate < data.dimension).then(|| p..p + 1)
+    }
+}
+
+/// The number of positions of a level that has one for every coordinate below every parent.
+pub(super) fn full_positions(parents: u64, dimension: u64) -> Result<u64, Error> {
+    let positions = parents.checked_mul(dimension).filter(|&n| n <= i64::MAX as u64);
+    positions.ok_or(Error::TooManyPositions { parents, dimension })
+}

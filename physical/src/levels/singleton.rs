@@ -1,0 +1,66 @@
+//! Singleton levels: one coordinate for each position of the parent, the inner modes of COO.
+//!
+//! `idx` has an element for each parent position, and positions are those of the parent. A fiber is a range of parent
+//! positions (a run of equal coordinates of the level above); its coordinates ascend, strictly if the level is unique.
+//! If it is not, a coordinate hands down the range of its positions to the singleton below.
+
+use super::list::{check_fiber, find_run, handed_down, visit_runs};
+use super::{ArrayClass, ArraySpec, Fibers, Level, LevelData, LevelProperties, array_prim};
+use crate::Error;
+use crate::storage::Array;
+use redpoll_logic::{LevelFormat, LevelKind};
+use std::ops::Range;
+
+/// The singleton level kind.
+pub struct Singleton;
+
+impl Level for Singleton {
+    fn kind(&self) -> LevelKind {
+        LevelKind::Singleton
+    }
+
+    fn name(&self) -> &'static str {
+        "singleton"
+    }
+
+    fn arrays(&self) -> &'static [ArraySpec] {
+        &[ArraySpec { name: "idx", class: ArrayClass::Coordinate }]
+    }
+
+    fn properties(&self) -> LevelProperties {
+        LevelProperties { full: false, branchless: true, compact: true, random_write: false, append: true }
+    }
+
+    fn validate(&self, data: LevelData<'_>, parents: &Fibers) -> Result<Fibers, String> {
+        let idx = data.arrays[0].indices();
+        if idx.len() < parents.positions() {
+            return Err(format!("idx must have {} elements, one a position, found {}", parents.positions(), idx.len()));
+        }
+        let mut runs = Vec::new();
+        for fiber in parents.iter() {
+            check_fiber(data, idx, fiber, (!data.format.unique).then_some(&mut runs))?;
+        }
+        Ok(handed_down(data.format, parents.positions(), runs))
+    }
+
+    fn build(
+        &self,
+        _: LevelFormat,
+        dimension: u64,
+        parents: u64,
+        coordinates: &[u64],
+        _: &mut [u64],
+    ) -> Result<(Vec<Array>, u64), Error> {
+        debug_assert_eq!(parents, coordinates.len() as u64, "a non-unique parent has a position for each entry");
+        let prim = array_prim(ArrayClass::Coordinate, dimension, parents);
+        Ok((vec![Array::from_indices(prim, coordinates.iter().copied())], parents))
+    }
+
+    fn for_each(&self, data: LevelData<'_>, fiber: Range<u64>, visit: &mut dyn FnMut(u64, Range<u64>)) {
+        visit_runs(data.arrays[0].indices(), fiber, visit);
+    }
+
+    fn locate(&self, data: LevelData<'_>, fiber: Range<u64>, coordinate: u64) -> Option<Range<u64>> {
+        find_run(data.format.ordered, data.arrays[0].indices(), fiber, coordinate)
+    }
+}

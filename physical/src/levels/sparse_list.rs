@@ -1,0 +1,70 @@
+//! Sparse lists (compressed levels): the stored coordinates of each fiber, in a row.
+//!
+//! `ptr` has one element more than there are parent positions; the fiber below position `p` is
+//! `idx[ptr[p]..ptr[p + 1]]`, and the position of an entry is its place in `idx`. `ptr[0]` may exceed 0, as it does in
+//! slices of Arrow arrays; positions before it are unused.
+//! In a unique list the coordinates of a fiber ascend strictly. In one that is not unique they do not descend, and a
+//! coordinate hands down the range of its positions. In one that is not ordered they come as they come.
+
+use super::list::{build_list, check_list, find_run, handed_down, visit_runs};
+use super::{ArrayClass, ArraySpec, Fibers, Level, LevelData, LevelProperties};
+use crate::Error;
+use crate::storage::Array;
+use redpoll_logic::{LevelFormat, LevelKind};
+use std::ops::Range;
+
+/// The sparse list level kind.
+pub struct SparseList;
+
+impl Level for SparseList {
+    fn kind(&self) -> LevelKind {
+        LevelKind::SparseList
+    }
+
+    fn name(&self) -> &'static str {
+        "sparse-list"
+    }
+
+    fn arrays(&self) -> &'static [ArraySpec] {
+        &[
+            ArraySpec { name: "ptr", class: ArrayClass::Position },
+            ArraySpec { name: "idx", class: ArrayClass::Coordinate },
+        ]
+    }
+
+    fn properties(&self) -> LevelProperties {
+        LevelProperties { full: false, branchless: false, compact: true, random_write: false, append: true }
+    }
+
+    fn validate(&self, data: LevelData<'_>, parents: &Fibers) -> Result<Fibers, String> {
+        let mut runs = Vec::new();
+        let positions = check_list(data, parents.positions(), (!data.format.unique).then_some(&mut runs))?;
+        Ok(handed_down(data.format, positions, runs))
+    }
+
+    fn build(
+        &self,
+        format: LevelFormat,
+        dimension: u64,
+        parents: u64,
+        coordinates: &[u64],
+        positions: &mut [u64],
+    ) -> Result<(Vec<Array>, u64), Error> {
+        let list = build_list(format, dimension, parents, coordinates, positions)?;
+        Ok((vec![list.ptr, list.idx], list.entries))
+    }
+
+    fn for_each(&self, data: LevelData<'_>, fiber: Range<u64>, visit: &mut dyn FnMut(u64, Range<u64>)) {
+        visit_runs(data.arrays[1].indices(), entries(data, &fiber), visit);
+    }
+
+    fn locate(&self, data: LevelData<'_>, fiber: Range<u64>, coordinate: u64) -> Option<Range<u64>> {
+        find_run(data.format.ordered, data.arrays[1].indices(), entries(data, &fiber), coordinate)
+    }
+}
+
+/// The entries below the parent positions `fiber`.
+fn entries(data: LevelData<'_>, fiber: &Range<u64>) -> Range<u64> {
+    let ptr = data.arrays[0].indices();
+    ptr.get(fiber.start)..ptr.get(fiber.end)
+}

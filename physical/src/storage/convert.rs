@@ -1,0 +1,103 @@
+//! Conversion between formats, and tensors from dense values.
+
+use super::{Array, Duplicates, Tensor, Values};
+use crate::Error;
+use redpoll_logic::{Format, LeafKind, Scalar, TensorType};
+use std::sync::Arc;
+
+/// The tensor in another format: the same shape, dtype, fill value and value at every place. Arrays that stay the same
+/// are shared. Stored fill values are kept where both last levels list their coordinates.
+///
+/// # Errors
+/// When the format does not go with the tensor, or the memory is exceeded.
+pub fn convert(tensor: &Tensor, format: &Format) -> Result<Tensor, Error> {
+    let old = tensor.ty();
+    if old.format == *format {
+        return Ok(tensor.clone());
+    }
+    let ty = Arc::new(TensorType { format: format.clone(), ..TensorType::clone(old) });
+    ty.validate()?;
+    if let Some(leaf) = converted_leaf(tensor, format)? {
+        return Ok(Tensor::new_unchecked(ty, tensor.levels.clone(), leaf));
+    }
+    let (tensor, _) = Tensor::from_triples(ty, &tensor.to_triples()?, Duplicates::Error)?;
+    Ok(tensor)
+}
+
+/// The leaf for a format with the same levels, if they can stay.
+fn converted_leaf(tensor: &Tensor, format: &Format) -> Result<Option<Vec<Array>>, Error> {
+    let old = &tensor.ty.format;
+    if old.modes != format.modes || !same_or_freer(old, format) {
+        return Ok(None);
+    }
+    match (old.leaf, format.leaf) {
+        (LeafKind::Element, LeafKind::Pattern) => {
+            let Some(len) = tensor.exact_positions() else { return Ok(None) };
+            let bools = tensor.leaf[0].bools().expect("what converts to a pattern has dtype bool");
+            Ok(bools[..len].iter().all(|&b| b == 1).then(Vec::new))
+        }
+        (LeafKind::Pattern, LeafKind::Element) => {
+            let leaf = tensor.exact_positions().map(|len| Array::filled(&Scalar::Bool(true), len as u64));
+            Ok(leaf.transpose()?.map(|array| vec![array]))
+        }
+        _ => Ok(Some(tensor.leaf.clone())),
+    }
+}
+
+/// Whether the levels are of the same kinds, and each is at most freer in its order.
+fn same_or_freer(old: &Format, new: &Format) -> bool {
+    old.levels.len() == new.levels.len()
+        && old
+            .levels
+            .iter()
+            .zip(&new.levels)
+            .all(|(o, n)| o.kind == n.kind && o.unique == n.unique && o.ordered >= n.ordered)
+}
+
+impl Tensor {
+    /// The tensor with another fill value, which is legal where every place is stored, or the fill value is the same.
+    ///
+    /// # Errors
+    /// When the dtypes differ, or some place is not stored.
+    pub fn with_fill(&self, fill: &Scalar) -> Result<Tensor, Error> {
+        if *fill == self.ty.fill {
+            return Ok(self.clone());
+        }
+        let ty = Arc::new(TensorType { fill: fill.clone(), ..TensorType::clone(&self.ty) });
+        ty.validate()?;
+        let unstored = self.places() - self.count_stored();
+        if unstored > 0 {
+            return Err(Error::FillInUse(format!(
+                "{unstored} places are not stored and have the value {}; convert to a dense format first",
+                self.ty.fill
+            )));
+        }
+        if self.ty.format.is_ragged(&self.ty.shape) {
+            let (tensor, _) = Tensor::from_triples(ty, &self.stored_triples(None)?, Duplicates::Error)?;
+            return Ok(tensor);
+        }
+        Ok(Tensor::new_unchecked(ty, self.levels.clone(), self.leaf.clone()))
+    }
+
+    /// A tensor from the values of all its places, row-major. Values that equal the fill value are not stored, unless
+    /// the format stores every place.
+    ///
+    /// # Errors
+    /// When the type is invalid, or number or dtype of the values are others.
+    pub fn from_dense(ty: impl Into<Arc<TensorType>>, values: &Values) -> Result<Tensor, Error> {
+        let ty = ty.into();
+        let dense = TensorType { format: Format::dense(ty.shape.len()), ..TensorType::clone(&ty) };
+        if ty.dtype != *values.dtype() {
+            let (expected, found) = (ty.dtype.clone(), values.dtype().clone());
+            return Err(Error::DTypeMismatch { what: "dense values".into(), expected, found });
+        }
+        let tensor =
+            Tensor { levels: vec![Vec::new(); dense.shape.len()], leaf: values.columns().to_vec(), ty: dense.into() };
+        if tensor.places() != values.len() as u64 {
+            let (expected, shape, found) = (tensor.places(), &ty.shape, values.len());
+            return Err(Error::InvalidTensor(format!("shape {shape:?} has {expected} places, found {found} values")));
+        }
+        tensor.validate()?;
+        convert(&tensor, &ty.format)
+    }
+}

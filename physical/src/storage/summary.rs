@@ -1,0 +1,123 @@
+//! Numbers about a whole tensor: how many places differ from the fill, and the sum of all places.
+
+use super::array::prim_bits;
+use super::{Array, Tensor};
+use crate::levels::level;
+use redpoll_logic::{LeafKind, Prim, Scalar};
+
+/// Compares stored values with the fill value, bit by bit, NaN being equal to NaN.
+pub(crate) struct FillTest<'a> {
+    /// Each primitive: its array, the bits of the fill, and whether these are a NaN.
+    columns: Vec<(&'a Array, u64, bool)>,
+}
+
+impl FillTest<'_> {
+    /// Whether the value at a position is the fill. A pattern has no columns, and no position with the fill.
+    pub(crate) fn is_fill(&self, position: u64) -> bool {
+        let k = position as usize;
+        let same = |&(array, fill, nan): &(&Array, u64, bool)| array.bits(k) == fill || nan && array.scalar(k).is_nan();
+        !self.columns.is_empty() && self.columns.iter().all(same)
+    }
+}
+
+impl Tensor {
+    pub(crate) fn fill_test(&self) -> FillTest<'_> {
+        let parts = self.ty.fill.flatten();
+        let column = |(array, fill): (_, &Scalar)| (array, prim_bits(fill).1, fill.is_nan());
+        FillTest { columns: self.leaf.iter().zip(&parts).map(column).collect() }
+    }
+
+    /// The number of leaf positions if these are exactly the stored places of the tensor.
+    pub(crate) fn exact_positions(&self) -> Option<usize> {
+        let format = &self.ty.format;
+        if format.is_ragged(&self.ty.shape) {
+            return None;
+        }
+        let mut positions = 1;
+        for (k, level_format) in format.levels.iter().enumerate() {
+            let (kind, data) = (level(level_format.kind), self.level(k));
+            if !kind.properties().compact {
+                return None;
+            }
+            if kind.properties().full {
+                positions *= data.dimension;
+            } else if !kind.properties().branchless {
+                let ptr = data.arrays[0].indices();
+                if ptr.get(0) != 0 {
+                    return None;
+                }
+                positions = ptr.get(ptr.len() - 1);
+            }
+        }
+        Some(positions as usize)
+    }
+
+    /// Calls `visit` with the position of each stored place, in any order.
+    fn for_each_stored_position(&self, mut visit: impl FnMut(u64)) {
+        match self.exact_positions() {
+            Some(len) => (0..len as u64).for_each(visit),
+            None => self.for_each_stored(|_, p| visit(p)),
+        }
+    }
+
+    /// Calls `visit` with the value of each stored place in one column of the leaf, in `f64`.
+    fn for_each_stored_f64(&self, array: &Array, mut visit: impl FnMut(f64)) {
+        macro_rules! each {
+            ($t:ty, $to:expr) => {{
+                let words = array.words::<$t>();
+                self.for_each_stored_position(|p| visit($to(words[p as usize])));
+            }};
+        }
+        match array.prim() {
+            Prim::Bool | Prim::U8 => each!(u8, f64::from),
+            Prim::I8 => each!(i8, f64::from),
+            Prim::I16 => each!(i16, f64::from),
+            Prim::U16 => each!(u16, f64::from),
+            Prim::I32 => each!(i32, f64::from),
+            Prim::U32 => each!(u32, f64::from),
+            Prim::I64 => each!(i64, |v| v as f64),
+            Prim::U64 => each!(u64, |v| v as f64),
+            Prim::F32 => each!(f32, f64::from),
+            Prim::F64 => each!(f64, |v| v),
+        }
+    }
+
+    /// The number of stored places, those with the fill value included, padding of ragged blocks not.
+    pub fn count_stored(&self) -> u64 {
+        let mut count = 0;
+        self.for_each_stored_position(|_| count += 1);
+        count
+    }
+
+    /// The number of places whose value differs from the fill value. NaN does not differ from NaN, nor 0.0 from -0.0.
+    pub fn count_differing_from_fill(&self) -> u64 {
+        let mut count = 0;
+        match (&self.ty.fill, &self.leaf[..]) {
+            (Scalar::F32(_) | Scalar::F64(_), [array]) => {
+                let fill = self.ty.fill.to_f64().expect("a float");
+                self.for_each_stored_f64(array, |v| count += u64::from(v != fill && !(v.is_nan() && fill.is_nan())));
+            }
+            _ => {
+                let test = self.fill_test();
+                self.for_each_stored_position(|p| count += u64::from(!test.is_fill(p)));
+            }
+        }
+        count
+    }
+
+    /// The sum over all places, those with the fill value included, in `f64`; `true` counts 1. `None` for structs.
+    pub fn sum(&self) -> Option<f64> {
+        let fill = self.ty.fill.to_f64()?;
+        let stored = self.count_stored();
+        let values = match (self.ty.format.leaf, &self.leaf[..]) {
+            (LeafKind::Element, [array]) => {
+                let mut sum = 0.0;
+                self.for_each_stored_f64(array, |v| sum += v);
+                sum
+            }
+            _ => stored as f64,
+        };
+        let rest = self.places() - stored;
+        Some(if rest == 0 || fill == 0.0 { values } else { values + fill * rest as f64 })
+    }
+}

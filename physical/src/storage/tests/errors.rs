@@ -1,0 +1,1 @@
+//! Each invalid construction gets its own clear error.

@@ -1,0 +1,1 @@
+//! Record batches out and in.

@@ -1,0 +1,311 @@
+//! Every format holds every tensor, and any two formats convert into each other.
+
+use super::*;
+use crate::storage::convert;
+use crate::testing::formats_of_rank;
+use redpoll_logic::{LevelFormat, LevelKind, StorageMode};
+
+/// Compares a tensor with the model in every way of reading it.
+fn check(tensor: &Tensor, sample: &Sample) {
+    let (ty, model) = (tensor.ty(), sample.model());
+    let at = |place: &Vec<u64>| model.get(place).unwrap_or(&sample.fill).clone();
+    let places = places(&sample.shape);
+    let expected: Vec<Scalar> = places.iter().map(at).collect();
+    for (place, value) in places.iter().zip(&expected) {
+        assert_eq!(tensor.get(place).unwrap(), *value, "{place:?} of {ty:?}");
+    }
+    let triples = tensor.to_triples().unwrap();
+    assert_eq!(model_of(&triples, &sample.fill), model, "triples of {ty:?}");
+    assert_eq!(tensor.to_dense_scalars().unwrap(), expected, "dense scalars of {ty:?}");
+    assert_eq!(tensor.count_differing_from_fill(), model.len() as u64, "count of {ty:?}");
+    let sum = sample.dtype.prim().map(|_| expected.iter().map(|v| v.to_f64().unwrap()).sum::<f64>());
+    let close = |a: f64, b: f64| a == b || a.is_nan() && b.is_nan() || (a - b).abs() <= 1e-12 * (a.abs() + b.abs());
+    match (tensor.sum(), sum) {
+        (Some(found), Some(expected)) => assert!(close(found, expected), "sum {found} of {ty:?}, expected {expected}"),
+        (found, expected) => assert_eq!(found, expected),
+    }
+}
+
+/// How many stored entries of the sample hold the fill value.
+fn explicit_fills(sample: &Sample) -> usize {
+    sample.entries.len() - sample.model().len()
+}
+
+fn all_formats(rank: usize) -> Vec<Format> {
+    let mut formats = formats_of_rank(rank);
+    let unordered: Vec<Format> = formats
+        .iter()
+        .filter(|f| f.levels.iter().any(|l| l.kind == LevelKind::SparseList))
+        .map(|f| {
+            let free = |l: &LevelFormat| LevelFormat { ordered: l.kind != LevelKind::SparseList, ..*l };
+            Format { levels: f.levels.iter().map(free).collect(), ..f.clone() }
+        })
+        .collect();
+    formats.extend(unordered.into_iter().step_by(5));
+    formats
+}
+
+/// Protects the list that differential tests take their formats from: each once, and each valid.
+#[test]
+fn listed_formats_are_valid_and_distinct() {
+    for (rank, count) in [(0, 1), (1, 10), (2, 40), (3, 444)] {
+        let formats = formats_of_rank(rank);
+        let distinct: std::collections::HashSet<&Format> = formats.iter().collect();
+        assert_eq!(distinct.len(), formats.len());
+        assert_eq!(formats.len(), count);
+        for format in &formats {
+            format.validate().unwrap();
+            assert_eq!(format.rank(), rank);
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_format_holds_any_tensor(
+        sample in (0usize..4).prop_flat_map(any_sample),
+        picks in proptest::collection::vec(any::<proptest::sample::Index>(), 4),
+    ) {
+        let formats = all_formats(sample.shape.len());
+        for pick in picks {
+            let tensor = sample.tensor(pick.get(&formats));
+            check(&tensor, &sample);
+            // Stored fill values survive where the last level lists its coordinates.
+            let stored = tensor.to_triples().unwrap().len();
+            let expected = sample.model().len() + if tensor.is_listed() { explicit_fills(&sample) } else { 0 };
+            prop_assert_eq!(stored, expected);
+        }
+    }
+
+    #[test]
+    fn any_two_formats_convert(
+        sample in (0usize..4).prop_flat_map(any_sample),
+        from in any::<proptest::sample::Index>(),
+        to in any::<proptest::sample::Index>(),
+    ) {
+        let formats = all_formats(sample.shape.len());
+        let converted = convert(&sample.tensor(from.get(&formats)), to.get(&formats)).unwrap();
+        converted.validate().unwrap();
+        check(&converted, &sample);
+    }
+
+    #[test]
+    fn patterns_are_booleans(
+        mut sample in (0usize..4).prop_flat_map(any_sample),
+        from in any::<proptest::sample::Index>(),
+        to in any::<proptest::sample::Index>(),
+    ) {
+        sample.dtype = DType::BOOL;
+        sample.fill = Scalar::Bool(false);
+        sample.entries.iter_mut().enumerate().for_each(|(k, (_, v))| *v = Scalar::Bool(k % 3 != 0));
+        let formats: Vec<Format> = all_formats(sample.shape.len())
+            .into_iter()
+            .filter(|f| f.levels.last().is_some_and(|l| l.kind != LevelKind::Dense))
+            .collect();
+        prop_assume!(!formats.is_empty());
+        let (from, to) = (from.get(&formats), to.get(&formats));
+        let tensor = sample.tensor(&pattern(from));
+        check(&tensor, &sample);
+        check(&convert(&tensor, from).unwrap(), &sample);
+        check(&convert(&tensor, to).unwrap(), &sample);
+        check(&convert(&tensor, &pattern(to)).unwrap(), &sample);
+        check(&convert(&sample.tensor(from), &pattern(from)).unwrap(), &sample);
+        check(&convert(&sample.tensor(from), &pattern(to)).unwrap(), &sample);
+    }
+
+    #[test]
+    fn dense_values_in_any_format(
+        sample in (0usize..4).prop_flat_map(any_sample),
+        pick in any::<proptest::sample::Index>(),
+    ) {
+        let formats = all_formats(sample.shape.len());
+        let dense = sample.tensor(&Format::dense(sample.shape.len())).to_dense_scalars().unwrap();
+        let values = Values::from_scalars(sample.dtype.clone(), &dense).unwrap();
+        check(&Tensor::from_dense(sample.ty(pick.get(&formats)), &values).unwrap(), &sample);
+    }
+}
+
+/// Every format once, so that none depends on luck.
+#[test]
+fn every_format_converts_to_the_next() {
+    for rank in 0..4 {
+        let shape = [5, 4, 3][..rank].to_vec();
+        let entries = places(&shape).into_iter().enumerate().filter(|(k, _)| k % 3 == 1 || rank == 0);
+        let sample = Sample {
+            dtype: DType::I64,
+            fill: Scalar::I64(7),
+            entries: entries.map(|(k, p)| (p, Scalar::I64(k as i64))).collect(),
+            shape,
+        };
+        let formats = all_formats(rank);
+        for (k, format) in formats.iter().enumerate() {
+            let tensor = sample.tensor(format);
+            check(&tensor, &sample);
+            check(&convert(&tensor, &formats[(k + 1) % formats.len()]).unwrap(), &sample);
+        }
+    }
+}
+
+/// Protects the sharing of buffers: a conversion that keeps arrays must not copy them.
+#[test]
+fn conversions_share_arrays() {
+    let entries = [(0, 1), (0, 3), (2, 0)].map(|(i, j)| (vec![i, j], Scalar::F64(1.5)));
+    let sample = Sample { shape: vec![3, 4], dtype: DType::F64, fill: 0.0.into(), entries: entries.to_vec() };
+    let csr = sample.tensor(&Format::csr());
+    let same = |a: &Tensor, b: &Tensor| a.leaf()[0].buffer().as_ptr() == b.leaf()[0].buffer().as_ptr();
+    assert!(same(&csr, &convert(&csr, &Format::csr()).unwrap()));
+    assert!(same(&csr, &convert(&csr, &Format::coo(2)).unwrap()));
+    assert!(same(&csr, &convert(&csr, &Format::csf(2)).unwrap()));
+    assert!(!same(&csr, &convert(&csr, &Format::csc()).unwrap()));
+    let free = Format { levels: vec![LevelFormat::new(LevelKind::Dense), unordered()], ..Format::csr() };
+    let shared = convert(&csr, &free).unwrap();
+    assert_eq!(csr.levels()[1][1].buffer().as_ptr(), shared.levels()[1][1].buffer().as_ptr());
+}
+
+fn unordered() -> LevelFormat {
+    LevelFormat { ordered: false, ..LevelFormat::new(LevelKind::SparseList) }
+}
+
+/// Protects unordered input: it can be held as it is, read by place, and sorted by conversion.
+#[test]
+fn unordered_input_is_sorted() {
+    use crate::storage::Array;
+    let ty = TensorType {
+        shape: vec![4, 4],
+        dtype: DType::F64,
+        fill: 0.0.into(),
+        format: Format {
+            levels: vec![unordered().non_unique(), LevelFormat::new(LevelKind::Singleton)],
+            ..Format::coo(2)
+        },
+    };
+    let idx = |v: &[u32]| Array::from_vec(v.to_vec());
+    let leaf = vec![Array::from_vec(vec![1.0, 2.0, 3.0, 4.0])];
+    let ptr = Array::from_vec(vec![0i32, 4]);
+    let rows = idx(&[3, 0, 3, 1]);
+    let levels = |columns| vec![vec![ptr.clone(), rows.clone()], vec![columns]];
+    let tensor = Tensor::try_new(ty.clone(), levels(idx(&[1, 2, 0, 1])), leaf.clone()).unwrap();
+    assert_eq!(tensor.get(&[3, 0]).unwrap(), Scalar::F64(3.0));
+    let sorted = convert(&tensor, &Format::csr()).unwrap();
+    assert_eq!(sorted.levels()[1][1].as_slice::<u32>(), Some(&[2, 1, 0, 1][..]));
+    assert_eq!(sorted.leaf()[0].as_slice::<f64>(), Some(&[2.0, 4.0, 3.0, 1.0][..]));
+    let error = Tensor::try_new(ty, levels(idx(&[1, 2, 1, 1])), leaf).unwrap_err().to_string();
+    assert_eq!(error, "invalid tensor: place [3, 1] is stored more than once");
+}
+
+/// Protects slices of Arrow arrays: `ptr[0]` above 0, and longer arrays than positions.
+#[test]
+fn sliced_lists_are_read() {
+    use crate::storage::Array;
+    let ty = |format| TensorType { shape: vec![2, 9], dtype: DType::I64, fill: Scalar::I64(0), format };
+    let ptr = Array::from_vec(vec![0i64, 2, 3, 5]).slice(1, 3);
+    let idx = Array::from_vec(vec![7u64, 8, 4, 0, 6, 1]);
+    let leaf = vec![Array::from_vec(vec![10i64, 11, 12, 13, 14, 15])];
+    let tensor = Tensor::try_new(ty(Format::csr()), vec![vec![], vec![ptr, idx]], leaf.clone()).unwrap();
+    let sample = Sample {
+        shape: vec![2, 9],
+        dtype: DType::I64,
+        fill: Scalar::I64(0),
+        entries: [((0, 4), 12i64), ((1, 0), 13), ((1, 6), 14)].map(|((i, j), v)| (vec![i, j], v.into())).to_vec(),
+    };
+    check(&tensor, &sample);
+    check(&convert(&tensor, &Format::coo(2)).unwrap(), &sample);
+    let ptr = Array::from_vec(vec![2i32, 5]);
+    let (rows, columns) = (Array::from_vec(vec![0u32, 0, 0, 1, 1]), Array::from_vec(vec![9u32, 9, 4, 0, 6]));
+    let tensor = Tensor::try_new(ty(Format::coo(2)), vec![vec![ptr, rows], vec![columns]], leaf).unwrap();
+    check(&tensor, &sample);
+}
+
+#[test]
+fn duplicates_are_combined() {
+    let triples = Triples {
+        shape: vec![3, 3],
+        coordinates: vec![vec![2, 0, 2, 2, 1], vec![1, 0, 1, 1, 1]],
+        values: vec![1.0, 2.0, 3.0, 5.0, 7.0].into(),
+    };
+    let ty = TensorType { shape: vec![3, 3], dtype: DType::F64, fill: 0.0.into(), format: Format::csc() };
+    let mut nested = |a: &Scalar, b: &Scalar| Scalar::F64(a.to_f64().unwrap() * 10.0 + b.to_f64().unwrap());
+    let cases = [
+        (Duplicates::First, 1.0),
+        (Duplicates::Last, 5.0),
+        (Duplicates::Add, 9.0),
+        (Duplicates::Combine(&mut nested), 135.0),
+    ];
+    for (duplicates, expected) in cases {
+        let (tensor, count) = Tensor::from_triples(ty.clone(), &triples, duplicates).unwrap();
+        assert_eq!(count, 2);
+        assert_eq!(tensor.get(&[2, 1]).unwrap(), Scalar::F64(expected));
+        assert_eq!(tensor.get(&[1, 1]).unwrap(), Scalar::F64(7.0));
+        assert_eq!(tensor.count_stored(), 3);
+    }
+}
+
+/// Protects the sum of infinite fills: a place that is not there must not make a NaN.
+#[test]
+fn sums_count_fill_places() {
+    let ty = |shape: &[u64], fill: f64| TensorType {
+        shape: shape.to_vec(),
+        dtype: DType::F64,
+        fill: fill.into(),
+        format: Format::csf(shape.len()),
+    };
+    let triples = |shape: &[u64]| Triples {
+        shape: shape.to_vec(),
+        coordinates: vec![vec![0]; shape.len()],
+        values: vec![2.0].into(),
+    };
+    let sum = |shape: &[u64], fill| {
+        Tensor::from_triples(ty(shape, fill), &triples(shape), Duplicates::Error).unwrap().0.sum().unwrap()
+    };
+    assert_eq!(sum(&[1, 1], f64::INFINITY), 2.0);
+    assert_eq!(sum(&[2, 1], f64::INFINITY), f64::INFINITY);
+    assert_eq!(sum(&[1 << 30, 1 << 30], 0.0), 2.0);
+    assert_eq!(sum(&[3, 5], 5.0), 72.0);
+}
+
+#[test]
+fn fill_values_change_only_where_no_place_has_them() {
+    let entries = places(&[2, 3]).into_iter().map(|p| (p, Scalar::F64(1.0))).collect();
+    let mut sample = Sample { shape: vec![2, 3], dtype: DType::F64, fill: 0.0.into(), entries };
+    for format in formats_of_rank(2) {
+        let tensor = sample.tensor(&format).with_fill(&Scalar::F64(f64::NAN)).unwrap();
+        tensor.validate().unwrap();
+        sample.fill = f64::NAN.into();
+        check(&tensor, &sample);
+        sample.fill = 0.0.into();
+    }
+    sample.entries.pop();
+    sample.tensor(&Format::dense(2)).with_fill(&Scalar::F64(1.0)).unwrap();
+    let error = sample.tensor(&Format::csr()).with_fill(&Scalar::F64(1.0)).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "cannot change the fill value: 1 places are not stored and have the value 0.0; convert to a dense format first"
+    );
+}
+
+#[test]
+fn blocks_are_padded() {
+    let sample = Sample {
+        shape: vec![3, 5],
+        dtype: DType::F64,
+        fill: Scalar::F64(9.0),
+        entries: vec![(vec![2, 4], Scalar::F64(1.0)), (vec![0, 1], Scalar::F64(2.0))],
+    };
+    let tensor = sample.tensor(&Format::bcsr(2, 3));
+    let expected = [9.0, 2.0, 9.0, 9.0, 9.0, 9.0, 9.0, 1.0, 9.0, 9.0, 9.0, 9.0];
+    assert_eq!(tensor.leaf()[0].as_slice::<f64>(), Some(&expected[..]));
+    assert_eq!(tensor.count_stored(), 6 + 2);
+    assert!(matches!(tensor.ty().format.modes[0], StorageMode::Outer { block: 2, .. }));
+    check(&tensor, &sample);
+}
+
+#[test]
+fn scalars_are_tensors_of_rank_0() {
+    let tensor = Tensor::scalar(&Scalar::I64(3)).unwrap();
+    tensor.validate().unwrap();
+    assert_eq!(tensor.get(&[]).unwrap(), Scalar::I64(3));
+    assert_eq!(tensor.sum(), Some(3.0));
+    assert_eq!(tensor.to_dense_scalars().unwrap(), [Scalar::I64(3)]);
+}

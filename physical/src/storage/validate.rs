@@ -1,0 +1,134 @@
+//! Construction of tensors from arrays: everything that kernels take for granted is checked here.
+
+use super::values::check_bools;
+use super::{Array, Tensor};
+use crate::Error;
+use crate::levels::{self, Fibers, level};
+use redpoll_logic::{LeafKind, LevelKind, TensorType};
+use std::sync::Arc;
+
+impl Tensor {
+    /// A tensor from the arrays of its levels, outermost first, and of its leaf, one for each primitive of the dtype.
+    ///
+    /// # Errors
+    /// When the type is invalid, arrays are missing or have wrong types or lengths, coordinates are out of range or
+    /// break the flags of their level, a place is stored twice, booleans are not 0 or 1, or the padding of a ragged
+    /// block does not hold the fill value.
+    pub fn try_new(ty: impl Into<Arc<TensorType>>, levels: Vec<Vec<Array>>, leaf: Vec<Array>) -> Result<Tensor, Error> {
+        let tensor = Tensor { ty: ty.into(), levels, leaf };
+        tensor.validate()?;
+        Ok(tensor)
+    }
+
+    /// A tensor from arrays that the engine made itself; validated in debug builds only.
+    pub(crate) fn new_unchecked(ty: Arc<TensorType>, levels: Vec<Vec<Array>>, leaf: Vec<Array>) -> Tensor {
+        let tensor = Tensor { ty, levels, leaf };
+        if cfg!(debug_assertions)
+            && let Err(error) = tensor.validate()
+        {
+            panic!("the engine made an invalid tensor of type {:?}: {error}", tensor.ty);
+        }
+        tensor
+    }
+
+    /// Checks what [`Tensor::try_new`] promises.
+    ///
+    /// # Errors
+    /// The first thing that is wrong.
+    pub fn validate(&self) -> Result<(), Error> {
+        self.ty.validate()?;
+        let format = &self.ty.format;
+        if self.levels.len() != format.levels.len() {
+            let (found, expected) = (self.levels.len(), format.levels.len());
+            return Err(Error::InvalidTensor(format!(
+                "the format has {expected} levels, arrays were given for {found}"
+            )));
+        }
+        let mut fibers = Fibers::single(1);
+        for k in 0..self.levels.len() {
+            let kind = level(format.levels[k].kind);
+            let below = check_arrays(kind, &self.levels[k]).and_then(|()| kind.validate(self.level(k), &fibers));
+            fibers = below.map_err(|reason| Error::InvalidLevel { level: k, kind: kind.name(), reason })?;
+        }
+        self.check_leaf(fibers.positions())?;
+        self.check_repeated_places()?;
+        self.check_padding()
+    }
+
+    fn check_leaf(&self, positions: u64) -> Result<(), Error> {
+        let prims = match self.ty.format.leaf {
+            LeafKind::Element => self.ty.dtype.prims(),
+            LeafKind::Pattern => Vec::new(),
+        };
+        if prims.len() != self.leaf.len() {
+            let (expected, found) = (prims.len(), self.leaf.len());
+            let dtype = &self.ty.dtype;
+            return Err(Error::InvalidTensor(format!("the leaf of {dtype} has {expected} arrays, {found} were given")));
+        }
+        for (k, (array, &prim)) in self.leaf.iter().zip(&prims).enumerate() {
+            if array.prim() != prim {
+                let (expected, found) = (prim.into(), array.prim().into());
+                return Err(Error::DTypeMismatch { what: format!("array {k} of the leaf"), expected, found });
+            }
+            if (array.len() as u64) < positions {
+                let found = array.len();
+                return Err(Error::InvalidTensor(format!(
+                    "array {k} of the leaf must have {positions} values, one a position of the last level, found {found}"
+                )));
+            }
+        }
+        check_bools(&self.leaf, positions as usize).map_err(|e| Error::InvalidTensor(format!("leaf: {e}")))
+    }
+
+    /// Equal coordinates of a level that is neither unique nor ordered may lie apart, so that the uniqueness of the
+    /// levels below does not show that places are unique.
+    fn check_repeated_places(&self) -> Result<(), Error> {
+        if self.ty.format.levels.iter().all(|l| l.unique || l.ordered) {
+            return Ok(());
+        }
+        let mut places = Vec::new();
+        self.for_each_stored(|place, _| places.push(place.to_vec()));
+        places.sort_unstable();
+        let Some(pair) = places.windows(2).find(|pair| pair[0] == pair[1]) else { return Ok(()) };
+        Err(Error::InvalidTensor(format!("place {:?} is stored more than once", pair[0])))
+    }
+
+    /// Nothing but fill values may lie outside of the shape in ragged blocks: a level that lists its coordinates must
+    /// not list such places.
+    fn check_padding(&self) -> Result<(), Error> {
+        let TensorType { format, shape, fill, .. } = &*self.ty;
+        if !format.is_ragged(shape) {
+            return Ok(());
+        }
+        let listed = format.levels.last().is_some_and(|l| l.kind != LevelKind::Dense);
+        let mut error = None;
+        self.for_each_position(|place, p| {
+            if error.is_none() && place.iter().zip(shape).any(|(i, n)| i >= n) {
+                if listed {
+                    error = Some(format!("place {place:?} is stored, but lies outside of the shape {shape:?}"));
+                } else if self.value_at(p) != *fill {
+                    let found = self.value_at(p);
+                    error = Some(format!("the padding at {place:?} must hold the fill value {fill}, found {found}"));
+                }
+            }
+        });
+        error.map_or(Ok(()), |e| Err(Error::InvalidTensor(e)))
+    }
+}
+
+fn check_arrays(kind: &dyn levels::Level, arrays: &[Array]) -> Result<(), String> {
+    let specs = kind.arrays();
+    if specs.len() != arrays.len() {
+        let names: Vec<&str> = specs.iter().map(|s| s.name).collect();
+        return Err(format!("expected {} arrays ({}), found {}", specs.len(), names.join(", "), arrays.len()));
+    }
+    for (spec, array) in specs.iter().zip(arrays) {
+        if !levels::accepts(spec.class, array.prim()) {
+            let wide = levels::array_prim(spec.class, u64::MAX, u64::MAX);
+            let narrow = levels::array_prim(spec.class, 0, 0);
+            let name = spec.name;
+            return Err(format!("{name} must be of {narrow} or {wide}, found {}", array.prim()));
+        }
+    }
+    Ok(())
+}

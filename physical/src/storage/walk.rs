@@ -1,0 +1,154 @@
+//! Reading of tensors place by place, level by level. Kernels do this faster; everything outside of them does it here.
+
+use super::summary::FillTest;
+use super::values::{gather, scalar_at};
+use super::{Array, Tensor, Triples, Values};
+use crate::Error;
+use crate::levels::level;
+use redpoll_logic::{LeafKind, Scalar};
+use std::ops::Range;
+
+impl Tensor {
+    /// Calls `visit(place, position)` for each stored place of the tensor, in storage order. Levels that are full store
+    /// all their places, those with the fill value too; padding of ragged blocks is left out.
+    pub fn for_each_stored(&self, mut visit: impl FnMut(&[u64], u64)) {
+        let shape = &self.ty.shape;
+        if self.ty.format.is_ragged(shape) {
+            self.for_each_position(|place, p| {
+                if place.iter().zip(shape).all(|(i, n)| i < n) {
+                    visit(place, p);
+                }
+            });
+        } else {
+            self.for_each_position(visit);
+        }
+    }
+
+    /// As [`Tensor::for_each_stored`], the padding of ragged blocks included.
+    pub(crate) fn for_each_position(&self, mut visit: impl FnMut(&[u64], u64)) {
+        let format = &self.ty.format;
+        let mut place = vec![0; self.ty.shape.len()];
+        let mut storage = vec![0; format.levels.len()];
+        self.walk(0, 0..1, &mut storage, &mut |storage, p| {
+            format.place(storage, &mut place);
+            visit(&place, p);
+        });
+    }
+
+    fn walk(&self, depth: usize, fiber: Range<u64>, storage: &mut [u64], visit: &mut dyn FnMut(&[u64], u64)) {
+        let Some(format) = self.ty.format.levels.get(depth) else {
+            // The last level is unique, so that this is one position, except in tensors that are yet to be validated.
+            return fiber.for_each(|p| visit(storage, p));
+        };
+        level(format.kind).for_each(self.level(depth), fiber, &mut |i, positions| {
+            storage[depth] = i;
+            self.walk(depth + 1, positions, storage, visit);
+        });
+    }
+
+    /// The value at a position of the last level.
+    ///
+    /// # Panics
+    /// When there is none.
+    pub fn value_at(&self, position: u64) -> Scalar {
+        match self.ty.format.leaf {
+            LeafKind::Pattern => Scalar::Bool(true),
+            LeafKind::Element => scalar_at(&self.ty.dtype, &self.leaf, position as usize),
+        }
+    }
+
+    /// The value at a place.
+    ///
+    /// # Errors
+    /// When it has the wrong number of coordinates or lies outside of the shape.
+    pub fn get(&self, place: &[u64]) -> Result<Scalar, Error> {
+        let shape = &self.ty.shape;
+        if place.len() != shape.len() {
+            let (found, expected) = (place.len(), shape.len());
+            return Err(Error::InvalidTriples(format!("a place has {expected} coordinates, found {found}")));
+        }
+        if let Some(mode) = (0..place.len()).find(|&m| place[m] >= shape[m]) {
+            let (coordinate, dimension) = (place[mode], shape[mode]);
+            return Err(Error::CoordinateOutOfRange { entry: 0, mode, coordinate, dimension });
+        }
+        let storage: Vec<u64> = self.ty.format.modes.iter().map(|m| m.coordinate(place)).collect();
+        Ok(self.find(0, 0..1, &storage).map_or_else(|| self.ty.fill.clone(), |p| self.value_at(p)))
+    }
+
+    /// The position of a place that is stored.
+    fn find(&self, depth: usize, fiber: Range<u64>, storage: &[u64]) -> Option<u64> {
+        let Some(format) = self.ty.format.levels.get(depth) else { return Some(fiber.start) };
+        let (kind, data) = (level(format.kind), self.level(depth));
+        if format.ordered || format.unique {
+            return self.find(depth + 1, kind.locate(data, fiber, storage[depth])?, storage);
+        }
+        let mut found = None;
+        kind.for_each(data, fiber, &mut |i, positions| {
+            if i == storage[depth] && found.is_none() {
+                found = self.find(depth + 1, positions, storage);
+            }
+        });
+        found
+    }
+
+    /// Whether the last level lists its coordinates, so that a fill value at a stored place was put there on purpose.
+    pub(crate) fn is_listed(&self) -> bool {
+        self.ty.format.levels.last().is_some_and(|l| !level(l.kind).properties().full)
+    }
+
+    /// The stored places and their values, in storage order.
+    ///
+    /// Where the last level is full, it stores places because of their neighbours, and those with the fill value are
+    /// left out. Where it lists its coordinates, fill values are stored explicitly and kept.
+    ///
+    /// # Errors
+    /// When the memory is exceeded.
+    pub fn to_triples(&self) -> Result<Triples, Error> {
+        let skip = (!self.is_listed()).then(|| self.fill_test());
+        self.stored_triples(skip.as_ref())
+    }
+
+    /// The stored places, without those that hold the fill value where a test for it is given.
+    pub(crate) fn stored_triples(&self, skip: Option<&FillTest<'_>>) -> Result<Triples, Error> {
+        let mut coordinates = vec![Vec::new(); self.ty.shape.len()];
+        let mut positions = Vec::new();
+        self.for_each_stored(|place, p| {
+            if skip.is_none_or(|fill| !fill.is_fill(p)) {
+                coordinates.iter_mut().zip(place).for_each(|(list, &i)| list.push(i));
+                positions.push(p);
+            }
+        });
+        let values = match self.ty.format.leaf {
+            LeafKind::Pattern => Values::pattern(positions.len())?,
+            LeafKind::Element => {
+                let share = positions.iter().zip(0..).all(|(&p, k)| p == k);
+                let column = |a: &Array| if share { Ok(a.slice(0, positions.len())) } else { gather(a, &positions) };
+                let columns = self.leaf.iter().map(column).collect::<Result<_, _>>()?;
+                Values::try_new(self.ty.dtype.clone(), columns)?
+            }
+        };
+        Ok(Triples { shape: self.ty.shape.clone(), coordinates, values })
+    }
+
+    /// The value of every place, row-major.
+    ///
+    /// # Errors
+    /// When the memory is exceeded.
+    pub fn to_dense_scalars(&self) -> Result<Vec<Scalar>, Error> {
+        let shape = &self.ty.shape;
+        let mut dense = super::filled_vec(self.ty.fill.clone(), self.places())?;
+        self.for_each_stored(|place, p| {
+            let at = place.iter().zip(shape).fold(0, |at, (i, n)| at * n + i);
+            dense[at as usize] = self.value_at(p);
+        });
+        Ok(dense)
+    }
+
+    /// The number of places, stored or not; at most `u64::MAX`.
+    pub fn places(&self) -> u64 {
+        if self.ty.shape.contains(&0) {
+            return 0;
+        }
+        self.ty.shape.iter().fold(1, |n, &d| n.saturating_mul(d))
+    }
+}

@@ -1,0 +1,96 @@
+//! Lists for tests: every format of a rank that the levels can be nested into.
+
+use redpoll_logic::{Format, LeafKind, LevelFormat, LevelKind, StorageMode};
+
+/// Kinds that may stand anywhere.
+const FREE_KINDS: [LevelKind; 4] = [LevelKind::Dense, LevelKind::SparseList, LevelKind::Hash, LevelKind::ByteMap];
+
+/// All nestings of all level kinds over `rank` modes in all orders, lists of coordinates (from any level on, below any
+/// other kind), and blocked formats, all with an element leaf. There are 1, 10, 40 and 444 of ranks 0 to 3.
+pub fn formats_of_rank(rank: usize) -> Vec<Format> {
+    let mut formats: Vec<Format> = Vec::new();
+    for order in orders(rank) {
+        formats.extend(nestings(rank).into_iter().map(|levels| whole(levels, &order)));
+    }
+    formats.extend(blocked(rank));
+    formats
+}
+
+/// The formats of [`formats_of_rank`] over modes in their own order, without blocked ones.
+pub fn concordant_formats_of_rank(rank: usize) -> Vec<Format> {
+    let order: Vec<usize> = (0..rank).collect();
+    nestings(rank).into_iter().map(|levels| whole(levels, &order)).collect()
+}
+
+fn whole(levels: Vec<LevelFormat>, order: &[usize]) -> Format {
+    let modes = order.iter().map(|&mode| StorageMode::Whole { mode }).collect();
+    Format { levels, modes, leaf: LeafKind::Element }
+}
+
+/// All lists of levels of that length that may be nested.
+fn nestings(rank: usize) -> Vec<Vec<LevelFormat>> {
+    if rank == 0 {
+        return vec![Vec::new()];
+    }
+    let prefix = |first: LevelKind| {
+        move |mut inner: Vec<LevelFormat>| {
+            inner.insert(0, LevelFormat::new(first));
+            inner
+        }
+    };
+    let mut all: Vec<_> =
+        FREE_KINDS.into_iter().flat_map(|kind| nestings(rank - 1).into_iter().map(prefix(kind))).collect();
+    for singletons in 1..rank {
+        for inner in nestings(rank - 1 - singletons) {
+            let mut levels = vec![LevelFormat::new(LevelKind::SparseList).non_unique()];
+            levels.extend((1..singletons).map(|_| LevelFormat::new(LevelKind::Singleton).non_unique()));
+            levels.push(LevelFormat::new(LevelKind::Singleton));
+            levels.extend(inner);
+            all.push(levels);
+        }
+    }
+    all
+}
+
+/// Formats with every mode cut into blocks: of 2 places, of 3, and so on.
+fn blocked(rank: usize) -> Vec<Format> {
+    use LevelKind::{ByteMap, Dense, Hash, SparseList};
+    if rank == 0 {
+        return Vec::new();
+    }
+    let block = |mode| 2 + mode as u64;
+    let outer = (0..rank).map(|mode| StorageMode::Outer { mode, block: block(mode) });
+    let inner = (0..rank).map(|mode| StorageMode::Inner { mode, block: block(mode) });
+    let modes: Vec<StorageMode> = outer.chain(inner).collect();
+    let levels = |outer: LevelKind, list: LevelKind, inner: LevelKind| {
+        let kinds = (0..rank).map(|k| if k + 1 == rank { list } else { outer }).chain((0..rank).map(|_| inner));
+        kinds.map(LevelFormat::new).collect()
+    };
+    [
+        (Dense, SparseList, Dense),
+        (SparseList, SparseList, SparseList),
+        (Dense, Dense, Dense),
+        (Hash, Hash, Dense),
+        (Dense, SparseList, ByteMap),
+        (Dense, ByteMap, Hash),
+    ]
+    .into_iter()
+    .map(|(o, l, i)| Format { levels: levels(o, l, i), modes: modes.clone(), leaf: LeafKind::Element })
+    .collect()
+}
+
+/// All orders of the numbers below `n`.
+fn orders(n: usize) -> Vec<Vec<usize>> {
+    if n == 0 {
+        return vec![Vec::new()];
+    }
+    let mut all = Vec::new();
+    for shorter in orders(n - 1) {
+        for at in 0..n {
+            let mut order = shorter.clone();
+            order.insert(at, n - 1);
+            all.push(order);
+        }
+    }
+    all
+}
