@@ -1,0 +1,130 @@
+//! Float operators in machine operators and functions of the mathematical library.
+
+use super::{Emitter, Value, bin, bind_part, cast, cmp, math, negative, nonzero, number, select, un};
+use crate::assembly::{BinaryOp, CompareOp, Expr, MathFn, UnaryOp};
+use redpoll_logic::op::Builtin;
+use redpoll_logic::{Prim, Scalar};
+
+pub(super) fn unary(scope: &mut dyn Emitter, b: Builtin, prim: Prim, x: Expr) -> Expr {
+    use Builtin::*;
+    let infinity = || Expr::Const(Scalar::F64(f64::INFINITY).cast(prim).expect("a float casts"));
+    match b {
+        Sqrt => un(UnaryOp::Sqrt, x),
+        Floor => un(UnaryOp::Floor, x),
+        Ceil => un(UnaryOp::Ceil, x),
+        Trunc => un(UnaryOp::Trunc, x),
+        Round => un(UnaryOp::Round, x),
+        Reciprocal => bin(BinaryOp::Div, number(prim, 1), x),
+        IsFinite => cmp(CompareOp::Lt, un(UnaryOp::Abs, x), infinity()),
+        IsInf => cmp(CompareOp::Eq, un(UnaryOp::Abs, x), infinity()),
+        IsNan => {
+            let x = bind_part(scope, prim, x);
+            cmp(CompareOp::Ne, x.clone(), x)
+        }
+        Sign => {
+            let x = bind_part(scope, prim, x);
+            let positive = cmp(CompareOp::Lt, number(prim, 0), x.clone());
+            // The absolute value makes -0 a 0 and keeps a NaN.
+            let rest = select(negative(prim, x.clone()), number(prim, -1), un(UnaryOp::Abs, x));
+            select(positive, number(prim, 1), rest)
+        }
+        _ => math(function(b), vec![x]),
+    }
+}
+
+pub(super) fn binary(scope: &mut dyn Emitter, b: Builtin, prim: Prim, x: Expr, y: Expr) -> Expr {
+    use Builtin::*;
+    match b {
+        AddSat | AddChecked => bin(BinaryOp::Add, x, y),
+        SubSat | SubChecked => bin(BinaryOp::Sub, x, y),
+        MulSat | MulChecked => bin(BinaryOp::Mul, x, y),
+        Div => bin(BinaryOp::Div, x, y),
+        Copysign => {
+            let (x, y) = (bind_part(scope, prim, x), bind_part(scope, prim, y));
+            copysign(prim, x, y)
+        }
+        Rem => {
+            let y = bind_part(scope, prim, y);
+            let r = bind_part(scope, prim, math(MathFn::Fmod, vec![x, y.clone()]));
+            let differ = cmp(CompareOp::Ne, negative(prim, r.clone()), negative(prim, y.clone()));
+            let floored = select(differ, bin(BinaryOp::Add, r.clone(), y.clone()), r.clone());
+            select(nonzero(prim, r), floored, copysign(prim, number(prim, 0), y))
+        }
+        FloorDiv => {
+            let (x, y) = (bind_part(scope, prim, x), bind_part(scope, prim, y));
+            let plain = bind_part(scope, prim, bin(BinaryOp::Div, x.clone(), y.clone()));
+            let r = bind_part(scope, prim, math(MathFn::Fmod, vec![x.clone(), y.clone()]));
+            let q = bin(BinaryOp::Div, bin(BinaryOp::Sub, x, r.clone()), y.clone());
+            let q = bind_part(scope, prim, q);
+            let differ = cmp(CompareOp::Ne, negative(prim, r.clone()), negative(prim, y.clone()));
+            let correct = bin(BinaryOp::And, nonzero(prim, r), differ);
+            let less = bin(BinaryOp::Sub, q.clone(), number(prim, 1));
+            let q = bind_part(scope, prim, select(correct, less, q));
+            let zero = copysign(prim, number(prim, 0), plain.clone());
+            let q = select(nonzero(prim, q.clone()), un(UnaryOp::Round, q), zero);
+            select(nonzero(prim, y), q, plain)
+        }
+        _ => math(function(b), vec![x, y]),
+    }
+}
+
+/// `x` with the sign of `y`, a NaN counting as positive. Assembly sees the sign of a zero by dividing by it.
+fn copysign(prim: Prim, x: Expr, y: Expr) -> Expr {
+    let reciprocal = bin(BinaryOp::Div, number(prim, 1), y.clone());
+    let zero = cmp(CompareOp::Eq, y.clone(), number(prim, 0));
+    let minus_zero = bin(BinaryOp::And, zero, negative(prim, reciprocal));
+    let minus = bin(BinaryOp::Or, negative(prim, y), minus_zero);
+    select(minus, un(UnaryOp::Neg, un(UnaryOp::Abs, x.clone())), un(UnaryOp::Abs, x))
+}
+
+/// Exponents beyond this give 0 or infinity from every finite value but 0, in both widths.
+const FAR: i64 = 5000;
+
+/// `x * 2^n`; the exponent is cut where it no longer matters, so that it is exact as a float.
+pub(super) fn ldexp(prim: Prim, x: Expr, n: &Value) -> Expr {
+    let from = n.dtype.prim().expect("an exponent is an integer");
+    let n = n.single().clone();
+    let exponent = if from.is_signed() {
+        let wide = if from == Prim::I64 { n } else { cast(Prim::I64, n) };
+        let above = bin(BinaryOp::Max, wide, Expr::Const(Scalar::I64(-FAR)));
+        bin(BinaryOp::Min, above, Expr::Const(Scalar::I64(FAR)))
+    } else {
+        let wide = if from == Prim::U64 { n } else { cast(Prim::U64, n) };
+        bin(BinaryOp::Min, wide, Expr::Const(Scalar::U64(FAR as u64)))
+    };
+    math(MathFn::Ldexp, vec![x, cast(prim, exponent)])
+}
+
+fn function(b: Builtin) -> MathFn {
+    use Builtin as B;
+    match b {
+        B::Cbrt => MathFn::Cbrt,
+        B::Exp => MathFn::Exp,
+        B::Exp2 => MathFn::Exp2,
+        B::Expm1 => MathFn::Expm1,
+        B::Log => MathFn::Log,
+        B::Log2 => MathFn::Log2,
+        B::Log10 => MathFn::Log10,
+        B::Log1p => MathFn::Log1p,
+        B::Sin => MathFn::Sin,
+        B::Cos => MathFn::Cos,
+        B::Tan => MathFn::Tan,
+        B::Asin => MathFn::Asin,
+        B::Acos => MathFn::Acos,
+        B::Atan => MathFn::Atan,
+        B::Sinh => MathFn::Sinh,
+        B::Cosh => MathFn::Cosh,
+        B::Tanh => MathFn::Tanh,
+        B::Asinh => MathFn::Asinh,
+        B::Acosh => MathFn::Acosh,
+        B::Atanh => MathFn::Atanh,
+        B::Erf => MathFn::Erf,
+        B::Tgamma => MathFn::Tgamma,
+        B::Lgamma => MathFn::Lgamma,
+        B::Pow => MathFn::Pow,
+        B::Atan2 => MathFn::Atan2,
+        B::Hypot => MathFn::Hypot,
+        B::Fmod => MathFn::Fmod,
+        _ => unreachable!("operator `{b}` is not a mathematical function"),
+    }
+}

@@ -1,0 +1,193 @@
+//! Integer operators in machine operators.
+
+use super::{Emitter, Value, bin, bind_part, block, cast, cmp, negative, nonzero, number, select};
+use crate::assembly::{BinaryOp, CompareOp, Expr, Status, Stmt};
+use redpoll_logic::op::Builtin;
+use redpoll_logic::{Prim, Scalar};
+
+pub(super) fn sign(scope: &mut dyn Emitter, prim: Prim, x: Expr) -> Expr {
+    match prim {
+        Prim::Bool => x,
+        _ if !prim.is_signed() => cast(prim, nonzero(prim, x)),
+        _ => {
+            let x = bind_part(scope, prim, x);
+            let positive = cmp(CompareOp::Lt, number(prim, 0), x.clone());
+            bin(BinaryOp::Sub, cast(prim, positive), cast(prim, negative(prim, x)))
+        }
+    }
+}
+
+pub(super) fn binary(scope: &mut dyn Emitter, b: Builtin, prim: Prim, x: Expr, y: Expr) -> Expr {
+    use Builtin::*;
+    match b {
+        Fmod => bin(BinaryOp::Rem, x, y),
+        FloorDiv if !prim.is_signed() => bin(BinaryOp::Div, x, y),
+        Rem if !prim.is_signed() => bin(BinaryOp::Rem, x, y),
+        FloorDiv | Rem => floored(scope, b, prim, x, y),
+        Pow => pow(scope, prim, x, prim, y),
+        AddSat | SubSat | MulSat | AddChecked | SubChecked | MulChecked => bounded(scope, b, prim, x, y),
+        _ => unreachable!("binary operator `{b}` on {prim}"),
+    }
+}
+
+/// Quotient and remainder of truncating division, corrected where the remainder and the divisor differ in sign.
+/// Division by 0 and `MIN / -1` have remainder 0, which needs no correction.
+fn floored(scope: &mut dyn Emitter, b: Builtin, prim: Prim, x: Expr, y: Expr) -> Expr {
+    let (x, y) = (bind_part(scope, prim, x), bind_part(scope, prim, y));
+    let r = bind_part(scope, prim, bin(BinaryOp::Rem, x.clone(), y.clone()));
+    let differ = cmp(CompareOp::Ne, negative(prim, r.clone()), negative(prim, y.clone()));
+    let correct = bin(BinaryOp::And, nonzero(prim, r.clone()), differ);
+    match b {
+        Builtin::FloorDiv => bin(BinaryOp::Sub, bin(BinaryOp::Div, x, y), cast(prim, correct)),
+        _ => bin(BinaryOp::Add, r, select(correct, y, number(prim, 0))),
+    }
+}
+
+/// A shift by a count of any integer dtype: read as unsigned, and cut at the width so that it fits the shifted dtype.
+pub(super) fn shift(b: Builtin, prim: Prim, x: Expr, count: &Value) -> Expr {
+    let from = count.dtype.prim().expect("a count is an integer");
+    let op = if b == Builtin::Shl { BinaryOp::Shl } else { BinaryOp::Shr };
+    let width = u64::from(prim.bits());
+    let count = match count.single() {
+        Expr::Const(value) => {
+            let n = value.to_bits().expect("a count is an integer");
+            cast(prim, Expr::Const(Scalar::U64(n.min(width))))
+        }
+        part if from == prim => part.clone(),
+        // A negative count becomes a huge one, whatever width it had.
+        part => {
+            let wide = if from == Prim::U64 { part.clone() } else { cast(Prim::U64, part.clone()) };
+            cast(prim, bin(BinaryOp::Min, wide, Expr::Const(Scalar::U64(width))))
+        }
+    };
+    bin(op, x, count)
+}
+
+/// `base ^ exponent`, by squaring: unrolled for a small constant exponent, else a loop of one round a bit.
+pub(super) fn pow(scope: &mut dyn Emitter, prim: Prim, base: Expr, of: Prim, exponent: Expr) -> Expr {
+    let base = bind_part(scope, prim, base);
+    if let Expr::Const(value) = &exponent
+        && let Some(n) = value.to_i128().filter(|n| (0..=64).contains(n))
+    {
+        return unrolled(scope, prim, base, n as u32);
+    }
+    let exponent = bind_part(scope, of, exponent);
+    let (b, e, p) = (scope.local("base", prim), scope.local("exponent", of), scope.local("power", prim));
+    scope.push(Stmt::Assign(b, base.clone()));
+    scope.push(Stmt::Assign(e, bin(BinaryOp::Max, exponent.clone(), number(of, 0))));
+    scope.push(Stmt::Assign(p, number(prim, 1)));
+    let odd = |e: Expr| nonzero(of, bin(BinaryOp::And, e, number(of, 1)));
+    let factor = select(odd(Expr::Local(e)), Expr::Local(b), number(prim, 1));
+    let body = vec![
+        Stmt::Assign(p, bin(BinaryOp::Mul, Expr::Local(p), factor)),
+        Stmt::Assign(b, bin(BinaryOp::Mul, Expr::Local(b), Expr::Local(b))),
+        Stmt::Assign(e, bin(BinaryOp::Shr, Expr::Local(e), number(of, 1))),
+    ];
+    scope.push(Stmt::While { cond: nonzero(of, Expr::Local(e)), body });
+    if !of.is_signed() {
+        return Expr::Local(p);
+    }
+    let is = |v: i8| cmp(CompareOp::Eq, base.clone(), number(prim, v));
+    let of_minus_one = select(odd(exponent.clone()), number(prim, -1), number(prim, 1));
+    let mut inverse = select(is(1), number(prim, 1), number(prim, 0));
+    if prim.is_signed() {
+        inverse = select(is(-1), of_minus_one, inverse);
+    }
+    select(negative(of, exponent), inverse, Expr::Local(p))
+}
+
+fn unrolled(scope: &mut dyn Emitter, prim: Prim, base: Expr, n: u32) -> Expr {
+    let (mut square, mut product) = (base, None);
+    for bit in 0..=n.checked_ilog2().unwrap_or(0) {
+        if bit > 0 {
+            square = bind_part(scope, prim, bin(BinaryOp::Mul, square.clone(), square));
+        }
+        if n >> bit & 1 == 1 {
+            product = Some(match product {
+                None => square.clone(),
+                Some(p) => bin(BinaryOp::Mul, p, square.clone()),
+            });
+        }
+    }
+    product.unwrap_or_else(|| number(prim, 1))
+}
+
+/// Saturating and checked sums, differences and products.
+fn bounded(scope: &mut dyn Emitter, b: Builtin, prim: Prim, x: Expr, y: Expr) -> Expr {
+    use Builtin::*;
+    if matches!(b, MulSat | MulChecked) && prim.bits() <= 32 {
+        return wide_product(scope, b, prim, x, y);
+    }
+    let (x, y) = (bind_part(scope, prim, x), bind_part(scope, prim, y));
+    let op = match b {
+        AddSat | AddChecked => BinaryOp::Add,
+        SubSat | SubChecked => BinaryOp::Sub,
+        _ => BinaryOp::Mul,
+    };
+    let r = bind_part(scope, prim, bin(op, x.clone(), y.clone()));
+    let xor = |a: &Expr, b: &Expr| bin(BinaryOp::Xor, a.clone(), b.clone());
+    let overflow = match (op, prim.is_signed()) {
+        (BinaryOp::Add, false) => cmp(CompareOp::Lt, r.clone(), x.clone()),
+        (BinaryOp::Sub, false) => cmp(CompareOp::Lt, x.clone(), y.clone()),
+        (BinaryOp::Add, true) => negative(prim, bin(BinaryOp::And, xor(&x, &r), xor(&y, &r))),
+        (BinaryOp::Sub, true) => negative(prim, bin(BinaryOp::And, xor(&x, &y), xor(&x, &r))),
+        (_, signed) => {
+            let back = cmp(CompareOp::Ne, bin(BinaryOp::Div, r.clone(), x.clone()), y.clone());
+            let lost = bin(BinaryOp::And, nonzero(prim, x.clone()), back);
+            // `-1 * MIN` wraps to `MIN`, and so does dividing it back.
+            let minus_one = || cmp(CompareOp::Eq, x.clone(), number(prim, -1));
+            let least = || cmp(CompareOp::Eq, y.clone(), Expr::Const(extreme(prim, false)));
+            if signed { bin(BinaryOp::Or, lost, bin(BinaryOp::And, minus_one(), least())) } else { lost }
+        }
+    };
+    match b {
+        AddChecked | SubChecked | MulChecked => {
+            fault(scope, overflow);
+            r
+        }
+        _ => {
+            let top = Expr::Const(extreme(prim, true));
+            let bottom = Expr::Const(extreme(prim, false));
+            let nearest = match (op, prim.is_signed()) {
+                (BinaryOp::Sub, false) => bottom,
+                (_, false) => top,
+                (BinaryOp::Mul, true) => select(negative(prim, xor(&x, &y)), bottom, top),
+                (_, true) => select(negative(prim, x), bottom, top),
+            };
+            select(overflow, nearest, r)
+        }
+    }
+}
+
+/// The product in 64 bits, where that of narrower factors fits.
+fn wide_product(scope: &mut dyn Emitter, b: Builtin, prim: Prim, x: Expr, y: Expr) -> Expr {
+    let wide = if prim.is_signed() { Prim::I64 } else { Prim::U64 };
+    let bound = |top| Expr::Const(extreme(prim, top).cast(wide).expect("an integer casts"));
+    let product = bin(BinaryOp::Mul, cast(wide, x), cast(wide, y));
+    if b == Builtin::MulSat {
+        let product = bin(BinaryOp::Min, product, bound(true));
+        let product = if prim.is_signed() { bin(BinaryOp::Max, product, bound(false)) } else { product };
+        return cast(prim, product);
+    }
+    let product = bind_part(scope, wide, product);
+    let above = cmp(CompareOp::Lt, bound(true), product.clone());
+    let below = cmp(CompareOp::Lt, product.clone(), bound(false));
+    fault(scope, bin(BinaryOp::Or, above, below));
+    cast(prim, product)
+}
+
+fn fault(scope: &mut dyn Emitter, overflow: Expr) {
+    let (then, ()) = block(scope, |scope| scope.push(Stmt::Return(Status::CheckedOverflow)));
+    scope.push(Stmt::If { cond: overflow, then, other: Vec::new() });
+}
+
+/// The largest or smallest value of an integer dtype.
+fn extreme(prim: Prim, top: bool) -> Scalar {
+    let sign = 1u64 << (prim.bits() - 1);
+    match (prim.is_signed(), top) {
+        (true, true) => Scalar::from_bits(prim, sign - 1),
+        (true, false) => Scalar::from_bits(prim, sign),
+        (false, true) => Scalar::from_bits(prim, u64::MAX),
+        (false, false) => Scalar::zero(prim),
+    }
+}

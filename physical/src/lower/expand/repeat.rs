@@ -1,0 +1,72 @@
+//! Folds of equal values without a loop over them.
+
+use super::{Emitter, Value, assign, bin, bind, block, cast, cmp, expand, integer, math, nonzero, select, variable};
+use crate::assembly::{BinaryOp, CompareOp, Expr, MathFn, Stmt};
+use redpoll_logic::op::{Op, Repeat};
+use redpoll_logic::{Prim, Scalar};
+
+/// The fold of `n` values `x` by `op`, with the bits of `redpoll_logic::op::repeat_eval`; `repeat` is that of the
+/// operator on the dtype of `x`, and `n` an `i64` that is at least 1.
+pub(crate) fn expand_repeat(scope: &mut dyn Emitter, op: &Op, repeat: Repeat, x: &Value, n: &Expr) -> Value {
+    match repeat {
+        Repeat::Idempotent => x.clone(),
+        Repeat::Multiply => {
+            let prim = primitive(x);
+            let times = if prim == Prim::I64 { n.clone() } else { cast(prim, n.clone()) };
+            Value::prim(prim, bin(BinaryOp::Mul, x.single().clone(), times))
+        }
+        Repeat::Power => {
+            let prim = primitive(x);
+            Value::prim(prim, power(scope, prim, x.single().clone(), n))
+        }
+        Repeat::Parity => {
+            let prim = primitive(x);
+            let odd = nonzero(Prim::I64, bin(BinaryOp::And, n.clone(), int(1)));
+            Value::prim(prim, select(odd, x.single().clone(), Expr::Const(Scalar::zero(prim))))
+        }
+        Repeat::Doubling => doubling(scope, op, x, n),
+    }
+}
+
+fn power(scope: &mut dyn Emitter, prim: Prim, x: Expr, n: &Expr) -> Expr {
+    if !prim.is_float() {
+        return integer::pow(scope, prim, x, Prim::I64, n.clone());
+    }
+    let wide = if prim == Prim::F64 { x } else { cast(Prim::F64, x) };
+    let power = math(MathFn::Pow, vec![wide, cast(Prim::F64, n.clone())]);
+    if prim == Prim::F64 { power } else { cast(prim, power) }
+}
+
+/// From the highest bit of n down, so that nothing is folded that is not part of the result: a checked operator
+/// faults only if the whole fold does.
+fn doubling(scope: &mut dyn Emitter, op: &Op, x: &Value, n: &Expr) -> Value {
+    let x = bind(scope, x);
+    let n = &super::bind_part(scope, Prim::I64, n.clone());
+    let acc = variable(scope, "fold", &x);
+    let bit = scope.local("bit", Prim::I64);
+    scope.push(Stmt::Assign(bit, int(1)));
+    let half = bin(BinaryOp::Shr, n.clone(), int(1));
+    let double = Stmt::Assign(bit, bin(BinaryOp::Shl, Expr::Local(bit), int(1)));
+    scope.push(Stmt::While { cond: cmp(CompareOp::Le, Expr::Local(bit), half), body: vec![double] });
+    let (body, ()) = block(scope, |scope| {
+        let squared = expand(scope, op, &[acc.clone(), acc.clone()]);
+        assign(scope, &acc, &squared);
+        scope.push(Stmt::Assign(bit, bin(BinaryOp::Shr, Expr::Local(bit), int(1))));
+        let (then, ()) = block(scope, |scope| {
+            let more = expand(scope, op, &[acc.clone(), x.clone()]);
+            assign(scope, &acc, &more);
+        });
+        let cond = nonzero(Prim::I64, bin(BinaryOp::And, n.clone(), Expr::Local(bit)));
+        scope.push(Stmt::If { cond, then, other: Vec::new() });
+    });
+    scope.push(Stmt::While { cond: cmp(CompareOp::Lt, int(1), Expr::Local(bit)), body });
+    acc
+}
+
+fn primitive(x: &Value) -> Prim {
+    x.dtype.prim().expect("sums, products and parities are of primitives")
+}
+
+fn int(v: i64) -> Expr {
+    Expr::Const(Scalar::I64(v))
+}

@@ -1,0 +1,149 @@
+//! Bodies of user-defined operators in Assembly.
+
+use super::{Emitter, Value, assign, bind, block, choice, expand, un, variable};
+use crate::assembly::{Expr, Stmt, UnaryOp};
+use redpoll_logic::op::{Body, Builtin, Definition, Op, UserOp, While};
+use redpoll_logic::{DType, Scalar};
+
+/// The operator applied to arguments of its signature; more than it has parameters are folded from the left.
+pub(super) fn apply(scope: &mut dyn Emitter, op: &UserOp, args: &[Value]) -> Value {
+    let Definition::Body(body) = op.definition();
+    let (now, later) = args.split_at(op.params().len().min(args.len()));
+    let mut value = expand_body(scope, body, now);
+    for arg in later {
+        value = expand_body(scope, body, &[value, arg.clone()]);
+    }
+    value
+}
+
+/// A checked body on arguments of the operator's parameters; also the result of a special case.
+pub(crate) fn expand_body(scope: &mut dyn Emitter, body: &Body, args: &[Value]) -> Value {
+    let args: Vec<Value> = args.iter().map(|a| bind(scope, a)).collect();
+    Expansion { args: &args, vars: Vec::new() }.value(scope, body)
+}
+
+struct Expansion<'a> {
+    /// Bound: locals, constants and parameters.
+    args: &'a [Value],
+    vars: Vec<(&'a str, Value)>,
+}
+
+impl<'a> Expansion<'a> {
+    fn value(&mut self, scope: &mut dyn Emitter, body: &'a Body) -> Value {
+        match body {
+            Body::Arg(k) => self.args[*k].clone(),
+            Body::Var(name) => {
+                let bound = self.vars.iter().rev().find(|(n, _)| n == name);
+                bound.expect("a checked body binds its variables").1.clone()
+            }
+            Body::Lit(value) => Value::constant(value),
+            Body::Call(op, args) => {
+                let args: Vec<Value> = args.iter().map(|a| self.value(scope, a)).collect();
+                expand(scope, op, &args)
+            }
+            Body::If(cond, then, other) => {
+                let cond = self.value(scope, cond).single().clone();
+                if needs_branch(then) || needs_branch(other) {
+                    self.branch(scope, cond, then, other)
+                } else {
+                    let (then, other) = (self.value(scope, then), self.value(scope, other));
+                    choice(scope, cond, &then, &other)
+                }
+            }
+            Body::Let(name, value, rest) => {
+                let value = self.value(scope, value);
+                let value = bind(scope, &value);
+                self.vars.push((name, value));
+                let result = self.value(scope, rest);
+                self.vars.pop();
+                result
+            }
+            Body::While(w) => self.repeat(scope, w),
+            Body::Struct(members) => {
+                let values: Vec<Value> = members.iter().map(|(_, m)| self.value(scope, m)).collect();
+                let names = members.iter().map(|(n, _)| n.clone());
+                let dtype = DType::structure(names.zip(values.iter().map(|v| v.dtype.clone())));
+                Value { dtype, parts: values.into_iter().flat_map(|v| v.parts).collect() }
+            }
+            Body::Member(of, k) => {
+                let of = self.value(scope, of);
+                let DType::Struct(ty) = &of.dtype else { unreachable!("a checked body takes members of structs") };
+                let before: usize = ty.members[..*k].iter().map(|(_, t)| t.prims().len()).sum();
+                let dtype = ty.members[*k].1.clone();
+                let parts = of.parts[before..before + dtype.prims().len()].to_vec();
+                Value { dtype, parts }
+            }
+        }
+    }
+
+    /// Only the branch that is taken runs.
+    fn branch(&mut self, scope: &mut dyn Emitter, cond: Expr, then: &'a Body, other: &'a Body) -> Value {
+        let (mut yes, value) = block(scope, |scope| self.value(scope, then));
+        let result = value.dtype.prims().into_iter().map(|p| Expr::Local(scope.local("if", p))).collect();
+        let result = Value { dtype: value.dtype.clone(), parts: result };
+        let (assigns, ()) = block(scope, |scope| assign(scope, &result, &value));
+        yes.extend(assigns);
+        let (no, ()) = block(scope, |scope| {
+            let value = self.value(scope, other);
+            assign(scope, &result, &value);
+        });
+        scope.push(Stmt::If { cond, then: yes, other: no });
+        result
+    }
+
+    fn repeat(&mut self, scope: &mut dyn Emitter, w: &'a While) -> Value {
+        let depth = self.vars.len();
+        let inits: Vec<Value> = w.vars.iter().map(|(_, init)| self.value(scope, init)).collect();
+        let vars = w.vars.iter().zip(inits).map(|((name, _), init)| (name.as_str(), variable(scope, name, &init)));
+        let vars: Vec<_> = vars.collect();
+        self.vars.extend(vars);
+
+        let (before, cond) = block(scope, |scope| self.value(scope, &w.cond).single().clone());
+        let (steps, ()) = block(scope, |scope| self.step(scope, w, depth));
+        if before.is_empty() {
+            scope.push(Stmt::While { cond, body: steps });
+        } else {
+            let stop = Stmt::If { cond: un(UnaryOp::Not, cond), then: vec![Stmt::Break], other: Vec::new() };
+            let body = before.into_iter().chain([stop]).chain(steps).collect();
+            scope.push(Stmt::While { cond: Expr::Const(Scalar::Bool(true)), body });
+        }
+        let result = self.value(scope, &w.result);
+        self.vars.truncate(depth);
+        result
+    }
+
+    /// All variables take their new values at once: those that a later step still reads are computed before any is
+    /// assigned.
+    fn step(&mut self, scope: &mut dyn Emitter, w: &'a While, depth: usize) {
+        let next: Vec<Value> = w.steps.iter().map(|s| self.value(scope, s)).collect();
+        let kept: Vec<Value> = match &next[..] {
+            [only] => vec![only.clone()],
+            _ => next.iter().map(|v| super::bind_fresh(scope, v)).collect(),
+        };
+        for (k, value) in kept.iter().enumerate() {
+            assign(scope, &self.vars[depth + k].1, value);
+        }
+    }
+}
+
+/// Whether evaluating a body that is not asked for could fail to end, or fault.
+fn needs_branch(body: &Body) -> bool {
+    match body {
+        Body::Arg(_) | Body::Var(_) | Body::Lit(_) => false,
+        Body::While(_) => true,
+        Body::Call(op, args) => {
+            let own = match op {
+                Op::Builtin(b) => matches!(b, Builtin::AddChecked | Builtin::SubChecked | Builtin::MulChecked),
+                Op::User(u) => {
+                    let Definition::Body(body) = u.definition();
+                    needs_branch(body)
+                }
+            };
+            own || args.iter().any(needs_branch)
+        }
+        Body::If(c, t, o) => [c, t, o].into_iter().any(|b| needs_branch(b)),
+        Body::Let(_, value, rest) => needs_branch(value) || needs_branch(rest),
+        Body::Struct(members) => members.iter().any(|(_, m)| needs_branch(m)),
+        Body::Member(of, _) => needs_branch(of),
+    }
+}
