@@ -1,4 +1,4 @@
-//! Affine forms over fields: the coordinate at which an access reads a mode.
+//! Affine forms over fields, and subscripts: the coordinate at which an access reads a mode.
 
 use crate::field::Field;
 use std::fmt;
@@ -85,6 +85,97 @@ impl fmt::Display for Affine {
         match &parts[..] {
             [one] => f.write_str(one),
             _ => write!(f, "(+ {})", parts.join(" ")),
+        }
+    }
+}
+
+/// The coordinate at which an access meets a mode.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum Subscript {
+    /// An affine form of indices.
+    Affine(Affine),
+    /// The form divided by a block size, rounded down.
+    Outer(Affine, u64),
+    /// The form modulo a block size, never negative.
+    Inner(Affine, u64),
+}
+
+impl Subscript {
+    /// The subscript that is just that field.
+    pub fn field(field: Field) -> Subscript {
+        Subscript::Affine(Affine::field(field))
+    }
+
+    /// The form inside.
+    pub fn form(&self) -> &Affine {
+        match self {
+            Subscript::Affine(a) | Subscript::Outer(a, _) | Subscript::Inner(a, _) => a,
+        }
+    }
+
+    /// The field, when the subscript is a field alone.
+    pub fn as_field(&self) -> Option<&Field> {
+        match self {
+            Subscript::Affine(a) => a.as_field(),
+            _ => None,
+        }
+    }
+
+    /// The subscript with every field replaced by a form.
+    pub fn substitute(&self, with: &dyn Fn(&Field) -> Affine) -> Subscript {
+        match self {
+            Subscript::Affine(a) => Subscript::Affine(a.substitute(with)),
+            Subscript::Outer(a, b) => Subscript::Outer(a.substitute(with), *b),
+            Subscript::Inner(a, b) => Subscript::Inner(a.substitute(with), *b),
+        }
+    }
+
+    /// The value where each field has the value that `of` gives.
+    pub fn evaluate(&self, of: &dyn Fn(&Field) -> i64) -> i64 {
+        self.apply(self.form().evaluate(of))
+    }
+
+    /// The smallest and the largest value while every field ranges over `0..size`; `None` when a field's size is
+    /// unknown or zero (then there is no value), or when the numbers do not fit.
+    pub fn range(&self, size: &dyn Fn(&Field) -> Option<u64>) -> Option<(i64, i64)> {
+        let (mut low, mut high) = (i128::from(self.form().constant), i128::from(self.form().constant));
+        for (field, c) in &self.form().terms {
+            let reach = i128::from(*c) * i128::from(size(field)?.checked_sub(1)?);
+            low += reach.min(0);
+            high += reach.max(0);
+        }
+        let (low, high) = (i64::try_from(low).ok()?, i64::try_from(high).ok()?);
+        Some(match self {
+            Subscript::Affine(_) => (low, high),
+            Subscript::Outer(..) => (self.apply(low), self.apply(high)),
+            Subscript::Inner(_, block) => {
+                let block = i64::try_from(*block).ok()?;
+                if low.div_euclid(block) == high.div_euclid(block) {
+                    (low.rem_euclid(block), high.rem_euclid(block))
+                } else {
+                    (0, block - 1)
+                }
+            }
+        })
+    }
+
+    /// What it makes of the value of its form.
+    fn apply(&self, form: i64) -> i64 {
+        match self {
+            Subscript::Affine(_) => form,
+            Subscript::Outer(_, block) => form.div_euclid(*block as i64),
+            Subscript::Inner(_, block) => form.rem_euclid(*block as i64),
+        }
+    }
+}
+
+impl fmt::Display for Subscript {
+    /// The form, `(quot FORM block)` or `(mod FORM block)`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Subscript::Affine(a) => a.fmt(f),
+            Subscript::Outer(a, b) => write!(f, "(quot {a} {b})"),
+            Subscript::Inner(a, b) => write!(f, "(mod {a} {b})"),
         }
     }
 }

@@ -4,7 +4,7 @@
 //! constructors of this module, so a tree that exists is well-formed: a field never denotes two sizes, operators fit
 //! their dtypes, fill values are known.
 
-use crate::affine::Affine;
+use crate::affine::Subscript;
 use crate::dtype::DType;
 use crate::field::{Alias, Field};
 use crate::format::{Format, TensorType};
@@ -119,7 +119,7 @@ pub enum Node {
 pub struct IndexMap {
     /// The mapped fields of the argument and the coordinate, in terms of the result's fields, at which each is read.
     /// Fields of the argument that are not mapped stay.
-    pub coordinates: Vec<(Field, Affine)>,
+    pub coordinates: Vec<(Field, Subscript)>,
     /// The sizes of the fields that the map introduces, in the order in which they replace the mapped ones.
     pub dimensions: Vec<(Field, u64)>,
     /// What a read out of bounds gives; without it every read must be provably in bounds.

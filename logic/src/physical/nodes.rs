@@ -1,11 +1,6 @@
-//! Physical plans: what the optimizer hands to the engines.
-//!
-//! A [`PhysicalPlan`] is a sequence of queries; a [`PhysicalQuery`] is one loop nest. Its outputs share the loops: each
-//! is a value written at every place of the loops, plainly or folded into what is there. Temporaries are scalars that
-//! are computed by loops of their own where the loops outside have just bound their fields. So a residual `b - A x`, a
-//! row normalisation, and sum, count and minimum of one pass are one query each.
+//! The node types of physical plans.
 
-use crate::affine::Affine;
+use crate::affine::{Affine, Subscript};
 use crate::field::{Alias, Field};
 use crate::format::{Format, TensorType};
 use crate::op::Op;
@@ -110,17 +105,6 @@ pub struct Workspace {
     pub depth: usize,
     /// Its format, over the output's storage modes that those loops do not fix, in their order.
     pub format: Format,
-}
-
-/// The coordinate at which an access meets a storage mode.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub enum Subscript {
-    /// An affine form of loop indices.
-    Affine(Affine),
-    /// The form divided by a block size, rounded down.
-    Outer(Affine, u64),
-    /// The form modulo a block size.
-    Inner(Affine, u64),
 }
 
 /// How an access goes through a level.

@@ -1,0 +1,11 @@
+//! Physical plans: what the optimizer hands to the engines.
+//!
+//! A [`PhysicalPlan`] is a sequence of queries; a [`PhysicalQuery`] is one loop nest. Its outputs share the loops: each
+//! is a value written at every place of the loops, plainly or folded into what is there. Temporaries are scalars that
+//! are computed by loops of their own where the loops outside have just bound their fields. So a residual `b - A x`, a
+//! row normalisation, and sum, count and minimum of one pass are one query each.
+
+mod nodes;
+
+pub use crate::affine::Subscript;
+pub use nodes::*;
