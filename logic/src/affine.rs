@@ -53,17 +53,12 @@ impl Affine {
     /// The form times a constant.
     pub fn times(&self, factor: i64) -> Affine {
         let terms = if factor == 0 { Vec::new() } else { self.terms.clone() };
-        Affine {
-            constant: self.constant * factor,
-            terms: terms.into_iter().map(|(f, c)| (f, c * factor)).collect(),
-        }
+        Affine { constant: self.constant * factor, terms: terms.into_iter().map(|(f, c)| (f, c * factor)).collect() }
     }
 
     /// The form with every field replaced by a form.
     pub fn substitute(&self, with: &dyn Fn(&Field) -> Affine) -> Affine {
-        self.terms
-            .iter()
-            .fold(Affine::constant(self.constant), |sum, (field, c)| sum.plus(&with(field).times(*c)))
+        self.terms.iter().fold(Affine::constant(self.constant), |sum, (field, c)| sum.plus(&with(field).times(*c)))
     }
 
     /// The value where each field has the value that `of` gives.

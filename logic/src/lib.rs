@@ -8,18 +8,26 @@
 
 mod affine;
 pub mod dtype;
+mod error;
+pub mod expr;
 mod field;
 pub mod format;
 mod format_check;
 mod mode;
 pub mod op;
+pub mod physical;
+mod plan;
 mod scalar;
+pub mod sexpr;
 
-pub use affine::Affine;
+pub use affine::{Affine, Subscript};
 pub use dtype::{DType, Prim, StructType};
+pub use error::Error;
+pub use expr::{Expr, IndexMap, Info, Node};
 pub use field::{Alias, Field};
 pub use format::{Format, LeafKind, LevelFormat, LevelKind, StorageMode, TensorType};
 pub use format_check::FormatError;
 pub use mode::FloatMode;
 pub use op::Op;
+pub use plan::{Plan, Query};
 pub use scalar::Scalar;

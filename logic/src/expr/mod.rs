@@ -4,6 +4,16 @@
 //! constructors of this module, so a tree that exists is well-formed: a field never denotes two sizes, operators fit
 //! their dtypes, fill values are known.
 
+mod build;
+mod fold;
+mod index;
+mod infer;
+#[cfg(test)]
+mod tests;
+mod weak;
+
+pub(crate) use fold::fold_dtype;
+
 use crate::affine::Subscript;
 use crate::dtype::DType;
 use crate::field::{Alias, Field};
@@ -16,6 +26,7 @@ use std::sync::Arc;
 #[derive(Clone, Debug)]
 pub struct Expr(Arc<ExprData>);
 
+/// What an expression is made of.
 #[derive(Debug)]
 struct ExprData {
     node: Node,
@@ -31,7 +42,8 @@ pub struct Info {
     pub dimensions: Vec<Option<u64>>,
     /// The type of its values.
     pub dtype: DType,
-    /// The value wherever nothing is stored.
+    /// The value wherever nothing is stored: what comes out where every table holds its fill value. Coordinates,
+    /// reads outside and scans have no such places; they count as 0, the argument's fill and the argument's fill.
     pub fill: Scalar,
     /// A bare number: it takes the dtype that it meets.
     pub weak: bool,
@@ -65,7 +77,7 @@ pub enum Node {
     Aggregate {
         /// The operator.
         op: Op,
-        /// What the fold starts from, in the dtype of `arg`.
+        /// What the fold starts from, in the dtype of `arg`, which is that of the operator's arguments and result.
         init: Scalar,
         /// What is folded.
         arg: Expr,
@@ -74,7 +86,7 @@ pub enum Node {
     },
     /// The inclusive prefix fold of `op` along `field`.
     Scan {
-        /// The operator, associative.
+        /// The operator, associative, from the dtype of `arg` to that dtype.
         op: Op,
         /// What is folded.
         arg: Expr,
@@ -111,16 +123,18 @@ pub enum Node {
     },
 }
 
-/// Reads a table `e` at affine coordinates: the result at its fields is `e` with each mapped field set to its form.
+/// Reads a table `e` at other coordinates: the result at its fields is `e` with each mapped field set to its subscript.
 ///
-/// Window, stride, reverse, offset, permissive reads, toeplitz, split and diagonal are all such maps; `text.rs` has the
-/// shorthands.
+/// Window, stride, reverse, offset, permissive reads, toeplitz, split, merge and diagonal are all such maps;
+/// `index.rs` has the shorthands. The fields of the result are those of `e`, where in place of each mapped one stand
+/// the introduced fields that its subscript mentions and that do not stand further left, in the order of `dimensions`;
+/// introduced fields that no subscript mentions come last.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct IndexMap {
-    /// The mapped fields of the argument and the coordinate, in terms of the result's fields, at which each is read.
+    /// The mapped fields of the argument and the subscript, in terms of the result's fields, at which each is read.
     /// Fields of the argument that are not mapped stay.
     pub coordinates: Vec<(Field, Subscript)>,
-    /// The sizes of the fields that the map introduces, in the order in which they replace the mapped ones.
+    /// The fields that the map introduces and their sizes. They may have the names of mapped ones.
     pub dimensions: Vec<(Field, u64)>,
     /// What a read out of bounds gives; without it every read must be provably in bounds.
     pub outside: Option<Scalar>,
@@ -140,6 +154,18 @@ impl Expr {
     /// Whether two expressions are the same object.
     pub fn same(&self, other: &Expr) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Info {
+    /// The size of a field; `None` when it is not known or there is no such field.
+    pub fn dimension(&self, field: &Field) -> Option<u64> {
+        self.fields.iter().position(|f| f == field).and_then(|k| self.dimensions[k])
+    }
+
+    /// The sizes of all fields in their order; `None` when one is not known.
+    pub fn shape(&self) -> Option<Vec<u64>> {
+        self.dimensions.iter().copied().collect()
     }
 }
 

@@ -1,0 +1,97 @@
+//! Folds: the dtype in which an operator folds, and the fold of many equal fill values.
+
+use super::Expr;
+use crate::dtype::DType;
+use crate::error::Error;
+use crate::field::Field;
+use crate::mode::FloatMode;
+use crate::op::{Op, repeat_eval};
+use crate::scalar::Scalar;
+
+/// Below this many places floats are folded one by one, so that a fill value has the bits of the strict fold.
+const PLAIN: u64 = 1024;
+
+/// Steps of a fold that has no closed form.
+const STEPS: u64 = 1 << 20;
+
+/// The dtype D with `op: (D, D) -> D` in which values of dtype `from` are folded; `from` itself unless the operator
+/// promotes it, as `+` does `bool`.
+///
+/// # Errors
+/// When the operator has no such dtype.
+pub(crate) fn fold_dtype(op: &Op, from: &DType, node: &'static str) -> Result<DType, Error> {
+    let signature = op.signature(&[from.clone(), from.clone()])?;
+    if signature.args.iter().all(|t| *t == signature.result) {
+        return Ok(signature.result);
+    }
+    let args = signature.args.iter().map(DType::to_string).collect::<Vec<_>>().join(" ");
+    Err(Error::Fold {
+        op: op.name().to_owned(),
+        node,
+        dtype: from.clone(),
+        why: format!("it takes {args} to {}, a fold needs one dtype; map the values first", signature.result),
+    })
+}
+
+/// The number of places over which an aggregate folds.
+///
+/// # Errors
+/// When a field has no known size, or the number does not fit 64 bits.
+pub(super) fn extent(arg: &Expr, fields: &[Field]) -> Result<u64, Error> {
+    let mut n: u64 = 1;
+    let mut empty = false;
+    for field in fields {
+        let size = arg
+            .info()
+            .dimension(field)
+            .ok_or_else(|| Error::Unsized { field: field.clone(), place: "an aggregate over it".to_owned() })?;
+        empty |= size == 0;
+        n = n.checked_mul(size.max(1)).ok_or_else(|| Error::TooLarge {
+            what: "the extent of an aggregate".to_owned(),
+            places: u128::MAX,
+            limit: u64::MAX,
+        })?;
+    }
+    Ok(if empty { 0 } else { n })
+}
+
+/// The fold of `n` values `fill` from `init`: `op(init, repeat(fill, n))` where the operator is associative, `init`
+/// for n = 0. Floats over few places, and operators that are not associative, are folded step by step until the value
+/// settles.
+///
+/// # Errors
+/// A fault of the operator; a value that does not settle within [`STEPS`].
+pub(super) fn fold_fill(op: &Op, init: &Scalar, fill: &Scalar, n: u64) -> Result<Scalar, Error> {
+    let fault = |fault| Error::Fault { place: format!("the fold of the fill value {fill} with `{op}`"), fault };
+    let dtype = init.dtype();
+    let mode = FloatMode::Relaxed;
+    if n == 0 {
+        return Ok(init.clone());
+    }
+    let exact = dtype.prims().iter().all(|p| !p.is_float());
+    if op.is_associative(&dtype, mode) && (exact || n > PLAIN) {
+        if let Some(repeated) = repeat_eval(op, fill, n, mode) {
+            return op.eval(&[init.clone(), repeated.map_err(fault)?]).map_err(fault);
+        }
+    }
+    let mut acc = init.clone();
+    for step in 0..n {
+        if step > STEPS {
+            return Err(Error::Fold {
+                op: op.name().to_owned(),
+                node: "fold",
+                dtype,
+                why: format!(
+                    "the fill value {fill} is folded over {n} places, the operator is not associative, and its value \
+                     does not settle within {STEPS}; declare it associative or map the fill value to an identity"
+                ),
+            });
+        }
+        let next = op.eval(&[acc.clone(), fill.clone()]).map_err(fault)?;
+        if next == acc {
+            break;
+        }
+        acc = next;
+    }
+    Ok(acc)
+}

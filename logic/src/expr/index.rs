@@ -1,0 +1,275 @@
+//! Index maps: inference, the proof that reads are in bounds, and the shorthands.
+
+use super::{Expr, IndexMap, Info};
+use crate::affine::{Affine, Subscript};
+use crate::error::Error;
+use crate::field::Field;
+use crate::scalar::Scalar;
+
+/// What is inferred of a table read through a map.
+pub(super) fn infer_index(map: &IndexMap, arg: &Expr) -> Result<Info, Error> {
+    let info = arg.info();
+    check_names(map, info)?;
+    let (fields, dimensions) = result_fields(map, info);
+    let result = Info { fields, dimensions, weak: false, ..info.clone() };
+    if let Some(outside) = map.outside.as_ref().filter(|o| o.dtype() != info.dtype) {
+        return Err(Error::Value {
+            what: "the value of reads outside",
+            value: outside.to_string(),
+            dtype: info.dtype.clone(),
+            advice: "give a value of that dtype",
+        });
+    }
+    check_bounds(map, info, &result)?;
+    Ok(result)
+}
+
+fn check_names(map: &IndexMap, arg: &Info) -> Result<(), Error> {
+    let wrong = |what: String| Err(Error::Index(what));
+    let mapped = |f: &Field| map.coordinates.iter().any(|(m, _)| m == f);
+    for (k, (field, subscript)) in map.coordinates.iter().enumerate() {
+        if !arg.fields.contains(field) {
+            return Err(Error::NoField { node: "index", field: field.clone(), fields: arg.fields.clone() });
+        }
+        if map.coordinates[..k].iter().any(|(f, _)| f == field) {
+            return wrong(format!("field `{field}` is mapped twice"));
+        }
+        for (f, _) in &subscript.form().terms {
+            let kept = arg.fields.contains(f) && !mapped(f);
+            if !kept && !map.dimensions.iter().any(|(d, _)| d == f) {
+                return wrong(format!(
+                    "field `{field}` is read at {subscript}, but `{f}` is neither introduced with a size nor kept"
+                ));
+            }
+        }
+        if let Subscript::Outer(_, block) | Subscript::Inner(_, block) = subscript {
+            if *block == 0 || i64::try_from(*block).is_err() {
+                return wrong(format!(
+                    "field `{field}` is read in blocks of {block}; a block has 1 to 2^63 - 1 places"
+                ));
+            }
+        }
+    }
+    for (k, (field, size)) in map.dimensions.iter().enumerate() {
+        if map.dimensions[..k].iter().any(|(f, _)| f == field) {
+            return wrong(format!("field `{field}` is introduced twice"));
+        }
+        if arg.fields.contains(field) && !mapped(field) {
+            return wrong(format!("field `{field}` is introduced, but the argument has it and it is not mapped"));
+        }
+        if i64::try_from(*size).is_err() {
+            return wrong(format!("field `{field}` has size {size}, more than 2^63 - 1"));
+        }
+    }
+    Ok(())
+}
+
+fn result_fields(map: &IndexMap, arg: &Info) -> (Vec<Field>, Vec<Option<u64>>) {
+    let mut fields: Vec<(Field, Option<u64>)> = Vec::new();
+    for (field, &size) in arg.fields.iter().zip(&arg.dimensions) {
+        let Some((_, subscript)) = map.coordinates.iter().find(|(f, _)| f == field) else {
+            fields.push((field.clone(), size));
+            continue;
+        };
+        for (new, size) in &map.dimensions {
+            if subscript.form().coefficient(new) != 0 && fields.iter().all(|(f, _)| f != new) {
+                fields.push((new.clone(), Some(*size)));
+            }
+        }
+    }
+    for (new, size) in &map.dimensions {
+        if fields.iter().all(|(f, _)| f != new) {
+            fields.push((new.clone(), Some(*size)));
+        }
+    }
+    fields.into_iter().unzip()
+}
+
+/// Interval arithmetic over the subscripts. Nothing is read when a field of the result is empty.
+fn check_bounds(map: &IndexMap, arg: &Info, result: &Info) -> Result<(), Error> {
+    if result.dimensions.contains(&Some(0)) {
+        return Ok(());
+    }
+    for (field, subscript) in &map.coordinates {
+        let range = subscript.range(&|f| result.dimension(f));
+        let unsized_field = subscript.form().terms.iter().find(|(f, _)| result.dimension(f).is_none());
+        match (arg.dimension(field), range, &map.outside) {
+            (None, ..) => {}
+            (_, None, None) if unsized_field.is_some() => {
+                let field = unsized_field.map(|(f, _)| f.clone()).expect("just checked");
+                return Err(Error::Unsized { field, place: format!("the subscript {subscript}") });
+            }
+            (_, None, _) if unsized_field.is_some() => {}
+            (_, None, _) => return Err(Error::Index(format!("the values of {subscript} do not fit 64 bits"))),
+            (Some(size), Some((low, high)), None) if low < 0 || high >= size as i64 => {
+                let at = subscript.to_string();
+                return Err(Error::OutOfBounds { field: field.clone(), size, at, low, high });
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// The shorthands. `field` is a field of the expression; sizes come from it.
+impl Expr {
+    /// `field` restricted to `low..high`, counted from 0 again.
+    ///
+    /// # Errors
+    /// When the bounds are not within the field.
+    pub fn window(self, field: impl Into<Field>, low: u64, high: u64) -> Result<Expr, Error> {
+        let field = field.into();
+        if high < low {
+            return Err(Error::Index(format!("the window {low}..{high} of field `{field}` ends before it starts")));
+        }
+        let form = Affine::field(field.clone()).plus(&Affine::constant(low as i64));
+        self.index(one(field.clone(), form, [(field, high - low)], None))
+    }
+
+    /// As [`Expr::window`], with bounds that may lie outside; reads there give `outside`.
+    ///
+    /// # Errors
+    /// When the argument lacks the field or `outside` does not fit.
+    pub fn permissive(
+        self,
+        field: impl Into<Field>,
+        (low, high): (i64, i64),
+        outside: impl Into<Scalar>,
+    ) -> Result<Expr, Error> {
+        let field = field.into();
+        let size = high.checked_sub(low).and_then(|n| u64::try_from(n).ok()).ok_or_else(|| {
+            Error::Index(format!("the window {low}..{high} of field `{field}` ends before it starts"))
+        })?;
+        let form = Affine::field(field.clone()).plus(&Affine::constant(low));
+        self.index(one(field.clone(), form, [(field, size)], Some(outside.into())))
+    }
+
+    /// `field` read `by` places further on, its size kept; reads outside give `outside`.
+    ///
+    /// # Errors
+    /// As [`Expr::permissive`].
+    pub fn offset(self, field: impl Into<Field>, by: i64, outside: impl Into<Scalar>) -> Result<Expr, Error> {
+        let field = field.into();
+        let size = self.size_of(&field, "offset")?;
+        let form = Affine::field(field.clone()).plus(&Affine::constant(by));
+        self.index(one(field.clone(), form, [(field, size)], Some(outside.into())))
+    }
+
+    /// Every `step`-th place of `field`, from 0 on.
+    ///
+    /// # Errors
+    /// When the argument lacks the field, or `step` is 0.
+    pub fn stride(self, field: impl Into<Field>, step: u64) -> Result<Expr, Error> {
+        let field = field.into();
+        let size = self.size_of(&field, "stride")?;
+        if step == 0 || i64::try_from(step).is_err() {
+            return Err(Error::Index(format!("field `{field}` with stride {step}; a stride is 1 to 2^63 - 1")));
+        }
+        let form = Affine::field(field.clone()).times(step as i64);
+        self.index(one(field.clone(), form, [(field, size.div_ceil(step))], None))
+    }
+
+    /// `field` from its end to its start.
+    ///
+    /// # Errors
+    /// When the argument lacks the field.
+    pub fn reverse(self, field: impl Into<Field>) -> Result<Expr, Error> {
+        let field = field.into();
+        let size = self.size_of(&field, "reverse")?;
+        let form = Affine::field(field.clone()).times(-1).plus(&Affine::constant(size as i64 - 1));
+        self.index(one(field.clone(), form, [(field, size)], None))
+    }
+
+    /// `field` read at `i + j`, for a convolution with a kernel of `kernel` places along `j`; `i` has as many places
+    /// as there are positions of the kernel inside.
+    ///
+    /// # Errors
+    /// When the argument lacks the field, or the kernel is longer than it.
+    pub fn toeplitz(
+        self,
+        field: impl Into<Field>,
+        (i, j): (impl Into<Field>, impl Into<Field>),
+        kernel: u64,
+    ) -> Result<Expr, Error> {
+        let (field, i, j) = (field.into(), i.into(), j.into());
+        let size = self.size_of(&field, "toeplitz")?;
+        let positions = (size + 1).checked_sub(kernel).ok_or_else(|| {
+            Error::Index(format!("a kernel of {kernel} places does not fit field `{field}` of size {size}"))
+        })?;
+        let form = Affine::field(i.clone()).plus(&Affine::field(j.clone()));
+        self.index(one(field, form, [(i, positions), (j, kernel)], None))
+    }
+
+    /// `field` split into blocks: read at `block * outer + inner`. When the last block is ragged, `outside` says what
+    /// lies behind the end.
+    ///
+    /// # Errors
+    /// When the argument lacks the field, `block` is 0, or the last block is ragged and there is no `outside`.
+    pub fn split(
+        self,
+        field: impl Into<Field>,
+        (outer, inner): (impl Into<Field>, impl Into<Field>),
+        block: u64,
+        outside: Option<Scalar>,
+    ) -> Result<Expr, Error> {
+        let (field, outer, inner) = (field.into(), outer.into(), inner.into());
+        let size = self.size_of(&field, "split")?;
+        if block == 0 || i64::try_from(block).is_err() {
+            return Err(Error::Index(format!("field `{field}` is split into blocks of {block}")));
+        }
+        let form = Affine::field(outer.clone()).times(block as i64).plus(&Affine::field(inner.clone()));
+        self.index(one(field, form, [(outer, size.div_ceil(block)), (inner, block)], outside))
+    }
+
+    /// Two fields as one: `i` and `j` read at `(merged / nj, merged % nj)`.
+    ///
+    /// # Errors
+    /// When the argument lacks a field.
+    pub fn merge(self, (i, j): (impl Into<Field>, impl Into<Field>), merged: impl Into<Field>) -> Result<Expr, Error> {
+        let (i, j, merged) = (i.into(), j.into(), merged.into());
+        let (ni, nj) = (self.size_of(&i, "merge")?, self.size_of(&j, "merge")?);
+        let size = ni.checked_mul(nj).ok_or_else(|| {
+            Error::Index(format!("fields `{i}` and `{j}` of sizes {ni} and {nj} are too large to merge"))
+        })?;
+        let form = Affine::field(merged.clone());
+        let block = nj.max(1);
+        self.index(IndexMap {
+            coordinates: vec![(i, Subscript::Outer(form.clone(), block)), (j, Subscript::Inner(form, block))],
+            dimensions: vec![(merged, size)],
+            outside: None,
+        })
+    }
+
+    /// Two fields read at one: the diagonal.
+    ///
+    /// # Errors
+    /// When the argument lacks a field.
+    pub fn diagonal(self, (i, j): (impl Into<Field>, impl Into<Field>), both: impl Into<Field>) -> Result<Expr, Error> {
+        let (i, j, both) = (i.into(), j.into(), both.into());
+        let size = self.size_of(&i, "diagonal")?.min(self.size_of(&j, "diagonal")?);
+        let at = Subscript::field(both.clone());
+        self.index(IndexMap {
+            coordinates: vec![(i, at.clone()), (j, at)],
+            dimensions: vec![(both, size)],
+            outside: None,
+        })
+    }
+
+    fn size_of(&self, field: &Field, node: &'static str) -> Result<u64, Error> {
+        if !self.info().fields.contains(field) {
+            return Err(Error::NoField { node, field: field.clone(), fields: self.info().fields.clone() });
+        }
+        let place = || format!("({node} {field} ..)");
+        self.info().dimension(field).ok_or_else(|| Error::Unsized { field: field.clone(), place: place() })
+    }
+}
+
+fn one(
+    field: Field,
+    form: Affine,
+    dimensions: impl IntoIterator<Item = (Field, u64)>,
+    outside: Option<Scalar>,
+) -> IndexMap {
+    let coordinates = vec![(field, Subscript::Affine(form))];
+    IndexMap { coordinates, dimensions: dimensions.into_iter().collect(), outside }
+}

@@ -1,0 +1,241 @@
+//! Inference: fields, dimensions, dtype and fill value of a node from those of its arguments.
+
+use super::fold::{extent, fold_dtype, fold_fill};
+use super::index::infer_index;
+use super::{Expr, Info, Node};
+use crate::dtype::DType;
+use crate::error::Error;
+use crate::field::{Alias, Field};
+use crate::format::{LeafKind, TensorType};
+use crate::mode::FloatMode;
+use crate::op::{Op, cast_to};
+use crate::scalar::Scalar;
+
+/// What is inferred of a node whose arguments are well-formed.
+///
+/// # Errors
+/// When the node is not well-formed.
+pub(crate) fn infer(node: &Node) -> Result<Info, Error> {
+    match node {
+        Node::Table { tensor, ty, fields } => table(tensor, ty, fields),
+        Node::Literal(value) => Ok(Info {
+            fields: Vec::new(),
+            dimensions: Vec::new(),
+            dtype: value.dtype(),
+            fill: value.clone(),
+            weak: false,
+        }),
+        Node::Coordinate(field) => Ok(Info {
+            fields: vec![field.clone()],
+            dimensions: vec![None],
+            dtype: DType::I64,
+            fill: Scalar::I64(0),
+            weak: false,
+        }),
+        Node::MapJoin { op, args } => mapjoin(op, args),
+        Node::Aggregate { op, init, arg, fields } => aggregate(op, init, arg, fields),
+        Node::Scan { op, arg, field } => scan(op, arg, field),
+        Node::Reorder { arg, fields } => reorder(arg, fields),
+        Node::Relabel { arg, fields } => relabel(arg, fields),
+        Node::Index { map, arg } => infer_index(map, arg),
+        Node::Reformat { format, arg } => {
+            let info = arg.info();
+            format.validate(info.fields.len())?;
+            if format.leaf == LeafKind::Pattern && info.fill != Scalar::Bool(false) {
+                return Err(Error::Format(format!(
+                    "a pattern stores `bool` with fill value false, found {} with fill value {}",
+                    info.dtype, info.fill
+                )));
+            }
+            Ok(Info { weak: false, ..info.clone() })
+        }
+    }
+}
+
+fn table(tensor: &Alias, ty: &TensorType, fields: &[Field]) -> Result<Info, Error> {
+    if fields.len() != ty.shape.len() {
+        let expected = format!("{}, one a mode of `{tensor}`", ty.shape.len());
+        return Err(Error::Fields { node: "table", found: fields.to_vec(), expected });
+    }
+    let mut info = Info {
+        fields: Vec::new(),
+        dimensions: Vec::new(),
+        dtype: ty.dtype.clone(),
+        fill: ty.fill.clone(),
+        weak: false,
+    };
+    for (mode, (field, &size)) in fields.iter().zip(&ty.shape).enumerate() {
+        if i64::try_from(size).is_err() {
+            let what = format!("mode {mode} has size {size}, more than 2^63 - 1");
+            return Err(Error::Input { alias: tensor.clone(), what });
+        }
+        match info.fields.iter().position(|f| f == field) {
+            None => {
+                info.fields.push(field.clone());
+                info.dimensions.push(Some(size));
+            }
+            Some(k) if info.dimensions[k] == Some(size) => {}
+            Some(k) => {
+                let first = fields.iter().position(|f| f == field).unwrap_or(0);
+                return Err(Error::Dimensions {
+                    field: field.clone(),
+                    left: (info.dimensions[k].unwrap_or(0), format!("mode {first} of `{tensor}`")),
+                    right: (size, format!("mode {mode} of `{tensor}`")),
+                });
+            }
+        }
+    }
+    Ok(info)
+}
+
+fn mapjoin(op: &Op, args: &[Expr]) -> Result<Info, Error> {
+    let dtypes: Vec<DType> = args.iter().map(|a| a.info().dtype.clone()).collect();
+    let signature = op.signature(&dtypes)?;
+    let fills: Vec<Scalar> = args.iter().zip(&signature.args).map(|(a, t)| cast_to(&a.info().fill, t)).collect();
+    let fill = op
+        .eval(&fills)
+        .map_err(|fault| Error::Fault { place: format!("the fill value of (mapjoin {op} ..)"), fault })?;
+    let mut info = Info { fields: Vec::new(), dimensions: Vec::new(), dtype: signature.result, fill, weak: false };
+    for (at, arg) in args.iter().enumerate() {
+        for (field, &size) in arg.info().fields.iter().zip(&arg.info().dimensions) {
+            let Some(k) = info.fields.iter().position(|f| f == field) else {
+                info.fields.push(field.clone());
+                info.dimensions.push(size);
+                continue;
+            };
+            match (info.dimensions[k], size) {
+                (None, _) => info.dimensions[k] = size,
+                (Some(_), None) => {}
+                (Some(left), Some(right)) if left == right => {}
+                (Some(left), Some(right)) => {
+                    let earlier = args[..at].iter().find(|a| a.info().dimension(field) == Some(left));
+                    return Err(Error::Dimensions {
+                        field: field.clone(),
+                        left: (left, earlier.map_or_else(String::new, |a| origin(a, field))),
+                        right: (right, origin(arg, field)),
+                    });
+                }
+            }
+        }
+    }
+    Ok(info)
+}
+
+fn aggregate(op: &Op, init: &Scalar, arg: &Expr, fields: &[Field]) -> Result<Info, Error> {
+    check_fold("aggregate", op, arg, fields)?;
+    if init.dtype() != arg.info().dtype {
+        return Err(Error::Value {
+            what: "the start of an aggregate",
+            value: init.to_string(),
+            dtype: arg.info().dtype.clone(),
+            advice: "give a value of that dtype",
+        });
+    }
+    let fill = fold_fill(op, init, &arg.info().fill, extent(arg, fields)?)?;
+    let kept = |k: &usize| !fields.contains(&arg.info().fields[*k]);
+    let kept: Vec<usize> = (0..arg.info().fields.len()).filter(kept).collect();
+    Ok(Info {
+        fields: kept.iter().map(|&k| arg.info().fields[k].clone()).collect(),
+        dimensions: kept.iter().map(|&k| arg.info().dimensions[k]).collect(),
+        dtype: arg.info().dtype.clone(),
+        fill,
+        weak: false,
+    })
+}
+
+fn scan(op: &Op, arg: &Expr, field: &Field) -> Result<Info, Error> {
+    check_fold("scan", op, arg, std::slice::from_ref(field))?;
+    let dtype = &arg.info().dtype;
+    if !op.is_associative(dtype, FloatMode::Relaxed) {
+        return Err(Error::Fold {
+            op: op.name().to_owned(),
+            node: "scan",
+            dtype: dtype.clone(),
+            why: "it is not associative for this dtype".to_owned(),
+        });
+    }
+    Ok(Info { weak: false, ..arg.info().clone() })
+}
+
+fn check_fold(node: &'static str, op: &Op, arg: &Expr, fields: &[Field]) -> Result<(), Error> {
+    for (k, field) in fields.iter().enumerate() {
+        if !arg.info().fields.contains(field) {
+            return Err(Error::NoField { node, field: field.clone(), fields: arg.info().fields.clone() });
+        }
+        if fields[..k].contains(field) {
+            return Err(Error::Fields { node, found: fields.to_vec(), expected: "each field once".to_owned() });
+        }
+    }
+    let dtype = fold_dtype(op, &arg.info().dtype, node)?;
+    if dtype == arg.info().dtype {
+        return Ok(());
+    }
+    Err(Error::Fold {
+        op: op.name().to_owned(),
+        node,
+        dtype: arg.info().dtype.clone(),
+        why: format!("it folds in {dtype}; cast the values first"),
+    })
+}
+
+fn reorder(arg: &Expr, fields: &[Field]) -> Result<Info, Error> {
+    let info = arg.info();
+    let unfit = || Error::Fields {
+        node: "reorder",
+        found: fields.to_vec(),
+        expected: format!("the fields {} in any order", words(&info.fields)),
+    };
+    if fields.len() != info.fields.len() {
+        return Err(unfit());
+    }
+    let dimensions = fields.iter().enumerate().map(|(k, field)| {
+        let at = info.fields.iter().position(|f| f == field).filter(|_| !fields[..k].contains(field));
+        at.map(|at| info.dimensions[at]).ok_or_else(unfit)
+    });
+    Ok(Info { fields: fields.to_vec(), dimensions: dimensions.collect::<Result<_, _>>()?, weak: false, ..info.clone() })
+}
+
+fn relabel(arg: &Expr, fields: &[Field]) -> Result<Info, Error> {
+    let info = arg.info();
+    let distinct = fields.iter().enumerate().all(|(k, f)| !fields[..k].contains(f));
+    if fields.len() != info.fields.len() || !distinct {
+        let expected = format!("distinct names for the {} fields {}", info.fields.len(), words(&info.fields));
+        return Err(Error::Fields { node: "relabel", found: fields.to_vec(), expected });
+    }
+    Ok(Info { fields: fields.to_vec(), weak: false, ..info.clone() })
+}
+
+fn words(fields: &[Field]) -> String {
+    format!("({})", fields.iter().map(Field::as_str).collect::<Vec<_>>().join(" "))
+}
+
+/// Which tensors give a field of an expression its size.
+fn origin(expr: &Expr, field: &Field) -> String {
+    let mut tensors = Vec::new();
+    collect_origins(expr, field, &mut tensors);
+    match &tensors[..] {
+        [] => "an index map".to_owned(),
+        _ => tensors.iter().map(|t| format!("`{t}`")).collect::<Vec<_>>().join(" and "),
+    }
+}
+
+fn collect_origins(expr: &Expr, field: &Field, tensors: &mut Vec<Alias>) {
+    if expr.info().dimension(field).is_none() {
+        return;
+    }
+    match expr.node() {
+        Node::Table { tensor, .. } if !tensors.contains(tensor) => tensors.push(tensor.clone()),
+        Node::Table { .. } | Node::Literal(_) | Node::Coordinate(_) => {}
+        Node::MapJoin { args, .. } => args.iter().for_each(|a| collect_origins(a, field, tensors)),
+        Node::Aggregate { arg, .. }
+        | Node::Scan { arg, .. }
+        | Node::Reorder { arg, .. }
+        | Node::Reformat { arg, .. }
+        | Node::Index { arg, .. } => collect_origins(arg, field, tensors),
+        Node::Relabel { arg, fields } => {
+            if let Some(k) = fields.iter().position(|f| f == field) {
+                collect_origins(arg, &arg.info().fields[k], tensors);
+            }
+        }
+    }
+}

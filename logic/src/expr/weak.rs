@@ -1,0 +1,82 @@
+//! Weak literals: bare numbers take the dtype that they meet.
+
+use super::Expr;
+use crate::dtype::{DType, Prim};
+use crate::error::Error;
+use crate::op::{Op, Rule, promote};
+use crate::scalar::Scalar;
+
+/// Gives every weak argument the dtype that it meets among those that the operator promotes together with it: that of
+/// the strong ones when it is of the kind of the number or above (`bool` < integers < floats), else `i64` or `f64`.
+/// Weak arguments among themselves are `bool`, `i64` or `f64` each.
+pub(super) fn resolve(op: &Op, args: Vec<Expr>) -> Result<Vec<Expr>, Error> {
+    if args.iter().all(|a| !a.info().weak) {
+        return Ok(args);
+    }
+    let met: Vec<Option<DType>> = (0..args.len()).map(|k| meets(op, &args, k)).collect();
+    args.into_iter()
+        .zip(met)
+        .map(|(arg, met)| {
+            if !arg.info().weak {
+                return Ok(arg);
+            }
+            let value = &arg.info().fill;
+            let dtype = match met {
+                Some(DType::Prim(p)) if kind(Some(p)) < kind(value.prim()) => value.dtype(),
+                Some(met) => met,
+                None => value.dtype(),
+            };
+            Ok(Expr::literal(fit(value, &dtype, "number")?))
+        })
+        .collect()
+}
+
+/// What argument `k` meets.
+fn meets(op: &Op, args: &[Expr], k: usize) -> Option<DType> {
+    let together = match op {
+        Op::User(u) => return u.params().get(k).or(u.params().last()).map(|(_, t)| t.clone()),
+        Op::Builtin(b) => match b.rule() {
+            Rule::Condition if k > 0 => 1..args.len(),
+            Rule::Condition | Rule::Shift | Rule::Scale | Rule::Pair => return None,
+            _ => 0..args.len(),
+        },
+    };
+    let strong = args[together].iter().filter(|a| !a.info().weak);
+    promote(strong.filter_map(|a| a.info().dtype.prim())).map(DType::Prim)
+}
+
+fn kind(prim: Option<Prim>) -> u8 {
+    match prim {
+        Some(Prim::Bool) => 0,
+        Some(p) if p.is_int() => 1,
+        _ => 2,
+    }
+}
+
+/// `value` in another dtype, if that holds it: integers and `bool` exactly, finite numbers as finite floats, rounded;
+/// structs by their members.
+pub(crate) fn fit(value: &Scalar, dtype: &DType, what: &'static str) -> Result<Scalar, Error> {
+    let unfit = || Error::Value {
+        what,
+        value: value.to_string(),
+        dtype: dtype.clone(),
+        advice: "give a value of that dtype, or cast the argument",
+    };
+    match (value, dtype) {
+        (Scalar::Struct(_, parts), DType::Struct(ty)) if parts.len() == ty.members.len() => {
+            let members = parts.iter().zip(&ty.members).map(|(p, (_, t))| fit(p, t, what));
+            Ok(Scalar::Struct(ty.clone(), members.collect::<Result<Vec<_>, _>>()?.into()))
+        }
+        (Scalar::Struct(..), _) | (_, DType::Struct(_)) => Err(unfit()),
+        (_, DType::Prim(p)) => {
+            let cast = value.cast(*p).expect("both are primitives");
+            let fits = match (value.to_i128(), cast.to_i128()) {
+                (Some(from), Some(to)) => from == to,
+                // An integer beyond 2^53 comes back changed from the float cast, and so does not fit.
+                (None, Some(to)) => value.to_f64() == Some(to as f64) && value.cast(*p) == Some(cast.clone()),
+                _ => value.to_f64().map(f64::is_finite) == cast.to_f64().map(f64::is_finite),
+            };
+            if fits { Ok(cast) } else { Err(unfit()) }
+        }
+    }
+}

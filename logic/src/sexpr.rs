@@ -1,0 +1,322 @@
+//! S-expressions: the surface of all text forms, with positions.
+//!
+//! An atom is a run of characters other than blanks, parentheses, quotes and semicolons; `"..."` is a string with
+//! `\\`, `\"` and `\n`; `;` starts a comment that ends with its line.
+
+use crate::error::Error;
+use std::fmt;
+
+/// Lists nest no deeper than this in a text, so that no reader overflows the stack.
+const DEPTH_LIMIT: usize = 512;
+
+/// A place in a text.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Position {
+    /// The line, from 1; 0 of what was not read.
+    pub line: usize,
+    /// The column in characters, from 1.
+    pub column: usize,
+}
+
+/// An s-expression and where it starts.
+#[derive(Clone, Debug)]
+pub struct Sexpr {
+    /// Where it starts.
+    pub at: Position,
+    /// What it is.
+    pub kind: SexprKind,
+}
+
+/// What an s-expression is.
+#[derive(Clone, PartialEq, Debug)]
+pub enum SexprKind {
+    /// A word or number.
+    Atom(String),
+    /// A quoted string.
+    Text(String),
+    /// A list.
+    List(Vec<Sexpr>),
+}
+
+impl PartialEq for Sexpr {
+    /// Positions do not matter.
+    fn eq(&self, other: &Sexpr) -> bool {
+        self.kind == other.kind
+    }
+}
+
+impl Sexpr {
+    /// An atom.
+    pub fn atom(word: impl Into<String>) -> Sexpr {
+        Sexpr { at: Position::default(), kind: SexprKind::Atom(word.into()) }
+    }
+
+    /// A list.
+    pub fn list(items: impl IntoIterator<Item = Sexpr>) -> Sexpr {
+        Sexpr { at: Position::default(), kind: SexprKind::List(items.into_iter().collect()) }
+    }
+
+    /// A list that starts with a word.
+    pub fn form(head: &str, items: impl IntoIterator<Item = Sexpr>) -> Sexpr {
+        Sexpr::list(std::iter::once(Sexpr::atom(head)).chain(items))
+    }
+
+    /// The word, if it is an atom.
+    pub fn as_atom(&self) -> Option<&str> {
+        match &self.kind {
+            SexprKind::Atom(word) => Some(word),
+            _ => None,
+        }
+    }
+
+    /// The items, if it is a list.
+    pub fn as_list(&self) -> Option<&[Sexpr]> {
+        match &self.kind {
+            SexprKind::List(items) => Some(items),
+            _ => None,
+        }
+    }
+
+    /// The first word and the rest, if it is a list that starts with a word.
+    pub fn as_form(&self) -> Option<(&str, &[Sexpr])> {
+        let (head, rest) = self.as_list()?.split_first()?;
+        Some((head.as_atom()?, rest))
+    }
+
+    /// The word.
+    ///
+    /// # Errors
+    /// When it is no atom: `expected WHAT`.
+    pub fn word(&self, what: &str) -> Result<&str, Error> {
+        self.as_atom().ok_or_else(|| self.error(format!("expected {what}, found {self}")))
+    }
+
+    /// The items.
+    ///
+    /// # Errors
+    /// When it is no list: `expected WHAT`.
+    pub fn items(&self, what: &str) -> Result<&[Sexpr], Error> {
+        self.as_list().ok_or_else(|| self.error(format!("expected {what}, found {self}")))
+    }
+
+    /// The number in an atom.
+    ///
+    /// # Errors
+    /// When it is none of that type.
+    pub fn number<T: std::str::FromStr>(&self, what: &str) -> Result<T, Error> {
+        self.word(what)?.parse().map_err(|_| self.error(format!("expected {what}, found {self}")))
+    }
+
+    /// A syntax error at its place.
+    pub fn error(&self, message: impl Into<String>) -> Error {
+        self.locate(Error::Syntax(message.into()))
+    }
+
+    /// The error at its place.
+    pub fn locate(&self, error: Error) -> Error {
+        if self.at.line == 0 { error } else { error.at(self.at.line, self.at.column) }
+    }
+
+    /// The text over several lines: a list that is longer than a line has its items indented below it.
+    pub fn pretty(&self) -> String {
+        let mut out = String::new();
+        self.write_pretty(0, &mut out);
+        out
+    }
+
+    fn write_pretty(&self, indent: usize, out: &mut String) {
+        const WIDTH: usize = 100;
+        let flat = self.to_string();
+        let items = match &self.kind {
+            SexprKind::List(items) if indent + flat.len() > WIDTH && items.len() > 1 => items,
+            _ => return out.push_str(&flat),
+        };
+        out.push('(');
+        let mut flat_prefix = true;
+        for (k, item) in items.iter().enumerate() {
+            // Words right after the head stay on its line.
+            flat_prefix &= k == 0 || item.as_list().is_none();
+            if k > 0 && flat_prefix {
+                out.push(' ');
+            } else if k > 0 {
+                out.push('\n');
+                out.extend(std::iter::repeat_n(' ', indent + 2));
+            }
+            item.write_pretty(indent + 2, out);
+        }
+        out.push(')');
+    }
+}
+
+impl fmt::Display for Sexpr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.kind {
+            SexprKind::Atom(word) => f.write_str(word),
+            SexprKind::Text(text) => {
+                write!(f, "\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n"))
+            }
+            SexprKind::List(items) => {
+                f.write_str("(")?;
+                for (k, item) in items.iter().enumerate() {
+                    if k > 0 {
+                        f.write_str(" ")?;
+                    }
+                    item.fmt(f)?;
+                }
+                f.write_str(")")
+            }
+        }
+    }
+}
+
+/// All s-expressions of a text.
+///
+/// # Errors
+/// A parenthesis or quote that is not closed, or closes nothing.
+pub fn read(text: &str) -> Result<Vec<Sexpr>, Error> {
+    // The lists that are open, outermost first, each with its start.
+    let mut open: Vec<(Position, Vec<Sexpr>)> = Vec::new();
+    let mut done: Vec<Sexpr> = Vec::new();
+    let mut reader = Reader { rest: text.chars().peekable(), at: Position { line: 1, column: 1 } };
+    while let Some(&c) = reader.rest.peek() {
+        let at = reader.at;
+        let item = match c {
+            _ if c.is_whitespace() => {
+                reader.advance();
+                continue;
+            }
+            ';' => {
+                reader.take_while(|c| c != '\n');
+                continue;
+            }
+            '(' => {
+                reader.advance();
+                open.push((at, Vec::new()));
+                if open.len() > DEPTH_LIMIT {
+                    return Err(fail(at, format!("more than {DEPTH_LIMIT} lists inside each other")));
+                }
+                continue;
+            }
+            ')' => {
+                reader.advance();
+                let Some((start, items)) = open.pop() else {
+                    return Err(fail(at, "`)` closes nothing".to_owned()));
+                };
+                Sexpr { at: start, kind: SexprKind::List(items) }
+            }
+            '"' => Sexpr { at, kind: SexprKind::Text(reader.string()?) },
+            _ => {
+                let word = reader.take_while(|c| !c.is_whitespace() && !matches!(c, '(' | ')' | '"' | ';'));
+                Sexpr { at, kind: SexprKind::Atom(word) }
+            }
+        };
+        open.last_mut().map_or(&mut done, |(_, items)| items).push(item);
+    }
+    match open.last() {
+        Some((start, _)) => Err(fail(*start, "`(` is not closed".to_owned())),
+        None => Ok(done),
+    }
+}
+
+/// The one s-expression of a text.
+///
+/// # Errors
+/// As [`read`], and when there is none or more than one.
+pub fn read_one(text: &str) -> Result<Sexpr, Error> {
+    let mut all = read(text)?;
+    if let Some(second) = all.get(1) {
+        return Err(second.error(format!("nothing may follow here, found {second}")));
+    }
+    all.pop().ok_or_else(|| Error::Syntax("the text is empty".to_owned()))
+}
+
+struct Reader<'a> {
+    rest: std::iter::Peekable<std::str::Chars<'a>>,
+    at: Position,
+}
+
+impl Reader<'_> {
+    fn advance(&mut self) -> Option<char> {
+        let c = self.rest.next()?;
+        if c == '\n' {
+            self.at = Position { line: self.at.line + 1, column: 1 };
+        } else {
+            self.at.column += 1;
+        }
+        Some(c)
+    }
+
+    fn take_while(&mut self, keep: impl Fn(char) -> bool) -> String {
+        let mut word = String::new();
+        while let Some(&c) = self.rest.peek() {
+            if !keep(c) {
+                break;
+            }
+            word.push(c);
+            self.advance();
+        }
+        word
+    }
+
+    fn string(&mut self) -> Result<String, Error> {
+        let start = self.at;
+        self.advance();
+        let mut text = String::new();
+        loop {
+            match self.advance() {
+                Some('"') => return Ok(text),
+                Some('\\') => match self.advance() {
+                    Some('n') => text.push('\n'),
+                    Some(c @ ('\\' | '"')) => text.push(c),
+                    _ => {
+                        return Err(fail(
+                            start,
+                            "a string has a `\\` before something other than `\\`, `\"`, n".to_owned(),
+                        ));
+                    }
+                },
+                Some(c) => text.push(c),
+                None => return Err(fail(start, "a string is not closed".to_owned())),
+            }
+        }
+    }
+}
+
+fn fail(at: Position, message: String) -> Error {
+    Error::Syntax(message).at(at.line, at.column)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use expect_test::{Expect, expect};
+
+    fn check(text: &str, expected: Expect) {
+        expected.assert_eq(&match read(text) {
+            Ok(all) => all.iter().map(Sexpr::to_string).collect::<Vec<_>>().join("\n"),
+            Err(e) => format!("error: {e}"),
+        });
+    }
+
+    #[test]
+    fn reads_and_prints() {
+        check(
+            "(a (b -1.5)\n ; comment (\n \"x \\\" y\") c",
+            expect![[r#"
+            (a (b -1.5) "x \" y")
+            c"#]],
+        );
+        check("(a\n  (b c", expect!["error: line 2, column 3: `(` is not closed"]);
+        check("a)", expect!["error: line 1, column 2: `)` closes nothing"]);
+        check("\n \"abc", expect!["error: line 2, column 2: a string is not closed"]);
+        assert!(read(&"(".repeat(100_000)).is_err());
+    }
+
+    #[test]
+    fn pretty_reads_back() {
+        let text = format!("(plan (query C {}) (produces C))", "(mapjoin + (table A i j) (table B i j)) ".repeat(5));
+        let one = read_one(&text).unwrap();
+        assert_eq!(read_one(&one.pretty()).unwrap(), one);
+        assert!(one.pretty().lines().count() > 5);
+    }
+}
