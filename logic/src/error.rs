@@ -2,6 +2,7 @@
 
 use crate::dtype::DType;
 use crate::field::{Alias, Field};
+use crate::format_check::FormatError;
 use crate::op::{Fault, OpError};
 
 /// Why an expression or plan is not accepted, or could not be evaluated: an error of the plan's author, unless a
@@ -127,9 +128,9 @@ pub enum Error {
     /// An index map that is not well formed.
     #[error("index map: {0}")]
     Index(String),
-    /// A format that does not fit its tensor.
-    #[error("format: {0}")]
-    Format(String),
+    /// A format that makes no sense, or does not fit its tensor.
+    #[error(transparent)]
+    Format(#[from] FormatError),
     /// A plan that breaks a rule of the verifier.
     #[error("{place}: {what}")]
     Plan {

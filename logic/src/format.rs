@@ -5,7 +5,6 @@
 //! What a level of some kind does is known to `redpoll-physical` alone; here it is a name with flags.
 
 use crate::dtype::DType;
-use crate::error::Error;
 use crate::scalar::Scalar;
 
 /// The kinds of levels.
@@ -199,38 +198,5 @@ impl Format {
     /// The sizes of the storage modes for a tensor of that shape.
     pub fn storage_shape(&self, shape: &[u64]) -> Vec<u64> {
         self.modes.iter().map(|m| m.dimension(shape)).collect()
-    }
-
-    /// Checks that it stores tensors of that rank: every tensor mode occurs once whole, or once as outer and once,
-    /// further in, as inner with the same block.
-    ///
-    /// # Errors
-    /// What is wrong.
-    pub fn validate(&self, rank: usize) -> Result<(), Error> {
-        let wrong = |what: String| Err(Error::Format(what));
-        if self.levels.len() != self.modes.len() {
-            return wrong(format!("{} levels but {} storage modes", self.levels.len(), self.modes.len()));
-        }
-        let mut held: Vec<Vec<StorageMode>> = vec![Vec::new(); rank];
-        for &m in &self.modes {
-            match held.get_mut(m.mode()) {
-                Some(of) => of.push(m),
-                None => return wrong(format!("a level holds mode {}, but the tensor has {rank} modes", m.mode())),
-            }
-        }
-        for (mode, of) in held.iter().enumerate() {
-            match of[..] {
-                [StorageMode::Whole { .. }] => {}
-                [StorageMode::Outer { block: b, .. }, StorageMode::Inner { block: c, .. }] if b == c && b > 0 => {}
-                [] => return wrong(format!("no level holds mode {mode} of {rank}")),
-                _ => {
-                    return wrong(format!(
-                        "mode {mode} is to be held by one level, or by one for its blocks and one further in for the \
-                         places of a block, of the same size"
-                    ));
-                }
-            }
-        }
-        Ok(())
     }
 }

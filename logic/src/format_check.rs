@@ -165,7 +165,9 @@ impl Format {
     /// Whether some mode of a tensor of that shape is cut into blocks that do not divide its dimension, so that
     /// storage coordinates outside of the tensor exist.
     pub fn is_ragged(&self, shape: &[u64]) -> bool {
-        self.modes.iter().any(|m| matches!(*m, StorageMode::Outer { mode, block } if !shape[mode].is_multiple_of(block)))
+        self.modes
+            .iter()
+            .any(|m| matches!(*m, StorageMode::Outer { mode, block } if !shape[mode].is_multiple_of(block)))
     }
 }
 
@@ -251,12 +253,8 @@ mod tests {
 
     #[test]
     fn tensor_types_are_checked() {
-        let ty = |shape: &[u64], fill: Scalar, format| TensorType {
-            shape: shape.to_vec(),
-            dtype: DType::F64,
-            fill,
-            format,
-        };
+        let ty =
+            |shape: &[u64], fill: Scalar, format| TensorType { shape: shape.to_vec(), dtype: DType::F64, fill, format };
         let check = |ty: &TensorType, expect: &str| assert_eq!(ty.validate().unwrap_err().to_string(), expect);
         check(&ty(&[2], 0.0.into(), Format::csr()), "the shape has 1 modes and the format 2");
         check(&ty(&[2, 2], 0i64.into(), Format::csr()), "the fill value 0 is i64, but the tensor is f64");

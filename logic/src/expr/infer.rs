@@ -6,7 +6,7 @@ use super::{Expr, Info, Node};
 use crate::dtype::DType;
 use crate::error::Error;
 use crate::field::{Alias, Field};
-use crate::format::{LeafKind, TensorType};
+use crate::format::TensorType;
 use crate::mode::FloatMode;
 use crate::op::{Op, cast_to};
 use crate::scalar::Scalar;
@@ -40,13 +40,10 @@ pub(crate) fn infer(node: &Node) -> Result<Info, Error> {
         Node::Index { map, arg } => infer_index(map, arg),
         Node::Reformat { format, arg } => {
             let info = arg.info();
-            format.validate(info.fields.len())?;
-            if format.leaf == LeafKind::Pattern && info.fill != Scalar::Bool(false) {
-                return Err(Error::Format(format!(
-                    "a pattern stores `bool` with fill value false, found {} with fill value {}",
-                    info.dtype, info.fill
-                )));
-            }
+            // A size that is not known yet is checked once the query is.
+            let shape = info.dimensions.iter().map(|d| d.unwrap_or(0)).collect();
+            let (dtype, fill) = (info.dtype.clone(), info.fill.clone());
+            TensorType { shape, dtype, fill, format: format.clone() }.validate()?;
             Ok(Info { weak: false, ..info.clone() })
         }
     }

@@ -170,11 +170,11 @@ fn reorder_relabel_reformat() {
         expect!["error: relabel with fields (x), expected distinct names for the 2 fields (i j)"],
     );
     check(a().reformat(Format::csc()), expect!["i:3 j:4 f64 fill 0.0"]);
-    check(a().reformat(Format::csf(3)), expect!["error: format: a level holds mode 2, but the tensor has 2 modes"]);
+    check(a().reformat(Format::csf(3)), expect!["error: the shape has 2 modes and the format 3"]);
     let pattern = Format { leaf: LeafKind::Pattern, ..Format::csr() };
     check(
         a().reformat(pattern),
-        expect!["error: format: a pattern stores `bool` with fill value false, found f64 with fill value 0.0"],
+        expect!["error: a pattern leaf needs dtype bool and fill false, found f64 and 0.0; use an element leaf"],
     );
 }
 
