@@ -1,1 +1,25 @@
-//! Being built.
+//! Readers and writers of sparse and dense tensors in files, and small real samples.
+//!
+//! [`read`] gives the entries of a file, whatever its format and compression, and [`Loaded::into_tensor`] stores them;
+//! [`write`] does the reverse, whole or not at all; [`info`] reads a header alone. The formats are rows of
+//! [`file_formats::FILE_FORMATS`]: Matrix Market, FROSTT, NumPy arrays and archives, each plain, in gzip or in zstd.
+
+#![forbid(unsafe_code)]
+
+mod compression;
+mod content;
+mod error;
+pub mod file_formats;
+mod read;
+mod sample;
+mod text;
+mod values;
+mod write;
+
+pub use compression::Compression;
+pub use content::{Content, Data, Info, Layout, Symmetry};
+pub use error::{At, Count, Error, Fault};
+pub use read::{Loaded, ReadOptions, info, read, read_bytes};
+pub use sample::{SAMPLES, Sample, sample};
+pub use values::Values;
+pub use write::{WriteOptions, write_bytes, write_content};

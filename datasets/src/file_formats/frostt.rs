@@ -1,0 +1,183 @@
+//! FROSTT, `.tns`: tensors of any rank as text, one entry a line: its coordinates, from 1, and its value.
+//!
+//! The format of <http://frostt.io> has no header: the rank is that of the first entry, the shape are the largest
+//! coordinates, values are `f64` (an integer beyond 2^53 is rounded when read). `#` begins a comment. The extended format
+//! of MLIR, announced by a comment that says `extended FROSTT format`, has a header: rank and number of entries, then the
+//! dimensions.
+//!
+//! The writer adds the extended header only when the plain format would lose the shape: when some mode has nothing
+//! stored at its end.
+
+use super::FileFormat;
+use super::shared::{self, NumberText};
+use crate::compression::Compression;
+use crate::content::{Content, Data, Info, Layout, MAX_DIMENSION, MAX_RANK, Symmetry};
+use crate::error::{At, Count, Fault, Located, StreamError, WriteError};
+use crate::text::Cursor;
+use crate::values::{Values, match_values};
+use crate::write::WriteOptions;
+use redpoll_logic::Prim;
+use std::io::{Read, Write};
+
+pub(crate) static FROSTT: FileFormat = FileFormat {
+    name: "FROSTT",
+    extension: "tns",
+    summary: "tensors as text: coordinates from 1 and a value a line; plain, or extended with a header",
+    sniff,
+    read,
+    info,
+    write,
+};
+
+const EXTENDED: &str = "extended FROSTT format";
+const COMMENT: u8 = b'#';
+
+/// Whether the first line that is no comment begins with a coordinate.
+fn sniff(start: &[u8]) -> bool {
+    let mut cursor = Cursor::new(start);
+    start.first() == Some(&COMMENT) || (cursor.next_record(COMMENT) && cursor.unsigned("").is_ok())
+}
+
+/// There is no header to stop at, so the whole file is read.
+fn info(stream: &mut dyn Read) -> Result<Info, StreamError> {
+    let mut bytes = Vec::new();
+    stream.read_to_end(&mut bytes)?;
+    Ok(read(&bytes)?.0)
+}
+
+/// The header of the extended format.
+struct Header {
+    stored: u64,
+    shape: Vec<u64>,
+}
+
+fn read(bytes: &[u8]) -> Result<(Info, Data), Located> {
+    let mut cursor = Cursor::new(bytes);
+    let header = if is_extended(bytes) { Some(header(&mut cursor)?) } else { None };
+    let rank = match &header {
+        Some(header) => header.shape.len(),
+        None => plain_rank(bytes)?,
+    };
+    let limits = header.as_ref().map_or_else(|| vec![MAX_DIMENSION; rank], |h| h.shape.clone());
+    let mut coordinates = vec![Vec::new(); rank];
+    let mut largest = vec![0; rank];
+    let mut values = Vec::new();
+    let entry = format!("an entry of {rank} coordinates and a value");
+    while cursor.next_record(COMMENT) {
+        if let Some(Header { stored, .. }) = header.as_ref().filter(|h| h.stored == values.len() as u64) {
+            return Err(cursor.unexpected(&format!("the end of the file after the {stored} entries of its header")));
+        }
+        for mode in 0..rank {
+            if cursor.at_line_end() {
+                return Err(cursor.unexpected(&entry));
+            }
+            let coordinate = cursor.coordinate(mode, limits[mode])?;
+            coordinates[mode].push(coordinate);
+            largest[mode] = largest[mode].max(coordinate + 1);
+        }
+        if cursor.at_line_end() {
+            return Err(cursor.unexpected(&entry));
+        }
+        values.push(cursor.real()?);
+        cursor.end_of_record(&format!("the end of the line after {rank} coordinates and a value"))?;
+    }
+    let found = values.len() as u64;
+    let shape = match header {
+        Some(Header { stored, .. }) if stored != found => {
+            return Err(cursor.fault(Fault::EntryCount { expected: stored, found }));
+        }
+        Some(Header { shape, .. }) => shape,
+        None => largest,
+    };
+    let info = Info {
+        file_format: &FROSTT,
+        compression: Compression::None,
+        layout: Layout::Coordinate,
+        shape,
+        dtype: Prim::F64,
+        symmetry: Symmetry::General,
+        stored: found,
+    };
+    Ok((info, Data::Triples { coordinates, values: Values::F64(values) }))
+}
+
+/// Whether one of the comments before the first entry says so.
+fn is_extended(bytes: &[u8]) -> bool {
+    let lines = bytes.split(|&b| b == b'\n').map(<[u8]>::trim_ascii);
+    let mut comments = lines.take_while(|line| line.is_empty() || line[0] == COMMENT);
+    comments.any(|line| line.windows(EXTENDED.len()).any(|part| part.eq_ignore_ascii_case(EXTENDED.as_bytes())))
+}
+
+fn header(cursor: &mut Cursor<'_>) -> Result<Header, Located> {
+    if !cursor.next_record(COMMENT) {
+        return Err(cursor.unexpected("the line of rank and number of entries"));
+    }
+    let rank = cursor.unsigned("the rank")?;
+    let rank = check_rank(rank).map_err(|fault| cursor.fault(fault))?;
+    let stored = cursor.unsigned("the number of entries")?;
+    cursor.end_of_record("the end of the line of rank and number of entries")?;
+    if !cursor.next_record(COMMENT) {
+        return Err(cursor.unexpected("the line of dimensions"));
+    }
+    let mut shape = Vec::with_capacity(rank);
+    for _ in 0..rank {
+        let dimension = cursor.unsigned("a dimension")?;
+        if dimension > MAX_DIMENSION {
+            let size = Count(Some(dimension));
+            return Err(cursor.fault(Fault::TooLarge { what: "a dimension", size, limit: MAX_DIMENSION }));
+        }
+        shape.push(dimension);
+    }
+    cursor.end_of_record("the end of the line of dimensions")?;
+    Ok(Header { stored, shape })
+}
+
+/// The number of coordinates of the first entry.
+fn plain_rank(bytes: &[u8]) -> Result<usize, Located> {
+    let mut cursor = Cursor::new(bytes);
+    if !cursor.next_record(COMMENT) {
+        let expected = format!("an entry, or a header after the comment `# {EXTENDED}`");
+        return Err(Fault::malformed(expected, "a file without entries, which has no shape").at(At::File));
+    }
+    let place = cursor.place();
+    let mut tokens = 0u64;
+    while cursor.token().is_some() {
+        tokens += 1;
+    }
+    if tokens == 1 {
+        return Err(Fault::malformed("coordinates and a value", "one number").at(place));
+    }
+    check_rank(tokens - 1).map_err(|fault| fault.at(place))
+}
+
+fn check_rank(rank: u64) -> Result<usize, Fault> {
+    match usize::try_from(rank) {
+        Ok(rank) if (1..=MAX_RANK).contains(&rank) => Ok(rank),
+        Ok(0) => Err(Fault::malformed("a rank of at least 1", "0")),
+        _ => Err(Fault::TooLarge { what: "the rank", size: Count(Some(rank)), limit: MAX_RANK as u64 }),
+    }
+}
+
+fn write(content: &Content, options: &WriteOptions, out: &mut dyn Write) -> Result<(), WriteError> {
+    let shape = &content.shape;
+    if shape.is_empty() {
+        return Err(Fault::unsupported("a single value in a .tns file", "write it as .npy").into());
+    }
+    if let Some(other) = options.layout.filter(|&l| l != Layout::Coordinate) {
+        return Err(Fault::unsupported(format!("the layout {other} in a .tns file"), "choose coordinate").into());
+    }
+    options.general_only("a .tns file")?;
+    let (coordinates, values) = shared::entries(content, "FROSTT")?;
+    let complete = |(c, &d): (&Vec<u64>, &u64)| c.iter().max().is_some_and(|&last| last + 1 == d);
+    if !coordinates.iter().zip(shape).all(complete) {
+        let dimensions = shape.iter().map(u64::to_string).collect::<Vec<_>>().join(" ");
+        writeln!(out, "# {EXTENDED}\n{} {}\n{dimensions}", shape.len(), values.len())?;
+    }
+    match_values!(&*values, v => for (k, x) in v.iter().enumerate() {
+        for mode in coordinates.iter() {
+            write!(out, "{} ", mode[k] + 1)?;
+        }
+        writeln!(out, "{}", NumberText(*x))?;
+    });
+    Ok(())
+}

@@ -1,0 +1,181 @@
+//! The entries: read as the header says, the triangle that a symmetric file leaves out added.
+
+use super::header::{header, missing_sizes};
+use crate::content::{Data, Info, Layout, Symmetry, places};
+use crate::error::{Count, Fault, Located};
+use crate::text::Cursor;
+use crate::values::Values;
+use redpoll_logic::Prim;
+
+pub(super) fn read(bytes: &[u8]) -> Result<(Info, Data), Located> {
+    let mut cursor = Cursor::new(bytes);
+    let Some(info) = header(&mut cursor)? else { return Err(missing_sizes(&cursor)) };
+    let data = match info.dtype {
+        Prim::Bool => entries::<bool>(&mut cursor, &info),
+        Prim::I64 => entries::<i64>(&mut cursor, &info),
+        Prim::U64 => entries::<u64>(&mut cursor, &info),
+        _ => entries::<f64>(&mut cursor, &info),
+    }?;
+    Ok((info, data))
+}
+
+/// A value of the field that the header names.
+trait Field: Copy + Default {
+    fn read(cursor: &mut Cursor<'_>) -> Result<Self, Located>;
+    fn negated(self) -> Option<Self>;
+    fn values(all: Vec<Self>) -> Values;
+}
+
+impl Field for bool {
+    fn read(_: &mut Cursor<'_>) -> Result<bool, Located> {
+        Ok(true)
+    }
+    fn negated(self) -> Option<bool> {
+        None
+    }
+    fn values(all: Vec<bool>) -> Values {
+        Values::Bool(all)
+    }
+}
+
+impl Field for i64 {
+    fn read(cursor: &mut Cursor<'_>) -> Result<i64, Located> {
+        cursor.integer(Prim::I64)
+    }
+    fn negated(self) -> Option<i64> {
+        self.checked_neg()
+    }
+    fn values(all: Vec<i64>) -> Values {
+        Values::I64(all)
+    }
+}
+
+impl Field for u64 {
+    fn read(cursor: &mut Cursor<'_>) -> Result<u64, Located> {
+        cursor.integer(Prim::U64)
+    }
+    fn negated(self) -> Option<u64> {
+        None
+    }
+    fn values(all: Vec<u64>) -> Values {
+        Values::U64(all)
+    }
+}
+
+impl Field for f64 {
+    fn read(cursor: &mut Cursor<'_>) -> Result<f64, Located> {
+        cursor.real()
+    }
+    fn negated(self) -> Option<f64> {
+        // Not `-self`, which makes -0.0 of zero.
+        Some(0.0 - self)
+    }
+    fn values(all: Vec<f64>) -> Values {
+        Values::F64(all)
+    }
+}
+
+fn entries<T: Field>(cursor: &mut Cursor<'_>, info: &Info) -> Result<Data, Located> {
+    match info.layout {
+        Layout::Coordinate => coordinate_entries::<T>(cursor, info),
+        _ => array_entries::<T>(cursor, info),
+    }
+}
+
+/// The value that stands at the mirrored place.
+fn mirrored<T: Field>(cursor: &Cursor<'_>, symmetry: Symmetry, value: T, dtype: Prim) -> Result<T, Located> {
+    if symmetry == Symmetry::Symmetric {
+        return Ok(value);
+    }
+    let hint = "its negative at the mirrored place does not either";
+    value.negated().ok_or_else(|| cursor.fault(Fault::Overflow { value: "-(-2^63)".into(), dtype, hint }))
+}
+
+/// Room for the entries that the header announces, but never more than the rest of the file can hold: a header can
+/// claim any number.
+fn capacity(cursor: &Cursor<'_>, announced: u64, bytes_per_entry: usize) -> usize {
+    usize::try_from(announced).unwrap_or(usize::MAX).min(cursor.remaining() / bytes_per_entry + 1)
+}
+
+fn coordinate_entries<T: Field>(cursor: &mut Cursor<'_>, info: &Info) -> Result<Data, Located> {
+    let (rows, columns) = (info.shape[0], info.shape[1]);
+    let general = info.symmetry == Symmetry::General;
+    // The shortest entry is `1 1` and a line end.
+    let capacity = capacity(cursor, info.stored, 4) * if general { 1 } else { 2 };
+    let mut i = Vec::with_capacity(capacity);
+    let mut j = Vec::with_capacity(capacity);
+    let mut values = Vec::with_capacity(capacity);
+    let mut found = 0;
+    while cursor.next_record(b'%') {
+        if found == info.stored {
+            return Err(surplus(cursor, info.stored));
+        }
+        found += 1;
+        let row = cursor.coordinate(0, rows)?;
+        let column = cursor.coordinate(1, columns)?;
+        let value = T::read(cursor)?;
+        cursor.end_of_record("the end of the entry's line")?;
+        i.push(row);
+        j.push(column);
+        values.push(value);
+        if general {
+            continue;
+        }
+        if row != column {
+            i.push(column);
+            j.push(row);
+            values.push(mirrored(cursor, info.symmetry, value, info.dtype)?);
+        } else if info.symmetry == Symmetry::SkewSymmetric {
+            let found = format!("one at row and column {}", row + 1);
+            return Err(
+                cursor.fault(Fault::malformed("no entry on the diagonal, as the matrix is skew-symmetric", found))
+            );
+        }
+    }
+    check_count(cursor, info.stored, found)?;
+    Ok(Data::Triples { coordinates: vec![i, j], values: T::values(values) })
+}
+
+/// Array files are column-major, and symmetric ones hold the lower triangle; we are row-major and hold all.
+fn array_entries<T: Field>(cursor: &mut Cursor<'_>, info: &Info) -> Result<Data, Located> {
+    let mut packed = Vec::with_capacity(capacity(cursor, info.stored, 2));
+    while cursor.next_record(b'%') {
+        if packed.len() as u64 == info.stored {
+            return Err(surplus(cursor, info.stored));
+        }
+        packed.push(T::read(cursor)?);
+    }
+    check_count(cursor, info.stored, packed.len() as u64)?;
+    // As many values as places, or half of them, were in the file: this is no larger than twice what was read, save
+    // for the one case of a skew-symmetric matrix of one place.
+    let count = places(&info.shape).and_then(|n| usize::try_from(n).ok()).ok_or_else(|| {
+        cursor.fault(Fault::TooLarge { what: "the number of places", size: Count(None), limit: usize::MAX as u64 })
+    })?;
+    let (rows, columns) = (info.shape[0] as usize, info.shape[1] as usize);
+    let mut dense = vec![T::default(); count];
+    let mut packed = packed.into_iter();
+    // A matrix without places may still have 2^63 columns.
+    for column in 0..if count == 0 { 0 } else { columns } {
+        let first = match info.symmetry {
+            Symmetry::General => 0,
+            Symmetry::Symmetric => column,
+            Symmetry::SkewSymmetric => column + 1,
+        };
+        for row in first..rows {
+            let value = packed.next().expect("the values were counted");
+            dense[row * columns + column] = value;
+            if info.symmetry != Symmetry::General && row != column {
+                dense[column * columns + row] = mirrored(cursor, info.symmetry, value, info.dtype)?;
+            }
+        }
+    }
+    Ok(Data::Dense(T::values(dense)))
+}
+
+fn surplus(cursor: &mut Cursor<'_>, announced: u64) -> Located {
+    cursor.unexpected(&format!("the end of the file after the {announced} entries that the header announces"))
+}
+
+fn check_count(cursor: &Cursor<'_>, expected: u64, found: u64) -> Result<(), Located> {
+    if found == expected { Ok(()) } else { Err(cursor.fault(Fault::EntryCount { expected, found })) }
+}

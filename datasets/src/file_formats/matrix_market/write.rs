@@ -1,0 +1,139 @@
+//! Writing a matrix.
+//!
+//! The field follows from the dtype: floats are `real`, integers `integer` (`unsigned-integer` when a value exceeds
+//! 2^63 - 1, which SciPy reads and older readers do not), booleans `pattern` entry by entry and `integer` place by place.
+//! Numbers have as many digits as tell them from their neighbours in their own dtype: an `f32` comes back as the same
+//! `f32`, but its text read as `f64` is the nearest `f64` to that text.
+
+use super::super::shared::{self, NumberText};
+use crate::content::{Content, Layout, Symmetry};
+use crate::error::{Fault, WriteError};
+use crate::values::{Values, match_values};
+use crate::write::WriteOptions;
+use std::collections::HashMap;
+use std::io::Write;
+
+pub(super) fn write(content: &Content, options: &WriteOptions, out: &mut dyn Write) -> Result<(), WriteError> {
+    if content.shape.len() != 2 {
+        let what = format!("a tensor of {} modes in a Matrix Market file, which holds matrices,", content.shape.len());
+        return Err(Fault::unsupported(what, "write it as .tns or .npy").into());
+    }
+    let natural = if content.layout == Layout::Array { Layout::Array } else { Layout::Coordinate };
+    match options.layout.unwrap_or(natural) {
+        Layout::Coordinate => coordinate(content, options.symmetry, out),
+        Layout::Array => array(content, options.symmetry, out),
+        other => {
+            let what = format!("the layout {other} in a Matrix Market file");
+            Err(Fault::unsupported(what, "choose coordinate or array").into())
+        }
+    }
+}
+
+fn field(values: &Values, layout: Layout) -> &'static str {
+    match values {
+        Values::Bool(_) if layout == Layout::Coordinate => "pattern",
+        Values::F32(_) | Values::F64(_) => "real",
+        Values::U64(v) if v.iter().any(|&x| i64::try_from(x).is_err()) => "unsigned-integer",
+        _ => "integer",
+    }
+}
+
+/// Whether the triangle on that side of the diagonal is written.
+fn kept(symmetry: Symmetry, row: u64, column: u64) -> bool {
+    match symmetry {
+        Symmetry::General => true,
+        Symmetry::Symmetric => row >= column,
+        Symmetry::SkewSymmetric => row > column,
+    }
+}
+
+fn coordinate(content: &Content, symmetry: Symmetry, out: &mut dyn Write) -> Result<(), WriteError> {
+    let (coordinates, values) = shared::entries(content, "Matrix Market coordinate")?;
+    let (i, j) = (&coordinates[0], &coordinates[1]);
+    check_symmetry(content, symmetry, i, j, &values)?;
+    let (rows, columns) = (content.shape[0], content.shape[1]);
+    let written = i.iter().zip(j).filter(|&(&i, &j)| kept(symmetry, i, j)).count();
+    let field = field(&values, Layout::Coordinate);
+    writeln!(out, "%%MatrixMarket matrix coordinate {field} {symmetry}\n{rows} {columns} {written}")?;
+    let entries = i.iter().zip(j);
+    match_values!(&*values, v => for ((&i, &j), x) in entries.zip(v).filter(|&((&i, &j), _)| kept(symmetry, i, j)) {
+        match field {
+            "pattern" => writeln!(out, "{} {}", i + 1, j + 1)?,
+            _ => writeln!(out, "{} {} {}", i + 1, j + 1, NumberText(*x))?,
+        }
+    });
+    Ok(())
+}
+
+fn array(content: &Content, symmetry: Symmetry, out: &mut dyn Write) -> Result<(), WriteError> {
+    let values = shared::dense(content)?;
+    let (rows, columns) = (content.shape[0], content.shape[1]);
+    if symmetry != Symmetry::General {
+        let (coordinates, stored) = shared::entries_of_dense(&content.shape, &values);
+        check_symmetry(content, symmetry, &coordinates[0], &coordinates[1], &stored)?;
+    }
+    let field = field(&values, Layout::Array);
+    writeln!(out, "%%MatrixMarket matrix array {field} {symmetry}\n{rows} {columns}")?;
+    if values.is_empty() {
+        return Ok(());
+    }
+    match_values!(&*values, v => for j in 0..columns {
+        for i in (0..rows).filter(|&i| kept(symmetry, i, j)) {
+            writeln!(out, "{}", NumberText(v[(i * columns + j) as usize]))?;
+        }
+    });
+    Ok(())
+}
+
+/// Checks that the matrix has the symmetry that it is to be written with.
+fn check_symmetry(
+    content: &Content,
+    symmetry: Symmetry,
+    i: &[u64],
+    j: &[u64],
+    values: &Values,
+) -> Result<(), WriteError> {
+    if symmetry == Symmetry::General {
+        return Ok(());
+    }
+    let broken = |i: u64, j: u64| {
+        let what = match i == j {
+            true => format!("writing as {symmetry} a matrix with a value on its diagonal, at {i},"),
+            false => format!("writing as {symmetry} a matrix whose places ({i}, {j}) and ({j}, {i}) disagree"),
+        };
+        WriteError::from(Fault::unsupported(what, "write it as general"))
+    };
+    if content.shape[0] != content.shape[1] {
+        let what =
+            format!("writing as {symmetry} a matrix of {} rows and {} columns", content.shape[0], content.shape[1]);
+        return Err(Fault::unsupported(what, "write it as general").into());
+    }
+    if symmetry == Symmetry::SkewSymmetric
+        && !matches!(values, Values::F64(_) | Values::F32(_))
+        && !values.prim().is_signed()
+    {
+        let what = format!("writing as skew-symmetric a matrix of {}", values.prim());
+        return Err(Fault::unsupported(what, "write it as general").into());
+    }
+    let places: HashMap<(u64, u64), usize> = i.iter().zip(j).enumerate().map(|(k, (&i, &j))| ((i, j), k)).collect();
+    for (k, (&i, &j)) in i.iter().zip(j).enumerate() {
+        let Some(&mirror) = places.get(&(j, i)) else { return Err(broken(i, j)) };
+        let agree = match symmetry {
+            Symmetry::SkewSymmetric if i == j => false,
+            Symmetry::SkewSymmetric => negatives(values, k, mirror),
+            _ => values.get(k) == values.get(mirror),
+        };
+        if !agree {
+            return Err(broken(i, j));
+        }
+    }
+    Ok(())
+}
+
+fn negatives(values: &Values, k: usize, mirror: usize) -> bool {
+    let (a, b) = (values.get(k), values.get(mirror));
+    match (a.to_i128(), b.to_i128()) {
+        (Some(a), Some(b)) => a == -b,
+        _ => a.to_f64().map(|a| -a) == b.to_f64(),
+    }
+}

@@ -1,0 +1,138 @@
+//! The elements behind the header: bytes to values and back.
+
+use super::header::ByteOrder;
+use crate::values::{Values, map_values, match_values};
+use redpoll_logic::Prim;
+use std::io::{self, Write};
+
+/// A primitive that has bytes.
+pub(super) trait Element: Copy {
+    /// Appends the little-endian bytes.
+    fn put(self, bytes: &mut Vec<u8>);
+}
+
+macro_rules! elements {
+    ($($t:ty),*) => {$(
+        impl Element for $t {
+            fn put(self, bytes: &mut Vec<u8>) {
+                bytes.extend_from_slice(&self.to_le_bytes());
+            }
+        }
+    )*};
+}
+elements!(i8, i16, i32, i64, u8, u16, u32, u64, f32, f64);
+
+impl Element for bool {
+    fn put(self, bytes: &mut Vec<u8>) {
+        bytes.push(u8::from(self));
+    }
+}
+
+/// The values in those bytes, as many as there are whole ones. A byte other than 0 is `true`, as in NumPy.
+pub(super) fn decode(prim: Prim, byte_order: ByteOrder, bytes: &[u8]) -> Values {
+    macro_rules! numbers {
+        ($variant:ident, $t:ty) => {{
+            let chunks = bytes.as_chunks::<{ size_of::<$t>() }>().0.iter();
+            Values::$variant(match byte_order {
+                ByteOrder::Little => chunks.map(|c| <$t>::from_le_bytes(*c)).collect(),
+                ByteOrder::Big => chunks.map(|c| <$t>::from_be_bytes(*c)).collect(),
+            })
+        }};
+    }
+    match prim {
+        Prim::Bool => Values::Bool(bytes.iter().map(|&b| b != 0).collect()),
+        Prim::I8 => numbers!(I8, i8),
+        Prim::I16 => numbers!(I16, i16),
+        Prim::I32 => numbers!(I32, i32),
+        Prim::I64 => numbers!(I64, i64),
+        Prim::U8 => numbers!(U8, u8),
+        Prim::U16 => numbers!(U16, u16),
+        Prim::U32 => numbers!(U32, u32),
+        Prim::U64 => numbers!(U64, u64),
+        Prim::F32 => numbers!(F32, f32),
+        Prim::F64 => numbers!(F64, f64),
+    }
+}
+
+/// Column-major values as row-major ones.
+pub(super) fn to_row_major(values: Values, shape: &[u64]) -> Values {
+    if shape.iter().filter(|&&d| d != 1).count() < 2 || values.is_empty() {
+        return values;
+    }
+    map_values!(values, v => transposed(&v, shape))
+}
+
+fn transposed<T: Copy>(values: &[T], shape: &[u64]) -> Vec<T> {
+    let mut strides = Vec::with_capacity(shape.len());
+    let mut stride = 1;
+    for &dimension in shape {
+        strides.push(stride);
+        stride *= dimension as usize;
+    }
+    let mut all = Vec::with_capacity(values.len());
+    let mut coordinates = vec![0; shape.len()];
+    let mut place = 0;
+    while all.len() < values.len() {
+        all.push(values[place]);
+        // Count up the coordinates, the last one fastest.
+        for mode in (0..shape.len()).rev() {
+            coordinates[mode] += 1;
+            place += strides[mode];
+            if coordinates[mode] < shape[mode] {
+                break;
+            }
+            place -= strides[mode] * shape[mode] as usize;
+            coordinates[mode] = 0;
+        }
+    }
+    all
+}
+
+/// Writes values, little-endian.
+pub(in super::super) fn encode(values: &Values, out: &mut dyn Write) -> io::Result<()> {
+    let mut sink = Sink::new(out);
+    match_values!(values, v => for &x in v {
+        sink.put(x)?;
+    });
+    sink.finish()
+}
+
+/// Gathers elements into larger writes.
+pub(super) struct Sink<'a> {
+    out: &'a mut dyn Write,
+    buffer: Vec<u8>,
+}
+
+impl<'a> Sink<'a> {
+    const FULL: usize = 1 << 16;
+
+    pub(super) fn new(out: &'a mut dyn Write) -> Sink<'a> {
+        Sink { out, buffer: Vec::with_capacity(Sink::FULL + 8) }
+    }
+
+    pub(super) fn put(&mut self, element: impl Element) -> io::Result<()> {
+        element.put(&mut self.buffer);
+        self.drain_when_full()
+    }
+
+    /// The same bytes `count` times.
+    pub(super) fn repeat(&mut self, bytes: &[u8], count: u64) -> io::Result<()> {
+        for _ in 0..count {
+            self.buffer.extend_from_slice(bytes);
+            self.drain_when_full()?;
+        }
+        Ok(())
+    }
+
+    fn drain_when_full(&mut self) -> io::Result<()> {
+        if self.buffer.len() >= Sink::FULL {
+            self.out.write_all(&self.buffer)?;
+            self.buffer.clear();
+        }
+        Ok(())
+    }
+
+    pub(super) fn finish(self) -> io::Result<()> {
+        self.out.write_all(&self.buffer)
+    }
+}

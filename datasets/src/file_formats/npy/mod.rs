@@ -1,0 +1,149 @@
+//! NumPy, `.npy`: one dense array.
+//!
+//! After NumPy Enhancement Proposal 1: a magic string, a Python dictionary of element type, order and shape, the
+//! elements. All element types that redpoll has are read, in either byte order and either order of places; the writer
+//! writes little-endian and row-major. Structured, complex, half, text, date and object arrays are refused.
+
+pub(super) mod elements;
+pub(super) mod header;
+
+use super::FileFormat;
+use crate::compression::Compression;
+use crate::content::{Content, Data, Info, Layout, Symmetry, places};
+use crate::error::{At, Count, Fault, Located, StreamError, WriteError};
+use crate::values::{Values, match_values};
+use crate::write::WriteOptions;
+use elements::Element;
+use header::{ElementType, Header};
+use redpoll_logic::Scalar;
+use std::io::{Read, Write};
+
+pub(crate) static NPY: FileFormat = FileFormat {
+    name: "NumPy array",
+    extension: "npy",
+    summary: "one dense array: bool, i8 to i64, u8 to u64, f32, f64; any rank, order and byte order",
+    sniff: |start| start.starts_with(header::MAGIC),
+    read,
+    info,
+    write,
+};
+
+/// An array with its shape.
+#[derive(Debug)]
+pub(super) struct Array {
+    pub(super) shape: Vec<u64>,
+    /// Row-major.
+    pub(super) values: Values,
+}
+
+fn read(bytes: &[u8]) -> Result<(Info, Data), Located> {
+    let whole_file = |fault: Fault| fault.at(At::File);
+    let (header, payload) = header::parse(bytes).map_err(whole_file)?;
+    let info = header_info(&header).map_err(whole_file)?;
+    let array = array(&header, payload).map_err(whole_file)?;
+    Ok((info, Data::Dense(array.values)))
+}
+
+fn info(stream: &mut dyn Read) -> Result<Info, StreamError> {
+    let whole_file = |fault: Fault| StreamError::Located(fault.at(At::File));
+    let bytes = header::read(stream)?;
+    let (header, _) = header::parse(&bytes).map_err(whole_file)?;
+    header_info(&header).map_err(whole_file)
+}
+
+fn header_info(header: &Header) -> Result<Info, Fault> {
+    let (dtype, _) = header.element.number()?;
+    let stored = places(&header.shape).ok_or(Fault::TooLarge {
+        what: "the number of elements",
+        size: Count(None),
+        limit: u64::MAX,
+    })?;
+    Ok(Info {
+        file_format: &NPY,
+        compression: Compression::None,
+        layout: Layout::Array,
+        shape: header.shape.clone(),
+        dtype,
+        symmetry: Symmetry::General,
+        stored,
+    })
+}
+
+/// The array that `payload`, the bytes behind the header, holds.
+pub(super) fn array(header: &Header, payload: &[u8]) -> Result<Array, Fault> {
+    let (prim, byte_order) = header.element.number()?;
+    check_length(header, payload)?;
+    let values = elements::decode(prim, byte_order, payload);
+    let values = if header.fortran_order { elements::to_row_major(values, &header.shape) } else { values };
+    Ok(Array { shape: header.shape.clone(), values })
+}
+
+/// Checks that the elements are all there, and nothing else.
+pub(super) fn check_length(header: &Header, payload: &[u8]) -> Result<(), Fault> {
+    let expected = header.payload_bytes();
+    let found = payload.len() as u64;
+    match expected {
+        Some(expected) if expected == found => Ok(()),
+        Some(expected) if expected < found => Err(Fault::malformed(
+            format!("the end of the file after {expected} bytes of elements"),
+            format!("{} bytes more", found - expected),
+        )),
+        _ => Err(Fault::Truncated { what: "elements", expected: Count(expected), found }),
+    }
+}
+
+fn write(content: &Content, options: &WriteOptions, out: &mut dyn Write) -> Result<(), WriteError> {
+    if let Some(other) = options.layout.filter(|&l| l != Layout::Array) {
+        return Err(Fault::unsupported(format!("the layout {other} in a .npy file"), "choose array, or .npz").into());
+    }
+    options.general_only("a .npy file")?;
+    let prim = content.prim();
+    let header = Header { element: ElementType::native(prim), fortran_order: false, shape: content.shape.clone() };
+    let count = places(&content.shape);
+    let bytes = header.payload_bytes();
+    if bytes.is_none_or(|bytes| bytes > i64::MAX as u64) {
+        let what = "the size of the file in bytes";
+        return Err(Fault::TooLarge { what, size: Count(bytes), limit: i64::MAX as u64 }.into());
+    }
+    header::write(&header, out)?;
+    match &content.data {
+        Data::Dense(values) => elements::encode(values, out)?,
+        Data::Triples { coordinates, values } => {
+            let order = ordered_places(&content.shape, coordinates, values.len());
+            let count = count.expect("checked above");
+            fill_between(values, &content.fill, &order, count, out)?;
+        }
+    }
+    Ok(())
+}
+
+/// Each entry's row-major place and its number, ascending.
+fn ordered_places(shape: &[u64], coordinates: &[Vec<u64>], entries: usize) -> Vec<(u64, usize)> {
+    let place = |k: usize| coordinates.iter().zip(shape).fold(0, |at, (c, &d)| at * d + c[k]);
+    let mut order: Vec<(u64, usize)> = (0..entries).map(|k| (place(k), k)).collect();
+    if !order.is_sorted() {
+        order.sort_unstable();
+    }
+    order
+}
+
+/// Writes all places in order without holding them: the entries, and the fill value between them.
+fn fill_between(
+    values: &Values,
+    fill: &Scalar,
+    order: &[(u64, usize)],
+    count: u64,
+    out: &mut dyn Write,
+) -> Result<(), WriteError> {
+    let mut sink = elements::Sink::new(out);
+    let mut fill_bytes = Vec::new();
+    redpoll_logic::match_prim!(fill, v => v.put(&mut fill_bytes), struct => unreachable!("values are primitives"));
+    let mut next = 0;
+    match_values!(values, v => for &(place, k) in order {
+        sink.repeat(&fill_bytes, place - next)?;
+        sink.put(v[k])?;
+        next = place + 1;
+    });
+    sink.repeat(&fill_bytes, count - next)?;
+    Ok(sink.finish()?)
+}

@@ -1,0 +1,127 @@
+//! The archive: a zip file of `.npy` files.
+
+use super::header::{self, ElementType, Header};
+use super::npy::{self, Array};
+use crate::error::{At, Fault, Located, StreamError};
+use std::io::{Cursor, Read};
+use zip::ZipArchive;
+use zip::result::ZipError;
+
+/// An open archive.
+pub(super) struct Archive<'a> {
+    zip: ZipArchive<Cursor<&'a [u8]>>,
+}
+
+impl<'a> Archive<'a> {
+    pub(super) fn open(bytes: &'a [u8]) -> Result<Archive<'a>, Located> {
+        let zip = ZipArchive::new(Cursor::new(bytes))
+            .map_err(|e| Fault::malformed("a whole zip archive", e.to_string()).at(At::File))?;
+        Ok(Archive { zip })
+    }
+
+    /// The names of its arrays.
+    fn names(&self) -> Vec<String> {
+        let names = self.zip.file_names().filter_map(Result::ok);
+        names.filter_map(|name| name.strip_suffix(".npy").map(str::to_owned)).collect()
+    }
+
+    pub(super) fn contains(&self, name: &str) -> bool {
+        self.zip.index_for_name(&format!("{name}.npy")).is_some()
+    }
+
+    /// The name of its array, when there is one alone.
+    pub(super) fn only_name(&self) -> Result<String, Located> {
+        let mut names = self.names();
+        names.sort_unstable();
+        match names.as_slice() {
+            [name] => Ok(name.clone()),
+            _ => {
+                let expected = "one dense array, or a SciPy sparse array with its `format`";
+                let listed = names.iter().take(10).map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ");
+                let found =
+                    if names.is_empty() { "no array".to_owned() } else { format!("{} arrays: {listed}", names.len()) };
+                Err(Fault::malformed(expected, found).at(At::File))
+            }
+        }
+    }
+
+    /// The header of an array.
+    pub(super) fn header(&mut self, name: &str) -> Result<Header, Located> {
+        self.open_array(name, |_, header| Ok(header))
+    }
+
+    /// An array of numbers.
+    pub(super) fn array(&mut self, name: &str) -> Result<Array, Located> {
+        self.open_array(name, |stream, header| {
+            npy::array(&header, &payload(stream, &header)?).map_err(|f| f.at(here(name)).into())
+        })
+    }
+
+    /// A single text.
+    pub(super) fn text(&mut self, name: &str) -> Result<String, Located> {
+        self.open_array(name, |stream, header| {
+            let ElementType::Text { width, .. } = header.element else {
+                return Err(Fault::malformed("the name of a sparse format", "an array of numbers")
+                    .at(here(name))
+                    .into());
+            };
+            let payload = payload(stream, &header)?;
+            npy::check_length(&header, &payload).map_err(|f| f.at(here(name)))?;
+            // Names of formats are ASCII: one byte of each character is not zero, in either byte order.
+            let bytes = payload.chunks(width).flat_map(|c| c.iter().copied().filter(|&b| b != 0).take(1));
+            Ok(bytes.map(char::from).collect())
+        })
+    }
+
+    /// A vector of integers, none negative.
+    pub(super) fn naturals(&mut self, name: &str, rank: usize) -> Result<(Vec<u64>, Vec<u64>), Located> {
+        let array = self.array(name)?;
+        if array.shape.len() != rank || array.values.prim().is_float() {
+            let found = format!("{} of {} modes", array.values.prim(), array.shape.len());
+            return Err(Fault::malformed(format!("integers of {rank} modes"), found).at(here(name)));
+        }
+        let mut naturals = Vec::with_capacity(array.values.len());
+        for k in 0..array.values.len() {
+            let value = array.values.get(k).to_i128().expect("an integer");
+            let natural = u64::try_from(value).map_err(|_| {
+                Fault::malformed("an integer that is not negative", value.to_string())
+                    .at(At::Entry(name.into(), k as u64))
+            })?;
+            naturals.push(natural);
+        }
+        Ok((array.shape, naturals))
+    }
+
+    fn open_array<T>(
+        &mut self,
+        name: &str,
+        read: impl FnOnce(&mut dyn Read, Header) -> Result<T, StreamError>,
+    ) -> Result<T, Located> {
+        let damaged =
+            |e: &dyn std::fmt::Display| Fault::malformed("a whole entry of the archive", e.to_string()).at(here(name));
+        let mut stream = self.zip.by_name(&format!("{name}.npy")).map_err(|e| match e {
+            ZipError::FileNotFound => Fault::malformed("an array of that name", "none").at(here(name)),
+            other => damaged(&other),
+        })?;
+        let result = header::read(&mut stream).and_then(|bytes| {
+            let (header, _) = header::parse(&bytes).map_err(|f| f.at(here(name)))?;
+            read(&mut stream, header)
+        });
+        result.map_err(|e| match e {
+            StreamError::Io(e) => damaged(&e),
+            StreamError::Located(located) => located,
+        })
+    }
+}
+
+fn here(name: &str) -> At {
+    At::Array(name.into())
+}
+
+/// The bytes of the elements, and one more if there is one: an entry may expand to far more than its header announces.
+fn payload(stream: &mut dyn Read, header: &Header) -> Result<Vec<u8>, StreamError> {
+    let mut bytes = Vec::new();
+    let announced = header.payload_bytes().unwrap_or(u64::MAX);
+    stream.take(announced.saturating_add(1)).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}

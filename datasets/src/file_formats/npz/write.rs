@@ -1,0 +1,136 @@
+//! Writing an archive that `scipy.sparse.load_npz` or `numpy.load` reads.
+
+use super::header::{self, ByteOrder, ElementType, Header};
+use super::npy::{NPY, elements};
+use crate::content::{Content, Layout};
+use crate::error::{Count, Fault, WriteError};
+use crate::file_formats::shared;
+use crate::values::Values;
+use crate::write::WriteOptions;
+use std::io::{self, Write};
+use zip::write::{SimpleFileOptions, StreamWriter};
+use zip::{CompressionMethod, ZipWriter};
+
+pub(super) fn write(content: &Content, options: &WriteOptions, out: &mut dyn Write) -> Result<(), WriteError> {
+    options.general_only("a .npz file")?;
+    let matrix = content.shape.len() == 2;
+    let layout = match options.layout {
+        None if matches!(content.layout, Layout::Csr | Layout::Csc) && !matrix => Layout::Coordinate,
+        None if matches!(content.layout, Layout::Array | Layout::Csr | Layout::Csc) => content.layout,
+        None => Layout::Coordinate,
+        Some(layout) => layout,
+    };
+    let possible = match layout {
+        Layout::Array => true,
+        Layout::Coordinate => !content.shape.is_empty(),
+        Layout::Csr | Layout::Csc => matrix,
+        Layout::Bsr { .. } | Layout::Dia => false,
+    };
+    if !possible {
+        let what = format!("writing a tensor of {} modes as {layout} into a .npz file", content.shape.len());
+        return Err(Fault::unsupported(what, "choose array, coordinate, or for a matrix csr or csc").into());
+    }
+    let mut archive = Writer { zip: ZipWriter::new_stream(out) };
+    if layout == Layout::Array {
+        archive.start("arr_0", u64::MAX)?;
+        let options = WriteOptions { layout: None, ..options.clone() };
+        (NPY.write)(content, &options, &mut archive.zip)?;
+    } else {
+        sparse(content, layout, &mut archive)?;
+    }
+    archive.zip.finish().map_err(io::Error::from)?;
+    Ok(())
+}
+
+fn sparse(content: &Content, layout: Layout, archive: &mut Writer<'_>) -> Result<(), WriteError> {
+    let (coordinates, values) = shared::entries(content, "SciPy")?;
+    let shape = &content.shape;
+    let narrow = shape.iter().max().is_some_and(|&d| d <= i32::MAX as u64) && values.len() <= i32::MAX as usize;
+    let indices = |naturals: &[u64]| {
+        if narrow {
+            Values::I32(naturals.iter().map(|&i| i as i32).collect())
+        } else {
+            Values::I64(naturals.iter().map(|&i| i as i64).collect())
+        }
+    };
+    let entries = values.len() as u64;
+    match layout {
+        Layout::Csr | Layout::Csc => {
+            let (outer, inner) = if layout == Layout::Csr { (0, 1) } else { (1, 0) };
+            let (outer, inner, fibers) = (&coordinates[outer], &coordinates[inner], shape[outer]);
+            let mut order: Vec<usize> = (0..values.len()).collect();
+            order.sort_by_key(|&k| (outer[k], inner[k]));
+            let sorted: Vec<u64> = order.iter().map(|&k| inner[k]).collect();
+            let ptr = pointers(outer, fibers)?;
+            archive.array("indices", &[entries], &indices(&sorted))?;
+            archive.array("indptr", &[fibers + 1], &indices(&ptr))?;
+            archive.array("data", &[entries], &values.gather(&order))?;
+        }
+        _ if shape.len() == 2 => {
+            archive.array("row", &[entries], &indices(&coordinates[0]))?;
+            archive.array("col", &[entries], &indices(&coordinates[1]))?;
+            archive.array("data", &[entries], &values)?;
+        }
+        _ => {
+            archive.array("coords", &[shape.len() as u64, entries], &indices(&coordinates.concat()))?;
+            archive.array("data", &[entries], &values)?;
+        }
+    }
+    let format = match layout {
+        Layout::Csr => "csr",
+        Layout::Csc => "csc",
+        _ => "coo",
+    };
+    archive.text("format", format)?;
+    archive.array("shape", &[shape.len() as u64], &Values::I64(shape.iter().map(|&d| d as i64).collect()))?;
+    // Without this SciPy makes a `matrix`, which has no ranks but 2 and multiplies by `*`.
+    archive.array("_is_array", &[], &Values::Bool(vec![true]))?;
+    Ok(())
+}
+
+/// Where the entries of each fiber begin and end.
+fn pointers(outer: &[u64], fibers: u64) -> Result<Vec<u64>, Fault> {
+    let length = usize::try_from(fibers).unwrap_or(usize::MAX).saturating_add(1);
+    let mut ptr = Vec::new();
+    ptr.try_reserve_exact(length).map_err(|_| Fault::TooLarge {
+        what: "the number of rows or columns",
+        size: Count(Some(fibers)),
+        limit: isize::MAX as u64 / 8,
+    })?;
+    ptr.resize(length, 0u64);
+    for &fiber in outer {
+        ptr[fiber as usize + 1] += 1;
+    }
+    for k in 1..length {
+        ptr[k] += ptr[k - 1];
+    }
+    Ok(ptr)
+}
+
+struct Writer<'a> {
+    zip: ZipWriter<StreamWriter<&'a mut dyn Write>>,
+}
+
+impl Writer<'_> {
+    /// Begins an array of that many bytes. Times stay at the zip epoch, so equal tensors make equal files.
+    fn start(&mut self, name: &str, bytes: u64) -> io::Result<()> {
+        const HEADROOM: u64 = 1 << 20;
+        let large = bytes >= u64::from(u32::MAX) - HEADROOM;
+        let options = SimpleFileOptions::default().compression_method(CompressionMethod::Deflated).large_file(large);
+        Ok(self.zip.start_file(format!("{name}.npy"), options)?)
+    }
+
+    fn array(&mut self, name: &str, shape: &[u64], values: &Values) -> io::Result<()> {
+        self.start(name, values.len() as u64 * values.prim().bytes() as u64)?;
+        let element = ElementType::native(values.prim());
+        header::write(&Header { element, fortran_order: false, shape: shape.to_vec() }, &mut self.zip)?;
+        elements::encode(values, &mut self.zip)
+    }
+
+    fn text(&mut self, name: &str, text: &str) -> io::Result<()> {
+        self.start(name, text.len() as u64)?;
+        let element = ElementType::Text { width: 1, length: text.len(), byte_order: ByteOrder::Little };
+        header::write(&Header { element, fortran_order: false, shape: vec![] }, &mut self.zip)?;
+        self.zip.write_all(text.as_bytes())
+    }
+}

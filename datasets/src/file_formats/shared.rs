@@ -1,0 +1,111 @@
+//! What several writers need: a tensor's entries without fill, its places in full, and numbers as text.
+
+use crate::content::{Content, Data, places};
+use crate::error::{Count, Fault};
+use crate::values::Values;
+use redpoll_logic::Scalar;
+use std::borrow::Cow;
+use std::fmt;
+
+/// The entries of a tensor for a file that takes every other place as zero: those stored, or of a dense tensor those
+/// that are not zero. Stored `false` is dropped where the file has no values to say so.
+///
+/// # Errors
+/// When the fill value is not zero.
+pub(crate) fn entries<'a>(content: &'a Content, file: &str) -> Result<(Cow<'a, [Vec<u64>]>, Cow<'a, Values>), Fault> {
+    match &content.data {
+        Data::Dense(values) => {
+            let (coordinates, values) = entries_of_dense(&content.shape, values);
+            Ok((Cow::Owned(coordinates), Cow::Owned(values)))
+        }
+        Data::Triples { coordinates, values } => {
+            if content.fill != Scalar::zero(content.prim()) {
+                let what = format!("the fill value {} in a {file} file, where places left out are 0,", content.fill);
+                return Err(Fault::unsupported(what, "write every place, as .npy does"));
+            }
+            let Values::Bool(v) = values else { return Ok((Cow::Borrowed(coordinates), Cow::Borrowed(values))) };
+            let kept: Vec<usize> = (0..v.len()).filter(|&k| v[k]).collect();
+            let coordinates = coordinates.iter().map(|c| kept.iter().map(|&k| c[k]).collect()).collect();
+            Ok((Cow::Owned(coordinates), Cow::Owned(values.gather(&kept))))
+        }
+    }
+}
+
+/// The places of a row-major tensor that are not zero (`-0.0` and NaN are not zero).
+pub(crate) fn entries_of_dense(shape: &[u64], values: &Values) -> (Vec<Vec<u64>>, Values) {
+    let zero = Scalar::zero(values.prim());
+    let kept: Vec<usize> = (0..values.len()).filter(|&k| values.get(k) != zero).collect();
+    let mut coordinates = vec![Vec::with_capacity(kept.len()); shape.len()];
+    for &place in &kept {
+        let mut rest = place as u64;
+        for (mode, &dimension) in shape.iter().enumerate().rev() {
+            coordinates[mode].push(rest % dimension);
+            rest /= dimension;
+        }
+    }
+    (coordinates, values.gather(&kept))
+}
+
+/// Every place of a tensor, row-major.
+///
+/// # Errors
+/// When there are more than memory holds.
+pub(crate) fn dense(content: &Content) -> Result<Cow<'_, Values>, Fault> {
+    let Data::Triples { coordinates, values } = &content.data else { return Ok(Cow::Borrowed(content.data.values())) };
+    let count = places(&content.shape);
+    let too_large = || Fault::TooLarge { what: "the number of places", size: Count(count), limit: isize::MAX as u64 };
+    let count = count.and_then(|n| usize::try_from(n).ok()).ok_or_else(too_large)?;
+    let place = |k: usize| {
+        let horner = |at: u64, (c, &d): (&Vec<u64>, &u64)| at * d + c[k];
+        coordinates.iter().zip(&content.shape).fold(0, horner) as usize
+    };
+    let fill = &content.fill;
+    macro_rules! spread {
+        ($($variant:ident),*) => {
+            match (values, fill) {
+                $((Values::$variant(v), Scalar::$variant(fill)) => {
+                    let mut all = Vec::new();
+                    all.try_reserve_exact(count).map_err(|_| too_large())?;
+                    all.resize(count, *fill);
+                    for (k, &x) in v.iter().enumerate() {
+                        all[place(k)] = x;
+                    }
+                    Values::$variant(all)
+                })*
+                (v, fill) => unreachable!("a fill value {fill} of a tensor of {}", v.prim()),
+            }
+        };
+    }
+    Ok(Cow::Owned(spread!(Bool, I8, I16, I32, I64, U8, U16, U32, U64, F32, F64)))
+}
+
+/// A number in the shortest text that reads back the same, as C, Fortran and Python readers take it.
+pub(crate) struct NumberText<T>(pub(crate) T);
+
+macro_rules! integer_text {
+    ($($t:ty),*) => {$(
+        impl fmt::Display for NumberText<$t> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+    )*};
+}
+integer_text!(i8, i16, i32, i64, u8, u16, u32, u64);
+
+macro_rules! float_text {
+    ($($t:ty),*) => {$(
+        impl fmt::Display for NumberText<$t> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                if self.0.is_nan() { f.write_str("nan") } else { write!(f, "{:?}", self.0) }
+            }
+        }
+    )*};
+}
+float_text!(f32, f64);
+
+impl fmt::Display for NumberText<bool> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0 { "1" } else { "0" })
+    }
+}

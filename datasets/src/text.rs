@@ -1,0 +1,244 @@
+//! A cursor over the bytes of a text file of numbers, which knows its line.
+//!
+//! Files of millions of lines are read here, so a byte is looked at once: no line is split off before its tokens are
+//! known, and coordinates are folded as they are scanned.
+
+use crate::error::{At, Fault, Located};
+use redpoll_logic::Prim;
+
+/// A position in a text. It stands inside or at the start of line `line`.
+pub(crate) struct Cursor<'a> {
+    bytes: &'a [u8],
+    at: usize,
+    line: u64,
+}
+
+fn is_blank(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\r' | 0x0b | 0x0c)
+}
+
+impl<'a> Cursor<'a> {
+    pub(crate) fn new(bytes: &'a [u8]) -> Cursor<'a> {
+        Cursor { bytes, at: 0, line: 1 }
+    }
+
+    /// The bytes from here on.
+    pub(crate) fn remaining(&self) -> usize {
+        self.bytes.len() - self.at
+    }
+
+    /// The place of what comes next.
+    pub(crate) fn place(&self) -> At {
+        At::Line(self.line)
+    }
+
+    /// A fault in this line.
+    pub(crate) fn fault(&self, fault: Fault) -> Located {
+        fault.at(self.place())
+    }
+
+    /// Skips blanks, line ends and lines that begin with `comment`; whether there is something else then.
+    #[inline]
+    pub(crate) fn next_record(&mut self, comment: u8) -> bool {
+        while let Some(&byte) = self.bytes.get(self.at) {
+            if byte == b'\n' {
+                self.line += 1;
+                self.at += 1;
+            } else if is_blank(byte) {
+                self.at += 1;
+            } else if byte == comment {
+                self.rest_of_line();
+            } else {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// The bytes up to the end of the line, where the cursor then stands.
+    pub(crate) fn rest_of_line(&mut self) -> &'a [u8] {
+        let rest = &self.bytes[self.at..];
+        let end = rest.iter().position(|&b| b == b'\n').unwrap_or(rest.len());
+        self.at += end;
+        &rest[..end]
+    }
+
+    /// The next token of this line.
+    #[inline]
+    pub(crate) fn token(&mut self) -> Option<&'a [u8]> {
+        self.skip_blanks();
+        let rest = &self.bytes[self.at..];
+        let end = rest.iter().position(|&b| b == b'\n' || is_blank(b)).unwrap_or(rest.len());
+        self.at += end;
+        (end > 0).then(|| &rest[..end])
+    }
+
+    /// A whole number without sign.
+    #[inline]
+    pub(crate) fn unsigned(&mut self, expected: &str) -> Result<u64, Located> {
+        self.skip_blanks();
+        let start = self.at;
+        let mut number = 0u64;
+        while let Some(digit) = self.bytes.get(self.at).map(|b| b.wrapping_sub(b'0')).filter(|&d| d < 10) {
+            let Some(next) = number.checked_mul(10).and_then(|n| n.checked_add(u64::from(digit))) else {
+                self.at = start;
+                return Err(self.unexpected(expected));
+            };
+            number = next;
+            self.at += 1;
+        }
+        let ends = self.bytes.get(self.at).is_none_or(|&b| b == b'\n' || is_blank(b));
+        if self.at == start || !ends {
+            self.at = start;
+            return Err(self.unexpected(expected));
+        }
+        Ok(number)
+    }
+
+    /// A coordinate counted from 1, made to count from 0 and checked against the size of its mode.
+    #[inline]
+    pub(crate) fn coordinate(&mut self, mode: usize, dimension: u64) -> Result<u64, Located> {
+        let coordinate = self.unsigned("a coordinate")?;
+        if coordinate == 0 || coordinate > dimension {
+            return Err(self.fault(Fault::OutOfRange { mode, coordinate, first: 1, dimension }));
+        }
+        Ok(coordinate - 1)
+    }
+
+    /// An integer of that type.
+    #[inline]
+    pub(crate) fn integer<T: TryFrom<i128>>(&mut self, dtype: Prim) -> Result<T, Located> {
+        let Some(token) = self.token() else { return Err(self.unexpected("an integer")) };
+        let digits = token.strip_prefix(b"-").or(token.strip_prefix(b"+")).unwrap_or(token);
+        if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
+            return Err(self.fault(Fault::malformed("an integer", quoted(token))));
+        }
+        let magnitude = digits.iter().try_fold(0i128, |n, &d| n.checked_mul(10)?.checked_add(i128::from(d - b'0')));
+        let value = magnitude.map(|n| if token[0] == b'-' { -n } else { n });
+        value
+            .and_then(|n| T::try_from(n).ok())
+            .ok_or_else(|| self.overflow(token, dtype, "declare a wider field in the banner"))
+    }
+
+    /// A real number; the exponent letters `d` and `D` of Fortran are understood.
+    #[inline]
+    pub(crate) fn real(&mut self) -> Result<f64, Located> {
+        let Some(token) = self.token() else { return Err(self.unexpected("a number")) };
+        let value = parse_real(token).ok_or_else(|| self.fault(Fault::malformed("a number", quoted(token))))?;
+        let names_infinity = token.iter().any(|b| matches!(b, b'i' | b'I'));
+        if value.is_infinite() && !names_infinity {
+            return Err(self.overflow(token, Prim::F64, "write inf if infinity is meant"));
+        }
+        Ok(value)
+    }
+
+    /// Whether nothing but blanks is left of this line.
+    #[inline]
+    pub(crate) fn at_line_end(&mut self) -> bool {
+        self.skip_blanks();
+        self.bytes.get(self.at).is_none_or(|&b| b == b'\n')
+    }
+
+    /// Checks that nothing but blanks is left of this line.
+    #[inline]
+    pub(crate) fn end_of_record(&mut self, expected: &str) -> Result<(), Located> {
+        if self.at_line_end() { Ok(()) } else { Err(self.unexpected(expected)) }
+    }
+
+    /// The fault of something else standing here.
+    #[cold]
+    pub(crate) fn unexpected(&mut self, expected: &str) -> Located {
+        let place = self.place();
+        let found = match self.token() {
+            Some(token) => quoted(token),
+            None if self.at == self.bytes.len() => "the end of the file".to_owned(),
+            None => "the end of the line".to_owned(),
+        };
+        Fault::malformed(expected, found).at(place)
+    }
+
+    #[cold]
+    fn overflow(&self, token: &[u8], dtype: Prim, hint: &'static str) -> Located {
+        self.fault(Fault::Overflow { value: quoted(token), dtype, hint })
+    }
+
+    #[inline]
+    fn skip_blanks(&mut self) {
+        while self.bytes.get(self.at).is_some_and(|&b| is_blank(b)) {
+            self.at += 1;
+        }
+    }
+}
+
+fn parse_real(token: &[u8]) -> Option<f64> {
+    let text = std::str::from_utf8(token).ok()?;
+    text.parse().ok().or_else(|| {
+        let digit_first = text.trim_start_matches(['+', '-']).starts_with(|c: char| c.is_ascii_digit() || c == '.');
+        digit_first.then(|| text.replace(['d', 'D'], "e").parse().ok()).flatten()
+    })
+}
+
+/// A token in messages: quoted, cut when long, control characters escaped.
+pub(crate) fn quoted(token: &[u8]) -> String {
+    const LONGEST: usize = 40;
+    let mut shown = String::new();
+    for c in String::from_utf8_lossy(&token[..token.len().min(LONGEST)]).chars() {
+        if c.is_control() { shown.extend(c.escape_default()) } else { shown.push(c) }
+    }
+    let cut = if token.len() > LONGEST { ".." } else { "" };
+    format!("`{shown}{cut}`")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn real_numbers() {
+        let parse = |text: &str| Cursor::new(text.as_bytes()).real().map_err(|e| e.fault.to_string());
+        for (text, value) in [
+            ("1", 1.0),
+            ("-1.5e3", -1500.0),
+            ("1.0D+3", 1000.0),
+            ("2d-1", 0.2),
+            (".5", 0.5),
+            ("5.", 5.0),
+            ("+7", 7.0),
+            ("inf", f64::INFINITY),
+            ("-Infinity", f64::NEG_INFINITY),
+            ("1e-400", 0.0),
+            ("0.1", 0.1),
+        ] {
+            assert_eq!(parse(text), Ok(value), "{text}");
+        }
+        assert!(parse("NaN").unwrap().is_nan());
+        assert_eq!(parse("1e400").unwrap_err(), "value `1e400` does not fit f64; write inf if infinity is meant");
+        for text in ["", "x", "0x10", "1_0", "1,5", "--1", "nad", "1d", "d1", "1e"] {
+            assert!(parse(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn integers() {
+        let parse = |text: &str| Cursor::new(text.as_bytes()).integer::<i64>(Prim::I64).map_err(|e| e.fault);
+        assert_eq!(parse("-9223372036854775808"), Ok(i64::MIN));
+        assert_eq!(parse("+12"), Ok(12));
+        assert!(matches!(parse("9223372036854775808"), Err(Fault::Overflow { .. })));
+        assert!(matches!(parse(&"9".repeat(100)), Err(Fault::Overflow { .. })));
+        for text in ["", "-", "1.0", "1e3", "a"] {
+            assert!(matches!(parse(text), Err(Fault::Malformed { .. })), "{text}");
+        }
+    }
+
+    #[test]
+    fn records_and_lines() {
+        let mut cursor = Cursor::new(b"% c\r\n\r\n \t\n 1  2\r\n%x\n3");
+        assert!(cursor.next_record(b'%'));
+        assert_eq!((cursor.unsigned("").unwrap(), cursor.unsigned("").unwrap()), (1, 2));
+        assert!(cursor.end_of_record("").is_ok());
+        assert_eq!(cursor.place(), At::Line(4));
+        assert!(cursor.next_record(b'%'));
+        assert_eq!((cursor.unsigned("").unwrap(), cursor.place()), (3, At::Line(6)));
+        assert!(!cursor.next_record(b'%'));
+    }
+}

@@ -1,0 +1,98 @@
+//! Writing a tensor into a file, whole or not at all.
+
+use crate::compression::Compression;
+use crate::content::{Content, Layout, Symmetry};
+use crate::error::{Error, Fault, WriteError};
+use crate::file_formats::FileFormat;
+use crate::read::named_format;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+/// How to write.
+#[derive(Clone, Debug, Default)]
+pub struct WriteOptions {
+    /// The file format, whatever the extension.
+    pub file_format: Option<&'static FileFormat>,
+    /// The layout; else the one that is nearest to how the tensor is stored.
+    pub layout: Option<Layout>,
+    /// The symmetry to leave entries out by; the tensor must have it. Only Matrix Market knows any.
+    pub symmetry: Symmetry,
+}
+
+impl WriteOptions {
+    /// Refuses a symmetry where the file format knows none.
+    pub(crate) fn general_only(&self, file: &str) -> Result<(), Fault> {
+        match self.symmetry {
+            Symmetry::General => Ok(()),
+            other => {
+                Err(Fault::unsupported(format!("the symmetry {other} in {file}"), "write it as general, or as .mtx"))
+            }
+        }
+    }
+}
+
+/// Writes the content into a file of the format and compression that its name tells.
+///
+/// The file appears under its name when it is whole; an error leaves what was there before.
+///
+/// # Errors
+/// When the name tells no format, the tensor has no exact form in it, or the system refuses.
+pub fn write_content(path: impl AsRef<Path>, content: &Content, options: &WriteOptions) -> Result<(), Error> {
+    let path = path.as_ref();
+    let (by_name, compression) = named_format(path);
+    let file_format = options.file_format.or(by_name).ok_or_else(|| Error::unknown_format(path))?;
+    let io_error = |source| Error::Io { path: path.into(), source };
+    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut temporary = temporary_file(folder).map_err(io_error)?;
+    write_stream(temporary.as_file_mut(), file_format, compression, content, options).map_err(|e| match e {
+        WriteError::Io(source) => io_error(source),
+        WriteError::Fault(fault) => Error::Unwritable { path: path.into(), fault },
+    })?;
+    temporary.persist(path).map_err(|e| io_error(e.error))?;
+    Ok(())
+}
+
+/// The bytes of the file that [`write_content`] would write under that name.
+///
+/// # Errors
+/// As [`write_content`].
+pub fn write_bytes(name: impl AsRef<Path>, content: &Content, options: &WriteOptions) -> Result<Vec<u8>, Error> {
+    let path = name.as_ref();
+    let (by_name, compression) = named_format(path);
+    let file_format = options.file_format.or(by_name).ok_or_else(|| Error::unknown_format(path))?;
+    let mut bytes = Vec::new();
+    match write_stream(&mut bytes, file_format, compression, content, options) {
+        Ok(()) => Ok(bytes),
+        Err(WriteError::Io(source)) => Err(Error::Io { path: path.into(), source }),
+        Err(WriteError::Fault(fault)) => Err(Error::Unwritable { path: path.into(), fault }),
+    }
+}
+
+fn write_stream(
+    sink: &mut dyn Write,
+    file_format: &FileFormat,
+    compression: Compression,
+    content: &Content,
+    options: &WriteOptions,
+) -> Result<(), WriteError> {
+    let mut sink = BufWriter::with_capacity(1 << 16, sink);
+    compression.encode(&mut sink, |stream| {
+        let mut stream = BufWriter::with_capacity(1 << 16, stream);
+        (file_format.write)(content, options, &mut stream)?;
+        stream.flush().map_err(WriteError::from)
+    })?;
+    sink.flush().map_err(WriteError::from)
+}
+
+/// A file beside the one to be, so that renaming it stays within one file system. It has the permissions of any new
+/// file, not the private ones of temporary files, for it stays.
+fn temporary_file(folder: &Path) -> io::Result<tempfile::NamedTempFile> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".redpoll-");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        builder.permissions(std::fs::Permissions::from_mode(0o666));
+    }
+    builder.tempfile_in(folder)
+}

@@ -1,0 +1,67 @@
+//! Which format and compression a file has.
+
+use expect_test::expect;
+use redpoll_datasets::file_formats::FILE_FORMATS;
+use redpoll_datasets::{Compression, Info, ReadOptions, WriteOptions, info, read, sample, write_bytes};
+use redpoll_datasets::{Content, Data, Layout, Values};
+use redpoll_logic::Scalar;
+
+fn vector() -> Content {
+    Content {
+        shape: vec![2, 3],
+        fill: Scalar::F64(0.0),
+        layout: Layout::Coordinate,
+        data: Data::Triples { coordinates: vec![vec![0, 1], vec![0, 2]], values: Values::F64(vec![1.0, 2.0]) },
+    }
+}
+
+#[test]
+fn every_format_is_told_by_extension_and_by_content() {
+    let folder = tempfile::tempdir().unwrap();
+    for format in FILE_FORMATS {
+        for (suffix, compression) in [("", Compression::None), (".gz", Compression::Gzip), (".zst", Compression::Zstd)]
+        {
+            let name = format!("a.{}{suffix}", format.extension.to_uppercase());
+            let bytes = write_bytes(&name, &vector(), &WriteOptions::default()).unwrap();
+            for name in [&name, "without-extension"] {
+                let path = folder.path().join(name);
+                std::fs::write(&path, &bytes).unwrap();
+                let loaded = read(&path, &ReadOptions::default()).unwrap();
+                assert_eq!((loaded.info.file_format, loaded.info.compression), (format, compression), "{name}");
+                let header: Info = info(&path).unwrap();
+                assert_eq!(header, loaded.info, "{name}");
+            }
+        }
+    }
+}
+
+#[test]
+fn concatenated_streams_are_one_file() {
+    let karate = sample("karate").unwrap().bytes;
+    let (a, b) = karate.split_at(500);
+    let gzip = |part: &[u8]| {
+        use std::io::Write;
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        encoder.write_all(part).unwrap();
+        encoder.finish().unwrap()
+    };
+    let zstd = |part: &[u8]| zstd::encode_all(part, 1).unwrap();
+    for (name, bytes) in [("k.mtx.gz", [gzip(a), gzip(b)].concat()), ("k.mtx.zst", [zstd(a), zstd(b)].concat())] {
+        assert_eq!(crate::load(name, &bytes).unwrap().data.values().len(), 156, "{name}");
+    }
+}
+
+#[test]
+fn what_cannot_be_told_is_an_error() {
+    let message = |name: &str, bytes: &[u8]| crate::load(name, bytes).unwrap_err().to_string();
+    expect![
+        "a.csv: unknown file format; known extensions are .mtx, .npy, .npz, .tns, each with .gz or .zst or neither"
+    ]
+    .assert_eq(&message("a.csv", b"x,y\n"));
+    expect!["a.mtx.gz: expected a gzip stream as the name says, found something else"]
+        .assert_eq(&message("a.mtx.gz", sample("karate").unwrap().bytes));
+    expect![[r#"a.npy: expected the magic string `\x93NUMPY`, found `%%Matr`"#]]
+        .assert_eq(&message("a.npy", sample("karate").unwrap().bytes));
+    let error = read("no/such/file.mtx", &ReadOptions::default()).unwrap_err().to_string();
+    assert!(error.starts_with("no/such/file.mtx: "), "{error}");
+}

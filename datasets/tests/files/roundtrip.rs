@@ -1,0 +1,158 @@
+//! What is written reads back the same: every file format and layout, every primitive, several ranks.
+
+use crate::{PRIMS, nonzeros};
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+use redpoll_datasets::{Content, Data, Layout, ReadOptions, Symmetry, Values, WriteOptions, read_bytes, write_bytes};
+use redpoll_logic::{Prim, Scalar};
+use std::collections::BTreeMap;
+
+/// A value: small, or of any bits.
+fn scalar(prim: Prim, exact_in_f64: bool) -> impl Strategy<Value = Scalar> {
+    prop_oneof![
+        (-3i64..4).prop_map(move |v| {
+            let v = if prim.is_signed() { v } else { v.abs() };
+            Scalar::I64(v).cast(prim).unwrap()
+        }),
+        any::<u64>().prop_map(move |bits| {
+            let bits = if exact_in_f64 && prim.is_int() { bits & ((1 << 50) - 1) } else { bits };
+            Scalar::from_bits(prim, bits)
+        }),
+    ]
+}
+
+fn values(prim: Prim, scalars: &[Scalar]) -> Values {
+    macro_rules! collect {
+        ($($variant:ident),*) => {
+            match prim {
+                $(Prim::$variant => Values::$variant(
+                    scalars.iter().map(|s| match s { Scalar::$variant(v) => *v, other => panic!("{other}") }).collect(),
+                ),)*
+            }
+        };
+    }
+    collect!(Bool, I8, I16, I32, I64, U8, U16, U32, U64, F32, F64)
+}
+
+/// A tensor of any of those ranks, its places in any order.
+fn content(
+    prim: Prim,
+    ranks: std::ops::RangeInclusive<usize>,
+    layout: Layout,
+    exact_in_f64: bool,
+) -> impl Strategy<Value = Content> {
+    let dense = layout == Layout::Array;
+    let shapes = ranks.prop_flat_map(|rank| proptest::collection::vec(0u64..6, rank));
+    let value = move || scalar(prim, exact_in_f64);
+    let entries = shapes.prop_flat_map(move |shape| {
+        let count = if shape.contains(&0) { 0 } else { 12 };
+        let place = shape.iter().map(|&d| 0..d.max(1)).collect::<Vec<_>>();
+        (Just(shape), proptest::collection::btree_map(place, value(), 0..=count), value(), any::<bool>())
+    });
+    entries.prop_map(move |(shape, entries, fill, reversed)| {
+        let mut entries: Vec<(Vec<u64>, Scalar)> = entries.into_iter().collect();
+        if reversed {
+            entries.reverse();
+        }
+        let coordinates = (0..shape.len()).map(|m| entries.iter().map(|(p, _)| p[m]).collect()).collect();
+        let scalars: Vec<Scalar> = entries.into_iter().map(|(_, v)| v).collect();
+        let fill = if dense { fill } else { Scalar::zero(prim) };
+        Content { shape, fill, layout, data: Data::Triples { coordinates, values: values(prim, &scalars) } }
+    })
+}
+
+/// The value of every place.
+fn every_place(content: &Content) -> BTreeMap<Vec<u64>, Scalar> {
+    let mut places = BTreeMap::from([(vec![], content.fill.clone())]);
+    for &dimension in &content.shape {
+        let grow = |(place, fill): (Vec<u64>, Scalar)| {
+            (0..dimension).map(move |i| ([&place[..], &[i]].concat(), fill.clone()))
+        };
+        places = places.into_iter().flat_map(grow).collect();
+    }
+    if let Data::Triples { coordinates, values } = &content.data {
+        for k in 0..values.len() {
+            places.insert(coordinates.iter().map(|c| c[k]).collect(), values.get(k));
+        }
+    }
+    places
+}
+
+fn check(name: &str, layout: Layout, ranks: std::ops::RangeInclusive<usize>) {
+    for prim in PRIMS {
+        let options = WriteOptions { layout: Some(layout), ..WriteOptions::default() };
+        let exact_in_f64 = name.contains("tns");
+        let mut runner = TestRunner::new(Config { cases: 24, failure_persistence: None, ..Config::default() });
+        let contents = content(prim, ranks.clone(), layout, exact_in_f64);
+        let result = runner.run(&contents, |content| {
+            let bytes = write_bytes(name, &content, &options).unwrap();
+            let read = ReadOptions { dtype: Some(prim), ..ReadOptions::default() };
+            let loaded = read_bytes(name, &bytes, &read).unwrap();
+            prop_assert_eq!(&loaded.info.shape, &content.shape);
+            let zero = Scalar::zero(prim);
+            let expected: BTreeMap<_, _> =
+                every_place(&content).into_iter().filter(|(_, v)| *v != zero).map(|(p, v)| (p, vec![v])).collect();
+            prop_assert_eq!(nonzeros(&content.shape, &loaded.data), expected);
+            Ok(())
+        });
+        result.unwrap_or_else(|e| panic!("{name} {layout} {prim}: {e}"));
+    }
+}
+
+#[test]
+fn matrix_market() {
+    check("a.mtx", Layout::Coordinate, 2..=2);
+    check("a.mtx.gz", Layout::Array, 2..=2);
+}
+
+#[test]
+fn frostt() {
+    check("a.tns.zst", Layout::Coordinate, 1..=5);
+}
+
+#[test]
+fn numpy() {
+    check("a.npy", Layout::Array, 0..=5);
+    check("a.npz", Layout::Array, 0..=3);
+}
+
+#[test]
+fn scipy() {
+    check("a.npz", Layout::Coordinate, 1..=4);
+    check("a.npz.zst", Layout::Csr, 2..=2);
+    check("a.npz", Layout::Csc, 2..=2);
+}
+
+/// A matrix made (skew-)symmetric is written with half of its entries and comes back whole.
+#[test]
+fn symmetries() {
+    for (symmetry, layout) in [
+        (Symmetry::Symmetric, Layout::Coordinate),
+        (Symmetry::Symmetric, Layout::Array),
+        (Symmetry::SkewSymmetric, Layout::Coordinate),
+        (Symmetry::SkewSymmetric, Layout::Array),
+    ] {
+        let skew = symmetry == Symmetry::SkewSymmetric;
+        let sign = if skew { -1.0 } else { 1.0 };
+        let mut runner = TestRunner::new(Config { cases: 64, failure_persistence: None, ..Config::default() });
+        let triangle = proptest::collection::btree_map((0u64..6, 0u64..6), 1.0f64..9.0, 0..12);
+        let run = runner.run(&triangle, |triangle| {
+            let lower = triangle.iter().filter(|((i, j), _)| i > j || (i == j && !skew));
+            let all: BTreeMap<(u64, u64), f64> =
+                lower.flat_map(|(&(i, j), &x)| [((j, i), sign * x), ((i, j), x)]).collect();
+            let coordinates = vec![all.keys().map(|p| p.0).collect(), all.keys().map(|p| p.1).collect()];
+            let data = Data::Triples { coordinates, values: Values::F64(all.values().copied().collect()) };
+            let content = Content { shape: vec![6, 6], fill: Scalar::F64(0.0), layout, data };
+            let bytes = write_bytes("a.mtx", &content, &WriteOptions { symmetry, ..WriteOptions::default() }).unwrap();
+            let loaded = crate::load("a.mtx", &bytes).unwrap();
+            prop_assert_eq!(loaded.info.symmetry, symmetry);
+            prop_assert_eq!(nonzeros(&[6, 6], &loaded.data), nonzeros(&[6, 6], &content.data));
+            let diagonal = all.keys().filter(|(i, j)| i == j).count();
+            if layout == Layout::Coordinate {
+                prop_assert_eq!(loaded.info.stored as usize, (all.len() + diagonal) / 2);
+            }
+            Ok(())
+        });
+        run.unwrap_or_else(|e| panic!("{symmetry} {layout}: {e}"));
+    }
+}

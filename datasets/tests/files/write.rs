@@ -1,0 +1,192 @@
+//! Writing: whole or not at all, and what a format cannot hold is refused.
+
+use expect_test::{Expect, expect};
+use redpoll_datasets::{Content, Data, Layout, Symmetry, Values, WriteOptions, write_bytes, write_content};
+use redpoll_logic::Scalar;
+
+fn content(shape: &[u64], fill: f64) -> Content {
+    let coordinates = shape.iter().map(|_| vec![0, 1]).collect();
+    let data = Data::Triples { coordinates, values: Values::F64(vec![1.0, 2.0]) };
+    Content { shape: shape.to_vec(), fill: Scalar::F64(fill), layout: Layout::Coordinate, data }
+}
+
+#[test]
+fn text_of_small_files() {
+    let check = |name: &str, content: &Content, expect: &Expect| {
+        let bytes = write_bytes(name, content, &WriteOptions::default()).unwrap();
+        expect.assert_eq(std::str::from_utf8(&bytes).unwrap());
+    };
+    check(
+        "a.mtx",
+        &content(&[2, 3], 0.0),
+        &expect![[r#"
+        %%MatrixMarket matrix coordinate real general
+        2 3 2
+        1 1 1.0
+        2 2 2.0
+    "#]],
+    );
+    let array = Content { layout: Layout::Array, ..content(&[2, 2], f64::INFINITY) };
+    check(
+        "a.mtx",
+        &array,
+        &expect![[r#"
+        %%MatrixMarket matrix array real general
+        2 2
+        1.0
+        inf
+        inf
+        2.0
+    "#]],
+    );
+    check(
+        "a.tns",
+        &content(&[2, 2, 2], 0.0),
+        &expect![[r#"
+        1 1 1 1.0
+        2 2 2 2.0
+    "#]],
+    );
+    check(
+        "a.tns",
+        &content(&[2, 3], 0.0),
+        &expect![[r#"
+        # extended FROSTT format
+        2 2
+        2 3
+        1 1 1.0
+        2 2 2.0
+    "#]],
+    );
+}
+
+#[test]
+fn what_a_format_cannot_hold() {
+    let check = |name: &str, content: &Content, options: &WriteOptions, expect: &Expect| {
+        expect.assert_eq(&write_bytes(name, content, options).unwrap_err().to_string());
+    };
+    let plain = WriteOptions::default();
+    check(
+        "a.mtx",
+        &content(&[2, 2, 2], 0.0),
+        &plain,
+        &expect![
+            "a.mtx: cannot write this tensor: a tensor of 3 modes in a Matrix Market file, which holds matrices, is not supported; write it as .tns or .npy"
+        ],
+    );
+    check(
+        "a.mtx",
+        &content(&[2, 2], 5.0),
+        &plain,
+        &expect![
+            "a.mtx: cannot write this tensor: the fill value 5.0 in a Matrix Market coordinate file, where places left out are 0, is not supported; write every place, as .npy does"
+        ],
+    );
+    check(
+        "a.tns",
+        &content(&[2, 2], 5.0),
+        &plain,
+        &expect![
+            "a.tns: cannot write this tensor: the fill value 5.0 in a FROSTT file, where places left out are 0, is not supported; write every place, as .npy does"
+        ],
+    );
+    check(
+        "a.npz",
+        &content(&[2, 2], 5.0),
+        &plain,
+        &expect![
+            "a.npz: cannot write this tensor: the fill value 5.0 in a SciPy file, where places left out are 0, is not supported; write every place, as .npy does"
+        ],
+    );
+    check(
+        "a.txt",
+        &content(&[2, 2], 0.0),
+        &plain,
+        &expect![
+            "a.txt: unknown file format; known extensions are .mtx, .npy, .npz, .tns, each with .gz or .zst or neither"
+        ],
+    );
+    check(
+        "a.npy",
+        &content(&[1 << 40, 1 << 40], 0.0),
+        &plain,
+        &expect![
+            "a.npy: cannot write this tensor: the size of the file in bytes is too large: more than 2^64, and at most 9223372036854775807 can be handled"
+        ],
+    );
+    check(
+        "a.npy",
+        &content(&[1 << 31, 1 << 31], 0.0),
+        &plain,
+        &expect![
+            "a.npy: cannot write this tensor: the size of the file in bytes is too large: more than 2^64, and at most 9223372036854775807 can be handled"
+        ],
+    );
+    let symmetric = WriteOptions { symmetry: Symmetry::SkewSymmetric, ..WriteOptions::default() };
+    check(
+        "a.mtx",
+        &content(&[2, 2], 0.0),
+        &symmetric,
+        &expect![
+            "a.mtx: cannot write this tensor: writing as skew-symmetric a matrix with a value on its diagonal, at 0, is not supported; write it as general"
+        ],
+    );
+    check(
+        "a.mtx",
+        &content(&[2, 3], 0.0),
+        &symmetric,
+        &expect![
+            "a.mtx: cannot write this tensor: writing as skew-symmetric a matrix of 2 rows and 3 columns is not supported; write it as general"
+        ],
+    );
+    check(
+        "a.npz",
+        &content(&[2, 2], 0.0),
+        &symmetric,
+        &expect![
+            "a.npz: cannot write this tensor: the symmetry skew-symmetric in a .npz file is not supported; write it as general, or as .mtx"
+        ],
+    );
+    let csr = WriteOptions { layout: Some(Layout::Csr), ..WriteOptions::default() };
+    check(
+        "a.npz",
+        &content(&[2, 2, 2], 0.0),
+        &csr,
+        &expect![
+            "a.npz: cannot write this tensor: writing a tensor of 3 modes as csr into a .npz file is not supported; choose array, coordinate, or for a matrix csr or csc"
+        ],
+    );
+    check(
+        "a.mtx",
+        &content(&[2, 2], 0.0),
+        &csr,
+        &expect![
+            "a.mtx: cannot write this tensor: the layout csr in a Matrix Market file is not supported; choose coordinate or array"
+        ],
+    );
+}
+
+#[test]
+fn an_error_leaves_the_folder_as_it_was() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.mtx");
+    write_content(&path, &content(&[2, 2], 0.0), &WriteOptions::default()).unwrap();
+    let before = std::fs::read(&path).unwrap();
+    assert!(write_content(&path, &content(&[2, 2], 5.0), &WriteOptions::default()).is_err());
+    assert_eq!(std::fs::read(&path).unwrap(), before);
+    let names: Vec<_> = std::fs::read_dir(&folder).unwrap().map(|e| e.unwrap().file_name()).collect();
+    assert_eq!(names, ["a.mtx"]);
+    assert!(write_content(folder.path().join("no/a.mtx"), &content(&[2, 2], 0.0), &WriteOptions::default()).is_err());
+}
+
+/// Others may read the file as any other that was made: it is no private temporary.
+#[cfg(unix)]
+#[test]
+fn permissions_are_those_of_any_new_file() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let mode = |name: &str| std::fs::metadata(folder.path().join(name)).unwrap().permissions().mode();
+    write_content(folder.path().join("a.mtx"), &content(&[2, 2], 0.0), &WriteOptions::default()).unwrap();
+    std::fs::write(folder.path().join("b"), b"").unwrap();
+    assert_eq!(mode("a.mtx"), mode("b"));
+}
