@@ -1,12 +1,12 @@
 //! FROSTT, `.tns`: tensors of any rank as text, one entry a line: its coordinates, from 1, and its value.
 //!
 //! The format of <http://frostt.io> has no header: the rank is that of the first entry, the shape are the largest
-//! coordinates, values are `f64` (an integer beyond 2^53 is rounded when read). `#` begins a comment. The extended format
-//! of MLIR, announced by a comment that says `extended FROSTT format`, has a header: rank and number of entries, then the
-//! dimensions.
-//!
-//! The writer adds the extended header only when the plain format would lose the shape: when some mode has nothing
-//! stored at its end.
+//! coordinates, values are `f64` (an integer beyond 2^53 is rounded when read). `#` begins a comment. Two additions tell
+//! a shape whose end is empty:
+//! - A comment `# dims 14541 237 14541` before the first entry, which other readers skip. The writer adds it when the
+//!   largest coordinates are not the shape.
+//! - MLIR's extended format, announced by a comment that says `extended FROSTT format`: a header of rank and number of
+//!   entries, then the dimensions.
 
 use super::FileFormat;
 use super::shared::{self, NumberText};
@@ -30,6 +30,7 @@ pub(crate) static FROSTT: FileFormat = FileFormat {
 };
 
 const EXTENDED: &str = "extended FROSTT format";
+const DIMS: &str = "dims";
 const COMMENT: u8 = b'#';
 
 /// Whether the first line that is no comment begins with a coordinate.
@@ -45,15 +46,19 @@ fn info(stream: &mut dyn Read) -> Result<Info, StreamError> {
     Ok(read(&bytes)?.0)
 }
 
-/// The header of the extended format.
+/// The shape, and the number of entries where a header announces it.
 struct Header {
-    stored: u64,
+    stored: Option<u64>,
     shape: Vec<u64>,
 }
 
 fn read(bytes: &[u8]) -> Result<(Info, Data), Located> {
     let mut cursor = Cursor::new(bytes);
-    let header = if is_extended(bytes) { Some(header(&mut cursor)?) } else { None };
+    let header = if comments(bytes).any(is_extended) {
+        Some(extended_header(&mut cursor)?)
+    } else {
+        comments(bytes).find_map(dims).map(|shape| Header { stored: None, shape })
+    };
     let rank = match &header {
         Some(header) => header.shape.len(),
         None => plain_rank(bytes)?,
@@ -64,8 +69,9 @@ fn read(bytes: &[u8]) -> Result<(Info, Data), Located> {
     let mut values = Vec::new();
     let entry = format!("an entry of {rank} coordinates and a value");
     while cursor.next_record(COMMENT) {
-        if let Some(Header { stored, .. }) = header.as_ref().filter(|h| h.stored == values.len() as u64) {
-            return Err(cursor.unexpected(&format!("the end of the file after the {stored} entries of its header")));
+        let found = values.len() as u64;
+        if header.as_ref().is_some_and(|h| h.stored == Some(found)) {
+            return Err(cursor.unexpected(&format!("the end of the file after the {found} entries of its header")));
         }
         for mode in 0..rank {
             if cursor.at_line_end() {
@@ -83,8 +89,8 @@ fn read(bytes: &[u8]) -> Result<(Info, Data), Located> {
     }
     let found = values.len() as u64;
     let shape = match header {
-        Some(Header { stored, .. }) if stored != found => {
-            return Err(cursor.fault(Fault::EntryCount { expected: stored, found }));
+        Some(Header { stored: Some(expected), .. }) if expected != found => {
+            return Err(cursor.fault(Fault::EntryCount { expected, found }));
         }
         Some(Header { shape, .. }) => shape,
         None => largest,
@@ -101,14 +107,26 @@ fn read(bytes: &[u8]) -> Result<(Info, Data), Located> {
     Ok((info, Data::Triples { coordinates, values: Values::F64(values) }))
 }
 
-/// Whether one of the comments before the first entry says so.
-fn is_extended(bytes: &[u8]) -> bool {
+/// The comments before the first entry, without their `#`.
+fn comments(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     let lines = bytes.split(|&b| b == b'\n').map(<[u8]>::trim_ascii);
-    let mut comments = lines.take_while(|line| line.is_empty() || line[0] == COMMENT);
-    comments.any(|line| line.windows(EXTENDED.len()).any(|part| part.eq_ignore_ascii_case(EXTENDED.as_bytes())))
+    lines.take_while(|line| line.is_empty() || line[0] == COMMENT).filter_map(|line| line.get(1..))
 }
 
-fn header(cursor: &mut Cursor<'_>) -> Result<Header, Located> {
+fn is_extended(comment: &[u8]) -> bool {
+    comment.windows(EXTENDED.len()).any(|part| part.eq_ignore_ascii_case(EXTENDED.as_bytes()))
+}
+
+/// The shape that a comment `dims 2 3` tells.
+fn dims(comment: &[u8]) -> Option<Vec<u64>> {
+    let text = std::str::from_utf8(comment).ok()?;
+    let mut words = text.split_ascii_whitespace();
+    let sizes = words.next().filter(|&word| word == DIMS).map(|_| words)?;
+    let shape: Vec<u64> = sizes.map(|word| word.parse().ok().filter(|&d| d <= MAX_DIMENSION)).collect::<Option<_>>()?;
+    (1..=MAX_RANK).contains(&shape.len()).then_some(shape)
+}
+
+fn extended_header(cursor: &mut Cursor<'_>) -> Result<Header, Located> {
     if !cursor.next_record(COMMENT) {
         return Err(cursor.unexpected("the line of rank and number of entries"));
     }
@@ -129,14 +147,14 @@ fn header(cursor: &mut Cursor<'_>) -> Result<Header, Located> {
         shape.push(dimension);
     }
     cursor.end_of_record("the end of the line of dimensions")?;
-    Ok(Header { stored, shape })
+    Ok(Header { stored: Some(stored), shape })
 }
 
 /// The number of coordinates of the first entry.
 fn plain_rank(bytes: &[u8]) -> Result<usize, Located> {
     let mut cursor = Cursor::new(bytes);
     if !cursor.next_record(COMMENT) {
-        let expected = format!("an entry, or a header after the comment `# {EXTENDED}`");
+        let expected = format!("an entry, or a comment `# {DIMS} ..` that tells the shape");
         return Err(Fault::malformed(expected, "a file without entries, which has no shape").at(At::File));
     }
     let place = cursor.place();
@@ -171,7 +189,7 @@ fn write(content: &Content, options: &WriteOptions, out: &mut dyn Write) -> Resu
     let complete = |(c, &d): (&Vec<u64>, &u64)| c.iter().max().is_some_and(|&last| last + 1 == d);
     if !coordinates.iter().zip(shape).all(complete) {
         let dimensions = shape.iter().map(u64::to_string).collect::<Vec<_>>().join(" ");
-        writeln!(out, "# {EXTENDED}\n{} {}\n{dimensions}", shape.len(), values.len())?;
+        writeln!(out, "# {DIMS} {dimensions}")?;
     }
     match_values!(&*values, v => for (k, x) in v.iter().enumerate() {
         for mode in coordinates.iter() {

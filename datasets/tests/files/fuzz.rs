@@ -83,6 +83,9 @@ fn survive(name: &str, bytes: &[u8]) {
                     }
                 }
             }
+            if let Ok((tensor, _)) = loaded.into_tensor(None) {
+                tensor.validate().unwrap();
+            }
         }
     }
 }

@@ -6,6 +6,7 @@ mod names;
 mod read;
 mod roundtrip;
 mod samples;
+mod tensors;
 mod write;
 
 use redpoll_datasets::{Data, Error, Loaded, ReadOptions, read_bytes};

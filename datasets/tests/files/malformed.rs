@@ -166,11 +166,14 @@ fn frostt() {
             b"# extended FROSTT format\n2 1\n3 3\n1 1 1\n2 2 2\n",
             b"# extended FROSTT format\n18446744073709551615 1\n3 3\n",
             b"# extended FROSTT format\n0 1\n\n1\n",
+            b"# dims 3 4\n4 1 1\n",
+            b"# dims 3 4\n1 1 1 1\n",
+            b"# dims 3 4\n1 1\n",
             &[b"1 ".repeat(100), b"\n".to_vec()].concat(),
         ],
         &expect![[r#"
-            a.tns: expected an entry, or a header after the comment `# extended FROSTT format`, found a file without entries, which has no shape
-            a.tns: expected an entry, or a header after the comment `# extended FROSTT format`, found a file without entries, which has no shape
+            a.tns: expected an entry, or a comment `# dims ..` that tells the shape, found a file without entries, which has no shape
+            a.tns: expected an entry, or a comment `# dims ..` that tells the shape, found a file without entries, which has no shape
             a.tns:1: expected coordinates and a value, found one number
             a.tns:1: expected a coordinate, found `x`
             a.tns:2: expected the end of the line after 2 coordinates and a value, found `4`
@@ -192,6 +195,9 @@ fn frostt() {
             a.tns:5: expected the end of the file after the 1 entries of its header, found `2`
             a.tns:2: the rank is too large: 18446744073709551615, and at most 64 can be handled
             a.tns:2: expected a rank of at least 1, found 0
+            a.tns:2: coordinate 4 of mode 0 is out of range: the dimension is 3, counted from 1
+            a.tns:2: expected the end of the line after 2 coordinates and a value, found `1`
+            a.tns:2: expected an entry of 2 coordinates and a value, found the end of the line
             a.tns:1: the rank is too large: 99, and at most 64 can be handled
         "#]],
     );

@@ -152,6 +152,20 @@ fn frostt() {
     );
     check(
         "a.tns",
+        b"# name\n# dims 3 4\n# dims of nothing\n1 2 5\n",
+        &expect![[r#"
+        [3, 4] f64 coordinate general stored 1
+        (0, 1): 5.0"#]],
+    );
+    check(
+        "a.tns",
+        b"# dims 3 4\n",
+        &expect![[r#"
+        [3, 4] f64 coordinate general stored 0
+    "#]],
+    );
+    check(
+        "a.tns",
         b"# extended FROSTT format\n3 0\n0 1 2\n",
         &expect![[r#"
         [0, 1, 2] f64 coordinate general stored 0

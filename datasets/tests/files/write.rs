@@ -51,12 +51,10 @@ fn text_of_small_files() {
         "a.tns",
         &content(&[2, 3], 0.0),
         &expect![[r#"
-        # extended FROSTT format
-        2 2
-        2 3
-        1 1 1.0
-        2 2 2.0
-    "#]],
+            # dims 2 3
+            1 1 1.0
+            2 2 2.0
+        "#]],
     );
 }
 

@@ -1,0 +1,119 @@
+//! Between files and stored tensors.
+
+use crate::content::{Content, Data, Layout};
+use crate::error::{Error, Fault};
+use crate::file_formats::frostt::FROSTT;
+use crate::read::Loaded;
+use crate::values::{Values, match_values};
+use crate::write::{WriteOptions, write_content};
+use redpoll_logic::{Format, LeafKind, LevelKind, Prim, Scalar, TensorType};
+use redpoll_physical::storage::{self, Array, Duplicates, Tensor, Triples};
+use std::path::Path;
+
+impl Loaded {
+    /// The format that is nearest to the file: dense for arrays; CSR, CSC or blocks for matrices as the file has them,
+    /// CSR from coordinates and diagonals; compressed in every mode for `.tns` files, for ranks other than 2, and for
+    /// matrices of so many rows that pointers to all of them would dwarf the entries.
+    pub fn default_format(&self) -> Format {
+        let rank = self.info.shape.len();
+        let entries = self.data.values().len() as u64;
+        // Below 2^24 rows pointers are cheap whatever they point to.
+        let hypersparse = |fibers: u64| fibers > (1 << 24) + 16 * entries;
+        match self.info.layout {
+            Layout::Array => Format::dense(rank),
+            Layout::Bsr { rows, columns } => Format::bcsr(rows, columns),
+            Layout::Csc if !hypersparse(self.info.shape[1]) => Format::csc(),
+            Layout::Csc => Format::csf(2).permuted(&[1, 0]),
+            _ if rank != 2 || *self.info.file_format == FROSTT || hypersparse(self.info.shape[0]) => Format::csf(rank),
+            _ => Format::csr(),
+        }
+    }
+
+    /// The tensor, stored in that format or in [`Loaded::default_format`], its fill value zero; and how many entries
+    /// repeated the coordinates of another. Their values are added up in the order of the file, as SciPy does: integers
+    /// wrap, booleans are or-ed.
+    ///
+    /// # Errors
+    /// When the format does not go with the shape, or the memory is exceeded.
+    pub fn into_tensor(self, format: Option<Format>) -> Result<(Tensor, usize), Error> {
+        let format = format.unwrap_or_else(|| self.default_format());
+        let prim = self.data.values().prim();
+        let ty = TensorType { shape: self.info.shape.clone(), dtype: prim.into(), fill: Scalar::zero(prim), format };
+        let stored = match self.data {
+            Data::Dense(values) => Tensor::from_dense(ty, &values.into()).map(|tensor| (tensor, 0)),
+            Data::Triples { coordinates, values } => {
+                let triples = Triples { shape: self.info.shape, coordinates, values: values.into() };
+                Tensor::from_triples(ty, &triples, Duplicates::Add)
+            }
+        };
+        stored.map_err(|source| Error::Storage { path: self.path, source })
+    }
+}
+
+/// Writes a tensor into a file of the format and compression that its name tells; see [`write_content`].
+///
+/// # Errors
+/// As [`write_content`], and for tensors of structs.
+pub fn write(path: impl AsRef<Path>, tensor: &Tensor, options: &WriteOptions) -> Result<(), Error> {
+    let path = path.as_ref();
+    write_content(path, &Content::of_tensor(path, tensor)?, options)
+}
+
+impl Content {
+    /// The entries of a tensor; `path` is named in errors.
+    ///
+    /// # Errors
+    /// For tensors of structs, and when the memory is exceeded.
+    pub fn of_tensor(path: impl AsRef<Path>, tensor: &Tensor) -> Result<Content, Error> {
+        let path = path.as_ref();
+        let ty = tensor.ty();
+        let Some(prim) = ty.dtype.prim() else {
+            let fault =
+                Fault::unsupported(format!("the dtype {}", ty.dtype), "write each member as a tensor of its own");
+            return Err(Error::Unwritable { path: path.into(), fault });
+        };
+        let data = if ty.format == Format::dense(ty.shape.len()) {
+            Data::Dense(values_of(prim, &tensor.leaf()[0]))
+        } else {
+            let triples = tensor.to_triples().map_err(|source| Error::Storage { path: path.into(), source })?;
+            let values = values_of(prim, &triples.values.columns()[0]);
+            Data::Triples { coordinates: triples.coordinates, values }
+        };
+        Ok(Content { shape: ty.shape.clone(), fill: ty.fill.clone(), layout: layout_of(&ty.format), data })
+    }
+}
+
+/// The layout that is nearest to a format.
+fn layout_of(format: &Format) -> Layout {
+    let element = |format: Format| Format { leaf: LeafKind::Element, ..format };
+    let plain = element(format.clone());
+    if plain == Format::csr() {
+        Layout::Csr
+    } else if plain == Format::csc() {
+        Layout::Csc
+    } else if format.levels.iter().all(|level| level.kind == LevelKind::Dense) {
+        Layout::Array
+    } else {
+        Layout::Coordinate
+    }
+}
+
+/// The values of an array, copied.
+fn values_of(prim: Prim, array: &Array) -> Values {
+    macro_rules! copied {
+        ($($variant:ident),*) => {
+            match prim {
+                Prim::Bool => Values::Bool(array.bools().expect("the dtype says so").iter().map(|&b| b != 0).collect()),
+                $(Prim::$variant => Values::$variant(array.as_slice().expect("the dtype says so").to_vec()),)*
+            }
+        };
+    }
+    copied!(I8, I16, I32, I64, U8, U16, U32, U64, F32, F64)
+}
+
+impl From<Values> for storage::Values {
+    /// Takes the vector over without copying it, save for booleans.
+    fn from(values: Values) -> storage::Values {
+        match_values!(values, v => v.into())
+    }
+}

@@ -1,0 +1,123 @@
+//! From files to stored tensors and back.
+
+use crate::{load, npy_i64, npy_text, npz};
+use expect_test::expect;
+use redpoll_datasets::{ReadOptions, WriteOptions, read, sample, write};
+use redpoll_logic::{Format, LeafKind, Scalar};
+use redpoll_physical::storage::{Tensor, convert};
+use std::collections::BTreeMap;
+
+fn tensor(name: &str, bytes: &[u8]) -> (Tensor, usize) {
+    load(name, bytes).unwrap().into_tensor(None).unwrap()
+}
+
+/// The places that differ from the fill value.
+fn places(tensor: &Tensor) -> BTreeMap<Vec<u64>, Scalar> {
+    let mut places = BTreeMap::new();
+    tensor.for_each_stored(|place, position| {
+        let value = tensor.value_at(position);
+        if value != tensor.ty().fill {
+            places.insert(place.to_vec(), value);
+        }
+    });
+    places
+}
+
+#[test]
+fn default_formats() {
+    let vector = |x: &[i64]| npy_i64(&[x.len() as u64], x);
+    let scipy = |format: &str, arrays: &[(&str, Vec<u8>)]| {
+        npz(&[&[("format", npy_text(format)), ("shape", vector(&[2, 2])), ("data", vector(&[5]))][..], arrays].concat())
+    };
+    let pointers = [("indptr", vector(&[0, 0, 1])), ("indices", vector(&[0]))];
+    let block = [
+        ("format", npy_text("bsr")),
+        ("shape", vector(&[4, 6])),
+        ("indptr", vector(&[0, 1, 1])),
+        ("indices", vector(&[1])),
+        ("data", npy_i64(&[1, 2, 3], &[1, 2, 3, 4, 5, 6])),
+    ];
+    for (name, bytes, format) in [
+        ("a.mtx", sample("karate").unwrap().bytes.to_vec(), Format::csr()),
+        ("a.mtx", b"%%MatrixMarket matrix array real general\n1 1\n2\n".to_vec(), Format::dense(2)),
+        ("a.tns", b"1 1 5\n".to_vec(), Format::csf(2)),
+        ("a.tns", sample("berkeley").unwrap().bytes.to_vec(), Format::csf(3)),
+        ("a.npy", npy_i64(&[2, 1, 1], &[1, 2]), Format::dense(3)),
+        ("a.npz", npz(&[("x", npy_i64(&[], &[1]))]), Format::dense(0)),
+        ("a.npz", scipy("coo", &[("row", vector(&[0])), ("col", vector(&[0]))]), Format::csr()),
+        ("a.npz", scipy("csr", &pointers), Format::csr()),
+        ("a.npz", scipy("csc", &pointers), Format::csc()),
+        ("a.npz", npz(&block), Format::bcsr(2, 3)),
+        // Pointers to every row would not fit into memory.
+        (
+            "a.mtx",
+            b"%%MatrixMarket matrix coordinate pattern general\n9000000000000000000 9 1\n9000000000000000000 1\n"
+                .to_vec(),
+            Format::csf(2),
+        ),
+    ] {
+        let (tensor, _) = tensor(name, &bytes);
+        assert_eq!(tensor.ty().format, format, "{name}");
+        tensor.validate().unwrap();
+    }
+}
+
+#[test]
+fn duplicates_are_added_up_and_counted() {
+    for (field, values, sum) in [
+        ("real", ["1.5", "2", "-4"], Scalar::F64(-0.5)),
+        ("integer", ["1", "2", "9223372036854775807"], Scalar::I64(i64::MIN + 2)),
+        ("pattern", ["", "", ""], Scalar::Bool(true)),
+    ] {
+        let [a, b, c] = values;
+        let text =
+            format!("%%MatrixMarket matrix coordinate {field} general\n2 2 4\n2 1 {a}\n1 1 {a}\n2 1 {b}\n2 1 {c}\n");
+        let (tensor, duplicates) = tensor("a.mtx", text.as_bytes());
+        assert_eq!((duplicates, tensor.count_stored()), (2, 2), "{field}");
+        assert_eq!(tensor.get(&[1, 0]).unwrap(), sum, "{field}");
+    }
+}
+
+#[test]
+fn a_format_that_cannot_be_is_an_error() {
+    let message = |name: &str, bytes: &[u8], format: Format| {
+        load(name, bytes).unwrap().into_tensor(Some(format)).unwrap_err().to_string()
+    };
+    let berkeley = message("berkeley.tns", sample("berkeley").unwrap().bytes, Format::csr());
+    expect!["berkeley.tns: invalid format: the shape has 3 modes and the format 2"].assert_eq(&berkeley);
+    let wide = b"%%MatrixMarket matrix coordinate pattern general\n9000000000000000000 9 1\n9000000000000000000 1\n";
+    expect!["wide.mtx: 9000000000000000001 elements of 8 bytes do not fit into memory; use a sparser format or smaller dimensions"].assert_eq(&message("wide.mtx", wide, Format::csr()));
+    expect!["wide.mtx: 9000000000000000000 fibers of dimension 9 exceed the 9223372036854775807 positions of a full level; use a sparse one"].assert_eq(&message("wide.mtx", wide, Format::dense(2)));
+}
+
+/// Whatever a tensor is stored as, a file of any format that can hold it gives the same places back.
+#[test]
+fn written_tensors_read_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let pattern = |format: Format| Format { leaf: LeafKind::Pattern, ..format };
+    let (karate, _) = tensor("karate.mtx", sample("karate").unwrap().bytes);
+    let (berkeley, _) = tensor("berkeley.tns", sample("berkeley").unwrap().bytes);
+    let matrices = [
+        Format::csr(),
+        Format::csc(),
+        Format::coo(2),
+        Format::csf(2),
+        Format::dense(2),
+        Format::bcsr(3, 5),
+        pattern(Format::csr()),
+    ];
+    let tensors = [Format::csf(3), Format::dense(3), Format::coo(3), Format::csf(3).permuted(&[2, 0, 1])];
+    let matrices = matrices.iter().map(|f| (convert(&karate, f).unwrap(), &["mtx", "npy", "npz", "mtx.gz"][..]));
+    let tensors = tensors.iter().map(|f| (convert(&berkeley, f).unwrap(), &["tns", "npy", "npz", "tns.zst"][..]));
+    for (tensor, extensions) in matrices.chain(tensors) {
+        for extension in extensions {
+            let path = folder.path().join(format!("a.{extension}"));
+            write(&path, &tensor, &WriteOptions::default()).unwrap();
+            let read_options = ReadOptions { dtype: tensor.ty().dtype.prim(), ..ReadOptions::default() };
+            let (back, duplicates) = read(&path, &read_options).unwrap().into_tensor(None).unwrap();
+            assert_eq!(duplicates, 0);
+            assert_eq!(back.ty().shape, tensor.ty().shape);
+            assert_eq!(places(&back), places(&tensor), "{extension} {:?}", tensor.ty().format);
+        }
+    }
+}

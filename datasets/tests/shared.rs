@@ -1,0 +1,94 @@
+//! Real graphs, matrices and tensors read as their manifest says, where a collection is at hand.
+//!
+//! The folder is `shared/datasets` beside the checkout, or the one that `REDPOLL_DATASETS` names. Its `MANIFEST.tsv` has
+//! a row for each file, among whose columns are `kind`, `file`, `dims` (`34x34`), `nnz_or_rows` (entries with symmetry
+//! written out), `stored_entries` (entries in the file), `field` and `symmetry_or_order`.
+
+use redpoll_datasets::{Error, Fault, Info, Loaded, ReadOptions, Symmetry, info, read};
+use redpoll_logic::Prim;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+type Row = HashMap<String, String>;
+
+fn folder() -> PathBuf {
+    let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/datasets");
+    std::env::var_os("REDPOLL_DATASETS").map_or_else(beside, PathBuf::from)
+}
+
+/// The rows of the manifest that are of these kinds; none when there is no collection.
+fn rows(folder: &Path, kinds: &[&str]) -> Vec<Row> {
+    let Ok(manifest) = std::fs::read_to_string(folder.join("MANIFEST.tsv")) else {
+        eprintln!("no data sets in {}: nothing to check", folder.display());
+        return Vec::new();
+    };
+    let mut lines = manifest.lines().map(|line| line.split('\t'));
+    let names: Vec<&str> = lines.next().expect("a manifest has a first line").collect();
+    let rows = lines.map(|cells| names.iter().zip(cells).map(|(n, c)| (n.to_string(), c.to_owned())).collect());
+    rows.filter(|row: &Row| kinds.contains(&row["kind"].as_str())).collect()
+}
+
+fn check_header(row: &Row, header: &Info) {
+    let shape = header.shape.iter().map(u64::to_string).collect::<Vec<_>>().join("x");
+    assert_eq!(shape, row["dims"]);
+    assert_eq!(header.stored.to_string(), row["stored_entries"]);
+    let (dtype, symmetry) = match (row["kind"].as_str(), row["field"].as_str()) {
+        ("tensors", _) => (Prim::F64, "general"),
+        (_, "real") => (Prim::F64, row["symmetry_or_order"].as_str()),
+        (_, "integer") => (Prim::I64, row["symmetry_or_order"].as_str()),
+        (_, "pattern") => (Prim::Bool, row["symmetry_or_order"].as_str()),
+        (_, other) => panic!("a field {other} should have been refused"),
+    };
+    assert_eq!((header.dtype, header.symmetry.to_string().as_str()), (dtype, symmetry));
+}
+
+fn check_content(row: &Row, loaded: Loaded) {
+    check_header(row, &loaded.info);
+    let (shape, symmetric) = (loaded.info.shape.clone(), loaded.info.symmetry == Symmetry::Symmetric);
+    let entries = loaded.data.values().len();
+    assert_eq!(entries.to_string(), row["nnz_or_rows"]);
+    let (tensor, duplicates) = loaded.into_tensor(None).expect("it fits into memory");
+    tensor.validate().expect("what was read is valid");
+    assert_eq!(tensor.ty().shape, shape);
+    assert_eq!(tensor.count_stored() as usize, entries - duplicates);
+    if symmetric {
+        let sample = tensor.to_triples().expect("it fits into memory");
+        for k in (0..sample.len()).step_by(1 + sample.len() / 100) {
+            let (i, j) = (sample.coordinates[0][k], sample.coordinates[1][k]);
+            assert_eq!(tensor.get(&[j, i]).unwrap(), sample.values.get(k), "({j}, {i})");
+        }
+    }
+}
+
+fn check_kind(kinds: &[&str]) {
+    let folder = folder();
+    for row in rows(&folder, kinds) {
+        let path = folder.join(&row["file"]);
+        eprintln!("{}", path.display());
+        let (header, content) = (info(&path), read(&path, &ReadOptions::default()));
+        if row["field"] == "complex" {
+            for refused in [header.map(|_| ()), content.map(|_| ())] {
+                let refused = refused.expect_err("complex values are refused");
+                assert!(matches!(refused, Error::Invalid { fault: Fault::Unsupported { .. }, .. }), "{refused}");
+            }
+            continue;
+        }
+        check_header(&row, &header.unwrap_or_else(|e| panic!("{e}")));
+        check_content(&row, content.unwrap_or_else(|e| panic!("{e}")));
+    }
+}
+
+#[test]
+fn graphs() {
+    check_kind(&["graphs"]);
+}
+
+#[test]
+fn matrices() {
+    check_kind(&["matrices"]);
+}
+
+#[test]
+fn tensors() {
+    check_kind(&["tensors"]);
+}
