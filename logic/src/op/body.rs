@@ -78,6 +78,26 @@ impl Scope<'_> {
     pub(super) fn wrong<T>(&self, what: String) -> Result<T, OpError> {
         Err(OpError::Definition { op: self.op.to_owned(), what })
     }
+
+    /// A name must read back as itself from text, and a variable hides no parameter.
+    pub(super) fn check_name(&self, kind: &str, name: &str) -> Result<(), OpError> {
+        let odd = |c: char| c.is_whitespace() || matches!(c, '(' | ')' | '"' | ';');
+        if name.is_empty() || name.contains(odd) || name.parse::<f64>().is_ok() || ["true", "false"].contains(&name) {
+            return self.wrong(format!("`{name}` is no name for a {kind}; take a word of letters"));
+        }
+        if kind == "variable" && self.params.iter().any(|(p, _)| p == name) {
+            return self.wrong(format!("variable `{name}` has the name of a parameter; choose another"));
+        }
+        Ok(())
+    }
+}
+
+/// Words that stand for something other than an operator at the head of a form.
+const FORMS: [&str; 6] = ["lit", "if", "let", "while", "struct", "member"];
+
+/// Whether an operator cannot have that name: it has another meaning.
+pub(super) fn is_reserved(name: &str) -> bool {
+    FORMS.contains(&name) || Builtin::from_name(name).is_some()
 }
 
 /// The body with every cast made explicit, and its dtype.
@@ -115,6 +135,7 @@ pub(super) fn check(scope: &mut Scope<'_>, body: &Body) -> Result<(Body, DType),
         }
         Body::Let(name, value, rest) => {
             let (value, dtype) = check(scope, value)?;
+            scope.check_name("variable", name)?;
             scope.vars.push((name.clone(), dtype));
             let rest = check(scope, rest);
             scope.vars.pop();
@@ -122,6 +143,7 @@ pub(super) fn check(scope: &mut Scope<'_>, body: &Body) -> Result<(Body, DType),
             Ok((Body::Let(name.clone(), Box::new(value), Box::new(rest)), dtype))
         }
         Body::While(w) => {
+            w.vars.iter().try_for_each(|(name, _)| scope.check_name("variable", name))?;
             let depth = scope.vars.len();
             let inits = w.vars.iter().map(|(_, init)| check(scope, init)).collect::<Result<Vec<_>, _>>()?;
             scope.vars.extend(w.vars.iter().zip(&inits).map(|((n, _), (_, t))| (n.clone(), t.clone())));

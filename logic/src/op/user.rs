@@ -3,7 +3,7 @@
 //! What is declared is believed: the engine rewrites by it and skips work by it.
 
 pub use super::body::{Body, STEP_LIMIT, While};
-use super::body::{Run, Scope, check, eval};
+use super::body::{Run, Scope, check, eval, is_reserved};
 use super::builtin::Arity;
 use super::error::OpError;
 use super::eval::Fault;
@@ -91,6 +91,17 @@ impl UserOp {
         };
         if op.params.is_empty() {
             return op.wrong("it has no parameter".to_owned());
+        }
+        if is_reserved(name) {
+            return op.wrong("the name has a meaning already; choose another".to_owned());
+        }
+        let scope = Scope { op: name, params: &op.params, vars: Vec::new() };
+        scope.check_name("operator", name)?;
+        for (k, (param, _)) in op.params.iter().enumerate() {
+            scope.check_name("parameter", param)?;
+            if op.params[..k].iter().any(|(p, _)| p == param) {
+                return op.wrong(format!("two parameters are named `{param}`"));
+            }
         }
         op.definition = Definition::Body(op.checked("the body", body)?);
         Ok(op)
@@ -395,6 +406,15 @@ pub(super) mod tests {
             Body::Member(Box::new(Body::Arg(0)), 1),
             expect!["in the definition of operator `f`: i64 has no member number 1"],
         );
+
+        let hiding = Body::Let("x".to_owned(), Box::new(Body::Arg(0)), Box::new(Body::var("x")));
+        check(
+            hiding,
+            expect!["in the definition of operator `f`: variable `x` has the name of a parameter; choose another"],
+        );
+        for (name, params) in [("while", ["x", "y"]), ("+", ["x", "y"]), ("f", ["x", "x"]), ("f", ["x", "1e5"])] {
+            assert!(UserOp::new(name, i64s(&params), DType::I64, &Body::Arg(0)).is_err(), "{name} {params:?}");
+        }
 
         let error = gcd()
             .with_properties(UserProperties { identity: vec![(2, 0i64.into())], ..Default::default() })
