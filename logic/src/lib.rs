@@ -20,6 +20,7 @@ pub mod physical;
 mod plan;
 mod scalar;
 pub mod sexpr;
+pub mod statistics;
 
 pub use affine::{Affine, Subscript};
 pub use dtype::{DType, Prim, StructType};

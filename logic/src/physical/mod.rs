@@ -5,7 +5,10 @@
 //! are computed by loops of their own where the loops outside have just bound their fields. So a residual `b - A x`, a
 //! row normalisation, and sum, count and minimum of one pass are one query each.
 
+pub mod interp;
 mod nodes;
+mod text;
 
 pub use crate::affine::Subscript;
 pub use nodes::*;
+pub use text::FormatWords;

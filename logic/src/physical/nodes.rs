@@ -23,7 +23,7 @@ pub struct PhysicalPlan {
 pub struct PhysicalQuery {
     /// The loops that the outputs share, outermost first.
     pub loops: Vec<Loop>,
-    /// Temporaries, each computed under its first `depth` loops of `loops`.
+    /// Temporaries, each computed under its first `depth` loops of `loops`, in order: later ones may read earlier ones.
     pub temporaries: Vec<Temporaries>,
     /// What is written at the innermost place.
     pub outputs: Vec<Output>,
@@ -87,8 +87,9 @@ pub struct Output {
     pub alias: Alias,
     /// Shape, dtype, fill value and format.
     pub ty: Arc<TensorType>,
-    /// The coordinate of each storage mode, outermost first, in terms of the loops' indices.
-    pub subscripts: Vec<Subscript>,
+    /// The coordinate of each storage mode, outermost first, in terms of the loops' indices. A write at a
+    /// [`Place::Value`] out of bounds is dropped.
+    pub subscripts: Vec<Place>,
     /// The fold into what is there, which starts from `ty.fill`; without it every place is written at most once.
     pub fold: Option<Op>,
     /// A format for a temporary that takes the writes which come out of order, and how many loops are outside of it.
@@ -103,8 +104,24 @@ pub struct Output {
 pub struct Workspace {
     /// How many loops of the query are outside of its scope.
     pub depth: usize,
-    /// Its format, over the output's storage modes that those loops do not fix, in their order.
+    /// Its format, over the output's storage modes that those loops do not fix, in their order: a tensor with one whole
+    /// mode for each of them, of that storage mode's size.
     pub format: Format,
+}
+
+/// The coordinate at which a storage mode is read or written.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Place {
+    /// A function of loop indices alone.
+    Subscript(Subscript),
+    /// An `i64` value: a gather when read, a scatter when written. Reads look it up ([`Protocol::Follow`]).
+    Value(Point),
+}
+
+impl From<Subscript> for Place {
+    fn from(subscript: Subscript) -> Place {
+        Place::Subscript(subscript)
+    }
 }
 
 /// How an access goes through a level.
@@ -140,7 +157,7 @@ pub struct Access {
     /// Which tensor: an input or the output of an earlier query.
     pub tensor: Alias,
     /// The coordinate at each storage mode, outermost first.
-    pub subscripts: Vec<Subscript>,
+    pub subscripts: Vec<Place>,
     /// The protocol at each storage mode.
     pub protocols: Vec<Protocol>,
     /// What a read out of bounds gives; without it all reads are in bounds.

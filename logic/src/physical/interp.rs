@@ -1,0 +1,212 @@
+//! A naive interpreter of physical plans: every loop over its whole extent, every tensor dense.
+//!
+//! It ignores formats, protocols and workspaces, and so says what a plan means; engines must agree with it, and it with
+//! the interpreter of the Logic plan. It folds in the order of the loops.
+
+use super::{Access, Extent, Loop, Output, PhysicalPlan, Place, Point, Temporaries};
+use crate::affine::Affine;
+use crate::field::{Alias, Field};
+use crate::format::{StorageMode, TensorType};
+use crate::op::Fault;
+use crate::scalar::Scalar;
+use std::collections::HashMap;
+
+/// A tensor with all its places, row-major over its tensor modes.
+#[derive(Clone, PartialEq, Debug)]
+pub struct DenseTensor {
+    /// The size of each mode.
+    pub shape: Vec<u64>,
+    /// The value of each place.
+    pub values: Vec<Scalar>,
+}
+
+/// Why a plan cannot be interpreted.
+#[derive(Clone, PartialEq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum InterpError {
+    /// A checked operator faulted.
+    #[error(transparent)]
+    Fault(#[from] Fault),
+    /// A name that is not bound where it is used; the plan is malformed.
+    #[error("`{0}` is not bound where the plan uses it")]
+    Unbound(String),
+    /// A read or write outside of a tensor that the plan does not allow.
+    #[error("tensor `{tensor}` is accessed at {place:?}, outside of its shape {shape:?}")]
+    Bounds {
+        /// The tensor.
+        tensor: Alias,
+        /// The coordinate.
+        place: Vec<i64>,
+        /// The shape.
+        shape: Vec<u64>,
+    },
+    /// An output without a fold writes a place twice.
+    #[error("output `{0}` has no fold and writes a place twice")]
+    Rewritten(Alias),
+}
+
+/// Runs a plan on dense inputs and gives every tensor, inputs included.
+///
+/// # Errors
+/// When the plan is malformed or an operator faults.
+pub fn interpret(
+    plan: &PhysicalPlan,
+    inputs: &HashMap<Alias, DenseTensor>,
+) -> Result<HashMap<Alias, DenseTensor>, InterpError> {
+    let mut tensors = inputs.clone();
+    let mut types: HashMap<Alias, TensorType> = plan.inputs.iter().map(|(a, t)| (a.clone(), (**t).clone())).collect();
+    for query in &plan.queries {
+        let mut run = Run { tensors: &tensors, types: &types, indices: HashMap::new(), temporaries: HashMap::new() };
+        let mut results: Vec<(DenseTensor, Vec<bool>)> = query
+            .outputs
+            .iter()
+            .map(|o| {
+                let places = o.ty.shape.iter().product::<u64>() as usize;
+                (
+                    DenseTensor { shape: o.ty.shape.clone(), values: vec![o.ty.fill.clone(); places] },
+                    vec![false; places],
+                )
+            })
+            .collect();
+        run.nest(&query.loops, &query.temporaries, 0, &mut |run| {
+            query.outputs.iter().zip(&mut results).try_for_each(|(o, (t, seen))| run.write(o, t, seen))
+        })?;
+        for (output, (tensor, _)) in query.outputs.iter().zip(results) {
+            types.insert(output.alias.clone(), (*output.ty).clone());
+            tensors.insert(output.alias.clone(), tensor);
+        }
+    }
+    Ok(tensors)
+}
+
+struct Run<'a> {
+    tensors: &'a HashMap<Alias, DenseTensor>,
+    types: &'a HashMap<Alias, TensorType>,
+    indices: HashMap<Field, i64>,
+    temporaries: HashMap<Alias, Scalar>,
+}
+
+impl Run<'_> {
+    fn nest(
+        &mut self,
+        loops: &[Loop],
+        temporaries: &[Temporaries],
+        depth: usize,
+        body: &mut dyn FnMut(&mut Self) -> Result<(), InterpError>,
+    ) -> Result<(), InterpError> {
+        for t in temporaries.iter().filter(|t| t.depth == depth) {
+            self.compute(t)?;
+        }
+        let Some(Loop { index, extent }) = loops.get(depth) else { return body(self) };
+        let end = match extent {
+            Extent::Whole(n) => *n as i64,
+            Extent::Block { block, outer, size } => {
+                let outer = self.indices.get(outer).ok_or_else(|| InterpError::Unbound(outer.to_string()))?;
+                (*block as i64).min(*size as i64 - *block as i64 * outer)
+            }
+        };
+        for i in 0..end {
+            self.indices.insert(index.clone(), i);
+            self.nest(loops, temporaries, depth + 1, body)?;
+        }
+        self.indices.remove(index);
+        Ok(())
+    }
+
+    fn compute(&mut self, t: &Temporaries) -> Result<(), InterpError> {
+        let mut sums: Vec<Scalar> = t.folds.iter().map(|f| f.init.clone()).collect();
+        self.nest(&t.loops, &t.temporaries, 0, &mut |run| {
+            for (fold, sum) in t.folds.iter().zip(&mut sums) {
+                *sum = fold.op.eval(&[sum.clone(), run.value(&fold.value)?])?;
+            }
+            Ok(())
+        })?;
+        let named = t.folds.iter().zip(sums).map(|(f, s)| (f.name.clone(), s));
+        self.temporaries.extend(named);
+        Ok(())
+    }
+
+    fn write(&self, output: &Output, tensor: &mut DenseTensor, seen: &mut [bool]) -> Result<(), InterpError> {
+        let value = self.value(&output.value)?;
+        let (place, by_value) = self.place(&output.ty, &output.subscripts)?;
+        let Some(at) = offset(&tensor.shape, &place) else {
+            if by_value {
+                return Ok(());
+            }
+            return Err(InterpError::Bounds { tensor: output.alias.clone(), place, shape: tensor.shape.clone() });
+        };
+        match &output.fold {
+            Some(op) => tensor.values[at] = op.eval(&[tensor.values[at].clone(), value])?,
+            None if seen[at] => return Err(InterpError::Rewritten(output.alias.clone())),
+            None => tensor.values[at] = value,
+        }
+        seen[at] = true;
+        Ok(())
+    }
+
+    /// The tensor coordinates of the storage coordinates, and whether a value is among them.
+    fn place(&self, ty: &TensorType, places: &[Place]) -> Result<(Vec<i64>, bool), InterpError> {
+        let mut coordinates = vec![0; ty.shape.len()];
+        for (mode, place) in ty.format.modes.iter().zip(places) {
+            let at = match place {
+                Place::Subscript(s) => {
+                    self.affine(s.form())?;
+                    s.evaluate(&|f| self.indices[f])
+                }
+                Place::Value(point) => match self.value(point)? {
+                    Scalar::I64(v) => v,
+                    other => return Err(InterpError::Unbound(format!("coordinate {other}"))),
+                },
+            };
+            match *mode {
+                StorageMode::Whole { mode } => coordinates[mode] = at,
+                StorageMode::Outer { mode, block } => coordinates[mode] += at * block as i64,
+                StorageMode::Inner { mode, .. } => coordinates[mode] += at,
+            }
+        }
+        Ok((coordinates, places.iter().any(|p| matches!(p, Place::Value(_)))))
+    }
+
+    fn affine(&self, form: &Affine) -> Result<i64, InterpError> {
+        match form.terms.iter().find(|(f, _)| !self.indices.contains_key(f)) {
+            Some((unbound, _)) => Err(InterpError::Unbound(unbound.to_string())),
+            None => Ok(form.evaluate(&|f| self.indices[f])),
+        }
+    }
+
+    fn value(&self, point: &Point) -> Result<Scalar, InterpError> {
+        Ok(match point {
+            Point::Literal(value) => value.clone(),
+            Point::Coordinate(form) => Scalar::I64(self.affine(form)?),
+            Point::Temporary(name) => {
+                self.temporaries.get(name).cloned().ok_or_else(|| InterpError::Unbound(name.to_string()))?
+            }
+            Point::Access(access) => self.read(access)?,
+            Point::Call(op, args) => {
+                let args = args.iter().map(|a| self.value(a)).collect::<Result<Vec<_>, _>>()?;
+                op.eval(&args)?
+            }
+        })
+    }
+
+    fn read(&self, access: &Access) -> Result<Scalar, InterpError> {
+        let unbound = || InterpError::Unbound(access.tensor.to_string());
+        let (tensor, ty) = (self.tensors.get(&access.tensor), self.types.get(&access.tensor));
+        let (tensor, ty) = (tensor.ok_or_else(unbound)?, ty.ok_or_else(unbound)?);
+        let (place, _) = self.place(ty, &access.subscripts)?;
+        match (offset(&tensor.shape, &place), &access.outside) {
+            (Some(at), _) => Ok(tensor.values[at].clone()),
+            (None, Some(outside)) => Ok(outside.clone()),
+            (None, None) => {
+                Err(InterpError::Bounds { tensor: access.tensor.clone(), place, shape: tensor.shape.clone() })
+            }
+        }
+    }
+}
+
+fn offset(shape: &[u64], place: &[i64]) -> Option<usize> {
+    shape.iter().zip(place).try_fold(0, |at, (&n, &i)| {
+        let inside = usize::try_from(i).ok().filter(|&i| (i as u64) < n)?;
+        Some(at * n as usize + inside)
+    })
+}

@@ -1,0 +1,263 @@
+//! Statistics: what is known of the stored places of tensors, askable and memoised.
+//!
+//! A [`StatisticsSource`] answers [`Question`]s on tensors, from their arrays or from a catalog; it may decline.
+//! [`Statistics`] remembers answers and fills in what a source declines from the tensor's type, so asking it never
+//! fails. Estimates and bounds are apart in every [`Answer`]: an estimate may be wrong either way, a bound is never
+//! exceeded.
+
+use crate::field::Alias;
+use crate::format::{LevelKind, TensorType};
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::fmt;
+
+/// A set of storage modes of one tensor, of the outermost 64.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct ModeSet(u64);
+
+impl ModeSet {
+    /// The first `count` storage modes.
+    pub fn prefix(count: usize) -> ModeSet {
+        ModeSet(if count >= 64 { u64::MAX } else { (1 << count) - 1 })
+    }
+
+    /// The set with a mode more.
+    #[must_use]
+    pub fn with(self, mode: usize) -> ModeSet {
+        ModeSet(if mode < 64 { self.0 | 1 << mode } else { self.0 })
+    }
+
+    /// Whether the mode is in it.
+    pub fn contains(self, mode: usize) -> bool {
+        mode < 64 && self.0 >> mode & 1 == 1
+    }
+
+    /// The modes, ascending.
+    pub fn iter(self) -> impl Iterator<Item = usize> {
+        (0..64).filter(move |&m| self.contains(m))
+    }
+
+    /// How many modes it has.
+    pub fn len(self) -> usize {
+        self.0.count_ones() as usize
+    }
+
+    /// Whether it has no mode.
+    pub fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// The number of leading modes that it is made of, if it is made of just those.
+    pub fn as_prefix(self) -> Option<usize> {
+        (ModeSet::prefix(self.len()) == self).then(|| self.len())
+    }
+
+    /// The modes of either set.
+    #[must_use]
+    pub fn union(self, other: ModeSet) -> ModeSet {
+        ModeSet(self.0 | other.0)
+    }
+}
+
+impl FromIterator<usize> for ModeSet {
+    fn from_iter<T: IntoIterator<Item = usize>>(modes: T) -> ModeSet {
+        modes.into_iter().fold(ModeSet::default(), ModeSet::with)
+    }
+}
+
+impl fmt::Debug for ModeSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.iter()).finish()
+    }
+}
+
+/// What can be asked of a tensor. Modes are storage modes.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Question {
+    /// How many positions there are below the first so many levels; with all levels, how many values are stored. A
+    /// dense level counts every coordinate.
+    Positions(usize),
+    /// How many distinct coordinates the stored places have in these modes.
+    Distinct(ModeSet),
+    /// How many distinct coordinates in `of` the places with one and the same coordinate in `given` have: the mean is
+    /// the estimate, the maximum the bound (a degree constraint).
+    Degree {
+        /// What is counted.
+        of: ModeSet,
+        /// What is held fixed.
+        given: ModeSet,
+    },
+}
+
+/// A number of places.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Answer {
+    /// What is expected.
+    pub estimate: f64,
+    /// What is never exceeded.
+    pub bound: f64,
+}
+
+impl Answer {
+    /// A number that was counted.
+    pub fn exact(count: u64) -> Answer {
+        Answer { estimate: count as f64, bound: count as f64 }
+    }
+
+    /// An estimate under a bound.
+    pub fn new(estimate: f64, bound: f64) -> Answer {
+        Answer { estimate: estimate.min(bound), bound }
+    }
+}
+
+/// Whoever knows the stored places of tensors.
+pub trait StatisticsSource {
+    /// The answer, or `None` when it is not known here or would cost more than it is worth.
+    fn answer(&self, tensor: &Alias, ty: &TensorType, question: Question) -> Option<Answer>;
+}
+
+/// A source that knows nothing: everything is assumed from types.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Assumed;
+
+impl StatisticsSource for Assumed {
+    fn answer(&self, _: &Alias, _: &TensorType, _: Question) -> Option<Answer> {
+        None
+    }
+}
+
+/// A catalog of numbers of positions below each level, one list a tensor, outermost level first.
+#[derive(Clone, Debug, Default)]
+pub struct PositionCounts(HashMap<Alias, Vec<Answer>>);
+
+impl PositionCounts {
+    /// Sets the answers to [`Question::Positions`] of a tensor: for 1, 2, .. levels.
+    pub fn insert(&mut self, tensor: Alias, counts: Vec<Answer>) {
+        self.0.insert(tensor, counts);
+    }
+}
+
+impl StatisticsSource for PositionCounts {
+    fn answer(&self, tensor: &Alias, _: &TensorType, question: Question) -> Option<Answer> {
+        match question {
+            Question::Positions(levels) => self.0.get(tensor)?.get(levels.checked_sub(1)?).copied(),
+            _ => None,
+        }
+    }
+}
+
+/// Answers to all questions, memoised.
+pub struct Statistics<'a> {
+    source: &'a dyn StatisticsSource,
+    memo: RefCell<HashMap<(Alias, Question), Answer>>,
+}
+
+impl<'a> Statistics<'a> {
+    /// Statistics from a source.
+    pub fn new(source: &'a dyn StatisticsSource) -> Statistics<'a> {
+        Statistics { source, memo: RefCell::default() }
+    }
+
+    /// The number of stored values.
+    pub fn stored(&self, tensor: &Alias, ty: &TensorType) -> Answer {
+        self.ask(tensor, ty, Question::Positions(ty.format.levels.len()))
+    }
+
+    /// The answer to a question.
+    pub fn ask(&self, tensor: &Alias, ty: &TensorType, question: Question) -> Answer {
+        let key = (tensor.clone(), question);
+        if let Some(known) = self.memo.borrow().get(&key) {
+            return *known;
+        }
+        let answer = self.source.answer(tensor, ty, question).unwrap_or_else(|| self.derive(tensor, ty, question));
+        self.memo.borrow_mut().insert(key, answer);
+        answer
+    }
+
+    /// The answer that follows from the type and from other answers.
+    fn derive(&self, tensor: &Alias, ty: &TensorType, question: Question) -> Answer {
+        let sizes = ty.format.storage_shape(&ty.shape);
+        let places = |modes: ModeSet| modes.iter().filter_map(|m| sizes.get(m)).map(|&n| n as f64).product::<f64>();
+        match question {
+            Question::Positions(0) => Answer::exact(1),
+            Question::Positions(levels) => {
+                let above = self.ask(tensor, ty, Question::Positions(levels - 1));
+                let size = sizes[levels - 1] as f64;
+                let fiber = match ty.format.levels[levels - 1].kind {
+                    LevelKind::Dense => size,
+                    LevelKind::Singleton => 1.0,
+                    _ => size.sqrt().ceil(),
+                };
+                Answer::new(above.estimate * fiber, above.bound * size)
+            }
+            Question::Distinct(modes) => {
+                let all = places(modes);
+                let cover = (0..=sizes.len()).find(|&k| modes.iter().all(|m| m < k)).unwrap_or(sizes.len());
+                let positions = self.ask(tensor, ty, Question::Positions(cover));
+                let estimate = match modes.as_prefix() {
+                    Some(_) => positions.estimate,
+                    None => occupied(positions.estimate, all),
+                };
+                Answer::new(estimate, positions.bound.min(all))
+            }
+            Question::Degree { of, given } => {
+                let both = self.ask(tensor, ty, Question::Distinct(of.union(given)));
+                let fixed = self.ask(tensor, ty, Question::Distinct(given));
+                Answer::new(both.estimate / fixed.estimate.max(1.0), both.bound.min(places(of)))
+            }
+        }
+    }
+}
+
+/// How many of `places` are hit by that many independent uniform throws.
+fn occupied(throws: f64, places: f64) -> f64 {
+    if places <= 1.0 { places.min(throws) } else { -places * (throws * (-1.0 / places).ln_1p()).exp_m1() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dtype::DType;
+    use crate::format::Format;
+    use crate::scalar::Scalar;
+
+    fn ty(shape: &[u64], format: Format) -> TensorType {
+        TensorType { shape: shape.to_vec(), dtype: DType::F64, fill: Scalar::F64(0.0), format }
+    }
+
+    #[test]
+    fn counts_are_taken_from_the_source_and_the_rest_is_derived() {
+        let mut counts = PositionCounts::default();
+        let a = Alias::from("A");
+        counts.insert(a.clone(), vec![Answer::exact(100), Answer::exact(300)]);
+        let stats = Statistics::new(&counts);
+        let csr = ty(&[100, 1000], Format::csr());
+        assert_eq!(stats.stored(&a, &csr), Answer::exact(300));
+        let columns = stats.ask(&a, &csr, Question::Distinct(ModeSet::default().with(1)));
+        assert!(columns.estimate > 250.0 && columns.estimate < 300.0, "{columns:?}");
+        assert_eq!(columns.bound, 300.0);
+        let degree = Question::Degree { of: ModeSet::default().with(1), given: ModeSet::prefix(1) };
+        assert_eq!(stats.ask(&a, &csr, degree).estimate, 3.0);
+    }
+
+    #[test]
+    fn types_alone_give_an_estimate_under_the_bound() {
+        let stats = Statistics::new(&Assumed);
+        let a = Alias::from("A");
+        for format in [Format::dense(2), Format::csr(), Format::csf(2), Format::coo(2), Format::bcsr(3, 4)] {
+            let ty = ty(&[10, 20], format);
+            let stored = stats.stored(&a, &ty);
+            assert!(stored.estimate <= stored.bound && stored.estimate >= 1.0, "{stored:?}");
+        }
+        let empty = ty(&[0, 20], Format::csr());
+        assert_eq!(stats.stored(&Alias::from("E"), &empty), Answer::exact(0));
+    }
+
+    #[test]
+    fn occupied_places_are_at_most_throws_and_places() {
+        for (throws, places) in [(0.0, 5.0), (1.0, 1.0), (10.0, 3.0), (3.0, 1e12), (0.0, 0.0)] {
+            let hit = occupied(throws, places);
+            assert!(hit <= throws + 1e-9 && hit <= places + 1e-9 && hit >= 0.0, "{throws} {places} {hit}");
+        }
+    }
+}
