@@ -1,5 +1,6 @@
 //! The error type of this crate.
 
+use crate::assembly::{Fault, InterpError};
 use redpoll_logic::{DType, FormatError};
 
 /// What can go wrong between a plan with its data and a result.
@@ -98,4 +99,42 @@ pub enum Error {
     /// Arrow refused arrays that were made here.
     #[error("arrow: {0}")]
     Arrow(#[from] arrow::error::ArrowError),
+    /// A function of Assembly breaks rules of the verifier. Lowering's fault, or of who wrote the function by hand.
+    #[error("function `{function}` of assembly is invalid: {faults}")]
+    InvalidAssembly {
+        /// The function's name.
+        function: String,
+        /// Every fault with its place.
+        faults: String,
+    },
+    /// A text is no function of Assembly. Its author's fault.
+    #[error("assembly text, line {line}: {message}")]
+    AssemblyText {
+        /// The line, from 1.
+        line: usize,
+        /// What was expected and found.
+        message: String,
+    },
+    /// The interpreter of Assembly met a fault of the program. Lowering's fault.
+    #[error("interpreting assembly: {0}")]
+    Interp(#[from] InterpError),
+    /// The buffers or parameters given for a kernel are not those of its signature. The caller's fault.
+    #[error("invalid invocation: {0}")]
+    InvalidInvocation(String),
+    /// A code generator could not make machine code of a valid function. Our fault, or the machine is not supported.
+    #[error("compiling `{function}`: {message}")]
+    Compile {
+        /// The function's name.
+        function: String,
+        /// The generator's words.
+        message: String,
+    },
+}
+
+impl Error {
+    /// The faults of a function, as an error.
+    pub(crate) fn invalid_assembly(function: &str, faults: &[Fault]) -> Error {
+        let faults: Vec<String> = faults.iter().map(Fault::to_string).collect();
+        Error::InvalidAssembly { function: function.into(), faults: faults.join("; ") }
+    }
 }

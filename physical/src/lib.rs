@@ -4,8 +4,10 @@
 //! `emit` (machine code) -> `run`. `levels` and `storage` hold the data that it runs over.
 
 pub mod assembly;
+pub mod emit;
 mod error;
 pub mod levels;
+pub mod run;
 pub mod storage;
 #[doc(hidden)]
 pub mod testing;

@@ -6,6 +6,18 @@
 //! ([`UnaryOp`], [`BinaryOp`], [`CompareOp`], casts and [`MathFn`]); richer operators are expanded when lowering, so
 //! that code generators decide nothing.
 
+pub mod eval;
+#[cfg(test)]
+pub(crate) mod examples;
+mod interp;
+mod math;
 mod nodes;
+pub mod text;
+mod typing;
+mod verify;
+mod visit;
 
+pub use interp::{Counts, InterpError, Program, interpret};
+pub use math::MathImpl;
 pub use nodes::*;
+pub use verify::{Fault, verify};

@@ -276,7 +276,8 @@ pub enum MathFn {
 pub enum Stmt {
     /// `local = value`
     Assign(Local, Expr),
-    /// `buffer[at] = value`
+    /// `buffer[at] = value`; an index fits the width of its buffer (the interpreter says so when it does not, machine
+    /// code would cut it off), else lowering returns [`Status::PositionOverflow`] before.
     Store {
         /// An owned buffer.
         buffer: Buffer,
@@ -334,7 +335,7 @@ pub enum Stmt {
         /// One past the last element.
         hi: Expr,
     },
-    /// Sorts the numbers `k` in `perm[lo..hi]` by `(major[k], minor[k])`, all owned buffers of indices.
+    /// Sorts the numbers `k` in `perm[lo..hi]` by `(major[k], minor[k], k)`, all owned buffers of indices.
     SortBy {
         /// The numbers to be sorted.
         perm: Buffer,

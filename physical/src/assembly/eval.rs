@@ -1,0 +1,269 @@
+//! What the operators of Assembly mean, on values held as bits zero-extended to 64 (as `Scalar::to_bits`).
+//!
+//! [`unary_fn`], [`binary_fn`] and [`compare_fn`] are the one definition of the operators: the interpreter runs them,
+//! constant folding runs them, and an operator is allowed on a primitive exactly when they answer `Some`.
+
+use super::{BinaryOp, CompareOp, MathFn, MathImpl, UnaryOp};
+use redpoll_logic::{Prim, Scalar};
+
+/// An operator on one value.
+pub type UnaryFn = fn(u64) -> u64;
+/// An operator on two values.
+pub type BinaryFn = fn(u64, u64) -> u64;
+/// A comparison.
+pub type CompareFn = fn(u64, u64) -> bool;
+
+trait Bits: Copy {
+    fn of(bits: u64) -> Self;
+    fn bits(self) -> u64;
+}
+
+macro_rules! impl_bits {
+    ($($t:ty: $unsigned:ty),*) => {$(
+        impl Bits for $t {
+            fn of(bits: u64) -> $t { bits as $t }
+            fn bits(self) -> u64 { u64::from(self as $unsigned) }
+        }
+    )*};
+}
+impl_bits!(i8: u8, i16: u16, i32: u32, i64: u64, u8: u8, u16: u16, u32: u32, u64: u64);
+
+impl Bits for bool {
+    fn of(bits: u64) -> bool {
+        bits & 1 != 0
+    }
+    fn bits(self) -> u64 {
+        u64::from(self)
+    }
+}
+
+impl Bits for f32 {
+    fn of(bits: u64) -> f32 {
+        f32::from_bits(bits as u32)
+    }
+    fn bits(self) -> u64 {
+        u64::from(self.to_bits())
+    }
+}
+
+impl Bits for f64 {
+    fn of(bits: u64) -> f64 {
+        f64::from_bits(bits)
+    }
+    fn bits(self) -> u64 {
+        self.to_bits()
+    }
+}
+
+macro_rules! un {
+    ($t:ty, $a:ident => $body:expr) => {
+        Some(
+            (|a: u64| {
+                let $a = <$t as Bits>::of(a);
+                Bits::bits($body)
+            }) as UnaryFn,
+        )
+    };
+}
+
+macro_rules! bin {
+    ($t:ty, $a:ident, $b:ident => $body:expr) => {
+        Some(
+            (|a: u64, b: u64| {
+                let ($a, $b) = (<$t as Bits>::of(a), <$t as Bits>::of(b));
+                Bits::bits($body)
+            }) as BinaryFn,
+        )
+    };
+}
+
+/// Calls `$m!(type, ..)` with the Rust type of an integer primitive, `$float!` of a float, `$bool` of `bool`.
+macro_rules! by_prim {
+    ($prim:expr, $int:ident, $float:ident, $op:expr, $bool:expr) => {
+        match $prim {
+            Prim::Bool => $bool,
+            Prim::I8 => $int!(i8, $op),
+            Prim::I16 => $int!(i16, $op),
+            Prim::I32 => $int!(i32, $op),
+            Prim::I64 => $int!(i64, $op),
+            Prim::U8 => $int!(u8, $op),
+            Prim::U16 => $int!(u16, $op),
+            Prim::U32 => $int!(u32, $op),
+            Prim::U64 => $int!(u64, $op),
+            Prim::F32 => $float!(f32, $op),
+            Prim::F64 => $float!(f64, $op),
+        }
+    };
+}
+
+macro_rules! int_unary {
+    ($t:ty, $op:expr) => {
+        match $op {
+            UnaryOp::Neg => un!($t, a => a.wrapping_neg()),
+            // The comparison is always false for unsigned types, where the absolute value is the identity.
+            #[allow(unused_comparisons, clippy::absurd_extreme_comparisons)]
+            UnaryOp::Abs => un!($t, a => if a < 0 { a.wrapping_neg() } else { a }),
+            UnaryOp::Not => un!($t, a => !a),
+            _ => None,
+        }
+    };
+}
+
+macro_rules! float_unary {
+    ($t:ty, $op:expr) => {
+        match $op {
+            UnaryOp::Neg => un!($t, a => -a),
+            UnaryOp::Abs => un!($t, a => a.abs()),
+            UnaryOp::Not => None,
+            UnaryOp::Sqrt => un!($t, a => a.sqrt()),
+            UnaryOp::Floor => un!($t, a => a.floor()),
+            UnaryOp::Ceil => un!($t, a => a.ceil()),
+            UnaryOp::Trunc => un!($t, a => a.trunc()),
+            UnaryOp::Round => un!($t, a => a.round_ties_even()),
+        }
+    };
+}
+
+/// The operator on values of `prim`; `None` when it is not allowed there.
+pub fn unary_fn(op: UnaryOp, prim: Prim) -> Option<UnaryFn> {
+    by_prim!(
+        prim,
+        int_unary,
+        float_unary,
+        op,
+        match op {
+            UnaryOp::Not => un!(bool, a => !a),
+            _ => None,
+        }
+    )
+}
+
+macro_rules! int_binary {
+    ($t:ty, $op:expr) => {
+        match $op {
+            BinaryOp::Add => bin!($t, a, b => a.wrapping_add(b)),
+            BinaryOp::Sub => bin!($t, a, b => a.wrapping_sub(b)),
+            BinaryOp::Mul => bin!($t, a, b => a.wrapping_mul(b)),
+            BinaryOp::Div => bin!($t, a, b => if b == 0 { 0 } else { a.wrapping_div(b) }),
+            BinaryOp::Rem => bin!($t, a, b => if b == 0 { 0 } else { a.wrapping_rem(b) }),
+            BinaryOp::Min => bin!($t, a, b => a.min(b)),
+            BinaryOp::Max => bin!($t, a, b => a.max(b)),
+            BinaryOp::And => bin!($t, a, b => a & b),
+            BinaryOp::Or => bin!($t, a, b => a | b),
+            BinaryOp::Xor => bin!($t, a, b => a ^ b),
+            BinaryOp::Shl => bin!($t, a, b => if b.bits() < u64::from(<$t>::BITS) { a << b } else { 0 }),
+            BinaryOp::Shr => bin!($t, a, b => {
+                if b.bits() < u64::from(<$t>::BITS) {
+                    a >> b
+                } else {
+                    // All sign: -1 for negative values, and 0 for the others and for every unsigned one.
+                    (a >> (<$t>::BITS - 1)) >> u32::from(<$t>::MIN == 0)
+                }
+            }),
+        }
+    };
+}
+
+macro_rules! float_binary {
+    ($t:ty, $op:expr) => {
+        match $op {
+            BinaryOp::Add => bin!($t, a, b => a + b),
+            BinaryOp::Sub => bin!($t, a, b => a - b),
+            BinaryOp::Mul => bin!($t, a, b => a * b),
+            BinaryOp::Div => bin!($t, a, b => a / b),
+            BinaryOp::Min => bin!($t, a, b => {
+                if a.is_nan() || b.is_nan() {
+                    <$t>::NAN
+                } else if a < b || (a == b && a.is_sign_negative()) {
+                    a
+                } else {
+                    b
+                }
+            }),
+            BinaryOp::Max => bin!($t, a, b => {
+                if a.is_nan() || b.is_nan() {
+                    <$t>::NAN
+                } else if a > b || (a == b && a.is_sign_positive()) {
+                    a
+                } else {
+                    b
+                }
+            }),
+            _ => None,
+        }
+    };
+}
+
+/// The operator on values of `prim`; `None` when it is not allowed there.
+pub fn binary_fn(op: BinaryOp, prim: Prim) -> Option<BinaryFn> {
+    by_prim!(
+        prim,
+        int_binary,
+        float_binary,
+        op,
+        match op {
+            BinaryOp::Min | BinaryOp::And => bin!(bool, a, b => a & b),
+            BinaryOp::Max | BinaryOp::Or => bin!(bool, a, b => a | b),
+            BinaryOp::Xor => bin!(bool, a, b => a ^ b),
+            _ => None,
+        }
+    )
+}
+
+macro_rules! any_compare {
+    ($t:ty, $op:expr) => {
+        match $op {
+            CompareOp::Eq => |a, b| <$t as Bits>::of(a) == <$t as Bits>::of(b),
+            CompareOp::Ne => |a, b| <$t as Bits>::of(a) != <$t as Bits>::of(b),
+            CompareOp::Lt => |a, b| <$t as Bits>::of(a) < <$t as Bits>::of(b),
+            CompareOp::Le => |a, b| <$t as Bits>::of(a) <= <$t as Bits>::of(b),
+        }
+    };
+}
+
+/// The comparison on values of `prim`; every primitive has all of them.
+pub fn compare_fn(op: CompareOp, prim: Prim) -> CompareFn {
+    by_prim!(prim, any_compare, any_compare, op, any_compare!(bool, op))
+}
+
+/// The total cast of `Scalar::cast`, on bits.
+pub fn cast_bits(from: Prim, to: Prim, bits: u64) -> u64 {
+    let value = Scalar::from_bits(from, bits).cast(to).expect("primitives cast to primitives");
+    value.to_bits().expect("a primitive has bits")
+}
+
+/// The function on bits of `prim`; `None` for a type that is not a float or a wrong number of arguments.
+pub fn eval_math_bits(function: MathFn, prim: Prim, args: &[u64]) -> Option<u64> {
+    Some(match (function.implementation(), prim, args) {
+        (MathImpl::One(f, _), Prim::F64, &[x]) => f(Bits::of(x)).bits(),
+        (MathImpl::One(_, f), Prim::F32, &[x]) => f(Bits::of(x)).bits(),
+        (MathImpl::Two(f, _), Prim::F64, &[x, y]) => f(Bits::of(x), Bits::of(y)).bits(),
+        (MathImpl::Two(_, f), Prim::F32, &[x, y]) => f(Bits::of(x), Bits::of(y)).bits(),
+        _ => return None,
+    })
+}
+
+/// The operator applied to a primitive constant; `None` when it is not allowed on its type.
+pub fn eval_unary(op: UnaryOp, a: &Scalar) -> Option<Scalar> {
+    let prim = a.prim()?;
+    Some(Scalar::from_bits(prim, unary_fn(op, prim)?(a.to_bits()?)))
+}
+
+/// The operator applied to primitive constants; `None` when it is not allowed on their type or the types differ.
+pub fn eval_binary(op: BinaryOp, a: &Scalar, b: &Scalar) -> Option<Scalar> {
+    let prim = a.prim().filter(|p| b.prim() == Some(*p))?;
+    Some(Scalar::from_bits(prim, binary_fn(op, prim)?(a.to_bits()?, b.to_bits()?)))
+}
+
+/// The comparison of primitive constants; `None` when their types differ.
+pub fn eval_compare(op: CompareOp, a: &Scalar, b: &Scalar) -> Option<bool> {
+    let prim = a.prim().filter(|p| b.prim() == Some(*p))?;
+    Some(compare_fn(op, prim)(a.to_bits()?, b.to_bits()?))
+}
+
+/// The function applied to float constants; `None` when types or arity are wrong.
+pub fn eval_math(function: MathFn, args: &[Scalar]) -> Option<Scalar> {
+    let prim = args.first()?.prim()?;
+    let bits: Option<Vec<u64>> = args.iter().map(|a| a.to_bits().filter(|_| a.prim() == Some(prim))).collect();
+    Some(Scalar::from_bits(prim, eval_math_bits(function, prim, &bits?)?))
+}

@@ -1,0 +1,454 @@
+//! The interpreter of Assembly: checks every bound, and counts the work.
+//!
+//! A [`Program`] is a function with types and operators resolved once, so that thousands of runs are quick. It works
+//! on the same [`Invocation`] as machine code and must leave it with the same contents. What machine code is trusted
+//! not to do (leave the bounds of a buffer, store an index that does not fit) is an [`InterpError`] here.
+
+use super::eval::{BinaryFn, CompareFn, UnaryFn, binary_fn, cast_bits, compare_fn, unary_fn};
+use super::{Buffer, BufferClass, Expr, Function, MathImpl, Status, Stmt, verify};
+use crate::Error;
+use crate::run::{Invocation, Signature};
+use redpoll_logic::Prim;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// What a run of the interpreter did.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Counts {
+    /// Rounds of every loop, and elements of every lane fold.
+    pub iterations: u64,
+    /// Elements loaded.
+    pub loads: u64,
+    /// Elements stored.
+    pub stores: u64,
+    /// Bytes by which owned buffers were grown, as asked for; the spare capacity is not counted.
+    pub allocated_bytes: u64,
+}
+
+/// A fault of the program, which machine code would not notice. Lowering's fault, never the user's.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum InterpError {
+    /// An access outside of a buffer.
+    #[error("{access} of element {index} of buffer `{buffer}`, which has {len}")]
+    OutOfBounds {
+        /// What was done: `load`, `store` or `sort`.
+        access: &'static str,
+        /// The buffer's name.
+        buffer: String,
+        /// The element.
+        index: i64,
+        /// The number of elements.
+        len: usize,
+    },
+    /// An index does not fit the width of its buffer.
+    #[error("store of {value} into buffer `{buffer}` of {prim} indices")]
+    IndexOverflow {
+        /// The buffer's name.
+        buffer: String,
+        /// The type of its elements.
+        prim: Prim,
+        /// The value.
+        value: i64,
+    },
+    /// A byte of a buffer of `bool` is neither 0 nor 1.
+    #[error("element {index} of buffer `{buffer}` of bool is {byte}")]
+    NotBool {
+        /// The buffer's name.
+        buffer: String,
+        /// The element.
+        index: i64,
+        /// The byte.
+        byte: u64,
+    },
+    /// The limit of rounds is used up.
+    #[error("more than {0} rounds of loops")]
+    TooManyIterations(u64),
+}
+
+/// Runs a function once over a chunk; see [`Program`] to run it often.
+pub fn interpret(function: &Function, on: &mut Invocation, chunk: Range<i64>) -> Result<(Status, Counts), Error> {
+    let mut counts = Counts::default();
+    let status = Program::new(function)?.run(on, chunk, &mut counts)?;
+    Ok((status, counts))
+}
+
+/// A function made ready for interpretation.
+pub struct Program {
+    body: Vec<Op>,
+    signature: Arc<Signature>,
+    locals: usize,
+    chunk: (usize, usize),
+    iteration_limit: u64,
+}
+
+impl Program {
+    /// Verifies the function and resolves its types.
+    pub fn new(function: &Function) -> Result<Program, Error> {
+        let faults = verify(function);
+        if !faults.is_empty() {
+            return Err(Error::invalid_assembly(&function.name, &faults));
+        }
+        Ok(Program {
+            body: block(function, &function.body),
+            signature: Signature::of(function),
+            locals: function.locals.len(),
+            chunk: (function.chunk.0.index(), function.chunk.1.index()),
+            iteration_limit: u64::MAX,
+        })
+    }
+
+    /// The signature of the function, which invocations for it are made from.
+    pub fn signature(&self) -> &Arc<Signature> {
+        &self.signature
+    }
+
+    /// Stops with [`InterpError::TooManyIterations`] after that many rounds of loops in one run, so that a loop that
+    /// does not end is an error.
+    pub fn with_iteration_limit(mut self, limit: u64) -> Program {
+        self.iteration_limit = limit;
+        self
+    }
+
+    /// Runs the function over a chunk, adding to `counts`.
+    pub fn run(&self, on: &mut Invocation, chunk: Range<i64>, counts: &mut Counts) -> Result<Status, Error> {
+        on.check(&self.signature)?;
+        let mut locals = vec![0; self.locals];
+        locals[self.chunk.0] = chunk.start as u64;
+        locals[self.chunk.1] = chunk.end as u64;
+        let (limit, signature) = (self.iteration_limit, &*self.signature);
+        let mut machine = Machine { on, signature, locals, counts, limit, rounds: 0 };
+        Ok(match machine.block(&self.body)? {
+            Flow::Return(status) => status,
+            Flow::Next | Flow::Break => Status::Done,
+        })
+    }
+}
+
+/// An expression with its types resolved; values are bits zero-extended to 64.
+enum Node {
+    Const(u64),
+    Local(usize),
+    Param(usize),
+    Load(Buffer, Box<Node>),
+    Unary(UnaryFn, Box<Node>),
+    Binary(BinaryFn, Box<[Node; 2]>),
+    Compare(CompareFn, Box<[Node; 2]>),
+    Select(Box<[Node; 3]>),
+    Cast(Prim, Prim, Box<Node>),
+    Math(MathImpl, Prim, Vec<Node>),
+}
+
+/// A statement with its types resolved.
+enum Op {
+    Assign(usize, Node),
+    Store(Buffer, Node, Node),
+    If(Node, Vec<Op>, Vec<Op>),
+    While(Node, Vec<Op>),
+    For(usize, Node, Node, Vec<Op>),
+    Break,
+    Lanes { acc: usize, op: BinaryFn, identity: u64, lanes: usize, var: usize, lo: Node, hi: Node, value: Node },
+    Grow(Buffer, Node),
+    Sort(Buffer, Node, Node),
+    SortBy([Buffer; 3], Node, Node),
+    Return(Status),
+}
+
+const VERIFIED: &str = "the function was verified";
+
+fn block(f: &Function, stmts: &[Stmt]) -> Vec<Op> {
+    stmts.iter().map(|s| stmt(f, s)).collect()
+}
+
+fn stmt(f: &Function, s: &Stmt) -> Op {
+    match s {
+        Stmt::Assign(local, value) => Op::Assign(local.index(), node(f, value)),
+        Stmt::Store { buffer, at, value } => Op::Store(*buffer, node(f, at), node(f, value)),
+        Stmt::If { cond, then, other } => Op::If(node(f, cond), block(f, then), block(f, other)),
+        Stmt::While { cond, body } => Op::While(node(f, cond), block(f, body)),
+        Stmt::For { var, lo, hi, body } => Op::For(var.index(), node(f, lo), node(f, hi), block(f, body)),
+        Stmt::Break => Op::Break,
+        Stmt::Lanes(fold) => Op::Lanes {
+            acc: fold.acc.index(),
+            op: binary_fn(fold.op, f.locals[fold.acc.index()].prim).expect(VERIFIED),
+            identity: fold.identity.to_bits().expect(VERIFIED),
+            lanes: usize::from(fold.lanes),
+            var: fold.var.index(),
+            lo: node(f, &fold.lo),
+            hi: node(f, &fold.hi),
+            value: node(f, &fold.value),
+        },
+        Stmt::Grow { buffer, len } => Op::Grow(*buffer, node(f, len)),
+        Stmt::Sort { buffer, lo, hi } => Op::Sort(*buffer, node(f, lo), node(f, hi)),
+        Stmt::SortBy { perm, major, minor, lo, hi } => Op::SortBy([*perm, *major, *minor], node(f, lo), node(f, hi)),
+        Stmt::Return(status) => Op::Return(*status),
+    }
+}
+
+fn node(f: &Function, e: &Expr) -> Node {
+    match e {
+        Expr::Const(value) => Node::Const(value.to_bits().expect(VERIFIED)),
+        Expr::Local(local) => Node::Local(local.index()),
+        Expr::Param(param) => Node::Param(param.index()),
+        Expr::Load { buffer, at } => Node::Load(*buffer, Box::new(node(f, at))),
+        Expr::Unary(op, a) => Node::Unary(unary_fn(*op, f.prim_of(a)).expect(VERIFIED), Box::new(node(f, a))),
+        Expr::Binary(op, a, b) => {
+            Node::Binary(binary_fn(*op, f.prim_of(a)).expect(VERIFIED), Box::new([node(f, a), node(f, b)]))
+        }
+        Expr::Compare(op, a, b) => Node::Compare(compare_fn(*op, f.prim_of(a)), Box::new([node(f, a), node(f, b)])),
+        Expr::Select(c, a, b) => Node::Select(Box::new([node(f, c), node(f, a), node(f, b)])),
+        Expr::Cast(to, a) => Node::Cast(f.prim_of(a), *to, Box::new(node(f, a))),
+        Expr::Math(function, args) => {
+            Node::Math(function.implementation(), f.prim_of(&args[0]), args.iter().map(|a| node(f, a)).collect())
+        }
+    }
+}
+
+enum Flow {
+    Next,
+    Break,
+    Return(Status),
+}
+
+struct Machine<'a> {
+    on: &'a mut Invocation,
+    signature: &'a Signature,
+    locals: Vec<u64>,
+    counts: &'a mut Counts,
+    limit: u64,
+    rounds: u64,
+}
+
+impl Machine<'_> {
+    fn block(&mut self, ops: &[Op]) -> Result<Flow, InterpError> {
+        for op in ops {
+            match self.op(op)? {
+                Flow::Next => {}
+                other => return Ok(other),
+            }
+        }
+        Ok(Flow::Next)
+    }
+
+    fn op(&mut self, op: &Op) -> Result<Flow, InterpError> {
+        match op {
+            Op::Assign(local, value) => self.locals[*local] = self.eval(value)?,
+            Op::Store(buffer, at, value) => {
+                let at = self.eval(at)? as i64;
+                let value = self.eval(value)?;
+                self.store(*buffer, at, value)?;
+            }
+            Op::If(cond, then, other) => {
+                let taken = if self.eval(cond)? != 0 { then } else { other };
+                return self.block(taken);
+            }
+            Op::While(cond, body) => {
+                while self.eval(cond)? != 0 {
+                    self.count_round()?;
+                    match self.block(body)? {
+                        Flow::Next => {}
+                        Flow::Break => break,
+                        done @ Flow::Return(_) => return Ok(done),
+                    }
+                }
+            }
+            Op::For(var, lo, hi, body) => {
+                let (lo, hi) = self.range(lo, hi)?;
+                for k in lo..hi {
+                    self.count_round()?;
+                    self.locals[*var] = k as u64;
+                    match self.block(body)? {
+                        Flow::Next => {}
+                        Flow::Break => break,
+                        done @ Flow::Return(_) => return Ok(done),
+                    }
+                }
+            }
+            Op::Break => return Ok(Flow::Break),
+            Op::Lanes { acc, op, identity, lanes, var, lo, hi, value } => {
+                let (lo, hi) = self.range(lo, hi)?;
+                let mut parts = vec![*identity; *lanes];
+                for (k, lane) in (lo..hi).zip((0..*lanes).cycle()) {
+                    self.count_round()?;
+                    self.locals[*var] = k as u64;
+                    parts[lane] = op(parts[lane], self.eval(value)?);
+                }
+                while parts.len() > 1 {
+                    let upper = parts.split_off(parts.len() / 2);
+                    for (lane, part) in upper.into_iter().enumerate() {
+                        parts[lane] = op(parts[lane], part);
+                    }
+                }
+                self.locals[*acc] = op(self.locals[*acc], parts[0]);
+            }
+            Op::Grow(buffer, len) => {
+                let len = self.eval(len)? as i64;
+                let before = self.on.len(*buffer);
+                let status = self.on.grow(*buffer, len);
+                if status != Status::Done {
+                    return Ok(Flow::Return(status));
+                }
+                let grown = self.on.len(*buffer) - before;
+                self.counts.allocated_bytes += (grown * self.signature.buffers[buffer.index()].prim.bytes()) as u64;
+            }
+            Op::Sort(buffer, lo, hi) => {
+                let (lo, hi) = self.range(lo, hi)?;
+                if let Some(range) = self.sort_range(*buffer, lo, hi)? {
+                    self.on.sort(*buffer, range);
+                }
+            }
+            Op::SortBy([perm, major, minor], lo, hi) => {
+                let (lo, hi) = self.range(lo, hi)?;
+                if let Some(range) = self.sort_range(*perm, lo, hi)? {
+                    for at in range.clone() {
+                        let k = self.on.read(*perm, at) as i64;
+                        self.check("sort", *major, k)?;
+                        self.check("sort", *minor, k)?;
+                    }
+                    self.on.sort_by(*perm, *major, *minor, range);
+                }
+            }
+            Op::Return(status) => return Ok(Flow::Return(*status)),
+        }
+        Ok(Flow::Next)
+    }
+
+    fn range(&mut self, lo: &Node, hi: &Node) -> Result<(i64, i64), InterpError> {
+        Ok((self.eval(lo)? as i64, self.eval(hi)? as i64))
+    }
+
+    fn count_round(&mut self) -> Result<(), InterpError> {
+        self.counts.iterations += 1;
+        self.rounds += 1;
+        if self.rounds > self.limit { Err(InterpError::TooManyIterations(self.limit)) } else { Ok(()) }
+    }
+
+    fn eval(&mut self, node: &Node) -> Result<u64, InterpError> {
+        Ok(match node {
+            Node::Const(bits) => *bits,
+            Node::Local(local) => self.locals[*local],
+            Node::Param(param) => self.on.params()[*param] as u64,
+            Node::Load(buffer, at) => {
+                let at = self.eval(at)? as i64;
+                self.load(*buffer, at)?
+            }
+            Node::Unary(f, a) => f(self.eval(a)?),
+            Node::Binary(f, args) => f(self.eval(&args[0])?, self.eval(&args[1])?),
+            Node::Compare(f, args) => u64::from(f(self.eval(&args[0])?, self.eval(&args[1])?)),
+            Node::Select(parts) => {
+                let [cond, then, other] = &**parts;
+                let (cond, then, other) = (self.eval(cond)?, self.eval(then)?, self.eval(other)?);
+                if cond != 0 { then } else { other }
+            }
+            Node::Cast(from, to, a) => cast_bits(*from, *to, self.eval(a)?),
+            Node::Math(function, prim, args) => {
+                let x = self.eval(&args[0])?;
+                let y = args.get(1).map_or(Ok(0), |y| self.eval(y))?;
+                match (function, prim) {
+                    (MathImpl::One(f, _), Prim::F64) => f(f64::from_bits(x)).to_bits(),
+                    (MathImpl::Two(f, _), Prim::F64) => f(f64::from_bits(x), f64::from_bits(y)).to_bits(),
+                    (MathImpl::One(_, f), _) => u64::from(f(f32::from_bits(x as u32)).to_bits()),
+                    (MathImpl::Two(_, f), _) => {
+                        u64::from(f(f32::from_bits(x as u32), f32::from_bits(y as u32)).to_bits())
+                    }
+                }
+            }
+        })
+    }
+
+    /// The element as an offset, when the buffer has it.
+    fn check(&self, access: &'static str, buffer: Buffer, index: i64) -> Result<usize, InterpError> {
+        let len = self.on.len(buffer);
+        usize::try_from(index).ok().filter(|at| *at < len).ok_or_else(|| InterpError::OutOfBounds {
+            access,
+            buffer: self.signature.buffers[buffer.index()].name.clone(),
+            index,
+            len,
+        })
+    }
+
+    /// The elements to be sorted; `None` when there are none.
+    fn sort_range(&self, buffer: Buffer, lo: i64, hi: i64) -> Result<Option<Range<usize>>, InterpError> {
+        if lo >= hi {
+            return Ok(None);
+        }
+        let first = self.check("sort", buffer, lo)?;
+        let last = self.check("sort", buffer, hi - 1)?;
+        Ok(Some(first..last + 1))
+    }
+
+    fn load(&mut self, buffer: Buffer, index: i64) -> Result<u64, InterpError> {
+        self.counts.loads += 1;
+        let at = self.check("load", buffer, index)?;
+        let bits = self.on.read(buffer, at);
+        let decl = &self.signature.buffers[buffer.index()];
+        if decl.prim == Prim::Bool && bits > 1 {
+            return Err(InterpError::NotBool { buffer: decl.name.clone(), index, byte: bits });
+        }
+        Ok(bits)
+    }
+
+    fn store(&mut self, buffer: Buffer, index: i64, bits: u64) -> Result<(), InterpError> {
+        self.counts.stores += 1;
+        let at = self.check("store", buffer, index)?;
+        self.on.write(buffer, at, bits);
+        let decl = &self.signature.buffers[buffer.index()];
+        if decl.class == BufferClass::Index && self.on.read(buffer, at) != bits {
+            return Err(InterpError::IndexOverflow { buffer: decl.name.clone(), prim: decl.prim, value: bits as i64 });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::text::parse;
+    use super::*;
+    use crate::run::Limits;
+    use arrow::buffer::Buffer as ArrowBuffer;
+
+    /// The error of a function of these statements.
+    fn check(body: &str, expected: &str) {
+        let text = format!(
+            "fn f() {{
+               input src: value f64
+               input flag: value bool
+               owned out: value f64
+               owned idx: index u32
+               owned perm: index i8
+               local lo: i64 local hi: i64 local x: f64 local b: bool
+               chunk lo, hi
+               {body}
+             }}"
+        );
+        let program = Program::new(&parse(&text).unwrap()).unwrap().with_iteration_limit(1000);
+        let inputs = [ArrowBuffer::from_vec(vec![1.0f64; 3]), ArrowBuffer::from_vec(vec![0u8, 1, 2])];
+        let mut on = Invocation::new(program.signature(), inputs, vec![], Limits::default()).unwrap();
+        let error = program.run(&mut on, 0..1, &mut Counts::default()).unwrap_err();
+        assert_eq!(error.to_string(), format!("interpreting assembly: {expected}"), "{body}");
+    }
+
+    #[test]
+    fn faults_of_programs_are_errors() {
+        let rows = [
+            ("x = src[3]", "load of element 3 of buffer `src`, which has 3"),
+            ("x = src[-1]", "load of element -1 of buffer `src`, which has 3"),
+            ("x = select(true, 1.0, src[4])", "load of element 4 of buffer `src`, which has 3"),
+            ("out[0] = 1.0", "store of element 0 of buffer `out`, which has 0"),
+            // There is room for eight, but they were not asked for.
+            ("grow out, 1 out[1] = 1.0", "store of element 1 of buffer `out`, which has 1"),
+            ("grow idx, 2 sort idx in 0..3", "sort of element 2 of buffer `idx`, which has 2"),
+            (
+                "grow perm, 2 perm[1] = 7 grow idx, 7 sort_by perm by idx, idx in 0..2",
+                "sort of element 7 of buffer `idx`, which has 7",
+            ),
+            ("grow idx, 1 idx[0] = 4294967296", "store of 4294967296 into buffer `idx` of u32 indices"),
+            ("grow idx, 1 idx[0] = -1", "store of -1 into buffer `idx` of u32 indices"),
+            ("b = flag[2]", "element 2 of buffer `flag` of bool is 2"),
+            ("while true { }", "more than 1000 rounds of loops"),
+        ];
+        for (body, expected) in rows {
+            check(body, expected);
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! Names of operators and statuses in text, as tables.
+
+use crate::assembly::{BinaryOp, CompareOp, Status, UnaryOp};
+
+macro_rules! name_table {
+    ($type:ident, $doc:literal: $($variant:ident $text:literal),*) => {
+        impl $type {
+            #[doc = $doc]
+            pub const ALL: &[$type] = &[$($type::$variant),*];
+
+            /// The name in text forms.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $($type::$variant => $text,)*
+                }
+            }
+        }
+    };
+}
+
+name_table!(UnaryOp, "Every operator, in the order of declaration.":
+    Neg "neg", Abs "abs", Not "not", Sqrt "sqrt", Floor "floor", Ceil "ceil", Trunc "trunc", Round "round");
+
+name_table!(BinaryOp, "Every operator, in the order of declaration.":
+    Add "+", Sub "-", Mul "*", Div "/", Rem "%", Min "min", Max "max", And "&", Or "|", Xor "^", Shl "<<", Shr ">>");
+
+name_table!(CompareOp, "Every comparison, in the order of declaration.":
+    Eq "==", Ne "!=", Lt "<", Le "<=");
+
+name_table!(Status, "Every status, in the order of its number.":
+    Done "done", OutOfMemory "out_of_memory", Cancelled "cancelled", PositionOverflow "position_overflow",
+    CheckedOverflow "checked_overflow");
+
+/// Words that are no names of locals, buffers and parameters.
+const RESERVED: &[&str] = &[
+    "break", "by", "chunk", "else", "false", "fill", "fn", "fold", "for", "from", "grow", "if", "in", "inf", "input",
+    "lanes", "local", "nan", "owned", "return", "sort", "sort_by", "true", "while",
+];
+
+/// Whether a table's entry may be printed as that name.
+pub(super) fn is_identifier(name: &str) -> bool {
+    let word =
+        |part: &str| !part.is_empty() && part.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '\'');
+    name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && name.split('.').all(word)
+        && !RESERVED.contains(&name)
+        && !name.starts_with("inf_")
+        && !name.starts_with("nan_")
+}

@@ -1,0 +1,218 @@
+//! Printing of Assembly.
+
+use super::names::is_identifier;
+use crate::assembly::{BinaryOp, Buffer, BufferClass, BufferRole, Expr, Function, LaneFold, Local, Param, Stmt};
+use redpoll_logic::{Prim, Scalar};
+use std::collections::HashMap;
+use std::fmt;
+
+/// The text of a function; see the module doc of [`text`](crate::assembly::text).
+pub fn print(function: &Function) -> String {
+    let mut printer = Printer::new(function);
+    printer.function();
+    printer.out
+}
+
+/// The text of one statement of a function, bodies included.
+pub fn print_stmt(function: &Function, stmt: &Stmt) -> String {
+    let mut printer = Printer::new(function);
+    printer.stmt(stmt);
+    printer.out
+}
+
+impl fmt::Display for Function {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&print(self))
+    }
+}
+
+struct Printer<'f> {
+    function: &'f Function,
+    locals: Vec<String>,
+    buffers: Vec<String>,
+    params: Vec<String>,
+    depth: usize,
+    out: String,
+}
+
+/// For each entry of a table how text refers to it.
+fn references<'a>(names: impl Iterator<Item = &'a str> + Clone) -> Vec<String> {
+    let mut uses: HashMap<&str, usize> = HashMap::new();
+    for name in names.clone() {
+        *uses.entry(name).or_default() += 1;
+    }
+    let reference = |(k, name): (usize, &str)| {
+        if is_identifier(name) && uses[name] == 1 { name.to_string() } else { format!("#{k}") }
+    };
+    names.enumerate().map(reference).collect()
+}
+
+/// A name in a declaration: bare, or quoted when it is no identifier.
+fn declared(name: &str) -> String {
+    if is_identifier(name) { name.to_string() } else { format!("{name:?}") }
+}
+
+fn scalar(value: &Scalar) -> String {
+    match value {
+        Scalar::Bool(_) | Scalar::I64(_) | Scalar::F64(_) | Scalar::Struct(..) => value.to_string(),
+        _ => format!("{value}_{}", value.dtype()),
+    }
+}
+
+impl<'f> Printer<'f> {
+    fn new(function: &'f Function) -> Printer<'f> {
+        Printer {
+            function,
+            locals: references(function.locals.iter().map(|d| d.name.as_str())),
+            buffers: references(function.buffers.iter().map(|d| d.name.as_str())),
+            params: references(function.params.iter().map(String::as_str)),
+            depth: 0,
+            out: String::new(),
+        }
+    }
+
+    fn line(&mut self, text: impl AsRef<str>) {
+        for _ in 0..self.depth {
+            self.out.push_str("  ");
+        }
+        self.out.push_str(text.as_ref());
+        self.out.push('\n');
+    }
+
+    fn function(&mut self) {
+        let f = self.function;
+        let params: Vec<String> = f.params.iter().map(|p| format!("${}", declared(p))).collect();
+        self.line(format!("fn {}({}) {{", declared(&f.name), params.join(", ")));
+        self.depth += 1;
+        for decl in &f.buffers {
+            let role = match decl.role {
+                BufferRole::Input => "input",
+                BufferRole::Owned => "owned",
+            };
+            let class = match decl.class {
+                BufferClass::Value => "value",
+                BufferClass::Index => "index",
+            };
+            let fill = match decl.role {
+                BufferRole::Input if decl.fill == Scalar::zero(decl.prim) => String::new(),
+                _ => format!(" fill {}", scalar(&decl.fill)),
+            };
+            self.line(format!("{role} {}: {class} {}{fill}", declared(&decl.name), decl.prim));
+        }
+        for decl in &f.locals {
+            self.line(format!("local {}: {}", declared(&decl.name), decl.prim));
+        }
+        let chunk = format!("chunk {}, {}", self.local(f.chunk.0), self.local(f.chunk.1));
+        self.line(chunk);
+        self.stmts(&f.body);
+        self.depth -= 1;
+        self.line("}");
+    }
+
+    // An id outside of its table (which the verifier reports) still prints, as its number.
+
+    fn local(&self, local: Local) -> String {
+        self.locals.get(local.index()).cloned().unwrap_or_else(|| format!("#{}", local.0))
+    }
+
+    fn buffer(&self, buffer: Buffer) -> String {
+        self.buffers.get(buffer.index()).cloned().unwrap_or_else(|| format!("#{}", buffer.0))
+    }
+
+    fn param(&self, param: Param) -> String {
+        self.params.get(param.index()).map_or_else(|| format!("$#{}", param.0), |p| format!("${p}"))
+    }
+
+    fn stmts(&mut self, stmts: &[Stmt]) {
+        for stmt in stmts {
+            self.stmt(stmt);
+        }
+    }
+
+    fn nested(&mut self, stmts: &[Stmt]) {
+        self.depth += 1;
+        self.stmts(stmts);
+        self.depth -= 1;
+    }
+
+    fn stmt(&mut self, stmt: &Stmt) {
+        match stmt {
+            Stmt::Assign(local, value) => self.line(format!("{} = {}", self.local(*local), self.expr(value))),
+            Stmt::Store { buffer, at, value } => {
+                self.line(format!("{}[{}] = {}", self.buffer(*buffer), self.expr(at), self.expr(value)));
+            }
+            Stmt::If { cond, then, other } => {
+                self.line(format!("if {} {{", self.expr(cond)));
+                self.nested(then);
+                if !other.is_empty() {
+                    self.line("} else {");
+                    self.nested(other);
+                }
+                self.line("}");
+            }
+            Stmt::While { cond, body } => {
+                self.line(format!("while {} {{", self.expr(cond)));
+                self.nested(body);
+                self.line("}");
+            }
+            Stmt::For { var, lo, hi, body } => {
+                self.line(format!("for {} in {}..{} {{", self.local(*var), self.expr(lo), self.expr(hi)));
+                self.nested(body);
+                self.line("}");
+            }
+            Stmt::Break => self.line("break"),
+            Stmt::Lanes(fold) => self.fold(fold),
+            Stmt::Grow { buffer, len } => self.line(format!("grow {}, {}", self.buffer(*buffer), self.expr(len))),
+            Stmt::Sort { buffer, lo, hi } => {
+                self.line(format!("sort {} in {}..{}", self.buffer(*buffer), self.expr(lo), self.expr(hi)));
+            }
+            Stmt::SortBy { perm, major, minor, lo, hi } => {
+                let [perm, major, minor] = [perm, major, minor].map(|b| self.buffer(*b));
+                self.line(format!("sort_by {perm} by {major}, {minor} in {}..{}", self.expr(lo), self.expr(hi)));
+            }
+            Stmt::Return(status) => self.line(format!("return {}", status.name())),
+        }
+    }
+
+    fn fold(&mut self, fold: &LaneFold) {
+        let LaneFold { acc, op, identity, lanes, var, lo, hi, value } = fold;
+        let (acc, var, op, identity) = (self.local(*acc), self.local(*var), op.name(), scalar(identity));
+        let (lo, hi, value) = (self.expr(lo), self.expr(hi), self.expr(value));
+        self.line(format!("fold {acc} by {op} from {identity} lanes {lanes} for {var} in {lo}..{hi}: {value}"));
+    }
+
+    fn call(&self, name: &str, args: &[&Expr]) -> String {
+        let args: Vec<String> = args.iter().map(|a| self.expr(a)).collect();
+        format!("{name}({})", args.join(", "))
+    }
+
+    /// An operand: in parentheses when it is an infix operator.
+    fn operand(&self, expr: &Expr) -> String {
+        match expr {
+            Expr::Compare(..) => format!("({})", self.expr(expr)),
+            Expr::Binary(op, ..) if !matches!(op, BinaryOp::Min | BinaryOp::Max) => format!("({})", self.expr(expr)),
+            _ => self.expr(expr),
+        }
+    }
+
+    fn expr(&self, expr: &Expr) -> String {
+        match expr {
+            Expr::Const(value) => scalar(value),
+            Expr::Local(local) => self.local(*local),
+            Expr::Param(param) => self.param(*param),
+            Expr::Load { buffer, at } => format!("{}[{}]", self.buffer(*buffer), self.expr(at)),
+            Expr::Unary(op, a) => self.call(op.name(), &[a]),
+            Expr::Binary(op @ (BinaryOp::Min | BinaryOp::Max), a, b) => self.call(op.name(), &[a, b]),
+            Expr::Binary(op, a, b) => format!("{} {} {}", self.operand(a), op.name(), self.operand(b)),
+            Expr::Compare(op, a, b) => format!("{} {} {}", self.operand(a), op.name(), self.operand(b)),
+            Expr::Select(c, a, b) => self.call("select", &[c, a, b]),
+            Expr::Cast(to, a) => self.call(to.name(), &[a]),
+            Expr::Math(function, args) => self.call(function.name(), &args.iter().collect::<Vec<_>>()),
+        }
+    }
+}
+
+/// The type whose values are printed without it, for a number with or without a fraction.
+pub(super) fn bare_prim(is_float: bool) -> Prim {
+    if is_float { Prim::F64 } else { Prim::I64 }
+}

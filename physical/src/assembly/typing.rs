@@ -1,0 +1,23 @@
+//! The primitive type of an expression.
+
+use super::{Expr, Function};
+use redpoll_logic::Prim;
+
+impl Function {
+    /// The type of an expression that passes the verifier; it looks only as deep as it must.
+    ///
+    /// # Panics
+    /// When the expression refers to a local or buffer that the function does not have, or holds a struct constant.
+    pub fn prim_of(&self, expr: &Expr) -> Prim {
+        match expr {
+            Expr::Const(value) => value.prim().expect("constants of Assembly are primitives"),
+            Expr::Local(local) => self.locals[local.index()].prim,
+            Expr::Param(_) => Prim::I64,
+            Expr::Load { buffer, .. } => self.buffers[buffer.index()].value_prim(),
+            Expr::Unary(_, a) | Expr::Binary(_, a, _) | Expr::Select(_, a, _) => self.prim_of(a),
+            Expr::Compare(..) => Prim::Bool,
+            Expr::Cast(to, _) => *to,
+            Expr::Math(_, args) => self.prim_of(&args[0]),
+        }
+    }
+}

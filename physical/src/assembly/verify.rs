@@ -1,0 +1,542 @@
+//! The verifier of Assembly. It checks these rules and no others:
+//!
+//! 1. Every local, buffer and parameter that is named exists; the bounds of the chunk are two different `i64` locals.
+//! 2. A constant, a fill and an identity are primitives; the fill of a buffer has the buffer's type.
+//! 3. A buffer of indices has an integer type.
+//! 4. Operands of an operator, of a comparison and the two values of a select have one type; conditions are `bool`;
+//!    positions, lengths and bounds of loops are `i64`.
+//! 5. An operator is allowed on the type of its operands: `neg`, `abs` on integers and floats; `not`, `&`, `|`, `^` on
+//!    integers and `bool`; `sqrt`, `floor`, `ceil`, `trunc`, `round` on floats; `+ - * /` on integers and floats; `%`,
+//!    `<<`, `>>` on integers; `min`, `max` and comparisons on everything.
+//! 6. A function of the mathematical library has as many arguments as its arity, all `f32` or all `f64`.
+//! 7. A local is assigned values of its type; a stored value has the type of a loaded one (`i64` for indices).
+//! 8. Only owned buffers are stored to, grown and sorted; only buffers of indices are sorted or are keys of sorting;
+//!    the permutation of `sort_by` is neither of its keys.
+//! 9. `break` stands in a loop.
+//! 10. The variable of a `for` is an `i64` local that nothing in the body assigns.
+//! 11. A lane fold has a power of two of lanes, an operator that is associative and commutative (`+ * min max & | ^`)
+//!     and allowed on the accumulator's type, an identity and a value of that type, an `i64` variable other than the
+//!     accumulator; its value does not read the accumulator.
+//! 12. A local is assigned before it is read, on every path. Paths are followed conservatively: a condition may go
+//!     either way unless it is a constant, a loop may run any number of times, and a loop variable is unassigned after
+//!     its loop.
+
+use super::eval::{binary_fn, unary_fn};
+use super::{BinaryOp, Buffer, BufferClass, BufferRole, Expr, Function, LaneFold, Local, Stmt};
+use redpoll_logic::{Prim, Scalar};
+use std::fmt;
+
+/// A broken rule.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Fault {
+    /// Where, as a path of statement numbers such as `body.3.then.0`, or the table with the entry.
+    pub at: String,
+    /// Which rule was broken by what.
+    pub message: String,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.at, self.message)
+    }
+}
+
+/// Checks every rule of the module doc; the result is empty when all hold.
+pub fn verify(function: &Function) -> Vec<Fault> {
+    let mut checker = Checker { function, faults: vec![], path: vec![], loops: vec![], fixed: vec![] };
+    checker.tables();
+    if checker.faults.is_empty() {
+        let mut assigned = vec![false; function.locals.len()];
+        assigned[function.chunk.0.index()] = true;
+        assigned[function.chunk.1.index()] = true;
+        checker.block("body", &function.body, State(Some(assigned)));
+    }
+    checker.faults
+}
+
+/// The locals that are assigned on every path to a point; `None` where no path leads.
+#[derive(Clone, PartialEq)]
+struct State(Option<Vec<bool>>);
+
+impl State {
+    fn assign(&mut self, local: Local, value: bool) {
+        if let Some(slot) = self.0.as_mut().and_then(|s| s.get_mut(local.index())) {
+            *slot = value;
+        }
+    }
+
+    fn meet(self, other: State) -> State {
+        State(match (self.0, other.0) {
+            (Some(a), Some(b)) => Some(a.iter().zip(&b).map(|(x, y)| *x && *y).collect()),
+            (a, b) => a.or(b),
+        })
+    }
+}
+
+struct Checker<'f> {
+    function: &'f Function,
+    faults: Vec<Fault>,
+    path: Vec<String>,
+    /// For each loop around, the meet of the states at its breaks.
+    loops: Vec<State>,
+    /// Variables of the `for` loops around.
+    fixed: Vec<Local>,
+}
+
+impl Checker<'_> {
+    fn fault(&mut self, message: impl Into<String>) {
+        self.faults.push(Fault { at: self.path.join("."), message: message.into() });
+    }
+
+    fn tables(&mut self) {
+        let f = self.function;
+        for (k, decl) in f.buffers.iter().enumerate() {
+            self.path = vec!["buffers".into(), k.to_string()];
+            if decl.class == BufferClass::Index && !decl.prim.is_int() {
+                self.fault(format!("buffer `{}` of indices has elements of {}, not integers", decl.name, decl.prim));
+            }
+            if decl.fill.prim() != Some(decl.prim) {
+                let (name, prim, fill) = (&decl.name, decl.prim, decl.fill.dtype());
+                self.fault(format!("buffer `{name}` of {prim} has a fill of {fill}"));
+            }
+        }
+        self.path = vec!["chunk".into()];
+        for local in [f.chunk.0, f.chunk.1] {
+            if self.local(local).is_some_and(|p| p != Prim::I64) {
+                self.fault("bounds of the chunk are i64");
+            }
+        }
+        if f.chunk.0 == f.chunk.1 {
+            self.fault("the bounds of the chunk are one local");
+        }
+        self.path.clear();
+    }
+
+    /// The type of a local; a fault when there is none.
+    fn local(&mut self, local: Local) -> Option<Prim> {
+        let prim = self.function.locals.get(local.index()).map(|d| d.prim);
+        if prim.is_none() {
+            self.fault(format!("local {} of {} does not exist", local.0, self.function.locals.len()));
+        }
+        prim
+    }
+
+    /// The type of values of a buffer; a fault when there is none.
+    fn buffer(&mut self, buffer: Buffer) -> Option<Prim> {
+        let prim = self.function.buffers.get(buffer.index()).map(super::BufferDecl::value_prim);
+        if prim.is_none() {
+            self.fault(format!("buffer {} of {} does not exist", buffer.0, self.function.buffers.len()));
+        }
+        prim
+    }
+
+    fn owned(&mut self, buffer: Buffer, verb: &str) -> Option<Prim> {
+        let prim = self.buffer(buffer)?;
+        let decl = &self.function.buffers[buffer.index()];
+        if decl.role != BufferRole::Owned {
+            self.fault(format!("{verb} input buffer `{}`, which is read only", decl.name));
+        }
+        Some(prim)
+    }
+
+    fn indices(&mut self, buffer: Buffer) {
+        if let Some(decl) = self.function.buffers.get(buffer.index())
+            && decl.class != BufferClass::Index
+        {
+            self.fault(format!("buffer `{}` in sorting does not hold indices", decl.name));
+        }
+    }
+
+    fn constant(&mut self, value: &Scalar) -> Option<Prim> {
+        let prim = value.prim();
+        if prim.is_none() {
+            self.fault("a struct is no constant of Assembly");
+        }
+        prim
+    }
+
+    /// The type of an expression, after checking it; `None` when it is faulty, which was reported.
+    fn expr(&mut self, expr: &Expr, state: &State) -> Option<Prim> {
+        match expr {
+            Expr::Const(value) => self.constant(value),
+            Expr::Local(local) => {
+                let prim = self.local(*local)?;
+                if state.0.as_ref().is_some_and(|s| !s[local.index()]) {
+                    let name = &self.function.locals[local.index()].name;
+                    self.fault(format!("local `{name}` ({}) is read where a path has not assigned it", local.0));
+                }
+                Some(prim)
+            }
+            Expr::Param(param) => {
+                if param.index() >= self.function.params.len() {
+                    self.fault(format!("parameter {} of {} does not exist", param.0, self.function.params.len()));
+                }
+                Some(Prim::I64)
+            }
+            Expr::Load { buffer, at } => {
+                self.expect(at, Prim::I64, "the position of a load", state);
+                self.buffer(*buffer)
+            }
+            Expr::Unary(op, a) => {
+                let prim = self.expr(a, state)?;
+                if unary_fn(*op, prim).is_none() {
+                    self.fault(format!("{} is not defined on {prim}", op.name()));
+                }
+                Some(prim)
+            }
+            Expr::Binary(op, a, b) => {
+                let prim = self.same(op.name(), a, b, state)?;
+                if binary_fn(*op, prim).is_none() {
+                    self.fault(format!("{} is not defined on {prim}", op.name()));
+                }
+                Some(prim)
+            }
+            Expr::Compare(op, a, b) => {
+                self.same(op.name(), a, b, state);
+                Some(Prim::Bool)
+            }
+            Expr::Select(cond, a, b) => {
+                self.expect(cond, Prim::Bool, "the condition of a select", state);
+                self.same("select", a, b, state)
+            }
+            Expr::Cast(to, a) => {
+                self.expr(a, state);
+                Some(*to)
+            }
+            Expr::Math(function, args) => {
+                let prims: Vec<_> = args.iter().map(|a| self.expr(a, state)).collect();
+                let arity = function.implementation().arity();
+                if args.len() != arity {
+                    self.fault(format!("{} takes {arity} arguments, not {}", function.name(), args.len()));
+                }
+                let prim = (*prims.first()?)?;
+                if !prim.is_float() || prims.iter().flatten().any(|p| *p != prim) {
+                    self.fault(format!("arguments of {} are not floats of one type", function.name()));
+                }
+                Some(prim)
+            }
+        }
+    }
+
+    fn same(&mut self, what: &str, a: &Expr, b: &Expr, state: &State) -> Option<Prim> {
+        let (a, b) = (self.expr(a, state), self.expr(b, state));
+        let (a, b) = (a?, b?);
+        if a != b {
+            self.fault(format!("operands of {what} are {a} and {b}"));
+        }
+        Some(a)
+    }
+
+    fn expect(&mut self, expr: &Expr, expected: Prim, what: &str, state: &State) {
+        if let Some(found) = self.expr(expr, state)
+            && found != expected
+        {
+            self.fault(format!("{what} is {found}, expected {expected}"));
+        }
+    }
+
+    fn block(&mut self, name: &str, block: &[Stmt], mut state: State) -> State {
+        self.path.push(name.into());
+        for (k, stmt) in block.iter().enumerate() {
+            self.path.push(k.to_string());
+            state = self.stmt(stmt, state);
+            self.path.pop();
+        }
+        self.path.pop();
+        state
+    }
+
+    fn stmt(&mut self, stmt: &Stmt, mut state: State) -> State {
+        match stmt {
+            Stmt::Assign(local, value) => {
+                if let Some(prim) = self.local(*local) {
+                    self.expect(value, prim, "the assigned value", &state);
+                }
+                self.not_fixed(*local);
+                state.assign(*local, true);
+                state
+            }
+            Stmt::Store { buffer, at, value } => {
+                self.expect(at, Prim::I64, "the position of a store", &state);
+                if let Some(prim) = self.owned(*buffer, "store to") {
+                    self.expect(value, prim, "the stored value", &state);
+                }
+                state
+            }
+            Stmt::If { cond, then, other } => {
+                self.expect(cond, Prim::Bool, "the condition of an if", &state);
+                let (taken, skipped) = split(cond, &state);
+                let then = self.block("then", then, taken);
+                let other = self.block("else", other, skipped);
+                then.meet(other)
+            }
+            Stmt::While { cond, body } => {
+                forget_loop_variables(body, &mut state);
+                self.expect(cond, Prim::Bool, "the condition of a while", &state);
+                let (entered, left) = split(cond, &state);
+                self.loops.push(State(None));
+                self.block("while", body, entered);
+                let breaks = self.loops.pop().expect("pushed above");
+                left.meet(breaks)
+            }
+            Stmt::For { var, lo, hi, body } => {
+                self.expect(lo, Prim::I64, "the lower bound of a for", &state);
+                self.expect(hi, Prim::I64, "the upper bound of a for", &state);
+                self.loop_variable(*var);
+                forget_loop_variables(body, &mut state);
+                let mut inside = state.clone();
+                inside.assign(*var, true);
+                self.loops.push(State(None));
+                self.fixed.push(*var);
+                self.block("for", body, inside);
+                self.fixed.pop();
+                let breaks = self.loops.pop().expect("pushed above");
+                let mut after = state.meet(breaks);
+                after.assign(*var, false);
+                after
+            }
+            Stmt::Break => {
+                let Some(breaks) = self.loops.pop() else {
+                    self.fault("break outside of a loop");
+                    return State(None);
+                };
+                self.loops.push(breaks.meet(state));
+                State(None)
+            }
+            Stmt::Lanes(fold) => self.lanes(fold, state),
+            Stmt::Grow { buffer, len } => {
+                self.expect(len, Prim::I64, "the length of a grow", &state);
+                self.owned(*buffer, "grow of");
+                state
+            }
+            Stmt::Sort { buffer, lo, hi } => {
+                self.expect(lo, Prim::I64, "the lower bound of a sort", &state);
+                self.expect(hi, Prim::I64, "the upper bound of a sort", &state);
+                self.owned(*buffer, "sort of");
+                self.indices(*buffer);
+                state
+            }
+            Stmt::SortBy { perm, major, minor, lo, hi } => {
+                self.expect(lo, Prim::I64, "the lower bound of a sort", &state);
+                self.expect(hi, Prim::I64, "the upper bound of a sort", &state);
+                for buffer in [*perm, *major, *minor] {
+                    self.owned(buffer, "sort of");
+                    self.indices(buffer);
+                }
+                if perm == major || perm == minor {
+                    self.fault("a permutation is sorted by itself");
+                }
+                state
+            }
+            Stmt::Return(_) => State(None),
+        }
+    }
+
+    fn not_fixed(&mut self, local: Local) {
+        if self.fixed.contains(&local) {
+            let name = &self.function.locals[local.index()].name;
+            self.fault(format!("local `{name}` ({}) is assigned in the body of the loop it counts", local.0));
+        }
+    }
+
+    fn loop_variable(&mut self, var: Local) {
+        if let Some(prim) = self.local(var)
+            && prim != Prim::I64
+        {
+            self.fault(format!("the loop variable is {prim}, expected i64"));
+        }
+        self.not_fixed(var);
+    }
+
+    fn lanes(&mut self, fold: &LaneFold, mut state: State) -> State {
+        self.expect(&fold.lo, Prim::I64, "the lower bound of a lane fold", &state);
+        self.expect(&fold.hi, Prim::I64, "the upper bound of a lane fold", &state);
+        self.loop_variable(fold.var);
+        self.not_fixed(fold.acc);
+        if !fold.lanes.is_power_of_two() {
+            self.fault(format!("{} lanes are no power of two", fold.lanes));
+        }
+        if !fold.op.is_fold() {
+            self.fault(format!("{} is not associative and commutative", fold.op.name()));
+        }
+        if fold.acc == fold.var || fold.value.mentions(fold.acc) {
+            self.fault("a lane fold reads its accumulator");
+        }
+        let acc = self.expr(&Expr::Local(fold.acc), &state);
+        let identity = self.constant(&fold.identity);
+        state.assign(fold.var, true);
+        if let (Some(acc), Some(identity)) = (acc, identity) {
+            self.expect(&fold.value, acc, "the value of a lane fold", &state);
+            if identity != acc {
+                self.fault(format!("the identity is {identity}, expected {acc}"));
+            }
+            if binary_fn(fold.op, acc).is_none() {
+                self.fault(format!("{} is not defined on {acc}", fold.op.name()));
+            }
+        }
+        state.assign(fold.var, false);
+        state
+    }
+}
+
+impl BinaryOp {
+    /// Whether lanes may be folded with it: associative and commutative, up to the rounding of floats.
+    pub fn is_fold(self) -> bool {
+        use BinaryOp::{Add, And, Max, Min, Mul, Or, Xor};
+        matches!(self, Add | Mul | Min | Max | And | Or | Xor)
+    }
+}
+
+/// The states where a condition holds and where it does not.
+fn split(cond: &Expr, state: &State) -> (State, State) {
+    match cond {
+        Expr::Const(Scalar::Bool(true)) => (state.clone(), State(None)),
+        Expr::Const(Scalar::Bool(false)) => (State(None), state.clone()),
+        _ => (state.clone(), state.clone()),
+    }
+}
+
+/// A second round of a loop finds the variables of the loops in its body unassigned.
+fn forget_loop_variables(body: &[Stmt], state: &mut State) {
+    for stmt in body {
+        match stmt {
+            Stmt::For { var, .. } => state.assign(*var, false),
+            Stmt::Lanes(fold) => state.assign(fold.var, false),
+            _ => {}
+        }
+        for inner in stmt.bodies() {
+            forget_loop_variables(inner, state);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::text::parse;
+    use super::*;
+
+    /// Verifies a function of these statements, over one buffer of each kind and locals of some types.
+    fn check(body: &str, expected: &[&str]) {
+        let text = format!(
+            "fn f($n) {{
+               input src: value f64
+               input ptr: index i32
+               owned out: value f64
+               owned idx: index u32
+               owned perm: index u32
+               local lo: i64 local hi: i64 local i: i64 local j: i64 local x: f64 local y: f32 local b: bool
+               chunk lo, hi
+               {body}
+             }}"
+        );
+        let faults = verify(&parse(&text).unwrap());
+        assert_eq!(faults.iter().map(Fault::to_string).collect::<Vec<_>>(), expected, "{body}");
+    }
+
+    #[test]
+    fn right_functions_pass() {
+        check("for i in lo..hi { x = src[ptr[i] + 1] grow out, i + 1 out[i] = x + f64(i) }", &[]);
+        check("while true { x = 1.0 break } x = x + 1.0", &[]);
+        check("if lo < hi { x = 1.0 } else { return done } x = x + 1.0", &[]);
+        check("if lo < hi { i = 1 } else { i = 2 } sort idx in 0..i sort_by perm by idx, idx in 0..i", &[]);
+        check("x = 0.0 fold x by + from 0.0 lanes 4 for i in lo..hi: src[i]", &[]);
+    }
+
+    #[test]
+    fn every_rule_is_checked() {
+        let rows: &[(&str, &[&str])] = &[
+            ("#9 = 1", &["body.0: local 9 of 7 does not exist"]),
+            ("x = #9[0]", &["body.0: buffer 9 of 5 does not exist"]),
+            ("i = $#4", &["body.0: parameter 4 of 1 does not exist"]),
+            ("i = lo + 1.0", &["body.0: operands of + are i64 and f64"]),
+            ("b = lo < 1.0", &["body.0: operands of < are i64 and f64"]),
+            ("i = select(lo, 1, 2)", &["body.0: the condition of a select is i64, expected bool"]),
+            ("i = select(true, 1, 2.0)", &["body.0: operands of select are i64 and f64"]),
+            ("if lo { }", &["body.0: the condition of an if is i64, expected bool"]),
+            ("while lo { }", &["body.0: the condition of a while is i64, expected bool"]),
+            ("x = src[1.0]", &["body.0: the position of a load is f64, expected i64"]),
+            ("out[1.0] = 1.0", &["body.0: the position of a store is f64, expected i64"]),
+            ("grow out, 1.0", &["body.0: the length of a grow is f64, expected i64"]),
+            ("for i in 0.0..1 { }", &["body.0: the lower bound of a for is f64, expected i64"]),
+            ("for i in 0..1.0 { }", &["body.0: the upper bound of a for is f64, expected i64"]),
+            ("sort idx in 0..1.0", &["body.0: the upper bound of a sort is f64, expected i64"]),
+            ("x = 1.0 % 2.0", &["body.0: % is not defined on f64"]),
+            ("x = not(1.0)", &["body.0: not is not defined on f64"]),
+            ("i = sqrt(lo)", &["body.0: sqrt is not defined on i64"]),
+            ("b = true + false", &["body.0: + is not defined on bool"]),
+            (
+                "x = exp(lo)",
+                &[
+                    "body.0: arguments of exp are not floats of one type",
+                    "body.0: the assigned value is i64, expected f64",
+                ],
+            ),
+            ("x = pow(1.0, 1.0_f32)", &["body.0: arguments of pow are not floats of one type"]),
+            ("x = 1", &["body.0: the assigned value is i64, expected f64"]),
+            ("idx[0] = 1_u32", &["body.0: the stored value is u32, expected i64"]),
+            ("src[0] = 1.0", &["body.0: store to input buffer `src`, which is read only"]),
+            ("grow src, 3", &["body.0: grow of input buffer `src`, which is read only"]),
+            ("sort ptr in 0..1", &["body.0: sort of input buffer `ptr`, which is read only"]),
+            ("sort out in 0..1", &["body.0: buffer `out` in sorting does not hold indices"]),
+            ("sort_by perm by idx, perm in 0..1", &["body.0: a permutation is sorted by itself"]),
+            ("if true { break }", &["body.0.then.0: break outside of a loop"]),
+            ("for i in 0..1 { i = 2 }", &["body.0.for.0: local `i` (2) is assigned in the body of the loop it counts"]),
+            (
+                "for i in 0..1 { for i in 0..2 { } }",
+                &["body.0.for.0: local `i` (2) is assigned in the body of the loop it counts"],
+            ),
+            ("for x in 0..1 { }", &["body.0: the loop variable is f64, expected i64"]),
+            ("x = 0.0 fold x by + from 0.0 lanes 3 for i in 0..1: src[i]", &["body.1: 3 lanes are no power of two"]),
+            (
+                "x = 0.0 fold x by - from 0.0 lanes 2 for i in 0..1: src[i]",
+                &["body.1: - is not associative and commutative"],
+            ),
+            ("x = 0.0 fold x by & from 0.0 lanes 2 for i in 0..1: src[i]", &["body.1: & is not defined on f64"]),
+            (
+                "x = 0.0 fold x by + from 0 lanes 2 for i in 0..1: src[i]",
+                &["body.1: the identity is i64, expected f64"],
+            ),
+            (
+                "x = 0.0 fold x by + from 0.0 lanes 2 for i in 0..1: i",
+                &["body.1: the value of a lane fold is i64, expected f64"],
+            ),
+            ("x = 0.0 fold x by + from 0.0 lanes 2 for i in 0..1: x", &["body.1: a lane fold reads its accumulator"]),
+            ("i = 0 fold i by + from 0 lanes 2 for i in 0..1: 1", &["body.1: a lane fold reads its accumulator"]),
+            ("x = x", &["body.0: local `x` (4) is read where a path has not assigned it"]),
+            ("if lo < hi { x = 1.0 } x = x", &["body.1: local `x` (4) is read where a path has not assigned it"]),
+            ("while lo < hi { x = 1.0 } x = x", &["body.1: local `x` (4) is read where a path has not assigned it"]),
+            (
+                "while true { if lo < hi { break } x = 1.0 } x = x",
+                &["body.1: local `x` (4) is read where a path has not assigned it"],
+            ),
+            ("for i in 0..1 { } j = i", &["body.1: local `i` (2) is read where a path has not assigned it"]),
+            (
+                "i = 0 while lo < hi { j = i for i in 0..1 { } }",
+                &["body.1.while.0: local `i` (2) is read where a path has not assigned it"],
+            ),
+        ];
+        for (body, expected) in rows {
+            check(body, expected);
+        }
+    }
+
+    #[test]
+    fn tables_are_checked() {
+        let rows = [
+            (
+                "input a: index f64 local lo: i64 local hi: i64",
+                "buffers.0: buffer `a` of indices has elements of f64, not integers",
+            ),
+            ("owned a: value f64 fill 1 local lo: i64 local hi: i64", "buffers.0: buffer `a` of f64 has a fill of i64"),
+            ("local lo: f64 local hi: i64", "chunk: bounds of the chunk are i64"),
+        ];
+        for (tables, expected) in rows {
+            let faults = verify(&parse(&format!("fn f() {{ {tables} chunk lo, hi }}")).unwrap());
+            assert_eq!(faults.iter().map(Fault::to_string).collect::<Vec<_>>(), [expected]);
+        }
+        let faults = verify(&parse("fn f() { local lo: i64 chunk lo, #0 }").unwrap());
+        assert_eq!(faults[0].to_string(), "chunk: the bounds of the chunk are one local");
+        let faults = verify(&parse("fn f() { local lo: i64 chunk lo, #1 }").unwrap());
+        assert_eq!(faults[0].to_string(), "chunk: local 1 of 1 does not exist");
+    }
+}

@@ -1,0 +1,92 @@
+//! Walks over statements and expressions: what an expression is made of, what a statement reads and assigns.
+
+use super::{Expr, Local, Stmt};
+
+impl Expr {
+    /// Calls `f` on each direct part.
+    pub fn for_each_child<'e>(&'e self, f: &mut dyn FnMut(&'e Expr)) {
+        match self {
+            Expr::Const(_) | Expr::Local(_) | Expr::Param(_) => {}
+            Expr::Load { at: e, .. } | Expr::Unary(_, e) | Expr::Cast(_, e) => f(e),
+            Expr::Binary(_, a, b) | Expr::Compare(_, a, b) => {
+                f(a);
+                f(b);
+            }
+            Expr::Select(c, a, b) => {
+                f(c);
+                f(a);
+                f(b);
+            }
+            Expr::Math(_, args) => args.iter().for_each(f),
+        }
+    }
+
+    /// Whether `test` holds for the expression or any part of it.
+    pub fn any(&self, test: &mut dyn FnMut(&Expr) -> bool) -> bool {
+        if test(self) {
+            return true;
+        }
+        let mut found = false;
+        self.for_each_child(&mut |child| found = found || child.any(test));
+        found
+    }
+
+    /// Whether it reads the local.
+    pub fn mentions(&self, local: Local) -> bool {
+        self.any(&mut |e| *e == Expr::Local(local))
+    }
+}
+
+impl Stmt {
+    /// Calls `f` on each expression directly in the statement, bodies not included.
+    pub fn for_each_expr<'s>(&'s self, f: &mut dyn FnMut(&'s Expr)) {
+        match self {
+            Stmt::Assign(_, e) | Stmt::If { cond: e, .. } | Stmt::While { cond: e, .. } | Stmt::Grow { len: e, .. } => {
+                f(e);
+            }
+            Stmt::Store { at: a, value: b, .. }
+            | Stmt::For { lo: a, hi: b, .. }
+            | Stmt::Sort { lo: a, hi: b, .. }
+            | Stmt::SortBy { lo: a, hi: b, .. } => {
+                f(a);
+                f(b);
+            }
+            Stmt::Lanes(fold) => {
+                f(&fold.lo);
+                f(&fold.hi);
+                f(&fold.value);
+            }
+            Stmt::Break | Stmt::Return(_) => {}
+        }
+    }
+
+    /// The bodies of the statement: two for an `If`, one for a loop.
+    pub fn bodies(&self) -> [&[Stmt]; 2] {
+        match self {
+            Stmt::If { then, other, .. } => [then, other],
+            Stmt::While { body, .. } | Stmt::For { body, .. } => [body, &[]],
+            _ => [&[], &[]],
+        }
+    }
+
+    /// Calls `f` on each local that the statement or anything in it assigns, loop variables included.
+    pub fn for_each_assigned(&self, f: &mut dyn FnMut(Local)) {
+        match self {
+            Stmt::Assign(local, _) => f(*local),
+            Stmt::For { var, .. } => f(*var),
+            Stmt::Lanes(fold) => {
+                f(fold.acc);
+                f(fold.var);
+            }
+            _ => {}
+        }
+        for stmt in self.bodies().into_iter().flatten() {
+            stmt.for_each_assigned(f);
+        }
+    }
+
+    /// Whether `test` holds for the statement or any statement in it.
+    pub fn any(&self, test: &mut dyn FnMut(&Stmt) -> bool) -> bool {
+        test(self) || self.bodies().into_iter().flatten().any(|s| s.any(test))
+    }
+}

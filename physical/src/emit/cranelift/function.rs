@@ -1,0 +1,200 @@
+//! The frame of a function in Cranelift's representation: entry, variables, buffers.
+
+use crate::assembly::{Buffer, BufferDecl, BufferRole, Function, Local, Status, Stmt};
+use crate::run::{Frame, Slot};
+use cranelift::codegen::ir::{AliasRegionData, Function as Code, SigRef};
+use cranelift::codegen::isa::TargetIsa;
+use cranelift::prelude::{
+    AbiParam, Block, FunctionBuilder, FunctionBuilderContext, InstBuilder, MemFlagsData, Signature, Type, Value,
+    Variable, types,
+};
+use redpoll_logic::Prim;
+use std::mem::offset_of;
+
+/// The signature of [`Entry`](crate::run::Entry).
+pub(super) fn signature(isa: &dyn TargetIsa) -> Signature {
+    let mut signature = Signature::new(isa.default_call_conv());
+    signature.params.push(AbiParam::new(isa.pointer_type()));
+    signature.returns.push(AbiParam::new(types::I32));
+    signature
+}
+
+/// Writes a verified function into `code`, whose signature is set.
+pub(super) fn build(function: &Function, isa: &dyn TargetIsa, code: &mut Code, context: &mut FunctionBuilderContext) {
+    let mut builder = FunctionBuilder::new(code, context);
+    let entry = builder.create_block();
+    builder.append_block_params_for_function_params(entry);
+    builder.switch_to_block(entry);
+    builder.seal_block(entry);
+    let frame = builder.block_params(entry)[0];
+    let mut emitter = Emitter {
+        function,
+        pointer: isa.pointer_type(),
+        params: vec![],
+        pointers: vec![],
+        flags: vec![],
+        locals: vec![],
+        scopes: vec![],
+        exits: vec![],
+        lane: None,
+        signatures: Signatures::default(),
+        builder,
+        frame,
+    };
+    emitter.enter();
+    if emitter.block(&function.body) {
+        emitter.ret(Status::Done);
+    }
+    emitter.builder.finalize(isa.frontend_config());
+}
+
+/// The type of a value in a register.
+pub(super) fn register(prim: Prim) -> Type {
+    match prim {
+        Prim::Bool | Prim::I8 | Prim::U8 => types::I8,
+        Prim::I16 | Prim::U16 => types::I16,
+        Prim::I32 | Prim::U32 => types::I32,
+        Prim::I64 | Prim::U64 => types::I64,
+        Prim::F32 => types::F32,
+        Prim::F64 => types::F64,
+    }
+}
+
+/// Where a buffer begins.
+#[derive(Clone, Copy)]
+pub(super) enum Pointer {
+    /// At a value that the function does not change.
+    Fixed(Value),
+    /// At a variable, with the capacity in another, since the function grows the buffer.
+    Growing { base: Variable, capacity: Variable },
+}
+
+/// Signatures of calls, imported when first used.
+#[derive(Default)]
+pub(super) struct Signatures {
+    pub(super) grow: Option<SigRef>,
+    pub(super) sort: Option<SigRef>,
+    pub(super) sort_by: Option<SigRef>,
+    /// By the number of arguments less one and whether they are `f64`.
+    pub(super) math: [[Option<SigRef>; 2]; 2],
+}
+
+/// The state of writing one function.
+pub(super) struct Emitter<'a> {
+    pub(super) function: &'a Function,
+    pub(super) builder: FunctionBuilder<'a>,
+    pub(super) pointer: Type,
+    pub(super) frame: Value,
+    pub(super) params: Vec<Value>,
+    pub(super) pointers: Vec<Pointer>,
+    /// For each buffer the flags of accesses to single elements.
+    pub(super) flags: Vec<MemFlagsData>,
+    pub(super) locals: Vec<Variable>,
+    /// For each loop around, which locals it assigns.
+    pub(super) scopes: Vec<Vec<bool>>,
+    /// For each loop around, where a `break` goes, and whether one did.
+    pub(super) exits: Vec<(Block, bool)>,
+    /// In a lane fold: its variable, as a value and a number to be added.
+    pub(super) lane: Option<(Local, Value, i64)>,
+    pub(super) signatures: Signatures,
+}
+
+/// What cannot trap and is aligned.
+fn trusted() -> MemFlagsData {
+    MemFlagsData::trusted()
+}
+
+impl Emitter<'_> {
+    /// Loads from the frame what the body needs, and declares its variables.
+    fn enter(&mut self) {
+        let function = self.function;
+        // The frame itself does not change during a call; slots do when buffers grow, but the entry reads them before.
+        let fixed = trusted().with_readonly().with_can_move();
+        let slots = self.frame_field(offset_of!(Frame, buffers), self.pointer);
+        for (k, decl) in function.buffers.iter().enumerate() {
+            let flags = self.buffer_flags(k, decl);
+            self.flags.push(flags);
+            let grows = function
+                .body
+                .iter()
+                .any(|s| s.any(&mut |s| matches!(s, Stmt::Grow { buffer, .. } if buffer.index() == k)));
+            if grows {
+                let base = self.builder.declare_var(self.pointer);
+                let capacity = self.builder.declare_var(types::I64);
+                self.pointers.push(Pointer::Growing { base, capacity });
+                self.read_slot(slots, Buffer(k as u32));
+            } else {
+                let base = self.builder.ins().load(self.pointer, fixed, slots, slot_offset(k));
+                self.pointers.push(Pointer::Fixed(base));
+            }
+        }
+        if !function.params.is_empty() {
+            let params = self.frame_field(offset_of!(Frame, params), self.pointer);
+            for k in 0..function.params.len() {
+                let value = self.builder.ins().load(types::I64, fixed, params, (k * 8) as i32);
+                self.params.push(value);
+            }
+        }
+        for decl in &function.locals {
+            let variable = self.builder.declare_var(register(decl.prim));
+            self.locals.push(variable);
+        }
+        let chunk = [(function.chunk.0, offset_of!(Frame, chunk_lo)), (function.chunk.1, offset_of!(Frame, chunk_hi))];
+        for (local, offset) in chunk {
+            let value = self.frame_field(offset, types::I64);
+            self.builder.def_var(self.locals[local.index()], value);
+        }
+    }
+
+    /// Reads base and capacity of a buffer that grows into its variables.
+    pub(super) fn read_slot(&mut self, slots: Value, buffer: Buffer) {
+        let at = slot_offset(buffer.index());
+        if let Pointer::Growing { base, capacity } = self.pointers[buffer.index()] {
+            let data = self.builder.ins().load(self.pointer, trusted(), slots, at);
+            let len = self.builder.ins().load(types::I64, trusted(), slots, at + offset_of!(Slot, len) as i32);
+            self.builder.def_var(base, data);
+            self.builder.def_var(capacity, len);
+        }
+    }
+
+    /// A field of the frame.
+    pub(super) fn frame_field(&mut self, offset: usize, ty: Type) -> Value {
+        let flags = trusted().with_readonly().with_can_move();
+        self.builder.ins().load(ty, flags, self.frame, offset as i32)
+    }
+
+    /// Every buffer is a region of its own: owned buffers lie in memory of their own, and inputs are not written, so
+    /// that it does no harm if two of them share memory.
+    fn buffer_flags(&mut self, number: usize, decl: &BufferDecl) -> MemFlagsData {
+        let description = format!("buffer {number}").into();
+        let region =
+            self.builder.func.dfg.alias_regions.insert(AliasRegionData { user_id: number as u32, description });
+        // Loads of inputs may not be moved: conditions around them keep them in bounds.
+        let flags = trusted().with_alias_region(Some(region));
+        if decl.role == BufferRole::Input { flags.with_readonly() } else { flags }
+    }
+
+    /// The address of a buffer's first element.
+    pub(super) fn base(&mut self, buffer: Buffer) -> Value {
+        match self.pointers[buffer.index()] {
+            Pointer::Fixed(base) => base,
+            Pointer::Growing { base, .. } => self.builder.use_var(base),
+        }
+    }
+
+    /// Ends the function.
+    pub(super) fn ret(&mut self, status: Status) {
+        let code = self.builder.ins().iconst(types::I32, i64::from(status as i32));
+        self.builder.ins().return_(&[code]);
+    }
+
+    /// An `i64` constant.
+    pub(super) fn int(&mut self, value: i64) -> Value {
+        self.builder.ins().iconst(types::I64, value)
+    }
+}
+
+/// Where the slot of a buffer begins in the array of slots.
+fn slot_offset(buffer: usize) -> i32 {
+    (buffer * size_of::<Slot>() + offset_of!(Slot, data)) as i32
+}

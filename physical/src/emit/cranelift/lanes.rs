@@ -1,0 +1,222 @@
+//! Lane folds: vectors where the value allows it, unrolled registers where not; one order of operations in both.
+
+use super::function::{Emitter, register};
+use crate::assembly::{BinaryOp, BufferClass, Expr, LaneFold, Local, UnaryOp};
+use cranelift::prelude::{InstBuilder, IntCC, Type, Value, Variable, types};
+use redpoll_logic::Prim;
+
+impl Emitter<'_> {
+    /// The rounds of all lanes, as a loop; then the elements that are left, lane by lane; then the lanes combined.
+    pub(super) fn lanes(&mut self, fold: &LaneFold) {
+        let prim = self.function.locals[fold.acc.index()].prim;
+        let lanes = i64::from(fold.lanes);
+        let (lo, hi) = (self.expr(&fold.lo), self.expr(&fold.hi));
+        // `hi - lo` is a number without a sign once the range is not empty, and then it cannot overflow.
+        let count = self.builder.ins().isub(hi, lo);
+        let some = self.builder.ins().icmp(IntCC::SignedLessThan, lo, hi);
+        let zero = self.int(0);
+        let count = self.builder.ins().select(some, count, zero);
+        let rest = self.builder.ins().band_imm_u(count, lanes - 1);
+        let rounds = self.builder.ins().isub(count, rest);
+        let end = self.builder.ins().iadd(lo, rounds);
+
+        let parts: Vec<Variable> = (0..lanes).map(|_| self.builder.declare_var(register(prim))).collect();
+        let identity = self.constant(&fold.identity);
+        for part in &parts {
+            self.builder.def_var(*part, identity);
+        }
+        self.rounds(fold, prim, (lo, end), &parts);
+        self.rest(fold, prim, (end, rest), &parts);
+
+        let mut parts: Vec<Value> = parts.into_iter().map(|part| self.builder.use_var(part)).collect();
+        while parts.len() > 1 {
+            let upper = parts.split_off(parts.len() / 2);
+            for (part, other) in parts.iter_mut().zip(upper) {
+                *part = self.binary(fold.op, prim, *part, other);
+            }
+        }
+        let acc = self.builder.use_var(self.locals[fold.acc.index()]);
+        let acc = self.binary(fold.op, prim, acc, parts[0]);
+        self.assign(fold.acc, acc);
+    }
+
+    /// The loop over whole rounds, `lo..end`.
+    fn rounds(&mut self, fold: &LaneFold, prim: Prim, (lo, end): (Value, Value), parts: &[Variable]) {
+        let width = self.vector_width(fold, prim);
+        let enter = self.builder.create_block();
+        let header = self.builder.create_block();
+        let exit = self.builder.create_block();
+        let after = self.builder.create_block();
+        let at = self.builder.declare_var(types::I64);
+        self.builder.def_var(at, lo);
+        let enters = self.builder.ins().icmp(IntCC::NotEqual, lo, end);
+        self.builder.ins().brif(enters, enter, &[], after, &[]);
+
+        self.builder.seal_block(enter);
+        self.builder.switch_to_block(enter);
+        let vectors: Vec<Variable> = match width {
+            Some((ty, width)) => {
+                let identity = self.constant(&fold.identity);
+                let identity = self.builder.ins().splat(ty, identity);
+                let vectors = (0..parts.len() / width).map(|_| self.builder.declare_var(ty)).collect::<Vec<_>>();
+                for vector in &vectors {
+                    self.builder.def_var(*vector, identity);
+                }
+                vectors
+            }
+            None => vec![],
+        };
+        self.builder.ins().jump(header, &[]);
+
+        self.builder.switch_to_block(header);
+        let mut assigned = vec![false; self.locals.len()];
+        assigned[fold.var.index()] = true;
+        self.scopes.push(assigned);
+        let var = self.builder.use_var(at);
+        match width {
+            Some((ty, width)) => {
+                for (k, vector) in vectors.iter().enumerate() {
+                    self.lane = Some((fold.var, var, (k * width) as i64));
+                    let value = self.vector(&fold.value, fold.var, prim, ty);
+                    let folded = self.builder.use_var(*vector);
+                    let folded = self.binary(fold.op, prim, folded, value);
+                    self.builder.def_var(*vector, folded);
+                }
+            }
+            None => {
+                for (lane, part) in parts.iter().enumerate() {
+                    self.fold_lane(fold, prim, (var, lane), *part);
+                }
+            }
+        }
+        self.lane = None;
+        self.scopes.pop();
+        let next = self.builder.ins().iadd_imm_s(var, parts.len() as i64);
+        self.builder.def_var(at, next);
+        let again = self.builder.ins().icmp(IntCC::NotEqual, next, end);
+        self.builder.ins().brif(again, header, &[], exit, &[]);
+        self.builder.seal_block(header);
+
+        self.builder.seal_block(exit);
+        self.builder.switch_to_block(exit);
+        if let Some((_, width)) = width {
+            for (lane, part) in parts.iter().enumerate() {
+                let vector = self.builder.use_var(vectors[lane / width]);
+                let value = self.builder.ins().extractlane(vector, (lane % width) as u8);
+                self.builder.def_var(*part, value);
+            }
+        }
+        self.builder.ins().jump(after, &[]);
+        self.builder.seal_block(after);
+        self.builder.switch_to_block(after);
+    }
+
+    /// The last elements, fewer than there are lanes, from `first` on.
+    fn rest(&mut self, fold: &LaneFold, prim: Prim, (first, rest): (Value, Value), parts: &[Variable]) {
+        let done = self.builder.create_block();
+        for (lane, part) in parts.iter().enumerate().take(parts.len() - 1) {
+            let one_more = self.builder.create_block();
+            let lane_number = self.int(lane as i64);
+            let more = self.builder.ins().icmp(IntCC::UnsignedGreaterThan, rest, lane_number);
+            self.builder.ins().brif(more, one_more, &[], done, &[]);
+            self.builder.seal_block(one_more);
+            self.builder.switch_to_block(one_more);
+            self.fold_lane(fold, prim, (first, lane), *part);
+        }
+        self.lane = None;
+        self.builder.ins().jump(done, &[]);
+        self.builder.seal_block(done);
+        self.builder.switch_to_block(done);
+    }
+
+    /// Folds the element `base + lane` into its lane.
+    fn fold_lane(&mut self, fold: &LaneFold, prim: Prim, (base, lane): (Value, usize), part: Variable) {
+        self.lane = Some((fold.var, base, lane as i64));
+        let value = self.expr(&fold.value);
+        let folded = self.builder.use_var(part);
+        let folded = self.binary(fold.op, prim, folded, value);
+        self.builder.def_var(part, folded);
+    }
+
+    /// The vector type and its number of lanes, when the fold can run on vectors.
+    fn vector_width(&self, fold: &LaneFold, prim: Prim) -> Option<(Type, usize)> {
+        let (ty, width) = match prim {
+            Prim::F64 => (types::F64X2, 2),
+            Prim::F32 => (types::F32X4, 4),
+            Prim::I64 | Prim::U64 => (types::I64X2, 2),
+            Prim::I32 | Prim::U32 => (types::I32X4, 4),
+            _ => return None,
+        };
+        (usize::from(fold.lanes) >= width && self.is_vector(&fold.value, fold.var, prim)).then_some((ty, width))
+    }
+
+    /// Whether an expression can be computed for neighbouring elements at once, with equal bits: it is made of
+    /// contiguous loads, of what does not change with the element, and of operators that vectors have.
+    fn is_vector(&self, expr: &Expr, var: Local, prim: Prim) -> bool {
+        if !expr.mentions(var) {
+            return self.function.prim_of(expr) == prim;
+        }
+        match expr {
+            Expr::Load { buffer, at } => {
+                let decl = &self.function.buffers[buffer.index()];
+                decl.class == BufferClass::Value && decl.prim == prim && steps_by_one(at, var)
+            }
+            Expr::Unary(op, a) => {
+                let native = match op {
+                    UnaryOp::Neg => true,
+                    UnaryOp::Abs | UnaryOp::Sqrt => prim.is_float(),
+                    _ => false,
+                };
+                native && self.is_vector(a, var, prim)
+            }
+            Expr::Binary(op, a, b) => {
+                let native = match op {
+                    BinaryOp::Div => prim.is_float(),
+                    BinaryOp::Rem | BinaryOp::Shl | BinaryOp::Shr => false,
+                    _ => true,
+                };
+                native && self.is_vector(a, var, prim) && self.is_vector(b, var, prim)
+            }
+            _ => false,
+        }
+    }
+
+    /// The vector of an expression for the elements from the current one on.
+    fn vector(&mut self, expr: &Expr, var: Local, prim: Prim, ty: Type) -> Value {
+        if !expr.mentions(var) {
+            let value = self.expr(expr);
+            return self.builder.ins().splat(ty, value);
+        }
+        match expr {
+            Expr::Load { buffer, at } => {
+                let (address, offset) = self.address(*buffer, at);
+                // Elements are aligned, vectors of them need not be.
+                let flags = self.flags[buffer.index()];
+                let region = flags.alias_region();
+                let flags = cranelift::prelude::MemFlagsData::new().with_notrap().with_alias_region(region);
+                self.builder.ins().load(ty, flags, address, offset)
+            }
+            Expr::Unary(op, a) => {
+                let a = self.vector(a, var, prim, ty);
+                self.unary(*op, prim, a)
+            }
+            Expr::Binary(op, a, b) => {
+                let (a, b) = (self.vector(a, var, prim, ty), self.vector(b, var, prim, ty));
+                self.binary(*op, prim, a, b)
+            }
+            _ => unreachable!("`is_vector` admits no other expression"),
+        }
+    }
+}
+
+/// Whether a position is the variable plus something that does not change with it.
+fn steps_by_one(at: &Expr, var: Local) -> bool {
+    match at {
+        Expr::Local(local) => *local == var,
+        Expr::Binary(BinaryOp::Add, a, b) => {
+            (steps_by_one(a, var) && !b.mentions(var)) || (steps_by_one(b, var) && !a.mentions(var))
+        }
+        Expr::Binary(BinaryOp::Sub, a, b) => steps_by_one(a, var) && !b.mentions(var),
+        _ => false,
+    }
+}

@@ -1,0 +1,19 @@
+//! The instant tier: Assembly to machine code in this process, with Cranelift.
+//!
+//! - Base addresses of buffers are read once on entry; those of buffers that the function grows live in variables, with
+//!   their capacity, and are read again only behind a call of `grow`, which stands in a cold block.
+//! - Loops are rotated: a guard, then a body with the test at its bottom.
+//! - Every buffer is an alias region of its own, so a store to one does not spoil loads of another.
+//! - No operation is contracted, reordered or approximated: results are those of the interpreter, bit for bit (with one
+//!   NaN).
+
+mod cast;
+mod expr;
+mod function;
+mod lanes;
+mod module;
+mod stmt;
+#[cfg(test)]
+mod tests;
+
+pub use module::{Kernel, clif, compile, compile_all};

@@ -1,0 +1,217 @@
+//! From functions to kernels: compile, load, call, free.
+
+use super::function::{build, signature};
+use crate::Error;
+use crate::assembly::{Function, Status, verify};
+use crate::run::{Entry, Frame, Invocation, Signature};
+use cranelift::codegen::Context;
+use cranelift::codegen::isa::OwnedTargetIsa;
+use cranelift::jit::{JITBuilder, JITModule};
+use cranelift::module::{FuncId, Module, ModuleError, default_libcall_names};
+use cranelift::prelude::{Configurable, FunctionBuilderContext, settings};
+use std::cell::RefCell;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+/// A function as machine code in this process.
+///
+/// Clones share the code, which is freed with the last of them.
+#[derive(Clone)]
+pub struct Kernel {
+    entry: Entry,
+    signature: Arc<Signature>,
+    /// Keeps the code in memory.
+    _code: Arc<Code>,
+}
+
+/// The memory that the kernels of one module lie in.
+struct Code {
+    /// Present until the drop. The lock is never taken: it makes the module, which is only `Send`, `Sync`.
+    module: Mutex<Option<JITModule>>,
+}
+
+impl Drop for Code {
+    fn drop(&mut self) {
+        let module = self.module.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(module) = module {
+            // SAFETY: every kernel holds the code that it lies in, and borrows itself while it runs, so no kernel of
+            // this module runs or will run.
+            unsafe { module.free_memory() };
+        }
+    }
+}
+
+impl Kernel {
+    /// What invocations for it are made from.
+    pub fn signature(&self) -> &Arc<Signature> {
+        &self.signature
+    }
+
+    /// Runs the kernel over a chunk.
+    ///
+    /// # Safety
+    /// Loads, stores, sorts of the function must stay inside of its buffers for these inputs, parameters and chunk, as
+    /// lowering guarantees for validated tensors and as the interpreter checks. Bytes of `bool` inputs are 0 or 1.
+    ///
+    /// # Errors
+    /// [`Error::InvalidInvocation`] when the invocation was made for another signature.
+    pub unsafe fn call(&self, on: &mut Invocation, chunk: Range<i64>) -> Result<Status, Error> {
+        on.check(&self.signature)?;
+        let mut frame = on.frame(chunk);
+        // SAFETY: the frame was made from an exclusive borrow of an invocation of this kernel's signature, so slots and
+        // parameters are as many and as typed as the code expects; the caller answers for the bounds.
+        let code = unsafe { (self.entry)(&raw mut frame) };
+        on.adopt_capacity();
+        Ok(Status::from_code(code).expect("kernels return statuses"))
+    }
+
+    /// Runs the kernel on a frame that the caller made.
+    ///
+    /// # Safety
+    /// As for [`Kernel::call`]; and the frame's slots, parameters and callbacks must be those of the kernel's signature.
+    pub unsafe fn call_frame(&self, frame: *mut Frame) -> i32 {
+        // SAFETY: passed on to the caller.
+        unsafe { (self.entry)(frame) }
+    }
+}
+
+/// Compiles one function.
+///
+/// # Errors
+/// [`Error::InvalidAssembly`] when the verifier rejects it, [`Error::Compile`] when Cranelift cannot compile it or this
+/// machine is not supported.
+pub fn compile(function: &Function) -> Result<Kernel, Error> {
+    let mut kernels = compile_all(&[function])?;
+    Ok(kernels.pop().expect("one function makes one kernel"))
+}
+
+/// Compiles functions into one piece of memory; kernels are in the order of the functions.
+///
+/// # Errors
+/// As for [`compile`].
+pub fn compile_all(functions: &[&Function]) -> Result<Vec<Kernel>, Error> {
+    let name = functions.first().map_or("", |f| f.name.as_str());
+    let isa = host_isa().map_err(|message| Error::Compile { function: name.into(), message })?;
+    let mut builder = JITBuilder::with_isa(isa.clone(), default_libcall_names());
+    builder.symbol_lookup_fn(Box::new(libcall));
+    let mut module = JITModule::new(builder);
+    let ids = SCRATCH.with_borrow_mut(|scratch| -> Result<Vec<_>, Error> {
+        functions.iter().map(|function| scratch.define(function, &mut module)).collect()
+    });
+    let finished = ids.and_then(|ids| match module.finalize_definitions() {
+        Ok(()) => Ok(ids),
+        Err(error) => Err(Error::Compile { function: name.into(), message: error.to_string() }),
+    });
+    let ids = match finished {
+        Ok(ids) => ids,
+        Err(error) => {
+            // SAFETY: no pointer into the module's memory was handed out.
+            unsafe { module.free_memory() };
+            return Err(error);
+        }
+    };
+    let entries: Vec<*const u8> = ids.into_iter().map(|id| module.get_finalized_function(id)).collect();
+    let code = Arc::new(Code { module: Mutex::new(Some(module)) });
+    let kernel = |(function, entry): (&&Function, *const u8)| Kernel {
+        // SAFETY: the code at `entry` was compiled with the parameters, result and calling convention of `Entry`.
+        entry: unsafe { std::mem::transmute::<*const u8, Entry>(entry) },
+        signature: Signature::of(function),
+        _code: code.clone(),
+    };
+    Ok(functions.iter().zip(entries).map(kernel).collect())
+}
+
+/// The function in Cranelift's intermediate representation, before its optimizations, for readers.
+///
+/// # Errors
+/// As for [`compile`].
+pub fn clif(function: &Function) -> Result<String, Error> {
+    let isa = host_isa().map_err(|message| Error::Compile { function: function.name.clone(), message })?;
+    check(function)?;
+    let mut scratch = Scratch::default();
+    scratch.context.func.signature = signature(isa.as_ref());
+    build(function, isa.as_ref(), &mut scratch.context.func, &mut scratch.builder);
+    Ok(scratch.context.func.display().to_string())
+}
+
+fn check(function: &Function) -> Result<(), Error> {
+    let faults = verify(function);
+    if faults.is_empty() { Ok(()) } else { Err(Error::invalid_assembly(&function.name, &faults)) }
+}
+
+thread_local! {
+    /// Kept between compilations, since most of what they allocate can be used again.
+    static SCRATCH: RefCell<Scratch> = RefCell::default();
+}
+
+struct Scratch {
+    context: Context,
+    builder: FunctionBuilderContext,
+}
+
+impl Default for Scratch {
+    fn default() -> Scratch {
+        Scratch { context: Context::new(), builder: FunctionBuilderContext::new() }
+    }
+}
+
+impl Scratch {
+    fn define(&mut self, function: &Function, module: &mut JITModule) -> Result<FuncId, Error> {
+        check(function)?;
+        self.context.clear();
+        self.context.func.signature = signature(module.isa());
+        build(function, module.isa(), &mut self.context.func, &mut self.builder);
+        let error = |error: ModuleError| Error::Compile { function: function.name.clone(), message: error.to_string() };
+        let id = module.declare_anonymous_function(&self.context.func.signature).map_err(error)?;
+        module.define_function(id, &mut self.context).map_err(error)?;
+        Ok(id)
+    }
+}
+
+/// The instruction set of this machine with all its features, looked up once.
+fn host_isa() -> Result<&'static OwnedTargetIsa, String> {
+    static ISA: OnceLock<Result<OwnedTargetIsa, String>> = OnceLock::new();
+    let isa = ISA.get_or_init(|| {
+        let mut flags = settings::builder();
+        let checks = if cfg!(debug_assertions) { "true" } else { "false" };
+        for (name, value) in [
+            ("opt_level", "speed"),
+            ("is_pic", "false"),
+            ("use_colocated_libcalls", "false"),
+            ("unwind_info", "false"),
+            ("enable_verifier", checks),
+        ] {
+            flags.set(name, value).map_err(|error| error.to_string())?;
+        }
+        let isa = cranelift::native::builder()?;
+        isa.finish(settings::Flags::new(flags)).map_err(|error| error.to_string())
+    });
+    isa.as_ref().map_err(String::clone)
+}
+
+/// Rounding on machines that have no instruction for it.
+fn libcall(name: &str) -> Option<*const u8> {
+    macro_rules! table {
+        ($($name:literal $double:ident $t:ty;)*) => {
+            match name {
+                $($name => {
+                    extern "C" fn call(x: $t) -> $t {
+                        libm::$double(x)
+                    }
+                    Some(call as *const u8)
+                })*
+                _ => None,
+            }
+        };
+    }
+    table! {
+        "floor" floor f64;
+        "floorf" floorf f32;
+        "ceil" ceil f64;
+        "ceilf" ceilf f32;
+        "trunc" trunc f64;
+        "truncf" truncf f32;
+        "nearbyint" rint f64;
+        "nearbyintf" rintf f32;
+    }
+}

@@ -1,0 +1,289 @@
+//! The memory of one function: what kernels and the interpreter work on.
+
+use super::block::Block;
+use super::frame::{CALLBACKS, Frame, Slot};
+use super::{Limits, sort};
+use crate::Error;
+use crate::assembly::{Buffer, BufferClass, BufferDecl, BufferRole, Function, Status};
+use arrow::buffer::Buffer as ArrowBuffer;
+use redpoll_logic::{Prim, Scalar};
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// What a caller must know of a function to run it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Signature {
+    /// The buffers.
+    pub buffers: Vec<BufferDecl>,
+    /// Names of the parameters.
+    pub params: Vec<String>,
+}
+
+impl Signature {
+    /// The signature of a function, to be shared by its kernels and invocations.
+    pub fn of(function: &Function) -> Arc<Signature> {
+        Arc::new(Signature { buffers: function.buffers.clone(), params: function.params.clone() })
+    }
+
+    fn inputs(&self) -> usize {
+        self.buffers.iter().filter(|b| b.role == BufferRole::Input).count()
+    }
+}
+
+enum Memory {
+    Input(ArrowBuffer),
+    Owned(Block),
+}
+
+/// The buffers and parameters of one function.
+///
+/// It outlives calls: owned buffers keep what a call has left in them, so a function may run chunk by chunk.
+pub struct Invocation {
+    signature: Arc<Signature>,
+    memory: Vec<Memory>,
+    /// For each buffer its address and capacity; kept equal to what `memory` says.
+    slots: Vec<Slot>,
+    /// For each buffer the number of elements that were given or asked for.
+    lens: Vec<usize>,
+    params: Vec<i64>,
+    limits: Limits,
+}
+
+// SAFETY: the pointers in `slots` lead into `memory`, which is Send; they are only followed by kernels that hold an
+// exclusive borrow of the invocation.
+unsafe impl Send for Invocation {}
+// SAFETY: as above; through `&Invocation` the slots are not followed at all.
+unsafe impl Sync for Invocation {}
+
+impl Invocation {
+    /// The memory for a function: its input buffers in the order of its table, shared and not copied; its parameters;
+    /// its owned buffers are empty.
+    ///
+    /// # Errors
+    /// [`Error::InvalidInvocation`] when there are not as many inputs or parameters as the signature has, or when a
+    /// buffer is no array of its type (its address is not aligned, or its size no multiple of the element's).
+    pub fn new(
+        signature: &Arc<Signature>,
+        inputs: impl IntoIterator<Item = ArrowBuffer>,
+        params: Vec<i64>,
+        limits: Limits,
+    ) -> Result<Invocation, Error> {
+        let inputs: Vec<ArrowBuffer> = inputs.into_iter().collect();
+        let counts =
+            [("input buffers", signature.inputs(), inputs.len()), ("parameters", signature.params.len(), params.len())];
+        for (what, expected, found) in counts {
+            if expected != found {
+                return Err(Error::InvalidInvocation(format!("expected {expected} {what}, found {found}")));
+            }
+        }
+        let mut inputs = inputs.into_iter();
+        let mut invocation =
+            Invocation { signature: signature.clone(), memory: vec![], slots: vec![], lens: vec![], params, limits };
+        for decl in &signature.buffers {
+            match decl.role {
+                BufferRole::Input => {
+                    invocation.add_input(decl, inputs.next().expect("inputs were counted above"))?;
+                }
+                BufferRole::Owned => {
+                    let block = Block::new(invocation.limits.memory.clone());
+                    invocation.slots.push(Slot { data: block.as_ptr(), len: 0 });
+                    invocation.lens.push(0);
+                    invocation.memory.push(Memory::Owned(block));
+                }
+            }
+        }
+        Ok(invocation)
+    }
+
+    fn add_input(&mut self, decl: &BufferDecl, input: ArrowBuffer) -> Result<(), Error> {
+        let (bytes, size) = (input.len(), decl.prim.bytes());
+        if !bytes.is_multiple_of(size) {
+            let message = format!("input `{}` has {bytes} bytes, no whole number of {}", decl.name, decl.prim);
+            return Err(Error::InvalidInvocation(message));
+        }
+        if bytes != 0 && !input.as_ptr().addr().is_multiple_of(size) {
+            let message = format!("input `{}` is not aligned for {}; copy it to a new buffer", decl.name, decl.prim);
+            return Err(Error::InvalidInvocation(message));
+        }
+        self.slots.push(Slot { data: input.as_ptr().cast_mut(), len: (bytes / size) as u64 });
+        self.lens.push(bytes / size);
+        self.memory.push(Memory::Input(input));
+        Ok(())
+    }
+
+    /// The signature of the function that it is for.
+    pub fn signature(&self) -> &Arc<Signature> {
+        &self.signature
+    }
+
+    /// The parameters.
+    pub fn params(&self) -> &[i64] {
+        &self.params
+    }
+
+    /// An error unless it is for a function of that signature.
+    pub fn check(&self, signature: &Arc<Signature>) -> Result<(), Error> {
+        if Arc::ptr_eq(&self.signature, signature) || self.signature == *signature {
+            return Ok(());
+        }
+        Err(Error::InvalidInvocation("made for a function with other buffers or parameters".into()))
+    }
+
+    /// The number of elements of a buffer: of an input all, of an owned buffer those asked for.
+    pub fn len(&self, buffer: Buffer) -> usize {
+        self.lens[buffer.index()]
+    }
+
+    /// The number of elements that an owned buffer has room for, or of an input.
+    pub fn capacity(&self, buffer: Buffer) -> usize {
+        self.slots[buffer.index()].len as usize
+    }
+
+    /// The argument for a call of machine code, valid while the invocation is not touched otherwise.
+    pub fn frame(&mut self, chunk: Range<i64>) -> Frame {
+        let host: *mut Invocation = self;
+        Frame {
+            buffers: self.slots.as_mut_ptr(),
+            params: self.params.as_ptr(),
+            chunk_lo: chunk.start,
+            chunk_hi: chunk.end,
+            host: host.cast(),
+            callbacks: &raw const CALLBACKS,
+        }
+    }
+
+    /// To be called after machine code ran: it asks for room only where there is none, so that all room may be in use.
+    pub(crate) fn adopt_capacity(&mut self) {
+        for (len, slot) in self.lens.iter_mut().zip(&self.slots) {
+            *len = slot.len as usize;
+        }
+    }
+
+    /// Makes an owned buffer at least `len` elements long. Room grows by doubling, within the limit.
+    pub fn grow(&mut self, buffer: Buffer, len: i64) -> Status {
+        let at = buffer.index();
+        let len = usize::try_from(len).unwrap_or(0);
+        let capacity = self.slots[at].len as usize;
+        if len > capacity {
+            if self.limits.cancel.load(Ordering::Relaxed) {
+                return Status::Cancelled;
+            }
+            let decl = &self.signature.buffers[at];
+            let size = decl.prim.bytes();
+            let fill = decl.fill.to_bits().expect("fills of buffers are primitives");
+            let Memory::Owned(block) = &mut self.memory[at] else {
+                unreachable!("the verifier admits growth of owned buffers only");
+            };
+            let Some(bytes) = len.checked_mul(size) else {
+                return Status::OutOfMemory;
+            };
+            let doubled = block.bytes().saturating_mul(2);
+            if !(block.grow(bytes.max(doubled), size, fill) || block.grow(bytes, size, fill)) {
+                return Status::OutOfMemory;
+            }
+            self.slots[at] = Slot { data: block.as_ptr(), len: (block.bytes() / size) as u64 };
+        }
+        self.lens[at] = self.lens[at].max(len);
+        Status::Done
+    }
+
+    /// Sorts a range of an owned buffer of indices.
+    ///
+    /// # Panics
+    /// When the buffer does not have the range.
+    pub(crate) fn sort(&mut self, buffer: Buffer, range: Range<usize>) {
+        let prim = self.prim(buffer);
+        let Memory::Owned(block) = &mut self.memory[buffer.index()] else {
+            unreachable!("the verifier admits sorting of owned buffers only");
+        };
+        sort::sort(block, prim, range);
+    }
+
+    /// Sorts the numbers `k` in a range of `perm` by `(major[k], minor[k], k)`.
+    ///
+    /// # Panics
+    /// When the buffers do not have the range or the numbers.
+    pub(crate) fn sort_by(&mut self, perm: Buffer, major: Buffer, minor: Buffer, range: Range<usize>) {
+        let prims = [perm, major, minor].map(|b| self.prim(b));
+        let empty = Memory::Owned(Block::new(self.limits.memory.clone()));
+        let mut target = std::mem::replace(&mut self.memory[perm.index()], empty);
+        let (Memory::Owned(block), Memory::Owned(major), Memory::Owned(minor)) =
+            (&mut target, &self.memory[major.index()], &self.memory[minor.index()])
+        else {
+            unreachable!("the verifier admits sorting of owned buffers only");
+        };
+        sort::sort_by((block, prims[0]), (major, prims[1]), (minor, prims[2]), range);
+        self.memory[perm.index()] = target;
+    }
+
+    fn prim(&self, buffer: Buffer) -> Prim {
+        self.signature.buffers[buffer.index()].prim
+    }
+
+    /// The bytes of a buffer.
+    fn bytes(&self, buffer: Buffer) -> &[u8] {
+        match &self.memory[buffer.index()] {
+            Memory::Input(input) => input.as_slice(),
+            Memory::Owned(block) => block.as_slice(),
+        }
+    }
+
+    /// An element as a value: bits zero-extended to 64, or of an index the bits of its `i64`.
+    ///
+    /// # Panics
+    /// When the buffer does not have the element.
+    pub(crate) fn read(&self, buffer: Buffer, at: usize) -> u64 {
+        let decl = &self.signature.buffers[buffer.index()];
+        let size = decl.prim.bytes();
+        let element = &self.bytes(buffer)[at * size..(at + 1) * size];
+        let mut bytes = [0; 8];
+        bytes[..size].copy_from_slice(element);
+        let bits = u64::from_le_bytes(bytes);
+        if decl.class == BufferClass::Index && decl.prim.is_signed() {
+            let unused = 64 - decl.prim.bits();
+            ((bits << unused) as i64 >> unused) as u64
+        } else {
+            bits
+        }
+    }
+
+    /// Sets an element of an owned buffer to the low bytes of a value.
+    ///
+    /// # Panics
+    /// When the buffer does not have the element, or is an input.
+    pub(crate) fn write(&mut self, buffer: Buffer, at: usize, bits: u64) {
+        let size = self.prim(buffer).bytes();
+        let Memory::Owned(block) = &mut self.memory[buffer.index()] else {
+            unreachable!("the verifier admits stores to owned buffers only");
+        };
+        block.as_mut_slice()[at * size..(at + 1) * size].copy_from_slice(&bits.to_le_bytes()[..size]);
+    }
+
+    /// The element of a buffer, of its own type; `None` when there is none.
+    pub fn element(&self, buffer: Buffer, at: usize) -> Option<Scalar> {
+        let prim = self.signature.buffers.get(buffer.index())?.prim;
+        (at < self.len(buffer)).then(|| Scalar::from_bits(prim, self.read(buffer, at)))
+    }
+
+    /// Hands out the first elements of an owned buffer as an Arrow buffer, without a copy, and leaves it empty.
+    ///
+    /// # Errors
+    /// [`Error::InvalidInvocation`] when it is an input or has no room for so many elements.
+    pub fn take(&mut self, buffer: Buffer, elements: usize) -> Result<ArrowBuffer, Error> {
+        let name = |s: &Self| s.signature.buffers[buffer.index()].name.clone();
+        let capacity = self.capacity(buffer);
+        if elements > capacity {
+            let message = format!("{elements} elements of buffer `{}` of {capacity}", name(self));
+            return Err(Error::InvalidInvocation(message));
+        }
+        let size = self.prim(buffer).bytes();
+        let Memory::Owned(block) = &mut self.memory[buffer.index()] else {
+            return Err(Error::InvalidInvocation(format!("buffer `{}` is an input", name(self))));
+        };
+        let block = std::mem::replace(block, Block::new(self.limits.memory.clone()));
+        self.lens[buffer.index()] = 0;
+        self.slots[buffer.index()] = Slot { data: std::ptr::dangling_mut::<u64>().cast(), len: 0 };
+        Ok(block.into_arrow(elements * size))
+    }
+}
