@@ -157,7 +157,7 @@ mod tests {
         }
         check("(lit u8 256)", expect!["line 1, column 9: expected a value of dtype u8, found 256"]);
         check("(lit i8 1.5)", expect!["line 1, column 9: expected a value of dtype i8, found 1.5"]);
-        check("(lit f46 1)", expect!["line 1, column 6: unknown dtype `f46`; did you mean `f64`?"]);
+        check("(lit f6 1)", expect!["line 1, column 6: unknown dtype `f6`; did you mean `f64`?"]);
         check("(lit (struct (a i8) (a i8)) (1 2))", expect!["line 1, column 21: two members are named `a`"]);
         check(
             "(lit (struct (a i8)) (1 2))",

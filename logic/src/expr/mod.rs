@@ -13,6 +13,7 @@ mod tests;
 mod weak;
 
 pub(crate) use fold::fold_dtype;
+pub(crate) use weak::{fit, meets};
 
 use crate::affine::Subscript;
 use crate::dtype::DType;

@@ -13,36 +13,37 @@ pub(super) fn resolve(op: &Op, args: Vec<Expr>) -> Result<Vec<Expr>, Error> {
     if args.iter().all(|a| !a.info().weak) {
         return Ok(args);
     }
-    let met: Vec<Option<DType>> = (0..args.len()).map(|k| meets(op, &args, k)).collect();
+    let strong: Vec<Option<DType>> = args.iter().map(|a| (!a.info().weak).then(|| a.info().dtype.clone())).collect();
     args.into_iter()
-        .zip(met)
-        .map(|(arg, met)| {
+        .enumerate()
+        .map(|(k, arg)| {
             if !arg.info().weak {
                 return Ok(arg);
             }
             let value = &arg.info().fill;
-            let dtype = match met {
-                Some(DType::Prim(p)) if kind(Some(p)) < kind(value.prim()) => value.dtype(),
-                Some(met) => met,
-                None => value.dtype(),
-            };
-            Ok(Expr::literal(fit(value, &dtype, "number")?))
+            Ok(Expr::literal(fit(value, &meets(op, &strong, k, value), "number")?))
         })
         .collect()
 }
 
-/// What argument `k` meets.
-fn meets(op: &Op, args: &[Expr], k: usize) -> Option<DType> {
+/// The dtype of the bare number `value` as argument `k`, when the strong arguments have these dtypes.
+pub(crate) fn meets(op: &Op, strong: &[Option<DType>], k: usize, value: &Scalar) -> DType {
     let together = match op {
-        Op::User(u) => return u.params().get(k).or(u.params().last()).map(|(_, t)| t.clone()),
+        Op::User(u) => match u.params().get(k).or(u.params().last()) {
+            Some((_, dtype)) => return dtype.clone(),
+            None => 0..0,
+        },
         Op::Builtin(b) => match b.rule() {
-            Rule::Condition if k > 0 => 1..args.len(),
-            Rule::Condition | Rule::Shift | Rule::Scale | Rule::Pair => return None,
-            _ => 0..args.len(),
+            Rule::Condition if k > 0 => 1..strong.len(),
+            Rule::Condition | Rule::Shift | Rule::Scale | Rule::Pair => 0..0,
+            _ => 0..strong.len(),
         },
     };
-    let strong = args[together].iter().filter(|a| !a.info().weak);
-    promote(strong.filter_map(|a| a.info().dtype.prim())).map(DType::Prim)
+    let met = strong.get(together).unwrap_or_default().iter().flatten();
+    match promote(met.filter_map(DType::prim)) {
+        Some(p) if kind(Some(p)) >= kind(value.prim()) => DType::Prim(p),
+        _ => value.dtype(),
+    }
 }
 
 fn kind(prim: Option<Prim>) -> u8 {

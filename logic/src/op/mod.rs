@@ -17,6 +17,7 @@ mod law_tests;
 mod laws;
 mod properties;
 mod signature;
+mod text;
 mod user;
 
 pub use builtin::{Arity, Builtin, Rule};
