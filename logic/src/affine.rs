@@ -38,22 +38,43 @@ impl Affine {
     }
 
     /// The sum of two forms.
+    ///
+    /// # Panics
+    /// When a number does not fit; forms of a well-formed expression do not come near.
     pub fn plus(&self, other: &Affine) -> Affine {
-        let mut sum = Affine { constant: self.constant + other.constant, terms: self.terms.clone() };
+        self.checked_plus(other).expect("the numbers of affine forms fit 64 bits")
+    }
+
+    /// The sum of two forms; `None` when a number does not fit.
+    pub fn checked_plus(&self, other: &Affine) -> Option<Affine> {
+        let constant = self.constant.checked_add(other.constant)?;
+        let mut sum = Affine { constant, terms: self.terms.clone() };
         for (field, c) in &other.terms {
             match sum.terms.binary_search_by(|(f, _)| f.cmp(field)) {
-                Ok(at) => sum.terms[at].1 += c,
+                Ok(at) => sum.terms[at].1 = sum.terms[at].1.checked_add(*c)?,
                 Err(at) => sum.terms.insert(at, (field.clone(), *c)),
             }
         }
         sum.terms.retain(|(_, c)| *c != 0);
-        sum
+        Some(sum)
     }
 
     /// The form times a constant.
+    ///
+    /// # Panics
+    /// When a number does not fit; forms of a well-formed expression do not come near.
     pub fn times(&self, factor: i64) -> Affine {
-        let terms = if factor == 0 { Vec::new() } else { self.terms.clone() };
-        Affine { constant: self.constant * factor, terms: terms.into_iter().map(|(f, c)| (f, c * factor)).collect() }
+        self.checked_times(factor).expect("the numbers of affine forms fit 64 bits")
+    }
+
+    /// The form times a constant; `None` when a number does not fit.
+    pub fn checked_times(&self, factor: i64) -> Option<Affine> {
+        let terms = if factor == 0 { &[][..] } else { &self.terms[..] };
+        let scaled = |(f, c): &(Field, i64)| Some((f.clone(), c.checked_mul(factor)?));
+        Some(Affine {
+            constant: self.constant.checked_mul(factor)?,
+            terms: terms.iter().map(scaled).collect::<Option<_>>()?,
+        })
     }
 
     /// The form with every field replaced by a form.

@@ -21,6 +21,7 @@ mod plan;
 mod scalar;
 pub mod sexpr;
 pub mod statistics;
+pub mod text;
 
 pub use affine::{Affine, Subscript};
 pub use dtype::{DType, Prim, StructType};

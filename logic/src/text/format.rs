@@ -1,0 +1,155 @@
+//! Formats in text: level lists and shorthands.
+
+use super::exactly;
+use crate::error::Error;
+use crate::format::{Format, LeafKind, LevelFormat, LevelKind, StorageMode};
+use crate::sexpr::{Sexpr, read_one};
+
+/// The kinds of levels and their names.
+const KINDS: &[(&str, LevelKind)] = &[
+    ("dense", LevelKind::Dense),
+    ("sparse-list", LevelKind::SparseList),
+    ("singleton", LevelKind::Singleton),
+    ("hash", LevelKind::Hash),
+    ("byte-map", LevelKind::ByteMap),
+];
+
+/// The shorthands: name, rank when it is fixed, and the format of a rank.
+type Shorthand = (&'static str, Option<usize>, fn(usize) -> Format);
+const SHORTHANDS: &[Shorthand] = &[
+    ("dense", None, Format::dense),
+    ("csf", None, Format::csf),
+    ("coo", None, Format::coo),
+    ("csr", Some(2), |_| Format::csr()),
+    ("csc", Some(2), |_| Format::csc()),
+    ("dcsr", Some(2), Format::csf),
+];
+
+/// The format of a text such as `csr` or `(dense (sparse-list (element)))`, for a tensor of that rank.
+///
+/// # Errors
+/// When it is not a format, or not one of that rank.
+pub fn parse_format(text: &str, rank: usize) -> Result<Format, Error> {
+    format_from_sexpr(&read_one(text)?, rank)
+}
+
+/// A format for a tensor of that rank.
+pub(crate) fn format_from_sexpr(s: &Sexpr, rank: usize) -> Result<Format, Error> {
+    let format = match (s.as_atom(), s.as_form()) {
+        (Some(word), _) => shorthand(s, word, rank)?,
+        (_, Some(("bcsr", _))) => {
+            let [rows, columns] = exactly(s, "(bcsr ROWS COLUMNS)")?;
+            fixed_rank(s, 2, rank)?;
+            Format::bcsr(rows.number("a number of rows")?, columns.number("a number of columns")?)
+        }
+        (_, Some(("modes", items))) => {
+            let Some((inner, modes)) = items.split_last() else {
+                return Err(s.error("expected (modes MODE.. LEVELS)"));
+            };
+            let modes = modes.iter().map(mode).collect::<Result<Vec<_>, _>>()?;
+            Format { modes, ..levels(inner)? }
+        }
+        _ => levels(s)?,
+    };
+    if format.rank() != rank {
+        return Err(s.error(format!("a format for {} modes, but the tensor has {rank}: {s}", format.rank())));
+    }
+    format.validate().map_err(|e| s.locate(e.into()))?;
+    Ok(format)
+}
+
+fn shorthand(s: &Sexpr, word: &str, rank: usize) -> Result<Format, Error> {
+    let Some((_, fixed, make)) = SHORTHANDS.iter().find(|(name, ..)| *name == word) else {
+        let known = SHORTHANDS.iter().map(|(name, ..)| *name).chain(["bcsr"]);
+        return Err(s.locate(Error::unknown("format", word, known)));
+    };
+    fixed_rank(s, fixed.unwrap_or(rank), rank)?;
+    Ok(make(rank))
+}
+
+fn fixed_rank(s: &Sexpr, expected: usize, rank: usize) -> Result<(), Error> {
+    if expected == rank {
+        return Ok(());
+    }
+    Err(s.error(format!("{s} is a format for {expected} modes, but the tensor has {rank}")))
+}
+
+/// `(KIND FLAG.. LEVELS)`, level k holding mode k.
+fn levels(s: &Sexpr) -> Result<Format, Error> {
+    let (mut at, mut levels) = (s, Vec::new());
+    let leaf = loop {
+        let word = match (at.as_atom(), at.as_form()) {
+            (Some(word), _) | (_, Some((word, []))) => word,
+            (_, Some((kind, rest))) => {
+                let (level, inner) = level(at, kind, rest)?;
+                levels.push(level);
+                at = inner;
+                continue;
+            }
+            _ => return Err(at.error(format!("expected a level or leaf, found {at}"))),
+        };
+        break match word {
+            "element" => LeafKind::Element,
+            "pattern" => LeafKind::Pattern,
+            _ => return Err(at.error(format!("expected (element) or (pattern) below the last level, found {at}"))),
+        };
+    };
+    let modes = (0..levels.len()).map(|mode| StorageMode::Whole { mode }).collect();
+    Ok(Format { levels, modes, leaf })
+}
+
+fn level<'a>(s: &Sexpr, kind: &str, rest: &'a [Sexpr]) -> Result<(LevelFormat, &'a Sexpr), Error> {
+    let Some((_, kind)) = KINDS.iter().find(|(name, _)| *name == kind) else {
+        return Err(s.locate(Error::unknown("level", kind, KINDS.iter().map(|(name, _)| *name))));
+    };
+    let mut level = LevelFormat::new(*kind);
+    let (inner, flags) = rest.split_last().expect("a form without arguments is a leaf");
+    for flag in flags {
+        match flag.as_atom() {
+            Some("non-unique") => level.unique = false,
+            Some("unordered") => level.ordered = false,
+            _ => return Err(flag.error(format!("expected a flag, non-unique or unordered, found {flag}"))),
+        }
+    }
+    Ok((level, inner))
+}
+
+fn mode(s: &Sexpr) -> Result<StorageMode, Error> {
+    let parts = |s| -> Result<(usize, u64), Error> {
+        let [mode, block] = exactly(s, "a mode and the places of a block")?;
+        Ok((mode.number("a mode")?, block.number("the places of a block")?))
+    };
+    match s.as_form() {
+        Some(("outer", _)) => parts(s).map(|(mode, block)| StorageMode::Outer { mode, block }),
+        Some(("inner", _)) => parts(s).map(|(mode, block)| StorageMode::Inner { mode, block }),
+        _ => Ok(StorageMode::Whole { mode: s.number("a mode, (outer MODE BLOCK) or (inner MODE BLOCK)")? }),
+    }
+}
+
+/// The text form of a format, a level list.
+pub fn format_to_sexpr(format: &Format) -> Sexpr {
+    let leaf = match format.leaf {
+        LeafKind::Element => "element",
+        LeafKind::Pattern => "pattern",
+    };
+    let levels = format.levels.iter().rev().fold(Sexpr::form(leaf, []), |inner, level| {
+        let kind = KINDS.iter().find(|(_, k)| *k == level.kind).map_or("", |(name, _)| name);
+        let flags = [(level.unique, "non-unique"), (level.ordered, "unordered")];
+        let flags = flags.into_iter().filter(|(held, _)| !held).map(|(_, flag)| Sexpr::atom(flag));
+        Sexpr::form(kind, flags.chain([inner]))
+    });
+    let in_order = format.modes.iter().enumerate().all(|(k, m)| *m == StorageMode::Whole { mode: k });
+    if in_order {
+        return levels;
+    }
+    let modes = format.modes.iter().map(|m| match *m {
+        StorageMode::Whole { mode } => number(mode),
+        StorageMode::Outer { mode, block } => Sexpr::form("outer", [number(mode), number(block)]),
+        StorageMode::Inner { mode, block } => Sexpr::form("inner", [number(mode), number(block)]),
+    });
+    Sexpr::form("modes", modes.chain([levels]))
+}
+
+fn number(n: impl ToString) -> Sexpr {
+    Sexpr::atom(n.to_string())
+}

@@ -1,0 +1,165 @@
+//! Index maps and subscripts in text.
+
+use super::constant::parse_constant;
+use super::{exactly, name, name_to_sexpr};
+use crate::affine::{Affine, Subscript};
+use crate::error::Error;
+use crate::expr::{Expr, IndexMap};
+use crate::field::Field;
+use crate::literal::write_value;
+use crate::scalar::Scalar;
+use crate::sexpr::Sexpr;
+
+/// The maps and the arguments that each takes.
+const MAPS: &[(&str, &str)] = &[
+    ("window", "(window FIELD LOW HIGH)"),
+    ("permissive", "(permissive FIELD LOW HIGH CONST)"),
+    ("offset", "(offset FIELD BY CONST)"),
+    ("stride", "(stride FIELD STEP)"),
+    ("reverse", "(reverse FIELD)"),
+    ("toeplitz", "(toeplitz FIELD I J KERNEL)"),
+    ("split", "(split FIELD OUTER INNER BLOCK [CONST])"),
+    ("merge", "(merge I J FIELD)"),
+    ("diagonal", "(diagonal I J FIELD)"),
+    ("map", "(map ((FIELD AT)..) ((FIELD SIZE)..) [CONST])"),
+];
+
+/// The expression read through a map.
+pub(super) fn apply_map(s: &Sexpr, arg: Expr) -> Result<Expr, Error> {
+    let (head, rest) = s.as_form().ok_or_else(|| s.error(format!("expected an index map, found {s}")))?;
+    let Some((_, form)) = MAPS.iter().find(|(name, _)| *name == head) else {
+        return Err(s.locate(Error::unknown("index map", head, MAPS.iter().map(|(name, _)| *name))));
+    };
+    let dtype = arg.info().dtype.clone();
+    let constant = |s| parse_constant(s, &dtype);
+    let mapped = match (head, rest) {
+        ("window", [f, low, high]) => arg.window(field(f)?, low.number("a bound")?, high.number("a bound")?),
+        ("permissive", [f, low, high, outside]) => {
+            let bounds = (low.number("a bound")?, high.number("a bound")?);
+            arg.permissive(field(f)?, bounds, constant(outside)?)
+        }
+        ("offset", [f, by, outside]) => arg.offset(field(f)?, by.number("an offset")?, constant(outside)?),
+        ("stride", [f, step]) => arg.stride(field(f)?, step.number("a step")?),
+        ("reverse", [f]) => arg.reverse(field(f)?),
+        ("toeplitz", [f, i, j, kernel]) => {
+            arg.toeplitz(field(f)?, (field(i)?, field(j)?), kernel.number("the size of the kernel")?)
+        }
+        ("split", [f, outer, inner, block, outside @ ..]) if outside.len() <= 1 => {
+            let outside = outside.first().map(constant).transpose()?;
+            let block = block.number("the places of a block")?;
+            arg.split(field(f)?, (field(outer)?, field(inner)?), block, outside)
+        }
+        ("merge", [i, j, f]) => arg.merge((field(i)?, field(j)?), field(f)?),
+        ("diagonal", [i, j, f]) => arg.diagonal((field(i)?, field(j)?), field(f)?),
+        ("map", [coordinates, dimensions, outside @ ..]) if outside.len() <= 1 => {
+            let coordinates = coordinates.items("the mapped fields ((FIELD AT)..)")?;
+            let dimensions = dimensions.items("the introduced fields ((FIELD SIZE)..)")?;
+            arg.index(IndexMap {
+                coordinates: coordinates.iter().map(coordinate).collect::<Result<_, _>>()?,
+                dimensions: dimensions.iter().map(dimension).collect::<Result<_, _>>()?,
+                outside: outside.first().map(constant).transpose()?,
+            })
+        }
+        _ => return Err(s.error(format!("expected {form}, found {s}"))),
+    };
+    mapped.map_err(|e| s.locate(e))
+}
+
+fn coordinate(s: &Sexpr) -> Result<(Field, Subscript), Error> {
+    match s.as_list() {
+        Some([f, at]) => Ok((field(f)?, parse_subscript(at)?)),
+        _ => Err(s.error(format!("expected (FIELD AT), found {s}"))),
+    }
+}
+
+fn dimension(s: &Sexpr) -> Result<(Field, u64), Error> {
+    match s.as_list() {
+        Some([f, size]) => Ok((field(f)?, size.number("a size")?)),
+        _ => Err(s.error(format!("expected (FIELD SIZE), found {s}"))),
+    }
+}
+
+pub(super) fn field(s: &Sexpr) -> Result<Field, Error> {
+    name(s, "a field").map(Field::from)
+}
+
+/// A subscript.
+pub(crate) fn parse_subscript(s: &Sexpr) -> Result<Subscript, Error> {
+    let parts = |s| -> Result<(Affine, u64), Error> {
+        let [at, block] = exactly(s, "a form and the places of a block")?;
+        Ok((form(at)?, block.number("the places of a block")?))
+    };
+    match s.as_form() {
+        Some(("quot", _)) => parts(s).map(|(form, block)| Subscript::Outer(form, block)),
+        Some(("mod", _)) => parts(s).map(|(form, block)| Subscript::Inner(form, block)),
+        _ => form(s).map(Subscript::Affine),
+    }
+}
+
+/// An affine form; numbers are kept small enough that sums and products of a text cannot overflow.
+fn form(s: &Sexpr) -> Result<Affine, Error> {
+    let checked =
+        |affine: Option<Affine>| affine.ok_or_else(|| s.error(format!("the numbers of {s} do not fit 64 bits")));
+    match (s.as_atom().and_then(|w| w.parse::<i64>().ok()), s.as_form()) {
+        (Some(constant), _) => Ok(Affine::constant(constant)),
+        (_, Some(("+", terms))) => {
+            terms.iter().try_fold(Affine::constant(0), |sum, term| checked(sum.checked_plus(&form(term)?)))
+        }
+        (_, Some(("-", [a, b]))) => {
+            let (a, b) = (form(a)?, form(b)?);
+            checked(b.checked_times(-1).and_then(|b| a.checked_plus(&b)))
+        }
+        (_, Some(("*", [factor, of]))) => {
+            let factor = factor.number("a whole number")?;
+            checked(form(of)?.checked_times(factor))
+        }
+        (_, Some(_)) => {
+            Err(s.error(format!("expected a field, a whole number, (+ ..), (- a b) or (* n form), found {s}")))
+        }
+        _ => field(s).map(Affine::field),
+    }
+}
+
+/// The text of a map.
+pub(super) fn map_to_sexpr(map: &IndexMap) -> Sexpr {
+    if let ([(field, Subscript::Affine(form))], [(new, size)]) = (&map.coordinates[..], &map.dimensions[..]) {
+        let low = form.constant;
+        let shift = form.terms.len() == 1 && form.coefficient(new) == 1 && field == new;
+        if let (true, Some(high)) = (shift, i64::try_from(*size).ok().and_then(|n| low.checked_add(n))) {
+            let bounds = [name_to_sexpr(field.as_str()), Sexpr::atom(low.to_string()), Sexpr::atom(high.to_string())];
+            match &map.outside {
+                Some(outside) => return Sexpr::form("permissive", bounds.into_iter().chain([write_value(outside)])),
+                None if low >= 0 => return Sexpr::form("window", bounds),
+                None => {}
+            }
+        }
+    }
+    let coordinates =
+        map.coordinates.iter().map(|(f, at)| Sexpr::list([name_to_sexpr(f.as_str()), subscript_to_sexpr(at)]));
+    let dimensions =
+        map.dimensions.iter().map(|(f, n)| Sexpr::list([name_to_sexpr(f.as_str()), Sexpr::atom(n.to_string())]));
+    let outside: Option<&Scalar> = map.outside.as_ref();
+    Sexpr::form("map", [Sexpr::list(coordinates), Sexpr::list(dimensions)].into_iter().chain(outside.map(write_value)))
+}
+
+/// The text of a subscript.
+pub(crate) fn subscript_to_sexpr(subscript: &Subscript) -> Sexpr {
+    let form = affine_to_sexpr(subscript.form());
+    match subscript {
+        Subscript::Affine(_) => form,
+        Subscript::Outer(_, block) => Sexpr::form("quot", [form, Sexpr::atom(block.to_string())]),
+        Subscript::Inner(_, block) => Sexpr::form("mod", [form, Sexpr::atom(block.to_string())]),
+    }
+}
+
+fn affine_to_sexpr(affine: &Affine) -> Sexpr {
+    let mut parts: Vec<Sexpr> = Vec::new();
+    for (field, c) in &affine.terms {
+        let field = name_to_sexpr(field.as_str());
+        parts.push(if *c == 1 { field } else { Sexpr::form("*", [Sexpr::atom(c.to_string()), field]) });
+    }
+    if affine.constant != 0 || parts.is_empty() {
+        parts.push(Sexpr::atom(affine.constant.to_string()));
+    }
+    if parts.len() == 1 { parts.swap_remove(0) } else { Sexpr::form("+", parts) }
+}

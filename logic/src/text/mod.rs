@@ -1,0 +1,95 @@
+//! The text form of plans: s-expressions that parse and print back.
+//!
+//! ```text
+//! PLAN   := (plan ITEM..)
+//! ITEM   := (query NAME EXPR) | (produces NAME..) | PLAN | (define-op ..)
+//! EXPR   := NUMBER | true | false | inf | -inf | nan         weak: takes the dtype it meets
+//!         | (lit DTYPE CONST) | (literal CONST)              of that dtype; of i64, f64 or bool
+//!         | (table NAME FIELD..) | NAME                      NAME alone: the result of an earlier query, its own fields
+//!         | (coordinate FIELD)
+//!         | (mapjoin OP EXPR..)
+//!         | (aggregate OP CONST EXPR FIELD..)
+//!         | (scan OP EXPR FIELD)
+//!         | (reorder EXPR FIELD..) | (relabel EXPR FIELD..)
+//!         | (index MAP.. EXPR)                               the first map is applied first
+//!         | (reformat FORMAT EXPR)
+//! CONST  := NUMBER | true | false | inf | -inf | nan | min | max | (lit DTYPE CONST) | (CONST..) | (pair CONST CONST)
+//! DTYPE  := bool | i8 .. i64 | u8 .. u64 | f32 | f64 | (struct (NAME DTYPE)..)
+//! MAP    := (window FIELD LOW HIGH) | (permissive FIELD LOW HIGH CONST) | (offset FIELD BY CONST)
+//!         | (stride FIELD STEP) | (reverse FIELD) | (toeplitz FIELD I J KERNEL)
+//!         | (split FIELD OUTER INNER BLOCK [CONST]) | (merge I J FIELD) | (diagonal I J FIELD)
+//!         | (map ((FIELD AT)..) ((FIELD SIZE)..) [CONST])
+//! AT     := FORM | (quot FORM BLOCK) | (mod FORM BLOCK)
+//! FORM   := FIELD | INTEGER | (+ FORM..) | (- FORM FORM) | (* INTEGER FORM)
+//! FORMAT := dense | csr | csc | dcsr | coo | csf | (bcsr ROWS COLUMNS) | LEVELS | (modes MODE.. LEVELS)
+//! LEVELS := (KIND FLAG.. LEVELS) | (element) | (pattern)
+//! KIND   := dense | sparse-list | singleton | hash | byte-map
+//! FLAG   := non-unique | unordered
+//! MODE   := INTEGER | (outer INTEGER BLOCK) | (inner INTEGER BLOCK)
+//! ```
+//! `min` and `max` are the smallest and the largest value of the dtype that is expected; tuples are structs by the
+//! position of their members. A name that is no plain word is written as a string. Plans inside of a plan are
+//! flattened; what they produce counts when the outer plan says nothing. `;` starts a comment.
+
+mod constant;
+mod format;
+mod index;
+mod parse;
+mod print;
+#[cfg(test)]
+mod tests;
+
+pub use format::{format_to_sexpr, parse_format};
+pub use parse::{free_tables, parse};
+
+use crate::error::Error;
+use crate::field::Alias;
+use crate::format::TensorType;
+use crate::literal::read_bare;
+use crate::sexpr::{Sexpr, SexprKind};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// The inputs that a text may read, by name.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Catalog {
+    tables: BTreeMap<Alias, Arc<TensorType>>,
+}
+
+impl Catalog {
+    /// Adds an input, or replaces it.
+    pub fn insert(&mut self, alias: impl Into<Alias>, ty: impl Into<Arc<TensorType>>) {
+        self.tables.insert(alias.into(), ty.into());
+    }
+
+    /// What is known of an input.
+    pub fn get(&self, alias: &str) -> Option<&Arc<TensorType>> {
+        self.tables.get(alias)
+    }
+
+    /// All inputs, by name.
+    pub fn iter(&self) -> impl Iterator<Item = (&Alias, &Arc<TensorType>)> {
+        self.tables.iter()
+    }
+}
+
+impl<A: Into<Alias>, T: Into<Arc<TensorType>>> FromIterator<(A, T)> for Catalog {
+    fn from_iter<I: IntoIterator<Item = (A, T)>>(tables: I) -> Catalog {
+        Catalog { tables: tables.into_iter().map(|(a, t)| (a.into(), t.into())).collect() }
+    }
+}
+
+/// A field or alias: a word that is no number, or a string.
+pub(crate) fn name<'a>(s: &'a Sexpr, what: &str) -> Result<&'a str, Error> {
+    match &s.kind {
+        SexprKind::Text(text) => Ok(text),
+        SexprKind::Atom(word) if read_bare(word).is_none() => Ok(word),
+        _ => Err(s.error(format!("expected {what}, found {s}"))),
+    }
+}
+
+/// The arguments of a form, when there are that many.
+pub(crate) fn exactly<'a, const N: usize>(form: &'a Sexpr, expected: &str) -> Result<&'a [Sexpr; N], Error> {
+    let rest = form.as_list().and_then(|items| items.get(1..)).unwrap_or(&[]);
+    rest.try_into().map_err(|_| form.error(format!("expected {expected}, found {form}")))
+}

@@ -1,0 +1,239 @@
+//! Reading of plans.
+
+use super::constant::{number, parse_constant, strong};
+use super::format::format_from_sexpr;
+use super::index::{apply_map, field};
+use super::{Catalog, exactly, name};
+use crate::error::Error;
+use crate::expr::{Expr, fold_dtype};
+use crate::field::{Alias, Field};
+use crate::format::TensorType;
+use crate::op::{Builtin, Op, UserOp};
+use crate::plan::{Plan, Query};
+use crate::sexpr::{Sexpr, read_one};
+use std::sync::Arc;
+
+/// The heads of expressions and their forms.
+const FORMS: &[(&str, &str)] = &[
+    ("lit", "(lit DTYPE CONST)"),
+    ("literal", "(literal CONST)"),
+    ("table", "(table NAME FIELD..)"),
+    ("coordinate", "(coordinate FIELD)"),
+    ("mapjoin", "(mapjoin OP EXPR..)"),
+    ("aggregate", "(aggregate OP CONST EXPR FIELD..)"),
+    ("scan", "(scan OP EXPR FIELD)"),
+    ("reorder", "(reorder EXPR FIELD..)"),
+    ("relabel", "(relabel EXPR FIELD..)"),
+    ("index", "(index MAP.. EXPR)"),
+    ("reformat", "(reformat FORMAT EXPR)"),
+];
+
+/// The plan of a text over the inputs of a catalog.
+///
+/// # Errors
+/// Where the text is not a plan: line, column, what was expected and what was found.
+pub fn parse(text: &str, catalog: &Catalog) -> Result<Plan, Error> {
+    let form = read_one(text)?;
+    let mut reader = Reader { catalog, ops: Vec::new(), results: Vec::new(), queries: Vec::new() };
+    let produces = reader.plan(&form)?;
+    if produces.is_empty() {
+        return Err(form.error("a plan that produces nothing; end it with (produces NAME..)"));
+    }
+    Ok(Plan { queries: reader.queries, produces })
+}
+
+/// The inputs that a text reads and the number of fields of each, in the order of their first use: what a catalog for
+/// [`parse`] must have.
+///
+/// # Errors
+/// When the text is no s-expression, or an input is read with two numbers of fields.
+pub fn free_tables(text: &str) -> Result<Vec<(Alias, usize)>, Error> {
+    let (mut bound, mut free) = (Vec::new(), Vec::new());
+    collect_free(&read_one(text)?, &mut bound, &mut free)?;
+    Ok(free)
+}
+
+fn collect_free(s: &Sexpr, bound: &mut Vec<String>, free: &mut Vec<(Alias, usize)>) -> Result<(), Error> {
+    let (head, rest) = s.as_form().unwrap_or(("", s.as_list().unwrap_or(&[])));
+    if let ("table", [alias, fields @ ..]) = (head, rest) {
+        let alias = name(alias, "the name of a table")?;
+        match free.iter().find(|(a, _)| a.as_str() == alias) {
+            _ if bound.iter().any(|b| b == alias) => {}
+            None => free.push((alias.into(), fields.len())),
+            Some((_, rank)) if *rank == fields.len() => {}
+            Some((_, rank)) => {
+                return Err(
+                    s.error(format!("`{alias}` is read with {} fields here and with {rank} before", fields.len()))
+                );
+            }
+        }
+        return Ok(());
+    }
+    rest.iter().try_for_each(|inner| collect_free(inner, bound, free))?;
+    if let ("query", [alias, _]) = (head, rest) {
+        bound.push(name(alias, "the name of a query")?.to_owned());
+    }
+    Ok(())
+}
+
+struct Reader<'a> {
+    catalog: &'a Catalog,
+    /// User-defined operators so far.
+    ops: Vec<Op>,
+    /// The results of the queries so far: what a table of them is.
+    results: Vec<(Alias, Arc<TensorType>, Vec<Field>)>,
+    queries: Vec<Query>,
+}
+
+impl Reader<'_> {
+    /// Reads the items of a plan and gives what it produces.
+    fn plan(&mut self, s: &Sexpr) -> Result<Vec<Alias>, Error> {
+        let Some(("plan", items)) = s.as_form() else {
+            return Err(s.error(format!("expected (plan (query NAME EXPR).. (produces NAME..)), found {}", brief(s))));
+        };
+        let (mut produces, mut inner) = (Vec::new(), Vec::new());
+        for item in items {
+            match item.as_form() {
+                Some(("query", _)) => self.query(item)?,
+                Some(("produces", names)) => {
+                    for n in names {
+                        produces.push(self.result(n)?);
+                    }
+                }
+                Some(("plan", _)) => inner.extend(self.plan(item)?),
+                Some(("define-op", _)) => {
+                    let op = UserOp::read(item, &|name| self.find_op(name))?;
+                    self.ops.push(Op::User(Arc::new(op)));
+                }
+                Some((head, _)) => {
+                    let known = ["query", "produces", "plan", "define-op"];
+                    return Err(item.locate(Error::unknown("item of a plan", head, known)));
+                }
+                None => return Err(item.error(format!("expected (query ..) or (produces ..), found {}", brief(item)))),
+            }
+        }
+        Ok(if produces.is_empty() { inner } else { produces })
+    }
+
+    fn query(&mut self, s: &Sexpr) -> Result<(), Error> {
+        let [alias, expr] = exactly(s, "(query NAME EXPR)")?;
+        let named = Alias::from(name(alias, "the name of a query")?);
+        if self.results.iter().any(|(a, ..)| *a == named) {
+            return Err(alias.error(format!("query `{named}` is bound twice; give one of them another name")));
+        }
+        let expr = self.expr(expr).map_err(|e| s.locate(e))?;
+        let query = Query { alias: named.clone(), expr };
+        let ty = query.result_type().map_err(|e| s.locate(e))?;
+        self.results.push((named, Arc::new(ty), query.expr.info().fields.clone()));
+        self.queries.push(query);
+        Ok(())
+    }
+
+    fn result(&self, s: &Sexpr) -> Result<Alias, Error> {
+        let alias = name(s, "the name of a query")?;
+        match self.results.iter().find(|(a, ..)| a.as_str() == alias) {
+            Some((a, ..)) => Ok(a.clone()),
+            None => Err(s.locate(Error::unknown("query", alias, self.results.iter().map(|(a, ..)| a.as_str())))),
+        }
+    }
+
+    fn expr(&self, s: &Sexpr) -> Result<Expr, Error> {
+        if let Some(value) = number(s) {
+            return Ok(Expr::number(value));
+        }
+        if let Some(value) = strong(s)? {
+            return Ok(Expr::literal(value));
+        }
+        let Some((head, rest)) = s.as_form() else {
+            return match s.as_list() {
+                None => self.whole_result(s),
+                Some(_) => Err(s.error(format!("expected an expression, found {}", brief(s)))),
+            };
+        };
+        let built = match (head, rest) {
+            ("table", [alias, fields @ ..]) => self.table(alias, fields)?,
+            ("coordinate", [f]) => Ok(Expr::coordinate(field(f)?)),
+            ("mapjoin", [op, args @ ..]) => {
+                let args = args.iter().map(|a| self.expr(a)).collect::<Result<Vec<_>, _>>()?;
+                Expr::mapjoin(self.op(op)?, args)
+            }
+            ("aggregate", [op, init, arg, fields @ ..]) => {
+                let (op, arg) = (self.op(op)?, self.expr(arg)?);
+                let dtype = fold_dtype(&op, &arg.info().dtype, "fold").map_err(|e| s.locate(e))?;
+                Expr::aggregate(op, parse_constant(init, &dtype)?, arg, all(fields)?)
+            }
+            ("scan", [op, arg, along]) => Expr::scan(self.op(op)?, self.expr(arg)?, field(along)?),
+            ("reorder", [arg, fields @ ..]) => self.expr(arg)?.reorder(all(fields)?),
+            ("relabel", [arg, fields @ ..]) => self.expr(arg)?.relabel(all(fields)?),
+            ("index", [maps @ .., arg]) if !maps.is_empty() => {
+                let arg = self.expr(arg)?;
+                maps.iter().try_fold(arg, |arg, map| apply_map(map, arg))
+            }
+            ("reformat", [format, arg]) => {
+                let arg = self.expr(arg)?;
+                let format = format_from_sexpr(format, arg.info().fields.len())?;
+                arg.reformat(format)
+            }
+            _ => return Err(self.not_an_expression(s, head)),
+        };
+        built.map_err(|e| s.locate(e))
+    }
+
+    fn not_an_expression(&self, s: &Sexpr, head: &str) -> Error {
+        match FORMS.iter().find(|(name, _)| *name == head) {
+            Some((_, form)) => s.error(format!("expected {form}, found {}", brief(s))),
+            None if self.find_op(head).is_some() => {
+                s.error(format!("operator `{head}` is applied by mapjoin: write (mapjoin {head} ..)"))
+            }
+            None => s.locate(Error::unknown("expression", head, FORMS.iter().map(|(name, _)| *name))),
+        }
+    }
+
+    /// A bare name: the result of an earlier query, with its own fields.
+    fn whole_result(&self, s: &Sexpr) -> Result<Expr, Error> {
+        let alias = name(s, "an expression")?;
+        if let Some((a, ty, fields)) = self.results.iter().find(|(a, ..)| a.as_str() == alias) {
+            return Expr::table(a.clone(), ty.clone(), fields.iter().cloned());
+        }
+        if self.catalog.get(alias).is_some() {
+            return Err(s.error(format!("input `{alias}` without fields; write (table {alias} FIELD..)")));
+        }
+        Err(s.locate(Error::unknown("query", alias, self.results.iter().map(|(a, ..)| a.as_str()))))
+    }
+
+    fn table(&self, alias: &Sexpr, fields: &[Sexpr]) -> Result<Result<Expr, Error>, Error> {
+        let named = name(alias, "the name of a table")?;
+        let result = self.results.iter().find(|(a, ..)| a.as_str() == named).map(|(_, ty, _)| ty);
+        let Some(ty) = result.or_else(|| self.catalog.get(named)) else {
+            let known = self.results.iter().map(|(a, ..)| a).chain(self.catalog.iter().map(|(a, _)| a));
+            return Err(alias.locate(Error::unknown("table", named, known.map(Alias::as_str))));
+        };
+        Ok(Expr::table(named, ty.clone(), all(fields)?))
+    }
+
+    fn op(&self, s: &Sexpr) -> Result<Op, Error> {
+        let named = s.word("the name of an operator")?;
+        self.find_op(named).ok_or_else(|| {
+            let known = Builtin::ALL.iter().map(|b| b.name()).chain(self.ops.iter().map(Op::name));
+            s.locate(Error::unknown("operator", named, known))
+        })
+    }
+
+    fn find_op(&self, name: &str) -> Option<Op> {
+        self.ops.iter().find(|op| op.name() == name).cloned().or_else(|| Op::from_name(name))
+    }
+}
+
+fn all(fields: &[Sexpr]) -> Result<Vec<Field>, Error> {
+    fields.iter().map(field).collect()
+}
+
+/// The start of an s-expression, for messages.
+fn brief(s: &Sexpr) -> String {
+    const LENGTH: usize = 60;
+    let text = s.to_string();
+    match text.char_indices().nth(LENGTH) {
+        Some((end, _)) => format!("{}..", &text[..end]),
+        None => text,
+    }
+}

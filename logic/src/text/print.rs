@@ -1,0 +1,144 @@
+//! Printing of plans.
+
+use super::format::format_to_sexpr;
+use super::index::map_to_sexpr;
+use crate::expr::{Expr, Node, fit, meets};
+use crate::field::Field;
+use crate::literal::{read_bare, write_literal, write_value};
+use crate::op::{Op, UserOp};
+use crate::plan::{Plan, Query};
+use crate::scalar::Scalar;
+use crate::sexpr::{Sexpr, SexprKind};
+use std::fmt;
+use std::sync::Arc;
+
+impl Plan {
+    /// The plan as an s-expression that [`parse`](super::parse) reads back.
+    pub fn to_sexpr(&self) -> Sexpr {
+        let mut ops: Vec<Arc<UserOp>> = Vec::new();
+        for query in &self.queries {
+            collect_ops(&query.expr, &mut ops);
+        }
+        let produces = self.produces.iter().map(|a| name_to_sexpr(a.as_str()));
+        let definitions = ops.iter().map(|op| op.to_sexpr());
+        let queries = self.queries.iter().map(Query::to_sexpr);
+        Sexpr::form("plan", definitions.chain(queries).chain([Sexpr::form("produces", produces)]))
+    }
+}
+
+impl Query {
+    /// The query as an s-expression.
+    pub fn to_sexpr(&self) -> Sexpr {
+        Sexpr::form("query", [name_to_sexpr(self.alias.as_str()), self.expr.to_sexpr()])
+    }
+}
+
+impl Expr {
+    /// The expression as an s-expression.
+    pub fn to_sexpr(&self) -> Sexpr {
+        match self.node() {
+            Node::Table { tensor, fields, .. } => {
+                Sexpr::form("table", [name_to_sexpr(tensor.as_str())].into_iter().chain(names(fields)))
+            }
+            Node::Literal(value) if self.info().weak => write_value(value),
+            Node::Literal(value) => write_literal(value),
+            Node::Coordinate(field) => Sexpr::form("coordinate", [name_to_sexpr(field.as_str())]),
+            Node::MapJoin { op, args } => Sexpr::form("mapjoin", [op_name(op)].into_iter().chain(arguments(op, args))),
+            Node::Aggregate { op, init, arg, fields } => {
+                let parts = [op_name(op), write_value(init), arg.to_sexpr()];
+                Sexpr::form("aggregate", parts.into_iter().chain(names(fields)))
+            }
+            Node::Scan { op, arg, field } => {
+                Sexpr::form("scan", [op_name(op), arg.to_sexpr(), name_to_sexpr(field.as_str())])
+            }
+            Node::Reorder { arg, fields } => Sexpr::form("reorder", [arg.to_sexpr()].into_iter().chain(names(fields))),
+            Node::Relabel { arg, fields } => Sexpr::form("relabel", [arg.to_sexpr()].into_iter().chain(names(fields))),
+            Node::Index { map, arg } => Sexpr::form("index", [map_to_sexpr(map), arg.to_sexpr()]),
+            Node::Reformat { format, arg } => Sexpr::form("reformat", [format_to_sexpr(format), arg.to_sexpr()]),
+        }
+    }
+}
+
+/// The arguments; literals stand bare when they take their dtype from what they meet.
+fn arguments(op: &Op, args: &[Expr]) -> Vec<Sexpr> {
+    let bare: Vec<Option<Scalar>> = args.iter().map(bare).collect();
+    let strong = args.iter().zip(&bare).map(|(a, b)| b.is_none().then(|| a.info().dtype.clone()));
+    let strong: Vec<_> = strong.collect();
+    let take_theirs = bare.iter().enumerate().all(|(k, bare)| match bare {
+        Some(value) => fit(value, &meets(op, &strong, k, value), "number").ok().as_ref() == Some(&args[k].info().fill),
+        None => true,
+    });
+    let print = |(arg, bare): (&Expr, Option<Scalar>)| match bare {
+        Some(value) if take_theirs => write_value(&value),
+        _ => arg.to_sexpr(),
+    };
+    args.iter().zip(bare).map(print).collect()
+}
+
+/// The bare number that a primitive literal may come from, as it reads back.
+fn bare(arg: &Expr) -> Option<Scalar> {
+    let Node::Literal(value) = arg.node() else { return None };
+    value.prim()?;
+    read_bare(&value.to_string())
+}
+
+fn collect_ops(expr: &Expr, ops: &mut Vec<Arc<UserOp>>) {
+    let (op, args) = match expr.node() {
+        Node::Table { .. } | Node::Literal(_) | Node::Coordinate(_) => return,
+        Node::MapJoin { op, args } => (Some(op), &args[..]),
+        Node::Aggregate { op, arg, .. } | Node::Scan { op, arg, .. } => (Some(op), std::slice::from_ref(arg)),
+        Node::Reorder { arg, .. }
+        | Node::Relabel { arg, .. }
+        | Node::Index { arg, .. }
+        | Node::Reformat { arg, .. } => (None, std::slice::from_ref(arg)),
+    };
+    args.iter().for_each(|a| collect_ops(a, ops));
+    if let Some(Op::User(op)) = op {
+        if !ops.contains(op) {
+            ops.push(op.clone());
+        }
+    }
+}
+
+fn names(fields: &[Field]) -> impl Iterator<Item = Sexpr> {
+    fields.iter().map(|f| name_to_sexpr(f.as_str()))
+}
+
+fn op_name(op: &Op) -> Sexpr {
+    Sexpr::atom(op.name())
+}
+
+/// A name: a word, or a string when it is not a plain one.
+pub(crate) fn name_to_sexpr(name: &str) -> Sexpr {
+    let plain = !name.is_empty()
+        && !name.contains(|c: char| c.is_whitespace() || matches!(c, '(' | ')' | '"' | ';'))
+        && read_bare(name).is_none();
+    if plain {
+        return Sexpr::atom(name);
+    }
+    Sexpr { kind: SexprKind::Text(name.to_owned()), ..Sexpr::list([]) }
+}
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let plan = self.to_sexpr();
+        let (head, items) = plan.as_form().expect("a plan is a form");
+        write!(f, "({head}")?;
+        for item in items {
+            write!(f, "\n  {}", item.pretty().replace('\n', "\n  "))?;
+        }
+        f.write_str(")")
+    }
+}
+
+impl fmt::Display for Query {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.to_sexpr().fmt(f)
+    }
+}
+
+impl fmt::Display for Expr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.to_sexpr().fmt(f)
+    }
+}
