@@ -1,7 +1,8 @@
 //! Index maps and subscripts in text.
 
 use super::constant::parse_constant;
-use super::{exactly, name, name_to_sexpr};
+use super::print::name_to_sexpr;
+use super::{exactly, name};
 use crate::affine::{Affine, Subscript};
 use crate::error::Error;
 use crate::expr::{Expr, IndexMap};
