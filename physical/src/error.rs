@@ -26,6 +26,9 @@ pub enum Error {
     /// Coordinates and values of triples are not of one length, or not one list a mode. The caller's fault.
     #[error("invalid triples: {0}")]
     InvalidTriples(String),
+    /// A place that was asked for does not exist. The caller's fault.
+    #[error("{0}")]
+    InvalidPlace(String),
     /// A coordinate lies outside of its dimension. The data's fault.
     #[error("entry {entry}: coordinate {coordinate} of mode {mode} is out of range, its dimension is {dimension}")]
     CoordinateOutOfRange {

@@ -46,6 +46,8 @@ trait Key: Copy + Ord + Default {
     fn push(self, coordinate: u64, bits: u32) -> Self;
     /// The key shifted right by `shift`, its lower 64 bits.
     fn shifted(self, shift: u32) -> u64;
+    /// The key whose lowest `bits` bits are `rest` and whose higher ones are `bucket`.
+    fn from_parts(bucket: usize, bits: u32, rest: u64) -> Self;
 }
 
 macro_rules! impl_key {
@@ -57,6 +59,10 @@ macro_rules! impl_key {
 
             fn shifted(self, shift: u32) -> u64 {
                 self.checked_shr(shift).unwrap_or(0) as u64
+            }
+
+            fn from_parts(bucket: usize, bits: u32, rest: u64) -> $t {
+                (bucket as $t).checked_shl(bits).unwrap_or(0) | <$t>::from(rest)
             }
         }
     };
@@ -85,25 +91,59 @@ fn sort_keys<K: Key>(columns: &[Cow<'_, [u64]>], widths: &[u32], bits: u32, n: u
     let rest = bits - bucket_bits;
     let number_bits = bits_below(n as u64);
     let bucket = |key: K| if bucket_bits == 0 { 0 } else { key.shifted(rest) as usize };
-    let mut order = filled_vec(0u64, n as u64)?;
+    let mut unpacked = Unpacked::new(widths, n)?;
     if rest + number_bits <= u64::BITS {
-        let pack = |key: K, k: usize| (key.shifted(0) & mask(rest)) << number_bits | k as u64;
-        let packed = sort_in_buckets(&keys, bucket_bits, bucket, pack)?;
-        order.iter_mut().zip(packed).for_each(|(o, p)| *o = p & mask(number_bits));
+        let pack = |key: K, k: usize| (key.shifted(0) & mask(rest)).checked_shl(number_bits).unwrap_or(0) | k as u64;
+        sort_in_buckets(&keys, bucket_bits, bucket, pack, |b, packed| {
+            let low = packed.checked_shr(number_bits).unwrap_or(0);
+            unpacked.push(K::from_parts(b, rest, low), packed & mask(number_bits));
+        })?;
     } else {
-        let pairs = sort_in_buckets(&keys, bucket_bits, bucket, |key, k| (key, k as u64))?;
-        order.iter_mut().zip(pairs).for_each(|(o, (_, k))| *o = k);
+        sort_in_buckets(&keys, bucket_bits, bucket, |key, k| (key, k as u64), |_, (key, k)| unpacked.push(key, k))?;
     }
-    Ok(Sorted { columns: gather_columns(columns, &order), order: Some(order) })
+    Ok(Sorted { columns: unpacked.columns, order: Some(unpacked.order) })
 }
 
-/// Deals `entry(key, k)` for each key into buckets and sorts each bucket.
+/// Sorted keys, taken apart again: this reads and writes in order, where to gather coordinates by number would not.
+struct Unpacked {
+    columns: Vec<Vec<u64>>,
+    order: Vec<u64>,
+    /// Where each coordinate is in the key: the bits below it, and its own.
+    fields: Vec<(u32, u64)>,
+}
+
+impl Unpacked {
+    fn new(widths: &[u32], n: usize) -> Result<Unpacked, Error> {
+        let mut below = widths.iter().sum();
+        let field = |&width: &u32| {
+            below -= width;
+            (below, mask(width))
+        };
+        let empty = || {
+            let mut list = Vec::new();
+            list.try_reserve_exact(n).map_err(|_| Error::TooLarge { elements: n as u64, bytes: size_of::<u64>() })?;
+            Ok::<_, Error>(list)
+        };
+        let columns = widths.iter().map(|_| empty()).collect::<Result<_, _>>()?;
+        Ok(Unpacked { columns, order: empty()?, fields: widths.iter().map(field).collect() })
+    }
+
+    fn push<K: Key>(&mut self, key: K, number: u64) {
+        for (column, &(below, mask)) in self.columns.iter_mut().zip(&self.fields) {
+            column.push(key.shifted(below) & mask);
+        }
+        self.order.push(number);
+    }
+}
+
+/// Deals `entry(key, k)` for each key into buckets, sorts each bucket, and calls `visit(bucket, entry)` in order.
 fn sort_in_buckets<K: Copy, E: Copy + Ord + Default>(
     keys: &[K],
     bucket_bits: u32,
     bucket: impl Fn(K) -> usize,
     entry: impl Fn(K, usize) -> E,
-) -> Result<Vec<E>, Error> {
+    mut visit: impl FnMut(usize, E),
+) -> Result<(), Error> {
     let mut ends = vec![0usize; (1 << bucket_bits) + 1];
     keys.iter().for_each(|&key| ends[bucket(key) + 1] += 1);
     for b in 1..ends.len() {
@@ -116,8 +156,12 @@ fn sort_in_buckets<K: Copy, E: Copy + Ord + Default>(
         entries[*at] = entry(key, k);
         *at += 1;
     }
-    ends.windows(2).for_each(|pair| entries[pair[0]..pair[1]].sort_unstable());
-    Ok(entries)
+    for (b, pair) in ends.windows(2).enumerate() {
+        let entries = &mut entries[pair[0]..pair[1]];
+        entries.sort_unstable();
+        entries.iter().for_each(|&e| visit(b, e));
+    }
+    Ok(())
 }
 
 /// Sorts entries whose keys are too long to be packed.
@@ -128,11 +172,8 @@ fn sort_columns(columns: &[Cow<'_, [u64]>], n: usize) -> Result<Sorted, Error> {
         let by_column = columns.iter().map(|c| c[a as usize].cmp(&c[b as usize])).find(|o| o.is_ne());
         by_column.unwrap_or_else(|| a.cmp(&b))
     });
-    Ok(Sorted { columns: gather_columns(columns, &order), order: Some(order) })
-}
-
-fn gather_columns(columns: &[Cow<'_, [u64]>], order: &[u64]) -> Vec<Vec<u64>> {
-    columns.iter().map(|c| order.iter().map(|&k| c[k as usize]).collect()).collect()
+    let columns = columns.iter().map(|c| order.iter().map(|&k| c[k as usize]).collect()).collect();
+    Ok(Sorted { columns, order: Some(order) })
 }
 
 #[cfg(test)]

@@ -5,8 +5,9 @@ use super::sort::{Sorted, sort_entries};
 use super::values::Values;
 use super::{Array, Tensor};
 use crate::Error;
-use redpoll_logic::{DType, LeafKind, Prim, Scalar, StorageMode, TensorType};
+use redpoll_logic::{LeafKind, Prim, Scalar, StorageMode, TensorType};
 use std::borrow::Cow;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Entries of a tensor in any order: a coordinate for each mode, and a value.
@@ -132,76 +133,104 @@ fn from_sorted(
     mut values: Cow<'_, Values>,
     duplicates: Duplicates<'_>,
 ) -> Result<(Tensor, usize), Error> {
-    let n = values.len();
-    let starts = place_starts(&sorted.columns, n);
-    let count = n - starts.as_ref().map_or(n, Vec::len);
-    if let Some(starts) = starts {
-        let order = sorted.order.take();
-        let combined = combine(&values, order.as_deref(), &starts, duplicates, || {
-            let first = starts.windows(2).find(|w| w[1] - w[0] > 1).map_or(starts[starts.len() - 1], |w| w[0]);
-            let storage: Vec<u64> = sorted.columns.iter().map(|c| c[first as usize]).collect();
+    let repeats = repeats(&sorted.columns, values.len());
+    let count = repeats.iter().map(|r| r.entries.len() - 1).sum();
+    let mut len = values.len() - count;
+    if !repeats.is_empty() {
+        if matches!(duplicates, Duplicates::Error) {
+            let storage: Vec<u64> = sorted.columns.iter().map(|c| c[repeats[0].entries.start]).collect();
             let mut place = vec![0; ty.shape.len()];
             ty.format.place(&storage, &mut place);
-            Error::DuplicateCoordinates { place, count }
-        })?;
-        values = Cow::Owned(combined);
-        keep(&mut sorted.columns, &starts);
+            return Err(Error::DuplicateCoordinates { place, count });
+        }
+        let mut order = sorted.order.take().unwrap_or_else(|| (0..values.len() as u64).collect());
+        let combined = combine(&values, &mut order, &repeats, duplicates)?;
+        sorted.columns.iter_mut().chain([&mut order]).for_each(|list| drop_repeats(list, &repeats));
+        match combined {
+            None => sorted.order = Some(order),
+            Some(combined) => {
+                let places: Vec<usize> = repeats.iter().map(|r| r.place).collect();
+                values = Cow::Owned(values.gather_with(&order, &places, &combined)?);
+            }
+        }
     }
     if ty.format.leaf == LeafKind::Pattern {
         let at = |k: u64| sorted.order.as_ref().map_or(k, |o| o[k as usize]);
         let bools = values.columns()[0].bools().expect("a pattern has dtype bool");
-        let kept: Vec<u64> = (0..values.len() as u64).filter(|&k| bools[at(k) as usize] != 0).collect();
-        if kept.len() < values.len() {
-            keep(&mut sorted.columns, &kept);
-            values = Cow::Owned(Values::pattern(kept.len())?);
+        let kept: Vec<u64> = (0..len as u64).filter(|&k| bools[at(k) as usize] != 0).collect();
+        if kept.len() < len {
+            len = kept.len();
+            sorted.columns.iter_mut().for_each(|c| *c = kept.iter().map(|&k| c[k as usize]).collect());
+            values = Cow::Owned(Values::pattern(len)?);
             sorted.order = None;
         }
     }
-    let entries =
-        Entries { columns: &sorted.columns, len: values.len(), order: sorted.order.as_deref(), values: &values };
+    let entries = Entries { columns: &sorted.columns, len, order: sorted.order.as_deref(), values: &values };
     Ok((assemble(ty, &entries)?, count))
 }
 
-/// Keeps the given entries.
-fn keep(columns: &mut [Vec<u64>], kept: &[u64]) {
-    for column in columns {
-        *column = kept.iter().map(|&k| column[k as usize]).collect();
-    }
+/// A place with several entries.
+struct Repeat {
+    /// The number of the place.
+    place: usize,
+    /// Its entries among the sorted ones.
+    entries: Range<usize>,
 }
 
-/// The first entry of each place among sorted entries; `None` when no place repeats.
-fn place_starts(columns: &[Vec<u64>], n: usize) -> Option<Vec<u64>> {
+/// The places with several entries among sorted entries.
+fn repeats(columns: &[Vec<u64>], n: usize) -> Vec<Repeat> {
     let same = |k: usize| columns.iter().all(|c| c[k - 1] == c[k]);
-    (1..n).any(same).then(|| (0..n).filter(|&k| k == 0 || !same(k)).map(|k| k as u64).collect())
+    let mut repeats: Vec<Repeat> = Vec::new();
+    for (dropped, k) in (1..n).filter(|&k| same(k)).enumerate() {
+        match repeats.last_mut() {
+            Some(last) if last.entries.end == k => last.entries.end += 1,
+            _ => repeats.push(Repeat { place: k - 1 - dropped, entries: k - 1..k + 1 }),
+        }
+    }
+    repeats
 }
 
-/// The values of places that begin at `starts` among sorted entries.
+/// Keeps the first element of each place.
+fn drop_repeats(list: &mut Vec<u64>, repeats: &[Repeat]) {
+    let mut kept = list.len();
+    for (k, repeat) in repeats.iter().enumerate() {
+        if k == 0 {
+            kept = repeat.entries.start + 1;
+        }
+        let next = repeats.get(k + 1).map_or(list.len(), |r| r.entries.start + 1);
+        list.copy_within(repeat.entries.end..next, kept);
+        kept += next - repeat.entries.end;
+    }
+    list.truncate(kept);
+}
+
+/// The values of the places with several entries; `None` where these are the values of an entry, which `order` then has
+/// first.
 fn combine(
     values: &Values,
-    order: Option<&[u64]>,
-    starts: &[u64],
+    order: &mut [u64],
+    repeats: &[Repeat],
     duplicates: Duplicates<'_>,
-    error: impl FnOnce() -> Error,
-) -> Result<Values, Error> {
-    let at = |k: u64| order.map_or(k, |o| o[k as usize]);
-    let ends = || starts.iter().skip(1).copied().chain([values.len() as u64]);
+) -> Result<Option<Values>, Error> {
     match duplicates {
-        Duplicates::Error => Err(error()),
-        Duplicates::First => values.gather(&starts.iter().map(|&k| at(k)).collect::<Vec<_>>()),
-        Duplicates::Last => values.gather(&ends().map(|end| at(end - 1)).collect::<Vec<_>>()),
+        Duplicates::Error | Duplicates::First => Ok(None),
+        Duplicates::Last => {
+            repeats.iter().for_each(|r| order[r.entries.start] = order[r.entries.end - 1]);
+            Ok(None)
+        }
         Duplicates::Add => {
-            let places = || starts.iter().copied().zip(ends());
-            let add = |column: &Array| add_up(column, places().map(|(lo, hi)| (lo..hi).map(at)));
-            Values::try_new(values.dtype().clone(), values.columns().iter().map(add).collect())
+            let groups = || repeats.iter().map(|r| order[r.entries.clone()].iter().copied());
+            let columns = values.columns().iter().map(|column| add_up(column, groups())).collect();
+            Values::try_new(values.dtype().clone(), columns).map(Some)
         }
         Duplicates::Combine(op) => {
-            let dtype: &DType = values.dtype();
-            let places = starts.iter().copied().zip(ends());
-            let fold = |(lo, hi): (u64, u64)| {
-                let first = values.get(at(lo) as usize);
-                (lo + 1..hi).fold(first, |sum, k| op(&sum, &values.get(at(k) as usize)))
+            let mut fold = |r: &Repeat| {
+                let mut each = order[r.entries.clone()].iter().map(|&k| values.get(k as usize));
+                let first = each.next().expect("a repeat has two entries or more");
+                each.fold(first, |sum, value| op(&sum, &value))
             };
-            Values::from_scalars(dtype.clone(), &places.map(fold).collect::<Vec<_>>())
+            let scalars: Vec<Scalar> = repeats.iter().map(&mut fold).collect();
+            Values::from_scalars(values.dtype().clone(), &scalars).map(Some)
         }
     }
 }

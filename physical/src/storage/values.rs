@@ -1,7 +1,8 @@
 //! Columns of values: one array for each primitive of a dtype.
 
-use super::array::{Array, Element, filled_vec, match_width, prim_bits};
+use super::array::{Array, Element, match_width, prim_bits};
 use crate::Error;
+use arrow::datatypes::ArrowNativeType;
 use redpoll_logic::{DType, Prim, Scalar};
 
 /// A list of values of one dtype; a struct is held as a column for each primitive in it, depth first.
@@ -103,9 +104,16 @@ impl Values {
         scalar_at(&self.dtype, &self.columns, k)
     }
 
-    /// The values at the given places, in that order.
-    pub(crate) fn gather(&self, at: &[u64]) -> Result<Values, Error> {
-        let columns = self.columns.iter().map(|c| gather(c, at)).collect::<Result<_, _>>()?;
+    /// The values at `at`, in that order, then those at `places` among them replaced.
+    pub(crate) fn gather_with(&self, at: &[u64], places: &[usize], replacement: &Values) -> Result<Values, Error> {
+        let column = |(column, replacement): (&Array, &Array)| {
+            match_width!(column.prim(), W => {
+                let mut words = gather_words::<W>(column, at)?;
+                places.iter().zip(replacement.words::<W>()).for_each(|(&k, &w)| words[k] = w);
+                Ok::<_, Error>(Array::from_words(column.prim(), words))
+            })
+        };
+        let columns = self.columns.iter().zip(&replacement.columns).map(column).collect::<Result<_, _>>()?;
         Ok(Values { dtype: self.dtype.clone(), len: at.len(), columns })
     }
 }
@@ -130,13 +138,16 @@ pub(crate) fn scalar_at(dtype: &DType, columns: &[Array], k: usize) -> Scalar {
 
 /// The elements at the given places, in that order.
 pub(crate) fn gather(column: &Array, at: &[u64]) -> Result<Array, Error> {
-    match_width!(column.prim(), W => {
-        let words = column.words::<W>();
-        let mut out = filled_vec(0 as W, 0)?;
-        out.try_reserve_exact(at.len()).map_err(|_| Error::TooLarge { elements: at.len() as u64, bytes: size_of::<W>() })?;
-        out.extend(at.iter().map(|&k| words[k as usize]));
-        Ok(Array::from_words(column.prim(), out))
-    })
+    match_width!(column.prim(), W => Ok(Array::from_words(column.prim(), gather_words::<W>(column, at)?)))
+}
+
+fn gather_words<W: ArrowNativeType>(column: &Array, at: &[u64]) -> Result<Vec<W>, Error> {
+    let words = column.words::<W>();
+    let mut out = Vec::new();
+    let too_large = |_| Error::TooLarge { elements: at.len() as u64, bytes: size_of::<W>() };
+    out.try_reserve_exact(at.len()).map_err(too_large)?;
+    out.extend(at.iter().map(|&k| words[k as usize]));
+    Ok(out)
 }
 
 /// Checks that booleans are 0 or 1 among the first `len` elements, which generated code takes for granted.

@@ -65,11 +65,15 @@ impl Tensor {
         let shape = &self.ty.shape;
         if place.len() != shape.len() {
             let (found, expected) = (place.len(), shape.len());
-            return Err(Error::InvalidTriples(format!("a place has {expected} coordinates, found {found}")));
+            return Err(Error::InvalidPlace(format!(
+                "a place of the tensor has {expected} coordinates, found {found}"
+            )));
         }
         if let Some(mode) = (0..place.len()).find(|&m| place[m] >= shape[m]) {
             let (coordinate, dimension) = (place[mode], shape[mode]);
-            return Err(Error::CoordinateOutOfRange { entry: 0, mode, coordinate, dimension });
+            return Err(Error::InvalidPlace(format!(
+                "coordinate {coordinate} of mode {mode} is out of range, its dimension is {dimension}"
+            )));
         }
         let storage: Vec<u64> = self.ty.format.modes.iter().map(|m| m.coordinate(place)).collect();
         Ok(self.find(0, 0..1, &storage).map_or_else(|| self.ty.fill.clone(), |p| self.value_at(p)))

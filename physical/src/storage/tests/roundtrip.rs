@@ -116,6 +116,38 @@ proptest! {
     }
 
     #[test]
+    fn repeated_places_fold_in_order(
+        places in proptest::collection::vec((0u64..3, 0u64..3), 0..30),
+        pick in any::<proptest::sample::Index>(),
+    ) {
+        let entries: Vec<_> = places.iter().zip(1i64..).map(|(&(i, j), v)| (vec![i, j], Scalar::I64(v))).collect();
+        let mut sample = Sample { shape: vec![3, 3], dtype: DType::I64, fill: Scalar::I64(0), entries };
+        let integer = |v: &Scalar| v.to_i128().unwrap() as i64;
+        let mut decimal = |a: &Scalar, b: &Scalar| Scalar::I64(integer(a).wrapping_mul(10).wrapping_add(integer(b)));
+        type Fold<'a> = &'a dyn Fn(i64, i64) -> i64;
+        let folds: [(Duplicates<'_>, Fold<'_>); 4] = [
+            (Duplicates::First, &|a, _| a),
+            (Duplicates::Last, &|_, b| b),
+            (Duplicates::Add, &|a, b| a + b),
+            (Duplicates::Combine(&mut decimal), &|a, b| a.wrapping_mul(10).wrapping_add(b)),
+        ];
+        let triples = sample.triples();
+        let repeated = sample.entries.clone();
+        let formats = all_formats(2);
+        for (duplicates, fold) in folds {
+            let mut model = BTreeMap::<Vec<u64>, i64>::new();
+            for (place, value) in &repeated {
+                let value = integer(value);
+                model.entry(place.clone()).and_modify(|old| *old = fold(*old, value)).or_insert(value);
+            }
+            let (tensor, count) = Tensor::from_triples(sample.ty(pick.get(&formats)), &triples, duplicates).unwrap();
+            prop_assert_eq!(count, repeated.len() - model.len());
+            sample.entries = model.into_iter().map(|(p, v)| (p, Scalar::I64(v))).collect();
+            check(&tensor, &sample);
+        }
+    }
+
+    #[test]
     fn dense_values_in_any_format(
         sample in (0usize..4).prop_flat_map(any_sample),
         pick in any::<proptest::sample::Index>(),
