@@ -52,6 +52,9 @@ pub enum Error {
         /// The number of entries beyond one a place.
         count: usize,
     },
+    /// An operator cannot combine the values of repeated places. The caller's fault.
+    #[error("repeated places cannot be combined: {0}")]
+    Combine(#[from] redpoll_logic::op::OpError),
     /// A value has another dtype than was expected. The caller's fault.
     #[error("{what}: expected dtype {expected}, found {found}")]
     DTypeMismatch {

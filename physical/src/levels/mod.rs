@@ -151,3 +151,25 @@ pub fn accepts(class: ArrayClass, prim: Prim) -> bool {
         ArrayClass::Flag => prim == Prim::U8,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Protects the registry: each kind once, found by itself, with a name of its own.
+    #[test]
+    fn kinds_are_registered() {
+        for (k, kind) in ALL.into_iter().enumerate() {
+            assert_eq!(level(kind.kind()).name(), kind.name());
+            assert!(ALL[..k].iter().all(|other| other.kind() != kind.kind() && other.name() != kind.name()));
+        }
+    }
+
+    /// Protects generated code that probes tables: the slots are part of the layout.
+    #[test]
+    fn slots_are_fixed() {
+        let slots = [(0, 0, 8), (0, 1, 8), (1, 0, 8), (3, 1 << 40, 1 << 20), (1 << 40, 12345, 1 << 33)];
+        let found = slots.map(|(p, i, len)| hash_slot(p, i, len));
+        assert_eq!(found, [0, 1, 6, 289_291, 8_199_757_099]);
+    }
+}

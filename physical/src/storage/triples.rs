@@ -5,7 +5,7 @@ use super::sort::{Sorted, sort_entries};
 use super::values::Values;
 use super::{Array, Tensor};
 use crate::Error;
-use redpoll_logic::{LeafKind, Prim, Scalar, StorageMode, TensorType};
+use redpoll_logic::{LeafKind, Op, Prim, Scalar, StorageMode, TensorType};
 use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
@@ -22,6 +22,7 @@ pub struct Triples {
 }
 
 /// What becomes of entries at the same place.
+#[derive(Clone, Copy, Debug)]
 pub enum Duplicates<'a> {
     /// They are an error.
     Error,
@@ -31,8 +32,8 @@ pub enum Duplicates<'a> {
     Last,
     /// Their values are added up in order, member by member in structs: integers wrap, booleans are or-ed.
     Add,
-    /// Their values are combined in order from the left.
-    Combine(&'a mut dyn FnMut(&Scalar, &Scalar) -> Scalar),
+    /// Their values are folded with an operator in order from the left.
+    Combine(&'a Op),
 }
 
 impl Triples {
@@ -89,8 +90,8 @@ impl Tensor {
     /// are `true`.
     ///
     /// # Errors
-    /// When type or triples are invalid or do not agree, places repeat under [`Duplicates::Error`], a combining
-    /// function changes the dtype, or the memory is exceeded.
+    /// When type or triples are invalid or do not agree, places repeat under [`Duplicates::Error`], the operator does
+    /// not fold values of the dtype, or the memory is exceeded.
     pub fn from_triples(
         ty: impl Into<Arc<TensorType>>,
         triples: &Triples,
@@ -224,12 +225,12 @@ fn combine(
             Values::try_new(values.dtype().clone(), columns).map(Some)
         }
         Duplicates::Combine(op) => {
-            let mut fold = |r: &Repeat| {
+            let fold = |r: &Repeat| {
                 let mut each = order[r.entries.clone()].iter().map(|&k| values.get(k as usize));
                 let first = each.next().expect("a repeat has two entries or more");
-                each.fold(first, |sum, value| op(&sum, &value))
+                each.try_fold(first, |sum, value| op.apply(&[sum, value]))
             };
-            let scalars: Vec<Scalar> = repeats.iter().map(&mut fold).collect();
+            let scalars = repeats.iter().map(fold).collect::<Result<Vec<Scalar>, _>>()?;
             Values::from_scalars(values.dtype().clone(), &scalars).map(Some)
         }
     }

@@ -3,7 +3,8 @@
 use super::*;
 use crate::storage::convert;
 use crate::testing::formats_of_rank;
-use redpoll_logic::{LevelFormat, LevelKind, StorageMode};
+use redpoll_logic::op::Builtin;
+use redpoll_logic::{LevelFormat, LevelKind, Op, StorageMode};
 
 /// Compares a tensor with the model in every way of reading it.
 fn check(tensor: &Tensor, sample: &Sample) {
@@ -123,13 +124,13 @@ proptest! {
         let entries: Vec<_> = places.iter().zip(1i64..).map(|(&(i, j), v)| (vec![i, j], Scalar::I64(v))).collect();
         let mut sample = Sample { shape: vec![3, 3], dtype: DType::I64, fill: Scalar::I64(0), entries };
         let integer = |v: &Scalar| v.to_i128().unwrap() as i64;
-        let mut decimal = |a: &Scalar, b: &Scalar| Scalar::I64(integer(a).wrapping_mul(10).wrapping_add(integer(b)));
+        let sub = Op::from(Builtin::Sub);
         type Fold<'a> = &'a dyn Fn(i64, i64) -> i64;
         let folds: [(Duplicates<'_>, Fold<'_>); 4] = [
             (Duplicates::First, &|a, _| a),
             (Duplicates::Last, &|_, b| b),
             (Duplicates::Add, &|a, b| a + b),
-            (Duplicates::Combine(&mut decimal), &|a, b| a.wrapping_mul(10).wrapping_add(b)),
+            (Duplicates::Combine(&sub), &|a, b| a - b),
         ];
         let triples = sample.triples();
         let repeated = sample.entries.clone();
@@ -258,13 +259,9 @@ fn duplicates_are_combined() {
         values: vec![1.0, 2.0, 3.0, 5.0, 7.0].into(),
     };
     let ty = TensorType { shape: vec![3, 3], dtype: DType::F64, fill: 0.0.into(), format: Format::csc() };
-    let mut nested = |a: &Scalar, b: &Scalar| Scalar::F64(a.to_f64().unwrap() * 10.0 + b.to_f64().unwrap());
-    let cases = [
-        (Duplicates::First, 1.0),
-        (Duplicates::Last, 5.0),
-        (Duplicates::Add, 9.0),
-        (Duplicates::Combine(&mut nested), 135.0),
-    ];
+    let sub = Op::from(Builtin::Sub);
+    let cases =
+        [(Duplicates::First, 1.0), (Duplicates::Last, 5.0), (Duplicates::Add, 9.0), (Duplicates::Combine(&sub), -7.0)];
     for (duplicates, expected) in cases {
         let (tensor, count) = Tensor::from_triples(ty.clone(), &triples, duplicates).unwrap();
         assert_eq!(count, 2);
@@ -272,6 +269,8 @@ fn duplicates_are_combined() {
         assert_eq!(tensor.get(&[1, 1]).unwrap(), Scalar::F64(7.0));
         assert_eq!(tensor.count_stored(), 3);
     }
+    let error = Tensor::from_triples(ty, &triples, Duplicates::Combine(&Op::from(Builtin::Lt))).unwrap_err();
+    assert_eq!(error.to_string(), "value 0: expected dtype f64, found bool");
 }
 
 /// Protects the sum of infinite fills: a place that is not there must not make a NaN.
@@ -331,6 +330,16 @@ fn blocks_are_padded() {
     assert_eq!(tensor.count_stored(), 6 + 2);
     assert!(matches!(tensor.ty().format.modes[0], StorageMode::Outer { block: 2, .. }));
     check(&tensor, &sample);
+}
+
+/// Protects against loops over the coordinates of a long mode beside an empty one.
+#[test]
+fn empty_tensors_take_no_time() {
+    let sample = Sample { shape: vec![1 << 60, 0], dtype: DType::F64, fill: 0.0.into(), entries: vec![] };
+    let tensor = sample.tensor(&Format::dense(2));
+    assert_eq!((tensor.count_stored(), tensor.sum(), tensor.to_triples().unwrap().len()), (0, Some(0.0), 0));
+    let blocked = sample.tensor(&Format { modes: Format::bcsr(3, 3).modes, ..Format::dense(4) });
+    assert_eq!(blocked.count_differing_from_fill(), 0);
 }
 
 #[test]
