@@ -12,6 +12,9 @@ use crate::write::WriteOptions;
 use std::fmt;
 use std::io::{Read, Write};
 
+/// What reads the whole content of a file.
+pub(crate) type ReadFile = fn(&[u8]) -> Result<(Info, Data), Located>;
+
 /// A file format: its names and its functions.
 pub struct FileFormat {
     /// The name in messages and listings.
@@ -23,7 +26,7 @@ pub struct FileFormat {
     /// Whether a file that begins so is of this format.
     pub(crate) sniff: fn(&[u8]) -> bool,
     /// The whole content.
-    pub(crate) read: fn(&[u8]) -> Result<(Info, Data), Located>,
+    pub(crate) read: ReadFile,
     /// What the header says, from as little of the stream as that takes.
     pub(crate) info: fn(&mut dyn Read) -> Result<Info, StreamError>,
     /// Writes a tensor.

@@ -7,12 +7,15 @@ use redpoll_logic::Scalar;
 use std::borrow::Cow;
 use std::fmt;
 
+/// Coordinates, one vector a mode, and values.
+pub(crate) type Entries<'a> = (Cow<'a, [Vec<u64>]>, Cow<'a, Values>);
+
 /// The entries of a tensor for a file that takes every other place as zero: those stored, or of a dense tensor those
 /// that are not zero. Stored `false` is dropped where the file has no values to say so.
 ///
 /// # Errors
 /// When the fill value is not zero.
-pub(crate) fn entries<'a>(content: &'a Content, file: &str) -> Result<(Cow<'a, [Vec<u64>]>, Cow<'a, Values>), Fault> {
+pub(crate) fn entries<'a>(content: &'a Content, file: &str) -> Result<Entries<'a>, Fault> {
     match &content.data {
         Data::Dense(values) => {
             let (coordinates, values) = entries_of_dense(&content.shape, values);

@@ -90,6 +90,24 @@ fn a_format_that_cannot_be_is_an_error() {
     expect!["wide.mtx: 9000000000000000000 fibers of dimension 9 exceed the 9223372036854775807 positions of a full level; use a sparse one"].assert_eq(&message("wide.mtx", wide, Format::dense(2)));
 }
 
+/// No block is there, so nothing contradicts their size.
+#[test]
+fn absurd_blocks_without_entries() {
+    let huge = 1 << 62;
+    let bytes = npz(&[
+        ("format", npy_text("bsr")),
+        ("shape", npy_i64(&[2], &[huge, 8])),
+        ("indptr", npy_i64(&[2], &[0, 0])),
+        ("indices", npy_i64(&[0], &[])),
+        ("data", npy_i64(&[0, huge as u64, 8], &[])),
+    ]);
+    let loaded = load("a.npz", &bytes).unwrap();
+    if let Ok((tensor, _)) = loaded.into_tensor(None) {
+        tensor.validate().unwrap();
+        assert_eq!(tensor.count_stored(), 0);
+    }
+}
+
 /// Whatever a tensor is stored as, a file of any format that can hold it gives the same places back.
 #[test]
 fn written_tensors_read_back() {
