@@ -64,6 +64,18 @@ macro_rules! two {
     }};
 }
 
+macro_rules! scale {
+    ($double:ident, $single:ident) => {{
+        extern "C" fn double(x: f64, n: f64) -> f64 {
+            libm::$double(x, n as i32)
+        }
+        extern "C" fn single(x: f32, n: f32) -> f32 {
+            libm::$single(x, n as i32)
+        }
+        MathImpl::Two(double, single)
+    }};
+}
+
 macro_rules! math_table {
     ($($name:ident $text:literal $arity:ident $double:ident $single:ident;)*) => {
         impl MathFn {
@@ -112,6 +124,7 @@ math_table! {
     Atan2 "atan2" two atan2 atan2f;
     Hypot "hypot" two hypot hypotf;
     Fmod "fmod" two fmod fmodf;
+    Ldexp "ldexp" scale ldexp ldexpf;
     Erf "erf" one erf erff;
     Tgamma "tgamma" one tgamma tgammaf;
     Lgamma "lgamma" one lgamma lgammaf;

@@ -263,6 +263,8 @@ pub enum MathFn {
     Hypot,
     /// x - y * trunc(x / y), exactly.
     Fmod,
+    /// x * 2^y, rounded once; y a whole number between -5000 and 5000.
+    Ldexp,
     /// The error function.
     Erf,
     /// The gamma function.

@@ -1,5 +1,5 @@
-//! Every operator on every dtype, on edge values: the expansion, run by the Assembly interpreter, has the bits that
-//! `Op::eval` defines, faults included.
+//! Every operator on every dtype, on edge values: the expansion, run by the Assembly interpreter and as machine code,
+//! has the bits that `Op::eval` defines, faults included.
 
 use super::*;
 use crate::assembly::{
@@ -87,9 +87,18 @@ fn run(
 
     let program =
         Program::new(&function).unwrap_or_else(|e| panic!("{e}\n{function:#?}")).with_iteration_limit(1 << 20);
-    let mut on = Invocation::new(program.signature(), inputs, vec![], Limits::default()).unwrap();
+    let kernel = crate::emit::cranelift::compile(&function).unwrap();
+    let invocation = || Invocation::new(program.signature(), inputs.clone(), vec![], Limits::default()).unwrap();
+    let (mut on, mut machine) = (invocation(), invocation());
     let row = |k: usize| {
-        let status = program.run(&mut on, k as i64..k as i64 + 1, &mut Counts::default()).unwrap();
+        let chunk = k as i64..k as i64 + 1;
+        let status = program.run(&mut on, chunk.clone(), &mut Counts::default()).unwrap();
+        // SAFETY: the interpreter has just run the same function on the same buffers without leaving them.
+        let compiled = unsafe { kernel.call(&mut machine, chunk) }.unwrap();
+        assert_eq!(compiled, status, "row {k} of {function:#?}");
+        for b in &outputs {
+            assert_eq!(machine.element(*b, k), on.element(*b, k), "row {k} of {function:#?}");
+        }
         if status != Status::Done {
             return Err(status);
         }
