@@ -105,6 +105,9 @@ pub enum Error {
     /// Arrow refused arrays that were made here.
     #[error("arrow: {0}")]
     Arrow(#[from] arrow::error::ArrowError),
+    /// A kernel did not come to its end: the memory limit, cancellation, a checked operator, or too many positions.
+    #[error("the kernel stopped: {}", stop_reason(*.0))]
+    Stopped(crate::assembly::Status),
     /// A function of Assembly breaks rules of the verifier. Lowering's fault, or of who wrote the function by hand.
     #[error("function `{function}` of assembly is invalid: {faults}")]
     InvalidAssembly {
@@ -142,5 +145,17 @@ impl Error {
     pub(crate) fn invalid_assembly(function: &str, faults: &[Fault]) -> Error {
         let faults: Vec<String> = faults.iter().map(Fault::to_string).collect();
         Error::InvalidAssembly { function: function.into(), faults: faults.join("; ") }
+    }
+}
+
+/// What a status says to a user, and what to do next.
+fn stop_reason(status: crate::assembly::Status) -> &'static str {
+    use crate::assembly::Status;
+    match status {
+        Status::Done => "it is done",
+        Status::OutOfMemory => "a result exceeds the memory limit; raise the limit or ask for a sparser format",
+        Status::Cancelled => "it was cancelled",
+        Status::PositionOverflow => "a result has more positions than its arrays can count",
+        Status::CheckedOverflow => "a checked operator overflowed; use a wider dtype or the wrapping operator",
     }
 }

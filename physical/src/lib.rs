@@ -6,7 +6,10 @@
 pub mod assembly;
 pub mod emit;
 mod error;
+pub mod kernel;
 pub mod levels;
+pub mod lower;
+pub mod notation;
 pub mod run;
 pub mod storage;
 #[doc(hidden)]

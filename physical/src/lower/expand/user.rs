@@ -16,8 +16,8 @@ pub(super) fn apply(scope: &mut dyn Emitter, op: &UserOp, args: &[Value]) -> Val
     value
 }
 
-/// A checked body on arguments of the operator's parameters.
-fn expand_body(scope: &mut dyn Emitter, body: &Body, args: &[Value]) -> Value {
+/// A checked body on arguments of the operator's parameters; also the result of a special case.
+pub(crate) fn expand_body(scope: &mut dyn Emitter, body: &Body, args: &[Value]) -> Value {
     let args: Vec<Value> = args.iter().map(|a| bind(scope, a)).collect();
     Expansion { args: &args, vars: Vec::new() }.value(scope, body)
 }

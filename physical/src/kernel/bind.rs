@@ -1,0 +1,52 @@
+//! From input tensors to the buffers and parameters of a function.
+
+use crate::Error;
+use crate::lower::{Binding, Lowered, ParamSource};
+use crate::notation::{Program, Role, TensorId};
+use crate::storage::{Array, Tensor};
+use arrow::buffer::Buffer;
+
+/// The input buffers, in the order of the function's table, and the parameters.
+pub(super) fn bind(program: &Program, lowered: &Lowered, inputs: &[&Tensor]) -> Result<(Vec<Buffer>, Vec<i64>), Error> {
+    let mut given = inputs.iter().copied();
+    let mut tensors: Vec<Option<&Tensor>> = Vec::new();
+    for decl in &program.tensors {
+        let tensor = match decl.role {
+            Role::Input => Some(given.next().ok_or_else(|| missing(&decl.name))?),
+            Role::Output | Role::Local => None,
+        };
+        if let Some(tensor) = tensor
+            && **tensor.ty() != *decl.ty
+        {
+            return Err(Error::InvalidInvocation(format!(
+                "input `{}` is not of the type that the kernel was made for; expected {:?}, found {:?}",
+                decl.name,
+                decl.ty,
+                tensor.ty()
+            )));
+        }
+        tensors.push(tensor);
+    }
+    if given.next().is_some() {
+        return Err(Error::InvalidInvocation(format!("{} inputs are more than the program has", inputs.len())));
+    }
+    let array = |id: TensorId, level: usize, array: usize| -> Option<&Array> {
+        Some(&tensors[id.index()]?.levels()[level][array])
+    };
+    let buffers = lowered.bindings.iter().filter_map(|binding| match *binding {
+        Binding::Level { tensor, level, array: k } => array(tensor, level, k).map(Array::buffer),
+        Binding::Leaf { tensor, part } => tensors[tensor.index()].map(|t| t.leaf()[part].buffer()),
+        Binding::Scratch | Binding::Lengths => None,
+    });
+    let params = lowered.params.iter().map(|source| match *source {
+        ParamSource::Dimension(n) => n as i64,
+        ParamSource::Length { tensor, level, array: k } => {
+            array(tensor, level, k).expect("lengths are of inputs").len() as i64
+        }
+    });
+    Ok((buffers.cloned().collect(), params.collect()))
+}
+
+fn missing(name: &str) -> Error {
+    Error::InvalidInvocation(format!("input `{name}` is missing"))
+}

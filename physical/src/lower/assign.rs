@@ -1,0 +1,95 @@
+//! Assignments: a value stored in a leaf or a local, plainly or folded into what is there, as often as it is due.
+
+use super::build::{load, local, truth};
+use super::cx::Cx;
+use super::expand::{expand, expand_repeat};
+use super::integrate::repeat_operator;
+use super::state::{Cursor, State};
+use super::stmt::{Place, value};
+use super::tree::Assign;
+use super::value::Value;
+use crate::assembly::{Expr, Local, Stmt};
+use crate::notation::{TensorId, Write};
+use redpoll_logic::op::Op;
+use redpoll_logic::{LeafKind, Scalar};
+
+pub(crate) fn lower(cx: &mut Cx<'_>, state: &State, a: &Assign) {
+    let cursor = state.acc(a.lhs).cursor.clone();
+    let dtype = cx.program.tensors[a.tensor.index()].ty.dtype.clone();
+    let mut rhs = value(cx, state, &a.rhs);
+    let mut op = None;
+    if let Write::Fold(fold) = &a.write {
+        op = Some(fold.clone());
+        if let Some(times) = &a.times {
+            let (tail, how) = repeat_operator(fold, &dtype, cx).expect("only what can be repeated is integrated");
+            rhs = expand_repeat(cx, &tail, how, &rhs, times);
+        }
+    }
+    let (place, dirty) = match cursor {
+        Cursor::Locals(held) => {
+            let current = Value { dtype, parts: held.parts.iter().map(|l| local(*l)).collect() };
+            let result = combined(cx, op.as_ref(), current, rhs);
+            assign_all(cx, &held.parts, result);
+            return mark(cx, &held.dirty);
+        }
+        Cursor::Fiber(fiber) => (Place { tensor: a.tensor, position: fiber.lo }, fiber.dirty),
+        Cursor::Fill(_) | Cursor::Null => unreachable!("a write comes to a place"),
+    };
+    if cx.program.tensors[a.tensor.index()].ty.format.leaf == LeafKind::Pattern {
+        let then = cx.block(|cx| mark(cx, &dirty));
+        return cx.push_if(rhs.single().clone(), then, Vec::new());
+    }
+    let current = load_leaf(cx, place.tensor, &place.position);
+    let result = combined(cx, op.as_ref(), current, rhs);
+    store(cx, &place, &result.parts);
+    mark(cx, &dirty);
+}
+
+/// The value to be stored. Parts of a struct are computed before any is stored.
+fn combined(cx: &mut Cx<'_>, op: Option<&Op>, current: Value, rhs: Value) -> Value {
+    let result = match op {
+        None => rhs,
+        Some(op) => expand(cx, op, &[current, rhs]),
+    };
+    if result.parts.len() < 2 {
+        return result;
+    }
+    let parts = result.parts.iter().zip(result.dtype.prims()).map(|(part, prim)| {
+        let named = cx.new_local("part", prim);
+        cx.assign(named, part.clone());
+        local(named)
+    });
+    Value { parts: parts.collect(), dtype: result.dtype.clone() }
+}
+
+fn assign_all(cx: &mut Cx<'_>, to: &[Local], value: Value) {
+    for (to, part) in to.iter().zip(value.parts) {
+        cx.assign(*to, part);
+    }
+}
+
+fn mark(cx: &mut Cx<'_>, dirty: &[Local]) {
+    for flag in dirty {
+        cx.assign(*flag, truth(true));
+    }
+}
+
+/// The value at a position of a tensor's leaf; `true` below a pattern.
+pub(crate) fn load_leaf(cx: &Cx<'_>, tensor: TensorId, position: &Expr) -> Value {
+    let ty = &cx.program.tensors[tensor.index()].ty;
+    match ty.format.leaf {
+        LeafKind::Pattern => Value::constant(&Scalar::Bool(true)),
+        LeafKind::Element => {
+            let parts = cx.tensor(tensor).leaf.iter().map(|buffer| load(*buffer, position.clone())).collect();
+            Value { dtype: ty.dtype.clone(), parts }
+        }
+    }
+}
+
+/// Stores a value at a place.
+pub(crate) fn store(cx: &mut Cx<'_>, place: &Place, parts: &[Expr]) {
+    for (k, part) in parts.iter().enumerate() {
+        let buffer = cx.tensor(place.tensor).leaf[k];
+        cx.push(Stmt::Store { buffer, at: place.position.clone(), value: part.clone() });
+    }
+}

@@ -1,0 +1,179 @@
+//! The last pass over a function: flags that are known are decided, and what nobody reads is not computed.
+//!
+//! Lowering emits code piecewise and so cannot know that a flag was just set, or that a cursor is never looked at.
+
+use crate::assembly::{Expr, Function, Local, Stmt};
+use redpoll_logic::Scalar;
+use std::collections::HashMap;
+
+/// The function with known flags decided and dead assignments removed.
+pub(crate) fn cleanup(mut f: Function) -> Function {
+    f.body = decide(f.body, &mut HashMap::new());
+    loop {
+        let mut reads = vec![false; f.locals.len()];
+        note_reads(&f.body, &mut reads);
+        let before = count(&f.body);
+        f.body = remove_dead(f.body, &reads);
+        if count(&f.body) == before {
+            return f;
+        }
+    }
+}
+
+/// Decides conditions that are flags of known value. `known` holds the flags on entry and, after, on exit.
+fn decide(body: Vec<Stmt>, known: &mut HashMap<Local, bool>) -> Vec<Stmt> {
+    let mut out = Vec::new();
+    for stmt in body {
+        match stmt {
+            Stmt::Assign(local, value) => {
+                match &value {
+                    Expr::Const(Scalar::Bool(v)) => known.insert(local, *v),
+                    _ => known.remove(&local),
+                };
+                out.push(Stmt::Assign(local, value));
+            }
+            Stmt::If { cond, then, other } => {
+                let decided = match &cond {
+                    Expr::Local(l) => known.get(l).copied(),
+                    _ => None,
+                };
+                match decided {
+                    Some(true) => out.extend(decide(then, known)),
+                    Some(false) => out.extend(decide(other, known)),
+                    None => {
+                        let (mut in_then, mut in_other) = (known.clone(), known.clone());
+                        if let Expr::Local(l) = &cond {
+                            in_then.insert(*l, true);
+                            in_other.insert(*l, false);
+                        }
+                        let (then, other) = (decide(then, &mut in_then), decide(other, &mut in_other));
+                        known.retain(|l, v| in_then.get(l) == Some(v) && in_other.get(l) == Some(v));
+                        out.push(Stmt::If { cond, then, other });
+                    }
+                }
+            }
+            Stmt::While { cond, body } => {
+                let body = decide_loop(body, known);
+                out.push(Stmt::While { cond, body });
+            }
+            Stmt::For { var, lo, hi, body } => {
+                let body = decide_loop(body, known);
+                out.push(Stmt::For { var, lo, hi, body });
+            }
+            other => out.push(other),
+        }
+    }
+    out
+}
+
+/// The body of a loop: nothing is known on entry, nor after, of what it assigns.
+fn decide_loop(body: Vec<Stmt>, known: &mut HashMap<Local, bool>) -> Vec<Stmt> {
+    let mut assigned = Vec::new();
+    note_assigned(&body, &mut assigned);
+    known.retain(|l, _| !assigned.contains(l));
+    decide(body, &mut known.clone())
+}
+
+fn note_assigned(body: &[Stmt], assigned: &mut Vec<Local>) {
+    for stmt in body {
+        match stmt {
+            Stmt::Assign(l, _) => assigned.push(*l),
+            Stmt::If { then, other, .. } => {
+                note_assigned(then, assigned);
+                note_assigned(other, assigned);
+            }
+            Stmt::While { body, .. } | Stmt::For { body, .. } => note_assigned(body, assigned),
+            _ => {}
+        }
+    }
+}
+
+fn note_reads(body: &[Stmt], reads: &mut [bool]) {
+    for stmt in body {
+        match stmt {
+            // A local that only its own assignment reads is not read.
+            Stmt::Assign(local, value) => {
+                let was = reads[local.index()];
+                note_expr(value, reads);
+                reads[local.index()] = was;
+            }
+            Stmt::Store { at, value, .. } => {
+                note_expr(at, reads);
+                note_expr(value, reads);
+            }
+            Stmt::If { cond, then, other } => {
+                note_expr(cond, reads);
+                note_reads(then, reads);
+                note_reads(other, reads);
+            }
+            Stmt::While { cond, body } => {
+                note_expr(cond, reads);
+                note_reads(body, reads);
+            }
+            Stmt::For { lo, hi, body, .. } => {
+                note_expr(lo, reads);
+                note_expr(hi, reads);
+                note_reads(body, reads);
+            }
+            Stmt::Lanes(fold) => {
+                for e in [&fold.lo, &fold.hi, &fold.value] {
+                    note_expr(e, reads);
+                }
+            }
+            Stmt::Grow { len, .. } => note_expr(len, reads),
+            Stmt::Sort { lo, hi, .. } | Stmt::SortBy { lo, hi, .. } => {
+                note_expr(lo, reads);
+                note_expr(hi, reads);
+            }
+            Stmt::Break | Stmt::Return(_) => {}
+        }
+    }
+}
+
+fn note_expr(e: &Expr, reads: &mut [bool]) {
+    match e {
+        Expr::Local(l) => reads[l.index()] = true,
+        Expr::Const(_) | Expr::Param(_) => {}
+        Expr::Load { at: a, .. } | Expr::Unary(_, a) | Expr::Cast(_, a) => note_expr(a, reads),
+        Expr::Binary(_, a, b) | Expr::Compare(_, a, b) => {
+            note_expr(a, reads);
+            note_expr(b, reads);
+        }
+        Expr::Select(c, a, b) => {
+            for e in [c, a, b] {
+                note_expr(e, reads);
+            }
+        }
+        Expr::Math(_, args) => args.iter().for_each(|a| note_expr(a, reads)),
+    }
+}
+
+fn remove_dead(body: Vec<Stmt>, reads: &[bool]) -> Vec<Stmt> {
+    body.into_iter()
+        .filter_map(|stmt| match stmt {
+            Stmt::Assign(local, _) if !reads[local.index()] => None,
+            Stmt::Lanes(fold) if !reads[fold.acc.index()] => None,
+            Stmt::If { cond, then, other } => {
+                let (then, other) = (remove_dead(then, reads), remove_dead(other, reads));
+                (!then.is_empty() || !other.is_empty()).then_some(Stmt::If { cond, then, other })
+            }
+            Stmt::While { cond, body } => Some(Stmt::While { cond, body: remove_dead(body, reads) }),
+            Stmt::For { var, lo, hi, body } => {
+                let body = remove_dead(body, reads);
+                (!body.is_empty()).then_some(Stmt::For { var, lo, hi, body })
+            }
+            other => Some(other),
+        })
+        .collect()
+}
+
+/// The number of statements.
+fn count(body: &[Stmt]) -> usize {
+    body.iter()
+        .map(|stmt| match stmt {
+            Stmt::If { then, other, .. } => 1 + count(then) + count(other),
+            Stmt::While { body, .. } | Stmt::For { body, .. } => 1 + count(body),
+            _ => 1,
+        })
+        .sum()
+}

@@ -1,0 +1,88 @@
+//! The start of lowering: Notation with every access replaced by a number, every access at the root of its tensor.
+
+use super::cx::Cx;
+use super::state::{Acc, State, Sub};
+use super::storage::{ParamSource, Tables};
+use super::tree::{AccId, Assign, Term, Tree, int, lowered};
+use crate::assembly::{Expr as Code, Param};
+use crate::notation::{Access, Expr, Program, Stmt};
+use redpoll_logic::Scalar;
+use std::rc::Rc;
+
+/// The program as a tree and a state.
+pub(crate) fn convert(cx: &Cx<'_>, tables: &Tables) -> (State, Tree) {
+    let mut conversion = Conversion { cx, tables, state: State::default() };
+    let program: &Program = cx.program;
+    let tree = conversion.stmt(&program.body);
+    (conversion.state, tree)
+}
+
+struct Conversion<'a, 'p> {
+    cx: &'a Cx<'p>,
+    tables: &'a Tables,
+    state: State,
+}
+
+impl Conversion<'_, '_> {
+    fn stmt(&mut self, stmt: &Stmt) -> Tree {
+        match stmt {
+            Stmt::Block(items) => Tree::Block(items.iter().map(|s| self.stmt(s)).collect()),
+            Stmt::For { index, extent, body, .. } => {
+                let (lo, hi) = extent.as_ref().expect("in normal form every loop has an extent");
+                let (lo, hi) = (self.bound(lo), self.bound(hi));
+                Tree::Loop { index: *index, lo, hi, body: Rc::new(self.stmt(body)) }
+            }
+            Stmt::If { cond, body } => Tree::If { cond: self.term(cond), body: Rc::new(self.stmt(body)) },
+            Stmt::Let { var, value, body } => {
+                Tree::Let { var: *var, value: self.term(value), body: Rc::new(self.stmt(body)) }
+            }
+            Stmt::While { cond, body } => Tree::While { cond: self.term(cond), body: Rc::new(self.stmt(body)) },
+            Stmt::Where { consumer, producer } => {
+                let producer = Rc::new(self.stmt(producer));
+                Tree::Where { consumer: Rc::new(self.stmt(consumer)), producer }
+            }
+            Stmt::Declare(t) => Tree::Declare(*t),
+            Stmt::Freeze(t) => Tree::Freeze(*t),
+            Stmt::Thaw(t) => Tree::Thaw(*t),
+            Stmt::Assign { lhs, write, rhs } => Tree::Assign(Assign {
+                tensor: lhs.tensor,
+                lhs: self.access(lhs, true),
+                write: write.clone(),
+                rhs: self.term(rhs),
+                times: None,
+            }),
+        }
+    }
+
+    /// A bound of a loop: the size of a storage mode is a parameter.
+    fn bound(&mut self, e: &Expr) -> Term {
+        if let Expr::Literal(Scalar::I64(n)) = e {
+            let of_that_size = |p: &ParamSource| matches!(p, ParamSource::Dimension(d) if *d as i64 == *n);
+            return match self.tables.params.iter().position(of_that_size) {
+                Some(k) if *n > 1 => lowered(Code::Param(Param(k as u32))),
+                _ => int(*n),
+            };
+        }
+        self.term(e)
+    }
+
+    fn term(&mut self, e: &Expr) -> Term {
+        match e {
+            Expr::Literal(value) => Term::Lit(value.clone()),
+            Expr::Index(i) => Term::Index(*i),
+            Expr::Var(v) => Term::Var(*v),
+            Expr::Access(access) => Term::Access(self.access(access, false)),
+            Expr::Call(op, args) => Term::Call(op.clone(), args.iter().map(|a| self.term(a)).collect()),
+        }
+    }
+
+    fn access(&mut self, access: &Access, writes: bool) -> AccId {
+        let subscripts = access
+            .subscripts
+            .iter()
+            .map(|s| Sub { at: self.term(&s.at), protocol: s.protocol, outside: s.outside.clone() })
+            .collect();
+        let cursor = self.cx.root(access.tensor);
+        self.state.intern(Acc { tensor: Some(access.tensor), subscripts: Rc::new(subscripts), writes, cursor })
+    }
+}

@@ -1,0 +1,217 @@
+//! The context of lowering: the function under construction, what is bound, what is known.
+
+use super::build::{self, and, is_cheap, is_register_only, lt, not, split};
+use super::prove::Prover;
+use super::storage::TensorCode;
+use super::value::{Emitter, Value};
+use crate::assembly::{Buffer, BufferDecl, Expr, Local, LocalDecl, Stmt};
+use crate::notation::{Index, Program, TensorId, Var};
+use redpoll_logic::{FloatMode, Prim};
+
+/// The function under construction and what is known where code is being emitted.
+pub(crate) struct Cx<'p> {
+    pub(crate) program: &'p Program,
+    pub(crate) mode: FloatMode,
+    /// What is proved of extents here.
+    pub(crate) prover: Prover,
+    pub(crate) locals: Vec<LocalDecl>,
+    pub(crate) buffers: Vec<BufferDecl>,
+    /// The arrays and counters of each tensor.
+    pub(crate) tensors: Vec<TensorCode>,
+    /// The values of loop indices that are bound.
+    indices: Vec<Option<Expr>>,
+    /// The values of variables that are bound.
+    vars: Vec<Option<Value>>,
+    /// How many loops are open: a tensor declared inside of one is declared again and again.
+    pub(crate) depth: usize,
+    out: Vec<Stmt>,
+    /// The bounds of the chunk, until the loop that they cut has been lowered.
+    chunk: Option<(Local, Local)>,
+}
+
+impl<'p> Cx<'p> {
+    pub(crate) fn new(program: &'p Program, mode: FloatMode) -> Cx<'p> {
+        Cx {
+            program,
+            mode,
+            prover: Prover::default(),
+            locals: Vec::new(),
+            buffers: Vec::new(),
+            tensors: Vec::new(),
+            indices: vec![None; program.indices.len()],
+            vars: vec![None; program.vars.len()],
+            depth: 0,
+            out: Vec::new(),
+            chunk: None,
+        }
+    }
+
+    /// The code emitted so far at this place.
+    pub(crate) fn finish(&mut self) -> Vec<Stmt> {
+        std::mem::take(&mut self.out)
+    }
+
+    /// A new local.
+    pub(crate) fn new_local(&mut self, name: &str, prim: Prim) -> Local {
+        self.locals.push(LocalDecl { name: name.to_string(), prim });
+        Local(self.locals.len() as u32 - 1)
+    }
+
+    /// A new buffer.
+    pub(crate) fn new_buffer(&mut self, decl: BufferDecl) -> Buffer {
+        self.buffers.push(decl);
+        Buffer(self.buffers.len() as u32 - 1)
+    }
+
+    /// Appends a statement.
+    pub(crate) fn push(&mut self, stmt: Stmt) {
+        self.out.push(stmt);
+    }
+
+    /// Appends statements.
+    pub(crate) fn extend(&mut self, stmts: Vec<Stmt>) {
+        self.out.extend(stmts);
+    }
+
+    /// `local = value`
+    pub(crate) fn assign(&mut self, local: Local, value: Expr) {
+        self.out.push(Stmt::Assign(local, value));
+    }
+
+    /// The code that `emit` emits, apart.
+    pub(crate) fn block(&mut self, emit: impl FnOnce(&mut Self)) -> Vec<Stmt> {
+        let outer = std::mem::take(&mut self.out);
+        emit(self);
+        std::mem::replace(&mut self.out, outer)
+    }
+
+    /// The body of a loop that `emit` emits: what is declared in it is declared again in every round.
+    pub(crate) fn loop_block(&mut self, emit: impl FnOnce(&mut Self)) -> Vec<Stmt> {
+        self.depth += 1;
+        let body = self.block(emit);
+        self.depth -= 1;
+        body
+    }
+
+    /// An `i64` expression as one that may be repeated: its base is kept in a local unless it is cheap. Known bounds
+    /// of the expression are known of the local.
+    pub(crate) fn name(&mut self, label: &str, e: &Expr) -> Expr {
+        if is_cheap(e) {
+            return e.clone();
+        }
+        let (base, offset) = split(e);
+        let base = base.expect("an expression without base is cheap").clone();
+        let named = self.new_local(label, Prim::I64);
+        self.assign(named, base.clone());
+        let named = Expr::Local(named);
+        self.prover.assume_le(&named, &base);
+        self.prover.assume_le(&base, &named);
+        build::plus(&named, offset)
+    }
+
+    /// A `bool` expression as one that may be repeated and is cheap: loads are done once.
+    pub(crate) fn name_bool(&mut self, label: &str, e: &Expr) -> Expr {
+        if is_register_only(e) {
+            return e.clone();
+        }
+        let named = self.new_local(label, Prim::Bool);
+        self.assign(named, e.clone());
+        Expr::Local(named)
+    }
+
+    /// `if cond { then } else { other }`, or less: constant conditions are decided, empty sides dropped, and an `if`
+    /// that is all of another becomes one condition.
+    pub(crate) fn push_if(&mut self, cond: Expr, mut then: Vec<Stmt>, other: Vec<Stmt>) {
+        match build::as_truth(&cond) {
+            Some(true) => return self.extend(then),
+            Some(false) => return self.extend(other),
+            None => {}
+        }
+        if then.is_empty() && other.is_empty() {
+            return;
+        }
+        if then.is_empty() {
+            return self.push_if(not(&cond), other, Vec::new());
+        }
+        if other.is_empty()
+            && let [Stmt::If { cond: inner, then: innermost, other: nothing }] = &mut then[..]
+            && nothing.is_empty()
+            && is_register_only(inner)
+        {
+            let cond = and(&cond, inner);
+            let then = std::mem::take(innermost);
+            return self.out.push(Stmt::If { cond, then, other });
+        }
+        self.out.push(Stmt::If { cond, then, other });
+    }
+
+    /// Emits code where `lo < hi` holds, guarded unless that is proved.
+    pub(crate) fn if_below(&mut self, lo: &Expr, hi: &Expr, emit: impl FnOnce(&mut Self)) {
+        if self.prover.lt(lo, hi) {
+            return emit(self);
+        }
+        if self.prover.le(hi, lo) {
+            return;
+        }
+        let scope = self.prover.open();
+        self.prover.assume_le(&build::plus(lo, 1), hi);
+        let then = self.block(emit);
+        self.prover.close(scope);
+        self.push_if(lt(lo, hi), then, Vec::new());
+    }
+
+    /// Has the next loop cut to a chunk.
+    pub(crate) fn set_chunk(&mut self, chunk: (Local, Local)) {
+        self.chunk = Some(chunk);
+    }
+
+    /// The bounds of the chunk that the loop about to be lowered is cut to.
+    pub(crate) fn take_chunk(&mut self) -> Option<(Expr, Expr)> {
+        self.chunk.take().map(|(lo, hi)| (Expr::Local(lo), Expr::Local(hi)))
+    }
+
+    /// Gives a loop index a value.
+    pub(crate) fn bind_index(&mut self, index: Index, value: Expr) {
+        self.indices[index.index()] = Some(value);
+    }
+
+    /// Takes the value of a loop index away.
+    pub(crate) fn unbind_index(&mut self, index: Index) {
+        self.indices[index.index()] = None;
+    }
+
+    /// The value of a loop index, if it is bound.
+    pub(crate) fn index(&self, index: Index) -> Option<&Expr> {
+        self.indices[index.index()].as_ref()
+    }
+
+    /// The name of a loop index.
+    pub(crate) fn index_name(&self, index: Index) -> &'p str {
+        &self.program.indices[index.index()]
+    }
+
+    /// Gives a variable a value.
+    pub(crate) fn bind_var(&mut self, var: Var, value: Value) {
+        self.vars[var.index()] = Some(value);
+    }
+
+    /// The value of a variable, if it is bound.
+    pub(crate) fn var(&self, var: Var) -> Option<&Value> {
+        self.vars[var.index()].as_ref()
+    }
+
+    /// The arrays and counters of a tensor.
+    pub(crate) fn tensor(&self, id: TensorId) -> &TensorCode {
+        &self.tensors[id.index()]
+    }
+}
+
+impl Emitter for Cx<'_> {
+    fn local(&mut self, name: &str, prim: Prim) -> Local {
+        self.new_local(name, prim)
+    }
+
+    fn push(&mut self, stmt: Stmt) {
+        self.out.push(stmt);
+    }
+}

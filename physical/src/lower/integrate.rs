@@ -1,0 +1,116 @@
+//! Run integration: a loop whose body does not depend on its index is done once, each write as often as the loop has
+//! rounds.
+//!
+//! ```text
+//! for i in [lo, hi): s f= r   =   s = f(s, repeat(f, r, hi - lo))        i not in s, r; f associative; lo < hi
+//! ```
+//! A fold of (value, coordinate) pairs that prefers the smallest coordinate takes the first one of the run.
+
+use super::build::sub;
+use super::cx::Cx;
+use super::looplets::Nest;
+use super::simplify::dtype_of;
+use super::state::{Cursor, State};
+use super::tree::{Assign, Term, Tree};
+use crate::assembly::Expr;
+use crate::notation::{Index, Write};
+use redpoll_logic::op::{Builtin, Op, Repeat};
+
+/// The body done once in place of the loop, if it does not depend on the index and all its writes can be repeated; to
+/// be run where the extent is not empty.
+pub(crate) fn integrate(cx: &mut Cx<'_>, nest: &Nest) -> Option<Tree> {
+    let lo = &nest.extent.lo;
+    let body = match nest.extent.index {
+        Some(index) => first_coordinate(cx, &nest.state, &nest.body, index, lo),
+        None => (*nest.body).clone(),
+    };
+    if needs_index(&nest.state, &body, nest.extent.index) || contains_while(&body) {
+        return None;
+    }
+    let own = body.declared();
+    let mut possible = true;
+    body.for_each_assign(&mut |a| possible &= own.contains(&a.tensor) || can_repeat(cx, &nest.state, a));
+    if !possible {
+        return None;
+    }
+    let rounds = cx.name("n", &sub(&nest.extent.hi, lo));
+    Some(body.map(&mut Term::clone, &mut |a| {
+        if own.contains(&a.tensor) || is_once(cx, &a) {
+            return Tree::Assign(a);
+        }
+        let times = match &a.times {
+            None => rounds.clone(),
+            Some(times) => super::build::mul(times, &rounds),
+        };
+        Tree::Assign(Assign { times: Some(times), ..a })
+    }))
+}
+
+/// Whether the write is the same however often it is done.
+fn is_once(cx: &Cx<'_>, a: &Assign) -> bool {
+    let dtype = &cx.program.tensors[a.tensor.index()].ty.dtype;
+    match &a.write {
+        Write::Init | Write::Overwrite => true,
+        Write::Fold(op) => op.repeat(dtype, cx.mode) == Some(Repeat::Idempotent),
+    }
+}
+
+fn can_repeat(cx: &Cx<'_>, state: &State, a: &Assign) -> bool {
+    let dtype = &cx.program.tensors[a.tensor.index()].ty.dtype;
+    let settled = !matches!(&state.acc(a.lhs).cursor, Cursor::Fiber(f) if f.level < state.acc(a.lhs).subscripts.len());
+    match &a.write {
+        Write::Init | Write::Overwrite => settled,
+        Write::Fold(op) => repeat_operator(op, dtype, cx).is_some(),
+    }
+}
+
+/// The operator by which a run of one value is folded before it meets the accumulator: the fold's own, or its tail.
+pub(crate) fn repeat_operator(op: &Op, dtype: &redpoll_logic::DType, cx: &Cx<'_>) -> Option<(Op, Repeat)> {
+    let tail = op.tail(dtype, cx.mode)?;
+    let repeat = tail.repeat(dtype, cx.mode)?;
+    Some((tail, repeat))
+}
+
+fn contains_while(tree: &Tree) -> bool {
+    match tree {
+        Tree::While { .. } => true,
+        Tree::Block(items) => items.iter().any(contains_while),
+        Tree::Loop { body, .. } | Tree::If { body, .. } | Tree::Let { body, .. } => contains_while(body),
+        Tree::Where { consumer, producer } => contains_while(consumer) || contains_while(producer),
+        Tree::Declare(_) | Tree::Freeze(_) | Tree::Thaw(_) | Tree::Assign(_) => false,
+    }
+}
+
+/// Whether the body depends on the index: as a value, or in a subscript that is not resolved yet.
+pub(crate) fn needs_index(state: &State, body: &Tree, index: Option<Index>) -> bool {
+    let Some(index) = index else { return false };
+    let mut needed = false;
+    let mut is_index = |t: &Term| *t == Term::Index(index);
+    body.for_each_term(&mut |t| needed |= t.any(&mut is_index));
+    needed
+        || body.accesses().into_iter().any(|id| {
+            let acc = state.acc(id);
+            let open = match &acc.cursor {
+                Cursor::Fiber(fiber) => &acc.subscripts[fiber.level.min(acc.subscripts.len())..],
+                _ => &[],
+            };
+            open.iter().any(|sub| sub.at.any(&mut is_index))
+        })
+}
+
+/// The body with `minby`/`maxby` folds of pairs whose coordinate is the index, and nothing else depends on it, taking
+/// the first coordinate.
+fn first_coordinate(cx: &Cx<'_>, state: &State, body: &Tree, index: Index, lo: &Expr) -> Tree {
+    body.map(&mut Term::clone, &mut |a| {
+        let Write::Fold(Op::Builtin(Builtin::MinBy | Builtin::MaxBy)) = a.write else { return Tree::Assign(a) };
+        let Term::Call(Op::Builtin(Builtin::Pair), args) = &a.rhs else { return Tree::Assign(a) };
+        let [value, Term::Index(at)] = &args[..] else { return Tree::Assign(a) };
+        let depends = value.any(&mut |t| *t == Term::Index(index));
+        if *at != index || depends {
+            return Tree::Assign(a);
+        }
+        debug_assert_eq!(dtype_of(cx, state, &args[1]), redpoll_logic::DType::I64, "coordinates are i64");
+        let first = Term::Call(Op::Builtin(Builtin::Pair), vec![value.clone(), super::tree::lowered(lo.clone())]);
+        Tree::Assign(Assign { rhs: first, ..a })
+    })
+}

@@ -1,0 +1,69 @@
+//! What lowering asks of a level kind: the looplets of its fibers, and its write protocol.
+
+use super::cx::Cx;
+use super::looplets::Looplet;
+use super::state::Fiber;
+use super::storage::{LevelCode, Tables};
+use crate::assembly::{BufferRole, Expr};
+use crate::levels::{ByteMap, Dense, Hash, Singleton, SparseList};
+use crate::notation::TensorId;
+use redpoll_logic::LevelKind;
+use redpoll_logic::physical::Protocol;
+
+/// A level of a tensor of the program.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct At {
+    pub(crate) tensor: TensorId,
+    pub(crate) level: usize,
+}
+
+impl At {
+    /// The next level, or the leaf.
+    pub(crate) fn below(self) -> At {
+        At { level: self.level + 1, ..self }
+    }
+}
+
+/// What making room must do with places that were there before.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Room {
+    /// Nothing: they hold the fill value.
+    Fresh,
+    /// Reset them.
+    Reset,
+}
+
+/// The second half of a level kind's contract; the first is [`crate::levels::Level`].
+pub(crate) trait LevelLowering: Sync {
+    /// Makes the counters and scratch buffers that the level needs besides its arrays.
+    fn tables(&self, cx: &mut Cx<'_>, tables: &mut Tables, at: At, level: (BufferRole, &mut LevelCode));
+
+    /// What a read meets in a fiber.
+    fn read(&self, cx: &mut Cx<'_>, at: At, fiber: &Fiber, protocol: Protocol) -> Looplet;
+
+    /// What a write meets in a fiber.
+    fn write(&self, cx: &mut Cx<'_>, at: At, fiber: &Fiber) -> Looplet;
+
+    /// Starts writing: no coordinate is stored.
+    fn declare(&self, cx: &mut Cx<'_>, at: At);
+
+    /// Makes room for the fibers below the parent positions `lo..hi`.
+    fn assemble(&self, cx: &mut Cx<'_>, at: At, range: (&Expr, &Expr), room: Room);
+
+    /// Ends writing below `parents` positions and gives the number of own positions.
+    fn freeze(&self, cx: &mut Cx<'_>, at: At, parents: &Expr) -> Expr;
+
+    /// The number of elements of each array when frozen, from the numbers of parent and own positions.
+    fn lengths(&self, cx: &Cx<'_>, at: At, positions: (&Expr, &Expr)) -> Vec<Expr>;
+}
+
+/// The lowering of a level kind.
+pub(crate) fn lowering(kind: LevelKind) -> &'static dyn LevelLowering {
+    match kind {
+        LevelKind::Dense => &Dense,
+        LevelKind::SparseList => &SparseList,
+        LevelKind::Singleton => &Singleton,
+        LevelKind::Hash => &Hash,
+        LevelKind::ByteMap => &ByteMap,
+    }
+}

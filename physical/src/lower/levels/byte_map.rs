@@ -1,0 +1,159 @@
+//! Byte maps in code: walked, galloped or followed; written in any order.
+//!
+//! While writing, a scratch list holds the positions that were touched first, in order of arrival; freezing sorts it.
+//! What is declared again clears those alone, so a workspace costs what was written to it. A place that is not marked
+//! always holds the fill value.
+
+use super::sparse_list::{Entries, fill_ends, positions};
+use crate::assembly::{BinaryOp, BufferClass, BufferDecl, BufferRole, Expr, Stmt};
+use crate::levels::ByteMap;
+use crate::lower::{
+    At, Binding, Cursor, Cx, Fiber, LevelCode, LevelLowering, Looplet, Room, Tables, add, int, load, local, mul, plus,
+    sub, truth,
+};
+use redpoll_logic::physical::Protocol;
+use redpoll_logic::{Prim, Scalar};
+use std::rc::Rc;
+
+const PTR: usize = 0;
+const IDX: usize = 1;
+const MAP: usize = 2;
+
+impl LevelLowering for ByteMap {
+    fn tables(&self, cx: &mut Cx<'_>, tables: &mut Tables, at: At, (role, level): (BufferRole, &mut LevelCode)) {
+        if role != BufferRole::Owned {
+            return;
+        }
+        level.count = Some(cx.new_local("touched", Prim::I64));
+        // A single fiber's positions are its coordinates: the list is `idx` itself.
+        level.scratch = Some(match at.level {
+            0 => level.arrays[IDX],
+            _ => {
+                let name = format!("{}.touched{}", cx.program.tensors[at.tensor.index()].name, at.level);
+                let (prim, fill) = (Prim::I64, Scalar::I64(0));
+                tables.buffer(cx, Binding::Scratch, BufferDecl { name, prim, class: BufferClass::Index, role, fill })
+            }
+        });
+    }
+
+    fn read(&self, cx: &mut Cx<'_>, at: At, fiber: &Fiber, protocol: Protocol) -> Looplet {
+        let LevelCode { format, dimension, arrays, .. } = cx.level(at).clone();
+        let first = cx.name("row", &mul(&fiber.lo, &dimension));
+        let inner = Fiber { present: None, ..fiber.clone() };
+        if protocol == Protocol::Follow {
+            let present = fiber.present.clone();
+            let miss = Rc::new(Looplet::Run(cx.fill(at.tensor)));
+            return Looplet::Lookup(Rc::new(move |cx, i| {
+                let p = cx.name("p", &add(&first, i));
+                let marked = marked(arrays[MAP], &p);
+                let hit = match present.clone() {
+                    None => cx.name_bool("hit", &marked),
+                    Some(present) => {
+                        let hit = cx.new_local("hit", Prim::Bool);
+                        cx.assign(hit, truth(false));
+                        cx.push_if(present, vec![Stmt::Assign(hit, marked)], Vec::new());
+                        local(hit)
+                    }
+                };
+                let then = Rc::new(Looplet::Run(Cursor::Fiber(inner.child(p))));
+                Looplet::Switch { cond: hit, then, other: miss.clone() }
+            }));
+        }
+        let (q, end, preamble) = positions(cx, arrays[PTR], fiber);
+        let entries = Entries { idx: arrays[IDX], q, end, format, dimension };
+        let child = Looplet::Lookup(Rc::new(move |_, i| Looplet::Run(Cursor::Fiber(inner.child(add(&first, i))))));
+        let body = entries.looplet_of(cx, at, Rc::new(child), protocol);
+        Looplet::Thunk { preamble, body: Rc::new(body), epilogue: Vec::new() }
+    }
+
+    fn write(&self, cx: &mut Cx<'_>, at: At, fiber: &Fiber) -> Looplet {
+        let LevelCode { dimension, arrays, .. } = cx.level(at).clone();
+        let first = cx.name("row", &mul(&fiber.lo, &dimension));
+        let fiber = fiber.clone();
+        Looplet::Lookup(Rc::new(move |cx, i| {
+            let p = cx.name("p", &add(&first, i));
+            let dirty = cx.new_local("dirty", Prim::Bool);
+            let mut child = fiber.child(p.clone());
+            child.dirty.push(dirty);
+            let touch = cx.block(|cx| {
+                let (len, list) = (cx.level(at).counter(), scratch(cx, at));
+                cx.push(Stmt::Grow { buffer: list, len: plus(&local(len), 1) });
+                cx.push(Stmt::Store { buffer: list, at: local(len), value: p.clone() });
+                cx.assign(len, plus(&local(len), 1));
+                cx.push(Stmt::Store { buffer: arrays[MAP], at: p.clone(), value: Expr::Const(Scalar::U8(1)) });
+            });
+            let touch = cx.block(|cx| cx.push_if(crate::lower::not(&marked(arrays[MAP], &p)), touch, Vec::new()));
+            Looplet::Thunk {
+                preamble: vec![Stmt::Assign(dirty, truth(false))],
+                body: Rc::new(Looplet::Run(Cursor::Fiber(child))),
+                epilogue: vec![Stmt::If { cond: local(dirty), then: touch, other: Vec::new() }],
+            }
+        }))
+    }
+
+    fn declare(&self, cx: &mut Cx<'_>, at: At) {
+        let (len, list) = (cx.level(at).counter(), scratch(cx, at));
+        if cx.tensor(at.tensor).room == Room::Reset {
+            let k = cx.new_local("k", Prim::I64);
+            let p = cx.new_local("p", Prim::I64);
+            let body = cx.block(|cx| {
+                cx.assign(p, load(list, local(k)));
+                let map = cx.level(at).arrays[MAP];
+                cx.push(Stmt::Store { buffer: map, at: local(p), value: Expr::Const(Scalar::U8(0)) });
+                cx.assemble(at.below(), (&local(p), &plus(&local(p), 1)), Room::Reset);
+            });
+            cx.push(Stmt::For { var: k, lo: int(0), hi: local(len), body });
+        }
+        cx.assign(len, int(0));
+    }
+
+    fn assemble(&self, cx: &mut Cx<'_>, at: At, (lo, hi): (&Expr, &Expr), _: Room) {
+        let LevelCode { dimension, arrays, .. } = cx.level(at).clone();
+        let (lo, hi) = (cx.name("p", &mul(lo, &dimension)), cx.name("p", &mul(hi, &dimension)));
+        cx.push(Stmt::Grow { buffer: arrays[MAP], len: hi.clone() });
+        cx.assemble(at.below(), (&lo, &hi), Room::Fresh);
+    }
+
+    fn freeze(&self, cx: &mut Cx<'_>, at: At, parents: &Expr) -> Expr {
+        let LevelCode { dimension, arrays, .. } = cx.level(at).clone();
+        let (ptr, idx) = (arrays[PTR], arrays[IDX]);
+        let (len, list) = (local(cx.level(at).counter()), scratch(cx, at));
+        cx.push(Stmt::Sort { buffer: list, lo: int(0), hi: len.clone() });
+        let ends = plus(parents, 1);
+        cx.push(Stmt::Grow { buffer: ptr, len: ends.clone() });
+        cx.check_positions(ptr, &len);
+        if list == idx {
+            cx.push(Stmt::Store { buffer: ptr, at: int(1), value: len });
+            return mul(parents, &dimension);
+        }
+        if cx.tensor(at.tensor).room == Room::Reset {
+            cx.store_range(ptr, (&int(0), &ends), &int(0));
+        }
+        cx.push(Stmt::Grow { buffer: idx, len: len.clone() });
+        let (k, position) = (cx.new_local("k", Prim::I64), cx.new_local("p", Prim::I64));
+        let parent = cx.new_local("parent", Prim::I64);
+        let by = |a: &Expr, b: &Expr| Expr::Binary(BinaryOp::Div, Box::new(a.clone()), Box::new(b.clone()));
+        let body = vec![
+            Stmt::Assign(position, load(list, local(k))),
+            Stmt::Assign(parent, by(&local(position), &dimension)),
+            Stmt::Store { buffer: idx, at: local(k), value: sub(&local(position), &mul(&local(parent), &dimension)) },
+            Stmt::Store { buffer: ptr, at: plus(&local(parent), 1), value: plus(&local(k), 1) },
+        ];
+        cx.push(Stmt::For { var: k, lo: int(0), hi: len, body });
+        fill_ends(cx, ptr, parents);
+        mul(parents, &dimension)
+    }
+
+    fn lengths(&self, cx: &Cx<'_>, at: At, (parents, own): (&Expr, &Expr)) -> Vec<Expr> {
+        vec![plus(parents, 1), local(cx.level(at).counter()), own.clone()]
+    }
+}
+
+fn scratch(cx: &Cx<'_>, at: At) -> crate::assembly::Buffer {
+    cx.level(at).scratch.expect("a byte map that is written has a list of what was touched")
+}
+
+fn marked(map: crate::assembly::Buffer, p: &Expr) -> Expr {
+    let zero = Expr::Const(Scalar::U8(0));
+    Expr::Compare(crate::assembly::CompareOp::Ne, Box::new(load(map, p.clone())), Box::new(zero))
+}

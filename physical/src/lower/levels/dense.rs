@@ -1,0 +1,42 @@
+//! Dense levels in code: position `p * n + i`, found by lookup, written in any order.
+
+use crate::assembly::{BufferRole, Expr};
+use crate::levels::Dense;
+use crate::lower::{At, Cursor, Cx, Fiber, LevelCode, LevelLowering, Looplet, Room, Tables, add, mul};
+use redpoll_logic::physical::Protocol;
+use std::rc::Rc;
+
+impl LevelLowering for Dense {
+    fn tables(&self, _: &mut Cx<'_>, _: &mut Tables, _: At, _: (BufferRole, &mut LevelCode)) {}
+
+    fn read(&self, cx: &mut Cx<'_>, at: At, fiber: &Fiber, _: Protocol) -> Looplet {
+        lookup(cx, at, fiber)
+    }
+
+    fn write(&self, cx: &mut Cx<'_>, at: At, fiber: &Fiber) -> Looplet {
+        lookup(cx, at, fiber)
+    }
+
+    fn declare(&self, _: &mut Cx<'_>, _: At) {}
+
+    fn assemble(&self, cx: &mut Cx<'_>, at: At, (lo, hi): (&Expr, &Expr), room: Room) {
+        let n = cx.level(at).dimension.clone();
+        let (lo, hi) = (cx.name("p", &mul(lo, &n)), cx.name("p", &mul(hi, &n)));
+        cx.assemble(at.below(), (&lo, &hi), room);
+    }
+
+    fn freeze(&self, cx: &mut Cx<'_>, at: At, parents: &Expr) -> Expr {
+        mul(parents, &cx.level(at).dimension)
+    }
+
+    fn lengths(&self, _: &Cx<'_>, _: At, _: (&Expr, &Expr)) -> Vec<Expr> {
+        Vec::new()
+    }
+}
+
+fn lookup(cx: &mut Cx<'_>, at: At, fiber: &Fiber) -> Looplet {
+    let n = cx.level(at).dimension.clone();
+    let first = cx.name("row", &mul(&fiber.lo, &n));
+    let fiber = fiber.clone();
+    Looplet::Lookup(Rc::new(move |_, i| Looplet::Run(Cursor::Fiber(fiber.child(add(&first, i))))))
+}

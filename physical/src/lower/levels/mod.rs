@@ -1,0 +1,7 @@
+//! The lowering half of each level kind: its looplets and its write protocol.
+
+mod byte_map;
+mod dense;
+mod hash;
+mod singleton;
+mod sparse_list;

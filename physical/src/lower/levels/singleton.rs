@@ -1,0 +1,50 @@
+//! Singletons in code: a fiber is a range of positions, walked in ascending order; the inner modes of COO.
+
+use super::sparse_list::{Entries, append, if_present, spread};
+use crate::assembly::{BufferRole, Expr, Stmt};
+use crate::levels::Singleton;
+use crate::lower::{At, Cx, Fiber, LevelCode, LevelLowering, Looplet, Room, Tables, int, local, plus};
+use redpoll_logic::Prim;
+use redpoll_logic::physical::Protocol;
+use std::rc::Rc;
+
+const IDX: usize = 0;
+
+impl LevelLowering for Singleton {
+    fn tables(&self, cx: &mut Cx<'_>, _: &mut Tables, _: At, (role, level): (BufferRole, &mut LevelCode)) {
+        if role == BufferRole::Owned {
+            level.count = Some(cx.new_local("len", Prim::I64));
+        }
+    }
+
+    fn read(&self, cx: &mut Cx<'_>, at: At, fiber: &Fiber, protocol: Protocol) -> Looplet {
+        let LevelCode { format, dimension, arrays, .. } = cx.level(at).clone();
+        let (q, end) = (cx.new_local("q", Prim::I64), cx.new_local("q_end", Prim::I64));
+        let hi = fiber.hi.clone().unwrap_or_else(|| plus(&fiber.lo, 1));
+        let bounds = vec![Stmt::Assign(q, fiber.lo.clone()), Stmt::Assign(end, hi)];
+        let preamble = if_present(cx, fiber, bounds, (q, end));
+        let entries = Entries { idx: arrays[IDX], q, end: local(end), format, dimension };
+        let body = entries.looplet(cx, at, fiber, protocol);
+        Looplet::Thunk { preamble, body: Rc::new(body), epilogue: Vec::new() }
+    }
+
+    fn write(&self, cx: &mut Cx<'_>, at: At, fiber: &Fiber) -> Looplet {
+        let LevelCode { format, arrays, .. } = cx.level(at).clone();
+        if format.unique { append(cx, at, arrays[IDX], fiber) } else { spread(at, arrays[IDX], fiber) }
+    }
+
+    fn declare(&self, cx: &mut Cx<'_>, at: At) {
+        let len = cx.level(at).counter();
+        cx.assign(len, int(0));
+    }
+
+    fn assemble(&self, _: &mut Cx<'_>, _: At, _: (&Expr, &Expr), _: Room) {}
+
+    fn freeze(&self, _: &mut Cx<'_>, _: At, parents: &Expr) -> Expr {
+        parents.clone()
+    }
+
+    fn lengths(&self, _: &Cx<'_>, _: At, (_, own): (&Expr, &Expr)) -> Vec<Expr> {
+        vec![own.clone()]
+    }
+}

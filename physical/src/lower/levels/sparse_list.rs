@@ -1,0 +1,236 @@
+//! Sparse lists in code: walked, galloped or followed; appended to in ascending order.
+//!
+//! While writing, `ptr[p + 1]` is the end of the fiber below `p` once it has been written, else 0; freezing makes the
+//! ends of fibers that were not written those of the ones before.
+
+use crate::assembly::{Buffer, BufferRole, Expr, Local, Stmt};
+use crate::levels::SparseList;
+use crate::lower::search::{found, gallop};
+use crate::lower::{
+    At, Cursor, Cx, Fiber, LevelCode, LevelLowering, Looplet, Room, Stepper, Tables, count, eq, int, load, local, lt,
+    max, plus, select, truth,
+};
+use redpoll_logic::physical::Protocol;
+use redpoll_logic::{LevelFormat, Prim};
+use std::rc::Rc;
+
+const PTR: usize = 0;
+const IDX: usize = 1;
+
+impl LevelLowering for SparseList {
+    fn tables(&self, cx: &mut Cx<'_>, _: &mut Tables, _: At, (role, level): (BufferRole, &mut LevelCode)) {
+        if role == BufferRole::Owned {
+            level.count = Some(cx.new_local("len", Prim::I64));
+        }
+    }
+
+    fn read(&self, cx: &mut Cx<'_>, at: At, fiber: &Fiber, protocol: Protocol) -> Looplet {
+        let LevelCode { format, dimension, arrays, .. } = cx.level(at).clone();
+        let (q, end, preamble) = positions(cx, arrays[PTR], fiber);
+        let entries = Entries { idx: arrays[IDX], q, end, format, dimension };
+        let body = entries.looplet(cx, at, fiber, protocol);
+        Looplet::Thunk { preamble, body: Rc::new(body), epilogue: Vec::new() }
+    }
+
+    fn write(&self, cx: &mut Cx<'_>, at: At, fiber: &Fiber) -> Looplet {
+        let LevelCode { format, arrays, .. } = cx.level(at).clone();
+        let len = cx.level(at).counter();
+        let body = if format.unique { append(cx, at, arrays[IDX], fiber) } else { spread(at, arrays[IDX], fiber) };
+        let end = Stmt::Store { buffer: arrays[PTR], at: plus(&fiber.lo, 1), value: local(len) };
+        Looplet::Thunk { preamble: Vec::new(), body: Rc::new(body), epilogue: vec![end] }
+    }
+
+    fn declare(&self, cx: &mut Cx<'_>, at: At) {
+        let len = cx.level(at).counter();
+        cx.assign(len, int(0));
+    }
+
+    fn assemble(&self, cx: &mut Cx<'_>, at: At, (lo, hi): (&Expr, &Expr), room: Room) {
+        let ptr = cx.level(at).arrays[PTR];
+        let ends = plus(hi, 1);
+        cx.push(Stmt::Grow { buffer: ptr, len: ends.clone() });
+        if room == Room::Reset {
+            cx.store_range(ptr, (lo, &ends), &int(0));
+        }
+    }
+
+    fn freeze(&self, cx: &mut Cx<'_>, at: At, parents: &Expr) -> Expr {
+        let (ptr, len) = (cx.level(at).arrays[PTR], local(cx.level(at).counter()));
+        cx.check_positions(ptr, &len);
+        if *parents == int(1) {
+            cx.push(Stmt::Store { buffer: ptr, at: int(1), value: len.clone() });
+        } else {
+            fill_ends(cx, ptr, parents);
+        }
+        len
+    }
+
+    fn lengths(&self, _: &Cx<'_>, _: At, (parents, own): (&Expr, &Expr)) -> Vec<Expr> {
+        vec![plus(parents, 1), own.clone()]
+    }
+}
+
+/// Makes the ends of fibers that were not written those of the fibers before.
+pub(super) fn fill_ends(cx: &mut Cx<'_>, ptr: Buffer, parents: &Expr) {
+    let (end, p) = (cx.new_local("end", Prim::I64), cx.new_local("p", Prim::I64));
+    cx.assign(end, int(0));
+    let next = plus(&local(p), 1);
+    let body = vec![
+        Stmt::Assign(end, max(&local(end), &load(ptr, next.clone()))),
+        Stmt::Store { buffer: ptr, at: next, value: local(end) },
+    ];
+    cx.push(Stmt::For { var: p, lo: int(0), hi: parents.clone(), body });
+}
+
+/// The first entry of a fiber in a local, and the end of its entries: none if the fiber is not stored.
+pub(super) fn positions(cx: &mut Cx<'_>, ptr: Buffer, fiber: &Fiber) -> (Local, Expr, Vec<Stmt>) {
+    let (q, end) = (cx.new_local("q", Prim::I64), cx.new_local("q_end", Prim::I64));
+    let bounds = vec![Stmt::Assign(q, load(ptr, fiber.lo.clone())), Stmt::Assign(end, load(ptr, plus(&fiber.lo, 1)))];
+    (q, local(end), if_present(cx, fiber, bounds, (q, end)))
+}
+
+/// The bounds as given where the fiber is stored, else 0.
+pub(super) fn if_present(cx: &mut Cx<'_>, fiber: &Fiber, bounds: Vec<Stmt>, (q, end): (Local, Local)) -> Vec<Stmt> {
+    let Some(present) = fiber.present.clone() else { return bounds };
+    let none = vec![Stmt::Assign(q, int(0)), Stmt::Assign(end, int(0))];
+    cx.block(|cx| cx.push_if(present, bounds, none))
+}
+
+/// Entries of a fiber in ascending order: `idx[q..end]`.
+pub(super) struct Entries {
+    pub(super) idx: Buffer,
+    pub(super) q: Local,
+    pub(super) end: Expr,
+    pub(super) format: LevelFormat,
+    pub(super) dimension: Expr,
+}
+
+impl Entries {
+    /// The looplet of entries whose own position is their place.
+    pub(super) fn looplet(&self, cx: &mut Cx<'_>, at: At, fiber: &Fiber, protocol: Protocol) -> Looplet {
+        let inner = Fiber { present: None, ..fiber.clone() };
+        if self.format.unique {
+            let child = Looplet::Run(Cursor::Fiber(inner.child(local(self.q))));
+            return self.looplet_of(cx, at, Rc::new(child), protocol);
+        }
+        // A run of equal coordinates hands down the range of its positions.
+        let run_end = cx.new_local("run_end", Prim::I64);
+        let child = Fiber { hi: Some(local(run_end)), ..inner.child(local(self.q)) };
+        let child = Looplet::Thunk {
+            preamble: self.run(cx, run_end),
+            body: Rc::new(Looplet::Run(Cursor::Fiber(child))),
+            epilogue: Vec::new(),
+        };
+        if protocol == Protocol::Follow {
+            return self.looplet_of(cx, at, Rc::new(child), protocol);
+        }
+        self.runs(cx, at, run_end)
+    }
+
+    /// The looplet of entries with the given child.
+    pub(super) fn looplet_of(&self, cx: &mut Cx<'_>, at: At, child: Rc<Looplet>, protocol: Protocol) -> Looplet {
+        let fill = cx.fill(at.tensor);
+        let coordinate = cx.new_local("i", Prim::I64);
+        let (q, end, idx) = (self.q, self.end.clone(), self.idx);
+        if protocol == Protocol::Follow {
+            let start = cx.new_local("start", Prim::I64);
+            let rest = Rc::new(Looplet::Run(fill));
+            let lookup = Looplet::Lookup(Rc::new(move |cx, i| {
+                cx.assign(q, local(start));
+                gallop(cx, idx, (q, &end), i);
+                let hit = found(cx, idx, (q, &end), i);
+                Looplet::Switch { cond: hit, then: child.clone(), other: rest.clone() }
+            }));
+            let keep = vec![Stmt::Assign(start, local(q))];
+            return Looplet::Thunk { preamble: keep, body: Rc::new(lookup), epilogue: Vec::new() };
+        }
+        let stepper = Stepper {
+            more: lt(&local(q), &end),
+            current: vec![Stmt::Assign(coordinate, load(idx, local(q)))],
+            stop: plus(&local(coordinate), 1),
+            bound: self.dimension.clone(),
+            chunk: Looplet::Spike { body: fill.clone(), tail: child },
+            next: Rc::new(move |taken| vec![Stmt::Assign(q, crate::lower::add(&local(q), &count(taken)))]),
+            seek: Rc::new(move |cx, i| gallop(cx, idx, (q, &end), i)),
+            first: int(0),
+            rest: fill,
+        };
+        match protocol {
+            Protocol::Gallop => Looplet::Jumper(Rc::new(stepper)),
+            _ => Looplet::Stepper(Rc::new(stepper)),
+        }
+    }
+
+    /// The stepper of runs of equal coordinates.
+    fn runs(&self, cx: &mut Cx<'_>, at: At, run_end: Local) -> Looplet {
+        let fill = cx.fill(at.tensor);
+        let coordinate = cx.new_local("i", Prim::I64);
+        let (q, end, idx) = (self.q, self.end.clone(), self.idx);
+        let mut current = vec![Stmt::Assign(coordinate, load(idx, local(q)))];
+        current.extend(self.run(cx, run_end));
+        let fiber = Fiber { hi: Some(local(run_end)), ..Fiber::at(at.level + 1, local(q)) };
+        Looplet::Stepper(Rc::new(Stepper {
+            more: lt(&local(q), &end),
+            current,
+            stop: plus(&local(coordinate), 1),
+            bound: self.dimension.clone(),
+            chunk: Looplet::Spike { body: fill.clone(), tail: Rc::new(Looplet::Run(Cursor::Fiber(fiber))) },
+            next: Rc::new(move |taken| vec![Stmt::Assign(q, select(taken, &local(run_end), &local(q)))]),
+            seek: Rc::new(move |cx, i| gallop(cx, idx, (q, &end), i)),
+            first: int(0),
+            rest: fill,
+        }))
+    }
+
+    /// Finds the end of the run of coordinates equal to the one at `q`.
+    fn run(&self, cx: &mut Cx<'_>, run_end: Local) -> Vec<Stmt> {
+        cx.block(|cx| {
+            cx.assign(run_end, plus(&local(self.q), 1));
+            let same = eq(&load(self.idx, local(run_end)), &load(self.idx, local(self.q)));
+            let body = cx.block(|cx| {
+                cx.push_if(crate::lower::not(&same), vec![Stmt::Break], Vec::new());
+                cx.assign(run_end, plus(&local(run_end), 1));
+            });
+            cx.push(Stmt::While { cond: lt(&local(run_end), &self.end), body });
+        })
+    }
+}
+
+/// The write of a level whose coordinates are unique: each coordinate below which something was written is appended.
+pub(super) fn append(cx: &mut Cx<'_>, at: At, idx: Buffer, fiber: &Fiber) -> Looplet {
+    let len = cx.level(at).counter();
+    let room = cx.tensor(at.tensor).room;
+    let fiber = fiber.clone();
+    Looplet::Lookup(Rc::new(move |cx, i| {
+        let dirty = cx.new_local("dirty", Prim::Bool);
+        let position = local(len);
+        let preamble = cx.block(|cx| {
+            cx.assemble(at.below(), (&position, &plus(&position, 1)), room);
+            cx.assign(dirty, truth(false));
+        });
+        let mut child = fiber.child(position.clone());
+        child.dirty.push(dirty);
+        let keep = vec![
+            Stmt::Grow { buffer: idx, len: plus(&position, 1) },
+            Stmt::Store { buffer: idx, at: position.clone(), value: i.clone() },
+            Stmt::Assign(len, plus(&position, 1)),
+        ];
+        let epilogue = vec![Stmt::If { cond: local(dirty), then: keep, other: Vec::new() }];
+        Looplet::Thunk { preamble, body: Rc::new(Looplet::Run(Cursor::Fiber(child))), epilogue }
+    }))
+}
+
+/// The write of a level whose coordinates repeat: each position that was appended further in gets the coordinate.
+pub(super) fn spread(at: At, idx: Buffer, fiber: &Fiber) -> Looplet {
+    let fiber = fiber.clone();
+    Looplet::Lookup(Rc::new(move |cx, i| {
+        let len = local(cx.level(at).counter());
+        let start = cx.new_local("start", Prim::I64);
+        let epilogue = cx.block(|cx| {
+            cx.push(Stmt::Grow { buffer: idx, len: len.clone() });
+            cx.store_range(idx, (&local(start), &len), i);
+        });
+        let child = Looplet::Run(Cursor::Fiber(fiber.child(local(start))));
+        Looplet::Thunk { preamble: vec![Stmt::Assign(start, len)], body: Rc::new(child), epilogue }
+    }))
+}

@@ -1,0 +1,68 @@
+//! Lookup: whatever is left is found by coordinate, one after the other.
+//!
+//! ```text
+//! loop(i, [lo, hi), B[lookup]) = for i in lo..hi { B[lookup := lookup(i)] }
+//! ```
+//! Without any looplet left, a body that does not depend on the index is integrated over the run
+//! ([`crate::lower::integrate`]) instead of looped over.
+
+use super::{Extent, Looplet, Nest, lower_loop};
+use crate::assembly::Stmt;
+use crate::lower::build::{local, plus};
+use crate::lower::cx::Cx;
+use crate::lower::{integrate, lanes, short_circuit, stmt};
+use redpoll_logic::Prim;
+
+pub(crate) fn lower(cx: &mut Cx<'_>, nest: Nest) {
+    if cx.prover.eq(&nest.extent.hi, &plus(&nest.extent.lo, 1)) {
+        return at_point(cx, nest);
+    }
+    if nest.heads.is_empty() {
+        let Some(integrated) = integrate::integrate(cx, &nest) else { return each(cx, &nest) };
+        let Extent { lo, hi, .. } = nest.extent;
+        return cx.if_below(&lo, &hi, |cx| stmt::lower(cx, &nest.state, &integrated));
+    }
+    each(cx, &nest);
+}
+
+/// The extent is one coordinate: no loop.
+fn at_point(cx: &mut Cx<'_>, mut nest: Nest) {
+    let lo = cx.name("i", &nest.extent.lo);
+    if let Some(index) = nest.extent.index {
+        cx.bind_index(index, lo.clone());
+    }
+    if nest.heads.is_empty() {
+        return stmt::lower_resolved(cx, nest.state, &nest.body);
+    }
+    nest.extent = Extent { hi: plus(&lo, 1), lo: lo.clone(), ..nest.extent };
+    for head in &mut nest.heads {
+        if let Looplet::Lookup(at) = &head.looplet {
+            head.looplet = at.clone()(cx, &lo);
+        }
+    }
+    lower_loop(cx, nest);
+}
+
+/// A loop over the coordinates.
+fn each(cx: &mut Cx<'_>, nest: &Nest) {
+    let Extent { index, lo, hi } = nest.extent.clone();
+    let var = cx.new_local(index.map_or("i", |i| cx.index_name(i)).to_string().as_str(), Prim::I64);
+    let i = local(var);
+    let stop = short_circuit::condition(cx, nest);
+    let body = cx.loop_block(|cx| {
+        let scope = cx.prover.open();
+        cx.prover.assume_le(&lo, &i);
+        cx.prover.assume_le(&plus(&i, 1), &hi);
+        let mut point = nest.clone();
+        point.extent = Extent { index, lo: i.clone(), hi: plus(&i, 1) };
+        at_point(cx, point);
+        if let Some(stop) = &stop {
+            cx.push_if(stop.clone(), vec![Stmt::Break], Vec::new());
+        }
+        cx.prover.close(scope);
+    });
+    if body.is_empty() {
+        return;
+    }
+    cx.push(lanes::fold_in_lanes(cx, Stmt::For { var, lo, hi, body }));
+}

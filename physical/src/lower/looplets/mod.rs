@@ -1,0 +1,186 @@
+//! Looplets: the pieces of which a level's fibers are described, and the rules that lower loops over them.
+//!
+//! A looplet describes what an access meets while an index runs over a half-open extent. Source: Ahrens, Donenfeld,
+//! Kjolstad, Amarasinghe, "Looplets: A Language for Structured Coiteration" (CGO 2023), and Finch. Every looplet has its
+//! rule in a file of its own; [`lower_loop`] applies the rule of the highest style that any access has:
+//! Thunk > Switch > Sequence (with its phases) > Spike > Run > Jumper > Stepper > AcceptRun > Lookup.
+//! Every order gives a correct program; this one narrows extents and lets fill values annihilate before it loops.
+
+pub(crate) mod accept_run;
+pub(crate) mod lookup;
+pub(crate) mod run;
+pub(crate) mod sequence;
+pub(crate) mod shift;
+pub(crate) mod spike;
+pub(crate) mod stepper;
+pub(crate) mod switch;
+pub(crate) mod thunk;
+pub(crate) mod truncate;
+
+use super::cx::Cx;
+use super::simplify::simplify;
+use super::state::{Cursor, State};
+use super::tree::{AccId, Tree};
+use crate::assembly::{Expr, Stmt};
+use crate::notation::Index;
+use std::rc::Rc;
+
+/// What an access meets over an extent.
+#[derive(Clone)]
+pub(crate) enum Looplet {
+    /// The same at every coordinate; at a single coordinate, a leaf of the nest.
+    Run(Cursor),
+    /// A run, but for the last coordinate of the extent.
+    Spike { body: Cursor, tail: Rc<Looplet> },
+    /// One of two, by a `bool` known before the loop.
+    Switch { cond: Expr, then: Rc<Looplet>, other: Rc<Looplet> },
+    /// Code to run before and after.
+    Thunk { preamble: Vec<Stmt>, body: Rc<Looplet>, epilogue: Vec<Stmt> },
+    /// Phases one after the other; each but the last ends where it says.
+    Sequence(Vec<Phase>),
+    /// Chunks one after the other, found while going.
+    Stepper(Rc<Stepper>),
+    /// A stepper of spikes that may lead by leaps: all others are moved to where the furthest stands.
+    Jumper(Rc<Stepper>),
+    /// A write that takes whole runs at once.
+    AcceptRun(AcceptRun),
+    /// Anything, found by coordinate.
+    Lookup(Lookup),
+    /// Writes vanish.
+    Null,
+}
+
+/// The looplet at one coordinate.
+pub(crate) type Lookup = Rc<dyn Fn(&mut Cx<'_>, &Expr) -> Looplet>;
+
+/// The write of one value to all of `[lo, hi)`.
+pub(crate) type AcceptRun = Rc<dyn Fn(&mut Cx<'_>, &Expr, &Expr) -> Looplet>;
+
+/// A part of a sequence.
+#[derive(Clone)]
+pub(crate) struct Phase {
+    /// One past its last coordinate; `None`: the end of the extent.
+    pub(crate) stop: Option<Expr>,
+    /// What is met there.
+    pub(crate) body: Looplet,
+}
+
+/// Chunks found while going: a cursor over stored entries in ascending order.
+pub(crate) struct Stepper {
+    /// Whether there is a current entry.
+    pub(crate) more: Expr,
+    /// Code that finds out about the current entry; runs only when there is one.
+    pub(crate) current: Vec<Stmt>,
+    /// One past the last coordinate of the current entry's chunk; known after `current`.
+    pub(crate) stop: Expr,
+    /// A bound on every `stop`.
+    pub(crate) bound: Expr,
+    /// What is met from the end of the last chunk to `stop`.
+    pub(crate) chunk: Looplet,
+    /// Code that moves to the next entry where the given `bool` holds.
+    pub(crate) next: Rc<dyn Fn(&Expr) -> Vec<Stmt>>,
+    /// Code that moves to the first entry whose chunk ends after the given coordinate.
+    pub(crate) seek: Rc<dyn Fn(&mut Cx<'_>, &Expr)>,
+    /// A lower bound on all coordinates of all entries: no seek is needed for an extent that begins there.
+    pub(crate) first: Expr,
+    /// What is met after the last entry.
+    pub(crate) rest: Cursor,
+}
+
+/// A looplet and the accesses that it stands for: equal accesses go together.
+#[derive(Clone)]
+pub(crate) struct Head {
+    pub(crate) looplet: Looplet,
+    pub(crate) members: Vec<AccId>,
+}
+
+/// The extent of a loop and the index that it binds; `None` for a lookup outside of loops.
+#[derive(Clone, Debug)]
+pub(crate) struct Extent {
+    pub(crate) index: Option<Index>,
+    pub(crate) lo: Expr,
+    pub(crate) hi: Expr,
+}
+
+/// A loop in the course of being lowered: the accesses of `body` in `heads` describe what they meet over `extent`.
+#[derive(Clone)]
+pub(crate) struct Nest {
+    pub(crate) extent: Extent,
+    pub(crate) heads: Vec<Head>,
+    pub(crate) body: Rc<Tree>,
+    pub(crate) state: State,
+}
+
+/// The kinds of looplets by priority, lowest first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Style {
+    Lookup,
+    AcceptRun,
+    Stepper,
+    Jumper,
+    Run,
+    Spike,
+    Sequence,
+    Switch,
+    Thunk,
+}
+
+impl Looplet {
+    fn style(&self) -> Style {
+        match self {
+            Looplet::Thunk { .. } => Style::Thunk,
+            Looplet::Switch { .. } => Style::Switch,
+            Looplet::Sequence(_) => Style::Sequence,
+            Looplet::Spike { .. } => Style::Spike,
+            Looplet::Run(_) | Looplet::Null => Style::Run,
+            Looplet::Jumper(_) => Style::Jumper,
+            Looplet::Stepper(_) => Style::Stepper,
+            Looplet::AcceptRun(_) => Style::AcceptRun,
+            Looplet::Lookup(_) => Style::Lookup,
+        }
+    }
+}
+
+impl Nest {
+    /// The nest over another extent, its looplets cut to it.
+    pub(crate) fn over(&self, cx: &Cx<'_>, lo: Expr, hi: Expr) -> Nest {
+        let heads = truncate::heads(cx, &self.heads, &self.extent.hi, &hi);
+        Nest { extent: Extent { lo, hi, ..self.extent }, heads, ..self.clone() }
+    }
+
+    /// The nest with the looplet of one head replaced.
+    pub(crate) fn with(&self, head: usize, looplet: Looplet) -> Nest {
+        let mut nest = self.clone();
+        nest.heads[head].looplet = looplet;
+        nest
+    }
+
+    /// Whether nothing is left to be done when the head is a run of that cursor.
+    pub(crate) fn vanishes_with(&self, cx: &Cx<'_>, head: usize, cursor: &Cursor) -> bool {
+        let mut state = self.state.clone();
+        for &id in &self.heads[head].members {
+            state.set(id, cursor.clone());
+        }
+        simplify(cx, &state, &self.body).is_empty()
+    }
+}
+
+/// Lowers a loop: simplifies the body, forgets looplets that no longer matter, and applies the rule of the highest style.
+pub(crate) fn lower_loop(cx: &mut Cx<'_>, mut nest: Nest) {
+    nest.body = Rc::new(simplify(cx, &nest.state, &nest.body));
+    if nest.body.is_empty() || cx.prover.le(&nest.extent.hi, &nest.extent.lo) {
+        return;
+    }
+    let alive = nest.body.accesses();
+    nest.heads.retain(|h| h.members.iter().any(|id| alive.contains(id)));
+    match nest.heads.iter().map(|h| h.looplet.style()).max() {
+        Some(Style::Thunk) => thunk::lower(cx, nest),
+        Some(Style::Switch) => switch::lower(cx, nest),
+        Some(Style::Sequence) => sequence::lower(cx, nest),
+        Some(Style::Spike) => spike::lower(cx, nest),
+        Some(Style::Run) => run::lower(cx, nest),
+        Some(Style::Jumper | Style::Stepper) => stepper::lower(cx, nest),
+        Some(Style::AcceptRun) => accept_run::lower(cx, nest),
+        Some(Style::Lookup) | None => lookup::lower(cx, nest),
+    }
+}

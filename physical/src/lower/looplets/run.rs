@@ -1,0 +1,28 @@
+//! Run: the access no longer depends on the index.
+//!
+//! ```text
+//! loop(i, e, B[A[.., i]]) = loop(i, e, B[A[..]])          A is a run over e
+//! ```
+//! If it is the fill value, it becomes a literal, and the simplifier of the next step removes what it annihilates.
+
+use super::{Looplet, Nest, lower_loop};
+use crate::lower::cx::Cx;
+use crate::lower::state::Cursor;
+
+pub(crate) fn lower(cx: &mut Cx<'_>, mut nest: Nest) {
+    let heads = std::mem::take(&mut nest.heads);
+    for head in heads {
+        let cursor = match head.looplet {
+            Looplet::Run(cursor) => cursor,
+            Looplet::Null => Cursor::Null,
+            _ => {
+                nest.heads.push(head);
+                continue;
+            }
+        };
+        for id in head.members {
+            nest.state.set(id, cursor.clone());
+        }
+    }
+    lower_loop(cx, nest);
+}

@@ -1,0 +1,25 @@
+//! Spike: the run before the last coordinate, then the last coordinate alone.
+//!
+//! ```text
+//! loop(i, [lo, hi), B[spike]) = loop(i, [lo, hi - 1), B[spike := body]); loop(i, [hi - 1, hi), B[spike := tail])
+//! ```
+//! Every spike of a nest ends at the extent's end: [`super::truncate`] sees to it wherever an extent is cut.
+
+use super::{Looplet, Nest, lower_loop};
+use crate::lower::build::plus;
+use crate::lower::cx::Cx;
+
+pub(crate) fn lower(cx: &mut Cx<'_>, nest: Nest) {
+    let (lo, hi) = (nest.extent.lo.clone(), nest.extent.hi.clone());
+    let last = plus(&hi, -1);
+    let before = nest.over(cx, lo.clone(), last.clone());
+    cx.if_below(&lo, &last, |cx| lower_loop(cx, before));
+    let mut point = nest;
+    point.extent.lo = last;
+    for head in &mut point.heads {
+        if let Looplet::Spike { tail, .. } = &head.looplet {
+            head.looplet = (**tail).clone();
+        }
+    }
+    lower_loop(cx, point);
+}

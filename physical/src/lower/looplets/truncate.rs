@@ -1,0 +1,60 @@
+//! Truncation: what a looplet is when its extent is cut at the end.
+//!
+//! A run, stepper or lookup does not care. A spike that loses its last coordinate is a run; where it is not known
+//! before run time whether it does, the question moves into the tail, so that the code of the run stands only once.
+
+use super::{Head, Looplet, Phase};
+use crate::assembly::Expr;
+use crate::lower::build::{eq, truth};
+use crate::lower::cx::Cx;
+use std::rc::Rc;
+
+/// The heads of a nest that ended at `old` when it is to end at `new <= old`.
+pub(crate) fn heads(cx: &Cx<'_>, heads: &[Head], old: &Expr, new: &Expr) -> Vec<Head> {
+    heads.iter().map(|h| Head { looplet: looplet(cx, &h.looplet, old, new), members: h.members.clone() }).collect()
+}
+
+/// The looplet, which ended at `old`, when it is to end at `new <= old`.
+pub(crate) fn looplet(cx: &Cx<'_>, looplet_: &Looplet, old: &Expr, new: &Expr) -> Looplet {
+    let ends = if cx.prover.eq(old, new) {
+        return looplet_.clone();
+    } else if cx.prover.lt(new, old) {
+        truth(false)
+    } else {
+        eq(old, new)
+    };
+    cut(looplet_, &ends)
+}
+
+/// The looplet when its extent ends where it did only if `ends`, and earlier otherwise.
+fn cut(looplet: &Looplet, ends: &Expr) -> Looplet {
+    match looplet {
+        Looplet::Spike { body, tail } => {
+            let tail = match crate::lower::build::as_truth(ends) {
+                Some(true) => tail.clone(),
+                Some(false) => return Looplet::Run(body.clone()),
+                None => Rc::new(Looplet::Switch {
+                    cond: ends.clone(),
+                    then: tail.clone(),
+                    other: Rc::new(Looplet::Run(body.clone())),
+                }),
+            };
+            Looplet::Spike { body: body.clone(), tail }
+        }
+        Looplet::Switch { cond, then, other } => {
+            Looplet::Switch { cond: cond.clone(), then: Rc::new(cut(then, ends)), other: Rc::new(cut(other, ends)) }
+        }
+        Looplet::Thunk { preamble, body, epilogue } => {
+            Looplet::Thunk { preamble: preamble.clone(), body: Rc::new(cut(body, ends)), epilogue: epilogue.clone() }
+        }
+        Looplet::Sequence(phases) => {
+            let last = phases.len() - 1;
+            let cut_phase = |(k, p): (usize, &Phase)| match k == last {
+                true => Phase { stop: None, body: cut(&p.body, ends) },
+                false => p.clone(),
+            };
+            Looplet::Sequence(phases.iter().enumerate().map(cut_phase).collect())
+        }
+        _ => looplet.clone(),
+    }
+}

@@ -1,0 +1,168 @@
+//! Lowering: from Notation to Assembly, loop by loop, with looplets.
+//!
+//! [`lower`] takes a program in normal form (see [`crate::notation`]) and gives a function over the arrays of its
+//! tensors. A statement is kept as a `Tree` whose accesses are numbers; what each access has come to stands in a
+//! `State`. At a loop, the accesses that it resolves show the looplets of their fibers (`unfurl`), and the rules of
+//! `looplets` take them apart until plain loops, conditions, loads and stores are left. Between any two steps the
+//! statement is simplified with the operator table (`simplify`).
+
+mod assign;
+mod build;
+mod cleanup;
+mod convert;
+mod cx;
+mod expand;
+mod integrate;
+mod lanes;
+mod level;
+mod levels;
+mod looplets;
+mod prove;
+mod search;
+mod short_circuit;
+mod simplify;
+mod state;
+mod stmt;
+mod storage;
+#[cfg(test)]
+mod tests;
+mod tree;
+mod unfurl;
+mod value;
+
+pub use storage::{Binding, Layout, ParamSource, PositionWidth};
+
+pub(crate) use {
+    build::*,
+    cx::Cx,
+    level::{At, LevelLowering, Room},
+    looplets::{Looplet, Stepper},
+    state::{Cursor, Fiber},
+    storage::{LevelCode, Tables},
+};
+
+use crate::assembly::{BufferClass, BufferDecl, BufferRole, Function, Stmt};
+use crate::notation::{Program, Role, Stmt as Notation, TensorId};
+use redpoll_logic::{FloatMode, Prim, Scalar};
+
+/// How to lower.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Options {
+    /// What may be assumed of floats.
+    pub mode: FloatMode,
+    /// The width of positions in outputs.
+    pub width: PositionWidth,
+}
+
+/// A function and what its buffers and parameters stand for.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Lowered {
+    /// The code.
+    pub function: Function,
+    /// What each buffer is.
+    pub bindings: Vec<Binding>,
+    /// What each parameter is.
+    pub params: Vec<ParamSource>,
+}
+
+/// Lowers a program in normal form. `layouts` has the array types of each input that differ from the narrow ones, by
+/// tensor.
+pub fn lower(program: &Program, layouts: &[Option<Layout>], options: Options) -> Lowered {
+    let mut cx = Cx::new(program, options.mode);
+    let chunk = (cx.new_local("chunk_lo", Prim::I64), cx.new_local("chunk_hi", Prim::I64));
+    let mut tables = Tables { bindings: Vec::new(), params: Vec::new() };
+    for (k, decl) in program.tensors.iter().enumerate() {
+        let id = TensorId(k as u32);
+        let room = if is_declared_again(&program.body, id) { Room::Reset } else { Room::Fresh };
+        let layout = layouts.get(k).and_then(Option::as_ref);
+        let code = storage::tensor_code(&mut cx, &mut tables, (id, decl), layout, (options.width, room));
+        cx.tensors.push(code);
+    }
+    record_lengths(&mut cx, &mut tables);
+    for (k, source) in tables.params.iter().enumerate() {
+        if let ParamSource::Dimension(n) = source {
+            let param = crate::assembly::Expr::Param(crate::assembly::Param(k as u32));
+            // The sizes 0 and 1 decide the shape of the code; all others share it.
+            if *n <= 1 {
+                cx.prover.assume_eq(&param, &int(*n as i64));
+            } else {
+                cx.prover.assume_le(&int(2), &param);
+            }
+        }
+    }
+    if has_one_loop(&program.body) {
+        cx.set_chunk(chunk);
+    }
+    let (state, tree) = convert::convert(&cx, &tables);
+    stmt::lower_resolved(&mut cx, state, &tree);
+    let body = cx.finish();
+    let function = Function {
+        name: "kernel".into(),
+        buffers: cx.buffers,
+        params: tables.params.iter().map(param_name).collect(),
+        locals: cx.locals,
+        chunk,
+        body,
+    };
+    Lowered { function: cleanup::cleanup(function), bindings: tables.bindings, params: tables.params }
+}
+
+fn param_name(source: &ParamSource) -> String {
+    match source {
+        ParamSource::Dimension(n) => format!("n{n}"),
+        ParamSource::Length { tensor, level, array } => format!("len{}_{level}_{array}", tensor.0),
+    }
+}
+
+/// Adds the buffer of lengths and says which of them each output records.
+fn record_lengths(cx: &mut Cx<'_>, tables: &mut Tables) {
+    let outputs: Vec<usize> = (0..cx.tensors.len()).filter(|k| cx.program.tensors[*k].role == Role::Output).collect();
+    if outputs.is_empty() {
+        return;
+    }
+    let decl = BufferDecl {
+        name: "lengths".into(),
+        prim: Prim::I64,
+        class: BufferClass::Index,
+        role: BufferRole::Owned,
+        fill: Scalar::I64(0),
+    };
+    let buffer = tables.buffer(cx, Binding::Lengths, decl);
+    let mut first = 0;
+    for k in outputs {
+        let code = &mut cx.tensors[k];
+        code.lengths = Some((buffer, first));
+        first += (code.levels.iter().map(|l| l.arrays.len()).sum::<usize>() + code.leaf.len()) as i64;
+    }
+    cx.push(Stmt::Grow { buffer, len: int(first) });
+}
+
+/// Whether the tensor is declared more than once, or in a loop.
+fn is_declared_again(body: &Notation, id: TensorId) -> bool {
+    fn declarations(stmt: &Notation, id: TensorId) -> usize {
+        match stmt {
+            Notation::Block(items) => items.iter().map(|s| declarations(s, id)).sum(),
+            Notation::For { body, .. } | Notation::While { body, .. } => 2 * declarations(body, id),
+            Notation::If { body, .. } | Notation::Let { body, .. } => declarations(body, id),
+            Notation::Where { consumer, producer } => declarations(consumer, id) + declarations(producer, id),
+            Notation::Declare(t) => usize::from(*t == id),
+            Notation::Freeze(_) | Notation::Thaw(_) | Notation::Assign { .. } => 0,
+        }
+    }
+    declarations(body, id) > 1
+}
+
+/// Whether there is exactly one loop that is not inside of another.
+fn has_one_loop(body: &Notation) -> bool {
+    fn loops(stmt: &Notation) -> usize {
+        match stmt {
+            Notation::Block(items) => items.iter().map(loops).sum(),
+            Notation::For { .. } => 1,
+            Notation::While { .. } => 2,
+            Notation::If { body, .. } | Notation::Let { body, .. } => loops(body),
+            Notation::Where { consumer, producer } => loops(consumer) + loops(producer),
+            Notation::Declare(_) | Notation::Freeze(_) | Notation::Thaw(_) | Notation::Assign { .. } => 0,
+        }
+    }
+    loops(body) == 1
+}

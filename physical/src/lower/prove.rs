@@ -1,0 +1,144 @@
+//! The prover of extents: difference bounds between locals, parameters and constants.
+//!
+//! A fact is `x - y <= c` for symbols `x`, `y` (a local, a parameter, or zero). A claim of that form is proved by a
+//! shortest path from `y` to `x` in the graph of facts. Facts are scoped: those of a branch are forgotten after it.
+//! Only locals that do not change while a fact about them is in scope may be named. What is not proved costs a guard.
+
+use super::build::split;
+use crate::assembly::{BinaryOp, Expr, Local, Param};
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Symbol {
+    Zero,
+    Local(Local),
+    Param(Param),
+}
+
+/// The facts in scope.
+#[derive(Default, Debug)]
+pub(crate) struct Prover {
+    facts: Vec<(Symbol, Symbol, i64)>,
+}
+
+/// How many facts there were when a scope was opened.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Scope(usize);
+
+impl Prover {
+    /// Opens a scope.
+    pub(crate) fn open(&self) -> Scope {
+        Scope(self.facts.len())
+    }
+
+    /// Forgets all facts since the scope was opened.
+    pub(crate) fn close(&mut self, scope: Scope) {
+        self.facts.truncate(scope.0);
+    }
+
+    /// Takes `a <= b` as a fact, as far as its form can be kept: `max` on the left and `min` on the right are split.
+    pub(crate) fn assume_le(&mut self, a: &Expr, b: &Expr) {
+        if let Expr::Binary(BinaryOp::Max, x, y) = a {
+            self.assume_le(x, b);
+            self.assume_le(y, b);
+        } else if let Expr::Binary(BinaryOp::Min, x, y) = b {
+            self.assume_le(a, x);
+            self.assume_le(a, y);
+        } else if let (Some((x, c)), Some((y, d))) = (linear(a), linear(b)) {
+            self.facts.push((x, y, d.saturating_sub(c)));
+        }
+    }
+
+    /// Takes `a == b` as facts.
+    pub(crate) fn assume_eq(&mut self, a: &Expr, b: &Expr) {
+        self.assume_le(a, b);
+        self.assume_le(b, a);
+    }
+
+    /// Whether `a <= b` follows from the facts.
+    pub(crate) fn le(&self, a: &Expr, b: &Expr) -> bool {
+        match (a, b) {
+            (Expr::Binary(BinaryOp::Max, x, y), _) => self.le(x, b) && self.le(y, b),
+            (_, Expr::Binary(BinaryOp::Min, x, y)) => self.le(a, x) && self.le(a, y),
+            (Expr::Binary(BinaryOp::Min, x, y), _) => self.le(x, b) || self.le(y, b),
+            (_, Expr::Binary(BinaryOp::Max, x, y)) => self.le(a, x) || self.le(a, y),
+            _ => match (linear(a), linear(b)) {
+                (Some((x, c)), Some((y, d))) => self.distance(x, y).is_some_and(|w| w <= d.saturating_sub(c)),
+                _ => a == b,
+            },
+        }
+    }
+
+    /// Whether `a < b` follows from the facts.
+    pub(crate) fn lt(&self, a: &Expr, b: &Expr) -> bool {
+        self.le(&super::build::plus(a, 1), b)
+    }
+
+    /// Whether `a == b` follows from the facts.
+    pub(crate) fn eq(&self, a: &Expr, b: &Expr) -> bool {
+        a == b || (self.le(a, b) && self.le(b, a))
+    }
+
+    /// The least `w` for which `x - y <= w` follows (Bellman-Ford; there are few facts).
+    fn distance(&self, x: Symbol, y: Symbol) -> Option<i64> {
+        if x == y {
+            return Some(0);
+        }
+        let mut best: Vec<(Symbol, i64)> = vec![(x, 0)];
+        for _ in 0..=self.facts.len() {
+            let mut changed = false;
+            for &(from, to, w) in &self.facts {
+                let Some(at) = best.iter().find(|(s, _)| *s == from).map(|(_, d)| d.saturating_add(w)) else {
+                    continue;
+                };
+                match best.iter_mut().find(|(s, _)| *s == to) {
+                    Some((_, d)) if *d <= at => {}
+                    Some((_, d)) => {
+                        *d = at;
+                        changed = true;
+                    }
+                    None => {
+                        best.push((to, at));
+                        changed = true;
+                    }
+                }
+            }
+            if !changed {
+                break;
+            }
+        }
+        best.into_iter().find(|(s, _)| *s == y).map(|(_, d)| d)
+    }
+}
+
+/// `symbol + constant`, if the expression has that form.
+fn linear(e: &Expr) -> Option<(Symbol, i64)> {
+    let (base, c) = split(e);
+    let symbol = match base {
+        None => Symbol::Zero,
+        Some(Expr::Local(l)) => Symbol::Local(*l),
+        Some(Expr::Param(p)) => Symbol::Param(*p),
+        Some(_) => return None,
+    };
+    Some((symbol, c))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::build::{int, local, max, min, plus};
+    use super::*;
+
+    #[test]
+    fn chains_of_facts_prove_and_scopes_forget() {
+        let (i, n, stop) = (local(Local(0)), Expr::Param(Param(0)), local(Local(1)));
+        let mut prover = Prover::default();
+        prover.assume_le(&int(0), &i);
+        prover.assume_le(&plus(&i, 1), &n);
+        assert!(prover.lt(&i, &n) && prover.lt(&int(0), &n) && !prover.lt(&int(1), &n));
+        let scope = prover.open();
+        prover.assume_le(&stop, &min(&n, &plus(&i, 3)));
+        assert!(prover.le(&stop, &n) && prover.le(&stop, &plus(&i, 3)) && !prover.le(&stop, &i));
+        assert!(prover.le(&min(&stop, &i), &n) && prover.le(&i, &max(&stop, &n)));
+        prover.close(scope);
+        assert!(!prover.le(&stop, &n));
+    }
+}

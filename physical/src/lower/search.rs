@@ -1,0 +1,51 @@
+//! Searches in sorted arrays, as code.
+
+use super::build::{int, load, local, lt, min, not, plus, truth};
+use super::cx::Cx;
+use crate::assembly::{BinaryOp, Buffer, Expr, Local, Stmt};
+use redpoll_logic::Prim;
+
+/// Moves `q`, at most `end`, to the first element of `idx[q..end]` that is not below `i`, or to `end`: doubling steps,
+/// then bisection, so that short ways are cheap (Bentley and Yao, 1976).
+pub(crate) fn gallop(cx: &mut Cx<'_>, idx: Buffer, (q, end): (Local, &Expr), i: &Expr) {
+    let step = cx.new_local("step", Prim::I64);
+    let i = cx.name("i", i);
+    let below = |at: Expr| lt(&load(idx, at), &i);
+    let leap = cx.block(|cx| {
+        cx.assign(step, int(1));
+        let ahead = super::build::add(&local(q), &local(step));
+        let body = cx.block(|cx| {
+            cx.push_if(not(&below(ahead.clone())), vec![Stmt::Break], Vec::new());
+            cx.assign(q, ahead.clone());
+            cx.assign(step, super::build::add(&local(step), &local(step)));
+        });
+        cx.push(Stmt::While { cond: lt(&ahead, end), body });
+        let hi = cx.new_local("hi", Prim::I64);
+        cx.assign(hi, min(&ahead, end));
+        bisect(cx, (q, hi), &below);
+        cx.assign(q, local(hi));
+    });
+    let first = cx.block(|cx| cx.push_if(below(local(q)), leap, Vec::new()));
+    cx.push_if(lt(&local(q), end), first, Vec::new());
+}
+
+/// Moves `hi` down to the first element that is not below: element `lo` is, element `hi`, if there is one, is not.
+fn bisect(cx: &mut Cx<'_>, (lo, hi): (Local, Local), below: &dyn Fn(Expr) -> Expr) {
+    let mid = cx.new_local("mid", Prim::I64);
+    let body = cx.block(|cx| {
+        let sum = super::build::add(&local(lo), &local(hi));
+        cx.assign(mid, Expr::Binary(BinaryOp::Shr, Box::new(sum), Box::new(int(1))));
+        let (up, down) = (vec![Stmt::Assign(lo, local(mid))], vec![Stmt::Assign(hi, local(mid))]);
+        cx.push_if(below(local(mid)), up, down);
+    });
+    cx.push(Stmt::While { cond: lt(&plus(&local(lo), 1), &local(hi)), body });
+}
+
+/// A `bool` local that says whether `idx[q]` is `i`, where `q` is below `end`; false if it is not.
+pub(crate) fn found(cx: &mut Cx<'_>, idx: Buffer, (q, end): (Local, &Expr), i: &Expr) -> Expr {
+    let hit = cx.new_local("hit", Prim::Bool);
+    cx.assign(hit, truth(false));
+    let equal = super::build::eq(&load(idx, local(q)), i);
+    cx.push_if(lt(&local(q), end), vec![Stmt::Assign(hit, equal)], Vec::new());
+    local(hit)
+}

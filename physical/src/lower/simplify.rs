@@ -1,0 +1,239 @@
+//! Simplification by operator properties, between any two steps of lowering.
+//!
+//! Accesses that have come to a fill value are literals; what they decide, annihilate or leave unchanged follows from
+//! the operator table ([`redpoll_logic::op::Op::simplify`]). Writes that change nothing are dropped, and so is all that
+//! is empty then. This is how iteration spaces arise: intersections, unions and complements are nowhere named.
+
+use super::cx::Cx;
+use super::state::{Cursor, State};
+use super::tree::{Assign, Term, Tree};
+use crate::notation::{Role, TensorId, Write};
+use redpoll_logic::op::{Body, Builtin, Op, Simplified};
+use redpoll_logic::{DType, FloatMode, Scalar};
+use std::rc::Rc;
+
+/// The loop body with what is known of its accesses put in; empty when it does nothing that can be seen.
+pub(crate) fn simplify(cx: &Cx<'_>, state: &State, tree: &Tree) -> Tree {
+    body(&mut Pass { cx, state, untouched: Vec::new() }, tree)
+}
+
+/// One walk over a statement, in the order of execution.
+struct Pass<'a, 'p> {
+    cx: &'a Cx<'p>,
+    state: &'a State,
+    /// Tensors declared on the way here and not assigned since: they read as their fill value.
+    untouched: Vec<TensorId>,
+}
+
+fn body(pass: &mut Pass<'_, '_>, tree: &Tree) -> Tree {
+    let simplified = statement(pass, tree);
+    if is_idle(pass.cx, &simplified) { Tree::empty() } else { simplified }
+}
+
+fn statement(pass: &mut Pass<'_, '_>, tree: &Tree) -> Tree {
+    match tree {
+        Tree::Block(items) => {
+            let mut kept = Vec::new();
+            for item in items {
+                match statement(pass, item) {
+                    Tree::Block(inner) => kept.extend(inner),
+                    other => kept.push(other),
+                }
+            }
+            if kept.len() == 1 { kept.pop().expect("there is one") } else { Tree::Block(kept) }
+        }
+        Tree::Loop { index, lo, hi, body: inner } => {
+            let (lo, hi) = (term(pass, lo), term(pass, hi));
+            match round(pass, inner) {
+                inner if inner.is_empty() => inner,
+                inner => Tree::Loop { index: *index, lo, hi, body: Rc::new(inner) },
+            }
+        }
+        Tree::If { cond, body: inner } => match term(pass, cond) {
+            Term::Lit(Scalar::Bool(true)) => statement(pass, inner),
+            Term::Lit(Scalar::Bool(false)) => Tree::empty(),
+            cond => match body(pass, inner) {
+                inner if inner.is_empty() => inner,
+                inner => Tree::If { cond, body: Rc::new(inner) },
+            },
+        },
+        Tree::Let { var, value, body: inner } => {
+            let value = term(pass, value);
+            match body(pass, inner) {
+                inner if inner.is_empty() => inner,
+                inner => Tree::Let { var: *var, value, body: Rc::new(inner) },
+            }
+        }
+        Tree::While { cond, body: inner } => {
+            let inner = round(pass, inner);
+            match term(pass, cond) {
+                Term::Lit(Scalar::Bool(false)) => Tree::empty(),
+                cond => Tree::While { cond, body: Rc::new(inner) },
+            }
+        }
+        Tree::Where { consumer, producer } => {
+            let producer = statement(pass, producer);
+            let consumer = body(pass, consumer);
+            if consumer.is_empty() && !writes_elsewhere(&producer) {
+                return Tree::empty();
+            }
+            Tree::Where { consumer: Rc::new(consumer), producer: Rc::new(producer) }
+        }
+        Tree::Declare(t) => {
+            pass.untouched.push(*t);
+            tree.clone()
+        }
+        Tree::Freeze(_) | Tree::Thaw(_) => tree.clone(),
+        Tree::Assign(a) => assign(pass, a),
+    }
+}
+
+/// The body of a loop, which may see what an earlier round has assigned.
+fn round(pass: &mut Pass<'_, '_>, tree: &Tree) -> Tree {
+    let own = tree.declared();
+    tree.for_each_assign(&mut |a| {
+        if !own.contains(&a.tensor) {
+            pass.untouched.retain(|t| *t != a.tensor);
+        }
+    });
+    body(pass, tree)
+}
+
+/// Whether the statement writes anything but what it declares itself.
+fn writes_elsewhere(tree: &Tree) -> bool {
+    let own = tree.declared();
+    let mut elsewhere = false;
+    tree.for_each_assign(&mut |a| elsewhere |= !own.contains(&a.tensor));
+    elsewhere
+}
+
+/// Whether the statement does nothing that can be seen: it assigns nothing and its lifecycles are of locals, which are
+/// declared in the innermost statement that holds all their uses.
+fn is_idle(cx: &Cx<'_>, tree: &Tree) -> bool {
+    match tree {
+        Tree::Block(items) => items.iter().all(|t| is_idle(cx, t)),
+        Tree::Declare(t) | Tree::Freeze(t) | Tree::Thaw(t) => cx.program.tensors[t.index()].role == Role::Local,
+        Tree::Loop { body, .. } | Tree::If { body, .. } | Tree::Let { body, .. } => is_idle(cx, body),
+        Tree::Where { consumer, producer } => is_idle(cx, consumer) && is_idle(cx, producer),
+        Tree::While { .. } | Tree::Assign(_) => false,
+    }
+}
+
+fn assign(pass: &mut Pass<'_, '_>, a: &Assign) -> Tree {
+    let cx = pass.cx;
+    if pass.state.acc(a.lhs).cursor == Cursor::Null {
+        return Tree::empty();
+    }
+    let rhs = term(pass, &a.rhs);
+    let ty = &cx.program.tensors[a.tensor.index()].ty;
+    if let Term::Lit(value) = &rhs {
+        let idle = match &a.write {
+            Write::Init => same(value, &ty.fill, cx.mode),
+            Write::Overwrite => false,
+            Write::Fold(op) => op.is_identity(value, &ty.dtype, 1, cx.mode),
+        };
+        if idle {
+            return Tree::empty();
+        }
+    }
+    pass.untouched.retain(|t| *t != a.tensor);
+    Tree::Assign(Assign { rhs, ..a.clone() })
+}
+
+/// Whether storing the value is the same as leaving the fill value.
+fn same(value: &Scalar, fill: &Scalar, mode: FloatMode) -> bool {
+    value == fill || (mode == FloatMode::Relaxed && value.dtype() == fill.dtype() && is_zero(value) && is_zero(fill))
+}
+
+fn is_zero(value: &Scalar) -> bool {
+    value.to_f64() == Some(0.0)
+}
+
+/// The term with what is known of its accesses put in.
+fn term(pass: &Pass<'_, '_>, t: &Term) -> Term {
+    match t {
+        Term::Access(id) => {
+            let acc = pass.state.acc(*id);
+            match (&acc.cursor, acc.tensor) {
+                (Cursor::Fill(value), _) => Term::Lit(value.clone()),
+                (_, Some(tensor)) if pass.untouched.contains(&tensor) => {
+                    Term::Lit(pass.cx.program.tensors[tensor.index()].ty.fill.clone())
+                }
+                _ => t.clone(),
+            }
+        }
+        Term::Call(op, args) => {
+            let args: Vec<Term> = args.iter().map(|a| term(pass, a)).collect();
+            call(pass, op, args)
+        }
+        Term::Lit(_) | Term::Index(_) | Term::Var(_) | Term::Value(_) => t.clone(),
+    }
+}
+
+fn call(pass: &Pass<'_, '_>, op: &Op, args: Vec<Term>) -> Term {
+    let (cx, state) = (pass.cx, pass.state);
+    let dtypes: Vec<DType> = args.iter().map(|a| dtype_of(cx, state, a)).collect();
+    if let Op::Builtin(Builtin::Cast(to)) = op
+        && dtypes[0] == DType::Prim(*to)
+    {
+        return args.into_iter().next().expect("a cast has an argument");
+    }
+    let known: Vec<Option<Scalar>> = args.iter().map(|a| a.as_lit().cloned()).collect();
+    if known.iter().any(Option::is_some)
+        && let Ok(signature) = op.signature(&dtypes)
+    {
+        match op.simplify(&signature, &known, cx.mode) {
+            Some(Simplified::Value(value)) => return Term::Lit(value),
+            Some(Simplified::Arg(k)) => return args.into_iter().nth(k).expect("the position is of an argument"),
+            Some(Simplified::Args(kept)) => {
+                return call(pass, op, kept.into_iter().map(|k| args[k].clone()).collect());
+            }
+            Some(Simplified::Body(body)) => {
+                if let Some(t) = from_body(&body, &args) {
+                    return term(pass, &t);
+                }
+            }
+            None => {}
+        }
+    }
+    if let [_, then, other] = &args[..]
+        && *op == Op::Builtin(Builtin::IfElse)
+        && then == other
+    {
+        return then.clone();
+    }
+    if args.len() > 1 && args.iter().skip(1).all(|a| *a == args[0]) && op.is_idempotent(&dtypes[0], cx.mode) {
+        return args.into_iter().next().expect("there are several");
+    }
+    Term::Call(op.clone(), args)
+}
+
+/// A special case of a user-defined operator as a term, where it is made of calls alone.
+fn from_body(body: &Body, args: &[Term]) -> Option<Term> {
+    Some(match body {
+        Body::Arg(k) => args.get(*k)?.clone(),
+        Body::Lit(value) => Term::Lit(value.clone()),
+        Body::Call(op, inner) => {
+            Term::Call(op.clone(), inner.iter().map(|b| from_body(b, args)).collect::<Option<_>>()?)
+        }
+        _ => return None,
+    })
+}
+
+/// The dtype of a term.
+pub(crate) fn dtype_of(cx: &Cx<'_>, state: &State, t: &Term) -> DType {
+    match t {
+        Term::Lit(value) => value.dtype(),
+        Term::Index(_) => DType::I64,
+        Term::Var(v) => cx.program.vars[v.index()].1.clone(),
+        Term::Access(id) => match state.acc(*id).tensor {
+            Some(tensor) => cx.program.tensors[tensor.index()].ty.dtype.clone(),
+            None => DType::BOOL,
+        },
+        Term::Value(value) => value.dtype.clone(),
+        Term::Call(op, args) => {
+            let dtypes: Vec<DType> = args.iter().map(|a| dtype_of(cx, state, a)).collect();
+            op.signature(&dtypes).expect("the verifier has checked the operator's dtypes").result
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! What the accesses of a program have come to at some point of lowering.
+
+use super::tree::{AccId, Term};
+use crate::assembly::{Expr, Local};
+use crate::notation::TensorId;
+use redpoll_logic::Scalar;
+use redpoll_logic::physical::Protocol;
+use std::rc::Rc;
+
+/// The accesses at some point of lowering. Branches of the generated code have their own; so it is cheap to clone.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct State {
+    accs: Vec<Acc>,
+}
+
+/// One access: which tensor, by which subscripts, and how far it has come.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Acc {
+    /// The tensor; `None` for a mask, a tensor without storage.
+    pub(crate) tensor: Option<TensorId>,
+    /// One subscript a storage mode.
+    pub(crate) subscripts: Rc<Vec<Sub>>,
+    /// Whether it is the left side of assignments.
+    pub(crate) writes: bool,
+    /// How far it has come.
+    pub(crate) cursor: Cursor,
+}
+
+/// A subscript: see `notation::Subscript`.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Sub {
+    pub(crate) at: Term,
+    pub(crate) protocol: Protocol,
+    pub(crate) outside: Option<Scalar>,
+}
+
+/// How far an access has come.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) enum Cursor {
+    /// Everything below is this literal: nothing is stored here.
+    Fill(Scalar),
+    /// A fiber of a level, or a leaf.
+    Fiber(Fiber),
+    /// A scalar held in locals, one a primitive: a temporary, or an accumulator taken out of its loop.
+    Locals(Accumulator),
+    /// A write that goes nowhere.
+    Null,
+}
+
+/// A scalar held in locals.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Accumulator {
+    /// One local for each primitive of the dtype.
+    pub(crate) parts: Rc<Vec<Local>>,
+    /// `bool` locals to be set by a write, as in [`Fiber::dirty`].
+    pub(crate) dirty: Vec<Local>,
+}
+
+/// A fiber of a tensor: positions `lo..hi` of the level above `level`.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Fiber {
+    /// The level that the next subscript meets; the number of levels for a leaf.
+    pub(crate) level: usize,
+    /// The first position.
+    pub(crate) lo: Expr,
+    /// One past the last position; `None`: just `lo`.
+    pub(crate) hi: Option<Expr>,
+    /// A `bool` that says whether the fiber is stored at all; `None`: it is. If not, all reads give the fill value.
+    pub(crate) present: Option<Expr>,
+    /// `bool` locals to be set by a write below: parents keep a coordinate only if something was written there.
+    pub(crate) dirty: Vec<Local>,
+}
+
+impl Fiber {
+    /// The whole tensor.
+    pub(crate) fn root() -> Fiber {
+        Fiber::at(0, super::build::int(0))
+    }
+
+    /// One position.
+    pub(crate) fn at(level: usize, position: Expr) -> Fiber {
+        Fiber { level, lo: position, hi: None, present: None, dirty: Vec::new() }
+    }
+
+    /// The fiber of the next level at one position, with the same presence and dirty flags.
+    pub(crate) fn child(&self, position: Expr) -> Fiber {
+        Fiber { level: self.level + 1, lo: position, hi: None, ..self.clone() }
+    }
+}
+
+impl State {
+    /// Adds an access.
+    pub(crate) fn push(&mut self, acc: Acc) -> AccId {
+        self.accs.push(acc);
+        AccId(self.accs.len() as u32 - 1)
+    }
+
+    /// The number of an equal access, added if there is none.
+    pub(crate) fn intern(&mut self, acc: Acc) -> AccId {
+        match self.accs.iter().position(|a| *a == acc) {
+            Some(at) => AccId(at as u32),
+            None => self.push(acc),
+        }
+    }
+
+    /// An access.
+    pub(crate) fn acc(&self, id: AccId) -> &Acc {
+        &self.accs[id.0 as usize]
+    }
+
+    /// Moves an access on.
+    pub(crate) fn set(&mut self, id: AccId, cursor: Cursor) {
+        self.accs[id.0 as usize].cursor = cursor;
+    }
+}
+
+impl Acc {
+    /// The subscript that it waits for, and the fiber that it meets; `None` when nothing is left to be met.
+    pub(crate) fn next(&self) -> Option<(&Sub, &Fiber)> {
+        match &self.cursor {
+            Cursor::Fiber(fiber) => Some((self.subscripts.get(fiber.level)?, fiber)),
+            _ => None,
+        }
+    }
+}

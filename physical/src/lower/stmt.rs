@@ -1,0 +1,195 @@
+//! Statements outside of looplets: what a loop's body is lowered to once its accesses are resolved.
+
+use super::assign;
+use super::build::{local, max, min, not, plus};
+use super::cx::Cx;
+use super::expand::expand;
+use super::looplets::{Extent, Nest, lower_loop};
+use super::state::{Accumulator, Cursor, State};
+use super::tree::{AccId, Term, Tree};
+use super::unfurl;
+use super::value::Value;
+use crate::assembly::{Expr, Stmt};
+use crate::notation::{TensorId, Write};
+use redpoll_logic::{DType, LeafKind, Prim};
+use std::rc::Rc;
+
+/// Lowers a statement whose accesses may have subscripts that are known by now: each is a loop over one coordinate.
+pub(crate) fn lower_resolved(cx: &mut Cx<'_>, state: State, tree: &Tree) {
+    let Some((head, at)) = unfurl::known(cx, &state, tree) else { return lower(cx, &state, tree) };
+    let extent = Extent { index: None, hi: plus(&at, 1), lo: at };
+    lower_loop(cx, Nest { extent, heads: vec![head], body: Rc::new(tree.clone()), state });
+}
+
+/// Lowers a statement.
+pub(crate) fn lower(cx: &mut Cx<'_>, state: &State, tree: &Tree) {
+    match tree {
+        Tree::Block(items) => items.iter().for_each(|t| lower_resolved(cx, state.clone(), t)),
+        Tree::Loop { .. } => lower_for(cx, state, tree),
+        Tree::If { cond, body } => {
+            let cond = value(cx, state, cond).single().clone();
+            let then = cx.block(|cx| lower_resolved(cx, state.clone(), body));
+            cx.push_if(cond, then, Vec::new());
+        }
+        Tree::Let { var, value: term, body } => {
+            let bound = bind(cx, state, term);
+            cx.bind_var(*var, bound);
+            lower_resolved(cx, state.clone(), body);
+        }
+        Tree::While { cond, body } => {
+            let body = cx.loop_block(|cx| {
+                let holds = value(cx, state, cond).single().clone();
+                cx.push_if(not(&holds), vec![Stmt::Break], Vec::new());
+                lower_resolved(cx, state.clone(), body);
+            });
+            cx.push(Stmt::While { cond: super::build::truth(true), body });
+        }
+        Tree::Where { consumer, producer } => {
+            lower_resolved(cx, state.clone(), producer);
+            lower_resolved(cx, state.clone(), consumer);
+        }
+        Tree::Declare(t) => cx.declare(*t),
+        Tree::Freeze(t) => cx.freeze(*t),
+        Tree::Thaw(_) => {}
+        Tree::Assign(a) => assign::lower(cx, state, a),
+    }
+}
+
+fn lower_for(cx: &mut Cx<'_>, state: &State, tree: &Tree) {
+    let Tree::Loop { index, lo, hi, body } = tree else { unreachable!("the statement is a loop") };
+    let mut bounds = [lo, hi].map(|t| {
+        let bound = value(cx, state, t);
+        cx.name("bound", bound.single())
+    });
+    if let Some((first, last)) = cx.take_chunk() {
+        bounds = [max(&bounds[0], &first), min(&bounds[1], &last)].map(|b| cx.name("chunk", &b));
+    }
+    let [lo, hi] = bounds;
+    cx.unbind_index(*index);
+    cx.if_below(&lo.clone(), &hi.clone(), |cx| {
+        let mut state = state.clone();
+        let held = hold_accumulators(cx, &mut state, body);
+        let (body, mut heads) = unfurl::masks(cx, &mut state, body, *index);
+        heads.extend(unfurl::heads(cx, &state, &body, *index));
+        let extent = Extent { index: Some(*index), lo, hi };
+        lower_loop(cx, Nest { extent, heads, body: Rc::new(body), state });
+        cx.unbind_index(*index);
+        for (at, held) in held {
+            assign::store(cx, &at, &held.parts.iter().map(|l| local(*l)).collect::<Vec<_>>());
+        }
+    });
+}
+
+/// Where an accumulator belongs.
+pub(crate) struct Place {
+    pub(crate) tensor: TensorId,
+    pub(crate) position: Expr,
+}
+
+/// Takes the places of folds that the loop does not move out of it, into locals: reads and writes of memory in the loop
+/// become reads and writes of registers.
+fn hold_accumulators(cx: &mut Cx<'_>, state: &mut State, body: &Tree) -> Vec<(Place, Accumulator)> {
+    let mut folds: Vec<(AccId, TensorId)> = Vec::new();
+    let mut mixed: Vec<TensorId> = Vec::new();
+    body.for_each_assign(&mut |a| {
+        if matches!(a.write, Write::Fold(_)) && !folds.contains(&(a.lhs, a.tensor)) {
+            folds.push((a.lhs, a.tensor));
+        } else if !matches!(a.write, Write::Fold(_)) {
+            mixed.push(a.tensor);
+        }
+    });
+    let mut held = Vec::new();
+    for &(id, tensor) in &folds {
+        let alone = folds.iter().filter(|(_, t)| *t == tensor).count() == 1 && !mixed.contains(&tensor);
+        let format = &cx.program.tensors[tensor.index()].ty.format;
+        let Cursor::Fiber(fiber) = &state.acc(id).cursor else { continue };
+        if !alone || fiber.level < format.levels.len() || format.leaf == LeafKind::Pattern {
+            continue;
+        }
+        let (position, dirty) = (fiber.lo.clone(), fiber.dirty.clone());
+        let place = Place { tensor, position };
+        let current = assign::load_leaf(cx, tensor, &place.position);
+        let parts = current.parts.into_iter().zip(current.dtype.prims()).map(|(part, prim)| {
+            let held = cx.new_local("acc", prim);
+            cx.assign(held, part);
+            held
+        });
+        let accumulator = Accumulator { parts: Rc::new(parts.collect()), dirty };
+        state.set(id, Cursor::Locals(accumulator.clone()));
+        held.push((place, accumulator));
+    }
+    held
+}
+
+/// Whether the value of a term can be computed here: its indices and variables are bound, its accesses resolved.
+pub(crate) fn is_known(cx: &Cx<'_>, state: &State, t: &Term) -> bool {
+    !t.any(&mut |part| match part {
+        Term::Index(i) => cx.index(*i).is_none(),
+        Term::Var(v) => cx.var(*v).is_none(),
+        Term::Access(id) => {
+            let acc = state.acc(*id);
+            acc.tensor.is_none() || acc.next().is_some()
+        }
+        Term::Lit(_) | Term::Value(_) | Term::Call(..) => false,
+    })
+}
+
+/// The value of a term.
+pub(crate) fn value(cx: &mut Cx<'_>, state: &State, t: &Term) -> Value {
+    match t {
+        Term::Lit(scalar) => Value::constant(scalar),
+        Term::Index(i) => {
+            let i = cx.index(*i).expect("indices are bound before they are used").clone();
+            Value::prim(Prim::I64, i)
+        }
+        Term::Var(v) => cx.var(*v).expect("variables are bound before they are used").clone(),
+        Term::Value(value) => value.clone(),
+        Term::Access(id) => read(cx, state, *id),
+        Term::Call(op, args) => {
+            let args: Vec<Value> = args.iter().map(|a| value(cx, state, a)).collect();
+            expand(cx, op, &args)
+        }
+    }
+}
+
+/// The value of a term in locals, which keep it while memory changes.
+fn bind(cx: &mut Cx<'_>, state: &State, t: &Term) -> Value {
+    let v = value(cx, state, t);
+    let parts = v.parts.iter().zip(v.dtype.prims()).map(|(part, prim)| {
+        let named = cx.new_local("v", prim);
+        cx.assign(named, part.clone());
+        local(named)
+    });
+    Value { parts: parts.collect(), dtype: v.dtype }
+}
+
+/// The value that an access has come to.
+fn read(cx: &mut Cx<'_>, state: &State, id: AccId) -> Value {
+    let acc = state.acc(id);
+    let fiber = match &acc.cursor {
+        Cursor::Fill(scalar) => return Value::constant(scalar),
+        Cursor::Locals(held) => {
+            let dtype = match acc.tensor {
+                Some(tensor) => cx.program.tensors[tensor.index()].ty.dtype.clone(),
+                None => DType::BOOL,
+            };
+            return Value { dtype, parts: held.parts.iter().map(|l| local(*l)).collect() };
+        }
+        Cursor::Fiber(fiber) => fiber.clone(),
+        Cursor::Null => unreachable!("only writes vanish"),
+    };
+    let tensor = acc.tensor.expect("a mask comes to a literal");
+    let stored = assign::load_leaf(cx, tensor, &fiber.lo);
+    let Some(present) = fiber.present else { return stored };
+    let fill = Value::constant(&cx.program.tensors[tensor.index()].ty.fill);
+    let mut then = Vec::new();
+    let mut parts = Vec::new();
+    for ((part, fill), prim) in stored.parts.into_iter().zip(fill.parts).zip(stored.dtype.prims()) {
+        let v = cx.new_local("v", prim);
+        cx.assign(v, fill);
+        then.push(Stmt::Assign(v, part));
+        parts.push(local(v));
+    }
+    cx.push_if(present, then, Vec::new());
+    Value { dtype: stored.dtype, parts }
+}

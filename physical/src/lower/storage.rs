@@ -1,0 +1,316 @@
+//! The arrays of a program's tensors as buffers of the function, and their lifecycles.
+
+use super::build::{int, local, plus};
+use super::cx::Cx;
+use super::level::{At, Room, lowering};
+use super::state::{Accumulator, Cursor, Fiber};
+use super::value::Value;
+use crate::assembly::{Buffer, BufferClass, BufferDecl, BufferRole, Expr, Local, Status, Stmt};
+use crate::levels::{ArrayClass, array_prim, level};
+use crate::notation::{Role, TensorDecl, TensorId};
+use redpoll_logic::{LeafKind, LevelFormat, Prim, Scalar};
+use std::rc::Rc;
+
+/// Which array a buffer of the function is.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Binding {
+    /// An array of a level of a tensor.
+    Level {
+        /// The tensor.
+        tensor: TensorId,
+        /// The level, outermost 0.
+        level: usize,
+        /// The array, in the order of the level's arrays.
+        array: usize,
+    },
+    /// The values of one primitive of a tensor's leaf.
+    Leaf {
+        /// The tensor.
+        tensor: TensorId,
+        /// Which primitive of the dtype.
+        part: usize,
+    },
+    /// Memory that only the function uses.
+    Scratch,
+    /// Where the function leaves the number of elements of each output array: levels in order, then leaves, of the
+    /// outputs in order.
+    Lengths,
+}
+
+/// What a parameter of the function is.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum ParamSource {
+    /// That number: the size of a storage mode.
+    Dimension(u64),
+    /// The number of elements of an input's array.
+    Length {
+        /// The tensor.
+        tensor: TensorId,
+        /// The level.
+        level: usize,
+        /// The array.
+        array: usize,
+    },
+}
+
+/// The types of the arrays of an input: narrow or wide.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Layout {
+    /// For each level the element types of its arrays.
+    pub levels: Vec<Vec<Prim>>,
+}
+
+/// Whether positions of outputs take 32 bits or 64.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum PositionWidth {
+    /// Below 2^31 positions; more end the kernel with a status.
+    #[default]
+    Narrow,
+    /// Any number.
+    Wide,
+}
+
+/// A tensor's arrays and counters in the function.
+#[derive(Debug)]
+pub(crate) struct TensorCode {
+    pub(crate) levels: Vec<LevelCode>,
+    pub(crate) leaf: Vec<Buffer>,
+    /// The locals of a scalar that the program writes.
+    pub(crate) scalar: Option<Accumulator>,
+    /// Whether it has lived before when it is declared: its arrays hold what was there then.
+    pub(crate) room: Room,
+    /// Where the lengths of an output's arrays are recorded, and the first of them.
+    pub(crate) lengths: Option<(Buffer, i64)>,
+}
+
+/// A level's arrays and counters in the function.
+#[derive(Clone, Debug)]
+pub(crate) struct LevelCode {
+    pub(crate) format: LevelFormat,
+    /// The size of the storage mode.
+    pub(crate) dimension: Expr,
+    pub(crate) arrays: Vec<Buffer>,
+    /// The number of own positions while writing.
+    pub(crate) count: Option<Local>,
+    /// The number of slots of a hash table.
+    pub(crate) slots: Option<Expr>,
+    /// A list that only writing needs.
+    pub(crate) scratch: Option<Buffer>,
+}
+
+impl LevelCode {
+    /// The counter of own positions of a level that is written.
+    pub(crate) fn counter(&self) -> Local {
+        self.count.expect("a level that is written counts its positions")
+    }
+
+    /// The slots of a hash table that is written.
+    pub(crate) fn slot_counter(&self) -> Local {
+        match &self.slots {
+            Some(Expr::Local(l)) => *l,
+            _ => unreachable!("a hash table that is written counts its slots"),
+        }
+    }
+}
+
+/// Buffers, bindings and parameters of a function.
+pub(crate) struct Tables {
+    pub(crate) bindings: Vec<Binding>,
+    pub(crate) params: Vec<ParamSource>,
+}
+
+impl Tables {
+    /// The size of a storage mode as a parameter, one for each number: programs that differ in sizes alone share code.
+    pub(crate) fn dimension(&mut self, n: u64) -> Expr {
+        self.param(ParamSource::Dimension(n))
+    }
+
+    fn param(&mut self, source: ParamSource) -> Expr {
+        let at = self.params.iter().position(|p| *p == source).unwrap_or_else(|| {
+            self.params.push(source);
+            self.params.len() - 1
+        });
+        Expr::Param(crate::assembly::Param(at as u32))
+    }
+
+    pub(crate) fn buffer(&mut self, cx: &mut Cx<'_>, binding: Binding, decl: BufferDecl) -> Buffer {
+        self.bindings.push(binding);
+        cx.new_buffer(decl)
+    }
+}
+
+/// Makes the buffers and counters of a tensor.
+pub(crate) fn tensor_code(
+    cx: &mut Cx<'_>,
+    tables: &mut Tables,
+    (id, decl): (TensorId, &TensorDecl),
+    layout: Option<&Layout>,
+    (width, room): (PositionWidth, Room),
+) -> TensorCode {
+    let role = if decl.role == Role::Input { BufferRole::Input } else { BufferRole::Owned };
+    let prims = decl.ty.dtype.prims();
+    let fills = decl.ty.fill.flatten();
+    let rank = decl.ty.format.levels.len();
+    let scalar = (rank == 0 && decl.role != Role::Input).then(|| Accumulator {
+        parts: Rc::new(prims.iter().map(|p| cx.new_local(&decl.name, *p)).collect()),
+        dirty: Vec::new(),
+    });
+    let shape = decl.ty.format.storage_shape(&decl.ty.shape);
+    let mut levels: Vec<LevelCode> = Vec::new();
+    for (k, (format, n)) in decl.ty.format.levels.iter().zip(&shape).enumerate() {
+        let mut arrays = Vec::new();
+        for (a, spec) in level(format.kind).arrays().iter().enumerate() {
+            let positions = if width == PositionWidth::Wide { u64::MAX } else { 0 };
+            let prim = layout.map_or_else(|| array_prim(spec.class, *n, positions), |l| l.levels[k][a]);
+            let class = if spec.class == ArrayClass::Flag { BufferClass::Value } else { BufferClass::Index };
+            let name = format!("{}.{}{}", decl.name, spec.name, k);
+            let binding = Binding::Level { tensor: id, level: k, array: a };
+            let fill = Scalar::zero(prim);
+            arrays.push(tables.buffer(cx, binding, BufferDecl { name, prim, class, role, fill }));
+        }
+        let mut code = LevelCode {
+            format: *format,
+            dimension: tables.dimension(*n),
+            arrays,
+            count: None,
+            slots: None,
+            scratch: None,
+        };
+        lowering(format.kind).tables(cx, tables, At { tensor: id, level: k }, (role, &mut code));
+        levels.push(code);
+    }
+    share_counters(&mut levels);
+    let leaf = match decl.ty.format.leaf {
+        LeafKind::Pattern => Vec::new(),
+        LeafKind::Element if scalar.is_some() && decl.role == Role::Local => Vec::new(),
+        LeafKind::Element => (0..prims.len())
+            .map(|part| {
+                let suffix = if prims.len() == 1 { String::new() } else { part.to_string() };
+                let decl = BufferDecl {
+                    name: format!("{}.val{suffix}", decl.name),
+                    prim: prims[part],
+                    class: BufferClass::Value,
+                    role,
+                    fill: fills[part].clone(),
+                };
+                tables.buffer(cx, Binding::Leaf { tensor: id, part }, decl)
+            })
+            .collect(),
+    };
+    TensorCode { levels, leaf, scalar, room, lengths: None }
+}
+
+/// The levels of a COO chain, a list that is not unique and the singletons below it, append together: the innermost
+/// counts for all.
+fn share_counters(levels: &mut [LevelCode]) {
+    for k in (1..levels.len()).rev() {
+        if !levels[k - 1].format.unique {
+            levels[k - 1].count = levels[k].count;
+        }
+    }
+}
+
+impl Tables {
+    /// The number of elements of an input's array.
+    pub(crate) fn length(&mut self, at: At, array: usize) -> Expr {
+        self.param(ParamSource::Length { tensor: at.tensor, level: at.level, array })
+    }
+}
+
+impl Cx<'_> {
+    /// A level's arrays and counters.
+    pub(crate) fn level(&self, at: At) -> &LevelCode {
+        &self.tensor(at.tensor).levels[at.level]
+    }
+
+    /// The fill value of a tensor as what an access meets.
+    pub(crate) fn fill(&self, tensor: TensorId) -> Cursor {
+        Cursor::Fill(self.program.tensors[tensor.index()].ty.fill.clone())
+    }
+
+    /// Where an access of a tensor begins.
+    pub(crate) fn root(&self, tensor: TensorId) -> Cursor {
+        match &self.tensor(tensor).scalar {
+            Some(held) => Cursor::Locals(held.clone()),
+            None => Cursor::Fiber(Fiber::root()),
+        }
+    }
+
+    /// Starts the life of a tensor: every place holds the fill value.
+    pub(crate) fn declare(&mut self, tensor: TensorId) {
+        let fills = Value::constant(&self.program.tensors[tensor.index()].ty.fill);
+        if let Some(held) = self.tensor(tensor).scalar.clone() {
+            for (part, fill) in held.parts.iter().zip(fills.parts) {
+                self.assign(*part, fill);
+            }
+            return;
+        }
+        for level in 0..self.tensor(tensor).levels.len() {
+            let at = At { tensor, level };
+            lowering(self.level(at).format.kind).declare(self, at);
+        }
+        let room = self.tensor(tensor).room;
+        self.assemble(At { tensor, level: 0 }, (&int(0), &int(1)), room);
+    }
+
+    /// Makes room below the positions `lo..hi` of the level above, or for values; what is there is reset if asked.
+    pub(crate) fn assemble(&mut self, at: At, (lo, hi): (&Expr, &Expr), room: Room) {
+        if at.level < self.tensor(at.tensor).levels.len() {
+            return lowering(self.level(at).format.kind).assemble(self, at, (lo, hi), room);
+        }
+        let fills = Value::constant(&self.program.tensors[at.tensor.index()].ty.fill);
+        for (k, buffer) in self.tensor(at.tensor).leaf.clone().into_iter().enumerate() {
+            self.push(Stmt::Grow { buffer, len: hi.clone() });
+            if room == Room::Reset {
+                self.store_range(buffer, (lo, hi), &fills.parts[k]);
+            }
+        }
+    }
+
+    /// `buffer[lo..hi] = value`
+    pub(crate) fn store_range(&mut self, buffer: Buffer, (lo, hi): (&Expr, &Expr), value: &Expr) {
+        if plus(lo, 1) == *hi {
+            return self.push(Stmt::Store { buffer, at: lo.clone(), value: value.clone() });
+        }
+        let var = self.new_local("p", Prim::I64);
+        let body = vec![Stmt::Store { buffer, at: local(var), value: value.clone() }];
+        self.push(Stmt::For { var, lo: lo.clone(), hi: hi.clone(), body });
+    }
+
+    /// Ends writing. An output's array lengths are recorded.
+    pub(crate) fn freeze(&mut self, tensor: TensorId) {
+        let mut recorded = Vec::new();
+        let mut positions = int(1);
+        for level in 0..self.tensor(tensor).levels.len() {
+            let at = At { tensor, level };
+            let kind = lowering(self.level(at).format.kind);
+            let own = kind.freeze(self, at, &positions);
+            let own = self.name("positions", &own);
+            recorded.extend(kind.lengths(self, at, (&positions, &own)));
+            positions = own;
+        }
+        let leaves = self.tensor(tensor).leaf.clone();
+        if let Some(held) = self.tensor(tensor).scalar.clone() {
+            for (buffer, part) in leaves.iter().zip(held.parts.iter()) {
+                self.push(Stmt::Grow { buffer: *buffer, len: int(1) });
+                self.push(Stmt::Store { buffer: *buffer, at: int(0), value: local(*part) });
+            }
+        }
+        recorded.extend(leaves.iter().map(|_| positions.clone()));
+        if let Some((buffer, first)) = self.tensor(tensor).lengths {
+            for (k, length) in recorded.into_iter().enumerate() {
+                self.push(Stmt::Store { buffer, at: int(first + k as i64), value: length });
+            }
+        }
+    }
+}
+
+impl Cx<'_> {
+    /// Ends the kernel if a number of positions does not fit the elements of `ptr`.
+    pub(crate) fn check_positions(&mut self, ptr: Buffer, positions: &Expr) {
+        if self.buffers[ptr.index()].prim == Prim::I32 {
+            let fits = super::build::lt(positions, &int(1 << 31));
+            self.push_if(super::build::not(&fits), vec![Stmt::Return(Status::PositionOverflow)], Vec::new());
+        }
+    }
+}

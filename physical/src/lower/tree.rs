@@ -1,0 +1,196 @@
+//! The form of a program while it is being lowered: Notation with every access replaced by a number.
+//!
+//! What an access has come to (a fiber, a looplet's cursor, a literal) changes from step to step and differs between
+//! branches; it stands in the [`super::state::State`]. The tree only says where accesses occur.
+
+use super::value::Value;
+use crate::assembly::Expr as Code;
+use crate::notation::{Index, TensorId, Var, Write};
+use redpoll_logic::op::Op;
+use redpoll_logic::{DType, Scalar};
+use std::rc::Rc;
+
+/// An access of the program, by number.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub(crate) struct AccId(pub(crate) u32);
+
+/// A statement.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) enum Tree {
+    Block(Vec<Tree>),
+    Loop { index: Index, lo: Term, hi: Term, body: Rc<Tree> },
+    If { cond: Term, body: Rc<Tree> },
+    Let { var: Var, value: Term, body: Rc<Tree> },
+    While { cond: Term, body: Rc<Tree> },
+    Where { consumer: Rc<Tree>, producer: Rc<Tree> },
+    Declare(TensorId),
+    Freeze(TensorId),
+    Thaw(TensorId),
+    Assign(Assign),
+}
+
+/// An assignment, done `times` times over with the same value.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Assign {
+    pub(crate) tensor: TensorId,
+    pub(crate) lhs: AccId,
+    pub(crate) write: Write,
+    pub(crate) rhs: Term,
+    /// At least 1; `None` is 1.
+    pub(crate) times: Option<Code>,
+}
+
+/// An expression.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) enum Term {
+    Lit(Scalar),
+    Index(Index),
+    Var(Var),
+    Access(AccId),
+    Call(Op, Vec<Term>),
+    /// What has been lowered already.
+    Value(Value),
+}
+
+impl Tree {
+    /// The statement that does nothing.
+    pub(crate) fn empty() -> Tree {
+        Tree::Block(Vec::new())
+    }
+
+    /// Whether it does nothing.
+    pub(crate) fn is_empty(&self) -> bool {
+        matches!(self, Tree::Block(items) if items.is_empty())
+    }
+
+    /// Calls `visit` on every term of the statement and of its parts, outermost terms only.
+    pub(crate) fn for_each_term(&self, visit: &mut dyn FnMut(&Term)) {
+        match self {
+            Tree::Block(items) => items.iter().for_each(|t| t.for_each_term(visit)),
+            Tree::Loop { lo, hi, body, .. } => {
+                visit(lo);
+                visit(hi);
+                body.for_each_term(visit);
+            }
+            Tree::If { cond: term, body } | Tree::Let { value: term, body, .. } | Tree::While { cond: term, body } => {
+                visit(term);
+                body.for_each_term(visit);
+            }
+            Tree::Where { consumer, producer } => {
+                producer.for_each_term(visit);
+                consumer.for_each_term(visit);
+            }
+            Tree::Declare(_) | Tree::Freeze(_) | Tree::Thaw(_) => {}
+            Tree::Assign(a) => visit(&a.rhs),
+        }
+    }
+
+    /// Calls `visit` on every assignment.
+    pub(crate) fn for_each_assign(&self, visit: &mut dyn FnMut(&Assign)) {
+        match self {
+            Tree::Block(items) => items.iter().for_each(|t| t.for_each_assign(visit)),
+            Tree::Loop { body, .. } | Tree::If { body, .. } | Tree::Let { body, .. } | Tree::While { body, .. } => {
+                body.for_each_assign(visit);
+            }
+            Tree::Where { consumer, producer } => {
+                producer.for_each_assign(visit);
+                consumer.for_each_assign(visit);
+            }
+            Tree::Declare(_) | Tree::Freeze(_) | Tree::Thaw(_) => {}
+            Tree::Assign(a) => visit(a),
+        }
+    }
+
+    /// The accesses that occur, reads and writes, each once, in order of occurrence.
+    pub(crate) fn accesses(&self) -> Vec<AccId> {
+        let mut found = Vec::new();
+        let mut note = |id: AccId| {
+            if !found.contains(&id) {
+                found.push(id);
+            }
+        };
+        self.for_each_term(&mut |t| t.for_each_access(&mut note));
+        self.for_each_assign(&mut |a| note(a.lhs));
+        found
+    }
+
+    /// The tensors that are declared inside.
+    pub(crate) fn declared(&self) -> Vec<TensorId> {
+        match self {
+            Tree::Block(items) => items.iter().flat_map(Tree::declared).collect(),
+            Tree::Loop { body, .. } | Tree::If { body, .. } | Tree::Let { body, .. } | Tree::While { body, .. } => {
+                body.declared()
+            }
+            Tree::Where { consumer, producer } => [producer.declared(), consumer.declared()].concat(),
+            Tree::Declare(t) => vec![*t],
+            Tree::Freeze(_) | Tree::Thaw(_) | Tree::Assign(_) => Vec::new(),
+        }
+    }
+
+    /// The statement with every term, outermost ones, and every assignment replaced. Bottom up; nothing is simplified.
+    pub(crate) fn map(&self, term: &mut dyn FnMut(&Term) -> Term, assign: &mut dyn FnMut(Assign) -> Tree) -> Tree {
+        match self {
+            Tree::Block(items) => Tree::Block(items.iter().map(|t| t.map(term, assign)).collect()),
+            Tree::Loop { index, lo, hi, body } => {
+                Tree::Loop { index: *index, lo: term(lo), hi: term(hi), body: Rc::new(body.map(term, assign)) }
+            }
+            Tree::If { cond, body } => Tree::If { cond: term(cond), body: Rc::new(body.map(term, assign)) },
+            Tree::Let { var, value, body } => {
+                Tree::Let { var: *var, value: term(value), body: Rc::new(body.map(term, assign)) }
+            }
+            Tree::While { cond, body } => Tree::While { cond: term(cond), body: Rc::new(body.map(term, assign)) },
+            Tree::Where { consumer, producer } => {
+                let producer = Rc::new(producer.map(term, assign));
+                Tree::Where { consumer: Rc::new(consumer.map(term, assign)), producer }
+            }
+            Tree::Declare(_) | Tree::Freeze(_) | Tree::Thaw(_) => self.clone(),
+            Tree::Assign(a) => {
+                let rhs = term(&a.rhs);
+                assign(Assign { rhs, ..a.clone() })
+            }
+        }
+    }
+}
+
+impl Term {
+    /// Calls `visit` on every access in the term.
+    pub(crate) fn for_each_access(&self, visit: &mut dyn FnMut(AccId)) {
+        match self {
+            Term::Access(id) => visit(*id),
+            Term::Call(_, args) => args.iter().for_each(|a| a.for_each_access(visit)),
+            Term::Lit(_) | Term::Index(_) | Term::Var(_) | Term::Value(_) => {}
+        }
+    }
+
+    /// Whether `test` holds for some part of the term.
+    pub(crate) fn any(&self, test: &mut dyn FnMut(&Term) -> bool) -> bool {
+        test(self) || matches!(self, Term::Call(_, args) if args.iter().any(|a| a.any(test)))
+    }
+
+    /// The term with parts replaced, top down; where `replace` gives `None` the parts are visited in turn.
+    pub(crate) fn replace(&self, replace: &mut dyn FnMut(&Term) -> Option<Term>) -> Term {
+        match (replace(self), self) {
+            (Some(term), _) => term,
+            (None, Term::Call(op, args)) => Term::Call(op.clone(), args.iter().map(|a| a.replace(replace)).collect()),
+            (None, _) => self.clone(),
+        }
+    }
+
+    /// The literal, if it is one.
+    pub(crate) fn as_lit(&self) -> Option<&Scalar> {
+        match self {
+            Term::Lit(s) => Some(s),
+            _ => None,
+        }
+    }
+}
+
+/// An `i64` literal.
+pub(crate) fn int(v: i64) -> Term {
+    Term::Lit(Scalar::I64(v))
+}
+
+/// The value as a term.
+pub(crate) fn lowered(code: Code) -> Term {
+    Term::Value(Value { dtype: DType::I64, parts: vec![code] })
+}

@@ -1,0 +1,237 @@
+//! Unfurling: at a loop, every access whose next subscript is decided by the loop's index shows the looplets of its
+//! fiber. Comparisons between the index and something known are masks: tensors without storage that unfurl to phases.
+
+use super::build::{add, int, mul, plus, sub};
+use super::cx::Cx;
+use super::level::{At, lowering};
+use super::looplets::{Head, Looplet, Phase, shift};
+use super::state::{Acc, Cursor, Fiber, State};
+use super::stmt;
+use super::tree::{AccId, Term, Tree};
+use crate::assembly::Expr;
+use crate::notation::Index;
+use redpoll_logic::op::{Builtin, Op};
+use redpoll_logic::physical::Protocol;
+use redpoll_logic::{DType, Scalar};
+use std::rc::Rc;
+
+/// `scale * index + offset`, the offset known.
+struct Linear {
+    scale: i64,
+    offset: Expr,
+}
+
+/// The heads of the accesses of `body` that a loop over `index` resolves.
+pub(crate) fn heads(cx: &mut Cx<'_>, state: &State, body: &Tree, index: Index) -> Vec<Head> {
+    let mut found: Vec<(AccId, Linear)> = Vec::new();
+    for id in body.accesses() {
+        let Some((sub, _)) = state.acc(id).next() else { continue };
+        let at = sub.at.clone();
+        match linear(cx, state, &at, Some(index)) {
+            Some(form) if form.scale != 0 => found.push((id, form)),
+            _ => {}
+        }
+    }
+    group(cx, state, found)
+}
+
+/// The heads of one access, and of those equal to it, whose next subscript is known, with its coordinate.
+pub(crate) fn known(cx: &mut Cx<'_>, state: &State, body: &Tree) -> Option<(Head, Expr)> {
+    for id in body.accesses() {
+        let Some((sub, _)) = state.acc(id).next() else { continue };
+        let at = sub.at.clone();
+        if !stmt::is_known(cx, state, &at) {
+            continue;
+        }
+        let coordinate = cx.known_coordinate(state, &at);
+        let zero = || Linear { scale: 1, offset: int(0) };
+        let equal: Vec<(AccId, Linear)> = body
+            .accesses()
+            .into_iter()
+            .filter(|other| same_next(state.acc(id), state.acc(*other)))
+            .map(|other| (other, zero()))
+            .collect();
+        let head = group(cx, state, equal).pop().expect("equal accesses make one head");
+        return Some((head, coordinate));
+    }
+    None
+}
+
+/// Whether two accesses meet the same fiber by the same subscript.
+fn same_next(a: &Acc, b: &Acc) -> bool {
+    a.tensor == b.tensor && a.writes == b.writes && a.cursor == b.cursor && {
+        match (a.next(), b.next()) {
+            (Some((x, _)), Some((y, _))) => x == y,
+            _ => false,
+        }
+    }
+}
+
+/// One head for each set of equal accesses.
+fn group(cx: &mut Cx<'_>, state: &State, found: Vec<(AccId, Linear)>) -> Vec<Head> {
+    let mut heads: Vec<Head> = Vec::new();
+    for (id, form) in found {
+        let acc = state.acc(id).clone();
+        if let Some(head) = heads.iter_mut().find(|h| same_next(state.acc(h.members[0]), &acc)) {
+            head.members.push(id);
+            continue;
+        }
+        let looplet = unfurl(cx, &acc, &form);
+        heads.push(Head { looplet, members: vec![id] });
+    }
+    heads
+}
+
+/// What the access meets, in terms of the loop's index.
+fn unfurl(cx: &mut Cx<'_>, acc: &Acc, form: &Linear) -> Looplet {
+    let (sub, fiber) = acc.next().expect("the access waits for a subscript");
+    let at = At { tensor: acc.tensor.expect("a mask has no subscripts"), level: fiber.level };
+    let kind = lowering(cx.level(at).format.kind);
+    if acc.writes {
+        let looplet = kind.write(cx, at, fiber);
+        return shift::shift(&looplet, &form.offset);
+    }
+    let dimension = cx.level(at).dimension.clone();
+    if form.scale == 1 {
+        let looplet = shift::shift(&kind.read(cx, at, fiber, sub.protocol), &form.offset);
+        return match &sub.outside {
+            None => looplet,
+            Some(outside) => shift::permissive(looplet, outside, &form.offset, &dimension),
+        };
+    }
+    let Looplet::Lookup(lookup) = kind.read(cx, at, fiber, Protocol::Follow).past_thunks(cx) else {
+        unreachable!("every level can be followed");
+    };
+    match &sub.outside {
+        None => shift::scaled(lookup, form.scale, form.offset.clone()),
+        Some(outside) => shift::permissive_lookup(lookup, outside, form.scale, form.offset.clone(), dimension),
+    }
+}
+
+impl Looplet {
+    /// The looplet inside of thunks without epilogues, their preambles emitted here.
+    fn past_thunks(self, cx: &mut Cx<'_>) -> Looplet {
+        match self {
+            Looplet::Thunk { preamble, body, .. } => {
+                cx.extend(preamble);
+                (*body).clone().past_thunks(cx)
+            }
+            other => other,
+        }
+    }
+}
+
+/// Takes the comparisons of the body between the index and something known as masks: gives the body with them replaced
+/// by accesses, and a head for each.
+pub(crate) fn masks(cx: &mut Cx<'_>, state: &mut State, body: &Tree, index: Index) -> (Tree, Vec<Head>) {
+    let mut comparisons: Vec<Term> = Vec::new();
+    body.for_each_term(&mut |t| collect(t, index, &mut comparisons));
+    let mut replaced: Vec<(Term, AccId)> = Vec::new();
+    let mut heads = Vec::new();
+    for comparison in comparisons {
+        let Some(looplet) = mask(cx, state, &comparison, index) else { continue };
+        let id = state.push(Acc { tensor: None, subscripts: Rc::new(Vec::new()), writes: false, cursor: unset() });
+        heads.push(Head { looplet, members: vec![id] });
+        replaced.push((comparison, id));
+    }
+    if replaced.is_empty() {
+        return (body.clone(), heads);
+    }
+    let find = |t: &Term| replaced.iter().find(|(c, _)| c == t).map(|(_, id)| Term::Access(*id));
+    (body.map(&mut |t| t.replace(&mut |part| find(part)), &mut Tree::Assign), heads)
+}
+
+/// A mask that has not been reached yet.
+fn unset() -> Cursor {
+    Cursor::Fiber(Fiber::root())
+}
+
+fn collect(t: &Term, index: Index, comparisons: &mut Vec<Term>) {
+    let Term::Call(op, args) = t else { return };
+    let is_comparison =
+        matches!(op, Op::Builtin(Builtin::Lt | Builtin::Le | Builtin::Gt | Builtin::Ge | Builtin::Eq | Builtin::Ne));
+    if is_comparison && t.any(&mut |part| *part == Term::Index(index)) {
+        if !comparisons.contains(t) {
+            comparisons.push(t.clone());
+        }
+        return;
+    }
+    args.iter().for_each(|a| collect(a, index, comparisons));
+}
+
+/// The phases of a comparison: `index op threshold`.
+fn mask(cx: &mut Cx<'_>, state: &State, comparison: &Term, index: Index) -> Option<Looplet> {
+    let Term::Call(Op::Builtin(op), args) = comparison else { return None };
+    let is_index = |cx: &Cx<'_>, t: &Term| super::simplify::dtype_of(cx, state, t) == DType::I64;
+    if !args.iter().all(|a| is_index(cx, a)) {
+        return None;
+    }
+    let left = linear(cx, state, &args[0], Some(index))?;
+    let right = linear(cx, state, &args[1], Some(index))?;
+    // scale * i + a  op  b
+    let (scale, difference) = (left.scale - right.scale, sub(&right.offset, &left.offset));
+    let (op, threshold) = match scale {
+        1 => (*op, difference),
+        -1 => (mirrored(*op), sub(&int(0), &difference)),
+        _ => return None,
+    };
+    let t = cx.name("t", &threshold);
+    let (here, next) = (t.clone(), plus(&t, 1));
+    let phase = |stop: Option<Expr>, value: bool| Phase { stop, body: Looplet::Run(Cursor::Fill(Scalar::Bool(value))) };
+    Some(Looplet::Sequence(match op {
+        Builtin::Lt => vec![phase(Some(here), true), phase(None, false)],
+        Builtin::Le => vec![phase(Some(next), true), phase(None, false)],
+        Builtin::Gt => vec![phase(Some(next), false), phase(None, true)],
+        Builtin::Ge => vec![phase(Some(here), false), phase(None, true)],
+        Builtin::Eq => vec![phase(Some(here), false), phase(Some(next), true), phase(None, false)],
+        _ => vec![phase(Some(here), true), phase(Some(next), false), phase(None, true)],
+    }))
+}
+
+/// The comparison with its sides exchanged.
+fn mirrored(op: Builtin) -> Builtin {
+    match op {
+        Builtin::Lt => Builtin::Gt,
+        Builtin::Le => Builtin::Ge,
+        Builtin::Gt => Builtin::Lt,
+        Builtin::Ge => Builtin::Le,
+        same => same,
+    }
+}
+
+/// The term as a linear form of the index, all else in it being known; `None` when it is not one.
+fn linear(cx: &mut Cx<'_>, state: &State, t: &Term, index: Option<Index>) -> Option<Linear> {
+    if let (Term::Index(i), Some(index)) = (t, index)
+        && *i == index
+    {
+        return Some(Linear { scale: 1, offset: int(0) });
+    }
+    if stmt::is_known(cx, state, t) {
+        return Some(Linear { scale: 0, offset: cx.known_coordinate(state, t) });
+    }
+    let Term::Call(Op::Builtin(op), args) = t else { return None };
+    let mut forms = Vec::new();
+    for a in args {
+        forms.push(linear(cx, state, a, index)?);
+    }
+    let sum = |a: Linear, b: &Linear| Linear { scale: a.scale + b.scale, offset: add(&a.offset, &b.offset) };
+    match (op, &forms[..]) {
+        (Builtin::Add, all) => Some(all.iter().fold(Linear { scale: 0, offset: int(0) }, sum)),
+        (Builtin::Sub, [a, b]) => Some(Linear { scale: a.scale - b.scale, offset: sub(&a.offset, &b.offset) }),
+        (Builtin::Neg, [a]) => Some(Linear { scale: -a.scale, offset: sub(&int(0), &a.offset) }),
+        (Builtin::Mul, [a, b]) => {
+            let (factor, form) = if a.scale == 0 { (a, b) } else { (b, a) };
+            let by = super::build::as_int(&factor.offset).filter(|_| factor.scale == 0)?;
+            Some(Linear { scale: form.scale * by, offset: mul(&int(by), &form.offset) })
+        }
+        _ => None,
+    }
+}
+
+impl Cx<'_> {
+    /// The value of a known `i64` term as an expression that may be repeated.
+    fn known_coordinate(&mut self, state: &State, t: &Term) -> Expr {
+        let value = stmt::value(self, state, t);
+        self.name("i", value.single())
+    }
+}
