@@ -1,6 +1,7 @@
 //! The error type of this crate.
 
 use crate::assembly::{Fault, InterpError};
+use crate::notation::{Rule, Stop};
 use redpoll_logic::{DType, FormatError};
 
 /// What can go wrong between a plan with its data and a result.
@@ -137,6 +138,54 @@ pub enum Error {
         function: String,
         /// The generator's words.
         message: String,
+    },
+    /// The text of a program does not parse. Its author's fault.
+    #[error("program text: {0}")]
+    ProgramText(redpoll_logic::Error),
+    /// A program breaks a rule of Notation. Its author's fault.
+    #[error("invalid program, at `{at}`: {what}")]
+    InvalidProgram {
+        /// Which rule.
+        rule: Rule,
+        /// The loops and the statement.
+        at: String,
+        /// What breaks it, and what to do.
+        what: String,
+    },
+    /// Two accesses, or an access and a written extent, want a loop to run over different coordinates.
+    #[error(
+        "loop `{index}` runs over {expected} by {expected_by}, but over {found} by {found_by}; give the loop a range and reads that leave it an `outside`"
+    )]
+    DimensionMismatch {
+        /// The loop's index.
+        index: String,
+        /// The coordinates that one asks for.
+        expected: String,
+        /// Who asks for it.
+        expected_by: String,
+        /// The coordinates that the other asks for.
+        found: String,
+        /// Who asks for it.
+        found_by: String,
+    },
+    /// No access says how far a loop runs, or how large an output is.
+    #[error("{what} cannot be inferred; {next}")]
+    UnknownDimension {
+        /// The loop, or the tensor and its mode.
+        what: String,
+        /// What to do.
+        next: String,
+    },
+    /// A physical query is not well-formed. The fault of the optimizer, or of who wrote the query.
+    #[error("invalid query: {0}")]
+    InvalidQuery(String),
+    /// The interpreter of Notation stopped.
+    #[error("stopped at `{at}`: {cause}")]
+    Stopped {
+        /// The loops with their indices' values, and the statement.
+        at: String,
+        /// Why.
+        cause: Stop,
     },
 }
 

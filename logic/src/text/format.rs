@@ -34,7 +34,10 @@ pub fn parse_format(text: &str, rank: usize) -> Result<Format, Error> {
 }
 
 /// A format for a tensor of that rank.
-pub(crate) fn format_from_sexpr(s: &Sexpr, rank: usize) -> Result<Format, Error> {
+///
+/// # Errors
+/// As [`parse_format`], at the place in the text.
+pub fn format_from_sexpr(s: &Sexpr, rank: usize) -> Result<Format, Error> {
     let format = match (s.as_atom(), s.as_form()) {
         (Some(word), _) => shorthand(s, word, rank)?,
         (_, Some(("bcsr", _))) => {

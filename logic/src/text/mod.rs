@@ -39,7 +39,7 @@ mod print;
 #[cfg(test)]
 mod tests;
 
-pub use format::{format_to_sexpr, parse_format};
+pub use format::{format_from_sexpr, format_to_sexpr, parse_format};
 pub use parse::{free_tables, parse};
 
 use crate::error::Error;

@@ -24,6 +24,9 @@ define_id!(Index, "A loop index of a program; bound by one loop.");
 define_id!(Var, "A variable of a program, bound by a `let`.");
 define_id!(TensorId, "A tensor of a program: input, output or local.");
 
+/// A dimension in the shape of an output or local that its writes determine; `dimensionalize` puts in its size.
+pub const OPEN_DIMENSION: u64 = u64::MAX;
+
 /// A Notation program: tensors and a statement.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Program {

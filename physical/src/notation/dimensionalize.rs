@@ -1,0 +1,268 @@
+//! Pass `dimensionalize`: loops and open outputs get the sizes that accesses imply.
+//!
+//! Input: output of `lifecycles` that passes `verify`. Output: every loop has an extent, no dimension is open.
+//!
+//! - An access whose subscript is `i`, `i + c` or `c - i` wants the loop of `i` to run over exactly the coordinates for
+//!   which the subscript is in bounds. All such accesses of a loop without extent must want the same. Reads with an
+//!   `outside` want nothing; accesses under a condition inside the loop are asked when there are no others.
+//! - A loop that nothing bounds is an error.
+//! - An open dimension is as large as the writes need: one more than the largest coordinate written there.
+//! - A loop with constant bounds that provably leaves a tensor, by an access without condition and `outside`, is an error.
+
+use super::linear::{Atom, Linear};
+use super::{Access, Expr, Index, OPEN_DIMENSION, Program, Stmt, TensorId, Var};
+use crate::Error;
+use redpoll_logic::StorageMode;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Puts in extents of loops and open dimensions.
+///
+/// # Errors
+/// When accesses disagree, or say nothing.
+pub fn dimensionalize(program: Program) -> Result<Program, Error> {
+    let mut d = Dimensions { uses: Vec::new(), ranges: HashMap::new(), missing: Vec::new(), program };
+    let body = d.program.body.clone();
+    Collector { d: &mut d, vars: HashMap::new(), conditions: HashMap::new(), open: 0 }.stmt(&body);
+    while d.infer_loops()? || d.infer_open()? {}
+    d.nothing_is_missing()?;
+    d.loops_stay_inside()?;
+    let inferred: HashMap<Index, (i64, i64)> =
+        d.missing.iter().filter_map(|i| Some((*i, d.ranges.get(i)?.bounds?))).collect();
+    Ok(Program { body: fill_in(body, &inferred), ..d.program })
+}
+
+/// A subscript that is linear in loop indices.
+struct Use {
+    tensor: TensorId,
+    /// The storage mode.
+    mode: usize,
+    at: Linear,
+    write: bool,
+    outside: bool,
+    /// For each index of `at`, whether a condition stands between its loop and the access.
+    guarded: HashMap<Index, bool>,
+}
+
+/// The constant bounds of a loop, and who gave them; `None` for bounds that are no constants.
+struct Range {
+    bounds: Option<(i64, i64)>,
+    by: String,
+}
+
+struct Dimensions {
+    program: Program,
+    uses: Vec<Use>,
+    ranges: HashMap<Index, Range>,
+    /// Loops without extent, in order.
+    missing: Vec<Index>,
+}
+
+struct Collector<'a> {
+    d: &'a mut Dimensions,
+    vars: HashMap<Var, Linear>,
+    /// How many conditions were open where each index was bound.
+    conditions: HashMap<Index, usize>,
+    open: usize,
+}
+
+impl Collector<'_> {
+    fn stmt(&mut self, stmt: &Stmt) {
+        for a in stmt.exprs().into_iter().flat_map(Expr::accesses) {
+            self.access(a, false);
+        }
+        match stmt {
+            Stmt::For { index, extent, .. } => {
+                match extent {
+                    None => self.d.missing.push(*index),
+                    Some((lo, hi)) => {
+                        let bounds = self.linear(lo).zip(self.linear(hi));
+                        let bounds = bounds.and_then(|(lo, hi)| Some((lo.as_constant()?, hi.as_constant()?)));
+                        self.d.ranges.insert(*index, Range { bounds, by: "its range".to_owned() });
+                    }
+                }
+                self.conditions.insert(*index, self.open);
+            }
+            Stmt::If { .. } | Stmt::While { .. } => {
+                self.open += 1;
+                stmt.children().into_iter().for_each(|s| self.stmt(s));
+                self.open -= 1;
+                return;
+            }
+            Stmt::Let { var, value, .. } => {
+                if let Some(form) = self.linear(value) {
+                    self.vars.insert(*var, form);
+                }
+            }
+            Stmt::Assign { lhs, .. } => self.access(lhs, true),
+            _ => {}
+        }
+        stmt.children().into_iter().for_each(|s| self.stmt(s));
+    }
+
+    fn linear(&self, e: &Expr) -> Option<Linear> {
+        Linear::of_with(e, &|v| self.vars.get(&v).cloned().unwrap_or(Linear::atom(Atom::Var(v))))
+    }
+
+    fn access(&mut self, a: &Access, write: bool) {
+        for (mode, s) in a.subscripts.iter().enumerate() {
+            let Some(at) = self.linear(&s.at) else { continue };
+            let mut guarded = HashMap::new();
+            for (atom, _) in &at.terms {
+                if let Atom::Index(i) = atom {
+                    guarded.insert(*i, self.conditions[i] < self.open);
+                }
+            }
+            self.d.uses.push(Use { tensor: a.tensor, mode, at, write, outside: s.outside.is_some(), guarded });
+        }
+    }
+}
+
+impl Dimensions {
+    /// The size of a storage mode, when it is not open.
+    fn size(&self, t: TensorId, mode: usize) -> Option<i64> {
+        let ty = &self.program.tensors[t.index()].ty;
+        let storage = ty.format.modes[mode];
+        (ty.shape[storage.mode()] != OPEN_DIMENSION).then(|| storage.dimension(&ty.shape) as i64)
+    }
+
+    fn describe(&self, u: &Use) -> String {
+        let tensor = &self.program.tensors[u.tensor.index()];
+        let split =
+            if tensor.ty.format.modes.iter().all(|m| matches!(m, StorageMode::Whole { .. })) { "" } else { "storage " };
+        match self.size(u.tensor, u.mode) {
+            Some(n) => format!("{split}mode {} of `{}`, whose size is {n}", u.mode, tensor.name),
+            None => format!("{split}mode {} of `{}`", u.mode, tensor.name),
+        }
+    }
+
+    /// The values of `index` for which the use is in bounds.
+    fn wanted(&self, u: &Use, index: Index) -> Option<(i64, i64)> {
+        let ([(atom, a)], false) = (&u.at.terms[..], u.outside) else { return None };
+        let (n, c) = (self.size(u.tensor, u.mode)?, u.at.constant);
+        match (*atom == Atom::Index(index), a) {
+            (true, 1) => Some((c.checked_neg()?, n.checked_sub(c)?)),
+            (true, -1) => Some((c.checked_sub(n)?.checked_add(1)?, c.checked_add(1)?)),
+            _ => None,
+        }
+    }
+
+    /// Gives loops the extent that their accesses want; whether any got one.
+    fn infer_loops(&mut self) -> Result<bool, Error> {
+        let mut found = Vec::new();
+        for &index in self.missing.iter().filter(|i| !self.ranges.contains_key(i)) {
+            let wants: Vec<(&Use, (i64, i64))> =
+                self.uses.iter().filter_map(|u| Some((u, self.wanted(u, index)?))).collect();
+            let free: Vec<_> = wants.iter().filter(|(u, _)| !u.guarded[&index]).collect();
+            let asked = if free.is_empty() { wants.iter().collect() } else { free };
+            let Some((first, bounds)) = asked.first() else { continue };
+            if let Some((other, found)) = asked.iter().find(|(_, b)| b != bounds) {
+                return Err(self.mismatch(index, *bounds, self.describe(first), *found, other));
+            }
+            found.push((index, Range { bounds: Some(*bounds), by: self.describe(first) }));
+        }
+        let any = !found.is_empty();
+        self.ranges.extend(found);
+        Ok(any)
+    }
+
+    fn mismatch(&self, index: Index, bounds: (i64, i64), by: String, found: (i64, i64), other: &Use) -> Error {
+        let text = |(lo, hi): (i64, i64)| format!("{lo}..{hi}");
+        Error::DimensionMismatch {
+            index: self.program.indices[index.index()].clone(),
+            expected: text(bounds),
+            expected_by: by,
+            found: text(found),
+            found_by: self.describe(other),
+        }
+    }
+
+    /// The least and the greatest value of a form; `None` when a bound is not known.
+    fn interval(&self, form: &Linear) -> Option<(i64, i64)> {
+        form.terms.iter().try_fold((form.constant, form.constant), |(lo, hi), (atom, c)| {
+            let Atom::Index(i) = atom else { return None };
+            let (first, end) = self.ranges.get(i)?.bounds?;
+            let (a, b) = (first.checked_mul(*c)?, end.checked_sub(1)?.checked_mul(*c)?);
+            Some((lo.checked_add(a.min(b))?, hi.checked_add(a.max(b))?))
+        })
+    }
+
+    /// Whether some loop of the form provably does not run.
+    fn empty(&self, form: &Linear) -> bool {
+        form.terms.iter().any(|(atom, _)| match atom {
+            Atom::Index(i) => self.ranges.get(i).and_then(|r| r.bounds).is_some_and(|(lo, hi)| lo >= hi),
+            Atom::Var(_) => false,
+        })
+    }
+
+    /// Sets one open dimension of which all writes are known; whether there was one.
+    fn infer_open(&mut self) -> Result<bool, Error> {
+        for k in 0..self.program.tensors.len() {
+            let ty = &self.program.tensors[k].ty;
+            for mode in (0..ty.shape.len()).filter(|&m| ty.shape[m] == OPEN_DIMENSION) {
+                let Some(storage) = ty.format.modes.iter().position(|s| *s == StorageMode::Whole { mode }) else {
+                    return Err(self.open_mode(k, mode));
+                };
+                let writes = self.uses.iter().filter(|u| u.write && u.tensor.index() == k && u.mode == storage);
+                let sizes: Option<Vec<i64>> = writes
+                    .map(|u| if self.empty(&u.at) { Some(0) } else { self.interval(&u.at)?.1.checked_add(1) })
+                    .collect();
+                if let Some(size) = sizes.and_then(|s| s.into_iter().max()) {
+                    let tensor = &mut self.program.tensors[k];
+                    Arc::make_mut(&mut tensor.ty).shape[mode] = size.max(0) as u64;
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    fn open_mode(&self, tensor: usize, mode: usize) -> Error {
+        let name = &self.program.tensors[tensor].name;
+        Error::UnknownDimension {
+            what: format!("the size of mode {mode} of `{name}`"),
+            next: "write it into the shape".to_owned(),
+        }
+    }
+
+    fn nothing_is_missing(&self) -> Result<(), Error> {
+        if let Some(i) = self.missing.iter().find(|i| !self.ranges.contains_key(i)) {
+            return Err(Error::UnknownDimension {
+                what: format!("the extent of loop `{}`", self.program.indices[i.index()]),
+                next: "no access bounds it; give it a range".to_owned(),
+            });
+        }
+        for (k, tensor) in self.program.tensors.iter().enumerate() {
+            if let Some(mode) = tensor.ty.shape.iter().position(|&n| n == OPEN_DIMENSION) {
+                return Err(self.open_mode(k, mode));
+            }
+        }
+        Ok(())
+    }
+
+    fn loops_stay_inside(&self) -> Result<(), Error> {
+        for u in self.uses.iter().filter(|u| !u.outside && !u.guarded.values().any(|g| *g)) {
+            let [(Atom::Index(index), _)] = u.at.terms[..] else { continue };
+            let range = &self.ranges[&index];
+            let (Some((lo, hi)), Some(wanted)) = (range.bounds, self.wanted(u, index)) else { continue };
+            if lo < hi && (lo < wanted.0 || hi > wanted.1) {
+                return Err(self.mismatch(index, (lo, hi), range.by.clone(), wanted, u));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn fill_in(stmt: Stmt, inferred: &HashMap<Index, (i64, i64)>) -> Stmt {
+    let stmt = match stmt {
+        Stmt::For { index, extent: None, schedule, body } => {
+            let extent = inferred.get(&index).map(|(lo, hi)| (Expr::int(*lo), Expr::int(*hi)));
+            Stmt::For { index, extent, schedule, body }
+        }
+        other => other,
+    };
+    match stmt.map_children(&mut |s| Ok::<_, std::convert::Infallible>(fill_in(s, inferred))) {
+        Ok(done) => done,
+        Err(never) => match never {},
+    }
+}

@@ -1,0 +1,242 @@
+//! From physical queries to programs.
+//!
+//! The loops of a query become loops; its structure shows in where the statements of a program stand:
+//! - temporaries become scalar locals, declared where their `depth` loops are bound, with
+//!   `where(consumer: the loops further in, producer: their own loops)`; folds that share loops share the producer;
+//! - an output is declared first and frozen last; with a fold it is folded into, its fill value being what the fold
+//!   starts from, else each place is initialized;
+//! - a workspace becomes a local declared under its `depth` loops, which the loops further in write; a consumer then
+//!   copies it into the output in the order of the output's storage modes. When several rounds of the outer loops meet
+//!   one place of the output, the workspace starts from the identity of the fold, and the consumer folds.
+//!
+//! - a write at a value (a scatter) stands under a condition that the value is in bounds.
+//!
+//! `places.rs` turns coordinates into expressions, `writes.rs` has what is particular to outputs. The result passes
+//! `verify`, and `normalize` takes it.
+
+mod places;
+mod writes;
+
+use super::{Access, Expr, Index, Program, Role, Schedule, Stmt, Subscript, TensorDecl, TensorId, Write};
+use crate::Error;
+use redpoll_logic::physical::{self, Extent, Fold, Loop, PhysicalQuery, Place, Point, Temporaries};
+use redpoll_logic::{Alias, DType, Field, Format, TensorType};
+use std::collections::HashMap;
+use std::sync::Arc;
+use writes::Target;
+
+/// The program of a query that reads tensors of the given types.
+///
+/// # Errors
+/// When the query is not well-formed: an index, temporary or tensor that is not known, subscripts that do not fit a
+/// tensor, a workspace that does not fit its output.
+pub fn from_physical(query: &PhysicalQuery, types: &HashMap<Alias, Arc<TensorType>>) -> Result<Program, Error> {
+    let mut b = Builder {
+        tensors: Vec::new(),
+        indices: Vec::new(),
+        vars: Vec::new(),
+        loops: Vec::new(),
+        temporaries: Vec::new(),
+        query,
+        places: Vec::new(),
+    };
+    b.places = b.resolved_places()?;
+    for access in accesses(query) {
+        let ty =
+            types.get(&access.tensor).ok_or_else(|| invalid(format!("tensor `{}` is not known", access.tensor)))?;
+        b.declare(access.tensor.as_str(), ty.clone(), Role::Input);
+    }
+    let mut targets = Vec::new();
+    for output in &query.outputs {
+        if b.tensors.iter().any(|t| t.name == output.alias.as_str()) {
+            return Err(invalid(format!("`{}` is an output and is another tensor of the query too", output.alias)));
+        }
+        targets.push(b.declare(output.alias.as_str(), output.ty.clone(), Role::Output));
+    }
+    let mut written: Vec<Target> = targets.iter().map(|t| Target { tensor: *t, workspace: None }).collect();
+    let body = b.nest(&query.loops, &query.temporaries, 0, &mut Innermost::Outputs(&mut written))?;
+    let declares = targets.iter().map(|t| Stmt::Declare(*t));
+    let freezes = targets.iter().map(|t| Stmt::Freeze(*t));
+    let body = Stmt::block(declares.chain([body]).chain(freezes).collect::<Vec<_>>());
+    Ok(Program { tensors: b.tensors, indices: b.indices, vars: b.vars, body })
+}
+
+fn invalid(what: impl Into<String>) -> Error {
+    Error::InvalidQuery(what.into())
+}
+
+/// Every read of a query.
+fn accesses(query: &PhysicalQuery) -> Vec<&physical::Access> {
+    fn of_point<'a>(p: &'a Point, found: &mut Vec<&'a physical::Access>) {
+        match p {
+            Point::Access(a) => {
+                found.push(a);
+                of_places(&a.subscripts, found);
+            }
+            Point::Call(_, args) => args.iter().for_each(|a| of_point(a, found)),
+            Point::Literal(_) | Point::Coordinate(_) | Point::Temporary(_) => {}
+        }
+    }
+    fn of_places<'a>(places: &'a [Place], found: &mut Vec<&'a physical::Access>) {
+        for place in places {
+            if let Place::Value(p) = place {
+                of_point(p, found);
+            }
+        }
+    }
+    fn of_groups<'a>(groups: &'a [Temporaries], found: &mut Vec<&'a physical::Access>) {
+        for g in groups {
+            of_groups(&g.temporaries, found);
+            g.folds.iter().for_each(|f| of_point(&f.value, found));
+        }
+    }
+    let mut found = Vec::new();
+    of_groups(&query.temporaries, &mut found);
+    for o in &query.outputs {
+        of_places(&o.subscripts, &mut found);
+        of_point(&o.value, &mut found);
+    }
+    found
+}
+
+struct Builder<'a> {
+    tensors: Vec<TensorDecl>,
+    indices: Vec<String>,
+    vars: Vec<(String, DType)>,
+    /// The loops around, outermost first.
+    loops: Vec<(Field, Index, &'a Extent)>,
+    /// The temporaries in scope.
+    temporaries: Vec<(Alias, TensorId)>,
+    query: &'a PhysicalQuery,
+    /// The subscripts of each output, those of blocks as affine forms wherever they are.
+    places: Vec<Vec<Place>>,
+}
+
+/// What stands at the innermost place of a nest.
+enum Innermost<'b, 'a> {
+    Folds(&'a [Fold], Vec<TensorId>),
+    Outputs(&'b mut Vec<Target>),
+}
+
+impl<'a> Builder<'a> {
+    /// The tensor of that name, new unless it is an input met before. Names of locals are made unique.
+    fn declare(&mut self, name: &str, ty: Arc<TensorType>, role: Role) -> TensorId {
+        let known = |n: &str| self.tensors.iter().position(|t| t.name == n);
+        let mut unique = name.to_owned();
+        if let Some(k) = known(name) {
+            if role == Role::Input {
+                return TensorId(k as u32);
+            }
+            unique = (2..).map(|n| format!("{name}_{n}")).find(|n| known(n).is_none()).expect("numbers do not run out");
+        }
+        self.tensors.push(TensorDecl { name: unique, ty, role });
+        TensorId(self.tensors.len() as u32 - 1)
+    }
+
+    /// The loops from the `depth`th on with all that stands in them.
+    fn nest(
+        &mut self,
+        loops: &'a [Loop],
+        groups: &'a [Temporaries],
+        depth: usize,
+        innermost: &mut Innermost<'_, 'a>,
+    ) -> Result<Stmt, Error> {
+        if let Some(g) = groups.iter().find(|g| g.depth > loops.len()) {
+            return Err(invalid(format!("temporaries stand under {} loops, but there are {}", g.depth, loops.len())));
+        }
+        let in_scope = self.temporaries.len();
+        let mut producers = Vec::new();
+        for group in groups.iter().filter(|g| g.depth == depth) {
+            producers.push(self.producer(group)?);
+        }
+        let spaces = match innermost {
+            Innermost::Outputs(targets) => self.open_workspaces(depth, targets)?,
+            Innermost::Folds(..) => Vec::new(),
+        };
+        let inner = match loops.get(depth) {
+            Some(l) => {
+                let extent = self.extent(&l.extent)?;
+                let index = self.fresh(l.index.as_str());
+                self.loops.push((l.index.clone(), index, &l.extent));
+                let body = Box::new(self.nest(loops, groups, depth + 1, innermost)?);
+                self.loops.pop();
+                Stmt::For { index, extent: Some(extent), schedule: Schedule::Sequential, body }
+            }
+            None => self.assigns(innermost)?,
+        };
+        let inner = match innermost {
+            Innermost::Outputs(targets) if !spaces.is_empty() => self.close_workspaces(&spaces, targets, inner)?,
+            _ => inner,
+        };
+        self.temporaries.truncate(in_scope);
+        Ok(producers.into_iter().rev().fold(inner, |consumer, (locals, producer)| {
+            let stmt = Stmt::Where { consumer: Box::new(consumer), producer: Box::new(producer) };
+            Stmt::block(locals.into_iter().map(Stmt::Declare).chain([stmt]))
+        }))
+    }
+
+    fn fresh(&mut self, name: &str) -> Index {
+        self.indices.push(name.to_owned());
+        Index(self.indices.len() as u32 - 1)
+    }
+
+    /// The locals of a group of temporaries, and the statement that computes them; brings their names into scope.
+    fn producer(&mut self, group: &'a Temporaries) -> Result<(Vec<TensorId>, Stmt), Error> {
+        let mut locals = Vec::new();
+        for fold in &group.folds {
+            let (dtype, fill) = (fold.init.dtype(), fold.init.clone());
+            let ty = TensorType { shape: Vec::new(), dtype, fill, format: Format::dense(0) };
+            locals.push(self.declare(fold.name.as_str(), Arc::new(ty), Role::Local));
+        }
+        let mut innermost = Innermost::Folds(&group.folds, locals.clone());
+        let nest = self.nest(&group.loops, &group.temporaries, 0, &mut innermost)?;
+        let producer = Stmt::block([nest].into_iter().chain(locals.iter().map(|t| Stmt::Freeze(*t))));
+        self.temporaries.extend(group.folds.iter().map(|f| f.name.clone()).zip(locals.iter().copied()));
+        Ok((locals, producer))
+    }
+
+    fn assigns(&mut self, innermost: &Innermost<'_, 'a>) -> Result<Stmt, Error> {
+        let mut stmts = Vec::new();
+        match innermost {
+            Innermost::Folds(folds, locals) => {
+                for (fold, tensor) in folds.iter().zip(locals) {
+                    let lhs = Access { tensor: *tensor, subscripts: Vec::new() };
+                    stmts.push(Stmt::Assign {
+                        lhs,
+                        write: Write::Fold(fold.op.clone()),
+                        rhs: self.point(&fold.value)?,
+                    });
+                }
+            }
+            Innermost::Outputs(targets) => {
+                for (k, target) in targets.iter().enumerate() {
+                    stmts.push(self.write(k, target)?);
+                }
+            }
+        }
+        Ok(Stmt::block(stmts))
+    }
+
+    fn point(&self, p: &Point) -> Result<Expr, Error> {
+        Ok(match p {
+            Point::Literal(v) => Expr::Literal(v.clone()),
+            Point::Coordinate(form) => self.affine(form)?,
+            Point::Temporary(name) => {
+                let found = self.temporaries.iter().rev().find(|(n, _)| n == name);
+                let (_, tensor) = found.ok_or_else(|| invalid(format!("temporary `{name}` is not computed here")))?;
+                Expr::Access(access(*tensor, []))
+            }
+            Point::Access(a) => self.read(a)?,
+            Point::Call(op, args) => {
+                Expr::Call(op.clone(), args.iter().map(|a| self.point(a)).collect::<Result<_, _>>()?)
+            }
+        })
+    }
+}
+
+/// An access that walks every level.
+fn access(tensor: TensorId, at: impl IntoIterator<Item = Expr>) -> Access {
+    let subscripts =
+        at.into_iter().map(|at| Subscript { at, protocol: physical::Protocol::default(), outside: None }).collect();
+    Access { tensor, subscripts }
+}

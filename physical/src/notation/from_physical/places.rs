@@ -1,0 +1,257 @@
+//! Coordinates of a query as expressions of a program, and what can be proved of their values.
+
+use super::{Builder, Role, access, invalid};
+use crate::Error;
+use crate::notation::{Atom, Expr, Index, Linear, TensorId};
+use redpoll_logic::op::Builtin;
+use redpoll_logic::physical::{self, Extent, Place, Point};
+use redpoll_logic::{Affine, Field, StorageMode, Subscript};
+
+/// `block` places, fewer in the last block of a mode of that size.
+pub(super) fn block_end(block: u64, size: u64, outer: Expr) -> Result<Expr, Error> {
+    if block == 0 {
+        return Err(invalid("a block has no places"));
+    }
+    if size.is_multiple_of(block) {
+        return self::size(block);
+    }
+    let before = Expr::call(Builtin::Mul, [self::size(block)?, outer]);
+    Ok(Expr::call(Builtin::Min, [self::size(block)?, Expr::call(Builtin::Sub, [self::size(size)?, before])]))
+}
+
+/// A size as an `i64` constant.
+pub(super) fn size(n: u64) -> Result<Expr, Error> {
+    i64::try_from(n).map(Expr::int).map_err(|_| invalid(format!("size {n} is more than an i64 holds")))
+}
+
+/// `block * outer + inner`
+pub(super) fn joined(block: u64, outer: &Expr, inner: &Expr) -> Result<Expr, Error> {
+    let before = Expr::call(Builtin::Mul, [size(block)?, outer.clone()]);
+    Ok(Expr::call(Builtin::Add, [before, inner.clone()]))
+}
+
+/// The coordinate that a level of that storage mode holds for the coordinate `at` of its tensor mode.
+pub(super) fn stored(mode: StorageMode, at: Expr) -> Expr {
+    match mode {
+        StorageMode::Whole { .. } => at,
+        StorageMode::Outer { block, .. } => Expr::call(Builtin::FloorDiv, [at, Expr::int(block as i64)]),
+        StorageMode::Inner { block, .. } => Expr::call(Builtin::Rem, [at, Expr::int(block as i64)]),
+    }
+}
+
+impl Builder<'_> {
+    fn bound(&self, field: &Field) -> Result<(Index, &Extent), Error> {
+        let found = self.loops.iter().rev().find(|(f, _, _)| f == field);
+        found.map(|(_, i, e)| (*i, *e)).ok_or_else(|| invalid(format!("no loop binds the index `{field}` here")))
+    }
+
+    /// The bounds of a loop.
+    pub(super) fn extent(&self, extent: &Extent) -> Result<(Expr, Expr), Error> {
+        let end = match extent {
+            Extent::Whole(n) => size(*n)?,
+            Extent::Block { block, outer, size } => block_end(*block, *size, Expr::Index(self.bound(outer)?.0))?,
+        };
+        Ok((Expr::int(0), end))
+    }
+
+    /// An affine form, indices bound further in first.
+    pub(super) fn affine(&self, form: &Affine) -> Result<Expr, Error> {
+        let mut linear = Linear::constant(form.constant);
+        for (field, c) in &form.terms {
+            let term = Linear::atom(Atom::Index(self.bound(field)?.0)).times(*c);
+            linear = term.and_then(|t| linear.plus(&t)).ok_or_else(|| invalid(format!("{form} overflows an i64")))?;
+        }
+        // Indices are numbered in the order in which they are bound.
+        Ok(linear.to_expr(&|atom| match atom {
+            Atom::Index(i) => i.index(),
+            Atom::Var(v) => v.index(),
+        }))
+    }
+
+    /// The coordinate at a storage mode.
+    pub(super) fn coordinate(&self, place: &Place) -> Result<Expr, Error> {
+        let (form, block, op) = match place {
+            Place::Value(point) => return self.point(point),
+            Place::Subscript(Subscript::Affine(form)) => return self.affine(form),
+            Place::Subscript(Subscript::Outer(form, block)) => (form, *block, Builtin::FloorDiv),
+            Place::Subscript(Subscript::Inner(form, block)) => (form, *block, Builtin::Rem),
+        };
+        if block == 0 {
+            return Err(invalid("a block has no places"));
+        }
+        match (self.split(form, block)?, op) {
+            (Some((quotient, _)), Builtin::FloorDiv) => self.affine(&quotient),
+            (Some((_, remainder)), _) => self.affine(&remainder),
+            (None, op) => Ok(Expr::call(op, [self.affine(form)?, size(block)?])),
+        }
+    }
+
+    /// `form = block * quotient + remainder` with `0 <= remainder < block`, when it shows in the terms of the form.
+    fn split(&self, form: &Affine, block: u64) -> Result<Option<(Affine, Affine)>, Error> {
+        let Some(b) = i64::try_from(block).ok().filter(|b| *b > 0) else { return Ok(None) };
+        let (whole, rest): (Vec<_>, Vec<_>) = form.terms.iter().cloned().partition(|(_, c)| c % b == 0);
+        let quotient = Affine {
+            constant: form.constant.div_euclid(b),
+            terms: whole.into_iter().map(|(field, c)| (field, c / b)).collect(),
+        };
+        let remainder = Affine { constant: form.constant.rem_euclid(b), terms: rest };
+        let inside = self.interval(&remainder)?.is_none_or(|(lo, hi)| lo >= 0 && hi < i128::from(b));
+        Ok(inside.then_some((quotient, remainder)))
+    }
+
+    /// The least and the greatest value of a form; `None` when a loop around has no round.
+    fn interval(&self, form: &Affine) -> Result<Option<(i128, i128)>, Error> {
+        let (mut lo, mut hi) = (i128::from(form.constant), i128::from(form.constant));
+        let mut add = |c: i64, rounds: u64| {
+            let end = i128::from(c) * (i128::from(rounds) - 1);
+            (lo, hi) = (lo + end.min(0), hi + end.max(0));
+        };
+        // `block * outer + inner` is one coordinate of the whole mode, ragged at its end.
+        let mut joined: Vec<&Field> = Vec::new();
+        for (field, c) in &form.terms {
+            let (_, Extent::Block { block, outer, size }) = self.bound(field)? else { continue };
+            if i128::from(form.coefficient(outer)) == i128::from(*c) * i128::from(*block) {
+                joined.extend([field, outer]);
+                if *size == 0 {
+                    return Ok(None);
+                }
+                add(*c, *size);
+            }
+        }
+        for (field, c) in form.terms.iter().filter(|(field, _)| !joined.contains(&field)) {
+            let rounds = match self.bound(field)?.1 {
+                Extent::Whole(n) => *n,
+                Extent::Block { block, size, .. } => *block.min(size),
+            };
+            if rounds == 0 {
+                return Ok(None);
+            }
+            add(*c, rounds);
+        }
+        Ok(Some((lo, hi)))
+    }
+
+    /// A read. What it gives out of bounds stays just on modes that it may leave. The padding of a ragged last block is
+    /// inside of the levels but outside of the tensor, so it is told apart by a comparison.
+    pub(super) fn read(&self, a: &physical::Access) -> Result<Expr, Error> {
+        let known = self.tensors.iter().position(|t| t.role == Role::Input && t.name == a.tensor.as_str());
+        let k = known.ok_or_else(|| invalid(format!("tensor `{}` is not known", a.tensor)))?;
+        let ty = self.tensors[k].ty.clone();
+        let modes = &ty.format.modes;
+        if a.subscripts.len() != modes.len() || a.protocols.len() != modes.len() {
+            let (subscripts, protocols) = (a.subscripts.len(), a.protocols.len());
+            return Err(invalid(format!(
+                "an access to `{}` has {subscripts} subscripts and {protocols} protocols, expected {} of each",
+                a.tensor,
+                modes.len()
+            )));
+        }
+        let at = a.subscripts.iter().map(|s| self.coordinate(s)).collect::<Result<Vec<_>, _>>()?;
+        let mut access = access(TensorId(k as u32), at);
+        let mut guards = Vec::new();
+        for m in 0..modes.len() {
+            let n = ty.shape[modes[m].mode()];
+            access.subscripts[m].protocol = a.protocols[m];
+            if self.stays_inside(&a.subscripts[m], n)? {
+                continue;
+            }
+            access.subscripts[m].outside.clone_from(&a.outside);
+            if let StorageMode::Inner { mode, block } = modes[m]
+                && block > 0
+                && !n.is_multiple_of(block)
+            {
+                let outer = modes.iter().position(|s| *s == StorageMode::Outer { mode, block });
+                let whole = match (&a.subscripts[m], outer) {
+                    (Place::Subscript(s), _) => self.affine(s.form())?,
+                    (Place::Value(_), Some(o)) => joined(block, &access.subscripts[o].at, &access.subscripts[m].at)?,
+                    (Place::Value(_), None) => {
+                        return Err(invalid(format!(
+                            "the format of `{}` has blocks without their outer part",
+                            a.tensor
+                        )));
+                    }
+                };
+                guards.push(Expr::call(Builtin::Lt, [whole, size(n)?]));
+            }
+        }
+        let read = Expr::Access(access);
+        Ok(match &a.outside {
+            None => read,
+            Some(v) => guards
+                .into_iter()
+                .fold(read, |read, guard| Expr::call(Builtin::IfElse, [guard, read, Expr::Literal(v.clone())])),
+        })
+    }
+
+    /// Whether a coordinate of a mode of size `n` is provably inside.
+    fn stays_inside(&self, place: &Place, n: u64) -> Result<bool, Error> {
+        match place {
+            Place::Subscript(s) => Ok(self.interval(s.form())?.is_none_or(|(lo, hi)| lo >= 0 && hi < i128::from(n))),
+            Place::Value(_) => Ok(false),
+        }
+    }
+
+    /// Whether the loops around give the coordinate.
+    pub(super) fn is_fixed(&self, place: &Place) -> bool {
+        match place {
+            Place::Subscript(s) => s.form().terms.iter().all(|(field, _)| self.bound(field).is_ok()),
+            Place::Value(point) => self.is_known(point),
+        }
+    }
+
+    fn is_known(&self, point: &Point) -> bool {
+        match point {
+            Point::Literal(_) => true,
+            Point::Coordinate(form) => form.terms.iter().all(|(field, _)| self.bound(field).is_ok()),
+            Point::Temporary(name) => self.temporaries.iter().any(|(n, _)| n == name),
+            Point::Access(a) => a.subscripts.iter().all(|p| self.is_fixed(p)),
+            Point::Call(_, args) => args.iter().all(|a| self.is_known(a)),
+        }
+    }
+
+    /// The subscripts of the outputs; what is left of blocks is in no simple relation to the loops.
+    pub(super) fn resolved_places(&mut self) -> Result<Vec<Vec<Place>>, Error> {
+        let query = self.query;
+        self.loops = query.loops.iter().map(|l| (l.index.clone(), Index(0), &l.extent)).collect();
+        let resolve = |place: &Place| {
+            Ok(match place {
+                Place::Subscript(Subscript::Outer(form, block)) => match self.split(form, *block)? {
+                    Some((quotient, _)) => Subscript::Affine(quotient).into(),
+                    None => place.clone(),
+                },
+                Place::Subscript(Subscript::Inner(form, block)) => match self.split(form, *block)? {
+                    Some((_, remainder)) => Subscript::Affine(remainder).into(),
+                    None => place.clone(),
+                },
+                Place::Subscript(Subscript::Affine(_)) | Place::Value(_) => place.clone(),
+            })
+        };
+        let places: Result<Vec<Vec<_>>, Error> =
+            query.outputs.iter().map(|o| o.subscripts.iter().map(resolve).collect()).collect();
+        self.loops.clear();
+        if let Some(o) = query.outputs.iter().find(|o| o.subscripts.len() != o.ty.format.modes.len()) {
+            let (found, expected) = (o.subscripts.len(), o.ty.format.modes.len());
+            return Err(invalid(format!("output `{}` has {found} subscripts, expected {expected}", o.alias)));
+        }
+        places
+    }
+
+    /// Whether different rounds of the loops around write different places of an output, by the storage modes that
+    /// they fix: a form with one index that is not yet known tells that index.
+    pub(super) fn rounds_are_apart(&self, output: usize) -> bool {
+        let mut told: Vec<&Field> = Vec::new();
+        loop {
+            let before = told.len();
+            for place in self.places[output].iter().filter(|s| self.is_fixed(s)) {
+                let Place::Subscript(Subscript::Affine(form)) = place else { continue };
+                let mut open = form.terms.iter().map(|(f, _)| f).filter(|f| !told.contains(f));
+                if let (Some(field), None) = (open.next(), open.next()) {
+                    told.push(field);
+                }
+            }
+            if told.len() == before {
+                return self.loops.iter().all(|(f, _, _)| told.contains(&f));
+            }
+        }
+    }
+}

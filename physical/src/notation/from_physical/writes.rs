@@ -1,0 +1,189 @@
+//! Writes of outputs: plain ones, scatters, and those through a workspace.
+
+use super::places::{block_end, joined, size, stored};
+use super::{Builder, Role, access, invalid};
+use crate::Error;
+use crate::notation::{Expr, Schedule, Stmt, TensorId, Var, Write};
+use redpoll_logic::op::Builtin;
+use redpoll_logic::physical::{Place, Workspace};
+use redpoll_logic::{DType, FloatMode, StorageMode, TensorType};
+use std::sync::Arc;
+
+/// Where an output's values go.
+pub(super) struct Target {
+    pub(super) tensor: TensorId,
+    /// Its workspace, while that is being written.
+    pub(super) workspace: Option<Space>,
+}
+
+pub(super) struct Space {
+    tensor: TensorId,
+    /// The storage modes of the output that it has, in their order.
+    modes: Vec<usize>,
+}
+
+/// What surrounds a write at values: their variables, and that they are in bounds.
+#[derive(Default)]
+struct Guard {
+    lets: Vec<(Var, Expr)>,
+    conds: Vec<Expr>,
+}
+
+impl Guard {
+    fn around(self, stmt: Stmt) -> Stmt {
+        let guarded = match self.conds.len() {
+            0 => stmt,
+            _ => Stmt::If { cond: Expr::call(Builtin::And, self.conds), body: Box::new(stmt) },
+        };
+        self.lets.into_iter().rev().fold(guarded, |body, (var, value)| Stmt::Let { var, value, body: Box::new(body) })
+    }
+}
+
+impl Builder<'_> {
+    /// The write of output `k` at the innermost place.
+    pub(super) fn write(&mut self, k: usize, target: &Target) -> Result<Stmt, Error> {
+        let output = &self.query.outputs[k];
+        let (lhs, guard) = match &target.workspace {
+            None => {
+                let modes: Vec<usize> = (0..self.places[k].len()).collect();
+                let (at, guard) = self.coordinates(k, &modes)?;
+                (access(target.tensor, at), guard)
+            }
+            Some(space) => {
+                let (at, guard) = self.coordinates(k, &space.modes)?;
+                let modes = &self.tensors[space.tensor.index()].ty.format.modes;
+                (access(space.tensor, modes.iter().map(|m| stored(*m, at[m.mode()].clone()))), guard)
+            }
+        };
+        let write = output.fold.clone().map_or(Write::Init, Write::Fold);
+        Ok(guard.around(Stmt::Assign { lhs, write, rhs: self.point(&output.value)? }))
+    }
+
+    /// The coordinates of some storage modes of output `k`.
+    fn coordinates(&mut self, k: usize, modes: &[usize]) -> Result<(Vec<Expr>, Guard), Error> {
+        let ty = self.query.outputs[k].ty.clone();
+        let sizes = ty.format.storage_shape(&ty.shape);
+        let (mut at, mut guard) = (Vec::new(), Guard::default());
+        for &m in modes {
+            let value = self.coordinate(&self.places[k][m])?;
+            if let Place::Subscript(_) = self.places[k][m] {
+                at.push(value);
+                continue;
+            }
+            let var = Var(self.vars.len() as u32);
+            self.vars.push((format!("at{}", var.0), DType::I64));
+            guard.lets.push((var, value));
+            let value = Expr::Var(var);
+            guard.conds.push(Expr::call(Builtin::Ge, [value.clone(), Expr::int(0)]));
+            guard.conds.push(Expr::call(Builtin::Lt, [value.clone(), size(sizes[m])?]));
+            if let StorageMode::Inner { mode, block } = ty.format.modes[m] {
+                // The padding of a ragged last block is outside of the tensor.
+                let outer = ty.format.modes.iter().position(|s| *s == StorageMode::Outer { mode, block });
+                if let Some(o) = outer.and_then(|o| modes.iter().position(|&m| m == o)) {
+                    let whole = joined(block, &at[o], &value)?;
+                    guard.conds.push(Expr::call(Builtin::Lt, [whole, size(ty.shape[mode])?]));
+                }
+            }
+            at.push(value);
+        }
+        Ok((at, guard))
+    }
+
+    /// Declares the workspaces that stand at `depth`; gives the numbers of their outputs.
+    pub(super) fn open_workspaces(&mut self, depth: usize, targets: &mut [Target]) -> Result<Vec<usize>, Error> {
+        let mut opened = Vec::new();
+        for (k, output) in self.query.outputs.iter().enumerate() {
+            let Some(Workspace { format, .. }) = output.workspace.as_ref().filter(|w| w.depth == depth) else {
+                continue;
+            };
+            let modes: Vec<usize> = (0..self.places[k].len()).filter(|&m| !self.is_fixed(&self.places[k][m])).collect();
+            if format.rank() != modes.len() || format.levels.len() != format.modes.len() {
+                return Err(invalid(format!(
+                    "the workspace of `{}` has rank {}, but its {depth} loops leave {} storage modes open",
+                    output.alias,
+                    format.rank(),
+                    modes.len()
+                )));
+            }
+            let sizes = output.ty.format.storage_shape(&output.ty.shape);
+            let fill = match &output.fold {
+                Some(op) if !self.rounds_are_apart(k) => {
+                    op.fold_identity(&output.ty.dtype, FloatMode::default()).ok_or_else(|| {
+                        invalid(format!(
+                            "the workspace of `{}` is folded into it by `{op}`, which has no identity to start from",
+                            output.alias
+                        ))
+                    })?
+                }
+                _ => output.ty.fill.clone(),
+            };
+            let shape = modes.iter().map(|&m| sizes[m]).collect();
+            let ty = TensorType { shape, dtype: output.ty.dtype.clone(), fill, format: format.clone() };
+            let tensor = self.declare(&format!("{}_workspace", output.alias), Arc::new(ty), Role::Local);
+            targets[k].workspace = Some(Space { tensor, modes });
+            opened.push(k);
+        }
+        Ok(opened)
+    }
+
+    /// The workspaces filled by `inner`, then copied to their outputs.
+    pub(super) fn close_workspaces(
+        &mut self,
+        opened: &[usize],
+        targets: &mut [Target],
+        inner: Stmt,
+    ) -> Result<Stmt, Error> {
+        let (mut declares, mut freezes, mut copies) = (Vec::new(), Vec::new(), Vec::new());
+        for &k in opened {
+            let space = targets[k].workspace.take().expect("it was opened at this depth");
+            declares.push(Stmt::Declare(space.tensor));
+            freezes.push(Stmt::Freeze(space.tensor));
+            copies.push(self.copy(k, targets[k].tensor, &space)?);
+        }
+        let producer = Box::new(Stmt::block([inner].into_iter().chain(freezes)));
+        let stmt = Stmt::Where { consumer: Box::new(Stmt::block(copies)), producer };
+        Ok(Stmt::block(declares.into_iter().chain([stmt])))
+    }
+
+    /// Loops over the open storage modes of the output, in their order, that copy a workspace.
+    fn copy(&mut self, k: usize, target: TensorId, space: &Space) -> Result<Stmt, Error> {
+        let output = &self.query.outputs[k];
+        let (ty, sizes) = (&output.ty, output.ty.format.storage_shape(&output.ty.shape));
+        let fixed: Vec<usize> = (0..sizes.len()).filter(|m| !space.modes.contains(m)).collect();
+        let (known, guard) = self.coordinates(k, &fixed)?;
+        let mut at: Vec<Option<Expr>> = vec![None; sizes.len()];
+        for (m, e) in fixed.into_iter().zip(known) {
+            at[m] = Some(e);
+        }
+        let mut loops = Vec::new();
+        for &m in &space.modes {
+            let hi = match ty.format.modes[m] {
+                // The last block is ragged; the outer part of the mode stands further out.
+                StorageMode::Inner { mode, block } => {
+                    let outer = ty.format.modes.iter().position(|s| *s == StorageMode::Outer { mode, block });
+                    let outer = outer.and_then(|o| at[o].clone()).ok_or_else(|| {
+                        invalid(format!("the format of `{}` has blocks without their outer part", output.alias))
+                    })?;
+                    block_end(block, ty.shape[mode], outer)?
+                }
+                StorageMode::Whole { .. } | StorageMode::Outer { .. } => size(sizes[m])?,
+            };
+            let index = self.fresh(&format!("c{m}"));
+            at[m] = Some(Expr::Index(index));
+            loops.push((index, hi));
+        }
+        let at: Vec<Expr> = at.into_iter().map(|e| e.expect("a mode is fixed or has a loop")).collect();
+        let modes = &self.tensors[space.tensor.index()].ty.format.modes;
+        let from = modes.iter().map(|s| stored(*s, at[space.modes[s.mode()]].clone()));
+        let rhs = Expr::Access(access(space.tensor, from.collect::<Vec<_>>()));
+        let write = match &output.fold {
+            Some(op) if !self.rounds_are_apart(k) => Write::Fold(op.clone()),
+            _ => Write::Init,
+        };
+        let assign = Stmt::Assign { lhs: access(target, at), write, rhs };
+        Ok(guard.around(loops.into_iter().rev().fold(assign, |body, (index, hi)| {
+            let extent = Some((Expr::int(0), hi));
+            Stmt::For { index, extent, schedule: Schedule::Sequential, body: Box::new(body) }
+        })))
+    }
+}

@@ -1,0 +1,311 @@
+//! The interpreter of Notation: an engine of its own in differential tests.
+//!
+//! It executes a program as it is written, with tensors held densely over their storage modes: loops in order,
+//! ascending, folds in exactly that order, values by `Op::eval`. It runs before normalization as well as after, as long
+//! as loops have extents, so passes can be tested by comparing runs.
+
+use super::places::Places;
+use super::text::{label, print_expr};
+use super::verify::verify;
+use super::{Access, Expr, Index, OPEN_DIMENSION, Program, Role, Stmt, TensorId, Write};
+use crate::Error;
+use redpoll_logic::op::Fault;
+use redpoll_logic::{DType, Scalar};
+use std::collections::HashMap;
+
+/// How much a run may take.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Limits {
+    /// Statements executed and expressions evaluated.
+    pub steps: u64,
+    /// Places of all tensors that live at once.
+    pub places: u64,
+}
+
+impl Default for Limits {
+    /// Some seconds, some hundreds of megabytes.
+    fn default() -> Limits {
+        Limits { steps: 100_000_000, places: 10_000_000 }
+    }
+}
+
+/// Why the interpreter stopped.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Stop {
+    /// An input was not given.
+    #[error("input `{0}` is missing")]
+    MissingInput(String),
+    /// An input has the wrong number of places.
+    #[error("input `{tensor}` has {found} values, expected {expected}, one a place over its storage modes")]
+    InputSize {
+        /// The input.
+        tensor: String,
+        /// The number of values given.
+        found: usize,
+        /// The number of places.
+        expected: u64,
+    },
+    /// An input holds a value of another dtype.
+    #[error("input `{tensor}` has a value of dtype {found}, expected {expected}")]
+    InputDType {
+        /// The input.
+        tensor: String,
+        /// The dtype of the value.
+        found: DType,
+        /// The dtype of the tensor.
+        expected: DType,
+    },
+    /// A loop without extent, or a tensor with an open dimension.
+    #[error("{0} is not known; normalize the program first")]
+    NotNormalized(String),
+    /// A read or write out of bounds.
+    #[error("`{access}` is out of bounds: coordinate {coordinate} of storage mode {mode}, whose size is {size}")]
+    OutOfBounds {
+        /// The access.
+        access: String,
+        /// The storage mode.
+        mode: usize,
+        /// The coordinate.
+        coordinate: i64,
+        /// The size of the storage mode.
+        size: u64,
+    },
+    /// `Write::Init` met a place that does not hold the fill value.
+    #[error("`{access}` at {coordinates:?} is initialized twice; fold or overwrite")]
+    InitializedTwice {
+        /// The access.
+        access: String,
+        /// The place.
+        coordinates: Vec<i64>,
+    },
+    /// The run took too long.
+    #[error("more than {0} steps; raise the limit, or look for a loop that does not end")]
+    StepLimit(u64),
+    /// The tensors are too large.
+    #[error("more than {0} places; raise the limit, or use smaller dimensions")]
+    PlaceLimit(u64),
+    /// An operator has no value.
+    #[error(transparent)]
+    Fault(#[from] Fault),
+}
+
+/// Runs a program on inputs by name and gives its outputs by name, within the default limits.
+///
+/// # Errors
+/// When the program does not pass `verify`, inputs do not fit it, or it stops; see [`Stop`].
+pub fn run(program: &Program, inputs: &HashMap<String, Places>) -> Result<HashMap<String, Places>, Error> {
+    run_within(program, inputs, Limits::default())
+}
+
+/// As [`run`], within given limits.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_within(
+    program: &Program,
+    inputs: &HashMap<String, Places>,
+    limits: Limits,
+) -> Result<HashMap<String, Places>, Error> {
+    verify(program)?;
+    let mut m = Machine {
+        program,
+        limits,
+        steps: 0,
+        places: 0,
+        shapes: program.tensors.iter().map(|t| t.ty.format.storage_shape(&t.ty.shape)).collect(),
+        tensors: vec![Vec::new(); program.tensors.len()],
+        indices: vec![0; program.indices.len()],
+        vars: vec![Scalar::Bool(false); program.vars.len()],
+        path: Vec::new(),
+    };
+    for k in 0..program.tensors.len() {
+        m.input(k, inputs).map_err(|cause| Error::Stopped { at: "inputs".to_owned(), cause })?;
+    }
+    m.stmt(&program.body)?;
+    let outputs = program.tensors.iter().zip(m.tensors).filter(|(t, _)| t.role == Role::Output);
+    Ok(outputs.map(|(t, places)| (t.name.clone(), places)).collect())
+}
+
+struct Machine<'a> {
+    program: &'a Program,
+    limits: Limits,
+    steps: u64,
+    /// Places of all tensors that live now.
+    places: u64,
+    shapes: Vec<Vec<u64>>,
+    tensors: Vec<Places>,
+    indices: Vec<i64>,
+    vars: Vec<Scalar>,
+    /// The loops around, outermost first.
+    path: Vec<Index>,
+}
+
+/// Where an access leads.
+enum Place {
+    Inside(usize),
+    /// Out of bounds, to a given value.
+    Outside(Scalar),
+}
+
+impl<'a> Machine<'a> {
+    fn input(&mut self, k: usize, inputs: &HashMap<String, Places>) -> Result<(), Stop> {
+        let tensor = &self.program.tensors[k];
+        if tensor.ty.shape.contains(&OPEN_DIMENSION) {
+            return Err(Stop::NotNormalized(format!("the shape of `{}`", tensor.name)));
+        }
+        if tensor.role != Role::Input {
+            return Ok(());
+        }
+        let values = inputs.get(&tensor.name).ok_or_else(|| Stop::MissingInput(tensor.name.clone()))?;
+        let expected = self.count(k)?;
+        if values.len() as u64 != expected {
+            return Err(Stop::InputSize { tensor: tensor.name.clone(), found: values.len(), expected });
+        }
+        if let Some(v) = values.iter().find(|v| v.dtype() != tensor.ty.dtype) {
+            let (tensor, expected) = (tensor.name.clone(), tensor.ty.dtype.clone());
+            return Err(Stop::InputDType { tensor, found: v.dtype(), expected });
+        }
+        self.tensors[k].clone_from(values);
+        Ok(())
+    }
+
+    /// The number of places of a tensor, within the limit.
+    fn count(&mut self, k: usize) -> Result<u64, Stop> {
+        let limit = self.limits.places;
+        let count = self.shapes[k].iter().try_fold(1u64, |n, d| n.checked_mul(*d)).ok_or(Stop::PlaceLimit(limit))?;
+        self.places = self.places.saturating_sub(self.tensors[k].len() as u64).saturating_add(count);
+        if self.places > limit { Err(Stop::PlaceLimit(limit)) } else { Ok(count) }
+    }
+
+    fn stmt(&mut self, stmt: &'a Stmt) -> Result<(), Error> {
+        self.step().map_err(|cause| self.stopped(stmt, cause))?;
+        match stmt {
+            Stmt::Block(stmts) => stmts.iter().try_for_each(|s| self.stmt(s)),
+            Stmt::For { index, extent, body, .. } => {
+                let (lo, hi) = self.extent(extent.as_ref()).map_err(|cause| self.stopped(stmt, cause))?;
+                self.path.push(*index);
+                for i in lo..hi {
+                    self.indices[index.index()] = i;
+                    self.stmt(body)?;
+                }
+                self.path.pop();
+                Ok(())
+            }
+            Stmt::If { cond, body } => match self.holds(cond).map_err(|cause| self.stopped(stmt, cause))? {
+                true => self.stmt(body),
+                false => Ok(()),
+            },
+            Stmt::While { cond, body } => {
+                while self.holds(cond).map_err(|cause| self.stopped(stmt, cause))? {
+                    self.stmt(body)?;
+                }
+                Ok(())
+            }
+            Stmt::Let { var, value, body } => {
+                self.vars[var.index()] = self.eval(value).map_err(|cause| self.stopped(stmt, cause))?;
+                self.stmt(body)
+            }
+            Stmt::Where { consumer, producer } => {
+                self.stmt(producer)?;
+                self.stmt(consumer)
+            }
+            Stmt::Declare(t) => self.declare(*t).map_err(|cause| self.stopped(stmt, cause)),
+            Stmt::Freeze(_) | Stmt::Thaw(_) => Ok(()),
+            Stmt::Assign { lhs, write, rhs } => self.assign(lhs, write, rhs).map_err(|cause| self.stopped(stmt, cause)),
+        }
+    }
+
+    fn step(&mut self) -> Result<(), Stop> {
+        self.steps += 1;
+        if self.steps > self.limits.steps { Err(Stop::StepLimit(self.limits.steps)) } else { Ok(()) }
+    }
+
+    fn stopped(&self, stmt: &Stmt, cause: Stop) -> Error {
+        let around =
+            self.path.iter().map(|i| format!("{} = {}", self.program.indices[i.index()], self.indices[i.index()]));
+        let at = around.chain(label(self.program, stmt)).collect::<Vec<_>>().join(", ");
+        Error::Stopped { at, cause }
+    }
+
+    fn extent(&mut self, extent: Option<&(Expr, Expr)>) -> Result<(i64, i64), Stop> {
+        let (lo, hi) = extent.ok_or_else(|| Stop::NotNormalized("the extent".to_owned()))?;
+        Ok((self.coordinate(lo)?, self.coordinate(hi)?))
+    }
+
+    fn declare(&mut self, t: TensorId) -> Result<(), Stop> {
+        let count = self.count(t.index())?;
+        let fill = &self.program.tensors[t.index()].ty.fill;
+        let places = &mut self.tensors[t.index()];
+        places.clear();
+        places.resize(count as usize, fill.clone());
+        Ok(())
+    }
+
+    fn assign(&mut self, lhs: &Access, write: &Write, rhs: &Expr) -> Result<(), Stop> {
+        let value = self.eval(rhs)?;
+        let Place::Inside(place) = self.place(lhs)? else { unreachable!("verify allows no `outside` in a write") };
+        let there = &self.tensors[lhs.tensor.index()][place];
+        let value = match write {
+            Write::Overwrite => value,
+            Write::Fold(op) => op.eval(&[there.clone(), value])?,
+            Write::Init => {
+                if *there != self.program.tensors[lhs.tensor.index()].ty.fill {
+                    let access = print_expr(self.program, &Expr::Access(lhs.clone()));
+                    let coordinates =
+                        lhs.subscripts.iter().map(|s| self.coordinate(&s.at)).collect::<Result<_, _>>()?;
+                    return Err(Stop::InitializedTwice { access, coordinates });
+                }
+                value
+            }
+        };
+        self.tensors[lhs.tensor.index()][place] = value;
+        Ok(())
+    }
+
+    fn place(&mut self, a: &Access) -> Result<Place, Stop> {
+        let mut place = 0;
+        for (mode, s) in a.subscripts.iter().enumerate() {
+            let coordinate = self.coordinate(&s.at)?;
+            let size = self.shapes[a.tensor.index()][mode];
+            match (u64::try_from(coordinate), &s.outside) {
+                (Ok(c), _) if c < size => place = place * size as usize + c as usize,
+                (_, Some(value)) => return Ok(Place::Outside(value.clone())),
+                (_, None) => {
+                    let access = print_expr(self.program, &Expr::Access(a.clone()));
+                    return Err(Stop::OutOfBounds { access, mode, coordinate, size });
+                }
+            }
+        }
+        Ok(Place::Inside(place))
+    }
+
+    fn coordinate(&mut self, e: &Expr) -> Result<i64, Stop> {
+        match self.eval(e)? {
+            Scalar::I64(v) => Ok(v),
+            _ => unreachable!("verify allows just i64 coordinates"),
+        }
+    }
+
+    fn holds(&mut self, e: &Expr) -> Result<bool, Stop> {
+        self.step()?;
+        Ok(self.eval(e)? == Scalar::Bool(true))
+    }
+
+    fn eval(&mut self, e: &Expr) -> Result<Scalar, Stop> {
+        self.step()?;
+        Ok(match e {
+            Expr::Literal(v) => v.clone(),
+            Expr::Index(i) => Scalar::I64(self.indices[i.index()]),
+            Expr::Var(v) => self.vars[v.index()].clone(),
+            Expr::Access(a) => match self.place(a)? {
+                Place::Inside(place) => self.tensors[a.tensor.index()][place].clone(),
+                Place::Outside(value) => value,
+            },
+            Expr::Call(op, args) => {
+                let args = args.iter().map(|a| self.eval(a)).collect::<Result<Vec<_>, _>>()?;
+                op.eval(&args)?
+            }
+        })
+    }
+}

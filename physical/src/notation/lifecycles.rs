@@ -1,0 +1,238 @@
+//! Pass `lifecycles`: declare, freeze and thaw where the program leaves them out.
+//!
+//! Input: output of `scopes`; of the lifecycle of a tensor, everything, a part or nothing may be written. Output:
+//! every output and every local that is used is declared at one place, and is frozen before it is read and thawed
+//! before it is written again, so that the lifecycle rules of `verify` hold.
+//!
+//! - An output without a declaration is declared at the start of the program, and frozen at its end.
+//! - A local without one is declared in the innermost body that holds all its uses, just before the first statement of
+//!   a block that uses it: a new life every round. What carries over from round to round is declared by hand.
+//! - Before a statement that reads what is being written, a freeze is put, and before one that writes what is frozen, a
+//!   thaw. A body that changes the state of a tensor from around it gets the opposite at its end.
+//!
+//! A statement that reads and writes one tensor is an error. So is a loop that does, over several statements, unless
+//! the tensor is a scalar or its freeze and thaw are written out: for others each round would cost a freeze.
+
+use super::verify::{Rule, location};
+use super::{Access, Program, Role, Stmt, TensorId};
+use crate::Error;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Puts in the missing declarations, freezes and thaws.
+///
+/// # Errors
+/// When one statement or loop reads and writes a tensor, or a lifecycle that is written out breaks the rules.
+pub fn lifecycles(program: Program) -> Result<Program, Error> {
+    let mut body = program.body.clone();
+    for k in 0..program.tensors.len() {
+        let t = TensorId(k as u32);
+        if program.tensors[k].role == Role::Local && !declares(&body, t) && uses(&body, t) {
+            body = declare_local(body, t);
+        }
+    }
+    let mut stmts: Vec<Stmt> = outputs(&program).filter(|t| !declares(&body, *t)).map(Stmt::Declare).collect();
+    stmts.push(body);
+
+    let mut l = Lifecycles { program: &program, life: BTreeMap::new() };
+    let body = l.stmt(Stmt::block(stmts))?;
+    let left_open = outputs(&program).filter(|t| l.life.get(t) == Some(&Life::Writable)).map(Stmt::Freeze);
+    let body = Stmt::block([body].into_iter().chain(left_open));
+    Ok(Program { body, ..program })
+}
+
+fn outputs(program: &Program) -> impl Iterator<Item = TensorId> {
+    (0..program.tensors.len()).filter(|&k| program.tensors[k].role == Role::Output).map(|k| TensorId(k as u32))
+}
+
+fn declares(stmt: &Stmt, t: TensorId) -> bool {
+    any(stmt, &|s| *s == Stmt::Declare(t))
+}
+
+fn uses(stmt: &Stmt, t: TensorId) -> bool {
+    any(stmt, &|s| uses_itself(s, t))
+}
+
+/// Whether the statement itself, not those inside, uses the tensor.
+fn uses_itself(stmt: &Stmt, t: TensorId) -> bool {
+    match stmt {
+        Stmt::Freeze(u) | Stmt::Thaw(u) => *u == t,
+        Stmt::Assign { lhs, .. } if lhs.tensor == t => true,
+        _ => stmt.own_reads().contains(&t),
+    }
+}
+
+fn any(stmt: &Stmt, holds: &dyn Fn(&Stmt) -> bool) -> bool {
+    let mut found = false;
+    stmt.walk(&mut |s| found |= holds(s));
+    found
+}
+
+fn declare_local(stmt: Stmt, t: TensorId) -> Stmt {
+    let inside: Vec<bool> = stmt.children().iter().map(|s| uses(s, t)).collect();
+    let alone = inside.iter().filter(|&&u| u).count() == 1 && !uses_itself(&stmt, t);
+    if alone {
+        let mut which = inside.iter();
+        let descended = stmt.map_children(&mut |s| {
+            Ok::<_, std::convert::Infallible>(if which.next() == Some(&true) { declare_local(s, t) } else { s })
+        });
+        return match descended {
+            // Splices the block that holds a declaration into the one around it.
+            Ok(Stmt::Block(stmts)) => Stmt::block(stmts),
+            Ok(stmt) => stmt,
+            Err(never) => match never {},
+        };
+    }
+    match stmt {
+        Stmt::Block(mut stmts) => {
+            let first = stmts.iter().position(|s| uses(s, t)).expect("a block that uses it has a statement that does");
+            stmts.insert(first, Stmt::Declare(t));
+            Stmt::Block(stmts)
+        }
+        other => Stmt::block([Stmt::Declare(t), other]),
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Life {
+    Writable,
+    Frozen,
+}
+
+struct Lifecycles<'a> {
+    program: &'a Program,
+    /// The state of what is declared; inputs are not in it.
+    life: BTreeMap<TensorId, Life>,
+}
+
+impl Lifecycles<'_> {
+    fn stmt(&mut self, stmt: Stmt) -> Result<Stmt, Error> {
+        match stmt {
+            Stmt::Block(stmts) => {
+                let done = stmts.into_iter().map(|s| self.stmt(s)).collect::<Result<Vec<_>, _>>()?;
+                Ok(Stmt::block(done))
+            }
+            Stmt::Declare(t) => {
+                self.life.insert(t, Life::Writable);
+                Ok(stmt)
+            }
+            Stmt::Freeze(t) | Stmt::Thaw(t) => {
+                let to = if stmt == Stmt::Freeze(t) { Life::Frozen } else { Life::Writable };
+                self.life.entry(t).and_modify(|l| *l = to);
+                Ok(stmt)
+            }
+            Stmt::For { .. } | Stmt::If { .. } | Stmt::While { .. } => self.body(stmt),
+            Stmt::Let { .. } => {
+                let reads = stmt.own_reads();
+                let turns = self.turn(&reads, Life::Frozen);
+                Ok(turns.around(stmt.map_children(&mut |s| self.stmt(s))?))
+            }
+            Stmt::Where { .. } => stmt.map_children(&mut |s| self.stmt(s)),
+            Stmt::Assign { ref lhs, .. } => {
+                let (reads, written) = (stmt.own_reads(), lhs.tensor);
+                if reads.contains(&written) {
+                    return self.mixed(&stmt, written, "fold into it, or bind the old value by a `let` before a thaw");
+                }
+                let mut turns = self.turn(&reads, Life::Frozen);
+                turns.0.extend(self.turn(&[written], Life::Writable).0);
+                Ok(turns.around(stmt))
+            }
+        }
+    }
+
+    /// A loop or conditional: brings tensors into the state that the first use inside needs, and restores it after
+    /// each round.
+    fn body(&mut self, stmt: Stmt) -> Result<Stmt, Error> {
+        let mut first = First::default();
+        first.visit(&stmt);
+        if let Some(t) = first.mixed.iter().find(|t| self.life.contains_key(t) && !self.is_scalar(**t)) {
+            return self.mixed(&stmt, *t, "write freeze and thaw out, or use a local");
+        }
+        let mut turns = Turns::default();
+        for (t, life) in &first.life {
+            turns.0.extend(self.turn(&[*t], *life).0);
+        }
+        let entry = self.life.clone();
+        let done = stmt.map_children::<Error>(&mut |s| {
+            let inner = self.stmt(s)?;
+            let mut end = Vec::new();
+            for (t, life) in &entry {
+                end.extend(self.turn(&[*t], *life).0);
+            }
+            self.life.retain(|t, _| entry.contains_key(t));
+            Ok(Stmt::block([inner].into_iter().chain(end)))
+        })?;
+        Ok(turns.around(done))
+    }
+
+    fn turn(&mut self, tensors: &[TensorId], to: Life) -> Turns {
+        let mut turns = Turns::default();
+        for &t in tensors {
+            if let Some(life) = self.life.get_mut(&t).filter(|l| **l != to) {
+                *life = to;
+                turns.0.push(if to == Life::Frozen { Stmt::Freeze(t) } else { Stmt::Thaw(t) });
+            }
+        }
+        turns
+    }
+
+    fn is_scalar(&self, t: TensorId) -> bool {
+        self.program.tensors[t.index()].ty.format.modes.is_empty()
+    }
+
+    fn mixed(&self, stmt: &Stmt, t: TensorId, next: &str) -> Result<Stmt, Error> {
+        let name = &self.program.tensors[t.index()].name;
+        let at = location(self.program, &[stmt]);
+        let what = format!("`{name}` is both read and written in one scope; {next}");
+        Err(Error::InvalidProgram { rule: Rule::Lifecycle, at, what })
+    }
+}
+
+/// Freezes and thaws to put before a statement.
+#[derive(Default)]
+struct Turns(Vec<Stmt>);
+
+impl Turns {
+    fn around(self, stmt: Stmt) -> Stmt {
+        Stmt::block(self.0.into_iter().chain([stmt]))
+    }
+}
+
+/// How a statement first uses each tensor, and which tensors it uses both ways without a freeze or thaw of its own.
+#[derive(Default)]
+struct First {
+    life: BTreeMap<TensorId, Life>,
+    /// The state after the last use or turn.
+    last: BTreeMap<TensorId, Life>,
+    mixed: BTreeSet<TensorId>,
+}
+
+impl First {
+    fn visit(&mut self, stmt: &Stmt) {
+        for t in stmt.own_reads() {
+            self.needs(t, Life::Frozen);
+        }
+        match stmt {
+            Stmt::Assign { lhs: Access { tensor, .. }, .. } => self.needs(*tensor, Life::Writable),
+            Stmt::Declare(t) => drop(self.last.insert(*t, Life::Writable)),
+            // A freeze needs what it turns.
+            Stmt::Freeze(t) => self.turns(*t, Life::Writable, Life::Frozen),
+            Stmt::Thaw(t) => self.turns(*t, Life::Frozen, Life::Writable),
+            _ => {}
+        }
+        for s in stmt.children() {
+            self.visit(s);
+        }
+    }
+
+    fn needs(&mut self, t: TensorId, life: Life) {
+        self.life.entry(t).or_insert(life);
+        if self.last.insert(t, life).is_some_and(|was| was != life) {
+            self.mixed.insert(t);
+        }
+    }
+
+    fn turns(&mut self, t: TensorId, from: Life, to: Life) {
+        self.needs(t, from);
+        self.last.insert(t, to);
+    }
+}

@@ -1,0 +1,153 @@
+//! Linear forms of subscripts: what `a*i + invariant` means, and how it is written.
+//!
+//! Lowering asks of a subscript which loop resolves it and by which shift and stride; passes compare subscripts however
+//! their sums are written. Both go through [`Linear`].
+
+use super::{Expr, Index, Var};
+use redpoll_logic::Prim;
+use redpoll_logic::op::{Builtin, Op};
+
+/// What a linear form is over.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum Atom {
+    /// A loop index.
+    Index(Index),
+    /// A variable.
+    Var(Var),
+}
+
+/// `constant + sum of coefficient * atom`. Terms are sorted by atom and have non-zero coefficients, so equal forms are
+/// equal values.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Linear {
+    /// Atoms and their coefficients.
+    pub terms: Vec<(Atom, i64)>,
+    /// The constant.
+    pub constant: i64,
+}
+
+impl Atom {
+    /// The atom as an expression.
+    pub fn to_expr(self) -> Expr {
+        match self {
+            Atom::Index(i) => Expr::Index(i),
+            Atom::Var(v) => Expr::Var(v),
+        }
+    }
+}
+
+impl Linear {
+    /// A constant.
+    pub fn constant(constant: i64) -> Linear {
+        Linear { terms: Vec::new(), constant }
+    }
+
+    /// The atom alone.
+    pub fn atom(atom: Atom) -> Linear {
+        Linear { terms: vec![(atom, 1)], constant: 0 }
+    }
+
+    /// The linear form of an `i64` expression: sums, differences, negations, and products with a constant of indices,
+    /// variables and literals. `None` when it is none, or when folding its constants would overflow.
+    pub fn of(expr: &Expr) -> Option<Linear> {
+        Linear::of_with(expr, &|v| Linear::atom(Atom::Var(v)))
+    }
+
+    /// As [`Linear::of`], with a form in the place of each variable.
+    pub fn of_with(expr: &Expr, vars: &dyn Fn(Var) -> Linear) -> Option<Linear> {
+        match expr {
+            Expr::Literal(_) => expr.as_int().map(Linear::constant),
+            Expr::Index(i) => Some(Linear::atom(Atom::Index(*i))),
+            Expr::Var(v) => Some(vars(*v)),
+            Expr::Access(_) | Expr::Call(Op::User(_), _) => None,
+            Expr::Call(Op::Builtin(op), args) => {
+                let mut args = args.iter().map(|a| Linear::of_with(a, vars)).collect::<Option<Vec<_>>>()?.into_iter();
+                let first = args.next()?;
+                match op {
+                    Builtin::Add => args.try_fold(first, |sum, a| sum.plus(&a)),
+                    Builtin::Sub => first.plus(&args.next()?.times(-1)?),
+                    Builtin::Mul => args.try_fold(first, |product, a| product.multiply(&a)),
+                    Builtin::Neg => first.times(-1),
+                    Builtin::Cast(Prim::I64) => Some(first),
+                    _ => None,
+                }
+            }
+        }
+    }
+
+    /// The sum; `None` on overflow.
+    pub fn plus(&self, other: &Linear) -> Option<Linear> {
+        let mut sum = Linear { terms: self.terms.clone(), constant: self.constant.checked_add(other.constant)? };
+        for (atom, c) in &other.terms {
+            match sum.terms.binary_search_by(|(a, _)| a.cmp(atom)) {
+                Ok(at) => sum.terms[at].1 = sum.terms[at].1.checked_add(*c)?,
+                Err(at) => sum.terms.insert(at, (*atom, *c)),
+            }
+        }
+        sum.terms.retain(|(_, c)| *c != 0);
+        Some(sum)
+    }
+
+    /// The form times a constant; `None` on overflow.
+    pub fn times(&self, factor: i64) -> Option<Linear> {
+        if factor == 0 {
+            return Some(Linear::constant(0));
+        }
+        let terms = self.terms.iter().map(|(a, c)| Some((*a, c.checked_mul(factor)?))).collect::<Option<_>>()?;
+        Some(Linear { terms, constant: self.constant.checked_mul(factor)? })
+    }
+
+    fn multiply(&self, other: &Linear) -> Option<Linear> {
+        match (self.as_constant(), other.as_constant()) {
+            (_, Some(c)) => self.times(c),
+            (Some(c), _) => other.times(c),
+            _ => None,
+        }
+    }
+
+    /// The constant, when the form has no atoms.
+    pub fn as_constant(&self) -> Option<i64> {
+        self.terms.is_empty().then_some(self.constant)
+    }
+
+    /// The index, when the form is an index alone.
+    pub fn as_index(&self) -> Option<Index> {
+        match self.terms[..] {
+            [(Atom::Index(i), 1)] if self.constant == 0 => Some(i),
+            _ => None,
+        }
+    }
+
+    /// The coefficient of an atom; 0 when it does not occur.
+    pub fn coefficient(&self, atom: Atom) -> i64 {
+        self.terms.iter().find(|(a, _)| *a == atom).map_or(0, |(_, c)| *c)
+    }
+
+    /// The form without its term of `atom`.
+    pub fn without(&self, atom: Atom) -> Linear {
+        Linear { terms: self.terms.iter().copied().filter(|(a, _)| *a != atom).collect(), constant: self.constant }
+    }
+
+    /// The term whose atom is bound deepest by `depth`.
+    pub fn deepest<D: Ord>(&self, depth: &dyn Fn(Atom) -> D) -> Option<(Atom, i64)> {
+        self.terms.iter().copied().max_by_key(|(a, _)| depth(*a))
+    }
+
+    /// The form as an expression, terms by falling `depth`, the constant last: `i`, `3`, `(+ i 1)`,
+    /// `(+ ii (* 4 io) 2)`.
+    pub fn to_expr<D: Ord>(&self, depth: &dyn Fn(Atom) -> D) -> Expr {
+        let mut terms = self.terms.clone();
+        terms.sort_by_key(|(a, _)| std::cmp::Reverse(depth(*a)));
+        let mut parts: Vec<Expr> = terms
+            .into_iter()
+            .map(|(a, c)| if c == 1 { a.to_expr() } else { Expr::call(Builtin::Mul, [Expr::int(c), a.to_expr()]) })
+            .collect();
+        if self.constant != 0 || parts.is_empty() {
+            parts.push(Expr::int(self.constant));
+        }
+        match parts.len() {
+            1 => parts.swap_remove(0),
+            _ => Expr::call(Builtin::Add, parts),
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! The normal form of lowering, checked.
+
+use super::linear::{Atom, Linear};
+use super::text::print_expr;
+use super::verify::{Rule, location};
+use super::{Access, Expr, OPEN_DIMENSION, Program, Stmt};
+use crate::Error;
+use std::collections::HashMap;
+
+/// Checks what the module `notation` promises of the normal form, of a program that passes `verify`.
+pub(super) fn check(program: &Program) -> Result<(), Error> {
+    let mut c = Checker { program, depth: HashMap::new(), path: Vec::new() };
+    if let Some(t) = program.tensors.iter().find(|t| t.ty.shape.contains(&OPEN_DIMENSION)) {
+        return c.fail(format!("a dimension of `{}` is open", t.name));
+    }
+    c.stmt(&program.body)
+}
+
+struct Checker<'a> {
+    program: &'a Program,
+    /// How many atoms are bound outside of each, one added.
+    depth: HashMap<Atom, usize>,
+    path: Vec<&'a Stmt>,
+}
+
+impl<'a> Checker<'a> {
+    fn stmt(&mut self, stmt: &'a Stmt) -> Result<(), Error> {
+        self.path.push(stmt);
+        for a in stmt.exprs().into_iter().flat_map(Expr::accesses) {
+            self.access(a)?;
+        }
+        match stmt {
+            Stmt::For { index, extent, .. } => {
+                if extent.is_none() {
+                    return self.fail("a loop has no extent".to_owned());
+                }
+                self.depth.insert(Atom::Index(*index), self.depth.len() + 1);
+            }
+            Stmt::Let { var, .. } => drop(self.depth.insert(Atom::Var(*var), self.depth.len() + 1)),
+            Stmt::Assign { lhs, .. } => self.access(lhs)?,
+            _ => {}
+        }
+        stmt.children().into_iter().try_for_each(|s| self.stmt(s))?;
+        self.path.pop();
+        Ok(())
+    }
+
+    fn access(&self, a: &Access) -> Result<(), Error> {
+        let depth = |atom: Atom| self.depth[&atom];
+        let mut resolved = 0;
+        for s in &a.subscripts {
+            let text = || print_expr(self.program, &s.at);
+            let Some(form) = Linear::of(&s.at).filter(|form| form.to_expr(&depth) == s.at) else {
+                return self.fail(format!("subscript `{}` is not a linear form, deepest term first", text()));
+            };
+            match form.deepest(&depth) {
+                Some((atom @ Atom::Index(_), _)) if depth(atom) > resolved => resolved = depth(atom),
+                _ => {
+                    return self
+                        .fail(format!("subscript `{}` has no loop of its own inside of the outer modes'", text()));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn fail<T>(&self, what: String) -> Result<T, Error> {
+        Err(Error::InvalidProgram { rule: Rule::Normal, at: location(self.program, &self.path), what })
+    }
+}

@@ -1,0 +1,389 @@
+//! Programs that break a rule, and what is said of them.
+
+use super::*;
+use crate::Error;
+use expect_test::{Expect, expect};
+
+const TENSORS: &str = "(input A (type (shape 4 5) f64 0.0 csr)) (input x (type (shape 5) f64 0.0 dense))
+    (input p (type (shape 4) i64 0 dense)) (input h (type (shape 4) f32 0.0 dense))
+    (output y (type (shape 4) f64 0.0 dense)) (local t f64 0.0) (local n i64 0)";
+
+fn text(body: &str) -> String {
+    format!("(program {TENSORS} {body})")
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "an inline snapshot is written where it is passed")]
+fn rejects(body: &str, rule: Rule, expected: Expect) {
+    let e = verify(&program(&text(body))).expect_err(body);
+    let Error::InvalidProgram { rule: found, .. } = &e else { panic!("{e}") };
+    assert_eq!(*found, rule, "{e}");
+    expected.assert_eq(&e.to_string());
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "an inline snapshot is written where it is passed")]
+fn normalize_fails(body: &str, expected: Expect) {
+    expected.assert_eq(&normalize(program(&text(body))).expect_err(body).to_string());
+}
+
+#[test]
+fn a_whole_program_is_accepted() {
+    verify(&program(&text(
+        "(declare y) (for i (block (declare t) (for j (+= t (* (A i j) (x j)))) (freeze t) (init (y i) t))) (freeze y)",
+    )))
+    .unwrap();
+}
+
+#[test]
+fn ranks_and_dtypes() {
+    let wrap = |s: &str| format!("(declare y) (for i {s}) (freeze y)");
+    rejects(
+        &wrap("(init (y i) (x i i))"),
+        Rule::Rank,
+        expect![
+            "invalid program, at `for i > (init (y i) (x i i))`: access to `x` has 2 subscripts, expected one a storage mode, 1"
+        ],
+    );
+    rejects(
+        &wrap("(init (y) (x i))"),
+        Rule::Rank,
+        expect![
+            "invalid program, at `for i > (init (y) (x i))`: access to `y` has 0 subscripts, expected one a storage mode, 1"
+        ],
+    );
+    rejects(
+        &wrap("(init (y i) (h i))"),
+        Rule::DType,
+        expect![
+            "invalid program, at `for i > (init (y i) (h i))`: the value written `(h i)` has dtype f32, expected f64; put a cast around it"
+        ],
+    );
+    rejects(
+        &wrap("(init (y i) (x (x i)))"),
+        Rule::DType,
+        expect!["invalid program, at `for i > (init (y i) (x (x i)))`: a subscript of `x` has dtype f64, expected i64"],
+    );
+    rejects(
+        &wrap("(init (y (x i)) 1)"),
+        Rule::DType,
+        expect![
+            "invalid program, at `for i > (init (y (x i)) 1.0)`: a subscript `(x i)` has dtype f64, expected i64; put a cast around it"
+        ],
+    );
+    rejects(
+        &wrap("(if i (init (y i) 1))"),
+        Rule::DType,
+        expect![
+            "invalid program, at `for i > if i`: a condition `i` has dtype i64, expected bool; put a cast around it"
+        ],
+    );
+    rejects(
+        &wrap("(for j (range 0 (x i)) (+= (y i) 1))"),
+        Rule::DType,
+        expect![
+            "invalid program, at `for i > for j`: an extent `(x i)` has dtype f64, expected i64; put a cast around it"
+        ],
+    );
+    rejects(
+        &wrap("(minby= (y i) 1)"),
+        Rule::DType,
+        expect![
+            "invalid program, at `for i > (minby= (y i) 1.0)`: operator `minby` does not fold values of `y`, which are f64"
+        ],
+    );
+    rejects(
+        &wrap("(init (y (outside 1.0 i)) 1)"),
+        Rule::Write,
+        expect![
+            "invalid program, at `for i > (init (y (outside 1.0 i)) 1.0)`: a write of `y` has an `outside`; guard it with an `if`"
+        ],
+    );
+    rejects(
+        &wrap("(init (y i) (x (outside (lit f32 1) i)))"),
+        Rule::DType,
+        expect![
+            "invalid program, at `for i > (init (y i) (x (outside (lit f32 1.0) i)))`: `outside` of `x` has dtype f32, expected f64"
+        ],
+    );
+}
+
+#[test]
+fn lifecycles_and_roles() {
+    rejects(
+        "(for i (init (y i) 1))",
+        Rule::Lifecycle,
+        expect![
+            "invalid program, at `for i > (init (y i) 1.0)`: `y` is not declared and is written; declare it before, in a scope around"
+        ],
+    );
+    rejects(
+        "(declare y) (for i (init (y i) 1))",
+        Rule::Role,
+        expect!["invalid program, at `program`: output `y` is being written at the end of the program; freeze it"],
+    );
+    rejects(
+        "(declare y) (freeze y) (for i (init (y i) 1))",
+        Rule::Lifecycle,
+        expect!["invalid program, at `for i > (init (y i) 1.0)`: `y` is frozen and is written; thaw it before"],
+    );
+    rejects(
+        "(declare y) (for i (= (y i) (+ (y i) 1))) (freeze y)",
+        Rule::Lifecycle,
+        expect![
+            "invalid program, at `for i > (= (y i) (+ (y i) 1.0))`: `y` is read while it is written; freeze it before, or fold"
+        ],
+    );
+    rejects(
+        "(declare y) (for i (= (y i) t)) (freeze y)",
+        Rule::Lifecycle,
+        expect![
+            "invalid program, at `for i > (= (y i) (t))`: `t` is read but not declared; declare it in a scope around"
+        ],
+    );
+    rejects(
+        "(declare y) (freeze y) (declare y) (freeze y)",
+        Rule::Lifecycle,
+        expect!["invalid program, at `(declare y)`: `y` is declared at two places; make it two tensors"],
+    );
+    rejects(
+        "(declare y) (thaw y)",
+        Rule::Lifecycle,
+        expect!["invalid program, at `(thaw y)`: `y` is being written, expected that it is frozen"],
+    );
+    rejects(
+        "(for i (range 0 4) (block (declare y) (freeze y)))",
+        Rule::Role,
+        expect![
+            "invalid program, at `for i > (declare y)`: output `y` is declared inside a body, where it ends; declare it outside"
+        ],
+    );
+    rejects(
+        "(declare y) (declare t) (for i (freeze t)) (freeze y)",
+        Rule::Lifecycle,
+        expect![
+            "invalid program, at `for i`: `t` is being written before the body and is frozen after it; restore it at the end of the body"
+        ],
+    );
+    rejects(
+        "(declare y) (for i (block (declare t) (freeze t) (init (y i) (A i 0)))) (for i (+= (y i) t)) (freeze y)",
+        Rule::Lifecycle,
+        expect![
+            "invalid program, at `for i > (+= (y i) (t))`: `t` is read but not declared; declare it in a scope around"
+        ],
+    );
+    rejects(
+        "(declare y) (freeze y) (for i (init (x i) 1))",
+        Rule::Role,
+        expect!["invalid program, at `for i > (init (x i) 1.0)`: input `x` is written; inputs are just read"],
+    );
+    rejects(
+        "(declare x)",
+        Rule::Role,
+        expect!["invalid program, at `(declare x)`: input `x` is declared; inputs are just read"],
+    );
+}
+
+#[test]
+fn places_are_initialized_once() {
+    rejects(
+        "(declare y) (for i (for j (range 0 5) (init (y i) (A i j)))) (freeze y)",
+        Rule::Init,
+        expect![
+            "invalid program, at `for i > for j > (init (y i) (A i j))`: every round of `j` initializes the same place of `y`; fold or overwrite"
+        ],
+    );
+    rejects(
+        "(declare y) (for i (block (init (y i) 1) (init (y i) 2))) (freeze y)",
+        Rule::Init,
+        expect!["invalid program, at `for i`: `(y i)` is initialized twice; fold or overwrite"],
+    );
+    for fine in [
+        "(declare y) (for i (for j (range 0 1) (init (y i) (A i j)))) (freeze y)",
+        "(declare y) (for i (for j (range 0 5) (if (eq i j) (init (y i) (A i j))))) (freeze y)",
+        "(declare y) (for i (range 0 4) (let k (+ i 0) (init (y k) 1))) (freeze y)",
+    ] {
+        verify(&program(&text(fine))).unwrap();
+    }
+}
+
+#[test]
+fn conditions_of_while_change() {
+    let wrap = |s: &str| format!("(declare y) (declare n) (freeze n) {s} (freeze y)");
+    rejects(
+        &wrap("(while (lt n 3) (+= (y 0) 1))"),
+        Rule::While,
+        expect![
+            "invalid program, at `while (lt (n) 3)`: the condition reads no scalar that the body writes, so it never changes"
+        ],
+    );
+    rejects(
+        &wrap("(while true (block (thaw n) (+= n 1) (freeze n)))"),
+        Rule::While,
+        expect![
+            "invalid program, at `while true`: the condition reads no scalar that the body writes, so it never changes"
+        ],
+    );
+    rejects(
+        &wrap("(while (lt (p 0) n) (block (thaw n) (+= n 1) (freeze n)))"),
+        Rule::While,
+        expect![
+            "invalid program, at `while (lt (p 0) (n))`: the condition reads `p`, which is no scalar; copy the value"
+        ],
+    );
+    verify(&program(&text(&wrap("(while (lt n 3) (block (thaw n) (+= n 1) (freeze n)))")))).unwrap();
+}
+
+#[test]
+fn scopes_and_tables() {
+    let mut p = program(&text("(declare y) (for i (init (y i) 1)) (for k (+= (y k) 1)) (freeze y)"));
+    let rule = |p: &Program| match verify(p) {
+        Err(Error::InvalidProgram { rule, .. }) => Some(rule),
+        _ => None,
+    };
+    assert_eq!(rule(&p), None);
+    let swap = |p: &Program, from: Expr, to: Expr| {
+        let body = p.body.clone().map_children(&mut |s| {
+            s.map_children(&mut |s| s.map_exprs(&mut |e| Ok::<_, ()>(if e == from { to.clone() } else { e })))
+        });
+        Program { body: body.unwrap(), ..p.clone() }
+    };
+    assert_eq!(rule(&swap(&p, Expr::Index(Index(1)), Expr::Index(Index(0)))), Some(Rule::Scope));
+    assert_eq!(rule(&swap(&p, Expr::Index(Index(1)), Expr::Index(Index(9)))), Some(Rule::Tables));
+    assert_eq!(rule(&swap(&p, Expr::Index(Index(1)), Expr::Var(Var(0)))), Some(Rule::Tables));
+    p.tensors[1].name = "A".to_owned();
+    assert_eq!(rule(&p), Some(Rule::Tables));
+
+    let twice = program(&text("(declare y) (for i (range 0 2) (for j (range 0 2) (+= (y i) 1))) (freeze y)"));
+    let Stmt::Block(mut stmts) = twice.body.clone() else { panic!() };
+    let Stmt::For { index, extent, schedule, body } = stmts[1].clone() else { panic!() };
+    let Stmt::For { body: inner, extent: other, .. } = *body else { panic!() };
+    let body = Box::new(Stmt::For { index, extent: other, schedule, body: inner });
+    stmts[1] = Stmt::For { index, extent, schedule, body };
+    let twice = Program { body: Stmt::Block(stmts), ..twice };
+    assert_eq!(rule(&twice), Some(Rule::Scope));
+    // Renaming makes it a program again: the inner loop hides the outer one.
+    verify(&scopes(twice).unwrap()).unwrap();
+}
+
+#[test]
+fn what_cannot_be_inferred_is_told() {
+    normalize_fails(
+        "(for i (for j (+= (y i) (x i))))",
+        expect![
+            "loop `i` runs over 0..5 by mode 0 of `x`, whose size is 5, but over 0..4 by mode 0 of `y`, whose size is 4; give the loop a range and reads that leave it an `outside`"
+        ],
+    );
+    normalize_fails(
+        "(for i (for j (+= (y i) 1)))",
+        expect!["the extent of loop `j` cannot be inferred; no access bounds it; give it a range"],
+    );
+    normalize_fails(
+        "(for i (range 0 5) (+= (y i) 1))",
+        expect![
+            "loop `i` runs over 0..5 by its range, but over 0..4 by mode 0 of `y`, whose size is 4; give the loop a range and reads that leave it an `outside`"
+        ],
+    );
+    normalize_fails(
+        "(for i (+= (y i) (x (+ i 2))))",
+        expect![
+            "loop `i` runs over -2..3 by mode 0 of `x`, whose size is 5, but over 0..4 by mode 0 of `y`, whose size is 4; give the loop a range and reads that leave it an `outside`"
+        ],
+    );
+    normalize_fails(
+        "(for i (= (y i) (+ (y i) 1)))",
+        expect![
+            "invalid program, at `for i`: `y` is both read and written in one scope; write freeze and thaw out, or use a local"
+        ],
+    );
+    normalize_fails(
+        "(for i (block (+= (y i) 1) (+= t (y i))))",
+        expect![
+            "invalid program, at `for i`: `y` is both read and written in one scope; write freeze and thaw out, or use a local"
+        ],
+    );
+    let open = "(program (input x (type (shape 5) f64 0.0 dense)) (output y (type (shape _) f64 0.0 dense)) (for i (range 0 2) (for j (range 0 (+ i 1)) (+= (y j) (x i)))))";
+    expect!["the size of mode 0 of `y` cannot be inferred; write it into the shape"]
+        .assert_eq(&normalize(program(open)).unwrap_err().to_string());
+}
+
+#[test]
+fn conditions_lift_what_accesses_ask() {
+    // The shifted read is under the condition, so it does not bound the loop.
+    let p = normalize(program(&text("(for i (if (lt i 3) (init (y i) (p (+ i 1))))) "))).map(drop);
+    assert!(p.is_err(), "p holds i64");
+    let p = normalize(program(&text("(for i (block (init (y i) 0) (if (lt i 3) (+= (y i) (cast-f64 (p (+ i 1)))))))")))
+        .unwrap();
+    assert!(print(&p).contains("(for i (range 0 4)") || print(&p).contains("(range 0 4)"));
+}
+
+#[test]
+fn the_normal_form_is_checked() {
+    for (body, what) in [
+        ("(declare y) (for i (init (y i) 1)) (freeze y)", "extent"),
+        ("(declare y) (for i (range 0 4) (init (y (+ 0 i)) 1)) (freeze y)", "linear form"),
+        ("(declare y) (for i (range 0 4) (for j (range 0 1) (+= (y j) (A i i)))) (freeze y)", "loop of its own"),
+        ("(declare y) (for i (range 0 4) (for j (range 0 4) (+= (y i) (A j i)))) (freeze y)", "loop of its own"),
+        ("(declare y) (for i (range 0 4) (+= (y i) (x 2))) (freeze y)", "loop of its own"),
+    ] {
+        let p = program(&text(body));
+        verify(&p).unwrap();
+        let e = verify_normal(&p).expect_err(body).to_string();
+        assert!(e.contains(what), "{e}");
+        verify_normal(&normalize(p).unwrap()).unwrap();
+    }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "an inline snapshot is written where it is passed")]
+fn stops(body: &str, limits: Limits, expected: Expect) {
+    let p = normalize(program(&text(body))).unwrap_or_else(|e| panic!("{e}"));
+    let f = |i: &[u64]| Scalar::F64(i[0] as f64);
+    let given = inputs(
+        &p,
+        &[("A", &f), ("x", &f), ("p", &|i: &[u64]| Scalar::I64(i[0] as i64)), ("h", &|_: &[u64]| Scalar::F32(0.0))],
+    );
+    expected.assert_eq(&run_within(&p, &given, limits).expect_err(body).to_string());
+}
+
+#[test]
+fn the_interpreter_stops_with_a_place() {
+    let all = Limits::default();
+    stops(
+        "(for i (+= (y i) (x (+ (p i) 2))))",
+        all,
+        expect![
+            "stopped at `i = 3, s1 = 5, (+= (y i) (x s1))`: `(x s1)` is out of bounds: coordinate 5 of storage mode 0, whose size is 5"
+        ],
+    );
+    stops(
+        "(for i (init (y (floordiv (p i) 2)) 1))",
+        all,
+        expect![
+            "stopped at `i = 1, s1 = 0, (init (y s1) 1.0)`: `(y s1)` at [0] is initialized twice; fold or overwrite"
+        ],
+    );
+    stops(
+        "(for i (+= (y i) (cast-f64 (add-checked i 9223372036854775807))))",
+        all,
+        expect![
+            "stopped at `i = 1, (+= (y i) (cast-f64 (add-checked i 9223372036854775807)))`: operator `add-checked` overflowed i64; use a wider dtype, or the wrapping or saturating operator"
+        ],
+    );
+    stops(
+        "(while (lt n 3) (= n 0))",
+        Limits { steps: 1000, ..all },
+        expect!["stopped at `(thaw n)`: more than 1000 steps; raise the limit, or look for a loop that does not end"],
+    );
+    stops(
+        "(for i (+= (y i) 1))",
+        Limits { places: 31, ..all },
+        expect!["stopped at `inputs`: more than 31 places; raise the limit, or use smaller dimensions"],
+    );
+
+    let p = normalize(program(&text("(for i (+= (y i) 1))"))).unwrap();
+    expect!["stopped at `inputs`: input `A` is missing"].assert_eq(&run(&p, &HashMap::new()).unwrap_err().to_string());
+    let short = HashMap::from([("A".to_owned(), vec![Scalar::F64(0.0)])]);
+    expect!["stopped at `inputs`: input `A` has 1 values, expected 20, one a place over its storage modes"]
+        .assert_eq(&run(&p, &short).unwrap_err().to_string());
+    let other = HashMap::from([("A".to_owned(), vec![Scalar::F32(0.0); 20])]);
+    expect!["stopped at `inputs`: input `A` has a value of dtype f32, expected f64"]
+        .assert_eq(&run(&p, &other).unwrap_err().to_string());
+}

@@ -1,0 +1,223 @@
+//! Texts of programs, read and printed.
+
+use super::*;
+use crate::notation::scopes;
+use expect_test::{Expect, expect};
+use redpoll_logic::op::{Body, Builtin, UserOp};
+use redpoll_logic::{DType, Prim};
+
+/// Reads, prints, and checks that what is printed reads back.
+#[expect(clippy::needless_pass_by_value, reason = "an inline snapshot is written where it is passed")]
+fn check(text: &str, expected: Expect) {
+    let printed = match parse(text) {
+        Ok(p) => {
+            let printed = print(&p);
+            let again = parse(&printed).unwrap();
+            assert_eq!(print(&again), printed);
+            // Up to numbering, and names that were made different.
+            let (again, p) = (scopes(again).unwrap(), scopes(p).unwrap());
+            assert_eq!((again.body, again.tensors), (p.body, p.tensors), "{printed}");
+            printed
+        }
+        Err(e) => format!("{e}\n"),
+    };
+    expected.assert_eq(&printed);
+}
+
+const TENSORS: &str = "(input A (type (shape 4 5) f64 0.0 csr)) (input u (type (shape 4) u8 0 dense))
+    (input h (type (shape 4) f32 0.0 dense)) (output y (type (shape _) f64 0.0 dense)) (local t f64 inf)";
+
+fn body(body: &str, expected: Expect) {
+    check(&format!("(program {TENSORS} {body})"), expected);
+}
+
+#[test]
+fn every_statement() {
+    body(
+        "(declare y) (parallel-for i (range 0 4) (where (init (y i) t) (block (for j (min= t (A i (gallop j)))) (freeze t))))
+         (for i (if (and (lt i 3) true) (let v (* 2 i) (= (y v) 1)))) (while (lt (t) 3) (+= t 1)) (freeze y) (thaw y) (block)",
+        expect![[r#"
+            (program
+              (input A (type (shape 4 5) f64 0.0 (dense (sparse-list (element)))))
+              (input u (type (shape 4) u8 0 (dense (element))))
+              (input h (type (shape 4) f32 0.0 (dense (element))))
+              (output y (type (shape _) f64 0.0 (dense (element))))
+              (local t (type (shape) f64 inf (element)))
+              (block
+                (declare y)
+                (parallel-for i
+                  (range 0 4)
+                  (where (init (y i) (t)) (block (for j (min= (t) (A i (gallop j)))) (freeze t))))
+                (for i (if (and (lt i 3) true) (let v (* 2 i) (= (y v) 1.0))))
+                (while (lt (t) 3.0) (+= (t) 1.0))
+                (freeze y)
+                (thaw y)
+                (block)))
+        "#]],
+    );
+}
+
+#[test]
+fn bare_numbers_and_casts() {
+    body(
+        "(for i (block (+= (y i) (* 2 (A i 0))) (+= (y i) (+ (h i) 1)) (= (y i) (cast-f64 (+ (u i) 1)))
+            (= (y i) (+ (h i) (A i 0))) (= (y i) (cast-f64 (shl (u i) 3))) (= (y i) (cast-f64 (+ (u i) 300)))
+            (= (y i) (cast-f64 (+ (u i) 0.5)))))",
+        expect![[r#"
+            (program
+              (input A (type (shape 4 5) f64 0.0 (dense (sparse-list (element)))))
+              (input u (type (shape 4) u8 0 (dense (element))))
+              (input h (type (shape 4) f32 0.0 (dense (element))))
+              (output y (type (shape _) f64 0.0 (dense (element))))
+              (local t (type (shape) f64 inf (element)))
+              (for i
+                (block
+                  (+= (y i) (* 2.0 (A i 0)))
+                  (+= (y i) (+ (h i) (lit f32 1.0)))
+                  (= (y i) (cast-f64 (+ (u i) (lit u8 1))))
+                  (= (y i) (+ (cast-f64 (h i)) (A i 0)))
+                  (= (y i) (cast-f64 (shl (u i) 3)))
+                  (= (y i) (cast-f64 (+ (cast-i64 (u i)) 300)))
+                  (= (y i) (cast-f64 (+ (cast-f64 (u i)) 0.5))))))
+        "#]],
+    );
+}
+
+#[test]
+fn subscripts() {
+    body(
+        "(for i (for j (+= (y i) (* (A (outside 0.0 (+ i -1)) (follow (walk j))) (access A i (gallop (outside inf (rem j 2))))))))",
+        expect![[r#"
+            (program
+              (input A (type (shape 4 5) f64 0.0 (dense (sparse-list (element)))))
+              (input u (type (shape 4) u8 0 (dense (element))))
+              (input h (type (shape 4) f32 0.0 (dense (element))))
+              (output y (type (shape _) f64 0.0 (dense (element))))
+              (local t (type (shape) f64 inf (element)))
+              (for i
+                (for j
+                  (+= (y i) (* (A (outside 0.0 (+ i -1)) (follow j)) (A i (gallop (outside inf (rem j 2)))))))))
+        "#]],
+    );
+}
+
+#[test]
+fn names_that_hide_others_get_numbers() {
+    body(
+        "(for i (for i (+= (y i) 1))) (for i (+= (y i) 1))",
+        expect![[r#"
+            (program
+              (input A (type (shape 4 5) f64 0.0 (dense (sparse-list (element)))))
+              (input u (type (shape 4) u8 0 (dense (element))))
+              (input h (type (shape 4) f32 0.0 (dense (element))))
+              (output y (type (shape _) f64 0.0 (dense (element))))
+              (local t (type (shape) f64 inf (element)))
+              (block (for i (for i_2 (+= (y i_2) 1.0))) (for i (+= (y i) 1.0))))
+        "#]],
+    );
+    check("(program (input max (type (shape 3) f64 0.0 dense)) (input \"a b\" (type (shape 3) f64 0.0 dense)) (output \"1\" (type (shape 3) f64 0.0 dense))
+        (for \"i)\" (init (access \"1\" \"i)\") (max (access max \"i)\") (access \"a b\" \"i)\")))))", expect![[r#"
+            (program
+              (input max (type (shape 3) f64 0.0 (dense (element))))
+              (input "a b" (type (shape 3) f64 0.0 (dense (element))))
+              (output "1" (type (shape 3) f64 0.0 (dense (element))))
+              (for "i)" (init (access "1" "i)") (max (access max "i)") (access "a b" "i)")))))
+        "#]]);
+}
+
+#[test]
+fn constants_of_every_kind() {
+    let consts = [
+        "1",
+        "-1.5",
+        "inf",
+        "-inf",
+        "nan",
+        "true",
+        "1e300",
+        "(lit u64 18446744073709551615)",
+        "(lit f32 0.1)",
+        "(lit i8 -128)",
+        "(lit (struct (value f64) (coordinate i64)) (-inf 3))",
+    ];
+    for c in consts {
+        let p = parse(&format!("(program (output b (type (shape) bool false dense)) (= b (eq {c} {c})))")).unwrap();
+        let words = print(&p).split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains(&format!("(eq {c} {c})")), "{words}");
+    }
+}
+
+#[test]
+fn mistakes_are_told_with_their_place() {
+    body(
+        "(for i (+= (z i) 1))",
+        expect![[r#"
+        program text: line 2, column 117: unknown tensor or operator `z`; did you mean `*` or `+` or `-`?
+    "#]],
+    );
+    body(
+        "(for i (+= (y k) 1))",
+        expect![[r#"
+        program text: line 2, column 120: unknown name `k`; did you mean `A` or `h` or `i`?
+    "#]],
+    );
+    body(
+        "(for i (plus= (y i) 1))",
+        expect![[r#"
+        program text: line 2, column 113: unknown operator `plus`
+    "#]],
+    );
+    body(
+        "(for i (+= i 1))",
+        expect![[r#"
+        program text: line 2, column 117: expected a place of a tensor, found i
+    "#]],
+    );
+    body(
+        "(for i (+= (y i) (max (A i 0) (lit (struct (a f64)) (1)))))",
+        expect![[r#"
+        program text: line 2, column 123: argument 1 of operator `max` has dtype (struct (a f64)), expected a number or bool
+    "#]],
+    );
+    body(
+        "(for i (+= (y i) (lit u8 300)))",
+        expect![[r#"
+            program text: line 2, column 131: expected a value of dtype u8, found 300
+        "#]],
+    );
+    body(
+        "(for i (+= (y i)",
+        expect![[r#"
+        program text: line 2, column 106: `(` is not closed
+    "#]],
+    );
+    check(
+        "(plan)",
+        expect![[r#"
+        program text: line 1, column 1: expected `(program ..)`
+    "#]],
+    );
+    check(
+        "(program (input A (type (shape x) f64 0.0 dense)))",
+        expect![[r#"
+        program text: line 1, column 32: expected a size, found x
+    "#]],
+    );
+    check(
+        "(program (input A (type (shape 3) f46 0.0 dense)))",
+        expect![[r#"
+        program text: line 1, column 35: unknown dtype `f46`
+    "#]],
+    );
+}
+
+#[test]
+fn user_defined_operators() {
+    let i64s = |n: &str| (n.to_owned(), DType::from(Prim::I64));
+    let body = Body::call(Builtin::Add, [Body::Arg(0), Body::call(Builtin::Mul, [Body::lit(2i64), Body::Arg(1)])]);
+    let op = std::sync::Arc::new(UserOp::new("twice", vec![i64s("a"), i64s("b")], Prim::I64.into(), &body).unwrap());
+    let text = "(program (output s (type (shape) i64 0 dense)) (for i (range 0 3) (twice= s (call twice i 1))))";
+    assert!(parse(text).is_err());
+    let p = parse_with(text, std::slice::from_ref(&op)).unwrap();
+    assert_eq!(parse_with(&print(&p), &[op]).unwrap(), p);
+}

@@ -1,0 +1,71 @@
+//! Names, constants and tensor types in program texts.
+
+use crate::notation::OPEN_DIMENSION;
+use redpoll_logic::literal::{read_bare, read_dtype, read_value, write_dtype, write_literal, write_value};
+use redpoll_logic::sexpr::{Sexpr, SexprKind};
+use redpoll_logic::text::{format_from_sexpr, format_to_sexpr};
+use redpoll_logic::{Error, Prim, Scalar, TensorType};
+
+/// A name: an atom when it reads back as one, else quoted.
+pub(super) fn name(name: &str) -> Sexpr {
+    let plain = !name.is_empty()
+        && name != "_"
+        && !name.contains(|c: char| c.is_whitespace() || matches!(c, '(' | ')' | '"' | ';'))
+        && read_bare(name).is_none();
+    let kind = if plain { SexprKind::Atom(name.to_owned()) } else { SexprKind::Text(name.to_owned()) };
+    Sexpr { at: Default::default(), kind }
+}
+
+/// The name in an atom or string.
+pub(super) fn read_name<'a>(s: &'a Sexpr, what: &str) -> Result<&'a str, Error> {
+    match &s.kind {
+        SexprKind::Text(name) => Ok(name),
+        SexprKind::Atom(word) if read_bare(word).is_none() => Ok(word),
+        _ => Err(s.error(format!("expected {what}, found {s}"))),
+    }
+}
+
+/// A constant: bare when its dtype shows, `(lit DTYPE value)` else.
+pub(super) fn write_constant(value: &Scalar) -> Sexpr {
+    match value {
+        Scalar::Bool(_) | Scalar::I64(_) | Scalar::F64(_) => write_value(value),
+        _ => write_literal(value),
+    }
+}
+
+/// A bare number as a value of that dtype, when the dtype holds it.
+pub(super) fn fit(value: &Scalar, prim: Prim) -> Option<Scalar> {
+    if value.prim() == Some(prim) {
+        return Some(value.clone());
+    }
+    let cast = value.cast(prim)?;
+    let keeps = match value {
+        Scalar::I64(_) if prim.is_int() => cast.to_i128() == value.to_i128(),
+        Scalar::I64(_) | Scalar::F64(_) => prim.is_float(),
+        _ => false,
+    };
+    keeps.then_some(cast)
+}
+
+/// `(type (shape n ..) dtype fill format)`
+pub(super) fn tensor_type(ty: &TensorType) -> Sexpr {
+    let size = |n: &u64| Sexpr::atom(if *n == OPEN_DIMENSION { "_".to_owned() } else { n.to_string() });
+    let shape = Sexpr::form("shape", ty.shape.iter().map(size));
+    Sexpr::form("type", [shape, write_dtype(&ty.dtype), write_value(&ty.fill), format_to_sexpr(&ty.format)])
+}
+
+/// `(type (shape n ..) dtype fill format)`; a size `_` is open.
+pub(super) fn read_tensor_type(s: &Sexpr) -> Result<TensorType, Error> {
+    let Some(("type", [shape, dtype, fill, format])) = s.as_form() else {
+        return Err(s.error(format!("expected `(type (shape ..) dtype fill format)`, found {s}")));
+    };
+    let Some(("shape", sizes)) = shape.as_form() else {
+        return Err(shape.error(format!("expected `(shape ..)`, found {shape}")));
+    };
+    let size = |n: &Sexpr| if n.as_atom() == Some("_") { Ok(OPEN_DIMENSION) } else { n.number("a size") };
+    let shape = sizes.iter().map(size).collect::<Result<Vec<u64>, _>>()?;
+    let dtype = read_dtype(dtype)?;
+    let fill = read_value(&dtype, fill)?;
+    let format = format_from_sexpr(format, shape.len())?;
+    Ok(TensorType { shape, dtype, fill, format })
+}

@@ -1,0 +1,491 @@
+//! The rules of Notation, and the verifier that checks them.
+//!
+//! [`verify`] accepts every complete program; loops may leave out extents and outputs dimensions. The rules, by
+//! [`Rule`]:
+//! - **tables**: every id is in its table; tensor names are unique; a tensor's format fits its shape, its fill value has
+//!   its dtype, a dimension is at most `i64::MAX`, and just outputs and locals leave one open.
+//! - **scope**: an index is used inside the one loop that binds it, a variable inside the one `let` that binds it;
+//!   neither is bound twice in a program.
+//! - **rank**: an access has one subscript a storage mode.
+//! - **dtype**: subscripts and extents are `i64`, conditions `bool`; arguments have the dtypes of their operator's
+//!   signature; a variable has the dtype of its value; a right-hand side has the dtype of its tensor, and the operator
+//!   of a fold keeps it; what a read out of bounds gives has the dtype of its tensor.
+//! - **lifecycle**: an output or local is declared at one place, then written, frozen, read, thawed, written, and so
+//!   on: it is written just between declare or thaw and freeze, and read just when frozen; so a statement never reads
+//!   and writes one tensor. A loop, `if` or `while` leaves every tensor of the scope around it in the state in which it
+//!   found it; what is declared inside a body lives no longer than the body. (`let`, `where` and blocks open no scope.)
+//! - **role**: inputs are not declared, frozen, thawed or written; outputs are declared outside of all bodies and frozen
+//!   at the end.
+//! - **write**: a written subscript has no `outside`.
+//! - **init**: no place is provably written twice by `Write::Init` after the declaration: in every loop of at least two
+//!   rounds between the two, with no condition in between, the index occurs in a subscript (also through variables, and
+//!   through the extents of loops whose indices do);
+//!   and no two such writes of one block have equal subscripts.
+//! - **while**: the condition reads scalars (rank 0), and the body writes at least one of them.
+//!
+//! [`verify_normal`] checks besides (rule **normal**) that the program is in the normal form that
+//! [`normalize`](super::normalize) gives and lowering takes.
+
+use super::linear::Atom;
+use super::normal;
+use super::text::{label, print_expr};
+use super::types::dtype_of;
+use super::{Access, Expr, Index, OPEN_DIMENSION, Program, Role, Stmt, TensorId, Var, Write};
+use crate::Error;
+use redpoll_logic::DType;
+use std::collections::{HashMap, HashSet};
+
+/// A group of rules; the module `verify` states them.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[non_exhaustive]
+pub enum Rule {
+    /// Tables of tensors, indices and variables are well-formed.
+    Tables,
+    /// Indices and variables are used where they are bound.
+    Scope,
+    /// One subscript a storage mode.
+    Rank,
+    /// Dtypes agree.
+    DType,
+    /// Declare, write, freeze, read, thaw.
+    Lifecycle,
+    /// Inputs are not written, outputs are handed out frozen.
+    Role,
+    /// What can stand on the left of an assignment.
+    Write,
+    /// No place is initialized twice.
+    Init,
+    /// A `while` can end.
+    While,
+    /// The normal form of lowering.
+    Normal,
+}
+
+/// Checks every rule of the module but those of the normal form.
+///
+/// # Errors
+/// The first rule that is broken, and where.
+pub fn verify(program: &Program) -> Result<(), Error> {
+    tables(program)?;
+    let mut v = Verifier {
+        program,
+        path: Vec::new(),
+        indices: HashMap::new(),
+        vars: HashMap::new(),
+        life: program.tensors.iter().map(|t| if t.role == Role::Input { Life::Frozen } else { Life::Unborn }).collect(),
+        declared: vec![None; program.tensors.len()],
+        binders: Vec::new(),
+        bodies: 0,
+    };
+    v.stmt(&program.body)?;
+    v.outputs_are_frozen()
+}
+
+/// Checks every rule of the module, those of the normal form included.
+///
+/// # Errors
+/// The first rule that is broken, and where.
+pub fn verify_normal(program: &Program) -> Result<(), Error> {
+    verify(program)?;
+    normal::check(program)
+}
+
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Life {
+    Unborn,
+    Writable,
+    Frozen,
+}
+
+/// What lies around a statement, outermost first.
+enum Binder<'a> {
+    Loop { index: Index, extent: Option<&'a (Expr, Expr)> },
+    Let { var: Var, value: &'a Expr },
+    Condition,
+}
+
+struct Verifier<'a> {
+    program: &'a Program,
+    path: Vec<&'a Stmt>,
+    /// Every index met so far, and whether it is in scope.
+    indices: HashMap<Index, bool>,
+    /// Every variable met so far, and whether it is in scope.
+    vars: HashMap<Var, bool>,
+    life: Vec<Life>,
+    /// How many binders were outside of the declaration.
+    declared: Vec<Option<usize>>,
+    binders: Vec<Binder<'a>>,
+    /// How many bodies of loops, `if` and `while` are around.
+    bodies: usize,
+}
+
+impl<'a> Verifier<'a> {
+    fn stmt(&mut self, stmt: &'a Stmt) -> Result<(), Error> {
+        self.path.push(stmt);
+        match stmt {
+            Stmt::Block(stmts) => {
+                self.no_twin_inits(stmts)?;
+                stmts.iter().try_for_each(|s| self.stmt(s))?;
+            }
+            Stmt::For { index, extent, body, .. } => {
+                for e in extent.iter().flat_map(|(lo, hi)| [lo, hi]) {
+                    self.expect(e, &DType::I64, "an extent")?;
+                }
+                if self.indices.insert(*index, true).is_some() {
+                    let name = &self.program.indices[index.index()];
+                    return self.fail(Rule::Scope, format!("index `{name}` is bound twice; rename one"));
+                }
+                self.body(Binder::Loop { index: *index, extent: extent.as_ref() }, body)?;
+                self.indices.insert(*index, false);
+            }
+            Stmt::If { cond, body } => {
+                self.expect(cond, &DType::BOOL, "a condition")?;
+                self.body(Binder::Condition, body)?;
+            }
+            Stmt::While { cond, body } => {
+                self.expect(cond, &DType::BOOL, "a condition")?;
+                self.can_end(cond, body)?;
+                self.body(Binder::Condition, body)?;
+            }
+            Stmt::Let { var, value, body } => {
+                let (name, dtype) = self.program.vars[var.index()].clone();
+                self.expect(value, &dtype, "the value of the variable")?;
+                if self.vars.insert(*var, true).is_some() {
+                    return self.fail(Rule::Scope, format!("variable `{name}` is bound twice; rename one"));
+                }
+                self.binders.push(Binder::Let { var: *var, value });
+                self.stmt(body)?;
+                self.binders.pop();
+                self.vars.insert(*var, false);
+            }
+            Stmt::Where { consumer, producer } => {
+                self.stmt(producer)?;
+                self.stmt(consumer)?;
+            }
+            Stmt::Declare(t) => self.declare(*t)?,
+            Stmt::Freeze(t) => self.turn(*t, Life::Writable, Life::Frozen)?,
+            Stmt::Thaw(t) => self.turn(*t, Life::Frozen, Life::Writable)?,
+            Stmt::Assign { lhs, write, rhs } => self.assign(lhs, write, rhs)?,
+        }
+        self.path.pop();
+        Ok(())
+    }
+
+    /// A body that may run never or many times: it leaves what lives around it as it found it.
+    fn body(&mut self, binder: Binder<'a>, body: &'a Stmt) -> Result<(), Error> {
+        let before = self.life.clone();
+        self.binders.push(binder);
+        self.bodies += 1;
+        self.stmt(body)?;
+        self.bodies -= 1;
+        self.binders.pop();
+        for (k, &was) in before.iter().enumerate() {
+            if was == Life::Unborn {
+                self.life[k] = Life::Unborn;
+            } else if was != self.life[k] {
+                let name = &self.program.tensors[k].name;
+                let (was, is) = (was.phrase(), self.life[k].phrase());
+                return self.fail(
+                    Rule::Lifecycle,
+                    format!("`{name}` {was} before the body and {is} after it; restore it at the end of the body"),
+                );
+            }
+        }
+        Ok(())
+    }
+
+    fn declare(&mut self, t: TensorId) -> Result<(), Error> {
+        let name = self.not_an_input(t, "declared")?;
+        if self.declared[t.index()].is_some() {
+            return self.fail(Rule::Lifecycle, format!("`{name}` is declared at two places; make it two tensors"));
+        }
+        if self.program.tensors[t.index()].role == Role::Output && self.bodies > 0 {
+            let what = format!("output `{name}` is declared inside a body, where it ends; declare it outside");
+            return self.fail(Rule::Role, what);
+        }
+        self.declared[t.index()] = Some(self.binders.len());
+        self.life[t.index()] = Life::Writable;
+        Ok(())
+    }
+
+    fn turn(&mut self, t: TensorId, from: Life, to: Life) -> Result<(), Error> {
+        let name = self.not_an_input(t, "frozen or thawed")?;
+        let is = self.life[t.index()];
+        if is != from {
+            return self.fail(Rule::Lifecycle, format!("`{name}` {}, expected that it {}", is.phrase(), from.phrase()));
+        }
+        self.life[t.index()] = to;
+        Ok(())
+    }
+
+    fn assign(&mut self, lhs: &'a Access, write: &Write, rhs: &'a Expr) -> Result<(), Error> {
+        let name = self.not_an_input(lhs.tensor, "written")?;
+        self.rank(lhs)?;
+        if lhs.subscripts.iter().any(|s| s.outside.is_some()) {
+            return self.fail(Rule::Write, format!("a write of `{name}` has an `outside`; guard it with an `if`"));
+        }
+        for s in &lhs.subscripts {
+            self.expect(&s.at, &DType::I64, "a subscript")?;
+        }
+        let dtype = self.program.tensors[lhs.tensor.index()].ty.dtype.clone();
+        self.expect(rhs, &dtype, "the value written")?;
+        if let Write::Fold(op) = write {
+            let args = vec![dtype.clone(), dtype.clone()];
+            let fits = op.signature(&args).is_ok_and(|s| s.args == args && s.result == dtype);
+            if !fits {
+                return self
+                    .fail(Rule::DType, format!("operator `{op}` does not fold values of `{name}`, which are {dtype}"));
+            }
+        }
+        let life = self.life[lhs.tensor.index()];
+        if life != Life::Writable {
+            let next = if life == Life::Frozen { "thaw it before" } else { "declare it before, in a scope around" };
+            return self.fail(Rule::Lifecycle, format!("`{name}` {} and is written; {next}", life.phrase()));
+        }
+        if *write == Write::Init { self.written_once(lhs) } else { Ok(()) }
+    }
+
+    /// Whether every loop since the declaration shows in a subscript.
+    fn written_once(&self, lhs: &Access) -> Result<(), Error> {
+        let since = self.declared[lhs.tensor.index()].expect("what is writable was declared");
+        let mut atoms: HashSet<Atom> = lhs.subscripts.iter().flat_map(|s| atoms(&s.at)).collect();
+        for binder in self.binders[since..].iter().rev() {
+            match binder {
+                Binder::Condition => return Ok(()),
+                Binder::Let { var, value } => {
+                    if atoms.contains(&Atom::Var(*var)) {
+                        atoms.extend(self::atoms(value));
+                    }
+                }
+                Binder::Loop { index, extent: Some((lo, hi)) } if atoms.contains(&Atom::Index(*index)) => {
+                    atoms.extend([lo, hi].into_iter().flat_map(self::atoms));
+                }
+                Binder::Loop { index, extent } => {
+                    let bounds = extent.and_then(|(lo, hi)| Some((lo.as_int()?, hi.as_int()?)));
+                    let again = bounds.is_some_and(|(lo, hi)| hi.saturating_sub(lo) >= 2);
+                    if again && !atoms.contains(&Atom::Index(*index)) {
+                        let name = &self.program.tensors[lhs.tensor.index()].name;
+                        let index = &self.program.indices[index.index()];
+                        return self.fail(
+                            Rule::Init,
+                            format!(
+                                "every round of `{index}` initializes the same place of `{name}`; fold or overwrite"
+                            ),
+                        );
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn no_twin_inits(&self, stmts: &[Stmt]) -> Result<(), Error> {
+        let mut places: Vec<&Access> = Vec::new();
+        for stmt in stmts {
+            if let Stmt::Assign { lhs, write: Write::Init, .. } = stmt {
+                if places.contains(&lhs) {
+                    let place = print_expr(self.program, &Expr::Access(lhs.clone()));
+                    return self.fail(Rule::Init, format!("`{place}` is initialized twice; fold or overwrite"));
+                }
+                places.push(lhs);
+            }
+        }
+        Ok(())
+    }
+
+    fn can_end(&self, cond: &Expr, body: &Stmt) -> Result<(), Error> {
+        let mut written = HashSet::new();
+        body.walk(&mut |s| {
+            if let Stmt::Assign { lhs, .. } = s {
+                written.insert(lhs.tensor);
+            }
+        });
+        let reads = cond.accesses();
+        if let Some(a) = reads.iter().find(|a| !a.subscripts.is_empty()) {
+            let name = &self.program.tensors[a.tensor.index()].name;
+            return self.fail(Rule::While, format!("the condition reads `{name}`, which is no scalar; copy the value"));
+        }
+        if !reads.iter().any(|a| written.contains(&a.tensor)) {
+            return self
+                .fail(Rule::While, "the condition reads no scalar that the body writes, so it never changes".into());
+        }
+        Ok(())
+    }
+
+    /// An expression that is evaluated here and has that dtype.
+    fn expect(&self, expr: &Expr, dtype: &DType, what: &str) -> Result<(), Error> {
+        let mut outcome = Ok(());
+        expr.walk(&mut |e| {
+            if outcome.is_ok() {
+                outcome = self.part(e);
+            }
+        });
+        outcome?;
+        let found = dtype_of(self.program, expr).or_else(|e| self.fail(Rule::DType, e))?;
+        if found != *dtype {
+            let text = print_expr(self.program, expr);
+            let what = format!("{what} `{text}` has dtype {found}, expected {dtype}; put a cast around it");
+            return self.fail(Rule::DType, what);
+        }
+        Ok(())
+    }
+
+    /// What holds of each part of an expression by itself.
+    fn part(&self, expr: &Expr) -> Result<(), Error> {
+        match expr {
+            Expr::Index(i) if self.indices.get(i) != Some(&true) => {
+                let name = &self.program.indices[i.index()];
+                self.fail(Rule::Scope, format!("index `{name}` is not bound here; put a loop over it around"))
+            }
+            Expr::Var(v) if self.vars.get(v) != Some(&true) => {
+                let name = &self.program.vars[v.index()].0;
+                self.fail(Rule::Scope, format!("variable `{name}` is not bound here; put a `let` around"))
+            }
+            Expr::Access(a) => self.read(a),
+            _ => Ok(()),
+        }
+    }
+
+    fn read(&self, a: &Access) -> Result<(), Error> {
+        self.rank(a)?;
+        let tensor = &self.program.tensors[a.tensor.index()];
+        let (name, dtype) = (&tensor.name, &tensor.ty.dtype);
+        for s in &a.subscripts {
+            let at = dtype_of(self.program, &s.at).or_else(|e| self.fail(Rule::DType, e))?;
+            if at != DType::I64 {
+                return self.fail(Rule::DType, format!("a subscript of `{name}` has dtype {at}, expected i64"));
+            }
+            if let Some(v) = s.outside.as_ref().filter(|v| v.dtype() != *dtype) {
+                let found = v.dtype();
+                return self.fail(Rule::DType, format!("`outside` of `{name}` has dtype {found}, expected {dtype}"));
+            }
+        }
+        match self.life[a.tensor.index()] {
+            Life::Frozen => Ok(()),
+            Life::Unborn => {
+                self.fail(Rule::Lifecycle, format!("`{name}` is read but not declared; declare it in a scope around"))
+            }
+            Life::Writable => {
+                self.fail(Rule::Lifecycle, format!("`{name}` is read while it is written; freeze it before, or fold"))
+            }
+        }
+    }
+
+    fn rank(&self, a: &Access) -> Result<(), Error> {
+        let tensor = &self.program.tensors[a.tensor.index()];
+        let (found, expected) = (a.subscripts.len(), tensor.ty.format.modes.len());
+        if found != expected {
+            let name = &tensor.name;
+            let what = format!("access to `{name}` has {found} subscripts, expected one a storage mode, {expected}");
+            return self.fail(Rule::Rank, what);
+        }
+        Ok(())
+    }
+
+    fn not_an_input(&self, t: TensorId, verb: &str) -> Result<&'a str, Error> {
+        let tensor = &self.program.tensors[t.index()];
+        match tensor.role {
+            Role::Input => self.fail(Rule::Role, format!("input `{}` is {verb}; inputs are just read", tensor.name)),
+            Role::Output | Role::Local => Ok(&tensor.name),
+        }
+    }
+
+    fn outputs_are_frozen(&self) -> Result<(), Error> {
+        let open = (0..self.life.len())
+            .find(|&k| self.program.tensors[k].role == Role::Output && self.life[k] != Life::Frozen);
+        match open {
+            None => Ok(()),
+            Some(k) => {
+                let (name, life) = (&self.program.tensors[k].name, self.life[k].phrase());
+                self.fail(Rule::Role, format!("output `{name}` {life} at the end of the program; freeze it"))
+            }
+        }
+    }
+
+    fn fail<T>(&self, rule: Rule, what: String) -> Result<T, Error> {
+        Err(Error::InvalidProgram { rule, at: location(self.program, &self.path), what })
+    }
+}
+
+impl Life {
+    fn phrase(self) -> &'static str {
+        match self {
+            Life::Unborn => "is not declared",
+            Life::Writable => "is being written",
+            Life::Frozen => "is frozen",
+        }
+    }
+}
+
+/// The loops and conditions around a statement, and the statement itself.
+pub(super) fn location(program: &Program, path: &[&Stmt]) -> String {
+    let labels: Vec<String> = path.iter().filter_map(|s| label(program, s)).collect();
+    if labels.is_empty() { "program".to_owned() } else { labels.join(" > ") }
+}
+
+fn atoms(expr: &Expr) -> HashSet<Atom> {
+    let mut found = HashSet::new();
+    expr.walk(&mut |e| match e {
+        Expr::Index(i) => drop(found.insert(Atom::Index(*i))),
+        Expr::Var(v) => drop(found.insert(Atom::Var(*v))),
+        _ => {}
+    });
+    found
+}
+
+/// The rules of tables.
+pub(super) fn tables(program: &Program) -> Result<(), Error> {
+    let fail = |what: String| Err(Error::InvalidProgram { rule: Rule::Tables, at: "program".to_owned(), what });
+    let mut names = HashSet::new();
+    for tensor in &program.tensors {
+        let (name, ty) = (&tensor.name, &tensor.ty);
+        if !names.insert(name) {
+            return fail(format!("two tensors are called `{name}`; rename one"));
+        }
+        if ty.format.levels.len() != ty.format.modes.len() || ty.format.rank() != ty.shape.len() {
+            let (levels, modes, rank) = (ty.format.levels.len(), ty.format.modes.len(), ty.shape.len());
+            return fail(format!(
+                "the format of `{name}` has {levels} levels and {modes} storage modes for {rank} modes"
+            ));
+        }
+        if ty.fill.dtype() != ty.dtype {
+            return fail(format!("`{name}` holds {}, but its fill value is {}", ty.dtype, ty.fill.dtype()));
+        }
+        for (mode, &n) in ty.shape.iter().enumerate() {
+            let open = n == OPEN_DIMENSION && tensor.role != Role::Input;
+            if n > i64::MAX as u64 && !open {
+                return fail(format!("mode {mode} of `{name}` has no size that an i64 holds"));
+            }
+        }
+    }
+    let mut bad = None;
+    program.body.walk(&mut |s| {
+        let bound = match s {
+            Stmt::For { index, .. } => index.index() < program.indices.len(),
+            Stmt::Let { var, .. } => var.index() < program.vars.len(),
+            Stmt::Declare(t) | Stmt::Freeze(t) | Stmt::Thaw(t) => t.index() < program.tensors.len(),
+            Stmt::Assign { lhs, .. } => lhs.tensor.index() < program.tensors.len(),
+            _ => true,
+        };
+        if !bound {
+            bad = Some("a statement");
+        }
+        for e in s.exprs() {
+            e.walk(&mut |e| {
+                let known = match e {
+                    Expr::Index(i) => i.index() < program.indices.len(),
+                    Expr::Var(v) => v.index() < program.vars.len(),
+                    Expr::Access(a) => a.tensor.index() < program.tensors.len(),
+                    Expr::Literal(_) | Expr::Call(..) => true,
+                };
+                if !known {
+                    bad = Some("an expression");
+                }
+            });
+        }
+    });
+    match bad {
+        Some(what) => fail(format!("{what} names an index, variable or tensor that is not in the program's tables")),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,174 @@
+//! Walks over programs: what is inside a statement or expression, and rebuilding it from changed parts.
+//!
+//! Children come in the order of execution, so that passes that follow lifecycles can use the same walks.
+
+use super::{Access, Expr, Stmt, Subscript, TensorId};
+use redpoll_logic::Scalar;
+use redpoll_logic::op::Op;
+
+impl Expr {
+    /// An `i64` constant.
+    pub fn int(value: i64) -> Expr {
+        Expr::Literal(Scalar::I64(value))
+    }
+
+    /// An operator applied to arguments.
+    pub fn call(op: impl Into<Op>, args: impl IntoIterator<Item = Expr>) -> Expr {
+        Expr::Call(op.into(), args.into_iter().collect())
+    }
+
+    /// The value, if it is an `i64` constant.
+    pub fn as_int(&self) -> Option<i64> {
+        match self {
+            Expr::Literal(Scalar::I64(v)) => Some(*v),
+            _ => None,
+        }
+    }
+
+    /// The expressions directly inside: arguments, or the subscripts of an access.
+    pub fn children(&self) -> Vec<&Expr> {
+        match self {
+            Expr::Literal(_) | Expr::Index(_) | Expr::Var(_) => Vec::new(),
+            Expr::Access(a) => a.subscripts.iter().map(|s| &s.at).collect(),
+            Expr::Call(_, args) => args.iter().collect(),
+        }
+    }
+
+    /// Calls `f` with the expression and with everything inside, subscripts included, outermost first.
+    pub fn walk<'a>(&'a self, f: &mut dyn FnMut(&'a Expr)) {
+        f(self);
+        for child in self.children() {
+            child.walk(f);
+        }
+    }
+
+    /// Every access inside, those in subscripts included.
+    pub fn accesses(&self) -> Vec<&Access> {
+        let mut found = Vec::new();
+        self.walk(&mut |e| {
+            if let Expr::Access(a) = e {
+                found.push(a);
+            }
+        });
+        found
+    }
+
+    /// The expression with `f` applied to everything inside and then to itself.
+    ///
+    /// # Errors
+    /// Those of `f`.
+    pub fn map<E>(self, f: &mut dyn FnMut(Expr) -> Result<Expr, E>) -> Result<Expr, E> {
+        let rebuilt = match self {
+            Expr::Access(a) => Expr::Access(a.map(f)?),
+            Expr::Call(op, args) => Expr::Call(op, args.into_iter().map(|a| a.map(f)).collect::<Result<_, E>>()?),
+            leaf => leaf,
+        };
+        f(rebuilt)
+    }
+}
+
+impl Access {
+    /// The access with `f` applied, inside out, to its subscripts.
+    ///
+    /// # Errors
+    /// Those of `f`.
+    pub fn map<E>(self, f: &mut dyn FnMut(Expr) -> Result<Expr, E>) -> Result<Access, E> {
+        let subscripts =
+            self.subscripts.into_iter().map(|s| Ok(Subscript { at: s.at.map(f)?, ..s })).collect::<Result<_, E>>()?;
+        Ok(Access { subscripts, ..self })
+    }
+}
+
+impl Stmt {
+    /// Statements one after the other; nested blocks are spliced, and one statement alone is not wrapped.
+    pub fn block(stmts: impl IntoIterator<Item = Stmt>) -> Stmt {
+        let mut flat = Vec::new();
+        for stmt in stmts {
+            match stmt {
+                Stmt::Block(inner) => flat.extend(inner),
+                stmt => flat.push(stmt),
+            }
+        }
+        match flat.len() {
+            1 => flat.swap_remove(0),
+            _ => Stmt::Block(flat),
+        }
+    }
+
+    /// The statements directly inside, in the order of execution: the producer of a `where` is first.
+    pub fn children(&self) -> Vec<&Stmt> {
+        match self {
+            Stmt::Block(stmts) => stmts.iter().collect(),
+            Stmt::For { body, .. } | Stmt::If { body, .. } | Stmt::Let { body, .. } | Stmt::While { body, .. } => {
+                vec![body]
+            }
+            Stmt::Where { consumer, producer } => vec![producer, consumer],
+            Stmt::Declare(_) | Stmt::Freeze(_) | Stmt::Thaw(_) | Stmt::Assign { .. } => Vec::new(),
+        }
+    }
+
+    /// The statement with `f` applied to those directly inside, in the order of execution.
+    ///
+    /// # Errors
+    /// Those of `f`.
+    pub fn map_children<E>(self, f: &mut dyn FnMut(Stmt) -> Result<Stmt, E>) -> Result<Stmt, E> {
+        let mut one = |s: Box<Stmt>| f(*s).map(Box::new);
+        Ok(match self {
+            Stmt::For { index, extent, schedule, body } => Stmt::For { index, extent, schedule, body: one(body)? },
+            Stmt::If { cond, body } => Stmt::If { cond, body: one(body)? },
+            Stmt::Let { var, value, body } => Stmt::Let { var, value, body: one(body)? },
+            Stmt::While { cond, body } => Stmt::While { cond, body: one(body)? },
+            Stmt::Where { consumer, producer } => {
+                let producer = one(producer)?;
+                Stmt::Where { consumer: one(consumer)?, producer }
+            }
+            Stmt::Block(stmts) => Stmt::Block(stmts.into_iter().map(f).collect::<Result<_, E>>()?),
+            leaf => leaf,
+        })
+    }
+
+    /// The expressions that the statement itself evaluates, those of statements inside left out. The subscripts of a
+    /// written place are among them, the place is not.
+    pub fn exprs(&self) -> Vec<&Expr> {
+        match self {
+            Stmt::For { extent: Some((lo, hi)), .. } => vec![lo, hi],
+            Stmt::If { cond: e, .. } | Stmt::While { cond: e, .. } | Stmt::Let { value: e, .. } => vec![e],
+            Stmt::Assign { lhs, rhs, .. } => lhs.subscripts.iter().map(|s| &s.at).chain([rhs]).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// The statement with `f` applied, inside out, to the expressions of [`Stmt::exprs`].
+    ///
+    /// # Errors
+    /// Those of `f`.
+    pub fn map_exprs<E>(self, f: &mut dyn FnMut(Expr) -> Result<Expr, E>) -> Result<Stmt, E> {
+        Ok(match self {
+            Stmt::For { index, extent, schedule, body } => {
+                let extent = match extent {
+                    Some((lo, hi)) => Some((lo.map(f)?, hi.map(f)?)),
+                    None => None,
+                };
+                Stmt::For { index, extent, schedule, body }
+            }
+            Stmt::If { cond, body } => Stmt::If { cond: cond.map(f)?, body },
+            Stmt::While { cond, body } => Stmt::While { cond: cond.map(f)?, body },
+            Stmt::Let { var, value, body } => Stmt::Let { var, value: value.map(f)?, body },
+            Stmt::Assign { lhs, write, rhs } => Stmt::Assign { lhs: lhs.map(f)?, write, rhs: rhs.map(f)? },
+            other => other,
+        })
+    }
+
+    /// Calls `f` with the statement and with all statements inside, in the order of execution, outermost first.
+    pub fn walk<'a>(&'a self, f: &mut dyn FnMut(&'a Stmt)) {
+        f(self);
+        for child in self.children() {
+            child.walk(f);
+        }
+    }
+
+    /// The tensors that the statement itself reads, those of statements inside left out.
+    pub fn own_reads(&self) -> Vec<TensorId> {
+        self.exprs().into_iter().flat_map(Expr::accesses).map(|a| a.tensor).collect()
+    }
+}

@@ -1,0 +1,233 @@
+//! Pass `wrapperize`: subscripts become linear forms.
+//!
+//! Input: output of `dimensionalize`. Output: every subscript is `atom`, `(* c atom)`, a constant, or the sum of such
+//! terms, an atom being a loop index or a variable, each at most once, the deepest bound first and the constant last.
+//! So the shift and stride by which a loop runs through a level can be read off.
+//!
+//! Variables bound to linear forms are replaced by them. What is not linear in a subscript (`i / b`, `I[i]`) is bound
+//! by a `let` and the subscript uses the variable: where the last of what it is made of is bound, so that lowering
+//! meets it as early as it is known. A read is moved out of the statement that does it just when it reads an input and
+//! is provably in bounds.
+
+use super::linear::{Atom, Linear};
+use super::{Access, Expr, Index, Program, Role, Stmt, Subscript, Var};
+use redpoll_logic::op::{Builtin, Op};
+use redpoll_logic::{DType, Scalar};
+use std::collections::HashMap;
+
+/// Brings every subscript into linear form.
+pub fn wrapperize(program: Program) -> Program {
+    let mut w = Wrapperize {
+        program,
+        depth: HashMap::new(),
+        bounds: HashMap::new(),
+        forms: HashMap::new(),
+        shared: Vec::new(),
+        moving: Vec::new(),
+        staying: Vec::new(),
+    };
+    let body = std::mem::replace(&mut w.program.body, Stmt::Block(Vec::new()));
+    let body = w.stmt(body);
+    let unbound = std::mem::take(&mut w.moving);
+    Program { body: bind(unbound, body), ..w.program }
+}
+
+struct Wrapperize {
+    program: Program,
+    /// The order in which atoms are bound: how many are bound outside, then, among those that a pass binds at one
+    /// place, the number of the variable.
+    depth: HashMap<Atom, (usize, usize)>,
+    /// The constant bounds of loops in scope.
+    bounds: HashMap<Index, (i64, i64)>,
+    /// Variables bound to linear forms.
+    forms: HashMap<Var, Linear>,
+    /// The variables of subexpressions that may be evaluated anywhere in the scope of their atoms.
+    shared: Vec<(Expr, Var)>,
+    /// Bindings on their way outwards to what binds their atoms, in the order of their dependence.
+    moving: Vec<(Var, Expr)>,
+    /// Bindings that stay with the statement at hand.
+    staying: Vec<(Var, Expr)>,
+}
+
+fn bind(lets: Vec<(Var, Expr)>, body: Stmt) -> Stmt {
+    lets.into_iter().rev().fold(body, |body, (var, value)| Stmt::Let { var, value, body: Box::new(body) })
+}
+
+impl Wrapperize {
+    fn stmt(&mut self, stmt: Stmt) -> Stmt {
+        let outer = std::mem::take(&mut self.staying);
+        let stmt = infallible(stmt.map_exprs(&mut |e| Ok(self.expr(e))));
+        let stmt = match stmt {
+            // The subscripts of the written place are under no access expression.
+            Stmt::Assign { lhs, write, rhs } => Stmt::Assign { lhs: self.access(lhs), write, rhs },
+            other => other,
+        };
+        let staying = std::mem::replace(&mut self.staying, outer);
+        let atom = match &stmt {
+            Stmt::For { index, extent, .. } => {
+                if let Some((lo, hi)) = extent.as_ref().and_then(|(lo, hi)| Some((lo.as_int()?, hi.as_int()?))) {
+                    self.bounds.insert(*index, (lo, hi));
+                }
+                Some(Atom::Index(*index))
+            }
+            Stmt::Let { var, value, .. } => {
+                if let Some(form) = self.linear(value) {
+                    self.forms.insert(*var, form);
+                }
+                Some(Atom::Var(*var))
+            }
+            _ => None,
+        };
+        if let Some(atom) = atom {
+            self.depth.insert(atom, (self.depth.len(), 0));
+        }
+        let stmt = infallible(stmt.map_children(&mut |s| {
+            let body = self.stmt(s);
+            Ok(match atom {
+                Some(atom) => bind(self.arrived(atom), body),
+                None => body,
+            })
+        }));
+        bind(staying, stmt)
+    }
+
+    /// Takes the bindings that cannot leave the scope of `atom`.
+    fn arrived(&mut self, atom: Atom) -> Vec<(Var, Expr)> {
+        let mut bound = vec![atom];
+        let (mut here, mut on) = (Vec::new(), Vec::new());
+        for (var, value) in self.moving.drain(..) {
+            if mentions(&value, &bound) {
+                bound.push(Atom::Var(var));
+                here.push((var, value));
+            } else {
+                on.push((var, value));
+            }
+        }
+        self.moving = on;
+        here
+    }
+
+    fn expr(&mut self, e: Expr) -> Expr {
+        match e {
+            Expr::Access(a) => Expr::Access(self.access(a)),
+            other => other,
+        }
+    }
+
+    fn access(&mut self, a: Access) -> Access {
+        let subscripts = a
+            .subscripts
+            .into_iter()
+            .map(|s| {
+                let form = self.linearize(&s.at);
+                Subscript { at: form.to_expr(&|atom| self.depth[&atom]), ..s }
+            })
+            .collect();
+        Access { subscripts, ..a }
+    }
+
+    fn linear(&self, e: &Expr) -> Option<Linear> {
+        Linear::of_with(e, &|v| self.forms.get(&v).cloned().unwrap_or(Linear::atom(Atom::Var(v))))
+    }
+
+    /// The linear form of a subscript, parts that are not linear bound to variables.
+    fn linearize(&mut self, e: &Expr) -> Linear {
+        self.linear(e).or_else(|| self.sum(e)).unwrap_or_else(|| self.bound(e))
+    }
+
+    fn sum(&mut self, e: &Expr) -> Option<Linear> {
+        let Expr::Call(Op::Builtin(op), args) = e else { return None };
+        match (op, &args[..]) {
+            (Builtin::Add, [first, rest @ ..]) => {
+                let first = self.linearize(first);
+                rest.iter().try_fold(first, |sum, a| sum.plus(&self.linearize(a)))
+            }
+            (Builtin::Sub, [a, b]) => {
+                let (a, b) = (self.linearize(a), self.linearize(b));
+                a.plus(&b.times(-1)?)
+            }
+            (Builtin::Neg, [a]) => self.linearize(a).times(-1),
+            (Builtin::Mul, [a, b]) => {
+                let known = |e| self.linear(e).and_then(|form| form.as_constant());
+                match (known(a), known(b)) {
+                    (_, Some(c)) => self.linearize(a).times(c),
+                    (Some(c), _) => self.linearize(b).times(c),
+                    _ => None,
+                }
+            }
+            _ => None,
+        }
+    }
+
+    fn bound(&mut self, e: &Expr) -> Linear {
+        if let Some(Scalar::I64(v)) = constant(e) {
+            return Linear::constant(v);
+        }
+        let free = e.accesses().is_empty();
+        if let Some((_, var)) = self.shared.iter().find(|(value, _)| value == e) {
+            return Linear::atom(Atom::Var(*var));
+        }
+        let var = Var(self.program.vars.len() as u32);
+        self.program.vars.push((format!("v{}", var.0), DType::I64));
+        if free || self.movable(e) {
+            // Bindings move to the scope of the deepest atom, where they are known to everything inside.
+            let (depth, _) = atoms(e).into_iter().map(|a| self.depth[&a]).max().unwrap_or_default();
+            self.depth.insert(Atom::Var(var), (depth, var.index() + 1));
+            self.shared.push((e.clone(), var));
+            self.moving.push((var, e.clone()));
+        } else {
+            self.depth.insert(Atom::Var(var), (self.depth.len(), 0));
+            self.staying.push((var, e.clone()));
+        }
+        Linear::atom(Atom::Var(var))
+    }
+
+    /// Whether an expression with reads can be evaluated before the statement that contains it.
+    fn movable(&self, e: &Expr) -> bool {
+        e.accesses().into_iter().all(|a| {
+            let tensor = &self.program.tensors[a.tensor.index()];
+            let sizes = tensor.ty.format.storage_shape(&tensor.ty.shape);
+            tensor.role == Role::Input
+                && a.subscripts.iter().zip(sizes).all(|(s, n)| {
+                    s.outside.is_some()
+                        || Linear::of(&s.at)
+                            .and_then(|form| form.as_index())
+                            .and_then(|i| self.bounds.get(&i))
+                            .is_some_and(|(lo, hi)| *lo >= 0 && *hi <= n as i64)
+                })
+        })
+    }
+}
+
+fn infallible<T>(r: Result<T, std::convert::Infallible>) -> T {
+    match r {
+        Ok(v) => v,
+        Err(never) => match never {},
+    }
+}
+
+fn atoms(e: &Expr) -> Vec<Atom> {
+    let mut found = Vec::new();
+    e.walk(&mut |e| match e {
+        Expr::Index(i) => found.push(Atom::Index(*i)),
+        Expr::Var(v) => found.push(Atom::Var(*v)),
+        _ => {}
+    });
+    found
+}
+
+fn mentions(e: &Expr, bound: &[Atom]) -> bool {
+    atoms(e).iter().any(|a| bound.contains(a))
+}
+
+/// The value of an expression of literals.
+fn constant(e: &Expr) -> Option<Scalar> {
+    match e {
+        Expr::Literal(v) => Some(v.clone()),
+        Expr::Call(op, args) => {
+            let args = args.iter().map(constant).collect::<Option<Vec<_>>>()?;
+            op.eval(&args).ok()
+        }
+        Expr::Index(_) | Expr::Var(_) | Expr::Access(_) => None,
+    }
+}
