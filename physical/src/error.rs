@@ -181,7 +181,7 @@ pub enum Error {
     InvalidQuery(String),
     /// The interpreter of Notation stopped.
     #[error("stopped at `{at}`: {cause}")]
-    Stopped {
+    ProgramStopped {
         /// The loops with their indices' values, and the statement.
         at: String,
         /// Why.

@@ -120,7 +120,7 @@ pub fn run_within(
         path: Vec::new(),
     };
     for k in 0..program.tensors.len() {
-        m.input(k, inputs).map_err(|cause| Error::Stopped { at: "inputs".to_owned(), cause })?;
+        m.input(k, inputs).map_err(|cause| Error::ProgramStopped { at: "inputs".to_owned(), cause })?;
     }
     m.stmt(&program.body)?;
     let outputs = program.tensors.iter().zip(m.tensors).filter(|(t, _)| t.role == Role::Output);
@@ -225,7 +225,7 @@ impl<'a> Machine<'a> {
         let around =
             self.path.iter().map(|i| format!("{} = {}", self.program.indices[i.index()], self.indices[i.index()]));
         let at = around.chain(label(self.program, stmt)).collect::<Vec<_>>().join(", ");
-        Error::Stopped { at, cause }
+        Error::ProgramStopped { at, cause }
     }
 
     fn extent(&mut self, extent: Option<&(Expr, Expr)>) -> Result<(i64, i64), Stop> {
