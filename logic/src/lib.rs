@@ -22,6 +22,7 @@ mod scalar;
 pub mod sexpr;
 pub mod statistics;
 pub mod text;
+mod verify;
 
 pub use affine::{Affine, Subscript};
 pub use dtype::{DType, Prim, StructType};
@@ -34,3 +35,4 @@ pub use mode::FloatMode;
 pub use op::Op;
 pub use plan::{Plan, Query};
 pub use scalar::Scalar;
+pub use verify::verify;

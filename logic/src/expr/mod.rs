@@ -13,6 +13,7 @@ mod tests;
 mod weak;
 
 pub(crate) use fold::fold_dtype;
+pub(crate) use infer::infer;
 pub(crate) use weak::{fit, meets};
 
 use crate::affine::Subscript;
@@ -141,6 +142,30 @@ pub struct IndexMap {
     pub outside: Option<Scalar>,
 }
 
+impl Node {
+    /// The expressions that it is made from, in order.
+    pub fn args(&self) -> &[Expr] {
+        match self {
+            Node::Table { .. } | Node::Literal(_) | Node::Coordinate(_) => &[],
+            Node::MapJoin { args, .. } => args,
+            Node::Aggregate { arg, .. }
+            | Node::Scan { arg, .. }
+            | Node::Reorder { arg, .. }
+            | Node::Relabel { arg, .. }
+            | Node::Index { arg, .. }
+            | Node::Reformat { arg, .. } => std::slice::from_ref(arg),
+        }
+    }
+
+    /// The operator that it applies or folds with.
+    pub fn op(&self) -> Option<&Op> {
+        match self {
+            Node::MapJoin { op, .. } | Node::Aggregate { op, .. } | Node::Scan { op, .. } => Some(op),
+            _ => None,
+        }
+    }
+}
+
 impl Expr {
     /// The node.
     pub fn node(&self) -> &Node {
@@ -150,6 +175,11 @@ impl Expr {
     /// What was inferred of it.
     pub fn info(&self) -> &Info {
         &self.0.info
+    }
+
+    /// A number that tells expressions apart as long as they live.
+    pub(crate) fn address(&self) -> usize {
+        Arc::as_ptr(&self.0) as usize
     }
 
     /// Whether two expressions are the same object.

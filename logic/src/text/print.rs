@@ -83,17 +83,8 @@ fn bare(arg: &Expr) -> Option<Scalar> {
 }
 
 fn collect_ops(expr: &Expr, ops: &mut Vec<Arc<UserOp>>) {
-    let (op, args) = match expr.node() {
-        Node::Table { .. } | Node::Literal(_) | Node::Coordinate(_) => return,
-        Node::MapJoin { op, args } => (Some(op), &args[..]),
-        Node::Aggregate { op, arg, .. } | Node::Scan { op, arg, .. } => (Some(op), std::slice::from_ref(arg)),
-        Node::Reorder { arg, .. }
-        | Node::Relabel { arg, .. }
-        | Node::Index { arg, .. }
-        | Node::Reformat { arg, .. } => (None, std::slice::from_ref(arg)),
-    };
-    args.iter().for_each(|a| collect_ops(a, ops));
-    if let Some(Op::User(op)) = op {
+    expr.node().args().iter().for_each(|a| collect_ops(a, ops));
+    if let Some(Op::User(op)) = expr.node().op() {
         if !ops.contains(op) {
             ops.push(op.clone());
         }

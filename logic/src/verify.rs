@@ -1,0 +1,198 @@
+//! The verifier of plans. Rules:
+//!
+//! 1. Every query binds an alias that no other query binds.
+//! 2. A table reads an input, or the result of an earlier query; no later query binds its alias.
+//! 3. A table of a result has the shape, dtype and fill value of that result.
+//! 4. All tables of one input have one type, and that type is valid (format, shape, dtype and fill value agree).
+//! 5. What is known of a node ([`Info`](crate::expr::Info)) is what inference gives for it.
+//! 6. A weak number stands alone in a query; arguments are strong.
+//! 7. Every field of a query has a size.
+//! 8. User-defined operators of one name are equal, and none has the name of a built-in operator.
+//! 9. The plan produces something, each result once, and every result is bound.
+
+use crate::error::Error;
+use crate::expr::{Expr, Info, Node, infer};
+use crate::field::Alias;
+use crate::format::TensorType;
+use crate::op::{Op, UserOp};
+use crate::plan::{Plan, Query};
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+/// Checks that a plan keeps all rules of this module.
+///
+/// # Errors
+/// The first rule that is broken, and where.
+pub fn verify(plan: &Plan) -> Result<(), Error> {
+    let mut state =
+        State { plan, bound: HashMap::new(), inputs: HashMap::new(), ops: HashMap::new(), seen: HashSet::new() };
+    for query in &plan.queries {
+        state.query(query).map_err(|what| Error::Plan { place: format!("query `{}`", query.alias), what })?;
+    }
+    let wrong = |what: String| Err(Error::Plan { place: "the plan".to_owned(), what });
+    if plan.produces.is_empty() {
+        return wrong("it produces nothing".to_owned());
+    }
+    for (k, alias) in plan.produces.iter().enumerate() {
+        if !state.bound.contains_key(alias) {
+            return wrong(format!("it produces `{alias}`, which no query binds"));
+        }
+        if plan.produces[..k].contains(alias) {
+            return wrong(format!("it produces `{alias}` twice"));
+        }
+    }
+    Ok(())
+}
+
+struct State<'a> {
+    plan: &'a Plan,
+    /// The types of the results so far.
+    bound: HashMap<Alias, TensorType>,
+    inputs: HashMap<Alias, Arc<TensorType>>,
+    ops: HashMap<String, Arc<UserOp>>,
+    /// Expressions that were checked already; plans share them.
+    seen: HashSet<usize>,
+}
+
+impl State<'_> {
+    fn query(&mut self, query: &Query) -> Result<(), String> {
+        if self.bound.contains_key(&query.alias) {
+            return Err("its alias is bound twice".to_owned());
+        }
+        self.expr(&query.expr)?;
+        let ty = query.result_type().map_err(|e| e.to_string())?;
+        self.bound.insert(query.alias.clone(), ty);
+        Ok(())
+    }
+
+    fn expr(&mut self, expr: &Expr) -> Result<(), String> {
+        if !self.seen.insert(expr.address()) {
+            return Ok(());
+        }
+        for arg in expr.node().args() {
+            self.expr(arg)?;
+            if arg.info().weak {
+                return Err(format!("{arg} is a weak argument of {expr}"));
+            }
+        }
+        if let Some(op) = expr.node().op() {
+            self.op(op)?;
+        }
+        if let Node::Table { tensor, ty, .. } = expr.node() {
+            self.table(tensor, ty)?;
+        }
+        let weak = expr.info().weak && matches!(expr.node(), Node::Literal(_));
+        let inferred = infer(expr.node()).map_err(|e| format!("{expr}: {e}"))?;
+        if (Info { weak, ..inferred }) != *expr.info() {
+            return Err(format!("what is known of {expr} is not what inference gives"));
+        }
+        Ok(())
+    }
+
+    fn table(&mut self, tensor: &Alias, ty: &Arc<TensorType>) -> Result<(), String> {
+        ty.validate().map_err(|e| format!("table `{tensor}`: {e}"))?;
+        if let Some(result) = self.bound.get(tensor) {
+            let same = result.shape == ty.shape && result.dtype == ty.dtype && result.fill == ty.fill;
+            return if same { Ok(()) } else { Err(format!("table `{tensor}` is not of the type of that query")) };
+        }
+        if self.plan.queries.iter().any(|q| q.alias == *tensor) {
+            return Err(format!("table `{tensor}` is read before it is bound"));
+        }
+        match self.inputs.get(tensor) {
+            Some(known) if known == ty => Ok(()),
+            Some(_) => Err(format!("input `{tensor}` is read with two types")),
+            None => {
+                self.inputs.insert(tensor.clone(), ty.clone());
+                Ok(())
+            }
+        }
+    }
+
+    fn op(&mut self, op: &Op) -> Result<(), String> {
+        let Op::User(user) = op else { return Ok(()) };
+        if Op::from_name(user.name()).is_some() {
+            return Err(format!("user-defined operator `{op}` has the name of a built-in one"));
+        }
+        match self.ops.get(user.name()) {
+            Some(known) if known == user => Ok(()),
+            Some(_) => Err(format!("two operators are named `{op}`")),
+            None => {
+                self.ops.insert(user.name().to_owned(), user.clone());
+                Ok(())
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format::Format;
+    use crate::op::Builtin;
+    use expect_test::{Expect, expect};
+
+    fn ty(shape: &[u64]) -> Arc<TensorType> {
+        let format = Format::dense(shape.len());
+        Arc::new(TensorType { shape: shape.to_vec(), dtype: crate::DType::F64, fill: 0.0.into(), format })
+    }
+
+    fn table(name: &str, n: u64) -> Expr {
+        Expr::table(name, ty(&[n]), ["i"]).unwrap()
+    }
+
+    fn check(queries: Vec<(&str, Expr)>, produces: &[&str], expected: Expect) {
+        let queries = queries.into_iter().map(|(a, expr)| Query { alias: a.into(), expr }).collect();
+        let plan = Plan { queries, produces: produces.iter().map(|&p| p.into()).collect() };
+        expected.assert_eq(&verify(&plan).map_or_else(|e| e.to_string(), |()| "ok".to_owned()));
+    }
+
+    #[test]
+    fn each_rule() {
+        check(vec![("C", table("A", 3)), ("D", table("C", 3))], &["D", "C"], expect!["ok"]);
+        check(vec![("C", Expr::number(1i64))], &["C"], expect!["ok"]);
+        check(vec![("C", table("A", 3)), ("C", table("A", 3))], &["C"], expect!["query `C`: its alias is bound twice"]);
+        check(
+            vec![("D", table("C", 3)), ("C", table("A", 3))],
+            &["C"],
+            expect!["query `D`: table `C` is read before it is bound"],
+        );
+        check(vec![("C", table("C", 3))], &["C"], expect!["query `C`: table `C` is read before it is bound"]);
+        check(
+            vec![("C", table("A", 3)), ("D", table("C", 4))],
+            &["C"],
+            expect!["query `D`: table `C` is not of the type of that query"],
+        );
+        check(
+            vec![("C", table("A", 3)), ("D", table("A", 4))],
+            &["C"],
+            expect!["query `D`: input `A` is read with two types"],
+        );
+        check(
+            vec![("C", Expr::coordinate("i"))],
+            &["C"],
+            expect!["query `C`: the size of field `i` is not known in query `C`: join with a table that has it"],
+        );
+        check(vec![("C", table("A", 3))], &[], expect!["the plan: it produces nothing"]);
+        check(vec![("C", table("A", 3))], &["A"], expect!["the plan: it produces `A`, which no query binds"]);
+        check(vec![("C", table("A", 3))], &["C", "C"], expect!["the plan: it produces `C` twice"]);
+        let misfit =
+            TensorType { shape: vec![3], dtype: crate::DType::I64, fill: 0.0.into(), format: Format::dense(1) };
+        let misfit = Expr::table("A", misfit.into(), ["i"]).unwrap();
+        check(
+            vec![("C", misfit)],
+            &["C"],
+            expect!["query `C`: table `A`: the fill value 0.0 is f64, but the tensor is i64"],
+        );
+    }
+
+    #[test]
+    fn operators_of_one_name_are_one() {
+        let text = |c: &str| format!("(define-op (f (x f64) (y f64)) f64 (+ (* {c} x) y))");
+        let op =
+            |c| crate::op::UserOp::read(&crate::sexpr::read_one(&text(c)).unwrap(), &|n| Op::from_name(n)).unwrap();
+        let join = |c, t| Expr::mapjoin(op(c), [table(t, 3), table(t, 3)]).unwrap();
+        let both = |c, d| Expr::mapjoin(Builtin::Add, [join(c, "A"), join(d, "B")]).unwrap();
+        check(vec![("C", both("1.5", "1.5"))], &["C"], expect!["ok"]);
+        check(vec![("C", both("1.5", "2.5"))], &["C"], expect!["query `C`: two operators are named `f`"]);
+    }
+}
