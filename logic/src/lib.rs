@@ -13,6 +13,7 @@ pub mod expr;
 mod field;
 pub mod format;
 mod format_check;
+pub mod interp;
 pub mod literal;
 mod mode;
 pub mod op;

@@ -291,6 +291,7 @@ mod tests {
     use super::*;
     use expect_test::{Expect, expect};
 
+    #[expect(clippy::needless_pass_by_value, reason = "an inline snapshot is written where it is passed")]
     fn check(text: &str, expected: Expect) {
         expected.assert_eq(&match read(text) {
             Ok(all) => all.iter().map(Sexpr::to_string).collect::<Vec<_>>().join("\n"),

@@ -140,6 +140,7 @@ mod tests {
         Expr::table(name, ty(&[n]), ["i"]).unwrap()
     }
 
+    #[expect(clippy::needless_pass_by_value, reason = "an inline snapshot is written where it is passed")]
     fn check(queries: Vec<(&str, Expr)>, produces: &[&str], expected: Expect) {
         let queries = queries.into_iter().map(|(a, expr)| Query { alias: a.into(), expr }).collect();
         let plan = Plan { queries, produces: produces.iter().map(|&p| p.into()).collect() };

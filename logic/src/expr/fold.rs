@@ -69,10 +69,11 @@ pub(super) fn fold_fill(op: &Op, init: &Scalar, fill: &Scalar, n: u64) -> Result
         return Ok(init.clone());
     }
     let exact = dtype.prims().iter().all(|p| !p.is_float());
-    if op.is_associative(&dtype, mode) && (exact || n > PLAIN) {
-        if let Some(repeated) = repeat_eval(op, fill, n, mode) {
-            return op.eval(&[init.clone(), repeated.map_err(fault)?]).map_err(fault);
-        }
+    if op.is_associative(&dtype, mode)
+        && (exact || n > PLAIN)
+        && let Some(repeated) = repeat_eval(op, fill, n, mode)
+    {
+        return op.eval(&[init.clone(), repeated.map_err(fault)?]).map_err(fault);
     }
     let mut acc = init.clone();
     for step in 0..n {

@@ -42,12 +42,10 @@ fn check_names(map: &IndexMap, arg: &Info) -> Result<(), Error> {
                 ));
             }
         }
-        if let Subscript::Outer(_, block) | Subscript::Inner(_, block) = subscript {
-            if *block == 0 || i64::try_from(*block).is_err() {
-                return wrong(format!(
-                    "field `{field}` is read in blocks of {block}; a block has 1 to 2^63 - 1 places"
-                ));
-            }
+        if let Subscript::Outer(_, block) | Subscript::Inner(_, block) = subscript
+            && (*block == 0 || i64::try_from(*block).is_err())
+        {
+            return wrong(format!("field `{field}` is read in blocks of {block}; a block has 1 to 2^63 - 1 places"));
         }
     }
     for (k, (field, size)) in map.dimensions.iter().enumerate() {

@@ -15,6 +15,7 @@ fn tensor(name: &str, shape: &[u64], fill: impl Into<Scalar>, fields: &str) -> E
 }
 
 /// `i:3 j:? f64 fill 0.0`, or the error.
+#[expect(clippy::needless_pass_by_value, reason = "an inline snapshot is written where it is passed")]
 fn check(expr: Result<Expr, Error>, expected: Expect) {
     expected.assert_eq(&match expr {
         Err(e) => format!("error: {e}"),

@@ -59,6 +59,7 @@ pub(crate) fn parse_constant(s: &Sexpr, dtype: &DType) -> Result<Scalar, Error> 
     }
 }
 
+#[derive(Clone, Copy)]
 enum End {
     Smallest,
     Largest,

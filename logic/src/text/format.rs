@@ -146,13 +146,13 @@ pub fn format_to_sexpr(format: &Format) -> Sexpr {
         return levels;
     }
     let modes = format.modes.iter().map(|m| match *m {
-        StorageMode::Whole { mode } => number(mode),
-        StorageMode::Outer { mode, block } => Sexpr::form("outer", [number(mode), number(block)]),
-        StorageMode::Inner { mode, block } => Sexpr::form("inner", [number(mode), number(block)]),
+        StorageMode::Whole { mode } => integer(mode),
+        StorageMode::Outer { mode, block } => Sexpr::form("outer", [integer(mode), integer(block)]),
+        StorageMode::Inner { mode, block } => Sexpr::form("inner", [integer(mode), integer(block)]),
     });
     Sexpr::form("modes", modes.chain([levels]))
 }
 
-fn number(n: impl ToString) -> Sexpr {
+fn integer(n: impl std::fmt::Display) -> Sexpr {
     Sexpr::atom(n.to_string())
 }

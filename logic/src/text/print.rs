@@ -84,10 +84,10 @@ fn bare(arg: &Expr) -> Option<Scalar> {
 
 fn collect_ops(expr: &Expr, ops: &mut Vec<Arc<UserOp>>) {
     expr.node().args().iter().for_each(|a| collect_ops(a, ops));
-    if let Some(Op::User(op)) = expr.node().op() {
-        if !ops.contains(op) {
-            ops.push(op.clone());
-        }
+    if let Some(Op::User(op)) = expr.node().op()
+        && !ops.contains(op)
+    {
+        ops.push(op.clone());
     }
 }
 

@@ -29,6 +29,7 @@ fn round_trip(text: &str) -> Result<Plan, Error> {
     Ok(plan)
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "an inline snapshot is written where it is passed")]
 fn check(text: &str, expected: Expect) {
     expected.assert_eq(&match round_trip(text) {
         Ok(plan) => plan.to_string(),
@@ -37,6 +38,7 @@ fn check(text: &str, expected: Expect) {
 }
 
 /// As [`check`], of one expression.
+#[expect(clippy::needless_pass_by_value, reason = "an inline snapshot is written where it is passed")]
 fn check_expr(expr: &str, expected: Expect) {
     expected.assert_eq(&match round_trip(&format!("(plan (query Q {expr}) (produces Q))")) {
         Ok(plan) => plan.queries[0].expr.to_string(),

@@ -1,0 +1,241 @@
+//! Operators on values with error bounds.
+
+use super::approx::{Approx, Pick, unit};
+use super::value::{Datum, Value};
+use crate::dtype::DType;
+use crate::mode::FloatMode;
+use crate::op::{Builtin, Fault, Op, Signature, Simplified, cast_to};
+use crate::scalar::Scalar;
+
+/// The operator on arguments of any dtypes, which are cast by the signature first.
+pub(super) fn apply(op: &Op, signature: &Signature, args: &[Value], mode: FloatMode) -> Result<Value, Fault> {
+    if mode == FloatMode::StrictIeee {
+        let args: Vec<Scalar> = args.iter().zip(&signature.args).map(|(a, t)| cast_to(&a.scalar(), t)).collect();
+        return op.eval(&args).map(|value| Value::given(&value, mode));
+    }
+    let args = args.iter().zip(&signature.args).map(|(a, t)| cast(a, t));
+    relaxed(op, signature, &args.collect::<Result<Vec<_>, _>>()?)
+}
+
+fn cast(value: &Value, to: &DType) -> Result<Value, Fault> {
+    match to {
+        DType::Prim(p) if value.dtype() != *to => {
+            let signature = Signature { args: vec![value.dtype()], result: to.clone() };
+            relaxed(&Op::Builtin(Builtin::Cast(*p)), &signature, std::slice::from_ref(value))
+        }
+        _ => Ok(value.clone()),
+    }
+}
+
+fn relaxed(op: &Op, signature: &Signature, args: &[Value]) -> Result<Value, Fault> {
+    if let Op::Builtin(b) = op {
+        if let Some(chosen) = select(*b, args) {
+            return Ok(chosen);
+        }
+        if let Some(value) = structural(*b, args) {
+            return Ok(value);
+        }
+    }
+    if args.iter().any(Value::dont_care) {
+        return dont_care(op, signature, args);
+    }
+    if let (Op::Builtin(b), Some(approx)) = (op, args.iter().map(Value::approx).collect::<Option<Vec<_>>>())
+        && let Some(value) = polynomial(*b, &approx)
+    {
+        return match value {
+            Some(approx) => Ok(Value::float(approx)),
+            None => op.eval(&scalars(args)).map(Value::dont_care_about),
+        };
+    }
+    sampled(op, args)
+}
+
+fn scalars(args: &[Value]) -> Vec<Scalar> {
+    args.iter().map(Value::scalar).collect()
+}
+
+/// Operators that give one of their arguments as it is; `None` when it is not one of them or which is not certain.
+fn select(b: Builtin, args: &[Value]) -> Option<Value> {
+    let certain = |v: &Value| !v.dont_care();
+    match (b, args) {
+        (Builtin::IfElse, [c, x, y]) if certain(c) => {
+            Some(if c.scalar() == Scalar::Bool(true) { x } else { y }.clone())
+        }
+        (Builtin::Choose, [first @ .., last]) => {
+            for arg in first {
+                let zero = |s: &Scalar| s.flatten().iter().all(|v| v.to_f64() == Some(0.0));
+                match arg.approx() {
+                    _ if !certain(arg) => return None,
+                    Some(a) if a.bound() > 0.0 && a.value().hi.abs() <= a.bound() => return None,
+                    None if arg.error() > 0.0 => return None,
+                    _ if !zero(&arg.scalar()) => return Some(arg.clone()),
+                    _ => {}
+                }
+            }
+            Some(last.clone())
+        }
+        // No NaN occurs, so the first argument is it; a NaN that occurs is don't-care.
+        (Builtin::Coalesce, [first, ..]) if certain(first) => Some(first.clone()),
+        (Builtin::MinBy | Builtin::MaxBy, [first, rest @ ..]) if args.iter().all(certain) => {
+            rest.iter().try_fold(first.clone(), |best, next| pick_pair(b, best, next))
+        }
+        _ => None,
+    }
+}
+
+/// The pair that comes first, when rounding errors do not decide.
+fn pick_pair(b: Builtin, best: Value, next: &Value) -> Option<Value> {
+    let (Datum::Struct(_, p), Datum::Struct(_, q)) = (&best.0, &next.0) else { return None };
+    if let (Some(x), Some(y)) = (p[0].approx(), q[0].approx()) {
+        let bound = x.bound() + y.bound();
+        if bound > 0.0 && (x.value() + -y.value()).hi.abs() <= bound {
+            return None;
+        }
+    }
+    let winner = Op::Builtin(b).eval(&[best.scalar(), next.scalar()]).ok()?;
+    Some(if winner == best.scalar() { best } else { next.clone() })
+}
+
+/// Operators that build structs and take them apart.
+fn structural(b: Builtin, args: &[Value]) -> Option<Value> {
+    match (b, args) {
+        (Builtin::Pair, [value, coordinate]) => {
+            let DType::Struct(ty) = crate::op::pair_type(value.dtype().prim()?) else { return None };
+            Some(Value(Datum::Struct(ty, vec![value.clone(), coordinate.clone()])))
+        }
+        (Builtin::First, [Value(Datum::Struct(_, members))]) => members.first().cloned(),
+        (Builtin::Second, [Value(Datum::Struct(_, members))]) => members.get(1).cloned(),
+        _ => None,
+    }
+}
+
+/// An argument is don't-care: so is the result, unless the others decide it. Floats decide nothing, since the one that
+/// is don't-care may be a NaN, except by choice.
+fn dont_care(op: &Op, signature: &Signature, args: &[Value]) -> Result<Value, Fault> {
+    let exact = |v: &Value| !v.dont_care() && v.error() == 0.0;
+    let known: Vec<Option<Scalar>> = args.iter().map(|v| exact(v).then(|| v.scalar())).collect();
+    let float = |v: &Value| v.dtype().prims().iter().any(|p| p.is_float());
+    if !args.iter().any(|v| v.dont_care() && float(v)) {
+        match op.simplify(signature, &known, FloatMode::Relaxed) {
+            Some(Simplified::Value(value)) => return Ok(Value::given(&value, FloatMode::Relaxed)),
+            Some(Simplified::Arg(k)) if !args[k].dont_care() => return Ok(args[k].clone()),
+            _ => {}
+        }
+    }
+    op.eval(&scalars(args)).map(Value::dont_care_about)
+}
+
+/// Polynomials and what goes with them. `None` for other operators, `Some(None)` where an assumption is broken.
+fn polynomial(b: Builtin, args: &[&Approx]) -> Option<Option<Approx>> {
+    use Builtin::*;
+    let fold =
+        |f: &dyn Fn(&Approx, &Approx) -> Option<Approx>| args[1..].iter().try_fold(*args[0], |acc, x| f(&acc, x));
+    Some(match b {
+        Add | AddSat | AddChecked => fold(&|a, b| a.add(b)),
+        Sub | SubSat | SubChecked => fold(&|a, b| a.add(&b.neg())),
+        Mul | MulSat | MulChecked => fold(&|a, b| a.mul(b)),
+        Div => fold(&|a, b| a.mul(&b.reciprocal()?)),
+        Reciprocal => args[0].reciprocal(),
+        Neg => Some(args[0].neg()),
+        Abs => Some(args[0].abs()),
+        Square => args[0].mul(args[0]),
+        Min => fold(&|a, b| Some(a.pick(b, Pick::Min))),
+        Max => fold(&|a, b| Some(a.pick(b, Pick::Max))),
+        _ => return None,
+    })
+}
+
+/// Any operator: its value at the arguments, and where these are not exact, how far it moves when they move as far as
+/// their bounds, at all corners of the box. A result that is no float must not move at all.
+fn sampled(op: &Op, args: &[Value]) -> Result<Value, Fault> {
+    let center = scalars(args);
+    let value = op.eval(&center)?;
+    let leaves = {
+        let mut leaves = Vec::new();
+        args.iter().for_each(|a| a.leaves(&mut leaves));
+        leaves
+    };
+    let reach: Vec<f64> = leaves.iter().map(|leaf| reach(leaf)).collect();
+    if reach.iter().all(|r| *r == 0.0) {
+        // The same arguments in every engine: the same result.
+        return Ok(Value::given(&value, FloatMode::Relaxed));
+    }
+    let mut deviation: f64 = 0.0;
+    for corner in corners(&reach) {
+        let moved = moved(&center, &reach, &corner);
+        let Ok(there) = op.eval(&moved) else { return Ok(Value::dont_care_about(value)) };
+        match (value.prim(), value.to_f64(), there.to_f64()) {
+            (Some(p), Some(here), Some(there)) if p.is_float() => {
+                let apart = (here - there).abs();
+                deviation = deviation.max(if here == there { 0.0 } else { apart });
+            }
+            _ if value == there => {}
+            _ => return Ok(Value::dont_care_about(value)),
+        }
+    }
+    let (Some(prim), Some(x)) = (value.prim().filter(|p| p.is_float()), value.to_f64()) else {
+        return Ok(Value::given(&value, FloatMode::Relaxed));
+    };
+    // A function that moves that much faster than its arguments has a step or pole nearby.
+    let furthest = reach.iter().copied().fold(0.0, f64::max);
+    let steep = deviation > 1e6 * furthest && deviation > 1e-3 * x.abs();
+    if !x.is_finite() || !deviation.is_finite() || steep {
+        return Ok(Value::dont_care_about(value));
+    }
+    let error = 1.25 * deviation + 4.0 * unit(prim) * x.abs();
+    Ok(Value::float(Approx::leaf(prim, x.into(), error)))
+}
+
+/// How far an engine may be from the rounded value.
+fn reach(leaf: &Value) -> f64 {
+    match leaf.approx() {
+        Some(a) if a.bound() > 0.0 => {
+            let rounded = a.scalar().to_f64().expect("a float");
+            (a.bound() + a.value().distance(rounded)) * 1.0001
+        }
+        _ => 0.0,
+    }
+}
+
+/// Directions in which to move the inexact leaves: all corners of up to 4, else each alone and all together.
+fn corners(reach: &[f64]) -> Vec<Vec<f64>> {
+    let inexact: Vec<usize> = (0..reach.len()).filter(|&k| reach[k] > 0.0).collect();
+    let direction = |signs: &dyn Fn(usize) -> f64| {
+        let mut d = vec![0.0; reach.len()];
+        inexact.iter().enumerate().for_each(|(n, &k)| d[k] = signs(n));
+        d
+    };
+    if inexact.len() <= 4 {
+        return (0..1u32 << inexact.len()).map(|c| direction(&|n| if c >> n & 1 == 1 { 1.0 } else { -1.0 })).collect();
+    }
+    let alone = (0..inexact.len()).flat_map(|m| [1.0, -1.0].map(|s| direction(&|n| if n == m { s } else { 0.0 })));
+    alone.chain([direction(&|_| 1.0), direction(&|_| -1.0)]).collect()
+}
+
+/// The arguments with each leaf moved.
+fn moved(center: &[Scalar], reach: &[f64], direction: &[f64]) -> Vec<Scalar> {
+    let mut moves = reach.iter().zip(direction).map(|(r, d)| r * d);
+    center
+        .iter()
+        .map(|value| {
+            let leaves: Vec<Scalar> = value.flatten();
+            let mut leaves = leaves.into_iter().map(|leaf| match (moves.next(), &leaf) {
+                (Some(by), Scalar::F64(v)) if by != 0.0 => Scalar::F64(v + by),
+                (Some(by), Scalar::F32(v)) if by != 0.0 => Scalar::F32(outward(f64::from(*v) + by, by)),
+                _ => leaf,
+            });
+            let dtype = value.dtype();
+            Scalar::unflatten(&dtype, &mut leaves).expect("the leaves of a value of that dtype")
+        })
+        .collect()
+}
+
+/// Rounded away from where it came.
+fn outward(x: f64, by: f64) -> f32 {
+    let rounded = x as f32;
+    match f64::from(rounded) {
+        r if by > 0.0 && r < x => rounded.next_up(),
+        r if by < 0.0 && r > x => rounded.next_down(),
+        _ => rounded,
+    }
+}

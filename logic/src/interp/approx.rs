@@ -1,0 +1,302 @@
+//! Floats of the relaxed mode: a value in higher precision with everything that bounds how far a legal engine may be
+//! away from it.
+//!
+//! An engine may regroup and distribute sums and products, and so compute any of the forms of one polynomial. An
+//! [`Approx`] therefore carries what all these forms have in common. With the leaves x of the polynomial, its *magnitude*
+//! is the polynomial at |x| with all signs positive, its *terms* are those of the expanded form, and its *depth* is the
+//! most multiplications in one term. Every form takes each term through at most `terms - 1` additions and `depth`
+//! multiplications, so its rounding error is at most `(terms - 1 + depth) u magnitude` to first order (Higham,
+//! "Accuracy and stability of numerical algorithms", 2002, section 3.1); twice that covers the higher orders and the
+//! power and product operators that replace a run. Errors of the leaves go through the polynomial linearly. An
+//! operator that is no polynomial starts a new leaf.
+//!
+//! A computation on multiples of `2^grid` whose magnitude stays within the precision is exact in every form.
+
+use super::dd::Dd;
+use crate::dtype::Prim;
+use crate::scalar::Scalar;
+
+/// Which values can occur in some form of the polynomial, by sign and size. An engine that regroups may add or
+/// multiply any two of them, so that the assumption of the mode is broken when opposites meet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Kinds(u8);
+
+impl Kinds {
+    const NEGATIVE_INFINITY: u8 = 1;
+    const NEGATIVE: u8 = 2;
+    const ZERO: u8 = 4;
+    const POSITIVE: u8 = 8;
+    const POSITIVE_INFINITY: u8 = 16;
+    const INFINITE: u8 = Self::NEGATIVE_INFINITY | Self::POSITIVE_INFINITY;
+    const AROUND_ZERO: Kinds = Kinds(Self::NEGATIVE | Self::ZERO | Self::POSITIVE);
+
+    fn of(x: f64) -> Kinds {
+        Kinds(match x {
+            f64::NEG_INFINITY => Self::NEGATIVE_INFINITY,
+            f64::INFINITY => Self::POSITIVE_INFINITY,
+            _ if x < 0.0 => Self::NEGATIVE,
+            _ if x > 0.0 => Self::POSITIVE,
+            _ => Self::ZERO,
+        })
+    }
+
+    fn has(self, kinds: u8) -> bool {
+        self.0 & kinds != 0
+    }
+
+    fn union(self, other: Kinds) -> Kinds {
+        Kinds(self.0 | other.0)
+    }
+
+    fn negated(self) -> Kinds {
+        Kinds(self.0.reverse_bits() >> 3)
+    }
+
+    fn product(self, other: Kinds) -> Kinds {
+        const REPRESENTATIVES: [f64; 5] = [f64::NEG_INFINITY, -1.0, 0.0, 1.0, f64::INFINITY];
+        let members = |kinds: Kinds| REPRESENTATIVES.into_iter().filter(move |x| kinds.has(Kinds::of(*x).0));
+        let mut product = Kinds(0);
+        for x in members(self) {
+            product = members(other).fold(product, |product, y| product.union(Kinds::of(x * y)));
+        }
+        product
+    }
+}
+
+/// A float of the relaxed mode. The module says what the parts are.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) struct Approx {
+    prim: Prim,
+    x: Dd,
+    /// What the errors of the leaves amount to.
+    error: f64,
+    magnitude: f64,
+    terms: f64,
+    depth: f64,
+    /// All leaves are such that the value is a multiple of `2^grid` in every form.
+    grid: i32,
+    kinds: Kinds,
+    /// The sums of the negative and of the positive binary exponents of the factors of a term: no partial product is
+    /// smaller or larger.
+    low: i32,
+    high: i32,
+}
+
+/// The grid of zero: a multiple of everything.
+const ZERO_GRID: i32 = 1 << 20;
+
+struct Precision {
+    /// Bits of the significand.
+    bits: i32,
+    /// The largest and the smallest exponent of a normal number, and of a subnormal one.
+    largest: i32,
+    smallest: i32,
+    subnormal: i32,
+}
+
+fn precision(prim: Prim) -> Precision {
+    match prim {
+        Prim::F32 => Precision { bits: 24, largest: 127, smallest: -126, subnormal: -149 },
+        _ => Precision { bits: 53, largest: 1023, smallest: -1022, subnormal: -1074 },
+    }
+}
+
+/// Half the distance from 1 to the next float.
+pub(super) fn unit(prim: Prim) -> f64 {
+    if prim == Prim::F32 { f64::from(f32::EPSILON) / 2.0 } else { f64::EPSILON / 2.0 }
+}
+
+impl Approx {
+    /// A value that every engine has exactly; not NaN.
+    pub(super) fn exact(prim: Prim, x: f64) -> Approx {
+        Approx::leaf(prim, x.into(), 0.0)
+    }
+
+    /// A value that engines have up to an error.
+    pub(super) fn leaf(prim: Prim, x: Dd, error: f64) -> Approx {
+        let exponent = if x.hi == 0.0 || !x.is_finite() { 0 } else { exponent(x.hi) };
+        let kinds = if error >= x.hi.abs() && error > 0.0 { Kinds::AROUND_ZERO } else { Kinds::of(x.hi) };
+        Approx {
+            prim,
+            x,
+            error,
+            // An infinite value has no rounding error, and passes on none.
+            magnitude: if x.is_finite() { x.hi.abs() } else { 0.0 },
+            terms: 1.0,
+            depth: 0.0,
+            grid: if x.lo == 0.0 { grid(x.hi) } else { -ZERO_GRID },
+            kinds,
+            low: exponent.min(0),
+            high: exponent.max(0),
+        }
+    }
+
+    pub(super) fn prim(&self) -> Prim {
+        self.prim
+    }
+
+    pub(super) fn value(&self) -> Dd {
+        self.x
+    }
+
+    /// The value rounded to its dtype.
+    pub(super) fn scalar(&self) -> Scalar {
+        match self.prim {
+            Prim::F32 => Scalar::F32(self.x.hi as f32),
+            _ => Scalar::F64(self.x.hi),
+        }
+    }
+
+    /// How far a legal engine may be from [`Approx::value`]; 0 when all have it exactly.
+    pub(super) fn bound(&self) -> f64 {
+        if !self.x.is_finite() || self.is_exact() {
+            return 0.0;
+        }
+        let roundings = self.terms - 1.0 + self.depth;
+        self.error * 1.001 + 2.0 * roundings * unit(self.prim) * self.magnitude
+    }
+
+    fn is_exact(&self) -> bool {
+        let p = precision(self.prim);
+        let leaf = self.terms == 1.0 && self.depth == 0.0;
+        let fits = || self.magnitude == 0.0 || exponent(self.magnitude) < p.bits + self.grid;
+        self.error == 0.0 && (leaf || (self.grid >= p.subnormal && fits()))
+    }
+
+    /// Whether the value may be 0 in some engine and not in another.
+    fn straddles_zero(&self) -> bool {
+        self.bound() > 0.0 && self.x.hi.abs() <= self.bound()
+    }
+
+    /// The sum; `None` when the assumption of the mode is broken.
+    pub(super) fn add(&self, other: &Approx) -> Option<Approx> {
+        let opposite = |a: Kinds, b: Kinds| a.has(Kinds::POSITIVE_INFINITY) && b.has(Kinds::NEGATIVE_INFINITY);
+        if opposite(self.kinds, other.kinds) || opposite(other.kinds, self.kinds) {
+            return None;
+        }
+        let magnitude = self.magnitude + other.magnitude;
+        let mut sum = Approx {
+            x: self.x + other.x,
+            error: self.error + other.error,
+            magnitude,
+            terms: self.terms + other.terms,
+            depth: self.depth.max(other.depth),
+            ..self.joined(other)
+        };
+        if magnitude > 0.0 {
+            sum.high = sum.high.max(exponent(magnitude) + 1);
+        }
+        sum.settled()
+    }
+
+    pub(super) fn neg(&self) -> Approx {
+        Approx { x: -self.x, kinds: self.kinds.negated(), ..*self }
+    }
+
+    pub(super) fn abs(&self) -> Approx {
+        let kinds = self.kinds.union(self.kinds.negated()).0 & !(Kinds::NEGATIVE | Kinds::NEGATIVE_INFINITY);
+        Approx { x: self.x.abs(), kinds: Kinds(kinds), ..*self }
+    }
+
+    /// The product; `None` when the assumption of the mode is broken.
+    pub(super) fn mul(&self, other: &Approx) -> Option<Approx> {
+        let meets =
+            |a: &Approx, b: &Approx| a.kinds.has(Kinds::INFINITE) && (b.kinds.has(Kinds::ZERO) || b.straddles_zero());
+        if meets(self, other) || meets(other, self) {
+            return None;
+        }
+        let product = Approx {
+            prim: self.prim,
+            x: self.x * other.x,
+            error: self.magnitude * other.error + other.magnitude * self.error + self.error * other.error,
+            magnitude: self.magnitude * other.magnitude,
+            terms: self.terms * other.terms,
+            depth: self.depth + other.depth + 1.0,
+            grid: (self.grid + other.grid).clamp(-ZERO_GRID, ZERO_GRID),
+            kinds: self.kinds.product(other.kinds),
+            low: self.low + other.low,
+            high: self.high + other.high,
+        };
+        // Distributed, the terms would be infinities of both signs.
+        let split = product.kinds.has(Kinds::POSITIVE_INFINITY) && product.kinds.has(Kinds::NEGATIVE_INFINITY);
+        if split && product.terms > 1.0 { None } else { product.settled() }
+    }
+
+    /// `1 / x`; `None` where an engine may divide by zero.
+    pub(super) fn reciprocal(&self) -> Option<Approx> {
+        if !self.x.is_finite() {
+            return Some(Approx::exact(self.prim, 0.0));
+        }
+        let (x, bound) = (self.x.hi.abs(), self.bound());
+        if x == 0.0 || bound * 1000.0 > x {
+            return None;
+        }
+        let error = bound / (x * (x - bound)) + 2.0 * unit(self.prim) / x;
+        let leaf = Approx::leaf(self.prim, Dd::ONE / self.x, error);
+        leaf.settled()
+    }
+
+    /// The smaller, or the larger, of two.
+    pub(super) fn pick(&self, other: &Approx, pick: Pick) -> Approx {
+        let first = match pick {
+            Pick::Min => !other.x.less(self.x),
+            Pick::Max => !self.x.less(other.x),
+        };
+        Approx {
+            x: if first { self.x } else { other.x },
+            error: self.error.max(other.error),
+            magnitude: self.magnitude.max(other.magnitude),
+            terms: self.terms.max(other.terms),
+            depth: self.depth.max(other.depth),
+            ..self.joined(other)
+        }
+    }
+
+    /// What sums and picks have in common.
+    fn joined(&self, other: &Approx) -> Approx {
+        Approx {
+            grid: self.grid.min(other.grid),
+            kinds: self.kinds.union(other.kinds),
+            low: self.low.min(other.low),
+            high: self.high.max(other.high),
+            ..*self
+        }
+    }
+
+    /// The value unless an engine may overflow or underflow on the way to it.
+    fn settled(mut self) -> Option<Approx> {
+        let p = precision(self.prim);
+        if self.high >= p.largest || (self.low < p.smallest && self.kinds != Kinds(Kinds::ZERO) && !self.is_exact()) {
+            return None;
+        }
+        let infinite = self.kinds.has(Kinds::INFINITE);
+        if self.x.hi.is_nan() || (!self.x.is_finite() && !infinite) {
+            return None;
+        }
+        let own = if self.straddles_zero() { Kinds::AROUND_ZERO } else { Kinds::of(self.x.hi) };
+        self.kinds = self.kinds.union(own);
+        Some(self)
+    }
+}
+
+/// Which of two values.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Pick {
+    Min,
+    Max,
+}
+
+/// The binary exponent of a finite number other than 0.
+fn exponent(x: f64) -> i32 {
+    libm::ilogb(x)
+}
+
+/// The largest g such that the number is a multiple of `2^g`.
+fn grid(x: f64) -> i32 {
+    if x == 0.0 || !x.is_finite() {
+        return ZERO_GRID;
+    }
+    let (bits, exponent) = (x.to_bits() & ((1 << 52) - 1), (x.to_bits() >> 52 & 0x7ff) as i32);
+    let significand = if exponent == 0 { bits } else { bits | 1 << 52 };
+    exponent.max(1) - 1075 + significand.trailing_zeros() as i32
+}

@@ -1,0 +1,91 @@
+//! What an engine computed against what the interpreter says.
+
+use super::Interpreted;
+use super::eval::all_places;
+use super::value::{Datum, Value};
+use crate::mode::FloatMode;
+use crate::scalar::Scalar;
+
+/// How floats are compared in the relaxed mode.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Exactness {
+    /// The data needs no rounding: equal, both zeros being one.
+    Exact,
+    /// Within the interpreter's bound.
+    Bounded,
+}
+
+/// How a comparison went.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Compared {
+    /// Values that agree.
+    pub equal: usize,
+    /// Values that the plan does not determine.
+    pub skipped: usize,
+}
+
+/// A value that a legal engine cannot have.
+#[derive(Clone, PartialEq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Mismatch {
+    /// The number of values differs.
+    #[error("expected {expected} values, found {found}")]
+    Count {
+        /// What the interpreter has.
+        expected: usize,
+        /// What the engine has.
+        found: usize,
+    },
+    /// A value differs.
+    #[error("at {place:?}: expected {expected} within {error:e}, found {found}")]
+    Value {
+        /// The coordinates.
+        place: Vec<u64>,
+        /// What the interpreter has, rounded.
+        expected: Scalar,
+        /// How far it may be away.
+        error: f64,
+        /// What the engine has.
+        found: Scalar,
+    },
+}
+
+impl Interpreted {
+    /// Compares the values of an engine, row-major, with these: bit by bit in the strict mode; in the relaxed mode
+    /// integers and `bool` bit by bit, floats as `exactness` says, don't-care values not at all.
+    ///
+    /// # Errors
+    /// The first value that differs.
+    pub fn compare(&self, found: &[Scalar], exactness: Exactness) -> Result<Compared, Mismatch> {
+        if found.len() != self.values.len() {
+            return Err(Mismatch::Count { expected: self.values.len(), found: found.len() });
+        }
+        let mut compared = Compared::default();
+        for (k, (expected, found)) in self.values.iter().zip(found).enumerate() {
+            let mut leaves = Vec::new();
+            expected.leaves(&mut leaves);
+            let parts = found.flatten();
+            let agree = expected.dtype() == found.dtype()
+                && leaves.iter().zip(&parts).all(|(e, f)| e.dont_care() || self.agree(e, f, exactness));
+            if !agree {
+                return Err(Mismatch::Value {
+                    place: all_places(&self.shape).nth(k).expect("a place a value"),
+                    expected: expected.scalar(),
+                    error: if exactness == Exactness::Exact { 0.0 } else { expected.error() },
+                    found: found.clone(),
+                });
+            }
+            *(if expected.dont_care() { &mut compared.skipped } else { &mut compared.equal }) += 1;
+        }
+        Ok(compared)
+    }
+
+    fn agree(&self, expected: &Value, found: &Scalar, exactness: Exactness) -> bool {
+        let Datum::Float(approx) = &expected.0 else { return expected.scalar() == *found };
+        debug_assert_eq!(self.mode, FloatMode::Relaxed, "floats of the strict mode are exact");
+        let (rounded, found) = (approx.scalar().to_f64(), found.to_f64());
+        let (Some(rounded), Some(found)) = (rounded, found) else { return false };
+        let near = || exactness == Exactness::Bounded && approx.value().distance(found) <= approx.bound();
+        rounded == found || (rounded.is_finite() && found.is_finite() && near())
+    }
+}

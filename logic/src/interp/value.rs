@@ -1,0 +1,108 @@
+//! Values of the reference interpreter.
+
+use super::approx::Approx;
+use crate::dtype::{DType, Prim, StructType};
+use crate::mode::FloatMode;
+use crate::scalar::Scalar;
+use std::sync::Arc;
+
+/// A value with an error bound, or one that the plan does not determine.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Value(pub(super) Datum);
+
+#[derive(Clone, PartialEq, Debug)]
+pub(super) enum Datum {
+    /// A value that every engine has: an integer or `bool`, or any primitive of the strict mode.
+    Exact(Scalar),
+    /// A float of the relaxed mode.
+    Float(Box<Approx>),
+    /// A struct.
+    Struct(Arc<StructType>, Vec<Value>),
+    /// A value that an engine may have otherwise; a float mode assumption was broken, or a rounding error decides.
+    /// Some value that the interpreter found.
+    DontCare(Scalar),
+}
+
+impl Value {
+    /// A value that is given. In the relaxed mode a NaN breaks the assumption.
+    pub(super) fn given(scalar: &Scalar, mode: FloatMode) -> Value {
+        match scalar {
+            Scalar::Struct(ty, members) => {
+                let members = members.iter().map(|m| Value::given(m, mode)).collect();
+                Value(Datum::Struct(ty.clone(), members))
+            }
+            _ if mode == FloatMode::StrictIeee => Value(Datum::Exact(scalar.clone())),
+            _ if scalar.is_nan() => Value(Datum::DontCare(scalar.clone())),
+            Scalar::F32(v) => Value::float(Approx::exact(Prim::F32, f64::from(*v))),
+            Scalar::F64(v) => Value::float(Approx::exact(Prim::F64, *v)),
+            _ => Value(Datum::Exact(scalar.clone())),
+        }
+    }
+
+    pub(super) fn float(approx: Approx) -> Value {
+        Value(Datum::Float(Box::new(approx)))
+    }
+
+    /// What is left of a value that an engine may have otherwise; members of a struct alike.
+    pub(super) fn dont_care_about(scalar: Scalar) -> Value {
+        match scalar {
+            Scalar::Struct(ty, members) => {
+                let members = members.iter().cloned().map(Value::dont_care_about).collect();
+                Value(Datum::Struct(ty, members))
+            }
+            _ => Value(Datum::DontCare(scalar)),
+        }
+    }
+
+    /// The value, rounded to its dtype.
+    pub fn scalar(&self) -> Scalar {
+        match &self.0 {
+            Datum::Exact(scalar) | Datum::DontCare(scalar) => scalar.clone(),
+            Datum::Float(approx) => approx.scalar(),
+            Datum::Struct(ty, members) => Scalar::Struct(ty.clone(), members.iter().map(Value::scalar).collect()),
+        }
+    }
+
+    /// How far a legal engine may be from the value before it is rounded; of a struct, the most of any member.
+    pub fn error(&self) -> f64 {
+        match &self.0 {
+            Datum::Exact(_) => 0.0,
+            Datum::DontCare(_) => f64::INFINITY,
+            Datum::Float(approx) => approx.bound(),
+            Datum::Struct(_, members) => members.iter().map(Value::error).fold(0.0, f64::max),
+        }
+    }
+
+    /// Whether an engine may have any value here; of a struct, in some member.
+    pub fn dont_care(&self) -> bool {
+        match &self.0 {
+            Datum::DontCare(_) => true,
+            Datum::Exact(_) | Datum::Float(_) => false,
+            Datum::Struct(_, members) => members.iter().any(Value::dont_care),
+        }
+    }
+
+    /// The dtype of the value.
+    pub fn dtype(&self) -> DType {
+        match &self.0 {
+            Datum::Struct(ty, _) => DType::Struct(ty.clone()),
+            Datum::Float(approx) => DType::Prim(approx.prim()),
+            Datum::Exact(scalar) | Datum::DontCare(scalar) => scalar.dtype(),
+        }
+    }
+
+    /// The primitives that it is made of, depth first.
+    pub(super) fn leaves<'a>(&'a self, out: &mut Vec<&'a Value>) {
+        match &self.0 {
+            Datum::Struct(_, members) => members.iter().for_each(|m| m.leaves(out)),
+            _ => out.push(self),
+        }
+    }
+
+    pub(super) fn approx(&self) -> Option<&Approx> {
+        match &self.0 {
+            Datum::Float(approx) => Some(approx),
+            _ => None,
+        }
+    }
+}
