@@ -1,1 +1,132 @@
-//! Being built.
+//! From Logic plans to physical plans.
+//!
+//! [`optimize_plain`] is the plain path: it makes one good physical plan from a Logic plan, without rewriting what is
+//! computed. The e-graph optimizer hands its plans to the same later passes.
+//!
+//! Its pipeline, one file a pass:
+//!
+//! | pass | from | to |
+//! |---|---|---|
+//! | `normalize` | Logic plan | nests: one query each, maps pushed to the accesses |
+//! | `lookup` | nest | nest without the loops that equality masks decide |
+//! | `merge` | nests | nests, those over the same loops merged |
+//! | `split` | nest | candidates, fields split where tensors are stored in blocks |
+//! | `loop_order` | nest | an order of its loops |
+//! | `isolate` | nest and order | schedule: folds put where they are computed, or queries of their own |
+//! | `concordize` | schedule | schedule whose accesses all fit, copies made before |
+//! | `emit` | schedule | physical query; `formats`, `workspace` and `protocols` decide for it |
+//!
+//! What holds of every physical plan it makes:
+//! - Every alias is written once, before it is read; produced aliases are written.
+//! - The indices of a query's loops, those of temporaries included, are distinct; an index is used inside its loop only.
+//! - A loop over `Extent::Block` is inside the loop of its outer index.
+//! - Each access and output has one subscript, and each access one protocol, for each storage mode.
+//! - A walked or galloped level is bound by a loop further in than all levels outside of it, at coefficient 1.
+//! - Temporaries are listed after those that they read.
+//! - An output without a fold writes each place at most once; a fold starts from the output's fill.
+//! - Writes into lists and singletons come in order, or a workspace takes them.
+//! - The reduced loops of an operator that cannot be regrouped have the order of its aggregate's fields.
+
+#![forbid(unsafe_code)]
+
+mod concordize;
+mod config;
+mod context;
+mod cost;
+mod emit;
+mod error;
+mod estimate;
+mod fit;
+mod formats;
+mod isolate;
+mod lookup;
+mod loop_order;
+mod merge;
+mod normalize;
+mod protocols;
+mod report;
+mod split;
+mod term;
+mod unify;
+mod workspace;
+
+pub use config::{Config, WrittenOrder};
+pub use error::Error;
+pub use report::{DecidedOutput, Decision, Origin, Phase, Report};
+
+use concordize::concordize;
+use context::Context;
+use emit::emit;
+use isolate::{fold_nest, isolate, root_folds};
+use lookup::use_lookups;
+use loop_order::order_loops;
+use merge::merge_queries;
+use normalize::normalize;
+use redpoll_logic::physical::PhysicalPlan;
+use redpoll_logic::statistics::Statistics;
+use redpoll_logic::{Format, Plan, TensorType};
+use split::split_candidates;
+use std::sync::Arc;
+use term::{Nest, NestKind, Node, Read, Term};
+
+/// Makes a physical plan by the plain path.
+///
+/// # Errors
+/// When an operator does not fit, a field has no size, a requested format does not fit its query, or pinned loop orders
+/// contradict each other.
+pub fn optimize_plain(plan: &Plan, statistics: &Statistics, config: &Config) -> Result<(PhysicalPlan, Report), Error> {
+    let nests = normalize(plan, config)?;
+    let nests = nests.into_iter().map(|nest| use_lookups(root_folds(nest), config.float_mode)).collect();
+    let nests = merge_queries(nests, config.float_mode);
+    let mut cx = Context::new(config, statistics, &nests);
+    for nest in nests {
+        plan_nest(&mut cx, nest)?;
+    }
+    let Context { inputs, queries, mut report, .. } = cx;
+    let physical = PhysicalPlan { inputs, queries, produces: plan.produces.clone() };
+    report.phase("physical plan", physical.to_string());
+    Ok((physical, report))
+}
+
+/// Plans one nest, after the queries that it needs.
+pub(crate) fn plan_nest(cx: &mut Context, nest: Nest) -> Result<(), Error> {
+    plan_as(cx, nest, Origin::Plan)
+}
+
+fn plan_as(cx: &mut Context, nest: Nest, origin: Origin) -> Result<(), Error> {
+    let mut nest = cx.resolve(nest);
+    loop {
+        let candidates = split_candidates(&nest, cx.mode());
+        let ordered = candidates.into_iter().filter_map(|n| order_loops(cx, &n).map(|o| (n, o)));
+        let best = ordered.min_by(|(_, a), (_, b)| a.cost.total_cmp(&b.cost));
+        let (chosen, ordered) = best.ok_or_else(|| Error::NoLoopOrder { query: nest.name().clone() })?;
+        let stored = match isolate(cx, &chosen, &ordered.order) {
+            Ok(schedule) => {
+                let schedule = concordize(cx, schedule)?;
+                let origin = if nest.kind == NestKind::Copy { Origin::Copied } else { origin };
+                return emit(cx, &schedule, Decision::new(origin, ordered.order, ordered.cost, ordered.considered));
+            }
+            Err(stored) => stored,
+        };
+        nest = chosen;
+        store(cx, &mut nest, &stored)?;
+    }
+}
+
+/// Gives a fold of the nest a query of its own, and reads its result instead.
+fn store(cx: &mut Context, nest: &mut Nest, term: &Term) -> Result<(), Error> {
+    let Node::Fold(fold) = term.node() else { return Ok(()) };
+    let alias = cx.fresh(nest.name());
+    let inner = fold_nest(cx, fold, &alias, &nest.sizes, &nest.pins);
+    let (shape, fill) = (inner.outputs[0].shape.clone(), fold.init.clone());
+    let at = isolate::stored_read(&inner, fold);
+    plan_as(cx, inner, Origin::Isolated)?;
+    let format = Format::dense(shape.len());
+    let ty = Arc::new(TensorType { shape, dtype: term.dtype(), fill, format });
+    let read = Term::access(Read { tensor: alias, ty, at, outside: None });
+    for target in &mut nest.outputs {
+        target.value = target.value.replace(&mut |t| (t == term).then(|| read.clone()), cx.mode());
+    }
+    *nest = cx.resolve(nest.clone());
+    Ok(())
+}

@@ -335,6 +335,16 @@ fn simplification_keeps_the_value() {
 }
 
 #[test]
+fn known_values_are_cast_by_the_signature() {
+    let (add, dtypes) = (Op::from(Builtin::Add), [DType::Prim(Prim::I8), DType::F64]);
+    let signature = add.signature(&dtypes).unwrap();
+    let simplify = |known: [Option<Scalar>; 2]| add.simplify(&signature, &known, Relaxed);
+    assert_eq!(simplify([Some(Scalar::I8(1)), Some(Scalar::F64(0.5))]), Some(Simplified::Value(Scalar::F64(1.5))));
+    assert_eq!(simplify([Some(Scalar::I8(0)), None]), Some(Simplified::Arg(1)));
+    assert_eq!(simplify([Some(Scalar::I8(1)), None]), None);
+}
+
+#[test]
 fn every_row_of_decided_constants_is_used() {
     for (ops, at, when, then, on) in laws::DECIDED {
         for b in *ops {

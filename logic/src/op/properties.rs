@@ -5,7 +5,7 @@
 //! what their author declared.
 
 use super::builtin::{Arity, Builtin, Rule};
-use super::eval::{Fault, is_zero};
+use super::eval::{Fault, cast_to, is_zero};
 use super::integer::bounds;
 use super::laws::{self, Constant, FIRST, Fold, On, REST};
 use super::signature::pair_members;
@@ -44,7 +44,7 @@ pub enum ShortCircuit {
 pub enum Simplified {
     /// This value, whatever the other arguments are.
     Value(Scalar),
-    /// The argument at this position.
+    /// The argument at this position, cast to the signature's dtype, which is that of the result.
     Arg(usize),
     /// The operator on the arguments at these positions, at least two.
     Args(Vec<usize>),
@@ -127,19 +127,22 @@ impl Op {
         }
     }
 
-    /// The result when the known arguments decide it. Arguments have the dtypes of the signature.
+    /// The result when the known arguments decide it. Known values are cast to the dtypes of the signature.
     pub fn annihilates(&self, signature: &Signature, known: &[Option<Scalar>], mode: FloatMode) -> Option<Scalar> {
         match self.simplify(signature, known, mode)? {
             Simplified::Value(value) => Some(value),
-            Simplified::Arg(k) => known[k].clone(),
+            Simplified::Arg(k) => known[k].as_ref().map(|v| cast_to(v, &signature.args[k])),
             Simplified::Args(_) | Simplified::Body(_) => None,
         }
     }
 
     /// What the application amounts to when some arguments are known, if that is less than the application: constants
-    /// are folded, annihilators decide, identities are dropped, conditions choose, special cases apply. Arguments have
-    /// the dtypes of the signature. An application that faults is left alone.
+    /// are folded, annihilators decide, identities are dropped, conditions choose, special cases apply. Known values are
+    /// cast to the dtypes of the signature. An application that faults is left alone.
     pub fn simplify(&self, signature: &Signature, known: &[Option<Scalar>], mode: FloatMode) -> Option<Simplified> {
+        let cast = |(value, to): (&Option<Scalar>, &DType)| value.as_ref().map(|v| cast_to(v, to));
+        let known: Vec<Option<Scalar>> = known.iter().zip(&signature.args).map(cast).collect();
+        let known = &known[..];
         if let Some(args) = known.iter().cloned().collect::<Option<Vec<_>>>() {
             return self.eval(&args).ok().map(Simplified::Value);
         }

@@ -1,0 +1,150 @@
+//! Replaces accesses that do not fit the order of loops by accesses to copies that do.
+//!
+//! Input and output: a schedule. Each distinct (tensor, format) is copied once; the copy is a query of its own, placed
+//! before. Its format has the modes in the order in which the loops bind them, the outermost dense when the pointers
+//! cost little, trailing dense modes (blocks, rows) dense, the others sparse lists.
+
+use crate::context::Context;
+use crate::error::Error;
+use crate::fit::{Meeting, fit, storage_at};
+use crate::isolate::{Pass, Schedule};
+use crate::plan_nest;
+use crate::term::{At, Nest, NestKind, Node, Read, Sizes, Target, Term};
+use redpoll_logic::statistics::Question;
+use redpoll_logic::{Alias, Field, Format, LevelFormat, LevelKind, StorageMode};
+
+/// Makes every access of the schedule concordant.
+pub(crate) fn concordize(cx: &mut Context, mut schedule: Schedule) -> Result<Schedule, Error> {
+    let (sizes, kind) = (schedule.sizes.clone(), schedule.kind);
+    if kind == NestKind::Copy {
+        return Ok(schedule);
+    }
+    let order = schedule.order.clone();
+    for target in &mut schedule.outputs {
+        target.value = concordant(cx, &target.value, &sizes, &order)?;
+        for at in &mut target.at {
+            if let At::Value(t) = at {
+                *at = At::from_value(concordant(cx, t, &sizes, &order)?);
+            }
+        }
+    }
+    for pass in &mut schedule.temporaries {
+        concordize_pass(cx, pass, &sizes, &order)?;
+    }
+    Ok(schedule)
+}
+
+fn concordize_pass(cx: &mut Context, pass: &mut Pass, sizes: &Sizes, outside: &[Field]) -> Result<(), Error> {
+    let order: Vec<Field> = outside[..pass.depth].iter().chain(&pass.order).cloned().collect();
+    for inner in &mut pass.temporaries {
+        concordize_pass(cx, inner, sizes, &order)?;
+    }
+    for (_, fold) in &mut pass.folds {
+        fold.arg = concordant(cx, &fold.arg, sizes, &order)?;
+    }
+    Ok(())
+}
+
+fn concordant(cx: &mut Context, term: &Term, sizes: &Sizes, order: &[Field]) -> Result<Term, Error> {
+    let mode = cx.mode();
+    let mut failed = None;
+    let result = term.replace(
+        &mut |t| match t.node() {
+            // The folds of temporaries have passes of their own.
+            Node::Temporary(..) => Some(t.clone()),
+            Node::Access(read) => match concordant_read(cx, read, sizes, order) {
+                Ok(read) => Some(Term::access(read)),
+                Err(error) => {
+                    failed = Some(error);
+                    Some(t.clone())
+                }
+            },
+            _ => None,
+        },
+        mode,
+    );
+    failed.map_or(Ok(result), Err)
+}
+
+fn concordant_read(cx: &mut Context, read: &Read, sizes: &Sizes, order: &[Field]) -> Result<Read, Error> {
+    let mut at = Vec::new();
+    for a in &read.at {
+        at.push(match a {
+            At::Value(t) => At::from_value(concordant(cx, t, sizes, order)?),
+            At::Subscript(_) => a.clone(),
+        });
+    }
+    let read = Read { at, ..read.clone() };
+    let positions = |f: &Field| order.iter().position(|g| g == f);
+    if !fit(&read, sizes, &positions, false, cx.mode()).contains(&Meeting::Discordant) {
+        return Ok(read);
+    }
+    let format = copy_format(cx, &read, sizes, order);
+    let known = cx.copies.iter().find(|(t, f, _)| *t == read.tensor && *f == format).map(|(_, _, alias)| alias.clone());
+    let alias = match known {
+        Some(alias) => alias,
+        None => {
+            let alias = cx.fresh(&read.tensor);
+            copy(cx, &read, format.clone(), alias.clone())?;
+            cx.copies.push((read.tensor.clone(), format.clone(), alias.clone()));
+            alias
+        }
+    };
+    let ty = redpoll_logic::TensorType { format, ..(*read.ty).clone() };
+    Ok(Read { tensor: alias, ty: ty.into(), ..read })
+}
+
+/// The format of a copy that fits.
+fn copy_format(cx: &Context, read: &Read, sizes: &Sizes, order: &[Field]) -> Format {
+    let source = &read.ty.format;
+    let position = |at: &At| {
+        let last = at.fields().iter().filter_map(|f| order.iter().position(|g| g == f)).max();
+        last.map_or(0, |p| p + 1)
+    };
+    let spots = storage_at(&read.at, source, sizes, cx.mode());
+    let keeps_blocks = read.outside.is_none() && spots.iter().all(|at| at.as_field().is_some());
+    let mut modes: Vec<(usize, StorageMode, bool)> = if keeps_blocks {
+        let levels = source.modes.iter().zip(&source.levels).zip(&spots);
+        levels.map(|((&m, l), at)| (position(at), m, l.kind == LevelKind::Dense)).collect()
+    } else {
+        let dense = |mode: usize| {
+            source
+                .modes
+                .iter()
+                .zip(&source.levels)
+                .any(|(m, l)| *m == StorageMode::Whole { mode } && l.kind == LevelKind::Dense)
+        };
+        (0..read.at.len()).map(|mode| (position(&read.at[mode]), StorageMode::Whole { mode }, dense(mode))).collect()
+    };
+    modes.sort_by_key(|(p, ..)| *p);
+    let all_dense = source.levels.iter().all(|l| l.kind == LevelKind::Dense);
+    let stored = cx.ask(&read.tensor, &read.ty, Question::Positions(source.levels.len())).estimate;
+    let sparse = modes.iter().rposition(|(.., dense)| !dense).unwrap_or(0);
+    let levels = modes.iter().enumerate().map(|(k, (_, mode, _))| {
+        let few = k == 0 && sparse > 0 && mode.dimension(&read.ty.shape) as f64 <= 4.0 * stored + 16.0;
+        let dense = all_dense || few || k > sparse;
+        LevelFormat::new(if dense { LevelKind::Dense } else { LevelKind::SparseList })
+    });
+    Format { levels: levels.collect(), modes: modes.iter().map(|(_, m, _)| *m).collect(), leaf: source.leaf }
+}
+
+/// Plans the query that makes a copy.
+fn copy(cx: &mut Context, read: &Read, format: Format, alias: Alias) -> Result<(), Error> {
+    let fields: Vec<Field> = (0..read.at.len()).map(|k| Field::from(format!("c{k}"))).collect();
+    let mut sizes = Sizes::default();
+    for (field, &size) in fields.iter().zip(&read.ty.shape) {
+        sizes.insert(field.clone(), size);
+    }
+    let at: Vec<At> = fields.iter().map(At::field).collect();
+    let source = Read { tensor: read.tensor.clone(), ty: read.ty.clone(), at: at.clone(), outside: None };
+    let target = Target {
+        alias,
+        shape: read.ty.shape.clone(),
+        fill: read.ty.fill.clone(),
+        at,
+        fold: None,
+        value: Term::access(source),
+        format: Some(format),
+    };
+    plan_nest(cx, Nest { outputs: vec![target], sizes, pins: Vec::new(), kind: NestKind::Copy })
+}

@@ -1,0 +1,130 @@
+//! Schedule to physical query: formats, workspaces and protocols are chosen and everything is written down.
+
+use crate::context::Context;
+use crate::error::Error;
+use crate::fit::storage_at;
+use crate::formats::{choose_format, count_positions};
+use crate::isolate::{Pass, Schedule};
+use crate::protocols::{Protocols, choose_protocols};
+use crate::report::Decision;
+use crate::term::{At, NestKind, Node, Read, Sizes, Target, Term};
+use crate::workspace::workspace;
+use redpoll_logic::physical::{Access, Extent, Fold, Loop, Output, PhysicalQuery, Place, Point, Temporaries};
+use redpoll_logic::{Alias, Field, TensorType};
+use std::sync::Arc;
+
+/// Appends the query of a schedule to the plan, and makes its outputs known.
+pub(crate) fn emit(cx: &mut Context, schedule: &Schedule, mut decision: Decision) -> Result<(), Error> {
+    let Schedule { order, sizes, .. } = schedule;
+    let mut outputs = Vec::new();
+    for target in &schedule.outputs {
+        let format = choose_format(cx, target, sizes, order)?;
+        let counts = count_positions(cx, target, &format, sizes);
+        let workspace = workspace(cx, target, &format, sizes, order);
+        let (shape, fill) = (target.shape.clone(), target.fill.clone());
+        let ty = Arc::new(TensorType { shape, dtype: target.value.dtype(), fill, format });
+        decision.output(target.alias.clone(), ty.clone(), counts.last().map_or(1.0, |c| c.estimate), workspace.clone());
+        let writer = Writer { cx, sizes, order, kind: schedule.kind };
+        outputs.push(writer.output(target, ty.clone(), workspace));
+        cx.define(target.alias.clone(), ty, counts);
+    }
+    let temporaries = schedule.temporaries.iter().map(|p| temporaries(cx, p, sizes, order, 0, schedule.kind)).collect();
+    cx.queries.push(PhysicalQuery { loops: loops(order, sizes), temporaries, outputs });
+    cx.report.decide(decision);
+    Ok(())
+}
+
+fn loops(order: &[Field], sizes: &Sizes) -> Vec<Loop> {
+    let extent = |field: &Field| match sizes.block(field) {
+        Some(b) => Extent::Block { block: b.block, outer: b.outer.clone(), size: b.size },
+        None => Extent::Whole(sizes.of(field)),
+    };
+    order.iter().map(|f| Loop { index: f.clone(), extent: extent(f) }).collect()
+}
+
+/// `start` is how many loops are outside of the surrounding temporaries.
+fn temporaries(
+    cx: &Context,
+    pass: &Pass,
+    sizes: &Sizes,
+    outside: &[Field],
+    start: usize,
+    kind: NestKind,
+) -> Temporaries {
+    let order: Vec<Field> = outside[..pass.depth].iter().chain(&pass.order).cloned().collect();
+    let writer = Writer { cx, sizes, order: &order, kind };
+    let fold = |(name, fold): &(Alias, crate::term::Fold)| Fold {
+        name: name.clone(),
+        op: fold.op.clone(),
+        init: fold.init.clone(),
+        value: writer.value(&fold.arg),
+    };
+    Temporaries {
+        depth: pass.depth - start,
+        loops: loops(&pass.order, sizes),
+        temporaries: pass.temporaries.iter().map(|p| temporaries(cx, p, sizes, &order, pass.depth, kind)).collect(),
+        folds: pass.folds.iter().map(fold).collect(),
+    }
+}
+
+/// Writes terms down as points.
+struct Writer<'w, 'c> {
+    cx: &'w Context<'c>,
+    sizes: &'w Sizes,
+    order: &'w [Field],
+    kind: NestKind,
+}
+
+impl Writer<'_, '_> {
+    fn output(
+        &self,
+        target: &Target,
+        ty: Arc<TensorType>,
+        workspace: Option<redpoll_logic::physical::Workspace>,
+    ) -> Output {
+        let places = storage_at(&target.at, &ty.format, self.sizes, self.cx.mode());
+        let subscripts = places.into_iter().map(|at| match at {
+            At::Subscript(s) => Place::Subscript(s),
+            At::Value(t) => Place::Value(self.value(&t)),
+        });
+        Output {
+            alias: target.alias.clone(),
+            ty: ty.clone(),
+            subscripts: subscripts.collect(),
+            fold: target.fold.as_ref().map(|(op, _)| op.clone()),
+            workspace,
+            value: self.value(&target.value),
+        }
+    }
+
+    fn value(&self, term: &Term) -> Point {
+        let positions = |f: &Field| self.order.iter().position(|g| g == f);
+        let protocols = choose_protocols(self.cx, term, self.sizes, &positions, self.kind == NestKind::Copy);
+        self.point(term, &protocols)
+    }
+
+    fn point(&self, term: &Term, protocols: &Protocols) -> Point {
+        match term.node() {
+            Node::Literal => Point::Literal(term.fill().clone()),
+            Node::Coordinate(form) => Point::Coordinate(form.clone()),
+            Node::Temporary(name, _) => Point::Temporary(name.clone()),
+            Node::Access(read) => Point::Access(self.access(read, protocols)),
+            Node::Call(op, args) => Point::Call(op.clone(), args.iter().map(|a| self.point(a, protocols)).collect()),
+            Node::Fold(_) => unreachable!("a schedule has temporaries in place of folds"),
+        }
+    }
+
+    fn access(&self, read: &Read, protocols: &Protocols) -> Access {
+        let places = storage_at(&read.at, &read.ty.format, self.sizes, self.cx.mode());
+        let subscripts = places.into_iter().map(|at| match at {
+            At::Subscript(s) => Place::Subscript(s),
+            At::Value(t) => Place::Value(self.value(&t)),
+        });
+        Access {
+            tensor: read.tensor.clone(),
+            subscripts: subscripts.collect(),
+            protocols: protocols.of(read),
+            outside: read.outside.clone(),
+        }
+    }
+}

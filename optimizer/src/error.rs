@@ -1,0 +1,68 @@
+//! What can keep a plan from being optimized.
+
+use redpoll_logic::op::OpError;
+use redpoll_logic::{Alias, Field};
+
+/// Why no physical plan is made; the fault is the plan's author's, unless a variant says otherwise.
+#[derive(Clone, PartialEq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A field has no size: just a `coordinate` mentions it.
+    #[error("field `{field}` of query `{query}` has no size; join it with a table that has the field")]
+    Unsized {
+        /// The query.
+        query: Alias,
+        /// The field.
+        field: Field,
+    },
+    /// A field occurs in an expression whose fields do not have it.
+    #[error("query `{query}` uses field `{field}`, which is not bound there")]
+    Unbound {
+        /// The query.
+        query: Alias,
+        /// The field.
+        field: Field,
+    },
+    /// An operator does not fit its arguments.
+    #[error("query `{query}`: {source}")]
+    Operator {
+        /// The query.
+        query: Alias,
+        /// What is wrong.
+        source: OpError,
+    },
+    /// A scan's operator has no identity, which the rewriting of scans needs.
+    #[error("query `{query}` scans with operator `{op}`, which has no identity for {dtype}; scan with one that has")]
+    ScanWithoutIdentity {
+        /// The query.
+        query: Alias,
+        /// The operator.
+        op: String,
+        /// The dtype.
+        dtype: String,
+    },
+    /// A requested format does not fit the query.
+    #[error("the format requested for query `{query}` {what}")]
+    Format {
+        /// The query.
+        query: Alias,
+        /// What does not fit, and what would.
+        what: String,
+    },
+    /// No order of the loops satisfies the orders that the plan pins.
+    #[error("query `{query}` has no loop order that satisfies every order pinned by its reorders and folds")]
+    NoLoopOrder {
+        /// The query.
+        query: Alias,
+    },
+    /// A query computes values of another dtype than it declares; the fault is that of whoever built the plan.
+    #[error("query `{query}` computes {found} where {expected} is declared")]
+    DType {
+        /// The query.
+        query: Alias,
+        /// The declared dtype.
+        expected: String,
+        /// The dtype of its values.
+        found: String,
+    },
+}

@@ -1,0 +1,99 @@
+//! Estimates: how much of the places of a term differs from its fill.
+
+use crate::context::Context;
+use crate::fit::storage_at;
+use crate::term::{At, Fold, Node, Read, Sizes, Target, Term};
+use redpoll_logic::op::Op;
+use redpoll_logic::statistics::{ModeSet, Question};
+use redpoll_logic::{Field, Scalar};
+use std::collections::BTreeSet;
+
+/// Which fields are bound.
+pub(crate) type Bound<'a> = dyn Fn(&Field) -> bool + 'a;
+
+impl Context<'_> {
+    /// The estimated fraction of the places over the bound fields below which the term may differ from its fill.
+    pub(crate) fn support(&self, term: &Term, sizes: &Sizes, bound: &Bound) -> f64 {
+        match term.node() {
+            Node::Literal => 0.0,
+            Node::Coordinate(_) => 1.0,
+            Node::Access(read) => self.access_support(read, sizes, bound),
+            Node::Call(op, args) => self.call_support(op, args, sizes, bound),
+            Node::Fold(fold) | Node::Temporary(_, fold) => self.fold_support(fold, sizes, bound),
+        }
+    }
+
+    fn access_support(&self, read: &Read, sizes: &Sizes, bound: &Bound) -> f64 {
+        if read.outside.as_ref().is_some_and(|v| *v != read.ty.fill) {
+            return 1.0;
+        }
+        let format = &read.ty.format;
+        let spots = storage_at(&read.at, format, sizes, self.mode());
+        let known = |at: &At| at.fields().iter().all(bound);
+        let modes: ModeSet = (0..spots.len()).filter(|&k| known(&spots[k])).collect();
+        let dimensions = format.storage_shape(&read.ty.shape);
+        let places: f64 = modes.iter().map(|k| dimensions[k] as f64).product();
+        if places == 0.0 {
+            return 0.0;
+        }
+        let question = modes.as_prefix().map_or(Question::Distinct(modes), Question::Positions);
+        (self.ask(&read.tensor, &read.ty, question).estimate / places).clamp(0.0, 1.0)
+    }
+
+    fn call_support(&self, op: &Op, args: &[Term], sizes: &Sizes, bound: &Bound) -> f64 {
+        if let ("ifelse", [_, x, y]) = (op.name(), args) {
+            if x.fill() == y.fill() {
+                return either([self.support(x, sizes, bound), self.support(y, sizes, bound)]);
+            }
+        }
+        let dtypes: Vec<_> = args.iter().map(Term::dtype).collect();
+        let Ok(signature) = op.signature(&dtypes) else { return 1.0 };
+        let decides = |k: usize| {
+            let known: Vec<Option<Scalar>> =
+                (0..args.len()).map(|m| (m == k).then(|| args[k].fill().clone())).collect();
+            op.annihilates(&signature, &known, self.mode()).is_some()
+        };
+        let joined: Vec<usize> = (0..args.len()).filter(|&k| decides(k)).collect();
+        if joined.is_empty() {
+            either(args.iter().map(|a| self.support(a, sizes, bound)))
+        } else {
+            joined.iter().map(|&k| self.support(&args[k], sizes, bound)).product()
+        }
+    }
+
+    fn fold_support(&self, fold: &Fold, sizes: &Sizes, bound: &Bound) -> f64 {
+        let outside = self.support(&fold.arg, sizes, bound);
+        let places: f64 = fold.fields.iter().map(|f| sizes.of(f) as f64).product();
+        let full = self.support(&fold.arg, sizes, &|_| true);
+        outside.min(1.0 - (1.0 - full).powf(places))
+    }
+
+    /// The fraction of the places over the bound fields where an output is written.
+    pub(crate) fn written(&self, target: &Target, sizes: &Sizes, bound: &Bound) -> f64 {
+        let skipped = match &target.fold {
+            Some((op, _)) => op.is_identity(target.value.fill(), &target.value.dtype(), 1, self.mode()),
+            None => *target.value.fill() == target.fill,
+        };
+        if skipped { self.support(&target.value, sizes, bound) } else { 1.0 }
+    }
+
+    /// The fraction of the places over some of an output's fields below which something is written.
+    pub(crate) fn output_support(&self, target: &Target, sizes: &Sizes, fields: &BTreeSet<Field>) -> f64 {
+        let full = self.written(target, sizes, &|_| true);
+        let partial = self.written(target, sizes, &|f| fields.contains(f));
+        let loops = target.loops();
+        let below = loops.iter().filter(|f| !fields.contains(*f)).map(|f| sizes.of(f) as f64);
+        partial.min(1.0 - (1.0 - full).powf(below.product()))
+    }
+
+    /// How many writes an output gets.
+    pub(crate) fn writes(&self, target: &Target, sizes: &Sizes) -> f64 {
+        let places: f64 = target.loops().iter().map(|f| sizes.of(f) as f64).product();
+        places * self.written(target, sizes, &|_| true)
+    }
+}
+
+/// The fraction of the union of independent parts.
+pub(crate) fn either(parts: impl IntoIterator<Item = f64>) -> f64 {
+    1.0 - parts.into_iter().map(|p| 1.0 - p).product::<f64>()
+}

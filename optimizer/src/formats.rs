@@ -1,0 +1,109 @@
+//! Chooses the format of an output, and counts what it will store.
+//!
+//! A requested format is checked and kept. Otherwise storage modes follow the order of the loops, and a level is sparse
+//! when the estimated fraction of its coordinates that hold something other than the fill is at most
+//! [`cost::DENSE_FRACTION`]. That a place holds the fill is proved from fills and operators: an operator counts as
+//! preserving it only when its properties say so, so an output whose fill is not preserved comes out dense. An output
+//! all of whose levels are dense is stored in the order of its modes.
+
+use crate::context::Context;
+use crate::cost;
+use crate::error::Error;
+use crate::fit::storage_at;
+use crate::term::{At, Sizes, Target};
+use redpoll_logic::statistics::Answer;
+use redpoll_logic::{DType, Field, Format, LeafKind, LevelFormat, LevelKind, Scalar, StorageMode};
+use std::collections::BTreeSet;
+
+/// The format of an output.
+pub(crate) fn choose_format(cx: &Context, target: &Target, sizes: &Sizes, order: &[Field]) -> Result<Format, Error> {
+    if let Some(format) = &target.format {
+        let wrong = |what: String| Err(Error::Format { query: target.alias.clone(), what });
+        if format.rank() != target.shape.len() {
+            return wrong(format!("has {} modes where the result has {}", format.rank(), target.shape.len()));
+        }
+        let pattern = format.leaf == LeafKind::Pattern;
+        if pattern && (target.value.dtype() != DType::BOOL || target.fill != Scalar::Bool(false)) {
+            let found = target.value.dtype();
+            return wrong(format!(
+                "has a pattern leaf, for bool with fill false, where the result is {found} with fill {}",
+                target.fill
+            ));
+        }
+        return Ok(format.clone());
+    }
+    let rank = target.shape.len();
+    if target.at.iter().any(|at| matches!(at, At::Value(_))) {
+        let places: f64 = target.shape.iter().map(|&n| n as f64).product();
+        let dense = places <= cost::SCATTER_LIMIT || cx.writes(target, sizes) >= places / 4.0;
+        return Ok(if dense { Format::dense(rank) } else { sparse_format(target, sizes, order) });
+    }
+    let mut format = sparse_format(target, sizes, order);
+    let dimensions = format.storage_shape(&target.shape);
+    let spots = storage_at(&target.at, &format, sizes, cx.mode());
+    let mut bound = BTreeSet::new();
+    let mut above = 1.0;
+    for (k, at) in spots.iter().enumerate() {
+        let fields = at.fields();
+        let fraction = if fields.is_subset(&bound) {
+            1.0 / dimensions[k].max(1) as f64
+        } else {
+            bound.extend(fields);
+            let here = cx.output_support(target, sizes, &bound);
+            let fraction = if above > 0.0 { here / above } else { 0.0 };
+            above = here;
+            fraction
+        };
+        if fraction > cost::DENSE_FRACTION || dimensions[k] <= 1 {
+            format.levels[k] = LevelFormat::new(LevelKind::Dense);
+        }
+    }
+    let dense = format.levels.iter().all(|l| l.kind == LevelKind::Dense);
+    Ok(if dense { Format::dense(rank) } else { format })
+}
+
+/// Sparse lists over the storage modes that the loops have, in their order.
+pub(crate) fn sparse_format(target: &Target, sizes: &Sizes, order: &[Field]) -> Format {
+    let position = |f: &Field| order.iter().position(|g| g == f).map_or(0, |p| p + 1);
+    let mut modes: Vec<(usize, StorageMode)> = Vec::new();
+    for (mode, at) in target.at.iter().enumerate() {
+        match at.as_affine().and_then(|form| sizes.as_split(form)) {
+            Some((outer, inner, block)) => {
+                modes.push((position(outer), StorageMode::Outer { mode, block }));
+                modes.push((position(inner), StorageMode::Inner { mode, block }));
+            }
+            None => {
+                let last = at.fields().iter().map(position).max().unwrap_or(0);
+                modes.push((last, StorageMode::Whole { mode }));
+            }
+        }
+    }
+    modes.sort_by_key(|(p, _)| *p);
+    let levels = vec![LevelFormat::new(LevelKind::SparseList); modes.len()];
+    Format { levels, modes: modes.into_iter().map(|(_, m)| m).collect(), leaf: LeafKind::Element }
+}
+
+/// How many positions each level of an output will have.
+pub(crate) fn count_positions(cx: &Context, target: &Target, format: &Format, sizes: &Sizes) -> Vec<Answer> {
+    let dimensions = format.storage_shape(&target.shape);
+    let spots = storage_at(&target.at, format, sizes, cx.mode());
+    let writes = cx.writes(target, sizes);
+    let mut bound = BTreeSet::new();
+    let (mut places, mut above) = (1.0, Answer::exact(1));
+    let scatters = spots.iter().any(|at| matches!(at, At::Value(_)));
+    let mut counts = Vec::new();
+    for (k, at) in spots.iter().enumerate() {
+        let size = dimensions[k] as f64;
+        places *= size;
+        bound.extend(at.fields());
+        let most = Answer { estimate: above.estimate * size, bound: above.bound * size };
+        above = if format.levels[k].kind == LevelKind::Dense {
+            most
+        } else {
+            let here = if scatters { writes } else { places * cx.output_support(target, sizes, &bound) };
+            Answer::new(here.min(most.estimate), most.bound)
+        };
+        counts.push(above);
+    }
+    counts
+}

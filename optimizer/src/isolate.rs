@@ -1,0 +1,210 @@
+//! Decides what is one loop nest: folds inside a value become temporaries of the nest, or queries of their own.
+//!
+//! Input: a nest and an order of its loops. Output: a [`Schedule`], or a fold that has to be stored because its
+//! fields are not the outermost loops (or because storing is cheaper); the caller plans that first and tries again.
+//! Equal folds are computed once, and folds over the same loops at the same depth share one pass.
+
+use crate::context::Context;
+use crate::lookup::use_lookups;
+use crate::loop_order::{order_fold, order_loops, place};
+use crate::term::{At, Fold, Nest, NestKind, Node, Read, Sizes, Target, Term, regroups};
+use crate::unify::{canonical, match_loops};
+use redpoll_logic::{Alias, Field};
+use std::collections::BTreeSet;
+
+/// A nest with an order of loops and its folds put where they are computed.
+#[derive(Clone, Debug)]
+pub(crate) struct Schedule {
+    pub(crate) order: Vec<Field>,
+    pub(crate) temporaries: Vec<Pass>,
+    pub(crate) outputs: Vec<Target>,
+    pub(crate) sizes: Sizes,
+    pub(crate) kind: NestKind,
+}
+
+/// Folds that are computed in one pass inside the outermost `depth` loops.
+#[derive(Clone, Debug)]
+pub(crate) struct Pass {
+    /// Counted from the outermost loop of the nest.
+    pub(crate) depth: usize,
+    pub(crate) order: Vec<Field>,
+    pub(crate) temporaries: Vec<Pass>,
+    pub(crate) folds: Vec<(Alias, Fold)>,
+}
+
+/// The nest that stores a fold. Its tensor starts from the fold's start, so that is its fill.
+pub(crate) fn fold_nest(cx: &Context, fold: &Fold, alias: &Alias, sizes: &Sizes, pins: &[Vec<Field>]) -> Nest {
+    let free: Vec<Field> = fold.free().into_iter().collect();
+    let target = Target {
+        alias: alias.clone(),
+        shape: free.iter().map(|f| sizes.of(f)).collect(),
+        fill: fold.init.clone(),
+        at: free.iter().map(At::field).collect(),
+        fold: Some((fold.op.clone(), fold.fields.clone())),
+        value: fold.arg.clone(),
+        format: None,
+    };
+    let nest = Nest { outputs: vec![target], sizes: sizes.clone(), pins: pins.to_vec(), kind: NestKind::Query };
+    use_lookups(nest, cx.mode())
+}
+
+/// A fold at the root of an output becomes the output's own, when the output's fill is what the fold starts from.
+pub(crate) fn root_folds(mut nest: Nest) -> Nest {
+    for target in &mut nest.outputs {
+        if let (None, Node::Fold(fold)) = (&target.fold, target.value.node()) {
+            if fold.init == target.fill {
+                let fold = fold.clone();
+                target.fold = Some((fold.op, fold.fields));
+                target.value = fold.arg;
+            }
+        }
+    }
+    nest
+}
+
+/// Puts the folds of a nest in their places.
+pub(crate) fn isolate(cx: &mut Context, nest: &Nest, order: &[Field]) -> Result<Schedule, Term> {
+    let frame = Frame { start: 0, full: order.to_vec(), passes: Vec::new() };
+    let mut placer = Placer { cx, sizes: &nest.sizes, pins: &nest.pins, frames: vec![frame], stored: None };
+    let mut outputs = Vec::new();
+    for target in &nest.outputs {
+        let value = placer.rewrite(&target.value);
+        let places = target.at.iter().map(|at| match at {
+            At::Value(t) => At::from_value(placer.rewrite(t)),
+            At::Subscript(_) => at.clone(),
+        });
+        let at = places.collect();
+        outputs.push(Target { value, at, ..target.clone() });
+    }
+    if let Some(stored) = placer.stored {
+        return Err(stored);
+    }
+    let temporaries = placer.frames.pop().map(|f| f.passes).unwrap_or_default();
+    Ok(Schedule { order: order.to_vec(), temporaries, outputs, sizes: nest.sizes.clone(), kind: nest.kind })
+}
+
+/// The loops that are open where a term stands: the nest's, or a pass's inside the outermost of another frame.
+struct Frame {
+    start: usize,
+    /// All loops from the outermost of the nest on.
+    full: Vec<Field>,
+    passes: Vec<Pass>,
+}
+
+struct Placer<'p, 'c> {
+    cx: &'p mut Context<'c>,
+    sizes: &'p Sizes,
+    pins: &'p [Vec<Field>],
+    frames: Vec<Frame>,
+    stored: Option<Term>,
+}
+
+impl Placer<'_, '_> {
+    /// The term with temporaries in place of its folds.
+    fn rewrite(&mut self, term: &Term) -> Term {
+        let mode = self.cx.mode();
+        term.replace(
+            &mut |t| match t.node() {
+                Node::Fold(fold) => Some(self.place(t, fold)),
+                _ => None,
+            },
+            mode,
+        )
+    }
+
+    fn place(&mut self, term: &Term, fold: &Fold) -> Term {
+        let free = fold.free();
+        let found =
+            self.frames.iter().enumerate().find_map(|(k, frame)| {
+                Some((k, place(&frame.full, &free)?)).filter(|(_, depth)| *depth >= frame.start)
+            });
+        let Some((frame, depth)) = found.filter(|(k, depth)| self.pays(*k, *depth, fold)) else {
+            self.stored.get_or_insert_with(|| term.clone());
+            return term.clone();
+        };
+        let inside = self.frames.split_off(frame + 1);
+        let name = self.schedule(fold, depth);
+        self.frames.extend(inside);
+        Term::temporary(name, fold.clone(), term.fill().clone())
+    }
+
+    /// Whether computing the fold in place is no dearer than storing it.
+    fn pays(&self, frame: usize, depth: usize, fold: &Fold) -> bool {
+        if depth == 0 {
+            return true;
+        }
+        let prefix = &self.frames[frame].full[..depth];
+        let Some(inline) = order_fold(self.cx, fold, self.sizes, prefix, self.pins, 1.0) else { return false };
+        let nest = fold_nest(self.cx, fold, &Alias::from("stored"), self.sizes, self.pins);
+        let stored: f64 = nest.outputs[0].shape.iter().map(|&n| n as f64).product();
+        let stored = stored * crate::cost::STORE;
+        order_loops(self.cx, &nest).is_none_or(|o| inline.cost <= o.cost + stored)
+    }
+
+    /// Computes the fold inside the outermost `depth` loops of the innermost frame, and says under which name.
+    fn schedule(&mut self, fold: &Fold, depth: usize) -> Alias {
+        let frame = self.frames.last().expect("the frame of the nest is always open");
+        let prefix = frame.full[..depth].to_vec();
+        let ordered = order_fold(self.cx, fold, self.sizes, &prefix, self.pins, 1.0);
+        let order = ordered.map_or_else(|| fold.fields.clone(), |o| o.order);
+        let full = prefix.iter().chain(&order).cloned().collect();
+        self.frames.push(Frame { start: depth, full, passes: Vec::new() });
+        let arg = self.rewrite(&fold.arg);
+        let inner = self.frames.pop().expect("it was just pushed").passes;
+        let fold = Fold { arg, ..fold.clone() };
+        let like = canonical(&fold, self.cx.mode());
+        let mode = self.cx.mode();
+        let frame = self.frames.last_mut().expect("the frame of the nest is always open");
+        for (name, known) in frame.passes.iter().filter(|p| p.depth == depth).flat_map(|p| &p.folds) {
+            if canonical(known, mode) == like {
+                return name.clone();
+            }
+        }
+        let name = self.cx.fresh(&Alias::from("t"));
+        let frame = self.frames.last_mut().expect("the frame of the nest is always open");
+        let regroup = regroups(&fold.op, &fold.arg.dtype(), mode) || fold.fields.len() == 1;
+        let later = frame.passes.iter().rposition(|p| depends(&fold.arg, p)).map_or(0, |k| k + 1);
+        for pass in &mut frame.passes[later..] {
+            let alike = pass.depth == depth && pass.temporaries.is_empty() && inner.is_empty() && regroup;
+            if let Some(renamed) = alike.then(|| join(pass, &fold, self.sizes, mode)).flatten() {
+                pass.folds.push((name.clone(), renamed));
+                return name;
+            }
+        }
+        frame.passes.push(Pass { depth, order, temporaries: inner, folds: vec![(name.clone(), fold)] });
+        name
+    }
+}
+
+/// Whether the term reads a temporary of the pass.
+fn depends(term: &Term, pass: &Pass) -> bool {
+    match term.node() {
+        Node::Temporary(name, _) => {
+            pass.folds.iter().any(|(n, _)| n == name) || pass.temporaries.iter().any(|p| depends(term, p))
+        }
+        _ => term.children().iter().any(|c| depends(c, pass)),
+    }
+}
+
+/// The fold in terms of the loops of a pass that reads the same tensors at the same places.
+fn join(pass: &Pass, fold: &Fold, sizes: &Sizes, mode: redpoll_logic::FloatMode) -> Option<Fold> {
+    let (_, first) = pass.folds.first()?;
+    let (mut there, mut here): (Vec<&Read>, Vec<&Read>) = (Vec::new(), Vec::new());
+    first.arg.each_access(&mut |r| there.push(r));
+    fold.arg.each_access(&mut |r| here.push(r));
+    let names = match_loops(&here, &fold.fields, &there, &first.fields)?;
+    let same = |f: &Field| names.get(f).is_none_or(|g| sizes.get(f) == sizes.get(g) && sizes.block(f).is_none());
+    if !fold.fields.iter().all(same) {
+        return None;
+    }
+    let with = |f: &Field| At::field(names.get(f).unwrap_or(f));
+    let fields = fold.fields.iter().map(|f| names[f].clone()).collect();
+    Some(Fold { arg: fold.arg.substitute(&with, mode), fields, ..fold.clone() })
+}
+
+/// The fields over which a stored fold is read.
+pub(crate) fn stored_read(nest: &Nest, fold: &Fold) -> Vec<At> {
+    let free: BTreeSet<Field> = fold.free();
+    debug_assert_eq!(free.len(), nest.outputs[0].shape.len());
+    free.iter().map(At::field).collect()
+}

@@ -1,0 +1,162 @@
+//! Equality masks become lookups: gathers, scatters and diagonals.
+//!
+//! Input and output: a nest. Where a value is the identity of its fold (or, without one, the fill of its output)
+//! unless `eq(coordinate(f), e)` holds, the loop over `f` visits at most one place that matters, `f = e`. So the loop is
+//! dropped and `e` put for `f`: in an access it reads at a value (a gather), in an output it writes at one (a scatter;
+//! places out of bounds are dropped), and when `e` is itself a coordinate it is a diagonal. Whether a value is the
+//! identity is decided by simplifying it with the mask set to false, so masks work through any operator that a false
+//! argument decides: `*`, `and`, `ifelse`.
+
+use crate::normalize::boolean;
+use crate::term::{At, Fold, Nest, Node, Read, Sizes, Target, Term};
+use redpoll_logic::op::{Builtin, Op};
+use redpoll_logic::{DType, Field, FloatMode, Scalar};
+
+/// Drops every loop that an equality mask decides.
+pub(crate) fn use_lookups(mut nest: Nest, mode: FloatMode) -> Nest {
+    let sizes = nest.sizes.clone();
+    for target in &mut nest.outputs {
+        target.value = in_folds(&target.value, &sizes, mode);
+        while reduce_target(target, &sizes, mode) || scatter(target, &sizes, mode) {}
+    }
+    nest
+}
+
+/// `eq(coordinate(field), at)`, found in a term.
+struct Mask {
+    term: Term,
+    field: Field,
+    at: At,
+}
+
+/// Gathers in the folds of a term, innermost first.
+fn in_folds(term: &Term, sizes: &Sizes, mode: FloatMode) -> Term {
+    term.replace(
+        &mut |t| {
+            let Node::Fold(fold) = t.node() else { return None };
+            let mut fold = Fold { arg: in_folds(&fold.arg, sizes, mode), ..fold.clone() };
+            while let Some((field, arg)) = gather(&fold.op, &fold.arg, &fold.fields, sizes, mode) {
+                fold.fields.retain(|f| *f != field);
+                fold.arg = arg;
+            }
+            Some(if fold.fields.is_empty() {
+                Term::call(&fold.op, vec![Term::literal(fold.init), fold.arg], mode)
+            } else {
+                Term::fold(fold, t.fill().clone(), mode)
+            })
+        },
+        mode,
+    )
+}
+
+fn reduce_target(target: &mut Target, sizes: &Sizes, mode: FloatMode) -> bool {
+    let Some((op, fields)) = &mut target.fold else { return false };
+    let Some((field, value)) = gather(op, &target.value, fields, sizes, mode) else { return false };
+    fields.retain(|f| *f != field);
+    target.value = value;
+    if fields.is_empty() && target.at.iter().all(|at| at.as_field().is_some()) {
+        let start = Term::literal(target.fill.clone());
+        target.value = Term::call(op, vec![start, target.value.clone()], mode);
+        target.fold = None;
+    }
+    true
+}
+
+/// A reduced field that a mask decides, and the value without it.
+fn gather(op: &Op, value: &Term, fields: &[Field], sizes: &Sizes, mode: FloatMode) -> Option<(Field, Term)> {
+    let dtype = value.dtype();
+    masks(value).into_iter().find_map(|mask| {
+        let otherwise = unless(value, &mask.term, mode)?;
+        if !fields.contains(&mask.field) || !op.is_identity(&otherwise, &dtype, 1, mode) {
+            return None;
+        }
+        let size = sizes.of(&mask.field);
+        let there = value.replace(&mut |t| (*t == mask.term).then(|| boolean(true)), mode);
+        if sizes.within(&mask.at, size) {
+            return Some((mask.field.clone(), put(&there, &mask, mode)));
+        }
+        let missed = there.replace(&mut |t| reads(t, &mask.field).map(|r| Term::literal(r.ty.fill.clone())), mode);
+        let found = put(&there, &mask, mode);
+        let value = if missed.as_literal() == Some(&otherwise) && missed != there {
+            found
+        } else {
+            let place = mask.at.value(mode);
+            let low = Term::integer(Builtin::Ge, place.clone(), 0, mode);
+            let high = Term::integer(Builtin::Lt, place, i64::try_from(size).unwrap_or(i64::MAX), mode);
+            let inside = Term::call(&Builtin::And.into(), vec![low, high], mode);
+            Term::call(&Builtin::IfElse.into(), vec![inside, found, Term::literal(otherwise)], mode)
+        };
+        Some((mask.field.clone(), value))
+    })
+}
+
+/// Writes at the coordinate that a mask gives.
+fn scatter(target: &mut Target, sizes: &Sizes, mode: FloatMode) -> bool {
+    for mask in masks(&target.value) {
+        let Some(place) = target.at.iter().position(|at| at.as_field() == Some(&mask.field)) else { continue };
+        let Some(otherwise) = unless(&target.value, &mask.term, mode) else { continue };
+        let nothing = match &target.fold {
+            Some((op, _)) => op.is_identity(&otherwise, &target.value.dtype(), 1, mode),
+            None => otherwise == target.fill,
+        };
+        let diagonal = matches!(mask.at, At::Subscript(_));
+        let elsewhere = target.at.iter().filter(|at| at.fields().contains(&mask.field)).count() > 1;
+        if !nothing || elsewhere || (diagonal && !sizes.within(&mask.at, target.shape[place])) {
+            continue;
+        }
+        let there = target.value.replace(&mut |t| (*t == mask.term).then(|| boolean(true)), mode);
+        target.value = put(&there, &mask, mode);
+        target.at[place] = mask.at;
+        return true;
+    }
+    false
+}
+
+/// The value with the coordinate put for the field. Reads that follow a value may miss; then a guard, or a write that
+/// is dropped, decides, and what they read is the fill.
+fn put(value: &Term, mask: &Mask, mode: FloatMode) -> Term {
+    let marked = value.replace(
+        &mut |t| {
+            let read = reads(t, &mask.field).filter(|r| r.outside.is_none())?;
+            Some(Term::access(Read { outside: Some(read.ty.fill.clone()), ..read.clone() }))
+        },
+        mode,
+    );
+    let value = if matches!(mask.at, At::Value(_)) { &marked } else { value };
+    let with = |f: &Field| if *f == mask.field { mask.at.clone() } else { At::field(f) };
+    value.substitute(&with, mode)
+}
+
+/// The access that a term is, when it depends on the field.
+fn reads<'t>(term: &'t Term, field: &Field) -> Option<&'t Read> {
+    match term.node() {
+        Node::Access(read) if read.at.iter().any(|at| at.fields().contains(field)) => Some(read),
+        _ => None,
+    }
+}
+
+/// The constant that the value is when the mask is false.
+fn unless(value: &Term, mask: &Term, mode: FloatMode) -> Option<Scalar> {
+    let value = value.replace(&mut |t| (t == mask).then(|| boolean(false)), mode);
+    value.as_literal().cloned()
+}
+
+/// The masks of a term outside of its folds.
+fn masks(term: &Term) -> Vec<Mask> {
+    let mut found = Vec::new();
+    let Node::Call(op, args) = term.node() else { return found };
+    if let (Op::Builtin(Builtin::Eq), [a, b]) = (op, &args[..]) {
+        for (x, y) in [(a, b), (b, a)] {
+            let Node::Coordinate(form) = x.node() else { continue };
+            let Some(field) = form.as_field() else { continue };
+            let mut folds = false;
+            y.each_fold(&mut |_, _| folds = true);
+            if !folds && y.dtype() == DType::I64 && !y.fields().contains(field) {
+                let at = At::from_value(y.clone());
+                found.push(Mask { term: term.clone(), field: field.clone(), at });
+            }
+        }
+    }
+    found.extend(args.iter().flat_map(masks));
+    found
+}

@@ -1,0 +1,362 @@
+//! Chooses an order of loops by cost.
+//!
+//! The cost of an order is the sum over its prefixes of the estimated number of rounds times what the accesses bound
+//! there cost, plus copies of discordant accesses, plus writes, plus folds inside the value: computed in place where
+//! their fields are exactly the outermost loops, else stored by a query of their own. How many rounds a prefix has
+//! depends on which fields it has, not on their order. Up to [`cost::EXHAUSTIVE_LOOPS`] loops all orders are searched,
+//! branch and bound; beyond that the next loop is the cheapest one.
+//!
+//! Orders keep: what the plan pins; the field that counts blocks outside of the one inside a block; the order of the
+//! reduced fields of an operator that cannot be regrouped.
+
+use crate::context::Context;
+use crate::cost;
+use crate::estimate::either;
+use crate::fit::{Meeting, fit, storage_at};
+use crate::formats::sparse_format;
+use crate::isolate::fold_nest;
+use crate::term::{At, Fold, Nest, NestKind, Node, Read, Sizes, Target, Term, regroups};
+use crate::workspace::{Scope, order_of_writes};
+use redpoll_logic::statistics::Question;
+use redpoll_logic::{Alias, Field};
+use std::cell::RefCell;
+use std::collections::{BTreeSet, HashMap};
+
+/// An order of loops with its cost.
+#[derive(Clone, Debug)]
+pub(crate) struct Ordered {
+    pub(crate) order: Vec<Field>,
+    pub(crate) cost: f64,
+    /// Every order that was priced to its end.
+    pub(crate) considered: Vec<(Vec<Field>, f64)>,
+}
+
+/// The best order of the loops of a nest; `None` when no order keeps all constraints.
+pub(crate) fn order_loops(cx: &Context, nest: &Nest) -> Option<Ordered> {
+    let mut pins = nest.pins.clone();
+    for target in &nest.outputs {
+        if let Some((op, fields)) = &target.fold {
+            if !regroups(op, &target.value.dtype(), cx.mode()) {
+                pins.push(fields.clone());
+            }
+        }
+    }
+    let values: Vec<&Term> = nest.outputs.iter().map(|t| &t.value).collect();
+    let places = nest.outputs.iter().flat_map(|t| &t.at);
+    let places: Vec<&Term> = places.filter_map(|at| if let At::Value(t) = at { Some(t) } else { None }).collect();
+    let problem = Problem { sizes: &nest.sizes, prefix: &[], pins: &pins, reach: 1.0, kind: nest.kind };
+    let search = Search::new(cx, problem, nest.loops(), Work::Outputs(&nest.outputs));
+    search.with_terms(values.into_iter().chain(places)).run()
+}
+
+/// The best order of the loops of a fold inside the loops `prefix`, of whose places the fraction `reach` is visited.
+pub(crate) fn order_fold(
+    cx: &Context,
+    fold: &Fold,
+    sizes: &Sizes,
+    prefix: &[Field],
+    pins: &[Vec<Field>],
+    reach: f64,
+) -> Option<Ordered> {
+    let mut pins = pins.to_vec();
+    if !regroups(&fold.op, &fold.arg.dtype(), cx.mode()) {
+        pins.push(fold.fields.clone());
+    }
+    let problem = Problem { sizes, prefix, pins: &pins, reach, kind: NestKind::Query };
+    Search::new(cx, problem, fold.fields.clone(), Work::Fold(fold)).with_terms([&fold.arg]).run()
+}
+
+/// Loops to order, and where they stand.
+#[derive(Clone, Copy)]
+struct Problem<'t> {
+    sizes: &'t Sizes,
+    /// The loops outside.
+    prefix: &'t [Field],
+    pins: &'t [Vec<Field>],
+    /// The fraction of the places of the loops outside that are visited.
+    reach: f64,
+    kind: NestKind,
+}
+
+/// What the loops are for.
+#[derive(Clone, Copy)]
+enum Work<'t> {
+    Outputs(&'t [Target]),
+    Fold(&'t Fold),
+}
+
+struct Search<'t> {
+    cx: &'t Context<'t>,
+    problem: Problem<'t>,
+    loops: Vec<Field>,
+    /// Pairs of loops: the first is outside of the second.
+    before: Vec<(usize, usize)>,
+    work: Work<'t>,
+    accesses: Vec<&'t Read>,
+    folds: Vec<(&'t Fold, BTreeSet<Field>)>,
+    rounds: RefCell<HashMap<u64, f64>>,
+    stored: RefCell<HashMap<usize, f64>>,
+    inline: RefCell<HashMap<(usize, Vec<Field>), f64>>,
+}
+
+impl<'t> Search<'t> {
+    fn new(cx: &'t Context<'t>, problem: Problem<'t>, loops: Vec<Field>, work: Work<'t>) -> Search<'t> {
+        let place = |f: &Field| loops.iter().position(|g| g == f);
+        let mut before = Vec::new();
+        for pin in problem.pins {
+            let pieces: Vec<usize> = pin.iter().filter_map(place).collect();
+            before.extend(pieces.windows(2).map(|w| (w[0], w[1])));
+        }
+        for (k, field) in loops.iter().enumerate() {
+            before.extend(problem.sizes.block(field).and_then(|b| place(&b.outer)).map(|outer| (outer, k)));
+        }
+        Search {
+            cx,
+            problem,
+            loops,
+            before,
+            work,
+            accesses: Vec::new(),
+            folds: Vec::new(),
+            rounds: RefCell::default(),
+            stored: RefCell::default(),
+            inline: RefCell::default(),
+        }
+    }
+
+    /// Takes up the accesses and folds of terms, those of folds' arguments left to the folds.
+    fn with_terms(mut self, terms: impl IntoIterator<Item = &'t Term>) -> Search<'t> {
+        for term in terms {
+            outer_accesses(term, &mut |r| {
+                if !self.accesses.contains(&r) {
+                    self.accesses.push(r);
+                }
+            });
+            let folds = &mut self.folds;
+            term.each_fold(&mut |_, f| {
+                if !folds.iter().any(|(known, _)| *known == f) {
+                    folds.push((f, f.free()));
+                }
+            });
+        }
+        self
+    }
+
+    fn run(&self) -> Option<Ordered> {
+        let mut best = Ordered { order: Vec::new(), cost: f64::INFINITY, considered: Vec::new() };
+        if self.loops.len() <= cost::EXHAUSTIVE_LOOPS {
+            self.extend(&mut Vec::new(), 0, 0.0, &mut best);
+        } else {
+            self.greedy(&mut best);
+        }
+        (!best.considered.is_empty()).then_some(best)
+    }
+
+    fn free_to_bind(&self, mask: u64) -> impl Iterator<Item = usize> {
+        (0..self.loops.len())
+            .filter(move |&k| mask >> k & 1 == 0 && self.before.iter().all(|(a, b)| *b != k || mask >> a & 1 == 1))
+    }
+
+    fn extend(&self, order: &mut Vec<usize>, mask: u64, spent: f64, best: &mut Ordered) {
+        if order.len() == self.loops.len() {
+            let cost = spent + self.finish(order, mask);
+            let order: Vec<Field> = order.iter().map(|&k| self.loops[k].clone()).collect();
+            best.considered.push((order.clone(), cost));
+            if cost < best.cost || best.considered.len() == 1 {
+                (best.order, best.cost) = (order, cost);
+            }
+            return;
+        }
+        for next in self.free_to_bind(mask) {
+            order.push(next);
+            let mask = mask | 1 << next;
+            let cost = spent + self.step(order, mask);
+            if cost < best.cost {
+                self.extend(order, mask, cost, best);
+            }
+            order.pop();
+        }
+    }
+
+    fn greedy(&self, best: &mut Ordered) {
+        let (mut order, mut mask, mut spent) = (Vec::new(), 0, 0.0);
+        while order.len() < self.loops.len() {
+            let price = |next: usize| {
+                let order: Vec<usize> = order.iter().copied().chain([next]).collect();
+                (next, self.step(&order, mask | 1 << next))
+            };
+            let next = self.free_to_bind(mask).map(price).min_by(|(_, a), (_, b)| a.total_cmp(b));
+            let Some((next, cost)) = next else { return };
+            order.push(next);
+            mask |= 1 << next;
+            spent += cost;
+        }
+        spent += self.finish(&order, mask);
+        best.order = order.iter().map(|&k| self.loops[k].clone()).collect();
+        best.cost = spent;
+        best.considered.push((best.order.clone(), spent));
+    }
+
+    /// The estimated rounds of the innermost loop when the loops of `mask` are bound.
+    fn rounds(&self, mask: u64) -> f64 {
+        if let Some(known) = self.rounds.borrow().get(&mask) {
+            return *known;
+        }
+        let bound = |f: &Field| {
+            self.problem.prefix.contains(f)
+                || self.loops.iter().position(|g| g == f).is_some_and(|k| mask >> k & 1 == 1)
+        };
+        let visited = match self.work {
+            Work::Outputs(targets) => either(targets.iter().map(|t| self.cx.written(t, self.problem.sizes, &bound))),
+            Work::Fold(fold) => {
+                let skips = fold.op.is_identity(fold.arg.fill(), &fold.arg.dtype(), 1, self.cx.mode());
+                if skips { self.cx.support(&fold.arg, self.problem.sizes, &bound) } else { 1.0 }
+            }
+        };
+        let within = (0..self.loops.len()).filter(|k| mask >> k & 1 == 1).map(|k| &self.loops[k]);
+        let places: f64 = self.problem.prefix.iter().chain(within).map(|f| self.problem.sizes.of(f) as f64).product();
+        let rounds = places * visited.min(self.problem.reach);
+        self.rounds.borrow_mut().insert(mask, rounds);
+        rounds
+    }
+
+    /// The position of a field when the loops of `order` are bound, in that order.
+    fn position(&self, order: &[usize], field: &Field) -> Option<usize> {
+        if let Some(outside) = self.problem.prefix.iter().position(|f| f == field) {
+            return Some(outside);
+        }
+        order.iter().position(|&k| self.loops[k] == *field).map(|k| self.problem.prefix.len() + k)
+    }
+
+    /// What binding the last loop of `order` costs.
+    fn step(&self, order: &[usize], mask: u64) -> f64 {
+        let rounds = self.rounds(mask);
+        let here = self.problem.prefix.len() + order.len() - 1;
+        let shorter = &order[..order.len() - 1];
+        let mut cost = rounds * cost::ROUND;
+        for read in &self.accesses {
+            let meetings = |order: &[usize]| {
+                let positions = |f: &Field| self.position(order, f);
+                fit(read, self.problem.sizes, &positions, self.problem.kind == NestKind::Copy, self.cx.mode())
+            };
+            let now = meetings(order);
+            if now.contains(&Meeting::Discordant) {
+                if !meetings(shorter).contains(&Meeting::Discordant) || order.len() == 1 {
+                    cost += self.copy_cost(read);
+                }
+                continue;
+            }
+            let positions = |f: &Field| self.position(order, f);
+            let spots = storage_at(&read.at, &read.ty.format, self.problem.sizes, self.cx.mode());
+            let mut resolved = Some(0);
+            for ((at, level), meeting) in spots.iter().zip(&read.ty.format.levels).zip(now) {
+                let bound = at.fields().iter().map(positions).try_fold(0, |b, p| Some(b.max(p? + 1)));
+                resolved = resolved.zip(bound).map(|(a, b)| a.max(b));
+                if resolved == Some(here + 1) {
+                    cost += rounds
+                        * if meeting == Meeting::Walk { cost::walk(level.kind) } else { cost::follow(level.kind) };
+                }
+            }
+        }
+        cost
+    }
+
+    fn copy_cost(&self, read: &Read) -> f64 {
+        if self.problem.kind == NestKind::Copy {
+            return f64::INFINITY;
+        }
+        let stored = Question::Positions(read.ty.format.levels.len());
+        cost::COPY * (1.0 + self.cx.ask(&read.tensor, &read.ty, stored).estimate)
+    }
+
+    /// What a complete order costs besides its loops: folds and writes.
+    fn finish(&self, order: &[usize], mask: u64) -> f64 {
+        let own = order.iter().map(|&k| self.loops[k].clone());
+        let full: Vec<Field> = self.problem.prefix.iter().cloned().chain(own).collect();
+        let rounds = self.rounds(mask);
+        let mut cost = rounds * cost::COMPUTE;
+        for (k, (fold, free)) in self.folds.iter().enumerate() {
+            cost += match place(&full, free) {
+                Some(depth) => self.inline_cost(k, fold, &full[..depth]).min(self.stored_cost(k, fold)),
+                None => self.stored_cost(k, fold),
+            };
+        }
+        if let Work::Outputs(targets) = self.work {
+            for target in targets {
+                cost += self.cx.writes(target, self.problem.sizes) * self.write_cost(target, &full);
+            }
+        }
+        cost
+    }
+
+    fn write_cost(&self, target: &Target, order: &[Field]) -> f64 {
+        let scope = match &target.format {
+            Some(format) => order_of_writes(self.cx, target, format, self.problem.sizes, order),
+            None => {
+                let fields = target.at.iter().flat_map(At::fields).collect();
+                if self.cx.output_support(target, self.problem.sizes, &fields) > cost::DENSE_FRACTION {
+                    Scope::InOrder
+                } else {
+                    let format = sparse_format(target, self.problem.sizes, order);
+                    order_of_writes(self.cx, target, &format, self.problem.sizes, order)
+                }
+            }
+        };
+        match scope {
+            Scope::InOrder => cost::APPEND,
+            Scope::Workspace { depth: 0, .. } => cost::WHOLE_WORKSPACE,
+            Scope::Workspace { .. } => cost::FIBER_WORKSPACE,
+        }
+    }
+
+    fn inline_cost(&self, k: usize, fold: &Fold, prefix: &[Field]) -> f64 {
+        let key = (k, prefix.to_vec());
+        if let Some(known) = self.inline.borrow().get(&key) {
+            return *known;
+        }
+        let mask = (0..self.loops.len()).filter(|&l| prefix.contains(&self.loops[l])).fold(0, |m, l| m | 1 << l);
+        let places: f64 = prefix.iter().map(|f| self.problem.sizes.of(f) as f64).product();
+        let reach = if places == 0.0 { 0.0 } else { (self.rounds(mask) / places).min(self.problem.reach) };
+        let ordered = order_fold(self.cx, fold, self.problem.sizes, prefix, self.problem.pins, reach);
+        let cost = ordered.map_or(f64::INFINITY, |o| o.cost);
+        self.inline.borrow_mut().insert(key, cost);
+        cost
+    }
+
+    fn stored_cost(&self, k: usize, fold: &Fold) -> f64 {
+        if let Some(known) = self.stored.borrow().get(&k) {
+            return *known;
+        }
+        let alias = Alias::from("stored");
+        let nest = fold_nest(self.cx, fold, &alias, self.problem.sizes, self.problem.pins);
+        let places: f64 = nest.outputs[0].shape.iter().map(|&n| n as f64).product();
+        let fields = nest.outputs[0].at.iter().flat_map(At::fields).collect();
+        let stored = places * self.cx.output_support(&nest.outputs[0], &nest.sizes, &fields);
+        let cost = order_loops(self.cx, &nest).map_or(f64::INFINITY, |o| o.cost + cost::STORE * (1.0 + stored));
+        self.stored.borrow_mut().insert(k, cost);
+        cost
+    }
+}
+
+/// How many loops are outside of a fold that is computed in place: those of its free fields, when they are exactly the
+/// outermost ones.
+pub(crate) fn place(order: &[Field], free: &BTreeSet<Field>) -> Option<usize> {
+    let outermost = order.get(..free.len())?;
+    outermost.iter().all(|f| free.contains(f)).then_some(free.len())
+}
+
+/// The accesses outside of folds.
+fn outer_accesses<'a>(term: &'a Term, f: &mut dyn FnMut(&'a Read)) {
+    match term.node() {
+        Node::Access(read) => {
+            f(read);
+            for at in &read.at {
+                if let At::Value(t) = at {
+                    outer_accesses(t, f);
+                }
+            }
+        }
+        Node::Fold(_) | Node::Temporary(..) => {}
+        _ => term.children().iter().for_each(|c| outer_accesses(c, f)),
+    }
+}

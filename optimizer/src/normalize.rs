@@ -1,0 +1,398 @@
+//! Logic plan to nests: relabels, reorders and index maps are pushed to the accesses, bound fields renamed apart,
+//! queries that need no storage inlined, literals cast and folded.
+//!
+//! Input: a Logic plan. Output: one [`Nest`] for each query that is stored, with one output each, in an order in which
+//! tensors are written before they are read. An expression is read in an environment that says at which coordinate,
+//! in terms of the fields of the nest, each of its fields stands; so a map costs nothing until it meets an access.
+//!
+//! What is stored besides the produced queries: queries with a `reformat`; aggregates that several places read, or that
+//! are read through a map that would compute a place more than once (a toeplitz map of an aggregate).
+
+use crate::config::{Config, WrittenOrder};
+use crate::error::Error;
+use crate::term::{At, Fold, Nest, NestKind, Read, Sizes, Target, Term, literal_of};
+use redpoll_logic::expr::{Expr, IndexMap, Node};
+use redpoll_logic::op::{Builtin, Op};
+use redpoll_logic::{Affine, Alias, Field, FloatMode, Format, Plan, Query, Scalar, Subscript, TensorType};
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+/// A pointwise query is inlined into several places while uses times size stays below this.
+const INLINE_LIMIT: usize = 24;
+
+/// The nests of a plan.
+pub(crate) fn normalize(plan: &Plan, config: &Config) -> Result<Vec<Nest>, Error> {
+    let mut normalizer = Normalizer {
+        config,
+        mode: config.float_mode,
+        inlined: inlined(plan, config),
+        nests: Vec::new(),
+        hoisted: Vec::new(),
+        aliases: plan.queries.iter().map(|q| q.alias.clone()).collect(),
+    };
+    for query in &plan.queries {
+        if !normalizer.inlined.contains_key(&query.alias) {
+            normalizer.query(query.alias.clone(), &query.expr)?;
+        }
+    }
+    Ok(normalizer.nests)
+}
+
+/// At which coordinate each field of an expression stands.
+type Env = HashMap<Field, At>;
+
+struct Normalizer<'a> {
+    config: &'a Config,
+    mode: FloatMode,
+    inlined: HashMap<Alias, &'a Expr>,
+    nests: Vec<Nest>,
+    /// Expressions that have a nest of their own, so that equal ones share it.
+    hoisted: Vec<(Expr, Alias)>,
+    aliases: HashSet<Alias>,
+}
+
+/// The nest under construction.
+struct Scope {
+    query: Alias,
+    sizes: Sizes,
+    pins: Vec<Vec<Field>>,
+}
+
+impl Scope {
+    /// A field named like `like` that the nest does not have yet.
+    fn fresh(&mut self, like: &Field, size: u64) -> Field {
+        let mut field = like.clone();
+        let mut count = 2;
+        while self.sizes.contains(&field) {
+            field = Field::from(format!("{like}.{count}"));
+            count += 1;
+        }
+        self.sizes.insert(field.clone(), size);
+        field
+    }
+}
+
+impl Normalizer<'_> {
+    /// Lowers a query and appends its nest.
+    fn query(&mut self, alias: Alias, expr: &Expr) -> Result<(), Error> {
+        let mut format = self.config.formats.get(&alias).cloned();
+        let mut body = expr;
+        while let Node::Reformat { format: written, arg } = body.node() {
+            format = Some(written.clone());
+            body = arg;
+        }
+        let mut scope = Scope { query: alias.clone(), sizes: Sizes::default(), pins: Vec::new() };
+        let info = expr.info();
+        let shape = sized(expr, &scope)?;
+        for (field, &size) in info.fields.iter().zip(&shape) {
+            scope.sizes.insert(field.clone(), size);
+        }
+        let env: Env = info.fields.iter().map(|f| (f.clone(), At::field(f))).collect();
+        let value = self.lower(body, &env, &mut scope)?;
+        if value.dtype() != info.dtype {
+            let (expected, found) = (info.dtype.to_string(), value.dtype().to_string());
+            return Err(Error::DType { query: alias, expected, found });
+        }
+        if let Some(order) = self.config.loop_orders.get(&alias) {
+            scope.pins.push(order.clone());
+        }
+        let at = info.fields.iter().map(At::field).collect();
+        let target = Target { alias, shape, fill: info.fill.clone(), at, fold: None, value, format };
+        self.nests.push(Nest { outputs: vec![target], sizes: scope.sizes, pins: scope.pins, kind: NestKind::Query });
+        Ok(())
+    }
+
+    /// Gives an expression a nest of its own and reads it in the environment.
+    fn hoist(&mut self, expr: &Expr, env: &Env, scope: &Scope) -> Result<Term, Error> {
+        let known = self.hoisted.iter().find(|(e, _)| e == expr).map(|(_, a)| a.clone());
+        let alias = match known {
+            Some(alias) => alias,
+            None => {
+                let alias = fresh_alias(&mut self.aliases, &scope.query);
+                self.query(alias.clone(), expr)?;
+                self.hoisted.push((expr.clone(), alias.clone()));
+                alias
+            }
+        };
+        let info = expr.info();
+        let shape = sized(expr, scope)?;
+        let format = Format::dense(shape.len());
+        let ty = TensorType { shape, dtype: info.dtype.clone(), fill: info.fill.clone(), format };
+        self.table(&alias, &Arc::new(ty), &info.fields, env, scope)
+    }
+
+    /// The term of an expression whose fields stand where `env` says.
+    fn lower(&mut self, expr: &Expr, env: &Env, scope: &mut Scope) -> Result<Term, Error> {
+        let mode = self.mode;
+        match expr.node() {
+            Node::Literal(value) => Ok(Term::literal(value.clone())),
+            Node::Coordinate(field) => Ok(get(env, field, scope)?.value(mode)),
+            Node::Table { tensor, ty, fields } => match self.inlined.get(tensor).copied() {
+                Some(query) => {
+                    let inner = query.info().fields.iter().zip(fields);
+                    let inner = inner.map(|(f, g)| Ok((f.clone(), get(env, g, scope)?.clone())));
+                    self.lower(query, &inner.collect::<Result<_, Error>>()?, scope)
+                }
+                None => self.table(tensor, ty, fields, env, scope),
+            },
+            Node::MapJoin { op, args } => {
+                let args = args.iter().map(|a| self.lower(a, env, scope)).collect::<Result<Vec<_>, _>>()?;
+                self.apply(op, &args, scope)
+            }
+            Node::Aggregate { op, init, arg, fields } => {
+                if !injective(expr, env) {
+                    return self.hoist(expr, env, scope);
+                }
+                let mut inner = env.clone();
+                let mut bound = Vec::new();
+                for field in fields {
+                    let fresh = scope.fresh(field, size_of(arg, field, scope)?);
+                    inner.insert(field.clone(), At::field(&fresh));
+                    bound.push(fresh);
+                }
+                if let (WrittenOrder::Pins, Node::Reorder { fields, .. }) = (self.config.written_order, arg.node()) {
+                    let order = fields.iter().filter_map(|f| inner.get(f)?.as_field().cloned());
+                    scope.pins.push(order.collect());
+                }
+                let dtype = &expr.info().dtype;
+                let arg = self.lower(arg, &inner, scope)?.cast(dtype, mode);
+                let init = literal_of(init, dtype).fill().clone();
+                Ok(Term::fold(Fold { op: op.clone(), init, arg, fields: bound }, expr.info().fill.clone(), mode))
+            }
+            Node::Scan { op, arg, field } => self.scan(expr, op, arg, field, env, scope),
+            Node::Reorder { arg, .. } => self.lower(arg, env, scope),
+            Node::Relabel { arg, fields } => {
+                let inner = arg.info().fields.iter().zip(fields);
+                let inner = inner.map(|(f, g)| Ok((f.clone(), get(env, g, scope)?.clone())));
+                self.lower(arg, &inner.collect::<Result<_, Error>>()?, scope)
+            }
+            Node::Index { map, arg } => self.index(map, arg, env, scope),
+            Node::Reformat { format, arg } => match arg.node() {
+                Node::Table { ty, tensor, .. } if ty.format == *format && !self.inlined.contains_key(tensor) => {
+                    self.lower(arg, env, scope)
+                }
+                _ => self.hoist(expr, env, scope),
+            },
+        }
+    }
+
+    fn apply(&self, op: &Op, args: &[Term], scope: &Scope) -> Result<Term, Error> {
+        Term::apply(op, args, self.mode).map_err(|source| Error::Operator { query: scope.query.clone(), source })
+    }
+
+    /// A read of a stored tensor. Where it is not provably in bounds some guard decides, and the value out of bounds
+    /// does not matter.
+    fn table(
+        &self,
+        tensor: &Alias,
+        ty: &Arc<TensorType>,
+        fields: &[Field],
+        env: &Env,
+        scope: &Scope,
+    ) -> Result<Term, Error> {
+        let at = fields.iter().map(|f| get(env, f, scope).cloned()).collect::<Result<Vec<_>, _>>()?;
+        let inside = at.iter().zip(&ty.shape).all(|(a, &n)| scope.sizes.within(a, n));
+        let outside = (!inside).then(|| ty.fill.clone());
+        Ok(Term::access(Read { tensor: tensor.clone(), ty: ty.clone(), at, outside }))
+    }
+
+    /// `scan(op, x, i)[i] = aggregate(op, identity, ifelse(j <= i, x[j], identity), j)`: quadratic, and right for every
+    /// associative operator that has an identity.
+    fn scan(
+        &mut self,
+        expr: &Expr,
+        op: &Op,
+        arg: &Expr,
+        field: &Field,
+        env: &Env,
+        scope: &mut Scope,
+    ) -> Result<Term, Error> {
+        if !injective(expr, env) {
+            return self.hoist(expr, env, scope);
+        }
+        let dtype = expr.info().dtype.clone();
+        let identity = op.fold_identity(&dtype, self.mode).ok_or_else(|| Error::ScanWithoutIdentity {
+            query: scope.query.clone(),
+            op: op.to_string(),
+            dtype: dtype.to_string(),
+        })?;
+        let last = get(env, field, scope)?.value(self.mode);
+        let bound = scope.fresh(field, size_of(arg, field, scope)?);
+        let mut inner = env.clone();
+        inner.insert(field.clone(), At::field(&bound));
+        let value = self.lower(arg, &inner, scope)?.cast(&dtype, self.mode);
+        let before = self.apply(&Builtin::Le.into(), &[Term::coordinate(Affine::field(bound.clone())), last], scope)?;
+        let masked = self.apply(&Builtin::IfElse.into(), &[before, value, Term::literal(identity.clone())], scope)?;
+        let fold = Fold { op: op.clone(), init: identity, arg: masked, fields: vec![bound] };
+        Ok(Term::fold(fold, expr.info().fill.clone(), self.mode))
+    }
+
+    /// The argument at mapped coordinates; where they may leave its bounds, either the read of a tensor gives the
+    /// outside value, or a condition on coordinates does.
+    fn index(&mut self, map: &IndexMap, arg: &Expr, env: &Env, scope: &mut Scope) -> Result<Term, Error> {
+        let mode = self.mode;
+        let mut inner = Env::new();
+        let mut leaving = Vec::new();
+        for field in &arg.info().fields {
+            let Some((_, subscript)) = map.coordinates.iter().find(|(f, _)| f == field) else {
+                inner.insert(field.clone(), get(env, field, scope)?.clone());
+                continue;
+            };
+            for (f, _) in &subscript.form().terms {
+                get(env, f, scope)?;
+            }
+            let at = At::compose(subscript, &|f| env[f].clone(), mode);
+            let size = size_of(arg, field, scope)?;
+            if !scope.sizes.within(&at, size) {
+                leaving.push((at.clone(), size));
+            }
+            inner.insert(field.clone(), at);
+        }
+        let value = self.lower(arg, &inner, scope)?;
+        let Some(outside) = map.outside.as_ref().filter(|_| !leaving.is_empty()) else { return Ok(value) };
+        let outside = literal_of(outside, &value.dtype());
+        if let (crate::term::Node::Access(read), true) = (value.node(), self.is_stored_table(arg)) {
+            let covered = read
+                .at
+                .iter()
+                .zip(&read.ty.shape)
+                .all(|(at, &n)| scope.sizes.within(at, n) || leaving.iter().any(|(a, size)| a == at && *size == n));
+            let all =
+                leaving.iter().all(|(a, size)| read.at.iter().zip(&read.ty.shape).any(|(at, n)| a == at && size == n));
+            if covered && all {
+                return Ok(Term::access(Read { outside: Some(outside.fill().clone()), ..read.clone() }));
+            }
+        }
+        let mut inside = Vec::new();
+        for (at, size) in leaving {
+            let place = at.value(mode);
+            let size = i64::try_from(size).unwrap_or(i64::MAX);
+            let bounds = match &at {
+                At::Subscript(s) => s.range(&|f| scope.sizes.get(f)),
+                At::Value(_) => None,
+            };
+            let (low, high) = bounds.unwrap_or((i64::MIN, i64::MAX));
+            if low < 0 {
+                inside.push(Term::integer(Builtin::Ge, place.clone(), 0, mode));
+            }
+            if high >= size {
+                inside.push(Term::integer(Builtin::Lt, place, size, mode));
+            }
+        }
+        let guard = match inside.len() {
+            1 => inside.remove(0),
+            _ => self.apply(&Builtin::And.into(), &inside, scope)?,
+        };
+        self.apply(&Builtin::IfElse.into(), &[guard, value, outside], scope)
+    }
+
+    /// Whether the expression is a stored tensor under other names.
+    fn is_stored_table(&self, expr: &Expr) -> bool {
+        match expr.node() {
+            Node::Table { tensor, .. } => !self.inlined.contains_key(tensor),
+            Node::Relabel { arg, .. } | Node::Reorder { arg, .. } => self.is_stored_table(arg),
+            _ => false,
+        }
+    }
+}
+
+/// An alias named after `query` that is not taken.
+pub(crate) fn fresh_alias(taken: &mut HashSet<Alias>, query: &Alias) -> Alias {
+    let mut count = 1;
+    loop {
+        let alias = Alias::from(format!("{query}.{count}"));
+        if taken.insert(alias.clone()) {
+            return alias;
+        }
+        count += 1;
+    }
+}
+
+fn get<'e>(env: &'e Env, field: &Field, scope: &Scope) -> Result<&'e At, Error> {
+    env.get(field).ok_or_else(|| Error::Unbound { query: scope.query.clone(), field: field.clone() })
+}
+
+fn size_of(expr: &Expr, field: &Field, scope: &Scope) -> Result<u64, Error> {
+    let info = expr.info();
+    let place = info.fields.iter().position(|f| f == field);
+    let unbound = || Error::Unbound { query: scope.query.clone(), field: field.clone() };
+    info.dimensions[place.ok_or_else(unbound)?]
+        .ok_or_else(|| Error::Unsized { query: scope.query.clone(), field: field.clone() })
+}
+
+fn sized(expr: &Expr, scope: &Scope) -> Result<Vec<u64>, Error> {
+    expr.info().fields.iter().map(|f| size_of(expr, f, scope)).collect()
+}
+
+/// Whether each field of the expression stands at a coordinate of its own, so that no place is computed twice.
+fn injective(expr: &Expr, env: &Env) -> bool {
+    let mut seen = HashSet::new();
+    expr.info().fields.iter().all(|f| match env.get(f) {
+        Some(At::Subscript(Subscript::Affine(a))) => match &a.terms[..] {
+            [] => true,
+            [(field, _)] => seen.insert(field.clone()),
+            _ => false,
+        },
+        _ => false,
+    })
+}
+
+/// The queries that are computed where they are read.
+fn inlined<'a>(plan: &'a Plan, config: &Config) -> HashMap<Alias, &'a Expr> {
+    let mut uses: HashMap<&Alias, usize> = HashMap::new();
+    for query in &plan.queries {
+        each_table(&query.expr, &mut |alias| *uses.entry(alias).or_default() += 1);
+    }
+    let mut inlined: HashMap<Alias, &Expr> = HashMap::new();
+    let mut weights: HashMap<&Alias, usize> = HashMap::new();
+    for Query { alias, expr } in &plan.queries {
+        let (weight, folds) = weigh(expr, &inlined, &weights);
+        let count = uses.get(alias).copied().unwrap_or(0);
+        let stored = plan.produces.contains(alias)
+            || config.formats.contains_key(alias)
+            || matches!(expr.node(), Node::Reformat { .. });
+        if !stored && (count <= 1 || (!folds && weight * count <= INLINE_LIMIT)) {
+            inlined.insert(alias.clone(), expr);
+            weights.insert(alias, if folds { usize::MAX / 4 } else { weight });
+        }
+    }
+    inlined
+}
+
+/// The size of an expression with inlined queries in it, and whether it folds.
+fn weigh(expr: &Expr, inlined: &HashMap<Alias, &Expr>, weights: &HashMap<&Alias, usize>) -> (usize, bool) {
+    let one = |arg: &Expr| weigh(arg, inlined, weights);
+    match expr.node() {
+        Node::Table { tensor, .. } if inlined.contains_key(tensor) => {
+            let weight = weights[tensor];
+            (weight, weight >= usize::MAX / 4)
+        }
+        Node::Table { .. } | Node::Literal(_) | Node::Coordinate(_) => (1, false),
+        Node::MapJoin { args, .. } => args
+            .iter()
+            .map(one)
+            .fold((1, false), |(n, folds), (m, f)| (usize::min(n.saturating_add(m), usize::MAX / 4), folds || f)),
+        Node::Aggregate { arg, .. } | Node::Scan { arg, .. } => (one(arg).0, true),
+        Node::Reorder { arg, .. } | Node::Relabel { arg, .. } => one(arg),
+        Node::Index { arg, .. } | Node::Reformat { arg, .. } => one(arg),
+    }
+}
+
+fn each_table<'a>(expr: &'a Expr, f: &mut dyn FnMut(&'a Alias)) {
+    match expr.node() {
+        Node::Table { tensor, .. } => f(tensor),
+        Node::Literal(_) | Node::Coordinate(_) => {}
+        Node::MapJoin { args, .. } => args.iter().for_each(|a| each_table(a, f)),
+        Node::Aggregate { arg, .. }
+        | Node::Scan { arg, .. }
+        | Node::Reorder { arg, .. }
+        | Node::Relabel { arg, .. }
+        | Node::Index { arg, .. }
+        | Node::Reformat { arg, .. } => each_table(arg, f),
+    }
+}
+
+/// The dtype that a literal argument takes is decided by the plan's constructors; this keeps the name in one place.
+pub(crate) fn boolean(value: bool) -> Term {
+    Term::literal(Scalar::Bool(value))
+}

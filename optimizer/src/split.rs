@@ -1,0 +1,101 @@
+//! Splits fields into blocks where tensors are stored in blocks.
+//!
+//! Input: a nest. Output: candidate nests, one for each choice of which fields are split; the cheapest is taken. A
+//! split field `i` becomes `block * i.o + i.i` everywhere, so that a blocked access is walked, and the others read at
+//! that form. Without the split, blocked accesses need a copy that is not.
+
+use crate::term::{At, Block, Fold, Nest, Node, Term};
+use redpoll_logic::{Affine, Field, FloatMode, StorageMode, Subscript, TensorType};
+
+/// So many candidates are tried.
+const CANDIDATES: usize = 16;
+
+/// The nest with each choice of splits; the first has the most.
+pub(crate) fn split_candidates(nest: &Nest, mode: FloatMode) -> Vec<Nest> {
+    let mut blocks: Vec<(Field, Vec<u64>)> = Vec::new();
+    let mut offer = |at: &At, block: u64| {
+        let Some(field) = at.as_field() else { return };
+        match blocks.iter_mut().find(|(f, _)| f == field) {
+            Some((_, sizes)) if !sizes.contains(&block) => sizes.push(block),
+            Some(_) => {}
+            None => blocks.push((field.clone(), vec![block])),
+        }
+    };
+    for target in &nest.outputs {
+        target.value.each_access(&mut |r| outer_modes(&r.ty).for_each(|(mode, block)| offer(&r.at[mode], block)));
+        for m in target.format.iter().flat_map(|f| &f.modes) {
+            if let StorageMode::Outer { mode, block } = *m {
+                if let Some(at) = target.at.get(mode) {
+                    offer(at, block);
+                }
+            }
+        }
+    }
+    let mut choices: Vec<Vec<(Field, u64)>> = vec![Vec::new()];
+    for (field, sizes) in blocks {
+        let options = sizes.into_iter().map(Some).chain([None]);
+        choices = options
+            .flat_map(|option| {
+                let field = &field;
+                choices.iter().map(move |c| c.iter().cloned().chain(option.map(|b| (field.clone(), b))).collect())
+            })
+            .take(CANDIDATES)
+            .collect();
+    }
+    choices.iter().map(|choice| split(nest, choice, mode)).collect()
+}
+
+fn outer_modes(ty: &TensorType) -> impl Iterator<Item = (usize, u64)> {
+    ty.format.modes.iter().filter_map(|m| match *m {
+        StorageMode::Outer { mode, block } => Some((mode, block)),
+        _ => None,
+    })
+}
+
+fn split(nest: &Nest, choice: &[(Field, u64)], mode: FloatMode) -> Nest {
+    let mut nest = nest.clone();
+    for (field, block) in choice {
+        let name = |suffix: &str| {
+            let mut name = Field::from(format!("{field}.{suffix}"));
+            while nest.sizes.contains(&name) {
+                name = Field::from(format!("{name}{suffix}"));
+            }
+            name
+        };
+        let (outer, inner) = (name("o"), name("i"));
+        let size = nest.sizes.of(field);
+        nest.sizes.insert_block(inner.clone(), Block { block: *block, outer: outer.clone(), size });
+        let form = Affine::field(outer.clone()).times(*block as i64).plus(&Affine::field(inner.clone()));
+        let with = |f: &Field| match f == field {
+            true => At::Subscript(Subscript::Affine(form.clone())),
+            false => At::field(f),
+        };
+        let pieces = |fields: &[Field]| {
+            let split = |f: &Field| if f == field { vec![outer.clone(), inner.clone()] } else { vec![f.clone()] };
+            fields.iter().flat_map(split).collect::<Vec<_>>()
+        };
+        for target in &mut nest.outputs {
+            target.value = rename(&target.value, &with, &pieces, mode);
+            target.at = target.at.iter().map(|at| at.substitute(&with, mode)).collect();
+            target.fold = target.fold.take().map(|(op, fields)| (op, pieces(&fields)));
+        }
+        for pin in nest.pins.iter_mut().flatten().filter(|f| *f == field) {
+            *pin = outer.clone();
+        }
+    }
+    nest
+}
+
+/// The term with the field split, also where a fold binds it.
+fn rename(term: &Term, with: &dyn Fn(&Field) -> At, pieces: &dyn Fn(&[Field]) -> Vec<Field>, mode: FloatMode) -> Term {
+    let unbound = term.replace(
+        &mut |t| {
+            let Node::Fold(fold) = t.node() else { return None };
+            let fields = pieces(&fold.fields);
+            let arg = rename(&fold.arg, with, pieces, mode);
+            Some(Term::fold(Fold { arg, fields, ..fold.clone() }, t.fill().clone(), mode))
+        },
+        mode,
+    );
+    unbound.substitute(with, mode)
+}

@@ -1,0 +1,515 @@
+//! The form between Logic and physical plans: one [`Nest`] a query, made of [`Term`]s.
+//!
+//! A term is a pointwise expression over loop fields. Relabels, reorders and index maps are gone: an access reads each
+//! mode of its tensor at an [`At`]. What is left of an aggregate inside a term is a [`Fold`]. Terms are simplified as
+//! they are built; a term knows its fill: the value it has wherever every access gives the fill of its tensor.
+
+use redpoll_logic::op::{Builtin, Op, Simplified, cast_to};
+use redpoll_logic::{Affine, Alias, DType, Field, FloatMode, Format, Scalar, Subscript, TensorType};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// Sizes of fields; blocks of the fields that count places inside a block.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Sizes {
+    sizes: BTreeMap<Field, u64>,
+    blocks: BTreeMap<Field, Block>,
+}
+
+/// A field that was split: `field = block * outer + inner`, `inner` being the key of the map.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Block {
+    pub(crate) block: u64,
+    pub(crate) outer: Field,
+    pub(crate) size: u64,
+}
+
+impl Sizes {
+    pub(crate) fn insert(&mut self, field: Field, size: u64) {
+        self.sizes.insert(field, size);
+    }
+
+    pub(crate) fn insert_block(&mut self, inner: Field, block: Block) {
+        self.sizes.insert(inner.clone(), block.block);
+        self.sizes.insert(block.outer.clone(), block.size.div_ceil(block.block));
+        self.blocks.insert(inner, block);
+    }
+
+    pub(crate) fn get(&self, field: &Field) -> Option<u64> {
+        self.sizes.get(field).copied()
+    }
+
+    /// The size of a field of the nest.
+    pub(crate) fn of(&self, field: &Field) -> u64 {
+        self.get(field).expect("every field of a nest has a size")
+    }
+
+    pub(crate) fn block(&self, inner: &Field) -> Option<&Block> {
+        self.blocks.get(inner)
+    }
+
+    pub(crate) fn contains(&self, field: &Field) -> bool {
+        self.sizes.contains_key(field)
+    }
+
+    /// The split field that `form` is, given as outer and inner field and block.
+    pub(crate) fn as_split(&self, form: &Affine) -> Option<(&Field, &Field, u64)> {
+        let [(a, ca), (b, cb)] = &form.terms[..] else { return None };
+        let found = |inner: &Field, outer: &Field, step: i64, stride: i64| {
+            let (inner, b) = self.blocks.get_key_value(inner)?;
+            let split = b.outer == *outer && step == 1 && stride == b.block as i64 && form.constant == 0;
+            split.then_some((&b.outer, inner, b.block))
+        };
+        found(a, b, *ca, *cb).or_else(|| found(b, a, *cb, *ca))
+    }
+
+    /// Whether `at` surely stays within `0..size`.
+    pub(crate) fn within(&self, at: &At, size: u64) -> bool {
+        match at {
+            At::Subscript(s) => {
+                if let Some((_, inner, _)) = self.as_split(s.form()) {
+                    // Loops over a split field never leave its size, although its pieces alone might.
+                    return self.blocks[inner].size <= size && matches!(s, Subscript::Affine(_));
+                }
+                // A field of size 0 has no values, so nothing is out of bounds.
+                s.form().terms.iter().any(|(f, _)| self.get(f) == Some(0))
+                    || s.range(&|f| self.get(f)).is_some_and(|(low, high)| low >= 0 && (high as u64) < size)
+            }
+            At::Value(_) => false,
+        }
+    }
+}
+
+/// The coordinate at which an access reads a mode.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) enum At {
+    /// A function of loop fields alone.
+    Subscript(Subscript),
+    /// The value of an `i64` term.
+    Value(Term),
+}
+
+/// A pointwise expression with its fill; cloning shares it.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Term {
+    node: Arc<Node>,
+    fill: Scalar,
+}
+
+/// What a term is.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) enum Node {
+    /// The fill.
+    Literal,
+    /// An affine form of loop fields.
+    Coordinate(Affine),
+    /// A read of a tensor.
+    Access(Read),
+    /// An operator; arguments have the dtypes of its signature.
+    Call(Op, Vec<Term>),
+    /// A fold over fields of its own.
+    Fold(Fold),
+    /// A fold that has its place in the schedule.
+    Temporary(Alias, Fold),
+}
+
+/// A read of a tensor.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Read {
+    pub(crate) tensor: Alias,
+    pub(crate) ty: Arc<TensorType>,
+    /// The coordinate of each tensor mode.
+    pub(crate) at: Vec<At>,
+    /// What a read out of bounds gives.
+    pub(crate) outside: Option<Scalar>,
+}
+
+/// A fold of a term over fields.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Fold {
+    pub(crate) op: Op,
+    pub(crate) init: Scalar,
+    pub(crate) arg: Term,
+    /// The reduced fields; unique in the nest.
+    pub(crate) fields: Vec<Field>,
+}
+
+/// One query: outputs over the same loops.
+#[derive(Clone, Debug)]
+pub(crate) struct Nest {
+    pub(crate) outputs: Vec<Target>,
+    pub(crate) sizes: Sizes,
+    /// Orders that the loops keep: in each list every field is outside of the next.
+    pub(crate) pins: Vec<Vec<Field>>,
+    pub(crate) kind: NestKind,
+}
+
+/// Where a nest comes from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum NestKind {
+    /// The plan.
+    Query,
+    /// A copy of a tensor in another format: its access is never copied again.
+    Copy,
+}
+
+/// An output of a nest.
+#[derive(Clone, Debug)]
+pub(crate) struct Target {
+    pub(crate) alias: Alias,
+    pub(crate) shape: Vec<u64>,
+    pub(crate) fill: Scalar,
+    /// The coordinate of each tensor mode: a loop field, or a value (a scatter).
+    pub(crate) at: Vec<At>,
+    /// The operator that folds into the places, which start from `fill`, and the reduced fields.
+    pub(crate) fold: Option<(Op, Vec<Field>)>,
+    pub(crate) value: Term,
+    pub(crate) format: Option<Format>,
+}
+
+impl At {
+    pub(crate) fn field(field: &Field) -> At {
+        At::Subscript(Subscript::field(field.clone()))
+    }
+
+    pub(crate) fn as_field(&self) -> Option<&Field> {
+        match self {
+            At::Subscript(s) => s.as_field(),
+            At::Value(_) => None,
+        }
+    }
+
+    /// The affine form, unless it is of another kind.
+    pub(crate) fn as_affine(&self) -> Option<&Affine> {
+        match self {
+            At::Subscript(Subscript::Affine(a)) => Some(a),
+            _ => None,
+        }
+    }
+
+    /// The loop fields it depends on.
+    pub(crate) fn fields(&self) -> BTreeSet<Field> {
+        match self {
+            At::Subscript(s) => s.form().terms.iter().map(|(f, _)| f.clone()).collect(),
+            At::Value(t) => t.fields(),
+        }
+    }
+
+    /// The coordinate as an `i64` value.
+    pub(crate) fn value(&self, mode: FloatMode) -> Term {
+        match self {
+            At::Value(t) => t.clone(),
+            At::Subscript(Subscript::Affine(a)) => Term::coordinate(a.clone()),
+            At::Subscript(Subscript::Outer(a, b)) => {
+                Term::integer(Builtin::FloorDiv, Term::coordinate(a.clone()), *b as i64, mode)
+            }
+            At::Subscript(Subscript::Inner(a, b)) => {
+                Term::integer(Builtin::Rem, Term::coordinate(a.clone()), *b as i64, mode)
+            }
+        }
+    }
+
+    /// `subscript` with every field replaced by a coordinate.
+    pub(crate) fn compose(subscript: &Subscript, with: &dyn Fn(&Field) -> At, mode: FloatMode) -> At {
+        let form = subscript.form();
+        let parts: Vec<(At, i64)> = form.terms.iter().map(|(f, c)| (with(f), *c)).collect();
+        if let ([(only, 1)], 0, Subscript::Affine(_)) = (&parts[..], form.constant, subscript) {
+            return only.clone();
+        }
+        if parts.iter().all(|(p, _)| p.as_affine().is_some()) {
+            return At::Subscript(subscript.substitute(&|f| {
+                let at = with(f);
+                at.as_affine().expect("all parts are affine").clone()
+            }));
+        }
+        let mut sum = Term::literal(Scalar::I64(form.constant));
+        for (part, c) in parts {
+            let scaled = Term::integer(Builtin::Mul, part.value(mode), c, mode);
+            sum = Term::call(&Builtin::Add.into(), vec![sum, scaled], mode);
+        }
+        At::Value(match subscript {
+            Subscript::Affine(_) => sum,
+            Subscript::Outer(_, b) => Term::integer(Builtin::FloorDiv, sum, *b as i64, mode),
+            Subscript::Inner(_, b) => Term::integer(Builtin::Rem, sum, *b as i64, mode),
+        })
+    }
+
+    pub(crate) fn substitute(&self, with: &dyn Fn(&Field) -> At, mode: FloatMode) -> At {
+        match self {
+            At::Subscript(s) => At::compose(s, with, mode),
+            At::Value(t) => At::from_value(t.substitute(with, mode)),
+        }
+    }
+
+    /// The coordinate that an `i64` term gives; affine when the term is.
+    pub(crate) fn from_value(term: Term) -> At {
+        match (term.node(), term.fill()) {
+            (Node::Coordinate(a), _) => At::Subscript(Subscript::Affine(a.clone())),
+            (Node::Literal, Scalar::I64(c)) => At::Subscript(Subscript::Affine(Affine::constant(*c))),
+            _ => At::Value(term),
+        }
+    }
+}
+
+impl Term {
+    pub(crate) fn node(&self) -> &Node {
+        &self.node
+    }
+
+    pub(crate) fn fill(&self) -> &Scalar {
+        &self.fill
+    }
+
+    pub(crate) fn dtype(&self) -> DType {
+        self.fill.dtype()
+    }
+
+    pub(crate) fn literal(value: Scalar) -> Term {
+        Term { node: Arc::new(Node::Literal), fill: value }
+    }
+
+    /// The value, when it is a literal.
+    pub(crate) fn as_literal(&self) -> Option<&Scalar> {
+        matches!(*self.node, Node::Literal).then_some(&self.fill)
+    }
+
+    pub(crate) fn coordinate(form: Affine) -> Term {
+        if form.terms.is_empty() {
+            return Term::literal(Scalar::I64(form.constant));
+        }
+        Term { node: Arc::new(Node::Coordinate(form)), fill: Scalar::I64(0) }
+    }
+
+    pub(crate) fn access(read: Read) -> Term {
+        let fill = read.ty.fill.clone();
+        Term { node: Arc::new(Node::Access(read)), fill }
+    }
+
+    /// A fold with the given fill; a fold of a fold of the same kind becomes one fold.
+    pub(crate) fn fold(mut fold: Fold, fill: Scalar, mode: FloatMode) -> Term {
+        if let Node::Fold(inner) = fold.arg.node() {
+            let dtype = fill.dtype();
+            let same = fold.op == inner.op && fold.op.is_identity(&inner.init, &dtype, 1, mode);
+            if same && regroups(&fold.op, &dtype, mode) {
+                fold.fields.extend(inner.fields.iter().cloned());
+                fold.arg = inner.arg.clone();
+            }
+        }
+        Term { node: Arc::new(Node::Fold(fold)), fill }
+    }
+
+    pub(crate) fn temporary(name: Alias, fold: Fold, fill: Scalar) -> Term {
+        Term { node: Arc::new(Node::Temporary(name, fold)), fill }
+    }
+
+    /// The term as a value of that dtype.
+    pub(crate) fn cast(&self, to: &DType, mode: FloatMode) -> Term {
+        match to {
+            DType::Prim(p) if self.dtype() != *to => Term::call(&Builtin::Cast(*p).into(), vec![self.clone()], mode),
+            _ => self.clone(),
+        }
+    }
+
+    /// `op` on arguments that have the dtypes of its signature, simplified: constants are folded, annihilators decide,
+    /// identities are dropped, nested calls of an associative operator are flattened.
+    pub(crate) fn call(op: &Op, args: Vec<Term>, mode: FloatMode) -> Term {
+        let args = flatten(op, args, mode);
+        let dtypes: Vec<DType> = args.iter().map(Term::dtype).collect();
+        let Ok(signature) = op.signature(&dtypes) else {
+            unreachable!("arguments of a call are cast to the signature of `{op}`")
+        };
+        let known: Vec<Option<Scalar>> = args.iter().map(|a| a.as_literal().cloned()).collect();
+        match op.simplify(&signature, &known, mode) {
+            Some(Simplified::Value(v)) => return Term::literal(v),
+            Some(Simplified::Arg(k)) if args[k].dtype() == signature.result => return args[k].clone(),
+            Some(Simplified::Args(kept)) if kept.len() < args.len() => {
+                return Term::call(op, kept.into_iter().map(|k| args[k].clone()).collect(), mode);
+            }
+            _ => {}
+        }
+        let fills: Vec<Scalar> = args.iter().map(|a| a.fill.clone()).collect();
+        // The fill of an application that faults on fills is never met: the plan's constructors refuse it.
+        let fill = op.eval(&fills).unwrap_or_else(|_| zero(&signature.result));
+        Term { node: Arc::new(Node::Call(op.clone(), args)), fill }
+    }
+
+    /// `op` on arguments of any dtypes.
+    pub(crate) fn apply(op: &Op, args: &[Term], mode: FloatMode) -> Result<Term, redpoll_logic::op::OpError> {
+        let signature = op.signature(&args.iter().map(Term::dtype).collect::<Vec<_>>())?;
+        let cast = args.iter().zip(&signature.args).map(|(a, t)| a.cast(t, mode)).collect();
+        Ok(Term::call(op, cast, mode))
+    }
+
+    /// An operator on two `i64`s, the second a constant.
+    pub(crate) fn integer(op: Builtin, x: Term, constant: i64, mode: FloatMode) -> Term {
+        Term::call(&op.into(), vec![x, Term::literal(Scalar::I64(constant))], mode)
+    }
+
+    /// The children of a term, the argument of a fold included, values in subscripts not.
+    pub(crate) fn children(&self) -> &[Term] {
+        match &*self.node {
+            Node::Literal | Node::Coordinate(_) | Node::Access(_) => &[],
+            Node::Call(_, args) => args,
+            Node::Fold(f) | Node::Temporary(_, f) => std::slice::from_ref(&f.arg),
+        }
+    }
+
+    /// The free fields.
+    pub(crate) fn fields(&self) -> BTreeSet<Field> {
+        match &*self.node {
+            Node::Literal => BTreeSet::new(),
+            Node::Coordinate(a) => a.terms.iter().map(|(f, _)| f.clone()).collect(),
+            Node::Access(r) => r.at.iter().flat_map(At::fields).collect(),
+            Node::Call(_, args) => args.iter().flat_map(Term::fields).collect(),
+            Node::Fold(f) | Node::Temporary(_, f) => f.free(),
+        }
+    }
+
+    /// The term with every free field replaced by a coordinate; bound fields are unique and stay.
+    pub(crate) fn substitute(&self, with: &dyn Fn(&Field) -> At, mode: FloatMode) -> Term {
+        match &*self.node {
+            Node::Literal => self.clone(),
+            Node::Coordinate(a) => At::compose(&Subscript::Affine(a.clone()), with, mode).value(mode),
+            Node::Access(r) => {
+                let at = r.at.iter().map(|a| a.substitute(with, mode)).collect();
+                Term::access(Read { at, ..r.clone() })
+            }
+            Node::Call(op, args) => Term::call(op, args.iter().map(|a| a.substitute(with, mode)).collect(), mode),
+            Node::Fold(f) => Term::fold(f.substitute(with, mode), self.fill.clone(), mode),
+            Node::Temporary(name, f) => Term::temporary(name.clone(), f.substitute(with, mode), self.fill.clone()),
+        }
+    }
+
+    /// The term with subterms replaced, outermost first, wherever `with` gives something.
+    pub(crate) fn replace(&self, with: &mut dyn FnMut(&Term) -> Option<Term>, mode: FloatMode) -> Term {
+        if let Some(new) = with(self) {
+            return new;
+        }
+        match &*self.node {
+            Node::Literal | Node::Coordinate(_) => self.clone(),
+            Node::Access(r) => {
+                let replaced = |a: &At, with: &mut dyn FnMut(&Term) -> Option<Term>| match a {
+                    At::Value(t) => At::from_value(t.replace(with, mode)),
+                    At::Subscript(_) => a.clone(),
+                };
+                let at = r.at.iter().map(|a| replaced(a, with)).collect();
+                Term::access(Read { at, ..r.clone() })
+            }
+            Node::Call(op, args) => Term::call(op, args.iter().map(|a| a.replace(with, mode)).collect(), mode),
+            Node::Fold(f) => Term::fold(Fold { arg: f.arg.replace(with, mode), ..f.clone() }, self.fill.clone(), mode),
+            Node::Temporary(name, f) => {
+                let fold = Fold { arg: f.arg.replace(with, mode), ..f.clone() };
+                Term::temporary(name.clone(), fold, self.fill.clone())
+            }
+        }
+    }
+
+    /// Every access, those in folds and in subscripts included.
+    pub(crate) fn each_access<'a>(&'a self, f: &mut dyn FnMut(&'a Read)) {
+        if let Node::Access(r) = &*self.node {
+            f(r);
+            for at in &r.at {
+                if let At::Value(t) = at {
+                    t.each_access(f);
+                }
+            }
+        }
+        self.children().iter().for_each(|c| c.each_access(f));
+    }
+
+    /// The outermost folds, from left to right, those in subscripts included.
+    pub(crate) fn each_fold<'a>(&'a self, f: &mut dyn FnMut(&'a Term, &'a Fold)) {
+        match &*self.node {
+            Node::Fold(fold) => f(self, fold),
+            Node::Access(r) => {
+                for at in &r.at {
+                    if let At::Value(t) = at {
+                        t.each_fold(f);
+                    }
+                }
+            }
+            _ => self.children().iter().for_each(|c| c.each_fold(f)),
+        }
+    }
+}
+
+impl Fold {
+    /// The free fields.
+    pub(crate) fn free(&self) -> BTreeSet<Field> {
+        let mut fields = self.arg.fields();
+        self.fields.iter().for_each(|f| {
+            fields.remove(f);
+        });
+        fields
+    }
+
+    fn substitute(&self, with: &dyn Fn(&Field) -> At, mode: FloatMode) -> Fold {
+        let inner = |f: &Field| if self.fields.contains(f) { At::field(f) } else { with(f) };
+        Fold { arg: self.arg.substitute(&inner, mode), ..self.clone() }
+    }
+}
+
+impl Target {
+    /// The loop fields that its value or its places depend on, and those it folds over.
+    pub(crate) fn loops(&self) -> Vec<Field> {
+        let mut loops: Vec<Field> = Vec::new();
+        let places = self.at.iter().flat_map(At::fields);
+        let reduced = self.fold.iter().flat_map(|(_, fields)| fields.iter().cloned());
+        for field in places.chain(reduced) {
+            if !loops.contains(&field) {
+                loops.push(field);
+            }
+        }
+        loops
+    }
+}
+
+impl Nest {
+    /// The loop fields, in the order in which the outputs name them.
+    pub(crate) fn loops(&self) -> Vec<Field> {
+        let mut loops: Vec<Field> = Vec::new();
+        for field in self.outputs.iter().flat_map(Target::loops) {
+            if !loops.contains(&field) {
+                loops.push(field);
+            }
+        }
+        loops
+    }
+
+    /// The name of the first output, which stands for the nest.
+    pub(crate) fn name(&self) -> &Alias {
+        &self.outputs[0].alias
+    }
+}
+
+/// Whether folds with `op` may be regrouped and reordered.
+pub(crate) fn regroups(op: &Op, dtype: &DType, mode: FloatMode) -> bool {
+    op.is_associative(dtype, mode) && op.is_commutative(dtype, mode)
+}
+
+fn flatten(op: &Op, args: Vec<Term>, mode: FloatMode) -> Vec<Term> {
+    let nested = |a: &Term| matches!(a.node(), Node::Call(inner, _) if inner == op);
+    if args.len() < 2 || !args.iter().any(nested) || !op.is_associative(&args[0].dtype(), mode) {
+        return args;
+    }
+    let mut flat = Vec::new();
+    for arg in args {
+        match arg.node() {
+            Node::Call(inner, parts) if inner == op && parts.len() > 1 && parts[0].dtype() == arg.dtype() => {
+                flat.extend(parts.iter().cloned());
+            }
+            _ => flat.push(arg),
+        }
+    }
+    flat
+}
+
+fn zero(dtype: &DType) -> Scalar {
+    let mut parts = dtype.prims().into_iter().map(Scalar::zero);
+    Scalar::unflatten(dtype, &mut parts).expect("a zero for each primitive")
+}
+
+/// A literal of that dtype.
+pub(crate) fn literal_of(value: &Scalar, dtype: &DType) -> Term {
+    Term::literal(cast_to(value, dtype))
+}

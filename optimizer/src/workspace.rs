@@ -1,0 +1,79 @@
+//! Whether an output's writes come in the order of its levels, and the workspace that takes them when they do not.
+//!
+//! Lists and singletons are appended to, so everything from the outermost level to the last such level must be written
+//! in order: its loops are the outermost ones, in the order of the levels. Dense, hash and byte-map levels inside of
+//! that take writes as they come. When the order is another one, the outermost levels whose loops do come first and in
+//! order stay fixed, and a workspace over the other levels takes the writes of one round of those loops.
+
+use crate::context::Context;
+use crate::cost::BYTE_MAP_LIMIT;
+use crate::fit::storage_at;
+use crate::term::{At, Sizes, Target};
+use redpoll_logic::physical::Workspace;
+use redpoll_logic::{Field, Format, LeafKind, LevelKind};
+
+/// Where the writes of an output go.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Scope {
+    /// Into the output.
+    InOrder,
+    /// Into a workspace inside of `depth` loops, which fix the outermost `levels` levels.
+    Workspace { depth: usize, levels: usize },
+}
+
+/// Where the writes of an output go in that order of loops.
+pub(crate) fn order_of_writes(cx: &Context, target: &Target, format: &Format, sizes: &Sizes, order: &[Field]) -> Scope {
+    let appended = format.levels.iter().rposition(|l| matches!(l.kind, LevelKind::SparseList | LevelKind::Singleton));
+    let Some(appended) = appended else { return Scope::InOrder };
+    let spots = storage_at(&target.at, format, sizes, cx.mode());
+    let (mut depth, mut levels) = (0, 0);
+    for at in &spots {
+        match advance(at, sizes, order, depth) {
+            Some(further) => (depth, levels) = (further, levels + 1),
+            None => break,
+        }
+    }
+    if levels > appended { Scope::InOrder } else { Scope::Workspace { depth, levels } }
+}
+
+/// How many loops are outside once this level's loops are taken from the order too, if they come next in it. A level
+/// whose fields are all bound already has one place a round.
+fn advance(at: &At, sizes: &Sizes, order: &[Field], depth: usize) -> Option<usize> {
+    let fields = at.fields();
+    if fields.iter().all(|f| order[..depth].contains(f)) {
+        return Some(depth);
+    }
+    let form = at.as_affine()?;
+    let next: Vec<&Field> = match (at.as_field(), sizes.as_split(form)) {
+        (Some(field), _) => vec![field],
+        (None, Some((outer, inner, _))) => vec![outer, inner],
+        (None, None) => return None,
+    };
+    let taken = order.get(depth..depth + next.len())?;
+    taken.iter().eq(next).then_some(depth + taken.len())
+}
+
+/// The workspace of an output, if it needs one.
+pub(crate) fn workspace(
+    cx: &Context,
+    target: &Target,
+    format: &Format,
+    sizes: &Sizes,
+    order: &[Field],
+) -> Option<Workspace> {
+    let Scope::Workspace { depth, levels } = order_of_writes(cx, target, format, sizes, order) else { return None };
+    let dimensions = format.storage_shape(&target.shape);
+    let mut single = true;
+    let kinds: Vec<LevelKind> = (levels..format.levels.len())
+        .map(|k| {
+            let kind = match format.levels[k].kind {
+                LevelKind::Dense => LevelKind::Dense,
+                _ if single && dimensions[k] <= BYTE_MAP_LIMIT => LevelKind::ByteMap,
+                _ => LevelKind::Hash,
+            };
+            single = false;
+            kind
+        })
+        .collect();
+    Some(Workspace { depth, format: Format::of_kinds(&kinds, LeafKind::Element) })
+}
