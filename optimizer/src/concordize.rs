@@ -103,26 +103,24 @@ fn copy_format(cx: &Context, read: &Read, sizes: &Sizes, order: &[Field]) -> For
     };
     let spots = storage_at(&read.at, source, sizes, cx.mode());
     let keeps_blocks = read.outside.is_none() && spots.iter().all(|at| at.as_field().is_some());
+    // Dense levels inside of all sparse ones are blocks or rows of values; those outside of one hold few of the places.
+    let sparse = source.levels.iter().rposition(|l| l.kind != LevelKind::Dense);
+    let packed = |level: usize| sparse.is_none_or(|s| level > s);
     let mut modes: Vec<(usize, StorageMode, bool)> = if keeps_blocks {
-        let levels = source.modes.iter().zip(&source.levels).zip(&spots);
-        levels.map(|((&m, l), at)| (position(at), m, l.kind == LevelKind::Dense)).collect()
+        (0..spots.len()).map(|k| (position(&spots[k]), source.modes[k], packed(k))).collect()
     } else {
-        let dense = |mode: usize| {
-            source
-                .modes
-                .iter()
-                .zip(&source.levels)
-                .any(|(m, l)| *m == StorageMode::Whole { mode } && l.kind == LevelKind::Dense)
+        let whole = |mode: usize| {
+            let level = source.modes.iter().position(|m| *m == StorageMode::Whole { mode });
+            (position(&read.at[mode]), StorageMode::Whole { mode }, level.is_some_and(packed))
         };
-        (0..read.at.len()).map(|mode| (position(&read.at[mode]), StorageMode::Whole { mode }, dense(mode))).collect()
+        (0..read.at.len()).map(whole).collect()
     };
     modes.sort_by_key(|(p, ..)| *p);
-    let all_dense = source.levels.iter().all(|l| l.kind == LevelKind::Dense);
     let stored = cx.ask(&read.tensor, &read.ty, Question::Positions(source.levels.len())).estimate;
-    let sparse = modes.iter().rposition(|(.., dense)| !dense).unwrap_or(0);
+    let unpacked = modes.iter().rposition(|(.., packed)| !packed);
     let levels = modes.iter().enumerate().map(|(k, (_, mode, _))| {
-        let few = k == 0 && sparse > 0 && mode.dimension(&read.ty.shape) as f64 <= 4.0 * stored + 16.0;
-        let dense = all_dense || few || k > sparse;
+        let few = k == 0 && unpacked > Some(0) && mode.dimension(&read.ty.shape) as f64 <= 4.0 * stored + 16.0;
+        let dense = sparse.is_none() || few || unpacked.is_none_or(|u| k > u);
         LevelFormat::new(if dense { LevelKind::Dense } else { LevelKind::SparseList })
     });
     Format { levels: levels.collect(), modes: modes.iter().map(|(_, m, _)| *m).collect(), leaf: source.leaf }

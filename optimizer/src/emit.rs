@@ -25,7 +25,7 @@ pub(crate) fn emit(cx: &mut Context, schedule: &Schedule, mut decision: Decision
         let ty = Arc::new(TensorType { shape, dtype: target.value.dtype(), fill, format });
         decision.output(target.alias.clone(), ty.clone(), counts.last().map_or(1.0, |c| c.estimate), workspace.clone());
         let writer = Writer { cx, sizes, order, kind: schedule.kind };
-        outputs.push(writer.output(target, ty.clone(), workspace));
+        outputs.push(writer.output(target, &ty, workspace));
         cx.define(target.alias.clone(), ty, counts);
     }
     let temporaries = schedule.temporaries.iter().map(|p| temporaries(cx, p, sizes, order, 0, schedule.kind)).collect();
@@ -79,7 +79,7 @@ impl Writer<'_, '_> {
     fn output(
         &self,
         target: &Target,
-        ty: Arc<TensorType>,
+        ty: &Arc<TensorType>,
         workspace: Option<redpoll_logic::physical::Workspace>,
     ) -> Output {
         let places = storage_at(&target.at, &ty.format, self.sizes, self.cx.mode());

@@ -5,7 +5,7 @@ use crate::fit::storage_at;
 use crate::term::{At, Fold, Node, Read, Sizes, Target, Term};
 use redpoll_logic::op::Op;
 use redpoll_logic::statistics::{ModeSet, Question};
-use redpoll_logic::{Field, Scalar};
+use redpoll_logic::{Field, FloatMode, Scalar};
 use std::collections::BTreeSet;
 
 /// Which fields are bound.
@@ -18,7 +18,7 @@ impl Context<'_> {
             Node::Literal => 0.0,
             Node::Coordinate(_) => 1.0,
             Node::Access(read) => self.access_support(read, sizes, bound),
-            Node::Call(op, args) => self.call_support(op, args, sizes, bound),
+            Node::Call(op, args) => self.call_support(op, args, term.fill(), sizes, bound),
             Node::Fold(fold) | Node::Temporary(_, fold) => self.fold_support(fold, sizes, bound),
         }
     }
@@ -40,20 +40,13 @@ impl Context<'_> {
         (self.ask(&read.tensor, &read.ty, question).estimate / places).clamp(0.0, 1.0)
     }
 
-    fn call_support(&self, op: &Op, args: &[Term], sizes: &Sizes, bound: &Bound) -> f64 {
-        if let ("ifelse", [_, x, y]) = (op.name(), args) {
-            if x.fill() == y.fill() {
-                return either([self.support(x, sizes, bound), self.support(y, sizes, bound)]);
-            }
+    fn call_support(&self, op: &Op, args: &[Term], fill: &Scalar, sizes: &Sizes, bound: &Bound) -> f64 {
+        if let ("ifelse", [_, x, y]) = (op.name(), args)
+            && x.fill() == y.fill()
+        {
+            return either([self.support(x, sizes, bound), self.support(y, sizes, bound)]);
         }
-        let dtypes: Vec<_> = args.iter().map(Term::dtype).collect();
-        let Ok(signature) = op.signature(&dtypes) else { return 1.0 };
-        let decides = |k: usize| {
-            let known: Vec<Option<Scalar>> =
-                (0..args.len()).map(|m| (m == k).then(|| args[k].fill().clone())).collect();
-            op.annihilates(&signature, &known, self.mode()).is_some()
-        };
-        let joined: Vec<usize> = (0..args.len()).filter(|&k| decides(k)).collect();
+        let joined = deciding(op, args, fill, self.mode());
         if joined.is_empty() {
             either(args.iter().map(|a| self.support(a, sizes, bound)))
         } else {
@@ -62,7 +55,7 @@ impl Context<'_> {
     }
 
     fn fold_support(&self, fold: &Fold, sizes: &Sizes, bound: &Bound) -> f64 {
-        let outside = self.support(&fold.arg, sizes, bound);
+        let outside = self.support(&fold.arg, sizes, &|f| bound(f) && !fold.fields.contains(f));
         let places: f64 = fold.fields.iter().map(|f| sizes.of(f) as f64).product();
         let full = self.support(&fold.arg, sizes, &|_| true);
         outside.min(1.0 - (1.0 - full).powf(places))
@@ -91,6 +84,16 @@ impl Context<'_> {
         let places: f64 = target.loops().iter().map(|f| sizes.of(f) as f64).product();
         places * self.written(target, sizes, &|_| true)
     }
+}
+
+/// The positions of the arguments whose fill alone decides that the result is its fill.
+pub(crate) fn deciding(op: &Op, args: &[Term], fill: &Scalar, mode: FloatMode) -> Vec<usize> {
+    let Ok(signature) = op.signature(&args.iter().map(Term::dtype).collect::<Vec<_>>()) else { return Vec::new() };
+    let decides = |k: &usize| {
+        let known: Vec<Option<Scalar>> = (0..args.len()).map(|m| (m == *k).then(|| args[m].fill().clone())).collect();
+        op.annihilates(&signature, &known, mode).as_ref() == Some(fill)
+    };
+    (0..args.len()).filter(decides).collect()
 }
 
 /// The fraction of the union of independent parts.

@@ -54,7 +54,9 @@ pub(crate) fn choose_format(cx: &Context, target: &Target, sizes: &Sizes, order:
             above = here;
             fraction
         };
-        if fraction > cost::DENSE_FRACTION || dimensions[k] <= 1 {
+        // Blocks are dense inside.
+        let inner = matches!(format.modes[k], StorageMode::Inner { .. });
+        if fraction > cost::DENSE_FRACTION || dimensions[k] <= 1 || inner {
             format.levels[k] = LevelFormat::new(LevelKind::Dense);
         }
     }

@@ -5,8 +5,9 @@
 //! Equal folds are computed once, and folds over the same loops at the same depth share one pass.
 
 use crate::context::Context;
+use crate::estimate::either;
 use crate::lookup::use_lookups;
-use crate::loop_order::{order_fold, order_loops, place};
+use crate::loop_order::{order_fold, place, stored_cost};
 use crate::term::{At, Fold, Nest, NestKind, Node, Read, Sizes, Target, Term, regroups};
 use crate::unify::{canonical, match_loops};
 use redpoll_logic::{Alias, Field};
@@ -51,12 +52,12 @@ pub(crate) fn fold_nest(cx: &Context, fold: &Fold, alias: &Alias, sizes: &Sizes,
 /// A fold at the root of an output becomes the output's own, when the output's fill is what the fold starts from.
 pub(crate) fn root_folds(mut nest: Nest) -> Nest {
     for target in &mut nest.outputs {
-        if let (None, Node::Fold(fold)) = (&target.fold, target.value.node()) {
-            if fold.init == target.fill {
-                let fold = fold.clone();
-                target.fold = Some((fold.op, fold.fields));
-                target.value = fold.arg;
-            }
+        if let (None, Node::Fold(fold)) = (&target.fold, target.value.node())
+            && fold.init == target.fill
+        {
+            let fold = fold.clone();
+            target.fold = Some((fold.op, fold.fields));
+            target.value = fold.arg;
         }
     }
     nest
@@ -65,7 +66,8 @@ pub(crate) fn root_folds(mut nest: Nest) -> Nest {
 /// Puts the folds of a nest in their places.
 pub(crate) fn isolate(cx: &mut Context, nest: &Nest, order: &[Field]) -> Result<Schedule, Term> {
     let frame = Frame { start: 0, full: order.to_vec(), passes: Vec::new() };
-    let mut placer = Placer { cx, sizes: &nest.sizes, pins: &nest.pins, frames: vec![frame], stored: None };
+    let (sizes, pins) = (&nest.sizes, &nest.pins[..]);
+    let mut placer = Placer { cx, sizes, pins, outputs: &nest.outputs, frames: vec![frame], stored: None };
     let mut outputs = Vec::new();
     for target in &nest.outputs {
         let value = placer.rewrite(&target.value);
@@ -95,6 +97,7 @@ struct Placer<'p, 'c> {
     cx: &'p mut Context<'c>,
     sizes: &'p Sizes,
     pins: &'p [Vec<Field>],
+    outputs: &'p [Target],
     frames: Vec<Frame>,
     stored: Option<Term>,
 }
@@ -134,11 +137,10 @@ impl Placer<'_, '_> {
             return true;
         }
         let prefix = &self.frames[frame].full[..depth];
-        let Some(inline) = order_fold(self.cx, fold, self.sizes, prefix, self.pins, 1.0) else { return false };
-        let nest = fold_nest(self.cx, fold, &Alias::from("stored"), self.sizes, self.pins);
-        let stored: f64 = nest.outputs[0].shape.iter().map(|&n| n as f64).product();
-        let stored = stored * crate::cost::STORE;
-        order_loops(self.cx, &nest).is_none_or(|o| inline.cost <= o.cost + stored)
+        let written = |t: &Target| self.cx.written(t, self.sizes, &|f| prefix.contains(f));
+        let reach = either(self.outputs.iter().map(written));
+        let inline = order_fold(self.cx, fold, self.sizes, prefix, self.pins, reach);
+        inline.is_some_and(|o| o.cost <= stored_cost(self.cx, fold, self.sizes, self.pins))
     }
 
     /// Computes the fold inside the outermost `depth` loops of the innermost frame, and says under which name.

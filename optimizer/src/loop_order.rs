@@ -35,10 +35,10 @@ pub(crate) struct Ordered {
 pub(crate) fn order_loops(cx: &Context, nest: &Nest) -> Option<Ordered> {
     let mut pins = nest.pins.clone();
     for target in &nest.outputs {
-        if let Some((op, fields)) = &target.fold {
-            if !regroups(op, &target.value.dtype(), cx.mode()) {
-                pins.push(fields.clone());
-            }
+        if let Some((op, fields)) = &target.fold
+            && !regroups(op, &target.value.dtype(), cx.mode())
+        {
+            pins.push(fields.clone());
         }
     }
     let values: Vec<&Term> = nest.outputs.iter().map(|t| &t.value).collect();
@@ -327,15 +327,20 @@ impl<'t> Search<'t> {
         if let Some(known) = self.stored.borrow().get(&k) {
             return *known;
         }
-        let alias = Alias::from("stored");
-        let nest = fold_nest(self.cx, fold, &alias, self.problem.sizes, self.problem.pins);
-        let places: f64 = nest.outputs[0].shape.iter().map(|&n| n as f64).product();
-        let fields = nest.outputs[0].at.iter().flat_map(At::fields).collect();
-        let stored = places * self.cx.output_support(&nest.outputs[0], &nest.sizes, &fields);
-        let cost = order_loops(self.cx, &nest).map_or(f64::INFINITY, |o| o.cost + cost::STORE * (1.0 + stored));
+        let cost = stored_cost(self.cx, fold, self.problem.sizes, self.problem.pins);
         self.stored.borrow_mut().insert(k, cost);
         cost
     }
+}
+
+/// What a fold costs when a query of its own stores it.
+pub(crate) fn stored_cost(cx: &Context, fold: &Fold, sizes: &Sizes, pins: &[Vec<Field>]) -> f64 {
+    let nest = fold_nest(cx, fold, &Alias::from("stored"), sizes, pins);
+    let target = &nest.outputs[0];
+    let places: f64 = target.shape.iter().map(|&n| n as f64).product();
+    let fields = target.at.iter().flat_map(At::fields).collect();
+    let stored = places * cx.output_support(target, &nest.sizes, &fields);
+    order_loops(cx, &nest).map_or(f64::INFINITY, |o| o.cost + cost::STORE * (1.0 + stored))
 }
 
 /// How many loops are outside of a fold that is computed in place: those of its free fields, when they are exactly the

@@ -1,20 +1,24 @@
 //! Merges queries that go through the same loops over the same tensors into one nest with several outputs.
 //!
 //! Input and output: nests in order. A nest joins an earlier one when both read the same accesses up to the names of
-//! loops, when it reads nothing that is written in between, and when neither pins an order.
+//! loops, when it reads nothing that is written in between, and when neither pins an order. Outputs that fold keep
+//! folding into place when all do; when some are maps of folds, all folds become temporaries, if the tensors can be
+//! walked with the outputs' loops outermost.
 
-use crate::term::{At, Nest, NestKind, Read, Target, regroups};
+use crate::fit::{Meeting, fit};
+use crate::term::{At, Fold, Nest, NestKind, Node, Read, Sizes, Target, Term, regroups};
 use crate::unify::match_loops;
-use redpoll_logic::FloatMode;
+use redpoll_logic::{Field, FloatMode};
+use std::collections::BTreeSet;
 
 /// The nests, merged.
 pub(crate) fn merge_queries(nests: Vec<Nest>, mode: FloatMode) -> Vec<Nest> {
     let mut merged: Vec<Nest> = Vec::new();
     for nest in nests {
         let reads_from = merged.iter().rposition(|m| reads(&nest, m)).map_or(0, |k| k + 1);
-        let found = (reads_from..merged.len()).find_map(|k| Some((k, renamed(&nest, &merged[k], mode)?)));
+        let found = (reads_from..merged.len()).find_map(|k| Some((k, join(&merged[k], &nest, mode)?)));
         match found {
-            Some((k, targets)) => merged[k].outputs.extend(targets),
+            Some((k, joined)) => merged[k] = joined,
             None => merged.push(nest),
         }
     }
@@ -26,33 +30,114 @@ fn reads(nest: &Nest, other: &Nest) -> bool {
     accesses(nest).iter().any(|r| other.outputs.iter().any(|t| t.alias == r.tensor))
 }
 
-/// The outputs of a nest in terms of the loops of another.
-fn renamed(nest: &Nest, into: &Nest, mode: FloatMode) -> Option<Vec<Target>> {
+/// Both nests in one.
+fn join(into: &Nest, nest: &Nest, mode: FloatMode) -> Option<Nest> {
     let free = |n: &Nest| {
-        let pinned = n.outputs.iter().any(|t| {
-            t.fold.as_ref().is_some_and(|(op, fields)| fields.len() > 1 && !regroups(op, &t.value.dtype(), mode))
-        });
+        let regroup = |op, value: &Term| regroups(op, &value.dtype(), mode);
+        let pinned = n
+            .outputs
+            .iter()
+            .any(|t| t.fold.as_ref().is_some_and(|(op, fields)| fields.len() > 1 && !regroup(op, &t.value)));
         n.kind == NestKind::Query && n.pins.is_empty() && !pinned
     };
-    let loops = into.loops();
-    if !free(nest) || !free(into) || nest.outputs.iter().any(|t| t.loops().len() != loops.len()) {
+    if !free(nest) || !free(into) {
         return None;
     }
-    let mut folds = 0;
-    nest.outputs.iter().for_each(|t| t.value.each_fold(&mut |_, _| folds += 1));
-    let names = match_loops(&accesses(nest), &nest.loops(), &accesses(into), &loops)?;
-    let sizes_agree = names.iter().all(|(f, g)| nest.sizes.of(f) == into.sizes.of(g));
-    if folds > 0 || !sizes_agree {
+    if nest.loops().len() == into.loops().len() && !has_folds(nest) && !has_folds(into) {
+        let names = match_loops(&accesses(nest), &nest.loops(), &accesses(into), &into.loops())?;
+        return append(into, nest, &|f| names.get(f).unwrap_or(f).clone(), mode);
+    }
+    if !has_folds(nest) && !has_folds(into) {
         return None;
     }
-    let with = |f: &redpoll_logic::Field| At::field(names.get(f).unwrap_or(f));
-    let targets = nest.outputs.iter().map(|t| Target {
-        value: t.value.substitute(&with, mode),
+    let (into, nest) = (unrooted(into, mode)?, unrooted(nest, mode)?);
+    // The others have been matched with the first.
+    let first = Nest { outputs: into.outputs[..1].to_vec(), ..into.clone() };
+    let (bound, into_bound) = (bound_fields(&nest), bound_fields(&first));
+    let all = |n: &Nest, bound: &[Field]| n.loops().iter().chain(bound).cloned().collect::<Vec<_>>();
+    let (loops, into_loops) = (all(&nest, &bound), all(&first, &into_bound));
+    let names = match_loops(&accesses(&nest), &loops, &accesses(&first), &into_loops)?;
+    let outer_stay_outer = nest.loops().iter().all(|f| into.loops().contains(&names[f]));
+    let order = |f: &Field| into_loops.iter().position(|g| g == f);
+    let walks = |r: &&Read| !fit(r, &into.sizes, &order, false, mode).contains(&Meeting::Discordant);
+    if !outer_stay_outer || nest.loops().len() != into.loops().len() || !accesses(&first).iter().all(walks) {
+        return None;
+    }
+    let mut sizes = into.sizes.clone();
+    let fresh: Vec<(Field, Field)> = bound.iter().map(|f| (f.clone(), rename(f, &nest.sizes, &mut sizes))).collect();
+    let into = Nest { sizes, ..into };
+    let name = |f: &Field| match fresh.iter().find(|(g, _)| g == f) {
+        Some((_, new)) => new.clone(),
+        None => names.get(f).unwrap_or(f).clone(),
+    };
+    append(&into, &nest, &name, mode)
+}
+
+/// The outputs of `nest` under new names, after those of `into`.
+fn append(into: &Nest, nest: &Nest, name: &dyn Fn(&Field) -> Field, mode: FloatMode) -> Option<Nest> {
+    if nest.loops().iter().any(|f| nest.sizes.of(f) != into.sizes.of(&name(f))) {
+        return None;
+    }
+    let with = |f: &Field| At::field(&name(f));
+    let names = |fields: &[Field]| fields.iter().map(name).collect();
+    let mut joined = into.clone();
+    joined.outputs.extend(nest.outputs.iter().map(|t| Target {
+        value: t.value.rebind(&with, &names, mode),
         at: t.at.iter().map(|at| at.substitute(&with, mode)).collect(),
-        fold: t.fold.clone().map(|(op, fields)| (op, fields.iter().map(|f| names[f].clone()).collect())),
+        fold: t.fold.clone().map(|(op, fields)| (op, names(&fields))),
         ..t.clone()
-    });
-    Some(targets.collect())
+    }));
+    Some(joined)
+}
+
+/// The nest with its root folds inside the values; `None` when an output is scattered.
+fn unrooted(nest: &Nest, mode: FloatMode) -> Option<Nest> {
+    let mut nest = nest.clone();
+    for target in &mut nest.outputs {
+        if let Some((op, fields)) = target.fold.take() {
+            target.at.iter().all(|at| at.as_field().is_some()).then_some(())?;
+            let fold = Fold { op, init: target.fill.clone(), arg: target.value.clone(), fields };
+            target.value = Term::fold(fold, target.fill.clone(), mode);
+        }
+    }
+    Some(nest)
+}
+
+fn has_folds(nest: &Nest) -> bool {
+    nest.outputs.iter().any(|t| has_fold(&t.value))
+}
+
+fn has_fold(term: &Term) -> bool {
+    let mut found = false;
+    term.each_fold(&mut |_, _| found = true);
+    found
+}
+
+/// The fields that folds in the values bind.
+fn bound_fields(nest: &Nest) -> Vec<Field> {
+    fn collect(term: &Term, found: &mut Vec<Field>) {
+        if let Node::Fold(fold) = term.node() {
+            found.extend(fold.fields.iter().cloned());
+        }
+        term.children().iter().for_each(|c| collect(c, found));
+    }
+    let mut found = Vec::new();
+    nest.outputs.iter().for_each(|t| collect(&t.value, &mut found));
+    let mut seen = BTreeSet::new();
+    found.retain(|f| seen.insert(f.clone()));
+    found
+}
+
+/// A field of that size that `sizes` does not have yet.
+fn rename(field: &Field, from: &Sizes, sizes: &mut Sizes) -> Field {
+    let mut name = field.clone();
+    let mut count = 2;
+    while sizes.contains(&name) {
+        name = Field::from(format!("{field}.{count}"));
+        count += 1;
+    }
+    sizes.insert(name.clone(), from.of(field));
+    name
 }
 
 fn accesses(nest: &Nest) -> Vec<&Read> {

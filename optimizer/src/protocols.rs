@@ -7,11 +7,12 @@
 
 use crate::context::Context;
 use crate::cost;
+use crate::estimate::deciding;
 use crate::fit::{Meeting, Positions, fit, storage_at};
 use crate::term::{Node, Read, Sizes, Term};
+use redpoll_logic::LevelKind;
 use redpoll_logic::physical::Protocol;
 use redpoll_logic::statistics::Question;
-use redpoll_logic::{LevelKind, Scalar};
 
 /// The protocols of the accesses of one value.
 pub(crate) struct Protocols(Vec<(Read, Vec<Protocol>)>);
@@ -89,16 +90,10 @@ pub(crate) fn choose_protocols(
 fn conjuncts<'t>(cx: &Context, term: &'t Term, found: &mut Vec<&'t Read>) {
     match term.node() {
         Node::Access(read) => found.push(read),
+        Node::Call(_, args) if args.len() == 1 => conjuncts(cx, &args[0], found),
         Node::Call(op, args) => {
-            let dtypes: Vec<_> = args.iter().map(Term::dtype).collect();
-            let Ok(signature) = op.signature(&dtypes) else { return };
-            for (k, arg) in args.iter().enumerate() {
-                let known: Vec<Option<Scalar>> =
-                    (0..args.len()).map(|m| (m == k).then(|| arg.fill().clone())).collect();
-                let decides = args.len() == 1 || op.annihilates(&signature, &known, cx.mode()).is_some();
-                if decides {
-                    conjuncts(cx, arg, found);
-                }
+            for k in deciding(op, args, term.fill(), cx.mode()) {
+                conjuncts(cx, &args[k], found);
             }
         }
         _ => {}

@@ -4,7 +4,7 @@
 //! split field `i` becomes `block * i.o + i.i` everywhere, so that a blocked access is walked, and the others read at
 //! that form. Without the split, blocked accesses need a copy that is not.
 
-use crate::term::{At, Block, Fold, Nest, Node, Term};
+use crate::term::{At, Block, Nest};
 use redpoll_logic::{Affine, Field, FloatMode, StorageMode, Subscript, TensorType};
 
 /// So many candidates are tried.
@@ -24,10 +24,10 @@ pub(crate) fn split_candidates(nest: &Nest, mode: FloatMode) -> Vec<Nest> {
     for target in &nest.outputs {
         target.value.each_access(&mut |r| outer_modes(&r.ty).for_each(|(mode, block)| offer(&r.at[mode], block)));
         for m in target.format.iter().flat_map(|f| &f.modes) {
-            if let StorageMode::Outer { mode, block } = *m {
-                if let Some(at) = target.at.get(mode) {
-                    offer(at, block);
-                }
+            if let StorageMode::Outer { mode, block } = *m
+                && let Some(at) = target.at.get(mode)
+            {
+                offer(at, block);
             }
         }
     }
@@ -75,7 +75,7 @@ fn split(nest: &Nest, choice: &[(Field, u64)], mode: FloatMode) -> Nest {
             fields.iter().flat_map(split).collect::<Vec<_>>()
         };
         for target in &mut nest.outputs {
-            target.value = rename(&target.value, &with, &pieces, mode);
+            target.value = target.value.rebind(&with, &pieces, mode);
             target.at = target.at.iter().map(|at| at.substitute(&with, mode)).collect();
             target.fold = target.fold.take().map(|(op, fields)| (op, pieces(&fields)));
         }
@@ -84,18 +84,4 @@ fn split(nest: &Nest, choice: &[(Field, u64)], mode: FloatMode) -> Nest {
         }
     }
     nest
-}
-
-/// The term with the field split, also where a fold binds it.
-fn rename(term: &Term, with: &dyn Fn(&Field) -> At, pieces: &dyn Fn(&[Field]) -> Vec<Field>, mode: FloatMode) -> Term {
-    let unbound = term.replace(
-        &mut |t| {
-            let Node::Fold(fold) = t.node() else { return None };
-            let fields = pieces(&fold.fields);
-            let arg = rename(&fold.arg, with, pieces, mode);
-            Some(Term::fold(Fold { arg, fields, ..fold.clone() }, t.fill().clone(), mode))
-        },
-        mode,
-    );
-    unbound.substitute(with, mode)
 }

@@ -380,6 +380,31 @@ impl Term {
         }
     }
 
+    /// The term with every field replaced: `with` gives the coordinate of a field, and `bound` what a fold over some
+    /// fields folds over instead.
+    pub(crate) fn rebind(
+        &self,
+        with: &dyn Fn(&Field) -> At,
+        bound: &dyn Fn(&[Field]) -> Vec<Field>,
+        mode: FloatMode,
+    ) -> Term {
+        match &*self.node {
+            Node::Call(op, args) => Term::call(op, args.iter().map(|a| a.rebind(with, bound, mode)).collect(), mode),
+            Node::Fold(f) => {
+                let fold = Fold { arg: f.arg.rebind(with, bound, mode), fields: bound(&f.fields), ..f.clone() };
+                Term::fold(fold, self.fill.clone(), mode)
+            }
+            Node::Access(r) => {
+                let at = r.at.iter().map(|at| match at {
+                    At::Value(t) => At::from_value(t.rebind(with, bound, mode)),
+                    At::Subscript(s) => At::compose(s, with, mode),
+                });
+                Term::access(Read { at: at.collect(), ..r.clone() })
+            }
+            Node::Literal | Node::Coordinate(_) | Node::Temporary(..) => self.substitute(with, mode),
+        }
+    }
+
     /// The term with subterms replaced, outermost first, wherever `with` gives something.
     pub(crate) fn replace(&self, with: &mut dyn FnMut(&Term) -> Option<Term>, mode: FloatMode) -> Term {
         if let Some(new) = with(self) {
