@@ -36,6 +36,8 @@ pub struct Frame {
     pub host: *mut c_void,
     /// What the kernel may ask of its host.
     pub callbacks: *const Callbacks,
+    /// Room for the status of a callback, for generators that cannot take it as a result.
+    pub status: i32,
 }
 
 /// Functions that machine code calls. `host` is the frame's; buffers are numbers of the function's table.

@@ -142,14 +142,14 @@ impl Invocation {
 
     /// The argument for a call of machine code, valid while the invocation is not touched otherwise.
     pub fn frame(&mut self, chunk: Range<i64>) -> Frame {
-        let host: *mut Invocation = self;
         Frame {
             buffers: self.slots.as_mut_ptr(),
             params: self.params.as_ptr(),
             chunk_lo: chunk.start,
             chunk_hi: chunk.end,
-            host: host.cast(),
+            host: (&raw mut *self).cast(),
             callbacks: &raw const CALLBACKS,
+            status: Status::Done as i32,
         }
     }
 
@@ -281,9 +281,9 @@ impl Invocation {
         let Memory::Owned(block) = &mut self.memory[buffer.index()] else {
             return Err(Error::InvalidInvocation(format!("buffer `{}` is an input", name(self))));
         };
-        let block = std::mem::replace(block, Block::new(self.limits.memory.clone()));
+        let taken = std::mem::replace(block, Block::new(self.limits.memory.clone()));
+        self.slots[buffer.index()] = Slot { data: block.as_ptr(), len: 0 };
         self.lens[buffer.index()] = 0;
-        self.slots[buffer.index()] = Slot { data: std::ptr::dangling_mut::<u64>().cast(), len: 0 };
-        Ok(block.into_arrow(elements * size))
+        Ok(taken.into_arrow(elements * size))
     }
 }

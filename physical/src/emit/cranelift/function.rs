@@ -1,5 +1,6 @@
 //! The frame of a function in Cranelift's representation: entry, variables, buffers.
 
+use super::trampoline;
 use crate::assembly::{Buffer, BufferDecl, BufferRole, Function, Local, Status, Stmt};
 use crate::run::{Frame, Slot};
 use cranelift::codegen::ir::{AliasRegionData, Function as Code, SigRef};
@@ -19,14 +20,22 @@ pub(super) fn signature(isa: &dyn TargetIsa) -> Signature {
     signature
 }
 
-/// Writes a verified function into `code`, whose signature is set.
-pub(super) fn build(function: &Function, isa: &dyn TargetIsa, code: &mut Code, context: &mut FunctionBuilderContext) {
+/// Writes a verified function into `code`, whose signature is set. `grow` is the address of the trampoline, given when
+/// the function grows a buffer.
+pub(super) fn build(
+    function: &Function,
+    isa: &dyn TargetIsa,
+    grow: Option<usize>,
+    code: &mut Code,
+    context: &mut FunctionBuilderContext,
+) {
     let mut builder = FunctionBuilder::new(code, context);
     let entry = builder.create_block();
     builder.append_block_params_for_function_params(entry);
     builder.switch_to_block(entry);
     builder.seal_block(entry);
     let frame = builder.block_params(entry)[0];
+    let grow = grow.map(|address| (address, builder.import_signature(trampoline::signature(isa))));
     let mut emitter = Emitter {
         function,
         pointer: isa.pointer_type(),
@@ -37,6 +46,7 @@ pub(super) fn build(function: &Function, isa: &dyn TargetIsa, code: &mut Code, c
         scopes: vec![],
         exits: vec![],
         lane: None,
+        grow,
         signatures: Signatures::default(),
         builder,
         frame,
@@ -72,7 +82,6 @@ pub(super) enum Pointer {
 /// Signatures of calls, imported when first used.
 #[derive(Default)]
 pub(super) struct Signatures {
-    pub(super) grow: Option<SigRef>,
     pub(super) sort: Option<SigRef>,
     pub(super) sort_by: Option<SigRef>,
     /// By the number of arguments less one and whether they are `f64`.
@@ -96,6 +105,8 @@ pub(super) struct Emitter<'a> {
     pub(super) exits: Vec<(Block, bool)>,
     /// In a lane fold: its variable, as a value and a number to be added.
     pub(super) lane: Option<(Local, Value, i64)>,
+    /// The trampoline and its signature, in functions that grow a buffer.
+    pub(super) grow: Option<(usize, SigRef)>,
     pub(super) signatures: Signatures,
 }
 
@@ -157,10 +168,9 @@ impl Emitter<'_> {
         }
     }
 
-    /// A field of the frame.
+    /// A field of the frame, loaded here: what only cold code needs shall not be kept in a register.
     pub(super) fn frame_field(&mut self, offset: usize, ty: Type) -> Value {
-        let flags = trusted().with_readonly().with_can_move();
-        self.builder.ins().load(ty, flags, self.frame, offset as i32)
+        self.builder.ins().load(ty, trusted(), self.frame, offset as i32)
     }
 
     /// Every buffer is a region of its own: owned buffers lie in memory of their own, and inputs are not written, so

@@ -15,5 +15,6 @@ mod module;
 mod stmt;
 #[cfg(test)]
 mod tests;
+mod trampoline;
 
-pub use module::{Kernel, clif, compile, compile_all};
+pub use module::{Kernel, clif, compile, compile_all, disassemble};

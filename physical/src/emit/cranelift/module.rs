@@ -1,11 +1,13 @@
 //! From functions to kernels: compile, load, call, free.
 
 use super::function::{build, signature};
+use super::trampoline;
 use crate::Error;
-use crate::assembly::{Function, Status, verify};
-use crate::run::{Entry, Frame, Invocation, Signature};
+use crate::assembly::{Function, Status, Stmt, verify};
+use crate::run::{Entry, Invocation, Signature};
 use cranelift::codegen::Context;
-use cranelift::codegen::isa::OwnedTargetIsa;
+use cranelift::codegen::control::ControlPlane;
+use cranelift::codegen::isa::{OwnedTargetIsa, TargetIsa};
 use cranelift::jit::{JITBuilder, JITModule};
 use cranelift::module::{FuncId, Module, ModuleError, default_libcall_names};
 use cranelift::prelude::{Configurable, FunctionBuilderContext, settings};
@@ -64,15 +66,6 @@ impl Kernel {
         on.adopt_capacity();
         Ok(Status::from_code(code).expect("kernels return statuses"))
     }
-
-    /// Runs the kernel on a frame that the caller made.
-    ///
-    /// # Safety
-    /// As for [`Kernel::call`]; and the frame's slots, parameters and callbacks must be those of the kernel's signature.
-    pub unsafe fn call_frame(&self, frame: *mut Frame) -> i32 {
-        // SAFETY: passed on to the caller.
-        unsafe { (self.entry)(frame) }
-    }
 }
 
 /// Compiles one function.
@@ -127,16 +120,24 @@ pub fn compile_all(functions: &[&Function]) -> Result<Vec<Kernel>, Error> {
 /// As for [`compile`].
 pub fn clif(function: &Function) -> Result<String, Error> {
     let isa = host_isa().map_err(|message| Error::Compile { function: function.name.clone(), message })?;
-    check(function)?;
     let mut scratch = Scratch::default();
-    scratch.context.func.signature = signature(isa.as_ref());
-    build(function, isa.as_ref(), &mut scratch.context.func, &mut scratch.builder);
+    scratch.build(function, isa.as_ref())?;
     Ok(scratch.context.func.display().to_string())
 }
 
-fn check(function: &Function) -> Result<(), Error> {
-    let faults = verify(function);
-    if faults.is_empty() { Ok(()) } else { Err(Error::invalid_assembly(&function.name, &faults)) }
+/// The function in instructions of this machine, for readers.
+///
+/// # Errors
+/// As for [`compile`].
+pub fn disassemble(function: &Function) -> Result<String, Error> {
+    let error = |message| Error::Compile { function: function.name.clone(), message };
+    let isa = host_isa().map_err(error)?;
+    let mut scratch = Scratch::default();
+    scratch.build(function, isa.as_ref())?;
+    scratch.context.set_disasm(true);
+    let code = scratch.context.compile(isa.as_ref(), &mut ControlPlane::default());
+    let code = code.map_err(|failure| error(failure.inner.to_string()))?;
+    Ok(code.vcode.clone().unwrap_or_default())
 }
 
 thread_local! {
@@ -156,11 +157,26 @@ impl Default for Scratch {
 }
 
 impl Scratch {
-    fn define(&mut self, function: &Function, module: &mut JITModule) -> Result<FuncId, Error> {
-        check(function)?;
+    /// Verifies the function and writes it into the context.
+    fn build(&mut self, function: &Function, isa: &dyn TargetIsa) -> Result<(), Error> {
+        let faults = verify(function);
+        if !faults.is_empty() {
+            return Err(Error::invalid_assembly(&function.name, &faults));
+        }
+        let grow = if function.body.iter().any(|s| s.any(&mut |s| matches!(s, Stmt::Grow { .. }))) {
+            let error = |message| Error::Compile { function: function.name.clone(), message };
+            Some(trampoline::grow().map_err(error)?)
+        } else {
+            None
+        };
         self.context.clear();
-        self.context.func.signature = signature(module.isa());
-        build(function, module.isa(), &mut self.context.func, &mut self.builder);
+        self.context.func.signature = signature(isa);
+        build(function, isa, grow, &mut self.context.func, &mut self.builder);
+        Ok(())
+    }
+
+    fn define(&mut self, function: &Function, module: &mut JITModule) -> Result<FuncId, Error> {
+        self.build(function, module.isa())?;
         let error = |error: ModuleError| Error::Compile { function: function.name.clone(), message: error.to_string() };
         let id = module.declare_anonymous_function(&self.context.func.signature).map_err(error)?;
         module.define_function(id, &mut self.context).map_err(error)?;
@@ -169,7 +185,7 @@ impl Scratch {
 }
 
 /// The instruction set of this machine with all its features, looked up once.
-fn host_isa() -> Result<&'static OwnedTargetIsa, String> {
+pub(super) fn host_isa() -> Result<&'static OwnedTargetIsa, String> {
     static ISA: OnceLock<Result<OwnedTargetIsa, String>> = OnceLock::new();
     let isa = ISA.get_or_init(|| {
         let mut flags = settings::builder();

@@ -37,7 +37,7 @@ impl Emitter<'_> {
                 let (lo, hi) = (self.expr(lo), self.expr(hi));
                 let signature = match self.signatures.sort {
                     Some(signature) => signature,
-                    None => self.import(&[types::I32, types::I64, types::I64], None),
+                    None => self.import(&[types::I32, types::I64, types::I64]),
                 };
                 self.signatures.sort = Some(signature);
                 let buffer = self.number(*buffer);
@@ -47,7 +47,7 @@ impl Emitter<'_> {
                 let (lo, hi) = (self.expr(lo), self.expr(hi));
                 let signature = match self.signatures.sort_by {
                     Some(signature) => signature,
-                    None => self.import(&[types::I32, types::I32, types::I32, types::I64, types::I64], None),
+                    None => self.import(&[types::I32, types::I32, types::I32, types::I64, types::I64]),
                 };
                 self.signatures.sort_by = Some(signature);
                 let [perm, major, minor] = [perm, major, minor].map(|b| self.number(*b));
@@ -187,14 +187,11 @@ impl Emitter<'_> {
 
         self.builder.seal_block(call);
         self.builder.switch_to_block(call);
-        let signature = match self.signatures.grow {
-            Some(signature) => signature,
-            None => self.import(&[types::I32, types::I64], Some(types::I32)),
-        };
-        self.signatures.grow = Some(signature);
+        let (trampoline, signature) = self.grow.expect("given for functions that grow a buffer");
+        let callee = self.builder.ins().iconst(self.pointer, trampoline as i64);
         let number = self.number(buffer);
-        let status = self.callback(offset_of!(Callbacks, grow), signature, &[number, len]);
-        let status = status.expect("growth has a status");
+        self.builder.ins().call_indirect(signature, callee, &[self.frame, number, len]);
+        let status = self.frame_field(offset_of!(Frame, status), types::I32);
         self.builder.ins().brif(status, failed, &[], reload, &[]);
 
         self.builder.seal_block(failed);
@@ -216,23 +213,21 @@ impl Emitter<'_> {
     }
 
     /// The signature of a callback: its host, then `params`.
-    fn import(&mut self, params: &[Type], result: Option<Type>) -> SigRef {
+    fn import(&mut self, params: &[Type]) -> SigRef {
         let mut signature = Signature::new(self.builder.func.signature.call_conv);
         signature.params.push(AbiParam::new(self.pointer));
         signature.params.extend(params.iter().copied().map(AbiParam::new));
-        signature.returns.extend(result.map(AbiParam::new));
         self.builder.import_signature(signature)
     }
 
     /// Calls the function in a field of the callbacks.
-    fn callback(&mut self, field: usize, signature: SigRef, args: &[Value]) -> Option<Value> {
+    fn callback(&mut self, field: usize, signature: SigRef, args: &[Value]) {
         let host = self.frame_field(offset_of!(Frame, host), self.pointer);
         let callbacks = self.frame_field(offset_of!(Frame, callbacks), self.pointer);
         let flags = MemFlagsData::trusted();
         let callee = self.builder.ins().load(self.pointer, flags, callbacks, field as i32);
         let args: Vec<Value> = std::iter::once(host).chain(args.iter().copied()).collect();
-        let call = self.builder.ins().call_indirect(signature, callee, &args);
-        self.builder.inst_results(call).first().copied()
+        self.builder.ins().call_indirect(signature, callee, &args);
     }
 
     fn store(&mut self, buffer: Buffer, at: &Expr, value: &Expr) {

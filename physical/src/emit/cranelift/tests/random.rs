@@ -15,6 +15,7 @@ use crate::assembly::{
 use arrow::buffer::Buffer as ArrowBuffer;
 use proptest::prelude::*;
 use redpoll_logic::{Prim, Scalar};
+use std::collections::HashMap;
 
 /// Elements of every buffer; a power of two, so that a mask keeps positions in bounds.
 const LEN: i64 = 16;
@@ -333,4 +334,67 @@ proptest! {
         prop_assert_eq!(again.as_ref().ok(), Some(&function), "{}\n{:?}", text, again.as_ref().err());
         run_both(&function, &inputs(&function), &[-3], 2..9);
     }
+}
+
+/// What random functions must contain for the property above to mean anything.
+#[test]
+fn random_functions_cover_every_node() {
+    let mut hits: HashMap<String, usize> = HashMap::new();
+    let mut state = 1u64;
+    for _ in 0..400 {
+        let number = |_| {
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            (state >> 33) as u32
+        };
+        let numbers: Vec<u32> = (0..300).map(number).collect();
+        let function = Draw { numbers, at: 0, loops: vec![], used: 0, depth: 0 }.function();
+        let mut hit = |name: String| *hits.entry(name).or_default() += 1;
+        for stmt in &function.body {
+            stmt.any(&mut |stmt| {
+                hit(match stmt {
+                    Stmt::Lanes(fold) => format!("lanes {} {}", fold.op.name(), fold.lanes),
+                    Stmt::Return(status) => format!("return {}", status.name()),
+                    _ => format!("{stmt:?}").split(|c: char| !c.is_alphabetic()).next().unwrap().to_string(),
+                });
+                stmt.for_each_expr(&mut |expr| {
+                    expr.any(&mut |expr| {
+                        hit(match expr {
+                            Expr::Unary(op, a) => format!("{} {}", op.name(), function.prim_of(a)),
+                            Expr::Binary(op, a, _) => format!("{} {}", op.name(), function.prim_of(a)),
+                            Expr::Compare(op, a, _) => format!("{} {}", op.name(), function.prim_of(a)),
+                            Expr::Cast(to, a) => format!("cast {} {to}", function.prim_of(a)),
+                            Expr::Math(f, args) => format!("{} {}", f.name(), function.prim_of(&args[0])),
+                            Expr::Load { buffer, .. } => format!("load {}", buffer.0),
+                            Expr::Select(_, a, _) => format!("select {}", function.prim_of(a)),
+                            Expr::Const(_) | Expr::Local(_) | Expr::Param(_) => "leaf".into(),
+                        });
+                        false
+                    });
+                });
+                false
+            });
+        }
+    }
+    let mut expected: Vec<String> =
+        ["Assign", "Store", "If", "While", "For", "Break", "Grow", "Sort", "SortBy"].map(String::from).into();
+    expected.extend(Status::ALL.iter().map(|s| format!("return {}", s.name())));
+    expected.extend((0..26).map(|k| format!("load {k}")));
+    for prim in Prim::ALL {
+        expected.push(format!("select {prim}"));
+        expected.extend(Prim::ALL.iter().map(|to| format!("cast {prim} {to}")));
+        expected.extend(CompareOp::ALL.iter().map(|op| format!("{} {prim}", op.name())));
+        expected.extend(
+            UnaryOp::ALL.iter().filter(|op| unary_fn(**op, prim).is_some()).map(|op| format!("{} {prim}", op.name())),
+        );
+        let binary = BinaryOp::ALL.iter().filter(|op| binary_fn(**op, prim).is_some());
+        expected.extend(binary.map(|op| format!("{} {prim}", op.name())));
+    }
+    for op in BinaryOp::ALL.iter().filter(|op| op.is_fold()) {
+        expected.extend([1, 2, 4, 8].map(|lanes| format!("lanes {} {lanes}", op.name())));
+    }
+    for prim in [Prim::F32, Prim::F64] {
+        expected.extend(MathFn::ALL.iter().map(|f| format!("{} {prim}", f.name())));
+    }
+    let missed: Vec<&String> = expected.iter().filter(|name| !hits.contains_key(*name)).collect();
+    assert!(missed.is_empty(), "never drawn: {missed:?}");
 }

@@ -1,0 +1,67 @@
+//! Growth without a cost for the loop that it stands in.
+//!
+//! A call in the platform's convention may change most registers, so a value that lives across it lives in memory, in
+//! every round of a loop that appends, although the call is hardly ever made. The trampoline changes no register: it
+//! saves those that the callback may change, which costs where the call is made and nowhere else. Its convention has no
+//! result, so the status goes through the frame.
+
+use super::module::host_isa;
+use crate::run::{Callbacks, Frame};
+use cranelift::codegen::Context;
+use cranelift::codegen::isa::{CallConv, TargetIsa};
+use cranelift::jit::{JITBuilder, JITModule};
+use cranelift::module::{Module, ModuleError, default_libcall_names};
+use cranelift::prelude::{
+    AbiParam, FunctionBuilder, FunctionBuilderContext, InstBuilder, MemFlagsData, Signature, types,
+};
+use std::mem::offset_of;
+use std::sync::OnceLock;
+
+/// The signature of the trampoline: frame, number of the buffer, number of elements.
+pub(super) fn signature(isa: &dyn TargetIsa) -> Signature {
+    let mut signature = Signature::new(CallConv::PreserveAll);
+    signature.params.extend([isa.pointer_type(), types::I32, types::I64].map(AbiParam::new));
+    signature
+}
+
+/// The address of the trampoline, which is compiled once and stays for the life of the process.
+pub(super) fn grow() -> Result<usize, String> {
+    static GROW: OnceLock<Result<usize, String>> = OnceLock::new();
+    GROW.get_or_init(compile).clone()
+}
+
+fn compile() -> Result<usize, String> {
+    let isa = host_isa()?;
+    let mut module = JITModule::new(JITBuilder::with_isa(isa.clone(), default_libcall_names()));
+    let mut context = Context::new();
+    context.func.signature = signature(isa.as_ref());
+    let mut scratch = FunctionBuilderContext::new();
+    let mut builder = FunctionBuilder::new(&mut context.func, &mut scratch);
+    let entry = builder.create_block();
+    builder.append_block_params_for_function_params(entry);
+    builder.switch_to_block(entry);
+    builder.seal_block(entry);
+    let &[frame, buffer, len] = builder.block_params(entry) else {
+        unreachable!("the signature has three parameters");
+    };
+    let (pointer, flags) = (isa.pointer_type(), MemFlagsData::trusted());
+    let host = builder.ins().load(pointer, flags, frame, offset_of!(Frame, host) as i32);
+    let callbacks = builder.ins().load(pointer, flags, frame, offset_of!(Frame, callbacks) as i32);
+    let callee = builder.ins().load(pointer, flags, callbacks, offset_of!(Callbacks, grow) as i32);
+    let mut callback = Signature::new(isa.default_call_conv());
+    callback.params.extend([pointer, types::I32, types::I64].map(AbiParam::new));
+    callback.returns.push(AbiParam::new(types::I32));
+    let callback = builder.import_signature(callback);
+    let call = builder.ins().call_indirect(callback, callee, &[host, buffer, len]);
+    let status = builder.inst_results(call)[0];
+    builder.ins().store(flags, status, frame, offset_of!(Frame, status) as i32);
+    builder.ins().return_(&[]);
+    builder.finalize(isa.frontend_config());
+
+    let words = |error: ModuleError| error.to_string();
+    let id = module.declare_anonymous_function(&context.func.signature).map_err(words)?;
+    module.define_function(id, &mut context).map_err(words)?;
+    module.finalize_definitions().map_err(words)?;
+    // The module is dropped without freeing its memory, so the address stays valid.
+    Ok(module.get_finalized_function(id).expose_provenance())
+}
