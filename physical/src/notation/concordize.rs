@@ -7,24 +7,35 @@
 //! A subscript that is not so (a constant, a variable, an index that is bound too early: `A[j, i]` under loops `i`, `j`,
 //! or `A[i, i]`) becomes a loop of one round, `for s in e..e+1`, and the subscript `s`: a random access by seeking. It
 //! stands just outside of the loop that resolves the next mode, or just around the statement of the access, and
-//! accesses that need the same one share it (Finch, concordization of index positions).
+//! accesses that need the same one share it (Finch, concordization of index positions). It cannot stand around a `let`
+//! in whose body tensors from outside are declared or change their state; then a scalar local takes the value first.
 
 use super::linear::{Atom, Linear};
-use super::{Access, Expr, Index, Program, Schedule, Stmt, Subscript};
+use super::{Access, Expr, Index, Program, Role, Schedule, Stmt, Subscript, TensorDecl, TensorId, Var, Write};
 use redpoll_logic::op::Builtin;
+use redpoll_logic::{DType, Format, Scalar, TensorType};
 use std::collections::HashMap;
 use std::convert::Infallible;
+use std::sync::Arc;
 
 /// Puts in loops of one round where an access is not in loop order.
 pub fn concordize(program: Program) -> Program {
-    let mut c =
-        Concordize { depth: HashMap::new(), around: HashMap::new(), here: Vec::new(), indices: program.indices };
+    let mut c = Concordize {
+        depth: HashMap::new(),
+        around: HashMap::new(),
+        here: Vec::new(),
+        indices: program.indices,
+        tensors: program.tensors,
+        vars: program.vars,
+    };
     let body = c.stmt(program.body);
-    Program { indices: c.indices, body, ..program }
+    Program { tensors: c.tensors, indices: c.indices, vars: c.vars, body }
 }
 
 struct Concordize {
     indices: Vec<String>,
+    tensors: Vec<TensorDecl>,
+    vars: Vec<(String, DType)>,
     /// How many atoms are bound outside of each.
     depth: HashMap<Atom, usize>,
     /// Loops of one round to put around each loop in scope, outermost first.
@@ -50,6 +61,15 @@ fn wrap(singles: Vec<(Index, Expr)>, body: Stmt) -> Stmt {
     })
 }
 
+/// Whether the statement, bodies with a scope of their own left out, starts lives of tensors or changes their state.
+fn changes_lives(stmt: &Stmt) -> bool {
+    match stmt {
+        Stmt::Declare(_) | Stmt::Freeze(_) | Stmt::Thaw(_) => true,
+        Stmt::For { .. } | Stmt::If { .. } | Stmt::While { .. } => false,
+        _ => stmt.children().into_iter().any(changes_lives),
+    }
+}
+
 impl Concordize {
     fn stmt(&mut self, stmt: Stmt) -> Stmt {
         let outer = std::mem::take(&mut self.here);
@@ -73,7 +93,28 @@ impl Concordize {
         if let Stmt::For { index, .. } = &stmt {
             singles.extend(self.around.remove(index).unwrap_or_default());
         }
-        wrap(singles, stmt)
+        match stmt {
+            Stmt::Let { var, value, body } if !singles.is_empty() && changes_lives(&body) => {
+                self.through_a_local(singles, var, value, body)
+            }
+            stmt => wrap(singles, stmt),
+        }
+    }
+
+    fn through_a_local(&mut self, singles: Vec<(Index, Expr)>, var: Var, value: Expr, body: Box<Stmt>) -> Stmt {
+        let tensor = TensorId(self.tensors.len() as u32);
+        let dtype = self.vars[var.index()].1.clone();
+        let zeros: Vec<Scalar> = dtype.prims().into_iter().map(Scalar::zero).collect();
+        let fill = Scalar::unflatten(&dtype, &mut zeros.into_iter()).expect("a dtype is made of its primitives");
+        let names = |n: &u32| self.tensors.iter().all(|t| t.name != format!("t{n}"));
+        let name = format!("t{}", (tensor.0..).find(names).expect("numbers do not run out"));
+        let ty = Arc::new(TensorType { shape: Vec::new(), dtype, fill, format: Format::dense(0) });
+        self.tensors.push(TensorDecl { name, ty, role: Role::Local });
+        let place = Access { tensor, subscripts: Vec::new() };
+        let assign = Stmt::Assign { lhs: place.clone(), write: Write::Init, rhs: value };
+        let producer = Box::new(Stmt::block([wrap(singles, assign), Stmt::Freeze(tensor)]));
+        let consumer = Box::new(Stmt::Let { var, value: Expr::Access(place), body });
+        Stmt::block([Stmt::Declare(tensor), Stmt::Where { consumer, producer }])
     }
 
     fn access(&mut self, a: Access) -> Access {

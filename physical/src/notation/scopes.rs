@@ -32,9 +32,11 @@ struct Scopes<'a> {
 
 impl Scopes<'_> {
     fn stmt(&mut self, stmt: Stmt) -> Result<Stmt, Error> {
-        let at = location(self.old, &[&stmt]);
         // A loop's extent and the value of a `let` are evaluated outside of what they bind.
-        let stmt = stmt.map_exprs(&mut |e| self.leaf(e, &at))?;
+        if let Some(what) = stmt.exprs().into_iter().find_map(|e| self.unbound(e)) {
+            return Err(Error::InvalidProgram { rule: Rule::Scope, at: location(self.old, &[&stmt]), what });
+        }
+        let stmt = stmt.map_exprs::<Error>(&mut |e| Ok(self.renamed(e)))?;
         match stmt {
             Stmt::For { index, extent, schedule, body } => {
                 let fresh = Index(self.indices.len() as u32);
@@ -56,22 +58,26 @@ impl Scopes<'_> {
         }
     }
 
-    fn leaf(&self, expr: Expr, at: &str) -> Result<Expr, Error> {
-        let unbound = |kind: &str, name: &str| Error::InvalidProgram {
-            rule: Rule::Scope,
-            at: at.to_owned(),
-            what: format!("{kind} `{name}` is not bound here"),
-        };
+    /// What is wrong with an expression that uses what is not bound.
+    fn unbound(&self, expr: &Expr) -> Option<String> {
+        let mut found = None;
+        expr.walk(&mut |e| match e {
+            Expr::Index(i) if !self.index.contains_key(i) => {
+                found = Some(format!("index `{}` is not bound here", self.old.indices[i.index()]));
+            }
+            Expr::Var(v) if !self.var.contains_key(v) => {
+                found = Some(format!("variable `{}` is not bound here", self.old.vars[v.index()].0));
+            }
+            _ => {}
+        });
+        found
+    }
+
+    fn renamed(&self, expr: Expr) -> Expr {
         match expr {
-            Expr::Index(i) => match self.index.get(&i) {
-                Some(fresh) => Ok(Expr::Index(*fresh)),
-                None => Err(unbound("index", &self.old.indices[i.index()])),
-            },
-            Expr::Var(v) => match self.var.get(&v) {
-                Some(fresh) => Ok(Expr::Var(*fresh)),
-                None => Err(unbound("variable", &self.old.vars[v.index()].0)),
-            },
-            other => Ok(other),
+            Expr::Index(i) => Expr::Index(self.index[&i]),
+            Expr::Var(v) => Expr::Var(self.var[&v]),
+            other => other,
         }
     }
 }

@@ -189,11 +189,13 @@ impl Wrapperize {
             let sizes = tensor.ty.format.storage_shape(&tensor.ty.shape);
             tensor.role == Role::Input
                 && a.subscripts.iter().zip(sizes).all(|(s, n)| {
+                    let inside = |lo: i64, hi: i64| lo >= 0 && hi <= n as i64;
+                    let form = Linear::of(&s.at);
+                    let constant = form.as_ref().and_then(Linear::as_constant);
+                    let bounds = form.and_then(|form| self.bounds.get(&form.as_index()?).copied());
                     s.outside.is_some()
-                        || Linear::of(&s.at)
-                            .and_then(|form| form.as_index())
-                            .and_then(|i| self.bounds.get(&i))
-                            .is_some_and(|(lo, hi)| *lo >= 0 && *hi <= n as i64)
+                        || constant.is_some_and(|c| c < i64::MAX && inside(c, c + 1))
+                        || bounds.is_some_and(|(lo, hi)| inside(lo, hi))
                 })
         })
     }

@@ -2,6 +2,7 @@
 
 mod programs;
 mod queries;
+mod random;
 mod rules;
 
 use super::*;

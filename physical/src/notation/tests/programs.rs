@@ -522,3 +522,75 @@ fn variables_are_seen_through() {
     "#]],
     );
 }
+
+#[test]
+fn a_read_at_a_constant_leaves_declarations_outside() {
+    let text = "(program
+        (input P (type (shape 4) i64 0 dense)) (input x (type (shape 4) f64 0.0 dense))
+        (output y (type (shape 4) f64 0.0 dense))
+        (for i (init (y i) (* (x i) (x (P 1))))))";
+    let p = |i: &[u64]| Scalar::I64(3 - i[0] as i64);
+    check(
+        text,
+        &[("P", &p), ("x", &x)],
+        expect![[r#"
+        y [4]: 3.0 6.0 9.0 12.0
+    "#]],
+    );
+    check_normal(
+        text,
+        expect![[r#"
+        (program
+          (block
+            (declare t3)
+            (where
+              (let v0
+                (t3)
+                (block
+                  (declare y)
+                  (for i (range 0 4) (for s2 (range v0 (+ v0 1)) (init (y i) (* (x i) (x s2)))))
+                  (freeze y)))
+              (block (for s1 (range 1 2) (init (t3) (P s1))) (freeze t3)))))
+    "#]],
+    );
+}
+
+#[test]
+fn lifecycles_that_are_written_in_part_are_completed() {
+    let text = "(program
+        (input x (type (shape 4) f64 0.0 dense)) (output y (type (shape 4) f64 0.0 dense))
+        (local w (type (shape 4) f64 0.0 dense)) (local s f64 0.0)
+        (declare w)
+        (for i (range 0 2) (block
+            (if (lt i 1) (for j (+= (w j) (x j))))
+            (freeze w)
+            (for j (block (+= s (w j)) (+= (y j) s)))
+            (thaw w)))
+        (for j (+= (y j) (w j))))";
+    check(
+        text,
+        &[("x", &x)],
+        expect![[r#"
+        y [4]: 3.0 6.0 9.0 12.0
+    "#]],
+    );
+    check_normal(
+        text,
+        expect![[r#"
+        (program
+          (block
+            (declare y)
+            (declare w)
+            (for i
+              (range 0 2)
+              (block
+                (if (lt i 1) (for j (range 0 4) (+= (w j) (x j))))
+                (freeze w)
+                (for j (range 0 4) (block (declare s) (+= (s) (w j)) (freeze s) (+= (y j) (s))))
+                (thaw w)))
+            (freeze w)
+            (for j (range 0 4) (+= (y j) (w j)))
+            (freeze y)))
+    "#]],
+    );
+}

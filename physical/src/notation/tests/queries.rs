@@ -679,7 +679,10 @@ fn scatter_and_gather_by_values() {
     let z =
         output("z", ty(&[4], Format::dense(1)), at(&["i"]), None, read_outside("x", vec![gathered("p", "i")], -1.0));
     let types = vec![("p", ty(&[4], Format::dense(1))), ("x", ty(&[6], Format::dense(1)))];
-    check(&query(vec![whole("i", 4)], vec![y, z]), &types, expect![[r#"
+    check(
+        &query(vec![whole("i", 4)], vec![y, z]),
+        &types,
+        expect![[r#"
         (program
           (block
             (declare y)
@@ -691,10 +694,12 @@ fn scatter_and_gather_by_values() {
                 (init (z i) (x (outside -1.0 (cast-i64 (p i)))))))
             (freeze y)
             (freeze z)))
-    "#]], expect![[r#"
+    "#]],
+        expect![[r#"
         y [9]: 0.0 0.0 0.0 0.0 4.0 5.0 6.0 7.0 0.0
         z [4]: 8.0 9.0 -1.0 -1.0
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -703,7 +708,10 @@ fn scattered_rows_come_through_a_workspace() {
     let c =
         Output { subscripts: vec![gathered("p", "i"), Place::from(Subscript::Affine(i("j")))], ..q.outputs[0].clone() };
     types.push(("p", ty(&[4], Format::dense(1))));
-    check(&PhysicalQuery { outputs: vec![c], ..q }, &types, expect![[r#"
+    check(
+        &PhysicalQuery { outputs: vec![c], ..q },
+        &types,
+        expect![[r#"
         (program
           (block
             (declare C)
@@ -719,9 +727,11 @@ fn scattered_rows_come_through_a_workspace() {
                     (for k (range 0 5) (for j (range 0 3) (+= (C_workspace j) (* (A i k) (B k j)))))
                     (freeze C_workspace)))))
             (freeze C)))
-    "#]], expect![[r#"
+    "#]],
+        expect![[r#"
         C [4, 3]: 0.0 0.0 0.0 0.0 0.0 0.0 0.0 0.0 0.0 0.0 0.0 0.0
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
