@@ -78,10 +78,12 @@ impl<'p> Cx<'p> {
         self.out.push(Stmt::Assign(local, value));
     }
 
-    /// The code that `emit` emits, apart.
+    /// The code that `emit` emits, apart. What is known while it is emitted is forgotten after: it may not run.
     pub(crate) fn block(&mut self, emit: impl FnOnce(&mut Self)) -> Vec<Stmt> {
         let outer = std::mem::take(&mut self.out);
+        let scope = self.prover.open();
         emit(self);
+        self.prover.close(scope);
         std::mem::replace(&mut self.out, outer)
     }
 

@@ -184,7 +184,14 @@ fn call(pass: &Pass<'_, '_>, op: &Op, args: Vec<Term>) -> Term {
     {
         match op.simplify(&signature, &known, cx.mode) {
             Some(Simplified::Value(value)) => return Term::Lit(value),
-            Some(Simplified::Arg(k)) => return args.into_iter().nth(k).expect("the position is of an argument"),
+            Some(Simplified::Arg(k)) if dtypes[k] == signature.args[k] => {
+                return args.into_iter().nth(k).expect("the position is of an argument");
+            }
+            Some(Simplified::Arg(k)) => {
+                if let Some(to) = signature.args[k].prim() {
+                    return Term::Call(Op::Builtin(Builtin::Cast(to)), vec![args[k].clone()]);
+                }
+            }
             Some(Simplified::Args(kept)) => {
                 return call(pass, op, kept.into_iter().map(|k| args[k].clone()).collect());
             }

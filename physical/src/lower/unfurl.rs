@@ -21,10 +21,18 @@ struct Linear {
     offset: Expr,
 }
 
+/// The accesses of the body whose tensors are not declared in it: those that can be looked at before it runs.
+fn accesses(state: &State, body: &Tree) -> Vec<AccId> {
+    let own = body.declared();
+    let mut ids = body.accesses();
+    ids.retain(|id| state.acc(*id).tensor.is_none_or(|t| !own.contains(&t)));
+    ids
+}
+
 /// The heads of the accesses of `body` that a loop over `index` resolves.
 pub(crate) fn heads(cx: &mut Cx<'_>, state: &State, body: &Tree, index: Index) -> Vec<Head> {
     let mut found: Vec<(AccId, Linear)> = Vec::new();
-    for id in body.accesses() {
+    for id in accesses(state, body) {
         let Some((sub, _)) = state.acc(id).next() else { continue };
         let at = sub.at.clone();
         match linear(cx, state, &at, Some(index)) {
@@ -37,7 +45,8 @@ pub(crate) fn heads(cx: &mut Cx<'_>, state: &State, body: &Tree, index: Index) -
 
 /// The heads of one access, and of those equal to it, whose next subscript is known, with its coordinate.
 pub(crate) fn known(cx: &mut Cx<'_>, state: &State, body: &Tree) -> Option<(Head, Expr)> {
-    for id in body.accesses() {
+    let ids = accesses(state, body);
+    for &id in &ids {
         let Some((sub, _)) = state.acc(id).next() else { continue };
         let at = sub.at.clone();
         if !stmt::is_known(cx, state, &at) {
@@ -45,11 +54,10 @@ pub(crate) fn known(cx: &mut Cx<'_>, state: &State, body: &Tree) -> Option<(Head
         }
         let coordinate = cx.known_coordinate(state, &at);
         let zero = || Linear { scale: 1, offset: int(0) };
-        let equal: Vec<(AccId, Linear)> = body
-            .accesses()
-            .into_iter()
-            .filter(|other| same_next(state.acc(id), state.acc(*other)))
-            .map(|other| (other, zero()))
+        let equal: Vec<(AccId, Linear)> = ids
+            .iter()
+            .filter(|other| same_next(state.acc(id), state.acc(**other)))
+            .map(|other| (*other, zero()))
             .collect();
         let head = group(cx, state, equal).pop().expect("equal accesses make one head");
         return Some((head, coordinate));
