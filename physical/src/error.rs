@@ -108,7 +108,7 @@ pub enum Error {
     Arrow(#[from] arrow::error::ArrowError),
     /// A kernel did not come to its end: the memory limit, cancellation, a checked operator, or too many positions.
     #[error("the kernel stopped: {}", stop_reason(*.0))]
-    Stopped(crate::assembly::Status),
+    KernelStopped(crate::assembly::Status),
     /// A function of Assembly breaks rules of the verifier. Lowering's fault, or of who wrote the function by hand.
     #[error("function `{function}` of assembly is invalid: {faults}")]
     InvalidAssembly {

@@ -107,11 +107,11 @@ impl Kernel {
     /// fit 32 bits, the kernel is made anew for 64.
     ///
     /// # Errors
-    /// [`Error::InvalidInvocation`] when the inputs are not those of the program; [`Error::Stopped`] when the run did
+    /// [`Error::InvalidInvocation`] when the inputs are not those of the program; [`Error::KernelStopped`] when the run did
     /// not come to its end.
     pub fn run(&self, inputs: &[&Tensor], limits: &Limits) -> Result<Outcome, Error> {
         match self.run_once(inputs, limits) {
-            Err(Error::Stopped(Status::PositionOverflow)) if self.options.width == PositionWidth::Narrow => {
+            Err(Error::KernelStopped(Status::PositionOverflow)) if self.options.width == PositionWidth::Narrow => {
                 let options = Options { width: PositionWidth::Wide, ..self.options };
                 let layouts = Kernel::layouts(&self.program, inputs);
                 Kernel::with_options(&self.program, &layouts, options, self.engine)?.run_once(inputs, limits)
@@ -138,7 +138,7 @@ impl Kernel {
     /// Calls the code over all of the outermost loop.
     ///
     /// # Errors
-    /// [`Error::Stopped`] when it does not come to its end.
+    /// [`Error::KernelStopped`] when it does not come to its end.
     pub fn call(&self, invocation: &mut Invocation) -> Result<Option<Counts>, Error> {
         let everything = 0..i64::MAX / 2;
         let (status, counts) = match &self.code {
@@ -152,7 +152,7 @@ impl Kernel {
         };
         match status {
             Status::Done => Ok(counts),
-            status => Err(Error::Stopped(status)),
+            status => Err(Error::KernelStopped(status)),
         }
     }
 

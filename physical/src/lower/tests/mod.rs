@@ -1,78 +1,128 @@
-//! Programs through lowering, the interpreter of Assembly and Cranelift, against the interpreter of Notation.
+//! Programs through lowering, the interpreter of Assembly and Cranelift, against the interpreter of Notation: in every
+//! format of their inputs and outputs, on random data.
+
+mod programs;
 
 use crate::kernel::{Engine, Kernel};
-use crate::notation::*;
+use crate::notation::{Places, Program, Role, normalize, parse, places_of, print, run};
 use crate::run::Limits;
 use crate::storage::{Tensor, Values};
-use redpoll_logic::op::{Builtin, Op};
-use redpoll_logic::physical::Protocol;
-use redpoll_logic::{DType, FloatMode, Format, Scalar, TensorType};
+use crate::testing::concordant_formats_of_rank;
+use redpoll_logic::{FloatMode, Format, LevelKind, Scalar, TensorType};
+use std::collections::HashMap;
 use std::sync::Arc;
 
-fn ty(shape: &[u64], format: Format) -> Arc<TensorType> {
-    Arc::new(TensorType { shape: shape.to_vec(), dtype: DType::F64, fill: Scalar::F64(0.0), format })
+/// A small generator of pseudo-random numbers (splitmix64).
+struct Rng(u64);
+
+impl Rng {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+
+    fn below(&mut self, n: usize) -> usize {
+        (self.next() % n as u64) as usize
+    }
 }
 
-fn sub(i: u32) -> Subscript {
-    Subscript { at: Expr::Index(Index(i)), protocol: Protocol::Walk, outside: None }
+/// Which formats a tensor is tried in.
+fn formats(ty: &TensorType, role: Role) -> Vec<Format> {
+    let plain = ty.format.modes.iter().enumerate().all(|(k, m)| *m == redpoll_logic::StorageMode::Whole { mode: k });
+    if !plain || role == Role::Local || ty.shape.is_empty() {
+        return vec![ty.format.clone()];
+    }
+    let random =
+        |f: &Format| f.levels.iter().all(|l| matches!(l.kind, LevelKind::Dense | LevelKind::Hash | LevelKind::ByteMap));
+    let dense = ty.format == Format::dense(ty.shape.len());
+    let mut all = concordant_formats_of_rank(ty.shape.len());
+    // An output that is written out of order says so by a format that takes random writes.
+    if role == Role::Output && (dense || random(&ty.format)) {
+        all.retain(random);
+    }
+    all
 }
 
-fn acc(t: u32, subs: &[u32]) -> Access {
-    Access { tensor: TensorId(t), subscripts: subs.iter().map(|i| sub(*i)).collect() }
+/// Random data of a type: mostly fill values, else small integers.
+fn data(ty: &TensorType, rng: &mut Rng) -> Places {
+    let density = [0, 2, 5, 10][rng.below(4)];
+    places_of(ty, &mut |_| {
+        if rng.below(10) >= density {
+            return ty.fill.clone();
+        }
+        let prim = ty.dtype.prim().expect("inputs are primitives");
+        Scalar::I64(rng.below(5) as i64 - if prim.is_signed() { 2 } else { 0 }).cast(prim).expect("a primitive")
+    })
 }
 
-fn looped(i: u32, n: u64, body: Stmt) -> Stmt {
-    let extent = Some((Expr::Literal(Scalar::I64(0)), Expr::Literal(Scalar::I64(n as i64))));
-    Stmt::For { index: Index(i), extent, schedule: Schedule::Sequential, body: Box::new(body) }
+fn tensor(ty: &Arc<TensorType>, places: &Places) -> Tensor {
+    let row_major = Arc::new(TensorType { format: Format::dense(ty.shape.len()), ..(**ty).clone() });
+    let mut values = Vec::new();
+    let count: u64 = ty.shape.iter().product();
+    for k in 0..count {
+        let mut rest = k;
+        let mut at: Vec<u64> = ty.shape.iter().rev().map(|n| (rest % n, rest /= n).0).collect();
+        at.reverse();
+        values.push(places[crate::notation::place_of(ty, &at)].clone());
+    }
+    let values = Values::from_scalars(ty.dtype.clone(), &values).expect("the values have the dtype");
+    let dense = Tensor::from_dense(row_major, &values).expect("the values are as many as places");
+    crate::storage::convert(&dense, &ty.format).expect("every format converts")
 }
 
-#[test]
-fn spmv() {
-    let mut a = Format::csr();
-    a.levels[1].unique = true;
-    let program = Program {
-        tensors: vec![
-            TensorDecl { name: "A".into(), ty: ty(&[4, 5], a), role: Role::Input },
-            TensorDecl { name: "x".into(), ty: ty(&[5], Format::dense(1)), role: Role::Input },
-            TensorDecl { name: "y".into(), ty: ty(&[4], Format::dense(1)), role: Role::Output },
-        ],
-        indices: vec!["i".into(), "j".into()],
-        vars: vec![],
-        body: Stmt::Block(vec![
-            Stmt::Declare(TensorId(2)),
-            looped(
-                0,
-                4,
-                looped(
-                    1,
-                    5,
-                    Stmt::Assign {
-                        lhs: acc(2, &[0]),
-                        write: Write::Fold(Op::Builtin(Builtin::Add)),
-                        rhs: Expr::Call(
-                            Op::Builtin(Builtin::Mul),
-                            vec![Expr::Access(acc(0, &[0, 1])), Expr::Access(acc(1, &[1]))],
-                        ),
-                    },
-                ),
-            ),
-            Stmt::Freeze(TensorId(2)),
-        ]),
-    };
-    let program = Arc::new(program);
-    let dense = |shape: &[u64], f: Format, v: Vec<f64>| {
-        let v: Vec<Scalar> = v.into_iter().map(Scalar::F64).collect();
-        Tensor::from_dense(ty(shape, f), &Values::from_scalars(DType::F64, &v).unwrap()).unwrap()
-    };
-    let mut v = vec![0.0; 20];
-    v[1] = 2.0;
-    v[4] = 3.0;
-    v[12] = 4.0;
-    let a = dense(&[4, 5], Format::csr(), v);
-    let x = dense(&[5], Format::dense(1), vec![1.0, 2.0, 3.0, 4.0, 5.0]);
+/// Tries the program in so many combinations of formats, in both engines.
+fn check(text: &str, cases: usize) {
+    let mut rng = Rng(text.len() as u64);
+    let parsed = parse(text).unwrap_or_else(|e| panic!("{e}\n{text}"));
+    for case in 0..cases {
+        let mut program = parsed.clone();
+        if case > 0 {
+            for decl in &mut program.tensors {
+                let all = formats(&decl.ty, decl.role);
+                let format = all[rng.below(all.len())].clone();
+                decl.ty = Arc::new(TensorType { format, ..(*decl.ty).clone() });
+            }
+        }
+        let program = Arc::new(normalize(program).unwrap_or_else(|e| panic!("{e}\n{text}")));
+        check_formats(&program, &mut rng);
+    }
+}
+
+fn check_formats(program: &Arc<Program>, rng: &mut Rng) {
+    let mut places = HashMap::new();
+    let mut tensors = Vec::new();
+    for decl in program.tensors.iter().filter(|t| t.role == Role::Input) {
+        let values = data(&decl.ty, rng);
+        tensors.push(tensor(&decl.ty, &values));
+        places.insert(decl.name.clone(), values);
+    }
+    let inputs: Vec<&Tensor> = tensors.iter().collect();
+    let expected = run(program, &places).unwrap_or_else(|e| panic!("{e}\n{}", print(program)));
+    let layouts = Kernel::layouts(program, &inputs);
     for engine in [Engine::Interpreter, Engine::Instant] {
-        let kernel = Kernel::new(&program, &[], FloatMode::Relaxed, engine).unwrap();
-        let out = kernel.run(&[&a, &x], &Limits::default()).unwrap();
-        assert_eq!(out.outputs[0].to_dense_scalars().unwrap(), [19.0, 0.0, 12.0, 0.0].map(Scalar::F64));
+        let fail = |e: crate::Error, kernel: Option<&Kernel>| -> ! {
+            let code = kernel.map(|k| k.function().to_string()).unwrap_or_default();
+            panic!("{engine:?}: {e}\n{}\n{code}", print(program))
+        };
+        let kernel = Kernel::new(program, &layouts, FloatMode::Relaxed, engine).unwrap_or_else(|e| fail(e, None));
+        let outcome = kernel.run(&inputs, &Limits::default()).unwrap_or_else(|e| fail(e, Some(&kernel)));
+        let outputs = program.tensors.iter().filter(|t| t.role == Role::Output);
+        for (decl, output) in outputs.zip(&outcome.outputs) {
+            output.validate().unwrap_or_else(|e| fail(e, Some(&kernel)));
+            let expected = tensor(&decl.ty, &expected[&decl.name]).to_dense_scalars().unwrap();
+            let found = output.to_dense_scalars().unwrap();
+            let same =
+                expected.iter().zip(&found).all(|(a, b)| a == b || a.to_f64() == Some(0.0) && b.to_f64() == Some(0.0));
+            assert!(
+                same,
+                "{engine:?}: `{}` expected {expected:?}, found {found:?} on {places:?}\n{}\n{}",
+                decl.name,
+                print(program),
+                kernel.function()
+            );
+        }
     }
 }

@@ -1,0 +1,211 @@
+//! The programs.
+
+use super::check;
+
+#[test]
+fn spmv() {
+    check(
+        "(program (input A (type (shape 4 5) f64 0.0 csr)) (input x (type (shape 5) f64 0.0 dense))
+           (output y (type (shape 4) f64 0.0 dense))
+           (for i (for j (+= (y i) (* (A i j) (x j))))))",
+        200,
+    );
+}
+
+#[test]
+fn union_and_intersection() {
+    for op in ["+", "*", "min", "-"] {
+        check(
+            &format!(
+                "(program (input A (type (shape 4 6) f64 0.0 csr)) (input B (type (shape 4 6) f64 0.0 (coo)))
+                   (output C (type (shape 4 6) f64 0.0 csr))
+                   (for i (for j (init (C i j) ({op} (A i j) (B i j))))))"
+            ),
+            200,
+        );
+    }
+}
+
+#[test]
+fn gustavson() {
+    check(
+        "(program (input A (type (shape 4 5) f64 0.0 csr)) (input B (type (shape 5 3) f64 0.0 csr))
+           (output C (type (shape 4 3) f64 0.0 csr)) (local w (type (shape 3) f64 0.0 (byte-map (element))))
+           (for i (where (for j (init (C i j) (w j)))
+                         (for k (for j (+= (w j) (* (A i k) (B k j))))))))",
+        200,
+    );
+    check(
+        "(program (input A (type (shape 4 5) f64 0.0 csr)) (input B (type (shape 5 3) f64 0.0 csr))
+           (output C (type (shape 4 3) f64 0.0 csr)) (local w (type (shape 3) f64 0.0 (hash (element))))
+           (for i (where (for j (init (C i j) (w j)))
+                         (for k (for j (+= (w j) (* (A i k) (B k j))))))))",
+        100,
+    );
+}
+
+#[test]
+fn outer_product_scatters_into_random_levels() {
+    check(
+        "(program (input A (type (shape 5 4) f64 0.0 csr)) (input B (type (shape 5 3) f64 0.0 csr))
+           (output C (type (shape 4 3) f64 0.0 (hash (hash (element)))))
+           (for k (for i (for j (+= (C i j) (* (A k i) (B k j)))))))",
+        200,
+    );
+}
+
+#[test]
+fn residual_and_row_normalisation() {
+    check(
+        "(program (input A (type (shape 4 5) f64 0.0 csr)) (input x (type (shape 5) f64 0.0 dense))
+           (input b (type (shape 4) f64 0.0 dense))
+           (output r (type (shape 4) f64 0.0 dense)) (local t f64 0.0)
+           (for i (where (init (r i) (- (b i) t)) (for j (+= t (* (A i j) (x j)))))))",
+        200,
+    );
+    check(
+        "(program (input A (type (shape 4 5) f64 0.0 csr)) (output R (type (shape 4 5) f64 0.0 csr)) (local s f64 0.0)
+           (for i (where (for j (init (R i j) (* (A i j) s))) (for j (+= s (A i j))))))",
+        200,
+    );
+}
+
+#[test]
+fn several_aggregates_of_one_pass() {
+    check(
+        "(program (input A (type (shape 4 5) f64 0.0 csr)) (output s (type (shape) f64 0.0 dense))
+           (output n (type (shape) i64 0 dense)) (output m (type (shape) f64 inf dense))
+           (for i (for j (block (+= (s) (A i j)) (+= (n) (cast-i64 (ne (A i j) 0.0))) (min= (m) (A i j))))))",
+        200,
+    );
+}
+
+#[test]
+fn argmin_by_row() {
+    check(
+        "(program (input A (type (shape 3 6) f64 0.0 csr))
+           (output m (type (shape 3) (struct (value f64) (coordinate i64)) (inf 9223372036854775807) dense))
+           (for i (for j (minby= (m i) (pair (A i j) j)))))",
+        200,
+    );
+}
+
+#[test]
+fn unions_of_five() {
+    check(
+        "(program (input A (type (shape 9) f64 0.0 csf)) (input B (type (shape 9) f64 0.0 csf))
+           (input C (type (shape 9) f64 0.0 csf)) (input D (type (shape 9) f64 0.0 csf))
+           (input E (type (shape 9) f64 0.0 csf)) (output S (type (shape 9) f64 0.0 csf))
+           (for i (init (S i) (+ (+ (A i) (B i)) (+ (+ (C i) (D i)) (E i))))))",
+        300,
+    );
+    check(
+        "(program (input A (type (shape 3 4) f64 0.0 csf)) (input B (type (shape 3 4) f64 0.0 csf))
+           (input C (type (shape 3 4) f64 0.0 csf)) (input D (type (shape 3 4) f64 0.0 csf))
+           (input E (type (shape 3 4) f64 0.0 csf)) (output S (type (shape 3 4) f64 0.0 csf))
+           (for i (for j (init (S i j) (+ (+ (A i j) (B i j)) (+ (+ (C i j) (D i j)) (E i j)))))))",
+        300,
+    );
+}
+
+#[test]
+fn xor_with_fill_true() {
+    check(
+        "(program (input A (type (shape 4 6) bool true csr)) (input B (type (shape 4 6) bool false csr))
+           (output C (type (shape 4 6) bool true csr))
+           (for i (for j (init (C i j) (xor (A i j) (B i j))))))",
+        200,
+    );
+}
+
+#[test]
+fn windows_of_rows_and_columns() {
+    check(
+        "(program (input A (type (shape 5 3) f64 0.0 csr)) (output B (type (shape 4 3) f64 0.0 csr))
+           (for i (range 0 4) (for j (init (B i j) (+ (A (+ i 1) j) (A i j))))))",
+        200,
+    );
+    check(
+        "(program (input A (type (shape 3 7) f64 0.0 csr)) (output B (type (shape 3 5) f64 0.0 csr))
+           (for i (for j (range 0 5) (init (B i j) (+ (A i (+ j 2)) (A i (+ j 1)))))))",
+        200,
+    );
+    check(
+        "(program (input A (type (shape 3 7) f64 0.0 csr)) (output B (type (shape 3 7) f64 0.0 dense))
+           (for i (for j (range 0 7) (init (B i j) (+ (A i j (outside 9.0 (+ j -2))) (A i j))))))"
+            .replace("(A i j (outside", "(A i (outside")
+            .as_str(),
+        200,
+    );
+    check(
+        "(program (input A (type (shape 3 7) f64 0.0 csr)) (output B (type (shape 3 7) f64 0.0 dense))
+           (for i (for j (range 0 7) (init (B i j) (- (A i (+ 6 (* -1 j))) (A i j))))))",
+        200,
+    );
+}
+
+#[test]
+fn triangles() {
+    for protocol in ["walk", "gallop", "follow"] {
+        check(
+            &format!(
+                "(program (input E (type (shape 6 6) i64 0 csr)) (output n (type (shape) i64 0 dense))
+                   (for i (for j (for k (+= (n) (* (E i ({protocol} j)) (* (E j ({protocol} k)) (E i ({protocol} k)))))))))"
+            ),
+            200,
+        );
+    }
+    check(
+        "(program (input E (type (shape 6 6) i64 0 csr)) (output n (type (shape) i64 0 dense))
+           (for i (for j (for k (if (and (lt i j) (lt j k)) (+= (n) (* (E i j) (E j k) (E i k))))))))",
+        200,
+    );
+}
+
+#[test]
+fn blocks_with_ragged_ends() {
+    check(
+        "(program (input A (type (shape 5 7) f64 0.0 (bcsr 2 3))) (input x (type (shape 7) f64 0.0 dense))
+           (output y (type (shape 5) f64 0.0 dense))
+           (for io (for jo
+             (for ii (range 0 (min 2 (- 5 (* 2 io))))
+               (for ji (range 0 (min 3 (- 7 (* 3 jo))))
+                 (+= (y (+ (* 2 io) ii)) (* (A io jo ii ji) (x (+ (* 3 jo) ji)))))))))",
+        100,
+    );
+}
+
+#[test]
+fn folds_short_circuit_and_integrate() {
+    check(
+        "(program (input A (type (shape 4 6) bool false csr)) (input x (type (shape 6) bool false csf))
+           (output y (type (shape 4) bool false dense))
+           (for i (for j (or= (y i) (and (A i j) (x j))))))",
+        200,
+    );
+    check(
+        "(program (input A (type (shape 4 6) f64 3.0 csr)) (output y (type (shape 4) f64 0.0 dense))
+           (for i (for j (+= (y i) (A i j)))))",
+        200,
+    );
+    check(
+        "(program (input A (type (shape 4 6) i64 2 csr)) (output y (type (shape 4) i64 1 dense))
+           (for i (for j (*= (y i) (A i j)))))",
+        200,
+    );
+    check(
+        "(program (input A (type (shape 4 6) bool true csr)) (output y (type (shape 4) bool false dense))
+           (for i (for j (xor= (y i) (A i j)))))",
+        200,
+    );
+}
+
+#[test]
+fn scatter_by_an_equality_mask() {
+    check(
+        "(program (input P (type (shape 5) i64 0 dense)) (input x (type (shape 5) f64 0.0 csf))
+           (output y (type (shape 4) f64 0.0 dense))
+           (for i (for j (range 0 4) (if (eq j (P i)) (+= (y j) (x i))))))",
+        200,
+    );
+}
