@@ -78,6 +78,7 @@ pub fn lower(program: &Program, layouts: &[Option<Layout>], options: Options) ->
         let code = storage::tensor_code(&mut cx, &mut tables, (id, decl), layout, (options.width, room));
         cx.tensors.push(code);
     }
+    reset_counters(&mut cx);
     record_lengths(&mut cx, &mut tables);
     for (k, source) in tables.params.iter().enumerate() {
         if let ParamSource::Dimension(n) = source {
@@ -111,6 +112,17 @@ fn param_name(source: &ParamSource) -> String {
     match source {
         ParamSource::Dimension(n) => format!("n{n}"),
         ParamSource::Length { tensor, level, array } => format!("len{}_{level}_{array}", tensor.0),
+    }
+}
+
+/// Sets the counters of tensors that are declared again to 0: their first declaration finds nothing to be cleared.
+fn reset_counters(cx: &mut Cx<'_>) {
+    for k in 0..cx.tensors.len() {
+        let again = cx.tensors[k].room == Room::Reset;
+        let counters: Vec<_> = cx.tensors[k].levels.iter().filter_map(|l| l.count.filter(|_| again)).collect();
+        for counter in counters {
+            cx.assign(counter, int(0));
+        }
     }
 }
 

@@ -112,9 +112,27 @@ impl State {
     pub(crate) fn set(&mut self, id: AccId, cursor: Cursor) {
         self.accs[id.0 as usize].cursor = cursor;
     }
+
+    /// Moves an access on to what it has met. A fiber that is not stored is a literal, unless a subscript below may
+    /// read out of bounds: then it stays a fiber, which is absent.
+    pub(crate) fn meet(&mut self, id: AccId, cursor: &Cursor) {
+        let acc = &mut self.accs[id.0 as usize];
+        acc.cursor = match (cursor, &acc.cursor) {
+            (Cursor::Fill(_), Cursor::Fiber(fiber)) if acc.reads_outside_below(fiber.level) => {
+                let absent = Some(super::build::truth(false));
+                Cursor::Fiber(Fiber { present: absent, ..fiber.child(super::build::int(0)) })
+            }
+            _ => cursor.clone(),
+        };
+    }
 }
 
 impl Acc {
+    /// Whether a subscript below that level may read out of bounds.
+    fn reads_outside_below(&self, level: usize) -> bool {
+        self.tensor.is_some() && self.subscripts.iter().skip(level + 1).any(|s| s.outside.is_some())
+    }
+
     /// The subscript that it waits for, and the fiber that it meets; `None` when nothing is left to be met.
     pub(crate) fn next(&self) -> Option<(&Sub, &Fiber)> {
         match &self.cursor {

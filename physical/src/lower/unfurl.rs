@@ -100,15 +100,26 @@ fn unfurl(cx: &mut Cx<'_>, acc: &Acc, form: &Linear) -> Looplet {
         return shift::shift(&looplet, &form.offset);
     }
     let dimension = cx.level(at).dimension.clone();
+    let absent = fiber.present == Some(super::build::truth(false));
     if form.scale == 1 {
-        let looplet = shift::shift(&kind.read(cx, at, fiber, sub.protocol), &form.offset);
+        let looplet = match absent {
+            true => Looplet::Run(cx.fill(at.tensor)),
+            false => shift::shift(&kind.read(cx, at, fiber, sub.protocol), &form.offset),
+        };
         return match &sub.outside {
             None => looplet,
             Some(outside) => shift::permissive(looplet, outside, &form.offset, &dimension),
         };
     }
-    let Looplet::Lookup(lookup) = kind.read(cx, at, fiber, Protocol::Follow).past_thunks(cx) else {
-        unreachable!("every level can be followed");
+    let lookup = match absent {
+        true => {
+            let fill = cx.fill(at.tensor);
+            Rc::new(move |_: &mut Cx<'_>, _: &Expr| Looplet::Run(fill.clone()))
+        }
+        false => match kind.read(cx, at, fiber, Protocol::Follow).past_thunks(cx) {
+            Looplet::Lookup(lookup) => lookup,
+            _ => unreachable!("every level can be followed"),
+        },
     };
     match &sub.outside {
         None => shift::scaled(lookup, form.scale, form.offset.clone()),

@@ -57,6 +57,7 @@ impl LevelLowering for SparseList {
     fn freeze(&self, cx: &mut Cx<'_>, at: At, parents: &Expr) -> Expr {
         let (ptr, len) = (cx.level(at).arrays[PTR], local(cx.level(at).counter()));
         cx.check_positions(ptr, &len);
+        cx.push(Stmt::Grow { buffer: ptr, len: plus(parents, 1) });
         if *parents == int(1) {
             cx.push(Stmt::Store { buffer: ptr, at: int(1), value: len.clone() });
         } else {
@@ -169,7 +170,7 @@ impl Entries {
         let mut current = vec![Stmt::Assign(coordinate, load(idx, local(q)))];
         current.extend(self.run(cx, run_end));
         let fiber = Fiber { hi: Some(local(run_end)), ..Fiber::at(at.level + 1, local(q)) };
-        Looplet::Stepper(Rc::new(Stepper {
+        let stepper = Stepper {
             more: lt(&local(q), &end),
             current,
             stop: plus(&local(coordinate), 1),
@@ -179,7 +180,9 @@ impl Entries {
             seek: Rc::new(move |cx, i| gallop(cx, idx, (q, &end), i)),
             first: int(0),
             rest: fill,
-        }))
+        };
+        let preamble = vec![Stmt::Assign(run_end, int(0))];
+        Looplet::Thunk { preamble, body: Rc::new(Looplet::Stepper(Rc::new(stepper))), epilogue: Vec::new() }
     }
 
     /// Finds the end of the run of coordinates equal to the one at `q`.

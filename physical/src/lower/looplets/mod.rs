@@ -159,7 +159,7 @@ impl Nest {
     pub(crate) fn vanishes_with(&self, cx: &Cx<'_>, head: usize, cursor: &Cursor) -> bool {
         let mut state = self.state.clone();
         for &id in &self.heads[head].members {
-            state.set(id, cursor.clone());
+            state.meet(id, cursor);
         }
         simplify(cx, &state, &self.body).is_empty()
     }

@@ -21,7 +21,7 @@ pub(crate) fn lower(cx: &mut Cx<'_>, mut nest: Nest) {
             }
         };
         for id in head.members {
-            nest.state.set(id, cursor.clone());
+            nest.state.meet(id, &cursor);
         }
     }
     lower_loop(cx, nest);

@@ -136,7 +136,10 @@ fn leap(cx: &mut Cx<'_>, nest: &Nest, mut walkers: Vec<Walker>) {
         let mut leaders = walkers.iter().filter(|w| w.leaps).map(|w| w.stop.clone());
         let first = leaders.next().expect("some walker leaps");
         let furthest = leaders.fold(first, |p, stop| max(&p, &stop));
+        // The leaders are about to move: what `p` is in terms of where they stand now must not be believed then.
+        let scope = cx.prover.open();
         let p = cx.name("p", &furthest);
+        cx.prover.close(scope);
         if !within {
             cx.push_if(lt(&hi, &p), vec![Stmt::Break], Vec::new());
         }

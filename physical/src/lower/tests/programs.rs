@@ -17,7 +17,7 @@ fn union_and_intersection() {
     for op in ["+", "*", "min", "-"] {
         check(
             &format!(
-                "(program (input A (type (shape 4 6) f64 0.0 csr)) (input B (type (shape 4 6) f64 0.0 (coo)))
+                "(program (input A (type (shape 4 6) f64 0.0 csr)) (input B (type (shape 4 6) f64 0.0 coo))
                    (output C (type (shape 4 6) f64 0.0 csr))
                    (for i (for j (init (C i j) ({op} (A i j) (B i j))))))"
             ),
