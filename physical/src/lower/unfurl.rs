@@ -95,11 +95,14 @@ fn unfurl(cx: &mut Cx<'_>, acc: &Acc, form: &Linear) -> Looplet {
     let (sub, fiber) = acc.next().expect("the access waits for a subscript");
     let at = At { tensor: acc.tensor.expect("a mask has no subscripts"), level: fiber.level };
     let kind = lowering(cx.level(at).format.kind);
-    if acc.writes {
-        let looplet = kind.write(cx, at, fiber);
-        return shift::shift(&looplet, &form.offset);
-    }
     let dimension = cx.level(at).dimension.clone();
+    if acc.writes {
+        let looplet = shift::shift(&kind.write(cx, at, fiber), &form.offset);
+        return match &sub.outside {
+            None => looplet,
+            Some(_) => shift::within(looplet, &Looplet::Null, &form.offset, &dimension),
+        };
+    }
     let absent = fiber.present == Some(super::build::truth(false));
     if form.scale == 1 {
         let looplet = match absent {
@@ -108,7 +111,10 @@ fn unfurl(cx: &mut Cx<'_>, acc: &Acc, form: &Linear) -> Looplet {
         };
         return match &sub.outside {
             None => looplet,
-            Some(outside) => shift::permissive(looplet, outside, &form.offset, &dimension),
+            Some(outside) => {
+                let outside = Looplet::Run(Cursor::Fill(outside.clone()));
+                shift::within(looplet, &outside, &form.offset, &dimension)
+            }
         };
     }
     let lookup = match absent {

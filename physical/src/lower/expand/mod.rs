@@ -15,7 +15,6 @@ mod tests;
 mod user;
 
 pub(crate) use repeat::expand_repeat;
-pub(crate) use user::expand_body;
 
 use super::value::{Emitter, Value};
 use crate::assembly::{BinaryOp, CompareOp, Expr, MathFn, Stmt, UnaryOp};

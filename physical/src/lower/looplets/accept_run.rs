@@ -34,3 +34,61 @@ pub(crate) fn lower(cx: &mut Cx<'_>, mut nest: Nest) {
     }
     lower_loop(cx, nest);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Extent, Head, Looplet};
+    use super::*;
+    use crate::assembly::Stmt;
+    use crate::lower::build::int;
+    use crate::lower::state::{Acc, Accumulator, Cursor, State};
+    use crate::lower::tree::{Assign, Term, Tree};
+    use crate::notation::{Index, Program, Role, TensorDecl, TensorId, Write};
+    use redpoll_logic::{FloatMode, Format, Prim, Scalar, TensorType};
+    use std::sync::Arc;
+
+    /// The code of `for i in 0..5 { s = rhs }` where `s` accepts runs.
+    fn code(rhs: Term) -> Vec<Stmt> {
+        let ty = TensorType { shape: vec![], dtype: Prim::I64.into(), fill: Scalar::I64(0), format: Format::dense(0) };
+        let program = Program {
+            tensors: vec![TensorDecl { name: "s".into(), ty: Arc::new(ty), role: Role::Local }],
+            indices: vec!["i".into()],
+            vars: vec![],
+            body: crate::notation::Stmt::Block(vec![]),
+        };
+        let mut cx = Cx::new(&program, FloatMode::Relaxed);
+        let parts = Rc::new(vec![cx.new_local("s", Prim::I64)]);
+        let (first, last) = (cx.new_local("first", Prim::I64), cx.new_local("last", Prim::I64));
+        let mut state = State::default();
+        let acc = Acc { tensor: Some(TensorId(0)), subscripts: Rc::default(), writes: true, cursor: Cursor::Null };
+        let id = state.push(acc);
+        state.set(id, Cursor::Locals(Accumulator { parts: parts.clone(), dirty: vec![] }));
+        let accept: super::super::AcceptRun = Rc::new(move |cx, lo, hi| {
+            cx.assign(first, lo.clone());
+            cx.assign(last, hi.clone());
+            Looplet::Run(Cursor::Locals(Accumulator { parts: parts.clone(), dirty: vec![] }))
+        });
+        let assign = Assign { tensor: TensorId(0), lhs: id, write: Write::Overwrite, rhs, times: None };
+        lower(
+            &mut cx,
+            Nest {
+                extent: Extent { index: Some(Index(0)), lo: int(0), hi: int(5) },
+                heads: vec![Head { looplet: Looplet::AcceptRun(accept), members: vec![id] }],
+                body: Rc::new(Tree::Assign(assign)),
+                state,
+            },
+        );
+        cx.finish()
+    }
+
+    #[test]
+    fn a_run_is_written_once_and_other_values_one_by_one() {
+        let run = code(Term::Lit(Scalar::I64(7)));
+        assert!(
+            matches!(&run[..], [Stmt::Assign(..), Stmt::Assign(_, last), Stmt::Assign(..)] if *last == int(5)),
+            "{run:?}"
+        );
+        let each = code(Term::Index(Index(0)));
+        assert!(matches!(&each[..], [Stmt::For { body, .. }] if body.len() == 3), "{each:?}");
+    }
+}

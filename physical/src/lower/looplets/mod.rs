@@ -43,6 +43,7 @@ pub(crate) enum Looplet {
     /// A stepper of spikes that may lead by leaps: all others are moved to where the furthest stands.
     Jumper(Rc<Stepper>),
     /// A write that takes whole runs at once.
+    #[cfg_attr(not(test), expect(dead_code, reason = "levels of runs write so, and none is in the registry"))]
     AcceptRun(AcceptRun),
     /// Anything, found by coordinate.
     Lookup(Lookup),
@@ -55,6 +56,12 @@ pub(crate) type Lookup = Rc<dyn Fn(&mut Cx<'_>, &Expr) -> Looplet>;
 
 /// The write of one value to all of `[lo, hi)`.
 pub(crate) type AcceptRun = Rc<dyn Fn(&mut Cx<'_>, &Expr, &Expr) -> Looplet>;
+
+/// Code that moves a stepper on where a `bool` holds.
+pub(crate) type Next = Rc<dyn Fn(&Expr) -> Vec<Stmt>>;
+
+/// Code that moves a stepper to a coordinate.
+pub(crate) type Seek = Rc<dyn Fn(&mut Cx<'_>, &Expr)>;
 
 /// A part of a sequence.
 #[derive(Clone)]
@@ -78,9 +85,9 @@ pub(crate) struct Stepper {
     /// What is met from the end of the last chunk to `stop`.
     pub(crate) chunk: Looplet,
     /// Code that moves to the next entry where the given `bool` holds.
-    pub(crate) next: Rc<dyn Fn(&Expr) -> Vec<Stmt>>,
+    pub(crate) next: Next,
     /// Code that moves to the first entry whose chunk ends after the given coordinate.
-    pub(crate) seek: Rc<dyn Fn(&mut Cx<'_>, &Expr)>,
+    pub(crate) seek: Seek,
     /// A lower bound on all coordinates of all entries: no seek is needed for an extent that begins there.
     pub(crate) first: Expr,
     /// What is met after the last entry.
@@ -176,10 +183,10 @@ pub(crate) fn lower_loop(cx: &mut Cx<'_>, mut nest: Nest) {
     match nest.heads.iter().map(|h| h.looplet.style()).max() {
         Some(Style::Thunk) => thunk::lower(cx, nest),
         Some(Style::Switch) => switch::lower(cx, nest),
-        Some(Style::Sequence) => sequence::lower(cx, nest),
+        Some(Style::Sequence) => sequence::lower(cx, &nest),
         Some(Style::Spike) => spike::lower(cx, nest),
         Some(Style::Run) => run::lower(cx, nest),
-        Some(Style::Jumper | Style::Stepper) => stepper::lower(cx, nest),
+        Some(Style::Jumper | Style::Stepper) => stepper::lower(cx, &nest),
         Some(Style::AcceptRun) => accept_run::lower(cx, nest),
         Some(Style::Lookup) | None => lookup::lower(cx, nest),
     }

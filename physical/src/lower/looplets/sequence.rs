@@ -12,7 +12,7 @@ use crate::assembly::Expr;
 use crate::lower::build::{max, min};
 use crate::lower::cx::Cx;
 
-pub(crate) fn lower(cx: &mut Cx<'_>, nest: Nest) {
+pub(crate) fn lower(cx: &mut Cx<'_>, nest: &Nest) {
     let (at, phases) = nest
         .heads
         .iter()

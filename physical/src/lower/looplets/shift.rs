@@ -71,12 +71,11 @@ pub(crate) fn scaled(at: Lookup, scale: i64, delta: Expr) -> Looplet {
 }
 
 /// The looplet where `0 <= i + delta < dimension`, and `outside` elsewhere.
-pub(crate) fn permissive(looplet: Looplet, outside: &Scalar, delta: &Expr, dimension: &Expr) -> Looplet {
-    let outside = Looplet::Run(Cursor::Fill(outside.clone()));
+pub(crate) fn within(looplet: Looplet, outside: &Looplet, delta: &Expr, dimension: &Expr) -> Looplet {
     Looplet::Sequence(vec![
         Phase { stop: Some(sub(&int(0), delta)), body: outside.clone() },
         Phase { stop: Some(sub(dimension, delta)), body: looplet },
-        Phase { stop: None, body: outside },
+        Phase { stop: None, body: outside.clone() },
     ])
 }
 

@@ -38,7 +38,7 @@ struct Walker {
     stop: Expr,
 }
 
-pub(crate) fn lower(cx: &mut Cx<'_>, nest: Nest) {
+pub(crate) fn lower(cx: &mut Cx<'_>, nest: &Nest) {
     let mut walkers = Vec::new();
     for (head, h) in nest.heads.iter().enumerate() {
         let (stepper, jumps) = match &h.looplet {
@@ -56,8 +56,8 @@ pub(crate) fn lower(cx: &mut Cx<'_>, nest: Nest) {
         }
     }
     match walkers.len() > 1 && walkers.iter().any(|w| w.leaps) {
-        true => leap(cx, &nest, walkers),
-        false => step(cx, &nest, walkers),
+        true => leap(cx, nest, walkers),
+        false => step(cx, nest, walkers),
     }
 }
 
