@@ -22,6 +22,8 @@ mod plan;
 mod scalar;
 pub mod sexpr;
 pub mod statistics;
+#[doc(hidden)]
+pub mod testing;
 pub mod text;
 mod verify;
 

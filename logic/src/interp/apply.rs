@@ -2,7 +2,7 @@
 
 use super::approx::{Approx, Pick, unit};
 use super::value::{Datum, Value};
-use crate::dtype::DType;
+use crate::dtype::{DType, Prim};
 use crate::mode::FloatMode;
 use crate::op::{Builtin, Fault, Op, Signature, Simplified, cast_to};
 use crate::scalar::Scalar;
@@ -156,6 +156,9 @@ fn sampled(op: &Op, args: &[Value]) -> Result<Value, Fault> {
         leaves
     };
     let reach: Vec<f64> = leaves.iter().map(|leaf| reach(leaf)).collect();
+    if tells_zeros_apart(op, &center, &value) {
+        return Ok(Value::dont_care_about(value));
+    }
     if reach.iter().all(|r| *r == 0.0) {
         // The same arguments in every engine: the same result.
         return Ok(Value::given(&value, FloatMode::Relaxed));
@@ -184,6 +187,24 @@ fn sampled(op: &Op, args: &[Value]) -> Result<Value, Fault> {
     }
     let error = 1.25 * deviation + 4.0 * unit(prim) * x.abs();
     Ok(Value::float(Approx::leaf(prim, x.into(), error)))
+}
+
+/// Whether the value depends on the sign of a zero, which engines may have either way.
+fn tells_zeros_apart(op: &Op, args: &[Scalar], value: &Scalar) -> bool {
+    let leaves: Vec<Scalar> = args.iter().flat_map(Scalar::flatten).collect();
+    let zero = |s: &Scalar| s.prim().is_some_and(Prim::is_float) && s.to_f64() == Some(0.0);
+    (0..leaves.len()).filter(|&k| zero(&leaves[k])).any(|flipped| {
+        let mut other = leaves.clone();
+        other[flipped] = match other[flipped] {
+            Scalar::F32(v) => Scalar::F32(-v),
+            Scalar::F64(v) => Scalar::F64(-v),
+            ref other => other.clone(),
+        };
+        let mut other = other.into_iter();
+        let other: Option<Vec<Scalar>> = args.iter().map(|a| Scalar::unflatten(&a.dtype(), &mut other)).collect();
+        let there = op.eval(&other.expect("the leaves of the arguments"));
+        there.is_ok_and(|there| there != *value && !(zero(&there) && zero(value)))
+    })
 }
 
 /// How far an engine may be from the rounded value.

@@ -231,7 +231,7 @@ impl Approx {
         if x == 0.0 || bound * 1000.0 > x {
             return None;
         }
-        let error = bound / (x * (x - bound)) + 2.0 * unit(self.prim) / x;
+        let error = bound / x / (x - bound) + 2.0 * unit(self.prim) / x;
         let leaf = Approx::leaf(self.prim, Dd::ONE / self.x, error);
         leaf.settled()
     }
@@ -267,6 +267,9 @@ impl Approx {
     fn settled(mut self) -> Option<Approx> {
         let p = precision(self.prim);
         if self.high >= p.largest || (self.low < p.smallest && self.kinds != Kinds(Kinds::ZERO) && !self.is_exact()) {
+            return None;
+        }
+        if !self.bound().is_finite() || !self.magnitude.is_finite() {
             return None;
         }
         let infinite = self.kinds.has(Kinds::INFINITE);

@@ -40,12 +40,34 @@ enum Ready {
     /// Each argument with the places of its fields among those of the node.
     MapJoin(Op, Signature, Vec<(Ready, Vec<usize>)>),
     Reorder(Box<Ready>, Vec<usize>),
+    Fold(Box<Fold>),
+    Prefix(Box<Prefix>),
     Index {
         arg: Box<Ready>,
         fields: Vec<Field>,
         reads: Vec<Read>,
         outside: Option<Value>,
     },
+}
+
+/// An aggregate at one place.
+struct Fold {
+    op: Op,
+    signature: Signature,
+    init: Value,
+    arg: Ready,
+    /// The fields of the argument, those that are kept first, then the reduced ones in the order of the node.
+    order: Vec<usize>,
+    /// The sizes of the reduced fields.
+    extents: Vec<u64>,
+}
+
+/// A scan at one place.
+struct Prefix {
+    op: Op,
+    signature: Signature,
+    arg: Ready,
+    along: usize,
 }
 
 /// How a field of an indexed table is read: at which subscript, and its size when that is known.
@@ -113,8 +135,7 @@ impl Machine {
                 )
             }
             Node::Aggregate { op, init, arg, fields } => {
-                let stored = self.aggregate(op, init, arg, fields)?;
-                Ready::Table(Rc::new(stored), (0..info.fields.len()).collect())
+                self.stored_if_sized(self.fold(op, init, arg, fields)?, &info.dimensions)?
             }
             Node::Scan { op, arg, field } => self.scan(op, arg, field)?,
             Node::Reorder { arg, fields } => {
@@ -138,40 +159,35 @@ impl Machine {
         })
     }
 
-    fn aggregate(&self, op: &Op, init: &Scalar, arg: &Expr, reduced: &[Field]) -> Result<Stored, Error> {
+    fn fold(&self, op: &Op, init: &Scalar, arg: &Expr, reduced: &[Field]) -> Result<Ready, Error> {
         let info = arg.info();
         let position = |f: &Field| info.fields.iter().position(|g| g == f).expect("checked by inference");
-        // Loops over the kept fields outermost, then over the reduced ones in the order of the node.
         let kept = (0..info.fields.len()).filter(|&k| !reduced.contains(&info.fields[k]));
         let order: Vec<usize> = kept.chain(reduced.iter().map(position)).collect();
-        let sizes =
-            order.iter().map(|&k| self.size(info.dimensions[k], &info.fields[k])).collect::<Result<Vec<_>, _>>()?;
-        places(&sizes, "an aggregate")?;
-        let (outer, inner) = sizes.split_at(order.len() - reduced.len());
-        let ready = self.ready(arg)?;
+        let extents: Vec<u64> = reduced.iter().map(|f| info.dimension(f).expect("checked by inference")).collect();
+        places(&extents, "the extent of an aggregate")?;
         let signature = op.signature(&[info.dtype.clone(), info.dtype.clone()])?;
-        let mut place = vec![0; order.len()];
-        let mut values = Vec::new();
-        for out in all_places(outer) {
-            out.iter().zip(&order).for_each(|(&i, &k)| place[k] = i);
-            let mut acc = Value::given(init, self.mode);
-            for at in all_places(inner) {
-                at.iter().zip(&order[outer.len()..]).for_each(|(&i, &k)| place[k] = i);
-                let next = self.at(&ready, &place)?;
-                acc = apply(op, &signature, &[acc, next], self.mode).map_err(|f| fault(op, f))?;
-            }
-            values.push(acc);
-        }
-        Ok(Stored { shape: outer.to_vec(), values })
+        let init = Value::given(init, self.mode);
+        Ok(Ready::Fold(Box::new(Fold { op: op.clone(), signature, init, arg: self.ready(arg)?, order, extents })))
+    }
+
+    /// Computed once for all places, or, when a size is not known here, where it is read.
+    fn stored_if_sized(&self, ready: Ready, dimensions: &[Option<u64>]) -> Result<Ready, Error> {
+        let Some(shape) = dimensions.iter().copied().collect::<Option<Vec<u64>>>() else { return Ok(ready) };
+        let values = self.store(&ready, &shape, &Alias::from("an aggregate"))?;
+        let slots = (0..shape.len()).collect();
+        Ok(Ready::Table(Rc::new(Stored { shape, values }), slots))
     }
 
     fn scan(&self, op: &Op, arg: &Expr, field: &Field) -> Result<Ready, Error> {
         let info = arg.info();
-        let sizes = info.fields.iter().zip(&info.dimensions).map(|(f, &d)| self.size(d, f));
-        let shape = sizes.collect::<Result<Vec<_>, _>>()?;
         let along = info.fields.iter().position(|f| f == field).expect("checked by inference");
-        let mut values = self.store(&self.ready(arg)?, &shape, &Alias::from("a scan"))?;
         let signature = op.signature(&[info.dtype.clone(), info.dtype.clone()])?;
+        let ready = self.ready(arg)?;
+        let Some(shape) = info.shape() else {
+            return Ok(Ready::Prefix(Box::new(Prefix { op: op.clone(), signature, arg: ready, along })));
+        };
+        let mut values = self.store(&ready, &shape, &Alias::from("a scan"))?;
         let stride: usize = shape[along + 1..].iter().product::<u64>() as usize;
         for k in 0..values.len() {
             if !(k / stride).is_multiple_of(shape[along] as usize) {
@@ -181,10 +197,6 @@ impl Machine {
         }
         let slots = (0..shape.len()).collect();
         Ok(Ready::Table(Rc::new(Stored { shape, values }), slots))
-    }
-
-    fn size(&self, size: Option<u64>, field: &Field) -> Result<u64, Error> {
-        size.ok_or_else(|| Error::Unsized { field: field.clone(), place: "an expression that is stored".to_owned() })
     }
 
     fn store(&self, ready: &Ready, shape: &[u64], what: &Alias) -> Result<Vec<Value>, Error> {
@@ -207,6 +219,19 @@ impl Machine {
                 apply(op, signature, &args, self.mode).map_err(|f| fault(op, f))?
             }
             Ready::Reorder(arg, slots) => self.at(arg, &pick(place, slots))?,
+            Ready::Fold(fold) => self.fold_at(fold, place)?,
+            Ready::Prefix(prefix) => {
+                let Prefix { op, signature, arg, along } = &**prefix;
+                let mut at = place.to_vec();
+                at[*along] = 0;
+                let mut acc = self.at(arg, &at)?;
+                for i in 1..=place[*along] {
+                    at[*along] = i;
+                    let next = self.at(arg, &at)?;
+                    acc = apply(op, signature, &[acc, next], self.mode).map_err(|f| fault(op, f))?;
+                }
+                acc
+            }
             Ready::Index { arg, fields, reads, outside } => {
                 let coordinate = |f: &Field| {
                     let slot = fields.iter().position(|g| g == f).expect("checked by inference");
@@ -226,6 +251,19 @@ impl Machine {
                 }
             }
         })
+    }
+
+    /// Ascending coordinates of the first reduced field outermost.
+    fn fold_at(&self, fold: &Fold, kept: &[u64]) -> Result<Value, Error> {
+        let mut place = vec![0; fold.order.len()];
+        kept.iter().zip(&fold.order).for_each(|(&i, &k)| place[k] = i);
+        let mut acc = fold.init.clone();
+        for at in all_places(&fold.extents) {
+            at.iter().zip(&fold.order[kept.len()..]).for_each(|(&i, &k)| place[k] = i);
+            let next = self.at(&fold.arg, &place)?;
+            acc = apply(&fold.op, &fold.signature, &[acc, next], self.mode).map_err(|f| fault(&fold.op, f))?;
+        }
+        Ok(acc)
     }
 }
 

@@ -11,7 +11,7 @@
 //!   products it regroups, distributes, or integrates over runs (`approx.rs`). Computations on small whole numbers, and
 //!   on others that need no rounding, have bound 0. Signed zeros are the same;
 //! - a value is *don't-care* where an assumption of the mode is broken, or could be by regrouping: a NaN is given or
-//!   arises, an annihilator meets its opposite (`0 * inf`, `inf - inf`), a division by zero, an overflow to infinity or
+//!   arises, an annihilator meets its opposite (`0 * inf`, `inf - inf`), a division by zero, the sign of a zero decides, an overflow to infinity or
 //!   an underflow on the way of a product. So is a value that a rounding error decides: a comparison, a cast to an
 //!   integer, a rounding or choice at a step. Don't-care spreads through operators, except where the other arguments
 //!   decide the result for integers and `bool`, or a choice does not take it.

@@ -95,6 +95,7 @@ fn assumptions_of_the_relaxed_mode() {
         &x(&[1e200, 1e-200, 3.0]),
         "? 1.0 3e200 1.0 ? 3e-200 3e200 3e-200 9.0",
     );
+    check("(mapjoin copysign 3 (table x i))", &x(&[0.0, 1.0]), "? 3.0");
     check("(mapjoin coalesce (table x i) 7)", &x(&[NAN, 1.0]), "? 1.0");
     check("(mapjoin ifelse (mapjoin gt (coordinate i) 0) (table x i) 7)", &x(&[NAN, 1.0]), "7.0 1.0");
     // Distributed, infinity would meet its opposite.

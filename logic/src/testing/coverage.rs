@@ -1,0 +1,164 @@
+//! Counters of what random cases cover.
+
+use super::Case;
+use crate::dtype::{DType, Prim};
+use crate::expr::{Expr, Node};
+use crate::op::Builtin;
+use crate::scalar::Scalar;
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// How often each operator, dtype, kind of node, class of fill value and shape of a case occurred. Names are
+/// `op +`, `fold min`, `dtype f64`, `node mapjoin`, `fill inf`, `case two aggregates` and so on; tests of the engine add
+/// their own, such as levels and protocols.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Coverage {
+    counts: BTreeMap<String, u64>,
+}
+
+/// What every long enough run covers besides the operators and dtypes.
+const ALWAYS: &[&str] = &[
+    "case two aggregates",
+    "case nested aggregates",
+    "case two queries",
+    "case two outputs",
+    "case repeated field",
+    "case dimension 0",
+    "case dimension 1",
+    "fill zero",
+    "fill one",
+    "fill inf",
+    "fill other",
+    "join of 2",
+    "join of 3",
+    "join of 4",
+    "map affine",
+    "map blocks",
+    "map outside",
+    "node aggregate",
+    "node coordinate",
+    "node index",
+    "node literal",
+    "node mapjoin",
+    "node reformat",
+    "node relabel",
+    "node reorder",
+    "node scan",
+    "node table",
+];
+
+impl Coverage {
+    /// Counts one.
+    pub fn hit(&mut self, name: impl Into<String>) {
+        *self.counts.entry(name.into()).or_default() += 1;
+    }
+
+    /// How often that was counted.
+    pub fn count(&self, name: &str) -> u64 {
+        self.counts.get(name).copied().unwrap_or(0)
+    }
+
+    /// Counts everything in a case.
+    pub fn add(&mut self, case: &Case) {
+        let mut shape = Shape::default();
+        for query in &case.plan.queries {
+            self.expr(&query.expr, 0, &mut shape);
+        }
+        let outputs = case.plan.produces.len();
+        for (held, name) in [
+            (shape.aggregates > 1, "case two aggregates"),
+            (shape.nested, "case nested aggregates"),
+            (case.plan.queries.len() > 1, "case two queries"),
+            (outputs > 1, "case two outputs"),
+            (shape.repeated, "case repeated field"),
+            (shape.sizes.contains(&0), "case dimension 0"),
+            (shape.sizes.contains(&1), "case dimension 1"),
+        ] {
+            if held {
+                self.hit(name);
+            }
+        }
+    }
+
+    /// What every long enough run of random cases covers: all built-in operators, dtypes and the rest.
+    pub fn expected() -> Vec<String> {
+        let ops = Builtin::ALL.iter().map(|b| format!("op {}", b.name()));
+        let dtypes = Prim::ALL.iter().map(|p| format!("dtype {p}"));
+        ops.chain(dtypes).chain(ALWAYS.iter().map(ToString::to_string)).collect()
+    }
+
+    /// The names that were counted fewer times.
+    pub fn missing(&self, names: &[String], at_least: u64) -> Vec<String> {
+        names.iter().filter(|n| self.count(n) < at_least).map(|n| format!("{n}: {}", self.count(n))).collect()
+    }
+
+    fn expr(&mut self, expr: &Expr, aggregates: usize, shape: &mut Shape) {
+        let inside = aggregates + usize::from(matches!(expr.node(), Node::Aggregate { .. }));
+        shape.sizes.extend(expr.info().dimensions.iter().flatten());
+        if let DType::Prim(p) = &expr.info().dtype {
+            self.hit(format!("dtype {p}"));
+        }
+        let name = match expr.node() {
+            Node::Table { fields, ty, .. } => {
+                self.hit(format!("fill {}", fill_class(&ty.fill)));
+                shape.repeated |= (1..fields.len()).any(|k| fields[..k].contains(&fields[k]));
+                "table"
+            }
+            Node::Literal(_) => "literal",
+            Node::Coordinate(_) => "coordinate",
+            Node::MapJoin { op, args } => {
+                self.hit(format!("op {op}"));
+                self.hit(format!("join of {}", args.len()));
+                "mapjoin"
+            }
+            Node::Aggregate { op, .. } => {
+                self.hit(format!("op {op}"));
+                self.hit(format!("fold {op}"));
+                shape.aggregates += 1;
+                shape.nested |= inside > 1;
+                "aggregate"
+            }
+            Node::Scan { op, .. } => {
+                self.hit(format!("op {op}"));
+                "scan"
+            }
+            Node::Reorder { .. } => "reorder",
+            Node::Relabel { .. } => "relabel",
+            Node::Index { map, .. } => {
+                let blocks = map.coordinates.iter().any(|(_, s)| !matches!(s, crate::affine::Subscript::Affine(_)));
+                self.hit(if blocks { "map blocks" } else { "map affine" });
+                if map.outside.is_some() {
+                    self.hit("map outside");
+                }
+                "index"
+            }
+            Node::Reformat { .. } => "reformat",
+        };
+        self.hit(format!("node {name}"));
+        expr.node().args().iter().for_each(|arg| self.expr(arg, inside, shape));
+    }
+}
+
+#[derive(Default)]
+struct Shape {
+    aggregates: usize,
+    nested: bool,
+    repeated: bool,
+    sizes: Vec<u64>,
+}
+
+fn fill_class(fill: &Scalar) -> &'static str {
+    match fill.to_f64() {
+        Some(0.0) => "zero",
+        Some(1.0) => "one",
+        Some(x) if x.is_infinite() => "inf",
+        Some(x) if x.is_nan() => "nan",
+        _ => "other",
+    }
+}
+
+impl fmt::Display for Coverage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.counts.iter().try_for_each(|(name, n)| writeln!(f, "{n:8} {name}"))
+    }
+}

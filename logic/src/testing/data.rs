@@ -1,0 +1,99 @@
+//! Random values, fill values, formats and inputs.
+
+use super::{Data, Input, Rng};
+use crate::dtype::{DType, Prim};
+use crate::field::Alias;
+use crate::format::{Format, LeafKind, LevelFormat, LevelKind, StorageMode, TensorType};
+use crate::interp::Dense;
+use crate::scalar::Scalar;
+
+/// A value of a primitive.
+pub fn random_value(rng: &mut Rng, prim: Prim, data: Data) -> Scalar {
+    let small = rng.below(11) as i64 - 5;
+    if !prim.is_float() {
+        return match rng.below(10) {
+            0 => Scalar::from_bits(prim, rng.bits()),
+            1 => {
+                Scalar::from_bits(prim, *rng.pick(&[0, u64::MAX, 1 << (prim.bits() - 1), (1 << (prim.bits() - 1)) - 1]))
+            }
+            _ if prim == Prim::Bool => Scalar::Bool(rng.chance(50)),
+            _ if prim.is_signed() => Scalar::from_bits(prim, small as u64),
+            _ => Scalar::from_bits(prim, small.unsigned_abs()),
+        };
+    }
+    let mantissa = (rng.bits() >> 11) as f64 / (1u64 << 53) as f64 * 2.0 - 1.0;
+    let general = mantissa * f64::from(rng.below(12) as i32 - 6).exp2();
+    let value = match data {
+        Data::Exact => small as f64,
+        Data::Special if rng.chance(30) => {
+            *rng.pick(&[f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -0.0, 0.0, 1e300, -1e300, 1e-300, 1e30, 1e-30])
+        }
+        Data::General | Data::Special if rng.chance(20) => small as f64,
+        Data::General | Data::Special => general,
+    };
+    Scalar::F64(value).cast(prim).expect("a primitive")
+}
+
+/// A fill value: often zero, else one, an infinity (or end of the range) or another value.
+pub fn random_fill(rng: &mut Rng, prim: Prim, data: Data) -> Scalar {
+    match rng.below(10) {
+        0..=4 => Scalar::zero(prim),
+        5 => Scalar::one(prim),
+        6 | 7 if prim.is_float() => {
+            let infinity = *rng.pick(&[f64::INFINITY, f64::INFINITY, f64::NEG_INFINITY]);
+            Scalar::F64(infinity).cast(prim).expect("a primitive")
+        }
+        _ => random_value(rng, prim, if data == Data::Special { Data::General } else { data }),
+    }
+}
+
+/// Level kinds that nest anywhere.
+const KINDS: [LevelKind; 4] = [LevelKind::Dense, LevelKind::SparseList, LevelKind::Hash, LevelKind::ByteMap];
+
+/// A valid format for tensors of that rank, dtype and fill value: any nesting of levels in any order of modes, COO, or
+/// with a mode cut into blocks.
+pub fn random_format(rng: &mut Rng, rank: usize, dtype: &DType, fill: &Scalar) -> Format {
+    let mut format = match rng.below(10) {
+        0 | 1 if rank > 0 => Format::coo(rank),
+        2 if rank > 0 => blocked(rng, rank),
+        _ => {
+            let kinds: Vec<LevelKind> = (0..rank).map(|_| *rng.pick(&KINDS)).collect();
+            Format::of_kinds(&kinds, LeafKind::Element)
+        }
+    };
+    let whole = format.modes.iter().all(|m| matches!(m, StorageMode::Whole { .. }));
+    if whole && rng.chance(50) {
+        let order = rng.shuffled((0..rank).collect());
+        format = format.permuted(&order);
+    }
+    if *dtype == DType::BOOL && *fill == Scalar::Bool(false) && rng.chance(30) {
+        format.leaf = LeafKind::Pattern;
+    }
+    format
+}
+
+/// One mode cut into blocks: the blocks outermost, their places innermost, in between the other modes.
+fn blocked(rng: &mut Rng, rank: usize) -> Format {
+    let (cut, block) = (rng.index(rank), 1 + rng.below(4));
+    let others = (0..rank).filter(|&mode| mode != cut).map(|mode| StorageMode::Whole { mode });
+    let modes: Vec<StorageMode> = std::iter::once(StorageMode::Outer { mode: cut, block })
+        .chain(others)
+        .chain([StorageMode::Inner { mode: cut, block }])
+        .collect();
+    let levels = modes.iter().map(|_| LevelFormat::new(*rng.pick(&KINDS))).collect();
+    Format { levels, modes, leaf: LeafKind::Element }
+}
+
+/// An input of that shape.
+pub(super) fn random_input(rng: &mut Rng, alias: Alias, shape: Vec<u64>, data: Data) -> Input {
+    let prim = *rng.pick(&[&Prim::ALL[..], &[Prim::F64, Prim::F64, Prim::F32, Prim::I64, Prim::Bool]].concat());
+    let fill = random_fill(rng, prim, data);
+    let dtype = DType::Prim(prim);
+    let format = random_format(rng, shape.len(), &dtype, &fill);
+    let density = *rng.pick(&[0, 20, 40, 70, 100]);
+    let places: u64 = shape.iter().product();
+    let values =
+        (0..places).map(|_| if rng.chance(density) { random_value(rng, prim, data) } else { fill.clone() }).collect();
+    let ty = TensorType { shape: shape.clone(), dtype, fill, format };
+    Input { alias, ty: ty.into(), data: Dense { shape, values } }
+}
