@@ -1,47 +1,109 @@
-//! Short circuits: a loop that does nothing but fold into accumulators ends when their results are decided.
+//! Short circuits: a fold whose result is decided needs no more of its loop.
+//!
+//! A loop that does nothing but such folds ends when all are decided. Where other writes share the loop, it is left when
+//! the first fold is decided, and the rest of its extent is lowered again without that fold:
+//! ```text
+//! for i in [lo, hi) { s f= a; B }  =  reached = hi
+//!                                     for i in [lo, hi) { s f= a; B; if s is decided { reached = i + 1; break } }
+//!                                     for i in [reached, hi) { B }
+//! ```
+//! Only folds of `bool` are asked: of other dtypes the question would cost as much as the round that it spares.
 
-use super::build::truth;
+use super::build::{and, local, not, truth};
 use super::cx::Cx;
 use super::looplets::Nest;
-use super::state::Cursor;
-use super::tree::Assign;
-use crate::assembly::{CompareOp, Expr};
+use super::state::{Cursor, State};
+use super::tree::{AccId, Assign, Tree};
+use crate::assembly::{CompareOp, Expr, Local, Stmt};
 use crate::notation::Write;
 use redpoll_logic::op::ShortCircuit;
 use redpoll_logic::{DType, Prim, Scalar};
 
-/// The `bool` under which the nest's loop may end, if there is one: all its writes are folds, into scalars held in
-/// locals, that have met the value at which the fold is decided.
-///
-/// Only folds of `bool` are asked: of other dtypes the question would cost as much as the round that it spares.
-pub(crate) fn condition(cx: &Cx<'_>, nest: &Nest) -> Option<Expr> {
-    let mut all = Some(truth(true));
-    let mut any = false;
-    let own = nest.body.declared();
-    nest.body.for_each_assign(&mut |a| {
-        if own.contains(&a.tensor) {
-            return;
-        }
-        any = true;
-        all = all.take().and_then(|cond| Some(super::build::and(&cond, &decided(cx, nest, a)?)));
-    });
-    if any { all } else { None }
+/// What ends a loop early.
+#[derive(Clone, Debug)]
+pub(crate) struct Until {
+    /// When.
+    cond: Expr,
+    /// Where the loop says that it was left, and how far it came; `None` when nothing else is to be done then.
+    left: Option<(Local, Local)>,
 }
 
-fn decided(cx: &Cx<'_>, nest: &Nest, a: &Assign) -> Option<Expr> {
+/// A fold that other writes outlive.
+pub(crate) struct Decided {
+    fold: AccId,
+    /// Set when the loop was left.
+    pub(crate) done: Local,
+    /// One past the last coordinate of the loop's rounds.
+    pub(crate) reached: Local,
+}
+
+/// What ends the loop over `body` early, and the fold that is to be left out of the rest if there is one.
+pub(crate) fn plan(cx: &mut Cx<'_>, state: &State, body: &Tree) -> (Option<Until>, Option<Decided>) {
+    let own = body.declared();
+    let mut writes: Vec<(AccId, Option<Expr>)> = Vec::new();
+    body.for_each_assign(&mut |a| {
+        if !own.contains(&a.tensor) {
+            writes.push((a.lhs, decided(cx, state, a)));
+        }
+    });
+    if writes.iter().all(|(_, cond)| cond.is_some()) {
+        let conds = writes.iter().filter_map(|(_, cond)| cond.as_ref());
+        let cond = conds.fold(truth(true), |all, cond| and(&all, cond));
+        return ((!writes.is_empty()).then_some(Until { cond, left: None }), None);
+    }
+    let alone = |id: AccId| writes.iter().filter(|(other, _)| *other == id).count() == 1;
+    let first = writes.iter().find_map(|(id, cond)| Some((*id, cond.clone()?)).filter(|(id, _)| alone(*id)));
+    let Some((fold, cond)) = first else { return (None, None) };
+    let (done, reached) = (cx.new_local("done", Prim::Bool), cx.new_local("reached", Prim::I64));
+    (Some(Until { cond, left: Some((done, reached)) }), Some(Decided { fold, done, reached }))
+}
+
+impl Decided {
+    /// The body without the fold.
+    pub(crate) fn rest(&self, body: &Tree) -> Tree {
+        body.map(&mut Clone::clone, &mut |a| if a.lhs == self.fold { Tree::empty() } else { Tree::Assign(a) })
+    }
+}
+
+/// The `bool` under which the fold's result is decided, if there is one and its accumulator is held in locals.
+fn decided(cx: &Cx<'_>, state: &State, a: &Assign) -> Option<Expr> {
     let Write::Fold(op) = &a.write else { return None };
     let dtype = &cx.program.tensors[a.tensor.index()].ty.dtype;
-    let Cursor::Locals(held) = &nest.state.acc(a.lhs).cursor else { return None };
+    let Cursor::Locals(held) = &state.acc(a.lhs).cursor else { return None };
     if *dtype != DType::Prim(Prim::Bool) {
         return None;
     }
-    let accumulator = Expr::Local(held.parts[0]);
+    let accumulator = local(held.parts[0]);
     let (value, compare) = match op.short_circuits(dtype, cx.mode)? {
         ShortCircuit::At(value) => (value, CompareOp::Eq),
         ShortCircuit::Unless(value) => (value, CompareOp::Ne),
     };
     Some(match (&value, compare) {
         (Scalar::Bool(true), CompareOp::Eq) | (Scalar::Bool(false), CompareOp::Ne) => accumulator,
-        _ => super::build::not(&accumulator),
+        _ => not(&accumulator),
     })
+}
+
+impl Cx<'_> {
+    /// The end of a round of a nest's loop that covered the coordinates below `p`: leaves the loop if it may end.
+    pub(crate) fn end_round(&mut self, nest: &Nest, p: &Expr) {
+        let Some(until) = &nest.until else { return };
+        let mut leave = Vec::new();
+        if let Some((done, reached)) = until.left {
+            leave.extend([Stmt::Assign(done, truth(true)), Stmt::Assign(reached, p.clone())]);
+        }
+        leave.push(Stmt::Break);
+        self.push_if(until.cond.clone(), leave, Vec::new());
+    }
+
+    /// Emits code of a nest that comes after some of its loops: not if one of them was left early.
+    pub(crate) fn unless_left(&mut self, nest: &Nest, emit: impl FnOnce(&mut Self)) {
+        match nest.until.as_ref().and_then(|until| until.left) {
+            None => emit(self),
+            Some((done, _)) => {
+                let rest = self.block(emit);
+                self.push_if(not(&local(done)), rest, Vec::new());
+            }
+        }
+    }
 }

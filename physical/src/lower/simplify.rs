@@ -178,6 +178,9 @@ fn call(pass: &Pass<'_, '_>, op: &Op, args: Vec<Term>) -> Term {
     {
         return args.into_iter().next().expect("a cast has an argument");
     }
+    if let Some(value) = outside_of_iteration(pass, op, &args) {
+        return Term::Lit(value);
+    }
     let known: Vec<Option<Scalar>> = args.iter().map(|a| a.as_lit().cloned()).collect();
     if known.iter().any(Option::is_some)
         && let Ok(signature) = op.signature(&dtypes)
@@ -213,6 +216,33 @@ fn call(pass: &Pass<'_, '_>, op: &Op, args: Vec<Term>) -> Term {
         return args.into_iter().next().expect("there are several");
     }
     Term::Call(op.clone(), args)
+}
+
+/// The value of a user-defined operator where its own iteration algebra says that nothing is to be done: literals are
+/// what is not stored, of all else it is not known.
+fn outside_of_iteration(pass: &Pass<'_, '_>, op: &Op, args: &[Term]) -> Option<Scalar> {
+    let Op::User(user) = op else { return None };
+    let iteration = user.iteration()?;
+    let open: Vec<usize> = (0..args.len()).filter(|k| args[*k].as_lit().is_none()).collect();
+    let mut cases = 0..1u64 << open.len().min(63);
+    let stored = |case: u64| -> Vec<bool> {
+        (0..args.len()).map(|k| open.iter().position(|o| *o == k).is_some_and(|b| case >> b & 1 == 1)).collect()
+    };
+    if cases.any(|case| iteration.contains(&stored(case))) {
+        return None;
+    }
+    let fills: Option<Vec<Scalar>> = args.iter().map(|a| fill_of(pass, a)).collect();
+    op.eval(&fills?).ok()
+}
+
+/// The value of a term where none of its tensors stores anything.
+fn fill_of(pass: &Pass<'_, '_>, t: &Term) -> Option<Scalar> {
+    match t {
+        Term::Lit(value) => Some(value.clone()),
+        Term::Access(id) => Some(pass.cx.program.tensors[pass.state.acc(*id).tensor?.index()].ty.fill.clone()),
+        Term::Call(op, args) => op.eval(&args.iter().map(|a| fill_of(pass, a)).collect::<Option<Vec<_>>>()?).ok(),
+        Term::Index(_) | Term::Var(_) | Term::Value(_) => None,
+    }
 }
 
 /// A special case of a user-defined operator as a term, where it is made of calls alone.

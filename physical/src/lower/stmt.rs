@@ -1,14 +1,14 @@
 //! Statements outside of looplets: what a loop's body is lowered to once its accesses are resolved.
 
 use super::assign;
-use super::build::{local, max, min, not, plus};
+use super::build::{local, max, min, not, plus, truth};
 use super::cx::Cx;
 use super::expand::expand;
 use super::looplets::{Extent, Nest, lower_loop};
 use super::state::{Accumulator, Cursor, State};
 use super::tree::{AccId, Term, Tree};
-use super::unfurl;
 use super::value::Value;
+use super::{short_circuit, unfurl};
 use crate::assembly::{Expr, Stmt};
 use crate::notation::{TensorId, Write};
 use redpoll_logic::{DType, LeafKind, Prim};
@@ -18,7 +18,7 @@ use std::rc::Rc;
 pub(crate) fn lower_resolved(cx: &mut Cx<'_>, state: State, tree: &Tree) {
     let Some((head, at)) = unfurl::known(cx, &state, tree) else { return lower(cx, &state, tree) };
     let extent = Extent { index: None, hi: plus(&at, 1), lo: at };
-    lower_loop(cx, Nest { extent, heads: vec![head], body: Rc::new(tree.clone()), state });
+    lower_loop(cx, Nest { extent, heads: vec![head], body: Rc::new(tree.clone()), state, until: None });
 }
 
 /// Lowers a statement.
@@ -42,7 +42,7 @@ pub(crate) fn lower(cx: &mut Cx<'_>, state: &State, tree: &Tree) {
                 cx.push_if(not(&holds), vec![Stmt::Break], Vec::new());
                 lower_resolved(cx, state.clone(), body);
             });
-            cx.push(Stmt::While { cond: super::build::truth(true), body });
+            cx.push(Stmt::While { cond: truth(true), body });
         }
         Tree::Where { consumer, producer } => {
             lower_resolved(cx, state.clone(), producer);
@@ -69,15 +69,36 @@ fn lower_for(cx: &mut Cx<'_>, state: &State, tree: &Tree) {
     cx.if_below(&lo.clone(), &hi.clone(), |cx| {
         let mut state = state.clone();
         let held = hold_accumulators(cx, &mut state, body);
-        let (body, mut heads) = unfurl::masks(cx, &mut state, body, *index);
-        heads.extend(unfurl::heads(cx, &state, &body, *index));
-        let extent = Extent { index: Some(*index), lo, hi };
-        lower_loop(cx, Nest { extent, heads, body: Rc::new(body), state });
-        cx.unbind_index(*index);
+        lower_rounds(cx, &state, body, Extent { index: Some(*index), lo, hi });
         for (at, held) in held {
             assign::store(cx, &at, &held.parts.iter().map(|l| local(*l)).collect::<Vec<_>>());
         }
     });
+}
+
+/// The rounds of a loop; once a fold is decided, the rest of them without it.
+fn lower_rounds(cx: &mut Cx<'_>, state: &State, body: &Tree, extent: Extent) {
+    let index = extent.index.expect("a loop binds an index");
+    let (until, decided) = short_circuit::plan(cx, state, body);
+    let hi = extent.hi.clone();
+    if let Some(decided) = &decided {
+        cx.assign(decided.done, truth(false));
+        cx.assign(decided.reached, hi.clone());
+    }
+    let mut inner = state.clone();
+    let (masked, mut heads) = unfurl::masks(cx, &mut inner, body, index);
+    heads.extend(unfurl::heads(cx, &inner, &masked, index));
+    lower_loop(cx, Nest { extent: extent.clone(), heads, body: Rc::new(masked), state: inner, until });
+    cx.unbind_index(index);
+    if let Some(decided) = decided {
+        let rest = decided.rest(body);
+        let lo = local(decided.reached);
+        let left = cx.block(|cx| {
+            cx.prover.assume_le(&extent.lo, &lo);
+            cx.if_below(&lo, &hi, |cx| lower_rounds(cx, state, &rest, Extent { lo: lo.clone(), ..extent }));
+        });
+        cx.push_if(local(decided.done), left, Vec::new());
+    }
 }
 
 /// Where an accumulator belongs.

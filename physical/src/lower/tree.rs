@@ -63,6 +63,17 @@ impl Tree {
         matches!(self, Tree::Block(items) if items.is_empty())
     }
 
+    /// Whether there is a loop in it.
+    pub(crate) fn has_loop(&self) -> bool {
+        match self {
+            Tree::Block(items) => items.iter().any(Tree::has_loop),
+            Tree::If { body, .. } | Tree::Let { body, .. } => body.has_loop(),
+            Tree::Where { consumer, producer } => consumer.has_loop() || producer.has_loop(),
+            Tree::Loop { .. } | Tree::While { .. } => true,
+            Tree::Declare(_) | Tree::Freeze(_) | Tree::Thaw(_) | Tree::Assign(_) => false,
+        }
+    }
+
     /// Calls `visit` on every term of the statement and of its parts, outermost terms only.
     pub(crate) fn for_each_term(&self, visit: &mut dyn FnMut(&Term)) {
         match self {

@@ -15,6 +15,9 @@ use redpoll_logic::physical::Protocol;
 use redpoll_logic::{DType, Scalar};
 use std::rc::Rc;
 
+/// With more comparisons than this in a loop, the further ones are computed at each place: phases multiply.
+const MOST_MASKS: usize = 3;
+
 /// `scale * index + offset`, the offset known.
 struct Linear {
     scale: i64,
@@ -153,6 +156,7 @@ pub(crate) fn masks(cx: &mut Cx<'_>, state: &mut State, body: &Tree, index: Inde
     body.for_each_term(&mut |t| collect(t, index, &mut comparisons));
     let mut replaced: Vec<(Term, AccId)> = Vec::new();
     let mut heads = Vec::new();
+    comparisons.truncate(MOST_MASKS);
     for comparison in comparisons {
         let Some(looplet) = mask(cx, state, &comparison, index) else { continue };
         let id = state.push(Acc { tensor: None, subscripts: Rc::new(Vec::new()), writes: false, cursor: unset() });

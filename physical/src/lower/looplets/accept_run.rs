@@ -76,6 +76,7 @@ mod tests {
                 heads: vec![Head { looplet: Looplet::AcceptRun(accept), members: vec![id] }],
                 body: Rc::new(Tree::Assign(assign)),
                 state,
+                until: None,
             },
         );
         cx.finish()

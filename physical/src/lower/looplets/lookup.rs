@@ -10,7 +10,7 @@ use super::{Extent, Looplet, Nest, lower_loop};
 use crate::assembly::Stmt;
 use crate::lower::build::{local, plus};
 use crate::lower::cx::Cx;
-use crate::lower::{integrate, lanes, short_circuit, stmt};
+use crate::lower::{integrate, lanes, stmt};
 use redpoll_logic::Prim;
 
 pub(crate) fn lower(cx: &mut Cx<'_>, nest: Nest) {
@@ -48,17 +48,15 @@ fn each(cx: &mut Cx<'_>, nest: &Nest) {
     let Extent { index, lo, hi } = nest.extent.clone();
     let var = cx.new_local(index.map_or("i", |i| cx.index_name(i)).to_string().as_str(), Prim::I64);
     let i = local(var);
-    let stop = short_circuit::condition(cx, nest);
     let body = cx.loop_block(|cx| {
         let scope = cx.prover.open();
         cx.prover.assume_le(&lo, &i);
         cx.prover.assume_le(&plus(&i, 1), &hi);
         let mut point = nest.clone();
         point.extent = Extent { index, lo: i.clone(), hi: plus(&i, 1) };
+        point.until = None;
         at_point(cx, point);
-        if let Some(stop) = &stop {
-            cx.push_if(stop.clone(), vec![Stmt::Break], Vec::new());
-        }
+        cx.end_round(nest, &plus(&i, 1));
         cx.prover.close(scope);
     });
     if body.is_empty() {

@@ -18,6 +18,7 @@ pub(crate) mod thunk;
 pub(crate) mod truncate;
 
 use super::cx::Cx;
+use super::short_circuit::Until;
 use super::simplify::simplify;
 use super::state::{Cursor, State};
 use super::tree::{AccId, Tree};
@@ -116,6 +117,8 @@ pub(crate) struct Nest {
     pub(crate) heads: Vec<Head>,
     pub(crate) body: Rc<Tree>,
     pub(crate) state: State,
+    /// What ends the loop early.
+    pub(crate) until: Option<Until>,
 }
 
 /// The kinds of looplets by priority, lowest first.

@@ -32,7 +32,7 @@ pub(crate) fn lower(cx: &mut Cx<'_>, nest: &Nest) {
         let natural = phase.stop.as_ref().unwrap_or(&hi);
         let body = truncate::looplet(cx, &phase.body, natural, &stop);
         let part = nest.over(cx, lo.clone(), stop.clone()).with(at, body);
-        cx.if_below(&lo, &stop, |cx| lower_loop(cx, part));
+        cx.unless_left(nest, |cx| cx.if_below(&lo, &stop, |cx| lower_loop(cx, part)));
         lo = stop;
     }
 }

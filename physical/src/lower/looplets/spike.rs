@@ -21,5 +21,6 @@ pub(crate) fn lower(cx: &mut Cx<'_>, nest: Nest) {
             head.looplet = (**tail).clone();
         }
     }
-    lower_loop(cx, point);
+    let whole = point.clone();
+    cx.unless_left(&whole, |cx| lower_loop(cx, point));
 }

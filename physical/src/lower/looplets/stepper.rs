@@ -21,7 +21,6 @@ use super::{Extent, Looplet, Nest, Stepper, lower_loop, truncate};
 use crate::assembly::{Expr, Stmt};
 use crate::lower::build::{and, eq, int, local, lt, max, min, not, or, plus, truth};
 use crate::lower::cx::Cx;
-use crate::lower::short_circuit;
 use redpoll_logic::Prim;
 use std::rc::Rc;
 
@@ -71,7 +70,6 @@ fn step(cx: &mut Cx<'_>, nest: &Nest, mut walkers: Vec<Walker>) {
     };
     let alone = walkers.len() == 1;
     let within = walkers.iter().all(|w| cx.prover.le(&w.stepper.bound, &hi));
-    let stop_early = short_circuit::condition(cx, nest);
     let body = cx.loop_block(|cx| {
         for w in &mut walkers {
             w.stop = if w.needed || alone { find(cx, &w.stepper) } else { find_or_infinity(cx, &w.stepper) };
@@ -86,9 +84,7 @@ fn step(cx: &mut Cx<'_>, nest: &Nest, mut walkers: Vec<Walker>) {
         cx.prover.assume_le(&plus(&local(cur), 1), &p);
         round(cx, nest, &walkers, (local(cur), p.clone()));
         cx.prover.close(scope);
-        if let Some(stop) = stop_early {
-            cx.push_if(stop, vec![Stmt::Break], Vec::new());
-        }
+        cx.end_round(nest, &p);
         for w in &walkers {
             let taken = if alone { truth(true) } else { eq(&w.stop, &p) };
             cx.extend((w.stepper.next)(&taken));
@@ -104,7 +100,7 @@ fn step(cx: &mut Cx<'_>, nest: &Nest, mut walkers: Vec<Walker>) {
     let scope = cx.prover.open();
     cx.prover.assume_le(&lo, &local(cur));
     cx.prover.assume_le(&local(cur), &hi);
-    cx.if_below(&local(cur), &hi, |cx| lower_loop(cx, rest));
+    cx.unless_left(nest, |cx| cx.if_below(&local(cur), &hi, |cx| lower_loop(cx, rest)));
     cx.prover.close(scope);
 }
 
@@ -118,6 +114,7 @@ fn round(cx: &mut Cx<'_>, nest: &Nest, walkers: &[Walker], (cur, p): (Expr, Expr
     cx.prover.assume_le(&p, &hi);
     let mut part = nest.over(cx, cur.clone(), p.clone());
     part.extent = Extent { index, lo: cur, hi: p.clone() };
+    part.until = None;
     for w in walkers {
         part.heads[w.head].looplet = truncate::looplet(cx, &w.stepper.chunk, &w.stop, &p);
     }
@@ -128,7 +125,6 @@ fn leap(cx: &mut Cx<'_>, nest: &Nest, mut walkers: Vec<Walker>) {
     let hi = nest.extent.hi.clone();
     let more = walkers.iter().filter(|w| w.needed).fold(truth(true), |all, w| and(&all, &w.stepper.more));
     let within = walkers.iter().any(|w| w.leaps && cx.prover.le(&w.stepper.bound, &hi));
-    let stop_early = short_circuit::condition(cx, nest);
     let body = cx.loop_block(|cx| {
         for w in walkers.iter_mut().filter(|w| w.leaps) {
             w.stop = find(cx, &w.stepper);
@@ -149,9 +145,7 @@ fn leap(cx: &mut Cx<'_>, nest: &Nest, mut walkers: Vec<Walker>) {
         let scope = cx.prover.open();
         round(cx, nest, &walkers, (plus(&p, -1), p.clone()));
         cx.prover.close(scope);
-        if let Some(stop) = stop_early {
-            cx.push_if(stop, vec![Stmt::Break], Vec::new());
-        }
+        cx.end_round(nest, &p);
         for w in &walkers {
             cx.extend((w.stepper.next)(&eq(&w.stop, &p)));
         }

@@ -4,8 +4,9 @@
 //! loop(i, e, B[switch]) = if cond { loop(i, e, B[then]) } else { loop(i, e, B[other]) }
 //! ```
 //! A side on which nothing is left to be done is not emitted, so intersections stay small. With more than
-//! [`MOST_BRANCHES`] switches that all matter on both sides, each becomes a *select*: the fiber is read under a
-//! presence flag (a leaf reads `present ? val : fill`, an inner fiber is empty), and the body stands only once.
+//! [`MOST_BRANCHES`] switches that all matter on both sides, or one less around further loops, each becomes a *select*:
+//! the fiber is read under a presence flag (a leaf reads `present ? val : fill`, an inner fiber is empty), and the body
+//! stands only once.
 
 use super::{Looplet, Nest, lower_loop};
 use crate::assembly::Expr;
@@ -27,7 +28,7 @@ pub(crate) fn lower(cx: &mut Cx<'_>, nest: Nest) {
         _ => false,
     });
     match annihilating {
-        None if switches.len() > MOST_BRANCHES => select(cx, nest),
+        None if switches.len() > MOST_BRANCHES - usize::from(nest.body.has_loop()) => select(cx, nest),
         at => branch(cx, &nest, at.unwrap_or(switches[0])),
     }
 }

@@ -97,14 +97,14 @@ fn unions_of_five() {
            (input C (type (shape 9) f64 0.0 csf)) (input D (type (shape 9) f64 0.0 csf))
            (input E (type (shape 9) f64 0.0 csf)) (output S (type (shape 9) f64 0.0 csf))
            (for i (init (S i) (+ (+ (A i) (B i)) (+ (+ (C i) (D i)) (E i))))))",
-        300,
+        80,
     );
     check(
         "(program (input A (type (shape 3 4) f64 0.0 csf)) (input B (type (shape 3 4) f64 0.0 csf))
            (input C (type (shape 3 4) f64 0.0 csf)) (input D (type (shape 3 4) f64 0.0 csf))
            (input E (type (shape 3 4) f64 0.0 csf)) (output S (type (shape 3 4) f64 0.0 csf))
            (for i (for j (init (S i j) (+ (+ (A i j) (B i j)) (+ (+ (C i j) (D i j)) (E i j)))))))",
-        300,
+        80,
     );
 }
 
@@ -208,4 +208,42 @@ fn scatter_by_an_equality_mask() {
            (for i (for j (range 0 4) (if (eq j (P i)) (+= (y j) (x i))))))",
         200,
     );
+}
+
+#[test]
+fn a_decided_fold_leaves_the_loop_to_the_others() {
+    check(
+        "(program (input A (type (shape 4 6) bool false csr)) (input x (type (shape 6) i64 0 csf))
+           (output y (type (shape 4) bool false dense)) (output s (type (shape 4) i64 0 dense))
+           (for i (for j (block (or= (y i) (A i j)) (+= (s i) (* (x j) (cast-i64 (A i j))))))))",
+        200,
+    );
+    check(
+        "(program (input A (type (shape 5 6) i64 0 csr)) (input B (type (shape 5 6) i64 0 csr))
+           (output y (type (shape) bool false dense)) (output z (type (shape) bool true dense))
+           (output s (type (shape) i64 0 dense))
+           (for i (for j (block (or= (y) (lt i (A i j))) (and= (z) (le (B i j) j)) (+= (s) (- (A i j) (B i j)))))))",
+        200,
+    );
+}
+
+#[test]
+fn code_grows_linearly_with_operands() {
+    let size = |n: usize, op: &str| {
+        let inputs: String = (0..n).map(|k| format!("(input A{k} (type (shape 9 9) f64 0.0 csf)) ")).collect();
+        let sum = (1..n).fold("(A0 i j)".to_owned(), |sum, k| format!("({op} {sum} (A{k} i j))"));
+        let text = format!(
+            "(program {inputs} (output S (type (shape 9 9) f64 0.0 csf)) (for i (for j (init (S i j) {sum}))))"
+        );
+        let program = crate::notation::normalize(crate::notation::parse(&text).unwrap()).unwrap();
+        let lowered = crate::lower::lower(&program, &[], crate::lower::Options::default());
+        lowered.function.to_string().lines().count()
+    };
+    for op in ["+", "*"] {
+        let sizes: Vec<usize> = (2..=10).map(|n| size(n, op)).collect();
+        for (k, lines) in sizes.iter().enumerate() {
+            let operands = k + 2;
+            assert!(*lines < 150 + 80 * operands, "`{op}` of {operands} operands takes {lines} lines; all: {sizes:?}");
+        }
+    }
 }
