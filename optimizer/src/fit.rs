@@ -116,13 +116,13 @@ fn meet(
         (Some(_), None) => false,
         (Some(b), Some(o)) => b > o,
     };
-    if level.kind == LevelKind::Dense {
-        return if later && at.as_affine().is_some() { Meeting::Walk } else { Meeting::Follow };
-    }
     let steps_by_one = at.as_affine().is_some_and(|form| {
         let innermost = form.terms.iter().max_by_key(|(f, _)| positions(f).unwrap_or(usize::MAX));
         innermost.is_some_and(|(_, c)| *c == 1)
     });
+    if level.kind == LevelKind::Dense {
+        return if later && steps_by_one { Meeting::Walk } else { Meeting::Follow };
+    }
     if later && steps_by_one && (level.ordered || copy) {
         return Meeting::Walk;
     }

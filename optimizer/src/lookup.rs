@@ -73,10 +73,10 @@ fn gather(op: &Op, value: &Term, fields: &[Field], sizes: &Sizes, mode: FloatMod
         let size = sizes.of(&mask.field);
         let there = value.replace(&mut |t| (*t == mask.term).then(|| boolean(true)), mode);
         if sizes.within(&mask.at, size) {
-            return Some((mask.field.clone(), put(&there, &mask, mode)));
+            return Some((mask.field.clone(), put(&there, &mask, sizes, mode)));
         }
         let missed = there.replace(&mut |t| reads(t, &mask.field).map(|r| Term::literal(r.ty.fill.clone())), mode);
-        let found = put(&there, &mask, mode);
+        let found = put(&there, &mask, sizes, mode);
         let value = if missed.as_literal() == Some(&otherwise) && missed != there {
             found
         } else {
@@ -105,16 +105,16 @@ fn scatter(target: &mut Target, sizes: &Sizes, mode: FloatMode) -> bool {
             continue;
         }
         let there = target.value.replace(&mut |t| (*t == mask.term).then(|| boolean(true)), mode);
-        target.value = put(&there, &mask, mode);
+        target.value = put(&there, &mask, sizes, mode);
         target.at[place] = mask.at;
         return true;
     }
     false
 }
 
-/// The value with the coordinate put for the field. Reads that follow a value may miss; then a guard, or a write that
+/// The value with the coordinate put for the field. Where that may leave the field's size, reads may miss; then a guard, or a write that
 /// is dropped, decides, and what they read is the fill.
-fn put(value: &Term, mask: &Mask, mode: FloatMode) -> Term {
+fn put(value: &Term, mask: &Mask, sizes: &Sizes, mode: FloatMode) -> Term {
     let marked = value.replace(
         &mut |t| {
             let read = reads(t, &mask.field).filter(|r| r.outside.is_none())?;
@@ -122,7 +122,7 @@ fn put(value: &Term, mask: &Mask, mode: FloatMode) -> Term {
         },
         mode,
     );
-    let value = if matches!(mask.at, At::Value(_)) { &marked } else { value };
+    let value = if sizes.within(&mask.at, sizes.of(&mask.field)) { value } else { &marked };
     let with = |f: &Field| if *f == mask.field { mask.at.clone() } else { At::field(f) };
     value.substitute(&with, mode)
 }

@@ -8,6 +8,7 @@
 pub mod interp;
 mod nodes;
 mod text;
+pub mod verify;
 
 pub use crate::affine::Subscript;
 pub use nodes::*;

@@ -1,32 +1,26 @@
-//! Runs a plan in text through the plain path, checks what it means against the Logic plan, and gives the physical plan.
+//! Inputs and their data, and the comparison of a physical plan with the Logic plan that it was made from.
 
+use redpoll_logic::interp::{self, Exactness};
 use redpoll_logic::physical::PhysicalPlan;
 use redpoll_logic::physical::interp::{DenseTensor, interpret};
-use redpoll_logic::statistics::{Answer, PositionCounts, Statistics};
-use redpoll_logic::{Alias, DType, Expr, Field, FloatMode, Format, Node, Plan, Scalar, TensorType};
-use redpoll_optimizer::{Config, Report, optimize_plain};
+use redpoll_logic::physical::verify::verify;
+use redpoll_logic::statistics::{Answer, PositionCounts};
+use redpoll_logic::{Alias, DType, FloatMode, Format, Plan, Scalar, TensorType};
 use std::collections::HashMap;
-use std::sync::Arc;
 
 /// An input: name, shape, dtype, fill, format.
 pub(crate) struct Input {
-    pub(crate) name: &'static str,
+    pub(crate) name: String,
     pub(crate) ty: TensorType,
     pub(crate) stored: Option<f64>,
 }
 
-pub(crate) fn input(name: &'static str, shape: &[u64], format: Format) -> Input {
-    filled(name, shape, format, Scalar::F64(0.0))
-}
-
-pub(crate) fn filled(name: &'static str, shape: &[u64], format: Format, fill: Scalar) -> Input {
-    Input { name, ty: TensorType { shape: shape.to_vec(), dtype: fill.dtype(), fill, format }, stored: None }
-}
-
-impl Input {
-    /// The number of stored values that statistics give.
-    pub(crate) fn stored(self, count: f64) -> Input {
-        Input { stored: Some(count), ..self }
+/// An input with that fill value, whose dtype it has.
+pub(crate) fn filled(name: &str, shape: &[u64], format: Format, fill: Scalar) -> Input {
+    Input {
+        name: name.to_owned(),
+        ty: TensorType { shape: shape.to_vec(), dtype: fill.dtype(), fill, format },
+        stored: None,
     }
 }
 
@@ -52,15 +46,8 @@ pub(crate) fn data(ty: &TensorType, seed: u64) -> DenseTensor {
     DenseTensor { shape: ty.shape.clone(), values: values.collect() }
 }
 
-/// The plan of a text over inputs.
-pub(crate) fn plan(text: &str, inputs: &[Input]) -> Plan {
-    let catalog = inputs.iter().map(|i| (Alias::from(i.name), Arc::new(i.ty.clone()))).collect();
-    redpoll_logic::text::parse(text, &catalog).unwrap_or_else(|e| panic!("{e}\n{text}"))
-}
-
-/// Optimizes and checks a plan over a few data sets.
-pub(crate) fn check_with(text: &str, inputs: &[Input], config: &Config) -> (PhysicalPlan, Report) {
-    let plan = plan(text, inputs);
+/// The statistics of inputs.
+pub(crate) fn counts(inputs: &[Input]) -> PositionCounts {
     let mut counts = PositionCounts::default();
     for i in inputs {
         let Some(stored) = i.stored else { continue };
@@ -71,111 +58,23 @@ pub(crate) fn check_with(text: &str, inputs: &[Input], config: &Config) -> (Phys
             let most = if level.kind == redpoll_logic::LevelKind::Dense { places } else { stored.min(places) };
             Answer::new(most, places)
         });
-        counts.insert(i.name.into(), answers.collect());
+        counts.insert(i.name.as_str().into(), answers.collect());
     }
-    let (physical, report) =
-        optimize_plain(&plan, &Statistics::new(&counts), config).unwrap_or_else(|e| panic!("{e}\n{text}"));
-    let places: f64 = inputs.iter().map(|i| i.ty.shape.iter().map(|&n| n as f64).product::<f64>()).fold(0.0, f64::max);
-    if places <= 1000.0 {
-        compare(&plan, &physical, inputs, config.float_mode);
-    }
-    (physical, report)
+    counts
 }
 
-fn compare(plan: &Plan, physical: &PhysicalPlan, inputs: &[Input], _mode: FloatMode) {
+/// Compares what the physical plan and the Logic plan mean, on a few data sets.
+pub(crate) fn compare(plan: &Plan, physical: &PhysicalPlan, inputs: &[Input], mode: FloatMode) {
+    verify(physical).unwrap_or_else(|e| panic!("{e}\n{physical}"));
     for seed in 1..4 {
         let tensors: HashMap<Alias, DenseTensor> =
-            inputs.iter().zip(0..).map(|(i, k)| (i.name.into(), data(&i.ty, seed * 100 + k))).collect();
+            inputs.iter().zip(0..).map(|(i, k)| (i.name.as_str().into(), data(&i.ty, seed * 100 + k))).collect();
         let found = interpret(physical, &tensors).unwrap_or_else(|e| panic!("{e}\n{physical}"));
-        let mut known = tensors.clone();
-        for query in &plan.queries {
-            let value = dense(&query.expr, &known);
-            known.insert(query.alias.clone(), value);
-        }
+        let expected = interp::interpret(plan, &tensors, mode).unwrap_or_else(|e| panic!("{e}\n{physical}"));
         for alias in &plan.produces {
-            let (expected, found) = (&known[alias], &found[alias]);
-            assert_eq!(expected.shape, found.shape, "{alias}\n{physical}");
-            for (k, (x, y)) in expected.values.iter().zip(&found.values).enumerate() {
-                assert!(equal(x, y), "{alias} at {k}: expected {x}, found {y}, seed {seed}\n{physical}");
-            }
-        }
-    }
-}
-
-fn equal(x: &Scalar, y: &Scalar) -> bool {
-    x == y || (x.dtype() == y.dtype() && x.flatten().iter().zip(y.flatten()).all(|(a, b)| a.to_f64() == b.to_f64()))
-}
-
-/// The dense value of an expression.
-pub(crate) fn dense(expr: &Expr, tensors: &HashMap<Alias, DenseTensor>) -> DenseTensor {
-    let shape = expr.info().shape().unwrap();
-    let mut values = Vec::new();
-    each_place(&shape, &mut |place| {
-        let env = expr.info().fields.iter().cloned().zip(place.iter().copied()).collect();
-        values.push(value(expr, &env, tensors));
-    });
-    DenseTensor { shape, values }
-}
-
-fn each_place(shape: &[u64], f: &mut dyn FnMut(&[i64])) {
-    let count: u64 = shape.iter().product();
-    for mut k in 0..count {
-        let mut place = vec![0; shape.len()];
-        for (p, &n) in place.iter_mut().zip(shape).rev() {
-            *p = (k % n) as i64;
-            k /= n;
-        }
-        f(&place);
-    }
-}
-
-fn value(expr: &Expr, env: &HashMap<Field, i64>, tensors: &HashMap<Alias, DenseTensor>) -> Scalar {
-    match expr.node() {
-        Node::Literal(v) => v.clone(),
-        Node::Coordinate(f) => Scalar::I64(env[f]),
-        Node::Table { tensor, fields, .. } => {
-            let tensor = &tensors[tensor];
-            let at = tensor.shape.iter().zip(fields).fold(0, |at, (&n, f)| at * n as i64 + env[f]);
-            tensor.values[at as usize].clone()
-        }
-        Node::MapJoin { op, args } => {
-            op.apply(&args.iter().map(|a| value(a, env, tensors)).collect::<Vec<_>>()).unwrap()
-        }
-        Node::Aggregate { op, init, arg, fields } => {
-            let sizes: Vec<u64> = fields.iter().map(|f| arg.info().dimension(f).unwrap()).collect();
-            let mut sum = init.clone();
-            each_place(&sizes, &mut |place| {
-                let mut inner = env.clone();
-                inner.extend(fields.iter().cloned().zip(place.iter().copied()));
-                sum = op.eval(&[sum.clone(), value(arg, &inner, tensors)]).unwrap();
-            });
-            sum
-        }
-        Node::Scan { op, arg, field } => {
-            let mut inner = env.clone();
-            inner.insert(field.clone(), 0);
-            let mut sum = value(arg, &inner, tensors);
-            for k in 1..=env[field] {
-                inner.insert(field.clone(), k);
-                sum = op.eval(&[sum, value(arg, &inner, tensors)]).unwrap();
-            }
-            sum
-        }
-        Node::Reorder { arg, .. } | Node::Reformat { arg, .. } => value(arg, env, tensors),
-        Node::Relabel { arg, fields } => {
-            let inner = arg.info().fields.iter().zip(fields).map(|(f, g)| (f.clone(), env[g])).collect();
-            value(arg, &inner, tensors)
-        }
-        Node::Index { map, arg } => {
-            let mut inner = env.clone();
-            for (field, at) in &map.coordinates {
-                let place = at.evaluate(&|f| env[f]);
-                if place < 0 || place as u64 >= arg.info().dimension(field).unwrap() {
-                    return map.outside.clone().unwrap();
-                }
-                inner.insert(field.clone(), place);
-            }
-            value(arg, &inner, tensors)
+            assert_eq!(expected[alias].shape, found[alias].shape, "{alias}\n{physical}");
+            let compared = expected[alias].compare(&found[alias].values, Exactness::Bounded);
+            compared.unwrap_or_else(|e| panic!("{alias}: {e}, seed {seed}\n{physical}"));
         }
     }
 }

@@ -1,0 +1,346 @@
+//! The verifier of physical plans. Rules:
+//!
+//! 1. Inputs and outputs have distinct aliases; an access reads an input or an output of an earlier query; every
+//!    produced alias is one of them.
+//! 2. The indices of a query, those of temporaries included, are distinct, and used inside their loops only. A loop over
+//!    a block is inside of the loop that counts the blocks.
+//! 3. Temporaries have distinct names and stand after those that they read; their depth is at most the number of loops
+//!    around.
+//! 4. Accesses and outputs have one place, and accesses one protocol, for each storage mode.
+//! 5. Calls have arguments of the operator's signature; a fold has the dtype of its value; coordinates by value are
+//!    `i64`; an output's value has the output's dtype.
+//! 6. A level that is walked or galloped is bound by a loop further in than the levels outside of it, at coefficient 1,
+//!    and is ordered unless the query just copies. A level that is followed is bound no further out than its fiber is
+//!    known, and its kind can be looked up.
+//! 7. An output without a fold writes each place once: every loop is in its places.
+//! 8. Lists and singletons of an output are written in order, or a workspace takes the writes: all levels down to the
+//!    last list or singleton are bound by the outermost loops, in their order. A workspace has one level for each
+//!    storage mode that its outer loops do not fix, all of kinds that take random writes.
+
+use super::{Access, Extent, Loop, Output, PhysicalPlan, PhysicalQuery, Place, Point, Protocol, Temporaries};
+use crate::affine::{Affine, Subscript};
+use crate::dtype::DType;
+use crate::field::{Alias, Field};
+use crate::format::{LevelKind, TensorType};
+use crate::op::Op;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+/// A broken rule: in which query, and what.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("physical plan, query of `{query}`: {what}")]
+pub struct VerifyError {
+    /// The first output of the query, or the plan.
+    pub query: String,
+    /// What is wrong.
+    pub what: String,
+}
+
+/// Checks that a plan keeps all rules of this module.
+///
+/// # Errors
+/// The first rule that is broken, and where.
+pub fn verify(plan: &PhysicalPlan) -> Result<(), VerifyError> {
+    let mut types: HashMap<Alias, Arc<TensorType>> = HashMap::new();
+    let in_plan = |what: String| VerifyError { query: "the plan".to_owned(), what };
+    for (alias, ty) in &plan.inputs {
+        if types.insert(alias.clone(), ty.clone()).is_some() {
+            return Err(in_plan(format!("input `{alias}` is listed twice")));
+        }
+    }
+    for query in &plan.queries {
+        let name = query.outputs.first().map_or("nothing", |o| o.alias.as_str()).to_owned();
+        check_query(query, &types).map_err(|what| VerifyError { query: name, what })?;
+        for output in &query.outputs {
+            if types.insert(output.alias.clone(), output.ty.clone()).is_some() {
+                return Err(in_plan(format!("`{}` is written twice, or is an input", output.alias)));
+            }
+        }
+    }
+    match plan.produces.iter().find(|alias| !types.contains_key(*alias)) {
+        Some(unknown) => Err(in_plan(format!("it produces `{unknown}`, which no query writes"))),
+        None => Ok(()),
+    }
+}
+
+type Check = Result<(), String>;
+
+/// What is in scope at a place of a query.
+struct Scope<'a> {
+    types: &'a HashMap<Alias, Arc<TensorType>>,
+    /// The loops around, outermost first.
+    loops: Vec<Loop>,
+    temporaries: HashMap<Alias, DType>,
+    /// Every index and temporary of the query so far.
+    names: BTreeSet<String>,
+    copies: bool,
+}
+
+fn check_query(query: &PhysicalQuery, types: &HashMap<Alias, Arc<TensorType>>) -> Check {
+    let copies = matches!(&query.outputs[..], [Output { value: Point::Access(_), fold: None, .. }]);
+    let mut scope = Scope { types, loops: Vec::new(), temporaries: HashMap::new(), names: BTreeSet::new(), copies };
+    scope.nest(&query.loops, &query.temporaries, &mut |scope| {
+        query.outputs.iter().try_for_each(|o| scope.output(o).map_err(|e| format!("output `{}`: {e}", o.alias)))
+    })
+}
+
+impl Scope<'_> {
+    /// Checks loops with the temporaries between them, then the body.
+    fn nest(&mut self, loops: &[Loop], temporaries: &[Temporaries], body: &mut dyn FnMut(&mut Self) -> Check) -> Check {
+        if let Some(t) = temporaries.iter().find(|t| t.depth > loops.len()) {
+            return Err(format!("temporaries at depth {} under {} loops", t.depth, loops.len()));
+        }
+        let outside = self.loops.len();
+        for depth in 0..=loops.len() {
+            for t in temporaries.iter().filter(|t| t.depth == depth) {
+                self.temporaries(t)?;
+            }
+            if let Some(l) = loops.get(depth) {
+                self.enter(l)?;
+            }
+        }
+        body(self)?;
+        self.loops.truncate(outside);
+        Ok(())
+    }
+
+    fn enter(&mut self, l: &Loop) -> Check {
+        if !self.names.insert(l.index.to_string()) {
+            return Err(format!("index `{}` is bound twice", l.index));
+        }
+        if let Extent::Block { block, outer, size } = &l.extent {
+            let found = self.loops.iter().find(|o| o.index == *outer);
+            let counts = Extent::Whole(size.div_ceil(*block));
+            if found.is_none_or(|o| o.extent != counts) {
+                return Err(format!("the loop of `{}` over blocks is not inside of one over {counts:?}", l.index));
+            }
+        }
+        self.loops.push(l.clone());
+        Ok(())
+    }
+
+    fn temporaries(&mut self, t: &Temporaries) -> Check {
+        let mut found = Vec::new();
+        self.nest(&t.loops, &t.temporaries, &mut |scope| {
+            for fold in &t.folds {
+                let dtype = scope.point(&fold.value)?;
+                folds(&fold.op, &dtype)?;
+                if fold.init.dtype() != dtype {
+                    return Err(format!("temporary `{}` of {dtype} starts from {}", fold.name, fold.init));
+                }
+                found.push((fold.name.clone(), dtype));
+            }
+            Ok(())
+        })?;
+        for (name, dtype) in found {
+            if !self.names.insert(name.to_string()) {
+                return Err(format!("temporary `{name}` is defined twice"));
+            }
+            self.temporaries.insert(name, dtype);
+        }
+        Ok(())
+    }
+
+    fn point(&self, point: &Point) -> Result<DType, String> {
+        match point {
+            Point::Literal(value) => Ok(value.dtype()),
+            Point::Coordinate(form) => self.affine(form).map(|()| DType::I64),
+            Point::Temporary(name) => {
+                self.temporaries.get(name).cloned().ok_or_else(|| format!("temporary `{name}` is not in scope"))
+            }
+            Point::Access(access) => self.access(access).map_err(|e| format!("access of `{}`: {e}", access.tensor)),
+            Point::Call(op, args) => {
+                let dtypes = args.iter().map(|a| self.point(a)).collect::<Result<Vec<_>, _>>()?;
+                let signature = op.signature(&dtypes).map_err(|e| e.to_string())?;
+                if signature.args != dtypes {
+                    return Err(format!("arguments of `{op}` are not cast to its signature"));
+                }
+                Ok(signature.result)
+            }
+        }
+    }
+
+    fn affine(&self, form: &Affine) -> Check {
+        match form.terms.iter().find(|(f, _)| self.position(f).is_none()) {
+            Some((unbound, _)) => Err(format!("index `{unbound}` is not bound")),
+            None => Ok(()),
+        }
+    }
+
+    fn position(&self, field: &Field) -> Option<usize> {
+        self.loops.iter().position(|l| l.index == *field)
+    }
+
+    /// The number of loops that bind a place: up to the innermost that it depends on.
+    fn bound(&self, place: &Place) -> Result<usize, String> {
+        let mut fields = Vec::new();
+        match place {
+            Place::Subscript(s) => {
+                self.affine(s.form())?;
+                fields.extend(s.form().terms.iter().map(|(f, _)| f.clone()));
+            }
+            Place::Value(point) => {
+                if self.point(point)? != DType::I64 {
+                    return Err(format!("coordinate {point} is not an i64"));
+                }
+                point_fields(point, &mut fields);
+            }
+        }
+        Ok(fields.iter().filter_map(|f| self.position(f)).map(|p| p + 1).max().unwrap_or(0))
+    }
+
+    fn access(&self, access: &Access) -> Result<DType, String> {
+        let ty = self.types.get(&access.tensor).ok_or("it is not known here")?;
+        let levels = &ty.format.levels;
+        if access.subscripts.len() != levels.len() || access.protocols.len() != levels.len() {
+            return Err(format!("it has not one place and protocol for each of {} levels", levels.len()));
+        }
+        if access.outside.as_ref().is_some_and(|v| v.dtype() != ty.dtype) {
+            return Err("its outside value has another dtype".to_owned());
+        }
+        let mut outside = 0;
+        for ((place, protocol), level) in access.subscripts.iter().zip(&access.protocols).zip(levels) {
+            let bound = self.bound(place)?;
+            match protocol {
+                Protocol::Walk | Protocol::Gallop => {
+                    if !self.steps_by_one(place) || bound <= outside {
+                        return Err(format!(
+                            "level {place} is walked, but bound outside of its fiber or not by a step"
+                        ));
+                    }
+                    if !level.ordered && !self.copies {
+                        return Err(format!("level {place} is walked, but not ordered"));
+                    }
+                }
+                Protocol::Follow => {
+                    let looked_up = match level.kind {
+                        LevelKind::Dense | LevelKind::Hash | LevelKind::ByteMap => true,
+                        LevelKind::SparseList => level.ordered && level.unique,
+                        LevelKind::Singleton => false,
+                    };
+                    if !looked_up {
+                        return Err(format!("level {place} cannot be looked up"));
+                    }
+                }
+            }
+            outside = outside.max(bound);
+        }
+        Ok(ty.dtype.clone())
+    }
+
+    fn steps_by_one(&self, place: &Place) -> bool {
+        let Place::Subscript(Subscript::Affine(form)) = place else { return false };
+        let innermost = form.terms.iter().max_by_key(|(f, _)| self.position(f));
+        innermost.is_some_and(|(_, c)| *c == 1)
+    }
+
+    fn output(&self, output: &Output) -> Check {
+        let (ty, levels) = (&output.ty, &output.ty.format.levels);
+        if output.subscripts.len() != levels.len() {
+            return Err(format!("it has {} places for {} levels", output.subscripts.len(), levels.len()));
+        }
+        let dtype = self.point(&output.value)?;
+        if dtype != ty.dtype {
+            return Err(format!("its value is {dtype}, its type {}", ty.dtype));
+        }
+        let mut fields = Vec::new();
+        for place in &output.subscripts {
+            self.bound(place)?;
+            place_fields(place, &mut fields);
+        }
+        match &output.fold {
+            Some(op) => folds(op, &dtype)?,
+            None => {
+                if let Some(l) = self.loops.iter().find(|l| !fields.contains(&l.index)) {
+                    return Err(format!("it has no fold, but loop `{}` writes its places again", l.index));
+                }
+            }
+        }
+        let listed = levels.iter().rposition(|l| matches!(l.kind, LevelKind::SparseList | LevelKind::Singleton));
+        let (fixed, depth) = self.in_order(&output.subscripts);
+        match &output.workspace {
+            None if listed.is_none_or(|last| fixed > last) => Ok(()),
+            None => Err(format!("its levels are not written in order beyond {fixed}, and it has no workspace")),
+            Some(w) => {
+                let takes = |kind| matches!(kind, LevelKind::Dense | LevelKind::Hash | LevelKind::ByteMap);
+                let fixed = levels.len().saturating_sub(w.format.levels.len());
+                if w.depth > depth || !self.fixes(&output.subscripts[..fixed], w.depth) {
+                    return Err(format!(
+                        "its workspace inside of {} loops does not find {fixed} levels fixed",
+                        w.depth
+                    ));
+                }
+                match w.format.levels.iter().find(|l| !takes(l.kind)) {
+                    Some(l) => Err(format!("its workspace has a {:?} level, which takes no random writes", l.kind)),
+                    None => Ok(()),
+                }
+            }
+        }
+    }
+
+    /// How many outermost levels are written in the order of the outermost loops, and how many loops those are.
+    fn in_order(&self, places: &[Place]) -> (usize, usize) {
+        let (mut levels, mut depth) = (0, 0);
+        for place in places {
+            let mut fields = Vec::new();
+            place_fields(place, &mut fields);
+            let new: BTreeSet<usize> = fields.iter().filter_map(|f| self.position(f)).filter(|&p| p >= depth).collect();
+            let next = depth + new.len();
+            let ascending = new.iter().copied().eq(depth..next);
+            if !ascending || (!new.is_empty() && !self.is_monotone(place, depth)) {
+                break;
+            }
+            (levels, depth) = (levels + 1, next);
+        }
+        (levels, depth)
+    }
+
+    /// Whether the place grows in the lexicographic order of the loops from `depth` on: an index, or a block and its
+    /// inside.
+    fn is_monotone(&self, place: &Place, depth: usize) -> bool {
+        let Place::Subscript(Subscript::Affine(form)) = place else { return false };
+        match &form.terms[..] {
+            [(_, c)] => *c == 1,
+            [_, _] => {
+                let [outer, inner] = &self.loops[depth..depth + 2] else { return false };
+                let Extent::Block { block, outer: counted, .. } = &inner.extent else { return false };
+                *counted == outer.index
+                    && form.coefficient(&outer.index) == *block as i64
+                    && form.coefficient(&inner.index) == 1
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether the places depend on the outermost `depth` loops alone, and on each of them.
+    fn fixes(&self, places: &[Place], depth: usize) -> bool {
+        let mut fields = Vec::new();
+        places.iter().for_each(|p| place_fields(p, &mut fields));
+        let positions: BTreeSet<usize> = fields.iter().filter_map(|f| self.position(f)).collect();
+        positions.into_iter().eq(0..depth)
+    }
+}
+
+fn folds(op: &Op, dtype: &DType) -> Check {
+    let signature = op.signature(&[dtype.clone(), dtype.clone()]).map_err(|e| e.to_string())?;
+    if signature.result != *dtype || signature.args.iter().any(|t| t != dtype) {
+        return Err(format!("operator `{op}` does not fold in {dtype}"));
+    }
+    Ok(())
+}
+
+fn place_fields(place: &Place, fields: &mut Vec<Field>) {
+    match place {
+        Place::Subscript(s) => fields.extend(s.form().terms.iter().map(|(f, _)| f.clone())),
+        Place::Value(point) => point_fields(point, fields),
+    }
+}
+
+fn point_fields(point: &Point, fields: &mut Vec<Field>) {
+    match point {
+        Point::Literal(_) | Point::Temporary(_) => {}
+        Point::Coordinate(form) => fields.extend(form.terms.iter().map(|(f, _)| f.clone())),
+        Point::Access(a) => a.subscripts.iter().for_each(|p| place_fields(p, fields)),
+        Point::Call(_, args) => args.iter().for_each(|a| point_fields(a, fields)),
+    }
+}
