@@ -341,7 +341,7 @@ proptest! {
 fn random_functions_cover_every_node() {
     let mut hits: HashMap<String, usize> = HashMap::new();
     let mut state = 1u64;
-    for _ in 0..400 {
+    for _ in 0..2000 {
         let number = |_| {
             state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
             (state >> 33) as u32
