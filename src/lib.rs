@@ -1,1 +1,52 @@
-//! Being built.
+//! Redpoll: a lazy engine for sparse and structured arrays.
+//!
+//! A [`Session`] takes a Finch-Logic plan, as text or as a [`Plan`](redpoll_logic::Plan), and tensors for the tables that
+//! it reads. It makes one fused kernel for each query of the physical plan, and runs them:
+//!
+//! ```
+//! use redpoll::{Bindings, Session};
+//!
+//! # fn main() -> Result<(), redpoll::Error> {
+//! let karate = redpoll::datasets::sample("karate").expect("it ships with redpoll");
+//! let (edges, _) = redpoll::datasets::read_bytes(karate.file_name, karate.bytes, &Default::default())?.into_tensor(None)?;
+//! let plan = "(plan
+//!     (query degree (aggregate + 0 (mapjoin cast-i64 (table E i j)) j))
+//!     (query edges (aggregate + 0 (table degree i) i))
+//!     (produces edges))";
+//! let run = Session::default().prepare(plan, &Bindings::new().with("E", edges))?.run()?;
+//! assert_eq!(run.get("edges").and_then(|t| t.sum()), Some(2.0 * 78.0));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! The phases of the way from text to kernels are the functions that the module `pipeline` calls, in order;
+//! [`Prepared::explain`] shows what each of them gives. Every [`Engine`] runs the same prepared plan, so that they can be
+//! compared.
+
+#[doc(hidden)]
+pub mod cli;
+mod config;
+mod engine;
+mod error;
+mod explain;
+mod pipeline;
+mod prepared;
+mod session;
+mod statistics;
+mod timings;
+
+pub use config::{Config, Engine};
+pub use error::{Error, Unbound};
+pub use explain::{Detail, Section};
+pub use prepared::{Prepared, Run};
+pub use session::{Bindings, Session};
+pub use timings::{Phase, Timings};
+
+/// Readers and writers of files.
+pub use redpoll_datasets as datasets;
+/// Plans, operators, formats, dtypes.
+pub use redpoll_logic as logic;
+/// From Logic plans to physical plans.
+pub use redpoll_optimizer as optimizer;
+/// Tensors, Notation, Assembly, kernels.
+pub use redpoll_physical as physical;

@@ -23,7 +23,15 @@ const SHORTHANDS: &[Shorthand] = &[
     ("csr", Some(2), |_| Format::csr()),
     ("csc", Some(2), |_| Format::csc()),
     ("dcsr", Some(2), Format::csf),
+    // Blocks of another size are written (bcsr ROWS COLUMNS).
+    ("bcsr", Some(2), |_| Format::bcsr(4, 4)),
 ];
+
+/// The shorthands that a tensor of that rank can have: name, the rank if it is fixed, and the format.
+pub fn shorthands(rank: usize) -> impl Iterator<Item = (&'static str, Option<usize>, Format)> {
+    let fits = SHORTHANDS.iter().filter(move |(_, fixed, _)| fixed.is_none_or(|fixed| fixed == rank));
+    fits.map(move |(name, fixed, make)| (*name, *fixed, make(rank)))
+}
 
 /// The format of a text such as `csr` or `(dense (sparse-list (element)))`, for a tensor of that rank.
 ///
@@ -63,7 +71,7 @@ pub fn format_from_sexpr(s: &Sexpr, rank: usize) -> Result<Format, Error> {
 
 fn shorthand(s: &Sexpr, word: &str, rank: usize) -> Result<Format, Error> {
     let Some((_, fixed, make)) = SHORTHANDS.iter().find(|(name, ..)| *name == word) else {
-        let known = SHORTHANDS.iter().map(|(name, ..)| *name).chain(["bcsr"]);
+        let known = SHORTHANDS.iter().map(|(name, ..)| *name);
         return Err(s.locate(Error::unknown("format", word, known)));
     };
     fixed_rank(s, fixed.unwrap_or(rank), rank)?;

@@ -21,7 +21,7 @@
 //!         | (map ((FIELD AT)..) ((FIELD SIZE)..) [CONST])
 //! AT     := FORM | (quot FORM BLOCK) | (mod FORM BLOCK)
 //! FORM   := FIELD | INTEGER | (+ FORM..) | (- FORM FORM) | (* INTEGER FORM)
-//! FORMAT := dense | csr | csc | dcsr | coo | csf | (bcsr ROWS COLUMNS) | LEVELS | (modes MODE.. LEVELS)
+//! FORMAT := dense | csr | csc | dcsr | coo | csf | bcsr | (bcsr ROWS COLUMNS) | LEVELS | (modes MODE.. LEVELS)
 //! LEVELS := (KIND FLAG.. LEVELS) | (element) | (pattern)
 //! KIND   := dense | sparse-list | singleton | hash | byte-map
 //! FLAG   := non-unique | unordered
@@ -39,7 +39,7 @@ mod print;
 #[cfg(test)]
 mod tests;
 
-pub use format::{format_from_sexpr, format_to_sexpr, parse_format};
+pub use format::{format_from_sexpr, format_to_sexpr, parse_format, shorthands};
 pub use parse::{free_tables, parse};
 
 use crate::error::Error;

@@ -1,0 +1,33 @@
+//! `redpoll explain`: shows what becomes of a plan, phase by phase.
+
+use super::failure::Failure;
+use super::plan::PlanArgs;
+use super::style::Style;
+use crate::Detail;
+use std::io::{self, Write};
+
+/// Show what each phase makes of a plan
+#[derive(clap::Args)]
+#[command(after_help = "\
+The tables are bound as for `redpoll run`, since formats and sizes decide the plan.
+
+Example:
+  redpoll explain plans/triangles.rp --bind E=datasets/data/karate.mtx:coo")]
+pub(super) struct Args {
+    #[command(flatten)]
+    plan: PlanArgs,
+
+    /// Show the code that Cranelift takes, too
+    #[arg(long)]
+    clif: bool,
+}
+
+pub(super) fn explain(args: &Args, out: &mut impl Write) -> Result<(), Failure> {
+    let loaded = args.plan.load()?;
+    let prepared = loaded.session.prepare(&loaded.text, &loaded.bindings).map_err(|e| args.plan.in_plan(e))?;
+    let style = Style::of(&io::stdout());
+    for section in prepared.explain(if args.clif { Detail::Clif } else { Detail::Assembly })? {
+        writeln!(out, "{}\n{}\n", style.title(&format!("== {} ==", section.title)), section.text.trim_end())?;
+    }
+    Ok(())
+}

@@ -1,0 +1,92 @@
+//! How commands fail: what standard error says, and the exit code.
+
+use super::style::Style;
+use crate::{Error, datasets};
+use std::error::Error as Cause;
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+/// Why a command ends early.
+pub(super) enum Failure {
+    /// Something went wrong.
+    Failed {
+        /// What.
+        error: Box<dyn Cause + Send + Sync>,
+        /// What to do next.
+        hint: Option<String>,
+    },
+    /// The command line asks for something that makes no sense.
+    Usage(String),
+    /// Whoever reads standard output has gone; there is nothing to say and nobody to say it to.
+    Gone,
+}
+
+impl Failure {
+    /// A failure that is told by its message alone.
+    pub(super) fn new(message: impl Into<String>, hint: impl Into<String>) -> Failure {
+        Failure::Failed { error: message.into().into(), hint: Some(hint.into()) }
+    }
+
+    /// Says what went wrong on standard error, and gives the exit code.
+    pub(super) fn report(&self) -> ExitCode {
+        let mut err = io::stderr().lock();
+        let style = Style::of(&err);
+        // Where standard error is gone as well, the exit code is all that is left.
+        let _ = match self {
+            Failure::Gone => return ExitCode::SUCCESS,
+            Failure::Usage(message) => {
+                writeln!(err, "{} {message}\n\nFor more information, try '--help'.", style.error("error:"))
+            }
+            Failure::Failed { error, hint } => write_failure(&mut err, style, &**error, hint.as_deref()),
+        };
+        ExitCode::from(if matches!(self, Failure::Usage(_)) { 2 } else { 1 })
+    }
+}
+
+fn write_failure(err: &mut impl Write, style: Style, error: &dyn Cause, hint: Option<&str>) -> io::Result<()> {
+    let mut said = error.to_string();
+    writeln!(err, "{} {said}", style.error("error:"))?;
+    let mut cause = error.source();
+    while let Some(c) = cause {
+        let message = c.to_string();
+        // Many errors say their cause in their own message; it is not said twice.
+        if !said.contains(&message) {
+            writeln!(err, "  caused by: {message}")?;
+            said = message;
+        }
+        cause = c.source();
+    }
+    match hint {
+        Some(hint) => writeln!(err, "{} {hint}", style.hint("hint:")),
+        None => Ok(()),
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Failure {
+        let hint = match &error {
+            Error::Unbound(tables) => {
+                let binds = tables.iter().map(|t| format!("--bind {}=FILE", t.table));
+                Some(format!("bind each to a file: {}", binds.collect::<Vec<_>>().join(" ")))
+            }
+            _ => None,
+        };
+        Failure::Failed { error: error.into(), hint }
+    }
+}
+
+impl From<datasets::Error> for Failure {
+    fn from(error: datasets::Error) -> Failure {
+        Error::from(error).into()
+    }
+}
+
+impl From<io::Error> for Failure {
+    /// Of writing to standard output; files have errors of their own.
+    fn from(error: io::Error) -> Failure {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => Failure::Gone,
+            _ => Failure::Failed { error: format!("writing to standard output: {error}").into(), hint: None },
+        }
+    }
+}

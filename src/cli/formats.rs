@@ -1,0 +1,47 @@
+//! `redpoll formats`: how tensors can be stored, in memory and in files.
+
+use super::failure::Failure;
+use super::style::Style;
+use crate::datasets::file_formats::FILE_FORMATS;
+use crate::logic::text::{format_to_sexpr, shorthands};
+use crate::physical::levels;
+use std::io::{self, Write};
+
+/// List level kinds, format shorthands and file formats
+#[derive(clap::Args)]
+pub(super) struct Args {}
+
+pub(super) fn formats(_: &Args, out: &mut impl Write) -> Result<(), Failure> {
+    let style = Style::of(&io::stdout());
+    writeln!(out, "{}", style.title("level kinds"))?;
+    for kind in levels::ALL {
+        let arrays: Vec<&str> = kind.arrays().iter().map(|a| a.name).collect();
+        let arrays = if arrays.is_empty() { "none".to_owned() } else { arrays.join(" ") };
+        let p = kind.properties();
+        let traits = [
+            (p.full, "full"),
+            (p.branchless, "branchless"),
+            (p.compact, "compact"),
+            (p.random_write, "random writes"),
+            (p.append, "append"),
+        ];
+        let traits: Vec<&str> = traits.into_iter().filter(|(has, _)| *has).map(|(_, name)| name).collect();
+        writeln!(out, "  {:<12} arrays: {arrays:<12} {}", kind.name(), traits.join(", "))?;
+    }
+    writeln!(out, "  leaves: (element), one value a position; (pattern), no values, for bool")?;
+
+    writeln!(out, "\n{}", style.title("format shorthands"))?;
+    for (name, fixed, format) in shorthands(2) {
+        let rank = fixed.map_or("any rank".to_owned(), |rank| format!("rank {rank}"));
+        writeln!(out, "  {name:<12} {rank:<9} {}", format_to_sexpr(&format))?;
+    }
+    writeln!(out, "  (bcsr ROWS COLUMNS)    blocks of that size")?;
+    writeln!(out, "  The level lists are those of matrices.")?;
+
+    writeln!(out, "\n{}", style.title("file formats"))?;
+    for format in FILE_FORMATS {
+        writeln!(out, "  .{:<11} {}: {}", format.extension, format.name, format.summary)?;
+    }
+    writeln!(out, "  Each may end in .gz or .zst as well.")?;
+    Ok(())
+}

@@ -1,0 +1,88 @@
+//! The JSON object of `redpoll run --json`.
+//!
+//! ```text
+//! {"outputs": {NAME: {"shape": [..], "dtype": "..", "fill": x, "stored": n, "sum": s}},
+//!  "seconds": {"read": s, "optimize": s, "compile": s, "cold": s, "warm_best": s, "warm_median": s}}
+//! ```
+//! `stored` counts the values that differ from the fill; `sum` adds the values of all places, in `f64`. Infinities and
+//! NaN, which JSON has no numbers for, are the strings `"inf"`, `"-inf"` and `"nan"`. Values of structs are arrays, and
+//! they have no sum (`null`). The warm times are `null` without `--repeat`.
+
+use super::summary::Seconds;
+use crate::Run;
+use crate::logic::Scalar;
+use serde_json::{Value, json};
+use std::time::Duration;
+
+pub(super) fn report_json(run: &Run, seconds: &Seconds) -> Value {
+    let outputs: serde_json::Map<String, Value> = run
+        .outputs
+        .iter()
+        .map(|(name, tensor)| {
+            let ty = tensor.ty();
+            let about = json!({
+                "shape": ty.shape,
+                "dtype": ty.dtype.to_string(),
+                "fill": scalar(&ty.fill),
+                "stored": tensor.count_differing_from_fill(),
+                "sum": tensor.sum().map(number),
+            });
+            (name.to_string(), about)
+        })
+        .collect();
+    let warm = |t: Option<Duration>| t.map(|t| t.as_secs_f64());
+    json!({
+        "outputs": outputs,
+        "seconds": {
+            "read": seconds.read.as_secs_f64(),
+            "optimize": seconds.optimize.as_secs_f64(),
+            "compile": seconds.compile.as_secs_f64(),
+            "cold": seconds.cold.as_secs_f64(),
+            "warm_best": warm(seconds.warm_best),
+            "warm_median": warm(seconds.warm_median),
+        },
+    })
+}
+
+fn number(x: f64) -> Value {
+    match x {
+        _ if x.is_nan() => json!("nan"),
+        _ if x.is_infinite() => json!(if x > 0.0 { "inf" } else { "-inf" }),
+        _ => json!(x),
+    }
+}
+
+fn scalar(value: &Scalar) -> Value {
+    match value {
+        Scalar::Bool(b) => json!(b),
+        Scalar::F32(x) => number(f64::from(*x)),
+        Scalar::F64(x) => number(*x),
+        other => match (other.prim(), other.to_i128()) {
+            (Some(_), Some(n)) => serde_json::Number::from_i128(n).map_or(Value::Null, Value::Number),
+            _ => Value::Array(other.flatten().iter().map(scalar).collect()),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Protects values at the edges of what JSON has numbers for.
+    #[test]
+    fn fills_are_json() {
+        let cases = [
+            (Scalar::Bool(true), "true"),
+            (Scalar::I8(-3), "-3"),
+            (Scalar::U64(u64::MAX), "18446744073709551615"),
+            (Scalar::I64(i64::MIN), "-9223372036854775808"),
+            (Scalar::F64(0.5), "0.5"),
+            (Scalar::F64(f64::INFINITY), "\"inf\""),
+            (Scalar::F32(f32::NEG_INFINITY), "\"-inf\""),
+            (Scalar::F64(f64::NAN), "\"nan\""),
+        ];
+        for (value, expected) in cases {
+            assert_eq!(scalar(&value).to_string(), expected);
+        }
+    }
+}

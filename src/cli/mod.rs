@@ -1,0 +1,68 @@
+//! The command line: `redpoll run`, `explain`, `info` and `formats`, one file a command.
+//!
+//! Results go to standard output, errors and notes to standard error. The exit code is 0 for success, 1 for a failure,
+//! 2 for a wrong command line.
+
+mod bind;
+mod explain;
+mod failure;
+mod formats;
+mod info;
+mod json;
+mod out;
+mod plan;
+mod run;
+mod style;
+mod summary;
+
+use clap::{Parser, Subcommand};
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+/// A lazy engine for sparse and structured arrays.
+#[derive(Parser)]
+#[command(name = "redpoll", version, about, after_help = EXAMPLES, arg_required_else_help = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  redpoll run plans/triangles.rp --bind E=datasets/data/karate.mtx
+  redpoll explain plans/triangles.rp --bind E=datasets/data/karate.mtx
+  redpoll info datasets/data/davis.mtx
+  redpoll formats
+
+`redpoll COMMAND --help` has more.";
+
+#[derive(Subcommand)]
+enum Command {
+    Run(run::Args),
+    Explain(explain::Args),
+    Info(info::Args),
+    Formats(formats::Args),
+}
+
+/// Runs the command that the process was called with.
+pub fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(help_or_error) => {
+            // Nobody is left to tell when the terminal is gone.
+            let _ = help_or_error.print();
+            return ExitCode::from(u8::try_from(help_or_error.exit_code()).unwrap_or(2));
+        }
+    };
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    let done = match cli.command {
+        Command::Run(args) => run::run(&args, &mut out),
+        Command::Explain(args) => explain::explain(&args, &mut out),
+        Command::Info(args) => info::info(&args, &mut out),
+        Command::Formats(args) => formats::formats(&args, &mut out),
+    };
+    match done.and_then(|()| Ok(out.flush()?)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}

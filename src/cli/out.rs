@@ -1,0 +1,60 @@
+//! `--out NAME=FILE`: which result goes into which file.
+
+use super::bind::named_file;
+use super::failure::Failure;
+use crate::datasets::file_formats::{FILE_FORMATS, FileFormat};
+use crate::datasets::{Compression, WriteOptions, write};
+use crate::{Prepared, Run};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+/// A result's file.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Out {
+    name: String,
+    file: PathBuf,
+}
+
+impl FromStr for Out {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Out, String> {
+        let (name, file) = named_file(text, "NAME=FILE")?;
+        Ok(Out { name: name.to_owned(), file: file.into() })
+    }
+}
+
+impl Out {
+    /// Refuses what cannot succeed, before anything is computed.
+    pub(super) fn check(&self, prepared: &Prepared) -> Result<(), Failure> {
+        let names: Vec<&str> = prepared.produces().iter().map(|a| a.as_str()).collect();
+        if !names.contains(&self.name.as_str()) {
+            let message = format!("--out {}={}: the plan produces no `{0}`", self.name, self.file.display());
+            return Err(Failure::new(message, format!("it produces {}", names.join(", "))));
+        }
+        if file_format(&self.file).is_none() {
+            let known = FILE_FORMATS.map(|f| format!(".{}", f.extension)).join(", ");
+            let message = format!("--out {}={}: the extension tells no file format", self.name, self.file.display());
+            return Err(Failure::new(
+                message,
+                format!("known extensions are {known}, each with .gz or .zst or neither"),
+            ));
+        }
+        Ok(())
+    }
+
+    /// Writes the result, whole or not at all.
+    pub(super) fn write(&self, run: &Run) -> Result<(), Failure> {
+        let tensor = run.get(&self.name).expect("names were checked before the run");
+        Ok(write(&self.file, tensor, &WriteOptions::default())?)
+    }
+}
+
+/// The file format that a name tells, below its compression.
+fn file_format(path: &Path) -> Option<&'static FileFormat> {
+    let extension = path.extension()?.to_str()?;
+    match Compression::of_extension(extension) {
+        Compression::None => FileFormat::of_extension(extension),
+        _ => FileFormat::of_extension(Path::new(path.file_stem()?).extension()?.to_str()?),
+    }
+}

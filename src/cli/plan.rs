@@ -1,0 +1,104 @@
+//! The arguments that `run` and `explain` share: a plan file and the files of its tables.
+
+use super::bind::{Bind, load};
+use super::failure::Failure;
+use super::style::Style;
+use crate::logic::text::free_tables;
+use crate::{Bindings, Config, Engine, Error, Session};
+use clap::ValueEnum;
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+/// A plan, its tables and how to compile it.
+#[derive(clap::Args)]
+pub(super) struct PlanArgs {
+    /// The plan, in text
+    #[arg(value_name = "PLAN.rp")]
+    plan: PathBuf,
+
+    /// Read table NAME from FILE and store it in FORMAT, a shorthand such as csr or a level list; see `redpoll formats`
+    #[arg(long, value_name = "NAME=FILE[:FORMAT]")]
+    bind: Vec<Bind>,
+
+    /// The number of threads; kernels run on one so far
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    threads: Option<u32>,
+
+    /// Take the plain path of the optimizer, which does not rewrite what is computed; it is the only one so far
+    #[arg(long)]
+    plain: bool,
+
+    /// What compiles the kernels
+    #[arg(long, value_enum, default_value_t = Tier::Auto)]
+    tier: Tier,
+}
+
+/// What compiles kernels.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Tier {
+    /// Cranelift, in a fraction of a millisecond
+    Instant,
+    /// A C compiler; not available yet
+    Optimizing,
+    /// What is best for the plan: instant so far
+    Auto,
+}
+
+/// A plan with its data at hand.
+pub(super) struct Loaded {
+    /// The text of the plan.
+    pub(super) text: String,
+    /// Its tables.
+    pub(super) bindings: Bindings,
+    /// What prepares it.
+    pub(super) session: Session,
+    /// How long the files took to read.
+    pub(super) read: Duration,
+}
+
+impl PlanArgs {
+    /// Reads the plan and its files.
+    pub(super) fn load(&self) -> Result<Loaded, Failure> {
+        let start = Instant::now();
+        let session = self.session()?;
+        let text = std::fs::read_to_string(&self.plan).map_err(|e| {
+            Failure::new(format!("{}: {e}", self.plan.display()), "the first argument is the file of a plan")
+        })?;
+        let tables = free_tables(&text).map_err(|e| self.in_plan(Error::Parse(e)))?;
+        let tables: Vec<&str> = tables.iter().map(|(name, _)| name.as_str()).collect();
+        let bindings = load(&self.bind, &tables, &mut note)?;
+        Ok(Loaded { text, bindings, session, read: start.elapsed() })
+    }
+
+    /// The error with the name of the plan's file, if that is where it lies.
+    pub(super) fn in_plan(&self, error: Error) -> Failure {
+        match error {
+            Error::Parse(e) => Failure::Failed { error: format!("{}: {e}", self.plan.display()).into(), hint: None },
+            other => other.into(),
+        }
+    }
+
+    fn session(&self) -> Result<Session, Failure> {
+        // The flag names the only path there is.
+        let _ = self.plain;
+        if self.threads.is_some_and(|n| n > 1) {
+            note("kernels run on one thread so far; --threads has no effect".into());
+        }
+        match self.tier {
+            Tier::Optimizing => Err(Failure::new(
+                "the optimizing tier is not available in this version",
+                "use --tier instant, or --tier auto",
+            )),
+            Tier::Instant | Tier::Auto => Ok(Session::new(Config { engine: Engine::Instant, ..Config::default() })),
+        }
+    }
+}
+
+/// Something that a user may want to know.
+fn note(message: String) {
+    let mut err = io::stderr().lock();
+    let style = Style::of(&err);
+    // Notes are not worth failing for.
+    let _ = writeln!(err, "{} {message}", style.hint("note:"));
+}

@@ -1,0 +1,93 @@
+//! `redpoll run`: runs a plan over files.
+
+use super::failure::Failure;
+use super::json::report_json;
+use super::out::Out;
+use super::plan::PlanArgs;
+use super::summary::{Seconds, report_text};
+use crate::{Phase, Prepared, Run};
+use std::io::Write;
+use std::time::{Duration, Instant};
+
+/// Run a plan over files and show its results, its plan and its times
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  redpoll run plans/triangles.rp --bind E=datasets/data/karate.mtx
+  redpoll run spmv.rp --bind A=a.mtx.gz:csc --bind x=x.npy --out y=y.npy --repeat 10 --json
+
+Exit codes: 0 success, 1 failure, 2 wrong command line.")]
+pub(super) struct Args {
+    #[command(flatten)]
+    plan: PlanArgs,
+
+    /// Run N times more after the first run, to tell the time of a warm run
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    repeat: u32,
+
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+
+    /// Write result NAME into FILE, in the file format of its extension
+    #[arg(long, value_name = "NAME=FILE")]
+    out: Vec<Out>,
+}
+
+pub(super) fn run(args: &Args, out: &mut impl Write) -> Result<(), Failure> {
+    let loaded = args.plan.load()?;
+    let start = Instant::now();
+    let prepared = loaded.session.prepare(&loaded.text, &loaded.bindings).map_err(|e| args.plan.in_plan(e))?;
+    for target in &args.out {
+        target.check(&prepared)?;
+    }
+    let first = prepared.run()?;
+    let cold = start.elapsed();
+    let warm = (0..args.repeat).map(|_| Ok(prepared.run()?.time)).collect::<Result<Vec<_>, Failure>>()?;
+    let seconds = seconds(&prepared, loaded.read, cold, warm);
+    for target in &args.out {
+        target.write(&first)?;
+    }
+    show(args, &prepared, &first, &seconds, out)
+}
+
+fn show(args: &Args, prepared: &Prepared, run: &Run, seconds: &Seconds, out: &mut impl Write) -> Result<(), Failure> {
+    match args.json {
+        true => Ok(writeln!(out, "{}", report_json(run, seconds))?),
+        false => Ok(report_text(prepared, run, seconds, out)?),
+    }
+}
+
+fn seconds(prepared: &Prepared, read: Duration, cold: Duration, mut warm: Vec<Duration>) -> Seconds {
+    let phases = |wanted: &[Phase]| wanted.iter().map(|p| prepared.timings().of(*p)).sum();
+    warm.sort_unstable();
+    Seconds {
+        read,
+        optimize: phases(&[Phase::Parse, Phase::Verify, Phase::Optimize]),
+        compile: phases(&[Phase::Notation, Phase::Compile]),
+        cold,
+        warm_best: warm.first().copied(),
+        warm_median: median(&warm),
+    }
+}
+
+/// The middle of sorted times, or the mean of the two in the middle.
+fn median(sorted: &[Duration]) -> Option<Duration> {
+    let upper = sorted.get(sorted.len() / 2)?;
+    Some(if sorted.len() % 2 == 1 { *upper } else { (*upper + sorted[sorted.len() / 2 - 1]) / 2 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Protects the warm times that are reported.
+    #[test]
+    fn medians_are_in_the_middle() {
+        let of = |times: &[u64]| median(&times.iter().map(|t| Duration::from_secs(*t)).collect::<Vec<_>>());
+        assert_eq!(of(&[]), None);
+        assert_eq!(of(&[3]), Some(Duration::from_secs(3)));
+        assert_eq!(of(&[1, 3]), Some(Duration::from_secs(2)));
+        assert_eq!(of(&[1, 3, 9]), Some(Duration::from_secs(3)));
+    }
+}

@@ -1,0 +1,100 @@
+//! What `redpoll run` shows to people: results, plan, times.
+
+use super::style::Style;
+use crate::logic::physical::FormatWords;
+use crate::logic::{Alias, Scalar};
+use crate::physical::storage::Tensor;
+use crate::{Prepared, Run};
+use std::io::{self, Write};
+use std::time::Duration;
+
+/// How long everything took.
+pub(super) struct Seconds {
+    /// Files into tensors.
+    pub(super) read: Duration,
+    /// Text into a physical plan.
+    pub(super) optimize: Duration,
+    /// The physical plan into kernels.
+    pub(super) compile: Duration,
+    /// Text into results, the first time.
+    pub(super) cold: Duration,
+    /// The fastest of the later runs.
+    pub(super) warm_best: Option<Duration>,
+    /// The median of the later runs.
+    pub(super) warm_median: Option<Duration>,
+}
+
+/// Writes results, plan and times.
+pub(super) fn report_text(prepared: &Prepared, run: &Run, seconds: &Seconds, out: &mut impl Write) -> io::Result<()> {
+    let style = Style::of(&io::stdout());
+    writeln!(out, "{}", style.title("results"))?;
+    run.outputs.iter().try_for_each(|(name, tensor)| writeln!(out, "  {}", result(name, tensor)))?;
+    writeln!(out, "\n{}", style.title("plan"))?;
+    for line in prepared.physical().to_string().trim_end().lines() {
+        writeln!(out, "  {line}")?;
+    }
+    writeln!(out, "\n{}", style.title("times"))?;
+    let rows = [
+        ("read", Some(seconds.read), "files into tensors"),
+        ("optimize", Some(seconds.optimize), "text into the plan above"),
+        ("compile", Some(seconds.compile), "the plan into kernels"),
+        ("cold", Some(seconds.cold), "from text to results, the first time"),
+        ("warm", seconds.warm_median, "a run with everything at hand, median"),
+        ("best", seconds.warm_best, "the fastest of them"),
+    ];
+    for (name, time, what) in rows {
+        if let Some(time) = time {
+            writeln!(out, "  {name:<9} {:>10}   {what}", readable(time))?;
+        }
+    }
+    Ok(())
+}
+
+/// A result in one line: its value if it has no modes, else what is known of it as a whole.
+fn result(name: &Alias, tensor: &Tensor) -> String {
+    let ty = tensor.ty();
+    if ty.shape.is_empty()
+        && let Ok(value) = tensor.get(&[])
+    {
+        return format!("{name} = {value}    {}", ty.dtype);
+    }
+    let sum = match tensor.sum() {
+        Some(sum) => format!(", sum {}", Scalar::F64(sum)),
+        None => String::new(),
+    };
+    let shape: Vec<String> = ty.shape.iter().map(u64::to_string).collect();
+    let stored = tensor.count_differing_from_fill();
+    format!(
+        "{name}    {} {}, {stored} values other than {}{sum}, stored as {}",
+        shape.join(" x "),
+        ty.dtype,
+        ty.fill,
+        FormatWords(&ty.format)
+    )
+}
+
+/// A time with three digits and the unit that suits it.
+fn readable(time: Duration) -> String {
+    let seconds = time.as_secs_f64();
+    let (value, unit) = match seconds {
+        s if s < 1e-3 => (s * 1e6, "us"),
+        s if s < 1.0 => (s * 1e3, "ms"),
+        s => (s, "s"),
+    };
+    let digits = if value < 10.0 { 2 } else { usize::from(value < 100.0) };
+    format!("{value:.digits$} {unit}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Protects units and digits of times.
+    #[test]
+    fn times_are_readable() {
+        let cases = [(0, "0.00 us"), (1_500, "1.50 us"), (45_600_000, "45.6 ms"), (123_400_000_000, "123 s")];
+        for (nanos, expected) in cases {
+            assert_eq!(readable(Duration::from_nanos(nanos)), expected);
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! Between stored tensors and the dense values that the upper interpreters compute with.
+
+use crate::config::Engine;
+use crate::error::Error;
+use redpoll_logic::{Alias, Scalar, TensorType};
+use redpoll_physical::storage::{Tensor, Values};
+use std::sync::Arc;
+
+/// The most places that a tensor may have to be held densely as scalars.
+const MOST_PLACES: u64 = 10_000_000;
+
+/// All values of a tensor, row-major over its modes.
+pub(super) fn scalars(name: &Alias, tensor: &Tensor, engine: Engine) -> Result<Vec<Scalar>, Error> {
+    check_size(name, tensor.ty(), engine)?;
+    Ok(tensor.to_dense_scalars()?)
+}
+
+/// Refuses tensors that are too large to be held densely, padding of blocks included.
+pub(super) fn check_size(name: &Alias, ty: &TensorType, engine: Engine) -> Result<(), Error> {
+    let sizes = ty.format.storage_shape(&ty.shape);
+    let places = sizes.iter().try_fold(1u64, |n, size| n.checked_mul(*size));
+    if places.is_some_and(|n| n <= MOST_PLACES) {
+        return Ok(());
+    }
+    Err(Error::TooLarge { tensor: name.clone(), shape: ty.shape.clone(), engine })
+}
+
+/// The tensor with those values, row-major over its modes.
+pub(super) fn tensor(ty: &Arc<TensorType>, scalars: &[Scalar]) -> Result<Tensor, Error> {
+    let values = Values::from_scalars(ty.dtype.clone(), scalars)?;
+    Ok(Tensor::from_dense(ty.clone(), &values)?)
+}

@@ -1,0 +1,25 @@
+//! Running one stage by its kernel, as machine code or in the interpreter of Assembly.
+
+use super::Stage;
+use crate::error::Error;
+use crate::timings::Phase;
+use redpoll_logic::FloatMode;
+use redpoll_physical::kernel::{Engine, Outcome};
+use redpoll_physical::run::Limits;
+use redpoll_physical::storage::Tensor;
+
+/// Runs the kernel of a stage on its inputs, in the order of its program.
+pub(crate) fn run_kernel(
+    stage: &Stage,
+    inputs: &[&Tensor],
+    engine: Engine,
+    mode: FloatMode,
+    limits: &Limits,
+) -> Result<Outcome, Error> {
+    let anew = stage.compiled_anew(inputs, engine, mode)?;
+    let kernel = match &anew {
+        Some(kernel) => kernel,
+        None => stage.compiled(engine, mode)?,
+    };
+    kernel.run(inputs, limits).map_err(|source| stage.refused(Phase::Run, source))
+}

@@ -1,0 +1,35 @@
+//! Running a whole plan in the reference interpreter of Logic.
+
+use super::dense;
+use crate::config::Engine;
+use crate::error::Error;
+use crate::session::Bindings;
+use redpoll_logic::interp::{Dense, interpret};
+use redpoll_logic::physical::PhysicalPlan;
+use redpoll_logic::{Alias, FloatMode, Plan};
+use redpoll_physical::storage::Tensor;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// The results of a plan, as the reference interpreter defines them.
+pub(crate) fn run_logic(
+    plan: &Plan,
+    physical: &PhysicalPlan,
+    bindings: &Bindings,
+    mode: FloatMode,
+) -> Result<Vec<(Alias, Tensor)>, Error> {
+    let mut inputs = HashMap::new();
+    for (name, tensor) in bindings.iter().filter(|(name, _)| physical.inputs.iter().any(|(n, _)| n == *name)) {
+        let values = dense::scalars(name, tensor, Engine::LogicInterpreter)?;
+        inputs.insert(name.clone(), Dense { shape: tensor.ty().shape.clone(), values });
+    }
+    let results = interpret(plan, &inputs, mode).map_err(Error::Interpret)?;
+    let produced = plan.queries.iter().filter(|q| plan.produces.contains(&q.alias));
+    let tensors: HashMap<_, _> = produced
+        .map(|query| {
+            let ty = Arc::new(query.result_type().map_err(Error::Interpret)?);
+            Ok((query.alias.clone(), dense::tensor(&ty, &results[&query.alias].scalars())?))
+        })
+        .collect::<Result<_, Error>>()?;
+    Ok(plan.produces.iter().map(|alias| (alias.clone(), tensors[alias].clone())).collect())
+}

@@ -1,0 +1,12 @@
+//! The engines: what runs the queries of a physical plan.
+
+mod dense;
+mod kernels;
+mod logic;
+mod notation;
+mod stage;
+
+pub(crate) use kernels::run_kernel;
+pub(crate) use logic::run_logic;
+pub(crate) use notation::run_notation;
+pub(crate) use stage::Stage;

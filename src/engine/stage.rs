@@ -1,0 +1,116 @@
+//! A stage: one query of a physical plan with everything that is made of it.
+
+use crate::error::Error;
+use crate::session::Bindings;
+use crate::timings::Phase;
+use redpoll_logic::physical::{PhysicalPlan, PhysicalQuery};
+use redpoll_logic::{Alias, FloatMode, TensorType};
+use redpoll_physical::kernel::{Engine, Kernel};
+use redpoll_physical::levels::{array_prim, level};
+use redpoll_physical::lower::Layout;
+use redpoll_physical::notation::{Program, Role, from_physical, normalize};
+use redpoll_physical::storage::Tensor;
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, OnceLock};
+
+/// One query on its way to a kernel.
+pub(crate) struct Stage {
+    /// The names of its outputs, for messages.
+    pub(crate) name: String,
+    /// Its program as it comes from the physical query.
+    pub(crate) written: Program,
+    /// Its program in normal form.
+    pub(crate) program: Arc<Program>,
+    /// The tensors that it reads and no later stage, and that are not results.
+    pub(crate) last_read: Vec<Alias>,
+    /// The layouts that its inputs are expected to have: those of bound tensors, and narrow ones of intermediates.
+    layouts: Vec<Option<Layout>>,
+    kernels: [OnceLock<Kernel>; 2],
+}
+
+impl Stage {
+    /// The stages of a plan, in order.
+    pub(crate) fn all_of(plan: &PhysicalPlan, bindings: &Bindings) -> Result<Vec<Stage>, Error> {
+        let mut types: HashMap<Alias, Arc<TensorType>> = plan.inputs.iter().cloned().collect();
+        let mut stages = Vec::new();
+        for query in &plan.queries {
+            stages.push(Stage::new(query, &types, bindings)?);
+            types.extend(query.outputs.iter().map(|o| (o.alias.clone(), o.ty.clone())));
+        }
+        let mut needed: HashSet<Alias> = plan.produces.iter().cloned().collect();
+        for stage in stages.iter_mut().rev() {
+            stage.last_read = stage.tensors(Role::Input).filter(|t| needed.insert(t.clone())).collect();
+        }
+        Ok(stages)
+    }
+
+    fn new(
+        query: &PhysicalQuery,
+        types: &HashMap<Alias, Arc<TensorType>>,
+        bindings: &Bindings,
+    ) -> Result<Stage, Error> {
+        let names: Vec<&str> = query.outputs.iter().map(|o| o.alias.as_str()).collect();
+        let name = names.join(", ");
+        let refused = |source| Error::Query { phase: Phase::Notation, query: name.clone(), source };
+        let written = from_physical(query, types).map_err(refused)?;
+        let program = Arc::new(normalize(written.clone()).map_err(refused)?);
+        let layouts = program.tensors.iter().map(|t| {
+            let bound = bindings.get(&t.name).map_or_else(|| narrow(&t.ty), layout_of);
+            (t.role == Role::Input).then_some(bound)
+        });
+        let layouts = layouts.collect();
+        Ok(Stage { name, written, program, last_read: Vec::new(), layouts, kernels: Default::default() })
+    }
+
+    /// The names of its tensors of a role, in the order of the program.
+    pub(crate) fn tensors(&self, role: Role) -> impl Iterator<Item = Alias> {
+        self.program.tensors.iter().filter(move |t| t.role == role).map(|t| Alias::from(t.name.as_str()))
+    }
+
+    /// The kernel for inputs of the expected layouts, compiled at the first call.
+    pub(crate) fn compiled(&self, engine: Engine, mode: FloatMode) -> Result<&Kernel, Error> {
+        let slot = &self.kernels[match engine {
+            Engine::Instant => 0,
+            Engine::Interpreter => 1,
+        }];
+        if let Some(kernel) = slot.get() {
+            return Ok(kernel);
+        }
+        let kernel = self.compile(&self.layouts, engine, mode)?;
+        Ok(slot.get_or_init(|| kernel))
+    }
+
+    /// A kernel for the inputs at hand, if these are not of the expected layouts: an intermediate has so many positions
+    /// that its arrays are wide.
+    pub(crate) fn compiled_anew(
+        &self,
+        inputs: &[&Tensor],
+        engine: Engine,
+        mode: FloatMode,
+    ) -> Result<Option<Kernel>, Error> {
+        let found = Kernel::layouts(&self.program, inputs);
+        if found == self.layouts { Ok(None) } else { self.compile(&found, engine, mode).map(Some) }
+    }
+
+    fn compile(&self, layouts: &[Option<Layout>], engine: Engine, mode: FloatMode) -> Result<Kernel, Error> {
+        Kernel::new(&self.program, layouts, mode, engine).map_err(|source| self.refused(Phase::Compile, source))
+    }
+
+    /// An error of a phase of this stage.
+    pub(crate) fn refused(&self, phase: Phase, source: redpoll_physical::Error) -> Error {
+        Error::Query { phase, query: self.name.clone(), source }
+    }
+}
+
+fn layout_of(tensor: &Tensor) -> Layout {
+    Layout { levels: tensor.levels().iter().map(|arrays| arrays.iter().map(|a| a.prim()).collect()).collect() }
+}
+
+/// The layout in which kernels write tensors of a type.
+fn narrow(ty: &TensorType) -> Layout {
+    let sizes = ty.format.storage_shape(&ty.shape);
+    let prims = |(format, size): (&redpoll_logic::LevelFormat, u64)| {
+        level(format.kind).arrays().iter().map(|spec| array_prim(spec.class, size, 0)).collect()
+    };
+    Layout { levels: ty.format.levels.iter().zip(sizes).map(prims).collect() }
+}

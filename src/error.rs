@@ -1,0 +1,89 @@
+//! The error type of redpoll: what went wrong, in which phase, of which query.
+
+use crate::config::Engine;
+use crate::timings::Phase;
+use redpoll_logic::Alias;
+
+/// Why a plan has no results.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The text is no plan over the bound tables. Its author's fault.
+    #[error("plan, {0}")]
+    Parse(#[source] redpoll_logic::Error),
+    /// The plan reads tables that nothing is bound to. The caller's fault.
+    #[error("no data for {}; bind a tensor to each", unbound(.0))]
+    Unbound(Vec<Unbound>),
+    /// The plan reads a table with another number of fields than its tensor has modes. The caller's fault.
+    #[error(
+        "table `{table}` is read with {fields} fields, but the tensor bound to it has {rank} modes (shape {shape:?})"
+    )]
+    Rank {
+        /// The table.
+        table: Alias,
+        /// The fields that the plan gives it.
+        fields: usize,
+        /// The modes of the tensor.
+        rank: usize,
+        /// The shape of the tensor.
+        shape: Vec<u64>,
+    },
+    /// A plan that was not made for the bound tensors. The caller's fault.
+    #[error("the tensor bound to table `{table}` is not of the type that the plan was made for: {what}")]
+    Binding {
+        /// The table.
+        table: Alias,
+        /// What differs.
+        what: &'static str,
+    },
+    /// The plan breaks a rule of Logic. Its author's fault.
+    #[error("verify: {0}")]
+    Verify(#[source] redpoll_logic::Error),
+    /// There is no physical plan.
+    #[error("optimize: {0}")]
+    Optimize(#[from] redpoll_optimizer::Error),
+    /// A phase of `redpoll-physical` refused a query.
+    #[error("{phase} of query `{query}`: {source}")]
+    Query {
+        /// The phase.
+        phase: Phase,
+        /// The outputs of the query.
+        query: String,
+        /// The cause.
+        source: redpoll_physical::Error,
+    },
+    /// The reference interpreter did not come to its end.
+    #[error("logic interpreter: {0}")]
+    Interpret(#[source] redpoll_logic::Error),
+    /// An engine that computes densely was asked to hold too much. The caller's fault.
+    #[error("tensor `{tensor}` of shape {shape:?} is too large for the {}; use another engine", .engine.name())]
+    TooLarge {
+        /// The tensor.
+        tensor: Alias,
+        /// Its shape.
+        shape: Vec<u64>,
+        /// The engine.
+        engine: Engine,
+    },
+    /// A file could not be read or written.
+    #[error(transparent)]
+    Data(#[from] redpoll_datasets::Error),
+    /// A tensor could not be made of the results of an interpreter.
+    #[error(transparent)]
+    Storage(#[from] redpoll_physical::Error),
+}
+
+/// A table that a plan reads, without data.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Unbound {
+    /// The table.
+    pub table: Alias,
+    /// How many fields the plan gives it.
+    pub rank: usize,
+}
+
+fn unbound(tables: &[Unbound]) -> String {
+    let name = |t: &Unbound| format!("`{}` ({} fields)", t.table, t.rank);
+    let names: Vec<String> = tables.iter().map(name).collect();
+    format!("table{} {}", if names.len() == 1 { "" } else { "s" }, names.join(", "))
+}

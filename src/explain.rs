@@ -1,0 +1,60 @@
+//! What became of a plan: the text of every phase.
+
+use crate::error::Error;
+use crate::prepared::Prepared;
+use crate::timings::Phase;
+use redpoll_physical::emit::cranelift::clif;
+use redpoll_physical::kernel::Engine;
+use redpoll_physical::{assembly, notation};
+use std::fmt;
+
+/// How far down an explanation goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Detail {
+    /// To the Assembly of each kernel.
+    #[default]
+    Assembly,
+    /// To the code that Cranelift takes, too.
+    Clif,
+}
+
+/// One form of a plan, or of one of its queries.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Section {
+    /// Which form, and of which query.
+    pub title: String,
+    /// The text.
+    pub text: String,
+}
+
+impl fmt::Display for Section {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "== {} ==\n{}", self.title, self.text.trim_end())
+    }
+}
+
+impl Prepared {
+    /// The text of every phase, from the Logic plan to the code of each kernel.
+    ///
+    /// # Errors
+    /// When kernels were not compiled yet, and cannot be.
+    pub fn explain(&self, detail: Detail) -> Result<Vec<Section>, Error> {
+        let section = |title: String, text: String| Section { title, text };
+        let mut sections = vec![section("logic".into(), self.plan.to_string())];
+        sections.extend(self.report.phases.iter().map(|p| section(p.name.into(), p.plan.clone())));
+        let decisions: String = self.report.decisions.iter().map(|d| d.to_string()).collect();
+        sections.push(section("decisions".into(), decisions));
+        for stage in &self.stages {
+            let of = |form: &str| format!("{form} of {}", stage.name);
+            let kernel = stage.compiled(Engine::Instant, self.config.optimizer.float_mode)?;
+            sections.push(section(of("notation"), notation::print(&stage.written)));
+            sections.push(section(of("normal notation"), notation::print(&stage.program)));
+            sections.push(section(of("assembly"), assembly::text::print(kernel.function())));
+            if detail == Detail::Clif {
+                let code = clif(kernel.function()).map_err(|source| stage.refused(Phase::Compile, source))?;
+                sections.push(section(of("clif"), code));
+            }
+        }
+        Ok(sections)
+    }
+}

@@ -1,0 +1,74 @@
+//! From a Logic plan to kernels: the phases in order.
+
+use crate::config::Config;
+use crate::engine::Stage;
+use crate::error::{Error, Unbound};
+use crate::prepared::Prepared;
+use crate::session::{Bindings, Session};
+use crate::statistics::position_counts;
+use crate::timings::{Phase, Timings};
+use redpoll_logic::physical::PhysicalPlan;
+use redpoll_logic::statistics::Statistics;
+use redpoll_logic::{Plan, TensorType, verify};
+use redpoll_optimizer::{Report, optimize_plain};
+
+/// Takes a plan through all phases. Kernels are compiled for the engine of the session; for others when they are asked
+/// for.
+pub(crate) fn prepare(
+    session: &Session,
+    plan: Plan,
+    bindings: &Bindings,
+    mut timings: Timings,
+) -> Result<Prepared, Error> {
+    let config = session.config();
+    timings.time(Phase::Verify, || verify(&plan)).map_err(Error::Verify)?;
+    let (physical, report) = timings.time(Phase::Optimize, || optimize(&plan, bindings, config))?;
+    check_inputs(&physical, bindings)?;
+    let stages = timings.time(Phase::Notation, || Stage::all_of(&physical, bindings))?;
+    timings.time(Phase::Compile, || match config.engine.of_kernels() {
+        Some(engine) => stages.iter().try_for_each(|s| s.compiled(engine, config.optimizer.float_mode).map(drop)),
+        None => Ok(()),
+    })?;
+    Ok(Prepared {
+        config: config.clone(),
+        limits: session.limits().clone(),
+        bindings: bindings.clone(),
+        plan,
+        physical,
+        report,
+        stages,
+        timings,
+    })
+}
+
+fn optimize(plan: &Plan, bindings: &Bindings, config: &Config) -> Result<(PhysicalPlan, Report), Error> {
+    let counts = position_counts(bindings);
+    Ok(optimize_plain(plan, &Statistics::new(&counts), &config.optimizer)?)
+}
+
+/// Plans are made for types; the tensors at hand must have them.
+fn check_inputs(physical: &PhysicalPlan, bindings: &Bindings) -> Result<(), Error> {
+    let bound = |table: &redpoll_logic::Alias| bindings.get(table.as_str());
+    let missing = physical.inputs.iter().filter(|(table, _)| bound(table).is_none());
+    let missing: Vec<_> = missing.map(|(t, ty)| Unbound { table: t.clone(), rank: ty.shape.len() }).collect();
+    if !missing.is_empty() {
+        return Err(Error::Unbound(missing));
+    }
+    for (table, ty) in &physical.inputs {
+        if let Some(what) = bound(table).and_then(|tensor| difference(ty, tensor.ty())) {
+            return Err(Error::Binding { table: table.clone(), what });
+        }
+    }
+    Ok(())
+}
+
+/// What of two types is not the same.
+fn difference(a: &TensorType, b: &TensorType) -> Option<&'static str> {
+    let parts = [
+        (a.shape == b.shape, "the shapes differ"),
+        (a.dtype == b.dtype, "the dtypes differ"),
+        (a.fill == b.fill, "the fill values differ"),
+        (a.format == b.format, "the formats differ"),
+    ];
+    parts.into_iter().find(|(same, _)| !same).map(|(_, what)| what)
+}

@@ -1,0 +1,133 @@
+//! Prepared plans: everything that was made of a plan, ready to run any number of times.
+
+use crate::config::{Config, Engine};
+use crate::engine::{Stage, run_kernel, run_logic, run_notation};
+use crate::error::Error;
+use crate::session::Bindings;
+use crate::timings::Timings;
+use redpoll_logic::physical::PhysicalPlan;
+use redpoll_logic::{Alias, Plan};
+use redpoll_optimizer::Report;
+use redpoll_physical::assembly::Counts;
+use redpoll_physical::notation::Role;
+use redpoll_physical::run::Limits;
+use redpoll_physical::storage::Tensor;
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+/// A plan with the tensors that it reads and the kernels that compute it.
+pub struct Prepared {
+    pub(crate) config: Config,
+    pub(crate) limits: Limits,
+    pub(crate) bindings: Bindings,
+    pub(crate) plan: Plan,
+    pub(crate) physical: PhysicalPlan,
+    pub(crate) report: Report,
+    pub(crate) stages: Vec<Stage>,
+    pub(crate) timings: Timings,
+}
+
+/// What one run gives.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// The results that the plan produces, in its order.
+    pub outputs: Vec<(Alias, Tensor)>,
+    /// The work of all queries; only the interpreter of Assembly counts.
+    pub counts: Option<Counts>,
+    /// How long it took.
+    pub time: Duration,
+}
+
+impl Run {
+    /// The result of that name.
+    pub fn get(&self, name: &str) -> Option<&Tensor> {
+        self.outputs.iter().find(|(alias, _)| alias.as_str() == name).map(|(_, tensor)| tensor)
+    }
+}
+
+impl Prepared {
+    /// The Logic plan.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// The physical plan.
+    pub fn physical(&self) -> &PhysicalPlan {
+        &self.physical
+    }
+
+    /// What the optimizer decided, and why.
+    pub fn report(&self) -> &Report {
+        &self.report
+    }
+
+    /// How long each phase took until it was prepared.
+    pub fn timings(&self) -> &Timings {
+        &self.timings
+    }
+
+    /// The names of its results, in order.
+    pub fn produces(&self) -> &[Alias] {
+        &self.physical.produces
+    }
+
+    /// Runs the plan on the engine of its session.
+    ///
+    /// # Errors
+    /// When a kernel stops: the memory limit, cancellation, a checked operator.
+    pub fn run(&self) -> Result<Run, Error> {
+        self.run_with(self.config.engine)
+    }
+
+    /// Runs the plan on a given engine.
+    ///
+    /// # Errors
+    /// As [`Prepared::run`]; and when the engine computes densely, and a tensor is too large for that.
+    pub fn run_with(&self, engine: Engine) -> Result<Run, Error> {
+        let start = Instant::now();
+        let mode = self.config.optimizer.float_mode;
+        let (outputs, counts) = match engine {
+            Engine::LogicInterpreter => (run_logic(&self.plan, &self.physical, &self.bindings, mode)?, None),
+            _ => self.run_stages(engine)?,
+        };
+        Ok(Run { outputs, counts, time: start.elapsed() })
+    }
+
+    /// Runs the queries in order; what one writes, later ones read. Intermediates are dropped after their last read.
+    fn run_stages(&self, engine: Engine) -> Result<(Vec<(Alias, Tensor)>, Option<Counts>), Error> {
+        let mut tensors: HashMap<Alias, Tensor> = self.bindings.iter().map(|(a, t)| (a.clone(), t.clone())).collect();
+        let mut total = None;
+        for stage in &self.stages {
+            let inputs = stage.tensors(Role::Input);
+            let inputs: Vec<&Tensor> =
+                inputs.map(|name| tensors.get(&name).expect("tensors are bound or written before")).collect();
+            let outputs = match engine.of_kernels() {
+                None => run_notation(stage, &inputs)?,
+                Some(engine) => {
+                    let mode = self.config.optimizer.float_mode;
+                    let outcome = run_kernel(stage, &inputs, engine, mode, &self.limits)?;
+                    total = sum(total, outcome.counts);
+                    outcome.outputs
+                }
+            };
+            for name in &stage.last_read {
+                tensors.remove(name);
+            }
+            tensors.extend(stage.tensors(Role::Output).zip(outputs));
+        }
+        let produces = self.physical.produces.iter();
+        let outputs = produces
+            .map(|name| (name.clone(), tensors.get(name).cloned().expect("physical plans write what they produce")));
+        Ok((outputs.collect(), total))
+    }
+}
+
+fn sum(a: Option<Counts>, b: Option<Counts>) -> Option<Counts> {
+    let (Some(a), Some(b)) = (a, b) else { return a.or(b) };
+    Some(Counts {
+        iterations: a.iterations + b.iterations,
+        loads: a.loads + b.loads,
+        stores: a.stores + b.stores,
+        allocated_bytes: a.allocated_bytes + b.allocated_bytes,
+    })
+}

@@ -1,0 +1,120 @@
+//! Sessions: configuration and limits, and what turns plans into something that runs.
+
+use crate::config::Config;
+use crate::error::{Error, Unbound};
+use crate::pipeline::prepare;
+use crate::prepared::Prepared;
+use crate::timings::{Phase, Timings};
+use redpoll_logic::text::{Catalog, free_tables, parse};
+use redpoll_logic::{Alias, Plan};
+use redpoll_physical::run::Limits;
+use redpoll_physical::storage::Tensor;
+use std::collections::BTreeMap;
+
+/// The tensors that a plan reads, by the names of its tables.
+#[derive(Clone, Debug, Default)]
+pub struct Bindings(BTreeMap<Alias, Tensor>);
+
+impl Bindings {
+    /// No tensors.
+    pub fn new() -> Bindings {
+        Bindings::default()
+    }
+
+    /// The bindings with a tensor more; it replaces one of that name.
+    #[must_use]
+    pub fn with(mut self, table: impl Into<Alias>, tensor: Tensor) -> Bindings {
+        self.insert(table, tensor);
+        self
+    }
+
+    /// Binds a tensor to a name; it replaces one of that name.
+    pub fn insert(&mut self, table: impl Into<Alias>, tensor: Tensor) {
+        self.0.insert(table.into(), tensor);
+    }
+
+    /// The tensor of that name.
+    pub fn get(&self, table: &str) -> Option<&Tensor> {
+        self.0.get(table)
+    }
+
+    /// All of them, by name.
+    pub fn iter(&self) -> impl Iterator<Item = (&Alias, &Tensor)> {
+        self.0.iter()
+    }
+}
+
+impl<A: Into<Alias>> FromIterator<(A, Tensor)> for Bindings {
+    fn from_iter<I: IntoIterator<Item = (A, Tensor)>>(tensors: I) -> Bindings {
+        Bindings(tensors.into_iter().map(|(name, tensor)| (name.into(), tensor)).collect())
+    }
+}
+
+/// Turns plans into kernels under one configuration. What its plans allocate counts against one memory limit.
+#[derive(Clone, Debug)]
+pub struct Session {
+    config: Config,
+    limits: Limits,
+}
+
+impl Session {
+    /// A session of that configuration.
+    pub fn new(config: Config) -> Session {
+        let limits = config.memory_limit.map_or_else(Limits::default, Limits::memory);
+        Session { config, limits }
+    }
+
+    /// The configuration.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// The memory budget of its runs, and the flag that cancels them.
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// Takes a plan in text all the way to kernels.
+    ///
+    /// # Errors
+    /// When the text is no plan, a table that it reads is not bound, or a phase refuses it.
+    pub fn prepare(&self, text: &str, bindings: &Bindings) -> Result<Prepared, Error> {
+        let mut timings = Timings::default();
+        let plan = timings.time(Phase::Parse, || read_plan(text, bindings))?;
+        prepare(self, plan, bindings, timings)
+    }
+
+    /// Takes a plan all the way to kernels.
+    ///
+    /// # Errors
+    /// When a table that it reads is not bound to a tensor of its type, or a phase refuses it.
+    pub fn prepare_plan(&self, plan: Plan, bindings: &Bindings) -> Result<Prepared, Error> {
+        prepare(self, plan, bindings, Timings::default())
+    }
+}
+
+impl Default for Session {
+    fn default() -> Session {
+        Session::new(Config::default())
+    }
+}
+
+/// The plan of a text over the bound tensors.
+fn read_plan(text: &str, bindings: &Bindings) -> Result<Plan, Error> {
+    let mut unbound = Vec::new();
+    for (table, fields) in free_tables(text).map_err(Error::Parse)? {
+        let Some(tensor) = bindings.get(table.as_str()) else {
+            unbound.push(Unbound { table, rank: fields });
+            continue;
+        };
+        let shape = &tensor.ty().shape;
+        if shape.len() != fields {
+            return Err(Error::Rank { table, fields, rank: shape.len(), shape: shape.clone() });
+        }
+    }
+    if !unbound.is_empty() {
+        return Err(Error::Unbound(unbound));
+    }
+    let catalog: Catalog = bindings.iter().map(|(name, tensor)| (name.clone(), tensor.ty().clone())).collect();
+    parse(text, &catalog).map_err(Error::Parse)
+}
