@@ -7,9 +7,13 @@
 
 pub mod interp;
 mod nodes;
+mod read;
+#[cfg(test)]
+mod read_tests;
 mod text;
 pub mod verify;
 
 pub use crate::affine::Subscript;
 pub use nodes::*;
+pub use read::parse;
 pub use text::FormatWords;

@@ -1,22 +1,116 @@
-//! Physical plans as text, for reports and snapshots.
+//! Physical plans as text, which `read.rs` reads back.
+//!
+//! ```text
+//! PLAN      := (physical DEFINE-OP.. (input TYPE).. QUERY.. (produces NAME..))
+//! TYPE      := NAME DTYPE FILL (SIZE..) FORMAT
+//! QUERY     := (query (for LOOP..) WHERE.. WRITE..)
+//! LOOP      := (INDEX SIZE) | (INDEX BLOCK OUTER SIZE)
+//! WHERE     := (where DEPTH (for LOOP..) WHERE.. (NAME OP VALUE POINT)..)
+//! WRITE     := (write TYPE (PLACE..) [(fold OP)] [(workspace DEPTH FORMAT)] POINT)
+//! PLACE     := SUBSCRIPT | (value POINT)
+//! POINT     := VALUE | NAME | (coordinate FORM) | (at NAME READ.. [(outside VALUE)]) | (OP POINT..)
+//! READ      := PLACE | (gallop PLACE) | (follow PLACE)
+//! FORMAT    := (LEVEL.. [pattern])
+//! LEVEL     := KIND[?][*][@MODE[/BLOCK | %BLOCK]]      unordered, not unique; the mode when it is not that of the depth
+//! ```
+//! Subscripts and forms are those of Logic plans. A value of dtype `bool`, `i64` or `f64` stands bare, others are
+//! `(lit DTYPE VALUE)`. `lit`, `coordinate`, `at` and `where` are no names of operators or temporaries here.
 
 use super::{Access, Extent, Fold, Loop, Output, PhysicalPlan, PhysicalQuery, Place, Point, Protocol, Temporaries};
+use crate::affine::Subscript;
+use crate::dtype::Prim;
 use crate::field::Alias;
-use crate::format::{Format, LeafKind, LevelKind, StorageMode};
+use crate::format::{Format, LeafKind, StorageMode, TensorType};
+use crate::literal::{write_dtype, write_literal, write_value};
+use crate::op::{Op, UserOp};
+use crate::scalar::Scalar;
+use crate::sexpr::Sexpr;
+use crate::text::{kind_name, name_to_sexpr, subscript_to_sexpr};
 use std::fmt::{self, Write};
+use std::sync::Arc;
+
+impl PhysicalPlan {
+    /// The user-defined operators that the plan applies, each once.
+    fn user_ops(&self) -> Vec<Arc<UserOp>> {
+        let mut ops = Vec::new();
+        for query in &self.queries {
+            query.temporaries.iter().for_each(|t| ops_of_temporaries(t, &mut ops));
+            for output in &query.outputs {
+                ops_of(output.fold.as_ref(), &output.value, &mut ops);
+                ops_of_places(&output.subscripts, &mut ops);
+            }
+        }
+        ops
+    }
+}
+
+fn ops_of_temporaries(t: &Temporaries, ops: &mut Vec<Arc<UserOp>>) {
+    t.temporaries.iter().for_each(|inner| ops_of_temporaries(inner, ops));
+    t.folds.iter().for_each(|fold| ops_of(Some(&fold.op), &fold.value, ops));
+}
+
+fn ops_of_places(places: &[Place], ops: &mut Vec<Arc<UserOp>>) {
+    for place in places {
+        if let Place::Value(point) = place {
+            ops_of(None, point, ops);
+        }
+    }
+}
+
+fn ops_of(op: Option<&Op>, point: &Point, ops: &mut Vec<Arc<UserOp>>) {
+    let mut add = |op: Option<&Op>| match op {
+        Some(Op::User(op)) if !ops.contains(op) => ops.push(op.clone()),
+        _ => {}
+    };
+    add(op);
+    match point {
+        Point::Call(op, args) => {
+            add(Some(op));
+            args.iter().for_each(|arg| ops_of(None, arg, ops));
+        }
+        Point::Access(access) => ops_of_places(&access.subscripts, ops),
+        Point::Literal(_) | Point::Coordinate(_) | Point::Temporary(_) => {}
+    }
+}
 
 impl fmt::Display for PhysicalPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("(physical")?;
+        for op in self.user_ops() {
+            write!(f, "\n  {}", op.to_sexpr())?;
+        }
         for (alias, ty) in &self.inputs {
-            let shape: Vec<String> = ty.shape.iter().map(u64::to_string).collect();
-            write!(f, "\n  (input {alias} {} ({}) {})", ty.dtype, shape.join(" "), FormatWords(&ty.format))?;
+            write!(f, "\n  (input {})", Typed(alias, ty))?;
         }
         for query in &self.queries {
             write!(f, "\n{query}")?;
         }
-        let names: Vec<&str> = self.produces.iter().map(Alias::as_str).collect();
+        let names: Vec<String> = self.produces.iter().map(name).collect();
         write!(f, "\n  (produces {}))", names.join(" "))
+    }
+}
+
+/// A tensor with its type.
+struct Typed<'a>(&'a Alias, &'a TensorType);
+
+impl fmt::Display for Typed<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Typed(alias, ty) = self;
+        let shape: Vec<String> = ty.shape.iter().map(u64::to_string).collect();
+        let (dtype, fill) = (write_dtype(&ty.dtype), write_value(&ty.fill));
+        write!(f, "{} {dtype} {fill} ({}) {}", name(alias), shape.join(" "), FormatWords(&ty.format))
+    }
+}
+
+fn name(alias: &Alias) -> String {
+    name_to_sexpr(alias.as_str()).to_string()
+}
+
+/// A value whose dtype does not follow from where it stands.
+fn value(value: &Scalar) -> Sexpr {
+    match value.prim() {
+        Some(Prim::Bool | Prim::I64 | Prim::F64) => write_value(value),
+        _ => write_literal(value),
     }
 }
 
@@ -38,8 +132,9 @@ fn write_temporaries(f: &mut fmt::Formatter<'_>, t: &Temporaries, indent: usize)
     for inner in &t.temporaries {
         write_temporaries(f, inner, indent + 2)?;
     }
-    for Fold { name, op, init, value } in &t.folds {
-        write!(f, "\n{:indent$}  ({name} {op} {init} {value})", "")?;
+    for fold in &t.folds {
+        let Fold { op, init, value: folded, .. } = fold;
+        write!(f, "\n{:indent$}  ({} {op} {} {folded})", "", name(&fold.name), value(init))?;
     }
     f.write_char(')')
 }
@@ -49,9 +144,12 @@ struct Loops<'a>(&'a [Loop]);
 impl fmt::Display for Loops<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for Loop { index, extent } in self.0 {
+            let index = name_to_sexpr(index.as_str());
             match extent {
                 Extent::Whole(n) => write!(f, " ({index} {n})")?,
-                Extent::Block { block, outer, size } => write!(f, " ({index} {block} {outer} {size})")?,
+                Extent::Block { block, outer, size } => {
+                    write!(f, " ({index} {block} {} {size})", name_to_sexpr(outer.as_str()))?;
+                }
             }
         }
         Ok(())
@@ -59,18 +157,8 @@ impl fmt::Display for Loops<'_> {
 }
 
 impl fmt::Display for Output {
-    /// `(write NAME DTYPE FILL FORMAT (PLACES) [(fold OP)] [(workspace DEPTH FORMAT)] VALUE)`
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ty = &self.ty;
-        write!(
-            f,
-            "(write {} {} {} {} ({})",
-            self.alias,
-            ty.dtype,
-            ty.fill,
-            FormatWords(&ty.format),
-            places(&self.subscripts)
-        )?;
+        write!(f, "(write {} ({})", Typed(&self.alias, &self.ty), places(&self.subscripts))?;
         if let Some(op) = &self.fold {
             write!(f, " (fold {op})")?;
         }
@@ -88,7 +176,7 @@ fn places(places: &[Place]) -> String {
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Place::Subscript(s) => s.fmt(f),
+            Place::Subscript(s) => subscript_to_sexpr(s).fmt(f),
             Place::Value(p) => write!(f, "(value {p})"),
         }
     }
@@ -97,9 +185,11 @@ impl fmt::Display for Place {
 impl fmt::Display for Point {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Point::Literal(s) => s.fmt(f),
-            Point::Coordinate(a) => write!(f, "(coordinate {a})"),
-            Point::Temporary(name) => name.fmt(f),
+            Point::Literal(literal) => value(literal).fmt(f),
+            Point::Coordinate(a) => {
+                write!(f, "(coordinate {})", subscript_to_sexpr(&Subscript::Affine(a.clone())))
+            }
+            Point::Temporary(alias) => f.write_str(&name(alias)),
             Point::Access(a) => a.fmt(f),
             Point::Call(op, args) => {
                 write!(f, "({op}")?;
@@ -111,9 +201,8 @@ impl fmt::Display for Point {
 }
 
 impl fmt::Display for Access {
-    /// `(at TENSOR PLACES [(outside VALUE)])`; a level that is not walked is marked by its protocol.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "(at {}", self.tensor)?;
+        write!(f, "(at {}", name(&self.tensor))?;
         for (place, protocol) in self.subscripts.iter().zip(&self.protocols) {
             match protocol {
                 Protocol::Walk => write!(f, " {place}")?,
@@ -121,8 +210,8 @@ impl fmt::Display for Access {
                 Protocol::Follow => write!(f, " (follow {place})")?,
             }
         }
-        if let Some(value) = &self.outside {
-            write!(f, " (outside {value})")?;
+        if let Some(outside) = &self.outside {
+            write!(f, " (outside {})", value(outside))?;
         }
         f.write_char(')')
     }
@@ -139,13 +228,7 @@ impl fmt::Display for FormatWords<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_char('(')?;
         for (depth, (level, mode)) in self.0.levels.iter().zip(&self.0.modes).enumerate() {
-            let kind = match level.kind {
-                LevelKind::Dense => "dense",
-                LevelKind::SparseList => "sparse-list",
-                LevelKind::Singleton => "singleton",
-                LevelKind::Hash => "hash",
-                LevelKind::ByteMap => "byte-map",
-            };
+            let kind = kind_name(level.kind);
             let flags = match (level.ordered, level.unique) {
                 (true, true) => "",
                 (true, false) => "*",

@@ -14,6 +14,16 @@ const KINDS: &[(&str, LevelKind)] = &[
     ("byte-map", LevelKind::ByteMap),
 ];
 
+/// The name of a kind of levels.
+pub(crate) fn kind_name(kind: LevelKind) -> &'static str {
+    KINDS.iter().find(|(_, k)| *k == kind).map_or("", |(name, _)| name)
+}
+
+/// The kind of levels of that name.
+pub(crate) fn kind_from_name(name: &str) -> Option<LevelKind> {
+    KINDS.iter().find(|(n, _)| *n == name).map(|(_, kind)| *kind)
+}
+
 /// The shorthands: name, rank when it is fixed, and the format of a rank.
 type Shorthand = (&'static str, Option<usize>, fn(usize) -> Format);
 const SHORTHANDS: &[Shorthand] = &[
@@ -144,7 +154,7 @@ pub fn format_to_sexpr(format: &Format) -> Sexpr {
         LeafKind::Pattern => "pattern",
     };
     let levels = format.levels.iter().rev().fold(Sexpr::form(leaf, []), |inner, level| {
-        let kind = KINDS.iter().find(|(_, k)| *k == level.kind).map_or("", |(name, _)| name);
+        let kind = kind_name(level.kind);
         let flags = [(level.unique, "non-unique"), (level.ordered, "unordered")];
         let flags = flags.into_iter().filter(|(held, _)| !held).map(|(_, flag)| Sexpr::atom(flag));
         Sexpr::form(kind, flags.chain([inner]))

@@ -80,7 +80,8 @@ fn dimension(s: &Sexpr) -> Result<(Field, u64), Error> {
     }
 }
 
-pub(super) fn field(s: &Sexpr) -> Result<Field, Error> {
+/// A field.
+pub(crate) fn field(s: &Sexpr) -> Result<Field, Error> {
     name(s, "a field").map(Field::from)
 }
 

@@ -1,0 +1,246 @@
+//! Reading of physical plans in text; `text.rs` says how they are written.
+
+use super::{
+    Access, Extent, Fold, Loop, Output, PhysicalPlan, PhysicalQuery, Place, Point, Protocol, Temporaries, Workspace,
+};
+use crate::affine::{Affine, Subscript};
+use crate::error::Error;
+use crate::field::Alias;
+use crate::format::{Format, LeafKind, LevelFormat, StorageMode, TensorType};
+use crate::literal::{read_bare, read_dtype, read_literal, read_value};
+use crate::op::{Builtin, Op, UserOp};
+use crate::scalar::Scalar;
+use crate::sexpr::{Sexpr, read_one};
+use crate::text::{field, kind_from_name, name, parse_subscript};
+use std::sync::Arc;
+
+/// The plan of a text; what it says is not verified.
+///
+/// # Errors
+/// Where the text is not a plan.
+pub fn parse(text: &str) -> Result<PhysicalPlan, Error> {
+    let form = read_one(text)?;
+    let Some(("physical", items)) = form.as_form() else {
+        return Err(form.error("expected (physical (input ..).. (query ..).. (produces ..))"));
+    };
+    let mut reader = Reader { ops: Vec::new() };
+    let mut plan = PhysicalPlan { inputs: Vec::new(), queries: Vec::new(), produces: Vec::new() };
+    for item in items {
+        match item.as_form() {
+            Some(("define-op", _)) => {
+                let op = UserOp::read(item, &|name| reader.find_op(name))?;
+                reader.ops.push(Op::User(Arc::new(op)));
+            }
+            Some(("input", parts)) => {
+                let (alias, ty, rest) = typed(item, parts)?;
+                if !rest.is_empty() {
+                    return Err(item.error("expected (input NAME DTYPE FILL (SIZE..) FORMAT)"));
+                }
+                plan.inputs.push((alias, ty));
+            }
+            Some(("query", [loops, rest @ ..])) => plan.queries.push(reader.query(loops, rest)?),
+            Some(("produces", names)) => {
+                plan.produces = names.iter().map(alias).collect::<Result<_, _>>()?;
+            }
+            _ => return Err(item.error("expected (input ..), (query ..) or (produces ..)")),
+        }
+    }
+    Ok(plan)
+}
+
+struct Reader {
+    ops: Vec<Op>,
+}
+
+impl Reader {
+    fn query(&self, loops: &Sexpr, rest: &[Sexpr]) -> Result<PhysicalQuery, Error> {
+        let mut query = PhysicalQuery { loops: read_loops(loops)?, temporaries: Vec::new(), outputs: Vec::new() };
+        for item in rest {
+            match item.as_form() {
+                Some(("where", _)) => query.temporaries.push(self.temporaries(item)?),
+                Some(("write", parts)) => query.outputs.push(self.output(item, parts)?),
+                _ => return Err(item.error("expected (where ..) or (write ..)")),
+            }
+        }
+        Ok(query)
+    }
+
+    fn temporaries(&self, s: &Sexpr) -> Result<Temporaries, Error> {
+        let Some(("where", [depth, loops, rest @ ..])) = s.as_form() else {
+            return Err(s.error("expected (where DEPTH (for LOOP..) (NAME OP VALUE POINT)..)"));
+        };
+        let (depth, loops) = (depth.number("a number of loops")?, read_loops(loops)?);
+        let mut read = Temporaries { depth, loops, temporaries: Vec::new(), folds: Vec::new() };
+        for item in rest {
+            match item.as_list() {
+                Some([head, ..]) if head.as_atom() == Some("where") => read.temporaries.push(self.temporaries(item)?),
+                Some([name, op, init, value]) => read.folds.push(Fold {
+                    name: alias(name)?,
+                    op: self.op(op)?,
+                    init: scalar(init)?,
+                    value: self.point(value)?,
+                }),
+                _ => return Err(item.error("expected (where ..) or (NAME OP VALUE POINT)")),
+            }
+        }
+        Ok(read)
+    }
+
+    fn output(&self, s: &Sexpr, parts: &[Sexpr]) -> Result<Output, Error> {
+        let (alias, ty, rest) = typed(s, parts)?;
+        let [places, clauses @ .., value] = rest else {
+            return Err(s.error("expected (write NAME DTYPE FILL (SIZE..) FORMAT (PLACE..) .. POINT)"));
+        };
+        let places = places.items("the places of the write")?;
+        let subscripts = places.iter().map(|p| self.place(p)).collect::<Result<_, _>>()?;
+        let value = self.point(value)?;
+        let mut output = Output { alias, ty, subscripts, fold: None, workspace: None, value };
+        for clause in clauses {
+            match clause.as_form() {
+                Some(("fold", [op])) => output.fold = Some(self.op(op)?),
+                Some(("workspace", [depth, format])) => {
+                    let (depth, format) = (depth.number("a number of loops")?, read_format(format)?);
+                    output.workspace = Some(Workspace { depth, format });
+                }
+                _ => return Err(clause.error("expected (fold OP) or (workspace DEPTH FORMAT)")),
+            }
+        }
+        Ok(output)
+    }
+
+    fn place(&self, s: &Sexpr) -> Result<Place, Error> {
+        match s.as_form() {
+            Some(("value", [point])) => self.point(point).map(Place::Value),
+            _ => parse_subscript(s).map(Place::Subscript),
+        }
+    }
+
+    fn point(&self, s: &Sexpr) -> Result<Point, Error> {
+        if let Some(word) = s.as_atom() {
+            return match read_bare(word) {
+                Some(value) => Ok(Point::Literal(value)),
+                None => alias(s).map(Point::Temporary),
+            };
+        }
+        match s.as_form() {
+            None => alias(s).map(Point::Temporary),
+            Some(("lit", _)) => read_literal(s).map(Point::Literal),
+            Some(("coordinate", [form])) => affine(form).map(Point::Coordinate),
+            Some(("at", [tensor, reads @ ..])) => self.access(tensor, reads).map(Point::Access),
+            Some((_, args)) => {
+                let op = self.op(&s.as_list().expect("a form is a list")[0])?;
+                Ok(Point::Call(op, args.iter().map(|a| self.point(a)).collect::<Result<_, _>>()?))
+            }
+        }
+    }
+
+    fn access(&self, tensor: &Sexpr, reads: &[Sexpr]) -> Result<Access, Error> {
+        let (outside, reads) = match reads.split_last().map(|(last, rest)| (last.as_form(), rest)) {
+            Some((Some(("outside", [value])), rest)) => (Some(scalar(value)?), rest),
+            _ => (None, reads),
+        };
+        let read = |s: &Sexpr| match s.as_form() {
+            Some(("gallop", [place])) => Ok((self.place(place)?, Protocol::Gallop)),
+            Some(("follow", [place])) => Ok((self.place(place)?, Protocol::Follow)),
+            _ => Ok((self.place(s)?, Protocol::Walk)),
+        };
+        let reads = reads.iter().map(read).collect::<Result<Vec<_>, Error>>()?;
+        let (subscripts, protocols) = reads.into_iter().unzip();
+        Ok(Access { tensor: alias(tensor)?, subscripts, protocols, outside })
+    }
+
+    fn op(&self, s: &Sexpr) -> Result<Op, Error> {
+        let word = s.word("an operator")?;
+        self.find_op(word).ok_or_else(|| {
+            let known = Builtin::ALL.iter().map(|b| b.name()).chain(self.ops.iter().map(Op::name));
+            s.locate(Error::unknown("operator", word, known))
+        })
+    }
+
+    fn find_op(&self, name: &str) -> Option<Op> {
+        self.ops.iter().find(|op| op.name() == name).cloned().or_else(|| Op::from_name(name))
+    }
+}
+
+/// `NAME DTYPE FILL (SIZE..) FORMAT` and what follows.
+fn typed<'a>(s: &Sexpr, parts: &'a [Sexpr]) -> Result<(Alias, Arc<TensorType>, &'a [Sexpr]), Error> {
+    let [named, dtype, fill, shape, format, rest @ ..] = parts else {
+        return Err(s.error("expected NAME DTYPE FILL (SIZE..) FORMAT"));
+    };
+    let dtype = read_dtype(dtype)?;
+    let fill = read_value(&dtype, fill)?;
+    let shape = shape.items("the sizes of the modes")?.iter().map(|n| n.number("a size"));
+    let shape = shape.collect::<Result<Vec<u64>, _>>()?;
+    let ty = TensorType { shape, dtype, fill, format: read_format(format)? };
+    Ok((alias(named)?, Arc::new(ty), rest))
+}
+
+fn read_loops(s: &Sexpr) -> Result<Vec<Loop>, Error> {
+    let Some(("for", loops)) = s.as_form() else { return Err(s.error(format!("expected (for LOOP..), found {s}"))) };
+    let one = |s: &Sexpr| {
+        let (index, extent) = match s.as_list() {
+            Some([index, size]) => (index, Extent::Whole(size.number("a size")?)),
+            Some([index, block, outer, size]) => {
+                let (block, size) = (block.number("the places of a block")?, size.number("a size")?);
+                (index, Extent::Block { block, outer: field(outer)?, size })
+            }
+            _ => return Err(s.error("expected (INDEX SIZE) or (INDEX BLOCK OUTER SIZE)")),
+        };
+        Ok(Loop { index: field(index)?, extent })
+    };
+    loops.iter().map(one).collect()
+}
+
+fn read_format(s: &Sexpr) -> Result<Format, Error> {
+    let words = s.items("a format (LEVEL..)")?;
+    let (leaf, words) = match words.split_last() {
+        Some((last, rest)) if last.as_atom() == Some("pattern") => (LeafKind::Pattern, rest),
+        _ => (LeafKind::Element, words),
+    };
+    let levels = words.iter().enumerate().map(|(depth, word)| {
+        let text = word.word("a level")?;
+        read_level(text, depth).ok_or_else(|| word.error(format!("expected a level KIND[?][*][@MODE], found {text}")))
+    });
+    let (levels, modes) = levels.collect::<Result<Vec<_>, Error>>()?.into_iter().unzip();
+    Ok(Format { levels, modes, leaf })
+}
+
+fn read_level(text: &str, depth: usize) -> Option<(LevelFormat, StorageMode)> {
+    let (level, mode) = text.split_once('@').map_or((text, None), |(level, mode)| (level, Some(mode)));
+    let kind = kind_from_name(level.trim_end_matches(['?', '*']))?;
+    let (ordered, unique) = match &level[crate::text::kind_name(kind).len()..] {
+        "" => (true, true),
+        "*" => (true, false),
+        "?" => (false, true),
+        "?*" => (false, false),
+        _ => return None,
+    };
+    let block = |m: &str, b: &str| Some((m.parse().ok()?, b.parse().ok()?));
+    let mode = match mode {
+        None => StorageMode::Whole { mode: depth },
+        Some(text) => match (text.split_once('/'), text.split_once('%')) {
+            (Some((m, b)), _) => block(m, b).map(|(mode, block)| StorageMode::Outer { mode, block })?,
+            (_, Some((m, b))) => block(m, b).map(|(mode, block)| StorageMode::Inner { mode, block })?,
+            _ => StorageMode::Whole { mode: text.parse().ok()? },
+        },
+    };
+    Some((LevelFormat { kind, ordered, unique }, mode))
+}
+
+fn alias(s: &Sexpr) -> Result<Alias, Error> {
+    name(s, "a name").map(Alias::from)
+}
+
+fn affine(s: &Sexpr) -> Result<Affine, Error> {
+    match parse_subscript(s)? {
+        Subscript::Affine(form) => Ok(form),
+        _ => Err(s.error(format!("expected an affine form, found {s}"))),
+    }
+}
+
+fn scalar(s: &Sexpr) -> Result<Scalar, Error> {
+    match s.as_atom().and_then(read_bare) {
+        Some(value) => Ok(value),
+        None => read_literal(s),
+    }
+}
