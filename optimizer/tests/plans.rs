@@ -46,7 +46,9 @@ fn check_with(text: &str, inputs: &[Input], config: &Config) -> (PhysicalPlan, R
 
 fn check(text: &str, inputs: &[Input], expect: &Expect) -> PhysicalPlan {
     let (physical, _) = check_with(text, inputs, &Config::default());
-    expect.assert_eq(&physical.to_string());
+    let printed = physical.to_string();
+    expect.assert_eq(&printed);
+    assert_eq!(redpoll_logic::physical::parse(&printed).as_ref(), Ok(&physical), "it reads back");
     physical
 }
 
@@ -57,12 +59,12 @@ fn spmv() {
         text,
         &[input("A", &[7, 9], Format::csr()).stored(15.0), input("x", &[9], Format::dense(1))],
         &expect![[r#"
-        (physical
-          (input A f64 (7 9) (dense sparse-list))
-          (input x f64 (9) (dense))
-          (query (for (i 7) (j 9))
-            (write y f64 0.0 (dense) (i) (fold +) (* (at A i j) (at x j))))
-          (produces y))"#]],
+            (physical
+              (input A f64 0.0 (7 9) (dense sparse-list))
+              (input x f64 0.0 (9) (dense))
+              (query (for (i 7) (j 9))
+                (write y f64 0.0 (7) (dense) (i) (fold +) (* (at A i j) (at x j))))
+              (produces y))"#]],
     );
 }
 
@@ -74,10 +76,10 @@ fn spmv_by_columns_scatters() {
         &[input("A", &[7, 9], Format::csc()).stored(15.0), input("x", &[9], Format::dense(1))],
         &expect![[r#"
             (physical
-              (input A f64 (7 9) (dense@1 sparse-list@0))
-              (input x f64 (9) (dense))
+              (input A f64 0.0 (7 9) (dense@1 sparse-list@0))
+              (input x f64 0.0 (9) (dense))
               (query (for (j 9) (i 7))
-                (write y f64 0.0 (dense) (i) (fold +) (* (at A j i) (at x j))))
+                (write y f64 0.0 (7) (dense) (i) (fold +) (* (at A j i) (at x j))))
               (produces y))"#]],
     );
     assert_eq!(physical.queries.len(), 1);
@@ -91,10 +93,10 @@ fn spmv_over_ragged_blocks() {
         &[input("A", &[7, 9], Format::bcsr(2, 4)).stored(20.0), input("x", &[9], Format::dense(1))],
         &expect![[r#"
             (physical
-              (input A f64 (7 9) (dense@0/2 sparse-list@1/4 dense@0%2 dense@1%4))
-              (input x f64 (9) (dense))
+              (input A f64 0.0 (7 9) (dense@0/2 sparse-list@1/4 dense@0%2 dense@1%4))
+              (input x f64 0.0 (9) (dense))
               (query (for (i.o 4) (j.o 3) (i.i 2 i.o 7) (j.i 4 j.o 9))
-                (write y f64 0.0 (dense) ((+ i.i (* 2 i.o))) (fold +) (* (at A i.o j.o i.i j.i) (at x (+ j.i (* 4 j.o))))))
+                (write y f64 0.0 (7) (dense) ((+ i.i (* 2 i.o))) (fold +) (* (at A i.o j.o i.i j.i) (at x (+ j.i (* 4 j.o))))))
               (produces y))"#]],
     );
     assert_eq!(physical.queries.len(), 1);
@@ -108,10 +110,10 @@ fn coo_and_csr_merge() {
         &[input("A", &[7, 9], Format::coo(2)).stored(10.0), input("B", &[7, 9], Format::csr()).stored(10.0)],
         &expect![[r#"
             (physical
-              (input A f64 (7 9) (sparse-list* singleton))
-              (input B f64 (7 9) (dense sparse-list))
+              (input A f64 0.0 (7 9) (sparse-list* singleton))
+              (input B f64 0.0 (7 9) (dense sparse-list))
               (query (for (i 7) (j 9))
-                (write C f64 0.0 (dense sparse-list) (i j) (+ (at A i j) (at B i j))))
+                (write C f64 0.0 (7 9) (dense sparse-list) (i j) (+ (at A i j) (at B i j))))
               (produces C))"#]],
     );
     assert_eq!(physical.queries.len(), 1);
@@ -125,10 +127,10 @@ fn spgemm_takes_a_row_workspace() {
         &[input("A", &[7, 8], Format::csr()).stored(12.0), input("B", &[8, 9], Format::csr()).stored(12.0)],
         &expect![[r#"
             (physical
-              (input A f64 (7 8) (dense sparse-list))
-              (input B f64 (8 9) (dense sparse-list))
+              (input A f64 0.0 (7 8) (dense sparse-list))
+              (input B f64 0.0 (8 9) (dense sparse-list))
               (query (for (i 7) (k 8) (j 9))
-                (write C f64 0.0 (dense sparse-list) (i j) (fold +) (workspace 1 (byte-map)) (* (at A i k) (at B k j))))
+                (write C f64 0.0 (7 9) (dense sparse-list) (i j) (fold +) (workspace 1 (byte-map)) (* (at A i k) (at B k j))))
               (produces C))"#]],
     );
     assert_eq!(physical.queries.len(), 1);
@@ -142,10 +144,10 @@ fn spgemm_by_inner_products() {
         &[input("A", &[7, 8], Format::csr()).stored(12.0), input("B", &[8, 9], Format::csc()).stored(12.0)],
         &expect![[r#"
             (physical
-              (input A f64 (7 8) (dense sparse-list))
-              (input B f64 (8 9) (dense@1 sparse-list@0))
+              (input A f64 0.0 (7 8) (dense sparse-list))
+              (input B f64 0.0 (8 9) (dense@1 sparse-list@0))
               (query (for (i 7) (j 9) (k 8))
-                (write C f64 0.0 (dense sparse-list) (i j) (fold +) (* (at A i k) (at B j k))))
+                (write C f64 0.0 (7 9) (dense sparse-list) (i j) (fold +) (* (at A i k) (at B j k))))
               (produces C))"#]],
     );
     assert_eq!(physical.queries.len(), 1);
@@ -159,10 +161,10 @@ fn spgemm_by_outer_products() {
         &[input("A", &[7, 8], Format::csc()).stored(12.0), input("B", &[8, 9], Format::csr()).stored(12.0)],
         &expect![[r#"
             (physical
-              (input A f64 (7 8) (dense@1 sparse-list@0))
-              (input B f64 (8 9) (dense sparse-list))
+              (input A f64 0.0 (7 8) (dense@1 sparse-list@0))
+              (input B f64 0.0 (8 9) (dense sparse-list))
               (query (for (k 8) (i 7) (j 9))
-                (write C f64 0.0 (dense sparse-list) (i j) (fold +) (workspace 0 (dense hash)) (* (at A k i) (at B k j))))
+                (write C f64 0.0 (7 9) (dense sparse-list) (i j) (fold +) (workspace 0 (dense hash)) (* (at A k i) (at B k j))))
               (produces C))"#]],
     );
     assert_eq!(physical.queries.len(), 1);
@@ -175,11 +177,11 @@ fn a_discordant_factor_is_copied_once() {
         text,
         &[input("A", &[40, 400], Format::csr()).stored(50.0)],
         &expect![[r#"
-        (physical
-          (input A f64 (40 400) (dense sparse-list))
-          (query (for (k 40) (i 400) (j 400))
-            (write C f64 0.0 (sparse-list sparse-list) (i j) (fold +) (workspace 0 (byte-map hash)) (* (at A k i) (at A k j))))
-          (produces C))"#]],
+            (physical
+              (input A f64 0.0 (40 400) (dense sparse-list))
+              (query (for (k 40) (i 400) (j 400))
+                (write C f64 0.0 (400 400) (sparse-list sparse-list) (i j) (fold +) (workspace 0 (byte-map hash)) (* (at A k i) (at A k j))))
+              (produces C))"#]],
     );
 }
 
@@ -196,13 +198,13 @@ fn residual_is_one_nest() {
         ],
         &expect![[r#"
             (physical
-              (input b f64 (7) (dense))
-              (input A f64 (7 9) (dense sparse-list))
-              (input x f64 (9) (dense))
+              (input b f64 0.0 (7) (dense))
+              (input A f64 0.0 (7 9) (dense sparse-list))
+              (input x f64 0.0 (9) (dense))
               (query (for (i 7))
                 (where 1 (for (j 9))
                   (t.1 + 0.0 (* (at A i j) (at x j))))
-                (write r f64 0.0 (dense) (i) (- (at b i) t.1)))
+                (write r f64 0.0 (7) (dense) (i) (- (at b i) t.1)))
               (produces r))"#]],
     );
     assert_eq!(physical.queries.len(), 1);
@@ -217,11 +219,11 @@ fn row_normalization_is_one_nest() {
         &[input("A", &[7, 9], Format::csr()).stored(15.0)],
         &expect![[r#"
             (physical
-              (input A f64 (7 9) (dense sparse-list))
+              (input A f64 0.0 (7 9) (dense sparse-list))
               (query (for (i 7) (j 9))
                 (where 1 (for (j.2 9))
                   (t.1 + 0.0 (at A i j.2)))
-                (write N f64 nan (dense dense) (i j) (/ (at A i j) t.1)))
+                (write N f64 nan (7 9) (dense dense) (i j) (/ (at A i j) t.1)))
               (produces N))"#]],
     );
     assert_eq!(physical.queries.len(), 1);
@@ -235,15 +237,15 @@ fn sum_count_and_min_are_one_nest() {
         &[input("A", &[7, 9], Format::csr()).stored(15.0)],
         &expect![[r#"
             (physical
-              (input A f64 (7 9) (dense sparse-list))
+              (input A f64 0.0 (7 9) (dense sparse-list))
               (query (for)
                 (where 0 (for (i 7) (j 9))
                   (t.1 + 0.0 (at A i j))
                   (t.2 + 0 (cast-i64 (ne (at A i j) 0.0)))
                   (t.3 min inf (at A i j)))
-                (write s f64 0.0 () () t.1)
-                (write n i64 0 () () t.2)
-                (write m f64 0.0 () () t.3))
+                (write s f64 0.0 () () () t.1)
+                (write n i64 0 () () () t.2)
+                (write m f64 0.0 () () () t.3))
               (produces s n m))"#]],
     );
     assert_eq!(physical.queries.len(), 1);
@@ -257,13 +259,13 @@ fn argmin_by_row() {
         text,
         &[input("A", &[7, 9], Format::csr()).stored(15.0)],
         &expect![[r#"
-        (physical
-          (input A f64 (7 9) (dense sparse-list))
-          (query (for (i 7))
-            (where 1 (for (j 9))
-              (t.1 minby (inf 9223372036854775807) (pair (at A i j) (coordinate j))))
-            (write m (struct (value f64) (coordinate i64)) (0.0 0) (dense) (i) t.1))
-          (produces m))"#]],
+            (physical
+              (input A f64 0.0 (7 9) (dense sparse-list))
+              (query (for (i 7))
+                (where 1 (for (j 9))
+                  (t.1 minby (lit (struct (value f64) (coordinate i64)) (inf 9223372036854775807)) (pair (at A i j) (coordinate j))))
+                (write m (struct (value f64) (coordinate i64)) (0.0 0) (7) (dense) (i) t.1))
+              (produces m))"#]],
     );
     assert_eq!(physical.queries.len(), 1);
 }
@@ -282,13 +284,13 @@ fn union_of_five() {
         ],
         &expect![[r#"
             (physical
-              (input A f64 (5 6) (dense sparse-list))
-              (input B f64 (5 6) (sparse-list* singleton))
-              (input C f64 (5 6) (sparse-list sparse-list))
-              (input D f64 (5 6) (dense sparse-list))
-              (input E f64 (5 6) (dense sparse-list))
+              (input A f64 0.0 (5 6) (dense sparse-list))
+              (input B f64 0.0 (5 6) (sparse-list* singleton))
+              (input C f64 0.0 (5 6) (sparse-list sparse-list))
+              (input D f64 0.0 (5 6) (dense sparse-list))
+              (input E f64 0.0 (5 6) (dense sparse-list))
               (query (for (i 5) (j 6))
-                (write U f64 0.0 (dense dense) (i j) (+ (at A i j) (at B i j) (at C i j) (at D i j) (at E i j))))
+                (write U f64 0.0 (5 6) (dense dense) (i j) (+ (at A i j) (at B i j) (at C i j) (at D i j) (at E i j))))
               (produces U))"#]],
     );
     assert_eq!(physical.queries.len(), 1);
@@ -305,10 +307,10 @@ fn xor_with_fill_true() {
         ],
         &expect![[r#"
             (physical
-              (input A bool (5 6) (dense sparse-list))
-              (input B bool (5 6) (dense sparse-list))
+              (input A bool true (5 6) (dense sparse-list))
+              (input B bool false (5 6) (dense sparse-list))
               (query (for (i 5) (j 6))
-                (write X bool true (dense dense) (i j) (xor (at A i j) (at B i j))))
+                (write X bool true (5 6) (dense dense) (i j) (xor (at A i j) (at B i j))))
               (produces X))"#]],
     );
     assert_eq!(physical.queries.len(), 1);
@@ -321,11 +323,11 @@ fn sum_of_windows() {
         text,
         &[input("A", &[7, 9], Format::csr()).stored(15.0)],
         &expect![[r#"
-        (physical
-          (input A f64 (7 9) (dense sparse-list))
-          (query (for (i 6) (j 9))
-            (write W f64 0.0 (dense sparse-list) (i j) (+ (at A (+ i 1) j) (at A i j))))
-          (produces W))"#]],
+            (physical
+              (input A f64 0.0 (7 9) (dense sparse-list))
+              (query (for (i 6) (j 9))
+                (write W f64 0.0 (6 9) (dense sparse-list) (i j) (+ (at A (+ i 1) j) (at A i j))))
+              (produces W))"#]],
     );
     assert_eq!(physical.queries.len(), 1);
 }
@@ -342,11 +344,11 @@ fn scatter_by_an_index_tensor() {
         ],
         &expect![[r#"
             (physical
-              (input x f64 (9) (sparse-list))
-              (input one f64 (5) (dense))
-              (input P i64 (9) (dense))
+              (input x f64 0.0 (9) (sparse-list))
+              (input one f64 0.0 (5) (dense))
+              (input P i64 0 (9) (dense))
               (query (for (i 9))
-                (write y f64 0.0 (dense) ((value (at P i))) (fold +) (* (at x i) (at one (follow (value (at P i))) (outside 0.0)))))
+                (write y f64 0.0 (5) (dense) ((value (at P i))) (fold +) (* (at x i) (at one (follow (value (at P i))) (outside 0.0)))))
               (produces y))"#]],
     );
     assert_eq!(physical.queries.len(), 1);
@@ -360,10 +362,10 @@ fn gather_by_an_index_tensor() {
         &[filled("P", &[9], Format::dense(1), Scalar::I64(0)), input("x", &[5], Format::csf(1))],
         &expect![[r#"
             (physical
-              (input x f64 (5) (sparse-list))
-              (input P i64 (9) (dense))
+              (input x f64 0.0 (5) (sparse-list))
+              (input P i64 0 (9) (dense))
               (query (for (i 9))
-                (write y f64 0.0 (dense) (i) (at x (follow (value (at P i))) (outside 0.0))))
+                (write y f64 0.0 (9) (dense) (i) (at x (follow (value (at P i))) (outside 0.0))))
               (produces y))"#]],
     );
     assert_eq!(physical.queries.len(), 1);
@@ -377,11 +379,11 @@ fn triangles() {
         text,
         &[filled("A", &[9, 9], Format::csr(), Scalar::I64(0)).stored(20.0)],
         &expect![[r#"
-        (physical
-          (input A i64 (9 9) (dense sparse-list))
-          (query (for (i 9) (j 9) (k 9))
-            (write t i64 0 () () (fold +) (* (at A i j) (at A j k) (at A i k))))
-          (produces t))"#]],
+            (physical
+              (input A i64 0 (9 9) (dense sparse-list))
+              (query (for (i 9) (j 9) (k 9))
+                (write t i64 0 () () () (fold +) (* (at A i j) (at A j k) (at A i k))))
+              (produces t))"#]],
     );
     assert_eq!(physical.queries.len(), 1);
 }
@@ -398,13 +400,13 @@ fn sddmm() {
         ],
         &expect![[r#"
             (physical
-              (input S f64 (6 7) (dense sparse-list))
-              (input A f64 (6 4) (dense dense))
-              (input B f64 (4 7) (dense dense))
+              (input S f64 0.0 (6 7) (dense sparse-list))
+              (input A f64 0.0 (6 4) (dense dense))
+              (input B f64 0.0 (4 7) (dense dense))
               (query (for (i 6) (j 7))
                 (where 2 (for (k 4))
                   (t.1 + 0.0 (* (at A i k) (at B k (follow j)))))
-                (write C f64 0.0 (dense sparse-list) (i j) (* (at S i j) t.1)))
+                (write C f64 0.0 (6 7) (dense sparse-list) (i j) (* (at S i j) t.1)))
               (produces C))"#]],
     );
     assert_eq!(physical.queries.len(), 1);
@@ -418,11 +420,11 @@ fn sum_times() {
         &[input("A", &[6, 7], Format::csr()), input("B", &[6, 7], Format::csr()), input("C", &[6, 7], Format::csr())],
         &expect![[r#"
             (physical
-              (input A f64 (6 7) (dense sparse-list))
-              (input B f64 (6 7) (dense sparse-list))
-              (input C f64 (6 7) (dense sparse-list))
+              (input A f64 0.0 (6 7) (dense sparse-list))
+              (input B f64 0.0 (6 7) (dense sparse-list))
+              (input C f64 0.0 (6 7) (dense sparse-list))
               (query (for (i 6) (j 7))
-                (write D f64 0.0 (dense sparse-list) (i j) (* (+ (at A i j) (at B i j)) (at C i j))))
+                (write D f64 0.0 (6 7) (dense sparse-list) (i j) (* (+ (at A i j) (at B i j)) (at C i j))))
               (produces D))"#]],
     );
     assert_eq!(physical.queries.len(), 1);
@@ -441,11 +443,11 @@ fn mttkrp() {
         ],
         &expect![[r#"
             (physical
-              (input T f64 (4 5 6) (sparse-list sparse-list sparse-list))
-              (input B f64 (5 3) (dense dense))
-              (input C f64 (6 3) (dense dense))
+              (input T f64 0.0 (4 5 6) (sparse-list sparse-list sparse-list))
+              (input B f64 0.0 (5 3) (dense dense))
+              (input C f64 0.0 (6 3) (dense dense))
               (query (for (i 4) (k 5) (l 6) (j 3))
-                (write M f64 0.0 (dense dense) (i j) (fold +) (* (at T i k l) (at B k j) (at C l j))))
+                (write M f64 0.0 (4 3) (dense dense) (i j) (fold +) (* (at T i k l) (at B k j) (at C l j))))
               (produces M))"#]],
     );
     assert_eq!(physical.queries.len(), 1);
@@ -459,10 +461,10 @@ fn ttv() {
         &[input("T", &[4, 5, 9], Format::csf(3)).stored(20.0), input("x", &[9], Format::dense(1))],
         &expect![[r#"
             (physical
-              (input T f64 (4 5 9) (sparse-list sparse-list sparse-list))
-              (input x f64 (9) (dense))
+              (input T f64 0.0 (4 5 9) (sparse-list sparse-list sparse-list))
+              (input x f64 0.0 (9) (dense))
               (query (for (i 4) (j 5) (k 9))
-                (write V f64 0.0 (dense dense) (i j) (fold +) (* (at T i j k) (at x k))))
+                (write V f64 0.0 (4 5) (dense dense) (i j) (fold +) (* (at T i j k) (at x k))))
               (produces V))"#]],
     );
     assert_eq!(physical.queries.len(), 1);
@@ -476,10 +478,10 @@ fn ttm() {
         &[input("T", &[4, 5, 9], Format::csf(3)).stored(20.0), input("B", &[9, 3], Format::dense(2))],
         &expect![[r#"
             (physical
-              (input T f64 (4 5 9) (sparse-list sparse-list sparse-list))
-              (input B f64 (9 3) (dense dense))
+              (input T f64 0.0 (4 5 9) (sparse-list sparse-list sparse-list))
+              (input B f64 0.0 (9 3) (dense dense))
               (query (for (i 4) (j 5) (k 9) (l 3))
-                (write V f64 0.0 (dense dense dense) (i j l) (fold +) (* (at T i j k) (at B k l))))
+                (write V f64 0.0 (4 5 3) (dense dense dense) (i j l) (fold +) (* (at T i j k) (at B k l))))
               (produces V))"#]],
     );
     assert_eq!(physical.queries.len(), 1);
@@ -493,10 +495,10 @@ fn inner_product() {
         &[input("T", &[4, 5, 6], Format::csf(3)), input("U", &[4, 5, 6], Format::csf(3))],
         &expect![[r#"
             (physical
-              (input T f64 (4 5 6) (sparse-list sparse-list sparse-list))
-              (input U f64 (4 5 6) (sparse-list sparse-list sparse-list))
+              (input T f64 0.0 (4 5 6) (sparse-list sparse-list sparse-list))
+              (input U f64 0.0 (4 5 6) (sparse-list sparse-list sparse-list))
               (query (for (i 4) (j 5) (k 6))
-                (write s f64 0.0 () () (fold +) (* (at T i j k) (at U i j k))))
+                (write s f64 0.0 () () () (fold +) (* (at T i j k) (at U i j k))))
               (produces s))"#]],
     );
     assert_eq!(physical.queries.len(), 1);
@@ -514,13 +516,13 @@ fn masked_product_of_booleans() {
         ],
         &expect![[r#"
             (physical
-              (input m bool (7) (sparse-list))
-              (input A bool (7 9) (dense sparse-list))
-              (input x bool (9) (sparse-list))
+              (input m bool false (7) (sparse-list))
+              (input A bool false (7 9) (dense sparse-list))
+              (input x bool false (9) (sparse-list))
               (query (for (i 7))
                 (where 1 (for (j 9))
                   (t.1 or false (and (at A i j) (at x j))))
-                (write y bool false (sparse-list) (i) (and (at m i) t.1)))
+                (write y bool false (7) (sparse-list) (i) (and (at m i) t.1)))
               (produces y))"#]],
     );
     assert_eq!(physical.queries.len(), 1);
@@ -538,13 +540,13 @@ fn shortest_path_step() {
         ],
         &expect![[r#"
             (physical
-              (input m bool (7) (sparse-list))
-              (input A f64 (7 9) (dense sparse-list))
-              (input x f64 (9) (dense))
+              (input m bool false (7) (sparse-list))
+              (input A f64 inf (7 9) (dense sparse-list))
+              (input x f64 inf (9) (dense))
               (query (for (i 7))
                 (where 1 (for (j 9))
                   (t.1 min inf (+ (at A i j) (at x j))))
-                (write y f64 inf (dense) (i) (ifelse (at m i) t.1 inf)))
+                (write y f64 inf (7) (dense) (i) (ifelse (at m i) t.1 inf)))
               (produces y))"#]],
     );
     assert_eq!(physical.queries.len(), 1);
@@ -557,13 +559,13 @@ fn norm_is_one_nest() {
         text,
         &[input("A", &[7, 9], Format::csr()).stored(15.0)],
         &expect![[r#"
-        (physical
-          (input A f64 (7 9) (dense sparse-list))
-          (query (for)
-            (where 0 (for (i 7) (j 9))
-              (t.1 + 0.0 (square (at A i j))))
-            (write n f64 0.0 () () (sqrt t.1)))
-          (produces n))"#]],
+            (physical
+              (input A f64 0.0 (7 9) (dense sparse-list))
+              (query (for)
+                (where 0 (for (i 7) (j 9))
+                  (t.1 + 0.0 (square (at A i j))))
+                (write n f64 0.0 () () () (sqrt t.1)))
+              (produces n))"#]],
     );
     assert_eq!(physical.queries.len(), 1);
 }
@@ -576,11 +578,11 @@ fn sum_of_fives() {
         &[filled("A", &[6, 7], Format::csr(), Scalar::F64(5.0))],
         &expect![[r#"
             (physical
-              (input A f64 (6 7) (dense sparse-list))
+              (input A f64 5.0 (6 7) (dense sparse-list))
               (query (for (i 6))
                 (where 1 (for (j 7))
                   (t.1 + 0.0 (at A i j)))
-                (write s f64 35.0 (dense) (i) t.1))
+                (write s f64 35.0 (6) (dense) (i) t.1))
               (produces s))"#]],
     );
     assert_eq!(physical.queries.len(), 1);
@@ -593,13 +595,13 @@ fn sum_of_fives_by_columns() {
         text,
         &[filled("A", &[6, 7], Format::csr(), Scalar::F64(5.0))],
         &expect![[r#"
-        (physical
-          (input A f64 (6 7) (dense sparse-list))
-          (query (for (i 6) (j 7))
-            (write s.1 f64 0.0 (dense) (j) (fold +) (at A i j)))
-          (query (for (j 7))
-            (write s f64 30.0 (dense) (j) (at s.1 j)))
-          (produces s))"#]],
+            (physical
+              (input A f64 5.0 (6 7) (dense sparse-list))
+              (query (for (i 6) (j 7))
+                (write s.1 f64 0.0 (7) (dense) (j) (fold +) (at A i j)))
+              (query (for (j 7))
+                (write s f64 30.0 (7) (dense) (j) (at s.1 j)))
+              (produces s))"#]],
     );
 }
 
@@ -611,12 +613,12 @@ fn mean_and_variance_by_row() {
         &[input("A", &[7, 9], Format::csr()).stored(15.0)],
         &expect![[r#"
             (physical
-              (input A f64 (7 9) (dense sparse-list))
+              (input A f64 0.0 (7 9) (dense sparse-list))
               (query (for (i 7))
                 (where 1 (for (k 9))
                   (t.1 + 0.0 (square (at A i k)))
                   (t.2 + 0.0 (at A i k)))
-                (write v f64 0.0 (dense) (i) (- (/ t.1 9.0) (square (/ t.2 9.0)))))
+                (write v f64 0.0 (7) (dense) (i) (- (/ t.1 9.0) (square (/ t.2 9.0)))))
               (produces v))"#]],
     );
     assert_eq!(physical.queries.len(), 1);
@@ -631,13 +633,13 @@ fn product_of_folds_is_isolated() {
         &[input("A", &[7, 9], Format::csr()).stored(15.0)],
         &expect![[r#"
             (physical
-              (input A f64 (7 9) (dense sparse-list))
+              (input A f64 0.0 (7 9) (dense sparse-list))
               (query (for (k 7) (l 9))
-                (write g.1 f64 0.0 (dense) (k) (fold +) (at A k l)))
+                (write g.1 f64 0.0 (7) (dense) (k) (fold +) (at A k l)))
               (query (for (i 7) (k 7))
                 (where 1 (for (j 9))
                   (t.2 + 0.0 (at A i j)))
-                (write g f64 0.0 (dense dense) (i k) (* t.2 (at g.1 k))))
+                (write g f64 0.0 (7 7) (dense dense) (i k) (* t.2 (at g.1 k))))
               (produces g))"#]],
     );
 }
@@ -650,12 +652,12 @@ fn map_of_a_product_is_isolated() {
         &[input("A", &[40, 50], Format::csr()).stored(60.0), input("B", &[50, 60], Format::csr()).stored(60.0)],
         &expect![[r#"
             (physical
-              (input A f64 (40 50) (dense sparse-list))
-              (input B f64 (50 60) (dense sparse-list))
+              (input A f64 0.0 (40 50) (dense sparse-list))
+              (input B f64 0.0 (50 60) (dense sparse-list))
               (query (for (i 40) (k 50) (j 60))
-                (write C.1 f64 0.0 (dense sparse-list) (i j) (fold +) (workspace 1 (byte-map)) (* (at A i k) (at B k j))))
+                (write C.1 f64 0.0 (40 60) (dense sparse-list) (i j) (fold +) (workspace 1 (byte-map)) (* (at A i k) (at B k j))))
               (query (for (i 40) (j 60))
-                (write C f64 0.0 (dense sparse-list) (i j) (sqrt (at C.1 i j))))
+                (write C f64 0.0 (40 60) (dense sparse-list) (i j) (sqrt (at C.1 i j))))
               (produces C))"#]],
     );
 }
@@ -667,11 +669,11 @@ fn scan() {
         text,
         &[input("x", &[9], Format::dense(1))],
         &expect![[r#"
-        (physical
-          (input x f64 (9) (dense))
-          (query (for (j.2 9) (j 9))
-            (write c f64 0.0 (dense) (j) (fold +) (ifelse (le (coordinate j.2) (coordinate j)) (at x j.2) 0.0)))
-          (produces c))"#]],
+            (physical
+              (input x f64 0.0 (9) (dense))
+              (query (for (j.2 9) (j 9))
+                (write c f64 0.0 (9) (dense) (j) (fold +) (ifelse (le (coordinate j.2) (coordinate j)) (at x j.2) 0.0)))
+              (produces c))"#]],
     );
     assert_eq!(physical.queries.len(), 1);
 }
@@ -684,11 +686,11 @@ fn subtraction_keeps_its_order() {
         &[input("A", &[7, 9], Format::csr()).stored(15.0)],
         &expect![[r#"
             (physical
-              (input A f64 (7 9) (dense sparse-list))
+              (input A f64 0.0 (7 9) (dense sparse-list))
               (query (for (c0 7) (c1 9))
-                (write A.1 f64 0.0 (dense@1 sparse-list@0) (c1 c0) (workspace 0 (dense hash)) (at A c0 c1)))
+                (write A.1 f64 0.0 (7 9) (dense@1 sparse-list@0) (c1 c0) (workspace 0 (dense hash)) (at A c0 c1)))
               (query (for (j 9) (i 7))
-                (write s f64 0.0 () () (fold -) (at A.1 j i)))
+                (write s f64 0.0 () () () (fold -) (at A.1 j i)))
               (produces s))"#]],
     );
 }
@@ -700,11 +702,11 @@ fn diagonal_mask() {
         text,
         &[input("A", &[8, 8], Format::csr())],
         &expect![[r#"
-        (physical
-          (input A f64 (8 8) (dense sparse-list))
-          (query (for (j 8))
-            (write t f64 0.0 () () (fold +) (at A j (follow j))))
-          (produces t))"#]],
+            (physical
+              (input A f64 0.0 (8 8) (dense sparse-list))
+              (query (for (j 8))
+                (write t f64 0.0 () () () (fold +) (at A j (follow j))))
+              (produces t))"#]],
     );
     assert_eq!(physical.queries.len(), 1);
 }
@@ -717,10 +719,10 @@ fn convolution() {
         &[input("x", &[9], Format::dense(1)), input("w", &[3], Format::dense(1))],
         &expect![[r#"
             (physical
-              (input x f64 (9) (dense))
-              (input w f64 (3) (dense))
+              (input x f64 0.0 (9) (dense))
+              (input w f64 0.0 (3) (dense))
               (query (for (k 3) (i 7))
-                (write y f64 0.0 (dense) (i) (fold +) (* (at x (+ i k)) (at w k))))
+                (write y f64 0.0 (7) (dense) (i) (fold +) (* (at x (+ i k)) (at w k))))
               (produces y))"#]],
     );
     assert_eq!(physical.queries.len(), 1);
@@ -733,12 +735,12 @@ fn permissive_shift() {
         text,
         &[input("x", &[9], Format::csf(1)), input("z", &[9], Format::csf(1))],
         &expect![[r#"
-        (physical
-          (input x f64 (9) (sparse-list))
-          (input z f64 (9) (sparse-list))
-          (query (for (j 9))
-            (write y f64 0.0 (dense) (j) (+ (at x (+ j 1) (outside 7.0)) (at z j))))
-          (produces y))"#]],
+            (physical
+              (input x f64 0.0 (9) (sparse-list))
+              (input z f64 0.0 (9) (sparse-list))
+              (query (for (j 9))
+                (write y f64 0.0 (9) (dense) (j) (+ (at x (+ j 1) (outside 7.0)) (at z j))))
+              (produces y))"#]],
     );
     assert_eq!(physical.queries.len(), 1);
 }
@@ -751,12 +753,12 @@ fn reversed_and_strided() {
         text,
         &[input("x", &[5], Format::csf(1)), input("z", &[9], Format::csf(1))],
         &expect![[r#"
-        (physical
-          (input x f64 (5) (sparse-list))
-          (input z f64 (9) (sparse-list))
-          (query (for (j 5))
-            (write y f64 0.0 (dense) (j) (+ (at x (follow (+ (* -1 j) 4))) (at z (follow (* 2 j))))))
-          (produces y))"#]],
+            (physical
+              (input x f64 0.0 (5) (sparse-list))
+              (input z f64 0.0 (9) (sparse-list))
+              (query (for (j 5))
+                (write y f64 0.0 (5) (dense) (j) (+ (at x (follow (+ (* -1 j) 4))) (at z (follow (* 2 j))))))
+              (produces y))"#]],
     );
     assert_eq!(physical.queries.len(), 1);
 }
@@ -769,10 +771,10 @@ fn blocks_times_rows() {
         &[input("A", &[7, 9], Format::bcsr(2, 4)).stored(16.0), input("B", &[7, 9], Format::csr()).stored(10.0)],
         &expect![[r#"
             (physical
-              (input A f64 (7 9) (dense@0/2 sparse-list@1/4 dense@0%2 dense@1%4))
-              (input B f64 (7 9) (dense sparse-list))
+              (input A f64 0.0 (7 9) (dense@0/2 sparse-list@1/4 dense@0%2 dense@1%4))
+              (input B f64 0.0 (7 9) (dense sparse-list))
               (query (for (i.o 4) (j.o 3) (i.i 2 i.o 7) (j.i 4 j.o 9))
-                (write C f64 0.0 (dense dense) ((+ i.i (* 2 i.o)) (+ j.i (* 4 j.o))) (* (at A i.o j.o i.i j.i) (at B (+ i.i (* 2 i.o)) (+ j.i (* 4 j.o))))))
+                (write C f64 0.0 (7 9) (dense dense) ((+ i.i (* 2 i.o)) (+ j.i (* 4 j.o))) (* (at A i.o j.o i.i j.i) (at B (+ i.i (* 2 i.o)) (+ j.i (* 4 j.o))))))
               (produces C))"#]],
     );
 }
@@ -784,11 +786,11 @@ fn rows_to_blocks() {
         text,
         &[input("A", &[7, 9], Format::csr()).stored(10.0)],
         &expect![[r#"
-        (physical
-          (input A f64 (7 9) (dense sparse-list))
-          (query (for (i.o 4) (j.o 3) (i.i 2 i.o 7) (j.i 4 j.o 9))
-            (write C f64 0.0 (dense@0/2 sparse-list@1/4 dense@0%2 dense@1%4) (i.o j.o i.i j.i) (at A (+ i.i (* 2 i.o)) (+ j.i (* 4 j.o)))))
-          (produces C))"#]],
+            (physical
+              (input A f64 0.0 (7 9) (dense sparse-list))
+              (query (for (i.o 4) (j.o 3) (i.i 2 i.o 7) (j.i 4 j.o 9))
+                (write C f64 0.0 (7 9) (dense@0/2 sparse-list@1/4 dense@0%2 dense@1%4) (i.o j.o i.i j.i) (at A (+ i.i (* 2 i.o)) (+ j.i (* 4 j.o)))))
+              (produces C))"#]],
     );
     assert_eq!(physical.queries.len(), 1);
 }
@@ -800,11 +802,11 @@ fn rows_to_columns() {
         text,
         &[input("A", &[7, 9], Format::csr()).stored(10.0)],
         &expect![[r#"
-        (physical
-          (input A f64 (7 9) (dense sparse-list))
-          (query (for (i 7) (j 9))
-            (write C f64 0.0 (dense@1 sparse-list@0) (j i) (workspace 0 (dense hash)) (at A i j)))
-          (produces C))"#]],
+            (physical
+              (input A f64 0.0 (7 9) (dense sparse-list))
+              (query (for (i 7) (j 9))
+                (write C f64 0.0 (7 9) (dense@1 sparse-list@0) (j i) (workspace 0 (dense hash)) (at A i j)))
+              (produces C))"#]],
     );
     assert_eq!(physical.queries.len(), 1);
 }
@@ -817,11 +819,11 @@ fn symmetric_sum() {
         &[input("A", &[300, 300], Format::csr()).stored(900.0)],
         &expect![[r#"
             (physical
-              (input A f64 (300 300) (dense sparse-list))
+              (input A f64 0.0 (300 300) (dense sparse-list))
               (query (for (c0 300) (c1 300))
-                (write A.1 f64 0.0 (dense@1 sparse-list@0) (c1 c0) (workspace 0 (dense hash)) (at A c0 c1)))
+                (write A.1 f64 0.0 (300 300) (dense@1 sparse-list@0) (c1 c0) (workspace 0 (dense hash)) (at A c0 c1)))
               (query (for (i 300) (j 300))
-                (write C f64 0.0 (dense sparse-list) (i j) (+ (at A i j) (at A.1 i j))))
+                (write C f64 0.0 (300 300) (dense sparse-list) (i j) (+ (at A i j) (at A.1 i j))))
               (produces C))"#]],
     );
 }
@@ -834,10 +836,10 @@ fn intersection_of_unequal_sizes_gallops() {
         &[input("x", &[1000], Format::csf(1)).stored(500.0), input("y", &[1000], Format::csf(1)).stored(5.0)],
         &expect![[r#"
             (physical
-              (input x f64 (1000) (sparse-list))
-              (input y f64 (1000) (sparse-list))
+              (input x f64 0.0 (1000) (sparse-list))
+              (input y f64 0.0 (1000) (sparse-list))
               (query (for (i 1000))
-                (write s f64 0.0 () () (fold +) (* (at x (gallop i)) (at y (gallop i)))))
+                (write s f64 0.0 () () () (fold +) (* (at x (gallop i)) (at y (gallop i)))))
               (produces s))"#]],
     );
     assert_eq!(physical.queries.len(), 1);
@@ -854,10 +856,10 @@ fn tables_are_followed() {
         ],
         &expect![[r#"
             (physical
-              (input x f64 (90) (sparse-list))
-              (input y f64 (90) (hash))
+              (input x f64 0.0 (90) (sparse-list))
+              (input y f64 0.0 (90) (hash))
               (query (for (i 90))
-                (write s f64 0.0 () () (fold +) (* (at x i) (at y (follow i)))))
+                (write s f64 0.0 () () () (fold +) (* (at x i) (at y (follow i)))))
               (produces s))"#]],
     );
     assert_eq!(physical.queries.len(), 1);
