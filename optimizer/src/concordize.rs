@@ -76,7 +76,7 @@ fn concordant_read(cx: &mut Context, read: &Read, sizes: &Sizes, order: &[Field]
     }
     let read = Read { at, ..read.clone() };
     let positions = |f: &Field| order.iter().position(|g| g == f);
-    if !fit(&read, sizes, &positions, false, cx.mode()).contains(&Meeting::Discordant) {
+    if !fit(&read, sizes, &positions, NestKind::Query, cx.mode()).contains(&Meeting::Discordant) {
         return Ok(read);
     }
     let format = copy_format(cx, &read, sizes, order);

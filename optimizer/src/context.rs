@@ -3,10 +3,11 @@
 use crate::config::Config;
 use crate::normalize::fresh_alias;
 use crate::report::Report;
-use crate::term::{At, Nest, Node, Read, Term};
+use crate::term::{At, Fold, Nest, Node, Read, Term};
 use redpoll_logic::physical::PhysicalQuery;
 use redpoll_logic::statistics::{Answer, PositionCounts, Question, Statistics};
-use redpoll_logic::{Alias, FloatMode, Format, TensorType};
+use redpoll_logic::{Alias, Field, FloatMode, Format, TensorType};
+use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -23,6 +24,34 @@ pub(crate) struct Context<'a> {
     pub(crate) inputs: Vec<(Alias, Arc<TensorType>)>,
     pub(crate) queries: Vec<PhysicalQuery>,
     pub(crate) report: Report,
+    pub(crate) memo: Memo,
+}
+
+/// Costs of folds in the nest that is being planned.
+#[derive(Default)]
+pub(crate) struct Memo(RefCell<HashMap<MemoKey, (Term, f64)>>);
+
+/// The identity of the fold's argument, its fields, and where it stands: inside of loops that are visited to a
+/// fraction (as bits), or in a query of its own.
+type MemoKey = (usize, Vec<Field>, Option<(Vec<Field>, u64)>);
+
+impl Memo {
+    /// The cost of a fold, computed once. The memo holds the argument, so its identity stays its own.
+    pub(crate) fn cost(&self, fold: &Fold, inside: Option<(&[Field], f64)>, compute: impl FnOnce() -> f64) -> f64 {
+        let inside = inside.map(|(prefix, reach)| (prefix.to_vec(), reach.to_bits()));
+        let key = (fold.arg.identity(), fold.fields.clone(), inside);
+        if let Some((_, known)) = self.0.borrow().get(&key) {
+            return *known;
+        }
+        let cost = compute();
+        self.0.borrow_mut().insert(key, (fold.arg.clone(), cost));
+        cost
+    }
+
+    /// Forgets everything: other sizes and pins hold from now on.
+    pub(crate) fn clear(&self) {
+        self.0.borrow_mut().clear();
+    }
 }
 
 impl<'a> Context<'a> {
@@ -43,6 +72,7 @@ impl<'a> Context<'a> {
             inputs: Vec::new(),
             queries: Vec::new(),
             report: Report::default(),
+            memo: Memo::default(),
         }
     }
 

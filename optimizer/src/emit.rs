@@ -99,7 +99,7 @@ impl Writer<'_, '_> {
 
     fn value(&self, term: &Term) -> Point {
         let positions = |f: &Field| self.order.iter().position(|g| g == f);
-        let protocols = choose_protocols(self.cx, term, self.sizes, &positions, self.kind == NestKind::Copy);
+        let protocols = choose_protocols(self.cx, term, self.sizes, &positions, self.kind);
         self.point(term, &protocols)
     }
 

@@ -5,7 +5,7 @@
 //! is bound no later, if its kind supports that. Dense levels may be bound in any order. What is neither is
 //! *discordant* and needs a copy.
 
-use crate::term::{At, Read, Sizes};
+use crate::term::{At, NestKind, Read, Sizes, Term};
 use redpoll_logic::op::Builtin;
 use redpoll_logic::{Affine, Field, FloatMode, Format, LevelFormat, LevelKind, StorageMode, Subscript};
 
@@ -63,31 +63,73 @@ fn piece(at: &At, block: u64, piece: Piece, sizes: &Sizes, mode: FloatMode) -> A
                 Piece::Outer => Builtin::FloorDiv,
                 Piece::Inner => Builtin::Rem,
             };
-            At::from_value(crate::term::Term::integer(op, other.value(mode), size, mode))
+            At::from_value(Term::integer(op, other.value(mode), size, mode))
         }
     }
 }
 
-/// How each level of an access is met; levels whose loops have no position yet count as bound inside of all others.
-pub(crate) fn fit(read: &Read, sizes: &Sizes, positions: &Positions, copy: bool, mode: FloatMode) -> Vec<Meeting> {
-    let format = &read.ty.format;
-    let blocked = format.modes.iter().any(|m| !matches!(m, StorageMode::Whole { .. }));
-    if blocked && read.outside.is_some() {
-        // The padding of a ragged block is not out of bounds of its level.
-        return vec![Meeting::Discordant; format.levels.len()];
+/// The levels of an access and what their subscripts depend on.
+pub(crate) struct Levels {
+    levels: Vec<Spot>,
+    /// No order fits: the padding of a ragged block is not out of bounds of its level.
+    padded: bool,
+}
+
+/// A level of an access.
+struct Spot {
+    level: LevelFormat,
+    fields: Vec<Field>,
+    /// The terms, when the subscript is affine.
+    terms: Option<Vec<(Field, i64)>>,
+    /// Whether it is a part of a form that is not split: its coordinates would be looked up one by one where a copy
+    /// walks.
+    part: bool,
+}
+
+impl Levels {
+    pub(crate) fn new(read: &Read, sizes: &Sizes, mode: FloatMode) -> Levels {
+        let format = &read.ty.format;
+        let blocked = format.modes.iter().any(|m| !matches!(m, StorageMode::Whole { .. }));
+        let spots = storage_at(&read.at, format, sizes, mode);
+        let spot = |(at, level): (At, &LevelFormat)| Spot {
+            level: *level,
+            fields: at.fields().into_iter().collect(),
+            terms: at.as_affine().map(|form| form.terms.clone()),
+            part: matches!(at, At::Subscript(Subscript::Outer(..) | Subscript::Inner(..))),
+        };
+        let levels = spots.into_iter().zip(&format.levels).map(spot).collect();
+        Levels { levels, padded: blocked && read.outside.is_some() }
     }
-    let spots = storage_at(&read.at, format, sizes, mode);
-    let mut outside: Option<Bound> = Some(Bound::Constant);
-    spots
-        .iter()
-        .zip(&format.levels)
-        .map(|(at, level)| {
-            let bound = bind(at, positions);
-            let meeting = meet(at, level, bound, outside, positions, copy);
-            outside = outside.max(bound).filter(|_| outside.is_some() && bound.is_some());
+
+    /// How each level is met; levels whose loops have no position yet count as bound inside of all others. A lone
+    /// access also walks levels that are not ordered.
+    pub(crate) fn fit(&self, positions: &Positions, kind: NestKind) -> Vec<Meeting> {
+        if self.padded {
+            return vec![Meeting::Discordant; self.levels.len()];
+        }
+        let mut outside: Option<Bound> = Some(Bound::Constant);
+        let meet = |spot: &Spot| {
+            let bound = spot.bound(positions);
+            let meeting = spot.meet(bound, outside, positions, kind);
+            outside = outside.zip(bound).map(|(o, b)| o.max(b));
             meeting
+        };
+        self.levels.iter().map(meet).collect()
+    }
+
+    /// Kind of each level, and the number of loops after which its fiber and coordinate are known; `None`: not yet.
+    pub(crate) fn resolved(&self, positions: &Positions) -> impl Iterator<Item = (LevelKind, Option<usize>)> {
+        self.levels.iter().scan(Some(0), move |known, spot| {
+            let bound = spot.fields.iter().map(positions).try_fold(0, |b, p| Some(b.max(p? + 1)));
+            *known = known.zip(bound).map(|(a, b)| a.max(b));
+            Some((spot.level.kind, *known))
         })
-        .collect()
+    }
+}
+
+/// How each level of an access is met.
+pub(crate) fn fit(read: &Read, sizes: &Sizes, positions: &Positions, kind: NestKind, mode: FloatMode) -> Vec<Meeting> {
+    Levels::new(read, sizes, mode).fit(positions, kind)
 }
 
 /// Where a subscript is bound.
@@ -97,44 +139,38 @@ enum Bound {
     Loop(usize),
 }
 
-/// `None`: not yet.
-fn bind(at: &At, positions: &Positions) -> Option<Bound> {
-    at.fields().iter().map(|f| positions(f).map(Bound::Loop)).try_fold(Bound::Constant, |bound, f| Some(bound.max(f?)))
-}
+impl Spot {
+    /// `None`: not yet.
+    fn bound(&self, positions: &Positions) -> Option<Bound> {
+        let mut bounds = self.fields.iter().map(|f| positions(f).map(Bound::Loop));
+        bounds.try_fold(Bound::Constant, |bound, f| Some(bound.max(f?)))
+    }
 
-fn meet(
-    at: &At,
-    level: &LevelFormat,
-    bound: Option<Bound>,
-    outside: Option<Bound>,
-    positions: &Positions,
-    copy: bool,
-) -> Meeting {
-    // Whether everything outside is bound strictly before.
-    let later = match (bound, outside) {
-        (None, _) => true,
-        (Some(_), None) => false,
-        (Some(b), Some(o)) => b > o,
-    };
-    let steps_by_one = at.as_affine().is_some_and(|form| {
-        let innermost = form.terms.iter().max_by_key(|(f, _)| positions(f).unwrap_or(usize::MAX));
-        innermost.is_some_and(|(_, c)| *c == 1)
-    });
-    if level.kind == LevelKind::Dense {
-        return if later && steps_by_one { Meeting::Walk } else { Meeting::Follow };
-    }
-    if later && steps_by_one && (level.ordered || copy) {
-        return Meeting::Walk;
-    }
-    let same = bound.is_some() && bound == outside;
-    match level.kind {
-        LevelKind::Hash | LevelKind::ByteMap => Meeting::Follow,
-        LevelKind::SparseList if level.ordered && level.unique => {
-            let looked_up = later || same || bound == Some(Bound::Constant);
-            // Coordinates in blocks would be looked up one by one where a copy walks.
-            let blocks = matches!(at, At::Subscript(Subscript::Outer(..) | Subscript::Inner(..)));
-            if looked_up && !blocks { Meeting::Follow } else { Meeting::Discordant }
+    fn meet(&self, bound: Option<Bound>, outside: Option<Bound>, positions: &Positions, kind: NestKind) -> Meeting {
+        // Whether everything outside is bound strictly before.
+        let later = match (bound, outside) {
+            (None, _) => true,
+            (Some(_), None) => false,
+            (Some(b), Some(o)) => b > o,
+        };
+        let steps_by_one = self.terms.as_ref().is_some_and(|terms| {
+            let innermost = terms.iter().max_by_key(|(f, _)| positions(f).unwrap_or(usize::MAX));
+            innermost.is_some_and(|(_, c)| *c == 1)
+        });
+        if self.level.kind == LevelKind::Dense {
+            return if later && steps_by_one { Meeting::Walk } else { Meeting::Follow };
         }
-        _ => Meeting::Discordant,
+        if later && steps_by_one && (self.level.ordered || kind == NestKind::Copy) {
+            return Meeting::Walk;
+        }
+        let same = bound.is_some() && bound == outside;
+        match self.level.kind {
+            LevelKind::Hash | LevelKind::ByteMap => Meeting::Follow,
+            LevelKind::SparseList if self.level.ordered && self.level.unique => {
+                let looked_up = later || same || bound == Some(Bound::Constant);
+                if looked_up && !self.part { Meeting::Follow } else { Meeting::Discordant }
+            }
+            _ => Meeting::Discordant,
+        }
     }
 }

@@ -7,7 +7,7 @@
 use crate::context::Context;
 use crate::estimate::either;
 use crate::lookup::use_lookups;
-use crate::loop_order::{order_fold, place, stored_cost};
+use crate::loop_order::{inline_cost, order_fold, place, stored_cost};
 use crate::term::{At, Fold, Nest, NestKind, Node, Read, Sizes, Target, Term, regroups};
 use crate::unify::{canonical, match_loops};
 use redpoll_logic::{Alias, Field};
@@ -139,8 +139,8 @@ impl Placer<'_, '_> {
         let prefix = &self.frames[frame].full[..depth];
         let written = |t: &Target| self.cx.written(t, self.sizes, &|f| prefix.contains(f));
         let reach = either(self.outputs.iter().map(written));
-        let inline = order_fold(self.cx, fold, self.sizes, prefix, self.pins, reach);
-        inline.is_some_and(|o| o.cost <= stored_cost(self.cx, fold, self.sizes, self.pins))
+        let inline = inline_cost(self.cx, fold, self.sizes, self.pins, (prefix, reach));
+        inline.is_finite() && inline <= stored_cost(self.cx, fold, self.sizes, self.pins)
     }
 
     /// Computes the fold inside the outermost `depth` loops of the innermost frame, and says under which name.

@@ -96,6 +96,7 @@ pub(crate) fn plan_nest(cx: &mut Context, nest: Nest) -> Result<(), Error> {
 fn plan_as(cx: &mut Context, nest: Nest, origin: Origin) -> Result<(), Error> {
     let mut nest = cx.resolve(nest);
     loop {
+        cx.memo.clear();
         let candidates = split_candidates(&nest, cx.mode());
         let ordered = candidates.into_iter().filter_map(|n| order_loops(cx, &n).map(|o| (n, o)));
         let best = ordered.min_by(|(_, a), (_, b)| a.cost.total_cmp(&b.cost));

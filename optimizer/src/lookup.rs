@@ -34,10 +34,16 @@ fn in_folds(term: &Term, sizes: &Sizes, mode: FloatMode) -> Term {
     term.replace(
         &mut |t| {
             let Node::Fold(fold) = t.node() else { return None };
-            let mut fold = Fold { arg: in_folds(&fold.arg, sizes, mode), ..fold.clone() };
+            let arg = in_folds(&fold.arg, sizes, mode);
+            let same = arg.identity() == fold.arg.identity();
+            let mut fold = Fold { arg, ..fold.clone() };
+            let count = fold.fields.len();
             while let Some((field, arg)) = gather(&fold.op, &fold.arg, &fold.fields, sizes, mode) {
                 fold.fields.retain(|f| *f != field);
                 fold.arg = arg;
+            }
+            if same && fold.fields.len() == count {
+                return Some(t.clone());
             }
             Some(if fold.fields.is_empty() {
                 Term::call(&fold.op, vec![Term::literal(fold.init), fold.arg], mode)

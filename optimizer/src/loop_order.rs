@@ -12,14 +12,14 @@
 use crate::context::Context;
 use crate::cost;
 use crate::estimate::either;
-use crate::fit::{Meeting, fit, storage_at};
+use crate::fit::{Levels, Meeting};
 use crate::formats::sparse_format;
 use crate::isolate::fold_nest;
 use crate::term::{At, Fold, Nest, NestKind, Node, Read, Sizes, Target, Term, regroups};
 use crate::workspace::{Scope, order_of_writes};
 use redpoll_logic::statistics::Question;
 use redpoll_logic::{Alias, Field};
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeSet, HashMap};
 
 /// An order of loops with its cost.
@@ -92,11 +92,18 @@ struct Search<'t> {
     /// Pairs of loops: the first is outside of the second.
     before: Vec<(usize, usize)>,
     work: Work<'t>,
-    accesses: Vec<&'t Read>,
+    accesses: Vec<(&'t Read, Levels)>,
     folds: Vec<(&'t Fold, BTreeSet<Field>)>,
     rounds: RefCell<HashMap<u64, f64>>,
-    stored: RefCell<HashMap<usize, f64>>,
-    inline: RefCell<HashMap<(usize, Vec<Field>), f64>>,
+    volumes: OnceCell<Vec<Volume>>,
+}
+
+/// What is written to an output, in any order of the loops.
+#[derive(Clone, Copy)]
+struct Volume {
+    writes: f64,
+    /// Whether it takes all writes as they come.
+    dense: bool,
 }
 
 impl<'t> Search<'t> {
@@ -119,8 +126,7 @@ impl<'t> Search<'t> {
             accesses: Vec::new(),
             folds: Vec::new(),
             rounds: RefCell::default(),
-            stored: RefCell::default(),
-            inline: RefCell::default(),
+            volumes: OnceCell::new(),
         }
     }
 
@@ -128,8 +134,9 @@ impl<'t> Search<'t> {
     fn with_terms(mut self, terms: impl IntoIterator<Item = &'t Term>) -> Search<'t> {
         for term in terms {
             outer_accesses(term, &mut |r| {
-                if !self.accesses.contains(&r) {
-                    self.accesses.push(r);
+                if !self.accesses.iter().any(|(known, _)| *known == r) {
+                    let levels = Levels::new(r, self.problem.sizes, self.cx.mode());
+                    self.accesses.push((r, levels));
                 }
             });
             let folds = &mut self.folds;
@@ -144,10 +151,10 @@ impl<'t> Search<'t> {
 
     fn run(&self) -> Option<Ordered> {
         let mut best = Ordered { order: Vec::new(), cost: f64::INFINITY, considered: Vec::new() };
+        // What the greedy order costs bounds the search.
+        self.greedy(&mut best);
         if self.loops.len() <= cost::EXHAUSTIVE_LOOPS {
             self.extend(&mut Vec::new(), 0, 0.0, &mut best);
-        } else {
-            self.greedy(&mut best);
         }
         (!best.considered.is_empty()).then_some(best)
     }
@@ -161,8 +168,10 @@ impl<'t> Search<'t> {
         if order.len() == self.loops.len() {
             let cost = spent + self.finish(order, mask);
             let order: Vec<Field> = order.iter().map(|&k| self.loops[k].clone()).collect();
-            best.considered.push((order.clone(), cost));
-            if cost < best.cost || best.considered.len() == 1 {
+            if best.considered.first().is_none_or(|(greedy, _)| *greedy != order) {
+                best.considered.push((order.clone(), cost));
+            }
+            if cost < best.cost {
                 (best.order, best.cost) = (order, cost);
             }
             return;
@@ -234,27 +243,20 @@ impl<'t> Search<'t> {
         let here = self.problem.prefix.len() + order.len() - 1;
         let shorter = &order[..order.len() - 1];
         let mut cost = rounds * cost::ROUND;
-        for read in &self.accesses {
-            let meetings = |order: &[usize]| {
-                let positions = |f: &Field| self.position(order, f);
-                fit(read, self.problem.sizes, &positions, self.problem.kind == NestKind::Copy, self.cx.mode())
-            };
-            let now = meetings(order);
-            if now.contains(&Meeting::Discordant) {
-                if !meetings(shorter).contains(&Meeting::Discordant) || order.len() == 1 {
+        let positions = |f: &Field| self.position(order, f);
+        let before = |f: &Field| self.position(shorter, f);
+        for (read, levels) in &self.accesses {
+            let meetings = levels.fit(&positions, self.problem.kind);
+            if meetings.contains(&Meeting::Discordant) {
+                let first = order.len() == 1;
+                if first || !levels.fit(&before, self.problem.kind).contains(&Meeting::Discordant) {
                     cost += self.copy_cost(read);
                 }
                 continue;
             }
-            let positions = |f: &Field| self.position(order, f);
-            let spots = storage_at(&read.at, &read.ty.format, self.problem.sizes, self.cx.mode());
-            let mut resolved = Some(0);
-            for ((at, level), meeting) in spots.iter().zip(&read.ty.format.levels).zip(now) {
-                let bound = at.fields().iter().map(positions).try_fold(0, |b, p| Some(b.max(p? + 1)));
-                resolved = resolved.zip(bound).map(|(a, b)| a.max(b));
-                if resolved == Some(here + 1) {
-                    cost += rounds
-                        * if meeting == Meeting::Walk { cost::walk(level.kind) } else { cost::follow(level.kind) };
+            for ((kind, known), meeting) in levels.resolved(&positions).zip(meetings) {
+                if known == Some(here + 1) {
+                    cost += rounds * if meeting == Meeting::Walk { cost::walk(kind) } else { cost::follow(kind) };
                 }
             }
         }
@@ -275,32 +277,36 @@ impl<'t> Search<'t> {
         let full: Vec<Field> = self.problem.prefix.iter().cloned().chain(own).collect();
         let rounds = self.rounds(mask);
         let mut cost = rounds * cost::COMPUTE;
-        for (k, (fold, free)) in self.folds.iter().enumerate() {
+        for (fold, free) in &self.folds {
+            let stored = stored_cost(self.cx, fold, self.problem.sizes, self.problem.pins);
             cost += match place(&full, free) {
-                Some(depth) => self.inline_cost(k, fold, &full[..depth]).min(self.stored_cost(k, fold)),
-                None => self.stored_cost(k, fold),
+                Some(depth) => self.inline_cost(fold, &full[..depth]).min(stored),
+                None => stored,
             };
         }
         if let Work::Outputs(targets) = self.work {
-            for target in targets {
-                cost += self.cx.writes(target, self.problem.sizes) * self.write_cost(target, &full);
+            let volumes = self.volumes.get_or_init(|| targets.iter().map(|t| self.volume(t)).collect());
+            for (target, volume) in targets.iter().zip(volumes) {
+                cost += volume.writes * self.write_cost(target, *volume, &full);
             }
         }
         cost
     }
 
-    fn write_cost(&self, target: &Target, order: &[Field]) -> f64 {
+    fn volume(&self, target: &Target) -> Volume {
+        let sizes = self.problem.sizes;
+        let fields = target.at.iter().flat_map(At::fields).collect();
+        let dense = target.format.is_none() && self.cx.output_support(target, sizes, &fields) > cost::DENSE_FRACTION;
+        Volume { writes: self.cx.writes(target, sizes), dense }
+    }
+
+    /// What a write costs.
+    fn write_cost(&self, target: &Target, volume: Volume, order: &[Field]) -> f64 {
+        let sizes = self.problem.sizes;
         let scope = match &target.format {
-            Some(format) => order_of_writes(self.cx, target, format, self.problem.sizes, order),
-            None => {
-                let fields = target.at.iter().flat_map(At::fields).collect();
-                if self.cx.output_support(target, self.problem.sizes, &fields) > cost::DENSE_FRACTION {
-                    Scope::InOrder
-                } else {
-                    let format = sparse_format(target, self.problem.sizes, order);
-                    order_of_writes(self.cx, target, &format, self.problem.sizes, order)
-                }
-            }
+            Some(format) => order_of_writes(self.cx, target, format, sizes, order),
+            None if volume.dense => Scope::InOrder,
+            None => order_of_writes(self.cx, target, &sparse_format(target, sizes, order), sizes, order),
         };
         match scope {
             Scope::InOrder => cost::APPEND,
@@ -309,38 +315,38 @@ impl<'t> Search<'t> {
         }
     }
 
-    fn inline_cost(&self, k: usize, fold: &Fold, prefix: &[Field]) -> f64 {
-        let key = (k, prefix.to_vec());
-        if let Some(known) = self.inline.borrow().get(&key) {
-            return *known;
-        }
+    fn inline_cost(&self, fold: &Fold, prefix: &[Field]) -> f64 {
+        let Problem { sizes, pins, reach, .. } = self.problem;
         let mask = (0..self.loops.len()).filter(|&l| prefix.contains(&self.loops[l])).fold(0, |m, l| m | 1 << l);
-        let places: f64 = prefix.iter().map(|f| self.problem.sizes.of(f) as f64).product();
-        let reach = if places == 0.0 { 0.0 } else { (self.rounds(mask) / places).min(self.problem.reach) };
-        let ordered = order_fold(self.cx, fold, self.problem.sizes, prefix, self.problem.pins, reach);
-        let cost = ordered.map_or(f64::INFINITY, |o| o.cost);
-        self.inline.borrow_mut().insert(key, cost);
-        cost
+        let places: f64 = prefix.iter().map(|f| sizes.of(f) as f64).product();
+        let reach = if places == 0.0 { 0.0 } else { (self.rounds(mask) / places).min(reach) };
+        inline_cost(self.cx, fold, sizes, pins, (prefix, reach))
     }
+}
 
-    fn stored_cost(&self, k: usize, fold: &Fold) -> f64 {
-        if let Some(known) = self.stored.borrow().get(&k) {
-            return *known;
-        }
-        let cost = stored_cost(self.cx, fold, self.problem.sizes, self.problem.pins);
-        self.stored.borrow_mut().insert(k, cost);
-        cost
-    }
+/// What a fold costs inside of loops of which a fraction is visited.
+pub(crate) fn inline_cost(
+    cx: &Context,
+    fold: &Fold,
+    sizes: &Sizes,
+    pins: &[Vec<Field>],
+    inside: (&[Field], f64),
+) -> f64 {
+    cx.memo.cost(fold, Some(inside), || {
+        order_fold(cx, fold, sizes, inside.0, pins, inside.1).map_or(f64::INFINITY, |o| o.cost)
+    })
 }
 
 /// What a fold costs when a query of its own stores it.
 pub(crate) fn stored_cost(cx: &Context, fold: &Fold, sizes: &Sizes, pins: &[Vec<Field>]) -> f64 {
-    let nest = fold_nest(cx, fold, &Alias::from("stored"), sizes, pins);
-    let target = &nest.outputs[0];
-    let places: f64 = target.shape.iter().map(|&n| n as f64).product();
-    let fields = target.at.iter().flat_map(At::fields).collect();
-    let stored = places * cx.output_support(target, &nest.sizes, &fields);
-    order_loops(cx, &nest).map_or(f64::INFINITY, |o| o.cost + cost::STORE * (1.0 + stored))
+    cx.memo.cost(fold, None, || {
+        let nest = fold_nest(cx, fold, &Alias::from("stored"), sizes, pins);
+        let target = &nest.outputs[0];
+        let places: f64 = target.shape.iter().map(|&n| n as f64).product();
+        let fields = target.at.iter().flat_map(At::fields).collect();
+        let stored = places * cx.output_support(target, &nest.sizes, &fields);
+        order_loops(cx, &nest).map_or(f64::INFINITY, |o| o.cost + cost::STORE * (1.0 + stored))
+    })
 }
 
 /// How many loops are outside of a fold that is computed in place: those of its free fields, when they are exactly the

@@ -59,7 +59,7 @@ fn join(into: &Nest, nest: &Nest, mode: FloatMode) -> Option<Nest> {
     let names = match_loops(&accesses(&nest), &loops, &accesses(&first), &into_loops)?;
     let outer_stay_outer = nest.loops().iter().all(|f| into.loops().contains(&names[f]));
     let order = |f: &Field| into_loops.iter().position(|g| g == f);
-    let walks = |r: &&Read| !fit(r, &into.sizes, &order, false, mode).contains(&Meeting::Discordant);
+    let walks = |r: &&Read| !fit(r, &into.sizes, &order, NestKind::Query, mode).contains(&Meeting::Discordant);
     if !outer_stay_outer || nest.loops().len() != into.loops().len() || !accesses(&first).iter().all(walks) {
         return None;
     }

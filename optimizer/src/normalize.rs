@@ -32,14 +32,30 @@ pub(crate) fn normalize(plan: &Plan, config: &Config) -> Result<Vec<Nest>, Error
     };
     for query in &plan.queries {
         if !normalizer.inlined.contains_key(&query.alias) {
-            normalizer.query(query.alias.clone(), &query.expr)?;
+            let unsized_field = |field: Field| Error::Unsized { query: query.alias.clone(), field };
+            let shape = shape_of(&query.expr, &Env::new()).map_err(unsized_field)?;
+            normalizer.query(query.alias.clone(), &query.expr, shape)?;
         }
     }
     Ok(normalizer.nests)
 }
 
 /// At which coordinate each field of an expression stands.
-type Env = HashMap<Field, At>;
+type Env = HashMap<Field, Standing>;
+
+/// Where a field of an expression stands.
+#[derive(Clone)]
+struct Standing {
+    at: At,
+    /// The field's size, which an expression around may know where just a coordinate mentions the field.
+    size: u64,
+}
+
+impl Standing {
+    fn field(field: &Field, size: u64) -> Standing {
+        Standing { at: At::field(field), size }
+    }
+}
 
 struct Normalizer<'a> {
     config: &'a Config,
@@ -47,7 +63,7 @@ struct Normalizer<'a> {
     inlined: HashMap<Alias, &'a Expr>,
     nests: Vec<Nest>,
     /// Expressions that have a nest of their own, so that equal ones share it.
-    hoisted: Vec<(Expr, Alias)>,
+    hoisted: Vec<(Expr, Vec<u64>, Alias)>,
     aliases: HashSet<Alias>,
 }
 
@@ -73,8 +89,8 @@ impl Scope {
 }
 
 impl Normalizer<'_> {
-    /// Lowers a query and appends its nest.
-    fn query(&mut self, alias: Alias, expr: &Expr) -> Result<(), Error> {
+    /// Lowers a query, whose fields have those sizes, and appends its nest.
+    fn query(&mut self, alias: Alias, expr: &Expr, shape: Vec<u64>) -> Result<(), Error> {
         let mut format = self.config.formats.get(&alias).cloned();
         let mut body = expr;
         while let Node::Reformat { format: written, arg } = body.node() {
@@ -83,11 +99,11 @@ impl Normalizer<'_> {
         }
         let mut scope = Scope { query: alias.clone(), sizes: Sizes::default(), pins: Vec::new() };
         let info = expr.info();
-        let shape = sized(expr, &scope)?;
         for (field, &size) in info.fields.iter().zip(&shape) {
             scope.sizes.insert(field.clone(), size);
         }
-        let env: Env = info.fields.iter().map(|f| (f.clone(), At::field(f))).collect();
+        let standings = info.fields.iter().zip(&shape).map(|(f, &n)| (f.clone(), Standing::field(f, n)));
+        let env: Env = standings.collect();
         let value = self.lower(body, &env, &mut scope)?;
         if value.dtype() != info.dtype {
             let (expected, found) = (info.dtype.to_string(), value.dtype().to_string());
@@ -104,18 +120,18 @@ impl Normalizer<'_> {
 
     /// Gives an expression a nest of its own and reads it in the environment.
     fn hoist(&mut self, expr: &Expr, env: &Env, scope: &Scope) -> Result<Term, Error> {
-        let known = self.hoisted.iter().find(|(e, _)| e == expr).map(|(_, a)| a.clone());
+        let shape = shape_of(expr, env).map_err(|field| Error::Unsized { query: scope.query.clone(), field })?;
+        let known = self.hoisted.iter().find(|(e, n, _)| e == expr && *n == shape).map(|(.., a)| a.clone());
         let alias = match known {
             Some(alias) => alias,
             None => {
                 let alias = fresh_alias(&mut self.aliases, &scope.query);
-                self.query(alias.clone(), expr)?;
-                self.hoisted.push((expr.clone(), alias.clone()));
+                self.query(alias.clone(), expr, shape.clone())?;
+                self.hoisted.push((expr.clone(), shape.clone(), alias.clone()));
                 alias
             }
         };
         let info = expr.info();
-        let shape = sized(expr, scope)?;
         let format = Format::dense(shape.len());
         let ty = TensorType { shape, dtype: info.dtype.clone(), fill: info.fill.clone(), format };
         self.table(&alias, &Arc::new(ty), &info.fields, env, scope)
@@ -130,7 +146,7 @@ impl Normalizer<'_> {
             Node::Table { tensor, ty, fields } => match self.inlined.get(tensor).copied() {
                 Some(query) => {
                     let inner = query.info().fields.iter().zip(fields);
-                    let inner = inner.map(|(f, g)| Ok((f.clone(), get(env, g, scope)?.clone())));
+                    let inner = inner.map(|(f, g)| Ok((f.clone(), standing(env, g, scope)?.clone())));
                     self.lower(query, &inner.collect::<Result<_, Error>>()?, scope)
                 }
                 None => self.table(tensor, ty, fields, env, scope),
@@ -146,12 +162,13 @@ impl Normalizer<'_> {
                 let mut inner = env.clone();
                 let mut bound = Vec::new();
                 for field in fields {
-                    let fresh = scope.fresh(field, size_of(arg, field, scope)?);
-                    inner.insert(field.clone(), At::field(&fresh));
+                    let size = size_of(arg, field, scope)?;
+                    let fresh = scope.fresh(field, size);
+                    inner.insert(field.clone(), Standing::field(&fresh, size));
                     bound.push(fresh);
                 }
                 if let (WrittenOrder::Pins, Node::Reorder { fields, .. }) = (self.config.written_order, arg.node()) {
-                    let order = fields.iter().filter_map(|f| inner.get(f)?.as_field().cloned());
+                    let order = fields.iter().filter_map(|f| inner.get(f)?.at.as_field().cloned());
                     scope.pins.push(order.collect());
                 }
                 let dtype = &expr.info().dtype;
@@ -163,7 +180,7 @@ impl Normalizer<'_> {
             Node::Reorder { arg, .. } => self.lower(arg, env, scope),
             Node::Relabel { arg, fields } => {
                 let inner = arg.info().fields.iter().zip(fields);
-                let inner = inner.map(|(f, g)| Ok((f.clone(), get(env, g, scope)?.clone())));
+                let inner = inner.map(|(f, g)| Ok((f.clone(), standing(env, g, scope)?.clone())));
                 self.lower(arg, &inner.collect::<Result<_, Error>>()?, scope)
             }
             Node::Index { map, arg } => self.index(map, arg, env, scope),
@@ -217,9 +234,10 @@ impl Normalizer<'_> {
             dtype: dtype.to_string(),
         })?;
         let last = get(env, field, scope)?.value(self.mode);
-        let bound = scope.fresh(field, size_of(arg, field, scope)?);
+        let size = size_of(arg, field, scope)?;
+        let bound = scope.fresh(field, size);
         let mut inner = env.clone();
-        inner.insert(field.clone(), At::field(&bound));
+        inner.insert(field.clone(), Standing::field(&bound, size));
         let value = self.lower(arg, &inner, scope)?.cast(&dtype, self.mode);
         let before = self.apply(&Builtin::Le.into(), &[Term::coordinate(Affine::field(bound.clone())), last], scope)?;
         let masked = self.apply(&Builtin::IfElse.into(), &[before, value, Term::literal(identity.clone())], scope)?;
@@ -235,18 +253,18 @@ impl Normalizer<'_> {
         let mut leaving = Vec::new();
         for field in &arg.info().fields {
             let Some((_, subscript)) = map.coordinates.iter().find(|(f, _)| f == field) else {
-                inner.insert(field.clone(), get(env, field, scope)?.clone());
+                inner.insert(field.clone(), standing(env, field, scope)?.clone());
                 continue;
             };
             for (f, _) in &subscript.form().terms {
                 get(env, f, scope)?;
             }
-            let at = At::compose(subscript, &|f| env[f].clone(), mode);
+            let at = At::compose(subscript, &|f| env[f].at.clone(), mode);
             let size = size_of(arg, field, scope)?;
             if !scope.sizes.within(&at, size) {
                 leaving.push((at.clone(), size));
             }
-            inner.insert(field.clone(), at);
+            inner.insert(field.clone(), Standing { at, size });
         }
         let value = self.lower(arg, &inner, scope)?;
         let Some(outside) = map.outside.as_ref().filter(|_| !leaving.is_empty()) else { return Ok(value) };
@@ -308,26 +326,30 @@ pub(crate) fn fresh_alias(taken: &mut HashSet<Alias>, query: &Alias) -> Alias {
     }
 }
 
-fn get<'e>(env: &'e Env, field: &Field, scope: &Scope) -> Result<&'e At, Error> {
+fn standing<'e>(env: &'e Env, field: &Field, scope: &Scope) -> Result<&'e Standing, Error> {
     env.get(field).ok_or_else(|| Error::Unbound { query: scope.query.clone(), field: field.clone() })
 }
 
-fn size_of(expr: &Expr, field: &Field, scope: &Scope) -> Result<u64, Error> {
-    let info = expr.info();
-    let place = info.fields.iter().position(|f| f == field);
-    let unbound = || Error::Unbound { query: scope.query.clone(), field: field.clone() };
-    info.dimensions[place.ok_or_else(unbound)?]
-        .ok_or_else(|| Error::Unsized { query: scope.query.clone(), field: field.clone() })
+fn get<'e>(env: &'e Env, field: &Field, scope: &Scope) -> Result<&'e At, Error> {
+    standing(env, field, scope).map(|s| &s.at)
 }
 
-fn sized(expr: &Expr, scope: &Scope) -> Result<Vec<u64>, Error> {
-    expr.info().fields.iter().map(|f| size_of(expr, f, scope)).collect()
+/// The size of a field that a node binds or maps; an expression knows it.
+fn size_of(expr: &Expr, field: &Field, scope: &Scope) -> Result<u64, Error> {
+    let known = expr.info().dimension(field);
+    known.ok_or_else(|| Error::Unsized { query: scope.query.clone(), field: field.clone() })
+}
+
+/// The sizes of the fields of an expression, or the field that has none.
+fn shape_of(expr: &Expr, env: &Env) -> Result<Vec<u64>, Field> {
+    let size = |f: &Field| expr.info().dimension(f).or_else(|| Some(env.get(f)?.size)).ok_or_else(|| f.clone());
+    expr.info().fields.iter().map(size).collect()
 }
 
 /// Whether each field of the expression stands at a coordinate of its own, so that no place is computed twice.
 fn injective(expr: &Expr, env: &Env) -> bool {
     let mut seen = HashSet::new();
-    expr.info().fields.iter().all(|f| match env.get(f) {
+    expr.info().fields.iter().all(|f| match env.get(f).map(|s| &s.at) {
         Some(At::Subscript(Subscript::Affine(a))) => match &a.terms[..] {
             [] => true,
             [(field, _)] => seen.insert(field.clone()),

@@ -9,7 +9,7 @@ use crate::context::Context;
 use crate::cost;
 use crate::estimate::deciding;
 use crate::fit::{Meeting, Positions, fit, storage_at};
-use crate::term::{Node, Read, Sizes, Term};
+use crate::term::{NestKind, Node, Read, Sizes, Term};
 use redpoll_logic::LevelKind;
 use redpoll_logic::physical::Protocol;
 use redpoll_logic::statistics::Question;
@@ -40,12 +40,12 @@ pub(crate) fn choose_protocols(
     value: &Term,
     sizes: &Sizes,
     positions: &Positions,
-    copy: bool,
+    kind: NestKind,
 ) -> Protocols {
     let mut chosen: Vec<(Read, Vec<Protocol>)> = Vec::new();
     value.each_access(&mut |read| {
         if !chosen.iter().any(|(r, _)| r == read) {
-            let meetings = fit(read, sizes, positions, copy, cx.mode());
+            let meetings = fit(read, sizes, positions, kind, cx.mode());
             let protocol = |m: &Meeting| if *m == Meeting::Walk { Protocol::Walk } else { Protocol::Follow };
             chosen.push((read.clone(), meetings.iter().map(protocol).collect()));
         }

@@ -256,6 +256,11 @@ impl Term {
         &self.node
     }
 
+    /// A number that two terms share only if they are one object.
+    pub(crate) fn identity(&self) -> usize {
+        Arc::as_ptr(&self.node).addr()
+    }
+
     pub(crate) fn fill(&self) -> &Scalar {
         &self.fill
     }
@@ -405,7 +410,8 @@ impl Term {
         }
     }
 
-    /// The term with subterms replaced, outermost first, wherever `with` gives something.
+    /// The term with subterms replaced, outermost first, wherever `with` gives something; the same object when nothing
+    /// is replaced.
     pub(crate) fn replace(&self, with: &mut dyn FnMut(&Term) -> Option<Term>, mode: FloatMode) -> Term {
         if let Some(new) = with(self) {
             return new;
@@ -413,18 +419,31 @@ impl Term {
         match &*self.node {
             Node::Literal | Node::Coordinate(_) => self.clone(),
             Node::Access(r) => {
-                let replaced = |a: &At, with: &mut dyn FnMut(&Term) -> Option<Term>| match a {
+                let values = r.at.iter().filter(|at| matches!(at, At::Value(_)));
+                if values.count() == 0 {
+                    return self.clone();
+                }
+                let at = r.at.iter().map(|at| match at {
                     At::Value(t) => At::from_value(t.replace(with, mode)),
-                    At::Subscript(_) => a.clone(),
-                };
-                let at = r.at.iter().map(|a| replaced(a, with)).collect();
-                Term::access(Read { at, ..r.clone() })
+                    At::Subscript(_) => at.clone(),
+                });
+                Term::access(Read { at: at.collect(), ..r.clone() })
             }
-            Node::Call(op, args) => Term::call(op, args.iter().map(|a| a.replace(with, mode)).collect(), mode),
-            Node::Fold(f) => Term::fold(Fold { arg: f.arg.replace(with, mode), ..f.clone() }, self.fill.clone(), mode),
-            Node::Temporary(name, f) => {
-                let fold = Fold { arg: f.arg.replace(with, mode), ..f.clone() };
-                Term::temporary(name.clone(), fold, self.fill.clone())
+            Node::Call(op, args) => {
+                let new: Vec<Term> = args.iter().map(|a| a.replace(with, mode)).collect();
+                let changed = args.iter().zip(&new).any(|(a, b)| a.identity() != b.identity());
+                if changed { Term::call(op, new, mode) } else { self.clone() }
+            }
+            Node::Fold(f) | Node::Temporary(_, f) => {
+                let arg = f.arg.replace(with, mode);
+                if arg.identity() == f.arg.identity() {
+                    return self.clone();
+                }
+                let fold = Fold { arg, ..f.clone() };
+                match &*self.node {
+                    Node::Temporary(name, _) => Term::temporary(name.clone(), fold, self.fill.clone()),
+                    _ => Term::fold(fold, self.fill.clone(), mode),
+                }
             }
         }
     }
