@@ -1,6 +1,7 @@
 //! Programs through lowering, the interpreter of Assembly and Cranelift, against the interpreter of Notation: in every
 //! format of their inputs and outputs, on random data.
 
+mod golden;
 mod programs;
 
 use crate::kernel::{Engine, Kernel};
