@@ -14,6 +14,7 @@ use crate::notation::{Program, Role};
 use crate::run::{Invocation, Limits, Signature};
 use crate::storage::Tensor;
 use redpoll_logic::FloatMode;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// What runs the Assembly of a kernel.
@@ -83,6 +84,16 @@ impl Kernel {
         Ok(Kernel { program: program.clone(), lowered, signature, code, options, engine })
     }
 
+    /// The kernel with its interpreter stopping after so many rounds of loops in one run; machine code has no such
+    /// limit.
+    pub fn with_iteration_limit(mut self, limit: u64) -> Kernel {
+        self.code = match self.code {
+            Code::Interpreter(interpreter) => Code::Interpreter(interpreter.with_iteration_limit(limit)),
+            machine @ Code::Machine(_) => machine,
+        };
+        self
+    }
+
     /// The program.
     pub fn program(&self) -> &Program {
         &self.program
@@ -140,14 +151,22 @@ impl Kernel {
     /// # Errors
     /// [`Error::KernelStopped`] when it does not come to its end.
     pub fn call(&self, invocation: &mut Invocation) -> Result<Option<Counts>, Error> {
-        let everything = 0..i64::MAX / 2;
+        self.call_chunk(invocation, 0..i64::MAX / 2)
+    }
+
+    /// Calls the code over a chunk of the outermost loop; what earlier chunks left in dense outputs stays. A program
+    /// with several outermost loops has no chunks: every call runs all of it.
+    ///
+    /// # Errors
+    /// [`Error::KernelStopped`] when it does not come to its end.
+    pub fn call_chunk(&self, invocation: &mut Invocation, chunk: Range<i64>) -> Result<Option<Counts>, Error> {
         let (status, counts) = match &self.code {
             // SAFETY: the invocation was bound to validated tensors of the types that the function was lowered for, and
             // lowering keeps all accesses within their arrays and within what it has grown.
-            Code::Machine(kernel) => (unsafe { kernel.call(invocation, everything)? }, None),
+            Code::Machine(kernel) => (unsafe { kernel.call(invocation, chunk)? }, None),
             Code::Interpreter(interpreter) => {
                 let mut counts = Counts::default();
-                (interpreter.run(invocation, everything, &mut counts)?, Some(counts))
+                (interpreter.run(invocation, chunk, &mut counts)?, Some(counts))
             }
         };
         match status {

@@ -6,9 +6,10 @@
 //! ```
 //! A fold of (value, coordinate) pairs that prefers the smallest coordinate takes the first one of the run.
 
-use super::build::sub;
+use super::build::{plus, sub};
 use super::cx::Cx;
 use super::looplets::Nest;
+use super::seeded::{self, Seeded};
 use super::simplify::dtype_of;
 use super::state::{Cursor, State};
 use super::tree::{Assign, Term, Tree};
@@ -20,8 +21,9 @@ use redpoll_logic::op::{Builtin, Op, Repeat};
 /// be run where the extent is not empty.
 pub(crate) fn integrate(cx: &mut Cx<'_>, nest: &Nest) -> Option<Tree> {
     let lo = &nest.extent.lo;
+    let first = if seeded::is(Seeded::LastOfRun) { plus(&nest.extent.hi, -1) } else { lo.clone() };
     let body = match nest.extent.index {
-        Some(index) => first_coordinate(cx, &nest.state, &nest.body, index, lo),
+        Some(index) => first_coordinate(cx, &nest.state, &nest.body, index, &first),
         None => (*nest.body).clone(),
     };
     if needs_index(&nest.state, &body, nest.extent.index) || contains_while(&body) {
@@ -33,7 +35,8 @@ pub(crate) fn integrate(cx: &mut Cx<'_>, nest: &Nest) -> Option<Tree> {
     if !possible {
         return None;
     }
-    let rounds = cx.name("n", &sub(&nest.extent.hi, lo));
+    let extra = i64::from(seeded::is(Seeded::RunLength));
+    let rounds = cx.name("n", &plus(&sub(&nest.extent.hi, lo), extra));
     Some(body.map(&mut Term::clone, &mut |a| {
         if own.contains(&a.tensor) || is_once(cx, &a) {
             return Tree::Assign(a);

@@ -19,6 +19,7 @@ mod levels;
 mod looplets;
 mod prove;
 mod search;
+mod seeded;
 mod short_circuit;
 mod simplify;
 mod state;

@@ -5,6 +5,7 @@
 //! is empty then. This is how iteration spaces arise: intersections, unions and complements are nowhere named.
 
 use super::cx::Cx;
+use super::seeded::{self, Seeded};
 use super::state::{Cursor, State};
 use super::tree::{Assign, Term, Tree};
 use crate::notation::{Role, TensorId, Write};
@@ -130,6 +131,7 @@ fn assign(pass: &mut Pass<'_, '_>, a: &Assign) -> Tree {
         let idle = match &a.write {
             Write::Init => same(value, &ty.fill, cx.mode),
             Write::Overwrite => false,
+            Write::Fold(_) if seeded::is(Seeded::FoldIdentity) => is_zero(value),
             Write::Fold(op) => op.is_identity(value, &ty.dtype, 1, cx.mode),
         };
         if idle {

@@ -5,6 +5,7 @@ use super::build::{local, max, min, not, plus, truth};
 use super::cx::Cx;
 use super::expand::expand;
 use super::looplets::{Extent, Nest, lower_loop};
+use super::seeded::{self, Seeded};
 use super::state::{Accumulator, Cursor, State};
 use super::tree::{AccId, Term, Tree};
 use super::value::Value;
@@ -70,7 +71,7 @@ fn lower_for(cx: &mut Cx<'_>, state: &State, tree: &Tree) {
         let mut state = state.clone();
         let held = hold_accumulators(cx, &mut state, body);
         lower_rounds(cx, &state, body, Extent { index: Some(*index), lo, hi });
-        for (at, held) in held {
+        for (at, held) in held.into_iter().filter(|_| !seeded::is(Seeded::HeldStore)) {
             assign::store(cx, &at, &held.parts.iter().map(|l| local(*l)).collect::<Vec<_>>());
         }
     });
@@ -90,7 +91,7 @@ fn lower_rounds(cx: &mut Cx<'_>, state: &State, body: &Tree, extent: Extent) {
     heads.extend(unfurl::heads(cx, &inner, &masked, index));
     lower_loop(cx, Nest { extent: extent.clone(), heads, body: Rc::new(masked), state: inner, until });
     cx.unbind_index(index);
-    if let Some(decided) = decided {
+    if let Some(decided) = decided.filter(|_| !seeded::is(Seeded::DecidedRest)) {
         let rest = decided.rest(body);
         let lo = local(decided.reached);
         let left = cx.block(|cx| {

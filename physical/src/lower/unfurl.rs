@@ -5,6 +5,7 @@ use super::build::{add, int, mul, plus, sub};
 use super::cx::Cx;
 use super::level::{At, lowering};
 use super::looplets::{Head, Looplet, Phase, shift};
+use super::seeded::{self, Seeded};
 use super::state::{Acc, Cursor, Fiber, State};
 use super::stmt;
 use super::tree::{AccId, Term, Tree};
@@ -211,6 +212,7 @@ fn mask(cx: &mut Cx<'_>, state: &State, comparison: &Term, index: Index) -> Opti
         Builtin::Lt => vec![phase(Some(here), true), phase(None, false)],
         Builtin::Le => vec![phase(Some(next), true), phase(None, false)],
         Builtin::Gt => vec![phase(Some(next), false), phase(None, true)],
+        Builtin::Ge if seeded::is(Seeded::MaskEqual) => vec![phase(Some(next), false), phase(None, true)],
         Builtin::Ge => vec![phase(Some(here), false), phase(None, true)],
         Builtin::Eq => vec![phase(Some(here), false), phase(Some(next), true), phase(None, false)],
         _ => vec![phase(Some(here), true), phase(Some(next), false), phase(None, true)],

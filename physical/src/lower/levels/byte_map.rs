@@ -7,6 +7,7 @@
 use super::sparse_list::{Entries, fill_ends, positions};
 use crate::assembly::{BinaryOp, BufferClass, BufferDecl, BufferRole, Expr, Stmt};
 use crate::levels::ByteMap;
+use crate::lower::seeded::{self, Seeded};
 use crate::lower::{
     At, Binding, Cursor, Cx, Fiber, LevelCode, LevelLowering, Looplet, Room, Tables, add, int, load, local, mul, plus,
     sub, truth,
@@ -93,7 +94,7 @@ impl LevelLowering for ByteMap {
 
     fn declare(&self, cx: &mut Cx<'_>, at: At) {
         let (len, list) = (cx.level(at).counter(), scratch(cx, at));
-        if cx.tensor(at.tensor).room == Room::Reset {
+        if cx.tensor(at.tensor).room == Room::Reset && !seeded::is(Seeded::WorkspaceReset) {
             let k = cx.new_local("k", Prim::I64);
             let p = cx.new_local("p", Prim::I64);
             let body = cx.block(|cx| {

@@ -6,6 +6,7 @@
 use super::sparse_list::{Entries, positions};
 use crate::assembly::{BinaryOp, Buffer, BufferRole, Expr, Local, Stmt};
 use crate::levels::Hash;
+use crate::lower::seeded::{self, Seeded};
 use crate::lower::{
     At, Cursor, Cx, Fiber, LevelCode, LevelLowering, Looplet, Room, Tables, add, and, eq, int, load, local, lt, max,
     mul, plus, truth,
@@ -168,7 +169,11 @@ fn probe(cx: &mut Cx<'_>, code: &LevelCode, (slots, p, i): (&Expr, &Expr, &Expr)
         cx.assign(found, load(table, local(slot)));
         cx.push_if(eq(&local(found), &int(0)), vec![Stmt::Break], Vec::new());
         let number = plus(&local(found), -1);
-        let same = and(&eq(&load(coordinate, number.clone()), i), &eq(&load(parent, number.clone()), p));
+        let same_parent = match seeded::is(Seeded::HashParent) {
+            true => truth(true),
+            false => eq(&load(parent, number.clone()), p),
+        };
+        let same = and(&eq(&load(coordinate, number.clone()), i), &same_parent);
         cx.push_if(same, vec![Stmt::Assign(entry, number), Stmt::Break], Vec::new());
         step(cx, slot, slots);
     });

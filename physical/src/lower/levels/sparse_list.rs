@@ -6,6 +6,7 @@
 use crate::assembly::{Buffer, BufferRole, Expr, Local, Stmt};
 use crate::levels::SparseList;
 use crate::lower::search::{found, gallop};
+use crate::lower::seeded::{self, Seeded};
 use crate::lower::{
     At, Cursor, Cx, Fiber, LevelCode, LevelLowering, Looplet, Room, Stepper, Tables, count, eq, int, load, local, lt,
     max, plus, select, truth,
@@ -60,7 +61,7 @@ impl LevelLowering for SparseList {
         cx.push(Stmt::Grow { buffer: ptr, len: plus(parents, 1) });
         if *parents == int(1) {
             cx.push(Stmt::Store { buffer: ptr, at: int(1), value: len.clone() });
-        } else {
+        } else if !seeded::is(Seeded::FiberEnds) {
             fill_ends(cx, ptr, parents);
         }
         len

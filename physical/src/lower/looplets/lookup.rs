@@ -10,6 +10,7 @@ use super::{Extent, Looplet, Nest, lower_loop};
 use crate::assembly::Stmt;
 use crate::lower::build::{local, plus};
 use crate::lower::cx::Cx;
+use crate::lower::seeded::{self, Seeded};
 use crate::lower::{integrate, lanes, stmt};
 use redpoll_logic::Prim;
 
@@ -62,5 +63,6 @@ fn each(cx: &mut Cx<'_>, nest: &Nest) {
     if body.is_empty() {
         return;
     }
+    let lo = if seeded::is(Seeded::FirstCoordinate) { plus(&lo, 1) } else { lo };
     cx.push(lanes::fold_in_lanes(cx, Stmt::For { var, lo, hi, body }));
 }

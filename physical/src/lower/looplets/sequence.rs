@@ -9,8 +9,9 @@
 
 use super::{Looplet, Nest, lower_loop, truncate};
 use crate::assembly::Expr;
-use crate::lower::build::{max, min};
+use crate::lower::build::{max, min, plus};
 use crate::lower::cx::Cx;
+use crate::lower::seeded::{self, Seeded};
 
 pub(crate) fn lower(cx: &mut Cx<'_>, nest: &Nest) {
     let (at, phases) = nest
@@ -26,8 +27,10 @@ pub(crate) fn lower(cx: &mut Cx<'_>, nest: &Nest) {
     let mut lo = nest.extent.lo.clone();
     for phase in phases {
         let stop = match &phase.stop {
-            None => hi.clone(),
+            Some(stop) if seeded::is(Seeded::PhaseStop) => clamp(cx, &plus(stop, 1), &lo, &hi),
             Some(stop) => clamp(cx, stop, &lo, &hi),
+            None if seeded::is(Seeded::LastPhase) => lo.clone(),
+            None => hi.clone(),
         };
         let natural = phase.stop.as_ref().unwrap_or(&hi);
         let body = truncate::looplet(cx, &phase.body, natural, &stop);

@@ -6,6 +6,7 @@ use super::{Lookup, Looplet, Phase, Stepper};
 use crate::assembly::Expr;
 use crate::lower::build::{add, int, le, lt, sub};
 use crate::lower::cx::Cx;
+use crate::lower::seeded::{self, Seeded};
 use crate::lower::state::Cursor;
 use redpoll_logic::Scalar;
 use std::rc::Rc;
@@ -52,7 +53,7 @@ fn shift_stepper(s: &Stepper, delta: &Expr) -> Stepper {
     Stepper {
         more: s.more.clone(),
         current: s.current.clone(),
-        stop: sub(&s.stop, delta),
+        stop: if seeded::is(Seeded::ShiftSign) { add(&s.stop, delta) } else { sub(&s.stop, delta) },
         bound: sub(&s.bound, delta),
         chunk: shift(&s.chunk, delta),
         next: s.next.clone(),
@@ -72,6 +73,9 @@ pub(crate) fn scaled(at: Lookup, scale: i64, delta: Expr) -> Looplet {
 
 /// The looplet where `0 <= i + delta < dimension`, and `outside` elsewhere.
 pub(crate) fn within(looplet: Looplet, outside: &Looplet, delta: &Expr, dimension: &Expr) -> Looplet {
+    if seeded::is(Seeded::Outside) {
+        return looplet;
+    }
     Looplet::Sequence(vec![
         Phase { stop: Some(sub(&int(0), delta)), body: outside.clone() },
         Phase { stop: Some(sub(dimension, delta)), body: looplet },

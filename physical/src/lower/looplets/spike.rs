@@ -8,12 +8,18 @@
 use super::{Looplet, Nest, lower_loop};
 use crate::lower::build::plus;
 use crate::lower::cx::Cx;
+use crate::lower::seeded::{self, Seeded};
 
 pub(crate) fn lower(cx: &mut Cx<'_>, nest: Nest) {
     let (lo, hi) = (nest.extent.lo.clone(), nest.extent.hi.clone());
     let last = plus(&hi, -1);
     let before = nest.over(cx, lo.clone(), last.clone());
-    cx.if_below(&lo, &last, |cx| lower_loop(cx, before));
+    if !seeded::is(Seeded::SpikeRun) {
+        cx.if_below(&lo, &last, |cx| lower_loop(cx, before));
+    }
+    if seeded::is(Seeded::SpikeTail) {
+        return;
+    }
     let mut point = nest;
     point.extent.lo = last;
     for head in &mut point.heads {

@@ -21,6 +21,7 @@ use super::{Extent, Looplet, Nest, Stepper, lower_loop, truncate};
 use crate::assembly::{Expr, Stmt};
 use crate::lower::build::{and, eq, int, local, lt, max, min, not, or, plus, truth};
 use crate::lower::cx::Cx;
+use crate::lower::seeded::{self, Seeded};
 use redpoll_logic::Prim;
 use std::rc::Rc;
 
@@ -50,7 +51,7 @@ pub(crate) fn lower(cx: &mut Cx<'_>, nest: &Nest) {
         walkers.push(Walker { head, stepper, needed, leaps: jumps && needed, stop });
     }
     for w in &walkers {
-        if !cx.prover.le(&nest.extent.lo, &w.stepper.first) {
+        if !cx.prover.le(&nest.extent.lo, &w.stepper.first) && !seeded::is(Seeded::StartSeek) {
             w.stepper.seek.clone()(cx, &nest.extent.lo);
         }
     }
@@ -69,7 +70,7 @@ fn step(cx: &mut Cx<'_>, nest: &Nest, mut walkers: Vec<Walker>) {
         false => walkers.iter().fold(truth(false), |any, w| or(&any, &w.stepper.more)),
     };
     let alone = walkers.len() == 1;
-    let within = walkers.iter().all(|w| cx.prover.le(&w.stepper.bound, &hi));
+    let within = seeded::is(Seeded::BeyondExtent) || walkers.iter().all(|w| cx.prover.le(&w.stepper.bound, &hi));
     let body = cx.loop_block(|cx| {
         for w in &mut walkers {
             w.stop = if w.needed || alone { find(cx, &w.stepper) } else { find_or_infinity(cx, &w.stepper) };
@@ -86,12 +87,15 @@ fn step(cx: &mut Cx<'_>, nest: &Nest, mut walkers: Vec<Walker>) {
         cx.prover.close(scope);
         cx.end_round(nest, &p);
         for w in &walkers {
-            let taken = if alone { truth(true) } else { eq(&w.stop, &p) };
+            let taken = if alone || seeded::is(Seeded::StepAll) { truth(true) } else { eq(&w.stop, &p) };
             cx.extend((w.stepper.next)(&taken));
         }
         cx.push(Stmt::Assign(cur, p));
     });
     cx.push(Stmt::While { cond: more, body });
+    if seeded::is(Seeded::Remainder) {
+        return;
+    }
     let mut rest = nest.clone();
     rest.extent.lo = local(cur);
     for w in &walkers {
@@ -139,7 +143,7 @@ fn leap(cx: &mut Cx<'_>, nest: &Nest, mut walkers: Vec<Walker>) {
         if !within {
             cx.push_if(lt(&hi, &p), vec![Stmt::Break], Vec::new());
         }
-        for w in &mut walkers {
+        for w in walkers.iter_mut().filter(|_| !seeded::is(Seeded::CatchUp)) {
             catch_up(cx, w, &p);
         }
         let scope = cx.prover.open();

@@ -12,6 +12,7 @@ use super::{Looplet, Nest, lower_loop};
 use crate::assembly::Expr;
 use crate::lower::build::{and, is_register_only, not};
 use crate::lower::cx::Cx;
+use crate::lower::seeded::{self, Seeded};
 use crate::lower::state::{Cursor, Fiber};
 
 /// With more switches than this, bodies are not copied for each case.
@@ -38,6 +39,7 @@ fn branch(cx: &mut Cx<'_>, nest: &Nest, at: usize) {
         unreachable!("the head is a switch");
     };
     let cond = cx.name_bool("hit", &cond);
+    let (then, other) = if seeded::is(Seeded::SwitchSides) { (other, then) } else { (then, other) };
     let then = cx.block(|cx| lower_loop(cx, nest.with(at, (*then).clone())));
     let other = cx.block(|cx| lower_loop(cx, nest.with(at, (*other).clone())));
     cx.push_if(cond, then, other);
@@ -76,5 +78,6 @@ fn flag(fiber: &Fiber, cond: &Expr) -> Looplet {
         None => cond.clone(),
         Some(outer) => and(outer, cond),
     };
-    Looplet::Run(Cursor::Fiber(Fiber { present: Some(present), ..fiber.clone() }))
+    let present = if seeded::is(Seeded::SelectPresence) { None } else { Some(present) };
+    Looplet::Run(Cursor::Fiber(Fiber { present, ..fiber.clone() }))
 }

@@ -6,13 +6,16 @@
 
 use super::{Looplet, Nest, lower_loop};
 use crate::lower::cx::Cx;
+use crate::lower::seeded::{self, Seeded};
 
 pub(crate) fn lower(cx: &mut Cx<'_>, mut nest: Nest) {
     let mut epilogues = Vec::new();
     for head in &mut nest.heads {
         if let Looplet::Thunk { preamble, body, epilogue } = head.looplet.clone() {
             cx.extend(preamble);
-            epilogues.push(epilogue);
+            if !seeded::is(Seeded::ThunkEpilogue) {
+                epilogues.push(epilogue);
+            }
             head.looplet = (*body).clone();
         }
     }

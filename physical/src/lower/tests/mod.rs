@@ -1,6 +1,7 @@
 //! Programs through lowering, the interpreter of Assembly and Cranelift, against the interpreter of Notation: in every
 //! format of their inputs and outputs, on random data.
 
+mod faults;
 mod golden;
 mod programs;
 
@@ -76,8 +77,15 @@ fn tensor(ty: &Arc<TensorType>, places: &Places) -> Tensor {
 
 /// Tries the program in so many combinations of formats, in both engines.
 fn check(text: &str, cases: usize) {
+    if let Err(message) = agree(text, cases, &[Engine::Interpreter, Engine::Instant]) {
+        panic!("{message}");
+    }
+}
+
+/// Whether engines agree with the interpreter of Notation in so many combinations of formats; if not, where.
+fn agree(text: &str, cases: usize, engines: &[Engine]) -> Result<(), String> {
     let mut rng = Rng(text.len() as u64);
-    let parsed = parse(text).unwrap_or_else(|e| panic!("{e}\n{text}"));
+    let parsed = parse(text).map_err(|e| format!("{e}\n{text}"))?;
     for case in 0..cases {
         let mut program = parsed.clone();
         if case > 0 {
@@ -87,12 +95,16 @@ fn check(text: &str, cases: usize) {
                 decl.ty = Arc::new(TensorType { format, ..(*decl.ty).clone() });
             }
         }
-        let program = Arc::new(normalize(program).unwrap_or_else(|e| panic!("{e}\n{text}")));
-        check_formats(&program, &mut rng);
+        let program = Arc::new(normalize(program).map_err(|e| format!("{e}\n{text}"))?);
+        agree_in_formats(&program, &mut rng, engines)?;
     }
+    Ok(())
 }
 
-fn check_formats(program: &Arc<Program>, rng: &mut Rng) {
+/// Rounds of loops in one run after which a kernel is taken not to end.
+const ITERATION_LIMIT: u64 = 1_000_000;
+
+fn agree_in_formats(program: &Arc<Program>, rng: &mut Rng, engines: &[Engine]) -> Result<(), String> {
     let mut places = HashMap::new();
     let mut tensors = Vec::new();
     for decl in program.tensors.iter().filter(|t| t.role == Role::Input) {
@@ -101,29 +113,28 @@ fn check_formats(program: &Arc<Program>, rng: &mut Rng) {
         places.insert(decl.name.clone(), values);
     }
     let inputs: Vec<&Tensor> = tensors.iter().collect();
-    let expected = run(program, &places).unwrap_or_else(|e| panic!("{e}\n{}", print(program)));
+    let expected = run(program, &places).map_err(|e| format!("{e}\n{}", print(program)))?;
     let layouts = Kernel::layouts(program, &inputs);
-    for engine in [Engine::Interpreter, Engine::Instant] {
-        let fail = |e: crate::Error, kernel: Option<&Kernel>| -> ! {
+    for engine in engines {
+        let fail = |what: String, kernel: Option<&Kernel>| {
             let code = kernel.map(|k| k.function().to_string()).unwrap_or_default();
-            panic!("{engine:?}: {e}\n{}\n{code}", print(program))
+            format!("{engine:?}: {what} on {places:?}\n{}\n{code}", print(program))
         };
-        let kernel = Kernel::new(program, &layouts, FloatMode::Relaxed, engine).unwrap_or_else(|e| fail(e, None));
-        let outcome = kernel.run(&inputs, &Limits::default()).unwrap_or_else(|e| fail(e, Some(&kernel)));
+        let kernel = Kernel::new(program, &layouts, FloatMode::Relaxed, *engine)
+            .map_err(|e| fail(e.to_string(), None))?
+            .with_iteration_limit(ITERATION_LIMIT);
+        let outcome = kernel.run(&inputs, &Limits::default()).map_err(|e| fail(e.to_string(), Some(&kernel)))?;
         let outputs = program.tensors.iter().filter(|t| t.role == Role::Output);
         for (decl, output) in outputs.zip(&outcome.outputs) {
-            output.validate().unwrap_or_else(|e| fail(e, Some(&kernel)));
+            output.validate().map_err(|e| fail(e.to_string(), Some(&kernel)))?;
             let expected = tensor(&decl.ty, &expected[&decl.name]).to_dense_scalars().unwrap();
             let found = output.to_dense_scalars().unwrap();
-            let same =
-                expected.iter().zip(&found).all(|(a, b)| a == b || a.to_f64() == Some(0.0) && b.to_f64() == Some(0.0));
-            assert!(
-                same,
-                "{engine:?}: `{}` expected {expected:?}, found {found:?} on {places:?}\n{}\n{}",
-                decl.name,
-                print(program),
-                kernel.function()
-            );
+            let zeros = |a: &Scalar, b: &Scalar| a.to_f64() == Some(0.0) && b.to_f64() == Some(0.0);
+            if !expected.iter().zip(&found).all(|(a, b)| a == b || zeros(a, b)) {
+                let what = format!("`{}` expected {expected:?}, found {found:?}", decl.name);
+                return Err(fail(what, Some(&kernel)));
+            }
         }
     }
+    Ok(())
 }

@@ -247,3 +247,25 @@ fn code_grows_linearly_with_operands() {
         }
     }
 }
+
+#[test]
+fn chunks_of_the_outermost_loop_add_up() {
+    use super::*;
+    let text = "(program (input A (type (shape 6 5) f64 0.0 csr)) (input x (type (shape 5) f64 0.0 dense))
+           (output y (type (shape 6) f64 0.0 dense))
+           (for i (for j (+= (y i) (* (A i j) (x j))))))";
+    let program = Arc::new(normalize(parse(text).unwrap()).unwrap());
+    let mut rng = Rng(7);
+    let inputs: Vec<Tensor> = program.tensors[..2].iter().map(|t| tensor(&t.ty, &data(&t.ty, &mut rng))).collect();
+    let inputs: Vec<&Tensor> = inputs.iter().collect();
+    for engine in [Engine::Interpreter, Engine::Instant] {
+        let kernel = Kernel::new(&program, &[], FloatMode::Relaxed, engine).unwrap();
+        let whole = kernel.run(&inputs, &Limits::default()).unwrap();
+        let mut invocation = kernel.bind(&inputs, &Limits::default()).unwrap();
+        for chunk in [0..2, 2..3, 3..99] {
+            kernel.call_chunk(&mut invocation, chunk).unwrap();
+        }
+        let parts = kernel.collect(&mut invocation).unwrap();
+        assert_eq!(parts[0].to_dense_scalars().unwrap(), whole.outputs[0].to_dense_scalars().unwrap());
+    }
+}

@@ -1,0 +1,122 @@
+//! Seeded faults: mistakes that the rules of lowering can be told to make, so that tests show that they would be seen.
+//!
+//! Outside of this crate's tests no fault is ever active, and the questions compile to nothing.
+
+/// A mistake in a rule.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Seeded {
+    /// Thunk: the epilogue is dropped.
+    ThunkEpilogue,
+    /// Switch: the sides are exchanged.
+    SwitchSides,
+    /// Switch: a select ignores the presence flag.
+    SelectPresence,
+    /// Sequence: a phase ends one coordinate late.
+    PhaseStop,
+    /// Sequence: the last phase is dropped.
+    LastPhase,
+    /// Spike: the run before the tail is dropped.
+    SpikeRun,
+    /// Spike: the tail is dropped.
+    SpikeTail,
+    /// Truncation: a spike that may be cut is taken for whole.
+    TruncatedSpike,
+    /// Stepper: no seek at the start.
+    StartSeek,
+    /// Stepper: every access steps in every round.
+    StepAll,
+    /// Stepper: nothing after the last entry.
+    Remainder,
+    /// Stepper: entries beyond the extent are not left alone.
+    BeyondExtent,
+    /// Jumper: those behind do not catch up.
+    CatchUp,
+    /// Lookup: the first coordinate is left out.
+    FirstCoordinate,
+    /// Integration: a run counts one round too many.
+    RunLength,
+    /// Integration: a pair takes the last coordinate of a run.
+    LastOfRun,
+    /// Accumulators are not stored after their loop.
+    HeldStore,
+    /// Short circuit: the rest of the loop is dropped once a fold is decided.
+    DecidedRest,
+    /// Masks: `>=` is taken for `>`.
+    MaskEqual,
+    /// Shift: a slice is taken at the wrong end.
+    ShiftSign,
+    /// Permissive reads: nothing is met outside.
+    Outside,
+    /// Simplification: a fold of the fill value is dropped whatever the operator.
+    FoldIdentity,
+    /// Byte map: what was touched is not cleared when it is declared again.
+    WorkspaceReset,
+    /// Hash: probing compares coordinates alone.
+    HashParent,
+    /// Sparse list: ends of fibers that were not written are left.
+    FiberEnds,
+}
+
+/// Whether the mistake is to be made.
+#[cfg(not(test))]
+pub(crate) const fn is(_: Seeded) -> bool {
+    false
+}
+
+#[cfg(test)]
+thread_local! {
+    static ACTIVE: std::cell::Cell<Option<Seeded>> = const { std::cell::Cell::new(None) };
+}
+
+/// Whether the mistake is to be made.
+#[cfg(test)]
+pub(crate) fn is(fault: Seeded) -> bool {
+    ACTIVE.get() == Some(fault)
+}
+
+/// Runs `f` with lowering making the mistake.
+#[cfg(test)]
+pub(crate) fn with<T>(fault: Seeded, f: impl FnOnce() -> T) -> T {
+    /// Ends the fault, also when `f` panics.
+    struct Active;
+    impl Drop for Active {
+        fn drop(&mut self) {
+            ACTIVE.set(None);
+        }
+    }
+    ACTIVE.set(Some(fault));
+    let _active = Active;
+    f()
+}
+
+#[cfg(test)]
+impl Seeded {
+    /// Every fault.
+    pub(crate) const ALL: [Seeded; 25] = [
+        Seeded::ThunkEpilogue,
+        Seeded::SwitchSides,
+        Seeded::SelectPresence,
+        Seeded::PhaseStop,
+        Seeded::LastPhase,
+        Seeded::SpikeRun,
+        Seeded::SpikeTail,
+        Seeded::TruncatedSpike,
+        Seeded::StartSeek,
+        Seeded::StepAll,
+        Seeded::Remainder,
+        Seeded::BeyondExtent,
+        Seeded::CatchUp,
+        Seeded::FirstCoordinate,
+        Seeded::RunLength,
+        Seeded::LastOfRun,
+        Seeded::HeldStore,
+        Seeded::DecidedRest,
+        Seeded::MaskEqual,
+        Seeded::ShiftSign,
+        Seeded::Outside,
+        Seeded::FoldIdentity,
+        Seeded::WorkspaceReset,
+        Seeded::HashParent,
+        Seeded::FiberEnds,
+    ];
+}
