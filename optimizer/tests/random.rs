@@ -344,6 +344,7 @@ fn run_cases(seeds: std::ops::Range<u64>, data: Data, mode: FloatMode) {
         let config = Config { float_mode: mode, written_order: WrittenOrder::Ignored, ..Config::default() };
         let physical = match optimize_plain(&case.plan, &Statistics::new(&Assumed), &config) {
             Ok((physical, _)) => physical,
+            // `choose` of floats in the strict mode has none.
             Err(redpoll_optimizer::Error::ScanWithoutIdentity { .. }) => {
                 refused += 1;
                 continue;
@@ -359,7 +360,7 @@ fn run_cases(seeds: std::ops::Range<u64>, data: Data, mode: FloatMode) {
         }
         done += 1;
     }
-    assert!(done > count / 2 && refused * 20 < count, "{done} done and {refused} refused of {count}");
+    assert!(done > count / 2 && refused * 10 < count, "{done} done and {refused} refused of {count}");
 }
 
 #[test]
