@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::fit::storage_at;
 use crate::term::{At, Sizes, Target};
 use redpoll_logic::statistics::Answer;
-use redpoll_logic::{DType, Field, Format, LeafKind, LevelFormat, LevelKind, Scalar, StorageMode};
+use redpoll_logic::{Field, Format, LeafKind, LevelFormat, LevelKind, StorageMode, TensorType};
 use std::collections::BTreeSet;
 
 /// The format of an output.
@@ -22,13 +22,10 @@ pub(crate) fn choose_format(cx: &Context, target: &Target, sizes: &Sizes, order:
         if format.rank() != target.shape.len() {
             return wrong(format!("has {} modes where the result has {}", format.rank(), target.shape.len()));
         }
-        let pattern = format.leaf == LeafKind::Pattern;
-        if pattern && (target.value.dtype() != DType::BOOL || target.fill != Scalar::Bool(false)) {
-            let found = target.value.dtype();
-            return wrong(format!(
-                "has a pattern leaf, for bool with fill false, where the result is {found} with fill {}",
-                target.fill
-            ));
+        let (shape, dtype, fill) = (target.shape.clone(), target.value.dtype(), target.fill.clone());
+        let ty = TensorType { shape, dtype, fill, format: format.clone() };
+        if let Err(error) = ty.validate() {
+            return wrong(format!("is not one for its result: {error}"));
         }
         return Ok(format.clone());
     }

@@ -45,6 +45,7 @@ mod merge;
 mod normalize;
 mod protocols;
 mod report;
+mod show;
 mod split;
 mod term;
 mod unify;
@@ -79,6 +80,8 @@ pub fn optimize_plain(plan: &Plan, statistics: &Statistics, config: &Config) -> 
     let nests = nests.into_iter().map(|nest| use_lookups(root_folds(nest), config.float_mode)).collect();
     let nests = merge_queries(nests, config.float_mode);
     let mut cx = Context::new(config, statistics, &nests);
+    cx.report.phase("logic", plan.to_string());
+    cx.report.phase("nests", nests.iter().map(|nest| format!("{nest}\n")).collect());
     for nest in nests {
         plan_nest(&mut cx, nest)?;
     }
@@ -98,7 +101,9 @@ fn plan_as(cx: &mut Context, nest: Nest, origin: Origin) -> Result<(), Error> {
     loop {
         cx.memo.clear();
         let candidates = split_candidates(&nest, cx.mode());
-        let ordered = candidates.into_iter().filter_map(|n| order_loops(cx, &n).map(|o| (n, o)));
+        // A fold that has no order costs infinity.
+        let order = |n| order_loops(cx, &n).filter(|o| o.cost.is_finite()).map(|o| (n, o));
+        let ordered = candidates.into_iter().filter_map(order);
         let best = ordered.min_by(|(_, a), (_, b)| a.cost.total_cmp(&b.cost));
         let (chosen, ordered) = best.ok_or_else(|| Error::NoLoopOrder { query: nest.name().clone() })?;
         let stored = match isolate(cx, &chosen, &ordered.order) {

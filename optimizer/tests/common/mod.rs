@@ -12,6 +12,7 @@ use std::collections::HashMap;
 pub(crate) struct Input {
     pub(crate) name: String,
     pub(crate) ty: TensorType,
+    /// The positions of its last sparse level, for the statistics.
     pub(crate) stored: Option<f64>,
 }
 
@@ -52,11 +53,14 @@ pub(crate) fn counts(inputs: &[Input]) -> PositionCounts {
     for i in inputs {
         let Some(stored) = i.stored else { continue };
         let sizes = i.ty.format.storage_shape(&i.ty.shape);
-        let mut places = 1.0;
+        let (mut places, mut above) = (1.0, 1.0);
         let answers = sizes.iter().zip(&i.ty.format.levels).map(|(&n, level)| {
             places *= n as f64;
-            let most = if level.kind == redpoll_logic::LevelKind::Dense { places } else { stored.min(places) };
-            Answer::new(most, places)
+            above *= n as f64;
+            if level.kind != redpoll_logic::LevelKind::Dense {
+                above = above.min(stored);
+            }
+            Answer::new(above, places)
         });
         counts.insert(i.name.as_str().into(), answers.collect());
     }

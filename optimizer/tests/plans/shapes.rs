@@ -1,48 +1,10 @@
-//! The shapes of the plans that the plain path makes, and that they mean what the Logic plans mean.
+//! The shapes of the plans of small programs.
 
-mod common;
-
-use common::{Input, compare, counts, filled};
+use super::{Input, Stored, check_with, filled, input};
 use expect_test::{Expect, expect};
 use redpoll_logic::physical::PhysicalPlan;
-use redpoll_logic::statistics::Statistics;
-use redpoll_logic::{Alias, Format, LeafKind, LevelKind, Plan, Scalar};
-use redpoll_optimizer::{Config, Report, optimize_plain};
-use std::sync::Arc;
-
-fn input(name: &str, shape: &[u64], format: Format) -> Input {
-    filled(name, shape, format, Scalar::F64(0.0))
-}
-
-trait Stored {
-    /// The number of stored values that statistics give.
-    fn stored(self, count: f64) -> Input;
-}
-
-impl Stored for Input {
-    fn stored(self, count: f64) -> Input {
-        Input { stored: Some(count), ..self }
-    }
-}
-
-/// The plan of a text over inputs.
-fn plan(text: &str, inputs: &[Input]) -> Plan {
-    let catalog = inputs.iter().map(|i| (Alias::from(i.name.as_str()), Arc::new(i.ty.clone()))).collect();
-    redpoll_logic::text::parse(text, &catalog).unwrap_or_else(|e| panic!("{e}\n{text}"))
-}
-
-/// Optimizes and checks a plan over a few data sets.
-fn check_with(text: &str, inputs: &[Input], config: &Config) -> (PhysicalPlan, Report) {
-    let plan = plan(text, inputs);
-    let counts = counts(inputs);
-    let (physical, report) =
-        optimize_plain(&plan, &Statistics::new(&counts), config).unwrap_or_else(|e| panic!("{e}\n{text}"));
-    let places: f64 = inputs.iter().map(|i| i.ty.shape.iter().map(|&n| n as f64).product::<f64>()).fold(0.0, f64::max);
-    if places <= 1000.0 {
-        compare(&plan, &physical, inputs, config.float_mode);
-    }
-    (physical, report)
-}
+use redpoll_logic::{Format, LeafKind, LevelKind, Scalar};
+use redpoll_optimizer::Config;
 
 fn check(text: &str, inputs: &[Input], expect: &Expect) -> PhysicalPlan {
     let (physical, _) = check_with(text, inputs, &Config::default());

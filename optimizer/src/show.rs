@@ -1,0 +1,67 @@
+//! Nests as text, for the report.
+
+use crate::term::{At, Fold, Nest, Node, Target, Term};
+use redpoll_logic::Field;
+use std::fmt;
+
+impl fmt::Display for Nest {
+    /// One line an output.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [first, rest @ ..] = &self.outputs[..] else { return Ok(()) };
+        if rest.is_empty() {
+            return write!(f, "{first}");
+        }
+        write!(f, "(together\n  {first}")?;
+        rest.iter().try_for_each(|t| write!(f, "\n  {t}"))?;
+        f.write_str(")")
+    }
+}
+
+impl fmt::Display for Target {
+    /// `(write NAME (PLACES) VALUE)`, with `(fold OP FIELDS VALUE)` as the value when it is folded into.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let places: Vec<String> = self.at.iter().map(At::to_string).collect();
+        write!(f, "(write {} ({}) ", self.alias, places.join(" "))?;
+        match &self.fold {
+            Some((op, fields)) => write!(f, "(fold {op} ({}) {}))", words(fields), self.value),
+            None => write!(f, "{})", self.value),
+        }
+    }
+}
+
+impl fmt::Display for At {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            At::Subscript(s) => s.fmt(f),
+            At::Value(t) => write!(f, "(value {t})"),
+        }
+    }
+}
+
+impl fmt::Display for Term {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.node() {
+            Node::Literal => self.fill().fmt(f),
+            Node::Coordinate(form) => write!(f, "(coordinate {form})"),
+            Node::Temporary(name, _) => name.fmt(f),
+            Node::Access(read) => {
+                write!(f, "(at {}", read.tensor)?;
+                read.at.iter().try_for_each(|at| write!(f, " {at}"))?;
+                match &read.outside {
+                    Some(value) => write!(f, " (outside {value}))"),
+                    None => f.write_str(")"),
+                }
+            }
+            Node::Call(op, args) => {
+                write!(f, "({op}")?;
+                args.iter().try_for_each(|a| write!(f, " {a}"))?;
+                f.write_str(")")
+            }
+            Node::Fold(Fold { op, init, arg, fields }) => write!(f, "(aggregate {op} {init} {arg} {})", words(fields)),
+        }
+    }
+}
+
+fn words(fields: &[Field]) -> String {
+    fields.iter().map(Field::as_str).collect::<Vec<_>>().join(" ")
+}

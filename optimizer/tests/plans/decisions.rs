@@ -1,0 +1,339 @@
+//! What the plain path decides at sizes that matter: loop orders, copies, formats and workspaces, as reported.
+
+use super::{Input, Stored, check_with, input};
+use expect_test::{Expect, expect};
+use redpoll_logic::Format;
+use redpoll_optimizer::Config;
+
+fn decide(text: &str, inputs: &[Input], config: &Config, expect: &Expect) {
+    let (_, report) = check_with(text, inputs, config);
+    let decisions: String = report.decisions.iter().map(ToString::to_string).collect();
+    expect.assert_eq(&decisions);
+}
+
+#[test]
+fn large_spgemm() {
+    let text = "(plan (query C (aggregate + 0 (mapjoin * (table A i k) (table B k j)) k)) (produces C))";
+    decide(
+        text,
+        &[
+            input("A", &[100000, 100000], Format::csr()).stored(1e6),
+            input("B", &[100000, 100000], Format::csr()).stored(1e6),
+        ],
+        &Config::default(),
+        &expect![[r#"
+            C
+              loops i k j at cost 81770000
+                not k j i at cost 301569969
+                not k i j at cost 310570037
+              C stored as (dense sparse-list), about 9995002 values, through a workspace (byte-map) inside 1 loops
+        "#]],
+    );
+}
+
+#[test]
+fn large_spgemm_of_columns() {
+    let text = "(plan (query C (aggregate + 0 (mapjoin * (table A i k) (table B k j)) k)) (produces C))";
+    decide(
+        text,
+        &[
+            input("A", &[100000, 100000], Format::csc()).stored(1e6),
+            input("B", &[100000, 100000], Format::csc()).stored(1e6),
+        ],
+        &Config::default(),
+        &expect![[r#"
+            C
+              loops j k i at cost 81770000
+                not k i j at cost 301569969
+                not k j i at cost 310570037
+              C stored as (dense@1 sparse-list@0), about 9995002 values, through a workspace (byte-map) inside 1 loops
+        "#]],
+    );
+}
+
+#[test]
+fn large_spgemm_of_mixed_orders() {
+    let text = "(plan (query C (reformat csr (aggregate + 0 (mapjoin * (table A i k) (table B k j)) k))) (produces C))";
+    decide(
+        text,
+        &[
+            input("A", &[100000, 100000], Format::csr()).stored(1e6),
+            input("B", &[100000, 100000], Format::csc()).stored(1e6),
+        ],
+        &Config::default(),
+        &expect![[r#"
+            B.1 (a copy in another order)
+              loops c1 c0 at cost 27070000
+              B.1 stored as (dense sparse-list), about 1000000 values, through a workspace (dense hash) inside 0 loops
+            C
+              loops i k j at cost 111569972
+                not j k i at cost 301569972
+                not k i j at cost 340550053
+                not k j i at cost 340550053
+              C stored as (dense sparse-list), about 9995002 values, through a workspace (byte-map) inside 1 loops
+        "#]],
+    );
+}
+
+#[test]
+fn large_hypersparse_product_hashes() {
+    let text = "(plan (query C (aggregate + 0 (mapjoin * (table A i k) (table B k j)) k)) (produces C))";
+    decide(
+        text,
+        &[
+            input("A", &[100000000, 100000000], Format::csf(2)).stored(1e6),
+            input("B", &[100000000, 100000000], Format::csf(2)).stored(1e6),
+        ],
+        &Config::default(),
+        &expect![[r#"
+            C
+              loops i k j at cost 1584999
+              C stored as (sparse-list sparse-list), about 0 values, through a workspace (hash) inside 1 loops
+        "#]],
+    );
+}
+
+#[test]
+fn large_sddmm() {
+    let text = "(plan (query C (mapjoin * (table S i j) (aggregate + 0 (mapjoin * (table A i k) (table B k j)) k))) (produces C))";
+    decide(
+        text,
+        &[
+            input("S", &[100000, 100000], Format::csr()).stored(1e6),
+            input("A", &[100000, 64], Format::dense(2)),
+            input("B", &[64, 100000], Format::dense(2)),
+        ],
+        &Config::default(),
+        &expect![[r#"
+            C
+              loops i j at cost 188670000
+                not j i at cost 227650038
+              C stored as (dense sparse-list), about 1000000 values
+        "#]],
+    );
+}
+
+#[test]
+fn large_mttkrp() {
+    let text =
+        "(plan (query M (aggregate + 0 (mapjoin * (table T i k l) (table B k j) (table C l j)) k l)) (produces M))";
+    decide(
+        text,
+        &[
+            input("T", &[10000, 10000, 10000], Format::csf(3)).stored(1e7),
+            input("B", &[10000, 32], Format::dense(2)),
+            input("C", &[10000, 32], Format::dense(2)),
+        ],
+        &Config::default(),
+        &expect![[r#"
+            M
+              loops i k l j at cost 802015000
+                not k l i j at cost 1179668421
+                not l k i j at cost 1179668421
+                not l i k j at cost 1179765169
+                not k i l j at cost 1180007040
+                not i l k j at cost 1181676421
+              M stored as (dense dense), about 320000 values
+        "#]],
+    );
+}
+
+#[test]
+fn large_triangles() {
+    let text =
+        "(plan (query t (aggregate + 0 (mapjoin * (table A i j) (table A j k) (table A i k)) i j k)) (produces t))";
+    decide(
+        text,
+        &[input("A", &[100000, 100000], Format::csr()).stored(1e6)],
+        &Config::default(),
+        &expect![[r#"
+        t
+          loops i j k at cost 1794000
+          t stored as (), about 1 values
+    "#]],
+    );
+}
+
+#[test]
+fn large_rows_to_blocks() {
+    let text = "(plan (query C (reformat (bcsr 4 4) (table A i j))) (produces C))";
+    decide(
+        text,
+        &[input("A", &[100000, 100000], Format::csr()).stored(1e6)],
+        &Config::default(),
+        &expect![[r#"
+        C
+          loops i.o i.i j at cost 8082500
+          C stored as (dense@0/4 sparse-list@1/4 dense@0%4 dense@1%4), about 3999400 values, through a workspace (byte-map dense dense) inside 1 loops
+    "#]],
+    );
+}
+
+#[test]
+fn large_blocks_plus_rows() {
+    let text = "(plan (query C (mapjoin + (table A i j) (table B i j))) (produces C))";
+    decide(
+        text,
+        &[
+            input("A", &[100000, 100000], Format::bcsr(4, 4)).stored(250e3),
+            input("B", &[100000, 100000], Format::csr()).stored(1e6),
+        ],
+        &Config::default(),
+        &expect![[r#"
+            A.1 (a copy in another order)
+              loops c0.o c0.i c1.o c1.i at cost 11867498
+                not c0.o c1.o c0.i c1.i at cost 105892500
+                not c0.o c1.o c1.i c0.i at cost 113190901
+              A.1 stored as (dense sparse-list), about 4000000 values
+            C
+              loops i j at cost 175068840
+              C stored as (dense sparse-list), about 4999600 values
+        "#]],
+    );
+}
+
+#[test]
+fn large_spmv_of_the_transpose() {
+    let text = "(plan (query y (aggregate + 0 (mapjoin * (table A i j) (table x i)) i)) (produces y))";
+    decide(
+        text,
+        &[input("A", &[100000, 100000], Format::csr()).stored(1e6), input("x", &[100000], Format::dense(1))],
+        &Config::default(),
+        &expect![[r#"
+            y
+              loops i j at cost 3090000
+              y stored as (dense), about 100000 values
+        "#]],
+    );
+}
+
+#[test]
+fn a_mask_drives_a_product() {
+    let text =
+        "(plan (query y (mapjoin * (table m i) (aggregate + 0 (mapjoin * (table A i j) (table x j)) j))) (produces y))";
+    decide(
+        text,
+        &[
+            input("A", &[100000, 100000], Format::csr()).stored(1e6),
+            input("x", &[100000], Format::dense(1)),
+            input("m", &[100000], Format::csf(1)).stored(50.0),
+        ],
+        &Config::default(),
+        &expect![[r#"
+            y
+              loops i at cost 2200150
+              y stored as (sparse-list), about 50 values
+        "#]],
+    );
+}
+
+#[test]
+fn a_sparse_vector_drives_a_product_by_columns() {
+    let text = "(plan (query y (aggregate + 0 (mapjoin * (table A i j) (table x j)) j)) (produces y))";
+    decide(
+        text,
+        &[input("A", &[100000, 100000], Format::csc()).stored(1e6), input("x", &[100000], Format::csf(1)).stored(50.0)],
+        &Config::default(),
+        &expect![[r#"
+            y
+              loops j i at cost 13585
+              y stored as (sparse-list), about 499 values, through a workspace (byte-map) inside 0 loops
+        "#]],
+    );
+}
+
+#[test]
+fn residual_of_columns() {
+    let text =
+        "(plan (query r (mapjoin - (table b i) (aggregate + 0 (mapjoin * (table A i j) (table x j)) j))) (produces r))";
+    decide(
+        text,
+        &[
+            input("A", &[100000, 100000], Format::csc()).stored(1e6),
+            input("x", &[100000], Format::dense(1)),
+            input("b", &[100000], Format::dense(1)),
+        ],
+        &Config::default(),
+        &expect![[r#"
+            r.1 (a fold that is stored)
+              loops j i at cost 3090000
+              r.1 stored as (dense), about 100000 values
+            r
+              loops i at cost 240000
+              r stored as (dense), about 100000 values
+        "#]],
+    );
+}
+
+#[test]
+fn requested_orders_are_kept() {
+    let text = "(plan (query C (aggregate + 0 (mapjoin * (table A i k) (table B k j)) k)) (produces C))";
+    decide(
+        text,
+        &[input("A", &[7, 8], Format::csr()).stored(20.0), input("B", &[8, 9], Format::csr()).stored(20.0)],
+        &Config { loop_orders: [("C".into(), vec!["k".into(), "i".into(), "j".into()])].into(), ..Config::default() },
+        &expect![[r#"
+            A.1 (a copy in another order)
+              loops c0 c1 at cost 545
+              A.1 stored as (dense@1 sparse-list@0), about 20 values, through a workspace (dense hash) inside 0 loops
+            C
+              loops k i j at cost 1005
+              C stored as (dense dense), about 63 values
+        "#]],
+    );
+}
+
+#[test]
+fn requested_formats_are_kept() {
+    let text = "(plan (query C (aggregate + 0 (mapjoin * (table A i k) (table B k j)) k)) (produces C))";
+    decide(
+        text,
+        &[input("A", &[7, 8], Format::csr()).stored(20.0), input("B", &[8, 9], Format::csr()).stored(20.0)],
+        &Config { formats: [("C".into(), Format::coo(2))].into(), ..Config::default() },
+        &expect![[r#"
+            C
+              loops i k j at cost 439
+              C stored as (sparse-list* singleton), about 36 values, through a workspace (byte-map) inside 1 loops
+        "#]],
+    );
+}
+
+#[test]
+fn the_report_shows_every_phase() {
+    let text = "(plan (query s (aggregate + 0 (table A i j) j)) (query m (aggregate max -inf (table A i j) j))
+        (query r (mapjoin - (table b i) (table s i))) (produces r m))";
+    let inputs = [input("A", &[7, 9], Format::csr()).stored(15.0), input("b", &[7], Format::dense(1))];
+    let (_, report) = check_with(text, &inputs, &Config::default());
+    expect![[r#"
+        == logic ==
+        (plan
+          (query s (aggregate + 0.0 (table A i j) j))
+          (query m (aggregate max -inf (table A i j) j))
+          (query r (mapjoin - (table b i) (table s i)))
+          (produces r m))
+        == nests ==
+        (write m (i) (aggregate max -inf (at A i j) j))
+        (write r (i) (- (at b i) (aggregate + 0.0 (at A i j) j)))
+        == physical plan ==
+        (physical
+          (input A f64 0.0 (7 9) (dense sparse-list))
+          (input b f64 0.0 (7) (dense))
+          (query (for (i 7))
+            (where 1 (for (j 9))
+              (t.1 max -inf (at A i j)))
+            (write m f64 0.0 (7) (dense) (i) t.1))
+          (query (for (i 7))
+            (where 1 (for (j 9))
+              (t.2 + 0.0 (at A i j)))
+            (write r f64 0.0 (7) (dense) (i) (- (at b i) t.2)))
+          (produces r m))
+        == decisions ==
+        m
+          loops i at cost 128
+          m stored as (dense), about 7 values
+        r
+          loops i at cost 45
+          r stored as (dense), about 7 values
+    "#]]
+    .assert_eq(&report.to_string());
+}
