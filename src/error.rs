@@ -42,6 +42,9 @@ pub enum Error {
     /// There is no physical plan.
     #[error("optimize: {0}")]
     Optimize(#[from] redpoll_optimizer::Error),
+    /// The physical plan breaks a rule. The optimizer's fault.
+    #[error("verify: physical plan, {0}")]
+    VerifyPhysical(#[source] redpoll_logic::physical::verify::VerifyError),
     /// A phase of `redpoll-physical` refused a query.
     #[error("{phase} of query `{query}`: {source}")]
     Query {
@@ -50,7 +53,7 @@ pub enum Error {
         /// The outputs of the query.
         query: String,
         /// The cause.
-        source: redpoll_physical::Error,
+        source: Box<redpoll_physical::Error>,
     },
     /// The reference interpreter did not come to its end.
     #[error("logic interpreter: {0}")]
@@ -70,7 +73,13 @@ pub enum Error {
     Data(#[from] redpoll_datasets::Error),
     /// A tensor could not be made of the results of an interpreter.
     #[error(transparent)]
-    Storage(#[from] redpoll_physical::Error),
+    Storage(Box<redpoll_physical::Error>),
+}
+
+impl From<redpoll_physical::Error> for Error {
+    fn from(error: redpoll_physical::Error) -> Error {
+        Error::Storage(Box::new(error))
+    }
 }
 
 /// A table that a plan reads, without data.

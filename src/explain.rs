@@ -42,13 +42,15 @@ impl Prepared {
         let section = |title: String, text: String| Section { title, text };
         let mut sections = vec![section("logic".into(), self.plan.to_string())];
         sections.extend(self.report.phases.iter().map(|p| section(p.name.into(), p.plan.clone())));
-        let decisions: String = self.report.decisions.iter().map(|d| d.to_string()).collect();
+        let decisions: String = self.report.decisions.iter().map(ToString::to_string).collect();
         sections.push(section("decisions".into(), decisions));
         for stage in &self.stages {
             let of = |form: &str| format!("{form} of {}", stage.name);
             let kernel = stage.compiled(Engine::Instant, self.config.optimizer.float_mode)?;
             sections.push(section(of("notation"), notation::print(&stage.written)));
-            sections.push(section(of("normal notation"), notation::print(&stage.program)));
+            if stage.written != *stage.program {
+                sections.push(section(of("normal notation"), notation::print(&stage.program)));
+            }
             sections.push(section(of("assembly"), assembly::text::print(kernel.function())));
             if detail == Detail::Clif {
                 let code = clif(kernel.function()).map_err(|source| stage.refused(Phase::Compile, source))?;

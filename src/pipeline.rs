@@ -7,9 +7,9 @@ use crate::prepared::Prepared;
 use crate::session::{Bindings, Session};
 use crate::statistics::position_counts;
 use crate::timings::{Phase, Timings};
-use redpoll_logic::physical::PhysicalPlan;
+use redpoll_logic::physical::{PhysicalPlan, verify};
 use redpoll_logic::statistics::Statistics;
-use redpoll_logic::{Plan, TensorType, verify};
+use redpoll_logic::{Alias, Plan, TensorType};
 use redpoll_optimizer::{Report, optimize_plain};
 
 /// Takes a plan through all phases. Kernels are compiled for the engine of the session; for others when they are asked
@@ -21,8 +21,9 @@ pub(crate) fn prepare(
     mut timings: Timings,
 ) -> Result<Prepared, Error> {
     let config = session.config();
-    timings.time(Phase::Verify, || verify(&plan)).map_err(Error::Verify)?;
+    timings.time(Phase::Verify, || redpoll_logic::verify(&plan)).map_err(Error::Verify)?;
     let (physical, report) = timings.time(Phase::Optimize, || optimize(&plan, bindings, config))?;
+    timings.time(Phase::Verify, || verify::verify(&physical)).map_err(Error::VerifyPhysical)?;
     check_inputs(&physical, bindings)?;
     let stages = timings.time(Phase::Notation, || Stage::all_of(&physical, bindings))?;
     timings.time(Phase::Compile, || match config.engine.of_kernels() {
@@ -48,7 +49,7 @@ fn optimize(plan: &Plan, bindings: &Bindings, config: &Config) -> Result<(Physic
 
 /// Plans are made for types; the tensors at hand must have them.
 fn check_inputs(physical: &PhysicalPlan, bindings: &Bindings) -> Result<(), Error> {
-    let bound = |table: &redpoll_logic::Alias| bindings.get(table.as_str());
+    let bound = |table: &Alias| bindings.get(table.as_str());
     let missing = physical.inputs.iter().filter(|(table, _)| bound(table).is_none());
     let missing: Vec<_> = missing.map(|(t, ty)| Unbound { table: t.clone(), rank: ty.shape.len() }).collect();
     if !missing.is_empty() {

@@ -27,6 +27,9 @@ pub struct Prepared {
     pub(crate) timings: Timings,
 }
 
+/// Results by name, in the order in which a plan produces them.
+type Results = Vec<(Alias, Tensor)>;
+
 /// What one run gives.
 #[derive(Clone, Debug)]
 pub struct Run {
@@ -94,7 +97,7 @@ impl Prepared {
     }
 
     /// Runs the queries in order; what one writes, later ones read. Intermediates are dropped after their last read.
-    fn run_stages(&self, engine: Engine) -> Result<(Vec<(Alias, Tensor)>, Option<Counts>), Error> {
+    fn run_stages(&self, engine: Engine) -> Result<(Results, Option<Counts>), Error> {
         let mut tensors: HashMap<Alias, Tensor> = self.bindings.iter().map(|(a, t)| (a.clone(), t.clone())).collect();
         let mut total = None;
         for stage in &self.stages {

@@ -59,7 +59,7 @@ pub enum Error {
         /// The file.
         path: PathBuf,
         /// What storage said.
-        source: redpoll_physical::Error,
+        source: Box<redpoll_physical::Error>,
     },
 }
 

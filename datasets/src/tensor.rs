@@ -46,7 +46,7 @@ impl Loaded {
                 Tensor::from_triples(ty, &triples, Duplicates::Add)
             }
         };
-        stored.map_err(|source| Error::Storage { path: self.path, source })
+        stored.map_err(|source| Error::Storage { path: self.path, source: source.into() })
     }
 }
 
@@ -75,7 +75,8 @@ impl Content {
         let data = if ty.format == Format::dense(ty.shape.len()) {
             Data::Dense(values_of(prim, &tensor.leaf()[0]))
         } else {
-            let triples = tensor.to_triples().map_err(|source| Error::Storage { path: path.into(), source })?;
+            let triples =
+                tensor.to_triples().map_err(|source| Error::Storage { path: path.into(), source: source.into() })?;
             let values = values_of(prim, &triples.values.columns()[0]);
             Data::Triples { coordinates: triples.coordinates, values }
         };

@@ -48,14 +48,14 @@ fn looks_like_format(text: &str) -> bool {
 }
 
 /// Reads the files of those tables that are asked for.
-pub(super) fn load(binds: &[Bind], tables: &[&str], note: &mut dyn FnMut(String)) -> Result<Bindings, Failure> {
+pub(super) fn load(binds: &[Bind], tables: &[&str], note: &mut dyn FnMut(&str)) -> Result<Bindings, Failure> {
     let mut bindings = Bindings::new();
     for bind in binds {
         if bindings.get(&bind.name).is_some() {
             return Err(Failure::Usage(format!("table `{}` is bound twice", bind.name)));
         }
         if !tables.contains(&bind.name.as_str()) {
-            note(format!("the plan reads no table `{}`; its file is not read", bind.name));
+            note(&format!("the plan reads no table `{}`; its file is not read", bind.name));
             continue;
         }
         let loaded = read(&bind.file, &ReadOptions::default())?;
@@ -71,7 +71,7 @@ pub(super) fn load(binds: &[Bind], tables: &[&str], note: &mut dyn FnMut(String)
         });
         let (tensor, repeated) = loaded.into_tensor(format.transpose()?)?;
         if repeated > 0 {
-            note(format!("{}: {repeated} entries repeat coordinates; they were added up", bind.file.display()));
+            note(&format!("{}: {repeated} entries repeat coordinates; they were added up", bind.file.display()));
         }
         bindings.insert(bind.name.as_str(), tensor);
     }

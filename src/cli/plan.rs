@@ -83,7 +83,7 @@ impl PlanArgs {
         // The flag names the only path there is.
         let _ = self.plain;
         if self.threads.is_some_and(|n| n > 1) {
-            note("kernels run on one thread so far; --threads has no effect".into());
+            note("kernels run on one thread so far; --threads has no effect");
         }
         match self.tier {
             Tier::Optimizing => Err(Failure::new(
@@ -96,7 +96,7 @@ impl PlanArgs {
 }
 
 /// Something that a user may want to know.
-fn note(message: String) {
+fn note(message: &str) {
     let mut err = io::stderr().lock();
     let style = Style::of(&err);
     // Notes are not worth failing for.

@@ -9,7 +9,7 @@ use redpoll_physical::kernel::{Engine, Kernel};
 use redpoll_physical::levels::{array_prim, level};
 use redpoll_physical::lower::Layout;
 use redpoll_physical::notation::{Program, Role, from_physical, normalize};
-use redpoll_physical::storage::Tensor;
+use redpoll_physical::storage::{Array, Tensor};
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
 
@@ -51,7 +51,7 @@ impl Stage {
     ) -> Result<Stage, Error> {
         let names: Vec<&str> = query.outputs.iter().map(|o| o.alias.as_str()).collect();
         let name = names.join(", ");
-        let refused = |source| Error::Query { phase: Phase::Notation, query: name.clone(), source };
+        let refused = |source| Error::Query { phase: Phase::Notation, query: name.clone(), source: Box::new(source) };
         let written = from_physical(query, types).map_err(refused)?;
         let program = Arc::new(normalize(written.clone()).map_err(refused)?);
         let layouts = program.tensors.iter().map(|t| {
@@ -98,12 +98,12 @@ impl Stage {
 
     /// An error of a phase of this stage.
     pub(crate) fn refused(&self, phase: Phase, source: redpoll_physical::Error) -> Error {
-        Error::Query { phase, query: self.name.clone(), source }
+        Error::Query { phase, query: self.name.clone(), source: Box::new(source) }
     }
 }
 
 fn layout_of(tensor: &Tensor) -> Layout {
-    Layout { levels: tensor.levels().iter().map(|arrays| arrays.iter().map(|a| a.prim()).collect()).collect() }
+    Layout { levels: tensor.levels().iter().map(|arrays| arrays.iter().map(Array::prim).collect()).collect() }
 }
 
 /// The layout in which kernels write tensors of a type.

@@ -1,3 +1,5 @@
+//! Tests of inference: fields, dimensions, dtypes, fill values, and what smart constructors refuse.
+
 use super::*;
 use crate::affine::Affine;
 use crate::dtype::Prim;

@@ -1,3 +1,5 @@
+//! Tests of the reference interpreter: values, error bounds, don't-care marks, comparison.
+
 use super::*;
 use crate::format::{Format, TensorType};
 use crate::text::{Catalog, parse};

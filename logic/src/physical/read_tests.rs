@@ -1,3 +1,5 @@
+//! Tests of reading physical plans from text: what prints reads back.
+
 use super::*;
 use crate::testing::{Data, Rng, random_fill, random_format, random_value};
 use crate::{DType, Prim, StorageMode, TensorType};

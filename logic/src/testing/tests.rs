@@ -1,3 +1,5 @@
+//! Tests of the generators of random plans: what they make is valid, and covers what it claims.
+
 use super::*;
 use crate::interp::{Exactness, interpret};
 use crate::mode::FloatMode;

@@ -1,3 +1,5 @@
+//! Tests of the text form: what parses, what prints, and where mistakes are placed.
+
 use super::constant::parse_constant;
 use super::*;
 use crate::dtype::DType;

@@ -1,0 +1,230 @@
+//! The binary as its users meet it: results, messages, exit codes, files.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use tempfile::TempDir;
+
+/// A run of the binary.
+struct Ran {
+    code: Option<i32>,
+    out: String,
+    err: String,
+}
+
+/// A folder with plans and data, in which the binary runs.
+struct Place {
+    dir: TempDir,
+}
+
+const SUM: &str = "(plan (query s (aggregate + 0 (table A i j) i j)) (produces s))";
+const SCALED: &str = "(plan (query C (mapjoin * 2 (table A i j))) (produces C))";
+const MATRIX: &str = "%%MatrixMarket matrix coordinate real general\n2 3 3\n1 1 1.5\n2 1 2\n2 3 -1\n";
+
+impl Place {
+    fn new() -> Place {
+        let place = Place { dir: TempDir::new().unwrap() };
+        place.write("a.mtx", MATRIX).write("sum.rp", SUM).write("scaled.rp", SCALED);
+        place
+    }
+
+    fn write(&self, name: &str, text: &str) -> &Place {
+        fs::write(self.dir.path().join(name), text).unwrap();
+        self
+    }
+
+    fn files(&self) -> Vec<String> {
+        let entries = fs::read_dir(self.dir.path()).unwrap();
+        let mut names: Vec<String> = entries.map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    fn run(&self, args: &[&str]) -> Ran {
+        ran(Command::new(env!("CARGO_BIN_EXE_redpoll")).args(args).current_dir(self.dir.path()).output().unwrap())
+    }
+}
+
+fn ran(output: Output) -> Ran {
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    Ran { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
+}
+
+fn repository(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
+}
+
+fn json(ran: &Ran) -> serde_json::Value {
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    serde_json::from_str(&ran.out).unwrap()
+}
+
+/// Protects the first command of the README.
+#[test]
+fn the_triangles_of_a_real_graph_are_counted() {
+    let (plan, data) = (repository("plans/triangles.rp"), repository("datasets/data/karate.mtx"));
+    let bind = format!("E={}", data.display());
+    let ran = Place::new().run(&["run", plan.to_str().unwrap(), "--bind", &bind, "--repeat", "2"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    for expected in ["triangles = 45", "(physical", "optimize", "compile", "cold", "warm"] {
+        assert!(ran.out.contains(expected), "no {expected} in\n{}", ran.out);
+    }
+    assert_eq!(ran.err, "");
+}
+
+/// Protects that formats change how tensors are stored and nothing else.
+#[test]
+fn every_shorthand_gives_the_same_result() {
+    let (plan, data) = (repository("plans/triangles.rp"), repository("datasets/data/karate.mtx"));
+    for format in ["dense", "csr", "csc", "dcsr", "coo", "csf", "bcsr", "(bcsr 5 3)", "(hash (byte-map (pattern)))"] {
+        let bind = format!("E={}:{format}", data.display());
+        let ran = Place::new().run(&["run", plan.to_str().unwrap(), "--bind", &bind, "--json"]);
+        assert_eq!(json(&ran)["outputs"]["triangles"]["sum"], 45.0, "{format}");
+    }
+}
+
+/// Protects the object that programs read.
+#[test]
+fn json_has_outputs_and_seconds() {
+    let place = Place::new();
+    let found = json(&place.run(&["run", "scaled.rp", "--bind", "A=a.mtx", "--json", "--repeat", "3"]));
+    let expected = serde_json::json!({"shape": [2, 3], "dtype": "f64", "fill": 0.0, "stored": 3, "sum": 5.0});
+    assert_eq!(found["outputs"]["C"], expected);
+    for key in ["read", "optimize", "compile", "cold", "warm_best", "warm_median"] {
+        assert!(found["seconds"][key].as_f64().is_some_and(|s| s > 0.0), "{key}: {}", found["seconds"]);
+    }
+    let cold = json(&place.run(&["run", "scaled.rp", "--bind", "A=a.mtx", "--json"]));
+    assert!(cold["seconds"]["warm_best"].is_null());
+}
+
+/// Protects results in files: they read back.
+#[test]
+fn results_are_written_and_read_back() {
+    let place = Place::new();
+    for file in ["c.mtx", "c.npy", "c.npz", "c.tns.gz"] {
+        let out = format!("C={file}");
+        let ran = place.run(&["run", "scaled.rp", "--bind", "A=a.mtx", "--out", &out]);
+        assert_eq!(ran.code, Some(0), "{}", ran.err);
+        let back = json(&place.run(&["run", "sum.rp", "--bind", &format!("A={file}"), "--json"]));
+        assert_eq!(back["outputs"]["s"]["sum"], 5.0, "{file}");
+    }
+}
+
+/// Protects messages and exit codes: what, where, what to do; and that a failure leaves no files.
+#[test]
+fn failures_say_what_is_wrong() {
+    let cases: &[(&[&str], i32, &[&str])] = &[
+        (&["run", "sum.rp"], 1, &["table `A` (2 fields)", "--bind A=FILE"]),
+        (&["run", "none.rp"], 1, &["none.rp", "No such file"]),
+        (&["run", "sum.rp", "--bind", "A=none.mtx"], 1, &["none.mtx", "No such file"]),
+        (&["run", "sum.rp", "--bind", "A=cube.tns"], 1, &["`A`", "2 fields", "3 modes"]),
+        (&["run", "sum.rp", "--bind", "A=cut.mtx"], 1, &["cut.mtx", "expected 3 entries", "found 1"]),
+        (&["run", "sum.rp", "--bind", "A=out.mtx"], 1, &["out.mtx:3", "out of range"]),
+        (&["run", "sum.rp", "--bind", "A=a.mtx:css"], 1, &["unknown format `css`", "csr", "redpoll formats"]),
+        (&["run", "sum.rp", "--bind", "A=a.mtx:(dense (element))"], 1, &["1 modes", "the tensor has 2"]),
+        (&["run", "sum.rp", "--bind", "A"], 2, &["NAME=FILE"]),
+        (&["run", "sum.rp", "--bind", "A=a.mtx", "--bind", "A=a.mtx"], 2, &["bound twice"]),
+        (&["run", "sum.rp", "--bind", "A=a.mtx", "--tier", "optimizing"], 1, &["not available", "--tier instant"]),
+        (&["run", "sum.rp", "--bind", "A=a.mtx", "--tier", "best"], 2, &["best", "possible values"]),
+        (&["run", "sum.rp", "--bind", "A=a.mtx", "--threads", "0"], 2, &["--threads"]),
+        (&["run", "sum.rp", "--bind", "A=a.mtx", "--out", "t=t.npy"], 1, &["no `t`", "it produces s"]),
+        (&["run", "scaled.rp", "--bind", "A=a.mtx", "--out", "C=c.xyz"], 1, &["c.xyz", ".mtx"]),
+        (&["run", "scaled.rp", "--bind", "A=a.mtx", "--out", "C=no/c.mtx"], 1, &["no/c.mtx", "No such file"]),
+        (&["run", "op.rp", "--bind", "A=a.mtx"], 1, &["op.rp", "line 2, column", "unknown operator `mulx`"]),
+        (&["run", "field.rp", "--bind", "A=a.mtx"], 1, &["field.rp", "line 1", "field `k`"]),
+        (&["run", "open.rp", "--bind", "A=a.mtx"], 1, &["open.rp", "line 1"]),
+        (&["run", "sizes.rp", "--bind", "A=a.mtx"], 1, &["sizes.rp: line 1", "field `j` has size 3", "2 in `A`"]),
+        (&["explain", "sum.rp"], 1, &["table `A`"]),
+        (&["info", "none.mtx"], 1, &["none.mtx"]),
+        (&["info", "sum.rp"], 1, &["unknown file format"]),
+        (&["fly"], 2, &["fly"]),
+        (&["run"], 2, &["PLAN.rp"]),
+    ];
+    let place = Place::new();
+    place
+        .write("cube.tns", "1 1 1 1.0\n2 2 2 3.0\n")
+        .write("cut.mtx", "%%MatrixMarket matrix coordinate real general\n2 3 3\n1 1 1.5\n")
+        .write("out.mtx", "%%MatrixMarket matrix coordinate real general\n2 3 1\n1 4 1.5\n")
+        .write("op.rp", "(plan (query s\n  (mapjoin mulx (table A i j) 2)) (produces s))")
+        .write("field.rp", "(plan (query s (aggregate + 0 (table A i j) k)) (produces s))")
+        .write("open.rp", "(plan (query s (table A i j)")
+        .write("sizes.rp", "(plan (query s (mapjoin * (table A i j) (table A j i))) (produces s))");
+    let before = place.files();
+    for (args, code, expected) in cases {
+        let ran = place.run(args);
+        assert_eq!(ran.code, Some(*code), "{args:?}: {}", ran.err);
+        assert_eq!(ran.out, "", "{args:?}");
+        assert!(ran.err.starts_with("error: "), "{args:?}: {}", ran.err);
+        for words in *expected {
+            assert!(ran.err.contains(words), "{args:?}: no {words:?} in\n{}", ran.err);
+        }
+    }
+    assert_eq!(place.files(), before, "a failure left files");
+}
+
+/// Protects what stood under a name that a result could not be written to.
+#[test]
+fn a_failed_write_leaves_what_was_there() {
+    let place = Place::new();
+    place
+        .write("one.rp", "(plan (query C (reformat csr (mapjoin + 1 (table A i j)))) (produces C))")
+        .write("c.tns", "old");
+    let before = place.files();
+    let ran = place.run(&["run", "one.rp", "--bind", "A=a.mtx", "--out", "C=c.tns"]);
+    assert_eq!((ran.code, ran.out.as_str()), (Some(1), ""));
+    assert!(ran.err.contains("c.tns: cannot write this tensor"), "{}", ran.err);
+    assert_eq!(fs::read_to_string(place.dir.path().join("c.tns")).unwrap(), "old");
+    assert_eq!(place.files(), before);
+}
+
+/// Protects notes: they do not mix with results and do not fail the run.
+#[test]
+fn notes_go_to_standard_error() {
+    let ran =
+        Place::new().run(&["run", "sum.rp", "--bind", "A=a.mtx", "--bind", "B=none.mtx", "--threads", "4", "--json"]);
+    assert_eq!(json(&ran)["outputs"]["s"]["sum"], 2.5);
+    assert!(ran.err.contains("no table `B`") && ran.err.contains("one thread"), "{}", ran.err);
+}
+
+/// Protects that every phase can be looked at.
+#[test]
+fn explain_shows_every_phase() {
+    let ran = Place::new().run(&["explain", "sum.rp", "--bind", "A=a.mtx:coo", "--clif"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    for title in
+        ["== logic ==", "== physical plan ==", "== decisions ==", "notation of s", "assembly of s", "clif of s"]
+    {
+        assert!(ran.out.contains(title), "no {title} in\n{}", ran.out);
+    }
+}
+
+/// Protects the listings and the help.
+#[test]
+fn information_is_given() {
+    let place = Place::new();
+    let cases: &[(&[&str], &[&str])] = &[
+        (&["info", "a.mtx"], &["Matrix Market", "2 x 3", "f64", "entries   3"]),
+        (&["formats"], &["sparse-list", "byte-map", "csr", "bcsr", ".tns", ".npz"]),
+        (&["--help"], &["run", "explain", "info", "formats", "Examples:"]),
+        (&["run", "--help"], &["--bind", "--repeat", "--out", "Exit codes"]),
+        (&["--version"], &["redpoll 0"]),
+    ];
+    for (args, expected) in cases {
+        let ran = place.run(args);
+        assert_eq!(ran.code, Some(0), "{args:?}: {}", ran.err);
+        for words in *expected {
+            assert!(ran.out.contains(words), "{args:?}: no {words:?} in\n{}", ran.out);
+        }
+        assert!(!ran.out.contains('\x1b'), "{args:?}: colours without a terminal");
+    }
+}
+
+/// Protects pipes such as `redpoll formats | head -1`.
+#[cfg(unix)]
+#[test]
+fn a_closed_pipe_is_no_failure() {
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let output = Command::new(env!("CARGO_BIN_EXE_redpoll")).arg("formats").stdout(writer).output().unwrap();
+    assert_eq!((output.status.code(), output.stderr), (Some(0), Vec::new()));
+}

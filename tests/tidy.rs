@@ -1,0 +1,115 @@
+//! Invariants of the code base as tests: headers, leftovers, sizes of files, dependency order, folders.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The folders with code.
+const FOLDERS: [&str; 7] = ["logic", "optimizer", "physical", "datasets", "bench", "src", "tests"];
+
+/// The crates of the workspace and what of ours each may depend on.
+const MAY_DEPEND_ON: [(&str, &[&str]); 6] = [
+    ("logic", &[]),
+    ("optimizer", &["redpoll-logic"]),
+    ("physical", &["redpoll-logic"]),
+    ("datasets", &["redpoll-logic", "redpoll-physical"]),
+    (".", &["redpoll-logic", "redpoll-optimizer", "redpoll-physical", "redpoll-datasets"]),
+    ("bench", &["redpoll", "redpoll-logic", "redpoll-optimizer", "redpoll-physical", "redpoll-datasets"]),
+];
+
+/// A file longer than this says that two things live in it.
+const MOST_LINES: usize = 600;
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Every Rust file and its text.
+fn rust_files() -> Vec<(PathBuf, String)> {
+    fn collect(folder: &Path, found: &mut Vec<(PathBuf, String)>) {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() && !path.ends_with("target") {
+                collect(&path, found);
+            } else if path.extension().is_some_and(|e| e == "rs") {
+                let text = fs::read_to_string(&path).unwrap();
+                found.push((path.strip_prefix(root()).unwrap().to_owned(), text));
+            }
+        }
+    }
+    let mut found = Vec::new();
+    FOLDERS.iter().for_each(|folder| collect(&root().join(folder), &mut found));
+    assert!(found.len() > 100, "the code lies elsewhere: {} files found", found.len());
+    found
+}
+
+fn is_test(path: &Path) -> bool {
+    path.components().any(|c| c.as_os_str() == "tests")
+        || path.file_stem().is_some_and(|s| s.to_string_lossy().ends_with("tests"))
+}
+
+/// Protects the way into each file: it starts with what it holds and why.
+#[test]
+fn files_start_with_what_they_hold() {
+    let bare: Vec<_> = rust_files().into_iter().filter(|(_, text)| !text.starts_with("//!")).map(|(p, _)| p).collect();
+    assert!(bare.is_empty(), "files without a `//!` header: {bare:?}");
+}
+
+/// Protects against code that was left unfinished.
+#[test]
+fn nothing_is_left_unfinished() {
+    let leftovers = ["todo", "unimplemented", "dbg"].map(|name| format!("{name}!("));
+    for (path, text) in rust_files() {
+        for leftover in &leftovers {
+            assert!(!text.contains(leftover.as_str()), "{} has {leftover}..)", path.display());
+        }
+    }
+}
+
+/// Protects the size of files: many small ones. Tests are tables, which may be long.
+#[test]
+fn files_stay_small() {
+    let long = |(path, text): &(PathBuf, String)| !is_test(path) && text.lines().count() > MOST_LINES;
+    let long: Vec<_> = rust_files().into_iter().filter(long).map(|(p, t)| (p, t.lines().count())).collect();
+    assert!(long.is_empty(), "files of more than {MOST_LINES} lines: {long:?}");
+}
+
+/// Protects the order of the crates: `logic` stands alone, `optimizer` and `physical` do not know each other.
+#[test]
+fn crates_depend_downwards() {
+    for (folder, allowed) in MAY_DEPEND_ON {
+        let manifest = fs::read_to_string(root().join(folder).join("Cargo.toml")).unwrap();
+        let sections = manifest.split("\n[").filter(|s| s.contains("dependencies]") && !s.starts_with("workspace"));
+        for line in sections.flat_map(str::lines).filter(|line| line.starts_with("redpoll")) {
+            let name = line.split(['.', ' ', '=']).next().unwrap();
+            assert!(allowed.contains(&name), "{folder} depends on {name}, allowed are {allowed:?}");
+        }
+    }
+}
+
+/// Protects who opens a folder for the first time.
+#[test]
+fn folders_have_a_readme() {
+    let missing: Vec<_> = FOLDERS.iter().filter(|f| !root().join(f).join("README.md").is_file()).collect();
+    assert!(missing.is_empty(), "folders without README.md: {missing:?}");
+}
+
+/// Protects `unsafe` from spreading: it lives where code is loaded, called and given memory.
+#[test]
+fn unsafe_code_stays_in_its_places() {
+    let allowed = [
+        "physical/src/run",
+        "physical/src/emit",
+        "physical/src/kernel",
+        "physical/src/storage/array.rs",
+        // Functions for tests, which call machine code.
+        "physical/src/assembly/examples.rs",
+    ];
+    for (path, text) in rust_files() {
+        let inside = is_test(&path) || allowed.iter().any(|a| path.starts_with(a));
+        let has = text
+            .lines()
+            .map(str::trim_start)
+            .any(|l| !l.starts_with("//") && (l.contains("unsafe {") || l.starts_with("unsafe ")));
+        assert!(inside || !has, "{} has unsafe code", path.display());
+    }
+}
