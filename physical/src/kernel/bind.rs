@@ -38,6 +38,20 @@ pub(super) fn bind(program: &Program, lowered: &Lowered, inputs: &[&Tensor]) -> 
         Binding::Leaf { tensor, part } => tensors[tensor.index()].map(|t| t.leaf()[part].buffer()),
         Binding::Scratch | Binding::Lengths => None,
     });
+    // The code loads elements of the widths that it was made for, so other ones would be read out of bounds.
+    for (binding, decl) in lowered.bindings.iter().zip(&lowered.function.buffers) {
+        if let Binding::Level { tensor, level, array: k } = *binding
+            && let Some(found) = array(tensor, level, k)
+            && found.prim() != decl.prim
+        {
+            return Err(Error::InvalidInvocation(format!(
+                "array `{}` has elements of {}, but the kernel was made for {}; make one for the layouts of its inputs",
+                decl.name,
+                found.prim(),
+                decl.prim
+            )));
+        }
+    }
     let params = lowered.params.iter().map(|source| match *source {
         ParamSource::Dimension(n) => n as i64,
         ParamSource::Length { tensor, level, array: k } => {
