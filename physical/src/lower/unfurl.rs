@@ -198,11 +198,10 @@ fn mask(cx: &mut Cx<'_>, state: &State, comparison: &Term, index: Index) -> Opti
     }
     let left = linear(cx, state, &args[0], Some(index))?;
     let right = linear(cx, state, &args[1], Some(index))?;
-    // scale * i + a  op  b
-    let (scale, difference) = (left.scale - right.scale, sub(&right.offset, &left.offset));
-    let (op, threshold) = match scale {
-        1 => (*op, difference),
-        -1 => (mirrored(*op), sub(&int(0), &difference)),
+    // (scale of the left - scale of the right) * i + offset of the left  op  offset of the right
+    let (op, threshold) = match left.scale - right.scale {
+        1 => (*op, sub(&right.offset, &left.offset)),
+        -1 => (mirrored(*op), sub(&left.offset, &right.offset)),
         _ => return None,
     };
     let t = cx.name("t", &threshold);
