@@ -1,0 +1,160 @@
+//! Sparse arrays as hand-written loops take them, and as tensors over the same numbers.
+//!
+//! Index widths are those of redpoll's narrow layout: `i32` positions and `u32` coordinates.
+
+use anyhow::{Result, bail};
+use redpoll_logic::text::parse_format;
+use redpoll_logic::{DType, Scalar, TensorType};
+use redpoll_physical::storage::{Array, Duplicates, Tensor, Triples, Values};
+
+/// A matrix by rows.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Csr {
+    /// The number of rows.
+    pub rows: usize,
+    /// The number of columns.
+    pub cols: usize,
+    /// Where each row begins, and the end.
+    pub ptr: Vec<i32>,
+    /// The columns of the entries, ascending in a row.
+    pub idx: Vec<u32>,
+    /// The values of the entries.
+    pub val: Vec<f64>,
+}
+
+/// A tensor of three modes by fibers of fibers, all levels compressed.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Csf3 {
+    /// The sizes of the modes.
+    pub shape: [usize; 3],
+    /// Where the fibers of each level begin, and the end.
+    pub ptr: [Vec<i32>; 3],
+    /// The coordinates of each level.
+    pub idx: [Vec<u32>; 3],
+    /// The values.
+    pub val: Vec<f64>,
+}
+
+impl Csr {
+    /// A matrix with entries at sorted places, each once.
+    pub fn from_places(rows: usize, cols: usize, places: &[(u32, u32)], val: Vec<f64>) -> Csr {
+        let mut ptr = vec![0; rows + 1];
+        for (i, _) in places {
+            ptr[*i as usize + 1] += 1;
+        }
+        for i in 0..rows {
+            ptr[i + 1] += ptr[i];
+        }
+        Csr { rows, cols, ptr, idx: places.iter().map(|(_, j)| *j).collect(), val }
+    }
+
+    /// The entries of a tensor of rank 2.
+    ///
+    /// # Errors
+    /// When it is none, or does not fit the narrow layout.
+    pub fn from_tensor(tensor: &Tensor) -> Result<Csr> {
+        let [rows, cols] = tensor.ty().shape[..] else { bail!("expected a matrix, found {:?}", tensor.ty().shape) };
+        let triples = tensor.to_triples()?;
+        let number = |k: usize| triples.values.get(k).to_f64().unwrap_or(1.0);
+        let values = Values::from((0..triples.len()).map(number).collect::<Vec<f64>>());
+        let ty = real(vec![rows, cols], "csr")?;
+        let triples = Triples { values, ..triples };
+        let (sorted, _) = Tensor::from_triples(ty, &triples, Duplicates::Add)?;
+        let [ptr, idx] = &sorted.levels()[1][..] else { bail!("a sparse list has two arrays") };
+        let (Some(ptr), Some(idx), Some(val)) = (ptr.as_slice(), idx.as_slice(), sorted.leaf()[0].as_slice()) else {
+            bail!("{rows} by {cols} does not fit 32-bit indices")
+        };
+        Ok(Csr { rows: rows as usize, cols: cols as usize, ptr: ptr.into(), idx: idx.into(), val: val.into() })
+    }
+
+    /// The places of the entries.
+    pub fn places(&self) -> impl Iterator<Item = (u32, u32)> {
+        let row = |i: usize| self.ptr[i] as usize..self.ptr[i + 1] as usize;
+        (0..self.rows).flat_map(move |i| self.idx[row(i)].iter().map(move |j| (i as u32, *j)))
+    }
+
+    /// The undirected graph of the places: both directions of every edge, no loops, values 1.
+    pub fn undirected(&self) -> Csr {
+        let mut places: Vec<(u32, u32)> =
+            self.places().filter(|(i, j)| i != j).flat_map(|(i, j)| [(i, j), (j, i)]).collect();
+        places.sort_unstable();
+        places.dedup();
+        let n = self.rows.max(self.cols);
+        let val = vec![1.0; places.len()];
+        Csr::from_places(n, n, &places, val)
+    }
+
+    /// The undirected graph with every edge once, from the smaller vertex to the larger one.
+    pub fn upper(&self) -> Csr {
+        let undirected = self.undirected();
+        let places: Vec<(u32, u32)> = undirected.places().filter(|(i, j)| i < j).collect();
+        let val = vec![1.0; places.len()];
+        Csr::from_places(undirected.rows, undirected.cols, &places, val)
+    }
+
+    /// As a tensor of `f64` with fill 0.
+    ///
+    /// # Errors
+    /// When the arrays are not valid.
+    pub fn tensor(&self) -> Result<Tensor> {
+        let ty = real(vec![self.rows as u64, self.cols as u64], "csr")?;
+        let levels = vec![vec![], vec![Array::from_vec(self.ptr.clone()), Array::from_vec(self.idx.clone())]];
+        Ok(Tensor::try_new(ty, levels, vec![Array::from_vec(self.val.clone())])?)
+    }
+
+    /// The pattern as a tensor of `bool`, without values.
+    ///
+    /// # Errors
+    /// When the arrays are not valid.
+    pub fn pattern(&self) -> Result<Tensor> {
+        let format = parse_format("(dense (sparse-list (pattern)))", 2)?;
+        let shape = vec![self.rows as u64, self.cols as u64];
+        let ty = TensorType { shape, dtype: DType::BOOL, fill: Scalar::Bool(false), format };
+        let levels = vec![vec![], vec![Array::from_vec(self.ptr.clone()), Array::from_vec(self.idx.clone())]];
+        Ok(Tensor::try_new(ty, levels, vec![])?)
+    }
+}
+
+impl Csf3 {
+    /// A tensor with entries at sorted places, each once.
+    pub fn from_places(shape: [usize; 3], places: &[[u32; 3]], val: Vec<f64>) -> Csf3 {
+        let (mut ptr, mut idx) = ([vec![0], vec![], vec![]], [vec![], vec![], vec![]]);
+        for (k, place) in places.iter().enumerate() {
+            let same = if k == 0 { 0 } else { place.iter().zip(&places[k - 1]).take_while(|(a, b)| a == b).count() };
+            for level in same..3 {
+                if level < 2 {
+                    ptr[level + 1].push(idx[level + 1].len() as i32);
+                }
+                idx[level].push(place[level]);
+            }
+        }
+        for level in 0..3 {
+            ptr[level].push(idx[level].len() as i32);
+        }
+        Csf3 { shape, ptr, idx, val }
+    }
+
+    /// As a tensor of `f64` with fill 0.
+    ///
+    /// # Errors
+    /// When the arrays are not valid.
+    pub fn tensor(&self) -> Result<Tensor> {
+        let ty = real(self.shape.iter().map(|n| *n as u64).collect(), "csf")?;
+        let level = |k: usize| vec![Array::from_vec(self.ptr[k].clone()), Array::from_vec(self.idx[k].clone())];
+        Ok(Tensor::try_new(ty, (0..3).map(level).collect(), vec![Array::from_vec(self.val.clone())])?)
+    }
+}
+
+/// A dense tensor of `f64`, rows first.
+///
+/// # Errors
+/// When there are not as many values as places.
+pub fn dense(shape: &[usize], values: &[f64]) -> Result<Tensor> {
+    let ty = real(shape.iter().map(|n| *n as u64).collect(), "dense")?;
+    Ok(Tensor::from_dense(ty, &Values::from(values.to_vec()))?)
+}
+
+fn real(shape: Vec<u64>, format: &str) -> Result<TensorType> {
+    let format = parse_format(format, shape.len())?;
+    Ok(TensorType { shape, dtype: DType::F64, fill: Scalar::F64(0.0), format })
+}

@@ -1,0 +1,58 @@
+//! The table of ratios: each kernel and its loop by hand in turns, in one run.
+//!
+//! Arguments are words that names of cases contain; `--code` prints the Assembly and the machine code of those instead.
+#![allow(clippy::print_stdout, reason = "the table is what the binary is for")]
+
+use anyhow::Result;
+use redpoll_bench::cases::{CASES, Size};
+use redpoll_bench::machine::{copy_bandwidth, processor, read_bandwidth};
+use redpoll_bench::pairs::Pairs;
+use redpoll_physical::emit::cranelift::disassemble;
+use std::time::Duration;
+
+const BUDGET: Duration = Duration::from_secs(4);
+
+fn main() -> Result<()> {
+    let (flags, words): (Vec<String>, Vec<String>) = std::env::args().skip(1).partition(|a| a.starts_with("--"));
+    let chosen = |name: &str| words.is_empty() || words.iter().any(|word| name.contains(word));
+    if flags.iter().any(|flag| flag == "--code") {
+        return print_code(chosen);
+    }
+    let (copy, read) = (copy_bandwidth(), read_bandwidth());
+    println!("{}; copy {:.1} GB/s, read {:.1} GB/s\n", processor(), copy / 1e9, read / 1e9);
+    println!(
+        "| kernel | data | ours ms | hand ms | ratio | of the best | GB/s | of copy | Gop/s | gather ms | rounds |"
+    );
+    println!("|---|---|---|---|---|---|---|---|---|---|---|");
+    for (_, make) in CASES.iter().filter(|(name, _)| chosen(name)) {
+        let Some(case) = make(Size::Full)? else { continue };
+        let ours = || drop(case.kernel.run().expect("it ran when the case was made"));
+        let pairs = Pairs::measure(BUDGET, ours, &case.by_hand);
+        let (ours, theirs) = pairs.best();
+        let rate = case.work.bytes / ours.as_secs_f64();
+        let gather = case.gather.map_or("-".into(), |time| format!("{:.2}", 1e3 * time.as_secs_f64()));
+        println!(
+            "| {} | {} | {:.2} | {:.2} | {:.2} | {:.2} | {:.1} | {:.2} | {:.2} | {gather} | {} |",
+            case.name,
+            case.data,
+            1e3 * ours.as_secs_f64(),
+            1e3 * theirs.as_secs_f64(),
+            pairs.median_ratio(),
+            pairs.best_ratio(),
+            rate / 1e9,
+            rate / copy,
+            case.work.operations / ours.as_secs_f64() / 1e9,
+            pairs.rounds()
+        );
+    }
+    Ok(())
+}
+
+fn print_code(chosen: impl Fn(&str) -> bool) -> Result<()> {
+    for (_, make) in CASES.iter().filter(|(name, _)| chosen(name)) {
+        let Some(case) = make(Size::Small)? else { continue };
+        let function = case.kernel.kernel.function();
+        println!("=== {}: {}\n{function}\n{}", case.name, case.data, disassemble(function)?);
+    }
+    Ok(())
+}

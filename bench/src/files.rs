@@ -1,0 +1,23 @@
+//! Files that benchmarks read: the collection of real data sets, when there is one, and the plans of the tests.
+
+use std::path::{Path, PathBuf};
+
+/// The folder of this crate's workspace.
+fn workspace() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crate is a folder of the workspace")
+}
+
+/// A file of the collection `shared/datasets` beside or above the checkout; `None` where there is none.
+pub fn dataset(name: &str) -> Option<PathBuf> {
+    let file = |folder: &Path| folder.join("shared/datasets").join(name);
+    workspace().ancestors().skip(1).map(file).find(|path| path.exists())
+}
+
+/// The plan files of the tests, by name.
+pub fn plans() -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(workspace().join("tests/files"));
+    let paths = entries.into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path()));
+    let mut plans: Vec<PathBuf> = paths.filter(|path| path.extension().is_some_and(|e| e == "rp")).collect();
+    plans.sort();
+    plans
+}

@@ -1,0 +1,72 @@
+//! Interleaved pairs: what changes on the machine while a benchmark runs meets both sides alike.
+
+use std::time::{Duration, Instant};
+
+/// The times of two sides that took turns.
+pub struct Pairs {
+    times: Vec<(Duration, Duration)>,
+}
+
+impl Pairs {
+    /// Runs both sides in turns, each round in the other order, until the time is up, five rounds at least.
+    pub fn measure(budget: Duration, mut ours: impl FnMut(), mut theirs: impl FnMut()) -> Pairs {
+        let clock = |side: &mut dyn FnMut()| {
+            let start = Instant::now();
+            side();
+            start.elapsed()
+        };
+        clock(&mut ours);
+        clock(&mut theirs);
+        let (start, mut times) = (Instant::now(), Vec::new());
+        while times.len() < 5 || (start.elapsed() < budget && times.len() < 1000) {
+            if times.len() % 2 == 0 {
+                let a = clock(&mut ours);
+                times.push((a, clock(&mut theirs)));
+            } else {
+                let b = clock(&mut theirs);
+                times.push((clock(&mut ours), b));
+            }
+        }
+        Pairs { times }
+    }
+
+    /// The number of rounds.
+    pub fn rounds(&self) -> usize {
+        self.times.len()
+    }
+
+    /// The median of the ratios of our time to theirs.
+    pub fn median_ratio(&self) -> f64 {
+        median(self.times.iter().map(|(a, b)| a.as_secs_f64() / b.as_secs_f64()))
+    }
+
+    /// The ratio of the best times.
+    pub fn best_ratio(&self) -> f64 {
+        self.best().0.as_secs_f64() / self.best().1.as_secs_f64()
+    }
+
+    /// The best time of each side.
+    pub fn best(&self) -> (Duration, Duration) {
+        let best = |side: fn(&(Duration, Duration)) -> Duration| self.times.iter().map(side).min().unwrap_or_default();
+        (best(|t| t.0), best(|t| t.1))
+    }
+}
+
+/// The median of numbers; the upper one of two.
+pub fn median(numbers: impl Iterator<Item = f64>) -> f64 {
+    let mut numbers: Vec<f64> = numbers.collect();
+    numbers.sort_by(f64::total_cmp);
+    numbers.get(numbers.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ratios_are_of_ours_to_theirs() {
+        let ms = Duration::from_millis;
+        let pairs = Pairs { times: vec![(ms(2), ms(1)), (ms(9), ms(3)), (ms(8), ms(8))] };
+        assert_eq!((pairs.median_ratio(), pairs.best_ratio(), pairs.rounds()), (2.0, 2.0, 3));
+    }
+}

@@ -1,0 +1,47 @@
+//! Programs of Notation with their inputs, ready to run.
+
+use anyhow::{Result, anyhow};
+use redpoll_logic::FloatMode;
+use redpoll_physical::kernel::{Engine, Kernel};
+use redpoll_physical::notation::{normalize, parse};
+use redpoll_physical::run::Limits;
+use redpoll_physical::storage::Tensor;
+use std::sync::Arc;
+
+/// A kernel and the tensors that it reads.
+pub struct Runnable {
+    /// The kernel.
+    pub kernel: Kernel,
+    inputs: Vec<Tensor>,
+    limits: Limits,
+}
+
+impl Runnable {
+    /// From the text of a program, compiled by the instant tier.
+    ///
+    /// # Errors
+    /// When the text is no program, or it cannot be compiled.
+    pub fn new(text: &str, inputs: Vec<Tensor>) -> Result<Runnable> {
+        let program = Arc::new(normalize(parse(text)?)?);
+        let layouts = Kernel::layouts(&program, &inputs.iter().collect::<Vec<_>>());
+        let kernel = Kernel::new(&program, &layouts, FloatMode::default(), Engine::Instant)?;
+        Ok(Runnable { kernel, inputs, limits: Limits::default() })
+    }
+
+    /// One run: memory for the outputs, the code, tensors of what it leaves.
+    ///
+    /// # Errors
+    /// When the run does not come to its end.
+    pub fn run(&self) -> Result<Vec<Tensor>> {
+        let inputs: Vec<&Tensor> = self.inputs.iter().collect();
+        Ok(self.kernel.run(&inputs, &self.limits)?.outputs)
+    }
+}
+
+/// The values of an output of `f64`.
+///
+/// # Errors
+/// When it has another dtype.
+pub fn reals(tensor: &Tensor) -> Result<&[f64]> {
+    tensor.leaf()[0].as_slice().ok_or_else(|| anyhow!("expected values of f64, found {:?}", tensor.ty().dtype))
+}
