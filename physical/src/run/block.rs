@@ -10,11 +10,20 @@ use std::sync::Arc;
 /// The alignment that Arrow recommends, a cache line.
 const ALIGNMENT: usize = 64;
 
+/// The alignment that allocators give to everything. The system's allocator moves pages on growth and gives out pages of
+/// zeros for memory of this alignment only; of larger ones it makes copies and writes the zeros.
+const NATURAL: usize = 16;
+
+/// What is allocated beyond the bytes of a block, so that it can start at a multiple of [`ALIGNMENT`].
+const SLACK: usize = ALIGNMENT - NATURAL;
+
 /// Memory charged to a budget.
 ///
-/// Invariants: `bytes` is 0 and `start` dangles, or `start` was allocated by the global allocator with size `bytes` (a
-/// multiple of [`ALIGNMENT`]) and alignment [`ALIGNMENT`]; all bytes are initialized; `bytes` are charged to `budget`.
+/// Invariants: `bytes` is 0 and `base` and `start` dangle, or `base` was allocated by the global allocator with size
+/// `bytes + SLACK` and alignment [`NATURAL`]; `bytes` is a multiple of [`ALIGNMENT`] and `start` the first address from
+/// `base` on that is; all bytes from `start` are initialized; `bytes` are charged to `budget`.
 pub(super) struct Block {
+    base: NonNull<u8>,
     start: NonNull<u8>,
     bytes: usize,
     budget: Arc<MemoryBudget>,
@@ -28,7 +37,7 @@ unsafe impl Sync for Block {}
 impl Block {
     pub(super) fn new(budget: Arc<MemoryBudget>) -> Block {
         let start = NonNull::without_provenance(std::num::NonZero::new(ALIGNMENT).expect("the alignment is not 0"));
-        Block { start, bytes: 0, budget }
+        Block { base: start, start, bytes: 0, budget }
     }
 
     /// Size in bytes.
@@ -66,7 +75,8 @@ impl Block {
     /// Grows to `bytes`, rounded up to whole cache lines; new elements of `size` bytes hold the low bytes of `fill`.
     /// `false`, and nothing changed, when the budget or the machine does not have them.
     pub(super) fn grow(&mut self, bytes: usize, size: usize, fill: u64) -> bool {
-        let Some(bytes) = bytes.checked_next_multiple_of(ALIGNMENT).filter(|b| *b <= isize::MAX as usize) else {
+        let Some(bytes) = bytes.checked_next_multiple_of(ALIGNMENT).filter(|b| *b <= isize::MAX as usize - ALIGNMENT)
+        else {
             return false;
         };
         let old = self.bytes;
@@ -76,24 +86,41 @@ impl Block {
         if !self.budget.charge(bytes - old) {
             return false;
         }
-        let layout = Layout::from_size_align(bytes, ALIGNMENT).expect("the size was checked above");
         let zeroed = old == 0 && fill == 0;
-        let start = if old == 0 {
+        let base = if old == 0 {
             // SAFETY: the layout's size is not 0, since it is above `old`.
-            unsafe { if zeroed { alloc_zeroed(layout) } else { alloc(layout) } }
+            unsafe { if zeroed { alloc_zeroed(layout(bytes)) } else { alloc(layout(bytes)) } }
         } else {
-            // SAFETY: `start` was allocated with the layout of `old` bytes, and the new size is valid and not 0.
-            unsafe { realloc(self.start.as_ptr(), self.layout(), bytes) }
+            // SAFETY: `base` was allocated with the layout of `old` bytes, and the new size is valid and not 0.
+            unsafe { realloc(self.base.as_ptr(), layout(old), bytes + SLACK) }
         };
-        let Some(start) = NonNull::new(start) else {
+        let Some(base) = NonNull::new(base) else {
             self.budget.release(bytes - old);
             return false;
         };
-        (self.start, self.bytes) = (start, bytes);
+        self.place(base, old);
+        self.bytes = bytes;
         if !zeroed {
             self.write_fill(old, size, fill);
         }
         true
+    }
+
+    /// Takes memory that was allocated at `base`, whose bytes are those of the allocation before: the first `kept` bytes of
+    /// the block move to where it starts now.
+    fn place(&mut self, base: NonNull<u8>, kept: usize) {
+        let before = if kept == 0 { 0 } else { self.start.addr().get() - self.base.addr().get() };
+        let after = base.addr().get().next_multiple_of(ALIGNMENT) - base.addr().get();
+        // SAFETY: allocations have `NATURAL` alignment, so both offsets are at most `SLACK`, and the allocation has `SLACK`
+        // bytes beyond those of the block, of which `kept` are initialized.
+        let start = unsafe {
+            let start = base.add(after);
+            if before != after && kept > 0 {
+                start.copy_from(base.add(before), kept);
+            }
+            start
+        };
+        (self.base, self.start) = (base, start);
     }
 
     /// Writes the fill from byte `from` to the end.
@@ -132,24 +159,26 @@ impl Block {
         if bytes == self.bytes {
             return;
         }
-        // SAFETY: `start` was allocated with the layout of `self.bytes` bytes, and the new size is not 0.
-        let start = unsafe { realloc(self.start.as_ptr(), self.layout(), bytes) };
-        if let Some(start) = NonNull::new(start) {
+        // SAFETY: `base` was allocated with the layout of `self.bytes` bytes, and the new size is not 0.
+        let base = unsafe { realloc(self.base.as_ptr(), layout(self.bytes), bytes + SLACK) };
+        if let Some(base) = NonNull::new(base) {
             self.budget.release(self.bytes - bytes);
-            (self.start, self.bytes) = (start, bytes);
+            self.place(base, bytes);
+            self.bytes = bytes;
         }
     }
+}
 
-    fn layout(&self) -> Layout {
-        Layout::from_size_align(self.bytes, ALIGNMENT).expect("the layout was valid at allocation")
-    }
+/// What is allocated for so many bytes.
+fn layout(bytes: usize) -> Layout {
+    Layout::from_size_align(bytes + SLACK, NATURAL).expect("sizes are checked when blocks grow")
 }
 
 impl Drop for Block {
     fn drop(&mut self) {
         if self.bytes != 0 {
-            // SAFETY: `start` was allocated with this layout, and nothing uses it after the drop.
-            unsafe { dealloc(self.start.as_ptr(), self.layout()) };
+            // SAFETY: `base` was allocated with this layout, and nothing uses it after the drop.
+            unsafe { dealloc(self.base.as_ptr(), layout(self.bytes)) };
             self.budget.release(self.bytes);
         }
     }
@@ -158,6 +187,26 @@ impl Drop for Block {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn contents_survive_any_number_of_moves() {
+        let budget = Arc::new(MemoryBudget::new(usize::MAX >> 1));
+        let mut blocks: Vec<Block> = (0..8).map(|_| Block::new(budget.clone())).collect();
+        for bytes in (6..22).map(|k| 1 << k) {
+            for (k, block) in blocks.iter_mut().enumerate() {
+                let old = block.bytes();
+                assert!(block.grow(bytes + 64 * k, 8, bytes as u64));
+                assert_eq!(block.as_ptr() as usize % ALIGNMENT, 0);
+                assert!(block.as_native::<u64>()[..old / 8].iter().all(|v| *v == 7), "the first {old} bytes");
+                assert!(block.as_native::<u64>()[old / 8..].iter().all(|v| *v == bytes as u64));
+                block.as_native_mut::<u64>().fill(7);
+            }
+        }
+        for block in blocks {
+            assert!(block.into_arrow(72).as_slice().chunks(8).all(|v| v == 7u64.to_ne_bytes()));
+        }
+        assert_eq!(budget.used(), 0);
+    }
 
     #[test]
     fn growth_keeps_contents_fills_the_rest_and_charges_the_budget() {

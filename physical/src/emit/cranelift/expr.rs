@@ -2,6 +2,7 @@
 
 use super::function::{Emitter, register};
 use crate::assembly::{BinaryOp, Buffer, BufferClass, CompareOp, Expr, MathFn, UnaryOp};
+use cranelift::codegen::ir::Opcode;
 use cranelift::prelude::{AbiParam, FloatCC, InstBuilder, IntCC, Signature, Value, types};
 use redpoll_logic::{Prim, Scalar};
 
@@ -23,7 +24,10 @@ impl Emitter<'_> {
                 _ => self.builder.use_var(self.locals[local.index()]),
             },
             Expr::Param(param) => self.params[param.index()],
-            Expr::Load { buffer, at } => self.load(*buffer, at),
+            Expr::Load { buffer, at } => match self.hoisted.iter().find(|(load, _)| load == expr) {
+                Some((_, value)) => *value,
+                None => self.load(*buffer, at),
+            },
             Expr::Unary(op, a) => {
                 let prim = self.function.prim_of(a);
                 let a = self.expr(a);
@@ -303,6 +307,11 @@ impl Emitter<'_> {
             };
             return self.builder.ins().fcmp(code, a, b);
         }
+        if op == CompareOp::Eq
+            && let Some((least, other)) = self.smaller_than(a, b).or_else(|| self.smaller_than(b, a))
+        {
+            return self.builder.ins().icmp(IntCC::SignedLessThanOrEqual, least, other);
+        }
         let code = match (op, prim.is_signed()) {
             (CompareOp::Eq, _) => IntCC::Equal,
             (CompareOp::Ne, _) => IntCC::NotEqual,
@@ -312,6 +321,18 @@ impl Emitter<'_> {
             (CompareOp::Le, false) => IntCC::UnsignedLessThanOrEqual,
         };
         self.builder.ins().icmp(code, a, b)
+    }
+
+    /// `a == min(a, b)` is `a <= b`, which need not wait for the minimum: `a` and `b`, when `smaller` is their minimum.
+    fn smaller_than(&self, a: Value, smaller: Value) -> Option<(Value, Value)> {
+        let dfg = &self.builder.func.dfg;
+        let inst = dfg.value_def(dfg.resolve_aliases(smaller)).inst()?;
+        if dfg.insts[inst].opcode() != Opcode::Smin {
+            return None;
+        }
+        let &[x, y] = dfg.inst_args(inst) else { return None };
+        let same = |x: Value| dfg.resolve_aliases(x) == dfg.resolve_aliases(a);
+        if same(x) { Some((a, y)) } else { same(y).then_some((a, x)) }
     }
 
     /// A call of the function that the interpreter calls too.

@@ -1,7 +1,7 @@
 //! The frame of a function in Cranelift's representation: entry, variables, buffers.
 
 use super::trampoline;
-use crate::assembly::{Buffer, BufferDecl, BufferRole, Function, Local, Status, Stmt};
+use crate::assembly::{Buffer, BufferDecl, BufferRole, Expr, Function, Local, Status, Stmt};
 use crate::run::{Frame, Slot};
 use cranelift::codegen::ir::{AliasRegionData, Function as Code, SigRef};
 use cranelift::codegen::isa::TargetIsa;
@@ -45,6 +45,7 @@ pub(super) fn build(
         locals: vec![],
         scopes: vec![],
         exits: vec![],
+        hoisted: vec![],
         lane: None,
         grow,
         signatures: Signatures::default(),
@@ -103,7 +104,9 @@ pub(super) struct Emitter<'a> {
     pub(super) scopes: Vec<Vec<bool>>,
     /// For each loop around, where a `break` goes, and whether one did.
     pub(super) exits: Vec<(Block, bool)>,
-    /// In a lane fold: its variable, as a value and a number to be added.
+    /// Loads that were done in front of the loop around, and their values.
+    pub(super) hoisted: Vec<(Expr, Value)>,
+    /// In a loop on vectors: its variable, as a value and a number to be added.
     pub(super) lane: Option<(Local, Value, i64)>,
     /// The trampoline and its signature, in functions that grow a buffer.
     pub(super) grow: Option<(usize, SigRef)>,

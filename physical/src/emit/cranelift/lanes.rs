@@ -1,6 +1,7 @@
 //! Lane folds: vectors where the value allows it, unrolled registers where not; one order of operations in both.
 
 use super::function::{Emitter, register};
+use super::maps::{steps_by_one, vector};
 use crate::assembly::{BinaryOp, BufferClass, Expr, LaneFold, Local, UnaryOp};
 use cranelift::prelude::{InstBuilder, IntCC, Type, Value, Variable, types};
 use redpoll_logic::Prim;
@@ -140,19 +141,13 @@ impl Emitter<'_> {
 
     /// The vector type and its number of lanes, when the fold can run on vectors.
     fn vector_width(&self, fold: &LaneFold, prim: Prim) -> Option<(Type, usize)> {
-        let (ty, width) = match prim {
-            Prim::F64 => (types::F64X2, 2),
-            Prim::F32 => (types::F32X4, 4),
-            Prim::I64 | Prim::U64 => (types::I64X2, 2),
-            Prim::I32 | Prim::U32 => (types::I32X4, 4),
-            _ => return None,
-        };
+        let (ty, width) = vector(prim)?;
         (usize::from(fold.lanes) >= width && self.is_vector(&fold.value, fold.var, prim)).then_some((ty, width))
     }
 
     /// Whether an expression can be computed for neighbouring elements at once, with equal bits: it is made of
     /// contiguous loads, of what does not change with the element, and of operators that vectors have.
-    fn is_vector(&self, expr: &Expr, var: Local, prim: Prim) -> bool {
+    pub(super) fn is_vector(&self, expr: &Expr, var: Local, prim: Prim) -> bool {
         if !expr.mentions(var) {
             return self.function.prim_of(expr) == prim;
         }
@@ -182,7 +177,7 @@ impl Emitter<'_> {
     }
 
     /// The vector of an expression for the elements from the current one on.
-    fn vector(&mut self, expr: &Expr, var: Local, prim: Prim, ty: Type) -> Value {
+    pub(super) fn vector(&mut self, expr: &Expr, var: Local, prim: Prim, ty: Type) -> Value {
         if !expr.mentions(var) {
             let value = self.expr(expr);
             return self.builder.ins().splat(ty, value);
@@ -206,17 +201,5 @@ impl Emitter<'_> {
             }
             _ => unreachable!("`is_vector` admits no other expression"),
         }
-    }
-}
-
-/// Whether a position is the variable plus something that does not change with it.
-fn steps_by_one(at: &Expr, var: Local) -> bool {
-    match at {
-        Expr::Local(local) => *local == var,
-        Expr::Binary(BinaryOp::Add, a, b) => {
-            (steps_by_one(a, var) && !b.mentions(var)) || (steps_by_one(b, var) && !a.mentions(var))
-        }
-        Expr::Binary(BinaryOp::Sub, a, b) => steps_by_one(a, var) && !b.mentions(var),
-        _ => false,
     }
 }

@@ -3,6 +3,8 @@
 //! - Base addresses of buffers are read once on entry; those of buffers that the function grows live in variables, with
 //!   their capacity, and are read again only behind a call of `grow`, which stands in a cold block.
 //! - Loops are rotated: a guard, then a body with the test at its bottom.
+//! - What would wait for an unpredictable branch is selected where that is cheap (`stmt`), loads that a loop repeats are
+//!   done in front of it (`hoist`), and loops over neighbouring elements run on vectors (`maps`, `lanes`).
 //! - Every buffer is an alias region of its own, so a store to one does not spoil loads of another.
 //! - No operation is contracted, reordered or approximated: results are those of the interpreter, bit for bit (with one
 //!   NaN).
@@ -10,7 +12,9 @@
 mod cast;
 mod expr;
 mod function;
+mod hoist;
 mod lanes;
+mod maps;
 mod module;
 mod stmt;
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Statements.
 
 use super::function::{Emitter, Pointer};
-use crate::assembly::{Buffer, Expr, Local, Stmt, UnaryOp};
+use crate::assembly::{BinaryOp, Buffer, Expr, Local, Stmt, UnaryOp};
 use crate::run::{Callbacks, Frame};
 use cranelift::codegen::ir::{Block, SigRef};
 use cranelift::prelude::{AbiParam, InstBuilder, IntCC, MemFlagsData, Signature, Type, Value, types};
@@ -85,7 +85,37 @@ impl Emitter<'_> {
         }
     }
 
+    /// Goes to one of two blocks at a test of a loop, which mostly falls out the same way: a test of both sides of an `and`
+    /// is two predictable jumps.
+    fn loop_condition(&mut self, cond: &Expr, then: Block, other: Block) -> bool {
+        let Expr::Binary(BinaryOp::And, a, b) = cond else {
+            return self.condition(cond, then, other);
+        };
+        let both = self.builder.create_block();
+        let first = self.loop_condition(a, both, other);
+        self.builder.seal_block(both);
+        self.builder.switch_to_block(both);
+        self.loop_condition(b, then, other) || first
+    }
+
+    /// `if cond { local = value }` as a choice between two values, when the value is an integer that costs next to nothing.
+    fn select(&mut self, cond: &Expr, then: &[Stmt]) -> bool {
+        let [Stmt::Assign(local, value)] = then else { return false };
+        let prim = self.function.locals[local.index()].prim;
+        if prim.is_float() || !is_cheap(value, &mut 6) {
+            return false;
+        }
+        let (cond, value) = (self.expr(cond), self.expr(value));
+        let old = self.builder.use_var(self.locals[local.index()]);
+        let chosen = self.builder.ins().select(cond, value, old);
+        self.assign(*local, chosen);
+        true
+    }
+
     fn branch(&mut self, cond: &Expr, then: &[Stmt], other: &[Stmt]) -> bool {
+        if other.is_empty() && self.select(cond, then) {
+            return true;
+        }
         let then_block = self.builder.create_block();
         let join = self.builder.create_block();
         let other_block = if other.is_empty() { join } else { self.builder.create_block() };
@@ -121,15 +151,17 @@ impl Emitter<'_> {
     }
 
     fn while_loop(&mut self, cond: &Expr, body: &[Stmt]) -> bool {
+        let enter = self.builder.create_block();
         let header = self.builder.create_block();
         let exit = self.builder.create_block();
-        let mut left = self.condition(cond, header, exit);
-        self.builder.switch_to_block(header);
+        let mut left = self.loop_condition(cond, enter, exit);
         self.scopes.push(self.assigned(body));
+        let known = self.enter_loop(enter, header, Some(cond), body);
         self.exits.push((exit, false));
         if self.block(body) {
-            left |= self.condition(cond, header, exit);
+            left |= self.loop_condition(cond, header, exit);
         }
+        self.forget(known);
         self.scopes.pop();
         let (_, broken) = self.exits.pop().expect("pushed above");
         self.end_loop(header, exit, left || broken)
@@ -137,15 +169,17 @@ impl Emitter<'_> {
 
     fn for_loop(&mut self, var: Local, (lo, hi): (&Expr, &Expr), body: &[Stmt]) -> bool {
         let (lo, hi) = (self.expr(lo), self.expr(hi));
+        let lo = self.maps(var, (lo, hi), body).unwrap_or(lo);
+        let enter = self.builder.create_block();
         let header = self.builder.create_block();
         let exit = self.builder.create_block();
         self.assign(var, lo);
         let enters = self.builder.ins().icmp(IntCC::SignedLessThan, lo, hi);
-        self.builder.ins().brif(enters, header, &[], exit, &[]);
-        self.builder.switch_to_block(header);
+        self.builder.ins().brif(enters, enter, &[], exit, &[]);
         let mut assigned = self.assigned(body);
         assigned[var.index()] = true;
         self.scopes.push(assigned);
+        let known = self.enter_loop(enter, header, None, body);
         self.exits.push((exit, false));
         if self.block(body) {
             let variable = self.locals[var.index()];
@@ -155,9 +189,20 @@ impl Emitter<'_> {
             let again = self.builder.ins().icmp(IntCC::SignedLessThan, next, hi);
             self.builder.ins().brif(again, header, &[], exit, &[]);
         }
+        self.forget(known);
         self.scopes.pop();
         self.exits.pop();
         self.end_loop(header, exit, true)
+    }
+
+    /// Writes what stands between the first test of a loop and its body.
+    fn enter_loop(&mut self, enter: Block, header: Block, cond: Option<&Expr>, body: &[Stmt]) -> usize {
+        self.builder.seal_block(enter);
+        self.builder.switch_to_block(enter);
+        let known = self.hoist(cond, body);
+        self.builder.ins().jump(header, &[]);
+        self.builder.switch_to_block(header);
+        known
     }
 
     fn end_loop(&mut self, header: Block, exit: Block, reached: bool) -> bool {
@@ -239,4 +284,17 @@ impl Emitter<'_> {
         let value = if narrow { self.builder.ins().ireduce(element, value) } else { value };
         self.builder.ins().store(flags, value, address, offset);
     }
+}
+
+/// Whether an expression takes a few instructions that wait for nothing: `budget` operators at most.
+fn is_cheap(e: &Expr, budget: &mut u32) -> bool {
+    let operator = match e {
+        Expr::Const(_) | Expr::Local(_) | Expr::Param(_) => return true,
+        Expr::Load { .. } | Expr::Math(..) | Expr::Binary(BinaryOp::Div | BinaryOp::Rem, ..) => false,
+        _ => true,
+    };
+    let mut cheap = operator && *budget > 0;
+    *budget = budget.saturating_sub(1);
+    e.for_each_child(&mut |child| cheap = cheap && is_cheap(child, budget));
+    cheap
 }

@@ -178,3 +178,41 @@ fn invalid_functions_are_errors() {
     assert!(clif(&function(SPMV)).unwrap().contains("fmul"));
     assert!(disassemble(&function(SPMV)).unwrap().contains("block0"));
 }
+
+/// Loops over neighbouring elements run on vectors; those whose rounds depend on each other do not.
+#[test]
+fn loops_over_neighbouring_elements_keep_their_meaning_on_vectors() {
+    let text = |body: &str| {
+        format!(
+            "fn map($n) {{
+  input a: value f64
+  input s: value f64
+  owned y: value f64 fill 1.0
+  local lo: i64
+  local hi: i64
+  local i: i64
+  chunk lo, hi
+  grow y, $n + 1
+  for i in 0..$n {{
+    {body}
+  }}
+}}
+"
+        )
+    };
+    let bodies = [
+        ("y[i] = 0.5", true),
+        ("y[i] = y[i] + (s[0] * a[i])", true),
+        ("y[i + 1] = y[i + 1] - (a[i + 2] * a[i])", true),
+        ("y[i + 1] = y[i] + a[i]", false),
+        ("y[i] = y[0] + a[i]", false),
+    ];
+    for (body, vectors) in bodies {
+        let f = function(&text(body));
+        assert_eq!(clif(&f).unwrap().contains("f64x2"), vectors, "{body}");
+        for n in 0..12 {
+            let a: Vec<f64> = (0..n + 2).map(|k| (k * k) as f64 + 0.25).collect();
+            run_both(&f, &[ArrowBuffer::from_vec(a), ArrowBuffer::from_vec(vec![3.0])], &[n as i64], 0..1);
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! Loops that compute neighbouring elements from neighbouring elements, on vectors.
+//!
+//! Every round of such a loop touches elements of its own, so rounds may run side by side and give the same bits.
+
+use super::function::Emitter;
+use crate::assembly::{BinaryOp, Buffer, BufferClass, Expr, Local, Stmt};
+use cranelift::prelude::{InstBuilder, IntCC, MemFlagsData, Type, Value, types};
+use redpoll_logic::Prim;
+
+/// Vectors a round: enough to overlap, few enough for short loops.
+const VECTORS: usize = 2;
+
+/// A store of neighbouring elements.
+struct Map<'s> {
+    buffer: Buffer,
+    at: &'s Expr,
+    value: &'s Expr,
+}
+
+impl Emitter<'_> {
+    /// Runs the whole rounds of a loop over `lo..hi` on vectors, if its body can. Gives where the elements begin that are
+    /// left.
+    pub(super) fn maps(&mut self, var: Local, (lo, hi): (Value, Value), body: &[Stmt]) -> Option<Value> {
+        let (maps, prim) = self.maps_of(var, body)?;
+        let (ty, width) = vector(prim)?;
+        let step = (width * VECTORS) as i64;
+        // `hi - lo` is a number without a sign once the range is not empty, and then it cannot overflow.
+        let count = self.builder.ins().isub(hi, lo);
+        let some = self.builder.ins().icmp(IntCC::SignedLessThan, lo, hi);
+        let zero = self.int(0);
+        let count = self.builder.ins().select(some, count, zero);
+        let rounds = self.builder.ins().band_imm_s(count, -step);
+        let end = self.builder.ins().iadd(lo, rounds);
+
+        let enter = self.builder.create_block();
+        let header = self.builder.create_block();
+        let exit = self.builder.create_block();
+        let at = self.builder.declare_var(types::I64);
+        self.builder.def_var(at, lo);
+        let enters = self.builder.ins().icmp(IntCC::NotEqual, lo, end);
+        self.builder.ins().brif(enters, enter, &[], exit, &[]);
+        self.builder.seal_block(enter);
+        self.builder.switch_to_block(enter);
+        let mut assigned = vec![false; self.locals.len()];
+        assigned[var.index()] = true;
+        self.scopes.push(assigned);
+        let known = self.hoist(None, body);
+        self.builder.ins().jump(header, &[]);
+
+        self.builder.switch_to_block(header);
+        let base = self.builder.use_var(at);
+        for vector in 0..VECTORS {
+            self.lane = Some((var, base, (vector * width) as i64));
+            for map in &maps {
+                let value = self.vector(map.value, var, prim, ty);
+                let (address, offset) = self.address(map.buffer, map.at);
+                let region = self.flags[map.buffer.index()].alias_region();
+                // Elements are aligned, vectors of them need not be.
+                let flags = MemFlagsData::new().with_notrap().with_alias_region(region);
+                self.builder.ins().store(flags, value, address, offset);
+            }
+        }
+        self.lane = None;
+        self.forget(known);
+        self.scopes.pop();
+        let next = self.builder.ins().iadd_imm_s(base, step);
+        self.builder.def_var(at, next);
+        let again = self.builder.ins().icmp(IntCC::NotEqual, next, end);
+        self.builder.ins().brif(again, header, &[], exit, &[]);
+        self.builder.seal_block(header);
+        self.builder.seal_block(exit);
+        self.builder.switch_to_block(exit);
+        Some(end)
+    }
+
+    /// The stores of a loop, when there is nothing else and each of its rounds reads and writes elements of its own.
+    fn maps_of<'s>(&self, var: Local, body: &'s [Stmt]) -> Option<(Vec<Map<'s>>, Prim)> {
+        let mut maps: Vec<Map<'s>> = Vec::new();
+        for stmt in body {
+            let Stmt::Store { buffer, at, value } = stmt else { return None };
+            if maps.iter().any(|m| m.buffer == *buffer) {
+                return None;
+            }
+            maps.push(Map { buffer: *buffer, at, value });
+        }
+        let prim = self.function.buffers[maps.first()?.buffer.index()].prim;
+        let each = |map: &Map<'_>| {
+            let decl = &self.function.buffers[map.buffer.index()];
+            decl.class == BufferClass::Value
+                && decl.prim == prim
+                && steps_by_one(map.at, var)
+                && self.is_vector(map.value, var, prim)
+                && [map.at, map.value].into_iter().all(|e| reads_own_elements(e, &maps))
+        };
+        maps.iter().all(each).then_some((maps, prim))
+    }
+}
+
+/// Whether an expression reads stored buffers only where they are stored to.
+fn reads_own_elements(e: &Expr, maps: &[Map<'_>]) -> bool {
+    !e.any(&mut |e| match e {
+        Expr::Load { buffer, at } => maps.iter().any(|m| m.buffer == *buffer && *m.at != **at),
+        _ => false,
+    })
+}
+
+/// The vectors of a primitive type that the target has, and their number of lanes.
+pub(super) fn vector(prim: Prim) -> Option<(Type, usize)> {
+    match prim {
+        Prim::F64 => Some((types::F64X2, 2)),
+        Prim::F32 => Some((types::F32X4, 4)),
+        Prim::I64 | Prim::U64 => Some((types::I64X2, 2)),
+        Prim::I32 | Prim::U32 => Some((types::I32X4, 4)),
+        _ => None,
+    }
+}
+
+/// Whether a position is the variable plus something that does not change with it.
+pub(super) fn steps_by_one(at: &Expr, var: Local) -> bool {
+    match at {
+        Expr::Local(local) => *local == var,
+        Expr::Binary(BinaryOp::Add, a, b) => {
+            (steps_by_one(a, var) && !b.mentions(var)) || (steps_by_one(b, var) && !a.mentions(var))
+        }
+        Expr::Binary(BinaryOp::Sub, a, b) => steps_by_one(a, var) && !b.mentions(var),
+        _ => false,
+    }
+}
