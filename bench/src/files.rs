@@ -13,9 +13,9 @@ pub fn dataset(name: &str) -> Option<PathBuf> {
     workspace().ancestors().skip(1).map(file).find(|path| path.exists())
 }
 
-/// The plan files of the tests, by name.
-pub fn plans() -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(workspace().join("tests/files"));
+/// The plan files of a folder, or else of the tests, by name.
+pub fn plans(folder: Option<PathBuf>) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder.unwrap_or_else(|| workspace().join("tests/files")));
     let paths = entries.into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path()));
     let mut plans: Vec<PathBuf> = paths.filter(|path| path.extension().is_some_and(|e| e == "rp")).collect();
     plans.sort();

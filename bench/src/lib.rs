@@ -10,5 +10,6 @@ pub mod files;
 pub mod hand;
 pub mod machine;
 pub mod pairs;
+pub mod plans;
 pub mod random;
 pub mod runnable;
