@@ -1,7 +1,7 @@
 //! Unfurling: at a loop, every access whose next subscript is decided by the loop's index shows the looplets of its
 //! fiber. Comparisons between the index and something known are masks: tensors without storage that unfurl to phases.
 
-use super::build::{add, int, mul, plus, sub};
+use super::build::{add, and, int, le, lt, mul, plus, sub};
 use super::cx::Cx;
 use super::level::{At, lowering};
 use super::looplets::{Head, Looplet, Phase, shift};
@@ -63,10 +63,25 @@ pub(crate) fn known(cx: &mut Cx<'_>, state: &State, body: &Tree) -> Option<(Head
             .filter(|other| same_next(state.acc(id), state.acc(**other)))
             .map(|other| (*other, zero()))
             .collect();
-        let head = group(cx, state, equal).pop().expect("equal accesses make one head");
+        let mut head = group(cx, state, equal).pop().expect("equal accesses make one head");
+        head.looplet = in_bounds(cx, state.acc(id), head.looplet, &coordinate);
         return Some((head, coordinate));
     }
     None
+}
+
+/// The looplet at a coordinate that may not exist: the access is looked at before the loops around it are known to have
+/// a round, and if they have none, nothing must be loaded.
+fn in_bounds(cx: &Cx<'_>, acc: &Acc, looplet: Looplet, at: &Expr) -> Looplet {
+    let (sub, fiber) = acc.next().expect("the access waits for a subscript");
+    let tensor = acc.tensor.expect("a mask has no subscripts");
+    let dimension = &cx.level(At { tensor, level: fiber.level }).dimension;
+    let proved = cx.prover.le(&int(0), at) && cx.prover.lt(at, dimension);
+    if proved || sub.outside.is_some() {
+        return looplet;
+    }
+    let nothing = if acc.writes { Looplet::Null } else { Looplet::Run(cx.fill(tensor)) };
+    Looplet::Switch { cond: and(&le(&int(0), at), &lt(at, dimension)), then: Rc::new(looplet), other: Rc::new(nothing) }
 }
 
 /// Whether two accesses meet the same fiber by the same subscript.
