@@ -38,6 +38,8 @@ pub struct Frame {
     pub callbacks: *const Callbacks,
     /// Room for the status of a callback, for generators that cannot take it as a result.
     pub status: i32,
+    /// Code of the generator's own that kernels call for growth; null where it needs none.
+    pub trampoline: *const c_void,
 }
 
 /// Functions that machine code calls. `host` is the frame's; buffers are numbers of the function's table.

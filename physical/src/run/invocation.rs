@@ -150,6 +150,7 @@ impl Invocation {
             host: (&raw mut *self).cast(),
             callbacks: &raw const CALLBACKS,
             status: Status::Done as i32,
+            trampoline: std::ptr::null(),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::function::{Emitter, register};
 use crate::assembly::{BinaryOp, Buffer, BufferClass, CompareOp, Expr, MathFn, UnaryOp};
-use cranelift::codegen::ir::Opcode;
+use cranelift::codegen::ir::{InstructionData, Opcode};
 use cranelift::prelude::{AbiParam, FloatCC, InstBuilder, IntCC, Signature, Value, types};
 use redpoll_logic::{Prim, Scalar};
 
@@ -37,6 +37,11 @@ impl Emitter<'_> {
                 let prim = self.function.prim_of(a);
                 let x = self.expr(a);
                 match (op, &**b) {
+                    (BinaryOp::Add, Expr::Cast(_, flag))
+                        if prim.is_int() && self.function.prim_of(flag) == Prim::Bool =>
+                    {
+                        self.count(x, flag)
+                    }
                     (BinaryOp::Div | BinaryOp::Rem, Expr::Const(by)) if prim.is_int() => {
                         self.divide_by_constant(*op, prim, x, by)
                     }
@@ -207,7 +212,12 @@ impl Emitter<'_> {
                 Rem | And | Or | Xor | Shl | Shr => unreachable!("the verifier admits them on integers only"),
             };
         }
-        let signed = prim.is_signed();
+        if op == And
+            && let Some((x, y)) = self.both_ways(a, b)
+        {
+            return self.builder.ins().icmp(IntCC::Equal, x, y);
+        }
+        let (signed, ins) = (prim.is_signed(), self.builder.ins());
         match op {
             Add => ins.iadd(a, b),
             Sub => ins.isub(a, b),
@@ -321,6 +331,27 @@ impl Emitter<'_> {
             (CompareOp::Le, false) => IntCC::UnsignedLessThanOrEqual,
         };
         self.builder.ins().icmp(code, a, b)
+    }
+
+    /// `x` plus 1 if a flag holds. Both sums are at hand when the flag comes, so that cursors of merges wait for nothing but
+    /// their comparison.
+    fn count(&mut self, x: Value, flag: &Expr) -> Value {
+        let flag = self.expr(flag);
+        let next = self.builder.ins().iadd_imm_s(x, 1);
+        self.builder.ins().select(flag, next, x)
+    }
+
+    /// `x <= y` and `y <= x` is `x == y`: its sides, if the flags are these two.
+    fn both_ways(&self, a: Value, b: Value) -> Option<(Value, Value)> {
+        let dfg = &self.builder.func.dfg;
+        let at_most = |flag: Value| match dfg.insts[dfg.value_def(dfg.resolve_aliases(flag)).inst()?] {
+            InstructionData::IntCompare { cond: IntCC::SignedLessThanOrEqual, args, .. } => {
+                Some(args.map(|v| dfg.resolve_aliases(v)))
+            }
+            _ => None,
+        };
+        let ([x, y], [z, w]) = (at_most(a)?, at_most(b)?);
+        (x == w && y == z).then_some((x, y))
     }
 
     /// `a == min(a, b)` is `a <= b`, which need not wait for the minimum: `a` and `b`, when `smaller` is their minimum.

@@ -20,22 +20,15 @@ pub(super) fn signature(isa: &dyn TargetIsa) -> Signature {
     signature
 }
 
-/// Writes a verified function into `code`, whose signature is set. `grow` is the address of the trampoline, given when
-/// the function grows a buffer.
-pub(super) fn build(
-    function: &Function,
-    isa: &dyn TargetIsa,
-    grow: Option<usize>,
-    code: &mut Code,
-    context: &mut FunctionBuilderContext,
-) {
+/// Writes a verified function into `code`, whose signature is set.
+pub(super) fn build(function: &Function, isa: &dyn TargetIsa, code: &mut Code, context: &mut FunctionBuilderContext) {
     let mut builder = FunctionBuilder::new(code, context);
     let entry = builder.create_block();
     builder.append_block_params_for_function_params(entry);
     builder.switch_to_block(entry);
     builder.seal_block(entry);
     let frame = builder.block_params(entry)[0];
-    let grow = grow.map(|address| (address, builder.import_signature(trampoline::signature(isa))));
+    let grow = builder.import_signature(trampoline::signature(isa));
     let mut emitter = Emitter {
         function,
         pointer: isa.pointer_type(),
@@ -76,8 +69,8 @@ pub(super) fn register(prim: Prim) -> Type {
 pub(super) enum Pointer {
     /// At a value that the function does not change.
     Fixed(Value),
-    /// At a variable, with the capacity in another, since the function grows the buffer.
-    Growing { base: Variable, capacity: Variable },
+    /// At a variable, since the function grows the buffer.
+    Growing(Variable),
 }
 
 /// Signatures of calls, imported when first used.
@@ -108,8 +101,8 @@ pub(super) struct Emitter<'a> {
     pub(super) hoisted: Vec<(Expr, Value)>,
     /// In a loop on vectors: its variable, as a value and a number to be added.
     pub(super) lane: Option<(Local, Value, i64)>,
-    /// The trampoline and its signature, in functions that grow a buffer.
-    pub(super) grow: Option<(usize, SigRef)>,
+    /// The signature of the trampoline.
+    pub(super) grow: SigRef,
     pub(super) signatures: Signatures,
 }
 
@@ -134,9 +127,8 @@ impl Emitter<'_> {
                 .any(|s| s.any(&mut |s| matches!(s, Stmt::Grow { buffer, .. } if buffer.index() == k)));
             if grows {
                 let base = self.builder.declare_var(self.pointer);
-                let capacity = self.builder.declare_var(types::I64);
-                self.pointers.push(Pointer::Growing { base, capacity });
-                self.read_slot(slots, Buffer(k as u32));
+                self.pointers.push(Pointer::Growing(base));
+                self.read_base(Buffer(k as u32));
             } else {
                 let base = self.builder.ins().load(self.pointer, fixed, slots, slot_offset(k));
                 self.pointers.push(Pointer::Fixed(base));
@@ -160,15 +152,21 @@ impl Emitter<'_> {
         }
     }
 
-    /// Reads base and capacity of a buffer that grows into its variables.
-    pub(super) fn read_slot(&mut self, slots: Value, buffer: Buffer) {
-        let at = slot_offset(buffer.index());
-        if let Pointer::Growing { base, capacity } = self.pointers[buffer.index()] {
-            let data = self.builder.ins().load(self.pointer, trusted(), slots, at);
-            let len = self.builder.ins().load(types::I64, trusted(), slots, at + offset_of!(Slot, len) as i32);
+    /// Reads the base of a buffer that grows into its variable.
+    pub(super) fn read_base(&mut self, buffer: Buffer) {
+        if let Pointer::Growing(base) = self.pointers[buffer.index()] {
+            let slots = self.frame_field(offset_of!(Frame, buffers), self.pointer);
+            let data = self.builder.ins().load(self.pointer, trusted(), slots, slot_offset(buffer.index()));
             self.builder.def_var(base, data);
-            self.builder.def_var(capacity, len);
         }
+    }
+
+    /// The number of elements that a buffer has room for. It is compared with once a growth and is read where it stands, so
+    /// that it takes no register.
+    pub(super) fn capacity(&mut self, buffer: Buffer) -> Value {
+        let slots = self.frame_field(offset_of!(Frame, buffers), self.pointer);
+        let at = slot_offset(buffer.index()) + (offset_of!(Slot, len) - offset_of!(Slot, data)) as i32;
+        self.builder.ins().load(types::I64, trusted(), slots, at)
     }
 
     /// A field of the frame, loaded here: what only cold code needs shall not be kept in a register.
@@ -191,7 +189,7 @@ impl Emitter<'_> {
     pub(super) fn base(&mut self, buffer: Buffer) -> Value {
         match self.pointers[buffer.index()] {
             Pointer::Fixed(base) => base,
-            Pointer::Growing { base, .. } => self.builder.use_var(base),
+            Pointer::Growing(base) => self.builder.use_var(base),
         }
     }
 

@@ -60,6 +60,7 @@ impl Kernel {
     pub unsafe fn call(&self, on: &mut Invocation, chunk: Range<i64>) -> Result<Status, Error> {
         on.check(&self.signature)?;
         let mut frame = on.frame(chunk);
+        frame.trampoline = trampoline::address();
         // SAFETY: the frame was made from an exclusive borrow of an invocation of this kernel's signature, so slots and
         // parameters are as many and as typed as the code expects; the caller answers for the bounds.
         let code = unsafe { (self.entry)(&raw mut frame) };
@@ -163,15 +164,12 @@ impl Scratch {
         if !faults.is_empty() {
             return Err(Error::invalid_assembly(&function.name, &faults));
         }
-        let grow = if function.body.iter().any(|s| s.any(&mut |s| matches!(s, Stmt::Grow { .. }))) {
-            let error = |message| Error::Compile { function: function.name.clone(), message };
-            Some(trampoline::grow().map_err(error)?)
-        } else {
-            None
-        };
+        if function.body.iter().any(|s| s.any(&mut |s| matches!(s, Stmt::Grow { .. }))) {
+            trampoline::make().map_err(|message| Error::Compile { function: function.name.clone(), message })?;
+        }
         self.context.clear();
         self.context.func.signature = signature(isa);
-        build(function, isa, grow, &mut self.context.func, &mut self.builder);
+        build(function, isa, &mut self.context.func, &mut self.builder);
         Ok(())
     }
 

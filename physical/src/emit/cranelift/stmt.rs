@@ -1,6 +1,6 @@
 //! Statements.
 
-use super::function::{Emitter, Pointer};
+use super::function::Emitter;
 use crate::assembly::{BinaryOp, Buffer, Expr, Local, Stmt, UnaryOp};
 use crate::run::{Callbacks, Frame};
 use cranelift::codegen::ir::{Block, SigRef};
@@ -216,9 +216,6 @@ impl Emitter<'_> {
 
     fn grow(&mut self, buffer: Buffer, len: &Expr) {
         let len = self.expr(len);
-        let Pointer::Growing { capacity, .. } = self.pointers[buffer.index()] else {
-            unreachable!("buffers that grow were found on entry");
-        };
         let call = self.builder.create_block();
         let failed = self.builder.create_block();
         let reload = self.builder.create_block();
@@ -226,16 +223,15 @@ impl Emitter<'_> {
         for cold in [call, failed, reload] {
             self.builder.set_cold_block(cold);
         }
-        let room = self.builder.use_var(capacity);
+        let room = self.capacity(buffer);
         let short = self.builder.ins().icmp(IntCC::SignedGreaterThan, len, room);
         self.builder.ins().brif(short, call, &[], done, &[]);
 
         self.builder.seal_block(call);
         self.builder.switch_to_block(call);
-        let (trampoline, signature) = self.grow.expect("given for functions that grow a buffer");
-        let callee = self.builder.ins().iconst(self.pointer, trampoline as i64);
+        let callee = self.frame_field(offset_of!(Frame, trampoline), self.pointer);
         let number = self.number(buffer);
-        self.builder.ins().call_indirect(signature, callee, &[self.frame, number, len]);
+        self.builder.ins().call_indirect(self.grow, callee, &[self.frame, number, len]);
         let status = self.frame_field(offset_of!(Frame, status), types::I32);
         self.builder.ins().brif(status, failed, &[], reload, &[]);
 
@@ -245,8 +241,7 @@ impl Emitter<'_> {
 
         self.builder.seal_block(reload);
         self.builder.switch_to_block(reload);
-        let slots = self.frame_field(offset_of!(Frame, buffers), self.pointer);
-        self.read_slot(slots, buffer);
+        self.read_base(buffer);
         self.builder.ins().jump(done, &[]);
 
         self.builder.seal_block(done);

@@ -14,6 +14,7 @@ use cranelift::module::{Module, ModuleError, default_libcall_names};
 use cranelift::prelude::{
     AbiParam, FunctionBuilder, FunctionBuilderContext, InstBuilder, MemFlagsData, Signature, types,
 };
+use std::ffi::c_void;
 use std::mem::offset_of;
 use std::sync::OnceLock;
 
@@ -25,9 +26,20 @@ pub(super) fn signature(isa: &dyn TargetIsa) -> Signature {
 }
 
 /// The address of the trampoline, which is compiled once and stays for the life of the process.
-pub(super) fn grow() -> Result<usize, String> {
-    static GROW: OnceLock<Result<usize, String>> = OnceLock::new();
-    GROW.get_or_init(compile).clone()
+static TRAMPOLINE: OnceLock<Result<usize, String>> = OnceLock::new();
+
+/// Makes the trampoline, if there is none yet.
+pub(super) fn make() -> Result<(), String> {
+    TRAMPOLINE.get_or_init(compile).as_ref().map(drop).map_err(String::clone)
+}
+
+/// Where the trampoline is; null when no function has needed it. Kernels take it from their frame: a constant would keep a
+/// register of every loop that appends.
+pub(super) fn address() -> *const c_void {
+    match TRAMPOLINE.get() {
+        Some(Ok(address)) => std::ptr::with_exposed_provenance(*address),
+        _ => std::ptr::null(),
+    }
 }
 
 fn compile() -> Result<usize, String> {
