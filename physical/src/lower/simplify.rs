@@ -15,7 +15,36 @@ use std::rc::Rc;
 
 /// The loop body with what is known of its accesses put in; empty when it does nothing that can be seen.
 pub(crate) fn simplify(cx: &Cx<'_>, state: &State, tree: &Tree) -> Tree {
-    body(&mut Pass { cx, state, untouched: Vec::new() }, tree)
+    let mut simplified = body(&mut Pass { cx, state, untouched: Vec::new() }, tree);
+    loop {
+        let unread = unread_locals(cx, state, &simplified);
+        if unread.is_empty() {
+            return simplified;
+        }
+        let without = simplified.map(&mut Clone::clone, &mut |a| match unread.contains(&a.tensor) {
+            true => Tree::empty(),
+            false => Tree::Assign(a),
+        });
+        simplified = body(&mut Pass { cx, state, untouched: Vec::new() }, &without);
+    }
+}
+
+/// The locals that the body declares and assigns and nobody reads any more: what they are computed from need not be.
+fn unread_locals(cx: &Cx<'_>, state: &State, tree: &Tree) -> Vec<TensorId> {
+    let mut unread: Vec<TensorId> = Vec::new();
+    let own = tree.declared();
+    tree.for_each_assign(&mut |a| {
+        let local = cx.program.tensors[a.tensor.index()].role == Role::Local;
+        if local && own.contains(&a.tensor) && !unread.contains(&a.tensor) {
+            unread.push(a.tensor);
+        }
+    });
+    if !unread.is_empty() {
+        tree.for_each_term(&mut |t| {
+            t.for_each_access(&mut |id| unread.retain(|u| state.acc(id).tensor != Some(*u)));
+        });
+    }
+    unread
 }
 
 /// One walk over a statement, in the order of execution.

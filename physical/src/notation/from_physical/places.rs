@@ -95,7 +95,7 @@ impl Builder<'_> {
             terms: whole.into_iter().map(|(field, c)| (field, c / b)).collect(),
         };
         let remainder = Affine { constant: form.constant.rem_euclid(b), terms: rest };
-        let inside = self.interval(&remainder)?.is_none_or(|(lo, hi)| lo >= 0 && hi < i128::from(b));
+        let inside = self.interval(&remainder)?.is_some_and(|(lo, hi)| lo >= 0 && hi < i128::from(b));
         Ok(inside.then_some((quotient, remainder)))
     }
 
@@ -145,6 +145,10 @@ impl Builder<'_> {
                 a.tensor,
                 modes.len()
             )));
+        }
+        if ty.shape.contains(&0) {
+            // No place is inside. A coordinate that does not vary is read outside of the loops that have no round.
+            return Ok(Expr::Literal(a.outside.clone().unwrap_or_else(|| ty.fill.clone())));
         }
         let at = a.subscripts.iter().map(|s| self.coordinate(s)).collect::<Result<Vec<_>, _>>()?;
         let mut access = access(TensorId(k as u32), at);

@@ -96,7 +96,9 @@ impl Builder<'_> {
             let Some(Workspace { format, .. }) = output.workspace.as_ref().filter(|w| w.depth == depth) else {
                 continue;
             };
-            let modes: Vec<usize> = (0..self.places[k].len()).filter(|&m| !self.is_fixed(&self.places[k][m])).collect();
+            // As written: the block of a mode of one block varies, although it comes to 0.
+            let open = |m: &usize| !self.is_fixed(&output.subscripts[*m]);
+            let modes: Vec<usize> = (0..output.subscripts.len()).filter(open).collect();
             if format.rank() != modes.len() || format.levels.len() != format.modes.len() {
                 return Err(invalid(format!(
                     "the workspace of `{}` has rank {}, but its {depth} loops leave {} storage modes open",

@@ -1,0 +1,255 @@
+//! One plan through every engine, and what they must agree on.
+//!
+//! The reference interpreter of Logic is the definition. The plain path makes a physical plan; each of its queries
+//! becomes a program, which the interpreter of Notation runs; lowered to Assembly, it runs through the bounds-checked
+//! interpreter, which counts the work, and then as machine code. The last two must agree in every array, bit by bit.
+
+use redpoll_logic::interp::{Compared, Dense, Exactness, Interpreted, interpret};
+use redpoll_logic::physical::PhysicalPlan;
+use redpoll_logic::statistics::{Assumed, Statistics};
+use redpoll_logic::text::{Catalog, parse};
+use redpoll_logic::{Alias, FloatMode, Plan, Scalar, TensorType, verify};
+use redpoll_optimizer::{Config, optimize_plain};
+use redpoll_physical::assembly::{Counts, Program as Interpreter, Status};
+use redpoll_physical::kernel::{Engine, Kernel};
+use redpoll_physical::notation::{self, Program, Role, from_physical, place_of, places_of};
+use redpoll_physical::run::Limits;
+use redpoll_physical::storage::Tensor;
+use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+/// No program here takes more rounds of loops; one that does would not end.
+const MOST_ROUNDS: u64 = 200_000_000;
+
+/// A plan with its inputs.
+pub(crate) struct Case {
+    pub(crate) plan: Plan,
+    /// Every input, stored and with all places.
+    pub(crate) inputs: Vec<(Alias, Tensor, Dense)>,
+    pub(crate) config: Config,
+    pub(crate) exactness: Exactness,
+}
+
+/// What went wrong, with the phase in which it did.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) phase: &'static str,
+    pub(crate) what: String,
+}
+
+/// What a case that went well did.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Report {
+    pub(crate) compared: Compared,
+    pub(crate) counts: Counts,
+    /// The plan faults, in every engine.
+    pub(crate) faulted: bool,
+}
+
+/// The plan of a text over inputs of these types.
+pub(crate) fn parse_plan(text: &str, types: &[(Alias, Arc<TensorType>)]) -> Result<Plan, String> {
+    let catalog = types.iter().cloned().collect::<Catalog>();
+    let plan = parse(text, &catalog).map_err(|e| e.to_string())?;
+    verify(&plan).map_err(|e| e.to_string())?;
+    Ok(plan)
+}
+
+/// Runs a case through all engines and compares them; panics of a phase are failures of it.
+pub(crate) fn check(case: &Case) -> Result<Report, Failure> {
+    let expected = define(case)?;
+    let physical = plan(case)?;
+    check_plan(case, &physical, expected)
+}
+
+/// What the definition gives, or that it faults.
+pub(crate) type Expected = Result<HashMap<Alias, Interpreted>, redpoll_logic::Error>;
+
+/// Runs a physical plan of a case through all engines and compares them with what is expected.
+pub(crate) fn check_plan(case: &Case, physical: &PhysicalPlan, expected: Expected) -> Result<Report, Failure> {
+    match expected {
+        Ok(expected) => agree(case, physical, &expected),
+        // A checked operator overflows somewhere; an engine that does not need the value may pass over it.
+        Err(_) => match run(physical, case) {
+            Err(f) if !f.what.to_lowercase().contains("overflow") => Err(f),
+            _ => Ok(Report { faulted: true, ..Report::default() }),
+        },
+    }
+}
+
+/// What the reference interpreter gives.
+pub(crate) fn define(case: &Case) -> Result<Expected, Failure> {
+    let inputs = case.inputs.iter().map(|(a, _, d)| (a.clone(), d.clone())).collect();
+    phase("logic", || Ok(interpret(&case.plan, &inputs, case.config.float_mode)))
+}
+
+/// The physical plan of a case.
+pub(crate) fn plan(case: &Case) -> Result<PhysicalPlan, Failure> {
+    phase("optimizer", || {
+        let statistics = Statistics::new(&Assumed);
+        let (physical, _) = optimize_plain(&case.plan, &statistics, &case.config).map_err(|e| e.to_string())?;
+        Ok(physical)
+    })
+}
+
+fn agree(case: &Case, physical: &PhysicalPlan, expected: &HashMap<Alias, Interpreted>) -> Result<Report, Failure> {
+    let run = run(physical, case)?;
+    let mut report = Report { counts: run.counts, ..Report::default() };
+    for alias in &case.plan.produces {
+        let expected = &expected[alias];
+        let mut compare = |phase: &'static str, found: &[Scalar]| {
+            let compared = expected
+                .compare(found, case.exactness)
+                .map_err(|e| Failure { phase, what: format!("`{alias}` {e}\n{physical}") })?;
+            report.compared.equal += compared.equal;
+            report.compared.skipped += compared.skipped;
+            Ok::<(), Failure>(())
+        };
+        compare("notation", &run.notation[alias])?;
+        let tensor = &run.assembly[alias];
+        let dense = |t: &Tensor| t.to_dense_scalars().map_err(|e| Failure { phase: "storage", what: e.to_string() });
+        compare("assembly", &dense(tensor)?)?;
+        if tensor.ty().fill.dtype() != expected.dtype || tensor.ty().shape != expected.shape {
+            let (ty, shape) = (tensor.ty(), &expected.shape);
+            return Err(Failure { phase: "types", what: format!("`{alias}` is {ty:?}, expected {shape:?}") });
+        }
+    }
+    Ok(report)
+}
+
+/// The results of all queries, by engine.
+pub(crate) struct Run {
+    pub(crate) notation: HashMap<Alias, Vec<Scalar>>,
+    pub(crate) assembly: HashMap<Alias, Tensor>,
+    pub(crate) counts: Counts,
+}
+
+/// Runs every query of a physical plan through the interpreters of Notation and Assembly and as machine code.
+pub(crate) fn run(physical: &PhysicalPlan, case: &Case) -> Result<Run, Failure> {
+    let mut types: HashMap<Alias, Arc<TensorType>> = physical.inputs.iter().cloned().collect();
+    let mut run = Run { notation: HashMap::new(), assembly: HashMap::new(), counts: Counts::default() };
+    for (alias, tensor, dense) in &case.inputs {
+        run.notation.insert(alias.clone(), dense.values.clone());
+        run.assembly.insert(alias.clone(), tensor.clone());
+    }
+    for query in &physical.queries {
+        let at = |f: Failure| Failure { what: format!("{}\n{physical}", f.what), ..f };
+        let program = phase("translation", || {
+            let program = from_physical(query, &types).map_err(|e| e.to_string())?;
+            notation::normalize(program).map_err(|e| e.to_string())
+        });
+        let program = Arc::new(program.map_err(at)?);
+        interpret_notation(&program, &mut run).map_err(at)?;
+        run_kernel(&program, case.config.float_mode, &mut run).map_err(at)?;
+        types.extend(query.outputs.iter().map(|o| (o.alias.clone(), o.ty.clone())));
+    }
+    Ok(run)
+}
+
+fn interpret_notation(program: &Program, run: &mut Run) -> Result<(), Failure> {
+    let outputs = phase("notation", || {
+        let of = |role: Role| program.tensors.iter().filter(move |t| t.role == role);
+        let inputs = of(Role::Input).map(|t| {
+            let dense = &run.notation[t.name.as_str()];
+            let at = |place: &[u64]| place.iter().zip(&t.ty.shape).fold(0, |at, (i, n)| at * n + i) as usize;
+            (t.name.clone(), places_of(&t.ty, &mut |place| dense[at(place)].clone()))
+        });
+        let outputs = notation::run(program, &inputs.collect()).map_err(|e| chain(&e))?;
+        let dense = of(Role::Output).map(|t| {
+            let found = &outputs[&t.name];
+            let dense = places(&t.ty.shape).map(|place| found[place_of(&t.ty, &place)].clone()).collect();
+            (Alias::from(t.name.as_str()), dense)
+        });
+        Ok(dense.collect::<Vec<(Alias, Vec<Scalar>)>>())
+    })?;
+    run.notation.extend(outputs);
+    Ok(())
+}
+
+/// Every place of a shape, row-major.
+fn places(shape: &[u64]) -> impl Iterator<Item = Vec<u64>> {
+    let count: u64 = shape.iter().product();
+    (0..count).map(move |mut at| {
+        let mut place = vec![0; shape.len()];
+        for (c, n) in place.iter_mut().zip(shape).rev() {
+            (*c, at) = (at % n, at / n);
+        }
+        place
+    })
+}
+
+fn run_kernel(program: &Arc<Program>, mode: FloatMode, run: &mut Run) -> Result<(), Failure> {
+    let of = |role: Role| program.tensors.iter().filter(move |t| t.role == role);
+    let inputs: Vec<&Tensor> = of(Role::Input).map(|t| &run.assembly[t.name.as_str()]).collect();
+    let kernel = phase("lowering", || {
+        let layouts = Kernel::layouts(program, &inputs);
+        Kernel::new(program, &layouts, mode, Engine::Instant).map_err(|e| chain(&e))
+    })?;
+    let shown = |f: Failure| {
+        let (program, function) = (notation::print(program), kernel.function());
+        Failure { what: format!("{}\n{program}\n{function}", f.what), ..f }
+    };
+    let (found, counts) = phase("assembly", || interpret_assembly(&kernel, &inputs)).map_err(shown)?;
+    let machine = phase("machine code", || {
+        let outcome = kernel.run(&inputs, &Limits::default()).map_err(|e| chain(&e))?;
+        for ((one, other), decl) in found.iter().zip(&outcome.outputs).zip(of(Role::Output)) {
+            other.validate().map_err(|e| format!("`{}` is not valid: {}", decl.name, chain(&e)))?;
+            same_arrays(one, other).map_err(|e| format!("`{}`: {e}", decl.name))?;
+        }
+        Ok(())
+    });
+    machine.map_err(shown)?;
+    run.counts.iterations += counts.iterations;
+    run.counts.loads += counts.loads;
+    run.counts.stores += counts.stores;
+    run.counts.allocated_bytes += counts.allocated_bytes;
+    run.assembly.extend(of(Role::Output).map(|t| Alias::from(t.name.as_str())).zip(found));
+    Ok(())
+}
+
+fn interpret_assembly(kernel: &Kernel, inputs: &[&Tensor]) -> Result<(Vec<Tensor>, Counts), String> {
+    let interpreter = Interpreter::new(kernel.function()).map_err(|e| chain(&e))?.with_iteration_limit(MOST_ROUNDS);
+    let mut invocation = kernel.bind(inputs, &Limits::default()).map_err(|e| chain(&e))?;
+    let mut counts = Counts::default();
+    match interpreter.run(&mut invocation, 0..i64::MAX / 2, &mut counts).map_err(|e| chain(&e))? {
+        Status::Done => {}
+        status => return Err(format!("stopped: {status:?}")),
+    }
+    Ok((kernel.collect(&mut invocation).map_err(|e| chain(&e))?, counts))
+}
+
+/// Bit by bit, except that NaN is NaN.
+fn same_arrays(one: &Tensor, other: &Tensor) -> Result<(), String> {
+    let arrays = |t: &Tensor| t.levels().iter().flatten().chain(t.leaf()).cloned().collect::<Vec<_>>();
+    for (k, (a, b)) in arrays(one).iter().zip(&arrays(other)).enumerate() {
+        if a.len() != b.len() || a.prim() != b.prim() {
+            return Err(format!("array {k} has {} elements after Assembly, {} after machine code", a.len(), b.len()));
+        }
+        if let Some(at) = (0..a.len()).find(|&at| a.scalar(at) != b.scalar(at)) {
+            let (a, b) = (a.scalar(at), b.scalar(at));
+            return Err(format!("array {k} at {at} is {a} after Assembly, {b} after machine code"));
+        }
+    }
+    Ok(())
+}
+
+/// An error with its causes.
+fn chain(error: &dyn std::error::Error) -> String {
+    match error.source() {
+        Some(source) => format!("{error}: {}", chain(source)),
+        None => error.to_string(),
+    }
+}
+
+/// Runs a phase; its panic is its failure.
+fn phase<T>(phase: &'static str, f: impl FnOnce() -> Result<T, String>) -> Result<T, Failure> {
+    let what = match catch_unwind(AssertUnwindSafe(f)) {
+        Ok(Ok(value)) => return Ok(value),
+        Ok(Err(what)) => what,
+        Err(panic) => {
+            let text = panic.downcast_ref::<String>().map(String::as_str);
+            format!("panic: {}", text.or(panic.downcast_ref::<&str>().copied()).unwrap_or("without a message"))
+        }
+    };
+    Err(Failure { phase, what })
+}

@@ -1,0 +1,62 @@
+//! Combinations of formats: all of them for few, a cover of all pairs of levels for many.
+
+use super::rng::Rng;
+use redpoll_logic::{Format, LevelKind};
+use redpoll_physical::testing::{concordant_formats_of_rank, formats_of_rank};
+use std::collections::BTreeSet;
+
+/// Above this many pairs of formats, the ones that are not in the order of the modes are drawn, not enumerated.
+const MOST_PAIRS: usize = 450;
+
+/// What of a format is to meet what of another one: the kind of each level, and the order of its modes.
+fn features(format: &Format) -> Vec<(usize, u8)> {
+    let kind = |k: LevelKind, unique: bool| k as u8 * 2 + u8::from(unique);
+    let levels = format.levels.iter().enumerate();
+    levels.map(|(depth, l)| (depth, kind(l.kind, l.unique))).collect()
+}
+
+/// Combinations of formats for operands of the given ranks: all pairs of concordant formats of up to two operands,
+/// as far as they are not too many, and then as many drawn ones, of all formats, as it takes until each level of each
+/// operand has met each level of each other one, and until there are `least`.
+pub(crate) fn combinations(rng: &mut Rng, ranks: &[usize], least: usize) -> Vec<Vec<Format>> {
+    let all: Vec<Vec<Format>> = ranks.iter().map(|r| formats_of_rank(*r)).collect();
+    let count: usize = all.iter().map(Vec::len).product();
+    if ranks.len() <= 2 && count <= MOST_PAIRS {
+        return product(&all);
+    }
+    let mut chosen = Vec::new();
+    let concordant: Vec<Vec<Format>> = ranks.iter().map(|r| concordant_formats_of_rank(*r)).collect();
+    if ranks.len() <= 2 && concordant.iter().map(Vec::len).product::<usize>() <= MOST_PAIRS {
+        chosen = product(&concordant);
+    }
+    let mut missing = BTreeSet::new();
+    for (a, of_a) in all.iter().enumerate() {
+        for (b, of_b) in all.iter().enumerate().skip(a + 1) {
+            let of = |formats: &[Format]| formats.iter().flat_map(features).collect::<BTreeSet<_>>();
+            for x in of(of_a) {
+                missing.extend(of(of_b).into_iter().map(|y| (a, x, b, y)));
+            }
+        }
+    }
+    let least = chosen.len() + least;
+    while chosen.len() < least || !missing.is_empty() {
+        let mut next: Vec<Format> = all.iter().map(|formats| rng.pick(formats).clone()).collect();
+        if !missing.is_empty() {
+            let (a, x, b, y) = *missing.iter().nth(rng.index(missing.len())).expect("it is not empty");
+            for (operand, feature) in [(a, x), (b, y)] {
+                let has: Vec<&Format> = all[operand].iter().filter(|f| features(f).contains(&feature)).collect();
+                next[operand] = (*rng.pick(&has)).clone();
+            }
+        }
+        missing.retain(|(a, x, b, y)| !(features(&next[*a]).contains(x) && features(&next[*b]).contains(y)));
+        chosen.push(next);
+    }
+    chosen
+}
+
+fn product(lists: &[Vec<Format>]) -> Vec<Vec<Format>> {
+    lists.iter().fold(vec![Vec::new()], |done, list| {
+        let with = |prefix: &Vec<Format>| list.iter().map(|f| [&prefix[..], &[f.clone()]].concat()).collect::<Vec<_>>();
+        done.iter().flat_map(with).collect()
+    })
+}

@@ -1,0 +1,186 @@
+//! Plan files with a header that says what they run on.
+//!
+//! ```text
+//! ; input NAME DIMENSIONS DTYPE [fill F] [density D] [values LOW..HIGH]
+//! ; sizes m=7 n=5 | m=1 n=4 | ..
+//! ; formats A=csr x=dense | ..
+//! ; rounds
+//! ```
+//! Dimensions are numbers or letters joined by `x`, none for rank 0; `sizes` are the variants of the letters; `formats`
+//! are combinations that are run beside the drawn ones; `rounds` says that floats are rounded even on whole numbers.
+//! All other comments are for readers.
+
+use super::data::{Draw, Kind, draw, tensor};
+use super::engines::{Case, parse_plan};
+use super::rng::Rng;
+use redpoll_logic::interp::{Dense, Exactness};
+use redpoll_logic::literal::read_value;
+use redpoll_logic::sexpr::read_one;
+use redpoll_logic::text::parse_format;
+use redpoll_logic::{Alias, DType, FloatMode, Format, Node, Plan, Prim, Scalar, TensorType};
+use redpoll_optimizer::Config;
+use redpoll_physical::storage::Tensor;
+use redpoll_physical::testing::formats_of_rank;
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// An input as a header declares it.
+#[derive(Clone, Debug)]
+pub(crate) struct Input {
+    pub(crate) name: String,
+    pub(crate) dimensions: Vec<String>,
+    pub(crate) fill: Scalar,
+    pub(crate) density: u64,
+    pub(crate) values: Option<Range<i64>>,
+}
+
+/// A plan file.
+#[derive(Clone, Debug)]
+pub(crate) struct ProgramFile {
+    pub(crate) name: String,
+    pub(crate) text: String,
+    pub(crate) inputs: Vec<Input>,
+    pub(crate) sizes: Vec<HashMap<String, u64>>,
+    /// Combinations of formats, one a input in their order.
+    pub(crate) formats: Vec<Vec<Format>>,
+    pub(crate) rounds: bool,
+}
+
+/// What is drawn for one run of a file.
+#[derive(Clone, Debug)]
+pub(crate) struct Choice {
+    pub(crate) size: usize,
+    pub(crate) formats: Vec<Format>,
+    pub(crate) kind: Kind,
+    pub(crate) mode: FloatMode,
+    pub(crate) seed: u64,
+}
+
+impl ProgramFile {
+    /// Reads the header of a file.
+    pub(crate) fn parse(name: &str, text: &str) -> ProgramFile {
+        let mut file = ProgramFile {
+            name: name.to_owned(),
+            text: text.to_owned(),
+            inputs: Vec::new(),
+            sizes: Vec::new(),
+            formats: Vec::new(),
+            rounds: false,
+        };
+        for line in text.lines().filter_map(|l| l.strip_prefix("; ")) {
+            let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
+            match word {
+                "input" => file.inputs.push(input(rest)),
+                "sizes" => file.sizes = rest.split('|').map(sizes).collect(),
+                "formats" => file.formats = rest.split('|').map(|c| formats(&file.inputs, c)).collect(),
+                "rounds" => file.rounds = true,
+                _ => {}
+            }
+        }
+        if file.sizes.is_empty() {
+            file.sizes.push(HashMap::new());
+        }
+        file
+    }
+
+    /// The sizes of an input's modes.
+    pub(crate) fn shape(&self, input: &Input, size: usize) -> Vec<u64> {
+        let of = |d: &String| d.parse().unwrap_or_else(|_| self.sizes[size][d]);
+        input.dimensions.iter().map(of).collect()
+    }
+
+    pub(crate) fn ranks(&self) -> Vec<usize> {
+        self.inputs.iter().map(|i| i.dimensions.len()).collect()
+    }
+
+    /// The case of a choice.
+    pub(crate) fn case(&self, choice: &Choice) -> Result<Case, String> {
+        let mut rng = Rng::new(choice.seed);
+        let mut inputs: Vec<(Alias, Tensor, Dense)> = Vec::new();
+        let mut types: Vec<(Alias, Arc<TensorType>)> = Vec::new();
+        for (input, format) in self.inputs.iter().zip(&choice.formats) {
+            let ty = Arc::new(TensorType {
+                shape: self.shape(input, choice.size),
+                dtype: input.fill.dtype(),
+                fill: input.fill.clone(),
+                format: format.clone(),
+            });
+            let density = match rng.below(12) {
+                0 => 0,
+                1 => 100,
+                _ => input.density,
+            };
+            let how = Draw { density, values: input.values.clone(), kind: choice.kind };
+            let (entries, dense) = draw(&mut rng, &ty, &how);
+            inputs.push((input.name.as_str().into(), tensor(&ty, &entries), dense));
+            types.push((input.name.as_str().into(), ty));
+        }
+        let plan = parse_plan(&self.text, &types)?;
+        let config = Config { float_mode: choice.mode, formats: result_formats(&mut rng, &plan), ..Config::default() };
+        let exact = choice.kind == Kind::Exact && !self.rounds;
+        Ok(Case { plan, inputs, config, exactness: if exact { Exactness::Exact } else { Exactness::Bounded } })
+    }
+}
+
+/// Formats for some of the results that have none of their own.
+pub(crate) fn result_formats(rng: &mut Rng, plan: &Plan) -> BTreeMap<Alias, Format> {
+    let mut chosen = BTreeMap::new();
+    for query in &plan.queries {
+        let free = !matches!(query.expr.node(), Node::Reformat { .. });
+        if free && rng.chance(50) {
+            chosen.insert(query.alias.clone(), rng.pick(&formats_of_rank(query.expr.info().fields.len())).clone());
+        }
+    }
+    chosen
+}
+
+fn input(line: &str) -> Input {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let [name, dimensions, dtype, options @ ..] = &words[..] else {
+        panic!("an input is NAME DIMENSIONS DTYPE: {line}")
+    };
+    let dtype = DType::Prim(Prim::from_name(dtype).unwrap_or_else(|| panic!("no dtype: {dtype}")));
+    let number = |text: &str| read_value(&dtype, &read_one(text).expect("a value")).expect("a value of the dtype");
+    let mut input = Input {
+        name: (*name).to_owned(),
+        dimensions: if *dimensions == "scalar" { Vec::new() } else { dimensions.split('x').map(Into::into).collect() },
+        fill: Scalar::zero(dtype.prim().expect("a primitive")),
+        density: 100,
+        values: None,
+    };
+    for option in options.chunks(2) {
+        match option {
+            ["fill", value] => input.fill = number(value),
+            ["density", value] => input.density = (value.parse::<f64>().expect("a share") * 100.0) as u64,
+            ["values", range] => {
+                let (low, high) = range.split_once("..").expect("LOW..HIGH");
+                input.values = Some(low.parse().expect("a number")..high.parse().expect("a number"));
+            }
+            other => panic!("no option of an input: {other:?}"),
+        }
+    }
+    input
+}
+
+fn sizes(text: &str) -> HashMap<String, u64> {
+    let size = |word: &str| {
+        let (name, n) = word.split_once('=').expect("NAME=SIZE");
+        (name.to_owned(), n.parse().expect("a size"))
+    };
+    text.split_whitespace().map(size).collect()
+}
+
+fn formats(inputs: &[Input], text: &str) -> Vec<Format> {
+    let text = &format!(" {text}");
+    let starts: Vec<usize> = inputs
+        .iter()
+        .map(|i| text.find(&format!(" {}=", i.name)).unwrap_or_else(|| panic!("no format of {}", i.name)))
+        .collect();
+    let one = |(input, start): (&Input, &usize)| {
+        let from = start + input.name.len() + 2;
+        let to = starts.iter().copied().filter(|s| *s >= from).min().unwrap_or(text.len());
+        parse_format(text[from..to].trim(), input.dimensions.len()).expect("a format")
+    };
+    inputs.iter().zip(&starts).map(one).collect()
+}

@@ -1,0 +1,188 @@
+//! Random plans as cases of the engines: from a seed to a case, what it covers, and its smallest failing part.
+
+use super::engines::{Case, Failure, Report, check_plan, define, plan};
+use super::program::result_formats;
+use super::rng::Rng;
+use redpoll_logic::interp::Exactness;
+use redpoll_logic::physical::{Access, PhysicalPlan, Place, Point, Protocol, Temporaries};
+use redpoll_logic::testing::{self, Coverage, Data, random_case};
+use redpoll_logic::{Expr, FloatMode, LevelFormat, LevelKind, Plan, Query};
+use redpoll_optimizer::{Config, WrittenOrder};
+use redpoll_physical::storage::{Tensor, Values};
+use std::collections::HashMap;
+
+/// Which plans and data are drawn.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Flavour {
+    pub(crate) data: Data,
+    pub(crate) mode: FloatMode,
+    pub(crate) depth: usize,
+    pub(crate) queries: usize,
+}
+
+/// The case of a seed.
+pub(crate) fn case(seed: u64, flavour: Flavour) -> (testing::Case, Case) {
+    let Flavour { data, mode, depth, queries } = flavour;
+    let drawn =
+        random_case(seed, &testing::Config { data, depth, queries, dimension: 5, ..testing::Config::default() });
+    let mut rng = Rng::new(seed ^ 0x5eed);
+    let config = Config {
+        float_mode: mode,
+        written_order: WrittenOrder::Ignored,
+        formats: result_formats(&mut rng, &drawn.plan),
+        ..Config::default()
+    };
+    let inputs = drawn.inputs.iter().map(|i| {
+        let values = Values::from_scalars(i.ty.dtype.clone(), &i.data.values).expect("values of the dtype");
+        (i.alias.clone(), Tensor::from_dense(i.ty.clone(), &values).expect("a valid input"), i.data.clone())
+    });
+    // The draw of exact data does not keep maps such as `sqrt` or `/` from rounding.
+    let case = Case { plan: drawn.plan.clone(), inputs: inputs.collect(), config, exactness: Exactness::Bounded };
+    (drawn, case)
+}
+
+/// How a case went.
+pub(crate) enum Outcome {
+    Done(Report),
+    /// The optimizer refuses a scan by an operator without identity.
+    Refused,
+    Failed(Failure),
+}
+
+/// Runs a case through all engines, some walks turned into gallops.
+pub(crate) fn run(seed: u64, case: &Case, mut covered: impl FnMut(String)) -> Outcome {
+    let physical = match plan(case) {
+        Ok(physical) => turn_walks(seed, physical, case, &mut covered),
+        Err(f) if f.what.contains("no identity") && f.what.contains("scan") => return Outcome::Refused,
+        Err(f) => return Outcome::Failed(f),
+    };
+    match define(case).and_then(|expected| check_plan(case, &physical, expected)) {
+        Ok(report) => Outcome::Done(report),
+        Err(f) => Outcome::Failed(f),
+    }
+}
+
+/// Turns some walks of levels that list their coordinates into gallops, and counts levels and protocols.
+fn turn_walks(seed: u64, mut physical: PhysicalPlan, case: &Case, covered: &mut impl FnMut(String)) -> PhysicalPlan {
+    let mut rng = Rng::new(seed ^ 0x9a11);
+    let mut levels: HashMap<String, Vec<LevelFormat>> = HashMap::new();
+    for (name, ty) in &physical.inputs {
+        levels.insert(name.to_string(), ty.format.levels.clone());
+    }
+    for output in physical.queries.iter().flat_map(|q| &q.outputs) {
+        levels.insert(output.alias.to_string(), output.ty.format.levels.clone());
+        for level in &output.ty.format.levels {
+            covered(format!("write {}", level_name(*level)));
+        }
+        if let Some(workspace) = &output.workspace {
+            workspace.format.levels.iter().for_each(|l| covered(format!("workspace {}", level_name(*l))));
+        }
+    }
+    let mut visit = |access: &mut Access| {
+        for (level, protocol) in levels[access.tensor.as_str()].iter().zip(&mut access.protocols) {
+            let lists = matches!(level.kind, LevelKind::SparseList | LevelKind::Singleton | LevelKind::ByteMap);
+            if *protocol == Protocol::Walk && lists && rng.chance(30) {
+                *protocol = Protocol::Gallop;
+            }
+            covered(format!("read {}", level_name(*level)));
+            covered(format!("protocol {protocol:?}"));
+        }
+    };
+    for query in &mut physical.queries {
+        query.temporaries.iter_mut().for_each(|t| in_temporaries(t, &mut visit));
+        for output in &mut query.outputs {
+            output.subscripts.iter_mut().for_each(|p| in_place(p, &mut visit));
+            in_point(&mut output.value, &mut visit);
+        }
+    }
+    for (_, tensor, _) in &case.inputs {
+        if tensor.count_stored() == 0 {
+            covered("case empty tensor".to_owned());
+        }
+    }
+    physical
+}
+
+fn level_name(level: LevelFormat) -> String {
+    match (level.kind, level.unique) {
+        (LevelKind::SparseList, false) => "Coordinates".to_owned(),
+        (kind, _) => format!("{kind:?}"),
+    }
+}
+
+fn in_temporaries(t: &mut Temporaries, visit: &mut impl FnMut(&mut Access)) {
+    t.temporaries.iter_mut().for_each(|inner| in_temporaries(inner, visit));
+    t.folds.iter_mut().for_each(|f| in_point(&mut f.value, visit));
+}
+
+fn in_point(point: &mut Point, visit: &mut impl FnMut(&mut Access)) {
+    match point {
+        Point::Access(access) => {
+            visit(access);
+            access.subscripts.iter_mut().for_each(|p| in_place(p, visit));
+        }
+        Point::Call(_, args) => args.iter_mut().for_each(|a| in_point(a, visit)),
+        Point::Literal(_) | Point::Coordinate(_) | Point::Temporary(_) => {}
+    }
+}
+
+fn in_place(place: &mut Place, visit: &mut impl FnMut(&mut Access)) {
+    if let Place::Value(point) = place {
+        in_point(point, visit);
+    }
+}
+
+/// Counts what a case covers beside its levels and protocols.
+pub(crate) fn cover(coverage: &mut Coverage, drawn: &testing::Case, flavour: Flavour) {
+    coverage.add(drawn);
+    coverage.hit(format!("data {:?}", flavour.data));
+    coverage.hit(format!("mode {:?}", flavour.mode));
+}
+
+/// The smallest part of a case that fails too: one query whose expression is a part of one of its queries, after the
+/// queries that it reads.
+pub(crate) fn smallest_failure(seed: u64, case: Case) -> (Case, Failure) {
+    let mut candidates: Vec<(usize, Plan)> = Vec::new();
+    for (k, query) in case.plan.queries.iter().enumerate() {
+        let mut parts = Vec::new();
+        collect_parts(&query.expr, &mut parts);
+        for expr in parts {
+            let query = Query { alias: query.alias.clone(), expr };
+            let size = query.expr.to_string().len() + 1000 * k;
+            if query.result_type().is_ok() {
+                let queries = case.plan.queries[..k].iter().cloned().chain([query.clone()]).collect();
+                candidates.push((size, Plan { queries, produces: vec![query.alias.clone()] }));
+            }
+            let reads_results =
+                case.plan.queries[..k].iter().any(|q| query.expr.to_string().contains(q.alias.as_str()));
+            if k > 0 && !reads_results && query.result_type().is_ok() {
+                let produces = vec![query.alias.clone()];
+                candidates.push((size - 1000 * k, Plan { queries: vec![query], produces }));
+            }
+        }
+    }
+    candidates.sort_by_key(|(size, _)| *size);
+    let mut case = case;
+    let whole = std::mem::replace(&mut case.plan, Plan { queries: Vec::new(), produces: Vec::new() });
+    for formats in [HashMap::new(), case.config.formats.clone().into_iter().collect::<HashMap<_, _>>()] {
+        for (_, plan) in &candidates {
+            case.plan = plan.clone();
+            case.config.formats = formats.clone().into_iter().collect();
+            if let Outcome::Failed(failure) = run(seed, &case, |_| {}) {
+                return (case, failure);
+            }
+        }
+    }
+    case.plan = whole;
+    match run(seed, &case, |_| {}) {
+        Outcome::Failed(failure) => (case, failure),
+        _ => panic!("seed {seed} fails just now and then"),
+    }
+}
+
+fn collect_parts(expr: &Expr, parts: &mut Vec<Expr>) {
+    expr.node().args().iter().for_each(|arg| collect_parts(arg, parts));
+    if !expr.node().args().is_empty() {
+        parts.push(expr.clone());
+    }
+}

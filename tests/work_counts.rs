@@ -1,0 +1,203 @@
+//! Work and memory of programs, counted by the interpreter of Assembly at sizes n and 4n: just what the structure leaves.
+//!
+//! Entries grow with the size, dimensions with its square or faster, so that a loop over a dimension would show.
+
+mod common;
+
+use common::rng::Rng;
+use redpoll::physical::assembly::Counts;
+use redpoll::{Bindings, Engine, Session};
+use redpoll_logic::{Format, LevelKind, Prim, Scalar, TensorType};
+use redpoll_physical::storage::{Array, Duplicates, Tensor, Triples, Values};
+use std::collections::BTreeSet;
+
+const SIZES: [u64; 2] = [40, 160];
+
+/// Distinct places, so many in each row, of which there are so many.
+fn rows(rng: &mut Rng, rows: u64, columns: u64, per_row: u64) -> Vec<[u64; 2]> {
+    let row = |i: u64, rng: &mut Rng| {
+        let mut found = BTreeSet::new();
+        while (found.len() as u64) < per_row.min(columns) {
+            found.insert(rng.below(columns));
+        }
+        found.into_iter().map(move |j| [i, j]).collect::<Vec<_>>()
+    };
+    (0..rows).flat_map(|i| row(i, rng)).collect()
+}
+
+/// A matrix of ones and twos at these places.
+fn matrix(shape: [u64; 2], places: &[[u64; 2]], format: Format) -> Tensor {
+    tensor(&shape, vec![places.iter().map(|p| p[0]).collect(), places.iter().map(|p| p[1]).collect()], format)
+}
+
+fn vector(size: u64, places: impl IntoIterator<Item = u64>, format: Format) -> Tensor {
+    tensor(&[size], vec![places.into_iter().collect()], format)
+}
+
+fn list() -> Format {
+    Format::of_kinds(&[LevelKind::SparseList], redpoll_logic::LeafKind::Element)
+}
+
+fn tensor(shape: &[u64], coordinates: Vec<Vec<u64>>, format: Format) -> Tensor {
+    let values: Vec<f64> = (0..coordinates[0].len()).map(|k| (1 + k % 2) as f64).collect();
+    let fill = Scalar::zero(Prim::F64);
+    let ty = TensorType { shape: shape.to_vec(), dtype: fill.dtype(), fill, format };
+    let triples = Triples { shape: shape.to_vec(), coordinates, values: Values::from(values) };
+    Tensor::from_triples(ty, &triples, Duplicates::Error).expect("valid entries").0
+}
+
+/// So many distinct numbers below `n`.
+fn some(rng: &mut Rng, n: u64, count: u64) -> BTreeSet<u64> {
+    let mut found = BTreeSet::new();
+    while (found.len() as u64) < count {
+        found.insert(rng.below(n));
+    }
+    found
+}
+
+/// The work of a plan, and its results.
+fn count(text: &str, inputs: &[(&str, Tensor)]) -> (Counts, Vec<Tensor>) {
+    let bindings: Bindings = inputs.iter().map(|(name, t)| (*name, t.clone())).collect();
+    let prepared = Session::default().prepare(text, &bindings).expect("a plan");
+    let run = prepared.run_with(Engine::AssemblyInterpreter).expect("a run");
+    (run.counts.expect("the interpreter counts"), run.outputs.into_iter().map(|(_, t)| t).collect())
+}
+
+/// Checks that a number is at most so many for each unit of work at both sizes, and is no constant either.
+fn check(what: &str, per_unit: f64, found: [(u64, u64); 2]) {
+    for ((found, work), n) in found.iter().zip(SIZES) {
+        let most = per_unit * *work as f64 + 64.0;
+        assert!(*found as f64 <= most, "{what} at {n}: {found} for {work} units of work, expected at most {most}");
+    }
+    let growth = found[1].0 as f64 / found[0].0.max(1) as f64;
+    let expected = found[1].1 as f64 / found[0].1 as f64;
+    assert!(growth <= 1.5 * expected, "{what} grows by {growth}, the work by {expected}: {found:?}");
+}
+
+/// Two lists of so many entries each, in a dimension of the square of it and more.
+fn two_lists(n: u64) -> (u64, [(&'static str, Tensor); 2]) {
+    let (mut rng, size) = (Rng::new(n), n * n * 10);
+    let list = |rng: &mut Rng| vector(size, some(rng, size, n), list());
+    (n, [("x", list(&mut rng)), ("y", list(&mut rng))])
+}
+
+#[test]
+fn element_wise_programs_visit_stored_entries() {
+    for (name, body) in [
+        ("union", "(mapjoin + (table x i) (table y i))"),
+        ("intersection", "(mapjoin * (table x i) (table y i))"),
+        ("symmetric difference", "(mapjoin ne (table x i) (table y i))"),
+        ("sum of a union", "(aggregate + 0 (mapjoin max (table x i) (table y i)) i)"),
+    ] {
+        let found = SIZES.map(|n| {
+            let (n, inputs) = two_lists(n);
+            let (counts, _) = count(&format!("(plan (query z {body}) (produces z))"), &inputs);
+            (counts.iterations, 2 * n)
+        });
+        check(name, 2.0, found);
+    }
+}
+
+#[test]
+fn a_sparse_mask_leads_dense_operands() {
+    let found = SIZES.map(|n| {
+        let (mut rng, size) = (Rng::new(n), n * n);
+        let mask = vector(size, some(&mut rng, size, n), list());
+        let (x, y) = (vector(size, 0..size, Format::dense(1)), vector(size, 0..size, Format::dense(1)));
+        let text = "(plan (query z (mapjoin * (table m i) (mapjoin + (table x i) (table y i)))) (produces z))";
+        let (counts, _) = count(text, &[("m", mask), ("x", x), ("y", y)]);
+        (counts.iterations + counts.loads, n)
+    });
+    check("iterations and loads under a mask", 10.0, found);
+}
+
+#[test]
+fn a_window_of_a_list_is_all_that_is_visited() {
+    // Everywhere entries, of which a window of constant size is read: the work does not grow but for a search.
+    let iterations = SIZES.map(|n| {
+        let size = n * n;
+        let x = vector(size, 0..size, list());
+        let (low, high) = (size / 2, size / 2 + 20);
+        let text =
+            format!("(plan (query s (aggregate + 0 (index (window i {low} {high}) (table x i)) i)) (produces s))");
+        let (counts, outputs) = count(&text, &[("x", x)]);
+        assert_eq!(outputs[0].sum(), Some(30.0));
+        counts.iterations
+    });
+    assert!(iterations[0] <= 20 + 40 && iterations[1] <= iterations[0] + 20, "{iterations:?}");
+}
+
+const SPGEMM: &str =
+    "(plan (query C (reformat csr (aggregate + 0 (mapjoin * (table A i k) (table B k j)) k))) (produces C))";
+
+#[test]
+fn gustavson_does_a_round_a_product() {
+    let mut bytes = Vec::new();
+    let found = SIZES.map(|n| {
+        let mut rng = Rng::new(n);
+        let (a, b) = (rows(&mut rng, n, n, 4), rows(&mut rng, n, n, 4));
+        let products = a.len() as u64 * 4;
+        let [a, b] = [a, b].map(|places| matrix([n, n], &places, Format::csr()));
+        let inputs = size_of_arrays(&a) + size_of_arrays(&b);
+        let (counts, outputs) = count(SPGEMM, &[("A", a), ("B", b)]);
+        bytes.push((counts.allocated_bytes, inputs + size_of_arrays(&outputs[0])));
+        (counts.iterations, products + outputs[0].count_stored() + 2 * n)
+    });
+    // The coordinates of a row are sorted, or its places are visited: a few rounds each.
+    check("iterations of SpGEMM", 6.0, found);
+    check("bytes of SpGEMM", 3.0, [bytes[0], bytes[1]]);
+}
+
+fn size_of_arrays(tensor: &Tensor) -> u64 {
+    let bytes = |a: &Array| a.len() as u64 * a.prim().bytes() as u64;
+    tensor.levels().iter().flatten().chain(tensor.leaf()).map(bytes).sum()
+}
+
+#[test]
+fn outer_products_need_no_dense_result() {
+    // The result has n^4 places; a hash workspace holds what is stored.
+    let found = SIZES.map(|n| {
+        let (mut rng, size) = (Rng::new(n), n * n);
+        let (a, b) = (rows(&mut rng, n, size, 2), rows(&mut rng, n, size, 2));
+        let csr = |places: &[[u64; 2]]| matrix([n, size], places, Format::csr());
+        let text =
+            "(plan (query C (reformat dcsr (aggregate + 0 (mapjoin * (table A k i) (table B k j)) k))) (produces C))";
+        let (a, b) = (csr(&a), csr(&b));
+        let inputs = size_of_arrays(&a) + size_of_arrays(&b);
+        let (counts, outputs) = count(text, &[("A", a), ("B", b)]);
+        (counts.allocated_bytes, inputs + size_of_arrays(&outputs[0]) + size)
+    });
+    check("bytes of outer products", 40.0, found);
+}
+
+#[test]
+fn sddmm_computes_what_the_mask_asks_for() {
+    let found = SIZES.map(|n| {
+        let (mut rng, depth) = (Rng::new(n), 8);
+        let mask = rows(&mut rng, n, n, 3);
+        let dense = |m: u64, k: u64| {
+            let places: Vec<_> = (0..m).flat_map(|i| (0..k).map(move |j| [i, j])).collect();
+            matrix([m, k], &places, Format::dense(2))
+        };
+        let text = "(plan (query C (mapjoin * (table S i j)
+            (aggregate + 0 (mapjoin * (table A i k) (table B j k)) k))) (produces C))";
+        let work = mask.len() as u64 * depth;
+        let inputs = [("S", matrix([n, n], &mask, Format::csr())), ("A", dense(n, depth)), ("B", dense(n, depth))];
+        (count(text, &inputs).0.iterations, work)
+    });
+    check("iterations of SDDMM", 2.0, found);
+}
+
+#[test]
+fn triangles_intersect_the_lists_of_edges() {
+    let found = SIZES.map(|n| {
+        let mut rng = Rng::new(n);
+        let places = rows(&mut rng, n, n, 5);
+        // Each edge merges two lists of five.
+        let work = places.len() as u64 * 10;
+        let text = "(plan (query t (aggregate + 0
+            (mapjoin * (table A i j) (table A j k) (table A i k)) i j k)) (produces t))";
+        (count(text, &[("A", matrix([n, n], &places, Format::csr()))]).0.iterations, work)
+    });
+    check("iterations of triangles", 2.0, found);
+}
