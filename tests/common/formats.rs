@@ -56,7 +56,9 @@ pub(crate) fn combinations(rng: &mut Rng, ranks: &[usize], least: usize) -> Vec<
 
 fn product(lists: &[Vec<Format>]) -> Vec<Vec<Format>> {
     lists.iter().fold(vec![Vec::new()], |done, list| {
-        let with = |prefix: &Vec<Format>| list.iter().map(|f| [&prefix[..], &[f.clone()]].concat()).collect::<Vec<_>>();
+        let with = |prefix: &Vec<Format>| {
+            list.iter().map(|f| [&prefix[..], std::slice::from_ref(f)].concat()).collect::<Vec<_>>()
+        };
         done.iter().flat_map(with).collect()
     })
 }
