@@ -11,6 +11,9 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+/// Bytes from which buffers grow by half.
+const LARGE: usize = 1 << 20;
+
 /// What a caller must know of a function to run it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Signature {
@@ -161,7 +164,8 @@ impl Invocation {
         }
     }
 
-    /// Makes an owned buffer at least `len` elements long. Room grows by doubling, within the limit.
+    /// Makes an owned buffer at least `len` elements long. Room grows by doubling, by half when it is large, within the
+    /// limit.
     pub fn grow(&mut self, buffer: Buffer, len: i64) -> Status {
         let at = buffer.index();
         let len = usize::try_from(len).unwrap_or(0);
@@ -179,8 +183,10 @@ impl Invocation {
             let Some(bytes) = len.checked_mul(size) else {
                 return Status::OutOfMemory;
             };
-            let doubled = block.bytes().saturating_mul(2);
-            if !(block.grow(bytes.max(doubled), size, fill) || block.grow(bytes, size, fill)) {
+            // New elements are written, so room that is not used costs pages of memory.
+            let spare = if block.bytes() < LARGE { block.bytes() } else { block.bytes() / 2 };
+            let generous = block.bytes().saturating_add(spare);
+            if !(block.grow(bytes.max(generous), size, fill) || block.grow(bytes, size, fill)) {
                 return Status::OutOfMemory;
             }
             self.slots[at] = Slot { data: block.as_ptr(), len: (block.bytes() / size) as u64 };

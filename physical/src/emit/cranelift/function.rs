@@ -69,8 +69,8 @@ pub(super) fn register(prim: Prim) -> Type {
 pub(super) enum Pointer {
     /// At a value that the function does not change.
     Fixed(Value),
-    /// At a variable, since the function grows the buffer.
-    Growing(Variable),
+    /// Where its slot says, since the function grows the buffer; in an innermost loop that uses it, at a variable.
+    Growing(Option<Variable>),
 }
 
 /// Signatures of calls, imported when first used.
@@ -126,9 +126,7 @@ impl Emitter<'_> {
                 .iter()
                 .any(|s| s.any(&mut |s| matches!(s, Stmt::Grow { buffer, .. } if buffer.index() == k)));
             if grows {
-                let base = self.builder.declare_var(self.pointer);
-                self.pointers.push(Pointer::Growing(base));
-                self.read_base(Buffer(k as u32));
+                self.pointers.push(Pointer::Growing(None));
             } else {
                 let base = self.builder.ins().load(self.pointer, fixed, slots, slot_offset(k));
                 self.pointers.push(Pointer::Fixed(base));
@@ -152,13 +150,10 @@ impl Emitter<'_> {
         }
     }
 
-    /// Reads the base of a buffer that grows into its variable.
-    pub(super) fn read_base(&mut self, buffer: Buffer) {
-        if let Pointer::Growing(base) = self.pointers[buffer.index()] {
-            let slots = self.frame_field(offset_of!(Frame, buffers), self.pointer);
-            let data = self.builder.ins().load(self.pointer, trusted(), slots, slot_offset(buffer.index()));
-            self.builder.def_var(base, data);
-        }
+    /// The base of a buffer that grows, read from its slot.
+    pub(super) fn slot_base(&mut self, buffer: Buffer) -> Value {
+        let slots = self.frame_field(offset_of!(Frame, buffers), self.pointer);
+        self.builder.ins().load(self.pointer, trusted(), slots, slot_offset(buffer.index()))
     }
 
     /// The number of elements that a buffer has room for. It is compared with once a growth and is read where it stands, so
@@ -189,7 +184,8 @@ impl Emitter<'_> {
     pub(super) fn base(&mut self, buffer: Buffer) -> Value {
         match self.pointers[buffer.index()] {
             Pointer::Fixed(base) => base,
-            Pointer::Growing(base) => self.builder.use_var(base),
+            Pointer::Growing(Some(base)) => self.builder.use_var(base),
+            Pointer::Growing(None) => self.slot_base(buffer),
         }
     }
 

@@ -1,20 +1,20 @@
-//! Loads that an innermost loop repeats are done once in front of it.
+//! Loads that an innermost loop repeats are done once in front of it, and bases of buffers read.
 //!
 //! A load moves when every round would do it and get the same: it stands where the first round is sure to come by, its
 //! position is made of what the loop does not assign, and the loop does not write its buffer. Cranelift moves pure
 //! operations by itself, but no loads.
 
-use super::function::Emitter;
+use super::function::{Emitter, Pointer};
 use crate::assembly::{Buffer, Expr, Stmt};
 
 impl Emitter<'_> {
-    /// Does the loads of a loop that stay the same, in front of it. The locals that it assigns are the innermost scope.
-    /// Gives what [`Emitter::forget`] takes behind the loop.
-    pub(super) fn hoist(&mut self, cond: Option<&Expr>, body: &[Stmt]) -> usize {
-        let known = self.hoisted.len();
+    /// Does the loads of a loop that stay the same, in front of it, if it is an innermost one. The locals that it assigns
+    /// are the innermost scope. [`Emitter::forget`] stands behind the loop.
+    pub(super) fn hoist(&mut self, cond: Option<&Expr>, body: &[Stmt]) {
         if body.iter().any(|s| s.any(&mut |s| matches!(s, Stmt::While { .. } | Stmt::For { .. } | Stmt::Lanes(_)))) {
-            return known;
+            return;
         }
+        self.read_bases(cond, body);
         let writes = |stmt: &Stmt, buffer: Buffer| match stmt {
             Stmt::Store { buffer: b, .. } | Stmt::Grow { buffer: b, .. } | Stmt::Sort { buffer: b, .. } => *b == buffer,
             Stmt::SortBy { perm, .. } => *perm == buffer,
@@ -42,12 +42,52 @@ impl Emitter<'_> {
             let value = self.expr(load);
             self.hoisted.push((load.clone(), value));
         }
-        known
     }
 
-    /// Forgets the loads that were done in front of a loop, behind it.
-    pub(super) fn forget(&mut self, known: usize) {
-        self.hoisted.truncate(known);
+    /// Reads the bases of buffers that grow and that the loop uses into variables.
+    fn read_bases(&mut self, cond: Option<&Expr>, body: &[Stmt]) {
+        let mut used = vec![false; self.pointers.len()];
+        let mut note = |e: &Expr| {
+            e.any(&mut |e| {
+                if let Expr::Load { buffer, .. } = e {
+                    used[buffer.index()] = true;
+                }
+                false
+            });
+        };
+        cond.into_iter().for_each(&mut note);
+        for stmt in body {
+            stmt.any(&mut |s| {
+                s.for_each_expr(&mut note);
+                false
+            });
+        }
+        for stmt in body {
+            stmt.any(&mut |s| {
+                if let Stmt::Store { buffer, .. } = s {
+                    used[buffer.index()] = true;
+                }
+                false
+            });
+        }
+        for number in (0..used.len()).filter(|k| used[*k]) {
+            if let Pointer::Growing(None) = self.pointers[number] {
+                let base = self.builder.declare_var(self.pointer);
+                let value = self.slot_base(Buffer(number as u32));
+                self.builder.def_var(base, value);
+                self.pointers[number] = Pointer::Growing(Some(base));
+            }
+        }
+    }
+
+    /// Forgets what was done in front of a loop, behind it; loops around have nothing of the kind.
+    pub(super) fn forget(&mut self) {
+        self.hoisted.clear();
+        for pointer in &mut self.pointers {
+            if let Pointer::Growing(base) = pointer {
+                *base = None;
+            }
+        }
     }
 }
 

@@ -67,12 +67,13 @@ impl Emitter<'_> {
             }
             None => vec![],
         };
-        self.builder.ins().jump(header, &[]);
-
-        self.builder.switch_to_block(header);
         let mut assigned = vec![false; self.locals.len()];
         assigned[fold.var.index()] = true;
         self.scopes.push(assigned);
+        self.hoist(Some(&fold.value), &[]);
+        self.builder.ins().jump(header, &[]);
+
+        self.builder.switch_to_block(header);
         let var = self.builder.use_var(at);
         match width {
             Some((ty, width)) => {
@@ -91,6 +92,7 @@ impl Emitter<'_> {
             }
         }
         self.lane = None;
+        self.forget();
         self.scopes.pop();
         let next = self.builder.ins().iadd_imm_s(var, parts.len() as i64);
         self.builder.def_var(at, next);

@@ -44,7 +44,7 @@ impl Emitter<'_> {
         let mut assigned = vec![false; self.locals.len()];
         assigned[var.index()] = true;
         self.scopes.push(assigned);
-        let known = self.hoist(None, body);
+        self.hoist(None, body);
         self.builder.ins().jump(header, &[]);
 
         self.builder.switch_to_block(header);
@@ -61,7 +61,7 @@ impl Emitter<'_> {
             }
         }
         self.lane = None;
-        self.forget(known);
+        self.forget();
         self.scopes.pop();
         let next = self.builder.ins().iadd_imm_s(base, step);
         self.builder.def_var(at, next);

@@ -1,7 +1,8 @@
 //! The instant tier: Assembly to machine code in this process, with Cranelift.
 //!
-//! - Base addresses of buffers are read once on entry; those of buffers that the function grows live in variables and are
-//!   read again only behind a call of `grow`, which stands in a cold block.
+//! - Base addresses of buffers are read once on entry; those of buffers that the function grows are read in front of each
+//!   innermost loop, and again only behind a call of `grow`, which stands in a cold block. They live no longer than that, so
+//!   that the allocator of registers need not decide between loops.
 //! - Loops are rotated: a guard, then a body with the test at its bottom.
 //! - What would wait for an unpredictable branch is selected where that is cheap (`stmt`), loads that a loop repeats are
 //!   done in front of it (`hoist`), and loops over neighbouring elements run on vectors (`maps`, `lanes`).

@@ -1,6 +1,6 @@
 //! Statements.
 
-use super::function::Emitter;
+use super::function::{Emitter, Pointer};
 use crate::assembly::{BinaryOp, Buffer, Expr, Local, Stmt, UnaryOp};
 use crate::run::{Callbacks, Frame};
 use cranelift::codegen::ir::{Block, SigRef};
@@ -156,12 +156,12 @@ impl Emitter<'_> {
         let exit = self.builder.create_block();
         let mut left = self.loop_condition(cond, enter, exit);
         self.scopes.push(self.assigned(body));
-        let known = self.enter_loop(enter, header, Some(cond), body);
+        self.enter_loop(enter, header, Some(cond), body);
         self.exits.push((exit, false));
         if self.block(body) {
             left |= self.loop_condition(cond, header, exit);
         }
-        self.forget(known);
+        self.forget();
         self.scopes.pop();
         let (_, broken) = self.exits.pop().expect("pushed above");
         self.end_loop(header, exit, left || broken)
@@ -179,7 +179,7 @@ impl Emitter<'_> {
         let mut assigned = self.assigned(body);
         assigned[var.index()] = true;
         self.scopes.push(assigned);
-        let known = self.enter_loop(enter, header, None, body);
+        self.enter_loop(enter, header, None, body);
         self.exits.push((exit, false));
         if self.block(body) {
             let variable = self.locals[var.index()];
@@ -189,20 +189,19 @@ impl Emitter<'_> {
             let again = self.builder.ins().icmp(IntCC::SignedLessThan, next, hi);
             self.builder.ins().brif(again, header, &[], exit, &[]);
         }
-        self.forget(known);
+        self.forget();
         self.scopes.pop();
         self.exits.pop();
         self.end_loop(header, exit, true)
     }
 
     /// Writes what stands between the first test of a loop and its body.
-    fn enter_loop(&mut self, enter: Block, header: Block, cond: Option<&Expr>, body: &[Stmt]) -> usize {
+    fn enter_loop(&mut self, enter: Block, header: Block, cond: Option<&Expr>, body: &[Stmt]) {
         self.builder.seal_block(enter);
         self.builder.switch_to_block(enter);
-        let known = self.hoist(cond, body);
+        self.hoist(cond, body);
         self.builder.ins().jump(header, &[]);
         self.builder.switch_to_block(header);
-        known
     }
 
     fn end_loop(&mut self, header: Block, exit: Block, reached: bool) -> bool {
@@ -241,7 +240,10 @@ impl Emitter<'_> {
 
         self.builder.seal_block(reload);
         self.builder.switch_to_block(reload);
-        self.read_base(buffer);
+        if let Pointer::Growing(Some(base)) = self.pointers[buffer.index()] {
+            let value = self.slot_base(buffer);
+            self.builder.def_var(base, value);
+        }
         self.builder.ins().jump(done, &[]);
 
         self.builder.seal_block(done);
