@@ -98,7 +98,10 @@ impl Builder<'_> {
             };
             // As written: the block of a mode of one block varies, although it comes to 0.
             let open = |m: &usize| !self.is_fixed(&output.subscripts[*m]);
-            let modes: Vec<usize> = (0..output.subscripts.len()).filter(open).collect();
+            let written: Vec<usize> = (0..output.subscripts.len()).filter(open).collect();
+            // Or as proved: a mode whose block the loops outside decide does not vary.
+            let proved = (0..self.places[k].len()).filter(|&m| !self.is_fixed(&self.places[k][m]));
+            let modes = if format.rank() == written.len() { written } else { proved.collect() };
             if format.rank() != modes.len() || format.levels.len() != format.modes.len() {
                 return Err(invalid(format!(
                     "the workspace of `{}` has rank {}, but its {depth} loops leave {} storage modes open",
