@@ -34,8 +34,8 @@ pub fn wrapperize(program: Program) -> Program {
 
 struct Wrapperize {
     program: Program,
-    /// The order in which atoms are bound: how many are bound outside, then, among those that a pass binds at one
-    /// place, the number of the variable.
+    /// The order in which atoms are bound: how many are bound outside, one added, then, among those that this pass
+    /// binds at one place, the number of the variable. What it binds outside of everything is at 0.
     depth: HashMap<Atom, (usize, usize)>,
     /// The constant bounds of loops in scope.
     bounds: HashMap<Index, (i64, i64)>,
@@ -79,7 +79,7 @@ impl Wrapperize {
             _ => None,
         };
         if let Some(atom) = atom {
-            self.depth.insert(atom, (self.depth.len(), 0));
+            self.depth.insert(atom, (self.depth.len() + 1, 0));
         }
         let stmt = infallible(stmt.map_children(&mut |s| {
             let body = self.stmt(s);
@@ -176,7 +176,7 @@ impl Wrapperize {
             self.shared.push((e.clone(), var));
             self.moving.push((var, e.clone()));
         } else {
-            self.depth.insert(Atom::Var(var), (self.depth.len(), 0));
+            self.depth.insert(Atom::Var(var), (self.depth.len() + 1, 0));
             self.staying.push((var, e.clone()));
         }
         Linear::atom(Atom::Var(var))

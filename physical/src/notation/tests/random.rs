@@ -104,6 +104,20 @@ impl Nest {
     }
 }
 
+/// A read at a constant place is bound outside of all loops, and stands after their indices in a subscript.
+#[test]
+fn a_read_at_a_constant_place_in_a_subscript() {
+    let nest = Nest {
+        loops: vec![("i", 4), ("j", 3), ("k", 2)],
+        condition: None,
+        variable: None,
+        reads: vec!["(x (outside -1 (+ (* 1 i) (P (outside 1 0)))))".into()],
+        write: "(y i i)".into(),
+    };
+    let p = program(&nest.text());
+    run_all(&p, &[("A", &|_| Scalar::I64(1)), ("x", &|i| Scalar::I64(i[0] as i64)), ("P", &|_| Scalar::I64(1))]);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
     #[test]
