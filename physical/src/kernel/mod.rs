@@ -63,10 +63,11 @@ impl Kernel {
         mode: FloatMode,
         engine: Engine,
     ) -> Result<Kernel, Error> {
-        Kernel::with_options(program, layouts, Options { mode, width: PositionWidth::Narrow }, engine)
+        Kernel::with_options(program, layouts, Options { mode, ..Options::default() }, engine)
     }
 
-    fn with_options(
+    /// As [`Kernel::new`], with all options of lowering.
+    pub(crate) fn with_options(
         program: &Arc<Program>,
         layouts: &[Option<Layout>],
         options: Options,

@@ -1,8 +1,10 @@
 //! The context of lowering: the function under construction, what is bound, what is known.
 
+use super::Options;
 use super::build::{self, and, is_cheap, is_register_only, lt, not, split};
 use super::prove::Prover;
 use super::storage::TensorCode;
+use super::tree::Tree;
 use super::value::{Emitter, Value};
 use crate::assembly::{Buffer, BufferDecl, Expr, Local, LocalDecl, Stmt};
 use crate::notation::{Index, Program, TensorId, Var};
@@ -24,16 +26,19 @@ pub(crate) struct Cx<'p> {
     vars: Vec<Option<Value>>,
     /// How many loops are open: a tensor declared inside of one is declared again and again.
     pub(crate) depth: usize,
+    /// How often the statement at hand stands in the code.
+    copies: u32,
+    most_copies: u32,
     out: Vec<Stmt>,
     /// The bounds of the chunk, until the loop that they cut has been lowered.
     chunk: Option<(Local, Local)>,
 }
 
 impl<'p> Cx<'p> {
-    pub(crate) fn new(program: &'p Program, mode: FloatMode) -> Cx<'p> {
+    pub(crate) fn new(program: &'p Program, options: Options) -> Cx<'p> {
         Cx {
             program,
-            mode,
+            mode: options.mode,
             prover: Prover::default(),
             locals: Vec::new(),
             buffers: Vec::new(),
@@ -41,6 +46,8 @@ impl<'p> Cx<'p> {
             indices: vec![None; program.indices.len()],
             vars: vec![None; program.vars.len()],
             depth: 0,
+            copies: 1,
+            most_copies: options.most_copies,
             out: Vec::new(),
             chunk: None,
         }
@@ -93,6 +100,26 @@ impl<'p> Cx<'p> {
         let body = self.block(emit);
         self.depth -= 1;
         body
+    }
+
+    /// Emits one of `parts` pieces of code that each contain the statement at hand.
+    pub(crate) fn copying(&mut self, parts: u32, emit: impl FnOnce(&mut Self)) {
+        let outer = self.copies;
+        self.copies = outer.saturating_mul(parts.max(1));
+        emit(self);
+        self.copies = outer;
+    }
+
+    /// Whether a loop of this body is not to be copied further: what is copied is the loops in the body, too.
+    pub(crate) fn is_crowded(&self, body: &Tree) -> bool {
+        self.copies.saturating_mul(1 + body.count_loops()) > self.most_copies
+    }
+
+    /// Emits code and says whether there is any.
+    pub(crate) fn emits(&mut self, emit: impl FnOnce(&mut Self)) -> bool {
+        let before = self.out.len();
+        emit(self);
+        self.out.len() > before
     }
 
     /// An `i64` expression as one that may be repeated: its base is kept in a local unless it is cheap. Known bounds

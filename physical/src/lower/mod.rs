@@ -47,12 +47,22 @@ use crate::notation::{Program, Role, Stmt as Notation, TensorId};
 use redpoll_logic::{FloatMode, Prim, Scalar};
 
 /// How to lower.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Options {
     /// What may be assumed of floats.
     pub mode: FloatMode,
     /// The width of positions in outputs.
     pub width: PositionWidth,
+    /// A loop whose copies, times one more than the loops in it, are more than this is not copied further: rules that
+    /// emit a body several times give way to those that emit it once. So code grows with the product of the copies up
+    /// to here, and with their sum beyond.
+    pub most_copies: u32,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { mode: FloatMode::default(), width: PositionWidth::default(), most_copies: 16 }
+    }
 }
 
 /// A function and what its buffers and parameters stand for.
@@ -69,7 +79,7 @@ pub struct Lowered {
 /// Lowers a program in normal form. `layouts` has the array types of each input that differ from the narrow ones, by
 /// tensor.
 pub fn lower(program: &Program, layouts: &[Option<Layout>], options: Options) -> Lowered {
-    let mut cx = Cx::new(program, options.mode);
+    let mut cx = Cx::new(program, options);
     let chunk = (cx.new_local("chunk_lo", Prim::I64), cx.new_local("chunk_hi", Prim::I64));
     let mut tables = Tables { bindings: Vec::new(), params: Vec::new() };
     for (k, decl) in program.tensors.iter().enumerate() {

@@ -29,6 +29,8 @@ pub(crate) enum Seeded {
     Remainder,
     /// Stepper: entries beyond the extent are not left alone.
     BeyondExtent,
+    /// Segments: a gap reaches to the end of the entry after it.
+    SegmentGap,
     /// Jumper: those behind do not catch up.
     CatchUp,
     /// Lookup: the first coordinate is left out.
@@ -92,7 +94,7 @@ pub(crate) fn with<T>(fault: Seeded, f: impl FnOnce() -> T) -> T {
 #[cfg(test)]
 impl Seeded {
     /// Every fault.
-    pub(crate) const ALL: [Seeded; 25] = [
+    pub(crate) const ALL: [Seeded; 26] = [
         Seeded::ThunkEpilogue,
         Seeded::SwitchSides,
         Seeded::SelectPresence,
@@ -105,6 +107,7 @@ impl Seeded {
         Seeded::StepAll,
         Seeded::Remainder,
         Seeded::BeyondExtent,
+        Seeded::SegmentGap,
         Seeded::CatchUp,
         Seeded::FirstCoordinate,
         Seeded::RunLength,

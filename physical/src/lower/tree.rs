@@ -63,15 +63,20 @@ impl Tree {
         matches!(self, Tree::Block(items) if items.is_empty())
     }
 
+    /// How many loops are in it.
+    pub(crate) fn count_loops(&self) -> u32 {
+        match self {
+            Tree::Block(items) => items.iter().map(Tree::count_loops).sum(),
+            Tree::If { body, .. } | Tree::Let { body, .. } => body.count_loops(),
+            Tree::Where { consumer, producer } => consumer.count_loops() + producer.count_loops(),
+            Tree::Loop { body, .. } | Tree::While { body, .. } => 1 + body.count_loops(),
+            Tree::Declare(_) | Tree::Freeze(_) | Tree::Thaw(_) | Tree::Assign(_) => 0,
+        }
+    }
+
     /// Whether there is a loop in it.
     pub(crate) fn has_loop(&self) -> bool {
-        match self {
-            Tree::Block(items) => items.iter().any(Tree::has_loop),
-            Tree::If { body, .. } | Tree::Let { body, .. } => body.has_loop(),
-            Tree::Where { consumer, producer } => consumer.has_loop() || producer.has_loop(),
-            Tree::Loop { .. } | Tree::While { .. } => true,
-            Tree::Declare(_) | Tree::Freeze(_) | Tree::Thaw(_) | Tree::Assign(_) => false,
-        }
+        self.count_loops() > 0
     }
 
     /// Calls `visit` on every term of the statement and of its parts, outermost terms only.

@@ -40,11 +40,12 @@ mod tests {
     use super::super::{Extent, Head, Looplet};
     use super::*;
     use crate::assembly::Stmt;
+    use crate::lower::Options;
     use crate::lower::build::int;
     use crate::lower::state::{Acc, Accumulator, Cursor, State};
     use crate::lower::tree::{Assign, Term, Tree};
     use crate::notation::{Index, Program, Role, TensorDecl, TensorId, Write};
-    use redpoll_logic::{FloatMode, Format, Prim, Scalar, TensorType};
+    use redpoll_logic::{Format, Prim, Scalar, TensorType};
     use std::sync::Arc;
 
     /// The code of `for i in 0..5 { s = rhs }` where `s` accepts runs.
@@ -56,7 +57,7 @@ mod tests {
             vars: vec![],
             body: crate::notation::Stmt::Block(vec![]),
         };
-        let mut cx = Cx::new(&program, FloatMode::Relaxed);
+        let mut cx = Cx::new(&program, Options::default());
         let parts = Rc::new(vec![cx.new_local("s", Prim::I64)]);
         let (first, last) = (cx.new_local("first", Prim::I64), cx.new_local("last", Prim::I64));
         let mut state = State::default();

@@ -9,6 +9,7 @@
 pub(crate) mod accept_run;
 pub(crate) mod lookup;
 pub(crate) mod run;
+pub(crate) mod segments;
 pub(crate) mod sequence;
 pub(crate) mod shift;
 pub(crate) mod spike;
@@ -165,11 +166,11 @@ impl Nest {
         nest
     }
 
-    /// Whether nothing is left to be done when the head is a run of that cursor.
-    pub(crate) fn vanishes_with(&self, cx: &Cx<'_>, head: usize, cursor: &Cursor) -> bool {
+    /// Whether nothing is left to be done when heads are runs of those cursors.
+    pub(crate) fn vanishes_with(&self, cx: &Cx<'_>, met: &[(usize, Cursor)]) -> bool {
         let mut state = self.state.clone();
-        for &id in &self.heads[head].members {
-            state.meet(id, cursor);
+        for (head, cursor) in met {
+            self.heads[*head].members.iter().for_each(|id| state.meet(*id, cursor));
         }
         simplify(cx, &state, &self.body).is_empty()
     }

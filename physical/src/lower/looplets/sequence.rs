@@ -7,7 +7,7 @@
 //! Several sequences nest: within a phase of the first, the next one is cut in turn, so their cartesian product arises
 //! and phases that are empty for sure are never emitted.
 
-use super::{Looplet, Nest, lower_loop, truncate};
+use super::{Looplet, Nest, Phase, lower_loop, truncate};
 use crate::assembly::Expr;
 use crate::lower::build::{max, min, plus};
 use crate::lower::cx::Cx;
@@ -25,6 +25,8 @@ pub(crate) fn lower(cx: &mut Cx<'_>, nest: &Nest) {
         .expect("the rule is chosen for a sequence");
     let hi = nest.extent.hi.clone();
     let mut lo = nest.extent.lo.clone();
+    let vanishes = |p: &Phase| matches!(&p.body, Looplet::Run(c) if nest.vanishes_with(cx, &[(at, c.clone())]));
+    let parts = phases.iter().filter(|p| !vanishes(p)).count() as u32;
     for phase in phases {
         let stop = match &phase.stop {
             Some(stop) if seeded::is(Seeded::PhaseStop) => clamp(cx, &plus(stop, 1), &lo, &hi),
@@ -35,7 +37,7 @@ pub(crate) fn lower(cx: &mut Cx<'_>, nest: &Nest) {
         let natural = phase.stop.as_ref().unwrap_or(&hi);
         let body = truncate::looplet(cx, &phase.body, natural, &stop);
         let part = nest.over(cx, lo.clone(), stop.clone()).with(at, body);
-        cx.unless_left(nest, |cx| cx.if_below(&lo, &stop, |cx| lower_loop(cx, part)));
+        cx.copying(parts, |cx| cx.unless_left(nest, |cx| cx.if_below(&lo, &stop, |cx| lower_loop(cx, part))));
         lo = stop;
     }
 }

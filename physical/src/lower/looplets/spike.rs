@@ -14,8 +14,10 @@ pub(crate) fn lower(cx: &mut Cx<'_>, nest: Nest) {
     let (lo, hi) = (nest.extent.lo.clone(), nest.extent.hi.clone());
     let last = plus(&hi, -1);
     let before = nest.over(cx, lo.clone(), last.clone());
+    let mut parts = 1;
     if !seeded::is(Seeded::SpikeRun) {
-        cx.if_below(&lo, &last, |cx| lower_loop(cx, before));
+        let emitted = cx.emits(|cx| cx.copying(2, |cx| cx.if_below(&lo, &last, |cx| lower_loop(cx, before))));
+        parts += u32::from(emitted);
     }
     if seeded::is(Seeded::SpikeTail) {
         return;
@@ -28,5 +30,5 @@ pub(crate) fn lower(cx: &mut Cx<'_>, nest: Nest) {
         }
     }
     let whole = point.clone();
-    cx.unless_left(&whole, |cx| lower_loop(cx, point));
+    cx.copying(parts, |cx| cx.unless_left(&whole, |cx| lower_loop(cx, point)));
 }

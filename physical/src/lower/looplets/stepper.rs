@@ -17,7 +17,7 @@
 //! ```
 //! since before `p` one of them has nothing.
 
-use super::{Extent, Looplet, Nest, Stepper, lower_loop, truncate};
+use super::{Extent, Looplet, Nest, Stepper, lower_loop, segments, truncate};
 use crate::assembly::{Expr, Stmt};
 use crate::lower::build::{and, eq, int, local, lt, max, min, not, or, plus, truth};
 use crate::lower::cx::Cx;
@@ -26,16 +26,16 @@ use redpoll_logic::Prim;
 use std::rc::Rc;
 
 /// An access that steps.
-struct Walker {
+pub(super) struct Walker {
     /// Its place among the heads.
-    head: usize,
-    stepper: Rc<Stepper>,
+    pub(super) head: usize,
+    pub(super) stepper: Rc<Stepper>,
     /// Whether nothing is left to be done once it has run out.
-    needed: bool,
+    pub(super) needed: bool,
     /// Whether it may lead by leaps.
     leaps: bool,
     /// The end of its current chunk, infinite if it has run out.
-    stop: Expr,
+    pub(super) stop: Expr,
 }
 
 pub(crate) fn lower(cx: &mut Cx<'_>, nest: &Nest) {
@@ -46,7 +46,7 @@ pub(crate) fn lower(cx: &mut Cx<'_>, nest: &Nest) {
             Looplet::Jumper(s) => (s.clone(), true),
             _ => continue,
         };
-        let needed = nest.vanishes_with(cx, head, &stepper.rest);
+        let needed = nest.vanishes_with(cx, &[(head, stepper.rest.clone())]);
         let stop = stepper.stop.clone();
         walkers.push(Walker { head, stepper, needed, leaps: jumps && needed, stop });
     }
@@ -55,10 +55,20 @@ pub(crate) fn lower(cx: &mut Cx<'_>, nest: &Nest) {
             w.stepper.seek.clone()(cx, &nest.extent.lo);
         }
     }
-    match walkers.len() > 1 && walkers.iter().any(|w| w.leaps) {
-        true => leap(cx, nest, walkers),
-        false => step(cx, nest, walkers),
+    if walkers.len() > 1 && walkers.iter().any(|w| w.leaps) {
+        leap(cx, nest, walkers);
+    } else if cx.is_crowded(&nest.body) && segments::applies(&walkers) {
+        segments::lower(cx, nest, walkers);
+    } else {
+        let parts = 1 + u32::from(!ends_with(cx, nest, &walkers));
+        cx.copying(parts, |cx| step(cx, nest, walkers));
     }
+}
+
+/// Whether nothing is left to be done once all walkers have run out.
+fn ends_with(cx: &Cx<'_>, nest: &Nest, walkers: &[Walker]) -> bool {
+    let met = |w: &Walker| (w.head, w.stepper.rest.clone());
+    walkers.iter().any(|w| w.needed) || nest.vanishes_with(cx, &walkers.iter().map(met).collect::<Vec<_>>())
 }
 
 fn step(cx: &mut Cx<'_>, nest: &Nest, mut walkers: Vec<Walker>) {
@@ -185,7 +195,7 @@ fn find(cx: &mut Cx<'_>, stepper: &Stepper) -> Expr {
 }
 
 /// Finds out about the current entry; the end of its chunk is infinite if there is none.
-fn find_or_infinity(cx: &mut Cx<'_>, stepper: &Stepper) -> Expr {
+pub(super) fn find_or_infinity(cx: &mut Cx<'_>, stepper: &Stepper) -> Expr {
     let (base, offset) = crate::lower::build::split(&stepper.stop);
     let stop = cx.new_local("stop", Prim::I64);
     let mut found = stepper.current.clone();

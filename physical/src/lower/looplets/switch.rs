@@ -4,9 +4,9 @@
 //! loop(i, e, B[switch]) = if cond { loop(i, e, B[then]) } else { loop(i, e, B[other]) }
 //! ```
 //! A side on which nothing is left to be done is not emitted, so intersections stay small. With more than
-//! [`MOST_BRANCHES`] switches that all matter on both sides, or one less around further loops, each becomes a *select*:
-//! the fiber is read under a presence flag (a leaf reads `present ? val : fill`, an inner fiber is empty), and the body
-//! stands only once.
+//! [`MOST_BRANCHES`] switches that all matter on both sides, or one less around further loops, or in a statement that
+//! has been copied often, each becomes a *select*: the fiber is read under a presence flag (a leaf reads
+//! `present ? val : fill`, an inner fiber is empty), and the body stands only once.
 
 use super::{Looplet, Nest, lower_loop};
 use crate::assembly::Expr;
@@ -23,14 +23,16 @@ pub(crate) fn lower(cx: &mut Cx<'_>, nest: Nest) {
         (0..nest.heads.len()).filter(|&k| matches!(nest.heads[k].looplet, Looplet::Switch { .. })).collect();
     let annihilating = switches.iter().copied().find(|&k| match &nest.heads[k].looplet {
         Looplet::Switch { other, .. } => match &**other {
-            Looplet::Run(cursor) => nest.vanishes_with(cx, k, cursor),
+            Looplet::Run(cursor) => nest.vanishes_with(cx, &[(k, cursor.clone())]),
             _ => false,
         },
         _ => false,
     });
+    let many = switches.len() > MOST_BRANCHES - usize::from(nest.body.has_loop());
     match annihilating {
-        None if switches.len() > MOST_BRANCHES - usize::from(nest.body.has_loop()) => select(cx, nest),
-        at => branch(cx, &nest, at.unwrap_or(switches[0])),
+        None if many || cx.is_crowded(&nest.body) => select(cx, nest),
+        None => cx.copying(2, |cx| branch(cx, &nest, switches[0])),
+        Some(at) => branch(cx, &nest, at),
     }
 }
 
@@ -56,7 +58,7 @@ fn select(cx: &mut Cx<'_>, mut nest: Nest) {
         }
     }
     match first_other {
-        Some(k) => branch(cx, &nest, k),
+        Some(k) => cx.copying(2, |cx| branch(cx, &nest, k)),
         None => lower_loop(cx, nest),
     }
 }
@@ -73,7 +75,8 @@ fn flagged(cond: &Expr, then: &Looplet, other: &Looplet) -> Option<Looplet> {
     }
 }
 
-fn flag(fiber: &Fiber, cond: &Expr) -> Looplet {
+/// The fiber under a further presence flag.
+pub(super) fn flag(fiber: &Fiber, cond: &Expr) -> Looplet {
     let present = match &fiber.present {
         None => cond.clone(),
         Some(outer) => and(outer, cond),

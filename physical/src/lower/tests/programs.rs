@@ -249,6 +249,34 @@ fn code_grows_linearly_with_operands() {
 }
 
 #[test]
+fn code_is_bounded_in_the_depth_of_loops() {
+    let tree = "(sparse-list (sparse-list (sparse-list (element))))";
+    let text = |loops: &str, n: usize| {
+        let names = ["i", "j", "k", "l", "m", "n"];
+        let reads = (0..n).map(|t| {
+            let at: Vec<&str> = (0..3).map(|k| names[(t + 2 * k) % names.len()]).collect();
+            format!("(A{t} {})", at.join(" "))
+        });
+        let inputs: String = (0..n).map(|t| format!("(input A{t} (type (shape 2 2 2) f64 0.0 {tree})) ")).collect();
+        let value = reads.reduce(|a, b| format!("(max {a} {b})")).unwrap();
+        let body = format!("(+= (s) {value})");
+        let nest = loops.chars().rev().fold(body, |b, i| format!("(for {i} {b})"));
+        format!("(program {inputs} (output s (type (shape) f64 0.0 dense)) {nest})")
+    };
+    for loops in ["ijklmn", "nmlkji", "ikmjln"] {
+        let text = text(loops, 5);
+        let program = crate::notation::normalize(crate::notation::parse(&text).unwrap()).unwrap();
+        let lines = |most_copies: u32| {
+            let options = crate::lower::Options { most_copies, ..Default::default() };
+            crate::lower::lower(&program, &[], options).function.to_string().lines().count()
+        };
+        let (few, some) = (lines(0), lines(crate::lower::Options::default().most_copies));
+        assert!(few < 700 && some < 4_000, "{few} and {some} lines for loops {loops}");
+        check(&text, 4);
+    }
+}
+
+#[test]
 fn chunks_of_the_outermost_loop_add_up() {
     use super::*;
     let text = "(program (input A (type (shape 6 5) f64 0.0 csr)) (input x (type (shape 5) f64 0.0 dense))
@@ -259,7 +287,7 @@ fn chunks_of_the_outermost_loop_add_up() {
     let inputs: Vec<Tensor> = program.tensors[..2].iter().map(|t| tensor(&t.ty, &data(&t.ty, &mut rng))).collect();
     let inputs: Vec<&Tensor> = inputs.iter().collect();
     for engine in [Engine::Interpreter, Engine::Instant] {
-        let kernel = Kernel::new(&program, &[], FloatMode::Relaxed, engine).unwrap();
+        let kernel = Kernel::new(&program, &[], redpoll_logic::FloatMode::Relaxed, engine).unwrap();
         let whole = kernel.run(&inputs, &Limits::default()).unwrap();
         let mut invocation = kernel.bind(&inputs, &Limits::default()).unwrap();
         for chunk in [0..2, 2..3, 3..99] {
