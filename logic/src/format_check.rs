@@ -85,6 +85,12 @@ pub enum FormatError {
         /// The fill value.
         fill: Scalar,
     },
+    /// Below a dense level, or without any level, a pattern leaf would say that every place is true.
+    #[error("a pattern leaf needs a level above it that lists coordinates, found {found}; use an element leaf")]
+    PatternPlaces {
+        /// What lies above the leaf.
+        found: &'static str,
+    },
 }
 
 impl Format {
@@ -102,7 +108,12 @@ impl Format {
         for level in 0..self.levels.len() {
             self.check_level(level)?;
         }
-        Ok(())
+        let found = match self.levels.last().map(|l| l.kind) {
+            None => "none",
+            Some(LevelKind::Dense) => "a dense one",
+            Some(_) => return Ok(()),
+        };
+        if self.leaf == LeafKind::Pattern { Err(FormatError::PatternPlaces { found }) } else { Ok(()) }
     }
 
     fn check_mode(&self, mode: usize) -> Result<(), FormatError> {
@@ -249,6 +260,20 @@ mod tests {
         let hash = LevelFormat { ordered: false, ..LevelFormat::new(Hash) };
         check(&[hash], &[i], "level 0 is a Hash level, which cannot be unordered");
         check(&[dense.non_unique()], &[i], "level 0 is a Dense level, which cannot be non-unique");
+    }
+
+    /// Protects places that are false from being stored as places of a pattern, which are true.
+    #[test]
+    fn a_pattern_needs_a_level_that_lists_coordinates() {
+        let pattern = |format: Format| Format { leaf: LeafKind::Pattern, ..format };
+        let found = |format: Format| pattern(format).validate().unwrap_err().to_string();
+        let expected = |found: &str| {
+            format!("a pattern leaf needs a level above it that lists coordinates, found {found}; use an element leaf")
+        };
+        assert_eq!(found(Format::dense(0)), expected("none"));
+        assert_eq!(found(Format::dense(2)), expected("a dense one"));
+        assert_eq!(found(Format::bcsr(2, 3)), expected("a dense one"));
+        assert_eq!(pattern(Format::coo(2)).validate(), Ok(()));
     }
 
     #[test]

@@ -66,7 +66,8 @@ pub fn random_format(rng: &mut Rng, rank: usize, dtype: &DType, fill: &Scalar) -
         let order = rng.shuffled((0..rank).collect());
         format = format.permuted(&order);
     }
-    if *dtype == DType::BOOL && *fill == Scalar::Bool(false) && rng.chance(30) {
+    let lists = format.levels.last().is_some_and(|l| l.kind != LevelKind::Dense);
+    if lists && *dtype == DType::BOOL && *fill == Scalar::Bool(false) && rng.chance(30) {
         format.leaf = LeafKind::Pattern;
     }
     format
