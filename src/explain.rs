@@ -1,8 +1,10 @@
 //! What became of a plan: the text of every phase.
 
+use crate::engine::Work;
 use crate::error::Error;
 use crate::prepared::Prepared;
 use crate::timings::Phase;
+use redpoll_logic::physical::FormatWords;
 use redpoll_physical::emit::cranelift::clif;
 use redpoll_physical::kernel::Engine;
 use redpoll_physical::{assembly, notation};
@@ -46,14 +48,22 @@ impl Prepared {
         sections.push(section("decisions".into(), decisions));
         for stage in &self.stages {
             let of = |form: &str| format!("{form} of {}", stage.name);
-            let kernel = stage.compiled(Engine::Instant, self.config.optimizer.float_mode)?;
-            sections.push(section(of("notation"), notation::print(&stage.written)));
-            if stage.written != *stage.program {
-                sections.push(section(of("normal notation"), notation::print(&stage.program)));
+            let loops = match &stage.work {
+                Work::Loops(loops) => loops,
+                Work::Convert(ty) => {
+                    let (source, format) = (&stage.reads[0], FormatWords(&ty.format));
+                    sections.push(section(of("conversion"), format!("storage of {source} converted to {format}")));
+                    continue;
+                }
+            };
+            let kernel = loops.compiled(Engine::Instant, self.config.optimizer.float_mode)?;
+            sections.push(section(of("notation"), notation::print(&loops.written)));
+            if loops.written != *loops.program {
+                sections.push(section(of("normal notation"), notation::print(&loops.program)));
             }
             sections.push(section(of("assembly"), assembly::text::print(kernel.function())));
             if detail == Detail::Clif {
-                let code = clif(kernel.function()).map_err(|source| stage.refused(Phase::Compile, source))?;
+                let code = clif(kernel.function()).map_err(|source| loops.refused(Phase::Compile, source))?;
                 sections.push(section(of("clif"), code));
             }
         }

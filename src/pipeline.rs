@@ -27,7 +27,10 @@ pub(crate) fn prepare(
     check_inputs(&physical, bindings)?;
     let stages = timings.time(Phase::Notation, || Stage::all_of(&physical, bindings))?;
     timings.time(Phase::Compile, || match config.engine.of_kernels() {
-        Some(engine) => stages.iter().try_for_each(|s| s.compiled(engine, config.optimizer.float_mode).map(drop)),
+        Some(engine) => {
+            let mut loops = stages.iter().filter_map(Stage::loops);
+            loops.try_for_each(|l| l.compiled(engine, config.optimizer.float_mode).map(drop))
+        }
         None => Ok(()),
     })?;
     Ok(Prepared {

@@ -1,17 +1,16 @@
 //! Prepared plans: everything that was made of a plan, ready to run any number of times.
 
 use crate::config::{Config, Engine};
-use crate::engine::{Stage, run_kernel, run_logic, run_notation};
+use crate::engine::{Stage, Work, run_kernel, run_logic, run_notation};
 use crate::error::Error;
 use crate::session::Bindings;
-use crate::timings::Timings;
+use crate::timings::{Phase, Timings};
 use redpoll_logic::physical::PhysicalPlan;
 use redpoll_logic::{Alias, Plan};
 use redpoll_optimizer::Report;
 use redpoll_physical::assembly::Counts;
-use redpoll_physical::notation::Role;
 use redpoll_physical::run::Limits;
-use redpoll_physical::storage::Tensor;
+use redpoll_physical::storage::{Tensor, convert_within};
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
@@ -99,16 +98,19 @@ impl Prepared {
     /// Runs the queries in order; what one writes, later ones read. Intermediates are dropped after their last read.
     fn run_stages(&self, engine: Engine) -> Result<(Results, Option<Counts>), Error> {
         let mut tensors: HashMap<Alias, Tensor> = self.bindings.iter().map(|(a, t)| (a.clone(), t.clone())).collect();
-        let mut total = None;
+        let mut total = (engine == Engine::AssemblyInterpreter).then(Counts::default);
         for stage in &self.stages {
-            let inputs = stage.tensors(Role::Input);
-            let inputs: Vec<&Tensor> =
-                inputs.map(|name| tensors.get(&name).expect("tensors are bound or written before")).collect();
-            let outputs = match engine.of_kernels() {
-                None => run_notation(stage, &inputs)?,
-                Some(engine) => {
+            let input = |name: &Alias| tensors.get(name).expect("tensors are bound or written before");
+            let inputs: Vec<&Tensor> = stage.reads.iter().map(input).collect();
+            let outputs = match (&stage.work, engine.of_kernels()) {
+                (Work::Convert(ty), _) => {
+                    let converted = convert_within(inputs[0], &ty.format, &self.limits.memory);
+                    vec![converted.map_err(|source| stage.refused(Phase::Run, source))?]
+                }
+                (Work::Loops(loops), None) => run_notation(loops, &inputs)?,
+                (Work::Loops(loops), Some(engine)) => {
                     let mode = self.config.optimizer.float_mode;
-                    let outcome = run_kernel(stage, &inputs, engine, mode, &self.limits)?;
+                    let outcome = run_kernel(loops, &inputs, engine, mode, &self.limits)?;
                     total = sum(total, outcome.counts);
                     outcome.outputs
                 }
@@ -116,7 +118,7 @@ impl Prepared {
             for name in &stage.last_read {
                 tensors.remove(name);
             }
-            tensors.extend(stage.tensors(Role::Output).zip(outputs));
+            tensors.extend(stage.writes.iter().cloned().zip(outputs));
         }
         let produces = self.physical.produces.iter();
         let outputs = produces

@@ -1,7 +1,7 @@
 //! Every engine on one prepared plan, through the library: they agree, intermediates and blocks included.
 
-use redpoll::logic::{Format, LeafKind, LevelKind, Scalar, TensorType};
-use redpoll::physical::storage::{Tensor, Values, convert};
+use redpoll::logic::{Format, LeafKind, LevelFormat, LevelKind, Prim, Scalar, TensorType};
+use redpoll::physical::storage::{Array, Tensor, Values, convert};
 use redpoll::{Bindings, Config, Engine, Error, Phase, Session};
 
 fn matrix(shape: [u64; 2], fill: f64, format: &Format) -> Tensor {
@@ -53,6 +53,58 @@ fn a_memory_limit_holds() {
     let error = session.prepare(plan, &bindings).unwrap().run().unwrap_err();
     assert!(matches!(&error, Error::Query { phase: Phase::Run, query, .. } if query == "C"), "{error}");
     assert!(error.to_string().contains("memory limit"), "{error}");
+}
+
+/// Protects the memory limit of conversions, which no kernel allocates for: their arrays count while they live.
+#[test]
+fn a_memory_limit_holds_for_conversions() {
+    let bindings = Bindings::new().with("A", matrix([50, 40], 0.0, &Format::csr()));
+    let plan = "(plan (query C (reformat csc (table A i j))) (produces C))";
+    let session = |limit| Session::new(Config { memory_limit: Some(limit), ..Config::default() });
+    let error = session(1000).prepare(plan, &bindings).unwrap().run().unwrap_err();
+    assert!(error.to_string().contains("memory limit"), "{error}");
+    let session = session(1 << 20);
+    let run = session.prepare(plan, &bindings).unwrap().run().unwrap();
+    assert!(session.limits().memory.used() > 0);
+    drop(run);
+    assert_eq!(session.limits().memory.used(), 0);
+}
+
+/// Protects levels whose coordinates are in no order: they are sorted before loops read them.
+#[test]
+fn unordered_input_is_sorted_first() {
+    let unordered = LevelFormat { ordered: false, ..LevelFormat::new(LevelKind::SparseList) };
+    let free = Format { levels: vec![LevelFormat::new(LevelKind::Dense), unordered], ..Format::csr() };
+    let ty = TensorType { shape: vec![3, 4], dtype: Prim::F64.into(), fill: Scalar::F64(0.0), format: free };
+    let idx = vec![3u32, 0, 2, 3, 1];
+    let levels = vec![vec![], vec![Array::from_vec(vec![0i32, 2, 2, 5]), Array::from_vec(idx)]];
+    let a = Tensor::try_new(ty, levels, vec![Array::from_vec(vec![1.0f64, 2.0, 3.0, 4.0, 5.0])]).unwrap();
+    let dense = TensorType { shape: vec![4], format: Format::dense(1), ..(**a.ty()).clone() };
+    let ones = [1.0, 10.0, 100.0, 1000.0].map(Scalar::F64);
+    let x = Tensor::from_dense(dense, &Values::from_scalars(Prim::F64.into(), &ones).unwrap()).unwrap();
+    let bindings = Bindings::new().with("A", a).with("x", x);
+    let cases: [(&str, &[f64]); 4] = [
+        (
+            "(plan (query y (aggregate + 0 (mapjoin * (table A i k) (table x k)) k)) (produces y))",
+            &[1002.0, 0.0, 4350.0],
+        ),
+        (
+            "(plan (query C (mapjoin + (table A i j) (table A i j))) (produces C))",
+            &[4.0, 0.0, 0.0, 2.0, 0.0, 0.0, 0.0, 0.0, 0.0, 10.0, 6.0, 8.0],
+        ),
+        (
+            "(plan (query C (reformat csc (table A i j))) (produces C))",
+            &[2.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 5.0, 3.0, 4.0],
+        ),
+        ("(plan (query s (aggregate + 0 (table A i j) i j)) (produces s))", &[15.0]),
+    ];
+    for (plan, expected) in cases {
+        for engine in Engine::ALL {
+            let found = values(&Session::default(), plan, &bindings, engine).remove(0).1;
+            let expected: Vec<Scalar> = expected.iter().copied().map(Scalar::F64).collect();
+            assert_eq!(found, expected, "{} on {plan}", engine.name());
+        }
+    }
 }
 
 /// Protects plans that were made for other tensors: types are compared before anything runs.

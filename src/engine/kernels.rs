@@ -1,6 +1,6 @@
-//! Running one stage by its kernel, as machine code or in the interpreter of Assembly.
+//! Running the loops of a stage by their kernel, as machine code or in the interpreter of Assembly.
 
-use super::Stage;
+use super::Loops;
 use crate::error::Error;
 use crate::timings::Phase;
 use redpoll_logic::FloatMode;
@@ -8,18 +8,18 @@ use redpoll_physical::kernel::{Engine, Outcome};
 use redpoll_physical::run::Limits;
 use redpoll_physical::storage::Tensor;
 
-/// Runs the kernel of a stage on its inputs, in the order of its program.
+/// Runs the kernel of loops on its inputs, in the order of its program.
 pub(crate) fn run_kernel(
-    stage: &Stage,
+    loops: &Loops,
     inputs: &[&Tensor],
     engine: Engine,
     mode: FloatMode,
     limits: &Limits,
 ) -> Result<Outcome, Error> {
-    let anew = stage.compiled_anew(inputs, engine, mode)?;
+    let anew = loops.compiled_anew(inputs, engine, mode)?;
     let kernel = match &anew {
         Some(kernel) => kernel,
-        None => stage.compiled(engine, mode)?,
+        None => loops.compiled(engine, mode)?,
     };
-    kernel.run(inputs, limits).map_err(|source| stage.refused(Phase::Run, source))
+    kernel.run(inputs, limits).map_err(|source| loops.refused(Phase::Run, source))
 }

@@ -9,4 +9,4 @@ mod stage;
 pub(crate) use kernels::run_kernel;
 pub(crate) use logic::run_logic;
 pub(crate) use notation::run_notation;
-pub(crate) use stage::Stage;
+pub(crate) use stage::{Loops, Stage, Work};

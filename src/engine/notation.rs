@@ -1,6 +1,6 @@
-//! Running one stage in the interpreter of Notation.
+//! Running the loops of a stage in the interpreter of Notation.
 
-use super::{Stage, dense};
+use super::{Loops, dense};
 use crate::config::Engine;
 use crate::error::Error;
 use crate::timings::Phase;
@@ -9,18 +9,18 @@ use redpoll_physical::notation::{Places, Role, place_of, places_of, run};
 use redpoll_physical::storage::Tensor;
 use std::collections::HashMap;
 
-/// Runs the normalized program of a stage on its inputs, in the order of its program.
-pub(crate) fn run_notation(stage: &Stage, inputs: &[&Tensor]) -> Result<Vec<Tensor>, Error> {
+/// Runs the normalized program of loops on its inputs, in the order of its program.
+pub(crate) fn run_notation(loops: &Loops, inputs: &[&Tensor]) -> Result<Vec<Tensor>, Error> {
     let mut places = HashMap::new();
-    for (name, tensor) in stage.tensors(Role::Input).zip(inputs) {
-        let scalars = dense::scalars(&name, tensor, Engine::NotationInterpreter)?;
-        places.insert(name.as_str().to_owned(), places_of(tensor.ty(), &mut |at| at_place(tensor.ty(), &scalars, at)));
+    for (decl, tensor) in loops.program.tensors.iter().filter(|t| t.role == Role::Input).zip(inputs) {
+        let scalars = dense::scalars(&Alias::from(decl.name.as_str()), tensor, Engine::NotationInterpreter)?;
+        places.insert(decl.name.clone(), places_of(tensor.ty(), &mut |at| at_place(tensor.ty(), &scalars, at)));
     }
-    for t in stage.program.tensors.iter().filter(|t| t.role != Role::Input) {
+    for t in loops.program.tensors.iter().filter(|t| t.role != Role::Input) {
         dense::check_size(&Alias::from(t.name.as_str()), &t.ty, Engine::NotationInterpreter)?;
     }
-    let mut results = run(&stage.program, &places).map_err(|source| stage.refused(Phase::Run, source))?;
-    let outputs = stage.program.tensors.iter().filter(|t| t.role == Role::Output);
+    let mut results = run(&loops.program, &places).map_err(|source| loops.refused(Phase::Run, source))?;
+    let outputs = loops.program.tensors.iter().filter(|t| t.role == Role::Output);
     let tensor = |t: &redpoll_physical::notation::TensorDecl| {
         let places = results.remove(&t.name).expect("the interpreter gives every output");
         dense::tensor(&t.ty, &row_major(&t.ty, &places))

@@ -13,16 +13,35 @@ use redpoll_physical::storage::{Array, Tensor};
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
 
-/// One query on its way to a kernel.
+/// One query on its way to its results.
 pub(crate) struct Stage {
     /// The names of its outputs, for messages.
     pub(crate) name: String,
+    /// The tensors that it reads, in the order of its inputs.
+    pub(crate) reads: Vec<Alias>,
+    /// The tensors that it writes, in the order of its outputs.
+    pub(crate) writes: Vec<Alias>,
+    /// The tensors that it reads and no later stage, and that are not results.
+    pub(crate) last_read: Vec<Alias>,
+    /// How its outputs come to be.
+    pub(crate) work: Work,
+}
+
+/// How the outputs of a stage come to be.
+pub(crate) enum Work {
+    /// Storage is converted to the format of this type.
+    Convert(Arc<TensorType>),
+    /// Loops are run.
+    Loops(Box<Loops>),
+}
+
+/// A query of loops on its way to a kernel.
+pub(crate) struct Loops {
+    name: String,
     /// Its program as it comes from the physical query.
     pub(crate) written: Program,
     /// Its program in normal form.
     pub(crate) program: Arc<Program>,
-    /// The tensors that it reads and no later stage, and that are not results.
-    pub(crate) last_read: Vec<Alias>,
     /// The layouts that its inputs are expected to have: those of bound tensors, and narrow ones of intermediates.
     layouts: Vec<Option<Layout>>,
     kernels: [OnceLock<Kernel>; 2],
@@ -39,7 +58,7 @@ impl Stage {
         }
         let mut needed: HashSet<Alias> = plan.produces.iter().cloned().collect();
         for stage in stages.iter_mut().rev() {
-            stage.last_read = stage.tensors(Role::Input).filter(|t| needed.insert(t.clone())).collect();
+            stage.last_read = stage.reads.iter().filter(|t| needed.insert((*t).clone())).cloned().collect();
         }
         Ok(stages)
     }
@@ -51,6 +70,42 @@ impl Stage {
     ) -> Result<Stage, Error> {
         let names: Vec<&str> = query.outputs.iter().map(|o| o.alias.as_str()).collect();
         let name = names.join(", ");
+        if let Some(source) = query.converts(|t| types.get(t).map(AsRef::as_ref)) {
+            let output = &query.outputs[0];
+            return Ok(Stage {
+                name,
+                reads: vec![source.clone()],
+                writes: vec![output.alias.clone()],
+                last_read: Vec::new(),
+                work: Work::Convert(output.ty.clone()),
+            });
+        }
+        let loops = Loops::new(name.clone(), query, types, bindings)?;
+        let (reads, writes) = (loops.tensors(Role::Input), loops.tensors(Role::Output));
+        Ok(Stage { name, reads, writes, last_read: Vec::new(), work: Work::Loops(Box::new(loops)) })
+    }
+
+    /// An error of a phase of this stage.
+    pub(crate) fn refused(&self, phase: Phase, source: redpoll_physical::Error) -> Error {
+        Error::Query { phase, query: self.name.clone(), source: Box::new(source) }
+    }
+
+    /// The loops, if there are some.
+    pub(crate) fn loops(&self) -> Option<&Loops> {
+        match &self.work {
+            Work::Convert(_) => None,
+            Work::Loops(loops) => Some(loops),
+        }
+    }
+}
+
+impl Loops {
+    fn new(
+        name: String,
+        query: &PhysicalQuery,
+        types: &HashMap<Alias, Arc<TensorType>>,
+        bindings: &Bindings,
+    ) -> Result<Loops, Error> {
         let refused = |source| Error::Query { phase: Phase::Notation, query: name.clone(), source: Box::new(source) };
         let written = from_physical(query, types).map_err(refused)?;
         let program = Arc::new(normalize(written.clone()).map_err(refused)?);
@@ -59,12 +114,11 @@ impl Stage {
             (t.role == Role::Input).then_some(bound)
         });
         let layouts = layouts.collect();
-        Ok(Stage { name, written, program, last_read: Vec::new(), layouts, kernels: Default::default() })
+        Ok(Loops { name, written, program, layouts, kernels: Default::default() })
     }
 
-    /// The names of its tensors of a role, in the order of the program.
-    pub(crate) fn tensors(&self, role: Role) -> impl Iterator<Item = Alias> {
-        self.program.tensors.iter().filter(move |t| t.role == role).map(|t| Alias::from(t.name.as_str()))
+    fn tensors(&self, role: Role) -> Vec<Alias> {
+        self.program.tensors.iter().filter(|t| t.role == role).map(|t| Alias::from(t.name.as_str())).collect()
     }
 
     /// The kernel for inputs of the expected layouts, compiled at the first call.
@@ -96,7 +150,7 @@ impl Stage {
         Kernel::new(&self.program, layouts, mode, engine).map_err(|source| self.refused(Phase::Compile, source))
     }
 
-    /// An error of a phase of this stage.
+    /// An error of a phase of these loops.
     pub(crate) fn refused(&self, phase: Phase, source: redpoll_physical::Error) -> Error {
         Error::Query { phase, query: self.name.clone(), source: Box::new(source) }
     }

@@ -5,6 +5,7 @@
 //! are computed by loops of their own where the loops outside have just bound their fields. So a residual `b - A x`, a
 //! row normalisation, and sum, count and minimum of one pass are one query each.
 
+mod conversion;
 pub mod interp;
 mod nodes;
 mod read;

@@ -10,7 +10,7 @@
 //! 5. Calls have arguments of the operator's signature; a fold has the dtype of its value; coordinates by value are
 //!    `i64`; an output's value has the output's dtype.
 //! 6. A level that is walked or galloped is bound by a loop further in than the levels outside of it, at coefficient 1,
-//!    and is ordered unless the query just copies. A level that is followed is bound no further out than its fiber is
+//!    and is ordered unless the query is a conversion. A level that is followed is bound no further out than its fiber is
 //!    known, and its kind can be looked up.
 //! 7. An output without a fold writes each place once: every loop is in its places.
 //! 8. Lists and singletons of an output are written in order, or a workspace takes the writes: all levels down to the
@@ -77,7 +77,7 @@ struct Scope<'a> {
 }
 
 fn check_query(query: &PhysicalQuery, types: &HashMap<Alias, Arc<TensorType>>) -> Check {
-    let copies = matches!(&query.outputs[..], [Output { value: Point::Access(_), fold: None, .. }]);
+    let copies = query.converts(|t| types.get(t).map(AsRef::as_ref)).is_some();
     let mut scope = Scope { types, loops: Vec::new(), temporaries: HashMap::new(), names: BTreeSet::new(), copies };
     scope.nest(&query.loops, &query.temporaries, &mut |scope| {
         query.outputs.iter().try_for_each(|o| scope.output(o).map_err(|e| format!("output `{}`: {e}", o.alias)))

@@ -3,7 +3,8 @@
 //! [`verify`] accepts every complete program; loops may leave out extents and outputs dimensions. The rules, by
 //! [`Rule`]:
 //! - **tables**: every id is in its table; tensor names are unique; a tensor's format fits its shape, its fill value has
-//!   its dtype, a dimension is at most `i64::MAX`, and just outputs and locals leave one open.
+//!   its dtype, a dimension is at most `i64::MAX`, and just outputs and locals leave one open. Levels of inputs are
+//!   ordered.
 //! - **scope**: an index is used inside the one loop that binds it, a variable inside the one `let` that binds it;
 //!   neither is bound twice in a program.
 //! - **rank**: an access has one subscript a storage mode.
@@ -450,6 +451,9 @@ pub(super) fn tables(program: &Program) -> Result<(), Error> {
         }
         if ty.fill.dtype() != ty.dtype {
             return fail(format!("`{name}` holds {}, but its fill value is {}", ty.dtype, ty.fill.dtype()));
+        }
+        if let Some(level) = ty.format.levels.iter().position(|l| !l.ordered && tensor.role == Role::Input) {
+            return fail(format!("level {level} of `{name}` is unordered; convert it to an ordered format first"));
         }
         for (mode, &n) in ty.shape.iter().enumerate() {
             let open = n == OPEN_DIMENSION && tensor.role != Role::Input;

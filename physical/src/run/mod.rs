@@ -7,11 +7,13 @@
 compile_error!("buffers are read as little-endian");
 
 mod block;
+mod charged;
 mod frame;
 mod invocation;
 mod limits;
 mod sort;
 
+pub(crate) use charged::charged;
 pub use frame::{Callbacks, Entry, Frame, Slot};
 pub use invocation::{Invocation, Signature};
 pub use limits::{Limits, MemoryBudget};

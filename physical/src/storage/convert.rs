@@ -2,6 +2,8 @@
 
 use super::{Array, Duplicates, Tensor, Values};
 use crate::Error;
+use crate::assembly::Status;
+use crate::run::{MemoryBudget, charged};
 use redpoll_logic::{Format, LeafKind, Scalar, TensorType};
 use std::sync::Arc;
 
@@ -22,6 +24,35 @@ pub fn convert(tensor: &Tensor, format: &Format) -> Result<Tensor, Error> {
     }
     let (tensor, _) = Tensor::from_triples(ty, &tensor.to_triples()?, Duplicates::Error)?;
     Ok(tensor)
+}
+
+/// As [`convert`], what it allocates charged to the memory budget: entries while they are sorted, and the new arrays as
+/// long as they live.
+///
+/// # Errors
+/// As [`convert`], and when the budget is exceeded.
+pub fn convert_within(tensor: &Tensor, format: &Format, memory: &Arc<MemoryBudget>) -> Result<Tensor, Error> {
+    if tensor.ty.format == *format {
+        return Ok(tensor.clone());
+    }
+    // Coordinates, the order of the entries and their values, before and after the sort.
+    let entry = 16 * (tensor.ty.shape.len() + 1) + 2 * tensor.leaf.iter().map(|a| a.prim().bytes()).sum::<usize>();
+    let scratch = usize::try_from(tensor.count_stored()).unwrap_or(usize::MAX).saturating_mul(entry);
+    let exceeded = || Error::KernelStopped(Status::OutOfMemory);
+    if !memory.charge(scratch) {
+        return Err(exceeded());
+    }
+    let converted = convert(tensor, format);
+    memory.release(scratch);
+    let mut converted = converted?;
+    let old: Vec<*const u8> = tensor.arrays().map(|a| a.buffer().as_ptr()).collect();
+    for array in converted.levels.iter_mut().flatten().chain(&mut converted.leaf) {
+        if !old.contains(&array.buffer().as_ptr()) {
+            let buffer = charged(array.buffer().clone(), memory).ok_or_else(exceeded)?;
+            *array = Array::new(array.prim(), buffer, array.len()).expect("the buffer is the same");
+        }
+    }
+    Ok(converted)
 }
 
 /// The leaf for a format with the same levels, if they can stay.

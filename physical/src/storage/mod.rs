@@ -19,7 +19,7 @@ mod walk;
 
 pub use array::{Array, Element};
 pub(crate) use array::{Indices, filled_vec};
-pub use convert::convert;
+pub use convert::{convert, convert_within};
 pub use exchange::{Import, NullPolicy, arrow_type, dtype_of_arrow};
 pub use triples::{Duplicates, Triples};
 pub use values::Values;
@@ -61,6 +61,11 @@ impl Tensor {
     /// The values, one array for each primitive of the dtype; none for a pattern leaf.
     pub fn leaf(&self) -> &[Array] {
         &self.leaf
+    }
+
+    /// All arrays: those of the levels, outermost first, then the values.
+    pub(crate) fn arrays(&self) -> impl Iterator<Item = &Array> {
+        self.levels.iter().flatten().chain(&self.leaf)
     }
 
     /// Level `k`: format, dimension and arrays.

@@ -34,6 +34,18 @@ fn a_whole_program_is_accepted() {
 }
 
 #[test]
+fn unordered_input() {
+    let levels = "(dense (sparse-list unordered (element)))";
+    let p = format!(
+        "(program (input A (type (shape 4 5) f64 0.0 {levels})) (output y (type (shape 4) f64 0.0 dense))
+        (for i (for j (+= (y i) (A i j)))))"
+    );
+    let error = normalize(program(&p)).unwrap_err().to_string();
+    expect!["invalid program, at `program`: level 1 of `A` is unordered; convert it to an ordered format first"]
+        .assert_eq(&error);
+}
+
+#[test]
 fn ranks_and_dtypes() {
     let wrap = |s: &str| format!("(declare y) (for i {s}) (freeze y)");
     rejects(
