@@ -2,7 +2,8 @@
 
 use crate::config::Engine;
 use crate::timings::Phase;
-use redpoll_logic::Alias;
+use redpoll_logic::{Alias, DType, Prim};
+use std::sync::Arc;
 
 /// Why a plan has no results.
 #[derive(Debug, thiserror::Error)]
@@ -67,6 +68,17 @@ pub enum Error {
         shape: Vec<u64>,
         /// The engine.
         engine: Engine,
+    },
+    /// An array could not be made. Its author's fault.
+    #[error(transparent)]
+    Array(Arc<crate::ArrayError>),
+    /// Values were asked for in another type than theirs. The caller's fault.
+    #[error("the values have dtype {dtype}, but {asked} was asked for; cast the array first")]
+    Elements {
+        /// The dtype of the values.
+        dtype: DType,
+        /// What was asked for.
+        asked: Prim,
     },
     /// A file could not be read or written.
     #[error(transparent)]

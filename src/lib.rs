@@ -23,6 +23,7 @@
 //! [`Prepared::explain`] shows what each of them gives. Every [`Engine`] runs the same prepared plan, so that they can be
 //! compared.
 
+mod array;
 #[doc(hidden)]
 pub mod cli;
 mod config;
@@ -35,6 +36,7 @@ mod session;
 mod statistics;
 mod timings;
 
+pub use array::{Array, ArrayError, Axes, Operand};
 pub use config::{Config, Engine};
 pub use error::{Error, Unbound};
 pub use explain::{Detail, Section};

@@ -1,0 +1,95 @@
+//! Axes: which modes an operation goes along.
+
+use super::error::Cause;
+use super::state::{State, Style};
+use redpoll_logic::Field;
+use std::ops::RangeFull;
+
+/// Modes of an array: all of them (`..`), numbers (negative ones count from the end), or names.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Axes {
+    which: Which,
+    pub(crate) keep: bool,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum Which {
+    All,
+    Numbers(Vec<i64>),
+    Names(Vec<Field>),
+}
+
+impl Axes {
+    /// The same axes; a reduction along them leaves modes of size 1 in their place.
+    #[must_use]
+    pub fn keep(self) -> Axes {
+        Axes { keep: true, ..self }
+    }
+
+    fn of(which: Which) -> Axes {
+        Axes { which, keep: false }
+    }
+
+    /// The numbers of the modes of an array, ascending.
+    pub(crate) fn resolve(&self, state: &State) -> Result<Vec<usize>, Cause> {
+        let fields = &state.expr.info().fields;
+        let mut found = match &self.which {
+            Which::All => (0..fields.len()).collect(),
+            Which::Numbers(numbers) => numbers.iter().map(|k| axis(*k, fields.len())).collect::<Result<_, _>>()?,
+            Which::Names(names) => {
+                let find = |name: &Field| {
+                    let at = fields.iter().position(|f| f == name).filter(|_| state.style == Style::Named);
+                    at.ok_or_else(|| Cause::Name { name: name.clone(), names: fields.clone() })
+                };
+                names.iter().map(find).collect::<Result<Vec<_>, _>>()?
+            }
+        };
+        found.sort_unstable();
+        if let Some(twice) = found.windows(2).find(|w| w[0] == w[1]) {
+            return Err(Cause::Repeated(twice[0] as i64));
+        }
+        Ok(found)
+    }
+}
+
+/// The mode that a number names.
+pub(crate) fn axis(number: i64, rank: usize) -> Result<usize, Cause> {
+    let from_end = if number < 0 { number + rank as i64 } else { number };
+    usize::try_from(from_end).ok().filter(|k| *k < rank).ok_or(Cause::Axis { axis: number, rank })
+}
+
+impl From<RangeFull> for Axes {
+    fn from(_: RangeFull) -> Axes {
+        Axes::of(Which::All)
+    }
+}
+
+impl From<i64> for Axes {
+    fn from(number: i64) -> Axes {
+        Axes::of(Which::Numbers(vec![number]))
+    }
+}
+
+impl<const N: usize> From<[i64; N]> for Axes {
+    fn from(numbers: [i64; N]) -> Axes {
+        Axes::of(Which::Numbers(numbers.to_vec()))
+    }
+}
+
+impl From<&[i64]> for Axes {
+    fn from(numbers: &[i64]) -> Axes {
+        Axes::of(Which::Numbers(numbers.to_vec()))
+    }
+}
+
+impl From<&str> for Axes {
+    fn from(name: &str) -> Axes {
+        Axes::of(Which::Names(vec![name.into()]))
+    }
+}
+
+impl<const N: usize> From<[&str; N]> for Axes {
+    fn from(names: [&str; N]) -> Axes {
+        Axes::of(Which::Names(names.map(Field::from).to_vec()))
+    }
+}

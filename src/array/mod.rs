@@ -1,0 +1,169 @@
+//! Lazy arrays: plans are built by operators and methods, and nothing runs before [`Array::collect`].
+//!
+//! One type, two styles:
+//! - *Positional*, as in NumPy and the Python Array API standard: modes are numbered, operands are aligned at their last
+//!   modes, and a mode of size 1 is read at its one place for every place of the others.
+//! - *Named*, as in Finch-Logic: [`Array::at`] gives each mode a name, operands join on equal names, whatever their
+//!   order, and [`Array::by_position`] goes back.
+//!
+//! ```
+//! use redpoll::{Array, Session};
+//!
+//! # fn main() -> Result<(), redpoll::Error> {
+//! let session = Session::default();
+//! let a = session.dense([2, 3], [1.0, 0.0, 2.0, 0.0, 0.0, 3.0]);
+//! let b = session.dense([3], [1.0, 10.0, 100.0]);
+//! let positional = (&a * &b).sum(-1);
+//! let named = (a.at(["i", "k"]) * b.at(["k"])).sum("k");
+//! assert_eq!(positional.to_vec::<f64>()?, [201.0, 300.0]);
+//! assert_eq!(named.to_vec::<f64>()?, [201.0, 300.0]);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! A method that cannot be applied (shapes that do not fit, an axis that there is not) gives an array that says so when
+//! it is collected, with the line of the call; [`Array::check`] asks earlier. So chains of operators need no `?`.
+
+mod align;
+mod axes;
+mod collect;
+mod elementwise;
+mod error;
+mod operand;
+mod products;
+mod reduce;
+mod source;
+mod state;
+
+pub use axes::Axes;
+pub use error::ArrayError;
+pub use operand::Operand;
+
+use crate::error::Error;
+use crate::session::Session;
+use redpoll_logic::{DType, Field, Scalar};
+use state::{State, Style};
+use std::panic::Location;
+use std::sync::Arc;
+
+/// A lazy array: what to compute, over tensors. Cloning shares it.
+#[derive(Clone, Debug)]
+pub struct Array {
+    session: Session,
+    state: Result<State, Arc<ArrayError>>,
+}
+
+impl Array {
+    /// The size of each mode.
+    ///
+    /// # Errors
+    /// When the array could not be made.
+    pub fn shape(&self) -> Result<Vec<u64>, Error> {
+        Ok(self.state()?.shape())
+    }
+
+    /// The number of modes.
+    ///
+    /// # Errors
+    /// When the array could not be made.
+    pub fn rank(&self) -> Result<usize, Error> {
+        Ok(self.state()?.rank())
+    }
+
+    /// The type of its values.
+    ///
+    /// # Errors
+    /// When the array could not be made.
+    pub fn dtype(&self) -> Result<DType, Error> {
+        Ok(self.state()?.expr.info().dtype.clone())
+    }
+
+    /// The value wherever nothing is stored.
+    ///
+    /// # Errors
+    /// When the array could not be made.
+    pub fn fill(&self) -> Result<Scalar, Error> {
+        Ok(self.state()?.expr.info().fill.clone())
+    }
+
+    /// The names of its modes, if they have some.
+    ///
+    /// # Errors
+    /// When the array could not be made.
+    pub fn names(&self) -> Result<Option<Vec<Field>>, Error> {
+        let state = self.state()?;
+        Ok((state.style == Style::Named).then(|| state.expr.info().fields.clone()))
+    }
+
+    /// The array itself, if it could be made.
+    ///
+    /// # Errors
+    /// When the array could not be made.
+    pub fn check(self) -> Result<Array, Error> {
+        self.state()?;
+        Ok(self)
+    }
+
+    /// The array with its modes named, in order; a name that repeats is a diagonal.
+    #[track_caller]
+    #[must_use]
+    pub fn at<F: Into<Field>>(&self, names: impl IntoIterator<Item = F>) -> Array {
+        let names: Vec<Field> = names.into_iter().map(Into::into).collect();
+        self.derive("at", |state| state.named(&names))
+    }
+
+    /// The array with its modes numbered in the order of their names as given.
+    #[track_caller]
+    #[must_use]
+    pub fn by_position<F: Into<Field>>(&self, names: impl IntoIterator<Item = F>) -> Array {
+        let names: Vec<Field> = names.into_iter().map(Into::into).collect();
+        self.derive("by_position", |state| state.positional(&names))
+    }
+
+    /// The session that it is computed in.
+    pub fn session(&self) -> &Session {
+        &self.session
+    }
+
+    pub(crate) fn new(session: Session, state: State) -> Array {
+        Array { session, state: Ok(state) }
+    }
+
+    pub(crate) fn state(&self) -> Result<&State, Error> {
+        self.state.as_ref().map_err(|e| Error::Array(e.clone()))
+    }
+
+    /// An array made from this one by an operation, at the caller's line.
+    #[track_caller]
+    pub(crate) fn derive(
+        &self,
+        operation: &'static str,
+        make: impl FnOnce(&State) -> Result<State, error::Cause>,
+    ) -> Array {
+        let location = Location::caller();
+        let state = match &self.state {
+            Ok(state) => make(state).map_err(|cause| Arc::new(ArrayError { operation, location, cause })),
+            Err(error) => Err(error.clone()),
+        };
+        Array { session: self.session.clone(), state }
+    }
+
+    /// An array made from several by an operation, at the caller's line.
+    #[track_caller]
+    pub(crate) fn combine(
+        &self,
+        operation: &'static str,
+        others: &[Operand],
+        make: impl FnOnce(&[State]) -> Result<State, error::Cause>,
+    ) -> Array {
+        let location = Location::caller();
+        let states = || -> Result<State, Arc<ArrayError>> {
+            let mut states = vec![self.state.clone()?];
+            for other in others {
+                states.push(other.state()?);
+            }
+            make(&states).map_err(|cause| Arc::new(ArrayError { operation, location, cause }))
+        };
+        Array { session: self.session.clone(), state: states() }
+    }
+}

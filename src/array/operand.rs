@@ -1,0 +1,54 @@
+//! What an operator takes beside an array: another array, or a number.
+
+use super::state::State;
+use super::{Array, ArrayError};
+use redpoll_logic::{Expr, Scalar};
+use std::sync::Arc;
+
+/// An array, or a number, which takes the dtype that it meets.
+#[derive(Clone, Debug)]
+pub struct Operand(Kind);
+
+#[derive(Clone, Debug)]
+enum Kind {
+    Array(Array),
+    Number(Scalar),
+}
+
+impl Operand {
+    pub(crate) fn state(&self) -> Result<State, Arc<ArrayError>> {
+        match &self.0 {
+            Kind::Array(array) => array.state.clone(),
+            Kind::Number(number) => Ok(State::constant(Expr::number(number.clone()))),
+        }
+    }
+}
+
+impl From<Array> for Operand {
+    fn from(array: Array) -> Operand {
+        Operand(Kind::Array(array))
+    }
+}
+
+impl From<&Array> for Operand {
+    fn from(array: &Array) -> Operand {
+        Operand(Kind::Array(array.clone()))
+    }
+}
+
+impl From<Scalar> for Operand {
+    fn from(number: Scalar) -> Operand {
+        Operand(Kind::Number(number))
+    }
+}
+
+macro_rules! impl_number {
+    ($($t:ty),*) => {$(
+        impl From<$t> for Operand {
+            fn from(number: $t) -> Operand {
+                Operand(Kind::Number(number.into()))
+            }
+        }
+    )*};
+}
+impl_number!(bool, i8, i16, i32, i64, u8, u16, u32, u64, f32, f64);

@@ -1,0 +1,147 @@
+//! What an array is: an expression over tensors, and how its modes are told apart.
+
+use super::error::Cause;
+use redpoll_logic::{Alias, Expr, Field};
+use redpoll_physical::storage::Tensor;
+use std::collections::BTreeMap;
+use std::sync::{Arc, LazyLock};
+
+/// How modes are told apart.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Style {
+    /// By number: the fields of the expression are [`position`]s, in order.
+    Positional,
+    /// By the names of the expression's fields.
+    Named,
+}
+
+/// The tensors that an expression reads.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Sources(Arc<BTreeMap<Alias, Tensor>>);
+
+/// An expression over tensors.
+#[derive(Clone, Debug)]
+pub(crate) struct State {
+    /// What to compute; the size of each field is known.
+    pub(crate) expr: Expr,
+    pub(crate) style: Style,
+    pub(crate) sources: Sources,
+}
+
+/// The field of mode `k` of a positional array.
+pub(crate) fn position(k: usize) -> Field {
+    static FIELDS: LazyLock<Vec<Field>> = LazyLock::new(|| (0..32).map(|k| Field::from(format!("d{k}"))).collect());
+    FIELDS.get(k).cloned().unwrap_or_else(|| Field::from(format!("d{k}")))
+}
+
+/// The fields of the modes of a positional array.
+pub(crate) fn positions(rank: usize) -> Vec<Field> {
+    (0..rank).map(position).collect()
+}
+
+impl Sources {
+    pub(crate) fn one(name: Alias, tensor: Tensor) -> Sources {
+        Sources(Arc::new(BTreeMap::from([(name, tensor)])))
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&Alias, &Tensor)> {
+        self.0.iter()
+    }
+
+    /// The tensors of both; names are unique in a process.
+    pub(crate) fn union(&self, other: &Sources) -> Sources {
+        let contains = |a: &Sources, b: &Sources| b.0.keys().all(|name| a.0.contains_key(name));
+        if contains(self, other) {
+            return self.clone();
+        }
+        if contains(other, self) {
+            return other.clone();
+        }
+        let both = self.iter().chain(other.iter());
+        Sources(Arc::new(both.map(|(name, tensor)| (name.clone(), tensor.clone())).collect()))
+    }
+}
+
+impl State {
+    /// An array that is a constant.
+    pub(crate) fn constant(expr: Expr) -> State {
+        State { expr, style: Style::Positional, sources: Sources::default() }
+    }
+
+    pub(crate) fn shape(&self) -> Vec<u64> {
+        self.expr.info().shape().expect("arrays are built of tensors, whose sizes are known")
+    }
+
+    pub(crate) fn rank(&self) -> usize {
+        self.expr.info().fields.len()
+    }
+
+    /// The state with another expression over the same tensors.
+    pub(crate) fn with(&self, expr: Expr) -> State {
+        State { expr, ..self.clone() }
+    }
+
+    /// The tensors of several.
+    pub(crate) fn sources<'s>(states: impl IntoIterator<Item = &'s State>) -> Sources {
+        states.into_iter().fold(Sources::default(), |all, s| all.union(&s.sources))
+    }
+
+    /// The state, if its modes are numbered.
+    pub(crate) fn by_number(&self) -> Result<&State, Cause> {
+        match self.style {
+            Style::Named if self.rank() > 0 => Err(Cause::Named(self.expr.info().fields.clone())),
+            _ => Ok(self),
+        }
+    }
+
+    /// The expression with fields of those names, by position.
+    pub(crate) fn labelled(&self, fields: &[Field]) -> Result<Expr, Cause> {
+        let own = &self.expr.info().fields;
+        if own == fields {
+            return Ok(self.expr.clone());
+        }
+        Ok(self.expr.clone().relabel(fields.iter().cloned())?)
+    }
+
+    /// The array with its modes named.
+    pub(crate) fn named(&self, names: &[Field]) -> Result<State, Cause> {
+        if names.len() != self.rank() {
+            let (found, shape) = (names.len(), self.shape());
+            return Err(Cause::Shape(format!("{found} names for the {} modes of shape {shape:?}", shape.len())));
+        }
+        let mut expr = self.clone();
+        // A name that repeats joins two modes: each pair is read along its diagonal.
+        let mut distinct: Vec<Field> = Vec::new();
+        let mut stand_ins = Vec::new();
+        for (k, name) in names.iter().enumerate() {
+            match distinct.contains(name) {
+                true => stand_ins.push((name.clone(), Field::from(format!("{name}'{k}")))),
+                false => distinct.push(name.clone()),
+            }
+        }
+        let mut pending = stand_ins.iter();
+        let mut seen: Vec<&Field> = Vec::new();
+        let labels: Vec<Field> = names
+            .iter()
+            .map(|name| match seen.contains(&name) {
+                true => pending.next().expect("one a repetition").1.clone(),
+                false => {
+                    seen.push(name);
+                    name.clone()
+                }
+            })
+            .collect();
+        expr.expr = self.labelled(&labels)?;
+        for (name, stand_in) in &stand_ins {
+            expr.expr = expr.expr.diagonal((name.clone(), stand_in.clone()), name.clone())?;
+        }
+        Ok(State { style: Style::Named, ..expr })
+    }
+
+    /// The array with its modes numbered in the order of their names as given.
+    pub(crate) fn positional(&self, names: &[Field]) -> Result<State, Cause> {
+        let ordered = self.expr.clone().reorder(names.iter().cloned())?;
+        let expr = ordered.relabel(positions(names.len()))?;
+        Ok(State { expr, style: Style::Positional, sources: self.sources.clone() })
+    }
+}
