@@ -139,6 +139,32 @@ pub enum Error {
         /// The generator's words.
         message: String,
     },
+    /// There is no C compiler that the optimizing tier could use. Nobody's fault; the instant tier needs none.
+    #[error(
+        "no C compiler: {0}; install gcc or clang, or name one in the environment variable CC, or use the instant tier"
+    )]
+    NoCompiler(String),
+    /// The C compiler did not compile the text of kernels. Our fault, or of who edited the text.
+    #[error("the C compiler `{compiler}` failed on {}, which is kept: {message}", .source_file.display())]
+    CompileC {
+        /// The compiler.
+        compiler: String,
+        /// The text.
+        source_file: std::path::PathBuf,
+        /// The words of the compiler.
+        message: String,
+    },
+    /// A compiled library of kernels could not be written or loaded. The fault of the disk or of the system's settings.
+    #[error("kernels in {} cannot be loaded: {message}", .path.display())]
+    LoadLibrary {
+        /// The library, or where it was to be.
+        path: std::path::PathBuf,
+        /// The words of the system.
+        message: String,
+    },
+    /// A kernel returned a number that is no status. The fault of who edited its text.
+    #[error("the kernel returned {0}, which is no status")]
+    UnknownStatus(i32),
     /// The text of a program does not parse. Its author's fault.
     #[error("program text: {0}")]
     ProgramText(redpoll_logic::Error),

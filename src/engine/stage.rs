@@ -44,7 +44,7 @@ pub(crate) struct Loops {
     pub(crate) program: Arc<Program>,
     /// The layouts that its inputs are expected to have: those of bound tensors, and narrow ones of intermediates.
     layouts: Vec<Option<Layout>>,
-    kernels: [OnceLock<Kernel>; 2],
+    kernels: [OnceLock<Kernel>; 3],
 }
 
 impl Stage {
@@ -126,6 +126,7 @@ impl Loops {
         let slot = &self.kernels[match engine {
             Engine::Instant => 0,
             Engine::Interpreter => 1,
+            Engine::Optimizing => 2,
         }];
         if let Some(kernel) = slot.get() {
             return Ok(kernel);

@@ -2,9 +2,12 @@
 
 use super::text::parse;
 use super::{Function, Program, Status};
+use crate::emit::Kernel;
+use crate::emit::c::{CacheFolder, Options, Toolchain};
 use crate::run::{Invocation, Limits, Signature};
 use arrow::buffer::Buffer as ArrowBuffer;
 use std::ops::Range;
+use std::sync::LazyLock;
 
 /// `y[i] += A[i, k] * x[k]` over rows in compressed form.
 pub(crate) const SPMV: &str = "\
@@ -113,29 +116,83 @@ pub(crate) fn function(text: &str) -> Function {
     function
 }
 
-/// Runs a function by interpretation and as machine code on the same inputs; asserts that statuses and owned buffers
-/// agree, and returns the status and the interpreter's invocation.
+/// A function and what it runs on.
+pub(crate) struct Case {
+    pub(crate) function: Function,
+    pub(crate) inputs: Vec<ArrowBuffer>,
+    pub(crate) params: Vec<i64>,
+    pub(crate) chunk: Range<i64>,
+}
+
+impl Case {
+    pub(crate) fn new(function: Function, inputs: &[ArrowBuffer], params: &[i64], chunk: Range<i64>) -> Case {
+        Case { function, inputs: inputs.to_vec(), params: params.to_vec(), chunk }
+    }
+
+    /// Fresh memory for a run.
+    pub(crate) fn invocation(&self) -> Invocation {
+        let signature = Signature::of(&self.function);
+        Invocation::new(&signature, self.inputs.clone(), self.params.clone(), Limits::default()).unwrap()
+    }
+
+    /// What the interpreter makes of it.
+    pub(crate) fn interpret(&self) -> (Status, Invocation) {
+        let mut on = self.invocation();
+        let program = Program::new(&self.function).unwrap().with_iteration_limit(1 << 20);
+        match program.run(&mut on, self.chunk.clone(), &mut super::Counts::default()) {
+            Ok(status) => (status, on),
+            Err(error) => panic!("{error}\n{}", self.function),
+        }
+    }
+
+    /// Asserts that a kernel of the function, which the interpreter has run, does the same.
+    pub(crate) fn assert_agrees(&self, kernel: &Kernel, (status, expected): &(Status, Invocation)) {
+        let mut found = self.invocation();
+        // SAFETY: the interpreter has just run the same function on the same buffers without leaving them.
+        let found_status = unsafe { kernel.call(&mut found, self.chunk.clone()) }.unwrap();
+        assert_eq!(found_status, *status, "{}", self.function);
+        assert_same(&self.function, expected, &found);
+    }
+}
+
+/// Runs a function by interpretation and as machine code of the instant tier on the same inputs; asserts that statuses and
+/// owned buffers agree, and returns the status and the interpreter's invocation.
 pub(crate) fn run_both(
     function: &Function,
     inputs: &[ArrowBuffer],
     params: &[i64],
     chunk: Range<i64>,
 ) -> (Status, Invocation) {
-    let signature = Signature::of(function);
-    let invocation = || Invocation::new(&signature, inputs.to_vec(), params.to_vec(), Limits::default()).unwrap();
-    let mut expected = invocation();
-    let program = Program::new(function).unwrap().with_iteration_limit(1 << 20);
-    let expected_status = match program.run(&mut expected, chunk.clone(), &mut super::Counts::default()) {
-        Ok(status) => status,
-        Err(error) => panic!("{error}\n{function}"),
+    let case = Case::new(function.clone(), inputs, params, chunk);
+    let expected = case.interpret();
+    case.assert_agrees(&crate::emit::cranelift::compile(function).unwrap(), &expected);
+    expected
+}
+
+/// Runs functions through every engine, those of the optimizing tier from one translation unit; asserts that all agree,
+/// and returns statuses and invocations of the interpreter.
+pub(crate) fn run_all(cases: &[Case]) -> Vec<(Status, Invocation)> {
+    let functions: Vec<&Function> = cases.iter().map(|case| &case.function).collect();
+    let kernels = toolchain().compile(&functions).unwrap();
+    let run = |(case, kernel): (&Case, &Kernel)| {
+        let expected = run_both(&case.function, &case.inputs, &case.params, case.chunk.clone());
+        case.assert_agrees(kernel, &expected);
+        expected
     };
-    let mut found = invocation();
-    let kernel = crate::emit::cranelift::compile(function).unwrap();
-    // SAFETY: the interpreter has just run the same function on the same buffers without leaving them.
-    let status = unsafe { kernel.call(&mut found, chunk) }.unwrap();
-    assert_eq!(status, expected_status, "{function}");
-    assert_same(function, &expected, &found);
-    (status, expected)
+    cases.iter().zip(&kernels).map(run).collect()
+}
+
+/// The toolchain of tests, which keeps nothing on disk.
+///
+/// # Panics
+/// When there is no C compiler: the optimizing tier cannot be tested here, which must not go unnoticed.
+pub(crate) fn toolchain() -> &'static Toolchain {
+    static TOOLCHAIN: LazyLock<Toolchain> =
+        LazyLock::new(|| Toolchain::new(Options { cache: CacheFolder::Off, ..Options::default() }));
+    if let Err(error) = TOOLCHAIN.compiler() {
+        panic!("the optimizing tier cannot be tested: {error}");
+    }
+    &TOOLCHAIN
 }
 
 /// Asserts that two invocations hold equal buffers, as far as the first knows them.

@@ -4,6 +4,7 @@
 //! bit on every machine.
 
 use super::MathFn;
+use std::sync::OnceLock;
 
 /// The two implementations of a [`MathFn`] with their arity.
 #[derive(Clone, Copy, Debug)]
@@ -37,6 +38,17 @@ impl MathImpl {
             MathImpl::One(_, f) => f as usize,
             MathImpl::Two(_, f) => f as usize,
         }
+    }
+}
+
+impl MathFn {
+    /// The addresses of all functions, in the order of [`MathFn::ALL`]: of each the one on `f64`, then the one on `f32`.
+    pub fn addresses() -> &'static [usize] {
+        static ADDRESSES: OnceLock<Vec<usize>> = OnceLock::new();
+        ADDRESSES.get_or_init(|| {
+            let both = |f: &MathFn| [f.implementation().address_f64(), f.implementation().address_f32()];
+            MathFn::ALL.iter().flat_map(both).collect()
+        })
     }
 }
 

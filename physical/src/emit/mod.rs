@@ -1,3 +1,9 @@
 //! Code generators: from Assembly to machine code. They decide nothing; every choice was made when lowering.
 
+pub mod c;
 pub mod cranelift;
+mod kernel;
+#[cfg(test)]
+mod tests;
+
+pub use kernel::Kernel;

@@ -1,17 +1,21 @@
 //! Kernels: a Notation program made runnable over tensors.
 //!
-//! [`Kernel::new`] lowers and compiles a program; [`Kernel::run`] binds the arrays of input tensors to its buffers
-//! without copies, calls it, and makes tensors of what it leaves.
+//! A [`Draft`] is a lowered program; [`Kernel::new`] and [`Kernel::optimizing`] compile drafts; [`Kernel::run`] binds the
+//! arrays of input tensors to the buffers of a kernel without copies, calls it, and makes tensors of what it leaves.
 
 mod bind;
 mod collect;
+mod draft;
+
+pub use draft::Draft;
 
 use crate::Error;
 use crate::assembly::{Counts, Function, Program as Interpreter, Status};
-use crate::emit::cranelift;
-use crate::lower::{Layout, Lowered, Options, PositionWidth, lower};
+use crate::emit::c::Toolchain;
+use crate::emit::{Kernel as Machine, cranelift};
+use crate::lower::{Layout, PositionWidth};
 use crate::notation::{Program, Role};
-use crate::run::{Invocation, Limits, Signature};
+use crate::run::{Invocation, Limits};
 use crate::storage::Tensor;
 use redpoll_logic::FloatMode;
 use std::ops::Range;
@@ -23,22 +27,21 @@ pub enum Engine {
     /// Machine code by Cranelift.
     #[default]
     Instant,
+    /// Machine code by the C compiler of this machine.
+    Optimizing,
     /// The bounds-checked interpreter, which counts work.
     Interpreter,
 }
 
 /// A program, lowered and compiled for an engine.
 pub struct Kernel {
-    program: Arc<Program>,
-    lowered: Lowered,
-    signature: Arc<Signature>,
+    draft: Draft,
     code: Code,
-    options: Options,
-    engine: Engine,
 }
 
 enum Code {
-    Machine(cranelift::Kernel),
+    Instant(Machine),
+    Optimizing(Machine, Arc<Toolchain>),
     Interpreter(Interpreter),
 }
 
@@ -56,33 +59,87 @@ impl Kernel {
     /// one.
     ///
     /// # Errors
-    /// [`Error::Compile`] when the engine does not support this machine.
+    /// [`Error::Compile`] when the engine does not support this machine; for the optimizing engine, which uses the
+    /// toolchain of this process, as [`Kernel::optimizing`].
     pub fn new(
         program: &Arc<Program>,
         layouts: &[Option<Layout>],
         mode: FloatMode,
         engine: Engine,
     ) -> Result<Kernel, Error> {
-        Kernel::with_options(program, layouts, Options { mode, ..Options::default() }, engine)
+        Kernel::of(&Draft::new(program, layouts, mode), engine)
     }
 
     /// As [`Kernel::new`], with all options of lowering.
+    #[cfg(test)]
     pub(crate) fn with_options(
         program: &Arc<Program>,
         layouts: &[Option<Layout>],
-        options: Options,
+        options: crate::lower::Options,
         engine: Engine,
     ) -> Result<Kernel, Error> {
-        let lowered = lower(program, layouts, options);
+        Kernel::of(&Draft::with_options(program, layouts, options), engine)
+    }
+
+    /// Compiles a draft.
+    ///
+    /// # Errors
+    /// As [`Kernel::new`].
+    pub fn of(draft: &Draft, engine: Engine) -> Result<Kernel, Error> {
         let code = match engine {
-            Engine::Instant => Code::Machine(cranelift::compile(&lowered.function)?),
-            Engine::Interpreter => Code::Interpreter(Interpreter::new(&lowered.function)?),
+            Engine::Instant => Code::Instant(cranelift::compile(draft.function())?),
+            Engine::Interpreter => Code::Interpreter(Interpreter::new(draft.function())?),
+            Engine::Optimizing => return Kernel::optimizing_one(draft, Toolchain::host()),
         };
-        let signature = match &code {
-            Code::Machine(kernel) => kernel.signature().clone(),
-            Code::Interpreter(interpreter) => interpreter.signature().clone(),
+        Ok(Kernel { draft: draft.clone(), code })
+    }
+
+    /// Compiles drafts by the optimizing tier, all at once; kernels are in the order of the drafts.
+    ///
+    /// # Errors
+    /// [`Error::NoCompiler`], [`Error::CompileC`] and [`Error::LoadLibrary`] when this machine cannot make kernels of C.
+    pub fn optimizing(drafts: &[&Draft], toolchain: &Arc<Toolchain>) -> Result<Vec<Kernel>, Error> {
+        let functions: Vec<&Function> = drafts.iter().map(|draft| draft.function()).collect();
+        Ok(Kernel::of_machine_code(drafts, toolchain.compile(&functions)?, toolchain))
+    }
+
+    /// Compiles a text in place of the one that [`emit`](crate::emit::c::emit) makes of drafts: one that was edited.
+    ///
+    /// # Errors
+    /// As [`Kernel::optimizing`].
+    ///
+    /// # Safety
+    /// What the text makes of the buffers of the drafts is its author's business: it must stay inside of them.
+    pub unsafe fn optimizing_text(
+        text: &str,
+        drafts: &[&Draft],
+        toolchain: &Arc<Toolchain>,
+    ) -> Result<Vec<Kernel>, Error> {
+        let signatures: Vec<_> = drafts.iter().map(|draft| draft.signature().clone()).collect();
+        Ok(Kernel::of_machine_code(drafts, toolchain.compile_text(text, &signatures)?, toolchain))
+    }
+
+    fn of_machine_code(drafts: &[&Draft], kernels: Vec<Machine>, toolchain: &Arc<Toolchain>) -> Vec<Kernel> {
+        let kernel = |(draft, kernel): (&&Draft, Machine)| Kernel {
+            draft: (*draft).clone(),
+            code: Code::Optimizing(kernel, toolchain.clone()),
         };
-        Ok(Kernel { program: program.clone(), lowered, signature, code, options, engine })
+        drafts.iter().zip(kernels).map(kernel).collect()
+    }
+
+    fn optimizing_one(draft: &Draft, toolchain: &Arc<Toolchain>) -> Result<Kernel, Error> {
+        let mut kernels = Kernel::optimizing(&[draft], toolchain)?;
+        Ok(kernels.pop().expect("one draft makes one kernel"))
+    }
+
+    /// The kernel with positions of 64 bits, by the same engine.
+    fn widened(&self, inputs: &[&Tensor]) -> Result<Kernel, Error> {
+        let draft = self.draft.widened(&Kernel::layouts(&self.draft.program, inputs));
+        match &self.code {
+            Code::Instant(_) => Kernel::of(&draft, Engine::Instant),
+            Code::Interpreter(_) => Kernel::of(&draft, Engine::Interpreter),
+            Code::Optimizing(_, toolchain) => Kernel::optimizing_one(&draft, toolchain),
+        }
     }
 
     /// The kernel with its interpreter stopping after so many rounds of loops in one run; machine code has no such
@@ -90,19 +147,19 @@ impl Kernel {
     pub fn with_iteration_limit(mut self, limit: u64) -> Kernel {
         self.code = match self.code {
             Code::Interpreter(interpreter) => Code::Interpreter(interpreter.with_iteration_limit(limit)),
-            machine @ Code::Machine(_) => machine,
+            machine => machine,
         };
         self
     }
 
     /// The program.
     pub fn program(&self) -> &Program {
-        &self.program
+        &self.draft.program
     }
 
     /// Its Assembly.
     pub fn function(&self) -> &Function {
-        &self.lowered.function
+        self.draft.function()
     }
 
     /// The layouts of inputs: what a kernel for them must be made for.
@@ -123,10 +180,8 @@ impl Kernel {
     /// not come to its end.
     pub fn run(&self, inputs: &[&Tensor], limits: &Limits) -> Result<Outcome, Error> {
         match self.run_once(inputs, limits) {
-            Err(Error::KernelStopped(Status::PositionOverflow)) if self.options.width == PositionWidth::Narrow => {
-                let options = Options { width: PositionWidth::Wide, ..self.options };
-                let layouts = Kernel::layouts(&self.program, inputs);
-                Kernel::with_options(&self.program, &layouts, options, self.engine)?.run_once(inputs, limits)
+            Err(Error::KernelStopped(Status::PositionOverflow)) if self.draft.width() == PositionWidth::Narrow => {
+                self.widened(inputs)?.run_once(inputs, limits)
             }
             result => result,
         }
@@ -143,8 +198,8 @@ impl Kernel {
     /// # Errors
     /// [`Error::InvalidInvocation`] when the inputs are not those of the program.
     pub fn bind(&self, inputs: &[&Tensor], limits: &Limits) -> Result<Invocation, Error> {
-        let (buffers, params) = bind::bind(&self.program, &self.lowered, inputs)?;
-        Invocation::new(&self.signature, buffers, params, limits.clone())
+        let (buffers, params) = bind::bind(&self.draft.program, &self.draft.lowered, inputs)?;
+        Invocation::new(self.draft.signature(), buffers, params, limits.clone())
     }
 
     /// Calls the code over all of the outermost loop.
@@ -164,7 +219,7 @@ impl Kernel {
         let (status, counts) = match &self.code {
             // SAFETY: the invocation was bound to validated tensors of the types that the function was lowered for, and
             // lowering keeps all accesses within their arrays and within what it has grown.
-            Code::Machine(kernel) => (unsafe { kernel.call(invocation, chunk)? }, None),
+            Code::Instant(kernel) | Code::Optimizing(kernel, _) => (unsafe { kernel.call(invocation, chunk)? }, None),
             Code::Interpreter(interpreter) => {
                 let mut counts = Counts::default();
                 (interpreter.run(invocation, chunk, &mut counts)?, Some(counts))
@@ -181,6 +236,6 @@ impl Kernel {
     /// # Errors
     /// [`Error::InvalidInvocation`] when the code was not called.
     pub fn collect(&self, invocation: &mut Invocation) -> Result<Vec<Tensor>, Error> {
-        collect::collect(&self.program, &self.lowered, invocation)
+        collect::collect(&self.draft.program, &self.draft.lowered, invocation)
     }
 }

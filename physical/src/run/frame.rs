@@ -40,6 +40,9 @@ pub struct Frame {
     pub status: i32,
     /// Code of the generator's own that kernels call for growth; null where it needs none.
     pub trampoline: *const c_void,
+    /// Functions of the mathematical library, in the order of
+    /// [`MathFn::addresses`](crate::assembly::MathFn::addresses); null where their addresses are part of the code.
+    pub math: *const usize,
 }
 
 /// Functions that machine code calls. `host` is the frame's; buffers are numbers of the function's table.

@@ -154,6 +154,7 @@ impl Invocation {
             callbacks: &raw const CALLBACKS,
             status: Status::Done as i32,
             trampoline: std::ptr::null(),
+            math: std::ptr::null(),
         }
     }
 

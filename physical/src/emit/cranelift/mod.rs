@@ -22,4 +22,5 @@ mod stmt;
 mod tests;
 mod trampoline;
 
-pub use module::{Kernel, clif, compile, compile_all, disassemble};
+pub use module::{clif, compile, compile_all, disassemble};
+pub(super) use trampoline::address as trampoline;

@@ -3,8 +3,9 @@
 use super::function::{build, signature};
 use super::trampoline;
 use crate::Error;
-use crate::assembly::{Function, Status, Stmt, verify};
-use crate::run::{Entry, Invocation, Signature};
+use crate::assembly::{Function, Stmt, verify};
+use crate::emit::Kernel;
+use crate::run::{Entry, Signature};
 use cranelift::codegen::Context;
 use cranelift::codegen::control::ControlPlane;
 use cranelift::codegen::isa::{OwnedTargetIsa, TargetIsa};
@@ -12,19 +13,7 @@ use cranelift::jit::{JITBuilder, JITModule};
 use cranelift::module::{FuncId, Module, ModuleError, default_libcall_names};
 use cranelift::prelude::{Configurable, FunctionBuilderContext, settings};
 use std::cell::RefCell;
-use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-
-/// A function as machine code in this process.
-///
-/// Clones share the code, which is freed with the last of them.
-#[derive(Clone)]
-pub struct Kernel {
-    entry: Entry,
-    signature: Arc<Signature>,
-    /// Keeps the code in memory.
-    _code: Arc<Code>,
-}
 
 /// The memory that the kernels of one module lie in.
 struct Code {
@@ -40,32 +29,6 @@ impl Drop for Code {
             // this module runs or will run.
             unsafe { module.free_memory() };
         }
-    }
-}
-
-impl Kernel {
-    /// What invocations for it are made from.
-    pub fn signature(&self) -> &Arc<Signature> {
-        &self.signature
-    }
-
-    /// Runs the kernel over a chunk.
-    ///
-    /// # Safety
-    /// Loads, stores, sorts of the function must stay inside of its buffers for these inputs, parameters and chunk, as
-    /// lowering guarantees for validated tensors and as the interpreter checks. Bytes of `bool` inputs are 0 or 1.
-    ///
-    /// # Errors
-    /// [`Error::InvalidInvocation`] when the invocation was made for another signature.
-    pub unsafe fn call(&self, on: &mut Invocation, chunk: Range<i64>) -> Result<Status, Error> {
-        on.check(&self.signature)?;
-        let mut frame = on.frame(chunk);
-        frame.trampoline = trampoline::address();
-        // SAFETY: the frame was made from an exclusive borrow of an invocation of this kernel's signature, so slots and
-        // parameters are as many and as typed as the code expects; the caller answers for the bounds.
-        let code = unsafe { (self.entry)(&raw mut frame) };
-        on.adopt_capacity();
-        Ok(Status::from_code(code).expect("kernels return statuses"))
     }
 }
 
@@ -106,11 +69,10 @@ pub fn compile_all(functions: &[&Function]) -> Result<Vec<Kernel>, Error> {
     };
     let entries: Vec<*const u8> = ids.into_iter().map(|id| module.get_finalized_function(id)).collect();
     let code = Arc::new(Code { module: Mutex::new(Some(module)) });
-    let kernel = |(function, entry): (&&Function, *const u8)| Kernel {
+    let kernel = |(function, entry): (&&Function, *const u8)| {
         // SAFETY: the code at `entry` was compiled with the parameters, result and calling convention of `Entry`.
-        entry: unsafe { std::mem::transmute::<*const u8, Entry>(entry) },
-        signature: Signature::of(function),
-        _code: code.clone(),
+        let entry = unsafe { std::mem::transmute::<*const u8, Entry>(entry) };
+        Kernel::new(entry, Signature::of(function), code.clone())
     };
     Ok(functions.iter().zip(entries).map(kernel).collect())
 }

@@ -35,7 +35,7 @@ pub(super) fn make() -> Result<(), String> {
 
 /// Where the trampoline is; null when no function has needed it. Kernels take it from their frame: a constant would keep a
 /// register of every loop that appends.
-pub(super) fn address() -> *const c_void {
+pub(in crate::emit) fn address() -> *const c_void {
     match TRAMPOLINE.get() {
         Some(Ok(address)) => std::ptr::with_exposed_provenance(*address),
         _ => std::ptr::null(),

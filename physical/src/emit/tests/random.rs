@@ -6,7 +6,7 @@
 
 use super::operators::{buffer_of, edges};
 use crate::assembly::eval::{binary_fn, unary_fn};
-use crate::assembly::examples::run_both;
+use crate::assembly::examples::{Case, run_all, run_both};
 use crate::assembly::text::{parse, print};
 use crate::assembly::{
     BinaryOp, Buffer, BufferClass, BufferDecl, BufferRole, CompareOp, Expr, Function, LaneFold, Local, LocalDecl,
@@ -29,6 +29,10 @@ const INPUT_INDEX: Buffer = Buffer(22);
 const OWNED_INDEX: Buffer = Buffer(23);
 const PERM: Buffer = Buffer(24);
 const KEY: Buffer = Buffer(25);
+
+/// Translation units of random functions, and functions in each.
+const UNITS: usize = 4;
+const FUNCTIONS_EACH: usize = 25;
 
 struct Draw {
     numbers: Vec<u32>,
@@ -333,6 +337,26 @@ proptest! {
         let again = parse(&text);
         prop_assert_eq!(again.as_ref().ok(), Some(&function), "{}\n{:?}", text, again.as_ref().err());
         run_both(&function, &inputs(&function), &[-3], 2..9);
+    }
+}
+
+/// Random functions through the optimizing tier, many in one translation unit.
+#[test]
+fn random_functions_agree_as_c() {
+    let mut state = 7u64;
+    let mut number = || {
+        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (state >> 33) as u32
+    };
+    for _ in 0..UNITS {
+        let cases: Vec<Case> = (0..FUNCTIONS_EACH)
+            .map(|_| {
+                let numbers = (0..300).map(|_| number()).collect();
+                let function = Draw { numbers, at: 0, loops: vec![], used: 0, depth: 0 }.function();
+                Case::new(function.clone(), &inputs(&function), &[-3], 2..9)
+            })
+            .collect();
+        run_all(&cases);
     }
 }
 

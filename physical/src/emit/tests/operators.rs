@@ -1,7 +1,7 @@
 //! Every operator on every type at edge values, with registers and constants on the right.
 
 use crate::assembly::eval::{binary_fn, unary_fn};
-use crate::assembly::examples::{function, run_both};
+use crate::assembly::examples::{Case, function, run_all, run_both};
 use crate::assembly::{
     BinaryOp, Buffer, BufferClass, BufferDecl, BufferRole, CompareOp, Expr, Function, LaneFold, Local, LocalDecl,
     MathFn, Stmt, UnaryOp,
@@ -121,7 +121,7 @@ fn int(v: usize) -> Expr {
     Expr::Const(Scalar::I64(v as i64))
 }
 
-fn check(table: Table) {
+fn case(table: Table) -> Case {
     let edges = edges(table.input);
     let buffer = |name: &str, prim, role| BufferDecl {
         name: name.into(),
@@ -148,59 +148,68 @@ fn check(table: Table) {
         chunk: (Local(0), Local(1)),
         body,
     };
-    run_both(&f, &[buffer_of(table.input, &edges)], &[], 0..1);
+    Case::new(f, &[buffer_of(table.input, &edges)], &[], 0..1)
 }
 
 #[test]
 fn unary_operators_agree_on_edge_values() {
-    for prim in Prim::ALL {
+    let cases = Prim::ALL.map(|prim| {
         let ops = UnaryOp::ALL.iter().filter(|op| unary_fn(**op, prim).is_some());
         let values: Vec<Expr> = ops.map(|op| Expr::Unary(*op, Box::new(a()))).collect();
         assert!(!values.is_empty(), "{prim}");
-        check(Table { input: prim, output: prim, values });
-    }
+        case(Table { input: prim, output: prim, values })
+    });
+    run_all(&cases);
 }
 
 #[test]
 fn binary_operators_agree_on_edge_values() {
+    let mut cases = Vec::new();
     for prim in Prim::ALL {
         for op in BinaryOp::ALL.iter().filter(|op| binary_fn(**op, prim).is_some()) {
             let by_register = Expr::Binary(*op, Box::new(a()), Box::new(b()));
-            check(Table { input: prim, output: prim, values: vec![by_register] });
+            cases.push(case(Table { input: prim, output: prim, values: vec![by_register] }));
             let by_constants =
                 edges(prim).into_iter().map(|c| Expr::Binary(*op, Box::new(a()), Box::new(Expr::Const(c))));
-            check(Table { input: prim, output: prim, values: by_constants.collect() });
+            cases.push(case(Table { input: prim, output: prim, values: by_constants.collect() }));
         }
     }
+    run_all(&cases);
 }
 
 #[test]
 fn comparisons_agree_on_edge_values_as_values_selects_and_conditions() {
+    let mut cases = Vec::new();
     for prim in Prim::ALL {
         let compare = |op: &CompareOp| Expr::Compare(*op, Box::new(a()), Box::new(b()));
-        check(Table { input: prim, output: Prim::Bool, values: CompareOp::ALL.iter().map(compare).collect() });
+        cases.push(case(Table {
+            input: prim,
+            output: Prim::Bool,
+            values: CompareOp::ALL.iter().map(compare).collect(),
+        }));
         let select = |op: &CompareOp| Expr::Select(Box::new(compare(op)), Box::new(a()), Box::new(b()));
-        check(Table { input: prim, output: prim, values: CompareOp::ALL.iter().map(select).collect() });
+        cases.push(case(Table { input: prim, output: prim, values: CompareOp::ALL.iter().map(select).collect() }));
     }
+    run_all(&cases);
 }
 
 #[test]
 fn casts_agree_on_edge_values() {
-    for from in Prim::ALL {
-        for to in Prim::ALL {
-            check(Table { input: from, output: to, values: vec![Expr::Cast(to, Box::new(a()))] });
-        }
-    }
+    let cast = |from, to| case(Table { input: from, output: to, values: vec![Expr::Cast(to, Box::new(a()))] });
+    let cases: Vec<Case> = Prim::ALL.into_iter().flat_map(|from| Prim::ALL.map(|to| cast(from, to))).collect();
+    run_all(&cases);
 }
 
 #[test]
 fn math_functions_agree_on_edge_values() {
+    let mut cases = Vec::new();
     for prim in [Prim::F32, Prim::F64] {
         for function in MathFn::ALL {
             let args = if function.implementation().arity() == 1 { vec![a()] } else { vec![a(), b()] };
-            check(Table { input: prim, output: prim, values: vec![Expr::Math(*function, args)] });
+            cases.push(case(Table { input: prim, output: prim, values: vec![Expr::Math(*function, args)] }));
         }
     }
+    run_all(&cases);
 }
 
 /// Conditions of branches and loops on comparisons, their negations and constants.
@@ -253,13 +262,14 @@ fn conditions() {
 }
 ";
     let values = edges(Prim::F64);
-    run_both(&function(text), &[buffer_of(Prim::F64, &values)], &[], 0..values.len() as i64);
+    run_all(&[Case::new(function(text), &[buffer_of(Prim::F64, &values)], &[], 0..values.len() as i64)]);
 }
 
 /// Index buffers of every width: loads extend, stores cut, sorts order.
 #[test]
 fn indices_of_every_width_are_extended_and_sorted() {
-    for prim in Prim::ALL.into_iter().filter(|p| p.is_int()) {
+    let prims: Vec<Prim> = Prim::ALL.into_iter().filter(|p| p.is_int()).collect();
+    let cases = prims.iter().map(|prim| {
         let text = format!(
             "\
 fn indices($n) {{
@@ -292,9 +302,13 @@ fn indices($n) {{
         .replace("fill 1_i64", "fill 1")
         .replace("fill 0_i64", "fill 0")
         .replace("fill 5_i64", "fill 5");
-        let values = edges(prim);
+        let values = edges(*prim);
         let n = values.len() as i64;
-        let (_, out) = run_both(&function(&text), &[buffer_of(prim, &values)], &[n], 0..n);
+        Case::new(function(&text), &[buffer_of(*prim, &values)], &[n], 0..n)
+    });
+    let cases: Vec<Case> = cases.collect();
+    for ((prim, case), (_, out)) in prims.into_iter().zip(&cases).zip(run_all(&cases)) {
+        let n = case.params[0];
         let read = |buffer: u32| -> Vec<i64> { (0..n as usize).map(|k| out.read(Buffer(buffer), k) as i64).collect() };
         let (sorted, perm, keys) = (read(1), read(2), read(3));
         assert!(sorted[1..n as usize].is_sorted_by_key(|k| if prim == Prim::U64 {
@@ -309,17 +323,25 @@ fn indices($n) {{
 /// Lane folds of every operator, type, number of lanes and remainder, as vectors and not.
 #[test]
 fn lane_folds_agree_in_every_form() {
+    let mut cases = Vec::new();
     for prim in Prim::ALL {
         for op in BinaryOp::ALL.iter().filter(|op| op.is_fold() && binary_fn(**op, prim).is_some()) {
-            let f = lane_folds(prim, *op);
             let values: Vec<Scalar> = edges(prim).into_iter().cycle().take(60).collect();
-            run_both(&f, &[buffer_of(prim, &values)], &[], 5..6);
+            let inputs = [buffer_of(prim, &values)];
+            run_both(&lane_folds(prim, *op, &LANES), &inputs, &[], 5..6);
+            // C compilers take their time for folds; so each gets one number of lanes, the largest now and then.
+            let lanes = [2, 4, 8, 2, 4, 8, 1, 16][cases.len() % 8];
+            cases.push(Case::new(lane_folds(prim, *op, &[lanes]), &inputs, &[], 5..6));
         }
     }
+    run_all(&cases);
 }
 
+/// Numbers of lanes of folds.
+const LANES: [u8; 5] = [1, 2, 4, 8, 16];
+
 /// A function that stores the results of folds with the operator over ranges of every length up to a few rounds.
-fn lane_folds(prim: Prim, op: BinaryOp) -> Function {
+fn lane_folds(prim: Prim, op: BinaryOp, lanes: &[u8]) -> Function {
     let (acc, kept) = (Local(5), Local(6));
     let load = |at: Expr| Expr::Load { buffer: Buffer(0), at: Box::new(at) };
     let x = |offset: i64| load(Expr::Binary(BinaryOp::Add, local(AT), Box::new(Expr::Const(Scalar::I64(offset)))));
@@ -341,7 +363,7 @@ fn lane_folds(prim: Prim, op: BinaryOp) -> Function {
         Stmt::Assign(I, int(0)),
         Stmt::Assign(kept, Expr::Const(edges(prim)[0].clone())),
     ];
-    for lanes in [1, 2, 4, 8, 16] {
+    for lanes in lanes.iter().copied() {
         for value in &forms {
             let (identity, value) = (identity.clone(), value.clone());
             let (lo, hi) = (Expr::Local(Local(0)), Expr::Local(J));

@@ -1,0 +1,278 @@
+//! Expressions: C text with as few parentheses as its grammar and its readers need.
+//!
+//! C computes in `int` what is narrower, and converts operands of different types to one. So results of arithmetic on
+//! narrow types are cast back, and a constant or a narrow index takes its own type only where no other operand,
+//! assignment or parameter gives it one ([`Typing`]).
+
+use super::helpers::Helpers;
+use super::names::Names;
+use super::types::{Typing, c_type, literal};
+use crate::assembly::{BinaryOp, BufferClass, CompareOp, Expr, Function, Local, UnaryOp};
+use redpoll_logic::{Prim, Scalar};
+
+/// How tightly an expression holds together; more is tighter.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) enum Tight {
+    /// `c ? a : b`
+    Choice,
+    /// `a && b`
+    Both,
+    /// `a & b` and its like, which are never mixed without parentheses.
+    Bits,
+    /// `a < b`, `a == b`
+    Compare,
+    /// `a + b`
+    Sum,
+    /// `a * b`
+    Product,
+    /// `-a`, `(int32_t)a`
+    Prefix,
+    /// `a`, `a[i]`, `f(a)`
+    Atom,
+}
+
+/// A text and how tightly it holds together.
+pub(super) struct Text(String, Tight);
+
+/// What expressions of a function are written with.
+pub(super) struct Exprs<'a> {
+    pub(super) function: &'a Function,
+    pub(super) names: &'a Names,
+    pub(super) helpers: &'a mut Helpers,
+    /// In a round of a lane fold: its variable, and what is to be added to it.
+    pub(super) lane: Option<(Local, usize)>,
+}
+
+impl Exprs<'_> {
+    /// The text of an expression where an assignment, a parameter or an index converts it.
+    pub(super) fn value(&mut self, e: &Expr) -> String {
+        self.text(e, Typing::Weak).0
+    }
+
+    /// The text of an expression as a side of a comparison.
+    pub(super) fn bound(&mut self, e: &Expr) -> String {
+        wrap(self.text(e, Typing::Weak), Tight::Sum)
+    }
+
+    /// The text of a step of a fold: the lane of that name with a value.
+    pub(super) fn fold(&mut self, op: BinaryOp, acc: Local, lane: &str, value: &Expr) -> String {
+        let value = self.text(value, Typing::Weak);
+        self.combine(op, self.function.locals[acc.index()].prim, Text(lane.to_owned(), Tight::Atom), value).0
+    }
+
+    /// The text of two lanes combined.
+    pub(super) fn fold_names(&mut self, op: BinaryOp, acc: Local, a: &str, b: &str) -> String {
+        let (a, b) = (Text(a.to_owned(), Tight::Atom), Text(b.to_owned(), Tight::Atom));
+        self.combine(op, self.function.locals[acc.index()].prim, a, b).0
+    }
+
+    /// The text of a condition of a loop: both sides of an `and` are tests of their own, which mostly fall out the same
+    /// way.
+    pub(super) fn condition(&mut self, e: &Expr) -> String {
+        self.tests(e).0
+    }
+
+    fn tests(&mut self, e: &Expr) -> Text {
+        let Expr::Binary(BinaryOp::And, a, b) = e else {
+            return self.text(e, Typing::Weak);
+        };
+        let (a, b) = (self.tests(a), self.tests(b));
+        Text(format!("{} && {}", wrap(a, Tight::Both), wrap(b, Tight::Compare)), Tight::Both)
+    }
+
+    fn text(&mut self, e: &Expr, typing: Typing) -> Text {
+        match e {
+            Expr::Const(value) => {
+                let (text, signed) = literal(value, typing);
+                Text(text, if signed { Tight::Sum } else { Tight::Atom })
+            }
+            Expr::Local(local) => {
+                let name = &self.names.locals[local.index()];
+                match self.lane {
+                    Some((var, offset)) if var == *local && offset > 0 => {
+                        Text(format!("{name} + {offset}"), Tight::Sum)
+                    }
+                    _ => Text(name.clone(), Tight::Atom),
+                }
+            }
+            Expr::Param(param) => Text(self.names.params[param.index()].clone(), Tight::Atom),
+            Expr::Load { buffer, at } => {
+                let at = self.value(at);
+                let load = Text(format!("{}[{at}]", self.names.buffers[buffer.index()]), Tight::Atom);
+                match self.element(e) {
+                    Some(prim) if prim == Prim::U64 || (prim != Prim::I64 && typing == Typing::Exact) => {
+                        cast(Prim::I64, load)
+                    }
+                    _ => load,
+                }
+            }
+            Expr::Unary(op, a) => self.unary(*op, a),
+            Expr::Binary(op, a, b) => self.binary(*op, a, b),
+            Expr::Compare(op, a, b) => {
+                let symbol = match op {
+                    CompareOp::Eq => "==",
+                    CompareOp::Ne => "!=",
+                    CompareOp::Lt => "<",
+                    CompareOp::Le => "<=",
+                };
+                let (a, b) = self.operands(a, b);
+                // Comparisons of comparisons are legal and mean this, but nobody reads them so.
+                infix(symbol, wrap(a, Tight::Sum), wrap(b, Tight::Sum), Tight::Compare)
+            }
+            Expr::Select(cond, a, b) => {
+                let cond = self.text(cond, Typing::Weak);
+                let (a, b) = self.operands(a, b);
+                let (cond, a, b) = (wrap(cond, Tight::Both), wrap(a, Tight::Both), wrap(b, Tight::Both));
+                Text(format!("{cond} ? {a} : {b}"), Tight::Choice)
+            }
+            Expr::Cast(to, a) => self.cast(*to, a),
+            Expr::Math(function, args) => {
+                let prim = self.function.prim_of(&args[0]);
+                let helper = self.helpers.math(*function, prim);
+                let args: Vec<String> = args.iter().map(|a| self.value(a)).collect();
+                Text(format!("{helper}(frame, {})", args.join(", ")), Tight::Atom)
+            }
+        }
+    }
+
+    /// The type of an index in memory, for a load of one.
+    fn element(&self, e: &Expr) -> Option<Prim> {
+        let Expr::Load { buffer, .. } = e else { return None };
+        let decl = &self.function.buffers[buffer.index()];
+        (decl.class == BufferClass::Index).then_some(decl.prim)
+    }
+
+    /// Whether an expression has another type in C than its own as long as nothing around it converts it.
+    fn is_weak(&self, e: &Expr) -> bool {
+        matches!(e, Expr::Const(_)) || self.element(e).is_some_and(|prim| prim != Prim::I64 && prim != Prim::U64)
+    }
+
+    /// Two operands of one type, one of which has that type in C and so gives it to the other.
+    fn operands(&mut self, a: &Expr, b: &Expr) -> (Text, Text) {
+        let left = if self.is_weak(b) { Typing::Exact } else { Typing::Weak };
+        (self.text(a, left), self.text(b, Typing::Weak))
+    }
+
+    fn call(&mut self, helper: &str, args: &[&Expr]) -> Text {
+        let args: Vec<String> = args.iter().map(|a| self.value(a)).collect();
+        Text(format!("{helper}({})", args.join(", ")), Tight::Atom)
+    }
+
+    fn unary(&mut self, op: UnaryOp, a: &Expr) -> Text {
+        let prim = self.function.prim_of(a);
+        let suffix = if prim == Prim::F32 { "f" } else { "" };
+        let builtin = match op {
+            UnaryOp::Neg | UnaryOp::Not => {
+                let symbol = match (op, prim) {
+                    (UnaryOp::Neg, _) => "-",
+                    (_, Prim::Bool) => "!",
+                    _ => "~",
+                };
+                let a = self.text(a, Typing::Exact);
+                let text = Text(format!("{symbol}{}", wrap(a, Tight::Atom)), Tight::Prefix);
+                return narrow(prim, text);
+            }
+            UnaryOp::Abs if prim.is_float() => "fabs",
+            UnaryOp::Abs if prim.is_signed() => {
+                let helper = self.helpers.abs(prim);
+                return self.call(&helper, &[a]);
+            }
+            UnaryOp::Abs => return self.text(a, Typing::Exact),
+            UnaryOp::Sqrt => "sqrt",
+            UnaryOp::Floor => "floor",
+            UnaryOp::Ceil => "ceil",
+            UnaryOp::Trunc => "trunc",
+            // Rounds as the machine is set to, which is to nearest, ties to even.
+            UnaryOp::Round => "rint",
+        };
+        self.call(&format!("__builtin_{builtin}{suffix}"), &[a])
+    }
+
+    fn binary(&mut self, op: BinaryOp, a: &Expr, b: &Expr) -> Text {
+        let prim = self.function.prim_of(a);
+        let divides = matches!(op, BinaryOp::Div | BinaryOp::Rem);
+        if divides && prim.is_int() && is_plain_divisor(b) {
+            let (a, b) = self.operands(a, b);
+            return join(if op == BinaryOp::Div { "/" } else { "%" }, Tight::Product, a, b);
+        }
+        let (a, b) = self.operands(a, b);
+        self.combine(op, prim, a, b)
+    }
+
+    /// An operator on two texts, one of which has the type in C.
+    fn combine(&mut self, op: BinaryOp, prim: Prim, a: Text, b: Text) -> Text {
+        let (symbol, tight) = match op {
+            BinaryOp::Add => ("+", Tight::Sum),
+            BinaryOp::Sub => ("-", Tight::Sum),
+            BinaryOp::Mul => ("*", Tight::Product),
+            BinaryOp::Div if prim.is_float() => ("/", Tight::Product),
+            BinaryOp::And => ("&", Tight::Bits),
+            BinaryOp::Or => ("|", Tight::Bits),
+            BinaryOp::Min if prim == Prim::Bool => ("&", Tight::Bits),
+            BinaryOp::Max if prim == Prim::Bool => ("|", Tight::Bits),
+            BinaryOp::Xor => ("^", Tight::Bits),
+            _ => {
+                let helper = self.helpers.binary(op, prim);
+                return Text(format!("{helper}({}, {})", a.0, b.0), Tight::Atom);
+            }
+        };
+        narrow(prim, join(symbol, tight, a, b))
+    }
+
+    fn cast(&mut self, to: Prim, a: &Expr) -> Text {
+        let from = self.function.prim_of(a);
+        if from == to {
+            return self.text(a, Typing::Exact);
+        }
+        if to == Prim::Bool {
+            let zero = match from {
+                Prim::F64 => "0.0",
+                Prim::F32 => "0.0f",
+                _ => "0",
+            };
+            let a = self.text(a, Typing::Exact);
+            return infix("!=", wrap(a, Tight::Sum), zero.into(), Tight::Compare);
+        }
+        if from.is_float() && to.is_int() {
+            let helper = self.helpers.float_to_int(from, to);
+            return self.call(&helper, &[a]);
+        }
+        let a = self.text(a, Typing::Weak);
+        cast(to, a)
+    }
+}
+
+/// Whether division by an expression is C's: a constant other than 0 and -1.
+fn is_plain_divisor(e: &Expr) -> bool {
+    matches!(e, Expr::Const(by) if by.to_i128().is_some_and(|by| by != 0 && by != -1) && !matches!(by, Scalar::Bool(_)))
+}
+
+/// Operands on both sides of a symbol that groups to the left.
+fn join(symbol: &str, tight: Tight, a: Text, b: Text) -> Text {
+    let (left, right) = match tight {
+        // Readers mix up which of these holds tighter.
+        Tight::Bits => (Tight::Prefix, Tight::Prefix),
+        Tight::Sum => (Tight::Sum, Tight::Product),
+        _ => (Tight::Product, Tight::Prefix),
+    };
+    infix(symbol, wrap(a, left), wrap(b, right), tight)
+}
+
+fn infix(symbol: &str, a: String, b: String, tight: Tight) -> Text {
+    Text(format!("{a} {symbol} {b}"), tight)
+}
+
+fn cast(to: Prim, a: Text) -> Text {
+    Text(format!("({}){}", c_type(to), wrap(a, Tight::Atom)), Tight::Prefix)
+}
+
+/// The result of an operation that C does in `int` although its operands are narrower.
+fn narrow(prim: Prim, text: Text) -> Text {
+    if prim.is_int() && prim.bits() < 32 { cast(prim, text) } else { text }
+}
+
+/// The text, in parentheses unless it holds together at least so tightly.
+fn wrap(text: Text, at_least: Tight) -> String {
+    let Text(text, tight) = text;
+    if tight >= at_least { text } else { format!("({text})") }
+}

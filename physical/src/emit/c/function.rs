@@ -1,0 +1,132 @@
+//! A function: its parameters, its variables, its entry.
+
+use super::expr::Exprs;
+use super::helpers::Helpers;
+use super::names::{Names, room};
+use super::stmt::Stmts;
+use super::types::c_type;
+use crate::assembly::{BufferClass, BufferRole, Expr, Function, Stmt};
+use redpoll_logic::Prim;
+use std::fmt::Write;
+
+/// What of its tables a function uses.
+struct Uses {
+    buffers: Vec<bool>,
+    grown: Vec<bool>,
+    params: Vec<bool>,
+    /// Read, or assigned otherwise than by a loop, which declares its own variable.
+    locals: Vec<bool>,
+}
+
+impl Uses {
+    fn of(function: &Function) -> Uses {
+        let mut uses = Uses {
+            buffers: vec![false; function.buffers.len()],
+            grown: vec![false; function.buffers.len()],
+            params: vec![false; function.params.len()],
+            locals: vec![false; function.locals.len()],
+        };
+        for stmt in &function.body {
+            stmt.any(&mut |stmt| {
+                match stmt {
+                    Stmt::Assign(local, _) => uses.locals[local.index()] = true,
+                    Stmt::Lanes(fold) => uses.locals[fold.acc.index()] = true,
+                    Stmt::Store { buffer, .. } => uses.buffers[buffer.index()] = true,
+                    Stmt::Grow { buffer, .. } => uses.grown[buffer.index()] = true,
+                    _ => {}
+                }
+                stmt.for_each_expr(&mut |e| {
+                    e.any(&mut |e| {
+                        match e {
+                            Expr::Load { buffer, .. } => uses.buffers[buffer.index()] = true,
+                            Expr::Param(param) => uses.params[param.index()] = true,
+                            _ => {}
+                        }
+                        false
+                    });
+                });
+                false
+            });
+        }
+        uses
+    }
+}
+
+/// Writes a verified function, and its entry under the given name.
+///
+/// Inputs are parameters of a function of their own: there the compiler believes that nothing else changes what they
+/// point to. Owned buffers are plain variables, since sorting and growth work on them from outside.
+pub(super) fn write(function: &Function, entry: &str, helpers: &mut Helpers, out: &mut String) {
+    let (names, uses) = (Names::new(function), Uses::of(function));
+    comment(function, &names, out);
+    let inputs: Vec<usize> = (0..function.buffers.len())
+        .filter(|k| function.buffers[*k].role == BufferRole::Input && uses.buffers[*k])
+        .collect();
+    let pointer = |k: usize| c_type(function.buffers[k].prim);
+    let params: Vec<String> =
+        inputs.iter().map(|k| format!("const {} *restrict {}", pointer(*k), names.buffers[*k])).collect();
+    let params = [vec!["rp_frame *frame".to_owned()], params].concat();
+    let _ = writeln!(out, "static RP_NOINLINE int32_t {entry}_body({}) {{", params.join(",\n    "));
+    for (k, decl) in function.buffers.iter().enumerate().filter(|(_, decl)| decl.role == BufferRole::Owned) {
+        let name = &names.buffers[k];
+        if uses.buffers[k] || uses.grown[k] {
+            let _ = writeln!(out, "    {} *{name} = frame->buffers[{k}].data;", c_type(decl.prim));
+        }
+        if uses.grown[k] {
+            let _ = writeln!(out, "    int64_t {} = frame->buffers[{k}].len;", room(name));
+        }
+    }
+    for (k, name) in names.params.iter().enumerate().filter(|(k, _)| uses.params[*k]) {
+        let _ = writeln!(out, "    const int64_t {name} = frame->params[{k}];");
+    }
+    for (local, field) in [(function.chunk.0, "chunk_lo"), (function.chunk.1, "chunk_hi")] {
+        let _ = writeln!(out, "    int64_t {} = frame->{field};", names.locals[local.index()]);
+    }
+    declare_locals(function, &names, &uses, out);
+    let exprs = Exprs { function, names: &names, helpers, lane: None };
+    let mut stmts = Stmts { exprs, depth: 1, out: std::mem::take(out) };
+    stmts.block(&function.body);
+    *out = stmts.out;
+    if !matches!(function.body.last(), Some(Stmt::Return(_))) {
+        out.push_str("    return RP_DONE;\n");
+    }
+    let args: Vec<String> = inputs.iter().map(|k| format!(",\n        frame->buffers[{k}].data")).collect();
+    let _ = write!(
+        out,
+        "}}\n\nint32_t {entry}(rp_frame *frame) {{\n    return {entry}_body(frame{});\n}}\n",
+        args.concat()
+    );
+}
+
+/// The tables of the function, for readers.
+fn comment(function: &Function, names: &Names, out: &mut String) {
+    let _ = writeln!(out, "// {}", one_line(&function.name));
+    for (k, decl) in function.buffers.iter().enumerate() {
+        let role = if decl.role == BufferRole::Input { "input" } else { "owned" };
+        let class = if decl.class == BufferClass::Index { "indices" } else { "values" };
+        let (name, written, prim) = (&names.buffers[k], one_line(&decl.name), decl.prim);
+        let _ = writeln!(out, "//   buffer {k}, {name}: {role} {class} of {prim}, `{written}`");
+    }
+}
+
+/// Names are anything; a comment is one line.
+fn one_line(name: &str) -> String {
+    name.chars().map(|c| if c.is_ascii_graphic() && c != '\\' { c } else { '?' }).collect()
+}
+
+/// Variables of one type stand together.
+fn declare_locals(function: &Function, names: &Names, uses: &Uses, out: &mut String) {
+    let chunk = [function.chunk.0.index(), function.chunk.1.index()];
+    for prim in Prim::ALL {
+        let locals: Vec<&str> = function
+            .locals
+            .iter()
+            .enumerate()
+            .filter(|(k, decl)| decl.prim == prim && uses.locals[*k] && !chunk.contains(k))
+            .map(|(k, _)| names.locals[k].as_str())
+            .collect();
+        for locals in locals.chunks(8) {
+            let _ = writeln!(out, "    {} {};", c_type(prim), locals.join(", "));
+        }
+    }
+}

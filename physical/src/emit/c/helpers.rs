@@ -1,0 +1,146 @@
+//! Operators that C lacks, or has with other edges: small functions in front of the kernels that use them.
+//!
+//! Each states the row of the operator table that it is; the compiler folds what constants decide.
+
+use super::types::{c_type, greatest, least, unsigned};
+use crate::assembly::{BinaryOp, MathFn};
+use redpoll_logic::Prim;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+/// The helpers that a translation unit uses: name and text.
+#[derive(Default)]
+pub(super) struct Helpers(BTreeMap<String, String>);
+
+impl Helpers {
+    /// The texts, sorted by name.
+    pub(super) fn texts(&self) -> impl Iterator<Item = &str> {
+        self.0.values().map(String::as_str)
+    }
+
+    fn add(&mut self, name: String, text: impl FnOnce(&str) -> String) -> String {
+        if !self.0.contains_key(&name) {
+            let text = text(&name);
+            self.0.insert(name.clone(), text);
+        }
+        name
+    }
+
+    /// The name of the helper for an operator on two numbers of a type; all of them but `+ - * & | ^` may need one.
+    pub(super) fn binary(&mut self, op: BinaryOp, prim: Prim) -> String {
+        let verb = match op {
+            BinaryOp::Min => "min",
+            BinaryOp::Max => "max",
+            BinaryOp::Div => "div",
+            BinaryOp::Rem => "rem",
+            BinaryOp::Shl => "shl",
+            BinaryOp::Shr => "shr",
+            _ => unreachable!("C has the others"),
+        };
+        self.add(format!("rp_{verb}_{prim}"), |name| {
+            let ty = c_type(prim);
+            let head = format!("static inline {ty} {name}({ty} a, {ty} b) {{\n");
+            let body = if prim.is_float() { float_choice(op, prim) } else { integer(op, prim) };
+            format!("{}{head}{body}}}\n", comment(op, prim))
+        })
+    }
+
+    /// The name of the helper for the absolute value of an integer with a sign.
+    pub(super) fn abs(&mut self, prim: Prim) -> String {
+        self.add(format!("rp_abs_{prim}"), |name| {
+            let ty = c_type(prim);
+            format!(
+                "// The least value is its own absolute value.\nstatic inline {ty} {name}({ty} a) {{\n    \
+                 return a < 0 ? -a : a;\n}}\n"
+            )
+        })
+    }
+
+    /// The name of the helper that casts floats to integers.
+    pub(super) fn float_to_int(&mut self, from: Prim, to: Prim) -> String {
+        self.add(format!("rp_{to}_of_{from}"), |name| {
+            let (ty, source, suffix) = (c_type(to), c_type(from), if from == Prim::F32 { "f" } else { "" });
+            let power = to.bits() - u32::from(to.is_signed());
+            let above = format!("{:?}{suffix}", 2f64.powi(power as i32));
+            let below = if to.is_signed() { format!("x < -{above}") } else { format!("x < 0.0{suffix}") };
+            let (low, high) = (least(to), greatest(to));
+            format!(
+                "// Towards zero; saturating; NaN to 0.\nstatic inline {ty} {name}({source} x) {{\n    \
+                 return x != x ? 0 : {below} ? {low} : x >= {above} ? {high} : ({ty})x;\n}}\n"
+            )
+        })
+    }
+
+    /// The name of the helper that calls a function of the mathematical library, the one that every engine calls; its
+    /// first argument is the frame.
+    pub(super) fn math(&mut self, function: MathFn, prim: Prim) -> String {
+        self.add(format!("rp_{}_{prim}", function.name()), |name| {
+            let ty = c_type(prim);
+            let names = if function.implementation().arity() == 1 { vec!["x"] } else { vec!["x", "y"] };
+            let types = vec![ty; names.len()].join(", ");
+            let params: Vec<String> = names.iter().map(|name| format!("{ty} {name}")).collect();
+            let (params, args, at) = (params.join(", "), names.join(", "), math_index(function, prim));
+            let mut text = format!("static inline {ty} {name}(const rp_frame *frame, {params}) {{\n");
+            let _ = writeln!(text, "    {ty} (*call)({types}) __attribute__((const)) = (void *)frame->math[{at}];");
+            let _ = write!(text, "    return call({args});\n}}\n");
+            text
+        })
+    }
+}
+
+/// Where a function stands in the frame's table: those on `f64` at even numbers, those on `f32` behind each.
+pub(super) fn math_index(function: MathFn, prim: Prim) -> usize {
+    function as usize * 2 + usize::from(prim == Prim::F32)
+}
+
+fn comment(op: BinaryOp, prim: Prim) -> &'static str {
+    match op {
+        BinaryOp::Div if prim.is_signed() => "// x / 0 = 0; MIN / -1 = MIN.\n",
+        BinaryOp::Rem if prim.is_signed() => "// x % 0 = 0; MIN % -1 = 0.\n",
+        BinaryOp::Div => "// x / 0 = 0.\n",
+        BinaryOp::Rem => "// x % 0 = 0.\n",
+        BinaryOp::Shl => "// No bit is left of shifts by the width or more.\n",
+        BinaryOp::Shr => "// The sign is left of shifts by the width or more.\n",
+        BinaryOp::Min if prim.is_float() => "// NaN if either is; -0 < 0.\n",
+        BinaryOp::Max if prim.is_float() => "// NaN if either is; -0 < 0.\n",
+        _ => "",
+    }
+}
+
+fn integer(op: BinaryOp, prim: Prim) -> String {
+    let (ty, bits, signed) = (c_type(prim), prim.bits(), prim.is_signed());
+    let (number, wide) = (unsigned(prim), if bits == 64 { "uint64_t" } else { "uint32_t" });
+    let expr = match op {
+        BinaryOp::Min => "a < b ? a : b".to_owned(),
+        BinaryOp::Max => "a > b ? a : b".to_owned(),
+        // The quotient by -1 is a negation, which wraps, where the machine would trap.
+        BinaryOp::Div if signed => "b == 0 ? 0 : b == -1 ? -a : a / b".to_owned(),
+        BinaryOp::Rem if signed => "b == 0 || b == -1 ? 0 : a % b".to_owned(),
+        BinaryOp::Div => "b == 0 ? 0 : a / b".to_owned(),
+        BinaryOp::Rem => "b == 0 ? 0 : a % b".to_owned(),
+        // Signs must not be shifted, and narrow types would be widened to one that has them.
+        BinaryOp::Shl => format!("({number})b < {bits} ? ({ty})(({wide})a << b) : 0"),
+        BinaryOp::Shr if signed => format!("({number})b < {bits} ? a >> b : a < 0 ? -1 : 0"),
+        BinaryOp::Shr => format!("b < {bits} ? a >> b : 0"),
+        _ => unreachable!("C has the others"),
+    };
+    format!("    return {expr};\n")
+}
+
+/// Minimum and maximum without a branch: both ways to choose give the same but for zeros and NaN, where the bits of both
+/// together are right: the sign of either zero, and a NaN of any bits.
+fn float_choice(op: BinaryOp, prim: Prim) -> String {
+    let (ty, bits) = (c_type(prim), unsigned(prim));
+    let least = |a: &str, b: &str| {
+        format!(
+            "    union {{ {ty} value; {bits} bits; }} x = {{ {a} < {b} ? {a} : {b} }}, y = {{ {b} < {a} ? {b} : {a} }};\n    \
+             x.bits |= y.bits;\n"
+        )
+    };
+    match op {
+        BinaryOp::Min => least("a", "b") + "    return x.value;\n",
+        // The greatest is the least of the numbers with other signs.
+        BinaryOp::Max => format!("    a = -a, b = -b;\n{}    return -x.value;\n", least("a", "b")),
+        _ => unreachable!("C has the others"),
+    }
+}

@@ -1,0 +1,126 @@
+//! Names in C: what Assembly calls its buffers, parameters and locals, made into distinct identifiers.
+
+use crate::assembly::Function;
+use std::collections::HashSet;
+
+/// Words that are no names: those of the language, of the headers, and those that the text uses itself.
+const RESERVED: &[&str] = &[
+    "auto", "bool", "break", "case", "char", "const", "continue", "default", "do", "double", "else", "enum", "extern",
+    "false", "float", "for", "goto", "if", "inline", "int", "long", "register", "restrict", "return", "short",
+    "signed", "sizeof", "static", "struct", "switch", "true", "typedef", "typeof", "union", "unsigned", "void",
+    "volatile", "while", "asm", "linux", "unix", "frame", "status",
+];
+
+/// Endings of types of the headers.
+const TYPES: &str = "_t";
+
+/// The identifiers of a function.
+pub(super) struct Names {
+    pub(super) buffers: Vec<String>,
+    pub(super) params: Vec<String>,
+    pub(super) locals: Vec<String>,
+}
+
+impl Names {
+    /// Distinct identifiers; with each of them the ones that [`room`], [`end`], [`lane`] and their like make of it.
+    pub(super) fn new(function: &Function) -> Names {
+        let mut taken = HashSet::new();
+        let mut all = |names: &mut dyn Iterator<Item = &str>| {
+            // What has no name is called after its place in its table.
+            let name = |(k, name): (usize, &str)| {
+                if name.is_empty() { fresh(&format!("v{k}"), &mut taken) } else { fresh(name, &mut taken) }
+            };
+            names.enumerate().map(name).collect()
+        };
+        Names {
+            buffers: all(&mut function.buffers.iter().map(|b| b.name.as_str())),
+            params: all(&mut function.params.iter().map(String::as_str)),
+            locals: all(&mut function.locals.iter().map(|l| l.name.as_str())),
+        }
+    }
+}
+
+/// The variable that holds how many elements a buffer has room for, also for the macro `RP_GROW`. Two underscores stand in
+/// no other name.
+pub(super) fn room(buffer: &str) -> String {
+    format!("{buffer}__room")
+}
+
+/// The variable that holds where a loop starts.
+pub(super) fn from(var: &str) -> String {
+    format!("{var}__from")
+}
+
+/// The variable that holds where a loop ends.
+pub(super) fn end(var: &str) -> String {
+    format!("{var}__end")
+}
+
+/// The variable that holds where the whole rounds of a lane fold end.
+pub(super) fn whole(var: &str) -> String {
+    format!("{var}__whole")
+}
+
+/// The variable that holds how many elements are left behind the whole rounds of a lane fold.
+pub(super) fn rest(var: &str) -> String {
+    format!("{var}__rest")
+}
+
+/// The variable that holds one lane of a fold.
+pub(super) fn lane(acc: &str, number: usize) -> String {
+    format!("{acc}__{number}")
+}
+
+/// An identifier for a name that is not taken yet; single letters and digits, no two underscores in a row.
+fn fresh(name: &str, taken: &mut HashSet<String>) -> String {
+    let mut base = String::new();
+    for c in name.chars() {
+        let c = if c.is_ascii_alphanumeric() { c } else { '_' };
+        if !(c == '_' && base.ends_with('_')) {
+            base.push(c);
+        }
+    }
+    let mut base = base.trim_matches('_').to_owned();
+    if !base.starts_with(|c: char| c.is_ascii_alphabetic()) {
+        base.insert(0, 'v');
+    }
+    if RESERVED.contains(&base.as_str()) || base.ends_with(TYPES) || base.starts_with("rp_") {
+        base.push_str("_v");
+    }
+    let mut name = base.clone();
+    let mut number = 2;
+    while !taken.insert(name.clone()) {
+        name = format!("{base}_{number}");
+        number += 1;
+    }
+    name
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Protects against two things of one name, and against words of C.
+    #[test]
+    fn names_are_distinct_identifiers() {
+        let mut taken = HashSet::new();
+        let rows = [
+            ("A.idx1", "A_idx1"),
+            ("A_idx1", "A_idx1_2"),
+            ("i", "i"),
+            ("i", "i_2"),
+            ("i'", "i_3"),
+            ("for", "for_v"),
+            ("int8_t", "int8_t_v"),
+            ("rp_min", "rp_min_v"),
+            ("", "v"),
+            ("2x", "v2x"),
+            ("a..b__c", "a_b_c"),
+            ("\u{df}", "v_2"),
+            ("frame", "frame_v"),
+        ];
+        for (name, expected) in rows {
+            assert_eq!(fresh(name, &mut taken), expected, "{name}");
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! Statements.
+
+use super::expr::Exprs;
+use super::names::{end, from, lane, rest, whole};
+use super::types::{Typing, c_type, literal};
+use crate::assembly::{Buffer, Expr, LaneFold, Local, Status, Stmt};
+use std::fmt::Write;
+
+/// Writes the statements of a function.
+pub(super) struct Stmts<'a> {
+    pub(super) exprs: Exprs<'a>,
+    pub(super) depth: usize,
+    pub(super) out: String,
+}
+
+impl Stmts<'_> {
+    pub(super) fn block(&mut self, stmts: &[Stmt]) {
+        for stmt in stmts {
+            self.stmt(stmt);
+            // What follows is never reached.
+            if matches!(stmt, Stmt::Break | Stmt::Return(_)) {
+                break;
+            }
+        }
+    }
+
+    fn line(&mut self, text: &str) {
+        let _ = writeln!(self.out, "{:indent$}{text}", "", indent = 4 * self.depth);
+    }
+
+    /// A head with its body in braces.
+    fn nest(&mut self, head: &str, body: impl FnOnce(&mut Self)) {
+        self.line(&format!("{head} {{"));
+        self.depth += 1;
+        body(self);
+        self.depth -= 1;
+    }
+
+    fn stmt(&mut self, stmt: &Stmt) {
+        match stmt {
+            Stmt::Assign(local, value) => self.assign(*local, value),
+            Stmt::Store { buffer, at, value } => {
+                let (at, value) = (self.exprs.value(at), self.exprs.value(value));
+                let buffer = self.buffer(*buffer);
+                self.line(&format!("{buffer}[{at}] = {value};"));
+            }
+            Stmt::If { cond, then, other } => {
+                let cond = self.exprs.value(cond);
+                self.nest(&format!("if ({cond})"), |s| s.block(then));
+                if !other.is_empty() {
+                    self.nest("} else", |s| s.block(other));
+                }
+                self.line("}");
+            }
+            Stmt::While { cond, body } => {
+                let cond = self.exprs.condition(cond);
+                self.nest(&format!("while ({cond})"), |s| s.block(body));
+                self.line("}");
+            }
+            Stmt::For { var, lo, hi, body } => self.for_loop(*var, (lo, hi), body),
+            Stmt::Break => self.line("break;"),
+            Stmt::Lanes(fold) => self.lanes(fold),
+            Stmt::Grow { buffer, len } => {
+                let (name, len) = (self.buffer(*buffer), self.exprs.value(len));
+                self.line(&format!("RP_GROW({name}, {}, {len});", buffer.0));
+            }
+            Stmt::Sort { buffer, lo, hi } => {
+                let (lo, hi) = (self.exprs.value(lo), self.exprs.value(hi));
+                self.line(&format!("frame->callbacks->sort(frame->host, {}, {lo}, {hi});", buffer.0));
+            }
+            Stmt::SortBy { perm, major, minor, lo, hi } => {
+                let (lo, hi) = (self.exprs.value(lo), self.exprs.value(hi));
+                let buffers = [perm, major, minor].map(|b| b.0.to_string()).join(", ");
+                self.line(&format!("frame->callbacks->sort_by(frame->host, {buffers}, {lo}, {hi});"));
+            }
+            Stmt::Return(status) => self.line(&format!("return {};", status_name(*status))),
+        }
+    }
+
+    fn buffer(&self, buffer: Buffer) -> String {
+        self.exprs.names.buffers[buffer.index()].clone()
+    }
+
+    fn local(&self, local: Local) -> String {
+        self.exprs.names.locals[local.index()].clone()
+    }
+
+    fn assign(&mut self, local: Local, value: &Expr) {
+        let (name, value) = (self.local(local), self.exprs.value(value));
+        self.line(&format!("{name} = {value};"));
+    }
+
+    /// Bounds are evaluated once, so a bound that the body may change is kept. The loop declares its variable; bounds that
+    /// read another value of it are kept in front of that.
+    fn for_loop(&mut self, var: Local, (lo, hi): (&Expr, &Expr), body: &[Stmt]) {
+        let name = self.local(var);
+        let (mut start, mut bound) = (self.exprs.value(lo), self.exprs.bound(hi));
+        let mut kept = Vec::new();
+        if lo.mentions(var) {
+            kept.push(format!("{} = {start}", from(&name)));
+            start = from(&name);
+        }
+        if hi.mentions(var) || !stays(hi, body) {
+            kept.push(format!("{} = {bound}", end(&name)));
+            bound = end(&name);
+        }
+        kept.push(format!("{name} = {start}"));
+        let head = format!("for (int64_t {}; {name} < {bound}; {name}++)", kept.join(", "));
+        self.nest(&head, |s| s.block(body));
+        self.line("}");
+    }
+
+    /// The rounds of all lanes; the elements that are left, lane by lane; the lanes combined in halves. Lanes are variables,
+    /// which the compiler puts into vectors where the value allows it.
+    fn lanes(&mut self, fold: &LaneFold) {
+        let (var, acc) = (self.local(fold.var), self.local(fold.acc));
+        let prim = self.exprs.function.locals[fold.acc.index()].prim;
+        let names: Vec<String> = (0..usize::from(fold.lanes)).map(|k| lane(&acc, k)).collect();
+        let (end, whole, rest) = (end(&var), whole(&var), rest(&var));
+        let (lo, hi) = (self.exprs.value(&fold.lo), self.exprs.value(&fold.hi));
+        let identity = literal(&fold.identity, Typing::Weak).0;
+        self.line("{");
+        self.depth += 1;
+        let starts: Vec<String> = names.iter().map(|name| format!("{name} = {identity}")).collect();
+        for starts in starts.chunks(4) {
+            self.line(&format!("{} {};", c_type(prim), starts.join(", ")));
+        }
+        let from = from(&var);
+        self.line(&format!("const int64_t {from} = {lo}, {end} = {hi};"));
+        let mask = fold.lanes - 1;
+        self.line(&format!("const int64_t {rest} = {from} < {end} ? ({end} - {from}) & {mask} : 0;"));
+        self.line(&format!("const int64_t {whole} = {from} < {end} ? {end} - {rest} : {from};"));
+        self.line(&format!("int64_t {var} = {from};"));
+        self.nest(&format!("for (; {var} != {whole}; {var} += {})", fold.lanes), |s| {
+            names.iter().enumerate().for_each(|(k, name)| s.fold_lane(fold, k, name, ""));
+        });
+        self.line("}");
+        for (k, name) in names.iter().enumerate().take(names.len() - 1) {
+            self.fold_lane(fold, k, name, &format!("if ({rest} > {k}) "));
+        }
+        let mut half = names.len() / 2;
+        while half > 0 {
+            for k in 0..half {
+                self.combine(fold, &names[k], &names[k + half]);
+            }
+            half /= 2;
+        }
+        self.combine(fold, &acc, &names[0]);
+        self.depth -= 1;
+        self.line("}");
+    }
+
+    /// Folds the element that is so far from the current one into its lane.
+    fn fold_lane(&mut self, fold: &LaneFold, number: usize, name: &str, head: &str) {
+        self.exprs.lane = Some((fold.var, number));
+        let folded = self.exprs.fold(fold.op, fold.acc, name, &fold.value);
+        self.exprs.lane = None;
+        self.line(&format!("{head}{name} = {folded};"));
+    }
+
+    fn combine(&mut self, fold: &LaneFold, a: &str, b: &str) {
+        let folded = self.exprs.fold_names(fold.op, fold.acc, a, b);
+        self.line(&format!("{a} = {folded};"));
+    }
+}
+
+/// The enumerator of a status.
+pub(super) fn status_name(status: Status) -> String {
+    format!("RP_{}", status.name().to_uppercase())
+}
+
+/// Whether an expression has one value through a whole loop: it is made of constants, parameters, and locals that the
+/// body does not assign.
+fn stays(e: &Expr, body: &[Stmt]) -> bool {
+    let mut assigned = Vec::new();
+    body.iter().for_each(|s| s.for_each_assigned(&mut |local| assigned.push(local)));
+    is_simple(e)
+        && !e.any(&mut |e| match e {
+            Expr::Local(local) => assigned.contains(local),
+            _ => false,
+        })
+}
+
+/// Whether an expression is a constant, a variable, or such a one and a constant.
+fn is_simple(e: &Expr) -> bool {
+    let leaf = |e: &Expr| matches!(e, Expr::Const(_) | Expr::Local(_) | Expr::Param(_));
+    match e {
+        Expr::Binary(_, a, b) => leaf(a) && matches!(**b, Expr::Const(_)),
+        e => leaf(e),
+    }
+}

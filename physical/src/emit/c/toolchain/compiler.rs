@@ -1,0 +1,114 @@
+//! The C compiler of this machine: finding it, naming it, running it.
+
+use super::cpu;
+use crate::Error;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// How kernels are compiled. The second half keeps the bits equal to those of the other engines, or allows what does not
+/// change them: `errno` and the floating-point exception flags are never looked at.
+const FLAGS: &[&str] =
+    &["-std=c11", "-O3", "-fPIC", "-shared", "-fwrapv", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math"];
+
+/// Code for the processor at hand, whose features are then part of the key of cached kernels.
+const NATIVE: &[&str] = if cfg!(target_arch = "x86_64") { &["-march=native"] } else { &[] };
+
+/// Rounding on machines without an instruction for it.
+const LIBRARIES: &[&str] = &["-lm"];
+
+/// A C compiler that was asked for its version.
+#[derive(Debug)]
+pub(super) struct Compiler {
+    path: PathBuf,
+    /// What calls it the way that `cc` would: wrappers and the target, without optimization.
+    args: Vec<OsString>,
+    env: Vec<(OsString, OsString)>,
+    version: String,
+}
+
+impl Compiler {
+    /// The compiler of that name, or the one that the crate `cc` finds: `CC`, or the usual one of the target.
+    ///
+    /// # Errors
+    /// Why there is none that can be used.
+    pub(super) fn find(command: Option<&Path>) -> Result<Compiler, String> {
+        let folder = tempfile::tempdir().map_err(|e| format!("no folder for temporary files: {e}"))?;
+        let mut build = cc::Build::new();
+        build.target(env!("REDPOLL_TARGET")).host(env!("REDPOLL_TARGET")).opt_level(0).out_dir(folder.path());
+        build.no_default_flags(true).warnings(false).cargo_metadata(false).cargo_output(false);
+        if let Some(command) = command {
+            build.compiler(command);
+        }
+        let tool = build.try_get_compiler().map_err(|e| e.to_string())?;
+        if tool.is_like_msvc() {
+            return Err(format!("{} does not take the flags of gcc and clang", tool.path().display()));
+        }
+        let mut compiler = Compiler {
+            path: tool.path().into(),
+            args: tool.args().into(),
+            env: tool.get_envs().map(|(k, v)| (k.to_owned(), v.to_owned())).collect(),
+            version: String::new(),
+        };
+        let named = |e: std::io::Error| format!("`{}`: {e}", compiler.path.display());
+        let asked = compiler.command().arg("--version").output().map_err(named)?;
+        if !asked.status.success() {
+            let (path, status) = (compiler.path.display(), asked.status);
+            return Err(format!("`{path} --version` ended with {status}: {}", words(&asked.stderr)));
+        }
+        compiler.version = String::from_utf8_lossy(&asked.stdout).into_owned();
+        Ok(compiler)
+    }
+
+    fn command(&self) -> Command {
+        let mut command = Command::new(&self.path);
+        command.args(&self.args).envs(self.env.iter().map(|(k, v)| (k, v))).stdin(Stdio::null());
+        command
+    }
+
+    fn flags() -> impl Iterator<Item = &'static str> {
+        [FLAGS, NATIVE].into_iter().flatten().copied()
+    }
+
+    /// Everything beside the text that decides about the machine code.
+    pub(super) fn identity(&self) -> String {
+        let flags: Vec<&str> = Compiler::flags().chain(LIBRARIES.iter().copied()).collect();
+        let (path, args, version) = (self.path.display(), &self.args, &self.version);
+        format!(
+            "{path}\n{args:?}\n{version}\n{}\n{}",
+            flags.join(" "),
+            if NATIVE.is_empty() { "" } else { cpu::features() }
+        )
+    }
+
+    /// The first line of its version.
+    pub(super) fn name(&self) -> &str {
+        self.version.lines().next().unwrap_or_default()
+    }
+
+    /// Compiles a file of C into a shared library.
+    ///
+    /// # Errors
+    /// [`Error::CompileC`] with the words of the compiler.
+    pub(super) fn compile(&self, source: &Path, library: &Path) -> Result<(), Error> {
+        let failed = |message: String| Error::CompileC {
+            compiler: self.path.display().to_string(),
+            source_file: source.to_owned(),
+            message,
+        };
+        let mut command = self.command();
+        command.args(Compiler::flags()).arg("-o").arg(library).arg(source).args(LIBRARIES);
+        // Temporary files of the compiler stay where they are cleaned up.
+        if let Some(folder) = library.parent() {
+            command.env("TMPDIR", folder);
+        }
+        let run = command.output().map_err(|e| failed(e.to_string()))?;
+        if run.status.success() { Ok(()) } else { Err(failed(format!("{}\n{}", run.status, words(&run.stderr)))) }
+    }
+}
+
+/// The first lines of what a program said.
+fn words(output: &[u8]) -> String {
+    let text = String::from_utf8_lossy(output);
+    text.lines().take(20).collect::<Vec<_>>().join("\n")
+}

@@ -1,0 +1,50 @@
+//! Shared libraries in memory.
+
+use crate::Error;
+use crate::emit::Kernel;
+use crate::run::{Entry, Signature};
+use std::path::Path;
+use std::sync::Arc;
+use tempfile::TempDir;
+
+/// A loaded library of kernels.
+#[derive(Debug)]
+pub(super) struct Library {
+    handle: libloading::Library,
+    /// Where it lies, when that is nowhere lasting; behind the handle, which is dropped first.
+    _folder: Option<TempDir>,
+}
+
+impl Library {
+    /// Loads a library that this process or one like it has compiled.
+    ///
+    /// # Errors
+    /// [`Error::LoadLibrary`] with the words of the loader.
+    pub(super) fn load(path: &Path, folder: Option<TempDir>) -> Result<Library, Error> {
+        // SAFETY: the library was compiled from text that has no code that runs on loading, by this process or, if it comes
+        // from the cache, by another of this user; its bytes are those that were written.
+        let handle = unsafe { libloading::Library::new(path) };
+        let handle = handle.map_err(|e| failed(path, &e))?;
+        Ok(Library { handle, _folder: folder })
+    }
+
+    /// The kernel that the library exports under a name, for invocations of that signature.
+    ///
+    /// # Errors
+    /// [`Error::LoadLibrary`] when there is none of that name.
+    pub(super) fn kernel(self: &Arc<Self>, name: &str, signature: &Arc<Signature>) -> Result<Kernel, Error> {
+        // SAFETY: what units export under the names of kernels has the parameters, result and calling convention of
+        // `Entry`.
+        let entry = unsafe { self.handle.get::<Entry>(name.as_bytes()) };
+        let entry = entry.map_err(|e| failed(Path::new(name), &e))?;
+        Ok(Kernel::new(*entry, signature.clone(), self.clone()))
+    }
+}
+
+fn failed(path: &Path, error: &libloading::Error) -> Error {
+    let mut message = error.to_string();
+    if let Some(cause) = std::error::Error::source(error) {
+        message = format!("{message}: {cause}");
+    }
+    Error::LoadLibrary { path: path.to_owned(), message }
+}

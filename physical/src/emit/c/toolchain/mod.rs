@@ -1,0 +1,274 @@
+//! From C text to kernels in memory: compile or find, load, keep.
+//!
+//! A [`Toolchain`] has a C compiler and two caches, in memory and on disk. The key of both is a hash of everything that
+//! decides about the machine code: the text, the compiler with its version and flags, the processor, and the version of
+//! the calling convention.
+
+mod compiler;
+mod cpu;
+mod disk;
+mod library;
+#[cfg(test)]
+mod tests;
+
+use super::unit::{emit, entry_name};
+use crate::Error;
+use crate::assembly::Function;
+use crate::emit::Kernel;
+use crate::run::Signature;
+use compiler::Compiler;
+use disk::Disk;
+use library::Library;
+use std::collections::HashMap;
+use std::fs;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
+use tempfile::TempDir;
+
+/// Goes up when kernels of older versions cannot be called any more.
+const CONVENTION: u32 = 1;
+/// Libraries that stay in memory although nobody uses them.
+const MOST_LOADED: usize = 256;
+/// The size that the cache on disk may grow to.
+const MOST_BYTES: u64 = 256 << 20;
+
+/// Where compiled kernels are kept between processes.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub enum CacheFolder {
+    /// In the user's cache folder, or where the environment variable `REDPOLL_CACHE` says: a folder, or `off`.
+    #[default]
+    User,
+    /// In that folder.
+    At(PathBuf),
+    /// Nowhere.
+    Off,
+}
+
+/// What a toolchain is made of.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The compiler; `None` for the one that `CC` names, or the usual one.
+    pub compiler: Option<PathBuf>,
+    /// The cache on disk.
+    pub cache: CacheFolder,
+    /// The bytes that the cache on disk may grow to.
+    pub cache_bytes: u64,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { compiler: None, cache: CacheFolder::User, cache_bytes: MOST_BYTES }
+    }
+}
+
+/// How often a toolchain did what.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Uses {
+    /// Kernels found in memory.
+    pub memory: u64,
+    /// Kernels found on disk.
+    pub disk: u64,
+    /// Runs of the compiler.
+    pub compiled: u64,
+}
+
+/// A C compiler with its caches. It looks for the compiler when it first needs one.
+#[derive(Debug)]
+pub struct Toolchain {
+    options: Options,
+    compiler: OnceLock<Result<Compiler, String>>,
+    disk: OnceLock<Option<Result<Disk, String>>>,
+    loaded: Mutex<Loaded>,
+    uses: [AtomicU64; 3],
+}
+
+/// Libraries by key, with when they were last used.
+#[derive(Debug, Default)]
+struct Loaded {
+    libraries: HashMap<String, (Arc<Library>, u64)>,
+    time: u64,
+}
+
+impl Toolchain {
+    /// A toolchain with caches of its own.
+    pub fn new(options: Options) -> Toolchain {
+        Toolchain {
+            options,
+            compiler: OnceLock::new(),
+            disk: OnceLock::new(),
+            loaded: Mutex::default(),
+            uses: Default::default(),
+        }
+    }
+
+    /// The toolchain of this process, with the default options.
+    pub fn host() -> &'static Arc<Toolchain> {
+        static HOST: LazyLock<Arc<Toolchain>> = LazyLock::new(|| Arc::new(Toolchain::new(Options::default())));
+        &HOST
+    }
+
+    /// The compiler and its version, in a line.
+    ///
+    /// # Errors
+    /// [`Error::NoCompiler`] when there is none.
+    pub fn compiler(&self) -> Result<&str, Error> {
+        self.found_compiler().map(Compiler::name)
+    }
+
+    /// Why kernels are not kept on disk; `None` when they are, or when nobody asked for it.
+    pub fn cache_fault(&self) -> Option<&str> {
+        self.found_disk().and_then(|disk| disk.as_ref().err()).map(String::as_str)
+    }
+
+    /// What it did so far.
+    pub fn uses(&self) -> Uses {
+        let [memory, disk, compiled] = [0, 1, 2].map(|k: usize| self.uses[k].load(Ordering::Relaxed));
+        Uses { memory, disk, compiled }
+    }
+
+    /// Compiles functions as one translation unit; kernels are in the order of the functions.
+    ///
+    /// # Errors
+    /// [`Error::InvalidAssembly`] when the verifier rejects a function; [`Error::NoCompiler`], [`Error::CompileC`] and
+    /// [`Error::LoadLibrary`] when this machine cannot make kernels of the text.
+    pub fn compile(&self, functions: &[&Function]) -> Result<Vec<Kernel>, Error> {
+        let signatures: Vec<_> = functions.iter().map(|f| Signature::of(f)).collect();
+        self.compile_text(&emit(functions)?, &signatures)
+    }
+
+    /// Compiles the text of a translation unit that exports one kernel a signature.
+    ///
+    /// # Errors
+    /// As [`compile`](Toolchain::compile).
+    pub fn compile_text(&self, text: &str, signatures: &[Arc<Signature>]) -> Result<Vec<Kernel>, Error> {
+        let library = self.library(text)?;
+        signatures.iter().enumerate().map(|(k, signature)| library.kernel(&entry_name(k), signature)).collect()
+    }
+
+    fn library(&self, text: &str) -> Result<Arc<Library>, Error> {
+        let compiler = self.found_compiler()?;
+        let key = key(text, compiler);
+        if let Some(library) = self.remembered(&key) {
+            self.count(0);
+            return Ok(library);
+        }
+        let disk = self.found_disk().and_then(|disk| disk.as_ref().ok());
+        // An entry may vanish between being found and being loaded.
+        let kept = disk.and_then(|disk| disk.find(&key)).and_then(|path| Library::load(&path, None).ok());
+        let library = match kept {
+            Some(library) => {
+                self.count(1);
+                library
+            }
+            None => {
+                self.count(2);
+                build(text, &key, compiler, disk)?
+            }
+        };
+        Ok(self.remember(key, Arc::new(library)))
+    }
+
+    fn found_compiler(&self) -> Result<&Compiler, Error> {
+        let found = self.compiler.get_or_init(|| Compiler::find(self.options.compiler.as_deref()));
+        found.as_ref().map_err(|reason| Error::NoCompiler(reason.clone()))
+    }
+
+    fn found_disk(&self) -> Option<&Result<Disk, String>> {
+        let found = self.disk.get_or_init(|| {
+            Some(folder(&self.options.cache)?.and_then(|folder| Disk::open(&folder, self.options.cache_bytes)))
+        });
+        found.as_ref()
+    }
+
+    fn count(&self, what: usize) {
+        self.uses[what].fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn remembered(&self, key: &str) -> Option<Arc<Library>> {
+        let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
+        loaded.time += 1;
+        let time = loaded.time;
+        let (library, used) = loaded.libraries.get_mut(key)?;
+        *used = time;
+        Some(library.clone())
+    }
+
+    /// Keeps a library in memory; of two of one key the first stays.
+    fn remember(&self, key: String, library: Arc<Library>) -> Arc<Library> {
+        let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
+        loaded.time += 1;
+        let time = loaded.time;
+        if loaded.libraries.len() >= MOST_LOADED {
+            let oldest = loaded.libraries.iter().min_by_key(|(_, (_, used))| *used).map(|(key, _)| key.clone());
+            oldest.map(|key| loaded.libraries.remove(&key));
+        }
+        loaded.libraries.entry(key).or_insert((library, time)).0.clone()
+    }
+}
+
+/// Compiles in a folder of its own and moves the library into the cache; where that cannot be, it is loaded from where it
+/// is.
+fn build(text: &str, key: &str, compiler: &Compiler, disk: Option<&Disk>) -> Result<Library, Error> {
+    match disk.map(|disk| (disk, disk.work_folder())) {
+        Some((disk, Ok(folder))) => match compile_in(&folder, text, compiler) {
+            Ok(library) => match disk.keep(key, &library) {
+                Ok(kept) => Library::load(&kept, None),
+                Err(_) => Library::load(&library, Some(folder)),
+            },
+            // The disk may be full where another one is not.
+            Err(_) => build_apart(text, compiler),
+        },
+        _ => build_apart(text, compiler),
+    }
+}
+
+/// Compiles in a folder of temporary files.
+fn build_apart(text: &str, compiler: &Compiler) -> Result<Library, Error> {
+    let failed = |e: std::io::Error| Error::LoadLibrary { path: std::env::temp_dir(), message: e.to_string() };
+    let folder = tempfile::Builder::new().prefix("redpoll-").tempdir().map_err(failed)?;
+    match compile_in(&folder, text, compiler) {
+        Ok(library) => Library::load(&library, Some(folder)),
+        Err(error) => {
+            // What the compiler did not like stays for whoever wants to see it.
+            let _ = folder.keep();
+            Err(error)
+        }
+    }
+}
+
+fn compile_in(folder: &TempDir, text: &str, compiler: &Compiler) -> Result<PathBuf, Error> {
+    let source = folder.path().join("kernels.c");
+    let failed = |e: std::io::Error| Error::LoadLibrary { path: source.clone(), message: e.to_string() };
+    fs::write(&source, text).map_err(failed)?;
+    let library = folder.path().join(format!("kernels{}", std::env::consts::DLL_SUFFIX));
+    compiler.compile(&source, &library)?;
+    Ok(library)
+}
+
+fn key(text: &str, compiler: &Compiler) -> String {
+    let mut hash = blake3::Hasher::new();
+    for part in [env!("CARGO_PKG_VERSION"), &CONVENTION.to_string(), &compiler.identity(), text] {
+        hash.update(&(part.len() as u64).to_le_bytes());
+        hash.update(part.as_bytes());
+    }
+    hash.finalize().to_hex().to_string()
+}
+
+/// The folder of the cache on disk; `None` when there is to be none.
+fn folder(cache: &CacheFolder) -> Option<Result<PathBuf, String>> {
+    match cache {
+        CacheFolder::Off => None,
+        CacheFolder::At(folder) => Some(Ok(folder.clone())),
+        CacheFolder::User => match std::env::var_os("REDPOLL_CACHE") {
+            Some(off) if off == "off" => None,
+            Some(folder) if !folder.is_empty() => Some(Ok(folder.into())),
+            _ => {
+                use etcetera::BaseStrategy;
+                let base = etcetera::choose_base_strategy();
+                let folder = base.map(|b| b.cache_dir().join("redpoll").join("kernels"));
+                Some(folder.map_err(|e| format!("there is no cache folder: {e}")))
+            }
+        },
+    }
+}

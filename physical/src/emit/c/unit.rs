@@ -1,0 +1,83 @@
+//! Translation units: the text of all kernels of a plan.
+
+use super::function;
+use super::helpers::Helpers;
+use super::stmt::status_name;
+use crate::Error;
+use crate::assembly::{Function, Status, verify};
+use std::fmt::Write;
+
+/// The name under which a unit exports its kernel of that number.
+pub fn entry_name(number: usize) -> String {
+    format!("redpoll_kernel_{number}")
+}
+
+/// What every unit starts with: the calling convention of kernels, as in `run::frame`.
+const HEAD: &str = "\
+#include <stdbool.h>
+#include <stdint.h>
+
+#define RP_UNLIKELY(condition) __builtin_expect(condition, 0)
+#define RP_NOINLINE __attribute__((noinline))
+
+// Makes room for so many elements, where the buffer may move; without room the kernel ends.
+#define RP_GROW(buffer, number, length)                                                        \\
+    do {                                                                                       \\
+        const int64_t rp_length = length;                                                      \\
+        if (RP_UNLIKELY(rp_length > buffer##__room)) {                                         \\
+            const int32_t status = frame->callbacks->grow(frame->host, number, rp_length);     \\
+            if (status) return status;                                                         \\
+            buffer = frame->buffers[number].data;                                              \\
+            buffer##__room = frame->buffers[number].len;                                       \\
+        }                                                                                      \\
+    } while (0)
+
+typedef struct {
+    void *data;
+    uint64_t len;
+} rp_slot;
+
+typedef struct {
+    int32_t (*grow)(void *host, uint32_t buffer, int64_t len);
+    void (*sort)(void *host, uint32_t buffer, int64_t lo, int64_t hi);
+    void (*sort_by)(void *host, uint32_t perm, uint32_t major, uint32_t minor, int64_t lo, int64_t hi);
+} rp_callbacks;
+
+typedef struct {
+    const rp_slot *buffers;
+    const int64_t *params;
+    int64_t chunk_lo, chunk_hi;
+    void *host;
+    const rp_callbacks *callbacks;
+    int32_t status;
+    const void *trampoline;
+    const uintptr_t *math;
+} rp_frame;
+";
+
+/// The text of functions as one translation unit; the kernel of function `k` is exported as [`entry_name`]`(k)`.
+///
+/// # Errors
+/// [`Error::InvalidAssembly`] when the verifier rejects a function.
+pub fn emit(functions: &[&Function]) -> Result<String, Error> {
+    let mut helpers = Helpers::default();
+    let mut kernels = String::new();
+    for (k, f) in functions.iter().enumerate() {
+        let faults = verify(f);
+        if !faults.is_empty() {
+            return Err(Error::invalid_assembly(&f.name, &faults));
+        }
+        kernels.push('\n');
+        function::write(f, &entry_name(k), &mut helpers, &mut kernels);
+    }
+    let mut text = format!("{HEAD}\nenum {{\n");
+    for status in Status::ALL {
+        let _ = writeln!(text, "    {} = {},", status_name(*status), *status as i32);
+    }
+    text.push_str("};\n");
+    for helper in helpers.texts() {
+        text.push('\n');
+        text.push_str(helper);
+    }
+    Ok(text + &kernels)
+}

@@ -1,0 +1,50 @@
+//! Drafts: programs lowered for the layouts of their inputs, which engines make kernels of.
+
+use crate::assembly::Function;
+use crate::lower::{Layout, Lowered, Options, PositionWidth, lower};
+use crate::notation::Program;
+use crate::run::Signature;
+use redpoll_logic::FloatMode;
+use std::sync::Arc;
+
+/// A lowered program. Clones share it.
+#[derive(Clone)]
+pub struct Draft {
+    pub(super) program: Arc<Program>,
+    pub(super) lowered: Arc<Lowered>,
+    signature: Arc<Signature>,
+    options: Options,
+}
+
+impl Draft {
+    /// Lowers a program in normal form for inputs of the given layouts, by tensor; `None` for the narrow one.
+    pub fn new(program: &Arc<Program>, layouts: &[Option<Layout>], mode: FloatMode) -> Draft {
+        Draft::with_options(program, layouts, Options { mode, ..Options::default() })
+    }
+
+    pub(super) fn with_options(program: &Arc<Program>, layouts: &[Option<Layout>], options: Options) -> Draft {
+        let lowered = lower(program, layouts, options);
+        let signature = Signature::of(&lowered.function);
+        Draft { program: program.clone(), lowered: Arc::new(lowered), signature, options }
+    }
+
+    /// The same with positions of 64 bits, for inputs of the given layouts.
+    pub(super) fn widened(&self, layouts: &[Option<Layout>]) -> Draft {
+        Draft::with_options(&self.program, layouts, Options { width: PositionWidth::Wide, ..self.options })
+    }
+
+    /// The width of positions.
+    pub(super) fn width(&self) -> PositionWidth {
+        self.options.width
+    }
+
+    /// Its Assembly.
+    pub fn function(&self) -> &Function {
+        &self.lowered.function
+    }
+
+    /// What invocations of its kernels are made from.
+    pub fn signature(&self) -> &Arc<Signature> {
+        &self.signature
+    }
+}
