@@ -46,6 +46,10 @@ impl Prepared {
         sections.extend(self.report.phases.iter().map(|p| section(p.name.into(), p.plan.clone())));
         let decisions: String = self.report.decisions.iter().map(ToString::to_string).collect();
         sections.push(section("decisions".into(), decisions));
+        let notes: String = self.notes().iter().map(|note| format!("{note}\n")).collect();
+        if !notes.is_empty() {
+            sections.push(section("notes".into(), notes));
+        }
         for stage in &self.stages {
             let of = |form: &str| format!("{form} of {}", stage.name);
             let loops = match &stage.work {

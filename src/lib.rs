@@ -30,17 +30,21 @@ mod config;
 mod engine;
 mod error;
 mod explain;
+mod notes;
 mod pipeline;
 mod prepared;
+mod profile;
 mod session;
 mod statistics;
 mod timings;
 
-pub use array::{Array, ArrayError, Axes, Operand};
+pub use array::{Array, ArrayError, Axes, Builder, Contraction, Index, Operand, Repeated, Value};
 pub use config::{Config, Engine};
 pub use error::{Error, Unbound};
 pub use explain::{Detail, Section};
+pub use notes::Note;
 pub use prepared::{Prepared, Run};
+pub use profile::{OutputProfile, Profile, QueryProfile};
 pub use session::{Bindings, Session};
 pub use timings::{Phase, Timings};
 

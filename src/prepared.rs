@@ -29,6 +29,15 @@ pub struct Prepared {
 /// Results by name, in the order in which a plan produces them.
 type Results = Vec<(Alias, Tensor)>;
 
+/// A query that has run.
+pub(crate) struct Step<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) writes: &'a [Alias],
+    pub(crate) outputs: &'a [Tensor],
+    pub(crate) time: Duration,
+    pub(crate) counts: Option<Counts>,
+}
+
 /// What one run gives.
 #[derive(Clone, Debug)]
 pub struct Run {
@@ -86,22 +95,29 @@ impl Prepared {
     /// # Errors
     /// As [`Prepared::run`]; and when the engine computes densely, and a tensor is too large for that.
     pub fn run_with(&self, engine: Engine) -> Result<Run, Error> {
+        self.run_observed(engine, &mut |_| {})
+    }
+
+    /// Runs the plan on a given engine and shows each query that has run.
+    pub(crate) fn run_observed(&self, engine: Engine, seen: &mut dyn FnMut(Step<'_>)) -> Result<Run, Error> {
         let start = Instant::now();
         let mode = self.config.optimizer.float_mode;
         let (outputs, counts) = match engine {
             Engine::LogicInterpreter => (run_logic(&self.plan, &self.physical, &self.bindings, mode)?, None),
-            _ => self.run_stages(engine)?,
+            _ => self.run_stages(engine, seen)?,
         };
         Ok(Run { outputs, counts, time: start.elapsed() })
     }
 
     /// Runs the queries in order; what one writes, later ones read. Intermediates are dropped after their last read.
-    fn run_stages(&self, engine: Engine) -> Result<(Results, Option<Counts>), Error> {
+    fn run_stages(&self, engine: Engine, seen: &mut dyn FnMut(Step<'_>)) -> Result<(Results, Option<Counts>), Error> {
         let mut tensors: HashMap<Alias, Tensor> = self.bindings.iter().map(|(a, t)| (a.clone(), t.clone())).collect();
         let mut total = (engine == Engine::AssemblyInterpreter).then(Counts::default);
         for stage in &self.stages {
             let input = |name: &Alias| tensors.get(name).expect("tensors are bound or written before");
             let inputs: Vec<&Tensor> = stage.reads.iter().map(input).collect();
+            let start = Instant::now();
+            let mut counts = None;
             let outputs = match (&stage.work, engine.of_kernels()) {
                 (Work::Convert(ty), _) => {
                     let converted = convert_within(inputs[0], &ty.format, &self.limits.memory);
@@ -112,9 +128,12 @@ impl Prepared {
                     let mode = self.config.optimizer.float_mode;
                     let outcome = run_kernel(loops, &inputs, engine, mode, &self.limits)?;
                     total = sum(total, outcome.counts);
+                    counts = outcome.counts;
                     outcome.outputs
                 }
             };
+            let time = start.elapsed();
+            seen(Step { name: &stage.name, writes: &stage.writes, outputs: &outputs, time, counts });
             for name in &stage.last_read {
                 tensors.remove(name);
             }

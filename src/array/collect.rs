@@ -1,16 +1,54 @@
-//! From lazy arrays to results.
+//! From lazy arrays to results, and what becomes of them on the way.
 
 use super::Array;
+use super::value::Value;
 use crate::config::Engine;
 use crate::error::Error;
 use crate::explain::{Detail, Section};
 use crate::prepared::Prepared;
-use crate::session::Bindings;
+use crate::profile::Profile;
+use crate::session::{Bindings, Session};
 use redpoll_logic::{Alias, Format, Plan, Query};
-use redpoll_physical::storage::{Element, Tensor, convert};
+use redpoll_physical::storage::{Tensor, convert};
 
 /// The name of the one result of a plan made from an array.
 const RESULT: &str = "result";
+
+impl Session {
+    /// Computes several arrays in one plan, so that what they share is computed once.
+    ///
+    /// ```
+    /// let session = redpoll::Session::default();
+    /// let a = session.vector([1.0, 2.0, 3.0]);
+    /// let results = session.collect_all([&a.sum(..), &a.max(..)])?;
+    /// assert_eq!(results.len(), 2);
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Array::collect`].
+    pub fn collect_all<'a>(&self, arrays: impl IntoIterator<Item = &'a Array>) -> Result<Vec<Tensor>, Error> {
+        let outputs = self.prepare_all(arrays)?.run()?.outputs;
+        Ok(outputs.into_iter().map(|(_, tensor)| tensor).collect())
+    }
+
+    /// Takes several arrays all the way to kernels, in one plan; its results are in their order.
+    ///
+    /// # Errors
+    /// As [`Array::prepare`].
+    pub fn prepare_all<'a>(&self, arrays: impl IntoIterator<Item = &'a Array>) -> Result<Prepared, Error> {
+        let mut plan = Plan { queries: Vec::new(), produces: Vec::new() };
+        let mut bindings = Bindings::new();
+        for (k, array) in arrays.into_iter().enumerate() {
+            let alias = Alias::from(if k == 0 { RESULT.to_owned() } else { format!("{RESULT}{}", k + 1) });
+            let state = array.state()?;
+            state.sources.iter().for_each(|(name, tensor)| bindings.insert(name.clone(), tensor.clone()));
+            plan.queries.push(Query { alias: alias.clone(), expr: state.expr.clone() });
+            plan.produces.push(alias);
+        }
+        self.prepare_plan(plan, &bindings)
+    }
+}
 
 impl Array {
     /// Computes the array on the engine of its session.
@@ -34,14 +72,8 @@ impl Array {
     ///
     /// # Errors
     /// As [`Array::collect`]; when the values are of another type; when there are too many to be held densely.
-    pub fn to_vec<T: Element>(&self) -> Result<Vec<T>, Error> {
-        let tensor = self.collect()?;
-        let dense = convert(&tensor, &Format::dense(tensor.ty().shape.len()))?;
-        let wrong = || Error::Elements { dtype: tensor.ty().dtype.clone(), asked: T::PRIM };
-        if tensor.ty().dtype != T::PRIM.into() {
-            return Err(wrong());
-        }
-        dense.leaf()[0].as_slice::<T>().map(<[T]>::to_vec).ok_or_else(wrong)
+    pub fn to_vec<T: Value>(&self) -> Result<Vec<T>, Error> {
+        values(&self.collect()?)
     }
 
     /// Takes the array all the way to kernels.
@@ -49,11 +81,17 @@ impl Array {
     /// # Errors
     /// When the array could not be made, or a phase refuses it.
     pub fn prepare(&self) -> Result<Prepared, Error> {
-        let (plan, bindings) = self.plan()?;
-        self.session.prepare_plan(plan, &bindings)
+        self.session.prepare_all([self])
     }
 
-    /// What becomes of the array: the text of every phase.
+    /// What becomes of the array: the text of every phase, what was decided, and notes on results that densify.
+    ///
+    /// ```
+    /// let session = redpoll::Session::default();
+    /// let sections = (session.vector([1.0, 2.0]) + 1.0).explain()?;
+    /// assert!(sections.iter().any(|s| s.title == "logic"));
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
     ///
     /// # Errors
     /// As [`Array::prepare`].
@@ -61,11 +99,51 @@ impl Array {
         self.prepare()?.explain(Detail::Assembly)
     }
 
-    fn plan(&self) -> Result<(Plan, Bindings), Error> {
-        let state = self.state()?;
-        let result = Alias::from(RESULT);
-        let query = Query { alias: result.clone(), expr: state.expr.clone() };
-        let bindings = state.sources.iter().map(|(name, tensor)| (name.clone(), tensor.clone())).collect();
-        Ok((Plan { queries: vec![query], produces: vec![result] }, bindings))
+    /// Computes the array and tells how long each phase and each query took, what they stored, and what was estimated.
+    ///
+    /// ```
+    /// let session = redpoll::Session::default();
+    /// let profile = session.vector([1.0, 2.0]).sum(..).profile()?;
+    /// assert_eq!(profile.queries.len(), 1);
+    /// println!("{profile}");
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Array::collect`].
+    pub fn profile(&self) -> Result<Profile, Error> {
+        self.profile_with(self.session.config().engine)
     }
+
+    /// As [`Array::profile`], on a given engine; the interpreter of Assembly counts the work, too.
+    ///
+    /// # Errors
+    /// As [`Array::collect`].
+    pub fn profile_with(&self, engine: Engine) -> Result<Profile, Error> {
+        self.prepare()?.profile(engine)
+    }
+
+    /// The expression as a graph in the language of Graphviz; what is shared is one node.
+    ///
+    /// ```
+    /// let session = redpoll::Session::default();
+    /// assert!(session.vector([1.0, 2.0]).sum(..).to_dot()?.starts_with("digraph"));
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When the array could not be made.
+    pub fn to_dot(&self) -> Result<String, Error> {
+        Ok(super::dot::dot(&self.state()?.expr))
+    }
+}
+
+/// The values of a tensor, row-major.
+pub(crate) fn values<T: Value>(tensor: &Tensor) -> Result<Vec<T>, Error> {
+    let wrong = || Error::Elements { dtype: tensor.ty().dtype.clone(), asked: T::PRIM };
+    if tensor.ty().dtype != T::PRIM.into() {
+        return Err(wrong());
+    }
+    let dense = convert(tensor, &Format::dense(tensor.ty().shape.len()))?;
+    T::of_buffer(&dense.leaf()[0]).ok_or_else(wrong)
 }

@@ -1,25 +1,139 @@
-//! Functions applied at every place.
+//! Operators at every place: what all functions of `functions.rs` are made of, the operators of Rust, choices and casts.
 
 use super::align::map;
+use super::error::Cause;
+use super::state::State;
 use super::{Array, Operand};
 use redpoll_logic::op::{Builtin, Op};
+use redpoll_logic::{DType, Prim};
 use std::ops;
 
 impl Array {
-    /// An operator at every place of this array and others, aligned.
+    /// An operator at every place of this array and others, aligned; a user-defined one, too, which runs inside of the
+    /// kernels as built-in ones do.
     ///
     /// ```
-    /// # use redpoll::logic::op::Builtin;
+    /// use redpoll::logic::op::{Body, Builtin, UserOp};
+    /// use redpoll::logic::DType;
+    ///
     /// # let session = redpoll::Session::default();
-    /// let a = session.dense([3], [1, 2, 3]);
+    /// let a = session.vector([1, 2, 3]);
     /// assert_eq!(a.apply(Builtin::Pow, [2.into()]).to_vec::<i32>()?, [1, 4, 9]);
-    /// # Ok::<(), redpoll::Error>(())
+    ///
+    /// // x mod 3, but 3 where that is 0.
+    /// let remainder = Body::call(Builtin::Rem, [Body::Arg(0), Body::lit(3)]);
+    /// let body = Body::If(remainder.clone().into(), remainder.into(), Body::lit(3).into());
+    /// let op = UserOp::new("round_of_three", vec![("x".into(), DType::I64)], DType::I64, &body)?;
+    /// assert_eq!(a.apply(op, []).to_vec::<i64>()?, [1, 2, 3]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[track_caller]
     #[must_use]
     pub fn apply(&self, op: impl Into<Op>, others: impl IntoIterator<Item = Operand>) -> Array {
         let others: Vec<Operand> = others.into_iter().collect();
         self.combine("apply", &others, |states| map(op, states))
+    }
+
+    /// `yes` where this array is not zero, `no` elsewhere.
+    ///
+    /// ```
+    /// # let session = redpoll::Session::default();
+    /// let a = session.vector([3, -1, 0]);
+    /// assert_eq!(a.greater(0).where_(&a, -1).to_vec::<i32>()?, [3, -1, -1]);
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
+    #[track_caller]
+    #[must_use]
+    pub fn where_(&self, yes: impl Into<Operand>, no: impl Into<Operand>) -> Array {
+        self.combine("where_", &[yes.into(), no.into()], |states| map(Builtin::IfElse, states))
+    }
+
+    /// The values held between `low` and `high`.
+    ///
+    /// ```
+    /// # let session = redpoll::Session::default();
+    /// assert_eq!(session.vector([-3, 1, 9]).clip(0, 5).to_vec::<i32>()?, [0, 1, 5]);
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
+    #[track_caller]
+    #[must_use]
+    pub fn clip(&self, low: impl Into<Operand>, high: impl Into<Operand>) -> Array {
+        self.combine("clip", &[low.into(), high.into()], |states| {
+            let [x, low, high] = states else { unreachable!("three operands") };
+            let above = map(Builtin::Max, &[x.clone(), low.clone()])?;
+            map(Builtin::Min, &[above, high.clone()])
+        })
+    }
+
+    /// The values cast to a dtype: floats to integers towards zero, saturating, NaN to 0; numbers to `bool` by `x != 0`.
+    ///
+    /// ```
+    /// # use redpoll::logic::Prim;
+    /// # let session = redpoll::Session::default();
+    /// assert_eq!(session.vector([-1.5, 0.0, 2.7]).astype(Prim::I32).to_vec::<i32>()?, [-1, 0, 2]);
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
+    #[track_caller]
+    #[must_use]
+    pub fn astype(&self, dtype: impl Into<DType>) -> Array {
+        let dtype = dtype.into();
+        self.derive("astype", |state| state.cast(&dtype))
+    }
+
+    /// `log(exp(x) + exp(y))`, without overflow on the way.
+    ///
+    /// ```
+    /// # let session = redpoll::Session::default();
+    /// let a = session.vector([1000.0, 0.0]);
+    /// assert_eq!(a.logaddexp(&a).to_vec::<f64>()?, [1000.0 + 2f64.ln(), 2f64.ln()]);
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
+    #[track_caller]
+    #[must_use]
+    pub fn logaddexp(&self, other: impl Into<Operand>) -> Array {
+        self.combine("logaddexp", &[other.into()], |states| {
+            let zero = State::number(0.0);
+            let [x, y] = states else { unreachable!("two operands") };
+            // Equal ones, infinities among them, have the difference 0.
+            let difference = map(Builtin::IfElse, &[map(Builtin::Eq, states)?, zero, map(Builtin::Sub, states)?])?;
+            let down = map(Builtin::Neg, &[map(Builtin::Abs, &[difference])?])?;
+            let rest = map(Builtin::Log1p, &[map(Builtin::Exp, &[down])?])?;
+            map(Builtin::Add, &[map(Builtin::Max, &[x.clone(), y.clone()])?, rest])
+        })
+    }
+
+    /// Whether the sign of a float is set; that of -0.0 is.
+    ///
+    /// ```
+    /// # let session = redpoll::Session::default();
+    /// assert_eq!(session.vector([-1.0, -0.0, 0.0]).signbit().to_vec::<bool>()?, [true, true, false]);
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
+    #[track_caller]
+    #[must_use]
+    pub fn signbit(&self) -> Array {
+        self.derive("signbit", |state| {
+            let sign = map(Builtin::Copysign, &[State::number(1.0), state.clone()])?;
+            map(Builtin::Lt, &[sign, State::number(0.0)])
+        })
+    }
+
+    /// The array itself, if it holds numbers.
+    ///
+    /// ```
+    /// # let session = redpoll::Session::default();
+    /// assert_eq!(session.vector([-1, 2]).positive().to_vec::<i32>()?, [-1, 2]);
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
+    #[track_caller]
+    #[must_use]
+    pub fn positive(&self) -> Array {
+        self.derive("positive", |state| match state.prim() {
+            Some(Prim::Bool) | None => {
+                Err(Cause::Shape(format!("values of dtype {} have no sign; cast first", state.expr.info().dtype)))
+            }
+            Some(_) => Ok(state.clone()),
+        })
     }
 }
 
@@ -51,7 +165,7 @@ macro_rules! operator {
 
             #[track_caller]
             fn $method(self, right: &Array) -> Array {
-                right.number(self).$method(right)
+                ops::$trait::$method(right.number(self), right)
             }
         }
 
@@ -60,7 +174,7 @@ macro_rules! operator {
 
             #[track_caller]
             fn $method(self, right: Array) -> Array {
-                right.number(self).$method(right)
+                ops::$trait::$method(right.number(self), right)
             }
         }
     )*};
@@ -68,20 +182,25 @@ macro_rules! operator {
 operator!(Add add Add, Sub sub Sub, Mul mul Mul, Div div Div, Rem rem Rem, BitAnd bitand BitAnd, BitOr bitor BitOr,
     BitXor bitxor BitXor, Shl shl Shl, Shr shr Shr);
 
-impl ops::Neg for &Array {
-    type Output = Array;
+macro_rules! sign {
+    ($($trait:ident $method:ident $op:ident),*) => {$(
+        impl ops::$trait for &Array {
+            type Output = Array;
 
-    #[track_caller]
-    fn neg(self) -> Array {
-        self.combine("neg", &[], |states| map(Builtin::Neg, states))
-    }
+            #[track_caller]
+            fn $method(self) -> Array {
+                self.combine(stringify!($method), &[], |states| map(Builtin::$op, states))
+            }
+        }
+
+        impl ops::$trait for Array {
+            type Output = Array;
+
+            #[track_caller]
+            fn $method(self) -> Array {
+                ops::$trait::$method(&self)
+            }
+        }
+    )*};
 }
-
-impl ops::Neg for Array {
-    type Output = Array;
-
-    #[track_caller]
-    fn neg(self) -> Array {
-        -&self
-    }
-}
+sign!(Neg neg Neg, Not not BitNot);

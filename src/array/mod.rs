@@ -26,18 +26,34 @@
 
 mod align;
 mod axes;
+mod builder;
 mod collect;
+mod create;
+mod dot;
+mod einsum;
 mod elementwise;
 mod error;
+mod formats;
+mod functions;
+mod join;
+mod moments;
 mod operand;
 mod products;
 mod reduce;
+mod shape;
+mod slice;
 mod source;
 mod state;
+mod triangles;
+mod value;
 
 pub use axes::Axes;
+pub use builder::{Builder, Repeated};
 pub use error::ArrayError;
 pub use operand::Operand;
+pub use products::Contraction;
+pub use slice::Index;
+pub use value::Value;
 
 use crate::error::Error;
 use crate::session::Session;

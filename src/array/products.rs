@@ -1,10 +1,35 @@
 //! Products that sum over shared modes.
 
+use super::align::one_place_modes;
+use super::axes::axis;
 use super::error::Cause;
-use super::state::{State, Style, position, positions};
+use super::shape::inserted;
+use super::state::{State, position};
 use super::{Array, Operand};
 use redpoll_logic::op::Builtin;
-use redpoll_logic::{Expr, Field, Scalar};
+use redpoll_logic::{Affine, Expr, Field, IndexMap, Scalar, Subscript};
+
+/// The modes that [`Array::tensordot`] sums over: so many last ones of the first array and first ones of the second, or
+/// those of each, pair by pair.
+#[derive(Clone, Debug)]
+pub enum Contraction {
+    /// The last modes of the first and the first ones of the second.
+    Count(usize),
+    /// The modes of the first and of the second.
+    Pairs(Vec<i64>, Vec<i64>),
+}
+
+impl From<usize> for Contraction {
+    fn from(count: usize) -> Contraction {
+        Contraction::Count(count)
+    }
+}
+
+impl<const N: usize> From<([i64; N], [i64; N])> for Contraction {
+    fn from((first, second): ([i64; N], [i64; N])) -> Contraction {
+        Contraction::Pairs(first.to_vec(), second.to_vec())
+    }
+}
 
 impl Array {
     /// The matrix product over the last mode of the first and the last but one of the second; a vector is a row on the
@@ -24,6 +49,126 @@ impl Array {
         self.combine("matmul", &[other.into()], |states| {
             let [a, b] = states else { unreachable!("two operands") };
             matmul(a.by_number()?, b.by_number()?)
+        })
+    }
+
+    /// The sum of products over pairs of modes; the modes that are left of the first array come before those of the
+    /// second.
+    ///
+    /// ```
+    /// # let session = redpoll::Session::default();
+    /// let (a, b) = (session.dense([2, 2], [1, 2, 3, 4]), session.dense([2, 2], [1, 0, 0, 1]));
+    /// assert_eq!(a.tensordot(&b, 2).to_vec::<i32>()?, [5]);
+    /// assert_eq!(a.tensordot(&b, ([0], [0])).to_vec::<i32>()?, [1, 3, 2, 4]);
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
+    #[track_caller]
+    #[must_use]
+    pub fn tensordot(&self, other: impl Into<Operand>, over: impl Into<Contraction>) -> Array {
+        let over = over.into();
+        self.combine("tensordot", &[other.into()], |states| {
+            let [a, b] = states else { unreachable!("two operands") };
+            let (ra, rb) = (a.by_number()?.rank(), b.by_number()?.rank());
+            let pairs: Vec<(usize, usize)> = match &over {
+                Contraction::Count(n) if *n > ra.min(rb) => {
+                    let (a, b) = (a.shape(), b.shape());
+                    return Err(Cause::Shape(format!("{n} modes of shapes {a:?} and {b:?}")));
+                }
+                Contraction::Count(n) => (ra - n..ra).zip(0..*n).collect(),
+                Contraction::Pairs(of_a, of_b) => {
+                    let pair = |(i, k): (&i64, &i64)| Ok((axis(*i, ra)?, axis(*k, rb)?));
+                    of_a.iter().zip(of_b).map(pair).collect::<Result<_, Cause>>()?
+                }
+            };
+            contracted(a, b, &pairs)
+        })
+    }
+
+    /// The sum of products along an axis of both, the other modes aligned with broadcasting.
+    ///
+    /// ```
+    /// # let session = redpoll::Session::default();
+    /// let a = session.dense([2, 2], [1, 2, 3, 4]);
+    /// assert_eq!(a.vecdot(&session.vector([1, 10]), -1).to_vec::<i32>()?, [21, 43]);
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
+    #[track_caller]
+    #[must_use]
+    pub fn vecdot(&self, other: impl Into<Operand>, axis: i64) -> Array {
+        self.combine("vecdot", &[other.into()], |states| {
+            let to_end = |state: &State| {
+                let rank = state.by_number()?.rank();
+                let at = super::axes::axis(axis, rank)?;
+                let order: Vec<usize> = (0..rank).filter(|k| *k != at).chain([at]).collect();
+                super::shape::permuted(state, &order)
+            };
+            let (row, column) = (to_end(&states[0])?, to_end(&states[1])?);
+            let (n, k) = (row.size(row.rank() - 1), column.size(column.rank() - 1));
+            if n != k {
+                return Err(Cause::Shape(format!("{n} places meet {k} along axis {axis}")));
+            }
+            let product = super::align::map(Builtin::Mul, &[row, column])?;
+            super::reduce::fold(&product, &(-1).into(), Builtin::Add, Scalar::I64(0))
+        })
+    }
+
+    /// The product of NumPy's `dot`: over the last mode of the first and the last but one of the second, all other modes
+    /// of the first before those of the second; with a scalar it multiplies.
+    ///
+    /// ```
+    /// # let session = redpoll::Session::default();
+    /// let a = session.vector([1, 2, 3]);
+    /// assert_eq!(a.dot(&a).to_vec::<i32>()?, [14]);
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
+    #[track_caller]
+    #[must_use]
+    pub fn dot(&self, other: impl Into<Operand>) -> Array {
+        self.combine("dot", &[other.into()], |states| {
+            let [a, b] = states else { unreachable!("two operands") };
+            match (a.by_number()?.rank(), b.by_number()?.rank()) {
+                (0, _) | (_, 0) => super::align::map(Builtin::Mul, states),
+                (ra, rb) => contracted(a, b, &[(ra - 1, rb.saturating_sub(2))]),
+            }
+        })
+    }
+
+    /// All products of a value of the first and one of the second: the modes of the first before those of the second.
+    ///
+    /// ```
+    /// # let session = redpoll::Session::default();
+    /// let (a, b) = (session.vector([1, 2]), session.vector([3, 4]));
+    /// assert_eq!(a.outer(&b).to_vec::<i32>()?, [3, 4, 6, 8]);
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
+    #[track_caller]
+    #[must_use]
+    pub fn outer(&self, other: impl Into<Operand>) -> Array {
+        self.combine("outer", &[other.into()], |states| {
+            let [a, b] = states else { unreachable!("two operands") };
+            a.by_number()?;
+            b.by_number()?;
+            contracted(a, b, &[])
+        })
+    }
+
+    /// The Kronecker product: each value of the first, times the whole second array.
+    ///
+    /// ```
+    /// # let session = redpoll::Session::default();
+    /// let (a, b) = (session.vector([1, 10]), session.vector([1, 2, 3]));
+    /// assert_eq!(a.kron(&b).to_vec::<i32>()?, [1, 2, 3, 10, 20, 30]);
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
+    #[track_caller]
+    #[must_use]
+    pub fn kron(&self, other: impl Into<Operand>) -> Array {
+        self.combine("kron", &[other.into()], |states| {
+            let rank = states.iter().map(State::rank).max().unwrap_or(0);
+            let padded = |state: &State| {
+                (state.by_number()?.rank()..rank).try_fold(state.clone(), |state, _| inserted(&state, 0))
+            };
+            kron(&padded(&states[0])?, &padded(&states[1])?)
         })
     }
 }
@@ -46,13 +191,57 @@ fn matmul(a: &State, b: &State) -> Result<State, Cause> {
     let own_b = if rb == 1 { vec![inner.clone()] } else { vec![inner.clone(), column.clone()] };
     let fields_a: Vec<Field> = batch(ra).chain(own_a).collect();
     let fields_b: Vec<Field> = batch(rb).chain(own_b).collect();
-    let exprs = super::align::one_place_modes([(a, &fields_a), (b, &fields_b)])?;
-    let product = Expr::mapjoin(Builtin::Mul, exprs)?;
-    let sum = Expr::aggregate(Builtin::Add, Scalar::I64(0), product, [inner])?;
+    let exprs = one_place_modes([(a, &fields_a), (b, &fields_b)])?;
     let mut order: Vec<Field> = (0..batches).map(position).collect();
     order.extend((ra > 1).then_some(row));
     order.extend((rb > 1).then_some(column));
-    let rank = order.len();
-    let expr = sum.reorder(order)?.relabel(positions(rank))?;
-    Ok(State { expr, style: Style::Positional, sources: State::sources([a, b]) })
+    summed(a, b, exprs, vec![inner], &order)
+}
+
+/// The sum of products over pairs of modes.
+fn contracted(a: &State, b: &State, pairs: &[(usize, usize)]) -> Result<State, Cause> {
+    let mut fields_a: Vec<Field> = (0..a.rank()).map(|k| Field::from(format!("a{k}"))).collect();
+    let mut fields_b: Vec<Field> = (0..b.rank()).map(|k| Field::from(format!("b{k}"))).collect();
+    let mut inner = Vec::new();
+    for (n, (i, k)) in pairs.iter().enumerate() {
+        if a.size(*i) != b.size(*k) {
+            let (a, b) = (a.shape(), b.shape());
+            return Err(Cause::Shape(format!("mode {i} of shape {a:?} and mode {k} of shape {b:?} differ in size")));
+        }
+        if let Some(twice) = pairs[..n].iter().find(|(p, q)| p == i || q == k) {
+            return Err(Cause::Repeated(if twice.0 == *i { *i as i64 } else { *k as i64 }));
+        }
+        let field = Field::from(format!("inner{n}"));
+        fields_a[*i] = field.clone();
+        fields_b[*k] = field.clone();
+        inner.push(field);
+    }
+    let order: Vec<Field> = fields_a.iter().chain(&fields_b).filter(|f| !inner.contains(f)).cloned().collect();
+    let exprs = vec![a.labelled(&fields_a)?, b.labelled(&fields_b)?];
+    summed(a, b, exprs, inner, &order)
+}
+
+/// The product of two expressions, summed over fields, with its modes in order.
+fn summed(a: &State, b: &State, exprs: Vec<Expr>, inner: Vec<Field>, order: &[Field]) -> Result<State, Cause> {
+    let product = Expr::mapjoin(Builtin::Mul, exprs)?;
+    let sum = if inner.is_empty() { product } else { Expr::aggregate(Builtin::Add, Scalar::I64(0), product, inner)? };
+    State { sources: State::sources([a, b]), ..a.clone() }.numbered(sum, order)
+}
+
+/// `a[i / n] * b[i % n]` in every mode, n being its size in b.
+fn kron(a: &State, b: &State) -> Result<State, Cause> {
+    let side = |state: &State, part: &dyn Fn(Affine, u64) -> Subscript| {
+        let (mut coordinates, mut dimensions) = (Vec::new(), Vec::new());
+        for mode in 0..state.rank() {
+            let (m, n) = (a.size(mode), b.size(mode));
+            let size =
+                m.checked_mul(n).ok_or_else(|| Cause::Shape(format!("{m} times {n} places do not fit 64 bits")))?;
+            dimensions.push((position(mode), size));
+            coordinates.push((position(mode), part(Affine::field(position(mode)), n.max(1))));
+        }
+        Ok::<Expr, Cause>(state.expr.clone().index(IndexMap { coordinates, dimensions, outside: None })?)
+    };
+    let exprs = vec![side(a, &Subscript::Outer)?, side(b, &Subscript::Inner)?];
+    let order: Vec<Field> = (0..a.rank()).map(position).collect();
+    summed(a, b, exprs, Vec::new(), &order)
 }

@@ -4,9 +4,10 @@ use super::Array;
 use super::error::{ArrayError, Cause};
 use super::operand::Operand;
 use super::state::{Sources, State, Style, positions};
+use super::value::Value;
 use crate::session::Session;
 use redpoll_logic::{Alias, Expr, Format, Scalar, TensorType};
-use redpoll_physical::storage::{Array as Buffer, Element, Tensor, Values};
+use redpoll_physical::storage::{Tensor, Values};
 use std::panic::Location;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -24,26 +25,69 @@ impl Session {
 
     /// The array of values, row-major, in a dense tensor of fill value zero.
     #[track_caller]
-    pub fn dense<T: Element>(
-        &self,
-        shape: impl IntoIterator<Item = u64>,
-        values: impl IntoIterator<Item = T>,
-    ) -> Array {
+    pub fn dense<T: Value>(&self, shape: impl IntoIterator<Item = u64>, values: impl IntoIterator<Item = T>) -> Array {
         let location = Location::caller();
         let shape: Vec<u64> = shape.into_iter().collect();
         let make = || -> Result<Tensor, Cause> {
             let dtype = T::PRIM.into();
-            let values = Values::try_new(T::PRIM.into(), vec![Buffer::from_vec(values.into_iter().collect())])?;
+            let values = Values::try_new(T::PRIM.into(), vec![T::into_buffer(values.into_iter().collect())])?;
             let format = Format::dense(shape.len());
             Ok(Tensor::from_dense(TensorType { shape, dtype, fill: Scalar::zero(T::PRIM), format }, &values)?)
         };
-        match make() {
+        self.made("dense", location, make())
+    }
+
+    /// The array of values along one mode, in a dense tensor of fill value zero.
+    ///
+    /// ```
+    /// let session = redpoll::Session::default();
+    /// assert_eq!(session.vector([1, 2, 3]).sum(..).to_vec::<i64>()?, [6]);
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn vector<T: Value>(&self, values: impl IntoIterator<Item = T>) -> Array {
+        let values: Vec<T> = values.into_iter().collect();
+        self.dense([values.len() as u64], values)
+    }
+
+    /// The array of stored values: a coordinate for each mode, and a value. Those at the same place are added up.
+    ///
+    /// ```
+    /// use redpoll::logic::Format;
+    ///
+    /// let session = redpoll::Session::default();
+    /// let a = session.triples([2, 2], Format::csr(), [([0, 1], 2.0), ([1, 0], 3.0), ([0, 1], 5.0)]);
+    /// assert_eq!(a.to_vec::<f64>()?, [0.0, 7.0, 3.0, 0.0]);
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn triples<T: Value, const N: usize>(
+        &self,
+        shape: [u64; N],
+        format: Format,
+        entries: impl IntoIterator<Item = ([u64; N], T)>,
+    ) -> Array {
+        let mut builder = self.builder(shape).format(format);
+        builder.extend(entries);
+        builder.build()
+    }
+
+    /// The array of a tensor, or of the reason why there is none.
+    pub(crate) fn made(
+        &self,
+        operation: &'static str,
+        location: &'static Location<'static>,
+        tensor: Result<Tensor, Cause>,
+    ) -> Array {
+        match tensor {
             Ok(tensor) => self.array(tensor),
-            Err(cause) => Array {
-                session: self.clone(),
-                state: Err(Arc::new(ArrayError { operation: "dense", location, cause })),
-            },
+            Err(cause) => self.failed(operation, location, cause),
         }
+    }
+
+    /// An array that could not be made.
+    pub(crate) fn failed(&self, operation: &'static str, location: &'static Location<'static>, cause: Cause) -> Array {
+        Array { session: self.clone(), state: Err(Arc::new(ArrayError { operation, location, cause })) }
     }
 }
 

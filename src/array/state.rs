@@ -1,7 +1,7 @@
 //! What an array is: an expression over tensors, and how its modes are told apart.
 
 use super::error::Cause;
-use redpoll_logic::{Alias, Expr, Field};
+use redpoll_logic::{Alias, DType, Expr, Field, Prim, Scalar};
 use redpoll_physical::storage::Tensor;
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
@@ -66,6 +66,45 @@ impl State {
     /// An array that is a constant.
     pub(crate) fn constant(expr: Expr) -> State {
         State { expr, style: Style::Positional, sources: Sources::default() }
+    }
+
+    /// A number, which takes the dtype that it meets.
+    pub(crate) fn number(number: impl Into<Scalar>) -> State {
+        State::constant(Expr::number(number))
+    }
+
+    /// The primitive type of its values, unless they are structs.
+    pub(crate) fn prim(&self) -> Option<Prim> {
+        self.expr.info().dtype.prim()
+    }
+
+    /// The fields of the modes, in order.
+    pub(crate) fn fields(&self) -> &[Field] {
+        &self.expr.info().fields
+    }
+
+    /// The values cast to a dtype.
+    pub(crate) fn cast(&self, dtype: &DType) -> Result<State, Cause> {
+        Ok(self.with(self.expr.clone().cast(dtype)?))
+    }
+
+    /// Integers and booleans as `f64`.
+    pub(crate) fn floating(&self) -> Result<State, Cause> {
+        match self.prim() {
+            Some(prim) if !prim.is_float() => self.cast(&DType::F64),
+            _ => Ok(self.clone()),
+        }
+    }
+
+    /// The size of a mode.
+    pub(crate) fn size(&self, mode: usize) -> u64 {
+        self.expr.info().dimensions[mode].expect("arrays are built of tensors, whose sizes are known")
+    }
+
+    /// The expression of a positional array whose modes are the fields in their order, numbered anew.
+    pub(crate) fn numbered(&self, expr: Expr, order: &[Field]) -> Result<State, Cause> {
+        let expr = expr.reorder(order.iter().cloned())?.relabel(positions(order.len()))?;
+        Ok(State { expr, style: Style::Positional, sources: self.sources.clone() })
     }
 
     pub(crate) fn shape(&self) -> Vec<u64> {

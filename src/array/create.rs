@@ -1,0 +1,131 @@
+//! Arrays that no data is behind: constants, ranges and unit matrices. They are stored nowhere.
+
+use super::Array;
+use super::error::Cause;
+use super::state::{State, Style, positions};
+use crate::session::Session;
+use redpoll_logic::op::Builtin;
+use redpoll_logic::{Expr, IndexMap, Prim, Scalar};
+use std::panic::Location;
+
+impl Session {
+    /// An array of one value.
+    ///
+    /// ```
+    /// let session = redpoll::Session::default();
+    /// assert_eq!(session.full([2], 7).to_vec::<i32>()?, [7, 7]);
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn full(&self, shape: impl IntoIterator<Item = u64>, value: impl Into<Scalar>) -> Array {
+        let shape: Vec<u64> = shape.into_iter().collect();
+        self.state("full", || constant(&shape, value.into()))
+    }
+
+    /// An array of zeros.
+    ///
+    /// ```
+    /// use redpoll::logic::Prim;
+    ///
+    /// let session = redpoll::Session::default();
+    /// assert_eq!(session.zeros([2], Prim::F32).to_vec::<f32>()?, [0.0, 0.0]);
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn zeros(&self, shape: impl IntoIterator<Item = u64>, prim: Prim) -> Array {
+        self.full(shape, Scalar::zero(prim))
+    }
+
+    /// An array of ones.
+    ///
+    /// ```
+    /// use redpoll::logic::Prim;
+    ///
+    /// let session = redpoll::Session::default();
+    /// assert_eq!(session.ones([2], Prim::U8).to_vec::<u8>()?, [1, 1]);
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn ones(&self, shape: impl IntoIterator<Item = u64>, prim: Prim) -> Array {
+        self.full(shape, Scalar::one(prim))
+    }
+
+    /// The integers from `start` on, before `stop`, in steps.
+    ///
+    /// ```
+    /// let session = redpoll::Session::default();
+    /// assert_eq!(session.arange(1, 8, 3).to_vec::<i64>()?, [1, 4, 7]);
+    /// assert_eq!(session.arange(2, -1, -1).to_vec::<i64>()?, [2, 1, 0]);
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn arange(&self, start: i64, stop: i64, step: i64) -> Array {
+        self.state("arange", || {
+            let (start, stop, step) = (i128::from(start), i128::from(stop), i128::from(step));
+            if step == 0 {
+                return Err(Cause::Shape("a range has a step other than 0".to_owned()));
+            }
+            let count = ((stop - start + step - step.signum()) / step).max(0);
+            let size = u64::try_from(count).map_err(|_| Cause::Shape(format!("{count} places do not fit 64 bits")))?;
+            counted(size, &Expr::literal(start as i64), &Expr::literal(step as i64))
+        })
+    }
+
+    /// `count` floats in equal steps from `start` to `stop`, both included.
+    ///
+    /// ```
+    /// let session = redpoll::Session::default();
+    /// assert_eq!(session.linspace(0.0, 1.0, 3).to_vec::<f64>()?, [0.0, 0.5, 1.0]);
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn linspace(&self, start: f64, stop: f64, count: u64) -> Array {
+        self.state("linspace", || {
+            let step = if count > 1 { (stop - start) / (count - 1) as f64 } else { 0.0 };
+            counted(count, &Expr::literal(start), &Expr::literal(step))
+        })
+    }
+
+    /// The matrix with ones where `column = row + k`.
+    ///
+    /// ```
+    /// use redpoll::logic::Prim;
+    ///
+    /// let session = redpoll::Session::default();
+    /// assert_eq!(session.eye(2, 3, 1, Prim::I32).to_vec::<i32>()?, [0, 1, 0, 0, 0, 1]);
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn eye(&self, rows: u64, columns: u64, k: i64, prim: Prim) -> Array {
+        self.state("eye", || {
+            let ones = constant(&[rows, columns], Scalar::one(prim))?;
+            let mask = super::triangles::mask(Builtin::Eq, &ones.fields()[0], &ones.fields()[1], k)?;
+            super::join::masked(&ones, mask)
+        })
+    }
+
+    #[track_caller]
+    fn state(&self, operation: &'static str, make: impl FnOnce() -> Result<State, Cause>) -> Array {
+        let location = Location::caller();
+        match make() {
+            Ok(state) => Array::new(self.clone(), state),
+            Err(cause) => self.failed(operation, location, cause),
+        }
+    }
+}
+
+/// The value at every place of a shape.
+fn constant(shape: &[u64], value: Scalar) -> Result<State, Cause> {
+    let dimensions = positions(shape.len()).into_iter().zip(shape.iter().copied()).collect();
+    let map = IndexMap { coordinates: Vec::new(), dimensions, outside: None };
+    let expr = Expr::literal(value).index(map)?;
+    Ok(State { style: Style::Positional, ..State::constant(expr) })
+}
+
+/// `start + step * i`
+fn counted(size: u64, start: &Expr, step: &Expr) -> Result<State, Cause> {
+    let state = constant(&[size], start.info().fill.clone())?;
+    let coordinate = Expr::coordinate(state.fields()[0].clone());
+    let way = Expr::mapjoin(Builtin::Mul, [coordinate, step.clone()])?;
+    Ok(state.with(Expr::mapjoin(Builtin::Add, [state.expr.clone(), way])?))
+}

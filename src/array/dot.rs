@@ -1,0 +1,72 @@
+//! Expressions as graphs, for Graphviz.
+
+use redpoll_logic::expr::Node;
+use redpoll_logic::{Expr, Field};
+use std::collections::HashMap;
+use std::fmt::Write;
+use std::ptr;
+
+/// The graph of an expression: a node for each shared one, and edges from arguments to what is made of them.
+pub(crate) fn dot(expr: &Expr) -> String {
+    let mut graph = Graph { text: String::from("digraph array {\n  node [shape=box];\n"), seen: HashMap::new() };
+    graph.visit(expr);
+    graph.text.push_str("}\n");
+    graph.text
+}
+
+struct Graph {
+    text: String,
+    /// The numbers of the nodes that were drawn, by address.
+    seen: HashMap<*const Node, usize>,
+}
+
+impl Graph {
+    fn visit(&mut self, expr: &Expr) -> usize {
+        let address = ptr::from_ref(expr.node());
+        if let Some(number) = self.seen.get(&address) {
+            return *number;
+        }
+        let args: Vec<usize> = expr.node().args().iter().map(|a| self.visit(a)).collect();
+        let number = self.seen.len();
+        self.seen.insert(address, number);
+        let label = format!("{}\\n{}", title(expr.node()), kind(expr)).replace('"', "\\\"");
+        let mut line = |text: String| writeln!(self.text, "  {text}").expect("a string takes all text");
+        line(format!("n{number} [label=\"{label}\"];"));
+        args.iter().for_each(|arg| line(format!("n{arg} -> n{number};")));
+        number
+    }
+}
+
+/// What a node does.
+fn title(node: &Node) -> String {
+    match node {
+        Node::Table { tensor, .. } => tensor.to_string(),
+        Node::Literal(value) => value.to_string(),
+        Node::Coordinate(field) => format!("coordinate {field}"),
+        Node::MapJoin { op, .. } => op.to_string(),
+        Node::Aggregate { op, init, fields, .. } => format!("{op} over {} from {init}", words(fields)),
+        Node::Scan { op, field, .. } => format!("running {op} along {field}"),
+        Node::Reorder { fields, .. } => format!("reorder to {}", words(fields)),
+        Node::Relabel { fields, .. } => format!("relabel to {}", words(fields)),
+        Node::Index { map, .. } => {
+            let reads: Vec<String> = map.coordinates.iter().map(|(f, at)| format!("{f} at {at}")).collect();
+            format!("index {}", reads.join(", "))
+        }
+        Node::Reformat { .. } => "reformat".to_owned(),
+    }
+}
+
+/// The dtype and the size of each field.
+fn kind(expr: &Expr) -> String {
+    let info = expr.info();
+    let size = |(field, size): (&Field, &Option<u64>)| match size {
+        Some(n) => format!("{field}={n}"),
+        None => field.to_string(),
+    };
+    let sizes: Vec<String> = info.fields.iter().zip(&info.dimensions).map(size).collect();
+    format!("{}[{}]", info.dtype, sizes.join(" "))
+}
+
+fn words(fields: &[Field]) -> String {
+    fields.iter().map(Field::as_str).collect::<Vec<_>>().join(" ")
+}

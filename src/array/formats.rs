@@ -1,0 +1,54 @@
+//! Formats as constraints: how the result of an array is to be stored.
+
+use super::Array;
+use redpoll_logic::Format;
+
+macro_rules! formats {
+    ($($name:ident $format:expr, $doc:literal;)*) => {
+        impl Array {$(
+            #[doc = $doc]
+            ///
+            /// ```
+            /// # let session = redpoll::Session::default();
+            /// let a = session.dense([2, 2], [0, 1, 0, 2]);
+            #[doc = concat!("let stored = a.", stringify!($name), "().collect()?;")]
+            /// assert_eq!(session.array(stored).to_vec::<i32>()?, [0, 1, 0, 2]);
+            /// # Ok::<(), redpoll::Error>(())
+            /// ```
+            #[track_caller]
+            #[must_use]
+            pub fn $name(&self) -> Array {
+                self.derive(stringify!($name), |state| {
+                    let format: fn(usize) -> Format = $format;
+                    Ok(state.with(state.expr.clone().reformat(format(state.rank()))?))
+                })
+            }
+        )*}
+    };
+}
+
+formats! {
+    to_csr |_| Format::csr(), "The matrix with compressed rows.";
+    to_csc |_| Format::csc(), "The matrix with compressed columns.";
+    to_csf Format::csf, "The array with every mode compressed.";
+    to_coo Format::coo, "The array as a list of coordinates.";
+    to_dense Format::dense, "The array with every place stored, row-major.";
+}
+
+impl Array {
+    /// The array stored in a format, whose modes are its modes in order.
+    ///
+    /// ```
+    /// use redpoll::logic::Format;
+    ///
+    /// # let session = redpoll::Session::default();
+    /// let a = session.dense([4, 4], (0..16).map(|i| i % 5));
+    /// assert_eq!(a.reformat(Format::bcsr(2, 2)).collect()?.ty().format, Format::bcsr(2, 2));
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
+    #[track_caller]
+    #[must_use]
+    pub fn reformat(&self, format: Format) -> Array {
+        self.derive("reformat", |state| Ok(state.with(state.expr.clone().reformat(format)?)))
+    }
+}

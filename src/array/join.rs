@@ -1,0 +1,230 @@
+//! Arrays put together, repeated, turned around and padded, all along modes.
+
+use super::axes::axis;
+use super::error::Cause;
+use super::shape::inserted;
+use super::state::{State, position, positions};
+use super::{Array, Axes, Operand};
+use redpoll_logic::op::{Builtin, promote};
+use redpoll_logic::{Affine, DType, Expr, Field, IndexMap, Scalar, Subscript};
+
+impl Array {
+    /// This array and others one after the other along an axis; their other sizes are the same.
+    ///
+    /// ```
+    /// # let session = redpoll::Session::default();
+    /// let (a, b) = (session.vector([1, 2]), session.vector([3]));
+    /// assert_eq!(a.concat([&b, &a], 0).to_vec::<i32>()?, [1, 2, 3, 1, 2]);
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
+    #[track_caller]
+    #[must_use]
+    pub fn concat<A: Into<Operand>>(&self, others: impl IntoIterator<Item = A>, axis: i64) -> Array {
+        let others: Vec<Operand> = others.into_iter().map(Into::into).collect();
+        self.combine("concat", &others, |states| concat(states, axis))
+    }
+
+    /// This array and others of its shape, each at one coordinate of a new mode, which becomes mode `axis`.
+    ///
+    /// ```
+    /// # let session = redpoll::Session::default();
+    /// let (a, b) = (session.vector([1, 2]), session.vector([3, 4]));
+    /// assert_eq!(a.stack([&b], 1).to_vec::<i32>()?, [1, 3, 2, 4]);
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
+    #[track_caller]
+    #[must_use]
+    pub fn stack<A: Into<Operand>>(&self, others: impl IntoIterator<Item = A>, axis: i64) -> Array {
+        let others: Vec<Operand> = others.into_iter().map(Into::into).collect();
+        self.combine("stack", &others, |states| {
+            let at = super::axes::axis(axis, states[0].by_number()?.rank() + 1)?;
+            let layers = states.iter().map(|s| inserted(s.by_number()?, at)).collect::<Result<Vec<_>, _>>()?;
+            concat(&layers, at as i64)
+        })
+    }
+
+    /// The array from its end to its start along axes.
+    ///
+    /// ```
+    /// # let session = redpoll::Session::default();
+    /// assert_eq!(session.vector([1, 2, 3]).flip(0).to_vec::<i32>()?, [3, 2, 1]);
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
+    #[track_caller]
+    #[must_use]
+    pub fn flip(&self, axes: impl Into<Axes>) -> Array {
+        let axes = axes.into();
+        self.derive("flip", |state| {
+            let flipped = axes
+                .resolve(state)?
+                .into_iter()
+                .try_fold(state.expr.clone(), |expr, mode| expr.reverse(state.fields()[mode].clone()))?;
+            Ok(state.with(flipped))
+        })
+    }
+
+    /// The array with each value moved on by `shift` places along axes; what leaves at the end comes in at the start.
+    ///
+    /// ```
+    /// # let session = redpoll::Session::default();
+    /// assert_eq!(session.vector([1, 2, 3, 4]).roll(1, 0).to_vec::<i32>()?, [4, 1, 2, 3]);
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
+    #[track_caller]
+    #[must_use]
+    pub fn roll(&self, shift: i64, axes: impl Into<Axes>) -> Array {
+        let axes = axes.into();
+        self.derive("roll", |state| {
+            axes.resolve(state)?.into_iter().try_fold(state.clone(), |state, mode| {
+                let (field, size) = (state.fields()[mode].clone(), state.size(mode));
+                let shift = shift.checked_rem_euclid(size as i64).unwrap_or(0);
+                if shift == 0 {
+                    return Ok(state);
+                }
+                // What is read at i is the value of (i + n - shift) mod n.
+                let form = Affine::field(field).plus(&Affine::constant(size as i64 - shift));
+                along(&state, mode, size, Subscript::Inner(form, size))
+            })
+        })
+    }
+
+    /// The array repeated as a whole, as often as said for each mode.
+    ///
+    /// ```
+    /// # let session = redpoll::Session::default();
+    /// assert_eq!(session.vector([1, 2]).tile([2]).to_vec::<i32>()?, [1, 2, 1, 2]);
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
+    #[track_caller]
+    #[must_use]
+    pub fn tile(&self, repetitions: impl IntoIterator<Item = u64>) -> Array {
+        let repetitions: Vec<u64> = repetitions.into_iter().collect();
+        self.derive("tile", |state| {
+            let rank = state.by_number()?.rank();
+            // Missing modes of either come first, as modes of size 1 and one repetition.
+            let missing = |n: usize| repetitions.len().max(rank) - n;
+            let state = (0..missing(rank)).try_fold(state.clone(), |state, _| inserted(&state, 0))?;
+            let all = std::iter::repeat_n(&1, missing(repetitions.len())).chain(&repetitions);
+            all.enumerate().filter(|(_, n)| **n != 1).try_fold(state.clone(), |state, (mode, n)| {
+                let (form, size) = (Affine::field(state.fields()[mode].clone()), state.size(mode));
+                along(&state, mode, larger(size, *n)?, Subscript::Inner(form, size.max(1)))
+            })
+        })
+    }
+
+    /// The array with each value repeated `count` times along an axis.
+    ///
+    /// ```
+    /// # let session = redpoll::Session::default();
+    /// assert_eq!(session.vector([1, 2]).repeat(2, 0).to_vec::<i32>()?, [1, 1, 2, 2]);
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
+    #[track_caller]
+    #[must_use]
+    pub fn repeat(&self, count: u64, axis: impl Into<Axes>) -> Array {
+        let axis = axis.into();
+        self.derive("repeat", |state| {
+            axis.resolve(state)?.into_iter().filter(|_| count != 1).try_fold(state.clone(), |state, mode| {
+                let (form, size) = (Affine::field(state.fields()[mode].clone()), state.size(mode));
+                along(&state, mode, larger(size, count)?, Subscript::Outer(form, count.max(1)))
+            })
+        })
+    }
+
+    /// The array with places of `value` put before and after its own, as many as said for each mode; negative numbers
+    /// cut places off.
+    ///
+    /// ```
+    /// # let session = redpoll::Session::default();
+    /// assert_eq!(session.vector([1, 2]).pad([(1, 2)], 0).to_vec::<i32>()?, [0, 1, 2, 0, 0]);
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
+    #[track_caller]
+    #[must_use]
+    pub fn pad(&self, widths: impl IntoIterator<Item = (i64, i64)>, value: impl Into<Scalar>) -> Array {
+        let (widths, value): (Vec<(i64, i64)>, Scalar) = (widths.into_iter().collect(), value.into());
+        self.derive("pad", |state| {
+            let rank = state.rank();
+            if widths.len() != rank {
+                return Err(Cause::Shape(format!("{} widths for {rank} modes", widths.len())));
+            }
+            let mut expr = state.expr.clone();
+            for (mode, (before, after)) in widths.into_iter().enumerate().filter(|(_, w)| *w != (0, 0)) {
+                let end = i64::try_from(state.size(mode)).ok().and_then(|n| n.checked_add(after));
+                let bounds = before.checked_neg().zip(end).filter(|(low, high)| high >= low);
+                let bounds = bounds.ok_or_else(|| {
+                    let size = state.size(mode);
+                    Cause::Shape(format!("widths {before} and {after} leave nothing of mode {mode} of size {size}"))
+                })?;
+                expr = expr.permissive(state.fields()[mode].clone(), bounds, value.clone())?;
+            }
+            Ok(state.with(expr))
+        })
+    }
+}
+
+fn larger(size: u64, times: u64) -> Result<u64, Cause> {
+    size.checked_mul(times).ok_or_else(|| Cause::Shape(format!("{times} times {size} places do not fit 64 bits")))
+}
+
+/// A mode that gets another size and is read elsewhere, under the name that it has.
+pub(crate) fn along(state: &State, mode: usize, size: u64, at: Subscript) -> Result<State, Cause> {
+    let fields = state.fields();
+    let map = IndexMap {
+        coordinates: vec![(fields[mode].clone(), at)],
+        dimensions: vec![(fields[mode].clone(), size)],
+        outside: None,
+    };
+    let expr = state.expr.clone().index(map)?;
+    Ok(state.with(if expr.info().fields == fields { expr } else { expr.reorder(fields.iter().cloned())? }))
+}
+
+/// `ifelse(i < n, a[i], b[i - n])`, from the first array on.
+fn concat(states: &[State], number: i64) -> Result<State, Cause> {
+    let rank = states[0].by_number()?.rank();
+    let mode = axis(number, rank)?;
+    let shapes: Vec<Vec<u64>> = states.iter().map(|s| s.by_number().map(State::shape)).collect::<Result<_, _>>()?;
+    let others =
+        |shape: &[u64]| shape.iter().enumerate().filter(|(k, _)| *k != mode).map(|(_, n)| *n).collect::<Vec<_>>();
+    if let Some(unlike) = shapes.iter().find(|s| s.len() != rank || others(s) != others(&shapes[0])) {
+        let first = &shapes[0];
+        return Err(Cause::Shape(format!("shapes {first:?} and {unlike:?} differ outside of mode {mode}")));
+    }
+    let prims: Option<Vec<_>> = states.iter().map(State::prim).collect();
+    let dtype = prims.and_then(promote).map(DType::Prim);
+    let total: u64 = shapes.iter().map(|s| s[mode]).sum();
+    let field = position(mode);
+    let mut starts = Vec::new();
+    let mut start = 0;
+    for (state, shape) in states.iter().zip(&shapes).filter(|(_, shape)| shape[mode] > 0) {
+        let expr = match &dtype {
+            Some(dtype) => state.expr.clone().cast(dtype)?,
+            None => state.expr.clone(),
+        };
+        let outside = expr.info().fill.clone();
+        let low = -(start as i64);
+        starts.push((start as i64, expr.permissive(field.clone(), (low, low + total as i64), outside)?));
+        start += shape[mode];
+    }
+    let Some((mut from, mut joined)) = starts.pop() else {
+        return match dtype {
+            Some(dtype) => states[0].cast(&dtype),
+            None => Ok(states[0].clone()),
+        };
+    };
+    while let Some((start, before)) = starts.pop() {
+        let first = Expr::mapjoin(Builtin::Lt, [Expr::coordinate(field.clone()), Expr::literal(from)])?;
+        joined = Expr::mapjoin(Builtin::IfElse, [first, before, joined])?.reorder(positions(rank))?;
+        from = start;
+    }
+    Ok(State { expr: joined, sources: State::sources(states), ..states[0].clone() })
+}
+
+/// The array where a mask on the coordinates of two modes holds, and zero elsewhere.
+pub(crate) fn masked(state: &State, mask: Expr) -> Result<State, Cause> {
+    let prim = state.prim().ok_or_else(|| Cause::Shape("structs have no zero".to_owned()))?;
+    let zero = Expr::literal(Scalar::zero(prim));
+    let order: Vec<Field> = state.fields().to_vec();
+    let expr = Expr::mapjoin(Builtin::IfElse, [mask, state.expr.clone(), zero])?;
+    Ok(state.with(expr.reorder(order)?))
+}

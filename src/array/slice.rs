@@ -1,0 +1,376 @@
+//! Indexing: parts of arrays by coordinates, ranges, new modes, and lists of coordinates.
+
+use super::align::map;
+use super::error::Cause;
+use super::join::along;
+use super::shape::inserted;
+use super::state::{State, Style, position, positions};
+use super::{Array, Operand};
+use crate::session::Session;
+use redpoll_logic::op::{Builtin, Op};
+use redpoll_logic::{Affine, DType, Expr, Field, FloatMode, IndexMap, Scalar, Subscript};
+use std::ops::{Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
+
+/// What becomes of a mode in [`Array::slice`]; [`index!`](crate::index) makes lists of them.
+#[derive(Clone, Debug)]
+pub enum Index {
+    /// The mode is read at a coordinate and dropped; a negative one counts from the end.
+    At(i64),
+    /// Every `step`-th coordinate from `start` on, before `stop`, which are as in Python: negative ones count from the
+    /// end, what lies beyond it is cut, and a negative step goes backwards.
+    Range {
+        /// The first coordinate.
+        start: Option<i64>,
+        /// The end, not included.
+        stop: Option<i64>,
+        /// The distance to the next coordinate.
+        step: i64,
+    },
+    /// As many whole modes as it takes to have one index for each mode.
+    Ellipsis,
+    /// A mode of size 1 that the array does not have.
+    NewAxis,
+    /// The mode is read at each of these coordinates (a gather); negative ones count from the end.
+    Take(Vec<i64>),
+    /// The coordinates at which this is true, as many as the mode has.
+    Mask(Vec<bool>),
+    /// The mode is read at the coordinates that an array of integers holds; out of bounds is zero. The modes of the
+    /// array stand in place of the mode. Several such arrays are aligned, and their modes stand in place of the first.
+    Gather(Array),
+}
+
+/// A list of [`Index`]es: numbers, ranges, `(range, step)`, `Ellipsis`, `NewAxis`, vectors of coordinates or of booleans,
+/// arrays of integers.
+///
+/// ```
+/// use redpoll::{index, Index};
+///
+/// # let session = redpoll::Session::default();
+/// let a = session.dense([2, 4], 0..8);
+/// assert_eq!(a.slice(index![1, (.., -2)]).to_vec::<i32>()?, [7, 5]);
+/// assert_eq!(a.slice(index![Index::Ellipsis, vec![3, 0]]).to_vec::<i32>()?, [3, 0, 7, 4]);
+/// # Ok::<(), redpoll::Error>(())
+/// ```
+#[macro_export]
+macro_rules! index {
+    ($($index:expr),* $(,)?) => { [$($crate::Index::from($index)),*] };
+}
+
+impl Array {
+    /// A part of the array: one [`Index`] a mode, from the first one on; modes without one are whole.
+    ///
+    /// ```
+    /// use redpoll::{index, Index};
+    ///
+    /// # let session = redpoll::Session::default();
+    /// let a = session.dense([2, 3], 0..6);
+    /// assert_eq!(a.slice(index![1]).to_vec::<i32>()?, [3, 4, 5]);
+    /// assert_eq!(a.slice(index![.., 1..]).to_vec::<i32>()?, [1, 2, 4, 5]);
+    /// assert_eq!(a.slice(index![Index::NewAxis, Index::Ellipsis, -1]).shape()?, [1, 2]);
+    /// assert_eq!(a.slice(index![vec![true, false]]).to_vec::<i32>()?, [0, 1, 2]);
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
+    #[track_caller]
+    #[must_use]
+    pub fn slice(&self, indices: impl IntoIterator<Item = Index>) -> Array {
+        let indices: Vec<Index> = indices.into_iter().collect();
+        self.derive("slice", |state| slice(self.session(), state.by_number()?, indices))
+    }
+
+    /// The values at given coordinates along an axis: an [`Index`] such as a vector, or an array of integers.
+    ///
+    /// ```
+    /// # let session = redpoll::Session::default();
+    /// let a = session.vector([10, 20, 30]);
+    /// assert_eq!(a.take(vec![2, 0, 2], 0).to_vec::<i32>()?, [30, 10, 30]);
+    /// let places = session.vector([1, 1]);
+    /// assert_eq!(a.take(&places, 0).to_vec::<i32>()?, [20, 20]);
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
+    #[track_caller]
+    #[must_use]
+    pub fn take(&self, indices: impl Into<Index>, axis: i64) -> Array {
+        let index = indices.into();
+        self.derive("take", |state| {
+            let mode = super::axes::axis(axis, state.by_number()?.rank())?;
+            let mut all = vec![Index::from(..); mode];
+            all.push(index);
+            slice(self.session(), state, all)
+        })
+    }
+
+    /// At each place the value at the coordinate along `axis` that `indices` holds there; both have the same other
+    /// sizes. A negative coordinate counts from the end; out of bounds is zero.
+    ///
+    /// ```
+    /// # let session = redpoll::Session::default();
+    /// let a = session.dense([2, 3], [1, 2, 3, 4, 5, 6]);
+    /// let places = session.dense([2, 1], [2, 0]);
+    /// assert_eq!(a.take_along_axis(&places, 1).to_vec::<i32>()?, [3, 4]);
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
+    #[track_caller]
+    #[must_use]
+    pub fn take_along_axis(&self, indices: impl Into<Operand>, axis: i64) -> Array {
+        self.combine("take_along_axis", &[indices.into()], |states| {
+            let [array, places] = states else { unreachable!("two operands") };
+            let mode = super::axes::axis(axis, array.by_number()?.rank())?;
+            if places.by_number()?.rank() != array.rank() {
+                let (a, b) = (array.shape(), places.shape());
+                return Err(Cause::Shape(format!("coordinates of shape {b:?} for an array of shape {a:?}")));
+            }
+            let place = coordinates(places, array.size(mode))?;
+            let source = Field::from("source");
+            let mut labels = positions(array.rank());
+            labels[mode] = source.clone();
+            let gathered = lookup(array.labelled(&labels)?, &[(source, place.expr.clone())])?;
+            let sources = State::sources(states);
+            State { sources, ..array.clone() }.numbered(gathered, &positions(array.rank()))
+        })
+    }
+}
+
+fn slice(session: &Session, state: &State, indices: Vec<Index>) -> Result<State, Cause> {
+    let rank = state.rank();
+    let used = indices.iter().filter(|i| !matches!(i, Index::Ellipsis | Index::NewAxis)).count();
+    let ellipses = indices.iter().filter(|i| matches!(i, Index::Ellipsis)).count();
+    if used > rank || ellipses > 1 {
+        let shape = state.shape();
+        return Err(Cause::Shape(format!("{used} indices and {ellipses} ellipses for shape {shape:?}")));
+    }
+    let mut all: Vec<Index> = Vec::new();
+    for index in indices {
+        match index {
+            Index::Ellipsis => all.extend(std::iter::repeat_n(Index::from(..), rank - used)),
+            index => all.push(index),
+        }
+    }
+    if ellipses == 0 {
+        all.extend(std::iter::repeat_n(Index::from(..), rank - used));
+    }
+    // From the last mode on, so that what is dropped or inserted does not move those to come.
+    let mut gathers: Vec<(usize, State)> = Vec::new();
+    let mut part = state.clone();
+    let mut mode = rank;
+    for index in all.into_iter().rev() {
+        if !matches!(index, Index::NewAxis) {
+            mode -= 1;
+        }
+        let modes_before = part.rank();
+        part = match index {
+            Index::At(i) => dropped(&part, mode, coordinate(i, part.size(mode))?)?,
+            Index::Range { start, stop, step } => ranged(&part, mode, start, stop, step)?,
+            Index::NewAxis => inserted(&part, mode)?,
+            Index::Take(list) => {
+                let size = part.size(mode);
+                let list = list.into_iter().map(|i| coordinate(i, size)).collect::<Result<Vec<_>, _>>()?;
+                gathers.push((mode, vector(session, list)?));
+                part
+            }
+            Index::Mask(mask) => {
+                if mask.len() as u64 != part.size(mode) {
+                    let size = part.size(mode);
+                    return Err(Cause::Shape(format!(
+                        "a mask of {} places for mode {mode} of size {size}",
+                        mask.len()
+                    )));
+                }
+                let list = (0..).zip(mask).filter(|(_, holds)| *holds).map(|(i, _)| i).collect();
+                gathers.push((mode, vector(session, list)?));
+                part
+            }
+            Index::Gather(array) => {
+                let places = array.state.map_err(|e| Cause::Shape(format!("the array of coordinates: {e}")))?;
+                gathers.push((mode, coordinates(places.by_number()?, part.size(mode))?));
+                part
+            }
+            Index::Ellipsis => unreachable!("ellipses are whole modes by now"),
+        };
+        // Gathers further right keep their modes.
+        let moved = part.rank() as i64 - modes_before as i64;
+        let waiting = gathers.iter_mut().filter(|(at, _)| *at > mode || (*at == mode && moved > 0));
+        waiting.for_each(|(at, _)| *at = (*at as i64 + moved) as usize);
+    }
+    gathers.reverse();
+    if gathers.is_empty() { Ok(part) } else { gathered(&part, &gathers) }
+}
+
+/// The coordinate that a number means in a mode.
+fn coordinate(i: i64, size: u64) -> Result<i64, Cause> {
+    let n = i64::try_from(size).unwrap_or(i64::MAX);
+    let at = if i < 0 { i + n } else { i };
+    let out = || Cause::Shape(format!("coordinate {i} of a mode of size {size}; coordinates are {}..{size}", -n));
+    if (0..n).contains(&at) { Ok(at) } else { Err(out()) }
+}
+
+fn dropped(state: &State, mode: usize, at: i64) -> Result<State, Cause> {
+    let coordinates = vec![(position(mode), Subscript::Affine(Affine::constant(at)))];
+    let expr = state.expr.clone().index(IndexMap { coordinates, dimensions: Vec::new(), outside: None })?;
+    let order = expr.info().fields.clone();
+    state.numbered(expr, &order)
+}
+
+fn ranged(state: &State, mode: usize, start: Option<i64>, stop: Option<i64>, step: i64) -> Result<State, Cause> {
+    if step == 0 {
+        return Err(Cause::Shape("a range has a step other than 0".to_owned()));
+    }
+    let n = i64::try_from(state.size(mode)).unwrap_or(i64::MAX);
+    let (lowest, highest) = if step > 0 { (0, n) } else { (-1, n - 1) };
+    let end = |i: i64| (if i < 0 { i.saturating_add(n) } else { i }).clamp(lowest, highest);
+    let first = start.map_or(if step > 0 { lowest } else { highest }, end);
+    let last = stop.map_or(if step > 0 { highest } else { lowest }, end);
+    let count = if step > 0 { last - first } else { first - last };
+    let size = count.max(0).unsigned_abs().div_ceil(step.unsigned_abs());
+    if (first, step, size) == (0, 1, n.unsigned_abs()) {
+        return Ok(state.clone());
+    }
+    let form = match size {
+        0 | 1 => Affine::constant(first),
+        _ => Affine::field(position(mode)).times(step).plus(&Affine::constant(first)),
+    };
+    along(state, mode, size, Subscript::Affine(form))
+}
+
+fn vector(session: &Session, list: Vec<i64>) -> Result<State, Cause> {
+    let array = session.vector(list);
+    array.state.map_err(|e| Cause::Shape(e.to_string()))
+}
+
+/// Coordinates as `i64`, negative ones counted from the end.
+fn coordinates(places: &State, size: u64) -> Result<State, Cause> {
+    let prim = places.prim().filter(|p| p.is_int());
+    let Some(prim) = prim else {
+        let found = &places.expr.info().dtype;
+        return Err(Cause::Shape(format!(
+            "coordinates are integers, found {found}; cast them, or collect a mask first"
+        )));
+    };
+    let places = places.cast(&DType::I64)?;
+    if !prim.is_signed() {
+        return Ok(places);
+    }
+    let before = map(Builtin::Lt, &[places.clone(), State::number(0i64)])?;
+    let from_end = map(Builtin::Add, &[places.clone(), State::number(size as i64)])?;
+    map(Builtin::IfElse, &[before, from_end, places])
+}
+
+/// The values at coordinates of some modes, whose places are put where the first of the modes was.
+fn gathered(state: &State, gathers: &[(usize, State)]) -> Result<State, Cause> {
+    let (places, _) = super::align::aligned(&gathers.iter().map(|(_, places)| places.clone()).collect::<Vec<_>>())?;
+    let rank = places.iter().map(|e| e.info().fields.len()).max().unwrap_or(0);
+    let place_fields: Vec<Field> = (0..rank).map(|k| Field::from(format!("place{k}"))).collect();
+    let mut order: Vec<Field> = Vec::new();
+    for mode in 0..state.rank() {
+        match gathers.iter().position(|(at, _)| *at == mode) {
+            Some(0) => order.extend(place_fields.iter().cloned()),
+            Some(_) => {}
+            None => order.push(position(mode)),
+        }
+    }
+    let mut conditions = Vec::new();
+    for ((mode, _), place) in gathers.iter().zip(places) {
+        let names: Vec<Field> = place
+            .info()
+            .fields
+            .iter()
+            .map(|f| {
+                let at = positions(rank).iter().position(|p| p == f).expect("places are positional");
+                place_fields[at].clone()
+            })
+            .collect();
+        conditions.push((position(*mode), place.relabel(names)?));
+    }
+    let expr = lookup(state.expr.clone(), &conditions)?;
+    let sources = State::sources(gathers.iter().map(|(_, places)| places).chain([state]));
+    State { style: Style::Positional, sources, ..state.clone() }.numbered(expr, &order)
+}
+
+/// `aggregate(choose, 0, ifelse(f = place and .., x, 0), f ..)`: the masks make it a read at the places.
+fn lookup(expr: Expr, at: &[(Field, Expr)]) -> Result<Expr, Cause> {
+    let prim = expr.info().dtype.prim().ok_or_else(|| Cause::Shape("structs have no zero".to_owned()))?;
+    let zero = Expr::literal(Scalar::zero(prim));
+    let mut value = expr;
+    for (field, place) in at {
+        let here = Expr::mapjoin(Builtin::Eq, [Expr::coordinate(field.clone()), place.clone()])?;
+        value = Expr::mapjoin(Builtin::IfElse, [here, value, zero.clone()])?;
+    }
+    let op = Op::from(Builtin::Choose);
+    debug_assert!(op.fold_identity(&value.info().dtype, FloatMode::Relaxed).is_some());
+    Ok(Expr::aggregate(op, Scalar::zero(prim), value, at.iter().map(|(f, _)| f.clone()))?)
+}
+
+impl Index {
+    fn range(start: Option<i64>, stop: Option<i64>) -> Index {
+        Index::Range { start, stop, step: 1 }
+    }
+}
+
+impl From<i64> for Index {
+    fn from(at: i64) -> Index {
+        Index::At(at)
+    }
+}
+
+impl From<RangeFull> for Index {
+    fn from(_: RangeFull) -> Index {
+        Index::range(None, None)
+    }
+}
+
+impl From<Range<i64>> for Index {
+    fn from(range: Range<i64>) -> Index {
+        Index::range(Some(range.start), Some(range.end))
+    }
+}
+
+impl From<RangeFrom<i64>> for Index {
+    fn from(range: RangeFrom<i64>) -> Index {
+        Index::range(Some(range.start), None)
+    }
+}
+
+impl From<RangeTo<i64>> for Index {
+    fn from(range: RangeTo<i64>) -> Index {
+        Index::range(None, Some(range.end))
+    }
+}
+
+impl From<RangeInclusive<i64>> for Index {
+    fn from(range: RangeInclusive<i64>) -> Index {
+        Index::range(Some(*range.start()), range.end().checked_add(1).filter(|end| *end != 0))
+    }
+}
+
+impl From<RangeToInclusive<i64>> for Index {
+    fn from(range: RangeToInclusive<i64>) -> Index {
+        Index::range(None, range.end.checked_add(1).filter(|end| *end != 0))
+    }
+}
+
+/// A range and its step.
+impl<R: Into<Index>> From<(R, i64)> for Index {
+    fn from((range, step): (R, i64)) -> Index {
+        match range.into() {
+            Index::Range { start, stop, .. } => Index::Range { start, stop, step },
+            other => other,
+        }
+    }
+}
+
+impl From<Vec<i64>> for Index {
+    fn from(list: Vec<i64>) -> Index {
+        Index::Take(list)
+    }
+}
+
+impl From<Vec<bool>> for Index {
+    fn from(mask: Vec<bool>) -> Index {
+        Index::Mask(mask)
+    }
+}
+
+impl From<&Array> for Index {
+    fn from(places: &Array) -> Index {
+        Index::Gather(places.clone())
+    }
+}

@@ -1,0 +1,134 @@
+//! Triangles and diagonals of matrices: masks on coordinates, which are stored nowhere and cut the loops.
+
+use super::Array;
+use super::axes::axis;
+use super::error::Cause;
+use super::join::masked;
+use super::shape::at_least;
+use super::state::State;
+use redpoll_logic::op::Builtin;
+use redpoll_logic::{Affine, Expr, Field, IndexMap, Scalar, Subscript};
+
+impl Array {
+    /// The lower triangle of the last two modes, and zero above: the places with `column <= row + k`.
+    ///
+    /// ```
+    /// # let session = redpoll::Session::default();
+    /// assert_eq!(session.dense([2, 2], [1, 2, 3, 4]).tril(0).to_vec::<i32>()?, [1, 0, 3, 4]);
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
+    #[track_caller]
+    #[must_use]
+    pub fn tril(&self, k: i64) -> Array {
+        self.derive("tril", |state| triangle(state, Builtin::Le, k))
+    }
+
+    /// The upper triangle of the last two modes, and zero below: the places with `column >= row + k`.
+    ///
+    /// ```
+    /// # let session = redpoll::Session::default();
+    /// assert_eq!(session.dense([2, 2], [1, 2, 3, 4]).triu(1).to_vec::<i32>()?, [0, 2, 0, 0]);
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
+    #[track_caller]
+    #[must_use]
+    pub fn triu(&self, k: i64) -> Array {
+        self.derive("triu", |state| triangle(state, Builtin::Ge, k))
+    }
+
+    /// The diagonal `column = row + k` of the last two modes, as the last mode.
+    ///
+    /// ```
+    /// # let session = redpoll::Session::default();
+    /// let a = session.dense([2, 2], [1, 2, 3, 4]);
+    /// assert_eq!(a.diagonal(0).to_vec::<i32>()?, [1, 4]);
+    /// assert_eq!(a.diagonal(-1).to_vec::<i32>()?, [3]);
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
+    #[track_caller]
+    #[must_use]
+    pub fn diagonal(&self, k: i64) -> Array {
+        self.derive("diagonal", |state| diagonal(state, k))
+    }
+
+    /// The sum of the diagonal `column = row + k` of the last two modes, in the dtypes of [`Array::sum`].
+    ///
+    /// ```
+    /// # let session = redpoll::Session::default();
+    /// assert_eq!(session.dense([2, 2], [1, 2, 3, 4]).trace(0).to_vec::<i64>()?, [5]);
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
+    #[track_caller]
+    #[must_use]
+    pub fn trace(&self, k: i64) -> Array {
+        self.derive("trace", |state| {
+            let wide = super::reduce::widened(&diagonal(state, k)?)?;
+            super::reduce::fold(&wide, &(-1).into(), Builtin::Add, Scalar::I64(0))
+        })
+    }
+
+    /// The matrix with this vector as its diagonal `column = row + k` and zero elsewhere.
+    ///
+    /// ```
+    /// # let session = redpoll::Session::default();
+    /// assert_eq!(session.vector([1, 2]).diagonal_matrix(0).to_vec::<i32>()?, [1, 0, 0, 2]);
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
+    #[track_caller]
+    #[must_use]
+    pub fn diagonal_matrix(&self, k: i64) -> Array {
+        self.derive("diagonal_matrix", |state| {
+            if state.by_number()?.rank() != 1 {
+                return Err(Cause::Shape(format!("a diagonal is a vector, shape {:?} is not", state.shape())));
+            }
+            let size = i64::try_from(state.size(0)).ok().zip(k.checked_abs());
+            let size = size.and_then(|(n, k)| n.checked_add(k)).ok_or_else(|| Cause::Shape("too large".to_owned()))?;
+            // Entry e is at row e + max(0, -k).
+            let (row, column) = (Field::from("row"), Field::from("column"));
+            let at = Affine::field(row.clone()).plus(&Affine::constant(k.min(0)));
+            let zero = Scalar::zero(state.prim().ok_or_else(|| Cause::Shape("structs have no zero".to_owned()))?);
+            let expr = state.expr.clone().index(IndexMap {
+                coordinates: vec![(state.fields()[0].clone(), Subscript::Affine(at))],
+                dimensions: vec![(row.clone(), size as u64), (column.clone(), size as u64)],
+                outside: Some(zero),
+            })?;
+            let spread = state.numbered(expr, &[row, column])?;
+            let mask = mask(Builtin::Eq, &spread.fields()[0], &spread.fields()[1], k)?;
+            masked(&spread, mask)
+        })
+    }
+}
+
+/// `op(column, row + k)`
+pub(crate) fn mask(op: Builtin, row: &Field, column: &Field, k: i64) -> Result<Expr, Cause> {
+    let row = match k {
+        0 => Expr::coordinate(row.clone()),
+        _ => Expr::mapjoin(Builtin::Add, [Expr::coordinate(row.clone()), Expr::literal(k)])?,
+    };
+    Ok(Expr::mapjoin(op, [Expr::coordinate(column.clone()), row])?)
+}
+
+fn triangle(state: &State, op: Builtin, k: i64) -> Result<State, Cause> {
+    let rank = at_least(state, 2)?;
+    let mask = mask(op, &state.fields()[rank - 2], &state.fields()[rank - 1], k)?;
+    masked(state, mask)
+}
+
+fn diagonal(state: &State, k: i64) -> Result<State, Cause> {
+    let rank = at_least(state.by_number()?, 2)?;
+    let (rows, columns) = (axis(-2, rank)?, axis(-1, rank)?);
+    let both = Field::from("diagonal");
+    let (down, right) = (k.min(0).unsigned_abs(), k.max(0).unsigned_abs());
+    let size = state.size(rows).saturating_sub(down).min(state.size(columns).saturating_sub(right));
+    let at = |start: u64| {
+        Subscript::Affine(Affine::field(both.clone()).plus(&Affine::constant(if size == 0 { 0 } else { start as i64 })))
+    };
+    let expr = state.expr.clone().index(IndexMap {
+        coordinates: vec![(state.fields()[rows].clone(), at(down)), (state.fields()[columns].clone(), at(right))],
+        dimensions: vec![(both.clone(), size)],
+        outside: None,
+    })?;
+    let mut order = state.fields()[..rank - 2].to_vec();
+    order.push(both);
+    state.numbered(expr, &order)
+}

@@ -1,0 +1,111 @@
+//! Notes on a prepared plan: what its author may not have wanted. Now these are results that densify.
+
+use crate::prepared::Prepared;
+use redpoll_logic::expr::Node;
+use redpoll_logic::{Alias, Expr, Scalar, TensorType};
+use redpoll_physical::levels::level;
+use std::fmt;
+use std::sync::Arc;
+
+/// Something worth knowing of a prepared plan.
+#[derive(Clone, PartialEq, Debug)]
+#[non_exhaustive]
+pub enum Note {
+    /// A tensor is stored at all its places, although some of what it is made of is sparse.
+    Densifies {
+        /// The tensor.
+        tensor: Alias,
+        /// Whether it is a result, and not an intermediate.
+        result: bool,
+        /// The number of its places.
+        places: u64,
+        /// The number of its places that are expected to differ from the fill value.
+        expected: f64,
+        /// Its fill value.
+        fill: Scalar,
+        /// The sparse tensors that it is made of.
+        sparse: Vec<Alias>,
+    },
+}
+
+impl fmt::Display for Note {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Note::Densifies { tensor, result, places, expected, fill, sparse } = self;
+        let names: Vec<String> = sparse.iter().map(|s| format!("`{s}`")).collect();
+        let what = if *result { "result" } else { "intermediate" };
+        write!(f, "{what} `{tensor}` is dense: all {places} places are stored, although {} ", names.join(", "))?;
+        f.write_str(if sparse.len() == 1 { "is sparse; " } else { "are sparse; " })?;
+        if *expected >= *places as f64 {
+            write!(f, "nothing shows that any place keeps the fill value {fill}")
+        } else {
+            write!(f, "about {expected:.0} places are expected to differ from the fill value {fill}")
+        }
+    }
+}
+
+impl Prepared {
+    /// What its author may want to know: results and intermediates that densify without having been asked to.
+    pub fn notes(&self) -> Vec<Note> {
+        let asked = |alias: &Alias| {
+            let query = self.plan.queries.iter().find(|q| q.alias == *alias);
+            query.is_some_and(|q| matches!(q.expr.node(), Node::Reformat { .. }))
+        };
+        let sparse = self.sparse_tables();
+        let mut notes = Vec::new();
+        for output in self.report.decisions.iter().flat_map(|d| &d.outputs) {
+            let places = places(&output.ty);
+            if places <= 1 || !is_dense(&output.ty) || asked(&output.alias) {
+                continue;
+            }
+            let made_of: Vec<Alias> = self.made_of(&output.alias, &sparse);
+            if !made_of.is_empty() {
+                notes.push(Note::Densifies {
+                    tensor: output.alias.clone(),
+                    result: self.physical.produces.contains(&output.alias),
+                    places,
+                    expected: output.stored,
+                    fill: output.ty.fill.clone(),
+                    sparse: made_of,
+                });
+            }
+        }
+        notes
+    }
+
+    /// The inputs that do not store all their places.
+    fn sparse_tables(&self) -> Vec<Alias> {
+        self.physical.inputs.iter().filter(|(_, ty)| !is_dense(ty)).map(|(alias, _)| alias.clone()).collect()
+    }
+
+    /// The sparse inputs with at least as many places that a tensor takes values of, in every place of which an entry
+    /// of theirs counts: those that the stage reads, or the query where the tensor is a result.
+    fn made_of(&self, alias: &Alias, sparse: &[Alias]) -> Vec<Alias> {
+        let stage = self.stages.iter().find(|s| s.writes.contains(alias));
+        let mut reads: Vec<Alias> = stage.map(|s| s.reads.clone()).unwrap_or_default();
+        if let Some(query) = self.plan.queries.iter().find(|q| q.alias == *alias) {
+            tables(&query.expr, &mut reads);
+        }
+        let mut found: Vec<Alias> = sparse.iter().filter(|s| reads.contains(s)).cloned().collect();
+        found.dedup();
+        found
+    }
+}
+
+fn tables(expr: &Expr, found: &mut Vec<Alias>) {
+    if let Node::Table { tensor, .. } = expr.node() {
+        found.push(tensor.clone());
+    }
+    // A reduction of a sparse tensor to a few values is no surprise: only what keeps all modes counts.
+    if let Node::Aggregate { .. } = expr.node() {
+        return;
+    }
+    expr.node().args().iter().for_each(|arg| tables(arg, found));
+}
+
+fn is_dense(ty: &Arc<TensorType>) -> bool {
+    ty.format.levels.iter().all(|l| level(l.kind).properties().full)
+}
+
+fn places(ty: &TensorType) -> u64 {
+    ty.shape.iter().fold(1, |n, size| n.saturating_mul(*size))
+}

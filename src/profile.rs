@@ -1,0 +1,117 @@
+//! Where the time of a plan goes: phases, queries, and what was stored beside what was estimated.
+
+use crate::config::Engine;
+use crate::error::Error;
+use crate::notes::Note;
+use crate::prepared::Prepared;
+use crate::timings::Timings;
+use redpoll_logic::Alias;
+use redpoll_physical::assembly::Counts;
+use redpoll_physical::storage::Tensor;
+use std::fmt;
+use std::time::Duration;
+
+/// One run of a plan, with all that was measured.
+#[derive(Clone, Debug)]
+pub struct Profile {
+    /// The engine.
+    pub engine: Engine,
+    /// How long each phase took before.
+    pub phases: Timings,
+    /// The queries, in the order in which they ran.
+    pub queries: Vec<QueryProfile>,
+    /// How long the run took, all queries together.
+    pub time: Duration,
+    /// The work of all queries; only the interpreter of Assembly counts.
+    pub counts: Option<Counts>,
+    /// What the author may want to know.
+    pub notes: Vec<Note>,
+    /// The results, by name.
+    pub outputs: Vec<(Alias, Tensor)>,
+}
+
+/// What was measured of one query.
+#[derive(Clone, PartialEq, Debug)]
+pub struct QueryProfile {
+    /// The names of what it writes.
+    pub name: String,
+    /// How long it took.
+    pub time: Duration,
+    /// What it writes.
+    pub outputs: Vec<OutputProfile>,
+    /// Its work; only the interpreter of Assembly counts.
+    pub counts: Option<Counts>,
+}
+
+/// What was measured of one output of a query.
+#[derive(Clone, PartialEq, Debug)]
+pub struct OutputProfile {
+    /// Its name.
+    pub alias: Alias,
+    /// The number of stored places.
+    pub stored: u64,
+    /// The number that was estimated.
+    pub estimated: Option<f64>,
+}
+
+impl Prepared {
+    /// Runs the plan and tells how long each phase and each query took, and what they stored. The interpreters of Logic
+    /// and, for all but the whole plan, have no queries to tell apart.
+    ///
+    /// # Errors
+    /// As [`Prepared::run_with`].
+    pub fn profile(&self, engine: Engine) -> Result<Profile, Error> {
+        let mut queries = Vec::new();
+        let run = self.run_observed(engine, &mut |step| {
+            let output = |(alias, tensor): (&Alias, &Tensor)| OutputProfile {
+                alias: alias.clone(),
+                stored: tensor.count_stored(),
+                estimated: self.estimated(alias),
+            };
+            queries.push(QueryProfile {
+                name: step.name.to_owned(),
+                time: step.time,
+                outputs: step.writes.iter().zip(step.outputs).map(output).collect(),
+                counts: step.counts,
+            });
+        })?;
+        Ok(Profile {
+            engine,
+            phases: self.timings.clone(),
+            queries,
+            time: run.time,
+            counts: run.counts,
+            notes: self.notes(),
+            outputs: run.outputs,
+        })
+    }
+
+    fn estimated(&self, alias: &Alias) -> Option<f64> {
+        let mut outputs = self.report.decisions.iter().flat_map(|d| &d.outputs);
+        outputs.find(|o| o.alias == *alias).map(|o| o.stored)
+    }
+}
+
+impl fmt::Display for Profile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (phase, time) in self.phases.iter() {
+            writeln!(f, "{:<24} {time:>12.1?}", phase.name())?;
+        }
+        writeln!(f, "{:<24} {:>12.1?}  {}", "run", self.time, self.engine.name())?;
+        for query in &self.queries {
+            writeln!(f, "  {:<22} {:>12.1?}", query.name, query.time)?;
+            for output in &query.outputs {
+                write!(f, "    {} has {} stored values", output.alias, output.stored)?;
+                match output.estimated {
+                    Some(n) => writeln!(f, ", {n:.0} were estimated")?,
+                    None => writeln!(f)?,
+                }
+            }
+            if let Some(counts) = &query.counts {
+                let Counts { iterations, loads, stores, allocated_bytes } = counts;
+                writeln!(f, "    {iterations} iterations, {loads} loads, {stores} stores, {allocated_bytes} bytes")?;
+            }
+        }
+        self.notes.iter().try_for_each(|note| writeln!(f, "note: {note}"))
+    }
+}
