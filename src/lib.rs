@@ -37,6 +37,7 @@ mod profile;
 mod session;
 mod statistics;
 mod timings;
+mod warm_up;
 
 pub use array::{Array, ArrayError, Axes, Builder, Contraction, Index, Operand, Repeated, Value};
 pub use config::{Config, Engine};

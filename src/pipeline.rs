@@ -1,16 +1,18 @@
 //! From a Logic plan to kernels: the phases in order.
 
 use crate::config::Config;
-use crate::engine::Stage;
+use crate::engine::{Loops, Stage};
 use crate::error::{Error, Unbound};
 use crate::prepared::Prepared;
 use crate::session::{Bindings, Session};
 use crate::statistics::position_counts;
 use crate::timings::{Phase, Timings};
+use rayon::prelude::*;
 use redpoll_logic::physical::{PhysicalPlan, verify};
 use redpoll_logic::statistics::Statistics;
-use redpoll_logic::{Alias, Plan, TensorType};
+use redpoll_logic::{Alias, FloatMode, Plan, TensorType};
 use redpoll_optimizer::{Report, optimize_plain};
+use redpoll_physical::kernel::Engine;
 
 /// Takes a plan through all phases. Kernels are compiled for the engine of the session; for others when they are asked
 /// for.
@@ -27,10 +29,7 @@ pub(crate) fn prepare(
     check_inputs(&physical, bindings)?;
     let stages = timings.time(Phase::Notation, || Stage::all_of(&physical, bindings))?;
     timings.time(Phase::Compile, || match config.engine.of_kernels() {
-        Some(engine) => {
-            let mut loops = stages.iter().filter_map(Stage::loops);
-            loops.try_for_each(|l| l.compiled(engine, config.optimizer.float_mode).map(drop))
-        }
+        Some(engine) => compile(&stages, engine, config.optimizer.float_mode),
         None => Ok(()),
     })?;
     Ok(Prepared {
@@ -48,6 +47,17 @@ pub(crate) fn prepare(
 fn optimize(plan: &Plan, bindings: &Bindings, config: &Config) -> Result<(PhysicalPlan, Report), Error> {
     let counts = position_counts(bindings);
     Ok(optimize_plain(plan, &Statistics::new(&counts), &config.optimizer)?)
+}
+
+/// Compiles the kernels of all loops, those of several side by side: layouts are known, so none waits for another.
+fn compile(stages: &[Stage], engine: Engine, mode: FloatMode) -> Result<(), Error> {
+    let loops: Vec<&Loops> = stages.iter().filter_map(Stage::loops).collect();
+    if let [one] = loops[..] {
+        return one.compiled(engine, mode).map(drop);
+    }
+    let compiled = loops.par_iter().with_max_len(1).map(|l| l.compiled(engine, mode).map(drop));
+    // Of several errors the one of the first query is told, in whatever order they came.
+    compiled.collect::<Vec<_>>().into_iter().collect()
 }
 
 /// Plans are made for types; the tensors at hand must have them.

@@ -1,10 +1,11 @@
 //! Sessions: configuration and limits, and what turns plans into something that runs.
 
-use crate::config::Config;
+use crate::config::{Config, Engine};
 use crate::error::{Error, Unbound};
 use crate::pipeline::prepare;
 use crate::prepared::Prepared;
 use crate::timings::{Phase, Timings};
+use crate::warm_up::warm_up;
 use redpoll_logic::text::{Catalog, free_tables, parse};
 use redpoll_logic::{Alias, Plan};
 use redpoll_physical::run::Limits;
@@ -58,8 +59,17 @@ pub struct Session {
 }
 
 impl Session {
-    /// A session of that configuration.
+    /// A session of that configuration. The first one of a process that compiles has the compiler warmed up in the
+    /// background.
     pub fn new(config: Config) -> Session {
+        if config.engine == Engine::Instant {
+            warm_up();
+        }
+        Session::cold(config)
+    }
+
+    /// A session that leaves the compiler as it is.
+    pub(crate) fn cold(config: Config) -> Session {
         let limits = config.memory_limit.map_or_else(Limits::default, Limits::memory);
         Session { config, limits }
     }

@@ -1,0 +1,49 @@
+//! Warming up: the first plan of a process would wait for what no later one waits for.
+//!
+//! Pages of the compiler's code are read when first executed, the description of the machine is made when first asked
+//! for, threads are started and the heap grows. That takes as long as compiling several kernels; a small plan that is
+//! taken all the way in the background has it done while the caller reads its files.
+
+use crate::config::Config;
+use crate::session::{Bindings, Session};
+use redpoll_logic::{DType, Format, Scalar, TensorType};
+use redpoll_physical::storage::{Tensor, Values};
+use std::sync::Once;
+
+/// Two merged matrices that are written sparsely, and a product that is folded: both kinds of kernels.
+const PLAN: &str = "(plan
+    (query C (reformat csr (mapjoin + (table A i k) (table B i k))))
+    (query y (aggregate + 0 (mapjoin * (table A i k) (table x k)) k))
+    (produces C y))";
+
+/// Takes a small plan to its results in the background, once a process.
+pub(crate) fn warm_up() {
+    static ONCE: Once = Once::new();
+    // What fails here fails for the caller's plan as well, and is told there.
+    ONCE.call_once(|| {
+        rayon::spawn(|| {
+            let _ = run();
+        });
+    });
+}
+
+fn run() -> Option<()> {
+    let ones = |format: Format| {
+        let shape = vec![2; format.levels.len()];
+        let values = Values::repeat(&Scalar::F64(1.0), 1 << shape.len()).ok()?;
+        let ty = TensorType { shape, dtype: DType::F64, fill: Scalar::F64(0.0), format };
+        Tensor::from_dense(ty, &values).ok()
+    };
+    let matrix = ones(Format::csr())?;
+    let bindings = Bindings::new().with("A", matrix.clone()).with("B", matrix).with("x", ones(Format::dense(1))?);
+    Session::cold(Config::default()).prepare(PLAN, &bindings).ok()?.run().ok().map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    /// Protects the plan from being refused, which nobody would notice.
+    #[test]
+    fn the_plan_runs() {
+        assert_eq!(super::run(), Some(()));
+    }
+}
