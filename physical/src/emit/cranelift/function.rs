@@ -118,14 +118,19 @@ impl Emitter<'_> {
         // The frame itself does not change during a call; slots do when buffers grow, but the entry reads them before.
         let fixed = trusted().with_readonly().with_can_move();
         let slots = self.frame_field(offset_of!(Frame, buffers), self.pointer);
+        let mut grows = vec![false; function.buffers.len()];
+        for stmt in &function.body {
+            stmt.any(&mut |s| {
+                if let Stmt::Grow { buffer, .. } = s {
+                    grows[buffer.index()] = true;
+                }
+                false
+            });
+        }
         for (k, decl) in function.buffers.iter().enumerate() {
             let flags = self.buffer_flags(k, decl);
             self.flags.push(flags);
-            let grows = function
-                .body
-                .iter()
-                .any(|s| s.any(&mut |s| matches!(s, Stmt::Grow { buffer, .. } if buffer.index() == k)));
-            if grows {
+            if grows[k] {
                 self.pointers.push(Pointer::Growing(None));
             } else {
                 let base = self.builder.ins().load(self.pointer, fixed, slots, slot_offset(k));
