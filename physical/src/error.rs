@@ -162,6 +162,9 @@ pub enum Error {
         /// The words of the system.
         message: String,
     },
+    /// An edited text of kernels was made for other ones. The fault of who runs it back.
+    #[error("the edited kernels were made for other buffers or parameters; dump them anew (a line `{0}` is missing)")]
+    OtherInterface(String),
     /// A kernel returned a number that is no status. The fault of who edited its text.
     #[error("the kernel returned {0}, which is no status")]
     UnknownStatus(i32),

@@ -103,20 +103,14 @@ impl Kernel {
         Ok(Kernel::of_machine_code(drafts, toolchain.compile(&functions)?, toolchain))
     }
 
-    /// Compiles a text in place of the one that [`emit`](crate::emit::c::emit) makes of drafts: one that was edited.
+    /// Compiles a text in place of the one that [`emit`](crate::emit::c::emit) makes of drafts: one that was edited. What it
+    /// does is its author's business, as with any program that one starts.
     ///
     /// # Errors
-    /// As [`Kernel::optimizing`].
-    ///
-    /// # Safety
-    /// What the text makes of the buffers of the drafts is its author's business: it must stay inside of them.
-    pub unsafe fn optimizing_text(
-        text: &str,
-        drafts: &[&Draft],
-        toolchain: &Arc<Toolchain>,
-    ) -> Result<Vec<Kernel>, Error> {
+    /// [`Error::OtherInterface`] when the text was made for other drafts; as [`Kernel::optimizing`].
+    pub fn optimizing_edited(text: &str, drafts: &[&Draft], toolchain: &Arc<Toolchain>) -> Result<Vec<Kernel>, Error> {
         let signatures: Vec<_> = drafts.iter().map(|draft| draft.signature().clone()).collect();
-        Ok(Kernel::of_machine_code(drafts, toolchain.compile_text(text, &signatures)?, toolchain))
+        Ok(Kernel::of_machine_code(drafts, toolchain.compile_edited(text, &signatures)?, toolchain))
     }
 
     fn of_machine_code(drafts: &[&Draft], kernels: Vec<Machine>, toolchain: &Arc<Toolchain>) -> Vec<Kernel> {
@@ -155,6 +149,11 @@ impl Kernel {
     /// The program.
     pub fn program(&self) -> &Program {
         &self.draft.program
+    }
+
+    /// What it was compiled from.
+    pub fn draft(&self) -> &Draft {
+        &self.draft
     }
 
     /// Its Assembly.

@@ -5,7 +5,9 @@ use super::helpers::Helpers;
 use super::stmt::status_name;
 use crate::Error;
 use crate::assembly::{Function, Status, verify};
+use crate::run::Signature;
 use std::fmt::Write;
+use std::sync::Arc;
 
 /// The name under which a unit exports its kernel of that number.
 pub fn entry_name(number: usize) -> String {
@@ -55,6 +57,15 @@ typedef struct {
 } rp_frame;
 ";
 
+/// Goes up when kernels of older texts cannot be called any more.
+const CONVENTION: u32 = 1;
+
+/// The line of a unit that says for which kernels it was made: their buffers and parameters decide.
+pub(super) fn interface(signatures: &[Arc<Signature>]) -> String {
+    let hash = blake3::hash(format!("{CONVENTION} {signatures:?}").as_bytes()).to_hex();
+    format!("// Kernels of redpoll, interface {}.", &hash[..16])
+}
+
 /// The text of functions as one translation unit; the kernel of function `k` is exported as [`entry_name`]`(k)`.
 ///
 /// # Errors
@@ -70,7 +81,8 @@ pub fn emit(functions: &[&Function]) -> Result<String, Error> {
         kernels.push('\n');
         function::write(f, &entry_name(k), &mut helpers, &mut kernels);
     }
-    let mut text = format!("{HEAD}\nenum {{\n");
+    let signatures: Vec<_> = functions.iter().map(|f| Signature::of(f)).collect();
+    let mut text = format!("{}\n\n{HEAD}\nenum {{\n", interface(&signatures));
     for status in Status::ALL {
         let _ = writeln!(text, "    {} = {},", status_name(*status), *status as i32);
     }

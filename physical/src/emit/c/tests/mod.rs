@@ -20,6 +20,8 @@ fn check(text: &str, expected: Expect) {
 fn a_unit() {
     let text = emit(&[&function(SPMV), &function(DOT)]).unwrap();
     expect![[r#"
+        // Kernels of redpoll, interface 41fcd141c4d58515.
+
         #include <stdbool.h>
         #include <stdint.h>
 

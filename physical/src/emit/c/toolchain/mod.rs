@@ -1,8 +1,8 @@
 //! From C text to kernels in memory: compile or find, load, keep.
 //!
 //! A [`Toolchain`] has a C compiler and two caches, in memory and on disk. The key of both is a hash of everything that
-//! decides about the machine code: the text, the compiler with its version and flags, the processor, and the version of
-//! the calling convention.
+//! decides about the machine code: the text, which names the calling convention, the compiler with its version and flags,
+//! the processor, and the version of this crate.
 
 mod compiler;
 mod cpu;
@@ -11,7 +11,7 @@ mod library;
 #[cfg(test)]
 mod tests;
 
-use super::unit::{emit, entry_name};
+use super::unit::{emit, entry_name, interface};
 use crate::Error;
 use crate::assembly::Function;
 use crate::emit::Kernel;
@@ -26,8 +26,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
 use tempfile::TempDir;
 
-/// Goes up when kernels of older versions cannot be called any more.
-const CONVENTION: u32 = 1;
 /// Libraries that stay in memory although nobody uses them.
 const MOST_LOADED: usize = 256;
 /// The size that the cache on disk may grow to.
@@ -137,11 +135,20 @@ impl Toolchain {
         self.compile_text(&emit(functions)?, &signatures)
     }
 
-    /// Compiles the text of a translation unit that exports one kernel a signature.
+    /// Compiles a text in place of the one that [`emit`] makes of functions with these signatures: one that was edited. What
+    /// it does is its author's business, as with any program that one starts.
     ///
     /// # Errors
-    /// As [`compile`](Toolchain::compile).
-    pub fn compile_text(&self, text: &str, signatures: &[Arc<Signature>]) -> Result<Vec<Kernel>, Error> {
+    /// [`Error::OtherInterface`] when the text was made for functions with other buffers; as [`compile`](Toolchain::compile).
+    pub fn compile_edited(&self, text: &str, signatures: &[Arc<Signature>]) -> Result<Vec<Kernel>, Error> {
+        let expected = interface(signatures);
+        if !text.lines().any(|line| line == expected) {
+            return Err(Error::OtherInterface(expected));
+        }
+        self.compile_text(text, signatures)
+    }
+
+    fn compile_text(&self, text: &str, signatures: &[Arc<Signature>]) -> Result<Vec<Kernel>, Error> {
         let library = self.library(text)?;
         signatures.iter().enumerate().map(|(k, signature)| library.kernel(&entry_name(k), signature)).collect()
     }
@@ -248,7 +255,7 @@ fn compile_in(folder: &TempDir, text: &str, compiler: &Compiler) -> Result<PathB
 
 fn key(text: &str, compiler: &Compiler) -> String {
     let mut hash = blake3::Hasher::new();
-    for part in [env!("CARGO_PKG_VERSION"), &CONVENTION.to_string(), &compiler.identity(), text] {
+    for part in [env!("CARGO_PKG_VERSION"), &compiler.identity(), text] {
         hash.update(&(part.len() as u64).to_le_bytes());
         hash.update(part.as_bytes());
     }
