@@ -1,9 +1,12 @@
 //! What a session is configured with.
 
+use redpoll_physical::emit::c::Toolchain;
 use redpoll_physical::kernel;
+use std::path::PathBuf;
+use std::sync::Arc;
 
 /// How plans are optimized and run.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Config {
     /// What the optimizer is told; its float mode holds for every phase.
     pub optimizer: redpoll_optimizer::Config,
@@ -12,6 +15,28 @@ pub struct Config {
     /// The most bytes that outputs, intermediates and workspaces may hold at one time, those of finished runs that are
     /// still alive included; `None` for no limit.
     pub memory_limit: Option<usize>,
+    /// What compiles for the optimizing tier; by default the C compiler and the caches of this process.
+    pub toolchain: Arc<Toolchain>,
+    /// A folder into which every phase of every plan is written, one folder a plan; by default the one that the environment
+    /// variable `REDPOLL_DUMP` names.
+    pub dump: Option<PathBuf>,
+    /// A folder of an earlier dump whose C text, which may have been edited, takes the place of what the optimizing tier
+    /// would emit; by default the one that the environment variable `REDPOLL_LOAD` names.
+    pub load: Option<PathBuf>,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        let folder = |name| std::env::var_os(name).filter(|f| !f.is_empty()).map(PathBuf::from);
+        Config {
+            optimizer: redpoll_optimizer::Config::default(),
+            engine: Engine::default(),
+            memory_limit: None,
+            toolchain: Toolchain::host().clone(),
+            dump: folder("REDPOLL_DUMP"),
+            load: folder("REDPOLL_LOAD"),
+        }
+    }
 }
 
 /// What runs a prepared plan. All engines agree on the results; the interpreters are made for tests and small data.
@@ -24,14 +49,24 @@ pub enum Engine {
     /// The bounds-checked interpreter of Assembly: the code of the kernels, over stored tensors; it counts the work.
     AssemblyInterpreter,
     /// Machine code by Cranelift, the instant tier.
-    #[default]
     Instant,
+    /// Machine code by the C compiler of this machine, the optimizing tier.
+    Optimizing,
+    /// The instant tier first; the optimizing tier is compiled in the background when a plan has proved worth it, and takes
+    /// over between two runs, with the same bits. Where there is no C compiler, the instant tier goes on.
+    #[default]
+    Auto,
 }
 
 impl Engine {
-    /// Every engine, from the one furthest from the machine to the nearest.
-    pub const ALL: [Engine; 4] =
-        [Engine::LogicInterpreter, Engine::NotationInterpreter, Engine::AssemblyInterpreter, Engine::Instant];
+    /// Every engine, from the one furthest from the machine to the nearest; `Auto` chooses between the last two.
+    pub const ALL: [Engine; 5] = [
+        Engine::LogicInterpreter,
+        Engine::NotationInterpreter,
+        Engine::AssemblyInterpreter,
+        Engine::Instant,
+        Engine::Optimizing,
+    ];
 
     /// The name in messages.
     pub fn name(self) -> &'static str {
@@ -40,15 +75,18 @@ impl Engine {
             Engine::NotationInterpreter => "notation interpreter",
             Engine::AssemblyInterpreter => "assembly interpreter",
             Engine::Instant => "instant",
+            Engine::Optimizing => "optimizing",
+            Engine::Auto => "auto",
         }
     }
 
-    /// What runs the kernels; the engines above Assembly have none.
+    /// What runs the kernels, at first; the engines above Assembly have none.
     pub(crate) fn of_kernels(self) -> Option<kernel::Engine> {
         match self {
             Engine::LogicInterpreter | Engine::NotationInterpreter => None,
             Engine::AssemblyInterpreter => Some(kernel::Engine::Interpreter),
-            Engine::Instant => Some(kernel::Engine::Instant),
+            Engine::Instant | Engine::Auto => Some(kernel::Engine::Instant),
+            Engine::Optimizing => Some(kernel::Engine::Optimizing),
         }
     }
 }

@@ -80,6 +80,14 @@ pub enum Error {
         /// What was asked for.
         asked: Prim,
     },
+    /// A file of a dump could not be read or written.
+    #[error("dump, {}: {source}", .path.display())]
+    Dump {
+        /// The file.
+        path: std::path::PathBuf,
+        /// The cause.
+        source: std::io::Error,
+    },
     /// A file could not be read or written.
     #[error(transparent)]
     Data(#[from] redpoll_datasets::Error),

@@ -6,7 +6,6 @@ use crate::prepared::Prepared;
 use crate::timings::Phase;
 use redpoll_logic::physical::FormatWords;
 use redpoll_physical::emit::cranelift::clif;
-use redpoll_physical::kernel::Engine;
 use redpoll_physical::{assembly, notation};
 use std::fmt;
 
@@ -18,6 +17,8 @@ pub enum Detail {
     Assembly,
     /// To the code that Cranelift takes, too.
     Clif,
+    /// To the C text of all kernels, too.
+    C,
 }
 
 /// One form of a plan, or of one of its queries.
@@ -39,7 +40,7 @@ impl Prepared {
     /// The text of every phase, from the Logic plan to the code of each kernel.
     ///
     /// # Errors
-    /// When kernels were not compiled yet, and cannot be.
+    /// When the code of kernels is asked for, and cannot be made.
     pub fn explain(&self, detail: Detail) -> Result<Vec<Section>, Error> {
         let section = |title: String, text: String| Section { title, text };
         let mut sections = vec![section("logic".into(), self.plan.to_string())];
@@ -50,7 +51,7 @@ impl Prepared {
         if !notes.is_empty() {
             sections.push(section("notes".into(), notes));
         }
-        for stage in &self.stages {
+        for stage in self.stages.iter() {
             let of = |form: &str| format!("{form} of {}", stage.name);
             let loops = match &stage.work {
                 Work::Loops(loops) => loops,
@@ -60,16 +61,19 @@ impl Prepared {
                     continue;
                 }
             };
-            let kernel = loops.compiled(Engine::Instant, self.config.optimizer.float_mode)?;
+            let function = loops.draft(self.config.optimizer.float_mode).function();
             sections.push(section(of("notation"), notation::print(&loops.written)));
             if loops.written != *loops.program {
                 sections.push(section(of("normal notation"), notation::print(&loops.program)));
             }
-            sections.push(section(of("assembly"), assembly::text::print(kernel.function())));
+            sections.push(section(of("assembly"), assembly::text::print(function)));
             if detail == Detail::Clif {
-                let code = clif(kernel.function()).map_err(|source| loops.refused(Phase::Compile, source))?;
+                let code = clif(function).map_err(|source| loops.refused(Phase::Compile, source))?;
                 sections.push(section(of("clif"), code));
             }
+        }
+        if detail == Detail::C {
+            sections.push(section("c".into(), self.optimizing.text(&self.stages)?));
         }
         Ok(sections)
     }

@@ -27,6 +27,7 @@ mod array;
 #[doc(hidden)]
 pub mod cli;
 mod config;
+mod dump;
 mod engine;
 mod error;
 mod explain;

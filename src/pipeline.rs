@@ -1,7 +1,8 @@
 //! From a Logic plan to kernels: the phases in order.
 
-use crate::config::Config;
-use crate::engine::{Loops, Stage};
+use crate::config::{Config, Engine};
+use crate::dump;
+use crate::engine::{Compile, Loops, Optimizing, Stage};
 use crate::error::{Error, Unbound};
 use crate::prepared::Prepared;
 use crate::session::{Bindings, Session};
@@ -10,9 +11,9 @@ use crate::timings::{Phase, Timings};
 use rayon::prelude::*;
 use redpoll_logic::physical::{PhysicalPlan, verify};
 use redpoll_logic::statistics::Statistics;
-use redpoll_logic::{Alias, FloatMode, Plan, TensorType};
+use redpoll_logic::{Alias, Plan, TensorType};
 use redpoll_optimizer::{Report, optimize_plain};
-use redpoll_physical::kernel::Engine;
+use std::sync::Arc;
 
 /// Takes a plan through all phases. Kernels are compiled for the engine of the session; for others when they are asked
 /// for.
@@ -28,20 +29,32 @@ pub(crate) fn prepare(
     timings.time(Phase::Verify, || verify::verify(&physical)).map_err(Error::VerifyPhysical)?;
     check_inputs(&physical, bindings)?;
     let stages = timings.time(Phase::Notation, || Stage::all_of(&physical, bindings))?;
-    timings.time(Phase::Compile, || match config.engine.of_kernels() {
-        Some(engine) => compile(&stages, engine, config.optimizer.float_mode),
-        None => Ok(()),
+    let mode = config.optimizer.float_mode;
+    let optimizing = Optimizing::new(&config.toolchain, mode, dump::edited(config, &plan)?);
+    timings.time(Phase::Compile, || match config.engine {
+        Engine::Optimizing => optimizing.compile(&stages),
+        // Who has edited a text wants it to run.
+        Engine::Auto if optimizing.edited.is_some() => optimizing.compile(&stages),
+        engine => match engine.of_kernels() {
+            Some(engine) => compile(&stages, Compile { engine, mode, toolchain: &config.toolchain }),
+            None => Ok(()),
+        },
     })?;
-    Ok(Prepared {
+    let prepared = Prepared {
         config: config.clone(),
         limits: session.limits().clone(),
         bindings: bindings.clone(),
         plan,
         physical,
         report,
-        stages,
+        stages: Arc::new(stages),
+        optimizing: Arc::new(optimizing),
         timings,
-    })
+    };
+    if let Some(folder) = &config.dump {
+        dump::write(&prepared, folder)?;
+    }
+    Ok(prepared)
 }
 
 fn optimize(plan: &Plan, bindings: &Bindings, config: &Config) -> Result<(PhysicalPlan, Report), Error> {
@@ -50,12 +63,12 @@ fn optimize(plan: &Plan, bindings: &Bindings, config: &Config) -> Result<(Physic
 }
 
 /// Compiles the kernels of all loops, those of several side by side: layouts are known, so none waits for another.
-fn compile(stages: &[Stage], engine: Engine, mode: FloatMode) -> Result<(), Error> {
+fn compile(stages: &[Stage], how: Compile<'_>) -> Result<(), Error> {
     let loops: Vec<&Loops> = stages.iter().filter_map(Stage::loops).collect();
     if let [one] = loops[..] {
-        return one.compiled(engine, mode).map(drop);
+        return one.compiled(how).map(drop);
     }
-    let compiled = loops.par_iter().with_max_len(1).map(|l| l.compiled(engine, mode).map(drop));
+    let compiled = loops.par_iter().with_max_len(1).map(|l| l.compiled(how).map(drop));
     // Of several errors the one of the first query is told, in whatever order they came.
     compiled.collect::<Vec<_>>().into_iter().collect()
 }

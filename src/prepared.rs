@@ -1,7 +1,7 @@
 //! Prepared plans: everything that was made of a plan, ready to run any number of times.
 
 use crate::config::{Config, Engine};
-use crate::engine::{Stage, Work, run_kernel, run_logic, run_notation};
+use crate::engine::{Compile, Optimizing, Stage, Work, run_kernel, run_logic, run_notation};
 use crate::error::Error;
 use crate::session::Bindings;
 use crate::timings::{Phase, Timings};
@@ -12,6 +12,7 @@ use redpoll_physical::assembly::Counts;
 use redpoll_physical::run::Limits;
 use redpoll_physical::storage::{Tensor, convert_within};
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// A plan with the tensors that it reads and the kernels that compute it.
@@ -22,7 +23,8 @@ pub struct Prepared {
     pub(crate) plan: Plan,
     pub(crate) physical: PhysicalPlan,
     pub(crate) report: Report,
-    pub(crate) stages: Vec<Stage>,
+    pub(crate) stages: Arc<Vec<Stage>>,
+    pub(crate) optimizing: Arc<Optimizing>,
     pub(crate) timings: Timings,
 }
 
@@ -100,20 +102,56 @@ impl Prepared {
 
     /// Runs the plan on a given engine and shows each query that has run.
     pub(crate) fn run_observed(&self, engine: Engine, seen: &mut dyn FnMut(Step<'_>)) -> Result<Run, Error> {
+        let engine = match engine {
+            Engine::Auto if self.optimizing.is_ready(&self.stages) => Engine::Optimizing,
+            Engine::Optimizing => {
+                self.optimizing.compile(&self.stages)?;
+                engine
+            }
+            Engine::Auto => {
+                self.optimizing.start_if_worth(&self.stages);
+                engine
+            }
+            engine => engine,
+        };
         let start = Instant::now();
         let mode = self.config.optimizer.float_mode;
         let (outputs, counts) = match engine {
             Engine::LogicInterpreter => (run_logic(&self.plan, &self.physical, &self.bindings, mode)?, None),
             _ => self.run_stages(engine, seen)?,
         };
-        Ok(Run { outputs, counts, time: start.elapsed() })
+        let time = start.elapsed();
+        if engine == Engine::Auto {
+            self.optimizing.count_run(time);
+        }
+        Ok(Run { outputs, counts, time })
+    }
+
+    /// The tier whose machine code the next run on [`Engine::Auto`] calls.
+    pub fn tier(&self) -> Engine {
+        if self.optimizing.is_ready(&self.stages) { Engine::Optimizing } else { Engine::Instant }
+    }
+
+    /// Waits until the optimizing tier is there, if it is being compiled in the background.
+    pub fn wait_for_take_over(&self) {
+        self.optimizing.wait();
+    }
+
+    /// What a user may want to know of the optimizing tier: why it is missing although the plan is worth it, or why its
+    /// kernels are not kept on disk.
+    pub fn tier_note(&self) -> Option<String> {
+        if let Some(failure) = self.optimizing.failure() {
+            return Some(failure.into());
+        }
+        let fault = if self.tier() == Engine::Optimizing { self.config.toolchain.cache_fault() } else { None };
+        fault.map(|fault| format!("kernels are compiled anew in each process: {fault}"))
     }
 
     /// Runs the queries in order; what one writes, later ones read. Intermediates are dropped after their last read.
     fn run_stages(&self, engine: Engine, seen: &mut dyn FnMut(Step<'_>)) -> Result<(Results, Option<Counts>), Error> {
         let mut tensors: HashMap<Alias, Tensor> = self.bindings.iter().map(|(a, t)| (a.clone(), t.clone())).collect();
         let mut total = (engine == Engine::AssemblyInterpreter).then(Counts::default);
-        for stage in &self.stages {
+        for stage in self.stages.iter() {
             let input = |name: &Alias| tensors.get(name).expect("tensors are bound or written before");
             let inputs: Vec<&Tensor> = stage.reads.iter().map(input).collect();
             let start = Instant::now();
@@ -126,7 +164,8 @@ impl Prepared {
                 (Work::Loops(loops), None) => run_notation(loops, &inputs)?,
                 (Work::Loops(loops), Some(engine)) => {
                     let mode = self.config.optimizer.float_mode;
-                    let outcome = run_kernel(loops, &inputs, engine, mode, &self.limits)?;
+                    let how = Compile { engine, mode, toolchain: &self.config.toolchain };
+                    let outcome = run_kernel(loops, &inputs, how, &self.limits)?;
                     total = sum(total, outcome.counts);
                     counts = outcome.counts;
                     outcome.outputs

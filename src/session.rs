@@ -62,7 +62,7 @@ impl Session {
     /// A session of that configuration. The first one of a process that compiles has the compiler warmed up in the
     /// background.
     pub fn new(config: Config) -> Session {
-        if config.engine == Engine::Instant {
+        if matches!(config.engine, Engine::Instant | Engine::Auto) {
             warm_up();
         }
         Session::cold(config)

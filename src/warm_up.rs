@@ -36,7 +36,8 @@ fn run() -> Option<()> {
     };
     let matrix = ones(Format::csr())?;
     let bindings = Bindings::new().with("A", matrix.clone()).with("B", matrix);
-    Session::cold(Config::default()).prepare(PLAN, &bindings).ok()?.run().ok().map(drop)
+    let config = Config { dump: None, load: None, ..Config::default() };
+    Session::cold(config).prepare(PLAN, &bindings).ok()?.run().ok().map(drop)
 }
 
 #[cfg(test)]

@@ -124,7 +124,6 @@ fn failures_say_what_is_wrong() {
         (&["run", "sum.rp", "--bind", "A=a.mtx:(dense (element))"], 1, &["1 modes", "the tensor has 2"]),
         (&["run", "sum.rp", "--bind", "A"], 2, &["NAME=FILE"]),
         (&["run", "sum.rp", "--bind", "A=a.mtx", "--bind", "A=a.mtx"], 2, &["bound twice"]),
-        (&["run", "sum.rp", "--bind", "A=a.mtx", "--tier", "optimizing"], 1, &["not available", "--tier instant"]),
         (&["run", "sum.rp", "--bind", "A=a.mtx", "--tier", "best"], 2, &["best", "possible values"]),
         (&["run", "sum.rp", "--bind", "A=a.mtx", "--threads", "0"], 2, &["--threads"]),
         (&["run", "sum.rp", "--bind", "A=a.mtx", "--out", "t=t.npy"], 1, &["no `t`", "it produces s"]),
@@ -160,6 +159,31 @@ fn failures_say_what_is_wrong() {
         }
     }
     assert_eq!(place.files(), before, "a failure left files");
+}
+
+/// Protects the choice of the tier, and who has no C compiler.
+#[test]
+fn tiers_give_one_result() {
+    let place = Place::new();
+    let run = |tier: &str, compiler: Option<&str>| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_redpoll"));
+        command.args(["run", "sum.rp", "--bind", "A=a.mtx", "--json", "--repeat", "300", "--tier", tier]);
+        command.current_dir(place.dir.path()).env("REDPOLL_CACHE", place.dir.path().join("kernels"));
+        if let Some(compiler) = compiler {
+            command.env("CC", compiler);
+        }
+        ran(command.output().unwrap())
+    };
+    for tier in ["instant", "optimizing", "auto"] {
+        let ran = run(tier, None);
+        assert_eq!(json(&ran)["outputs"]["s"]["sum"], 2.5, "{tier}: {}", ran.err);
+        assert_eq!(ran.err, "", "{tier}");
+    }
+    let missing = run("optimizing", Some("/nowhere/cc"));
+    assert_eq!((missing.code, missing.out.as_str()), (Some(1), ""));
+    assert!(missing.err.contains("no C compiler: `/nowhere/cc`") && missing.err.contains("CC"), "{}", missing.err);
+    let instant = run("auto", Some("/nowhere/cc"));
+    assert_eq!(json(&instant)["outputs"]["s"]["sum"], 2.5);
 }
 
 /// Protects what stood under a name that a result could not be written to.

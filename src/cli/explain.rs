@@ -20,13 +20,22 @@ pub(super) struct Args {
     /// Show the code that Cranelift takes, too
     #[arg(long)]
     clif: bool,
+
+    /// Show the C text that the optimizing tier compiles, too
+    #[arg(long, conflicts_with = "clif")]
+    c: bool,
 }
 
 pub(super) fn explain(args: &Args, out: &mut impl Write) -> Result<(), Failure> {
     let loaded = args.plan.load()?;
     let prepared = loaded.session.prepare(&loaded.text, &loaded.bindings).map_err(|e| args.plan.in_plan(e))?;
     let style = Style::of(&io::stdout());
-    for section in prepared.explain(if args.clif { Detail::Clif } else { Detail::Assembly })? {
+    let detail = match (args.clif, args.c) {
+        (true, _) => Detail::Clif,
+        (_, true) => Detail::C,
+        _ => Detail::Assembly,
+    };
+    for section in prepared.explain(detail)? {
         writeln!(out, "{}\n{}\n", style.title(&format!("== {} ==", section.title)), section.text.trim_end())?;
     }
     Ok(())

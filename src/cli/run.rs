@@ -3,7 +3,7 @@
 use super::failure::Failure;
 use super::json::report_json;
 use super::out::Out;
-use super::plan::PlanArgs;
+use super::plan::{PlanArgs, note};
 use super::summary::{Seconds, report_text};
 use crate::{Phase, Prepared, Run};
 use std::io::Write;
@@ -44,6 +44,9 @@ pub(super) fn run(args: &Args, out: &mut impl Write) -> Result<(), Failure> {
     let first = prepared.run()?;
     let cold = start.elapsed();
     let warm = (0..args.repeat).map(|_| Ok(prepared.run()?.time)).collect::<Result<Vec<_>, Failure>>()?;
+    if let Some(message) = prepared.tier_note() {
+        note(&message);
+    }
     let seconds = seconds(&prepared, loaded.read, cold, warm);
     for target in &args.out {
         target.write(&first)?;

@@ -1,10 +1,9 @@
 //! Running the loops of a stage by their kernel, as machine code or in the interpreter of Assembly.
 
-use super::Loops;
+use super::{Compile, Loops};
 use crate::error::Error;
 use crate::timings::Phase;
-use redpoll_logic::FloatMode;
-use redpoll_physical::kernel::{Engine, Outcome};
+use redpoll_physical::kernel::Outcome;
 use redpoll_physical::run::Limits;
 use redpoll_physical::storage::Tensor;
 
@@ -12,14 +11,13 @@ use redpoll_physical::storage::Tensor;
 pub(crate) fn run_kernel(
     loops: &Loops,
     inputs: &[&Tensor],
-    engine: Engine,
-    mode: FloatMode,
+    how: Compile<'_>,
     limits: &Limits,
 ) -> Result<Outcome, Error> {
-    let anew = loops.compiled_anew(inputs, engine, mode)?;
+    let anew = loops.compiled_anew(inputs, how)?;
     let kernel = match &anew {
         Some(kernel) => kernel,
-        None => loops.compiled(engine, mode)?,
+        None => loops.compiled(how)?,
     };
     kernel.run(inputs, limits).map_err(|source| loops.refused(Phase::Run, source))
 }

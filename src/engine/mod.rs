@@ -4,9 +4,11 @@ mod dense;
 mod kernels;
 mod logic;
 mod notation;
+mod optimizing;
 mod stage;
 
 pub(crate) use kernels::run_kernel;
 pub(crate) use logic::run_logic;
 pub(crate) use notation::run_notation;
-pub(crate) use stage::{Loops, Stage, Work};
+pub(crate) use optimizing::Optimizing;
+pub(crate) use stage::{Compile, Loops, Stage, Work};

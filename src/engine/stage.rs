@@ -5,7 +5,8 @@ use crate::session::Bindings;
 use crate::timings::Phase;
 use redpoll_logic::physical::{PhysicalPlan, PhysicalQuery};
 use redpoll_logic::{Alias, FloatMode, TensorType};
-use redpoll_physical::kernel::{Engine, Kernel};
+use redpoll_physical::emit::c::Toolchain;
+use redpoll_physical::kernel::{Draft, Engine, Kernel};
 use redpoll_physical::levels::{array_prim, level};
 use redpoll_physical::lower::Layout;
 use redpoll_physical::notation::{Program, Role, from_physical, normalize};
@@ -44,7 +45,18 @@ pub(crate) struct Loops {
     pub(crate) program: Arc<Program>,
     /// The layouts that its inputs are expected to have: those of bound tensors, and narrow ones of intermediates.
     layouts: Vec<Option<Layout>>,
+    /// The program lowered for these layouts.
+    draft: OnceLock<Draft>,
     kernels: [OnceLock<Kernel>; 3],
+}
+
+/// How kernels are compiled.
+#[derive(Clone, Copy)]
+pub(crate) struct Compile<'a> {
+    pub(crate) engine: Engine,
+    pub(crate) mode: FloatMode,
+    /// For the optimizing engine.
+    pub(crate) toolchain: &'a Arc<Toolchain>,
 }
 
 impl Stage {
@@ -114,41 +126,62 @@ impl Loops {
             (t.role == Role::Input).then_some(bound)
         });
         let layouts = layouts.collect();
-        Ok(Loops { name, written, program, layouts, kernels: Default::default() })
+        Ok(Loops { name, written, program, layouts, draft: OnceLock::new(), kernels: Default::default() })
     }
 
     fn tensors(&self, role: Role) -> Vec<Alias> {
         self.program.tensors.iter().filter(|t| t.role == role).map(|t| Alias::from(t.name.as_str())).collect()
     }
 
-    /// The kernel for inputs of the expected layouts, compiled at the first call.
-    pub(crate) fn compiled(&self, engine: Engine, mode: FloatMode) -> Result<&Kernel, Error> {
-        let slot = &self.kernels[match engine {
+    /// The program lowered for inputs of the expected layouts, at the first call.
+    pub(crate) fn draft(&self, mode: FloatMode) -> &Draft {
+        self.draft.get_or_init(|| Draft::new(&self.program, &self.layouts, mode))
+    }
+
+    fn slot(&self, engine: Engine) -> &OnceLock<Kernel> {
+        &self.kernels[match engine {
             Engine::Instant => 0,
             Engine::Interpreter => 1,
             Engine::Optimizing => 2,
-        }];
+        }]
+    }
+
+    /// Whether there is a kernel for inputs of the expected layouts.
+    pub(crate) fn is_compiled(&self, engine: Engine) -> bool {
+        self.slot(engine).get().is_some()
+    }
+
+    /// Takes a kernel for inputs of the expected layouts, unless there is one.
+    pub(crate) fn accept(&self, engine: Engine, kernel: Kernel) {
+        self.slot(engine).get_or_init(|| kernel);
+    }
+
+    /// The kernel for inputs of the expected layouts, compiled at the first call.
+    pub(crate) fn compiled(&self, how: Compile<'_>) -> Result<&Kernel, Error> {
+        let slot = self.slot(how.engine);
         if let Some(kernel) = slot.get() {
             return Ok(kernel);
         }
-        let kernel = self.compile(&self.layouts, engine, mode)?;
+        let kernel = self.compile(self.draft(how.mode), how)?;
         Ok(slot.get_or_init(|| kernel))
     }
 
     /// A kernel for the inputs at hand, if these are not of the expected layouts: an intermediate has so many positions
     /// that its arrays are wide.
-    pub(crate) fn compiled_anew(
-        &self,
-        inputs: &[&Tensor],
-        engine: Engine,
-        mode: FloatMode,
-    ) -> Result<Option<Kernel>, Error> {
+    pub(crate) fn compiled_anew(&self, inputs: &[&Tensor], how: Compile<'_>) -> Result<Option<Kernel>, Error> {
         let found = Kernel::layouts(&self.program, inputs);
-        if found == self.layouts { Ok(None) } else { self.compile(&found, engine, mode).map(Some) }
+        if found == self.layouts {
+            return Ok(None);
+        }
+        self.compile(&Draft::new(&self.program, &found, how.mode), how).map(Some)
     }
 
-    fn compile(&self, layouts: &[Option<Layout>], engine: Engine, mode: FloatMode) -> Result<Kernel, Error> {
-        Kernel::new(&self.program, layouts, mode, engine).map_err(|source| self.refused(Phase::Compile, source))
+    fn compile(&self, draft: &Draft, how: Compile<'_>) -> Result<Kernel, Error> {
+        let kernel = match how.engine {
+            Engine::Optimizing => Kernel::optimizing(&[draft], how.toolchain).map(|mut kernels| kernels.remove(0)),
+            engine => Kernel::of(draft, engine),
+        };
+        kernel.map_err(|source| self.refused(Phase::Compile, source))
     }
 
     /// An error of a phase of these loops.

@@ -2,8 +2,10 @@
 //!
 //! The reference interpreter of Logic is the definition. The plain path makes a physical plan; each of its queries
 //! becomes a program, which the interpreter of Notation runs; lowered to Assembly, it runs through the bounds-checked
-//! interpreter, which counts the work, and then as machine code. The last two must agree in every array, bit by bit.
+//! interpreter, which counts the work, and then as machine code. The last two must agree in every array, bit by bit. Of the
+//! kernels a sample is kept for the optimizing tier, see `optimizing`.
 
+use super::optimizing;
 use redpoll_logic::interp::{Compared, Dense, Exactness, Interpreted, interpret};
 use redpoll_logic::physical::PhysicalPlan;
 use redpoll_logic::statistics::{Assumed, Statistics};
@@ -199,6 +201,7 @@ fn run_kernel(program: &Arc<Program>, mode: FloatMode, run: &mut Run) -> Result<
         Ok(())
     });
     machine.map_err(shown)?;
+    optimizing::sample(&kernel, &inputs, &found);
     run.counts.iterations += counts.iterations;
     run.counts.loads += counts.loads;
     run.counts.stores += counts.stores;
@@ -219,7 +222,7 @@ fn interpret_assembly(kernel: &Kernel, inputs: &[&Tensor]) -> Result<(Vec<Tensor
 }
 
 /// Bit by bit, except that NaN is NaN.
-fn same_arrays(one: &Tensor, other: &Tensor) -> Result<(), String> {
+pub(crate) fn same_arrays(one: &Tensor, other: &Tensor) -> Result<(), String> {
     let arrays = |t: &Tensor| t.levels().iter().flatten().chain(t.leaf()).cloned().collect::<Vec<_>>();
     for (k, (a, b)) in arrays(one).iter().zip(&arrays(other)).enumerate() {
         if a.len() != b.len() || a.prim() != b.prim() {
@@ -234,7 +237,7 @@ fn same_arrays(one: &Tensor, other: &Tensor) -> Result<(), String> {
 }
 
 /// An error with its causes.
-fn chain(error: &dyn std::error::Error) -> String {
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     match error.source() {
         Some(source) => format!("{error}: {}", chain(source)),
         None => error.to_string(),

@@ -4,6 +4,7 @@
 pub(crate) mod data;
 pub(crate) mod engines;
 pub(crate) mod formats;
+pub(crate) mod optimizing;
 pub(crate) mod program;
 pub(crate) mod random;
 pub(crate) mod rng;

@@ -36,7 +36,7 @@ impl Compiler {
         let folder = tempfile::tempdir().map_err(|e| format!("no folder for temporary files: {e}"))?;
         let mut build = cc::Build::new();
         build.target(env!("REDPOLL_TARGET")).host(env!("REDPOLL_TARGET")).opt_level(0).out_dir(folder.path());
-        build.no_default_flags(true).warnings(false).cargo_metadata(false).cargo_output(false);
+        build.no_default_flags(true).warnings(false).cargo_metadata(false).cargo_output(false).cargo_warnings(false);
         if let Some(command) = command {
             build.compiler(command);
         }

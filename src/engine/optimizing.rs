@@ -1,0 +1,134 @@
+//! The optimizing tier of a plan: all kernels in one translation unit, at once or in the background.
+
+use super::{Loops, Stage};
+use crate::error::Error;
+use crate::timings::Phase;
+use redpoll_logic::FloatMode;
+use redpoll_physical::assembly::Function;
+use redpoll_physical::emit::c::{Toolchain, emit};
+use redpoll_physical::kernel::{Draft, Engine, Kernel};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// The time in kernels of the instant tier after which a compilation pays off: about what it takes itself, so that nobody
+/// waits more than twice as long as with the best choice.
+const WORTH: Duration = Duration::from_millis(50);
+/// The runs after which a plan is taken for one that goes on being run, however quick it is.
+const REPEATED: u64 = 200;
+
+/// What a plan needs for its optimizing tier, and how far it is.
+pub(crate) struct Optimizing {
+    pub(crate) toolchain: Arc<Toolchain>,
+    pub(crate) mode: FloatMode,
+    /// A text that takes the place of the emitted one.
+    pub(crate) edited: Option<String>,
+    runs: AtomicU64,
+    nanos: AtomicU64,
+    background: Mutex<Option<JoinHandle<()>>>,
+    started: OnceLock<()>,
+    failed: OnceLock<String>,
+}
+
+impl Optimizing {
+    pub(crate) fn new(toolchain: &Arc<Toolchain>, mode: FloatMode, edited: Option<String>) -> Optimizing {
+        Optimizing {
+            toolchain: toolchain.clone(),
+            mode,
+            edited,
+            runs: AtomicU64::new(0),
+            nanos: AtomicU64::new(0),
+            background: Mutex::default(),
+            started: OnceLock::new(),
+            failed: OnceLock::new(),
+        }
+    }
+
+    /// The text that is compiled for the stages.
+    pub(crate) fn text(&self, stages: &[Stage]) -> Result<String, Error> {
+        if let Some(edited) = &self.edited {
+            return Ok(edited.clone());
+        }
+        let functions: Vec<&Function> = loops(stages).map(|l| l.draft(self.mode).function()).collect();
+        emit(&functions).map_err(|source| refused(stages, source))
+    }
+
+    /// Compiles the kernels of all stages, unless they are.
+    pub(crate) fn compile(&self, stages: &[Stage]) -> Result<(), Error> {
+        if self.is_ready(stages) {
+            return Ok(());
+        }
+        let drafts: Vec<&Draft> = loops(stages).map(|l| l.draft(self.mode)).collect();
+        let kernels = match &self.edited {
+            Some(text) => Kernel::optimizing_edited(text, &drafts, &self.toolchain),
+            None => Kernel::optimizing(&drafts, &self.toolchain),
+        };
+        for (loops, kernel) in loops(stages).zip(kernels.map_err(|source| refused(stages, source))?) {
+            loops.accept(Engine::Optimizing, kernel);
+        }
+        Ok(())
+    }
+
+    /// Whether the kernels of all stages are compiled.
+    pub(crate) fn is_ready(&self, stages: &[Stage]) -> bool {
+        loops(stages).all(|l| l.is_compiled(Engine::Optimizing))
+    }
+
+    /// Counts a run of the instant tier.
+    pub(crate) fn count_run(&self, time: Duration) {
+        self.runs.fetch_add(1, Ordering::Relaxed);
+        self.nanos.fetch_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX), Ordering::Relaxed);
+    }
+
+    /// Starts the compilation in the background if earlier runs have proved the plan worth it. It is asked for in front of
+    /// a run: what is not run again is not compiled.
+    pub(crate) fn start_if_worth(self: &Arc<Self>, stages: &Arc<Vec<Stage>>) {
+        let spent = Duration::from_nanos(self.nanos.load(Ordering::Relaxed));
+        let worth = spent >= WORTH || self.runs.load(Ordering::Relaxed) >= REPEATED;
+        if worth && self.started.set(()).is_ok() {
+            self.start(stages);
+        }
+    }
+
+    fn start(self: &Arc<Self>, stages: &Arc<Vec<Stage>>) {
+        let (optimizing, stages) = (self.clone(), stages.clone());
+        let compile = move || {
+            if let Err(error) = optimizing.compile(&stages) {
+                optimizing.fail(&error.to_string());
+            }
+        };
+        match std::thread::Builder::new().name("redpoll-compile".into()).spawn(compile) {
+            Ok(thread) => *self.background.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread),
+            Err(error) => self.fail(&error.to_string()),
+        }
+    }
+
+    fn fail(&self, reason: &str) {
+        self.failed
+            .get_or_init(|| format!("the instant tier goes on, the optimizing tier could not be made: {reason}"));
+    }
+
+    /// Waits for the compilation in the background, if there is one.
+    pub(crate) fn wait(&self) {
+        let thread = self.background.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if thread.is_some_and(|thread| thread.join().is_err()) {
+            self.fail("its thread has panicked");
+        }
+    }
+
+    /// Why there is no optimizing tier although the plan is worth it.
+    pub(crate) fn failure(&self) -> Option<&str> {
+        self.failed.get().map(String::as_str)
+    }
+}
+
+fn loops(stages: &[Stage]) -> impl Iterator<Item = &Loops> {
+    stages.iter().filter_map(Stage::loops)
+}
+
+/// An error of all queries together.
+fn refused(stages: &[Stage], source: redpoll_physical::Error) -> Error {
+    let names: Vec<&str> = stages.iter().filter(|s| s.loops().is_some()).map(|s| s.name.as_str()).collect();
+    Error::Query { phase: Phase::Compile, query: names.join(", "), source: Box::new(source) }
+}

@@ -1,0 +1,132 @@
+//! The tiers: the optimizing one takes over with the same bits, is missed where there is no compiler, is dumped, edited and
+//! run back.
+
+use redpoll::logic::{Format, Scalar, TensorType};
+use redpoll::physical::emit::c::{CacheFolder, Options, Toolchain};
+use redpoll::physical::storage::{Tensor, Values};
+use redpoll::{Bindings, Config, Engine, Prepared, Run, Session};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+const RESIDUAL: &str = "(plan
+    (query y (aggregate + 0 (mapjoin * (table A i k) (table x k)) k))
+    (query n (aggregate + 0 (mapjoin * (table y i) (table y i)) i))
+    (query r (mapjoin / (table y i) (table n)))
+    (produces r n))";
+
+/// More runs than a plan takes that is worth nothing but for being repeated.
+const MANY: usize = 1000;
+
+fn tensor(shape: &[u64], format: Format) -> Tensor {
+    let count: u64 = shape.iter().product();
+    let value = |k: u64| if k % 3 == 0 { 0.1 * k as f64 + 0.3 } else { 0.0 };
+    let values: Vec<Scalar> = (0..count).map(|k| Scalar::F64(value(k))).collect();
+    let fill = Scalar::F64(0.0);
+    let ty = TensorType { shape: shape.to_vec(), dtype: fill.dtype(), fill, format };
+    Tensor::from_dense(ty.clone(), &Values::from_scalars(ty.dtype, &values).unwrap()).unwrap()
+}
+
+fn bindings() -> Bindings {
+    Bindings::new().with("A", tensor(&[20, 30], Format::csr())).with("x", tensor(&[30], Format::dense(1)))
+}
+
+fn config(compiler: Option<&str>, folder: &Path) -> Config {
+    let cache = CacheFolder::At(folder.join("kernels"));
+    let options = Options { compiler: compiler.map(PathBuf::from), cache, ..Options::default() };
+    Config { toolchain: Arc::new(Toolchain::new(options)), dump: None, load: None, ..Config::default() }
+}
+
+fn prepare(config: Config) -> Prepared {
+    Session::new(config).prepare(RESIDUAL, &bindings()).unwrap()
+}
+
+fn bits(run: &Run) -> Vec<u64> {
+    let scalars = run.outputs.iter().flat_map(|(_, t)| t.to_dense_scalars().unwrap());
+    scalars.map(|s| s.to_bits().unwrap()).collect()
+}
+
+/// Runs until the compilation in the background must have begun, and waits for it.
+fn repeat(prepared: &Prepared) -> Vec<u64> {
+    let first = bits(&prepared.run().unwrap());
+    for _ in 0..MANY {
+        assert_eq!(bits(&prepared.run().unwrap()), first);
+    }
+    prepared.wait_for_take_over();
+    assert_eq!(bits(&prepared.run().unwrap()), first);
+    first
+}
+
+/// Protects the bits of results when the optimizing tier takes over, and that a plan is one compilation.
+#[test]
+fn the_optimizing_tier_takes_over_with_the_same_bits() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = config(None, folder.path());
+    let prepared = prepare(config.clone());
+    assert_eq!(prepared.tier(), Engine::Instant);
+    let expected = repeat(&prepared);
+    assert_eq!((prepared.tier(), prepared.tier_note()), (Engine::Optimizing, None));
+    assert_eq!(config.toolchain.uses().compiled, 1);
+
+    let pinned = prepare(Config { engine: Engine::Optimizing, ..config.clone() });
+    assert_eq!(bits(&pinned.run().unwrap()), expected);
+    assert_eq!((config.toolchain.uses().memory, config.toolchain.uses().compiled), (1, 1));
+    let instant = prepare(Config { engine: Engine::Instant, ..config });
+    for _ in 0..MANY {
+        instant.run().unwrap();
+    }
+    instant.wait_for_take_over();
+    assert_eq!(instant.tier(), Engine::Instant, "the instant tier was pinned");
+}
+
+/// Protects who has no C compiler: the instant tier goes on and says why, and only who insists gets an error.
+#[test]
+fn without_a_compiler_the_instant_tier_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = config(Some("/nowhere/cc"), folder.path());
+    let prepared = prepare(config.clone());
+    repeat(&prepared);
+    assert_eq!(prepared.tier(), Engine::Instant);
+    let note = prepared.tier_note().unwrap();
+    assert!(note.contains("instant tier goes on") && note.contains("no C compiler: `/nowhere/cc`"), "{note}");
+    let pinned = Session::new(Config { engine: Engine::Optimizing, ..config }).prepare(RESIDUAL, &bindings());
+    let error = pinned.err().unwrap().to_string();
+    assert!(error.contains("no C compiler") && error.contains("instant tier"), "{error}");
+}
+
+/// Protects the way from a dump to an edited kernel that runs.
+#[test]
+fn dumped_kernels_are_edited_and_run_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let (plain, dumps) = (config(None, folder.path()), folder.path().join("dumps"));
+    let expected = prepare(Config { dump: Some(dumps.clone()), ..plain.clone() }).run().unwrap();
+
+    let plans: Vec<PathBuf> = fs::read_dir(&dumps).unwrap().map(|e| e.unwrap().path()).collect();
+    assert_eq!(plans.len(), 1, "one folder a plan: {plans:?}");
+    let files = fs::read_dir(&plans[0]).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap());
+    let files: Vec<String> = files.collect();
+    for part in ["00-logic", "notation-of-y", "assembly-of-y", "clif-of-y", "kernels.c"] {
+        assert!(files.iter().any(|f| f.contains(part)), "no {part}: {files:?}");
+    }
+    let kernels = plans[0].join("kernels.c");
+    let text = fs::read_to_string(&kernels).unwrap();
+    let edited = text.replace("* x_val[", "* -1.0 * x_val[");
+    assert_ne!(edited, text, "{text}");
+
+    let back = Config { load: Some(dumps.clone()), ..plain };
+    let n = |run: &Run| run.get("n").unwrap().sum();
+    let r = |run: &Run| run.get("r").unwrap().sum();
+    fs::write(&kernels, &edited).unwrap();
+    let loaded = prepare(back.clone());
+    assert_eq!(loaded.tier(), Engine::Optimizing, "who edits wants to see it run");
+    let run = loaded.run().unwrap();
+    assert_eq!((n(&run), r(&run)), (n(&expected), r(&expected).map(|r| -r)));
+
+    fs::write(&kernels, edited.replace("* -1.0", "* nonsense")).unwrap();
+    let error = Session::new(back.clone()).prepare(RESIDUAL, &bindings()).err().unwrap().to_string();
+    assert!(error.contains("nonsense"), "{error}");
+
+    let other = "(plan (query s (aggregate + 0 (table A i k) i k)) (produces s))";
+    let session = Session::new(back);
+    assert_eq!(session.prepare(other, &bindings()).unwrap().tier(), Engine::Instant, "another plan is not touched");
+}
