@@ -53,7 +53,21 @@ pub enum Error {
         /// What stands in the way.
         fault: Fault,
     },
-    /// The content cannot be stored in the format that was asked for.
+    /// A generator was asked for something that cannot be. The caller's fault.
+    #[error("cannot generate {generator}: {fault}")]
+    Generate {
+        /// The generator.
+        generator: &'static str,
+        /// What stands in the way.
+        fault: Fault,
+    },
+    /// Entries that come from no file cannot be stored in the format that was asked for.
+    #[error(transparent)]
+    Unstorable {
+        /// What storage said.
+        source: Box<redpoll_physical::Error>,
+    },
+    /// The content of a file cannot be stored in the format that was asked for.
     #[error("{}: {source}", path.display())]
     Storage {
         /// The file.
@@ -149,6 +163,16 @@ pub enum Fault {
         /// The size.
         size: Count,
         /// The largest size.
+        limit: u64,
+    },
+    /// More entries than the memory that was allowed for them.
+    #[error("{entries} entries take {bytes} bytes, and at most {limit} are allowed; ask for fewer, or allow more")]
+    Memory {
+        /// How many entries.
+        entries: Count,
+        /// How much memory they take.
+        bytes: Count,
+        /// How much is allowed.
         limit: u64,
     },
     /// Legal content that redpoll has no use for.

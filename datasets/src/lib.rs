@@ -1,8 +1,9 @@
 //! Readers and writers of sparse and dense tensors in files, and small real samples.
 //!
 //! [`read`] gives the entries of a file, whatever its format and compression, and [`Loaded::into_tensor`] stores them;
-//! [`write`] does the reverse, whole or not at all; [`info`] reads a header alone. The formats are rows of
-//! [`file_formats::FILE_FORMATS`]: Matrix Market, FROSTT, NumPy arrays and archives, each plain, in gzip or in zstd.
+//! [`write`] does the reverse, whole or not at all; [`info`] reads a header alone; [`mod@generate`] makes data of any size. The formats are rows of
+//! [`file_formats::FILE_FORMATS`]: Matrix Market, FROSTT, NumPy arrays and archives, edge lists as CSV and TSV, each plain,
+//! in gzip or in zstd.
 
 #![forbid(unsafe_code)]
 
@@ -10,6 +11,7 @@ mod compression;
 mod content;
 mod error;
 pub mod file_formats;
+pub mod generate;
 mod read;
 mod sample;
 mod tensor;

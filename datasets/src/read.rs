@@ -3,11 +3,13 @@
 use crate::compression::Compression;
 use crate::content::{Data, Info};
 use crate::error::{At, Error, Fault, Located, StreamError};
-use crate::file_formats::{FILE_FORMATS, FileFormat};
+use crate::file_formats::edge_list::{Dictionary, EdgeListOptions};
+use crate::file_formats::{FILE_FORMATS, FileFormat, Parsed};
 use redpoll_logic::Prim;
 use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// How to read.
 #[derive(Clone, Debug, Default)]
@@ -16,6 +18,8 @@ pub struct ReadOptions {
     pub file_format: Option<&'static FileFormat>,
     /// The dtype of the values; else the natural one of the file. A value that does not fit is an error.
     pub dtype: Option<Prim>,
+    /// How to read an edge list where it does not tell; other formats do not look at it.
+    pub edge_list: EdgeListOptions,
 }
 
 /// What was read: a tensor that is not stored in any format yet.
@@ -27,6 +31,8 @@ pub struct Loaded {
     pub info: Info,
     /// All entries, those included that symmetry leaves out of the file.
     pub data: Data,
+    /// The names of the coordinates of each mode, where an edge list has names; else empty.
+    pub dictionaries: Vec<Option<Arc<Dictionary>>>,
 }
 
 /// Reads a file. Its format is told by its extension, or else by its first bytes; its compression by its first bytes.
@@ -64,7 +70,8 @@ pub fn read_bytes(name: impl AsRef<Path>, bytes: &[u8], options: &ReadOptions) -
         .or(by_name)
         .or_else(|| FileFormat::of_content(bytes))
         .ok_or_else(|| Error::unknown_format(path))?;
-    let (mut info, data) = (file_format.read)(bytes).map_err(|located| located.into_error(path))?;
+    let parsed = (file_format.read)(bytes, options).map_err(|located| located.into_error(path))?;
+    let Parsed { mut info, data, dictionaries } = parsed;
     info.compression = compression;
     let data = match options.dtype {
         None => data,
@@ -73,7 +80,7 @@ pub fn read_bytes(name: impl AsRef<Path>, bytes: &[u8], options: &ReadOptions) -
             convert(data, dtype).map_err(|located| located.into_error(path))?
         }
     };
-    Ok(Loaded { path: path.into(), info, data })
+    Ok(Loaded { path: path.into(), info, data, dictionaries })
 }
 
 /// Reads what the header of a file says, and no more of it than that takes.

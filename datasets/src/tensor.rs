@@ -16,9 +16,7 @@ impl Loaded {
     /// matrices of so many rows that pointers to all of them would dwarf the entries.
     pub fn default_format(&self) -> Format {
         let rank = self.info.shape.len();
-        let entries = self.data.values().len() as u64;
-        // Below 2^24 rows pointers are cheap whatever they point to.
-        let hypersparse = |fibers: u64| fibers > (1 << 24) + 16 * entries;
+        let hypersparse = |fibers: u64| hypersparse(fibers, self.data.values().len());
         match self.info.layout {
             Layout::Array => Format::dense(rank),
             Layout::Bsr { rows, columns } => Format::bcsr(rows, columns),
@@ -37,17 +35,33 @@ impl Loaded {
     /// When the format does not go with the shape, or the memory is exceeded.
     pub fn into_tensor(self, format: Option<Format>) -> Result<(Tensor, usize), Error> {
         let format = format.unwrap_or_else(|| self.default_format());
-        let prim = self.data.values().prim();
-        let ty = TensorType { shape: self.info.shape.clone(), dtype: prim.into(), fill: Scalar::zero(prim), format };
-        let stored = match self.data {
-            Data::Dense(values) => Tensor::from_dense(ty, &values.into()).map(|tensor| (tensor, 0)),
-            Data::Triples { coordinates, values } => {
-                let triples = Triples { shape: self.info.shape, coordinates, values: values.into() };
-                Tensor::from_triples(ty, &triples, Duplicates::Add)
-            }
-        };
-        stored.map_err(|source| Error::Storage { path: self.path, source: source.into() })
+        let fill = Scalar::zero(self.data.values().prim());
+        store(self.info.shape, fill, self.data, format).map_err(|source| Error::Storage { path: self.path, source })
     }
+}
+
+/// Whether pointers to so many fibers would dwarf the entries.
+fn hypersparse(fibers: u64, entries: usize) -> bool {
+    // Below 2^24 pointers are cheap whatever they point to.
+    fibers > (1 << 24) + 16 * entries as u64
+}
+
+/// Stores entries; those that repeat coordinates are added up and counted.
+fn store(
+    shape: Vec<u64>,
+    fill: Scalar,
+    data: Data,
+    format: Format,
+) -> Result<(Tensor, usize), Box<redpoll_physical::Error>> {
+    let ty = TensorType { shape: shape.clone(), dtype: data.values().prim().into(), fill, format };
+    let stored = match data {
+        Data::Dense(values) => Tensor::from_dense(ty, &values.into()).map(|tensor| (tensor, 0)),
+        Data::Triples { coordinates, values } => {
+            let triples = Triples { shape, coordinates, values: values.into() };
+            Tensor::from_triples(ty, &triples, Duplicates::Add)
+        }
+    };
+    Ok(stored?)
 }
 
 /// Writes a tensor into a file of the format and compression that its name tells; see [`write_content`].
@@ -60,6 +74,21 @@ pub fn write(path: impl AsRef<Path>, tensor: &Tensor, options: &WriteOptions) ->
 }
 
 impl Content {
+    /// The tensor, stored in that format, or else dense if every place is there, CSR if it is a matrix, CSF.
+    ///
+    /// # Errors
+    /// When the format does not go with the shape, or the memory is exceeded.
+    pub fn into_tensor(self, format: Option<Format>) -> Result<Tensor, Error> {
+        let rank = self.shape.len();
+        let format = format.unwrap_or_else(|| match &self.data {
+            Data::Dense(_) => Format::dense(rank),
+            Data::Triples { .. } if rank == 2 && !hypersparse(self.shape[0], self.data.values().len()) => Format::csr(),
+            Data::Triples { .. } => Format::csf(rank),
+        });
+        let stored = store(self.shape, self.fill, self.data, format);
+        stored.map(|(tensor, _)| tensor).map_err(|source| Error::Unstorable { source })
+    }
+
     /// The entries of a tensor; `path` is named in errors.
     ///
     /// # Errors

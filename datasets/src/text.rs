@@ -170,7 +170,7 @@ impl<'a> Cursor<'a> {
     }
 }
 
-fn parse_real(token: &[u8]) -> Option<f64> {
+pub(crate) fn parse_real(token: &[u8]) -> Option<f64> {
     let text = std::str::from_utf8(token).ok()?;
     text.parse().ok().or_else(|| {
         let digit_first = text.trim_start_matches(['+', '-']).starts_with(|c: char| c.is_ascii_digit() || c == '.');

@@ -77,6 +77,13 @@ impl Values {
         }
     }
 
+    /// One value.
+    pub(crate) fn of(value: &Scalar) -> Values {
+        let mut values = Values::empty(value.prim().expect("no struct"));
+        values.push(value);
+        values
+    }
+
     /// Their primitive.
     pub fn prim(&self) -> Prim {
         match self {

@@ -4,9 +4,11 @@ use crate::compression::Compression;
 use crate::content::{Content, Layout, Symmetry};
 use crate::error::{Error, Fault, WriteError};
 use crate::file_formats::FileFormat;
+use crate::file_formats::edge_list::{CSV, Dictionary, TSV};
 use crate::read::named_format;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
+use std::sync::Arc;
 
 /// How to write.
 #[derive(Clone, Debug, Default)]
@@ -17,6 +19,8 @@ pub struct WriteOptions {
     pub layout: Option<Layout>,
     /// The symmetry to leave entries out by; the tensor must have it. Only Matrix Market knows any.
     pub symmetry: Symmetry,
+    /// The names of the coordinates of each mode, to be written in their place; empty for none. Only edge lists know any.
+    pub dictionaries: Vec<Option<Arc<Dictionary>>>,
 }
 
 impl WriteOptions {
@@ -75,6 +79,10 @@ fn write_stream(
     content: &Content,
     options: &WriteOptions,
 ) -> Result<(), WriteError> {
+    if !options.dictionaries.is_empty() && ![&CSV, &TSV].contains(&file_format) {
+        let what = format!("a dictionary of names in a .{} file", file_format.extension);
+        return Err(Fault::unsupported(what, "write it as .csv or .tsv").into());
+    }
     let mut sink = BufWriter::with_capacity(1 << 16, sink);
     compression.encode(&mut sink, |stream| {
         let mut stream = BufWriter::with_capacity(1 << 16, stream);

@@ -24,13 +24,13 @@ pub(crate) static FROSTT: FileFormat = FileFormat {
     extension: "tns",
     summary: "tensors as text: coordinates from 1 and a value a line; plain, or extended with a header",
     sniff,
-    read,
+    read: |bytes, _| read(bytes).map(Into::into),
     info,
     write,
 };
 
 const EXTENDED: &str = "extended FROSTT format";
-const DIMS: &str = "dims";
+pub(super) const DIMS: &str = "dims";
 const COMMENT: u8 = b'#';
 
 /// Whether the first line that is no comment begins with a coordinate.
@@ -108,7 +108,7 @@ fn read(bytes: &[u8]) -> Result<(Info, Data), Located> {
 }
 
 /// The comments before the first entry, without their `#`.
-fn comments(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+pub(super) fn comments(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     let lines = bytes.split(|&b| b == b'\n').map(<[u8]>::trim_ascii);
     lines.take_while(|line| line.is_empty() || line[0] == COMMENT).filter_map(|line| line.get(1..))
 }
@@ -118,7 +118,7 @@ fn is_extended(comment: &[u8]) -> bool {
 }
 
 /// The shape that a comment `dims 2 3` tells.
-fn dims(comment: &[u8]) -> Option<Vec<u64>> {
+pub(super) fn dims(comment: &[u8]) -> Option<Vec<u64>> {
     let text = std::str::from_utf8(comment).ok()?;
     let mut words = text.split_ascii_whitespace();
     let sizes = words.next().filter(|&word| word == DIMS).map(|_| words)?;

@@ -1,5 +1,6 @@
 //! The file formats, one file each, and the registry that lists them.
 
+pub mod edge_list;
 pub(crate) mod frostt;
 pub(crate) mod matrix_market;
 pub(crate) mod npy;
@@ -8,12 +9,29 @@ mod shared;
 
 use crate::content::{Content, Data, Info};
 use crate::error::{Located, StreamError, WriteError};
+use crate::read::ReadOptions;
 use crate::write::WriteOptions;
+use edge_list::Dictionary;
 use std::fmt;
 use std::io::{Read, Write};
+use std::sync::Arc;
+
+/// What a file holds.
+pub(crate) struct Parsed {
+    pub(crate) info: Info,
+    pub(crate) data: Data,
+    /// The names of the coordinates of each mode; empty where no mode has any.
+    pub(crate) dictionaries: Vec<Option<Arc<Dictionary>>>,
+}
+
+impl From<(Info, Data)> for Parsed {
+    fn from((info, data): (Info, Data)) -> Parsed {
+        Parsed { info, data, dictionaries: Vec::new() }
+    }
+}
 
 /// What reads the whole content of a file.
-pub(crate) type ReadFile = fn(&[u8]) -> Result<(Info, Data), Located>;
+pub(crate) type ReadFile = fn(&[u8], &ReadOptions) -> Result<Parsed, Located>;
 
 /// A file format: its names and its functions.
 pub struct FileFormat {
@@ -34,7 +52,8 @@ pub struct FileFormat {
 }
 
 /// Every file format, in the order in which content is tried against them: the vaguest last.
-pub static FILE_FORMATS: [&FileFormat; 4] = [&matrix_market::MATRIX_MARKET, &npy::NPY, &npz::NPZ, &frostt::FROSTT];
+pub static FILE_FORMATS: [&FileFormat; 6] =
+    [&matrix_market::MATRIX_MARKET, &npy::NPY, &npz::NPZ, &edge_list::CSV, &edge_list::TSV, &frostt::FROSTT];
 
 impl FileFormat {
     /// The file format with that extension, in any case.

@@ -30,6 +30,9 @@ static FILES: LazyLock<Vec<(&'static str, Vec<u8>)>> = LazyLock::new(|| {
         write("a.mtx.gz", Layout::Array, Symmetry::General),
         write("a.mtx.zst", Layout::Coordinate, Symmetry::General),
         write("a.tns", Layout::Coordinate, Symmetry::General),
+        write("a.csv", Layout::Coordinate, Symmetry::General),
+        ("a.csv", b"# dims 9 9\n\"a,b\",c\n\"d\"\"\",e\n".to_vec()),
+        write("a.tsv", Layout::Coordinate, Symmetry::General),
         ("a.tns", b"# extended FROSTT format\n3 2\n4 5 6\n1 2 3 4\n2 2 2 2\n".to_vec()),
         ("a.tns", sample("berkeley").unwrap().bytes.to_vec()),
         write("a.npy", Layout::Array, Symmetry::General),
@@ -119,8 +122,8 @@ proptest! {
     /// Digits and separators in place of each other keep a text nearly well-formed, which gets further in.
     #[test]
     fn shuffled_text(
-        file in 0..8usize,
-        edits in proptest::collection::vec((any::<prop::sample::Index>(), prop::sample::select(b"0123456789 \n\t.-+eE%#".to_vec())), 1..6),
+        file in 0..11usize,
+        edits in proptest::collection::vec((any::<prop::sample::Index>(), prop::sample::select(b"0123456789 \n\t.-+eE%#,;\"x".to_vec())), 1..6),
     ) {
         let (name, bytes) = &FILES[file];
         let mut bytes = bytes.clone();

@@ -1,5 +1,6 @@
 //! Reading and writing files through the public interface.
 
+mod edge_lists;
 mod fuzz;
 mod malformed;
 mod names;

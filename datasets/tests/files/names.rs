@@ -55,9 +55,9 @@ fn concatenated_streams_are_one_file() {
 fn what_cannot_be_told_is_an_error() {
     let message = |name: &str, bytes: &[u8]| crate::load(name, bytes).unwrap_err().to_string();
     expect![
-        "a.csv: unknown file format; known extensions are .mtx, .npy, .npz, .tns, each with .gz or .zst or neither"
+        "a.txt: unknown file format; known extensions are .mtx, .npy, .npz, .csv, .tsv, .tns, each with .gz or .zst or neither"
     ]
-    .assert_eq(&message("a.csv", b"x,y\n"));
+    .assert_eq(&message("a.txt", b"two, words\n"));
     expect!["a.mtx.gz: expected a gzip stream as the name says, found something else"]
         .assert_eq(&message("a.mtx.gz", sample("karate").unwrap().bytes));
     expect![[r#"a.npy: expected the magic string `\x93NUMPY`, found `%%Matr`"#]]

@@ -111,6 +111,12 @@ fn frostt() {
 }
 
 #[test]
+fn edge_lists() {
+    check("a.csv", Layout::Coordinate, 1..=5);
+    check("a.tsv.gz", Layout::Coordinate, 2..=2);
+}
+
+#[test]
 fn numpy() {
     check("a.npy", Layout::Array, 0..=5);
     check("a.npz", Layout::Array, 0..=3);

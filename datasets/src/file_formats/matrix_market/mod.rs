@@ -22,7 +22,7 @@ pub(crate) static MATRIX_MARKET: FileFormat = FileFormat {
     sniff: |start| {
         start.len() >= header::BANNER.len() && start[..header::BANNER.len()].eq_ignore_ascii_case(header::BANNER)
     },
-    read: read::read,
+    read: |bytes, _| read::read(bytes).map(Into::into),
     info: header::info,
     write: write::write,
 };

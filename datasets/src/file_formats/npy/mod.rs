@@ -23,7 +23,7 @@ pub(crate) static NPY: FileFormat = FileFormat {
     extension: "npy",
     summary: "one dense array: bool, i8 to i64, u8 to u64, f32, f64; any rank, order and byte order",
     sniff: |start| start.starts_with(header::MAGIC),
-    read,
+    read: |bytes, _| read(bytes).map(Into::into),
     info,
     write,
 };

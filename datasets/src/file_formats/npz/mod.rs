@@ -25,7 +25,7 @@ pub(crate) static NPZ: FileFormat = FileFormat {
     extension: "npz",
     summary: "a SciPy sparse array (coo of any rank, csr, csc, bsr, dia) or one dense array",
     sniff: |start| start.starts_with(b"PK\x03\x04") || start.starts_with(b"PK\x05\x06"),
-    read,
+    read: |bytes, _| read(bytes).map(Into::into),
     info,
     write: write::write,
 };

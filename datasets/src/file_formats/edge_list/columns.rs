@@ -1,0 +1,161 @@
+//! Which columns of an edge list hold what.
+
+use super::sniff::Sample;
+use super::{Column, EdgeListOptions, Ids, Vertices, Weight};
+use crate::content::MAX_RANK;
+use crate::error::{Count, Fault};
+use crate::text::{parse_real, quoted};
+use std::borrow::Cow;
+
+/// Names of columns with coordinates, in small letters without `_`; `i0`, `i1`, .. are known as well.
+pub(super) const COORDINATE_NAMES: &str = "source target src dst dest destination from to fromnodeid tonodeid fromid \
+    toid sourceid targetid head tail row column col rows columns i j k l u v x y z node vertex node1 node2 nodea nodeb \
+    vertex1 vertex2 id1 id2 user item userid itemid movieid";
+
+/// Names of columns with values.
+pub(super) const VALUE_NAMES: &str = "value val values weight w rating score count distance cost capacity length";
+
+/// Whether a column's name is one of those.
+pub(super) fn known(names: &str, name: &[u8]) -> bool {
+    let Ok(name) = std::str::from_utf8(name) else { return false };
+    let plain: String =
+        name.chars().filter(|c| !matches!(c, '_' | '-' | ' ')).map(|c| c.to_ascii_lowercase()).collect();
+    let numbered = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    names.split(' ').any(|name| name == plain)
+        || names == COORDINATE_NAMES && plain.strip_prefix('i').is_some_and(numbered)
+}
+
+/// Whether a field is a number.
+pub(super) fn is_number(field: &[u8]) -> bool {
+    parse_real(field).is_some()
+}
+
+/// What a column is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Role {
+    /// Not read.
+    Unread,
+    /// The coordinates of a mode.
+    Coordinate(usize),
+    /// The values.
+    Value,
+}
+
+/// What the columns are.
+pub(super) struct Layout {
+    /// One a column.
+    pub(super) roles: Vec<Role>,
+    /// Which dictionary holds the names of each mode, if it has names.
+    pub(super) dictionaries: Vec<Option<usize>>,
+    /// Whether the matrix is square unless its shape is told.
+    pub(super) one_set: bool,
+}
+
+impl Layout {
+    /// The number of modes.
+    pub(super) fn rank(&self) -> usize {
+        self.dictionaries.len()
+    }
+
+    /// Whether there are values.
+    pub(super) fn has_values(&self) -> bool {
+        self.roles.contains(&Role::Value)
+    }
+}
+
+/// What the columns are, as asked for or as their names and number tell.
+pub(super) fn layout(sample: &Sample<'_>, options: &EdgeListOptions, dims: Option<&[u64]>) -> Result<Layout, Fault> {
+    let asked: Vec<usize> = options.coordinates.iter().map(|c| find(c, sample)).collect::<Result<_, _>>()?;
+    let value = match &options.weight {
+        Weight::Absent => None,
+        Weight::In(column) => Some(find(column, sample)?),
+        Weight::Told => told_value(sample, &asked),
+    };
+    let coordinates = match asked.is_empty() {
+        false => asked,
+        true => told_coordinates(sample, value),
+    };
+    if coordinates.is_empty() {
+        return Err(Fault::malformed("a column of coordinates before that of the values", "none"));
+    }
+    if coordinates.len() > MAX_RANK {
+        let size = Count(Some(coordinates.len() as u64));
+        return Err(Fault::TooLarge { what: "the rank", size, limit: MAX_RANK as u64 });
+    }
+    let mut roles = vec![Role::Unread; sample.columns];
+    for (mode, &column) in coordinates.iter().enumerate() {
+        if roles[column] != Role::Unread || Some(column) == value {
+            return Err(Fault::malformed("each column to be one thing", format!("column {} twice", column + 1)));
+        }
+        roles[column] = Role::Coordinate(mode);
+    }
+    if let Some(column) = value {
+        roles[column] = Role::Value;
+    }
+    let rank = coordinates.len();
+    if let Some(dims) = dims
+        && dims.len() != rank
+    {
+        let found = format!("a comment of {} dimensions", dims.len());
+        return Err(Fault::malformed(format!("the dimensions of {rank} columns of coordinates"), found));
+    }
+    let square = dims.is_none_or(|dims| dims.first() == dims.last());
+    let one_set = rank == 2 && options.vertices == Vertices::OneSet && square;
+    let named = |column: &usize| {
+        let natural = |field: &Cow<'_, [u8]>| !field.is_empty() && field.iter().all(u8::is_ascii_digit);
+        let fields = || sample.records.iter().filter_map(|(_, fields)| fields.get(*column));
+        options.ids == Ids::Names || !fields().all(natural)
+    };
+    let mut named: Vec<bool> = coordinates.iter().map(named).collect();
+    if one_set && named.contains(&true) {
+        named.fill(true);
+    }
+    let dictionary = |(mode, named): (usize, bool)| named.then_some(if one_set { 0 } else { mode });
+    Ok(Layout { roles, dictionaries: named.into_iter().enumerate().map(dictionary).collect(), one_set })
+}
+
+/// The column of the values that names or the number of columns tell.
+fn told_value(sample: &Sample<'_>, coordinates: &[usize]) -> Option<usize> {
+    let free = |column: &usize| !coordinates.contains(column);
+    if let Some(header) = &sample.header {
+        let named = (0..header.len()).filter(free).find(|&column| known(VALUE_NAMES, &header[column]));
+        if named.is_some() || header.iter().all(|name| known(COORDINATE_NAMES, name)) {
+            return named;
+        }
+    }
+    match coordinates {
+        [] => (sample.columns >= 3).then_some(2),
+        // The next column is taken, as after two it is without being asked.
+        _ => coordinates.iter().max().map(|last| last + 1).filter(|&column| column < sample.columns),
+    }
+}
+
+/// The columns of the coordinates that names or the place of the value tell.
+fn told_coordinates(sample: &Sample<'_>, value: Option<usize>) -> Vec<usize> {
+    let end = value.unwrap_or(sample.columns);
+    if let Some(header) = &sample.header {
+        let named: Vec<usize> = (0..end).filter(|&column| known(COORDINATE_NAMES, &header[column])).collect();
+        if named.len() >= 2 || named.len() == sample.columns {
+            return named;
+        }
+    }
+    (0..value.unwrap_or(end.min(2))).collect()
+}
+
+/// The number of a column, from 0.
+fn find(column: &Column, sample: &Sample<'_>) -> Result<usize, Fault> {
+    match column {
+        Column::Number(number) if (1..=sample.columns).contains(number) => Ok(number - 1),
+        Column::Number(number) => {
+            Err(Fault::malformed(format!("a column from 1 to {}", sample.columns), number.to_string()))
+        }
+        Column::Name(name) => {
+            let header = sample.header.as_deref().unwrap_or_default();
+            header.iter().position(|field| **field == *name.as_bytes()).ok_or_else(|| {
+                let names: Vec<String> = header.iter().map(|field| quoted(field)).collect();
+                let found = if names.is_empty() { "no header".into() } else { names.join(", ") };
+                Fault::malformed(format!("a column named `{name}`"), found)
+            })
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! Records and fields of delimited text, and what the first records tell: delimiter, header.
+
+use super::columns::{COORDINATE_NAMES, VALUE_NAMES, is_number, known};
+use super::{Delimiter, EdgeListOptions};
+use crate::error::{At, Fault, Located};
+use std::borrow::Cow;
+
+/// How many records are looked at before reading begins.
+const SAMPLE: usize = 16;
+
+/// The records of a text: its lines without comments and blank ones, with their numbers.
+#[derive(Clone)]
+pub(super) struct Records<'a> {
+    rest: &'a [u8],
+    line: u64,
+}
+
+impl<'a> Records<'a> {
+    pub(super) fn new(bytes: &'a [u8]) -> Records<'a> {
+        const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+        Records { rest: bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes), line: 0 }
+    }
+}
+
+impl<'a> Iterator for Records<'a> {
+    type Item = (u64, &'a [u8]);
+
+    #[inline]
+    fn next(&mut self) -> Option<(u64, &'a [u8])> {
+        while !self.rest.is_empty() {
+            let end = self.rest.iter().position(|&b| b == b'\n').unwrap_or(self.rest.len());
+            let line = &self.rest[..end];
+            self.rest = &self.rest[(end + 1).min(self.rest.len())..];
+            self.line += 1;
+            let record = line.strip_suffix(b"\r").unwrap_or(line);
+            match record.trim_ascii_start().first() {
+                None | Some(b'#' | b'%') => {}
+                Some(_) => return Some((self.line, record)),
+            }
+        }
+        None
+    }
+}
+
+/// The fields of a record.
+pub(super) struct Fields<'a> {
+    /// Nothing after the last field.
+    rest: Option<&'a [u8]>,
+    delimiter: Delimiter,
+}
+
+impl<'a> Fields<'a> {
+    pub(super) fn new(record: &'a [u8], delimiter: Delimiter) -> Fields<'a> {
+        let record = if delimiter == Delimiter::Space { record.trim_ascii() } else { record };
+        Fields { rest: Some(record), delimiter }
+    }
+}
+
+impl<'a> Iterator for Fields<'a> {
+    /// A field without quotes and blanks around it, or what is wrong with its quotes.
+    type Item = Result<Cow<'a, [u8]>, Fault>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Result<Cow<'a, [u8]>, Fault>> {
+        let rest = self.rest?;
+        let delimiter = self.delimiter.byte();
+        // Tabs are blanks, unless they delimit.
+        let start = rest.iter().position(|&b| b == delimiter || !b.is_ascii_whitespace()).unwrap_or(rest.len());
+        if rest.get(start) == Some(&b'"') {
+            return Some(self.quoted(&rest[start + 1..]));
+        }
+        let end = rest[start..].iter().position(|&b| b == delimiter).map_or(rest.len(), |end| start + end);
+        self.advance(&rest[end..]);
+        Some(Ok(Cow::Borrowed(rest[start..end].trim_ascii_end())))
+    }
+}
+
+impl<'a> Fields<'a> {
+    /// Goes on behind a field: at the end of the record, or behind a delimiter.
+    #[inline]
+    fn advance(&mut self, behind: &'a [u8]) {
+        let Some((_, mut rest)) = behind.split_first() else {
+            self.rest = None;
+            return;
+        };
+        if self.delimiter == Delimiter::Space {
+            rest = rest.trim_ascii_start();
+        }
+        self.rest = Some(rest);
+    }
+
+    fn quoted(&mut self, inside: &'a [u8]) -> Result<Cow<'a, [u8]>, Fault> {
+        let mut at = 0;
+        let mut doubled = false;
+        let end = loop {
+            match inside[at..].iter().position(|&b| b == b'"') {
+                None => {
+                    self.rest = None;
+                    return Err(Fault::malformed("a closing quote in the same line", "the end of the line"));
+                }
+                Some(quote) if inside.get(at + quote + 1) == Some(&b'"') => {
+                    doubled = true;
+                    at += quote + 2;
+                }
+                Some(quote) => break at + quote,
+            }
+        };
+        let behind = &inside[end + 1..];
+        let delimiter = self.delimiter.byte();
+        let blanks = behind.iter().position(|&b| b == delimiter || !b.is_ascii_whitespace()).unwrap_or(behind.len());
+        if behind.get(blanks).is_some_and(|&b| b != delimiter) {
+            self.rest = None;
+            let found = crate::text::quoted(&behind[blanks..]);
+            return Err(Fault::malformed("a delimiter behind the closing quote", found));
+        }
+        self.advance(&behind[blanks..]);
+        let field = &inside[..end];
+        Ok(if doubled {
+            String::from_utf8_lossy(field).replace("\"\"", "\"").into_bytes().into()
+        } else {
+            field.into()
+        })
+    }
+}
+
+/// What the first records tell.
+pub(super) struct Sample<'a> {
+    pub(super) delimiter: Delimiter,
+    /// The names of the columns, where there is a header.
+    pub(super) header: Option<Vec<Cow<'a, [u8]>>>,
+    /// The first records below the header, with their lines.
+    pub(super) records: Vec<(u64, Vec<Cow<'a, [u8]>>)>,
+    /// The number of columns.
+    pub(super) columns: usize,
+}
+
+/// Looks at the first records; nothing when there is none.
+///
+/// # Errors
+/// For wrong quotes.
+pub(super) fn sample<'a>(bytes: &'a [u8], options: &EdgeListOptions) -> Result<Option<Sample<'a>>, Located> {
+    let first: Vec<(u64, &[u8])> = Records::new(bytes).take(SAMPLE).collect();
+    if first.is_empty() {
+        return Ok(None);
+    }
+    let delimiter = options.delimiter.unwrap_or_else(|| delimiter(&first));
+    let fields = |&(line, record): &(u64, &'a [u8])| {
+        let fields: Result<Vec<_>, Fault> = Fields::new(record, delimiter).collect();
+        fields.map(|fields| (line, fields)).map_err(|fault| fault.at(At::Line(line)))
+    };
+    let mut records: Vec<(u64, Vec<Cow<'a, [u8]>>)> = first.iter().map(fields).collect::<Result<_, _>>()?;
+    let columns = records[0].1.len();
+    let header = options.header.unwrap_or_else(|| is_header(&records[0].1, records.get(1).map(|r| &r.1[..])));
+    let header = header.then(|| records.remove(0).1);
+    Ok(Some(Sample { delimiter, header, records, columns }))
+}
+
+/// The delimiter of these records: one that agrees with all of them, or else one that the first has; comma if they are
+/// one column.
+fn delimiter(records: &[(u64, &[u8])]) -> Delimiter {
+    let counts = |d: Delimiter| records.iter().map(move |(_, record)| Fields::new(record, d).count());
+    let agrees = |&d: &Delimiter| counts(d).next() > Some(1) && counts(d).min() == counts(d).max();
+    let occurs = |&d: &Delimiter| counts(d).next() > Some(1);
+    let all = || Delimiter::ALL.into_iter();
+    all().find(agrees).or_else(|| all().find(occurs)).unwrap_or(Delimiter::Comma)
+}
+
+fn is_header(first: &[Cow<'_, [u8]>], second: Option<&[Cow<'_, [u8]>]>) -> bool {
+    let over_number = |(a, b): (&Cow<'_, [u8]>, &Cow<'_, [u8]>)| !a.is_empty() && !is_number(a) && is_number(b);
+    let named = |field: &Cow<'_, [u8]>| known(COORDINATE_NAMES, field) || known(VALUE_NAMES, field);
+    first.iter().all(named) || second.is_some_and(|second| first.iter().zip(second).any(over_number))
+}
+
+/// Whether the first bytes of a file look like an edge list with one of those delimiters: known names of columns, or
+/// pairs of numbers. Names of vertices are not enough; any text with commas would do.
+pub(super) fn is_edge_list(start: &[u8], delimiters: &[Delimiter]) -> bool {
+    // The last line may be cut.
+    let end = start.iter().rposition(|&b| b == b'\n').map_or(start.len(), |end| end + 1);
+    let Ok(Some(sample)) = sample(&start[..end], &EdgeListOptions::default()) else { return false };
+    let known_names = sample.header.as_ref().is_some_and(|h| known(COORDINATE_NAMES, &h[0]));
+    let natural = |field: &Cow<'_, [u8]>| !field.is_empty() && field.iter().all(u8::is_ascii_digit);
+    let shape = |(_, fields): &(u64, Vec<Cow<'_, [u8]>>)| fields.len() == sample.columns;
+    let pairs = |(_, fields): &(u64, Vec<Cow<'_, [u8]>>)| natural(&fields[0]) && fields.get(1).is_some_and(natural);
+    let one_column = sample.columns == 1 && known_names && delimiters.contains(&Delimiter::Comma);
+    (one_column || sample.columns > 1 && delimiters.contains(&sample.delimiter))
+        && sample.records.iter().all(shape)
+        && (known_names || !sample.records.is_empty() && sample.records.iter().all(pairs))
+}

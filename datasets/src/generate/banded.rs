@@ -1,0 +1,68 @@
+//! Matrices whose entries lie near the diagonal.
+
+use super::distribution::Own;
+use super::places::skip;
+use super::{Context, Distribution, Draw, Generator, Purpose, check_fraction, check_shape};
+use crate::content::Content;
+use crate::error::Fault;
+use redpoll_logic::Prim;
+
+/// A matrix with entries only where `-below <= column - row <= above`. Values: real numbers from -1 to 1.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Banded {
+    /// The number of rows.
+    pub rows: u64,
+    /// The number of columns.
+    pub columns: u64,
+    /// How many diagonals below the main one.
+    pub below: u64,
+    /// How many diagonals above the main one.
+    pub above: u64,
+    /// The probability of each place of the band to hold an entry; those on the main diagonal always do.
+    pub density: f64,
+}
+
+impl Generator for Banded {
+    fn name(&self) -> &'static str {
+        "banded"
+    }
+}
+
+impl Draw for Banded {
+    fn draw(&self, ctx: &mut Context<'_>) -> Result<Content, Fault> {
+        check_shape(&[self.rows, self.columns])?;
+        check_fraction("a density", self.density)?;
+        let width = self.below.saturating_add(self.above).saturating_add(1).min(self.columns);
+        let rows_reached = self.rows.min(self.columns.saturating_add(self.below));
+        let full = u128::from(rows_reached) * u128::from(width);
+        let expected = full as f64 * self.density;
+        let most = (expected + 12.0 * libm::sqrt(expected) + 16.0 + rows_reached as f64).min(full as f64);
+        ctx.check_entries(2, Some(most as u64))?;
+        let mut random = ctx.random(Purpose::Places);
+        let (mut rows, mut columns) = (Vec::new(), Vec::new());
+        for row in 0..rows_reached {
+            ctx.report("rows", row, rows_reached);
+            let first = row.saturating_sub(self.below);
+            let end = row.saturating_add(self.above).saturating_add(1).min(self.columns);
+            let mut diagonal = (row < self.columns).then_some(row);
+            let mut push = |column| {
+                rows.push(row);
+                columns.push(column);
+            };
+            skip(u128::from(end.saturating_sub(first)), self.density, &mut random, |k| {
+                let column = first + k as u64;
+                if let Some(d) = diagonal.take_if(|d| *d <= column)
+                    && d != column
+                {
+                    push(d);
+                }
+                push(column);
+            });
+            if let Some(d) = diagonal {
+                push(d);
+            }
+        }
+        let own = Own::Drawn(Distribution::Uniform { low: -1.0, high: 1.0 }, Prim::F64);
+        ctx.triples(vec![self.rows, self.columns], vec![rows, columns], own)
+    }
+}

@@ -1,0 +1,145 @@
+//! Drawing places: numbers below some bound, each once, sorted; and making coordinates of them.
+
+use super::random::Random;
+
+/// Visits each number below `n` with probability `p`, independently, in ascending order, in time that grows with what is
+/// visited: the gaps between neighbours are drawn from their geometric distribution.
+///
+/// Source: V. Batagelj and U. Brandes, "Efficient Generation of Large Random Networks", Physical Review E 71 (2005),
+/// algorithm 1.
+pub(super) fn skip(n: u128, p: f64, random: &mut Random, mut visit: impl FnMut(u128)) {
+    if p >= 1.0 {
+        (0..n).for_each(visit);
+    } else if p > 0.0 {
+        let scale = 1.0 / libm::log1p(-p);
+        let mut next = 0u128;
+        loop {
+            // A cast of what is too large gives the largest number, which ends the loop.
+            next = next.saturating_add((libm::log(1.0 - random.unit()) * scale) as u128);
+            if next >= n {
+                return;
+            }
+            visit(next);
+            next += 1;
+        }
+    }
+}
+
+/// A number of a place.
+pub(super) trait Place: Copy + Ord {
+    /// One below `n`, each equally likely.
+    fn draw(n: u128, random: &mut Random) -> Self;
+    /// As a wide number.
+    fn wide(self) -> u128;
+    /// Of a wide number, which fits.
+    fn narrow(wide: u128) -> Self;
+}
+
+impl Place for u64 {
+    fn draw(n: u128, random: &mut Random) -> u64 {
+        random.below(n as u64)
+    }
+
+    fn wide(self) -> u128 {
+        self.into()
+    }
+
+    fn narrow(wide: u128) -> u64 {
+        wide as u64
+    }
+}
+
+impl Place for u128 {
+    fn draw(n: u128, random: &mut Random) -> u128 {
+        random.below_wide(n)
+    }
+
+    fn wide(self) -> u128 {
+        self
+    }
+
+    fn narrow(wide: u128) -> u128 {
+        wide
+    }
+}
+
+/// Exactly `count` of the numbers below `n`, each set of them equally likely, sorted. `report` is called with how many
+/// there are.
+///
+/// Numbers are drawn until `count` different ones are found, which is uniform over sets. Each round draws as many as are
+/// missing and so never one too many. Of more than half of the numbers, those left out are drawn.
+pub(super) fn choose<P: Place>(n: u128, count: usize, random: &mut Random, report: &mut dyn FnMut(u64)) -> Vec<P> {
+    if count as u128 * 2 > n {
+        let out = choose_few::<P>(n, (n - count as u128) as usize, random, report);
+        let mut out = out.into_iter().map(P::wide).peekable();
+        return (0..n).filter(|k| out.next_if_eq(k).is_none()).map(P::narrow).collect();
+    }
+    choose_few(n, count, random, report)
+}
+
+fn choose_few<P: Place>(n: u128, count: usize, random: &mut Random, report: &mut dyn FnMut(u64)) -> Vec<P> {
+    const PERIOD: usize = 1 << 16;
+    let mut chosen: Vec<P> = Vec::with_capacity(count);
+    while chosen.len() < count {
+        for k in chosen.len()..count {
+            if k.is_multiple_of(PERIOD) {
+                report(k as u64);
+            }
+            chosen.push(P::draw(n, random));
+        }
+        chosen.sort_unstable();
+        chosen.dedup();
+    }
+    chosen
+}
+
+/// The coordinates of a place in a tensor of that shape, row-major, appended mode by mode.
+pub(super) fn push_coordinates(shape: &[u64], place: u128, coordinates: &mut [Vec<u64>]) {
+    if let Ok(mut rest) = u64::try_from(place) {
+        for (mode, &dimension) in shape.iter().enumerate().rev() {
+            coordinates[mode].push(rest % dimension);
+            rest /= dimension;
+        }
+    } else {
+        let mut rest = place;
+        for (mode, &dimension) in shape.iter().enumerate().rev() {
+            coordinates[mode].push((rest % u128::from(dimension)) as u64);
+            rest /= u128::from(dimension);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_number_is_equally_likely() {
+        let mut random = Random::new(4, 0);
+        let (mut skipped, mut few, mut most) = ([0u32; 10], [0u32; 10], [0u32; 10]);
+        for _ in 0..20_000 {
+            skip(10, 0.3, &mut random, |k| skipped[k as usize] += 1);
+            choose::<u64>(10, 3, &mut random, &mut |_| ()).into_iter().for_each(|k| few[k as usize] += 1);
+            choose::<u128>(10, 8, &mut random, &mut |_| ()).into_iter().for_each(|k| most[k as usize] += 1);
+        }
+        // Six deviations of binomial counts.
+        assert!(skipped.iter().chain(&few).all(|c| c.abs_diff(6000) < 390), "{skipped:?} {few:?}");
+        assert!(most.iter().all(|c| c.abs_diff(16_000) < 340), "{most:?}");
+    }
+
+    #[test]
+    fn edges_of_the_range() {
+        let mut random = Random::new(5, 0);
+        let count = |n, p, random: &mut Random| {
+            let mut count = 0;
+            skip(n, p, random, |_| count += 1);
+            count
+        };
+        assert_eq!((count(9, 1.0, &mut random), count(9, 0.0, &mut random), count(0, 0.5, &mut random)), (9, 0, 0));
+        assert_eq!(count(u128::MAX, 1e-300, &mut random), 0);
+        assert_eq!(choose::<u64>(5, 5, &mut random, &mut |_| ()), [0, 1, 2, 3, 4]);
+        assert_eq!(choose::<u64>(0, 0, &mut random, &mut |_| ()), []);
+        let wide = choose::<u128>(1 << 90, 100, &mut random, &mut |_| ());
+        assert!(wide.len() == 100 && wide.is_sorted_by(|a, b| a < b) && wide[50] > 1 << 80);
+    }
+}

@@ -1,0 +1,187 @@
+//! Ratings of items by users: few who rate much, few items that all rate, tastes of low rank.
+
+use super::distribution::Own;
+use super::random::{Random, Weighted, power_law};
+use super::{Context, Draw, Generator, Purpose, check_shape};
+use crate::content::{Content, places};
+use crate::error::{Count, Fault};
+use crate::values::Values;
+
+/// A matrix of ratings, users by items. The `k`-th most active user gives a number of ratings proportional to
+/// `k^-user_skew`, to items drawn with probabilities proportional to `k^-item_skew`, none twice; who and which these are
+/// is random. Values: `u . v + noise`, where `u` and `v` are vectors of `rank` normally distributed numbers, scaled so
+/// that `u . v` has deviation 1; or with `stars`, that spread over the numbers from 1 to `stars` and rounded.
+///
+/// Sources: the matrix is the model of R. Salakhutdinov and A. Mnih, "Probabilistic Matrix Factorization", NIPS 2007,
+/// section 2. Items are drawn one after the other without replacement; for who rates a large part of them, by the keys
+/// of P. S. Efraimidis and P. G. Spirakis, "Weighted Random Sampling with a Reservoir", Information Processing Letters 97
+/// (2006), which have the same distribution.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Ratings {
+    /// The number of users.
+    pub users: u64,
+    /// The number of items.
+    pub items: u64,
+    /// The number of ratings.
+    pub ratings: u64,
+    /// The rank of the matrix without its noise.
+    pub rank: u32,
+    /// The deviation of the noise.
+    pub noise: f64,
+    /// How uneven users are: 0 for equal.
+    pub user_skew: f64,
+    /// How uneven items are: 0 for equal.
+    pub item_skew: f64,
+    /// The best rating, where ratings are whole numbers from 1.
+    pub stars: Option<u32>,
+}
+
+impl Ratings {
+    /// With rank 10, noise 0.5 and skews of 0.8, in real numbers.
+    pub fn new(users: u64, items: u64, ratings: u64) -> Ratings {
+        Ratings { users, items, ratings, rank: 10, noise: 0.5, user_skew: 0.8, item_skew: 0.8, stars: None }
+    }
+
+    fn check(&self, ctx: &Context<'_>) -> Result<(), Fault> {
+        check_shape(&[self.users, self.items])?;
+        for (what, size) in [("the number of users", self.users), ("the number of items", self.items)] {
+            let limit = u32::MAX.into();
+            if size > limit {
+                return Err(Fault::TooLarge { what, size: Count(Some(size)), limit });
+            }
+        }
+        let limit = places(&[self.users, self.items]).expect("a product of two numbers of 32 bits");
+        if self.ratings > limit {
+            return Err(Fault::TooLarge { what: "the number of ratings", size: Count(Some(self.ratings)), limit });
+        }
+        for (what, skew) in [("a skew of users", self.user_skew), ("a skew of items", self.item_skew)] {
+            if !(0.0..=8.0).contains(&skew) {
+                return Err(Fault::malformed(format!("{what} from 0 to 8"), skew.to_string()));
+            }
+        }
+        if !(0.0..=1e100).contains(&self.noise) {
+            return Err(Fault::malformed("a deviation of the noise from 0", self.noise.to_string()));
+        }
+        if self.stars.is_some_and(|s| s < 2) {
+            return Err(Fault::malformed("at least 2 stars", self.stars.unwrap_or(0).to_string()));
+        }
+        ctx.check_entries(3, Some(self.ratings))?;
+        // Factors, weights and permutations.
+        ctx.check_bytes(Some(self.users + self.items), 8 * u64::from(self.rank) + 48)
+    }
+
+    /// How many ratings each user gives, the most active first: power law, at most one an item, together all of them.
+    fn counts(&self) -> Vec<u64> {
+        let weights = power_law(self.users, self.user_skew);
+        let mut left = self.ratings;
+        let mut weight_left: f64 = weights.iter().sum();
+        let mut counts = Vec::with_capacity(weights.len());
+        for weight in &weights {
+            // Who could give more than one an item gives all, and leaves the rest to the others.
+            let users_left = (weights.len() - counts.len()) as u64;
+            let share = libm::round(left as f64 * (weight / weight_left).min(1.0)) as u64;
+            let least = left.saturating_sub((users_left - 1) * self.items);
+            let count = share.clamp(least, self.items.max(least)).min(left);
+            counts.push(count);
+            left -= count;
+            weight_left = (weight_left - weight).max(f64::MIN_POSITIVE);
+        }
+        counts
+    }
+}
+
+/// Draws sets of items by their weights, without replacement.
+struct Items {
+    weights: Vec<f64>,
+    table: Option<Weighted>,
+    /// The user for whom an item was drawn last, from 1.
+    drawn_for: Vec<u32>,
+}
+
+impl Items {
+    fn draw(&mut self, user: u32, count: usize, random: &mut Random) -> Vec<u64> {
+        let mut drawn = Vec::with_capacity(count);
+        if let Some(table) = &self.table {
+            // Skewed weights give the same items again and again; a bounded number of attempts keeps the time linear.
+            for _ in 0..8 * count {
+                if drawn.len() == count {
+                    break;
+                }
+                let item = table.draw(random);
+                if self.drawn_for[item] != user {
+                    self.drawn_for[item] = user;
+                    drawn.push(item as u64);
+                }
+            }
+        }
+        if drawn.len() < count {
+            let left = (0..self.weights.len()).filter(|&item| self.drawn_for[item] != user);
+            // The smallest of exponentially distributed times, whose rates are the weights, come first.
+            let mut keys: Vec<(f64, u64)> =
+                left.map(|item| (-libm::log(1.0 - random.unit()) / self.weights[item], item as u64)).collect();
+            let missing = count - drawn.len();
+            if missing < keys.len() {
+                keys.select_nth_unstable_by(missing, |a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+            }
+            drawn.extend(keys[..missing].iter().map(|key| key.1));
+        }
+        drawn
+    }
+}
+
+impl Generator for Ratings {
+    fn name(&self) -> &'static str {
+        "ratings"
+    }
+}
+
+impl Draw for Ratings {
+    fn draw(&self, ctx: &mut Context<'_>) -> Result<Content, Fault> {
+        self.check(ctx)?;
+        let mut random = ctx.random(Purpose::Places);
+        let (who, which) = (random.permutation(self.users), random.permutation(self.items));
+        let counts = self.counts();
+        // The activity of each user, by number.
+        let mut active = vec![0; counts.len()];
+        who.iter().zip(&counts).for_each(|(&user, &count)| active[user as usize] = count);
+        let weights = power_law(self.items, self.item_skew);
+        let table = (!weights.is_empty()).then(|| Weighted::new(&weights));
+        let mut items = Items { drawn_for: vec![0; weights.len()], weights, table };
+        let (mut rows, mut columns) = (Vec::new(), Vec::new());
+        for (user, &count) in active.iter().enumerate() {
+            ctx.report("users", user as u64, self.users);
+            let mut rated = items.draw(user as u32 + 1, count as usize, &mut random);
+            rated.iter_mut().for_each(|item| *item = which[*item as usize]);
+            rated.sort_unstable();
+            rows.extend(std::iter::repeat_n(user as u64, rated.len()));
+            columns.extend(rated);
+        }
+        let values = self.values(ctx, &rows, &columns);
+        ctx.triples(vec![self.users, self.items], vec![rows, columns], Own::Given(Values::F64(values)))
+    }
+}
+
+impl Ratings {
+    fn values(&self, ctx: &mut Context<'_>, rows: &[u64], columns: &[u64]) -> Vec<f64> {
+        let rank = self.rank as usize;
+        let mut random = ctx.random(Purpose::Parameters);
+        let mut factors = |n: u64| -> Vec<f64> { (0..n as usize * rank).map(|_| random.normal()).collect() };
+        let (u, v) = (factors(self.users), factors(self.items));
+        let mut random = ctx.random(Purpose::Values);
+        let scale = 1.0 / libm::sqrt(f64::from(self.rank.max(1)));
+        let value = |(&i, &j): (&u64, &u64)| {
+            let (u, v) = (&u[i as usize * rank..][..rank], &v[j as usize * rank..][..rank]);
+            let taste = u.iter().zip(v).map(|(a, b)| a * b).sum::<f64>() * scale;
+            let taste = if self.noise == 0.0 { taste } else { taste + self.noise * random.normal() };
+            match self.stars {
+                None => taste,
+                Some(stars) => {
+                    let best = f64::from(stars);
+                    // Two deviations to either side reach the ends.
+                    libm::round((best + 1.0) / 2.0 + taste * (best - 1.0) / 4.0).clamp(1.0, best)
+                }
+            }
+        };
+        rows.iter().zip(columns).map(value).collect()
+    }
+}

@@ -1,0 +1,116 @@
+//! R-MAT: graphs with skewed degrees and communities within communities.
+
+use super::distribution::Own;
+use super::{Context, Distribution, Draw, Edges, Generator, Purpose};
+use crate::content::Content;
+use crate::error::{Count, Fault};
+use redpoll_logic::Prim;
+
+/// The adjacency matrix of a graph of `2^scale` vertices. An edge falls into one of the four quadrants of the matrix with
+/// the given probabilities, then into one of the quadrants of that one, and so on. Edges that meet are one, so there may
+/// be fewer than asked for. Values: `true`.
+///
+/// Source: D. Chakrabarti, Y. Zhan, C. Faloutsos, "R-MAT: A Recursive Model for Graph Mining", SIAM Data Mining 2004.
+/// The noise is that of C. Seshadhri, A. Pinar, T. G. Kolda, "An In-Depth Study of Stochastic Kronecker Graphs", ICDM
+/// 2011: it is drawn once a level for the whole graph and takes out the waves of the degree distribution.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Rmat {
+    /// The base-2 logarithm of the number of vertices, at most 32.
+    pub scale: u32,
+    /// How many edges are drawn.
+    pub edges: u64,
+    /// The probabilities of the upper left, upper right, lower left and lower right quadrant.
+    pub probabilities: [f64; 4],
+    /// How much the probabilities may differ between levels, from 0 to the smaller of `(a + d) / 2` and `b`, `c`.
+    pub noise: f64,
+    /// Whether edges have directions; those without are mirrored, and their loops are dropped.
+    pub direction: Edges,
+}
+
+impl Rmat {
+    /// With the probabilities of Graph500: 0.57, 0.19, 0.19, 0.05; without noise, directed.
+    pub fn new(scale: u32, edges: u64) -> Rmat {
+        let probabilities = [0.57, 0.19, 0.19, 0.05];
+        Rmat { scale, edges, probabilities, noise: 0.0, direction: Edges::Directed }
+    }
+
+    fn check(&self) -> Result<(), Fault> {
+        const LARGEST: u32 = 32;
+        if self.scale > LARGEST {
+            let size = Count(Some(self.scale.into()));
+            return Err(Fault::TooLarge { what: "the scale", size, limit: LARGEST.into() });
+        }
+        let sum: f64 = self.probabilities.iter().sum();
+        if self.probabilities.iter().any(|p| !(0.0..=1.0).contains(p)) || (sum - 1.0).abs() > 1e-9 {
+            let found = format!("{:?}", self.probabilities);
+            return Err(Fault::malformed("four probabilities that add up to 1", found));
+        }
+        let [a, b, c, d] = self.probabilities;
+        let most = ((a + d) / 2.0).min(b).min(c);
+        if !(0.0..=most).contains(&self.noise) {
+            return Err(Fault::malformed(format!("noise from 0 to {most}"), self.noise.to_string()));
+        }
+        Ok(())
+    }
+
+    /// What a random number of 32 bits must stay below to fall into the first, the first two, the first three quadrants,
+    /// level by level.
+    fn thresholds(&self, ctx: &Context<'_>) -> Vec<[u64; 3]> {
+        let mut random = ctx.random(Purpose::Parameters);
+        let [a, b, c, d] = self.probabilities;
+        let level = |_| {
+            let mu = self.noise * (2.0 * random.unit() - 1.0);
+            let share = |x: f64| if mu == 0.0 { x } else { x - 2.0 * mu * x / (a + d) };
+            let firsts = [share(a), share(a) + b + mu, share(a) + b + c + 2.0 * mu];
+            // Where nothing is to fall into the last quadrant, rounding must not let something.
+            let last = if d == 0.0 { 1.0 } else { firsts[2] };
+            [firsts[0], firsts[1], last].map(|p| libm::round(p * (1u64 << 32) as f64) as u64)
+        };
+        (0..self.scale).map(level).collect()
+    }
+}
+
+impl Generator for Rmat {
+    fn name(&self) -> &'static str {
+        "rmat"
+    }
+}
+
+impl Draw for Rmat {
+    fn draw(&self, ctx: &mut Context<'_>) -> Result<Content, Fault> {
+        self.check()?;
+        let sides = if self.direction == Edges::Undirected { 2 } else { 1 };
+        // Places are drawn as pairs in one word, beside which the coordinates stand in the end.
+        ctx.check_entries(3, self.edges.checked_mul(sides))?;
+        let thresholds = self.thresholds(ctx);
+        let mut random = ctx.random(Purpose::Places);
+        let mut places = Vec::with_capacity((self.edges * sides) as usize);
+        for k in 0..self.edges {
+            ctx.report("edges", k, self.edges);
+            let (mut i, mut j) = (0u64, 0u64);
+            for pair in thresholds.chunks(2) {
+                // One random word serves two levels.
+                let mut bits = random.bits();
+                for [first, second, third] in pair {
+                    let drawn = bits & u64::from(u32::MAX);
+                    bits >>= 32;
+                    let quadrant =
+                        u64::from(drawn >= *first) + u64::from(drawn >= *second) + u64::from(drawn >= *third);
+                    (i, j) = (i << 1 | quadrant >> 1, j << 1 | quadrant & 1);
+                }
+            }
+            match self.direction {
+                Edges::Directed => places.push(i << 32 | j),
+                Edges::Undirected if i == j => {}
+                Edges::Undirected => places.extend([i << 32 | j, j << 32 | i]),
+            }
+        }
+        (ctx.progress)(super::Progress { step: "sorting", done: 0, total: places.len() as u64 });
+        places.sort_unstable();
+        places.dedup();
+        let rows = places.iter().map(|p| p >> 32).collect();
+        let columns = places.iter().map(|p| p & u64::from(u32::MAX)).collect();
+        drop(places);
+        ctx.triples(vec![1 << self.scale; 2], vec![rows, columns], Own::Drawn(Distribution::One, Prim::Bool))
+    }
+}

@@ -1,0 +1,245 @@
+//! What edge lists mean: delimiters, headers, columns, names, shapes.
+
+use crate::{listing, load};
+use expect_test::{Expect, expect};
+use redpoll_datasets::file_formats::edge_list::{Column, Delimiter, EdgeListOptions, Ids, Vertices, Weight};
+use redpoll_datasets::{Content, Data, Layout, Loaded, ReadOptions, Values, WriteOptions, read_bytes, write_bytes};
+use redpoll_logic::{Prim, Scalar};
+
+fn load_with(text: &str, edge_list: EdgeListOptions) -> Result<Loaded, String> {
+    let options = ReadOptions { edge_list, ..ReadOptions::default() };
+    read_bytes("a.csv", text.as_bytes(), &options).map_err(|e| e.to_string())
+}
+
+/// Shape, dtype, entries and names in one line a file.
+fn told(loaded: Result<Loaded, String>) -> String {
+    let loaded = match loaded {
+        Ok(loaded) => loaded,
+        Err(error) => return format!("{error}\n"),
+    };
+    let names: Vec<String> = loaded
+        .dictionaries
+        .iter()
+        .map(|d| d.as_ref().map_or("numbers".into(), |d| d.names().collect::<Vec<_>>().join("|")))
+        .collect();
+    let entries = listing(&loaded).replace('\n', ", ");
+    let line = format!("{:?} {}: {entries} {}", loaded.info.shape, loaded.info.dtype, names.join(" / "));
+    format!("{}\n", line.trim_end())
+}
+
+fn check(texts: &[&str], expect: &Expect) {
+    let all = texts.iter().map(|text| told(load_with(text, EdgeListOptions::default())));
+    expect.assert_eq(&all.collect::<String>());
+}
+
+#[test]
+fn files_as_they_are_out_there() {
+    check(
+        &[
+            // SNAP: comments, tabs, no values.
+            "# Directed graph\r\n# FromNodeId\tToNodeId\r\n0\t1\r\n0\t2\r\n3\t0\r\n",
+            // KONECT: a comment with `%`, spaces of any number, values.
+            "% sym weighted\n1 2   5\n2  3 7\n",
+            // MovieLens: a header, the value before the last column.
+            "userId,movieId,rating,timestamp\n1,2,4.5,964982703\n2,0,3.0,964981247\n",
+            // Gephi: names of columns in capitals, semicolons, decimal commas beside them.
+            "Source;Target;Label;Weight\n0;1;a,b;2\n1;2;c,d;3\n",
+            // Names with quotes.
+            "source,target,weight\n\"Smith, Ann\",Bob,1\nBob,\"O\"\"Hara\",2\n",
+            // Names without a header, over a byte order mark.
+            "\u{feff}alice bob\nbob carol\n",
+            // Values of integers beyond 2^63, and of both kinds.
+            "0,1,18446744073709551615\n1,0,3\n",
+            "0,1,2\n1,0,-2.5e1\n",
+            // A tensor: a header tells that there are three coordinates.
+            "i0,i1,i2,value\n0,1,2,3\n1,1,0,4\n",
+            "i,j,k\n0,1,2\n1,1,0\n",
+            // A vector.
+            "i0,value\n4,1.5\n",
+            "i0\n4\n1\n",
+            // A shape that is told, and one that is larger than square.
+            "# dims 2 5\nrow,column,value\n0,4,1.5\n",
+            // No entries.
+            "# dims 2 5\nrow,column,value\n",
+            "source,target\n",
+        ],
+        &expect![[r#"
+            [4, 4] bool: (0, 1): true, (0, 2): true, (3, 0): true
+            [4, 4] i64: (1, 2): 5, (2, 3): 7
+            [3, 3] f64: (1, 2): 4.5, (2, 0): 3.0
+            [3, 3] i64: (0, 1): 2, (1, 2): 3
+            [3, 3] i64: (0, 1): 1, (1, 2): 2 Smith, Ann|Bob|O"Hara / Smith, Ann|Bob|O"Hara
+            [3, 3] bool: (0, 1): true, (1, 2): true alice|bob|carol / alice|bob|carol
+            [2, 2] u64: (0, 1): 18446744073709551615, (1, 0): 3
+            [2, 2] f64: (0, 1): 2.0, (1, 0): -25.0
+            [2, 2, 3] i64: (0, 1, 2): 3, (1, 1, 0): 4
+            [2, 2, 3] bool: (0, 1, 2): true, (1, 1, 0): true
+            [5] f64: (4): 1.5
+            [5] bool: (1): true, (4): true
+            [2, 5] f64: (0, 4): 1.5
+            [2, 5] f64:
+            [0, 0] bool:
+        "#]],
+    );
+}
+
+#[test]
+fn what_does_not_fit_is_named_with_its_line() {
+    check(
+        &[
+            "",
+            "# only a comment\n",
+            "word\nword\n",
+            "0,1\n0,1,2\n",
+            "0,1,2\n\n# c\n0,1\n",
+            "0,1,2\n0,1,x\n",
+            "0,1,2\n0,1,\n",
+            "0,1,2\n0,1,1e999\n",
+            &("0,1\n".repeat(20) + "0,x\n"),
+            &("0,1\n".repeat(20) + ",1\n"),
+            &("0,1\n".repeat(20) + "0,-1\n"),
+            &("0,1\n".repeat(20) + "0,99999999999999999999\n"),
+            "0,9223372036854775807\n",
+            "# dims 2 5\n0,1\n2,1\n",
+            "# dims 2 5 7\n0,1\n",
+            "# dims 2 2\na,b\nb,c\n",
+            "a,\"b\nc,d\n",
+            "a,\"b\"x\nc,d\n",
+            "weight,source\n1,2\n",
+        ],
+        &expect![[r#"
+            a.csv: expected a record, or a comment `# dims ..` and a header, found a file without records, which has no shape
+            a.csv: expected a record, or a comment `# dims ..` and a header, found a file without records, which has no shape
+            a.csv:1: expected fields with tabs, semicolons, commas or spaces between them, found `word`
+            a.csv:2: expected 2 fields as in the first record, found 3: `0,1,2`
+            a.csv:4: expected 3 fields as in the first record, found 2: `0,1`
+            a.csv:2: expected a number, found `x`
+            a.csv:2: expected a number, found an empty field
+            a.csv:2: value `1e999` does not fit f64; write inf if infinity is meant
+            a.csv:21: expected a number, as the first records have in this column (or ask for names), found `x`
+            a.csv:21: expected a number, as the first records have in this column (or ask for names), found an empty field
+            a.csv:21: expected a number, as the first records have in this column (or ask for names), found `-1`
+            a.csv:21: expected a number, as the first records have in this column (or ask for names), found `99999999999999999999`
+            a.csv:1: coordinate 9223372036854775807 of mode 1 is out of range: the dimension is 9223372036854775807, counted from 0
+            a.csv:3: coordinate 2 of mode 0 is out of range: the dimension is 2, counted from 0
+            a.csv:2: expected the dimensions of 2 columns of coordinates, found a comment of 3 dimensions
+            a.csv:3: expected at most 2 names in mode 1, as its dimension says, found another: `c`
+            a.csv:1: expected a closing quote in the same line, found the end of the line
+            a.csv:1: expected a delimiter behind the closing quote, found `x`
+            a.csv:1: expected a column of coordinates before that of the values, found none
+        "#]],
+    );
+    let bytes = b"0,1\n\xff,2\n";
+    expect!["a.csv:2: expected a name in UTF-8, found `�`"].assert_eq(&load("a.csv", bytes).unwrap_err().to_string());
+}
+
+#[test]
+fn options_override_what_is_told() {
+    let plain = EdgeListOptions::default;
+    let name = |name: &str| Column::Name(name.into());
+    let ratings = "userId,movieId,rating,time\n1,2,4.5,7\n2,0,3.0,8\n";
+    let cases = [
+        (ratings, EdgeListOptions { vertices: Vertices::PerMode, ..plain() }),
+        (ratings, EdgeListOptions { weight: Weight::In(name("time")), coordinates: vec![name("movieId")], ..plain() }),
+        (ratings, EdgeListOptions { weight: Weight::Absent, ..plain() }),
+        (
+            ratings,
+            EdgeListOptions { coordinates: [4, 2, 1].map(Column::Number).to_vec(), weight: Weight::Absent, ..plain() },
+        ),
+        ("1 2\n2 3\n", EdgeListOptions { first: 1, ..plain() }),
+        ("1 2\n2 3\n", EdgeListOptions { ids: Ids::Names, ..plain() }),
+        ("a b\nc a\n", EdgeListOptions { vertices: Vertices::PerMode, ..plain() }),
+        ("a 1\nc 2\n", EdgeListOptions { vertices: Vertices::PerMode, ..plain() }),
+        ("source target\nx y\n", EdgeListOptions { header: Some(false), ..plain() }),
+        ("one two\n1 2\n", EdgeListOptions { header: Some(true), ..plain() }),
+        ("1;2 3\n", EdgeListOptions { delimiter: Some(Delimiter::Space), ..plain() }),
+        ("0 1\n", EdgeListOptions { first: 1, ..plain() }),
+        (ratings, EdgeListOptions { weight: Weight::In(name("stars")), ..plain() }),
+        (ratings, EdgeListOptions { weight: Weight::In(Column::Number(5)), ..plain() }),
+        ("1 2\n", EdgeListOptions { weight: Weight::In(name("stars")), ..plain() }),
+        (ratings, EdgeListOptions { coordinates: vec![Column::Number(1); 2], ..plain() }),
+    ];
+    let all = cases.into_iter().map(|(text, options)| told(load_with(text, options)));
+    expect![[r#"
+        [3, 3] f64: (1, 2): 4.5, (2, 0): 3.0
+        [3] i64: (0): 8, (2): 7
+        [3, 3] bool: (1, 2): true, (2, 0): true
+        [9, 3, 3] bool: (7, 2, 1): true, (8, 0, 2): true
+        [3, 3] bool: (0, 1): true, (1, 2): true
+        [3, 3] bool: (0, 1): true, (1, 2): true 1|2|3 / 1|2|3
+        [2, 2] bool: (0, 0): true, (1, 1): true a|c / b|a
+        [2, 3] bool: (0, 1): true, (1, 2): true a|c / numbers
+        [4, 4] bool: (0, 1): true, (2, 3): true source|target|x|y / source|target|x|y
+        [3, 3] bool: (1, 2): true
+        [2, 2] bool: (0, 1): true 1;2|3 / 1;2|3
+        a.csv:1: coordinate 0 of mode 0 is out of range: the dimension is 9223372036854775807, counted from 1
+        a.csv:1: expected a column named `stars`, found `userId`, `movieId`, `rating`, `time`
+        a.csv:1: expected a column from 1 to 4, found 5
+        a.csv:1: expected a column named `stars`, found no header
+        a.csv:1: expected each column to be one thing, found column 1 twice
+    "#]]
+    .assert_eq(&all.collect::<String>());
+}
+
+/// Protects names on their way through a file and back, whatever they are made of.
+#[test]
+fn names_are_written_and_read_back() {
+    let text = "source,target,weight\nplain,\"\",0.5\n\"a,b\",\"c\"\"d\",1\n\"#x\",\" e \",2\n";
+    let loaded = load_with(text, EdgeListOptions::default()).unwrap();
+    let content = Content {
+        shape: loaded.info.shape.clone(),
+        fill: Scalar::F64(0.0),
+        layout: Layout::Coordinate,
+        data: loaded.data.clone(),
+    };
+    let options = WriteOptions { dictionaries: loaded.dictionaries.clone(), ..WriteOptions::default() };
+    for name in ["b.csv", "b.tsv.gz"] {
+        let bytes = write_bytes(name, &content, &options).unwrap();
+        let back = load(name, &bytes).unwrap();
+        assert_eq!((&back.data, &back.dictionaries), (&loaded.data, &loaded.dictionaries), "{name}");
+    }
+    let dictionary = loaded.dictionaries[0].as_ref().unwrap();
+    assert_eq!((dictionary.len(), dictionary.name(2), dictionary.coordinate("c\"d")), (6, Some("a,b"), Some(3)));
+    assert_eq!((dictionary.name(6), dictionary.coordinate("none")), (None, None));
+    let refused = write_bytes("b.mtx", &content, &options).unwrap_err().to_string();
+    expect!["b.mtx: cannot write this tensor: a dictionary of names in a .mtx file is not supported; write it as .csv or .tsv"].assert_eq(&refused);
+}
+
+#[test]
+fn text_that_is_written() {
+    let content = |shape: &[u64], values| Content {
+        shape: shape.to_vec(),
+        fill: Scalar::zero(Values::prim(&values)),
+        layout: Layout::Coordinate,
+        data: Data::Triples { coordinates: shape.iter().map(|_| vec![0, 1]).collect(), values },
+    };
+    let write = |name: &str, content: &Content| {
+        String::from_utf8(write_bytes(name, content, &WriteOptions::default()).unwrap()).unwrap()
+    };
+    let texts = [
+        write("a.csv", &content(&[2, 2], Values::F64(vec![1.0, f64::NAN]))),
+        write("a.tsv", &content(&[2, 3], Values::I64(vec![1, -2]))),
+        write("a.csv", &content(&[2, 2], Values::Bool(vec![true, false]))),
+        write("a.csv", &content(&[2, 2, 2], Values::F32(vec![0.1, 2.0]))),
+    ];
+    expect![[r#"
+        row,column,value
+        0,0,1.0
+        1,1,nan
+        --
+        # dims 2 3
+        row	column	value
+        0	0	1
+        1	1	-2
+        --
+        # dims 2 2
+        row,column
+        0,0
+        --
+        i0,i1,i2,value
+        0,0,0,0.1
+        1,1,1,2.0
+    "#]]
+    .assert_eq(&texts.join("--\n"));
+    assert_eq!(load("a.csv", texts[2].as_bytes()).unwrap().info.dtype, Prim::Bool);
+}
