@@ -1,6 +1,35 @@
 //! Redpoll: a lazy engine for sparse and structured arrays.
 //!
-//! A [`Session`] takes a Finch-Logic plan, as text or as a [`Plan`](redpoll_logic::Plan), and tensors for the tables that
+//! Arrays are lazy: operators build a plan, and [`Array::collect`] makes fused kernels of it, which do the work that the
+//! sparsity of the operands leaves. Here is who of the members of a karate club has the most friends of friends:
+//!
+//! ```
+//! use redpoll::Session;
+//! use redpoll::datasets::{read_bytes, sample};
+//! use redpoll::logic::Prim;
+//!
+//! # fn main() -> Result<(), redpoll::Error> {
+//! let session = Session::default();
+//! let karate = sample("karate").expect("it ships with redpoll");
+//! let (edges, _) = read_bytes(karate.file_name, karate.bytes, &Default::default())?.into_tensor(None)?;
+//! let edges = session.array(edges).astype(Prim::I64);
+//!
+//! // As in NumPy, modes by position ..
+//! let paths = edges.matmul(&edges);
+//! let friends_of_friends = paths.greater(0).logical_and(edges.equal(0)).count_nonzero(1);
+//! assert_eq!(friends_of_friends.argmax(0).to_vec::<i64>()?, [16]);
+//!
+//! // .. or by name: the triangles, each counted six times.
+//! let triangles = (edges.at(["i", "j"]) * edges.at(["j", "k"]) * edges.at(["i", "k"])).sum(..) / 6;
+//! assert_eq!(triangles.to_vec::<f64>()?, [45.0]);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! What arrays can do stands at [`Array`], how they are made at [`Session`]; `src/README.md` has a table of the functions
+//! of the Python Array API standard beside them.
+//!
+//! Below arrays are plans. A [`Session`] takes a Finch-Logic plan, as text or as a [`Plan`](redpoll_logic::Plan), and tensors for the tables that
 //! it reads. It makes one fused kernel for each query of the physical plan, and runs them:
 //!
 //! ```

@@ -50,54 +50,45 @@ impl Prepared {
             let query = self.plan.queries.iter().find(|q| q.alias == *alias);
             query.is_some_and(|q| matches!(q.expr.node(), Node::Reformat { .. }))
         };
-        let sparse = self.sparse_tables();
         let mut notes = Vec::new();
         for output in self.report.decisions.iter().flat_map(|d| &d.outputs) {
             let places = places(&output.ty);
             if places <= 1 || !is_dense(&output.ty) || asked(&output.alias) {
                 continue;
             }
-            let made_of: Vec<Alias> = self.made_of(&output.alias, &sparse);
-            if !made_of.is_empty() {
+            let sparse = self.sparse_operands(&output.alias, places);
+            if !sparse.is_empty() {
                 notes.push(Note::Densifies {
                     tensor: output.alias.clone(),
                     result: self.physical.produces.contains(&output.alias),
                     places,
                     expected: output.stored,
                     fill: output.ty.fill.clone(),
-                    sparse: made_of,
+                    sparse,
                 });
             }
         }
         notes
     }
 
-    /// The inputs that do not store all their places.
-    fn sparse_tables(&self) -> Vec<Alias> {
-        self.physical.inputs.iter().filter(|(_, ty)| !is_dense(ty)).map(|(alias, _)| alias.clone()).collect()
-    }
-
-    /// The sparse inputs with at least as many places that a tensor takes values of, in every place of which an entry
-    /// of theirs counts: those that the stage reads, or the query where the tensor is a result.
-    fn made_of(&self, alias: &Alias, sparse: &[Alias]) -> Vec<Alias> {
-        let stage = self.stages.iter().find(|s| s.writes.contains(alias));
-        let mut reads: Vec<Alias> = stage.map(|s| s.reads.clone()).unwrap_or_default();
-        if let Some(query) = self.plan.queries.iter().find(|q| q.alias == *alias) {
-            tables(&query.expr, &mut reads);
+    /// The inputs that do not store all their places and that a tensor of so many places is made of. Those of more
+    /// places do not count: that the sums of the rows of a sparse matrix are dense is no surprise.
+    fn sparse_operands(&self, alias: &Alias, most: u64) -> Vec<Alias> {
+        let mut reads: Vec<Alias> = Vec::new();
+        match self.plan.queries.iter().find(|q| q.alias == *alias) {
+            Some(query) => tables(&query.expr, &mut reads),
+            None => reads.extend(self.stages.iter().filter(|s| s.writes.contains(alias)).flat_map(|s| s.reads.clone())),
         }
-        let mut found: Vec<Alias> = sparse.iter().filter(|s| reads.contains(s)).cloned().collect();
-        found.dedup();
-        found
+        let sparse = |ty: &Arc<TensorType>| !is_dense(ty) && places(ty) <= most;
+        let inputs = self.physical.inputs.iter();
+        inputs.filter(|(name, ty)| sparse(ty) && reads.contains(name)).map(|(name, _)| name.clone()).collect()
     }
 }
 
+/// The tensors that an expression reads.
 fn tables(expr: &Expr, found: &mut Vec<Alias>) {
     if let Node::Table { tensor, .. } = expr.node() {
         found.push(tensor.clone());
-    }
-    // A reduction of a sparse tensor to a few values is no surprise: only what keeps all modes counts.
-    if let Node::Aggregate { .. } = expr.node() {
-        return;
     }
     expr.node().args().iter().for_each(|arg| tables(arg, found));
 }

@@ -34,7 +34,7 @@ pub enum Cause {
         found: Vec<u64>,
     },
     /// Arrays with named and with numbered modes.
-    #[error("an array with names {names:?} meets one with numbered modes of shape {shape:?}; name its modes with `at`")]
+    #[error("an array with modes named {} meets one with numbered modes of shape {shape:?}; name its modes with `at`", words(.names))]
     Styles {
         /// The names of the one.
         names: Vec<Field>,
@@ -53,7 +53,7 @@ pub enum Cause {
     #[error("axis {0} is given twice")]
     Repeated(i64),
     /// A name that there is not.
-    #[error("there is no mode `{name}`; the modes are {names:?}")]
+    #[error("there is no mode `{name}`; the modes are named {}", words(.names))]
     Name {
         /// The name.
         name: Field,
@@ -64,7 +64,7 @@ pub enum Cause {
     #[error("{0}")]
     Shape(String),
     /// An operation that needs numbered modes.
-    #[error("it goes by position, but the modes are named {0:?}; use `by_position`")]
+    #[error("it goes by position, but the modes are named {}; use `by_position`", words(.0))]
     Named(Vec<Field>),
     /// An expression that is not well-formed.
     #[error(transparent)]
@@ -89,4 +89,8 @@ impl From<redpoll_physical::Error> for Cause {
 fn all(shapes: &[Vec<u64>]) -> String {
     let texts: Vec<String> = shapes.iter().map(|s| format!("{s:?}")).collect();
     texts.join(", ")
+}
+
+fn words(names: &[Field]) -> String {
+    names.iter().map(Field::as_str).collect::<Vec<_>>().join(", ")
 }

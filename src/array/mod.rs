@@ -29,10 +29,13 @@ mod axes;
 mod builder;
 mod collect;
 mod create;
+#[cfg(feature = "ndarray")]
+mod dense_arrays;
 mod dot;
 mod einsum;
 mod elementwise;
 mod error;
+mod exchange;
 mod formats;
 mod functions;
 mod join;
@@ -43,6 +46,8 @@ mod reduce;
 mod shape;
 mod slice;
 mod source;
+#[cfg(feature = "sprs")]
+mod sparse_matrices;
 mod state;
 mod triangles;
 mod value;

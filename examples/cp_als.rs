@@ -1,0 +1,87 @@
+//! CP decomposition of a sparse tensor of three modes by alternating least squares: `T[ijk] = sum_r A[ir] B[jr] C[kr]`.
+//!
+//! A file may be given; without one it is `shared/datasets/tensors` beside the repository, if that is there, or a tensor
+//! of known rank.
+#![allow(clippy::print_stdout, reason = "an example shows its results")]
+
+use redpoll::datasets::read;
+use redpoll::logic::testing::Rng;
+use redpoll::logic::{Format, Prim};
+use redpoll::{Array, Error, Session};
+use std::path::PathBuf;
+
+const RANK: usize = 4;
+const ROUNDS: usize = 15;
+
+fn main() -> Result<(), Error> {
+    let session = Session::default();
+    let mut rng = Rng::new(1);
+    let tensor = session.array(tensor(&session, &mut rng)?.reformat(Format::csf(3)).collect()?);
+    let shape = tensor.shape()?;
+    let mut factors: Vec<Array> = shape.iter().map(|n| random(&session, &mut rng, *n)).collect();
+    let square = tensor.square().sum(..).to_vec::<f64>()?[0];
+    println!("tensor of shape {shape:?}, squared norm {square:.3}");
+
+    let mut fits = Vec::new();
+    for round in 1..=ROUNDS {
+        for mode in 0..3 {
+            let [p, q] = [(mode + 1) % 3, (mode + 2) % 3];
+            let (b, c) = (&factors[p], &factors[q]);
+            // The matricized tensor times Khatri-Rao product, and the Gram matrix of the other factors.
+            let spec = ["ijk,jr,kr->ir", "ijk,kr,ir->jr", "ijk,ir,jr->kr"][mode];
+            let product = session.einsum(spec, [&tensor, b, c]).to_vec::<f64>()?;
+            let gram = (b.t().matmul(b) * c.t().matmul(c)).to_vec::<f64>()?;
+            factors[mode] = session.dense([shape[mode], RANK as u64], solve(&gram, product));
+        }
+        // |T - X|^2 = |T|^2 - 2 <T, X> + |X|^2
+        let [a, b, c] = &factors[..] else { unreachable!("three modes") };
+        let inner = session.einsum("ijk,ir,jr,kr->", [&tensor, a, b, c]);
+        let model = (a.t().matmul(a) * b.t().matmul(b) * c.t().matmul(c)).sum(..);
+        let error = (square - 2.0 * inner.to_vec::<f64>()?[0] + model.to_vec::<f64>()?[0]).max(0.0).sqrt();
+        let fit = 1.0 - error / square.sqrt();
+        fits.push(fit);
+        if round % 5 == 0 {
+            println!("round {round:>2}: fit {fit:.4}");
+        }
+    }
+    println!("the fit rose: {}", fits.last() >= fits.first());
+    Ok(())
+}
+
+/// The tensor of a file, or one of known rank.
+fn tensor(session: &Session, rng: &mut Rng) -> Result<Array, Error> {
+    let beside = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../shared/datasets/tensors/aminoacid.tns.zst"));
+    let given = std::env::args().nth(1).map(PathBuf::from).or_else(|| beside.exists().then_some(beside));
+    if let Some(path) = given {
+        let (tensor, _) = read(&path, &Default::default())?.into_tensor(None)?;
+        let array = session.array(tensor).astype(Prim::F64);
+        // Modes beyond the third are summed up.
+        let more: Vec<i64> = (3..array.rank()? as i64).collect();
+        return Ok(array.sum(&more[..]));
+    }
+    let [a, b, c] = [12, 10, 8].map(|n| random(session, rng, n));
+    Ok(session.einsum("ir,jr,kr->ijk", [a, b, c]))
+}
+
+fn random(session: &Session, rng: &mut Rng, rows: u64) -> Array {
+    let values = (0..rows * RANK as u64).map(|_| rng.below(1000) as f64 / 1000.0).collect::<Vec<_>>();
+    session.dense([rows, RANK as u64], values)
+}
+
+/// Solves `X gram = product` for the rows of X, by elimination; a little is added to the diagonal.
+fn solve(gram: &[f64], mut product: Vec<f64>) -> Vec<f64> {
+    let mut m = gram.to_vec();
+    for i in 0..RANK {
+        m[i * RANK + i] += 1e-9;
+    }
+    let rows = product.len() / RANK;
+    for i in 0..RANK {
+        for k in (0..RANK).filter(|k| *k != i) {
+            let factor = m[k * RANK + i] / m[i * RANK + i];
+            (0..RANK).for_each(|c| m[k * RANK + c] -= factor * m[i * RANK + c]);
+            (0..rows).for_each(|row| product[row * RANK + k] -= factor * product[row * RANK + i]);
+        }
+    }
+    (0..rows * RANK).for_each(|at| product[at] /= m[at % RANK * (RANK + 1)]);
+    product
+}

@@ -1,0 +1,39 @@
+//! Label propagation: from one labelled node on each side, the two factions of the karate club.
+#![allow(clippy::print_stdout, reason = "an example shows its results")]
+
+use redpoll::datasets::{read_bytes, sample};
+use redpoll::logic::{Format, Prim};
+use redpoll::{Error, Session, index};
+
+/// The members who stayed with the instructor when the club split (Zachary, "An information flow model for conflict and
+/// fission in small groups", 1977), counted from 1.
+const INSTRUCTOR: [i64; 17] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 13, 14, 17, 18, 20, 22];
+
+fn main() -> Result<(), Error> {
+    let session = Session::default();
+    let karate = sample("karate").expect("it ships with redpoll");
+    let (edges, _) = read_bytes(karate.file_name, karate.bytes, &Default::default())?.into_tensor(None)?;
+    let edges = session.array(edges).astype(Prim::F64);
+    let n = edges.shape()?[0];
+
+    // A row of scores a member; the instructor (1) and the president (34) are known.
+    let known = session.triples([n, 2], Format::csf(2), [([0, 0], 1.0), ([33, 1], 1.0)]);
+    let fixed = known.any(1).expand_dims(1);
+    let mean = session.array((&edges / edges.sum(1).expand_dims(1)).collect()?);
+    let mut scores = known.clone();
+    for _ in 0..30 {
+        scores = session.array(fixed.where_(&known, mean.matmul(&scores)).collect()?);
+    }
+
+    let side = scores.argmax(1);
+    let sides = side.to_vec::<i64>()?;
+    let right = (1..).zip(&sides).filter(|(member, side)| INSTRUCTOR.contains(member) == (**side == 0)).count();
+    println!("{} members with the instructor, {} with the president", n as usize - sum(&sides), sum(&sides));
+    println!("{right} of {n} are where they went in 1977");
+    println!("scores of member 3: {:.3?}", scores.slice(index![2]).to_vec::<f64>()?);
+    Ok(())
+}
+
+fn sum(sides: &[i64]) -> usize {
+    sides.iter().map(|side| *side as usize).sum()
+}

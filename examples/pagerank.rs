@@ -1,0 +1,37 @@
+//! PageRank of the karate club: a random walk along edges that starts anew now and then.
+#![allow(clippy::print_stdout, reason = "an example shows its results")]
+
+use redpoll::datasets::{read_bytes, sample};
+use redpoll::logic::Prim;
+use redpoll::{Error, Session};
+
+fn main() -> Result<(), Error> {
+    let session = Session::default();
+    let karate = sample("karate").expect("it ships with redpoll");
+    let (edges, _) = read_bytes(karate.file_name, karate.bytes, &Default::default())?.into_tensor(None)?;
+    let edges = session.array(edges).astype(Prim::F64);
+    let n = edges.shape()?[0];
+
+    // The walk leaves a node along each of its edges alike.
+    let walk = (&edges / edges.sum(1).expand_dims(1)).t().to_csr();
+    let walk = session.array(walk.collect()?);
+    let mut rank = session.full([n], 1.0 / n as f64);
+    for step in 1.. {
+        let next = session.array((0.85 * walk.matmul(&rank) + 0.15 / n as f64).collect()?);
+        let change = (&next - &rank).norm(1.0, ..).to_vec::<f64>()?[0];
+        rank = next;
+        if change < 1e-10 {
+            println!("settled after {step} steps");
+            break;
+        }
+    }
+
+    let values = rank.to_vec::<f64>()?;
+    println!("the ranks sum to {:.6}", values.iter().sum::<f64>());
+    let mut order: Vec<usize> = (0..values.len()).collect();
+    order.sort_by(|a, b| values[*b].total_cmp(&values[*a]));
+    for node in &order[..5] {
+        println!("node {:>2} has rank {:.4}", node + 1, values[*node]);
+    }
+    Ok(())
+}

@@ -1,0 +1,130 @@
+//! Arrays from and to Arrow record batches and entries.
+
+use super::Array;
+use super::builder::Repeated;
+use super::error::Cause;
+use super::value::Value;
+use crate::error::Error;
+use crate::session::Session;
+use arrow::array::RecordBatch;
+use redpoll_logic::{Format, Scalar};
+use redpoll_physical::storage::{Import, Tensor, Triples, convert};
+use std::panic::Location;
+
+impl Session {
+    /// The array of the rows of a record batch, as a list of coordinates: columns of integers hold the coordinate in each
+    /// mode, and a column the value; without one every row is `true`. Sizes are the largest coordinates plus 1, places
+    /// without a row are zero, NULLs are refused. Columns are shared where they can be.
+    ///
+    /// ```
+    /// use redpoll::{Repeated, Session};
+    ///
+    /// let session = Session::default();
+    /// let edges = session.vector([0u32, 2]).collect()?.to_record_batch(&["node"])?;
+    /// let array = session.from_record_batch(&edges, &["node"], Some("value"), Repeated::Error);
+    /// assert_eq!(array.to_vec::<u32>()?, [0, 2]);
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
+    #[track_caller]
+    #[expect(clippy::wrong_self_convention, reason = "the session is where the array lives, not what it is made from")]
+    pub fn from_record_batch(
+        &self,
+        batch: &RecordBatch,
+        coordinates: &[&str],
+        value: Option<&str>,
+        repeated: Repeated,
+    ) -> Array {
+        let import = Import { duplicates: repeated.of_storage(), ..Import::new(coordinates, value) };
+        let read = Tensor::from_record_batch(batch, import);
+        self.made("from_record_batch", Location::caller(), read.map(|(tensor, _)| tensor).map_err(Cause::from))
+    }
+}
+
+impl Array {
+    /// Computes the array and gives its stored entries as a record batch: a column of coordinates for each mode with
+    /// these names, and the column `value`.
+    ///
+    /// ```
+    /// # let session = redpoll::Session::default();
+    /// let batch = session.triples([2, 2], redpoll::logic::Format::csr(), [([1, 0], 5.0)]).to_record_batch(&["i", "j"])?;
+    /// assert_eq!((batch.num_rows(), batch.num_columns()), (1, 3));
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Array::collect`]; when there is not one name a mode, or names repeat.
+    pub fn to_record_batch(&self, names: &[&str]) -> Result<RecordBatch, Error> {
+        Ok(self.collect()?.to_record_batch(names)?)
+    }
+
+    /// Computes the array and gives the places that differ from its fill value, row-major, with their values.
+    ///
+    /// ```
+    /// # let session = redpoll::Session::default();
+    /// let a = session.dense([2, 2], [0, 7, 0, 0]);
+    /// assert_eq!(a.entries::<i32>()?, [(vec![0, 1], 7)]);
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Array::to_vec`].
+    pub fn entries<T: Value>(&self) -> Result<Vec<(Vec<u64>, T)>, Error> {
+        let tensor = self.collect()?;
+        let triples = row_major(&tensor)?;
+        let wrong = || Error::Elements { dtype: tensor.ty().dtype.clone(), asked: T::PRIM };
+        if tensor.ty().dtype != T::PRIM.into() {
+            return Err(wrong());
+        }
+        let values = T::of_buffer(&triples.values.columns()[0]).ok_or_else(wrong)?;
+        let fill = &tensor.ty().fill;
+        let entries = values.into_iter().enumerate().filter(|(_, value)| (*value).into() != *fill);
+        Ok(entries.map(|(k, value)| (triples.place(k), value)).collect())
+    }
+
+    /// Computes the array and gives the coordinates, one vector for each mode, of the places that are not zero, row-major.
+    /// How many they are depends on the data, so this is not lazy.
+    ///
+    /// ```
+    /// # let session = redpoll::Session::default();
+    /// let [rows, columns] = &session.dense([2, 2], [0, 7, 8, 0]).nonzero()?[..] else { unreachable!() };
+    /// assert_eq!(rows.to_vec::<i64>()?, [0, 1]);
+    /// assert_eq!(columns.to_vec::<i64>()?, [1, 0]);
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Array::collect`].
+    pub fn nonzero(&self) -> Result<Vec<Array>, Error> {
+        let tensor = self.derive("nonzero", super::reduce::truth).collect()?;
+        let coordinates = match tensor.ty().fill == true.into() {
+            false => {
+                let triples = row_major(&tensor)?;
+                let kept: Vec<usize> = (0..triples.len()).filter(|k| triples.values.get(*k) == true.into()).collect();
+                let list = |list: &Vec<u64>| kept.iter().map(|k| list[*k]).collect::<Vec<u64>>();
+                triples.coordinates.iter().map(list).collect::<Vec<_>>()
+            }
+            // Places that are true because nothing is stored there are not listed.
+            true => places_of(&tensor.ty().shape, &tensor.to_dense_scalars()?),
+        };
+        let vector = |list: &Vec<u64>| self.session().vector(list.iter().map(|i| *i as i64));
+        Ok(coordinates.iter().map(vector).collect())
+    }
+}
+
+/// The coordinates in each mode of the places that are true, row-major.
+fn places_of(shape: &[u64], values: &[Scalar]) -> Vec<Vec<u64>> {
+    let mut coordinates = vec![Vec::new(); shape.len()];
+    for (mut place, _) in (0u64..).zip(values).filter(|(_, value)| **value == true.into()) {
+        for (list, size) in coordinates.iter_mut().zip(shape).rev() {
+            list.push(place % size);
+            place /= size;
+        }
+    }
+    coordinates
+}
+
+/// The stored entries in the order of the modes.
+fn row_major(tensor: &Tensor) -> Result<Triples, Error> {
+    let ordered = convert(tensor, &Format::csf(tensor.ty().shape.len()))?;
+    Ok(ordered.to_triples()?)
+}

@@ -1,0 +1,72 @@
+//! Every operation on lazy arrays, on random data, shapes (0 and 1 among the sizes), fill values, dtypes, formats and
+//! axes, against plain `ndarray` arithmetic.
+//!
+//! Values are small whole numbers, so that sums and products are exact and nothing needs a tolerance. Every case runs as
+//! machine code; some of those that are small run through the interpreters, too.
+
+mod draw;
+mod functions;
+mod indexing;
+mod oracle;
+mod products;
+mod reductions;
+mod shapes;
+
+use draw::{Dense, Draw, numbers};
+use redpoll::{Array, Engine};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// An operation: its name, and a function that draws operands and gives the result, lazy and expected.
+pub(crate) type Operation = (&'static str, fn(&mut Draw) -> (Array, Dense));
+
+/// Cases of each operation. `REDPOLL_CASES` asks for more.
+const CASES: u64 = 8;
+
+/// Results of more places are left to machine code.
+const SMALL: usize = 40;
+
+/// Checks every operation of a table on many cases, and tells all that fail.
+pub(crate) fn check(table: &[Operation]) {
+    let asked = std::env::var("REDPOLL_CASES").ok().and_then(|n| n.parse().ok());
+    let only = std::env::var("REDPOLL_ONLY").unwrap_or_default();
+    let mut failures = Vec::new();
+    for (name, operation) in table.iter().filter(|(name, _)| name.contains(&only)) {
+        let seed = name.bytes().fold(7u64, |h, b| h.wrapping_mul(31).wrapping_add(u64::from(b)));
+        for case in 0..asked.unwrap_or(CASES) {
+            let mut draw = Draw::new(seed.wrapping_mul(1000).wrapping_add(case));
+            let (lazy, expected) = operation(&mut draw);
+            let engines: &[Engine] = match case % 4 == 0 && expected.len() <= SMALL {
+                true => &Engine::ALL,
+                false => &[Engine::Instant],
+            };
+            for engine in engines {
+                let found = catch_unwind(AssertUnwindSafe(|| lazy.collect_with(*engine).map(|t| numbers(&t))));
+                let wrong = match found {
+                    Ok(Ok(found)) if same(&found, &expected) => continue,
+                    Ok(Ok(found)) => format!("expected {expected:?}\nfound {found:?}"),
+                    Ok(Err(error)) => format!("error: {}", chain(&error)),
+                    Err(_) => "it panics".to_owned(),
+                };
+                let record = draw.record.join("\n  ");
+                failures.push(format!("{name} case {case} on the {}:\n  {record}\n{wrong}", engine.name()));
+                break;
+            }
+        }
+    }
+    let count = failures.len();
+    failures.truncate(12);
+    assert!(failures.is_empty(), "{count} failures:\n\n{}", failures.join("\n\n"));
+}
+
+/// An error with its causes.
+fn chain(error: &dyn std::error::Error) -> String {
+    match error.source() {
+        Some(source) => format!("{error}: {}", chain(source)),
+        None => error.to_string(),
+    }
+}
+
+/// Equal shapes and values; NaN is NaN.
+fn same(a: &Dense, b: &Dense) -> bool {
+    a.shape() == b.shape() && a.iter().zip(b).all(|(x, y)| x == y || (x.is_nan() && y.is_nan()))
+}

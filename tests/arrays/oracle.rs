@@ -1,0 +1,104 @@
+//! What operations give, in plain `ndarray` arithmetic.
+
+use crate::draw::Dense;
+use ndarray::{ArrayD, Axis, Dimension, IxDyn};
+use redpoll::logic::Scalar;
+use redpoll::logic::op::Op;
+
+/// The shape that arrays align to.
+pub(crate) fn common(shapes: &[&[usize]]) -> Vec<usize> {
+    let rank = shapes.iter().map(|s| s.len()).max().unwrap_or(0);
+    let size = |k: usize| {
+        let sizes = shapes.iter().filter_map(|s| (k + s.len()).checked_sub(rank).map(|at| s[at]));
+        sizes.into_iter().find(|n| *n != 1).unwrap_or(1)
+    };
+    (0..rank).map(size).collect()
+}
+
+/// A function at every place of aligned arrays.
+pub(crate) fn map(arrays: &[&Dense], f: impl Fn(&[f64]) -> f64) -> Dense {
+    let shapes: Vec<&[usize]> = arrays.iter().map(|a| a.shape()).collect();
+    let shape = common(&shapes);
+    let views: Vec<_> = arrays.iter().map(|a| a.broadcast(IxDyn(&shape)).unwrap()).collect();
+    ArrayD::from_shape_fn(IxDyn(&shape), |at| f(&views.iter().map(|v| v[&at]).collect::<Vec<_>>()))
+}
+
+/// The operator at every place, its arguments of these dtypes.
+pub(crate) fn op(op: impl Into<Op>, arrays: &[(&Dense, redpoll::logic::Prim)]) -> Dense {
+    let op = op.into();
+    let dense: Vec<&Dense> = arrays.iter().map(|(a, _)| *a).collect();
+    map(&dense, |values| {
+        let scalars: Vec<Scalar> =
+            values.iter().zip(arrays).map(|(v, (_, prim))| Scalar::F64(*v).cast(*prim).unwrap()).collect();
+        op.apply(&scalars).unwrap().to_f64().unwrap()
+    })
+}
+
+/// A fold along axes, kept with size 1 or dropped.
+pub(crate) fn fold(array: &Dense, axes: &[usize], keep: bool, f: impl Fn(&[f64]) -> f64) -> Dense {
+    let rank = array.ndim();
+    let rest: Vec<usize> = (0..rank).filter(|k| !axes.contains(k)).collect();
+    let order: Vec<usize> = rest.iter().chain(axes).copied().collect();
+    let turned = array.view().permuted_axes(order);
+    let outer: Vec<usize> = rest.iter().map(|k| array.shape()[*k]).collect();
+    let folded = ArrayD::from_shape_fn(IxDyn(&outer), |at| {
+        let mut part = turned.view();
+        for i in at.slice() {
+            part = part.index_axis_move(Axis(0), *i);
+        }
+        f(&part.iter().copied().collect::<Vec<f64>>())
+    });
+    if !keep {
+        return folded;
+    }
+    let shape: Vec<usize> = (0..rank).map(|k| if axes.contains(&k) { 1 } else { array.shape()[k] }).collect();
+    reshape(&folded, &shape)
+}
+
+/// The same values, row-major, in another shape.
+pub(crate) fn reshape(array: &Dense, shape: &[usize]) -> Dense {
+    ArrayD::from_shape_vec(IxDyn(shape), array.iter().copied().collect()).unwrap()
+}
+
+/// An array of that shape, read from another one at mapped places.
+pub(crate) fn read(array: &Dense, shape: &[usize], at: impl Fn(&[usize]) -> Option<Vec<usize>>, outside: f64) -> Dense {
+    ArrayD::from_shape_fn(IxDyn(shape), |place| {
+        let place: Vec<usize> = place.slice().to_vec();
+        at(&place).map_or(outside, |from| array[IxDyn(&from)])
+    })
+}
+
+/// A sum of products: the letters of each array, those of the result, sizes by letter.
+pub(crate) fn einsum(
+    arrays: &[(&Dense, &[char])],
+    result: &[char],
+    start: f64,
+    sum: impl Fn(f64, f64) -> f64,
+    product: impl Fn(f64, f64) -> f64,
+) -> Dense {
+    let mut sizes: Vec<(char, usize)> = Vec::new();
+    for (array, letters) in arrays {
+        for (letter, size) in letters.iter().zip(array.shape()) {
+            if sizes.iter().all(|(l, _)| l != letter) {
+                sizes.push((*letter, *size));
+            }
+        }
+    }
+    let size = |letter: char| sizes.iter().find(|(l, _)| *l == letter).unwrap().1;
+    let shape: Vec<usize> = result.iter().map(|l| size(*l)).collect();
+    let mut out = ArrayD::from_elem(IxDyn(&shape), start);
+    let all: Vec<usize> = sizes.iter().map(|(_, n)| *n).collect();
+    for place in ndarray::indices(IxDyn(&all)) {
+        let at = |letters: &[char]| {
+            let place: Vec<usize> =
+                letters.iter().map(|l| place[sizes.iter().position(|(m, _)| m == l).unwrap()]).collect();
+            IxDyn(&place)
+        };
+        let mut values = arrays.iter().map(|(array, letters)| array[at(letters)]);
+        let first = values.next().unwrap();
+        let term = values.fold(first, &product);
+        let slot = &mut out[at(result)];
+        *slot = sum(*slot, term);
+    }
+    out
+}

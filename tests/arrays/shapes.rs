@@ -1,0 +1,280 @@
+//! Shapes, joins, repetitions, triangles and constants.
+
+use crate::draw::{Dense, Draw};
+use crate::{Operation, check, oracle};
+use ndarray::{ArrayD, Axis, IxDyn};
+use redpoll::Array;
+use redpoll::logic::Prim;
+
+const SHAPES: &[Operation] = &[
+    ("permute_dims", |draw| {
+        let (a, x) = some(draw, 0);
+        let order = draw.rng.shuffled((0..x.ndim()).collect());
+        let numbers: Vec<i64> = order.iter().map(|k| *k as i64).collect();
+        (a.permute_dims(numbers), x.permuted_axes(order))
+    }),
+    ("t", |draw| {
+        let (a, mut x) = some(draw, 2);
+        let rank = x.ndim();
+        x.swap_axes(rank - 2, rank - 1);
+        (a.t(), x)
+    }),
+    ("moveaxis", |draw| {
+        let (a, x) = some(draw, 1);
+        let ((from, f), (to, t)) = (draw.axis(x.ndim()), draw.axis(x.ndim()));
+        let mut order: Vec<usize> = (0..x.ndim()).filter(|k| *k != f).collect();
+        order.insert(t, f);
+        (a.moveaxis(from, to), x.permuted_axes(order))
+    }),
+    ("expand_dims", |draw| {
+        let (a, x) = some(draw, 0);
+        let (number, axis) = draw.axis(x.ndim() + 1);
+        (a.expand_dims(number), x.insert_axis(Axis(axis)))
+    }),
+    ("squeeze", |draw| {
+        let n = draw.size();
+        let (a, x) = draw.array(&[1, n, 1]);
+        let one = draw.rng.chance(50);
+        if one {
+            (a.squeeze(-1), x.index_axis_move(Axis(2), 0))
+        } else {
+            (a.squeeze([0, 2]), oracle::reshape(&x, &[n]))
+        }
+    }),
+    ("reshape", |draw| {
+        let shapes: [(&[usize], &[usize]); 14] = [
+            (&[2, 3], &[3, 2]),
+            (&[2, 3], &[6]),
+            (&[6], &[3, 2]),
+            (&[4, 6], &[2, 2, 6]),
+            (&[4, 6], &[8, 3]),
+            (&[2, 3, 4], &[6, 4]),
+            (&[2, 3, 4], &[4, 6]),
+            (&[2, 3, 4], &[2, 2, 3, 2]),
+            (&[1], &[]),
+            (&[], &[1, 1]),
+            (&[0, 3], &[3, 0]),
+            (&[3, 1, 2], &[3, 2]),
+            (&[3, 2], &[1, 3, 1, 2]),
+            (&[1, 1, 4], &[4, 1]),
+        ];
+        let (from, to) = *draw.rng.pick(&shapes);
+        let (a, x) = draw.array(from);
+        draw.record.push(format!("to {to:?}"));
+        (a.reshape(to.iter().map(|n| *n as i64)), oracle::reshape(&x, to))
+    }),
+    ("broadcast_to", |draw| {
+        let mut shape = draw.any_shape(0, 3);
+        let target = shape.clone();
+        shape.iter_mut().for_each(|n| *n = if draw.rng.chance(40) { 1 } else { *n });
+        let (a, x) = draw.array(&shape);
+        let mut to = draw.any_shape(0, 2);
+        to.extend(target);
+        draw.record.push(format!("to {to:?}"));
+        (a.broadcast_to(to.iter().map(|n| *n as u64)), x.broadcast(IxDyn(&to)).unwrap().to_owned())
+    }),
+];
+
+const JOINS: &[Operation] = &[
+    ("concat", |draw| {
+        let shape = draw.any_shape(1, 4);
+        let (number, axis) = draw.axis(shape.len());
+        let mut pieces = Vec::new();
+        for _ in 0..1 + draw.rng.index(3) {
+            let mut shape = shape.clone();
+            shape[axis] = draw.size();
+            let prim = *draw.rng.pick(&[Prim::I64, Prim::F64]);
+            pieces.push(draw.array_of(&shape, prim));
+        }
+        let views: Vec<_> = pieces.iter().map(|(_, x)| x.view()).collect();
+        (
+            pieces[0].0.concat(pieces[1..].iter().map(|(a, _)| a), number),
+            ndarray::concatenate(Axis(axis), &views).unwrap(),
+        )
+    }),
+    ("stack", |draw| {
+        let shape = draw.any_shape(0, 3);
+        let (number, axis) = draw.axis(shape.len() + 1);
+        let pieces: Vec<_> = (0..1 + draw.rng.index(3)).map(|_| draw.array_of(&shape, Prim::I64)).collect();
+        let views: Vec<_> = pieces.iter().map(|(_, x)| x.view()).collect();
+        (pieces[0].0.stack(pieces[1..].iter().map(|(a, _)| a), number), ndarray::stack(Axis(axis), &views).unwrap())
+    }),
+    ("flip", |draw| {
+        let (a, mut x) = some(draw, 1);
+        let (number, axis) = draw.axis(x.ndim());
+        x.invert_axis(Axis(axis));
+        (a.flip(number), x)
+    }),
+    ("roll", |draw| {
+        let (a, x) = some(draw, 1);
+        let ((number, axis), shift) = (draw.axis(x.ndim()), draw.within(-7, 8));
+        let n = x.shape()[axis] as i64;
+        let shape = x.shape().to_vec();
+        let from = |place: &[usize]| {
+            let mut place = place.to_vec();
+            place[axis] = (place[axis] as i64 - shift).rem_euclid(n) as usize;
+            Some(place)
+        };
+        (a.roll(shift, number), oracle::read(&x, &shape, from, 0.0))
+    }),
+    ("tile", |draw| {
+        let (a, x) = some(draw, 0);
+        let times: Vec<usize> = (0..draw.rng.index(4)).map(|_| draw.rng.index(3)).collect();
+        draw.record.push(format!("times {times:?}"));
+        let rank = times.len().max(x.ndim());
+        let pad = |list: &[usize]| [vec![1; rank - list.len()], list.to_vec()].concat();
+        let (own, times_all) = (pad(x.shape()), pad(&times));
+        let shape: Vec<usize> = own.iter().zip(&times_all).map(|(n, t)| n * t).collect();
+        let x = oracle::reshape(&x, &own);
+        let from = |place: &[usize]| Some(place.iter().zip(&own).map(|(i, n)| i % n).collect());
+        (a.tile(times.iter().map(|n| *n as u64)), oracle::read(&x, &shape, from, 0.0))
+    }),
+    ("repeat", |draw| {
+        let (a, x) = some(draw, 1);
+        let ((number, axis), times) = (draw.axis(x.ndim()), draw.within(0, 4) as usize);
+        let mut shape = x.shape().to_vec();
+        shape[axis] *= times;
+        let from = |place: &[usize]| {
+            let mut place = place.to_vec();
+            place[axis] /= times;
+            Some(place)
+        };
+        (a.repeat(times as u64, number), oracle::read(&x, &shape, from, 0.0))
+    }),
+    ("pad", |draw| {
+        let (a, x) = some(draw, 0);
+        let widths: Vec<(i64, i64)> = x
+            .shape()
+            .iter()
+            .map(|n| {
+                let (before, after) = (draw.rng.index(4) as i64 - 1, draw.rng.index(4) as i64 - 1);
+                if before + after + (*n as i64) < 0 { (0, 0) } else { (before, after) }
+            })
+            .collect();
+        draw.record.push(format!("widths {widths:?}"));
+        let shape: Vec<usize> = x.shape().iter().zip(&widths).map(|(n, (b, a))| (*n as i64 + a + b) as usize).collect();
+        let own = x.shape().to_vec();
+        let from = |place: &[usize]| {
+            let at: Vec<i64> = place.iter().zip(&widths).map(|(i, (before, _))| *i as i64 - before).collect();
+            let inside = at.iter().zip(&own).all(|(i, n)| *i >= 0 && *i < *n as i64);
+            inside.then(|| at.iter().map(|i| *i as usize).collect())
+        };
+        (a.pad(widths.clone(), 7), oracle::read(&x, &shape, from, 7.0))
+    }),
+];
+
+const TRIANGLES: &[Operation] = &[
+    ("tril", |draw| {
+        let ((a, x), k) = (some(draw, 2), draw.within(-3, 4));
+        (a.tril(k), triangle(&x, |row, column| column <= row + k))
+    }),
+    ("triu", |draw| {
+        let ((a, x), k) = (some(draw, 2), draw.within(-3, 4));
+        (a.triu(k), triangle(&x, |row, column| column >= row + k))
+    }),
+    ("diagonal", |draw| {
+        let ((a, x), k) = (some(draw, 2), draw.within(-3, 4));
+        (a.diagonal(k), diagonal(&x, k))
+    }),
+    ("trace", |draw| {
+        let ((a, x), k) = (some(draw, 2), draw.within(-2, 3));
+        let diagonal = diagonal(&x, k);
+        let last = diagonal.ndim() - 1;
+        (a.trace(k), diagonal.sum_axis(Axis(last)))
+    }),
+    ("diagonal_matrix", |draw| {
+        let n = draw.size();
+        let ((a, x), k) = (draw.array(&[n]), draw.within(-2, 3));
+        let size = n + k.unsigned_abs() as usize;
+        let spread = ArrayD::from_shape_fn(IxDyn(&[size, size]), |at| {
+            let (row, column) = (at[0] as i64, at[1] as i64);
+            if column == row + k { x[[row.min(column) as usize]] } else { 0.0 }
+        });
+        (a.diagonal_matrix(k), spread)
+    }),
+];
+
+const CONSTANTS: &[Operation] = &[
+    ("full", |draw| {
+        let shape = draw.any_shape(0, 4);
+        let value = draw.within(-2, 3);
+        (draw.session.full(shape.iter().map(|n| *n as u64), value), ArrayD::from_elem(IxDyn(&shape), value as f64))
+    }),
+    ("zeros and ones", |draw| {
+        let shape = draw.any_shape(0, 3);
+        let sizes = || shape.iter().map(|n| *n as u64);
+        let sum = draw.session.zeros(sizes(), Prim::F64) + draw.session.ones(sizes(), Prim::I64);
+        (sum, ArrayD::from_elem(IxDyn(&shape), 1.0))
+    }),
+    ("arange", |draw| {
+        let (start, stop, step) = (draw.within(-5, 6), draw.within(-5, 6), draw.within(-3, 4));
+        let step = if step == 0 { 1 } else { step };
+        let mut expected = Vec::new();
+        let mut at = start;
+        while (step > 0 && at < stop) || (step < 0 && at > stop) {
+            expected.push(at as f64);
+            at += step;
+        }
+        (draw.session.arange(start, stop, step), ArrayD::from_shape_vec(IxDyn(&[expected.len()]), expected).unwrap())
+    }),
+    ("linspace", |draw| {
+        let count = *draw.rng.pick(&[0u64, 1, 2, 3, 5]);
+        let expected: Vec<f64> = (0..count).map(|k| 2.0 + 8.0 / (count.max(2) - 1) as f64 * k as f64).collect();
+        (draw.session.linspace(2.0, 10.0, count), ArrayD::from_shape_vec(IxDyn(&[count as usize]), expected).unwrap())
+    }),
+    ("eye", |draw| {
+        let (rows, columns, k) = (draw.size(), draw.size(), draw.within(-2, 3));
+        let ones = ArrayD::from_elem(IxDyn(&[rows, columns]), 1.0);
+        let eye = triangle(&ones, |row, column| column == row + k);
+        (draw.session.eye(rows as u64, columns as u64, k, Prim::I64), eye)
+    }),
+];
+
+fn some(draw: &mut Draw, least: usize) -> (Array, Dense) {
+    let shape = draw.any_shape(least, 4);
+    draw.array(&shape)
+}
+
+fn triangle(x: &Dense, keep: impl Fn(i64, i64) -> bool) -> Dense {
+    let rank = x.ndim();
+    ArrayD::from_shape_fn(x.raw_dim(), |at| if keep(at[rank - 2] as i64, at[rank - 1] as i64) { x[&at] } else { 0.0 })
+}
+
+fn diagonal(x: &Dense, k: i64) -> Dense {
+    let rank = x.ndim();
+    let (rows, columns) = (x.shape()[rank - 2] as i64, x.shape()[rank - 1] as i64);
+    let size = (rows - (-k).max(0)).min(columns - k.max(0)).max(0);
+    let mut shape = x.shape()[..rank - 2].to_vec();
+    shape.push(size as usize);
+    let from = |place: &[usize]| {
+        let i = place[rank - 2] as i64;
+        let mut from = place[..rank - 2].to_vec();
+        from.extend([(i + (-k).max(0)) as usize, (i + k.max(0)) as usize]);
+        Some(from)
+    };
+    oracle::read(x, &shape, from, 0.0)
+}
+
+/// Protects maps of coordinates.
+#[test]
+fn shapes() {
+    check(SHAPES);
+}
+
+/// Protects concatenation, rotation, repetition and padding.
+#[test]
+fn joins() {
+    check(JOINS);
+}
+
+/// Protects masks on coordinates.
+#[test]
+fn triangles() {
+    check(TRIANGLES);
+}
+
+/// Protects arrays without data.
+#[test]
+fn constants() {
+    check(CONSTANTS);
+}
