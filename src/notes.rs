@@ -1,8 +1,9 @@
 //! Notes on a prepared plan: what its author may not have wanted. Now these are results that densify.
 
+use crate::engine::tables;
 use crate::prepared::Prepared;
 use redpoll_logic::expr::Node;
-use redpoll_logic::{Alias, Expr, Scalar, TensorType};
+use redpoll_logic::{Alias, Scalar, TensorType};
 use redpoll_physical::levels::level;
 use std::fmt;
 use std::sync::Arc;
@@ -83,14 +84,6 @@ impl Prepared {
         let inputs = self.physical.inputs.iter();
         inputs.filter(|(name, ty)| sparse(ty) && reads.contains(name)).map(|(name, _)| name.clone()).collect()
     }
-}
-
-/// The tensors that an expression reads.
-fn tables(expr: &Expr, found: &mut Vec<Alias>) {
-    if let Node::Table { tensor, .. } = expr.node() {
-        found.push(tensor.clone());
-    }
-    expr.node().args().iter().for_each(|arg| tables(arg, found));
 }
 
 fn is_dense(ty: &Arc<TensorType>) -> bool {

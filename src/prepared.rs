@@ -117,7 +117,7 @@ impl Prepared {
         let start = Instant::now();
         let mode = self.config.optimizer.float_mode;
         let (outputs, counts) = match engine {
-            Engine::LogicInterpreter => (run_logic(&self.plan, &self.physical, &self.bindings, mode)?, None),
+            Engine::LogicInterpreter => (run_logic(&self.plan, &self.bindings, mode)?, None),
             _ => self.run_stages(engine, seen)?,
         };
         let time = start.elapsed();

@@ -17,7 +17,6 @@ impl Session {
     /// # Ok::<(), redpoll::Error>(())
     /// ```
     #[track_caller]
-    #[expect(clippy::wrong_self_convention, reason = "the session is where the array lives, not what it is made from")]
     pub fn from_ndarray<'a, T: Value + 'a, D: Dimension + 'a>(&self, array: impl Into<ArrayView<'a, T, D>>) -> Array {
         let array = array.into();
         let shape: Vec<u64> = array.shape().iter().map(|n| *n as u64).collect();

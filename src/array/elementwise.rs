@@ -157,7 +157,9 @@ macro_rules! operator {
             }
         }
 
-        operator!(number $trait $method: bool i8 i16 i32 i64 u8 u16 u32 u64 f32 f64);
+        // One type of integers and one of floats, so that a bare number on the left has a type; it takes the dtype that it
+        // meets anyway.
+        operator!(number $trait $method: bool i64 f64);
     )*};
     (number $trait:ident $method:ident: $($t:ty)*) => {$(
         impl ops::$trait<&Array> for $t {

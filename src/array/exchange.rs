@@ -21,18 +21,17 @@ impl Session {
     ///
     /// let session = Session::default();
     /// let edges = session.vector([0u32, 2]).collect()?.to_record_batch(&["node"])?;
-    /// let array = session.from_record_batch(&edges, &["node"], Some("value"), Repeated::Error);
+    /// let array = session.from_record_batch(&edges, &["node"], Some("value"), &Repeated::Error);
     /// assert_eq!(array.to_vec::<u32>()?, [0, 2]);
     /// # Ok::<(), redpoll::Error>(())
     /// ```
     #[track_caller]
-    #[expect(clippy::wrong_self_convention, reason = "the session is where the array lives, not what it is made from")]
     pub fn from_record_batch(
         &self,
         batch: &RecordBatch,
         coordinates: &[&str],
         value: Option<&str>,
-        repeated: Repeated,
+        repeated: &Repeated,
     ) -> Array {
         let import = Import { duplicates: repeated.of_storage(), ..Import::new(coordinates, value) };
         let read = Tensor::from_record_batch(batch, import);

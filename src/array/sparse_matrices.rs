@@ -21,7 +21,6 @@ impl Session {
     /// # Ok::<(), redpoll::Error>(())
     /// ```
     #[track_caller]
-    #[expect(clippy::wrong_self_convention, reason = "the session is where the array lives, not what it is made from")]
     pub fn from_sprs<T: Value, I: SpIndex>(&self, matrix: CsMatViewI<'_, T, I>) -> Array {
         let make = || -> Result<Tensor, Cause> {
             let (rows, columns) = matrix.shape();
@@ -32,7 +31,7 @@ impl Session {
                 format: if matrix.is_csr() { Format::csr() } else { Format::csc() },
             };
             let (mut coordinates, mut values) = (vec![Vec::new(), Vec::new()], Vec::new());
-            for (value, (row, column)) in matrix.iter() {
+            for (value, (row, column)) in &matrix {
                 coordinates[0].push(row.index() as u64);
                 coordinates[1].push(column.index() as u64);
                 values.push(*value);

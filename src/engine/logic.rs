@@ -4,22 +4,20 @@ use super::dense;
 use crate::config::Engine;
 use crate::error::Error;
 use crate::session::Bindings;
+use redpoll_logic::expr::Node;
 use redpoll_logic::interp::{Dense, interpret};
-use redpoll_logic::physical::PhysicalPlan;
-use redpoll_logic::{Alias, FloatMode, Plan};
+use redpoll_logic::{Alias, Expr, FloatMode, Plan};
 use redpoll_physical::storage::Tensor;
 use std::collections::HashMap;
 use std::sync::Arc;
 
 /// The results of a plan, as the reference interpreter defines them.
-pub(crate) fn run_logic(
-    plan: &Plan,
-    physical: &PhysicalPlan,
-    bindings: &Bindings,
-    mode: FloatMode,
-) -> Result<Vec<(Alias, Tensor)>, Error> {
+pub(crate) fn run_logic(plan: &Plan, bindings: &Bindings, mode: FloatMode) -> Result<Vec<(Alias, Tensor)>, Error> {
     let mut inputs = HashMap::new();
-    for (name, tensor) in bindings.iter().filter(|(name, _)| physical.inputs.iter().any(|(n, _)| n == *name)) {
+    // Also those that the optimizer found it can do without.
+    let mut read = Vec::new();
+    plan.queries.iter().for_each(|query| tables(&query.expr, &mut read));
+    for (name, tensor) in bindings.iter().filter(|(name, _)| read.contains(name)) {
         let values = dense::scalars(name, tensor, Engine::LogicInterpreter)?;
         inputs.insert(name.clone(), Dense { shape: tensor.ty().shape.clone(), values });
     }
@@ -32,4 +30,12 @@ pub(crate) fn run_logic(
         })
         .collect::<Result<_, Error>>()?;
     Ok(plan.produces.iter().map(|alias| (alias.clone(), tensors[alias].clone())).collect())
+}
+
+/// The tensors that an expression reads.
+pub(crate) fn tables(expr: &Expr, found: &mut Vec<Alias>) {
+    if let Node::Table { tensor, .. } = expr.node() {
+        found.push(tensor.clone());
+    }
+    expr.node().args().iter().for_each(|arg| tables(arg, found));
 }

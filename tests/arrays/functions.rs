@@ -2,9 +2,9 @@
 
 use crate::draw::{Dense, Draw};
 use crate::{Operation, check, oracle};
-use redpoll::Array;
 use redpoll::logic::op::{Body, Builtin, Op, UserOp, UserProperties};
-use redpoll::logic::{DType, Prim};
+use redpoll::logic::{DType, FloatMode, Prim};
+use redpoll::{Array, Config, Session};
 
 macro_rules! unary {
     ($prims:expr; $($name:ident $op:ident)*) => {
@@ -41,6 +41,23 @@ const BINARY: &[Operation] = binary!(ANY; add Add subtract Sub multiply Mul divi
     logical_or Or logical_xor Xor choose Choose coalesce Coalesce atan2 Atan2 copysign Copysign hypot Hypot
     add_saturating AddSat subtract_saturating SubSat multiply_saturating MulSat add_checked AddChecked
     subtract_checked SubChecked multiply_checked MulChecked);
+/// Quotients of zeros are NaN, on which the relaxed mode does not count.
+const STRICT: &[Operation] = &[
+    ("divide", |draw| strict(draw, Builtin::Div, |a, b| a.divide(b))),
+    ("floor_divide", |draw| strict(draw, Builtin::FloorDiv, |a, b| a.floor_divide(b))),
+    ("remainder", |draw| strict(draw, Builtin::Rem, |a, b| a.remainder(b))),
+    ("fmod", |draw| strict(draw, Builtin::Fmod, |a, b| a.fmod(b))),
+    ("pow", |draw| strict(draw, Builtin::Pow, |a, b| a.pow(b))),
+];
+
+fn strict(draw: &mut Draw, op: Builtin, of: fn(&Array, &Array) -> Array) -> (Array, Dense) {
+    let mut config = Config::default();
+    config.optimizer.float_mode = FloatMode::StrictIeee;
+    draw.session = Session::new(config);
+    let ((a, x, p), (b, y, q)) = pair(draw, ANY);
+    (of(&a, &b), oracle::op(op, &[(&x, p), (&y, q)]))
+}
+
 const BINARY_BITS: &[Operation] = binary!(BITS; bitwise_and BitAnd bitwise_or BitOr bitwise_xor BitXor
     bitwise_left_shift Shl bitwise_right_shift Shr);
 
@@ -142,6 +159,7 @@ fn functions_of_one_array() {
 #[test]
 fn functions_of_two_arrays() {
     check(BINARY);
+    check(STRICT);
     check(BINARY_BITS);
 }
 

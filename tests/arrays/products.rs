@@ -26,7 +26,7 @@ const PRODUCTS: &[Operation] = &[
         let ((a, x), (b, y)) = (draw.array(&[l, m, k]), draw.array(&[k, n]));
         match draw.rng.chance(50) {
             true => (a.matmul(&b), sum_of(&[(&x, "lik"), (&y, "kj")], "lij")),
-            false => (b.t().matmul(&a.permute_dims([0, 2, 1])), sum_of(&[(&x, "lik"), (&y, "kj")], "lji")),
+            false => (b.t().matmul(a.permute_dims([0, 2, 1])), sum_of(&[(&x, "lik"), (&y, "kj")], "lji")),
         }
     }),
     ("tensordot", |draw| {
@@ -36,7 +36,7 @@ const PRODUCTS: &[Operation] = &[
             0 => (a.tensordot(&b, 2), sum_of(&[(&x, "lmn"), (&y, "mn")], "l")),
             1 => (a.tensordot(&b, ([1], [0])), sum_of(&[(&x, "lmn"), (&y, "mo")], "lno")),
             2 => (a.tensordot(&b, ([-1, 1], [1, 0])), sum_of(&[(&x, "lmn"), (&y, "mn")], "l")),
-            _ => (b.tensordot(&b.t(), 1), sum_of(&[(&y, "mn"), (&y, "on")], "mo")),
+            _ => (b.tensordot(b.t(), 1), sum_of(&[(&y, "mn"), (&y, "on")], "mo")),
         }
     }),
     ("vecdot", |draw| {
