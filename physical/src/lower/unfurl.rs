@@ -1,7 +1,7 @@
 //! Unfurling: at a loop, every access whose next subscript is decided by the loop's index shows the looplets of its
 //! fiber. Comparisons between the index and something known are masks: tensors without storage that unfurl to phases.
 
-use super::build::{add, and, int, le, lt, mul, plus, sub};
+use super::build::{add, and, int, le, lt, max, min, mul, plus, sub};
 use super::cx::Cx;
 use super::level::{At, lowering};
 use super::looplets::{Head, Looplet, Phase, shift};
@@ -18,6 +18,9 @@ use std::rc::Rc;
 
 /// With more comparisons than this in a loop, the further ones are computed at each place: phases multiply.
 const MOST_MASKS: usize = 3;
+
+/// Sums of few coordinates and numbers up to this do not overflow, nor do they when numbers up to it are taken off.
+const SMALL: i64 = 1 << 60;
 
 /// `scale * index + offset`, the offset known.
 struct Linear {
@@ -211,8 +214,17 @@ fn mask(cx: &mut Cx<'_>, state: &State, comparison: &Term, index: Index) -> Opti
     if !args.iter().all(|a| is_index(cx, a)) {
         return None;
     }
-    let left = linear(cx, state, &args[0], Some(index))?;
-    let right = linear(cx, state, &args[1], Some(index))?;
+    let mut left = linear(cx, state, &args[0], Some(index))?;
+    let mut right = linear(cx, state, &args[1], Some(index))?;
+    // Sums wrap around, so terms change sides only where they are small. What the index is compared with may be large:
+    // coordinates are not, so it is as good within bounds.
+    for (side, term) in [(&mut left, &args[0]), (&mut right, &args[1])] {
+        match side.scale {
+            _ if is_small(term) => {}
+            0 => side.offset = max(&min(&side.offset, &int(SMALL)), &int(-SMALL)),
+            _ => return None,
+        }
+    }
     // (scale of the left - scale of the right) * i + offset of the left  op  offset of the right
     let (op, threshold) = match left.scale - right.scale {
         1 => (*op, sub(&right.offset, &left.offset)),
@@ -244,6 +256,17 @@ fn mirrored(op: Builtin) -> Builtin {
     }
 }
 
+/// Whether an `i64` term is made of coordinates and small numbers alone.
+fn is_small(t: &Term) -> bool {
+    let small = |t: &Term| matches!(t, Term::Lit(Scalar::I64(v)) if v.unsigned_abs() <= 1 << 20);
+    match t {
+        Term::Index(_) => true,
+        Term::Call(Op::Builtin(Builtin::Add | Builtin::Sub | Builtin::Neg), args) => args.iter().all(is_small),
+        Term::Call(Op::Builtin(Builtin::Mul), args) => args.iter().all(is_small) && args.iter().any(small),
+        t => small(t),
+    }
+}
+
 /// The term as a linear form of the index, all else in it being known; `None` when it is not one.
 fn linear(cx: &mut Cx<'_>, state: &State, t: &Term, index: Option<Index>) -> Option<Linear> {
     if let (Term::Index(i), Some(index)) = (t, index)
@@ -254,10 +277,13 @@ fn linear(cx: &mut Cx<'_>, state: &State, t: &Term, index: Option<Index>) -> Opt
     if stmt::is_known(cx, state, t) {
         return Some(Linear { scale: 0, offset: cx.known_coordinate(state, t) });
     }
-    let Term::Call(Op::Builtin(op), args) = t else { return None };
+    let Term::Call(Op::Builtin(op @ (Builtin::Add | Builtin::Sub | Builtin::Neg | Builtin::Mul)), args) = t else {
+        return None;
+    };
     let mut forms = Vec::new();
     for a in args {
-        forms.push(linear(cx, state, a, index)?);
+        let is_index = super::simplify::dtype_of(cx, state, a) == DType::I64;
+        forms.push(is_index.then(|| linear(cx, state, a, index))??);
     }
     let sum = |a: Linear, b: &Linear| Linear { scale: a.scale + b.scale, offset: add(&a.offset, &b.offset) };
     match (op, &forms[..]) {

@@ -210,6 +210,31 @@ fn scatter_by_an_equality_mask() {
     );
 }
 
+/// Protects comparisons whose sides are no sums of coordinates, and sums that wrap around.
+#[test]
+fn masks_of_pairs_and_of_large_numbers() {
+    let compared = |op: &str, at: &str| {
+        let text = format!(
+            "(program (input A (type (shape 4) i64 0 dense)) (input x (type (shape 5) i64 0 csf))
+               (output y (type (shape 4 5) i64 0 dense))
+               (for i (for j (range 0 5) (if ({op} {at}) (+= (y i j) (x j))))))"
+        );
+        check(&text, 5);
+    };
+    for op in ["lt", "le", "gt", "ge", "eq", "ne"] {
+        for at in [
+            "(second (pair (A i) j)) 2",
+            "(+ j 9223372036854775805) 0",
+            "j (+ (A i) 9223372036854775806)",
+            "(+ j (+ (A i) 9223372036854775804)) 1",
+            "(- j 2) (- -9223372036854775807 (A i))",
+            "(* j 4611686018427387904) (A i)",
+        ] {
+            compared(op, at);
+        }
+    }
+}
+
 #[test]
 fn a_decided_fold_leaves_the_loop_to_the_others() {
     check(
