@@ -7,22 +7,26 @@
 
 use super::optimizing;
 use redpoll_logic::interp::{Compared, Dense, Exactness, Interpreted, interpret};
-use redpoll_logic::physical::PhysicalPlan;
+use redpoll_logic::physical::{Output, PhysicalPlan};
 use redpoll_logic::statistics::{Assumed, Statistics};
 use redpoll_logic::text::{Catalog, parse};
 use redpoll_logic::{Alias, FloatMode, Plan, Scalar, TensorType, verify};
 use redpoll_optimizer::{Config, optimize_plain};
-use redpoll_physical::assembly::{Counts, Program as Interpreter, Status};
+use redpoll_physical::assembly::{Counts, Stmt};
 use redpoll_physical::kernel::{Engine, Kernel};
 use redpoll_physical::notation::{self, Program, Role, from_physical, place_of, places_of};
 use redpoll_physical::run::Limits;
-use redpoll_physical::storage::Tensor;
+use redpoll_physical::storage::{Tensor, convert};
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 /// No program here takes more rounds of loops; one that does would not end.
-const MOST_ROUNDS: u64 = 200_000_000;
+const MOST_ROUNDS: u64 = 50_000_000;
+/// No kernel here is longer: the length of code is bounded by its program, whatever formats are.
+const MOST_STATEMENTS: usize = 200_000;
+/// Longer kernels are interpreted and not compiled, which takes seconds.
+const MOST_COMPILED: usize = 10_000;
 
 /// A plan with its inputs.
 pub(crate) struct Case {
@@ -45,6 +49,10 @@ pub(crate) struct Failure {
 pub(crate) struct Report {
     pub(crate) compared: Compared,
     pub(crate) counts: Counts,
+    /// The statements of the largest kernel.
+    pub(crate) largest: usize,
+    /// Kernels that were too long to be compiled.
+    pub(crate) interpreted_only: usize,
     /// The plan faults, in every engine.
     pub(crate) faulted: bool,
 }
@@ -61,7 +69,11 @@ pub(crate) fn parse_plan(text: &str, types: &[(Alias, Arc<TensorType>)]) -> Resu
 pub(crate) fn check(case: &Case) -> Result<Report, Failure> {
     let expected = define(case)?;
     let physical = plan(case)?;
-    check_plan(case, &physical, expected)
+    let report = check_plan(case, &physical, expected)?;
+    if report.interpreted_only > 0 {
+        return Err(Failure { phase: "code size", what: format!("a kernel has {} statements", report.largest) });
+    }
+    Ok(report)
 }
 
 /// What the definition gives, or that it faults.
@@ -96,7 +108,12 @@ pub(crate) fn plan(case: &Case) -> Result<PhysicalPlan, Failure> {
 
 fn agree(case: &Case, physical: &PhysicalPlan, expected: &HashMap<Alias, Interpreted>) -> Result<Report, Failure> {
     let run = run(physical, case)?;
-    let mut report = Report { counts: run.counts, ..Report::default() };
+    let mut report = Report {
+        counts: run.counts,
+        largest: run.largest,
+        interpreted_only: run.interpreted_only,
+        ..Report::default()
+    };
     for alias in &case.plan.produces {
         let expected = &expected[alias];
         let mut compare = |phase: &'static str, found: &[Scalar]| {
@@ -124,12 +141,20 @@ pub(crate) struct Run {
     pub(crate) notation: HashMap<Alias, Vec<Scalar>>,
     pub(crate) assembly: HashMap<Alias, Tensor>,
     pub(crate) counts: Counts,
+    pub(crate) largest: usize,
+    pub(crate) interpreted_only: usize,
 }
 
 /// Runs every query of a physical plan through the interpreters of Notation and Assembly and as machine code.
 pub(crate) fn run(physical: &PhysicalPlan, case: &Case) -> Result<Run, Failure> {
     let mut types: HashMap<Alias, Arc<TensorType>> = physical.inputs.iter().cloned().collect();
-    let mut run = Run { notation: HashMap::new(), assembly: HashMap::new(), counts: Counts::default() };
+    let mut run = Run {
+        notation: HashMap::new(),
+        assembly: HashMap::new(),
+        counts: Counts::default(),
+        largest: 0,
+        interpreted_only: 0,
+    };
     for (alias, tensor, dense) in &case.inputs {
         run.notation.insert(alias.clone(), dense.values.clone());
         run.assembly.insert(alias.clone(), tensor.clone());
@@ -143,6 +168,9 @@ pub(crate) fn run(physical: &PhysicalPlan, case: &Case) -> Result<Run, Failure> 
         let program = Arc::new(program.map_err(at)?);
         interpret_notation(&program, &mut run).map_err(at)?;
         run_kernel(&program, case.config.float_mode, &mut run).map_err(at)?;
+        if let Some(source) = query.converts(|t| types.get(t).map(AsRef::as_ref)) {
+            phase("conversion", || compare_conversion(&run.assembly, source, &query.outputs[0])).map_err(at)?;
+        }
         types.extend(query.outputs.iter().map(|o| (o.alias.clone(), o.ty.clone())));
     }
     Ok(run)
@@ -183,42 +211,67 @@ fn places(shape: &[u64]) -> impl Iterator<Item = Vec<u64>> {
 fn run_kernel(program: &Arc<Program>, mode: FloatMode, run: &mut Run) -> Result<(), Failure> {
     let of = |role: Role| program.tensors.iter().filter(move |t| t.role == role);
     let inputs: Vec<&Tensor> = of(Role::Input).map(|t| &run.assembly[t.name.as_str()]).collect();
-    let kernel = phase("lowering", || {
+    let made = |engine: Engine| {
         let layouts = Kernel::layouts(program, &inputs);
-        Kernel::new(program, &layouts, mode, Engine::Instant).map_err(|e| chain(&e))
-    })?;
+        Kernel::new(program, &layouts, mode, engine).map_err(|e| chain(&e))
+    };
+    let called = |kernel: &Kernel| kernel.run(&inputs, &Limits::default()).map_err(|e| chain(&e));
+    let interpreter = phase("lowering", || Ok(made(Engine::Interpreter)?.with_iteration_limit(MOST_ROUNDS)))?;
+    let statements = statements(&interpreter.function().body);
+    if statements > MOST_STATEMENTS {
+        let what = format!("{statements} statements\n{}", notation::print(program));
+        return Err(Failure { phase: "code size", what });
+    }
     let shown = |f: Failure| {
-        let (program, function) = (notation::print(program), kernel.function());
+        let (program, function) = (notation::print(program), interpreter.function());
         Failure { what: format!("{}\n{program}\n{function}", f.what), ..f }
     };
-    let (found, counts) = phase("assembly", || interpret_assembly(&kernel, &inputs)).map_err(shown)?;
-    let machine = phase("machine code", || {
-        let outcome = kernel.run(&inputs, &Limits::default()).map_err(|e| chain(&e))?;
-        for ((one, other), decl) in found.iter().zip(&outcome.outputs).zip(of(Role::Output)) {
-            other.validate().map_err(|e| format!("`{}` is not valid: {}", decl.name, chain(&e)))?;
-            same_arrays(one, other).map_err(|e| format!("`{}`: {e}", decl.name))?;
+    let found = phase("assembly", || {
+        let found = called(&interpreter)?;
+        for (output, decl) in found.outputs.iter().zip(of(Role::Output)) {
+            output.validate().map_err(|e| format!("`{}` is not valid: {}", decl.name, chain(&e)))?;
         }
-        Ok(())
+        Ok(found)
     });
-    machine.map_err(shown)?;
-    optimizing::sample(&kernel, &inputs, &found);
+    let found = found.map_err(shown)?;
+    if statements <= MOST_COMPILED {
+        let kernel = phase("compilation", || made(Engine::Instant)).map_err(shown)?;
+        let compared = phase("machine code", || {
+            let outcome = called(&kernel)?;
+            for ((one, other), decl) in found.outputs.iter().zip(&outcome.outputs).zip(of(Role::Output)) {
+                same_arrays(one, other).map_err(|e| format!("`{}`: {e}", decl.name))?;
+            }
+            Ok(())
+        });
+        compared.map_err(shown)?;
+        optimizing::sample(&kernel, &inputs, &found.outputs);
+    }
+    run.interpreted_only += usize::from(statements > MOST_COMPILED);
+    let counts = found.counts.expect("the interpreter counts");
     run.counts.iterations += counts.iterations;
     run.counts.loads += counts.loads;
     run.counts.stores += counts.stores;
     run.counts.allocated_bytes += counts.allocated_bytes;
-    run.assembly.extend(of(Role::Output).map(|t| Alias::from(t.name.as_str())).zip(found));
+    run.largest = run.largest.max(statements);
+    run.assembly.extend(of(Role::Output).map(|t| Alias::from(t.name.as_str())).zip(found.outputs));
     Ok(())
 }
 
-fn interpret_assembly(kernel: &Kernel, inputs: &[&Tensor]) -> Result<(Vec<Tensor>, Counts), String> {
-    let interpreter = Interpreter::new(kernel.function()).map_err(|e| chain(&e))?.with_iteration_limit(MOST_ROUNDS);
-    let mut invocation = kernel.bind(inputs, &Limits::default()).map_err(|e| chain(&e))?;
-    let mut counts = Counts::default();
-    match interpreter.run(&mut invocation, 0..i64::MAX / 2, &mut counts).map_err(|e| chain(&e))? {
-        Status::Done => {}
-        status => return Err(format!("stopped: {status:?}")),
+/// The facade converts storage where a query only copies; that must be what the kernel gives.
+fn compare_conversion(tensors: &HashMap<Alias, Tensor>, source: &Alias, output: &Output) -> Result<(), String> {
+    let converted = convert(&tensors[source], &output.ty.format).map_err(|e| chain(&e))?;
+    converted.validate().map_err(|e| chain(&e))?;
+    let dense = |t: &Tensor| t.to_dense_scalars().map_err(|e| chain(&e));
+    if dense(&converted)? == dense(&tensors[&output.alias])? {
+        return Ok(());
     }
-    Ok((kernel.collect(&mut invocation).map_err(|e| chain(&e))?, counts))
+    Err(format!("`{source}` as {} has other values than the kernel gives", output.alias))
+}
+
+/// The size of a program.
+fn statements(body: &[Stmt]) -> usize {
+    let of = |s: &Stmt| 1 + s.bodies().into_iter().map(statements).sum::<usize>();
+    body.iter().map(of).sum()
 }
 
 /// Bit by bit, except that NaN is NaN.

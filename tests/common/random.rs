@@ -6,7 +6,9 @@ use super::rng::Rng;
 use redpoll_logic::interp::Exactness;
 use redpoll_logic::physical::{Access, PhysicalPlan, Place, Point, Protocol, Temporaries};
 use redpoll_logic::testing::{self, Coverage, Data, random_case};
-use redpoll_logic::{Expr, FloatMode, LevelFormat, LevelKind, Plan, Query};
+use redpoll_logic::{
+    Alias, DType, Expr, FloatMode, Format, LevelFormat, LevelKind, Plan, Query, StorageMode, TensorType,
+};
 use redpoll_optimizer::{Config, WrittenOrder};
 use redpoll_physical::storage::{Tensor, Values};
 use std::collections::HashMap;
@@ -68,9 +70,11 @@ fn turn_walks(seed: u64, mut physical: PhysicalPlan, case: &Case, covered: &mut 
     let mut levels: HashMap<String, Vec<LevelFormat>> = HashMap::new();
     for (name, ty) in &physical.inputs {
         levels.insert(name.to_string(), ty.format.levels.clone());
+        cover_type(ty, covered);
     }
     for output in physical.queries.iter().flat_map(|q| &q.outputs) {
         levels.insert(output.alias.to_string(), output.ty.format.levels.clone());
+        cover_type(&output.ty, covered);
         for level in &output.ty.format.levels {
             covered(format!("write {}", level_name(*level)));
         }
@@ -101,6 +105,18 @@ fn turn_walks(seed: u64, mut physical: PhysicalPlan, case: &Case, covered: &mut 
         }
     }
     physical
+}
+
+/// Counts leaves and modes.
+fn cover_type(ty: &TensorType, covered: &mut impl FnMut(String)) {
+    let pairs = if matches!(ty.dtype, DType::Struct(_)) { " of pairs" } else { "" };
+    covered(format!("leaf {:?}{pairs}", ty.format.leaf));
+    let modes = &ty.format.modes;
+    if modes.iter().any(|m| !matches!(m, StorageMode::Whole { .. })) {
+        covered("modes in blocks".to_owned());
+    } else if (0..modes.len()).any(|mode| modes[mode] != StorageMode::Whole { mode }) {
+        covered("modes permuted".to_owned());
+    }
 }
 
 fn level_name(level: LevelFormat) -> String {
@@ -141,7 +157,7 @@ pub(crate) fn cover(coverage: &mut Coverage, drawn: &testing::Case, flavour: Fla
 
 /// The smallest part of a case that fails too: one query whose expression is a part of one of its queries, after the
 /// queries that it reads.
-pub(crate) fn smallest_failure(seed: u64, case: Case) -> (Case, Failure) {
+pub(crate) fn smallest_failure(seed: u64, case: Case, phase: &str) -> (Case, Failure) {
     let mut candidates: Vec<(usize, Plan)> = Vec::new();
     for (k, query) in case.plan.queries.iter().enumerate() {
         let mut parts = Vec::new();
@@ -164,15 +180,24 @@ pub(crate) fn smallest_failure(seed: u64, case: Case) -> (Case, Failure) {
     candidates.sort_by_key(|(size, _)| *size);
     let mut case = case;
     let whole = std::mem::replace(&mut case.plan, Plan { queries: Vec::new(), produces: Vec::new() });
-    for formats in [HashMap::new(), case.config.formats.clone().into_iter().collect::<HashMap<_, _>>()] {
+    let formats = std::mem::take(&mut case.config.formats);
+    for keep in [false, true] {
         for (_, plan) in &candidates {
+            let rank = |alias: &Alias| {
+                let query = plan.queries.iter().find(|q| q.alias == *alias);
+                query.map(|q| q.expr.info().fields.len())
+            };
+            let fits = |(alias, format): &(&Alias, &Format)| keep && rank(alias) == Some(format.rank());
+            case.config.formats = formats.iter().filter(fits).map(|(a, f)| (a.clone(), f.clone())).collect();
             case.plan = plan.clone();
-            case.config.formats = formats.clone().into_iter().collect();
-            if let Outcome::Failed(failure) = run(seed, &case, |_| {}) {
+            if let Outcome::Failed(failure) = run(seed, &case, |_| {})
+                && failure.phase == phase
+            {
                 return (case, failure);
             }
         }
     }
+    case.config.formats = formats;
     case.plan = whole;
     match run(seed, &case, |_| {}) {
         Outcome::Failed(failure) => (case, failure),

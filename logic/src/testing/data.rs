@@ -34,7 +34,7 @@ pub fn random_value(rng: &mut Rng, prim: Prim, data: Data) -> Scalar {
     Scalar::F64(value).cast(prim).expect("a primitive")
 }
 
-/// A fill value: often zero, else one, an infinity (or end of the range) or another value.
+/// A fill value: often zero, else one, an infinity, another value or, in special data, NaN.
 pub fn random_fill(rng: &mut Rng, prim: Prim, data: Data) -> Scalar {
     match rng.below(10) {
         0..=4 => Scalar::zero(prim),
@@ -43,6 +43,7 @@ pub fn random_fill(rng: &mut Rng, prim: Prim, data: Data) -> Scalar {
             let infinity = *rng.pick(&[f64::INFINITY, f64::INFINITY, f64::NEG_INFINITY]);
             Scalar::F64(infinity).cast(prim).expect("a primitive")
         }
+        8 if prim.is_float() && data == Data::Special => Scalar::F64(f64::NAN).cast(prim).expect("a primitive"),
         _ => random_value(rng, prim, if data == Data::Special { Data::General } else { data }),
     }
 }

@@ -1,0 +1,190 @@
+//! Random plans over random formats and data through every engine, with what they cover asserted.
+//!
+//! A failure prints the seed and the smallest part of its plan that fails, with inputs and formats. A seed gives the
+//! same case on every machine; `REDPOLL_SEEDS=LOW..HIGH` runs others.
+
+mod common;
+
+use common::engines::{Case, Failure};
+use common::optimizing;
+use common::random::{Flavour, Outcome, case, cover, run, smallest_failure};
+use redpoll_logic::testing::{Coverage, Data};
+use redpoll_logic::text::format_to_sexpr;
+use redpoll_logic::{FloatMode, Format};
+use std::ops::Range;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The seeds that are run unless others are asked for.
+const SEEDS: Range<u64> = 0..4500;
+/// How often everything is to occur.
+const HITS: u64 = 50;
+/// Failures that are shown in full.
+const SHOWN: usize = 8;
+
+/// What is covered beside what plans and data say.
+const ALSO: &[&str] = &[
+    "read Dense",
+    "read SparseList",
+    "read Coordinates",
+    "read Singleton",
+    "read Hash",
+    "read ByteMap",
+    "write Dense",
+    "write SparseList",
+    "write Coordinates",
+    "write Singleton",
+    "write Hash",
+    "write ByteMap",
+    "workspace Dense",
+    "workspace Hash",
+    "workspace ByteMap",
+    "protocol Walk",
+    "protocol Gallop",
+    "protocol Follow",
+    "leaf Pattern",
+    "leaf Element",
+    "leaf Element of pairs",
+    "modes permuted",
+    "modes in blocks",
+    "case empty tensor",
+    "fill nan",
+    "data Exact",
+    "data General",
+    "data Special",
+    "mode Relaxed",
+    "mode StrictIeee",
+];
+
+/// The flavour of a seed.
+fn flavour(seed: u64) -> Flavour {
+    let (data, mode) = match seed % 8 {
+        0 | 1 => (Data::Exact, FloatMode::Relaxed),
+        2 | 3 => (Data::General, FloatMode::Relaxed),
+        4 => (Data::Special, FloatMode::Relaxed),
+        5 => (Data::Exact, FloatMode::StrictIeee),
+        _ => (Data::Special, FloatMode::StrictIeee),
+    };
+    Flavour { data, mode, depth: 2 + (seed / 8 % 3) as usize, queries: 1 + (seed / 24 % 3) as usize }
+}
+
+#[derive(Default)]
+struct Tally {
+    coverage: Coverage,
+    done: u64,
+    equal: usize,
+    skipped: usize,
+    largest: usize,
+    faulted: u64,
+    refused: u64,
+    /// Seeds with kernels that are not compiled.
+    too_long: Vec<u64>,
+    failures: Vec<(u64, Failure)>,
+    /// What the optimizing tier made of a sample of each thread's kernels.
+    samples: Vec<Result<(), String>>,
+}
+
+#[test]
+fn random_plans_agree() {
+    let asked = std::env::var("REDPOLL_SEEDS").ok().map(|s| {
+        let number = |n: &str| n.parse::<u64>().expect("REDPOLL_SEEDS is LOW..HIGH");
+        let (low, high) = s.split_once("..").expect("REDPOLL_SEEDS is LOW..HIGH");
+        number(low)..number(high)
+    });
+    let seeds = asked.clone().unwrap_or(SEEDS);
+    std::panic::set_hook(Box::new(|_| {}));
+    let (next, tally) = (AtomicU64::new(seeds.start), Mutex::new(Tally::default()));
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                while let seed = next.fetch_add(1, Ordering::Relaxed)
+                    && seed < seeds.end
+                {
+                    check_seed(seed, &tally);
+                }
+                let sampled = optimizing::check_sample();
+                tally.lock().expect("no thread has panicked").samples.push(sampled);
+            });
+        }
+    });
+    let _ = std::panic::take_hook();
+    let mut tally = tally.into_inner().expect("no thread has panicked");
+    eprintln!(
+        "{} cases, {} values equal, {} not determined, {} plans fault, {} refused; the longest code has {} statements",
+        tally.done, tally.equal, tally.skipped, tally.faulted, tally.refused, tally.largest
+    );
+    tally.too_long.sort_unstable();
+    eprintln!("code is too long to be compiled of {:?}", tally.too_long);
+    report_failures(&mut tally.failures);
+    assert!(tally.samples.iter().all(Result::is_ok), "{:?}", tally.samples);
+    if asked.is_none() {
+        let mut names = Coverage::expected();
+        names.extend(ALSO.iter().map(ToString::to_string));
+        let missing = tally.coverage.missing(&names, HITS);
+        assert!(missing.is_empty(), "covered fewer than {HITS} times: {missing:?}");
+        let most = |percent: u64| (seeds.end - seeds.start) * percent / 100;
+        assert!(tally.refused <= most(1), "{} of the plans are refused", tally.refused);
+        assert!(tally.faulted <= most(1), "{} of the plans fault", tally.faulted);
+        assert!(tally.too_long.len() as u64 <= most(1), "code of {} plans is too long", tally.too_long.len());
+        assert!(tally.skipped * 8 < tally.equal, "too few values say something");
+    }
+}
+
+fn check_seed(seed: u64, tally: &Mutex<Tally>) {
+    let flavour = flavour(seed);
+    let (drawn, case) = case(seed, flavour);
+    let mut covered = Vec::new();
+    let outcome = run(seed, &case, |what| covered.push(what));
+    let mut tally = tally.lock().expect("no thread has panicked");
+    match outcome {
+        Outcome::Done(report) => {
+            if !report.faulted {
+                cover(&mut tally.coverage, &drawn, flavour);
+                covered.into_iter().for_each(|what| tally.coverage.hit(what));
+            }
+            tally.done += 1;
+            tally.equal += report.compared.equal;
+            tally.skipped += report.compared.skipped;
+            tally.largest = tally.largest.max(report.largest);
+            tally.faulted += u64::from(report.faulted);
+            if report.interpreted_only > 0 {
+                tally.too_long.push(seed);
+            }
+        }
+        Outcome::Refused => tally.refused += 1,
+        Outcome::Failed(failure) => tally.failures.push((seed, failure)),
+    }
+}
+
+fn report_failures(failures: &mut [(u64, Failure)]) {
+    if failures.is_empty() {
+        return;
+    }
+    failures.sort_by_key(|(seed, _)| *seed);
+    let first = |f: &Failure| f.what.lines().next().unwrap_or("").to_owned();
+    for (seed, failure) in failures.iter() {
+        eprintln!("seed {seed} {:?}: {}: {}", flavour(*seed), failure.phase, first(failure));
+    }
+    for (seed, failure) in failures.iter().take(SHOWN) {
+        let (case, failure) = smallest_failure(*seed, case(*seed, flavour(*seed)).1, failure.phase);
+        eprintln!("--- seed {seed}, {}\n{}\n{}", failure.phase, describe(&case), failure.what);
+    }
+    panic!("{} seeds fail", failures.len());
+}
+
+fn describe(case: &Case) -> String {
+    let format = |f: &Format| format_to_sexpr(f).to_string();
+    let mut lines = vec![format!("{:?}\n{}", case.config.float_mode, case.plan)];
+    let text = case.plan.to_string();
+    for (name, tensor, dense) in case.inputs.iter().filter(|(name, ..)| text.contains(&format!("{name} "))) {
+        let ty = tensor.ty();
+        let values: Vec<String> = dense.values.iter().map(ToString::to_string).collect();
+        let (shape, dtype, fill) = (&ty.shape, &ty.dtype, &ty.fill);
+        lines.push(format!("{name} {shape:?} {dtype} fill {fill} {}: {}", format(&ty.format), values.join(" ")));
+    }
+    for (name, f) in &case.config.formats {
+        lines.push(format!("result {name}: {}", format(f)));
+    }
+    lines.join("\n")
+}
