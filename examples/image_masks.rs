@@ -16,7 +16,7 @@ fn main() -> Result<(), Error> {
     let edge = disc.logical_xor(eroded(&disc)).logical_or(square.logical_xor(eroded(&square)));
     let picture = both.where_(2, edge.where_(1, 0));
 
-    let pixels = picture.to_vec::<i64>()?;
+    let pixels = picture.to_vec::<i32>()?;
     for row in pixels.chunks(SIZE as usize) {
         println!("{}", row.iter().map(|p| [' ', '.', '#'][*p as usize]).collect::<String>());
     }

@@ -19,7 +19,9 @@ fn main() -> Result<(), Error> {
     // A row of scores a member; the instructor (1) and the president (34) are known.
     let known = session.triples([n, 2], Format::csf(2), [([0, 0], 1.0), ([33, 1], 1.0)]);
     let fixed = known.any(1).expand_dims(1);
-    let mean = session.array((&edges / edges.sum(1).expand_dims(1)).collect()?);
+    // With degrees of at least 1 nothing over nothing is 0, so that the quotient stays sparse.
+    let degree = edges.sum(1).maximum(1.0);
+    let mean = session.array((&edges / degree.expand_dims(1)).collect()?);
     let mut scores = known.clone();
     for _ in 0..30 {
         scores = session.array(fixed.where_(&known, mean.matmul(&scores)).collect()?);

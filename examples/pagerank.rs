@@ -12,8 +12,10 @@ fn main() -> Result<(), Error> {
     let edges = session.array(edges).astype(Prim::F64);
     let n = edges.shape()?[0];
 
-    // The walk leaves a node along each of its edges alike.
-    let walk = (&edges / edges.sum(1).expand_dims(1)).t().to_csr();
+    // The walk leaves a node along each of its edges alike. With degrees of at least 1 nothing over nothing is 0, so that
+    // the quotient stays sparse.
+    let degree = edges.sum(1).maximum(1.0);
+    let walk = (&edges / degree.expand_dims(1)).t().to_csr();
     let walk = session.array(walk.collect()?);
     let mut rank = session.full([n], 1.0 / n as f64);
     for step in 1.. {

@@ -1,7 +1,7 @@
 //! Redpoll: a lazy engine for sparse and structured arrays.
 //!
 //! Arrays are lazy: operators build a plan, and [`Array::collect`] makes fused kernels of it, which do the work that the
-//! sparsity of the operands leaves. Here is who of the members of a karate club has the most friends of friends:
+//! sparsity of the operands leaves. Here is who of the members of a karate club, counted from 0, has the most friends of friends:
 //!
 //! ```
 //! use redpoll::Session;
@@ -17,7 +17,7 @@
 //! // As in NumPy, modes by position ..
 //! let paths = edges.matmul(&edges);
 //! let friends_of_friends = paths.greater(0).logical_and(edges.equal(0)).count_nonzero(1);
-//! assert_eq!(friends_of_friends.argmax(0).to_vec::<i64>()?, [16]);
+//! assert_eq!(friends_of_friends.argmax(0).to_vec::<i64>()?, [19]);
 //!
 //! // .. or by name: the triangles, each counted six times.
 //! let triangles = (edges.at(["i", "j"]) * edges.at(["j", "k"]) * edges.at(["i", "k"])).sum(..) / 6;

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The folders with code.
-const FOLDERS: [&str; 7] = ["logic", "optimizer", "physical", "datasets", "bench", "src", "tests"];
+const FOLDERS: [&str; 8] = ["logic", "optimizer", "physical", "datasets", "bench", "src", "tests", "examples"];
 
 /// The crates of the workspace and what of ours each may depend on.
 const MAY_DEPEND_ON: [(&str, &[&str]); 6] = [

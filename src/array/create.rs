@@ -1,11 +1,12 @@
-//! Arrays that no data is behind: constants, ranges and unit matrices. They are stored nowhere.
+//! Arrays that no data is behind: constants and ranges, which are stored nowhere, and unit matrices.
 
 use super::Array;
 use super::error::Cause;
 use super::state::{State, Style, positions};
 use crate::session::Session;
 use redpoll_logic::op::Builtin;
-use redpoll_logic::{Expr, IndexMap, Prim, Scalar};
+use redpoll_logic::{Expr, Format, IndexMap, Prim, Scalar, TensorType};
+use redpoll_physical::storage::{Duplicates, Tensor, Triples, Values};
 use std::panic::Location;
 
 impl Session {
@@ -86,7 +87,7 @@ impl Session {
         })
     }
 
-    /// The matrix with ones where `column = row + k`.
+    /// The matrix with ones where `column = row + k`, and zero as its fill value: compressed rows.
     ///
     /// ```
     /// use redpoll::logic::Prim;
@@ -97,11 +98,21 @@ impl Session {
     /// ```
     #[track_caller]
     pub fn eye(&self, rows: u64, columns: u64, k: i64, prim: Prim) -> Array {
-        self.state("eye", || {
-            let ones = constant(&[rows, columns], Scalar::one(prim))?;
-            let mask = super::triangles::mask(Builtin::Eq, &ones.fields()[0], &ones.fields()[1], k)?;
-            super::join::masked(&ones, mask)
-        })
+        let location = Location::caller();
+        // The diagonal starts below row 0 or right of column 0. A mask on the coordinates would need no storage, but its
+        // fill value is what it holds at (0, 0).
+        let (down, right) = (k.min(0).unsigned_abs(), k.max(0).unsigned_abs());
+        let count = rows.saturating_sub(down).min(columns.saturating_sub(right));
+        let make = || -> Result<Tensor, Cause> {
+            let coordinates = vec![(down..down + count).collect(), (right..right + count).collect()];
+            let values = Values::repeat(&Scalar::one(prim), count as usize)?;
+            let shape = vec![rows, columns];
+            let (dtype, fill) = (prim.into(), Scalar::zero(prim));
+            let ty = TensorType { shape: shape.clone(), dtype, fill, format: Format::csr() };
+            let triples = Triples { shape, coordinates, values };
+            Ok(Tensor::from_triples(ty, &triples, Duplicates::Error)?.0)
+        };
+        self.made("eye", location, make())
     }
 
     #[track_caller]

@@ -196,6 +196,37 @@ fn dense_results_of_sparse_operands_are_noted() {
     assert!(sections.iter().any(|s| s.title == "notes"));
 }
 
+/// Protects results from storing what they do not have: so many entries come out, in a format that is not dense.
+#[test]
+fn sparse_stays_sparse() {
+    let session = Session::default();
+    let a = session.triples([60, 60], Format::csr(), (0..60).map(|k| ([k, (k * 7) % 60], k as f64 + 1.0)));
+    let degree = a.sum(1).maximum(1.0).expand_dims(1);
+    let cases: Vec<(&str, redpoll::Array, u64)> = vec![
+        ("concat", a.concat([&a], 1), 120),
+        ("stack", a.stack([&a], 0), 120),
+        ("roll", a.roll(3, 1), 60),
+        ("flip", a.flip(0), 60),
+        ("tile", a.tile([2, 1]), 120),
+        ("pad", a.pad([(1, 2), (3, 4)], 0.0), 60),
+        ("reshape", a.reshape([30, -1]), 60),
+        ("transpose", a.t(), 60),
+        ("slice", a.slice(index![.., (.., 2)]), 60),
+        ("matmul", a.matmul(a.t()), 60),
+        ("kron", a.slice(index![..6, ..]).kron(session.eye(2, 2, 0, Prim::F64)), 12),
+        ("exp", a.exp(), 60),
+        ("plus the unit", &a + session.eye(60, 60, 0, Prim::F64), 120),
+        ("where", a.greater(5.0).where_(&a, 0.0), 60),
+        ("over degrees", &a / degree, 60),
+    ];
+    for (name, array, most) in cases {
+        let prepared = array.prepare().unwrap();
+        assert!(prepared.notes().is_empty(), "{name}: {:?}", prepared.notes());
+        let result = &prepared.run().unwrap().outputs[0].1;
+        assert!(result.count_stored() <= most, "{name} stores {}, not {most}", result.count_stored());
+    }
+}
+
 /// Protects profiles: every query, what it stored, and counts of the interpreter.
 #[test]
 fn profiles_show_every_query() {
