@@ -6,6 +6,17 @@ use redpoll_logic::Field;
 use std::ops::RangeFull;
 
 /// Modes of an array: all of them (`..`), numbers (negative ones count from the end), or names.
+///
+/// ```
+/// use redpoll::Axes;
+///
+/// # let session = redpoll::Session::default();
+/// let a = session.dense([2, 3], 0..6);
+/// assert_eq!(a.sum([0, -1]).to_vec::<i64>()?, [15]);
+/// assert_eq!(a.sum(Axes::from(1).keep()).shape()?, [2, 1]);
+/// assert_eq!(a.at(["i", "j"]).sum("j").to_vec::<i64>()?, [3, 12]);
+/// # Ok::<(), redpoll::Error>(())
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Axes {
     which: Which,

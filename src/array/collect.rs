@@ -53,6 +53,13 @@ impl Session {
 impl Array {
     /// Computes the array on the engine of its session.
     ///
+    /// ```
+    /// let session = redpoll::Session::default();
+    /// let tensor = session.vector([0.0, 2.0]).square().to_coo().collect()?;
+    /// assert_eq!(tensor.sum(), Some(4.0));
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// When the array could not be made, a phase refuses it, or its kernels stop.
     pub fn collect(&self) -> Result<Tensor, Error> {
@@ -60,6 +67,16 @@ impl Array {
     }
 
     /// Computes the array on a given engine.
+    ///
+    /// ```
+    /// use redpoll::Engine;
+    ///
+    /// let session = redpoll::Session::default();
+    /// let sum = session.vector([1, 2, 3]).sum(..);
+    /// let tensor = sum.collect_with(Engine::LogicInterpreter)?;
+    /// assert_eq!(tensor.sum(), Some(6.0));
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
     ///
     /// # Errors
     /// As [`Array::collect`].

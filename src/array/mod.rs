@@ -75,7 +75,15 @@ pub struct Array {
 }
 
 impl Array {
-    /// The size of each mode.
+    /// The size of each mode. Shapes, dtypes and fill values are known without computing anything.
+    ///
+    /// ```
+    /// # let session = redpoll::Session::default();
+    /// let a = session.full([2, 3], 4.0).sqrt();
+    /// assert_eq!((a.shape()?, a.rank()?, a.fill()?), (vec![2, 3], 2, 2.0.into()));
+    /// assert_eq!(a.sum(0).shape()?, [3]);
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
     ///
     /// # Errors
     /// When the array could not be made.
@@ -118,6 +126,13 @@ impl Array {
 
     /// The array itself, if it could be made.
     ///
+    /// ```
+    /// # let session = redpoll::Session::default();
+    /// let (a, b) = (session.vector([1, 2]), session.vector([1, 2, 3]));
+    /// let error = (&a + &b).sum(..).check().unwrap_err();
+    /// assert!(error.to_string().contains("shapes [2], [3] do not align"));
+    /// ```
+    ///
     /// # Errors
     /// When the array could not be made.
     pub fn check(self) -> Result<Array, Error> {
@@ -126,6 +141,14 @@ impl Array {
     }
 
     /// The array with its modes named, in order; a name that repeats is a diagonal.
+    ///
+    /// ```
+    /// # let session = redpoll::Session::default();
+    /// let (a, b) = (session.dense([2, 2], [1, 2, 3, 4]), session.vector([10, 1]));
+    /// assert_eq!((a.at(["i", "k"]) * b.at(["k"])).sum("k").to_vec::<i64>()?, [12, 34]);
+    /// assert_eq!(a.at(["i", "i"]).to_vec::<i32>()?, [1, 4]);
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
     #[track_caller]
     #[must_use]
     pub fn at<F: Into<Field>>(&self, names: impl IntoIterator<Item = F>) -> Array {
@@ -134,6 +157,13 @@ impl Array {
     }
 
     /// The array with its modes numbered in the order of their names as given.
+    ///
+    /// ```
+    /// # let session = redpoll::Session::default();
+    /// let a = session.dense([2, 2], [1, 2, 3, 4]).at(["i", "j"]);
+    /// assert_eq!(a.by_position(["j", "i"]).to_vec::<i32>()?, [1, 3, 2, 4]);
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
     #[track_caller]
     #[must_use]
     pub fn by_position<F: Into<Field>>(&self, names: impl IntoIterator<Item = F>) -> Array {

@@ -13,7 +13,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 impl Session {
-    /// The array of a tensor's values.
+    /// The array of a tensor's values. A result that is read more than once is best collected and made an array again.
+    ///
+    /// ```
+    /// let session = redpoll::Session::default();
+    /// let sum = session.vector([1, 2, 3]).cumulative_sum(0).collect()?;
+    /// assert_eq!(session.array(sum).max(0).to_vec::<i64>()?, [6]);
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
     pub fn array(&self, tensor: Tensor) -> Array {
         // Numbers, so that no two tensors of a process share a name.
         static NEXT: AtomicU64 = AtomicU64::new(0);
@@ -24,6 +31,12 @@ impl Session {
     }
 
     /// The array of values, row-major, in a dense tensor of fill value zero.
+    ///
+    /// ```
+    /// let session = redpoll::Session::default();
+    /// assert_eq!(session.dense([2, 2], [1, 2, 3, 4]).t().to_vec::<i32>()?, [1, 3, 2, 4]);
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
     #[track_caller]
     pub fn dense<T: Value>(&self, shape: impl IntoIterator<Item = u64>, values: impl IntoIterator<Item = T>) -> Array {
         let location = Location::caller();

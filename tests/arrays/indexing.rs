@@ -165,6 +165,30 @@ fn errors_name_the_line() {
     }
 }
 
+/// Protects reads at coordinates out of bounds, which nobody can check before they are computed: they give zero.
+#[test]
+fn gathers_out_of_bounds_are_zero() {
+    let session = Session::default();
+    let a = session.vector([10, 20, 30]);
+    let places = session.vector([0i64, 3, -1, -4, 1_000_000_000_000]);
+    assert_eq!(a.take(&places, 0).to_vec::<i32>().unwrap(), [10, 0, 30, 0, 0]);
+    assert!(a.take(vec![3], 0).check().is_err(), "coordinates that are known are checked");
+}
+
+/// Protects reductions by name: what is kept, what stays named.
+#[test]
+fn named_modes_reduce_by_name() {
+    let session = Session::default();
+    let a = session.dense([2, 3], [1.0, 2.0, 3.0, 4.0, 5.0, 9.0]).at(["i", "j"]);
+    assert_eq!(a.mean("j").to_vec::<f64>().unwrap(), [2.0, 6.0]);
+    assert_eq!(a.var("j", 0.0).by_position(["i"]).to_vec::<f64>().unwrap(), [2.0 / 3.0, 14.0 / 3.0]);
+    assert_eq!((&a - a.mean("j")).sum("j").to_vec::<f64>().unwrap(), [0.0, 0.0]);
+    assert_eq!(a.argmax("i").to_vec::<i64>().unwrap(), [1, 1, 1]);
+    assert_eq!(a.max(redpoll::Axes::from("i").keep()).shape().unwrap(), [1, 3]);
+    assert_eq!(a.sum(["i", "j"]).to_vec::<f64>().unwrap(), [24.0]);
+    assert!(a.sum("k").check().is_err());
+}
+
 /// Protects results of arrays that are computed together.
 #[test]
 fn arrays_are_collected_together() {
