@@ -136,11 +136,51 @@ fn failures_say_what_is_wrong() {
         (&["explain", "sum.rp"], 1, &["table `A`"]),
         (&["info", "none.mtx"], 1, &["none.mtx"]),
         (&["info", "sum.rp"], 1, &["unknown file format"]),
+        (
+            &["generate", "rmat", "--scale", "40", "--edges", "9", "--out", "g.mtx"],
+            1,
+            &["rmat: the scale is too large: 40"],
+        ),
+        (&["generate", "rmat", "--scale", "4", "--out", "g.mtx"], 2, &["--edges"]),
+        (&["generate", "rmat", "--scale", "4", "--edges", "9", "--out", "g.txt"], 1, &["--out g.txt", ".csv"]),
+        (
+            &["generate", "rmat", "--scale", "4", "--edges", "9", "--probabilities", "1,0", "--out", "g.mtx"],
+            2,
+            &["takes 4"],
+        ),
+        (&["generate", "grid", "--extents", "9999,9999,9999", "--out", "g.npz"], 1, &["bytes", "hint: --memory"]),
+        (&["generate", "uniform", "--shape", "3,3", "--entries", "10", "--out", "g.tns"], 1, &["10, and at most 9"]),
+        (&["generate", "uniform", "--shape", "3,3", "--out", "g.tns"], 2, &["--entries"]),
+        (
+            &["generate", "uniform", "--shape", "3,3,3", "--entries", "1", "--out", "g.mtx"],
+            1,
+            &["g.mtx: cannot write", "3 modes"],
+        ),
+        (
+            &["generate", "grid", "--extents", "3", "--values", "gamma:1:2", "--out", "g.mtx"],
+            2,
+            &["normal:MEAN:DEVIATION"],
+        ),
+        (&["generate", "grid", "--extents", "3", "--dtype", "f16", "--out", "g.mtx"], 2, &["expected one of bool, i8"]),
+        (&["generate", "grid", "--extents", "3", "--dtype", "u8", "--out", "g.mtx"], 1, &["does not fit u8"]),
+        (&["generate", "rmat", "--scale", "20", "--edges", "9", "--out", "g.npy"], 1, &["more than 64 GiB", ".npz"]),
+        (&["generate", "moire"], 2, &["moire"]),
+        (&["convert", "none.mtx", "c.npz"], 1, &["none.mtx", "No such file"]),
+        (&["convert", "a.mtx", "c.xyz"], 1, &["c.xyz", "known extensions"]),
+        (&["convert", "cube.tns", "c.mtx"], 1, &["c.mtx: cannot write", "3 modes"]),
+        (&["convert", "bad.csv", "c.mtx"], 1, &["bad.csv:3", "expected 3 fields", "found 2"]),
+        (
+            &["convert", "bad.csv", "c.mtx", "--value", "none", "--coordinates", "1,9"],
+            1,
+            &["bad.csv:1", "a column from 1 to 3"],
+        ),
+        (&["convert", "a.mtx"], 2, &["OUT"]),
         (&["fly"], 2, &["fly"]),
         (&["run"], 2, &["PLAN.rp"]),
     ];
     let place = Place::new();
     place
+        .write("bad.csv", "0,1,2.5\n1,2,0.5\n2,1\n")
         .write("cube.tns", "1 1 1 1.0\n2 2 2 3.0\n")
         .write("cut.mtx", "%%MatrixMarket matrix coordinate real general\n2 3 3\n1 1 1.5\n")
         .write("out.mtx", "%%MatrixMarket matrix coordinate real general\n2 3 1\n1 4 1.5\n")
@@ -210,6 +250,92 @@ fn notes_go_to_standard_error() {
     assert!(ran.err.contains("no table `B`") && ran.err.contains("one thread"), "{}", ran.err);
 }
 
+/// A small case of each kind, with a size that only it has.
+const KINDS: &[(&str, &str)] = &[
+    ("rmat --scale 6 --edges 200 --noise 0.05 --undirected", "64 x 64 bool"),
+    ("erdos-renyi --vertices 50 --degree 4", "50 x 50 bool"),
+    ("erdos-renyi --vertices 51 --probability 0.1 --undirected", "51 x 51 bool"),
+    ("grid --extents 4,3,2 --stencil box", "24 x 24 f64"),
+    ("banded --rows 20 --columns 18 --below 2 --above 0 --density 0.5", "20 x 18 f64"),
+    ("blocks --rows 21 --block 4,3 --density 0.5", "21 x 21 f64"),
+    ("uniform --shape 9,8 --entries 20 --values integer:-3:3 --dtype i32", "9 x 8 i32, 20 entries"),
+    ("ratings --users 12 --items 10 --ratings 40 --stars 5 --dtype u8", "12 x 10 u8, 40 entries"),
+    ("image --height 11 --width 13 --blobs 3", "11 x 13 u8, 143 places"),
+];
+
+/// Protects every kind through every format: it is written, `info` reads it, and the seed decides its bytes.
+#[test]
+fn data_are_generated_into_every_format() {
+    let place = Place::new();
+    let files = ["g.mtx", "g.tns.gz", "g.npy", "g.npz", "g.csv.zst", "g.tsv"];
+    for (k, (kind, expected)) in KINDS.iter().enumerate() {
+        let file = files[k % files.len()];
+        let generate = |seed: &str| {
+            let args: Vec<&str> = ["generate"].into_iter().chain(kind.split(' ')).collect();
+            let ran = place.run(&[&args[..], &["--seed", seed, "--out", file]].concat());
+            assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{kind}");
+            assert!(ran.out.starts_with(&format!("{file}    {expected}")), "{kind}: {}", ran.out);
+            fs::read(place.dir.path().join(file)).unwrap()
+        };
+        let bytes = generate("7");
+        assert_eq!(bytes, generate("7"), "{kind}");
+        assert_eq!(bytes == generate("8"), kind.starts_with("grid"), "{kind}");
+        let info = place.run(&["info", file]);
+        let shape = expected.split(' ').take(3).collect::<Vec<_>>().join(" ");
+        assert!(info.out.contains(&format!("shape     {shape}\n")), "{kind}: {}{}", info.out, info.err);
+    }
+}
+
+/// Protects conversions: every format holds the same matrix, and what is lost on the way is said.
+#[test]
+fn files_are_converted_between_all_formats() {
+    let place = Place::new();
+    let files = ["a.mtx", "b.tns", "c.csv.gz", "d.npz", "e.npy", "f.tsv.zst", "g.mtx"];
+    for pair in files.windows(2) {
+        let ran = place.run(&["convert", pair[0], pair[1]]);
+        assert_eq!(ran.code, Some(0), "{pair:?}: {}", ran.err);
+        assert!(ran.out.starts_with(&format!("{}    2 x 3 f64, ", pair[1])), "{pair:?}: {}", ran.out);
+        let back = json(&place.run(&["run", "sum.rp", "--bind", &format!("A={}", pair[1]), "--json"]));
+        assert_eq!(back["outputs"]["s"]["sum"], 2.5, "{pair:?}");
+    }
+    assert_eq!(
+        fs::read_to_string(place.dir.path().join("g.mtx")).unwrap(),
+        MATRIX.replace(" 2\n", " 2.0\n").replace("-1\n", "-1.0\n")
+    );
+    place
+        .write("half.mtx", "%%MatrixMarket matrix coordinate integer symmetric\n3 3 2\n2 1 5\n1 1 7\n")
+        .write("twice.tns", "1 1 2\n2 2 5\n1 1 3\n")
+        .write("people.csv", "from,to,weight\nann,bob,1\nbob,cid,2\n")
+        .write("ratings.csv", "who,what,stars,when\n1,2,5,9\n3,1,4,8\n");
+    let cases: &[(&[&str], &str, &[&str])] = &[
+        (&["half.mtx", "whole.npz"], "3 x 3 i64, 3 entries", &["symmetric: both triangles"]),
+        (&["half.mtx", "again.mtx"], "3 x 3 i64, 2 entries", &[]),
+        (
+            &["half.mtx", "half.tns"],
+            "3 x 3 f64",
+            &["dtype i64: values are read back as f64", "symmetric: both", "`# dims 3 3`"],
+        ),
+        (&["half.mtx", "half.npy"], "3 x 3 i64, 9 entries", &["symmetric: both", "layout coordinate becomes array"]),
+        (&["twice.tns", "once.mtx"], "2 x 2 f64, 2 entries", &["1 entries repeat coordinates"]),
+        (&["people.csv", "people.mtx"], "3 x 3 i64, 2 entries", &["do not keep the names"]),
+        (&["people.csv", "people.tsv"], "3 x 3 i64, 2 entries", &["`# dims 3 3`"]),
+        (
+            &["ratings.csv", "r.mtx", "--bipartite", "--coordinates", "who,2", "--value", "stars", "--first", "1"],
+            "3 x 2 i64",
+            &[],
+        ),
+    ];
+    for (args, expected, notes) in cases {
+        let ran = place.run(&[&["convert"], *args].concat());
+        assert_eq!(ran.code, Some(0), "{args:?}: {}", ran.err);
+        assert!(ran.out.contains(expected), "{args:?}: {}", ran.out);
+        assert!(notes.iter().all(|n| ran.err.contains(n)), "{args:?}: {}", ran.err);
+        assert_eq!(ran.err.lines().count(), notes.len(), "{args:?}: {}", ran.err);
+    }
+    let names = fs::read_to_string(place.dir.path().join("people.tsv")).unwrap();
+    assert_eq!(names, "# dims 3 3\nrow\tcolumn\tvalue\nann\tbob\t1\nbob\tcid\t2\n");
+}
+
 /// Protects that every phase can be looked at.
 #[test]
 fn explain_shows_every_phase() {
@@ -228,8 +354,11 @@ fn information_is_given() {
     let place = Place::new();
     let cases: &[(&[&str], &[&str])] = &[
         (&["info", "a.mtx"], &["Matrix Market", "2 x 3", "f64", "entries   3"]),
-        (&["formats"], &["sparse-list", "byte-map", "csr", "bcsr", ".tns", ".npz"]),
-        (&["--help"], &["run", "explain", "info", "formats", "Examples:"]),
+        (&["formats"], &["sparse-list", "byte-map", "csr", "bcsr", ".tns", ".npz", ".csv", ".tsv"]),
+        (&["--help"], &["run", "explain", "info", "generate", "convert", "formats", "Examples:"]),
+        (&["generate", "--help"], &["rmat", "erdos-renyi", "grid", "banded", "blocks", "uniform", "ratings", "image"]),
+        (&["generate", "ratings", "--help"], &["--users", "--stars", "--seed", "--out", "--values", "--memory"]),
+        (&["convert", "--help"], &["IN", "OUT", "--bipartite", "--delimiter", "Exit codes"]),
         (&["run", "--help"], &["--bind", "--repeat", "--out", "Exit codes"]),
         (&["--version"], &["redpoll 0"]),
     ];

@@ -3,6 +3,7 @@
 use crate::content::{Content, Data, Layout};
 use crate::error::{Error, Fault};
 use crate::file_formats::frostt::FROSTT;
+use crate::file_formats::shared;
 use crate::read::Loaded;
 use crate::values::{Values, match_values};
 use crate::write::{WriteOptions, write_content};
@@ -38,6 +39,33 @@ impl Loaded {
         let fill = Scalar::zero(self.data.values().prim());
         store(self.info.shape, fill, self.data, format).map_err(|source| Error::Storage { path: self.path, source })
     }
+}
+
+impl Loaded {
+    /// The entries sorted row-major, each once, in the layout of the file; and how many repeated the coordinates of
+    /// another, which were added up as [`Loaded::into_tensor`] does.
+    ///
+    /// # Errors
+    /// When the memory is exceeded.
+    pub fn into_content(self) -> Result<(Content, usize), Error> {
+        let Loaded { path, info, data, .. } = self;
+        let (rank, layout) = (info.shape.len(), info.layout);
+        let fill = Scalar::zero(data.values().prim());
+        if is_sorted(&data) {
+            return Ok((Content { shape: info.shape, fill, layout, data }, 0));
+        }
+        match store(info.shape, fill, data, Format::csf(rank)) {
+            Ok((tensor, repeated)) => Ok((Content { layout, ..Content::of_tensor(path, &tensor)? }, repeated)),
+            Err(source) => Err(Error::Storage { path, source }),
+        }
+    }
+}
+
+/// Whether entries are sorted row-major and each is there once.
+fn is_sorted(data: &Data) -> bool {
+    let Data::Triples { coordinates, values } = data else { return true };
+    let before = |k: &usize| coordinates.iter().map(|c| c[k - 1].cmp(&c[*k])).find(|o| o.is_ne());
+    (1..values.len()).all(|k| before(&k) == Some(std::cmp::Ordering::Less))
 }
 
 /// Whether pointers to so many fibers would dwarf the entries.
@@ -87,6 +115,14 @@ impl Content {
         });
         let stored = store(self.shape, self.fill, self.data, format);
         stored.map(|(tensor, _)| tensor).map_err(|source| Error::Unstorable { source })
+    }
+
+    /// Whether each mode has an entry at its last coordinate, which tells the shape where a file does not.
+    pub fn reaches_shape(&self) -> bool {
+        match &self.data {
+            Data::Dense(values) => shared::reach(&shared::entries_of_dense(&self.shape, values).0, &self.shape),
+            Data::Triples { coordinates, .. } => shared::reach(coordinates, &self.shape),
+        }
     }
 
     /// The entries of a tensor; `path` is named in errors.

@@ -1,12 +1,15 @@
-//! The command line: `redpoll run`, `explain`, `info` and `formats`, one file a command.
+//! The command line: `redpoll run`, `explain`, `info`, `generate`, `convert` and `formats`, one file a command.
 //!
 //! Results go to standard output, errors and notes to standard error. The exit code is 0 for success, 1 for a failure,
 //! 2 for a wrong command line.
 
+mod bar;
 mod bind;
+mod convert;
 mod explain;
 mod failure;
 mod formats;
+mod generate;
 mod info;
 mod json;
 mod out;
@@ -32,6 +35,8 @@ Examples:
   redpoll run plans/triangles.rp --bind E=datasets/data/karate.mtx
   redpoll explain plans/triangles.rp --bind E=datasets/data/karate.mtx
   redpoll info datasets/data/davis.mtx
+  redpoll generate rmat --scale 16 --edges 1000000 --out graph.mtx.zst
+  redpoll convert graph.mtx.zst graph.npz
   redpoll formats
 
 `redpoll COMMAND --help` has more.";
@@ -41,6 +46,8 @@ enum Command {
     Run(run::Args),
     Explain(explain::Args),
     Info(info::Args),
+    Generate(generate::Args),
+    Convert(convert::Args),
     Formats(formats::Args),
 }
 
@@ -59,6 +66,8 @@ pub fn main() -> ExitCode {
         Command::Run(args) => run::run(&args, &mut out),
         Command::Explain(args) => explain::explain(&args, &mut out),
         Command::Info(args) => info::info(&args, &mut out),
+        Command::Generate(args) => generate::generate(&args, &mut out),
+        Command::Convert(args) => convert::convert(&args, &mut out),
         Command::Formats(args) => formats::formats(&args, &mut out),
     };
     match done.and_then(|()| Ok(out.flush()?)) {

@@ -4,7 +4,7 @@ use super::bind::named_file;
 use super::failure::Failure;
 use crate::datasets::file_formats::{FILE_FORMATS, FileFormat};
 use crate::datasets::{Compression, WriteOptions, write};
-use crate::logic::Alias;
+use crate::logic::{Alias, Prim};
 use crate::{Prepared, Run};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -33,15 +33,7 @@ impl Out {
             let message = format!("--out {}={}: the plan produces no `{0}`", self.name, self.file.display());
             return Err(Failure::new(message, format!("it produces {}", names.join(", "))));
         }
-        if file_format(&self.file).is_none() {
-            let known = FILE_FORMATS.map(|f| format!(".{}", f.extension)).join(", ");
-            let message = format!("--out {}={}: the extension tells no file format", self.name, self.file.display());
-            return Err(Failure::new(
-                message,
-                format!("known extensions are {known}, each with .gz or .zst or neither"),
-            ));
-        }
-        Ok(())
+        check_extension(&format!("--out {}=", self.name), &self.file)
     }
 
     /// Writes the result, whole or not at all.
@@ -51,8 +43,30 @@ impl Out {
     }
 }
 
+/// Refuses to write a file whose name tells no format; `option` stands before the name in the message.
+pub(super) fn check_extension(option: &str, file: &Path) -> Result<(), Failure> {
+    if file_format(file).is_some() {
+        return Ok(());
+    }
+    let known = FILE_FORMATS.map(|f| format!(".{}", f.extension)).join(", ");
+    let message = format!("{option}{}: the extension tells no file format", file.display());
+    Err(Failure::new(message, format!("known extensions are {known}, each with .gz or .zst or neither")))
+}
+
+/// Refuses a file of every place that would dwarf all memory, which a sparse tensor asks for easily.
+pub(super) fn check_size(file: &Path, shape: &[u64], prim: Prim) -> Result<(), Failure> {
+    const LARGEST: u64 = 64 << 30;
+    let bytes = shape.iter().try_fold(prim.bytes() as u64, |n, &d| n.checked_mul(d));
+    if file_format(file).is_none_or(|f| f.extension != "npy") || bytes.is_some_and(|n| n <= LARGEST) {
+        return Ok(());
+    }
+    let (shape, file) = (shape.iter().map(u64::to_string).collect::<Vec<_>>().join(" x "), file.display());
+    let message = format!("{file}: all places of {shape} {prim} would be written, which is more than 64 GiB");
+    Err(Failure::new(message, "write it as .npz, .mtx, .tns or .csv, which hold the entries alone"))
+}
+
 /// The file format that a name tells, below its compression.
-fn file_format(path: &Path) -> Option<&'static FileFormat> {
+pub(super) fn file_format(path: &Path) -> Option<&'static FileFormat> {
     let extension = path.extension()?.to_str()?;
     match Compression::of_extension(extension) {
         Compression::None => FileFormat::of_extension(extension),

@@ -186,8 +186,7 @@ fn write(content: &Content, options: &WriteOptions, out: &mut dyn Write) -> Resu
     }
     options.general_only("a .tns file")?;
     let (coordinates, values) = shared::entries(content, "FROSTT")?;
-    let complete = |(c, &d): (&Vec<u64>, &u64)| c.iter().max().is_some_and(|&last| last + 1 == d);
-    if !coordinates.iter().zip(shape).all(complete) {
+    if !shared::reach(&coordinates, shape) {
         let dimensions = shape.iter().map(u64::to_string).collect::<Vec<_>>().join(" ");
         writeln!(out, "# {DIMS} {dimensions}")?;
     }

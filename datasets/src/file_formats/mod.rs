@@ -5,7 +5,7 @@ pub(crate) mod frostt;
 pub(crate) mod matrix_market;
 pub(crate) mod npy;
 pub(crate) mod npz;
-mod shared;
+pub(crate) mod shared;
 
 use crate::content::{Content, Data, Info};
 use crate::error::{Located, StreamError, WriteError};

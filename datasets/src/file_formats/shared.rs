@@ -34,6 +34,11 @@ pub(crate) fn entries<'a>(content: &'a Content, file: &str) -> Result<Entries<'a
     }
 }
 
+/// Whether each mode has an entry at its last coordinate.
+pub(crate) fn reach(coordinates: &[Vec<u64>], shape: &[u64]) -> bool {
+    coordinates.iter().zip(shape).all(|(c, &d)| c.iter().max().is_some_and(|&last| last + 1 == d))
+}
+
 /// The places of a row-major tensor that are not zero (`-0.0` and NaN are not zero).
 pub(crate) fn entries_of_dense(shape: &[u64], values: &Values) -> (Vec<Vec<u64>>, Values) {
     let zero = Scalar::zero(values.prim());

@@ -1,0 +1,50 @@
+//! Progress on standard error, where that is a terminal.
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::io::{self, IsTerminal};
+use std::time::Duration;
+
+/// A bar, or nothing where nobody would see it. It goes away with its owner.
+pub(super) struct Bar(ProgressBar);
+
+const COUNTED: &str = "{msg:>8} {wide_bar} {human_pos}/{human_len}  {eta}";
+const UNCOUNTED: &str = "{msg:>8} {spinner} {elapsed}";
+
+fn style(template: &str) -> ProgressStyle {
+    ProgressStyle::with_template(template).expect("the templates of this file are valid")
+}
+
+impl Bar {
+    pub(super) fn new() -> Bar {
+        let terminal = io::stderr().is_terminal() && std::env::var_os("TERM").is_none_or(|term| term != "dumb");
+        let target = if terminal { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+        Bar(ProgressBar::with_draw_target(Some(0), target).with_style(style(COUNTED)))
+    }
+
+    /// So much of that step is done.
+    pub(super) fn show(&self, step: &'static str, done: u64, total: u64) {
+        self.0.set_message(step);
+        self.0.set_length(total.max(done));
+        self.0.set_position(done);
+    }
+
+    /// A step begins of which nobody knows how far it is.
+    pub(super) fn wait(&self, step: &'static str) {
+        if !self.0.is_hidden() {
+            self.0.set_style(style(UNCOUNTED));
+            self.0.set_message(step);
+            self.0.enable_steady_tick(Duration::from_millis(100));
+        }
+    }
+
+    /// Takes the bar away.
+    pub(super) fn clear(&self) {
+        self.0.finish_and_clear();
+    }
+}
+
+impl Drop for Bar {
+    fn drop(&mut self) {
+        self.clear();
+    }
+}

@@ -1,0 +1,254 @@
+//! The kinds of data that `redpoll generate` makes, and their options.
+
+use super::super::failure::Failure;
+use super::Common;
+use crate::datasets::generate::{
+    Amount, Banded, Blocks, Edges, ErdosRenyi, Generator, Grid, Image, Ratings, Rmat, Stencil, Uniform,
+};
+use clap::{Args, Subcommand, ValueEnum};
+
+#[derive(Subcommand)]
+pub(super) enum Kind {
+    /// A graph with skewed degrees and communities, by recursive quadrants
+    Rmat(RmatArgs),
+    /// A graph in which every edge is equally likely
+    ErdosRenyi(ErdosRenyiArgs),
+    /// The matrix of a stencil on a regular grid: a Laplacian
+    Grid(GridArgs),
+    /// A matrix with entries near its diagonal
+    Banded(BandedArgs),
+    /// A matrix of few full blocks
+    Blocks(BlocksArgs),
+    /// A tensor of any rank with entries anywhere
+    Uniform(UniformArgs),
+    /// Ratings of items by users: a matrix of low rank with noise and power-law counts
+    Ratings(RatingsArgs),
+    /// An image of blobs: long runs of one value
+    Image(ImageArgs),
+}
+
+#[derive(Args)]
+pub(super) struct RmatArgs {
+    #[command(flatten)]
+    common: Common,
+    /// The base-2 logarithm of the number of vertices
+    #[arg(long, value_name = "N")]
+    scale: u32,
+    /// How many edges are drawn; those that meet are one
+    #[arg(long, value_name = "N")]
+    edges: u64,
+    /// The probabilities of the four quadrants: upper left, upper right, lower left, lower right
+    #[arg(long, value_name = "A,B,C,D", value_delimiter = ',', default_values_t = [0.57, 0.19, 0.19, 0.05])]
+    probabilities: Vec<f64>,
+    /// How much the probabilities differ between levels
+    #[arg(long, value_name = "X", default_value_t = 0.0)]
+    noise: f64,
+    /// Store both directions of each edge, and no loops
+    #[arg(long)]
+    undirected: bool,
+}
+
+#[derive(Args)]
+pub(super) struct ErdosRenyiArgs {
+    #[command(flatten)]
+    common: Common,
+    /// The number of vertices
+    #[arg(long, value_name = "N")]
+    vertices: u64,
+    /// The probability of each edge
+    #[arg(long, value_name = "P", required_unless_present = "degree")]
+    probability: Option<f64>,
+    /// The mean number of edges of a vertex, instead of the probability
+    #[arg(long, value_name = "X", conflicts_with = "probability")]
+    degree: Option<f64>,
+    /// Store both directions of each edge
+    #[arg(long)]
+    undirected: bool,
+}
+
+#[derive(Args)]
+pub(super) struct GridArgs {
+    #[command(flatten)]
+    common: Common,
+    /// The number of points along each axis
+    #[arg(long, value_name = "N,..", value_delimiter = ',', required = true)]
+    extents: Vec<u64>,
+    /// Which neighbours count
+    #[arg(long, value_enum, default_value_t = StencilArg::Star)]
+    stencil: StencilArg,
+}
+
+/// Which neighbours a point is coupled with.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum StencilArg {
+    /// Those along the axes: 5 points in 2-D, 7 in 3-D
+    Star,
+    /// All around: 9 points in 2-D, 27 in 3-D
+    Box,
+}
+
+#[derive(Args)]
+pub(super) struct BandedArgs {
+    #[command(flatten)]
+    common: Common,
+    /// The number of rows
+    #[arg(long, value_name = "N")]
+    rows: u64,
+    /// The number of columns; else as many as rows
+    #[arg(long, value_name = "N")]
+    columns: Option<u64>,
+    /// How many diagonals below the main one
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    below: u64,
+    /// How many diagonals above the main one
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    above: u64,
+    /// The part of the band that is filled, beside the main diagonal
+    #[arg(long, value_name = "X", default_value_t = 1.0)]
+    density: f64,
+}
+
+#[derive(Args)]
+pub(super) struct BlocksArgs {
+    #[command(flatten)]
+    common: Common,
+    /// The number of rows
+    #[arg(long, value_name = "N")]
+    rows: u64,
+    /// The number of columns; else as many as rows
+    #[arg(long, value_name = "N")]
+    columns: Option<u64>,
+    /// The rows and columns of a block
+    #[arg(long, value_name = "ROWS,COLUMNS", value_delimiter = ',', num_args = 1, default_values_t = [4, 4])]
+    block: Vec<u64>,
+    /// How many blocks are full
+    #[arg(long, value_name = "N", required_unless_present = "density")]
+    blocks: Option<u64>,
+    /// The part of the blocks that are full
+    #[arg(long, value_name = "X", conflicts_with = "blocks")]
+    density: Option<f64>,
+}
+
+#[derive(Args)]
+pub(super) struct UniformArgs {
+    #[command(flatten)]
+    common: Common,
+    /// The size of each mode
+    #[arg(long, value_name = "N,..", value_delimiter = ',', required = true)]
+    shape: Vec<u64>,
+    /// The exact number of entries
+    #[arg(long, value_name = "N", required_unless_present = "density")]
+    entries: Option<u64>,
+    /// The probability of each place to hold an entry
+    #[arg(long, value_name = "X", conflicts_with = "entries")]
+    density: Option<f64>,
+}
+
+#[derive(Args)]
+pub(super) struct RatingsArgs {
+    #[command(flatten)]
+    common: Common,
+    /// The number of users: rows
+    #[arg(long, value_name = "N")]
+    users: u64,
+    /// The number of items: columns
+    #[arg(long, value_name = "N")]
+    items: u64,
+    /// The number of ratings
+    #[arg(long, value_name = "N")]
+    ratings: u64,
+    /// The rank of the matrix without its noise
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    rank: u32,
+    /// The deviation of the noise; that of the tastes is 1
+    #[arg(long, value_name = "X", default_value_t = 0.5)]
+    noise: f64,
+    /// The exponent of the power law of users; 0 for equal ones
+    #[arg(long, value_name = "X", default_value_t = 0.8)]
+    user_skew: f64,
+    /// The exponent of the power law of items; 0 for equal ones
+    #[arg(long, value_name = "X", default_value_t = 0.8)]
+    item_skew: f64,
+    /// Round to whole numbers from 1 to N
+    #[arg(long, value_name = "N")]
+    stars: Option<u32>,
+}
+
+#[derive(Args)]
+pub(super) struct ImageArgs {
+    #[command(flatten)]
+    common: Common,
+    /// The number of rows
+    #[arg(long, value_name = "N")]
+    height: u64,
+    /// The number of columns; else as many as rows
+    #[arg(long, value_name = "N")]
+    width: Option<u64>,
+    /// The number of blobs
+    #[arg(long, value_name = "N", default_value_t = 32)]
+    blobs: u64,
+    /// The longest half-axis of a blob; else a quarter of the shorter side
+    #[arg(long, value_name = "X")]
+    radius: Option<f64>,
+}
+
+impl Kind {
+    /// The generator, and what every kind takes.
+    pub(super) fn generator(&self) -> Result<(Box<dyn Generator>, &Common), Failure> {
+        Ok(match self {
+            Kind::Rmat(a) => {
+                let (scale, edges, noise) = (a.scale, a.edges, a.noise);
+                let probabilities = exactly("--probabilities", &a.probabilities)?;
+                (Box::new(Rmat { scale, edges, probabilities, noise, direction: direction(a.undirected) }), &a.common)
+            }
+            Kind::ErdosRenyi(a) => {
+                let by_degree = ErdosRenyi::with_degree(a.vertices, a.degree.unwrap_or_default());
+                let probability = a.probability.unwrap_or(by_degree.probability);
+                (Box::new(ErdosRenyi { probability, direction: direction(a.undirected), ..by_degree }), &a.common)
+            }
+            Kind::Grid(a) => {
+                let stencil = if a.stencil == StencilArg::Star { Stencil::Star } else { Stencil::Box };
+                (Box::new(Grid { extents: a.extents.clone(), stencil }), &a.common)
+            }
+            Kind::Banded(a) => {
+                let (rows, columns) = (a.rows, a.columns.unwrap_or(a.rows));
+                let (below, above, density) = (a.below, a.above, a.density);
+                (Box::new(Banded { rows, columns, below, above, density }), &a.common)
+            }
+            Kind::Blocks(a) => {
+                let (rows, columns) = (a.rows, a.columns.unwrap_or(a.rows));
+                let [block_rows, block_columns] = exactly("--block", &a.block)?;
+                let blocks = amount(a.blocks, a.density);
+                (Box::new(Blocks { rows, columns, block_rows, block_columns, blocks }), &a.common)
+            }
+            Kind::Uniform(a) => {
+                (Box::new(Uniform { shape: a.shape.clone(), entries: amount(a.entries, a.density) }), &a.common)
+            }
+            Kind::Ratings(a) => {
+                let (rank, noise, stars) = (a.rank, a.noise, a.stars);
+                let (user_skew, item_skew) = (a.user_skew, a.item_skew);
+                let plain = Ratings::new(a.users, a.items, a.ratings);
+                (Box::new(Ratings { rank, noise, user_skew, item_skew, stars, ..plain }), &a.common)
+            }
+            Kind::Image(a) => {
+                let plain = Image::new(a.height, a.width.unwrap_or(a.height));
+                let radius = a.radius.unwrap_or(plain.radius);
+                (Box::new(Image { blobs: a.blobs, radius, ..plain }), &a.common)
+            }
+        })
+    }
+}
+
+fn direction(undirected: bool) -> Edges {
+    if undirected { Edges::Undirected } else { Edges::Directed }
+}
+
+fn amount(count: Option<u64>, density: Option<f64>) -> Amount {
+    count.map_or(Amount::Density(density.unwrap_or_default()), Amount::Count)
+}
+
+/// So many numbers, or a wrong command line.
+fn exactly<T: Copy, const N: usize>(option: &str, numbers: &[T]) -> Result<[T; N], Failure> {
+    let wrong = |_| Failure::Usage(format!("{option} takes {N} numbers, found {}", numbers.len()));
+    <[T; N]>::try_from(numbers).map_err(wrong)
+}

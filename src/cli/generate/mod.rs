@@ -1,0 +1,85 @@
+//! `redpoll generate`: makes data of any size, the same for a seed on every machine.
+
+mod kinds;
+
+use super::bar::Bar;
+use super::failure::Failure;
+use super::out::{check_extension, check_size};
+use crate::datasets::generate::{Distribution, GenerateOptions, generate as make};
+use crate::datasets::{Error, WriteOptions, write_content};
+use crate::logic::Prim;
+use kinds::Kind;
+use std::io::Write;
+use std::path::PathBuf;
+
+/// Make a graph, matrix, tensor or image of random numbers
+#[derive(clap::Args)]
+#[command(after_help = "\
+The same options and seed give the same file on every machine.
+
+Examples:
+  redpoll generate rmat --scale 16 --edges 1000000 --out graph.mtx.zst
+  redpoll generate grid --extents 100,100 --out laplacian.npz
+  redpoll generate uniform --shape 1000,1000,500 --entries 1000000 --values normal:0:1 --seed 7 --out tensor.tns.gz
+  redpoll generate ratings --users 5000 --items 2000 --ratings 200000 --stars 5 --dtype u8 --out ratings.csv
+
+`redpoll generate KIND --help` lists the options of a kind.")]
+pub(super) struct Args {
+    #[command(subcommand)]
+    kind: Kind,
+}
+
+/// What every kind takes.
+#[derive(clap::Args)]
+pub(super) struct Common {
+    /// Write into FILE, in the format of its extension: .mtx, .tns, .npy, .npz, .csv or .tsv, each with .gz or .zst or neither
+    #[arg(long, value_name = "FILE")]
+    out: PathBuf,
+
+    /// Where the random numbers begin
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    seed: u64,
+
+    /// The dtype of the values: bool, i8 to i64, u8 to u64, f32 or f64; else as suits them
+    #[arg(long, value_name = "DTYPE", value_parser = dtype)]
+    dtype: Option<Prim>,
+
+    /// How values are drawn: one, integer:LOW:HIGH (never 0), uniform:LOW:HIGH or normal:MEAN:DEVIATION; else as suits the kind
+    #[arg(long, value_name = "DISTRIBUTION", allow_hyphen_values = true)]
+    values: Option<Distribution>,
+
+    /// The most memory that entries may take, in GiB
+    #[arg(long, value_name = "GIB", default_value_t = 8)]
+    memory: u32,
+}
+
+fn dtype(name: &str) -> Result<Prim, String> {
+    let known = || Prim::ALL.map(Prim::name).join(", ");
+    Prim::from_name(name).ok_or_else(|| format!("expected one of {}", known()))
+}
+
+pub(super) fn generate(args: &Args, out: &mut impl Write) -> Result<(), Failure> {
+    let (generator, common) = args.kind.generator()?;
+    check_extension("--out ", &common.out)?;
+    let options = GenerateOptions {
+        seed: common.seed,
+        dtype: common.dtype,
+        values: common.values,
+        memory: u64::from(common.memory) << 30,
+    };
+    let bar = Bar::new();
+    let content = make(&*generator, &options, &mut |p| bar.show(p.step, p.done, p.total)).map_err(|error| {
+        let memory = matches!(&error, Error::Generate { fault: crate::datasets::Fault::Memory { .. }, .. });
+        let hint = memory.then(|| "--memory allows more".to_owned());
+        Failure::Failed { error: error.into(), hint }
+    })?;
+    check_size(&common.out, &content.shape, content.prim())?;
+    bar.wait("writing");
+    write_content(&common.out, &content, &WriteOptions::default())?;
+    bar.clear();
+    let shape: Vec<String> = content.shape.iter().map(u64::to_string).collect();
+    let (shape, entries) = (shape.join(" x "), content.data.values().len());
+    let what = if matches!(content.data, crate::datasets::Data::Dense(_)) { "places" } else { "entries" };
+    writeln!(out, "{}    {shape} {}, {entries} {what}", common.out.display(), content.prim())?;
+    Ok(())
+}
