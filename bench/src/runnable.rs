@@ -2,6 +2,7 @@
 
 use anyhow::{Result, anyhow};
 use redpoll_logic::FloatMode;
+use redpoll_physical::emit::c::{CacheFolder, Options, Toolchain};
 use redpoll_physical::kernel::{Engine, Kernel};
 use redpoll_physical::notation::{normalize, parse};
 use redpoll_physical::run::Limits;
@@ -26,6 +27,16 @@ impl Runnable {
         let layouts = Kernel::layouts(&program, &inputs.iter().collect::<Vec<_>>());
         let kernel = Kernel::new(&program, &layouts, FloatMode::default(), Engine::Instant)?;
         Ok(Runnable { kernel, inputs, limits: Limits::default() })
+    }
+
+    /// The same by the optimizing tier, compiled anew.
+    ///
+    /// # Errors
+    /// When there is no C compiler.
+    pub fn optimizing(&self) -> Result<Runnable> {
+        let toolchain = Toolchain::new(Options { cache: CacheFolder::Off, ..Options::default() });
+        let kernel = Kernel::optimizing(&[self.kernel.draft()], &Arc::new(toolchain))?.remove(0);
+        Ok(Runnable { kernel, inputs: self.inputs.clone(), limits: self.limits.clone() })
     }
 
     /// One run: memory for the outputs, the code, tensors of what it leaves.

@@ -4,6 +4,7 @@
 //! narrow types are cast back, and a constant or a narrow index takes its own type only where no other operand,
 //! assignment or parameter gives it one ([`Typing`]).
 
+use super::facts::Facts;
 use super::helpers::Helpers;
 use super::names::Names;
 use super::types::{Typing, c_type, literal};
@@ -39,6 +40,7 @@ pub(super) struct Exprs<'a> {
     pub(super) function: &'a Function,
     pub(super) names: &'a Names,
     pub(super) helpers: &'a mut Helpers,
+    pub(super) facts: Facts,
     /// In a round of a lane fold: its variable, and what is to be added to it.
     pub(super) lane: Option<(Local, usize)>,
 }
@@ -115,9 +117,18 @@ impl Exprs<'_> {
                     CompareOp::Lt => "<",
                     CompareOp::Le => "<=",
                 };
+                if *op == CompareOp::Eq
+                    && let Some((a, b, natural)) = self.facts.as_at_most(a, b)
+                {
+                    let name = |local: Local| {
+                        let name = &self.names.locals[local.index()];
+                        if natural { format!("(uint64_t){name}") } else { name.clone() }
+                    };
+                    return infix("<=", &name(a), &name(b), Tight::Compare);
+                }
                 let (a, b) = self.operands(a, b);
                 // Comparisons of comparisons are legal and mean this, but nobody reads them so.
-                infix(symbol, wrap(a, Tight::Sum), wrap(b, Tight::Sum), Tight::Compare)
+                infix(symbol, &wrap(a, Tight::Sum), &wrap(b, Tight::Sum), Tight::Compare)
             }
             Expr::Select(cond, a, b) => {
                 let cond = self.text(cond, Typing::Weak);
@@ -231,7 +242,7 @@ impl Exprs<'_> {
                 _ => "0",
             };
             let a = self.text(a, Typing::Exact);
-            return infix("!=", wrap(a, Tight::Sum), zero.into(), Tight::Compare);
+            return infix("!=", &wrap(a, Tight::Sum), zero, Tight::Compare);
         }
         if from.is_float() && to.is_int() {
             let helper = self.helpers.float_to_int(from, to);
@@ -255,10 +266,10 @@ fn join(symbol: &str, tight: Tight, a: Text, b: Text) -> Text {
         Tight::Sum => (Tight::Sum, Tight::Product),
         _ => (Tight::Product, Tight::Prefix),
     };
-    infix(symbol, wrap(a, left), wrap(b, right), tight)
+    infix(symbol, &wrap(a, left), &wrap(b, right), tight)
 }
 
-fn infix(symbol: &str, a: String, b: String, tight: Tight) -> Text {
+fn infix(symbol: &str, a: &str, b: &str, tight: Tight) -> Text {
     Text(format!("{a} {symbol} {b}"), tight)
 }
 

@@ -1,6 +1,7 @@
 //! A function: its parameters, its variables, its entry.
 
 use super::expr::Exprs;
+use super::facts::Facts;
 use super::helpers::Helpers;
 use super::names::{Names, room};
 use super::stmt::Stmts;
@@ -83,7 +84,7 @@ pub(super) fn write(function: &Function, entry: &str, helpers: &mut Helpers, out
         let _ = writeln!(out, "    int64_t {} = frame->{field};", names.locals[local.index()]);
     }
     declare_locals(function, &names, &uses, out);
-    let exprs = Exprs { function, names: &names, helpers, lane: None };
+    let exprs = Exprs { function, names: &names, helpers, facts: Facts::new(function), lane: None };
     let mut stmts = Stmts { exprs, depth: 1, out: std::mem::take(out) };
     stmts.block(&function.body);
     *out = stmts.out;

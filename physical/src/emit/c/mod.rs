@@ -11,6 +11,7 @@
 //! - buffers have the types of their elements, and only inputs, which nobody changes, are `restrict`.
 
 mod expr;
+mod facts;
 mod function;
 mod helpers;
 mod names;

@@ -46,15 +46,23 @@ impl Stmts<'_> {
             }
             Stmt::If { cond, then, other } => {
                 let cond = self.exprs.value(cond);
+                let known = self.exprs.facts.clone();
                 self.nest(&format!("if ({cond})"), |s| s.block(then));
+                self.exprs.facts = known.clone();
                 if !other.is_empty() {
                     self.nest("} else", |s| s.block(other));
+                    self.exprs.facts = known;
                 }
                 self.line("}");
+                self.exprs.facts.forget_assigned(then);
+                self.exprs.facts.forget_assigned(other);
             }
             Stmt::While { cond, body } => {
+                self.exprs.facts.forget_assigned(body);
+                let known = self.exprs.facts.clone();
                 let cond = self.exprs.condition(cond);
                 self.nest(&format!("while ({cond})"), |s| s.block(body));
+                self.exprs.facts = known;
                 self.line("}");
             }
             Stmt::For { var, lo, hi, body } => self.for_loop(*var, (lo, hi), body),
@@ -86,8 +94,9 @@ impl Stmts<'_> {
     }
 
     fn assign(&mut self, local: Local, value: &Expr) {
-        let (name, value) = (self.local(local), self.exprs.value(value));
-        self.line(&format!("{name} = {value};"));
+        let (name, text) = (self.local(local), self.exprs.value(value));
+        self.line(&format!("{name} = {text};"));
+        self.exprs.facts.assign(self.exprs.function, local, value);
     }
 
     /// Bounds are evaluated once, so a bound that the body may change is kept. The loop declares its variable; bounds that
@@ -106,7 +115,11 @@ impl Stmts<'_> {
         }
         kept.push(format!("{name} = {start}"));
         let head = format!("for (int64_t {}; {name} < {bound}; {name}++)", kept.join(", "));
+        self.exprs.facts.forget_assigned(body);
+        self.exprs.facts.forget(var);
+        let known = self.exprs.facts.clone();
         self.nest(&head, |s| s.block(body));
+        self.exprs.facts = known;
         self.line("}");
     }
 
@@ -118,6 +131,8 @@ impl Stmts<'_> {
         let names: Vec<String> = (0..usize::from(fold.lanes)).map(|k| lane(&acc, k)).collect();
         let (end, whole, rest) = (end(&var), whole(&var), rest(&var));
         let (lo, hi) = (self.exprs.value(&fold.lo), self.exprs.value(&fold.hi));
+        self.exprs.facts.forget(fold.var);
+        self.exprs.facts.forget(fold.acc);
         let identity = literal(&fold.identity, Typing::Weak).0;
         self.line("{");
         self.depth += 1;

@@ -265,6 +265,65 @@ fn conditions() {
     run_all(&[Case::new(function(text), &[buffer_of(Prim::F64, &values)], &[], 0..values.len() as i64)]);
 }
 
+/// Comparisons with a minimum, of numbers of any sign and of such that have none, and after either side has changed.
+#[test]
+fn comparisons_with_minima_agree() {
+    let text = "\
+fn minima() {
+  input src: value i64
+  input idx: index u32
+  owned out: value i64 fill 0
+  local lo: i64
+  local hi: i64
+  local i: i64
+  local j: i64
+  local a: i64
+  local b: i64
+  local least: i64
+  local x: i64
+  local y: i64
+  local first: i64
+  local n: i64
+  chunk lo, hi
+  grow out, 1
+  n = 0
+  for i in lo..hi {
+    for j in lo..hi {
+      a = src[i]
+      b = src[j]
+      least = min(a, b)
+      n = ((n * 7) + i64(a == least)) + (i64(least == b) * 3)
+      x = idx[i]
+      y = idx[j]
+      first = min(x, y)
+      n = ((n * 5) + i64(x == first)) + (i64(first == y) * 2)
+      if (x == first) & (y == first) {
+        y = y + 1
+        n = n + i64(y == first)
+      }
+      n = (n * 3) + i64(y == first)
+      while a == least {
+        a = a + 1
+        n = n + i64(a == least)
+        if b == least {
+          b = b - 1
+          least = 7
+        } else {
+          break
+        }
+      }
+      n = (n * 3) + (i64(a == least) + (i64(b == least) * 2))
+    }
+  }
+  out[0] = n
+}
+";
+    let values = edges(Prim::I64);
+    let indices: Vec<Scalar> = values.iter().map(|v| v.cast(Prim::U32).unwrap()).collect();
+    let inputs = [buffer_of(Prim::I64, &values), buffer_of(Prim::U32, &indices)];
+    run_all(&[Case::new(function(text), &inputs, &[], 0..values.len() as i64)]);
+}
+
 /// Index buffers of every width: loads extend, stores cut, sorts order.
 #[test]
 fn indices_of_every_width_are_extended_and_sorted() {

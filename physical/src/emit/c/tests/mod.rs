@@ -362,8 +362,8 @@ fn union() {
                         if (chunk_2 < p + 1) {
                             break;
                         }
-                        if (stop == p) {
-                            if (stop_2 == p) {
+                        if ((uint64_t)stop <= (uint64_t)stop_2) {
+                            if ((uint64_t)stop_2 <= (uint64_t)stop) {
                                 RP_GROW(c_val, 8, len + 1);
                                 c_val[len] = a_val[q] + b_val[q_2];
                                 RP_GROW(c_idx0, 7, len + 1);
@@ -377,7 +377,7 @@ fn union() {
                                 len = len + 1;
                             }
                         } else {
-                            if (stop_2 == p) {
+                            if ((uint64_t)stop_2 <= (uint64_t)stop) {
                                 RP_GROW(c_val, 8, len + 1);
                                 c_val[len] = b_val[q_2];
                                 RP_GROW(c_idx0, 7, len + 1);
@@ -385,8 +385,8 @@ fn union() {
                                 len = len + 1;
                             }
                         }
-                        q = q + (int64_t)(stop == p);
-                        q_2 = q_2 + (int64_t)(stop_2 == p);
+                        q = q + (int64_t)((uint64_t)stop <= (uint64_t)stop_2);
+                        q_2 = q_2 + (int64_t)((uint64_t)stop_2 <= (uint64_t)stop);
                     }
                     c_ptr0[1] = len;
                 }

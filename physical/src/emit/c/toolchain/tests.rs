@@ -155,7 +155,7 @@ fn edited_texts_run_back() {
     let signature = Signature::of(&case.function);
     let edited = text.replace("a[p] * b[p]", "b[p] * a[p]");
     assert_ne!(edited, text);
-    let kernel = &toolchain().compile_edited(&edited, &[signature.clone()]).unwrap()[0];
+    let kernel = &toolchain().compile_edited(&edited, std::slice::from_ref(&signature)).unwrap()[0];
     case.assert_agrees(kernel, &case.interpret());
 
     let other = [Signature::of(&function(SPMV))];
@@ -163,7 +163,7 @@ fn edited_texts_run_back() {
     assert!(matches!(error, Error::OtherInterface(_)), "{error}");
 
     let broken = text.replace("acc = 0.0;", "acc = nonsense;");
-    let error = toolchain().compile_edited(&broken, &[signature.clone()]).err().unwrap();
+    let error = toolchain().compile_edited(&broken, std::slice::from_ref(&signature)).err().unwrap();
     let Error::CompileC { source_file, message, .. } = &error else { panic!("{error}") };
     assert!(message.contains("nonsense"), "{message}");
     assert_eq!(fs::read_to_string(source_file).unwrap(), broken, "the text is kept");
