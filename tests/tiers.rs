@@ -20,7 +20,7 @@ const MANY: usize = 1000;
 
 fn tensor(shape: &[u64], format: Format) -> Tensor {
     let count: u64 = shape.iter().product();
-    let value = |k: u64| if k % 3 == 0 { 0.1 * k as f64 + 0.3 } else { 0.0 };
+    let value = |k: u64| if k.is_multiple_of(3) { 0.1 * k as f64 + 0.3 } else { 0.0 };
     let values: Vec<Scalar> = (0..count).map(|k| Scalar::F64(value(k))).collect();
     let fill = Scalar::F64(0.0);
     let ty = TensorType { shape: shape.to_vec(), dtype: fill.dtype(), fill, format };
