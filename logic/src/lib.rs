@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod affine;
+mod congruent;
 pub mod dtype;
 mod error;
 pub mod expr;

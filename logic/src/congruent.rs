@@ -1,0 +1,219 @@
+//! Plans that are the same up to the names of their inputs: what was made of one serves the other.
+
+use crate::expr::{Expr, Node};
+use crate::field::Alias;
+use crate::plan::Plan;
+use std::collections::{HashMap, HashSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::mem::discriminant;
+use std::sync::Arc;
+
+impl Plan {
+    /// The inputs that the plan reads, each once, in the order in which its expressions mention them.
+    pub fn inputs(&self) -> Vec<Alias> {
+        self.walked().1
+    }
+
+    /// A hash that is equal for congruent plans: see [`Plan::is_congruent`].
+    pub fn congruence_hash(&self) -> u64 {
+        self.walked().0
+    }
+
+    fn walked(&self) -> (u64, Vec<Alias>) {
+        let mut hasher = DefaultHasher::new();
+        let mut walk = Walk::default();
+        for query in &self.queries {
+            walk.hash(&query.expr).hash(&mut hasher);
+            query.alias.hash(&mut hasher);
+            walk.results.push(&query.alias);
+        }
+        self.produces.hash(&mut hasher);
+        (hasher.finish(), walk.inputs)
+    }
+
+    /// Whether the plans are equal once input `k` of the one, in the order of [`Plan::inputs`], is called as input `k`
+    /// of the other.
+    pub fn is_congruent(&self, other: &Plan) -> bool {
+        if self.queries.len() != other.queries.len() || self.produces != other.produces {
+            return false;
+        }
+        let mut pair = Pair { renamed: Vec::new(), results: Vec::new(), equal: HashSet::new() };
+        self.queries.iter().zip(&other.queries).all(|(a, b)| {
+            let equal = a.alias == b.alias && pair.equal(&a.expr, &b.expr);
+            pair.results.push(&a.alias);
+            equal
+        })
+    }
+}
+
+/// A walk over the expressions of a plan, in order.
+#[derive(Default)]
+struct Walk<'p> {
+    /// The results of the queries so far.
+    results: Vec<&'p Alias>,
+    /// The inputs so far.
+    inputs: Vec<Alias>,
+    /// The hashes of expressions, by address.
+    hashes: HashMap<usize, u64>,
+}
+
+impl<'p> Walk<'p> {
+    fn hash(&mut self, expr: &'p Expr) -> u64 {
+        if let Some(known) = self.hashes.get(&expr.address()) {
+            return *known;
+        }
+        let mut h = DefaultHasher::new();
+        discriminant(expr.node()).hash(&mut h);
+        match expr.node() {
+            Node::Table { tensor, ty, fields } => {
+                match self.number(tensor) {
+                    Some(number) => number.hash(&mut h),
+                    None => tensor.hash(&mut h),
+                }
+                (&ty.shape, &ty.dtype, fields).hash(&mut h);
+            }
+            Node::Literal(value) => (value, expr.info().weak).hash(&mut h),
+            Node::Coordinate(field) => field.hash(&mut h),
+            Node::MapJoin { op, .. } => op.hash(&mut h),
+            Node::Aggregate { op, init, fields, .. } => (op, init, fields).hash(&mut h),
+            Node::Scan { op, field, .. } => (op, field).hash(&mut h),
+            Node::Reorder { fields, .. } | Node::Relabel { fields, .. } => fields.hash(&mut h),
+            Node::Index { map, .. } => map.hash(&mut h),
+            Node::Reformat { format, .. } => format.hash(&mut h),
+        }
+        for arg in expr.node().args() {
+            self.hash(arg).hash(&mut h);
+        }
+        let hash = h.finish();
+        self.hashes.insert(expr.address(), hash);
+        hash
+    }
+
+    /// The number of an input; `None` for the result of a query.
+    fn number(&mut self, tensor: &Alias) -> Option<usize> {
+        if self.results.contains(&tensor) {
+            return None;
+        }
+        Some(self.inputs.iter().position(|t| t == tensor).unwrap_or_else(|| {
+            self.inputs.push(tensor.clone());
+            self.inputs.len() - 1
+        }))
+    }
+}
+
+/// Two plans side by side.
+struct Pair<'p> {
+    /// The inputs of the two that stand for each other.
+    renamed: Vec<(&'p Alias, &'p Alias)>,
+    results: Vec<&'p Alias>,
+    /// Pairs of expressions that were found equal, by address.
+    equal: HashSet<(usize, usize)>,
+}
+
+impl<'p> Pair<'p> {
+    fn equal(&mut self, a: &'p Expr, b: &'p Expr) -> bool {
+        let key = (a.address(), b.address());
+        if self.equal.contains(&key) {
+            return true;
+        }
+        let same = match (a.node(), b.node()) {
+            (Node::Table { tensor: s, ty: x, fields: f }, Node::Table { tensor: t, ty: y, fields: g }) => {
+                f == g && (Arc::ptr_eq(x, y) || x == y) && self.stand_for_each_other(s, t)
+            }
+            (Node::Literal(x), Node::Literal(y)) => x == y && a.info().weak == b.info().weak,
+            (Node::Coordinate(x), Node::Coordinate(y)) => x == y,
+            (Node::MapJoin { op: x, .. }, Node::MapJoin { op: y, .. }) => x == y,
+            (Node::Aggregate { op: x, init: u, fields: f, .. }, Node::Aggregate { op: y, init: v, fields: g, .. }) => {
+                x == y && u == v && f == g
+            }
+            (Node::Scan { op: x, field: f, .. }, Node::Scan { op: y, field: g, .. }) => x == y && f == g,
+            (Node::Reorder { fields: f, .. }, Node::Reorder { fields: g, .. })
+            | (Node::Relabel { fields: f, .. }, Node::Relabel { fields: g, .. }) => f == g,
+            (Node::Index { map: x, .. }, Node::Index { map: y, .. }) => x == y,
+            (Node::Reformat { format: x, .. }, Node::Reformat { format: y, .. }) => x == y,
+            _ => false,
+        };
+        let (args, others) = (a.node().args(), b.node().args());
+        let same = same && args.len() == others.len() && args.iter().zip(others).all(|(a, b)| self.equal(a, b));
+        if same {
+            self.equal.insert(key);
+        }
+        same
+    }
+
+    fn stand_for_each_other(&mut self, a: &'p Alias, b: &'p Alias) -> bool {
+        match (self.results.contains(&a), self.results.contains(&b)) {
+            (true, true) => return a == b,
+            (false, false) => {}
+            _ => return false,
+        }
+        match self.renamed.iter().find(|(x, y)| *x == a || *y == b) {
+            Some((x, y)) => *x == a && *y == b,
+            None => {
+                self.renamed.push((a, b));
+                true
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::field::Alias;
+    use crate::plan::Plan;
+    use crate::text::{Catalog, parse};
+    use crate::{Format, Prim, Scalar, TensorType};
+    use std::sync::Arc;
+
+    fn plan(text: &str) -> Plan {
+        let ty = |shape: Vec<u64>| {
+            let format = Format::dense(shape.len());
+            Arc::new(TensorType { shape, dtype: Prim::F64.into(), fill: Scalar::F64(0.0), format })
+        };
+        let catalog: Catalog = [("A", 2), ("B", 2), ("C", 2), ("x", 1)]
+            .map(|(name, rank)| (Alias::from(name), ty(vec![4; rank])))
+            .into_iter()
+            .collect();
+        parse(text, &catalog).unwrap()
+    }
+
+    fn congruent(a: &str, b: &str) -> bool {
+        let (a, b) = (plan(a), plan(b));
+        let congruent = a.is_congruent(&b);
+        assert_eq!(congruent, b.is_congruent(&a));
+        if congruent {
+            assert_eq!(a.congruence_hash(), b.congruence_hash());
+            assert_eq!(a.inputs().len(), b.inputs().len());
+        }
+        congruent
+    }
+
+    #[test]
+    fn names_of_inputs_do_not_matter() {
+        let product = |a: &str, b: &str| {
+            format!("(plan (query R (aggregate + 0 (mapjoin * (table {a} i k) (table {b} k j)) k)) (produces R))")
+        };
+        assert!(congruent(&product("A", "B"), &product("B", "C")));
+        assert!(congruent(&product("A", "A"), &product("C", "C")));
+        assert!(!congruent(&product("A", "B"), &product("A", "A")));
+        assert!(!congruent(&product("A", "A"), &product("A", "B")));
+        assert_eq!(plan(&product("B", "A")).inputs(), ["B", "A"].map(Alias::from));
+    }
+
+    #[test]
+    fn everything_else_matters() {
+        let base = "(plan (query R (mapjoin + (table A i j) 2)) (query S (aggregate max -inf (table R i j) j)) (produces S))";
+        assert!(congruent(base, base));
+        for (from, to) in [
+            ("+", "*"),
+            (" 2)", " 3)"),
+            ("max -inf", "max 0"),
+            ("(table R i j) j", "(table R i j) i"),
+            ("(produces S)", "(produces S R)"),
+            ("(table R i j)", "(table B i j)"),
+            ("(table A i j)", "(table A j i)"),
+        ] {
+            assert!(!congruent(base, &base.replacen(from, to, 1)), "{to}");
+        }
+    }
+}
