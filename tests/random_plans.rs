@@ -77,11 +77,9 @@ struct Tally {
     largest: usize,
     faulted: u64,
     refused: u64,
-    /// Seeds with kernels that are not compiled.
-    too_long: Vec<u64>,
     failures: Vec<(u64, Failure)>,
-    /// What the optimizing tier made of a sample of each thread's kernels.
-    samples: Vec<Result<(), String>>,
+    /// What is wrong with kernels of the optimizing tier, of which a sample is compiled.
+    optimizing: Vec<String>,
 }
 
 #[test]
@@ -103,8 +101,9 @@ fn random_plans_agree() {
                 {
                     check_seed(seed, &tally);
                 }
-                let sampled = optimizing::check_sample();
-                tally.lock().expect("no thread has panicked").samples.push(sampled);
+                if let Err(what) = optimizing::check_sample() {
+                    tally.lock().expect("no thread has panicked").optimizing.push(what);
+                }
             });
         }
     });
@@ -114,10 +113,8 @@ fn random_plans_agree() {
         "{} cases, {} values equal, {} not determined, {} plans fault, {} refused; the longest code has {} statements",
         tally.done, tally.equal, tally.skipped, tally.faulted, tally.refused, tally.largest
     );
-    tally.too_long.sort_unstable();
-    eprintln!("code is too long to be compiled of {:?}", tally.too_long);
     report_failures(&mut tally.failures);
-    assert!(tally.samples.iter().all(Result::is_ok), "{:?}", tally.samples);
+    assert!(tally.optimizing.is_empty(), "{}", tally.optimizing.join("\n"));
     if asked.is_none() {
         let mut names = Coverage::expected();
         names.extend(ALSO.iter().map(ToString::to_string));
@@ -126,7 +123,6 @@ fn random_plans_agree() {
         let most = |percent: u64| (seeds.end - seeds.start) * percent / 100;
         assert!(tally.refused <= most(1), "{} of the plans are refused", tally.refused);
         assert!(tally.faulted <= most(1), "{} of the plans fault", tally.faulted);
-        assert!(tally.too_long.len() as u64 <= most(1), "code of {} plans is too long", tally.too_long.len());
         assert!(tally.skipped * 8 < tally.equal, "too few values say something");
     }
 }
@@ -148,9 +144,6 @@ fn check_seed(seed: u64, tally: &Mutex<Tally>) {
             tally.skipped += report.compared.skipped;
             tally.largest = tally.largest.max(report.largest);
             tally.faulted += u64::from(report.faulted);
-            if report.interpreted_only > 0 {
-                tally.too_long.push(seed);
-            }
         }
         Outcome::Refused => tally.refused += 1,
         Outcome::Failed(failure) => tally.failures.push((seed, failure)),

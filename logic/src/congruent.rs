@@ -202,7 +202,8 @@ mod tests {
 
     #[test]
     fn everything_else_matters() {
-        let base = "(plan (query R (mapjoin + (table A i j) 2)) (query S (aggregate max -inf (table R i j) j)) (produces S))";
+        let base =
+            "(plan (query R (mapjoin + (table A i j) 2)) (query S (aggregate max -inf (table R i j) j)) (produces S))";
         assert!(congruent(base, base));
         for (from, to) in [
             ("+", "*"),
