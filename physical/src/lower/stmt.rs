@@ -80,7 +80,11 @@ fn lower_for(cx: &mut Cx<'_>, state: &State, tree: &Tree) {
 /// The rounds of a loop; once a fold is decided, the rest of them without it.
 fn lower_rounds(cx: &mut Cx<'_>, state: &State, body: &Tree, extent: Extent) {
     let index = extent.index.expect("a loop binds an index");
-    let (until, decided) = short_circuit::plan(cx, state, body);
+    // The rest of a loop without what is decided is a copy of it.
+    let (until, decided) = match short_circuit::plan(cx, state, body) {
+        (_, Some(_)) if cx.is_crowded(body) => (None, None),
+        planned => planned,
+    };
     let hi = extent.hi.clone();
     if let Some(decided) = &decided {
         cx.assign(decided.done, truth(false));
@@ -89,14 +93,17 @@ fn lower_rounds(cx: &mut Cx<'_>, state: &State, body: &Tree, extent: Extent) {
     let mut inner = state.clone();
     let (masked, mut heads) = unfurl::masks(cx, &mut inner, body, index);
     heads.extend(unfurl::heads(cx, &inner, &masked, index));
-    lower_loop(cx, Nest { extent: extent.clone(), heads, body: Rc::new(masked), state: inner, until });
+    let parts = 1 + u32::from(decided.is_some());
+    let nest = Nest { extent: extent.clone(), heads, body: Rc::new(masked), state: inner, until };
+    cx.copying(parts, |cx| lower_loop(cx, nest));
     cx.unbind_index(index);
     if let Some(decided) = decided.filter(|_| !seeded::is(Seeded::DecidedRest)) {
         let rest = decided.rest(body);
         let lo = local(decided.reached);
         let left = cx.block(|cx| {
             cx.prover.assume_le(&extent.lo, &lo);
-            cx.if_below(&lo, &hi, |cx| lower_rounds(cx, state, &rest, Extent { lo: lo.clone(), ..extent }));
+            let rest = |cx: &mut Cx<'_>| lower_rounds(cx, state, &rest, Extent { lo: lo.clone(), ..extent });
+            cx.if_below(&lo, &hi, |cx| cx.copying(parts, rest));
         });
         cx.push_if(local(decided.done), left, Vec::new());
     }

@@ -6,6 +6,7 @@ use super::cx::Cx;
 use super::level::{At, lowering};
 use super::looplets::{Head, Looplet, Phase, shift};
 use super::seeded::{self, Seeded};
+use super::simplify::{dtype_of, simplify};
 use super::state::{Acc, Cursor, Fiber, State};
 use super::stmt;
 use super::tree::{AccId, Term, Tree};
@@ -47,7 +48,8 @@ pub(crate) fn heads(cx: &mut Cx<'_>, state: &State, body: &Tree, index: Index) -
             _ => {}
         }
     }
-    group(cx, state, found)
+    let crowded = cx.is_crowded(body);
+    group(cx, state, found, crowded)
 }
 
 /// The heads of one access, and of those equal to it, whose next subscript is known, with its coordinate.
@@ -66,7 +68,7 @@ pub(crate) fn known(cx: &mut Cx<'_>, state: &State, body: &Tree) -> Option<(Head
             .filter(|other| same_next(state.acc(id), state.acc(**other)))
             .map(|other| (*other, zero()))
             .collect();
-        let mut head = group(cx, state, equal).pop().expect("equal accesses make one head");
+        let mut head = group(cx, state, equal, false).pop().expect("equal accesses make one head");
         head.looplet = in_bounds(cx, state.acc(id), head.looplet, &coordinate);
         return Some((head, coordinate));
     }
@@ -98,7 +100,7 @@ fn same_next(a: &Acc, b: &Acc) -> bool {
 }
 
 /// One head for each set of equal accesses.
-fn group(cx: &mut Cx<'_>, state: &State, found: Vec<(AccId, Linear)>) -> Vec<Head> {
+fn group(cx: &mut Cx<'_>, state: &State, found: Vec<(AccId, Linear)>, crowded: bool) -> Vec<Head> {
     let mut heads: Vec<Head> = Vec::new();
     for (id, form) in found {
         let acc = state.acc(id).clone();
@@ -106,14 +108,15 @@ fn group(cx: &mut Cx<'_>, state: &State, found: Vec<(AccId, Linear)>) -> Vec<Hea
             head.members.push(id);
             continue;
         }
-        let looplet = unfurl(cx, &acc, &form);
+        let looplet = unfurl(cx, &acc, &form, crowded);
         heads.push(Head { looplet, members: vec![id] });
     }
     heads
 }
 
-/// What the access meets, in terms of the loop's index.
-fn unfurl(cx: &mut Cx<'_>, acc: &Acc, form: &Linear) -> Looplet {
+/// What the access meets, in terms of the loop's index. In a crowded body, reads out of bounds are told apart where they
+/// are looked up, rather than by copies of the body.
+fn unfurl(cx: &mut Cx<'_>, acc: &Acc, form: &Linear, crowded: bool) -> Looplet {
     let (sub, fiber) = acc.next().expect("the access waits for a subscript");
     let at = At { tensor: acc.tensor.expect("a mask has no subscripts"), level: fiber.level };
     let kind = lowering(cx.level(at).format.kind);
@@ -129,15 +132,19 @@ fn unfurl(cx: &mut Cx<'_>, acc: &Acc, form: &Linear) -> Looplet {
     if form.scale == 1 {
         let looplet = match absent {
             true => Looplet::Run(cx.fill(at.tensor)),
-            false => shift::shift(&kind.read(cx, at, fiber, sub.protocol), &form.offset),
+            false => kind.read(cx, at, fiber, sub.protocol),
         };
-        return match &sub.outside {
-            None => looplet,
-            Some(outside) => {
+        let shifted = shift::shift(&looplet, &form.offset);
+        match &sub.outside {
+            None => return shifted,
+            // Beyond the bounds there are no entries, so nothing but the fill value is met there as it is.
+            Some(outside) if shifted.rests_at(&Cursor::Fill(outside.clone())) => return shifted,
+            Some(outside) if !crowded => {
                 let outside = Looplet::Run(Cursor::Fill(outside.clone()));
-                shift::within(looplet, &outside, &form.offset, &dimension)
+                return shift::within(shifted, &outside, &form.offset, &dimension);
             }
-        };
+            Some(_) => {}
+        }
     }
     let lookup = match absent {
         true => {
@@ -156,6 +163,17 @@ fn unfurl(cx: &mut Cx<'_>, acc: &Acc, form: &Linear) -> Looplet {
 }
 
 impl Looplet {
+    /// Whether it lists entries, and between, before and behind them nothing but `cursor` is met.
+    fn rests_at(&self, cursor: &Cursor) -> bool {
+        match self {
+            Looplet::Thunk { body, .. } => body.rests_at(cursor),
+            Looplet::Stepper(s) | Looplet::Jumper(s) => {
+                s.rest == *cursor && matches!(&s.chunk, Looplet::Spike { body, .. } if body == cursor)
+            }
+            _ => false,
+        }
+    }
+
     /// The looplet inside of thunks without epilogues, their preambles emitted here.
     fn past_thunks(self, cx: &mut Cx<'_>) -> Looplet {
         match self {
@@ -169,7 +187,8 @@ impl Looplet {
 }
 
 /// Takes the comparisons of the body between the index and something known as masks: gives the body with them replaced
-/// by accesses, and a head for each.
+/// by accesses, and a head for each. In a crowded body just those are taken that have one phase at most in which something
+/// is left to be done.
 pub(crate) fn masks(cx: &mut Cx<'_>, state: &mut State, body: &Tree, index: Index) -> (Tree, Vec<Head>) {
     let mut comparisons: Vec<Term> = Vec::new();
     body.for_each_term(&mut |t| collect(t, index, &mut comparisons));
@@ -177,6 +196,9 @@ pub(crate) fn masks(cx: &mut Cx<'_>, state: &mut State, body: &Tree, index: Inde
     let mut heads = Vec::new();
     comparisons.truncate(MOST_MASKS);
     for comparison in comparisons {
+        if cx.is_crowded(body) && !decides(cx, state, body, &comparison) {
+            continue;
+        }
         let Some(looplet) = mask(cx, state, &comparison, index) else { continue };
         let id = state.push(Acc { tensor: None, subscripts: Rc::new(Vec::new()), writes: false, cursor: unset() });
         heads.push(Head { looplet, members: vec![id] });
@@ -187,6 +209,15 @@ pub(crate) fn masks(cx: &mut Cx<'_>, state: &mut State, body: &Tree, index: Inde
     }
     let find = |t: &Term| replaced.iter().find(|(c, _)| c == t).map(|(_, id)| Term::Access(*id));
     (body.map(&mut |t| t.replace(&mut |part| find(part)), &mut Tree::Assign), heads)
+}
+
+/// Whether nothing is left to be done where a comparison holds, or where it does not.
+fn decides(cx: &Cx<'_>, state: &State, body: &Tree, comparison: &Term) -> bool {
+    [true, false].into_iter().any(|value| {
+        let known = Term::Lit(Scalar::Bool(value));
+        let part = body.map(&mut |t| t.replace(&mut |p| (p == comparison).then(|| known.clone())), &mut Tree::Assign);
+        simplify(cx, state, &part).is_empty()
+    })
 }
 
 /// A mask that has not been reached yet.
@@ -210,7 +241,7 @@ fn collect(t: &Term, index: Index, comparisons: &mut Vec<Term>) {
 /// The phases of a comparison: `index op threshold`.
 fn mask(cx: &mut Cx<'_>, state: &State, comparison: &Term, index: Index) -> Option<Looplet> {
     let Term::Call(Op::Builtin(op), args) = comparison else { return None };
-    let is_index = |cx: &Cx<'_>, t: &Term| super::simplify::dtype_of(cx, state, t) == DType::I64;
+    let is_index = |cx: &Cx<'_>, t: &Term| dtype_of(cx, state, t) == DType::I64;
     if !args.iter().all(|a| is_index(cx, a)) {
         return None;
     }
@@ -282,7 +313,7 @@ fn linear(cx: &mut Cx<'_>, state: &State, t: &Term, index: Option<Index>) -> Opt
     };
     let mut forms = Vec::new();
     for a in args {
-        let is_index = super::simplify::dtype_of(cx, state, a) == DType::I64;
+        let is_index = dtype_of(cx, state, a) == DType::I64;
         forms.push(is_index.then(|| linear(cx, state, a, index))??);
     }
     let sum = |a: Linear, b: &Linear| Linear { scale: a.scale + b.scale, offset: add(&a.offset, &b.offset) };

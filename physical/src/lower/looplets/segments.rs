@@ -16,24 +16,30 @@
 //! decided as it runs, by the presence of fibers.
 
 use super::stepper::{Walker, find_or_infinity};
-use super::switch::flag;
+use super::switch::present_if;
 use super::{Extent, Looplet, Nest, lower_loop};
 use crate::assembly::{Expr, Stmt};
 use crate::lower::build::{eq, local, lt, min, plus};
 use crate::lower::cx::Cx;
 use crate::lower::seeded::{self, Seeded};
-use crate::lower::state::{Cursor, Fiber};
+use crate::lower::state::Cursor;
 use redpoll_logic::Prim;
 
 /// Whether the rule applies: between entries there is nothing but the fill value, and all walkers are of this kind.
 pub(super) fn applies(walkers: &[Walker]) -> bool {
     let fits = |w: &Walker| match (&w.stepper.chunk, &w.stepper.rest) {
-        (Looplet::Spike { body: Cursor::Fill(body), tail }, Cursor::Fill(rest)) => {
-            body == rest && matches!(**tail, Looplet::Run(Cursor::Fiber(_)) | Looplet::Lookup(_))
-        }
+        (Looplet::Spike { body: Cursor::Fill(body), tail }, Cursor::Fill(rest)) => body == rest && finds_fibers(tail),
         _ => false,
     };
     walkers.iter().all(|w| !w.needed && fits(w))
+}
+
+fn finds_fibers(tail: &Looplet) -> bool {
+    match tail {
+        Looplet::Run(Cursor::Fiber(_)) | Looplet::Lookup(_) => true,
+        Looplet::Thunk { body, epilogue, .. } => epilogue.is_empty() && finds_fibers(body),
+        _ => false,
+    }
 }
 
 pub(super) fn lower(cx: &mut Cx<'_>, nest: &Nest, mut walkers: Vec<Walker>) {
@@ -62,7 +68,7 @@ pub(super) fn lower(cx: &mut Cx<'_>, nest: &Nest, mut walkers: Vec<Walker>) {
         for w in &walkers {
             let here = cx.new_local("here", Prim::Bool);
             cx.assign(here, eq(&w.stop, &to));
-            part.heads[w.head].looplet = flag(&entry(cx, w, &plus(&to, -1)), &local(here));
+            part.heads[w.head].looplet = entry(cx, w, &plus(&to, -1), &local(here));
             taken.push(local(here));
         }
         let scope = cx.prover.open();
@@ -80,15 +86,13 @@ pub(super) fn lower(cx: &mut Cx<'_>, nest: &Nest, mut walkers: Vec<Walker>) {
     cx.push(Stmt::While { cond: lt(&from, &hi), body });
 }
 
-/// The fiber of a walker's current entry, which stands at `coordinate`.
-fn entry(cx: &mut Cx<'_>, w: &Walker, coordinate: &Expr) -> Fiber {
-    let Looplet::Spike { tail, .. } = &w.stepper.chunk else { unreachable!("the rule applies") };
-    let met = match &**tail {
-        Looplet::Lookup(lookup) => lookup(cx, coordinate),
-        tail => tail.clone(),
+/// What a walker's current entry, which stands at `coordinate`, is if it is `here`.
+fn entry(cx: &mut Cx<'_>, w: &Walker, coordinate: &Expr, here: &Expr) -> Looplet {
+    let (Looplet::Spike { tail, .. }, Cursor::Fill(fill)) = (&w.stepper.chunk, &w.stepper.rest) else {
+        unreachable!("the rule applies")
     };
-    match met {
-        Looplet::Run(Cursor::Fiber(fiber)) => fiber,
-        _ => unreachable!("what lists its entries finds a fiber at each"),
+    match present_if(cx, tail, here, fill).expect("what lists its entries finds a fiber at each") {
+        Looplet::Lookup(lookup) => lookup(cx, coordinate),
+        found => found,
     }
 }

@@ -8,12 +8,14 @@
 //! has been copied often, each becomes a *select*: the fiber is read under a presence flag (a leaf reads
 //! `present ? val : fill`, an inner fiber is empty), and the body stands only once.
 
-use super::{Looplet, Nest, lower_loop};
-use crate::assembly::Expr;
+use super::{Head, Looplet, Nest, lower_loop};
+use crate::assembly::{Expr, Local, Stmt};
 use crate::lower::build::{and, is_register_only, not};
 use crate::lower::cx::Cx;
 use crate::lower::seeded::{self, Seeded};
 use crate::lower::state::{Cursor, Fiber};
+use redpoll_logic::Scalar;
+use std::rc::Rc;
 
 /// With more switches than this, bodies are not copied for each case.
 const MOST_BRANCHES: usize = 3;
@@ -50,10 +52,12 @@ fn branch(cx: &mut Cx<'_>, nest: &Nest, at: usize) {
 /// Turns the switches between a fiber and its fill value into fibers under a presence flag; others branch.
 fn select(cx: &mut Cx<'_>, mut nest: Nest) {
     let mut first_other = None;
-    for (k, head) in nest.heads.iter_mut().enumerate() {
-        let Looplet::Switch { cond, then, other } = &head.looplet else { continue };
-        match flagged(cond, then, other) {
-            Some(looplet) => head.looplet = looplet,
+    for k in 0..nest.heads.len() {
+        if !matches!(nest.heads[k].looplet, Looplet::Switch { .. }) {
+            continue;
+        }
+        match flagged(cx, &nest, k) {
+            Some(looplet) => nest.heads[k].looplet = looplet,
             None => first_other = first_other.or(Some(k)),
         }
     }
@@ -63,20 +67,77 @@ fn select(cx: &mut Cx<'_>, mut nest: Nest) {
     }
 }
 
-fn flagged(cond: &Expr, then: &Looplet, other: &Looplet) -> Option<Looplet> {
-    let (Looplet::Run(hit), Looplet::Run(miss)) = (then, other) else { return None };
+/// A switch between a fiber and what its tensor is filled with, as the fiber under a presence flag.
+fn flagged(cx: &Cx<'_>, nest: &Nest, head: usize) -> Option<Looplet> {
+    let Head { looplet: Looplet::Switch { cond, then, other }, members } = &nest.heads[head] else { return None };
+    let Cursor::Fill(fill) = cx.fill(nest.state.acc(members[0]).tensor?) else { return None };
     if !is_register_only(cond) {
         return None;
     }
-    match (hit, miss) {
-        (Cursor::Fiber(fiber), Cursor::Fill(_)) => Some(flag(fiber, cond)),
-        (Cursor::Fill(_), Cursor::Fiber(fiber)) => Some(flag(fiber, &not(cond))),
+    match (is_fill(then, &fill), is_fill(other, &fill)) {
+        (_, true) => present_if(cx, then, cond, &fill),
+        (true, false) => present_if(cx, other, &not(cond), &fill),
+        (false, false) => None,
+    }
+}
+
+/// What finds a fiber of a tensor of that fill value, as what finds it under a presence flag; where the flag does not
+/// hold nothing is loaded.
+pub(super) fn present_if(cx: &Cx<'_>, looplet: &Looplet, present: &Expr, fill: &Scalar) -> Option<Looplet> {
+    match looplet {
+        Looplet::Run(Cursor::Fiber(fiber)) => Some(flag(fiber, present)),
+        Looplet::Thunk { preamble, body, epilogue } if epilogue.is_empty() => {
+            let preamble = vec![guarded(cx, present, preamble)];
+            let body = Rc::new(present_if(cx, body, present, fill)?);
+            Some(Looplet::Thunk { preamble, body, epilogue: Vec::new() })
+        }
+        Looplet::Switch { cond, then, other } if is_fill(other, fill) => {
+            Some(Looplet::Switch { cond: and(present, cond), then: then.clone(), other: other.clone() })
+        }
+        Looplet::Lookup(lookup) => {
+            let (lookup, present, fill) = (lookup.clone(), present.clone(), fill.clone());
+            Some(Looplet::Lookup(Rc::new(move |cx, i| {
+                let mut found = None;
+                let code = cx.block(|cx| found = Some(lookup(cx, i)));
+                let found = found.expect("the block has run");
+                if !code.is_empty() {
+                    let code = guarded(cx, &present, &code);
+                    cx.push(code);
+                }
+                present_if(cx, &found, &present, &fill).unwrap_or_else(|| Looplet::Switch {
+                    cond: present.clone(),
+                    then: Rc::new(found),
+                    other: Rc::new(Looplet::Run(Cursor::Fill(fill.clone()))),
+                })
+            })))
+        }
         _ => None,
     }
 }
 
+/// Code that runs under a condition; what it assigns is zero otherwise.
+fn guarded(cx: &Cx<'_>, cond: &Expr, code: &[Stmt]) -> Stmt {
+    fn assigned(code: &[Stmt], found: &mut Vec<Local>) {
+        for stmt in code {
+            match stmt {
+                Stmt::Assign(local, _) if !found.contains(local) => found.push(*local),
+                _ => stmt.bodies().into_iter().for_each(|body| assigned(body, found)),
+            }
+        }
+    }
+    let mut locals = Vec::new();
+    assigned(code, &mut locals);
+    let zero = |local: Local| Expr::Const(Scalar::zero(cx.locals[local.0 as usize].prim));
+    let other = locals.into_iter().map(|local| Stmt::Assign(local, zero(local))).collect();
+    Stmt::If { cond: cond.clone(), then: code.to_vec(), other }
+}
+
+fn is_fill(looplet: &Looplet, fill: &Scalar) -> bool {
+    matches!(looplet, Looplet::Run(Cursor::Fill(value)) if value == fill)
+}
+
 /// The fiber under a further presence flag.
-pub(super) fn flag(fiber: &Fiber, cond: &Expr) -> Looplet {
+fn flag(fiber: &Fiber, cond: &Expr) -> Looplet {
     let present = match &fiber.present {
         None => cond.clone(),
         Some(outer) => and(outer, cond),
