@@ -24,7 +24,7 @@ use std::sync::Arc;
 /// No program here takes more rounds of loops; one that does would not end.
 const MOST_ROUNDS: u64 = 50_000_000;
 /// No kernel here is longer: the length of code is bounded by its program, whatever formats are.
-const MOST_STATEMENTS: usize = 5000;
+const MOST_STATEMENTS: usize = 8000;
 
 /// A plan with its inputs.
 pub(crate) struct Case {

@@ -31,6 +31,8 @@ pub(crate) enum Room {
     Fresh,
     /// Reset them.
     Reset,
+    /// Reset them, and nothing else: all of them were there before.
+    Again,
 }
 
 /// The second half of a level kind's contract; the first is [`crate::levels::Level`].

@@ -260,8 +260,10 @@ impl Cx<'_> {
         }
         let fills = Value::constant(&self.program.tensors[at.tensor.index()].ty.fill);
         for (k, buffer) in self.tensor(at.tensor).leaf.clone().into_iter().enumerate() {
-            self.push(Stmt::Grow { buffer, len: hi.clone() });
-            if room == Room::Reset {
+            if room != Room::Again {
+                self.push(Stmt::Grow { buffer, len: hi.clone() });
+            }
+            if room != Room::Fresh {
                 self.store_range(buffer, (lo, hi), &fills.parts[k]);
             }
         }

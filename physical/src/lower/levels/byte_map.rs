@@ -101,14 +101,18 @@ impl LevelLowering for ByteMap {
                 cx.assign(p, load(list, local(k)));
                 let map = cx.level(at).arrays[MAP];
                 cx.push(Stmt::Store { buffer: map, at: local(p), value: Expr::Const(Scalar::U8(0)) });
-                cx.assemble(at.below(), (&local(p), &plus(&local(p), 1)), Room::Reset);
+                cx.assemble(at.below(), (&local(p), &plus(&local(p), 1)), Room::Again);
             });
             cx.push(Stmt::For { var: k, lo: int(0), hi: local(len), body });
         }
         cx.assign(len, int(0));
     }
 
-    fn assemble(&self, cx: &mut Cx<'_>, at: At, (lo, hi): (&Expr, &Expr), _: Room) {
+    fn assemble(&self, cx: &mut Cx<'_>, at: At, (lo, hi): (&Expr, &Expr), room: Room) {
+        // What it holds is cleared place by place when it is declared again.
+        if room == Room::Again {
+            return;
+        }
         let LevelCode { dimension, arrays, .. } = cx.level(at).clone();
         let (lo, hi) = (cx.name("p", &mul(lo, &dimension)), cx.name("p", &mul(hi, &dimension)));
         cx.push(Stmt::Grow { buffer: arrays[MAP], len: hi.clone() });

@@ -49,8 +49,10 @@ impl LevelLowering for SparseList {
     fn assemble(&self, cx: &mut Cx<'_>, at: At, (lo, hi): (&Expr, &Expr), room: Room) {
         let ptr = cx.level(at).arrays[PTR];
         let ends = plus(hi, 1);
-        cx.push(Stmt::Grow { buffer: ptr, len: ends.clone() });
-        if room == Room::Reset {
+        if room != Room::Again {
+            cx.push(Stmt::Grow { buffer: ptr, len: ends.clone() });
+        }
+        if room != Room::Fresh {
             cx.store_range(ptr, (lo, &ends), &int(0));
         }
     }

@@ -63,7 +63,6 @@ fn spgemm() {
                   for k in 0..touched {
                     #8 = w.idx0[k]
                     w.map0[#8] = 0_u8
-                    grow w.val, #8 + 1
                     w.val[#8] = 0.0
                   }
                   touched = 0
