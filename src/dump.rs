@@ -26,7 +26,7 @@ fn folder_of(plan: &Plan, folder: &Path) -> PathBuf {
 
 /// Writes the text of every phase into a folder of the plan.
 pub(crate) fn write(prepared: &Prepared, folder: &Path) -> Result<(), Error> {
-    let folder = folder_of(&prepared.plan, folder);
+    let folder = folder_of(&prepared.made.plan, folder);
     let write = |name: &str, text: &str| {
         fs::write(folder.join(name), text).map_err(|source| Error::Dump { path: folder.join(name), source })
     };
@@ -35,7 +35,7 @@ pub(crate) fn write(prepared: &Prepared, folder: &Path) -> Result<(), Error> {
         let name: String = section.title.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
         write(&format!("{k:02}-{name}.txt"), &section.text)?;
     }
-    write(KERNELS, &prepared.optimizing.text(&prepared.stages)?)
+    write(KERNELS, &prepared.made.optimizing.text(&prepared.made.stages)?)
 }
 
 /// The C text of a plan from the folder of an earlier dump, if there is one.

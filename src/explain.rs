@@ -43,15 +43,15 @@ impl Prepared {
     /// When the code of kernels is asked for, and cannot be made.
     pub fn explain(&self, detail: Detail) -> Result<Vec<Section>, Error> {
         let section = |title: String, text: String| Section { title, text };
-        let mut sections = vec![section("logic".into(), self.plan.to_string())];
-        sections.extend(self.report.phases.iter().map(|p| section(p.name.into(), p.plan.clone())));
-        let decisions: String = self.report.decisions.iter().map(ToString::to_string).collect();
+        let mut sections = vec![section("logic".into(), self.made.plan.to_string())];
+        sections.extend(self.made.report.phases.iter().map(|p| section(p.name.into(), p.plan.clone())));
+        let decisions: String = self.made.report.decisions.iter().map(ToString::to_string).collect();
         sections.push(section("decisions".into(), decisions));
         let notes: String = self.notes().iter().map(|note| format!("{note}\n")).collect();
         if !notes.is_empty() {
             sections.push(section("notes".into(), notes));
         }
-        for stage in self.stages.iter() {
+        for stage in self.made.stages.iter() {
             let of = |form: &str| format!("{form} of {}", stage.name);
             let loops = match &stage.work {
                 Work::Loops(loops) => loops,
@@ -61,7 +61,7 @@ impl Prepared {
                     continue;
                 }
             };
-            let function = loops.draft(self.config.optimizer.float_mode).function();
+            let function = loops.draft(self.made.config.optimizer.float_mode).function();
             sections.push(section(of("notation"), notation::print(&loops.written)));
             if loops.written != *loops.program {
                 sections.push(section(of("normal notation"), notation::print(&loops.program)));
@@ -73,7 +73,7 @@ impl Prepared {
             }
         }
         if detail == Detail::C {
-            sections.push(section("c".into(), self.optimizing.text(&self.stages)?));
+            sections.push(section("c".into(), self.made.optimizing.text(&self.made.stages)?));
         }
         Ok(sections)
     }

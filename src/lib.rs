@@ -62,6 +62,7 @@ mod error;
 mod explain;
 mod notes;
 mod pipeline;
+mod plan_cache;
 mod prepared;
 mod profile;
 mod session;

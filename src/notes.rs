@@ -48,11 +48,11 @@ impl Prepared {
     /// What its author may want to know: results and intermediates that densify without having been asked to.
     pub fn notes(&self) -> Vec<Note> {
         let asked = |alias: &Alias| {
-            let query = self.plan.queries.iter().find(|q| q.alias == *alias);
+            let query = self.made.plan.queries.iter().find(|q| q.alias == *alias);
             query.is_some_and(|q| matches!(q.expr.node(), Node::Reformat { .. }))
         };
         let mut notes = Vec::new();
-        for output in self.report.decisions.iter().flat_map(|d| &d.outputs) {
+        for output in self.made.report.decisions.iter().flat_map(|d| &d.outputs) {
             let places = places(&output.ty);
             if places <= 1 || !is_dense(&output.ty) || asked(&output.alias) {
                 continue;
@@ -61,7 +61,7 @@ impl Prepared {
             if !sparse.is_empty() {
                 notes.push(Note::Densifies {
                     tensor: output.alias.clone(),
-                    result: self.physical.produces.contains(&output.alias),
+                    result: self.made.physical.produces.contains(&output.alias),
                     places,
                     expected: output.stored,
                     fill: output.ty.fill.clone(),
@@ -76,12 +76,14 @@ impl Prepared {
     /// places do not count: that the sums of the rows of a sparse matrix are dense is no surprise.
     fn sparse_operands(&self, alias: &Alias, most: u64) -> Vec<Alias> {
         let mut reads: Vec<Alias> = Vec::new();
-        match self.plan.queries.iter().find(|q| q.alias == *alias) {
+        match self.made.plan.queries.iter().find(|q| q.alias == *alias) {
             Some(query) => tables(&query.expr, &mut reads),
-            None => reads.extend(self.stages.iter().filter(|s| s.writes.contains(alias)).flat_map(|s| s.reads.clone())),
+            None => {
+                reads.extend(self.made.stages.iter().filter(|s| s.writes.contains(alias)).flat_map(|s| s.reads.clone()))
+            }
         }
         let sparse = |ty: &Arc<TensorType>| !is_dense(ty) && places(ty) <= most;
-        let inputs = self.physical.inputs.iter();
+        let inputs = self.made.physical.inputs.iter();
         inputs.filter(|(name, ty)| sparse(ty) && reads.contains(name)).map(|(name, _)| name.clone()).collect()
     }
 }

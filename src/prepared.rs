@@ -17,15 +17,21 @@ use std::time::{Duration, Instant};
 
 /// A plan with the tensors that it reads and the kernels that compute it.
 pub struct Prepared {
-    pub(crate) config: Config,
+    pub(crate) made: Arc<Made>,
     pub(crate) limits: Limits,
+    /// The tensors, by the names that `made` has for them.
     pub(crate) bindings: Bindings,
+    pub(crate) timings: Timings,
+}
+
+/// All that is made of a plan and does not depend on the values of tensors: it serves every congruent plan.
+pub(crate) struct Made {
+    pub(crate) config: Config,
     pub(crate) plan: Plan,
     pub(crate) physical: PhysicalPlan,
     pub(crate) report: Report,
     pub(crate) stages: Arc<Vec<Stage>>,
     pub(crate) optimizing: Arc<Optimizing>,
-    pub(crate) timings: Timings,
 }
 
 /// Results by name, in the order in which a plan produces them.
@@ -61,17 +67,17 @@ impl Run {
 impl Prepared {
     /// The Logic plan.
     pub fn plan(&self) -> &Plan {
-        &self.plan
+        &self.made.plan
     }
 
     /// The physical plan.
     pub fn physical(&self) -> &PhysicalPlan {
-        &self.physical
+        &self.made.physical
     }
 
     /// What the optimizer decided, and why.
     pub fn report(&self) -> &Report {
-        &self.report
+        &self.made.report
     }
 
     /// How long each phase took until it was prepared.
@@ -81,7 +87,7 @@ impl Prepared {
 
     /// The names of its results, in order.
     pub fn produces(&self) -> &[Alias] {
-        &self.physical.produces
+        &self.made.physical.produces
     }
 
     /// Runs the plan on the engine of its session.
@@ -89,7 +95,7 @@ impl Prepared {
     /// # Errors
     /// When a kernel stops: the memory limit, cancellation, a checked operator.
     pub fn run(&self) -> Result<Run, Error> {
-        self.run_with(self.config.engine)
+        self.run_with(self.made.config.engine)
     }
 
     /// Runs the plan on a given engine.
@@ -103,47 +109,47 @@ impl Prepared {
     /// Runs the plan on a given engine and shows each query that has run.
     pub(crate) fn run_observed(&self, engine: Engine, seen: &mut dyn FnMut(Step<'_>)) -> Result<Run, Error> {
         let engine = match engine {
-            Engine::Auto if self.optimizing.is_ready(&self.stages) => Engine::Optimizing,
+            Engine::Auto if self.made.optimizing.is_ready(&self.made.stages) => Engine::Optimizing,
             Engine::Optimizing => {
-                self.optimizing.compile(&self.stages)?;
+                self.made.optimizing.compile(&self.made.stages)?;
                 engine
             }
             Engine::Auto => {
-                self.optimizing.start_if_worth(&self.stages);
+                self.made.optimizing.start_if_worth(&self.made.stages);
                 engine
             }
             engine => engine,
         };
         let start = Instant::now();
-        let mode = self.config.optimizer.float_mode;
+        let mode = self.made.config.optimizer.float_mode;
         let (outputs, counts) = match engine {
-            Engine::LogicInterpreter => (run_logic(&self.plan, &self.bindings, mode)?, None),
+            Engine::LogicInterpreter => (run_logic(&self.made.plan, &self.bindings, mode)?, None),
             _ => self.run_stages(engine, seen)?,
         };
         let time = start.elapsed();
         if engine == Engine::Auto {
-            self.optimizing.count_run(time);
+            self.made.optimizing.count_run(time);
         }
         Ok(Run { outputs, counts, time })
     }
 
     /// The tier whose machine code the next run on [`Engine::Auto`] calls.
     pub fn tier(&self) -> Engine {
-        if self.optimizing.is_ready(&self.stages) { Engine::Optimizing } else { Engine::Instant }
+        if self.made.optimizing.is_ready(&self.made.stages) { Engine::Optimizing } else { Engine::Instant }
     }
 
     /// Waits until the optimizing tier is there, if it is being compiled in the background.
     pub fn wait_for_take_over(&self) {
-        self.optimizing.wait();
+        self.made.optimizing.wait();
     }
 
     /// What a user may want to know of the optimizing tier: why it is missing although the plan is worth it, or why its
     /// kernels are not kept on disk.
     pub fn tier_note(&self) -> Option<String> {
-        if let Some(failure) = self.optimizing.failure() {
+        if let Some(failure) = self.made.optimizing.failure() {
             return Some(failure.into());
         }
-        let fault = if self.tier() == Engine::Optimizing { self.config.toolchain.cache_fault() } else { None };
+        let fault = if self.tier() == Engine::Optimizing { self.made.config.toolchain.cache_fault() } else { None };
         fault.map(|fault| format!("kernels are compiled anew in each process: {fault}"))
     }
 
@@ -151,7 +157,7 @@ impl Prepared {
     fn run_stages(&self, engine: Engine, seen: &mut dyn FnMut(Step<'_>)) -> Result<(Results, Option<Counts>), Error> {
         let mut tensors: HashMap<Alias, Tensor> = self.bindings.iter().map(|(a, t)| (a.clone(), t.clone())).collect();
         let mut total = (engine == Engine::AssemblyInterpreter).then(Counts::default);
-        for stage in self.stages.iter() {
+        for stage in self.made.stages.iter() {
             let input = |name: &Alias| tensors.get(name).expect("tensors are bound or written before");
             let inputs: Vec<&Tensor> = stage.reads.iter().map(input).collect();
             let start = Instant::now();
@@ -163,8 +169,8 @@ impl Prepared {
                 }
                 (Work::Loops(loops), None) => run_notation(loops, &inputs)?,
                 (Work::Loops(loops), Some(engine)) => {
-                    let mode = self.config.optimizer.float_mode;
-                    let how = Compile { engine, mode, toolchain: &self.config.toolchain };
+                    let mode = self.made.config.optimizer.float_mode;
+                    let how = Compile { engine, mode, toolchain: &self.made.config.toolchain };
                     let outcome = run_kernel(loops, &inputs, how, &self.limits)?;
                     total = sum(total, outcome.counts);
                     counts = outcome.counts;
@@ -178,7 +184,7 @@ impl Prepared {
             }
             tensors.extend(stage.writes.iter().cloned().zip(outputs));
         }
-        let produces = self.physical.produces.iter();
+        let produces = self.made.physical.produces.iter();
         let outputs = produces
             .map(|name| (name.clone(), tensors.get(name).cloned().expect("physical plans write what they produce")));
         Ok((outputs.collect(), total))

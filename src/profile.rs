@@ -87,7 +87,7 @@ impl Prepared {
     }
 
     fn estimated(&self, alias: &Alias) -> Option<f64> {
-        let mut outputs = self.report.decisions.iter().flat_map(|d| &d.outputs);
+        let mut outputs = self.made.report.decisions.iter().flat_map(|d| &d.outputs);
         outputs.find(|o| o.alias == *alias).map(|o| o.stored)
     }
 }

@@ -3,6 +3,7 @@
 use crate::config::{Config, Engine};
 use crate::error::{Error, Unbound};
 use crate::pipeline::prepare;
+use crate::plan_cache::PlanCache;
 use crate::prepared::Prepared;
 use crate::timings::{Phase, Timings};
 use crate::warm_up::warm_up;
@@ -11,6 +12,7 @@ use redpoll_logic::{Alias, Plan};
 use redpoll_physical::run::Limits;
 use redpoll_physical::storage::Tensor;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// The tensors that a plan reads, by the names of its tables.
 #[derive(Clone, Debug, Default)]
@@ -51,11 +53,13 @@ impl<A: Into<Alias>> FromIterator<(A, Tensor)> for Bindings {
     }
 }
 
-/// Turns plans into kernels under one configuration. What its plans allocate counts against one memory limit.
+/// Turns plans into kernels under one configuration, and keeps the kernels: plans that are equal up to the names of their
+/// inputs, over tensors alike, are made once. What its plans allocate counts against one memory limit. Clones share both.
 #[derive(Clone, Debug)]
 pub struct Session {
     config: Config,
     limits: Limits,
+    plans: Arc<PlanCache>,
 }
 
 impl Session {
@@ -71,7 +75,7 @@ impl Session {
     /// A session that leaves the compiler as it is.
     pub(crate) fn cold(config: Config) -> Session {
         let limits = config.memory_limit.map_or_else(Limits::default, Limits::memory);
-        Session { config, limits }
+        Session { config, limits, plans: Arc::default() }
     }
 
     /// The configuration.
@@ -82,6 +86,11 @@ impl Session {
     /// The memory budget of its runs, and the flag that cancels them.
     pub fn limits(&self) -> &Limits {
         &self.limits
+    }
+
+    /// The plans that were taken to kernels.
+    pub(crate) fn plans(&self) -> &PlanCache {
+        &self.plans
     }
 
     /// Takes a plan in text all the way to kernels.

@@ -15,7 +15,7 @@ pub(crate) fn position_counts(bindings: &Bindings) -> PositionCounts {
 }
 
 /// The numbers of positions below the first 1, 2, .. levels.
-fn positions(tensor: &Tensor) -> Vec<u64> {
+pub(crate) fn positions(tensor: &Tensor) -> Vec<u64> {
     let below = |above: &mut u64, k: usize| {
         let data = tensor.level(k);
         let properties = level(data.format.kind).properties();

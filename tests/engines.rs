@@ -3,6 +3,7 @@
 use redpoll::logic::{Format, LeafKind, LevelFormat, LevelKind, Prim, Scalar, TensorType};
 use redpoll::physical::storage::{Array, Tensor, Values, convert};
 use redpoll::{Bindings, Config, Engine, Error, Phase, Session};
+use std::time::Duration;
 
 fn matrix(shape: [u64; 2], fill: f64, format: &Format) -> Tensor {
     let count = shape[0] * shape[1];
@@ -148,4 +149,33 @@ fn a_kernel_for_other_layouts_is_refused() {
         let error = kernel.run(&[others], &Limits::default()).unwrap_err();
         assert!(error.to_string().contains("layouts of its inputs"), "{error}");
     }
+}
+
+/// Protects kept plans: what was made of one serves congruent ones over other tensors, and no others.
+#[test]
+fn congruent_plans_are_made_once() {
+    let plan = |a: &str, b: &str| {
+        format!("(plan (query C (aggregate + 0 (mapjoin * (table {a} i k) (table {b} k j)) k)) (produces C))")
+    };
+    let session = Session::default();
+    let (small, large) = (matrix([5, 5], 0.0, &Format::csr()), matrix([5, 5], 2.0, &Format::csr()));
+    let bindings = Bindings::new().with("A", small.clone()).with("B", small.clone()).with("D", large);
+    let made = |text: &str, bindings: &Bindings| {
+        let prepared = session.prepare(text, bindings).unwrap();
+        let run = prepared.run().unwrap();
+        let expected = prepared.run_with(Engine::LogicInterpreter).unwrap();
+        assert_eq!(run.outputs[0].1.to_dense_scalars().unwrap(), expected.outputs[0].1.to_dense_scalars().unwrap());
+        prepared.timings().of(Phase::Optimize) > Duration::ZERO
+    };
+    assert!(made(&plan("A", "B"), &bindings));
+    assert!(!made(&plan("A", "B"), &bindings));
+    assert!(!made(&plan("B", "A"), &bindings));
+    let other = Bindings::new().with("X", matrix([5, 5], 0.0, &Format::csr())).with("Y", small);
+    assert!(!made(&plan("X", "Y"), &other));
+    assert!(made(&plan("A", "A"), &bindings), "one input is not two");
+    assert!(made(&plan("A", "D"), &bindings), "another fill value");
+    let dense = Bindings::new()
+        .with("A", matrix([5, 5], 0.0, &Format::dense(2)))
+        .with("B", matrix([5, 5], 0.0, &Format::csr()));
+    assert!(made(&plan("A", "B"), &dense), "another format");
 }

@@ -11,15 +11,11 @@ use std::sync::Arc;
 impl Plan {
     /// The inputs that the plan reads, each once, in the order in which its expressions mention them.
     pub fn inputs(&self) -> Vec<Alias> {
-        self.walked().1
+        self.congruence().1
     }
 
-    /// A hash that is equal for congruent plans: see [`Plan::is_congruent`].
-    pub fn congruence_hash(&self) -> u64 {
-        self.walked().0
-    }
-
-    fn walked(&self) -> (u64, Vec<Alias>) {
+    /// A hash that is equal for congruent plans (see [`Plan::is_congruent`]), and the inputs.
+    pub fn congruence(&self) -> (u64, Vec<Alias>) {
         let mut hasher = DefaultHasher::new();
         let mut walk = Walk::default();
         for query in &self.queries {
@@ -182,7 +178,7 @@ mod tests {
         let congruent = a.is_congruent(&b);
         assert_eq!(congruent, b.is_congruent(&a));
         if congruent {
-            assert_eq!(a.congruence_hash(), b.congruence_hash());
+            assert_eq!(a.congruence().0, b.congruence().0);
             assert_eq!(a.inputs().len(), b.inputs().len());
         }
         congruent
