@@ -485,7 +485,6 @@ fn spgemm() {
                         for (int64_t k = 0; k < touched; k++) {
                             p = w_idx0[k];
                             w_map0[p] = 0;
-                            RP_GROW(w_val, 12, p + 1);
                             w_val[p] = 0.0;
                         }
                         touched = 0;
