@@ -79,7 +79,8 @@ impl Prepared {
         match self.made.plan.queries.iter().find(|q| q.alias == *alias) {
             Some(query) => tables(&query.expr, &mut reads),
             None => {
-                reads.extend(self.made.stages.iter().filter(|s| s.writes.contains(alias)).flat_map(|s| s.reads.clone()))
+                reads
+                    .extend(self.made.stages.iter().filter(|s| s.writes.contains(alias)).flat_map(|s| s.reads.clone()));
             }
         }
         let sparse = |ty: &Arc<TensorType>| !is_dense(ty) && places(ty) <= most;
