@@ -65,8 +65,10 @@ impl Helpers {
             let below = if to.is_signed() { format!("x < -{above}") } else { format!("x < 0.0{suffix}") };
             let (low, high) = (least(to), greatest(to));
             format!(
-                "// Towards zero; saturating; NaN to 0.\nstatic inline {ty} {name}({source} x) {{\n    \
-                 return x != x ? 0 : {below} ? {low} : x >= {above} ? {high} : ({ty})x;\n}}\n"
+                "// Towards zero; saturating; NaN to 0. GCC 12 takes a cast there and back for trunc, which keeps the sign \
+                 of a zero:\n// it does not see through the empty instruction.\nstatic inline {ty} {name}({source} x) {{\n    \
+                 {ty} y = x != x ? 0 : {below} ? {low} : x >= {above} ? {high} : ({ty})x;\n    \
+                 __asm__(\"\" : \"+r\"(y));\n    return y;\n}}\n"
             )
         })
     }

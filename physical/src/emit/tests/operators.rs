@@ -212,6 +212,19 @@ fn math_functions_agree_on_edge_values() {
     run_all(&cases);
 }
 
+/// Protects zeros from a sign that integers do not have.
+#[test]
+fn casts_to_integers_and_back_agree_on_edge_values() {
+    let floats = [Prim::F32, Prim::F64];
+    let both = |float: Prim, int: Prim| {
+        let there = Expr::Cast(int, Box::new(a()));
+        case(Table { input: float, output: float, values: vec![Expr::Cast(float, Box::new(there))] })
+    };
+    let ints: Vec<Prim> = Prim::ALL.into_iter().filter(|p| p.is_int()).collect();
+    let cases: Vec<Case> = floats.into_iter().flat_map(|f| ints.iter().map(move |i| both(f, *i))).collect();
+    run_all(&cases);
+}
+
 /// Conditions of branches and loops on comparisons, their negations and constants.
 #[test]
 fn conditions_agree_with_values() {
