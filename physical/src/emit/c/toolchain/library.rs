@@ -25,7 +25,8 @@ impl Library {
         // from the cache, by another of this user; its bytes are those that were written.
         let handle = unsafe { libloading::Library::new(path) };
         let handle = handle.map_err(|e| failed(path, &e))?;
-        Ok(Library { handle, _folder: folder })
+        // What is in memory needs no file on Unix; elsewhere it stays until the library is dropped.
+        Ok(Library { handle, _folder: folder.filter(|_| !cfg!(unix)) })
     }
 
     /// The kernel that the library exports under a name, for invocations of that signature.
