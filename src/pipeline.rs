@@ -25,8 +25,10 @@ pub(crate) fn prepare(
     mut timings: Timings,
 ) -> Result<Prepared, Error> {
     let config = session.config();
-    // Who asks for dumps, or has edited one, wants every phase to happen.
-    let key = if config.dump.is_some() { None } else { Key::new(&plan, bindings) };
+    // Who asks for dumps wants every phase to happen. Edited text is for the plan whose names it was dumped under, where
+    // the cache takes plans with other names of inputs for the same.
+    let by_text = config.dump.is_some() || config.load.is_some();
+    let key = if by_text { None } else { Key::new(&plan, bindings) };
     let found = key.as_ref().and_then(|key| session.plans().find(key, &plan, bindings));
     if let Some((made, bindings)) = found {
         check_inputs(&made.physical, &bindings)?;
