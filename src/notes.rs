@@ -1,6 +1,5 @@
 //! Notes on a prepared plan: what its author may not have wanted. Now these are results that densify.
 
-use crate::engine::tables;
 use crate::prepared::Prepared;
 use redpoll_logic::expr::Node;
 use redpoll_logic::{Alias, Scalar, TensorType};
@@ -75,14 +74,10 @@ impl Prepared {
     /// The inputs that do not store all their places and that a tensor of so many places is made of. Those of more
     /// places do not count: that the sums of the rows of a sparse matrix are dense is no surprise.
     fn sparse_operands(&self, alias: &Alias, most: u64) -> Vec<Alias> {
-        let mut reads: Vec<Alias> = Vec::new();
-        match self.made.plan.queries.iter().find(|q| q.alias == *alias) {
-            Some(query) => tables(&query.expr, &mut reads),
-            None => {
-                reads
-                    .extend(self.made.stages.iter().filter(|s| s.writes.contains(alias)).flat_map(|s| s.reads.clone()));
-            }
-        }
+        let reads: Vec<Alias> = match self.made.plan.queries.iter().find(|q| q.alias == *alias) {
+            Some(query) => query.expr.tables(),
+            None => self.made.stages.iter().filter(|s| s.writes.contains(alias)).flat_map(|s| s.reads.clone()).collect(),
+        };
         let sparse = |ty: &Arc<TensorType>| !is_dense(ty) && places(ty) <= most;
         let inputs = self.made.physical.inputs.iter();
         inputs.filter(|(name, ty)| sparse(ty) && reads.contains(name)).map(|(name, _)| name.clone()).collect()

@@ -42,7 +42,16 @@ impl Plan {
     }
 }
 
-/// A walk over the expressions of a plan, in order.
+impl Expr {
+    /// The tensors that the expression reads, each once, in the order in which it mentions them.
+    pub fn tables(&self) -> Vec<Alias> {
+        let mut walk = Walk::default();
+        walk.hash(self);
+        walk.inputs
+    }
+}
+
+/// A walk over the expressions of a plan, in order, that goes once into what is shared.
 #[derive(Default)]
 struct Walk<'p> {
     /// The results of the queries so far.
@@ -156,9 +165,10 @@ impl<'p> Pair<'p> {
 #[cfg(test)]
 mod tests {
     use crate::field::Alias;
+    use crate::op::Builtin;
     use crate::plan::Plan;
     use crate::text::{Catalog, parse};
-    use crate::{Format, Prim, Scalar, TensorType};
+    use crate::{Expr, Format, Prim, Query, Scalar, TensorType};
     use std::sync::Arc;
 
     fn plan(text: &str) -> Plan {
@@ -194,6 +204,19 @@ mod tests {
         assert!(!congruent(&product("A", "B"), &product("A", "A")));
         assert!(!congruent(&product("A", "A"), &product("A", "B")));
         assert_eq!(plan(&product("B", "A")).inputs(), ["B", "A"].map(Alias::from));
+    }
+
+    /// Protects from walks that take twice as long for each doubling.
+    #[test]
+    fn what_is_shared_is_walked_once() {
+        let mut plan = plan("(plan (query R (mapjoin + (table A i k) (table B k j))) (produces R))");
+        let Query { expr, .. } = &mut plan.queries[0];
+        for _ in 0..60 {
+            *expr = Expr::mapjoin(Builtin::Add, [expr.clone(), expr.clone()]).unwrap();
+        }
+        assert_eq!(expr.tables(), ["A", "B"].map(Alias::from));
+        assert_eq!(plan.inputs(), ["A", "B"].map(Alias::from));
+        assert!(plan.is_congruent(&plan));
     }
 
     #[test]

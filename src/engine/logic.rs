@@ -4,9 +4,8 @@ use super::dense;
 use crate::config::Engine;
 use crate::error::Error;
 use crate::session::Bindings;
-use redpoll_logic::expr::Node;
 use redpoll_logic::interp::{Dense, interpret};
-use redpoll_logic::{Alias, Expr, FloatMode, Plan};
+use redpoll_logic::{Alias, FloatMode, Plan};
 use redpoll_physical::storage::Tensor;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,8 +14,7 @@ use std::sync::Arc;
 pub(crate) fn run_logic(plan: &Plan, bindings: &Bindings, mode: FloatMode) -> Result<Vec<(Alias, Tensor)>, Error> {
     let mut inputs = HashMap::new();
     // Also those that the optimizer found it can do without.
-    let mut read = Vec::new();
-    plan.queries.iter().for_each(|query| tables(&query.expr, &mut read));
+    let read = plan.inputs();
     for (name, tensor) in bindings.iter().filter(|(name, _)| read.contains(name)) {
         let values = dense::scalars(name, tensor, Engine::LogicInterpreter)?;
         inputs.insert(name.clone(), Dense { shape: tensor.ty().shape.clone(), values });
@@ -30,12 +28,4 @@ pub(crate) fn run_logic(plan: &Plan, bindings: &Bindings, mode: FloatMode) -> Re
         })
         .collect::<Result<_, Error>>()?;
     Ok(plan.produces.iter().map(|alias| (alias.clone(), tensors[alias].clone())).collect())
-}
-
-/// The tensors that an expression reads.
-pub(crate) fn tables(expr: &Expr, found: &mut Vec<Alias>) {
-    if let Node::Table { tensor, .. } = expr.node() {
-        found.push(tensor.clone());
-    }
-    expr.node().args().iter().for_each(|arg| tables(arg, found));
 }

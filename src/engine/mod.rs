@@ -8,7 +8,7 @@ mod optimizing;
 mod stage;
 
 pub(crate) use kernels::run_kernel;
-pub(crate) use logic::{run_logic, tables};
+pub(crate) use logic::run_logic;
 pub(crate) use notation::run_notation;
 pub(crate) use optimizing::Optimizing;
 pub(crate) use stage::{Compile, Loops, Stage, Work};
