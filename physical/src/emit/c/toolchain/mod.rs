@@ -19,15 +19,16 @@ use crate::run::Signature;
 use compiler::Compiler;
 use disk::Disk;
 use library::Library;
-use std::collections::HashMap;
+use lru::LruCache;
 use std::fs;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
 use tempfile::TempDir;
 
 /// Libraries that stay in memory although nobody uses them.
-const MOST_LOADED: usize = 256;
+const MOST_LOADED: NonZeroUsize = NonZeroUsize::new(256).expect("not zero");
 /// The size that the cache on disk may grow to.
 const MOST_BYTES: u64 = 256 << 20;
 
@@ -77,15 +78,9 @@ pub struct Toolchain {
     options: Options,
     compiler: OnceLock<Result<Compiler, String>>,
     disk: OnceLock<Option<Result<Disk, String>>>,
-    loaded: Mutex<Loaded>,
+    /// Libraries by key; those that were not used for longest leave first.
+    loaded: Mutex<LruCache<String, Arc<Library>>>,
     uses: [AtomicU64; 3],
-}
-
-/// Libraries by key, with when they were last used.
-#[derive(Debug, Default)]
-struct Loaded {
-    libraries: HashMap<String, (Arc<Library>, u64)>,
-    time: u64,
 }
 
 impl Toolchain {
@@ -95,7 +90,7 @@ impl Toolchain {
             options,
             compiler: OnceLock::new(),
             disk: OnceLock::new(),
-            loaded: Mutex::default(),
+            loaded: Mutex::new(LruCache::new(MOST_LOADED)),
             uses: Default::default(),
         }
     }
@@ -193,24 +188,12 @@ impl Toolchain {
     }
 
     fn remembered(&self, key: &str) -> Option<Arc<Library>> {
-        let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
-        loaded.time += 1;
-        let time = loaded.time;
-        let (library, used) = loaded.libraries.get_mut(key)?;
-        *used = time;
-        Some(library.clone())
+        self.loaded.lock().unwrap_or_else(PoisonError::into_inner).get(key).cloned()
     }
 
     /// Keeps a library in memory; of two of one key the first stays.
     fn remember(&self, key: String, library: Arc<Library>) -> Arc<Library> {
-        let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
-        loaded.time += 1;
-        let time = loaded.time;
-        if loaded.libraries.len() >= MOST_LOADED {
-            let oldest = loaded.libraries.iter().min_by_key(|(_, (_, used))| *used).map(|(key, _)| key.clone());
-            oldest.map(|key| loaded.libraries.remove(&key));
-        }
-        loaded.libraries.entry(key).or_insert((library, time)).0.clone()
+        self.loaded.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(key, || library).clone()
     }
 }
 
