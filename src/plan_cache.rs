@@ -25,9 +25,9 @@ struct Entry {
     made: Arc<Made>,
 }
 
-/// What matters of an input beside its type, which is in the plan.
+/// What matters of the storage of an input beside its type, which is in the plan.
 #[derive(PartialEq, Eq, Hash)]
-struct Trait {
+struct Storage {
     /// The types of the arrays of its levels.
     prims: Vec<Prim>,
     /// The powers of two that the numbers of positions below its levels have.
@@ -36,7 +36,7 @@ struct Trait {
 
 struct Input {
     name: Alias,
-    of: Trait,
+    storage: Storage,
 }
 
 /// A plan over tensors, as the cache knows it.
@@ -51,19 +51,19 @@ impl Key {
         let (congruence, names) = plan.congruence();
         let mut inputs = Vec::with_capacity(names.len());
         for name in names {
-            let of = Trait::of(bindings.get(name.as_str())?);
-            inputs.push(Input { name, of });
+            let storage = Storage::of(bindings.get(name.as_str())?);
+            inputs.push(Input { name, storage });
         }
         let mut hasher = DefaultHasher::new();
         congruence.hash(&mut hasher);
-        inputs.iter().for_each(|i| i.of.hash(&mut hasher));
+        inputs.iter().for_each(|i| i.storage.hash(&mut hasher));
         Some(Key { hash: hasher.finish(), inputs })
     }
 }
 
-impl Trait {
-    fn of(tensor: &Tensor) -> Trait {
-        Trait {
+impl Storage {
+    fn of(tensor: &Tensor) -> Storage {
+        Storage {
             prims: tensor.levels().iter().flatten().map(Array::prim).collect(),
             sizes: positions(tensor).into_iter().map(|n| u64::BITS - n.leading_zeros()).collect(),
         }
@@ -75,7 +75,7 @@ impl PlanCache {
     pub(crate) fn find(&self, key: &Key, plan: &Plan, bindings: &Bindings) -> Option<(Arc<Made>, Bindings)> {
         let entry = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&key.hash)?.clone();
         let alike = entry.inputs.len() == key.inputs.len()
-            && entry.inputs.iter().zip(&key.inputs).all(|(a, b)| a.of == b.of)
+            && entry.inputs.iter().zip(&key.inputs).all(|(a, b)| a.storage == b.storage)
             && entry.made.plan.is_congruent(plan);
         let tensor = |input: &Input| bindings.get(input.name.as_str()).cloned();
         let renamed = entry.inputs.iter().zip(&key.inputs).map(|(to, from)| Some((to.name.clone(), tensor(from)?)));
