@@ -148,33 +148,22 @@ impl State {
             let (found, shape) = (names.len(), self.shape());
             return Err(Cause::Shape(format!("{found} names for the {} modes of shape {shape:?}", shape.len())));
         }
-        let mut expr = self.clone();
         // A name that repeats joins two modes: each pair is read along its diagonal.
-        let mut distinct: Vec<Field> = Vec::new();
-        let mut stand_ins = Vec::new();
+        let (mut labels, mut stand_ins): (Vec<Field>, Vec<_>) = (Vec::with_capacity(names.len()), Vec::new());
         for (k, name) in names.iter().enumerate() {
-            match distinct.contains(name) {
-                true => stand_ins.push((name.clone(), Field::from(format!("{name}'{k}")))),
-                false => distinct.push(name.clone()),
+            if names[..k].contains(name) {
+                let stand_in = Field::from(format!("{name}'{k}"));
+                labels.push(stand_in.clone());
+                stand_ins.push((name.clone(), stand_in));
+            } else {
+                labels.push(name.clone());
             }
         }
-        let mut pending = stand_ins.iter();
-        let mut seen: Vec<&Field> = Vec::new();
-        let labels: Vec<Field> = names
-            .iter()
-            .map(|name| match seen.contains(&name) {
-                true => pending.next().expect("one a repetition").1.clone(),
-                false => {
-                    seen.push(name);
-                    name.clone()
-                }
-            })
-            .collect();
-        expr.expr = self.labelled(&labels)?;
-        for (name, stand_in) in &stand_ins {
-            expr.expr = expr.expr.diagonal((name.clone(), stand_in.clone()), name.clone())?;
+        let mut expr = self.labelled(&labels)?;
+        for (name, stand_in) in stand_ins {
+            expr = expr.diagonal((name.clone(), stand_in), name)?;
         }
-        Ok(State { style: Style::Named, ..expr })
+        Ok(State { expr, style: Style::Named, sources: self.sources.clone() })
     }
 
     /// The array with its modes numbered in the order of their names as given.
