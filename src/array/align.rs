@@ -4,6 +4,7 @@ use super::error::Cause;
 use super::state::{State, Style, position, positions};
 use redpoll_logic::op::Op;
 use redpoll_logic::{Affine, Expr, Field, IndexMap, Subscript};
+use std::collections::HashMap;
 
 /// Applies an operator at every place of aligned arrays.
 pub(crate) fn map(op: impl Into<Op>, states: &[State]) -> Result<State, Cause> {
@@ -36,42 +37,43 @@ pub(crate) fn aligned(states: &[State]) -> Result<(Vec<Expr>, Style), Cause> {
 
 /// Positional arrays aligned at their last modes. A mode of size 1 that meets others is read at 0.
 fn broadcast(states: &[State]) -> Result<Vec<Expr>, Cause> {
-    let shapes: Vec<Vec<u64>> = states.iter().map(State::shape).collect();
-    let rank = shapes.iter().map(Vec::len).max().unwrap_or(0);
-    let mut common = vec![1; rank];
-    for (k, size) in common.iter_mut().enumerate() {
-        let sizes = || shapes.iter().filter_map(|s| (k + s.len()).checked_sub(rank).map(|at| s[at]));
-        *size = sizes().find(|n| *n != 1).unwrap_or(1);
-        if sizes().any(|n| n != 1 && n != *size) {
-            let (mode, found) = (rank - k, sizes().collect());
-            return Err(Cause::Broadcast { shapes, mode, found });
-        }
-    }
-    let fields: Vec<Vec<Field>> = shapes.iter().map(|s| (rank - s.len()..rank).map(position).collect()).collect();
-    one_place_modes(states.iter().zip(&fields))
+    let rank = states.iter().map(State::rank).max().unwrap_or(0);
+    let labelled: Vec<_> = states.iter().map(|s| (s, (rank - s.rank()..rank).map(position).collect())).collect();
+    one_place_modes(&labelled)
 }
 
-/// The expressions of arrays with their modes labelled. A mode of size 1 whose label is that of a larger mode is read at
-/// 0, so that it joins every place.
-pub(crate) fn one_place_modes<'s>(
-    labelled: impl IntoIterator<Item = (&'s State, &'s Vec<Field>), IntoIter: Clone>,
-) -> Result<Vec<Expr>, Cause> {
-    let labelled = labelled.into_iter();
-    let size = |field: &Field| {
-        let sizes = labelled.clone().filter_map(|(state, fields)| {
-            let at = fields.iter().position(|f| f == field)?;
-            Some(state.shape()[at])
-        });
-        sizes.into_iter().find(|n| *n != 1).unwrap_or(1)
-    };
-    let expr = |(state, fields): (&State, &Vec<Field>)| {
+/// The expressions of arrays with their modes labelled, those of one label equally far from the last. A mode of size 1
+/// whose label is that of a larger mode is read at 0, so that it joins every place.
+///
+/// # Errors
+/// When modes of one label have different sizes, ones aside.
+pub(crate) fn one_place_modes(labelled: &[(&State, Vec<Field>)]) -> Result<Vec<Expr>, Cause> {
+    let mut common: HashMap<&Field, u64> = HashMap::new();
+    for (state, fields) in labelled {
+        for (k, (field, size)) in fields.iter().zip(state.shape()).enumerate() {
+            let met = common.entry(field).or_insert(1);
+            if *met == 1 {
+                *met = size;
+            } else if size != 1 && size != *met {
+                return Err(differing_sizes(labelled, field, fields.len() - k));
+            }
+        }
+    }
+    let expr = |(state, fields): &(&State, Vec<Field>)| {
         let expr = state.labelled(fields)?;
-        let repeated = fields.iter().zip(state.shape()).filter(|(f, n)| *n == 1 && size(f) != 1);
+        let repeated = fields.iter().zip(state.shape()).filter(|(f, n)| *n == 1 && common[f] != 1);
         let coordinates: Vec<_> = repeated.map(|(f, _)| (f.clone(), Subscript::Affine(Affine::constant(0)))).collect();
         if coordinates.is_empty() {
             return Ok(expr);
         }
         Ok(expr.index(IndexMap { coordinates, dimensions: Vec::new(), outside: None })?)
     };
-    labelled.clone().map(expr).collect()
+    labelled.iter().map(expr).collect()
+}
+
+/// The sizes that the modes of a label have, which is that far from the last.
+fn differing_sizes(labelled: &[(&State, Vec<Field>)], field: &Field, mode: usize) -> Cause {
+    let size = |(state, fields): &(&State, Vec<Field>)| Some(state.shape()[fields.iter().position(|f| f == field)?]);
+    let found = labelled.iter().filter_map(size).collect();
+    Cause::Broadcast { shapes: labelled.iter().map(|(state, _)| state.shape()).collect(), mode, found }
 }

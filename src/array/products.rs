@@ -191,7 +191,7 @@ fn matmul(a: &State, b: &State) -> Result<State, Cause> {
     let own_b = if rb == 1 { vec![inner.clone()] } else { vec![inner.clone(), column.clone()] };
     let fields_a: Vec<Field> = batch(ra).chain(own_a).collect();
     let fields_b: Vec<Field> = batch(rb).chain(own_b).collect();
-    let exprs = one_place_modes([(a, &fields_a), (b, &fields_b)])?;
+    let exprs = one_place_modes(&[(a, fields_a), (b, fields_b)])?;
     let mut order: Vec<Field> = (0..batches).map(position).collect();
     order.extend((ra > 1).then_some(row));
     order.extend((rb > 1).then_some(column));
