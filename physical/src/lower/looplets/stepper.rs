@@ -60,13 +60,13 @@ pub(crate) fn lower(cx: &mut Cx<'_>, nest: &Nest) {
     } else if cx.is_crowded(&nest.body) && segments::applies(&walkers) {
         segments::lower(cx, nest, walkers);
     } else {
-        let parts = 1 + u32::from(!ends_with(cx, nest, &walkers));
+        let parts = 1 + u32::from(!ends_when_all_run_out(cx, nest, &walkers));
         cx.copying(parts, |cx| step(cx, nest, walkers));
     }
 }
 
 /// Whether nothing is left to be done once all walkers have run out.
-fn ends_with(cx: &Cx<'_>, nest: &Nest, walkers: &[Walker]) -> bool {
+fn ends_when_all_run_out(cx: &Cx<'_>, nest: &Nest, walkers: &[Walker]) -> bool {
     let met = |w: &Walker| (w.head, w.stepper.rest.clone());
     walkers.iter().any(|w| w.needed) || nest.vanishes_with(cx, &walkers.iter().map(met).collect::<Vec<_>>())
 }
