@@ -129,7 +129,13 @@ fn unfurl(cx: &mut Cx<'_>, acc: &Acc, form: &Linear, crowded: bool) -> Looplet {
         };
     }
     let absent = fiber.present == Some(super::build::truth(false));
-    if form.scale == 1 {
+    // Beyond the bounds there are no entries, so where nothing but the fill value is met between them, the level may show
+    // itself as it is.
+    let may_rest = |outside: &Scalar| {
+        sub.protocol != Protocol::Follow && cx.fill(at.tensor) == Cursor::Fill(outside.clone())
+    };
+    let as_it_is = !crowded || sub.outside.as_ref().is_none_or(may_rest);
+    if form.scale == 1 && as_it_is {
         let looplet = match absent {
             true => Looplet::Run(cx.fill(at.tensor)),
             false => kind.read(cx, at, fiber, sub.protocol),
@@ -137,7 +143,6 @@ fn unfurl(cx: &mut Cx<'_>, acc: &Acc, form: &Linear, crowded: bool) -> Looplet {
         let shifted = shift::shift(&looplet, &form.offset);
         match &sub.outside {
             None => return shifted,
-            // Beyond the bounds there are no entries, so nothing but the fill value is met there as it is.
             Some(outside) if shifted.rests_at(&Cursor::Fill(outside.clone())) => return shifted,
             Some(outside) if !crowded => {
                 let outside = Looplet::Run(Cursor::Fill(outside.clone()));

@@ -322,3 +322,15 @@ fn chunks_of_the_outermost_loop_add_up() {
         assert_eq!(parts[0].to_dense_scalars().unwrap(), whole.outputs[0].to_dense_scalars().unwrap());
     }
 }
+
+/// Protects crowded loops from variables of a way to read that is not taken.
+#[test]
+fn what_is_looked_up_is_not_walked_too() {
+    use super::*;
+    let text = "(program (input A (type (shape 4 5) f64 0.0 csr)) (output B (type (shape 4 7) f64 9.0 dense))
+           (for i (for j (range 0 7) (init (B i j) (A i (outside 9.0 (+ j -2)))))))";
+    let program = normalize(parse(text).unwrap()).unwrap();
+    let options = Options { most_copies: 0, ..Options::default() };
+    let locals = crate::lower::lower(&program, &[], options).function.locals;
+    assert_eq!(locals.iter().filter(|l| l.name == "q").count(), 1, "{locals:?}");
+}
