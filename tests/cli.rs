@@ -248,6 +248,24 @@ fn notes_go_to_standard_error() {
         Place::new().run(&["run", "sum.rp", "--bind", "A=a.mtx", "--bind", "B=none.mtx", "--threads", "4", "--json"]);
     assert_eq!(json(&ran)["outputs"]["s"]["sum"], 2.5);
     assert!(ran.err.contains("no table `B`") && ran.err.contains("one thread"), "{}", ran.err);
+    assert_eq!(json(&ran)["notes"], serde_json::json!([]));
+}
+
+/// Protects users from results that densify unseen.
+#[test]
+fn results_that_densify_are_noted() {
+    let place = Place::new();
+    place.write("densified.rp", "(plan (query C (mapjoin + (table A i j) (table B i j))) (produces C))");
+    for json_too in [false, true] {
+        let mut args = vec!["run", "densified.rp", "--bind", "A=a.mtx", "--bind", "B=a.mtx:(dense (dense (element)))"];
+        args.extend(json_too.then_some("--json"));
+        let ran = place.run(&args);
+        assert!(ran.err.contains("result `C` is dense") && ran.err.contains("`A` is sparse"), "{}", ran.err);
+        if json_too {
+            let notes = json(&ran)["notes"].clone();
+            assert!(notes[0].as_str().is_some_and(|n| n.contains("result `C` is dense")), "{notes}");
+        }
+    }
 }
 
 /// A small case of each kind, with a size that only it has.

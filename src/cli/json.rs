@@ -2,19 +2,20 @@
 //!
 //! ```text
 //! {"outputs": {NAME: {"shape": [..], "dtype": "..", "fill": x, "stored": n, "sum": s}},
+//!  "notes": [".."],
 //!  "seconds": {"read": s, "optimize": s, "compile": s, "cold": s, "warm_best": s, "warm_median": s}}
 //! ```
 //! `stored` counts the values that differ from the fill; `sum` adds the values of all places, in `f64`. Infinities and
 //! NaN, which JSON has no numbers for, are the strings `"inf"`, `"-inf"` and `"nan"`. Values of structs are arrays, and
-//! they have no sum (`null`). The warm times are `null` without `--repeat`.
+//! they have no sum (`null`). Notes tell what its author may not have wanted of the plan. The warm times are `null` without `--repeat`.
 
 use super::summary::Seconds;
-use crate::Run;
 use crate::logic::Scalar;
+use crate::{Prepared, Run};
 use serde_json::{Value, json};
 use std::time::Duration;
 
-pub(super) fn report_json(run: &Run, seconds: &Seconds) -> Value {
+pub(super) fn report_json(prepared: &Prepared, run: &Run, seconds: &Seconds) -> Value {
     let outputs: serde_json::Map<String, Value> = run
         .outputs
         .iter()
@@ -33,6 +34,7 @@ pub(super) fn report_json(run: &Run, seconds: &Seconds) -> Value {
     let warm = |t: Option<Duration>| t.map(|t| t.as_secs_f64());
     json!({
         "outputs": outputs,
+        "notes": prepared.notes().iter().map(ToString::to_string).collect::<Vec<_>>(),
         "seconds": {
             "read": seconds.read.as_secs_f64(),
             "optimize": seconds.optimize.as_secs_f64(),

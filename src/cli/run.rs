@@ -44,19 +44,17 @@ pub(super) fn run(args: &Args, out: &mut impl Write) -> Result<(), Failure> {
     let first = prepared.run()?;
     let cold = start.elapsed();
     let warm = (0..args.repeat).map(|_| Ok(prepared.run()?.time)).collect::<Result<Vec<_>, Failure>>()?;
-    if let Some(message) = prepared.tier_note() {
-        note(&message);
-    }
     let seconds = seconds(&prepared, loaded.read, cold, warm);
     for target in &args.out {
         target.write(&first)?;
     }
+    prepared.notes().iter().map(ToString::to_string).chain(prepared.tier_note()).for_each(|message| note(&message));
     show(args, &prepared, &first, &seconds, out)
 }
 
 fn show(args: &Args, prepared: &Prepared, run: &Run, seconds: &Seconds, out: &mut impl Write) -> Result<(), Failure> {
     match args.json {
-        true => Ok(writeln!(out, "{}", report_json(run, seconds))?),
+        true => Ok(writeln!(out, "{}", report_json(prepared, run, seconds))?),
         false => Ok(report_text(prepared, run, seconds, out)?),
     }
 }
