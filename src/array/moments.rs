@@ -1,7 +1,10 @@
-//! Reductions made of several folds: means, variances, norms, places of extremes, and running folds.
+//! Reductions made of several folds: means, variances, norms, places of extremes, running folds,
+//! and differences, which undo running sums.
 
+use super::align::map;
 use super::error::Cause;
 use super::reduce::{along, fold, identity, truth, widened};
+use super::slice::ranged;
 use super::state::State;
 use super::{Array, Axes};
 use redpoll_logic::op::{Builtin, Op, pair_type};
@@ -129,6 +132,26 @@ impl Array {
     pub fn cumulative_prod(&self, axis: impl Into<Axes>) -> Array {
         let axis = axis.into();
         self.derive("cumulative_prod", |state| scan(&widened(state)?, &axis, Builtin::Mul.into()))
+    }
+
+    /// The differences of neighbours along an axis, `order` times over.
+    ///
+    /// ```
+    /// # let session = redpoll::Session::default();
+    /// assert_eq!(session.vector([1, 4, 9]).diff(1, 0).to_vec::<i32>()?, [3, 5]);
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
+    #[track_caller]
+    #[must_use]
+    pub fn diff(&self, order: usize, axis: i64) -> Array {
+        self.derive("diff", |state| {
+            let mode = super::axes::axis(axis, state.by_number()?.rank())?;
+            (0..order).try_fold(state.clone(), |state, _| {
+                let (after, before) =
+                    (ranged(&state, mode, Some(1), None, 1)?, ranged(&state, mode, None, Some(-1), 1)?);
+                map(Builtin::Sub, &[after, before])
+            })
+        })
     }
 
     /// The fold of all values up to each place along an axis, with an associative operator that has an identity.

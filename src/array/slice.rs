@@ -77,26 +77,6 @@ impl Array {
         self.derive("slice", |state| slice(self.session(), state.by_number()?, indices))
     }
 
-    /// The differences of neighbours along an axis, `order` times over.
-    ///
-    /// ```
-    /// # let session = redpoll::Session::default();
-    /// assert_eq!(session.vector([1, 4, 9]).diff(1, 0).to_vec::<i32>()?, [3, 5]);
-    /// # Ok::<(), redpoll::Error>(())
-    /// ```
-    #[track_caller]
-    #[must_use]
-    pub fn diff(&self, order: usize, axis: i64) -> Array {
-        self.derive("diff", |state| {
-            let mode = super::axes::axis(axis, state.by_number()?.rank())?;
-            (0..order).try_fold(state.clone(), |state, _| {
-                let (after, before) =
-                    (ranged(&state, mode, Some(1), None, 1)?, ranged(&state, mode, None, Some(-1), 1)?);
-                map(Builtin::Sub, &[after, before])
-            })
-        })
-    }
-
     /// The values at given coordinates along an axis: an [`Index`] such as a vector, or an array of integers.
     ///
     /// ```
@@ -230,7 +210,7 @@ fn dropped(state: &State, mode: usize, at: i64) -> Result<State, Cause> {
     state.numbered(expr, &order)
 }
 
-fn ranged(state: &State, mode: usize, start: Option<i64>, stop: Option<i64>, step: i64) -> Result<State, Cause> {
+pub(super) fn ranged(state: &State, mode: usize, start: Option<i64>, stop: Option<i64>, step: i64) -> Result<State, Cause> {
     if step == 0 {
         return Err(Cause::Shape("a range has a step other than 0".to_owned()));
     }
