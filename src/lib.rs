@@ -1,7 +1,8 @@
 //! Redpoll: a lazy engine for sparse and structured arrays.
 //!
-//! Arrays are lazy: operators build a plan, and [`Array::collect`] makes fused kernels of it, which do the work that the
-//! sparsity of the operands leaves. Here is who of the members of a karate club, counted from 0, has the most friends of friends:
+//! Arrays are lazy: operators build a plan, and [`Array::collect`] makes fused kernels of it, which do the work that
+//! the sparsity of the operands leaves. Here is who of the members of a karate club, counted from 0, has the most
+//! friends of friends:
 //!
 //! ```
 //! use redpoll::Session;
@@ -26,18 +27,19 @@
 //! # }
 //! ```
 //!
-//! What arrays can do stands at [`Array`], how they are made at [`Session`]; `src/README.md` has a table of the functions
-//! of the Python Array API standard beside them.
+//! What arrays can do stands at [`Array`], how they are made at [`Session`]; `src/README.md` has a table of the
+//! functions of the Python Array API standard beside them.
 //!
-//! Below arrays are plans. A [`Session`] takes a Finch-Logic plan, as text or as a [`Plan`](redpoll_logic::Plan), and tensors for the tables that
-//! it reads. It makes one fused kernel for each query of the physical plan, and runs them:
+//! Below arrays are plans. A [`Session`] takes a Finch-Logic plan, as text or as a [`Plan`](redpoll_logic::Plan), and
+//! tensors for the tables that it reads. It makes one fused kernel for each query of the physical plan, and runs them:
 //!
 //! ```
 //! use redpoll::{Bindings, Session};
 //!
 //! # fn main() -> Result<(), redpoll::Error> {
 //! let karate = redpoll::datasets::sample("karate").expect("it ships with redpoll");
-//! let (edges, _) = redpoll::datasets::read_bytes(karate.file_name, karate.bytes, &Default::default())?.into_tensor(None)?;
+//! let file = redpoll::datasets::read_bytes(karate.file_name, karate.bytes, &Default::default())?;
+//! let (edges, _) = file.into_tensor(None)?;
 //! let plan = "(plan
 //!     (query degree (aggregate + 0 (mapjoin cast-i64 (table E i j)) j))
 //!     (query edges (aggregate + 0 (table degree i) i))
@@ -49,8 +51,8 @@
 //! ```
 //!
 //! The phases of the way from text to kernels are the functions that the module `pipeline` calls, in order;
-//! [`Prepared::explain`] shows what each of them gives. Every [`Engine`] runs the same prepared plan, so that they can be
-//! compared.
+//! [`Prepared::explain`] shows what each of them gives. Every [`Engine`] runs the same prepared plan, so that they can
+//! be compared.
 
 mod array;
 #[doc(hidden)]
