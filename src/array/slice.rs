@@ -210,7 +210,13 @@ fn dropped(state: &State, mode: usize, at: i64) -> Result<State, Cause> {
     state.numbered(expr, &order)
 }
 
-pub(super) fn ranged(state: &State, mode: usize, start: Option<i64>, stop: Option<i64>, step: i64) -> Result<State, Cause> {
+pub(super) fn ranged(
+    state: &State,
+    mode: usize,
+    start: Option<i64>,
+    stop: Option<i64>,
+    step: i64,
+) -> Result<State, Cause> {
     if step == 0 {
         return Err(Cause::Shape("a range has a step other than 0".to_owned()));
     }

@@ -131,9 +131,8 @@ fn unfurl(cx: &mut Cx<'_>, acc: &Acc, form: &Linear, crowded: bool) -> Looplet {
     let absent = fiber.present == Some(super::build::truth(false));
     // Beyond the bounds there are no entries, so where nothing but the fill value is met between them, the level may show
     // itself as it is.
-    let may_rest = |outside: &Scalar| {
-        sub.protocol != Protocol::Follow && cx.fill(at.tensor) == Cursor::Fill(outside.clone())
-    };
+    let may_rest =
+        |outside: &Scalar| sub.protocol != Protocol::Follow && cx.fill(at.tensor) == Cursor::Fill(outside.clone());
     let as_it_is = !crowded || sub.outside.as_ref().is_none_or(may_rest);
     if form.scale == 1 && as_it_is {
         let looplet = match absent {
