@@ -1,6 +1,8 @@
 //! The C compiler of this machine: finding it, naming it, running it.
 
 use super::cpu;
+use super::disk::Disk;
+use super::recall::Recalled;
 use crate::Error;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -18,21 +20,33 @@ const NATIVE: &[&str] = if cfg!(target_arch = "x86_64") { &["-march=native"] } e
 const LIBRARIES: &[&str] = &["-lm"];
 
 /// A C compiler that was asked for its version.
-#[derive(Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Compiler {
-    path: PathBuf,
+    pub(super) path: PathBuf,
     /// What calls it the way that `cc` would: wrappers and the target, without optimization.
-    args: Vec<OsString>,
-    env: Vec<(OsString, OsString)>,
-    version: String,
+    pub(super) args: Vec<OsString>,
+    pub(super) env: Vec<(OsString, OsString)>,
+    pub(super) version: String,
 }
 
 impl Compiler {
-    /// The compiler of that name, or the one that the crate `cc` finds: `CC`, or the usual one of the target.
+    /// The compiler of that name, or the one that the crate `cc` finds: `CC`, or the usual one of the target. One that an
+    /// earlier process has asked for its version, and that has not changed since, is not started.
     ///
     /// # Errors
     /// Why there is none that can be used.
-    pub(super) fn find(command: Option<&Path>) -> Result<Compiler, String> {
+    pub(super) fn find(command: Option<&Path>, disk: Option<&Disk>) -> Result<Compiler, String> {
+        let Some(disk) = disk else { return Compiler::ask(command) };
+        let recalled = Recalled::by(command);
+        if let Some(compiler) = recalled.find(disk) {
+            return Ok(compiler);
+        }
+        let compiler = Compiler::ask(command)?;
+        recalled.keep(disk, &compiler);
+        Ok(compiler)
+    }
+
+    fn ask(command: Option<&Path>) -> Result<Compiler, String> {
         let folder = tempfile::tempdir().map_err(|e| format!("no folder for temporary files: {e}"))?;
         let mut build = cc::Build::new();
         build.target(env!("REDPOLL_TARGET")).host(env!("REDPOLL_TARGET")).opt_level(0).out_dir(folder.path());

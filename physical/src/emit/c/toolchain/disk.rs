@@ -1,7 +1,7 @@
 //! The cache of compiled kernels on disk.
 //!
-//! Under the folder of the user (readable by nobody else) an entry is a folder named by its key, which holds one library
-//! named by the checksum of its bytes. Both appear by renaming, so that a reader sees a whole library or none, whatever
+//! Under the folder of the user (readable by nobody else) an entry is a folder named by its key, which holds one file, a
+//! library or a note, named by the checksum of its bytes. Both appear by renaming, so that a reader sees a whole library or none, whatever
 //! other processes do and wherever they are killed. What does not match its checksum is removed. Entries that were not used
 //! for the longest time go first when the folder grows beyond its limit.
 
@@ -71,6 +71,21 @@ impl Disk {
         fs::rename(library, &target)?;
         self.shrink();
         Ok(target)
+    }
+
+    /// The text that is noted under a key, if there is one and it is what was written.
+    pub(super) fn note(&self, key: &str) -> Option<String> {
+        fs::read_to_string(self.find(key)?).ok()
+    }
+
+    /// Notes a text under a key, in place of an earlier one.
+    pub(super) fn keep_note(&self, key: &str, text: &str) -> io::Result<()> {
+        let work = self.work_folder()?;
+        let file = work.path().join("note");
+        fs::write(&file, text)?;
+        // Who looks in between finds nothing.
+        let _ = fs::remove_dir_all(self.folder.join(key));
+        self.keep(key, &file).map(drop)
     }
 
     /// Removes what was not used for the longest time until three quarters of the limit are left, if the limit is exceeded,

@@ -8,6 +8,7 @@ mod compiler;
 mod cpu;
 mod disk;
 mod library;
+mod recall;
 #[cfg(test)]
 mod tests;
 
@@ -155,7 +156,7 @@ impl Toolchain {
             self.count(0);
             return Ok(library);
         }
-        let disk = self.found_disk().and_then(|disk| disk.as_ref().ok());
+        let disk = self.usable_disk();
         // An entry may vanish between being found and being loaded.
         let kept = disk.and_then(|disk| disk.find(&key)).and_then(|path| Library::load(&path, None).ok());
         let library = match kept {
@@ -172,7 +173,7 @@ impl Toolchain {
     }
 
     fn found_compiler(&self) -> Result<&Compiler, Error> {
-        let found = self.compiler.get_or_init(|| Compiler::find(self.options.compiler.as_deref()));
+        let found = self.compiler.get_or_init(|| Compiler::find(self.options.compiler.as_deref(), self.usable_disk()));
         found.as_ref().map_err(|reason| Error::NoCompiler(reason.clone()))
     }
 
@@ -181,6 +182,10 @@ impl Toolchain {
             Some(folder(&self.options.cache)?.and_then(|folder| Disk::open(&folder, self.options.cache_bytes)))
         });
         found.as_ref()
+    }
+
+    fn usable_disk(&self) -> Option<&Disk> {
+        self.found_disk().and_then(|disk| disk.as_ref().ok())
     }
 
     fn count(&self, what: usize) {

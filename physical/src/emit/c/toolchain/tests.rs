@@ -27,13 +27,24 @@ fn run(toolchain: &Toolchain) -> Uses {
     toolchain.uses()
 }
 
-/// The one library of a cache.
-fn library(folder: &Path) -> PathBuf {
-    let entries: Vec<PathBuf> = fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).collect();
+/// The entries of a cache: libraries, or notes on compilers.
+fn entries(folder: &Path, notes: bool) -> Vec<PathBuf> {
+    let is_note = |path: &PathBuf| path.file_name().unwrap().to_str().unwrap().starts_with("compiler-");
+    let all = fs::read_dir(folder).unwrap().map(|e| e.unwrap().path());
+    all.filter(|path| is_note(path) == notes).collect()
+}
+
+/// The one file of the one entry.
+fn only_file(entries: &[PathBuf]) -> PathBuf {
     assert_eq!(entries.len(), 1, "{entries:?}");
     let files: Vec<PathBuf> = fs::read_dir(&entries[0]).unwrap().map(|e| e.unwrap().path()).collect();
     assert_eq!(files.len(), 1, "{files:?}");
     files[0].clone()
+}
+
+/// The one library of a cache.
+fn library(folder: &Path) -> PathBuf {
+    only_file(&entries(folder, false))
 }
 
 /// Protects from compiling twice: the second time it is memory, in another process it is the disk.
@@ -51,7 +62,7 @@ fn kernels_are_found_in_memory_and_on_disk() {
     let spmv = function(SPMV);
     first.compile(&[&spmv]).unwrap();
     assert_eq!(first.uses().compiled, 2);
-    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
+    assert_eq!(entries(folder.path(), false).len(), 2);
 }
 
 /// Protects from loading what was cut off or changed.
@@ -67,6 +78,67 @@ fn altered_entries_are_compiled_again() {
         assert_eq!(run(&at(folder.path())), Uses { memory: 0, disk: 0, compiled: 1 });
         assert_eq!(run(&at(folder.path())), Uses { memory: 0, disk: 1, compiled: 0 });
     }
+}
+
+/// A compiler that writes down when it is started, and has a version of its own.
+#[cfg(unix)]
+fn counting_compiler(folder: &Path, version: &str) -> PathBuf {
+    let (script, starts) = (folder.join("cc"), folder.join("starts"));
+    let text = format!(
+        "#!/bin/sh\necho start >> '{}'\ncase \"$*\" in *--version*) echo '{version}'; exit;; esac\nexec cc \"$@\"\n",
+        starts.display()
+    );
+    // Another process writes it: what this one has open for writing, a child that another thread starts may have, too, and
+    // then it cannot be executed.
+    let write = format!("printf %s \"$1\" > '{0}.new' && chmod +x '{0}.new' && mv '{0}.new' '{0}'", script.display());
+    let written = std::process::Command::new("sh").args(["-c", &write, "sh", &text]).status().unwrap();
+    assert!(written.success());
+    script
+}
+
+/// Protects the first kernel of a process from waiting for a compiler that it does not need, and from one that is another
+/// than it was.
+#[cfg(unix)]
+#[test]
+fn with_kernels_on_disk_the_compiler_is_not_started() {
+    let (folder, place) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let compiler = counting_compiler(place.path(), "one 1.0");
+    let starts = || fs::read_to_string(place.path().join("starts")).unwrap().lines().count();
+    let with = || {
+        let cache = CacheFolder::At(folder.path().to_owned());
+        Toolchain::new(Options { compiler: Some(compiler.clone()), cache, ..Options::default() })
+    };
+    let found = |expected: Uses, started: bool| {
+        let (before, toolchain) = (starts(), with());
+        assert_eq!(run(&toolchain), expected);
+        assert_eq!(starts() > before, started);
+        toolchain.compiler().unwrap().to_owned()
+    };
+    let (compiled, on_disk) = (Uses { memory: 0, disk: 0, compiled: 1 }, Uses { memory: 0, disk: 1, compiled: 0 });
+    assert_eq!(run(&with()), compiled);
+    assert_eq!(found(on_disk, false), "one 1.0");
+
+    // A note that was cut off or changed is none.
+    let note = || only_file(&entries(folder.path(), true));
+    let whole = fs::read(note()).unwrap();
+    let mut changed = whole.clone();
+    changed[whole.len() / 2] ^= 1;
+    for broken in [&whole[..whole.len() / 2], &[], &changed] {
+        fs::write(note(), broken).unwrap();
+        found(on_disk, true);
+        found(on_disk, false);
+    }
+
+    // The file was written again: what it says now counts.
+    counting_compiler(place.path(), "one 1.0");
+    found(on_disk, true);
+    counting_compiler(place.path(), "two 2.0");
+    assert_eq!(found(compiled, true), "two 2.0");
+    assert_eq!(found(on_disk, false), "two 2.0");
+
+    fs::remove_file(&compiler).unwrap();
+    let error = with().compile(&[&function(DOT)]).err().unwrap();
+    assert!(matches!(&error, Error::NoCompiler(_)), "{error}");
 }
 
 /// Protects users from code that others can put into their cache.

@@ -1,0 +1,95 @@
+//! What earlier processes know of the compiler: with kernels on disk, none needs to be started.
+//!
+//! A note in the cache on disk says what was found by the same name in the same environment, and which file it was: its
+//! path without links, its size and when it was changed. If any of that is different now, the compiler is asked again.
+
+use super::compiler::Compiler;
+use super::disk::Disk;
+use std::env;
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+/// How the variables start that decide which compiler the crate `cc` finds and how it is called.
+const DECIDE: &[&str] = &[
+    "CC",
+    "CFLAGS",
+    "COMPILER_PATH",
+    "CRATE_CC_",
+    "CROSS_COMPILE",
+    "GCC_",
+    "HOST_C",
+    "MACOSX_",
+    "PATH",
+    "RUSTC_",
+    "SDKROOT",
+    "TARGET_C",
+];
+
+/// What stands between the parts of a note: paths, arguments and variables cannot contain it.
+const BETWEEN: char = '\0';
+
+/// The place of a note.
+pub(super) struct Recalled {
+    key: String,
+}
+
+impl Recalled {
+    /// The note on the compiler that is found by that name in the environment of this process.
+    pub(super) fn by(command: Option<&Path>) -> Recalled {
+        let decides = |name: &OsString| name.to_str().is_some_and(|name| DECIDE.iter().any(|d| name.starts_with(d)));
+        let mut variables: Vec<_> = env::vars_os().filter(|(name, _)| decides(name)).collect();
+        variables.sort();
+        let asked = format!("{} {command:?} {variables:?}", env!("CARGO_PKG_VERSION"));
+        Recalled { key: format!("compiler-{}", blake3::hash(asked.as_bytes()).to_hex()) }
+    }
+
+    /// The compiler that was noted, if it is still the same file.
+    pub(super) fn find(&self, disk: &Disk) -> Option<Compiler> {
+        let text = disk.note(&self.key)?;
+        let mut parts = text.split(BETWEEN);
+        let stamp = parts.next()?;
+        let path = PathBuf::from(parts.next()?);
+        let version = parts.next()?.to_owned();
+        let count: usize = parts.next()?.parse().ok()?;
+        let args: Vec<OsString> = parts.by_ref().take(count).map(OsString::from).collect();
+        let rest: Vec<OsString> = parts.map(OsString::from).collect();
+        let env = rest.chunks_exact(2).map(|pair| (pair[0].clone(), pair[1].clone())).collect();
+        let same = args.len() == count && rest.len().is_multiple_of(2) && stamp_of(&path)? == stamp;
+        same.then_some(Compiler { path, args, env, version })
+    }
+
+    /// Notes a compiler. Where that cannot be, the next process asks again.
+    pub(super) fn keep(&self, disk: &Disk, compiler: &Compiler) {
+        if let Some(text) = note(compiler) {
+            let _ = disk.keep_note(&self.key, &text);
+        }
+    }
+}
+
+/// The text about a compiler; `None` when it cannot be told in a text, or when its file is not found.
+fn note(compiler: &Compiler) -> Option<String> {
+    let Compiler { path, args, env, version } = compiler;
+    let (stamp, count) = (stamp_of(path)?, args.len().to_string());
+    let mut parts = vec![stamp.as_str(), path.to_str()?, version, &count];
+    for arg in args.iter().chain(env.iter().flat_map(|(name, value)| [name, value])) {
+        parts.push(arg.to_str()?);
+    }
+    let whole = parts.iter().all(|part| !part.contains(BETWEEN));
+    whole.then(|| parts.join(&BETWEEN.to_string()))
+}
+
+/// What changes when the file of a program does: a name without folder is looked for where the system would.
+fn stamp_of(program: &Path) -> Option<String> {
+    let found = if program.components().count() > 1 {
+        program.to_owned()
+    } else {
+        let folders = env::var_os("PATH")?;
+        env::split_paths(&folders).map(|folder| folder.join(program)).find(|file| file.is_file())?
+    };
+    let file = fs::canonicalize(found).ok()?;
+    let about = fs::metadata(&file).ok()?;
+    let changed = about.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
+    Some(format!("{} {} {}", file.to_str()?, about.len(), changed.as_nanos()))
+}
