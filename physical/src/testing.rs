@@ -1,6 +1,13 @@
-//! Lists for tests: every format of a rank that the levels can be nested into.
+//! Lists for tests: every format of a rank that the levels can be nested into. And programs of a text.
 
 use redpoll_logic::{Format, LeafKind, LevelFormat, LevelKind, StorageMode};
+
+/// The program of a text, in normal form.
+#[cfg(test)]
+pub(crate) fn normal_form(text: &str) -> crate::notation::Program {
+    let program = crate::notation::parse(text).unwrap_or_else(|e| panic!("{e}"));
+    crate::notation::normalize(program).unwrap_or_else(|e| panic!("{e}"))
+}
 
 /// Kinds that may stand anywhere.
 const FREE_KINDS: [LevelKind; 4] = [LevelKind::Dense, LevelKind::SparseList, LevelKind::Hash, LevelKind::ByteMap];

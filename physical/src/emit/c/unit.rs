@@ -15,7 +15,7 @@ pub fn entry_name(number: usize) -> String {
 }
 
 /// What every unit starts with: the calling convention of kernels, as in `run::frame`.
-const HEAD: &str = "\
+pub(super) const HEAD: &str = "\
 #include <stdbool.h>
 #include <stdint.h>
 

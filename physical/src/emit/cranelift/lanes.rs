@@ -3,7 +3,7 @@
 use super::function::{Emitter, register};
 use super::maps::{steps_by_one, vector};
 use crate::assembly::{BinaryOp, BufferClass, Expr, LaneFold, Local, UnaryOp};
-use cranelift::prelude::{InstBuilder, IntCC, Type, Value, Variable, types};
+use cranelift::prelude::{InstBuilder, IntCC, Type, Value, Variable};
 use redpoll_logic::Prim;
 
 impl Emitter<'_> {
@@ -44,17 +44,9 @@ impl Emitter<'_> {
     /// The loop over whole rounds, `lo..end`.
     fn rounds(&mut self, fold: &LaneFold, prim: Prim, (lo, end): (Value, Value), parts: &[Variable]) {
         let width = self.vector_width(fold, prim);
-        let enter = self.builder.create_block();
-        let header = self.builder.create_block();
         let exit = self.builder.create_block();
         let after = self.builder.create_block();
-        let at = self.builder.declare_var(types::I64);
-        self.builder.def_var(at, lo);
-        let enters = self.builder.ins().icmp(IntCC::NotEqual, lo, end);
-        self.builder.ins().brif(enters, enter, &[], after, &[]);
-
-        self.builder.seal_block(enter);
-        self.builder.switch_to_block(enter);
+        let rounds = self.enter_rounds((lo, end), after);
         let vectors: Vec<Variable> = match width {
             Some((ty, width)) => {
                 let identity = self.constant(&fold.identity);
@@ -67,14 +59,9 @@ impl Emitter<'_> {
             }
             None => vec![],
         };
-        let mut assigned = vec![false; self.locals.len()];
-        assigned[fold.var.index()] = true;
-        self.scopes.push(assigned);
+        self.assigning(fold.var);
         self.hoist(Some(&fold.value), &[]);
-        self.builder.ins().jump(header, &[]);
-
-        self.builder.switch_to_block(header);
-        let var = self.builder.use_var(at);
+        let var = self.round(&rounds);
         match width {
             Some((ty, width)) => {
                 for (k, vector) in vectors.iter().enumerate() {
@@ -91,17 +78,7 @@ impl Emitter<'_> {
                 }
             }
         }
-        self.lane = None;
-        self.forget();
-        self.scopes.pop();
-        let next = self.builder.ins().iadd_imm_s(var, parts.len() as i64);
-        self.builder.def_var(at, next);
-        let again = self.builder.ins().icmp(IntCC::NotEqual, next, end);
-        self.builder.ins().brif(again, header, &[], exit, &[]);
-        self.builder.seal_block(header);
-
-        self.builder.seal_block(exit);
-        self.builder.switch_to_block(exit);
+        self.end_round(&rounds, (var, parts.len() as i64), exit);
         if let Some((_, width)) = width {
             for (lane, part) in parts.iter().enumerate() {
                 let vector = self.builder.use_var(vectors[lane / width]);

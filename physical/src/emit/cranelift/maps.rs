@@ -29,26 +29,14 @@ impl Emitter<'_> {
         let some = self.builder.ins().icmp(IntCC::SignedLessThan, lo, hi);
         let zero = self.int(0);
         let count = self.builder.ins().select(some, count, zero);
-        let rounds = self.builder.ins().band_imm_s(count, -step);
-        let end = self.builder.ins().iadd(lo, rounds);
+        let whole = self.builder.ins().band_imm_s(count, -step);
+        let end = self.builder.ins().iadd(lo, whole);
 
-        let enter = self.builder.create_block();
-        let header = self.builder.create_block();
         let exit = self.builder.create_block();
-        let at = self.builder.declare_var(types::I64);
-        self.builder.def_var(at, lo);
-        let enters = self.builder.ins().icmp(IntCC::NotEqual, lo, end);
-        self.builder.ins().brif(enters, enter, &[], exit, &[]);
-        self.builder.seal_block(enter);
-        self.builder.switch_to_block(enter);
-        let mut assigned = vec![false; self.locals.len()];
-        assigned[var.index()] = true;
-        self.scopes.push(assigned);
+        let rounds = self.enter_rounds((lo, end), exit);
+        self.assigning(var);
         self.hoist(None, body);
-        self.builder.ins().jump(header, &[]);
-
-        self.builder.switch_to_block(header);
-        let base = self.builder.use_var(at);
+        let base = self.round(&rounds);
         for vector in 0..VECTORS {
             self.lane = Some((var, base, (vector * width) as i64));
             for map in &maps {
@@ -60,16 +48,7 @@ impl Emitter<'_> {
                 self.builder.ins().store(flags, value, address, offset);
             }
         }
-        self.lane = None;
-        self.forget();
-        self.scopes.pop();
-        let next = self.builder.ins().iadd_imm_s(base, step);
-        self.builder.def_var(at, next);
-        let again = self.builder.ins().icmp(IntCC::NotEqual, next, end);
-        self.builder.ins().brif(again, header, &[], exit, &[]);
-        self.builder.seal_block(header);
-        self.builder.seal_block(exit);
-        self.builder.switch_to_block(exit);
+        self.end_round(&rounds, (base, step), exit);
         Some(end)
     }
 

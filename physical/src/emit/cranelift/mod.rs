@@ -17,6 +17,7 @@ mod hoist;
 mod lanes;
 mod maps;
 mod module;
+mod rounds;
 mod stmt;
 #[cfg(test)]
 mod tests;

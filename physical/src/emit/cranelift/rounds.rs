@@ -1,0 +1,57 @@
+//! Loops that take several elements a round: what comes before, between and behind the rounds.
+
+use super::function::Emitter;
+use crate::assembly::Local;
+use cranelift::prelude::{Block, InstBuilder, IntCC, Value, Variable, types};
+
+/// A loop over whole rounds, entered.
+pub(super) struct Rounds {
+    header: Block,
+    /// Where the round begins.
+    at: Variable,
+    end: Value,
+}
+
+impl Emitter<'_> {
+    /// Enters a loop over `lo..end`, or goes to `none` when there is no round. What is emitted until
+    /// [`round`](Emitter::round) runs once before the first.
+    pub(super) fn enter_rounds(&mut self, (lo, end): (Value, Value), none: Block) -> Rounds {
+        let enter = self.builder.create_block();
+        let header = self.builder.create_block();
+        let at = self.builder.declare_var(types::I64);
+        self.builder.def_var(at, lo);
+        let enters = self.builder.ins().icmp(IntCC::NotEqual, lo, end);
+        self.builder.ins().brif(enters, enter, &[], none, &[]);
+        self.builder.seal_block(enter);
+        self.builder.switch_to_block(enter);
+        Rounds { header, at, end }
+    }
+
+    /// Opens the scope of a loop that assigns nothing but its variable.
+    pub(super) fn assigning(&mut self, var: Local) {
+        let mut assigned = vec![false; self.locals.len()];
+        assigned[var.index()] = true;
+        self.scopes.push(assigned);
+    }
+
+    /// Begins a round; gives where it begins.
+    pub(super) fn round(&mut self, rounds: &Rounds) -> Value {
+        self.builder.ins().jump(rounds.header, &[]);
+        self.builder.switch_to_block(rounds.header);
+        self.builder.use_var(rounds.at)
+    }
+
+    /// Ends a round that began at `base` and took `step` elements, closes the scope of the loop, and goes on in `exit`.
+    pub(super) fn end_round(&mut self, rounds: &Rounds, (base, step): (Value, i64), exit: Block) {
+        self.lane = None;
+        self.forget();
+        self.scopes.pop();
+        let next = self.builder.ins().iadd_imm_s(base, step);
+        self.builder.def_var(rounds.at, next);
+        let again = self.builder.ins().icmp(IntCC::NotEqual, next, rounds.end);
+        self.builder.ins().brif(again, rounds.header, &[], exit, &[]);
+        self.builder.seal_block(rounds.header);
+        self.builder.seal_block(exit);
+        self.builder.switch_to_block(exit);
+    }
+}
