@@ -3,9 +3,10 @@
 //! Index widths are those of redpoll's narrow layout: `i32` positions and `u32` coordinates.
 
 use anyhow::{Result, bail};
+use redpoll::datasets::{Content, Data, Values};
 use redpoll_logic::text::parse_format;
 use redpoll_logic::{DType, Scalar, TensorType};
-use redpoll_physical::storage::{Array, Duplicates, Tensor, Triples, Values};
+use redpoll_physical::storage::{self, Array, Duplicates, Tensor, Triples};
 
 /// A matrix by rows.
 #[derive(Clone, PartialEq, Debug)]
@@ -56,7 +57,7 @@ impl Csr {
         let [rows, cols] = tensor.ty().shape[..] else { bail!("expected a matrix, found {:?}", tensor.ty().shape) };
         let triples = tensor.to_triples()?;
         let number = |k: usize| triples.values.get(k).to_f64().unwrap_or(1.0);
-        let values = Values::from((0..triples.len()).map(number).collect::<Vec<f64>>());
+        let values = storage::Values::from((0..triples.len()).map(number).collect::<Vec<f64>>());
         let ty = real(vec![rows, cols], "csr")?;
         let triples = Triples { values, ..triples };
         let (sorted, _) = Tensor::from_triples(ty, &triples, Duplicates::Add)?;
@@ -134,6 +135,20 @@ impl Csf3 {
         Csf3 { shape, ptr, idx, val }
     }
 
+    /// The entries of a sparse tensor of rank 3 and values of `f64`.
+    ///
+    /// # Errors
+    /// When it is none.
+    pub fn from_content(content: &Content) -> Result<Csf3> {
+        let (&[m, n, p], Data::Triples { coordinates, values: Values::F64(val) }) = (&content.shape[..], &content.data)
+        else {
+            bail!("expected a sparse tensor of rank 3")
+        };
+        let place = |k: usize| [0, 1, 2].map(|mode: usize| coordinates[mode][k] as u32);
+        let places: Vec<[u32; 3]> = (0..val.len()).map(place).collect();
+        Ok(Csf3::from_places([m as usize, n as usize, p as usize], &places, val.clone()))
+    }
+
     /// As a tensor of `f64` with fill 0.
     ///
     /// # Errors
@@ -151,7 +166,7 @@ impl Csf3 {
 /// When there are not as many values as places.
 pub fn dense(shape: &[usize], values: &[f64]) -> Result<Tensor> {
     let ty = real(shape.iter().map(|n| *n as u64).collect(), "dense")?;
-    Ok(Tensor::from_dense(ty, &Values::from(values.to_vec()))?)
+    Ok(Tensor::from_dense(ty, &storage::Values::from(values.to_vec()))?)
 }
 
 fn real(shape: Vec<u64>, format: &str) -> Result<TensorType> {

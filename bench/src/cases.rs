@@ -1,11 +1,12 @@
 //! The cases of the table: kernels beside hand-written loops over the same arrays, checked to be equal.
 
 use crate::arrays::{Csf3, Csr, dense};
+use crate::data::{made, small};
 use crate::files::dataset;
-use crate::random::{Random, rmat, uniform, uniform_tensor};
 use crate::runnable::{Runnable, reals};
 use crate::{hand, machine};
 use anyhow::{Context, Result, ensure};
+use redpoll::datasets::generate::{Amount, Rmat, Uniform};
 use redpoll_physical::storage::Tensor;
 use std::hint::black_box;
 use std::time::Duration;
@@ -59,33 +60,47 @@ pub type Maker = fn(Size) -> Result<Option<Case>>;
 
 /// All cases by name; those over real data give nothing where the data sets are not at hand.
 pub const CASES: [(&str, Maker); 15] = [
-    ("spmv", |s| spmv("spmv", "uniform, x in cache", uniform(s.of(1 << 19), 2048, 16, 1), hand::spmv)),
-    ("spmv", |s| spmv("spmv", "uniform, long rows, x in cache", uniform(s.of(1 << 14), 1 << 14, 512, 2), hand::spmv)),
-    ("spmv", |s| spmv("spmv", "uniform, x gathered", uniform(s.of(1 << 19), s.of(1 << 22), 16, 3), hand::spmv)),
-    ("spmv", |s| spmv("spmv", "R-MAT", rmat(s.scale(19), s.of(1 << 23), 4), hand::spmv)),
+    ("spmv", |s| spmv("spmv", "uniform, x in cache", uniform(s.of(1 << 19), 2048, 16, 1)?, hand::spmv)),
+    ("spmv", |s| spmv("spmv", "uniform, long rows, x in cache", uniform(s.of(1 << 14), 1 << 14, 512, 2)?, hand::spmv)),
+    ("spmv", |s| spmv("spmv", "uniform, x gathered", uniform(s.of(1 << 19), s.of(1 << 22), 16, 3)?, hand::spmv)),
+    ("spmv", |s| spmv("spmv", "R-MAT", rmat(s.scale(19), s.of(1 << 23), 4)?, hand::spmv)),
     ("spmv4", |s| {
-        spmv("spmv, 4 sums by hand", "uniform, x in cache", uniform(s.of(1 << 19), 2048, 16, 1), hand::spmv_four_sums)
+        spmv("spmv, 4 sums by hand", "uniform, x in cache", uniform(s.of(1 << 19), 2048, 16, 1)?, hand::spmv_four_sums)
     }),
     ("spgemm", |s| {
-        spgemm("uniform", uniform(s.of(1 << 17), s.of(1 << 17), 8, 5), uniform(s.of(1 << 17), s.of(1 << 17), 8, 6))
+        spgemm("uniform", uniform(s.of(1 << 17), s.of(1 << 17), 8, 5)?, uniform(s.of(1 << 17), s.of(1 << 17), 8, 6)?)
     }),
-    ("spgemm", |s| spgemm("R-MAT", rmat(s.scale(14), s.of(1 << 17), 7), rmat(s.scale(14), s.of(1 << 17), 8))),
-    ("triangles", |s| triangles("R-MAT", &rmat(s.scale(15), s.of(1 << 19), 9))),
+    ("spgemm", |s| spgemm("R-MAT", rmat(s.scale(14), s.of(1 << 17), 7)?, rmat(s.scale(14), s.of(1 << 17), 8)?)),
+    ("triangles", |s| triangles("R-MAT", &rmat(s.scale(15), s.of(1 << 19), 9)?)),
     ("triangles", |_| real_graph("graphs/ca-AstroPh-cc1.mtx.zst", triangles)),
     ("triangles", |_| real_graph("graphs/facebook_combined.mtx.zst", triangles)),
-    ("masked", |s| masked_triangles("R-MAT", &rmat(s.scale(14), s.of(1 << 17), 10))),
-    ("mttkrp", |s| mttkrp("uniform", tensor(s), 16)),
-    ("mttkrp", |s| mttkrp("uniform", tensor(s), 32)),
-    ("factored", |s| mttkrp_factored("uniform", tensor(s), 16)),
-    ("factored", |s| mttkrp_factored("uniform", tensor(s), 32)),
+    ("masked", |s| masked_triangles("R-MAT", &rmat(s.scale(14), s.of(1 << 17), 10)?)),
+    ("mttkrp", |s| mttkrp("uniform", tensor(s)?, 16)),
+    ("mttkrp", |s| mttkrp("uniform", tensor(s)?, 32)),
+    ("factored", |s| mttkrp_factored("uniform", tensor(s)?, 16)),
+    ("factored", |s| mttkrp_factored("uniform", tensor(s)?, 32)),
 ];
 
-fn tensor(size: Size) -> Csf3 {
-    uniform_tensor([size.of(1 << 14), 1 << 10, 1 << 10], size.of(1 << 21), 11)
+/// A matrix of so many entries a row on average, at places drawn uniformly.
+fn uniform(rows: usize, columns: usize, per_row: usize, seed: u64) -> Result<Csr> {
+    let shape = vec![rows as u64, columns as u64];
+    let content = made(&Uniform { shape, entries: Amount::Count((rows * per_row) as u64) }, seed)?;
+    Csr::from_tensor(&content.into_tensor(None)?)
+}
+
+/// An R-MAT matrix, with a skewed distribution of entries over rows and columns.
+fn rmat(scale: u32, edges: usize, seed: u64) -> Result<Csr> {
+    Csr::from_tensor(&made(&Rmat::new(scale, edges as u64), seed)?.into_tensor(None)?)
+}
+
+fn tensor(size: Size) -> Result<Csf3> {
+    let entries = Amount::Count(size.of(1 << 21) as u64);
+    let shape = vec![size.of(1 << 14) as u64, 1 << 10, 1 << 10];
+    Csf3::from_content(&made(&Uniform { shape, entries }, 11)?)
 }
 
 fn spmv(name: &str, data: &str, a: Csr, by_hand: fn(&Csr, &[f64]) -> Vec<f64>) -> Result<Option<Case>> {
-    let x = Random(12).values(a.cols);
+    let x = small(a.cols, 12);
     let text = format!(
         "(program (input A (type (shape {0} {1}) f64 0.0 csr)) (input x (type (shape {1}) f64 0.0 dense))
            (output y (type (shape {0}) f64 0.0 dense))
@@ -219,7 +234,7 @@ type ByHand = fn(&Csf3, &[f64], &[f64], usize) -> Vec<f64>;
 
 fn tensor_case((name, nest, by_hand): (&str, &str, ByHand), data: &str, x: Csf3, rank: usize) -> Result<Option<Case>> {
     let [m, n, p] = x.shape;
-    let (b, c) = (Random(13).values(n * rank), Random(14).values(p * rank));
+    let (b, c) = (small(n * rank, 13), small(p * rank, 14));
     let text = format!(
         "(program (input X (type (shape {m} {n} {p}) f64 0.0 csf)) (input B (type (shape {n} {rank}) f64 0.0 dense))
            (input C (type (shape {p} {rank}) f64 0.0 dense)) (output M (type (shape {m} {rank}) f64 0.0 dense)) {nest})"

@@ -1,15 +1,28 @@
-//! Benchmarks of redpoll: its kernels beside hand-written loops of the same algorithm over the same arrays, and the way
-//! from the text of a plan to its first answer.
+//! Benchmarks of redpoll: the harness that measures it beside other engines, its kernels beside hand-written loops of the
+//! same algorithm over the same arrays, and the way from the text of a plan to its first answer.
 //!
-//! The binary `ratios` prints the table of interleaved pairs, `latency` the phases of every program; the criterion
-//! benchmarks under `benches/` follow single kernels and phases over time.
+//! The binary `redpoll-bench` is the harness; `ratios` prints the table of kernels and loops by hand, `tiers` that of both
+//! tiers, `latency` the phases of every program; the criterion benchmarks under `benches/` follow single kernels over time.
 
 pub mod arrays;
 pub mod cases;
+pub mod checks;
+pub mod data;
 pub mod files;
 pub mod hand;
+pub mod harness;
 pub mod machine;
+pub mod npy;
+pub mod ours;
 pub mod pairs;
+pub mod peers;
 pub mod plans;
-pub mod random;
+pub mod process;
+pub mod protocol;
+pub mod report;
+pub mod results;
 pub mod runnable;
+pub mod runner;
+pub mod statistics;
+pub mod workload;
+pub mod workloads;

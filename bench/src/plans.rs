@@ -8,9 +8,9 @@
 //! Dimensions are numbers or letters joined by `x`. The first sizes and the first formats are taken; an input without a
 //! format is dense.
 
-use crate::random::Random;
 use anyhow::{Context, Result};
 use redpoll::Bindings;
+use redpoll::datasets::generate::random::Random;
 use redpoll_logic::literal::read_value;
 use redpoll_logic::sexpr::read_one;
 use redpoll_logic::text::parse_format;
@@ -48,7 +48,7 @@ fn bindings(text: &str) -> Result<Bindings> {
     let sizes: HashMap<&str, u64> =
         pairs(first("sizes ")).map(|(letter, size)| Ok((letter, size.parse()?))).collect::<Result<_>>()?;
     let formats: HashMap<&str, &str> = pairs(first("formats ")).collect();
-    let mut random = Random(1);
+    let mut random = Random::new(1, 0);
     lines("input ").map(|line| input(line, &sizes, &formats, &mut random)).collect()
 }
 

@@ -1,0 +1,77 @@
+"""A peer in Python as a server of the harness: `serve.py NAME` answers requests on the standard input, a line of JSON each.
+
+The module `NAME_peer` has `version()`, perhaps `set_threads(n)`, and `OPERATIONS`, from the names of workloads to functions
+that take inputs and parameters, build what runs best, and return a function that computes the results.
+"""
+
+import importlib
+import json
+import os
+import sys
+import time
+import traceback
+
+from inputs import Inputs, Unsupported
+from sums import sums_of
+
+
+def main():
+    # Libraries may print; replies are alone on the real standard output.
+    replies = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    state = {"module": importlib.import_module(f"{sys.argv[1]}_peer")}
+    for line in sys.stdin:
+        request = json.loads(line)
+        if request["do"] == "quit":
+            break
+        try:
+            reply = ANSWERS[request["do"]](state, request)
+        except Unsupported as reason:
+            reply = {"is": "unsupported", "reason": str(reason)}
+        except Exception as error:
+            traceback.print_exc(file=sys.stderr) if os.environ.get("BENCH_TRACE") else None
+            reply = {"is": "failed", "error": f"{type(error).__name__}: {error}"[:500]}
+        replies.write(json.dumps(reply) + "\n")
+        replies.flush()
+
+
+def hello(state, request):
+    module = state["module"]
+    if hasattr(module, "set_threads"):
+        module.set_threads(request["threads"])
+    return {"is": "hello", "name": sys.argv[1], "version": module.version()}
+
+
+def load(state, request):
+    state.pop("run", None)
+    state.pop("results", None)
+    build = state["module"].OPERATIONS.get(request["operation"])
+    if build is None:
+        raise Unsupported("it has no such operation")
+    start = time.perf_counter()
+    inputs = Inputs(request)
+    loaded = time.perf_counter()
+    state["run"] = build(inputs, request["parameters"])
+    state["fills"] = [float(fill) for fill in request["fills"]]
+    return {"is": "loaded", "load": loaded - start, "build": time.perf_counter() - loaded}
+
+
+def run(state, request):
+    compute, results = state["run"], None
+    start = time.perf_counter()
+    for _ in range(request["repeat"]):
+        results = compute()
+    seconds = (time.perf_counter() - start) / request["repeat"]
+    state["results"] = results if isinstance(results, list) else [results]
+    return {"is": "ran", "seconds": seconds, "kernel": None}
+
+
+def check(state, _):
+    sums = [sums_of(result, fill) for result, fill in zip(state["results"], state["fills"], strict=True)]
+    return {"is": "checked", "sums": sums}
+
+
+ANSWERS = {"hello": hello, "load": load, "run": run, "check": check}
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# Makes the environment of the peers: in the folder that REDPOLL_PEERS names, or else in `peers` of the target folder.
+# A package that cannot be installed is named and left out; the harness skips its peer.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+folder=${REDPOLL_PEERS:-${CARGO_TARGET_DIR:-$here/../../target}/peers}
+
+python3 -m venv "$folder"
+if ! "$folder/bin/pip" install --quiet --requirement "$here/requirements.txt"; then
+    echo "not all at once; one by one:" >&2
+    while read -r package; do
+        "$folder/bin/pip" install --quiet "$package" || echo "left out: $package" >&2
+    done < <(grep -v '^#' "$here/requirements.txt")
+fi
+
+# The prebuilt library of DuckDB, for `DUCKDB_LIB_DIR` when building with `--features duckdb`.
+duckdb=$folder/duckdb
+if [ ! -e "$duckdb/libduckdb.so" ] && command -v npm >/dev/null; then
+    mkdir -p "$duckdb"
+    if npm pack --silent --pack-destination "$duckdb" @duckdb/node-bindings-linux-x64@1.5.6-r.1 >/dev/null; then
+        tar -xzf "$duckdb"/*.tgz -C "$duckdb" --strip-components=1
+        rm "$duckdb"/*.tgz
+    else
+        echo "left out: the library of DuckDB" >&2
+    fi
+fi
+
+echo "peers are in $folder"

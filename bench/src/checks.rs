@@ -1,0 +1,117 @@
+//! Checksums of results: what every side computes of its answers, so that they can be compared without handing them over.
+//!
+//! The Python side has the same in `bench/peers/sums.py`.
+
+use anyhow::{Result, ensure};
+use redpoll_physical::storage::Tensor;
+use serde::{Deserialize, Serialize};
+
+/// What is compared of one result.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Sums {
+    /// The size of each mode.
+    pub shape: Vec<u64>,
+    /// How many values differ from the fill value.
+    pub count: u64,
+    /// The sum of those.
+    pub sum: f64,
+    /// The sum of their absolute values.
+    pub mass: f64,
+    /// The sum of them by the weights of their places, see [`weight`].
+    pub weighted: f64,
+}
+
+/// The weight of a place, which has that number in row-major order: from 0 to 1, in steps of `2^-20`, so that products
+/// with small integers are exact; 0 for the only place of a scalar is avoided by counting from 1.
+pub fn weight(number: u64) -> f64 {
+    ((number.wrapping_add(1)).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 44) as f64 / f64::from(1 << 20)
+}
+
+impl Sums {
+    /// The sums of a tensor whose values differ from `fill` where they count.
+    ///
+    /// # Errors
+    /// When it cannot be walked, or has values that are no numbers.
+    pub fn of(tensor: &Tensor, fill: f64) -> Result<Sums> {
+        let shape = tensor.ty().shape.clone();
+        ensure!(tensor.ty().dtype.prim().is_some(), "checksums are of numbers, found {}", tensor.ty().dtype);
+        let mut sums = Sums { shape: shape.clone(), count: 0, sum: 0.0, mass: 0.0, weighted: 0.0 };
+        let leaf = tensor.leaf().first();
+        let reals = leaf.and_then(|leaf| leaf.as_slice::<f64>());
+        let mut stored = 0;
+        tensor.for_each_stored(|place, position| {
+            stored += 1;
+            let value = match reals {
+                Some(reals) => reals[position as usize],
+                None => tensor.value_at(position).to_f64().unwrap_or(f64::NAN),
+            };
+            if value != fill {
+                let number = place.iter().zip(&shape).fold(0u64, |n, (i, d)| n.wrapping_mul(*d).wrapping_add(*i));
+                sums.add(value, number);
+            }
+        });
+        let own = tensor.ty().fill.to_f64().unwrap_or(f64::NAN);
+        let places: u128 = shape.iter().map(|d| u128::from(*d)).product();
+        ensure!(own == fill || places == stored, "the result has the fill value {own}, expected {fill}");
+        Ok(sums)
+    }
+
+    fn add(&mut self, value: f64, number: u64) {
+        self.count += 1;
+        self.sum += value;
+        self.mass += value.abs();
+        self.weighted += value * weight(number);
+    }
+
+    /// What differs by more than a part of the mass; `None` when they agree.
+    pub fn difference(&self, other: &Sums, tolerance: f64) -> Option<String> {
+        if self.shape != other.shape {
+            return Some(format!("shape {:?} against {:?}", self.shape, other.shape));
+        }
+        // Where rounding is allowed, it may turn a value into the fill value.
+        if self.count != other.count && (tolerance < ROUNDED || self.count.abs_diff(other.count) > self.count / 1000) {
+            return Some(format!("{} values against {}", self.count, other.count));
+        }
+        let close = |a: f64, b: f64| (a - b).abs() <= tolerance * self.mass.max(other.mass) || a == b;
+        let fields = [
+            ("sum", self.sum, other.sum),
+            ("sum of absolute values", self.mass, other.mass),
+            ("weighted sum", self.weighted, other.weighted),
+        ];
+        let wrong = fields.into_iter().find(|(_, a, b)| !close(*a, *b))?;
+        Some(format!("{} {} against {}", wrong.0, wrong.1, wrong.2))
+    }
+}
+
+/// The tolerance of results that are exact but for the order of additions of the sums themselves.
+pub const EXACT: f64 = 1e-12;
+/// The tolerance of results in `f64` that round.
+pub const ROUNDED: f64 = 1e-9;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arrays::{Csr, dense};
+
+    #[test]
+    fn sums_do_not_depend_on_the_format() {
+        let matrix = Csr::from_places(2, 3, &[(0, 1), (1, 0), (1, 2)], vec![2.0, -3.0, 5.0]).tensor().unwrap();
+        let same = dense(&[2, 3], &[0.0, 2.0, 0.0, -3.0, 0.0, 5.0]).unwrap();
+        let sums = Sums::of(&matrix, 0.0).unwrap();
+        assert_eq!(sums, Sums::of(&same, 0.0).unwrap());
+        assert_eq!((sums.count, sums.sum, sums.mass), (3, 4.0, 10.0));
+        assert_eq!(sums.weighted, 2.0 * weight(1) - 3.0 * weight(3) + 5.0 * weight(5));
+    }
+
+    #[test]
+    fn values_at_wrong_places_differ() {
+        let sums = |values: [f64; 4]| Sums::of(&dense(&[2, 2], &values).unwrap(), 0.0).unwrap();
+        let right = sums([1.0, 2.0, 3.0, 0.0]);
+        assert_eq!(right.difference(&right, EXACT), None);
+        for wrong in [[2.0, 1.0, 3.0, 0.0], [1.0, 2.0, 0.0, 3.0], [1.0, 2.0, 3.0, 1.0], [1.0, 2.0, -3.0, 0.0]] {
+            assert!(right.difference(&sums(wrong), EXACT).is_some(), "{wrong:?}");
+        }
+        let rounded = sums([1.0 + 1e-12, 2.0, 3.0, 0.0]);
+        assert_eq!(right.difference(&rounded, ROUNDED), None);
+    }
+}

@@ -1,0 +1,171 @@
+//! The harness: redpoll beside other engines on the same data, in turns, with checked results.
+#![allow(clippy::print_stdout, reason = "tables are what the binary is for")]
+
+use anyhow::{Context, Result, bail};
+use clap::{Args, Parser, Subcommand};
+use indicatif::{ProgressBar, ProgressStyle};
+use redpoll_bench::harness::{Budget, Harness};
+use redpoll_bench::ours::Ours;
+use redpoll_bench::peers::{PEERS, Peer};
+use redpoll_bench::protocol::{Server, serve};
+use redpoll_bench::report::{self, table};
+use redpoll_bench::results::{Results, Settings};
+use redpoll_bench::workload::{Size, Suite, Workload};
+use redpoll_bench::{machine, workloads};
+use regex::Regex;
+use std::io::{self, IsTerminal};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Measures redpoll beside other engines.
+#[derive(Parser)]
+#[command(name = "redpoll-bench", version, about, args_conflicts_with_subcommands = true)]
+struct Cli {
+    #[command(flatten)]
+    run: Run,
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Args)]
+struct Run {
+    /// The suite to run, or else all
+    suite: Option<Suite>,
+    /// Only workloads whose name `suite/workload/data` matches
+    #[arg(long, value_name = "REGEX")]
+    only: Option<Regex>,
+    /// The peers, by commas: names, `all`, `none`
+    #[arg(long, value_name = "LIST", default_value = "all", value_delimiter = ',')]
+    peers: Vec<String>,
+    /// Writes all measurements into a file
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// The folder of the report: a table and figures
+    #[arg(long, value_name = "FOLDER")]
+    out: Option<PathBuf>,
+    /// Small data and few rounds
+    #[arg(long)]
+    quick: bool,
+    /// Threads for each side
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    threads: usize,
+    /// Lists the workloads that would run
+    #[arg(long)]
+    list: bool,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Answers requests on the standard input; what the harness calls
+    #[command(hide = true)]
+    Serve {
+        /// `redpoll`, or an engine that is linked into this program
+        engine: String,
+    },
+    /// Writes the report of measurements that were written before
+    Report {
+        /// A file that `--json` wrote
+        json: PathBuf,
+        /// The folder of the report
+        out: PathBuf,
+    },
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let outcome = match cli.command {
+        Some(Command::Serve { engine }) => answer(&engine).map(|()| true),
+        Some(Command::Report { json, out }) => report_again(&json, &out).map(|()| true),
+        None => run(&cli.run),
+    };
+    match outcome {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn answer(engine: &str) -> Result<()> {
+    let mut server: Box<dyn Server> = match engine {
+        "redpoll" => Box::new(Ours::default()),
+        engine => bail!("`{engine}` is not linked into this program"),
+    };
+    serve(&mut *server, io::stdin().lock(), io::stdout().lock())
+}
+
+fn report_again(json: &PathBuf, out: &PathBuf) -> Result<()> {
+    let text = std::fs::read_to_string(json).with_context(|| format!("cannot read {}", json.display()))?;
+    report::write(out, &serde_json::from_str(&text)?)
+}
+
+/// Whether everything went well.
+fn run(args: &Run) -> Result<bool> {
+    let chosen: Vec<(&Workload, &str)> = workloads::all()
+        .filter(|(workload, _)| args.suite.is_none_or(|suite| workload.suite == suite))
+        .filter(|(workload, data)| args.only.as_ref().is_none_or(|only| only.is_match(&workload.id(data))))
+        .collect();
+    if args.list {
+        chosen.iter().for_each(|(workload, data)| println!("{:40} {}", workload.id(data), workload.equation));
+        return Ok(true);
+    }
+    if chosen.is_empty() {
+        bail!("no workload matches; `--list` shows all");
+    }
+    let size = if args.quick { Size::Quick } else { Size::Full };
+    let machine = machine::describe();
+    let mut harness = Harness::new(Budget::new(size, args.threads), peers(&args.peers)?);
+    for state in harness.states() {
+        match state.version {
+            Ok(version) => println!("{}: {version}", state.name),
+            Err(reason) => println!("{}: skipped, {reason}", state.name),
+        }
+    }
+    let bar = bar(chosen.len());
+    let mut outcomes = Vec::new();
+    for (workload, data) in chosen {
+        bar.set_message(workload.id(data));
+        let outcome = harness.measure(workload, data);
+        bar.suspend(|| println!("{}", table::line(&outcome)));
+        bar.inc(1);
+        outcomes.push(outcome);
+    }
+    bar.finish_and_clear();
+    let settings = Settings { quick: args.quick, threads: args.threads };
+    let results = Results { machine, settings, peers: harness.states(), outcomes };
+    if let Some(file) = &args.json {
+        let text = serde_json::to_string_pretty(&results)?;
+        std::fs::write(file, text).with_context(|| format!("cannot write {}", file.display()))?;
+    }
+    if let Some(folder) = &args.out {
+        report::write(folder, &results)?;
+    }
+    let mut good = true;
+    for outcome in &results.outcomes {
+        for failure in &outcome.failures {
+            eprintln!("failure: {}: {failure}", outcome.id);
+            good = false;
+        }
+    }
+    Ok(good)
+}
+
+fn peers(names: &[String]) -> Result<Vec<&'static Peer>> {
+    let find = |name: &String| PEERS.iter().find(|peer| peer.name == name).context(format!("no peer `{name}`"));
+    match names {
+        [name] if name == "all" => Ok(PEERS.iter().collect()),
+        [name] if name == "none" => Ok(Vec::new()),
+        names => names.iter().map(find).collect(),
+    }
+}
+
+fn bar(workloads: usize) -> ProgressBar {
+    if !io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let style =
+        ProgressStyle::with_template("{bar:30} {pos}/{len} {msg}").unwrap_or_else(|_| ProgressStyle::default_bar());
+    ProgressBar::new(workloads as u64).with_style(style)
+}

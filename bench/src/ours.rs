@@ -1,0 +1,242 @@
+//! redpoll as a server of the protocol: it makes the data of workloads, and runs them by tier, cold and warm.
+
+use crate::checks::Sums;
+use crate::npy::write_input;
+use crate::protocol::{Choice, InputFile, Reply, Request, Server, Task};
+use crate::runner::{Runner, on};
+use crate::workload::{Input, Made, Problem, Program, Size};
+use crate::workloads;
+use anyhow::{Context, Result, bail, ensure};
+use redpoll::datasets::Data;
+use redpoll::{Bindings, Config, Engine};
+use redpoll_physical::emit::c::{CacheFolder, Options, Toolchain};
+use redpoll_physical::storage::Tensor;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// The ways in which redpoll runs a workload.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Way {
+    /// Instant tier, nothing cached: every call plans and compiles.
+    Cold,
+    /// Optimizing tier, nothing cached, on disk neither.
+    ColdOptimizing,
+    /// Instant tier, plans and kernels cached.
+    Instant,
+    /// Optimizing tier, plans and kernels cached.
+    Optimizing,
+}
+
+impl Way {
+    /// All of them.
+    pub const ALL: [Way; 4] = [Way::Instant, Way::Optimizing, Way::Cold, Way::ColdOptimizing];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Way::Cold => "cold",
+            Way::ColdOptimizing => "cold optimizing",
+            Way::Instant => "instant",
+            Way::Optimizing => "optimizing",
+        }
+    }
+
+    /// Whether nothing is kept from one run to the next.
+    pub fn is_cold(self) -> bool {
+        matches!(self, Way::Cold | Way::ColdOptimizing)
+    }
+
+    fn config(self) -> Config {
+        match self {
+            Way::Cold | Way::Instant => on(Engine::Instant),
+            Way::ColdOptimizing | Way::Optimizing => {
+                let toolchain = Toolchain::new(Options { cache: CacheFolder::Off, ..Options::default() });
+                Config { toolchain: Arc::new(toolchain), ..on(Engine::Optimizing) }
+            }
+        }
+    }
+}
+
+/// redpoll in this process.
+#[derive(Default)]
+pub struct Ours {
+    inputs: Vec<Input>,
+    program: Option<Program>,
+    task: Option<Task>,
+    bindings: Bindings,
+    runners: HashMap<Way, Runner>,
+    results: Vec<Tensor>,
+}
+
+impl Server for Ours {
+    fn answer(&mut self, request: Request) -> Result<Reply> {
+        match request {
+            Request::Hello { .. } => {
+                Ok(Reply::Hello { name: "redpoll".into(), version: env!("CARGO_PKG_VERSION").into() })
+            }
+            Request::Make(choice) => self.make(&choice),
+            Request::Verify(choice) => verify(&choice),
+            Request::Load(_) => self.build(),
+            Request::Run { way, repeat } => self.run(&way, repeat),
+            Request::Check => {
+                let task = self.task.as_ref().context("there is no task")?;
+                Ok(Reply::Checked { sums: sums(&self.results, task)? })
+            }
+            Request::Quit => bail!("the process ends without a reply"),
+        }
+    }
+}
+
+impl Ours {
+    fn make(&mut self, choice: &Choice) -> Result<Reply> {
+        let start = Instant::now();
+        let problem = match make(choice)? {
+            Ok(problem) => problem,
+            Err(reason) => return Ok(Reply::Unsupported { reason }),
+        };
+        let generate = start.elapsed().as_secs_f64();
+        for input in &problem.inputs {
+            write_input(&choice.folder, &input.name, &input.content)?;
+        }
+        let task = task(choice, &problem);
+        let (bytes, operations) = (problem.work.bytes, problem.work.operations);
+        *self = Ours {
+            inputs: problem.inputs,
+            program: Some(problem.program),
+            task: Some(task.clone()),
+            ..Ours::default()
+        };
+        Ok(Reply::Made { task, data: problem.data, bytes, operations, generate })
+    }
+
+    /// Builds tensors of the inputs; afterwards only these are there.
+    fn build(&mut self) -> Result<Reply> {
+        let (mut build, mut bindings) = (0.0, Bindings::new());
+        for input in std::mem::take(&mut self.inputs) {
+            let start = Instant::now();
+            let tensor = input.content.into_tensor(Some(input.format))?;
+            build += start.elapsed().as_secs_f64();
+            bindings.insert(input.name, tensor);
+        }
+        self.bindings = bindings;
+        Ok(Reply::Loaded { load: 0.0, build })
+    }
+
+    fn run(&mut self, way: &str, repeat: u32) -> Result<Reply> {
+        let way =
+            Way::ALL.into_iter().find(|w| w.name() == way).with_context(|| format!("no way is called `{way}`"))?;
+        let program = self.program.as_ref().context("there is no task")?;
+        let mut fresh;
+        let start;
+        let runner = if way.is_cold() {
+            let config = way.config();
+            start = Instant::now();
+            fresh = Runner::new(config, self.bindings.clone());
+            &mut fresh
+        } else {
+            let bindings = &self.bindings;
+            let runner = self.runners.entry(way).or_insert_with(|| Runner::new(way.config(), bindings.clone()));
+            start = Instant::now();
+            runner
+        };
+        runner.take_kernel_time();
+        for _ in 1..repeat {
+            program(runner)?;
+        }
+        self.results = program(runner)?;
+        let seconds = start.elapsed().as_secs_f64() / f64::from(repeat);
+        let kernel = runner.take_kernel_time().as_secs_f64() / f64::from(repeat);
+        Ok(Reply::Ran { seconds, kernel: Some(kernel) })
+    }
+}
+
+/// The problem of that name, or the reason why there is none.
+fn make(choice: &Choice) -> Result<Result<Problem, String>> {
+    let (workload, data) = workloads::find(&choice.id)?;
+    Ok(match (workload.make)(data, choice.size).with_context(|| format!("making {}", choice.id))? {
+        Made::Problem(problem) => Ok(*problem),
+        Made::Waits(reason) => Err(format!("waits: {reason}")),
+        Made::Absent(reason) => Err(reason),
+    })
+}
+
+fn task(choice: &Choice, problem: &Problem) -> Task {
+    let file = |input: &Input| InputFile {
+        name: input.name.clone(),
+        shape: input.content.shape.clone(),
+        dense: matches!(input.content.data, Data::Dense(_)),
+        fill: crate::protocol::Fill(input.content.fill.to_f64().unwrap_or(0.0)),
+    };
+    Task {
+        operation: choice.id.split('/').nth(1).unwrap_or_default().into(),
+        folder: choice.folder.clone(),
+        inputs: problem.inputs.iter().map(file).collect(),
+        parameters: problem.parameters.clone(),
+        fills: problem.fills.clone(),
+        tolerance: problem.tolerance,
+    }
+}
+
+fn sums(results: &[Tensor], task: &Task) -> Result<Vec<Sums>> {
+    let (found, expected) = (results.len(), task.fills.len());
+    ensure!(found == expected, "{found} results, {expected} were expected");
+    results.iter().zip(&task.fills).map(|(tensor, fill)| Sums::of(tensor, fill.0)).collect()
+}
+
+/// The sums of a workload on tiny data: those by kernels, then those by the reference interpreter.
+fn verify(choice: &Choice) -> Result<Reply> {
+    let choice = Choice { size: Size::Tiny, ..choice.clone() };
+    let problem = match make(&choice)? {
+        Ok(problem) => problem,
+        Err(reason) => return Ok(Reply::Unsupported { reason }),
+    };
+    let task = task(&choice, &problem);
+    let mut bindings = Bindings::new();
+    for input in problem.inputs {
+        bindings.insert(input.name, input.content.into_tensor(Some(input.format))?);
+    }
+    let mut all = Vec::new();
+    for engine in [Engine::Instant, Engine::LogicInterpreter] {
+        let results = (problem.program)(&mut Runner::new(on(engine), bindings.clone()))
+            .with_context(|| format!("on the {}", engine.name()))?;
+        all.extend(sums(&results, &task)?);
+    }
+    Ok(Reply::Checked { sums: all })
+}
+
+/// Whether the two halves of verified sums agree.
+///
+/// # Errors
+/// When they do not: what differs.
+pub fn compare_halves(sums: &[Sums], tolerance: f64) -> Result<()> {
+    let (ours, reference) = sums.split_at(sums.len() / 2);
+    for (k, (a, b)) in ours.iter().zip(reference).enumerate() {
+        if let Some(difference) = a.difference(b, tolerance) {
+            bail!("result {}: {difference}", k + 1);
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::checks::ROUNDED;
+
+    #[test]
+    fn every_workload_agrees_with_the_reference_interpreter_on_tiny_data() {
+        let mut waiting = 0;
+        for (workload, data) in workloads::all() {
+            let choice = Choice { id: workload.id(data), size: Size::Tiny, folder: "unused".into() };
+            match verify(&choice).unwrap_or_else(|error| panic!("{}: {error:#}", choice.id)) {
+                Reply::Checked { sums } => {
+                    assert!(sums.iter().any(|sums| sums.count > 0), "{}: every result is empty", choice.id);
+                    compare_halves(&sums, ROUNDED).unwrap_or_else(|error| panic!("{}: {error:#}", choice.id));
+                }
+                _ => waiting += 1,
+            }
+        }
+        assert!(waiting < workloads::all().count() / 3, "{waiting} workloads have nothing to run");
+    }
+}

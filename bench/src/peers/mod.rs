@@ -1,0 +1,85 @@
+//! The engines that redpoll is compared with, and how their servers are started.
+
+mod python;
+
+use crate::protocol::{Client, Reply, Request};
+use anyhow::{Context, Result, bail};
+use std::process::Command;
+use std::time::Duration;
+
+/// An engine to compare with.
+pub struct Peer {
+    /// Its name, by which it is asked for.
+    pub name: &'static str,
+    start: fn(&Peer, usize) -> Result<Client>,
+}
+
+/// All of them, in the order of reports.
+pub const PEERS: &[Peer] = &[
+    Peer { name: "scipy", start: python::start },
+    Peer { name: "mkl", start: python::start },
+    Peer { name: "graphblas", start: python::start },
+    Peer { name: "sparse", start: python::start },
+    Peer { name: "finch", start: python::start },
+    Peer { name: "polars", start: python::start },
+    Peer { name: "opencv", start: python::start },
+    Peer { name: "duckdb", start: own_duckdb },
+    Peer { name: "taco", start: taco },
+    Peer { name: "datafusion", start: |_, _| bail!("it comes with the SQL front end of redpoll") },
+];
+
+/// The environment that keeps a process within so many threads, whatever library it uses.
+pub fn limit_threads(command: &mut Command, threads: usize) {
+    const NAMES: [&str; 9] = [
+        "OMP_NUM_THREADS",
+        "MKL_NUM_THREADS",
+        "OPENBLAS_NUM_THREADS",
+        "NUMBA_NUM_THREADS",
+        "POLARS_MAX_THREADS",
+        "RAYON_NUM_THREADS",
+        "NUMEXPR_NUM_THREADS",
+        "VECLIB_MAXIMUM_THREADS",
+        "BENCH_THREADS",
+    ];
+    command.envs(NAMES.map(|name| (name, threads.to_string())));
+}
+
+/// This program as a server: of redpoll, or of an engine that is linked into it.
+///
+/// # Errors
+/// When it cannot be started.
+pub fn start_own(engine: &str, threads: usize) -> Result<Client> {
+    let mut command = Command::new(std::env::current_exe().context("where this program is")?);
+    command.args(["serve", engine]);
+    limit_threads(&mut command, threads);
+    Client::start(&mut command)
+}
+
+impl Peer {
+    /// Starts the peer, and asks for its version.
+    ///
+    /// # Errors
+    /// When it cannot be had: the reason why it is skipped.
+    pub fn start(&self, threads: usize) -> Result<(Client, String)> {
+        let mut client = (self.start)(self, threads)?;
+        match client.ask(&Request::Hello { threads }, Duration::from_secs(120))? {
+            Reply::Hello { version, .. } => Ok((client, version)),
+            reply => bail!("expected a greeting, found {reply:?}"),
+        }
+    }
+}
+
+fn own_duckdb(_: &Peer, threads: usize) -> Result<Client> {
+    if !cfg!(feature = "duckdb") {
+        bail!("built without it: build with `--features duckdb`, see bench/README.md");
+    }
+    start_own("duckdb", threads)
+}
+
+fn taco(peer: &Peer, threads: usize) -> Result<Client> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    if !std::env::split_paths(&path).any(|folder| folder.join("taco").is_file()) {
+        bail!("there is no program `taco` on the PATH");
+    }
+    python::start(peer, threads)
+}

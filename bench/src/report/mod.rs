@@ -1,0 +1,18 @@
+//! Reports: tables of all measurements, and figures.
+
+pub mod table;
+
+use crate::results::Results;
+use anyhow::{Context, Result};
+use std::fs;
+use std::path::Path;
+
+/// Writes the report into a folder, which is made.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn write(folder: &Path, results: &Results) -> Result<()> {
+    fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    let file = folder.join("README.md");
+    fs::write(&file, table::document(results)).with_context(|| format!("cannot write {}", file.display()))
+}

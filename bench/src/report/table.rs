@@ -1,0 +1,166 @@
+//! Tables in Markdown.
+
+use crate::results::{Outcome, Results, Side, Status};
+use crate::workload::Suite;
+use clap::ValueEnum;
+use std::fmt::Write;
+
+/// What a run found, as one Markdown document.
+pub fn document(results: &Results) -> String {
+    let mut text = String::new();
+    let out = &mut text;
+    // Writing into a string does not fail.
+    let _ = head(out, results);
+    for suite in Suite::value_variants() {
+        let outcomes: Vec<&Outcome> = results.outcomes.iter().filter(|o| o.suite == *suite).collect();
+        if !outcomes.is_empty() {
+            let _ = section(out, *suite, &outcomes);
+        }
+    }
+    text
+}
+
+/// One line on an outcome, for whoever waits for the next.
+pub fn line(outcome: &Outcome) -> String {
+    if let Some(reason) = &outcome.skipped {
+        return format!("{}: skipped, {reason}", outcome.id);
+    }
+    let mut line = format!("{}:", outcome.id);
+    for side in &outcome.sides {
+        let label = if side.is_ours() { &side.way } else { &side.peer };
+        match (&side.status, side.summary()) {
+            (Status::Ran, Some(summary)) => {
+                let _ = write!(line, " {label} {}", time(summary.median));
+                if let Some(ratio) = outcome.ratio(side).filter(|_| !side.is_ours()) {
+                    let _ = write!(line, " ({:.2}x)", ratio.median);
+                }
+            }
+            (Status::Unsupported(_), _) => continue,
+            (Status::Mismatch(_), _) => line += &format!(" {label} DIFFERS"),
+            _ => line += &format!(" {label} FAILED"),
+        }
+        line.push(',');
+    }
+    line.trim_end_matches(',').to_owned()
+}
+
+/// A time with three digits and its unit.
+pub fn time(seconds: f64) -> String {
+    let (scale, unit) = match seconds {
+        s if s >= 1.0 => (1.0, "s"),
+        s if s >= 1e-3 => (1e3, "ms"),
+        s if s >= 1e-6 => (1e6, "us"),
+        _ => (1e9, "ns"),
+    };
+    let value = seconds * scale;
+    let digits = if value >= 100.0 { 0 } else { 1 + usize::from(value < 10.0) };
+    format!("{value:.digits$} {unit}")
+}
+
+fn head(out: &mut String, results: &Results) -> std::fmt::Result {
+    let machine = &results.machine;
+    let size = if results.settings.quick { "small data (`--quick`)" } else { "full data" };
+    writeln!(out, "# Benchmarks of {}\n", machine.date)?;
+    writeln!(out, "{}; {}; {}.", machine.processor, machine.system, machine.compilers.join("; "))?;
+    writeln!(out, "Load average at the start: {}.", machine.load)?;
+    writeln!(
+        out,
+        "Copy {:.1} GB/s, read {:.1} GB/s; a bare gather loop does {:.0} million a second from an array in cache, {:.0} from one that no cache holds.",
+        machine.copy_bandwidth / 1e9,
+        machine.read_bandwidth / 1e9,
+        machine.gathers[0] / 1e6,
+        machine.gathers[1] / 1e6
+    )?;
+    writeln!(out, "{size}, {} thread(s) a side.\n", results.settings.threads)?;
+    writeln!(out, "| peer | version |\n|---|---|")?;
+    for peer in &results.peers {
+        match &peer.version {
+            Ok(version) => writeln!(out, "| {} | {version} |", peer.name)?,
+            Err(reason) => writeln!(out, "| {} | skipped: {} |", peer.name, cell(reason))?,
+        }
+    }
+    let failures = results.outcomes.iter().flat_map(|o| o.failures.iter().map(move |failure| (o, failure)));
+    let failures: Vec<_> = failures.collect();
+    if !failures.is_empty() {
+        writeln!(out, "\n## Failures\n")?;
+        for (outcome, failure) in failures {
+            writeln!(out, "- `{}`: {failure}", outcome.id)?;
+        }
+    }
+    Ok(())
+}
+
+fn section(out: &mut String, suite: Suite, outcomes: &[&Outcome]) -> std::fmt::Result {
+    writeln!(out, "\n## {}\n", suite.name())?;
+    writeln!(
+        out,
+        "| workload | data | instant | optimizing | kernel | cold | cold optimizing | peers, as a multiple of redpoll | of copy | build | peak MiB |"
+    )?;
+    writeln!(out, "|---|---|---|---|---|---|---|---|---|---|---|")?;
+    for outcome in outcomes.iter().filter(|o| o.skipped.is_none()) {
+        row(out, outcome)?;
+    }
+    let waiting: Vec<_> = outcomes.iter().filter_map(|o| Some((&o.id, o.skipped.as_ref()?))).collect();
+    if !waiting.is_empty() {
+        writeln!(out, "\nDid not run:\n")?;
+        for (id, reason) in waiting {
+            writeln!(out, "- `{id}`: {reason}")?;
+        }
+    }
+    Ok(())
+}
+
+fn row(out: &mut String, outcome: &Outcome) -> std::fmt::Result {
+    let of = |way: &str| {
+        let summary = outcome.ours(way).filter(|s| s.status == Status::Ran).and_then(Side::summary);
+        summary.map_or("-".into(), |s| format!("{} ±{:.0}%", time(s.median), 50.0 * s.spread))
+    };
+    let reference = outcome.reference();
+    let kernel = reference.and_then(|side| crate::statistics::Summary::of(&side.kernel));
+    let mut peers: Vec<String> = Vec::new();
+    for side in outcome.peers() {
+        match (&side.status, outcome.ratio(side)) {
+            (Status::Ran, Some(r)) => {
+                peers.push(format!("{} {:.2} [{:.2}, {:.2}]", side.peer, r.median, r.low, r.high));
+            }
+            (Status::Ran | Status::Unsupported(_), _) => {}
+            (Status::Failed(_), _) => peers.push(format!("{} failed", side.peer)),
+            (Status::Mismatch(_), _) => peers.push(format!("{} DIFFERS", side.peer)),
+        }
+    }
+    writeln!(
+        out,
+        "| {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |",
+        outcome.name,
+        cell(&outcome.words),
+        of("instant"),
+        of("optimizing"),
+        kernel.map_or("-".into(), |s| time(s.best)),
+        of("cold"),
+        of("cold optimizing"),
+        peers.join("; "),
+        kernel
+            .filter(|_| outcome.bytes > 0.0)
+            .map_or("-".into(), |s| format!("{:.1} GB/s", outcome.bytes / s.best / 1e9)),
+        reference.map_or("-".into(), |side| time(side.build)),
+        reference.map_or("-".into(), |side| format!("{:.0}", side.peak as f64 / f64::from(1 << 20))),
+    )
+}
+
+/// Text that does not break a table.
+fn cell(text: &str) -> String {
+    text.replace('|', "/").replace('\n', " ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_have_three_digits() {
+        assert_eq!(
+            [2.5, 0.1234, 0.01234, 1.5e-6, 12e-9].map(time),
+            ["2.50 s", "123 ms", "12.3 ms", "1.50 us", "12.0 ns"]
+        );
+    }
+}

@@ -1,0 +1,128 @@
+//! What is told of repeated measurements: best, median, spread, and ratios of rounds with their intervals.
+
+use serde::{Deserialize, Serialize};
+
+/// What many measurements of one thing come to.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Summary {
+    /// The smallest.
+    pub best: f64,
+    /// The median.
+    pub median: f64,
+    /// The distance between the quartiles, by the median.
+    pub spread: f64,
+    /// How many there are.
+    pub count: usize,
+}
+
+/// The median of ratios with an interval that covers it.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Ratio {
+    /// The median.
+    pub median: f64,
+    /// The lower end of the interval.
+    pub low: f64,
+    /// The upper end of the interval.
+    pub high: f64,
+    /// How many ratios there are.
+    pub count: usize,
+}
+
+impl Summary {
+    /// The summary of numbers; `None` without any.
+    pub fn of(numbers: &[f64]) -> Option<Summary> {
+        let sorted = sorted(numbers);
+        let best = *sorted.first()?;
+        let median = quantile(&sorted, 0.5);
+        let spread = (quantile(&sorted, 0.75) - quantile(&sorted, 0.25)) / median;
+        Some(Summary { best, median, spread, count: sorted.len() })
+    }
+}
+
+impl Ratio {
+    /// The ratios of two sides that took turns, round by round; `None` without any round.
+    ///
+    /// The interval is that of order statistics: its ends are measured ratios, and it covers the median of whatever
+    /// distribution they come from with a probability of at least 95%. Below six rounds no such ends exist, and it is the
+    /// whole range.
+    pub fn of_rounds(numerators: &[f64], denominators: &[f64]) -> Option<Ratio> {
+        let ratios: Vec<f64> = numerators.iter().zip(denominators).map(|(a, b)| a / b).collect();
+        let sorted = sorted(&ratios);
+        let (&least, &most) = (sorted.first()?, sorted.last()?);
+        let (low, high) = match rank_of_interval(sorted.len()) {
+            Some(rank) => (sorted[rank], sorted[sorted.len() - 1 - rank]),
+            None => (least, most),
+        };
+        Some(Ratio { median: quantile(&sorted, 0.5), low, high, count: sorted.len() })
+    }
+}
+
+/// The slope of the line through points by least squares; `None` below two points.
+pub fn slope(points: &[(f64, f64)]) -> Option<f64> {
+    let n = points.len() as f64;
+    let mean = |of: fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>() / n;
+    let (x, y) = (mean(|p| p.0), mean(|p| p.1));
+    let square: f64 = points.iter().map(|p| (p.0 - x).powi(2)).sum();
+    let product: f64 = points.iter().map(|p| (p.0 - x) * (p.1 - y)).sum();
+    (points.len() > 1 && square > 0.0).then(|| product / square)
+}
+
+fn sorted(numbers: &[f64]) -> Vec<f64> {
+    let mut sorted = numbers.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted
+}
+
+/// The quantile of sorted numbers, of which there are some, between the two nearest ones by distance.
+fn quantile(sorted: &[f64], part: f64) -> f64 {
+    let at = part * (sorted.len() - 1) as f64;
+    let (low, high) = (at.floor() as usize, at.ceil() as usize);
+    sorted[low] + (at - low as f64) * (sorted[high] - sorted[low])
+}
+
+/// The largest `k` such that the `k`-th smallest and `k`-th largest of `n` numbers, counted from 0, enclose the median of
+/// their distribution with a probability of at least 95%: both tails of the binomial distribution are at most 2.5%.
+fn rank_of_interval(n: usize) -> Option<usize> {
+    let mut term = 0.5f64.powi(i32::try_from(n).ok()?);
+    let (mut tail, mut rank) = (0.0, None);
+    for k in 0..n / 2 {
+        tail += term;
+        if tail > 0.025 {
+            break;
+        }
+        rank = Some(k);
+        term *= (n - k) as f64 / (k + 1) as f64;
+    }
+    rank
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn summaries_have_quartiles() {
+        let summary = Summary::of(&[5.0, 1.0, 2.0, 4.0, 3.0]).unwrap();
+        assert_eq!(summary, Summary { best: 1.0, median: 3.0, spread: 2.0 / 3.0, count: 5 });
+        assert_eq!(Summary::of(&[4.0, 2.0]).unwrap().median, 3.0);
+        assert_eq!(Summary::of(&[]), None);
+    }
+
+    #[test]
+    fn intervals_are_those_of_order_statistics() {
+        // The ranks of the tables for a median at 95%: 1st and 6th of 6, 2nd and 9th of 10, 6th and 15th of 20.
+        assert_eq!([5, 6, 10, 20].map(rank_of_interval), [None, Some(0), Some(1), Some(5)]);
+        let ours: Vec<f64> = (1..=10).map(f64::from).collect();
+        let ratio = Ratio::of_rounds(&ours, &[1.0; 10]).unwrap();
+        assert_eq!((ratio.median, ratio.low, ratio.high), (5.5, 2.0, 9.0));
+        // Rounds are compared with themselves: what slows both sides down does not show.
+        let shared = Ratio::of_rounds(&[2.0, 20.0, 200.0], &[1.0, 10.0, 100.0]).unwrap();
+        assert_eq!((shared.median, shared.low, shared.high), (2.0, 2.0, 2.0));
+    }
+
+    #[test]
+    fn slopes_are_those_of_lines() {
+        assert_eq!(slope(&[(0.0, 1.0), (1.0, 3.0), (2.0, 5.0)]), Some(2.0));
+        assert_eq!(slope(&[(1.0, 1.0)]), None);
+    }
+}

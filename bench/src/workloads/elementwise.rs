@@ -1,0 +1,68 @@
+//! Sums of sparse matrices, and an expression that intersects and unites.
+
+use super::linear::of_density;
+use super::matrices::{entries, present, square, words};
+use crate::workload::{Input, Made, Problem, Size, Suite, Workload};
+use anyhow::{Context, Result};
+
+pub(super) const LINEAR: &[Workload] = &[
+    Workload {
+        suite: Suite::Linear,
+        name: "addition",
+        equation: "C_ij = A_ij + B_ij",
+        data: &["uniform", "rmat", "banded"],
+        make: addition,
+    },
+    Workload {
+        suite: Suite::Linear,
+        name: "plus3",
+        equation: "D_ij = A_ij + B_ij + C_ij",
+        data: &["uniform", "rmat"],
+        make: plus3,
+    },
+];
+
+pub(super) const PAPER: &[Workload] = &[Workload {
+    suite: Suite::Paper,
+    name: "fused",
+    equation: "D_ij = (A_ij + B_ij) C_ij, A and B of density 0.1, C as named",
+    data: &["1e-4", "1e-3", "1e-2", "1e-1", "1"],
+    make: fused,
+}];
+
+fn addition(data: &str, size: Size) -> Result<Made> {
+    addition_of(data, data, entries(size) / 2)
+}
+
+/// The sum of two matrices of that kind.
+pub(super) fn addition_of(data: &str, kind: &str, entries: u64) -> Result<Made> {
+    sum(data, kind, entries, &["A", "B"], "(mapjoin + (table A i j) (table B i j))")
+}
+
+fn plus3(data: &str, size: Size) -> Result<Made> {
+    let text = "(mapjoin + (table A i j) (table B i j) (table C i j))";
+    sum(data, data, entries(size) / 2, &["A", "B", "C"], text)
+}
+
+fn sum(data: &str, kind: &str, entries: u64, names: &[&str], expression: &str) -> Result<Made> {
+    let mut inputs = Vec::new();
+    for (k, name) in names.iter().enumerate() {
+        inputs.push(Input::new(name, present!(square(kind, entries, 20 + k as u64)), "csr")?);
+    }
+    let stored: f64 = inputs.iter().map(Input::entries).sum();
+    let rows = inputs[0].content.shape[0] as f64;
+    let text = format!("(plan (query S (reformat csr {expression})) (produces S))");
+    // The result has about as many entries as all inputs have.
+    let (bytes, operations) = (24.0 * stored + 4.0 * rows * (names.len() + 1) as f64, stored);
+    Problem::plan(words(data, &inputs[0].content), inputs, 1, text).work(bytes, operations).made()
+}
+
+fn fused(data: &str, size: Size) -> Result<Made> {
+    let n = size.pick(10_000, 1_000, 12);
+    let density: f64 = data.parse().context("densities are numbers")?;
+    let a = Input::new("A", of_density(n, 0.1, 30)?, "csr")?;
+    let b = Input::new("B", of_density(n, 0.1, 31)?, "csr")?;
+    let c = Input::new("C", of_density(n, density.max(if size == Size::Tiny { 0.2 } else { 0.0 }), 32)?, "csr")?;
+    let text = "(plan (query D (reformat csr (mapjoin * (mapjoin + (table A i j) (table B i j)) (table C i j)))) (produces D))";
+    Problem::plan(format!("{n} x {n}"), vec![a, b, c], 1, text).made()
+}

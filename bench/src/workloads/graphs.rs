@@ -1,0 +1,319 @@
+//! Graph algorithms as algebra over booleans and over (min, +), and what joins graphs with themselves.
+
+use super::matrices::{present, square, words};
+use crate::data::{dense, dense_of, real, undirected, upper, weighted, with_fill};
+use crate::workload::{Input, Made, Problem, Size, Suite, Workload};
+use anyhow::{Context, Result, ensure};
+use redpoll::datasets::generate::random::Random;
+use redpoll::datasets::{Content, Data, Values};
+use redpoll_logic::Scalar;
+use redpoll_physical::storage::Tensor;
+
+const PATTERN: &str = "(dense (sparse-list (pattern)))";
+
+pub(super) const PAPER: &[Workload] = &[
+    Workload {
+        suite: Suite::Paper,
+        name: "triangles",
+        equation: "t = sum_ijk E_ij E_jk E_ik, edges from the smaller to the larger vertex",
+        data: &["rmat", "facebook", "ca-AstroPh"],
+        make: triangles,
+    },
+    Workload {
+        suite: Suite::Paper,
+        name: "sddmm",
+        equation: "C_ij = S_ij sum_k A_ik B_jk, 25 columns",
+        data: &["rmat", "facebook", "ca-AstroPh"],
+        make: sddmm,
+    },
+];
+
+pub(super) const WORKLOADS: &[Workload] = &[
+    Workload {
+        suite: Suite::Graph,
+        name: "mxv_bool",
+        equation: "y_i = not v_i and or_j (A_ij and x_j), a tenth of x, half of v",
+        data: &["rmat", "usroads"],
+        make: mxv_bool,
+    },
+    Workload {
+        suite: Suite::Graph,
+        name: "mxv_tropical",
+        equation: "y_i = min_j (A_ij + x_j) where v_i, a tenth of x, half of v",
+        data: &["rmat", "usroads"],
+        make: mxv_tropical,
+    },
+    Workload {
+        suite: Suite::Graph,
+        name: "mxm_bool",
+        equation: "C_ij = M_ij and or_k (A_ik and B_kj)",
+        data: &["rmat", "ca-AstroPh"],
+        make: mxm_bool,
+    },
+    Workload {
+        suite: Suite::Graph,
+        name: "mxm_tropical",
+        equation: "C_ij = min_k (A_ik + B_kj) where M_ij",
+        data: &["rmat", "ca-AstroPh"],
+        make: mxm_tropical,
+    },
+    Workload {
+        suite: Suite::Graph,
+        name: "bfs",
+        equation: "levels of a search from vertex 0",
+        data: &["rmat", "usroads"],
+        make: bfs,
+    },
+    Workload {
+        suite: Suite::Graph,
+        name: "bellman_ford",
+        equation: "distances from vertex 0, weights from 1 to 9",
+        data: &["rmat", "facebook"],
+        make: bellman_ford,
+    },
+    Workload {
+        suite: Suite::Graph,
+        name: "triangles",
+        equation: "t = sum_ijk E_ij E_jk E_ik, edges from the smaller to the larger vertex",
+        data: &["dblp", "usroads"],
+        make: triangles,
+    },
+    Workload {
+        suite: Suite::Graph,
+        name: "pagerank",
+        equation: "r_i = 0.85 sum_j W_ij r_j + 0.15 / n, 20 steps",
+        data: &["rmat", "dblp"],
+        make: pagerank,
+    },
+];
+
+/// A graph of that name; at the tiny size a random one in place of real ones.
+fn graph(data: &str, size: Size, edges: u64) -> Result<Result<Content, Made>> {
+    match (data, size) {
+        ("rmat", _) | (_, Size::Tiny) => square("rmat", size.pick(edges, edges / 16, 60), 50),
+        _ => square(data, edges, 50),
+    }
+}
+
+fn triangles(data: &str, size: Size) -> Result<Made> {
+    triangles_of(data, upper(&present!(graph(data, size, 1 << 19)))?)
+}
+
+/// The triangles of a graph that has every edge once.
+pub(super) fn triangles_of(data: &str, edges: Content) -> Result<Made> {
+    Problem::plan(
+        words(data, &edges),
+        vec![Input::new("E", edges, PATTERN)?],
+        1,
+        "(plan (query t (aggregate + 0 (mapjoin cast-i64 (mapjoin and (table E i j) (table E j k) (table E i k))) i j k))
+           (produces t))",
+    )
+    .made()
+}
+
+fn sddmm(data: &str, size: Size) -> Result<Made> {
+    let edges = weighted(&undirected(&present!(graph(data, size, 1 << 20)))?, 51)?;
+    let (n, columns) = (edges.shape[0], size.pick(25, 25, 3));
+    let s = Input::new("S", edges, "csr")?;
+    let (words, stored) = (words(data, &s.content), s.entries());
+    let a = Input::new("A", dense(&[n, columns], 52), "dense")?;
+    let b = Input::new("B", dense(&[n, columns], 53), "dense")?;
+    Problem::plan(
+        words,
+        vec![s, a, b],
+        1,
+        "(plan (query C (reformat csr (mapjoin * (table S i j)
+           (aggregate + 0 (mapjoin * (table A i k) (table B j k)) k)))) (produces C))",
+    )
+    .work(24.0 * stored + 16.0 * (n * columns) as f64, 2.0 * stored * columns as f64)
+    .made()
+}
+
+/// A vector in which a part of the places, one of so many, has what `value` makes of its number.
+fn part_of<T: Clone>(n: u64, of: u64, seed: u64, none: T, value: impl Fn(u64) -> T) -> Vec<T> {
+    let mut random = Random::new(seed, 0);
+    (0..n).map(|i| if random.below(of) == 0 { value(i) } else { none.clone() }).collect()
+}
+
+fn booleans(name: &str, n: u64, of: u64, seed: u64) -> Result<Input> {
+    Input::new(name, dense_of(&[n], Values::Bool(part_of(n, of, seed, false, |_| true))), "dense")
+}
+
+fn mxv_bool(data: &str, size: Size) -> Result<Made> {
+    let a = undirected(&present!(graph(data, size, 1 << 22)))?;
+    let n = a.shape[0];
+    Problem::plan(
+        words(data, &a),
+        vec![Input::new("A", a, PATTERN)?, booleans("x", n, size.pick(10, 10, 2), 54)?, booleans("v", n, 2, 55)?],
+        1,
+        "(plan (query y (mapjoin and (mapjoin not (table v i))
+           (aggregate or false (mapjoin and (table A i j) (table x j)) j))) (produces y))",
+    )
+    .made()
+}
+
+/// The graph with weights; what is no edge is infinitely long.
+fn distances(edges: &Content, seed: u64) -> Result<Content> {
+    Ok(with_fill(weighted(&undirected(edges)?, seed)?, f64::INFINITY))
+}
+
+fn mxv_tropical(data: &str, size: Size) -> Result<Made> {
+    let a = distances(&present!(graph(data, size, 1 << 22)), 56)?;
+    let n = a.shape[0];
+    let x = Values::F64(part_of(n, size.pick(10, 10, 2), 57, f64::INFINITY, |i| (i % 10) as f64));
+    let x = Input::new("x", with_fill(dense_of(&[n], x), f64::INFINITY), "dense")?;
+    Problem::plan(
+        words(data, &a),
+        vec![Input::new("A", a, "csr")?, x, booleans("v", n, 2, 58)?],
+        1,
+        "(plan (query y (mapjoin ifelse (table v i)
+           (aggregate min inf (mapjoin + (table A i j) (table x j)) j) inf)) (produces y))",
+    )
+    .fill(f64::INFINITY)
+    .made()
+}
+
+fn mxm_bool(data: &str, size: Size) -> Result<Made> {
+    let a = undirected(&present!(graph(data, size, 1 << 18)))?;
+    let mask = undirected(&present!(square("rmat", size.pick(1 << 18, 1 << 14, 60), 59)))?;
+    let mask = Content { shape: a.shape.clone(), ..within(&mask, a.shape[0])? };
+    Problem::plan(
+        words(data, &a),
+        vec![Input::new("A", a.clone(), PATTERN)?, Input::new("B", a, PATTERN)?, Input::new("M", mask, PATTERN)?],
+        1,
+        "(plan (query C (reformat csr (mapjoin and (table M i j)
+           (aggregate or false (mapjoin and (table A i k) (table B k j)) k)))) (produces C))",
+    )
+    .made()
+}
+
+fn mxm_tropical(data: &str, size: Size) -> Result<Made> {
+    let a = distances(&present!(graph(data, size, 1 << 18)), 60)?;
+    let mask = undirected(&present!(square("rmat", size.pick(1 << 18, 1 << 14, 60), 61)))?;
+    let mask = Content { shape: a.shape.clone(), ..within(&mask, a.shape[0])? };
+    Problem::plan(
+        words(data, &a),
+        vec![Input::new("A", a.clone(), "csr")?, Input::new("B", a, "csr")?, Input::new("M", mask, PATTERN)?],
+        1,
+        "(plan (query C (reformat csr (mapjoin ifelse (table M i j)
+           (aggregate min inf (mapjoin + (table A i k) (table B k j)) k) inf))) (produces C))",
+    )
+    .fill(f64::INFINITY)
+    .made()
+}
+
+/// The entries of a graph below so many vertices.
+fn within(content: &Content, n: u64) -> Result<Content> {
+    let (coordinates, _) = crate::data::entries(content)?;
+    let places = coordinates[0].iter().copied().zip(coordinates[1].iter().copied());
+    let kept: (Vec<u64>, Vec<u64>) = places.filter(|(i, j)| *i < n && *j < n).unzip();
+    let count = kept.0.len();
+    ensure!(count > 0, "the mask is empty");
+    Ok(crate::data::sparse_of(&[n, n], vec![kept.0, kept.1], Values::Bool(vec![true; count])))
+}
+
+/// One level: what is reached from the frontier and has none yet.
+const BFS: &str = "(plan
+  (query next (mapjoin and (mapjoin lt (table level i) 0)
+    (aggregate or false (mapjoin and (table A i j) (table frontier j)) j)))
+  (query levels (mapjoin ifelse (table next i) (table step) (table level i)))
+  (query more (aggregate or false (table next i) i))
+  (produces next levels more))";
+
+fn bfs(data: &str, size: Size) -> Result<Made> {
+    let a = undirected(&present!(graph(data, size, 1 << 20)))?;
+    let n = a.shape[0];
+    let mut frontier = vec![false; n as usize];
+    frontier[0] = true;
+    let mut level = vec![-1i64; n as usize];
+    level[0] = 0;
+    let inputs = vec![
+        Input::new("A", a, PATTERN)?,
+        Input::new("frontier0", dense_of(&[n], Values::Bool(frontier)), "dense")?,
+        Input::new("level0", with_fill(dense_of(&[n], Values::I64(level)), -1i64), "dense")?,
+    ];
+    let words = words(data, &inputs[0].content);
+    Problem::program(words, inputs, 1, |runner| {
+        let (mut frontier, mut level) = (runner.input("frontier0")?.clone(), runner.input("level0")?.clone());
+        for step in 1i64.. {
+            let step = Tensor::scalar(&Scalar::I64(step))?;
+            let found = runner.plan_with(BFS, [("frontier", &frontier), ("level", &level), ("step", &step)])?;
+            let [next, levels, more] = <[Tensor; 3]>::try_from(found).ok().context("three results")?;
+            (frontier, level) = (next, levels);
+            if !truth(&more)? {
+                break;
+            }
+        }
+        Ok(vec![level])
+    })
+    .fill(-1.0)
+    .parameter("source", 0)
+    .made()
+}
+
+/// One round: every distance by way of a neighbour, if that is shorter.
+const RELAX: &str = "(plan
+  (query next (mapjoin min (table distance i) (aggregate min inf (mapjoin + (table A i j) (table distance j)) j)))
+  (query more (aggregate or false (mapjoin ne (table next i) (table distance i)) i))
+  (produces next more))";
+
+fn bellman_ford(data: &str, size: Size) -> Result<Made> {
+    let a = distances(&present!(graph(data, size, 1 << 20)), 62)?;
+    let n = a.shape[0];
+    let mut distance = vec![f64::INFINITY; n as usize];
+    distance[0] = 0.0;
+    let distance = with_fill(dense_of(&[n], Values::F64(distance)), f64::INFINITY);
+    let words = words(data, &a);
+    let inputs = vec![Input::new("A", a, "csr")?, Input::new("distance0", distance, "dense")?];
+    Problem::program(words, inputs, 1, |runner| {
+        let mut distance = runner.input("distance0")?.clone();
+        loop {
+            let found = runner.plan_with(RELAX, [("distance", &distance)])?;
+            let [next, more] = <[Tensor; 2]>::try_from(found).ok().context("two results")?;
+            distance = next;
+            if !truth(&more)? {
+                break Ok(vec![distance]);
+            }
+        }
+    })
+    .fill(f64::INFINITY)
+    .parameter("source", 0)
+    .made()
+}
+
+fn truth(tensor: &Tensor) -> Result<bool> {
+    Ok(tensor.get(&[])? == Scalar::Bool(true))
+}
+
+const STEP: &str = "(plan (query next (mapjoin + (mapjoin * 0.85
+  (aggregate + 0 (mapjoin * (table W i j) (table r j)) j)) (table rest))) (produces next))";
+
+fn pagerank(data: &str, size: Size) -> Result<Made> {
+    let graph = match (data, size) {
+        ("dblp", Size::Full | Size::Quick) => present!(real("graphs/dblp-2010.mtx.zst")),
+        _ => present!(graph(data, size, 1 << 21)),
+    };
+    // The graph is symmetric, so that the walk into a vertex divides by the degrees of the columns.
+    let mut walk = undirected(&graph)?;
+    let n = walk.shape[0];
+    if let Data::Triples { coordinates, values } = &mut walk.data {
+        let mut degree = vec![0u32; n as usize];
+        coordinates[1].iter().for_each(|j| degree[*j as usize] += 1);
+        *values = Values::F64(coordinates[1].iter().map(|j| 1.0 / f64::from(degree[*j as usize])).collect());
+    }
+    let words = words(data, &walk);
+    let walk = Content { fill: Scalar::F64(0.0), ..walk };
+    let start = dense_of(&[n], Values::F64(vec![1.0 / n as f64; n as usize]));
+    let steps = size.pick(20, 20, 3);
+    Problem::program(words, vec![Input::new("W", walk, "csr")?, Input::new("r0", start, "dense")?], 1, move |runner| {
+        let mut rank = runner.input("r0")?.clone();
+        let rest = Tensor::scalar(&Scalar::F64(0.15 / rank.ty().shape[0] as f64))?;
+        for _ in 0..steps {
+            rank = runner.plan_with(STEP, [("r", &rank), ("rest", &rest)])?.swap_remove(0);
+        }
+        Ok(vec![rank])
+    })
+    .tolerance(crate::checks::ROUNDED)
+    .parameter("steps", steps)
+    .made()
+}

@@ -1,0 +1,78 @@
+//! Images.
+
+use super::arrays::{picture, stencil};
+use super::matrices::words;
+use crate::runner::Runner;
+use crate::workload::{Input, Made, Problem, Size, Suite, Workload, waits_for_format};
+use anyhow::Result;
+use redpoll::Array;
+
+/// Images that are stored place by place, and those of runs.
+const DATA: &[&str] = &["dense", "run-length"];
+const RUNS: &str = "(dense (run-list (element)))";
+
+pub(super) const WORKLOADS: &[Workload] = &[
+    Workload {
+        suite: Suite::Image,
+        name: "erosion",
+        equation: "the pixels whose four neighbours are all set",
+        data: DATA,
+        make: erosion,
+    },
+    Workload {
+        suite: Suite::Image,
+        name: "histogram",
+        equation: "h_b = the number of pixels with value b",
+        data: DATA,
+        make: histogram,
+    },
+];
+
+fn format(data: &str) -> Result<&'static str, Made> {
+    match data {
+        "run-length" => waits_for_format(RUNS, 2).map_or(Ok(RUNS), Err),
+        _ => Ok("dense"),
+    }
+}
+
+fn erosion(data: &str, size: Size) -> Result<Made> {
+    let format = match format(data) {
+        Ok(format) => format,
+        Err(waits) => return Ok(waits),
+    };
+    let image = stencil(size.pick(4096, 1024, 12), 95)?;
+    let (words, pixels) = (words(data, &image), image.shape.iter().product::<u64>() as f64);
+    Problem::program(words, vec![Input::new("I", image, format)?], 1, |runner: &mut Runner| {
+        let image = runner.array("I")?;
+        let moved = |dy: i64, dx: i64| -> Array { image.pad([(dy, -dy), (dx, -dx)], false) };
+        let eroded = moved(1, 0)
+            .logical_and(moved(-1, 0))
+            .logical_and(moved(0, 1))
+            .logical_and(moved(0, -1))
+            .logical_and(&image)
+            .to_dense();
+        Ok(vec![runner.collect(&eroded)?])
+    })
+    .work(2.0 * pixels, 5.0 * pixels)
+    .made()
+}
+
+fn histogram(data: &str, size: Size) -> Result<Made> {
+    let format = match format(data) {
+        Ok(format) => format,
+        Err(waits) => return Ok(waits),
+    };
+    let image = picture(size.pick(4096, 1024, 12), 96)?;
+    let (words, pixels) = (words(data, &image), image.shape.iter().product::<u64>() as f64);
+    let zero = crate::data::dense_of(&[256], redpoll::datasets::Values::I64(vec![0; 256]));
+    let inputs = vec![Input::new("I", image, format)?, Input::new("zero", zero, "dense")?];
+    Problem::plan(
+        words,
+        inputs,
+        1,
+        "(plan (query h (mapjoin + (table zero b)
+           (aggregate + 0 (mapjoin cast-i64 (mapjoin eq (table I i j) (coordinate b))) i j))) (produces h))",
+    )
+    .work(pixels, pixels)
+    .made()
+}

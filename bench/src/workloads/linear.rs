@@ -1,0 +1,144 @@
+//! Sparse linear algebra: products, residuals, sampled products.
+
+use super::matrices::{entries, present, square, words};
+use crate::data::{dense, made};
+use crate::workload::{Input, Made, Problem, Size, Suite, Workload, waits_for_format};
+use anyhow::Result;
+use redpoll::datasets::Content;
+use redpoll::datasets::generate::{Amount, Uniform};
+
+const REAL: &str = "bundle1";
+
+pub(super) const WORKLOADS: &[Workload] = &[
+    Workload {
+        suite: Suite::Linear,
+        name: "spmv",
+        equation: "y_i = sum_j A_ij x_j",
+        data: &["uniform", "rmat", "banded", "blocks", "grid", REAL, "band level"],
+        make: spmv,
+    },
+    Workload {
+        suite: Suite::Linear,
+        name: "spmm",
+        equation: "Y_ir = sum_j A_ij X_jr, 32 columns",
+        data: &["uniform", "rmat", REAL],
+        make: spmm,
+    },
+    Workload {
+        suite: Suite::Linear,
+        name: "spgemm",
+        equation: "C_ij = sum_k A_ik B_kj",
+        data: &["uniform", "rmat", "grid", REAL],
+        make: spgemm,
+    },
+    Workload {
+        suite: Suite::Linear,
+        name: "residual",
+        equation: "r_i = b_i - sum_j A_ij x_j",
+        data: &["uniform", "grid"],
+        make: residual,
+    },
+    Workload {
+        suite: Suite::Linear,
+        name: "mattransmul",
+        equation: "y_j = 2 sum_i A_ij x_i + 3 z_j",
+        data: &["uniform", "rmat"],
+        make: mattransmul,
+    },
+];
+
+fn spmv(data: &str, size: Size) -> Result<Made> {
+    if data == "band level" {
+        return match waits_for_format("(dense (band (element)))", 2) {
+            Some(waits) => Ok(waits),
+            None => spmv_of(data, square("banded", entries(size), 1), "(dense (band (element)))"),
+        };
+    }
+    spmv_of(data, square(data, entries(size), 1), "csr")
+}
+
+/// SpMV of a matrix in a format.
+pub(super) fn spmv_of(data: &str, matrix: Result<Result<Content, Made>>, format: &str) -> Result<Made> {
+    let a = Input::new("A", present!(matrix), format)?;
+    let (words, stored, shape) = (words(data, &a.content), a.entries(), a.content.shape.clone());
+    let x = Input::new("x", dense(&shape[1..], 2), "dense")?;
+    Problem::plan(
+        words,
+        vec![a, x],
+        1,
+        "(plan (query y (aggregate + 0 (mapjoin * (table A i j) (table x j)) j)) (produces y))",
+    )
+    .work(12.0 * stored + 12.0 * shape[0] as f64 + 8.0 * shape[1] as f64, 2.0 * stored)
+    .made()
+}
+
+fn spmm(data: &str, size: Size) -> Result<Made> {
+    let columns = size.pick(32, 32, 3);
+    let a = Input::new("A", present!(square(data, entries(size) / 4, 3)), "csr")?;
+    let (words, stored, shape) = (words(data, &a.content), a.entries(), a.content.shape.clone());
+    let x = Input::new("X", dense(&[shape[1], columns], 4), "dense")?;
+    let dense = 8.0 * (columns * (shape[0] + shape[1])) as f64;
+    Problem::plan(
+        words,
+        vec![a, x],
+        1,
+        "(plan (query Y (reformat dense (aggregate + 0 (mapjoin * (table A i j) (table X j r)) j))) (produces Y))",
+    )
+    .work(12.0 * stored + dense, 2.0 * columns as f64 * stored)
+    .made()
+}
+
+fn spgemm(data: &str, size: Size) -> Result<Made> {
+    let count = size.pick(1 << 20, 1 << 16, 100) / if data == "rmat" { 8 } else { 1 };
+    let a = present!(square(data, count, 5));
+    let b = if data == REAL { a.clone() } else { present!(square(data, count, 6)) };
+    spgemm_of(data, a, b)
+}
+
+/// The product of two matrices.
+pub(super) fn spgemm_of(data: &str, a: Content, b: Content) -> Result<Made> {
+    Problem::plan(
+        words(data, &a),
+        vec![Input::new("A", a, "csr")?, Input::new("B", b, "csr")?],
+        1,
+        "(plan (query C (reformat csr (aggregate + 0 (mapjoin * (table A i k) (table B k j)) k))) (produces C))",
+    )
+    .made()
+}
+
+fn residual(data: &str, size: Size) -> Result<Made> {
+    let a = Input::new("A", present!(square(data, entries(size), 7)), "csr")?;
+    let (words, stored, shape) = (words(data, &a.content), a.entries(), a.content.shape.clone());
+    let x = Input::new("x", dense(&shape[1..], 8), "dense")?;
+    let b = Input::new("b", dense(&shape[..1], 9), "dense")?;
+    Problem::plan(
+        words,
+        vec![a, x, b],
+        1,
+        "(plan (query r (mapjoin - (table b i) (aggregate + 0 (mapjoin * (table A i j) (table x j)) j))) (produces r))",
+    )
+    .work(12.0 * stored + 20.0 * shape[0] as f64 + 8.0 * shape[1] as f64, 2.0 * stored)
+    .made()
+}
+
+fn mattransmul(data: &str, size: Size) -> Result<Made> {
+    let a = Input::new("A", present!(square(data, entries(size), 10)), "csr")?;
+    let (words, stored, shape) = (words(data, &a.content), a.entries(), a.content.shape.clone());
+    let x = Input::new("x", dense(&shape[..1], 11), "dense")?;
+    let z = Input::new("z", dense(&shape[1..], 12), "dense")?;
+    Problem::plan(
+        words,
+        vec![a, x, z],
+        1,
+        "(plan (query y (mapjoin + (mapjoin * 2 (aggregate + 0 (mapjoin * (table A i j) (table x i)) i))
+           (mapjoin * 3 (table z j)))) (produces y))",
+    )
+    .work(12.0 * stored + 12.0 * shape[0] as f64 + 16.0 * shape[1] as f64, 2.0 * stored)
+    .made()
+}
+
+/// A matrix of a square shape and density.
+pub(super) fn of_density(n: u64, density: f64, seed: u64) -> Result<Content> {
+    let entries = Amount::Count(((n * n) as f64 * density).round() as u64);
+    made(&Uniform { shape: vec![n, n], entries }, seed)
+}

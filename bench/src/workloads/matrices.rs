@@ -1,0 +1,75 @@
+//! Matrices that several workloads share.
+
+use crate::data::{SMALL, drawn, made, real};
+use crate::workload::{Made, Size};
+use anyhow::{Result, bail};
+use redpoll::datasets::Content;
+use redpoll::datasets::generate::{Amount, Banded, Blocks, Grid, Rmat, Stencil, Uniform};
+use redpoll_logic::Prim;
+
+/// Real matrices and their files.
+const REAL: &[(&str, &str)] = &[
+    ("bundle1", "matrices/bundle1_pattern.mtx.zst"),
+    ("facebook", "graphs/facebook_combined.mtx.zst"),
+    ("ca-AstroPh", "graphs/ca-AstroPh-cc1.mtx.zst"),
+    ("dblp", "graphs/dblp-2010.mtx.zst"),
+    ("usroads", "graphs/usroads.mtx.zst"),
+];
+
+/// As many entries as the reference interpreter is asked to take: real matrices have a random one in their place.
+const MOST_TINY: u64 = 128;
+
+/// The square matrix of that name, with so many entries about; real ones have their own number, and may be missing.
+///
+/// # Errors
+/// When there is none of that name, or its file cannot be read.
+pub(super) fn square(name: &str, entries: u64, seed: u64) -> Result<Result<Content, Made>> {
+    let file = REAL.iter().find(|(short, _)| *short == name);
+    Ok(Ok(match name {
+        _ if file.is_some() && entries <= MOST_TINY => return square("uniform", entries, seed),
+        "uniform" => {
+            let n = entries.div_ceil(16).next_power_of_two().max(16);
+            made(&Uniform { shape: vec![n, n], entries: Amount::Count(entries) }, seed)?
+        }
+        "rmat" => made(&Rmat::new(entries.div_ceil(16).next_power_of_two().max(16).ilog2(), entries), seed)?,
+        "banded" => {
+            let rows = entries.div_ceil(17);
+            made(&Banded { rows, columns: rows, below: 8, above: 8, density: 1.0 }, seed)?
+        }
+        "blocks" => {
+            let rows = (entries / 32).next_multiple_of(8).max(16);
+            let blocks = Amount::Count(entries / 64);
+            made(&Blocks { rows, columns: rows, block_rows: 8, block_columns: 8, blocks }, seed)?
+        }
+        "grid" => {
+            let side = ((entries / 5) as f64).sqrt() as u64;
+            drawn(&Grid { extents: vec![side, side], stencil: Stencil::Star }, seed, SMALL, Prim::F64)?
+        }
+        _ => match file {
+            Some((_, file)) => return real(file),
+            None => bail!("there is no matrix `{name}`"),
+        },
+    }))
+}
+
+/// The number of entries of matrices: full, quick, tiny.
+pub(super) fn entries(size: Size) -> u64 {
+    size.pick(4 << 20, 1 << 18, 100)
+}
+
+/// The data in words.
+pub(super) fn words(name: &str, content: &Content) -> String {
+    let shape: Vec<String> = content.shape.iter().map(u64::to_string).collect();
+    format!("{name}, {}, {} entries", shape.join(" x "), content.data.values().len())
+}
+
+/// Unwraps what [`square`] gives, and returns what there is instead.
+macro_rules! present {
+    ($content:expr) => {
+        match $content? {
+            Ok(content) => content,
+            Err(instead) => return Ok(instead),
+        }
+    };
+}
+pub(super) use present;

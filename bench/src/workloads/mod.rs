@@ -1,0 +1,57 @@
+//! The workloads, one file a family; [`all`] lists them.
+
+mod arrays;
+mod dispatch;
+mod elementwise;
+mod graphs;
+mod images;
+mod linear;
+mod matrices;
+mod scale;
+mod tensors;
+
+pub use scale::factor;
+
+use crate::workload::Workload;
+use anyhow::{Context, Result};
+
+/// The families, in the order of reports.
+const FAMILIES: &[&[Workload]] = &[
+    graphs::PAPER,
+    elementwise::PAPER,
+    linear::WORKLOADS,
+    elementwise::LINEAR,
+    tensors::WORKLOADS,
+    arrays::WORKLOADS,
+    graphs::WORKLOADS,
+    images::WORKLOADS,
+    dispatch::WORKLOADS,
+    scale::WORKLOADS,
+];
+
+/// Every workload with each of its data.
+pub fn all() -> impl Iterator<Item = (&'static Workload, &'static str)> {
+    FAMILIES.iter().copied().flatten().flat_map(|workload| workload.data.iter().map(move |data| (workload, *data)))
+}
+
+/// The workload and data of an id.
+///
+/// # Errors
+/// When there is none.
+pub fn find(id: &str) -> Result<(&'static Workload, &'static str)> {
+    all().find(|(workload, data)| workload.id(data) == id).with_context(|| format!("there is no workload `{id}`"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_unique() {
+        let mut ids: Vec<String> = all().map(|(workload, data)| workload.id(data)).collect();
+        let count = ids.len();
+        ids.sort();
+        ids.dedup();
+        assert_eq!(ids.len(), count);
+    }
+}
