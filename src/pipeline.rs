@@ -38,7 +38,7 @@ pub(crate) fn prepare(
     let (physical, report) = timings.time(Phase::Optimize, || optimize(&plan, bindings, config))?;
     timings.time(Phase::Verify, || verify::verify(&physical)).map_err(Error::VerifyPhysical)?;
     check_inputs(&physical, bindings)?;
-    let stages = timings.time(Phase::Notation, || Stage::all_of(&physical, bindings))?;
+    let stages = timings.time(Phase::Notation, || Stage::all_of(&physical, &report, bindings))?;
     let mode = config.optimizer.float_mode;
     let optimizing = Optimizing::new(&config.toolchain, mode, dump::edited(config, &plan)?);
     timings.time(Phase::Compile, || match config.engine {

@@ -5,6 +5,7 @@ use crate::session::Bindings;
 use crate::timings::Phase;
 use redpoll_logic::physical::{PhysicalPlan, PhysicalQuery};
 use redpoll_logic::{Alias, FloatMode, TensorType};
+use redpoll_optimizer::Report;
 use redpoll_physical::emit::c::Toolchain;
 use redpoll_physical::kernel::{Draft, Engine, Kernel};
 use redpoll_physical::levels::{array_prim, level};
@@ -39,6 +40,8 @@ pub(crate) enum Work {
 /// A query of loops on its way to a kernel.
 pub(crate) struct Loops {
     name: String,
+    /// Its estimated cost.
+    cost: f64,
     /// Its program as it comes from the physical query.
     pub(crate) written: Program,
     /// Its program in normal form.
@@ -61,11 +64,11 @@ pub(crate) struct Compile<'a> {
 
 impl Stage {
     /// The stages of a plan, in order.
-    pub(crate) fn all_of(plan: &PhysicalPlan, bindings: &Bindings) -> Result<Vec<Stage>, Error> {
+    pub(crate) fn all_of(plan: &PhysicalPlan, report: &Report, bindings: &Bindings) -> Result<Vec<Stage>, Error> {
         let mut types: HashMap<Alias, Arc<TensorType>> = plan.inputs.iter().cloned().collect();
         let mut stages = Vec::new();
-        for query in &plan.queries {
-            stages.push(Stage::new(query, &types, bindings)?);
+        for (query, decision) in plan.queries.iter().zip(&report.decisions) {
+            stages.push(Stage::new(query, decision.cost, &types, bindings)?);
             types.extend(query.outputs.iter().map(|o| (o.alias.clone(), o.ty.clone())));
         }
         let mut needed: HashSet<Alias> = plan.produces.iter().cloned().collect();
@@ -77,6 +80,7 @@ impl Stage {
 
     fn new(
         query: &PhysicalQuery,
+        cost: f64,
         types: &HashMap<Alias, Arc<TensorType>>,
         bindings: &Bindings,
     ) -> Result<Stage, Error> {
@@ -92,7 +96,7 @@ impl Stage {
                 work: Work::Convert(output.ty.clone()),
             });
         }
-        let loops = Loops::new(name.clone(), query, types, bindings)?;
+        let loops = Loops::new(name.clone(), query, cost, types, bindings)?;
         let (reads, writes) = (loops.tensors(Role::Input), loops.tensors(Role::Output));
         Ok(Stage { name, reads, writes, last_read: Vec::new(), work: Work::Loops(Box::new(loops)) })
     }
@@ -115,6 +119,7 @@ impl Loops {
     fn new(
         name: String,
         query: &PhysicalQuery,
+        cost: f64,
         types: &HashMap<Alias, Arc<TensorType>>,
         bindings: &Bindings,
     ) -> Result<Loops, Error> {
@@ -126,7 +131,7 @@ impl Loops {
             (t.role == Role::Input).then_some(bound)
         });
         let layouts = layouts.collect();
-        Ok(Loops { name, written, program, layouts, draft: OnceLock::new(), kernels: Default::default() })
+        Ok(Loops { name, cost, written, program, layouts, draft: OnceLock::new(), kernels: Default::default() })
     }
 
     fn tensors(&self, role: Role) -> Vec<Alias> {
@@ -135,7 +140,7 @@ impl Loops {
 
     /// The program lowered for inputs of the expected layouts, at the first call.
     pub(crate) fn draft(&self, mode: FloatMode) -> &Draft {
-        self.draft.get_or_init(|| Draft::new(&self.program, &self.layouts, mode))
+        self.draft.get_or_init(|| Draft::new(&self.program, &self.layouts, mode).expecting(self.cost))
     }
 
     fn slot(&self, engine: Engine) -> &OnceLock<Kernel> {

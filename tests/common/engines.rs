@@ -13,7 +13,7 @@ use redpoll_logic::text::{Catalog, parse};
 use redpoll_logic::{Alias, FloatMode, Plan, Scalar, TensorType, verify};
 use redpoll_optimizer::{Config, optimize_plain};
 use redpoll_physical::assembly::{Counts, Stmt};
-use redpoll_physical::kernel::{Engine, Kernel};
+use redpoll_physical::kernel::{Draft, Engine, Kernel};
 use redpoll_physical::notation::{self, Program, Role, from_physical, place_of, places_of};
 use redpoll_physical::run::Limits;
 use redpoll_physical::storage::{Tensor, convert};
@@ -191,13 +191,11 @@ fn places(shape: &[u64]) -> impl Iterator<Item = Vec<u64>> {
 fn run_kernel(program: &Arc<Program>, mode: FloatMode, run: &mut Run) -> Result<(), Failure> {
     let of = |role: Role| program.tensors.iter().filter(move |t| t.role == role);
     let inputs: Vec<&Tensor> = of(Role::Input).map(|t| &run.assembly[t.name.as_str()]).collect();
-    let made = |engine: Engine| {
-        let layouts = Kernel::layouts(program, &inputs);
-        Kernel::new(program, &layouts, mode, engine).map_err(|e| chain(&e))
-    };
+    let draft = Draft::new(program, &Kernel::layouts(program, &inputs), mode);
+    let made = |draft: &Draft, engine: Engine| Kernel::of(draft, engine).map_err(|e| chain(&e));
     let called = |kernel: &Kernel| kernel.run(&inputs, &Limits::default()).map_err(|e| chain(&e));
-    let interpreter = phase("lowering", || Ok(made(Engine::Interpreter)?.with_iteration_limit(MOST_ROUNDS)))?;
-    let statements = statements(&interpreter.function().body);
+    let interpreter = phase("lowering", || Ok(made(&draft, Engine::Interpreter)?.with_iteration_limit(MOST_ROUNDS)))?;
+    let statements: usize = interpreter.function().body.iter().map(Stmt::count).sum();
     if statements > MOST_STATEMENTS {
         let what = format!("{statements} statements\n{}", notation::print(program));
         return Err(Failure { phase: "code size", what });
@@ -214,7 +212,9 @@ fn run_kernel(program: &Arc<Program>, mode: FloatMode, run: &mut Run) -> Result<
         Ok(found)
     });
     let found = found.map_err(shown)?;
-    let kernel = phase("compilation", || made(Engine::Instant)).map_err(shown)?;
+    // Long kernels are to be compiled with both efforts.
+    let draft = draft.expecting(if statements.is_multiple_of(2) { 0.0 } else { f64::INFINITY });
+    let kernel = phase("compilation", || made(&draft, Engine::Instant)).map_err(shown)?;
     let compared = phase("machine code", || {
         let outcome = called(&kernel)?;
         for ((one, other), decl) in found.outputs.iter().zip(&outcome.outputs).zip(of(Role::Output)) {
@@ -243,12 +243,6 @@ fn compare_conversion(tensors: &HashMap<Alias, Tensor>, source: &Alias, output: 
         return Ok(());
     }
     Err(format!("`{source}` as {} has other values than the kernel gives", output.alias))
-}
-
-/// The size of a program.
-fn statements(body: &[Stmt]) -> usize {
-    let of = |s: &Stmt| 1 + s.bodies().into_iter().map(statements).sum::<usize>();
-    body.iter().map(of).sum()
 }
 
 /// Bit by bit, except that NaN is NaN.

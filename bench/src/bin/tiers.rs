@@ -7,7 +7,8 @@ use anyhow::Result;
 use redpoll_bench::cases::{CASES, Size};
 use redpoll_bench::machine::processor;
 use redpoll_bench::pairs::Pairs;
-use redpoll_physical::emit::{c, cranelift};
+use redpoll_physical::emit::c;
+use redpoll_physical::emit::cranelift::{self, Effort};
 use std::time::{Duration, Instant};
 
 const BUDGET: Duration = Duration::from_secs(3);
@@ -30,7 +31,7 @@ fn main() -> Result<()> {
             println!("// {}: {}\n{}", case.name, case.data, c::emit(&[function])?);
             continue;
         }
-        let (instant, _) = timed(|| cranelift::compile(function).is_ok());
+        let (instant, _) = timed(|| cranelift::compile(function, Effort::Full).is_ok());
         let (emit, _) = timed(|| c::emit(&[function]).is_ok());
         let (compile, optimizing) = timed(|| case.kernel.optimizing());
         let optimizing = optimizing?;

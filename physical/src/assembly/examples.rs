@@ -4,6 +4,7 @@ use super::text::parse;
 use super::{Function, Program, Status};
 use crate::emit::Kernel;
 use crate::emit::c::{CacheFolder, Options, Toolchain};
+use crate::emit::cranelift::{self, Effort};
 use crate::run::{Invocation, Limits, Signature};
 use arrow::buffer::Buffer as ArrowBuffer;
 use std::ops::Range;
@@ -165,7 +166,9 @@ pub(crate) fn run_both(
 ) -> (Status, Invocation) {
     let case = Case::new(function.clone(), inputs, params, chunk);
     let expected = case.interpret();
-    case.assert_agrees(&crate::emit::cranelift::compile(function).unwrap(), &expected);
+    for effort in [Effort::Quick, Effort::Full] {
+        case.assert_agrees(&cranelift::compile(function, effort).unwrap(), &expected);
+    }
     expected
 }
 

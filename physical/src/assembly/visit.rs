@@ -85,6 +85,11 @@ impl Stmt {
         }
     }
 
+    /// The number of statements in it, itself included.
+    pub fn count(&self) -> usize {
+        1 + self.bodies().into_iter().flatten().map(Stmt::count).sum::<usize>()
+    }
+
     /// Whether `test` holds for the statement or any statement in it.
     pub fn any(&self, test: &mut dyn FnMut(&Stmt) -> bool) -> bool {
         test(self) || self.bodies().into_iter().flatten().any(|s| s.any(test))

@@ -1,6 +1,7 @@
 //! Drafts: programs lowered for the layouts of their inputs, which engines make kernels of.
 
 use crate::assembly::Function;
+use crate::emit::cranelift::Effort;
 use crate::lower::{Layout, Lowered, Options, PositionWidth, lower};
 use crate::notation::Program;
 use crate::run::Signature;
@@ -14,6 +15,8 @@ pub struct Draft {
     pub(super) lowered: Arc<Lowered>,
     signature: Arc<Signature>,
     options: Options,
+    /// The steps of loops that a run is expected to take.
+    steps: f64,
 }
 
 impl Draft {
@@ -25,7 +28,19 @@ impl Draft {
     pub(super) fn with_options(program: &Arc<Program>, layouts: &[Option<Layout>], options: Options) -> Draft {
         let lowered = lower(program, layouts, options);
         let signature = Signature::of(&lowered.function);
-        Draft { program: program.clone(), lowered: Arc::new(lowered), signature, options }
+        Draft { program: program.clone(), lowered: Arc::new(lowered), signature, options, steps: f64::INFINITY }
+    }
+
+    /// The same, expected to take so many steps of loops in a run, in the unit of estimated costs. Without it much is
+    /// expected.
+    #[must_use]
+    pub fn expecting(self, steps: f64) -> Draft {
+        Draft { steps, ..self }
+    }
+
+    /// What may be spent on compiling it in this process.
+    pub(super) fn effort(&self) -> Effort {
+        Effort::for_steps(self.function(), self.steps)
     }
 
     /// The same with positions of 64 bits, for inputs of the given layouts.

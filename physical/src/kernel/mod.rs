@@ -87,7 +87,7 @@ impl Kernel {
     /// As [`Kernel::new`].
     pub fn of(draft: &Draft, engine: Engine) -> Result<Kernel, Error> {
         let code = match engine {
-            Engine::Instant => Code::Instant(cranelift::compile(draft.function())?),
+            Engine::Instant => Code::Instant(cranelift::compile(draft.function(), draft.effort())?),
             Engine::Interpreter => Code::Interpreter(Interpreter::new(draft.function())?),
             Engine::Optimizing => return Kernel::optimizing_one(draft, Toolchain::host()),
         };

@@ -7,10 +7,12 @@
 //! - What would wait for an unpredictable branch is selected where that is cheap (`stmt`), loads that a loop repeats are
 //!   done in front of it (`hoist`), and loops over neighbouring elements run on vectors (`maps`, `lanes`).
 //! - Every buffer is an alias region of its own, so a store to one does not spoil loads of another.
+//! - A long kernel whose runs are expected to be short is compiled with less effort (`effort`).
 //! - No operation is contracted, reordered or approximated: results are those of the interpreter, bit for bit (with one
 //!   NaN).
 
 mod cast;
+mod effort;
 mod expr;
 mod function;
 mod hoist;
@@ -23,5 +25,6 @@ mod stmt;
 mod tests;
 mod trampoline;
 
+pub use effort::Effort;
 pub use module::{clif, compile, compile_all, disassemble};
 pub(super) use trampoline::address as trampoline;

@@ -1,5 +1,6 @@
 //! From functions to kernels: compile, load, call, free.
 
+use super::effort::Effort;
 use super::function::{build, signature};
 use super::trampoline;
 use crate::Error;
@@ -8,12 +9,12 @@ use crate::emit::Kernel;
 use crate::run::{Entry, Signature};
 use cranelift::codegen::Context;
 use cranelift::codegen::control::ControlPlane;
-use cranelift::codegen::isa::{OwnedTargetIsa, TargetIsa};
+use cranelift::codegen::isa::TargetIsa;
 use cranelift::jit::{JITBuilder, JITModule};
 use cranelift::module::{FuncId, Module, ModuleError, default_libcall_names};
-use cranelift::prelude::{Configurable, FunctionBuilderContext, settings};
+use cranelift::prelude::FunctionBuilderContext;
 use std::cell::RefCell;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// The memory that the kernels of one module lie in.
 struct Code {
@@ -37,8 +38,8 @@ impl Drop for Code {
 /// # Errors
 /// [`Error::InvalidAssembly`] when the verifier rejects it, [`Error::Compile`] when Cranelift cannot compile it or this
 /// machine is not supported.
-pub fn compile(function: &Function) -> Result<Kernel, Error> {
-    let mut kernels = compile_all(&[function])?;
+pub fn compile(function: &Function, effort: Effort) -> Result<Kernel, Error> {
+    let mut kernels = compile_all(&[function], effort)?;
     Ok(kernels.pop().expect("one function makes one kernel"))
 }
 
@@ -46,9 +47,9 @@ pub fn compile(function: &Function) -> Result<Kernel, Error> {
 ///
 /// # Errors
 /// As for [`compile`].
-pub fn compile_all(functions: &[&Function]) -> Result<Vec<Kernel>, Error> {
+pub fn compile_all(functions: &[&Function], effort: Effort) -> Result<Vec<Kernel>, Error> {
     let name = functions.first().map_or("", |f| f.name.as_str());
-    let isa = host_isa().map_err(|message| Error::Compile { function: name.into(), message })?;
+    let isa = effort.isa().map_err(|message| Error::Compile { function: name.into(), message })?;
     let mut builder = JITBuilder::with_isa(isa.clone(), default_libcall_names());
     builder.symbol_lookup_fn(Box::new(libcall));
     let mut module = JITModule::new(builder);
@@ -82,7 +83,7 @@ pub fn compile_all(functions: &[&Function]) -> Result<Vec<Kernel>, Error> {
 /// # Errors
 /// As for [`compile`].
 pub fn clif(function: &Function) -> Result<String, Error> {
-    let isa = host_isa().map_err(|message| Error::Compile { function: function.name.clone(), message })?;
+    let isa = Effort::Full.isa().map_err(|message| Error::Compile { function: function.name.clone(), message })?;
     let mut scratch = Scratch::default();
     scratch.build(function, isa.as_ref())?;
     Ok(scratch.context.func.display().to_string())
@@ -94,7 +95,7 @@ pub fn clif(function: &Function) -> Result<String, Error> {
 /// As for [`compile`].
 pub fn disassemble(function: &Function) -> Result<String, Error> {
     let error = |message| Error::Compile { function: function.name.clone(), message };
-    let isa = host_isa().map_err(error)?;
+    let isa = Effort::Full.isa().map_err(error)?;
     let mut scratch = Scratch::default();
     scratch.build(function, isa.as_ref())?;
     scratch.context.set_disasm(true);
@@ -142,27 +143,6 @@ impl Scratch {
         module.define_function(id, &mut self.context).map_err(error)?;
         Ok(id)
     }
-}
-
-/// The instruction set of this machine with all its features, looked up once.
-pub(super) fn host_isa() -> Result<&'static OwnedTargetIsa, String> {
-    static ISA: OnceLock<Result<OwnedTargetIsa, String>> = OnceLock::new();
-    let isa = ISA.get_or_init(|| {
-        let mut flags = settings::builder();
-        let checks = if cfg!(debug_assertions) { "true" } else { "false" };
-        for (name, value) in [
-            ("opt_level", "speed"),
-            ("is_pic", "false"),
-            ("use_colocated_libcalls", "false"),
-            ("unwind_info", "false"),
-            ("enable_verifier", checks),
-        ] {
-            flags.set(name, value).map_err(|error| error.to_string())?;
-        }
-        let isa = cranelift::native::builder()?;
-        isa.finish(settings::Flags::new(flags)).map_err(|error| error.to_string())
-    });
-    isa.as_ref().map_err(String::clone)
 }
 
 /// Rounding on machines that have no instruction for it.

@@ -4,7 +4,7 @@ use crate::Error;
 use crate::assembly::examples::{DOT, MERGE, SPMV, function, run_both};
 use crate::assembly::{Buffer, Counts, Program, Status, interpret};
 use crate::emit::Kernel;
-use crate::emit::cranelift::{clif, compile, compile_all, disassemble};
+use crate::emit::cranelift::{Effort, clif, compile, compile_all, disassemble};
 use crate::run::{Invocation, Limits, Signature};
 use arrow::buffer::Buffer as ArrowBuffer;
 use redpoll_logic::Scalar;
@@ -35,7 +35,7 @@ fn spmv_multiplies_and_counts_its_work() {
 #[test]
 fn chunks_share_the_buffers_of_an_invocation() {
     let f = function(SPMV);
-    let kernel = compile(&f).unwrap();
+    let kernel = compile(&f, Effort::Full).unwrap();
     let mut on = Invocation::new(kernel.signature(), spmv_inputs(), vec![3], Limits::default()).unwrap();
     for chunk in [0..1, 1..3] {
         // SAFETY: the rows of the chunks are rows of the matrix, whose coordinates are below the length of x.
@@ -85,7 +85,7 @@ fn merge_on(kernel: &Kernel, limits: Limits) -> Invocation {
 #[test]
 fn growth_stops_at_the_limit_and_when_cancelled() {
     let f = function(MERGE);
-    let kernel = compile(&f).unwrap();
+    let kernel = compile(&f, Effort::Full).unwrap();
     let program = Program::new(&f).unwrap();
     // 2000 coordinates and values are 24000 bytes; doubling asks for more, and settles for less.
     for (limit, expected) in [(4096, Status::OutOfMemory), (32 << 10, Status::Done), (1 << 20, Status::Done)] {
@@ -114,7 +114,7 @@ fn growth_stops_at_the_limit_and_when_cancelled() {
 
 #[test]
 fn outputs_outlive_the_invocation_and_are_charged_until_dropped() {
-    let kernel = compile(&function(SPMV)).unwrap();
+    let kernel = compile(&function(SPMV), Effort::Full).unwrap();
     let limits = Limits::memory(1 << 20);
     let mut on = Invocation::new(kernel.signature(), spmv_inputs(), vec![3], limits.clone()).unwrap();
     // SAFETY: the chunk is the rows of the matrix.
@@ -145,7 +145,7 @@ fn invocations_that_do_not_fit_are_refused() {
     let mut shifted = spmv_inputs();
     shifted[2] = ArrowBuffer::from_vec(vec![0u8; 32]).slice_with_length(1, 8);
     assert!(new(shifted, vec![3]).contains("not aligned for f64"));
-    let kernel = compile(&function(DOT)).unwrap();
+    let kernel = compile(&function(DOT), Effort::Full).unwrap();
     let mut on = Invocation::new(&signature, spmv_inputs(), vec![3], Limits::default()).unwrap();
     // SAFETY: the call is refused before any code runs.
     assert!(matches!(unsafe { kernel.call(&mut on, 0..3) }, Err(Error::InvalidInvocation(_))));
@@ -154,7 +154,7 @@ fn invocations_that_do_not_fit_are_refused() {
 #[test]
 fn kernels_of_one_module_are_shared_by_threads() {
     let functions = [function(SPMV), function(DOT)];
-    let kernels = compile_all(&functions.each_ref()).unwrap();
+    let kernels = compile_all(&functions.each_ref(), Effort::Full).unwrap();
     let spmv = kernels.into_iter().next().unwrap();
     let run = |kernel: Kernel| {
         let mut on = Invocation::new(kernel.signature(), spmv_inputs(), vec![3], Limits::default()).unwrap();
@@ -174,7 +174,7 @@ fn kernels_of_one_module_are_shared_by_threads() {
 fn invalid_functions_are_errors() {
     let mut f = function(SPMV);
     f.locals.pop();
-    assert!(matches!(compile(&f), Err(Error::InvalidAssembly { .. })));
+    assert!(matches!(compile(&f, Effort::Full), Err(Error::InvalidAssembly { .. })));
     assert!(matches!(clif(&f), Err(Error::InvalidAssembly { .. })));
     assert!(clif(&function(SPMV)).unwrap().contains("fmul"));
     assert!(disassemble(&function(SPMV)).unwrap().contains("block0"));

@@ -5,7 +5,7 @@
 //! saves those that the callback may change, which costs where the call is made and nowhere else. Its convention has no
 //! result, so the status goes through the frame.
 
-use super::module::host_isa;
+use super::effort::Effort;
 use crate::run::{Callbacks, Frame};
 use cranelift::codegen::Context;
 use cranelift::codegen::isa::{CallConv, TargetIsa};
@@ -43,7 +43,7 @@ pub(in crate::emit) fn address() -> *const c_void {
 }
 
 fn compile() -> Result<usize, String> {
-    let isa = host_isa()?;
+    let isa = Effort::Full.isa()?;
     let mut module = JITModule::new(JITBuilder::with_isa(isa.clone(), default_libcall_names()));
     let mut context = Context::new();
     context.func.signature = signature(isa.as_ref());

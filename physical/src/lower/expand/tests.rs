@@ -5,6 +5,7 @@ use super::*;
 use crate::assembly::{
     Buffer, BufferClass, BufferDecl, BufferRole, Counts, Function, Local, LocalDecl, Program, Status,
 };
+use crate::emit::cranelift::{self, Effort};
 use crate::run::{Invocation, Limits};
 use arrow::buffer::Buffer as ArrowBuffer;
 use redpoll_logic::FloatMode;
@@ -87,7 +88,7 @@ fn run(
 
     let program =
         Program::new(&function).unwrap_or_else(|e| panic!("{e}\n{function:#?}")).with_iteration_limit(1 << 20);
-    let kernel = crate::emit::cranelift::compile(&function).unwrap();
+    let kernel = cranelift::compile(&function, Effort::Full).unwrap();
     let invocation = || Invocation::new(program.signature(), inputs.clone(), vec![], Limits::default()).unwrap();
     let (mut on, mut machine) = (invocation(), invocation());
     let row = |k: usize| {

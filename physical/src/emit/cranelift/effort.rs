@@ -1,0 +1,86 @@
+//! What compiling may cost: a long kernel that has little to do is compiled in fewer passes.
+
+use crate::assembly::{Function, Stmt};
+use cranelift::codegen::isa::OwnedTargetIsa;
+use cranelift::prelude::{Configurable, settings};
+use std::sync::OnceLock;
+
+/// Shorter functions are compiled in a fraction of a millisecond anyway, and may be innermost loops and nothing else.
+const LONG: usize = 40;
+
+/// For each statement the steps of one run up to which less effort pays. It saves about 6 microseconds a statement and
+/// loses about 2 nanoseconds a step, in each of the about 200 runs after which a kernel that goes on being run is replaced
+/// by the optimizing tier.
+const STEPS_PER_STATEMENT: f64 = 12.0;
+
+/// How much work goes into the machine code of a function. Results are the same bits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Effort {
+    /// No optimizations, and registers allocated in one pass: compiles in about half of the time, runs at about half of the
+    /// speed, in innermost loops of few instructions at less.
+    Quick,
+    /// Optimizations, and registers allocated by loops and uses.
+    Full,
+}
+
+impl Effort {
+    /// The effort that pays for a function whose runs take so many steps of loops.
+    pub fn for_steps(function: &Function, steps: f64) -> Effort {
+        let statements: usize = function.body.iter().map(Stmt::count).sum();
+        let pays = statements > LONG && steps <= STEPS_PER_STATEMENT * statements as f64;
+        if pays { Effort::Quick } else { Effort::Full }
+    }
+
+    /// The instruction set of this machine with all its features, looked up once.
+    pub(super) fn isa(self) -> Result<&'static OwnedTargetIsa, String> {
+        static ISAS: [OnceLock<Result<OwnedTargetIsa, String>>; 2] = [OnceLock::new(), OnceLock::new()];
+        let (isa, level, allocator) = match self {
+            Effort::Quick => (&ISAS[0], "none", "single_pass"),
+            Effort::Full => (&ISAS[1], "speed", "backtracking"),
+        };
+        isa.get_or_init(|| isa_with(level, allocator)).as_ref().map_err(String::clone)
+    }
+}
+
+fn isa_with(level: &str, allocator: &str) -> Result<OwnedTargetIsa, String> {
+    let mut flags = settings::builder();
+    let checks = if cfg!(debug_assertions) { "true" } else { "false" };
+    for (name, value) in [
+        ("opt_level", level),
+        ("regalloc_algorithm", allocator),
+        ("is_pic", "false"),
+        ("use_colocated_libcalls", "false"),
+        ("unwind_info", "false"),
+        ("enable_verifier", checks),
+    ] {
+        flags.set(name, value).map_err(|error| error.to_string())?;
+    }
+    let isa = cranelift::native::builder()?;
+    isa.finish(settings::Flags::new(flags)).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::assembly::text::parse;
+
+    #[test]
+    fn less_effort_is_for_long_functions_with_little_to_do() {
+        let function = |statements: usize| {
+            let body = "  x = x + 1\n".repeat(statements - 1);
+            let locals = "  local lo: i64\n  local hi: i64\n  local x: i64\n  chunk lo, hi\n";
+            let text = format!("fn f() {{\n{locals}  x = 0\n{body}}}\n");
+            parse(&text).unwrap()
+        };
+        for (statements, steps, expected) in [
+            (LONG + 1, 0.0, Effort::Quick),
+            (LONG + 1, 100.0, Effort::Quick),
+            (LONG + 1, 1e6, Effort::Full),
+            (LONG + 1, f64::INFINITY, Effort::Full),
+            (LONG, 0.0, Effort::Full),
+            (10 * LONG, 100.0 * LONG as f64, Effort::Quick),
+        ] {
+            assert_eq!(Effort::for_steps(&function(statements), steps), expected, "{statements} statements, {steps}");
+        }
+    }
+}
