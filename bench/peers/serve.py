@@ -62,6 +62,8 @@ def run(state, request):
     for _ in range(request["repeat"]):
         results = compute()
     seconds = (time.perf_counter() - start) / request["repeat"]
+    # What an engine has timed itself, since reading and compiling cannot be kept out of a call.
+    seconds = getattr(results, "seconds", seconds)
     state["results"] = results if isinstance(results, list) else [results]
     return {"is": "ran", "seconds": seconds, "kernel": None}
 

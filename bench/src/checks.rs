@@ -56,7 +56,8 @@ impl Sums {
         Ok(sums)
     }
 
-    fn add(&mut self, value: f64, number: u64) {
+    /// Counts a value that differs from the fill value, at the place of that number in row-major order.
+    pub fn add(&mut self, value: f64, number: u64) {
         self.count += 1;
         self.sum += value;
         self.mass += value.abs();

@@ -4,7 +4,7 @@ use crate::checks::Sums;
 use crate::ours::{Way, compare_halves};
 use crate::peers::{PEERS, Peer, start_own};
 use crate::process::{peak, reset_peak};
-use crate::protocol::{Choice, Client, Reply, Request, Task};
+use crate::protocol::{Choice, Client, NoAnswer, Reply, Request, Task};
 use crate::results::{Outcome, PeerState, Side, Status};
 use crate::workload::{Size, Workload};
 use anyhow::{Result, bail};
@@ -40,7 +40,7 @@ impl Budget {
             rounds: size.pick(seconds(10), seconds(2), Duration::from_millis(50)),
             fewest: size.pick(7, 3, 2),
             most: size.pick(41, 15, 3),
-            answer: size.pick(seconds(120), seconds(15), seconds(15)),
+            answer: size.pick(seconds(60), seconds(15), seconds(15)),
             shortest: size.pick(Duration::from_millis(2), Duration::from_millis(2), Duration::from_micros(100)),
         }
     }
@@ -152,7 +152,13 @@ impl Harness {
             run.side.peak = table.peak(&run.side.peer);
         }
         for RunningSide { side, .. } in runs {
-            if let Status::Mismatch(what) | Status::Failed(what) = &side.status {
+            // What a peer cannot do is told, but no failure of ours.
+            let failure = match &side.status {
+                Status::Mismatch(what) => Some(what),
+                Status::Failed(what) | Status::Slow(what) if side.is_ours() => Some(what),
+                _ => None,
+            };
+            if let Some(what) = failure {
                 outcome.failures.push(format!("{} {}: {what}", side.peer, side.way).replace(" : ", ": "));
             }
             outcome.sides.push(side);
@@ -178,7 +184,7 @@ impl Harness {
                     }
                     Ok(Reply::Unsupported { reason }) => run.leave(Status::Unsupported(reason)),
                     Ok(reply) => run.leave(Status::Failed(format!("unexpected {reply:?}"))),
-                    Err(error) => run.leave(Status::Failed(format!("loading: {error:#}"))),
+                    Err(error) => run.fail(&error.context("loading")),
                 }
             }
             runs.push(run);
@@ -214,6 +220,11 @@ impl RunningSide {
 
     fn is_in(&self) -> bool {
         !self.done
+    }
+
+    fn fail(&mut self, error: &anyhow::Error) {
+        let (what, slow) = (format!("{error:#}"), error.is::<NoAnswer>());
+        self.leave(if slow { Status::Slow(what) } else { Status::Failed(what) });
     }
 
     fn leave(&mut self, status: Status) {
@@ -273,7 +284,7 @@ impl Table<'_> {
             let sums = match checked {
                 Ok(sums) => sums,
                 Err(error) => {
-                    run.leave(Status::Failed(format!("{error:#}")));
+                    run.fail(&error);
                     continue;
                 }
             };
@@ -286,13 +297,18 @@ impl Table<'_> {
                 continue;
             }
             // The first run may have compiled something; the second tells how long a run takes.
+            if run.side.first > 2.0 * self.budget.rounds.as_secs_f64() {
+                run.side.seconds.push(run.side.first);
+                run.done = true;
+                continue;
+            }
             match self.run(&run.side, 1) {
                 Ok((again, _)) if again > self.budget.rounds.as_secs_f64() => {
                     run.side.seconds.push(again);
                     run.done = true;
                 }
                 Ok((again, _)) => run.repeat = (self.budget.shortest.as_secs_f64() / again).clamp(1.0, 1e5) as u32,
-                Err(error) => run.leave(Status::Failed(format!("{error:#}"))),
+                Err(error) => run.fail(&error),
             }
         }
     }
@@ -317,7 +333,7 @@ impl Table<'_> {
                         run.spent += seconds * f64::from(run.repeat);
                         run.done = run.spent > self.budget.rounds.as_secs_f64() / 2.0;
                     }
-                    Err(error) => run.leave(Status::Failed(format!("{error:#}"))),
+                    Err(error) => run.fail(&error),
                 }
             }
         }

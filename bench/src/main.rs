@@ -14,7 +14,7 @@ use redpoll_bench::workload::{Size, Suite, Workload};
 use redpoll_bench::{machine, workloads};
 use regex::Regex;
 use std::io::{self, IsTerminal};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Measures redpoll beside other engines.
@@ -91,12 +91,14 @@ fn main() -> ExitCode {
 fn answer(engine: &str) -> Result<()> {
     let mut server: Box<dyn Server> = match engine {
         "redpoll" => Box::new(Ours::default()),
+        #[cfg(feature = "duckdb")]
+        "duckdb" => Box::new(redpoll_bench::peers::duckdb::DuckDb::new()?),
         engine => bail!("`{engine}` is not linked into this program"),
     };
     serve(&mut *server, io::stdin().lock(), io::stdout().lock())
 }
 
-fn report_again(json: &PathBuf, out: &PathBuf) -> Result<()> {
+fn report_again(json: &Path, out: &Path) -> Result<()> {
     let text = std::fs::read_to_string(json).with_context(|| format!("cannot read {}", json.display()))?;
     report::write(out, &serde_json::from_str(&text)?)
 }

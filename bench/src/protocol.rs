@@ -151,6 +151,18 @@ pub fn serve(server: &mut dyn Server, requests: impl BufRead, mut replies: impl 
     Ok(())
 }
 
+/// A server that took longer than it may, and was ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct NoAnswer(pub Duration);
+
+impl std::fmt::Display for NoAnswer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "no answer within {} s", self.0.as_secs_f64())
+    }
+}
+
+impl std::error::Error for NoAnswer {}
+
 /// A server in a process of its own, seen from the harness.
 pub struct Client {
     process: Child,
@@ -203,7 +215,8 @@ impl Client {
             Err(RecvTimeoutError::Timeout) => {
                 // It may have ended by itself meanwhile.
                 let _ = self.process.kill();
-                bail!("no answer within {} s", limit.as_secs());
+                let _ = self.process.wait();
+                Err(NoAnswer(limit).into())
             }
         }
     }

@@ -113,8 +113,10 @@ pub enum Status {
     Ran,
     /// It has no way to compute that.
     Unsupported(String),
-    /// It failed, or took too long.
+    /// It failed.
     Failed(String),
+    /// It took longer than a side may, which is told.
+    Slow(String),
     /// Its results differ.
     Mismatch(String),
 }

@@ -1,6 +1,10 @@
 //! The engines that redpoll is compared with, and how their servers are started.
 
+#[cfg(feature = "duckdb")]
+pub mod duckdb;
 mod python;
+#[cfg(feature = "duckdb")]
+mod queries;
 
 use crate::protocol::{Client, Reply, Request};
 use anyhow::{Context, Result, bail};
@@ -11,7 +15,8 @@ use std::time::Duration;
 pub struct Peer {
     /// Its name, by which it is asked for.
     pub name: &'static str,
-    start: fn(&Peer, usize) -> Result<Client>,
+    /// Starts its server, which may use so many threads.
+    pub start: fn(&Peer, usize) -> Result<Client>,
 }
 
 /// All of them, in the order of reports.

@@ -1,5 +1,6 @@
 //! Reports: tables of all measurements, and figures.
 
+mod plot;
 pub mod table;
 
 use crate::results::Results;
@@ -13,6 +14,7 @@ use std::path::Path;
 /// When it cannot be written.
 pub fn write(folder: &Path, results: &Results) -> Result<()> {
     fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    let figures = plot::write(folder, results)?;
     let file = folder.join("README.md");
-    fs::write(&file, table::document(results)).with_context(|| format!("cannot write {}", file.display()))
+    fs::write(&file, table::document(results, &figures)).with_context(|| format!("cannot write {}", file.display()))
 }

@@ -1,12 +1,15 @@
 //! Tables in Markdown.
 
+use super::plot::{by_workload, points};
 use crate::results::{Outcome, Results, Side, Status};
+use crate::statistics::slope;
 use crate::workload::Suite;
 use clap::ValueEnum;
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// What a run found, as one Markdown document.
-pub fn document(results: &Results) -> String {
+/// What a run found, as one Markdown document, with the figures of suites.
+pub fn document(results: &Results, figures: &BTreeMap<Suite, Vec<String>>) -> String {
     let mut text = String::new();
     let out = &mut text;
     // Writing into a string does not fail.
@@ -15,6 +18,9 @@ pub fn document(results: &Results) -> String {
         let outcomes: Vec<&Outcome> = results.outcomes.iter().filter(|o| o.suite == *suite).collect();
         if !outcomes.is_empty() {
             let _ = section(out, *suite, &outcomes);
+            for file in figures.get(suite).into_iter().flatten() {
+                let _ = writeln!(out, "\n![{file}]({file})");
+            }
         }
     }
     text
@@ -36,6 +42,7 @@ pub fn line(outcome: &Outcome) -> String {
                 }
             }
             (Status::Unsupported(_), _) => continue,
+            (Status::Slow(_), _) => line += &format!(" {label} TOO SLOW"),
             (Status::Mismatch(_), _) => line += &format!(" {label} DIFFERS"),
             _ => line += &format!(" {label} FAILED"),
         }
@@ -100,12 +107,53 @@ fn section(out: &mut String, suite: Suite, outcomes: &[&Outcome]) -> std::fmt::R
     for outcome in outcomes.iter().filter(|o| o.skipped.is_none()) {
         row(out, outcome)?;
     }
+    if suite == Suite::Scale {
+        slopes(out, outcomes)?;
+    }
+    let failed = outcomes.iter().flat_map(|outcome| {
+        outcome.peers().filter_map(|side| match &side.status {
+            Status::Failed(what) | Status::Slow(what) => Some(format!("- `{}`, {}: {what}", outcome.id, side.peer)),
+            _ => None,
+        })
+    });
+    let failed: Vec<String> = failed.collect();
+    if !failed.is_empty() {
+        writeln!(out, "\nPeers that gave up:\n\n{}", failed.join("\n"))?;
+    }
     let waiting: Vec<_> = outcomes.iter().filter_map(|o| Some((&o.id, o.skipped.as_ref()?))).collect();
     if !waiting.is_empty() {
         writeln!(out, "\nDid not run:\n")?;
         for (id, reason) in waiting {
             writeln!(out, "- `{id}`: {reason}")?;
         }
+    }
+    Ok(())
+}
+
+/// The slopes of the logarithm of times by that of sizes: 1 is linear.
+fn slopes(out: &mut String, outcomes: &[&Outcome]) -> std::fmt::Result {
+    writeln!(
+        out,
+        "\nSlopes of growth, 1 being linear:\n\n| workload | optimizing | instant | peers |\n|---|---|---|---|"
+    )?;
+    for (name, group) in by_workload(outcomes) {
+        let of = |of: &dyn Fn(&Side) -> bool| {
+            let points: Vec<(f64, f64)> = points(&group, of).iter().map(|(x, y)| (x.ln(), y.ln())).collect();
+            slope(&points)
+        };
+        let ours = |way: &str| {
+            let slope = of(&|side| side.is_ours() && side.way == way);
+            slope.map_or("-".into(), |slope| format!("{slope:.2}"))
+        };
+        let mut names: Vec<&str> = Vec::new();
+        for peer in group.iter().flat_map(|outcome| outcome.peers()) {
+            if !names.contains(&peer.peer.as_str()) {
+                names.push(&peer.peer);
+            }
+        }
+        let peers = names.iter().filter_map(|n| Some(format!("{n} {:.2}", of(&|side| side.peer == *n)?)));
+        let peers: Vec<String> = peers.collect();
+        writeln!(out, "| {name} | {} | {} | {} |", ours("optimizing"), ours("instant"), peers.join("; "))?;
     }
     Ok(())
 }
@@ -125,6 +173,7 @@ fn row(out: &mut String, outcome: &Outcome) -> std::fmt::Result {
             }
             (Status::Ran | Status::Unsupported(_), _) => {}
             (Status::Failed(_), _) => peers.push(format!("{} failed", side.peer)),
+            (Status::Slow(_), _) => peers.push(format!("{} too slow", side.peer)),
             (Status::Mismatch(_), _) => peers.push(format!("{} DIFFERS", side.peer)),
         }
     }

@@ -6,7 +6,7 @@ use crate::workload::{Input, Made, Problem, Size, Suite, Workload};
 use anyhow::{Context, Result, ensure};
 use redpoll::datasets::generate::random::Random;
 use redpoll::datasets::{Content, Data, Values};
-use redpoll_logic::Scalar;
+use redpoll_logic::{DType, Format, Scalar, TensorType};
 use redpoll_physical::storage::Tensor;
 
 const PATTERN: &str = "(dense (sparse-list (pattern)))";
@@ -236,7 +236,7 @@ fn bfs(data: &str, size: Size) -> Result<Made> {
     Problem::program(words, inputs, 1, |runner| {
         let (mut frontier, mut level) = (runner.input("frontier0")?.clone(), runner.input("level0")?.clone());
         for step in 1i64.. {
-            let step = Tensor::scalar(&Scalar::I64(step))?;
+            let step = number(step)?;
             let found = runner.plan_with(BFS, [("frontier", &frontier), ("level", &level), ("step", &step)])?;
             let [next, levels, more] = <[Tensor; 3]>::try_from(found).ok().context("three results")?;
             (frontier, level) = (next, levels);
@@ -249,6 +249,12 @@ fn bfs(data: &str, size: Size) -> Result<Made> {
     .fill(-1.0)
     .parameter("source", 0)
     .made()
+}
+
+/// A number as a tensor whose type does not tell its value: plans over other numbers are the same.
+fn number(number: i64) -> Result<Tensor> {
+    let ty = TensorType { shape: vec![], dtype: DType::I64, fill: Scalar::I64(0), format: Format::dense(0) };
+    Ok(Tensor::from_dense(ty, &redpoll_physical::storage::Values::from(vec![number]))?)
 }
 
 /// One round: every distance by way of a neighbour, if that is shorter.

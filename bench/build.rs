@@ -1,0 +1,10 @@
+//! Where programs find the library of DuckDB when they run: where they found it when they were linked.
+
+fn main() {
+    println!("cargo::rerun-if-env-changed=DUCKDB_LIB_DIR");
+    if let Some(folder) =
+        std::env::var_os("DUCKDB_LIB_DIR").filter(|_| std::env::var_os("CARGO_FEATURE_DUCKDB").is_some())
+    {
+        println!("cargo::rustc-link-arg-bins=-Wl,-rpath,{}", folder.display());
+    }
+}

@@ -1,0 +1,102 @@
+"""TACO's command line: it reads files, compiles a kernel, and times it by its own clock."""
+
+import os
+import re
+import subprocess
+import tempfile
+
+import numpy as np
+
+from inputs import Unsupported
+
+# Expression, and the format of the result: d for dense, s for compressed, one letter a mode.
+EXPRESSIONS = {
+    "spmv": ("y(i)=A(i,j)*x(j)", "y:d"),
+    "spmm": ("Y(i,r)=A(i,j)*X(j,r)", "Y:dd"),
+    "spgemm": ("C(i,j)=A(i,k)*B(k,j)", "C:ds"),
+    "residual": ("y(i)=b(i)-A(i,j)*x(j)", "y:d"),
+    "mattransmul": ("y(j)=2*A(i,j)*x(i)+3*z(j)", "y:d"),
+    "addition": ("C(i,j)=A(i,j)+B(i,j)", "C:ds"),
+    "plus3": ("D(i,j)=A(i,j)+B(i,j)+C(i,j)", "D:ds"),
+    "fused": ("D(i,j)=(A(i,j)+B(i,j))*C(i,j)", "D:ds"),
+    "sddmm": ("C(i,j)=S(i,j)*A(i,k)*B(j,k)", "C:ds"),
+    "mttkrp": ("M(i,r)=X(i,j,k)*B(j,r)*C(k,r)", "M:dd"),
+    "ttv": ("Y(i,j)=X(i,j,k)*x(k)", "Y:ss"),
+    "ttm": ("Y(i,j,r)=X(i,j,k)*B(k,r)", "Y:ssd"),
+    "tensor_plus": ("Z(i,j,k)=X(i,j,k)+Y(i,j,k)", "Z:sss"),
+    "innerprod": ("s=X(i,j,k)*Y(i,j,k)", "s:"),
+}
+
+
+def version():
+    text = subprocess.run(["taco", "--version"], capture_output=True, text=True).stdout
+    return "TACO " + (re.search(r"[0-9]+(\.[0-9]+)+", text) or ["of unknown version"])[0]
+
+
+def write(tensor, folder):
+    """A FROSTT file of an input; the last place is written although it may be zero, for it tells the shape."""
+    if tensor.dense:
+        coords, values = np.indices(tensor.shape).reshape(len(tensor.shape), -1), tensor.array.reshape(-1)
+    else:
+        coords, values = tensor.coords, tensor.values
+    last = np.array(tensor.shape) - 1
+    if not tensor.dense and not (len(values) and (coords[:, -1] == last).all()):
+        coords, values = np.column_stack([coords, last]), np.append(values, 0)
+    path = os.path.join(folder, tensor.name + ".tns")
+    np.savetxt(path, np.column_stack([coords.T + 1, values]), fmt=["%d"] * len(tensor.shape) + ["%.17g"])
+    return path
+
+
+def formats(tensor):
+    rank = len(tensor.shape)
+    return "d" * rank if tensor.dense else ("ds" if rank == 2 else "s" * rank)
+
+
+class Run:
+    """A task of TACO; the time is its own, since each call reads and compiles."""
+
+    def __init__(self, inputs, expression, output):
+        self.folder = tempfile.TemporaryDirectory()
+        self.output = output.split(":")[0]
+        self.shape = result_shape(expression, inputs)
+        self.command = ["taco", expression, f"-f={output}"] if output[-1] != ":" else ["taco", expression]
+        for tensor in inputs.values():
+            self.command += [f"-f={tensor.name}:{formats(tensor)}", f"-i={tensor.name}:{write(tensor, self.folder.name)}"]
+        self.command += [f"-o={self.output}:{self.result()}", "-time=1"]
+
+    def result(self):
+        return os.path.join(self.folder.name, "result.tns")
+
+    def __call__(self):
+        done = subprocess.run(self.command, capture_output=True, text=True)
+        if done.returncode != 0:
+            raise RuntimeError((done.stderr or done.stdout).strip()[-300:])
+        # "Assemble:" and "Compute:" are in milliseconds.
+        times = re.findall(r"(?:Assemble|Compute):\s*([0-9.eE+-]+)", done.stdout)
+        if not times:
+            raise Unsupported("taco printed no times")
+        self.seconds = sum(map(float, times)) / 1e3
+        return self
+
+    def entries(self):
+        from sums import Entries
+
+        table = np.loadtxt(self.result(), ndmin=2)
+        rank = len(self.shape)
+        return Entries(table[:, :rank].T.astype(np.int64) - 1, table[:, rank], self.shape)
+
+
+def result_shape(expression, inputs):
+    left, right = expression.split("=")
+    sizes = {}
+    for name, indices in re.findall(r"(\w+)\(([^)]*)\)", right):
+        sizes.update(zip(indices.split(","), inputs[name].shape))
+    found = re.search(r"\(([^)]*)\)", left)
+    return tuple(sizes[i] for i in found[1].split(",")) if found else ()
+
+
+def operation(expression, output):
+    return lambda inputs, _: Run(inputs, expression, output)
+
+
+OPERATIONS = {name: operation(*row) for name, row in EXPRESSIONS.items()}

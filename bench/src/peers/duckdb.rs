@@ -1,0 +1,172 @@
+//! DuckDB in this process: a table an input, with a column a mode (`i`, `j`, `k`) and one of values (`v`); a query a workload.
+
+use super::queries::QUERIES;
+use crate::checks::Sums;
+use crate::protocol::{InputFile, Reply, Request, Server, Task};
+use anyhow::{Context, Result, bail, ensure};
+use duckdb::Connection;
+use duckdb::arrow::array::{ArrayRef, BooleanArray, Float64Array, Int32Array, Int64Array, RecordBatch, UInt8Array};
+use duckdb::arrow::datatypes::{Field, Schema};
+use redpoll::datasets::{Data, ReadOptions, Values, read};
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Rows of one batch of an append.
+const BATCH: usize = 1 << 16;
+const MODES: [&str; 4] = ["i", "j", "k", "l"];
+
+/// A database in memory.
+pub struct DuckDb {
+    connection: Connection,
+    task: Option<Task>,
+    sql: &'static str,
+}
+
+impl DuckDb {
+    /// An empty database.
+    ///
+    /// # Errors
+    /// When it cannot be opened.
+    pub fn new() -> Result<DuckDb> {
+        Ok(DuckDb { connection: Connection::open_in_memory()?, task: None, sql: "" })
+    }
+}
+
+impl Server for DuckDb {
+    fn answer(&mut self, request: Request) -> Result<Reply> {
+        match request {
+            Request::Hello { threads } => {
+                self.connection.execute_batch(&format!("SET threads = {threads}"))?;
+                let version: String = self.connection.query_row("SELECT version()", [], |row| row.get(0))?;
+                Ok(Reply::Hello { name: "duckdb".into(), version: format!("DuckDB {version}") })
+            }
+            Request::Load(task) => self.load(task),
+            Request::Run { repeat, .. } => {
+                let start = Instant::now();
+                for _ in 0..repeat {
+                    self.connection.execute_batch(&format!("CREATE OR REPLACE TEMP TABLE result AS {}", self.sql))?;
+                }
+                Ok(Reply::Ran { seconds: start.elapsed().as_secs_f64() / f64::from(repeat), kernel: None })
+            }
+            Request::Check => Ok(Reply::Checked { sums: vec![self.sums()?] }),
+            _ => bail!("DuckDB is not asked for that"),
+        }
+    }
+}
+
+impl DuckDb {
+    fn load(&mut self, task: Task) -> Result<Reply> {
+        let Some(query) = QUERIES.iter().find(|query| query.operation == task.operation) else {
+            return Ok(Reply::Unsupported { reason: "there is no query for it".into() });
+        };
+        if task.parameters.get("strides").is_some_and(|strides| strides == true) {
+            return Ok(Reply::Unsupported { reason: "there is no query for strides".into() });
+        }
+        // A new database, so that the memory of the one before is free.
+        let threads: i64 = self.connection.query_row("SELECT current_setting('threads')", [], |row| row.get(0))?;
+        self.connection = Connection::open_in_memory()?;
+        self.connection.execute_batch(&format!("SET threads = {threads}"))?;
+        let (mut load, mut build) = (0.0, 0.0);
+        for input in &task.inputs {
+            let start = Instant::now();
+            let (columns, values) = columns(input, &task)?;
+            load += start.elapsed().as_secs_f64();
+            let start = Instant::now();
+            self.append(&input.name, columns, &values)?;
+            build += start.elapsed().as_secs_f64();
+        }
+        self.sql = query.sql;
+        self.task = Some(task);
+        Ok(Reply::Loaded { load, build })
+    }
+
+    fn append(&self, name: &str, coordinates: Vec<Vec<i32>>, values: &Values) -> Result<()> {
+        let (ty, values): (_, ArrayRef) = match values {
+            Values::Bool(v) => ("BOOLEAN", Arc::new(BooleanArray::from(v.clone()))),
+            Values::U8(v) => ("UTINYINT", Arc::new(UInt8Array::from(v.clone()))),
+            Values::I32(v) => ("INTEGER", Arc::new(Int32Array::from(v.clone()))),
+            Values::I64(v) => ("BIGINT", Arc::new(Int64Array::from(v.clone()))),
+            Values::F64(v) => ("DOUBLE", Arc::new(Float64Array::from(v.clone()))),
+            other => bail!("no column type for values of {}", other.prim().name()),
+        };
+        let modes = MODES[..coordinates.len()].iter();
+        let declared: String = modes.clone().map(|mode| format!("{mode} INTEGER NOT NULL, ")).collect();
+        // Names of tables are not told apart by case.
+        let table = table(name);
+        self.connection.execute_batch(&format!("CREATE TABLE {table} ({declared}v {ty} NOT NULL)"))?;
+        let coordinates = coordinates.into_iter().map(|c| Arc::new(Int32Array::from(c)) as ArrayRef);
+        let columns: Vec<ArrayRef> = coordinates.chain([values]).collect();
+        let field = |(name, column): (&&str, &ArrayRef)| Field::new(*name, column.data_type().clone(), false);
+        let fields: Vec<Field> = modes.chain([&"v"]).zip(&columns).map(field).collect();
+        let batch = RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)?;
+        let mut appender = self.connection.appender(&table)?;
+        for start in (0..batch.num_rows()).step_by(BATCH) {
+            appender.append_record_batch(batch.slice(start, BATCH.min(batch.num_rows() - start)))?;
+        }
+        Ok(appender.flush()?)
+    }
+
+    fn sums(&self) -> Result<Sums> {
+        let task = self.task.as_ref().context("there is no task")?;
+        let query = QUERIES.iter().find(|query| query.operation == task.operation).context("the task has a query")?;
+        let size = |(name, mode): &(&str, usize)| {
+            let input = task.inputs.iter().find(|input| input.name == *name).context("shapes are those of inputs")?;
+            Ok(input.shape[*mode])
+        };
+        let shape: Vec<u64> = match query.operation {
+            "histogram" => vec![256],
+            "slices" => vec![task.inputs[0].shape[0] - 1, task.inputs[0].shape[1]],
+            _ => query.shape.iter().map(size).collect::<Result<_>>()?,
+        };
+        let fill = task.fills.first().context("a result has a fill value")?.0;
+        let mut sums = Sums { shape: shape.clone(), count: 0, sum: 0.0, mass: 0.0, weighted: 0.0 };
+        let mut statement = self.connection.prepare("SELECT COLUMNS(*)::DOUBLE FROM result")?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            let coordinate = |mode: usize| row.get::<_, f64>(mode).map(|i| i as u64);
+            let mut number = 0u64;
+            for (mode, size) in shape.iter().enumerate() {
+                let i = coordinate(mode)?;
+                ensure!(i < *size, "coordinate {i} of mode {mode} is outside of {size}");
+                number = number.wrapping_mul(*size).wrapping_add(i);
+            }
+            let value: Option<f64> = row.get(shape.len())?;
+            if let Some(value) = value.filter(|value| *value != fill) {
+                sums.add(value, number);
+            }
+        }
+        Ok(sums)
+    }
+}
+
+/// The name of an input as that of a table.
+fn table(name: &str) -> String {
+    format!("{}_{}", if name.chars().all(char::is_uppercase) { "m" } else { "v" }, name.to_lowercase())
+}
+
+/// The coordinates of an input by modes, and its values.
+fn columns(input: &InputFile, task: &Task) -> Result<(Vec<Vec<i32>>, Values)> {
+    let read = |suffix: &str| {
+        let path = task.folder.join(format!("{}{suffix}.npy", input.name));
+        match read(&path, &ReadOptions::default())?.data {
+            Data::Dense(values) => Ok(values),
+            Data::Triples { .. } => bail!("expected an array in {}", path.display()),
+        }
+    };
+    if !input.dense {
+        let (Values::I64(coords), values) = (read(".coords")?, read(".values")?) else { bail!("coordinates are i64") };
+        let count = values.len().max(1);
+        let columns = coords.chunks(count).take(input.shape.len()).map(|c| c.iter().map(|i| *i as i32).collect());
+        return Ok((columns.collect(), values));
+    }
+    let values = read("")?;
+    let mut columns = vec![Vec::with_capacity(values.len()); input.shape.len()];
+    for number in 0..values.len() as u64 {
+        let mut rest = number;
+        for mode in (0..input.shape.len()).rev() {
+            columns[mode].push((rest % input.shape[mode]) as i32);
+            rest /= input.shape[mode];
+        }
+    }
+    Ok((columns, values))
+}

@@ -1,0 +1,163 @@
+//! Figures: how many times as long as redpoll each peer takes, and how costs grow.
+
+use crate::results::{Outcome, Results, Side, Status};
+use crate::workload::Suite;
+use crate::workloads::factor;
+use anyhow::{Result, anyhow};
+use clap::ValueEnum;
+use plotters::coord::Shift;
+use plotters::prelude::*;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+
+const WIDTH: u32 = 900;
+const ROW: u32 = 22;
+
+/// Writes a figure for each suite and each workload that grows, and gives their file names by suite.
+///
+/// # Errors
+/// When a file cannot be written.
+pub(super) fn write(folder: &Path, results: &Results) -> Result<BTreeMap<Suite, Vec<String>>> {
+    let mut files: BTreeMap<Suite, Vec<String>> = BTreeMap::new();
+    for suite in Suite::value_variants() {
+        let outcomes: Vec<&Outcome> = results.outcomes.iter().filter(|o| o.suite == *suite).collect();
+        if *suite == Suite::Scale {
+            for (name, outcomes) in by_workload(&outcomes) {
+                let file = format!("scale-{name}.svg");
+                growth(&folder.join(&file), name, &outcomes).map_err(|error| anyhow!("drawing {file}: {error}"))?;
+                files.entry(*suite).or_default().push(file);
+            }
+        } else if outcomes.iter().any(|o| o.peers().any(|side| o.ratio(side).is_some())) {
+            let file = format!("{}.svg", suite.name());
+            ratios(&folder.join(&file), *suite, &outcomes).map_err(|error| anyhow!("drawing {file}: {error}"))?;
+            files.entry(*suite).or_default().push(file);
+        }
+    }
+    Ok(files)
+}
+
+/// The outcomes of one suite by workload, in order.
+pub(super) fn by_workload<'a>(outcomes: &[&'a Outcome]) -> Vec<(&'a str, Vec<&'a Outcome>)> {
+    let mut groups: Vec<(&str, Vec<&Outcome>)> = Vec::new();
+    for outcome in outcomes {
+        match groups.iter_mut().find(|(name, _)| *name == outcome.name) {
+            Some((_, group)) => group.push(outcome),
+            None => groups.push((&outcome.name, vec![outcome])),
+        }
+    }
+    groups
+}
+
+/// The points of a side over the steps of a workload: how many times the smallest input, and seconds.
+pub(super) fn points(outcomes: &[&Outcome], of: impl Fn(&Side) -> bool) -> Vec<(f64, f64)> {
+    let side = |outcome: &&Outcome| {
+        let side = outcome.sides.iter().find(|side| of(side) && side.status == Status::Ran)?;
+        Some((factor(&outcome.data)?, side.summary()?.median))
+    };
+    outcomes.iter().filter_map(side).collect()
+}
+
+fn area<'a>(path: &'a Path, height: u32) -> Result<Area<'a>, Box<dyn std::error::Error + 'a>> {
+    let area = SVGBackend::new(path, (WIDTH, height)).into_drawing_area();
+    area.fill(&WHITE)?;
+    Ok(area)
+}
+
+/// A row a workload, a dot with its interval a peer, times relative to redpoll in steps of ten.
+fn ratios<'a>(path: &'a Path, suite: Suite, outcomes: &[&Outcome]) -> Result<(), Box<dyn std::error::Error + 'a>> {
+    let rows: Vec<&&Outcome> = outcomes.iter().filter(|o| o.peers().any(|side| o.ratio(side).is_some())).collect();
+    let mut peers: Vec<&str> = Vec::new();
+    let (mut least, mut most) = (0.5f64, 2.0f64);
+    for (side, ratio) in rows.iter().flat_map(|o| o.peers().filter_map(|side| Some((side, o.ratio(side)?)))) {
+        (least, most) = (least.min(ratio.low), most.max(ratio.high));
+        if !peers.contains(&side.peer.as_str()) {
+            peers.push(&side.peer);
+        }
+    }
+    let area = area(path, 120 + ROW * rows.len() as u32)?;
+    let count = i32::try_from(rows.len())?;
+    let mut chart = ChartBuilder::on(&area)
+        .caption(format!("{}: time as a multiple of redpoll's", suite.name()), ("sans-serif", 18))
+        .margin(12)
+        .x_label_area_size(36)
+        .y_label_area_size(230)
+        .build_cartesian_2d((least / 1.3..most * 1.3).log_scale(), (0..count).into_segmented())?;
+    let name = |k: i32| rows.get((count - 1 - k) as usize).map_or(String::new(), |o| format!("{} {}", o.name, o.data));
+    chart
+        .configure_mesh()
+        .y_labels(rows.len() + 1)
+        .y_label_formatter(&|value| match value {
+            SegmentValue::CenterOf(k) | SegmentValue::Exact(k) => name(*k),
+            SegmentValue::Last => String::new(),
+        })
+        .x_label_formatter(&|x| format!("{x}"))
+        .disable_y_mesh()
+        .light_line_style(WHITE)
+        .draw()?;
+    chart.draw_series(LineSeries::new(
+        [(1.0, SegmentValue::Exact(0)), (1.0, SegmentValue::Last)],
+        BLACK.stroke_width(2),
+    ))?;
+    for (k, peer) in peers.iter().enumerate() {
+        let color = Palette99::pick(k).to_rgba();
+        let marks = rows.iter().enumerate().filter_map(|(row, outcome)| {
+            let side = outcome.peers().find(|side| side.peer == *peer)?;
+            Some((SegmentValue::CenterOf(count - 1 - row as i32), outcome.ratio(side)?))
+        });
+        let marks: Vec<_> = marks.collect();
+        let lines =
+            marks.iter().map(|(row, r)| PathElement::new(vec![(r.low, row.clone()), (r.high, row.clone())], color));
+        chart.draw_series(lines)?;
+        chart
+            .draw_series(marks.iter().map(|(row, r)| Circle::new((r.median, row.clone()), 4, color.filled())))?
+            .label(*peer)
+            .legend(move |at| Circle::new(at, 4, color.filled()));
+    }
+    chart.configure_series_labels().border_style(BLACK).background_style(WHITE.mix(0.8)).draw()?;
+    Ok(area.present()?)
+}
+
+/// A line a side: seconds by the size of inputs, both in steps of ten.
+fn growth<'a>(path: &'a Path, name: &str, outcomes: &[&Outcome]) -> Result<(), Box<dyn std::error::Error + 'a>> {
+    let mut lines: Vec<(String, Vec<(f64, f64)>)> = Vec::new();
+    for side in outcomes.iter().flat_map(|o| &o.sides) {
+        let label = if side.is_ours() { format!("redpoll {}", side.way) } else { side.peer.clone() };
+        if !lines.iter().any(|(known, _)| *known == label) {
+            let points = points(outcomes, |other| other.peer == side.peer && other.way == side.way);
+            if !points.is_empty() {
+                lines.push((label, points));
+            }
+        }
+    }
+    let all = || lines.iter().flat_map(|(_, points)| points);
+    let (least, most) = all().fold((f64::MAX, f64::MIN), |(low, high), (_, y)| (low.min(*y), high.max(*y)));
+    let widest = all().fold(2.0f64, |most, (x, _)| most.max(*x));
+    let area = area(path, 480)?;
+    if lines.is_empty() {
+        return Ok(area.present()?);
+    }
+    let mut chart = ChartBuilder::on(&area)
+        .caption(format!("{name}: seconds by the size of inputs"), ("sans-serif", 18))
+        .margin(12)
+        .x_label_area_size(36)
+        .y_label_area_size(70)
+        .build_cartesian_2d((0.9..widest * 1.1).log_scale(), (least / 1.5..most * 1.5).log_scale())?;
+    chart
+        .configure_mesh()
+        .x_desc("times the smallest input")
+        .x_label_formatter(&|x| format!("{x}"))
+        .y_label_formatter(&|y| format!("{y:e}"))
+        .draw()?;
+    for (k, (label, points)) in lines.iter().enumerate() {
+        let color = Palette99::pick(k).to_rgba();
+        chart.draw_series(points.iter().map(|point| Circle::new(*point, 3, color.filled())))?;
+        chart
+            .draw_series(LineSeries::new(points.iter().copied(), color.stroke_width(2)))?
+            .label(label)
+            .legend(move |(x, y)| PathElement::new([(x, y), (x + 16, y)], color));
+    }
+    chart.configure_series_labels().border_style(BLACK).background_style(WHITE.mix(0.8)).draw()?;
+    Ok(area.present()?)
+}
