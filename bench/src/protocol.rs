@@ -200,7 +200,7 @@ impl Client {
     /// # Errors
     /// When the process is gone, does not answer in time, or says that it failed.
     pub fn ask(&mut self, request: &Request, limit: Duration) -> Result<Reply> {
-        let input = self.process.stdin.as_mut().context("the input is piped")?;
+        let input = self.process.stdin.as_mut().context("the process has ended")?;
         writeln!(input, "{}", serde_json::to_string(request)?).context("the process has ended")?;
         input.flush().context("the process has ended")?;
         match self.replies.recv_timeout(limit) {
