@@ -181,7 +181,8 @@ def bfs(inputs, parameters):
 
 
 def bellman_ford(inputs, parameters):
-    a = inputs["A"].csr()
+    # Distances to a vertex are those from it along reversed edges.
+    a = sp.csr_array(inputs["A"].csr().T)
     return lambda: csgraph.dijkstra(a, indices=parameters["source"])
 
 

@@ -37,10 +37,10 @@ impl Budget {
         Budget {
             size,
             threads,
-            rounds: size.pick(seconds(10), seconds(2), Duration::from_millis(50)),
+            rounds: size.pick(seconds(4), seconds(2), Duration::from_millis(50)),
             fewest: size.pick(7, 3, 2),
             most: size.pick(41, 15, 3),
-            answer: size.pick(seconds(60), seconds(15), seconds(15)),
+            answer: size.pick(seconds(30), seconds(15), seconds(15)),
             shortest: size.pick(Duration::from_millis(2), Duration::from_millis(2), Duration::from_micros(100)),
         }
     }
@@ -297,11 +297,6 @@ impl Table<'_> {
                 continue;
             }
             // The first run may have compiled something; the second tells how long a run takes.
-            if run.side.first > 2.0 * self.budget.rounds.as_secs_f64() {
-                run.side.seconds.push(run.side.first);
-                run.done = true;
-                continue;
-            }
             match self.run(&run.side, 1) {
                 Ok((again, _)) if again > self.budget.rounds.as_secs_f64() => {
                     run.side.seconds.push(again);

@@ -126,21 +126,21 @@ fn run(args: &Run) -> Result<bool> {
         }
     }
     let bar = bar(chosen.len());
-    let mut outcomes = Vec::new();
+    let settings = Settings { quick: args.quick, threads: args.threads };
+    let mut results = Results { machine, settings, peers: harness.states(), outcomes: Vec::new() };
     for (workload, data) in chosen {
         bar.set_message(workload.id(data));
         let outcome = harness.measure(workload, data);
         bar.suspend(|| println!("{}", table::line(&outcome)));
         bar.inc(1);
-        outcomes.push(outcome);
+        results.outcomes.push(outcome);
+        // What was measured so far outlives whatever ends this program.
+        if let Some(file) = &args.json {
+            let text = serde_json::to_string_pretty(&results)?;
+            std::fs::write(file, text).with_context(|| format!("cannot write {}", file.display()))?;
+        }
     }
     bar.finish_and_clear();
-    let settings = Settings { quick: args.quick, threads: args.threads };
-    let results = Results { machine, settings, peers: harness.states(), outcomes };
-    if let Some(file) = &args.json {
-        let text = serde_json::to_string_pretty(&results)?;
-        std::fs::write(file, text).with_context(|| format!("cannot write {}", file.display()))?;
-    }
     if let Some(folder) = &args.out {
         report::write(folder, &results)?;
     }

@@ -14,6 +14,8 @@ type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
 const WIDTH: u32 = 900;
 const ROW: u32 = 22;
+/// Room for the legend to the right of all points, as a factor on a logarithmic axis.
+const ROOM: f64 = 6.0;
 
 /// Writes a figure for each suite and each workload that grows, and gives their file names by suite.
 ///
@@ -83,7 +85,7 @@ fn ratios<'a>(path: &'a Path, suite: Suite, outcomes: &[&Outcome]) -> Result<(),
         .margin(12)
         .x_label_area_size(36)
         .y_label_area_size(230)
-        .build_cartesian_2d((least / 1.3..most * 1.3).log_scale(), (0..count).into_segmented())?;
+        .build_cartesian_2d((least / 1.3..most * ROOM).log_scale(), (0..count).into_segmented())?;
     let name = |k: i32| rows.get((count - 1 - k) as usize).map_or(String::new(), |o| format!("{} {}", o.name, o.data));
     chart
         .configure_mesh()
@@ -115,7 +117,12 @@ fn ratios<'a>(path: &'a Path, suite: Suite, outcomes: &[&Outcome]) -> Result<(),
             .label(*peer)
             .legend(move |at| Circle::new(at, 4, color.filled()));
     }
-    chart.configure_series_labels().border_style(BLACK).background_style(WHITE.mix(0.8)).draw()?;
+    chart
+        .configure_series_labels()
+        .border_style(BLACK)
+        .background_style(WHITE.mix(0.8))
+        .position(SeriesLabelPosition::UpperRight)
+        .draw()?;
     Ok(area.present()?)
 }
 
@@ -143,7 +150,7 @@ fn growth<'a>(path: &'a Path, name: &str, outcomes: &[&Outcome]) -> Result<(), B
         .margin(12)
         .x_label_area_size(36)
         .y_label_area_size(70)
-        .build_cartesian_2d((0.9..widest * 1.1).log_scale(), (least / 1.5..most * 1.5).log_scale())?;
+        .build_cartesian_2d((0.9..widest * ROOM).log_scale(), (least / 1.5..most * 1.5).log_scale())?;
     chart
         .configure_mesh()
         .x_desc("times the smallest input")
@@ -158,6 +165,11 @@ fn growth<'a>(path: &'a Path, name: &str, outcomes: &[&Outcome]) -> Result<(), B
             .label(label)
             .legend(move |(x, y)| PathElement::new([(x, y), (x + 16, y)], color));
     }
-    chart.configure_series_labels().border_style(BLACK).background_style(WHITE.mix(0.8)).draw()?;
+    chart
+        .configure_series_labels()
+        .border_style(BLACK)
+        .background_style(WHITE.mix(0.8))
+        .position(SeriesLabelPosition::UpperRight)
+        .draw()?;
     Ok(area.present()?)
 }

@@ -17,7 +17,7 @@ pub fn document(results: &Results, figures: &BTreeMap<Suite, Vec<String>>) -> St
     for suite in Suite::value_variants() {
         let outcomes: Vec<&Outcome> = results.outcomes.iter().filter(|o| o.suite == *suite).collect();
         if !outcomes.is_empty() {
-            let _ = section(out, *suite, &outcomes);
+            let _ = section(out, *suite, &outcomes, results.machine.copy_bandwidth);
             for file in figures.get(suite).into_iter().flatten() {
                 let _ = writeln!(out, "\n![{file}]({file})");
             }
@@ -97,16 +97,17 @@ fn head(out: &mut String, results: &Results) -> std::fmt::Result {
     Ok(())
 }
 
-fn section(out: &mut String, suite: Suite, outcomes: &[&Outcome]) -> std::fmt::Result {
+fn section(out: &mut String, suite: Suite, outcomes: &[&Outcome], copy: f64) -> std::fmt::Result {
     writeln!(out, "\n## {}\n", suite.name())?;
     writeln!(
         out,
-        "| workload | data | instant | optimizing | kernel | cold | cold optimizing | peers, as a multiple of redpoll | of copy | build | peak MiB |"
+        "| workload | data | instant | optimizing | kernel | cold | cold optimizing | peers, as a multiple of redpoll | bandwidth |"
     )?;
-    writeln!(out, "|---|---|---|---|---|---|---|---|---|---|---|")?;
+    writeln!(out, "|---|---|---|---|---|---|---|---|---|")?;
     for outcome in outcomes.iter().filter(|o| o.skipped.is_none()) {
-        row(out, outcome)?;
+        row(out, outcome, copy)?;
     }
+    preparation(out, outcomes)?;
     if suite == Suite::Scale {
         slopes(out, outcomes)?;
     }
@@ -158,10 +159,33 @@ fn slopes(out: &mut String, outcomes: &[&Outcome]) -> std::fmt::Result {
     Ok(())
 }
 
-fn row(out: &mut String, outcome: &Outcome) -> std::fmt::Result {
+/// What each side took before it ran: reading of files, building of formats, and memory at most until it was done.
+fn preparation(out: &mut String, outcomes: &[&Outcome]) -> std::fmt::Result {
+    writeln!(out, "\n<details><summary>Loading, building, first runs, memory</summary>\n")?;
+    writeln!(out, "| workload | data | side | load | build | first run | peak MiB |\n|---|---|---|---|---|---|---|")?;
+    for outcome in outcomes {
+        let sides = outcome.reference().into_iter().chain(outcome.peers().filter(|side| side.status == Status::Ran));
+        for side in sides {
+            writeln!(
+                out,
+                "| {} | {} | {} | {} | {} | {} | {:.0} |",
+                outcome.name,
+                outcome.data,
+                side.peer,
+                time(side.load),
+                time(side.build),
+                time(side.first),
+                side.peak as f64 / f64::from(1 << 20)
+            )?;
+        }
+    }
+    writeln!(out, "\n</details>")
+}
+
+fn row(out: &mut String, outcome: &Outcome, copy: f64) -> std::fmt::Result {
     let of = |way: &str| {
         let summary = outcome.ours(way).filter(|s| s.status == Status::Ran).and_then(Side::summary);
-        summary.map_or("-".into(), |s| format!("{} ±{:.0}%", time(s.median), 50.0 * s.spread))
+        summary.map_or("-".into(), |s| format!("{} ({}) ±{:.0}%", time(s.median), time(s.best), 50.0 * s.spread))
     };
     let reference = outcome.reference();
     let kernel = reference.and_then(|side| crate::statistics::Summary::of(&side.kernel));
@@ -179,7 +203,7 @@ fn row(out: &mut String, outcome: &Outcome) -> std::fmt::Result {
     }
     writeln!(
         out,
-        "| {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |",
+        "| {} | {} | {} | {} | {} | {} | {} | {} | {} |",
         outcome.name,
         cell(&outcome.words),
         of("instant"),
@@ -188,11 +212,10 @@ fn row(out: &mut String, outcome: &Outcome) -> std::fmt::Result {
         of("cold"),
         of("cold optimizing"),
         peers.join("; "),
-        kernel
-            .filter(|_| outcome.bytes > 0.0)
-            .map_or("-".into(), |s| format!("{:.1} GB/s", outcome.bytes / s.best / 1e9)),
-        reference.map_or("-".into(), |side| time(side.build)),
-        reference.map_or("-".into(), |side| format!("{:.0}", side.peak as f64 / f64::from(1 << 20))),
+        kernel.filter(|_| outcome.bytes > 0.0).map_or("-".into(), |s| {
+            let rate = outcome.bytes / s.best;
+            format!("{:.1} GB/s, {:.2} of copy", rate / 1e9, rate / copy)
+        }),
     )
 }
 

@@ -29,7 +29,7 @@ const DOT: &str = "(plan (query s (aggregate + 0 (mapjoin * (table x i) (table y
 /// A program of each way to ask for what a plan and an array say.
 macro_rules! tiny {
     ($way:expr, $inputs:expr, $text:ident, $array:expr) => {{
-        let (words, inputs) = (concat!(stringify!($text), " of tiny inputs").to_lowercase(), $inputs);
+        let (words, inputs) = ($way.to_owned(), $inputs);
         match $way {
             "array anew" => Problem::program(words, inputs, 1, |runner| {
                 let array = $array(runner)?;

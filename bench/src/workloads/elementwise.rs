@@ -58,11 +58,11 @@ fn sum(data: &str, kind: &str, entries: u64, names: &[&str], expression: &str) -
 }
 
 fn fused(data: &str, size: Size) -> Result<Made> {
-    let n = size.pick(10_000, 1_000, 12);
+    let n = size.pick(4_000, 1_000, 12);
     let density: f64 = data.parse().context("densities are numbers")?;
     let a = Input::new("A", of_density(n, 0.1, 30)?, "csr")?;
     let b = Input::new("B", of_density(n, 0.1, 31)?, "csr")?;
     let c = Input::new("C", of_density(n, density.max(if size == Size::Tiny { 0.2 } else { 0.0 }), 32)?, "csr")?;
     let text = "(plan (query D (reformat csr (mapjoin * (mapjoin + (table A i j) (table B i j)) (table C i j)))) (produces D))";
-    Problem::plan(format!("{n} x {n}"), vec![a, b, c], 1, text).made()
+    Problem::plan(format!("C of {data}, {n} x {n}"), vec![a, b, c], 1, text).made()
 }

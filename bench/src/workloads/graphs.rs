@@ -67,7 +67,7 @@ pub(super) const WORKLOADS: &[Workload] = &[
     Workload {
         suite: Suite::Graph,
         name: "bellman_ford",
-        equation: "distances from vertex 0, weights from 1 to 9",
+        equation: "distances to vertex 0, weights from 1 to 9",
         data: &["rmat", "facebook"],
         make: bellman_ford,
     },
