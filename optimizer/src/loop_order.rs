@@ -18,7 +18,7 @@ use crate::isolate::fold_nest;
 use crate::term::{At, Fold, Nest, NestKind, Node, Read, Sizes, Target, Term, regroups};
 use crate::workspace::{Scope, order_of_writes};
 use redpoll_logic::statistics::Question;
-use redpoll_logic::{Alias, Field};
+use redpoll_logic::{Alias, Field, LevelKind};
 use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeSet, HashMap};
 
@@ -243,6 +243,7 @@ impl<'t> Search<'t> {
         let here = self.problem.prefix.len() + order.len() - 1;
         let shorter = &order[..order.len() - 1];
         let mut cost = rounds * cost::ROUND;
+        let mut walked = Vec::new();
         let positions = |f: &Field| self.position(order, f);
         let before = |f: &Field| self.position(shorter, f);
         for (read, levels) in &self.accesses {
@@ -254,13 +255,30 @@ impl<'t> Search<'t> {
                 }
                 continue;
             }
-            for ((kind, known), meeting) in levels.resolved(&positions).zip(meetings) {
-                if known == Some(here + 1) {
-                    cost += rounds * if meeting == Meeting::Walk { cost::walk(kind) } else { cost::follow(kind) };
+            for (depth, ((kind, known), meeting)) in levels.resolved(&positions).zip(meetings).enumerate() {
+                match meeting {
+                    _ if known != Some(here + 1) => {}
+                    Meeting::Walk if kind == LevelKind::Dense => cost += rounds * cost::walk(kind),
+                    Meeting::Walk => walked.push((cost::walk(kind), self.fanout(read, depth))),
+                    Meeting::Follow => cost += rounds * cost::follow(kind),
+                    Meeting::Discordant => unreachable!("the read was left out"),
                 }
             }
         }
+        // A merge steps over coordinates that are not met, too: over all of each fiber, unless it is so much longer than
+        // the shortest one that it is galloped through.
+        let shortest = walked.iter().map(|(_, fanout)| *fanout).fold(f64::INFINITY, f64::min);
+        let fibers = self.rounds(mask & !(1 << order[order.len() - 1]));
+        for (walk, fanout) in walked {
+            cost += walk * rounds.max(fibers * fanout.min(cost::GALLOP_RATIO * shortest));
+        }
         cost
+    }
+
+    /// The average number of coordinates in a fiber of a level of an access.
+    fn fanout(&self, read: &Read, level: usize) -> f64 {
+        let positions = |levels| self.cx.ask(&read.tensor, &read.ty, Question::Positions(levels)).estimate;
+        positions(level + 1) / positions(level).max(1.0)
     }
 
     fn copy_cost(&self, read: &Read) -> f64 {
