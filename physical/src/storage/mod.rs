@@ -38,7 +38,9 @@ pub struct Tensor {
 }
 
 impl Tensor {
-    /// A tensor of rank 0.
+    /// A tensor of rank 0. Its value is its fill value, too, so that plans know it: what is added to a sparse tensor becomes
+    /// the fill of the sum. Plans are made for types, and a fill value is part of the type; a value that changes from run to
+    /// run, such as a counter, is better a dense tensor of rank 0 with a fill value of its own, for which one plan is made.
     ///
     /// # Errors
     /// When there is no memory for one value.
