@@ -8,22 +8,46 @@ use crate::run::Invocation;
 use crate::storage::{Array, Tensor};
 use redpoll_logic::Scalar;
 
-/// The output tensors, in order. Their arrays are the function's buffers, not copies.
-pub(super) fn collect(program: &Program, lowered: &Lowered, run: &mut Invocation) -> Result<Vec<Tensor>, Error> {
-    let mut lengths = lengths(lowered, run).into_iter();
+/// The buffers of output tensors with the numbers of elements that a call has left in them, in the order in which
+/// [`collect`] takes them.
+pub(super) fn used(program: &Program, lowered: &Lowered, run: &Invocation) -> Result<Vec<(Buffer, usize)>, Error> {
+    let lengths = lengths(lowered, run);
+    let outputs = program.tensors.iter().enumerate().filter(|(_, d)| d.role == Role::Output);
+    let buffers = outputs.flat_map(|(k, _)| {
+        let of = move |binding: &Binding| match binding {
+            Binding::Level { tensor, .. } | Binding::Leaf { tensor, .. } => *tensor == TensorId(k as u32),
+            _ => false,
+        };
+        (0..).map(Buffer).zip(&lowered.bindings).filter(move |(_, b)| of(b)).map(|(buffer, _)| buffer)
+    });
+    let sized = |(k, buffer)| {
+        let length = lengths.get(k).and_then(|n| usize::try_from(*n).ok());
+        length.map(|n| (buffer, n)).ok_or_else(not_run)
+    };
+    buffers.enumerate().map(sized).collect()
+}
+
+/// The output tensors, in order, of buffers with so many elements. Their arrays are the function's buffers, not copies.
+pub(super) fn collect(
+    program: &Program,
+    lowered: &Lowered,
+    used: &[(Buffer, usize)],
+    run: &mut Invocation,
+) -> Result<Vec<Tensor>, Error> {
+    let mut used = used.iter();
     let mut tensors = Vec::new();
     for (k, decl) in program.tensors.iter().enumerate().filter(|(_, d)| d.role == Role::Output) {
         let id = TensorId(k as u32);
         let mut levels = vec![Vec::new(); decl.ty.format.levels.len()];
         let mut leaf = Vec::new();
-        for (b, binding) in lowered.bindings.iter().enumerate() {
+        for binding in &lowered.bindings {
             let place = match binding {
                 Binding::Level { tensor, level, .. } if *tensor == id => &mut levels[*level],
                 Binding::Leaf { tensor, .. } if *tensor == id => &mut leaf,
                 _ => continue,
             };
-            let length = lengths.next().ok_or_else(not_run)?;
-            place.push(take(lowered, run, Buffer(b as u32), length)?);
+            let (buffer, length) = *used.next().ok_or_else(not_run)?;
+            place.push(take(lowered, run, buffer, length)?);
         }
         tensors.push(Tensor::new_unchecked(decl.ty.clone(), levels, leaf));
     }
@@ -41,10 +65,9 @@ fn lengths(lowered: &Lowered, run: &Invocation) -> Vec<i64> {
         .collect()
 }
 
-fn take(lowered: &Lowered, run: &mut Invocation, buffer: Buffer, length: i64) -> Result<Array, Error> {
+fn take(lowered: &Lowered, run: &mut Invocation, buffer: Buffer, length: usize) -> Result<Array, Error> {
     let decl = &lowered.function.buffers[buffer.index()];
     debug_assert!(decl.class == BufferClass::Value || !decl.prim.is_float(), "indices are integers");
-    let length = usize::try_from(length).map_err(|_| not_run())?;
     Array::new(decl.prim, run.take(buffer, length)?, length).ok_or_else(not_run)
 }
 

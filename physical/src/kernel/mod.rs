@@ -6,6 +6,7 @@
 mod bind;
 mod collect;
 mod draft;
+mod room;
 
 pub use draft::Draft;
 
@@ -18,6 +19,7 @@ use crate::notation::{Program, Role};
 use crate::run::{Invocation, Limits};
 use crate::storage::Tensor;
 use redpoll_logic::FloatMode;
+use room::Room;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -37,6 +39,7 @@ pub enum Engine {
 pub struct Kernel {
     draft: Draft,
     code: Code,
+    room: Room,
 }
 
 enum Code {
@@ -91,7 +94,7 @@ impl Kernel {
             Engine::Interpreter => Code::Interpreter(Interpreter::new(draft.function())?),
             Engine::Optimizing => return Kernel::optimizing_one(draft, Toolchain::host()),
         };
-        Ok(Kernel { draft: draft.clone(), code })
+        Ok(Kernel::with_code(draft, code))
     }
 
     /// Compiles drafts by the optimizing tier, all at once; kernels are in the order of the drafts.
@@ -114,11 +117,13 @@ impl Kernel {
     }
 
     fn of_machine_code(drafts: &[&Draft], kernels: Vec<Machine>, toolchain: &Arc<Toolchain>) -> Vec<Kernel> {
-        let kernel = |(draft, kernel): (&&Draft, Machine)| Kernel {
-            draft: (*draft).clone(),
-            code: Code::Optimizing(kernel, toolchain.clone()),
-        };
+        let kernel =
+            |(draft, kernel): (&&Draft, Machine)| Kernel::with_code(draft, Code::Optimizing(kernel, toolchain.clone()));
         drafts.iter().zip(kernels).map(kernel).collect()
+    }
+
+    fn with_code(draft: &Draft, code: Code) -> Kernel {
+        Kernel { draft: draft.clone(), code, room: Room::of_buffers(draft.function().buffers.len()) }
     }
 
     fn optimizing_one(draft: &Draft, toolchain: &Arc<Toolchain>) -> Result<Kernel, Error> {
@@ -188,6 +193,10 @@ impl Kernel {
 
     fn run_once(&self, inputs: &[&Tensor], limits: &Limits) -> Result<Outcome, Error> {
         let mut invocation = self.bind(inputs, limits)?;
+        // The interpreter counts what a first run allocates.
+        if !matches!(self.code, Code::Interpreter(_)) {
+            self.room.reserve(&mut invocation);
+        }
         let counts = self.call(&mut invocation)?;
         Ok(Outcome { outputs: self.collect(&mut invocation)?, counts })
     }
@@ -235,6 +244,47 @@ impl Kernel {
     /// # Errors
     /// [`Error::InvalidInvocation`] when the code was not called.
     pub fn collect(&self, invocation: &mut Invocation) -> Result<Vec<Tensor>, Error> {
-        collect::collect(&self.draft.program, &self.draft.lowered, invocation)
+        let Draft { program, lowered, .. } = &self.draft;
+        let used = collect::used(program, lowered, invocation)?;
+        let outputs = collect::collect(program, lowered, &used, invocation)?;
+        self.room.note(used);
+        Ok(outputs)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::assembly::Buffer;
+    use crate::notation::{normalize, parse};
+    use crate::storage::Values;
+
+    #[test]
+    fn a_run_begins_with_the_room_that_the_last_one_filled() {
+        let text = "(program (input x (type (shape 1000) f64 0.0 dense))
+               (output y (type (shape 1000) f64 0.0 (sparse-list (element)))) (for i (init (y i) (x i))))";
+        let program = Arc::new(normalize(parse(text).unwrap()).unwrap());
+        let values: Vec<f64> = (0..1000).map(|k| f64::from(k % 3)).collect();
+        let x = Tensor::from_dense(program.tensors[0].ty.clone(), &Values::from(values)).unwrap();
+        let kernel = Kernel::new(&program, &[], FloatMode::default(), Engine::Instant).unwrap();
+        let rooms = |limits: &Limits| {
+            let mut invocation = kernel.bind(&[&x], limits).unwrap();
+            kernel.room.reserve(&mut invocation);
+            let buffers = (0..kernel.function().buffers.len() as u32).map(Buffer);
+            buffers.map(|b| invocation.capacity(b)).collect::<Vec<_>>()
+        };
+        let before = rooms(&Limits::default());
+        let first = kernel.run(&[&x], &Limits::default()).unwrap();
+        let after = rooms(&Limits::default());
+        let arrays = || first.outputs[0].arrays();
+        for (name, array) in ["y.ptr0", "y.idx0", "y.val"].into_iter().zip(arrays()) {
+            let at = kernel.function().buffers.iter().position(|b| b.name == name).unwrap();
+            assert_eq!(before[at], 0, "{name}");
+            assert!(after[at] >= array.len() && after[at] < array.len() + 64, "{name}: {after:?}");
+        }
+        let second = kernel.run(&[&x], &Limits::default()).unwrap();
+        let dense = |outcome: &Outcome| outcome.outputs[0].to_dense_scalars().unwrap();
+        assert_eq!(dense(&first), dense(&second));
+        assert_eq!(rooms(&Limits::memory(0)), before, "there is no memory");
     }
 }

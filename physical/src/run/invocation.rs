@@ -196,6 +196,21 @@ impl Invocation {
         Status::Done
     }
 
+    /// Makes room for `elements` in an owned buffer that is empty, in case they come; without effect where that is much
+    /// of the memory that is left.
+    pub(crate) fn reserve(&mut self, buffer: Buffer, elements: usize) {
+        let at = buffer.index();
+        let decl = &self.signature.buffers[at];
+        let (size, fill) = (decl.prim.bytes(), decl.fill.to_bits().expect("fills of buffers are primitives"));
+        let memory = &self.limits.memory;
+        let most = memory.limit().saturating_sub(memory.used()) / 8;
+        let Memory::Owned(block) = &mut self.memory[at] else { return };
+        let bytes = elements.checked_mul(size).filter(|bytes| block.bytes() == 0 && *bytes <= most);
+        if bytes.is_some_and(|bytes| block.grow(bytes, size, fill)) {
+            self.slots[at] = Slot { data: block.as_ptr(), len: (block.bytes() / size) as u64 };
+        }
+    }
+
     /// Sorts a range of an owned buffer of indices.
     ///
     /// # Panics
