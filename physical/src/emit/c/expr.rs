@@ -206,6 +206,10 @@ impl Exprs<'_> {
             let (a, b) = self.operands(a, b);
             return join(if op == BinaryOp::Div { "/" } else { "%" }, Tight::Product, a, b);
         }
+        if op == BinaryOp::Sub && prim.is_float() && is_zero(a) {
+            let helper = self.helpers.sub_from_zero(prim);
+            return self.call(&helper, &[b]);
+        }
         let (a, b) = self.operands(a, b);
         self.combine(op, prim, a, b)
     }
@@ -256,6 +260,15 @@ impl Exprs<'_> {
 /// Whether division by an expression is C's: a constant other than 0 and -1.
 fn is_plain_divisor(e: &Expr) -> bool {
     matches!(e, Expr::Const(by) if by.to_i128().is_some_and(|by| by != 0 && by != -1) && !matches!(by, Scalar::Bool(_)))
+}
+
+/// Whether it is the zero of floats that has no sign.
+fn is_zero(e: &Expr) -> bool {
+    match e {
+        Expr::Const(Scalar::F32(x)) => x.to_bits() == 0,
+        Expr::Const(Scalar::F64(x)) => x.to_bits() == 0,
+        _ => false,
+    }
 }
 
 /// Operands on both sides of a symbol that groups to the left.

@@ -45,6 +45,17 @@ impl Helpers {
         })
     }
 
+    /// The name of the helper for `0 - x` of floats.
+    pub(super) fn sub_from_zero(&mut self, prim: Prim) -> String {
+        self.add(format!("rp_sub_from_zero_{prim}"), |name| {
+            let ty = c_type(prim);
+            format!(
+                "// 0 - 0 is 0. GCC 12 makes -x of it where it reads that x is never -0: not so of a parameter.\n\
+                 static inline {ty} {name}({ty} x) {{\n    return 0 - x;\n}}\n"
+            )
+        })
+    }
+
     /// The name of the helper for the absolute value of an integer with a sign.
     pub(super) fn abs(&mut self, prim: Prim) -> String {
         self.add(format!("rp_abs_{prim}"), |name| {

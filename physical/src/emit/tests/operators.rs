@@ -225,6 +225,24 @@ fn casts_to_integers_and_back_agree_on_edge_values() {
     run_all(&cases);
 }
 
+/// Protects differences with zero from being taken for negations, which have the other sign where the result is zero.
+#[test]
+fn differences_with_zero_agree_on_edge_values() {
+    let mut cases = Vec::new();
+    for float in [Prim::F32, Prim::F64] {
+        let mut add = |input: Prim, value: Expr| {
+            let (zero, value) = (Box::new(Expr::Const(Scalar::zero(float))), Box::new(value));
+            let differences = [(zero.clone(), value.clone()), (value, zero)];
+            let values = differences.map(|(a, b)| Expr::Binary(BinaryOp::Sub, a, b)).to_vec();
+            cases.push(case(Table { input, output: float, values }));
+        };
+        add(float, a());
+        add(float, Expr::Unary(UnaryOp::Abs, Box::new(a())));
+        Prim::ALL.into_iter().filter(|p| p.is_int()).for_each(|int| add(int, Expr::Cast(float, Box::new(a()))));
+    }
+    run_all(&cases);
+}
+
 /// Conditions of branches and loops on comparisons, their negations and constants.
 #[test]
 fn conditions_agree_with_values() {
