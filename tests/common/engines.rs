@@ -2,8 +2,8 @@
 //!
 //! The reference interpreter of Logic is the definition. The plain path makes a physical plan; each of its queries
 //! becomes a program, which the interpreter of Notation runs; lowered to Assembly, it runs through the bounds-checked
-//! interpreter, which counts the work, and then as machine code. The last two must agree in every array, bit by bit. Of the
-//! kernels a sample is kept for the optimizing tier, see `optimizing`.
+//! interpreter, which counts the work, and then as machine code. The last two must agree in every array, bit by bit. The
+//! kernels, or a sample of them, go through the optimizing tier as well, see `optimizing`.
 
 use super::optimizing;
 use redpoll_logic::interp::{Compared, Dense, Exactness, Interpreted, interpret};
@@ -223,7 +223,7 @@ fn run_kernel(program: &Arc<Program>, mode: FloatMode, run: &mut Run) -> Result<
         Ok(())
     });
     compared.map_err(shown)?;
-    optimizing::sample(&kernel, &inputs, &found.outputs);
+    phase("optimizing tier", || optimizing::offer(&kernel, &inputs, &found.outputs)).map_err(shown)?;
     let counts = found.counts.expect("the interpreter counts");
     run.counts.iterations += counts.iterations;
     run.counts.loads += counts.loads;

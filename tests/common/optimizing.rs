@@ -1,57 +1,141 @@
-//! A sample of the kernels that a thread has run, for the optimizing tier: compiled together, since starting a C compiler
-//! takes longer than a kernel.
+//! Kernels that were run, for the optimizing tier: compiled together, since starting a C compiler takes longer than a
+//! kernel. A thread takes all its kernels, or a sample of them.
 
 use super::engines::{chain, same_arrays};
-use redpoll_physical::emit::c::Toolchain;
+use redpoll_physical::emit::c::{CacheFolder, Options, Toolchain};
 use redpoll_physical::kernel::{Draft, Kernel};
 use redpoll_physical::run::Limits;
 use redpoll_physical::storage::Tensor;
 use std::cell::RefCell;
+use std::path::Path;
+use std::sync::{Arc, LazyLock};
 
 /// Kernels in a sample.
-const MOST: u64 = 8;
+const SAMPLE: u64 = 8;
+/// Which kernels of a thread go through the optimizing tier.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Taken {
+    /// A few, all equally likely.
+    Sample,
+    /// All, under a label.
+    All(u64),
+    /// None.
+    None,
+    /// Each at once, which takes long.
+    Each,
+}
 
-struct Sampled {
+struct Run {
+    label: Option<u64>,
     draft: Draft,
     inputs: Vec<Tensor>,
     outputs: Vec<Tensor>,
 }
 
-thread_local! {
-    static SAMPLE: RefCell<(u64, Vec<Sampled>)> = const { RefCell::new((0, Vec::new())) };
+/// What the kernels of a thread have given.
+#[derive(Debug, Default)]
+pub(crate) struct Checked {
+    /// Kernels that were offered, by threads that take some.
+    pub(crate) offered: u64,
+    /// Kernels whose results were compared.
+    pub(crate) kernels: u64,
+    /// What is wrong, by label.
+    pub(crate) failures: Vec<(Option<u64>, String)>,
 }
 
-/// Takes a kernel with what it has made of its inputs into the sample, or not: all kernels are equally likely to be in it.
-pub(crate) fn sample(kernel: &Kernel, inputs: &[&Tensor], outputs: &[Tensor]) {
-    SAMPLE.with_borrow_mut(|(seen, sample)| {
-        *seen += 1;
-        let place =
-            if *seen <= MOST { *seen - 1 } else { seen.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(23) % *seen };
-        if place < MOST {
-            let inputs = inputs.iter().map(|t| (*t).clone()).collect();
-            let sampled = Sampled { draft: kernel.draft().clone(), inputs, outputs: outputs.to_vec() };
-            match sample.get_mut(place as usize) {
-                Some(other) => *other = sampled,
-                None => sample.push(sampled),
+struct Thread {
+    taken: Taken,
+    runs: Vec<Run>,
+    checked: Checked,
+}
+
+thread_local! {
+    static THREAD: RefCell<Thread> = const {
+        RefCell::new(Thread {
+            taken: Taken::Sample,
+            runs: Vec::new(),
+            checked: Checked { offered: 0, kernels: 0, failures: Vec::new() },
+        })
+    };
+}
+
+/// Says which kernels of this thread are taken from now on.
+pub(crate) fn take(taken: Taken) {
+    THREAD.with_borrow_mut(|thread| thread.taken = taken);
+}
+
+/// Takes a kernel with what it has made of its inputs, or not.
+///
+/// # Errors
+/// What is wrong with it, if each is compiled at once.
+pub(crate) fn offer(kernel: &Kernel, inputs: &[&Tensor], outputs: &[Tensor]) -> Result<(), String> {
+    let run = |label| {
+        let inputs = inputs.iter().map(|t| (*t).clone()).collect();
+        Run { label, draft: kernel.draft().clone(), inputs, outputs: outputs.to_vec() }
+    };
+    THREAD.with_borrow_mut(|thread| {
+        thread.checked.offered += u64::from(thread.taken != Taken::None);
+        let seen = thread.checked.offered;
+        match thread.taken {
+            Taken::Sample => {
+                let drawn = seen.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(23) % seen;
+                let place = if seen <= SAMPLE { seen - 1 } else { drawn };
+                match thread.runs.get_mut(place as usize) {
+                    Some(other) => *other = run(None),
+                    None if place < SAMPLE => thread.runs.push(run(None)),
+                    None => {}
+                }
+                Ok(())
+            }
+            Taken::All(label) => {
+                thread.runs.push(run(Some(label)));
+                Ok(())
+            }
+            Taken::None => Ok(()),
+            Taken::Each => {
+                let mut checked = Checked::default();
+                check(&[run(None)], &mut checked);
+                checked.failures.pop().map_or(Ok(()), |(_, what)| Err(what))
             }
         }
-    });
+    })
 }
 
-/// Compiles the sample of this thread, compares what its kernels give, and forgets it. Without a C compiler it fails: what
-/// cannot be tested must not look tested.
-pub(crate) fn check_sample() -> Result<(), String> {
-    let (_, sample) = SAMPLE.take();
-    let drafts: Vec<&Draft> = sample.iter().map(|s| &s.draft).collect();
-    let kernels =
-        Kernel::optimizing(&drafts, Toolchain::host()).map_err(|e| format!("optimizing tier: {}", chain(&e)))?;
-    for (kernel, Sampled { inputs, outputs, .. }) in kernels.iter().zip(&sample) {
-        let at = |what: String| format!("optimizing tier: {what}\n{}", kernel.function());
-        let inputs: Vec<&Tensor> = inputs.iter().collect();
-        let found = kernel.run(&inputs, &Limits::default()).map_err(|e| at(chain(&e)))?.outputs;
-        for (expected, found) in outputs.iter().zip(&found) {
-            same_arrays(expected, found).map_err(at)?;
+/// Compiles the kernels that this thread has taken, all at once; gives what they gave, and forgets them.
+pub(crate) fn finish() -> Checked {
+    THREAD.with_borrow_mut(|thread| {
+        check(&std::mem::take(&mut thread.runs), &mut thread.checked);
+        std::mem::take(&mut thread.checked)
+    })
+}
+
+/// Compiles kernels and compares what they give. Without a C compiler that is a failure: what cannot be tested must not
+/// look tested.
+fn check(runs: &[Run], checked: &mut Checked) {
+    /// The same kernels come again as long as the code that makes them stays.
+    static TOOLCHAIN: LazyLock<Arc<Toolchain>> = LazyLock::new(|| {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("kernels");
+        Arc::new(Toolchain::new(Options { cache: CacheFolder::At(folder), ..Options::default() }))
+    });
+    if runs.is_empty() {
+        return;
+    }
+    let drafts: Vec<&Draft> = runs.iter().map(|run| &run.draft).collect();
+    let kernels = match Kernel::optimizing(&drafts, &TOOLCHAIN) {
+        Ok(kernels) => kernels,
+        Err(error) => return checked.failures.push((runs[0].label, format!("optimizing tier: {}", chain(&error)))),
+    };
+    for (kernel, run) in kernels.iter().zip(runs) {
+        checked.kernels += 1;
+        if let Err(what) = compare(kernel, run) {
+            let what = format!("optimizing tier: {what}\n{}", kernel.function());
+            checked.failures.push((run.label, what));
         }
     }
-    Ok(())
+}
+
+fn compare(kernel: &Kernel, run: &Run) -> Result<(), String> {
+    let inputs: Vec<&Tensor> = run.inputs.iter().collect();
+    let found = kernel.run(&inputs, &Limits::default()).map_err(|e| chain(&e))?.outputs;
+    run.outputs.iter().zip(&found).try_for_each(|(expected, found)| same_arrays(expected, found))
 }
