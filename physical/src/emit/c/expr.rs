@@ -199,6 +199,18 @@ impl Exprs<'_> {
         self.call(&format!("__builtin_{builtin}{suffix}"), &[a])
     }
 
+    /// The value that a local is assigned: what folds into the local itself is chosen without leaving its registers.
+    pub(super) fn assigned(&mut self, local: Local, value: &Expr) -> String {
+        if let Expr::Binary(op @ (BinaryOp::Min | BinaryOp::Max), a, b) = value
+            && **a == Expr::Local(local)
+            && self.function.prim_of(a).is_float()
+        {
+            let helper = self.helpers.folded_choice(*op, self.function.prim_of(a));
+            return self.call(&helper, &[a, b]).0;
+        }
+        self.value(value)
+    }
+
     fn binary(&mut self, op: BinaryOp, a: &Expr, b: &Expr) -> Text {
         let prim = self.function.prim_of(a);
         let divides = matches!(op, BinaryOp::Div | BinaryOp::Rem);

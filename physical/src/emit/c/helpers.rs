@@ -45,6 +45,25 @@ impl Helpers {
         })
     }
 
+    /// The name of the helper for the minimum or maximum of floats in a fold, where each waits for the one before.
+    pub(super) fn folded_choice(&mut self, op: BinaryOp, prim: Prim) -> String {
+        let verb = if op == BinaryOp::Min { "min" } else { "max" };
+        self.add(format!("rp_fold_{verb}_{prim}"), |name| {
+            let (ty, bits) = (c_type(prim), unsigned(prim));
+            let (negate, sign) = if op == BinaryOp::Min { ("", "") } else { ("    a = -a, b = -b;\n", "-") };
+            format!(
+                "{}// Both choices stay in registers of vectors, where the bits of a union would go to others and back.\n\
+                 static inline {ty} {name}({ty} a, {ty} b) {{\n    \
+                 typedef {ty} values __attribute__((vector_size(16)));\n    \
+                 typedef {bits} bits __attribute__((vector_size(16)));\n{negate}    \
+                 const values x = {{ a < b ? a : b }}, y = {{ b < a ? b : a }};\n    \
+                 const values both = (values)((bits)x | (bits)y);\n    \
+                 return {sign}both[0];\n}}\n",
+                comment(op, prim)
+            )
+        })
+    }
+
     /// The name of the helper for `0 - x` of floats.
     pub(super) fn sub_from_zero(&mut self, prim: Prim) -> String {
         self.add(format!("rp_sub_from_zero_{prim}"), |name| {

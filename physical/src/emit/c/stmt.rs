@@ -94,7 +94,7 @@ impl Stmts<'_> {
     }
 
     fn assign(&mut self, local: Local, value: &Expr) {
-        let (name, text) = (self.local(local), self.exprs.value(value));
+        let (name, text) = (self.local(local), self.exprs.assigned(local, value));
         self.line(&format!("{name} = {text};"));
         self.exprs.facts.assign(self.exprs.function, local, value);
     }

@@ -355,6 +355,44 @@ fn minima() {
     run_all(&[Case::new(function(text), &inputs, &[], 0..values.len() as i64)]);
 }
 
+/// Minima and maxima folded into a local, which have a form of their own in C, on all pairs of edge values.
+#[test]
+fn folds_to_extremes_agree_on_edge_values() {
+    let cases = [Prim::F32, Prim::F64].map(|prim| {
+        let values = edges(prim);
+        let (n, zero) = (values.len(), if prim == Prim::F32 { "0.0_f32" } else { "0.0" });
+        let text = format!(
+            "\
+fn extremes() {{
+  input src: value {prim}
+  owned out: value {prim} fill {zero}
+  local lo: i64
+  local hi: i64
+  local i: i64
+  local j: i64
+  local least: {prim}
+  local greatest: {prim}
+  chunk lo, hi
+  grow out, {}
+  for i in lo..hi {{
+    for j in 0..{n} {{
+      least = src[i]
+      least = min(least, src[j])
+      out[((i * {n}) + j) * 2] = least
+      greatest = src[i]
+      greatest = max(greatest, src[j])
+      out[(((i * {n}) + j) * 2) + 1] = greatest
+    }}
+  }}
+}}
+",
+            2 * n * n
+        );
+        Case::new(function(&text), &[buffer_of(prim, &values)], &[], 0..n as i64)
+    });
+    run_all(&cases);
+}
+
 /// Index buffers of every width: loads extend, stores cut, sorts order.
 #[test]
 fn indices_of_every_width_are_extended_and_sorted() {
