@@ -2,7 +2,7 @@
 
 use super::plot::{by_workload, points};
 use crate::results::{Outcome, Results, Side, Status};
-use crate::statistics::slope;
+use crate::statistics::{Summary, slope};
 use crate::workload::Suite;
 use clap::ValueEnum;
 use std::collections::BTreeMap;
@@ -101,7 +101,7 @@ fn section(out: &mut String, suite: Suite, outcomes: &[&Outcome], copy: f64) -> 
     writeln!(out, "\n## {}\n", suite.name())?;
     writeln!(
         out,
-        "| workload | data | instant | optimizing | kernel | cold | cold optimizing | peers, as a multiple of redpoll | bandwidth |"
+        "| workload | data | instant | optimizing | kernel, by tier | cold | cold optimizing | peers, as a multiple of redpoll | bandwidth |"
     )?;
     writeln!(out, "|---|---|---|---|---|---|---|---|---|")?;
     for outcome in outcomes.iter().filter(|o| o.skipped.is_none()) {
@@ -188,7 +188,9 @@ fn row(out: &mut String, outcome: &Outcome, copy: f64) -> std::fmt::Result {
         summary.map_or("-".into(), |s| format!("{} ({}) ±{:.0}%", time(s.median), time(s.best), 50.0 * s.spread))
     };
     let reference = outcome.reference();
-    let kernel = reference.and_then(|side| crate::statistics::Summary::of(&side.kernel));
+    let kernel = reference.and_then(|side| Summary::of(&side.kernel));
+    let ours = ["instant", "optimizing"].into_iter().filter_map(|way| outcome.ours(way));
+    let kernels: Vec<String> = ours.filter_map(|s| Some(time(Summary::of(&s.kernel)?.best))).collect();
     let mut peers: Vec<String> = Vec::new();
     for side in outcome.peers() {
         match (&side.status, outcome.ratio(side)) {
@@ -208,7 +210,7 @@ fn row(out: &mut String, outcome: &Outcome, copy: f64) -> std::fmt::Result {
         cell(&outcome.words),
         of("instant"),
         of("optimizing"),
-        kernel.map_or("-".into(), |s| time(s.best)),
+        kernels.join(", "),
         of("cold"),
         of("cold optimizing"),
         peers.join("; "),
