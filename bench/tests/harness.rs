@@ -90,6 +90,7 @@ fn reports_have_tables_and_figures() {
     let table = std::fs::read_to_string(folder.path().join("README.md")).unwrap();
     assert!(table.contains("abacus") && table.contains("| absent | skipped: it is on holiday |"), "{table}");
     assert!(table.contains("liar 1.00 [1.00, 1.00]") && table.contains("![linear.svg](linear.svg)"), "{table}");
+    assert!(table.contains("| linear | 1.00 (0 of 1) |"), "{table}");
     let figure = std::fs::read_to_string(folder.path().join("linear.svg")).unwrap();
     assert!(figure.contains("spmv uniform") && figure.contains("liar"), "{figure}");
 }

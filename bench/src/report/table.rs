@@ -14,6 +14,7 @@ pub fn document(results: &Results, figures: &BTreeMap<Suite, Vec<String>>) -> St
     let out = &mut text;
     // Writing into a string does not fail.
     let _ = head(out, results);
+    let _ = super::summary::write(out, results);
     for suite in Suite::value_variants() {
         let outcomes: Vec<&Outcome> = results.outcomes.iter().filter(|o| o.suite == *suite).collect();
         if !outcomes.is_empty() {
