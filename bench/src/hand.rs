@@ -4,6 +4,8 @@
 //! Like kernels they trust that matrices are valid, so elements are read without bounds checks. Outputs are allocated
 //! in the call, and those of unknown size grow.
 
+pub mod c;
+
 use crate::arrays::{Csf3, Csr};
 
 /// The range of positions of fiber `i`.

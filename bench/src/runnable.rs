@@ -39,6 +39,16 @@ impl Runnable {
         Ok(Runnable { kernel, inputs: self.inputs.clone(), limits: self.limits.clone() })
     }
 
+    /// The same by a text of C in place of the one that the optimizing tier has for it.
+    ///
+    /// # Errors
+    /// When there is no C compiler, or it does not take the text.
+    pub fn edited(&self, text: &str) -> Result<Runnable> {
+        let toolchain = Toolchain::new(Options { cache: CacheFolder::Off, ..Options::default() });
+        let kernel = Kernel::optimizing_edited(text, &[self.kernel.draft()], &Arc::new(toolchain))?.remove(0);
+        Ok(Runnable { kernel, inputs: self.inputs.clone(), limits: self.limits.clone() })
+    }
+
     /// One run: memory for the outputs, the code, tensors of what it leaves.
     ///
     /// # Errors

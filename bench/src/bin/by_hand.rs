@@ -1,0 +1,59 @@
+//! The optimizing tier beside C by hand, by the same compiler with the same flags, in turns.
+//!
+//! Arguments are words that names of cases contain; `--small` takes small data.
+#![allow(clippy::print_stdout, reason = "the table is what the binary is for")]
+
+use anyhow::{Result, ensure};
+use redpoll_bench::cases::{CASES, Size};
+use redpoll_bench::hand::c::{NAMES, by_hand};
+use redpoll_bench::machine::processor;
+use redpoll_bench::pairs::Pairs;
+use redpoll_physical::storage::{Array, Tensor};
+use std::time::Duration;
+
+const BUDGET: Duration = Duration::from_secs(15);
+/// Pairs that a median is made of, at least.
+const LEAST: usize = 15;
+
+fn main() -> Result<()> {
+    let (flags, words): (Vec<String>, Vec<String>) = std::env::args().skip(1).partition(|a| a.starts_with("--"));
+    let size = if flags.iter().any(|flag| flag == "--small") { Size::Small } else { Size::Full };
+    let chosen = |name: &str| words.is_empty() || words.iter().any(|word| name.contains(word));
+    println!("{}\n", processor());
+    println!("| kernel | data | optimizing ms | C by hand ms | ratio | of the best | pairs |");
+    println!("|---|---|---|---|---|---|---|");
+    for (name, make) in CASES.iter().filter(|(name, _)| chosen(name)) {
+        let Some((_, text)) = NAMES.iter().find(|(case, _)| case == name) else { continue };
+        let Some(case) = make(size)? else { continue };
+        let (ours, theirs) = (case.kernel.optimizing()?, by_hand(&case.kernel, text)?);
+        let (found, expected) = (ours.run()?, theirs.run()?);
+        for (found, expected) in found.iter().zip(&expected) {
+            ensure!(same(found, expected), "{name}: results differ");
+        }
+        let pairs = Pairs::measure(
+            BUDGET,
+            || drop(ours.run().expect("it ran before")),
+            || drop(theirs.run().expect("it ran before")),
+        );
+        ensure!(pairs.rounds() >= LEAST, "{name}: {} pairs are too few", pairs.rounds());
+        let (best, by_hand) = pairs.best();
+        println!(
+            "| {} | {} | {:.2} | {:.2} | {:.2} | {:.2} | {} |",
+            case.name,
+            case.data,
+            1e3 * best.as_secs_f64(),
+            1e3 * by_hand.as_secs_f64(),
+            pairs.median_ratio(),
+            pairs.best_ratio(),
+            pairs.rounds()
+        );
+    }
+    Ok(())
+}
+
+/// Whether two tensors have the same arrays.
+fn same(one: &Tensor, other: &Tensor) -> bool {
+    let arrays = |tensor: &Tensor| tensor.levels().iter().flatten().chain(tensor.leaf()).cloned().collect::<Vec<_>>();
+    let equal = |a: &Array, b: &Array| a.len() == b.len() && (0..a.len()).all(|at| a.scalar(at) == b.scalar(at));
+    arrays(one).iter().zip(&arrays(other)).all(|(a, b)| equal(a, b))
+}
