@@ -8,8 +8,8 @@ pub struct Pairs {
 }
 
 impl Pairs {
-    /// Runs both sides in turns, each round in the other order, until the time is up, five rounds at least.
-    pub fn measure(budget: Duration, mut ours: impl FnMut(), mut theirs: impl FnMut()) -> Pairs {
+    /// Runs both sides in turns, each round in the other order, until the time is up and `least` rounds are done.
+    pub fn measure(budget: Duration, least: usize, mut ours: impl FnMut(), mut theirs: impl FnMut()) -> Pairs {
         let clock = |side: &mut dyn FnMut()| {
             let start = Instant::now();
             side();
@@ -18,7 +18,7 @@ impl Pairs {
         clock(&mut ours);
         clock(&mut theirs);
         let (start, mut times) = (Instant::now(), Vec::new());
-        while times.len() < 5 || (start.elapsed() < budget && times.len() < 1000) {
+        while times.len() < least || (start.elapsed() < budget && times.len() < 1000) {
             if times.len() % 2 == 0 {
                 let a = clock(&mut ours);
                 times.push((a, clock(&mut theirs)));

@@ -11,7 +11,7 @@ use redpoll_bench::pairs::Pairs;
 use redpoll_physical::storage::{Array, Tensor};
 use std::time::Duration;
 
-const BUDGET: Duration = Duration::from_secs(15);
+const BUDGET: Duration = Duration::from_secs(10);
 /// Pairs that a median is made of, at least.
 const LEAST: usize = 15;
 
@@ -32,10 +32,10 @@ fn main() -> Result<()> {
         }
         let pairs = Pairs::measure(
             BUDGET,
+            LEAST,
             || drop(ours.run().expect("it ran before")),
             || drop(theirs.run().expect("it ran before")),
         );
-        ensure!(pairs.rounds() >= LEAST, "{name}: {} pairs are too few", pairs.rounds());
         let (best, by_hand) = pairs.best();
         println!(
             "| {} | {} | {:.2} | {:.2} | {:.2} | {:.2} | {} |",

@@ -11,6 +11,8 @@ use redpoll_physical::emit::cranelift::disassemble;
 use std::time::Duration;
 
 const BUDGET: Duration = Duration::from_secs(4);
+/// Rounds that a ratio is made of, at least.
+const LEAST: usize = 5;
 
 fn main() -> Result<()> {
     let (flags, words): (Vec<String>, Vec<String>) = std::env::args().skip(1).partition(|a| a.starts_with("--"));
@@ -27,7 +29,7 @@ fn main() -> Result<()> {
     for (_, make) in CASES.iter().filter(|(name, _)| chosen(name)) {
         let Some(case) = make(Size::Full)? else { continue };
         let ours = || drop(case.kernel.run().expect("it ran when the case was made"));
-        let pairs = Pairs::measure(BUDGET, ours, &case.by_hand);
+        let pairs = Pairs::measure(BUDGET, LEAST, ours, &case.by_hand);
         let (ours, theirs) = pairs.best();
         let rate = case.work.bytes / ours.as_secs_f64();
         let gather = case.gather.map_or("-".into(), |time| format!("{:.2}", 1e3 * time.as_secs_f64()));

@@ -12,6 +12,8 @@ use redpoll_physical::emit::cranelift::{self, Effort};
 use std::time::{Duration, Instant};
 
 const BUDGET: Duration = Duration::from_secs(3);
+/// Rounds that a ratio is made of, at least.
+const LEAST: usize = 5;
 
 fn main() -> Result<()> {
     let (flags, words): (Vec<String>, Vec<String>) = std::env::args().skip(1).partition(|a| a.starts_with("--"));
@@ -37,6 +39,7 @@ fn main() -> Result<()> {
         let optimizing = optimizing?;
         let pairs = Pairs::measure(
             BUDGET,
+            LEAST,
             || drop(optimizing.run().expect("kernels run")),
             || drop(case.kernel.run().expect("kernels run")),
         );
