@@ -1,10 +1,11 @@
 //! Chooses an order of loops by cost.
 //!
 //! The cost of an order is the sum over its prefixes of the estimated number of rounds times what the accesses bound
-//! there cost, plus copies of discordant accesses, plus writes, plus folds inside the value: computed in place where
-//! their fields are exactly the outermost loops, else stored by a query of their own. How many rounds a prefix has
-//! depends on which fields it has, not on their order. Up to [`cost::EXHAUSTIVE_LOOPS`] loops all orders are searched,
-//! branch and bound; beyond that the next loop is the cheapest one.
+//! there cost, where a merge of lists also steps over what it does not meet, plus copies of discordant accesses, plus
+//! writes, plus folds inside the value: computed in place where their fields are exactly the outermost loops, else stored
+//! by a query of their own. How many rounds a prefix has depends on which fields it has, not on their order. Up to
+//! [`cost::EXHAUSTIVE_LOOPS`] loops all orders are searched, branch and bound; beyond that the next loop is the cheapest
+//! one.
 //!
 //! Orders keep: what the plan pins; the field that counts blocks outside of the one inside a block; the order of the
 //! reduced fields of an operator that cannot be regrouped.

@@ -67,6 +67,7 @@ impl Stage {
     pub(crate) fn all_of(plan: &PhysicalPlan, report: &Report, bindings: &Bindings) -> Result<Vec<Stage>, Error> {
         let mut types: HashMap<Alias, Arc<TensorType>> = plan.inputs.iter().cloned().collect();
         let mut stages = Vec::new();
+        assert_eq!(plan.queries.len(), report.decisions.len(), "the optimizer decides once for each query");
         for (query, decision) in plan.queries.iter().zip(&report.decisions) {
             stages.push(Stage::new(query, decision.cost, &types, bindings)?);
             types.extend(query.outputs.iter().map(|o| (o.alias.clone(), o.ty.clone())));

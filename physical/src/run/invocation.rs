@@ -175,22 +175,15 @@ impl Invocation {
             if self.limits.cancel.load(Ordering::Relaxed) {
                 return Status::Cancelled;
             }
-            let decl = &self.signature.buffers[at];
-            let size = decl.prim.bytes();
-            let fill = decl.fill.to_bits().expect("fills of buffers are primitives");
-            let Memory::Owned(block) = &mut self.memory[at] else {
-                unreachable!("the verifier admits growth of owned buffers only");
-            };
-            let Some(bytes) = len.checked_mul(size) else {
+            let Some(bytes) = len.checked_mul(self.prim(buffer).bytes()) else {
                 return Status::OutOfMemory;
             };
             // New elements are written, so room that is not used costs pages of memory.
-            let spare = if block.bytes() < LARGE { block.bytes() } else { block.bytes() / 2 };
-            let generous = block.bytes().saturating_add(spare);
-            if !(block.grow(bytes.max(generous), size, fill) || block.grow(bytes, size, fill)) {
+            let now = self.bytes(buffer).len();
+            let generous = now.saturating_add(if now < LARGE { now } else { now / 2 });
+            if !(self.enlarge(buffer, bytes.max(generous)) || self.enlarge(buffer, bytes)) {
                 return Status::OutOfMemory;
             }
-            self.slots[at] = Slot { data: block.as_ptr(), len: (block.bytes() / size) as u64 };
         }
         self.lens[at] = self.lens[at].max(len);
         Status::Done
@@ -199,16 +192,28 @@ impl Invocation {
     /// Makes room for `elements` in an owned buffer that is empty, in case they come; without effect where that is much
     /// of the memory that is left.
     pub(crate) fn reserve(&mut self, buffer: Buffer, elements: usize) {
+        let memory = &self.limits.memory;
+        let most = memory.limit().saturating_sub(memory.used()) / 8;
+        let bytes = elements.checked_mul(self.prim(buffer).bytes()).filter(|bytes| *bytes <= most);
+        if let Some(bytes) = bytes
+            && self.capacity(buffer) == 0
+        {
+            self.enlarge(buffer, bytes);
+        }
+    }
+
+    /// Enlarges an owned buffer to so many bytes, of whole elements that hold its fill; `false`, and nothing changed, when
+    /// there is no memory for them.
+    fn enlarge(&mut self, buffer: Buffer, bytes: usize) -> bool {
         let at = buffer.index();
         let decl = &self.signature.buffers[at];
         let (size, fill) = (decl.prim.bytes(), decl.fill.to_bits().expect("fills of buffers are primitives"));
-        let memory = &self.limits.memory;
-        let most = memory.limit().saturating_sub(memory.used()) / 8;
-        let Memory::Owned(block) = &mut self.memory[at] else { return };
-        let bytes = elements.checked_mul(size).filter(|bytes| block.bytes() == 0 && *bytes <= most);
-        if bytes.is_some_and(|bytes| block.grow(bytes, size, fill)) {
-            self.slots[at] = Slot { data: block.as_ptr(), len: (block.bytes() / size) as u64 };
-        }
+        let Memory::Owned(block) = &mut self.memory[at] else {
+            unreachable!("the verifier admits growth of owned buffers only");
+        };
+        let enlarged = block.grow(bytes, size, fill);
+        self.slots[at] = Slot { data: block.as_ptr(), len: (block.bytes() / size) as u64 };
+        enlarged
     }
 
     /// Sorts a range of an owned buffer of indices.
