@@ -3,7 +3,6 @@
 use crate::prepared::Prepared;
 use redpoll_logic::expr::Node;
 use redpoll_logic::{Alias, Scalar, TensorType};
-use redpoll_physical::levels::level;
 use std::fmt;
 use std::sync::Arc;
 
@@ -87,7 +86,7 @@ impl Prepared {
 }
 
 fn is_dense(ty: &Arc<TensorType>) -> bool {
-    ty.format.levels.iter().all(|l| level(l.kind).properties().full)
+    ty.format.levels.iter().all(|l| l.kind.traits().full)
 }
 
 fn places(ty: &TensorType) -> u64 {

@@ -18,15 +18,8 @@ pub(crate) fn position_counts(bindings: &Bindings) -> PositionCounts {
 pub(crate) fn positions(tensor: &Tensor) -> Vec<u64> {
     let below = |above: &mut u64, k: usize| {
         let data = tensor.level(k);
-        let properties = level(data.format.kind).properties();
-        *above = match data.arrays.first() {
-            _ if properties.full => above.saturating_mul(data.dimension),
-            Some(ptr) if !properties.branchless && !ptr.is_empty() => {
-                let at = |k| ptr.scalar(k).to_i128().unwrap_or(0);
-                u64::try_from(at(ptr.len() - 1) - at(0)).unwrap_or(0)
-            }
-            _ => *above,
-        };
+        let entries = level(data.format.kind).entries(data, *above);
+        *above = entries.end.saturating_sub(entries.start);
         Some(*above)
     };
     (0..tensor.levels().len()).scan(1, |above, k| below(above, k)).collect()

@@ -2,49 +2,11 @@
 //!
 //! A [`Format`] is a list of levels over *storage modes*, outermost first, a leaf, and one [`StorageMode`] per level
 //! that says which coordinate of the tensor the level holds. So CSR is two levels, BCSR four.
-//! What a level of some kind does is known to `redpoll-physical` alone; here it is a name with flags.
+//! What is true of a kind of levels stands in [`crate::LevelKind`].
 
 use crate::dtype::DType;
+use crate::level::{LevelFormat, LevelKind};
 use crate::scalar::Scalar;
-
-/// The kinds of levels.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub enum LevelKind {
-    /// Every coordinate has a child: position `p * n + i`.
-    Dense,
-    /// The stored coordinates of each fiber in `idx[ptr[p]..ptr[p + 1]]` (compressed).
-    SparseList,
-    /// One coordinate a position: `idx[p]`; the inner modes of COO.
-    Singleton,
-    /// Stored coordinates in a hash table, sorted when frozen; takes random writes.
-    Hash,
-    /// A byte per coordinate says whether it is stored, beside the sorted list of those that are; takes random writes.
-    ByteMap,
-}
-
-/// A level of a format: its kind and its flags.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct LevelFormat {
-    /// The kind of the level.
-    pub kind: LevelKind,
-    /// Coordinates of a fiber do not decrease.
-    pub ordered: bool,
-    /// Coordinates of a fiber do not repeat. A level that is not unique yields runs of equal coordinates and hands
-    /// down ranges of positions.
-    pub unique: bool,
-}
-
-impl LevelFormat {
-    /// An ordered and unique level of that kind.
-    pub fn new(kind: LevelKind) -> LevelFormat {
-        LevelFormat { kind, ordered: true, unique: true }
-    }
-
-    /// The level, its coordinates allowed to repeat.
-    pub fn non_unique(self) -> LevelFormat {
-        LevelFormat { unique: false, ..self }
-    }
-}
 
 /// What is stored below the last level.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]

@@ -1,7 +1,8 @@
 //! Which [`Format`]s and [`TensorType`]s make sense, and what is wrong with the others.
 
 use crate::dtype::DType;
-use crate::format::{Format, LeafKind, LevelKind, StorageMode, TensorType};
+use crate::format::{Format, LeafKind, StorageMode, TensorType};
+use crate::level::LevelKind;
 use crate::scalar::Scalar;
 
 /// Why a format, or a format together with shape, dtype and fill value, describes no tensor. The caller's fault.
@@ -110,7 +111,7 @@ impl Format {
         }
         let found = match self.levels.last().map(|l| l.kind) {
             None => "none",
-            Some(LevelKind::Dense) => "a dense one",
+            Some(kind) if kind.traits().full => "one that lists none",
             Some(_) => return Ok(()),
         };
         if self.leaf == LeafKind::Pattern { Err(FormatError::PatternPlaces { found }) } else { Ok(()) }
@@ -141,9 +142,8 @@ impl Format {
 
     fn check_level(&self, level: usize) -> Result<(), FormatError> {
         let format = self.levels[level];
-        let flexible = matches!(format.kind, LevelKind::SparseList | LevelKind::Singleton);
         for (set, flag) in [(format.ordered, "unordered"), (format.unique, "non-unique")] {
-            if !set && !flexible {
+            if !set && !format.kind.traits().flexible {
                 return Err(FormatError::Flag { level, kind: format.kind, flag });
             }
         }
@@ -220,7 +220,7 @@ impl std::fmt::Display for StorageMode {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::format::LevelFormat;
+    use crate::level::LevelFormat;
     use LevelKind::{Dense, Hash, Singleton, SparseList};
     use StorageMode::{Inner, Outer, Whole};
 
@@ -271,8 +271,8 @@ mod tests {
             format!("a pattern leaf needs a level above it that lists coordinates, found {found}; use an element leaf")
         };
         assert_eq!(found(Format::dense(0)), expected("none"));
-        assert_eq!(found(Format::dense(2)), expected("a dense one"));
-        assert_eq!(found(Format::bcsr(2, 3)), expected("a dense one"));
+        assert_eq!(found(Format::dense(2)), expected("one that lists none"));
+        assert_eq!(found(Format::bcsr(2, 3)), expected("one that lists none"));
         assert_eq!(pattern(Format::coo(2)).validate(), Ok(()));
     }
 

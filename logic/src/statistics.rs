@@ -6,7 +6,7 @@
 //! exceeded.
 
 use crate::field::Alias;
-use crate::format::{LevelKind, TensorType};
+use crate::format::TensorType;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fmt;
@@ -183,9 +183,10 @@ impl<'a> Statistics<'a> {
             Question::Positions(levels) => {
                 let above = self.ask(tensor, ty, Question::Positions(levels - 1));
                 let size = sizes[levels - 1] as f64;
-                let fiber = match ty.format.levels[levels - 1].kind {
-                    LevelKind::Dense => size,
-                    LevelKind::Singleton => 1.0,
+                let traits = ty.format.levels[levels - 1].kind.traits();
+                let fiber = match (traits.full, traits.branchless) {
+                    (true, _) => size,
+                    (_, true) => 1.0,
                     _ => size.sqrt().ceil(),
                 };
                 Answer::new(above.estimate * fiber, above.bound * size)

@@ -7,7 +7,7 @@
 
 use crate::term::{At, NestKind, Read, Sizes, Term};
 use redpoll_logic::op::Builtin;
-use redpoll_logic::{Affine, Field, FloatMode, Format, LevelFormat, LevelKind, StorageMode, Subscript};
+use redpoll_logic::{Affine, Field, FloatMode, Format, LevelFormat, LevelKind, Lookup, StorageMode, Subscript};
 
 /// How a level is met.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -164,13 +164,13 @@ impl Spot {
             return Meeting::Walk;
         }
         let same = bound.is_some() && bound == outside;
-        match self.level.kind {
-            LevelKind::Hash | LevelKind::ByteMap => Meeting::Follow,
-            LevelKind::SparseList if self.level.ordered && self.level.unique => {
+        match self.level.lookup() {
+            Lookup::Direct => Meeting::Follow,
+            Lookup::Search => {
                 let looked_up = later || same || bound == Some(Bound::Constant);
                 if looked_up && !self.part { Meeting::Follow } else { Meeting::Discordant }
             }
-            _ => Meeting::Discordant,
+            Lookup::Never => Meeting::Discordant,
         }
     }
 }

@@ -96,7 +96,7 @@ pub(crate) fn count_positions(cx: &Context, target: &Target, format: &Format, si
         places *= size;
         bound.extend(at.fields());
         let most = Answer { estimate: above.estimate * size, bound: above.bound * size };
-        above = if format.levels[k].kind == LevelKind::Dense {
+        above = if format.levels[k].kind.traits().full {
             most
         } else {
             let here = if scatters { writes } else { places * cx.output_support(target, sizes, &bound) };

@@ -10,9 +10,9 @@ use crate::cost;
 use crate::estimate::deciding;
 use crate::fit::{Meeting, Positions, fit, storage_at};
 use crate::term::{NestKind, Node, Read, Sizes, Term};
-use redpoll_logic::LevelKind;
 use redpoll_logic::physical::Protocol;
 use redpoll_logic::statistics::Question;
+use redpoll_logic::{LevelKind, Lookup};
 
 /// The protocols of the accesses of one value.
 pub(crate) struct Protocols(Vec<(Read, Vec<Protocol>)>);
@@ -61,7 +61,7 @@ pub(crate) fn choose_protocols(
         for (level, (at, protocol)) in spots.iter().zip(protocols).enumerate() {
             let kind = read.ty.format.levels[level].kind;
             let Some(loop_at) = at.fields().iter().filter_map(positions).max() else { continue };
-            if kind != LevelKind::Dense && *protocol == Protocol::Walk {
+            if !kind.traits().full && *protocol == Protocol::Walk {
                 let count = |levels| cx.ask(&read.tensor, &read.ty, Question::Positions(levels)).estimate;
                 let fiber = count(level + 1) / count(level).max(1.0);
                 members.push(Member { access, level, kind, loop_at, fiber });
@@ -72,11 +72,11 @@ pub(crate) fn choose_protocols(
         let peers = || members.iter().filter(|m| m.loop_at == member.loop_at && m.access != member.access);
         let fibers = || peers().map(|m| m.fiber).chain([member.fiber]);
         let (least, most) = (fibers().fold(f64::INFINITY, f64::min), fibers().fold(0.0, f64::max));
-        let table = |kind| matches!(kind, LevelKind::Hash | LevelKind::ByteMap);
+        let table = |kind: LevelKind| kind.traits().lookup == Lookup::Direct;
         let protocol = &mut chosen[member.access].1[member.level];
         if table(member.kind) && peers().any(|m| !table(m.kind)) {
             *protocol = Protocol::Follow;
-        } else if member.kind == LevelKind::SparseList
+        } else if member.kind.traits().lookup == Lookup::Search
             && peers().count() > 0
             && most > cost::GALLOP_RATIO * least.max(0.5)
         {

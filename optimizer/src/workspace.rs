@@ -10,7 +10,7 @@ use crate::cost::BYTE_MAP_LIMIT;
 use crate::fit::storage_at;
 use crate::term::{At, Sizes, Target};
 use redpoll_logic::physical::Workspace;
-use redpoll_logic::{Field, Format, LeafKind, LevelKind};
+use redpoll_logic::{Field, Format, LeafKind, LevelKind, Writes};
 
 /// Where the writes of an output go.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -23,7 +23,7 @@ pub(crate) enum Scope {
 
 /// Where the writes of an output go in that order of loops.
 pub(crate) fn order_of_writes(cx: &Context, target: &Target, format: &Format, sizes: &Sizes, order: &[Field]) -> Scope {
-    let appended = format.levels.iter().rposition(|l| matches!(l.kind, LevelKind::SparseList | LevelKind::Singleton));
+    let appended = format.levels.iter().rposition(|l| l.kind.traits().writes != Writes::Random);
     let Some(appended) = appended else { return Scope::InOrder };
     let spots = storage_at(&target.at, format, sizes, cx.mode());
     let (mut depth, mut levels) = (0, 0);

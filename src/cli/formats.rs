@@ -4,7 +4,8 @@ use super::failure::Failure;
 use super::style::Style;
 use crate::datasets::file_formats::FILE_FORMATS;
 use crate::logic::text::{format_to_sexpr, shorthands};
-use crate::physical::levels;
+use crate::logic::{LevelKind, Lookup, Writes};
+use crate::physical::levels::level;
 use std::io::{self, Write};
 
 /// List level kinds, format shorthands and file formats
@@ -14,19 +15,21 @@ pub(super) struct Args {}
 pub(super) fn formats(_: &Args, out: &mut impl Write) -> Result<(), Failure> {
     let style = Style::of(&io::stdout());
     writeln!(out, "{}", style.title("level kinds"))?;
-    for kind in levels::ALL {
-        let arrays: Vec<&str> = kind.arrays().iter().map(|a| a.name).collect();
+    for kind in LevelKind::all() {
+        let arrays: Vec<&str> = level(kind).arrays().iter().map(|a| a.name).collect();
         let arrays = if arrays.is_empty() { "none".to_owned() } else { arrays.join(" ") };
-        let p = kind.properties();
+        let p = kind.traits();
         let traits = [
             (p.full, "full"),
             (p.branchless, "branchless"),
             (p.compact, "compact"),
-            (p.random_write, "random writes"),
-            (p.append, "append"),
+            (p.lookup == Lookup::Direct, "direct lookup"),
+            (p.lookup == Lookup::Search, "lookup by search"),
+            (p.writes == Writes::Random, "random writes"),
+            (p.writes == Writes::Append, "append"),
         ];
         let traits: Vec<&str> = traits.into_iter().filter(|(has, _)| *has).map(|(_, name)| name).collect();
-        writeln!(out, "  {:<12} arrays: {arrays:<12} {}", kind.name(), traits.join(", "))?;
+        writeln!(out, "  {:<12} arrays: {arrays:<12} {}", p.name, traits.join(", "))?;
     }
     writeln!(out, "  leaves: (element), one value a position; (pattern), no values, for bool")?;
 

@@ -6,12 +6,13 @@ use super::{
 use crate::affine::{Affine, Subscript};
 use crate::error::Error;
 use crate::field::Alias;
-use crate::format::{Format, LeafKind, LevelFormat, StorageMode, TensorType};
+use crate::format::{Format, LeafKind, StorageMode, TensorType};
+use crate::level::{LevelFormat, LevelKind};
 use crate::literal::{read_bare, read_dtype, read_literal, read_value};
 use crate::op::{Builtin, Op, UserOp};
 use crate::scalar::Scalar;
 use crate::sexpr::{Sexpr, read_one};
-use crate::text::{field, kind_from_name, name, parse_subscript};
+use crate::text::{field, name, parse_subscript};
 use std::sync::Arc;
 
 /// The plan of a text; what it says is not verified.
@@ -207,8 +208,8 @@ fn read_format(s: &Sexpr) -> Result<Format, Error> {
 
 fn read_level(text: &str, depth: usize) -> Option<(LevelFormat, StorageMode)> {
     let (level, mode) = text.split_once('@').map_or((text, None), |(level, mode)| (level, Some(mode)));
-    let kind = kind_from_name(level.trim_end_matches(['?', '*']))?;
-    let (ordered, unique) = match &level[crate::text::kind_name(kind).len()..] {
+    let kind = LevelKind::from_name(level.trim_end_matches(['?', '*']))?;
+    let (ordered, unique) = match &level[kind.traits().name.len()..] {
         "" => (true, true),
         "*" => (true, false),
         "?" => (false, true),

@@ -25,7 +25,7 @@ use crate::literal::{write_dtype, write_literal, write_value};
 use crate::op::{Op, UserOp};
 use crate::scalar::Scalar;
 use crate::sexpr::Sexpr;
-use crate::text::{kind_name, name_to_sexpr, subscript_to_sexpr};
+use crate::text::{name_to_sexpr, subscript_to_sexpr};
 use std::fmt::{self, Write};
 use std::sync::Arc;
 
@@ -228,7 +228,7 @@ impl fmt::Display for FormatWords<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_char('(')?;
         for (depth, (level, mode)) in self.0.levels.iter().zip(&self.0.modes).enumerate() {
-            let kind = kind_name(level.kind);
+            let kind = level.kind.traits().name;
             let flags = match (level.ordered, level.unique) {
                 (true, true) => "",
                 (true, false) => "*",

@@ -21,7 +21,8 @@ use super::{Access, Extent, Loop, Output, PhysicalPlan, PhysicalQuery, Place, Po
 use crate::affine::{Affine, Subscript};
 use crate::dtype::DType;
 use crate::field::{Alias, Field};
-use crate::format::{LevelKind, TensorType};
+use crate::format::TensorType;
+use crate::level::{Lookup, Writes};
 use crate::op::Op;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -213,12 +214,7 @@ impl Scope<'_> {
                     }
                 }
                 Protocol::Follow => {
-                    let looked_up = match level.kind {
-                        LevelKind::Dense | LevelKind::Hash | LevelKind::ByteMap => true,
-                        LevelKind::SparseList => level.ordered && level.unique,
-                        LevelKind::Singleton => false,
-                    };
-                    if !looked_up {
+                    if level.lookup() == Lookup::Never {
                         return Err(format!("level {place} cannot be looked up"));
                     }
                 }
@@ -256,13 +252,12 @@ impl Scope<'_> {
                 }
             }
         }
-        let listed = levels.iter().rposition(|l| matches!(l.kind, LevelKind::SparseList | LevelKind::Singleton));
+        let listed = levels.iter().rposition(|l| l.kind.traits().writes != Writes::Random);
         let (fixed, depth) = self.in_order(&output.subscripts);
         match &output.workspace {
             None if listed.is_none_or(|last| fixed > last) => Ok(()),
             None => Err(format!("its levels are not written in order beyond {fixed}, and it has no workspace")),
             Some(w) => {
-                let takes = |kind| matches!(kind, LevelKind::Dense | LevelKind::Hash | LevelKind::ByteMap);
                 let fixed = levels.len().saturating_sub(w.format.levels.len());
                 if w.depth > depth || !self.fixes(&output.subscripts[..fixed], w.depth) {
                     return Err(format!(
@@ -270,7 +265,7 @@ impl Scope<'_> {
                         w.depth
                     ));
                 }
-                match w.format.levels.iter().find(|l| !takes(l.kind)) {
+                match w.format.levels.iter().find(|l| l.kind.traits().writes != Writes::Random) {
                     Some(l) => Err(format!("its workspace has a {:?} level, which takes no random writes", l.kind)),
                     None => Ok(()),
                 }

@@ -3,8 +3,9 @@
 use super::{Data, Input, Rng};
 use crate::dtype::{DType, Prim};
 use crate::field::Alias;
-use crate::format::{Format, LeafKind, LevelFormat, LevelKind, StorageMode, TensorType};
+use crate::format::{Format, LeafKind, StorageMode, TensorType};
 use crate::interp::Dense;
+use crate::level::{LevelFormat, LevelKind};
 use crate::scalar::Scalar;
 
 /// A value of a primitive.
@@ -49,7 +50,9 @@ pub fn random_fill(rng: &mut Rng, prim: Prim, data: Data) -> Scalar {
 }
 
 /// Level kinds that nest anywhere.
-const KINDS: [LevelKind; 4] = [LevelKind::Dense, LevelKind::SparseList, LevelKind::Hash, LevelKind::ByteMap];
+fn free_kinds() -> Vec<LevelKind> {
+    LevelKind::all().filter(|kind| *kind != LevelKind::Singleton).collect()
+}
 
 /// A valid format for tensors of that rank, dtype and fill value: any nesting of levels in any order of modes, COO, or
 /// with a mode cut into blocks.
@@ -58,7 +61,8 @@ pub fn random_format(rng: &mut Rng, rank: usize, dtype: &DType, fill: &Scalar) -
         0 | 1 if rank > 0 => Format::coo(rank),
         2 if rank > 0 => blocked(rng, rank),
         _ => {
-            let kinds: Vec<LevelKind> = (0..rank).map(|_| *rng.pick(&KINDS)).collect();
+            let free = free_kinds();
+            let kinds: Vec<LevelKind> = (0..rank).map(|_| *rng.pick(&free)).collect();
             Format::of_kinds(&kinds, LeafKind::Element)
         }
     };
@@ -67,7 +71,7 @@ pub fn random_format(rng: &mut Rng, rank: usize, dtype: &DType, fill: &Scalar) -
         let order = rng.shuffled((0..rank).collect());
         format = format.permuted(&order);
     }
-    let lists = format.levels.last().is_some_and(|l| l.kind != LevelKind::Dense);
+    let lists = format.levels.last().is_some_and(|l| !l.kind.traits().full);
     if lists && *dtype == DType::BOOL && *fill == Scalar::Bool(false) && rng.chance(30) {
         format.leaf = LeafKind::Pattern;
     }
@@ -82,7 +86,8 @@ fn blocked(rng: &mut Rng, rank: usize) -> Format {
         .chain(others)
         .chain([StorageMode::Inner { mode: cut, block }])
         .collect();
-    let levels = modes.iter().map(|_| LevelFormat::new(*rng.pick(&KINDS))).collect();
+    let free = free_kinds();
+    let levels = modes.iter().map(|_| LevelFormat::new(*rng.pick(&free))).collect();
     Format { levels, modes, leaf: LeafKind::Element }
 }
 

@@ -2,27 +2,9 @@
 
 use super::exactly;
 use crate::error::Error;
-use crate::format::{Format, LeafKind, LevelFormat, LevelKind, StorageMode};
+use crate::format::{Format, LeafKind, StorageMode};
+use crate::level::{LevelFormat, LevelKind};
 use crate::sexpr::{Sexpr, read_one};
-
-/// The kinds of levels and their names.
-const KINDS: &[(&str, LevelKind)] = &[
-    ("dense", LevelKind::Dense),
-    ("sparse-list", LevelKind::SparseList),
-    ("singleton", LevelKind::Singleton),
-    ("hash", LevelKind::Hash),
-    ("byte-map", LevelKind::ByteMap),
-];
-
-/// The name of a kind of levels.
-pub(crate) fn kind_name(kind: LevelKind) -> &'static str {
-    KINDS.iter().find(|(_, k)| *k == kind).map_or("", |(name, _)| name)
-}
-
-/// The kind of levels of that name.
-pub(crate) fn kind_from_name(name: &str) -> Option<LevelKind> {
-    KINDS.iter().find(|(n, _)| *n == name).map(|(_, kind)| *kind)
-}
 
 /// The shorthands: name, rank when it is fixed, and the format of a rank.
 type Shorthand = (&'static str, Option<usize>, fn(usize) -> Format);
@@ -120,10 +102,10 @@ fn levels(s: &Sexpr) -> Result<Format, Error> {
 }
 
 fn level<'a>(s: &Sexpr, kind: &str, rest: &'a [Sexpr]) -> Result<(LevelFormat, &'a Sexpr), Error> {
-    let Some((_, kind)) = KINDS.iter().find(|(name, _)| *name == kind) else {
-        return Err(s.locate(Error::unknown("level", kind, KINDS.iter().map(|(name, _)| *name))));
+    let Some(kind) = LevelKind::from_name(kind) else {
+        return Err(s.locate(Error::unknown("level", kind, LevelKind::all().map(|k| k.traits().name))));
     };
-    let mut level = LevelFormat::new(*kind);
+    let mut level = LevelFormat::new(kind);
     let (inner, flags) = rest.split_last().expect("a form without arguments is a leaf");
     for flag in flags {
         match flag.as_atom() {
@@ -154,7 +136,7 @@ pub fn format_to_sexpr(format: &Format) -> Sexpr {
         LeafKind::Pattern => "pattern",
     };
     let levels = format.levels.iter().rev().fold(Sexpr::form(leaf, []), |inner, level| {
-        let kind = kind_name(level.kind);
+        let kind = level.kind.traits().name;
         let flags = [(level.unique, "non-unique"), (level.ordered, "unordered")];
         let flags = flags.into_iter().filter(|(held, _)| !held).map(|(_, flag)| Sexpr::atom(flag));
         Sexpr::form(kind, flags.chain([inner]))

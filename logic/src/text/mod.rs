@@ -42,7 +42,6 @@ mod tests;
 pub use format::{format_from_sexpr, format_to_sexpr, parse_format, shorthands};
 pub use parse::{free_tables, parse};
 
-pub(crate) use format::{kind_from_name, kind_name};
 pub(crate) use index::{field, parse_subscript, subscript_to_sexpr};
 pub(crate) use print::name_to_sexpr;
 

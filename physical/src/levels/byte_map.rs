@@ -7,8 +7,8 @@
 //! empty fibers.
 
 use super::dense::full_positions;
-use super::list::{build_list, check_len, check_list};
-use super::{ArrayClass, ArraySpec, Fibers, Level, LevelData, LevelProperties};
+use super::list::{build_list, check_len, check_list, listed};
+use super::{ArrayClass, ArraySpec, Fibers, Level, LevelData};
 use crate::Error;
 use crate::storage::{Array, filled_vec};
 use redpoll_logic::{LevelFormat, LevelKind};
@@ -22,20 +22,12 @@ impl Level for ByteMap {
         LevelKind::ByteMap
     }
 
-    fn name(&self) -> &'static str {
-        "byte-map"
-    }
-
     fn arrays(&self) -> &'static [ArraySpec] {
         &[
             ArraySpec { name: "ptr", class: ArrayClass::Position },
             ArraySpec { name: "idx", class: ArrayClass::Coordinate },
             ArraySpec { name: "map", class: ArrayClass::Flag },
         ]
-    }
-
-    fn properties(&self) -> LevelProperties {
-        LevelProperties { full: false, branchless: false, compact: false, random_write: true, append: true }
     }
 
     fn validate(&self, data: LevelData<'_>, parents: &Fibers) -> Result<Fibers, String> {
@@ -73,6 +65,10 @@ impl Level for ByteMap {
             map[*p as usize] = 1;
         }
         Ok((vec![list.ptr, list.idx, Array::from_vec(map)], own))
+    }
+
+    fn entries(&self, data: LevelData<'_>, _: u64) -> Range<u64> {
+        listed(data)
     }
 
     fn for_each(&self, data: LevelData<'_>, fiber: Range<u64>, visit: &mut dyn FnMut(u64, Range<u64>)) {

@@ -2,7 +2,7 @@
 //!
 //! There are no arrays. All arithmetic on positions is checked when a tensor is made, so that kernels need not.
 
-use super::{ArraySpec, Fibers, Level, LevelData, LevelProperties};
+use super::{ArraySpec, Fibers, Level, LevelData};
 use crate::Error;
 use crate::storage::Array;
 use redpoll_logic::{LevelFormat, LevelKind};
@@ -16,16 +16,8 @@ impl Level for Dense {
         LevelKind::Dense
     }
 
-    fn name(&self) -> &'static str {
-        "dense"
-    }
-
     fn arrays(&self) -> &'static [ArraySpec] {
         &[]
-    }
-
-    fn properties(&self) -> LevelProperties {
-        LevelProperties { full: true, branchless: false, compact: true, random_write: true, append: true }
     }
 
     fn validate(&self, data: LevelData<'_>, parents: &Fibers) -> Result<Fibers, String> {
@@ -45,6 +37,10 @@ impl Level for Dense {
             *p = *p * dimension + i;
         }
         Ok((Vec::new(), own))
+    }
+
+    fn entries(&self, data: LevelData<'_>, parents: u64) -> Range<u64> {
+        0..parents.saturating_mul(data.dimension)
     }
 
     fn for_each(&self, data: LevelData<'_>, fiber: Range<u64>, visit: &mut dyn FnMut(u64, Range<u64>)) {

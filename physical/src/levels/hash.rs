@@ -18,8 +18,8 @@
 //! Writing keeps `table`, `parent` and `coordinate`; freezing makes `ptr`, `idx` and `pos` from them.
 //! Reading walks `idx[ptr[p]..ptr[p + 1]]` beside `pos`, or follows through the table.
 
-use super::list::{build_list, check_len, check_list};
-use super::{ArrayClass, ArraySpec, Fibers, Level, LevelData, LevelProperties, array_prim};
+use super::list::{build_list, check_len, check_list, listed};
+use super::{ArrayClass, ArraySpec, Fibers, Level, LevelData, array_prim};
 use crate::Error;
 use crate::storage::{Array, filled_vec};
 use redpoll_logic::{LevelFormat, LevelKind};
@@ -55,10 +55,6 @@ impl Level for Hash {
         LevelKind::Hash
     }
 
-    fn name(&self) -> &'static str {
-        "hash"
-    }
-
     fn arrays(&self) -> &'static [ArraySpec] {
         &[
             ArraySpec { name: "ptr", class: ArrayClass::Position },
@@ -68,10 +64,6 @@ impl Level for Hash {
             ArraySpec { name: "parent", class: ArrayClass::Position },
             ArraySpec { name: "coordinate", class: ArrayClass::Coordinate },
         ]
-    }
-
-    fn properties(&self) -> LevelProperties {
-        LevelProperties { full: false, branchless: false, compact: true, random_write: true, append: true }
     }
 
     fn validate(&self, data: LevelData<'_>, parents: &Fibers) -> Result<Fibers, String> {
@@ -140,6 +132,10 @@ impl Level for Hash {
             list.idx,
         ];
         Ok((arrays, m))
+    }
+
+    fn entries(&self, data: LevelData<'_>, _: u64) -> Range<u64> {
+        listed(data)
     }
 
     fn for_each(&self, data: LevelData<'_>, fiber: Range<u64>, visit: &mut dyn FnMut(u64, Range<u64>)) {

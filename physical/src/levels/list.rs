@@ -45,6 +45,15 @@ pub(crate) fn build_list(
     Ok(List { ptr, idx, entries })
 }
 
+/// The entries of all fibers: from the first to the last element of `ptr`.
+pub(crate) fn listed(data: LevelData<'_>) -> Range<u64> {
+    let ptr = data.arrays[0].indices();
+    match ptr.len() {
+        0 => 0..0,
+        len => ptr.get(0)..ptr.get(len - 1),
+    }
+}
+
 /// Checks `ptr` and `idx` and gives the number of positions in `idx` up to the end of the last fiber; with the runs of
 /// equal coordinates in `runs` if the level is not unique.
 pub(crate) fn check_list(data: LevelData<'_>, parents: u64, runs: Option<&mut Vec<Range<u64>>>) -> Result<u64, String> {

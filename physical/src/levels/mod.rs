@@ -26,10 +26,7 @@ use crate::storage::Array;
 use redpoll_logic::{LevelFormat, LevelKind, Prim};
 use std::ops::Range;
 
-/// Every level kind: the registry.
-pub const ALL: [&dyn Level; 5] = [&Dense, &SparseList, &Singleton, &Hash, &ByteMap];
-
-/// The level of that kind.
+/// The level of that kind: the registry.
 pub fn level(kind: LevelKind) -> &'static dyn Level {
     match kind {
         LevelKind::Dense => &Dense,
@@ -60,21 +57,6 @@ pub struct ArraySpec {
     pub class: ArrayClass,
 }
 
-/// What is true of every fiber of a level kind (TACO's level properties).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct LevelProperties {
-    /// Every coordinate is stored.
-    pub full: bool,
-    /// Each position has exactly one coordinate (no `ptr`).
-    pub branchless: bool,
-    /// Stored positions have no gaps.
-    pub compact: bool,
-    /// It takes writes in any order, repeated ones too.
-    pub random_write: bool,
-    /// It takes writes in ascending order of coordinates.
-    pub append: bool,
-}
-
 /// One level of one tensor.
 #[derive(Clone, Copy, Debug)]
 pub struct LevelData<'a> {
@@ -91,14 +73,8 @@ pub trait Level: Sync {
     /// The kind.
     fn kind(&self) -> LevelKind;
 
-    /// The name in text forms, such as `sparse-list`.
-    fn name(&self) -> &'static str;
-
     /// The arrays, in the order in which a tensor holds them.
     fn arrays(&self) -> &'static [ArraySpec];
-
-    /// The properties.
-    fn properties(&self) -> LevelProperties;
 
     /// Checks a level whose arrays have the right number and types, below the given fibers, and gives the fibers that
     /// it hands down.
@@ -121,6 +97,10 @@ pub trait Level: Sync {
         coordinates: &[u64],
         positions: &mut [u64],
     ) -> Result<(Vec<Array>, u64), crate::Error>;
+
+    /// The entries below `parents` positions, read off the ends of the arrays: as many as there are stored coordinates,
+    /// or runs of them where a run has one position.
+    fn entries(&self, data: LevelData<'_>, parents: u64) -> Range<u64>;
 
     /// Calls `visit(coordinate, own positions)` for every stored coordinate of the fiber below the parent positions
     /// `fiber`, ascending when the level is ordered.
@@ -156,12 +136,11 @@ pub fn accepts(class: ArrayClass, prim: Prim) -> bool {
 mod tests {
     use super::*;
 
-    /// Protects the registry: each kind once, found by itself, with a name of its own.
+    /// Protects the registry: each kind stands where it is looked for.
     #[test]
     fn kinds_are_registered() {
-        for (k, kind) in ALL.into_iter().enumerate() {
-            assert_eq!(level(kind.kind()).name(), kind.name());
-            assert!(ALL[..k].iter().all(|other| other.kind() != kind.kind() && other.name() != kind.name()));
+        for kind in LevelKind::all() {
+            assert_eq!(level(kind).kind(), kind);
         }
     }
 

@@ -6,8 +6,8 @@
 //! In a unique list the coordinates of a fiber ascend strictly. In one that is not unique they do not descend, and a
 //! coordinate hands down the range of its positions. In one that is not ordered they come as they come.
 
-use super::list::{build_list, check_list, find_run, handed_down, visit_runs};
-use super::{ArrayClass, ArraySpec, Fibers, Level, LevelData, LevelProperties};
+use super::list::{build_list, check_list, find_run, handed_down, listed, visit_runs};
+use super::{ArrayClass, ArraySpec, Fibers, Level, LevelData};
 use crate::Error;
 use crate::storage::Array;
 use redpoll_logic::{LevelFormat, LevelKind};
@@ -21,19 +21,11 @@ impl Level for SparseList {
         LevelKind::SparseList
     }
 
-    fn name(&self) -> &'static str {
-        "sparse-list"
-    }
-
     fn arrays(&self) -> &'static [ArraySpec] {
         &[
             ArraySpec { name: "ptr", class: ArrayClass::Position },
             ArraySpec { name: "idx", class: ArrayClass::Coordinate },
         ]
-    }
-
-    fn properties(&self) -> LevelProperties {
-        LevelProperties { full: false, branchless: false, compact: true, random_write: false, append: true }
     }
 
     fn validate(&self, data: LevelData<'_>, parents: &Fibers) -> Result<Fibers, String> {
@@ -52,6 +44,10 @@ impl Level for SparseList {
     ) -> Result<(Vec<Array>, u64), Error> {
         let list = build_list(format, dimension, parents, coordinates, positions)?;
         Ok((vec![list.ptr, list.idx], list.entries))
+    }
+
+    fn entries(&self, data: LevelData<'_>, _: u64) -> Range<u64> {
+        listed(data)
     }
 
     fn for_each(&self, data: LevelData<'_>, fiber: Range<u64>, visit: &mut dyn FnMut(u64, Range<u64>)) {

@@ -35,19 +35,11 @@ impl Tensor {
         }
         let mut positions = 1;
         for (k, level_format) in format.levels.iter().enumerate() {
-            let (kind, data) = (level(level_format.kind), self.level(k));
-            if !kind.properties().compact {
+            let entries = level(level_format.kind).entries(self.level(k), positions);
+            if !level_format.kind.traits().compact || entries.start != 0 {
                 return None;
             }
-            if kind.properties().full {
-                positions *= data.dimension;
-            } else if !kind.properties().branchless {
-                let ptr = data.arrays[0].indices();
-                if ptr.get(0) != 0 {
-                    return None;
-                }
-                positions = ptr.get(ptr.len() - 1);
-            }
+            positions = entries.end;
         }
         Some(positions as usize)
     }

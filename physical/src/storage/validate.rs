@@ -4,7 +4,7 @@ use super::values::check_bools;
 use super::{Array, Tensor};
 use crate::Error;
 use crate::levels::{self, Fibers, level};
-use redpoll_logic::{LeafKind, LevelKind, TensorType};
+use redpoll_logic::{LeafKind, TensorType};
 use std::sync::Arc;
 
 impl Tensor {
@@ -48,7 +48,8 @@ impl Tensor {
         for k in 0..self.levels.len() {
             let kind = level(format.levels[k].kind);
             let below = check_arrays(kind, &self.levels[k]).and_then(|()| kind.validate(self.level(k), &fibers));
-            fibers = below.map_err(|reason| Error::InvalidLevel { level: k, kind: kind.name(), reason })?;
+            fibers =
+                below.map_err(|reason| Error::InvalidLevel { level: k, kind: kind.kind().traits().name, reason })?;
         }
         self.check_leaf(fibers.positions())?;
         self.check_repeated_places()?;
@@ -100,7 +101,7 @@ impl Tensor {
         if !format.is_ragged(shape) {
             return Ok(());
         }
-        let listed = format.levels.last().is_some_and(|l| l.kind != LevelKind::Dense);
+        let listed = format.levels.last().is_some_and(|l| !l.kind.traits().full);
         let mut error = None;
         self.for_each_position(|place, p| {
             if error.is_none() && place.iter().zip(shape).any(|(i, n)| i >= n) {

@@ -101,7 +101,7 @@ impl Tensor {
 
     /// Whether the last level lists its coordinates, so that a fill value at a stored place was put there on purpose.
     pub(crate) fn is_listed(&self) -> bool {
-        self.ty.format.levels.last().is_some_and(|l| !level(l.kind).properties().full)
+        self.ty.format.levels.last().is_some_and(|l| !l.kind.traits().full)
     }
 
     /// The stored places and their values, in storage order.

@@ -1,0 +1,148 @@
+//! The kinds of levels and what is true of each: one table that verifiers, optimizer and storage read.
+//!
+//! What a level of some kind stores and how code goes through it is known to `redpoll-physical` alone; what decides
+//! where a kind may stand, how it can be met and how it must be written stands here.
+
+/// The kinds of levels.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum LevelKind {
+    /// Every coordinate has a child: position `p * n + i`.
+    Dense,
+    /// The stored coordinates of each fiber in `idx[ptr[p]..ptr[p + 1]]` (compressed).
+    SparseList,
+    /// One coordinate a position: `idx[p]`; the inner modes of COO.
+    Singleton,
+    /// Stored coordinates in a hash table, sorted when frozen; takes random writes.
+    Hash,
+    /// A byte per coordinate says whether it is stored, beside the sorted list of those that are; takes random writes.
+    ByteMap,
+}
+
+/// How a coordinate that is known is found in a fiber.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Lookup {
+    /// At once, whatever the order of loops.
+    Direct,
+    /// By a search of the fiber, which must be ordered and unique.
+    Search,
+    /// Not at all.
+    Never,
+}
+
+/// The order in which a level takes writes.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Writes {
+    /// Any, a coordinate repeatedly too.
+    Random,
+    /// Fiber by fiber, ascending coordinates, each once.
+    Append,
+}
+
+/// What is true of every fiber of a level kind (TACO's level properties, and how it is met).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LevelTraits {
+    /// The name in text forms, such as `sparse-list`.
+    pub name: &'static str,
+    /// Every coordinate is stored.
+    pub full: bool,
+    /// Each position has exactly one coordinate (no `ptr`).
+    pub branchless: bool,
+    /// Positions have no gaps, and each is that of one coordinate.
+    pub compact: bool,
+    /// Coordinates may be unordered or repeat, as the flags of the level say.
+    pub flexible: bool,
+    /// How a known coordinate is found.
+    pub lookup: Lookup,
+    /// The order of writes.
+    pub writes: Writes,
+}
+
+/// A kind that lists coordinates, appended to and searched.
+const LIST: LevelTraits = LevelTraits {
+    name: "",
+    full: false,
+    branchless: false,
+    compact: true,
+    flexible: false,
+    lookup: Lookup::Search,
+    writes: Writes::Append,
+};
+
+/// A kind that finds and takes any coordinate at once.
+const TABLE: LevelTraits = LevelTraits { lookup: Lookup::Direct, writes: Writes::Random, ..LIST };
+
+/// Every kind with its traits: the registry.
+const KINDS: &[(LevelKind, LevelTraits)] = &[
+    (LevelKind::Dense, LevelTraits { name: "dense", full: true, ..TABLE }),
+    (LevelKind::SparseList, LevelTraits { name: "sparse-list", flexible: true, ..LIST }),
+    (
+        LevelKind::Singleton,
+        LevelTraits { name: "singleton", branchless: true, flexible: true, lookup: Lookup::Never, ..LIST },
+    ),
+    (LevelKind::Hash, LevelTraits { name: "hash", ..TABLE }),
+    (LevelKind::ByteMap, LevelTraits { name: "byte-map", compact: false, ..TABLE }),
+];
+
+impl LevelKind {
+    /// All kinds.
+    pub fn all() -> impl Iterator<Item = LevelKind> {
+        KINDS.iter().map(|(kind, _)| *kind)
+    }
+
+    /// What is true of its fibers.
+    pub fn traits(self) -> &'static LevelTraits {
+        let found = KINDS.iter().find(|(kind, _)| *kind == self);
+        found.map(|(_, traits)| traits).expect("every kind is in the registry")
+    }
+
+    /// The kind of that name.
+    pub fn from_name(name: &str) -> Option<LevelKind> {
+        LevelKind::all().find(|kind| kind.traits().name == name)
+    }
+}
+
+/// A level of a format: its kind and its flags.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct LevelFormat {
+    /// The kind of the level.
+    pub kind: LevelKind,
+    /// Coordinates of a fiber do not decrease.
+    pub ordered: bool,
+    /// Coordinates of a fiber do not repeat. A level that is not unique yields runs of equal coordinates and hands
+    /// down ranges of positions.
+    pub unique: bool,
+}
+
+impl LevelFormat {
+    /// An ordered and unique level of that kind.
+    pub fn new(kind: LevelKind) -> LevelFormat {
+        LevelFormat { kind, ordered: true, unique: true }
+    }
+
+    /// The level, its coordinates allowed to repeat.
+    pub fn non_unique(self) -> LevelFormat {
+        LevelFormat { unique: false, ..self }
+    }
+
+    /// How a known coordinate is found in a fiber of it.
+    pub fn lookup(self) -> Lookup {
+        match self.kind.traits().lookup {
+            Lookup::Search if !self.ordered || !self.unique => Lookup::Never,
+            lookup => lookup,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Protects the registry: each kind once, found by its name.
+    #[test]
+    fn kinds_are_registered_once() {
+        for kind in LevelKind::all() {
+            assert_eq!(LevelKind::from_name(kind.traits().name), Some(kind));
+            assert_eq!(LevelKind::all().filter(|other| *other == kind).count(), 1);
+        }
+    }
+}
