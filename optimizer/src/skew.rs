@@ -1,0 +1,95 @@
+//! Replaces fields by diagonals where tensors are stored by diagonals.
+//!
+//! Input: a nest. Output: candidate nests, one for each choice of which fields are replaced; the cheapest is taken. A
+//! field `j` that is skewed by `i` becomes `d + i - shift` everywhere, `d` being the number of the diagonal, so that an
+//! access by diagonals is walked and the others read at that form. Otherwise accesses by diagonals look up each diagonal.
+
+use crate::term::{At, Nest, Skew, Term, regroups};
+use redpoll_logic::{Affine, Field, FloatMode, Format, StorageMode, Subscript};
+
+/// So many candidates are tried.
+const CANDIDATES: usize = 4;
+
+/// The nest as it is and with each choice of fields replaced.
+pub(crate) fn skew_candidates(nest: &Nest, mode: FloatMode) -> Vec<Nest> {
+    let mut pairs: Vec<(Field, Field)> = Vec::new();
+    let mut offer = |at: &[At], format: &Format| {
+        for m in &format.modes {
+            let StorageMode::Skew { mode, by } = *m else { continue };
+            let (Some(field), Some(along)) = (at.get(mode).and_then(At::as_field), at.get(by).and_then(At::as_field))
+            else {
+                continue;
+            };
+            let pair = (field.clone(), along.clone());
+            if field != along && !pairs.contains(&pair) {
+                pairs.push(pair);
+            }
+        }
+    };
+    for target in &nest.outputs {
+        target.value.each_access(&mut |r| offer(&r.at, &r.ty.format));
+        target.format.iter().for_each(|format| offer(&target.at, format));
+    }
+    pairs.retain(|(field, along)| fits(nest, field, along, mode));
+    let mut candidates = vec![nest.clone()];
+    for (field, along) in pairs {
+        let open = |n: &&Nest| {
+            let replaced = |f: &Field| n.sizes.skews().any(|s| s.field == *f);
+            n.sizes.skew(&field).next().is_none() && !replaced(&field) && !replaced(&along)
+        };
+        let further: Vec<Nest> = candidates.iter().filter(open).map(|n| skew(n, &field, &along, mode)).collect();
+        candidates.extend(further);
+        candidates.truncate(CANDIDATES);
+    }
+    candidates
+}
+
+/// Whether the other field is known wherever the field is, and places may be met diagonal by diagonal.
+fn fits(nest: &Nest, field: &Field, along: &Field, mode: FloatMode) -> bool {
+    let pinned = nest.pins.iter().flatten().any(|f| f == field);
+    !pinned
+        && nest.outputs.iter().all(|target| {
+            let loops = target.loops();
+            (!loops.contains(field) || loops.contains(along)) && folds_fit(&target.value, field, along, mode)
+        })
+}
+
+fn folds_fit(term: &Term, field: &Field, along: &Field, mode: FloatMode) -> bool {
+    let mut fit = true;
+    term.each_fold(&mut |_, fold| {
+        let here = match (fold.fields.contains(field), fold.fields.contains(along)) {
+            (true, true) => regroups(&fold.op, &fold.arg.dtype(), mode),
+            (true, false) => fold.arg.fields().contains(along),
+            _ => true,
+        };
+        fit &= here && folds_fit(&fold.arg, field, along, mode);
+    });
+    fit
+}
+
+fn skew(nest: &Nest, field: &Field, along: &Field, mode: FloatMode) -> Nest {
+    let mut nest = nest.clone();
+    let mut diagonal = Field::from(format!("{field}.d"));
+    while nest.sizes.contains(&diagonal) {
+        diagonal = Field::from(format!("{diagonal}d"));
+    }
+    let (size, shift) = (nest.sizes.of(field), nest.sizes.of(along).saturating_sub(1));
+    let parts = Skew { field: field.clone(), diagonal: diagonal.clone(), along: along.clone(), shift, size };
+    nest.sizes.insert_skew(parts);
+    let sum = Affine::field(diagonal.clone()).plus(&Affine::field(along.clone()));
+    let form = sum.plus(&Affine::constant(-(shift as i64)));
+    let with = |f: &Field| match f == field {
+        true => At::Subscript(Subscript::Affine(form.clone())),
+        false => At::field(f),
+    };
+    let pieces = |fields: &[Field]| {
+        let replaced = |f: &Field| if f == field { diagonal.clone() } else { f.clone() };
+        fields.iter().map(replaced).collect::<Vec<_>>()
+    };
+    for target in &mut nest.outputs {
+        target.value = target.value.rebind(&with, &pieces, mode);
+        target.at = target.at.iter().map(|at| at.substitute(&with, mode)).collect();
+        target.fold = target.fold.take().map(|(op, fields)| (op, pieces(&fields)));
+    }
+    nest
+}
