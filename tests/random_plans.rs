@@ -54,6 +54,7 @@ const ALSO: &[&str] = &[
     "leaf Element of pairs",
     "modes permuted",
     "modes in blocks",
+    "modes skewed",
     "case empty tensor",
     "fill nan",
     "data Exact",

@@ -14,7 +14,8 @@ const CANDIDATES: usize = 16;
 pub(crate) fn split_candidates(nest: &Nest, mode: FloatMode) -> Vec<Nest> {
     let mut blocks: Vec<(Field, Vec<u64>)> = Vec::new();
     let mut offer = |at: &At, block: u64| {
-        let Some(field) = at.as_field() else { return };
+        // The bounds of a diagonal's places are those of the whole field.
+        let Some(field) = at.as_field().filter(|f| nest.sizes.skew(f).next().is_none()) else { return };
         match blocks.iter_mut().find(|(f, _)| f == field) {
             Some((_, sizes)) if !sizes.contains(&block) => sizes.push(block),
             Some(_) => {}

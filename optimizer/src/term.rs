@@ -48,7 +48,9 @@ impl Sizes {
     }
 
     pub(crate) fn insert_skew(&mut self, skew: Skew) {
-        self.sizes.insert(skew.diagonal.clone(), skew.shift.saturating_add(skew.size));
+        let empty = skew.size == 0 || self.get(&skew.along) == Some(0);
+        let diagonals = if empty { 0 } else { skew.shift.saturating_add(skew.size) };
+        self.sizes.insert(skew.diagonal.clone(), diagonals);
         self.skews.push(skew);
     }
 

@@ -13,14 +13,34 @@ pub(crate) fn normal_form(text: &str) -> crate::notation::Program {
 const FREE_KINDS: [LevelKind; 4] = [LevelKind::Dense, LevelKind::SparseList, LevelKind::Hash, LevelKind::ByteMap];
 
 /// All nestings of all level kinds over `rank` modes in all orders, lists of coordinates (from any level on, below any
-/// other kind), and blocked formats, all with an element leaf. There are 1, 10, 40 and 444 of ranks 0 to 3.
+/// other kind), blocked and skewed formats, all with an element leaf. There are 1, 10, 43 and 447 of ranks 0 to 3.
 pub fn formats_of_rank(rank: usize) -> Vec<Format> {
     let mut formats: Vec<Format> = Vec::new();
     for order in orders(rank) {
         formats.extend(nestings(rank).into_iter().map(|levels| whole(levels, &order)));
     }
     formats.extend(blocked(rank));
+    formats.extend(skewed(rank));
     formats
+}
+
+/// Formats with the second mode skewed by the first.
+fn skewed(rank: usize) -> Vec<Format> {
+    use LevelKind::{Dense, SparseList};
+    if rank < 2 {
+        return Vec::new();
+    }
+    let others = (2..rank).map(|mode| (Dense, StorageMode::Whole { mode }));
+    let of = |first: (LevelKind, StorageMode), second: (LevelKind, StorageMode)| {
+        let (kinds, modes): (Vec<_>, Vec<_>) = [first, second].into_iter().chain(others.clone()).unzip();
+        Format { modes, ..Format::of_kinds(&kinds, LeafKind::Element) }
+    };
+    let (skew, along) = (StorageMode::Skew { mode: 1, by: 0 }, StorageMode::Whole { mode: 0 });
+    vec![
+        of((SparseList, skew), (Dense, along)),
+        of((SparseList, skew), (SparseList, along)),
+        of((Dense, along), (SparseList, skew)),
+    ]
 }
 
 /// The formats of [`formats_of_rank`] over modes in their own order, without blocked ones.

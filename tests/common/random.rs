@@ -112,7 +112,9 @@ fn cover_type(ty: &TensorType, covered: &mut impl FnMut(String)) {
     let pairs = if matches!(ty.dtype, DType::Struct(_)) { " of pairs" } else { "" };
     covered(format!("leaf {:?}{pairs}", ty.format.leaf));
     let modes = &ty.format.modes;
-    if modes.iter().any(|m| !matches!(m, StorageMode::Whole { .. })) {
+    if modes.iter().any(|m| matches!(m, StorageMode::Skew { .. })) {
+        covered("modes skewed".to_owned());
+    } else if modes.iter().any(|m| !matches!(m, StorageMode::Whole { .. })) {
         covered("modes in blocks".to_owned());
     } else if (0..modes.len()).any(|mode| modes[mode] != StorageMode::Whole { mode }) {
         covered("modes permuted".to_owned());

@@ -60,6 +60,7 @@ pub fn random_format(rng: &mut Rng, rank: usize, dtype: &DType, fill: &Scalar) -
     let mut format = match rng.below(10) {
         0 | 1 if rank > 0 => Format::coo(rank),
         2 if rank > 0 => blocked(rng, rank),
+        3 if rank > 1 => skewed(rng, rank),
         _ => {
             let free = free_kinds();
             let kinds: Vec<LevelKind> = (0..rank).map(|_| *rng.pick(&free)).collect();
@@ -89,6 +90,19 @@ fn blocked(rng: &mut Rng, rank: usize) -> Format {
     let free = free_kinds();
     let levels = modes.iter().map(|_| LevelFormat::new(*rng.pick(&free))).collect();
     Format { levels, modes, leaf: LeafKind::Element }
+}
+
+/// One mode skewed by another, in any order of modes.
+fn skewed(rng: &mut Rng, rank: usize) -> Format {
+    let order = rng.shuffled((0..rank).collect::<Vec<_>>());
+    let (mode, by) = (order[0], order[1]);
+    let modes = rng.shuffled((0..rank).collect()).into_iter().map(|m| match m == mode {
+        true => StorageMode::Skew { mode, by },
+        false => StorageMode::Whole { mode: m },
+    });
+    let free = free_kinds();
+    let levels = (0..rank).map(|_| LevelFormat::new(*rng.pick(&free))).collect();
+    Format { levels, modes: modes.collect(), leaf: LeafKind::Element }
 }
 
 /// An input of that shape.

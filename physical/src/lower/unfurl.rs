@@ -44,7 +44,8 @@ pub(crate) fn heads(cx: &mut Cx<'_>, state: &State, body: &Tree, index: Index) -
         let Some((sub, _)) = state.acc(id).next() else { continue };
         let at = sub.at.clone();
         match linear(cx, state, &at, Some(index)) {
-            Some(form) if form.scale != 0 => found.push((id, form)),
+            // A write that goes another way than the loop waits until its coordinate is known.
+            Some(form) if form.scale == 1 || (form.scale != 0 && !state.acc(id).writes) => found.push((id, form)),
             _ => {}
         }
     }
