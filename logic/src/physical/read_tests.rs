@@ -71,7 +71,7 @@ fn mistakes_are_told_with_their_place() {
     );
     check(
         "(physical (query (for (i)) ))",
-        expect!["line 1, column 23: expected (INDEX SIZE) or (INDEX BLOCK OUTER SIZE)"],
+        expect!["line 1, column 23: expected (INDEX SIZE), (INDEX BLOCK OUTER SIZE) or (INDEX SIZE WITH SHIFT SIZE)"],
     );
     check(
         "(physical (query (for (i 3)) (write y f64 0.0 (3) (dense) (i) (plus 1 2))))",

@@ -4,7 +4,7 @@
 //! PLAN      := (physical DEFINE-OP.. (input TYPE).. QUERY.. (produces NAME..))
 //! TYPE      := NAME DTYPE FILL (SIZE..) FORMAT
 //! QUERY     := (query (for LOOP..) WHERE.. WRITE..)
-//! LOOP      := (INDEX SIZE) | (INDEX BLOCK OUTER SIZE)
+//! LOOP      := (INDEX SIZE) | (INDEX BLOCK OUTER SIZE) | (INDEX SIZE WITH SHIFT SIZE)
 //! WHERE     := (where DEPTH (for LOOP..) WHERE.. (NAME OP VALUE POINT)..)
 //! WRITE     := (write TYPE (PLACE..) [(fold OP)] [(workspace DEPTH FORMAT)] POINT)
 //! PLACE     := SUBSCRIPT | (value POINT)
