@@ -39,24 +39,13 @@ pub enum StorageMode {
         /// Places in a block, at least 1.
         block: u64,
     },
-    /// `i[mode] - i[by] + shape[by] - 1`: which of the diagonals that run along both modes. All diagonals have places
-    /// for all of `i[by]`; those with `i[mode]` out of bounds are padding.
-    Skew {
-        /// The tensor mode.
-        mode: usize,
-        /// Another tensor mode, which is stored whole.
-        by: usize,
-    },
 }
 
 impl StorageMode {
     /// The tensor mode it comes from.
     pub fn mode(self) -> usize {
         match self {
-            StorageMode::Whole { mode }
-            | StorageMode::Outer { mode, .. }
-            | StorageMode::Inner { mode, .. }
-            | StorageMode::Skew { mode, .. } => mode,
+            StorageMode::Whole { mode } | StorageMode::Outer { mode, .. } | StorageMode::Inner { mode, .. } => mode,
         }
     }
 
@@ -66,18 +55,15 @@ impl StorageMode {
             StorageMode::Whole { mode } => shape[mode],
             StorageMode::Outer { mode, block } => shape[mode].div_ceil(block),
             StorageMode::Inner { block, .. } => block,
-            StorageMode::Skew { mode, by } if shape[mode] == 0 || shape[by] == 0 => 0,
-            StorageMode::Skew { mode, by } => (shape[mode] - 1).saturating_add(shape[by]),
         }
     }
 
-    /// The coordinate that the level holds for the tensor coordinates `i` of a tensor of that shape.
-    pub fn coordinate(self, shape: &[u64], i: &[u64]) -> u64 {
+    /// The coordinate that the level holds for the tensor coordinates `i`.
+    pub fn coordinate(self, i: &[u64]) -> u64 {
         match self {
             StorageMode::Whole { mode } => i[mode],
             StorageMode::Outer { mode, block } => i[mode] / block,
             StorageMode::Inner { mode, block } => i[mode] % block,
-            StorageMode::Skew { mode, by } => i[mode] + (shape[by] - 1 - i[by]),
         }
     }
 }
@@ -88,7 +74,7 @@ pub struct Format {
     /// The levels, outermost first.
     pub levels: Vec<LevelFormat>,
     /// The coordinate that each level holds; as long as `levels`. Every tensor mode occurs once whole, or once as
-    /// outer and once, further in, as inner with the same block, or once skewed by a mode that is stored whole.
+    /// outer and once, further in, as inner with the same block.
     pub modes: Vec<StorageMode>,
     /// What lies below the last level.
     pub leaf: LeafKind,
@@ -159,12 +145,6 @@ impl Format {
             StorageMode::Inner { mode: 1, block: columns },
         ];
         Format { modes, ..Format::of_kinds(&kinds, LeafKind::Element) }
-    }
-
-    /// The stored diagonals of a matrix, each with a value for every row (DIA).
-    pub fn dia() -> Format {
-        let modes = vec![StorageMode::Skew { mode: 1, by: 0 }, StorageMode::Whole { mode: 0 }];
-        Format { modes, ..Format::of_kinds(&[LevelKind::SparseList, LevelKind::Dense], LeafKind::Element) }
     }
 
     /// The same levels over the tensor modes in another order: storage mode `k` holds what `modes[order[k]]` held.

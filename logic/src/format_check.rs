@@ -19,8 +19,8 @@ pub enum FormatError {
     },
     /// A tensor mode is not stored, or stored in a way that does not determine it exactly once.
     #[error(
-        "mode {mode} must be stored once whole, once as outer and, further in, once as inner with the same block, or once \
-         skewed by a mode that is stored whole: {found}"
+        "mode {mode} must be stored once whole, or once as outer and, further in, once as inner with the same block: \
+         {found}"
     )]
     Mode {
         /// The tensor mode.
@@ -121,7 +121,6 @@ impl Format {
         let stored: Vec<StorageMode> = self.modes.iter().copied().filter(|m| m.mode() == mode).collect();
         let found = match stored[..] {
             [StorageMode::Whole { .. }] => return Ok(()),
-            [StorageMode::Skew { by, .. }] if self.modes.contains(&StorageMode::Whole { mode: by }) => return Ok(()),
             [StorageMode::Outer { block: a, .. }, StorageMode::Inner { block: b, .. }] if a == b => {
                 if (1..=i64::MAX as u64).contains(&a) {
                     return Ok(());
@@ -162,32 +161,24 @@ impl Format {
         Ok(())
     }
 
-    /// Writes the tensor coordinates of the place with those storage coordinates to `place`, which is as long as
-    /// `shape`. They lie outside of the tensor in padding; a negative one is given as the number that it wraps to.
-    pub fn place(&self, shape: &[u64], storage: &[u64], place: &mut [u64]) {
+    /// Writes the tensor coordinates of the place with those storage coordinates to `place`, which is as long as the
+    /// rank. They may lie outside of the tensor in the padding of a ragged last block.
+    pub fn place(&self, storage: &[u64], place: &mut [u64]) {
         place.fill(0);
         for (mode, &i) in self.modes.iter().zip(storage) {
-            let part = match *mode {
+            place[mode.mode()] += match *mode {
                 StorageMode::Whole { .. } | StorageMode::Inner { .. } => i,
                 StorageMode::Outer { block, .. } => i * block,
-                StorageMode::Skew { by, .. } => {
-                    let whole = self.modes.iter().position(|m| *m == StorageMode::Whole { mode: by });
-                    let along = storage[whole.expect("a mode is skewed by one that is stored whole")];
-                    i.wrapping_add(along).wrapping_sub(shape[by] - 1)
-                }
             };
-            place[mode.mode()] = place[mode.mode()].wrapping_add(part);
         }
     }
 
-    /// Whether a tensor of that shape has storage coordinates outside of it: a mode is cut into blocks that do not
-    /// divide its dimension, or skewed.
-    pub fn has_padding(&self, shape: &[u64]) -> bool {
-        self.modes.iter().any(|m| match *m {
-            StorageMode::Outer { mode, block } => !shape[mode].is_multiple_of(block),
-            StorageMode::Skew { by, .. } => shape[by] > 1,
-            StorageMode::Whole { .. } | StorageMode::Inner { .. } => false,
-        })
+    /// Whether some mode of a tensor of that shape is cut into blocks that do not divide its dimension, so that
+    /// storage coordinates outside of the tensor exist.
+    pub fn is_ragged(&self, shape: &[u64]) -> bool {
+        self.modes
+            .iter()
+            .any(|m| matches!(*m, StorageMode::Outer { mode, block } if !shape[mode].is_multiple_of(block)))
     }
 }
 
@@ -203,10 +194,6 @@ impl TensorType {
         }
         if let Some(mode) = self.shape.iter().position(|&n| n > i64::MAX as u64) {
             return Err(FormatError::Dimension { mode, dimension: self.shape[mode] });
-        }
-        let sizes = self.format.storage_shape(&self.shape);
-        if let Some(k) = sizes.iter().position(|&n| n > i64::MAX as u64) {
-            return Err(FormatError::Dimension { mode: self.format.modes[k].mode(), dimension: sizes[k] });
         }
         let (fill, expected) = (self.fill.clone(), self.dtype.clone());
         if fill.dtype() != expected {
@@ -226,7 +213,6 @@ impl std::fmt::Display for StorageMode {
             StorageMode::Whole { .. } => f.write_str("whole"),
             StorageMode::Outer { block, .. } => write!(f, "outer of blocks of {block}"),
             StorageMode::Inner { block, .. } => write!(f, "inner of blocks of {block}"),
-            StorageMode::Skew { by, .. } => write!(f, "skewed by mode {by}"),
         }
     }
 }
@@ -236,7 +222,7 @@ mod tests {
     use super::*;
     use crate::level::LevelFormat;
     use LevelKind::{Dense, Hash, Singleton, SparseList};
-    use StorageMode::{Inner, Outer, Skew, Whole};
+    use StorageMode::{Inner, Outer, Whole};
 
     fn check(levels: &[LevelFormat], modes: &[StorageMode], expect: &str) {
         let format = Format { levels: levels.to_vec(), modes: modes.to_vec(), leaf: LeafKind::Element };
@@ -253,9 +239,8 @@ mod tests {
         let (i, j) = (Whole { mode: 0 }, Whole { mode: 1 });
         let outer = |block| Outer { mode: 0, block };
         let inner = |block| Inner { mode: 0, block };
-        let once = "mode 0 must be stored once whole, once as outer and, further in, once as inner with the same block, \
-                    or once skewed by a mode that is stored whole: ";
-        let skew = |mode, by| Skew { mode, by };
+        let once = "mode 0 must be stored once whole, or once as outer and, further in, once as inner with the same \
+                    block: ";
         check(&[], &[], "valid");
         check(&[dense, list], &[j, i], "valid");
         check(&[list.non_unique(), single], &[i, j], "valid");
@@ -267,10 +252,6 @@ mod tests {
         check(&[dense, dense], &[outer(2), inner(3)], &format!("{once}the blocks have 2 and 3 places"));
         check(&[dense, dense], &[outer(0), inner(0)], &format!("{once}a block of 0 places"));
         check(&[dense], &[outer(2)], &format!("{once}it is stored as outer of blocks of 2"));
-        check(&[list, dense], &[skew(1, 0), i], "valid");
-        check(&[dense, list], &[j, skew(0, 1)], "valid");
-        check(&[list, dense], &[skew(0, 1), skew(1, 0)], &format!("{once}it is stored as skewed by mode 1"));
-        check(&[list], &[skew(0, 0)], &format!("{once}it is stored as skewed by mode 0"));
         check(&[single], &[i], "level 0 is a singleton, which must lie directly below a non-unique level");
         check(&[list, single], &[i, j], "level 1 is a singleton, which must lie directly below a non-unique level");
         let below = "level 0 is non-unique, so that level 1 must be a singleton, but there is ";

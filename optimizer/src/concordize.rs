@@ -101,7 +101,7 @@ fn copy_format(cx: &Context, read: &Read, sizes: &Sizes, order: &[Field]) -> For
         let last = at.fields().iter().filter_map(|f| order.iter().position(|g| g == f)).max();
         last.map_or(0, |p| p + 1)
     };
-    let spots = storage_at(&read.at, source, &read.ty.shape, sizes, cx.mode());
+    let spots = storage_at(&read.at, source, sizes, cx.mode());
     let keeps_blocks = read.outside.is_none() && spots.iter().all(|at| at.as_field().is_some());
     // Dense levels inside of all sparse ones are blocks or rows of values; those outside of one hold few of the places.
     let sparse = source.levels.iter().rposition(|l| l.kind != LevelKind::Dense);

@@ -29,25 +29,17 @@ pub(crate) fn emit(cx: &mut Context, schedule: &Schedule, mut decision: Decision
         cx.define(target.alias.clone(), ty, counts);
     }
     let temporaries = schedule.temporaries.iter().map(|p| temporaries(cx, p, sizes, order, 0, schedule.kind)).collect();
-    cx.queries.push(PhysicalQuery { loops: loops(order, 0, sizes), temporaries, outputs });
+    cx.queries.push(PhysicalQuery { loops: loops(order, sizes), temporaries, outputs });
     cx.report.decide(decision);
     Ok(())
 }
 
-/// The loops of an order from `start` on, the others being outside of them.
-fn loops(order: &[Field], start: usize, sizes: &Sizes) -> Vec<Loop> {
-    let extent = |k: usize| {
-        let (field, outside) = (&order[k], &order[..k]);
-        let skew = sizes.skew(field).find(|(_, other)| outside.contains(other));
-        match (sizes.block(field), skew) {
-            (Some(b), _) => Extent::Block { block: b.block, outer: b.outer.clone(), size: b.size },
-            (None, Some((s, with))) => {
-                Extent::Skew { n: sizes.of(field), with: with.clone(), shift: s.shift, size: s.size }
-            }
-            (None, None) => Extent::Whole(sizes.of(field)),
-        }
+fn loops(order: &[Field], sizes: &Sizes) -> Vec<Loop> {
+    let extent = |field: &Field| match sizes.block(field) {
+        Some(b) => Extent::Block { block: b.block, outer: b.outer.clone(), size: b.size },
+        None => Extent::Whole(sizes.of(field)),
     };
-    (start..order.len()).map(|k| Loop { index: order[k].clone(), extent: extent(k) }).collect()
+    order.iter().map(|f| Loop { index: f.clone(), extent: extent(f) }).collect()
 }
 
 /// `start` is how many loops are outside of the surrounding temporaries.
@@ -69,7 +61,7 @@ fn temporaries(
     };
     Temporaries {
         depth: pass.depth - start,
-        loops: loops(&order, pass.depth, sizes),
+        loops: loops(&pass.order, sizes),
         temporaries: pass.temporaries.iter().map(|p| temporaries(cx, p, sizes, &order, pass.depth, kind)).collect(),
         folds: pass.folds.iter().map(fold).collect(),
     }
@@ -90,7 +82,7 @@ impl Writer<'_, '_> {
         ty: &Arc<TensorType>,
         workspace: Option<redpoll_logic::physical::Workspace>,
     ) -> Output {
-        let places = storage_at(&target.at, &ty.format, &ty.shape, self.sizes, self.cx.mode());
+        let places = storage_at(&target.at, &ty.format, self.sizes, self.cx.mode());
         let subscripts = places.into_iter().map(|at| match at {
             At::Subscript(s) => Place::Subscript(s),
             At::Value(t) => Place::Value(self.value(&t)),
@@ -123,7 +115,7 @@ impl Writer<'_, '_> {
     }
 
     fn access(&self, read: &Read, protocols: &Protocols) -> Access {
-        let places = storage_at(&read.at, &read.ty.format, &read.ty.shape, self.sizes, self.cx.mode());
+        let places = storage_at(&read.at, &read.ty.format, self.sizes, self.cx.mode());
         let subscripts = places.into_iter().map(|at| match at {
             At::Subscript(s) => Place::Subscript(s),
             At::Value(t) => Place::Value(self.value(&t)),

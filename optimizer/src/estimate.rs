@@ -28,7 +28,7 @@ impl Context<'_> {
             return 1.0;
         }
         let format = &read.ty.format;
-        let spots = storage_at(&read.at, format, &read.ty.shape, sizes, self.mode());
+        let spots = storage_at(&read.at, format, sizes, self.mode());
         let known = |at: &At| at.fields().iter().all(bound);
         let modes: ModeSet = (0..spots.len()).filter(|&k| known(&spots[k])).collect();
         let dimensions = format.storage_shape(&read.ty.shape);

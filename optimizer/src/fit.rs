@@ -7,7 +7,7 @@
 
 use crate::term::{At, NestKind, Read, Sizes, Term};
 use redpoll_logic::op::Builtin;
-use redpoll_logic::{Affine, Field, FloatMode, Format, LevelFormat, LevelKind, Lookup, Scalar, StorageMode, Subscript};
+use redpoll_logic::{Affine, Field, FloatMode, Format, LevelFormat, LevelKind, Lookup, StorageMode, Subscript};
 
 /// How a level is met.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -24,7 +24,7 @@ pub(crate) enum Meeting {
 pub(crate) type Positions<'a> = dyn Fn(&Field) -> Option<usize> + 'a;
 
 /// The coordinate of each storage mode.
-pub(crate) fn storage_at(at: &[At], format: &Format, shape: &[u64], sizes: &Sizes, mode: FloatMode) -> Vec<At> {
+pub(crate) fn storage_at(at: &[At], format: &Format, sizes: &Sizes, mode: FloatMode) -> Vec<At> {
     format
         .modes
         .iter()
@@ -32,20 +32,8 @@ pub(crate) fn storage_at(at: &[At], format: &Format, shape: &[u64], sizes: &Size
             StorageMode::Whole { mode: k } => at[k].clone(),
             StorageMode::Outer { mode: k, block } => piece(&at[k], block, Piece::Outer, sizes, mode),
             StorageMode::Inner { mode: k, block } => piece(&at[k], block, Piece::Inner, sizes, mode),
-            StorageMode::Skew { mode: k, by } => diagonal(&at[k], &at[by], shape[by], mode),
         })
         .collect()
-}
-
-/// `at - along + length - 1`
-fn diagonal(at: &At, along: &At, length: u64, mode: FloatMode) -> At {
-    let last = length.saturating_sub(1) as i64;
-    if let (Some(a), Some(b)) = (at.as_affine(), along.as_affine()) {
-        return At::Subscript(Subscript::Affine(a.plus(&b.times(-1)).plus(&Affine::constant(last))));
-    }
-    let difference = Term::call(&Builtin::Sub.into(), vec![at.value(mode), along.value(mode)], mode);
-    let shifted = Term::call(&Builtin::Add.into(), vec![difference, Term::literal(Scalar::I64(last))], mode);
-    At::from_value(shifted)
 }
 
 #[derive(Clone, Copy)]
@@ -102,7 +90,7 @@ impl Levels {
     pub(crate) fn new(read: &Read, sizes: &Sizes, mode: FloatMode) -> Levels {
         let format = &read.ty.format;
         let blocked = format.modes.iter().any(|m| !matches!(m, StorageMode::Whole { .. }));
-        let spots = storage_at(&read.at, format, &read.ty.shape, sizes, mode);
+        let spots = storage_at(&read.at, format, sizes, mode);
         let spot = |(at, level): (At, &LevelFormat)| Spot {
             level: *level,
             fields: at.fields().into_iter().collect(),

@@ -37,7 +37,7 @@ pub(crate) fn choose_format(cx: &Context, target: &Target, sizes: &Sizes, order:
     }
     let mut format = sparse_format(target, sizes, order);
     let dimensions = format.storage_shape(&target.shape);
-    let spots = storage_at(&target.at, &format, &target.shape, sizes, cx.mode());
+    let spots = storage_at(&target.at, &format, sizes, cx.mode());
     let mut bound = BTreeSet::new();
     let mut above = 1.0;
     for (k, at) in spots.iter().enumerate() {
@@ -85,7 +85,7 @@ pub(crate) fn sparse_format(target: &Target, sizes: &Sizes, order: &[Field]) -> 
 /// How many positions each level of an output will have.
 pub(crate) fn count_positions(cx: &Context, target: &Target, format: &Format, sizes: &Sizes) -> Vec<Answer> {
     let dimensions = format.storage_shape(&target.shape);
-    let spots = storage_at(&target.at, format, &target.shape, sizes, cx.mode());
+    let spots = storage_at(&target.at, format, sizes, cx.mode());
     let writes = cx.writes(target, sizes);
     let mut bound = BTreeSet::new();
     let (mut places, mut above) = (1.0, Answer::exact(1));

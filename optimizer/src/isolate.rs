@@ -195,7 +195,7 @@ fn join(pass: &Pass, fold: &Fold, sizes: &Sizes, mode: redpoll_logic::FloatMode)
     first.arg.each_access(&mut |r| there.push(r));
     fold.arg.each_access(&mut |r| here.push(r));
     let names = match_loops(&here, &fold.fields, &there, &first.fields)?;
-    let same = |f: &Field| names.get(f).is_none_or(|g| sizes.alike(f, g));
+    let same = |f: &Field| names.get(f).is_none_or(|g| sizes.get(f) == sizes.get(g) && sizes.block(f).is_none());
     if !fold.fields.iter().all(same) {
         return None;
     }

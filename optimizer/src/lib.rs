@@ -11,7 +11,6 @@
 //! | `lookup` | nest | nest without the loops that equality masks decide |
 //! | `merge` | nests | nests, those over the same loops merged |
 //! | `split` | nest | candidates, fields split where tensors are stored in blocks |
-//! | `skew` | nest | candidates, fields replaced by diagonals where tensors are stored by diagonals |
 //! | `loop_order` | nest | an order of its loops |
 //! | `isolate` | nest and order | schedule: folds put where they are computed, or queries of their own |
 //! | `concordize` | schedule | schedule whose accesses all fit, copies made before |
@@ -20,7 +19,7 @@
 //! What holds of every physical plan it makes:
 //! - Every alias is written once, before it is read; produced aliases are written.
 //! - The indices of a query's loops, those of temporaries included, are distinct; an index is used inside its loop only.
-//! - A loop over `Extent::Block` is inside the loop of its outer index, one over `Extent::Skew` inside that of the other.
+//! - A loop over `Extent::Block` is inside the loop of its outer index.
 //! - Each access and output has one subscript, and each access one protocol, for each storage mode.
 //! - A walked or galloped level is bound by a loop further in than all levels outside of it, at coefficient 1.
 //! - Temporaries are listed after those that they read.
@@ -47,7 +46,6 @@ mod normalize;
 mod protocols;
 mod report;
 mod show;
-mod skew;
 mod split;
 mod term;
 mod unify;
@@ -68,7 +66,6 @@ use normalize::normalize;
 use redpoll_logic::physical::PhysicalPlan;
 use redpoll_logic::statistics::Statistics;
 use redpoll_logic::{Format, Plan, TensorType};
-use skew::skew_candidates;
 use split::split_candidates;
 use std::sync::Arc;
 use term::{Nest, NestKind, Node, Read, Term};
@@ -103,11 +100,10 @@ fn plan_as(cx: &mut Context, nest: Nest, origin: Origin) -> Result<(), Error> {
     let mut nest = cx.resolve(nest);
     loop {
         cx.memo.clear();
-        let split = split_candidates(&nest, cx.mode());
-        let candidates = split.iter().flat_map(|nest| skew_candidates(nest, cx.mode()));
+        let candidates = split_candidates(&nest, cx.mode());
         // A fold that has no order costs infinity.
         let order = |n| order_loops(cx, &n).filter(|o| o.cost.is_finite()).map(|o| (n, o));
-        let ordered = candidates.filter_map(order);
+        let ordered = candidates.into_iter().filter_map(order);
         let best = ordered.min_by(|(_, a), (_, b)| a.cost.total_cmp(&b.cost));
         let (chosen, ordered) = best.ok_or_else(|| Error::NoLoopOrder { query: nest.name().clone() })?;
         let stored = match isolate(cx, &chosen, &ordered.order) {

@@ -117,10 +117,6 @@ impl<'t> Search<'t> {
         }
         for (k, field) in loops.iter().enumerate() {
             before.extend(problem.sizes.block(field).and_then(|b| place(&b.outer)).map(|outer| (outer, k)));
-            // A loop along several diagonals is outside of theirs: inside, it would have the bounds of one of them.
-            if problem.sizes.skew(field).count() > 1 {
-                before.extend(problem.sizes.skew(field).filter_map(|(_, other)| place(other)).map(|inner| (k, inner)));
-            }
         }
         Search {
             cx,

@@ -57,7 +57,7 @@ pub(crate) fn choose_protocols(
         if !together.contains(&read) {
             continue;
         }
-        let spots = storage_at(&read.at, &read.ty.format, &read.ty.shape, sizes, cx.mode());
+        let spots = storage_at(&read.at, &read.ty.format, sizes, cx.mode());
         for (level, (at, protocol)) in spots.iter().zip(protocols).enumerate() {
             let kind = read.ty.format.levels[level].kind;
             let Some(loop_at) = at.fields().iter().filter_map(positions).max() else { continue };

@@ -14,18 +14,6 @@ use std::sync::Arc;
 pub(crate) struct Sizes {
     sizes: BTreeMap<Field, u64>,
     blocks: BTreeMap<Field, Block>,
-    skews: Vec<Skew>,
-}
-
-/// A field that was replaced by a diagonal and the coordinate along it: `field = diagonal + along - shift`.
-#[derive(Clone, PartialEq, Debug)]
-pub(crate) struct Skew {
-    pub(crate) field: Field,
-    pub(crate) diagonal: Field,
-    pub(crate) along: Field,
-    pub(crate) shift: u64,
-    /// The size of the field.
-    pub(crate) size: u64,
 }
 
 /// A field that was split: `field = block * outer + inner`, `inner` being the key of the map.
@@ -45,38 +33,6 @@ impl Sizes {
         self.sizes.insert(inner.clone(), block.block);
         self.sizes.insert(block.outer.clone(), block.size.div_ceil(block.block));
         self.blocks.insert(inner, block);
-    }
-
-    pub(crate) fn insert_skew(&mut self, skew: Skew) {
-        self.sizes.insert(skew.diagonal.clone(), skew.shift.saturating_add(skew.size));
-        self.skews.push(skew);
-    }
-
-    pub(crate) fn skews(&self) -> impl Iterator<Item = &Skew> {
-        self.skews.iter()
-    }
-
-    /// Whether loops over both fields take the same values, those of the loops around being the same.
-    pub(crate) fn alike(&self, a: &Field, b: &Field) -> bool {
-        let skew = |f| self.skew(f).map(|(s, other)| (other, s.diagonal == *f, s.shift, s.size));
-        self.get(a) == self.get(b) && self.block(a).is_none() && (a == b || skew(a).eq(skew(b)))
-    }
-
-    /// The skew of which the field is a part, and the other part.
-    pub(crate) fn skew(&self, field: &Field) -> impl Iterator<Item = (&Skew, &Field)> {
-        self.skews.iter().filter_map(move |s| {
-            let other = if s.diagonal == *field { Some(&s.along) } else { None };
-            other.or((s.along == *field).then_some(&s.diagonal)).map(|other| (s, other))
-        })
-    }
-
-    /// The skew whose field `form` is.
-    fn as_skew(&self, form: &Affine) -> Option<&Skew> {
-        let is = |s: &&Skew| {
-            let parts = form.coefficient(&s.diagonal) == 1 && form.coefficient(&s.along) == 1;
-            parts && form.terms.len() == 2 && i64::try_from(s.shift).is_ok_and(|shift| form.constant == -shift)
-        };
-        self.skews.iter().find(is)
     }
 
     pub(crate) fn get(&self, field: &Field) -> Option<u64> {
@@ -114,9 +70,6 @@ impl Sizes {
                 if let Some((_, inner, _)) = self.as_split(s.form()) {
                     // Loops over a split field never leave its size, although its pieces alone might.
                     return self.blocks[inner].size <= size && matches!(s, Subscript::Affine(_));
-                }
-                if let Some(skew) = self.as_skew(s.form()) {
-                    return skew.size <= size && matches!(s, Subscript::Affine(_));
                 }
                 // A field of size 0 has no values, so nothing is out of bounds.
                 s.form().terms.iter().any(|(f, _)| self.get(f) == Some(0))

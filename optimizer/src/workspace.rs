@@ -25,7 +25,7 @@ pub(crate) enum Scope {
 pub(crate) fn order_of_writes(cx: &Context, target: &Target, format: &Format, sizes: &Sizes, order: &[Field]) -> Scope {
     let appended = format.levels.iter().rposition(|l| l.kind.traits().writes != Writes::Random);
     let Some(appended) = appended else { return Scope::InOrder };
-    let spots = storage_at(&target.at, format, &target.shape, sizes, cx.mode());
+    let spots = storage_at(&target.at, format, sizes, cx.mode());
     let (mut depth, mut levels) = (0, 0);
     for at in &spots {
         match advance(at, sizes, order, depth) {

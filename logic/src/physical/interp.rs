@@ -98,18 +98,14 @@ impl Run<'_> {
             self.compute(t)?;
         }
         let Some(Loop { index, extent }) = loops.get(depth) else { return body(self) };
-        let bound = |f: &Field| self.indices.get(f).copied().ok_or_else(|| InterpError::Unbound(f.to_string()));
-        let values = match extent {
-            Extent::Whole(n) => 0..*n as i64,
+        let end = match extent {
+            Extent::Whole(n) => *n as i64,
             Extent::Block { block, outer, size } => {
-                0..(*block as i64).min(*size as i64 - *block as i64 * bound(outer)?)
-            }
-            Extent::Skew { n, with, shift, size } => {
-                let first = *shift as i64 - bound(with)?;
-                first.max(0)..(first + *size as i64).min(*n as i64)
+                let outer = self.indices.get(outer).ok_or_else(|| InterpError::Unbound(outer.to_string()))?;
+                (*block as i64).min(*size as i64 - *block as i64 * outer)
             }
         };
-        for i in values {
+        for i in 0..end {
             self.indices.insert(index.clone(), i);
             self.nest(loops, temporaries, depth + 1, body)?;
         }
@@ -151,7 +147,6 @@ impl Run<'_> {
     /// The tensor coordinates of the storage coordinates, and whether a value is among them.
     fn place(&self, ty: &TensorType, places: &[Place]) -> Result<(Vec<i64>, bool), InterpError> {
         let mut coordinates = vec![0; ty.shape.len()];
-        let mut skewed = Vec::new();
         for (mode, place) in ty.format.modes.iter().zip(places) {
             let at = match place {
                 Place::Subscript(s) => {
@@ -167,14 +162,7 @@ impl Run<'_> {
                 StorageMode::Whole { mode } => coordinates[mode] = at,
                 StorageMode::Outer { mode, block } => coordinates[mode] += at * block as i64,
                 StorageMode::Inner { mode, .. } => coordinates[mode] += at,
-                StorageMode::Skew { mode, by } => {
-                    skewed.push((mode, by));
-                    coordinates[mode] += at - (ty.shape[by] as i64 - 1);
-                }
             }
-        }
-        for (mode, by) in skewed {
-            coordinates[mode] += coordinates[by];
         }
         Ok((coordinates, places.iter().any(|p| matches!(p, Place::Value(_)))))
     }

@@ -52,18 +52,6 @@ pub enum Extent {
         /// The size of the whole mode.
         size: u64,
     },
-    /// Those `v` of `0..n` for which `0 <= v + with - shift < size`: the places of a diagonal, or the diagonals through
-    /// a place.
-    Skew {
-        /// One past the largest value.
-        n: u64,
-        /// An index that is bound further out.
-        with: Field,
-        /// What is taken off the sum of both.
-        shift: u64,
-        /// The size of the mode whose coordinate that is.
-        size: u64,
-    },
 }
 
 /// Scalars computed in one pass where `depth` loops are bound.

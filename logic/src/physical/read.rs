@@ -185,14 +185,7 @@ fn read_loops(s: &Sexpr) -> Result<Vec<Loop>, Error> {
                 let (block, size) = (block.number("the places of a block")?, size.number("a size")?);
                 (index, Extent::Block { block, outer: field(outer)?, size })
             }
-            Some([index, n, with, shift, size]) => {
-                let (n, shift, size) = (n.number("a size")?, shift.number("a shift")?, size.number("a size")?);
-                (index, Extent::Skew { n, with: field(with)?, shift, size })
-            }
-            _ => {
-                let expected = "expected (INDEX SIZE), (INDEX BLOCK OUTER SIZE) or (INDEX SIZE WITH SHIFT SIZE)";
-                return Err(s.error(expected));
-            }
+            _ => return Err(s.error("expected (INDEX SIZE) or (INDEX BLOCK OUTER SIZE)")),
         };
         Ok(Loop { index: field(index)?, extent })
     };
@@ -226,10 +219,9 @@ fn read_level(text: &str, depth: usize) -> Option<(LevelFormat, StorageMode)> {
     let block = |m: &str, b: &str| Some((m.parse().ok()?, b.parse().ok()?));
     let mode = match mode {
         None => StorageMode::Whole { mode: depth },
-        Some(text) => match (text.split_once('/'), text.split_once('%'), text.split_once('-')) {
-            (Some((m, b)), ..) => block(m, b).map(|(mode, block)| StorageMode::Outer { mode, block })?,
-            (_, Some((m, b)), _) => block(m, b).map(|(mode, block)| StorageMode::Inner { mode, block })?,
-            (.., Some((m, b))) => StorageMode::Skew { mode: m.parse().ok()?, by: b.parse().ok()? },
+        Some(text) => match (text.split_once('/'), text.split_once('%')) {
+            (Some((m, b)), _) => block(m, b).map(|(mode, block)| StorageMode::Outer { mode, block })?,
+            (_, Some((m, b))) => block(m, b).map(|(mode, block)| StorageMode::Inner { mode, block })?,
             _ => StorageMode::Whole { mode: text.parse().ok()? },
         },
     };

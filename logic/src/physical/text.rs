@@ -150,9 +150,6 @@ impl fmt::Display for Loops<'_> {
                 Extent::Block { block, outer, size } => {
                     write!(f, " ({index} {block} {} {size})", name_to_sexpr(outer.as_str()))?;
                 }
-                Extent::Skew { n, with, shift, size } => {
-                    write!(f, " ({index} {n} {} {shift} {size})", name_to_sexpr(with.as_str()))?;
-                }
             }
         }
         Ok(())
@@ -227,8 +224,7 @@ pub struct FormatWords<'a>(
 );
 
 impl fmt::Display for FormatWords<'_> {
-    /// `(dense sparse-list)`, `(dense@1 sparse-list@0)`, `(dense@0/2 sparse-list@1/3 dense@0%2 dense@1%3)`,
-    /// `(sparse-list@1-0 dense@0)`
+    /// `(dense sparse-list)`, `(dense@1 sparse-list@0)`, `(dense@0/2 sparse-list@1/3 dense@0%2 dense@1%3)`
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_char('(')?;
         for (depth, (level, mode)) in self.0.levels.iter().zip(&self.0.modes).enumerate() {
@@ -246,7 +242,6 @@ impl fmt::Display for FormatWords<'_> {
                 StorageMode::Whole { mode } => write!(f, "@{mode}")?,
                 StorageMode::Outer { mode, block } => write!(f, "@{mode}/{block}")?,
                 StorageMode::Inner { mode, block } => write!(f, "@{mode}%{block}")?,
-                StorageMode::Skew { mode, by } => write!(f, "@{mode}-{by}")?,
             }
         }
         f.write_str(if self.0.leaf == LeafKind::Pattern { " pattern)" } else { ")" })

@@ -116,11 +116,6 @@ impl Scope<'_> {
                 return Err(format!("the loop of `{}` over blocks is not inside of one over {counts:?}", l.index));
             }
         }
-        if let Extent::Skew { with, .. } = &l.extent
-            && !self.loops.iter().any(|o| o.index == *with)
-        {
-            return Err(format!("the loop of `{}` over a diagonal is not inside of that of `{with}`", l.index));
-        }
         self.loops.push(l.clone());
         Ok(())
     }
@@ -299,9 +294,8 @@ impl Scope<'_> {
     /// inside.
     fn is_monotone(&self, place: &Place, depth: usize) -> bool {
         let Place::Subscript(Subscript::Affine(form)) = place else { return false };
-        let inner: Vec<_> = form.terms.iter().filter(|(f, _)| self.position(f).is_some_and(|p| p >= depth)).collect();
-        match &inner[..] {
-            [(_, c)] => *c >= 1,
+        match &form.terms[..] {
+            [(_, c)] => *c == 1,
             [_, _] => {
                 let [outer, inner] = &self.loops[depth..depth + 2] else { return false };
                 let Extent::Block { block, outer: counted, .. } = &inner.extent else { return false };

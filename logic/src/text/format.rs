@@ -15,8 +15,6 @@ const SHORTHANDS: &[Shorthand] = &[
     ("csr", Some(2), |_| Format::csr()),
     ("csc", Some(2), |_| Format::csc()),
     ("dcsr", Some(2), Format::csf),
-    ("dcsc", Some(2), |_| Format::csf(2).permuted(&[1, 0])),
-    ("dia", Some(2), |_| Format::dia()),
     // Blocks of another size are written (bcsr ROWS COLUMNS).
     ("bcsr", Some(2), |_| Format::bcsr(4, 4)),
 ];
@@ -127,14 +125,7 @@ fn mode(s: &Sexpr) -> Result<StorageMode, Error> {
     match s.as_form() {
         Some(("outer", _)) => parts(s).map(|(mode, block)| StorageMode::Outer { mode, block }),
         Some(("inner", _)) => parts(s).map(|(mode, block)| StorageMode::Inner { mode, block }),
-        Some(("skew", _)) => {
-            let [mode, by] = exactly(s, "a mode and the mode that it is skewed by")?;
-            Ok(StorageMode::Skew { mode: mode.number("a mode")?, by: by.number("a mode")? })
-        }
-        _ => {
-            let expected = "a mode, (outer MODE BLOCK), (inner MODE BLOCK) or (skew MODE BY)";
-            Ok(StorageMode::Whole { mode: s.number(expected)? })
-        }
+        _ => Ok(StorageMode::Whole { mode: s.number("a mode, (outer MODE BLOCK) or (inner MODE BLOCK)")? }),
     }
 }
 
@@ -158,7 +149,6 @@ pub fn format_to_sexpr(format: &Format) -> Sexpr {
         StorageMode::Whole { mode } => integer(mode),
         StorageMode::Outer { mode, block } => Sexpr::form("outer", [integer(mode), integer(block)]),
         StorageMode::Inner { mode, block } => Sexpr::form("inner", [integer(mode), integer(block)]),
-        StorageMode::Skew { mode, by } => Sexpr::form("skew", [integer(mode), integer(by)]),
     });
     Sexpr::form("modes", modes.chain([levels]))
 }

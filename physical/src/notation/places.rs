@@ -1,8 +1,8 @@
 //! The values that the interpreter takes and gives: dense, row-major over storage modes.
 
-use redpoll_logic::{Scalar, TensorType};
+use redpoll_logic::{Scalar, StorageMode, TensorType};
 
-/// Values of a tensor, row-major over its storage modes; padding holds the fill value.
+/// Values of a tensor, row-major over its storage modes; padding of ragged blocks holds the fill value.
 pub type Places = Vec<Scalar>;
 
 /// The values of a tensor that holds `at(coordinates)` at each place.
@@ -12,13 +12,14 @@ pub fn places_of(ty: &TensorType, at: &mut dyn FnMut(&[u64]) -> Scalar) -> Place
     (0..count)
         .map(|place| {
             let (mut rest, mut coordinates) = (place, vec![0; ty.shape.len()]);
-            let mut storage = vec![0; sizes.len()];
-            for (storage, size) in storage.iter_mut().zip(&sizes).rev() {
+            for (mode, size) in ty.format.modes.iter().zip(&sizes).rev() {
                 let c = rest % size;
                 rest /= size;
-                *storage = c;
+                match *mode {
+                    StorageMode::Whole { mode } | StorageMode::Inner { mode, .. } => coordinates[mode] += c,
+                    StorageMode::Outer { mode, block } => coordinates[mode] += c * block,
+                }
             }
-            ty.format.place(&ty.shape, &storage, &mut coordinates);
             let padding = coordinates.iter().zip(&ty.shape).any(|(c, n)| c >= n);
             if padding { ty.fill.clone() } else { at(&coordinates) }
         })
@@ -32,7 +33,6 @@ pub fn places_of(ty: &TensorType, at: &mut dyn FnMut(&[u64]) -> Scalar) -> Place
 pub fn place_of(ty: &TensorType, coordinates: &[u64]) -> usize {
     assert!(coordinates.iter().zip(&ty.shape).all(|(c, n)| c < n), "{coordinates:?} lies in {:?}", ty.shape);
     let sizes = ty.format.storage_shape(&ty.shape);
-    let place =
-        ty.format.modes.iter().zip(sizes).fold(0, |place, (m, n)| place * n + m.coordinate(&ty.shape, coordinates));
+    let place = ty.format.modes.iter().zip(sizes).fold(0, |place, (m, n)| place * n + m.coordinate(coordinates));
     place as usize
 }

@@ -103,7 +103,7 @@ impl Tensor {
                 self.ty.fill
             )));
         }
-        if self.ty.format.has_padding(&self.ty.shape) {
+        if self.ty.format.is_ragged(&self.ty.shape) {
             let (tensor, _) = Tensor::from_triples(ty, &self.stored_triples(None)?, Duplicates::Error)?;
             return Ok(tensor);
         }

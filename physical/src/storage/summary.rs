@@ -30,7 +30,7 @@ impl Tensor {
     /// The number of leaf positions if these are exactly the stored places of the tensor.
     pub(crate) fn exact_positions(&self) -> Option<usize> {
         let format = &self.ty.format;
-        if format.has_padding(&self.ty.shape) {
+        if format.is_ragged(&self.ty.shape) {
             return None;
         }
         let mut positions = 1;

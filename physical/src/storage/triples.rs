@@ -122,10 +122,6 @@ fn storage_columns<'a>(ty: &TensorType, coordinates: &'a [Vec<u64>]) -> Vec<Cow<
             StorageMode::Whole { .. } => Cow::Borrowed(&list[..]),
             StorageMode::Outer { block, .. } => list.iter().map(|i| i / block).collect(),
             StorageMode::Inner { block, .. } => list.iter().map(|i| i % block).collect(),
-            StorageMode::Skew { by, .. } => {
-                let last = ty.shape[by].saturating_sub(1);
-                list.iter().zip(&coordinates[by]).map(|(i, along)| i + (last - along)).collect()
-            }
         }
     };
     ty.format.modes.iter().map(column).collect()
@@ -145,7 +141,7 @@ fn from_sorted(
         if matches!(duplicates, Duplicates::Error) {
             let storage: Vec<u64> = sorted.columns.iter().map(|c| c[repeats[0].entries.start]).collect();
             let mut place = vec![0; ty.shape.len()];
-            ty.format.place(&ty.shape, &storage, &mut place);
+            ty.format.place(&storage, &mut place);
             return Err(Error::DuplicateCoordinates { place, count });
         }
         let mut order = sorted.order.take().unwrap_or_else(|| (0..values.len() as u64).collect());

@@ -94,11 +94,11 @@ impl Tensor {
         Err(Error::InvalidTensor(format!("place {:?} is stored more than once", pair[0])))
     }
 
-    /// Nothing but fill values may lie outside of the shape in padding: a level that lists its coordinates must
+    /// Nothing but fill values may lie outside of the shape in ragged blocks: a level that lists its coordinates must
     /// not list such places.
     fn check_padding(&self) -> Result<(), Error> {
         let TensorType { format, shape, fill, .. } = &*self.ty;
-        if !format.has_padding(shape) {
+        if !format.is_ragged(shape) {
             return Ok(());
         }
         let listed = format.levels.last().is_some_and(|l| !l.kind.traits().full);

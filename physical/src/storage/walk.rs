@@ -10,10 +10,10 @@ use std::ops::Range;
 
 impl Tensor {
     /// Calls `visit(place, position)` for each stored place of the tensor, in storage order. Levels that are full store
-    /// all their places, those with the fill value too; padding is left out.
+    /// all their places, those with the fill value too; padding of ragged blocks is left out.
     pub fn for_each_stored(&self, mut visit: impl FnMut(&[u64], u64)) {
         let shape = &self.ty.shape;
-        if self.ty.format.has_padding(shape) {
+        if self.ty.format.is_ragged(shape) {
             self.for_each_position(|place, p| {
                 if place.iter().zip(shape).all(|(i, n)| i < n) {
                     visit(place, p);
@@ -24,7 +24,7 @@ impl Tensor {
         }
     }
 
-    /// As [`Tensor::for_each_stored`], padding included.
+    /// As [`Tensor::for_each_stored`], the padding of ragged blocks included.
     pub(crate) fn for_each_position(&self, mut visit: impl FnMut(&[u64], u64)) {
         if self.places() == 0 {
             // Full levels above an empty one may be as long as they like without taking memory.
@@ -34,7 +34,7 @@ impl Tensor {
         let mut place = vec![0; self.ty.shape.len()];
         let mut storage = vec![0; format.levels.len()];
         self.walk(0, 0..1, &mut storage, &mut |storage, p| {
-            format.place(&self.ty.shape, storage, &mut place);
+            format.place(storage, &mut place);
             visit(&place, p);
         });
     }
@@ -79,7 +79,7 @@ impl Tensor {
                 "coordinate {coordinate} of mode {mode} is out of range, its dimension is {dimension}"
             )));
         }
-        let storage: Vec<u64> = self.ty.format.modes.iter().map(|m| m.coordinate(&self.ty.shape, place)).collect();
+        let storage: Vec<u64> = self.ty.format.modes.iter().map(|m| m.coordinate(place)).collect();
         Ok(self.find(0, 0..1, &storage).map_or_else(|| self.ty.fill.clone(), |p| self.value_at(p)))
     }
 

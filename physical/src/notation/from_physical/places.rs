@@ -5,7 +5,7 @@ use crate::Error;
 use crate::notation::{Atom, Expr, Index, Linear, TensorId};
 use redpoll_logic::op::Builtin;
 use redpoll_logic::physical::{self, Extent, Place, Point};
-use redpoll_logic::{Affine, Field, StorageMode, Subscript, TensorType};
+use redpoll_logic::{Affine, Field, StorageMode, Subscript};
 
 /// `block` places, fewer in the last block of a mode of that size.
 pub(super) fn block_end(block: u64, size: u64, outer: Expr) -> Result<Expr, Error> {
@@ -31,27 +31,12 @@ pub(super) fn joined(block: u64, outer: &Expr, inner: &Expr) -> Result<Expr, Err
 }
 
 /// The coordinate that a level of that storage mode holds for the coordinate `at` of its tensor mode.
-pub(super) fn stored(mode: StorageMode, at: Expr) -> Result<Expr, Error> {
+pub(super) fn stored(mode: StorageMode, at: Expr) -> Expr {
     match mode {
-        StorageMode::Whole { .. } => Ok(at),
-        StorageMode::Outer { block, .. } => Ok(Expr::call(Builtin::FloorDiv, [at, Expr::int(block as i64)])),
-        StorageMode::Inner { block, .. } => Ok(Expr::call(Builtin::Rem, [at, Expr::int(block as i64)])),
-        StorageMode::Skew { .. } => Err(invalid("a workspace has a skewed mode")),
+        StorageMode::Whole { .. } => at,
+        StorageMode::Outer { block, .. } => Expr::call(Builtin::FloorDiv, [at, Expr::int(block as i64)]),
+        StorageMode::Inner { block, .. } => Expr::call(Builtin::Rem, [at, Expr::int(block as i64)]),
     }
-}
-
-/// That the coordinate of a mode of size `n` is in bounds, where it is the sum of a diagonal and the coordinate along it
-/// in a mode of size `length`.
-pub(super) fn on_diagonal(diagonal: Expr, along: Expr, length: u64, n: u64) -> Result<[Expr; 2], Error> {
-    let sum = Expr::call(Builtin::Add, [diagonal, along]);
-    let whole = Expr::call(Builtin::Sub, [sum, size(length.saturating_sub(1))?]);
-    Ok([Expr::call(Builtin::Ge, [whole.clone(), Expr::int(0)]), Expr::call(Builtin::Lt, [whole, size(n)?])])
-}
-
-/// The level that stores a mode whole.
-pub(super) fn whole_level(ty: &TensorType, mode: usize) -> Result<usize, Error> {
-    let found = ty.format.modes.iter().position(|m| *m == StorageMode::Whole { mode });
-    found.ok_or_else(|| invalid(format!("mode {mode} is not stored whole, but another is skewed by it")))
 }
 
 impl Builder<'_> {
@@ -65,13 +50,6 @@ impl Builder<'_> {
         let end = match extent {
             Extent::Whole(n) => size(*n)?,
             Extent::Block { block, outer, size } => block_end(*block, *size, Expr::Index(self.bound(outer)?.0))?,
-            Extent::Skew { n, with, shift, size } => {
-                let with = Expr::Index(self.bound(with)?.0);
-                let first = Expr::call(Builtin::Sub, [self::size(*shift)?, with]);
-                let end = Expr::call(Builtin::Add, [first.clone(), self::size(*size)?]);
-                let hi = Expr::call(Builtin::Min, [self::size(*n)?, end]);
-                return Ok((Expr::call(Builtin::Max, [Expr::int(0), first]), hi));
-            }
         };
         Ok((Expr::int(0), end))
     }
@@ -123,49 +101,34 @@ impl Builder<'_> {
 
     /// The least and the greatest value of a form; `None` when a loop around has no round.
     fn interval(&self, form: &Affine) -> Result<Option<(i128, i128)>, Error> {
-        let mut range = (i128::from(form.constant), i128::from(form.constant));
-        let mut add = |c: i64, first: u64, rounds: u64| {
-            let (a, b) =
-                (i128::from(c) * i128::from(first), i128::from(c) * (i128::from(first) + i128::from(rounds) - 1));
-            range = (range.0 + a.min(b), range.1 + a.max(b));
+        let (mut lo, mut hi) = (i128::from(form.constant), i128::from(form.constant));
+        let mut add = |c: i64, rounds: u64| {
+            let end = i128::from(c) * (i128::from(rounds) - 1);
+            (lo, hi) = (lo + end.min(0), hi + end.max(0));
         };
         // `block * outer + inner` is one coordinate of the whole mode, ragged at its end.
         let mut joined: Vec<&Field> = Vec::new();
         for (field, c) in &form.terms {
-            let (block, outer, size) = match self.bound(field)?.1 {
-                Extent::Whole(_) => continue,
-                Extent::Block { block, outer, size } => (block, outer, size),
-                // The sum of a diagonal and a coordinate along it is a coordinate, once shifted.
-                Extent::Skew { with, shift, size, .. } if form.coefficient(with) == *c => {
-                    joined.extend([field, with]);
-                    if *size == 0 {
-                        return Ok(None);
-                    }
-                    add(*c, *shift, *size);
-                    continue;
-                }
-                Extent::Skew { .. } => continue,
-            };
+            let (_, Extent::Block { block, outer, size }) = self.bound(field)? else { continue };
             if i128::from(form.coefficient(outer)) == i128::from(*c) * i128::from(*block) {
                 joined.extend([field, outer]);
                 if *size == 0 {
                     return Ok(None);
                 }
-                add(*c, 0, *size);
+                add(*c, *size);
             }
         }
         for (field, c) in form.terms.iter().filter(|(field, _)| !joined.contains(&field)) {
             let rounds = match self.bound(field)?.1 {
                 Extent::Whole(n) => *n,
                 Extent::Block { block, size, .. } => *block.min(size),
-                Extent::Skew { n, .. } => *n,
             };
             if rounds == 0 {
                 return Ok(None);
             }
-            add(*c, 0, rounds);
+            add(*c, rounds);
         }
-        Ok(Some(range))
+        Ok(Some((lo, hi)))
     }
 
     /// A read. What it gives out of bounds stays just on modes that it may leave. The padding of a ragged last block is
@@ -193,12 +156,7 @@ impl Builder<'_> {
         for m in 0..modes.len() {
             let n = ty.shape[modes[m].mode()];
             access.subscripts[m].protocol = a.protocols[m];
-            if let (StorageMode::Skew { by, .. }, Some(_)) = (modes[m], &a.outside) {
-                let at = |level: usize| access.subscripts[level].at.clone();
-                guards.extend(on_diagonal(at(m), at(whole_level(&ty, by)?), ty.shape[by], n)?);
-            }
-            let bound = if let StorageMode::Skew { .. } = modes[m] { modes[m].dimension(&ty.shape) } else { n };
-            if self.stays_inside(&a.subscripts[m], bound)? {
+            if self.stays_inside(&a.subscripts[m], n)? {
                 continue;
             }
             access.subscripts[m].outside.clone_from(&a.outside);

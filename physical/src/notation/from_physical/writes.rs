@@ -1,6 +1,6 @@
 //! Writes of outputs: plain ones, scatters, and those through a workspace.
 
-use super::places::{block_end, joined, on_diagonal, size, stored, whole_level};
+use super::places::{block_end, joined, size, stored};
 use super::{Builder, Role, access, invalid};
 use crate::Error;
 use crate::notation::{Expr, Schedule, Stmt, TensorId, Var, Write};
@@ -52,8 +52,7 @@ impl Builder<'_> {
             Some(space) => {
                 let (at, guard) = self.coordinates(k, &space.modes)?;
                 let modes = &self.tensors[space.tensor.index()].ty.format.modes;
-                let at = modes.iter().map(|m| stored(*m, at[m.mode()].clone())).collect::<Result<Vec<_>, _>>()?;
-                (access(space.tensor, at), guard)
+                (access(space.tensor, modes.iter().map(|m| stored(*m, at[m.mode()].clone()))), guard)
             }
         };
         let write = output.fold.clone().map_or(Write::Init, Write::Fold);
@@ -86,17 +85,6 @@ impl Builder<'_> {
                 }
             }
             at.push(value);
-        }
-        for (value, &m) in at.iter().zip(modes) {
-            if let (StorageMode::Skew { mode, by }, Place::Value(_)) = (ty.format.modes[m], &self.places[k][m]) {
-                // So are the ends of diagonals.
-                let along = whole_level(&ty, by)?;
-                let along = match modes.iter().position(|&m| m == along) {
-                    Some(known) => at[known].clone(),
-                    None => self.coordinate(&self.places[k][along])?,
-                };
-                guard.conds.extend(on_diagonal(value.clone(), along, ty.shape[by], ty.shape[mode])?);
-            }
         }
         Ok((at, guard))
     }
@@ -183,7 +171,7 @@ impl Builder<'_> {
                     })?;
                     block_end(block, ty.shape[mode], outer)?
                 }
-                StorageMode::Whole { .. } | StorageMode::Outer { .. } | StorageMode::Skew { .. } => size(sizes[m])?,
+                StorageMode::Whole { .. } | StorageMode::Outer { .. } => size(sizes[m])?,
             };
             let index = self.fresh(&format!("c{m}"));
             at[m] = Some(Expr::Index(index));
@@ -192,7 +180,7 @@ impl Builder<'_> {
         let at: Vec<Expr> = at.into_iter().map(|e| e.expect("a mode is fixed or has a loop")).collect();
         let modes = &self.tensors[space.tensor.index()].ty.format.modes;
         let from = modes.iter().map(|s| stored(*s, at[space.modes[s.mode()]].clone()));
-        let rhs = Expr::Access(access(space.tensor, from.collect::<Result<Vec<_>, _>>()?));
+        let rhs = Expr::Access(access(space.tensor, from.collect::<Vec<_>>()));
         let write = match &output.fold {
             Some(op) if !self.rounds_are_apart(k) => Write::Fold(op.clone()),
             _ => Write::Init,
