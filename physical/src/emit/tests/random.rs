@@ -187,7 +187,8 @@ impl Draw {
                 let buffer = self.pick(&[Buffer(11), Buffer(15), Buffer(21), OWNED_INDEX, KEY]);
                 Stmt::Grow { buffer, len: int(self.below(600) as i64) }
             }
-            11 => match self.below(3) {
+            11 => match self.below(4) {
+                2 => Stmt::Swap(OWNED_INDEX, KEY),
                 0 => Stmt::Sort { buffer: OWNED_INDEX, lo: self.position(1), hi: self.position(1) },
                 1 => {
                     let (lo, hi) = (self.position(1), self.position(1));
@@ -400,7 +401,7 @@ fn random_functions_cover_every_node() {
         }
     }
     let mut expected: Vec<String> =
-        ["Assign", "Store", "If", "While", "For", "Break", "Grow", "Sort", "SortBy"].map(String::from).into();
+        ["Assign", "Store", "If", "While", "For", "Break", "Grow", "Sort", "SortBy", "Swap"].map(String::from).into();
     expected.extend(Status::ALL.iter().map(|s| format!("return {}", s.name())));
     expected.extend((0..26).map(|k| format!("load {k}")));
     for prim in Prim::ALL {
