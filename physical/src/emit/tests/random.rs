@@ -29,6 +29,8 @@ const INPUT_INDEX: Buffer = Buffer(22);
 const OWNED_INDEX: Buffer = Buffer(23);
 const PERM: Buffer = Buffer(24);
 const KEY: Buffer = Buffer(25);
+/// As `OWNED_INDEX`, to be swapped with it.
+const TWIN: Buffer = Buffer(26);
 
 /// Translation units of random functions, and functions in each.
 const UNITS: usize = 4;
@@ -188,7 +190,7 @@ impl Draw {
                 Stmt::Grow { buffer, len: int(self.below(600) as i64) }
             }
             11 => match self.below(4) {
-                2 => Stmt::Swap(OWNED_INDEX, KEY),
+                2 => Stmt::Swap(OWNED_INDEX, TWIN),
                 0 => Stmt::Sort { buffer: OWNED_INDEX, lo: self.position(1), hi: self.position(1) },
                 1 => {
                     let (lo, hi) = (self.position(1), self.position(1));
@@ -273,6 +275,7 @@ impl Draw {
         for name in ["out.idx", "out.perm", "out.key"] {
             buffers.push(index(name, self.pick(&widths), BufferRole::Owned));
         }
+        buffers.push(index("out.twin", buffers[OWNED_INDEX.index()].prim, BufferRole::Owned));
         let mut locals: Vec<LocalDecl> =
             ["lo", "hi"].map(|name| LocalDecl { name: name.into(), prim: Prim::I64 }).into();
         for prim in Prim::ALL {
