@@ -69,7 +69,7 @@ typedef struct {
 ";
 
 /// Goes up when kernels of older texts cannot be called any more.
-const CONVENTION: u32 = 2;
+const CONVENTION: u32 = 1;
 
 /// The line of a unit that says for which kernels it was made: their buffers and parameters decide.
 pub(super) fn interface(signatures: &[Arc<Signature>]) -> String {
