@@ -119,7 +119,7 @@ impl Graph {
                 if gone.is_empty() {
                     break;
                 }
-                gone.iter().for_each(|v| drop(left.remove(v)));
+                left.retain(|v| !gone.contains(v));
             }
             if left.is_empty() {
                 return core;
