@@ -68,7 +68,7 @@ pub(super) fn load(binds: &[Bind], wanted: &[Wanted], note: &mut dyn FnMut(&str)
             return Err(Failure::Usage(format!("table `{}` is bound twice", bind.name)));
         }
         let Some(wanted) = wanted.iter().find(|w| w.name == bind.name) else {
-            note(&format!("nothing reads a table `{}`; its file is not read", bind.name));
+            note(&format!("the plan reads no table `{}`; its file is not read", bind.name));
             continue;
         };
         if let Some(dtype) = &wanted.number {

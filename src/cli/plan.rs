@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 #[derive(clap::Args)]
 pub(super) struct PlanArgs {
     /// The plan, or the program in Notation, in text
-    #[arg(value_name = "FILE.rp")]
+    #[arg(value_name = "PLAN.rp")]
     plan: PathBuf,
 
     /// Read table NAME from FILE and store it in FORMAT, a shorthand such as csr or a level list; see `redpoll formats`. Of a
