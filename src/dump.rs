@@ -2,46 +2,44 @@
 
 use crate::config::Config;
 use crate::error::Error;
-use crate::explain::Detail;
-use crate::prepared::Prepared;
-use redpoll_logic::Plan;
+use crate::executable::Executable;
+use crate::explain::Section;
+use redpoll_logic::Alias;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The file with the C text of all kernels of a plan.
+/// The file with the C text of all kernels of a plan or program.
 const KERNELS: &str = "kernels.c";
 
-/// The folder of a plan: it has the same name in every process.
-fn folder_of(plan: &Plan, folder: &Path) -> PathBuf {
+/// The folder of a plan or program of that text, with results of those names: it has the same name in every process.
+pub(crate) fn folder_of(text: &str, produces: &[Alias], folder: &Path) -> PathBuf {
     // FNV-1a: a name need not withstand anybody.
-    let hash = plan
-        .to_string()
+    let hash = text
         .bytes()
         .fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
-    let names: String = plan.produces.iter().map(|name| format!("{name}-")).collect();
+    let names: String = produces.iter().map(|name| format!("{name}-")).collect();
     let letters = names.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-' || *c == '_').take(40);
     folder.join(format!("{}{hash:016x}", letters.collect::<String>()))
 }
 
-/// Writes the text of every phase into a folder of the plan.
-pub(crate) fn write(prepared: &Prepared, folder: &Path) -> Result<(), Error> {
-    let folder = folder_of(&prepared.made.plan, folder);
+/// Writes the text of every phase into a folder.
+pub(crate) fn write(folder: &Path, sections: &[Section], executable: &Executable) -> Result<(), Error> {
     let write = |name: &str, text: &str| {
         fs::write(folder.join(name), text).map_err(|source| Error::Dump { path: folder.join(name), source })
     };
-    fs::create_dir_all(&folder).map_err(|source| Error::Dump { path: folder.clone(), source })?;
-    for (k, section) in prepared.explain(Detail::Clif)?.iter().enumerate() {
+    fs::create_dir_all(folder).map_err(|source| Error::Dump { path: folder.to_owned(), source })?;
+    for (k, section) in sections.iter().enumerate() {
         let name: String = section.title.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
         write(&format!("{k:02}-{name}.txt"), &section.text)?;
     }
-    write(KERNELS, &prepared.made.optimizing.text(&prepared.made.stages)?)
+    write(KERNELS, &executable.optimizing.text(&executable.stages)?)
 }
 
-/// The C text of a plan from the folder of an earlier dump, if there is one.
-pub(crate) fn edited(config: &Config, plan: &Plan) -> Result<Option<String>, Error> {
+/// The C text of a plan or program from the folder of an earlier dump, if there is one.
+pub(crate) fn edited(config: &Config, text: &str, produces: &[Alias]) -> Result<Option<String>, Error> {
     let Some(folder) = &config.load else { return Ok(None) };
-    let path = folder_of(plan, folder).join(KERNELS);
+    let path = folder_of(text, produces, folder).join(KERNELS);
     match fs::read_to_string(&path) {
         Ok(text) => Ok(Some(text)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),

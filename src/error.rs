@@ -12,6 +12,17 @@ pub enum Error {
     /// The text is no plan over the bound tables. Its author's fault.
     #[error("plan, {0}")]
     Parse(#[source] redpoll_logic::Error),
+    /// The text is no program over the bound tensors, or the program breaks a rule. Its author's fault.
+    #[error("program, {}{}", place(.at), words(.source))]
+    Program {
+        /// Where in the text, if the cause does not say.
+        at: Option<redpoll_logic::sexpr::Position>,
+        /// The cause.
+        source: Box<redpoll_physical::Error>,
+    },
+    /// A program in Notation was to run on the interpreter of Logic. The caller's fault.
+    #[error("a program in Notation has no Logic plan; run it on another engine")]
+    NoLogic,
     /// The plan reads tables that nothing is bound to. The caller's fault.
     #[error("no data for {}; bind a tensor to each", unbound(.0))]
     Unbound(Vec<Unbound>),
@@ -115,4 +126,15 @@ fn unbound(tables: &[Unbound]) -> String {
     let name = |t: &Unbound| format!("`{}` ({} fields)", t.table, t.rank);
     let names: Vec<String> = tables.iter().map(name).collect();
     format!("table{} {}", if names.len() == 1 { "" } else { "s" }, names.join(", "))
+}
+
+fn place(at: &Option<redpoll_logic::sexpr::Position>) -> String {
+    at.map_or_else(String::new, |at| format!("line {}, column {}: ", at.line, at.column))
+}
+
+fn words(source: &redpoll_physical::Error) -> String {
+    match source {
+        redpoll_physical::Error::ProgramText(e) => e.to_string(),
+        other => other.to_string(),
+    }
 }

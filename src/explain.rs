@@ -1,7 +1,8 @@
 //! What became of a plan: the text of every phase.
 
-use crate::engine::Work;
+use crate::engine::{Loops, Work};
 use crate::error::Error;
+use crate::executable::Executable;
 use crate::prepared::Prepared;
 use crate::timings::Phase;
 use redpoll_logic::physical::FormatWords;
@@ -12,6 +13,8 @@ use std::fmt;
 /// How far down an explanation goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Detail {
+    /// To the loops of each kernel, in Notation.
+    Notation,
     /// To the Assembly of each kernel.
     #[default]
     Assembly,
@@ -36,22 +39,47 @@ impl fmt::Display for Section {
     }
 }
 
+pub(crate) fn section(title: impl Into<String>, text: String) -> Section {
+    Section { title: title.into(), text }
+}
+
+/// The forms of loops below Notation.
+pub(crate) fn code_of(loops: &Loops, name: &str, on: &Executable, detail: Detail) -> Result<Vec<Section>, Error> {
+    if detail == Detail::Notation {
+        return Ok(Vec::new());
+    }
+    let function = loops.draft(on.mode()).function();
+    let mut sections = vec![section(format!("assembly of {name}"), assembly::text::print(function))];
+    if detail == Detail::Clif {
+        let code = clif(function).map_err(|source| loops.refused(Phase::Compile, source))?;
+        sections.push(section(format!("clif of {name}"), code));
+    }
+    Ok(sections)
+}
+
+/// The C text of all kernels, if it is asked for.
+pub(crate) fn c_text(on: &Executable, detail: Detail) -> Result<Option<Section>, Error> {
+    match detail {
+        Detail::C => Ok(Some(section("c", on.optimizing.text(&on.stages)?))),
+        _ => Ok(None),
+    }
+}
+
 impl Prepared {
     /// The text of every phase, from the Logic plan to the code of each kernel.
     ///
     /// # Errors
     /// When the code of kernels is asked for, and cannot be made.
     pub fn explain(&self, detail: Detail) -> Result<Vec<Section>, Error> {
-        let section = |title: String, text: String| Section { title, text };
-        let mut sections = vec![section("logic".into(), self.made.plan.to_string())];
-        sections.extend(self.made.report.phases.iter().map(|p| section(p.name.into(), p.plan.clone())));
+        let mut sections = vec![section("logic", self.made.plan.to_string())];
+        sections.extend(self.made.report.phases.iter().map(|p| section(p.name, p.plan.clone())));
         let decisions: String = self.made.report.decisions.iter().map(ToString::to_string).collect();
-        sections.push(section("decisions".into(), decisions));
+        sections.push(section("decisions", decisions));
         let notes: String = self.notes().iter().map(|note| format!("{note}\n")).collect();
         if !notes.is_empty() {
-            sections.push(section("notes".into(), notes));
+            sections.push(section("notes", notes));
         }
-        for stage in self.made.stages.iter() {
+        for stage in self.made.executable.stages.iter() {
             let of = |form: &str| format!("{form} of {}", stage.name);
             let loops = match &stage.work {
                 Work::Loops(loops) => loops,
@@ -61,20 +89,13 @@ impl Prepared {
                     continue;
                 }
             };
-            let function = loops.draft(self.made.config.optimizer.float_mode).function();
             sections.push(section(of("notation"), notation::print(&loops.written)));
             if loops.written != *loops.program {
                 sections.push(section(of("normal notation"), notation::print(&loops.program)));
             }
-            sections.push(section(of("assembly"), assembly::text::print(function)));
-            if detail == Detail::Clif {
-                let code = clif(function).map_err(|source| loops.refused(Phase::Compile, source))?;
-                sections.push(section(of("clif"), code));
-            }
+            sections.extend(code_of(loops, &stage.name, &self.made.executable, detail)?);
         }
-        if detail == Detail::C {
-            sections.push(section("c".into(), self.made.optimizing.text(&self.made.stages)?));
-        }
+        sections.extend(c_text(&self.made.executable, detail)?);
         Ok(sections)
     }
 }

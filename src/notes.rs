@@ -75,9 +75,14 @@ impl Prepared {
     fn sparse_operands(&self, alias: &Alias, most: u64) -> Vec<Alias> {
         let reads: Vec<Alias> = match self.made.plan.queries.iter().find(|q| q.alias == *alias) {
             Some(query) => query.expr.tables(),
-            None => {
-                self.made.stages.iter().filter(|s| s.writes.contains(alias)).flat_map(|s| s.reads.clone()).collect()
-            }
+            None => self
+                .made
+                .executable
+                .stages
+                .iter()
+                .filter(|s| s.writes.contains(alias))
+                .flat_map(|s| s.reads.clone())
+                .collect(),
         };
         let sparse = |ty: &Arc<TensorType>| !is_dense(ty) && places(ty) <= most;
         let inputs = self.made.physical.inputs.iter();

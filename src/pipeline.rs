@@ -1,15 +1,16 @@
 //! From a Logic plan to kernels: the phases in order.
 
-use crate::config::{Config, Engine};
+use crate::config::Config;
 use crate::dump;
-use crate::engine::{Compile, Loops, Optimizing, Stage};
+use crate::engine::Stage;
 use crate::error::{Error, Unbound};
+use crate::executable::Executable;
+use crate::explain::Detail;
 use crate::plan_cache::Key;
 use crate::prepared::{Made, Prepared};
 use crate::session::{Bindings, Session};
 use crate::statistics::position_counts;
 use crate::timings::{Phase, Timings};
-use rayon::prelude::*;
 use redpoll_logic::physical::{PhysicalPlan, verify};
 use redpoll_logic::statistics::Statistics;
 use redpoll_logic::{Alias, Plan, TensorType};
@@ -39,31 +40,18 @@ pub(crate) fn prepare(
     timings.time(Phase::Verify, || verify::verify(&physical)).map_err(Error::VerifyPhysical)?;
     check_inputs(&physical, bindings)?;
     let stages = timings.time(Phase::Notation, || Stage::all_of(&physical, &report, bindings))?;
-    let mode = config.optimizer.float_mode;
-    let optimizing = Optimizing::new(&config.toolchain, mode, dump::edited(config, &plan)?);
-    timings.time(Phase::Compile, || match config.engine {
-        Engine::Optimizing => optimizing.compile(&stages),
-        // Who has edited a text wants it to run.
-        Engine::Auto if optimizing.edited.is_some() => optimizing.compile(&stages),
-        engine => match engine.of_kernels() {
-            Some(engine) => compile(&stages, Compile { engine, mode, toolchain: &config.toolchain }),
-            None => Ok(()),
-        },
-    })?;
-    let made = Arc::new(Made {
-        config: config.clone(),
-        plan,
-        physical,
-        report,
-        stages: Arc::new(stages),
-        optimizing: Arc::new(optimizing),
-    });
+    let edited = dump::edited(config, &plan.to_string(), &plan.produces)?;
+    let executable = Executable::new(config, stages, physical.produces.clone(), edited);
+    timings.time(Phase::Compile, || executable.compile())?;
+    let made = Arc::new(Made { plan, physical, report, executable });
     if let Some(key) = key {
         session.plans().keep(key, made.clone());
     }
     let prepared = Prepared { made, limits: session.limits().clone(), bindings: bindings.clone(), timings };
     if let Some(folder) = &config.dump {
-        dump::write(&prepared, folder)?;
+        let Made { plan, executable, .. } = &*prepared.made;
+        let folder = dump::folder_of(&plan.to_string(), &plan.produces, folder);
+        dump::write(&folder, &prepared.explain(Detail::Clif)?, executable)?;
     }
     Ok(prepared)
 }
@@ -71,17 +59,6 @@ pub(crate) fn prepare(
 fn optimize(plan: &Plan, bindings: &Bindings, config: &Config) -> Result<(PhysicalPlan, Report), Error> {
     let counts = position_counts(bindings);
     Ok(optimize_plain(plan, &Statistics::new(&counts), &config.optimizer)?)
-}
-
-/// Compiles the kernels of all loops, those of several side by side: layouts are known, so none waits for another.
-fn compile(stages: &[Stage], how: Compile<'_>) -> Result<(), Error> {
-    let loops: Vec<&Loops> = stages.iter().filter_map(Stage::loops).collect();
-    if let [one] = loops[..] {
-        return one.compiled(how).map(drop);
-    }
-    let compiled = loops.par_iter().with_max_len(1).map(|l| l.compiled(how).map(drop));
-    // Of several errors the one of the first query is told, in whatever order they came.
-    compiled.collect::<Vec<_>>().into_iter().collect()
 }
 
 /// Plans are made for types; the tensors at hand must have them.

@@ -1,19 +1,19 @@
 //! Prepared plans: everything that was made of a plan, ready to run any number of times.
 
-use crate::config::{Config, Engine};
-use crate::engine::{Compile, Optimizing, Stage, Work, run_kernel, run_logic, run_notation};
+use crate::config::Engine;
+use crate::engine::run_logic;
 use crate::error::Error;
+use crate::executable::{Executable, Step};
 use crate::session::Bindings;
-use crate::timings::{Phase, Timings};
+use crate::timings::Timings;
 use redpoll_logic::physical::PhysicalPlan;
 use redpoll_logic::{Alias, Plan};
 use redpoll_optimizer::Report;
 use redpoll_physical::assembly::Counts;
 use redpoll_physical::run::Limits;
-use redpoll_physical::storage::{Tensor, convert_within};
-use std::collections::HashMap;
+use redpoll_physical::storage::Tensor;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// A plan with the tensors that it reads and the kernels that compute it.
 pub struct Prepared {
@@ -26,24 +26,10 @@ pub struct Prepared {
 
 /// All that is made of a plan and does not depend on the values of tensors: it serves every congruent plan.
 pub(crate) struct Made {
-    pub(crate) config: Config,
     pub(crate) plan: Plan,
     pub(crate) physical: PhysicalPlan,
     pub(crate) report: Report,
-    pub(crate) stages: Arc<Vec<Stage>>,
-    pub(crate) optimizing: Arc<Optimizing>,
-}
-
-/// Results by name, in the order in which a plan produces them.
-type Results = Vec<(Alias, Tensor)>;
-
-/// A query that has run.
-pub(crate) struct Step<'a> {
-    pub(crate) name: &'a str,
-    pub(crate) writes: &'a [Alias],
-    pub(crate) outputs: &'a [Tensor],
-    pub(crate) time: Duration,
-    pub(crate) counts: Option<Counts>,
+    pub(crate) executable: Executable,
 }
 
 /// What one run gives.
@@ -95,7 +81,7 @@ impl Prepared {
     /// # Errors
     /// When a kernel stops: the memory limit, cancellation, a checked operator.
     pub fn run(&self) -> Result<Run, Error> {
-        self.run_with(self.made.config.engine)
+        self.run_with(self.made.executable.config.engine)
     }
 
     /// Runs the plan on a given engine.
@@ -108,95 +94,24 @@ impl Prepared {
 
     /// Runs the plan on a given engine and shows each query that has run.
     pub(crate) fn run_observed(&self, engine: Engine, seen: &mut dyn FnMut(Step<'_>)) -> Result<Run, Error> {
-        let engine = match engine {
-            Engine::Auto if self.made.optimizing.is_ready(&self.made.stages) => Engine::Optimizing,
-            Engine::Optimizing => {
-                self.made.optimizing.compile(&self.made.stages)?;
-                engine
-            }
-            Engine::Auto => {
-                self.made.optimizing.start_if_worth(&self.made.stages);
-                engine
-            }
-            engine => engine,
-        };
-        let start = Instant::now();
-        let mode = self.made.config.optimizer.float_mode;
-        let (outputs, counts) = match engine {
-            Engine::LogicInterpreter => (run_logic(&self.made.plan, &self.bindings, mode)?, None),
-            _ => self.run_stages(engine, seen)?,
-        };
-        let time = start.elapsed();
-        if engine == Engine::Auto {
-            self.made.optimizing.count_run(time);
-        }
-        Ok(Run { outputs, counts, time })
+        let Made { plan, executable, .. } = &*self.made;
+        let logic = || run_logic(plan, &self.bindings, executable.mode());
+        executable.run(engine, (&self.bindings, &self.limits), &logic, seen)
     }
 
     /// The tier whose machine code the next run on [`Engine::Auto`] calls.
     pub fn tier(&self) -> Engine {
-        if self.made.optimizing.is_ready(&self.made.stages) { Engine::Optimizing } else { Engine::Instant }
+        self.made.executable.tier()
     }
 
     /// Waits until the optimizing tier is there, if it is being compiled in the background.
     pub fn wait_for_take_over(&self) {
-        self.made.optimizing.wait();
+        self.made.executable.optimizing.wait();
     }
 
     /// What a user may want to know of the optimizing tier: why it is missing although the plan is worth it, or why its
     /// kernels are not kept on disk.
     pub fn tier_note(&self) -> Option<String> {
-        if let Some(failure) = self.made.optimizing.failure() {
-            return Some(failure.into());
-        }
-        let fault = if self.tier() == Engine::Optimizing { self.made.config.toolchain.cache_fault() } else { None };
-        fault.map(|fault| format!("kernels are compiled anew in each process: {fault}"))
+        self.made.executable.tier_note()
     }
-
-    /// Runs the queries in order; what one writes, later ones read. Intermediates are dropped after their last read.
-    fn run_stages(&self, engine: Engine, seen: &mut dyn FnMut(Step<'_>)) -> Result<(Results, Option<Counts>), Error> {
-        let mut tensors: HashMap<Alias, Tensor> = self.bindings.iter().map(|(a, t)| (a.clone(), t.clone())).collect();
-        let mut total = (engine == Engine::AssemblyInterpreter).then(Counts::default);
-        for stage in self.made.stages.iter() {
-            let input = |name: &Alias| tensors.get(name).expect("tensors are bound or written before");
-            let inputs: Vec<&Tensor> = stage.reads.iter().map(input).collect();
-            let start = Instant::now();
-            let mut counts = None;
-            let outputs = match (&stage.work, engine.of_kernels()) {
-                (Work::Convert(ty), _) => {
-                    let converted = convert_within(inputs[0], &ty.format, &self.limits.memory);
-                    vec![converted.map_err(|source| stage.refused(Phase::Run, source))?]
-                }
-                (Work::Loops(loops), None) => run_notation(loops, &inputs)?,
-                (Work::Loops(loops), Some(engine)) => {
-                    let mode = self.made.config.optimizer.float_mode;
-                    let how = Compile { engine, mode, toolchain: &self.made.config.toolchain };
-                    let outcome = run_kernel(loops, &inputs, how, &self.limits)?;
-                    total = sum(total, outcome.counts);
-                    counts = outcome.counts;
-                    outcome.outputs
-                }
-            };
-            let time = start.elapsed();
-            seen(Step { name: &stage.name, writes: &stage.writes, outputs: &outputs, time, counts });
-            for name in &stage.last_read {
-                tensors.remove(name);
-            }
-            tensors.extend(stage.writes.iter().cloned().zip(outputs));
-        }
-        let produces = self.made.physical.produces.iter();
-        let outputs = produces
-            .map(|name| (name.clone(), tensors.get(name).cloned().expect("physical plans write what they produce")));
-        Ok((outputs.collect(), total))
-    }
-}
-
-fn sum(a: Option<Counts>, b: Option<Counts>) -> Option<Counts> {
-    let (Some(a), Some(b)) = (a, b) else { return a.or(b) };
-    Some(Counts {
-        iterations: a.iterations + b.iterations,
-        loads: a.loads + b.loads,
-        stores: a.stores + b.stores,
-        allocated_bytes: a.allocated_bytes + b.allocated_bytes,
-    })
 }

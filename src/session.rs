@@ -5,6 +5,7 @@ use crate::error::{Error, Unbound};
 use crate::pipeline::prepare;
 use crate::plan_cache::PlanCache;
 use crate::prepared::Prepared;
+use crate::program_cache::ProgramCache;
 use crate::timings::{Phase, Timings};
 use crate::warm_up::warm_up;
 use redpoll_logic::text::{Catalog, free_tables, parse};
@@ -60,6 +61,7 @@ pub struct Session {
     config: Config,
     limits: Limits,
     plans: Arc<PlanCache>,
+    programs: Arc<ProgramCache>,
 }
 
 impl Session {
@@ -75,7 +77,7 @@ impl Session {
     /// A session that leaves the compiler as it is.
     pub(crate) fn cold(config: Config) -> Session {
         let limits = config.memory_limit.map_or_else(Limits::default, Limits::memory);
-        Session { config, limits, plans: Arc::default() }
+        Session { config, limits, plans: Arc::default(), programs: Arc::default() }
     }
 
     /// The configuration.
@@ -91,6 +93,11 @@ impl Session {
     /// The plans that were taken to kernels.
     pub(crate) fn plans(&self) -> &PlanCache {
         &self.plans
+    }
+
+    /// The programs that were taken to kernels.
+    pub(crate) fn programs(&self) -> &ProgramCache {
+        &self.programs
     }
 
     /// Takes a plan in text all the way to kernels.

@@ -3,7 +3,10 @@
 use super::failure::Failure;
 use crate::Bindings;
 use crate::datasets::{ReadOptions, read};
+use crate::logic::literal::read_value;
 use crate::logic::text::parse_format;
+use crate::logic::{DType, Prim};
+use crate::physical::storage::Tensor;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -47,20 +50,34 @@ fn looks_like_format(text: &str) -> bool {
     text.starts_with('(') || !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '-')
 }
 
+/// A table or input that is asked for.
+pub(super) struct Wanted {
+    /// Its name.
+    pub(super) name: String,
+    /// The dtype of a number, which is written in the place of a file.
+    pub(super) number: Option<DType>,
+    /// The format that it is to have unless another one is asked for, as text.
+    pub(super) format: Option<String>,
+}
+
 /// Reads the files of those tables that are asked for.
-pub(super) fn load(binds: &[Bind], tables: &[&str], note: &mut dyn FnMut(&str)) -> Result<Bindings, Failure> {
+pub(super) fn load(binds: &[Bind], wanted: &[Wanted], note: &mut dyn FnMut(&str)) -> Result<Bindings, Failure> {
     let mut bindings = Bindings::new();
     for bind in binds {
         if bindings.get(&bind.name).is_some() {
             return Err(Failure::Usage(format!("table `{}` is bound twice", bind.name)));
         }
-        if !tables.contains(&bind.name.as_str()) {
+        let Some(wanted) = wanted.iter().find(|w| w.name == bind.name) else {
             note(&format!("the plan reads no table `{}`; its file is not read", bind.name));
+            continue;
+        };
+        if let Some(dtype) = &wanted.number {
+            bindings.insert(bind.name.as_str(), number(bind, dtype)?);
             continue;
         }
         let loaded = read(&bind.file, &ReadOptions::default())?;
         let rank = loaded.info.shape.len();
-        let format = bind.format.as_deref().map(|text| {
+        let format = bind.format.as_deref().or(wanted.format.as_deref()).map(|text| {
             parse_format(text, rank).map_err(|e| {
                 let (name, file) = (&bind.name, bind.file.display());
                 Failure::new(
@@ -77,6 +94,20 @@ pub(super) fn load(binds: &[Bind], tables: &[&str], note: &mut dyn FnMut(&str)) 
     }
     Ok(bindings)
 }
+
+/// The number that is written in the place of a file.
+fn number(bind: &Bind, dtype: &DType) -> Result<Tensor, Failure> {
+    let text = bind.file.display().to_string();
+    let word = crate::logic::sexpr::Sexpr::atom(text.as_str());
+    let value = read_value(dtype, &word).map_err(|_| {
+        let message = format!("--bind {}={text}: expected a value of dtype {dtype}", bind.name);
+        Failure::new(message, format!("`{}` is a number: --bind {}=0", bind.name, bind.name))
+    })?;
+    Tensor::scalar(&value).map_err(|e| crate::Error::from(e).into())
+}
+
+/// The dtype of numbers of which nothing is said.
+pub(super) const NUMBER: DType = DType::Prim(Prim::F64);
 
 /// The error without line and column, which say nothing in one word.
 fn without_place(error: &crate::logic::Error) -> &crate::logic::Error {

@@ -2,6 +2,7 @@
 
 use super::failure::Failure;
 use super::plan::PlanArgs;
+use super::runnable::Runnable;
 use super::style::Style;
 use crate::Detail;
 use std::io::{self, Write};
@@ -17,6 +18,10 @@ pub(super) struct Args {
     #[command(flatten)]
     plan: PlanArgs,
 
+    /// Show the Assembly of a program, too; that of a plan is shown anyway
+    #[arg(long)]
+    assembly: bool,
+
     /// Show the code that Cranelift takes, too
     #[arg(long)]
     clif: bool,
@@ -28,11 +33,12 @@ pub(super) struct Args {
 
 pub(super) fn explain(args: &Args, out: &mut impl Write) -> Result<(), Failure> {
     let loaded = args.plan.load()?;
-    let prepared = loaded.session.prepare(&loaded.text, &loaded.bindings).map_err(|e| args.plan.in_plan(e))?;
+    let prepared = args.plan.prepare(&loaded)?;
     let style = Style::of(&io::stdout());
     let detail = match (args.clif, args.c) {
         (true, _) => Detail::Clif,
         (_, true) => Detail::C,
+        _ if matches!(prepared, Runnable::Program(_)) && !args.assembly => Detail::Notation,
         _ => Detail::Assembly,
     };
     for section in prepared.explain(detail)? {

@@ -66,7 +66,8 @@ impl From<Error> for Failure {
     fn from(error: Error) -> Failure {
         let hint = match &error {
             Error::Unbound(tables) => {
-                let binds = tables.iter().map(|t| format!("--bind {}=FILE", t.table));
+                let binds =
+                    tables.iter().map(|t| format!("--bind {}={}", t.table, if t.rank == 0 { "VALUE" } else { "FILE" }));
                 Some(format!("bind each to a file: {}", binds.collect::<Vec<_>>().join(" ")))
             }
             _ => None,

@@ -9,13 +9,14 @@
 //! NaN, which JSON has no numbers for, are the strings `"inf"`, `"-inf"` and `"nan"`. Values of structs are arrays, and
 //! they have no sum (`null`). Notes tell what its author may not have wanted of the plan. The warm times are `null` without `--repeat`.
 
+use super::runnable::Runnable;
 use super::summary::Seconds;
+use crate::Run;
 use crate::logic::Scalar;
-use crate::{Prepared, Run};
 use serde_json::{Value, json};
 use std::time::Duration;
 
-pub(super) fn report_json(prepared: &Prepared, run: &Run, seconds: &Seconds) -> Value {
+pub(super) fn report_json(prepared: &Runnable, run: &Run, seconds: &Seconds) -> Value {
     let outputs: serde_json::Map<String, Value> = run
         .outputs
         .iter()

@@ -15,6 +15,7 @@ mod json;
 mod out;
 mod plan;
 mod run;
+mod runnable;
 mod style;
 mod summary;
 

@@ -2,10 +2,11 @@
 
 use super::bind::named_file;
 use super::failure::Failure;
+use super::runnable::Runnable;
+use crate::Run;
 use crate::datasets::file_formats::{FILE_FORMATS, FileFormat};
 use crate::datasets::{Compression, WriteOptions, write};
 use crate::logic::{Alias, Prim};
-use crate::{Prepared, Run};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -27,7 +28,7 @@ impl FromStr for Out {
 
 impl Out {
     /// Refuses what cannot succeed, before anything is computed.
-    pub(super) fn check(&self, prepared: &Prepared) -> Result<(), Failure> {
+    pub(super) fn check(&self, prepared: &Runnable) -> Result<(), Failure> {
         let names: Vec<&str> = prepared.produces().iter().map(Alias::as_str).collect();
         if !names.contains(&self.name.as_str()) {
             let message = format!("--out {}={}: the plan produces no `{0}`", self.name, self.file.display());

@@ -1,10 +1,13 @@
 //! The arguments that `run` and `explain` share: a plan file and the files of its tables.
 
-use super::bind::{Bind, load};
+use super::bind::{Bind, NUMBER, Wanted, load};
 use super::failure::Failure;
+use super::runnable::Runnable;
 use super::style::Style;
+use crate::logic::text::format_to_sexpr;
 use crate::logic::text::free_tables;
-use crate::{Bindings, Config, Engine, Error, Session};
+use crate::physical::notation::is_program;
+use crate::{Bindings, Config, Engine, Error, Program, Session};
 use clap::ValueEnum;
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -13,11 +16,12 @@ use std::time::{Duration, Instant};
 /// A plan, its tables and how to compile it.
 #[derive(clap::Args)]
 pub(super) struct PlanArgs {
-    /// The plan, in text
+    /// The plan, or the program in Notation, in text
     #[arg(value_name = "PLAN.rp")]
     plan: PathBuf,
 
-    /// Read table NAME from FILE and store it in FORMAT, a shorthand such as csr or a level list; see `redpoll formats`
+    /// Read table NAME from FILE and store it in FORMAT, a shorthand such as csr or a level list; see `redpoll formats`. Of a
+    /// program, NAME may be a number: NAME=5
     #[arg(long, value_name = "NAME=FILE[:FORMAT]")]
     bind: Vec<Bind>,
 
@@ -65,16 +69,47 @@ impl PlanArgs {
         let text = std::fs::read_to_string(&self.plan).map_err(|e| {
             Failure::new(format!("{}: {e}", self.plan.display()), "the first argument is the file of a plan")
         })?;
-        let tables = free_tables(&text).map_err(|e| self.in_plan(Error::Parse(e)))?;
-        let tables: Vec<&str> = tables.iter().map(|(name, _)| name.as_str()).collect();
-        let bindings = load(&self.bind, &tables, &mut note)?;
+        let bindings = load(&self.bind, &self.wanted(&text)?, &mut note)?;
         Ok(Loaded { text, bindings, session, read: start.elapsed() })
+    }
+
+    /// The tables or inputs that a text reads.
+    fn wanted(&self, text: &str) -> Result<Vec<Wanted>, Failure> {
+        if !is_program(text) {
+            let tables = free_tables(text).map_err(|e| self.in_plan(Error::Parse(e)))?;
+            let table = |name: String| Wanted { name, number: None, format: None };
+            return Ok(tables.into_iter().map(|(name, _)| table(name.to_string())).collect());
+        }
+        let program = Program::new(text).map_err(|e| self.in_plan(e))?;
+        let inputs = program.inputs().iter().map(|i| Wanted {
+            name: i.name.clone(),
+            number: (i.rank == 0).then(|| i.dtype.clone().unwrap_or(NUMBER)),
+            format: i.format.as_ref().map(|f| format_to_sexpr(f).to_string()),
+        });
+        Ok(inputs.collect())
+    }
+
+    /// Takes what was loaded to kernels.
+    pub(super) fn prepare(&self, loaded: &Loaded) -> Result<Runnable, Failure> {
+        let prepared = if is_program(&loaded.text) {
+            let program = Program::new(&loaded.text);
+            let prepared = program.and_then(|p| loaded.session.prepare_program(&p, &loaded.bindings));
+            prepared.map(|p| Runnable::Program(Box::new(p)))
+        } else {
+            loaded.session.prepare(&loaded.text, &loaded.bindings).map(|p| Runnable::Plan(Box::new(p)))
+        };
+        prepared.map_err(|e| self.in_plan(e))
     }
 
     /// The error with the name of the plan's file, if that is where it lies.
     pub(super) fn in_plan(&self, error: Error) -> Failure {
         match error {
             Error::Parse(e) => Failure::Failed { error: format!("{}: {e}", self.plan.display()).into(), hint: None },
+            e @ Error::Program { .. } => {
+                let words = e.to_string();
+                let words = words.strip_prefix("program, ").unwrap_or(&words);
+                Failure::Failed { error: format!("{}: {words}", self.plan.display()).into(), hint: None }
+            }
             other => other.into(),
         }
     }

@@ -4,16 +4,18 @@ use super::failure::Failure;
 use super::json::report_json;
 use super::out::Out;
 use super::plan::{PlanArgs, note};
+use super::runnable::Runnable;
 use super::summary::{Seconds, report_text};
-use crate::{Phase, Prepared, Run};
+use crate::{Phase, Run};
 use std::io::Write;
 use std::time::{Duration, Instant};
 
-/// Run a plan over files and show its results, its plan and its times
+/// Run a plan or a program over files and show its results, its plan and its times
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
   redpoll run plans/triangles.rp --bind E=datasets/data/karate.mtx
+  redpoll run programs/bfs_push.rp --bind A=datasets/data/karate.mtx --bind source=0
   redpoll run spmv.rp --bind A=a.mtx.gz:csc --bind x=x.npy --out y=y.npy --repeat 10 --json
 
 Exit codes: 0 success, 1 failure, 2 wrong command line.")]
@@ -37,7 +39,7 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args, out: &mut impl Write) -> Result<(), Failure> {
     let loaded = args.plan.load()?;
     let start = Instant::now();
-    let prepared = loaded.session.prepare(&loaded.text, &loaded.bindings).map_err(|e| args.plan.in_plan(e))?;
+    let prepared = args.plan.prepare(&loaded)?;
     for target in &args.out {
         target.check(&prepared)?;
     }
@@ -52,14 +54,14 @@ pub(super) fn run(args: &Args, out: &mut impl Write) -> Result<(), Failure> {
     show(args, &prepared, &first, &seconds, out)
 }
 
-fn show(args: &Args, prepared: &Prepared, run: &Run, seconds: &Seconds, out: &mut impl Write) -> Result<(), Failure> {
+fn show(args: &Args, prepared: &Runnable, run: &Run, seconds: &Seconds, out: &mut impl Write) -> Result<(), Failure> {
     match args.json {
         true => Ok(writeln!(out, "{}", report_json(prepared, run, seconds))?),
         false => Ok(report_text(prepared, run, seconds, out)?),
     }
 }
 
-fn seconds(prepared: &Prepared, read: Duration, cold: Duration, mut warm: Vec<Duration>) -> Seconds {
+fn seconds(prepared: &Runnable, read: Duration, cold: Duration, mut warm: Vec<Duration>) -> Seconds {
     let phases = |wanted: &[Phase]| wanted.iter().map(|p| prepared.timings().of(*p)).sum();
     warm.sort_unstable();
     Seconds {

@@ -1,10 +1,11 @@
 //! What `redpoll run` shows to people: results, plan, times.
 
+use super::runnable::Runnable;
 use super::style::Style;
+use crate::Run;
 use crate::logic::physical::FormatWords;
 use crate::logic::{Alias, Scalar};
 use crate::physical::storage::Tensor;
-use crate::{Prepared, Run};
 use std::io::{self, Write};
 use std::time::Duration;
 
@@ -25,13 +26,15 @@ pub(super) struct Seconds {
 }
 
 /// Writes results, plan and times.
-pub(super) fn report_text(prepared: &Prepared, run: &Run, seconds: &Seconds, out: &mut impl Write) -> io::Result<()> {
+pub(super) fn report_text(prepared: &Runnable, run: &Run, seconds: &Seconds, out: &mut impl Write) -> io::Result<()> {
     let style = Style::of(&io::stdout());
     writeln!(out, "{}", style.title("results"))?;
     run.outputs.iter().try_for_each(|(name, tensor)| writeln!(out, "  {}", result(name, tensor)))?;
-    writeln!(out, "\n{}", style.title("plan"))?;
-    for line in prepared.physical().to_string().trim_end().lines() {
-        writeln!(out, "  {line}")?;
+    if let Some(physical) = prepared.physical() {
+        writeln!(out, "\n{}", style.title("plan"))?;
+        for line in physical.trim_end().lines() {
+            writeln!(out, "  {line}")?;
+        }
     }
     writeln!(out, "\n{}", style.title("times"))?;
     let rows = [

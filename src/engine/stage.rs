@@ -102,6 +102,12 @@ impl Stage {
         Ok(Stage { name, reads, writes, last_read: Vec::new(), work: Work::Loops(Box::new(loops)) })
     }
 
+    /// The one stage of a program in Notation.
+    pub(crate) fn of_program(loops: Loops) -> Stage {
+        let (reads, writes) = (loops.tensors(Role::Input), loops.tensors(Role::Output));
+        Stage { name: loops.name.clone(), reads, writes, last_read: Vec::new(), work: Work::Loops(Box::new(loops)) }
+    }
+
     /// An error of a phase of this stage.
     pub(crate) fn refused(&self, phase: Phase, source: redpoll_physical::Error) -> Error {
         Error::Query { phase, query: self.name.clone(), source: Box::new(source) }
@@ -126,13 +132,24 @@ impl Loops {
     ) -> Result<Loops, Error> {
         let refused = |source| Error::Query { phase: Phase::Notation, query: name.clone(), source: Box::new(source) };
         let written = from_physical(query, types).map_err(refused)?;
-        let program = Arc::new(normalize(written.clone()).map_err(refused)?);
+        let program = normalize(written.clone()).map_err(refused)?;
+        Ok(Loops::of_program(name, cost, (written, program), bindings))
+    }
+
+    /// The loops of a program as it is written, and in normal form.
+    pub(crate) fn of_program(
+        name: String,
+        cost: f64,
+        (written, program): (Program, Program),
+        bindings: &Bindings,
+    ) -> Loops {
+        let program = Arc::new(program);
         let layouts = program.tensors.iter().map(|t| {
             let bound = bindings.get(&t.name).map_or_else(|| narrow(&t.ty), layout_of);
             (t.role == Role::Input).then_some(bound)
         });
         let layouts = layouts.collect();
-        Ok(Loops { name, cost, written, program, layouts, draft: OnceLock::new(), kernels: Default::default() })
+        Loops { name, cost, written, program, layouts, draft: OnceLock::new(), kernels: Default::default() }
     }
 
     fn tensors(&self, role: Role) -> Vec<Alias> {

@@ -151,6 +151,7 @@ enum Op {
     Grow(Buffer, Node),
     Sort(Buffer, Node, Node),
     SortBy([Buffer; 3], Node, Node),
+    Swap(Buffer, Buffer),
     Return(Status),
 }
 
@@ -181,6 +182,7 @@ fn stmt(f: &Function, s: &Stmt) -> Op {
         Stmt::Grow { buffer, len } => Op::Grow(*buffer, node(f, len)),
         Stmt::Sort { buffer, lo, hi } => Op::Sort(*buffer, node(f, lo), node(f, hi)),
         Stmt::SortBy { perm, major, minor, lo, hi } => Op::SortBy([*perm, *major, *minor], node(f, lo), node(f, hi)),
+        Stmt::Swap(a, b) => Op::Swap(*a, *b),
         Stmt::Return(status) => Op::Return(*status),
     }
 }
@@ -308,6 +310,7 @@ impl Machine<'_> {
                     self.on.sort_by(*perm, *major, *minor, range);
                 }
             }
+            Op::Swap(a, b) => self.on.swap(*a, *b),
             Op::Return(status) => return Ok(Flow::Return(*status)),
         }
         Ok(Flow::Next)

@@ -350,6 +350,8 @@ pub enum Stmt {
         /// One past the last element of `perm`.
         hi: Expr,
     },
+    /// Two owned buffers of one type exchange their memory: each holds the elements, and has the length, of the other.
+    Swap(Buffer, Buffer),
     /// Ends the function.
     Return(Status),
 }

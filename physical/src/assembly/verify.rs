@@ -328,7 +328,23 @@ impl Checker<'_> {
                 }
                 state
             }
+            Stmt::Swap(a, b) => {
+                self.owned(*a, "swap of");
+                self.owned(*b, "swap of");
+                self.of_one_type(*a, *b);
+                state
+            }
             Stmt::Return(_) => State(None),
+        }
+    }
+
+    /// What is swapped must be the same to everything that reads or grows it.
+    fn of_one_type(&mut self, a: Buffer, b: Buffer) {
+        let buffers = &self.function.buffers;
+        let (Some(x), Some(y)) = (buffers.get(a.index()), buffers.get(b.index())) else { return };
+        if (x.prim, x.class, &x.fill) != (y.prim, y.class, &y.fill) {
+            let (x, y) = (&x.name, &y.name);
+            self.fault(format!("buffers `{x}` and `{y}` are swapped, which differ in their types or fills"));
         }
     }
 

@@ -56,7 +56,7 @@ impl Stmt {
                 f(&fold.hi);
                 f(&fold.value);
             }
-            Stmt::Break | Stmt::Return(_) => {}
+            Stmt::Break | Stmt::Swap(..) | Stmt::Return(_) => {}
         }
     }
 

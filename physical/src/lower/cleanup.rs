@@ -125,7 +125,7 @@ fn note_reads(body: &[Stmt], reads: &mut [bool]) {
                 note_expr(lo, reads);
                 note_expr(hi, reads);
             }
-            Stmt::Break | Stmt::Return(_) => {}
+            Stmt::Break | Stmt::Swap(..) | Stmt::Return(_) => {}
         }
     }
 }

@@ -44,6 +44,7 @@ impl Conversion<'_, '_> {
             Stmt::Declare(t) => Tree::Declare(*t),
             Stmt::Freeze(t) => Tree::Freeze(*t),
             Stmt::Thaw(t) => Tree::Thaw(*t),
+            Stmt::Swap(t, u) => Tree::Swap(*t, *u),
             Stmt::Assign { lhs, write, rhs } => Tree::Assign(Assign {
                 tensor: lhs.tensor,
                 lhs: self.access(lhs, true),

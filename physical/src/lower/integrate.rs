@@ -76,7 +76,7 @@ pub(crate) fn repeat_operator(op: &Op, dtype: &redpoll_logic::DType, cx: &Cx<'_>
 
 fn contains_while(tree: &Tree) -> bool {
     match tree {
-        Tree::While { .. } => true,
+        Tree::While { .. } | Tree::Swap(..) => true,
         Tree::Block(items) => items.iter().any(contains_while),
         Tree::Loop { body, .. } | Tree::If { body, .. } | Tree::Let { body, .. } => contains_while(body),
         Tree::Where { consumer, producer } => contains_while(consumer) || contains_while(producer),

@@ -81,10 +81,11 @@ pub struct Lowered {
 pub fn lower(program: &Program, layouts: &[Option<Layout>], options: Options) -> Lowered {
     let mut cx = Cx::new(program, options);
     let chunk = (cx.new_local("chunk_lo", Prim::I64), cx.new_local("chunk_hi", Prim::I64));
+    let again = declared_again(program);
     let mut tables = Tables { bindings: Vec::new(), params: Vec::new() };
     for (k, decl) in program.tensors.iter().enumerate() {
         let id = TensorId(k as u32);
-        let room = if is_declared_again(&program.body, id) { Room::Reset } else { Room::Fresh };
+        let room = if again.contains(&id) { Room::Reset } else { Room::Fresh };
         let layout = layouts.get(k).and_then(Option::as_ref);
         let code = storage::tensor_code(&mut cx, &mut tables, (id, decl), layout, (options.width, room));
         cx.tensors.push(code);
@@ -160,6 +161,28 @@ fn record_lengths(cx: &mut Cx<'_>, tables: &mut Tables) {
     cx.push(Stmt::Grow { buffer, len: int(first) });
 }
 
+/// The tensors whose declaration may find what an earlier life has left: those declared again, and those that they
+/// exchange their memory with.
+fn declared_again(program: &Program) -> Vec<TensorId> {
+    let all = (0..program.tensors.len() as u32).map(TensorId);
+    let mut again: Vec<TensorId> = all.filter(|t| is_declared_again(&program.body, *t)).collect();
+    loop {
+        let before = again.len();
+        program.body.walk(&mut |s| {
+            if let Notation::Swap(t, u) = s {
+                for (t, u) in [(t, u), (u, t)] {
+                    if again.contains(t) && !again.contains(u) {
+                        again.push(*u);
+                    }
+                }
+            }
+        });
+        if again.len() == before {
+            return again;
+        }
+    }
+}
+
 /// Whether the tensor is declared more than once, or in a loop.
 fn is_declared_again(body: &Notation, id: TensorId) -> bool {
     fn declarations(stmt: &Notation, id: TensorId) -> usize {
@@ -169,7 +192,7 @@ fn is_declared_again(body: &Notation, id: TensorId) -> bool {
             Notation::If { body, .. } | Notation::Let { body, .. } => declarations(body, id),
             Notation::Where { consumer, producer } => declarations(consumer, id) + declarations(producer, id),
             Notation::Declare(t) => usize::from(*t == id),
-            Notation::Freeze(_) | Notation::Thaw(_) | Notation::Assign { .. } => 0,
+            Notation::Freeze(_) | Notation::Thaw(_) | Notation::Swap(..) | Notation::Assign { .. } => 0,
         }
     }
     declarations(body, id) > 1
@@ -184,7 +207,11 @@ fn has_one_loop(body: &Notation) -> bool {
             Notation::While { .. } => 2,
             Notation::If { body, .. } | Notation::Let { body, .. } => loops(body),
             Notation::Where { consumer, producer } => loops(consumer) + loops(producer),
-            Notation::Declare(_) | Notation::Freeze(_) | Notation::Thaw(_) | Notation::Assign { .. } => 0,
+            Notation::Declare(_)
+            | Notation::Freeze(_)
+            | Notation::Thaw(_)
+            | Notation::Swap(..)
+            | Notation::Assign { .. } => 0,
         }
     }
     loops(body) == 1

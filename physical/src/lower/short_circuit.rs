@@ -7,7 +7,8 @@
 //!                                     for i in [lo, hi) { s f= a; B; if s is decided { reached = i + 1; break } }
 //!                                     for i in [reached, hi) { B }
 //! ```
-//! Only folds of `bool` are asked: of other dtypes the question would cost as much as the round that it spares.
+//! Folds of `bool` are asked, and folds that end with the first value that is something (`choose`). Others, which end at a
+//! value that hardly ever comes, are not: the question would cost as much as the round that it spares.
 
 use super::build::{and, local, not, truth};
 use super::cx::Cx;
@@ -70,17 +71,15 @@ fn decided(cx: &Cx<'_>, state: &State, a: &Assign) -> Option<Expr> {
     let Write::Fold(op) = &a.write else { return None };
     let dtype = &cx.program.tensors[a.tensor.index()].ty.dtype;
     let Cursor::Locals(held) = &state.acc(a.lhs).cursor else { return None };
-    if *dtype != DType::Prim(Prim::Bool) {
-        return None;
-    }
-    let accumulator = local(held.parts[0]);
-    let (value, compare) = match op.short_circuits(dtype, cx.mode)? {
-        ShortCircuit::At(value) => (value, CompareOp::Eq),
-        ShortCircuit::Unless(value) => (value, CompareOp::Ne),
-    };
-    Some(match (&value, compare) {
-        (Scalar::Bool(true), CompareOp::Eq) | (Scalar::Bool(false), CompareOp::Ne) => accumulator,
-        _ => not(&accumulator),
+    let [accumulator] = held.parts[..] else { return None };
+    let accumulator = local(accumulator);
+    Some(match (op.short_circuits(dtype, cx.mode)?, dtype) {
+        (ShortCircuit::At(Scalar::Bool(true)) | ShortCircuit::Unless(Scalar::Bool(false)), _) => accumulator,
+        (ShortCircuit::At(_) | ShortCircuit::Unless(_), DType::Prim(Prim::Bool)) => not(&accumulator),
+        (ShortCircuit::Unless(value), DType::Prim(_)) => {
+            Expr::Compare(CompareOp::Ne, Box::new(accumulator), Box::new(Expr::Const(value)))
+        }
+        _ => return None,
     })
 }
 

@@ -39,6 +39,8 @@ fn unread_locals(cx: &Cx<'_>, state: &State, tree: &Tree) -> Vec<TensorId> {
             unread.push(a.tensor);
         }
     });
+    let swapped = tree.swapped();
+    unread.retain(|t| !swapped.contains(t));
     if !unread.is_empty() {
         tree.for_each_term(&mut |t| {
             t.for_each_access(&mut |id| unread.retain(|u| state.acc(id).tensor != Some(*u)));
@@ -114,6 +116,10 @@ fn statement(pass: &mut Pass<'_, '_>, tree: &Tree) -> Tree {
             tree.clone()
         }
         Tree::Freeze(_) | Tree::Thaw(_) => tree.clone(),
+        Tree::Swap(t, u) => {
+            pass.untouched.retain(|other| other != t && other != u);
+            tree.clone()
+        }
         Tree::Assign(a) => assign(pass, a),
     }
 }
@@ -126,6 +132,8 @@ fn round(pass: &mut Pass<'_, '_>, tree: &Tree) -> Tree {
             pass.untouched.retain(|t| *t != a.tensor);
         }
     });
+    let swapped = tree.swapped();
+    pass.untouched.retain(|t| !swapped.contains(t));
     body(pass, tree)
 }
 
@@ -134,7 +142,7 @@ fn writes_elsewhere(tree: &Tree) -> bool {
     let own = tree.declared();
     let mut elsewhere = false;
     tree.for_each_assign(&mut |a| elsewhere |= !own.contains(&a.tensor));
-    elsewhere
+    elsewhere || tree.swapped().iter().any(|t| !own.contains(t))
 }
 
 /// Whether the statement does nothing that can be seen: it assigns nothing and its lifecycles are of locals, which are
@@ -145,7 +153,7 @@ fn is_idle(cx: &Cx<'_>, tree: &Tree) -> bool {
         Tree::Declare(t) | Tree::Freeze(t) | Tree::Thaw(t) => cx.program.tensors[t.index()].role == Role::Local,
         Tree::Loop { body, .. } | Tree::If { body, .. } | Tree::Let { body, .. } => is_idle(cx, body),
         Tree::Where { consumer, producer } => is_idle(cx, consumer) && is_idle(cx, producer),
-        Tree::While { .. } | Tree::Assign(_) => false,
+        Tree::While { .. } | Tree::Swap(..) | Tree::Assign(_) => false,
     }
 }
 

@@ -52,6 +52,7 @@ pub(crate) fn lower(cx: &mut Cx<'_>, state: &State, tree: &Tree) {
         Tree::Declare(t) => cx.declare(*t),
         Tree::Freeze(t) => cx.freeze(*t),
         Tree::Thaw(_) => {}
+        Tree::Swap(t, u) => cx.swap(*t, *u),
         Tree::Assign(a) => assign::lower(cx, state, a),
     }
 }
@@ -127,6 +128,8 @@ fn hold_accumulators(cx: &mut Cx<'_>, state: &mut State, body: &Tree) -> Vec<(Pl
             mixed.push(a.tensor);
         }
     });
+    // What is held in registers is not seen by those who read the tensor in between.
+    body.for_each_turn(&mut |tensor| mixed.push(tensor));
     let mut held = Vec::new();
     for &(id, tensor) in &folds {
         let alone = folds.iter().filter(|(_, t)| *t == tensor).count() == 1 && !mixed.contains(&tensor);

@@ -279,6 +279,41 @@ impl Cx<'_> {
         self.push(Stmt::For { var, lo: lo.clone(), hi: hi.clone(), body });
     }
 
+    /// Exchanges the memory and the counters of two tensors of one type.
+    pub(crate) fn swap(&mut self, t: TensorId, u: TensorId) {
+        let parts = |cx: &Self, t: TensorId| {
+            let code = cx.tensor(t);
+            // A list may be an array of its level, too.
+            let buffers = |level: &LevelCode| {
+                let list = level.scratch.filter(|list| !level.arrays.contains(list));
+                level.arrays.iter().copied().chain(list).collect::<Vec<_>>()
+            };
+            let slots = |level: &LevelCode| match &level.slots {
+                Some(Expr::Local(slots)) => Some(*slots),
+                _ => None,
+            };
+            let mut counters: Vec<Local> = Vec::new();
+            for counter in code.levels.iter().flat_map(|level| level.count.into_iter().chain(slots(level))) {
+                // Levels that append together share their counter.
+                if !counters.contains(&counter) {
+                    counters.push(counter);
+                }
+            }
+            let buffers: Vec<Buffer> = code.levels.iter().flat_map(buffers).chain(code.leaf.iter().copied()).collect();
+            (buffers, counters)
+        };
+        let ((t_buffers, t_counters), (u_buffers, u_counters)) = (parts(self, t), parts(self, u));
+        for (a, b) in t_buffers.into_iter().zip(u_buffers) {
+            self.push(Stmt::Swap(a, b));
+        }
+        for (a, b) in t_counters.into_iter().zip(u_counters) {
+            let kept = self.new_local("kept", Prim::I64);
+            self.assign(kept, local(a));
+            self.assign(a, local(b));
+            self.assign(b, local(kept));
+        }
+    }
+
     /// Ends writing. An output's array lengths are recorded.
     pub(crate) fn freeze(&mut self, tensor: TensorId) {
         let mut recorded = Vec::new();

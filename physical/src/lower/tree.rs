@@ -26,6 +26,7 @@ pub(crate) enum Tree {
     Declare(TensorId),
     Freeze(TensorId),
     Thaw(TensorId),
+    Swap(TensorId, TensorId),
     Assign(Assign),
 }
 
@@ -70,7 +71,7 @@ impl Tree {
             Tree::If { body, .. } | Tree::Let { body, .. } => body.count_loops(),
             Tree::Where { consumer, producer } => consumer.count_loops() + producer.count_loops(),
             Tree::Loop { body, .. } | Tree::While { body, .. } => 1 + body.count_loops(),
-            Tree::Declare(_) | Tree::Freeze(_) | Tree::Thaw(_) | Tree::Assign(_) => 0,
+            Tree::Declare(_) | Tree::Freeze(_) | Tree::Thaw(_) | Tree::Swap(..) | Tree::Assign(_) => 0,
         }
     }
 
@@ -96,7 +97,7 @@ impl Tree {
                 producer.for_each_term(visit);
                 consumer.for_each_term(visit);
             }
-            Tree::Declare(_) | Tree::Freeze(_) | Tree::Thaw(_) => {}
+            Tree::Declare(_) | Tree::Freeze(_) | Tree::Thaw(_) | Tree::Swap(..) => {}
             Tree::Assign(a) => visit(&a.rhs),
         }
     }
@@ -112,7 +113,7 @@ impl Tree {
                 producer.for_each_assign(visit);
                 consumer.for_each_assign(visit);
             }
-            Tree::Declare(_) | Tree::Freeze(_) | Tree::Thaw(_) => {}
+            Tree::Declare(_) | Tree::Freeze(_) | Tree::Thaw(_) | Tree::Swap(..) => {}
             Tree::Assign(a) => visit(a),
         }
     }
@@ -130,6 +131,39 @@ impl Tree {
         found
     }
 
+    /// Calls `visit` on every tensor whose state changes inside, or that is exchanged with another one.
+    pub(crate) fn for_each_turn(&self, visit: &mut dyn FnMut(TensorId)) {
+        match self {
+            Tree::Block(items) => items.iter().for_each(|t| t.for_each_turn(visit)),
+            Tree::Loop { body, .. } | Tree::If { body, .. } | Tree::Let { body, .. } | Tree::While { body, .. } => {
+                body.for_each_turn(visit);
+            }
+            Tree::Where { consumer, producer } => {
+                producer.for_each_turn(visit);
+                consumer.for_each_turn(visit);
+            }
+            Tree::Declare(t) | Tree::Freeze(t) | Tree::Thaw(t) => visit(*t),
+            Tree::Swap(t, u) => {
+                visit(*t);
+                visit(*u);
+            }
+            Tree::Assign(_) => {}
+        }
+    }
+
+    /// The tensors that are exchanged inside.
+    pub(crate) fn swapped(&self) -> Vec<TensorId> {
+        match self {
+            Tree::Block(items) => items.iter().flat_map(Tree::swapped).collect(),
+            Tree::Loop { body, .. } | Tree::If { body, .. } | Tree::Let { body, .. } | Tree::While { body, .. } => {
+                body.swapped()
+            }
+            Tree::Where { consumer, producer } => [producer.swapped(), consumer.swapped()].concat(),
+            Tree::Swap(t, u) => vec![*t, *u],
+            Tree::Declare(_) | Tree::Freeze(_) | Tree::Thaw(_) | Tree::Assign(_) => Vec::new(),
+        }
+    }
+
     /// The tensors that are declared inside.
     pub(crate) fn declared(&self) -> Vec<TensorId> {
         match self {
@@ -139,7 +173,7 @@ impl Tree {
             }
             Tree::Where { consumer, producer } => [producer.declared(), consumer.declared()].concat(),
             Tree::Declare(t) => vec![*t],
-            Tree::Freeze(_) | Tree::Thaw(_) | Tree::Assign(_) => Vec::new(),
+            Tree::Freeze(_) | Tree::Thaw(_) | Tree::Swap(..) | Tree::Assign(_) => Vec::new(),
         }
     }
 
@@ -159,7 +193,7 @@ impl Tree {
                 let producer = Rc::new(producer.map(term, assign));
                 Tree::Where { consumer: Rc::new(consumer.map(term, assign)), producer }
             }
-            Tree::Declare(_) | Tree::Freeze(_) | Tree::Thaw(_) => self.clone(),
+            Tree::Declare(_) | Tree::Freeze(_) | Tree::Thaw(_) | Tree::Swap(..) => self.clone(),
             Tree::Assign(a) => {
                 let rhs = term(&a.rhs);
                 assign(Assign { rhs, ..a.clone() })

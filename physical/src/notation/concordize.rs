@@ -64,7 +64,7 @@ fn wrap(singles: Vec<(Index, Expr)>, body: Stmt) -> Stmt {
 /// Whether the statement, bodies with a scope of their own left out, starts lives of tensors or changes their state.
 fn changes_lives(stmt: &Stmt) -> bool {
     match stmt {
-        Stmt::Declare(_) | Stmt::Freeze(_) | Stmt::Thaw(_) => true,
+        Stmt::Declare(_) | Stmt::Freeze(_) | Stmt::Thaw(_) | Stmt::Swap(..) => true,
         Stmt::For { .. } | Stmt::If { .. } | Stmt::While { .. } => false,
         _ => stmt.children().into_iter().any(changes_lives),
     }

@@ -212,6 +212,10 @@ impl<'a> Machine<'a> {
             }
             Stmt::Declare(t) => self.declare(*t).map_err(|cause| self.stopped(stmt, cause)),
             Stmt::Freeze(_) | Stmt::Thaw(_) => Ok(()),
+            Stmt::Swap(t, u) => {
+                self.tensors.swap(t.index(), u.index());
+                Ok(())
+            }
             Stmt::Assign { lhs, write, rhs } => self.assign(lhs, write, rhs).map_err(|cause| self.stopped(stmt, cause)),
         }
     }

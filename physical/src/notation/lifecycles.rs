@@ -7,15 +7,16 @@
 //! - An output without a declaration is declared at the start of the program, and frozen at its end.
 //! - A local without one is declared in the innermost body that holds all its uses, just before the first statement of
 //!   a block that uses it: a new life every round. What carries over from round to round is declared by hand.
-//! - Before a statement that reads what is being written, a freeze is put, and before one that writes what is frozen, a
+//! - Before a statement that reads what is being written, or swaps it, a freeze is put, and before one that writes what is frozen, a
 //!   thaw. A body that changes the state of a tensor from around it gets the opposite at its end.
 //!
 //! A statement that reads and writes one tensor is an error. So is a loop that does, over several statements, unless
-//! the tensor is a scalar or its freeze and thaw are written out: for others each round would cost a freeze.
+//! the tensor is a scalar or dense, or its freeze and thaw are written out: for others each round would cost a freeze.
 
 use super::verify::{Rule, location};
 use super::{Access, Program, Role, Stmt, TensorId};
 use crate::Error;
+use redpoll_logic::LevelKind;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Puts in the missing declarations, freezes and thaws.
@@ -56,6 +57,7 @@ fn uses(stmt: &Stmt, t: TensorId) -> bool {
 fn uses_itself(stmt: &Stmt, t: TensorId) -> bool {
     match stmt {
         Stmt::Freeze(u) | Stmt::Thaw(u) => *u == t,
+        Stmt::Swap(u, v) => *u == t || *v == t,
         Stmt::Assign { lhs, .. } if lhs.tensor == t => true,
         _ => stmt.own_reads().contains(&t),
     }
@@ -120,6 +122,7 @@ impl Lifecycles<'_> {
                 self.life.entry(t).and_modify(|l| *l = to);
                 Ok(stmt)
             }
+            Stmt::Swap(t, u) => Ok(self.turn(&[t, u], Life::Frozen).around(stmt)),
             Stmt::For { .. } | Stmt::If { .. } | Stmt::While { .. } => self.body(stmt),
             Stmt::Let { .. } => {
                 let reads = stmt.own_reads();
@@ -144,7 +147,7 @@ impl Lifecycles<'_> {
     fn body(&mut self, stmt: Stmt) -> Result<Stmt, Error> {
         let mut first = First::default();
         first.visit(&stmt);
-        if let Some(t) = first.mixed.iter().find(|t| self.life.contains_key(t) && !self.is_scalar(**t)) {
+        if let Some(t) = first.mixed.iter().find(|t| self.life.contains_key(t) && !self.turns_freely(**t)) {
             return self.mixed(&stmt, *t, "write freeze and thaw out, or use a local");
         }
         let mut turns = Turns::default();
@@ -175,8 +178,10 @@ impl Lifecycles<'_> {
         turns
     }
 
-    fn is_scalar(&self, t: TensorId) -> bool {
-        self.program.tensors[t.index()].ty.format.modes.is_empty()
+    /// Whether freezing the tensor costs nothing.
+    fn turns_freely(&self, t: TensorId) -> bool {
+        let levels = &self.program.tensors[t.index()].ty.format.levels;
+        levels.iter().all(|level| level.kind == LevelKind::Dense)
     }
 
     fn mixed(&self, stmt: &Stmt, t: TensorId, next: &str) -> Result<Stmt, Error> {
@@ -217,6 +222,7 @@ impl First {
             // A freeze needs what it turns.
             Stmt::Freeze(t) => self.turns(*t, Life::Writable, Life::Frozen),
             Stmt::Thaw(t) => self.turns(*t, Life::Frozen, Life::Writable),
+            Stmt::Swap(t, u) => [t, u].into_iter().for_each(|t| self.needs(*t, Life::Frozen)),
             _ => {}
         }
         for s in stmt.children() {

@@ -52,7 +52,7 @@ pub use linear::{Atom, Linear};
 pub use nodes::*;
 pub use places::{Places, place_of, places_of};
 pub use scopes::scopes;
-pub use text::{parse, parse_with, print, print_expr};
+pub use text::{Bound, InputText, Marks, inputs_of, is_program, parse, parse_over, parse_with, print, print_expr};
 pub use types::dtype_of;
 pub use verify::{Rule, verify, verify_normal};
 pub use wrapperize::wrapperize;

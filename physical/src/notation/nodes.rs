@@ -114,6 +114,8 @@ pub enum Stmt {
     Freeze(TensorId),
     /// Takes up writing again.
     Thaw(TensorId),
+    /// Two frozen locals of one type exchange what they hold, without a copy: double buffers.
+    Swap(TensorId, TensorId),
     /// A write.
     Assign {
         /// Where.

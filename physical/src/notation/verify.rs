@@ -15,6 +15,9 @@
 //!   on: it is written just between declare or thaw and freeze, and read just when frozen; so a statement never reads
 //!   and writes one tensor. A loop, `if` or `while` leaves every tensor of the scope around it in the state in which it
 //!   found it; what is declared inside a body lives no longer than the body. (`let`, `where` and blocks open no scope.)
+//!   A loop whose body changes the state of a tensor from around it, or swaps it, does not resolve accesses of it unless
+//!   all its levels are dense: its index is in no subscript of it. (What a fiber holds is looked up where a loop begins.)
+//! - **swap**: two locals of one type exchange what they hold, when both are frozen; scalars are bound by `let` instead.
 //! - **role**: inputs are not declared, frozen, thawed or written; outputs are declared outside of all bodies and frozen
 //!   at the end.
 //! - **write**: a written subscript has no `outside`.
@@ -33,7 +36,7 @@ use super::text::{label, print_expr};
 use super::types::dtype_of;
 use super::{Access, Expr, Index, OPEN_DIMENSION, Program, Role, Stmt, TensorId, Var, Write};
 use crate::Error;
-use redpoll_logic::DType;
+use redpoll_logic::{DType, LevelKind};
 use std::collections::{HashMap, HashSet};
 
 /// A group of rules; the module `verify` states them.
@@ -50,6 +53,8 @@ pub enum Rule {
     DType,
     /// Declare, write, freeze, read, thaw.
     Lifecycle,
+    /// What can be exchanged.
+    Swap,
     /// Inputs are not written, outputs are handed out frozen.
     Role,
     /// What can stand on the left of an assignment.
@@ -136,6 +141,7 @@ impl<'a> Verifier<'a> {
                     let name = &self.program.indices[index.index()];
                     return self.fail(Rule::Scope, format!("index `{name}` is bound twice; rename one"));
                 }
+                self.no_turns_under(*index, body)?;
                 self.body(Binder::Loop { index: *index, extent: extent.as_ref() }, body)?;
                 self.indices.insert(*index, false);
             }
@@ -166,6 +172,7 @@ impl<'a> Verifier<'a> {
             Stmt::Declare(t) => self.declare(*t)?,
             Stmt::Freeze(t) => self.turn(*t, Life::Writable, Life::Frozen)?,
             Stmt::Thaw(t) => self.turn(*t, Life::Frozen, Life::Writable)?,
+            Stmt::Swap(t, u) => self.swap(*t, *u)?,
             Stmt::Assign { lhs, write, rhs } => self.assign(lhs, write, rhs)?,
         }
         self.path.pop();
@@ -217,6 +224,54 @@ impl<'a> Verifier<'a> {
         }
         self.life[t.index()] = to;
         Ok(())
+    }
+
+    fn swap(&self, t: TensorId, u: TensorId) -> Result<(), Error> {
+        let [a, b] = [t, u].map(|t| &self.program.tensors[t.index()]);
+        for (t, tensor) in [(t, a), (u, b)] {
+            let (name, life) = (&tensor.name, self.life[t.index()]);
+            if tensor.role != Role::Local {
+                return self.fail(Rule::Swap, format!("`{name}` is swapped, but just locals are; copy it in a loop"));
+            }
+            if tensor.ty.format.modes.is_empty() {
+                return self.fail(Rule::Swap, format!("scalar `{name}` is swapped; bind its value by a `let`"));
+            }
+            if life != Life::Frozen {
+                let what = format!("`{name}` {} and is swapped; declare and freeze it before", life.phrase());
+                return self.fail(Rule::Lifecycle, what);
+            }
+        }
+        if a.ty != b.ty {
+            let (a, b) = (&a.name, &b.name);
+            return self.fail(Rule::Swap, format!("`{a}` and `{b}` are swapped, but they differ in shape or type"));
+        }
+        Ok(())
+    }
+
+    /// What a fiber holds is looked up where the loop begins that resolves it.
+    fn no_turns_under(&self, index: Index, body: &Stmt) -> Result<(), Error> {
+        let mut outcome = Ok(());
+        let mut check = |a: &Access| {
+            let tensor = &self.program.tensors[a.tensor.index()];
+            let dense = tensor.ty.format.levels.iter().all(|level| level.kind == LevelKind::Dense);
+            let lives_around = self.life[a.tensor.index()] != Life::Unborn;
+            let resolved = a.subscripts.iter().any(|s| atoms(&s.at).contains(&Atom::Index(index)));
+            if outcome.is_ok() && !dense && lives_around && resolved && body.turns(a.tensor) {
+                let (name, index) = (&tensor.name, &self.program.indices[index.index()]);
+                let what = format!(
+                    "the body of the loop of `{index}` changes the state of `{name}`, which is accessed by `{index}`; \
+                     access it in a loop of its own"
+                );
+                outcome = self.fail(Rule::Lifecycle, what);
+            }
+        };
+        body.walk(&mut |s| {
+            s.exprs().into_iter().flat_map(Expr::accesses).for_each(&mut check);
+            if let Stmt::Assign { lhs, .. } = s {
+                check(lhs);
+            }
+        });
+        outcome
     }
 
     fn assign(&mut self, lhs: &'a Access, write: &Write, rhs: &'a Expr) -> Result<(), Error> {
@@ -468,6 +523,7 @@ pub(super) fn tables(program: &Program) -> Result<(), Error> {
             Stmt::For { index, .. } => index.index() < program.indices.len(),
             Stmt::Let { var, .. } => var.index() < program.vars.len(),
             Stmt::Declare(t) | Stmt::Freeze(t) | Stmt::Thaw(t) => t.index() < program.tensors.len(),
+            Stmt::Swap(t, u) => t.index().max(u.index()) < program.tensors.len(),
             Stmt::Assign { lhs, .. } => lhs.tensor.index() < program.tensors.len(),
             _ => true,
         };

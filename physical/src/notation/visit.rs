@@ -103,7 +103,7 @@ impl Stmt {
                 vec![body]
             }
             Stmt::Where { consumer, producer } => vec![producer, consumer],
-            Stmt::Declare(_) | Stmt::Freeze(_) | Stmt::Thaw(_) | Stmt::Assign { .. } => Vec::new(),
+            Stmt::Declare(_) | Stmt::Freeze(_) | Stmt::Thaw(_) | Stmt::Swap(..) | Stmt::Assign { .. } => Vec::new(),
         }
     }
 
@@ -165,6 +165,19 @@ impl Stmt {
         for child in self.children() {
             child.walk(f);
         }
+    }
+
+    /// Whether the statement, or one inside, changes the state of the tensor or exchanges what it holds.
+    pub fn turns(&self, tensor: TensorId) -> bool {
+        let mut found = false;
+        self.walk(&mut |s| {
+            found |= match s {
+                Stmt::Declare(t) | Stmt::Freeze(t) | Stmt::Thaw(t) => *t == tensor,
+                Stmt::Swap(a, b) => *a == tensor || *b == tensor,
+                _ => false,
+            };
+        });
+        found
     }
 
     /// The tensors that the statement itself reads, those of statements inside left out.

@@ -1,7 +1,7 @@
 //! The calling convention of kernels, shared by every generator of machine code.
 //!
 //! A kernel is an [`Entry`]: it takes a [`Frame`] and returns the number of a [`Status`]. Machine code reads the slots
-//! of its buffers on entry, and again after it has called `grow`.
+//! of its buffers on entry, and again after it has called `grow` or `swap`.
 
 use super::Invocation;
 use crate::assembly::{Buffer, Status};
@@ -55,10 +55,12 @@ pub struct Callbacks {
     pub sort: unsafe extern "C" fn(*mut c_void, u32, i64, i64),
     /// `sort_by(host, perm, major, minor, lo, hi)`
     pub sort_by: unsafe extern "C" fn(*mut c_void, u32, u32, u32, i64, i64),
+    /// `swap(host, a, b)` exchanges the memory of two buffers and their slots.
+    pub swap: unsafe extern "C" fn(*mut c_void, u32, u32),
 }
 
 /// The callbacks whose host is an [`Invocation`].
-pub(super) static CALLBACKS: Callbacks = Callbacks { grow, sort, sort_by };
+pub(super) static CALLBACKS: Callbacks = Callbacks { grow, sort, sort_by, swap };
 
 unsafe extern "C" fn grow(host: *mut c_void, buffer: u32, len: i64) -> i32 {
     // SAFETY: `Invocation::frame` made `host` from the exclusive borrow that lasts as long as the kernel runs; machine
@@ -85,4 +87,10 @@ unsafe extern "C" fn sort_by(host: *mut c_void, perm: u32, major: u32, minor: u3
     if lo < hi {
         invocation.sort_by(Buffer(perm), Buffer(major), Buffer(minor), lo as usize..hi as usize);
     }
+}
+
+unsafe extern "C" fn swap(host: *mut c_void, a: u32, b: u32) {
+    // SAFETY: as in `grow`.
+    let invocation = unsafe { &mut *host.cast::<Invocation>() };
+    invocation.swap(Buffer(a), Buffer(b));
 }

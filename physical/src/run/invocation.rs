@@ -245,6 +245,19 @@ impl Invocation {
         self.memory[perm.index()] = target;
     }
 
+    /// Exchanges the memory of two owned buffers.
+    ///
+    /// # Panics
+    /// When one of them is an input.
+    pub(crate) fn swap(&mut self, a: Buffer, b: Buffer) {
+        let (a, b) = (a.index(), b.index());
+        let owned = |m: &Memory| matches!(m, Memory::Owned(_));
+        assert!(owned(&self.memory[a]) && owned(&self.memory[b]), "the verifier admits swaps of owned buffers only");
+        self.memory.swap(a, b);
+        self.slots.swap(a, b);
+        self.lens.swap(a, b);
+    }
+
     fn prim(&self, buffer: Buffer) -> Prim {
         self.signature.buffers[buffer.index()].prim
     }

@@ -270,6 +270,11 @@ impl Parser {
             let (lo, hi) = self.range()?;
             return Ok(Stmt::SortBy { perm, major, minor, lo, hi });
         }
+        if self.accept_word("swap") {
+            let buffer = self.buffer()?;
+            self.expect(",")?;
+            return Ok(Stmt::Swap(buffer, self.buffer()?));
+        }
         if self.accept_word("return") {
             let status = match self.peek() {
                 Token::Word(word) => Status::ALL.iter().find(|s| s.name() == word).copied(),

@@ -170,6 +170,7 @@ impl<'f> Printer<'f> {
                 let [perm, major, minor] = [perm, major, minor].map(|b| self.buffer(*b));
                 self.line(format!("sort_by {perm} by {major}, {minor} in {}..{}", self.expr(lo), self.expr(hi)));
             }
+            Stmt::Swap(a, b) => self.line(format!("swap {}, {}", self.buffer(*a), self.buffer(*b))),
             Stmt::Return(status) => self.line(format!("return {}", status.name())),
         }
     }

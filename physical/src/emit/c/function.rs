@@ -34,6 +34,7 @@ impl Uses {
                     Stmt::Lanes(fold) => uses.locals[fold.acc.index()] = true,
                     Stmt::Store { buffer, .. } => uses.buffers[buffer.index()] = true,
                     Stmt::Grow { buffer, .. } => uses.grown[buffer.index()] = true,
+                    Stmt::Swap(a, b) => [a, b].iter().for_each(|buffer| uses.grown[buffer.index()] = true),
                     _ => {}
                 }
                 stmt.for_each_expr(&mut |e| {

@@ -81,6 +81,10 @@ impl Stmts<'_> {
                 let buffers = [perm, major, minor].map(|b| b.0.to_string()).join(", ");
                 self.line(&format!("frame->callbacks->sort_by(frame->host, {buffers}, {lo}, {hi});"));
             }
+            Stmt::Swap(a, b) => {
+                let names = [a, b].map(|buffer| self.buffer(*buffer));
+                self.line(&format!("RP_SWAP({}, {}, {}, {});", names[0], a.0, names[1], b.0));
+            }
             Stmt::Return(status) => self.line(&format!("return {};", status_name(*status))),
         }
     }

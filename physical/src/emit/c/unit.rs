@@ -34,6 +34,16 @@ pub(super) const HEAD: &str = "\
         }                                                                                      \\
     } while (0)
 
+// Two buffers exchange their memory.
+#define RP_SWAP(a, a_number, b, b_number)                                                      \\
+    do {                                                                                       \\
+        frame->callbacks->swap(frame->host, a_number, b_number);                               \\
+        a = frame->buffers[a_number].data;                                                     \\
+        a##__room = frame->buffers[a_number].len;                                              \\
+        b = frame->buffers[b_number].data;                                                     \\
+        b##__room = frame->buffers[b_number].len;                                              \\
+    } while (0)
+
 typedef struct {
     void *data;
     uint64_t len;
@@ -43,6 +53,7 @@ typedef struct {
     int32_t (*grow)(void *host, uint32_t buffer, int64_t len);
     void (*sort)(void *host, uint32_t buffer, int64_t lo, int64_t hi);
     void (*sort_by)(void *host, uint32_t perm, uint32_t major, uint32_t minor, int64_t lo, int64_t hi);
+    void (*swap)(void *host, uint32_t a, uint32_t b);
 } rp_callbacks;
 
 typedef struct {

@@ -69,7 +69,7 @@ pub(super) fn register(prim: Prim) -> Type {
 pub(super) enum Pointer {
     /// At a value that the function does not change.
     Fixed(Value),
-    /// Where its slot says, since the function grows the buffer; in an innermost loop that uses it, at a variable.
+    /// Where its slot says, since the function grows or swaps the buffer; in an innermost loop that uses it, at a variable.
     Growing(Option<Variable>),
 }
 
@@ -78,6 +78,7 @@ pub(super) enum Pointer {
 pub(super) struct Signatures {
     pub(super) sort: Option<SigRef>,
     pub(super) sort_by: Option<SigRef>,
+    pub(super) swap: Option<SigRef>,
     /// By the number of arguments less one and whether they are `f64`.
     pub(super) math: [[Option<SigRef>; 2]; 2],
 }
@@ -121,8 +122,10 @@ impl Emitter<'_> {
         let mut grows = vec![false; function.buffers.len()];
         for stmt in &function.body {
             stmt.any(&mut |s| {
-                if let Stmt::Grow { buffer, .. } = s {
-                    grows[buffer.index()] = true;
+                match s {
+                    Stmt::Grow { buffer, .. } => grows[buffer.index()] = true,
+                    Stmt::Swap(a, b) => [a, b].iter().for_each(|buffer| grows[buffer.index()] = true),
+                    _ => {}
                 }
                 false
             });

@@ -18,6 +18,7 @@ impl Emitter<'_> {
         let writes = |stmt: &Stmt, buffer: Buffer| match stmt {
             Stmt::Store { buffer: b, .. } | Stmt::Grow { buffer: b, .. } | Stmt::Sort { buffer: b, .. } => *b == buffer,
             Stmt::SortBy { perm, .. } => *perm == buffer,
+            Stmt::Swap(a, b) => *a == buffer || *b == buffer,
             _ => false,
         };
         let is_written = |buffer: Buffer| body.iter().any(|s| s.any(&mut |s| writes(s, buffer)));

@@ -53,6 +53,7 @@ impl Emitter<'_> {
                 let [perm, major, minor] = [perm, major, minor].map(|b| self.number(*b));
                 self.callback(offset_of!(Callbacks, sort_by), signature, &[perm, major, minor, lo, hi]);
             }
+            Stmt::Swap(a, b) => self.swap(*a, *b),
             Stmt::Return(status) => {
                 self.ret(*status);
                 return false;
@@ -240,14 +241,32 @@ impl Emitter<'_> {
 
         self.builder.seal_block(reload);
         self.builder.switch_to_block(reload);
-        if let Pointer::Growing(Some(base)) = self.pointers[buffer.index()] {
-            let value = self.slot_base(buffer);
-            self.builder.def_var(base, value);
-        }
+        self.reload(buffer);
         self.builder.ins().jump(done, &[]);
 
         self.builder.seal_block(done);
         self.builder.switch_to_block(done);
+    }
+
+    fn swap(&mut self, a: Buffer, b: Buffer) {
+        let signature = match self.signatures.swap {
+            Some(signature) => signature,
+            None => self.import(&[types::I32, types::I32]),
+        };
+        self.signatures.swap = Some(signature);
+        let numbers = [a, b].map(|buffer| self.number(buffer));
+        self.callback(offset_of!(Callbacks, swap), signature, &numbers);
+        for buffer in [a, b] {
+            self.reload(buffer);
+        }
+    }
+
+    /// Reads the base of a buffer again after its memory has moved, if it is kept.
+    fn reload(&mut self, buffer: Buffer) {
+        if let Pointer::Growing(Some(base)) = self.pointers[buffer.index()] {
+            let value = self.slot_base(buffer);
+            self.builder.def_var(base, value);
+        }
     }
 
     fn number(&mut self, buffer: Buffer) -> Value {

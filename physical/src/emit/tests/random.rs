@@ -29,6 +29,8 @@ const INPUT_INDEX: Buffer = Buffer(22);
 const OWNED_INDEX: Buffer = Buffer(23);
 const PERM: Buffer = Buffer(24);
 const KEY: Buffer = Buffer(25);
+/// As `OWNED_INDEX`, to be swapped with it.
+const TWIN: Buffer = Buffer(26);
 
 /// Translation units of random functions, and functions in each.
 const UNITS: usize = 4;
@@ -187,7 +189,8 @@ impl Draw {
                 let buffer = self.pick(&[Buffer(11), Buffer(15), Buffer(21), OWNED_INDEX, KEY]);
                 Stmt::Grow { buffer, len: int(self.below(600) as i64) }
             }
-            11 => match self.below(3) {
+            11 => match self.below(4) {
+                2 => Stmt::Swap(OWNED_INDEX, TWIN),
                 0 => Stmt::Sort { buffer: OWNED_INDEX, lo: self.position(1), hi: self.position(1) },
                 1 => {
                     let (lo, hi) = (self.position(1), self.position(1));
@@ -272,6 +275,7 @@ impl Draw {
         for name in ["out.idx", "out.perm", "out.key"] {
             buffers.push(index(name, self.pick(&widths), BufferRole::Owned));
         }
+        buffers.push(index("out.twin", buffers[OWNED_INDEX.index()].prim, BufferRole::Owned));
         let mut locals: Vec<LocalDecl> =
             ["lo", "hi"].map(|name| LocalDecl { name: name.into(), prim: Prim::I64 }).into();
         for prim in Prim::ALL {
@@ -400,7 +404,7 @@ fn random_functions_cover_every_node() {
         }
     }
     let mut expected: Vec<String> =
-        ["Assign", "Store", "If", "While", "For", "Break", "Grow", "Sort", "SortBy"].map(String::from).into();
+        ["Assign", "Store", "If", "While", "For", "Break", "Grow", "Sort", "SortBy", "Swap"].map(String::from).into();
     expected.extend(Status::ALL.iter().map(|s| format!("return {}", s.name())));
     expected.extend((0..26).map(|k| format!("load {k}")));
     for prim in Prim::ALL {

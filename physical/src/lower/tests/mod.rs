@@ -4,6 +4,7 @@
 mod faults;
 mod golden;
 mod programs;
+mod swaps;
 
 use crate::kernel::{Engine, Kernel};
 use crate::lower::Options;

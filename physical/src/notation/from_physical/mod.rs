@@ -14,7 +14,7 @@
 //! `places.rs` turns coordinates into expressions, `writes.rs` has what is particular to outputs. The result passes
 //! `verify`, and `normalize` takes it.
 
-mod places;
+pub(super) mod places;
 mod writes;
 
 use super::{Access, Expr, Index, Program, Role, Schedule, Stmt, Subscript, TensorDecl, TensorId, Write};

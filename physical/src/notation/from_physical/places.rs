@@ -31,7 +31,7 @@ pub(super) fn joined(block: u64, outer: &Expr, inner: &Expr) -> Result<Expr, Err
 }
 
 /// The coordinate that a level of that storage mode holds for the coordinate `at` of its tensor mode.
-pub(super) fn stored(mode: StorageMode, at: Expr) -> Result<Expr, Error> {
+pub(in crate::notation) fn stored(mode: StorageMode, at: Expr) -> Result<Expr, Error> {
     match mode {
         StorageMode::Whole { .. } => Ok(at),
         StorageMode::Outer { block, .. } => Ok(Expr::call(Builtin::FloorDiv, [at, Expr::int(block as i64)])),

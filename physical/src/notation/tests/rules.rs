@@ -6,7 +6,8 @@ use expect_test::{Expect, expect};
 
 const TENSORS: &str = "(input A (type (shape 4 5) f64 0.0 csr)) (input x (type (shape 5) f64 0.0 dense))
     (input p (type (shape 4) i64 0 dense)) (input h (type (shape 4) f32 0.0 dense))
-    (output y (type (shape 4) f64 0.0 dense)) (local t f64 0.0) (local n i64 0)";
+    (output y (type (shape 4) f64 0.0 dense)) (local t f64 0.0) (local n i64 0)
+    (local w (type (shape 4) f64 0.0 (byte-map (element)))) (local v (type (shape 4) f64 0.0 (byte-map (element))))";
 
 fn text(body: &str) -> String {
     format!("(program {TENSORS} {body})")
@@ -303,13 +304,13 @@ fn what_cannot_be_inferred_is_told() {
     normalize_fails(
         "(for i (= (y i) (+ (y i) 1)))",
         expect![
-            "invalid program, at `for i`: `y` is both read and written in one scope; write freeze and thaw out, or use a local"
+            "invalid program, at `(= (y i) (+ (y i) 1.0))`: `y` is both read and written in one scope; fold into it, or bind the old value by a `let` before a thaw"
         ],
     );
     normalize_fails(
-        "(for i (block (+= (y i) 1) (+= t (y i))))",
+        "(declare w) (for i (block (+= (w i) 1) (+= t (w i))))",
         expect![
-            "invalid program, at `for i`: `y` is both read and written in one scope; write freeze and thaw out, or use a local"
+            "invalid program, at `for i`: `w` is both read and written in one scope; write freeze and thaw out, or use a local"
         ],
     );
     let open = "(program (input x (type (shape 5) f64 0.0 dense)) (output y (type (shape _) f64 0.0 dense)) (for i (range 0 2) (for j (range 0 (+ i 1)) (+= (y j) (x i)))))";
@@ -398,4 +399,52 @@ fn the_interpreter_stops_with_a_place() {
     let other = HashMap::from([("A".to_owned(), vec![Scalar::F32(0.0); 20])]);
     expect!["stopped at `inputs`: input `A` has a value of dtype f32, expected f64"]
         .assert_eq(&run(&p, &other).unwrap_err().to_string());
+}
+
+#[test]
+fn swaps() {
+    let alive = "(declare y) (declare w) (declare v) (declare n) (freeze n)";
+    let after = |s: &str| format!("{alive} {s} (freeze y)");
+    verify(&program(&text(&after("(freeze w) (freeze v) (swap w v)")))).unwrap();
+    rejects(
+        &after("(freeze w) (swap w v)"),
+        Rule::Lifecycle,
+        expect!["invalid program, at `(swap w v)`: `v` is being written and is swapped; declare and freeze it before"],
+    );
+    rejects(
+        &after("(freeze w) (freeze v) (swap w y)"),
+        Rule::Swap,
+        expect!["invalid program, at `(swap w y)`: `y` is swapped, but just locals are; copy it in a loop"],
+    );
+    rejects(
+        &after("(freeze w) (swap w n)"),
+        Rule::Swap,
+        expect!["invalid program, at `(swap w n)`: scalar `n` is swapped; bind its value by a `let`"],
+    );
+    let typed = text("(declare w) (declare u) (freeze w) (freeze u) (swap w u)")
+        .replace("(local w", "(local u (type (shape 4) f64 0.0 (hash (element)))) (local w")
+        .replace("(output y (type (shape 4) f64 0.0 dense))", "");
+    expect!["invalid program, at `(swap w u)`: `w` and `u` are swapped, but they differ in shape or type"]
+        .assert_eq(&verify(&program(&typed)).unwrap_err().to_string());
+}
+
+#[test]
+fn what_a_loop_resolves_keeps_its_state_in_it() {
+    let alive = "(declare y) (declare w) (declare v) (freeze v)";
+    rejects(
+        &format!("{alive} (for i (block (= (w i) 1) (freeze w) (init (y i) (w i)) (thaw w))) (freeze y)"),
+        Rule::Lifecycle,
+        expect![
+            "invalid program, at `for i`: the body of the loop of `i` changes the state of `w`, which is accessed by `i`; access it in a loop of its own"
+        ],
+    );
+    rejects(
+        &format!("{alive} (freeze w) (for i (block (swap v w) (init (y i) (w i)))) (freeze y)"),
+        Rule::Lifecycle,
+        expect![
+            "invalid program, at `for i`: the body of the loop of `i` changes the state of `w`, which is accessed by `i`; access it in a loop of its own"
+        ],
+    );
+    let dense = "(declare y) (for i (block (= (y i) 1) (freeze y) (let z (y i) (block (thaw y) (= (y i) (+ z 1)))))) (freeze y)";
+    verify(&program(&text(dense))).unwrap();
 }

@@ -11,33 +11,52 @@
 //! | text | meaning |
 //! |---|---|
 //! | `(input A TYPE)` `(output y TYPE)` `(local w TYPE)` | a tensor; `_` in a shape is an open dimension |
-//! | `(local t f64 0.0)` | a scalar local with its fill value |
+//! | `(input A (shape n m) f64 0.0 csr)` | the same for people: accesses have one subscript a mode of the tensor |
+//! | `(local t f64 0.0)` | a scalar with its fill value; of an input, its value when nothing is bound |
 //! | `(block s ..)` | one after the other; also where several statements stand in a body |
 //! | `(for i (range lo hi) s)` `(for i s)` `(parallel-for i s)` | loops, with or without extent |
 //! | `(if c s)` `(while c s)` `(let v e s)` | condition, loop under a condition, variable |
 //! | `(where consumer producer)` | the producer, then the consumer |
 //! | `(declare t)` `(freeze t)` `(thaw t)` | lifecycles |
+//! | `(swap t u)` | two locals exchange what they hold |
 //! | `(init (y i) e)` `(= (y i) e)` `(+= (y i) e)` `(min= (y i) e)` | initialize, overwrite, fold by any operator |
 //! | `(A i (+ j 1))`, `(access A i j)` | a place; the long form for names that are operators or words of this table |
 //! | `(gallop i)` `(follow i)` `(walk i)` | a subscript with a protocol; walk is understood |
 //! | `(outside 0.0 (+ i -1))` | a subscript that gives a value out of bounds |
 //! | `(* a b)`, `(call f a b)` | an operator; the long form for user-defined ones |
-//! | `1` `1.5` `true` `(lit f32 1.5)` | constants: `i64`, `f64`, `bool`, any |
+//! | `1` `1.5` `true` `(lit f32 1.5)` `(fill A)` `n` | constants: `i64`, `f64`, `bool`, any; a fill value; a size |
 //! | `"a b"` | a name that is no word |
 //!
 //! Hand-written programs may leave out what can be inferred: extents, lifecycles, dtypes of variables, casts of
 //! arguments to an operator's signature. A bare number then takes the dtype of what it meets.
+//!
+//! # Types that are left open
+//! Nobody wants to write sizes. In `(shape n m)` names stand for sizes: inputs give them numbers, and other tensors and
+//! expressions use them. What is `_` or left out at the end of an input is as in the tensor that is bound to it
+//! ([`parse_over`]); of an output or local the fill value is zero then, and the format dense.
+//! ```text
+//! (input A (shape n n))                         any square matrix
+//! (input source i64 0)                          a number, 0 if none is given
+//! (local next (shape n) (dtype A) _ (byte-map (element)))
+//! ```
+//! Programs that leave formats open have one subscript a mode of the tensor, in its order, so that they run over any
+//! format: over `csc`, `(A i j)` is still row `i` and column `j`. In the form `(type ..)`, which passes print, subscripts
+//! are those of storage modes.
 
+mod declare;
+mod marks;
 mod parse;
 mod print;
 mod types;
 
-pub use parse::{parse, parse_with};
+pub use declare::{Bound, InputText};
+pub use marks::Marks;
+pub use parse::{inputs_of, is_program, parse, parse_over, parse_with};
 pub(super) use print::label;
 pub use print::{print, print_expr};
 
 /// Words that start a form, so that a tensor of that name is accessed by the long form.
-const RESERVED: [&str; 8] = ["access", "call", "lit", "walk", "gallop", "follow", "outside", "range"];
+const RESERVED: [&str; 9] = ["access", "call", "fill", "lit", "walk", "gallop", "follow", "outside", "range"];
 
 #[cfg(test)]
 mod tests;

@@ -1,17 +1,19 @@
 //! Parsing of programs.
 
-use super::types::{fit, read_name, read_tensor_type};
+use super::declare::{Bound, Declarations, InputText, declarations, inputs};
+use super::marks::Marks;
+use super::types::{fit, read_name};
 use crate::Error;
+use crate::notation::from_physical::places::stored;
 use crate::notation::types::dtype_of;
-use crate::notation::{
-    Access, Expr, Index, Program, Role, Schedule, Stmt, Subscript, TensorDecl, TensorId, Var, Write,
-};
+use crate::notation::{Access, Expr, Index, Program, Schedule, Stmt, Subscript, TensorId, Var, Write};
 use redpoll_logic::Error as TextError;
-use redpoll_logic::literal::{read_bare, read_dtype, read_literal, read_value};
+use redpoll_logic::literal::{read_bare, read_literal, read_value};
 use redpoll_logic::op::{Builtin, Op, UserOp};
 use redpoll_logic::physical::Protocol;
 use redpoll_logic::sexpr::{self, Sexpr, SexprKind};
-use redpoll_logic::{DType, Format, Prim, TensorType};
+use redpoll_logic::{DType, Prim, Scalar, StorageMode};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// The program of a text.
@@ -27,26 +29,58 @@ pub fn parse(text: &str) -> Result<Program, Error> {
 /// # Errors
 /// As [`parse`].
 pub fn parse_with(text: &str, ops: &[Arc<UserOp>]) -> Result<Program, Error> {
-    program(text, ops).map_err(Error::ProgramText)
+    parse_over(text, ops, &|_| None).map(|(program, _)| program)
 }
 
-fn program(text: &str, ops: &[Arc<UserOp>]) -> Result<Program, TextError> {
+/// The program of a text over the tensors that are bound to its inputs, of whose types it may say nothing; and where its
+/// statements stand.
+///
+/// # Errors
+/// As [`parse`]; when what a text says of a type is not so, too.
+pub fn parse_over(text: &str, ops: &[Arc<UserOp>], bound: Bound<'_>) -> Result<(Program, Marks), Error> {
+    program(text, ops, bound).map_err(Error::ProgramText)
+}
+
+/// The inputs of a text, and what it says of them.
+///
+/// # Errors
+/// As [`parse`], of declarations alone.
+pub fn inputs_of(text: &str) -> Result<Vec<InputText>, Error> {
+    let read = || inputs(items(&sexpr::read_one(text)?)?);
+    read().map_err(Error::ProgramText)
+}
+
+/// Whether a text is one of a program: it starts with `(program`.
+pub fn is_program(text: &str) -> bool {
+    let code = text.lines().map(str::trim_start).find(|line| !line.is_empty() && !line.starts_with(';'));
+    let word = code.and_then(|line| line.strip_prefix('(')).map(str::trim_start);
+    let rest = word.and_then(|word| word.strip_prefix("program"));
+    rest.is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '-' || c == '_'))
+}
+
+fn items(all: &Sexpr) -> Result<&[Sexpr], TextError> {
+    match all.as_form() {
+        Some(("program", items)) => Ok(items),
+        _ => Err(all.error("expected `(program ..)`")),
+    }
+}
+
+fn program(text: &str, ops: &[Arc<UserOp>], bound: Bound<'_>) -> Result<(Program, Marks), TextError> {
     let all = sexpr::read_one(text)?;
-    let Some(("program", items)) = all.as_form() else {
-        return Err(all.error("expected `(program ..)`"));
-    };
-    let empty = Program { tensors: Vec::new(), indices: Vec::new(), vars: Vec::new(), body: Stmt::Block(Vec::new()) };
-    let mut p = Parser { program: empty, scope: Vec::new(), ops };
+    let items = items(&all)?;
+    let Declarations { tensors, natural, sizes } = declarations(items, bound)?;
+    let program = Program { tensors, indices: Vec::new(), vars: Vec::new(), body: Stmt::Block(Vec::new()) };
+    let mut p = Parser { program, natural, sizes, scope: Vec::new(), ops, marks: Marks::default(), depth: 0 };
     let mut body = Vec::new();
     for item in items {
         match item.as_form() {
-            Some(("input", rest)) => p.tensor(item, rest, Role::Input)?,
-            Some(("output", rest)) => p.tensor(item, rest, Role::Output)?,
-            Some(("local", rest)) => p.tensor(item, rest, Role::Local)?,
+            Some(("input" | "output" | "local", [name, ..])) => {
+                p.marks.tensor(read_name(name, "the name of a tensor")?, item.at);
+            }
             _ => body.push(p.stmt(item)?),
         }
     }
-    Ok(Program { body: one(body), ..p.program })
+    Ok((Program { body: one(body), ..p.program }, p.marks))
 }
 
 /// The statement of a body: what stands alone is not wrapped.
@@ -62,32 +96,33 @@ enum Symbol {
 
 struct Parser<'a> {
     program: Program,
+    /// Of each tensor whether subscripts are of its modes, not of its storage.
+    natural: Vec<bool>,
+    /// The sizes that have names.
+    sizes: BTreeMap<String, u64>,
     /// What names mean, the innermost last.
     scope: Vec<(String, Symbol)>,
     ops: &'a [Arc<UserOp>],
+    marks: Marks,
+    /// How many statements are around.
+    depth: usize,
 }
 
 impl Parser<'_> {
-    fn tensor(&mut self, at: &Sexpr, rest: &[Sexpr], role: Role) -> Result<(), TextError> {
-        let (name, ty) = match rest {
-            [name, ty] => (name, read_tensor_type(ty)?),
-            [name, dtype, fill] => {
-                let dtype = read_dtype(dtype)?;
-                let fill = read_value(&dtype, fill)?;
-                (name, TensorType { shape: Vec::new(), dtype, fill, format: Format::dense(0) })
-            }
-            _ => return Err(at.error("expected `(ROLE name (type ..))` or `(ROLE name dtype fill)`")),
-        };
-        let name = read_name(name, "the name of a tensor")?.to_owned();
-        self.program.tensors.push(TensorDecl { name, ty: Arc::new(ty), role });
-        Ok(())
-    }
-
     fn body(&mut self, stmts: &[Sexpr]) -> Result<Stmt, TextError> {
         Ok(one(stmts.iter().map(|s| self.stmt(s)).collect::<Result<_, _>>()?))
     }
 
     fn stmt(&mut self, s: &Sexpr) -> Result<Stmt, TextError> {
+        let mark = self.marks.begin(self.depth, s.at);
+        self.depth += 1;
+        let stmt = self.statement(s)?;
+        self.depth -= 1;
+        self.marks.end(mark, &self.program, &stmt);
+        Ok(stmt)
+    }
+
+    fn statement(&mut self, s: &Sexpr) -> Result<Stmt, TextError> {
         let (head, rest) = s.as_form().ok_or_else(|| s.error(format!("expected a statement, found {s}")))?;
         Ok(match (head, rest) {
             ("block", stmts) => Stmt::Block(stmts.iter().map(|s| self.stmt(s)).collect::<Result<_, _>>()?),
@@ -112,6 +147,7 @@ impl Parser<'_> {
             ("declare", [t]) => Stmt::Declare(self.tensor_named(t)?),
             ("freeze", [t]) => Stmt::Freeze(self.tensor_named(t)?),
             ("thaw", [t]) => Stmt::Thaw(self.tensor_named(t)?),
+            ("swap", [t, u]) => Stmt::Swap(self.tensor_named(t)?, self.tensor_named(u)?),
             ("init", [lhs, rhs]) => self.assign(lhs, Write::Init, rhs)?,
             ("=", [lhs, rhs]) => self.assign(lhs, Write::Overwrite, rhs)?,
             (head, [lhs, rhs]) if head.ends_with('=') => {
@@ -185,13 +221,16 @@ impl Parser<'_> {
         }
     }
 
-    fn symbol(&self, s: &Sexpr, name: &str) -> Result<Expr, TextError> {
+    fn symbol(&mut self, s: &Sexpr, name: &str) -> Result<Expr, TextError> {
         match self.scope.iter().rev().find(|(n, _)| n == name) {
             Some((_, Symbol::Index(i))) => Ok(Expr::Index(*i)),
             Some((_, Symbol::Var(v))) => Ok(Expr::Var(*v)),
             None => match self.find(name) {
-                Some(tensor) => Ok(Expr::Access(Access { tensor, subscripts: Vec::new() })),
-                None => Err(self.unknown(s, "name", name)),
+                Some(tensor) => self.access(s, tensor, &[]),
+                None => match self.sizes.get(name) {
+                    Some(n) => Ok(Expr::Literal(Scalar::I64(i64::try_from(*n).map_err(|e| s.error(e.to_string()))?))),
+                    None => Err(self.unknown(s, "name", name)),
+                },
             },
         }
     }
@@ -201,7 +240,11 @@ impl Parser<'_> {
             ("lit", _) => Ok(Expr::Literal(read_literal(s)?)),
             ("access", [tensor, subscripts @ ..]) => {
                 let tensor = self.tensor_named(tensor)?;
-                self.access(tensor, subscripts)
+                self.access(s, tensor, subscripts)
+            }
+            ("fill", [tensor]) => {
+                let tensor = self.tensor_named(tensor)?;
+                Ok(Expr::Literal(self.program.tensors[tensor.index()].ty.fill.clone()))
             }
             ("call", [op, args @ ..]) => {
                 let op = self.op(read_name(op, "the name of an operator")?, op)?;
@@ -209,16 +252,36 @@ impl Parser<'_> {
             }
             _ => match (Op::from_name(head), self.find(head)) {
                 (Some(op), _) => self.call(s, op, rest),
-                (None, Some(tensor)) => self.access(tensor, rest),
+                (None, Some(tensor)) => self.access(s, tensor, rest),
                 (None, None) => Err(self.unknown(s, "tensor or operator", head)),
             },
         }
     }
 
-    fn access(&mut self, tensor: TensorId, subscripts: &[Sexpr]) -> Result<Expr, TextError> {
+    fn access(&mut self, s: &Sexpr, tensor: TensorId, subscripts: &[Sexpr]) -> Result<Expr, TextError> {
         let dtype = self.program.tensors[tensor.index()].ty.dtype.clone();
-        let subscripts = subscripts.iter().map(|s| self.subscript(s, &dtype)).collect::<Result<_, _>>()?;
+        let subscripts = subscripts.iter().map(|s| self.subscript(s, &dtype)).collect::<Result<Vec<_>, _>>()?;
+        let subscripts = if self.natural[tensor.index()] { self.stored(s, tensor, subscripts)? } else { subscripts };
         Ok(Expr::Access(Access { tensor, subscripts }))
+    }
+
+    /// Subscripts of storage modes for those of the modes of a tensor.
+    fn stored(&self, s: &Sexpr, tensor: TensorId, subscripts: Vec<Subscript>) -> Result<Vec<Subscript>, TextError> {
+        let tensor = &self.program.tensors[tensor.index()];
+        let (name, rank) = (&tensor.name, tensor.ty.shape.len());
+        if subscripts.len() != rank {
+            let found = subscripts.len();
+            return Err(s.error(format!("access to `{name}` has {found} subscripts, expected one a mode, {rank}")));
+        }
+        let one = |mode: &StorageMode| {
+            let subscript = subscripts[mode.mode()].clone();
+            if !matches!(mode, StorageMode::Whole { .. }) && subscript.outside.is_some() {
+                return Err(s.error(format!("`{name}` is stored in blocks, which cannot be read outside; use an `if`")));
+            }
+            let skewed = |_| s.error(format!("`{name}` is stored by diagonals, which subscripts do not tell; convert it"));
+            Ok(Subscript { at: stored(*mode, subscript.at).map_err(skewed)?, ..subscript })
+        };
+        tensor.ty.format.modes.iter().map(one).collect()
     }
 
     fn subscript(&mut self, s: &Sexpr, dtype: &DType) -> Result<Subscript, TextError> {

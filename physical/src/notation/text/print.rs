@@ -92,6 +92,7 @@ impl<'a> Printer<'a> {
             Stmt::Declare(t) => Sexpr::form("declare", vec![tensor(*t)]),
             Stmt::Freeze(t) => Sexpr::form("freeze", vec![tensor(*t)]),
             Stmt::Thaw(t) => Sexpr::form("thaw", vec![tensor(*t)]),
+            Stmt::Swap(t, u) => Sexpr::form("swap", vec![tensor(*t), tensor(*u)]),
             Stmt::Assign { lhs, write, rhs } => {
                 let head = match write {
                     Write::Init => "init".to_owned(),

@@ -200,8 +200,8 @@ fn mistakes_are_told_with_their_place() {
     check(
         "(program (input A (type (shape x) f64 0.0 dense)))",
         expect![[r#"
-        program text: line 1, column 32: expected a size, found x
-    "#]],
+            program text: line 1, column 10: the shape of input `A` is not written; write it, or bind a tensor to `A`
+        "#]],
     );
     check(
         "(program (input A (type (shape 3) f46 0.0 dense)))",
@@ -220,4 +220,150 @@ fn user_defined_operators() {
     assert!(parse(text).is_err());
     let p = parse_with(text, std::slice::from_ref(&op)).unwrap();
     assert_eq!(parse_with(&print(&p), &[op]).unwrap(), p);
+}
+
+/// What is bound to the inputs of the texts below.
+fn bound(name: &str) -> Option<std::sync::Arc<redpoll_logic::TensorType>> {
+    let csc = redpoll_logic::text::parse_format("csc", 2).unwrap();
+    let (shape, dtype) = (vec![3, 5], DType::Prim(Prim::F32));
+    let fill = redpoll_logic::Scalar::F32(f32::INFINITY);
+    (name == "A").then(|| redpoll_logic::TensorType { shape, dtype, fill, format: csc }.into())
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "an inline snapshot is written where it is passed")]
+fn check_bound(text: &str, expected: Expect) {
+    let found = match parse_over(text, &[], &bound) {
+        Ok((p, _)) => print(&p),
+        Err(e) => format!("{e}\n"),
+    };
+    expected.assert_eq(&found);
+}
+
+#[test]
+fn what_is_left_open_is_as_it_is_bound() {
+    check_bound(
+        "(program (input A (shape n m)) (input k i64 3) (output y (shape n) (dtype A)) (output d (shape m _) bool)
+           (local best (shape n) (struct (value (dtype A)) (coordinate i64)) (inf 0) (byte-map (element)))
+           (for i (for j (if (lt j (- m 2)) (+= (y i) (ifelse (eq (A i j) (fill A)) 0 (A i (follow j))))))))",
+        expect![[r#"
+            (program
+              (input A (type (shape 3 5) f32 inf (modes 1 0 (dense (sparse-list (element))))))
+              (input k (type (shape) i64 3 (element)))
+              (output y (type (shape 3) f32 0.0 (dense (element))))
+              (output d (type (shape 5 _) bool false (dense (dense (element)))))
+              (local best (type (shape 3) (struct (value f32) (coordinate i64)) (inf 0) (byte-map (element))))
+              (for i
+                (for j
+                  (if
+                    (lt j (- 5 2))
+                    (+= (y i) (ifelse (eq (A j i) (lit f32 inf)) (lit f32 0.0) (A (follow j) i)))))))
+        "#]],
+    );
+}
+
+#[test]
+fn what_is_written_and_bound_must_agree() {
+    let declares = |what: &str, expected: Expect| check_bound(&format!("(program {what} (block))"), expected);
+    declares(
+        "(input A (shape n n))",
+        expect![[r#"
+        program text: line 1, column 28: mode 1 of input `A` has size 5, but n is 3
+    "#]],
+    );
+    declares(
+        "(input A (shape n))",
+        expect![[r#"
+        program text: line 1, column 10: input `A` has 1 modes, but what is bound to it has shape [3, 5]
+    "#]],
+    );
+    declares(
+        "(input A (shape 3 m) f64)",
+        expect![[r#"
+        program text: line 1, column 31: input `A` has dtype f64, but what is bound to it has f32
+    "#]],
+    );
+    declares(
+        "(input A (shape 3 m) f32 0.0)",
+        expect![[r#"
+        program text: line 1, column 35: input `A` has fill value 0.0, but what is bound to it has inf
+    "#]],
+    );
+    declares(
+        "(input A (shape 3 m) _ _ csr)",
+        expect![[r#"
+        program text: line 1, column 35: input `A` has format (dense (sparse-list (element))), but what is bound to it has (modes 1 0 (dense (sparse-list (element))))
+    "#]],
+    );
+    declares(
+        "(input B (shape n m))",
+        expect![[r#"
+        program text: line 1, column 10: the shape of input `B` is not written; write it, or bind a tensor to `B`
+    "#]],
+    );
+    declares(
+        "(input A (shape n m)) (output n f64)",
+        expect![[r#"
+        program text: line 1, column 32: `n` is a tensor and a size; rename one
+    "#]],
+    );
+    declares(
+        "(input A (shape n m)) (output y (shape k) f64)",
+        expect![[r#"
+        program text: line 1, column 49: unknown size `k`; did you mean `m` or `n`?
+    "#]],
+    );
+    declares(
+        "(input A (shape n m)) (output y (shape n))",
+        expect![[r#"
+        program text: line 1, column 32: the dtype of `y` is not written
+    "#]],
+    );
+    declares(
+        "(input A (shape n m)) (output y (shape n) (dtype C))",
+        expect![[r#"
+        program text: line 1, column 59: unknown tensor `C`; did you mean `A`?
+    "#]],
+    );
+    declares(
+        "(input A (shape n m)) (output y f64 (fill A))",
+        expect![[r#"
+        program text: line 1, column 46: the fill value of A has dtype f32, expected f64
+    "#]],
+    );
+    declares(
+        "(input A (shape n m)) (output y f64) (for i (for j (+= y (A i))))",
+        expect![[r#"
+        program text: line 1, column 67: access to `A` has 1 subscripts, expected one a mode, 2
+    "#]],
+    );
+}
+
+#[test]
+fn inputs_are_known_before_anything_is_bound() {
+    let text = "; a comment\n(program (input A (shape n n) _ _ csc) (input s i64 3) (input x (shape n) f64) (block))";
+    let inputs = inputs_of(text).unwrap();
+    let names: Vec<_> =
+        inputs.iter().map(|i| (i.name.as_str(), i.rank, i.format.is_some(), i.value.is_some())).collect();
+    assert_eq!(names, [("A", 2, true, false), ("s", 0, false, true), ("x", 1, false, false)]);
+    assert!(is_program(text) && is_program("  ( program)") && !is_program("(programs)") && !is_program("(plan)"));
+}
+
+#[test]
+fn faults_are_found_in_the_text() {
+    let at = |text: &str| {
+        let (program, marks) = parse_over(text, &[], &|_| None).unwrap();
+        let error = crate::notation::normalize(program).unwrap_err();
+        marks.position(&error).map(|p| (p.line, p.column))
+    };
+    let declared = "(program (input x (type (shape 4) f64 0.0 dense)) (output y (shape 4) f64)\n";
+    let cases = [
+        ("(for i (block\n  (init (y i) (y i))))", (3, 3)),
+        ("(for i\n  (init (y i) (x i)))\n(for j\n (init (y j) 1))\n(while true (+= (y 0) 1))", (6, 1)),
+        ("(for i (range 0 2)\n (init (y i) (x i)))\n(for k (block (for j (init (y (+ j k)) 1))))", (4, 1)),
+        ("(for i (range 0 2) (init (y i) (x i)))\n(for k (range 0 8)\n (init (y k) 1))", (3, 1)),
+        ("(for i (for i\n (if (lt i 2) (block\n (= x 1)))))", (4, 2)),
+    ];
+    for (body, expected) in cases {
+        assert_eq!(at(&format!("{declared}{body})")), Some(expected), "{body}");
+    }
 }

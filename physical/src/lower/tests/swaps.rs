@@ -1,0 +1,71 @@
+//! Buffers that are exchanged between rounds, and loops that stop at the first thing found.
+
+use super::check;
+
+/// A search from a vertex that pushes from the frontier and finds the parent of each vertex; the frontier in several
+/// formats that take random writes.
+#[test]
+fn frontiers_take_turns() {
+    for levels in ["byte-map", "hash", "dense"] {
+        check(
+            &format!(
+                "(program (input A (type (shape 6 6) f64 0.0 csr)) (input source (type (shape) i64 0 dense))
+                   (output y (type (shape 6) i64 -1 dense)) (output rounds (type (shape) i64 0 dense))
+                   (local F (type (shape 6) i64 0 ({levels} (element)))) (local N (type (shape 6) i64 0 ({levels} (element))))
+                   (local found i64 0) (local P (type (shape 6) i64 -1 dense))
+                   (declare P) (declare F) (declare rounds) (declare found)
+                   (let s (max 0 (min source 5)) (block (= (P s) s) (= (F s) 1)))
+                   (= found 1)
+                   (while (gt found 0)
+                     (declare N)
+                     (for j (if (ne (F j) 0)
+                       (for i (if (and (ne (A (follow j) i) 0) (eq (P i) -1)) (choose= (N i) (+ j 1))))))
+                     (= found 0)
+                     (for i (if (ne (N i) 0) (= (P i) (- (N i) 1)) (+= found 1)))
+                     (+= rounds 1)
+                     (swap F N))
+                   (for i (init (y i) (P i))))"
+            ),
+            60,
+        );
+    }
+}
+
+/// What is swapped out comes back two rounds later, whatever was declared in between.
+#[test]
+fn what_was_swapped_out_comes_back() {
+    check(
+        "(program (input x (type (shape 5) i64 0 dense)) (output y (type (shape 5) i64 0 dense))
+           (output z (type (shape 5) i64 0 dense)) (local a (type (shape 5) i64 0 (byte-map (element))))
+           (local b (type (shape 5) i64 0 (byte-map (element)))) (local k i64 0)
+           (declare a) (declare b) (declare k)
+           (for i (= (a i) (x i))) (for i (range 0 2) (= (b (+ i 2)) 7))
+           (= k 0)
+           (while (lt k 3) (swap a b) (let next (+ k 1) (= k next)))
+           (for i (init (y i) (a i))) (for i (init (z i) (b i))))",
+        40,
+    );
+    check(
+        "(program (input x (type (shape 5) i64 0 dense)) (output y (type (shape 5) i64 0 dense))
+           (local a (type (shape 5) i64 0 dense)) (local b (type (shape 5) i64 0 dense))
+           (declare a) (declare b)
+           (for i (= (a i) (x i)))
+           (for k (range 0 3) (block
+             (for i (= (b i) (+ (* 2 (a i)) k)))
+             (swap a b)))
+           (for i (init (y i) (+ (a i) (b i)))))",
+        40,
+    );
+}
+
+/// The rows are left at the first entry that counts; its coordinate is seen.
+#[test]
+fn the_first_that_is_something_ends_a_loop() {
+    check(
+        "(program (input A (type (shape 5 6) i64 0 csr)) (input x (type (shape 6) i64 0 dense))
+           (output y (type (shape 5) i64 0 dense)) (output n (type (shape) i64 0 dense)) (local p i64 0)
+           (for i (where (block (init (y i) p) (if (ne p 0) (+= n 1)))
+             (for j (if (and (ne (A i j) 0) (ne (x j) 0)) (choose= p (+ j 1)))))))",
+        200,
+    );
+}

@@ -1,0 +1,291 @@
+//! Tensors in program texts: what a text says of their types, and what it leaves to the tensors that are bound.
+//!
+//! An input may leave out its sizes, dtype, fill value and format, which are those of what is bound to it then. A size
+//! may be a name: the first input that has it gives it a number, and it is that number everywhere, in other shapes and
+//! as a value. `(dtype A)` and `(fill A)` stand for those of a tensor that is declared before, or of an input.
+
+use super::types::{read_name, read_tensor_type};
+use crate::notation::{OPEN_DIMENSION, Role, TensorDecl};
+use redpoll_logic::Error as TextError;
+use redpoll_logic::literal::{read_dtype, read_value};
+use redpoll_logic::sexpr::{Sexpr, SexprKind};
+use redpoll_logic::text::{format_from_sexpr, format_to_sexpr};
+use redpoll_logic::{DType, Format, Scalar, TensorType};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// The types of the tensors that are bound to inputs, by name.
+pub type Bound<'a> = &'a dyn Fn(&str) -> Option<Arc<TensorType>>;
+
+/// An input as its text has it, before anything is bound to it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct InputText {
+    /// Its name.
+    pub name: String,
+    /// How many modes it has.
+    pub rank: usize,
+    /// Its dtype, if the text says it.
+    pub dtype: Option<DType>,
+    /// Its format, if the text says it.
+    pub format: Option<Format>,
+    /// Its value, of a scalar that need not be bound.
+    pub value: Option<Scalar>,
+}
+
+/// What a text declares.
+#[derive(Default)]
+pub(super) struct Declarations {
+    /// The tensors, in the order of the text.
+    pub(super) tensors: Vec<TensorDecl>,
+    /// Of each whether its accesses have a subscript a mode of the tensor, not of its storage.
+    pub(super) natural: Vec<bool>,
+    /// The sizes that have names.
+    pub(super) sizes: BTreeMap<String, u64>,
+}
+
+/// The parts of a declaration; `None` where nothing or `_` is written.
+struct Parts<'a> {
+    role: Role,
+    name: &'a str,
+    /// The whole of it.
+    at: &'a Sexpr,
+    /// The sizes; `None` of a scalar.
+    shape: Option<&'a [Sexpr]>,
+    dtype: Option<&'a Sexpr>,
+    fill: Option<&'a Sexpr>,
+    format: Option<&'a Sexpr>,
+    natural: bool,
+}
+
+/// Reads the declarations among the items of a program.
+pub(super) fn declarations(items: &[Sexpr], bound: Bound<'_>) -> Result<Declarations, TextError> {
+    let parts = items.iter().filter_map(parts).collect::<Result<Vec<_>, _>>()?;
+    let mut d = Declarations::default();
+    let mut read: Vec<(usize, TensorDecl)> = Vec::new();
+    // Inputs first: they give names to sizes.
+    for inputs in [true, false] {
+        for (k, parts) in parts.iter().enumerate().filter(|(_, p)| (p.role == Role::Input) == inputs) {
+            let ty = match inputs {
+                true => d.input(parts, &read, bound)?,
+                false => d.other(parts, &read)?,
+            };
+            read.push((k, TensorDecl { name: parts.name.to_owned(), ty: Arc::new(ty), role: parts.role }));
+        }
+    }
+    read.sort_by_key(|(k, _)| *k);
+    d.natural = parts.iter().map(|p| p.natural).collect();
+    d.tensors = read.into_iter().map(|(_, tensor)| tensor).collect();
+    if let Some((name, p)) = parts.iter().find_map(|p| Some((d.sizes.get_key_value(p.name)?.0, p))) {
+        return Err(p.at.error(format!("`{name}` is a tensor and a size; rename one")));
+    }
+    Ok(d)
+}
+
+/// The inputs of a text, and what it says of them.
+pub(super) fn inputs(items: &[Sexpr]) -> Result<Vec<InputText>, TextError> {
+    let parts = items.iter().filter_map(parts).collect::<Result<Vec<_>, _>>()?;
+    let input = |p: &Parts<'_>| {
+        let rank = p.shape.map_or(0, <[Sexpr]>::len);
+        let dtype = p.dtype.map(read_dtype).transpose()?;
+        let value = match (&dtype, p.fill, rank) {
+            (Some(dtype), Some(fill), 0) => Some(read_value(dtype, fill)?),
+            _ => None,
+        };
+        let format = p.format.map(|f| format_from_sexpr(f, rank)).transpose()?;
+        Ok(InputText { name: p.name.to_owned(), rank, dtype, format, value })
+    };
+    parts.iter().filter(|p| p.role == Role::Input).map(input).collect()
+}
+
+/// The parts of a declaration; `None` when the item is none.
+fn parts(item: &Sexpr) -> Option<Result<Parts<'_>, TextError>> {
+    let (role, rest) = match item.as_form()? {
+        ("input", rest) => (Role::Input, rest),
+        ("output", rest) => (Role::Output, rest),
+        ("local", rest) => (Role::Local, rest),
+        _ => return None,
+    };
+    Some(split(item, role, rest))
+}
+
+fn split<'a>(at: &'a Sexpr, role: Role, rest: &'a [Sexpr]) -> Result<Parts<'a>, TextError> {
+    let wrong = || at.error("expected `(ROLE name (shape size ..) dtype fill format)` or `(ROLE name dtype fill)`");
+    let [name, first, more @ ..] = rest else { return Err(wrong()) };
+    let said = |s: &'a Sexpr| (s.as_atom() != Some("_")).then_some(s);
+    let nth = |k: usize| more.get(k).and_then(said);
+    let name = read_name(name, "the name of a tensor")?;
+    let none = Parts { role, name, at, shape: None, dtype: None, fill: None, format: None, natural: false };
+    match first.as_form() {
+        Some(("type", [shape, dtype, fill, format])) if more.is_empty() => {
+            let Some(("shape", sizes)) = shape.as_form() else {
+                return Err(shape.error(format!("expected `(shape ..)`, found {shape}")));
+            };
+            Ok(Parts { shape: Some(sizes), dtype: said(dtype), fill: said(fill), format: said(format), ..none })
+        }
+        Some(("type", _)) => Err(read_tensor_type(first).err().unwrap_or_else(wrong)),
+        Some(("shape", sizes)) if more.len() <= 3 => {
+            Ok(Parts { shape: Some(sizes), dtype: nth(0), fill: nth(1), format: nth(2), natural: true, ..none })
+        }
+        _ if more.len() <= 1 => Ok(Parts { dtype: said(first), fill: nth(0), ..none }),
+        _ => Err(wrong()),
+    }
+}
+
+impl Declarations {
+    /// The type of an input: what is written has to be that of what is bound.
+    fn input(
+        &mut self,
+        p: &Parts<'_>,
+        read: &[(usize, TensorDecl)],
+        bound: Bound<'_>,
+    ) -> Result<TensorType, TextError> {
+        let name = p.name;
+        let found = bound(name);
+        let sizes = p.shape.unwrap_or_default();
+        if let Some(found) = found.as_ref().filter(|t| t.shape.len() != sizes.len()) {
+            let (rank, shape) = (sizes.len(), &found.shape);
+            let what = format!("input `{name}` has {rank} modes, but what is bound to it has shape {shape:?}");
+            return Err(p.at.error(what));
+        }
+        let open = |part: &str| {
+            p.at.error(format!("the {part} of input `{name}` is not written; write it, or bind a tensor to `{name}`"))
+        };
+        let mut shape = Vec::new();
+        for (mode, s) in sizes.iter().enumerate() {
+            let found = found.as_ref().map(|t| t.shape[mode]);
+            let size = match (self.size(s)?, found) {
+                (Size::Number(n), Some(found)) if n != found => {
+                    let what = format!("mode {mode} of input `{name}` has size {found}, but {s} is {n}");
+                    return Err(s.error(what));
+                }
+                (Size::Number(n), _) => n,
+                (Size::Open, found) => found.ok_or_else(|| open("shape"))?,
+                (Size::Named(size), found) => {
+                    let n = found.ok_or_else(|| open("shape"))?;
+                    self.sizes.insert(size, n);
+                    n
+                }
+            };
+            shape.push(size);
+        }
+        let differs = |at: &Sexpr, part: &str, written: String, found: String| {
+            at.error(format!("input `{name}` has {part} {written}, but what is bound to it has {found}"))
+        };
+        let found = found.as_ref();
+        let dtype = match (p.dtype.map(|s| dtype(s, read)).transpose()?, found) {
+            (Some(dtype), Some(found)) if dtype != found.dtype => {
+                let at = p.dtype.unwrap_or(p.at);
+                return Err(differs(at, "dtype", dtype.to_string(), found.dtype.to_string()));
+            }
+            (Some(dtype), _) => dtype,
+            (None, found) => found.ok_or_else(|| open("dtype"))?.dtype.clone(),
+        };
+        let scalar = p.shape.is_none();
+        let fill = match (p.fill.map(|s| fill(&dtype, s, read)).transpose()?, found) {
+            // The fill value of a scalar is its value when nothing is bound.
+            (Some(fill), Some(found)) if fill != found.fill && !scalar => {
+                let at = p.fill.unwrap_or(p.at);
+                return Err(differs(at, "fill value", fill.to_string(), found.fill.to_string()));
+            }
+            (_, Some(found)) => found.fill.clone(),
+            (Some(fill), None) => fill,
+            (None, None) if scalar => zero(&dtype),
+            (None, None) => return Err(open("fill value")),
+        };
+        let format = match (p.format.map(|s| format_from_sexpr(s, shape.len())).transpose()?, found) {
+            (Some(format), Some(found)) if format != found.format => {
+                let at = p.format.unwrap_or(p.at);
+                let [written, found] = [&format, &found.format].map(|f| format_to_sexpr(f).to_string());
+                return Err(differs(at, "format", written, found));
+            }
+            (Some(format), _) => format,
+            (None, Some(found)) => found.format.clone(),
+            (None, None) if scalar => Format::dense(0),
+            (None, None) => return Err(open("format")),
+        };
+        Ok(TensorType { shape, dtype, fill, format })
+    }
+
+    /// The type of an output or local: a fill value that is not written is zero, a format dense.
+    fn other(&self, p: &Parts<'_>, read: &[(usize, TensorDecl)]) -> Result<TensorType, TextError> {
+        let mut shape = Vec::new();
+        for s in p.shape.unwrap_or_default() {
+            shape.push(match self.size(s)? {
+                Size::Number(n) => n,
+                Size::Open => OPEN_DIMENSION,
+                Size::Named(size) => {
+                    let known = self.sizes.keys().map(String::as_str);
+                    return Err(s.locate(TextError::unknown("size", &size, known)));
+                }
+            });
+        }
+        let written = p.dtype.ok_or_else(|| p.at.error(format!("the dtype of `{}` is not written", p.name)))?;
+        let dtype = dtype(written, read)?;
+        let fill = p.fill.map_or_else(|| Ok(zero(&dtype)), |s| fill(&dtype, s, read))?;
+        let format = p.format.map_or_else(|| Ok(Format::dense(shape.len())), |s| format_from_sexpr(s, shape.len()))?;
+        Ok(TensorType { shape, dtype, fill, format })
+    }
+
+    fn size(&self, s: &Sexpr) -> Result<Size, TextError> {
+        Ok(match &s.kind {
+            SexprKind::Atom(word) if word == "_" => Size::Open,
+            SexprKind::Atom(word) if word.starts_with(|c: char| c.is_ascii_digit() || c == '-') => {
+                Size::Number(s.number("a size")?)
+            }
+            _ => {
+                let name = read_name(s, "a size")?;
+                self.sizes.get(name).map_or_else(|| Size::Named(name.to_owned()), |n| Size::Number(*n))
+            }
+        })
+    }
+}
+
+/// A size in a shape.
+enum Size {
+    Number(u64),
+    Open,
+    /// A name without a number yet.
+    Named(String),
+}
+
+fn zero(dtype: &DType) -> Scalar {
+    let zeros: Vec<Scalar> = dtype.prims().into_iter().map(Scalar::zero).collect();
+    Scalar::unflatten(dtype, &mut zeros.into_iter()).expect("a dtype is made of its primitives")
+}
+
+/// A dtype, that of a tensor included; in a struct, too.
+fn dtype(s: &Sexpr, read: &[(usize, TensorDecl)]) -> Result<DType, TextError> {
+    read_dtype(&with_dtypes(s, read)?)
+}
+
+/// The dtype as it is written, `(dtype A)` replaced.
+fn with_dtypes(s: &Sexpr, read: &[(usize, TensorDecl)]) -> Result<Sexpr, TextError> {
+    if let Some(("dtype", [t])) = s.as_form() {
+        let dtype = redpoll_logic::literal::write_dtype(&tensor(t, read)?.ty.dtype);
+        return Ok(Sexpr { at: s.at, ..dtype });
+    }
+    match &s.kind {
+        SexprKind::List(items) => {
+            let items = items.iter().map(|item| with_dtypes(item, read)).collect::<Result<_, _>>()?;
+            Ok(Sexpr { at: s.at, kind: SexprKind::List(items) })
+        }
+        _ => Ok(s.clone()),
+    }
+}
+
+/// A fill value, that of a tensor included.
+fn fill(dtype: &DType, s: &Sexpr, read: &[(usize, TensorDecl)]) -> Result<Scalar, TextError> {
+    let Some(("fill", [t])) = s.as_form() else { return read_value(dtype, s) };
+    let fill = tensor(t, read)?.ty.fill.clone();
+    if fill.dtype() != *dtype {
+        return Err(s.error(format!("the fill value of {t} has dtype {}, expected {dtype}", fill.dtype())));
+    }
+    Ok(fill)
+}
+
+fn tensor<'a>(s: &Sexpr, read: &'a [(usize, TensorDecl)]) -> Result<&'a TensorDecl, TextError> {
+    let name = read_name(s, "the name of a tensor")?;
+    let known = read.iter().map(|(_, t)| t.name.as_str());
+    let found = read.iter().map(|(_, t)| t).find(|t| t.name == name);
+    found.ok_or_else(|| s.locate(TextError::unknown("tensor", name, known)))
+}

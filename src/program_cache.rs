@@ -1,0 +1,48 @@
+//! The programs of a session that were taken to kernels: the same text over tensors of the same types and widths of
+//! arrays finds everything made.
+
+use crate::program::MadeProgram;
+use crate::session::Bindings;
+use lru::LruCache;
+use redpoll_logic::{Alias, Prim, TensorType};
+use redpoll_physical::storage::Array;
+use std::num::NonZeroUsize;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The programs that are kept; those that were not used for longest leave first.
+const KEPT: NonZeroUsize = NonZeroUsize::new(64).expect("not zero");
+
+/// A text, and what matters of each tensor that it reads.
+type Key = (String, Vec<(Alias, Arc<TensorType>, Vec<Prim>)>);
+
+/// What was made of programs.
+pub(crate) struct ProgramCache(Mutex<LruCache<Key, Arc<MadeProgram>>>);
+
+fn key(text: &str, bindings: &Bindings) -> Key {
+    let input = |(name, tensor): (&Alias, &redpoll_physical::storage::Tensor)| {
+        (name.clone(), tensor.ty().clone(), tensor.levels().iter().flatten().map(Array::prim).collect())
+    };
+    (text.to_owned(), bindings.iter().map(input).collect())
+}
+
+impl ProgramCache {
+    pub(crate) fn find(&self, text: &str, bindings: &Bindings) -> Option<Arc<MadeProgram>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&key(text, bindings)).cloned()
+    }
+
+    pub(crate) fn keep(&self, text: &str, bindings: &Bindings, made: &Arc<MadeProgram>) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).put(key(text, bindings), made.clone());
+    }
+}
+
+impl Default for ProgramCache {
+    fn default() -> ProgramCache {
+        ProgramCache(Mutex::new(LruCache::new(KEPT)))
+    }
+}
+
+impl std::fmt::Debug for ProgramCache {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("ProgramCache")
+    }
+}

@@ -1,0 +1,338 @@
+//! The programs of the folder `programs` on random graphs and samples, through every engine and in several formats of the
+//! graph, against plain loops; and the work of a search at n and 4n.
+
+use redpoll::datasets::{read_bytes, sample};
+use redpoll::logic::text::parse_format;
+use redpoll::logic::{DType, Prim, Scalar, TensorType};
+use redpoll::physical::storage::{Duplicates, Tensor, Triples, Values};
+use redpoll::{Bindings, Config, Engine, Program, Run, Session};
+use std::collections::{BTreeSet, VecDeque};
+
+const ENGINES: [Engine; 4] =
+    [Engine::NotationInterpreter, Engine::AssemblyInterpreter, Engine::Instant, Engine::Optimizing];
+const FORMATS: [&str; 4] = ["csr", "dcsr", "coo", "dense"];
+
+/// A graph by its edges, each once.
+#[derive(Clone, Debug)]
+struct Graph {
+    n: u64,
+    edges: BTreeSet<(u64, u64)>,
+}
+
+/// A small generator of pseudo-random numbers (splitmix64).
+struct Rng(u64);
+
+impl Rng {
+    fn below(&mut self, n: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        (z ^ (z >> 31)) % n
+    }
+}
+
+impl Graph {
+    /// Random edges, loops among them; with few of them it falls into parts.
+    fn random(n: u64, edges: u64, rng: &mut Rng) -> Graph {
+        let edges = (0..edges).map(|_| (rng.below(n), rng.below(n))).collect();
+        Graph { n, edges }
+    }
+
+    fn undirected(mut self) -> Graph {
+        self.edges.extend(self.edges.clone().iter().map(|(a, b)| (*b, *a)));
+        self
+    }
+
+    /// A square grid, with roads to the neighbours.
+    fn grid(side: u64) -> Graph {
+        let at = |r: u64, c: u64| r * side + c;
+        let right = (0..side).flat_map(|r| (1..side).map(move |c| (at(r, c - 1), at(r, c))));
+        let down = (1..side).flat_map(|r| (0..side).map(move |c| (at(r - 1, c), at(r, c))));
+        Graph { n: side * side, edges: right.chain(down).collect() }.undirected()
+    }
+
+    /// The graph with `value` on each edge.
+    fn tensor(&self, format: &str, value: impl Fn(u64, u64) -> f64) -> Tensor {
+        let format = parse_format(format, 2).unwrap();
+        let ty = TensorType {
+            shape: vec![self.n, self.n],
+            dtype: DType::Prim(Prim::F64),
+            fill: Scalar::F64(0.0),
+            format,
+        };
+        let (rows, columns) = self.edges.iter().copied().unzip();
+        let values: Vec<f64> = self.edges.iter().map(|(a, b)| value(*a, *b)).collect();
+        let (shape, coordinates) = (ty.shape.clone(), vec![rows, columns]);
+        let triples = Triples { shape, coordinates, values: Values::from(values) };
+        Tensor::from_triples(ty, &triples, Duplicates::Error).unwrap().0
+    }
+
+    fn neighbours(&self, v: u64) -> impl Iterator<Item = u64> {
+        self.edges.range((v, 0)..(v + 1, 0)).map(|(_, b)| *b)
+    }
+
+    /// The smallest vertex of the level before each vertex, and the number of levels.
+    fn parents(&self, source: i64) -> (Vec<i64>, i64) {
+        let mut parent = vec![-1; self.n as usize];
+        if !(0..self.n as i64).contains(&source) {
+            return (parent, 0);
+        }
+        parent[source as usize] = source;
+        let (mut frontier, mut levels) = (BTreeSet::from([source as u64]), 0);
+        while !frontier.is_empty() {
+            let mut next = BTreeSet::new();
+            for v in &frontier {
+                for u in self.neighbours(*v) {
+                    if parent[u as usize] == -1 {
+                        parent[u as usize] = *v as i64;
+                        next.insert(u);
+                    }
+                }
+            }
+            (frontier, levels) = (next, levels + 1);
+        }
+        (parent, levels)
+    }
+
+    fn components(&self) -> Vec<i64> {
+        let mut component = vec![-1; self.n as usize];
+        for s in 0..self.n {
+            let mut queue = VecDeque::from([s]);
+            while let Some(v) = queue.pop_front() {
+                if component[v as usize] == -1 {
+                    component[v as usize] = s as i64;
+                    queue.extend(self.neighbours(v));
+                }
+            }
+        }
+        component
+    }
+
+    fn cores(&self) -> Vec<i64> {
+        let mut core = vec![0; self.n as usize];
+        for k in 1.. {
+            let mut left: BTreeSet<u64> = (0..self.n).collect();
+            loop {
+                let few = |v: &u64| self.neighbours(*v).filter(|u| u != v && left.contains(u)).count() < k;
+                let gone: Vec<u64> = left.iter().copied().filter(few).collect();
+                if gone.is_empty() {
+                    break;
+                }
+                left.retain(|v| !gone.contains(v));
+            }
+            if left.is_empty() {
+                return core;
+            }
+            left.iter().for_each(|v| core[*v as usize] = k as i64);
+        }
+        core
+    }
+}
+
+fn length(a: u64, b: u64) -> f64 {
+    ((a * 7 + b * 3) % 9 + 1) as f64
+}
+
+fn program(name: &str) -> Program {
+    let path = format!("{}/programs/{name}.rp", env!("CARGO_MANIFEST_DIR"));
+    Program::new(&std::fs::read_to_string(path).unwrap()).unwrap()
+}
+
+fn ints(run: &Run, name: &str) -> Vec<i64> {
+    let values = run.get(name).unwrap().to_dense_scalars().unwrap();
+    values.iter().map(|v| i64::try_from(v.to_i128().unwrap()).unwrap()).collect()
+}
+
+fn session() -> Session {
+    Session::new(Config { engine: Engine::Instant, ..Config::default() })
+}
+
+/// Runs a program over a graph in several formats; the C compiler is asked for the first format alone.
+fn runs(session: &Session, name: &str, bindings: impl Fn(&str) -> Bindings, check: impl Fn(&Run, &str)) {
+    let program = program(name);
+    for format in FORMATS {
+        let prepared = session.prepare_program(&program, &bindings(format)).unwrap_or_else(|e| panic!("{name}: {e}"));
+        for engine in ENGINES.into_iter().filter(|e| *e != Engine::Optimizing || format == "csr") {
+            let run = prepared.run_with(engine).unwrap_or_else(|e| panic!("{name}, {format}, {engine:?}: {e}"));
+            check(&run, &format!("{name}, {format}, {engine:?}"));
+        }
+    }
+}
+
+/// Graphs of all kinds: empty, of one vertex, sparse and dense ones, with loops.
+fn graphs(seed: u64) -> Vec<Graph> {
+    let mut rng = Rng(seed);
+    let mut all = vec![Graph { n: 1, edges: BTreeSet::new() }, Graph { n: 6, edges: BTreeSet::new() }];
+    all.push(Graph { n: 1, edges: BTreeSet::from([(0, 0)]) });
+    all.extend([(9, 8), (12, 20), (14, 60)].map(|(n, m)| Graph::random(n, m, &mut rng)));
+    all.push(Graph::grid(4));
+    all
+}
+
+fn searches(graph: &Graph, source: i64) {
+    let session = session();
+    let (parent, levels) = graph.parents(source);
+    let source = || Tensor::scalar(&Scalar::I64(source)).unwrap();
+    for name in ["bfs_push", "bfs_pull", "bfs"] {
+        let bindings = |format: &str| {
+            let columns = if format == "csr" { "csc" } else { format };
+            let b = graph.tensor(columns, |_, _| 1.0);
+            Bindings::new().with("A", graph.tensor(format, |_, _| 1.0)).with("B", b).with("source", source())
+        };
+        runs(&session, name, bindings, |run, what| {
+            assert_eq!(ints(run, "parent"), parent, "{what}, {graph:?}");
+            assert_eq!(ints(run, "levels"), [levels], "{what}");
+        });
+    }
+}
+
+#[test]
+fn searches_find_the_smallest_parents() {
+    for graph in graphs(1) {
+        searches(&graph, 0);
+    }
+    let graph = Graph::random(12, 30, &mut Rng(2)).undirected();
+    searches(&graph, 5);
+    searches(&graph, 12);
+}
+
+#[test]
+fn shortest_paths() {
+    let session = session();
+    for graph in graphs(3) {
+        let mut distance = vec![f64::INFINITY; graph.n as usize];
+        distance[0] = 0.0;
+        for _ in 0..graph.n {
+            for (a, b) in &graph.edges {
+                distance[*b as usize] = distance[*b as usize].min(distance[*a as usize] + length(*a, *b));
+            }
+        }
+        runs(
+            &session,
+            "bellman_ford",
+            |format| Bindings::new().with("A", graph.tensor(format, length)),
+            |run, what| {
+                let found = run.get("distance").unwrap().to_dense_scalars().unwrap();
+                let found: Vec<f64> = found.iter().map(|v| v.to_f64().unwrap()).collect();
+                assert_eq!(found, distance, "{what}, {graph:?}");
+                assert_eq!(run.get("negative").unwrap().get(&[]).unwrap(), Scalar::Bool(false), "{what}");
+                for (v, p) in ints(run, "parent").into_iter().enumerate() {
+                    let (v, reached) = (v as u64, distance[v].is_finite() && v != 0);
+                    assert_eq!(p >= 0, reached, "{what}");
+                    if reached {
+                        let by = distance[p as usize] + length(p as u64, v);
+                        assert!(graph.edges.contains(&(p as u64, v)) && by == distance[v as usize], "{what}");
+                    }
+                }
+            },
+        );
+    }
+    let circle = Graph { n: 3, edges: BTreeSet::from([(0, 1), (1, 2), (2, 0)]) };
+    let bindings = Bindings::new().with("A", circle.tensor("csr", |_, _| -1.0));
+    let run = session.prepare_program(&program("bellman_ford"), &bindings).unwrap().run().unwrap();
+    assert_eq!(run.get("negative").unwrap().get(&[]).unwrap(), Scalar::Bool(true));
+}
+
+#[test]
+fn components_and_cores() {
+    let session = session();
+    let samples = ["karate"].map(|name| {
+        let sample = sample(name).unwrap();
+        let (tensor, _) = read_bytes(sample.file_name, sample.bytes, &Default::default()).unwrap().into_tensor(None).unwrap();
+        let (n, dense) = (tensor.ty().shape[0], tensor.to_dense_scalars().unwrap());
+        let edges = (0..n * n).filter(|k| dense[*k as usize].to_f64() != Some(0.0)).map(|k| (k / n, k % n));
+        Graph { n, edges: edges.collect() }
+    });
+    for graph in graphs(4).into_iter().chain(samples).map(Graph::undirected) {
+        let bindings = |format: &str| Bindings::new().with("A", graph.tensor(format, |_, _| 1.0));
+        let (component, core) = (graph.components(), graph.cores());
+        runs(&session, "components", bindings, |run, what| {
+            assert_eq!(ints(run, "component"), component, "{what}, {graph:?}");
+            let count = component.iter().collect::<BTreeSet<_>>().len() as i64;
+            assert_eq!(ints(run, "count"), [count], "{what}");
+        });
+        runs(&session, "k_core", bindings, |run, what| assert_eq!(ints(run, "core"), core, "{what}, {graph:?}"));
+    }
+}
+
+#[test]
+fn one_triangle_stands_for_both() {
+    let session = session();
+    for graph in graphs(5) {
+        let upper = Graph { edges: graph.edges.iter().copied().filter(|(a, b)| a <= b).collect(), ..graph };
+        let x: Vec<f64> = (0..upper.n).map(|k| (k % 5) as f64 - 2.0).collect();
+        let mut y = vec![0.0; x.len()];
+        for (a, b) in upper.edges.iter().map(|(a, b)| (*a as usize, *b as usize)) {
+            let value = length(a as u64, b as u64);
+            y[a] += value * x[b];
+            if a != b {
+                y[b] += value * x[a];
+            }
+        }
+        let ty = TensorType {
+            shape: vec![upper.n],
+            dtype: DType::Prim(Prim::F64),
+            fill: Scalar::F64(0.0),
+            format: parse_format("dense", 1).unwrap(),
+        };
+        let x = Tensor::from_dense(ty, &Values::from(x)).unwrap();
+        let bindings = |format: &str| Bindings::new().with("A", upper.tensor(format, length)).with("x", x.clone());
+        runs(&session, "symmetric_spmv", bindings, |run, what| {
+            let found = run.get("y").unwrap().to_dense_scalars().unwrap();
+            let found: Vec<f64> = found.iter().map(|v| v.to_f64().unwrap()).collect();
+            assert_eq!(found, y, "{what}");
+        });
+    }
+}
+
+/// On a grid the frontier is a diagonal: were anything as large as the graph touched in each of the levels, work would
+/// grow eightfold from side s to side 2s, not fourfold.
+#[test]
+fn a_search_costs_its_edges_not_the_levels_times_the_vertices() {
+    let session = session();
+    let program = program("bfs_push");
+    let work = |side: u64| {
+        let bindings = Bindings::new().with("A", Graph::grid(side).tensor("csr", |_, _| 1.0));
+        let run = session.prepare_program(&program, &bindings).unwrap().run_with(Engine::AssemblyInterpreter).unwrap();
+        let counts = run.counts.unwrap();
+        [counts.iterations, counts.loads, counts.stores, counts.allocated_bytes]
+    };
+    for (small, large) in work(24).into_iter().zip(work(48)) {
+        assert!(large < 5 * small, "{small} at n, {large} at 4n");
+    }
+}
+
+/// A program that looks at the frontier of the wrong round is seen by these comparisons.
+#[test]
+fn a_forgotten_swap_is_seen() {
+    let text = std::fs::read_to_string(format!("{}/programs/bfs_push.rp", env!("CARGO_MANIFEST_DIR"))).unwrap();
+    let wrong = Program::new(&text.replace("(swap F N)", "")).unwrap();
+    let graph = Graph::grid(4);
+    let bindings = Bindings::new().with("A", graph.tensor("csr", |_, _| 1.0));
+    let run = session().prepare_program(&wrong, &bindings).unwrap().run().unwrap();
+    assert_ne!(ints(&run, "parent"), graph.parents(0).0);
+}
+
+#[test]
+fn faults_are_told_with_their_line() {
+    let graph = Graph::grid(2).tensor("csr", |_, _| 1.0);
+    let told = |text: &str| {
+        let bindings = Bindings::new().with("A", graph.clone());
+        let prepared = Program::new(text).and_then(|p| session().prepare_program(&p, &bindings));
+        prepared.err().map(|e| e.to_string()).unwrap_or_default()
+    };
+    let declared = "(program (input A (shape n n))\n (output y (shape n) f64)\n";
+    let cases = [
+        ("(for i (for j (+= (y i) (B i j)))))", "program, line 3, column 25: unknown tensor or operator `B`"),
+        ("(for i\n (= (y i) (+ (y i) 1))))", "program, line 4, column 2: invalid program"),
+        ("(for k (+= (y 0) 1)))", "program, line 3, column 1: the extent of loop `k` cannot be inferred"),
+        ("(+= (y 0) 1)", "program, line"),
+    ];
+    for (body, expected) in cases {
+        let found = told(&format!("{declared}{body}"));
+        assert!(found.starts_with(expected), "{found}");
+    }
+    assert!(told("(program (input B (shape n n)) (block))").starts_with("no data for table `B`"));
+    assert!(told("(program (input A (shape n 3)) (block))").contains("line 1, column 28"));
+}
