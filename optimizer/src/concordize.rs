@@ -9,7 +9,8 @@ use crate::error::Error;
 use crate::fit::{Meeting, fit, storage_at};
 use crate::isolate::{Pass, Schedule};
 use crate::plan_nest;
-use crate::term::{At, Nest, NestKind, Node, Read, Sizes, Target, Term};
+use crate::sizes::Sizes;
+use crate::term::{At, Nest, NestKind, Node, Read, Target, Term};
 use redpoll_logic::statistics::Question;
 use redpoll_logic::{Alias, Field, Format, LevelFormat, LevelKind, StorageMode};
 

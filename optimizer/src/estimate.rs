@@ -2,7 +2,8 @@
 
 use crate::context::Context;
 use crate::fit::storage_at;
-use crate::term::{At, Fold, Node, Read, Sizes, Target, Term};
+use crate::sizes::Sizes;
+use crate::term::{At, Fold, Node, Read, Target, Term};
 use redpoll_logic::op::Op;
 use redpoll_logic::statistics::{ModeSet, Question};
 use redpoll_logic::{Field, FloatMode, Scalar};

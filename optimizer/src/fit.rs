@@ -5,7 +5,8 @@
 //! is bound no later, if its kind supports that. Dense levels may be bound in any order. What is neither is
 //! *discordant* and needs a copy.
 
-use crate::term::{At, NestKind, Read, Sizes, Term};
+use crate::sizes::Sizes;
+use crate::term::{At, NestKind, Read, Term};
 use redpoll_logic::op::Builtin;
 use redpoll_logic::{Affine, Field, FloatMode, Format, LevelFormat, LevelKind, Lookup, Scalar, StorageMode, Subscript};
 

@@ -47,6 +47,7 @@ mod normalize;
 mod protocols;
 mod report;
 mod show;
+mod sizes;
 mod skew;
 mod split;
 mod term;

@@ -8,7 +8,8 @@
 //! argument decides: `*`, `and`, `ifelse`.
 
 use crate::normalize::boolean;
-use crate::term::{At, Fold, Nest, Node, Read, Sizes, Target, Term};
+use crate::sizes::Sizes;
+use crate::term::{At, Fold, Nest, Node, Read, Target, Term};
 use redpoll_logic::op::{Builtin, Op};
 use redpoll_logic::{DType, Field, FloatMode, Scalar};
 

@@ -6,7 +6,8 @@
 //! walked with the outputs' loops outermost.
 
 use crate::fit::{Meeting, fit};
-use crate::term::{At, Fold, Nest, NestKind, Node, Read, Sizes, Target, Term, regroups};
+use crate::sizes::Sizes;
+use crate::term::{At, Fold, Nest, NestKind, Node, Read, Target, Term, regroups};
 use crate::unify::match_loops;
 use redpoll_logic::{Field, FloatMode};
 use std::collections::BTreeSet;

@@ -10,7 +10,8 @@
 
 use crate::config::{Config, WrittenOrder};
 use crate::error::Error;
-use crate::term::{At, Fold, Nest, NestKind, Read, Sizes, Target, Term, literal_of};
+use crate::sizes::Sizes;
+use crate::term::{At, Fold, Nest, NestKind, Read, Target, Term, literal_of};
 use redpoll_logic::expr::{Expr, IndexMap, Node};
 use redpoll_logic::op::{Builtin, Op};
 use redpoll_logic::{Affine, Alias, Field, FloatMode, Format, Plan, Query, Scalar, Subscript, TensorType};

@@ -4,7 +4,8 @@
 //! field `j` that is skewed by `i` becomes `d + i - shift` everywhere, `d` being the number of the diagonal, so that an
 //! access by diagonals is walked and the others read at that form. Otherwise accesses by diagonals look up each diagonal.
 
-use crate::term::{At, Nest, Skew, Term, regroups};
+use crate::sizes::Skew;
+use crate::term::{At, Nest, Term, regroups};
 use redpoll_logic::{Affine, Field, FloatMode, Format, StorageMode, Subscript};
 
 /// So many candidates are tried.
@@ -50,7 +51,14 @@ fn fits(nest: &Nest, field: &Field, along: &Field, mode: FloatMode) -> bool {
     !pinned
         && nest.outputs.iter().all(|target| {
             let loops = target.loops();
-            (!loops.contains(field) || loops.contains(along)) && folds_fit(&target.value, field, along, mode)
+            // Along a diagonal both coordinates grow: for one place of the field, those of the other are met backwards.
+            let in_order = target
+                .fold
+                .as_ref()
+                .is_none_or(|(op, fields)| !fields.contains(along) || regroups(op, &target.value.dtype(), mode));
+            (!loops.contains(field) || loops.contains(along))
+                && in_order
+                && folds_fit(&target.value, field, along, mode)
         })
 }
 

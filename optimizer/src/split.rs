@@ -4,7 +4,8 @@
 //! split field `i` becomes `block * i.o + i.i` everywhere, so that a blocked access is walked, and the others read at
 //! that form. Without the split, blocked accesses need a copy that is not.
 
-use crate::term::{At, Block, Nest};
+use crate::sizes::Block;
+use crate::term::{At, Nest};
 use redpoll_logic::{Affine, Field, FloatMode, StorageMode, Subscript, TensorType};
 
 /// So many candidates are tried.

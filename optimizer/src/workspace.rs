@@ -8,7 +8,8 @@
 use crate::context::Context;
 use crate::cost::BYTE_MAP_LIMIT;
 use crate::fit::storage_at;
-use crate::term::{At, Sizes, Target};
+use crate::sizes::Sizes;
+use crate::term::{At, Target};
 use redpoll_logic::physical::Workspace;
 use redpoll_logic::{Field, Format, LeafKind, LevelKind, Writes};
 

@@ -1,0 +1,125 @@
+//! The fields of a nest: their sizes, and how those that replace others make them up.
+
+use crate::term::At;
+use redpoll_logic::{Affine, Field, Subscript};
+use std::collections::BTreeMap;
+
+/// Sizes of fields; blocks of the fields that count places inside a block.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Sizes {
+    sizes: BTreeMap<Field, u64>,
+    blocks: BTreeMap<Field, Block>,
+    skews: Vec<Skew>,
+}
+
+/// A field that was replaced by a diagonal and the coordinate along it: `field = diagonal + along - shift`.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Skew {
+    pub(crate) field: Field,
+    pub(crate) diagonal: Field,
+    pub(crate) along: Field,
+    pub(crate) shift: u64,
+    /// The size of the field.
+    pub(crate) size: u64,
+}
+
+/// A field that was split: `field = block * outer + inner`, `inner` being the key of the map.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Block {
+    pub(crate) block: u64,
+    pub(crate) outer: Field,
+    pub(crate) size: u64,
+}
+
+impl Sizes {
+    pub(crate) fn insert(&mut self, field: Field, size: u64) {
+        self.sizes.insert(field, size);
+    }
+
+    pub(crate) fn insert_block(&mut self, inner: Field, block: Block) {
+        self.sizes.insert(inner.clone(), block.block);
+        self.sizes.insert(block.outer.clone(), block.size.div_ceil(block.block));
+        self.blocks.insert(inner, block);
+    }
+
+    pub(crate) fn insert_skew(&mut self, skew: Skew) {
+        let empty = skew.size == 0 || self.get(&skew.along) == Some(0);
+        let diagonals = if empty { 0 } else { skew.shift.saturating_add(skew.size) };
+        self.sizes.insert(skew.diagonal.clone(), diagonals);
+        self.skews.push(skew);
+    }
+
+    pub(crate) fn skews(&self) -> impl Iterator<Item = &Skew> {
+        self.skews.iter()
+    }
+
+    /// Whether loops over both fields take the same values, those of the loops around being the same.
+    pub(crate) fn alike(&self, a: &Field, b: &Field) -> bool {
+        let skew = |f| self.skew(f).map(|(s, other)| (other, s.diagonal == *f, s.shift, s.size));
+        self.get(a) == self.get(b) && self.block(a).is_none() && (a == b || skew(a).eq(skew(b)))
+    }
+
+    /// The skew of which the field is a part, and the other part.
+    pub(crate) fn skew(&self, field: &Field) -> impl Iterator<Item = (&Skew, &Field)> {
+        self.skews.iter().filter_map(move |s| {
+            let other = if s.diagonal == *field { Some(&s.along) } else { None };
+            other.or((s.along == *field).then_some(&s.diagonal)).map(|other| (s, other))
+        })
+    }
+
+    /// The skew whose field `form` is.
+    fn as_skew(&self, form: &Affine) -> Option<&Skew> {
+        let is = |s: &&Skew| {
+            let parts = form.coefficient(&s.diagonal) == 1 && form.coefficient(&s.along) == 1;
+            parts && form.terms.len() == 2 && i64::try_from(s.shift).is_ok_and(|shift| form.constant == -shift)
+        };
+        self.skews.iter().find(is)
+    }
+
+    pub(crate) fn get(&self, field: &Field) -> Option<u64> {
+        self.sizes.get(field).copied()
+    }
+
+    /// The size of a field of the nest.
+    pub(crate) fn of(&self, field: &Field) -> u64 {
+        self.get(field).expect("every field of a nest has a size")
+    }
+
+    pub(crate) fn block(&self, inner: &Field) -> Option<&Block> {
+        self.blocks.get(inner)
+    }
+
+    pub(crate) fn contains(&self, field: &Field) -> bool {
+        self.sizes.contains_key(field)
+    }
+
+    /// The split field that `form` is, given as outer and inner field and block.
+    pub(crate) fn as_split(&self, form: &Affine) -> Option<(&Field, &Field, u64)> {
+        let [(a, ca), (b, cb)] = &form.terms[..] else { return None };
+        let found = |inner: &Field, outer: &Field, step: i64, stride: i64| {
+            let (inner, b) = self.blocks.get_key_value(inner)?;
+            let split = b.outer == *outer && step == 1 && stride == b.block as i64 && form.constant == 0;
+            split.then_some((&b.outer, inner, b.block))
+        };
+        found(a, b, *ca, *cb).or_else(|| found(b, a, *cb, *ca))
+    }
+
+    /// Whether `at` surely stays within `0..size`.
+    pub(crate) fn within(&self, at: &At, size: u64) -> bool {
+        match at {
+            At::Subscript(s) => {
+                if let Some((_, inner, _)) = self.as_split(s.form()) {
+                    // Loops over a split field never leave its size, although its pieces alone might.
+                    return self.blocks[inner].size <= size && matches!(s, Subscript::Affine(_));
+                }
+                if let Some(skew) = self.as_skew(s.form()) {
+                    return skew.size <= size && matches!(s, Subscript::Affine(_));
+                }
+                // A field of size 0 has no values, so nothing is out of bounds.
+                s.form().terms.iter().any(|(f, _)| self.get(f) == Some(0))
+                    || s.range(&|f| self.get(f)).is_some_and(|(low, high)| low >= 0 && (high as u64) < size)
+            }
+            At::Value(_) => false,
+        }
+    }
+}
