@@ -76,7 +76,19 @@ fn the_triangles_of_a_real_graph_are_counted() {
 #[test]
 fn every_shorthand_gives_the_same_result() {
     let (plan, data) = (repository("plans/triangles.rp"), repository("datasets/data/karate.mtx"));
-    for format in ["dense", "csr", "csc", "dcsr", "coo", "csf", "bcsr", "(bcsr 5 3)", "(hash (byte-map (pattern)))"] {
+    for format in [
+        "dense",
+        "csr",
+        "csc",
+        "dcsr",
+        "coo",
+        "csf",
+        "vbl",
+        "band",
+        "bcsr",
+        "(bcsr 5 3)",
+        "(hash (byte-map (pattern)))",
+    ] {
         let bind = format!("E={}:{format}", data.display());
         let ran = Place::new().run(&["run", plan.to_str().unwrap(), "--bind", &bind, "--json"]);
         assert_eq!(json(&ran)["outputs"]["triangles"]["sum"], 45.0, "{format}");

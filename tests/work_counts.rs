@@ -201,3 +201,24 @@ fn triangles_intersect_the_lists_of_edges() {
     });
     check("iterations of triangles", 2.0, found);
 }
+
+/// Bands of so many places a row around the diagonal.
+fn band(n: u64, width: u64) -> Vec<[u64; 2]> {
+    (0..n).flat_map(|i| (i.saturating_sub(width)..(i + width + 1).min(n)).map(move |j| [i, j])).collect()
+}
+
+#[test]
+fn blocks_and_bands_are_all_that_is_visited() {
+    for name in ["vbl", "band"] {
+        let format = redpoll_logic::text::parse_format(name, 2).expect("a shorthand");
+        let found = SIZES.map(|n| {
+            let places = band(n, 3);
+            let x = vector(n, 0..n, Format::dense(1));
+            let text = "(plan (query y (aggregate + 0 (mapjoin * (table A i j) (table x j)) j)) (produces y))";
+            let work = places.len() as u64;
+            let (counts, _) = count(text, &[("A", matrix([n, n], &places, format.clone())), ("x", x)]);
+            (counts.iterations, work)
+        });
+        check(name, 1.5, found);
+    }
+}

@@ -148,6 +148,15 @@ impl Format {
         Format { levels, modes, leaf: LeafKind::Element }
     }
 
+    /// All levels dense but the last, which is of that kind.
+    pub fn dense_above(kind: LevelKind, rank: usize) -> Format {
+        let mut kinds = vec![LevelKind::Dense; rank];
+        if let Some(last) = kinds.last_mut() {
+            *last = kind;
+        }
+        Format::of_kinds(&kinds, LeafKind::Element)
+    }
+
     /// Sparse blocks of `rows` x `columns` values, the last ones ragged.
     pub fn bcsr(rows: u64, columns: u64) -> Format {
         use LevelKind::{Dense, SparseList};

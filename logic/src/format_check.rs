@@ -111,7 +111,7 @@ impl Format {
         }
         let found = match self.levels.last().map(|l| l.kind) {
             None => "none",
-            Some(kind) if kind.traits().full => "one that lists none",
+            Some(kind) if !kind.traits().explicit => "one that lists none",
             Some(_) => return Ok(()),
         };
         if self.leaf == LeafKind::Pattern { Err(FormatError::PatternPlaces { found }) } else { Ok(()) }

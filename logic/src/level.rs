@@ -16,6 +16,10 @@ pub enum LevelKind {
     Hash,
     /// A byte per coordinate says whether it is stored, beside the sorted list of those that are; takes random writes.
     ByteMap,
+    /// Blocks of adjacent stored coordinates (VBL): the last coordinate of each in `idx`, its positions in `ofs`.
+    BlockList,
+    /// One block of adjacent coordinates a fiber, from its first stored coordinate to its last.
+    Band,
 }
 
 /// How a coordinate that is known is found in a fiber.
@@ -49,6 +53,8 @@ pub struct LevelTraits {
     pub branchless: bool,
     /// Positions have no gaps, and each is that of one coordinate.
     pub compact: bool,
+    /// A coordinate is stored on its own account; else some are stored because of their neighbours, and hold the fill.
+    pub explicit: bool,
     /// Coordinates may be unordered or repeat, as the flags of the level say.
     pub flexible: bool,
     /// How a known coordinate is found.
@@ -63,6 +69,7 @@ const LIST: LevelTraits = LevelTraits {
     full: false,
     branchless: false,
     compact: true,
+    explicit: true,
     flexible: false,
     lookup: Lookup::Search,
     writes: Writes::Append,
@@ -73,7 +80,7 @@ const TABLE: LevelTraits = LevelTraits { lookup: Lookup::Direct, writes: Writes:
 
 /// Every kind with its traits: the registry.
 const KINDS: &[(LevelKind, LevelTraits)] = &[
-    (LevelKind::Dense, LevelTraits { name: "dense", full: true, ..TABLE }),
+    (LevelKind::Dense, LevelTraits { name: "dense", full: true, explicit: false, ..TABLE }),
     (LevelKind::SparseList, LevelTraits { name: "sparse-list", flexible: true, ..LIST }),
     (
         LevelKind::Singleton,
@@ -81,6 +88,8 @@ const KINDS: &[(LevelKind, LevelTraits)] = &[
     ),
     (LevelKind::Hash, LevelTraits { name: "hash", ..TABLE }),
     (LevelKind::ByteMap, LevelTraits { name: "byte-map", compact: false, ..TABLE }),
+    (LevelKind::BlockList, LevelTraits { name: "block-list", ..LIST }),
+    (LevelKind::Band, LevelTraits { name: "band", explicit: false, lookup: Lookup::Direct, ..LIST }),
 ];
 
 impl LevelKind {

@@ -33,6 +33,8 @@ pub(crate) fn walk(kind: LevelKind) -> f64 {
         LevelKind::Dense => 0.2,
         LevelKind::SparseList | LevelKind::Singleton | LevelKind::Hash => 1.0,
         LevelKind::ByteMap => 0.5,
+        LevelKind::BlockList => 0.4,
+        LevelKind::Band => 0.2,
     }
 }
 
@@ -42,6 +44,7 @@ pub(crate) fn follow(kind: LevelKind) -> f64 {
         LevelKind::Dense => 1.5,
         LevelKind::ByteMap => 2.0,
         LevelKind::Hash => 5.0,
-        LevelKind::SparseList | LevelKind::Singleton => 8.0,
+        LevelKind::Band => 2.0,
+        LevelKind::SparseList | LevelKind::Singleton | LevelKind::BlockList => 8.0,
     }
 }

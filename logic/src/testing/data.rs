@@ -72,7 +72,7 @@ pub fn random_format(rng: &mut Rng, rank: usize, dtype: &DType, fill: &Scalar) -
         let order = rng.shuffled((0..rank).collect());
         format = format.permuted(&order);
     }
-    let lists = format.levels.last().is_some_and(|l| !l.kind.traits().full);
+    let lists = format.levels.last().is_some_and(|l| l.kind.traits().explicit);
     if lists && *dtype == DType::BOOL && *fill == Scalar::Bool(false) && rng.chance(30) {
         format.leaf = LeafKind::Pattern;
     }

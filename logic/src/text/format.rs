@@ -15,6 +15,8 @@ const SHORTHANDS: &[Shorthand] = &[
     ("csr", Some(2), |_| Format::csr()),
     ("csc", Some(2), |_| Format::csc()),
     ("dcsr", Some(2), Format::csf),
+    ("vbl", None, |rank| Format::dense_above(LevelKind::BlockList, rank)),
+    ("band", None, |rank| Format::dense_above(LevelKind::Band, rank)),
     ("dcsc", Some(2), |_| Format::csf(2).permuted(&[1, 0])),
     ("dia", Some(2), |_| Format::dia()),
     // Blocks of another size are written (bcsr ROWS COLUMNS).

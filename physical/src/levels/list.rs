@@ -1,5 +1,6 @@
 //! Sorted lists of coordinates, what sparse lists, hash tables and byte maps have in common: `ptr` and `idx`.
 
+use super::blocks::check_offsets;
 use crate::Error;
 use crate::levels::{ArrayClass, Fibers, LevelData, array_prim};
 use crate::storage::{Array, Indices, filled_vec};
@@ -59,14 +60,7 @@ pub(crate) fn listed(data: LevelData<'_>) -> Range<u64> {
 pub(crate) fn check_list(data: LevelData<'_>, parents: u64, runs: Option<&mut Vec<Range<u64>>>) -> Result<u64, String> {
     let (ptr, idx) = (data.arrays[0].indices(), data.arrays[1].indices());
     check_len("ptr", ptr.len(), parents.checked_add(1).ok_or("too many parent positions")?)?;
-    if ptr.get(0) > i64::MAX as u64 {
-        return Err(format!("ptr[0] = {} is negative", ptr.get(0) as i64));
-    }
-    if let Some(p) = (0..parents).find(|&p| ptr.get(p) > ptr.get(p + 1) || ptr.get(p + 1) > i64::MAX as u64) {
-        let (lo, hi) = (ptr.get(p), ptr.get(p + 1) as i64);
-        return Err(format!("ptr must not decrease, but ptr[{p}] = {lo} and ptr[{}] = {hi}", p + 1));
-    }
-    let end = ptr.get(parents);
+    let end = check_offsets("ptr", ptr, parents)?;
     if end > idx.len() {
         return Err(format!("ptr ends at {end}, beyond the {} coordinates of idx", idx.len()));
     }
@@ -155,7 +149,7 @@ pub(crate) fn find_run(ordered: bool, idx: Indices<'_>, fiber: Range<u64>, coord
 }
 
 /// The first number of `range` for which `below` does not hold, where it holds for a prefix of the range.
-fn lower_bound(range: Range<u64>, below: impl Fn(u64) -> bool) -> u64 {
+pub(crate) fn lower_bound(range: Range<u64>, below: impl Fn(u64) -> bool) -> u64 {
     let Range { start: mut lo, end: mut hi } = range;
     while lo < hi {
         let mid = lo + (hi - lo) / 2;

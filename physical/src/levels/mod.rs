@@ -7,6 +7,9 @@
 //! A kind is one file that holds both halves of its contract: [`Level`], what its arrays are and how they are checked,
 //! built and enumerated in Rust, and `LevelLowering` (in `crate::lower`), its looplets and its write protocol.
 
+mod band;
+mod block_list;
+mod blocks;
 mod byte_map;
 mod dense;
 mod fibers;
@@ -15,6 +18,8 @@ mod list;
 mod singleton;
 mod sparse_list;
 
+pub use band::Band;
+pub use block_list::BlockList;
 pub use byte_map::ByteMap;
 pub use dense::Dense;
 pub use fibers::Fibers;
@@ -34,6 +39,8 @@ pub fn level(kind: LevelKind) -> &'static dyn Level {
         LevelKind::Singleton => &Singleton,
         LevelKind::Hash => &Hash,
         LevelKind::ByteMap => &ByteMap,
+        LevelKind::BlockList => &BlockList,
+        LevelKind::Band => &Band,
     }
 }
 

@@ -31,6 +31,8 @@ pub(crate) enum Seeded {
     BeyondExtent,
     /// Segments: a gap reaches to the end of the entry after it.
     SegmentGap,
+    /// Segments: a gap reaches to the end of the block after it.
+    SegmentBlock,
     /// Jumper: those behind do not catch up.
     CatchUp,
     /// Lookup: the first coordinate is left out.
@@ -57,6 +59,14 @@ pub(crate) enum Seeded {
     HashParent,
     /// Sparse list: ends of fibers that were not written are left.
     FiberEnds,
+    /// Block list: a block begins one coordinate late.
+    BlockStart,
+    /// Block list: every coordinate extends the last block.
+    BlockEnds,
+    /// Band: the block ends one coordinate early.
+    BandEnd,
+    /// Band: what lies between coordinates that are written gets no positions.
+    BandGap,
 }
 
 /// Whether the mistake is to be made.
@@ -94,7 +104,7 @@ pub(crate) fn with<T>(fault: Seeded, f: impl FnOnce() -> T) -> T {
 #[cfg(test)]
 impl Seeded {
     /// Every fault.
-    pub(crate) const ALL: [Seeded; 26] = [
+    pub(crate) const ALL: [Seeded; 31] = [
         Seeded::ThunkEpilogue,
         Seeded::SwitchSides,
         Seeded::SelectPresence,
@@ -108,6 +118,7 @@ impl Seeded {
         Seeded::Remainder,
         Seeded::BeyondExtent,
         Seeded::SegmentGap,
+        Seeded::SegmentBlock,
         Seeded::CatchUp,
         Seeded::FirstCoordinate,
         Seeded::RunLength,
@@ -121,5 +132,9 @@ impl Seeded {
         Seeded::WorkspaceReset,
         Seeded::HashParent,
         Seeded::FiberEnds,
+        Seeded::BlockStart,
+        Seeded::BlockEnds,
+        Seeded::BandEnd,
+        Seeded::BandGap,
     ];
 }

@@ -92,6 +92,8 @@ pub(crate) struct LevelCode {
     pub(crate) arrays: Vec<Buffer>,
     /// The number of own positions while writing.
     pub(crate) count: Option<Local>,
+    /// What else the kind keeps in locals while writing.
+    pub(crate) more: Vec<Local>,
     /// The number of slots of a hash table.
     pub(crate) slots: Option<Expr>,
     /// A list that only writing needs.
@@ -173,6 +175,7 @@ pub(crate) fn tensor_code(
             dimension: tables.dimension(*n),
             arrays,
             count: None,
+            more: Vec::new(),
             slots: None,
             scratch: None,
         };

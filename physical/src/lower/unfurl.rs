@@ -173,7 +173,16 @@ impl Looplet {
         match self {
             Looplet::Thunk { body, .. } => body.rests_at(cursor),
             Looplet::Stepper(s) | Looplet::Jumper(s) => {
-                s.rest == *cursor && matches!(&s.chunk, Looplet::Spike { body, .. } if body == cursor)
+                s.rest == *cursor
+                    && match &s.chunk {
+                        Looplet::Spike { body, .. } => body == cursor,
+                        gap_and_block => gap_and_block.rests_at(cursor),
+                    }
+            }
+            // A block behind a gap, with another gap behind it or not.
+            Looplet::Sequence(phases) => {
+                let gap = |p: &Phase| matches!(&p.body, Looplet::Run(met) if met == cursor);
+                phases.len() <= 3 && gap(&phases[0]) && phases.iter().skip(2).all(gap)
             }
             _ => false,
         }

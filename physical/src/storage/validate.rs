@@ -101,7 +101,7 @@ impl Tensor {
         if !format.has_padding(shape) {
             return Ok(());
         }
-        let listed = format.levels.last().is_some_and(|l| !l.kind.traits().full);
+        let listed = format.levels.last().is_some_and(|l| l.kind.traits().explicit);
         let mut error = None;
         self.for_each_position(|place, p| {
             if error.is_none() && place.iter().zip(shape).any(|(i, n)| i >= n) {

@@ -101,13 +101,13 @@ impl Tensor {
 
     /// Whether the last level lists its coordinates, so that a fill value at a stored place was put there on purpose.
     pub(crate) fn is_listed(&self) -> bool {
-        self.ty.format.levels.last().is_some_and(|l| !l.kind.traits().full)
+        self.ty.format.levels.last().is_some_and(|l| l.kind.traits().explicit)
     }
 
     /// The stored places and their values, in storage order.
     ///
-    /// Where the last level is full, it stores places because of their neighbours, and those with the fill value are
-    /// left out. Where it lists its coordinates, fill values are stored explicitly and kept.
+    /// Where the last level stores places because of their neighbours, as dense levels and bands do, those with the fill
+    /// value are left out. Where it lists its coordinates, fill values are stored explicitly and kept.
     ///
     /// # Errors
     /// When the memory is exceeded.

@@ -1,5 +1,7 @@
 //! The lowering half of each level kind: its looplets and its write protocol.
 
+mod band;
+mod block_list;
 mod byte_map;
 mod dense;
 mod hash;

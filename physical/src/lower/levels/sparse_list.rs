@@ -46,15 +46,9 @@ impl LevelLowering for SparseList {
         cx.assign(len, int(0));
     }
 
-    fn assemble(&self, cx: &mut Cx<'_>, at: At, (lo, hi): (&Expr, &Expr), room: Room) {
+    fn assemble(&self, cx: &mut Cx<'_>, at: At, range: (&Expr, &Expr), room: Room) {
         let ptr = cx.level(at).arrays[PTR];
-        let ends = plus(hi, 1);
-        if room != Room::Again {
-            cx.push(Stmt::Grow { buffer: ptr, len: ends.clone() });
-        }
-        if room != Room::Fresh {
-            cx.store_range(ptr, (lo, &ends), &int(0));
-        }
+        assemble_ends(cx, ptr, range, room);
     }
 
     fn freeze(&self, cx: &mut Cx<'_>, at: At, parents: &Expr) -> Expr {
@@ -71,6 +65,17 @@ impl LevelLowering for SparseList {
 
     fn lengths(&self, _: &Cx<'_>, _: At, (parents, own): (&Expr, &Expr)) -> Vec<Expr> {
         vec![plus(parents, 1), own.clone()]
+    }
+}
+
+/// Makes room for the ends of the fibers below the parent positions `lo..hi`, none of which has been written.
+pub(super) fn assemble_ends(cx: &mut Cx<'_>, ptr: Buffer, (lo, hi): (&Expr, &Expr), room: Room) {
+    let ends = plus(hi, 1);
+    if room != Room::Again {
+        cx.push(Stmt::Grow { buffer: ptr, len: ends.clone() });
+    }
+    if room != Room::Fresh {
+        cx.store_range(ptr, (lo, &ends), &int(0));
     }
 }
 

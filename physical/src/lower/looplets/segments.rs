@@ -1,8 +1,9 @@
-//! Segments: steppers of spikes with the body of the loop emitted once.
+//! Segments: steppers of spikes and of blocks with the body of the loop emitted once.
 //!
 //! The rule of [`super::stepper`] emits the body before, at and after the entries, with what is known there; nested in
 //! each other such loops multiply their copies. Once a statement has been copied often (`Options::most_copies`),
-//! its loops go from end to end of *segments* instead: a gap between entries, or one coordinate at which an entry stands.
+//! its loops go from end to end of *segments* instead: a gap between entries, one coordinate at which an entry stands, or
+//! coordinates within blocks and between the ends of all of them.
 //! ```text
 //! loop(i, [lo, hi), B[steppers]) =
 //!     cur = lo; seek(lo)
@@ -12,14 +13,16 @@
 //!         step those with stop == end; cur = end
 //!     }
 //! ```
+//! With blocks, whose coordinates are `begin..stop`, `end` is the nearest `begin` or `stop` behind `cur`, and what stands
+//! there is decided by `begin <= cur`.
 //! It does the rounds that the entries ask for, as the other rule does; only what a fill value would have annihilated is
 //! decided as it runs, by the presence of fibers.
 
-use super::stepper::{Walker, find_or_infinity};
+use super::stepper::{Walker, ends_when_all_run_out};
 use super::switch::present_if;
 use super::{Extent, Looplet, Nest, lower_loop};
-use crate::assembly::{Expr, Stmt};
-use crate::lower::build::{eq, local, lt, min, plus};
+use crate::assembly::{Expr, Local, Stmt};
+use crate::lower::build::{eq, le, local, lt, min, or, plus, select, truth};
 use crate::lower::cx::Cx;
 use crate::lower::seeded::{self, Seeded};
 use crate::lower::state::Cursor;
@@ -29,12 +32,19 @@ use redpoll_logic::Prim;
 pub(super) fn applies(walkers: &[Walker]) -> bool {
     let fits = |w: &Walker| match (&w.stepper.chunk, &w.stepper.rest) {
         (Looplet::Spike { body: Cursor::Fill(body), tail }, Cursor::Fill(rest)) => body == rest && finds_fibers(tail),
+        (Looplet::Sequence(phases), Cursor::Fill(rest)) => match &phases[..] {
+            [gap, block] => {
+                matches!(&gap.body, Looplet::Run(Cursor::Fill(fill)) if fill == rest) && finds_fibers(&block.body)
+            }
+            _ => false,
+        },
         _ => false,
     };
     walkers.iter().all(|w| !w.needed && fits(w))
 }
 
-fn finds_fibers(tail: &Looplet) -> bool {
+/// Whether a fiber is found, or looked up.
+pub(super) fn finds_fibers(tail: &Looplet) -> bool {
     match tail {
         Looplet::Run(Cursor::Fiber(_)) | Looplet::Lookup(_) => true,
         Looplet::Thunk { body, epilogue, .. } => epilogue.is_empty() && finds_fibers(body),
@@ -47,52 +57,85 @@ pub(super) fn lower(cx: &mut Cx<'_>, nest: &Nest, mut walkers: Vec<Walker>) {
     let (cur, end) = (cx.new_local("cur", Prim::I64), cx.new_local("end", Prim::I64));
     cx.assign(cur, lo.clone());
     let (from, to) = (local(cur), local(end));
+    let nothing_in_gaps = ends_when_all_run_out(cx, nest, &walkers);
     let body = cx.loop_block(|cx| {
         for w in &mut walkers {
-            w.stop = find_or_infinity(cx, &w.stepper);
+            w.find_or_infinity(cx);
         }
-        let nearest = walkers.iter().skip(1).fold(walkers[0].stop.clone(), |p, w| min(&p, &w.stop));
-        // What `p` is in terms of where the walkers stand must not be believed once they move.
-        let scope = cx.prover.open();
-        let p = cx.name("p", &nearest);
-        cx.prover.close(scope);
-        cx.assign(end, p.clone());
-        let gap = vec![Stmt::Assign(end, min(&plus(&p, -1), &hi))];
-        if !seeded::is(Seeded::SegmentGap) {
-            cx.push_if(lt(&from, &plus(&p, -1)), gap, Vec::new());
+        let spikes = walkers.iter().all(|w| matches!(w.chunk, Looplet::Spike { .. }));
+        if spikes {
+            end_at_spikes(cx, &walkers, &hi, (&from, end))
+        } else {
+            end_at_blocks(cx, &walkers, &hi, (&from, end))
         }
         let mut part = nest.over(cx, from.clone(), to.clone());
         part.extent = Extent { index, lo: from.clone(), hi: to.clone() };
         part.until = None;
-        let mut taken = Vec::new();
+        let mut any = truth(false);
         for w in &walkers {
             let here = cx.new_local("here", Prim::Bool);
-            cx.assign(here, eq(&w.stop, &to));
+            let begin = w.begin().expect("the rule applies to gaps and what stands behind them");
+            cx.assign(here, if spikes { eq(&w.stop, &to) } else { le(&begin, &from) });
             part.heads[w.head].looplet = entry(cx, w, &plus(&to, -1), &local(here));
-            taken.push(local(here));
+            any = or(&any, &local(here));
         }
         let scope = cx.prover.open();
         cx.prover.assume_le(&lo, &from);
         cx.prover.assume_le(&plus(&from, 1), &to);
         cx.prover.assume_le(&to, &hi);
-        lower_loop(cx, part);
+        let round = cx.block(|cx| lower_loop(cx, part));
         cx.prover.close(scope);
+        if nothing_in_gaps {
+            cx.push_if(any, round, Vec::new());
+        } else {
+            cx.extend(round);
+        }
         cx.end_round(nest, &to);
-        for (w, taken) in walkers.iter().zip(&taken) {
-            cx.extend((w.stepper.next)(taken));
+        for w in &walkers {
+            cx.extend((w.stepper.next)(&eq(&w.stop, &to)));
         }
         cx.assign(cur, to.clone());
     });
     cx.push(Stmt::While { cond: lt(&from, &hi), body });
 }
 
-/// What a walker's current entry, which stands at `coordinate`, is if it is `here`.
+/// Sets the end of the segment that begins at `from`, all entries being single coordinates.
+fn end_at_spikes(cx: &mut Cx<'_>, walkers: &[Walker], hi: &Expr, (from, end): (&Expr, Local)) {
+    let nearest = walkers.iter().skip(1).fold(walkers[0].stop.clone(), |p, w| min(&p, &w.stop));
+    // What `p` is in terms of where the walkers stand must not be believed once they move.
+    let scope = cx.prover.open();
+    let p = cx.name("p", &nearest);
+    cx.prover.close(scope);
+    cx.assign(end, p.clone());
+    let gap = vec![Stmt::Assign(end, min(&plus(&p, -1), hi))];
+    if !seeded::is(Seeded::SegmentGap) {
+        cx.push_if(lt(from, &plus(&p, -1)), gap, Vec::new());
+    }
+}
+
+/// Sets the end of the segment that begins at `from`: where the nearest entry begins or ends.
+fn end_at_blocks(cx: &mut Cx<'_>, walkers: &[Walker], hi: &Expr, (from, end): (&Expr, Local)) {
+    cx.assign(end, hi.clone());
+    for w in walkers {
+        let begin = w.begin().expect("the rule applies to gaps and what stands behind them");
+        let nearest =
+            if seeded::is(Seeded::SegmentBlock) { w.stop.clone() } else { select(&lt(from, &begin), &begin, &w.stop) };
+        cx.assign(end, min(&local(end), &nearest));
+    }
+}
+
+/// What a walker's current entry is if it is `here`; a single coordinate is `coordinate`.
 fn entry(cx: &mut Cx<'_>, w: &Walker, coordinate: &Expr, here: &Expr) -> Looplet {
-    let (Looplet::Spike { tail, .. }, Cursor::Fill(fill)) = (&w.stepper.chunk, &w.stepper.rest) else {
-        unreachable!("the rule applies")
+    let Cursor::Fill(fill) = &w.stepper.rest else { unreachable!("the rule applies") };
+    let present = |cx: &Cx<'_>, found: &Looplet| {
+        present_if(cx, found, here, fill).expect("what lists its entries finds a fiber at each")
     };
-    match present_if(cx, tail, here, fill).expect("what lists its entries finds a fiber at each") {
-        Looplet::Lookup(lookup) => lookup(cx, coordinate),
-        found => found,
+    match &w.chunk {
+        Looplet::Sequence(phases) => present(cx, &phases[1].body),
+        Looplet::Spike { tail, .. } => match present(cx, tail) {
+            Looplet::Lookup(lookup) => lookup(cx, coordinate),
+            found => found,
+        },
+        _ => unreachable!("the rule applies"),
     }
 }

@@ -15,14 +15,18 @@
 //! ```text
 //!     while more { p = max(stops); seek(p - 1) those behind; loop(i, [p - 1, p), B[stepper := chunk cut to p]); .. }
 //! ```
-//! since before `p` one of them has nothing.
+//! since before `p` one of them has nothing. Where a leader's chunk is a gap and then a block, they leap to the furthest
+//! begin of a block, and the round covers what is left of all blocks there:
+//! ```text
+//!     while more { b = max(begins); seek(b) those that end there; p = min(stops); loop(i, [b, p), B[..]); step those.. }
+//! ```
 
-use super::{Extent, Looplet, Nest, Stepper, lower_loop, segments, truncate};
+use super::{Extent, Looplet, Nest, Phase, Stepper, lower_loop, segments, switch, truncate};
 use crate::assembly::{Expr, Stmt};
 use crate::lower::build::{and, eq, int, local, lt, max, min, not, or, plus, truth};
 use crate::lower::cx::Cx;
 use crate::lower::seeded::{self, Seeded};
-use redpoll_logic::Prim;
+use redpoll_logic::{Prim, Scalar};
 use std::rc::Rc;
 
 /// An access that steps.
@@ -36,6 +40,57 @@ pub(super) struct Walker {
     leaps: bool,
     /// The end of its current chunk, infinite if it has run out.
     pub(super) stop: Expr,
+    /// Its current chunk; if it has run out, phases after the first are never reached.
+    pub(super) chunk: Looplet,
+}
+
+impl Walker {
+    /// The first coordinate at which an entry of the current chunk stands, after a gap.
+    pub(super) fn begin(&self) -> Option<Expr> {
+        match &self.chunk {
+            Looplet::Spike { .. } => Some(plus(&self.stop, -1)),
+            Looplet::Sequence(phases) => phases[0].stop.clone(),
+            _ => None,
+        }
+    }
+
+    fn is_block(&self) -> bool {
+        matches!(self.chunk, Looplet::Sequence(_))
+    }
+
+    /// Finds out about the current entry, of which there is one.
+    fn find(&mut self, cx: &mut Cx<'_>) {
+        cx.extend(self.stepper.current.clone());
+        self.stop = self.stepper.stop.clone();
+        self.chunk = self.stepper.chunk.clone();
+    }
+
+    /// Finds out about the current entry; if there is none, its chunk is an infinite gap.
+    pub(super) fn find_or_infinity(&mut self, cx: &mut Cx<'_>) {
+        let (mut found, mut none) = (self.stepper.current.clone(), Vec::new());
+        let mut end = |cx: &mut Cx<'_>, stop: &Expr| {
+            let (base, offset) = crate::lower::build::split(stop);
+            let end = cx.new_local("stop", Prim::I64);
+            found.push(Stmt::Assign(end, base.cloned().unwrap_or_else(|| int(0))));
+            none.push(Stmt::Assign(end, int(i64::MAX / 2)));
+            plus(&local(end), offset)
+        };
+        self.stop = end(cx, &self.stepper.stop);
+        self.chunk = match &self.stepper.chunk {
+            Looplet::Sequence(phases) => {
+                let phase = |p: &Phase| Phase { stop: p.stop.as_ref().map(|s| end(cx, s)), body: p.body.clone() };
+                Looplet::Sequence(phases.iter().map(phase).collect())
+            }
+            chunk => chunk.clone(),
+        };
+        // A block that is never reached has code that reads what is known of it.
+        let assigned = self.stepper.current.iter().filter_map(|s| match s {
+            Stmt::Assign(l, _) if self.is_block() => Some(*l),
+            _ => None,
+        });
+        none.extend(assigned.map(|l| Stmt::Assign(l, Expr::Const(Scalar::zero(cx.locals[l.index()].prim)))));
+        cx.push_if(self.stepper.more.clone(), found, none);
+    }
 }
 
 pub(crate) fn lower(cx: &mut Cx<'_>, nest: &Nest) {
@@ -47,17 +102,21 @@ pub(crate) fn lower(cx: &mut Cx<'_>, nest: &Nest) {
             _ => continue,
         };
         let needed = nest.vanishes_with(cx, &[(head, stepper.rest.clone())]);
-        let stop = stepper.stop.clone();
-        walkers.push(Walker { head, stepper, needed, leaps: jumps && needed, stop });
+        let (stop, chunk) = (stepper.stop.clone(), stepper.chunk.clone());
+        walkers.push(Walker { head, stepper, needed, leaps: jumps && needed, stop, chunk });
     }
     for w in &walkers {
         if !cx.prover.le(&nest.extent.lo, &w.stepper.first) && !seeded::is(Seeded::StartSeek) {
             w.stepper.seek.clone()(cx, &nest.extent.lo);
         }
     }
-    if walkers.len() > 1 && walkers.iter().any(|w| w.leaps) {
+    let blocks = walkers.iter().filter(|w| w.is_block() && !w.needed).count();
+    let many = blocks > switch::MOST_BRANCHES - usize::from(nest.body.has_loop());
+    if walkers.len() > 1 && walkers.iter().any(|w| w.leaps && w.is_block()) {
+        leap_to_blocks(cx, nest, walkers);
+    } else if walkers.len() > 1 && walkers.iter().any(|w| w.leaps) {
         leap(cx, nest, walkers);
-    } else if cx.is_crowded(&nest.body) && segments::applies(&walkers) {
+    } else if (many || cx.is_crowded(&nest.body)) && segments::applies(&walkers) {
         segments::lower(cx, nest, walkers);
     } else {
         let parts = 1 + u32::from(!ends_when_all_run_out(cx, nest, &walkers));
@@ -66,7 +125,7 @@ pub(crate) fn lower(cx: &mut Cx<'_>, nest: &Nest) {
 }
 
 /// Whether nothing is left to be done once all walkers have run out.
-fn ends_when_all_run_out(cx: &Cx<'_>, nest: &Nest, walkers: &[Walker]) -> bool {
+pub(super) fn ends_when_all_run_out(cx: &Cx<'_>, nest: &Nest, walkers: &[Walker]) -> bool {
     let met = |w: &Walker| (w.head, w.stepper.rest.clone());
     walkers.iter().any(|w| w.needed) || nest.vanishes_with(cx, &walkers.iter().map(met).collect::<Vec<_>>())
 }
@@ -83,7 +142,7 @@ fn step(cx: &mut Cx<'_>, nest: &Nest, mut walkers: Vec<Walker>) {
     let within = seeded::is(Seeded::BeyondExtent) || walkers.iter().all(|w| cx.prover.le(&w.stepper.bound, &hi));
     let body = cx.loop_block(|cx| {
         for w in &mut walkers {
-            w.stop = if w.needed || alone { find(cx, &w.stepper) } else { find_or_infinity(cx, &w.stepper) };
+            if w.needed || alone { w.find(cx) } else { w.find_or_infinity(cx) }
         }
         let first = walkers.iter().skip(1).fold(walkers[0].stop.clone(), |p, w| min(&p, &w.stop));
         let p = cx.name("p", &first);
@@ -123,6 +182,9 @@ fn round(cx: &mut Cx<'_>, nest: &Nest, walkers: &[Walker], (cur, p): (Expr, Expr
     let Extent { lo, hi, index } = nest.extent.clone();
     for w in walkers {
         cx.prover.assume_le(&p, &w.stop);
+        if let (true, Some(begin)) = (w.is_block(), w.begin()) {
+            cx.prover.assume_le(&begin, &w.stop);
+        }
     }
     cx.prover.assume_le(&plus(&lo, 1), &p);
     cx.prover.assume_le(&p, &hi);
@@ -130,7 +192,7 @@ fn round(cx: &mut Cx<'_>, nest: &Nest, walkers: &[Walker], (cur, p): (Expr, Expr
     part.extent = Extent { index, lo: cur, hi: p.clone() };
     part.until = None;
     for w in walkers {
-        part.heads[w.head].looplet = truncate::looplet(cx, &w.stepper.chunk, &w.stop, &p);
+        part.heads[w.head].looplet = truncate::looplet(cx, &w.chunk, &w.stop, &p);
     }
     lower_loop(cx, part);
 }
@@ -141,7 +203,7 @@ fn leap(cx: &mut Cx<'_>, nest: &Nest, mut walkers: Vec<Walker>) {
     let within = walkers.iter().any(|w| w.leaps && cx.prover.le(&w.stepper.bound, &hi));
     let body = cx.loop_block(|cx| {
         for w in walkers.iter_mut().filter(|w| w.leaps) {
-            w.stop = find(cx, &w.stepper);
+            w.find(cx);
         }
         let mut leaders = walkers.iter().filter(|w| w.leaps).map(|w| w.stop.clone());
         let first = leaders.next().expect("some walker leaps");
@@ -185,24 +247,39 @@ fn catch_up(cx: &mut Cx<'_>, w: &mut Walker, p: &Expr) {
         return;
     }
     cx.extend(seek);
-    w.stop = if needed { find(cx, &stepper) } else { find_or_infinity(cx, &stepper) };
+    if needed { w.find(cx) } else { w.find_or_infinity(cx) }
 }
 
-/// Finds out about the current entry, of which there is one.
-fn find(cx: &mut Cx<'_>, stepper: &Stepper) -> Expr {
-    cx.extend(stepper.current.clone());
-    stepper.stop.clone()
-}
-
-/// Finds out about the current entry; the end of its chunk is infinite if there is none.
-pub(super) fn find_or_infinity(cx: &mut Cx<'_>, stepper: &Stepper) -> Expr {
-    let (base, offset) = crate::lower::build::split(&stepper.stop);
-    let stop = cx.new_local("stop", Prim::I64);
-    let mut found = stepper.current.clone();
-    found.push(Stmt::Assign(stop, base.cloned().unwrap_or_else(|| int(0))));
-    let infinite = Stmt::Assign(stop, int(i64::MAX / 2));
-    cx.push_if(stepper.more.clone(), found, vec![infinite]);
-    plus(&local(stop), offset)
+fn leap_to_blocks(cx: &mut Cx<'_>, nest: &Nest, mut walkers: Vec<Walker>) {
+    let Extent { lo, hi, .. } = nest.extent.clone();
+    let more = walkers.iter().filter(|w| w.needed).fold(truth(true), |all, w| and(&all, &w.stepper.more));
+    let (cur, from) = (cx.new_local("cur", Prim::I64), cx.new_local("from", Prim::I64));
+    cx.assign(cur, lo.clone());
+    let body = cx.loop_block(|cx| {
+        for w in walkers.iter_mut().filter(|w| w.leaps) {
+            w.find(cx);
+        }
+        let begins = walkers.iter().filter(|w| w.leaps).filter_map(Walker::begin);
+        let furthest = begins.fold(local(cur), |b, begin| max(&b, &begin));
+        cx.assign(from, furthest);
+        cx.push_if(not(&lt(&local(from), &hi)), vec![Stmt::Break], Vec::new());
+        for w in walkers.iter_mut().filter(|_| !seeded::is(Seeded::CatchUp)) {
+            catch_up(cx, w, &plus(&local(from), 1));
+        }
+        let nearest = walkers.iter().fold(hi.clone(), |p, w| min(&p, &w.stop));
+        let scope = cx.prover.open();
+        let p = cx.name("p", &nearest);
+        cx.prover.assume_le(&lo, &local(from));
+        cx.prover.assume_le(&plus(&local(from), 1), &p);
+        round(cx, nest, &walkers, (local(from), p.clone()));
+        cx.prover.close(scope);
+        cx.end_round(nest, &p);
+        for w in &walkers {
+            cx.extend((w.stepper.next)(&eq(&w.stop, &p)));
+        }
+        cx.push(Stmt::Assign(cur, p));
+    });
+    cx.push(Stmt::While { cond: more, body });
 }
 
 /// What a stepper is after its loop: its last chunk if that reaches beyond the extent, else the rest.

@@ -18,7 +18,7 @@ use redpoll_logic::Scalar;
 use std::rc::Rc;
 
 /// With more switches than this, bodies are not copied for each case.
-const MOST_BRANCHES: usize = 3;
+pub(super) const MOST_BRANCHES: usize = 3;
 
 pub(crate) fn lower(cx: &mut Cx<'_>, nest: Nest) {
     let switches: Vec<usize> =

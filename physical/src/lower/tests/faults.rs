@@ -6,7 +6,7 @@ use crate::lower::seeded::{Seeded, with};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Programs that between them go through every rule.
-const PROGRAMS: [&str; 12] = [
+const PROGRAMS: [&str; 15] = [
     "(program (input A (type (shape 4 6) f64 0.0 csr)) (input B (type (shape 4 6) f64 0.0 coo))
        (output C (type (shape 4 6) f64 0.0 csr))
        (for i (for j (init (C i j) (+ (A i j) (B i j))))))",
@@ -39,6 +39,19 @@ const PROGRAMS: [&str; 12] = [
        (input C (type (shape 9) f64 0.0 csf)) (input D (type (shape 9) f64 0.0 csf))
        (output S (type (shape 9) f64 0.0 csf))
        (for i (init (S i) (+ (+ (A i) (B i)) (+ (C i) (D i))))))",
+    "(program (input A (type (shape 4 6) f64 0.0 (dense (block-list (element)))))
+       (input B (type (shape 4 6) f64 0.0 (dense (band (element)))))
+       (output C (type (shape 4 6) f64 0.0 (dense (block-list (element)))))
+       (output D (type (shape 4 6) f64 0.0 (dense (band (element)))))
+       (for i (for j (block (init (C i j) (+ (A i j) (B i j))) (init (D i j) (+ (A i j) (B i j)))))))",
+    "(program (input A (type (shape 9) f64 0.0 (block-list (element)))) (input B (type (shape 9) f64 0.0 (band (element))))
+       (input C (type (shape 9) f64 0.0 (block-list (element)))) (input D (type (shape 9) f64 0.0 (band (element))))
+       (input E (type (shape 9) f64 0.0 (block-list (element)))) (output S (type (shape 9) f64 0.0 csf))
+       (for i (init (S i) (+ (+ (A i) (B i)) (+ (+ (C i) (D i)) (E i))))))",
+    "(program (input A (type (shape 4 6) f64 0.0 (dense (block-list (element)))))
+       (input B (type (shape 4 6) f64 0.0 (dense (block-list (element)))))
+       (output C (type (shape 4 6) f64 0.0 csr))
+       (for i (for j (init (C i j) (* (A i (gallop j)) (B i (gallop j)))))))",
 ];
 
 #[test]

@@ -12,7 +12,7 @@ use crate::notation::{Places, Program, Role, normalize, parse, places_of, print,
 use crate::run::Limits;
 use crate::storage::{Tensor, Values};
 use crate::testing::concordant_formats_of_rank;
-use redpoll_logic::{Format, LevelKind, Scalar, TensorType};
+use redpoll_logic::{Format, Scalar, TensorType, Writes};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -39,8 +39,7 @@ fn formats(ty: &TensorType, role: Role) -> Vec<Format> {
     if !plain || role == Role::Local || ty.shape.is_empty() {
         return vec![ty.format.clone()];
     }
-    let random =
-        |f: &Format| f.levels.iter().all(|l| matches!(l.kind, LevelKind::Dense | LevelKind::Hash | LevelKind::ByteMap));
+    let random = |f: &Format| f.levels.iter().all(|l| l.kind.traits().writes == Writes::Random);
     let dense = ty.format == Format::dense(ty.shape.len());
     let mut all = concordant_formats_of_rank(ty.shape.len());
     // An output that is written out of order says so by a format that takes random writes.

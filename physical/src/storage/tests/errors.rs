@@ -280,6 +280,78 @@ fn byte_maps() {
 }
 
 #[test]
+fn block_lists() {
+    let format = Format::of_kinds(&[LevelKind::Dense, LevelKind::BlockList], LeafKind::Element);
+    let broken = |ends: &[i32], last: &[u32], ofs: &[i32], expect| {
+        let arrays = [ptr(ends), idx(last), ptr(ofs)];
+        check(ty(&[2, 6], format.clone()), &[&[], &arrays], val(5), expect);
+    };
+    broken(&[0, 1, 3], &[2, 1, 5], &[0, 2, 3, 5], expect!["valid"]);
+    broken(
+        &[0, 1, 4],
+        &[2, 1, 5],
+        &[0, 2, 3, 5],
+        expect!["invalid tensor: level 1 (block-list): ptr ends at 4, beyond the 3 blocks of idx"],
+    );
+    broken(
+        &[0, 1, 3],
+        &[2, 1, 5],
+        &[0, 2, 3],
+        expect!["invalid tensor: level 1 (block-list): ofs must have 4 elements, one more than blocks, found 3"],
+    );
+    broken(
+        &[0, 1, 3],
+        &[2, 1, 5],
+        &[0, 2, 2, 5],
+        expect!["invalid tensor: level 1 (block-list): block 1 is empty: ofs[1] = ofs[2]"],
+    );
+    broken(
+        &[0, 1, 3],
+        &[2, 4, 5],
+        &[0, 2, 3, 5],
+        expect![
+            "invalid tensor: level 1 (block-list): blocks must ascend in each fiber without overlap, but block 2 begins with coordinate 4 and the one before it ends with 4"
+        ],
+    );
+    broken(
+        &[0, 1, 3],
+        &[0, 1, 5],
+        &[0, 2, 3, 5],
+        expect![
+            "invalid tensor: level 1 (block-list): block 0 has 2 positions and ends with coordinate 0, so it begins before 0"
+        ],
+    );
+    broken(
+        &[0, 1, 3],
+        &[2, 1, 6],
+        &[0, 2, 3, 5],
+        expect!["invalid tensor: level 1 (block-list): idx[2] = 6 is out of range, the dimension is 6"],
+    );
+}
+
+#[test]
+fn bands() {
+    let format = Format::of_kinds(&[LevelKind::Dense, LevelKind::Band], LeafKind::Element);
+    let broken = |last: &[u32], ofs: &[i32], expect| {
+        let arrays = [idx(last), ptr(ofs)];
+        check(ty(&[2, 6], format.clone()), &[&[], &arrays], val(3), expect);
+    };
+    broken(&[5, 0], &[0, 3, 3], expect!["valid"]);
+    broken(&[5, 0], &[0, 3], expect!["invalid tensor: level 1 (band): ofs must have 3 elements, found 2"]);
+    broken(&[5], &[0, 3, 3], expect!["invalid tensor: level 1 (band): idx must have 2 elements, found 1"]);
+    broken(
+        &[5, 0],
+        &[0, 3, 2],
+        expect!["invalid tensor: level 1 (band): ofs must not decrease, but ofs[1] = 3 and ofs[2] = 2"],
+    );
+    broken(
+        &[6, 0],
+        &[0, 3, 3],
+        expect!["invalid tensor: level 1 (band): idx[0] = 6 is out of range, the dimension is 6"],
+    );
+}
+
+#[test]
 fn ragged_blocks() {
     let blocks = |values: [f64; 6], expect| {
         let arrays: &[&[Array]] = &[&[], &[ptr(&[0, 1]), idx(&[1])], &[], &[]];

@@ -1,0 +1,141 @@
+//! Bands in code: one block between two runs of the fill value; appended to in ascending order.
+//!
+//! While writing, `ofs[p + 1]` is the number of positions up to the fiber below `p` once it has been written, else 0, as
+//! the `ptr` of sparse lists. What lies between two coordinates that are written gets its positions with the second one.
+
+use super::block_list::block;
+use super::sparse_list::{assemble_ends, fill_ends};
+use crate::assembly::{BufferRole, Expr, Stmt};
+use crate::levels::Band;
+use crate::lower::looplets::Phase;
+use crate::lower::seeded::{self, Seeded};
+use crate::lower::{
+    At, Cursor, Cx, Fiber, LevelCode, LevelLowering, Looplet, Room, Tables, add, and, eq, int, le, load, local, lt,
+    max, plus, select, sub, truth,
+};
+use redpoll_logic::Prim;
+use redpoll_logic::physical::Protocol;
+use std::rc::Rc;
+
+const IDX: usize = 0;
+const OFS: usize = 1;
+/// What stands for the last coordinate of a fiber that has none.
+const NONE: i64 = -1;
+
+impl LevelLowering for Band {
+    fn tables(&self, cx: &mut Cx<'_>, _: &mut Tables, _: At, (role, level): (BufferRole, &mut LevelCode)) {
+        if role == BufferRole::Owned {
+            level.count = Some(cx.new_local("len", Prim::I64));
+            level.more = vec![cx.new_local("last", Prim::I64), cx.new_local("made", Prim::I64)];
+        }
+    }
+
+    fn read(&self, cx: &mut Cx<'_>, at: At, fiber: &Fiber, protocol: Protocol) -> Looplet {
+        let LevelCode { arrays, .. } = cx.level(at).clone();
+        let [first, stop, shift] = ["first", "stop", "shift"].map(|name| cx.new_local(name, Prim::I64));
+        let bounds = vec![
+            Stmt::Assign(stop, plus(&load(arrays[IDX], fiber.lo.clone()), 1)),
+            Stmt::Assign(shift, sub(&load(arrays[OFS], plus(&fiber.lo, 1)), &local(stop))),
+            Stmt::Assign(first, sub(&load(arrays[OFS], fiber.lo.clone()), &local(shift))),
+        ];
+        let preamble = match fiber.present.clone() {
+            None => bounds,
+            Some(present) => {
+                let none = [stop, shift, first].map(|l| Stmt::Assign(l, int(0))).to_vec();
+                cx.block(|cx| cx.push_if(present, bounds, none))
+            }
+        };
+        cx.prover.assume_le(&local(first), &local(stop));
+        let fill = Looplet::Run(cx.fill(at.tensor));
+        let inside = block(Fiber { present: None, ..fiber.clone() }, shift);
+        let body = if protocol == Protocol::Follow {
+            Looplet::Lookup(Rc::new(move |cx, i| Looplet::Switch {
+                cond: and(&le(&local(first), i), &lt(i, &local(stop))),
+                then: Rc::new(inside(cx, i)),
+                other: Rc::new(fill.clone()),
+            }))
+        } else {
+            let ends = if seeded::is(Seeded::BandEnd) { plus(&local(stop), -1) } else { local(stop) };
+            Looplet::Sequence(vec![
+                Phase { stop: Some(local(first)), body: fill.clone() },
+                Phase { stop: Some(ends), body: Looplet::Lookup(inside) },
+                Phase { stop: None, body: fill },
+            ])
+        };
+        Looplet::Thunk { preamble, body: Rc::new(body), epilogue: Vec::new() }
+    }
+
+    fn write(&self, cx: &mut Cx<'_>, at: At, fiber: &Fiber) -> Looplet {
+        let LevelCode { arrays, more, .. } = cx.level(at).clone();
+        let (len, last, made) = (cx.level(at).counter(), more[0], more[1]);
+        let room = cx.tensor(at.tensor).room;
+        let end_at = plus(&fiber.lo, 1);
+        let preamble = cx.block(|cx| {
+            let unwritten = eq(&load(arrays[OFS], end_at.clone()), &int(0));
+            cx.push_if(unwritten, vec![Stmt::Assign(last, int(NONE))], Vec::new());
+        });
+        let end = vec![
+            Stmt::Store { buffer: arrays[OFS], at: end_at, value: local(len) },
+            Stmt::Store { buffer: arrays[IDX], at: fiber.lo.clone(), value: max(&local(last), &int(0)) },
+        ];
+        let fiber = fiber.clone();
+        let body = Looplet::Lookup(Rc::new(move |cx, i| {
+            let (dirty, position) = (cx.new_local("dirty", Prim::Bool), cx.new_local("p", Prim::I64));
+            let next = plus(&local(position), 1);
+            let preamble = cx.block(|cx| {
+                let gap = plus(&sub(i, &local(last)), -1);
+                let gap = if seeded::is(Seeded::BandGap) {
+                    int(0)
+                } else {
+                    select(&lt(&local(last), &int(0)), &int(0), &gap)
+                };
+                cx.assign(position, add(&local(len), &gap));
+                let room = cx.block(|cx| {
+                    cx.assemble(at.below(), (&local(made), &next), room);
+                    cx.assign(made, next.clone());
+                });
+                cx.push_if(lt(&local(made), &next), room, Vec::new());
+                cx.assign(dirty, truth(false));
+            });
+            let mut child = fiber.child(local(position));
+            child.dirty.push(dirty);
+            let keep = vec![Stmt::Assign(len, next), Stmt::Assign(last, i.clone())];
+            let epilogue = vec![Stmt::If { cond: local(dirty), then: keep, other: Vec::new() }];
+            Looplet::Thunk { preamble, body: Rc::new(Looplet::Run(Cursor::Fiber(child))), epilogue }
+        }));
+        Looplet::Thunk { preamble, body: Rc::new(body), epilogue: end }
+    }
+
+    fn declare(&self, cx: &mut Cx<'_>, at: At) {
+        let (len, more) = (cx.level(at).counter(), cx.level(at).more.clone());
+        cx.assign(len, int(0));
+        cx.assign(more[0], int(NONE));
+        cx.assign(more[1], int(0));
+    }
+
+    fn assemble(&self, cx: &mut Cx<'_>, at: At, range: (&Expr, &Expr), room: Room) {
+        let LevelCode { arrays, .. } = cx.level(at).clone();
+        if room != Room::Again {
+            cx.push(Stmt::Grow { buffer: arrays[IDX], len: range.1.clone() });
+        }
+        assemble_ends(cx, arrays[OFS], range, room);
+    }
+
+    fn freeze(&self, cx: &mut Cx<'_>, at: At, parents: &Expr) -> Expr {
+        let LevelCode { arrays, .. } = cx.level(at).clone();
+        let len = local(cx.level(at).counter());
+        cx.check_positions(arrays[OFS], &len);
+        cx.push(Stmt::Grow { buffer: arrays[IDX], len: parents.clone() });
+        cx.push(Stmt::Grow { buffer: arrays[OFS], len: plus(parents, 1) });
+        if *parents == int(1) {
+            cx.push(Stmt::Store { buffer: arrays[OFS], at: int(1), value: len.clone() });
+        } else {
+            fill_ends(cx, arrays[OFS], parents);
+        }
+        len
+    }
+
+    fn lengths(&self, _: &Cx<'_>, _: At, (parents, _): (&Expr, &Expr)) -> Vec<Expr> {
+        vec![parents.clone(), plus(parents, 1)]
+    }
+}

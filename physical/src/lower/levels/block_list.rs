@@ -1,0 +1,193 @@
+//! Block lists in code: blocks are walked, galloped or followed; appended to in ascending order.
+//!
+//! A chunk is a gap, then a block, in which positions are coordinates plus what is known of the block: a plain loop.
+//! While writing, `ptr[p + 1]` is the number of blocks up to the fiber below `p` once it has been written, else 0, as in
+//! sparse lists. A coordinate that follows the last one of the fiber extends its block.
+
+use super::sparse_list::{assemble_ends, fill_ends, positions};
+use crate::assembly::{Buffer, BufferRole, Expr, Local, Stmt};
+use crate::levels::BlockList;
+use crate::lower::looplets::{Lookup, Phase};
+use crate::lower::search::gallop;
+use crate::lower::seeded::{self, Seeded};
+use crate::lower::{
+    At, Cursor, Cx, Fiber, LevelCode, LevelLowering, Looplet, Room, Stepper, Tables, add, count, eq, int, le, load,
+    local, lt, plus, sub, truth,
+};
+use redpoll_logic::Prim;
+use redpoll_logic::physical::Protocol;
+use std::rc::Rc;
+
+const PTR: usize = 0;
+const IDX: usize = 1;
+const OFS: usize = 2;
+/// What stands for the last coordinate of a fiber that has none: one that no coordinate follows.
+const NONE: i64 = -2;
+
+impl LevelLowering for BlockList {
+    fn tables(&self, cx: &mut Cx<'_>, _: &mut Tables, _: At, (role, level): (BufferRole, &mut LevelCode)) {
+        if role == BufferRole::Owned {
+            level.count = Some(cx.new_local("len", Prim::I64));
+            level.more = vec![cx.new_local("blocks", Prim::I64), cx.new_local("last", Prim::I64)];
+        }
+    }
+
+    fn read(&self, cx: &mut Cx<'_>, at: At, fiber: &Fiber, protocol: Protocol) -> Looplet {
+        let LevelCode { dimension, arrays, .. } = cx.level(at).clone();
+        let (idx, ofs) = (arrays[IDX], arrays[OFS]);
+        let (q, end, preamble) = positions(cx, arrays[PTR], fiber);
+        let inner = Fiber { present: None, ..fiber.clone() };
+        let body = match protocol {
+            Protocol::Follow => return found_by_search(cx, at, (idx, ofs), (q, end, preamble), inner),
+            _ => stepper(cx, at, (idx, ofs), (q, end), inner, dimension),
+        };
+        let body = match protocol {
+            Protocol::Gallop => Looplet::Jumper(Rc::new(body)),
+            _ => Looplet::Stepper(Rc::new(body)),
+        };
+        Looplet::Thunk { preamble, body: Rc::new(body), epilogue: Vec::new() }
+    }
+
+    fn write(&self, cx: &mut Cx<'_>, at: At, fiber: &Fiber) -> Looplet {
+        let LevelCode { arrays, more, .. } = cx.level(at).clone();
+        let (len, blocks, last) = (cx.level(at).counter(), more[0], more[1]);
+        let room = cx.tensor(at.tensor).room;
+        let end_at = plus(&fiber.lo, 1);
+        let preamble = cx.block(|cx| {
+            let unwritten = eq(&load(arrays[PTR], end_at.clone()), &int(0));
+            cx.push_if(unwritten, vec![Stmt::Assign(last, int(NONE))], Vec::new());
+        });
+        let end = Stmt::Store { buffer: arrays[PTR], at: end_at, value: local(blocks) };
+        let fiber = fiber.clone();
+        let body = Looplet::Lookup(Rc::new(move |cx, i| {
+            let dirty = cx.new_local("dirty", Prim::Bool);
+            let position = local(len);
+            let preamble = cx.block(|cx| {
+                cx.assemble(at.below(), (&position, &plus(&position, 1)), room);
+                cx.assign(dirty, truth(false));
+            });
+            let mut child = fiber.child(position.clone());
+            child.dirty.push(dirty);
+            let keep = cx.block(|cx| {
+                let store = |at: Expr| Stmt::Store { buffer: arrays[IDX], at, value: i.clone() };
+                let open = vec![
+                    Stmt::Grow { buffer: arrays[IDX], len: plus(&local(blocks), 1) },
+                    Stmt::Grow { buffer: arrays[OFS], len: plus(&local(blocks), 2) },
+                    store(local(blocks)),
+                    Stmt::Assign(blocks, plus(&local(blocks), 1)),
+                ];
+                let extends = if seeded::is(Seeded::BlockEnds) {
+                    lt(&int(0), &local(blocks))
+                } else {
+                    eq(&plus(&local(last), 1), i)
+                };
+                cx.push_if(extends, vec![store(plus(&local(blocks), -1))], open);
+                cx.assign(last, i.clone());
+                cx.assign(len, plus(&position, 1));
+                cx.push(Stmt::Store { buffer: arrays[OFS], at: local(blocks), value: local(len) });
+            });
+            let epilogue = vec![Stmt::If { cond: local(dirty), then: keep, other: Vec::new() }];
+            Looplet::Thunk { preamble, body: Rc::new(Looplet::Run(Cursor::Fiber(child))), epilogue }
+        }));
+        Looplet::Thunk { preamble, body: Rc::new(body), epilogue: vec![end] }
+    }
+
+    fn declare(&self, cx: &mut Cx<'_>, at: At) {
+        let (len, more) = (cx.level(at).counter(), cx.level(at).more.clone());
+        let ofs = cx.level(at).arrays[OFS];
+        cx.assign(len, int(0));
+        cx.assign(more[0], int(0));
+        cx.assign(more[1], int(NONE));
+        cx.push(Stmt::Grow { buffer: ofs, len: int(1) });
+    }
+
+    fn assemble(&self, cx: &mut Cx<'_>, at: At, range: (&Expr, &Expr), room: Room) {
+        let ptr = cx.level(at).arrays[PTR];
+        assemble_ends(cx, ptr, range, room);
+    }
+
+    fn freeze(&self, cx: &mut Cx<'_>, at: At, parents: &Expr) -> Expr {
+        let LevelCode { arrays, more, .. } = cx.level(at).clone();
+        let (len, blocks) = (local(cx.level(at).counter()), local(more[0]));
+        cx.check_positions(arrays[OFS], &len);
+        cx.check_positions(arrays[PTR], &blocks);
+        cx.push(Stmt::Grow { buffer: arrays[PTR], len: plus(parents, 1) });
+        if *parents == int(1) {
+            cx.push(Stmt::Store { buffer: arrays[PTR], at: int(1), value: blocks });
+        } else {
+            fill_ends(cx, arrays[PTR], parents);
+        }
+        len
+    }
+
+    fn lengths(&self, cx: &Cx<'_>, at: At, (parents, _): (&Expr, &Expr)) -> Vec<Expr> {
+        let blocks = local(cx.level(at).more[0]);
+        vec![plus(parents, 1), blocks.clone(), plus(&blocks, 1)]
+    }
+}
+
+/// The looplet at the coordinates of a block whose positions are `shift` more.
+pub(super) fn block(inner: Fiber, shift: Local) -> Lookup {
+    Rc::new(move |_, i| Looplet::Run(Cursor::Fiber(inner.child(add(i, &local(shift))))))
+}
+
+/// Blocks `q..end` one after the other.
+fn stepper(
+    cx: &mut Cx<'_>,
+    at: At,
+    (idx, ofs): (Buffer, Buffer),
+    (q, end): (Local, Expr),
+    inner: Fiber,
+    dimension: Expr,
+) -> Stepper {
+    let fill = cx.fill(at.tensor);
+    let [last, shift, first] = ["last", "shift", "first"].map(|name| cx.new_local(name, Prim::I64));
+    let before = if seeded::is(Seeded::BlockStart) { plus(&local(first), 1) } else { local(first) };
+    Stepper {
+        more: lt(&local(q), &end),
+        current: vec![
+            Stmt::Assign(last, load(idx, local(q))),
+            Stmt::Assign(shift, sub(&load(ofs, plus(&local(q), 1)), &plus(&local(last), 1))),
+            Stmt::Assign(first, sub(&load(ofs, local(q)), &local(shift))),
+        ],
+        stop: plus(&local(last), 1),
+        bound: dimension,
+        chunk: Looplet::Sequence(vec![
+            Phase { stop: Some(before), body: Looplet::Run(fill.clone()) },
+            Phase { stop: None, body: Looplet::Lookup(block(inner, shift)) },
+        ]),
+        next: Rc::new(move |taken| vec![Stmt::Assign(q, add(&local(q), &count(taken)))]),
+        seek: Rc::new(move |cx, i| gallop(cx, idx, (q, &end), i)),
+        first: int(0),
+        rest: fill,
+    }
+}
+
+/// Blocks `q..end` searched for each coordinate, from the first block on.
+fn found_by_search(
+    cx: &mut Cx<'_>,
+    at: At,
+    (idx, ofs): (Buffer, Buffer),
+    (q, end, mut preamble): (Local, Expr, Vec<Stmt>),
+    inner: Fiber,
+) -> Looplet {
+    let start = cx.new_local("start", Prim::I64);
+    preamble.push(Stmt::Assign(start, local(q)));
+    let rest = Rc::new(Looplet::Run(cx.fill(at.tensor)));
+    let lookup = Looplet::Lookup(Rc::new(move |cx, i| {
+        cx.assign(q, local(start));
+        gallop(cx, idx, (q, &end), i);
+        let (hit, p) = (cx.new_local("hit", Prim::Bool), cx.new_local("p", Prim::I64));
+        cx.assign(hit, truth(false));
+        cx.assign(p, int(0));
+        let inside = cx.block(|cx| {
+            let before_end = plus(&sub(&load(idx, local(q)), i), 1);
+            cx.assign(p, sub(&load(ofs, plus(&local(q), 1)), &before_end));
+            cx.assign(hit, le(&load(ofs, local(q)), &local(p)));
+        });
+        cx.push_if(lt(&local(q), &end), inside, Vec::new());
+        let then = Rc::new(Looplet::Run(Cursor::Fiber(inner.child(local(p)))));
+        Looplet::Switch { cond: local(hit), then, other: rest.clone() }
+    }));
+    Looplet::Thunk { preamble, body: Rc::new(lookup), epilogue: Vec::new() }
+}
