@@ -16,6 +16,13 @@ pub enum LevelKind {
     Hash,
     /// A byte per coordinate says whether it is stored, beside the sorted list of those that are; takes random writes.
     ByteMap,
+    /// Runs of coordinates with equal children, one position each, that cover every coordinate: run `q` ends before
+    /// `right[q]`, where the next one begins.
+    RunLength,
+    /// Runs of coordinates with equal children, one position each: `left[q]..right[q]`; between runs nothing is stored.
+    SparseRunLength,
+    /// One run of coordinates with equal children a fiber, or none: `left[p]..right[p]`.
+    Interval,
 }
 
 /// How a coordinate that is known is found in a fiber.
@@ -45,10 +52,12 @@ pub struct LevelTraits {
     pub name: &'static str,
     /// Every coordinate is stored.
     pub full: bool,
-    /// Each position has exactly one coordinate (no `ptr`).
+    /// Each position has one entry below it (no `ptr`).
     pub branchless: bool,
     /// Positions have no gaps, and each is that of one coordinate.
     pub compact: bool,
+    /// A position is that of all coordinates of a run, whose children are equal.
+    pub runs: bool,
     /// Coordinates may be unordered or repeat, as the flags of the level say.
     pub flexible: bool,
     /// How a known coordinate is found.
@@ -63,6 +72,7 @@ const LIST: LevelTraits = LevelTraits {
     full: false,
     branchless: false,
     compact: true,
+    runs: false,
     flexible: false,
     lookup: Lookup::Search,
     writes: Writes::Append,
@@ -70,6 +80,9 @@ const LIST: LevelTraits = LevelTraits {
 
 /// A kind that finds and takes any coordinate at once.
 const TABLE: LevelTraits = LevelTraits { lookup: Lookup::Direct, writes: Writes::Random, ..LIST };
+
+/// A kind that stores runs, appended to and searched.
+const RUNS: LevelTraits = LevelTraits { compact: false, runs: true, ..LIST };
 
 /// Every kind with its traits: the registry.
 const KINDS: &[(LevelKind, LevelTraits)] = &[
@@ -81,6 +94,9 @@ const KINDS: &[(LevelKind, LevelTraits)] = &[
     ),
     (LevelKind::Hash, LevelTraits { name: "hash", ..TABLE }),
     (LevelKind::ByteMap, LevelTraits { name: "byte-map", compact: false, ..TABLE }),
+    (LevelKind::RunLength, LevelTraits { name: "run-length", full: true, ..RUNS }),
+    (LevelKind::SparseRunLength, LevelTraits { name: "sparse-run-length", ..RUNS }),
+    (LevelKind::Interval, LevelTraits { name: "interval", branchless: true, lookup: Lookup::Direct, ..RUNS }),
 ];
 
 impl LevelKind {

@@ -33,6 +33,7 @@ pub(crate) fn walk(kind: LevelKind) -> f64 {
         LevelKind::Dense => 0.2,
         LevelKind::SparseList | LevelKind::Singleton | LevelKind::Hash => 1.0,
         LevelKind::ByteMap => 0.5,
+        LevelKind::RunLength | LevelKind::SparseRunLength | LevelKind::Interval => 1.0,
     }
 }
 
@@ -40,8 +41,8 @@ pub(crate) fn walk(kind: LevelKind) -> f64 {
 pub(crate) fn follow(kind: LevelKind) -> f64 {
     match kind {
         LevelKind::Dense => 1.5,
-        LevelKind::ByteMap => 2.0,
+        LevelKind::ByteMap | LevelKind::Interval => 2.0,
         LevelKind::Hash => 5.0,
-        LevelKind::SparseList | LevelKind::Singleton => 8.0,
+        LevelKind::SparseList | LevelKind::Singleton | LevelKind::RunLength | LevelKind::SparseRunLength => 8.0,
     }
 }

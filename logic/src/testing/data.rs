@@ -49,9 +49,9 @@ pub fn random_fill(rng: &mut Rng, prim: Prim, data: Data) -> Scalar {
     }
 }
 
-/// Level kinds that nest anywhere.
+/// Level kinds that nest anywhere and hold anything.
 fn free_kinds() -> Vec<LevelKind> {
-    LevelKind::all().filter(|kind| *kind != LevelKind::Singleton).collect()
+    LevelKind::all().filter(|kind| !matches!(kind, LevelKind::Singleton | LevelKind::Interval)).collect()
 }
 
 /// A valid format for tensors of that rank, dtype and fill value: any nesting of levels in any order of modes, COO, or

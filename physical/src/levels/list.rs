@@ -58,6 +58,16 @@ pub(crate) fn listed(data: LevelData<'_>) -> Range<u64> {
 /// equal coordinates in `runs` if the level is not unique.
 pub(crate) fn check_list(data: LevelData<'_>, parents: u64, runs: Option<&mut Vec<Range<u64>>>) -> Result<u64, String> {
     let (ptr, idx) = (data.arrays[0].indices(), data.arrays[1].indices());
+    let end = check_ptr(ptr, parents, ("coordinates of idx", idx.len()))?;
+    let mut runs = runs;
+    for p in 0..parents {
+        check_fiber(data, idx, ptr.get(p)..ptr.get(p + 1), runs.as_deref_mut())?;
+    }
+    Ok(end)
+}
+
+/// Checks `ptr` over an array of that many elements, called so, and gives the end of the last fiber.
+pub(crate) fn check_ptr(ptr: Indices<'_>, parents: u64, (elements, len): (&str, u64)) -> Result<u64, String> {
     check_len("ptr", ptr.len(), parents.checked_add(1).ok_or("too many parent positions")?)?;
     if ptr.get(0) > i64::MAX as u64 {
         return Err(format!("ptr[0] = {} is negative", ptr.get(0) as i64));
@@ -67,12 +77,8 @@ pub(crate) fn check_list(data: LevelData<'_>, parents: u64, runs: Option<&mut Ve
         return Err(format!("ptr must not decrease, but ptr[{p}] = {lo} and ptr[{}] = {hi}", p + 1));
     }
     let end = ptr.get(parents);
-    if end > idx.len() {
-        return Err(format!("ptr ends at {end}, beyond the {} coordinates of idx", idx.len()));
-    }
-    let mut runs = runs;
-    for p in 0..parents {
-        check_fiber(data, idx, ptr.get(p)..ptr.get(p + 1), runs.as_deref_mut())?;
+    if end > len {
+        return Err(format!("ptr ends at {end}, beyond the {len} {elements}"));
     }
     Ok(end)
 }
@@ -155,7 +161,7 @@ pub(crate) fn find_run(ordered: bool, idx: Indices<'_>, fiber: Range<u64>, coord
 }
 
 /// The first number of `range` for which `below` does not hold, where it holds for a prefix of the range.
-fn lower_bound(range: Range<u64>, below: impl Fn(u64) -> bool) -> u64 {
+pub(crate) fn lower_bound(range: Range<u64>, below: impl Fn(u64) -> bool) -> u64 {
     let Range { start: mut lo, end: mut hi } = range;
     while lo < hi {
         let mid = lo + (hi - lo) / 2;

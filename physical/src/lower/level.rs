@@ -5,7 +5,7 @@ use super::looplets::Looplet;
 use super::state::Fiber;
 use super::storage::{LevelCode, Tables};
 use crate::assembly::{BufferRole, Expr};
-use crate::levels::{ByteMap, Dense, Hash, Singleton, SparseList};
+use crate::levels::{ByteMap, Dense, Hash, Interval, RunLength, Singleton, SparseList, SparseRunLength};
 use crate::notation::TensorId;
 use redpoll_logic::LevelKind;
 use redpoll_logic::physical::Protocol;
@@ -67,5 +67,8 @@ pub(crate) fn lowering(kind: LevelKind) -> &'static dyn LevelLowering {
         LevelKind::Singleton => &Singleton,
         LevelKind::Hash => &Hash,
         LevelKind::ByteMap => &ByteMap,
+        LevelKind::RunLength => &RunLength,
+        LevelKind::SparseRunLength => &SparseRunLength,
+        LevelKind::Interval => &Interval,
     }
 }

@@ -3,5 +3,9 @@
 mod byte_map;
 mod dense;
 mod hash;
+mod interval;
+mod run_length;
+mod runs;
 mod singleton;
 mod sparse_list;
+mod sparse_run_length;
