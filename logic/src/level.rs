@@ -20,6 +20,13 @@ pub enum LevelKind {
     BlockList,
     /// One block of adjacent coordinates a fiber, from its first stored coordinate to its last.
     Band,
+    /// Runs of coordinates with equal children, one position each, that cover every coordinate: run `q` ends before
+    /// `right[q]`, where the next one begins.
+    RunLength,
+    /// Runs of coordinates with equal children, one position each: `left[q]..right[q]`; between runs nothing is stored.
+    SparseRunLength,
+    /// One run of coordinates with equal children a fiber, or none: `left[p]..right[p]`.
+    Interval,
 }
 
 /// How a coordinate that is known is found in a fiber.
@@ -47,14 +54,18 @@ pub enum Writes {
 pub struct LevelTraits {
     /// The name in text forms, such as `sparse-list`.
     pub name: &'static str,
+    /// Stands below any level and holds any coordinates.
+    pub general: bool,
     /// Every coordinate is stored.
     pub full: bool,
-    /// Each position has exactly one coordinate (no `ptr`).
+    /// Each position has one entry below it (no `ptr`).
     pub branchless: bool,
     /// Positions have no gaps, and each is that of one coordinate.
     pub compact: bool,
     /// A coordinate is stored on its own account; else some are stored because of their neighbours, and hold the fill.
     pub explicit: bool,
+    /// A position is that of all coordinates of a run, whose children are equal.
+    pub runs: bool,
     /// Coordinates may be unordered or repeat, as the flags of the level say.
     pub flexible: bool,
     /// How a known coordinate is found.
@@ -66,10 +77,12 @@ pub struct LevelTraits {
 /// A kind that lists coordinates, appended to and searched.
 const LIST: LevelTraits = LevelTraits {
     name: "",
+    general: true,
     full: false,
     branchless: false,
     compact: true,
     explicit: true,
+    runs: false,
     flexible: false,
     lookup: Lookup::Search,
     writes: Writes::Append,
@@ -78,24 +91,45 @@ const LIST: LevelTraits = LevelTraits {
 /// A kind that finds and takes any coordinate at once.
 const TABLE: LevelTraits = LevelTraits { lookup: Lookup::Direct, writes: Writes::Random, ..LIST };
 
+/// A kind that stores runs, appended to and searched.
+const RUNS: LevelTraits = LevelTraits { compact: false, runs: true, ..LIST };
+
 /// Every kind with its traits: the registry.
 const KINDS: &[(LevelKind, LevelTraits)] = &[
     (LevelKind::Dense, LevelTraits { name: "dense", full: true, explicit: false, ..TABLE }),
     (LevelKind::SparseList, LevelTraits { name: "sparse-list", flexible: true, ..LIST }),
     (
         LevelKind::Singleton,
-        LevelTraits { name: "singleton", branchless: true, flexible: true, lookup: Lookup::Never, ..LIST },
+        LevelTraits {
+            name: "singleton",
+            general: false,
+            branchless: true,
+            flexible: true,
+            lookup: Lookup::Never,
+            ..LIST
+        },
     ),
     (LevelKind::Hash, LevelTraits { name: "hash", ..TABLE }),
     (LevelKind::ByteMap, LevelTraits { name: "byte-map", compact: false, ..TABLE }),
     (LevelKind::BlockList, LevelTraits { name: "block-list", ..LIST }),
     (LevelKind::Band, LevelTraits { name: "band", explicit: false, lookup: Lookup::Direct, ..LIST }),
+    (LevelKind::RunLength, LevelTraits { name: "run-length", full: true, explicit: false, ..RUNS }),
+    (LevelKind::SparseRunLength, LevelTraits { name: "sparse-run-length", ..RUNS }),
+    (
+        LevelKind::Interval,
+        LevelTraits { name: "interval", general: false, branchless: true, lookup: Lookup::Direct, ..RUNS },
+    ),
 ];
 
 impl LevelKind {
     /// All kinds.
     pub fn all() -> impl Iterator<Item = LevelKind> {
         KINDS.iter().map(|(kind, _)| *kind)
+    }
+
+    /// The kinds that stand below any level and hold any coordinates.
+    pub fn general() -> impl Iterator<Item = LevelKind> {
+        LevelKind::all().filter(|kind| kind.traits().general)
     }
 
     /// What is true of its fibers.
@@ -111,7 +145,7 @@ impl LevelKind {
 }
 
 /// A level of a format: its kind and its flags.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct LevelFormat {
     /// The kind of the level.
     pub kind: LevelKind,

@@ -37,6 +37,10 @@ impl Context<'_> {
         if places == 0.0 {
             return 0.0;
         }
+        // Positions count runs; how many places those cover is not asked for.
+        if modes.iter().any(|k| format.levels[k].kind.traits().runs) {
+            return 1.0;
+        }
         let question = modes.as_prefix().map_or(Question::Distinct(modes), Question::Positions);
         (self.ask(&read.tensor, &read.ty, question).estimate / places).clamp(0.0, 1.0)
     }

@@ -53,6 +53,17 @@ pub enum Error {
         /// The number of entries beyond one a place.
         count: usize,
     },
+    /// An interval level was to store more than one run of coordinates below one position. The caller's fault.
+    #[error(
+        "level {level} is an interval, but in the fiber of {place:?} a second run begins there: coordinates that are not \
+         next to each other, or below which other values are stored; use a sparse-run-length level"
+    )]
+    SecondRun {
+        /// The level, 0 outermost.
+        level: usize,
+        /// The first place of the second run.
+        place: Vec<u64>,
+    },
     /// An operator cannot combine the values of repeated places. The caller's fault.
     #[error("repeated places cannot be combined: {0}")]
     Combine(#[from] redpoll_logic::op::OpError),
@@ -233,6 +244,9 @@ fn stop_reason(status: crate::assembly::Status) -> &'static str {
         Status::Done => "it is done",
         Status::OutOfMemory => "a result exceeds the memory limit; raise the limit or ask for a sparser format",
         Status::Cancelled => "it was cancelled",
+        Status::SecondRun => {
+            "an interval level was to store a second run in a fiber; ask for a result with a sparse-run-length level"
+        }
         Status::PositionOverflow => "a result has more positions than its arrays can count",
         Status::CheckedOverflow => "a checked operator overflowed; use a wider dtype or the wrapping operator",
     }

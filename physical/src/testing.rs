@@ -1,6 +1,7 @@
 //! Lists for tests: every format of a rank that the levels can be nested into. And programs of a text.
 
 use redpoll_logic::{Format, LeafKind, LevelFormat, LevelKind, StorageMode};
+use std::collections::BTreeSet;
 
 /// The program of a text, in normal form.
 #[cfg(test)]
@@ -9,13 +10,9 @@ pub(crate) fn normal_form(text: &str) -> crate::notation::Program {
     crate::notation::normalize(program).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// Kinds that may stand anywhere.
-fn free_kinds() -> impl Iterator<Item = LevelKind> {
-    LevelKind::all().filter(|kind| *kind != LevelKind::Singleton)
-}
-
-/// All nestings of all level kinds over `rank` modes in all orders, lists of coordinates (from any level on, below any
-/// other kind), blocked and skewed formats, all with an element leaf. 
+/// Nestings of all level kinds over `rank` modes in all orders, lists of coordinates (from any level on, below any other
+/// kinds), blocked and skewed formats, all with an element leaf. Of up to two levels all nestings are there; of more, so
+/// many that each two levels have each two kinds.
 pub fn formats_of_rank(rank: usize) -> Vec<Format> {
     let mut formats: Vec<Format> = Vec::new();
     for order in orders(rank) {
@@ -56,28 +53,35 @@ fn whole(levels: Vec<LevelFormat>, order: &[usize]) -> Format {
     Format { levels, modes, leaf: LeafKind::Element }
 }
 
-/// All lists of levels of that length that may be nested.
+/// Lists of levels of that length, lists of coordinates among them.
 fn nestings(rank: usize) -> Vec<Vec<LevelFormat>> {
-    if rank == 0 {
-        return vec![Vec::new()];
-    }
-    let prefix = |first: LevelKind| {
-        move |mut inner: Vec<LevelFormat>| {
-            inner.insert(0, LevelFormat::new(first));
-            inner
-        }
-    };
-    let mut all: Vec<_> = free_kinds().flat_map(|kind| nestings(rank - 1).into_iter().map(prefix(kind))).collect();
-    for singletons in 1..rank {
-        for inner in nestings(rank - 1 - singletons) {
-            let mut levels = vec![LevelFormat::new(LevelKind::SparseList).non_unique()];
-            levels.extend((1..singletons).map(|_| LevelFormat::new(LevelKind::Singleton).non_unique()));
-            levels.push(LevelFormat::new(LevelKind::Singleton));
-            levels.extend(inner);
-            all.push(levels);
+    let mut all = covering(rank);
+    for outer in 0..rank.saturating_sub(1) {
+        for singletons in 1..rank - outer {
+            let mut list = vec![LevelFormat::new(LevelKind::SparseList).non_unique()];
+            list.extend((1..singletons).map(|_| LevelFormat::new(LevelKind::Singleton).non_unique()));
+            list.push(LevelFormat::new(LevelKind::Singleton));
+            let inners = covering(rank - outer - 1 - singletons);
+            for above in covering(outer) {
+                all.extend(inners.iter().map(|inner| [&above[..], &list, inner].concat()));
+            }
         }
     }
     all
+}
+
+/// Lists of levels, at whichever two depths of which any two kinds stand: lines over the numbers below a prime.
+/// Source: K. A. Bush, "Orthogonal arrays of index unity", 1952.
+fn covering(rank: usize) -> Vec<Vec<LevelFormat>> {
+    let kinds: Vec<LevelKind> = LevelKind::general().collect();
+    let is_prime = |n: &usize| (2..*n).all(|k| n % k != 0);
+    let prime = (kinds.len().max(rank)..).find(is_prime).expect("there is a prime above any number");
+    let slopes = if rank > 1 { prime } else { 1 };
+    let lines = (0..prime).flat_map(|start| (0..slopes).map(move |slope| (start, slope)));
+    let level = |place: usize| LevelFormat::new(kinds[place % prime % kinds.len()]);
+    let levels = |(start, slope)| (0..rank).map(|depth| level(start + slope * depth)).collect();
+    let all: BTreeSet<Vec<LevelFormat>> = lines.map(levels).collect();
+    all.into_iter().collect()
 }
 
 /// Formats with every mode cut into blocks: of 2 places, of 3, and so on.

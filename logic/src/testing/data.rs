@@ -49,11 +49,6 @@ pub fn random_fill(rng: &mut Rng, prim: Prim, data: Data) -> Scalar {
     }
 }
 
-/// Level kinds that nest anywhere.
-fn free_kinds() -> Vec<LevelKind> {
-    LevelKind::all().filter(|kind| *kind != LevelKind::Singleton).collect()
-}
-
 /// A valid format for tensors of that rank, dtype and fill value: any nesting of levels in any order of modes, COO, or
 /// with a mode cut into blocks.
 pub fn random_format(rng: &mut Rng, rank: usize, dtype: &DType, fill: &Scalar) -> Format {
@@ -62,7 +57,7 @@ pub fn random_format(rng: &mut Rng, rank: usize, dtype: &DType, fill: &Scalar) -
         2 if rank > 0 => blocked(rng, rank),
         3 if rank > 1 => skewed(rng, rank),
         _ => {
-            let free = free_kinds();
+            let free: Vec<LevelKind> = LevelKind::general().collect();
             let kinds: Vec<LevelKind> = (0..rank).map(|_| *rng.pick(&free)).collect();
             Format::of_kinds(&kinds, LeafKind::Element)
         }
@@ -87,7 +82,7 @@ fn blocked(rng: &mut Rng, rank: usize) -> Format {
         .chain(others)
         .chain([StorageMode::Inner { mode: cut, block }])
         .collect();
-    let free = free_kinds();
+    let free: Vec<LevelKind> = LevelKind::general().collect();
     let levels = modes.iter().map(|_| LevelFormat::new(*rng.pick(&free))).collect();
     Format { levels, modes, leaf: LeafKind::Element }
 }
@@ -100,7 +95,7 @@ fn skewed(rng: &mut Rng, rank: usize) -> Format {
         true => StorageMode::Skew { mode, by },
         false => StorageMode::Whole { mode: m },
     });
-    let free = free_kinds();
+    let free: Vec<LevelKind> = LevelKind::general().collect();
     let levels = (0..rank).map(|_| LevelFormat::new(*rng.pick(&free))).collect();
     Format { levels, modes: modes.collect(), leaf: LeafKind::Element }
 }

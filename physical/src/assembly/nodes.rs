@@ -107,14 +107,16 @@ pub enum Status {
     PositionOverflow = 3,
     /// A checked operator overflowed.
     CheckedOverflow = 4,
+    /// An interval level was to store a second run in a fiber.
+    SecondRun = 5,
 }
 
 impl Status {
     /// The status of that number.
     pub fn from_code(code: i32) -> Option<Status> {
-        [Status::Done, Status::OutOfMemory, Status::Cancelled, Status::PositionOverflow, Status::CheckedOverflow]
-            .into_iter()
-            .find(|s| *s as i32 == code)
+        use Status::{Cancelled, CheckedOverflow, Done, OutOfMemory, PositionOverflow, SecondRun};
+        let all = [Done, OutOfMemory, Cancelled, PositionOverflow, CheckedOverflow, SecondRun];
+        all.into_iter().find(|s| *s as i32 == code)
     }
 }
 

@@ -6,7 +6,7 @@
 //! touch.
 
 use super::blocks::{Blocks, check_offsets};
-use super::list::{check_len, lower_bound};
+use super::list::{check_ptr, lower_bound};
 use super::{ArrayClass, ArraySpec, Fibers, Level, LevelData, array_prim};
 use crate::Error;
 use crate::storage::{Array, filled_vec};
@@ -33,11 +33,7 @@ impl Level for BlockList {
         let parents = parents.positions();
         let ptr = data.arrays[0].indices();
         let blocks = blocks(data);
-        check_len("ptr", ptr.len(), parents.checked_add(1).ok_or("too many parent positions")?)?;
-        let end = check_offsets("ptr", ptr, parents)?;
-        if end > blocks.idx.len() {
-            return Err(format!("ptr ends at {end}, beyond the {} blocks of idx", blocks.idx.len()));
-        }
+        let end = check_ptr(ptr, parents, ("blocks of idx", blocks.idx.len()))?;
         if blocks.ofs.len() <= end {
             return Err(format!(
                 "ofs must have {} elements, one more than blocks, found {}",

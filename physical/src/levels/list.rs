@@ -59,14 +59,20 @@ pub(crate) fn listed(data: LevelData<'_>) -> Range<u64> {
 /// equal coordinates in `runs` if the level is not unique.
 pub(crate) fn check_list(data: LevelData<'_>, parents: u64, runs: Option<&mut Vec<Range<u64>>>) -> Result<u64, String> {
     let (ptr, idx) = (data.arrays[0].indices(), data.arrays[1].indices());
-    check_len("ptr", ptr.len(), parents.checked_add(1).ok_or("too many parent positions")?)?;
-    let end = check_offsets("ptr", ptr, parents)?;
-    if end > idx.len() {
-        return Err(format!("ptr ends at {end}, beyond the {} coordinates of idx", idx.len()));
-    }
+    let end = check_ptr(ptr, parents, ("coordinates of idx", idx.len()))?;
     let mut runs = runs;
     for p in 0..parents {
         check_fiber(data, idx, ptr.get(p)..ptr.get(p + 1), runs.as_deref_mut())?;
+    }
+    Ok(end)
+}
+
+/// Checks `ptr` over an array of that many elements, called so, and gives the end of the last fiber.
+pub(crate) fn check_ptr(ptr: Indices<'_>, parents: u64, (elements, len): (&str, u64)) -> Result<u64, String> {
+    check_len("ptr", ptr.len(), parents.checked_add(1).ok_or("too many parent positions")?)?;
+    let end = check_offsets("ptr", ptr, parents)?;
+    if end > len {
+        return Err(format!("ptr ends at {end}, beyond the {len} {elements}"));
     }
     Ok(end)
 }

@@ -14,9 +14,13 @@ mod byte_map;
 mod dense;
 mod fibers;
 mod hash;
+mod interval;
 mod list;
+mod run_length;
+mod runs;
 mod singleton;
 mod sparse_list;
+mod sparse_run_length;
 
 pub use band::Band;
 pub use block_list::BlockList;
@@ -24,8 +28,12 @@ pub use byte_map::ByteMap;
 pub use dense::Dense;
 pub use fibers::Fibers;
 pub use hash::{Hash, hash_slot, table_len};
+pub use interval::Interval;
+pub use run_length::RunLength;
+pub use runs::{Run, RunLevel};
 pub use singleton::Singleton;
 pub use sparse_list::SparseList;
+pub use sparse_run_length::SparseRunLength;
 
 use crate::storage::Array;
 use redpoll_logic::{LevelFormat, LevelKind, Prim};
@@ -41,6 +49,9 @@ pub fn level(kind: LevelKind) -> &'static dyn Level {
         LevelKind::ByteMap => &ByteMap,
         LevelKind::BlockList => &BlockList,
         LevelKind::Band => &Band,
+        LevelKind::RunLength => &RunLength,
+        LevelKind::SparseRunLength => &SparseRunLength,
+        LevelKind::Interval => &Interval,
     }
 }
 
@@ -51,6 +62,8 @@ pub enum ArrayClass {
     Position,
     /// Coordinates: `u32`, or `u64` when the dimension exceeds 2^32.
     Coordinate,
+    /// Ends of runs: `i32`, or `i64` from dimension 2^31 on (Arrow run ends).
+    End,
     /// Flags: one byte each.
     Flag,
 }
@@ -116,6 +129,11 @@ pub trait Level: Sync {
     /// The own positions of a coordinate of the fiber below `fiber`, if it is stored; the first run of it where the
     /// level is neither ordered nor unique.
     fn locate(&self, data: LevelData<'_>, fiber: Range<u64>, coordinate: u64) -> Option<Range<u64>>;
+
+    /// The level as one whose positions are those of runs, if it is one.
+    fn as_runs(&self) -> Option<&dyn RunLevel> {
+        None
+    }
 }
 
 /// The element type of an array of that class for a level of `dimension` coordinates and up to `positions` positions.
@@ -125,6 +143,8 @@ pub fn array_prim(class: ArrayClass, dimension: u64, positions: u64) -> Prim {
         ArrayClass::Position => Prim::I64,
         ArrayClass::Coordinate if dimension <= 1 << 32 => Prim::U32,
         ArrayClass::Coordinate => Prim::U64,
+        ArrayClass::End if dimension < 1 << 31 => Prim::I32,
+        ArrayClass::End => Prim::I64,
         ArrayClass::Flag => Prim::U8,
     }
 }
@@ -133,7 +153,7 @@ pub fn array_prim(class: ArrayClass, dimension: u64, positions: u64) -> Prim {
 /// contents are checked against dimension and length.
 pub fn accepts(class: ArrayClass, prim: Prim) -> bool {
     match class {
-        ArrayClass::Position => matches!(prim, Prim::I32 | Prim::I64),
+        ArrayClass::Position | ArrayClass::End => matches!(prim, Prim::I32 | Prim::I64),
         ArrayClass::Coordinate => matches!(prim, Prim::U32 | Prim::U64),
         ArrayClass::Flag => prim == Prim::U8,
     }

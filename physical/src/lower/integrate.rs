@@ -26,19 +26,25 @@ pub(crate) fn integrate(cx: &mut Cx<'_>, nest: &Nest) -> Option<Tree> {
         Some(index) => first_coordinate(cx, &nest.state, &nest.body, index, &first),
         None => (*nest.body).clone(),
     };
-    if needs_index(&nest.state, &body, nest.extent.index) || contains_while(&body) {
+    if needs_index(&nest.state, &body, nest.extent.index) {
         return None;
     }
+    repeated(cx, nest, &body, &|_| false)
+}
+
+/// The body, which does not depend on the index, with each write as often as the loop of the nest has rounds, but for
+/// those `apart`.
+pub(crate) fn repeated(cx: &mut Cx<'_>, nest: &Nest, body: &Tree, apart: &dyn Fn(&Assign) -> bool) -> Option<Tree> {
     let own = body.declared();
-    let mut possible = true;
-    body.for_each_assign(&mut |a| possible &= own.contains(&a.tensor) || can_repeat(cx, &nest.state, a));
+    let mut possible = !contains_while(body);
+    body.for_each_assign(&mut |a| possible &= own.contains(&a.tensor) || apart(a) || can_repeat(cx, &nest.state, a));
     if !possible {
         return None;
     }
     let extra = i64::from(seeded::is(Seeded::RunLength));
-    let rounds = cx.name("n", &plus(&sub(&nest.extent.hi, lo), extra));
+    let rounds = cx.name("n", &plus(&sub(&nest.extent.hi, &nest.extent.lo), extra));
     Some(body.map(&mut Term::clone, &mut |a| {
-        if own.contains(&a.tensor) || is_once(cx, &a) {
+        if own.contains(&a.tensor) || apart(&a) || is_once(cx, &a) {
             return Tree::Assign(a);
         }
         let times = match &a.times {

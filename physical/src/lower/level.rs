@@ -5,7 +5,9 @@ use super::looplets::Looplet;
 use super::state::Fiber;
 use super::storage::{LevelCode, Tables};
 use crate::assembly::{BufferRole, Expr};
-use crate::levels::{Band, BlockList, ByteMap, Dense, Hash, Singleton, SparseList};
+use crate::levels::{
+    Band, BlockList, ByteMap, Dense, Hash, Interval, RunLength, Singleton, SparseList, SparseRunLength,
+};
 use crate::notation::TensorId;
 use redpoll_logic::LevelKind;
 use redpoll_logic::physical::Protocol;
@@ -69,5 +71,8 @@ pub(crate) fn lowering(kind: LevelKind) -> &'static dyn LevelLowering {
         LevelKind::ByteMap => &ByteMap,
         LevelKind::BlockList => &BlockList,
         LevelKind::Band => &Band,
+        LevelKind::RunLength => &RunLength,
+        LevelKind::SparseRunLength => &SparseRunLength,
+        LevelKind::Interval => &Interval,
     }
 }

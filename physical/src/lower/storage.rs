@@ -96,6 +96,8 @@ pub(crate) struct LevelCode {
     pub(crate) more: Vec<Local>,
     /// The number of slots of a hash table.
     pub(crate) slots: Option<Expr>,
+    /// The fiber of a level of runs that is being written, and the coordinate behind its last run.
+    pub(crate) open: Option<(Local, Local)>,
     /// A list that only writing needs.
     pub(crate) scratch: Option<Buffer>,
 }
@@ -104,6 +106,11 @@ impl LevelCode {
     /// The counter of own positions of a level that is written.
     pub(crate) fn counter(&self) -> Local {
         self.count.expect("a level that is written counts its positions")
+    }
+
+    /// The fiber that is being written, and the coordinate behind its last run.
+    pub(crate) fn open_fiber(&self) -> (Local, Local) {
+        self.open.expect("a level of runs that is written has an open fiber")
     }
 
     /// The slots of a hash table that is written.
@@ -177,6 +184,7 @@ pub(crate) fn tensor_code(
             count: None,
             more: Vec::new(),
             slots: None,
+            open: None,
             scratch: None,
         };
         lowering(format.kind).tables(cx, tables, At { tensor: id, level: k }, (role, &mut code));

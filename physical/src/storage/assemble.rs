@@ -2,9 +2,10 @@
 
 use super::Tensor;
 use super::array::{Array, filled_vec, match_width, prim_bits};
+use super::summary::FillTest;
 use super::values::{Values, gather};
 use crate::Error;
-use crate::levels::level;
+use crate::levels::{Run, RunLevel, level};
 use redpoll_logic::{LeafKind, TensorType};
 use std::borrow::Cow;
 use std::ops::Range;
@@ -13,23 +14,35 @@ use std::sync::Arc;
 /// Entries of a tensor in storage order, at most one a place.
 pub(crate) struct Entries<'a> {
     /// The storage coordinates, one list a level.
-    pub(crate) columns: &'a [Vec<u64>],
+    pub(crate) columns: Vec<Cow<'a, [u64]>>,
     /// The number of entries.
     pub(crate) len: usize,
     /// Where the value of each entry is in `values`; `None` when there, too, they are in storage order.
-    pub(crate) order: Option<&'a [u64]>,
+    pub(crate) order: Option<Cow<'a, [u64]>>,
     /// The values.
     pub(crate) values: &'a Values,
 }
 
 /// Builds level by level, then puts the values where the last level says; other places of the leaf hold the fill.
-pub(crate) fn assemble(ty: Arc<TensorType>, entries: &Entries<'_>) -> Result<Tensor, Error> {
+pub(crate) fn assemble(ty: Arc<TensorType>, mut entries: Entries<'_>) -> Result<Tensor, Error> {
+    let runs = ty.format.levels.iter().any(|l| l.kind.traits().runs);
+    let listed = ty.format.levels.last().is_some_and(|l| !l.kind.traits().full);
+    if runs && !listed {
+        entries.drop_fills(&ty);
+    }
     let mut positions = filled_vec(0u64, entries.len as u64)?;
     let mut parents = 1;
     let mut levels = Vec::with_capacity(entries.columns.len());
     let dimensions = ty.format.storage_shape(&ty.shape);
     while levels.len() < ty.format.levels.len() {
-        let group = group_at(&ty, levels.len());
+        let k = levels.len();
+        let group = group_at(&ty, k);
+        if let Some(kind) = level(ty.format.levels[k].kind).as_runs() {
+            let (arrays, own) = build_runs(&ty, kind, (k, parents), &mut entries, &mut positions)?;
+            levels.push(arrays);
+            parents = own;
+            continue;
+        }
         let columns = &entries.columns[group.clone()];
         let mut build = |columns: &[Cow<'_, [u64]>], positions: &mut [u64]| {
             for (k, column) in group.clone().zip(columns) {
@@ -54,7 +67,7 @@ pub(crate) fn assemble(ty: Arc<TensorType>, entries: &Entries<'_>) -> Result<Ten
     }
     let leaf = match ty.format.leaf {
         LeafKind::Pattern => Vec::new(),
-        LeafKind::Element => scatter_values(&ty, entries, &positions, parents)?,
+        LeafKind::Element => scatter_values(&ty, &entries, &positions, parents)?,
     };
     Ok(Tensor::new_unchecked(ty, levels, leaf))
 }
@@ -67,9 +80,93 @@ fn group_at(ty: &TensorType, k: usize) -> Range<usize> {
     k..end + 1
 }
 
+/// Builds level `k`, one of runs: neighbouring coordinates below which the same is stored make one run, whose entries
+/// are those of its first coordinate. Drops the others.
+fn build_runs(
+    ty: &TensorType,
+    kind: &dyn RunLevel,
+    (k, parents): (usize, u64),
+    entries: &mut Entries<'_>,
+    positions: &mut Vec<u64>,
+) -> Result<(Vec<Array>, u64), Error> {
+    let mut runs: Vec<Run> = Vec::new();
+    // The entries that stay, and the run of each; those of the last run among all entries.
+    let (mut kept, mut of_run): (Vec<usize>, Vec<usize>) = (Vec::new(), Vec::new());
+    let mut last = 0..0;
+    let mut lo = 0;
+    while lo < entries.len {
+        let (parent, left) = (positions[lo], entries.columns[k][lo]);
+        let same = |e: &usize| positions[*e] == parent && entries.columns[k][*e] == left;
+        let hi = lo + (lo..entries.len).take_while(same).count();
+        let before = runs.last_mut().filter(|run| run.parent == parent);
+        match before {
+            Some(run) if run.right == left && entries.equal_below(k, &last, &(lo..hi)) => run.right += 1,
+            Some(_) if kind.is_single() => return Err(second_run(ty, k, entries, lo)),
+            _ => {
+                kept.extend(lo..hi);
+                of_run.extend(std::iter::repeat_n(runs.len(), hi - lo));
+                runs.push(Run { parent, left, right: left + 1 });
+                last = lo..hi;
+            }
+        }
+        lo = hi;
+    }
+    let dimension = ty.format.modes[k].dimension(&ty.shape);
+    let mut own = Vec::with_capacity(runs.len());
+    let built = kind.build_runs(dimension, parents, &runs, &mut own)?;
+    entries.keep(&kept);
+    *positions = of_run.into_iter().map(|run| own[run]).collect();
+    Ok(built)
+}
+
+fn second_run(ty: &TensorType, k: usize, entries: &Entries<'_>, entry: usize) -> Error {
+    let storage: Vec<u64> = entries.columns.iter().map(|c| c[entry]).collect();
+    let mut place = vec![0; ty.shape.len()];
+    ty.format.place(&ty.shape, &storage, &mut place);
+    Error::SecondRun { level: k, place }
+}
+
+impl Entries<'_> {
+    /// Whether two ranges of entries are equal below level `k`: the same coordinates and the same values, bit by bit, NaN
+    /// being equal to NaN.
+    fn equal_below(&self, k: usize, a: &Range<usize>, b: &Range<usize>) -> bool {
+        let value = |e: usize| self.order.as_ref().map_or(e, |order| order[e] as usize);
+        let same_value = |column: &Array, x: usize, y: usize| {
+            column.bits(x) == column.bits(y) || column.scalar(x).is_nan() && column.scalar(y).is_nan()
+        };
+        let equal = |(x, y): (usize, usize)| {
+            self.columns[k + 1..].iter().all(|c| c[x] == c[y])
+                && self.values.columns().iter().all(|c| same_value(c, value(x), value(y)))
+        };
+        a.len() == b.len() && a.clone().zip(b.clone()).all(equal)
+    }
+
+    /// Drops the entries with the fill value, which say nothing where the last level stores every place.
+    fn drop_fills(&mut self, ty: &TensorType) {
+        let test = FillTest::new(self.values.columns(), &ty.fill);
+        let value = |e: usize| self.order.as_ref().map_or(e as u64, |order| order[e]);
+        let kept: Vec<usize> = (0..self.len).filter(|&e| !test.is_fill(value(e))).collect();
+        self.keep(&kept);
+    }
+
+    /// Drops all entries but those, which ascend.
+    fn keep(&mut self, kept: &[usize]) {
+        if kept.len() == self.len {
+            return;
+        }
+        let pick = |list: &Cow<'_, [u64]>| kept.iter().map(|&e| list[e]).collect();
+        self.columns.iter_mut().for_each(|c| *c = pick(c));
+        self.order = Some(match &self.order {
+            Some(order) => pick(order),
+            None => kept.iter().map(|&e| e as u64).collect(),
+        });
+        self.len = kept.len();
+    }
+}
+
 fn scatter_values(ty: &TensorType, entries: &Entries<'_>, positions: &[u64], len: u64) -> Result<Vec<Array>, Error> {
     let in_order = len == positions.len() as u64 && positions.iter().zip(0..).all(|(&p, k)| p == k);
-    let scatter = |(column, fill): (&Array, _)| match entries.order {
+    let scatter = |(column, fill): (&Array, _)| match &entries.order {
         None if in_order && column.len() == positions.len() => Ok(column.clone()),
         Some(order) if in_order => gather(column, order),
         order => {
@@ -79,7 +176,7 @@ fn scatter_values(ty: &TensorType, entries: &Entries<'_>, positions: &[u64], len
                 let mut out = filled_vec(bits as W, len)?;
                 match order {
                     None => positions.iter().zip(words).for_each(|(&p, &w)| out[p as usize] = w),
-                    Some(order) => positions.iter().zip(order).for_each(|(&p, &k)| out[p as usize] = words[k as usize]),
+                    Some(order) => positions.iter().zip(&order[..]).for_each(|(&p, &k)| out[p as usize] = words[k as usize]),
                 }
                 Ok(Array::from_words(prim, out))
             })

@@ -4,6 +4,7 @@ use super::array::prim_bits;
 use super::{Array, Tensor};
 use crate::levels::level;
 use redpoll_logic::{LeafKind, Prim, Scalar};
+use std::ops::Range;
 
 /// Compares stored values with the fill value, bit by bit, NaN being equal to NaN.
 pub(crate) struct FillTest<'a> {
@@ -11,7 +12,13 @@ pub(crate) struct FillTest<'a> {
     columns: Vec<(&'a Array, u64, bool)>,
 }
 
-impl FillTest<'_> {
+impl<'a> FillTest<'a> {
+    /// Compares values in those columns, one a primitive, with that fill value.
+    pub(crate) fn new(columns: &'a [Array], fill: &Scalar) -> FillTest<'a> {
+        let column = |(array, fill): (_, &Scalar)| (array, prim_bits(fill).1, fill.is_nan());
+        FillTest { columns: columns.iter().zip(&fill.flatten()).map(column).collect() }
+    }
+
     /// Whether the value at a position is the fill. A pattern has no columns, and no position with the fill.
     pub(crate) fn is_fill(&self, position: u64) -> bool {
         let k = position as usize;
@@ -22,9 +29,7 @@ impl FillTest<'_> {
 
 impl Tensor {
     pub(crate) fn fill_test(&self) -> FillTest<'_> {
-        let parts = self.ty.fill.flatten();
-        let column = |(array, fill): (_, &Scalar)| (array, prim_bits(fill).1, fill.is_nan());
-        FillTest { columns: self.leaf.iter().zip(&parts).map(column).collect() }
+        FillTest::new(&self.leaf, &self.ty.fill)
     }
 
     /// The number of leaf positions if these are exactly the stored places of the tensor.
@@ -44,20 +49,37 @@ impl Tensor {
         Some(positions as usize)
     }
 
-    /// Calls `visit` with the position of each stored place, in any order.
-    fn for_each_stored_position(&self, mut visit: impl FnMut(u64)) {
+    /// Calls `visit` with positions of stored places, in any order, and how many places each is that of: those of a run
+    /// share one.
+    fn for_each_stored_position(&self, mut visit: impl FnMut(u64, u64)) {
         match self.exact_positions() {
-            Some(len) => (0..len as u64).for_each(visit),
-            None => self.for_each_stored(|_, p| visit(p)),
+            Some(len) => (0..len as u64).for_each(|p| visit(p, 1)),
+            None if self.ty.format.has_padding(&self.ty.shape) => self.for_each_stored(|_, p| visit(p, 1)),
+            None if self.places() > 0 => self.walk_runs(0, 0..1, 1, &mut visit),
+            None => {}
         }
     }
 
-    /// Calls `visit` with the value of each stored place in one column of the leaf, in `f64`.
-    fn for_each_stored_f64(&self, array: &Array, mut visit: impl FnMut(f64)) {
+    /// Visits the positions below `fiber`, whose coordinates so far stand for that many places.
+    fn walk_runs(&self, depth: usize, fiber: Range<u64>, places: u64, visit: &mut dyn FnMut(u64, u64)) {
+        let Some(format) = self.ty.format.levels.get(depth) else { return fiber.for_each(|p| visit(p, places)) };
+        let (kind, data) = (level(format.kind), self.level(depth));
+        match kind.as_runs() {
+            None => kind.for_each(data, fiber, &mut |_, own| self.walk_runs(depth + 1, own, places, visit)),
+            Some(runs) => fiber.for_each(|p| {
+                runs.for_each_run(data, p, &mut |run, q| {
+                    self.walk_runs(depth + 1, q..q + 1, places * (run.end - run.start), visit);
+                });
+            }),
+        }
+    }
+
+    /// Calls `visit` with values of stored places in one column of the leaf, in `f64`, and how many places have each.
+    fn for_each_stored_f64(&self, array: &Array, mut visit: impl FnMut(f64, u64)) {
         macro_rules! each {
             ($t:ty, $to:expr) => {{
                 let words = array.words::<$t>();
-                self.for_each_stored_position(|p| visit($to(words[p as usize])));
+                self.for_each_stored_position(|p, n| visit($to(words[p as usize]), n));
             }};
         }
         match array.prim() {
@@ -77,7 +99,7 @@ impl Tensor {
     /// The number of stored places, those with the fill value included, padding of ragged blocks not.
     pub fn count_stored(&self) -> u64 {
         let mut count = 0;
-        self.for_each_stored_position(|_| count += 1);
+        self.for_each_stored_position(|_, n| count += n);
         count
     }
 
@@ -87,11 +109,12 @@ impl Tensor {
         match (&self.ty.fill, &self.leaf[..]) {
             (Scalar::F32(_) | Scalar::F64(_), [array]) => {
                 let fill = self.ty.fill.to_f64().expect("a float");
-                self.for_each_stored_f64(array, |v| count += u64::from(v != fill && !(v.is_nan() && fill.is_nan())));
+                let differs = |v: f64| v != fill && !(v.is_nan() && fill.is_nan());
+                self.for_each_stored_f64(array, |v, n| count += if differs(v) { n } else { 0 });
             }
             _ => {
                 let test = self.fill_test();
-                self.for_each_stored_position(|p| count += u64::from(!test.is_fill(p)));
+                self.for_each_stored_position(|p, n| count += if test.is_fill(p) { 0 } else { n });
             }
         }
         count
@@ -104,7 +127,7 @@ impl Tensor {
         let values = match (self.ty.format.leaf, &self.leaf[..]) {
             (LeafKind::Element, [array]) => {
                 let mut sum = 0.0;
-                self.for_each_stored_f64(array, |v| sum += v);
+                self.for_each_stored_f64(array, |v, n| sum += v * n as f64);
                 sum
             }
             _ => stored as f64,

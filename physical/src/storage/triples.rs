@@ -170,8 +170,9 @@ fn from_sorted(
             sorted.order = None;
         }
     }
-    let entries = Entries { columns: &sorted.columns, len, order: sorted.order.as_deref(), values: &values };
-    Ok((assemble(ty, &entries)?, count))
+    let columns = sorted.columns.into_iter().map(Cow::Owned).collect();
+    let entries = Entries { columns, len, order: sorted.order.map(Cow::Owned), values: &values };
+    Ok((assemble(ty, entries)?, count))
 }
 
 /// A place with several entries.

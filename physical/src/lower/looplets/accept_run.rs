@@ -1,4 +1,4 @@
-//! AcceptRun: a write that takes whole runs at once.
+//! AcceptRun: a write that takes whole runs at once. Other writes of the body are repeated as often as the run is long.
 //!
 //! ```text
 //! loop(i, [lo, hi), B[accept_run]) = B[accept_run := accept_run(lo, hi)]          i does not occur elsewhere in B
@@ -9,6 +9,7 @@ use super::{Looplet, Nest, lower_loop};
 use crate::lower::build::plus;
 use crate::lower::cx::Cx;
 use crate::lower::integrate;
+use crate::lower::tree::Assign;
 use std::rc::Rc;
 
 pub(crate) fn lower(cx: &mut Cx<'_>, mut nest: Nest) {
@@ -16,6 +17,9 @@ pub(crate) fn lower(cx: &mut Cx<'_>, mut nest: Nest) {
     let point = cx.prover.eq(&nest.extent.hi, &plus(&nest.extent.lo, 1));
     if all_runs && !point && !integrate::needs_index(&nest.state, &nest.body, nest.extent.index) {
         let (lo, hi) = (nest.extent.lo.clone(), nest.extent.hi.clone());
+        let accepts = |a: &Assign| nest.heads.iter().any(|h| h.members.contains(&a.lhs));
+        let Some(body) = integrate::repeated(cx, &nest, &nest.body, &accepts) else { return each(cx, nest) };
+        nest.body = Rc::new(body);
         return cx.if_below(&lo, &hi, |cx| {
             for head in &mut nest.heads {
                 if let Looplet::AcceptRun(accept) = &head.looplet {
@@ -26,6 +30,11 @@ pub(crate) fn lower(cx: &mut Cx<'_>, mut nest: Nest) {
             lower_loop(cx, once);
         });
     }
+    each(cx, nest);
+}
+
+/// Writes one coordinate after the other.
+fn each(cx: &mut Cx<'_>, mut nest: Nest) {
     for head in &mut nest.heads {
         if let Looplet::AcceptRun(accept) = &head.looplet {
             let accept = accept.clone();
@@ -43,7 +52,7 @@ mod tests {
     use crate::lower::Options;
     use crate::lower::build::int;
     use crate::lower::state::{Acc, Accumulator, Cursor, State};
-    use crate::lower::tree::{Assign, Term, Tree};
+    use crate::lower::tree::{Term, Tree};
     use crate::notation::{Index, Program, Role, TensorDecl, TensorId, Write};
     use redpoll_logic::{Format, Prim, Scalar, TensorType};
     use std::sync::Arc;

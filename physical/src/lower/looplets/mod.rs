@@ -45,7 +45,6 @@ pub(crate) enum Looplet {
     /// A stepper of spikes that may lead by leaps: all others are moved to where the furthest stands.
     Jumper(Rc<Stepper>),
     /// A write that takes whole runs at once.
-    #[cfg_attr(not(test), expect(dead_code, reason = "levels of runs write so, and none is in the registry"))]
     AcceptRun(AcceptRun),
     /// Anything, found by coordinate.
     Lookup(Lookup),

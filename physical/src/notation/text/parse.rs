@@ -278,7 +278,8 @@ impl Parser<'_> {
             if !matches!(mode, StorageMode::Whole { .. }) && subscript.outside.is_some() {
                 return Err(s.error(format!("`{name}` is stored in blocks, which cannot be read outside; use an `if`")));
             }
-            let skewed = |_| s.error(format!("`{name}` is stored by diagonals, which subscripts do not tell; convert it"));
+            let skewed =
+                |_| s.error(format!("`{name}` is stored by diagonals, which subscripts do not tell; convert it"));
             Ok(Subscript { at: stored(*mode, subscript.at).map_err(skewed)?, ..subscript })
         };
         tensor.ty.format.modes.iter().map(one).collect()

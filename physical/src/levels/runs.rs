@@ -1,0 +1,100 @@
+//! Levels whose positions are those of runs, what they have in common: neighbouring coordinates with equal children
+//! share one position.
+
+use super::list::{check_len, lower_bound};
+use super::{ArrayClass, LevelData, array_prim};
+use crate::Error;
+use crate::storage::{Array, Indices};
+use std::ops::Range;
+
+/// A run of coordinates below a parent position.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Run {
+    /// The parent position.
+    pub parent: u64,
+    /// The first coordinate.
+    pub left: u64,
+    /// One past the last coordinate.
+    pub right: u64,
+}
+
+/// What is particular to a level of runs.
+pub trait RunLevel {
+    /// Whether a fiber has one run at most.
+    fn is_single(&self) -> bool {
+        false
+    }
+
+    /// Builds the arrays from runs that are sorted by parent and coordinate, not empty, and do not overlap; writes the
+    /// own position of each to `positions`, and gives the number of own positions.
+    ///
+    /// # Errors
+    /// When the arrays would exceed the memory that can be had.
+    fn build_runs(
+        &self,
+        dimension: u64,
+        parents: u64,
+        runs: &[Run],
+        positions: &mut Vec<u64>,
+    ) -> Result<(Vec<Array>, u64), Error>;
+
+    /// Calls `visit(coordinates, own position)` for each run of the fiber below a parent position, ascending.
+    fn for_each_run(&self, data: LevelData<'_>, parent: u64, visit: &mut dyn FnMut(Range<u64>, u64));
+}
+
+/// Builds a level from entries, each a run of its own: see [`super::Level::build`].
+pub(super) fn build_each(
+    level: &dyn RunLevel,
+    dimension: u64,
+    parents: u64,
+    coordinates: &[u64],
+    positions: &mut [u64],
+) -> Result<(Vec<Array>, u64), Error> {
+    let runs: Vec<Run> =
+        positions.iter().zip(coordinates).map(|(&parent, &i)| Run { parent, left: i, right: i + 1 }).collect();
+    let mut own = Vec::new();
+    let built = level.build_runs(dimension, parents, &runs, &mut own)?;
+    positions.copy_from_slice(&own);
+    Ok(built)
+}
+
+/// Visits each coordinate of each run below the parent positions `fiber`.
+pub(super) fn visit_each(
+    level: &dyn RunLevel,
+    data: LevelData<'_>,
+    fiber: Range<u64>,
+    visit: &mut dyn FnMut(u64, Range<u64>),
+) {
+    for parent in fiber {
+        level.for_each_run(data, parent, &mut |run, q| run.for_each(|i| visit(i, q..q + 1)));
+    }
+}
+
+/// The first run of `runs` that ends after the coordinate, or their end.
+pub(super) fn first_ending_after(right: Indices<'_>, runs: Range<u64>, coordinate: u64) -> u64 {
+    lower_bound(runs, |q| right.get(q) <= coordinate)
+}
+
+/// The arrays of positions and ends of a level that counts its runs.
+pub(super) fn ends_of(ptr: &[u64], right: Vec<u64>, dimension: u64) -> (Array, Array) {
+    let ends = Array::from_indices(array_prim(ArrayClass::End, dimension, 0), right.into_iter());
+    let prim = array_prim(ArrayClass::Position, dimension, ends.len() as u64);
+    (Array::from_indices(prim, ptr.iter().copied()), ends)
+}
+
+/// Checks that run `q`, which begins at `left` at the earliest, ends after it and within the dimension.
+pub(super) fn check_end(right: Indices<'_>, q: u64, left: u64, dimension: u64) -> Result<u64, String> {
+    let end = right.get(q);
+    if end > dimension {
+        return Err(format!("right[{q}] = {} is out of range, the dimension is {dimension}", end as i64));
+    }
+    if end <= left {
+        return Err(format!("right[{q}] = {end} must exceed {left}, where its run begins"));
+    }
+    Ok(end)
+}
+
+/// Checks that two arrays of runs are of one length.
+pub(super) fn check_same_len(left: Indices<'_>, right: Indices<'_>) -> Result<(), String> {
+    check_len("left", left.len(), right.len())
+}

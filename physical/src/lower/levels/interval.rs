@@ -1,0 +1,115 @@
+//! Intervals in code: the phases before, in and behind the one run of a fiber.
+//!
+//! A write puts the first run of a fiber at its position; one that follows it directly has the next position until it
+//! has turned out that its value is that of the run, which it joins then. Anything else ends the kernel.
+
+use super::runs::equal_leaves;
+use super::sparse_list::if_present;
+use crate::assembly::{BufferRole, Expr, Status, Stmt};
+use crate::levels::Interval;
+use crate::lower::looplets::Phase;
+use crate::lower::{
+    At, Cursor, Cx, Fiber, LevelCode, LevelLowering, Looplet, Room, Tables, add, and, count, eq, int, le, load, local,
+    lt, plus, truth,
+};
+use redpoll_logic::Prim;
+use redpoll_logic::physical::Protocol;
+use std::rc::Rc;
+
+const LEFT: usize = 0;
+const RIGHT: usize = 1;
+
+impl LevelLowering for Interval {
+    fn tables(&self, _: &mut Cx<'_>, _: &mut Tables, _: At, _: (BufferRole, &mut LevelCode)) {}
+
+    fn read(&self, cx: &mut Cx<'_>, at: At, fiber: &Fiber, protocol: Protocol) -> Looplet {
+        let [left, right] = [LEFT, RIGHT].map(|k| cx.level(at).arrays[k]);
+        let (l, r) = (cx.new_local("l", Prim::I64), cx.new_local("r", Prim::I64));
+        let bounds =
+            vec![Stmt::Assign(l, load(left, fiber.lo.clone())), Stmt::Assign(r, load(right, fiber.lo.clone()))];
+        let preamble = if_present(cx, fiber, bounds, (l, r));
+        let inner = Fiber { present: None, ..fiber.clone() };
+        let child = Looplet::Run(Cursor::Fiber(inner.child(fiber.lo.clone())));
+        let fill = Looplet::Run(cx.fill(at.tensor));
+        let body = match protocol {
+            Protocol::Follow => Looplet::Lookup(Rc::new(move |_, i| Looplet::Switch {
+                cond: and(&le(&local(l), i), &lt(i, &local(r))),
+                then: Rc::new(child.clone()),
+                other: Rc::new(fill.clone()),
+            })),
+            Protocol::Walk | Protocol::Gallop => Looplet::Sequence(vec![
+                Phase { stop: Some(local(l)), body: fill.clone() },
+                Phase { stop: Some(local(r)), body: child },
+                Phase { stop: None, body: fill },
+            ]),
+        };
+        Looplet::Thunk { preamble, body: Rc::new(body), epilogue: Vec::new() }
+    }
+
+    fn write(&self, cx: &mut Cx<'_>, at: At, fiber: &Fiber) -> Looplet {
+        let [left, right] = [LEFT, RIGHT].map(|k| cx.level(at).arrays[k]);
+        let fiber = fiber.clone();
+        let p = fiber.lo.clone();
+        Looplet::AcceptRun(Rc::new(move |cx, lo, hi| {
+            let (q, dirty) = (cx.new_local("q", Prim::I64), cx.new_local("dirty", Prim::Bool));
+            let preamble = cx.block(|cx| {
+                let begun = lt(&load(left, p.clone()), &load(right, p.clone()));
+                cx.assign(q, add(&p, &count(&begun)));
+                let spare = cx.block(|cx| cx.assemble(at.below(), (&local(q), &plus(&local(q), 1)), Room::Reset));
+                cx.push_if(lt(&p, &local(q)), spare, Vec::new());
+                cx.assign(dirty, truth(false));
+            });
+            let mut child = fiber.child(local(q));
+            child.dirty.push(dirty);
+            let first = vec![
+                Stmt::Store { buffer: left, at: p.clone(), value: lo.clone() },
+                Stmt::Store { buffer: right, at: p.clone(), value: hi.clone() },
+            ];
+            let second = cx.block(|cx| {
+                let joins = cx.new_local("joins", Prim::Bool);
+                cx.assign(joins, eq(&load(right, p.clone()), lo));
+                match equal_leaves(cx, at, &p, &local(q)) {
+                    Some(equal) => cx.push_if(local(joins), vec![Stmt::Assign(joins, equal)], Vec::new()),
+                    None => cx.assign(joins, truth(false)),
+                }
+                cx.push_if(crate::lower::not(&local(joins)), vec![Stmt::Return(Status::SecondRun)], Vec::new());
+                cx.push(Stmt::Store { buffer: right, at: p.clone(), value: hi.clone() });
+                // The next position is that of another fiber.
+                cx.assemble(at.below(), (&local(q), &plus(&local(q), 1)), Room::Reset);
+            });
+            let keep = cx.block(|cx| cx.push_if(eq(&local(q), &p), first, second));
+            Looplet::Thunk {
+                preamble,
+                body: Rc::new(Looplet::Run(Cursor::Fiber(child))),
+                epilogue: vec![Stmt::If { cond: local(dirty), then: keep, other: Vec::new() }],
+            }
+        }))
+    }
+
+    fn declare(&self, _: &mut Cx<'_>, _: At) {}
+
+    fn assemble(&self, cx: &mut Cx<'_>, at: At, (lo, hi): (&Expr, &Expr), room: Room) {
+        for k in [LEFT, RIGHT] {
+            let buffer = cx.level(at).arrays[k];
+            if room != Room::Again {
+                cx.push(Stmt::Grow { buffer, len: hi.clone() });
+            }
+            if room != Room::Fresh {
+                cx.store_range(buffer, (lo, hi), &int(0));
+            }
+        }
+        cx.assemble(at.below(), (lo, hi), room);
+    }
+
+    fn freeze(&self, cx: &mut Cx<'_>, at: At, parents: &Expr) -> Expr {
+        for k in [LEFT, RIGHT] {
+            let buffer = cx.level(at).arrays[k];
+            cx.push(Stmt::Grow { buffer, len: parents.clone() });
+        }
+        parents.clone()
+    }
+
+    fn lengths(&self, _: &Cx<'_>, _: At, (_, own): (&Expr, &Expr)) -> Vec<Expr> {
+        vec![own.clone(), own.clone()]
+    }
+}
