@@ -55,12 +55,8 @@ impl Graph {
     /// The graph with `value` on each edge.
     fn tensor(&self, format: &str, value: impl Fn(u64, u64) -> f64) -> Tensor {
         let format = parse_format(format, 2).unwrap();
-        let ty = TensorType {
-            shape: vec![self.n, self.n],
-            dtype: DType::Prim(Prim::F64),
-            fill: Scalar::F64(0.0),
-            format,
-        };
+        let ty =
+            TensorType { shape: vec![self.n, self.n], dtype: DType::Prim(Prim::F64), fill: Scalar::F64(0.0), format };
         let (rows, columns) = self.edges.iter().copied().unzip();
         let values: Vec<f64> = self.edges.iter().map(|(a, b)| value(*a, *b)).collect();
         let (shape, coordinates) = (ty.shape.clone(), vec![rows, columns]);
@@ -239,7 +235,8 @@ fn components_and_cores() {
     let session = session();
     let samples = ["karate"].map(|name| {
         let sample = sample(name).unwrap();
-        let (tensor, _) = read_bytes(sample.file_name, sample.bytes, &Default::default()).unwrap().into_tensor(None).unwrap();
+        let (tensor, _) =
+            read_bytes(sample.file_name, sample.bytes, &Default::default()).unwrap().into_tensor(None).unwrap();
         let (n, dense) = (tensor.ty().shape[0], tensor.to_dense_scalars().unwrap());
         let edges = (0..n * n).filter(|k| dense[*k as usize].to_f64() != Some(0.0)).map(|k| (k / n, k % n));
         Graph { n, edges: edges.collect() }

@@ -164,8 +164,9 @@ mod tests {
         );
         assert_eq!(converts(&unblocked).as_deref(), Some("B"));
         for loops in ["(d 9) (i 4 d 3 6)", "(i 4) (d 9 i 3 6)"] {
-            let dia =
-                format!("(query (for {loops}) (write C f64 0.0 (4 6) (dense@1-0 dense@0) (d i) (at A (follow i) (follow (+ d i -3)))))");
+            let dia = format!(
+                "(query (for {loops}) (write C f64 0.0 (4 6) (dense@1-0 dense@0) (d i) (at A (follow i) (follow (+ d i -3)))))"
+            );
             assert_eq!(converts(&dia).as_deref(), Some("A"), "{loops}");
         }
     }
@@ -186,8 +187,7 @@ mod tests {
         assert_eq!(converts(part), None);
         let moved = "(query (for (i 4) (j 5)) (write C f64 0.0 (4 6) (dense dense) (i j) (at A i (+ j 1))))";
         assert_eq!(converts(moved), None);
-        let part =
-            "(query (for (d 4) (i 4 d 3 6)) (write C f64 0.0 (4 6) (dense@1-0 dense@0) (d i) (at A (follow i) (follow (+ d i -3)))))";
+        let part = "(query (for (d 4) (i 4 d 3 6)) (write C f64 0.0 (4 6) (dense@1-0 dense@0) (d i) (at A (follow i) (follow (+ d i -3)))))";
         assert_eq!(converts(part), None);
         let again = "(query (for (i 4) (j 6) (k 2)) (write C f64 0.0 (4 6) (dense dense) (i j) (fold max) (at A i j)))";
         assert_eq!(converts(again), None);

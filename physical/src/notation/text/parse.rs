@@ -261,12 +261,12 @@ impl Parser<'_> {
     fn access(&mut self, s: &Sexpr, tensor: TensorId, subscripts: &[Sexpr]) -> Result<Expr, TextError> {
         let dtype = self.program.tensors[tensor.index()].ty.dtype.clone();
         let subscripts = subscripts.iter().map(|s| self.subscript(s, &dtype)).collect::<Result<Vec<_>, _>>()?;
-        let subscripts = if self.natural[tensor.index()] { self.stored(s, tensor, subscripts)? } else { subscripts };
+        let subscripts = if self.natural[tensor.index()] { self.stored(s, tensor, &subscripts)? } else { subscripts };
         Ok(Expr::Access(Access { tensor, subscripts }))
     }
 
     /// Subscripts of storage modes for those of the modes of a tensor.
-    fn stored(&self, s: &Sexpr, tensor: TensorId, subscripts: Vec<Subscript>) -> Result<Vec<Subscript>, TextError> {
+    fn stored(&self, s: &Sexpr, tensor: TensorId, subscripts: &[Subscript]) -> Result<Vec<Subscript>, TextError> {
         let tensor = &self.program.tensors[tensor.index()];
         let (name, rank) = (&tensor.name, tensor.ty.shape.len());
         if subscripts.len() != rank {
@@ -278,7 +278,8 @@ impl Parser<'_> {
             if !matches!(mode, StorageMode::Whole { .. }) && subscript.outside.is_some() {
                 return Err(s.error(format!("`{name}` is stored in blocks, which cannot be read outside; use an `if`")));
             }
-            let skewed = |_| s.error(format!("`{name}` is stored by diagonals, which subscripts do not tell; convert it"));
+            let skewed =
+                |_| s.error(format!("`{name}` is stored by diagonals, which subscripts do not tell; convert it"));
             Ok(Subscript { at: stored(*mode, subscript.at).map_err(skewed)?, ..subscript })
         };
         tensor.ty.format.modes.iter().map(one).collect()
