@@ -119,10 +119,10 @@ impl Session {
 fn make(session: &Session, text: &str, bindings: &Bindings, timings: &mut Timings) -> Result<MadeProgram, Error> {
     let ty = |name: &str| bindings.get(name).map(|tensor| tensor.ty().clone());
     let (written, marks) = timings
-        .time(Phase::Parse, || parse_over(text, &[], &ty))
-        .map_err(|source| Error::Program { at: None, source: Box::new(source) })?;
-    let normal = timings.time(Phase::Notation, || normalize(written.clone()));
-    let normal = normal.map_err(|source| Error::Program { at: marks.position(&source), source: Box::new(source) })?;
+        .time(Phase::Parse, || parse_over(text, &[], &ty).map_err(Box::new))
+        .map_err(|source| Error::Program { at: None, source })?;
+    let normal = timings.time(Phase::Notation, || normalize(written.clone()).map_err(Box::new));
+    let normal = normal.map_err(|source| Error::Program { at: marks.position(&source), source })?;
     let outputs = normal.tensors.iter().filter(|t| t.role == Role::Output);
     let produces: Vec<Alias> = outputs.map(|t| Alias::from(t.name.as_str())).collect();
     let name = produces.iter().map(Alias::as_str).collect::<Vec<_>>().join(", ");

@@ -261,12 +261,12 @@ impl Parser<'_> {
     fn access(&mut self, s: &Sexpr, tensor: TensorId, subscripts: &[Sexpr]) -> Result<Expr, TextError> {
         let dtype = self.program.tensors[tensor.index()].ty.dtype.clone();
         let subscripts = subscripts.iter().map(|s| self.subscript(s, &dtype)).collect::<Result<Vec<_>, _>>()?;
-        let subscripts = if self.natural[tensor.index()] { self.stored(s, tensor, subscripts)? } else { subscripts };
+        let subscripts = if self.natural[tensor.index()] { self.stored(s, tensor, &subscripts)? } else { subscripts };
         Ok(Expr::Access(Access { tensor, subscripts }))
     }
 
     /// Subscripts of storage modes for those of the modes of a tensor.
-    fn stored(&self, s: &Sexpr, tensor: TensorId, subscripts: Vec<Subscript>) -> Result<Vec<Subscript>, TextError> {
+    fn stored(&self, s: &Sexpr, tensor: TensorId, subscripts: &[Subscript]) -> Result<Vec<Subscript>, TextError> {
         let tensor = &self.program.tensors[tensor.index()];
         let (name, rank) = (&tensor.name, tensor.ty.shape.len());
         if subscripts.len() != rank {
