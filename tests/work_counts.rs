@@ -222,3 +222,31 @@ fn blocks_and_bands_are_all_that_is_visited() {
         check(name, 1.5, found);
     }
 }
+
+#[test]
+fn index_maps_visit_stored_entries() {
+    // A row for each map: the operation on a matrix of n entries in n * n columns, and what may be visited besides the
+    // entries: rows of the operand and of the result.
+    for (name, body) in [
+        ("stride", "(index (stride j 2) (table A i j))"),
+        ("stride from an offset", "(index (map ((j (+ (* 3 j) 1))) ((j 30))) (table A i j))"),
+        ("reverse", "(index (reverse j) (table A i j))"),
+        ("reverse of rows", "(index (reverse i) (table A i j))"),
+        ("every second from the end", "(index (reverse j) (stride j 2) (table A i j))"),
+        ("reversed and itself", "(mapjoin + (index (reverse j) (table A i j)) (table A i j))"),
+        ("tile", "(index (map ((j (mod j SIZE))) ((j TWICE))) (table A i j))"),
+        ("repeat", "(index (map ((j (quot j 2))) ((j TWICE))) (table A i j))"),
+        ("flatten", "(index (merge i j k) (table A i j))"),
+    ] {
+        let found = SIZES.map(|n| {
+            let (mut rng, size) = (Rng::new(n), n * n);
+            let places = rows(&mut rng, n, size, 1);
+            let body = body.replace("SIZE", &size.to_string()).replace("TWICE", &(2 * size).to_string());
+            let format = if name == "flatten" { "(sparse-list (element))" } else { "csr" };
+            let text = format!("(plan (query B (reformat {format} {body})) (produces B))");
+            let (counts, _) = count(&text, &[("A", matrix([n, size], &places, Format::csr()))]);
+            (counts.iterations, 2 * n)
+        });
+        check(name, 6.0, found);
+    }
+}

@@ -1,7 +1,7 @@
 //! How an access fits an order of loops: which of its levels are walked, which followed, and which are out of order.
 //!
-//! A level is *bound* at the position of the innermost loop that its subscript depends on. A level can be walked when
-//! it is bound further in than every level outside of it; it can be followed (looked up) when everything outside of it
+//! A level is *bound* at the position of the innermost loop that its subscript depends on. A level can be walked, by
+//! whatever stride and also from its end, when it is bound further in than every level outside of it; it can be followed (looked up) when everything outside of it
 //! is bound no later, if its kind supports that. Dense levels may be bound in any order. What is neither is
 //! *discordant* and needs a copy.
 
@@ -123,7 +123,7 @@ impl Levels {
         let mut outside: Option<Bound> = Some(Bound::Constant);
         let meet = |spot: &Spot| {
             let bound = spot.bound(positions);
-            let meeting = spot.meet(bound, outside, positions, kind);
+            let meeting = spot.meet(bound, outside, kind);
             outside = outside.zip(bound).map(|(o, b)| o.max(b));
             meeting
         };
@@ -159,21 +159,19 @@ impl Spot {
         bounds.try_fold(Bound::Constant, |bound, f| Some(bound.max(f?)))
     }
 
-    fn meet(&self, bound: Option<Bound>, outside: Option<Bound>, positions: &Positions, kind: NestKind) -> Meeting {
+    fn meet(&self, bound: Option<Bound>, outside: Option<Bound>, kind: NestKind) -> Meeting {
         // Whether everything outside is bound strictly before.
         let later = match (bound, outside) {
             (None, _) => true,
             (Some(_), None) => false,
             (Some(b), Some(o)) => b > o,
         };
-        let steps_by_one = self.terms.as_ref().is_some_and(|terms| {
-            let innermost = terms.iter().max_by_key(|(f, _)| positions(f).unwrap_or(usize::MAX));
-            innermost.is_some_and(|(_, c)| *c == 1)
-        });
+        // By steps of any length, forward or backward.
+        let steps = self.terms.as_ref().is_some_and(|terms| !terms.is_empty());
         if self.level.kind == LevelKind::Dense {
-            return if later && steps_by_one { Meeting::Walk } else { Meeting::Follow };
+            return if later && steps { Meeting::Walk } else { Meeting::Follow };
         }
-        if later && steps_by_one && (self.level.ordered || kind == NestKind::Copy) {
+        if later && steps && (self.level.ordered || kind == NestKind::Copy) {
             return Meeting::Walk;
         }
         let same = bound.is_some() && bound == outside;

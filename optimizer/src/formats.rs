@@ -68,11 +68,11 @@ pub(crate) fn sparse_format(target: &Target, sizes: &Sizes, order: &[Field]) -> 
     let mut modes: Vec<(usize, StorageMode)> = Vec::new();
     for (mode, at) in target.at.iter().enumerate() {
         match at.as_affine().and_then(|form| sizes.as_split(form)) {
-            Some((outer, inner, block)) => {
+            Some((outer, inner, block)) if sizes.block(inner).is_some_and(|b| b.stored) => {
                 modes.push((position(outer), StorageMode::Outer { mode, block }));
                 modes.push((position(inner), StorageMode::Inner { mode, block }));
             }
-            None => {
+            _ => {
                 let last = at.fields().iter().map(position).max().unwrap_or(0);
                 modes.push((last, StorageMode::Whole { mode }));
             }

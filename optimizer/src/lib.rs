@@ -10,7 +10,7 @@
 //! | `normalize` | Logic plan | nests: one query each, maps pushed to the accesses |
 //! | `lookup` | nest | nest without the loops that equality masks decide |
 //! | `merge` | nests | nests, those over the same loops merged |
-//! | `split` | nest | candidates, fields split where tensors are stored in blocks |
+//! | `split` | nest | candidates, fields split where tensors are stored, or read, in blocks |
 //! | `skew` | nest | candidates, fields replaced by diagonals where tensors are stored by diagonals |
 //! | `loop_order` | nest | an order of its loops |
 //! | `isolate` | nest and order | schedule: folds put where they are computed, or queries of their own |
@@ -22,7 +22,8 @@
 //! - The indices of a query's loops, those of temporaries included, are distinct; an index is used inside its loop only.
 //! - A loop over `Extent::Block` is inside the loop of its outer index, one over `Extent::Skew` inside that of the other.
 //! - Each access and output has one subscript, and each access one protocol, for each storage mode.
-//! - A walked or galloped level is bound by a loop further in than all levels outside of it, at coefficient 1.
+//! - A walked or galloped level is bound by a loop further in than all levels outside of it, as an affine form of its
+//!   index.
 //! - Temporaries are listed after those that they read.
 //! - An output without a fold writes each place at most once; a fold starts from the output's fill.
 //! - Writes into lists and singletons come in order, or a workspace takes them.
@@ -34,6 +35,7 @@ mod concordize;
 mod config;
 mod context;
 mod cost;
+mod divide;
 mod emit;
 mod error;
 mod estimate;

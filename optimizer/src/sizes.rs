@@ -29,6 +29,8 @@ pub(crate) struct Block {
     pub(crate) block: u64,
     pub(crate) outer: Field,
     pub(crate) size: u64,
+    /// Whether a tensor is stored in these blocks.
+    pub(crate) stored: bool,
 }
 
 impl Sizes {
@@ -87,6 +89,12 @@ impl Sizes {
 
     pub(crate) fn block(&self, inner: &Field) -> Option<&Block> {
         self.blocks.get(inner)
+    }
+
+    /// Whether the field is no part of blocks, which may be ragged, nor of a skew.
+    pub(crate) fn is_whole(&self, field: &Field) -> bool {
+        let part = self.blocks.contains_key(field) || self.blocks.values().any(|b| b.outer == *field);
+        !part && self.skew(field).next().is_none()
     }
 
     pub(crate) fn contains(&self, field: &Field) -> bool {

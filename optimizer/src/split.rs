@@ -1,18 +1,23 @@
-//! Splits fields into blocks where tensors are stored in blocks.
+//! Splits fields into blocks where tensors are stored in blocks, or read at quotients and remainders of fields.
 //!
 //! Input: a nest. Output: candidate nests, one for each choice of which fields are split; the cheapest is taken. A
 //! split field `i` becomes `block * i.o + i.i` everywhere, so that a blocked access is walked, and the others read at
-//! that form. Without the split, blocked accesses need a copy that is not.
+//! that form. Without the split, blocked accesses need a copy that is not, and what is read at `i / block` and
+//! `i mod block` (a reshape, a tile, a repeat, a Kronecker product) looks up each coordinate.
 
-use crate::sizes::Block;
-use crate::term::{At, Nest};
+use crate::sizes::{Block, Sizes};
+use crate::term::{At, Nest, Node, Term};
 use redpoll_logic::{Affine, Field, FloatMode, StorageMode, Subscript, TensorType};
 
 /// So many candidates are tried.
 const CANDIDATES: usize = 16;
 
+/// How often fields that came of a split are split again.
+const ROUNDS: usize = 4;
+
 /// The nest with each choice of splits; the first has the most.
 pub(crate) fn split_candidates(nest: &Nest, mode: FloatMode) -> Vec<Nest> {
+    let nest = &resolved(nest, mode);
     let mut blocks: Vec<(Field, Vec<u64>)> = Vec::new();
     let mut offer = |at: &At, block: u64| {
         // The bounds of a diagonal's places are those of the whole field.
@@ -44,7 +49,9 @@ pub(crate) fn split_candidates(nest: &Nest, mode: FloatMode) -> Vec<Nest> {
             .take(CANDIDATES)
             .collect();
     }
-    choices.iter().map(|choice| split(nest, choice, mode)).collect()
+    let stored: Vec<Nest> = choices.iter().map(|choice| split(nest, choice, Origin::Stored, mode)).collect();
+    let divided: Vec<Nest> = stored.iter().filter_map(|nest| divided(nest, mode)).collect();
+    divided.into_iter().chain(stored).collect()
 }
 
 fn outer_modes(ty: &TensorType) -> impl Iterator<Item = (usize, u64)> {
@@ -54,7 +61,68 @@ fn outer_modes(ty: &TensorType) -> impl Iterator<Item = (usize, u64)> {
     })
 }
 
-fn split(nest: &Nest, choice: &[(Field, u64)], mode: FloatMode) -> Nest {
+/// The nest with the fields split that its accesses read at quotients and remainders; `None` when there are none.
+fn divided(nest: &Nest, mode: FloatMode) -> Option<Nest> {
+    let mut found: Option<Nest> = None;
+    for _ in 0..ROUNDS {
+        let nest = found.as_ref().unwrap_or(nest);
+        let mut choice: Vec<(Field, u64)> = Vec::new();
+        for target in &nest.outputs {
+            target.value.each_access(&mut |read| {
+                for (field, block) in read.at.iter().flat_map(|at| nest.sizes.wanted(at, mode)) {
+                    let whole = nest.sizes.is_whole(&field);
+                    match choice.iter_mut().find(|(f, _)| *f == field) {
+                        // The larger block first, the smaller one within.
+                        Some((_, known)) => *known = block.max(*known),
+                        None if whole => choice.push((field, block)),
+                        None => {}
+                    }
+                }
+            });
+        }
+        if choice.is_empty() {
+            break;
+        }
+        found = Some(resolved(&split(nest, &choice, Origin::Read, mode), mode));
+    }
+    found
+}
+
+/// The nest with quotients and remainders resolved that the sizes of fields decide.
+fn resolved(nest: &Nest, mode: FloatMode) -> Nest {
+    let mut nest = nest.clone();
+    let sizes = &nest.sizes;
+    for target in &mut nest.outputs {
+        target.value = resolved_term(&target.value, sizes, mode);
+    }
+    nest
+}
+
+fn resolved_term(term: &Term, sizes: &Sizes, mode: FloatMode) -> Term {
+    term.replace(
+        &mut |t| {
+            let Node::Access(read) = t.node() else { return None };
+            let within = |at: &At| match at {
+                At::Value(t) => At::from_value(resolved_term(t, sizes, mode)),
+                At::Subscript(_) => at.clone(),
+            };
+            let read = crate::term::Read { at: read.at.iter().map(within).collect(), ..read.clone() };
+            Some(Term::access(sizes.resolve(&read, mode)))
+        },
+        mode,
+    )
+}
+
+/// Why a field is split.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Origin {
+    /// A tensor is stored in blocks.
+    Stored,
+    /// A tensor is read at a quotient or remainder.
+    Read,
+}
+
+fn split(nest: &Nest, choice: &[(Field, u64)], origin: Origin, mode: FloatMode) -> Nest {
     let mut nest = nest.clone();
     for (field, block) in choice {
         let name = |suffix: &str| {
@@ -66,7 +134,13 @@ fn split(nest: &Nest, choice: &[(Field, u64)], mode: FloatMode) -> Nest {
         };
         let (outer, inner) = (name("o"), name("i"));
         let size = nest.sizes.of(field);
-        nest.sizes.insert_block(inner.clone(), Block { block: *block, outer: outer.clone(), size });
+        if origin == Origin::Read && size.is_multiple_of(*block) {
+            nest.sizes.insert(outer.clone(), size / block);
+            nest.sizes.insert(inner.clone(), *block);
+        } else {
+            let stored = origin == Origin::Stored;
+            nest.sizes.insert_block(inner.clone(), Block { block: *block, outer: outer.clone(), size, stored });
+        }
         let form = Affine::field(outer.clone()).times(*block as i64).plus(&Affine::field(inner.clone()));
         let with = |f: &Field| match f == field {
             true => At::Subscript(Subscript::Affine(form.clone())),

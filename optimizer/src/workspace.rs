@@ -37,21 +37,27 @@ pub(crate) fn order_of_writes(cx: &Context, target: &Target, format: &Format, si
     if levels > appended { Scope::InOrder } else { Scope::Workspace { depth, levels } }
 }
 
-/// How many loops are outside once this level's loops are taken from the order too, if they come next in it. A level
-/// whose fields are all bound already has one place a round.
+/// How many loops are outside once this level's loops are taken from the order too, if they come next in it and the
+/// coordinate ascends with them. A level whose fields are all bound already has one place a round.
 fn advance(at: &At, sizes: &Sizes, order: &[Field], depth: usize) -> Option<usize> {
     let fields = at.fields();
-    if fields.iter().all(|f| order[..depth].contains(f)) {
+    let count = fields.iter().filter(|f| !order[..depth].contains(f)).count();
+    if count == 0 {
         return Some(depth);
     }
     let form = at.as_affine()?;
-    let next: Vec<&Field> = match (at.as_field(), sizes.as_split(form)) {
-        (Some(field), _) => vec![field],
-        (None, Some((outer, inner, _))) => vec![outer, inner],
-        (None, None) => return None,
-    };
-    let taken = order.get(depth..depth + next.len())?;
-    taken.iter().eq(next).then_some(depth + taken.len())
+    let taken = order.get(depth..depth + count)?;
+    // From the innermost loop on: a step of a loop is further than those inside of it reach.
+    let mut reach: i64 = 0;
+    for field in taken.iter().rev() {
+        let step = form.coefficient(field);
+        if step <= reach {
+            return None;
+        }
+        let last = i64::try_from(sizes.of(field)).ok()?.saturating_sub(1);
+        reach = reach.checked_add(step.checked_mul(last)?)?;
+    }
+    Some(depth + count)
 }
 
 /// The workspace of an output, if it needs one.

@@ -9,8 +9,8 @@
 //! 4. Accesses and outputs have one place, and accesses one protocol, for each storage mode.
 //! 5. Calls have arguments of the operator's signature; a fold has the dtype of its value; coordinates by value are
 //!    `i64`; an output's value has the output's dtype.
-//! 6. A level that is walked or galloped is bound by a loop further in than the levels outside of it, at coefficient 1,
-//!    and is ordered unless the query is a conversion. A level that is followed is bound no further out than its fiber is
+//! 6. A level that is walked or galloped is bound by a loop further in than the levels outside of it, as an affine form
+//!    of its index, and is ordered unless the query is a conversion. A level that is followed is bound no further out than its fiber is
 //!    known, and its kind can be looked up.
 //! 7. An output without a fold writes each place once: every loop is in its places.
 //! 8. Lists and singletons of an output are written in order, or a workspace takes the writes: all levels down to the
@@ -209,9 +209,9 @@ impl Scope<'_> {
             let bound = self.bound(place)?;
             match protocol {
                 Protocol::Walk | Protocol::Gallop => {
-                    if !self.steps_by_one(place) || bound <= outside {
+                    if !matches!(place, Place::Subscript(Subscript::Affine(_))) || bound <= outside {
                         return Err(format!(
-                            "level {place} is walked, but bound outside of its fiber or not by a step"
+                            "level {place} is walked, but bound outside of its fiber or not by steps of an index"
                         ));
                     }
                     if !level.ordered && !self.copies {
@@ -227,12 +227,6 @@ impl Scope<'_> {
             outside = outside.max(bound);
         }
         Ok(ty.dtype.clone())
-    }
-
-    fn steps_by_one(&self, place: &Place) -> bool {
-        let Place::Subscript(Subscript::Affine(form)) = place else { return false };
-        let innermost = form.terms.iter().max_by_key(|(f, _)| self.position(f));
-        innermost.is_some_and(|(_, c)| *c == 1)
     }
 
     fn output(&self, output: &Output) -> Check {
@@ -295,22 +289,21 @@ impl Scope<'_> {
         (levels, depth)
     }
 
-    /// Whether the place grows in the lexicographic order of the loops from `depth` on: an index, or a block and its
-    /// inside.
+    /// Whether the place grows in the lexicographic order of the loops from `depth` on: it is a form in which a step of
+    /// each of its loops is further than all those inside of it reach.
     fn is_monotone(&self, place: &Place, depth: usize) -> bool {
         let Place::Subscript(Subscript::Affine(form)) = place else { return false };
-        let inner: Vec<_> = form.terms.iter().filter(|(f, _)| self.position(f).is_some_and(|p| p >= depth)).collect();
-        match &inner[..] {
-            [(_, c)] => *c >= 1,
-            [_, _] => {
-                let [outer, inner] = &self.loops[depth..depth + 2] else { return false };
-                let Extent::Block { block, outer: counted, .. } = &inner.extent else { return false };
-                *counted == outer.index
-                    && form.coefficient(&outer.index) == *block as i64
-                    && form.coefficient(&inner.index) == 1
-            }
-            _ => false,
-        }
+        let mut reach: i128 = 0;
+        self.loops[depth..].iter().rev().filter(|l| form.coefficient(&l.index) != 0).all(|l| {
+            let step = i128::from(form.coefficient(&l.index));
+            let rounds = match &l.extent {
+                Extent::Whole(n) | Extent::Skew { n, .. } => *n,
+                Extent::Block { block, .. } => *block,
+            };
+            let ascends = step > reach;
+            reach += step * i128::from(rounds.saturating_sub(1));
+            ascends
+        })
     }
 
     /// Whether the places depend on the outermost `depth` loops alone, and on each of them.

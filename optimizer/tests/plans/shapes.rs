@@ -719,7 +719,7 @@ fn reversed_and_strided() {
               (input x f64 0.0 (5) (sparse-list))
               (input z f64 0.0 (9) (sparse-list))
               (query (for (j 5))
-                (write y f64 0.0 (5) (dense) (j) (+ (at x (follow (+ (* -1 j) 4))) (at z (follow (* 2 j))))))
+                (write y f64 0.0 (5) (dense) (j) (+ (at x (+ (* -1 j) 4)) (at z (* 2 j)))))
               (produces y))"#]],
     );
     assert_eq!(physical.queries.len(), 1);

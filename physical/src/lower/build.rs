@@ -103,6 +103,47 @@ pub(crate) fn mul(a: &Expr, b: &Expr) -> Expr {
     }
 }
 
+/// `a / by`, rounded up, where `by` is at least 1.
+pub(crate) fn ceil_div(a: &Expr, by: i64) -> Expr {
+    match as_int(a) {
+        _ if by == 1 => a.clone(),
+        Some(a) => int(a.div_euclid(by) + i64::from(a.rem_euclid(by) != 0)),
+        None if by.count_ones() == 1 => exact_div(&plus(a, by - 1), by),
+        // Division truncates, which rounds up what is negative.
+        None => exact_div(&add(a, &select(&lt(&int(0), a), &int(by - 1), &int(0))), by),
+    }
+}
+
+/// `a / by` where `by`, at least 1, divides `a`; rounded towards zero or down otherwise.
+pub(crate) fn exact_div(a: &Expr, by: i64) -> Expr {
+    match as_int(a) {
+        _ if by == 1 => a.clone(),
+        Some(a) => int(a.div_euclid(by)),
+        None => {
+            let (op, by) = match by.count_ones() {
+                1 => (BinaryOp::Shr, i64::from(by.trailing_zeros())),
+                _ => (BinaryOp::Div, by),
+            };
+            Expr::Binary(op, Box::new(a.clone()), Box::new(int(by)))
+        }
+    }
+}
+
+/// Whether `by`, at least 1, divides `a`.
+pub(crate) fn is_multiple(a: &Expr, by: i64) -> Expr {
+    match as_int(a) {
+        _ if by == 1 => truth(true),
+        Some(a) => truth(a.rem_euclid(by) == 0),
+        None => {
+            let (op, by) = match by.count_ones() {
+                1 => (BinaryOp::And, by - 1),
+                _ => (BinaryOp::Rem, by),
+            };
+            eq(&Expr::Binary(op, Box::new(a.clone()), Box::new(int(by))), &int(0))
+        }
+    }
+}
+
 /// `min(a, b)` of `i64`s.
 pub(crate) fn min(a: &Expr, b: &Expr) -> Expr {
     extremum(BinaryOp::Min, a, b)

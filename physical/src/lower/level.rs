@@ -45,6 +45,14 @@ pub(crate) trait LevelLowering: Sync {
     /// What a read meets in a fiber.
     fn read(&self, cx: &mut Cx<'_>, at: At, fiber: &Fiber, protocol: Protocol) -> Looplet;
 
+    /// What a read that walks or gallops meets in a fiber when it goes through it from the end, in negated coordinates:
+    /// what is stored at `c` is met at `-c`. `None`: what [`read`](LevelLowering::read) gives is turned around where it
+    /// does not step, and else looked up.
+    fn read_backward(&self, cx: &mut Cx<'_>, at: At, fiber: &Fiber, protocol: Protocol) -> Option<Looplet> {
+        let _ = (cx, at, fiber, protocol);
+        None
+    }
+
     /// What a write meets in a fiber.
     fn write(&self, cx: &mut Cx<'_>, at: At, fiber: &Fiber) -> Looplet;
 

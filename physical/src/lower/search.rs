@@ -29,6 +29,31 @@ pub(crate) fn gallop(cx: &mut Cx<'_>, idx: Buffer, (q, end): (Local, &Expr), i: 
     cx.push_if(lt(&local(q), end), first, Vec::new());
 }
 
+/// Moves `r`, at least `start`, down to behind the last element of `idx[start..r]` that is not above `i`, or to `start`:
+/// [`gallop`] from the end.
+pub(crate) fn gallop_back(cx: &mut Cx<'_>, idx: Buffer, (start, r): (&Expr, Local), i: &Expr) {
+    let step = cx.new_local("step", Prim::I64);
+    let i = cx.name("i", i);
+    let above = |at: Expr| lt(&i, &load(idx, at));
+    let leap = cx.block(|cx| {
+        // Within the leap `r` is an element that is above.
+        cx.assign(r, plus(&local(r), -1));
+        cx.assign(step, int(1));
+        let behind = super::build::sub(&local(r), &local(step));
+        let body = cx.block(|cx| {
+            cx.push_if(not(&above(behind.clone())), vec![Stmt::Break], Vec::new());
+            cx.assign(r, behind.clone());
+            cx.assign(step, super::build::add(&local(step), &local(step)));
+        });
+        cx.push(Stmt::While { cond: super::build::le(start, &behind), body });
+        let lo = cx.new_local("lo", Prim::I64);
+        cx.assign(lo, super::build::max(&behind, &plus(start, -1)));
+        bisect(cx, (lo, r), &|at| not(&above(at)));
+    });
+    let first = cx.block(|cx| cx.push_if(above(plus(&local(r), -1)), leap, Vec::new()));
+    cx.push_if(lt(start, &local(r)), first, Vec::new());
+}
+
 /// Moves `hi` down to the first element that is not below: element `lo` is, element `hi`, if there is one, is not.
 fn bisect(cx: &mut Cx<'_>, (lo, hi): (Local, Local), below: &dyn Fn(Expr) -> Expr) {
     let mid = cx.new_local("mid", Prim::I64);

@@ -49,6 +49,8 @@ pub(crate) enum Seeded {
     MaskEqual,
     /// Shift: a slice is taken at the wrong end.
     ShiftSign,
+    /// Stride: entries between two indices are met too.
+    StrideMisses,
     /// Permissive reads: nothing is met outside.
     Outside,
     /// Simplification: a fold of the fill value is dropped whatever the operator.
@@ -104,7 +106,7 @@ pub(crate) fn with<T>(fault: Seeded, f: impl FnOnce() -> T) -> T {
 #[cfg(test)]
 impl Seeded {
     /// Every fault.
-    pub(crate) const ALL: [Seeded; 31] = [
+    pub(crate) const ALL: [Seeded; 32] = [
         Seeded::ThunkEpilogue,
         Seeded::SwitchSides,
         Seeded::SelectPresence,
@@ -127,6 +129,7 @@ impl Seeded {
         Seeded::DecidedRest,
         Seeded::MaskEqual,
         Seeded::ShiftSign,
+        Seeded::StrideMisses,
         Seeded::Outside,
         Seeded::FoldIdentity,
         Seeded::WorkspaceReset,

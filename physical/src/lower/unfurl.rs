@@ -1,10 +1,12 @@
 //! Unfurling: at a loop, every access whose next subscript is decided by the loop's index shows the looplets of its
 //! fiber. Comparisons between the index and something known are masks: tensors without storage that unfurl to phases.
 
-use super::build::{add, and, int, le, lt, max, min, mul, plus, sub};
+use super::build::{add, and, ceil_div, int, le, lt, max, min, mul, plus, sub};
 use super::cx::Cx;
 use super::level::{At, lowering};
-use super::looplets::{Head, Looplet, Phase, shift};
+use super::looplets::mirror::mirror;
+use super::looplets::shift::{Shift, permissive_lookup};
+use super::looplets::{Head, Lookup, Looplet, Phase};
 use super::seeded::{self, Seeded};
 use super::simplify::{dtype_of, simplify};
 use super::state::{Acc, Cursor, Fiber, State};
@@ -22,6 +24,9 @@ const MOST_MASKS: usize = 3;
 
 /// Sums of few coordinates and numbers up to this do not overflow, nor do they when numbers up to it are taken off.
 const SMALL: i64 = 1 << 60;
+
+/// Coordinates further apart than this are looked up: sums with larger numbers might overflow.
+const MOST_SCALE: u64 = 1 << 40;
 
 /// `scale * index + offset`, the offset known.
 struct Linear {
@@ -122,48 +127,74 @@ fn unfurl(cx: &mut Cx<'_>, acc: &Acc, form: &Linear, crowded: bool) -> Looplet {
     let at = At { tensor: acc.tensor.expect("a mask has no subscripts"), level: fiber.level };
     let kind = lowering(cx.level(at).format.kind);
     let dimension = cx.level(at).dimension.clone();
-    if acc.writes {
-        let looplet = shift::shift(&kind.write(cx, at, fiber), &form.offset);
-        return match &sub.outside {
-            None => looplet,
-            Some(_) => shift::within(looplet, &Looplet::Null, &form.offset, &dimension),
-        };
-    }
     let absent = fiber.present == Some(super::build::truth(false));
+    let far = form.scale.unsigned_abs() > MOST_SCALE;
+    let protocol = if far { Protocol::Follow } else { sub.protocol };
     // Beyond the bounds there are no entries, so where nothing but the fill value is met between them, the level may show
     // itself as it is.
     let may_rest =
-        |outside: &Scalar| sub.protocol != Protocol::Follow && cx.fill(at.tensor) == Cursor::Fill(outside.clone());
-    let as_it_is = !crowded || sub.outside.as_ref().is_none_or(may_rest);
-    if form.scale == 1 && as_it_is {
-        let looplet = match absent {
-            true => Looplet::Run(cx.fill(at.tensor)),
-            false => kind.read(cx, at, fiber, sub.protocol),
-        };
-        let shifted = shift::shift(&looplet, &form.offset);
-        match &sub.outside {
-            None => return shifted,
-            Some(outside) if shifted.rests_at(&Cursor::Fill(outside.clone())) => return shifted,
-            Some(outside) if !crowded => {
-                let outside = Looplet::Run(Cursor::Fill(outside.clone()));
-                return shift::within(shifted, &outside, &form.offset, &dimension);
-            }
-            Some(_) => {}
-        }
-    }
-    let lookup = match absent {
-        true => {
-            let fill = cx.fill(at.tensor);
-            Rc::new(move |_: &mut Cx<'_>, _: &Expr| Looplet::Run(fill.clone()))
-        }
-        false => match kind.read(cx, at, fiber, Protocol::Follow).past_thunks(cx) {
-            Looplet::Lookup(lookup) => lookup,
-            _ => unreachable!("every level can be followed"),
-        },
+        |outside: &Scalar| protocol != Protocol::Follow && cx.fill(at.tensor) == Cursor::Fill(outside.clone());
+    let one_by_one = |cx: &mut Cx<'_>, outside: &Scalar| {
+        permissive_lookup(lookup(cx, at, fiber), outside, form.scale, form.offset.clone(), dimension.clone())
     };
     match &sub.outside {
-        None => shift::scaled(lookup, form.scale, form.offset.clone()),
-        Some(outside) => shift::permissive_lookup(lookup, outside, form.scale, form.offset.clone(), dimension),
+        Some(outside) if !acc.writes && (far || crowded && !may_rest(outside)) => return one_by_one(cx, outside),
+        _ => {}
+    }
+    let (looplet, bounds) = match (acc.writes, absent) {
+        (false, true) => (Looplet::Run(cx.fill(at.tensor)), (int(0), dimension.clone())),
+        (writes, _) if form.scale > 0 => {
+            let looplet = if writes { kind.write(cx, at, fiber) } else { kind.read(cx, at, fiber, protocol) };
+            (looplet, (int(0), dimension.clone()))
+        }
+        (writes, _) => {
+            let looplet = backward(cx, at, fiber, (!writes).then_some(protocol));
+            (looplet, (super::build::sub(&int(1), &dimension), int(1)))
+        }
+    };
+    let scale = form.scale.saturating_abs();
+    let offset = if form.scale > 0 { form.offset.clone() } else { super::build::sub(&int(0), &form.offset) };
+    let shift = Shift { scale, offset };
+    let shifted = shift.apply(cx, &looplet, &bounds.1);
+    match &sub.outside {
+        None => shifted,
+        Some(outside) if !acc.writes && shifted.rests_at(&Cursor::Fill(outside.clone())) => shifted,
+        Some(outside) if !acc.writes && crowded => one_by_one(cx, outside),
+        Some(outside) => {
+            let outside = if acc.writes { Looplet::Null } else { Looplet::Run(Cursor::Fill(outside.clone())) };
+            shift.within(shifted, &outside, (&bounds.0, &bounds.1))
+        }
+    }
+}
+
+/// What a read by a protocol, or a write, meets in negated coordinates. Of levels that cannot be gone through from the
+/// end the coordinates are looked up.
+fn backward(cx: &mut Cx<'_>, at: At, fiber: &Fiber, reads: Option<Protocol>) -> Looplet {
+    let kind = lowering(cx.level(at).format.kind);
+    let dimension = cx.level(at).dimension.clone();
+    let Some(protocol) = reads else {
+        return mirror(&kind.write(cx, at, fiber), &dimension).expect("writes do not step");
+    };
+    if protocol != Protocol::Follow
+        && let Some(looplet) = kind.read_backward(cx, at, fiber, protocol)
+    {
+        return looplet;
+    }
+    mirror(&kind.read(cx, at, fiber, protocol), &dimension).unwrap_or_else(|| {
+        let lookup = Looplet::Lookup(lookup(cx, at, fiber));
+        mirror(&lookup, &dimension).expect("a lookup does not step")
+    })
+}
+
+/// What finds the coordinates of a fiber one by one.
+fn lookup(cx: &mut Cx<'_>, at: At, fiber: &Fiber) -> Lookup {
+    if fiber.present == Some(super::build::truth(false)) {
+        let fill = cx.fill(at.tensor);
+        return Rc::new(move |_: &mut Cx<'_>, _: &Expr| Looplet::Run(fill.clone()));
+    }
+    match lowering(cx.level(at).format.kind).read(cx, at, fiber, Protocol::Follow).past_thunks(cx) {
+        Looplet::Lookup(lookup) => lookup,
+        _ => unreachable!("every level can be followed"),
     }
 }
 
@@ -271,13 +302,15 @@ fn mask(cx: &mut Cx<'_>, state: &State, comparison: &Term, index: Index) -> Opti
         }
     }
     // (scale of the left - scale of the right) * i + offset of the left  op  offset of the right
-    let (op, threshold) = match left.scale - right.scale {
-        1 => (*op, sub(&right.offset, &left.offset)),
-        -1 => (mirrored(*op), sub(&left.offset, &right.offset)),
-        _ => return None,
+    let (op, scale, threshold) = match left.scale - right.scale {
+        0 => return None,
+        scale if scale > 0 => (*op, scale, sub(&right.offset, &left.offset)),
+        scale => (mirrored(*op), -scale, sub(&left.offset, &right.offset)),
     };
-    let t = cx.name("t", &threshold);
-    let (here, next) = (t.clone(), plus(&t, 1));
+    let threshold = cx.name("t", &threshold);
+    // The first index at the threshold or after it, and the first one after it.
+    let t = cx.name("t", &ceil_div(&threshold, scale));
+    let (here, next) = (t, cx.name("t", &ceil_div(&plus(&threshold, 1), scale)));
     let phase = |stop: Option<Expr>, value: bool| Phase { stop, body: Looplet::Run(Cursor::Fill(Scalar::Bool(value))) };
     Some(Looplet::Sequence(match op {
         Builtin::Lt => vec![phase(Some(here), true), phase(None, false)],

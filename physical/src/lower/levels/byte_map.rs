@@ -38,7 +38,7 @@ impl LevelLowering for ByteMap {
     }
 
     fn read(&self, cx: &mut Cx<'_>, at: At, fiber: &Fiber, protocol: Protocol) -> Looplet {
-        let LevelCode { format, dimension, arrays, .. } = cx.level(at).clone();
+        let LevelCode { dimension, arrays, .. } = cx.level(at).clone();
         let first = cx.name("row", &mul(&fiber.lo, &dimension));
         let inner = Fiber { present: None, ..fiber.clone() };
         if protocol == Protocol::Follow {
@@ -60,11 +60,16 @@ impl LevelLowering for ByteMap {
                 Looplet::Switch { cond: hit, then, other: miss.clone() }
             }));
         }
-        let (q, end, preamble) = positions(cx, arrays[PTR], fiber);
-        let entries = Entries { idx: arrays[IDX], q, end, format, dimension };
-        let child = Looplet::Lookup(Rc::new(move |_, i| Looplet::Run(Cursor::Fiber(inner.child(add(&first, i))))));
+        let (entries, child, preamble) = entries(cx, at, fiber, first);
         let body = entries.looplet_of(cx, at, Rc::new(child), protocol);
         Looplet::Thunk { preamble, body: Rc::new(body), epilogue: Vec::new() }
+    }
+
+    fn read_backward(&self, cx: &mut Cx<'_>, at: At, fiber: &Fiber, protocol: Protocol) -> Option<Looplet> {
+        let first = cx.name("row", &mul(&fiber.lo, &cx.level(at).dimension.clone()));
+        let (entries, child, preamble) = entries(cx, at, fiber, first);
+        let body = entries.backward_of(cx, at, &child, protocol);
+        Some(Looplet::Thunk { preamble, body: Rc::new(body), epilogue: Vec::new() })
     }
 
     fn write(&self, cx: &mut Cx<'_>, at: At, fiber: &Fiber) -> Looplet {
@@ -156,6 +161,15 @@ impl LevelLowering for ByteMap {
 
 fn scratch(cx: &Cx<'_>, at: At) -> crate::assembly::Buffer {
     cx.level(at).scratch.expect("a byte map that is written has a list of what was touched")
+}
+
+/// The entries of a fiber whose positions begin at `first`, and what is found at each.
+fn entries(cx: &mut Cx<'_>, at: At, fiber: &Fiber, first: Expr) -> (Entries, Looplet, Vec<Stmt>) {
+    let LevelCode { format, dimension, arrays, .. } = cx.level(at).clone();
+    let inner = Fiber { present: None, ..fiber.clone() };
+    let (q, end, preamble) = positions(cx, arrays[PTR], fiber);
+    let child = Looplet::Lookup(Rc::new(move |_, i| Looplet::Run(Cursor::Fiber(inner.child(add(&first, i))))));
+    (Entries { idx: arrays[IDX], q, end, format, dimension }, child, preamble)
 }
 
 fn marked(map: crate::assembly::Buffer, p: &Expr) -> Expr {

@@ -55,16 +55,15 @@ impl LevelLowering for Hash {
                 Looplet::Switch { cond: crate::lower::le(&int(0), &local(entry)), then, other: miss.clone() }
             }));
         }
-        let (q, end, preamble) = positions(cx, code.arrays[PTR], fiber);
-        let entries = Entries { idx: code.arrays[IDX], q, end, format: code.format, dimension: code.dimension.clone() };
-        let entry = cx.new_local("entry", Prim::I64);
-        let child = Looplet::Thunk {
-            preamble: vec![Stmt::Assign(entry, load(code.arrays[POS], local(q)))],
-            body: Rc::new(Looplet::Run(Cursor::Fiber(inner.child(local(entry))))),
-            epilogue: Vec::new(),
-        };
+        let (entries, child, preamble) = entries(cx, at, fiber);
         let body = entries.looplet_of(cx, at, Rc::new(child), protocol);
         Looplet::Thunk { preamble, body: Rc::new(body), epilogue: Vec::new() }
+    }
+
+    fn read_backward(&self, cx: &mut Cx<'_>, at: At, fiber: &Fiber, protocol: Protocol) -> Option<Looplet> {
+        let (entries, child, preamble) = entries(cx, at, fiber);
+        let body = entries.backward_of(cx, at, &child, protocol);
+        Some(Looplet::Thunk { preamble, body: Rc::new(body), epilogue: Vec::new() })
     }
 
     fn write(&self, cx: &mut Cx<'_>, at: At, fiber: &Fiber) -> Looplet {
@@ -151,6 +150,21 @@ impl LevelLowering for Hash {
         let entries = || own.clone();
         vec![plus(parents, 1), entries(), entries(), slots, entries(), entries()]
     }
+}
+
+/// The entries of a fiber in ascending order, and what is found at each.
+fn entries(cx: &mut Cx<'_>, at: At, fiber: &Fiber) -> (Entries, Looplet, Vec<Stmt>) {
+    let code = cx.level(at).clone();
+    let inner = Fiber { present: None, ..fiber.clone() };
+    let (q, end, preamble) = positions(cx, code.arrays[PTR], fiber);
+    let entry = cx.new_local("entry", Prim::I64);
+    let child = Looplet::Thunk {
+        preamble: vec![Stmt::Assign(entry, load(code.arrays[POS], local(q)))],
+        body: Rc::new(Looplet::Run(Cursor::Fiber(inner.child(local(entry))))),
+        epilogue: Vec::new(),
+    };
+    let entries = Entries { idx: code.arrays[IDX], q, end, format: code.format, dimension: code.dimension };
+    (entries, child, preamble)
 }
 
 /// `((p * PARENT_FACTOR + i) * FACTOR >> SHIFT) & (slots - 1)`

@@ -1,5 +1,6 @@
 //! The lowering half of each level kind: its looplets and its write protocol.
 
+mod backward;
 mod band;
 mod block_list;
 mod byte_map;

@@ -18,14 +18,15 @@ impl LevelLowering for Singleton {
     }
 
     fn read(&self, cx: &mut Cx<'_>, at: At, fiber: &Fiber, protocol: Protocol) -> Looplet {
-        let LevelCode { format, dimension, arrays, .. } = cx.level(at).clone();
-        let (q, end) = (cx.new_local("q", Prim::I64), cx.new_local("q_end", Prim::I64));
-        let hi = fiber.hi.clone().unwrap_or_else(|| plus(&fiber.lo, 1));
-        let bounds = vec![Stmt::Assign(q, fiber.lo.clone()), Stmt::Assign(end, hi)];
-        let preamble = if_present(cx, fiber, bounds, (q, end));
-        let entries = Entries { idx: arrays[IDX], q, end: local(end), format, dimension };
+        let (entries, preamble) = entries(cx, at, fiber);
         let body = entries.looplet(cx, at, fiber, protocol);
         Looplet::Thunk { preamble, body: Rc::new(body), epilogue: Vec::new() }
+    }
+
+    fn read_backward(&self, cx: &mut Cx<'_>, at: At, fiber: &Fiber, protocol: Protocol) -> Option<Looplet> {
+        let (entries, preamble) = entries(cx, at, fiber);
+        let body = entries.backward(cx, at, fiber, protocol);
+        Some(Looplet::Thunk { preamble, body: Rc::new(body), epilogue: Vec::new() })
     }
 
     fn write(&self, cx: &mut Cx<'_>, at: At, fiber: &Fiber) -> Looplet {
@@ -47,4 +48,13 @@ impl LevelLowering for Singleton {
     fn lengths(&self, _: &Cx<'_>, _: At, (_, own): (&Expr, &Expr)) -> Vec<Expr> {
         vec![own.clone()]
     }
+}
+
+fn entries(cx: &mut Cx<'_>, at: At, fiber: &Fiber) -> (Entries, Vec<Stmt>) {
+    let LevelCode { format, dimension, arrays, .. } = cx.level(at).clone();
+    let (q, end) = (cx.new_local("q", Prim::I64), cx.new_local("q_end", Prim::I64));
+    let hi = fiber.hi.clone().unwrap_or_else(|| plus(&fiber.lo, 1));
+    let bounds = vec![Stmt::Assign(q, fiber.lo.clone()), Stmt::Assign(end, hi)];
+    let preamble = if_present(cx, fiber, bounds, (q, end));
+    (Entries { idx: arrays[IDX], q, end: local(end), format, dimension }, preamble)
 }

@@ -26,11 +26,15 @@ impl LevelLowering for SparseList {
     }
 
     fn read(&self, cx: &mut Cx<'_>, at: At, fiber: &Fiber, protocol: Protocol) -> Looplet {
-        let LevelCode { format, dimension, arrays, .. } = cx.level(at).clone();
-        let (q, end, preamble) = positions(cx, arrays[PTR], fiber);
-        let entries = Entries { idx: arrays[IDX], q, end, format, dimension };
+        let (entries, preamble) = entries(cx, at, fiber);
         let body = entries.looplet(cx, at, fiber, protocol);
         Looplet::Thunk { preamble, body: Rc::new(body), epilogue: Vec::new() }
+    }
+
+    fn read_backward(&self, cx: &mut Cx<'_>, at: At, fiber: &Fiber, protocol: Protocol) -> Option<Looplet> {
+        let (entries, preamble) = entries(cx, at, fiber);
+        let body = entries.backward(cx, at, fiber, protocol);
+        Some(Looplet::Thunk { preamble, body: Rc::new(body), epilogue: Vec::new() })
     }
 
     fn write(&self, cx: &mut Cx<'_>, at: At, fiber: &Fiber) -> Looplet {
@@ -77,6 +81,12 @@ pub(super) fn assemble_ends(cx: &mut Cx<'_>, ptr: Buffer, (lo, hi): (&Expr, &Exp
     if room != Room::Fresh {
         cx.store_range(ptr, (lo, &ends), &int(0));
     }
+}
+
+fn entries(cx: &mut Cx<'_>, at: At, fiber: &Fiber) -> (Entries, Vec<Stmt>) {
+    let LevelCode { format, dimension, arrays, .. } = cx.level(at).clone();
+    let (q, end, preamble) = positions(cx, arrays[PTR], fiber);
+    (Entries { idx: arrays[IDX], q, end, format, dimension }, preamble)
 }
 
 /// Makes the ends of fibers that were not written those of the fibers before.

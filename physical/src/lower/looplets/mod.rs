@@ -8,6 +8,7 @@
 
 pub(crate) mod accept_run;
 pub(crate) mod lookup;
+pub(crate) mod mirror;
 pub(crate) mod run;
 pub(crate) mod segments;
 pub(crate) mod sequence;

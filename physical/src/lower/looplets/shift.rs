@@ -1,93 +1,196 @@
-//! Shift: a looplet met at `i + delta` instead of `i`; it keeps its structure, so slices and convolutions cost nothing.
+//! Shift: a looplet met at `scale * i + offset` instead of `i`; it keeps its structure, so slices, strides and
+//! convolutions cost nothing.
+//!
+//! An index stands for one coordinate in `scale`, so a chunk that ends at the coordinate `stop` ends at the index
+//! `ceil((stop - offset) / scale)`. Between two indices chunks vanish: of a stepper's entries those are passed over that
+//! no index meets.
 //!
 //! Also the guard of permissive reads, a sequence of what lies outside, inside and outside again.
 
 use super::{Lookup, Looplet, Phase, Stepper};
-use crate::assembly::Expr;
-use crate::lower::build::{add, int, le, lt, sub};
+use crate::assembly::{Expr, Stmt};
+use crate::lower::build::{add, ceil_div, exact_div, int, is_multiple, le, local, lt, mul, plus, sub, truth};
 use crate::lower::cx::Cx;
 use crate::lower::seeded::{self, Seeded};
 use crate::lower::state::Cursor;
-use redpoll_logic::Scalar;
+use redpoll_logic::{Prim, Scalar};
 use std::rc::Rc;
 
-/// The looplet, described in coordinates of its level, in terms of an index that is `delta` less.
-pub(crate) fn shift(looplet: &Looplet, delta: &Expr) -> Looplet {
-    match looplet {
-        Looplet::Run(_) | Looplet::Null => looplet.clone(),
-        Looplet::Spike { body, tail } => Looplet::Spike { body: body.clone(), tail: Rc::new(shift(tail, delta)) },
-        Looplet::Switch { cond, then, other } => Looplet::Switch {
-            cond: cond.clone(),
-            then: Rc::new(shift(then, delta)),
-            other: Rc::new(shift(other, delta)),
-        },
-        Looplet::Thunk { preamble, body, epilogue } => {
-            Looplet::Thunk { preamble: preamble.clone(), body: Rc::new(shift(body, delta)), epilogue: epilogue.clone() }
+/// Which coordinate of a level an index stands for: `scale * i + offset`.
+#[derive(Clone, Debug)]
+pub(crate) struct Shift {
+    /// At least 1.
+    pub(crate) scale: i64,
+    pub(crate) offset: Expr,
+}
+
+impl Shift {
+    /// The coordinate of an index.
+    fn coordinate(&self, i: &Expr) -> Expr {
+        add(&mul(&int(self.scale), i), &self.offset)
+    }
+
+    /// The end of the indices whose coordinates are below `stop`.
+    fn end(&self, stop: &Expr) -> Expr {
+        ceil_div(&sub(stop, &self.offset), self.scale)
+    }
+
+    /// Whether some index stands for the coordinate.
+    fn meets(&self, coordinate: &Expr) -> Expr {
+        is_multiple(&sub(coordinate, &self.offset), self.scale)
+    }
+
+    /// The looplet, described in coordinates of its level up to `stop`, in terms of the index.
+    pub(crate) fn apply(&self, cx: &mut Cx<'_>, looplet: &Looplet, stop: &Expr) -> Looplet {
+        match looplet {
+            Looplet::Run(_) | Looplet::Null => looplet.clone(),
+            Looplet::Spike { body, tail } => {
+                let tail = Rc::new(self.apply(cx, tail, stop));
+                let tail = match self.scale {
+                    1 => tail,
+                    _ => Rc::new(Looplet::Switch {
+                        cond: self.meets(&plus(stop, -1)),
+                        then: tail,
+                        other: Rc::new(Looplet::Run(body.clone())),
+                    }),
+                };
+                Looplet::Spike { body: body.clone(), tail }
+            }
+            Looplet::Switch { cond, then, other } => Looplet::Switch {
+                cond: cond.clone(),
+                then: Rc::new(self.apply(cx, then, stop)),
+                other: Rc::new(self.apply(cx, other, stop)),
+            },
+            Looplet::Thunk { preamble, body, epilogue } => Looplet::Thunk {
+                preamble: preamble.clone(),
+                body: Rc::new(self.apply(cx, body, stop)),
+                epilogue: epilogue.clone(),
+            },
+            Looplet::Sequence(phases) => {
+                let apply = |p: &Phase| Phase {
+                    stop: p.stop.as_ref().map(|s| self.end(s)),
+                    body: self.apply(cx, &p.body, p.stop.as_ref().unwrap_or(stop)),
+                };
+                Looplet::Sequence(phases.iter().map(apply).collect())
+            }
+            Looplet::Stepper(s) => Looplet::Stepper(Rc::new(self.stepper(cx, s))),
+            Looplet::Jumper(s) => Looplet::Jumper(Rc::new(self.stepper(cx, s))),
+            Looplet::AcceptRun(accept) if self.scale == 1 => {
+                let (accept, shift, stop) = (accept.clone(), self.clone(), stop.clone());
+                Looplet::AcceptRun(Rc::new(move |cx, lo, hi| {
+                    let accepted = accept(cx, &shift.coordinate(lo), &shift.coordinate(hi));
+                    shift.apply(cx, &accepted, &stop)
+                }))
+            }
+            Looplet::AcceptRun(accept) => {
+                // The coordinates of neighbouring indices are none.
+                let accept = accept.clone();
+                self.apply(cx, &Looplet::Lookup(Rc::new(move |cx, c| accept(cx, c, &plus(c, 1)))), stop)
+            }
+            Looplet::Lookup(at) => {
+                let (at, shift, stop) = (at.clone(), self.clone(), stop.clone());
+                Looplet::Lookup(Rc::new(move |cx, i| {
+                    let coordinate = cx.name("i", &shift.coordinate(i));
+                    let found = at(cx, &coordinate);
+                    shift.apply(cx, &found, &stop)
+                }))
+            }
         }
-        Looplet::Sequence(phases) => Looplet::Sequence(
-            phases
-                .iter()
-                .map(|p| Phase { stop: p.stop.as_ref().map(|s| sub(s, delta)), body: shift(&p.body, delta) })
-                .collect(),
-        ),
-        Looplet::Stepper(s) => Looplet::Stepper(Rc::new(shift_stepper(s, delta))),
-        Looplet::Jumper(s) => Looplet::Jumper(Rc::new(shift_stepper(s, delta))),
-        Looplet::AcceptRun(accept) => {
-            let (accept, delta) = (accept.clone(), delta.clone());
-            Looplet::AcceptRun(Rc::new(move |cx, lo, hi| {
-                shift(&accept(cx, &add(lo, &delta), &add(hi, &delta)), &delta)
-            }))
+    }
+
+    fn stepper(&self, cx: &mut Cx<'_>, s: &Stepper) -> Stepper {
+        if self.scale != 1 {
+            return self.thinned(cx, s);
         }
-        Looplet::Lookup(at) => {
-            let (at, delta) = (at.clone(), delta.clone());
-            Looplet::Lookup(Rc::new(move |cx, i| {
-                let at_coordinate = cx.name("i", &add(i, &delta));
-                shift(&at(cx, &at_coordinate), &delta)
-            }))
+        let (seek, shift) = (s.seek.clone(), self.clone());
+        Stepper {
+            more: s.more.clone(),
+            current: s.current.clone(),
+            stop: if seeded::is(Seeded::ShiftSign) { add(&s.stop, &self.offset) } else { self.end(&s.stop) },
+            bound: self.end(&s.bound),
+            chunk: self.apply(cx, &s.chunk, &s.stop),
+            next: s.next.clone(),
+            seek: Rc::new(move |cx, i| seek(cx, &shift.coordinate(i))),
+            first: self.end(&s.first),
+            rest: s.rest.clone(),
         }
+    }
+
+    /// The stepper without the entries that no index meets: of spikes, those whose coordinate none stands for; of other
+    /// chunks, those that end before the next index.
+    fn thinned(&self, cx: &mut Cx<'_>, s: &Stepper) -> Stepper {
+        let stop = cx.new_local("stop", Prim::I64);
+        let mut current = s.current.clone();
+        let (find, chunk, reached) = match &s.chunk {
+            Looplet::Spike { body, tail } => {
+                let last = sub(&plus(&s.stop, -1), &self.offset);
+                let tail = Rc::new(self.apply(cx, tail, &s.stop));
+                (exact_div(&last, self.scale), Looplet::Spike { body: body.clone(), tail }, None)
+            }
+            chunk => {
+                let chunk = self.apply(cx, chunk, &s.stop);
+                (self.end(&s.stop), chunk, Some(cx.new_local("reached", Prim::I64)))
+            }
+        };
+        let mut pass = s.current.clone();
+        let (met, end) = match reached {
+            None if seeded::is(Seeded::StrideMisses) => (truth(true), plus(&local(stop), 1)),
+            None => (self.meets(&plus(&s.stop, -1)), plus(&local(stop), 1)),
+            Some(reached) => (lt(&local(reached), &find), local(stop)),
+        };
+        current.push(Stmt::Assign(stop, find));
+        pass.push(Stmt::If { cond: met, then: vec![Stmt::Break], other: Vec::new() });
+        pass.extend((s.next)(&truth(true)));
+        let pass = Stmt::While { cond: s.more.clone(), body: pass };
+        let (next, seek, first, shift) = (s.next.clone(), s.seek.clone(), s.first.clone(), self.clone());
+        let (skip, on) = (pass.clone(), end.clone());
+        Stepper {
+            more: s.more.clone(),
+            current,
+            stop: end,
+            bound: self.end(&s.bound),
+            chunk,
+            next: Rc::new(move |taken| {
+                let mut code: Vec<Stmt> = reached.iter().map(|r| Stmt::Assign(*r, on.clone())).collect();
+                code.extend(next(&truth(true)));
+                code.push(skip.clone());
+                match crate::lower::build::as_truth(taken) {
+                    Some(true) => code,
+                    _ => vec![Stmt::If { cond: taken.clone(), then: code, other: Vec::new() }],
+                }
+            }),
+            seek: Rc::new(move |cx, i| {
+                let coordinate = shift.coordinate(i);
+                if !cx.prover.le(&coordinate, &first) {
+                    seek(cx, &coordinate);
+                }
+                reached.iter().for_each(|r| cx.assign(*r, i.clone()));
+                cx.push(pass.clone());
+            }),
+            // A seek finds the first entry that an index meets, so there always is one.
+            first: int(i64::MIN),
+            rest: s.rest.clone(),
+        }
+    }
+
+    /// The looplet where the coordinate is in `[lo, hi)`, and `outside` elsewhere.
+    pub(crate) fn within(&self, looplet: Looplet, outside: &Looplet, (lo, hi): (&Expr, &Expr)) -> Looplet {
+        if seeded::is(Seeded::Outside) {
+            return looplet;
+        }
+        Looplet::Sequence(vec![
+            Phase { stop: Some(self.end(lo)), body: outside.clone() },
+            Phase { stop: Some(self.end(hi)), body: looplet },
+            Phase { stop: None, body: outside.clone() },
+        ])
     }
 }
 
-fn shift_stepper(s: &Stepper, delta: &Expr) -> Stepper {
-    let (seek, moved) = (s.seek.clone(), delta.clone());
-    Stepper {
-        more: s.more.clone(),
-        current: s.current.clone(),
-        stop: if seeded::is(Seeded::ShiftSign) { add(&s.stop, delta) } else { sub(&s.stop, delta) },
-        bound: sub(&s.bound, delta),
-        chunk: shift(&s.chunk, delta),
-        next: s.next.clone(),
-        seek: Rc::new(move |cx, i| seek(cx, &add(i, &moved))),
-        first: sub(&s.first, delta),
-        rest: s.rest.clone(),
-    }
-}
-
-/// The lookup of a level at `scale * i + delta`.
-pub(crate) fn scaled(at: Lookup, scale: i64, delta: Expr) -> Looplet {
-    Looplet::Lookup(Rc::new(move |cx, i| {
-        let coordinate = cx.name("i", &add(&crate::lower::build::mul(&int(scale), i), &delta));
-        at(cx, &coordinate)
-    }))
-}
-
-/// The looplet where `0 <= i + delta < dimension`, and `outside` elsewhere.
-pub(crate) fn within(looplet: Looplet, outside: &Looplet, delta: &Expr, dimension: &Expr) -> Looplet {
-    if seeded::is(Seeded::Outside) {
-        return looplet;
-    }
-    Looplet::Sequence(vec![
-        Phase { stop: Some(sub(&int(0), delta)), body: outside.clone() },
-        Phase { stop: Some(sub(dimension, delta)), body: looplet },
-        Phase { stop: None, body: outside.clone() },
-    ])
-}
-
-/// The lookup where its coordinate `scale * i + delta` is within `[0, dimension)`, and `outside` elsewhere.
-pub(crate) fn permissive_lookup(at: Lookup, outside: &Scalar, scale: i64, delta: Expr, dimension: Expr) -> Looplet {
+/// The lookup where its coordinate `scale * i + offset` is within `[0, dimension)`, and `outside` elsewhere.
+pub(crate) fn permissive_lookup(at: Lookup, outside: &Scalar, scale: i64, offset: Expr, dimension: Expr) -> Looplet {
     let outside = Rc::new(Looplet::Run(Cursor::Fill(outside.clone())));
     Looplet::Lookup(Rc::new(move |cx: &mut Cx<'_>, i: &Expr| {
-        let c = cx.name("i", &add(&crate::lower::build::mul(&int(scale), i), &delta));
+        let c = cx.name("i", &add(&mul(&int(scale), i), &offset));
         let inside = crate::lower::build::and(&le(&int(0), &c), &lt(&c, &dimension));
         let inside_only = at.clone();
         let coordinate = c.clone();

@@ -6,7 +6,7 @@ use crate::lower::seeded::{Seeded, with};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Programs that between them go through every rule.
-const PROGRAMS: [&str; 15] = [
+const PROGRAMS: [&str; 16] = [
     "(program (input A (type (shape 4 6) f64 0.0 csr)) (input B (type (shape 4 6) f64 0.0 coo))
        (output C (type (shape 4 6) f64 0.0 csr))
        (for i (for j (init (C i j) (+ (A i j) (B i j))))))",
@@ -52,6 +52,8 @@ const PROGRAMS: [&str; 15] = [
        (input B (type (shape 4 6) f64 0.0 (dense (block-list (element)))))
        (output C (type (shape 4 6) f64 0.0 csr))
        (for i (for j (init (C i j) (* (A i (gallop j)) (B i (gallop j)))))))",
+    "(program (input A (type (shape 3 9) f64 0.0 csr)) (output B (type (shape 3 4) f64 0.0 csr))
+       (for i (for j (range 0 4) (init (B i j) (A i (+ (* 2 j) 1))))))",
 ];
 
 #[test]

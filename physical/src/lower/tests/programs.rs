@@ -334,3 +334,65 @@ fn what_is_looked_up_is_not_walked_too() {
     let locals = crate::lower::lower(&program, &[], options).function.locals;
     assert_eq!(locals.iter().filter(|l| l.name == "q").count(), 1, "{locals:?}");
 }
+
+#[test]
+fn strides_and_reversals() {
+    // Alone, in a union, in an intersection that gallops, and further out than a mode that is walked.
+    for (size, at) in [
+        (4, "(+ (* 2 j) 1)"),
+        (5, "(* 2 j)"),
+        (3, "(* 3 j)"),
+        (3, "(+ (* 3 j) 2)"),
+        (9, "(+ (* -1 j) 8)"),
+        (6, "(+ (* -1 j) 7)"),
+        (4, "(+ (* -2 j) 7)"),
+        (3, "(+ (* -3 j) 8)"),
+        (1, "(+ (* -3 j) 8)"),
+    ] {
+        check(
+            &format!(
+                "(program (input A (type (shape 3 9) f64 0.0 csr)) (output B (type (shape 3 {size}) f64 0.0 csr))
+                   (for i (for j (range 0 {size}) (init (B i j) (A i {at})))))"
+            ),
+            60,
+        );
+        check(
+            &format!(
+                "(program (input A (type (shape 3 9) f64 0.0 csr)) (input C (type (shape 3 {size}) f64 0.0 csr))
+                   (output B (type (shape 3 {size}) f64 0.0 csr))
+                   (for i (for j (range 0 {size}) (init (B i j) (+ (A i {at}) (C i j))))))"
+            ),
+            60,
+        );
+        check(
+            &format!(
+                "(program (input A (type (shape 9 4) f64 0.0 csr)) (input c (type (shape {size}) f64 0.0 csf))
+                   (output b (type (shape 4) f64 0.0 dense))
+                   (for j (range 0 {size}) (for i (+= (b i) (* (A (gallop {at}) i) (c (gallop j)))))))"
+            ),
+            60,
+        );
+        check(
+            &format!(
+                "(program (input x (type (shape 9) f64 1.0 csf)) (input y (type (shape 7) f64 0.0 csf))
+                   (output b (type (shape {size}) f64 0.0 dense))
+                   (for j (range 0 {size}) (init (b j) (- (x {at}) (y (outside 2.0 (+ {at} -2)))))))"
+            ),
+            60,
+        );
+    }
+}
+
+#[test]
+fn comparisons_of_strided_coordinates() {
+    for comparison in ["(lt (* 2 j) i)", "(ge (* 3 j) i)", "(eq (* 2 j) i)", "(ne (* -2 j) (- 0 i))", "(gt i (* 3 j))"]
+    {
+        check(
+            &format!(
+                "(program (input A (type (shape 6 5) f64 0.0 csr)) (output y (type (shape 6) f64 0.0 dense))
+                   (for i (for j (if {comparison} (+= (y i) (A i j))))))"
+            ),
+            60,
+        );
+    }
+}

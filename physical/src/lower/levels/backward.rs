@@ -1,0 +1,81 @@
+//! Entries from the last to the first: what a level that lists its coordinates gives to a read in falling order.
+//!
+//! `r` is behind the current entry; `q` is its position, as it is going forward, so that what is found there is the
+//! same. Coordinates are negated, so that they ascend.
+
+use super::sparse_list::Entries;
+use crate::assembly::Stmt;
+use crate::lower::looplets::mirror::mirror;
+use crate::lower::search::gallop_back;
+use crate::lower::{At, Cursor, Cx, Fiber, Looplet, Stepper, count, eq, int, load, local, lt, plus, select, sub};
+use redpoll_logic::Prim;
+use redpoll_logic::physical::Protocol;
+use std::rc::Rc;
+
+impl Entries {
+    /// The looplet of entries whose own position is their place.
+    pub(super) fn backward(&self, cx: &mut Cx<'_>, at: At, fiber: &Fiber, protocol: Protocol) -> Looplet {
+        let inner = Fiber { present: None, ..fiber.clone() };
+        if self.format.unique {
+            let child = Looplet::Run(Cursor::Fiber(inner.child(local(self.q))));
+            return self.backward_of(cx, at, &child, protocol);
+        }
+        let r = cx.new_local("r", Prim::I64);
+        let child = Fiber { hi: Some(local(r)), ..inner.child(local(self.q)) };
+        self.falling(cx, at, r, (Looplet::Run(Cursor::Fiber(child)), Protocol::Walk))
+    }
+
+    /// The looplet of entries with the given child.
+    pub(super) fn backward_of(&self, cx: &mut Cx<'_>, at: At, child: &Looplet, protocol: Protocol) -> Looplet {
+        let child = mirror(child, &self.dimension).expect("what is found at an entry does not step");
+        let r = cx.new_local("r", Prim::I64);
+        self.falling(cx, at, r, (child, protocol))
+    }
+
+    fn falling(
+        &self,
+        cx: &mut Cx<'_>,
+        at: At,
+        r: crate::assembly::Local,
+        (child, protocol): (Looplet, Protocol),
+    ) -> Looplet {
+        let fill = cx.fill(at.tensor);
+        let (start, coordinate) = (cx.new_local("start", Prim::I64), cx.new_local("i", Prim::I64));
+        let (q, idx, unique) = (self.q, self.idx, self.format.unique);
+        let mut current = vec![Stmt::Assign(q, plus(&local(r), -1))];
+        if !unique {
+            // The run of equal coordinates that ends before `r` begins at `q`.
+            let before = load(idx, plus(&local(q), -1));
+            let body = cx.block(|cx| {
+                let same = eq(&before, &load(idx, local(q)));
+                cx.push_if(crate::lower::not(&same), vec![Stmt::Break], Vec::new());
+                cx.assign(q, plus(&local(q), -1));
+            });
+            current.push(Stmt::While { cond: lt(&local(start), &local(q)), body });
+        }
+        current.push(Stmt::Assign(coordinate, sub(&int(0), &load(idx, local(q)))));
+        let stepper = Rc::new(Stepper {
+            more: lt(&local(start), &local(r)),
+            current,
+            stop: plus(&local(coordinate), 1),
+            bound: int(1),
+            chunk: Looplet::Spike { body: fill.clone(), tail: Rc::new(child) },
+            next: Rc::new(move |taken| {
+                let rest = match unique {
+                    true => sub(&local(r), &count(taken)),
+                    false => select(taken, &local(q), &local(r)),
+                };
+                vec![Stmt::Assign(r, rest)]
+            }),
+            seek: Rc::new(move |cx, i| gallop_back(cx, idx, (&local(start), r), &sub(&int(0), i))),
+            first: sub(&int(1), &self.dimension),
+            rest: fill,
+        });
+        let body = match protocol {
+            Protocol::Gallop if unique => Looplet::Jumper(stepper),
+            _ => Looplet::Stepper(stepper),
+        };
+        let preamble = vec![Stmt::Assign(start, local(q)), Stmt::Assign(r, self.end.clone())];
+        Looplet::Thunk { preamble, body: Rc::new(body), epilogue: Vec::new() }
+    }
+}

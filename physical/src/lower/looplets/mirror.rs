@@ -1,0 +1,58 @@
+//! Mirror: a looplet met from its end, in negated coordinates: what was at `c` is at `-c`.
+//!
+//! Whatever does not step is turned around here. Steppers find their chunks by going forward; a level that can find them
+//! from the end says so in `LevelLowering::read_backward`.
+
+use super::{Looplet, Phase};
+use crate::assembly::Expr;
+use crate::lower::build::{int, sub};
+use std::rc::Rc;
+
+/// The looplet, described up to `stop`, in negated coordinates; `None` when it steps.
+pub(crate) fn mirror(looplet: &Looplet, stop: &Expr) -> Option<Looplet> {
+    Some(match looplet {
+        Looplet::Run(_) | Looplet::Null => looplet.clone(),
+        Looplet::Spike { body, tail } => Looplet::Sequence(vec![
+            Phase { stop: Some(sub(&int(2), stop)), body: mirror(tail, stop)? },
+            Phase { stop: None, body: Looplet::Run(body.clone()) },
+        ]),
+        Looplet::Switch { cond, then, other } => Looplet::Switch {
+            cond: cond.clone(),
+            then: Rc::new(mirror(then, stop)?),
+            other: Rc::new(mirror(other, stop)?),
+        },
+        Looplet::Thunk { preamble, body, epilogue } => Looplet::Thunk {
+            preamble: preamble.clone(),
+            body: Rc::new(mirror(body, stop)?),
+            epilogue: epilogue.clone(),
+        },
+        Looplet::Sequence(phases) => {
+            // A phase begins where the one before it ends, and there its mirror image ends.
+            let begins = [None].into_iter().chain(phases.iter().map(|p| p.stop.as_ref()));
+            let turned = phases.iter().zip(begins).map(|(phase, begin)| {
+                Some(Phase {
+                    stop: begin.map(|begin| sub(&int(1), begin)),
+                    body: mirror(&phase.body, phase.stop.as_ref().unwrap_or(stop))?,
+                })
+            });
+            let turned: Option<Vec<Phase>> = turned.collect();
+            Looplet::Sequence(turned?.into_iter().rev().collect())
+        }
+        Looplet::Lookup(at) => {
+            let (at, stop) = (at.clone(), stop.clone());
+            Looplet::Lookup(Rc::new(move |cx, c| {
+                let coordinate = cx.name("i", &sub(&int(0), c));
+                let found = at(cx, &coordinate);
+                mirror(&found, &stop).expect("what is found at one coordinate does not step")
+            }))
+        }
+        Looplet::AcceptRun(accept) => {
+            let (accept, stop) = (accept.clone(), stop.clone());
+            Looplet::AcceptRun(Rc::new(move |cx, lo, hi| {
+                let accepted = accept(cx, &sub(&int(1), hi), &sub(&int(1), lo));
+                mirror(&accepted, &stop).expect("what takes a run does not step")
+            }))
+        }
+        Looplet::Stepper(_) | Looplet::Jumper(_) => return None,
+    })
+}
