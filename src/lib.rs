@@ -75,7 +75,7 @@ mod statistics;
 mod timings;
 mod warm_up;
 
-pub use array::{Array, ArrayError, Axes, Builder, Contraction, Index, Operand, Repeated, Value};
+pub use array::{Array, ArrayError, Axes, Builder, Contraction, Index, Operand, Overlap, Repeated, Value};
 pub use config::{Config, Engine};
 pub use error::{Error, Unbound};
 pub use explain::{Detail, Section};

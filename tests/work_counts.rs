@@ -89,12 +89,75 @@ fn element_wise_programs_visit_stored_entries() {
         ("symmetric difference", "(mapjoin ne (table x i) (table y i))"),
         ("sum of a union", "(aggregate + 0 (mapjoin max (table x i) (table y i)) i)"),
     ] {
+        let mut bytes = Vec::new();
         let found = SIZES.map(|n| {
             let (n, inputs) = two_lists(n);
             let (counts, _) = count(&format!("(plan (query z {body}) (produces z))"), &inputs);
+            bytes.push((counts.allocated_bytes, inputs.iter().map(|(_, t)| size_of_arrays(t)).sum()));
             (counts.iterations, 2 * n)
         });
         check(name, 2.0, found);
+        assert!(bytes.iter().all(|(allocated, inputs)| *allocated <= 3 * inputs + 256), "bytes of {name}: {bytes:?}");
+    }
+}
+
+#[test]
+fn what_lies_beyond_the_diagonal_is_not_visited() {
+    // Each row has n entries, of which two are on the side of the diagonal that is asked for.
+    for (name, order) in [("above", "lt"), ("below", "gt")] {
+        let found = SIZES.map(|n| {
+            let size = n * n;
+            let side = |i: u64, k: u64| match order {
+                "lt" => (i * n + n - 2 + k) % size,
+                _ => (i * n + size - n + 2 + k) % size,
+            };
+            let places: BTreeSet<[u64; 2]> = (0..n).flat_map(|i| (0..n).map(move |k| [i * n, side(i, k)])).collect();
+            let places: Vec<[u64; 2]> = places.into_iter().collect();
+            let asked = |[i, j]: &[u64; 2]| if order == "lt" { i < j } else { i > j };
+            let work = places.iter().filter(|p| asked(p)).count() as u64;
+            let text = format!(
+                "(plan (query s (aggregate + 0
+                    (mapjoin ifelse (mapjoin {order} (coordinate i) (coordinate j)) (table A i j) 0) i j)) (produces s))"
+            );
+            let (counts, _) = count(&text, &[("A", matrix([size, size], &places, Format::dcsr()))]);
+            (counts.iterations, work + 10 * n)
+        });
+        check(name, 2.0, found);
+    }
+}
+
+#[test]
+fn runs_meet_runs() {
+    let rle = redpoll_logic::text::parse_format("(run-length (element))", 1).expect("a format");
+    for (name, body) in [
+        ("sum of runs", "(mapjoin + (table x i) (table y i))"),
+        ("product of runs", "(mapjoin * (table x i) (table y i))"),
+        ("inner product of runs", "(aggregate + 0 (mapjoin * (table x i) (table y i)) i)"),
+        ("maximum of runs", "(aggregate max -inf (mapjoin + (table x i) (table y i)) i)"),
+    ] {
+        let mut bytes = Vec::new();
+        let found = SIZES.map(|n| {
+            let (mut rng, size) = (Rng::new(n), n * n * 4);
+            let runs = |rng: &mut Rng| {
+                let ends: Vec<u64> = some(rng, size - 1, n - 1).into_iter().map(|end| end + 1).chain([size]).collect();
+                let starts = [0].into_iter().chain(ends.iter().copied());
+                let values = starts.zip(&ends).enumerate();
+                let values = values.flat_map(|(k, (start, end))| vec![(1 + k % 7) as f64; (end - start) as usize]);
+                let fill = Scalar::zero(Prim::F64);
+                let ty = TensorType { shape: vec![size], dtype: fill.dtype(), fill, format: rle.clone() };
+                let values = Values::from(values.collect::<Vec<f64>>());
+                let triples = Triples { shape: vec![size], coordinates: vec![(0..size).collect()], values };
+                Tensor::from_triples(ty, &triples, Duplicates::Error).expect("valid entries").0
+            };
+            let inputs = [("x", runs(&mut rng)), ("y", runs(&mut rng))];
+            let format = if body.contains("aggregate") { "(element)" } else { "(run-length (element))" };
+            let text = format!("(plan (query z (reformat {format} {body})) (produces z))");
+            let (counts, _) = count(&text, &inputs);
+            bytes.push((counts.allocated_bytes, inputs.iter().map(|(_, t)| size_of_arrays(t)).sum::<u64>()));
+            (counts.iterations, 2 * n)
+        });
+        check(name, 2.0, found);
+        assert!(bytes.iter().all(|(allocated, inputs)| *allocated <= 4 * inputs + 256), "bytes of {name}: {bytes:?}");
     }
 }
 

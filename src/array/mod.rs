@@ -43,6 +43,7 @@ mod moments;
 mod operand;
 mod products;
 mod reduce;
+mod scatter;
 mod shape;
 mod slice;
 mod source;
@@ -51,6 +52,7 @@ mod sparse_matrices;
 mod state;
 mod triangles;
 mod value;
+mod windows;
 
 pub use axes::Axes;
 pub use builder::{Builder, Repeated};
@@ -59,6 +61,7 @@ pub use operand::Operand;
 pub use products::Contraction;
 pub use slice::Index;
 pub use value::Value;
+pub use windows::Overlap;
 
 use crate::error::Error;
 use crate::session::Session;

@@ -36,6 +36,23 @@ impl Array {
         self.derive("triu", |state| triangle(state, Builtin::Ge, k))
     }
 
+    /// The band `row - lower <= column <= row + upper` of the last two modes, and zero elsewhere.
+    ///
+    /// ```
+    /// # let session = redpoll::Session::default();
+    /// let a = session.dense([3, 3], [1, 2, 3, 4, 5, 6, 7, 8, 9]);
+    /// assert_eq!(a.band(0, 1).to_vec::<i32>()?, [1, 2, 0, 0, 5, 6, 0, 0, 9]);
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
+    #[track_caller]
+    #[must_use]
+    pub fn band(&self, lower: i64, upper: i64) -> Array {
+        self.derive("band", |state| {
+            let below = lower.checked_neg().ok_or_else(|| Cause::Shape(format!("{lower} diagonals below")))?;
+            triangle(&triangle(state, Builtin::Le, upper)?, Builtin::Ge, below)
+        })
+    }
+
     /// The diagonal `column = row + k` of the last two modes, as the last mode.
     ///
     /// ```

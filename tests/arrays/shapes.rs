@@ -3,8 +3,9 @@
 use crate::draw::{Dense, Draw};
 use crate::{Operation, check, oracle};
 use ndarray::{ArrayD, Axis, IxDyn};
-use redpoll::Array;
 use redpoll::logic::Prim;
+use redpoll::logic::op::Builtin;
+use redpoll::{Array, Overlap};
 
 const SHAPES: &[Operation] = &[
     ("permute_dims", |draw| {
@@ -194,6 +195,101 @@ const TRIANGLES: &[Operation] = &[
     }),
 ];
 
+const NEIGHBOURHOODS: &[Operation] = &[
+    ("band", |draw| {
+        let ((a, x), lower, upper) = (some(draw, 2), draw.within(-2, 3), draw.within(-2, 3));
+        (a.band(lower, upper), triangle(&x, |row, column| row - lower <= column && column <= row + upper))
+    }),
+    ("sliding_window", |draw| {
+        let shape: Vec<usize> = (0..1 + draw.rng.index(3)).map(|_| draw.some()).collect();
+        let (a, x) = draw.array(&shape);
+        let (number, axis) = draw.axis(shape.len());
+        let size = 1 + draw.rng.index(shape[axis]);
+        let mut target = shape;
+        target[axis] -= size - 1;
+        target.push(size);
+        let from = |place: &[usize]| {
+            let (within, begin) = place.split_last().unwrap();
+            let mut place = begin.to_vec();
+            place[axis] += within;
+            Some(place)
+        };
+        (a.sliding_window(size as u64, number), oracle::read(&x, &target, from, 0.0))
+    }),
+    ("chunks", |draw| {
+        let (a, x) = some(draw, 1);
+        let ((number, axis), size) = (draw.axis(x.ndim()), 1 + draw.rng.index(4));
+        let n = x.shape()[axis];
+        let mut target = x.shape().to_vec();
+        target[axis] = n.div_ceil(size);
+        target.insert(axis + 1, size);
+        let from = |place: &[usize]| {
+            let mut place = place.to_vec();
+            place[axis] = place[axis] * size + place.remove(axis + 1);
+            (place[axis] < n).then_some(place)
+        };
+        (a.chunks(size as u64, number), oracle::read(&x, &target, from, 0.0))
+    }),
+    ("convolve", |draw| {
+        let rank = 1 + draw.rng.index(2);
+        let shape: Vec<usize> = (0..rank).map(|_| draw.size()).collect();
+        let taps: Vec<usize> = (0..rank).map(|_| draw.some()).collect();
+        let ((a, x), (kernel, w)) = (draw.array_of(&shape, Prim::I64), draw.array_of(&taps, Prim::I64));
+        let overlap = *draw.rng.pick(&[Overlap::Full, Overlap::Same, Overlap::Valid]);
+        draw.record.push(format!("{overlap:?}"));
+        let of = |(n, k): (&usize, &usize)| match overlap {
+            Overlap::Full => (0, n + k - 1),
+            Overlap::Same => ((k - 1) / 2, *n),
+            Overlap::Valid => (k - 1, (n + 1).saturating_sub(*k)),
+        };
+        let (first, size): (Vec<usize>, Vec<usize>) = shape.iter().zip(&taps).map(of).unzip();
+        let out = ArrayD::from_shape_fn(IxDyn(&size), |place| {
+            let term = |(tap, weight): (ndarray::IxDyn, &f64)| {
+                let at: Vec<usize> =
+                    (0..rank).map(|k| (place[k] + first[k]).wrapping_sub(tap[k])).collect();
+                let inside = at.iter().zip(&shape).all(|(i, n)| i < n);
+                if inside { weight * x[IxDyn(&at)] } else { 0.0 }
+            };
+            w.indexed_iter().map(term).sum()
+        });
+        (a.convolve(&kernel, overlap), out)
+    }),
+];
+
+const SCATTERS: &[Operation] = &[
+    ("scatter", |draw| {
+        let shape = draw.any_shape(0, 2);
+        let size = draw.size();
+        let (a, x) = draw.array_of(&shape, Prim::I64);
+        let (places, at) = draw.array_from(&shape, Prim::I64, 0, -1, size as i64 + 1);
+        let adds = draw.rng.chance(50);
+        let mut out = vec![if adds { 0.0 } else { i64::MIN as f64 }; size];
+        for (value, place) in x.iter().zip(&at) {
+            if let Some(slot) = out.get_mut(*place as usize).filter(|_| *place >= 0.0) {
+                *slot = if adds { *slot + value } else { slot.max(*value) };
+            }
+        }
+        let op = if adds { Builtin::Add } else { Builtin::Max };
+        (a.scatter(&places, size as u64, op), ArrayD::from_shape_vec(IxDyn(&[size]), out).unwrap())
+    }),
+    ("bincount", |draw| {
+        let (shape, size) = (draw.any_shape(0, 3), draw.size());
+        let fill = draw.within(0, 2);
+        let (a, x) = draw.array_from(&shape, Prim::I32, fill, -1, 5);
+        let count = |v: usize| x.iter().filter(|y| **y == v as f64).count() as f64;
+        (a.bincount(size as u64), ArrayD::from_shape_vec(IxDyn(&[size]), (0..size).map(count).collect()).unwrap())
+    }),
+    ("histogram", |draw| {
+        let (shape, bins) = (draw.any_shape(0, 2), 1 + draw.rng.index(4));
+        let (a, x) = draw.array_from(&shape, Prim::F64, 0, -3, 9);
+        let mut out = vec![0.0; bins];
+        for value in x.iter().filter(|v| (-2.0..=6.0).contains(*v)) {
+            out[(((value + 2.0) * (bins as f64 / 8.0)) as usize).min(bins - 1)] += 1.0;
+        }
+        (a.histogram(bins as u64, -2.0..6.0), ArrayD::from_shape_vec(IxDyn(&[bins]), out).unwrap())
+    }),
+];
+
 const CONSTANTS: &[Operation] = &[
     ("full", |draw| {
         let shape = draw.any_shape(0, 4);
@@ -271,6 +367,18 @@ fn joins() {
 #[test]
 fn triangles() {
     check(TRIANGLES);
+}
+
+/// Protects windows, chunks and convolutions: reads at sums of coordinates.
+#[test]
+fn neighbourhoods() {
+    check(NEIGHBOURHOODS);
+}
+
+/// Protects writes at places that are values.
+#[test]
+fn scatters() {
+    check(SCATTERS);
 }
 
 /// Protects arrays without data.

@@ -1,6 +1,7 @@
 //! The programs.
 
 use super::check;
+use redpoll_logic::LevelKind;
 
 #[test]
 fn spmv() {
@@ -254,8 +255,10 @@ fn a_decided_fold_leaves_the_loop_to_the_others() {
 
 #[test]
 fn code_grows_linearly_with_operands() {
-    let size = |n: usize, op: &str| {
-        let inputs: String = (0..n).map(|k| format!("(input A{k} (type (shape 9 9) f64 0.0 csf)) ")).collect();
+    let size = |n: usize, op: &str, kind: LevelKind| {
+        let name = kind.traits().name;
+        let inputs: String =
+            (0..n).map(|k| format!("(input A{k} (type (shape 9 9) f64 0.0 ({name} ({name} (element))))) ")).collect();
         let sum = (1..n).fold("(A0 i j)".to_owned(), |sum, k| format!("({op} {sum} (A{k} i j))"));
         let text = format!(
             "(program {inputs} (output S (type (shape 9 9) f64 0.0 csf)) (for i (for j (init (S i j) {sum}))))"
@@ -264,11 +267,15 @@ fn code_grows_linearly_with_operands() {
         let lowered = crate::lower::lower(&program, &[], crate::lower::Options::default());
         lowered.function.to_string().lines().count()
     };
-    for op in ["+", "*"] {
-        let sizes: Vec<usize> = (2..=10).map(|n| size(n, op)).collect();
+    for (op, kind) in ["+", "*"].into_iter().flat_map(|op| LevelKind::general().map(move |kind| (op, kind))) {
+        let sizes: Vec<usize> = (2..=10).map(|n| size(n, op, kind)).collect();
         for (k, lines) in sizes.iter().enumerate() {
             let operands = k + 2;
-            assert!(*lines < 150 + 80 * operands, "`{op}` of {operands} operands takes {lines} lines; all: {sizes:?}");
+            assert!(
+                *lines < 150 + 80 * operands,
+                "`{op}` of {operands} {} operands takes {lines} lines; all: {sizes:?}",
+                kind.traits().name
+            );
         }
     }
 }

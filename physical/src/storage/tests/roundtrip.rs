@@ -46,14 +46,21 @@ fn all_formats(rank: usize) -> Vec<Format> {
     formats
 }
 
-/// Protects the list that differential tests take their formats from: each once, and each valid.
+/// Protects the list that differential tests take their formats from: each once, each valid, and any two kinds at any
+/// two depths.
 #[test]
 fn listed_formats_are_valid_and_distinct() {
-    for (rank, count) in [(0, 1), (1, 12), (2, 80), (3, 1380)] {
+    for rank in 0..=4 {
         let formats = formats_of_rank(rank);
         let distinct: std::collections::HashSet<&Format> = formats.iter().collect();
         assert_eq!(distinct.len(), formats.len());
-        assert_eq!(formats.len(), count);
+        let depths = (0..rank).flat_map(|b| (0..b).map(move |a| (a, b)));
+        for ((a, b), x, y) in
+            depths.flat_map(|d| LevelKind::general().flat_map(move |x| LevelKind::general().map(move |y| (d, x, y))))
+        {
+            let there = |f: &Format| f.levels.len() == rank && f.levels[a].kind == x && f.levels[b].kind == y;
+            assert!(formats.iter().any(there), "{x:?} at {a} and {y:?} at {b} of {rank}");
+        }
         for format in &formats {
             format.validate().unwrap();
             assert_eq!(format.rank(), rank);

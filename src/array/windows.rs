@@ -1,0 +1,140 @@
+//! Neighbourhoods: sliding windows, chunks, convolutions. Maps of coordinates, which copy nothing.
+
+use super::axes::axis;
+use super::error::Cause;
+use super::reduce::fold;
+use super::state::{State, position, positions};
+use super::{Array, Axes, Operand};
+use redpoll_logic::op::Builtin;
+use redpoll_logic::{Affine, Field, IndexMap, Scalar, Subscript};
+
+/// Which places of a convolution there are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Overlap {
+    /// Those where array and kernel meet anywhere: `n + k - 1` of `n` and `k`.
+    Full,
+    /// As many as the array has, the kernel's middle on each: `n`.
+    Same,
+    /// Those where the whole kernel lies within the array: `n - k + 1`.
+    Valid,
+}
+
+impl Array {
+    /// Every part of `size` adjacent places along an axis: the mode has the places where such a part begins, and a new
+    /// last mode those within it.
+    ///
+    /// ```
+    /// # let session = redpoll::Session::default();
+    /// let pairs = session.vector([1, 2, 4]).sliding_window(2, 0);
+    /// assert_eq!(pairs.shape()?, [2, 2]);
+    /// assert_eq!(pairs.to_vec::<i32>()?, [1, 2, 2, 4]);
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
+    #[track_caller]
+    #[must_use]
+    pub fn sliding_window(&self, size: u64, axis: i64) -> Array {
+        self.derive("sliding_window", |state| {
+            let mode = self::axis(axis, state.by_number()?.rank())?;
+            let n = state.size(mode);
+            if size == 0 || size > n {
+                return Err(Cause::Shape(format!("windows of {size} places in mode {mode} of size {n}")));
+            }
+            let (begin, within) = (position(mode), Field::from("window"));
+            let at = Affine::field(begin.clone()).plus(&Affine::field(within.clone()));
+            let expr = state.expr.clone().index(IndexMap {
+                coordinates: vec![(begin.clone(), Subscript::Affine(at))],
+                dimensions: vec![(begin, n - size + 1), (within.clone(), size)],
+                outside: None,
+            })?;
+            let order: Vec<Field> = positions(state.rank()).into_iter().chain([within]).collect();
+            state.numbered(expr, &order)
+        })
+    }
+
+    /// A mode cut into chunks of `size` places: one mode counts the chunks, the next one the places within. What a last
+    /// chunk lacks is zero.
+    ///
+    /// ```
+    /// # let session = redpoll::Session::default();
+    /// let chunks = session.vector([1, 2, 3]).chunks(2, 0);
+    /// assert_eq!(chunks.shape()?, [2, 2]);
+    /// assert_eq!(chunks.sum(1).to_vec::<i64>()?, [3, 3]);
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
+    #[track_caller]
+    #[must_use]
+    pub fn chunks(&self, size: u64, axis: i64) -> Array {
+        self.derive("chunks", |state| {
+            let mode = self::axis(axis, state.by_number()?.rank())?;
+            let n = state.size(mode);
+            let step = i64::try_from(size).ok().filter(|step| *step > 0);
+            let step = step.ok_or_else(|| Cause::Shape(format!("chunks of {size} places")))?;
+            let zero = Scalar::zero(state.prim().ok_or_else(|| Cause::Shape("structs have no zero".to_owned()))?);
+            let (chunk, within) = (position(mode), Field::from("within"));
+            let at = Affine::field(chunk.clone()).times(step).plus(&Affine::field(within.clone()));
+            let expr = state.expr.clone().index(IndexMap {
+                coordinates: vec![(chunk.clone(), Subscript::Affine(at))],
+                dimensions: vec![(chunk, n.div_ceil(size)), (within.clone(), size)],
+                outside: (n % size != 0).then_some(zero),
+            })?;
+            let mut order = positions(state.rank());
+            order.insert(mode + 1, within);
+            state.numbered(expr, &order)
+        })
+    }
+
+    /// The convolution with a kernel of as many modes, beyond the bounds of the array zero:
+    /// `out[i] = sum(kernel[t] * self[i - t], t)`, `i` from 0 for [`Overlap::Full`].
+    ///
+    /// ```
+    /// use redpoll::Overlap;
+    ///
+    /// # let session = redpoll::Session::default();
+    /// let (a, kernel) = (session.vector([1, 0, 2]), session.vector([1, 10]));
+    /// assert_eq!(a.convolve(&kernel, Overlap::Full).to_vec::<i32>()?, [1, 10, 2, 20]);
+    /// assert_eq!(a.convolve(&kernel, Overlap::Valid).to_vec::<i32>()?, [10, 2]);
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
+    #[track_caller]
+    #[must_use]
+    pub fn convolve(&self, kernel: impl Into<Operand>, overlap: Overlap) -> Array {
+        self.combine("convolve", &[kernel.into()], |states| {
+            let [array, kernel] = states else { unreachable!("two operands") };
+            let (rank, taps) = (array.by_number()?.rank(), kernel.by_number()?.shape());
+            if taps.len() != rank || taps.contains(&0) {
+                let shape = array.shape();
+                return Err(Cause::Shape(format!("a kernel of shape {taps:?} for an array of shape {shape:?}")));
+            }
+            let windows = neighbourhoods(array, &taps, overlap)?;
+            let product = super::align::map(Builtin::Mul, &[windows, kernel.clone()])?;
+            let axes: Vec<i64> = (rank..2 * rank).map(|k| k as i64).collect();
+            fold(&product, &Axes::from(&axes[..]), Builtin::Add, Scalar::I64(0))
+        })
+    }
+}
+
+/// Modes for the places of a convolution, then modes for the taps of the kernel: the array at `place + first - tap`.
+fn neighbourhoods(array: &State, taps: &[u64], overlap: Overlap) -> Result<State, Cause> {
+    let rank = taps.len();
+    let large = || Cause::Shape(format!("shape {:?} and a kernel of {taps:?} do not fit 64 bits", array.shape()));
+    let (mut coordinates, mut dimensions) = (Vec::new(), Vec::new());
+    let tap_modes: Vec<Field> = (0..rank).map(|k| Field::from(format!("tap{k}"))).collect();
+    for (mode, (tap, &k)) in tap_modes.iter().zip(taps).enumerate() {
+        let n = array.size(mode);
+        let (first, size) = match overlap {
+            Overlap::Full => (0, n.checked_add(k - 1).ok_or_else(large)?),
+            Overlap::Same => ((k - 1) / 2, n),
+            Overlap::Valid => (k - 1, (n + 1).saturating_sub(k)),
+        };
+        let first = i64::try_from(first).map_err(|_| large())?;
+        let place = Affine::field(position(mode)).plus(&Affine::constant(first));
+        coordinates
+            .push((position(mode), Subscript::Affine(place.plus(&Affine::field(tap.clone()).times(-1)))));
+        dimensions.extend([(position(mode), size), (tap.clone(), k)]);
+    }
+    let zero = Scalar::zero(array.prim().ok_or_else(|| Cause::Shape("structs have no zero".to_owned()))?);
+    let outside = (overlap != Overlap::Valid).then_some(zero);
+    let expr = array.expr.clone().index(IndexMap { coordinates, dimensions, outside })?;
+    let order: Vec<Field> = positions(rank).into_iter().chain(tap_modes).collect();
+    array.numbered(expr, &order)
+}

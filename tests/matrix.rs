@@ -1,0 +1,490 @@
+//! Every function over every structure: a matrix of operators x pairs of level kinds x protocols x fills x ranks, and
+//! every level kind at every depth, through all engines.
+//!
+//! A row of [`OPERATORS`] is one test for vectors and one for matrices; `cargo test --test matrix NAME` runs one again,
+//! with the same cases. What a protocol allows is what the verifier of physical plans lets through.
+
+mod common;
+
+use common::engines::{Case, Failure, check_plan, define, parse_plan, plan};
+use common::optimizing;
+use common::program::result_formats;
+use common::rng::{Rng, named};
+use libtest_mimic::{Arguments, Failed, Trial};
+use redpoll_logic::interp::{Dense, Exactness};
+use redpoll_logic::literal::read_value;
+use redpoll_logic::physical::verify::verify;
+use redpoll_logic::physical::{Access, PhysicalPlan, Place, Point, Protocol, Temporaries};
+use redpoll_logic::sexpr::read_one;
+use redpoll_logic::text::format_to_sexpr;
+use redpoll_logic::{
+    Alias, DType, Format, LeafKind, LevelKind, Lookup, Prim, Scalar, TensorType,
+};
+use redpoll_optimizer::Config;
+use redpoll_physical::storage::{Duplicates, Tensor, Triples, Values, convert};
+use redpoll_physical::testing::concordant_formats_of_rank;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+/// An operator of the matrix.
+struct Operator {
+    name: &'static str,
+    dtype: Prim,
+    /// Definitions before the query.
+    defines: &'static str,
+    /// The query over vectors and over matrices.
+    queries: [&'static str; 2],
+    /// The fill values of both operands: equal, and different.
+    fills: [[&'static str; 2]; 2],
+    /// The whole numbers that are drawn.
+    values: [i64; 2],
+}
+
+/// An operator that joins the operands place by place.
+const fn pointwise(name: &'static str, dtype: Prim, queries: [&'static str; 2]) -> Operator {
+    Operator { name, dtype, defines: "", queries, fills: [["0", "0"], ["0", "5"]], values: [-4, 5] }
+}
+
+const BOOLS: [[&str; 2]; 2] = [["false", "false"], ["false", "true"]];
+
+const OPERATORS: &[Operator] = &[
+    pointwise(
+        "sum",
+        Prim::I64,
+        ["(mapjoin + (table A i) (table B i))", "(mapjoin + (table A i j) (table B i j))"],
+    ),
+    Operator {
+        fills: [["0", "0"], ["0", "1"]],
+        ..pointwise(
+            "product",
+            Prim::F64,
+            ["(mapjoin * (table A i) (table B i))", "(mapjoin * (table A i j) (table B i j))"],
+        )
+    },
+    Operator {
+        fills: [["0", "0"], ["-2", "3"]],
+        ..pointwise(
+            "max",
+            Prim::I32,
+            ["(mapjoin max (table A i) (table B i))", "(mapjoin max (table A i j) (table B i j))"],
+        )
+    },
+    Operator {
+        fills: BOOLS,
+        ..pointwise(
+            "xor",
+            Prim::Bool,
+            ["(mapjoin xor (table A i) (table B i))", "(mapjoin xor (table A i j) (table B i j))"],
+        )
+    },
+    Operator {
+        fills: BOOLS,
+        ..pointwise(
+            "and-not",
+            Prim::Bool,
+            [
+                "(mapjoin and (table A i) (mapjoin not (table B i)))",
+                "(mapjoin and (table A i j) (mapjoin not (table B i j)))",
+            ],
+        )
+    },
+    Operator {
+        fills: [["0", "0"], ["1", "2"]],
+        values: [-2, 4],
+        ..pointwise(
+            "power",
+            Prim::I32,
+            ["(mapjoin pow (table A i) (table B i))", "(mapjoin pow (table A i j) (table B i j))"],
+        )
+    },
+    Operator {
+        defines: "(define-op (gcd (x i64) (y i64)) i64
+            (while ((a (abs x)) (b (abs y))) (ne b 0) (b (rem a b)) a)
+            (commutative) (associative) (special (x 0) (abs y)) (special (y 0) (abs x)))",
+        fills: [["0", "0"], ["0", "4"]],
+        values: [-9, 13],
+        ..pointwise(
+            "gcd",
+            Prim::I64,
+            ["(mapjoin gcd (table A i) (table B i))", "(mapjoin gcd (table A i j) (table B i j))"],
+        )
+    },
+    Operator {
+        fills: [["inf", "inf"], ["inf", "2"]],
+        ..pointwise(
+            "min-plus",
+            Prim::F64,
+            [
+                "(aggregate min inf (mapjoin + (table A i) (table B i)) i)",
+                "(aggregate min inf (mapjoin + (table A i k) (table B k j)) k)",
+            ],
+        )
+    },
+    pointwise(
+        "where",
+        Prim::I64,
+        [
+            "(mapjoin ifelse (mapjoin lt (table A i) 1) (table B i) (table A i))",
+            "(mapjoin ifelse (mapjoin lt (table A i j) 1) (table B i j) (table A i j))",
+        ],
+    ),
+];
+
+/// The protocols of both operands, where both allow them.
+const PROTOCOLS: [[Protocol; 2]; 6] = {
+    use Protocol::{Follow, Gallop, Walk};
+    [[Walk, Walk], [Gallop, Gallop], [Follow, Follow], [Walk, Follow], [Follow, Walk], [Walk, Gallop]]
+};
+
+/// Pairs of protocols of each pair of matrices; vectors have all.
+const PROTOCOLS_OF_MATRICES: usize = 2;
+/// Failures that are shown in full.
+const SHOWN: usize = 3;
+
+fn main() {
+    let arguments = Arguments::from_args();
+    std::panic::set_hook(Box::new(|_| {}));
+    let of = |op: &'static Operator| {
+        (1..=2).map(move |rank| {
+            Trial::test(format!("{}_of_{}", op.name, ["vectors", "matrices"][rank - 1]), move || matrix(op, rank))
+        })
+    };
+    let mut trials: Vec<Trial> = OPERATORS.iter().flat_map(of).collect();
+    trials.push(Trial::test("levels_at_every_depth", levels_at_every_depth));
+    libtest_mimic::run(&arguments, trials).exit();
+}
+
+/// What the cases of a test have shown.
+#[derive(Default)]
+struct Tally {
+    cases: usize,
+    equal: usize,
+    /// The protocols by which levels were read.
+    met: BTreeSet<(LevelKind, &'static str)>,
+    failures: Vec<String>,
+    shown: Vec<String>,
+}
+
+impl Tally {
+    fn add(&mut self, case: &Case, outcome: Result<usize, Failure>) {
+        self.cases += 1;
+        match outcome {
+            Ok(equal) => self.equal += equal,
+            Err(failure) => {
+                let operands: Vec<String> = case.inputs.iter().map(|(a, t, d)| shown(a, t, d)).collect();
+                if self.shown.len() < SHOWN {
+                    self.shown.push(format!("--- {}\n{}\n{}\n", case.plan, operands.join("\n"), failure.what));
+                }
+                let first = failure.what.lines().next().unwrap_or("");
+                let formats: Vec<String> = case.inputs.iter().map(|(_, t, _)| written(&t.ty().format)).collect();
+                self.failures.push(format!("{} {}: {first}", formats.join(" "), failure.phase));
+            }
+        }
+    }
+
+    fn finish(mut self, name: &str) -> Result<(), Failed> {
+        let checked = optimizing::finish();
+        self.failures.extend(checked.failures.iter().map(|(_, what)| what.clone()));
+        let Tally { cases, equal, failures, shown, .. } = self;
+        eprintln!("{name}: {cases} cases, {equal} values equal, {} kernels by the optimizing tier", checked.kernels);
+        match failures.len() {
+            0 => Ok(()),
+            count => {
+                let listed = failures[..count.min(30)].join("\n");
+                Err(format!("{count} of {cases} cases fail:\n{listed}\n{}", shown.join("\n")).into())
+            }
+        }
+    }
+}
+
+fn written(format: &Format) -> String {
+    format_to_sexpr(format).to_string()
+}
+
+fn shown(alias: &Alias, tensor: &Tensor, dense: &Dense) -> String {
+    let values: Vec<String> = dense.values.iter().map(ToString::to_string).collect();
+    let ty = tensor.ty();
+    format!("{alias} {:?} fill {} {}: {}", ty.shape, ty.fill, written(&ty.format), values.join(" "))
+}
+
+/// All pairs of level kinds under one operator.
+fn matrix(op: &Operator, rank: usize) -> Result<(), Failed> {
+    let mut rng = named(op.name, rank as u64);
+    let mut tally = Tally::default();
+    let kinds: Vec<LevelKind> = LevelKind::all().filter(|kind| rank > 1 || *kind != LevelKind::Singleton).collect();
+    for (a, first) in kinds.iter().enumerate() {
+        for (b, second) in kinds.iter().enumerate() {
+            for fills in &op.fills {
+                let formats = [format(&kinds, *first, rank, a + b), format(&kinds, *second, rank, a + 2 * b + 1)];
+                pair(op, &mut rng, (&formats, fills), &mut tally)?;
+            }
+        }
+    }
+    let expected = kinds.iter().flat_map(|kind| {
+        let followed = (kind.traits().lookup != Lookup::Never).then_some((*kind, "follow"));
+        [(*kind, "walk"), (*kind, "gallop")].into_iter().chain(followed)
+    });
+    let missing: Vec<_> = expected.filter(|met| !tally.met.contains(met)).collect();
+    if !missing.is_empty() {
+        return Err(format!("{}: never read so: {missing:?}", op.name).into());
+    }
+    tally.finish(&format!("{} of rank {rank}", op.name))
+}
+
+/// A format whose innermost level has that kind.
+fn format(kinds: &[LevelKind], inner: LevelKind, rank: usize, turn: usize) -> Format {
+    let outer: Vec<LevelKind> = kinds.iter().copied().filter(|kind| *kind != LevelKind::Singleton).collect();
+    match (inner, rank) {
+        (LevelKind::Singleton, _) => Format::coo(rank),
+        (_, 1) => Format::of_kinds(&[inner], LeafKind::Element),
+        _ => Format::of_kinds(&[outer[turn % outer.len()], inner], LeafKind::Element),
+    }
+}
+
+fn pair(
+    op: &Operator,
+    rng: &mut Rng,
+    (formats, fills): (&[Format; 2], &[&str; 2]),
+    tally: &mut Tally,
+) -> Result<(), Failed> {
+    let rank = formats[0].levels.len();
+    let (m, n) = *rng.pick(&[(6, 6), (6, 6), (6, 6), (9, 9), (1, 1), (0, 0)]);
+    let dtype = DType::Prim(op.dtype);
+    let read = |text: &str| read_value(&dtype, &read_one(text).expect("a value")).expect("a value of the dtype");
+    let operand = |rng: &mut Rng, name: &str, format: &Format, fill: &str| {
+        let shape = [m, n][..rank].to_vec();
+        let ty = TensorType { shape, dtype: dtype.clone(), fill: read(fill), format: format.clone() };
+        (Alias::from(name), draw(rng, &ty, op.values), Arc::new(ty))
+    };
+    let operands =
+        [operand(rng, "A", &formats[0], fills[0]), operand(rng, "B", &formats[1], fills[1])];
+    let types: Vec<_> = operands.iter().map(|(name, _, ty)| (name.clone(), ty.clone())).collect();
+    let text = format!("(plan {} (query C {}) (produces C))", op.defines, op.queries[rank - 1]);
+    let plan_of = parse_plan(&text, &types)?;
+    let config = Config { formats: result_formats(rng, &plan_of), ..Config::default() };
+    let inputs = operands.into_iter().map(|(name, dense, ty)| (name, stored(&ty, &dense), dense)).collect();
+    let case = Case { plan: plan_of, inputs, config, exactness: Exactness::Exact };
+    let planned = match (define(&case), plan(&case)) {
+        (Ok(expected), Ok(physical)) => (expected, physical),
+        (Err(failure), _) | (_, Err(failure)) => {
+            tally.add(&case, Err(failure));
+            return Ok(());
+        }
+    };
+    let (expected, physical) = planned;
+    let mut protocols = PROTOCOLS.to_vec();
+    if rank > 1 {
+        protocols = rng.shuffled(protocols);
+        protocols.truncate(PROTOCOLS_OF_MATRICES);
+    }
+    let mut seen = BTreeSet::new();
+    for [first, second] in protocols {
+        let mut changed = physical.clone();
+        for (name, protocol) in [("A", first), ("B", second)] {
+            read_by(&mut changed, name, protocol);
+        }
+        if !seen.insert(changed.to_string()) {
+            continue;
+        }
+        for (name, format) in [("A", &formats[0]), ("B", &formats[1])] {
+            each_access(&mut changed, &mut |access| {
+                if access.tensor.as_str() == name {
+                    let of = |protocol: &Protocol| match protocol {
+                        Protocol::Walk => "walk",
+                        Protocol::Gallop => "gallop",
+                        Protocol::Follow => "follow",
+                    };
+                    tally.met.extend(format.levels.iter().zip(&access.protocols).map(|(l, p)| (l.kind, of(p))));
+                }
+            });
+        }
+        let copy = expected.as_ref().map(Clone::clone).map_err(|e| e.to_string());
+        let outcome = match copy {
+            Ok(expected) => check_plan(&case, &changed, Ok(expected)).map(|report| report.compared.equal),
+            Err(what) => Err(Failure { phase: "logic", what }),
+        };
+        tally.add(&case, outcome);
+    }
+    Ok(())
+}
+
+/// Makes a plan read each level of a tensor by a protocol where it may.
+fn read_by(plan: &mut PhysicalPlan, name: &str, protocol: Protocol) {
+    let mut levels = 0;
+    each_access(plan, &mut |access| levels = levels.max(access.protocols.len()));
+    for level in 0..levels {
+        let before = plan.clone();
+        each_access(plan, &mut |access| {
+            if access.tensor.as_str() == name && level < access.protocols.len() {
+                access.protocols[level] = protocol;
+            }
+        });
+        if verify(plan).is_err() {
+            *plan = before;
+        }
+    }
+}
+
+fn each_access(plan: &mut PhysicalPlan, f: &mut dyn FnMut(&mut Access)) {
+    fn of_temporaries(temporaries: &mut [Temporaries], f: &mut dyn FnMut(&mut Access)) {
+        for t in temporaries {
+            of_temporaries(&mut t.temporaries, f);
+            t.folds.iter_mut().for_each(|fold| of_point(&mut fold.value, f));
+        }
+    }
+    fn of_point(point: &mut Point, f: &mut dyn FnMut(&mut Access)) {
+        match point {
+            Point::Literal(_) | Point::Temporary(_) | Point::Coordinate(_) => {}
+            Point::Call(_, args) => args.iter_mut().for_each(|a| of_point(a, f)),
+            Point::Access(access) => {
+                f(access);
+                for place in &mut access.subscripts {
+                    if let Place::Value(point) = place {
+                        of_point(point, f);
+                    }
+                }
+            }
+        }
+    }
+    for query in &mut plan.queries {
+        of_temporaries(&mut query.temporaries, f);
+        query.outputs.iter_mut().for_each(|output| of_point(&mut output.value, f));
+    }
+}
+
+/// Random values in runs, few enough below levels that do not hold everything.
+fn draw(rng: &mut Rng, ty: &TensorType, [low, high]: [i64; 2]) -> Dense {
+    let places: u64 = ty.shape.iter().product();
+    let prim = ty.dtype.prim().expect("a primitive");
+    let mut values: Vec<Scalar> = Vec::new();
+    for _ in 0..places {
+        let drawn = Scalar::I64(low + rng.below((high - low) as u64) as i64).cast(prim).expect("a primitive");
+        let value = match values.last() {
+            Some(last) if rng.chance(40) => last.clone(),
+            _ if rng.chance(50) => ty.fill.clone(),
+            _ => drawn,
+        };
+        values.push(value);
+    }
+    limit(rng, ty, (&mut values, 0));
+    Dense { shape: ty.shape.clone(), values }
+}
+
+/// Takes away what the levels from `depth` on cannot hold, for formats in the order of the modes: of a level that does not
+/// hold everything one coordinate a fiber is left, or of the innermost one a run of one value, if it stores runs.
+fn limit(rng: &mut Rng, ty: &TensorType, (values, depth): (&mut [Scalar], usize)) {
+    let Some(level) = ty.format.levels.get(depth) else { return };
+    let n = ty.shape[depth] as usize;
+    if n == 0 || values.is_empty() {
+        return;
+    }
+    let below = values.len() / n;
+    let limited = !level.kind.traits().general && level.kind != LevelKind::Singleton;
+    let begin = rng.index(n);
+    let end = if level.kind.traits().runs && below == 1 { begin + 1 + rng.index(n - begin) } else { begin + 1 };
+    for (i, child) in values.chunks_mut(below).enumerate() {
+        match limited && !(begin..end).contains(&i) {
+            true => child.fill(ty.fill.clone()),
+            false => limit(rng, ty, (child, depth + 1)),
+        }
+    }
+    if limited && end > begin + 1 {
+        let value = values[begin].clone();
+        values[begin..end].fill(value);
+    }
+}
+
+/// The values that differ from the fill value, stored as the type says.
+fn stored(ty: &Arc<TensorType>, dense: &Dense) -> Tensor {
+    let (mut coordinates, mut values) = (vec![Vec::new(); ty.shape.len()], Vec::new());
+    for (at, value) in dense.values.iter().enumerate().filter(|(_, value)| **value != ty.fill) {
+        let mut rest = at as u64;
+        for (list, n) in coordinates.iter_mut().zip(&ty.shape).rev() {
+            list.push(rest % n);
+            rest /= n;
+        }
+        values.push(value.clone());
+    }
+    let values = Values::from_scalars(ty.dtype.clone(), &values).expect("values of the dtype");
+    let entries = Triples { shape: ty.shape.clone(), coordinates, values };
+    let built = Tensor::from_triples(ty.clone(), &entries, Duplicates::Error);
+    built.unwrap_or_else(|e| panic!("{e}: {}", written(&ty.format))).0
+}
+
+/// Formats of tensors of three modes in which every level kind stands at every depth, beside every other one.
+fn formats() -> Vec<Format> {
+    let general: Vec<LevelKind> = LevelKind::general().collect();
+    let limited = LevelKind::all().filter(|kind| !kind.traits().general && *kind != LevelKind::Singleton);
+    let mut formats = concordant_formats_of_rank(3);
+    for (k, kind) in limited.enumerate() {
+        for (turn, other) in general.iter().enumerate() {
+            let mut kinds = vec![*other, general[(turn + k + 1) % general.len()]];
+            kinds.insert(turn % 3, kind);
+            formats.push(Format::of_kinds(&kinds, LeafKind::Element));
+        }
+    }
+    formats
+}
+
+/// Reading, writing and converting tensors of three modes, in formats with every level kind at every depth.
+fn levels_at_every_depth() -> Result<(), Failed> {
+    let mut rng = named("levels", 3);
+    let mut tally = Tally::default();
+    let formats = formats();
+    let mut at_depth: HashMap<LevelKind, BTreeSet<usize>> = HashMap::new();
+    for format in &formats {
+        format.levels.iter().enumerate().for_each(|(depth, l)| {
+            at_depth.entry(l.kind).or_default().insert(depth);
+        });
+        let shape = rng.pick(&[vec![3, 4, 5], vec![3, 4, 5], vec![4, 1, 6], vec![2, 0, 3]]).clone();
+        let dtype = DType::Prim(Prim::I64);
+        let ty = Arc::new(TensorType { shape, dtype, fill: Scalar::I64(0), format: format.clone() });
+        let dense = draw(&mut rng, &ty, [-4, 5]);
+        let tensor = stored(&ty, &dense);
+        let text = format!(
+            "(plan (query S (aggregate + 0 (table A i j k) i j k))
+                (query R (aggregate + 0 (table A i j k) j))
+                (query L (mapjoin * 2 (table A i j k)))
+                (query W (reformat {} (table L i j k)))
+                (produces S R L W))",
+            written(format)
+        );
+        let alias = Alias::from("A");
+        let mut case = Case {
+            plan: parse_plan(&text, &[(alias.clone(), ty.clone())])?,
+            inputs: vec![(alias, tensor.clone(), dense.clone())],
+            config: Config::default(),
+            exactness: Exactness::Exact,
+        };
+        case.config.formats = result_formats(&mut rng, &case.plan);
+        // What `L` is stored as must hold what `A` holds.
+        let outcome = define(&case).and_then(|expected| check_plan(&case, &plan(&case)?, expected));
+        tally.add(&case, outcome.map(|report| report.compared.equal));
+        for _ in 0..4 {
+            let to = rng.pick(&formats).clone();
+            let limited = |f: &Format| f.levels.iter().any(|l| !l.kind.traits().general && l.kind != LevelKind::Singleton);
+            if limited(&to) {
+                continue;
+            }
+            let back = convert(&tensor, &to).and_then(|t| {
+                t.validate()?;
+                convert(&t, format)
+            });
+            let outcome = match back.and_then(|t| t.validate().and_then(|()| t.to_dense_scalars())) {
+                Ok(found) if found == dense.values => Ok(found.len()),
+                Ok(_) => Err(Failure { phase: "storage", what: format!("through {}: values differ", written(&to)) }),
+                Err(e) => Err(Failure { phase: "storage", what: format!("through {}: {e}", written(&to)) }),
+            };
+            tally.add(&case, outcome);
+        }
+    }
+    let everywhere = |kind: &LevelKind| {
+        let least = if *kind == LevelKind::Singleton { 2 } else { 3 };
+        at_depth.get(kind).is_some_and(|depths| depths.len() >= least)
+    };
+    let missing: Vec<LevelKind> = LevelKind::all().filter(|kind| !everywhere(kind)).collect();
+    if !missing.is_empty() {
+        return Err(format!("not at every depth: {missing:?}").into());
+    }
+    tally.finish("levels")
+}
