@@ -17,9 +17,7 @@ use redpoll_logic::physical::verify::verify;
 use redpoll_logic::physical::{Access, PhysicalPlan, Place, Point, Protocol, Temporaries};
 use redpoll_logic::sexpr::read_one;
 use redpoll_logic::text::format_to_sexpr;
-use redpoll_logic::{
-    Alias, DType, Format, LeafKind, LevelKind, Lookup, Prim, Scalar, TensorType,
-};
+use redpoll_logic::{Alias, DType, Format, LeafKind, LevelKind, Lookup, Prim, Scalar, TensorType};
 use redpoll_optimizer::Config;
 use redpoll_physical::storage::{Duplicates, Tensor, Triples, Values, convert};
 use redpoll_physical::testing::concordant_formats_of_rank;
@@ -48,11 +46,7 @@ const fn pointwise(name: &'static str, dtype: Prim, queries: [&'static str; 2]) 
 const BOOLS: [[&str; 2]; 2] = [["false", "false"], ["false", "true"]];
 
 const OPERATORS: &[Operator] = &[
-    pointwise(
-        "sum",
-        Prim::I64,
-        ["(mapjoin + (table A i) (table B i))", "(mapjoin + (table A i j) (table B i j))"],
-    ),
+    pointwise("sum", Prim::I64, ["(mapjoin + (table A i) (table B i))", "(mapjoin + (table A i j) (table B i j))"]),
     Operator {
         fills: [["0", "0"], ["0", "1"]],
         ..pointwise(
@@ -256,8 +250,7 @@ fn pair(
         let ty = TensorType { shape, dtype: dtype.clone(), fill: read(fill), format: format.clone() };
         (Alias::from(name), draw(rng, &ty, op.values), Arc::new(ty))
     };
-    let operands =
-        [operand(rng, "A", &formats[0], fills[0]), operand(rng, "B", &formats[1], fills[1])];
+    let operands = [operand(rng, "A", &formats[0], fills[0]), operand(rng, "B", &formats[1], fills[1])];
     let types: Vec<_> = operands.iter().map(|(name, _, ty)| (name.clone(), ty.clone())).collect();
     let text = format!("(plan {} (query C {}) (produces C))", op.defines, op.queries[rank - 1]);
     let plan_of = parse_plan(&text, &types)?;
@@ -462,7 +455,8 @@ fn levels_at_every_depth() -> Result<(), Failed> {
         tally.add(&case, outcome.map(|report| report.compared.equal));
         for _ in 0..4 {
             let to = rng.pick(&formats).clone();
-            let limited = |f: &Format| f.levels.iter().any(|l| !l.kind.traits().general && l.kind != LevelKind::Singleton);
+            let limited =
+                |f: &Format| f.levels.iter().any(|l| !l.kind.traits().general && l.kind != LevelKind::Singleton);
             if limited(&to) {
                 continue;
             }

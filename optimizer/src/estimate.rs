@@ -46,10 +46,15 @@ impl Context<'_> {
     }
 
     fn call_support(&self, op: &Op, args: &[Term], fill: &Scalar, sizes: &Sizes, bound: &Bound) -> f64 {
-        if let ("ifelse", [_, x, y]) = (op.name(), args)
+        if let ("ifelse", [condition, x, y]) = (op.name(), args)
             && x.fill() == y.fill()
         {
-            return either([self.support(x, sizes, bound), self.support(y, sizes, bound)]);
+            // One of both is met wherever the condition is not its fill, the other one everywhere.
+            let [asked, x, y] = [condition, x, y].map(|t| self.support(t, sizes, bound));
+            return match *condition.fill() == Scalar::Bool(true) {
+                true => either([x, asked * y]),
+                false => either([asked * x, y]),
+            };
         }
         let joined = deciding(op, args, fill, self.mode());
         if joined.is_empty() {

@@ -71,10 +71,7 @@ impl Array {
             let bin = map(Builtin::Min, &[map(Builtin::Floor, &[bin])?, number((bins - 1) as f64)])?;
             let within = map(
                 Builtin::And,
-                &[
-                    map(Builtin::Ge, &[value.clone(), number(start)])?,
-                    map(Builtin::Le, &[value, number(end)])?,
-                ],
+                &[map(Builtin::Ge, &[value.clone(), number(start)])?, map(Builtin::Le, &[value, number(end)])?],
             )?;
             let place = map(Builtin::IfElse, &[within, bin, number(-1.0)])?.cast(&DType::I64)?;
             scattered(&ones(state)?, &place, bins, &Builtin::Add.into())

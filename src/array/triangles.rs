@@ -53,6 +53,33 @@ impl Array {
         })
     }
 
+    /// The symmetric matrix whose lower triangle this array holds in its last two modes: what is above the diagonal is
+    /// read nowhere, so that one triangle is all that must be stored.
+    ///
+    /// ```
+    /// # let session = redpoll::Session::default();
+    /// let lower = session.dense([2, 2], [1, 9, 2, 3]);
+    /// assert_eq!(lower.symmetric().to_vec::<i32>()?, [1, 2, 2, 3]);
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
+    #[track_caller]
+    #[must_use]
+    pub fn symmetric(&self) -> Array {
+        self.derive("symmetric", |state| {
+            let rank = at_least(state.by_number()?, 2)?;
+            let (rows, columns) = (state.size(rank - 2), state.size(rank - 1));
+            if rows != columns {
+                return Err(Cause::Shape(format!("{rows} rows and {columns} columns are not symmetric")));
+            }
+            let fields = state.fields().to_vec();
+            let mut exchanged = fields.clone();
+            exchanged.swap(rank - 2, rank - 1);
+            let below = mask(Builtin::Le, &fields[rank - 2], &fields[rank - 1], 0)?;
+            let sides = [below, state.expr.clone(), state.labelled(&exchanged)?];
+            Ok(state.with(Expr::mapjoin(Builtin::IfElse, sides)?.reorder(fields)?))
+        })
+    }
+
     /// The diagonal `column = row + k` of the last two modes, as the last mode.
     ///
     /// ```

@@ -128,8 +128,7 @@ fn neighbourhoods(array: &State, taps: &[u64], overlap: Overlap) -> Result<State
         };
         let first = i64::try_from(first).map_err(|_| large())?;
         let place = Affine::field(position(mode)).plus(&Affine::constant(first));
-        coordinates
-            .push((position(mode), Subscript::Affine(place.plus(&Affine::field(tap.clone()).times(-1)))));
+        coordinates.push((position(mode), Subscript::Affine(place.plus(&Affine::field(tap.clone()).times(-1)))));
         dimensions.extend([(position(mode), size), (tap.clone(), k)]);
     }
     let zero = Scalar::zero(array.prim().ok_or_else(|| Cause::Shape("structs have no zero".to_owned()))?);

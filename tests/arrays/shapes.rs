@@ -173,6 +173,19 @@ const TRIANGLES: &[Operation] = &[
         let ((a, x), k) = (some(draw, 2), draw.within(-3, 4));
         (a.triu(k), triangle(&x, |row, column| column >= row + k))
     }),
+    ("symmetric", |draw| {
+        let n = draw.size();
+        let shape = if draw.rng.chance(50) { vec![n, n] } else { vec![2, n, n] };
+        let ((a, x), rank) = (draw.array(&shape), shape.len());
+        let from = |place: &[usize]| {
+            let mut place = place.to_vec();
+            if place[rank - 1] > place[rank - 2] {
+                place.swap(rank - 2, rank - 1);
+            }
+            Some(place)
+        };
+        (a.symmetric(), oracle::read(&x, &shape, from, 0.0))
+    }),
     ("diagonal", |draw| {
         let ((a, x), k) = (some(draw, 2), draw.within(-3, 4));
         (a.diagonal(k), diagonal(&x, k))
@@ -245,8 +258,7 @@ const NEIGHBOURHOODS: &[Operation] = &[
         let (first, size): (Vec<usize>, Vec<usize>) = shape.iter().zip(&taps).map(of).unzip();
         let out = ArrayD::from_shape_fn(IxDyn(&size), |place| {
             let term = |(tap, weight): (ndarray::IxDyn, &f64)| {
-                let at: Vec<usize> =
-                    (0..rank).map(|k| (place[k] + first[k]).wrapping_sub(tap[k])).collect();
+                let at: Vec<usize> = (0..rank).map(|k| (place[k] + first[k]).wrapping_sub(tap[k])).collect();
                 let inside = at.iter().zip(&shape).all(|(i, n)| i < n);
                 if inside { weight * x[IxDyn(&at)] } else { 0.0 }
             };

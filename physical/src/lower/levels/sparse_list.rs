@@ -61,7 +61,7 @@ impl LevelLowering for SparseList {
         cx.push(Stmt::Grow { buffer: ptr, len: plus(parents, 1) });
         if *parents == int(1) {
             cx.push(Stmt::Store { buffer: ptr, at: int(1), value: len.clone() });
-        } else if !seeded::is(Seeded::FiberEnds) {
+        } else {
             fill_ends(cx, ptr, parents);
         }
         len
@@ -91,6 +91,9 @@ fn entries(cx: &mut Cx<'_>, at: At, fiber: &Fiber) -> (Entries, Vec<Stmt>) {
 
 /// Makes the ends of fibers that were not written those of the fibers before.
 pub(super) fn fill_ends(cx: &mut Cx<'_>, ptr: Buffer, parents: &Expr) {
+    if seeded::is(Seeded::FiberEnds) {
+        return;
+    }
     let (end, p) = (cx.new_local("end", Prim::I64), cx.new_local("p", Prim::I64));
     cx.assign(end, int(0));
     let next = plus(&local(p), 1);

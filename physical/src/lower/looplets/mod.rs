@@ -184,6 +184,15 @@ pub(crate) fn lower_loop(cx: &mut Cx<'_>, mut nest: Nest) {
     }
     let alive = nest.body.accesses();
     nest.heads.retain(|h| h.members.iter().any(|id| alive.contains(id)));
+    // Where what is met already leaves nothing to be done, the other looplets are not asked.
+    let known = nest.heads.iter().enumerate().filter_map(|(at, h)| match &h.looplet {
+        Looplet::Run(cursor @ Cursor::Fill(_)) => Some((at, cursor.clone())),
+        _ => None,
+    });
+    let known: Vec<(usize, Cursor)> = known.collect();
+    if !known.is_empty() && known.len() < nest.heads.len() && nest.vanishes_with(cx, &known) {
+        return;
+    }
     match nest.heads.iter().map(|h| h.looplet.style()).max() {
         Some(Style::Thunk) => thunk::lower(cx, nest),
         Some(Style::Switch) => switch::lower(cx, nest),

@@ -83,9 +83,10 @@ impl Walker {
             }
             chunk => chunk.clone(),
         };
-        // A block that is never reached has code that reads what is known of it.
+        // A block or run that is never reached has code that reads what is known of it.
+        let spike = matches!(self.chunk, Looplet::Spike { .. });
         let assigned = self.stepper.current.iter().filter_map(|s| match s {
-            Stmt::Assign(l, _) if self.is_block() => Some(*l),
+            Stmt::Assign(l, _) if !spike => Some(*l),
             _ => None,
         });
         none.extend(assigned.map(|l| Stmt::Assign(l, Expr::Const(Scalar::zero(cx.locals[l.index()].prim)))));

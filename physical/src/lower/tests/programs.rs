@@ -269,14 +269,10 @@ fn code_grows_linearly_with_operands() {
     };
     for (op, kind) in ["+", "*"].into_iter().flat_map(|op| LevelKind::general().map(move |kind| (op, kind))) {
         let sizes: Vec<usize> = (2..=10).map(|n| size(n, op, kind)).collect();
-        for (k, lines) in sizes.iter().enumerate() {
-            let operands = k + 2;
-            assert!(
-                *lines < 150 + 80 * operands,
-                "`{op}` of {operands} {} operands takes {lines} lines; all: {sizes:?}",
-                kind.traits().name
-            );
-        }
+        // The loops of two or three are nested in each other; of more each has its part in one loop.
+        let name = kind.traits().name;
+        assert!(sizes[..2].iter().all(|lines| *lines < 800), "`{op}` of {name}: {sizes:?} lines");
+        assert!(sizes[1..].windows(2).all(|w| w[1] < w[0] + 120), "`{op}` of {name}: {sizes:?} lines");
     }
 }
 

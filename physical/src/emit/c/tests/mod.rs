@@ -7,11 +7,12 @@ use crate::lower::{Options, lower};
 use crate::testing::normal_form;
 use expect_test::{Expect, expect};
 
-/// The text of the kernel that a program is lowered to, without what every unit starts with.
+/// The text of the kernel that a program is lowered to, without what every unit starts with, of which the names of
+/// statuses are the last.
 #[expect(clippy::needless_pass_by_value, reason = "an inline snapshot is written where it is passed")]
 fn check(text: &str, expected: Expect) {
     let text = emit(&[&lower(&normal_form(text), &[], Options::default()).function]).unwrap();
-    let (_, kernel) = text.split_once("RP_CHECKED_OVERFLOW = 4,\n};\n\n").unwrap();
+    let (_, kernel) = text.split_once("\n};\n\n").unwrap();
     expected.assert_eq(kernel);
 }
 
@@ -30,6 +31,7 @@ fn a_unit() {
             RP_CANCELLED = 2,
             RP_POSITION_OVERFLOW = 3,
             RP_CHECKED_OVERFLOW = 4,
+            RP_SECOND_RUN = 5,
         };
 
         // spmv
