@@ -54,7 +54,7 @@ fn advance(at: &At, sizes: &Sizes, order: &[Field], depth: usize) -> Option<usiz
         if step <= reach {
             return None;
         }
-        let last = i64::try_from(sizes.of(field)).ok()?.saturating_sub(1);
+        let last = i64::try_from(sizes.of(field).saturating_sub(1)).ok()?;
         reach = reach.checked_add(step.checked_mul(last)?)?;
     }
     Some(depth + count)

@@ -2,7 +2,8 @@
 //!
 //! While writing, `open` is the fiber being written and `covered` the coordinate behind its last run. Fibers before it
 //! are complete: going on to a fiber completes those before, so that `ptr` is always that of complete fibers. Nothing
-//! is counted before something has been written below a run. A run whose value is that of the run before it joins it.
+//! is counted before something has been written below a run; a fiber before `open` that is met again has been given up.
+//! A run whose value is that of the run before it joins it.
 
 use super::sparse_list::positions;
 use crate::assembly::{BinaryOp, Buffer, BufferRole, CompareOp, Expr, Local, Stmt};
@@ -85,7 +86,10 @@ impl Runs {
     pub(super) fn write(self, cx: &mut Cx<'_>, at: At, fiber: &Fiber) -> Looplet {
         let preamble = match fiber.lo == int(0) {
             true => Vec::new(),
-            false => cx.block(|cx| self.advance(cx, at, &fiber.lo)),
+            false => cx.block(|cx| {
+                self.go_back(cx, at, &fiber.lo);
+                self.advance(cx, at, &fiber.lo);
+            }),
         };
         let (len, (_, covered)) = (cx.level(at).counter(), cx.level(at).open_fiber());
         let fiber = fiber.clone();
@@ -140,6 +144,18 @@ impl Runs {
         append.push(Stmt::Assign(len, plus(&local(q), 1)));
         cx.push(Stmt::If { cond: local(same), then: join, other: append });
         cx.assign(covered, hi.clone());
+    }
+
+    /// Forgets the fibers from `to` on: where nothing has been written below a parent position, it is given to another
+    /// one.
+    fn go_back(self, cx: &mut Cx<'_>, at: At, to: &Expr) {
+        let (len, (open, covered)) = (cx.level(at).counter(), cx.level(at).open_fiber());
+        let forget = vec![
+            Stmt::Assign(len, load(self.ptr, to.clone())),
+            Stmt::Assign(open, to.clone()),
+            Stmt::Assign(covered, int(0)),
+        ];
+        cx.push_if(lt(to, &local(open)), forget, Vec::new());
     }
 
     /// Completes the fibers below the parent positions before `to`.
