@@ -74,7 +74,7 @@ fn nestings(rank: usize) -> Vec<Vec<LevelFormat>> {
 /// Source: K. A. Bush, "Orthogonal arrays of index unity", 1952.
 fn covering(rank: usize) -> Vec<Vec<LevelFormat>> {
     let kinds: Vec<LevelKind> = LevelKind::general().collect();
-    let is_prime = |n: &usize| (2..*n).all(|k| n % k != 0);
+    let is_prime = |n: &usize| (2..*n).all(|k| !n.is_multiple_of(k));
     let prime = (kinds.len().max(rank)..).find(is_prime).expect("there is a prime above any number");
     let slopes = if rank > 1 { prime } else { 1 };
     let lines = (0..prime).flat_map(|start| (0..slopes).map(move |slope| (start, slope)));

@@ -12,7 +12,7 @@ use super::looplets::Nest;
 use super::seeded::{self, Seeded};
 use super::simplify::dtype_of;
 use super::state::{Cursor, State};
-use super::tree::{Assign, Term, Tree};
+use super::tree::{AccId, Assign, Term, Tree};
 use crate::assembly::Expr;
 use crate::notation::{Index, Write};
 use redpoll_logic::op::{Builtin, Op, Repeat};
@@ -26,7 +26,7 @@ pub(crate) fn integrate(cx: &mut Cx<'_>, nest: &Nest) -> Option<Tree> {
         Some(index) => first_coordinate(cx, &nest.state, &nest.body, index, &first),
         None => (*nest.body).clone(),
     };
-    if needs_index(&nest.state, &body, nest.extent.index) {
+    if needs_index(&nest.state, &body, nest.extent.index, &[]) {
         return None;
     }
     repeated(cx, nest, &body, &|_| false)
@@ -90,8 +90,9 @@ fn contains_while(tree: &Tree) -> bool {
     }
 }
 
-/// Whether the body depends on the index: as a value, or in a subscript that is not resolved yet.
-pub(crate) fn needs_index(state: &State, body: &Tree, index: Option<Index>) -> bool {
+/// Whether the body depends on the index: as a value, or in a subscript that is not resolved yet, the next ones of
+/// accesses that take whole runs apart.
+pub(crate) fn needs_index(state: &State, body: &Tree, index: Option<Index>, accepting: &[AccId]) -> bool {
     let Some(index) = index else { return false };
     let mut needed = false;
     let mut is_index = |t: &Term| *t == Term::Index(index);
@@ -100,7 +101,10 @@ pub(crate) fn needs_index(state: &State, body: &Tree, index: Option<Index>) -> b
         || body.accesses().into_iter().any(|id| {
             let acc = state.acc(id);
             let open = match &acc.cursor {
-                Cursor::Fiber(fiber) => &acc.subscripts[fiber.level.min(acc.subscripts.len())..],
+                Cursor::Fiber(fiber) => {
+                    let next = fiber.level + usize::from(accepting.contains(&id));
+                    &acc.subscripts[next.min(acc.subscripts.len())..]
+                }
                 _ => &[],
             };
             open.iter().any(|sub| sub.at.any(&mut is_index))

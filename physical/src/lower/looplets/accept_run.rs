@@ -9,13 +9,15 @@ use super::{Looplet, Nest, lower_loop};
 use crate::lower::build::plus;
 use crate::lower::cx::Cx;
 use crate::lower::integrate;
-use crate::lower::tree::Assign;
+use crate::lower::tree::{AccId, Assign};
 use std::rc::Rc;
 
 pub(crate) fn lower(cx: &mut Cx<'_>, mut nest: Nest) {
     let all_runs = nest.heads.iter().all(|h| matches!(h.looplet, Looplet::AcceptRun(_)));
     let point = cx.prover.eq(&nest.extent.hi, &plus(&nest.extent.lo, 1));
-    if all_runs && !point && !integrate::needs_index(&nest.state, &nest.body, nest.extent.index) {
+    let accepting: Vec<AccId> = nest.heads.iter().flat_map(|h| h.members.iter().copied()).collect();
+    let needs_index = || integrate::needs_index(&nest.state, &nest.body, nest.extent.index, &accepting);
+    if all_runs && !point && !needs_index() {
         let (lo, hi) = (nest.extent.lo.clone(), nest.extent.hi.clone());
         let accepts = |a: &Assign| nest.heads.iter().any(|h| h.members.contains(&a.lhs));
         let Some(body) = integrate::repeated(cx, &nest, &nest.body, &accepts) else { return each(cx, nest) };

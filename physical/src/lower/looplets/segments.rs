@@ -64,9 +64,9 @@ pub(super) fn lower(cx: &mut Cx<'_>, nest: &Nest, mut walkers: Vec<Walker>) {
         }
         let spikes = walkers.iter().all(|w| matches!(w.chunk, Looplet::Spike { .. }));
         if spikes {
-            end_at_spikes(cx, &walkers, &hi, (&from, end))
+            end_at_spikes(cx, &walkers, &hi, (&from, end));
         } else {
-            end_at_blocks(cx, &walkers, &hi, (&from, end))
+            end_at_blocks(cx, &walkers, &hi, (&from, end));
         }
         let mut part = nest.over(cx, from.clone(), to.clone());
         part.extent = Extent { index, lo: from.clone(), hi: to.clone() };
