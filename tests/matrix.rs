@@ -291,11 +291,7 @@ fn pair(
                 }
             });
         }
-        let copy = expected.as_ref().map(Clone::clone).map_err(|e| e.to_string());
-        let outcome = match copy {
-            Ok(expected) => check_plan(&case, &changed, Ok(expected)).map(|report| report.compared.equal),
-            Err(what) => Err(Failure { phase: "logic", what }),
-        };
+        let outcome = check_plan(&case, &changed, expected.clone()).map(|report| report.compared.equal);
         tally.add(&case, outcome);
     }
     Ok(())
@@ -419,6 +415,15 @@ fn formats() -> Vec<Format> {
     formats
 }
 
+/// The values of a tensor after its conversion to another format and back.
+fn through(tensor: &Tensor, to: &Format) -> Result<Vec<Scalar>, String> {
+    let there = convert(tensor, to).map_err(|e| e.to_string())?;
+    there.validate().map_err(|e| e.to_string())?;
+    let back = convert(&there, &tensor.ty().format).map_err(|e| e.to_string())?;
+    back.validate().map_err(|e| e.to_string())?;
+    back.to_dense_scalars().map_err(|e| e.to_string())
+}
+
 /// Reading, writing and converting tensors of three modes, in formats with every level kind at every depth.
 fn levels_at_every_depth() -> Result<(), Failed> {
     let mut rng = named("levels", 3);
@@ -459,14 +464,10 @@ fn levels_at_every_depth() -> Result<(), Failed> {
             if limited(&to) {
                 continue;
             }
-            let back = convert(&tensor, &to).and_then(|t| {
-                t.validate()?;
-                convert(&t, format)
-            });
-            let outcome = match back.and_then(|t| t.validate().and_then(|()| t.to_dense_scalars())) {
+            let outcome = match through(&tensor, &to) {
                 Ok(found) if found == dense.values => Ok(found.len()),
                 Ok(_) => Err(Failure { phase: "storage", what: format!("through {}: values differ", written(&to)) }),
-                Err(e) => Err(Failure { phase: "storage", what: format!("through {}: {e}", written(&to)) }),
+                Err(what) => Err(Failure { phase: "storage", what: format!("through {}: {what}", written(&to)) }),
             };
             tally.add(&case, outcome);
         }
