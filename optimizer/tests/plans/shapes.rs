@@ -508,7 +508,7 @@ fn shortest_path_step() {
               (query (for (i 7))
                 (where 1 (for (j 9))
                   (t.1 min inf (+ (at A i j) (at x j))))
-                (write y f64 inf (7) (dense) (i) (ifelse (at m i) t.1 inf)))
+                (write y f64 inf (7) (sparse-list) (i) (ifelse (at m i) t.1 inf)))
               (produces y))"#]],
     );
     assert_eq!(physical.queries.len(), 1);
