@@ -68,7 +68,9 @@ impl LevelLowering for BitMap {
         let scan = Scan::new(cx, arrays[WORDS]);
         let mut bounds = vec![Stmt::Assign(start, first.clone()), Stmt::Assign(r, add(&first, &dimension))];
         bounds.extend(scan.backward(r, &local(start)));
-        let preamble = if_present(cx, fiber, bounds, (start, r));
+        let mut preamble = if_present(cx, fiber, bounds, (start, r));
+        // Code that is not reached once there are no more reads it, too.
+        preamble.push(Stmt::Assign(q, int(0)));
         let inner = Fiber { present: None, ..fiber.clone() };
         let fill = cx.fill(at.tensor);
         let row = first.clone();
