@@ -11,8 +11,8 @@ use crate::assembly::{BinaryOp, Buffer, BufferRole, CompareOp, Expr, Local, Stmt
 use crate::levels::BitMap;
 use crate::lower::seeded::{self, Seeded};
 use crate::lower::{
-    At, Cursor, Cx, Fiber, LevelCode, LevelLowering, Looplet, Room, Stepper, Tables, add, and, eq, int, le, load,
-    local, lt, max, min, mul, not, plus, sub, truth,
+    At, Cursor, Cx, Fiber, LevelCode, LevelLowering, Looplet, Room, Stepper, Tables, add, and, eq, int, load, local,
+    lt, max, min, mul, not, plus, sub, truth,
 };
 use redpoll_logic::physical::Protocol;
 use redpoll_logic::{Prim, Scalar};
@@ -208,49 +208,46 @@ impl Scan {
 
     /// Moves `b` to the first bit from it on that is set, or to `end` or behind it.
     fn forward(self, b: Local, end: &Expr) -> Vec<Stmt> {
-        let Scan { words, bits, word } = self;
-        let inside = vec![Stmt::Assign(b, add(&local(b), &count(UnaryOp::TrailingZeros, bits)))];
-        let skipped = if seeded::is(Seeded::BitMapWord) { 2 } else { 1 };
-        let rest = vec![
-            Stmt::Assign(word, plus(&word_of(&local(b)), skipped)),
-            self.while_empty(lt(&local(word), &words_of(end)), 1),
-            // Without any it is 64 bits behind the last word.
-            Stmt::Assign(b, add(&mul(&local(word), &int(WORD)), &count(UnaryOp::TrailingZeros, bits))),
-        ];
+        let Scan { bits, word, .. } = self;
+        let more = lt(&plus(&local(word), 1), &words_of(end));
         let search = vec![
-            Stmt::Assign(bits, binary(BinaryOp::Shr, load(words, word_of(&local(b))), offset(&local(b)))),
-            Stmt::If { cond: nonzero(&local(bits)), then: inside, other: rest },
+            Stmt::Assign(word, word_of(&local(b))),
+            Stmt::Assign(bits, self.cut(BinaryOp::Shr, BinaryOp::Shl, &offset(&local(b)))),
+            self.while_empty(more, if seeded::is(Seeded::BitMapWord) { 2 } else { 1 }),
+            // Without any it is behind the last word.
+            Stmt::Assign(b, add(&mul(&local(word), &int(WORD)), &zeros(UnaryOp::TrailingZeros, bits))),
         ];
         vec![Stmt::If { cond: lt(&local(b), end), then: search, other: Vec::new() }]
     }
 
     /// Moves `r` down to behind the last bit before it that is set, or to `start` or before it.
     fn backward(self, r: Local, start: &Expr) -> Vec<Stmt> {
-        let Scan { words, bits, word } = self;
+        let Scan { bits, word, .. } = self;
         let last = plus(&local(r), -1);
-        let inside = vec![Stmt::Assign(r, sub(&local(r), &count(UnaryOp::LeadingZeros, bits)))];
-        let rest = vec![
-            Stmt::Assign(word, plus(&word_of(&last), -1)),
-            self.while_empty(le(&word_of(start), &local(word)), -1),
-            // Without any it is 64 bits before the word that it would be in.
-            Stmt::Assign(r, sub(&plus(&mul(&local(word), &int(WORD)), WORD), &count(UnaryOp::LeadingZeros, bits))),
-        ];
-        let to_top = binary(BinaryOp::Xor, offset(&last), Expr::Const(Scalar::U64(WORD as u64 - 1)));
+        let behind = binary(BinaryOp::Xor, offset(&last), Expr::Const(Scalar::U64(WORD as u64 - 1)));
+        let top = plus(&mul(&local(word), &int(WORD)), WORD);
         let search = vec![
-            Stmt::Assign(bits, binary(BinaryOp::Shl, load(words, word_of(&last)), to_top)),
-            Stmt::If { cond: nonzero(&local(bits)), then: inside, other: rest },
+            Stmt::Assign(word, word_of(&last)),
+            Stmt::Assign(bits, self.cut(BinaryOp::Shl, BinaryOp::Shr, &behind)),
+            self.while_empty(lt(&word_of(start), &local(word)), -1),
+            // Without any it is before the first word.
+            Stmt::Assign(r, sub(&top, &zeros(UnaryOp::LeadingZeros, bits))),
         ];
         vec![Stmt::If { cond: lt(start, &local(r)), then: search, other: Vec::new() }]
     }
 
-    /// Goes on by words while there are some and they are 0.
+    /// The word at hand without so many bits at one end.
+    fn cut(self, out: BinaryOp, back: BinaryOp, by: &Expr) -> Expr {
+        binary(back, binary(out, load(self.words, local(self.word)), by.clone()), by.clone())
+    }
+
+    /// Goes on by words while there are further ones and the one at hand is 0.
     fn while_empty(self, more: Expr, by: i64) -> Stmt {
         let body = vec![
-            Stmt::Assign(self.bits, load(self.words, local(self.word))),
-            Stmt::If { cond: nonzero(&local(self.bits)), then: vec![Stmt::Break], other: Vec::new() },
             Stmt::Assign(self.word, plus(&local(self.word), by)),
+            Stmt::Assign(self.bits, load(self.words, local(self.word))),
         ];
-        Stmt::While { cond: more, body }
+        Stmt::While { cond: and(&not(&nonzero(&local(self.bits))), &more), body }
     }
 }
 
@@ -304,7 +301,7 @@ fn bit(bit: &Expr) -> Expr {
     binary(BinaryOp::Shl, Expr::Const(Scalar::U64(1)), offset(bit))
 }
 
-fn count(zeros: UnaryOp, bits: Local) -> Expr {
+fn zeros(zeros: UnaryOp, bits: Local) -> Expr {
     Expr::Cast(Prim::I64, Box::new(Expr::Unary(zeros, Box::new(local(bits)))))
 }
 

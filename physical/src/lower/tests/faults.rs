@@ -57,7 +57,8 @@ const PROGRAMS: [&str; 20] = [
     "(program (input A (type (shape 3 8) f64 0.0 (dense (block-list (element)))))
        (input B (type (shape 3 8) f64 0.0 (dense (run-length (element))))) (output C (type (shape 3 8) f64 0.0 csr))
        (for i (for j (range 0 8) (init (C i j) (+ (A i (+ (* -1 j) 7)) (B i (+ (* -1 j) 7)))))))",
-    "(program (input A (type (shape 8 3) i64 0 csr)) (output B (type (shape 8 3) i64 0 (run-length (sparse-list (element)))))
+    "(program (input A (type (shape 12 1) bool false csr))
+       (output B (type (shape 12 1) bool false (run-length (sparse-list (element)))))
        (for i (for j (init (B i j) (A i j)))))",
     "(program (input A (type (shape 2 150) f64 0.0 (dense (bit-map (element)))))
        (input B (type (shape 2 150) f64 0.0 (dense (fixed-width (element))))) (output C (type (shape 2 150) f64 0.0 csr))
