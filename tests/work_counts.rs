@@ -308,6 +308,43 @@ fn blocks_and_bands_are_all_that_is_visited() {
 }
 
 #[test]
+fn words_of_bits_and_rows_of_one_width_are_all_that_is_visited() {
+    // Besides the entries, a bit map has a word for 64 places.
+    for (format, places_a_unit) in [("(dense (bit-map (element)))", 64), ("ell", u64::MAX)] {
+        for body in
+            ["(mapjoin * (table A i j) (table x j))", "(mapjoin * (index (reverse j) (table A i j)) (table x j))"]
+        {
+            let format = redpoll_logic::text::parse_format(format, 2).expect("a format");
+            let found = SIZES.map(|n| {
+                let (mut rng, size) = (Rng::new(n), 64 * 40);
+                let places = rows(&mut rng, n, size, 20);
+                let x = vector(size, 0..size, Format::dense(1));
+                let text = format!("(plan (query y (aggregate + 0 {body} j)) (produces y))");
+                let work = places.len() as u64 + n * (size / places_a_unit);
+                let (counts, _) = count(&text, &[("A", matrix([n, size], &places, format.clone())), ("x", x)]);
+                (counts.iterations, work)
+            });
+            check(body, 1.5, found);
+        }
+    }
+}
+
+#[test]
+fn blocks_and_runs_from_their_end_are_all_that_is_visited() {
+    for format in ["(block-list (element))", "(sparse-run-length (element))", "(run-length (element))"] {
+        let format = redpoll_logic::text::parse_format(format, 1).expect("a format");
+        let found = SIZES.map(|n| {
+            let size = n * n * 10;
+            let x = vector(size, (0..n).map(|k| k * n * 10), format.clone());
+            let text = "(plan (query s (aggregate + 0 (mapjoin * (index (reverse i) (table x i)) (table y i)) i)) (produces s))";
+            let y = vector(size, (0..n).map(|k| k * n * 10 + 1), list());
+            (count(text, &[("x", x), ("y", y)]).0.iterations, n)
+        });
+        check("from the end", 14.0, found);
+    }
+}
+
+#[test]
 fn index_maps_visit_stored_entries() {
     // A row for each map: the operation on a matrix of n entries in n * n columns, and what may be visited besides the
     // entries: rows of the operand and of the result.

@@ -170,6 +170,25 @@ impl Format {
         Format { modes, ..Format::of_kinds(&kinds, LeafKind::Element) }
     }
 
+    /// All blocks of `rows` x `columns` places, each a list of the coordinates in it (CSB).
+    /// Source: Buluc, Fineman, Frigo, Gilbert, Leiserson, "Parallel sparse matrix-vector and matrix-transpose-vector
+    /// multiplication using compressed sparse blocks", SPAA 2009.
+    pub fn csb(rows: u64, columns: u64) -> Format {
+        let dense = LevelFormat::new(LevelKind::Dense);
+        let levels = [vec![dense; 2], Format::coo(2).levels].concat();
+        Format { levels, ..Format::bcsr(rows, columns) }
+    }
+
+    /// A list of the coordinates of dense blocks of so many places of each mode (mode-generic).
+    /// Source: Baskaran, Meister, Vasilache, Lethin, "Efficient and scalable computations with sparse tensors", HPEC 2012.
+    pub fn mode_generic(block: &[u64]) -> Format {
+        let dense = LevelFormat::new(LevelKind::Dense);
+        let levels = [Format::coo(block.len()).levels, vec![dense; block.len()]].concat();
+        let outer = block.iter().enumerate().map(|(mode, &block)| StorageMode::Outer { mode, block });
+        let inner = block.iter().enumerate().map(|(mode, &block)| StorageMode::Inner { mode, block });
+        Format { levels, modes: outer.chain(inner).collect(), leaf: LeafKind::Element }
+    }
+
     /// The stored diagonals of a matrix, each with a value for every row (DIA).
     pub fn dia() -> Format {
         let modes = vec![StorageMode::Skew { mode: 1, by: 0 }, StorageMode::Whole { mode: 0 }];

@@ -27,6 +27,12 @@ pub enum LevelKind {
     SparseRunLength,
     /// One run of coordinates with equal children a fiber, or none: `left[p]..right[p]`.
     Interval,
+    /// A bit per coordinate says whether it is stored; takes random writes.
+    BitMap,
+    /// One coordinate a fiber at most: `idx[p]`, the dimension where there is none.
+    Pinpoint,
+    /// The stored coordinates of each fiber, filled up with the dimension to the length of the longest (ELL).
+    FixedWidth,
 }
 
 /// How a coordinate that is known is found in a fiber.
@@ -66,6 +72,8 @@ pub struct LevelTraits {
     pub explicit: bool,
     /// A position is that of all coordinates of a run, whose children are equal.
     pub runs: bool,
+    /// A fiber has one entry, or one run, at most.
+    pub single: bool,
     /// Coordinates may be unordered or repeat, as the flags of the level say.
     pub flexible: bool,
     /// How a known coordinate is found.
@@ -83,6 +91,7 @@ const LIST: LevelTraits = LevelTraits {
     compact: true,
     explicit: true,
     runs: false,
+    single: false,
     flexible: false,
     lookup: Lookup::Search,
     writes: Writes::Append,
@@ -117,8 +126,29 @@ const KINDS: &[(LevelKind, LevelTraits)] = &[
     (LevelKind::SparseRunLength, LevelTraits { name: "sparse-run-length", ..RUNS }),
     (
         LevelKind::Interval,
-        LevelTraits { name: "interval", general: false, branchless: true, lookup: Lookup::Direct, ..RUNS },
+        LevelTraits {
+            name: "interval",
+            general: false,
+            branchless: true,
+            single: true,
+            lookup: Lookup::Direct,
+            ..RUNS
+        },
     ),
+    (LevelKind::BitMap, LevelTraits { name: "bit-map", compact: false, ..TABLE }),
+    (
+        LevelKind::Pinpoint,
+        LevelTraits {
+            name: "pinpoint",
+            general: false,
+            branchless: true,
+            compact: false,
+            single: true,
+            lookup: Lookup::Direct,
+            ..LIST
+        },
+    ),
+    (LevelKind::FixedWidth, LevelTraits { name: "fixed-width", compact: false, ..LIST }),
 ];
 
 impl LevelKind {

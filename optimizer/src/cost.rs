@@ -32,8 +32,9 @@ pub(crate) fn walk(kind: LevelKind) -> f64 {
     match kind {
         LevelKind::Dense | LevelKind::Band => 0.2,
         LevelKind::SparseList | LevelKind::Singleton | LevelKind::Hash => 1.0,
-        LevelKind::ByteMap => 0.5,
+        LevelKind::ByteMap | LevelKind::Pinpoint => 0.5,
         LevelKind::BlockList => 0.4,
+        LevelKind::BitMap | LevelKind::FixedWidth => 1.0,
         LevelKind::RunLength | LevelKind::SparseRunLength | LevelKind::Interval => 1.0,
     }
 }
@@ -42,9 +43,9 @@ pub(crate) fn walk(kind: LevelKind) -> f64 {
 pub(crate) fn follow(kind: LevelKind) -> f64 {
     match kind {
         LevelKind::Dense => 1.5,
-        LevelKind::ByteMap | LevelKind::Band | LevelKind::Interval => 2.0,
+        LevelKind::ByteMap | LevelKind::BitMap | LevelKind::Band | LevelKind::Interval | LevelKind::Pinpoint => 2.0,
         LevelKind::Hash => 5.0,
-        LevelKind::SparseList | LevelKind::Singleton | LevelKind::BlockList => 8.0,
+        LevelKind::SparseList | LevelKind::Singleton | LevelKind::BlockList | LevelKind::FixedWidth => 8.0,
         LevelKind::RunLength | LevelKind::SparseRunLength => 8.0,
     }
 }

@@ -64,6 +64,17 @@ pub enum Error {
         /// The first place of the second run.
         place: Vec<u64>,
     },
+    /// A pinpoint level was to store more than one coordinate below one position. The caller's fault.
+    #[error(
+        "level {level} is a pinpoint, but in the fiber of {place:?} another coordinate is stored before; use a sparse-list \
+         level"
+    )]
+    SecondEntry {
+        /// The level, 0 outermost.
+        level: usize,
+        /// The place of the second coordinate.
+        place: Vec<u64>,
+    },
     /// An operator cannot combine the values of repeated places. The caller's fault.
     #[error("repeated places cannot be combined: {0}")]
     Combine(#[from] redpoll_logic::op::OpError),
@@ -246,6 +257,9 @@ fn stop_reason(status: crate::assembly::Status) -> &'static str {
         Status::Cancelled => "it was cancelled",
         Status::SecondRun => {
             "an interval level was to store a second run in a fiber; ask for a result with a sparse-run-length level"
+        }
+        Status::SecondEntry => {
+            "a pinpoint level was to store a second coordinate in a fiber; ask for a result with a sparse-list level"
         }
         Status::PositionOverflow => "a result has more positions than its arrays can count",
         Status::CheckedOverflow => "a checked operator overflowed; use a wider dtype or the wrapping operator",

@@ -3,7 +3,7 @@
 use super::failure::Failure;
 use super::style::Style;
 use crate::datasets::file_formats::FILE_FORMATS;
-use crate::logic::text::{format_to_sexpr, shorthands};
+use crate::logic::text::{blocked_shorthands, format_to_sexpr, shorthands};
 use crate::logic::{LevelKind, Lookup, Writes};
 use crate::physical::levels::level;
 use std::io::{self, Write};
@@ -22,6 +22,7 @@ pub(super) fn formats(_: &Args, out: &mut impl Write) -> Result<(), Failure> {
         let traits = [
             (p.full, "full"),
             (p.branchless, "branchless"),
+            (p.single, "one entry a fiber"),
             (p.compact, "compact"),
             (p.lookup == Lookup::Direct, "direct lookup"),
             (p.lookup == Lookup::Search, "lookup by search"),
@@ -29,7 +30,7 @@ pub(super) fn formats(_: &Args, out: &mut impl Write) -> Result<(), Failure> {
             (p.writes == Writes::Append, "append"),
         ];
         let traits: Vec<&str> = traits.into_iter().filter(|(has, _)| *has).map(|(_, name)| name).collect();
-        writeln!(out, "  {:<12} arrays: {arrays:<12} {}", p.name, traits.join(", "))?;
+        writeln!(out, "  {:<17} arrays: {arrays:<12} {}", p.name, traits.join(", "))?;
     }
     writeln!(out, "  leaves: (element), one value a position; (pattern), no values, for bool")?;
 
@@ -38,7 +39,7 @@ pub(super) fn formats(_: &Args, out: &mut impl Write) -> Result<(), Failure> {
         let rank = fixed.map_or("any rank".to_owned(), |rank| format!("rank {rank}"));
         writeln!(out, "  {name:<12} {rank:<9} {}", format_to_sexpr(&format))?;
     }
-    writeln!(out, "  (bcsr ROWS COLUMNS)    blocks of that size")?;
+    writeln!(out, "  {}: blocks of that size", blocked_shorthands().collect::<Vec<_>>().join(", "))?;
     writeln!(out, "  The level lists are those of matrices.")?;
 
     writeln!(out, "\n{}", style.title("file formats"))?;

@@ -6,7 +6,8 @@ use crate::format::{Format, LeafKind, StorageMode};
 use crate::level::{LevelFormat, LevelKind};
 use crate::sexpr::{Sexpr, read_one};
 
-/// The shorthands: name, rank when it is fixed, and the format of a rank.
+/// The shorthands: name, rank when it is fixed, and the format of a rank. Blocks have the sizes of [`BLOCK`]; others are
+/// written in parentheses, see [`BLOCKED`].
 type Shorthand = (&'static str, Option<usize>, fn(usize) -> Format);
 const SHORTHANDS: &[Shorthand] = &[
     ("dense", None, Format::dense),
@@ -15,13 +16,36 @@ const SHORTHANDS: &[Shorthand] = &[
     ("csr", Some(2), |_| Format::csr()),
     ("csc", Some(2), |_| Format::csc()),
     ("dcsr", Some(2), Format::csf),
+    ("ell", None, |rank| Format::dense_above(LevelKind::FixedWidth, rank)),
     ("vbl", None, |rank| Format::dense_above(LevelKind::BlockList, rank)),
     ("band", None, |rank| Format::dense_above(LevelKind::Band, rank)),
+    ("rle", None, |rank| Format::dense_above(LevelKind::RunLength, rank)),
     ("dcsc", Some(2), |_| Format::csf(2).permuted(&[1, 0])),
     ("dia", Some(2), |_| Format::dia()),
-    // Blocks of another size are written (bcsr ROWS COLUMNS).
-    ("bcsr", Some(2), |_| Format::bcsr(4, 4)),
+    ("bcsr", Some(2), |_| Format::bcsr(BLOCK, BLOCK)),
+    ("csb", Some(2), |_| Format::csb(LARGE_BLOCK, LARGE_BLOCK)),
+    ("mode-generic", None, |rank| Format::mode_generic(&vec![BLOCK; rank])),
 ];
+
+/// Places of a mode in a block of values, where no other number is given.
+const BLOCK: u64 = 4;
+
+/// Places of a mode in a block that is sparse itself, where no other number is given.
+const LARGE_BLOCK: u64 = 256;
+
+/// The shorthands of formats in blocks, which take the places of each mode in a block: name, what is to be given, the
+/// number of them when it is fixed, and the format.
+type Blocked = (&'static str, &'static str, Option<usize>, fn(&[u64]) -> Format);
+const BLOCKED: &[Blocked] = &[
+    ("bcsr", "(bcsr ROWS COLUMNS)", Some(2), |block| Format::bcsr(block[0], block[1])),
+    ("csb", "(csb ROWS COLUMNS)", Some(2), |block| Format::csb(block[0], block[1])),
+    ("mode-generic", "(mode-generic PLACES..)", None, Format::mode_generic),
+];
+
+/// How the shorthands that take the places of a block are written.
+pub fn blocked_shorthands() -> impl Iterator<Item = &'static str> {
+    BLOCKED.iter().map(|(_, written, ..)| *written)
+}
 
 /// The shorthands that a tensor of that rank can have: name, the rank if it is fixed, and the format.
 pub fn shorthands(rank: usize) -> impl Iterator<Item = (&'static str, Option<usize>, Format)> {
@@ -44,11 +68,6 @@ pub fn parse_format(text: &str, rank: usize) -> Result<Format, Error> {
 pub fn format_from_sexpr(s: &Sexpr, rank: usize) -> Result<Format, Error> {
     let format = match (s.as_atom(), s.as_form()) {
         (Some(word), _) => shorthand(s, word, rank)?,
-        (_, Some(("bcsr", _))) => {
-            let [rows, columns] = exactly(s, "(bcsr ROWS COLUMNS)")?;
-            fixed_rank(s, 2, rank)?;
-            Format::bcsr(rows.number("a number of rows")?, columns.number("a number of columns")?)
-        }
         (_, Some(("modes", items))) => {
             let Some((inner, modes)) = items.split_last() else {
                 return Err(s.error("expected (modes MODE.. LEVELS)"));
@@ -56,6 +75,10 @@ pub fn format_from_sexpr(s: &Sexpr, rank: usize) -> Result<Format, Error> {
             let modes = modes.iter().map(mode).collect::<Result<Vec<_>, _>>()?;
             Format { modes, ..levels(inner)? }
         }
+        (_, Some((word, places))) => match BLOCKED.iter().find(|(name, ..)| *name == word) {
+            Some(blocked) => in_blocks(s, blocked, places, rank)?,
+            None => levels(s)?,
+        },
         _ => levels(s)?,
     };
     if format.rank() != rank {
@@ -72,6 +95,17 @@ fn shorthand(s: &Sexpr, word: &str, rank: usize) -> Result<Format, Error> {
     };
     fixed_rank(s, fixed.unwrap_or(rank), rank)?;
     Ok(make(rank))
+}
+
+/// A format in blocks of so many places of each mode.
+fn in_blocks(s: &Sexpr, blocked: &Blocked, places: &[Sexpr], rank: usize) -> Result<Format, Error> {
+    let (_, written, count, make) = blocked;
+    if count.is_some_and(|count| count != places.len()) {
+        return Err(s.error(format!("expected {written}, found {s}")));
+    }
+    fixed_rank(s, places.len(), rank)?;
+    let block = places.iter().map(|p| p.number("the places of a mode in a block")).collect::<Result<Vec<u64>, _>>()?;
+    Ok(make(&block))
 }
 
 fn fixed_rank(s: &Sexpr, expected: usize, rank: usize) -> Result<(), Error> {

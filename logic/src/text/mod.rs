@@ -21,9 +21,11 @@
 //!         | (map ((FIELD AT)..) ((FIELD SIZE)..) [CONST])
 //! AT     := FORM | (quot FORM BLOCK) | (mod FORM BLOCK)
 //! FORM   := FIELD | INTEGER | (+ FORM..) | (- FORM FORM) | (* INTEGER FORM)
-//! FORMAT := dense | csr | csc | dcsr | coo | csf | vbl | band | bcsr | (bcsr ROWS COLUMNS) | LEVELS | (modes MODE.. LEVELS)
+//! FORMAT := dense | csr | csc | dcsr | dcsc | coo | csf | ell | vbl | band | rle | dia | bcsr | csb | mode-generic
+//!         | (bcsr ROWS COLUMNS) | (csb ROWS COLUMNS) | (mode-generic PLACES..) | LEVELS | (modes MODE.. LEVELS)
 //! LEVELS := (KIND FLAG.. LEVELS) | (element) | (pattern)
-//! KIND   := dense | sparse-list | singleton | hash | byte-map | block-list | band
+//! KIND   := dense | sparse-list | singleton | hash | byte-map | bit-map | block-list | band | fixed-width | pinpoint
+//!         | run-length | sparse-run-length | interval
 //! FLAG   := non-unique | unordered
 //! MODE   := INTEGER | (outer INTEGER BLOCK) | (inner INTEGER BLOCK)
 //! ```
@@ -39,7 +41,7 @@ mod print;
 #[cfg(test)]
 mod tests;
 
-pub use format::{format_from_sexpr, format_to_sexpr, parse_format, shorthands};
+pub use format::{blocked_shorthands, format_from_sexpr, format_to_sexpr, parse_format, shorthands};
 pub use parse::{free_tables, parse};
 
 pub(crate) use index::{field, parse_subscript, subscript_to_sexpr};

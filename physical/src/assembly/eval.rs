@@ -104,6 +104,8 @@ macro_rules! int_unary {
             #[allow(unused_comparisons, clippy::absurd_extreme_comparisons)]
             UnaryOp::Abs => un!($t, a => if a < 0 { a.wrapping_neg() } else { a }),
             UnaryOp::Not => un!($t, a => !a),
+            UnaryOp::TrailingZeros => un!($t, a => a.trailing_zeros() as $t),
+            UnaryOp::LeadingZeros => un!($t, a => a.leading_zeros() as $t),
             _ => None,
         }
     };
@@ -114,7 +116,7 @@ macro_rules! float_unary {
         match $op {
             UnaryOp::Neg => un!($t, a => -a),
             UnaryOp::Abs => un!($t, a => a.abs()),
-            UnaryOp::Not => None,
+            UnaryOp::Not | UnaryOp::TrailingZeros | UnaryOp::LeadingZeros => None,
             UnaryOp::Sqrt => un!($t, a => a.sqrt()),
             UnaryOp::Floor => un!($t, a => a.floor()),
             UnaryOp::Ceil => un!($t, a => a.ceil()),

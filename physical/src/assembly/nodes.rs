@@ -109,13 +109,15 @@ pub enum Status {
     CheckedOverflow = 4,
     /// An interval level was to store a second run in a fiber.
     SecondRun = 5,
+    /// A pinpoint level was to store a second coordinate in a fiber.
+    SecondEntry = 6,
 }
 
 impl Status {
     /// The status of that number.
     pub fn from_code(code: i32) -> Option<Status> {
-        use Status::{Cancelled, CheckedOverflow, Done, OutOfMemory, PositionOverflow, SecondRun};
-        let all = [Done, OutOfMemory, Cancelled, PositionOverflow, CheckedOverflow, SecondRun];
+        use Status::{Cancelled, CheckedOverflow, Done, OutOfMemory, PositionOverflow, SecondEntry, SecondRun};
+        let all = [Done, OutOfMemory, Cancelled, PositionOverflow, CheckedOverflow, SecondRun, SecondEntry];
         all.into_iter().find(|s| *s as i32 == code)
     }
 }
@@ -169,6 +171,10 @@ pub enum UnaryOp {
     Trunc,
     /// Rounds a float to the nearest integer, ties to even.
     Round,
+    /// The number of zeros behind the last one bit of an integer; its width if there is none.
+    TrailingZeros,
+    /// The number of zeros before the first one bit of an integer; its width if there is none.
+    LeadingZeros,
 }
 
 /// Operators on two arguments of one type, giving that type.

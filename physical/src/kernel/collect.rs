@@ -2,11 +2,14 @@
 
 use crate::Error;
 use crate::assembly::{Buffer, BufferClass};
+use crate::levels::written_format;
 use crate::lower::{Binding, Lowered};
 use crate::notation::{Program, Role, TensorId};
 use crate::run::Invocation;
-use crate::storage::{Array, Tensor};
-use redpoll_logic::Scalar;
+use crate::storage::{Array, Tensor, convert_within};
+use redpoll_logic::{Scalar, TensorType};
+use std::borrow::Cow;
+use std::sync::Arc;
 
 /// The buffers of output tensors with the numbers of elements that a call has left in them, in the order in which
 /// [`collect`] takes them.
@@ -27,7 +30,8 @@ pub(super) fn used(program: &Program, lowered: &Lowered, run: &Invocation) -> Re
     buffers.enumerate().map(sized).collect()
 }
 
-/// The output tensors, in order, of buffers with so many elements. Their arrays are the function's buffers, not copies.
+/// The output tensors, in order, of buffers with so many elements. Their arrays are the function's buffers, not copies,
+/// but for formats that are laid out once all is written.
 pub(super) fn collect(
     program: &Program,
     lowered: &Lowered,
@@ -49,7 +53,14 @@ pub(super) fn collect(
             let (buffer, length) = *used.next().ok_or_else(not_run)?;
             place.push(take(lowered, run, buffer, length)?);
         }
-        tensors.push(Tensor::new_unchecked(decl.ty.clone(), levels, leaf));
+        tensors.push(match written_format(&decl.ty.format) {
+            Cow::Borrowed(_) => Tensor::new_unchecked(decl.ty.clone(), levels, leaf),
+            Cow::Owned(format) => {
+                let ty = Arc::new(TensorType { format, ..TensorType::clone(&decl.ty) });
+                let written = Tensor::new_unchecked(ty, levels, leaf);
+                convert_within(&written, &decl.ty.format, &run.limits().memory)?
+            }
+        });
     }
     Ok(tensors)
 }

@@ -70,10 +70,6 @@ impl Level for Interval {
 }
 
 impl RunLevel for Interval {
-    fn is_single(&self) -> bool {
-        true
-    }
-
     fn build_runs(
         &self,
         dimension: u64,

@@ -8,14 +8,17 @@
 //! built and enumerated in Rust, and `LevelLowering` (in `crate::lower`), its looplets and its write protocol.
 
 mod band;
+mod bit_map;
 mod block_list;
 mod blocks;
 mod byte_map;
 mod dense;
 mod fibers;
+mod fixed_width;
 mod hash;
 mod interval;
 mod list;
+mod pinpoint;
 mod run_length;
 mod runs;
 mod singleton;
@@ -23,12 +26,15 @@ mod sparse_list;
 mod sparse_run_length;
 
 pub use band::Band;
+pub use bit_map::BitMap;
 pub use block_list::BlockList;
 pub use byte_map::ByteMap;
 pub use dense::Dense;
 pub use fibers::Fibers;
+pub use fixed_width::FixedWidth;
 pub use hash::{Hash, hash_slot, table_len};
 pub use interval::Interval;
+pub use pinpoint::Pinpoint;
 pub use run_length::RunLength;
 pub use runs::{Run, RunLevel};
 pub use singleton::Singleton;
@@ -36,7 +42,8 @@ pub use sparse_list::SparseList;
 pub use sparse_run_length::SparseRunLength;
 
 use crate::storage::Array;
-use redpoll_logic::{LevelFormat, LevelKind, Prim};
+use redpoll_logic::{Format, LevelFormat, LevelKind, Prim};
+use std::borrow::Cow;
 use std::ops::Range;
 
 /// The level of that kind: the registry.
@@ -52,7 +59,19 @@ pub fn level(kind: LevelKind) -> &'static dyn Level {
         LevelKind::RunLength => &RunLength,
         LevelKind::SparseRunLength => &SparseRunLength,
         LevelKind::Interval => &Interval,
+        LevelKind::BitMap => &BitMap,
+        LevelKind::Pinpoint => &Pinpoint,
+        LevelKind::FixedWidth => &FixedWidth,
     }
+}
+
+/// The format as which a kernel writes a tensor of that one.
+pub(crate) fn written_format(format: &Format) -> Cow<'_, Format> {
+    let written = |l: &LevelFormat| LevelFormat { kind: level(l.kind).written_as(), ..*l };
+    if format.levels.iter().all(|l| written(l) == *l) {
+        return Cow::Borrowed(format);
+    }
+    Cow::Owned(Format { levels: format.levels.iter().map(written).collect(), ..format.clone() })
 }
 
 /// What the elements of a level's array are.
@@ -62,10 +81,14 @@ pub enum ArrayClass {
     Position,
     /// Coordinates: `u32`, or `u64` when the dimension exceeds 2^32.
     Coordinate,
+    /// Coordinates, or the dimension where there is none: `u32`, or `u64` from dimension 2^32 on.
+    Bound,
     /// Ends of runs: `i32`, or `i64` from dimension 2^31 on (Arrow run ends).
     End,
     /// Flags: one byte each.
     Flag,
+    /// Words of bits: `u64`.
+    Word,
 }
 
 /// An array of a level kind.
@@ -105,7 +128,7 @@ pub trait Level: Sync {
 
     /// Builds the arrays from entries that are sorted by parent position and then coordinate, replaces each entry's
     /// parent position in `positions` by its own, and gives the number of own positions. Equal entries share a position
-    /// where the level is unique.
+    /// where the level is unique. Where a fiber has one entry at most, so do those given.
     ///
     /// # Errors
     /// When the arrays would exceed the memory that can be had, or positions exceed `i64`.
@@ -118,8 +141,8 @@ pub trait Level: Sync {
         positions: &mut [u64],
     ) -> Result<(Vec<Array>, u64), crate::Error>;
 
-    /// The entries below `parents` positions, read off the ends of the arrays: as many as there are stored coordinates,
-    /// or runs of them where a run has one position.
+    /// The entries below `parents` positions, read off the arrays without going through the coordinates: as many as there
+    /// are stored coordinates, or runs of them where a run has one position, or places for them in arrays of fixed length.
     fn entries(&self, data: LevelData<'_>, parents: u64) -> Range<u64>;
 
     /// Calls `visit(coordinate, own positions)` for every stored coordinate of the fiber below the parent positions
@@ -129,6 +152,11 @@ pub trait Level: Sync {
     /// The own positions of a coordinate of the fiber below `fiber`, if it is stored; the first run of it where the
     /// level is neither ordered nor unique.
     fn locate(&self, data: LevelData<'_>, fiber: Range<u64>, coordinate: u64) -> Option<Range<u64>>;
+
+    /// As what a kernel writes it: what is known only once all is written is laid out when the kernel has run.
+    fn written_as(&self) -> LevelKind {
+        self.kind()
+    }
 
     /// The level as one whose positions are those of runs, if it is one.
     fn as_runs(&self) -> Option<&dyn RunLevel> {
@@ -143,6 +171,8 @@ pub fn array_prim(class: ArrayClass, dimension: u64, positions: u64) -> Prim {
         ArrayClass::Position => Prim::I64,
         ArrayClass::Coordinate if dimension <= 1 << 32 => Prim::U32,
         ArrayClass::Coordinate => Prim::U64,
+        ArrayClass::Bound if dimension < 1 << 32 => Prim::U32,
+        ArrayClass::Bound | ArrayClass::Word => Prim::U64,
         ArrayClass::End if dimension < 1 << 31 => Prim::I32,
         ArrayClass::End => Prim::I64,
         ArrayClass::Flag => Prim::U8,
@@ -154,8 +184,9 @@ pub fn array_prim(class: ArrayClass, dimension: u64, positions: u64) -> Prim {
 pub fn accepts(class: ArrayClass, prim: Prim) -> bool {
     match class {
         ArrayClass::Position | ArrayClass::End => matches!(prim, Prim::I32 | Prim::I64),
-        ArrayClass::Coordinate => matches!(prim, Prim::U32 | Prim::U64),
+        ArrayClass::Coordinate | ArrayClass::Bound => matches!(prim, Prim::U32 | Prim::U64),
         ArrayClass::Flag => prim == Prim::U8,
+        ArrayClass::Word => prim == Prim::U64,
     }
 }
 

@@ -20,11 +20,6 @@ pub struct Run {
 
 /// What is particular to a level of runs.
 pub trait RunLevel {
-    /// Whether a fiber has one run at most.
-    fn is_single(&self) -> bool {
-        false
-    }
-
     /// Builds the arrays from runs that are sorted by parent and coordinate, not empty, and do not overlap; writes the
     /// own position of each to `positions`, and gives the number of own positions.
     ///

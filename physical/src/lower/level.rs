@@ -1,12 +1,14 @@
 //! What lowering asks of a level kind: the looplets of its fibers, and its write protocol.
 
 use super::cx::Cx;
+use super::levels::join::Comparable;
 use super::looplets::Looplet;
 use super::state::Fiber;
 use super::storage::{LevelCode, Tables};
 use crate::assembly::{BufferRole, Expr};
 use crate::levels::{
-    Band, BlockList, ByteMap, Dense, Hash, Interval, RunLength, Singleton, SparseList, SparseRunLength,
+    Band, BitMap, BlockList, ByteMap, Dense, FixedWidth, Hash, Interval, Pinpoint, RunLength, Singleton, SparseList,
+    SparseRunLength,
 };
 use crate::notation::TensorId;
 use redpoll_logic::LevelKind;
@@ -65,6 +67,11 @@ pub(crate) trait LevelLowering: Sync {
     /// Ends writing below `parents` positions and gives the number of own positions.
     fn freeze(&self, cx: &mut Cx<'_>, at: At, parents: &Expr) -> Expr;
 
+    /// The level as one whose fibers can be compared while it is written.
+    fn comparable(&self) -> Option<&dyn Comparable> {
+        None
+    }
+
     /// The number of elements of each array when frozen, from the numbers of parent and own positions.
     fn lengths(&self, cx: &Cx<'_>, at: At, positions: (&Expr, &Expr)) -> Vec<Expr>;
 }
@@ -82,5 +89,8 @@ pub(crate) fn lowering(kind: LevelKind) -> &'static dyn LevelLowering {
         LevelKind::RunLength => &RunLength,
         LevelKind::SparseRunLength => &SparseRunLength,
         LevelKind::Interval => &Interval,
+        LevelKind::BitMap => &BitMap,
+        LevelKind::Pinpoint => &Pinpoint,
+        LevelKind::FixedWidth => &FixedWidth,
     }
 }

@@ -85,7 +85,9 @@ pub fn lower(program: &Program, layouts: &[Option<Layout>], options: Options) ->
     let mut tables = Tables { bindings: Vec::new(), params: Vec::new() };
     for (k, decl) in program.tensors.iter().enumerate() {
         let id = TensorId(k as u32);
-        let room = if again.contains(&id) { Room::Reset } else { Room::Fresh };
+        let written = decl.role != Role::Input;
+        let reset = again.contains(&id) || written && levels::join::any_joins_fibers(&decl.ty.format);
+        let room = if reset { Room::Reset } else { Room::Fresh };
         let layout = layouts.get(k).and_then(Option::as_ref);
         let code = storage::tensor_code(&mut cx, &mut tables, (id, decl), layout, (options.width, room));
         cx.tensors.push(code);

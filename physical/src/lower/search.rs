@@ -32,9 +32,13 @@ pub(crate) fn gallop(cx: &mut Cx<'_>, idx: Buffer, (q, end): (Local, &Expr), i: 
 /// Moves `r`, at least `start`, down to behind the last element of `idx[start..r]` that is not above `i`, or to `start`:
 /// [`gallop`] from the end.
 pub(crate) fn gallop_back(cx: &mut Cx<'_>, idx: Buffer, (start, r): (&Expr, Local), i: &Expr) {
-    let step = cx.new_local("step", Prim::I64);
     let i = cx.name("i", i);
-    let above = |at: Expr| lt(&i, &load(idx, at));
+    gallop_back_by(cx, (start, r), &|at| lt(&i, &load(idx, at)));
+}
+
+/// [`gallop_back`] over elements `start..r` of which those that are `above` come last.
+pub(crate) fn gallop_back_by(cx: &mut Cx<'_>, (start, r): (&Expr, Local), above: &dyn Fn(Expr) -> Expr) {
+    let step = cx.new_local("step", Prim::I64);
     let leap = cx.block(|cx| {
         // Within the leap `r` is an element that is above.
         cx.assign(r, plus(&local(r), -1));

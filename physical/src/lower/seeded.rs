@@ -69,6 +69,18 @@ pub(crate) enum Seeded {
     BandEnd,
     /// Band: what lies between coordinates that are written gets no positions.
     BandGap,
+    /// Block list: from the end, a block begins one coordinate late.
+    BlockFromEnd,
+    /// Runs: from the end, a run ends one coordinate early.
+    RunFromEnd,
+    /// Runs that join: what was written below the second is counted still.
+    TakenBack,
+    /// Bit map: the word behind one without further bits is passed over.
+    BitMapWord,
+    /// Pinpoint: the coordinate is met one place late.
+    PinpointPlace,
+    /// Fixed width: padding is met, too.
+    Padding,
 }
 
 /// Whether the mistake is to be made.
@@ -106,7 +118,7 @@ pub(crate) fn with<T>(fault: Seeded, f: impl FnOnce() -> T) -> T {
 #[cfg(test)]
 impl Seeded {
     /// Every fault.
-    pub(crate) const ALL: [Seeded; 32] = [
+    pub(crate) const ALL: [Seeded; 38] = [
         Seeded::ThunkEpilogue,
         Seeded::SwitchSides,
         Seeded::SelectPresence,
@@ -139,5 +151,11 @@ impl Seeded {
         Seeded::BlockEnds,
         Seeded::BandEnd,
         Seeded::BandGap,
+        Seeded::BlockFromEnd,
+        Seeded::RunFromEnd,
+        Seeded::TakenBack,
+        Seeded::BitMapWord,
+        Seeded::PinpointPlace,
+        Seeded::Padding,
     ];
 }

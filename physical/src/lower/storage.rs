@@ -6,9 +6,10 @@ use super::level::{At, Room, lowering};
 use super::state::{Accumulator, Cursor, Fiber};
 use super::value::Value;
 use crate::assembly::{Buffer, BufferClass, BufferDecl, BufferRole, Expr, Local, Status, Stmt};
-use crate::levels::{ArrayClass, array_prim, level};
+use crate::levels::{ArrayClass, array_prim, level, written_format};
 use crate::notation::{Role, TensorDecl, TensorId};
-use redpoll_logic::{LeafKind, LevelFormat, Prim, Scalar};
+use redpoll_logic::{Format, LeafKind, LevelFormat, Prim, Scalar};
+use std::borrow::Cow;
 use std::rc::Rc;
 
 /// Which array a buffer of the function is.
@@ -165,16 +166,23 @@ pub(crate) fn tensor_code(
         dirty: Vec::new(),
     });
     let shape = decl.ty.format.storage_shape(&decl.ty.shape);
+    let formats: Cow<'_, Format> = match role {
+        BufferRole::Input => Cow::Borrowed(&decl.ty.format),
+        BufferRole::Owned => written_format(&decl.ty.format),
+    };
     let mut levels: Vec<LevelCode> = Vec::new();
-    for (k, (format, n)) in decl.ty.format.levels.iter().zip(&shape).enumerate() {
+    for (k, (format, n)) in formats.levels.iter().zip(&shape).enumerate() {
         let mut arrays = Vec::new();
         for (a, spec) in level(format.kind).arrays().iter().enumerate() {
             let positions = if width == PositionWidth::Wide { u64::MAX } else { 0 };
             let prim = layout.map_or_else(|| array_prim(spec.class, *n, positions), |l| l.levels[k][a]);
-            let class = if spec.class == ArrayClass::Flag { BufferClass::Value } else { BufferClass::Index };
+            let class = match spec.class {
+                ArrayClass::Flag | ArrayClass::Word => BufferClass::Value,
+                _ => BufferClass::Index,
+            };
             let name = format!("{}.{}{}", decl.name, spec.name, k);
             let binding = Binding::Level { tensor: id, level: k, array: a };
-            let fill = Scalar::zero(prim);
+            let fill = new_element(spec.class, prim);
             arrays.push(tables.buffer(cx, binding, BufferDecl { name, prim, class, role, fill }));
         }
         let mut code = LevelCode {
@@ -211,6 +219,15 @@ pub(crate) fn tensor_code(
     TensorCode { levels, leaf, scalar, room, lengths: None }
 }
 
+/// What new elements of an array hold: positions and flags 0, coordinates that are bounds one that no dimension exceeds.
+fn new_element(class: ArrayClass, prim: Prim) -> Scalar {
+    match (class, prim) {
+        (ArrayClass::Bound, Prim::U32) => Scalar::U32(u32::MAX),
+        (ArrayClass::Bound, _) => Scalar::U64(i64::MAX as u64),
+        _ => Scalar::zero(prim),
+    }
+}
+
 /// The levels of a COO chain, a list that is not unique and the singletons below it, append together: the innermost
 /// counts for all.
 fn share_counters(levels: &mut [LevelCode]) {
@@ -232,6 +249,11 @@ impl Cx<'_> {
     /// A level's arrays and counters.
     pub(crate) fn level(&self, at: At) -> &LevelCode {
         &self.tensor(at.tensor).levels[at.level]
+    }
+
+    /// Whether a level below has arrays, rather than values alone.
+    pub(crate) fn has_arrays_below(&self, at: At) -> bool {
+        self.tensor(at.tensor).levels[at.level + 1..].iter().any(|l| !l.arrays.is_empty())
     }
 
     /// The fill value of a tensor as what an access meets.

@@ -115,6 +115,11 @@ impl Invocation {
         Ok(())
     }
 
+    /// What its runs may take.
+    pub(crate) fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
     /// The signature of the function that it is for.
     pub fn signature(&self) -> &Arc<Signature> {
         &self.signature

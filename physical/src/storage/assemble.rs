@@ -43,6 +43,9 @@ pub(crate) fn assemble(ty: Arc<TensorType>, mut entries: Entries<'_>) -> Result<
             parents = own;
             continue;
         }
+        if ty.format.levels[k].kind.traits().single {
+            check_single(&ty, k, &entries, &positions)?;
+        }
         let columns = &entries.columns[group.clone()];
         let mut build = |columns: &[Cow<'_, [u64]>], positions: &mut [u64]| {
             for (k, column) in group.clone().zip(columns) {
@@ -101,7 +104,9 @@ fn build_runs(
         let before = runs.last_mut().filter(|run| run.parent == parent);
         match before {
             Some(run) if run.right == left && entries.equal_below(k, &last, &(lo..hi)) => run.right += 1,
-            Some(_) if kind.is_single() => return Err(second_run(ty, k, entries, lo)),
+            Some(_) if ty.format.levels[k].kind.traits().single => {
+                return Err(Error::SecondRun { level: k, place: entries.place(ty, lo) });
+            }
             _ => {
                 kept.extend(lo..hi);
                 of_run.extend(std::iter::repeat_n(runs.len(), hi - lo));
@@ -119,14 +124,25 @@ fn build_runs(
     Ok(built)
 }
 
-fn second_run(ty: &TensorType, k: usize, entries: &Entries<'_>, entry: usize) -> Error {
-    let storage: Vec<u64> = entries.columns.iter().map(|c| c[entry]).collect();
-    let mut place = vec![0; ty.shape.len()];
-    ty.format.place(&ty.shape, &storage, &mut place);
-    Error::SecondRun { level: k, place }
+/// Checks that no fiber of level `k`, which may have one entry at most, has two.
+fn check_single(ty: &TensorType, k: usize, entries: &Entries<'_>, positions: &[u64]) -> Result<(), Error> {
+    let column = &entries.columns[k];
+    let second = |e: &usize| positions[*e] == positions[e - 1] && column[*e] != column[e - 1];
+    match (1..entries.len).find(second) {
+        Some(entry) => Err(Error::SecondEntry { level: k, place: entries.place(ty, entry) }),
+        None => Ok(()),
+    }
 }
 
 impl Entries<'_> {
+    /// The place of an entry.
+    fn place(&self, ty: &TensorType, entry: usize) -> Vec<u64> {
+        let storage: Vec<u64> = self.columns.iter().map(|c| c[entry]).collect();
+        let mut place = vec![0; ty.shape.len()];
+        ty.format.place(&ty.shape, &storage, &mut place);
+        place
+    }
+
     /// Whether two ranges of entries are equal below level `k`: the same coordinates and the same values, bit by bit, NaN
     /// being equal to NaN.
     fn equal_below(&self, k: usize, a: &Range<usize>, b: &Range<usize>) -> bool {

@@ -216,7 +216,7 @@ fn extent(indices: &Array) -> u64 {
 }
 
 /// The zero of a dtype.
-fn zero(dtype: &DType) -> Scalar {
+pub(super) fn zero(dtype: &DType) -> Scalar {
     let mut parts = dtype.prims().into_iter().map(Scalar::zero);
     Scalar::unflatten(dtype, &mut parts).expect("the parts are those of the dtype")
 }
@@ -267,7 +267,7 @@ fn import_prim(data: &ArrayData, prim: Prim) -> Array {
     Array::new(prim, bytes, data.len()).expect("an Arrow array has enough aligned bytes")
 }
 
-fn import_values(
+pub(super) fn import_values(
     name: &str,
     column: &ArrayRef,
     dtype: &DType,
@@ -323,7 +323,7 @@ fn export_prim(array: &Array) -> Result<ArrayRef, Error> {
 }
 
 /// The next columns of the leaf as one Arrow column of that dtype.
-fn export(dtype: &DType, columns: &mut dyn Iterator<Item = &Array>) -> Result<ArrayRef, Error> {
+pub(super) fn export(dtype: &DType, columns: &mut dyn Iterator<Item = &Array>) -> Result<ArrayRef, Error> {
     match dtype {
         DType::Prim(_) => export_prim(columns.next().expect("a leaf has a column for each primitive")),
         DType::Struct(ty) => {

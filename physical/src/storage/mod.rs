@@ -8,6 +8,7 @@ mod array;
 mod assemble;
 mod convert;
 mod exchange;
+mod run_end;
 mod sort;
 mod summary;
 #[cfg(test)]

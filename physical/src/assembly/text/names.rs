@@ -19,7 +19,8 @@ macro_rules! name_table {
 }
 
 name_table!(UnaryOp, "Every operator, in the order of declaration.":
-    Neg "neg", Abs "abs", Not "not", Sqrt "sqrt", Floor "floor", Ceil "ceil", Trunc "trunc", Round "round");
+    Neg "neg", Abs "abs", Not "not", Sqrt "sqrt", Floor "floor", Ceil "ceil", Trunc "trunc", Round "round",
+    TrailingZeros "ctz", LeadingZeros "clz");
 
 name_table!(BinaryOp, "Every operator, in the order of declaration.":
     Add "+", Sub "-", Mul "*", Div "/", Rem "%", Min "min", Max "max", And "&", Or "|", Xor "^", Shl "<<", Shr ">>");
@@ -29,7 +30,7 @@ name_table!(CompareOp, "Every comparison, in the order of declaration.":
 
 name_table!(Status, "Every status, in the order of its number.":
     Done "done", OutOfMemory "out_of_memory", Cancelled "cancelled", PositionOverflow "position_overflow",
-    CheckedOverflow "checked_overflow", SecondRun "second_run");
+    CheckedOverflow "checked_overflow", SecondRun "second_run", SecondEntry "second_entry");
 
 /// Words that are no names of locals, buffers and parameters.
 const RESERVED: &[&str] = &[

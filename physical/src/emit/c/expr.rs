@@ -189,6 +189,10 @@ impl Exprs<'_> {
                 return self.call(&helper, &[a]);
             }
             UnaryOp::Abs => return self.text(a, Typing::Exact),
+            UnaryOp::TrailingZeros | UnaryOp::LeadingZeros => {
+                let helper = self.helpers.count_zeros(op, prim);
+                return self.call(&helper, &[a]);
+            }
             UnaryOp::Sqrt => "sqrt",
             UnaryOp::Floor => "floor",
             UnaryOp::Ceil => "ceil",

@@ -3,7 +3,7 @@
 //! Each states the row of the operator table that it is; the compiler folds what constants decide.
 
 use super::types::{c_type, greatest, least, unsigned};
-use crate::assembly::{BinaryOp, MathFn};
+use crate::assembly::{BinaryOp, MathFn, UnaryOp};
 use redpoll_logic::Prim;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -82,6 +82,22 @@ impl Helpers {
             format!(
                 "// The least value is its own absolute value.\nstatic inline {ty} {name}({ty} a) {{\n    \
                  return a < 0 ? -a : a;\n}}\n"
+            )
+        })
+    }
+
+    /// The name of the helper that counts the zeros at an end of an integer.
+    pub(super) fn count_zeros(&mut self, op: UnaryOp, prim: Prim) -> String {
+        self.add(format!("rp_{}_{prim}", op.name()), |name| {
+            let (ty, bits, width) = (c_type(prim), unsigned(prim), prim.bits());
+            let count = match (op, 64 - width) {
+                (UnaryOp::LeadingZeros, 0) => format!("__builtin_clzll(({bits})a)"),
+                (UnaryOp::LeadingZeros, above) => format!("__builtin_clzll(({bits})a) - {above}"),
+                _ => format!("__builtin_ctzll(({bits})a)"),
+            };
+            format!(
+                "// The width for 0, where the machine may do anything.\nstatic inline {ty} {name}({ty} a) {{\n    \
+                 return a == 0 ? {width} : ({ty})({count});\n}}\n"
             )
         })
     }

@@ -184,7 +184,9 @@ impl Emitter<'_> {
                 UnaryOp::Ceil => ins.ceil(a),
                 UnaryOp::Trunc => ins.trunc(a),
                 UnaryOp::Round => ins.nearest(a),
-                UnaryOp::Not => unreachable!("the verifier admits no `not` of floats"),
+                UnaryOp::Not | UnaryOp::TrailingZeros | UnaryOp::LeadingZeros => {
+                    unreachable!("the verifier admits no bits of floats")
+                }
             };
         }
         match (op, prim) {
@@ -193,6 +195,8 @@ impl Emitter<'_> {
             (UnaryOp::Neg, _) => ins.ineg(a),
             (UnaryOp::Abs, _) if prim.is_signed() => ins.iabs(a),
             (UnaryOp::Abs, _) => a,
+            (UnaryOp::TrailingZeros, _) => ins.ctz(a),
+            (UnaryOp::LeadingZeros, _) => ins.clz(a),
             _ => unreachable!("the verifier admits roots and rounding of floats only"),
         }
     }

@@ -4,14 +4,15 @@
 //! the `ptr` of sparse lists. What lies between two coordinates that are written gets its positions with the second one.
 
 use super::block_list::block;
+use super::join::{Comparable, compare_each, complete_ends};
 use super::sparse_list::{assemble_ends, fill_ends};
-use crate::assembly::{BufferRole, Expr, Stmt};
+use crate::assembly::{BufferRole, Expr, Local, Stmt};
 use crate::levels::Band;
 use crate::lower::looplets::Phase;
 use crate::lower::seeded::{self, Seeded};
 use crate::lower::{
     At, Cursor, Cx, Fiber, LevelCode, LevelLowering, Looplet, Room, Tables, add, and, eq, int, le, load, local, lt,
-    max, plus, select, sub, truth,
+    max, not, or, plus, select, sub, truth,
 };
 use redpoll_logic::Prim;
 use redpoll_logic::physical::Protocol;
@@ -26,7 +27,7 @@ impl LevelLowering for Band {
     fn tables(&self, cx: &mut Cx<'_>, _: &mut Tables, _: At, (role, level): (BufferRole, &mut LevelCode)) {
         if role == BufferRole::Owned {
             level.count = Some(cx.new_local("len", Prim::I64));
-            level.more = vec![cx.new_local("last", Prim::I64), cx.new_local("made", Prim::I64)];
+            level.more = ["last", "made", "open"].map(|name| cx.new_local(name, Prim::I64)).to_vec();
         }
     }
 
@@ -67,12 +68,13 @@ impl LevelLowering for Band {
 
     fn write(&self, cx: &mut Cx<'_>, at: At, fiber: &Fiber) -> Looplet {
         let LevelCode { arrays, more, .. } = cx.level(at).clone();
-        let (len, last, made) = (cx.level(at).counter(), more[0], more[1]);
+        let (len, last, made, open) = (cx.level(at).counter(), more[0], more[1], more[2]);
         let room = cx.tensor(at.tensor).room;
         let end_at = plus(&fiber.lo, 1);
         let preamble = cx.block(|cx| {
-            let unwritten = eq(&load(arrays[OFS], end_at.clone()), &int(0));
-            cx.push_if(unwritten, vec![Stmt::Assign(last, int(NONE))], Vec::new());
+            // A fiber may be met again, and its position given to another one where nothing has been written below it.
+            let begin = vec![Stmt::Assign(last, int(NONE)), Stmt::Assign(open, fiber.lo.clone())];
+            cx.push_if(not(&eq(&local(open), &fiber.lo)), begin, Vec::new());
         });
         let end = vec![
             Stmt::Store { buffer: arrays[OFS], at: end_at, value: local(len) },
@@ -111,6 +113,7 @@ impl LevelLowering for Band {
         cx.assign(len, int(0));
         cx.assign(more[0], int(NONE));
         cx.assign(more[1], int(0));
+        cx.assign(more[2], int(NONE));
     }
 
     fn assemble(&self, cx: &mut Cx<'_>, at: At, range: (&Expr, &Expr), room: Room) {
@@ -137,5 +140,27 @@ impl LevelLowering for Band {
 
     fn lengths(&self, _: &Cx<'_>, _: At, (parents, _): (&Expr, &Expr)) -> Vec<Expr> {
         vec![parents.clone(), plus(parents, 1)]
+    }
+
+    fn comparable(&self) -> Option<&dyn Comparable> {
+        Some(self)
+    }
+}
+
+impl Comparable for Band {
+    fn complete(&self, cx: &mut Cx<'_>, at: At, (lo, hi): (&Expr, &Expr)) {
+        let ofs = cx.level(at).arrays[OFS];
+        complete_ends(cx, ofs, (lo, hi));
+        let bounds = [lo, hi].map(|p| cx.name("q", &load(ofs, p.clone())));
+        cx.complete(at.below(), (&bounds[0], &bounds[1]));
+    }
+
+    fn compare(&self, cx: &mut Cx<'_>, at: At, (a, b): (&Expr, &Expr), same: Local) {
+        let [idx, ofs] = [IDX, OFS].map(|k| cx.level(at).arrays[k]);
+        let [[x, x_end], [y, y_end]] = [a, b].map(|p| [p.clone(), plus(p, 1)].map(|p| cx.name("q", &load(ofs, p))));
+        // Of a fiber without coordinates there is no last one.
+        let last = or(&eq(&x, &x_end), &eq(&load(idx, a.clone()), &load(idx, b.clone())));
+        cx.assign(same, and(&eq(&sub(&x_end, &x), &sub(&y_end, &y)), &last));
+        compare_each(cx, (&x, &x_end, &y), same, |cx, x, y| cx.compare(at.below(), (x, y), same));
     }
 }

@@ -4,15 +4,17 @@
 //! While writing, `ptr[p + 1]` is the number of blocks up to the fiber below `p` once it has been written, else 0, as in
 //! sparse lists. A coordinate that follows the last one of the fiber extends its block.
 
+use super::join::{Comparable, compare_each, complete_ends};
 use super::sparse_list::{assemble_ends, fill_ends, positions};
 use crate::assembly::{Buffer, BufferRole, Expr, Local, Stmt};
 use crate::levels::BlockList;
+use crate::lower::looplets::mirror::mirror;
 use crate::lower::looplets::{Lookup, Phase};
-use crate::lower::search::gallop;
+use crate::lower::search::{gallop, gallop_back_by};
 use crate::lower::seeded::{self, Seeded};
 use crate::lower::{
-    At, Cursor, Cx, Fiber, LevelCode, LevelLowering, Looplet, Room, Stepper, Tables, add, count, eq, int, le, load,
-    local, lt, plus, sub, truth,
+    At, Cursor, Cx, Fiber, LevelCode, LevelLowering, Looplet, Room, Stepper, Tables, add, and, count, eq, int, le,
+    load, local, lt, not, plus, sub, truth,
 };
 use redpoll_logic::Prim;
 use redpoll_logic::physical::Protocol;
@@ -28,7 +30,7 @@ impl LevelLowering for BlockList {
     fn tables(&self, cx: &mut Cx<'_>, _: &mut Tables, _: At, (role, level): (BufferRole, &mut LevelCode)) {
         if role == BufferRole::Owned {
             level.count = Some(cx.new_local("len", Prim::I64));
-            level.more = vec![cx.new_local("blocks", Prim::I64), cx.new_local("last", Prim::I64)];
+            level.more = ["blocks", "last", "open"].map(|name| cx.new_local(name, Prim::I64)).to_vec();
         }
     }
 
@@ -48,14 +50,30 @@ impl LevelLowering for BlockList {
         Looplet::Thunk { preamble, body: Rc::new(body), epilogue: Vec::new() }
     }
 
+    fn read_backward(&self, cx: &mut Cx<'_>, at: At, fiber: &Fiber, protocol: Protocol) -> Option<Looplet> {
+        let LevelCode { dimension, arrays, .. } = cx.level(at).clone();
+        let (idx, ofs) = (arrays[IDX], arrays[OFS]);
+        let (q, end, mut preamble) = positions(cx, arrays[PTR], fiber);
+        let [start, r] = ["start", "r"].map(|name| cx.new_local(name, Prim::I64));
+        preamble.extend([Stmt::Assign(start, local(q)), Stmt::Assign(r, end)]);
+        let inner = Fiber { present: None, ..fiber.clone() };
+        let body = backward(cx, at, (idx, ofs), (start, r, q), inner, dimension);
+        let body = match protocol {
+            Protocol::Gallop => Looplet::Jumper(Rc::new(body)),
+            _ => Looplet::Stepper(Rc::new(body)),
+        };
+        Some(Looplet::Thunk { preamble, body: Rc::new(body), epilogue: Vec::new() })
+    }
+
     fn write(&self, cx: &mut Cx<'_>, at: At, fiber: &Fiber) -> Looplet {
         let LevelCode { arrays, more, .. } = cx.level(at).clone();
-        let (len, blocks, last) = (cx.level(at).counter(), more[0], more[1]);
+        let (len, blocks, last, open) = (cx.level(at).counter(), more[0], more[1], more[2]);
         let room = cx.tensor(at.tensor).room;
         let end_at = plus(&fiber.lo, 1);
         let preamble = cx.block(|cx| {
-            let unwritten = eq(&load(arrays[PTR], end_at.clone()), &int(0));
-            cx.push_if(unwritten, vec![Stmt::Assign(last, int(NONE))], Vec::new());
+            // A fiber may be met again, and its position given to another one where nothing has been written below it.
+            let begin = vec![Stmt::Assign(last, int(NONE)), Stmt::Assign(open, fiber.lo.clone())];
+            cx.push_if(not(&eq(&local(open), &fiber.lo)), begin, Vec::new());
         });
         let end = Stmt::Store { buffer: arrays[PTR], at: end_at, value: local(blocks) };
         let fiber = fiber.clone();
@@ -98,6 +116,7 @@ impl LevelLowering for BlockList {
         cx.assign(len, int(0));
         cx.assign(more[0], int(0));
         cx.assign(more[1], int(NONE));
+        cx.assign(more[2], int(NONE));
         cx.push(Stmt::Grow { buffer: ofs, len: int(1) });
     }
 
@@ -123,6 +142,32 @@ impl LevelLowering for BlockList {
     fn lengths(&self, cx: &Cx<'_>, at: At, (parents, _): (&Expr, &Expr)) -> Vec<Expr> {
         let blocks = local(cx.level(at).more[0]);
         vec![plus(parents, 1), blocks.clone(), plus(&blocks, 1)]
+    }
+
+    fn comparable(&self) -> Option<&dyn Comparable> {
+        Some(self)
+    }
+}
+
+impl Comparable for BlockList {
+    fn complete(&self, cx: &mut Cx<'_>, at: At, (lo, hi): (&Expr, &Expr)) {
+        let [ptr, ofs] = [PTR, OFS].map(|k| cx.level(at).arrays[k]);
+        complete_ends(cx, ptr, (lo, hi));
+        let bounds = [lo, hi].map(|p| cx.name("q", &load(ofs, load(ptr, p.clone()))));
+        cx.complete(at.below(), (&bounds[0], &bounds[1]));
+    }
+
+    fn compare(&self, cx: &mut Cx<'_>, at: At, (a, b): (&Expr, &Expr), same: Local) {
+        let [ptr, idx, ofs] = [PTR, IDX, OFS].map(|k| cx.level(at).arrays[k]);
+        let [[x, x_end], [y, y_end]] = [a, b].map(|p| [p.clone(), plus(p, 1)].map(|p| cx.name("b", &load(ptr, p))));
+        cx.assign(same, eq(&sub(&x_end, &x), &sub(&y_end, &y)));
+        compare_each(cx, (&x, &x_end, &y), same, |cx, x, y| {
+            let len = |b: &Expr| sub(&load(ofs, plus(b, 1)), &load(ofs, b.clone()));
+            let ends = eq(&load(idx, x.clone()), &load(idx, y.clone()));
+            cx.assign(same, and(&ends, &eq(&len(x), &len(y))));
+        });
+        let [first, end, other] = [&x, &x_end, &y].map(|b| cx.name("q", &load(ofs, b.clone())));
+        compare_each(cx, (&first, &end, &other), same, |cx, x, y| cx.compare(at.below(), (x, y), same));
     }
 }
 
@@ -159,6 +204,48 @@ fn stepper(
         next: Rc::new(move |taken| vec![Stmt::Assign(q, add(&local(q), &count(taken)))]),
         seek: Rc::new(move |cx, i| gallop(cx, idx, (q, &end), i)),
         first: int(0),
+        rest: fill,
+    }
+}
+
+/// Blocks `start..r` from the last one on, in negated coordinates.
+fn backward(
+    cx: &mut Cx<'_>,
+    at: At,
+    (idx, ofs): (Buffer, Buffer),
+    (start, r, q): (Local, Local, Local),
+    inner: Fiber,
+    dimension: Expr,
+) -> Stepper {
+    let fill = cx.fill(at.tensor);
+    let [last, shift, begin, stop] = ["last", "shift", "begin", "stop"].map(|name| cx.new_local(name, Prim::I64));
+    let first = move |q: Expr| {
+        let len = sub(&load(ofs, plus(&q, 1)), &load(ofs, q.clone()));
+        plus(&sub(&load(idx, q), &len), 1)
+    };
+    let block = mirror(&Looplet::Lookup(block(inner, shift)), &dimension).expect("a lookup does not step");
+    let before = if seeded::is(Seeded::BlockFromEnd) { plus(&local(begin), 1) } else { local(begin) };
+    Stepper {
+        more: lt(&local(start), &local(r)),
+        current: vec![
+            Stmt::Assign(q, plus(&local(r), -1)),
+            Stmt::Assign(last, load(idx, local(q))),
+            Stmt::Assign(shift, sub(&load(ofs, local(r)), &plus(&local(last), 1))),
+            Stmt::Assign(begin, sub(&int(0), &local(last))),
+            Stmt::Assign(stop, plus(&sub(&local(shift), &load(ofs, local(q))), 1)),
+        ],
+        stop: local(stop),
+        bound: int(1),
+        chunk: Looplet::Sequence(vec![
+            Phase { stop: Some(before), body: Looplet::Run(fill.clone()) },
+            Phase { stop: None, body: block },
+        ]),
+        next: Rc::new(move |taken| vec![Stmt::Assign(r, sub(&local(r), &count(taken)))]),
+        seek: Rc::new(move |cx, i| {
+            let coordinate = cx.name("i", &sub(&int(0), i));
+            gallop_back_by(cx, (&local(start), r), &|q| lt(&coordinate, &first(q)));
+        }),
+        first: sub(&int(1), &dimension),
         rest: fill,
     }
 }

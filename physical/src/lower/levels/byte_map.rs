@@ -40,25 +40,8 @@ impl LevelLowering for ByteMap {
     fn read(&self, cx: &mut Cx<'_>, at: At, fiber: &Fiber, protocol: Protocol) -> Looplet {
         let LevelCode { dimension, arrays, .. } = cx.level(at).clone();
         let first = cx.name("row", &mul(&fiber.lo, &dimension));
-        let inner = Fiber { present: None, ..fiber.clone() };
         if protocol == Protocol::Follow {
-            let present = fiber.present.clone();
-            let miss = Rc::new(Looplet::Run(cx.fill(at.tensor)));
-            return Looplet::Lookup(Rc::new(move |cx, i| {
-                let p = cx.name("p", &add(&first, i));
-                let marked = marked(arrays[MAP], &p);
-                let hit = match present.clone() {
-                    None => cx.name_bool("hit", &marked),
-                    Some(present) => {
-                        let hit = cx.new_local("hit", Prim::Bool);
-                        cx.assign(hit, truth(false));
-                        cx.push_if(present, vec![Stmt::Assign(hit, marked)], Vec::new());
-                        local(hit)
-                    }
-                };
-                let then = Rc::new(Looplet::Run(Cursor::Fiber(inner.child(p))));
-                Looplet::Switch { cond: hit, then, other: miss.clone() }
-            }));
+            return looked_up(cx, at, fiber, first, move |p| marked(arrays[MAP], p));
         }
         let (entries, child, preamble) = entries(cx, at, fiber, first);
         let body = entries.looplet_of(cx, at, Rc::new(child), protocol);
@@ -121,7 +104,9 @@ impl LevelLowering for ByteMap {
         let LevelCode { dimension, arrays, .. } = cx.level(at).clone();
         let (lo, hi) = (cx.name("p", &mul(lo, &dimension)), cx.name("p", &mul(hi, &dimension)));
         cx.push(Stmt::Grow { buffer: arrays[MAP], len: hi.clone() });
-        cx.assemble(at.below(), (&lo, &hi), Room::Fresh);
+        // Below places that hold the fill value are the ends of empty fibers.
+        let below = if cx.has_arrays_below(at) { room } else { Room::Fresh };
+        cx.assemble(at.below(), (&lo, &hi), below);
     }
 
     fn freeze(&self, cx: &mut Cx<'_>, at: At, parents: &Expr) -> Expr {
@@ -157,6 +142,33 @@ impl LevelLowering for ByteMap {
     fn lengths(&self, cx: &Cx<'_>, at: At, (parents, own): (&Expr, &Expr)) -> Vec<Expr> {
         vec![plus(parents, 1), local(cx.level(at).counter()), own.clone()]
     }
+}
+
+/// The looplet of a fiber whose positions begin at `first` and are marked where something is stored.
+pub(super) fn looked_up(
+    cx: &mut Cx<'_>,
+    at: At,
+    fiber: &Fiber,
+    first: Expr,
+    marked: impl Fn(&Expr) -> Expr + 'static,
+) -> Looplet {
+    let (present, inner) = (fiber.present.clone(), Fiber { present: None, ..fiber.clone() });
+    let miss = Rc::new(Looplet::Run(cx.fill(at.tensor)));
+    Looplet::Lookup(Rc::new(move |cx, i| {
+        let p = cx.name("p", &add(&first, i));
+        let marked = marked(&p);
+        let hit = match present.clone() {
+            None => cx.name_bool("hit", &marked),
+            Some(present) => {
+                let hit = cx.new_local("hit", Prim::Bool);
+                cx.assign(hit, truth(false));
+                cx.push_if(present, vec![Stmt::Assign(hit, marked)], Vec::new());
+                local(hit)
+            }
+        };
+        let then = Rc::new(Looplet::Run(Cursor::Fiber(inner.child(p))));
+        Looplet::Switch { cond: hit, then, other: miss.clone() }
+    }))
 }
 
 fn scratch(cx: &Cx<'_>, at: At) -> crate::assembly::Buffer {

@@ -1,6 +1,7 @@
 //! Dense levels in code: position `p * n + i`, found by lookup, written in any order.
 
-use crate::assembly::{BufferRole, Expr};
+use super::join::{Comparable, compare_each};
+use crate::assembly::{BufferRole, Expr, Local};
 use crate::levels::Dense;
 use crate::lower::{At, Cursor, Cx, Fiber, LevelCode, LevelLowering, Looplet, Room, Tables, add, mul};
 use redpoll_logic::physical::Protocol;
@@ -31,6 +32,24 @@ impl LevelLowering for Dense {
 
     fn lengths(&self, _: &Cx<'_>, _: At, _: (&Expr, &Expr)) -> Vec<Expr> {
         Vec::new()
+    }
+
+    fn comparable(&self) -> Option<&dyn Comparable> {
+        Some(self)
+    }
+}
+
+impl Comparable for Dense {
+    fn complete(&self, cx: &mut Cx<'_>, at: At, (lo, hi): (&Expr, &Expr)) {
+        let n = cx.level(at).dimension.clone();
+        let (lo, hi) = (cx.name("p", &mul(lo, &n)), cx.name("p", &mul(hi, &n)));
+        cx.complete(at.below(), (&lo, &hi));
+    }
+
+    fn compare(&self, cx: &mut Cx<'_>, at: At, (a, b): (&Expr, &Expr), same: Local) {
+        let n = cx.level(at).dimension.clone();
+        let [a, b] = [a, b].map(|p| mul(p, &n));
+        compare_each(cx, (&a, &add(&a, &n), &b), same, |cx, x, y| cx.compare(at.below(), (x, y), same));
     }
 }
 

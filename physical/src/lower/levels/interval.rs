@@ -1,16 +1,16 @@
 //! Intervals in code: the phases before, in and behind the one run of a fiber.
 //!
 //! A write puts the first run of a fiber at its position; one that follows it directly has the next position until it
-//! has turned out that its value is that of the run, which it joins then. Anything else ends the kernel.
+//! has turned out that the same is below it as below the run, which it joins then. Anything else ends the kernel.
 
-use super::runs::equal_leaves;
+use super::join::{self, Comparable, Join};
 use super::sparse_list::if_present;
-use crate::assembly::{BufferRole, Expr, Status, Stmt};
+use crate::assembly::{BufferRole, Expr, Local, Status, Stmt};
 use crate::levels::Interval;
 use crate::lower::looplets::Phase;
 use crate::lower::{
     At, Cursor, Cx, Fiber, LevelCode, LevelLowering, Looplet, Room, Tables, add, and, count, eq, int, le, load, local,
-    lt, plus, truth,
+    lt, not, plus, select, truth,
 };
 use redpoll_logic::Prim;
 use redpoll_logic::physical::Protocol;
@@ -20,7 +20,11 @@ const LEFT: usize = 0;
 const RIGHT: usize = 1;
 
 impl LevelLowering for Interval {
-    fn tables(&self, _: &mut Cx<'_>, _: &mut Tables, _: At, _: (BufferRole, &mut LevelCode)) {}
+    fn tables(&self, cx: &mut Cx<'_>, _: &mut Tables, at: At, (role, level): (BufferRole, &mut LevelCode)) {
+        if role == BufferRole::Owned {
+            join::counters(cx, at, level);
+        }
+    }
 
     fn read(&self, cx: &mut Cx<'_>, at: At, fiber: &Fiber, protocol: Protocol) -> Looplet {
         let [left, right] = [LEFT, RIGHT].map(|k| cx.level(at).arrays[k]);
@@ -52,13 +56,16 @@ impl LevelLowering for Interval {
         let p = fiber.lo.clone();
         Looplet::AcceptRun(Rc::new(move |cx, lo, hi| {
             let (q, dirty) = (cx.new_local("q", Prim::I64), cx.new_local("dirty", Prim::Bool));
+            let (join, mut kept) = (Join::of(cx, at), None);
             let preamble = cx.block(|cx| {
                 let begun = lt(&load(left, p.clone()), &load(right, p.clone()));
                 cx.assign(q, add(&p, &count(&begun)));
                 let spare = cx.block(|cx| cx.assemble(at.below(), (&local(q), &plus(&local(q), 1)), Room::Reset));
                 cx.push_if(lt(&p, &local(q)), spare, Vec::new());
                 cx.assign(dirty, truth(false));
+                kept = Some(join.keep(cx, at));
             });
+            let kept = kept.expect("the block has run");
             let mut child = fiber.child(local(q));
             child.dirty.push(dirty);
             let first = vec![
@@ -68,12 +75,10 @@ impl LevelLowering for Interval {
             let second = cx.block(|cx| {
                 let joins = cx.new_local("joins", Prim::Bool);
                 cx.assign(joins, eq(&load(right, p.clone()), lo));
-                match equal_leaves(cx, at, &p, &local(q)) {
-                    Some(equal) => cx.push_if(local(joins), vec![Stmt::Assign(joins, equal)], Vec::new()),
-                    None => cx.assign(joins, truth(false)),
-                }
-                cx.push_if(crate::lower::not(&local(joins)), vec![Stmt::Return(Status::SecondRun)], Vec::new());
+                join.compare(cx, at, (&p, &local(q)), joins);
+                cx.push_if(not(&local(joins)), vec![Stmt::Return(Status::SecondRun)], Vec::new());
                 cx.push(Stmt::Store { buffer: right, at: p.clone(), value: hi.clone() });
+                join.take_back(cx, &local(q), &kept);
                 // The next position is that of another fiber.
                 cx.assemble(at.below(), (&local(q), &plus(&local(q), 1)), Room::Reset);
             });
@@ -86,7 +91,9 @@ impl LevelLowering for Interval {
         }))
     }
 
-    fn declare(&self, _: &mut Cx<'_>, _: At) {}
+    fn declare(&self, cx: &mut Cx<'_>, at: At) {
+        Join::of(cx, at).declare(cx);
+    }
 
     fn assemble(&self, cx: &mut Cx<'_>, at: At, (lo, hi): (&Expr, &Expr), room: Room) {
         for k in [LEFT, RIGHT] {
@@ -111,5 +118,25 @@ impl LevelLowering for Interval {
 
     fn lengths(&self, _: &Cx<'_>, _: At, (_, own): (&Expr, &Expr)) -> Vec<Expr> {
         vec![own.clone(), own.clone()]
+    }
+
+    fn comparable(&self) -> Option<&dyn Comparable> {
+        Some(self)
+    }
+}
+
+impl Comparable for Interval {
+    fn complete(&self, cx: &mut Cx<'_>, at: At, range: (&Expr, &Expr)) {
+        cx.complete(at.below(), range);
+    }
+
+    fn compare(&self, cx: &mut Cx<'_>, at: At, (a, b): (&Expr, &Expr), same: Local) {
+        let [left, right] = [LEFT, RIGHT].map(|k| cx.level(at).arrays[k]);
+        let [[l, r], [m, s]] = [a, b].map(|p| [left, right].map(|k| cx.name("end", &load(k, p.clone()))));
+        let (first, second) = (lt(&l, &r), lt(&m, &s));
+        let equal = and(&second, &and(&eq(&l, &m), &eq(&r, &s)));
+        cx.assign(same, select(&first, &equal, &not(&second)));
+        let below = cx.block(|cx| cx.compare(at.below(), (a, b), same));
+        cx.push_if(and(&local(same), &first), below, Vec::new());
     }
 }

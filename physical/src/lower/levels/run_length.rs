@@ -1,18 +1,23 @@
 //! Run-length levels in code: see [`super::runs`].
 
+use super::join::Comparable;
 use super::runs::{Runs, counters};
-use crate::assembly::{BufferRole, Expr};
+use crate::assembly::{BufferRole, Expr, Local};
 use crate::levels::RunLength;
 use crate::lower::{At, Cx, Fiber, LevelCode, LevelLowering, Looplet, Room, Tables, plus};
 use redpoll_logic::physical::Protocol;
 
 impl LevelLowering for RunLength {
-    fn tables(&self, cx: &mut Cx<'_>, _: &mut Tables, _: At, (role, level): (BufferRole, &mut LevelCode)) {
-        counters(cx, role, level);
+    fn tables(&self, cx: &mut Cx<'_>, _: &mut Tables, at: At, (role, level): (BufferRole, &mut LevelCode)) {
+        counters(cx, at, role, level);
     }
 
     fn read(&self, cx: &mut Cx<'_>, at: At, fiber: &Fiber, protocol: Protocol) -> Looplet {
         runs(cx, at).read(cx, at, fiber, protocol)
+    }
+
+    fn read_backward(&self, cx: &mut Cx<'_>, at: At, fiber: &Fiber, _: Protocol) -> Option<Looplet> {
+        Some(runs(cx, at).read_backward(cx, at, fiber))
     }
 
     fn write(&self, cx: &mut Cx<'_>, at: At, fiber: &Fiber) -> Looplet {
@@ -33,6 +38,20 @@ impl LevelLowering for RunLength {
 
     fn lengths(&self, _: &Cx<'_>, _: At, (parents, own): (&Expr, &Expr)) -> Vec<Expr> {
         vec![plus(parents, 1), own.clone()]
+    }
+
+    fn comparable(&self) -> Option<&dyn Comparable> {
+        Some(self)
+    }
+}
+
+impl Comparable for RunLength {
+    fn complete(&self, cx: &mut Cx<'_>, at: At, range: (&Expr, &Expr)) {
+        runs(cx, at).complete(cx, at, range);
+    }
+
+    fn compare(&self, cx: &mut Cx<'_>, at: At, parents: (&Expr, &Expr), same: Local) {
+        runs(cx, at).compare(cx, at, parents, same);
     }
 }
 

@@ -3,17 +3,19 @@
 //! While writing, `open` is the fiber being written and `covered` the coordinate behind its last run. Fibers before it
 //! are complete: going on to a fiber completes those before, so that `ptr` is always that of complete fibers. Nothing
 //! is counted before something has been written below a run; a fiber before `open` that is met again has been given up.
-//! A run whose value is that of the run before it joins it.
+//! A run below which is the same as below the run before it joins it: see [`super::join`].
 
+use super::join::{self, Join, Kept, compare_each, compare_entry};
 use super::sparse_list::positions;
-use crate::assembly::{BinaryOp, Buffer, BufferRole, CompareOp, Expr, Local, Stmt};
-use crate::lower::search::gallop;
+use crate::assembly::{Buffer, BufferRole, Expr, Local, Stmt};
+use crate::lower::search::{gallop, gallop_back_by};
+use crate::lower::seeded::{self, Seeded};
 use crate::lower::{
-    At, Cursor, Cx, Fiber, LevelCode, Looplet, Room, Stepper, add, and, count, eq, int, le, load, local, lt, or, plus,
-    truth,
+    At, Cursor, Cx, Fiber, LevelCode, Looplet, Room, Stepper, add, and, count, eq, int, le, load, local, lt, max, plus,
+    select, sub, truth,
 };
+use redpoll_logic::Prim;
 use redpoll_logic::physical::Protocol;
-use redpoll_logic::{Prim, Scalar};
 use std::rc::Rc;
 
 /// The arrays of a level of runs.
@@ -26,8 +28,9 @@ pub(super) struct Runs {
 }
 
 /// The counters of a level of runs that is written.
-pub(super) fn counters(cx: &mut Cx<'_>, role: BufferRole, level: &mut LevelCode) {
+pub(super) fn counters(cx: &mut Cx<'_>, at: At, role: BufferRole, level: &mut LevelCode) {
     if role == BufferRole::Owned {
+        join::counters(cx, at, level);
         level.count = Some(cx.new_local("runs", Prim::I64));
         level.open = Some((cx.new_local("open", Prim::I64), cx.new_local("covered", Prim::I64)));
     }
@@ -83,6 +86,53 @@ impl Runs {
         Looplet::Thunk { preamble, body: Rc::new(body), epilogue: Vec::new() }
     }
 
+    /// The runs from the last one on, in negated coordinates.
+    pub(super) fn read_backward(self, cx: &mut Cx<'_>, at: At, fiber: &Fiber) -> Looplet {
+        let (q, end, mut preamble) = positions(cx, self.ptr, fiber);
+        let [start, r, left, stop] = ["start", "r", "l", "stop"].map(|name| cx.new_local(name, Prim::I64));
+        preamble.extend([Stmt::Assign(start, local(q)), Stmt::Assign(r, end)]);
+        let first_of = move |q: Expr| match self.left {
+            Some(left) => load(left, q),
+            None => {
+                let before = load(self.right, max(&plus(&q, -1), &local(start)));
+                select(&lt(&local(start), &q), &before, &int(0))
+            }
+        };
+        let inner = Fiber { present: None, ..fiber.clone() };
+        let child = Looplet::Run(Cursor::Fiber(inner.child(local(q))));
+        let fill = cx.fill(at.tensor);
+        let past = if seeded::is(Seeded::RunFromEnd) { 0 } else { 1 };
+        let mut current = vec![
+            Stmt::Assign(q, plus(&local(r), -1)),
+            Stmt::Assign(left, first_of(local(q))),
+            Stmt::Assign(stop, sub(&int(past), &local(left))),
+        ];
+        // As going forward: a fiber that is not there has no runs, whose chunk is a gap.
+        let chunk = match (self.left, &fiber.present) {
+            (None, None) => child,
+            _ => {
+                let begin = cx.new_local("begin", Prim::I64);
+                current.push(Stmt::Assign(begin, sub(&int(1), &load(self.right, local(q)))));
+                after_gap(&fill, &local(begin), child)
+            }
+        };
+        let body = Looplet::Stepper(Rc::new(Stepper {
+            more: lt(&local(start), &local(r)),
+            current,
+            stop: local(stop),
+            bound: int(1),
+            chunk,
+            next: Rc::new(move |taken| vec![Stmt::Assign(r, sub(&local(r), &count(taken)))]),
+            seek: Rc::new(move |cx, i| {
+                let coordinate = cx.name("i", &sub(&int(0), i));
+                gallop_back_by(cx, (&local(start), r), &|q| lt(&coordinate, &first_of(q)));
+            }),
+            first: sub(&int(1), &cx.level(at).dimension),
+            rest: fill,
+        }));
+        Looplet::Thunk { preamble, body: Rc::new(body), epilogue: Vec::new() }
+    }
+
     pub(super) fn write(self, cx: &mut Cx<'_>, at: At, fiber: &Fiber) -> Looplet {
         let preamble = match fiber.lo == int(0) {
             true => Vec::new(),
@@ -96,15 +146,18 @@ impl Runs {
         let accept = Looplet::AcceptRun(Rc::new(move |cx, lo, hi| {
             let (q, dirty) = (cx.new_local("q", Prim::I64), cx.new_local("dirty", Prim::Bool));
             let gap = lt(&local(covered), lo);
+            let (join, mut kept) = (Join::of(cx, at), None);
             let preamble = cx.block(|cx| {
                 let first = if self.left.is_none() { add(&local(len), &count(&gap)) } else { local(len) };
                 cx.assign(q, first);
                 cx.assemble(at.below(), (&local(len), &plus(&local(q), 1)), room_below(cx, at));
                 cx.assign(dirty, truth(false));
+                kept = Some(join.keep(cx, at));
             });
+            let kept = kept.expect("the block has run");
             let mut child = fiber.child(local(q));
             child.dirty.push(dirty);
-            let keep = cx.block(|cx| self.keep(cx, at, (lo, hi), q));
+            let keep = cx.block(|cx| self.keep(cx, at, (lo, hi), q, (&join, &kept)));
             Looplet::Thunk {
                 preamble,
                 body: Rc::new(Looplet::Run(Cursor::Fiber(child))),
@@ -115,7 +168,7 @@ impl Runs {
     }
 
     /// Counts the run `[lo, hi)` at position `q`, and the gap before it where there is one.
-    fn keep(self, cx: &mut Cx<'_>, at: At, (lo, hi): (&Expr, &Expr), q: Local) {
+    fn keep(self, cx: &mut Cx<'_>, at: At, (lo, hi): (&Expr, &Expr), q: Local, (join, kept): (&Join, &Kept)) {
         let (len, (_, covered)) = (cx.level(at).counter(), cx.level(at).open_fiber());
         let before = plus(&local(q), -1);
         let adjoins = match self.left {
@@ -130,11 +183,13 @@ impl Runs {
             }
         };
         let same = cx.new_local("same", Prim::Bool);
-        cx.assign(same, truth(false));
-        if let Some(equal) = equal_leaves(cx, at, &before, &local(q)) {
-            cx.push_if(adjoins, vec![Stmt::Assign(same, equal)], Vec::new());
-        }
-        let join = vec![Stmt::Store { buffer: self.right, at: before, value: hi.clone() }, Stmt::Assign(len, local(q))];
+        cx.assign(same, adjoins);
+        join.compare(cx, at, (&before, &local(q)), same);
+        let joined = cx.block(|cx| {
+            cx.push(Stmt::Store { buffer: self.right, at: before, value: hi.clone() });
+            cx.assign(len, local(q));
+            join.take_back(cx, &local(q), kept);
+        });
         let mut append = Vec::new();
         for (buffer, value) in [(self.left, lo), (Some(self.right), hi)] {
             let Some(buffer) = buffer else { continue };
@@ -142,7 +197,7 @@ impl Runs {
             append.push(Stmt::Store { buffer, at: local(q), value: value.clone() });
         }
         append.push(Stmt::Assign(len, plus(&local(q), 1)));
-        cx.push(Stmt::If { cond: local(same), then: join, other: append });
+        cx.push(Stmt::If { cond: local(same), then: joined, other: append });
         cx.assign(covered, hi.clone());
     }
 
@@ -182,6 +237,26 @@ impl Runs {
     pub(super) fn declare(cx: &mut Cx<'_>, at: At) {
         let (len, (open, covered)) = (cx.level(at).counter(), cx.level(at).open_fiber());
         [len, open, covered].into_iter().for_each(|counter| cx.assign(counter, int(0)));
+        Join::of(cx, at).declare(cx);
+    }
+
+    /// As [`join::Comparable::complete`].
+    pub(super) fn complete(self, cx: &mut Cx<'_>, at: At, (lo, hi): (&Expr, &Expr)) {
+        self.advance(cx, at, hi);
+        let bounds = [lo, hi].map(|p| cx.name("q", &load(self.ptr, p.clone())));
+        cx.complete(at.below(), (&bounds[0], &bounds[1]));
+    }
+
+    /// As [`join::Comparable::compare`].
+    pub(super) fn compare(self, cx: &mut Cx<'_>, at: At, (a, b): (&Expr, &Expr), same: Local) {
+        let [[x, x_end], [y, y_end]] =
+            [a, b].map(|p| [p.clone(), plus(p, 1)].map(|p| cx.name("q", &load(self.ptr, p))));
+        cx.assign(same, eq(&sub(&x_end, &x), &sub(&y_end, &y)));
+        compare_each(cx, (&x, &x_end, &y), same, |cx, x, y| {
+            let ends = [Some(self.right), self.left].into_iter().flatten();
+            let equal = ends.fold(truth(true), |all, b| and(&all, &eq(&load(b, x.clone()), &load(b, y.clone()))));
+            compare_entry(cx, at, equal, (x, y), same);
+        });
     }
 
     pub(super) fn assemble(self, cx: &mut Cx<'_>, hi: &Expr, room: Room) {
@@ -193,6 +268,7 @@ impl Runs {
     pub(super) fn freeze(self, cx: &mut Cx<'_>, at: At, parents: &Expr) -> Expr {
         let len = local(cx.level(at).counter());
         cx.push(Stmt::Grow { buffer: self.ptr, len: plus(parents, 1) });
+        self.go_back(cx, at, parents);
         self.advance(cx, at, parents);
         cx.check_positions(self.ptr, &len);
         len
@@ -218,25 +294,4 @@ fn room_below(cx: &Cx<'_>, at: At) -> Room {
 
 fn is_last(cx: &Cx<'_>, at: At) -> bool {
     at.level + 1 == cx.tensor(at.tensor).levels.len()
-}
-
-/// Whether the values at two positions of the leaf are equal, bit by bit, NaN being equal to NaN; `None` where there are
-/// further levels in between.
-pub(super) fn equal_leaves(cx: &Cx<'_>, at: At, a: &Expr, b: &Expr) -> Option<Expr> {
-    if !is_last(cx, at) {
-        return None;
-    }
-    let equal = |buffer: &Buffer| {
-        let (x, y) = (load(*buffer, a.clone()), load(*buffer, b.clone()));
-        let compare = |op, x: &Expr, y: &Expr| Expr::Compare(op, Box::new(x.clone()), Box::new(y.clone()));
-        let prim = cx.buffers[buffer.index()].prim;
-        if !prim.is_float() {
-            return compare(CompareOp::Eq, &x, &y);
-        }
-        let one = Expr::Const(Scalar::one(prim));
-        let inverse = |v: &Expr| Expr::Binary(BinaryOp::Div, Box::new(one.clone()), Box::new(v.clone()));
-        let equal = and(&compare(CompareOp::Eq, &x, &y), &compare(CompareOp::Eq, &inverse(&x), &inverse(&y)));
-        or(&equal, &and(&compare(CompareOp::Ne, &x, &x), &compare(CompareOp::Ne, &y, &y)))
-    };
-    Some(cx.tensor(at.tensor).leaf.iter().fold(truth(true), |all, buffer| and(&all, &equal(buffer))))
 }

@@ -1,9 +1,10 @@
 //! Singletons in code: a fiber is a range of positions, walked in ascending order; the inner modes of COO.
 
+use super::join::{Comparable, compare_entry};
 use super::sparse_list::{Entries, append, if_present, spread};
-use crate::assembly::{BufferRole, Expr, Stmt};
+use crate::assembly::{BufferRole, Expr, Local, Stmt};
 use crate::levels::Singleton;
-use crate::lower::{At, Cx, Fiber, LevelCode, LevelLowering, Looplet, Room, Tables, int, local, plus};
+use crate::lower::{At, Cx, Fiber, LevelCode, LevelLowering, Looplet, Room, Tables, eq, int, load, local, plus};
 use redpoll_logic::Prim;
 use redpoll_logic::physical::Protocol;
 use std::rc::Rc;
@@ -47,6 +48,21 @@ impl LevelLowering for Singleton {
 
     fn lengths(&self, _: &Cx<'_>, _: At, (_, own): (&Expr, &Expr)) -> Vec<Expr> {
         vec![own.clone()]
+    }
+
+    fn comparable(&self) -> Option<&dyn Comparable> {
+        Some(self)
+    }
+}
+
+impl Comparable for Singleton {
+    fn complete(&self, cx: &mut Cx<'_>, at: At, range: (&Expr, &Expr)) {
+        cx.complete(at.below(), range);
+    }
+
+    fn compare(&self, cx: &mut Cx<'_>, at: At, (a, b): (&Expr, &Expr), same: Local) {
+        let idx = cx.level(at).arrays[IDX];
+        compare_entry(cx, at, eq(&load(idx, a.clone()), &load(idx, b.clone())), (a, b), same);
     }
 }
 

@@ -3,13 +3,14 @@
 //! While writing, `ptr[p + 1]` is the end of the fiber below `p` once it has been written, else 0; freezing makes the
 //! ends of fibers that were not written those of the ones before.
 
+use super::join::{Comparable, compare_each, compare_entry, complete_ends};
 use crate::assembly::{Buffer, BufferRole, Expr, Local, Stmt};
 use crate::levels::SparseList;
 use crate::lower::search::{found, gallop};
 use crate::lower::seeded::{self, Seeded};
 use crate::lower::{
     At, Cursor, Cx, Fiber, LevelCode, LevelLowering, Looplet, Room, Stepper, Tables, count, eq, int, load, local, lt,
-    max, plus, select, truth,
+    max, plus, select, sub, truth,
 };
 use redpoll_logic::physical::Protocol;
 use redpoll_logic::{LevelFormat, Prim};
@@ -70,6 +71,28 @@ impl LevelLowering for SparseList {
     fn lengths(&self, _: &Cx<'_>, _: At, (parents, own): (&Expr, &Expr)) -> Vec<Expr> {
         vec![plus(parents, 1), own.clone()]
     }
+
+    fn comparable(&self) -> Option<&dyn Comparable> {
+        Some(self)
+    }
+}
+
+impl Comparable for SparseList {
+    fn complete(&self, cx: &mut Cx<'_>, at: At, (lo, hi): (&Expr, &Expr)) {
+        let ptr = cx.level(at).arrays[PTR];
+        complete_ends(cx, ptr, (lo, hi));
+        let bounds = [lo, hi].map(|p| cx.name("q", &load(ptr, p.clone())));
+        cx.complete(at.below(), (&bounds[0], &bounds[1]));
+    }
+
+    fn compare(&self, cx: &mut Cx<'_>, at: At, (a, b): (&Expr, &Expr), same: Local) {
+        let [ptr, idx] = [PTR, IDX].map(|k| cx.level(at).arrays[k]);
+        let [[x, x_end], [y, y_end]] = [a, b].map(|p| [p.clone(), plus(p, 1)].map(|p| cx.name("q", &load(ptr, p))));
+        cx.assign(same, eq(&sub(&x_end, &x), &sub(&y_end, &y)));
+        compare_each(cx, (&x, &x_end, &y), same, |cx, x, y| {
+            compare_entry(cx, at, eq(&load(idx, x.clone()), &load(idx, y.clone())), (x, y), same);
+        });
+    }
 }
 
 /// Makes room for the ends of the fibers below the parent positions `lo..hi`, none of which has been written.
@@ -79,7 +102,8 @@ pub(super) fn assemble_ends(cx: &mut Cx<'_>, ptr: Buffer, (lo, hi): (&Expr, &Exp
         cx.push(Stmt::Grow { buffer: ptr, len: ends.clone() });
     }
     if room != Room::Fresh {
-        cx.store_range(ptr, (lo, &ends), &int(0));
+        // The end before the first of them is that of another fiber, or 0 forever.
+        cx.store_range(ptr, (&plus(lo, 1), &ends), &int(0));
     }
 }
 

@@ -6,7 +6,7 @@ use crate::lower::seeded::{Seeded, with};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Programs that between them go through every rule.
-const PROGRAMS: [&str; 16] = [
+const PROGRAMS: [&str; 20] = [
     "(program (input A (type (shape 4 6) f64 0.0 csr)) (input B (type (shape 4 6) f64 0.0 coo))
        (output C (type (shape 4 6) f64 0.0 csr))
        (for i (for j (init (C i j) (+ (A i j) (B i j))))))",
@@ -54,6 +54,18 @@ const PROGRAMS: [&str; 16] = [
        (for i (for j (init (C i j) (* (A i (gallop j)) (B i (gallop j)))))))",
     "(program (input A (type (shape 3 9) f64 0.0 csr)) (output B (type (shape 3 4) f64 0.0 csr))
        (for i (for j (range 0 4) (init (B i j) (A i (+ (* 2 j) 1))))))",
+    "(program (input A (type (shape 3 8) f64 0.0 (dense (block-list (element)))))
+       (input B (type (shape 3 8) f64 0.0 (dense (run-length (element))))) (output C (type (shape 3 8) f64 0.0 csr))
+       (for i (for j (range 0 8) (init (C i j) (+ (A i (+ (* -1 j) 7)) (B i (+ (* -1 j) 7)))))))",
+    "(program (input A (type (shape 12 1) bool false csr))
+       (output B (type (shape 12 1) bool false (run-length (sparse-list (element)))))
+       (for i (for j (init (B i j) (A i j)))))",
+    "(program (input A (type (shape 2 150) f64 0.0 (dense (bit-map (element)))))
+       (input B (type (shape 2 150) f64 0.0 (dense (fixed-width (element))))) (output C (type (shape 2 150) f64 0.0 csr))
+       (for i (for j (init (C i j) (+ (A i j) (B i j))))))",
+    "(program (input x (type (shape 6) f64 0.0 dense)) (local D (type (shape 6 6) f64 0.0 (dense (pinpoint (element)))))
+       (output y (type (shape 6) f64 0.0 dense))
+       (where (for i (for j (+= (y i) (* (+ j 1) (D i j))))) (for i (for j (if (eq j 2) (init (D i j) (x i)))))))",
 ];
 
 #[test]

@@ -3,6 +3,7 @@
 
 mod faults;
 mod golden;
+mod levels;
 mod programs;
 mod swaps;
 
@@ -36,7 +37,8 @@ impl Rng {
 /// Which formats a tensor is tried in.
 fn formats(ty: &TensorType, role: Role) -> Vec<Format> {
     let plain = ty.format.modes.iter().enumerate().all(|(k, m)| *m == redpoll_logic::StorageMode::Whole { mode: k });
-    if !plain || role == Role::Local || ty.shape.is_empty() {
+    let single = ty.format.levels.iter().any(|l| l.kind.traits().single);
+    if !plain || single || role == Role::Local || ty.shape.is_empty() {
         return vec![ty.format.clone()];
     }
     let random = |f: &Format| f.levels.iter().all(|l| l.kind.traits().writes == Writes::Random);

@@ -352,6 +352,83 @@ fn bands() {
 }
 
 #[test]
+fn bit_maps() {
+    let format = Format::of_kinds(&[LevelKind::Dense, LevelKind::BitMap], LeafKind::Element);
+    let broken = |words: &[u64], expect| {
+        let arrays = [Array::from_vec(words.to_vec())];
+        check(ty(&[2, 40], format.clone()), &[&[], &arrays], val(80), expect);
+    };
+    broken(&[1 << 63, 0xffff], expect!["valid"]);
+    broken(&[1 << 63], expect!["invalid tensor: level 1 (bit-map): words must have 2 elements, found 1"]);
+    broken(
+        &[0, 0x10000],
+        expect![
+            "invalid tensor: level 1 (bit-map): the last word of words has bits behind the 80 positions of the level"
+        ],
+    );
+    let bytes: &[&[Array]] = &[&[], &[Array::from_vec(vec![0u8; 2])]];
+    check(
+        ty(&[2, 40], format.clone()),
+        bytes,
+        val(80),
+        expect!["invalid tensor: level 1 (bit-map): words must be of u64 or u64, found u8"],
+    );
+}
+
+#[test]
+fn pinpoints() {
+    let format = Format::of_kinds(&[LevelKind::Dense, LevelKind::Pinpoint], LeafKind::Element);
+    let broken = |places: &[u32], expect| {
+        check(ty(&[3, 4], format.clone()), &[&[], &[idx(places)]], val(3), expect);
+    };
+    broken(&[4, 0, 3], expect!["valid"]);
+    broken(&[4, 0], expect!["invalid tensor: level 1 (pinpoint): idx must have 3 elements, one a position, found 2"]);
+    broken(
+        &[4, 0, 5],
+        expect![
+            "invalid tensor: level 1 (pinpoint): idx[2] = 5 is out of range, the dimension, which stands for no coordinate, is 4"
+        ],
+    );
+}
+
+#[test]
+fn fixed_widths() {
+    let format = Format::of_kinds(&[LevelKind::Dense, LevelKind::FixedWidth], LeafKind::Element);
+    let broken = |width: &[i32], places: &[u32], expect| {
+        check(ty(&[2, 4], format.clone()), &[&[], &[ptr(width), idx(places)]], val(4), expect);
+    };
+    broken(&[2], &[1, 3, 0, 4], expect!["valid"]);
+    broken(
+        &[2, 2],
+        &[1, 3, 0, 4],
+        expect!["invalid tensor: level 1 (fixed-width): width must have 1 elements, found 2"],
+    );
+    broken(&[3], &[1, 3, 0, 4], expect!["invalid tensor: level 1 (fixed-width): idx must have 6 elements, found 4"]);
+    broken(&[-2], &[1, 3, 0, 4], expect!["invalid tensor: level 1 (fixed-width): 2 fibers cannot have the width -2"]);
+    broken(
+        &[2],
+        &[3, 3, 0, 4],
+        expect![
+            "invalid tensor: level 1 (fixed-width): idx must ascend in each fiber up to its padding, but idx[0] = 3 and idx[1] = 3"
+        ],
+    );
+    broken(
+        &[2],
+        &[1, 3, 4, 0],
+        expect![
+            "invalid tensor: level 1 (fixed-width): idx must ascend in each fiber up to its padding, but idx[2] = 4 and idx[3] = 0"
+        ],
+    );
+    broken(
+        &[2],
+        &[1, 5, 0, 4],
+        expect![
+            "invalid tensor: level 1 (fixed-width): idx[1] = 5 is out of range, the dimension, which is padding, is 4"
+        ],
+    );
+}
+
+#[test]
 fn ragged_blocks() {
     let blocks = |values: [f64; 6], expect| {
         let arrays: &[&[Array]] = &[&[], &[ptr(&[0, 1]), idx(&[1])], &[], &[]];

@@ -3,6 +3,7 @@
 mod errors;
 mod exchange;
 mod roundtrip;
+mod run_ends;
 
 use super::{Duplicates, Tensor, Triples, Values};
 use proptest::prelude::*;

@@ -188,6 +188,44 @@ fn every_format_converts_to_the_next() {
     }
 }
 
+/// Every kind that holds one entry or run a fiber, below and above every other kind.
+#[test]
+fn single_entries_convert_from_and_to_every_format() {
+    let runs = |i: u64| if i % 3 == 1 { 0..0 } else { i % 2..i % 2 + 1 + i % 4 };
+    let rows = |width: &dyn Fn(u64) -> std::ops::Range<u64>| {
+        let places = (0..6).flat_map(|i| width(i).map(move |j| (vec![i, j], Scalar::I64(i as i64 + 1))));
+        places.collect::<Vec<_>>()
+    };
+    let points = rows(&|i| runs(i).take(1).fold(0..0, |_, j| j..j + 1));
+    for (single, entries) in [(LevelKind::Pinpoint, points), (LevelKind::Interval, rows(&runs))] {
+        let sample = Sample { shape: vec![6, 6], dtype: DType::I64, fill: Scalar::I64(7), entries };
+        for other in LevelKind::general() {
+            let below = Format::of_kinds(&[other, single], LeafKind::Element);
+            // Of a fiber above, one row alone is stored.
+            let first = Sample {
+                entries: sample.entries.iter().filter(|(p, _)| p[0] == 3).cloned().collect(),
+                ..sample.clone()
+            };
+            let above = Format::of_kinds(&[single, other], LeafKind::Element);
+            for (sample, format) in [(&sample, below), (&first, above)] {
+                let tensor = sample.tensor(&format);
+                check(&tensor, sample);
+                for next in LevelKind::general() {
+                    let next = Format::of_kinds(&[LevelKind::Dense, next], LeafKind::Element);
+                    let there = convert(&tensor, &next).unwrap();
+                    check(&there, sample);
+                    check(&convert(&there, &format).unwrap(), sample);
+                }
+            }
+        }
+        let two = [(vec![0, 1], 1), (vec![0, 3], 2)].map(|(place, v)| (place, Scalar::I64(v))).to_vec();
+        let sample = Sample { entries: two, ..sample };
+        let format = Format::of_kinds(&[LevelKind::Dense, single], LeafKind::Element);
+        let error = Tensor::from_triples(sample.ty(&format), &sample.triples(), Duplicates::Error).unwrap_err();
+        assert!(error.to_string().contains("[0, 3]"), "{error}");
+    }
+}
+
 /// Protects the sharing of buffers: a conversion that keeps arrays must not copy them.
 #[test]
 fn conversions_share_arrays() {

@@ -32,6 +32,7 @@ fn a_unit() {
             RP_POSITION_OVERFLOW = 3,
             RP_CHECKED_OVERFLOW = 4,
             RP_SECOND_RUN = 5,
+            RP_SECOND_ENTRY = 6,
         };
 
         // spmv

@@ -1,0 +1,198 @@
+//! Joining of neighbouring runs whose children are fibers: what was written below the second is compared with what is
+//! below the first and, if it is the same, taken back.
+//!
+//! A level that takes part says in [`Comparable`] how its fibers are compared while the tensor is being written. Taking
+//! back means that the counters of the levels below are again what they were; so all room is reset before it is used.
+
+use super::super::level::lowering;
+use crate::assembly::{BinaryOp, Buffer, CompareOp, Expr, Local, Stmt};
+use crate::levels::written_format;
+use crate::lower::seeded::{self, Seeded};
+use crate::lower::{At, Cx, LevelCode, and, int, load, local, lt, max, or, plus, truth};
+use crate::notation::TensorId;
+use redpoll_logic::{Format, LevelFormat, Prim, Scalar};
+
+/// A level whose fibers can be compared while it is written.
+pub(crate) trait Comparable {
+    /// Gives the fibers below the parent positions `lo..hi` their ends, as freezing would. They are the last ones, nothing
+    /// more is written to them, and those before have their ends.
+    fn complete(&self, cx: &mut Cx<'_>, at: At, range: (&Expr, &Expr));
+
+    /// Sets `same`, which holds, to false unless the fibers below two parent positions are equal. They have their ends.
+    fn compare(&self, cx: &mut Cx<'_>, at: At, parents: (&Expr, &Expr), same: Local);
+}
+
+/// Whether runs of some level join by a comparison of fibers when a tensor of that format is written.
+pub(crate) fn any_joins_fibers(format: &Format) -> bool {
+    let levels = &written_format(format).levels;
+    (0..levels.len()).any(|k| joins_fibers(levels, k))
+}
+
+/// Whether runs of level `k` join by a comparison of the fibers below them.
+fn joins_fibers(levels: &[LevelFormat], k: usize) -> bool {
+    let (level, below) = (&levels[k], &levels[k + 1..]);
+    level.kind.traits().runs && !below.is_empty() && below.iter().all(|l| lowering(l.kind).comparable().is_some())
+}
+
+/// How the runs of a level join.
+#[derive(Clone)]
+pub(super) enum Join {
+    /// They do not: what is below cannot be compared while it is written.
+    Never,
+    /// By their values.
+    Leaves,
+    /// By the fibers below, which have their ends up to the position `done`.
+    Fibers { done: Local },
+}
+
+/// The counter of a level of runs that is written, for [`Join::of`].
+pub(super) fn counters(cx: &mut Cx<'_>, at: At, level: &mut LevelCode) {
+    if joins_fibers(&written_format(&cx.program.tensors[at.tensor.index()].ty.format).levels, at.level) {
+        level.more = vec![cx.new_local("done", Prim::I64)];
+    }
+}
+
+impl Join {
+    pub(super) fn of(cx: &Cx<'_>, at: At) -> Join {
+        match cx.level(at).more[..] {
+            [done, ..] => Join::Fibers { done },
+            [] if at.level + 1 == cx.tensor(at.tensor).levels.len() => Join::Leaves,
+            [] => Join::Never,
+        }
+    }
+
+    pub(super) fn declare(&self, cx: &mut Cx<'_>) {
+        if let Join::Fibers { done } = self {
+            cx.assign(*done, int(0));
+        }
+    }
+
+    /// What the counters of the levels below are before something is written there.
+    pub(super) fn keep(&self, cx: &mut Cx<'_>, at: At) -> Kept {
+        let mut counters: Vec<Local> = Vec::new();
+        if matches!(self, Join::Fibers { .. }) {
+            for level in &cx.tensor(at.tensor).levels[at.level + 1..] {
+                let all = level
+                    .count
+                    .into_iter()
+                    .chain(level.more.iter().copied())
+                    .chain(level.open.into_iter().flat_map(|(open, covered)| [open, covered]));
+                // Levels that append together share their counter.
+                all.for_each(|c| {
+                    if !counters.contains(&c) {
+                        counters.push(c)
+                    }
+                });
+            }
+        }
+        let pairs: Vec<(Local, Local)> = counters.into_iter().map(|c| (c, cx.new_local("kept", Prim::I64))).collect();
+        pairs.iter().for_each(|(counter, kept)| cx.assign(*kept, local(*counter)));
+        Kept(pairs)
+    }
+
+    /// Leaves `same` if it holds and equal things are below the position `before` and the one after it, where all is
+    /// written now.
+    pub(super) fn compare(&self, cx: &mut Cx<'_>, at: At, (before, q): (&Expr, &Expr), same: Local) {
+        match self {
+            Join::Never => cx.assign(same, truth(false)),
+            Join::Leaves => {
+                let equal = equal_leaves(cx, at.tensor, before, q);
+                cx.push_if(local(same), vec![Stmt::Assign(same, equal)], Vec::new());
+            }
+            Join::Fibers { done } => {
+                let end = plus(q, 1);
+                cx.complete(at.below(), (&local(*done), &end));
+                cx.assign(*done, end);
+                let compare = cx.block(|cx| cx.compare(at.below(), (before, q), same));
+                cx.push_if(local(same), compare, Vec::new());
+            }
+        }
+    }
+
+    /// Takes back what was written at the position `q` and below it.
+    pub(super) fn take_back(&self, cx: &mut Cx<'_>, q: &Expr, kept: &Kept) {
+        if let Join::Fibers { done } = self {
+            cx.assign(*done, q.clone());
+        }
+        if !seeded::is(Seeded::TakenBack) {
+            kept.0.iter().for_each(|(counter, kept)| cx.assign(*counter, local(*kept)));
+        }
+    }
+}
+
+/// Counters and what they were.
+pub(super) struct Kept(Vec<(Local, Local)>);
+
+impl Cx<'_> {
+    /// As [`Comparable::complete`].
+    pub(super) fn complete(&mut self, at: At, range: (&Expr, &Expr)) {
+        if at.level < self.tensor(at.tensor).levels.len() {
+            comparable(self, at).complete(self, at, range);
+        }
+    }
+
+    /// As [`Comparable::compare`], of values too.
+    pub(super) fn compare(&mut self, at: At, (a, b): (&Expr, &Expr), same: Local) {
+        if at.level < self.tensor(at.tensor).levels.len() {
+            return comparable(self, at).compare(self, at, (a, b), same);
+        }
+        let equal = equal_leaves(self, at.tensor, a, b);
+        self.assign(same, equal);
+    }
+}
+
+fn comparable(cx: &Cx<'_>, at: At) -> &'static dyn Comparable {
+    lowering(cx.level(at).format.kind).comparable().expect("runs join where all below can be compared")
+}
+
+/// Makes the ends of fibers `lo..hi` that were not written those of the fibers before.
+pub(super) fn complete_ends(cx: &mut Cx<'_>, ptr: Buffer, (lo, hi): (&Expr, &Expr)) {
+    let p = cx.new_local("p", Prim::I64);
+    let next = plus(&local(p), 1);
+    let value = max(&load(ptr, local(p)), &load(ptr, next.clone()));
+    let body = vec![Stmt::Store { buffer: ptr, at: next, value }];
+    cx.push(Stmt::For { var: p, lo: lo.clone(), hi: hi.clone(), body });
+}
+
+/// Goes on while `same` holds: `body` over the positions `a..end` and beside them those from `b` on.
+pub(super) fn compare_each(
+    cx: &mut Cx<'_>,
+    (a, end, b): (&Expr, &Expr, &Expr),
+    same: Local,
+    body: impl FnOnce(&mut Cx<'_>, &Expr, &Expr),
+) {
+    let [x, y, last] = ["x", "y", "x_end"].map(|name| cx.new_local(name, Prim::I64));
+    cx.assign(x, a.clone());
+    cx.assign(y, b.clone());
+    cx.assign(last, end.clone());
+    let body = cx.block(|cx| {
+        body(cx, &local(x), &local(y));
+        cx.assign(x, plus(&local(x), 1));
+        cx.assign(y, plus(&local(y), 1));
+    });
+    cx.push(Stmt::While { cond: and(&local(same), &lt(&local(x), &local(last))), body });
+}
+
+/// Sets `same` to whether `equal` holds and, if so, the same is below two positions.
+pub(super) fn compare_entry(cx: &mut Cx<'_>, at: At, equal: Expr, (x, y): (&Expr, &Expr), same: Local) {
+    cx.assign(same, equal);
+    let below = cx.block(|cx| cx.compare(at.below(), (x, y), same));
+    cx.push_if(local(same), below, Vec::new());
+}
+
+/// Whether the values at two positions of the leaf are equal, bit by bit, NaN being equal to NaN.
+fn equal_leaves(cx: &Cx<'_>, tensor: TensorId, a: &Expr, b: &Expr) -> Expr {
+    let equal = |buffer: &Buffer| {
+        let (x, y) = (load(*buffer, a.clone()), load(*buffer, b.clone()));
+        let compare = |op, x: &Expr, y: &Expr| Expr::Compare(op, Box::new(x.clone()), Box::new(y.clone()));
+        let prim = cx.buffers[buffer.index()].prim;
+        if !prim.is_float() {
+            return compare(CompareOp::Eq, &x, &y);
+        }
+        let one = Expr::Const(Scalar::one(prim));
+        let inverse = |v: &Expr| Expr::Binary(BinaryOp::Div, Box::new(one.clone()), Box::new(v.clone()));
+        let equal = and(&compare(CompareOp::Eq, &x, &y), &compare(CompareOp::Eq, &inverse(&x), &inverse(&y)));
+        or(&equal, &and(&compare(CompareOp::Ne, &x, &x), &compare(CompareOp::Ne, &y, &y)))
+    };
+    cx.tensor(tensor).leaf.iter().fold(truth(true), |all, buffer| and(&all, &equal(buffer)))
+}

@@ -1,0 +1,101 @@
+//! Exchange with Arrow run-end encoded arrays: vectors of runs, their ends and values shared without copies.
+//!
+//! A run-length vector holds what such an array holds: the exclusive ends of runs, and a value for each. Ends of 16 bits
+//! are widened, those of a slice are counted from its start, and booleans, which Arrow packs into bits, are copied.
+
+use super::exchange::{dtype_of_arrow, export, import_values, zero};
+use super::{Array, NullPolicy, Tensor, convert};
+use crate::Error;
+use crate::levels::{ArrayClass, array_prim};
+use arrow::array::{Array as _, ArrayRef, PrimitiveArray, RunArray};
+use arrow::buffer::{Buffer, ScalarBuffer};
+use arrow::datatypes::{ArrowNativeType, Int16Type, Int32Type, Int64Type, RunEndIndexType};
+use redpoll_logic::{Format, LeafKind, LevelKind, Prim, Scalar, TensorType};
+use std::sync::Arc;
+
+/// The format of vectors of runs.
+fn runs() -> Format {
+    Format::of_kinds(&[LevelKind::RunLength], LeafKind::Element)
+}
+
+impl Tensor {
+    /// A vector as an Arrow run-end encoded array. The arrays of a run-length level are shared with it; other formats are
+    /// converted to one before.
+    ///
+    /// # Errors
+    /// When the tensor is no vector, or the memory is exceeded.
+    pub fn to_run_array(&self) -> Result<ArrayRef, Error> {
+        if self.ty.shape.len() != 1 {
+            let found = self.ty.shape.len();
+            return Err(Error::InvalidTensor(format!(
+                "a run-end encoded array holds one mode, found {found}; merge the modes before"
+            )));
+        }
+        let tensor = convert(self, &runs())?;
+        let (ptr, right) = (tensor.levels[0][0].indices(), &tensor.levels[0][1]);
+        let (first, count) = (ptr.get(0) as usize, (ptr.get(1) - ptr.get(0)) as usize);
+        let leaf: Vec<Array> = tensor.leaf.iter().map(|a| a.slice(first, count)).collect();
+        let values = export(&tensor.ty.dtype, &mut leaf.iter())?;
+        let right = right.slice(first, count);
+        match right.prim() {
+            Prim::I32 => run_array::<Int32Type>(&right, &values),
+            _ => run_array::<Int64Type>(&right, &values),
+        }
+    }
+
+    /// A run-length vector of an Arrow run-end encoded array; the fill value is 0 or false unless given.
+    ///
+    /// # Errors
+    /// When the array is of another type, its values are of none that a tensor has, or NULLs are not allowed.
+    pub fn from_run_array(
+        array: &dyn arrow::array::Array,
+        fill: Option<&Scalar>,
+        nulls: NullPolicy,
+    ) -> Result<Tensor, Error> {
+        let any = array.as_any();
+        let parts = None
+            .or_else(|| any.downcast_ref().map(parts::<Int16Type>))
+            .or_else(|| any.downcast_ref().map(parts::<Int32Type>))
+            .or_else(|| any.downcast_ref().map(parts::<Int64Type>));
+        let invalid = |reason: String| Error::InvalidColumn { column: COLUMN.into(), reason };
+        let (right, values) =
+            parts.ok_or_else(|| invalid(format!("expected a run-end encoded array, found {}", array.data_type())))?;
+        let dtype = dtype_of_arrow(values.data_type())
+            .ok_or_else(|| invalid(format!("values cannot be of type {}; cast them to numbers", values.data_type())))?;
+        let fill = fill.cloned().unwrap_or_else(|| zero(&dtype));
+        let values = import_values(COLUMN, &values, &dtype, &fill, nulls)?;
+        let count = right.len() as u64;
+        let ptr = Array::from_indices(array_prim(ArrayClass::Position, 0, count), [0, count].into_iter());
+        let ty = TensorType { shape: vec![array.len() as u64], dtype, fill, format: runs() };
+        Tensor::try_new(Arc::new(ty), vec![vec![ptr, right]], values.columns().to_vec())
+    }
+}
+
+/// What errors call the array.
+const COLUMN: &str = "values of runs";
+
+/// An array of runs with those ends, which are of its type.
+fn run_array<R: RunEndIndexType>(right: &Array, values: &ArrayRef) -> Result<ArrayRef, Error> {
+    let ends = ScalarBuffer::<R::Native>::new(right.buffer().clone(), 0, right.len());
+    let ends = PrimitiveArray::<R>::try_new(ends, None)?;
+    Ok(Arc::new(RunArray::try_new(&ends, values)?))
+}
+
+/// The ends of the runs of an array, and the value of each: of those that a slice has.
+fn parts<R: RunEndIndexType>(array: &RunArray<R>) -> (Array, ArrayRef) {
+    let values = array.values_slice();
+    let (offset, len) = (array.offset(), array.len());
+    let first = if len == 0 { 0 } else { array.get_start_physical_index() };
+    let ends = array.run_ends().values();
+    let prim = if R::Native::get_byte_width() == 8 { Prim::I64 } else { Prim::I32 };
+    let count = values.len();
+    let whole = offset == 0 && (count == 0 || ends[count - 1].as_usize() == len);
+    if whole && R::Native::get_byte_width() == prim.bytes() {
+        let buffer: Buffer = array.run_ends().inner().inner().clone();
+        if let Some(right) = Array::new(prim, buffer, count) {
+            return (right, values);
+        }
+    }
+    let ends = ends[first..first + count].iter().map(|end| (end.as_usize() - offset).min(len) as u64);
+    (Array::from_indices(prim, ends), values)
+}
