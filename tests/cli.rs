@@ -316,6 +316,38 @@ fn data_are_generated_into_every_format() {
     }
 }
 
+/// Protects the structure that is told of a file, and the order of formats: the one that suits it comes first.
+#[test]
+fn structure_is_told() {
+    let place = Place::new();
+    let cases: &[(&str, &str, &str)] = &[
+        ("banded --rows 40 --below 3 --above 1", "dia", r#"{"lower":3,"upper":1,"diagonals":5,"symmetry":"none"}"#),
+        ("grid --extents 9,9", "dia", r#"{"lower":9,"upper":9,"diagonals":5,"symmetry":"exact"}"#),
+        ("blocks --rows 60 --block 6,6 --blocks 5", "(bcsr 6 6)", "null"),
+        ("image --height 60 --width 200 --blobs 5", "rle|sparse runs", "null"),
+        ("uniform --shape 9,8,5 --entries 4", "coo", "null"),
+    ];
+    for (kind, best, matrix) in cases {
+        let args: Vec<&str> = ["generate"].into_iter().chain(kind.split(' ')).chain(["--out", "g.npz"]).collect();
+        assert_eq!(place.run(&args).code, Some(0), "{kind}");
+        let found = json(&place.run(&["info", "g.npz", "--json"]));
+        let first = found["formats"][0]["name"].as_str().unwrap();
+        assert!(best.split('|').any(|name| name == first), "{kind}: {found}");
+        if *matrix != "null" {
+            let expected: serde_json::Value = serde_json::from_str(matrix).unwrap();
+            assert_eq!(found["structure"]["matrix"], expected, "{kind}");
+        }
+    }
+    let header = place.run(&["info", "g.npz", "--header"]);
+    assert!(header.out.contains("9 x 8 x 5") && !header.out.contains("structure"), "{}", header.out);
+    let found = json(&place.run(&["info", "a.mtx", "--json"]));
+    assert_eq!(found["structure"]["fibers"]["mean"], 1.5);
+    assert_eq!(
+        found["formats"].as_array().unwrap().iter().find(|f| f["name"] == "csr").unwrap()["bytes"],
+        12 + 12 + 24
+    );
+}
+
 /// Protects conversions: every format holds the same matrix, and what is lost on the way is said.
 #[test]
 fn files_are_converted_between_all_formats() {
@@ -383,7 +415,7 @@ fn explain_shows_every_phase() {
 fn information_is_given() {
     let place = Place::new();
     let cases: &[(&[&str], &[&str])] = &[
-        (&["info", "a.mtx"], &["Matrix Market", "2 x 3", "f64", "entries   3"]),
+        (&["info", "a.mtx"], &["Matrix Market", "2 x 3", "f64", "entries   3", "structure", "bytes by format"]),
         (&["formats"], &["sparse-list", "byte-map", "csr", "bcsr", ".tns", ".npz", ".csv", ".tsv"]),
         (&["--help"], &["run", "explain", "info", "generate", "convert", "formats", "Examples:"]),
         (&["generate", "--help"], &["rmat", "erdos-renyi", "grid", "banded", "blocks", "uniform", "ratings", "image"]),

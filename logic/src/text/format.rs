@@ -17,6 +17,7 @@ const SHORTHANDS: &[Shorthand] = &[
     ("dcsr", Some(2), Format::csf),
     ("vbl", None, |rank| Format::dense_above(LevelKind::BlockList, rank)),
     ("band", None, |rank| Format::dense_above(LevelKind::Band, rank)),
+    ("rle", None, |rank| Format::dense_above(LevelKind::RunLength, rank)),
     ("dcsc", Some(2), |_| Format::csf(2).permuted(&[1, 0])),
     ("dia", Some(2), |_| Format::dia()),
     // Blocks of another size are written (bcsr ROWS COLUMNS).

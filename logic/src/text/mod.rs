@@ -21,7 +21,7 @@
 //!         | (map ((FIELD AT)..) ((FIELD SIZE)..) [CONST])
 //! AT     := FORM | (quot FORM BLOCK) | (mod FORM BLOCK)
 //! FORM   := FIELD | INTEGER | (+ FORM..) | (- FORM FORM) | (* INTEGER FORM)
-//! FORMAT := dense | csr | csc | dcsr | coo | csf | vbl | band | bcsr | (bcsr ROWS COLUMNS) | LEVELS | (modes MODE.. LEVELS)
+//! FORMAT := dense | csr | csc | dcsr | coo | csf | vbl | band | rle | bcsr | (bcsr ROWS COLUMNS) | LEVELS | (modes MODE.. LEVELS)
 //! LEVELS := (KIND FLAG.. LEVELS) | (element) | (pattern)
 //! KIND   := dense | sparse-list | singleton | hash | byte-map | block-list | band
 //! FLAG   := non-unique | unordered

@@ -3,6 +3,7 @@
 mod errors;
 mod exchange;
 mod roundtrip;
+mod structure;
 
 use super::{Duplicates, Tensor, Triples, Values};
 use proptest::prelude::*;
