@@ -145,6 +145,39 @@ fn failures_say_what_is_wrong() {
         (&["run", "field.rp", "--bind", "A=a.mtx"], 1, &["field.rp", "line 1", "field `k`"]),
         (&["run", "open.rp", "--bind", "A=a.mtx"], 1, &["open.rp", "line 1"]),
         (&["run", "sizes.rp", "--bind", "A=a.mtx"], 1, &["sizes.rp: line 1", "field `j` has size 3", "2 in `A`"]),
+        // What cannot be is told before anything is compiled.
+        (&["run", "sum.rp", "--bind", "A=a.mtx:(singleton (element))"], 1, &["level 0 is a singleton", "non-unique"]),
+        (
+            &["run", "sum.rp", "--bind", "A=a.mtx:(dense (sparse-list (pattern)))"],
+            1,
+            &["a pattern leaf needs dtype bool", "use an element leaf"],
+        ),
+        (
+            &["run", "pattern.rp", "--bind", "A=a.mtx"],
+            1,
+            &["the format requested for query `s`", "a pattern leaf needs dtype bool", "use an element leaf"],
+        ),
+        (
+            &["run", "window.rp", "--bind", "A=a.mtx"],
+            1,
+            &["window.rp: line 2", "field `j` of size 3", "ranges over 1..=3", "a smaller window"],
+        ),
+        (&["run", "stride.rp", "--bind", "A=a.mtx"], 1, &["stride.rp: line 1", "index map", "step"]),
+        (
+            &["run", "masks.rp", "--bind", "A=a.mtx"],
+            1,
+            &["query `s`: no place satisfies (mapjoin lt (coordinate i) (coordinate j)) and", "leave one of them out"],
+        ),
+        (
+            &["run", "order.rp", "--bind", "A=a.mtx"],
+            1,
+            &["order.rp: line 2", "`y` is written out of order", "level 0 is a sparse-list level", "hash or byte-map"],
+        ),
+        (
+            &["run", "again.rp", "--bind", "A=a.mtx"],
+            1,
+            &["again.rp: line 3", "`y` is written at a second place", "appended to"],
+        ),
         (&["explain", "sum.rp"], 1, &["table `A`"]),
         (&["info", "none.mtx"], 1, &["none.mtx"]),
         (&["info", "sum.rp"], 1, &["unknown file format"]),
@@ -196,6 +229,25 @@ fn failures_say_what_is_wrong() {
         .write("cube.tns", "1 1 1 1.0\n2 2 2 3.0\n")
         .write("cut.mtx", "%%MatrixMarket matrix coordinate real general\n2 3 3\n1 1 1.5\n")
         .write("out.mtx", "%%MatrixMarket matrix coordinate real general\n2 3 1\n1 4 1.5\n")
+        .write("pattern.rp", "(plan (query s (reformat (dense (sparse-list (pattern))) (table A i j))) (produces s))")
+        .write("window.rp", "(plan (query s\n (index (window j 1 4) (table A i j))) (produces s))")
+        .write("stride.rp", "(plan (query s (index (stride j 0) (table A i j))) (produces s))")
+        .write(
+            "masks.rp",
+            "(plan (query s (mapjoin and (mapjoin lt (coordinate i) (coordinate j)) (mapjoin ne (table A i j) 0)
+               (mapjoin gt (coordinate i) (coordinate j)))) (produces s))",
+        )
+        .write(
+            "order.rp",
+            "(program (input A (shape m n)) (output y (shape n) f64 0.0 (sparse-list (element)))
+               (for i (for j (+= (y j) (A i j)))))",
+        )
+        .write(
+            "again.rp",
+            "(program (input A (shape m n)) (output y (shape m) f64 0.0 (sparse-list (element)))
+               (for i (for j (+= (y i) (A i j))))
+               (for i (+= (y i) 1)))",
+        )
         .write("op.rp", "(plan (query s\n  (mapjoin mulx (table A i j) 2)) (produces s))")
         .write("field.rp", "(plan (query s (aggregate + 0 (table A i j) k)) (produces s))")
         .write("open.rp", "(plan (query s (table A i j)")
