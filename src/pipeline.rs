@@ -35,7 +35,8 @@ pub(crate) fn prepare(
         check_inputs(&made.physical, &bindings)?;
         return Ok(Prepared { made, limits: session.limits().clone(), bindings, timings });
     }
-    timings.time(Phase::Verify, || redpoll_logic::verify(&plan)).map_err(Error::Verify)?;
+    let verified = || redpoll_logic::verify(&plan).and_then(|()| redpoll_logic::check_masks(&plan));
+    timings.time(Phase::Verify, verified).map_err(Error::Verify)?;
     let (physical, report) = timings.time(Phase::Optimize, || optimize(&plan, bindings, config))?;
     timings.time(Phase::Verify, || verify::verify(&physical)).map_err(Error::VerifyPhysical)?;
     check_inputs(&physical, bindings)?;

@@ -145,6 +145,39 @@ fn failures_say_what_is_wrong() {
         (&["run", "field.rp", "--bind", "A=a.mtx"], 1, &["field.rp", "line 1", "field `k`"]),
         (&["run", "open.rp", "--bind", "A=a.mtx"], 1, &["open.rp", "line 1"]),
         (&["run", "sizes.rp", "--bind", "A=a.mtx"], 1, &["sizes.rp: line 1", "field `j` has size 3", "2 in `A`"]),
+        // What cannot be is told before anything is compiled.
+        (&["run", "sum.rp", "--bind", "A=a.mtx:(singleton (element))"], 1, &["level 0 is a singleton", "non-unique"]),
+        (
+            &["run", "sum.rp", "--bind", "A=a.mtx:(dense (sparse-list (pattern)))"],
+            1,
+            &["a pattern leaf needs dtype bool", "use an element leaf"],
+        ),
+        (
+            &["run", "pattern.rp", "--bind", "A=a.mtx"],
+            1,
+            &["the format requested for query `s`", "a pattern leaf needs dtype bool", "use an element leaf"],
+        ),
+        (
+            &["run", "window.rp", "--bind", "A=a.mtx"],
+            1,
+            &["window.rp: line 2", "field `j` of size 3", "ranges over 1..=3", "a smaller window"],
+        ),
+        (&["run", "stride.rp", "--bind", "A=a.mtx"], 1, &["stride.rp: line 1", "index map", "step"]),
+        (
+            &["run", "masks.rp", "--bind", "A=a.mtx"],
+            1,
+            &["query `s`: no place satisfies (mapjoin lt (coordinate i) (coordinate j)) and", "leave one of them out"],
+        ),
+        (
+            &["run", "order.rp", "--bind", "A=a.mtx"],
+            1,
+            &["order.rp: line 2", "`y` is written out of order", "level 0 is a sparse-list level", "hash or byte-map"],
+        ),
+        (
+            &["run", "again.rp", "--bind", "A=a.mtx"],
+            1,
+            &["again.rp: line 3", "`y` is written at a second place", "appended to"],
+        ),
         (&["explain", "sum.rp"], 1, &["table `A`"]),
         (&["info", "none.mtx"], 1, &["none.mtx"]),
         (&["info", "sum.rp"], 1, &["unknown file format"]),
@@ -196,6 +229,25 @@ fn failures_say_what_is_wrong() {
         .write("cube.tns", "1 1 1 1.0\n2 2 2 3.0\n")
         .write("cut.mtx", "%%MatrixMarket matrix coordinate real general\n2 3 3\n1 1 1.5\n")
         .write("out.mtx", "%%MatrixMarket matrix coordinate real general\n2 3 1\n1 4 1.5\n")
+        .write("pattern.rp", "(plan (query s (reformat (dense (sparse-list (pattern))) (table A i j))) (produces s))")
+        .write("window.rp", "(plan (query s\n (index (window j 1 4) (table A i j))) (produces s))")
+        .write("stride.rp", "(plan (query s (index (stride j 0) (table A i j))) (produces s))")
+        .write(
+            "masks.rp",
+            "(plan (query s (mapjoin and (mapjoin lt (coordinate i) (coordinate j)) (mapjoin ne (table A i j) 0)
+               (mapjoin gt (coordinate i) (coordinate j)))) (produces s))",
+        )
+        .write(
+            "order.rp",
+            "(program (input A (shape m n)) (output y (shape n) f64 0.0 (sparse-list (element)))
+               (for i (for j (+= (y j) (A i j)))))",
+        )
+        .write(
+            "again.rp",
+            "(program (input A (shape m n)) (output y (shape m) f64 0.0 (sparse-list (element)))
+               (for i (for j (+= (y i) (A i j))))
+               (for i (+= (y i) 1)))",
+        )
         .write("op.rp", "(plan (query s\n  (mapjoin mulx (table A i j) 2)) (produces s))")
         .write("field.rp", "(plan (query s (aggregate + 0 (table A i j) k)) (produces s))")
         .write("open.rp", "(plan (query s (table A i j)")
@@ -316,6 +368,38 @@ fn data_are_generated_into_every_format() {
     }
 }
 
+/// Protects the structure that is told of a file, and the order of formats: the one that suits it comes first.
+#[test]
+fn structure_is_told() {
+    let place = Place::new();
+    let cases: &[(&str, &str, &str)] = &[
+        ("banded --rows 40 --below 3 --above 1", "dia", r#"{"lower":3,"upper":1,"diagonals":5,"symmetry":"none"}"#),
+        ("grid --extents 9,9", "dia", r#"{"lower":9,"upper":9,"diagonals":5,"symmetry":"exact"}"#),
+        ("blocks --rows 60 --block 6,6 --blocks 5", "(bcsr 6 6)", "null"),
+        ("image --height 60 --width 200 --blobs 5", "rle|sparse runs", "null"),
+        ("uniform --shape 9,8,5 --entries 4", "coo", "null"),
+    ];
+    for (kind, best, matrix) in cases {
+        let args: Vec<&str> = ["generate"].into_iter().chain(kind.split(' ')).chain(["--out", "g.npz"]).collect();
+        assert_eq!(place.run(&args).code, Some(0), "{kind}");
+        let found = json(&place.run(&["info", "g.npz", "--json"]));
+        let first = found["formats"][0]["name"].as_str().unwrap();
+        assert!(best.split('|').any(|name| name == first), "{kind}: {found}");
+        if *matrix != "null" {
+            let expected: serde_json::Value = serde_json::from_str(matrix).unwrap();
+            assert_eq!(found["structure"]["matrix"], expected, "{kind}");
+        }
+    }
+    let header = place.run(&["info", "g.npz", "--header"]);
+    assert!(header.out.contains("9 x 8 x 5") && !header.out.contains("structure"), "{}", header.out);
+    let found = json(&place.run(&["info", "a.mtx", "--json"]));
+    assert_eq!(found["structure"]["fibers"]["mean"], 1.5);
+    assert_eq!(
+        found["formats"].as_array().unwrap().iter().find(|f| f["name"] == "csr").unwrap()["bytes"],
+        12 + 12 + 24
+    );
+}
+
 /// Protects conversions: every format holds the same matrix, and what is lost on the way is said.
 #[test]
 fn files_are_converted_between_all_formats() {
@@ -383,7 +467,7 @@ fn explain_shows_every_phase() {
 fn information_is_given() {
     let place = Place::new();
     let cases: &[(&[&str], &[&str])] = &[
-        (&["info", "a.mtx"], &["Matrix Market", "2 x 3", "f64", "entries   3"]),
+        (&["info", "a.mtx"], &["Matrix Market", "2 x 3", "f64", "entries   3", "structure", "bytes by format"]),
         (&["formats"], &["sparse-list", "byte-map", "csr", "bcsr", ".tns", ".npz", ".csv", ".tsv"]),
         (&["--help"], &["run", "explain", "info", "generate", "convert", "formats", "Examples:"]),
         (&["generate", "--help"], &["rmat", "erdos-renyi", "grid", "banded", "blocks", "uniform", "ratings", "image"]),

@@ -105,6 +105,7 @@ impl Harness {
             words: String::new(),
             bytes: 0.0,
             operations: 0.0,
+            compared: Vec::new(),
             skipped: None,
             failures: Vec::new(),
             sides: Vec::new(),
@@ -133,8 +134,9 @@ impl Harness {
             reply => bail!("unexpected {reply:?}"),
         }
         let task = match ours.ask(&Request::Make(choice), Duration::from_secs(600))? {
-            Reply::Made { task, data, bytes, operations, .. } => {
+            Reply::Made { task, data, bytes, operations, compared, .. } => {
                 (outcome.words, outcome.bytes, outcome.operations) = (data, bytes, operations);
+                outcome.compared = compared;
                 task
             }
             // Real data that are not here: tiny ones are always made.
@@ -146,10 +148,13 @@ impl Harness {
         };
         let mut runs = vec![];
         let (load, build) = loaded(&mut ours, &task, budget)?;
-        for way in Way::ALL {
-            runs.push(RunningSide::new("redpoll", way.name(), (load, build)));
+        for way in &outcome.compared {
+            runs.push(RunningSide::new("redpoll", &way.name, (load, build)));
         }
-        self.load_peers(&task, &mut runs);
+        if outcome.compared.is_empty() {
+            runs.extend(Way::ALL.map(|way| RunningSide::new("redpoll", way.name(), (load, build))));
+            self.load_peers(&task, &mut runs);
+        }
         let mut table = Table { ours, peers: &mut self.clients, budget };
         table.warm_up(&task, &mut runs);
         table.rounds(&mut runs);

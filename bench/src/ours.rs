@@ -2,9 +2,9 @@
 
 use crate::checks::Sums;
 use crate::npy::write_input;
-use crate::protocol::{Choice, InputFile, Reply, Request, Server, Task};
+use crate::protocol::{Choice, Compared, InputFile, Reply, Request, Server, Task};
 use crate::runner::{Runner, on};
-use crate::workload::{Input, Made, Problem, Program, Size};
+use crate::workload::{Input, Made, Problem, Program, Size, Variant};
 use crate::workloads;
 use anyhow::{Context, Result, bail, ensure};
 use redpoll::datasets::Data;
@@ -66,8 +66,15 @@ pub struct Ours {
     task: Option<Task>,
     bindings: Bindings,
     runners: HashMap<Way, Runner>,
+    /// What is compared with each other, each with its inputs at hand once they are built.
+    variants: Vec<(Variant, Option<Runner>)>,
+    /// The variant that ran last.
+    last: Option<usize>,
     results: Vec<Tensor>,
 }
+
+/// What brings results into the form of those that they are compared with.
+type Finish = fn(Vec<Tensor>) -> Result<Vec<Tensor>>;
 
 impl Server for Ours {
     fn answer(&mut self, request: Request) -> Result<Reply> {
@@ -81,7 +88,8 @@ impl Server for Ours {
             Request::Run { way, repeat } => self.run(&way, repeat),
             Request::Check => {
                 let task = self.task.as_ref().context("there is no task")?;
-                Ok(Reply::Checked { sums: sums(&self.results, task)? })
+                let finish = self.last.map_or(Ok as Finish, |k| self.variants[k].0.finish);
+                Ok(Reply::Checked { sums: sums(&finish(self.results.clone())?, task)? })
             }
             Request::Quit => bail!("the process ends without a reply"),
         }
@@ -101,54 +109,72 @@ impl Ours {
         }
         let task = task(choice, &problem);
         let (bytes, operations) = (problem.work.bytes, problem.work.operations);
+        let about = |v: &Variant| Compared { name: v.name.clone(), paper: v.paper.map(Into::into) };
+        let compared = problem.variants.iter().map(about).collect();
         *self = Ours {
             inputs: problem.inputs,
             program: Some(problem.program),
             task: Some(task.clone()),
+            variants: problem.variants.into_iter().map(|variant| (variant, None)).collect(),
             ..Ours::default()
         };
-        Ok(Reply::Made { task, data: problem.data, bytes, operations, generate })
+        Ok(Reply::Made { task, data: problem.data, bytes, operations, generate, compared })
     }
 
     /// Builds tensors of the inputs; afterwards only these are there.
     fn build(&mut self) -> Result<Reply> {
-        let (mut build, mut bindings) = (0.0, Bindings::new());
-        for input in std::mem::take(&mut self.inputs) {
-            let start = Instant::now();
-            let tensor = input.content.into_tensor(Some(input.format))?;
-            build += start.elapsed().as_secs_f64();
-            bindings.insert(input.name, tensor);
+        let start = Instant::now();
+        self.bindings = stored(std::mem::take(&mut self.inputs))?;
+        for (variant, runner) in &mut self.variants {
+            let inputs = stored(std::mem::take(&mut variant.inputs)).with_context(|| variant.name.clone())?;
+            *runner = Some(Runner::new(Way::Optimizing.config(), inputs));
         }
-        self.bindings = bindings;
-        Ok(Reply::Loaded { load: 0.0, build })
+        Ok(Reply::Loaded { load: 0.0, build: start.elapsed().as_secs_f64() })
     }
 
     fn run(&mut self, way: &str, repeat: u32) -> Result<Reply> {
+        if let Some(k) = self.variants.iter().position(|(variant, _)| variant.name == way) {
+            let (variant, runner) = &mut self.variants[k];
+            let runner = runner.as_mut().context("there are no data")?;
+            let (reply, results) = timed(&variant.program, runner, repeat)?;
+            (self.results, self.last) = (results, Some(k));
+            return Ok(reply);
+        }
         let way =
             Way::ALL.into_iter().find(|w| w.name() == way).with_context(|| format!("no way is called `{way}`"))?;
         let program = self.program.as_ref().context("there is no task")?;
         let mut fresh;
-        let start;
         let runner = if way.is_cold() {
-            let config = way.config();
-            start = Instant::now();
-            fresh = Runner::new(config, self.bindings.clone());
+            fresh = Runner::new(way.config(), self.bindings.clone());
             &mut fresh
         } else {
             let bindings = &self.bindings;
-            let runner = self.runners.entry(way).or_insert_with(|| Runner::new(way.config(), bindings.clone()));
-            start = Instant::now();
-            runner
+            self.runners.entry(way).or_insert_with(|| Runner::new(way.config(), bindings.clone()))
         };
-        runner.take_kernel_time();
-        for _ in 1..repeat {
-            program(runner)?;
-        }
-        self.results = program(runner)?;
-        let seconds = start.elapsed().as_secs_f64() / f64::from(repeat);
-        let kernel = runner.take_kernel_time().as_secs_f64() / f64::from(repeat);
-        Ok(Reply::Ran { seconds, kernel: Some(kernel) })
+        let (reply, results) = timed(program, runner, repeat)?;
+        self.results = results;
+        Ok(reply)
     }
+}
+
+/// The results of a program that runs so many times, and how long one run takes.
+fn timed(program: &Program, runner: &mut Runner, repeat: u32) -> Result<(Reply, Vec<Tensor>)> {
+    runner.take_kernel_time();
+    let start = Instant::now();
+    for _ in 1..repeat {
+        program(runner)?;
+    }
+    let results = program(runner)?;
+    let seconds = start.elapsed().as_secs_f64() / f64::from(repeat);
+    let kernel = runner.take_kernel_time().as_secs_f64() / f64::from(repeat);
+    Ok((Reply::Ran { seconds, kernel: Some(kernel) }, results))
+}
+
+/// Tensors of inputs.
+fn stored(inputs: Vec<Input>) -> Result<Bindings> {
+    inputs.into_iter().try_fold(Bindings::new(), |all, input| {
+        Ok(all.with(input.name, input.content.into_tensor(Some(input.format))?))
+    })
 }
 
 /// The problem of that name, or the reason why there is none.
@@ -192,15 +218,20 @@ fn verify(choice: &Choice) -> Result<Reply> {
         Err(reason) => return Ok(Reply::Unsupported { reason }),
     };
     let task = task(&choice, &problem);
-    let mut bindings = Bindings::new();
-    for input in problem.inputs {
-        bindings.insert(input.name, input.content.into_tensor(Some(input.format))?);
+    let mut ways: Vec<(String, Bindings, Program, Finish)> = Vec::new();
+    for variant in problem.variants {
+        ways.push((variant.name, stored(variant.inputs)?, variant.program, variant.finish));
+    }
+    if ways.is_empty() {
+        ways.push((choice.id.clone(), stored(problem.inputs)?, problem.program, Ok));
     }
     let mut all = Vec::new();
     for engine in [Engine::Instant, Engine::LogicInterpreter] {
-        let results = (problem.program)(&mut Runner::new(on(engine), bindings.clone()))
-            .with_context(|| format!("on the {}", engine.name()))?;
-        all.extend(sums(&results, &task)?);
+        for (name, bindings, program, finish) in &ways {
+            let results = program(&mut Runner::new(on(engine), bindings.clone())).and_then(finish);
+            let results = results.with_context(|| format!("{name} on the {}", engine.name()))?;
+            all.extend(sums(&results, &task)?);
+        }
     }
     Ok(Reply::Checked { sums: all })
 }

@@ -50,7 +50,7 @@ pub enum Reply {
     /// Its name and version.
     Hello { name: String, version: String },
     /// The task that others can do, too, and what redpoll alone knows of it.
-    Made { task: Task, data: String, bytes: f64, operations: f64, generate: f64 },
+    Made { task: Task, data: String, bytes: f64, operations: f64, generate: f64, compared: Vec<Compared> },
     /// Ready; the seconds that reading of the files and building of indices and encodings took.
     Loaded { load: f64, build: f64 },
     /// It has no way to compute that.
@@ -61,6 +61,15 @@ pub enum Reply {
     Checked { sums: Vec<Sums> },
     /// Something went wrong.
     Failed { error: String },
+}
+
+/// A way to store and compute something that is compared with others, the first of them being the baseline.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Compared {
+    /// Its name, by which it is run.
+    pub name: String,
+    /// What a paper found for it.
+    pub paper: Option<String>,
 }
 
 /// One workload over some data.

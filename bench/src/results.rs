@@ -1,5 +1,6 @@
 //! What the harness has measured, as it is written and read.
 
+use crate::protocol::Compared;
 use crate::statistics::{Ratio, Summary};
 use crate::workload::Suite;
 use serde::{Deserialize, Serialize};
@@ -75,6 +76,9 @@ pub struct Outcome {
     pub bytes: f64,
     /// Multiplications and additions; 0 where it is not told.
     pub operations: f64,
+    /// What is compared with each other in place of tiers and peers, the first being the baseline.
+    #[serde(default)]
+    pub compared: Vec<Compared>,
     /// Why it did not run.
     pub skipped: Option<String>,
     /// What is wrong: results that differ, runs that failed.
@@ -123,15 +127,23 @@ pub enum Status {
 
 impl Outcome {
     /// The side that others are compared with: redpoll with everything cached, by the optimizing tier, or else the
-    /// instant one.
+    /// instant one. Of what is compared with each other, the baseline.
     pub fn reference(&self) -> Option<&Side> {
         let ran = |way: &str| self.sides.iter().find(|s| s.is_ours() && s.way == way && s.status == Status::Ran);
+        if let Some(baseline) = self.compared.first() {
+            return ran(&baseline.name);
+        }
         ran("optimizing").or_else(|| ran("instant"))
     }
 
     /// How many times as long as redpoll a side takes.
     pub fn ratio(&self, side: &Side) -> Option<Ratio> {
         Ratio::of_rounds(&side.seconds, &self.reference()?.seconds)
+    }
+
+    /// How many times as fast as the baseline a way is, of those that are compared with each other.
+    pub fn gain(&self, side: &Side) -> Option<Ratio> {
+        Ratio::of_rounds(&self.reference()?.seconds, &side.seconds)
     }
 
     /// The sides of peers.

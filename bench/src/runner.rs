@@ -1,7 +1,8 @@
 //! What runs the programs of workloads: a session, with the time that its kernels take.
 
 use anyhow::{Context, Result};
-use redpoll::{Array, Bindings, Config, Engine, Prepared, Run, Session};
+use redpoll::{Array, Bindings, Config, Engine, Prepared, Program, Run, Session};
+use redpoll_physical::notation::is_program;
 use redpoll_physical::storage::Tensor;
 use std::collections::HashMap;
 use std::time::Duration;
@@ -60,6 +61,23 @@ impl Runner {
     /// When the plan is refused, or stops.
     pub fn plan(&mut self, text: &str) -> Result<Vec<Tensor>> {
         let run = self.session.prepare(text, &self.inputs)?.run()?;
+        Ok(self.outputs(run))
+    }
+
+    /// The results of a plan, or of a program in Notation, over the inputs.
+    ///
+    /// # Errors
+    /// When the text is refused, or its kernels stop.
+    pub fn text(&mut self, text: &str) -> Result<Vec<Tensor>> {
+        if !is_program(text) {
+            return self.plan(text);
+        }
+        let prepared = self.session.prepare_program(&Program::new(text)?, &self.inputs)?;
+        // The interpreter of Logic has no programs; that of Notation is the reference for them.
+        let run = match self.session.config().engine {
+            Engine::LogicInterpreter => prepared.run_with(Engine::NotationInterpreter)?,
+            _ => prepared.run()?,
+        };
         Ok(self.outputs(run))
     }
 

@@ -2,7 +2,7 @@
 
 use crate::protocol::Fill;
 use crate::runner::Runner;
-use anyhow::Result;
+use anyhow::{Result, bail};
 use clap::ValueEnum;
 use redpoll::datasets::Content;
 use redpoll_logic::Format;
@@ -30,6 +30,8 @@ pub enum Suite {
     Dispatch,
     /// How costs grow as inputs do.
     Scale,
+    /// The same results from structured and from unstructured storage, with each other.
+    Structure,
 }
 
 impl Suite {
@@ -112,6 +114,52 @@ pub struct Problem {
     pub tolerance: f64,
     /// The work that cannot be left out.
     pub work: Work,
+    /// What is compared with each other instead, the first being the baseline; then there is no program of its own.
+    pub variants: Vec<Variant>,
+}
+
+/// One of several ways to store and compute the same.
+pub struct Variant {
+    /// Its name.
+    pub name: String,
+    /// What a paper found for it, as a multiple of its baseline, and where.
+    pub paper: Option<&'static str>,
+    /// Its inputs, instead of those of the problem.
+    pub inputs: Vec<Input>,
+    /// What redpoll does.
+    pub program: Program,
+    /// Brings results into the form of the baseline's, outside of the measured time.
+    pub finish: fn(Vec<Tensor>) -> Result<Vec<Tensor>>,
+}
+
+impl Variant {
+    /// A variant whose results have the form of all others.
+    pub fn new(
+        name: impl Into<String>,
+        inputs: Vec<Input>,
+        program: impl Fn(&mut Runner) -> Result<Vec<Tensor>> + 'static,
+    ) -> Variant {
+        Variant { name: name.into(), paper: None, inputs, program: Box::new(program), finish: Ok }
+    }
+
+    /// A variant of one plan or program in text.
+    pub fn text(name: impl Into<String>, inputs: Vec<Input>, text: &'static str) -> Variant {
+        Variant::new(name, inputs, move |runner| runner.text(text))
+    }
+
+    /// The variant with what a paper found for it.
+    #[must_use]
+    pub fn paper(mut self, found: &'static str) -> Variant {
+        self.paper = Some(found);
+        self
+    }
+
+    /// The variant with what brings its results into the form of the baseline's.
+    #[must_use]
+    pub fn finish(mut self, finish: fn(Vec<Tensor>) -> Result<Vec<Tensor>>) -> Variant {
+        self.finish = finish;
+        self
+    }
 }
 
 /// An input before anybody has stored it.
@@ -155,7 +203,14 @@ impl Problem {
             parameters: serde_json::Map::new(),
             tolerance: crate::checks::EXACT,
             work: Work::default(),
+            variants: Vec::new(),
         }
+    }
+
+    /// Several ways to the same results, the first one being the baseline; their fill value is 0.
+    pub fn compare(data: impl Into<String>, results: usize, variants: Vec<Variant>) -> Problem {
+        let none = |_: &mut Runner| bail!("variants have programs of their own");
+        Problem { variants, ..Problem::program(data, Vec::new(), results, none) }
     }
 
     /// The problem with another fill value of its first result.

@@ -2,8 +2,8 @@
 //!
 //! [`read`] gives the entries of a file, whatever its format and compression, and [`Loaded::into_tensor`] stores them;
 //! [`write`] does the reverse, whole or not at all; [`info`] reads a header alone; [`mod@generate`] makes data of any size. The formats are rows of
-//! [`file_formats::FILE_FORMATS`]: Matrix Market, FROSTT, NumPy arrays and archives, edge lists as CSV and TSV, each plain,
-//! in gzip or in zstd.
+//! [`file_formats::FILE_FORMATS`]: Matrix Market, FROSTT, NumPy arrays and archives, Netpbm images, IDX arrays, edge lists as
+//! CSV and TSV, each plain, in gzip or in zstd.
 
 #![forbid(unsafe_code)]
 

@@ -88,6 +88,24 @@ fn matrices() {
     check_kind(&["matrices"]);
 }
 
+/// Images have no entries that are left out; `nnz_or_rows` counts the pixels that are not zero.
+#[test]
+fn images() {
+    let folder = folder();
+    for row in rows(&folder, &["images"]) {
+        let path = folder.join(&row["file"]);
+        eprintln!("{}", path.display());
+        let loaded = read(&path, &ReadOptions::default()).unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(loaded.info, info(&path).unwrap_or_else(|e| panic!("{e}")));
+        let sizes: Vec<String> = loaded.info.shape.iter().map(u64::to_string).collect();
+        assert_eq!(sizes.join("x"), row["dims"]);
+        let values = loaded.data.values();
+        let zero = redpoll_logic::Scalar::zero(values.prim());
+        let nonzero = (0..values.len()).filter(|k| values.get(*k) != zero).count();
+        assert_eq!(nonzero.to_string(), row["nnz_or_rows"]);
+    }
+}
+
 #[test]
 fn tensors() {
     check_kind(&["tensors"]);

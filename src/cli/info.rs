@@ -1,28 +1,70 @@
-//! `redpoll info`: what a file holds, from its header.
+//! `redpoll info`: what a file holds, how it is structured, and what each format would take.
 
+use super::bar::Bar;
 use super::failure::Failure;
-use crate::datasets::{Compression, Symmetry, info as read_info};
+use super::plan::note;
+use super::structure::Portrait;
+use crate::datasets::{Compression, Info, ReadOptions, Symmetry, info as read_info, read};
+use serde_json::{Map, Value, json};
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-/// Show what a file holds
+/// Show what a file holds, how it is structured, and what each format would take
 #[derive(clap::Args)]
 #[command(after_help = "\
-Example:
-  redpoll info datasets/data/davis.mtx")]
+Fibers are those of the last mode: the rows of a matrix. Runs are adjacent entries of a fiber with one value, blocks are
+adjacent entries whatever their values. Bytes are those of all arrays of a tensor in memory.
+
+Examples:
+  redpoll info datasets/data/davis.mtx
+  redpoll info graph.mtx.zst --header
+  redpoll info graph.mtx.zst --json")]
 pub(super) struct Args {
     /// A file of a known format, compressed or not; see `redpoll formats`
     file: PathBuf,
+
+    /// Read no more than the header, and leave the structure out
+    #[arg(long)]
+    header: bool,
+
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
 }
 
 pub(super) fn info(args: &Args, out: &mut impl Write) -> Result<(), Failure> {
-    let info = read_info(&args.file)?;
+    let header = read_info(&args.file)?;
+    let portrait = if args.header { None } else { Some(portrait(&args.file)?) };
+    if args.json {
+        let mut about = header_json(&args.file, &header);
+        about.extend(portrait.iter().flat_map(Portrait::to_json));
+        return Ok(writeln!(out, "{}", Value::Object(about))?);
+    }
+    header_text(&args.file, &header, out)?;
+    portrait.map_or(Ok(()), |portrait| Ok(portrait.write(out)?))
+}
+
+/// Reads all of the file, and looks at its entries.
+fn portrait(file: &Path) -> Result<Portrait, Failure> {
+    let bar = Bar::new();
+    bar.wait("reading");
+    let (tensor, repeated) = read(file, &ReadOptions::default())?.into_tensor(None)?;
+    bar.wait("counting");
+    let portrait = Portrait::of(&tensor)?;
+    bar.clear();
+    if repeated > 0 {
+        note(&format!("{}: {repeated} entries repeat coordinates; they were added up", file.display()));
+    }
+    Ok(portrait)
+}
+
+fn header_text(file: &Path, info: &Info, out: &mut impl Write) -> std::io::Result<()> {
     let shape: Vec<String> = info.shape.iter().map(u64::to_string).collect();
     let format = match info.compression {
         Compression::None => info.file_format.to_string(),
         compression => format!("{}, {}", info.file_format, compression.name()),
     };
-    writeln!(out, "file      {}", args.file.display())?;
+    writeln!(out, "file      {}", file.display())?;
     writeln!(out, "format    {format}")?;
     writeln!(out, "layout    {}", info.layout)?;
     writeln!(out, "shape     {}", if shape.is_empty() { "scalar".into() } else { shape.join(" x ") })?;
@@ -32,4 +74,18 @@ pub(super) fn info(args: &Args, out: &mut impl Write) -> Result<(), Failure> {
         writeln!(out, "symmetry  {}, one triangle is in the file", info.symmetry)?;
     }
     Ok(())
+}
+
+fn header_json(file: &Path, info: &Info) -> Map<String, Value> {
+    let members = [
+        ("file", json!(file.display().to_string())),
+        ("file_format", json!(info.file_format.to_string())),
+        ("compression", json!(info.compression.name())),
+        ("layout", json!(info.layout.to_string())),
+        ("shape", json!(info.shape)),
+        ("dtype", json!(info.dtype.to_string())),
+        ("entries_in_file", json!(info.stored)),
+        ("symmetry_of_file", json!(info.symmetry.to_string())),
+    ];
+    members.map(|(name, value)| (name.to_owned(), value)).into_iter().collect()
 }

@@ -16,6 +16,7 @@ mod out;
 mod plan;
 mod run;
 mod runnable;
+mod structure;
 mod style;
 mod summary;
 

@@ -38,7 +38,9 @@ pub fn line(outcome: &Outcome) -> String {
         match (&side.status, side.summary()) {
             (Status::Ran, Some(summary)) => {
                 let _ = write!(line, " {label} {}", time(summary.median));
-                if let Some(ratio) = outcome.ratio(side).filter(|_| !side.is_ours()) {
+                let ratio = if outcome.compared.is_empty() { outcome.ratio(side) } else { outcome.gain(side) };
+                let told = !side.is_ours() || outcome.compared.iter().skip(1).any(|c| c.name == side.way);
+                if let Some(ratio) = ratio.filter(|_| told) {
                     let _ = write!(line, " ({:.2}x)", ratio.median);
                 }
             }
@@ -100,6 +102,10 @@ fn head(out: &mut String, results: &Results) -> std::fmt::Result {
 
 fn section(out: &mut String, suite: Suite, outcomes: &[&Outcome], copy: f64) -> std::fmt::Result {
     writeln!(out, "\n## {}\n", suite.name())?;
+    if suite == Suite::Structure {
+        super::structure::table(out, outcomes)?;
+        return left_out(out, outcomes);
+    }
     writeln!(
         out,
         "| workload | data | instant | optimizing | kernel, by tier | cold | cold optimizing | peers, as a multiple of redpoll | bandwidth |"
@@ -122,6 +128,11 @@ fn section(out: &mut String, suite: Suite, outcomes: &[&Outcome], copy: f64) -> 
     if !failed.is_empty() {
         writeln!(out, "\nPeers that gave up:\n\n{}", failed.join("\n"))?;
     }
+    left_out(out, outcomes)
+}
+
+/// What did not run, and why.
+fn left_out(out: &mut String, outcomes: &[&Outcome]) -> std::fmt::Result {
     let waiting: Vec<_> = outcomes.iter().filter_map(|o| Some((&o.id, o.skipped.as_ref()?))).collect();
     if !waiting.is_empty() {
         writeln!(out, "\nDid not run:\n")?;
@@ -223,7 +234,7 @@ fn row(out: &mut String, outcome: &Outcome, copy: f64) -> std::fmt::Result {
 }
 
 /// Text that does not break a table.
-fn cell(text: &str) -> String {
+pub(super) fn cell(text: &str) -> String {
     text.replace('|', "/").replace('\n', " ")
 }
 

@@ -2,6 +2,7 @@
 
 use super::matrices::{present, square, words};
 use crate::data::{dense, dense_of, real, undirected, upper, weighted, with_fill};
+use crate::runner::Runner;
 use crate::workload::{Input, Made, Problem, Size, Suite, Workload};
 use anyhow::{Context, Result, ensure};
 use redpoll::datasets::generate::random::Random;
@@ -271,20 +272,20 @@ fn bellman_ford(data: &str, size: Size) -> Result<Made> {
     let distance = with_fill(dense_of(&[n], Values::F64(distance)), f64::INFINITY);
     let words = words(data, &a);
     let inputs = vec![Input::new("A", a, "csr")?, Input::new("distance0", distance, "dense")?];
-    Problem::program(words, inputs, 1, |runner| {
-        let mut distance = runner.input("distance0")?.clone();
-        loop {
-            let found = runner.plan_with(RELAX, [("distance", &distance)])?;
-            let [next, more] = <[Tensor; 2]>::try_from(found).ok().context("two results")?;
-            distance = next;
-            if !truth(&more)? {
-                break Ok(vec![distance]);
-            }
+    Problem::program(words, inputs, 1, relaxed).fill(f64::INFINITY).parameter("source", 0).made()
+}
+
+/// Distances by rounds over all edges, until nothing changes.
+pub(super) fn relaxed(runner: &mut Runner) -> Result<Vec<Tensor>> {
+    let mut distance = runner.input("distance0")?.clone();
+    loop {
+        let found = runner.plan_with(RELAX, [("distance", &distance)])?;
+        let [next, more] = <[Tensor; 2]>::try_from(found).ok().context("two results")?;
+        distance = next;
+        if !truth(&more)? {
+            break Ok(vec![distance]);
         }
-    })
-    .fill(f64::INFINITY)
-    .parameter("source", 0)
-    .made()
+    }
 }
 
 fn truth(tensor: &Tensor) -> Result<bool> {

@@ -14,6 +14,8 @@ const REAL: &[(&str, &str)] = &[
     ("ca-AstroPh", "graphs/ca-AstroPh-cc1.mtx.zst"),
     ("dblp", "graphs/dblp-2010.mtx.zst"),
     ("usroads", "graphs/usroads.mtx.zst"),
+    ("email-Eu-core", "graphs/email-Eu-core.mtx.zst"),
+    ("bcsstk16", "matrices/bcsstk16.mtx.zst"),
 ];
 
 /// As many entries as the reference interpreter is asked to take: real matrices have a random one in their place.
@@ -32,10 +34,8 @@ pub(super) fn square(name: &str, entries: u64, seed: u64) -> Result<Result<Conte
             made(&Uniform { shape: vec![n, n], entries: Amount::Count(entries) }, seed)?
         }
         "rmat" => made(&Rmat::new(entries.div_ceil(16).next_power_of_two().max(16).ilog2(), entries), seed)?,
-        "banded" => {
-            let rows = entries.div_ceil(17);
-            made(&Banded { rows, columns: rows, below: 8, above: 8, density: 1.0 }, seed)?
-        }
+        "banded" => band(entries, 8, seed)?,
+        "wide band" => band(entries, 50.min(entries / 16), seed)?,
         "blocks" => {
             let rows = (entries / 32).next_multiple_of(8).max(16);
             let blocks = Amount::Count(entries / 64);
@@ -50,6 +50,12 @@ pub(super) fn square(name: &str, entries: u64, seed: u64) -> Result<Result<Conte
             None => bail!("there is no matrix `{name}`"),
         },
     }))
+}
+
+/// A full band that reaches so far to both sides.
+fn band(entries: u64, reach: u64, seed: u64) -> Result<Content> {
+    let rows = entries.div_ceil(2 * reach + 1);
+    made(&Banded { rows, columns: rows, below: reach, above: reach, density: 1.0 }, seed)
 }
 
 /// The number of entries of matrices: full, quick, tiny.

@@ -8,6 +8,7 @@ mod images;
 mod linear;
 mod matrices;
 mod scale;
+mod structure;
 mod tensors;
 
 pub use scale::factor;
@@ -31,7 +32,12 @@ const FAMILIES: &[&[Workload]] = &[
 
 /// Every workload with each of its data.
 pub fn all() -> impl Iterator<Item = (&'static Workload, &'static str)> {
-    FAMILIES.iter().copied().flatten().flat_map(|workload| workload.data.iter().map(move |data| (workload, *data)))
+    FAMILIES
+        .iter()
+        .chain(structure::FAMILIES)
+        .copied()
+        .flatten()
+        .flat_map(|workload| workload.data.iter().map(move |data| (workload, *data)))
 }
 
 /// The workload and data of an id.

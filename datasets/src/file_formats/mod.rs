@@ -2,7 +2,9 @@
 
 pub mod edge_list;
 pub(crate) mod frostt;
+pub(crate) mod idx;
 pub(crate) mod matrix_market;
+pub(crate) mod netpbm;
 pub(crate) mod npy;
 pub(crate) mod npz;
 pub(crate) mod shared;
@@ -52,8 +54,17 @@ pub struct FileFormat {
 }
 
 /// Every file format, in the order in which content is tried against them: the vaguest last.
-pub static FILE_FORMATS: [&FileFormat; 6] =
-    [&matrix_market::MATRIX_MARKET, &npy::NPY, &npz::NPZ, &edge_list::CSV, &edge_list::TSV, &frostt::FROSTT];
+pub static FILE_FORMATS: [&FileFormat; 9] = [
+    &matrix_market::MATRIX_MARKET,
+    &npy::NPY,
+    &npz::NPZ,
+    &netpbm::PBM,
+    &netpbm::PGM,
+    &idx::IDX,
+    &edge_list::CSV,
+    &edge_list::TSV,
+    &frostt::FROSTT,
+];
 
 impl FileFormat {
     /// The file format with that extension, in any case.

@@ -335,6 +335,29 @@ fn archives() {
 }
 
 #[test]
+fn images() {
+    check(
+        "a.pbm",
+        &[b"", b"P5 1 1 1 a", b"P4 3", b"P4 3 x", b"P4 9 2\nabc", b"P1 2 2 0 1 0", b"P1 2 1 0 2"],
+        &expect![[r#""#]],
+    );
+    check(
+        "a.pgm",
+        &[
+            b"P4 1 1 a",
+            b"P2 1 1 0 0",
+            b"P2 1 1 70000 0",
+            b"P2 2 1 7 3 8",
+            b"P2 2 1 7 3",
+            b"P5 2 2 255 abc",
+            b"P5 9999999999999999999 9999999999999999999 255 a",
+        ],
+        &expect![[r#""#]],
+    );
+    check("a.idx", &[b"", b"\0\0\x07\x01", b"\0\0\x08\x02\0\0\0\x01", b"\0\0\x08\x01\0\0\0\x02a"], &expect![[r#""#]]);
+}
+
+#[test]
 fn compressed_streams() {
     let text = mtx!("coordinate real general", "3 3 2\n1 1 1\n3 3 3\n");
     let zstd = zstd::encode_all(text, 1).unwrap();

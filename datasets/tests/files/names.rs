@@ -11,7 +11,7 @@ fn vector() -> Content {
         shape: vec![2, 3],
         fill: Scalar::F64(0.0),
         layout: Layout::Coordinate,
-        data: Data::Triples { coordinates: vec![vec![0, 1], vec![0, 2]], values: Values::F64(vec![1.0, 2.0]) },
+        data: Data::Triples { coordinates: vec![vec![0, 1], vec![0, 2]], values: Values::F64(vec![1.0, 1.0]) },
     }
 }
 
@@ -55,7 +55,7 @@ fn concatenated_streams_are_one_file() {
 fn what_cannot_be_told_is_an_error() {
     let message = |name: &str, bytes: &[u8]| crate::load(name, bytes).unwrap_err().to_string();
     expect![
-        "a.txt: unknown file format; known extensions are .mtx, .npy, .npz, .csv, .tsv, .tns, each with .gz or .zst or neither"
+        "a.txt: unknown file format; known extensions are .mtx, .npy, .npz, .pbm, .pgm, .idx, .csv, .tsv, .tns, each with .gz or .zst or neither"
     ]
     .assert_eq(&message("a.txt", b"two, words\n"));
     expect!["a.mtx.gz: expected a gzip stream as the name says, found something else"]

@@ -79,7 +79,11 @@ fn every_place(content: &Content) -> BTreeMap<Vec<u64>, Scalar> {
 }
 
 fn check(name: &str, layout: Layout, ranks: std::ops::RangeInclusive<usize>) {
-    for prim in PRIMS {
+    check_of(&PRIMS, name, layout, ranks);
+}
+
+fn check_of(prims: &[Prim], name: &str, layout: Layout, ranks: std::ops::RangeInclusive<usize>) {
+    for &prim in prims {
         let options = WriteOptions { layout: Some(layout), ..WriteOptions::default() };
         let exact_in_f64 = name.contains("tns");
         let mut runner = TestRunner::new(Config { cases: 24, failure_persistence: None, ..Config::default() });
@@ -114,6 +118,14 @@ fn frostt() {
 fn edge_lists() {
     check("a.csv", Layout::Coordinate, 1..=5);
     check("a.tsv.gz", Layout::Coordinate, 2..=2);
+}
+
+#[test]
+fn images() {
+    check_of(&[Prim::Bool], "a.pbm", Layout::Array, 2..=2);
+    check_of(&[Prim::Bool, Prim::U8, Prim::U16], "a.pgm.gz", Layout::Array, 2..=2);
+    let prims = [Prim::U8, Prim::I8, Prim::I16, Prim::I32, Prim::F32, Prim::F64];
+    check_of(&prims, "a.idx", Layout::Array, 1..=4);
 }
 
 #[test]

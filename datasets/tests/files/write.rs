@@ -101,7 +101,7 @@ fn what_a_format_cannot_hold() {
         &content(&[2, 2], 0.0),
         &plain,
         &expect![
-            "a.txt: unknown file format; known extensions are .mtx, .npy, .npz, .csv, .tsv, .tns, each with .gz or .zst or neither"
+            "a.txt: unknown file format; known extensions are .mtx, .npy, .npz, .pbm, .pgm, .idx, .csv, .tsv, .tns, each with .gz or .zst or neither"
         ],
     );
     check(

@@ -35,6 +35,7 @@ mod lifecycles;
 mod linear;
 mod nodes;
 mod normal;
+mod order;
 mod places;
 mod scopes;
 mod text;

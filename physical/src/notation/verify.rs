@@ -28,10 +28,12 @@
 //! - **while**: the condition reads scalars (rank 0), and the body writes at least one of them.
 //!
 //! [`verify_normal`] checks besides (rule **normal**) that the program is in the normal form that
-//! [`normalize`](super::normalize) gives and lowering takes.
+//! [`normalize`](super::normalize) gives and lowering takes, and (rule **order**) that levels which are appended to are
+//! written in order; the module `order` states how.
 
 use super::linear::Atom;
 use super::normal;
+use super::order;
 use super::text::{label, print_expr};
 use super::types::dtype_of;
 use super::{Access, Expr, Index, OPEN_DIMENSION, Program, Role, Stmt, TensorId, Var, Write};
@@ -65,6 +67,8 @@ pub enum Rule {
     While,
     /// The normal form of lowering.
     Normal,
+    /// Levels that are appended to are written in order.
+    Order,
 }
 
 /// Checks every rule of the module but those of the normal form.
@@ -93,7 +97,8 @@ pub fn verify(program: &Program) -> Result<(), Error> {
 /// The first rule that is broken, and where.
 pub fn verify_normal(program: &Program) -> Result<(), Error> {
     verify(program)?;
-    normal::check(program)
+    normal::check(program)?;
+    order::check(program)
 }
 
 #[derive(Clone, Copy, PartialEq, Debug)]

@@ -20,15 +20,35 @@ pub(crate) struct Entries<'a> {
     /// Where the value of each entry is in `values`; `None` when there, too, they are in storage order.
     pub(crate) order: Option<Cow<'a, [u64]>>,
     /// The values.
-    pub(crate) values: &'a Values,
+    pub(crate) values: Cow<'a, Values>,
 }
 
 /// Builds level by level, then puts the values where the last level says; other places of the leaf hold the fill.
 pub(crate) fn assemble(ty: Arc<TensorType>, mut entries: Entries<'_>) -> Result<Tensor, Error> {
+    let Levels { arrays, positions, len } = assemble_levels(&ty, &mut entries)?;
+    let leaf = match ty.format.leaf {
+        LeafKind::Pattern => Vec::new(),
+        LeafKind::Element => scatter_values(&ty, &entries, &positions, len)?,
+    };
+    Ok(Tensor::new_unchecked(ty, arrays, leaf))
+}
+
+/// The levels of a tensor without its leaf.
+pub(super) struct Levels {
+    /// The arrays of each level.
+    pub(super) arrays: Vec<Vec<Array>>,
+    /// The leaf position of each entry.
+    pub(super) positions: Vec<u64>,
+    /// The number of leaf positions.
+    pub(super) len: u64,
+}
+
+/// Builds level by level. Of entries in one run the first stays.
+pub(super) fn assemble_levels(ty: &TensorType, entries: &mut Entries<'_>) -> Result<Levels, Error> {
     let runs = ty.format.levels.iter().any(|l| l.kind.traits().runs);
     let listed = ty.format.levels.last().is_some_and(|l| !l.kind.traits().full);
     if runs && !listed {
-        entries.drop_fills(&ty);
+        entries.drop_fills(ty);
     }
     let mut positions = filled_vec(0u64, entries.len as u64)?;
     let mut parents = 1;
@@ -36,9 +56,9 @@ pub(crate) fn assemble(ty: Arc<TensorType>, mut entries: Entries<'_>) -> Result<
     let dimensions = ty.format.storage_shape(&ty.shape);
     while levels.len() < ty.format.levels.len() {
         let k = levels.len();
-        let group = group_at(&ty, k);
+        let group = group_at(ty, k);
         if let Some(kind) = level(ty.format.levels[k].kind).as_runs() {
-            let (arrays, own) = build_runs(&ty, kind, (k, parents), &mut entries, &mut positions)?;
+            let (arrays, own) = build_runs(ty, kind, (k, parents), entries, &mut positions)?;
             levels.push(arrays);
             parents = own;
             continue;
@@ -68,11 +88,7 @@ pub(crate) fn assemble(ty: Arc<TensorType>, mut entries: Entries<'_>) -> Result<
         let ends = starts.iter().skip(1).copied().chain([entries.len]);
         starts.iter().zip(ends).zip(of_place).for_each(|((&lo, hi), p)| positions[lo..hi].fill(p));
     }
-    let leaf = match ty.format.leaf {
-        LeafKind::Pattern => Vec::new(),
-        LeafKind::Element => scatter_values(&ty, &entries, &positions, parents)?,
-    };
-    Ok(Tensor::new_unchecked(ty, levels, leaf))
+    Ok(Levels { arrays: levels, positions, len: parents })
 }
 
 /// The levels from `k` up to the first unique one. Only the coordinates of all of them together tell positions apart: a
@@ -147,12 +163,8 @@ impl Entries<'_> {
     /// being equal to NaN.
     fn equal_below(&self, k: usize, a: &Range<usize>, b: &Range<usize>) -> bool {
         let value = |e: usize| self.order.as_ref().map_or(e, |order| order[e] as usize);
-        let same_value = |column: &Array, x: usize, y: usize| {
-            column.bits(x) == column.bits(y) || column.scalar(x).is_nan() && column.scalar(y).is_nan()
-        };
         let equal = |(x, y): (usize, usize)| {
-            self.columns[k + 1..].iter().all(|c| c[x] == c[y])
-                && self.values.columns().iter().all(|c| same_value(c, value(x), value(y)))
+            self.columns[k + 1..].iter().all(|c| c[x] == c[y]) && self.values.are_same(value(x), value(y))
         };
         a.len() == b.len() && a.clone().zip(b.clone()).all(equal)
     }

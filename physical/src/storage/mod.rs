@@ -8,8 +8,10 @@ mod array;
 mod assemble;
 mod convert;
 mod exchange;
+mod footprint;
 mod run_end;
 mod sort;
+mod structure;
 mod summary;
 #[cfg(test)]
 mod tests;
@@ -22,6 +24,8 @@ pub use array::{Array, Element};
 pub(crate) use array::{Indices, filled_vec};
 pub use convert::{convert, convert_within};
 pub use exchange::{Import, NullPolicy, arrow_type, dtype_of_arrow};
+pub use footprint::Survey;
+pub use structure::{FiberCounts, MatrixStructure, Structure, Symmetry};
 pub use triples::{Duplicates, Triples};
 pub use values::Values;
 

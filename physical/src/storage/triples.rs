@@ -108,10 +108,20 @@ impl Tensor {
             let (expected, found) = (ty.dtype.clone(), triples.values.dtype().clone());
             return Err(Error::DTypeMismatch { what: "values of the triples".into(), expected, found });
         }
-        let columns = storage_columns(&ty, &triples.coordinates);
-        let sorted = sort_entries(columns, &ty.format.storage_shape(&ty.shape))?;
-        from_sorted(ty, sorted, Cow::Borrowed(&triples.values), duplicates)
+        let (entries, repeated) = sorted_entries(&ty, triples, duplicates)?;
+        Ok((assemble(ty, entries)?, repeated))
     }
+}
+
+/// The entries of a valid tensor type in storage order, one a place, and the number of entries beyond that.
+pub(super) fn sorted_entries<'a>(
+    ty: &TensorType,
+    triples: &'a Triples,
+    duplicates: Duplicates<'_>,
+) -> Result<(Entries<'a>, usize), Error> {
+    let columns = storage_columns(ty, &triples.coordinates);
+    let sorted = sort_entries(columns, &ty.format.storage_shape(&ty.shape))?;
+    from_sorted(ty, sorted, Cow::Borrowed(&triples.values), duplicates)
 }
 
 /// The coordinates of each storage mode.
@@ -131,13 +141,13 @@ fn storage_columns<'a>(ty: &TensorType, coordinates: &'a [Vec<u64>]) -> Vec<Cow<
     ty.format.modes.iter().map(column).collect()
 }
 
-/// Combines duplicates among sorted entries, drops what a pattern leaf cannot hold, and assembles.
-fn from_sorted(
-    ty: Arc<TensorType>,
+/// Combines duplicates among sorted entries, and drops what a pattern leaf cannot hold.
+fn from_sorted<'a>(
+    ty: &TensorType,
     mut sorted: Sorted,
-    mut values: Cow<'_, Values>,
+    mut values: Cow<'a, Values>,
     duplicates: Duplicates<'_>,
-) -> Result<(Tensor, usize), Error> {
+) -> Result<(Entries<'a>, usize), Error> {
     let repeats = repeats(&sorted.columns, values.len());
     let count = repeats.iter().map(|r| r.entries.len() - 1).sum();
     let mut len = values.len() - count;
@@ -171,8 +181,7 @@ fn from_sorted(
         }
     }
     let columns = sorted.columns.into_iter().map(Cow::Owned).collect();
-    let entries = Entries { columns, len, order: sorted.order.map(Cow::Owned), values: &values };
-    Ok((assemble(ty, entries)?, count))
+    Ok((Entries { columns, len, order: sorted.order.map(Cow::Owned), values }, count))
 }
 
 /// A place with several entries.

@@ -104,6 +104,18 @@ impl Values {
         scalar_at(&self.dtype, &self.columns, k)
     }
 
+    /// Whether the values at two places are the same, bit by bit, NaN being equal to NaN: what makes a run.
+    pub(crate) fn are_same(&self, a: usize, b: usize) -> bool {
+        let nan = |c: &Array| c.scalar(a).is_nan() && c.scalar(b).is_nan();
+        self.columns.iter().all(|c| c.bits(a) == c.bits(b) || nan(c))
+    }
+
+    /// The values at `at`, in that order.
+    pub(crate) fn gather(&self, at: &[u64]) -> Result<Values, Error> {
+        let columns = self.columns.iter().map(|column| gather(column, at)).collect::<Result<_, _>>()?;
+        Ok(Values { dtype: self.dtype.clone(), len: at.len(), columns })
+    }
+
     /// The values at `at`, in that order, then those at `places` among them replaced.
     pub(crate) fn gather_with(&self, at: &[u64], places: &[usize], replacement: &Values) -> Result<Values, Error> {
         let column = |(column, replacement): (&Array, &Array)| {

@@ -29,7 +29,7 @@ impl Element for bool {
 }
 
 /// The values in those bytes, as many as there are whole ones. A byte other than 0 is `true`, as in NumPy.
-pub(super) fn decode(prim: Prim, byte_order: ByteOrder, bytes: &[u8]) -> Values {
+pub(in super::super) fn decode(prim: Prim, byte_order: ByteOrder, bytes: &[u8]) -> Values {
     macro_rules! numbers {
         ($variant:ident, $t:ty) => {{
             let chunks = bytes.as_chunks::<{ size_of::<$t>() }>().0.iter();

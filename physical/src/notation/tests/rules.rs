@@ -448,3 +448,47 @@ fn what_a_loop_resolves_keeps_its_state_in_it() {
     let dense = "(declare y) (for i (block (= (y i) 1) (freeze y) (let z (y i) (block (thaw y) (= (y i) (+ z 1)))))) (freeze y)";
     verify(&program(&text(dense))).unwrap();
 }
+
+/// Protects the arrays of levels that are appended to: what would not come in order is told before anything is lowered.
+#[test]
+fn appended_levels_are_written_in_order() {
+    let text = |body: &str| {
+        format!(
+            "(program (input A (type (shape 4 5) f64 0.0 csr)) (input p (type (shape 5) i64 0 dense))
+            (output y (type (shape 10) f64 0.0 (sparse-list (element))))
+            (output C (type (shape 4 5) f64 0.0 csr))
+            (output D (type (shape 5 2 2) f64 0.0 (sparse-list (dense (hash (element))))))
+            (local n i64 0) {body})"
+        )
+    };
+    let accepted = [
+        "(for j (range 0 5) (for i (range 0 4) (+= (y j) (A i j))))",
+        "(for j (range 0 5) (= (y (+ (* 2 j) 1)) 1.0))",
+        "(for o (range 0 3) (for i (range 0 3) (= (y (+ (* 3 o) i)) 1.0)))",
+        "(for i (range 0 4) (for j (range i 5) (for k (range 0 3) (+= (C i j) 1.0))))",
+        "(for i (range 0 5) (for k (range 0 2) (for j (range 0 2) (+= (D i (- 1 j) k) 1.0))))",
+        "(for s (range 3 4) (for j (range 0 5) (= (C s j) 1.0)))",
+        "(for j (range 0 5) (= (y j) 1.0) (+= (y j) 1.0))",
+    ];
+    for body in accepted {
+        normalize(program(&text(body))).unwrap_or_else(|e| panic!("{body}: {e}"));
+    }
+    let cases = [
+        ("(for i (range 0 4) (for j (range 0 5) (+= (y j) (A i j))))", "level 0 does not ascend with the loop of `i`"),
+        ("(for j (range 0 5) (= (y (- 9 j)) 1.0))", "level 0 does not ascend with the loop of `j`"),
+        ("(for o (range 0 3) (for i (range 0 5) (= (y (+ (* 3 o) i)) 1.0)))", "level 0 does not ascend"),
+        ("(for j (range 0 5) (= (y (p j)) 1.0))", "level 0 does not ascend with the loop of `j`"),
+        ("(for j (range 0 5) (for i (range 0 4) (= (C i j) 1.0)))", "level 0 does not ascend with the loop of `j`"),
+        ("(for j (range 0 5) (= (y j) 1.0)) (for j (range 5 9) (= (y j) 1.0))", "at a second place of the program"),
+        (
+            "(declare n) (while (lt n 2) (for j (range 0 5) (+= (y j) 1.0)) (+= n 1))",
+            "every round of a `while` writes `y` anew",
+        ),
+    ];
+    for (body, expected) in cases {
+        let error = normalize(program(&text(body))).expect_err(body);
+        assert!(matches!(error, Error::InvalidProgram { rule: Rule::Order, .. }), "{body}: {error}");
+        let error = error.to_string();
+        assert!(error.contains(expected) && error.contains("hash or byte-map"), "{body}: {error}");
+    }
+}

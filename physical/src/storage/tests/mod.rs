@@ -4,6 +4,7 @@ mod errors;
 mod exchange;
 mod roundtrip;
 mod run_ends;
+mod structure;
 
 use super::{Duplicates, Tensor, Triples, Values};
 use proptest::prelude::*;

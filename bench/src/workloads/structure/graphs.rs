@@ -1,0 +1,125 @@
+//! Graph programs: by pushing, by pulling, by switching; as programs with loops of their own and as plans in a loop.
+
+use super::{first_of, present, text, words};
+use crate::data::{dense_of, undirected, weighted, with_fill};
+use crate::workload::{Input, Made, Problem, Size, Suite, Variant, Workload};
+use crate::workloads::{graphs, matrices::square};
+use anyhow::{Result, bail};
+use redpoll::datasets::{Content, Data, Values};
+use redpoll_logic::Scalar;
+
+/// Road-like graphs have degrees that are small and much the same; the others have a few vertices of very many edges.
+const DATA: &[&str] = &["usroads", "rmat", "ca-AstroPh"];
+
+pub(super) const WORKLOADS: &[Workload] = &[
+    Workload {
+        suite: Suite::Structure,
+        name: "bfs",
+        equation: "parents of a search from vertex 0",
+        data: DATA,
+        make: bfs,
+    },
+    Workload {
+        suite: Suite::Structure,
+        name: "bellman_ford",
+        equation: "distances from vertex 0, weights from 1 to 9",
+        data: &["rmat", "ca-AstroPh"],
+        make: bellman_ford,
+    },
+    Workload {
+        suite: Suite::Structure,
+        name: "components",
+        equation: "the smallest vertex that each vertex is connected with",
+        data: DATA,
+        make: components,
+    },
+    Workload {
+        suite: Suite::Structure,
+        name: "k_core",
+        equation: "the largest k whose core a vertex belongs to",
+        data: DATA,
+        make: k_core,
+    },
+];
+
+fn graph(data: &str, size: Size) -> Result<Result<Content, Made>> {
+    let edges = size.pick(1 << 20, 1 << 16, 60);
+    match square(if size == Size::Tiny { "rmat" } else { data }, edges, 120)? {
+        Ok(content) => Ok(Ok(undirected(&content)?)),
+        absent => Ok(absent),
+    }
+}
+
+/// The number of the vertex to start from.
+fn source() -> Result<Input> {
+    let mut number = dense_of(&[], Values::I64(vec![0]));
+    number.shape = Vec::new();
+    Input::new("source", number, "dense")
+}
+
+const LIST: &str = "(dense (sparse-list (pattern)))";
+const COLUMNS: &str = "(modes 1 0 (dense (sparse-list (pattern))))";
+
+fn bfs(data: &str, size: Size) -> Result<Made> {
+    let a = present!(graph(data, size));
+    let rows = || Input::new("A", a.clone(), LIST);
+    let columns = || Input::new("B", a.clone(), COLUMNS);
+    let variants = vec![
+        Variant::new("push", vec![rows()?, source()?], first_of(text!("programs/bfs_push.rp"))),
+        Variant::new("pull", vec![columns()?, source()?], first_of(text!("programs/bfs_pull.rp"))),
+        Variant::new("switching", vec![rows()?, columns()?, source()?], first_of(text!("programs/bfs.rp")))
+            .paper("about even with GraphBLAS; switching gains on power-law graphs (Finch, fig. 19)"),
+    ];
+    Problem::compare(words(data, &a), 1, variants).fill(-1.0).made()
+}
+
+fn bellman_ford(data: &str, size: Size) -> Result<Made> {
+    let a = weighted(&present!(graph(data, size)), 121)?;
+    let a = Content { fill: Scalar::F64(0.0), ..a };
+    let n = a.shape[0];
+    // Plans look at the edges that lead to a vertex.
+    let far = with_fill(transposed(&a)?, f64::INFINITY);
+    let mut distance = vec![f64::INFINITY; n as usize];
+    distance[0] = 0.0;
+    let distance = with_fill(dense_of(&[n], Values::F64(distance)), f64::INFINITY);
+    let plans = vec![Input::new("A", far, "csr")?, Input::new("distance0", distance, "dense")?];
+    let text = text!("programs/bellman_ford.rp");
+    let variants = vec![
+        Variant::new("every edge each round", plans, graphs::relaxed),
+        Variant::new("edges of what changed", vec![Input::new("A", a.clone(), "csr")?, source()?], first_of(text))
+            .paper("3.53 of GraphBLAS's, which relaxes every edge (Finch, fig. 19)"),
+    ];
+    Problem::compare(words(data, &a), 1, variants).fill(f64::INFINITY).made()
+}
+
+/// The graph with all edges the other way.
+fn transposed(a: &Content) -> Result<Content> {
+    let (Data::Triples { coordinates, values: Values::F64(values) }, [n, m]) = (&a.data, &a.shape[..]) else {
+        bail!("a graph has edges of some length")
+    };
+    let edges = coordinates[1].iter().zip(&coordinates[0]).zip(values);
+    let mut edges: Vec<(u64, u64, f64)> = edges.map(|((j, i), v)| (*j, *i, *v)).collect();
+    edges.sort_by_key(|(j, i, _)| (*j, *i));
+    let coordinates = vec![edges.iter().map(|e| e.0).collect(), edges.iter().map(|e| e.1).collect()];
+    Ok(crate::data::sparse_of(&[*m, *n], coordinates, Values::F64(edges.iter().map(|e| e.2).collect())))
+}
+
+/// The graph by edges with values, the baseline, and by places alone.
+fn by_leaf(data: &str, size: Size, fill: f64, text: &'static str) -> Result<Made> {
+    let a = present!(graph(data, size));
+    let Data::Triples { coordinates, .. } = &a.data else { bail!("a graph has edges") };
+    let ones = crate::data::sparse_of(&a.shape, coordinates.clone(), Values::F64(vec![1.0; coordinates[0].len()]));
+    let variants = vec![
+        Variant::new("csr", vec![Input::new("A", ones, "csr")?], first_of(text)),
+        Variant::new("pattern", vec![Input::new("A", a.clone(), LIST)?], first_of(text)),
+    ];
+    Problem::compare(words(data, &a), 1, variants).fill(fill).made()
+}
+
+fn components(data: &str, size: Size) -> Result<Made> {
+    by_leaf(data, size, -1.0, text!("programs/components.rp"))
+}
+
+fn k_core(data: &str, size: Size) -> Result<Made> {
+    by_leaf(data, size, -1.0, text!("programs/k_core.rp"))
+}

@@ -1,0 +1,279 @@
+//! Binary images: erosion, masked histograms and edges, over bytes, words of bits and runs, as they are and magnified.
+
+use super::{text, words};
+use crate::data::dense_of;
+use crate::files::dataset;
+use crate::runner::Runner;
+use crate::workload::{Input, Made, Problem, Size, Suite, Variant, Workload};
+use crate::workloads::arrays::{picture, stencil};
+use anyhow::{Context, Result, bail, ensure};
+use redpoll::datasets::generate::random::Random;
+use redpoll::datasets::{Content, Data, ReadOptions, Values, read};
+use redpoll_logic::text::parse_format;
+use redpoll_physical::storage::Tensor;
+
+/// Images as they are and magnified eight times, so that runs are eight times as long.
+const DATA: &[&str] = &[
+    "blobs",
+    "blobs x8",
+    "mnist",
+    "mnist x8",
+    "omniglot",
+    "omniglot x8",
+    "horse",
+    "horse x8",
+    "turingtest",
+    "turingtest x8",
+];
+
+pub(super) const WORKLOADS: &[Workload] = &[
+    Workload {
+        suite: Suite::Structure,
+        name: "erosion_2",
+        equation: "two rounds of erosion by a square of 3 x 3",
+        data: DATA,
+        make: |data, size| erosion(data, size, 1),
+    },
+    Workload {
+        suite: Suite::Structure,
+        name: "erosion_4",
+        equation: "four rounds of erosion by a square of 3 x 3",
+        data: DATA,
+        make: |data, size| erosion(data, size, 2),
+    },
+    Workload {
+        suite: Suite::Structure,
+        name: "histogram",
+        equation: "h_b = the number of pixels of a mask with value 16 b to 16 b + 15",
+        data: DATA,
+        make: histogram,
+    },
+    Workload {
+        suite: Suite::Structure,
+        name: "edges",
+        equation: "(T2 and R) xor (T1 and R), two thresholds of an image within a region",
+        data: &["blobs", "blobs x8", "cell", "cell x8"],
+        make: edges,
+    },
+];
+
+const RUNS: &str = "(dense (sparse-run-length (pattern)))";
+const BITS: &str = "(dense (bit-map (pattern)))";
+
+/// Real images: file, the least value of a pixel that is set, and how many of a stack are laid one below another.
+const REAL: &[(&str, &str, u8, usize)] = &[
+    ("mnist", "images/mnist_t10k_images.idx3-ubyte.zst", 3, 100),
+    ("omniglot", "images/omniglot_small1.idx3-ubyte.zst", 1, 100),
+    ("horse", "images/mask_horse.pbm.zst", 1, 1),
+    ("turingtest", "images/scan_turingtest.pbm.zst", 1, 1),
+];
+
+/// Rows of pixels.
+struct Picture<T> {
+    height: usize,
+    width: usize,
+    pixels: Vec<T>,
+}
+
+impl<T: Copy> Picture<T> {
+    /// Each pixel as a square of pixels.
+    fn magnified(&self, by: usize) -> Picture<T> {
+        let mut pixels = Vec::with_capacity(self.pixels.len() * by * by);
+        for row in self.pixels.chunks_exact(self.width.max(1)) {
+            let wide: Vec<T> = row.iter().flat_map(|pixel| std::iter::repeat_n(*pixel, by)).collect();
+            (0..by).for_each(|_| pixels.extend_from_slice(&wide));
+        }
+        Picture { height: self.height * by, width: self.width * by, pixels }
+    }
+
+    fn map<U>(&self, of: impl Fn(T) -> U) -> Picture<U> {
+        Picture { height: self.height, width: self.width, pixels: self.pixels.iter().map(|p| of(*p)).collect() }
+    }
+
+    fn content(&self, values: impl Fn(&[T]) -> Values) -> Content {
+        dense_of(&[self.height as u64, self.width as u64], values(&self.pixels))
+    }
+}
+
+/// The bytes of an image in the collection, or why it is not there.
+fn bytes_of(file: &str, most: usize) -> Result<Result<Picture<u8>, Made>> {
+    let Some(path) = dataset(file) else {
+        return Ok(Err(Made::Absent(format!("there is no file shared/datasets/{file} beside or above the checkout"))));
+    };
+    let loaded = read(&path, &ReadOptions::default()).with_context(|| format!("reading {}", path.display()))?;
+    let pixels: Vec<u8> = match loaded.data {
+        Data::Dense(Values::U8(bytes)) => bytes,
+        Data::Dense(Values::Bool(bits)) => bits.into_iter().map(u8::from).collect(),
+        _ => bail!("{}: expected pixels of bytes or bits", path.display()),
+    };
+    let (images, height, width) = match loaded.info.shape[..] {
+        [height, width] => (1, height as usize, width as usize),
+        [images, height, width] => (most.min(images as usize), height as usize, width as usize),
+        _ => bail!("{}: expected one image or a stack of them", path.display()),
+    };
+    let height = images * height;
+    Ok(Ok(Picture { height, width, pixels: pixels[..height * width].to_vec() }))
+}
+
+/// How much the name of data asks to magnify, and the name without that.
+fn magnification(data: &str) -> (usize, &str) {
+    data.strip_suffix(" x8").map_or((1, data), |name| (8, name))
+}
+
+fn bytes(content: &Content) -> Result<Picture<u8>> {
+    let [height, width] = content.shape[..] else { bail!("an image has two modes") };
+    let pixels = match &content.data {
+        Data::Dense(Values::U8(bytes)) => bytes.clone(),
+        Data::Dense(Values::Bool(bits)) => bits.iter().map(|bit| u8::from(*bit)).collect(),
+        _ => bail!("an image has bytes or bits"),
+    };
+    Ok(Picture { height: height as usize, width: width as usize, pixels })
+}
+
+/// The binary image of that name; at the tiny size blobs in the place of real ones.
+fn binary(data: &str, size: Size) -> Result<Result<Picture<bool>, Made>> {
+    let (by, name) = magnification(data);
+    let image = match REAL.iter().find(|(known, ..)| *known == name && size != Size::Tiny) {
+        Some((_, file, least, most)) => match bytes_of(file, size.pick(*most, *most / 4 + 1, 1))? {
+            Ok(image) => image.map(|pixel| pixel >= *least),
+            Err(absent) => return Ok(Err(absent)),
+        },
+        None => bytes(&stencil(size.pick(1024, 256, 11), 130)?)?.map(|pixel| pixel > 0),
+    };
+    let by = if size == Size::Tiny { by.min(2) } else { by };
+    Ok(Ok(image.magnified(by)))
+}
+
+macro_rules! present {
+    ($made:expr) => {
+        match $made? {
+            Ok(made) => made,
+            Err(instead) => return Ok(instead),
+        }
+    };
+}
+
+fn bits(image: &Picture<bool>) -> Content {
+    image.content(|pixels| Values::Bool(pixels.to_vec()))
+}
+
+/// A text that is run so many times, each time over the result of the time before.
+fn repeated(text: &'static str, input: &'static str, times: usize) -> impl Fn(&mut Runner) -> Result<Vec<Tensor>> {
+    move |runner| {
+        let mut image = runner.input(input)?.clone();
+        for _ in 0..times {
+            image = runner.plan_with(text, [(input, &image)])?.swap_remove(0);
+        }
+        Ok(vec![image])
+    }
+}
+
+/// The words of rows, and a row of words with the bits beyond the width set.
+fn packed(image: &Picture<bool>) -> (Content, Content) {
+    let across = image.width.div_ceil(64);
+    let word = |row: &[bool], w: usize| {
+        let set = |k: &usize| row.get(64 * w + k).is_none_or(|pixel| *pixel);
+        (0..64).filter(set).fold(0u64, |word, k| word | 1 << k)
+    };
+    let rows = image.pixels.chunks_exact(image.width.max(1));
+    let words: Vec<u64> = rows.flat_map(|row| (0..across).map(move |w| word(row, w))).collect();
+    let beyond = vec![false; image.width];
+    let beyond: Vec<u64> = (0..across).map(|w| word(&beyond, w)).collect();
+    let shape = [image.height as u64, across as u64];
+    (dense_of(&shape, Values::U64(words)), dense_of(&shape[1..], Values::U64(beyond)))
+}
+
+/// Images of words as images of bytes. The words do not tell how many bits their last one has: their number is above
+/// them, as the first result.
+fn unpacked(results: Vec<Tensor>) -> Result<Vec<Tensor>> {
+    let [like, words] = <[Tensor; 2]>::try_from(results).ok().context("an image of the same size, and words")?;
+    let shape = like.ty().shape.clone();
+    let (width, across) = (shape[1] as usize, words.ty().shape[1] as usize);
+    let leaf = words.leaf().first().and_then(|leaf| leaf.as_slice::<u64>()).context("words are u64")?;
+    ensure!(leaf.len() as u64 == shape[0] * across as u64, "words are dense");
+    let row = |row: &[u64]| (0..width).map(|x| row[x / 64] >> (x % 64) & 1 == 1).collect::<Vec<bool>>();
+    let pixels: Vec<bool> = leaf.chunks_exact(across.max(1)).flat_map(row).collect();
+    Ok(vec![dense_of(&shape, Values::Bool(pixels)).into_tensor(None)?])
+}
+
+fn erosion(data: &str, size: Size, pairs: usize) -> Result<Made> {
+    let image = present!(binary(data, size));
+    let (bytes, (in_words, beyond)) = (bits(&image), packed(&image));
+    let over = |name: &str, format: &str, text: &'static str| {
+        let inputs = vec![Input::new("I", bytes.clone(), format)?];
+        Ok::<_, anyhow::Error>(Variant::new(name, inputs, repeated(text, "I", pairs)))
+    };
+    let words_of = repeated(text!("plans/erosion_words.rp"), "W", pairs);
+    let like = bytes.clone();
+    let word_inputs = vec![
+        Input::new("W", in_words, "dense")?,
+        Input::new("P", beyond, "dense")?,
+        Input::new("like", like, "dense")?,
+    ];
+    let in_words = Variant::new("words of bits", word_inputs, move |runner: &mut Runner| {
+        let like = runner.input("like")?.clone();
+        Ok(vec![like, words_of(runner)?.swap_remove(0)])
+    });
+    let variants = vec![
+        over("bytes", "dense", text!("plans/erosion.rp"))?,
+        in_words.finish(unpacked),
+        over("runs", RUNS, text!("plans/erosion_runs.rp"))?
+            .paper("19.5 of OpenCV's on sketches, 266 magnified, 51.6 on MNIST (Finch, fig. 21)"),
+    ];
+    Problem::compare(words(data, &bytes), 1, variants).made()
+}
+
+fn histogram(data: &str, size: Size) -> Result<Made> {
+    let mask = present!(binary(data, size));
+    let mut random = Random::new(131, 1);
+    let grey = mask.map(|_| ());
+    let grey: Vec<u8> = grey.pixels.iter().map(|()| random.below(256) as u8).collect();
+    let image = dense_of(&[mask.height as u64, mask.width as u64], Values::U8(grey));
+    let bins = dense_of(&[16], Values::I64(vec![0; 16]));
+    let mask = bits(&mask);
+    let text = text!("plans/histogram.rp");
+    let over = |name: &str, format: &str| {
+        let inputs = [("I", &image, "dense"), ("M", &mask, format), ("bins", &bins, "dense")];
+        super::variant(name, &inputs, text)
+    };
+    let mut variants = vec![over("bytes", "dense")?];
+    if parse_format(BITS, 2).is_ok() {
+        variants.push(over("bits", BITS)?);
+    }
+    variants.push(over("runs", RUNS)?.paper("20.3 on Omniglot, 20.8 on sketches, of OpenCV's (Finch, fig. 21)"));
+    Problem::compare(words(data, &mask), 1, variants).made()
+}
+
+fn edges(data: &str, size: Size) -> Result<Made> {
+    let (by, name) = magnification(data);
+    let grey = match (name, size) {
+        ("cell", Size::Full | Size::Quick) => present!(bytes_of("images/gray_cell.pgm.zst", 1)),
+        _ => bytes(&picture(size.pick(1024, 256, 12), 132)?)?,
+    };
+    let by = if size == Size::Tiny { by.min(2) } else { by };
+    let mut sorted = grey.pixels.clone();
+    sorted.sort_unstable();
+    let quantile = |part: usize| sorted[(sorted.len() - 1) * part / 100];
+    let (low, high) = (quantile(75), quantile(80));
+    // The region is the ellipse that touches the edges.
+    let (h, w) = (grey.height as f64, grey.width as f64);
+    let inside = |k: usize| {
+        let (y, x) = ((k / grey.width) as f64 + 0.5, (k % grey.width) as f64 + 0.5);
+        (2.0 * y / h - 1.0).powi(2) + (2.0 * x / w - 1.0).powi(2) <= 1.0
+    };
+    let (height, width) = (grey.height, grey.width);
+    let region = Picture { height, width, pixels: (0..height * width).map(inside).collect() };
+    let [t1, t2, r] =
+        [grey.map(|p| p > low), grey.map(|p| p >= high && p > 0), region].map(|image| bits(&image.magnified(by)));
+    let over = |name: &str, format: &str, text: &'static str| {
+        super::variant(name, &[("T1", &t1, format), ("T2", &t2, format), ("R", &r, format)], text)
+    };
+    let (plan, over_runs) = (text!("plans/edges.rp"), text!("plans/edges_runs.rp"));
+    let variants = vec![
+        over("bytes", "dense", plan)?,
+        over("lists", "(dense (sparse-list (pattern)))", plan)?
+            .paper("2.69 of dense NumPy's, from 0.96 to 28.9 (Henry, fig. 29)"),
+        over("runs", RUNS, over_runs)?,
+    ];
+    Problem::compare(words(data, &r), 1, variants).made()
+}

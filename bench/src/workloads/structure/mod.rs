@@ -1,0 +1,67 @@
+//! Structure: the same results from structured and from unstructured storage, in one run, beside what papers found.
+//!
+//! Ratios of papers are those of the paper on Finch (W. Ahrens and others, *Finch: Sparse and Structured Tensor
+//! Programming with Control Flow*, 2024) and of that on sparse array programming (R. Henry and others, *Compilation of
+//! Sparse Array Programming Models*, 2021); their baselines are other libraries, where those here are redpoll's own
+//! lists and bytes.
+
+mod arrays;
+mod graphs;
+mod images;
+mod products;
+
+use super::matrices::words;
+use crate::runner::Runner;
+use crate::workload::{Input, Variant, Workload};
+use anyhow::Result;
+use redpoll::datasets::Content;
+use redpoll_logic::text::parse_format;
+use redpoll_physical::storage::{Survey, Tensor};
+
+pub(super) const FAMILIES: &[&[Workload]] =
+    &[products::WORKLOADS, images::WORKLOADS, arrays::WORKLOADS, graphs::WORKLOADS];
+
+/// A format to compare, and what a paper found for it.
+type Candidate = (&'static str, Option<&'static str>);
+
+/// How many times as large as in the baseline a tensor may be: beyond that nobody would store it so.
+const MOST_BYTES: u64 = 8;
+
+/// The candidates that a tensor may reasonably have, the first being the baseline. What is yet to come is left out.
+fn reasonable<'a>(content: &Content, candidates: &'a [Candidate]) -> Result<Vec<&'a Candidate>> {
+    let rank = content.shape.len();
+    let baseline = parse_format(candidates[0].0, rank)?;
+    let survey = Survey::of(&content.clone().into_tensor(Some(baseline.clone()))?)?;
+    let most = survey.bytes(&baseline)?.map_or(u64::MAX, |bytes| bytes.saturating_mul(MOST_BYTES));
+    let fits = |(text, _): &&Candidate| {
+        let format = parse_format(text, rank).ok();
+        format.is_some_and(|format| survey.bytes(&format).is_ok_and(|bytes| bytes.is_some_and(|b| b <= most)))
+    };
+    Ok(candidates.iter().filter(fits).collect())
+}
+
+/// A variant of a text over tensors in formats.
+fn variant(name: &str, inputs: &[(&str, &Content, &str)], text: &'static str) -> Result<Variant> {
+    let inputs = inputs.iter().map(|(name, content, format)| Input::new(name, (*content).clone(), format));
+    Ok(Variant::text(name, inputs.collect::<Result<_>>()?, text))
+}
+
+/// The program that computes the first result of a text alone.
+fn first_of(text: &'static str) -> impl Fn(&mut Runner) -> Result<Vec<Tensor>> {
+    move |runner| {
+        let mut all = runner.text(text)?;
+        all.truncate(1);
+        Ok(all)
+    }
+}
+
+/// Unwraps what a maker of data gives, and returns what there is instead.
+use super::matrices::present;
+
+/// What a plan or program of the repository says.
+macro_rules! text {
+    ($path:literal) => {
+        include_str!(concat!("../../../../", $path))
+    };
+}
+use text;

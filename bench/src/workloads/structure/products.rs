@@ -1,0 +1,107 @@
+//! Products of a matrix with a vector, over what the matrix is stored as.
+
+use super::{Candidate, present, reasonable, text, variant, words};
+use crate::data::{dense, entries, revalued, small, sparse_of};
+use crate::workload::{Made, Problem, Size, Suite, Workload};
+use crate::workloads::matrices::square;
+use anyhow::{Result, bail};
+use redpoll::datasets::{Content, Values};
+
+pub(super) const WORKLOADS: &[Workload] = &[
+    Workload {
+        suite: Suite::Structure,
+        name: "spmv",
+        equation: "y_i = sum_j A_ij x_j, by the format of A",
+        data: &["banded", "wide band", "blocks", "grid", "bcsstk16", "rmat", "uniform"],
+        make: spmv,
+    },
+    Workload {
+        suite: Suite::Structure,
+        name: "spmv_pattern",
+        equation: "y_i = sum_j A_ij x_j, all values of A being 1",
+        data: &["rmat", "email-Eu-core", "banded"],
+        make: pattern,
+    },
+    Workload {
+        suite: Suite::Structure,
+        name: "spmv_symmetric",
+        equation: "y_i = sum_j A_ij x_j, A equal to its transpose",
+        data: &["grid", "bcsstk16", "rmat"],
+        make: symmetric,
+    },
+];
+
+const SPMV: &str = text!("plans/spmv.rp");
+
+const FORMATS: &[Candidate] = &[
+    ("csr", None),
+    ("vbl", Some("2.16, 1.55, 1.30 on blocked matrices (Finch, fig. 15)")),
+    ("band", Some("1.98, 1.64 on wide and medium bands (Finch, fig. 15)")),
+    ("dia", None),
+    ("(bcsr 8 8)", None),
+    ("(bcsr 3 3)", None),
+    ("ell", None),
+];
+
+/// The matrix of that name with small whole numbers.
+fn matrix(data: &str, size: Size, seed: u64) -> Result<Result<Content, Made>> {
+    let count = size.pick(1 << 20, 1 << 17, 100);
+    match square(data, count, seed)? {
+        Ok(content) => Ok(Ok(revalued(&content, |n| Values::F64(small(n, seed)))?)),
+        absent => Ok(absent),
+    }
+}
+
+fn spmv(data: &str, size: Size) -> Result<Made> {
+    let a = present!(matrix(data, size, 101));
+    let x = dense(&a.shape[1..], 102);
+    let formats = reasonable(&a, FORMATS)?;
+    let variant = |(format, paper): &&Candidate| {
+        let made = variant(format, &[("A", &a, format), ("x", &x, "dense")], SPMV)?;
+        Ok(paper.iter().fold(made, |made, paper| made.paper(paper)))
+    };
+    Problem::compare(words(data, &a), 1, formats.iter().map(variant).collect::<Result<_>>()?).made()
+}
+
+fn pattern(data: &str, size: Size) -> Result<Made> {
+    let a = present!(matrix(data, size, 103));
+    let (a, places) = (revalued(&a, |n| Values::F64(vec![1.0; n]))?, revalued(&a, |n| Values::Bool(vec![true; n]))?);
+    let x = dense(&a.shape[1..], 104);
+    let paper = "4.6 on email-Eu-core: 2.51 and 1 / 1.84 of TACO's (Finch, section 6.1)";
+    let text = text!("plans/spmv_pattern.rp");
+    let variants = vec![
+        variant("csr", &[("A", &a, "csr"), ("x", &x, "dense")], SPMV)?,
+        variant("pattern", &[("A", &places, "(dense (sparse-list (pattern)))"), ("x", &x, "dense")], text)?
+            .paper(paper),
+        variant("pattern blocks", &[("A", &places, "(dense (block-list (pattern)))"), ("x", &x, "dense")], text)?,
+    ];
+    Problem::compare(words(data, &a), 1, variants).made()
+}
+
+/// Both triangles of a matrix from its upper one, and the upper one.
+fn mirrored(a: &Content) -> Result<(Content, Content)> {
+    let (coordinates, values) = entries(a)?;
+    let Values::F64(values) = values else { bail!("the values are whole numbers in f64") };
+    let places = coordinates[0].iter().zip(&coordinates[1]).zip(values).map(|((i, j), v)| (*i, *j, *v));
+    let upper: Vec<(u64, u64, f64)> = places.filter(|(i, j, _)| i <= j).collect();
+    let below = upper.iter().filter(|(i, j, _)| i < j).map(|(i, j, v)| (*j, *i, *v));
+    let mut both: Vec<_> = upper.iter().copied().chain(below).collect();
+    both.sort_by_key(|(i, j, _)| (*i, *j));
+    let content = |places: &[(u64, u64, f64)]| {
+        let coordinates = vec![places.iter().map(|p| p.0).collect(), places.iter().map(|p| p.1).collect()];
+        sparse_of(&a.shape, coordinates, Values::F64(places.iter().map(|p| p.2).collect()))
+    };
+    Ok((content(&both), content(&upper)))
+}
+
+fn symmetric(data: &str, size: Size) -> Result<Made> {
+    let (both, upper) = mirrored(&present!(matrix(data, size, 105)))?;
+    let x = dense(&both.shape[1..], 106);
+    let text = text!("programs/symmetric_spmv.rp");
+    let variants = vec![
+        variant("csr", &[("A", &both, "csr"), ("x", &x, "dense")], SPMV)?,
+        variant("triangle", &[("A", &upper, "csr"), ("x", &x, "dense")], text)?
+            .paper("1.27 on average, 1.91 on saylr4, of TACO's (Finch, section 6.1)"),
+    ];
+    Problem::compare(words(data, &both), 1, variants).made()
+}

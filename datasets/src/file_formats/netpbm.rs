@@ -1,0 +1,216 @@
+//! Netpbm images: `.pbm`, one bit a pixel, and `.pgm`, a grey level a pixel; plain (`P1`, `P2`) and raw (`P4`, `P5`).
+//!
+//! After the manual pages pbm(5) and pgm(5) of Netpbm. A pixel of a bitmap is `true` where it is black, which is what is
+//! drawn on paper; grey levels are `u8`, or `u16` where the largest is above 255. Of several images in one file the first
+//! is read.
+
+use super::FileFormat;
+use super::npy::elements::decode;
+use super::npy::header::ByteOrder;
+use super::shared;
+use crate::compression::Compression;
+use crate::content::{Content, Data, Info, Layout, Symmetry, places};
+use crate::error::{At, Count, Fault, Located, StreamError, WriteError};
+use crate::values::Values;
+use crate::write::WriteOptions;
+use redpoll_logic::{Prim, Scalar};
+use std::io::{Read, Write};
+
+pub(crate) static PBM: FileFormat = FileFormat {
+    name: "Netpbm bitmap",
+    extension: "pbm",
+    summary: "one image of black and white pixels, plain or raw",
+    sniff: |start| sniff(start, [b'1', b'4']),
+    read: |bytes, _| read(&PBM, bytes).map(Into::into),
+    info: |stream| info(&PBM, stream),
+    write: write_bitmap,
+};
+
+pub(crate) static PGM: FileFormat = FileFormat {
+    name: "Netpbm graymap",
+    extension: "pgm",
+    summary: "one image of grey levels up to 65535, plain or raw",
+    sniff: |start| sniff(start, [b'2', b'5']),
+    read: |bytes, _| read(&PGM, bytes).map(Into::into),
+    info: |stream| info(&PGM, stream),
+    write: write_graymap,
+};
+
+/// A header is this long at most, comments included.
+const LONGEST_HEADER: u64 = 1 << 16;
+
+fn sniff(start: &[u8], variants: [u8; 2]) -> bool {
+    matches!(start, [b'P', variant, space, ..] if variants.contains(variant) && space.is_ascii_whitespace())
+}
+
+/// What stands before the pixels.
+struct Header {
+    plain: bool,
+    width: u64,
+    height: u64,
+    /// The largest grey level; 1 for bitmaps.
+    largest: u64,
+    /// Where the pixels begin.
+    end: usize,
+}
+
+impl Header {
+    fn parse(format: &'static FileFormat, bytes: &[u8]) -> Result<Header, Fault> {
+        let bitmap = *format == PBM;
+        let (plain, raw) = if bitmap { (b"P1", b"P4") } else { (b"P2", b"P5") };
+        let expected = || format!("`{}` or `{}`", plain.escape_ascii(), raw.escape_ascii());
+        let magic = bytes.get(..2).filter(|m| *m == plain || *m == raw);
+        let magic = magic.ok_or_else(|| Fault::malformed(expected(), format!("`{}`", begin(bytes))))?;
+        let mut at = 2;
+        let mut number = |what: &'static str| number(bytes, &mut at, what);
+        let (width, height) = (number("the width")?, number("the height")?);
+        let largest = if bitmap { 1 } else { number("the largest grey level")? };
+        if !(1..1 << 16).contains(&largest) {
+            return Err(Fault::malformed("a largest grey level from 1 to 65535", largest.to_string()));
+        }
+        Ok(Header { plain: magic == plain, width, height, largest, end: (at + 1).min(bytes.len()) })
+    }
+
+    fn info(&self, format: &'static FileFormat) -> Result<Info, Fault> {
+        let shape = vec![self.height, self.width];
+        let too_large = Fault::TooLarge { what: "the number of pixels", size: Count(None), limit: i64::MAX as u64 };
+        let stored = places(&shape).filter(|n| *n <= i64::MAX as u64).ok_or(too_large)?;
+        let dtype = match self.largest {
+            _ if *format == PBM => Prim::Bool,
+            1..=255 => Prim::U8,
+            _ => Prim::U16,
+        };
+        let (compression, symmetry) = (Compression::None, Symmetry::General);
+        Ok(Info { file_format: format, compression, layout: Layout::Array, shape, dtype, symmetry, stored })
+    }
+}
+
+/// The number that comes next, after blanks and comments.
+fn number(bytes: &[u8], at: &mut usize, what: &'static str) -> Result<u64, Fault> {
+    loop {
+        match bytes.get(*at) {
+            Some(b'#') => *at += bytes[*at..].iter().take_while(|b| **b != b'\n').count(),
+            Some(b) if b.is_ascii_whitespace() => *at += 1,
+            _ => break,
+        }
+    }
+    let digits = bytes[*at..].iter().take_while(|b| b.is_ascii_digit()).count();
+    let text = &bytes[*at..*at + digits];
+    let number = std::str::from_utf8(text).ok().and_then(|t| t.parse().ok());
+    let found = || if digits > 0 { text.escape_ascii().to_string() } else { begin(&bytes[*at..]) };
+    let number = number.ok_or_else(|| Fault::malformed(what, format!("`{}`", found())))?;
+    *at += digits;
+    Ok(number)
+}
+
+fn begin(bytes: &[u8]) -> String {
+    bytes[..bytes.len().min(8)].escape_ascii().to_string()
+}
+
+fn info(format: &'static FileFormat, stream: &mut dyn Read) -> Result<Info, StreamError> {
+    let mut start = Vec::new();
+    stream.take(LONGEST_HEADER).read_to_end(&mut start)?;
+    let header = Header::parse(format, &start).and_then(|header| header.info(format));
+    header.map_err(|fault| StreamError::Located(fault.at(At::File)))
+}
+
+fn read(format: &'static FileFormat, bytes: &[u8]) -> Result<(Info, Data), Located> {
+    let whole_file = |fault: Fault| fault.at(At::File);
+    let header = Header::parse(format, bytes).map_err(whole_file)?;
+    let info = header.info(format).map_err(whole_file)?;
+    let rest = &bytes[header.end..];
+    let values = match (header.plain, info.dtype) {
+        (true, _) => plain_pixels(&header, rest, &info),
+        (false, Prim::Bool) => packed_pixels(&header, rest),
+        (false, prim) => check_length(rest, info.stored.checked_mul(prim.bytes() as u64))
+            .map(|payload| decode(prim, ByteOrder::Big, payload)),
+    };
+    Ok((info, Data::Dense(values.map_err(whole_file)?)))
+}
+
+/// As many bytes as there must be; what follows is another image.
+fn check_length(rest: &[u8], expected: Option<u64>) -> Result<&[u8], Fault> {
+    let truncated = || Fault::Truncated { what: "pixels", expected: Count(expected), found: rest.len() as u64 };
+    let length = expected.and_then(|n| usize::try_from(n).ok()).ok_or_else(truncated)?;
+    rest.get(..length).ok_or_else(truncated)
+}
+
+/// Eight pixels a byte, the leftmost in its highest bit; each row begins with a byte of its own.
+fn packed_pixels(header: &Header, rest: &[u8]) -> Result<Values, Fault> {
+    let row = header.width.div_ceil(8);
+    let packed = check_length(rest, row.checked_mul(header.height))?;
+    let width = header.width as usize;
+    let bits = |row: &[u8]| (0..width).map(|j| row[j / 8] >> (7 - j % 8) & 1 == 1).collect::<Vec<bool>>();
+    Ok(Values::Bool(if row == 0 { Vec::new() } else { packed.chunks_exact(row as usize).flat_map(bits).collect() }))
+}
+
+/// Numbers in text; those of bitmaps are digits that need nothing between them.
+fn plain_pixels(header: &Header, rest: &[u8], info: &Info) -> Result<Values, Fault> {
+    let mut values = Values::empty(info.dtype);
+    let mut at = 0;
+    while (values.len() as u64) < info.stored {
+        let pixel = match info.dtype {
+            Prim::Bool => {
+                at += rest[at..].iter().take_while(|b| b.is_ascii_whitespace()).count();
+                let digit = rest.get(at).filter(|b| matches!(b, b'0' | b'1'));
+                let digit =
+                    digit.ok_or_else(|| Fault::malformed("a pixel, 0 or 1", format!("`{}`", begin(&rest[at..]))))?;
+                at += 1;
+                u64::from(digit - b'0')
+            }
+            _ => number(rest, &mut at, "a grey level")?,
+        };
+        if pixel > header.largest {
+            return Err(Fault::malformed(format!("grey levels up to {}", header.largest), pixel.to_string()));
+        }
+        values.push(&Scalar::U64(pixel).cast(info.dtype).expect("numbers are cast to numbers"));
+    }
+    Ok(values)
+}
+
+/// The pixels of a matrix, and its height and width.
+fn pixels(format: &FileFormat, content: &Content, options: &WriteOptions) -> Result<(Values, u64, u64), Fault> {
+    let file = format!("a .{} file", format.extension);
+    if let Some(other) = options.layout.filter(|&l| l != Layout::Array) {
+        return Err(Fault::unsupported(format!("the layout {other} in {file}"), "choose array"));
+    }
+    options.general_only(&file)?;
+    let [height, width] = content.shape[..] else {
+        let what = format!("a tensor of {} modes in {file}", content.shape.len());
+        return Err(Fault::unsupported(what, "write a matrix, or another format"));
+    };
+    Ok((shared::dense(content)?.into_owned(), height, width))
+}
+
+fn write_bitmap(content: &Content, options: &WriteOptions, out: &mut dyn Write) -> Result<(), WriteError> {
+    let (values, height, width) = pixels(&PBM, content, options)?;
+    if let Some(other) = (0..values.len()).map(|k| values.get(k)).find(|v| !matches!(v.to_f64(), Some(0.0 | 1.0))) {
+        let hint = "a bitmap holds 0 and 1; write a .pgm file";
+        return Err(Fault::Overflow { value: other.to_string(), dtype: Prim::Bool, hint }.into());
+    }
+    let black = |k: usize| values.get(k).to_f64() == Some(1.0);
+    write!(out, "P4\n{width} {height}\n")?;
+    for row in 0..height as usize {
+        for start in (0..width as usize).step_by(8) {
+            let end = (start + 8).min(width as usize);
+            let bit = |j: usize| u8::from(black(row * width as usize + j)) << (7 - (j - start));
+            out.write_all(&[(start..end).map(bit).sum()])?;
+        }
+    }
+    Ok(())
+}
+
+fn write_graymap(content: &Content, options: &WriteOptions, out: &mut dyn Write) -> Result<(), WriteError> {
+    let (values, height, width) = pixels(&PGM, content, options)?;
+    let wide = content.prim() == Prim::U16;
+    let hint = "grey levels are integers from 0 to 65535; write another format";
+    let overflow = |(_, value): (usize, Scalar)| Fault::Overflow { value: value.to_string(), dtype: Prim::U16, hint };
+    let Values::U16(levels) = values.convert(Prim::U16).map_err(overflow)? else { unreachable!("asked for u16") };
+    let wide = wide || levels.iter().any(|level| *level > 255);
+    write!(out, "P5\n{width} {height}\n{}\n", if wide { 65535 } else { 255 })?;
+    for level in levels {
+        let bytes = level.to_be_bytes();
+        out.write_all(if wide { &bytes } else { &bytes[1..] })?;
+    }
+    Ok(())
+}

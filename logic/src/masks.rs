@@ -1,0 +1,181 @@
+//! Masks that no place satisfies, such as `i < j and j < i`.
+//!
+//! A mask is a comparison between coordinates, or of a coordinate with a number. Those under one `and` are bounds on
+//! differences of two coordinates; they contradict each other exactly where the graph of bounds has a cycle of negative
+//! length (C. E. Leiserson, J. B. Saxe, *A mixed-integer linear programming problem which is efficiently solvable*, 1988).
+//! Sizes are left out of account: what happens to be empty for the data at hand is no contradiction.
+
+use crate::error::Error;
+use crate::expr::{Expr, Node};
+use crate::field::Field;
+use crate::op::{Builtin, Op};
+use crate::plan::Plan;
+use std::collections::HashSet;
+
+/// Checks that no mask of a plan contradicts itself.
+///
+/// # Errors
+/// The masks that contradict each other, and their query.
+pub fn check_masks(plan: &Plan) -> Result<(), Error> {
+    let mut seen = HashSet::new();
+    for query in &plan.queries {
+        if let Some(masks) = contradiction(&query.expr, &mut seen) {
+            let masks: Vec<String> = masks.iter().map(ToString::to_string).collect();
+            let what = format!("no place satisfies {} at once; leave one of them out", masks.join(" and "));
+            return Err(Error::Plan { place: format!("query `{}`", query.alias), what });
+        }
+    }
+    Ok(())
+}
+
+/// The masks of the first `and` that contradict each other.
+fn contradiction<'a>(expr: &'a Expr, seen: &mut HashSet<usize>) -> Option<Vec<&'a Expr>> {
+    if !seen.insert(expr.address()) {
+        return None;
+    }
+    if is_and(expr) {
+        let mut masks = Vec::new();
+        collect(expr, &mut masks);
+        let bounds: Vec<Bound> = masks.iter().flat_map(|(_, bounds)| bounds.iter().cloned()).collect();
+        if contradict(&bounds) {
+            return Some(masks.into_iter().map(|(mask, _)| mask).collect());
+        }
+    }
+    expr.node().args().into_iter().find_map(|arg| contradiction(arg, seen))
+}
+
+fn is_and(expr: &Expr) -> bool {
+    matches!(expr.node(), Node::MapJoin { op: Op::Builtin(Builtin::And), .. })
+}
+
+/// `a - b <= c` of coordinates; `None` is the number 0.
+#[derive(Clone)]
+struct Bound {
+    a: Option<Field>,
+    b: Option<Field>,
+    c: i64,
+}
+
+/// The masks among the arguments of an `and`, of such within it as well, each with its bounds.
+fn collect<'a>(expr: &'a Expr, masks: &mut Vec<(&'a Expr, Vec<Bound>)>) {
+    for arg in expr.node().args() {
+        match bounds(arg) {
+            Some(bounds) => masks.push((arg, bounds)),
+            None if is_and(arg) => collect(arg, masks),
+            None => {}
+        }
+    }
+}
+
+fn bounds(mask: &Expr) -> Option<Vec<Bound>> {
+    let Node::MapJoin { op: Op::Builtin(op), args } = mask.node() else { return None };
+    let [left, right] = &args[..] else { return None };
+    // `left - right` is at most that, and `right - left`.
+    let (at_most, at_least) = match op {
+        Builtin::Lt => (Some(-1), None),
+        Builtin::Le => (Some(0), None),
+        Builtin::Gt => (None, Some(-1)),
+        Builtin::Ge => (None, Some(0)),
+        Builtin::Eq => (Some(0), Some(0)),
+        _ => return None,
+    };
+    let ((left, l), (right, r)) = (linear(left)?, linear(right)?);
+    if left.is_none() && right.is_none() {
+        return None;
+    }
+    let upper =
+        at_most.map(|c: i64| Some(Bound { a: left.clone(), b: right.clone(), c: c.checked_add(r.checked_sub(l)?)? }));
+    let lower =
+        at_least.map(|c: i64| Some(Bound { a: right.clone(), b: left.clone(), c: c.checked_add(l.checked_sub(r)?)? }));
+    upper.into_iter().chain(lower).collect()
+}
+
+/// A coordinate plus a number, or a number alone.
+fn linear(expr: &Expr) -> Option<(Option<Field>, i64)> {
+    match expr.node() {
+        Node::Coordinate(field) => Some((Some(field.clone()), 0)),
+        Node::Literal(value) => Some((None, i64::try_from(value.to_i128()?).ok()?)),
+        Node::MapJoin { op: Op::Builtin(op @ (Builtin::Add | Builtin::Sub)), args } => {
+            let [a, b] = &args[..] else { return None };
+            let ((a, x), (b, y)) = (linear(a)?, linear(b)?);
+            match (op, a, b) {
+                (Builtin::Add, a, None) => Some((a, x.checked_add(y)?)),
+                (Builtin::Add, None, b) => Some((b, x.checked_add(y)?)),
+                (Builtin::Sub, a, None) => Some((a, x.checked_sub(y)?)),
+                _ => None,
+            }
+        }
+        _ => None,
+    }
+}
+
+/// Whether no coordinates keep all bounds: Bellman-Ford, from a vertex that leads to all others.
+fn contradict(bounds: &[Bound]) -> bool {
+    let mut vertices: Vec<&Option<Field>> = bounds.iter().flat_map(|bound| [&bound.a, &bound.b]).collect();
+    vertices.sort();
+    vertices.dedup();
+    let number = |v: &Option<Field>| vertices.binary_search(&v).expect("every vertex is listed");
+    let mut edges: Vec<(usize, usize, i128)> =
+        bounds.iter().map(|bound| (number(&bound.b), number(&bound.a), i128::from(bound.c))).collect();
+    // Coordinates are not negative: `0 - i <= 0`.
+    if let Ok(zero) = vertices.binary_search(&&None) {
+        edges.extend((0..vertices.len()).filter(|v| *v != zero).map(|v| (v, zero, 0)));
+    }
+    let mut distance = vec![0i128; vertices.len()];
+    for _ in 0..=vertices.len() {
+        let mut changed = false;
+        for (from, to, length) in &edges {
+            if distance[*from] + length < distance[*to] {
+                (distance[*to], changed) = (distance[*from] + length, true);
+            }
+        }
+        if !changed {
+            return false;
+        }
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dtype::DType;
+    use crate::format::{Format, TensorType};
+    use crate::scalar::Scalar;
+    use crate::text::{Catalog, parse};
+
+    /// Protects plans from results that are empty whatever the data, and plans that are not from being refused.
+    #[test]
+    fn contradictions_are_told() {
+        let fill = Scalar::Bool(false);
+        let ty = TensorType { shape: vec![7, 7], dtype: DType::BOOL, fill, format: Format::dense(2) };
+        let catalog: Catalog = [("A", ty)].into_iter().collect();
+        let cases = [
+            ("(lt (coordinate i) (coordinate j)) (lt (coordinate j) (coordinate i))", true),
+            ("(le (coordinate i) (coordinate j)) (le (coordinate j) (coordinate i))", false),
+            ("(lt (coordinate i) (coordinate j)) (eq (coordinate j) (coordinate i))", true),
+            ("(lt (coordinate i) 3) (gt (coordinate i) 2)", true),
+            ("(lt (coordinate i) 4) (gt (coordinate i) 2)", false),
+            ("(lt (coordinate i) 0) (table A i j)", true),
+            ("(ge (coordinate i) 100) (table A i j)", false),
+            ("(le (coordinate j) (+ (coordinate i) 2)) (ge (coordinate j) (+ (coordinate i) 3))", true),
+            ("(le (coordinate j) (+ (coordinate i) 3)) (ge (coordinate j) (+ (coordinate i) 3))", false),
+            ("(lt (coordinate i) (coordinate j)) (and (table A i j) (lt (coordinate j) (coordinate i)))", true),
+            ("(lt (coordinate i) 2) (not (lt (coordinate i) 2))", false),
+        ];
+        for (masks, contradictory) in cases {
+            // Forms stand for maps of operators.
+            let masks = ["lt", "le", "gt", "ge", "eq", "not", "and", "+"]
+                .iter()
+                .fold(masks.to_owned(), |text, op| text.replace(&format!("({op} "), &format!("(mapjoin {op} ")));
+            let text = format!("(plan (query C (mapjoin and (table A i j) {masks})) (produces C))");
+            let plan = parse(&text, &catalog).unwrap_or_else(|e| panic!("{text}: {e}"));
+            let found = check_masks(&plan);
+            assert_eq!(found.is_err(), contradictory, "{text}: {found:?}");
+            if let Err(error) = found {
+                let error = error.to_string();
+                assert!(error.starts_with("query `C`: no place satisfies (mapjoin "), "{error}");
+            }
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! Levels that are appended to are written in their order.
+//!
+//! A level whose kind takes no random writes gets its coordinates fiber by fiber, ascending. So of a tensor with such
+//! levels, everything from the outermost level to the last of them must be written in order, from the declaration on: its
+//! loops are the outermost ones, in the order of the levels, each coordinate ascends with them, and whatever else runs
+//! more than once lies inside of them. Several writes go to the same places by the same loops. What takes writes as they
+//! come is a local with dense, hash or byte-map levels, a workspace; the optimizer puts one wherever a plan needs it.
+
+use super::linear::{Atom, Linear};
+use super::verify::{Rule, location};
+use super::{Access, Expr, Index, Program, Stmt, TensorId, Var};
+use crate::Error;
+use redpoll_logic::Writes;
+use std::collections::HashMap;
+
+/// Checks the order of writes of a program in normal form.
+pub(super) fn check(program: &Program) -> Result<(), Error> {
+    let mut c = Checker { program, path: Vec::new(), binders: Vec::new(), lives: HashMap::new() };
+    c.stmt(&program.body)
+}
+
+/// What lies around a statement.
+#[derive(Clone, Copy)]
+enum Binder<'a> {
+    Loop { index: Index, extent: &'a (Expr, Expr) },
+    Let { var: Var, value: &'a Expr },
+    While,
+}
+
+/// A tensor with levels that are appended to, between its declaration and its freeze.
+struct Life {
+    /// How many binders were outside of the declaration.
+    since: usize,
+    /// How its first write came: the loops of the ordered levels, and their subscripts.
+    way: Option<(Vec<Index>, Vec<Linear>)>,
+}
+
+struct Checker<'a> {
+    program: &'a Program,
+    path: Vec<&'a Stmt>,
+    binders: Vec<Binder<'a>>,
+    lives: HashMap<TensorId, Life>,
+}
+
+impl<'a> Checker<'a> {
+    fn stmt(&mut self, stmt: &'a Stmt) -> Result<(), Error> {
+        self.path.push(stmt);
+        let binder = match stmt {
+            Stmt::For { index, extent: Some(extent), .. } => Some(Binder::Loop { index: *index, extent }),
+            Stmt::Let { var, value, .. } => Some(Binder::Let { var: *var, value }),
+            Stmt::While { .. } => Some(Binder::While),
+            _ => None,
+        };
+        self.binders.extend(binder);
+        match stmt {
+            Stmt::Declare(t) if self.ordered(*t) > 0 => {
+                drop(self.lives.insert(*t, Life { since: self.binders.len(), way: None }));
+            }
+            Stmt::Thaw(t) if self.ordered(*t) > 0 => {
+                let name = &self.program.tensors[t.index()].name;
+                return self.fail(format!("`{name}` is written again after it was frozen, but {}", self.why(*t)));
+            }
+            Stmt::Assign { lhs, .. } => self.write(lhs)?,
+            _ => stmt.children().into_iter().try_for_each(|s| self.stmt(s))?,
+        }
+        self.binders.truncate(self.binders.len() - usize::from(binder.is_some()));
+        self.path.pop();
+        Ok(())
+    }
+
+    /// How many levels, from the outermost one on, are written in order.
+    fn ordered(&self, t: TensorId) -> usize {
+        let levels = &self.program.tensors[t.index()].ty.format.levels;
+        levels.iter().rposition(|l| l.kind.traits().writes == Writes::Append).map_or(0, |last| last + 1)
+    }
+
+    fn write(&mut self, lhs: &Access) -> Result<(), Error> {
+        let Some(life) = self.lives.get(&lhs.tensor) else { return Ok(()) };
+        let binders = &self.binders[life.since..];
+        let name = &self.program.tensors[lhs.tensor.index()].name;
+        if binders.iter().any(|b| matches!(b, Binder::While)) {
+            return self.fail(format!("every round of a `while` writes `{name}` anew, but {}", self.why(lhs.tensor)));
+        }
+        let loops: Vec<(Index, Option<i64>)> = binders.iter().filter_map(|b| self.rounds(b)).collect();
+        let (mut done, mut forms) = (0, Vec::new());
+        for (mode, subscript) in lhs.subscripts.iter().take(self.ordered(lhs.tensor)).enumerate() {
+            let form = Linear::of(&subscript.at).and_then(|form| self.expanded(form, life.since));
+            let next = form.as_ref().and_then(|form| advance(form, &loops, done));
+            let (Some(form), Some(next)) = (form, next) else {
+                let what = match loops.get(done) {
+                    Some((index, _)) => {
+                        let index = &self.program.indices[index.index()];
+                        format!("its coordinate of level {mode} does not ascend with the loop of `{index}`")
+                    }
+                    None => format!("its coordinate of level {mode} is not known to ascend"),
+                };
+                return self.fail(format!("`{name}` is written out of order: {what}, but {}", self.why(lhs.tensor)));
+            };
+            forms.push(form);
+            done = next;
+        }
+        let way = (loops[..done].iter().map(|(index, _)| *index).collect(), forms);
+        match &life.way {
+            Some(first) if *first != way => {
+                self.fail(format!("`{name}` is written at a second place of the program, but {}", self.why(lhs.tensor)))
+            }
+            Some(_) => Ok(()),
+            None => {
+                self.lives.get_mut(&lhs.tensor).expect("it was found above").way = Some(way);
+                Ok(())
+            }
+        }
+    }
+
+    /// A loop that may run more than once, and how often if that is known.
+    fn rounds(&self, binder: &Binder<'_>) -> Option<(Index, Option<i64>)> {
+        let Binder::Loop { index, extent: (lo, hi) } = binder else { return None };
+        let difference = Linear::of(lo).and_then(|lo| Linear::of(hi)?.plus(&lo.times(-1)?));
+        let count = difference.and_then(|rounds| rounds.as_constant());
+        count.is_none_or(|n| n > 1).then_some((*index, count))
+    }
+
+    /// The form over loops that run more than once, with what stays the same since then left out; `None` when it depends
+    /// on anything else, such as values that were read.
+    fn expanded(&self, form: Linear, since: usize) -> Option<Linear> {
+        let mut sum = Linear::constant(form.constant);
+        for (atom, factor) in form.terms {
+            let inner = self.binders[since..].iter().find_map(|binder| match (binder, atom) {
+                (Binder::Loop { index, extent }, Atom::Index(i)) if *index == i => Some(match self.rounds(binder) {
+                    Some(_) => Some(Linear::atom(atom)),
+                    None => Linear::of(&extent.0).and_then(|lo| self.expanded(lo, since)),
+                }),
+                (Binder::Let { var, value }, Atom::Var(v)) if *var == v => {
+                    Some(Linear::of(value).and_then(|value| self.expanded(value, since)))
+                }
+                _ => None,
+            });
+            if let Some(inner) = inner {
+                sum = sum.plus(&inner?.times(factor)?)?;
+            }
+        }
+        Some(sum)
+    }
+
+    fn why(&self, t: TensorId) -> String {
+        let levels = &self.program.tensors[t.index()].ty.format.levels;
+        let last = self.ordered(t) - 1;
+        let kind = levels[last].kind.traits().name;
+        format!(
+            "its level {last} is a {kind} level, which is appended to; write into a local with dense, hash or byte-map \
+             levels first, and copy that in order"
+        )
+    }
+
+    fn fail<T>(&self, what: String) -> Result<T, Error> {
+        Err(Error::InvalidProgram { rule: Rule::Order, at: location(self.program, &self.path), what })
+    }
+}
+
+/// How many loops are outside of the next level when this one's come next among them and its coordinate ascends with them.
+fn advance(form: &Linear, loops: &[(Index, Option<i64>)], done: usize) -> Option<usize> {
+    let own = |(index, _): &&(Index, Option<i64>)| form.coefficient(Atom::Index(*index)) != 0;
+    let count = loops[done..].iter().filter(own).count();
+    let mut reach: i64 = 0;
+    // From the innermost loop on: a step of a loop is further than those inside of it reach.
+    for (k, (index, rounds)) in loops[done..].iter().take(count).enumerate().rev() {
+        let step = form.coefficient(Atom::Index(*index));
+        if step <= reach {
+            return None;
+        }
+        if k > 0 {
+            reach = reach.checked_add(step.checked_mul((*rounds)? - 1)?)?;
+        }
+    }
+    Some(done + count)
+}

@@ -1,0 +1,155 @@
+//! What `redpoll info` says of a tensor: its structure, and the formats that it could have by what they take.
+//!
+//! As JSON:
+//! ```text
+//! {"structure": {"entries": n, "fibers": {"count": n, "empty": n, "fewest": n, "mean": x, "most": n},
+//!                "runs": {"count": n, "mean": x}, "blocks": {"count": n, "mean": x},
+//!                "matrix": {"lower": n, "upper": n, "diagonals": n, "symmetry": "exact|pattern|none"}},
+//!  "formats": [{"name": "csr", "levels": "(dense (sparse-list (element)))", "bytes": n}]}
+//! ```
+//! `matrix` is `null` for other ranks, `bytes` where they were not counted as they are out of proportion.
+
+use crate::logic::text::{format_to_sexpr, shorthands};
+use crate::logic::{DType, Format, LeafKind, LevelKind};
+use crate::physical::storage::{Structure, Survey, Symmetry, Tensor};
+use crate::{Error, physical};
+use serde_json::{Value, json};
+use std::io::{self, Write};
+
+/// The structure of a tensor, and its candidates for formats.
+pub(super) struct Portrait {
+    structure: Structure,
+    /// The sizes of the modes.
+    shape: Vec<u64>,
+    /// By bytes; those that are out of proportion come last.
+    formats: Vec<Candidate>,
+}
+
+/// A format that the tensor could have.
+struct Candidate {
+    name: String,
+    format: Format,
+    bytes: Option<u64>,
+}
+
+/// The sizes of blocks that are tried.
+const BLOCKS: [u64; 7] = [2, 3, 4, 5, 6, 8, 16];
+
+impl Portrait {
+    pub(super) fn of(tensor: &Tensor) -> Result<Portrait, Error> {
+        let survey = Survey::of(tensor)?;
+        let mut formats = Vec::new();
+        for (name, format) in candidates(tensor, &survey) {
+            // A format that cannot hold these entries is none of the choices.
+            match survey.bytes(&format) {
+                Ok(bytes) => formats.push(Candidate { name, format, bytes }),
+                Err(physical::Error::SecondRun { .. }) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        formats.sort_by_key(|candidate| (candidate.bytes.is_none(), candidate.bytes));
+        Ok(Portrait { structure: survey.structure().clone(), shape: tensor.ty().shape.clone(), formats })
+    }
+
+    /// Writes it for people.
+    pub(super) fn write(&self, out: &mut impl Write) -> io::Result<()> {
+        let s = &self.structure;
+        writeln!(out, "\nstructure")?;
+        let fibers = &s.fibers;
+        writeln!(
+            out,
+            "  fibers    {}, {} of them empty; from {} to {} entries each, {:.2} on average",
+            fibers.count,
+            fibers.empty,
+            fibers.fewest,
+            fibers.most,
+            s.mean_fiber()
+        )?;
+        writeln!(out, "  runs      {} of equal values, {:.2} entries long on average", s.runs, s.mean_run())?;
+        writeln!(out, "  blocks    {} of adjacent entries, {:.2} long on average", s.blocks, s.mean_block())?;
+        if let Some(m) = &s.matrix {
+            let all = self.shape.iter().sum::<u64>().saturating_sub(1);
+            writeln!(out, "  bandwidth {} below the diagonal, {} above it", m.lower, m.upper)?;
+            writeln!(out, "  diagonals {} of {all}", m.diagonals)?;
+            writeln!(out, "  symmetry  {}", symmetry(m.symmetry))?;
+        }
+        writeln!(out, "\nbytes by format")?;
+        let width = self.formats.iter().map(|c| c.name.len()).max().unwrap_or(0);
+        for Candidate { name, format, bytes } in &self.formats {
+            let bytes = bytes.map_or("out of proportion".into(), |bytes| bytes.to_string());
+            writeln!(out, "  {name:<width$} {bytes:>17}   {}", format_to_sexpr(format))?;
+        }
+        Ok(())
+    }
+
+    /// The members that it has in the JSON object.
+    pub(super) fn to_json(&self) -> Vec<(String, Value)> {
+        let s = &self.structure;
+        let matrix = s.matrix.map(|m| {
+            let symmetry = match m.symmetry {
+                Symmetry::Exact => "exact",
+                Symmetry::Pattern => "pattern",
+                Symmetry::None => "none",
+            };
+            json!({"lower": m.lower, "upper": m.upper, "diagonals": m.diagonals, "symmetry": symmetry})
+        });
+        let structure = json!({
+            "entries": s.entries,
+            "fibers": {
+                "count": s.fibers.count,
+                "empty": s.fibers.empty,
+                "fewest": s.fibers.fewest,
+                "mean": s.mean_fiber(),
+                "most": s.fibers.most,
+            },
+            "runs": {"count": s.runs, "mean": s.mean_run()},
+            "blocks": {"count": s.blocks, "mean": s.mean_block()},
+            "matrix": matrix,
+        });
+        let format =
+            |c: &Candidate| json!({"name": c.name, "levels": format_to_sexpr(&c.format).to_string(), "bytes": c.bytes});
+        let formats: Vec<Value> = self.formats.iter().map(format).collect();
+        vec![("structure".into(), structure), ("formats".into(), Value::Array(formats))]
+    }
+}
+
+fn symmetry(of: Symmetry) -> &'static str {
+    match of {
+        Symmetry::Exact => "equal to its transpose",
+        Symmetry::Pattern => "the places of its transpose, other values",
+        Symmetry::None => "none",
+    }
+}
+
+/// The formats that the tensor could have, with their names: every shorthand once, blocks of the size that suits it best,
+/// sparse runs, and of booleans each without values where places alone can tell them.
+fn candidates(tensor: &Tensor, survey: &Survey) -> Vec<(String, Format)> {
+    let ty = tensor.ty();
+    let rank = ty.shape.len();
+    let mut all: Vec<(String, Format)> = Vec::new();
+    for (name, _, format) in shorthands(rank) {
+        match all.iter_mut().find(|(_, known)| *known == format) {
+            Some((names, _)) => *names = format!("{names}, {name}"),
+            None => all.push((name.to_owned(), format)),
+        }
+    }
+    if rank > 0 {
+        all.push(("sparse runs".to_owned(), Format::dense_above(LevelKind::SparseRunLength, rank)));
+    }
+    if rank == 2 {
+        let value = ty.dtype.prims().iter().map(|p| p.bytes() as u64).sum::<u64>();
+        let bytes = |b: &u64| survey.occupied_blocks(*b, *b).saturating_mul(4 + b * b * value);
+        let best = BLOCKS.into_iter().min_by_key(bytes).expect("some size is tried");
+        all.retain(|(name, _)| name != "bcsr");
+        all.push((format!("(bcsr {best} {best})"), Format::bcsr(best, best)));
+    }
+    if ty.dtype == DType::BOOL {
+        let pattern = |(name, format): &(String, Format)| {
+            let format = Format { leaf: LeafKind::Pattern, ..format.clone() };
+            format.validate().is_ok().then(|| (format!("{name}, pattern"), format))
+        };
+        let patterns: Vec<_> = all.iter().filter_map(pattern).collect();
+        all.extend(patterns);
+    }
+    all
+}

@@ -1,0 +1,37 @@
+//! The plans of the folder `plans` through every engine, over the formats and sizes that their headers name.
+
+mod common;
+
+use common::data::Kind;
+use common::engines::check;
+use common::program::{Choice, ProgramFile};
+use common::{optimizing, rng};
+use redpoll_logic::FloatMode;
+use std::path::Path;
+
+/// Protects the plans that users begin with: each agrees with the reference interpreter on every engine.
+#[test]
+fn plans_agree_on_every_engine() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("plans");
+    let mut paths: Vec<_> = std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).collect();
+    paths.retain(|p| p.extension().is_some_and(|e| e == "rp"));
+    paths.sort();
+    assert!(paths.len() > 10, "the folder of plans has {} plans", paths.len());
+    for path in paths {
+        let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+        let file = ProgramFile::parse(&name, &std::fs::read_to_string(&path).unwrap());
+        assert!(!file.formats.is_empty(), "{name}: its header names no formats to run it over");
+        let mut rng = rng::named(&name, 1);
+        for formats in &file.formats {
+            for size in 0..file.sizes.len() {
+                for (kind, mode) in [(Kind::Exact, FloatMode::Relaxed), (Kind::General, FloatMode::StrictIeee)] {
+                    let choice = Choice { size, formats: formats.clone(), kind, mode, seed: rng.bits() };
+                    let case = file.case(&choice).unwrap_or_else(|what| panic!("{name}: {what}"));
+                    check(&case).unwrap_or_else(|failure| panic!("{name}, {choice:?}: {}", failure.what));
+                }
+            }
+        }
+    }
+    let wrong: Vec<String> = optimizing::finish().failures.into_iter().map(|(_, what)| what).collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
