@@ -1,7 +1,6 @@
 //! Notes on a prepared plan: what its author may not have wanted. Now these are results that densify.
 
 use crate::prepared::Prepared;
-use redpoll_logic::expr::Node;
 use redpoll_logic::{Alias, Scalar, TensorType};
 use std::fmt;
 use std::sync::Arc;
@@ -47,7 +46,7 @@ impl Prepared {
     pub fn notes(&self) -> Vec<Note> {
         let asked = |alias: &Alias| {
             let query = self.made.plan.queries.iter().find(|q| q.alias == *alias);
-            query.is_some_and(|q| matches!(q.expr.node(), Node::Reformat { .. }))
+            query.is_some_and(|q| q.expr.stored_format().is_some())
         };
         let mut notes = Vec::new();
         for output in self.made.report.decisions.iter().flat_map(|d| &d.outputs) {

@@ -334,3 +334,115 @@ fn index_maps_visit_stored_entries() {
         check(name, 6.0, found);
     }
 }
+
+#[test]
+fn scans_are_linear() {
+    // Along a list, to a result with every place stored; along both modes of a matrix, whose results are dense.
+    let found = SIZES.map(|n| {
+        let size = n * n;
+        let x = vector(size, some(&mut Rng::new(n), size, n), list());
+        let (counts, _) = count("(plan (query y (scan + (table x i) i)) (produces y))", &[("x", x)]);
+        (counts.iterations, size)
+    });
+    check("a scan of a list", 1.5, found);
+    for (name, body) in [
+        ("along rows", "(scan + (table A i j) j)"),
+        ("along columns", "(scan + (table A i j) i)"),
+        ("along both", "(scan max (scan + (table A i j) j) i)"),
+        ("of sums of rows", "(scan + (aggregate + 0 (table A i j) j) i)"),
+        ("from the end", "(index (reverse j) (scan + (index (reverse j) (table A i j)) j))"),
+    ] {
+        let found = SIZES.map(|n| {
+            let a = matrix([n, n], &rows(&mut Rng::new(n), n, n, 4), Format::csr());
+            let (counts, _) = count(&format!("(plan (query B {body}) (produces B))"), &[("A", a)]);
+            (counts.iterations, if name == "of sums of rows" { 5 * n } else { n * n })
+        });
+        check(name, 4.0, found);
+    }
+}
+
+#[test]
+fn scans_fold_runs_at_once() {
+    // Read where a list has entries, in a dimension of the square of their number.
+    for (name, body) in [
+        ("read at few places", "(mapjoin * (table x i) (scan + (table y i) i))"),
+        ("folded", "(aggregate + 0 (mapjoin * (table x i) (scan max (table y i) i)) i)"),
+        ("of a fill value that counts", "(mapjoin * (table x i) (scan + (mapjoin + (table y i) 1.0) i))"),
+        ("of runs, into runs", "(reformat (run-length (element)) (scan max (reformat (run-length (element)) (table y i)) i))"),
+    ] {
+        let found = SIZES.map(|n| {
+            let (n, inputs) = two_lists(n);
+            let (counts, _) = count(&format!("(plan (query z {body}) (produces z))"), &inputs);
+            (counts.iterations, 2 * n)
+        });
+        check(name, 4.0, found);
+    }
+}
+
+#[test]
+fn iteration_algebras_are_all_that_is_visited() {
+    // Two lists of n entries in a dimension of 10 n^2; where just one decides, the other one's entries do not count.
+    let define = "(define-op (f (x f64) (y f64)) f64 (+ (* x y) 1)";
+    for (name, clauses, per_unit) in [
+        ("intersection", "(iteration (intersection x y)) (elsewhere 0)", 1.5),
+        ("union", "(iteration (union x y)) (elsewhere 0)", 1.5),
+        ("left", "(iteration x) (elsewhere 0)", 1.5),
+        ("without", "(iteration (intersection x (complement y))) (elsewhere 0)", 1.5),
+        ("either", "(iteration (intersection x y)) (case (union x y) 3) (elsewhere 7)", 1.5),
+    ] {
+        let found = SIZES.map(|n| {
+            let (n, inputs) = two_lists(n);
+            let text = format!("(plan {define} {clauses}) (query z (mapjoin f (table x i) (table y i))) (produces z))");
+            let (counts, _) = count(&text, &inputs);
+            (counts.iterations, 2 * n)
+        });
+        check(name, per_unit, found);
+    }
+}
+
+#[test]
+fn bodies_that_tell_fills_apart_need_no_declaration() {
+    let gcd = "(define-op (gcd (x f64) (y f64)) f64 (while ((a (abs x)) (b (abs y))) (ne b 0) (b (rem a b)) a))";
+    let found = SIZES.map(|n| {
+        let (n, inputs) = two_lists(n);
+        let text = format!("(plan {gcd} (query z (mapjoin gcd (table x i) (table y i))) (produces z))");
+        (count(&text, &inputs).0.iterations, 2 * n)
+    });
+    // A round for each entry and those of the algorithm in it.
+    check("gcd", 6.0, found);
+}
+
+#[test]
+fn what_nothing_was_folded_into_is_not_stored() {
+    let found = SIZES.map(|n| {
+        let (mut rng, size) = (Rng::new(n), n * n);
+        let places: Vec<[u64; 2]> = some(&mut rng, size, n).into_iter().map(|i| [i, i % 7]).collect();
+        let a = matrix([size, 7], &places, Format::csf(2));
+        let text = "(plan (query y (reformat (sparse-list (element)) (mapjoin sqrt (aggregate + 0 (table A i j) j))))
+            (query z (refill 0 drop (reformat (sparse-list (element)) (mapjoin - (table x i) (table x i))))) (produces y z))";
+        let (counts, outputs) = count(text, &[("A", a), ("x", vector(size, some(&mut rng, size, n), list()))]);
+        assert_eq!((outputs[0].count_stored(), outputs[1].count_stored()), (n, 0));
+        (counts.iterations, 4 * n)
+    });
+    check("folds of nothing", 2.0, found);
+}
+
+#[test]
+fn folds_end_where_they_are_decided() {
+    // The first of the values decides, whatever the size.
+    for (name, body) in [
+        ("any", "(aggregate or false (mapjoin gt (table x i) 0) i)"),
+        ("all", "(aggregate and true (mapjoin lt (table x i) 0) i)"),
+        ("choose", "(aggregate choose 0 (table x i) i)"),
+        ("user-defined", "(aggregate least 9 (table x i) i)"),
+        ("running", "(aggregate or false (scan or (mapjoin gt (table x i) 0) i) i)"),
+    ] {
+        let least = "(define-op (least (x f64) (y f64)) f64 (if (lt x y) x y)
+            (associative) (commutative) (identity inf) (annihilator 1))";
+        for n in SIZES {
+            let x = vector(n * n, 0..n * n, list());
+            let (counts, _) = count(&format!("(plan {least} (query s {body}) (produces s))"), &[("x", x)]);
+            assert!(counts.iterations <= 4, "{name} at {n}: {}", counts.iterations);
+        }
+    }
+}

@@ -85,6 +85,7 @@ impl<'p> Walk<'p> {
             Node::Reorder { fields, .. } | Node::Relabel { fields, .. } => fields.hash(&mut h),
             Node::Index { map, .. } => map.hash(&mut h),
             Node::Reformat { format, .. } => format.hash(&mut h),
+            Node::Refill { fill, computed, .. } => (fill, computed).hash(&mut h),
         }
         for arg in expr.node().args() {
             self.hash(arg).hash(&mut h);
@@ -136,6 +137,7 @@ impl<'p> Pair<'p> {
             | (Node::Relabel { fields: f, .. }, Node::Relabel { fields: g, .. }) => f == g,
             (Node::Index { map: x, .. }, Node::Index { map: y, .. }) => x == y,
             (Node::Reformat { format: x, .. }, Node::Reformat { format: y, .. }) => x == y,
+            (Node::Refill { fill: x, computed: u, .. }, Node::Refill { fill: y, computed: v, .. }) => (x, u) == (y, v),
             _ => false,
         };
         let (args, others) = (a.node().args(), b.node().args());

@@ -32,7 +32,7 @@ mod verify;
 pub use affine::{Affine, Subscript};
 pub use dtype::{DType, Prim, StructType};
 pub use error::Error;
-pub use expr::{Expr, IndexMap, Info, Node};
+pub use expr::{Computed, Expr, IndexMap, Info, Node};
 pub use field::{Alias, Field};
 pub use format::{Format, LeafKind, StorageMode, TensorType};
 pub use format_check::FormatError;

@@ -2,7 +2,6 @@
 
 use crate::error::Error;
 use crate::expr::Expr;
-use crate::expr::Node;
 use crate::field::Alias;
 use crate::format::{Format, TensorType};
 
@@ -35,10 +34,7 @@ impl Query {
         let shape = info.fields.iter().zip(&info.dimensions).map(|(field, size)| {
             size.ok_or_else(|| Error::Unsized { field: field.clone(), place: format!("query `{}`", self.alias) })
         });
-        let format = match self.expr.node() {
-            Node::Reformat { format, .. } => format.clone(),
-            _ => Format::dense(info.fields.len()),
-        };
+        let format = self.expr.stored_format().cloned().unwrap_or_else(|| Format::dense(info.fields.len()));
         Ok(TensorType {
             shape: shape.collect::<Result<_, _>>()?,
             dtype: info.dtype.clone(),

@@ -12,7 +12,7 @@ use crate::plan_nest;
 use crate::sizes::Sizes;
 use crate::term::{At, Nest, NestKind, Node, Read, Target, Term};
 use redpoll_logic::statistics::Question;
-use redpoll_logic::{Alias, Field, Format, LevelFormat, LevelKind, StorageMode};
+use redpoll_logic::{Alias, Computed, Field, Format, LevelFormat, LevelKind, StorageMode};
 
 /// Makes every access of the schedule concordant.
 pub(crate) fn concordize(cx: &mut Context, mut schedule: Schedule) -> Result<Schedule, Error> {
@@ -144,6 +144,7 @@ fn copy(cx: &mut Context, read: &Read, format: Format, alias: Alias) -> Result<(
         fold: None,
         value: Term::access(source),
         format: Some(format),
+        computed: Computed::Keep,
     };
     plan_nest(cx, Nest { outputs: vec![target], sizes, pins: Vec::new(), kind: NestKind::Copy })
 }

@@ -62,14 +62,21 @@ fn temporaries(
 ) -> Temporaries {
     let order: Vec<Field> = outside[..pass.depth].iter().chain(&pass.order).cloned().collect();
     let writer = Writer { cx, sizes, order: &order, kind };
+    // Where the accumulators of a scan are kept apart: for loops inside of those along which it goes on.
+    let apart = |fold: &crate::term::Fold| {
+        let between = order[pass.since..pass.depth].iter();
+        between.filter(|f| !fold.along.contains(f)).cloned().collect()
+    };
     let fold = |(name, fold): &(Alias, crate::term::Fold)| Fold {
         name: name.clone(),
+        at: apart(fold),
         op: fold.op.clone(),
         init: fold.init.clone(),
         value: writer.value(&fold.arg),
     };
     Temporaries {
         depth: pass.depth - start,
+        since: pass.since - start,
         loops: loops(&order, pass.depth, sizes),
         temporaries: pass.temporaries.iter().map(|p| temporaries(cx, p, sizes, &order, pass.depth, kind)).collect(),
         folds: pass.folds.iter().map(fold).collect(),
@@ -101,6 +108,7 @@ impl Writer<'_, '_> {
             ty: ty.clone(),
             subscripts: subscripts.collect(),
             fold: target.fold.as_ref().map(|(op, _)| op.clone()),
+            computed: target.computed,
             workspace,
             value: self.value(&target.value),
         }

@@ -4,7 +4,7 @@ use crate::context::Context;
 use crate::fit::storage_at;
 use crate::sizes::Sizes;
 use crate::term::{At, Fold, Node, Read, Target, Term};
-use redpoll_logic::op::Op;
+use redpoll_logic::op::{Iteration, Op};
 use redpoll_logic::statistics::{ModeSet, Question};
 use redpoll_logic::{Field, FloatMode, Scalar};
 use std::collections::BTreeSet;
@@ -56,6 +56,11 @@ impl Context<'_> {
                 false => either([asked * x, y]),
             };
         }
+        if let Op::User(user) = op
+            && let (Some(set), Some(_)) = (user.iteration(), user.fills())
+        {
+            return set_support(set, &args.iter().map(|a| self.support(a, sizes, bound)).collect::<Vec<_>>());
+        }
         let joined = deciding(op, args, fill, self.mode());
         if joined.is_empty() {
             either(args.iter().map(|a| self.support(a, sizes, bound)))
@@ -65,6 +70,10 @@ impl Context<'_> {
     }
 
     fn fold_support(&self, fold: &Fold, sizes: &Sizes, bound: &Bound) -> f64 {
+        // After the first place that differs all others may.
+        if fold.is_scan() {
+            return 1.0;
+        }
         let outside = self.support(&fold.arg, sizes, &|f| bound(f) && !fold.fields.contains(f));
         let places: f64 = fold.fields.iter().map(|f| sizes.of(f) as f64).product();
         let full = self.support(&fold.arg, sizes, &|_| true);
@@ -104,6 +113,17 @@ pub(crate) fn deciding(op: &Op, args: &[Term], fill: &Scalar, mode: FloatMode) -
         op.annihilates(&signature, &known, mode).as_ref() == Some(fill)
     };
     (0..args.len()).filter(decides).collect()
+}
+
+/// The fraction of the places that are in a set of an iteration algebra, given those of the arguments.
+fn set_support(set: &Iteration, args: &[f64]) -> f64 {
+    match set {
+        Iteration::Arg(k) => args.get(*k).copied().unwrap_or(1.0),
+        Iteration::Union(of) => either(of.iter().map(|s| set_support(s, args))),
+        Iteration::Intersection(of) => of.iter().map(|s| set_support(s, args)).product(),
+        Iteration::Complement(of) => 1.0 - set_support(of, args),
+        Iteration::All => 1.0,
+    }
 }
 
 /// The fraction of the union of independent parts.

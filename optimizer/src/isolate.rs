@@ -11,7 +11,7 @@ use crate::loop_order::{inline_cost, order_fold, place, stored_cost};
 use crate::sizes::Sizes;
 use crate::term::{At, Fold, Nest, NestKind, Node, Read, Target, Term, regroups};
 use crate::unify::{canonical, match_loops};
-use redpoll_logic::{Alias, Field};
+use redpoll_logic::{Alias, Computed, Field};
 use std::collections::BTreeSet;
 
 /// A nest with an order of loops and its folds put where they are computed.
@@ -29,6 +29,8 @@ pub(crate) struct Schedule {
 pub(crate) struct Pass {
     /// Counted from the outermost loop of the nest.
     pub(crate) depth: usize,
+    /// How many loops are outside of where they start; less than `depth` for scans.
+    pub(crate) since: usize,
     pub(crate) order: Vec<Field>,
     pub(crate) temporaries: Vec<Pass>,
     pub(crate) folds: Vec<(Alias, Fold)>,
@@ -37,14 +39,19 @@ pub(crate) struct Pass {
 /// The nest that stores a fold. Its tensor starts from the fold's start, so that is its fill.
 pub(crate) fn fold_nest(cx: &Context, fold: &Fold, alias: &Alias, sizes: &Sizes, pins: &[Vec<Field>]) -> Nest {
     let free: Vec<Field> = fold.free().into_iter().collect();
+    let (folded, value) = match fold.is_scan() {
+        true => (None, Term::fold(fold.clone(), fold.init.clone(), cx.mode())),
+        false => (Some((fold.op.clone(), fold.fields.clone())), fold.arg.clone()),
+    };
     let target = Target {
         alias: alias.clone(),
         shape: free.iter().map(|f| sizes.of(f)).collect(),
         fill: fold.init.clone(),
         at: free.iter().map(At::field).collect(),
-        fold: Some((fold.op.clone(), fold.fields.clone())),
-        value: fold.arg.clone(),
+        fold: folded,
+        value,
         format: None,
+        computed: Computed::Keep,
     };
     let nest = Nest { outputs: vec![target], sizes: sizes.clone(), pins: pins.to_vec(), kind: NestKind::Query };
     use_lookups(nest, cx.mode())
@@ -55,6 +62,9 @@ pub(crate) fn root_folds(mut nest: Nest) -> Nest {
     for target in &mut nest.outputs {
         if let (None, Node::Fold(fold)) = (&target.fold, target.value.node())
             && fold.init == target.fill
+            && !fold.is_scan()
+            // What a fold comes to is known once it is done.
+            && target.computed == Computed::Keep
         {
             let fold = fold.clone();
             target.fold = Some((fold.op, fold.fields));
@@ -118,23 +128,25 @@ impl Placer<'_, '_> {
 
     fn place(&mut self, term: &Term, fold: &Fold) -> Term {
         let free = fold.free();
-        let found =
-            self.frames.iter().enumerate().find_map(|(k, frame)| {
-                Some((k, place(&frame.full, &free)?)).filter(|(_, depth)| *depth >= frame.start)
-            });
-        let Some((frame, depth)) = found.filter(|(k, depth)| self.pays(*k, *depth, fold)) else {
+        let found = self.frames.iter().enumerate().find_map(|(k, frame)| {
+            let depth = place(&frame.full, fold, &free)?;
+            let since = since(&frame.full, fold, depth);
+            (since >= frame.start).then_some((k, depth, since))
+        });
+        let Some((frame, depth, since)) = found.filter(|(k, depth, _)| self.pays(*k, *depth, fold)) else {
             self.stored.get_or_insert_with(|| term.clone());
             return term.clone();
         };
         let inside = self.frames.split_off(frame + 1);
-        let name = self.schedule(fold, depth);
+        let name = self.schedule(fold, depth, since);
         self.frames.extend(inside);
         Term::temporary(name, fold.clone(), term.fill().clone())
     }
 
     /// Whether computing the fold in place is no dearer than storing it.
     fn pays(&self, frame: usize, depth: usize, fold: &Fold) -> bool {
-        if depth == 0 {
+        // A scan in place is computed once for each of its places, as it would be to be stored.
+        if depth == 0 || fold.is_scan() {
             return true;
         }
         let prefix = &self.frames[frame].full[..depth];
@@ -145,7 +157,7 @@ impl Placer<'_, '_> {
     }
 
     /// Computes the fold inside the outermost `depth` loops of the innermost frame, and says under which name.
-    fn schedule(&mut self, fold: &Fold, depth: usize) -> Alias {
+    fn schedule(&mut self, fold: &Fold, depth: usize, since: usize) -> Alias {
         let frame = self.frames.last().expect("the frame of the nest is always open");
         let prefix = frame.full[..depth].to_vec();
         let ordered = order_fold(self.cx, fold, self.sizes, &prefix, self.pins, 1.0);
@@ -165,18 +177,23 @@ impl Placer<'_, '_> {
         }
         let name = self.cx.fresh(&Alias::from("t"));
         let frame = self.frames.last_mut().expect("the frame of the nest is always open");
-        let regroup = regroups(&fold.op, &fold.arg.dtype(), mode) || fold.fields.len() == 1;
+        let regroup = regroups(&fold.op, &fold.arg.dtype(), mode) || fold.fields.len() <= 1;
         let later = frame.passes.iter().rposition(|p| depends(&fold.arg, p)).map_or(0, |k| k + 1);
         for pass in &mut frame.passes[later..] {
-            let alike = pass.depth == depth && pass.temporaries.is_empty() && inner.is_empty() && regroup;
+            let alike = (pass.depth, pass.since) == (depth, since) && pass.temporaries.is_empty() && inner.is_empty() && regroup;
             if let Some(renamed) = alike.then(|| join(pass, &fold, self.sizes, mode)).flatten() {
                 pass.folds.push((name.clone(), renamed));
                 return name;
             }
         }
-        frame.passes.push(Pass { depth, order, temporaries: inner, folds: vec![(name.clone(), fold)] });
+        frame.passes.push(Pass { depth, since, order, temporaries: inner, folds: vec![(name.clone(), fold)] });
         name
     }
+}
+
+/// How many loops are outside of where a fold inside of `depth` loops starts.
+fn since(order: &[Field], fold: &Fold, depth: usize) -> usize {
+    order[..depth].iter().position(|f| fold.along.contains(f)).unwrap_or(depth)
 }
 
 /// Whether the term reads a temporary of the pass.

@@ -46,7 +46,7 @@ fn in_folds(term: &Term, sizes: &Sizes, mode: FloatMode) -> Term {
             if same && fold.fields.len() == count {
                 return Some(t.clone());
             }
-            Some(if fold.fields.is_empty() {
+            Some(if fold.fields.is_empty() && !fold.is_scan() {
                 Term::call(&fold.op, vec![Term::literal(fold.init), fold.arg], mode)
             } else {
                 Term::fold(fold, t.fill().clone(), mode)
@@ -74,7 +74,7 @@ fn gather(op: &Op, value: &Term, fields: &[Field], sizes: &Sizes, mode: FloatMod
     let dtype = value.dtype();
     masks(value).into_iter().find_map(|mask| {
         let otherwise = unless(value, &mask.term, mode)?;
-        if !fields.contains(&mask.field) || !op.is_identity(&otherwise, &dtype, 1, mode) {
+        if value.scans_along(&mask.field) || !fields.contains(&mask.field) || !op.is_identity(&otherwise, &dtype, 1, mode) {
             return None;
         }
         let size = sizes.of(&mask.field);
@@ -108,7 +108,8 @@ fn scatter(target: &mut Target, sizes: &Sizes, mode: FloatMode) -> bool {
         };
         let diagonal = matches!(mask.at, At::Subscript(_));
         let elsewhere = target.at.iter().filter(|at| at.fields().contains(&mask.field)).count() > 1;
-        if !nothing || elsewhere || (diagonal && !sizes.within(&mask.at, target.shape[place])) {
+        let scans = target.value.scans_along(&mask.field);
+        if !nothing || elsewhere || scans || (diagonal && !sizes.within(&mask.at, target.shape[place])) {
             continue;
         }
         let there = target.value.replace(&mut |t| (*t == mask.term).then(|| boolean(true)), mode);

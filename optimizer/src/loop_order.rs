@@ -228,6 +228,10 @@ impl<'t> Search<'t> {
                 if skips { self.cx.support(&fold.arg, self.problem.sizes, &bound) } else { 1.0 }
             }
         };
+        // A scan goes on where nothing is written, too.
+        let scans = self.folds.iter().filter(|(f, _)| f.is_scan());
+        let scanned = scans.map(|(f, _)| self.cx.support(&f.arg, self.problem.sizes, &bound));
+        let visited = either(scanned.chain([visited]));
         let within = (0..self.loops.len()).filter(|k| mask >> k & 1 == 1).map(|k| &self.loops[k]);
         let places: f64 = self.problem.prefix.iter().chain(within).map(|f| self.problem.sizes.of(f) as f64).product();
         let rounds = places * visited.min(self.problem.reach);
@@ -302,10 +306,11 @@ impl<'t> Search<'t> {
         let rounds = self.rounds(mask);
         let mut cost = rounds * cost::COMPUTE;
         for (fold, free) in &self.folds {
-            let stored = stored_cost(self.cx, fold, self.problem.sizes, self.problem.pins);
-            cost += match place(&full, free) {
-                Some(depth) => self.inline_cost(fold, &full[..depth]).min(stored),
-                None => stored,
+            let stored = || stored_cost(self.cx, fold, self.problem.sizes, self.problem.pins);
+            cost += match place(&full, fold, free) {
+                Some(depth) if fold.is_scan() => self.inline_cost(fold, &full[..depth]),
+                Some(depth) => self.inline_cost(fold, &full[..depth]).min(stored()),
+                None => stored(),
             };
         }
         if let Work::Outputs(targets) = self.work {
@@ -374,13 +379,14 @@ pub(crate) fn stored_cost(cx: &Context, fold: &Fold, sizes: &Sizes, pins: &[Vec<
 }
 
 /// How many loops are outside of a fold that is computed in place: those of its free fields, when they are exactly the
-/// outermost ones.
-pub(crate) fn place(order: &[Field], free: &BTreeSet<Field>) -> Option<usize> {
+/// outermost ones. Those along which a scan goes on have their order; others may be inside of them.
+pub(crate) fn place(order: &[Field], fold: &Fold, free: &BTreeSet<Field>) -> Option<usize> {
     let outermost = order.get(..free.len())?;
-    outermost.iter().all(|f| free.contains(f)).then_some(free.len())
+    let along = outermost.iter().filter(|f| fold.along.contains(f));
+    (outermost.iter().all(|f| free.contains(f)) && along.eq(&fold.along)).then_some(free.len())
 }
 
-/// The accesses outside of folds.
+/// The accesses outside of folds, and those of scans, which the same loops meet.
 fn outer_accesses<'a>(term: &'a Term, f: &mut dyn FnMut(&'a Read)) {
     match term.node() {
         Node::Access(read) => {
@@ -391,7 +397,7 @@ fn outer_accesses<'a>(term: &'a Term, f: &mut dyn FnMut(&'a Read)) {
                 }
             }
         }
-        Node::Fold(_) | Node::Temporary(..) => {}
+        Node::Fold(fold) | Node::Temporary(_, fold) if !fold.is_scan() || !fold.fields.is_empty() => {}
         _ => term.children().iter().for_each(|c| outer_accesses(c, f)),
     }
 }

@@ -97,7 +97,7 @@ fn unrooted(nest: &Nest, mode: FloatMode) -> Option<Nest> {
     for target in &mut nest.outputs {
         if let Some((op, fields)) = target.fold.take() {
             target.at.iter().all(|at| at.as_field().is_some()).then_some(())?;
-            let fold = Fold { op, init: target.fill.clone(), arg: target.value.clone(), fields };
+            let fold = Fold { op, init: target.fill.clone(), arg: target.value.clone(), fields, along: Vec::new() };
             target.value = Term::fold(fold, target.fill.clone(), mode);
         }
     }

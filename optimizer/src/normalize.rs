@@ -14,7 +14,7 @@ use crate::sizes::Sizes;
 use crate::term::{At, Fold, Nest, NestKind, Read, Target, Term, literal_of};
 use redpoll_logic::expr::{Expr, IndexMap, Node};
 use redpoll_logic::op::{Builtin, Op};
-use redpoll_logic::{Affine, Alias, Field, FloatMode, Format, Plan, Query, Scalar, Subscript, TensorType};
+use redpoll_logic::{Alias, Computed, Field, FloatMode, Format, Plan, Query, Scalar, Subscript, TensorType};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -93,10 +93,19 @@ impl Normalizer<'_> {
     /// Lowers a query, whose fields have those sizes, and appends its nest.
     fn query(&mut self, alias: Alias, expr: &Expr, shape: Vec<u64>) -> Result<(), Error> {
         let mut format = self.config.formats.get(&alias).cloned();
-        let mut body = expr;
-        while let Node::Reformat { format: written, arg } = body.node() {
-            format = Some(written.clone());
-            body = arg;
+        let (mut body, mut computed) = (expr, Computed::Keep);
+        loop {
+            body = match body.node() {
+                Node::Reformat { format: written, arg } => {
+                    format = Some(written.clone());
+                    arg
+                }
+                Node::Refill { computed: written, arg, .. } => {
+                    computed = if *written == Computed::Drop { Computed::Drop } else { computed };
+                    arg
+                }
+                _ => break,
+            };
         }
         let mut scope = Scope { query: alias.clone(), sizes: Sizes::default(), pins: Vec::new() };
         let info = expr.info();
@@ -114,7 +123,7 @@ impl Normalizer<'_> {
             scope.pins.push(order.clone());
         }
         let at = info.fields.iter().map(At::field).collect();
-        let target = Target { alias, shape, fill: info.fill.clone(), at, fold: None, value, format };
+        let target = Target { alias, shape, fill: info.fill.clone(), at, fold: None, value, format, computed };
         self.nests.push(Nest { outputs: vec![target], sizes: scope.sizes, pins: scope.pins, kind: NestKind::Query });
         Ok(())
     }
@@ -153,6 +162,9 @@ impl Normalizer<'_> {
                 None => self.table(tensor, ty, fields, env, scope),
             },
             Node::MapJoin { op, args } => {
+                let fills: Vec<Scalar> = args.iter().map(|a| a.info().fill.clone()).collect();
+                let bound = op.bound_to(&fills);
+                let op = &bound.map_err(|source| Error::Operator { query: scope.query.clone(), source })?;
                 let args = args.iter().map(|a| self.lower(a, env, scope)).collect::<Result<Vec<_>, _>>()?;
                 self.apply(op, &args, scope)
             }
@@ -175,7 +187,8 @@ impl Normalizer<'_> {
                 let dtype = &expr.info().dtype;
                 let arg = self.lower(arg, &inner, scope)?.cast(dtype, mode);
                 let init = literal_of(init, dtype).fill().clone();
-                Ok(Term::fold(Fold { op: op.clone(), init, arg, fields: bound }, expr.info().fill.clone(), mode))
+                let fold = Fold { op: op.clone(), init, arg, fields: bound, along: Vec::new() };
+                Ok(Term::fold(fold, expr.info().fill.clone(), mode))
             }
             Node::Scan { op, arg, field } => self.scan(expr, op, arg, field, env, scope),
             Node::Reorder { arg, .. } => self.lower(arg, env, scope),
@@ -185,6 +198,7 @@ impl Normalizer<'_> {
                 self.lower(arg, &inner.collect::<Result<_, Error>>()?, scope)
             }
             Node::Index { map, arg } => self.index(map, arg, env, scope),
+            Node::Refill { .. } => self.hoist(expr, env, scope),
             Node::Reformat { format, arg } => match arg.node() {
                 Node::Table { ty, tensor, .. } if ty.format == *format && !self.inlined.contains_key(tensor) => {
                     self.lower(arg, env, scope)
@@ -214,8 +228,8 @@ impl Normalizer<'_> {
         Ok(Term::access(Read { tensor: tensor.clone(), ty: ty.clone(), at, outside }))
     }
 
-    /// `scan(op, x, i)[i] = aggregate(op, identity, ifelse(j <= i, x[j], identity), j)`: quadratic, and right for every
-    /// associative operator that has an identity.
+    /// `scan(op, x, i)[i] = op(.. op(op(identity, x[0]), x[1]) .., x[i])`, along the loop of the field; read elsewhere, it
+    /// is stored.
     fn scan(
         &mut self,
         expr: &Expr,
@@ -225,24 +239,17 @@ impl Normalizer<'_> {
         env: &Env,
         scope: &mut Scope,
     ) -> Result<Term, Error> {
-        if !injective(expr, env) {
+        let Some(along) = get(env, field, scope)?.as_field().cloned().filter(|_| injective(expr, env)) else {
             return self.hoist(expr, env, scope);
-        }
+        };
         let dtype = expr.info().dtype.clone();
-        let identity = op.fold_identity(&dtype, self.mode).ok_or_else(|| Error::ScanWithoutIdentity {
+        let init = op.fold_identity(&dtype, self.mode).ok_or_else(|| Error::ScanWithoutIdentity {
             query: scope.query.clone(),
             op: op.to_string(),
             dtype: dtype.to_string(),
         })?;
-        let last = get(env, field, scope)?.value(self.mode);
-        let size = size_of(arg, field, scope)?;
-        let bound = scope.fresh(field, size);
-        let mut inner = env.clone();
-        inner.insert(field.clone(), Standing::field(&bound, size));
-        let value = self.lower(arg, &inner, scope)?.cast(&dtype, self.mode);
-        let before = self.apply(&Builtin::Le.into(), &[Term::coordinate(Affine::field(bound.clone())), last], scope)?;
-        let masked = self.apply(&Builtin::IfElse.into(), &[before, value, Term::literal(identity.clone())], scope)?;
-        let fold = Fold { op: op.clone(), init: identity, arg: masked, fields: vec![bound] };
+        let arg = self.lower(arg, env, scope)?.cast(&dtype, self.mode);
+        let fold = Fold { op: op.clone(), init, arg, fields: Vec::new(), along: vec![along] };
         Ok(Term::fold(fold, expr.info().fill.clone(), self.mode))
     }
 
@@ -373,7 +380,7 @@ fn inlined<'a>(plan: &'a Plan, config: &Config) -> HashMap<Alias, &'a Expr> {
         let count = uses.get(alias).copied().unwrap_or(0);
         let stored = plan.produces.contains(alias)
             || config.formats.contains_key(alias)
-            || matches!(expr.node(), Node::Reformat { .. });
+            || matches!(expr.node(), Node::Reformat { .. } | Node::Refill { .. });
         if !stored && (count <= 1 || (!folds && weight * count <= INLINE_LIMIT)) {
             inlined.insert(alias.clone(), expr);
             weights.insert(alias, if folds { usize::MAX / 4 } else { weight });
@@ -397,7 +404,7 @@ fn weigh(expr: &Expr, inlined: &HashMap<Alias, &Expr>, weights: &HashMap<&Alias,
             .fold((1, false), |(n, folds), (m, f)| (usize::min(n.saturating_add(m), usize::MAX / 4), folds || f)),
         Node::Aggregate { arg, .. } | Node::Scan { arg, .. } => (one(arg).0, true),
         Node::Reorder { arg, .. } | Node::Relabel { arg, .. } => one(arg),
-        Node::Index { arg, .. } | Node::Reformat { arg, .. } => one(arg),
+        Node::Index { arg, .. } | Node::Reformat { arg, .. } | Node::Refill { arg, .. } => one(arg),
     }
 }
 
@@ -411,7 +418,8 @@ fn each_table<'a>(expr: &'a Expr, f: &mut dyn FnMut(&'a Alias)) {
         | Node::Reorder { arg, .. }
         | Node::Relabel { arg, .. }
         | Node::Index { arg, .. }
-        | Node::Reformat { arg, .. } => each_table(arg, f),
+        | Node::Reformat { arg, .. }
+        | Node::Refill { arg, .. } => each_table(arg, f),
     }
 }
 

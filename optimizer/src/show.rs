@@ -57,7 +57,10 @@ impl fmt::Display for Term {
                 args.iter().try_for_each(|a| write!(f, " {a}"))?;
                 f.write_str(")")
             }
-            Node::Fold(Fold { op, init, arg, fields }) => write!(f, "(aggregate {op} {init} {arg} {})", words(fields)),
+            Node::Fold(Fold { op, init, arg, fields, along }) => match along.is_empty() {
+                true => write!(f, "(aggregate {op} {init} {arg} {})", words(fields)),
+                false => write!(f, "(scan {op} {init} {arg} ({}) {})", words(along), words(fields)),
+            },
         }
     }
 }

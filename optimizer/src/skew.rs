@@ -65,7 +65,10 @@ fn fits(nest: &Nest, field: &Field, along: &Field, mode: FloatMode) -> bool {
 fn folds_fit(term: &Term, field: &Field, along: &Field, mode: FloatMode) -> bool {
     let mut fit = true;
     term.each_fold(&mut |_, fold| {
+        // Along a diagonal both coordinates grow, which is not the order of a scan along either.
+        let scans = fold.along.contains(field) || fold.along.contains(along);
         let here = match (fold.fields.contains(field), fold.fields.contains(along)) {
+            _ if scans => false,
             (true, true) => regroups(&fold.op, &fold.arg.dtype(), mode),
             (true, false) => fold.arg.fields().contains(along),
             _ => true,

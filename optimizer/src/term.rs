@@ -1,12 +1,13 @@
 //! The form between Logic and physical plans: one [`Nest`] a query, made of [`Term`]s.
 //!
 //! A term is a pointwise expression over loop fields. Relabels, reorders and index maps are gone: an access reads each
-//! mode of its tensor at an [`At`]. What is left of an aggregate inside a term is a [`Fold`]. Terms are simplified as
-//! they are built; a term knows its fill: the value it has wherever every access gives the fill of its tensor.
+//! mode of its tensor at an [`At`]. What is left of an aggregate inside a term is a [`Fold`], and so is a scan. Terms are
+//! simplified as they are built; a term knows its fill: the value it has wherever every access gives the fill of its
+//! tensor. A scan has no such value; its fill says nothing.
 
 use crate::sizes::Sizes;
 use redpoll_logic::op::{Builtin, Op, Simplified, cast_to};
-use redpoll_logic::{Affine, Alias, DType, Field, FloatMode, Format, Scalar, Subscript, TensorType};
+use redpoll_logic::{Affine, Alias, Computed, DType, Field, FloatMode, Format, Scalar, Subscript, TensorType};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -62,6 +63,9 @@ pub(crate) struct Fold {
     pub(crate) arg: Term,
     /// The reduced fields; unique in the nest.
     pub(crate) fields: Vec<Field>,
+    /// The free fields along which it goes on, a scan: its value is that of all coordinates of them up to where it
+    /// stands, in their lexicographic order. Empty for an aggregate.
+    pub(crate) along: Vec<Field>,
 }
 
 /// One query: outputs over the same loops.
@@ -95,6 +99,7 @@ pub(crate) struct Target {
     pub(crate) fold: Option<(Op, Vec<Field>)>,
     pub(crate) value: Term,
     pub(crate) format: Option<Format>,
+    pub(crate) computed: Computed,
 }
 
 impl At {
@@ -225,7 +230,7 @@ impl Term {
         if let Node::Fold(inner) = fold.arg.node() {
             let dtype = fill.dtype();
             let same = fold.op == inner.op && fold.op.is_identity(&inner.init, &dtype, 1, mode);
-            if same && regroups(&fold.op, &dtype, mode) {
+            if same && inner.along.is_empty() && regroups(&fold.op, &dtype, mode) {
                 fold.fields.extend(inner.fields.iter().cloned());
                 fold.arg = inner.arg.clone();
             }
@@ -326,7 +331,8 @@ impl Term {
         match &*self.node {
             Node::Call(op, args) => Term::call(op, args.iter().map(|a| a.rebind(with, bound, mode)).collect(), mode),
             Node::Fold(f) => {
-                let fold = Fold { arg: f.arg.rebind(with, bound, mode), fields: bound(&f.fields), ..f.clone() };
+                let (fields, along) = (bound(&f.fields), bound(&f.along));
+                let fold = Fold { arg: f.arg.rebind(with, bound, mode), fields, along, ..f.clone() };
                 Term::fold(fold, self.fill.clone(), mode)
             }
             Node::Access(r) => {
@@ -407,6 +413,18 @@ impl Term {
     }
 }
 
+impl Term {
+    /// Whether a scan in the term goes on along the field, so that nothing but a field can stand in its place.
+    pub(crate) fn scans_along(&self, field: &Field) -> bool {
+        let here = match &*self.node {
+            Node::Fold(f) | Node::Temporary(_, f) => f.along.contains(field),
+            Node::Access(r) => r.at.iter().any(|at| matches!(at, At::Value(t) if t.scans_along(field))),
+            Node::Literal | Node::Coordinate(_) | Node::Call(..) => false,
+        };
+        here || self.children().iter().any(|c| c.scans_along(field))
+    }
+}
+
 impl Fold {
     /// The free fields.
     pub(crate) fn free(&self) -> BTreeSet<Field> {
@@ -414,12 +432,20 @@ impl Fold {
         self.fields.iter().for_each(|f| {
             fields.remove(f);
         });
+        fields.extend(self.along.iter().cloned());
         fields
     }
 
+    /// Whether it goes on along some field, as a scan does.
+    pub(crate) fn is_scan(&self) -> bool {
+        !self.along.is_empty()
+    }
+
+    /// Fields along which it goes on are replaced by fields alone; see [`Term::scans_along`].
     fn substitute(&self, with: &dyn Fn(&Field) -> At, mode: FloatMode) -> Fold {
         let inner = |f: &Field| if self.fields.contains(f) { At::field(f) } else { with(f) };
-        Fold { arg: self.arg.substitute(&inner, mode), ..self.clone() }
+        let along = self.along.iter().map(|f| inner(f).as_field().expect("a scan goes on along fields").clone());
+        Fold { arg: self.arg.substitute(&inner, mode), along: along.collect(), ..self.clone() }
     }
 }
 

@@ -53,6 +53,7 @@ fn title(node: &Node) -> String {
             format!("index {}", reads.join(", "))
         }
         Node::Reformat { .. } => "reformat".to_owned(),
+        Node::Refill { fill, .. } => format!("refill with {fill}"),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Formats as constraints: how the result of an array is to be stored.
 
 use super::Array;
-use redpoll_logic::Format;
+use redpoll_logic::{Computed, Format, Scalar};
 
 macro_rules! formats {
     ($($name:ident $format:expr, $doc:literal;)*) => {
@@ -50,5 +50,37 @@ impl Array {
     #[must_use]
     pub fn reformat(&self, format: Format) -> Array {
         self.derive("reformat", |state| Ok(state.with(state.expr.clone().reformat(format)?)))
+    }
+
+    /// The array stored with a fill value: the same values, of which those that equal it need not be stored.
+    ///
+    /// ```
+    /// # let session = redpoll::Session::default();
+    /// let a = session.vector([0.0, 2.0, 0.0]).exp().log().refill(f64::NEG_INFINITY);
+    /// assert_eq!(a.to_vec::<f64>()?.len(), 3);
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
+    #[track_caller]
+    #[must_use]
+    pub fn refill(&self, fill: impl Into<Scalar>) -> Array {
+        let fill = fill.into();
+        self.derive("refill", |state| Ok(state.with(state.expr.clone().refill(Some(fill), Computed::Keep)?)))
+    }
+
+    /// The array without computed values that equal its fill value, where its format could leave them out.
+    ///
+    /// ```
+    /// use redpoll::logic::Format;
+    ///
+    /// # let session = redpoll::Session::default();
+    /// let (a, b) = (session.dense([2, 2], [1, 2, 0, 4]), session.dense([2, 2], [1, 5, 0, 4]));
+    /// let difference = (&a - &b).reformat(Format::csr());
+    /// assert_eq!(difference.drop_fills().collect()?.count_stored(), 1);
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
+    #[track_caller]
+    #[must_use]
+    pub fn drop_fills(&self) -> Array {
+        self.derive("drop_fills", |state| Ok(state.with(state.expr.clone().refill(None, Computed::Drop)?)))
     }
 }

@@ -17,7 +17,7 @@ use redpoll_logic::interp::{Dense, Exactness};
 use redpoll_logic::literal::read_value;
 use redpoll_logic::sexpr::read_one;
 use redpoll_logic::text::parse_format;
-use redpoll_logic::{Alias, DType, FloatMode, Format, Node, Plan, Prim, Scalar, TensorType};
+use redpoll_logic::{Alias, DType, FloatMode, Format, Plan, Prim, Scalar, TensorType};
 use redpoll_optimizer::Config;
 use redpoll_physical::storage::Tensor;
 use redpoll_physical::testing::formats_of_rank;
@@ -127,7 +127,7 @@ impl ProgramFile {
 pub(crate) fn result_formats(rng: &mut Rng, plan: &Plan) -> BTreeMap<Alias, Format> {
     let mut chosen = BTreeMap::new();
     for query in &plan.queries {
-        let free = !matches!(query.expr.node(), Node::Reformat { .. });
+        let free = query.expr.stored_format().is_none();
         if free && rng.chance(50) {
             chosen.insert(query.alias.clone(), rng.pick(&formats_of_rank(query.expr.info().fields.len())).clone());
         }

@@ -2,7 +2,7 @@
 
 use super::infer::infer;
 use super::weak::{fit, resolve};
-use super::{Expr, ExprData, IndexMap, Info, Node, fold_dtype};
+use super::{Computed, Expr, ExprData, IndexMap, Info, Node, fold_dtype};
 use crate::dtype::DType;
 use crate::error::Error;
 use crate::field::{Alias, Field};
@@ -121,6 +121,28 @@ impl Expr {
     /// When the format does not fit the rank or the values.
     pub fn reformat(self, format: Format) -> Result<Expr, Error> {
         Expr::infer(Node::Reformat { format, arg: self.strong() })
+    }
+
+    /// The same table, to be stored with that fill value, or its own; computed values that equal it are stored or not.
+    ///
+    /// # Errors
+    /// When the fill value does not fit the dtype.
+    pub fn refill(self, fill: Option<Scalar>, computed: Computed) -> Result<Expr, Error> {
+        let arg = self.strong();
+        let fill = match fill {
+            Some(fill) => fit(&fill, &arg.info().dtype, "the fill value")?,
+            None => arg.info().fill.clone(),
+        };
+        Expr::infer(Node::Refill { fill, computed, arg })
+    }
+
+    /// The format in which the table is to be stored, if it says so.
+    pub fn stored_format(&self) -> Option<&Format> {
+        match self.node() {
+            Node::Reformat { format, .. } => Some(format),
+            Node::Refill { arg, .. } => arg.stored_format(),
+            _ => None,
+        }
     }
 
     /// The values cast to a dtype; itself when that is theirs.

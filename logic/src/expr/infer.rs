@@ -46,6 +46,7 @@ pub(crate) fn infer(node: &Node) -> Result<Info, Error> {
             TensorType { shape, dtype, fill, format: format.clone() }.validate()?;
             Ok(Info { weak: false, ..info.clone() })
         }
+        Node::Refill { fill, arg, .. } => Ok(Info { fill: fill.clone(), weak: false, ..arg.info().clone() }),
     }
 }
 
@@ -90,6 +91,7 @@ fn mapjoin(op: &Op, args: &[Expr]) -> Result<Info, Error> {
     let signature = op.signature(&dtypes)?;
     let fills: Vec<Scalar> = args.iter().zip(&signature.args).map(|(a, t)| cast_to(&a.info().fill, t)).collect();
     let fill = op
+        .bound_to(&fills)?
         .eval(&fills)
         .map_err(|fault| Error::Fault { place: format!("the fill value of (mapjoin {op} ..)"), fault })?;
     let mut info = Info { fields: Vec::new(), dimensions: Vec::new(), dtype: signature.result, fill, weak: false };
@@ -163,6 +165,14 @@ fn check_fold(node: &'static str, op: &Op, arg: &Expr, fields: &[Field]) -> Resu
             return Err(Error::Fields { node, found: fields.to_vec(), expected: "each field once".to_owned() });
         }
     }
+    if op.has_cases() {
+        return Err(Error::Fold {
+            op: op.name().to_owned(),
+            node,
+            dtype: arg.info().dtype.clone(),
+            why: "it has cases by what is stored, which no partial result is; fold with an operator without".to_owned(),
+        });
+    }
     let dtype = fold_dtype(op, &arg.info().dtype, node)?;
     if dtype == arg.info().dtype {
         return Ok(());
@@ -228,6 +238,7 @@ fn collect_origins(expr: &Expr, field: &Field, tensors: &mut Vec<Alias>) {
         | Node::Scan { arg, .. }
         | Node::Reorder { arg, .. }
         | Node::Reformat { arg, .. }
+        | Node::Refill { arg, .. }
         | Node::Index { arg, .. } => collect_origins(arg, field, tensors),
         Node::Relabel { arg, fields } => {
             if let Some(k) = fields.iter().position(|f| f == field) {

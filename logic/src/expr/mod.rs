@@ -123,6 +123,27 @@ pub enum Node {
         /// The table.
         arg: Expr,
     },
+    /// The same table stored with a given fill value: a constraint for the optimizer. Values are the same; what is not
+    /// stored reads as that value.
+    Refill {
+        /// The fill value of what is stored.
+        fill: Scalar,
+        /// What becomes of computed values that equal it.
+        computed: Computed,
+        /// The table.
+        arg: Expr,
+    },
+}
+
+/// What becomes of computed values that equal the fill value where they are stored in a level that could leave them out.
+/// What is known to be the fill value before it is computed is never stored.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Computed {
+    /// They are stored.
+    #[default]
+    Keep,
+    /// They are not stored.
+    Drop,
 }
 
 /// Reads a table `e` at other coordinates: the result at its fields is `e` with each mapped field set to its subscript.
@@ -153,7 +174,8 @@ impl Node {
             | Node::Reorder { arg, .. }
             | Node::Relabel { arg, .. }
             | Node::Index { arg, .. }
-            | Node::Reformat { arg, .. } => std::slice::from_ref(arg),
+            | Node::Reformat { arg, .. }
+            | Node::Refill { arg, .. } => std::slice::from_ref(arg),
         }
     }
 

@@ -129,7 +129,7 @@ impl Machine {
                 let dtypes: Vec<_> = args.iter().map(|a| a.info().dtype.clone()).collect();
                 let ready = |a: &Expr| Ok((self.ready(a)?, slots(&a.info().fields, &info.fields)));
                 Ready::MapJoin(
-                    op.clone(),
+                    node_op(op, args)?,
                     op.signature(&dtypes)?,
                     args.iter().map(ready).collect::<Result<_, Error>>()?,
                 )
@@ -141,7 +141,7 @@ impl Machine {
             Node::Reorder { arg, fields } => {
                 Ready::Reorder(Box::new(self.ready(arg)?), slots(&arg.info().fields, fields))
             }
-            Node::Relabel { arg, .. } | Node::Reformat { arg, .. } => self.ready(arg)?,
+            Node::Relabel { arg, .. } | Node::Reformat { arg, .. } | Node::Refill { arg, .. } => self.ready(arg)?,
             Node::Index { map, arg } => self.index(map, arg, &info.fields)?,
         })
     }
@@ -265,6 +265,15 @@ impl Machine {
         }
         Ok(acc)
     }
+}
+
+/// The operator for the fills of its arguments, where what it gives depends on them.
+fn node_op(op: &Op, args: &[Expr]) -> Result<Op, Error> {
+    if !op.has_cases() {
+        return Ok(op.clone());
+    }
+    let fills: Vec<Scalar> = args.iter().map(|a| a.info().fill.clone()).collect();
+    Ok(op.bound_to(&fills)?)
 }
 
 fn pick(place: &[u64], slots: &[usize]) -> Vec<u64> {

@@ -115,6 +115,9 @@ pub(super) fn check(scope: &mut Scope<'_>, body: &Body) -> Result<(Body, DType),
         Body::Call(op, args) => {
             let args = args.iter().map(|a| check(scope, a)).collect::<Result<Vec<_>, _>>()?;
             let dtypes: Vec<DType> = args.iter().map(|(_, t)| t.clone()).collect();
+            if op.has_cases() {
+                return scope.wrong(format!("operator `{op}` has cases by what is stored; a body applies none"));
+            }
             let signature = match op.signature(&dtypes) {
                 Ok(s) => s,
                 Err(e) => return scope.wrong(e.to_string()),

@@ -6,6 +6,7 @@
 
 mod body;
 mod builtin;
+mod cases;
 mod error;
 mod eval;
 #[cfg(test)]
@@ -16,11 +17,13 @@ mod integer;
 mod law_tests;
 mod laws;
 mod properties;
+mod reduce;
 mod signature;
 mod text;
 mod user;
 
 pub use builtin::{Arity, Builtin, Rule};
+pub use cases::Case;
 pub use error::OpError;
 pub use eval::{Fault, cast_to};
 pub use properties::{Repeat, ShortCircuit, Simplified, repeat_eval};
@@ -28,6 +31,7 @@ pub use signature::{pair_type, promote};
 pub use user::{Body, Definition, Iteration, STEP_LIMIT, Specialization, UserOp, UserProperties, While};
 
 use crate::dtype::DType;
+use crate::scalar::Scalar;
 use std::fmt;
 use std::sync::Arc;
 
@@ -61,6 +65,26 @@ impl Op {
             Op::Builtin(b) => b.name(),
             Op::User(u) => u.name(),
         }
+    }
+}
+
+impl Op {
+    /// The operator for arguments of these fills, which are cast to the dtypes that it takes: see
+    /// [`UserOp::bound_to`]. Others are the same whatever the fills.
+    ///
+    /// # Errors
+    /// When the iteration space of a user-defined operator contradicts the fills, or leaves places undefined.
+    pub fn bound_to(&self, fills: &[Scalar]) -> Result<Op, OpError> {
+        let Op::User(user) = self else { return Ok(self.clone()) };
+        let dtypes: Vec<DType> = fills.iter().map(Scalar::dtype).collect();
+        let signature = self.signature(&dtypes)?;
+        let fills: Vec<Scalar> = fills.iter().zip(&signature.args).map(|(f, t)| cast_to(f, t)).collect();
+        Ok(Op::from(user.bound_to(&fills)?))
+    }
+
+    /// Whether it is defined by cases of what is stored.
+    pub fn has_cases(&self) -> bool {
+        matches!(self, Op::User(user) if user.has_cases())
     }
 }
 

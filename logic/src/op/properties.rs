@@ -8,8 +8,9 @@ use super::builtin::{Arity, Builtin, Rule};
 use super::eval::{Fault, cast_to, is_zero};
 use super::integer::bounds;
 use super::laws::{self, Constant, FIRST, Fold, On, REST};
+use super::reduce::{is_made_of_calls, reduce};
 use super::signature::pair_members;
-use super::user::{Body, UserOp};
+use super::user::{Body, Definition, UserOp};
 use super::{Op, Signature};
 use crate::dtype::{DType, Prim};
 use crate::mode::FloatMode;
@@ -149,7 +150,7 @@ impl Op {
         let dtype = signature.args.first()?;
         let decided = match self {
             Op::Builtin(b) => decide(*b, signature, known, mode),
-            Op::User(u) => decide_user(u, known),
+            Op::User(u) => decide_user(u, known, mode),
         };
         decided.or_else(|| {
             let mut kept: Vec<usize> = Vec::new();
@@ -335,7 +336,7 @@ fn decide(b: Builtin, signature: &Signature, known: &[Option<Scalar>], mode: Flo
     })
 }
 
-fn decide_user(u: &UserOp, known: &[Option<Scalar>]) -> Option<Simplified> {
+fn decide_user(u: &UserOp, known: &[Option<Scalar>], mode: FloatMode) -> Option<Simplified> {
     let annihilated = known.iter().enumerate().find_map(|(k, value)| {
         let value = value.as_ref()?;
         let position = declared_position(u, k);
@@ -344,15 +345,21 @@ fn decide_user(u: &UserOp, known: &[Option<Scalar>]) -> Option<Simplified> {
     if let Some(value) = annihilated {
         return Some(Simplified::Value(value));
     }
-    if known.len() != u.params().len() {
+    if known.len() != u.params().len() || known.iter().all(Option::is_none) || u.has_cases() {
         return None;
     }
-    let special = u.specializations().iter().find(|s| known[s.position].as_ref() == Some(&s.value))?;
-    Some(match &special.result {
+    let simplified = |body: &Body| match body {
         Body::Arg(k) => Simplified::Arg(*k),
         Body::Lit(value) => Simplified::Value(value.clone()),
         body => Simplified::Body(body.clone()),
-    })
+    };
+    let special = u.specializations().iter().find(|s| known[s.position].as_ref() == Some(&s.value));
+    if let Some(special) = special {
+        return Some(simplified(&special.result));
+    }
+    let Definition::Body(body) = u.definition();
+    let (left, _) = reduce(u.params(), known, mode, body);
+    is_made_of_calls(&left).then(|| simplified(&left)).filter(|s| *s != simplified(body))
 }
 
 fn holds(table: &[(&[Builtin], On)], b: Builtin, on: On) -> bool {

@@ -13,7 +13,12 @@
 //! | `(identity VALUE PARAM..)`, `(annihilator VALUE PARAM..)` | of these arguments, of every one when none is named |
 //! | `(distributes-over OP..)` | in each argument |
 //! | `(special (PARAM VALUE) BODY)` | the result when the argument has the value |
-//! | `(iteration SET)` | a set: a parameter, `all`, `(union SET..)`, `(intersection SET..)`, `(complement SET)` |
+//! | `(iteration SET)` | where it is evaluated; elsewhere it gives what it gives of the fill values |
+//! | `(fills VALUE..)` | of arguments with these fill values alone the iteration is said |
+//! | `(case SET BODY)`, `(elsewhere BODY)` | what it gives outside of the iteration instead, the first that holds |
+//!
+//! A set is a parameter (the places where it is not its fill value), `all`, `(union SET..)`, `(intersection SET..)` or
+//! `(complement SET)`. Cases leave no place undefined: each set of parameters is in one of the sets.
 //!
 //! A body is a parameter or variable, a bare number, `(lit DTYPE VALUE)`, `(if C A B)`, `(let NAME VALUE BODY)`,
 //! `(while ((NAME INIT)..) COND (STEP..) RESULT)`, `(struct (NAME BODY)..)`, `(member BODY NUMBER)` or
@@ -28,9 +33,25 @@ use crate::error::Error;
 use crate::expr::{fit, meets};
 use crate::literal::{read_bare, read_dtype, read_literal, write_dtype, write_literal};
 use crate::scalar::Scalar;
-use crate::sexpr::Sexpr;
+use crate::sexpr::{Sexpr, read_one};
 
 impl UserOp {
+    /// Reads the text of a `define-op` that applies built-in operators.
+    ///
+    /// ```
+    /// use redpoll_logic::op::UserOp;
+    ///
+    /// let op = UserOp::parse("(define-op (without (x f64) (y f64)) f64 x (iteration (intersection x (complement y))) (elsewhere 0))")?;
+    /// assert!(op.has_cases());
+    /// # Ok::<(), redpoll_logic::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`UserOp::read`].
+    pub fn parse(text: &str) -> Result<UserOp, Error> {
+        UserOp::read(&read_one(text)?, &|name| Op::from_name(name))
+    }
+
     /// Reads a `define-op`; `known` finds other operators by name.
     ///
     /// # Errors
@@ -55,7 +76,9 @@ impl UserOp {
         for clause in clauses {
             op = reader.clause(op, &mut properties, clause, &result)?;
         }
-        op.with_properties(properties).map_err(|e| form.locate(e.into()))
+        let op = op.with_properties(properties).map_err(|e| form.locate(e.into()))?;
+        op.check_cases().map_err(|e| form.locate(e.into()))?;
+        Ok(op)
     }
 
     /// The `define-op` that reads back as this operator.
@@ -79,10 +102,16 @@ impl UserOp {
             Sexpr::form("special", [when, write_body(&s.result, &names)])
         });
         let iteration = self.iteration().map(|i| Sexpr::form("iteration", [write_set(i, &names)]));
+        let fills = self.fills().map(|fills| Sexpr::form("fills", fills.iter().map(write_literal)));
+        let cases = self.cases().iter().map(|c| match c.on {
+            Iteration::All => Sexpr::form("elsewhere", [write_body(&c.result, &names)]),
+            _ => Sexpr::form("case", [write_set(&c.on, &names), write_body(&c.result, &names)]),
+        });
+        let algebra = iteration.into_iter().chain(fills).chain(cases);
         let parts = [head, write_dtype(self.result()), write_body(body, &names)];
         Sexpr::form(
             "define-op",
-            parts.into_iter().chain(laws).chain(values).chain(over).chain(specials).chain(iteration),
+            parts.into_iter().chain(laws).chain(values).chain(over).chain(specials).chain(algebra),
         )
     }
 }
@@ -153,6 +182,22 @@ impl Reader<'_> {
             }
             Some(("iteration", [set])) => {
                 return op.with_iteration(self.set(set)?).map_err(|e| clause.locate(e.into()));
+            }
+            Some(("fills", values)) => {
+                if values.len() != self.params.len() {
+                    let (found, expected) = (values.len(), self.params.len());
+                    return Err(clause.error(format!("expected {expected} fill values, one a parameter, found {found}")));
+                }
+                let fills = values.iter().enumerate().map(|(k, value)| self.value(value, k));
+                return op.with_fills(fills.collect::<Result<_, _>>()?).map_err(|e| clause.locate(e.into()));
+            }
+            Some(("case", [set, body])) => {
+                let (on, body) = (self.set(set)?, Reader { vars: Vec::new(), ..*self }.body_of(body, result)?);
+                return op.with_case(on, &body).map_err(|e| clause.locate(e.into()));
+            }
+            Some(("elsewhere", [body])) => {
+                let body = Reader { vars: Vec::new(), ..*self }.body_of(body, result)?;
+                return op.with_case(Iteration::All, &body).map_err(|e| clause.locate(e.into()));
             }
             _ => return Err(clause.error(format!("expected a clause such as (commutative), found {clause}"))),
         }

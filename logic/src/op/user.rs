@@ -1,10 +1,12 @@
 //! User-defined operators: a typed body with declared properties.
 //!
-//! What is declared is believed: the engine rewrites by it and skips work by it.
+//! What is declared is believed: the engine rewrites by it and skips work by it. What is claimed of an iteration space
+//! is tried out besides (`cases.rs`).
 
 pub use super::body::{Body, STEP_LIMIT, While};
 use super::body::{Run, Scope, check, eval, is_reserved};
 use super::builtin::Arity;
+use super::cases::Case;
 use super::error::OpError;
 use super::eval::Fault;
 use super::{Signature, promote};
@@ -21,6 +23,8 @@ pub struct UserOp {
     properties: UserProperties,
     specializations: Vec<Specialization>,
     iteration: Option<Iteration>,
+    fills: Option<Vec<Scalar>>,
+    cases: Vec<Case>,
 }
 
 /// How the value of a user-defined operator is computed.
@@ -58,8 +62,8 @@ pub struct Specialization {
     pub result: Body,
 }
 
-/// Where the operator's result can differ from that of the fill values, as a set made from the stored sets of its
-/// arguments. Outside of it the result is taken to be `f(fills)`.
+/// A set of places made from the stored sets of an operator's arguments: where its result can differ from that of the
+/// fill values, or where a case of its definition holds.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Iteration {
     /// The stored set of an argument.
@@ -88,6 +92,8 @@ impl UserOp {
             properties: UserProperties::default(),
             specializations: Vec::new(),
             iteration: None,
+            fills: None,
+            cases: Vec::new(),
         };
         if op.params.is_empty() {
             return op.wrong("it has no parameter".to_owned());
@@ -154,15 +160,39 @@ impl UserOp {
         Ok(self)
     }
 
-    /// The operator with its iteration space given.
+    /// The operator with its iteration space given: its result outside is that of the fill values, unless there are cases.
     ///
     /// # Errors
     /// When it names an argument that does not exist.
     pub fn with_iteration(mut self, iteration: Iteration) -> Result<UserOp, OpError> {
-        if let Some(k) = iteration.args().into_iter().find(|k| *k >= self.params.len()) {
-            return self.wrong(format!("the iteration names argument {k}, there are {}", self.params.len()));
-        }
+        self.check_set("iteration", &iteration)?;
         self.iteration = Some(iteration);
+        Ok(self)
+    }
+
+    /// The operator with what its iteration space says said of arguments with these fill values alone.
+    ///
+    /// # Errors
+    /// When there is not one for each parameter, of its dtype.
+    pub fn with_fills(mut self, fills: Vec<Scalar>) -> Result<UserOp, OpError> {
+        if fills.len() != self.params.len() {
+            return self.wrong(format!("{} fills are given for {} parameters", fills.len(), self.params.len()));
+        }
+        fills.iter().enumerate().try_for_each(|(k, fill)| self.check_argument("fill", k, fill))?;
+        self.fills = Some(fills);
+        Ok(self)
+    }
+
+    /// The operator with a case more of what it gives outside of its iteration space. Cases together leave no place
+    /// undefined, which [`UserOp::check_cases`] checks; one on [`Iteration::All`] is for everything else.
+    ///
+    /// # Errors
+    /// When the set names an argument that does not exist, or the result is not well typed or does not have the
+    /// operator's dtype.
+    pub fn with_case(mut self, on: Iteration, result: &Body) -> Result<UserOp, OpError> {
+        self.check_set("case", &on)?;
+        let result = self.checked("a case", result)?;
+        self.cases.push(Case { on, result });
         Ok(self)
     }
 
@@ -199,6 +229,30 @@ impl UserOp {
     /// Its iteration space, when it is given and not derived from fills and properties.
     pub fn iteration(&self) -> Option<&Iteration> {
         self.iteration.as_ref()
+    }
+
+    /// The fill values of arguments for which the iteration space is given; `None`: any.
+    pub fn fills(&self) -> Option<&[Scalar]> {
+        self.fills.as_deref()
+    }
+
+    /// What it gives outside of its iteration space, the first that holds.
+    pub fn cases(&self) -> &[Case] {
+        &self.cases
+    }
+
+    /// The operator under another name, for arguments of known fills: with another body, its cases being part of that,
+    /// or without its iteration space, when that is given for other fills.
+    pub(super) fn with_binding(&self, name: String, body: Option<Body>, fills: Option<Vec<Scalar>>) -> UserOp {
+        let mut op = UserOp { name, cases: Vec::new(), ..self.clone() };
+        if fills.is_none() || body.is_some() {
+            op.iteration = None;
+        }
+        op.fills = fills.filter(|_| op.iteration.is_some());
+        if let Some(body) = body {
+            op.definition = Definition::Body(body);
+        }
+        op
     }
 
     pub(super) fn arity(&self) -> Arity {
@@ -262,7 +316,14 @@ impl UserOp {
         }
     }
 
-    fn wrong<T>(&self, what: String) -> Result<T, OpError> {
+    fn check_set(&self, what: &str, set: &Iteration) -> Result<(), OpError> {
+        match set.args().into_iter().find(|k| *k >= self.params.len()) {
+            Some(k) => self.wrong(format!("the {what} names argument {k}, there are {}", self.params.len())),
+            None => Ok(()),
+        }
+    }
+
+    pub(super) fn wrong<T>(&self, what: String) -> Result<T, OpError> {
         Err(OpError::Definition { op: self.name.clone(), what })
     }
 }

@@ -2,6 +2,7 @@
 
 use super::{Access, Extent, Output, PhysicalQuery, Place, Point};
 use crate::affine::{Affine, Subscript};
+use crate::expr::Computed;
 use crate::field::{Alias, Field};
 use crate::format::{StorageMode, TensorType};
 use std::collections::BTreeSet;
@@ -11,7 +12,7 @@ impl PhysicalQuery {
     /// it does just that. `types` has the type of each tensor that it may read. Engines may convert storage instead of
     /// running loops; a level that is not ordered can be read in no other way.
     pub fn converts<'q, 't>(&'q self, types: impl Fn(&Alias) -> Option<&'t TensorType>) -> Option<&'q Alias> {
-        let [Output { ty, subscripts, fold: None, value: Point::Access(access), .. }] = &self.outputs[..] else {
+        let [Output { ty, subscripts, fold: None, computed: Computed::Keep, value: Point::Access(access), .. }] = &self.outputs[..] else {
             return None;
         };
         let Access { tensor, subscripts: read, outside: None, .. } = access else { return None };

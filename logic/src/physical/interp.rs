@@ -83,19 +83,31 @@ struct Run<'a> {
     tensors: &'a HashMap<Alias, DenseTensor>,
     types: &'a HashMap<Alias, TensorType>,
     indices: HashMap<Field, i64>,
-    temporaries: HashMap<Alias, Scalar>,
+    temporaries: HashMap<Alias, Accumulators<'a>>,
 }
 
-impl Run<'_> {
+/// The accumulators of a temporary, one for each value of some indices.
+struct Accumulators<'a> {
+    at: &'a [Field],
+    init: &'a Scalar,
+    values: HashMap<Vec<i64>, Scalar>,
+}
+
+impl<'a> Run<'a> {
     fn nest(
         &mut self,
-        loops: &[Loop],
-        temporaries: &[Temporaries],
+        loops: &'a [Loop],
+        temporaries: &'a [Temporaries],
         depth: usize,
         body: &mut dyn FnMut(&mut Self) -> Result<(), InterpError>,
     ) -> Result<(), InterpError> {
-        for t in temporaries.iter().filter(|t| t.depth == depth) {
-            self.compute(t)?;
+        for t in temporaries {
+            if t.since == depth {
+                self.start(t);
+            }
+            if t.depth == depth {
+                self.compute(t)?;
+            }
         }
         let Some(Loop { index, extent }) = loops.get(depth) else { return body(self) };
         let bound = |f: &Field| self.indices.get(f).copied().ok_or_else(|| InterpError::Unbound(f.to_string()));
@@ -117,17 +129,38 @@ impl Run<'_> {
         Ok(())
     }
 
-    fn compute(&mut self, t: &Temporaries) -> Result<(), InterpError> {
-        let mut sums: Vec<Scalar> = t.folds.iter().map(|f| f.init.clone()).collect();
+    fn start(&mut self, t: &'a Temporaries) {
+        for fold in &t.folds {
+            let none = Accumulators { at: &fold.at, init: &fold.init, values: HashMap::new() };
+            self.temporaries.insert(fold.name.clone(), none);
+        }
+    }
+
+    fn compute(&mut self, t: &'a Temporaries) -> Result<(), InterpError> {
+        let names = t.folds.iter().map(|f| &f.name);
+        let mut sums = names.clone().map(|name| self.temporary(name)).collect::<Result<Vec<_>, _>>()?;
         self.nest(&t.loops, &t.temporaries, 0, &mut |run| {
             for (fold, sum) in t.folds.iter().zip(&mut sums) {
                 *sum = fold.op.eval(&[sum.clone(), run.value(&fold.value)?])?;
             }
             Ok(())
         })?;
-        let named = t.folds.iter().zip(sums).map(|(f, s)| (f.name.clone(), s));
-        self.temporaries.extend(named);
+        for (name, sum) in names.zip(sums) {
+            if let Some(found) = self.temporaries.get_mut(name) {
+                let at = found.at.iter().map(|f| self.indices.get(f).copied().unwrap_or(0)).collect();
+                found.values.insert(at, sum);
+            }
+        }
         Ok(())
+    }
+
+    /// The value of a temporary, or what it starts from.
+    fn temporary(&self, name: &Alias) -> Result<Scalar, InterpError> {
+        let unbound = |name: &str| InterpError::Unbound(name.to_owned());
+        let found = self.temporaries.get(name).ok_or_else(|| unbound(name.as_str()))?;
+        let at = found.at.iter().map(|f| self.indices.get(f).copied().ok_or_else(|| unbound(f.as_str())));
+        let at = at.collect::<Result<Vec<_>, _>>()?;
+        Ok(found.values.get(&at).unwrap_or(found.init).clone())
     }
 
     fn write(&self, output: &Output, tensor: &mut DenseTensor, seen: &mut [bool]) -> Result<(), InterpError> {
@@ -190,9 +223,7 @@ impl Run<'_> {
         Ok(match point {
             Point::Literal(value) => value.clone(),
             Point::Coordinate(form) => Scalar::I64(self.affine(form)?),
-            Point::Temporary(name) => {
-                self.temporaries.get(name).cloned().ok_or_else(|| InterpError::Unbound(name.to_string()))?
-            }
+            Point::Temporary(name) => self.temporary(name)?,
             Point::Access(access) => self.read(access)?,
             Point::Call(op, args) => {
                 let args = args.iter().map(|a| self.value(a)).collect::<Result<Vec<_>, _>>()?;

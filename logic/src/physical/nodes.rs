@@ -1,6 +1,7 @@
 //! The node types of physical plans.
 
 use crate::affine::{Affine, Subscript};
+use crate::expr::Computed;
 use crate::field::{Alias, Field};
 use crate::format::{Format, TensorType};
 use crate::op::Op;
@@ -66,11 +67,14 @@ pub enum Extent {
     },
 }
 
-/// Scalars computed in one pass where `depth` loops are bound.
+/// Values computed in one pass where `depth` loops are bound.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Temporaries {
     /// How many of the surrounding loops are outside.
     pub depth: usize,
+    /// How many loops are outside of where the folds start: `depth` when they are computed anew each time; less when
+    /// they go on from one round of the loops in between to the next, as a scan does.
+    pub since: usize,
     /// The loops of their own.
     pub loops: Vec<Loop>,
     /// Temporaries that these loops need in turn; their `depth` counts `loops` from the surrounding `depth` on.
@@ -79,11 +83,14 @@ pub struct Temporaries {
     pub folds: Vec<Fold>,
 }
 
-/// A scalar fold: `name = init; for the loops: name = op(name, value)`.
+/// A fold: `name = init` where it starts; `for the loops: name = op(name, value)` where it is computed.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Fold {
     /// How values refer to it.
     pub name: Alias,
+    /// Loops between the start and `depth`, in their order, for each value of which there is an accumulator of its own:
+    /// the fold goes on along the other loops in between.
+    pub at: Vec<Field>,
     /// The operator.
     pub op: Op,
     /// What the fold starts from.
@@ -104,6 +111,8 @@ pub struct Output {
     pub subscripts: Vec<Place>,
     /// The fold into what is there, which starts from `ty.fill`; without it every place is written at most once.
     pub fold: Option<Op>,
+    /// What becomes of values that equal the fill value; dropped only without a fold.
+    pub computed: Computed,
     /// A format for a temporary that takes the writes which come out of order, and how many loops are outside of it.
     /// It has the storage modes that those loops do not fix.
     pub workspace: Option<Workspace>,

@@ -5,6 +5,7 @@ use super::{
 };
 use crate::affine::{Affine, Subscript};
 use crate::error::Error;
+use crate::expr::Computed;
 use crate::field::Alias;
 use crate::format::{Format, LeafKind, StorageMode, TensorType};
 use crate::level::{LevelFormat, LevelKind};
@@ -67,20 +68,28 @@ impl Reader {
     }
 
     fn temporaries(&self, s: &Sexpr) -> Result<Temporaries, Error> {
-        let Some(("where", [depth, loops, rest @ ..])) = s.as_form() else {
-            return Err(s.error("expected (where DEPTH (for LOOP..) (NAME OP VALUE POINT)..)"));
+        let Some(("where", [depth, clauses @ ..])) = s.as_form() else {
+            return Err(s.error("expected (where DEPTH [(since DEPTH)] (for LOOP..) (NAME OP VALUE POINT)..)"));
         };
-        let (depth, loops) = (depth.number("a number of loops")?, read_loops(loops)?);
-        let mut read = Temporaries { depth, loops, temporaries: Vec::new(), folds: Vec::new() };
+        let depth = depth.number("a number of loops")?;
+        let (since, clauses) = match clauses.split_first().map(|(first, rest)| (first.as_form(), rest)) {
+            Some((Some(("since", [since])), rest)) => (since.number("a number of loops")?, rest),
+            _ => (depth, clauses),
+        };
+        let Some((loops, rest)) = clauses.split_first() else { return Err(s.error("expected (for LOOP..)")) };
+        let loops = read_loops(loops)?;
+        let mut read = Temporaries { depth, since, loops, temporaries: Vec::new(), folds: Vec::new() };
         for item in rest {
             match item.as_list() {
                 Some([head, ..]) if head.as_atom() == Some("where") => read.temporaries.push(self.temporaries(item)?),
-                Some([name, op, init, value]) => read.folds.push(Fold {
-                    name: alias(name)?,
-                    op: self.op(op)?,
-                    init: scalar(init)?,
-                    value: self.point(value)?,
-                }),
+                Some([named, op, init, value]) => {
+                    let (name, at) = match named.as_list() {
+                        Some([name, at @ ..]) => (alias(name)?, at.iter().map(field).collect::<Result<_, _>>()?),
+                        _ => (alias(named)?, Vec::new()),
+                    };
+                    let (op, init, value) = (self.op(op)?, scalar(init)?, self.point(value)?);
+                    read.folds.push(Fold { name, at, op, init, value });
+                }
                 _ => return Err(item.error("expected (where ..) or (NAME OP VALUE POINT)")),
             }
         }
@@ -95,15 +104,16 @@ impl Reader {
         let places = places.items("the places of the write")?;
         let subscripts = places.iter().map(|p| self.place(p)).collect::<Result<_, _>>()?;
         let value = self.point(value)?;
-        let mut output = Output { alias, ty, subscripts, fold: None, workspace: None, value };
+        let mut output = Output { alias, ty, subscripts, fold: None, computed: Computed::Keep, workspace: None, value };
         for clause in clauses {
             match clause.as_form() {
+                Some(("drop-fills", [])) => output.computed = Computed::Drop,
                 Some(("fold", [op])) => output.fold = Some(self.op(op)?),
                 Some(("workspace", [depth, format])) => {
                     let (depth, format) = (depth.number("a number of loops")?, read_format(format)?);
                     output.workspace = Some(Workspace { depth, format });
                 }
-                _ => return Err(clause.error("expected (fold OP) or (workspace DEPTH FORMAT)")),
+                _ => return Err(clause.error("expected (fold OP), (drop-fills) or (workspace DEPTH FORMAT)")),
             }
         }
         Ok(output)

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::testing::{Data, Rng, random_fill, random_format, random_value};
-use crate::{DType, Prim, StorageMode, TensorType};
+use crate::{Computed, DType, Prim, StorageMode, TensorType};
 use expect_test::{Expect, expect};
 use std::sync::Arc;
 
@@ -50,7 +50,7 @@ fn all_types_read_back() {
         let ty = Arc::new(TensorType { shape: vec![5; rank], dtype, fill, format });
         let value = Point::Literal(random_value(&mut rng, prim, Data::Special));
         let subscripts = Vec::new();
-        let output = Output { alias: "C".into(), ty: ty.clone(), subscripts, fold: None, workspace: None, value };
+        let output = Output { alias: "C".into(), ty: ty.clone(), subscripts, fold: None, computed: Computed::Drop, workspace: None, value };
         let query = PhysicalQuery { loops: Vec::new(), temporaries: Vec::new(), outputs: vec![output] };
         let plan = PhysicalPlan { inputs: vec![("A".into(), ty)], queries: vec![query], produces: vec!["C".into()] };
         assert_eq!(parse(&plan.to_string()).as_ref(), Ok(&plan), "{plan}");
@@ -79,6 +79,6 @@ fn mistakes_are_told_with_their_place() {
     );
     check(
         "(physical (query (for (i 3)) (write y f64 0.0 (3) (dense) (i) (folded +) 1.0)))",
-        expect!["line 1, column 63: expected (fold OP) or (workspace DEPTH FORMAT)"],
+        expect!["line 1, column 63: expected (fold OP), (drop-fills) or (workspace DEPTH FORMAT)"],
     );
 }

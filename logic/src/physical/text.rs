@@ -5,8 +5,9 @@
 //! TYPE      := NAME DTYPE FILL (SIZE..) FORMAT
 //! QUERY     := (query (for LOOP..) WHERE.. WRITE..)
 //! LOOP      := (INDEX SIZE) | (INDEX BLOCK OUTER SIZE) | (INDEX SIZE WITH SHIFT SIZE)
-//! WHERE     := (where DEPTH (for LOOP..) WHERE.. (NAME OP VALUE POINT)..)
-//! WRITE     := (write TYPE (PLACE..) [(fold OP)] [(workspace DEPTH FORMAT)] POINT)
+//! WHERE     := (where DEPTH [(since DEPTH)] (for LOOP..) WHERE.. (FOLDED OP VALUE POINT)..)
+//! FOLDED    := NAME | (NAME INDEX..)                 an accumulator for each value of the indices
+//! WRITE     := (write TYPE (PLACE..) [(fold OP)] [(drop-fills)] [(workspace DEPTH FORMAT)] POINT)
 //! PLACE     := SUBSCRIPT | (value POINT)
 //! POINT     := VALUE | NAME | (coordinate FORM) | (at NAME READ.. [(outside VALUE)]) | (OP POINT..)
 //! READ      := PLACE | (gallop PLACE) | (follow PLACE)
@@ -19,6 +20,7 @@
 use super::{Access, Extent, Fold, Loop, Output, PhysicalPlan, PhysicalQuery, Place, Point, Protocol, Temporaries};
 use crate::affine::Subscript;
 use crate::dtype::Prim;
+use crate::expr::Computed;
 use crate::field::Alias;
 use crate::format::{Format, LeafKind, StorageMode, TensorType};
 use crate::literal::{write_dtype, write_literal, write_value};
@@ -128,13 +130,19 @@ impl fmt::Display for PhysicalQuery {
 }
 
 fn write_temporaries(f: &mut fmt::Formatter<'_>, t: &Temporaries, indent: usize) -> fmt::Result {
-    write!(f, "\n{:indent$}(where {} (for{})", "", t.depth, Loops(&t.loops))?;
+    write!(f, "\n{:indent$}(where {}", "", t.depth)?;
+    if t.since != t.depth {
+        write!(f, " (since {})", t.since)?;
+    }
+    write!(f, " (for{})", Loops(&t.loops))?;
     for inner in &t.temporaries {
         write_temporaries(f, inner, indent + 2)?;
     }
     for fold in &t.folds {
         let Fold { op, init, value: folded, .. } = fold;
-        write!(f, "\n{:indent$}  ({} {op} {} {folded})", "", name(&fold.name), value(init))?;
+        let at: String = fold.at.iter().map(|field| format!(" {}", name_to_sexpr(field.as_str()))).collect();
+        let named = if at.is_empty() { name(&fold.name) } else { format!("({}{at})", name(&fold.name)) };
+        write!(f, "\n{:indent$}  ({named} {op} {} {folded})", "", value(init))?;
     }
     f.write_char(')')
 }
@@ -164,6 +172,9 @@ impl fmt::Display for Output {
         write!(f, "(write {} ({})", Typed(&self.alias, &self.ty), places(&self.subscripts))?;
         if let Some(op) = &self.fold {
             write!(f, " (fold {op})")?;
+        }
+        if self.computed == Computed::Drop {
+            f.write_str(" (drop-fills)")?;
         }
         if let Some(w) = &self.workspace {
             write!(f, " (workspace {} {})", w.depth, FormatWords(&w.format))?;

@@ -5,14 +5,15 @@
 //! 2. The indices of a query, those of temporaries included, are distinct, and used inside their loops only. A loop over
 //!    a block is inside of the loop that counts the blocks.
 //! 3. Temporaries have distinct names and stand after those that they read; their depth is at most the number of loops
-//!    around.
+//!    around. Those that start further out have an accumulator for each value of some of the loops in between, and go on
+//!    along one of them at least; others have one.
 //! 4. Accesses and outputs have one place, and accesses one protocol, for each storage mode.
-//! 5. Calls have arguments of the operator's signature; a fold has the dtype of its value; coordinates by value are
+//! 5. Calls have arguments of the operator's signature, which has no cases by what is stored; a fold has the dtype of its value; coordinates by value are
 //!    `i64`; an output's value has the output's dtype.
 //! 6. A level that is walked or galloped is bound by a loop further in than the levels outside of it, as an affine form
 //!    of its index, and is ordered unless the query is a conversion. A level that is followed is bound no further out than its fiber is
 //!    known, and its kind can be looked up.
-//! 7. An output without a fold writes each place once: every loop is in its places.
+//! 7. An output without a fold writes each place once: every loop is in its places. One with a fold drops no values.
 //! 8. Lists and singletons of an output are written in order, or a workspace takes the writes: all levels down to the
 //!    last list or singleton are bound by the outermost loops, in their order. A workspace has one level for each
 //!    storage mode that its outer loops do not fix, all of kinds that take random writes.
@@ -20,6 +21,7 @@
 use super::{Access, Extent, Loop, Output, PhysicalPlan, PhysicalQuery, Place, Point, Protocol, Temporaries};
 use crate::affine::{Affine, Subscript};
 use crate::dtype::DType;
+use crate::expr::Computed;
 use crate::field::{Alias, Field};
 use crate::format::TensorType;
 use crate::level::{Lookup, Writes};
@@ -91,6 +93,22 @@ impl Scope<'_> {
         if let Some(t) = temporaries.iter().find(|t| t.depth > loops.len()) {
             return Err(format!("temporaries at depth {} under {} loops", t.depth, loops.len()));
         }
+        for t in temporaries {
+            let between = loops.get(t.since..t.depth);
+            let between = between.ok_or_else(|| format!("temporaries start at depth {}, inside of {}", t.since, t.depth))?;
+            for fold in &t.folds {
+                let mut places = fold.at.iter().map(|f| between.iter().position(|l| l.index == *f));
+                let ascending = places.clone().is_sorted() && places.all(|p| p.is_some());
+                if !ascending || (t.since < t.depth && fold.at.len() >= between.len()) {
+                    return Err(format!(
+                        "temporary `{}` has accumulators for {} of the {} loops since it started",
+                        fold.name,
+                        fold.at.len(),
+                        between.len()
+                    ));
+                }
+            }
+        }
         let outside = self.loops.len();
         for depth in 0..=loops.len() {
             for t in temporaries.iter().filter(|t| t.depth == depth) {
@@ -157,6 +175,9 @@ impl Scope<'_> {
             Point::Access(access) => self.access(access).map_err(|e| format!("access of `{}`: {e}", access.tensor)),
             Point::Call(op, args) => {
                 let dtypes = args.iter().map(|a| self.point(a)).collect::<Result<Vec<_>, _>>()?;
+                if op.has_cases() {
+                    return Err(format!("operator `{op}` has cases by what is stored; bind it to the fills of its arguments"));
+                }
                 let signature = op.signature(&dtypes).map_err(|e| e.to_string())?;
                 if signature.args != dtypes {
                     return Err(format!("arguments of `{op}` are not cast to its signature"));
@@ -244,6 +265,9 @@ impl Scope<'_> {
             place_fields(place, &mut fields);
         }
         match &output.fold {
+            Some(_) if output.computed == Computed::Drop => {
+                return Err("it drops fill values, but folds: what a fold comes to is not known while it goes on".to_owned());
+            }
             Some(op) => folds(op, &dtype)?,
             None => {
                 if let Some(l) = self.loops.iter().find(|l| !fields.contains(&l.index)) {

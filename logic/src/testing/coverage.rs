@@ -133,6 +133,7 @@ impl Coverage {
                 "index"
             }
             Node::Reformat { .. } => "reformat",
+            Node::Refill { .. } => "refill",
         };
         self.hit(format!("node {name}"));
         expr.node().args().iter().for_each(|arg| self.expr(arg, inside, shape));

@@ -13,6 +13,8 @@
 //!         | (reorder EXPR FIELD..) | (relabel EXPR FIELD..)
 //!         | (index MAP.. EXPR)                               the first map is applied first
 //!         | (reformat FORMAT EXPR)
+//!         | (refill CONST EXPR) | (refill CONST drop EXPR)   stored with that fill value, or `same`; without those that
+//!                                                            are computed and equal it
 //! CONST  := NUMBER | true | false | inf | -inf | nan | min | max | (lit DTYPE CONST) | (CONST..) | (pair CONST CONST)
 //! DTYPE  := bool | i8 .. i64 | u8 .. u64 | f32 | f64 | (struct (NAME DTYPE)..)
 //! MAP    := (window FIELD LOW HIGH) | (permissive FIELD LOW HIGH CONST) | (offset FIELD BY CONST)

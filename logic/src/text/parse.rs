@@ -5,7 +5,7 @@ use super::format::format_from_sexpr;
 use super::index::{apply_map, field};
 use super::{Catalog, exactly, name};
 use crate::error::Error;
-use crate::expr::{Expr, fold_dtype};
+use crate::expr::{Computed, Expr, fold_dtype};
 use crate::field::{Alias, Field};
 use crate::format::TensorType;
 use crate::op::{Builtin, Op, UserOp};
@@ -26,6 +26,7 @@ const FORMS: &[(&str, &str)] = &[
     ("relabel", "(relabel EXPR FIELD..)"),
     ("index", "(index MAP.. EXPR)"),
     ("reformat", "(reformat FORMAT EXPR)"),
+    ("refill", "(refill CONST|same [drop] EXPR)"),
 ];
 
 /// The plan of a text over the inputs of a catalog.
@@ -173,6 +174,15 @@ impl Reader<'_> {
                 let arg = self.expr(arg)?;
                 let format = format_from_sexpr(format, arg.info().fields.len())?;
                 arg.reformat(format)
+            }
+            ("refill", [fill, how @ .., arg]) if how.iter().all(|h| h.as_atom() == Some("drop")) && how.len() < 2 => {
+                let arg = self.expr(arg)?;
+                let computed = if how.is_empty() { Computed::Keep } else { Computed::Drop };
+                let fill = match fill.as_atom() {
+                    Some("same") => None,
+                    _ => Some(parse_constant(fill, &arg.info().dtype)?),
+                };
+                arg.refill(fill, computed)
             }
             _ => return Err(self.not_an_expression(s, head)),
         };

@@ -2,7 +2,7 @@
 
 use super::format::format_to_sexpr;
 use super::index::map_to_sexpr;
-use crate::expr::{Expr, Node, fit, meets};
+use crate::expr::{Computed, Expr, Node, fit, meets};
 use crate::field::Field;
 use crate::literal::{read_bare, write_literal, write_value};
 use crate::op::{Op, UserOp};
@@ -54,6 +54,10 @@ impl Expr {
             Node::Reorder { arg, fields } => Sexpr::form("reorder", [arg.to_sexpr()].into_iter().chain(names(fields))),
             Node::Relabel { arg, fields } => Sexpr::form("relabel", [arg.to_sexpr()].into_iter().chain(names(fields))),
             Node::Index { map, arg } => Sexpr::form("index", [map_to_sexpr(map), arg.to_sexpr()]),
+            Node::Refill { fill, computed, arg } => {
+                let drop = (*computed == Computed::Drop).then(|| Sexpr::atom("drop"));
+                Sexpr::form("refill", [write_value(fill)].into_iter().chain(drop).chain([arg.to_sexpr()]))
+            }
             Node::Reformat { format, arg } => Sexpr::form("reformat", [format_to_sexpr(format), arg.to_sexpr()]),
         }
     }

@@ -633,8 +633,10 @@ fn scan() {
         &expect![[r#"
             (physical
               (input x f64 0.0 (9) (dense))
-              (query (for (j.2 9) (j 9))
-                (write c f64 0.0 (9) (dense) (j) (fold +) (ifelse (le (coordinate j.2) (coordinate j)) (at x j.2) 0.0)))
+              (query (for (j 9))
+                (where 1 (since 0) (for)
+                  (t + 0.0 (at x j)))
+                (write c f64 0.0 (9) (dense) (j) t))
               (produces c))"#]],
     );
     assert_eq!(physical.queries.len(), 1);

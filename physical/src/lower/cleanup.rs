@@ -88,7 +88,7 @@ fn note_assigned(body: &[Stmt], assigned: &mut Vec<Local>) {
     }
 }
 
-fn note_reads(body: &[Stmt], reads: &mut [bool]) {
+pub(super) fn note_reads(body: &[Stmt], reads: &mut [bool]) {
     for stmt in body {
         match stmt {
             // A local that only its own assignment reads is not read.

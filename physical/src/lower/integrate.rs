@@ -5,6 +5,9 @@
 //! for i in [lo, hi): s f= r   =   s = f(s, repeat(f, r, hi - lo))        i not in s, r; f associative; lo < hi
 //! ```
 //! A fold of (value, coordinate) pairs that prefers the smallest coordinate takes the first one of the run.
+//!
+//! A body that reads what it folds into (a scan) is not the same in every round, unless the fold is idempotent and the
+//! reads come after it: then every round after the first finds what the first has left.
 
 use super::build::{plus, sub};
 use super::cx::Cx;
@@ -12,9 +15,9 @@ use super::looplets::Nest;
 use super::seeded::{self, Seeded};
 use super::simplify::dtype_of;
 use super::state::{Cursor, State};
-use super::tree::{AccId, Assign, Term, Tree};
+use super::tree::{AccId, Assign, Step, Term, Tree};
 use crate::assembly::Expr;
-use crate::notation::{Index, Write};
+use crate::notation::{Index, TensorId, Write};
 use redpoll_logic::op::{Builtin, Op, Repeat};
 
 /// The body done once in place of the loop, if it does not depend on the index and all its writes can be repeated; to
@@ -36,7 +39,7 @@ pub(crate) fn integrate(cx: &mut Cx<'_>, nest: &Nest) -> Option<Tree> {
 /// those `apart`.
 pub(crate) fn repeated(cx: &mut Cx<'_>, nest: &Nest, body: &Tree, apart: &dyn Fn(&Assign) -> bool) -> Option<Tree> {
     let own = body.declared();
-    let mut possible = !contains_while(body);
+    let mut possible = !contains_while(body) && !carries(cx, &nest.state, body);
     body.for_each_assign(&mut |a| possible &= own.contains(&a.tensor) || apart(a) || can_repeat(cx, &nest.state, a));
     if !possible {
         return None;
@@ -53,6 +56,24 @@ pub(crate) fn repeated(cx: &mut Cx<'_>, nest: &Nest, body: &Tree, apart: &dyn Fn
         };
         Tree::Assign(Assign { times: Some(times), ..a })
     }))
+}
+
+/// Whether a round sees what an earlier one has written: the body reads a tensor from around it before it writes it, or
+/// reads what it folds into and what each further fold changes.
+fn carries(cx: &Cx<'_>, state: &State, body: &Tree) -> bool {
+    let own = body.declared();
+    let mut reads: Vec<TensorId> = Vec::new();
+    body.for_each_term(&mut |t| t.for_each_access(&mut |id| reads.extend(state.acc(id).tensor)));
+    let mut before: Vec<TensorId> = Vec::new();
+    let mut carried = false;
+    body.for_each_step(&mut |step| match step {
+        Step::Term(t) => t.for_each_access(&mut |id| before.extend(state.acc(id).tensor)),
+        Step::Assign(a) => {
+            let seen = if is_once(cx, a) { &before } else { &reads };
+            carried |= !own.contains(&a.tensor) && seen.contains(&a.tensor);
+        }
+    });
+    carried
 }
 
 /// Whether the write is the same however often it is done.

@@ -22,6 +22,7 @@ mod search;
 mod seeded;
 mod short_circuit;
 mod simplify;
+mod sparse_scalars;
 mod state;
 mod stmt;
 mod storage;
@@ -103,10 +104,13 @@ pub fn lower(program: &Program, layouts: &[Option<Layout>], options: Options) ->
             }
         }
     }
-    if has_one_loop(&program.body) {
+    if has_one_loop(&program.body) && !carries_locals(program) {
         cx.set_chunk(chunk);
     }
-    let (state, tree) = convert::convert(&cx, &tables);
+    let (mut state, mut tree) = convert::convert(&cx, &tables);
+    if sparse_scalars::flag(&mut cx, &state, &tree) {
+        (state, tree) = convert::convert(&cx, &tables);
+    }
     stmt::lower_resolved(&mut cx, state, &tree);
     let body = cx.finish();
     let function = Function {
@@ -196,6 +200,33 @@ fn is_declared_again(body: &Notation, id: TensorId) -> bool {
         }
     }
     declarations(body, id) > 1
+}
+
+/// Whether a local lives around the outermost loops and is written in them: rounds go on from what earlier ones left, so
+/// no chunk of them can be done apart.
+fn carries_locals(program: &Program) -> bool {
+    fn around(stmt: &Notation, found: &mut Vec<TensorId>) {
+        match stmt {
+            Notation::Block(items) => items.iter().for_each(|s| around(s, found)),
+            Notation::Let { body, .. } | Notation::If { body, .. } => around(body, found),
+            Notation::Where { consumer, producer } => {
+                around(consumer, found);
+                around(producer, found);
+            }
+            Notation::Declare(t) => found.push(*t),
+            _ => {}
+        }
+    }
+    let mut locals = Vec::new();
+    around(&program.body, &mut locals);
+    locals.retain(|t| program.tensors[t.index()].role == Role::Local);
+    let mut carried = false;
+    program.body.walk(&mut |s| {
+        if let Notation::For { body, .. } = s {
+            body.walk(&mut |s| carried |= matches!(s, Notation::Thaw(t) if locals.contains(t)));
+        }
+    });
+    carried
 }
 
 /// Whether there is exactly one loop that is not inside of another.

@@ -7,8 +7,9 @@
 //!                                     for i in [lo, hi) { s f= a; B; if s is decided { reached = i + 1; break } }
 //!                                     for i in [reached, hi) { B }
 //! ```
-//! Folds of `bool` are asked, and folds that end with the first value that is something (`choose`). Others, which end at a
-//! value that hardly ever comes, are not: the question would cost as much as the round that it spares.
+//! Folds of `bool` are asked, folds that end with the first value that is something (`choose`), and those by user-defined
+//! operators, whose author has declared the value at which they end. Others, which end at a value that hardly ever comes,
+//! are not: the question would cost as much as the round that it spares.
 
 use super::build::{and, local, not, truth};
 use super::cx::Cx;
@@ -17,7 +18,7 @@ use super::state::{Cursor, State};
 use super::tree::{AccId, Assign, Tree};
 use crate::assembly::{CompareOp, Expr, Local, Stmt};
 use crate::notation::Write;
-use redpoll_logic::op::ShortCircuit;
+use redpoll_logic::op::{Op, ShortCircuit};
 use redpoll_logic::{DType, Prim, Scalar};
 
 /// What ends a loop early.
@@ -76,6 +77,9 @@ fn decided(cx: &Cx<'_>, state: &State, a: &Assign) -> Option<Expr> {
     Some(match (op.short_circuits(dtype, cx.mode)?, dtype) {
         (ShortCircuit::At(Scalar::Bool(true)) | ShortCircuit::Unless(Scalar::Bool(false)), _) => accumulator,
         (ShortCircuit::At(_) | ShortCircuit::Unless(_), DType::Prim(Prim::Bool)) => not(&accumulator),
+        (ShortCircuit::At(value), DType::Prim(_)) if matches!(op, Op::User(_)) => {
+            Expr::Compare(CompareOp::Eq, Box::new(accumulator), Box::new(Expr::Const(value)))
+        }
         (ShortCircuit::Unless(value), DType::Prim(_)) => {
             Expr::Compare(CompareOp::Ne, Box::new(accumulator), Box::new(Expr::Const(value)))
         }

@@ -49,6 +49,9 @@ fn unread_locals(cx: &Cx<'_>, state: &State, tree: &Tree) -> Vec<TensorId> {
     unread
 }
 
+/// With more arguments that may be stored or not, an iteration algebra is not asked.
+const MOST_OPEN: usize = 10;
+
 /// One walk over a statement, in the order of execution.
 struct Pass<'a, 'p> {
     cx: &'a Cx<'p>,
@@ -91,6 +94,10 @@ fn statement(pass: &mut Pass<'_, '_>, tree: &Tree) -> Tree {
         },
         Tree::Let { var, value, body: inner } => {
             let value = term(pass, value);
+            if let Term::Lit(_) = value {
+                let known = |t: &Term| (*t == Term::Var(*var)).then(|| value.clone());
+                return body(pass, &inner.map(&mut |t| t.replace(&mut |part| known(part)), &mut Tree::Assign));
+            }
             match body(pass, inner) {
                 inner if inner.is_empty() => inner,
                 inner => Tree::Let { var: *var, value, body: Rc::new(inner) },
@@ -217,7 +224,7 @@ fn call(pass: &Pass<'_, '_>, op: &Op, args: Vec<Term>) -> Term {
     {
         return args.into_iter().next().expect("a cast has an argument");
     }
-    if let Some(value) = outside_of_iteration(pass, op, &args) {
+    if let Some(value) = outside_of_iteration(op, &args) {
         return Term::Lit(value);
     }
     let known: Vec<Option<Scalar>> = args.iter().map(|a| a.as_lit().cloned()).collect();
@@ -258,30 +265,24 @@ fn call(pass: &Pass<'_, '_>, op: &Op, args: Vec<Term>) -> Term {
 }
 
 /// The value of a user-defined operator where its own iteration algebra says that nothing is to be done: literals are
-/// what is not stored, of all else it is not known.
-fn outside_of_iteration(pass: &Pass<'_, '_>, op: &Op, args: &[Term]) -> Option<Scalar> {
+/// stored unless they are the fill for which that was said, of all else it is not known.
+fn outside_of_iteration(op: &Op, args: &[Term]) -> Option<Scalar> {
     let Op::User(user) = op else { return None };
-    let iteration = user.iteration()?;
-    let open: Vec<usize> = (0..args.len()).filter(|k| args[*k].as_lit().is_none()).collect();
-    let mut cases = 0..1u64 << open.len().min(63);
+    let (iteration, fills) = (user.iteration()?, user.fills().filter(|fills| fills.len() == args.len())?);
+    let known: Vec<Option<bool>> = args.iter().zip(fills).map(|(a, fill)| a.as_lit().map(|v| v != fill)).collect();
+    let open: Vec<usize> = (0..args.len()).filter(|k| known[*k].is_none()).collect();
+    if open.len() == args.len() || open.len() > MOST_OPEN {
+        return None;
+    }
+    let mut cases = 0..1u64 << open.len();
     let stored = |case: u64| -> Vec<bool> {
-        (0..args.len()).map(|k| open.iter().position(|o| *o == k).is_some_and(|b| case >> b & 1 == 1)).collect()
+        let of = |k: usize| known[k].unwrap_or_else(|| open.iter().position(|o| *o == k).is_some_and(|b| case >> b & 1 == 1));
+        (0..args.len()).map(of).collect()
     };
     if cases.any(|case| iteration.contains(&stored(case))) {
         return None;
     }
-    let fills: Option<Vec<Scalar>> = args.iter().map(|a| fill_of(pass, a)).collect();
-    op.eval(&fills?).ok()
-}
-
-/// The value of a term where none of its tensors stores anything.
-fn fill_of(pass: &Pass<'_, '_>, t: &Term) -> Option<Scalar> {
-    match t {
-        Term::Lit(value) => Some(value.clone()),
-        Term::Access(id) => Some(pass.cx.program.tensors[pass.state.acc(*id).tensor?.index()].ty.fill.clone()),
-        Term::Call(op, args) => op.eval(&args.iter().map(|a| fill_of(pass, a)).collect::<Option<Vec<_>>>()?).ok(),
-        Term::Index(_) | Term::Var(_) | Term::Value(_) => None,
-    }
+    op.eval(fills).ok()
 }
 
 /// A special case of a user-defined operator as a term, where it is made of calls alone.

@@ -9,7 +9,7 @@ use super::seeded::{self, Seeded};
 use super::state::{Accumulator, Cursor, State};
 use super::tree::{AccId, Term, Tree};
 use super::value::Value;
-use super::{short_circuit, unfurl};
+use super::{short_circuit, sparse_scalars, unfurl};
 use crate::assembly::{Expr, Stmt};
 use crate::notation::{TensorId, Write};
 use redpoll_logic::{DType, LeafKind, Prim};
@@ -47,7 +47,9 @@ pub(crate) fn lower(cx: &mut Cx<'_>, state: &State, tree: &Tree) {
         }
         Tree::Where { consumer, producer } => {
             lower_resolved(cx, state.clone(), producer);
-            lower_resolved(cx, state.clone(), consumer);
+            let written = sparse_scalars::condition(cx, state, consumer);
+            let consumer = cx.block(|cx| lower_resolved(cx, state.clone(), consumer));
+            cx.push_if(written, consumer, Vec::new());
         }
         Tree::Declare(t) => cx.declare(*t),
         Tree::Freeze(t) => cx.freeze(*t),

@@ -254,6 +254,9 @@ impl Cx<'_> {
             for (part, fill) in held.parts.iter().zip(fills.parts) {
                 self.assign(*part, fill);
             }
+            for flag in held.dirty {
+                self.assign(flag, super::build::truth(false));
+            }
             return;
         }
         for level in 0..self.tensor(tensor).levels.len() {

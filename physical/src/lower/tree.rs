@@ -41,6 +41,14 @@ pub(crate) struct Assign {
     pub(crate) times: Option<Code>,
 }
 
+/// What a statement does, one after the other.
+pub(crate) enum Step<'t> {
+    /// It computes the value of a term.
+    Term(&'t Term),
+    /// It assigns; the term comes before.
+    Assign(&'t Assign),
+}
+
 /// An expression.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum Term {
@@ -115,6 +123,31 @@ impl Tree {
             }
             Tree::Declare(_) | Tree::Freeze(_) | Tree::Thaw(_) | Tree::Swap(..) => {}
             Tree::Assign(a) => visit(a),
+        }
+    }
+
+    /// Calls `visit` on every term and every assignment, in the order in which one round does them.
+    pub(crate) fn for_each_step(&self, visit: &mut dyn FnMut(Step<'_>)) {
+        match self {
+            Tree::Block(items) => items.iter().for_each(|t| t.for_each_step(visit)),
+            Tree::Loop { lo, hi, body, .. } => {
+                visit(Step::Term(lo));
+                visit(Step::Term(hi));
+                body.for_each_step(visit);
+            }
+            Tree::If { cond: term, body } | Tree::Let { value: term, body, .. } | Tree::While { cond: term, body } => {
+                visit(Step::Term(term));
+                body.for_each_step(visit);
+            }
+            Tree::Where { consumer, producer } => {
+                producer.for_each_step(visit);
+                consumer.for_each_step(visit);
+            }
+            Tree::Declare(_) | Tree::Freeze(_) | Tree::Thaw(_) | Tree::Swap(..) => {}
+            Tree::Assign(a) => {
+                visit(Step::Term(&a.rhs));
+                visit(Step::Assign(a));
+            }
         }
     }
 

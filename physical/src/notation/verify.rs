@@ -9,7 +9,7 @@
 //!   neither is bound twice in a program.
 //! - **rank**: an access has one subscript a storage mode.
 //! - **dtype**: subscripts and extents are `i64`, conditions `bool`; arguments have the dtypes of their operator's
-//!   signature; a variable has the dtype of its value; a right-hand side has the dtype of its tensor, and the operator
+//!   signature, and operators no cases by what is stored; a variable has the dtype of its value; a right-hand side has the dtype of its tensor, and the operator
 //!   of a fold keeps it; what a read out of bounds gives has the dtype of its tensor.
 //! - **lifecycle**: an output or local is declared at one place, then written, frozen, read, thawed, written, and so
 //!   on: it is written just between declare or thaw and freeze, and read just when frozen; so a statement never reads
@@ -398,6 +398,10 @@ impl<'a> Verifier<'a> {
                 self.fail(Rule::Scope, format!("variable `{name}` is not bound here; put a `let` around"))
             }
             Expr::Access(a) => self.read(a),
+            Expr::Call(op, _) if op.has_cases() => {
+                let what = format!("operator `{op}` has cases by what is stored, which plans decide; write them as an `if`");
+                self.fail(Rule::DType, what)
+            }
             _ => Ok(()),
         }
     }

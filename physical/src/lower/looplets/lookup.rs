@@ -8,10 +8,10 @@
 
 use super::{Extent, Looplet, Nest, lower_loop};
 use crate::assembly::Stmt;
-use crate::lower::build::{local, plus};
+use crate::lower::build::{local, plus, truth};
 use crate::lower::cx::Cx;
 use crate::lower::seeded::{self, Seeded};
-use crate::lower::{integrate, lanes, stmt};
+use crate::lower::{cleanup, integrate, lanes, stmt};
 use redpoll_logic::Prim;
 
 pub(crate) fn lower(cx: &mut Cx<'_>, nest: Nest) {
@@ -44,6 +44,24 @@ fn at_point(cx: &mut Cx<'_>, mut nest: Nest) {
     lower_loop(cx, nest);
 }
 
+/// The body of a loop of one round at least without the flags that every round sets, which are set here.
+fn without_marks(cx: &mut Cx<'_>, body: Vec<Stmt>) -> Vec<Stmt> {
+    let mut reads = vec![false; cx.locals.len()];
+    cleanup::note_reads(&body, &mut reads);
+    let mut assigned = vec![0; cx.locals.len()];
+    body.iter().for_each(|stmt| stmt.for_each_assigned(&mut |local| assigned[local.index()] += 1));
+    let is_mark = |stmt: &Stmt| match stmt {
+        Stmt::Assign(flag, value) => *value == truth(true) && !reads[flag.index()] && assigned[flag.index()] == 1,
+        _ => false,
+    };
+    let marks: Vec<bool> = body.iter().map(is_mark).collect();
+    let mut kept = Vec::new();
+    for (stmt, mark) in body.into_iter().zip(marks) {
+        if mark { cx.push(stmt) } else { kept.push(stmt) }
+    }
+    kept
+}
+
 /// A loop over the coordinates.
 fn each(cx: &mut Cx<'_>, nest: &Nest) {
     let Extent { index, lo, hi } = nest.extent.clone();
@@ -63,6 +81,7 @@ fn each(cx: &mut Cx<'_>, nest: &Nest) {
     if body.is_empty() {
         return;
     }
+    let body = if cx.prover.lt(&lo, &hi) { without_marks(cx, body) } else { body };
     let lo = if seeded::is(Seeded::FirstCoordinate) { plus(&lo, 1) } else { lo };
     cx.push(lanes::fold_in_lanes(cx, Stmt::For { var, lo, hi, body }));
 }

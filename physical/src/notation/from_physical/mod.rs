@@ -3,6 +3,8 @@
 //! The loops of a query become loops; its structure shows in where the statements of a program stand:
 //! - temporaries become scalar locals, declared where their `depth` loops are bound, with
 //!   `where(consumer: the loops further in, producer: their own loops)`; folds that share loops share the producer;
+//! - those that started further out are declared there, as dense locals over the loops for which they have accumulators
+//!   of their own, and the producer thaws them in every round;
 //! - an output is declared first and frozen last; with a fold it is folded into, its fill value being what the fold
 //!   starts from, else each place is initialized;
 //! - a workspace becomes a local declared under its `depth` loops, which the loops further in write; a consumer then
@@ -20,7 +22,7 @@ mod writes;
 use super::{Access, Expr, Index, Program, Role, Schedule, Stmt, Subscript, TensorDecl, TensorId, Write};
 use crate::Error;
 use redpoll_logic::physical::{self, Extent, Fold, Loop, PhysicalQuery, Place, Point, Temporaries};
-use redpoll_logic::{Alias, DType, Field, Format, TensorType};
+use redpoll_logic::{Affine, Alias, DType, Field, Format, TensorType};
 use std::collections::HashMap;
 use std::sync::Arc;
 use writes::Target;
@@ -37,6 +39,7 @@ pub fn from_physical(query: &PhysicalQuery, types: &HashMap<Alias, Arc<TensorTyp
         vars: Vec::new(),
         loops: Vec::new(),
         temporaries: Vec::new(),
+        started: Vec::new(),
         query,
         places: Vec::new(),
     };
@@ -105,8 +108,10 @@ struct Builder<'a> {
     vars: Vec<(String, DType)>,
     /// The loops around, outermost first.
     loops: Vec<(Field, Index, &'a Extent)>,
-    /// The temporaries in scope.
-    temporaries: Vec<(Alias, TensorId)>,
+    /// The temporaries in scope, and the loops whose indices find their accumulators.
+    temporaries: Vec<(Alias, TensorId, &'a [Field])>,
+    /// The locals of temporaries that have started and are not computed yet.
+    started: Vec<(Alias, TensorId)>,
     query: &'a PhysicalQuery,
     /// The subscripts of each output, those of blocks as affine forms wherever they are.
     places: Vec<Vec<Place>>,
@@ -145,6 +150,10 @@ impl<'a> Builder<'a> {
             return Err(invalid(format!("temporaries stand under {} loops, but there are {}", g.depth, loops.len())));
         }
         let in_scope = self.temporaries.len();
+        let mut starts = Vec::new();
+        for group in groups.iter().filter(|g| g.since == depth && g.since < g.depth) {
+            starts.extend(self.start(group, loops)?);
+        }
         let mut producers = Vec::new();
         for group in groups.iter().filter(|g| g.depth == depth) {
             producers.push(self.producer(group)?);
@@ -169,10 +178,11 @@ impl<'a> Builder<'a> {
             _ => inner,
         };
         self.temporaries.truncate(in_scope);
-        Ok(producers.into_iter().rev().fold(inner, |consumer, (locals, producer)| {
+        let computed = producers.into_iter().rev().fold(inner, |consumer, (locals, producer)| {
             let stmt = Stmt::Where { consumer: Box::new(consumer), producer: Box::new(producer) };
             Stmt::block(locals.into_iter().map(Stmt::Declare).chain([stmt]))
-        }))
+        });
+        Ok(Stmt::block(starts.into_iter().chain([computed])))
     }
 
     fn fresh(&mut self, name: &str) -> Index {
@@ -180,19 +190,55 @@ impl<'a> Builder<'a> {
         Index(self.indices.len() as u32 - 1)
     }
 
-    /// The locals of a group of temporaries, and the statement that computes them; brings their names into scope.
+    /// Declares the locals of temporaries that go on along some of `loops`: between rounds they are frozen.
+    fn start(&mut self, group: &Temporaries, loops: &[Loop]) -> Result<Vec<Stmt>, Error> {
+        let mut stmts = Vec::new();
+        for fold in &group.folds {
+            let sizes = fold.at.iter().map(|field| {
+                let found = loops.iter().find(|l| l.index == *field);
+                match found.map(|l| &l.extent) {
+                    Some(Extent::Whole(n) | Extent::Skew { n, .. } | Extent::Block { block: n, .. }) => Ok(*n),
+                    None => Err(invalid(format!("temporary `{}` is kept for each `{field}`, which no loop binds", fold.name))),
+                }
+            });
+            let local = self.local(fold, sizes.collect::<Result<_, _>>()?);
+            self.started.push((fold.name.clone(), local));
+            stmts.extend([Stmt::Declare(local), Stmt::Freeze(local)]);
+        }
+        Ok(stmts)
+    }
+
+    fn local(&mut self, fold: &Fold, shape: Vec<u64>) -> TensorId {
+        let (dtype, fill, format) = (fold.init.dtype(), fold.init.clone(), Format::dense(shape.len()));
+        self.declare(fold.name.as_str(), Arc::new(TensorType { shape, dtype, fill, format }), Role::Local)
+    }
+
+    /// The locals to declare for a group of temporaries, and the statement that computes them; brings their names into
+    /// scope.
     fn producer(&mut self, group: &'a Temporaries) -> Result<(Vec<TensorId>, Stmt), Error> {
+        let goes_on = group.since < group.depth;
         let mut locals = Vec::new();
         for fold in &group.folds {
-            let (dtype, fill) = (fold.init.dtype(), fold.init.clone());
-            let ty = TensorType { shape: Vec::new(), dtype, fill, format: Format::dense(0) };
-            locals.push(self.declare(fold.name.as_str(), Arc::new(ty), Role::Local));
+            locals.push(match self.started.iter().rposition(|(name, _)| goes_on && *name == fold.name) {
+                Some(k) => self.started.remove(k).1,
+                None => self.local(fold, Vec::new()),
+            });
         }
         let mut innermost = Innermost::Folds(&group.folds, locals.clone());
         let nest = self.nest(&group.loops, &group.temporaries, 0, &mut innermost)?;
-        let producer = Stmt::block([nest].into_iter().chain(locals.iter().map(|t| Stmt::Freeze(*t))));
-        self.temporaries.extend(group.folds.iter().map(|f| f.name.clone()).zip(locals.iter().copied()));
-        Ok((locals, producer))
+        let thaws = locals.iter().filter(|_| goes_on).map(|t| Stmt::Thaw(*t));
+        let freezes = locals.iter().map(|t| Stmt::Freeze(*t));
+        let producer = Stmt::block(thaws.chain([nest]).chain(freezes));
+        for (fold, local) in group.folds.iter().zip(&locals) {
+            self.temporaries.push((fold.name.clone(), *local, &fold.at));
+        }
+        Ok((if goes_on { Vec::new() } else { locals }, producer))
+    }
+
+    /// An access of the accumulators that stand at the values of loops.
+    fn accumulator(&self, tensor: TensorId, at: &[Field]) -> Result<Access, Error> {
+        let at = at.iter().map(|field| self.affine(&Affine::field(field.clone())));
+        Ok(access(tensor, at.collect::<Result<Vec<_>, _>>()?))
     }
 
     fn assigns(&mut self, innermost: &Innermost<'_, 'a>) -> Result<Stmt, Error> {
@@ -200,7 +246,7 @@ impl<'a> Builder<'a> {
         match innermost {
             Innermost::Folds(folds, locals) => {
                 for (fold, tensor) in folds.iter().zip(locals) {
-                    let lhs = Access { tensor: *tensor, subscripts: Vec::new() };
+                    let lhs = self.accumulator(*tensor, &fold.at)?;
                     stmts.push(Stmt::Assign {
                         lhs,
                         write: Write::Fold(fold.op.clone()),
@@ -222,9 +268,9 @@ impl<'a> Builder<'a> {
             Point::Literal(v) => Expr::Literal(v.clone()),
             Point::Coordinate(form) => self.affine(form)?,
             Point::Temporary(name) => {
-                let found = self.temporaries.iter().rev().find(|(n, _)| n == name);
-                let (_, tensor) = found.ok_or_else(|| invalid(format!("temporary `{name}` is not computed here")))?;
-                Expr::Access(access(*tensor, []))
+                let found = self.temporaries.iter().rev().find(|(n, ..)| n == name);
+                let (_, tensor, at) = found.ok_or_else(|| invalid(format!("temporary `{name}` is not computed here")))?;
+                Expr::Access(self.accumulator(*tensor, at)?)
             }
             Point::Access(a) => self.read(a)?,
             Point::Call(op, args) => {

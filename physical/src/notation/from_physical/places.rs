@@ -249,7 +249,7 @@ impl Builder<'_> {
         match point {
             Point::Literal(_) => true,
             Point::Coordinate(form) => form.terms.iter().all(|(field, _)| self.bound(field).is_ok()),
-            Point::Temporary(name) => self.temporaries.iter().any(|(n, _)| n == name),
+            Point::Temporary(name) => self.temporaries.iter().any(|(n, ..)| n == name),
             Point::Access(a) => a.subscripts.iter().all(|p| self.is_fixed(p)),
             Point::Call(_, args) => args.iter().all(|a| self.is_known(a)),
         }

@@ -6,7 +6,7 @@ use crate::Error;
 use crate::notation::{Expr, Schedule, Stmt, TensorId, Var, Write};
 use redpoll_logic::op::Builtin;
 use redpoll_logic::physical::{Place, Workspace};
-use redpoll_logic::{DType, FloatMode, StorageMode, TensorType};
+use redpoll_logic::{Computed, DType, FloatMode, Scalar, StorageMode, TensorType};
 use std::sync::Arc;
 
 /// Where an output's values go.
@@ -20,6 +20,23 @@ pub(super) struct Space {
     tensor: TensorId,
     /// The storage modes of the output that it has, in their order.
     modes: Vec<usize>,
+}
+
+/// Whether a value is another one than the fill value, bit for bit but for NaN, so that nothing is lost that is dropped.
+fn differs(value: Expr, fill: &Scalar) -> Expr {
+    if fill.is_nan() {
+        return Expr::call(Builtin::Not, [Expr::call(Builtin::IsNan, [value])]);
+    }
+    let differs = Expr::call(Builtin::Ne, [value.clone(), Expr::Literal(fill.clone())]);
+    match (fill.prim(), fill.to_f64()) {
+        (Some(prim), Some(0.0)) if prim.is_float() => {
+            let sign = Expr::call(Builtin::Copysign, [Expr::Literal(Scalar::one(prim)), value]);
+            let own = fill.to_f64().map_or(1.0, |fill| 1f64.copysign(fill));
+            let own = Scalar::F64(own).cast(prim).unwrap_or_else(|| Scalar::one(prim));
+            Expr::call(Builtin::Or, [differs, Expr::call(Builtin::Ne, [sign, Expr::Literal(own)])])
+        }
+        _ => differs,
+    }
 }
 
 /// What surrounds a write at values: their variables, and that they are in bounds.
@@ -57,7 +74,18 @@ impl Builder<'_> {
             }
         };
         let write = output.fold.clone().map_or(Write::Init, Write::Fold);
-        Ok(guard.around(Stmt::Assign { lhs, write, rhs: self.point(&output.value)? }))
+        let rhs = self.point(&output.value)?;
+        Ok(match output.computed {
+            Computed::Keep => guard.around(Stmt::Assign { lhs, write, rhs }),
+            Computed::Drop => {
+                let var = Var(self.vars.len() as u32);
+                self.vars.push((format!("value{}", var.0), output.ty.dtype.clone()));
+                let cond = differs(Expr::Var(var), &output.ty.fill);
+                let assign = Stmt::Assign { lhs, write, rhs: Expr::Var(var) };
+                let body = Box::new(Stmt::If { cond, body: Box::new(assign) });
+                guard.around(Stmt::Let { var, value: rhs, body })
+            }
+        })
     }
 
     /// The coordinates of some storage modes of output `k`.

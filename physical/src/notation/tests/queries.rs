@@ -8,7 +8,7 @@ use redpoll_logic::physical::interp::{DenseTensor, interpret};
 use redpoll_logic::physical::{
     self, Extent, Fold, Loop, Output, PhysicalPlan, PhysicalQuery, Place, Point, Protocol, Temporaries, Workspace,
 };
-use redpoll_logic::{Affine, Alias, DType, Field, Format, LeafKind, LevelKind, Prim, Subscript};
+use redpoll_logic::{Affine, Alias, Computed, DType, Field, Format, LeafKind, LevelKind, Prim, Subscript};
 use std::sync::Arc;
 
 type Types = Vec<(&'static str, TensorType)>;
@@ -49,7 +49,7 @@ fn call(op: Builtin, args: impl IntoIterator<Item = Point>) -> Point {
 
 fn output(alias: &str, ty: TensorType, subscripts: Vec<Place>, fold: Option<Builtin>, value: Point) -> Output {
     let fold = fold.map(Into::into);
-    Output { alias: alias.into(), ty: Arc::new(ty), subscripts, fold, workspace: None, value }
+    Output { alias: alias.into(), ty: Arc::new(ty), subscripts, fold, computed: Computed::Keep, workspace: None, value }
 }
 
 fn query(loops: Vec<Loop>, outputs: Vec<Output>) -> PhysicalQuery {
@@ -257,8 +257,8 @@ fn triangles() {
 }
 
 fn sum_of_row(name: &str, value: Point) -> Temporaries {
-    let fold = Fold { name: name.into(), op: Builtin::Add.into(), init: Scalar::F64(0.0), value };
-    Temporaries { depth: 1, loops: vec![whole("j", 5)], temporaries: Vec::new(), folds: vec![fold] }
+    let fold = Fold { name: name.into(), at: Vec::new(), op: Builtin::Add.into(), init: Scalar::F64(0.0), value };
+    Temporaries { depth: 1, since: 1, loops: vec![whole("j", 5)], temporaries: Vec::new(), folds: vec![fold] }
 }
 
 #[test]
@@ -299,6 +299,7 @@ fn folds_of_one_pass_and_temporaries_inside_of_temporaries() {
     let mut first = sum_of_row("s", a());
     first.folds.push(Fold {
         name: "c".into(),
+        at: Vec::new(),
         op: Builtin::Max.into(),
         init: Scalar::F64(f64::NEG_INFINITY),
         value: a(),

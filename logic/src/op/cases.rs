@@ -1,0 +1,278 @@
+//! Iteration algebra of user-defined operators: where they are evaluated, and what they give elsewhere.
+//!
+//! A place is in the stored set of an argument when the argument's value there is not its fill value; so what an
+//! application means depends on the fills of its arguments, not on formats. An operator with an iteration and nothing
+//! else *claims* that it gives the same everywhere outside of it: `f(fills)`. One with cases is *defined* by them: by its
+//! body in the iteration, else by the first case whose set has the place.
+//!
+//! [`UserOp::bound_to`] makes an operator for arguments of given fills of either: cases become conditions of the body,
+//! which every engine runs; a claim keeps the fills that it was checked with.
+
+use super::body::Body;
+use super::builtin::Builtin;
+use super::error::OpError;
+use super::eval::is_zero;
+use super::user::{Definition, Iteration, UserOp};
+use crate::dtype::{DType, Prim};
+use crate::scalar::Scalar;
+
+/// A part of an operator's definition.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Case {
+    /// Where it holds, unless the iteration or an earlier case does.
+    pub on: Iteration,
+    /// The result there, in terms of the arguments.
+    pub result: Body,
+}
+
+/// With more parameters than this, what is stored together is not enumerated.
+const ENUMERATED: usize = 10;
+
+/// So many applications are tried to refute a claim.
+const TRIALS: usize = 400;
+
+impl UserOp {
+    /// Whether it is defined by cases of what is stored, so that it is applied to arguments with fills alone.
+    pub fn has_cases(&self) -> bool {
+        !self.cases().is_empty()
+    }
+
+    /// That cases, if there are any, leave no place undefined.
+    ///
+    /// # Errors
+    /// When some arguments may be stored together where no case holds.
+    pub fn check_cases(&self) -> Result<(), OpError> {
+        if !self.has_cases() {
+            return Ok(());
+        }
+        if self.properties().associative {
+            return self.wrong("an associative operator takes any number of arguments, cases take these; drop one".into());
+        }
+        let n = self.params().len();
+        let all = |set: &Iteration| *set == Iteration::All;
+        if self.iteration().is_none_or(all) {
+            return self.wrong("its cases are never met, its iteration is everywhere; add an (iteration SET)".into());
+        }
+        if self.cases().iter().any(|c| all(&c.on)) {
+            return Ok(());
+        }
+        if n > ENUMERATED {
+            return self.wrong(format!("cases of {n} parameters need one for everything else; add (elsewhere BODY)"));
+        }
+        let sets = || self.iteration().into_iter().chain(self.cases().iter().map(|c| &c.on));
+        match subsets(n).find(|stored| !sets().any(|set| set.contains(stored))) {
+            None => Ok(()),
+            Some(open) => self.wrong(format!(
+                "its cases leave places undefined: where {}; add a case for them, or (elsewhere BODY)",
+                self.phrase(&open)
+            )),
+        }
+    }
+
+    /// The operator for arguments of these fills, of its parameters' dtypes.
+    ///
+    /// # Errors
+    /// When it claims to give the same everywhere outside of its iteration and does not with these fills, or its cases
+    /// leave places undefined.
+    pub fn bound_to(&self, fills: &[Scalar]) -> Result<UserOp, OpError> {
+        let Some(iteration) = self.iteration().filter(|_| fills.len() == self.params().len()) else {
+            return Ok(self.clone());
+        };
+        if self.fills() == Some(fills) && !self.has_cases() {
+            return Ok(self.clone());
+        }
+        let words: Vec<String> = fills.iter().map(Scalar::to_string).collect();
+        let name = format!("{}@{}", self.name(), words.join(",").replace(char::is_whitespace, "").replace(['(', ')'], "|"));
+        if !self.has_cases() {
+            if self.fills().is_some() {
+                return Ok(self.with_binding(name, None, None));
+            }
+            self.check_claim(iteration, fills)?;
+            return Ok(self.with_binding(name, None, Some(fills.to_vec())));
+        }
+        self.check_cases()?;
+        let Definition::Body(body) = self.definition();
+        let otherwise = self.cases().split_last().map(|(last, rest)| {
+            // What no earlier case holds is the last one's: together they leave nothing undefined.
+            rest.iter().rfold(last.result.clone(), |other, case| choice(&case.on, fills, &case.result, other))
+        });
+        let otherwise = otherwise.unwrap_or_else(|| body.clone());
+        Ok(self.with_binding(name, Some(choice(iteration, fills, body, otherwise)), Some(fills.to_vec())))
+    }
+
+    /// Looks for arguments outside of the iteration that give something else than the fills do.
+    fn check_claim(&self, iteration: &Iteration, fills: &[Scalar]) -> Result<(), OpError> {
+        let n = self.params().len();
+        let Ok(expected) = self.eval(fills) else { return Ok(()) };
+        if n > ENUMERATED {
+            return Ok(());
+        }
+        let samples: Vec<Vec<Scalar>> = fills.iter().map(samples).collect();
+        let mut trials = 0;
+        for stored in subsets(n).filter(|stored| !iteration.contains(stored)) {
+            let many = stored.iter().zip(&samples).filter(|(s, _)| **s).map(|(_, of)| of.len()).product::<usize>();
+            for number in 0..many {
+                trials += 1;
+                if trials > TRIALS {
+                    return Ok(());
+                }
+                let mut number = number;
+                let args: Vec<Scalar> = (0..n)
+                    .map(|k| {
+                        if !stored[k] {
+                            return fills[k].clone();
+                        }
+                        let sample = samples[k][number % samples[k].len()].clone();
+                        number /= samples[k].len();
+                        sample
+                    })
+                    .collect();
+                if let Ok(found) = self.eval(&args)
+                    && !alike(&found, &expected)
+                {
+                    let words = |values: &[Scalar]| values.iter().map(Scalar::to_string).collect::<Vec<_>>().join(", ");
+                    return self.wrong(format!(
+                        "its iteration leaves out where {}, but `{name}({})` is {found} and `{name}({})` of the fill \
+                         values {expected}; widen it, or say what it gives there by (case SET BODY) or (elsewhere BODY)",
+                        self.phrase(&stored),
+                        words(&args),
+                        words(fills),
+                        name = self.name(),
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Which arguments are stored, in words.
+    fn phrase(&self, stored: &[bool]) -> String {
+        let names: Vec<String> =
+            self.params().iter().zip(stored).filter(|(_, s)| **s).map(|((name, _), _)| format!("`{name}`")).collect();
+        match &names[..] {
+            [] => "nothing is stored".to_owned(),
+            [one] => format!("{one} alone is stored"),
+            [first @ .., last] => format!("{} and {last} alone are stored", first.join(", ")),
+        }
+    }
+}
+
+/// Every set of stored arguments.
+fn subsets(n: usize) -> impl Iterator<Item = Vec<bool>> {
+    (0..1usize << n).map(move |bits| (0..n).map(|k| bits >> k & 1 == 1).collect())
+}
+
+/// Values of the dtype that are not the fill.
+fn samples(fill: &Scalar) -> Vec<Scalar> {
+    let of_prim = |p: Prim, k: usize| match p {
+        Prim::Bool => Scalar::Bool(k % 2 == 1),
+        _ if p.is_float() => Scalar::F64([2.0, -1.5, 0.0, 7.0, 1.0][k]).cast(p).expect("a primitive"),
+        _ => Scalar::F64([2.0, 5.0, 0.0, 6.0, 1.0][k]).cast(p).expect("a primitive"),
+    };
+    let dtype = fill.dtype();
+    let sample = |k: usize| match &dtype {
+        DType::Prim(p) => Some(of_prim(*p, k)),
+        DType::Struct(_) => Scalar::unflatten(&dtype, &mut dtype.prims().into_iter().map(|p| of_prim(p, k))),
+    };
+    let mut found: Vec<Scalar> = Vec::new();
+    for value in (0..5).filter_map(sample) {
+        if !alike(&value, fill) && !found.contains(&value) {
+            found.push(value);
+        }
+    }
+    found
+}
+
+/// Equal, both zeros being one.
+fn alike(a: &Scalar, b: &Scalar) -> bool {
+    a == b || (a.dtype() == b.dtype() && is_zero(a) && is_zero(b))
+}
+
+/// `then` where the place is in the set, else `other`.
+fn choice(set: &Iteration, fills: &[Scalar], then: &Body, other: Body) -> Body {
+    match contains(set, fills) {
+        Body::Lit(Scalar::Bool(true)) => then.clone(),
+        Body::Lit(Scalar::Bool(false)) => other,
+        cond => Body::If(Box::new(cond), Box::new(then.clone()), Box::new(other)),
+    }
+}
+
+/// Whether the place is in the set.
+fn contains(set: &Iteration, fills: &[Scalar]) -> Body {
+    let all = |op: Builtin, of: &[Iteration], none: bool| match of {
+        [] => Body::lit(none),
+        [one] => contains(one, fills),
+        _ => Body::call(op, of.iter().map(|s| contains(s, fills))),
+    };
+    match set {
+        Iteration::Arg(k) if fills[*k].is_nan() => {
+            Body::call(Builtin::Not, [Body::call(Builtin::IsNan, [Body::Arg(*k)])])
+        }
+        Iteration::Arg(k) => Body::call(Builtin::Ne, [Body::Arg(*k), Body::Lit(fills[*k].clone())]),
+        Iteration::Union(of) => all(Builtin::Or, of, false),
+        Iteration::Intersection(of) => all(Builtin::And, of, true),
+        Iteration::Complement(of) => Body::call(Builtin::Not, [contains(of, fills)]),
+        Iteration::All => Body::lit(true),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::op::Op;
+    use crate::sexpr::read_one;
+    use expect_test::{Expect, expect};
+
+    fn op(text: &str) -> Result<UserOp, crate::error::Error> {
+        UserOp::read(&read_one(text).unwrap(), &|name| Op::from_name(name))
+    }
+
+    fn fills(values: [i64; 2]) -> [Scalar; 2] {
+        values.map(Scalar::I64)
+    }
+
+    #[expect(clippy::needless_pass_by_value, reason = "an inline snapshot is written where it is passed")]
+    fn refused(text: &str, with: [i64; 2], expected: Expect) {
+        let error = match op(text) {
+            Err(error) => error.to_string(),
+            Ok(op) => op.bound_to(&fills(with)).unwrap_err().to_string(),
+        };
+        expected.assert_eq(&error);
+    }
+
+    #[test]
+    fn cases_decide_by_what_differs_from_the_fill() {
+        let text = "(define-op (f (x i64) (y i64)) i64 (* x y) (iteration (intersection x y))
+            (case (intersection x (complement y)) x) (elsewhere (- y 1)))";
+        let f = op(text).unwrap().bound_to(&fills([0, 7])).unwrap();
+        for (x, y, expected) in [(2, 3, 6), (2, 7, 2), (0, 3, 2), (0, 7, 6)] {
+            assert_eq!(f.eval(&fills([x, y])), Ok(Scalar::I64(expected)), "f({x}, {y})");
+        }
+        assert_eq!(op(&op(text).unwrap().to_sexpr().to_string()).unwrap(), op(text).unwrap(), "it reads back");
+        let bound = op(&f.to_sexpr().to_string()).unwrap();
+        assert_eq!(bound, f, "what is bound reads back");
+    }
+
+    #[test]
+    fn claims_are_tried() {
+        let meet = "(define-op (f (x i64) (y i64)) i64 (* x y) (iteration (intersection x y)))";
+        assert!(op(meet).unwrap().bound_to(&fills([0, 0])).is_ok());
+        refused(meet, [0, 1], expect!["in the definition of operator `f`: its iteration leaves out where `x` alone is stored, but `f(2, 1)` is 2 and `f(0, 1)` of the fill values 0; widen it, or say what it gives there by (case SET BODY) or (elsewhere BODY)"]);
+        let fixed = op("(define-op (f (x i64) (y i64)) i64 (* x y) (iteration (intersection x y)) (fills 0 0))").unwrap();
+        assert_eq!(fixed.bound_to(&fills([0, 0])).unwrap().iteration(), fixed.iteration());
+        assert_eq!(fixed.bound_to(&fills([0, 1])).unwrap().iteration(), None, "the claim is for other fills");
+    }
+
+    #[test]
+    fn what_is_left_undefined_is_told() {
+        let head = "(define-op (f (x i64) (y i64)) i64 (+ x y)";
+        refused(
+            &format!("{head} (iteration (intersection x y)) (case (intersection x (complement y)) x))"),
+            [0, 0],
+            expect!["line 1, column 1: in the definition of operator `f`: its cases leave places undefined: where nothing is stored; add a case for them, or (elsewhere BODY)"],
+        );
+        refused(&format!("{head} (case x y))"), [0, 0], expect!["line 1, column 1: in the definition of operator `f`: its cases are never met, its iteration is everywhere; add an (iteration SET)"]);
+        refused(&format!("{head} (associative) (iteration x) (elsewhere 0))"), [0, 0], expect!["line 1, column 1: in the definition of operator `f`: an associative operator takes any number of arguments, cases take these; drop one"]);
+        refused(&format!("{head} (iteration x) (case z 0))"), [0, 0], expect!["line 1, column 64: unknown parameter `z`; did you mean `x` or `y`?"]);
+    }
+}
