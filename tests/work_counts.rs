@@ -7,7 +7,7 @@ mod common;
 use common::rng::Rng;
 use redpoll::physical::assembly::Counts;
 use redpoll::{Bindings, Engine, Session};
-use redpoll_logic::{Format, LevelKind, Prim, Scalar, TensorType};
+use redpoll_logic::{FloatMode, Format, LevelKind, Prim, Scalar, TensorType};
 use redpoll_physical::storage::{Array, Duplicates, Tensor, Triples, Values};
 use std::collections::BTreeSet;
 
@@ -405,7 +405,10 @@ fn scans_fold_runs_at_once() {
         ("read at few places", "(mapjoin * (table x i) (scan + (table y i) i))"),
         ("folded", "(aggregate + 0 (mapjoin * (table x i) (scan max (table y i) i)) i)"),
         ("of a fill value that counts", "(mapjoin * (table x i) (scan + (mapjoin + (table y i) 1.0) i))"),
-        ("of runs, into runs", "(reformat (run-length (element)) (scan max (reformat (run-length (element)) (table y i)) i))"),
+        (
+            "of runs, into runs",
+            "(reformat (run-length (element)) (scan max (reformat (run-length (element)) (table y i)) i))",
+        ),
     ] {
         let found = SIZES.map(|n| {
             let (n, inputs) = two_lists(n);
@@ -471,15 +474,54 @@ fn folds_end_where_they_are_decided() {
         ("any", "(aggregate or false (mapjoin gt (table x i) 0) i)"),
         ("all", "(aggregate and true (mapjoin lt (table x i) 0) i)"),
         ("choose", "(aggregate choose 0 (table x i) i)"),
-        ("user-defined", "(aggregate least 9 (table x i) i)"),
+        ("user-defined", "(aggregate largest 0 (table x i) i)"),
         ("running", "(aggregate or false (scan or (mapjoin gt (table x i) 0) i) i)"),
     ] {
-        let least = "(define-op (least (x f64) (y f64)) f64 (if (lt x y) x y)
-            (associative) (commutative) (identity inf) (annihilator 1))";
+        let largest = "(define-op (largest (x f64) (y f64)) f64 (if (lt x y) y x)
+            (associative) (commutative) (identity 0) (annihilator 2))";
         for n in SIZES {
             let x = vector(n * n, 0..n * n, list());
-            let (counts, _) = count(&format!("(plan {least} (query s {body}) (produces s))"), &[("x", x)]);
+            let (counts, _) = count(&format!("(plan {largest} (query s {body}) (produces s))"), &[("x", x)]);
             assert!(counts.iterations <= 4, "{name} at {n}: {}", counts.iterations);
         }
     }
+}
+
+#[test]
+fn complements_and_positions_decide_what_is_visited() {
+    // What one operand stores and the other does not: the other's entries are met where the first has some, and no place
+    // that neither stores.
+    for (name, body) in [
+        ("and not", "(mapjoin and (mapjoin gt (table x i) 0) (mapjoin not (mapjoin gt (table y i) 0)))"),
+        ("xor", "(mapjoin xor (mapjoin gt (table x i) 0) (mapjoin gt (table y i) 0))"),
+        ("xor with a complement", "(mapjoin xor (mapjoin le (table x i) 0) (mapjoin gt (table y i) 0))"),
+        ("fill of a dividend", "(mapjoin / (table x i) (mapjoin + (table y i) 1))"),
+        ("fill of a base", "(mapjoin pow (table x i) (mapjoin + (table y i) 1))"),
+        ("fill of an exponent", "(mapjoin pow (mapjoin + (table y i) 2) (table x i))"),
+        ("fill of a count", "(mapjoin shl (mapjoin cast-i64 (table x i)) (mapjoin cast-i64 (table y i)))"),
+    ] {
+        let found = SIZES.map(|n| {
+            let (n, inputs) = two_lists(n);
+            let (counts, _) = count(&format!("(plan (query z {body}) (produces z))"), &inputs);
+            (counts.iterations, 2 * n)
+        });
+        check(name, 2.0, found);
+    }
+}
+
+#[test]
+fn strict_floats_visit_what_relaxed_ones_skip() {
+    // 0 * x is not 0 where x is infinite or no number.
+    let n = SIZES[1];
+    let (x, y) = (vector(n, (0..n).step_by(20), list()), vector(n, 0..n, Format::dense(1)));
+    let iterations = [FloatMode::Relaxed, FloatMode::StrictIeee].map(|float_mode| {
+        let bindings: Bindings = [("x", x.clone()), ("y", y.clone())].into_iter().collect();
+        let mut config = redpoll::Config::default();
+        config.optimizer.float_mode = float_mode;
+        let text = "(plan (query z (mapjoin * (table x i) (table y i))) (produces z))";
+        let prepared = Session::new(config).prepare(text, &bindings).expect("a plan");
+        let run = prepared.run_with(Engine::AssemblyInterpreter).expect("a run");
+        run.counts.expect("the interpreter counts").iterations
+    });
+    assert!(iterations[0] <= n / 10 && iterations[1] >= n, "{iterations:?}");
 }

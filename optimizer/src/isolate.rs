@@ -180,7 +180,10 @@ impl Placer<'_, '_> {
         let regroup = regroups(&fold.op, &fold.arg.dtype(), mode) || fold.fields.len() <= 1;
         let later = frame.passes.iter().rposition(|p| depends(&fold.arg, p)).map_or(0, |k| k + 1);
         for pass in &mut frame.passes[later..] {
-            let alike = (pass.depth, pass.since) == (depth, since) && pass.temporaries.is_empty() && inner.is_empty() && regroup;
+            let alike = (pass.depth, pass.since) == (depth, since)
+                && pass.temporaries.is_empty()
+                && inner.is_empty()
+                && regroup;
             if let Some(renamed) = alike.then(|| join(pass, &fold, self.sizes, mode)).flatten() {
                 pass.folds.push((name.clone(), renamed));
                 return name;

@@ -74,7 +74,10 @@ fn gather(op: &Op, value: &Term, fields: &[Field], sizes: &Sizes, mode: FloatMod
     let dtype = value.dtype();
     masks(value).into_iter().find_map(|mask| {
         let otherwise = unless(value, &mask.term, mode)?;
-        if value.scans_along(&mask.field) || !fields.contains(&mask.field) || !op.is_identity(&otherwise, &dtype, 1, mode) {
+        if value.scans_along(&mask.field)
+            || !fields.contains(&mask.field)
+            || !op.is_identity(&otherwise, &dtype, 1, mode)
+        {
             return None;
         }
         let size = sizes.of(&mask.field);

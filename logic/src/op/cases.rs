@@ -46,7 +46,8 @@ impl UserOp {
             return Ok(());
         }
         if self.properties().associative {
-            return self.wrong("an associative operator takes any number of arguments, cases take these; drop one".into());
+            return self
+                .wrong("an associative operator takes any number of arguments, cases take these; drop one".into());
         }
         let n = self.params().len();
         let all = |set: &Iteration| *set == Iteration::All;
@@ -82,7 +83,8 @@ impl UserOp {
             return Ok(self.clone());
         }
         let words: Vec<String> = fills.iter().map(Scalar::to_string).collect();
-        let name = format!("{}@{}", self.name(), words.join(",").replace(char::is_whitespace, "").replace(['(', ')'], "|"));
+        let name =
+            format!("{}@{}", self.name(), words.join(",").replace(char::is_whitespace, "").replace(['(', ')'], "|"));
         if !self.has_cases() {
             if self.fills().is_some() {
                 return Ok(self.with_binding(name, None, None));
@@ -257,8 +259,15 @@ mod tests {
     fn claims_are_tried() {
         let meet = "(define-op (f (x i64) (y i64)) i64 (* x y) (iteration (intersection x y)))";
         assert!(op(meet).unwrap().bound_to(&fills([0, 0])).is_ok());
-        refused(meet, [0, 1], expect!["in the definition of operator `f`: its iteration leaves out where `x` alone is stored, but `f(2, 1)` is 2 and `f(0, 1)` of the fill values 0; widen it, or say what it gives there by (case SET BODY) or (elsewhere BODY)"]);
-        let fixed = op("(define-op (f (x i64) (y i64)) i64 (* x y) (iteration (intersection x y)) (fills 0 0))").unwrap();
+        refused(
+            meet,
+            [0, 1],
+            expect![
+                "in the definition of operator `f`: its iteration leaves out where `x` alone is stored, but `f(2, 1)` is 2 and `f(0, 1)` of the fill values 0; widen it, or say what it gives there by (case SET BODY) or (elsewhere BODY)"
+            ],
+        );
+        let fixed =
+            op("(define-op (f (x i64) (y i64)) i64 (* x y) (iteration (intersection x y)) (fills 0 0))").unwrap();
         assert_eq!(fixed.bound_to(&fills([0, 0])).unwrap().iteration(), fixed.iteration());
         assert_eq!(fixed.bound_to(&fills([0, 1])).unwrap().iteration(), None, "the claim is for other fills");
     }
@@ -269,10 +278,28 @@ mod tests {
         refused(
             &format!("{head} (iteration (intersection x y)) (case (intersection x (complement y)) x))"),
             [0, 0],
-            expect!["line 1, column 1: in the definition of operator `f`: its cases leave places undefined: where nothing is stored; add a case for them, or (elsewhere BODY)"],
+            expect![
+                "line 1, column 1: in the definition of operator `f`: its cases leave places undefined: where nothing is stored; add a case for them, or (elsewhere BODY)"
+            ],
         );
-        refused(&format!("{head} (case x y))"), [0, 0], expect!["line 1, column 1: in the definition of operator `f`: its cases are never met, its iteration is everywhere; add an (iteration SET)"]);
-        refused(&format!("{head} (associative) (iteration x) (elsewhere 0))"), [0, 0], expect!["line 1, column 1: in the definition of operator `f`: an associative operator takes any number of arguments, cases take these; drop one"]);
-        refused(&format!("{head} (iteration x) (case z 0))"), [0, 0], expect!["line 1, column 64: unknown parameter `z`; did you mean `x` or `y`?"]);
+        refused(
+            &format!("{head} (case x y))"),
+            [0, 0],
+            expect![
+                "line 1, column 1: in the definition of operator `f`: its cases are never met, its iteration is everywhere; add an (iteration SET)"
+            ],
+        );
+        refused(
+            &format!("{head} (associative) (iteration x) (elsewhere 0))"),
+            [0, 0],
+            expect![
+                "line 1, column 1: in the definition of operator `f`: an associative operator takes any number of arguments, cases take these; drop one"
+            ],
+        );
+        refused(
+            &format!("{head} (iteration x) (case z 0))"),
+            [0, 0],
+            expect!["line 1, column 64: unknown parameter `z`; did you mean `x` or `y`?"],
+        );
     }
 }

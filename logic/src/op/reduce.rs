@@ -127,9 +127,11 @@ impl<'a> Reduction<'a> {
         let depth = self.vars.len();
         let enter = |r: &mut Self, first: bool| {
             r.vars.truncate(depth);
-            let vars = w.vars.iter().zip(&inits).map(|((name, _), (init, dtype))| {
-                (name.as_str(), dtype.clone(), constant(init).filter(|_| first))
-            });
+            let vars = w
+                .vars
+                .iter()
+                .zip(&inits)
+                .map(|((name, _), (init, dtype))| (name.as_str(), dtype.clone(), constant(init).filter(|_| first)));
             r.vars.extend(vars);
         };
         enter(self, true);
@@ -215,10 +217,13 @@ mod tests {
             reduce(gcd.params(), &known.map(|v| v.map(Scalar::I64)), FloatMode::Relaxed, &body).0
         };
         assert_eq!(left([Some(0), None]), Body::lit(5i64));
-        assert_eq!(left([None, Some(0)]), Body::If(
-            Box::new(Body::call(Builtin::Ne, [Body::Arg(0), Body::lit(0i64)])),
-            Box::new(Body::Arg(0)),
-            Box::new(Body::lit(5i64)),
-        ));
+        assert_eq!(
+            left([None, Some(0)]),
+            Body::If(
+                Box::new(Body::call(Builtin::Ne, [Body::Arg(0), Body::lit(0i64)])),
+                Box::new(Body::Arg(0)),
+                Box::new(Body::lit(5i64)),
+            )
+        );
     }
 }

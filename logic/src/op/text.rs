@@ -109,10 +109,7 @@ impl UserOp {
         });
         let algebra = iteration.into_iter().chain(fills).chain(cases);
         let parts = [head, write_dtype(self.result()), write_body(body, &names)];
-        Sexpr::form(
-            "define-op",
-            parts.into_iter().chain(laws).chain(values).chain(over).chain(specials).chain(algebra),
-        )
+        Sexpr::form("define-op", parts.into_iter().chain(laws).chain(values).chain(over).chain(specials).chain(algebra))
     }
 }
 
@@ -186,7 +183,9 @@ impl Reader<'_> {
             Some(("fills", values)) => {
                 if values.len() != self.params.len() {
                     let (found, expected) = (values.len(), self.params.len());
-                    return Err(clause.error(format!("expected {expected} fill values, one a parameter, found {found}")));
+                    return Err(
+                        clause.error(format!("expected {expected} fill values, one a parameter, found {found}"))
+                    );
                 }
                 let fills = values.iter().enumerate().map(|(k, value)| self.value(value, k));
                 return op.with_fills(fills.collect::<Result<_, _>>()?).map_err(|e| clause.locate(e.into()));

@@ -12,7 +12,9 @@ impl PhysicalQuery {
     /// it does just that. `types` has the type of each tensor that it may read. Engines may convert storage instead of
     /// running loops; a level that is not ordered can be read in no other way.
     pub fn converts<'q, 't>(&'q self, types: impl Fn(&Alias) -> Option<&'t TensorType>) -> Option<&'q Alias> {
-        let [Output { ty, subscripts, fold: None, computed: Computed::Keep, value: Point::Access(access), .. }] = &self.outputs[..] else {
+        let [Output { ty, subscripts, fold: None, computed: Computed::Keep, value: Point::Access(access), .. }] =
+            &self.outputs[..]
+        else {
             return None;
         };
         let Access { tensor, subscripts: read, outside: None, .. } = access else { return None };

@@ -50,7 +50,15 @@ fn all_types_read_back() {
         let ty = Arc::new(TensorType { shape: vec![5; rank], dtype, fill, format });
         let value = Point::Literal(random_value(&mut rng, prim, Data::Special));
         let subscripts = Vec::new();
-        let output = Output { alias: "C".into(), ty: ty.clone(), subscripts, fold: None, computed: Computed::Drop, workspace: None, value };
+        let output = Output {
+            alias: "C".into(),
+            ty: ty.clone(),
+            subscripts,
+            fold: None,
+            computed: Computed::Drop,
+            workspace: None,
+            value,
+        };
         let query = PhysicalQuery { loops: Vec::new(), temporaries: Vec::new(), outputs: vec![output] };
         let plan = PhysicalPlan { inputs: vec![("A".into(), ty)], queries: vec![query], produces: vec!["C".into()] };
         assert_eq!(parse(&plan.to_string()).as_ref(), Ok(&plan), "{plan}");

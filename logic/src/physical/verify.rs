@@ -95,7 +95,8 @@ impl Scope<'_> {
         }
         for t in temporaries {
             let between = loops.get(t.since..t.depth);
-            let between = between.ok_or_else(|| format!("temporaries start at depth {}, inside of {}", t.since, t.depth))?;
+            let between =
+                between.ok_or_else(|| format!("temporaries start at depth {}, inside of {}", t.since, t.depth))?;
             for fold in &t.folds {
                 let mut places = fold.at.iter().map(|f| between.iter().position(|l| l.index == *f));
                 let ascending = places.clone().is_sorted() && places.all(|p| p.is_some());
@@ -176,7 +177,9 @@ impl Scope<'_> {
             Point::Call(op, args) => {
                 let dtypes = args.iter().map(|a| self.point(a)).collect::<Result<Vec<_>, _>>()?;
                 if op.has_cases() {
-                    return Err(format!("operator `{op}` has cases by what is stored; bind it to the fills of its arguments"));
+                    return Err(format!(
+                        "operator `{op}` has cases by what is stored; bind it to the fills of its arguments"
+                    ));
                 }
                 let signature = op.signature(&dtypes).map_err(|e| e.to_string())?;
                 if signature.args != dtypes {
@@ -266,7 +269,9 @@ impl Scope<'_> {
         }
         match &output.fold {
             Some(_) if output.computed == Computed::Drop => {
-                return Err("it drops fill values, but folds: what a fold comes to is not known while it goes on".to_owned());
+                return Err(
+                    "it drops fill values, but folds: what a fold comes to is not known while it goes on".to_owned()
+                );
             }
             Some(op) => folds(op, &dtype)?,
             None => {

@@ -635,8 +635,8 @@ fn scan() {
               (input x f64 0.0 (9) (dense))
               (query (for (j 9))
                 (where 1 (since 0) (for)
-                  (t + 0.0 (at x j)))
-                (write c f64 0.0 (9) (dense) (j) t))
+                  (t.1 + 0.0 (at x j)))
+                (write c f64 0.0 (9) (dense) (j) t.1))
               (produces c))"#]],
     );
     assert_eq!(physical.queries.len(), 1);

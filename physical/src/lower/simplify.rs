@@ -276,7 +276,9 @@ fn outside_of_iteration(op: &Op, args: &[Term]) -> Option<Scalar> {
     }
     let mut cases = 0..1u64 << open.len();
     let stored = |case: u64| -> Vec<bool> {
-        let of = |k: usize| known[k].unwrap_or_else(|| open.iter().position(|o| *o == k).is_some_and(|b| case >> b & 1 == 1));
+        let of = |k: usize| {
+            known[k].unwrap_or_else(|| open.iter().position(|o| *o == k).is_some_and(|b| case >> b & 1 == 1))
+        };
         (0..args.len()).map(of).collect()
     };
     if cases.any(|case| iteration.contains(&stored(case))) {

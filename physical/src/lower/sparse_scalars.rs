@@ -77,9 +77,10 @@ fn scalars(cx: &Cx<'_>, state: &State, tree: &Tree) -> Vec<TensorId> {
     let mut found: Vec<TensorId> = Vec::new();
     tree.for_each_term(&mut |t| {
         t.for_each_access(&mut |id| {
-            let read = state.acc(id).tensor.filter(|t| {
-                cx.tensor(*t).scalar.is_some() && cx.program.tensors[t.index()].role == Role::Local
-            });
+            let read = state
+                .acc(id)
+                .tensor
+                .filter(|t| cx.tensor(*t).scalar.is_some() && cx.program.tensors[t.index()].role == Role::Local);
             found.extend(read.filter(|t| !found.contains(t)));
         });
     });

@@ -404,7 +404,8 @@ impl<'a> Verifier<'a> {
             }
             Expr::Access(a) => self.read(a),
             Expr::Call(op, _) if op.has_cases() => {
-                let what = format!("operator `{op}` has cases by what is stored, which plans decide; write them as an `if`");
+                let what =
+                    format!("operator `{op}` has cases by what is stored, which plans decide; write them as an `if`");
                 self.fail(Rule::DType, what)
             }
             _ => Ok(()),

@@ -198,7 +198,10 @@ impl<'a> Builder<'a> {
                 let found = loops.iter().find(|l| l.index == *field);
                 match found.map(|l| &l.extent) {
                     Some(Extent::Whole(n) | Extent::Skew { n, .. } | Extent::Block { block: n, .. }) => Ok(*n),
-                    None => Err(invalid(format!("temporary `{}` is kept for each `{field}`, which no loop binds", fold.name))),
+                    None => Err(invalid(format!(
+                        "temporary `{}` is kept for each `{field}`, which no loop binds",
+                        fold.name
+                    ))),
                 }
             });
             let local = self.local(fold, sizes.collect::<Result<_, _>>()?);
@@ -269,7 +272,8 @@ impl<'a> Builder<'a> {
             Point::Coordinate(form) => self.affine(form)?,
             Point::Temporary(name) => {
                 let found = self.temporaries.iter().rev().find(|(n, ..)| n == name);
-                let (_, tensor, at) = found.ok_or_else(|| invalid(format!("temporary `{name}` is not computed here")))?;
+                let (_, tensor, at) =
+                    found.ok_or_else(|| invalid(format!("temporary `{name}` is not computed here")))?;
                 Expr::Access(self.accumulator(*tensor, at)?)
             }
             Point::Access(a) => self.read(a)?,
