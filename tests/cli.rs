@@ -146,7 +146,11 @@ fn failures_say_what_is_wrong() {
         (&["run", "open.rp", "--bind", "A=a.mtx"], 1, &["open.rp", "line 1"]),
         (&["run", "sizes.rp", "--bind", "A=a.mtx"], 1, &["sizes.rp: line 1", "field `j` has size 3", "2 in `A`"]),
         // What cannot be is told before anything is compiled.
-        (&["run", "sum.rp", "--bind", "A=a.mtx:(singleton (element))"], 1, &["level 0 is a singleton", "non-unique"]),
+        (
+            &["run", "sum.rp", "--bind", "A=a.mtx:(singleton (dense (element)))"],
+            1,
+            &["level 0 is a singleton", "non-unique"],
+        ),
         (
             &["run", "sum.rp", "--bind", "A=a.mtx:(dense (sparse-list (pattern)))"],
             1,
@@ -155,14 +159,14 @@ fn failures_say_what_is_wrong() {
         (
             &["run", "pattern.rp", "--bind", "A=a.mtx"],
             1,
-            &["the format requested for query `s`", "a pattern leaf needs dtype bool", "use an element leaf"],
+            &["pattern.rp: line 1", "a pattern leaf needs dtype bool", "use an element leaf"],
         ),
         (
             &["run", "window.rp", "--bind", "A=a.mtx"],
             1,
             &["window.rp: line 2", "field `j` of size 3", "ranges over 1..=3", "a smaller window"],
         ),
-        (&["run", "stride.rp", "--bind", "A=a.mtx"], 1, &["stride.rp: line 1", "index map", "step"]),
+        (&["run", "stride.rp", "--bind", "A=a.mtx"], 1, &["stride.rp: line 1", "index map", "stride 0"]),
         (
             &["run", "masks.rp", "--bind", "A=a.mtx"],
             1,
@@ -176,7 +180,7 @@ fn failures_say_what_is_wrong() {
         (
             &["run", "again.rp", "--bind", "A=a.mtx"],
             1,
-            &["again.rp: line 3", "`y` is written at a second place", "appended to"],
+            &["again.rp: line 2", "`y` is written at a second place", "appended to"],
         ),
         (&["explain", "sum.rp"], 1, &["table `A`"]),
         (&["info", "none.mtx"], 1, &["none.mtx"]),

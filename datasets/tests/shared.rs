@@ -4,7 +4,7 @@
 //! a row for each file, among whose columns are `kind`, `file`, `dims` (`34x34`), `nnz_or_rows` (entries with symmetry
 //! written out), `stored_entries` (entries in the file), `field` and `symmetry_or_order`.
 
-use redpoll_datasets::{Error, Fault, Info, Loaded, ReadOptions, Symmetry, info, read};
+use redpoll_datasets::{Error, Fault, Info, Loaded, ReadOptions, Symmetry, Values, info, read};
 use redpoll_logic::Prim;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -99,9 +99,11 @@ fn images() {
         assert_eq!(loaded.info, info(&path).unwrap_or_else(|e| panic!("{e}")));
         let sizes: Vec<String> = loaded.info.shape.iter().map(u64::to_string).collect();
         assert_eq!(sizes.join("x"), row["dims"]);
-        let values = loaded.data.values();
-        let zero = redpoll_logic::Scalar::zero(values.prim());
-        let nonzero = (0..values.len()).filter(|k| values.get(*k) != zero).count();
+        let nonzero = match loaded.data.values() {
+            Values::Bool(pixels) => pixels.iter().filter(|pixel| **pixel).count(),
+            Values::U8(pixels) => pixels.iter().filter(|pixel| **pixel != 0).count(),
+            other => panic!("pixels of {}", other.prim()),
+        };
         assert_eq!(nonzero.to_string(), row["nnz_or_rows"]);
     }
 }

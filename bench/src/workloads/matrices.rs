@@ -36,11 +36,8 @@ pub(super) fn square(name: &str, entries: u64, seed: u64) -> Result<Result<Conte
         "rmat" => made(&Rmat::new(entries.div_ceil(16).next_power_of_two().max(16).ilog2(), entries), seed)?,
         "banded" => band(entries, 8, seed)?,
         "wide band" => band(entries, 50.min(entries / 16), seed)?,
-        "blocks" => {
-            let rows = (entries / 32).next_multiple_of(8).max(16);
-            let blocks = Amount::Count(entries / 64);
-            made(&Blocks { rows, columns: rows, block_rows: 8, block_columns: 8, blocks }, seed)?
-        }
+        "blocks" => blocks(entries, 8, seed)?,
+        "wide blocks" => blocks(entries, if entries < 1 << 16 { 8 } else { 64 }, seed)?,
         "grid" => {
             let side = ((entries / 5) as f64).sqrt() as u64;
             drawn(&Grid { extents: vec![side, side], stencil: Stencil::Star }, seed, SMALL, Prim::F64)?
@@ -50,6 +47,13 @@ pub(super) fn square(name: &str, entries: u64, seed: u64) -> Result<Result<Conte
             None => bail!("there is no matrix `{name}`"),
         },
     }))
+}
+
+/// Full blocks of so many rows and columns, four of them in a row of blocks.
+fn blocks(entries: u64, side: u64, seed: u64) -> Result<Content> {
+    let rows = (entries / (4 * side)).next_multiple_of(side).max(2 * side);
+    let blocks = Amount::Count(entries / (side * side));
+    made(&Blocks { rows, columns: rows, block_rows: side, block_columns: side, blocks }, seed)
 }
 
 /// A full band that reaches so far to both sides.

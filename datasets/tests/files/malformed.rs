@@ -339,7 +339,15 @@ fn images() {
     check(
         "a.pbm",
         &[b"", b"P5 1 1 1 a", b"P4 3", b"P4 3 x", b"P4 9 2\nabc", b"P1 2 2 0 1 0", b"P1 2 1 0 2"],
-        &expect![[r#""#]],
+        &expect![[r#"
+            a.pbm: expected `P1` or `P4`, found ``
+            a.pbm: expected `P1` or `P4`, found `P5 1 1 1`
+            a.pbm: expected the height, found ``
+            a.pbm: expected the height, found `x`
+            a.pbm: expected 4 bytes of pixels, found 3; the file is truncated or its header wrong
+            a.pbm: expected a pixel, 0 or 1, found ``
+            a.pbm: expected a pixel, 0 or 1, found `2`
+        "#]],
     );
     check(
         "a.pgm",
@@ -352,9 +360,22 @@ fn images() {
             b"P5 2 2 255 abc",
             b"P5 9999999999999999999 9999999999999999999 255 a",
         ],
-        &expect![[r#""#]],
+        &expect![[r#"
+            a.pgm: expected `P2` or `P5`, found `P4 1 1 a`
+            a.pgm: expected a largest grey level from 1 to 65535, found 0
+            a.pgm: expected a largest grey level from 1 to 65535, found 70000
+            a.pgm: expected grey levels up to 7, found 8
+            a.pgm: expected a grey level, found ``
+            a.pgm: expected 4 bytes of pixels, found 3; the file is truncated or its header wrong
+            a.pgm: the number of pixels is too large: more than 2^64, and at most 9223372036854775807 can be handled
+        "#]],
     );
-    check("a.idx", &[b"", b"\0\0\x07\x01", b"\0\0\x08\x02\0\0\0\x01", b"\0\0\x08\x01\0\0\0\x02a"], &expect![[r#""#]]);
+    check("a.idx", &[b"", b"\0\0\x07\x01", b"\0\0\x08\x02\0\0\0\x01", b"\0\0\x08\x01\0\0\0\x02a"], &expect![[r#"
+        a.idx: expected two zero bytes, the code of a dtype and a rank, found ``
+        a.idx: expected two zero bytes, the code of a dtype and a rank, found `\x00\x00\x07\x01`
+        a.idx: expected 8 bytes of dimensions, found 4; the file is truncated or its header wrong
+        a.idx: expected 2 bytes of elements, found 1; the file is truncated or its header wrong
+    "#]]);
 }
 
 #[test]

@@ -86,6 +86,13 @@ impl<T: Copy> Picture<T> {
         Picture { height: self.height * by, width: self.width * by, pixels }
     }
 
+    /// The corner of so many rows and columns.
+    fn corner(&self, most: usize) -> Picture<T> {
+        let (height, width) = (self.height.min(most), self.width.min(most));
+        let rows = self.pixels.chunks_exact(self.width.max(1)).take(height);
+        Picture { height, width, pixels: rows.flat_map(|row| row[..width].iter().copied()).collect() }
+    }
+
     fn map<U>(&self, of: impl Fn(T) -> U) -> Picture<U> {
         Picture { height: self.height, width: self.width, pixels: self.pixels.iter().map(|p| of(*p)).collect() }
     }
@@ -95,8 +102,9 @@ impl<T: Copy> Picture<T> {
     }
 }
 
-/// The bytes of an image in the collection, or why it is not there.
-fn bytes_of(file: &str, most: usize) -> Result<Result<Picture<u8>, Made>> {
+/// The bytes of an image in the collection, of a large one the upper left corner where data are to be small; or why it is
+/// not there.
+fn bytes_of(file: &str, most: usize, size: Size) -> Result<Result<Picture<u8>, Made>> {
     let Some(path) = dataset(file) else {
         return Ok(Err(Made::Absent(format!("there is no file shared/datasets/{file} beside or above the checkout"))));
     };
@@ -111,8 +119,8 @@ fn bytes_of(file: &str, most: usize) -> Result<Result<Picture<u8>, Made>> {
         [images, height, width] => (most.min(images as usize), height as usize, width as usize),
         _ => bail!("{}: expected one image or a stack of them", path.display()),
     };
-    let height = images * height;
-    Ok(Ok(Picture { height, width, pixels: pixels[..height * width].to_vec() }))
+    let image = Picture { height: images * height, width, pixels: pixels[..images * height * width].to_vec() };
+    Ok(Ok(image.corner(size.pick(usize::MAX, 300, 11))))
 }
 
 /// How much the name of data asks to magnify, and the name without that.
@@ -134,7 +142,7 @@ fn bytes(content: &Content) -> Result<Picture<u8>> {
 fn binary(data: &str, size: Size) -> Result<Result<Picture<bool>, Made>> {
     let (by, name) = magnification(data);
     let image = match REAL.iter().find(|(known, ..)| *known == name && size != Size::Tiny) {
-        Some((_, file, least, most)) => match bytes_of(file, size.pick(*most, *most / 4 + 1, 1))? {
+        Some((_, file, least, most)) => match bytes_of(file, *most, size)? {
             Ok(image) => image.map(|pixel| pixel >= *least),
             Err(absent) => return Ok(Err(absent)),
         },
@@ -247,7 +255,7 @@ fn histogram(data: &str, size: Size) -> Result<Made> {
 fn edges(data: &str, size: Size) -> Result<Made> {
     let (by, name) = magnification(data);
     let grey = match (name, size) {
-        ("cell", Size::Full | Size::Quick) => present!(bytes_of("images/gray_cell.pgm.zst", 1)),
+        ("cell", Size::Full | Size::Quick) => present!(bytes_of("images/gray_cell.pgm.zst", 1, size)),
         _ => bytes(&picture(size.pick(1024, 256, 12), 132)?)?,
     };
     let by = if size == Size::Tiny { by.min(2) } else { by };

@@ -12,7 +12,7 @@ pub(super) const WORKLOADS: &[Workload] = &[
         suite: Suite::Structure,
         name: "spmv",
         equation: "y_i = sum_j A_ij x_j, by the format of A",
-        data: &["banded", "wide band", "blocks", "grid", "bcsstk16", "rmat", "uniform"],
+        data: &["banded", "wide band", "blocks", "wide blocks", "grid", "bcsstk16", "rmat", "uniform"],
         make: spmv,
     },
     Workload {
