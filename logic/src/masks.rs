@@ -41,7 +41,7 @@ fn contradiction<'a>(expr: &'a Expr, seen: &mut HashSet<usize>) -> Option<Vec<&'
             return Some(masks.into_iter().map(|(mask, _)| mask).collect());
         }
     }
-    expr.node().args().into_iter().find_map(|arg| contradiction(arg, seen))
+    expr.node().args().iter().find_map(|arg| contradiction(arg, seen))
 }
 
 fn is_and(expr: &Expr) -> bool {
