@@ -132,7 +132,7 @@ fn failures_say_what_is_wrong() {
         (&["run", "sum.rp", "--bind", "A=cube.tns"], 1, &["`A`", "2 fields", "3 modes"]),
         (&["run", "sum.rp", "--bind", "A=cut.mtx"], 1, &["cut.mtx", "expected 3 entries", "found 1"]),
         (&["run", "sum.rp", "--bind", "A=out.mtx"], 1, &["out.mtx:3", "out of range"]),
-        (&["run", "sum.rp", "--bind", "A=a.mtx:css"], 1, &["unknown format `css`", "csr", "redpoll formats"]),
+        (&["run", "sum.rp", "--bind", "A=a.mtx:csrr"], 1, &["unknown format `csrr`", "csr", "redpoll formats"]),
         (&["run", "sum.rp", "--bind", "A=a.mtx:(dense (element))"], 1, &["1 modes", "the tensor has 2"]),
         (&["run", "sum.rp", "--bind", "A"], 2, &["NAME=FILE"]),
         (&["run", "sum.rp", "--bind", "A=a.mtx", "--bind", "A=a.mtx"], 2, &["bound twice"]),

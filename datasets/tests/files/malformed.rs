@@ -370,12 +370,16 @@ fn images() {
             a.pgm: the number of pixels is too large: more than 2^64, and at most 9223372036854775807 can be handled
         "#]],
     );
-    check("a.idx", &[b"", b"\0\0\x07\x01", b"\0\0\x08\x02\0\0\0\x01", b"\0\0\x08\x01\0\0\0\x02a"], &expect![[r#"
+    check(
+        "a.idx",
+        &[b"", b"\0\0\x07\x01", b"\0\0\x08\x02\0\0\0\x01", b"\0\0\x08\x01\0\0\0\x02a"],
+        &expect![[r#"
         a.idx: expected two zero bytes, the code of a dtype and a rank, found ``
         a.idx: expected two zero bytes, the code of a dtype and a rank, found `\x00\x00\x07\x01`
         a.idx: expected 8 bytes of dimensions, found 4; the file is truncated or its header wrong
         a.idx: expected 2 bytes of elements, found 1; the file is truncated or its header wrong
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]

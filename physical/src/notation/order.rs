@@ -11,6 +11,7 @@ use super::verify::{Rule, location};
 use super::{Access, Expr, Index, Program, Stmt, TensorId, Var};
 use crate::Error;
 use redpoll_logic::Writes;
+use redpoll_logic::op::{Builtin, Op};
 use std::collections::HashMap;
 
 /// Checks the order of writes of a program in normal form.
@@ -112,12 +113,11 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// A loop that may run more than once, and how often if that is known.
+    /// A loop that may run more than once, or begins at what is no linear form, and how often at most if that is known.
     fn rounds(&self, binder: &Binder<'_>) -> Option<(Index, Option<i64>)> {
         let Binder::Loop { index, extent: (lo, hi) } = binder else { return None };
-        let difference = Linear::of(lo).and_then(|lo| Linear::of(hi)?.plus(&lo.times(-1)?));
-        let count = difference.and_then(|rounds| rounds.as_constant());
-        count.is_none_or(|n| n > 1).then_some((*index, count))
+        let count = most_rounds(lo, hi);
+        (count.is_none_or(|n| n > 1) || Linear::of(lo).is_none()).then_some((*index, count))
     }
 
     /// The form over loops that run more than once, with what stays the same since then left out; `None` when it depends
@@ -157,20 +157,39 @@ impl<'a> Checker<'a> {
     }
 }
 
+/// The most rounds from `lo` to `hi`, where some bound of either tells: a loop ends at the least of its ends.
+fn most_rounds(lo: &Expr, hi: &Expr) -> Option<i64> {
+    let least = |bounds: &mut dyn Iterator<Item = Option<i64>>| bounds.flatten().min();
+    match (lo, hi) {
+        (_, Expr::Call(Op::Builtin(Builtin::Min), ends)) => least(&mut ends.iter().map(|hi| most_rounds(lo, hi))),
+        (Expr::Call(Op::Builtin(Builtin::Max), begins), _) => least(&mut begins.iter().map(|lo| most_rounds(lo, hi))),
+        _ => Linear::of(hi)?.plus(&Linear::of(lo)?.times(-1)?)?.as_constant(),
+    }
+}
+
 /// How many loops are outside of the next level when this one's come next among them and its coordinate ascends with them.
 fn advance(form: &Linear, loops: &[(Index, Option<i64>)], done: usize) -> Option<usize> {
-    let own = |(index, _): &&(Index, Option<i64>)| form.coefficient(Atom::Index(*index)) != 0;
-    let count = loops[done..].iter().filter(own).count();
+    let step = |index: Index| form.coefficient(Atom::Index(index));
+    let count = loops[done..].iter().filter(|(index, _)| step(*index) != 0).count();
+    let (mut own, mut next) = (Vec::new(), done);
+    while own.len() < count {
+        let (index, rounds) = loops[next];
+        next += 1;
+        match step(index) {
+            0 if rounds.is_some_and(|n| n <= 1) => {}
+            0 => return None,
+            step => own.push((step, rounds)),
+        }
+    }
     let mut reach: i64 = 0;
     // From the innermost loop on: a step of a loop is further than those inside of it reach.
-    for (k, (index, rounds)) in loops[done..].iter().take(count).enumerate().rev() {
-        let step = form.coefficient(Atom::Index(*index));
+    for (k, (step, rounds)) in own.into_iter().enumerate().rev() {
         if step <= reach {
             return None;
         }
         if k > 0 {
-            reach = reach.checked_add(step.checked_mul((*rounds)? - 1)?)?;
+            reach = reach.checked_add(step.checked_mul(rounds?.max(1) - 1)?)?;
         }
     }
-    Some(done + count)
+    Some(next)
 }
