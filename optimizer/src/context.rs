@@ -31,18 +31,20 @@ pub(crate) struct Context<'a> {
 #[derive(Default)]
 pub(crate) struct Memo(RefCell<HashMap<MemoKey, (Term, f64)>>);
 
-/// The identity of the fold's argument, its fields, and where it stands: inside of loops that are visited to a
-/// fraction (as bits), or in a query of its own.
+/// The identity of the fold's argument, its fields and those it goes on along, and where it stands: inside of loops that
+/// are visited to a fraction (as bits), or in a query of its own.
 type MemoKey = (usize, Vec<Field>, Option<(Vec<Field>, u64)>);
 
 impl Memo {
     /// The cost of a fold, computed once. The memo holds the argument, so its identity stays its own.
     pub(crate) fn cost(&self, fold: &Fold, inside: Option<(&[Field], f64)>, compute: impl FnOnce() -> f64) -> f64 {
         let inside = inside.map(|(prefix, reach)| (prefix.to_vec(), reach.to_bits()));
-        let key = (fold.arg.identity(), fold.fields.clone(), inside);
+        let key = (fold.arg.identity(), [&fold.fields[..], &fold.along].concat(), inside);
         if let Some((_, known)) = self.0.borrow().get(&key) {
             return *known;
         }
+        // What would be stored in order to be stored, a scan that an order of loops does not allow, has no end.
+        self.0.borrow_mut().insert(key.clone(), (fold.arg.clone(), f64::INFINITY));
         let cost = compute();
         self.0.borrow_mut().insert(key, (fold.arg.clone(), cost));
         cost

@@ -168,7 +168,7 @@ fn formats_print_back() {
     );
     check_expr(
         "(reformat csrr (table A i j))",
-        expect!["error: line 1, column 26: unknown format `csrr`; did you mean `csr` or `bcsr` or `csc`?"],
+        expect!["error: line 1, column 26: unknown format `csrr`; did you mean `csr` or `bcsr` or `csb`?"],
     );
     let pattern = parse_format("(modes 1 0 (dense (sparse-list (pattern))))", 2).unwrap();
     assert_eq!(pattern, Format { leaf: LeafKind::Pattern, ..Format::csc() });

@@ -272,7 +272,7 @@ fn code_grows_linearly_with_operands() {
         // The loops of two or three are nested in each other; of more each has its part in one loop.
         let name = kind.traits().name;
         assert!(sizes[..2].iter().all(|lines| *lines < 800), "`{op}` of {name}: {sizes:?} lines");
-        assert!(sizes[1..].windows(2).all(|w| w[1] < w[0] + 120), "`{op}` of {name}: {sizes:?} lines");
+        assert!(sizes[1..].windows(2).all(|w| w[1] <= w[0] + 120), "`{op}` of {name}: {sizes:?} lines");
     }
 }
 
