@@ -21,11 +21,12 @@
 //!         | (map ((FIELD AT)..) ((FIELD SIZE)..) [CONST])
 //! AT     := FORM | (quot FORM BLOCK) | (mod FORM BLOCK)
 //! FORM   := FIELD | INTEGER | (+ FORM..) | (- FORM FORM) | (* INTEGER FORM)
-//! FORMAT := dense | csr | csc | dcsr | coo | csf | bcsr | (bcsr ROWS COLUMNS) | LEVELS | (modes MODE.. LEVELS)
+//! FORMAT := dense | csr | csc | dcsr | dcsc | coo | csf | dia | bcsr | (bcsr ROWS COLUMNS) | LEVELS
+//!         | (modes MODE.. LEVELS)
 //! LEVELS := (KIND FLAG.. LEVELS) | (element) | (pattern)
 //! KIND   := dense | sparse-list | singleton | hash | byte-map
 //! FLAG   := non-unique | unordered
-//! MODE   := INTEGER | (outer INTEGER BLOCK) | (inner INTEGER BLOCK)
+//! MODE   := INTEGER | (outer INTEGER BLOCK) | (inner INTEGER BLOCK) | (skew INTEGER BY)
 //! ```
 //! `min` and `max` are the smallest and the largest value of the dtype that is expected; tuples are structs by the
 //! position of their members. A name that is no plain word is written as a string. Plans inside of a plan are
