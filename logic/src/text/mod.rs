@@ -23,13 +23,13 @@
 //!         | (map ((FIELD AT)..) ((FIELD SIZE)..) [CONST])
 //! AT     := FORM | (quot FORM BLOCK) | (mod FORM BLOCK)
 //! FORM   := FIELD | INTEGER | (+ FORM..) | (- FORM FORM) | (* INTEGER FORM)
-//! FORMAT := dense | csr | csc | dcsr | dcsc | coo | csf | ell | vbl | band | rle | dia | bcsr | csb | mode-generic
+//! FORMAT := dense | csr | csc | dcsr | dcsc | coo | csf | dia | ell | vbl | band | rle | bcsr | csb | mode-generic
 //!         | (bcsr ROWS COLUMNS) | (csb ROWS COLUMNS) | (mode-generic PLACES..) | LEVELS | (modes MODE.. LEVELS)
 //! LEVELS := (KIND FLAG.. LEVELS) | (element) | (pattern)
 //! KIND   := dense | sparse-list | singleton | hash | byte-map | bit-map | block-list | band | fixed-width | pinpoint
 //!         | run-length | sparse-run-length | interval
 //! FLAG   := non-unique | unordered
-//! MODE   := INTEGER | (outer INTEGER BLOCK) | (inner INTEGER BLOCK)
+//! MODE   := INTEGER | (outer INTEGER BLOCK) | (inner INTEGER BLOCK) | (skew INTEGER BY)
 //! ```
 //! `min` and `max` are the smallest and the largest value of the dtype that is expected; tuples are structs by the
 //! position of their members. A name that is no plain word is written as a string. Plans inside of a plan are
