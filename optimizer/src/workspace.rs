@@ -70,8 +70,12 @@ pub(crate) fn workspace(
 ) -> Option<Workspace> {
     let Scope::Workspace { depth, levels } = order_of_writes(cx, target, format, sizes, order) else { return None };
     let dimensions = format.storage_shape(&target.shape);
+    let spots = storage_at(&target.at, format, &target.shape, sizes, cx.mode());
+    // A level may be fixed below one that is not: two loops that make up one coordinate fix one more each.
+    let is_open = |k: &usize| spots[*k].fields().iter().any(|f| !order[..depth].contains(f));
     let mut single = true;
     let kinds: Vec<LevelKind> = (levels..format.levels.len())
+        .filter(is_open)
         .map(|k| {
             let kind = match format.levels[k].kind {
                 LevelKind::Dense => LevelKind::Dense,

@@ -10,6 +10,10 @@ use crate::assembly::{Buffer, BufferDecl, Expr, Local, LocalDecl, Stmt};
 use crate::notation::{Index, Program, TensorId, Var};
 use redpoll_logic::{FloatMode, Prim};
 
+/// In a function of more statements than this, no statement is copied that stands in the code more than once already:
+/// what is left is emitted compactly, however many accesses multiply their cases.
+const LONG: usize = 1500;
+
 /// The function under construction and what is known where code is being emitted.
 pub(crate) struct Cx<'p> {
     pub(crate) program: &'p Program,
@@ -29,6 +33,8 @@ pub(crate) struct Cx<'p> {
     /// How often the statement at hand stands in the code.
     copies: u32,
     most_copies: u32,
+    /// How many statements have been emitted, those of dropped blocks too.
+    emitted: usize,
     out: Vec<Stmt>,
     /// The bounds of the chunk, until the loop that they cut has been lowered.
     chunk: Option<(Local, Local)>,
@@ -48,6 +54,7 @@ impl<'p> Cx<'p> {
             depth: 0,
             copies: 1,
             most_copies: options.most_copies,
+            emitted: 0,
             out: Vec::new(),
             chunk: None,
         }
@@ -72,17 +79,19 @@ impl<'p> Cx<'p> {
 
     /// Appends a statement.
     pub(crate) fn push(&mut self, stmt: Stmt) {
+        self.emitted += 1;
         self.out.push(stmt);
     }
 
     /// Appends statements.
     pub(crate) fn extend(&mut self, stmts: Vec<Stmt>) {
+        self.emitted += stmts.len();
         self.out.extend(stmts);
     }
 
     /// `local = value`
     pub(crate) fn assign(&mut self, local: Local, value: Expr) {
-        self.out.push(Stmt::Assign(local, value));
+        self.push(Stmt::Assign(local, value));
     }
 
     /// The code that `emit` emits, apart. What is known while it is emitted is forgotten after: it may not run.
@@ -112,7 +121,8 @@ impl<'p> Cx<'p> {
 
     /// Whether a loop of this body is not to be copied further: what is copied is the loops in the body, too.
     pub(crate) fn is_crowded(&self, body: &Tree) -> bool {
-        self.copies.saturating_mul(1 + body.count_loops()) > self.most_copies
+        let in_long_code = self.copies > 1 && self.emitted > LONG;
+        in_long_code || self.copies.saturating_mul(1 + body.count_loops()) > self.most_copies
     }
 
     /// Emits code and says whether there is any.
@@ -169,7 +179,7 @@ impl<'p> Cx<'p> {
         {
             let cond = and(&cond, inner);
             let then = std::mem::take(innermost);
-            return self.out.push(Stmt::If { cond, then, other });
+            return self.push(Stmt::If { cond, then, other });
         }
         self.out.push(Stmt::If { cond, then, other });
     }
@@ -241,6 +251,6 @@ impl Emitter for Cx<'_> {
     }
 
     fn push(&mut self, stmt: Stmt) {
-        self.out.push(stmt);
+        Cx::push(self, stmt);
     }
 }

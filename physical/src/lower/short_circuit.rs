@@ -99,14 +99,12 @@ impl Cx<'_> {
         self.push_if(until.cond.clone(), leave, Vec::new());
     }
 
-    /// Emits code of a nest that comes after some of its loops: not if one of them was left early.
+    /// Emits code of a nest that comes after some of its loops: not if one of them was left early. A stepper stands at an
+    /// entry then that it has not stepped over.
     pub(crate) fn unless_left(&mut self, nest: &Nest, emit: impl FnOnce(&mut Self)) {
-        match nest.until.as_ref().and_then(|until| until.left) {
-            None => emit(self),
-            Some((done, _)) => {
-                let rest = self.block(emit);
-                self.push_if(not(&local(done)), rest, Vec::new());
-            }
-        }
+        let Some(until) = &nest.until else { return emit(self) };
+        let left = until.left.map_or_else(|| until.cond.clone(), |(done, _)| local(done));
+        let rest = self.block(emit);
+        self.push_if(not(&left), rest, Vec::new());
     }
 }

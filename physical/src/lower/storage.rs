@@ -114,6 +114,16 @@ impl LevelCode {
         self.open.expect("a level of runs that is written has an open fiber")
     }
 
+    /// All that is kept in locals while writing.
+    fn locals(&self) -> impl Iterator<Item = Local> {
+        let slots = match &self.slots {
+            Some(Expr::Local(slots)) => Some(*slots),
+            _ => None,
+        };
+        let open = self.open.into_iter().flat_map(|(fiber, covered)| [fiber, covered]);
+        self.count.into_iter().chain(slots).chain(open).chain(self.more.iter().copied())
+    }
+
     /// The slots of a hash table that is written.
     pub(crate) fn slot_counter(&self) -> Local {
         match &self.slots {
@@ -324,12 +334,8 @@ impl Cx<'_> {
                 let list = level.scratch.filter(|list| !level.arrays.contains(list));
                 level.arrays.iter().copied().chain(list).collect::<Vec<_>>()
             };
-            let slots = |level: &LevelCode| match &level.slots {
-                Some(Expr::Local(slots)) => Some(*slots),
-                _ => None,
-            };
             let mut counters: Vec<Local> = Vec::new();
-            for counter in code.levels.iter().flat_map(|level| level.count.into_iter().chain(slots(level))) {
+            for counter in code.levels.iter().flat_map(LevelCode::locals) {
                 // Levels that append together share their counter.
                 if !counters.contains(&counter) {
                     counters.push(counter);
@@ -343,7 +349,7 @@ impl Cx<'_> {
             self.push(Stmt::Swap(a, b));
         }
         for (a, b) in t_counters.into_iter().zip(u_counters) {
-            let kept = self.new_local("kept", Prim::I64);
+            let kept = self.new_local("kept", self.locals[a.index()].prim);
             self.assign(kept, local(a));
             self.assign(a, local(b));
             self.assign(b, local(kept));

@@ -1,4 +1,4 @@
-//! Segments: steppers of spikes and of blocks with the body of the loop emitted once.
+//! Segments: steppers of spikes, of blocks and of runs with the body of the loop emitted once.
 //!
 //! The rule of [`super::stepper`] emits the body before, at and after the entries, with what is known there; nested in
 //! each other such loops multiply their copies. Once a statement has been copied often (`Options::most_copies`),
@@ -14,7 +14,7 @@
 //!     }
 //! ```
 //! With blocks, whose coordinates are `begin..stop`, `end` is the nearest `begin` or `stop` behind `cur`, and what stands
-//! there is decided by `begin <= cur`.
+//! there is decided by `begin <= cur`. A run that follows on the one before begins before `cur`.
 //! It does the rounds that the entries ask for, as the other rule does; only what a fill value would have annihilated is
 //! decided as it runs, by the presence of fibers.
 
@@ -38,6 +38,7 @@ pub(super) fn applies(walkers: &[Walker]) -> bool {
             }
             _ => false,
         },
+        (Looplet::Run(Cursor::Fiber(_)), Cursor::Fill(_)) => true,
         _ => false,
     };
     walkers.iter().all(|w| !w.needed && fits(w))
@@ -74,8 +75,12 @@ pub(super) fn lower(cx: &mut Cx<'_>, nest: &Nest, mut walkers: Vec<Walker>) {
         let mut any = truth(false);
         for w in &walkers {
             let here = cx.new_local("here", Prim::Bool);
-            let begin = w.begin().expect("the rule applies to gaps and what stands behind them");
-            cx.assign(here, if spikes { eq(&w.stop, &to) } else { le(&begin, &from) });
+            let stands = match w.begin() {
+                Some(_) if spikes => eq(&w.stop, &to),
+                Some(begin) => le(&begin, &from),
+                None => w.stepper.more.clone(),
+            };
+            cx.assign(here, stands);
             part.heads[w.head].looplet = entry(cx, w, &plus(&to, -1), &local(here));
             any = or(&any, &local(here));
         }
@@ -117,9 +122,10 @@ fn end_at_spikes(cx: &mut Cx<'_>, walkers: &[Walker], hi: &Expr, (from, end): (&
 fn end_at_blocks(cx: &mut Cx<'_>, walkers: &[Walker], hi: &Expr, (from, end): (&Expr, Local)) {
     cx.assign(end, hi.clone());
     for w in walkers {
-        let begin = w.begin().expect("the rule applies to gaps and what stands behind them");
-        let nearest =
-            if seeded::is(Seeded::SegmentBlock) { w.stop.clone() } else { select(&lt(from, &begin), &begin, &w.stop) };
+        let nearest = match w.begin() {
+            Some(begin) if !seeded::is(Seeded::SegmentBlock) => select(&lt(from, &begin), &begin, &w.stop),
+            _ => w.stop.clone(),
+        };
         cx.assign(end, min(&local(end), &nearest));
     }
 }
@@ -136,6 +142,6 @@ fn entry(cx: &mut Cx<'_>, w: &Walker, coordinate: &Expr, here: &Expr) -> Looplet
             Looplet::Lookup(lookup) => lookup(cx, coordinate),
             found => found,
         },
-        _ => unreachable!("the rule applies"),
+        run => present(cx, run),
     }
 }

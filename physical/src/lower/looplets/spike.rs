@@ -14,11 +14,8 @@ pub(crate) fn lower(cx: &mut Cx<'_>, nest: Nest) {
     let (lo, hi) = (nest.extent.lo.clone(), nest.extent.hi.clone());
     let last = plus(&hi, -1);
     let before = nest.over(cx, lo.clone(), last.clone());
-    let mut parts = 1;
-    if !seeded::is(Seeded::SpikeRun) {
-        let emitted = cx.emits(|cx| cx.copying(2, |cx| cx.if_below(&lo, &last, |cx| lower_loop(cx, before))));
-        parts += u32::from(emitted);
-    }
+    let run = |cx: &mut Cx<'_>| cx.if_below(&lo, &last, |cx| lower_loop(cx, before));
+    let emitted = !seeded::is(Seeded::SpikeRun) && cx.emits(|cx| cx.copying(2, run));
     if seeded::is(Seeded::SpikeTail) {
         return;
     }
@@ -30,5 +27,9 @@ pub(crate) fn lower(cx: &mut Cx<'_>, nest: Nest) {
         }
     }
     let whole = point.clone();
-    cx.copying(parts, |cx| cx.unless_left(&whole, |cx| lower_loop(cx, point)));
+    if emitted {
+        cx.copying(2, |cx| cx.unless_left(&whole, |cx| lower_loop(cx, point)));
+    } else {
+        lower_loop(cx, point);
+    }
 }

@@ -1,7 +1,7 @@
 //! What levels promise while they are written: runs whose children are fibers join, one entry or run a fiber is held
 //! to, and what is declared again is empty.
 
-use super::{Engine, Kernel, Rng, check, tensor};
+use super::{Engine, Kernel, Rng, agree, agree_in_formats, check, tensor};
 use crate::Error;
 use crate::assembly::Status;
 use crate::levels::level;
@@ -117,5 +117,59 @@ fn what_is_declared_again_is_empty() {
                              (for j (for k (init (w j k) (A i j k)))))))"
         );
         check(&text, 3);
+    }
+}
+
+/// Protects reads out of bounds, however many: they are what was asked for, not the fill value, also below fibers that
+/// are not stored.
+#[test]
+fn bounds_are_not_gaps() {
+    for format in concordant_formats_of_rank(2) {
+        let format = format_to_sexpr(&format);
+        let text = format!(
+            "(program (input A (type (shape 4 4) f64 0.0 {format})) (input x (type (shape 4 4) f64 1.0 dense))
+               (output y (type (shape 4 4 4) f64 0.0 dense))
+               (for k (for l (for i (init (y k l i) (* (+ (x k i) (A k i))
+                 (+ (A l (outside -3.0 (+ i k))) (A l (outside 5.0 (+ i 1)))
+                    (A k (outside 7.0 (+ i -2))) (A k (outside -9.0 (+ i -1))))))))))"
+        );
+        agree(&text, 2, &[Engine::Interpreter]).unwrap_or_else(|message| panic!("{message}"));
+    }
+}
+
+/// Protects loops that end before their fibers do, as soon as a fold is decided: what stood there then is met no more.
+#[test]
+fn what_is_decided_within_a_phase_ends_there() {
+    for format in concordant_formats_of_rank(2) {
+        let format = format_to_sexpr(&format);
+        let text = format!(
+            "(program (input T (type (shape 5) i64 0 (band (element)))) (input Q (type (shape 5 3) i64 0 {format}))
+               (output s (type (shape) bool false dense))
+               (for l (for j (range 0 3) (for k (range 0 3) (or= (s) (ne (+ k (T l)) (Q l k)))))))"
+        );
+        let program = Arc::new(normalize(parse(&text).unwrap_or_else(|e| panic!("{e}\n{text}"))).unwrap());
+        let mut rng = Rng(17);
+        for _ in 0..20 {
+            agree_in_formats(&program, &mut rng, &[Engine::Interpreter]).unwrap_or_else(|message| panic!("{message}"));
+        }
+    }
+}
+
+/// Protects tensors that are exchanged, in every format.
+#[test]
+fn what_is_swapped_is_whole() {
+    for format in concordant_formats_of_rank(2) {
+        let format = format_to_sexpr(&format);
+        let text = format!(
+            "(program (input A (type (shape 3 4) i64 0 csr)) (input B (type (shape 3 4) i64 0 csr))
+               (output y (type (shape 3 4) i64 0 dense)) (output z (type (shape 3 4) i64 0 dense))
+               (local a (type (shape 3 4) i64 0 {format})) (local b (type (shape 3 4) i64 0 {format}))
+               (declare a) (declare b)
+               (for i (for j (init (a i j) (A i j))))
+               (for i (for j (init (b i j) (B i j))))
+               (swap a b)
+               (for i (for j (init (y i j) (a i j)))) (for i (for j (init (z i j) (b i j)))))"
+        );
+        check(&text, 2);
     }
 }
