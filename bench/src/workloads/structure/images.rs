@@ -262,7 +262,10 @@ fn edges(data: &str, size: Size) -> Result<Made> {
     let mut sorted = grey.pixels.clone();
     sorted.sort_unstable();
     let quantile = |part: usize| sorted[(sorted.len() - 1) * part / 100];
-    let (low, high) = (quantile(75), quantile(80));
+    let low = quantile(75);
+    // However few levels there are, the thresholds differ.
+    let above = sorted.iter().copied().find(|p| *p > low).unwrap_or(low);
+    let high = quantile(80).max(above);
     // The region is the ellipse that touches the edges.
     let (h, w) = (grey.height as f64, grey.width as f64);
     let inside = |k: usize| {
@@ -272,7 +275,7 @@ fn edges(data: &str, size: Size) -> Result<Made> {
     let (height, width) = (grey.height, grey.width);
     let region = Picture { height, width, pixels: (0..height * width).map(inside).collect() };
     let [t1, t2, r] =
-        [grey.map(|p| p > low), grey.map(|p| p >= high && p > 0), region].map(|image| bits(&image.magnified(by)));
+        [grey.map(|p| p > low), grey.map(|p| p > high), region].map(|image| bits(&image.magnified(by)));
     let over = |name: &str, format: &str, text: &'static str| {
         super::variant(name, &[("T1", &t1, format), ("T2", &t2, format), ("R", &r, format)], text)
     };
