@@ -133,6 +133,17 @@ impl LevelCode {
     }
 }
 
+/// All that levels keep in locals while they are written, each once: levels that append together share their counter.
+pub(crate) fn counters_of(levels: &[LevelCode]) -> Vec<Local> {
+    let mut counters = Vec::new();
+    for counter in levels.iter().flat_map(LevelCode::locals) {
+        if !counters.contains(&counter) {
+            counters.push(counter);
+        }
+    }
+    counters
+}
+
 /// Buffers, bindings and parameters of a function.
 pub(crate) struct Tables {
     pub(crate) bindings: Vec<Binding>,
@@ -334,13 +345,7 @@ impl Cx<'_> {
                 let list = level.scratch.filter(|list| !level.arrays.contains(list));
                 level.arrays.iter().copied().chain(list).collect::<Vec<_>>()
             };
-            let mut counters: Vec<Local> = Vec::new();
-            for counter in code.levels.iter().flat_map(LevelCode::locals) {
-                // Levels that append together share their counter.
-                if !counters.contains(&counter) {
-                    counters.push(counter);
-                }
-            }
+            let counters = counters_of(&code.levels);
             let buffers: Vec<Buffer> = code.levels.iter().flat_map(buffers).chain(code.leaf.iter().copied()).collect();
             (buffers, counters)
         };

@@ -64,7 +64,7 @@ pub(super) fn assemble_levels(ty: &TensorType, entries: &mut Entries<'_>) -> Res
             continue;
         }
         if ty.format.levels[k].kind.traits().single {
-            check_single(&ty, k, &entries, &positions)?;
+            check_single(ty, k, entries, &positions)?;
         }
         let columns = &entries.columns[group.clone()];
         let mut build = |columns: &[Cow<'_, [u64]>], positions: &mut [u64]| {

@@ -274,8 +274,7 @@ fn edges(data: &str, size: Size) -> Result<Made> {
     };
     let (height, width) = (grey.height, grey.width);
     let region = Picture { height, width, pixels: (0..height * width).map(inside).collect() };
-    let [t1, t2, r] =
-        [grey.map(|p| p > low), grey.map(|p| p > high), region].map(|image| bits(&image.magnified(by)));
+    let [t1, t2, r] = [grey.map(|p| p > low), grey.map(|p| p > high), region].map(|image| bits(&image.magnified(by)));
     let over = |name: &str, format: &str, text: &'static str| {
         super::variant(name, &[("T1", &t1, format), ("T2", &t2, format), ("R", &r, format)], text)
     };

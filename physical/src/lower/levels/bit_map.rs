@@ -213,7 +213,7 @@ impl Scan {
         let search = vec![
             Stmt::Assign(word, word_of(&local(b))),
             Stmt::Assign(bits, self.cut(BinaryOp::Shr, BinaryOp::Shl, &offset(&local(b)))),
-            self.while_empty(more, if seeded::is(Seeded::BitMapWord) { 2 } else { 1 }),
+            self.while_empty(&more, if seeded::is(Seeded::BitMapWord) { 2 } else { 1 }),
             // Without any it is behind the last word.
             Stmt::Assign(b, add(&mul(&local(word), &int(WORD)), &zeros(UnaryOp::TrailingZeros, bits))),
         ];
@@ -229,7 +229,7 @@ impl Scan {
         let search = vec![
             Stmt::Assign(word, word_of(&last)),
             Stmt::Assign(bits, self.cut(BinaryOp::Shl, BinaryOp::Shr, &behind)),
-            self.while_empty(lt(&word_of(start), &local(word)), -1),
+            self.while_empty(&lt(&word_of(start), &local(word)), -1),
             // Without any it is before the first word.
             Stmt::Assign(r, sub(&top, &zeros(UnaryOp::LeadingZeros, bits))),
         ];
@@ -242,12 +242,12 @@ impl Scan {
     }
 
     /// Goes on by words while there are further ones and the one at hand is 0.
-    fn while_empty(self, more: Expr, by: i64) -> Stmt {
+    fn while_empty(self, more: &Expr, by: i64) -> Stmt {
         let body = vec![
             Stmt::Assign(self.word, plus(&local(self.word), by)),
             Stmt::Assign(self.bits, load(self.words, local(self.word))),
         ];
-        Stmt::While { cond: and(&not(&nonzero(&local(self.bits))), &more), body }
+        Stmt::While { cond: and(&not(&nonzero(&local(self.bits))), more), body }
     }
 }
 

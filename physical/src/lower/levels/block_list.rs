@@ -57,7 +57,7 @@ impl LevelLowering for BlockList {
         let [start, r] = ["start", "r"].map(|name| cx.new_local(name, Prim::I64));
         preamble.extend([Stmt::Assign(start, local(q)), Stmt::Assign(r, end)]);
         let inner = Fiber { present: None, ..fiber.clone() };
-        let body = backward(cx, at, (idx, ofs), (start, r, q), inner, dimension);
+        let body = backward(cx, at, (idx, ofs), (start, r, q), inner, &dimension);
         let body = match protocol {
             Protocol::Gallop => Looplet::Jumper(Rc::new(body)),
             _ => Looplet::Stepper(Rc::new(body)),
@@ -215,7 +215,7 @@ fn backward(
     (idx, ofs): (Buffer, Buffer),
     (start, r, q): (Local, Local, Local),
     inner: Fiber,
-    dimension: Expr,
+    dimension: &Expr,
 ) -> Stepper {
     let fill = cx.fill(at.tensor);
     let [last, shift, begin, stop] = ["last", "shift", "begin", "stop"].map(|name| cx.new_local(name, Prim::I64));
@@ -223,7 +223,7 @@ fn backward(
         let len = sub(&load(ofs, plus(&q, 1)), &load(ofs, q.clone()));
         plus(&sub(&load(idx, q), &len), 1)
     };
-    let block = mirror(&Looplet::Lookup(block(inner, shift)), &dimension).expect("a lookup does not step");
+    let block = mirror(&Looplet::Lookup(block(inner, shift)), dimension).expect("a lookup does not step");
     let before = if seeded::is(Seeded::BlockFromEnd) { plus(&local(begin), 1) } else { local(begin) };
     Stepper {
         more: lt(&local(start), &local(r)),
@@ -245,7 +245,7 @@ fn backward(
             let coordinate = cx.name("i", &sub(&int(0), i));
             gallop_back_by(cx, (&local(start), r), &|q| lt(&coordinate, &first(q)));
         }),
-        first: sub(&int(1), &dimension),
+        first: sub(&int(1), dimension),
         rest: fill,
     }
 }

@@ -35,11 +35,11 @@ impl LevelLowering for FixedWidth {
     }
 
     fn declare(&self, _: &mut Cx<'_>, _: At) {
-        written_as_list()
+        written_as_list::<()>();
     }
 
     fn assemble(&self, _: &mut Cx<'_>, _: At, _: (&Expr, &Expr), _: Room) {
-        written_as_list()
+        written_as_list::<()>();
     }
 
     fn freeze(&self, _: &mut Cx<'_>, _: At, _: &Expr) -> Expr {

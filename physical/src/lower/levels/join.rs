@@ -5,6 +5,7 @@
 //! back means that the counters of the levels below are again what they were; so all room is reset before it is used.
 
 use super::super::level::lowering;
+use super::super::storage::counters_of;
 use crate::assembly::{BinaryOp, Buffer, CompareOp, Expr, Local, Stmt};
 use crate::levels::written_format;
 use crate::lower::seeded::{self, Seeded};
@@ -69,23 +70,11 @@ impl Join {
 
     /// What the counters of the levels below are before something is written there.
     pub(super) fn keep(&self, cx: &mut Cx<'_>, at: At) -> Kept {
-        let mut counters: Vec<Local> = Vec::new();
-        if matches!(self, Join::Fibers { .. }) {
-            for level in &cx.tensor(at.tensor).levels[at.level + 1..] {
-                let all = level
-                    .count
-                    .into_iter()
-                    .chain(level.more.iter().copied())
-                    .chain(level.open.into_iter().flat_map(|(open, covered)| [open, covered]));
-                // Levels that append together share their counter.
-                all.for_each(|c| {
-                    if !counters.contains(&c) {
-                        counters.push(c)
-                    }
-                });
-            }
-        }
-        let pairs: Vec<(Local, Local)> = counters.into_iter().map(|c| (c, cx.new_local("kept", Prim::I64))).collect();
+        let below = match self {
+            Join::Fibers { .. } => counters_of(&cx.tensor(at.tensor).levels[at.level + 1..]),
+            _ => Vec::new(),
+        };
+        let pairs: Vec<(Local, Local)> = below.into_iter().map(|c| (c, cx.new_local("kept", Prim::I64))).collect();
         pairs.iter().for_each(|(counter, kept)| cx.assign(*kept, local(*counter)));
         Kept(pairs)
     }

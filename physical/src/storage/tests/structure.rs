@@ -77,7 +77,7 @@ fn mirrored(mut sample: Sample, exact: bool) -> Sample {
     sample.shape = vec![n, n];
     sample.entries.retain(|(p, _)| p[0] <= p[1] && p[1] < n);
     let fill = sample.fill.clone();
-    let other = |k: usize, v: &Scalar| if !exact && k % 3 == 0 { fill.clone() } else { v.clone() };
+    let other = |k: usize, v: &Scalar| if !exact && k.is_multiple_of(3) { fill.clone() } else { v.clone() };
     let below: Vec<_> = sample.entries.iter().enumerate().filter(|(_, (p, _))| p[0] < p[1]).collect();
     let below: Vec<_> = below.into_iter().map(|(k, (p, v))| (vec![p[1], p[0]], other(k, v))).collect();
     sample.entries.extend(below);
