@@ -14,7 +14,7 @@ use crate::timings::{Phase, Timings};
 use redpoll_logic::physical::{PhysicalPlan, verify};
 use redpoll_logic::statistics::Statistics;
 use redpoll_logic::{Alias, Plan, TensorType};
-use redpoll_optimizer::{Report, optimize_plain};
+use redpoll_optimizer::{Report, optimize};
 use std::sync::Arc;
 
 /// Takes a plan through all phases. Kernels are compiled for the engine of the session; for others when they are asked
@@ -37,7 +37,7 @@ pub(crate) fn prepare(
     }
     let verified = || redpoll_logic::verify(&plan).and_then(|()| redpoll_logic::check_masks(&plan));
     timings.time(Phase::Verify, verified).map_err(Error::Verify)?;
-    let (physical, report) = timings.time(Phase::Optimize, || optimize(&plan, bindings, config))?;
+    let (physical, report) = timings.time(Phase::Optimize, || physical_plan(&plan, bindings, config))?;
     timings.time(Phase::Verify, || verify::verify(&physical)).map_err(Error::VerifyPhysical)?;
     check_inputs(&physical, bindings)?;
     let stages = timings.time(Phase::Notation, || Stage::all_of(&physical, &report, bindings))?;
@@ -57,9 +57,9 @@ pub(crate) fn prepare(
     Ok(prepared)
 }
 
-fn optimize(plan: &Plan, bindings: &Bindings, config: &Config) -> Result<(PhysicalPlan, Report), Error> {
+fn physical_plan(plan: &Plan, bindings: &Bindings, config: &Config) -> Result<(PhysicalPlan, Report), Error> {
     let counts = position_counts(bindings);
-    Ok(optimize_plain(plan, &Statistics::new(&counts), &config.optimizer)?)
+    Ok(optimize(plan, &Statistics::new(&counts), &config.optimizer)?)
 }
 
 /// Plans are made for types; the tensors at hand must have them.

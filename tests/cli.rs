@@ -183,6 +183,7 @@ fn failures_say_what_is_wrong() {
             &["again.rp: line 2", "`y` is written at a second place", "appended to"],
         ),
         (&["explain", "sum.rp"], 1, &["table `A`"]),
+        (&["explain", "sum.rp", "--without", "magic"], 2, &["magic", "elimination", "distribution"]),
         (&["info", "none.mtx"], 1, &["none.mtx"]),
         (&["info", "sum.rp"], 1, &["unknown file format"]),
         (
@@ -463,6 +464,29 @@ fn explain_shows_every_phase() {
         ["== logic ==", "== physical plan ==", "== decisions ==", "notation of s", "assembly of s", "clif of s"]
     {
         assert!(ran.out.contains(title), "no {title} in\n{}", ran.out);
+    }
+}
+
+/// Protects that what rules have rewritten is shown with the rules, and that they can be turned off.
+#[test]
+fn explain_names_the_rules() {
+    let place = Place::new();
+    let entries: String = (0..900).map(|k| format!("{} {} 1\n", k % 300 + 1, (k * 7 + k / 300) % 300 + 1)).collect();
+    place.write("square.mtx", &format!("%%MatrixMarket matrix coordinate real general\n300 300 900\n{entries}"));
+    place.write(
+        "walks.rp",
+        "(plan (query s (aggregate + 0 (mapjoin * (table A i j) (table A j k) (table A k l)) i j k l)) (produces s))",
+    );
+    let explain = ["explain", "walks.rp", "--bind", "A=square.mtx:csr"];
+    let ran = place.run(&explain);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    for words in ["== algebra ==", "eliminate: sum(i j, x * y) = sum(j, x * sum(i, y))", "nodes in"] {
+        assert!(ran.out.contains(words), "no {words} in\n{}", ran.out);
+    }
+    for off in [&["--plain"][..], &["--without", "elimination"]] {
+        let ran = place.run(&[&explain[..], off].concat());
+        assert_eq!(ran.code, Some(0), "{}", ran.err);
+        assert!(!ran.out.contains("== algebra =="), "{}", ran.out);
     }
 }
 

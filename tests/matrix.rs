@@ -291,7 +291,7 @@ fn pair(
                 }
             });
         }
-        let outcome = check_plan(&case, &changed, expected.clone()).map(|report| report.compared.equal);
+        let outcome = check_plan(&case, &changed, &expected).map(|report| report.compared.equal);
         tally.add(&case, outcome);
     }
     Ok(())
@@ -455,7 +455,7 @@ fn levels_at_every_depth() -> Result<(), Failed> {
             exactness: Exactness::Exact,
         };
         case.config.formats = result_formats(&mut rng, &case.plan);
-        let outcome = define(&case).and_then(|expected| check_plan(&case, &plan(&case)?, expected));
+        let outcome = define(&case).and_then(|expected| check_plan(&case, &plan(&case)?, &expected));
         tally.add(&case, outcome.map(|report| report.compared.equal));
         for _ in 0..4 {
             let to = rng.pick(&formats).clone();

@@ -62,6 +62,7 @@ const ALSO: &[&str] = &[
     "data Special",
     "mode Relaxed",
     "mode StrictIeee",
+    "rewritten",
 ];
 
 /// The flavour of a seed.

@@ -1,4 +1,4 @@
-//! What a user can decide for the plain path.
+//! What a user can decide.
 
 use redpoll_logic::{Alias, Field, FloatMode, Format};
 use std::collections::BTreeMap;
@@ -14,6 +14,68 @@ pub struct Config {
     pub loop_orders: BTreeMap<Alias, Vec<Field>>,
     /// Formats by query, for those without a `reformat`.
     pub formats: BTreeMap<Alias, Format>,
+    /// The subjects of the rules that may rewrite what is computed; all unless some are taken out.
+    pub subjects: Subjects,
+}
+
+/// A subject of rules of the algebra.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Subject {
+    /// Aggregates merged, split, and without what they do not depend on.
+    Aggregates,
+    /// Aggregates pulled out of products and pushed to the factors that they depend on.
+    Elimination,
+    /// Products over sums, distributed and factored.
+    Distribution,
+}
+
+/// A set of subjects.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Subjects(u8);
+
+impl Subject {
+    /// All subjects, with their names.
+    pub const ALL: [(Subject, &'static str); 3] = [
+        (Subject::Aggregates, "aggregates"),
+        (Subject::Elimination, "elimination"),
+        (Subject::Distribution, "distribution"),
+    ];
+}
+
+impl Default for Subjects {
+    /// Every subject.
+    fn default() -> Subjects {
+        Subject::ALL.into_iter().fold(Subjects::none(), |set, (subject, _)| set.with(subject))
+    }
+}
+
+impl Subjects {
+    /// No subject.
+    pub fn none() -> Subjects {
+        Subjects(0)
+    }
+
+    /// The set with a subject more.
+    #[must_use]
+    pub fn with(self, subject: Subject) -> Subjects {
+        Subjects(self.0 | 1 << subject as u8)
+    }
+
+    /// The set with a subject less.
+    #[must_use]
+    pub fn without(self, subject: Subject) -> Subjects {
+        Subjects(self.0 & !(1 << subject as u8))
+    }
+
+    /// Whether the subject is in it.
+    pub fn contains(self, subject: Subject) -> bool {
+        self.0 >> subject as u8 & 1 == 1
+    }
+
+    /// Whether it has no subject.
+    pub fn is_empty(self) -> bool {
+        self.0 == 0
+    }
 }
 
 /// What a written `reorder` says of the loops of its query.

@@ -27,6 +27,9 @@ pub(crate) const SCATTER_LIMIT: f64 = (1u64 << 24) as f64;
 /// Orders of more loops than this are not searched through, but built greedily.
 pub(crate) const EXHAUSTIVE_LOOPS: usize = 7;
 
+/// What the algebra prices has its orders searched up to so many loops.
+pub(crate) const ESTIMATED_LOOPS: usize = 4;
+
 /// Going to the next coordinate of a level.
 pub(crate) fn walk(kind: LevelKind) -> f64 {
     match kind {

@@ -7,7 +7,7 @@
 use crate::context::Context;
 use crate::estimate::either;
 use crate::lookup::use_lookups;
-use crate::loop_order::{inline_cost, order_fold, place, stored_cost};
+use crate::loop_order::{inline_cost, order_fold, place, sharing, stored_cost};
 use crate::sizes::Sizes;
 use crate::term::{At, Fold, Nest, NestKind, Node, Read, Target, Term, regroups};
 use crate::unify::{canonical, match_loops};
@@ -153,7 +153,16 @@ impl Placer<'_, '_> {
         let written = |t: &Target| self.cx.written(t, self.sizes, &|f| prefix.contains(f));
         let reach = either(self.outputs.iter().map(written));
         let inline = inline_cost(self.cx, fold, self.sizes, self.pins, (prefix, reach));
-        inline.is_finite() && inline <= stored_cost(self.cx, fold, self.sizes, self.pins)
+        let mut all: Vec<&Fold> = Vec::new();
+        for target in self.outputs {
+            target.value.each_fold(&mut |_, f| {
+                if !all.contains(&f) {
+                    all.push(f);
+                }
+            });
+        }
+        let sharing = sharing(fold, &all, self.sizes, self.cx.mode()) as f64;
+        inline.is_finite() && inline <= stored_cost(self.cx, fold, self.sizes, self.pins) / sharing
     }
 
     /// Computes the fold inside the outermost `depth` loops of the innermost frame, and says under which name.

@@ -1,7 +1,7 @@
 //! From Logic plans to physical plans.
 //!
-//! [`optimize_plain`] is the plain path: it makes one good physical plan from a Logic plan, without rewriting what is
-//! computed. The e-graph optimizer hands its plans to the same later passes.
+//! [`optimize`] rewrites what is computed, in an e-graph, and makes a physical plan of it; [`optimize_plain`], the plain
+//! path, makes one good physical plan without rewriting.
 //!
 //! Its pipeline, one file a pass:
 //!
@@ -10,6 +10,7 @@
 //! | `normalize` | Logic plan | nests: one query each, maps pushed to the accesses |
 //! | `lookup` | nest | nest without the loops that equality masks decide |
 //! | `merge` | nests | nests, those over the same loops merged |
+//! | `algebra` | nest | nest with an equal value that costs less |
 //! | `split` | nest | candidates, fields split where tensors are stored, or read, in blocks |
 //! | `skew` | nest | candidates, fields replaced by diagonals where tensors are stored by diagonals |
 //! | `loop_order` | nest | an order of its loops |
@@ -31,6 +32,7 @@
 
 #![forbid(unsafe_code)]
 
+mod algebra;
 mod concordize;
 mod config;
 mod context;
@@ -56,7 +58,7 @@ mod term;
 mod unify;
 mod workspace;
 
-pub use config::{Config, WrittenOrder};
+pub use config::{Config, Subject, Subjects, WrittenOrder};
 pub use error::Error;
 pub use report::{DecidedOutput, Decision, Origin, Phase, Report};
 
@@ -70,18 +72,37 @@ use merge::merge_queries;
 use normalize::normalize;
 use redpoll_logic::physical::PhysicalPlan;
 use redpoll_logic::statistics::Statistics;
-use redpoll_logic::{Format, Plan, TensorType};
+use redpoll_logic::{Field, Format, Plan, TensorType};
 use skew::skew_candidates;
 use split::split_candidates;
 use std::sync::Arc;
-use term::{Nest, NestKind, Node, Read, Term};
+use term::{At, Nest, NestKind, Node, Read, Term};
+use unify::renamed;
 
-/// Makes a physical plan by the plain path.
+/// Makes a physical plan by the plain path: what is computed is not rewritten.
+///
+/// # Errors
+/// As [`optimize`].
+pub fn optimize_plain(plan: &Plan, statistics: &Statistics, config: &Config) -> Result<(PhysicalPlan, Report), Error> {
+    optimize(plan, statistics, &Config { subjects: Subjects::none(), ..config.clone() })
+}
+
+/// Makes a physical plan.
 ///
 /// # Errors
 /// When an operator does not fit, a field has no size, a requested format does not fit its query, or pinned loop orders
 /// contradict each other.
-pub fn optimize_plain(plan: &Plan, statistics: &Statistics, config: &Config) -> Result<(PhysicalPlan, Report), Error> {
+pub fn optimize(plan: &Plan, statistics: &Statistics, config: &Config) -> Result<(PhysicalPlan, Report), Error> {
+    planned(plan, statistics, config, &mut algebra::rewrite)
+}
+
+/// Makes a physical plan of nests that `rewrite` gives for those of the plan.
+fn planned(
+    plan: &Plan,
+    statistics: &Statistics,
+    config: &Config,
+    rewrite: &mut dyn FnMut(&mut Context, Nest) -> Nest,
+) -> Result<(PhysicalPlan, Report), Error> {
     let nests = normalize(plan, config)?;
     let nests = nests.into_iter().map(|nest| use_lookups(root_folds(nest), config.float_mode)).collect();
     let nests = merge_queries(nests, config.float_mode);
@@ -89,6 +110,8 @@ pub fn optimize_plain(plan: &Plan, statistics: &Statistics, config: &Config) -> 
     cx.report.phase("logic", plan.to_string());
     cx.report.phase("nests", nests.iter().map(|nest| format!("{nest}\n")).collect());
     for nest in nests {
+        let nest = cx.resolve(nest);
+        let nest = rewrite(&mut cx, nest);
         plan_nest(&mut cx, nest)?;
     }
     let Context { inputs, queries, mut report, .. } = cx;
@@ -136,9 +159,21 @@ fn store(cx: &mut Context, nest: &mut Nest, term: &Term) -> Result<(), Error> {
     plan_as(cx, inner, Origin::Isolated)?;
     let format = Format::dense(shape.len());
     let ty = Arc::new(TensorType { shape, dtype: term.dtype(), fill, format });
-    let read = Term::access(Read { tensor: alias, ty, at, outside: None });
+    let read = Read { tensor: alias, ty, at, outside: None };
+    let (mode, sizes) = (cx.mode(), nest.sizes.clone());
+    // Where the same fold stands with other fields, its result is read at those.
+    let mut reading = |t: &Term| match t.node() {
+        _ if t == term => Some(Term::access(read.clone())),
+        Node::Fold(other) => {
+            let names = renamed(fold, other, &sizes, mode)?;
+            let with = |f: &Field| At::field(names.get(f).unwrap_or(f));
+            let at = read.at.iter().map(|at| at.substitute(&with, mode)).collect();
+            Some(Term::access(Read { at, ..read.clone() }))
+        }
+        _ => None,
+    };
     for target in &mut nest.outputs {
-        target.value = target.value.replace(&mut |t| (t == term).then(|| read.clone()), cx.mode());
+        target.value = target.value.replace(&mut reading, mode);
     }
     *nest = cx.resolve(nest.clone());
     Ok(())

@@ -18,9 +18,10 @@ use crate::formats::sparse_format;
 use crate::isolate::fold_nest;
 use crate::sizes::Sizes;
 use crate::term::{At, Fold, Nest, NestKind, Node, Read, Target, Term, regroups};
+use crate::unify::renamed;
 use crate::workspace::{Scope, order_of_writes};
 use redpoll_logic::statistics::Question;
-use redpoll_logic::{Alias, Field, LevelKind};
+use redpoll_logic::{Alias, Field, FloatMode, LevelKind};
 use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeSet, HashMap};
 
@@ -35,6 +36,15 @@ pub(crate) struct Ordered {
 
 /// The best order of the loops of a nest; `None` when no order keeps all constraints.
 pub(crate) fn order_loops(cx: &Context, nest: &Nest) -> Option<Ordered> {
+    order_nest(cx, nest, cost::EXHAUSTIVE_LOOPS)
+}
+
+/// A good order of the loops of a nest, found faster.
+pub(crate) fn estimate_loops(cx: &Context, nest: &Nest) -> Option<Ordered> {
+    order_nest(cx, nest, cost::ESTIMATED_LOOPS)
+}
+
+fn order_nest(cx: &Context, nest: &Nest, exhaustive: usize) -> Option<Ordered> {
     let mut pins = nest.pins.clone();
     for target in &nest.outputs {
         if let Some((op, fields)) = &target.fold
@@ -46,7 +56,7 @@ pub(crate) fn order_loops(cx: &Context, nest: &Nest) -> Option<Ordered> {
     let values: Vec<&Term> = nest.outputs.iter().map(|t| &t.value).collect();
     let places = nest.outputs.iter().flat_map(|t| &t.at);
     let places: Vec<&Term> = places.filter_map(|at| if let At::Value(t) = at { Some(t) } else { None }).collect();
-    let problem = Problem { sizes: &nest.sizes, prefix: &[], pins: &pins, reach: 1.0, kind: nest.kind };
+    let problem = Problem { sizes: &nest.sizes, prefix: &[], pins: &pins, reach: 1.0, kind: nest.kind, exhaustive };
     let search = Search::new(cx, problem, nest.loops(), Work::Outputs(&nest.outputs));
     search.with_terms(values.into_iter().chain(places)).run()
 }
@@ -64,7 +74,8 @@ pub(crate) fn order_fold(
     if !regroups(&fold.op, &fold.arg.dtype(), cx.mode()) {
         pins.push(fold.fields.clone());
     }
-    let problem = Problem { sizes, prefix, pins: &pins, reach, kind: NestKind::Query };
+    let (kind, exhaustive) = (NestKind::Query, cost::EXHAUSTIVE_LOOPS);
+    let problem = Problem { sizes, prefix, pins: &pins, reach, kind, exhaustive };
     Search::new(cx, problem, fold.fields.clone(), Work::Fold(fold)).with_terms([&fold.arg]).run()
 }
 
@@ -78,6 +89,8 @@ struct Problem<'t> {
     /// The fraction of the places of the loops outside that are visited.
     reach: f64,
     kind: NestKind,
+    /// All orders of so many loops are searched.
+    exhaustive: usize,
 }
 
 /// What the loops are for.
@@ -95,9 +108,17 @@ struct Search<'t> {
     before: Vec<(usize, usize)>,
     work: Work<'t>,
     accesses: Vec<(&'t Read, Levels)>,
-    folds: Vec<(&'t Fold, BTreeSet<Field>)>,
+    folds: Vec<Inner<'t>>,
     rounds: RefCell<HashMap<u64, f64>>,
     volumes: OnceCell<Vec<Volume>>,
+}
+
+/// A fold inside of a value.
+struct Inner<'t> {
+    fold: &'t Fold,
+    free: BTreeSet<Field>,
+    /// How many folds of the value are this one but for the names of fields: they are stored once.
+    sharing: usize,
 }
 
 /// What is written to an output, in any order of the loops.
@@ -147,10 +168,14 @@ impl<'t> Search<'t> {
             });
             let folds = &mut self.folds;
             term.each_fold(&mut |_, f| {
-                if !folds.iter().any(|(known, _)| *known == f) {
-                    folds.push((f, f.free()));
+                if !folds.iter().any(|known| known.fold == f) {
+                    folds.push(Inner { fold: f, free: f.free(), sharing: 1 });
                 }
             });
+        }
+        let all: Vec<&Fold> = self.folds.iter().map(|inner| inner.fold).collect();
+        for inner in &mut self.folds {
+            inner.sharing = sharing(inner.fold, &all, self.problem.sizes, self.cx.mode());
         }
         self
     }
@@ -159,7 +184,7 @@ impl<'t> Search<'t> {
         let mut best = Ordered { order: Vec::new(), cost: f64::INFINITY, considered: Vec::new() };
         // What the greedy order costs bounds the search.
         self.greedy(&mut best);
-        if self.loops.len() <= cost::EXHAUSTIVE_LOOPS {
+        if self.loops.len() <= self.problem.exhaustive {
             self.extend(&mut Vec::new(), 0, 0.0, &mut best);
         }
         (!best.considered.is_empty()).then_some(best)
@@ -229,8 +254,8 @@ impl<'t> Search<'t> {
             }
         };
         // A scan goes on where nothing is written, too.
-        let scans = self.folds.iter().filter(|(f, _)| f.is_scan());
-        let scanned = scans.map(|(f, _)| self.cx.support(&f.arg, self.problem.sizes, &bound));
+        let scans = self.folds.iter().filter(|inner| inner.fold.is_scan());
+        let scanned = scans.map(|inner| self.cx.support(&inner.fold.arg, self.problem.sizes, &bound));
         let visited = either(scanned.chain([visited]));
         let within = (0..self.loops.len()).filter(|k| mask >> k & 1 == 1).map(|k| &self.loops[k]);
         let places: f64 = self.problem.prefix.iter().chain(within).map(|f| self.problem.sizes.of(f) as f64).product();
@@ -305,8 +330,8 @@ impl<'t> Search<'t> {
         let full: Vec<Field> = self.problem.prefix.iter().cloned().chain(own).collect();
         let rounds = self.rounds(mask);
         let mut cost = rounds * cost::COMPUTE;
-        for (fold, free) in &self.folds {
-            let stored = || stored_cost(self.cx, fold, self.problem.sizes, self.problem.pins);
+        for Inner { fold, free, sharing } in &self.folds {
+            let stored = || stored_cost(self.cx, fold, self.problem.sizes, self.problem.pins) / *sharing as f64;
             cost += match place(&full, fold, free) {
                 Some(depth) if fold.is_scan() => self.inline_cost(fold, &full[..depth]),
                 Some(depth) => self.inline_cost(fold, &full[..depth]).min(stored()),
@@ -351,6 +376,11 @@ impl<'t> Search<'t> {
         let reach = if places == 0.0 { 0.0 } else { (self.rounds(mask) / places).min(reach) };
         inline_cost(self.cx, fold, sizes, pins, (prefix, reach))
     }
+}
+
+/// How many of some folds are one of them but for the names of fields.
+pub(crate) fn sharing(fold: &Fold, all: &[&Fold], sizes: &Sizes, mode: FloatMode) -> usize {
+    all.iter().filter(|other| fold == **other || renamed(fold, other, sizes, mode).is_some()).count().max(1)
 }
 
 /// What a fold costs inside of loops of which a fraction is visited.

@@ -78,6 +78,11 @@ impl Sizes {
         self.skews.iter().find(is)
     }
 
+    /// Every field with its size.
+    pub(crate) fn each(&self, f: &mut dyn FnMut(&Field, u64)) {
+        self.sizes.iter().for_each(|(field, size)| f(field, *size));
+    }
+
     pub(crate) fn get(&self, field: &Field) -> Option<u64> {
         self.sizes.get(field).copied()
     }

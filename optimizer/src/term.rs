@@ -504,7 +504,8 @@ fn flatten(op: &Op, args: Vec<Term>, mode: FloatMode) -> Vec<Term> {
     flat
 }
 
-fn zero(dtype: &DType) -> Scalar {
+/// The zero of a dtype.
+pub(crate) fn zero(dtype: &DType) -> Scalar {
     let mut parts = dtype.prims().into_iter().map(Scalar::zero);
     Scalar::unflatten(dtype, &mut parts).expect("a zero for each primitive")
 }

@@ -1,7 +1,8 @@
 //! Equality up to the names of loops.
 
+use crate::sizes::Sizes;
 use crate::term::{At, Fold, Node, Read, Term};
-use redpoll_logic::{Field, FloatMode};
+use redpoll_logic::{Affine, Field, FloatMode};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The fold with its bound fields, and those of folds in it, numbered; equal folds become equal terms.
@@ -24,6 +25,57 @@ fn number(fold: &Fold, depth: usize, mode: FloatMode) -> Fold {
     };
     let fields = (0..fold.fields.len()).map(name).collect();
     Fold { arg: arg.substitute(&with, mode), fields, ..fold.clone() }
+}
+
+/// The names of a fold's free fields in another one that is equal to it but for the names of fields; `None` when there is
+/// no such naming, or some fields have other sizes.
+pub(crate) fn renamed(fold: &Fold, other: &Fold, sizes: &Sizes, mode: FloatMode) -> Option<BTreeMap<Field, Field>> {
+    if (&fold.op, &fold.init, fold.fields.len()) != (&other.op, &other.init, other.fields.len()) || fold.is_scan() {
+        return None;
+    }
+    let mut names = BTreeMap::new();
+    if !parallel(&fold.arg, &other.arg, &mut names) {
+        return None;
+    }
+    let images: BTreeSet<&Field> = names.values().collect();
+    let bound = |names: &BTreeMap<Field, Field>| {
+        fold.fields.iter().all(|f| names.get(f).is_none_or(|g| other.fields.contains(g)))
+    };
+    if images.len() != names.len() || !bound(&names) || !names.iter().all(|(a, b)| sizes.alike(a, b)) {
+        return None;
+    }
+    names.retain(|field, _| !fold.fields.contains(field));
+    let with = |f: &Field| At::field(names.get(f).unwrap_or(f));
+    let same = Fold { arg: fold.arg.substitute(&with, mode), ..fold.clone() };
+    (canonical(&same, mode) == canonical(other, mode)).then_some(names)
+}
+
+/// Whether two terms have the same form, with the names that the fields of the first have in the second.
+fn parallel(a: &Term, b: &Term, names: &mut BTreeMap<Field, Field>) -> bool {
+    let mut name = |f: &Field, g: &Field| names.insert(f.clone(), g.clone()).is_none_or(|known| known == *g);
+    let mut affine = |a: &Affine, b: &Affine| {
+        let pairs = a.terms.iter().zip(&b.terms);
+        a.constant == b.constant
+            && a.terms.len() == b.terms.len()
+            && pairs.into_iter().all(|((f, c), (g, d))| c == d && name(f, g))
+    };
+    let same = match (a.node(), b.node()) {
+        (Node::Literal, Node::Literal) => a.fill() == b.fill(),
+        (Node::Coordinate(a), Node::Coordinate(b)) => affine(a, b),
+        (Node::Access(a), Node::Access(b)) => {
+            let both = a.at.iter().zip(&b.at);
+            a.tensor == b.tensor
+                && a.outside == b.outside
+                && both.into_iter().all(|(x, y)| match (x.as_affine(), y.as_affine()) {
+                    (Some(x), Some(y)) => affine(x, y),
+                    _ => false,
+                })
+        }
+        (Node::Call(f, xs), Node::Call(g, ys)) => f == g && xs.len() == ys.len(),
+        (Node::Fold(f), Node::Fold(g)) => f.op == g.op && f.init == g.init && !f.is_scan() && !g.is_scan(),
+        _ => false,
+    };
+    same && a.children().iter().zip(b.children()).all(|(x, y)| parallel(x, y, names))
 }
 
 /// The names that `loops` have among `other_loops` such that the accesses are the same; `None` when they are not, or do

@@ -9,6 +9,8 @@ use crate::logic::text::free_tables;
 use crate::physical::notation::is_program;
 use crate::{Bindings, Config, Engine, Error, Program, Session};
 use clap::ValueEnum;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use redpoll_optimizer::{Subject, Subjects};
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -29,9 +31,13 @@ pub(super) struct PlanArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     threads: Option<u32>,
 
-    /// Take the plain path of the optimizer, which does not rewrite what is computed; it is the only one so far
-    #[arg(long)]
+    /// Take the plain path of the optimizer, which does not rewrite what is computed
+    #[arg(long, conflicts_with = "without")]
     plain: bool,
+
+    /// Do not rewrite what is computed by rules of this subject; may be given several times
+    #[arg(long, value_name = "SUBJECT", value_parser = subject_parser())]
+    without: Vec<Subject>,
 
     /// What compiles the kernels
     #[arg(long, value_enum, default_value_t = Tier::Auto)]
@@ -115,8 +121,6 @@ impl PlanArgs {
     }
 
     fn session(&self) -> Session {
-        // The flag names the only path there is.
-        let _ = self.plain;
         if self.threads.is_some_and(|n| n > 1) {
             note("kernels run on one thread so far; --threads has no effect");
         }
@@ -125,8 +129,17 @@ impl PlanArgs {
             Tier::Optimizing => Engine::Optimizing,
             Tier::Auto => Engine::Auto,
         };
-        Session::new(Config { engine, ..Config::default() })
+        let all = if self.plain { Subjects::none() } else { Subjects::default() };
+        let mut config = Config { engine, ..Config::default() };
+        config.optimizer.subjects = self.without.iter().fold(all, |subjects, subject| subjects.without(*subject));
+        Session::new(config)
     }
+}
+
+fn subject_parser() -> impl TypedValueParser<Value = Subject> {
+    let named = |name: String| Subject::ALL.into_iter().find(|(_, known)| *known == name).map(|(subject, _)| subject);
+    PossibleValuesParser::new(Subject::ALL.map(|(_, name)| name))
+        .map(move |name| named(name).expect("only names of subjects pass"))
 }
 
 /// Something that a user may want to know.

@@ -11,7 +11,7 @@ use redpoll_logic::physical::{Output, PhysicalPlan};
 use redpoll_logic::statistics::{Assumed, Statistics};
 use redpoll_logic::text::{Catalog, parse};
 use redpoll_logic::{Alias, FloatMode, Plan, Scalar, TensorType, verify};
-use redpoll_optimizer::{Config, optimize_plain};
+use redpoll_optimizer::{Config, Subjects, optimize};
 use redpoll_physical::assembly::{Counts, Stmt};
 use redpoll_physical::kernel::{Draft, Engine, Kernel};
 use redpoll_physical::notation::{self, Program, Role, from_physical, place_of, places_of};
@@ -61,20 +61,32 @@ pub(crate) fn parse_plan(text: &str, types: &[(Alias, Arc<TensorType>)]) -> Resu
     Ok(plan)
 }
 
-/// Runs a case through all engines and compares them; panics of a phase are failures of it.
+/// Runs a case through all engines and compares them, as it is and rewritten; panics of a phase are failures of it.
 pub(crate) fn check(case: &Case) -> Result<Report, Failure> {
     let expected = define(case)?;
-    let physical = plan(case)?;
-    check_plan(case, &physical, expected)
+    let plain = plain_plan(case)?;
+    let report = check_plan(case, &plain, &expected)?;
+    check_rewritten(case, &plain, &expected)?;
+    Ok(report)
+}
+
+/// Checks what the algebra makes of a case, unless it leaves the plan as it is; says whether it does not.
+pub(crate) fn check_rewritten(case: &Case, plain: &PhysicalPlan, expected: &Expected) -> Result<bool, Failure> {
+    let rewritten = plan(case)?;
+    if rewritten == *plain {
+        return Ok(false);
+    }
+    check_plan(case, &rewritten, expected).map_err(|f| Failure { what: format!("rewritten: {}", f.what), ..f })?;
+    Ok(true)
 }
 
 /// What the definition gives, or that it faults.
 pub(crate) type Expected = Result<HashMap<Alias, Interpreted>, redpoll_logic::Error>;
 
 /// Runs a physical plan of a case through all engines and compares them with what is expected.
-pub(crate) fn check_plan(case: &Case, physical: &PhysicalPlan, expected: Expected) -> Result<Report, Failure> {
+pub(crate) fn check_plan(case: &Case, physical: &PhysicalPlan, expected: &Expected) -> Result<Report, Failure> {
     match expected {
-        Ok(expected) => agree(case, physical, &expected),
+        Ok(expected) => agree(case, physical, expected),
         // A checked operator overflows somewhere; an engine that does not need the value may pass over it.
         Err(_) => match run(physical, case) {
             Err(f) if !f.what.to_lowercase().contains("overflow") => Err(f),
@@ -91,9 +103,17 @@ pub(crate) fn define(case: &Case) -> Result<Expected, Failure> {
 
 /// The physical plan of a case.
 pub(crate) fn plan(case: &Case) -> Result<PhysicalPlan, Failure> {
+    planned(case, &case.config)
+}
+
+/// The physical plan of a case whose values are not rewritten.
+pub(crate) fn plain_plan(case: &Case) -> Result<PhysicalPlan, Failure> {
+    planned(case, &Config { subjects: Subjects::none(), ..case.config.clone() })
+}
+
+fn planned(case: &Case, config: &Config) -> Result<PhysicalPlan, Failure> {
     phase("optimizer", || {
-        let statistics = Statistics::new(&Assumed);
-        let (physical, _) = optimize_plain(&case.plan, &statistics, &case.config).map_err(|e| e.to_string())?;
+        let (physical, _) = optimize(&case.plan, &Statistics::new(&Assumed), config).map_err(|e| e.to_string())?;
         Ok(physical)
     })
 }

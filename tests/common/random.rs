@@ -1,6 +1,6 @@
 //! Random plans as cases of the engines: from a seed to a case, what it covers, and its smallest failing part.
 
-use super::engines::{Case, Failure, Report, check_plan, define, plan};
+use super::engines::{Case, Failure, Report, check_plan, check_rewritten, define, plain_plan};
 use super::program::result_formats;
 use super::rng::Rng;
 use redpoll_logic::interp::Exactness;
@@ -53,13 +53,23 @@ pub(crate) enum Outcome {
 
 /// Runs a case through all engines, some walks turned into gallops.
 pub(crate) fn run(seed: u64, case: &Case, mut covered: impl FnMut(String)) -> Outcome {
-    let physical = match plan(case) {
-        Ok(physical) => turn_walks(seed, physical, case, &mut covered),
+    let plain = match plain_plan(case) {
+        Ok(plain) => plain,
         Err(f) if f.what.contains("no identity") && f.what.contains("scan") => return Outcome::Refused,
         Err(f) => return Outcome::Failed(f),
     };
-    match define(case).and_then(|expected| check_plan(case, &physical, expected)) {
-        Ok(report) => Outcome::Done(report),
+    let physical = turn_walks(seed, plain.clone(), case, &mut covered);
+    let checked = define(case).and_then(|expected| {
+        let report = check_plan(case, &physical, &expected)?;
+        Ok((report, check_rewritten(case, &plain, &expected)?))
+    });
+    match checked {
+        Ok((report, rewritten)) => {
+            if rewritten {
+                covered("rewritten".to_owned());
+            }
+            Outcome::Done(report)
+        }
         Err(f) => Outcome::Failed(f),
     }
 }

@@ -61,7 +61,7 @@ pub(super) fn extent(arg: &Expr, fields: &[Field]) -> Result<u64, Error> {
 ///
 /// # Errors
 /// A fault of the operator; a value that does not settle within [`STEPS`].
-pub(super) fn fold_fill(op: &Op, init: &Scalar, fill: &Scalar, n: u64) -> Result<Scalar, Error> {
+pub fn fold_fill(op: &Op, init: &Scalar, fill: &Scalar, n: u64) -> Result<Scalar, Error> {
     let fault = |fault| Error::Fault { place: format!("the fold of the fill value {fill} with `{op}`"), fault };
     let dtype = init.dtype();
     let mode = FloatMode::Relaxed;

@@ -13,6 +13,7 @@ mod tests;
 mod weak;
 
 pub(crate) use fold::fold_dtype;
+pub use fold::fold_fill;
 pub(crate) use infer::infer;
 pub(crate) use weak::{fit, meets};
 

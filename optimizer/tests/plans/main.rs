@@ -1,5 +1,6 @@
-//! The shapes of the plans that the plain path makes, and that they mean what the Logic plans mean.
+//! The shapes of physical plans, and that they mean what the Logic plans mean.
 
+mod algebra;
 mod decisions;
 mod errors;
 mod shapes;
@@ -12,7 +13,7 @@ use redpoll_logic::physical::PhysicalPlan;
 use redpoll_logic::physical::verify::verify;
 use redpoll_logic::statistics::Statistics;
 use redpoll_logic::{Alias, Format, Plan, Scalar};
-use redpoll_optimizer::{Config, Report, optimize_plain};
+use redpoll_optimizer::{Config, Report, Subjects, optimize};
 use std::sync::Arc;
 
 fn input(name: &str, shape: &[u64], format: Format) -> Input {
@@ -36,12 +37,17 @@ fn plan(text: &str, inputs: &[Input]) -> Plan {
     redpoll_logic::text::parse(text, &catalog).unwrap_or_else(|e| panic!("{e}\n{text}"))
 }
 
-/// Optimizes and checks a plan over a few data sets.
+/// Makes a plan by the plain path and checks it over a few data sets.
 fn check_with(text: &str, inputs: &[Input], config: &Config) -> (PhysicalPlan, Report) {
+    rewritten(text, inputs, &Config { subjects: Subjects::none(), ..config.clone() })
+}
+
+/// Makes a plan and checks it over a few data sets.
+fn rewritten(text: &str, inputs: &[Input], config: &Config) -> (PhysicalPlan, Report) {
     let plan = plan(text, inputs);
     let counts = counts(inputs);
     let (physical, report) =
-        optimize_plain(&plan, &Statistics::new(&counts), config).unwrap_or_else(|e| panic!("{e}\n{text}"));
+        optimize(&plan, &Statistics::new(&counts), config).unwrap_or_else(|e| panic!("{e}\n{text}"));
     let places: f64 = inputs.iter().map(|i| i.ty.shape.iter().map(|&n| n as f64).product::<f64>()).fold(0.0, f64::max);
     if places <= 10_000.0 {
         compare(&plan, &physical, inputs, config.float_mode);

@@ -596,12 +596,10 @@ fn product_of_folds_is_isolated() {
         &expect![[r#"
             (physical
               (input A f64 0.0 (7 9) (dense sparse-list))
-              (query (for (k 7) (l 9))
-                (write g.1 f64 0.0 (7) (dense) (k) (fold +) (at A k l)))
+              (query (for (i 7) (j 9))
+                (write g.1 f64 0.0 (7) (dense) (i) (fold +) (at A i j)))
               (query (for (i 7) (k 7))
-                (where 1 (for (j 9))
-                  (t.2 + 0.0 (at A i j)))
-                (write g f64 0.0 (7 7) (dense dense) (i k) (* t.2 (at g.1 k))))
+                (write g f64 0.0 (7 7) (dense dense) (i k) (* (at g.1 i) (at g.1 k))))
               (produces g))"#]],
     );
 }

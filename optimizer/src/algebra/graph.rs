@@ -1,0 +1,429 @@
+//! The e-graph: how terms come in, what is known of a class, and how drafts of rules become nodes.
+
+use super::language::{ENode, FoldId, Kind, LeafId, OpId, Slot, Use};
+use crate::sizes::Sizes;
+use crate::term::{At, Fold, Node, Term, regroups};
+use egg::{Analysis, DidMerge, EGraph, Id};
+use redpoll_logic::expr::fold_fill;
+use redpoll_logic::op::Op;
+use redpoll_logic::{DType, Field, FloatMode, Scalar};
+use std::collections::{BTreeSet, HashMap};
+
+/// The e-graph of one query.
+pub(super) type Graph = EGraph<ENode, Algebra>;
+
+/// Arguments that are equal up to the order of more than this many orders are numbered as they come.
+const MOST_ORDERS: usize = 720;
+
+/// What nodes stand for.
+pub(super) struct Algebra {
+    pub(super) mode: FloatMode,
+    leaves: Vec<Leaf>,
+    ops: Vec<Op>,
+    folds: Vec<FoldKind>,
+    /// The rule that made a node.
+    pub(super) rules: HashMap<ENode, &'static str>,
+}
+
+/// A subplan that is not looked into, its fields named by their slots.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct Leaf {
+    pub(super) term: Term,
+    pub(super) sizes: Vec<u64>,
+}
+
+/// A fold without its argument.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct FoldKind {
+    pub(super) op: Op,
+    pub(super) init: Scalar,
+    /// The sizes of the reduced slots.
+    pub(super) bound: Vec<u64>,
+}
+
+/// What all nodes of a class agree on.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct Facts {
+    /// The size of each slot.
+    pub(super) sizes: Vec<u64>,
+    pub(super) dtype: DType,
+    pub(super) fill: Scalar,
+}
+
+/// A term that a rule would have, in the slots of its context.
+#[derive(Clone, Debug)]
+pub(super) enum Draft {
+    Class(Use),
+    Literal(Scalar),
+    Call(Op, Vec<Draft>),
+    /// The operator, the start, the argument and the reduced slots.
+    Fold(Op, Scalar, Box<Draft>, Vec<Slot>),
+}
+
+/// The sizes of the slots of a context; further ones may be opened in it.
+#[derive(Clone, Debug)]
+pub(super) struct Scope(pub(super) Vec<u64>);
+
+/// A node in a context.
+#[derive(Clone, Debug)]
+pub(super) enum Opened {
+    Leaf,
+    Call { op: Op, args: Vec<Use> },
+    Fold { op: Op, init: Scalar, arg: Use, bound: Vec<Slot> },
+}
+
+impl Algebra {
+    pub(super) fn new(mode: FloatMode) -> Algebra {
+        Algebra { mode, leaves: Vec::new(), ops: Vec::new(), folds: Vec::new(), rules: HashMap::new() }
+    }
+
+    pub(super) fn leaf(&self, id: LeafId) -> &Leaf {
+        &self.leaves[id.0 as usize]
+    }
+
+    pub(super) fn op(&self, id: OpId) -> &Op {
+        &self.ops[id.0 as usize]
+    }
+
+    pub(super) fn fold(&self, id: FoldId) -> &FoldKind {
+        &self.folds[id.0 as usize]
+    }
+
+    fn name_leaf(&mut self, leaf: Leaf) -> LeafId {
+        LeafId(number(&mut self.leaves, leaf))
+    }
+
+    fn name_op(&mut self, op: &Op) -> OpId {
+        OpId(number(&mut self.ops, op.clone()))
+    }
+
+    fn name_fold(&mut self, fold: FoldKind) -> FoldId {
+        FoldId(number(&mut self.folds, fold))
+    }
+}
+
+/// The place of a thing in a list, at the end if it is new.
+fn number<T: PartialEq>(list: &mut Vec<T>, thing: T) -> u32 {
+    let at = list.iter().position(|t| *t == thing).unwrap_or_else(|| {
+        list.push(thing);
+        list.len() - 1
+    });
+    at as u32
+}
+
+impl Analysis<ENode> for Algebra {
+    type Data = Facts;
+
+    fn make(graph: &mut Graph, node: &ENode, _: Id) -> Facts {
+        let args: Vec<Use> = node.args().collect();
+        let facts: Vec<&Facts> = args.iter().map(|u| &graph[u.class].data).collect();
+        match node.kind {
+            Kind::Leaf(id) => {
+                let Leaf { term, sizes } = graph.analysis.leaf(id);
+                Facts { sizes: sizes.clone(), dtype: term.dtype(), fill: term.fill().clone() }
+            }
+            Kind::Call(op) | Kind::Multiset(op) => {
+                let dtypes: Vec<DType> = facts.iter().map(|f| f.dtype.clone()).collect();
+                let op = graph.analysis.op(op);
+                let signature = op.signature(&dtypes).expect("arguments of a call are cast to its signature");
+                let fills: Vec<Scalar> = facts.iter().map(|f| f.fill.clone()).collect();
+                let fill = op.eval(&fills).unwrap_or_else(|_| crate::term::zero(&signature.result));
+                let arity = args.iter().flat_map(|u| &u.slots).max().map_or(0, |s| usize::from(*s) + 1);
+                Facts { sizes: sizes_of(&args, &facts, arity), dtype: signature.result, fill }
+            }
+            Kind::Fold(id, arity) => {
+                let FoldKind { op, init, bound } = graph.analysis.fold(id);
+                let places = bound.iter().try_fold(1u64, |n, size| n.checked_mul(*size)).unwrap_or(u64::MAX);
+                let fill = fold_fill(op, init, &facts[0].fill, places).unwrap_or_else(|_| init.clone());
+                let mut sizes = sizes_of(&args, &facts, usize::from(arity) + bound.len());
+                sizes.truncate(usize::from(arity));
+                Facts { sizes, dtype: init.dtype(), fill }
+            }
+        }
+    }
+
+    fn merge(&mut self, a: &mut Facts, b: Facts) -> DidMerge {
+        debug_assert_eq!((&a.sizes, &a.dtype), (&b.sizes, &b.dtype), "equal tables have equal fields and values");
+        DidMerge(false, false)
+    }
+}
+
+/// The sizes of so many slots, as the arguments say; of slots that none mentions it is 0.
+fn sizes_of(args: &[Use], facts: &[&Facts], slots: usize) -> Vec<u64> {
+    let mut sizes = vec![0; slots];
+    for (u, facts) in args.iter().zip(facts) {
+        for (slot, size) in u.slots.iter().zip(&facts.sizes) {
+            sizes[usize::from(*slot)] = *size;
+        }
+    }
+    sizes
+}
+
+/// The fields of a term, each once, in an order that does not depend on their names where the term's form allows.
+fn fields_in_order(term: &Term) -> Vec<Field> {
+    let mut fields: Vec<Field> = Vec::new();
+    let mut add = |f: &Field| {
+        if !fields.contains(f) {
+            fields.push(f.clone());
+        }
+    };
+    if let Node::Access(read) = term.node() {
+        for at in &read.at {
+            match at {
+                At::Subscript(s) => s.form().terms.iter().for_each(|(f, _)| add(f)),
+                At::Value(t) => t.fields().iter().for_each(&mut add),
+            }
+        }
+    }
+    let rest: BTreeSet<Field> = term.fields();
+    rest.iter().for_each(add);
+    fields
+}
+
+/// The name of a slot as a field of a leaf.
+pub(super) fn slot_field(slot: usize) -> Field {
+    Field::from(format!("#{slot}"))
+}
+
+/// A term as a class; `names` are the fields of the slots of the context.
+pub(super) fn insert(graph: &mut Graph, term: &Term, names: &mut Vec<Field>, sizes: &Sizes) -> Use {
+    let mode = graph.analysis.mode;
+    let slot = |names: &mut Vec<Field>, field: &Field| {
+        names.iter().position(|f| f == field).unwrap_or_else(|| {
+            names.push(field.clone());
+            names.len() - 1
+        }) as Slot
+    };
+    match term.node() {
+        Node::Call(op, args) => {
+            let args: Vec<Use> = args.iter().map(|a| insert(graph, a, names, sizes)).collect();
+            call(graph, op, args)
+        }
+        Node::Fold(fold) if !fold.is_scan() => {
+            let Fold { op, init, arg, fields, .. } = fold;
+            let arg = insert(graph, arg, names, sizes);
+            let bound: Vec<(Slot, u64)> = fields.iter().map(|f| (slot(names, f), sizes.of(f))).collect();
+            self::fold(graph, (op, init), &arg, &bound)
+        }
+        _ => {
+            let fields = fields_in_order(term);
+            let with = |f: &Field| {
+                let at = fields.iter().position(|g| g == f).expect("it is one of the term's fields");
+                At::field(&slot_field(at))
+            };
+            let leaf = Leaf { term: term.substitute(&with, mode), sizes: fields.iter().map(|f| sizes.of(f)).collect() };
+            let id = graph.analysis.name_leaf(leaf);
+            let class = graph.add(ENode::new(Kind::Leaf(id), Vec::new()));
+            Use { class, slots: fields.iter().map(|f| slot(names, f)).collect() }
+        }
+    }
+}
+
+/// Whether an operator takes a multiset of arguments of that dtype.
+pub(super) fn is_multiset(op: &Op, dtype: &DType, mode: FloatMode) -> bool {
+    regroups(op, dtype, mode)
+}
+
+/// The kind of a call.
+fn call_kind(graph: &mut Graph, op: &Op, args: &[Use]) -> Kind {
+    let mode = graph.analysis.mode;
+    let multiset = args.first().is_some_and(|u| is_multiset(op, &graph[u.class].data.dtype, mode));
+    let id = graph.analysis.name_op(op);
+    if multiset { Kind::Multiset(id) } else { Kind::Call(id) }
+}
+
+/// A call, its slots numbered canonically: by first appearance, in the order of equal arguments that comes first.
+pub(super) fn call(graph: &mut Graph, op: &Op, mut args: Vec<Use>) -> Use {
+    let kind = call_kind(graph, op, &args);
+    if let (Kind::Multiset(_), [only]) = (kind, &args[..]) {
+        return only.clone();
+    }
+    if let Kind::Multiset(_) = kind {
+        args.iter_mut().for_each(|u| u.class = graph.find(u.class));
+        args = canonical_order(args);
+    }
+    let (slots, args) = numbered(&args);
+    let class = graph.add(ENode::new(kind, args));
+    Use { class, slots }
+}
+
+/// The slots of the context in order of first appearance, and the arguments in terms of their places there.
+fn numbered(args: &[Use]) -> (Vec<Slot>, Vec<Use>) {
+    let mut order: Vec<Slot> = Vec::new();
+    for slot in args.iter().flat_map(|u| &u.slots) {
+        if !order.contains(slot) {
+            order.push(*slot);
+        }
+    }
+    let place = |s: &Slot| order.iter().position(|o| o == s).expect("every slot has a place") as Slot;
+    let args = args.iter().map(|u| Use { class: u.class, slots: u.slots.iter().map(place).collect() }).collect();
+    (order, args)
+}
+
+/// The arguments of a multiset, sorted by class; those of one class in the order in which their slots, numbered by first
+/// appearance, come first.
+fn canonical_order(mut args: Vec<Use>) -> Vec<Use> {
+    args.sort();
+    let mut groups: Vec<Vec<Use>> = Vec::new();
+    for arg in args {
+        match groups.last_mut() {
+            Some(group) if group[0].class == arg.class => group.push(arg),
+            _ => groups.push(vec![arg]),
+        }
+    }
+    let orders = groups.iter().map(|g| (1..=g.len()).product::<usize>()).try_fold(1usize, usize::checked_mul);
+    let plain = || groups.iter().flatten().cloned().collect::<Vec<_>>();
+    if orders.is_none_or(|n| n == 1 || n > MOST_ORDERS) {
+        return plain();
+    }
+    let mut all: Vec<Vec<Use>> = vec![Vec::new()];
+    for group in &groups {
+        let mut longer = Vec::new();
+        for start in &all {
+            permutations(group, &mut start.clone(), &mut longer);
+        }
+        all = longer;
+    }
+    let shape = |args: &Vec<Use>| numbered(args).1;
+    all.into_iter().min_by_key(shape).unwrap_or_else(plain)
+}
+
+/// Appends every order of `rest` to `start`.
+fn permutations(rest: &[Use], start: &mut Vec<Use>, found: &mut Vec<Vec<Use>>) {
+    if rest.is_empty() {
+        return found.push(start.clone());
+    }
+    for k in 0..rest.len() {
+        let mut left = rest.to_vec();
+        start.push(left.remove(k));
+        permutations(&left, start, found);
+        start.pop();
+    }
+}
+
+/// A fold, its slots numbered as its argument has them.
+fn fold(graph: &mut Graph, (op, init): (&Op, &Scalar), arg: &Use, bound: &[(Slot, u64)]) -> Use {
+    let free: Vec<Slot> = arg.slots.iter().copied().filter(|s| bound.iter().all(|(b, _)| b != s)).collect();
+    let node = fold_node(graph, (op, init), arg, &free, bound);
+    let class = graph.add(node);
+    Use { class, slots: free }
+}
+
+/// A fold whose free slots are these, in this order.
+fn fold_node(graph: &mut Graph, (op, init): (&Op, &Scalar), arg: &Use, free: &[Slot], bound: &[(Slot, u64)]) -> ENode {
+    // Reduced slots in the order of the argument's, then those that it does not have.
+    let mut reduced: Vec<(Slot, u64)> = Vec::new();
+    reduced.extend(arg.slots.iter().filter_map(|s| bound.iter().find(|(b, _)| b == s)));
+    let mut absent: Vec<(Slot, u64)> = bound.iter().filter(|(b, _)| !arg.has(*b)).copied().collect();
+    absent.sort_by_key(|(_, size)| *size);
+    reduced.extend(absent);
+    let order: Vec<Slot> = free.iter().copied().chain(reduced.iter().map(|(s, _)| *s)).collect();
+    let place = |s: &Slot| order.iter().position(|o| o == s).expect("every slot is free or reduced") as Slot;
+    let arg = Use { class: arg.class, slots: arg.slots.iter().map(place).collect() };
+    let sizes = reduced.iter().map(|(_, size)| *size).collect();
+    let id = graph.analysis.name_fold(FoldKind { op: op.clone(), init: init.clone(), bound: sizes });
+    ENode::new(Kind::Fold(id, free.len() as Slot), vec![arg])
+}
+
+/// A draft as a class.
+fn add(graph: &mut Graph, draft: &Draft, scope: &Scope) -> Use {
+    match draft {
+        Draft::Class(u) => u.clone(),
+        Draft::Literal(value) => {
+            let id = graph.analysis.name_leaf(Leaf { term: Term::literal(value.clone()), sizes: Vec::new() });
+            Use { class: graph.add(ENode::new(Kind::Leaf(id), Vec::new())), slots: Vec::new() }
+        }
+        Draft::Call(op, args) => {
+            let args = args.iter().map(|a| add(graph, a, scope)).collect();
+            call(graph, op, args)
+        }
+        Draft::Fold(op, init, arg, bound) => {
+            let arg = add(graph, arg, scope);
+            let bound: Vec<(Slot, u64)> = bound.iter().map(|s| (*s, scope.0[usize::from(*s)])).collect();
+            fold(graph, (op, init), &arg, &bound)
+        }
+    }
+}
+
+/// Makes a draft equal to a class whose slots are the first of the context; says whether that is new.
+///
+/// A class numbers its slots as the node that made it does, and a draft may ask for another numbering. So its topmost
+/// node is numbered as the class is; its arguments are numbered canonically.
+pub(super) fn equate(graph: &mut Graph, class: Id, draft: &Draft, scope: &Scope, rule: &'static str) -> bool {
+    let arity = graph[class].data.sizes.len();
+    let node = match draft {
+        Draft::Call(op, args) => {
+            let args: Vec<Use> = args.iter().map(|a| add(graph, a, scope)).collect();
+            let kind = call_kind(graph, op, &args);
+            match (kind, &args[..]) {
+                (Kind::Multiset(_), [only]) => return unite(graph, class, only),
+                _ => ENode::new(kind, args),
+            }
+        }
+        Draft::Fold(op, init, arg, bound) => {
+            let arg = add(graph, arg, scope);
+            let bound: Vec<(Slot, u64)> = bound.iter().map(|s| (*s, scope.0[usize::from(*s)])).collect();
+            let free: Vec<Slot> = (0..arity as Slot).collect();
+            let is_free = |s: &Slot| bound.iter().any(|(b, _)| b == s) || usize::from(*s) < arity;
+            if !arg.slots.iter().all(is_free) || !free.iter().all(|s| arg.has(*s)) {
+                return false;
+            }
+            fold_node(graph, (op, init), &arg, &free, &bound)
+        }
+        Draft::Class(_) | Draft::Literal(_) => {
+            let u = add(graph, draft, scope);
+            return unite(graph, class, &u);
+        }
+    };
+    let mentioned: BTreeSet<Slot> = match draft {
+        Draft::Call(..) => node.args().flat_map(|u| u.slots).collect(),
+        _ => (0..arity as Slot).collect(),
+    };
+    if mentioned.len() != arity || mentioned.iter().any(|s| usize::from(*s) >= arity) {
+        return false;
+    }
+    if graph.lookup(node.clone()).is_some_and(|known| graph.find(known) == graph.find(class)) {
+        return false;
+    }
+    graph.analysis.rules.entry(node.clone()).or_insert(rule);
+    let new = graph.add(node);
+    graph.union(class, new)
+}
+
+/// Unites a class with another that has the same slots in the same order.
+fn unite(graph: &mut Graph, class: Id, other: &Use) -> bool {
+    let same = other.slots.iter().enumerate().all(|(k, s)| k == usize::from(*s));
+    same && other.slots.len() == graph[class].data.sizes.len() && graph.union(class, other.class)
+}
+
+impl Scope {
+    /// The slots of a class.
+    pub(super) fn of(graph: &Graph, class: Id) -> Scope {
+        Scope(graph[class].data.sizes.clone())
+    }
+
+    /// The whole class in its own scope.
+    pub(super) fn whole(&self, class: Id) -> Use {
+        Use { class, slots: (0..self.0.len() as Slot).collect() }
+    }
+
+    /// A node of the class of a use, in this context; reduced slots of a fold are opened.
+    pub(super) fn open(&mut self, graph: &Graph, of: &Use, node: &ENode) -> Opened {
+        let args = |slots: &[Slot]| node.args().map(|u| u.within(slots)).collect::<Vec<_>>();
+        match node.kind {
+            Kind::Leaf(_) => Opened::Leaf,
+            Kind::Call(op) | Kind::Multiset(op) => {
+                Opened::Call { op: graph.analysis.op(op).clone(), args: args(&of.slots) }
+            }
+            Kind::Fold(id, _) => {
+                let FoldKind { op, init, bound } = graph.analysis.fold(id).clone();
+                let first = self.0.len();
+                self.0.extend(&bound);
+                let bound: Vec<Slot> = (first..self.0.len()).map(|s| s as Slot).collect();
+                let slots: Vec<Slot> = of.slots.iter().chain(&bound).copied().collect();
+                let arg = args(&slots).pop().expect("a fold has an argument");
+                Opened::Fold { op, init, arg, bound }
+            }
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! The algebra phase: a query's term is rewritten in an e-graph, and the cheapest equal term is planned.
+//!
+//! Input and output: a nest with one output. `language` has the nodes, `graph` what is known of classes and how terms
+//! come in, `rules` the tables of rules, `seed` a first good plan, `extract` the choice. Sources: Willsey et al., "egg: Fast and Extensible
+//! Equality Saturation"; Deeds, Ahrens, Suciu, "Galley".
+
+mod extract;
+mod graph;
+mod language;
+mod rules;
+mod seed;
+#[cfg(test)]
+mod tests;
+
+use crate::config::Subject;
+use crate::context::Context;
+use crate::isolate::root_folds;
+use crate::loop_order::order_loops;
+use crate::term::{At, Fold, Nest, NestKind, Node, Read, Target, Term};
+use egg::{Id, Runner, SimpleScheduler};
+use extract::{Extracted, Extraction};
+use graph::{Algebra, Graph, insert};
+use redpoll_logic::Field;
+use rules::Round;
+use seed::seed;
+use std::time::Duration;
+
+/// Nodes after which no more rules are tried.
+const MOST_NODES: usize = 2000;
+/// Rounds of all rules.
+const MOST_ITERATIONS: usize = 12;
+/// Terms with more accesses and operators than this are planned as they are.
+const MOST_PARTS: usize = 48;
+/// A term is replaced by one that costs at most this part of it.
+const GAIN: f64 = 0.95;
+
+/// The nest with its value replaced by an equal one that costs less, if there is one.
+pub(crate) fn rewrite(cx: &mut Context, nest: Nest) -> Nest {
+    if cx.config.subjects.is_empty() || !applies(&nest) {
+        return nest;
+    }
+    let Some(old) = order_loops(cx, &nest).map(|o| o.cost) else { return nest };
+    let Saturated { graph, root, fields, stop } = saturated(cx, &nest);
+    let extraction = Extraction::run(&graph, cx);
+    let best = best(cx, &nest, &extraction, (root, &fields));
+    cx.memo.clear();
+    let Some((new, cost, rules)) = best.filter(|(_, cost, _)| *cost <= GAIN * old) else { return nest };
+    let (nodes, classes) = (graph.total_number_of_nodes(), graph.number_of_classes());
+    let mut text =
+        format!("{new}\n; cost {old:.0} before, {cost:.0} after; {nodes} nodes in {classes} classes, {stop}\n");
+    for rule in rules::rules().filter(|r| rules.contains(&r.name)) {
+        text += &format!("; {}: {}\n", rule.name, rule.equation);
+    }
+    cx.report.phase("algebra", text);
+    new
+}
+
+/// Whether there is something to rewrite: a fold, of something or in something.
+fn applies(nest: &Nest) -> bool {
+    let [target] = &nest.outputs[..] else { return false };
+    let names: Vec<Field> = all_fields(nest);
+    let mut folds = usize::from(target.fold.is_some());
+    target.value.each_fold(&mut |_, _| folds += 1);
+    folds > 0
+        && nest.kind == NestKind::Query
+        && nest.pins.is_empty()
+        && target.at.iter().all(|at| at.as_field().is_some())
+        && parts(&target.value) <= MOST_PARTS
+        && !hides_folds(&target.value, false)
+        && names.len() <= usize::from(u8::MAX) / 4
+        && names.iter().all(|f| nest.sizes.of(f) > 0)
+}
+
+/// Whether something that is not looked into, a scan or a value in a subscript, has folds: their fields have names of their
+/// own, which a term that stands twice would have twice.
+fn hides_folds(term: &Term, hidden: bool) -> bool {
+    let values = |read: &Read| {
+        let value = |at: &At| matches!(at, At::Value(t) if hides_folds(t, true));
+        read.at.iter().any(value)
+    };
+    match term.node() {
+        Node::Access(read) => values(read),
+        Node::Fold(fold) if fold.is_scan() => !fold.fields.is_empty() || hides_folds(&fold.arg, true),
+        Node::Fold(fold) => hidden || hides_folds(&fold.arg, hidden),
+        _ => term.children().iter().any(|t| hides_folds(t, hidden)),
+    }
+}
+
+/// How many accesses, literals and operators a term has.
+fn parts(term: &Term) -> usize {
+    1 + term.children().iter().map(parts).sum::<usize>()
+}
+
+/// All fields of a nest, those of folds included.
+fn all_fields(nest: &Nest) -> Vec<Field> {
+    fn bound(term: &Term, names: &mut Vec<Field>) {
+        if let Node::Fold(fold) = term.node() {
+            names.extend(fold.fields.iter().cloned());
+        }
+        term.children().iter().for_each(|c| bound(c, names));
+    }
+    let mut names = nest.loops();
+    nest.outputs.iter().for_each(|t| bound(&t.value, &mut names));
+    names
+}
+
+/// The term of an output, with its own fold.
+fn whole(target: &Target, cx: &Context) -> Term {
+    match &target.fold {
+        None => target.value.clone(),
+        Some((op, fields)) => {
+            let (arg, fields) = (target.value.clone(), fields.clone());
+            let fold = Fold { op: op.clone(), init: target.fill.clone(), arg, fields, along: Vec::new() };
+            Term::fold(fold, target.fill.clone(), cx.mode())
+        }
+    }
+}
+
+/// The e-graph of a nest's term after all rules: first those that gather aggregates and products, then those that spread
+/// them; both at once would undo each other in every corner.
+struct Saturated {
+    graph: Graph,
+    /// The class of the term.
+    root: Id,
+    /// The fields of its slots.
+    fields: Vec<Field>,
+    /// Why no more rules were tried.
+    stop: String,
+}
+
+fn saturated(cx: &Context, nest: &Nest) -> Saturated {
+    let target = &nest.outputs[0];
+    let mut graph = Graph::new(Algebra::new(cx.mode()));
+    let mut names: Vec<Field> = fields(target);
+    let term = whole(target, cx);
+    let root = insert(&mut graph, &term, &mut names, &nest.sizes);
+    graph.rebuild();
+    let mut stop = String::new();
+    for round in [Round::Gather, Round::Spread] {
+        if round == Round::Spread && cx.config.subjects.contains(Subject::Elimination) {
+            seed(&mut graph, root.class);
+        }
+        let runner = Runner::<_, _, ()>::new(Algebra::new(cx.mode()))
+            .with_egraph(graph)
+            .with_scheduler(SimpleScheduler)
+            .with_node_limit(MOST_NODES)
+            .with_iter_limit(MOST_ITERATIONS)
+            // Plans must not differ between runs.
+            .with_time_limit(Duration::MAX)
+            .run(&rules::rewrites(cx.config.subjects, round));
+        stop = match runner.stop_reason {
+            Some(egg::StopReason::Saturated) | None => "saturated".to_owned(),
+            Some(reason) => format!("{reason:?}"),
+        };
+        graph = runner.egraph;
+    }
+    let rules = std::mem::take(&mut graph.analysis.rules);
+    let canonical = |node: language::ENode| egg::Language::map_children(node, |id| graph.find(id));
+    let rules = rules.into_iter().map(|(node, rule)| (canonical(node), rule)).collect();
+    graph.analysis.rules = rules;
+    let fields = root.slots.iter().map(|s| names[usize::from(*s)].clone()).collect();
+    let root = graph.find(root.class);
+    Saturated { graph, root, fields, stop }
+}
+
+/// The fields of the places of an output.
+fn fields(target: &Target) -> Vec<Field> {
+    target.at.iter().filter_map(At::as_field).cloned().collect()
+}
+
+/// The cheapest nest, what it costs, and the rules behind it.
+fn best(
+    cx: &Context,
+    nest: &Nest,
+    extraction: &Extraction<'_, '_>,
+    (root, slots): (Id, &[Field]),
+) -> Option<(Nest, f64, Vec<&'static str>)> {
+    let target = &nest.outputs[0];
+    let free = fields(target);
+    let pool: Vec<(Field, u64)> =
+        all_fields(nest).into_iter().filter(|f| !free.contains(f)).map(|f| (f.clone(), nest.sizes.of(&f))).collect();
+    let Extracted { term, sizes, rules } = extraction.term(root, None, slots, pool)?;
+    let mut new = nest.clone();
+    for field in &free {
+        new.sizes.insert(field.clone(), nest.sizes.of(field));
+    }
+    sizes.each(&mut |field, size| new.sizes.insert(field.clone(), size));
+    new.outputs[0].fold = None;
+    new.outputs[0].value = term;
+    let new = root_folds(new);
+    cx.memo.clear();
+    let cost = order_loops(cx, &new)?.cost;
+    Some((new, cost, rules))
+}

@@ -1,0 +1,101 @@
+//! Aggregates: merged, split, and without what they do not depend on.
+
+use super::{Draft, Opened, Round, Rule, Site, Subject, call};
+use redpoll_logic::Scalar;
+use redpoll_logic::op::{Builtin, Op, Repeat, cast_to};
+
+pub(super) const RULES: &[Rule] = &[
+    Rule {
+        name: "merge-aggregates",
+        subject: Subject::Aggregates,
+        round: None,
+        equation: "sum(i, sum(j, x)) = sum(i j, x)",
+        drafts: merge,
+    },
+    Rule {
+        name: "split-aggregate",
+        subject: Subject::Aggregates,
+        round: Some(Round::Spread),
+        equation: "sum(i, x + y) = sum(i, x) + sum(i, y)",
+        drafts: split,
+    },
+    Rule {
+        name: "repeat",
+        subject: Subject::Aggregates,
+        round: None,
+        equation: "sum(i, x) = n * x    i not in x",
+        drafts: repeat,
+    },
+    Rule {
+        name: "flatten",
+        subject: Subject::Aggregates,
+        round: None,
+        equation: "x + (y + z) = x + y + z",
+        drafts: flatten,
+    },
+];
+
+fn merge(site: &mut Site<'_>, node: &Opened) {
+    let Opened::Fold { op, init, arg, bound } = node else { return };
+    for inner in site.folds(arg) {
+        // What repeats the same value is merged where it is repeated.
+        let depends = inner.bound.iter().all(|slot| inner.arg.has(*slot));
+        if inner.op == *op && depends && site.is_free(&inner.op, &inner.init) {
+            let bound = bound.iter().chain(&inner.bound).copied().collect();
+            let merged = Draft::Fold(op.clone(), init.clone(), Box::new(Draft::Class(inner.arg)), bound);
+            site.propose_in(inner.scope, merged);
+        }
+    }
+}
+
+fn split(site: &mut Site<'_>, node: &Opened) {
+    let Opened::Fold { op, init, arg, bound } = node else { return };
+    if !site.is_free(op, init) {
+        return;
+    }
+    for (inner, parts) in site.calls(arg) {
+        if inner == *op && parts.len() > 1 {
+            let fold = |x| Draft::Fold(op.clone(), init.clone(), Box::new(Draft::Class(x)), bound.clone());
+            site.propose(Draft::Call(op.clone(), parts.into_iter().map(fold).collect()));
+        }
+    }
+}
+
+fn repeat(site: &mut Site<'_>, node: &Opened) {
+    let Opened::Fold { op, init, arg, bound } = node else { return };
+    let (absent, present): (Vec<_>, Vec<_>) = bound.iter().partition(|slot| !arg.has(**slot));
+    if absent.is_empty() || !site.is_free(op, init) {
+        return;
+    }
+    let times = absent.iter().try_fold(1i64, |n, slot| n.checked_mul(i64::try_from(site.size(*slot)).ok()?));
+    let dtype = site.dtype(arg).clone();
+    let once = Draft::Class(arg.clone());
+    let repeated = match (op.repeat(&dtype, site.mode()), times) {
+        (Some(Repeat::Idempotent), _) => once,
+        (Some(Repeat::Multiply), Some(n)) => {
+            Draft::Call(Op::Builtin(Builtin::Mul), vec![once, Draft::Literal(cast_to(&Scalar::I64(n), &dtype))])
+        }
+        _ => return,
+    };
+    site.propose(match present.is_empty() {
+        true => repeated,
+        false => Draft::Fold(op.clone(), init.clone(), Box::new(repeated), present),
+    });
+}
+
+fn flatten(site: &mut Site<'_>, node: &Opened) {
+    let Opened::Call { op, args } = node else { return };
+    for (at, arg) in args.iter().enumerate() {
+        if !super::super::graph::is_multiset(op, site.dtype(arg), site.mode()) {
+            return;
+        }
+        for (inner, parts) in site.calls(arg) {
+            // A class that has itself among its parts would be flattened without end.
+            if inner == *op && parts.len() > 1 && parts.iter().all(|p| p.class != arg.class) {
+                let others = args.iter().enumerate().filter(|(k, _)| *k != at).map(|(_, a)| a.clone());
+                let flat: Vec<_> = others.chain(parts).collect();
+                site.propose(call(op, flat));
+            }
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! The rules of the algebra, as tables: one file a subject.
+//!
+//! A rule looks at a node of a class, and at the nodes of its children's classes, and drafts terms that are equal to it.
+//! Each has its equation beside its name. Operators are `+` and `*` in the equations; any pair for which the operators'
+//! own tables grant the law takes their places.
+
+mod aggregates;
+mod distribution;
+mod elimination;
+
+use super::MOST_NODES;
+use super::graph::{Algebra, Draft, Graph, Opened, Scope, equate};
+use super::language::{ENode, Kind, Slot, Use};
+use crate::config::{Subject, Subjects};
+use egg::{Applier, Id, PatternAst, Rewrite, SearchMatches, Searcher, Subst, Symbol};
+use redpoll_logic::op::Op;
+use redpoll_logic::{DType, FloatMode, Scalar};
+
+/// A rule: terms that equal a node of a class.
+pub(super) struct Rule {
+    /// Its name, in kebab case.
+    pub(super) name: &'static str,
+    pub(super) subject: Subject,
+    /// When it is tried; in both rounds unless one is named.
+    round: Option<Round>,
+    /// What it says.
+    pub(super) equation: &'static str,
+    drafts: fn(&mut Site<'_>, &Opened),
+}
+
+/// A round of rules.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Round {
+    /// Aggregates and products are brought together.
+    Gather,
+    /// Aggregates go to where they are cheap.
+    Spread,
+}
+
+/// Where a rule is tried: a node of a class, in the context of that class.
+pub(super) struct Site<'g> {
+    graph: &'g Graph,
+    scope: Scope,
+    drafts: Vec<(Draft, Scope)>,
+}
+
+/// A fold in a child's class.
+struct Inner {
+    op: Op,
+    init: Scalar,
+    arg: Use,
+    bound: Vec<Slot>,
+    scope: Scope,
+}
+
+/// All rules.
+pub(super) fn rules() -> impl Iterator<Item = &'static Rule> {
+    [aggregates::RULES, elimination::RULES, distribution::RULES].into_iter().flatten()
+}
+
+/// The rules of some subjects as rewrites of a round.
+pub(super) fn rewrites(subjects: Subjects, round: Round) -> Vec<Rewrite<ENode, Algebra>> {
+    let tried = |r: &&Rule| subjects.contains(r.subject) && r.round.is_none_or(|only| only == round);
+    rules().filter(tried).map(rewrite).collect()
+}
+
+/// A rule as a rewrite.
+pub(super) fn rewrite(rule: &'static Rule) -> Rewrite<ENode, Algebra> {
+    Rewrite::new(rule.name, Everywhere, rule).expect("a rule has no variables")
+}
+
+/// Every field that can be eliminated from a fold of a class: over how many places its factors join, and the term.
+pub(super) fn eliminations(graph: &Graph, class: Id, node: &ENode) -> Vec<(f64, Draft, Scope)> {
+    let mut scope = Scope::of(graph, class);
+    let opened = scope.open(graph, &scope.whole(class), node);
+    let site = Site { graph, scope, drafts: Vec::new() };
+    let steps = elimination::steps(&site, &opened);
+    steps.into_iter().map(|(places, draft)| (places, draft, site.scope.clone())).collect()
+}
+
+/// Finds every class.
+struct Everywhere;
+
+impl Searcher<ENode, Algebra> for Everywhere {
+    fn search_eclass_with_limit(&self, graph: &Graph, eclass: Id, _: usize) -> Option<SearchMatches<'_, ENode>> {
+        let inner = graph[eclass].iter().any(|n| !matches!(n.kind, Kind::Leaf(_)));
+        inner.then(|| SearchMatches { eclass, substs: vec![Subst::default()], ast: None })
+    }
+
+    fn vars(&self) -> Vec<egg::Var> {
+        Vec::new()
+    }
+}
+
+impl Applier<ENode, Algebra> for &'static Rule {
+    fn apply_one(&self, graph: &mut Graph, class: Id, _: &Subst, _: Option<&PatternAst<ENode>>, _: Symbol) -> Vec<Id> {
+        let nodes: Vec<ENode> = graph[class].nodes.clone();
+        let mut changed = false;
+        for node in nodes {
+            // The runner asks after each rule, which is too late for one that doubles what it finds.
+            if graph.total_number_of_nodes() > MOST_NODES {
+                break;
+            }
+            for (draft, scope) in self.of(graph, class, &node) {
+                changed |= equate(graph, class, &draft, &scope, self.name);
+            }
+        }
+        if changed { vec![class] } else { Vec::new() }
+    }
+}
+
+impl Rule {
+    /// What the rule says of a node of a class.
+    fn of(&self, graph: &Graph, class: Id, node: &ENode) -> Vec<(Draft, Scope)> {
+        let mut scope = Scope::of(graph, class);
+        let opened = scope.open(graph, &scope.whole(class), node);
+        let mut site = Site { graph, scope, drafts: Vec::new() };
+        (self.drafts)(&mut site, &opened);
+        site.drafts
+    }
+}
+
+impl Site<'_> {
+    fn mode(&self) -> FloatMode {
+        self.graph.analysis.mode
+    }
+
+    fn dtype(&self, of: &Use) -> &DType {
+        &self.graph[of.class].data.dtype
+    }
+
+    fn size(&self, slot: Slot) -> u64 {
+        self.scope.0[usize::from(slot)]
+    }
+
+    fn propose(&mut self, draft: Draft) {
+        self.drafts.push((draft, self.scope.clone()));
+    }
+
+    /// Proposes a term that has the reduced slots of a fold.
+    fn propose_in(&mut self, scope: Scope, draft: Draft) {
+        self.drafts.push((draft, scope));
+    }
+
+    /// The calls of the class of a use.
+    fn calls(&self, of: &Use) -> Vec<(Op, Vec<Use>)> {
+        let call = |n: &ENode| match self.scope.clone().open(self.graph, of, n) {
+            Opened::Call { op, args } => Some((op, args)),
+            _ => None,
+        };
+        self.graph[of.class].iter().filter_map(call).collect()
+    }
+
+    /// The folds of the class of a use, each with the context in which its reduced slots are open.
+    fn folds(&self, of: &Use) -> Vec<Inner> {
+        let fold = |n: &ENode| {
+            let mut scope = self.scope.clone();
+            match scope.open(self.graph, of, n) {
+                Opened::Fold { op, init, arg, bound } => Some(Inner { op, init, arg, bound, scope }),
+                _ => None,
+            }
+        };
+        self.graph[of.class].iter().filter_map(fold).collect()
+    }
+
+    /// Whether a fold may be regrouped, and begins with its identity.
+    fn is_free(&self, op: &Op, init: &Scalar) -> bool {
+        let dtype = init.dtype();
+        crate::term::regroups(op, &dtype, self.mode()) && op.is_identity(init, &dtype, 1, self.mode())
+    }
+
+    /// The value from which a fold that can be regrouped begins without changing it.
+    fn identity(&self, op: &Op, dtype: &DType) -> Option<Scalar> {
+        let regroups = crate::term::regroups(op, dtype, self.mode());
+        regroups.then(|| op.fold_identity(dtype, self.mode())).flatten()
+    }
+
+    /// Whether `outer` distributes over `inner` at a position, all of one dtype.
+    fn distributes(&self, outer: &Op, args: &[Use], at: usize, inner: &Op) -> bool {
+        let dtype = self.dtype(&args[at]);
+        let result = outer.signature(&args.iter().map(|a| self.dtype(a).clone()).collect::<Vec<_>>());
+        result.is_ok_and(|s| s.result == *dtype && s.args[at] == *dtype)
+            && outer.distributes_over(inner, dtype, at, self.mode())
+    }
+}
+
+/// A call on classes.
+fn call(op: &Op, args: impl IntoIterator<Item = Use>) -> Draft {
+    Draft::Call(op.clone(), args.into_iter().map(Draft::Class).collect())
+}

@@ -1,0 +1,222 @@
+//! What the algebra makes of plans: the shapes of the kernels, and that they mean the same.
+
+use super::{Config, Format, Input, Stored, counts, input, plan, rewritten};
+use expect_test::{Expect, expect};
+use redpoll_logic::Scalar;
+use redpoll_logic::physical::PhysicalPlan;
+use redpoll_logic::statistics::Statistics;
+use redpoll_optimizer::{Report, Subject, Subjects, optimize};
+
+fn dense(name: &str, shape: &[u64]) -> Input {
+    input(name, shape, Format::dense(shape.len()))
+}
+
+fn csr(name: &str, shape: &[u64]) -> Input {
+    input(name, shape, redpoll_logic::text::parse_format("csr", 2).unwrap())
+}
+
+/// The loops of each query, with the loops of its temporaries in parentheses.
+fn loops(physical: &PhysicalPlan) -> String {
+    let line = |q: &redpoll_logic::physical::PhysicalQuery| {
+        let names = |loops: &[redpoll_logic::physical::Loop]| {
+            loops.iter().map(|l| l.index.to_string()).collect::<Vec<_>>().join(" ")
+        };
+        let inner: Vec<String> = q.temporaries.iter().map(|t| format!(" ({})", names(&t.loops))).collect();
+        format!("{}: {}{}\n", q.outputs[0].alias, names(&q.loops), inner.concat())
+    };
+    physical.queries.iter().map(line).collect()
+}
+
+/// Checks the loops of a plan on large inputs, and what it means on small ones.
+fn check(text: &str, large: &[Input], small: &[Input], expected: &Expect) -> Report {
+    rewritten(text, small, &Config::default());
+    let counts = counts(large);
+    let made = optimize(&plan(text, large), &Statistics::new(&counts), &Config::default());
+    let (physical, report) = made.unwrap_or_else(|e| panic!("{e}\n{text}"));
+    expected.assert_eq(&loops(&physical));
+    report
+}
+
+#[test]
+fn a_chain_of_products_gets_the_cheapest_order() {
+    let sizes = |s: [u64; 7]| {
+        let pairs = s.windows(2).zip(["A", "B", "C", "D", "E", "F"]);
+        pairs.map(|(w, name)| dense(name, &[w[0], w[1]])).collect::<Vec<_>>()
+    };
+    // The example of Cormen, Leiserson, Rivest and Stein: (A (B C)) ((D E) F).
+    check(
+        "(plan (query R (aggregate + 0 (mapjoin * (table A i j) (table B j k) (table C k l) (table D l m)
+           (table E m n) (table F n o)) j k l m n)) (produces R))",
+        &sizes([30, 35, 15, 5, 10, 20, 25]),
+        &sizes([3, 2, 4, 1, 2, 3, 2]),
+        &expect![[r#"
+            R.1: j k l
+            R.2: i j l
+            R.3.1: l m n
+            R.3: l n o
+            R: i l o
+        "#]],
+    );
+}
+
+#[test]
+fn products_of_products_are_reordered() {
+    check(
+        "(plan (query R (aggregate + 0 (mapjoin * (aggregate + 0 (mapjoin * (table A i j) (table B j k)) j)
+           (table x k)) k)) (produces R))",
+        &[dense("A", &[500, 500]), dense("B", &[500, 500]), dense("x", &[500])],
+        &[dense("A", &[3, 4]), dense("B", &[4, 5]), dense("x", &[5])],
+        &expect![[r#"
+            R.1: k j
+            R: i k
+        "#]],
+    );
+}
+
+#[test]
+fn four_cycles_go_through_one_matrix_of_pairs() {
+    let report = check(
+        "(plan (query s (aggregate + 0 (mapjoin * (table A i j) (table A j k) (table A k l) (table A l i)) i j k l))
+           (produces s))",
+        &[csr("A", &[1000, 1000]).stored(10_000.0)],
+        &[csr("A", &[5, 5])],
+        &expect![[r#"
+            s.1: i k j
+            s.1.1: c0 c1
+            s: i j
+        "#]],
+    );
+    let text = report.to_string();
+    assert!(text.contains("eliminate: sum(i j, x * y) = sum(j, x * sum(i, y))"), "{text}");
+}
+
+#[test]
+fn triangles_are_one_kernel() {
+    check(
+        "(plan (query s (aggregate + 0 (mapjoin * (table A i j) (table A j k) (table A i k)) i j k)) (produces s))",
+        &[csr("A", &[1000, 1000]).stored(10_000.0)],
+        &[csr("A", &[5, 5])],
+        &expect![[r#"
+            s: i j k
+        "#]],
+    );
+}
+
+#[test]
+fn sums_of_products_reduce_early() {
+    check(
+        "(plan (query s (aggregate + 0 (mapjoin * (table A i j) (table B j k)) i j k)) (produces s))",
+        &[csr("A", &[1000, 1000]).stored(10_000.0), csr("B", &[1000, 1000]).stored(10_000.0)],
+        &[csr("A", &[3, 4]), csr("B", &[4, 5])],
+        &expect![[r#"
+            s.1: j i
+            s: i (k)
+        "#]],
+    );
+}
+
+#[test]
+fn sampled_products_do_the_work_of_the_sample() {
+    check(
+        "(plan (query S (mapjoin * (table M i j) (aggregate + 0 (mapjoin * (table A i k) (table B k j)) k)))
+           (produces S))",
+        &[csr("M", &[1000, 1000]).stored(5000.0), dense("A", &[1000, 32]), dense("B", &[32, 1000])],
+        &[csr("M", &[4, 5]), dense("A", &[4, 3]), dense("B", &[3, 5])],
+        &expect![[r#"
+            S: i j (k)
+        "#]],
+    );
+}
+
+#[test]
+fn sums_are_distributed_only_where_that_pays() {
+    let text = "(plan (query R (aggregate + 0 (mapjoin * (table A i j) (mapjoin + (table B j k) (table C j k))) j))
+                  (produces R))";
+    let small = [csr("A", &[3, 4]), csr("B", &[4, 5]), csr("C", &[4, 5])];
+    let stored = |name: &str, n: f64| csr(name, &[1000, 1000]).stored(n);
+    check(
+        text,
+        &[stored("A", 1e4), stored("B", 1e4), stored("C", 1e4)],
+        &small,
+        &expect![[r#"
+        R: i j k
+    "#]],
+    );
+    // A sparse matrix and one of rank 1, which is never made.
+    let text = "(plan (query y (aggregate + 0 (mapjoin * (mapjoin + (table B j k) (mapjoin * (table u j) (table v k)))
+                  (table x k)) k)) (produces y))";
+    let with = |n: u64, b: Input| [b, dense("u", &[n]), dense("v", &[n]), dense("x", &[n])];
+    check(
+        text,
+        &with(1000, stored("B", 1e4)),
+        &with(4, csr("B", &[4, 4])),
+        &expect![[r#"
+        y: j (k) (e1)
+    "#]],
+    );
+}
+
+#[test]
+fn chains_of_ten_get_the_cheapest_order() {
+    // What every split of a chain costs at least, by the dynamic program over intervals.
+    let sizes: [u64; 11] = [40, 3, 50, 8, 60, 2, 70, 9, 30, 5, 45];
+    let mut best = [[0u64; 10]; 10];
+    for length in 1..10 {
+        for first in 0..10 - length {
+            let last = first + length;
+            let split = |k: usize| best[first][k] + best[k + 1][last] + sizes[first] * sizes[k + 1] * sizes[last + 1];
+            best[first][last] = (first..last).map(split).min().unwrap();
+        }
+    }
+    let indices = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k"];
+    let names = ["A", "B", "C", "D", "E", "F", "G", "H", "I", "J"];
+    let tables: Vec<String> =
+        (0..10).map(|k| format!("(table {} {} {})", names[k], indices[k], indices[k + 1])).collect();
+    let text = format!(
+        "(plan (query R (aggregate + 0 (mapjoin * {}) {})) (produces R))",
+        tables.join(" "),
+        indices[1..10].join(" ")
+    );
+    let inputs: Vec<Input> = (0..10).map(|k| dense(names[k], &[sizes[k], sizes[k + 1]])).collect();
+    let counts = counts(&inputs);
+    let (physical, _) = optimize(&plan(&text, &inputs), &Statistics::new(&counts), &Config::default()).unwrap();
+    let size = |index: &str| sizes[indices.iter().position(|i| *i == index).unwrap()];
+    let work = |q: &redpoll_logic::physical::PhysicalQuery| -> u64 {
+        q.loops.iter().map(|l| size(l.index.as_str())).product()
+    };
+    let inner: usize = physical.queries.iter().map(|q| q.temporaries.len()).sum();
+    assert_eq!((inner, physical.queries.iter().map(work).sum::<u64>()), (0, best[0][9]), "{physical}");
+}
+
+#[test]
+fn shortest_paths_of_three_steps_go_step_by_step() {
+    let a = |n: u64| {
+        let ty = csr("A", &[n, n]);
+        let fill = Scalar::F64(f64::INFINITY);
+        Input { ty: redpoll_logic::TensorType { fill, ..ty.ty.clone() }, ..ty }
+    };
+    check(
+        "(plan (query d (aggregate min inf (mapjoin + (table A i j) (table A j k) (table A k l)) i j k)) (produces d))",
+        &[a(1000).stored(10_000.0)],
+        &[a(4)],
+        &expect![[r#"
+            d.1.1: k j
+            d.1: j i
+            d: i l
+        "#]],
+    );
+}
+
+#[test]
+fn subjects_can_be_turned_off() {
+    let text = "(plan (query R (aggregate + 0 (mapjoin * (table A i j) (table B j k) (table x k)) j k)) (produces R))";
+    let inputs = [dense("A", &[50, 60]), dense("B", &[60, 70]), dense("x", &[70])];
+    let made = |subjects: Subjects| {
+        let config = Config { subjects, ..Config::default() };
+        let counts = counts(&inputs);
+        optimize(&plan(text, &inputs), &Statistics::new(&counts), &config).unwrap().0.queries.len()
+    };
+    assert_eq!(made(Subjects::none()), 1);
+    assert_eq!(made(Subjects::default()), 2);
+    assert_eq!(made(Subjects::default().without(Subject::Elimination)), 1);
+}
