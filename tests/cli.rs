@@ -471,8 +471,8 @@ fn explain_shows_every_phase() {
 #[test]
 fn explain_names_the_rules() {
     let place = Place::new();
-    let entries: String = (0..900).map(|k| format!("{} {} 1\n", k % 300 + 1, (k * 7 + k / 300) % 300 + 1)).collect();
-    place.write("square.mtx", &format!("%%MatrixMarket matrix coordinate real general\n300 300 900\n{entries}"));
+    let entries: String = (0..9000).map(|k| format!("{} {} 1\n", k % 300 + 1, (k * 7 + k / 300) % 300 + 1)).collect();
+    place.write("square.mtx", &format!("%%MatrixMarket matrix coordinate real general\n300 300 9000\n{entries}"));
     place.write(
         "walks.rp",
         "(plan (query s (aggregate + 0 (mapjoin * (table A i j) (table A j k) (table A k l)) i j k l)) (produces s))",

@@ -16,6 +16,20 @@ pub struct Config {
     pub formats: BTreeMap<Alias, Format>,
     /// The subjects of the rules that may rewrite what is computed; all unless some are taken out.
     pub subjects: Subjects,
+    /// What a query must cost at least, in steps of a loop, for rules to be tried on it: to try them takes about a
+    /// millisecond.
+    pub worth: Worth,
+}
+
+/// A cost from which on a query is worth rewriting.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Worth(pub f64);
+
+impl Default for Worth {
+    /// A tenth of a millisecond.
+    fn default() -> Worth {
+        Worth(1e5)
+    }
 }
 
 /// A subject of rules of the algebra.

@@ -58,7 +58,7 @@ mod term;
 mod unify;
 mod workspace;
 
-pub use config::{Config, Subject, Subjects, WrittenOrder};
+pub use config::{Config, Subject, Subjects, Worth, WrittenOrder};
 pub use error::Error;
 pub use report::{DecidedOutput, Decision, Origin, Phase, Report};
 

@@ -39,7 +39,10 @@ pub(crate) fn rewrite(cx: &mut Context, nest: Nest) -> Nest {
     if cx.config.subjects.is_empty() || !applies(&nest) {
         return nest;
     }
-    let Some(old) = order_loops(cx, &nest).map(|o| o.cost) else { return nest };
+    let Some(old) = order_loops(cx, &nest).map(|o| o.cost).filter(|cost| *cost >= cx.config.worth.0) else {
+        cx.memo.clear();
+        return nest;
+    };
     let Saturated { graph, root, fields, stop } = saturated(cx, &nest);
     let extraction = Extraction::run(&graph, cx);
     let best = best(cx, &nest, &extraction, (root, &fields));

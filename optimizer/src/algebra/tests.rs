@@ -141,6 +141,23 @@ fn every_rule_holds_for_every_pair_of_operators_that_it_claims() {
             }
         }
     }
+    for prim in [Prim::I64, Prim::U16, Prim::F64] {
+        let name = op_name(Builtin::Cast(prim));
+        for product in ["and", "*", "min"] {
+            let texts = [
+                format!("(mapjoin {name} (mapjoin {product} (table A i j) (table B j k)))"),
+                format!("(aggregate + 0 (mapjoin {name} (mapjoin {product} (table A i j) (table x j))) j)"),
+            ];
+            for (text, fills) in texts.iter().zip([[0, 1, 0], [1, 0, 1]]) {
+                let text = format!("(plan (query R {text}) (produces R))");
+                let rule = rules::rules().filter(|r| r.name == "cast-product").collect::<Vec<_>>();
+                for mode in [FloatMode::Relaxed, FloatMode::StrictIeee] {
+                    *tries.entry("cast-product").or_default() +=
+                        3 * check(&text, &inputs(Prim::Bool, fills), mode, &rule);
+                }
+            }
+        }
+    }
     for rule in rules::rules() {
         assert!(tries.get(rule.name).is_some_and(|n| *n >= 20), "`{}` ({}): {tries:?}", rule.name, rule.equation);
     }

@@ -5,7 +5,7 @@ use expect_test::{Expect, expect};
 use redpoll_logic::Scalar;
 use redpoll_logic::physical::PhysicalPlan;
 use redpoll_logic::statistics::Statistics;
-use redpoll_optimizer::{Report, Subject, Subjects, optimize};
+use redpoll_optimizer::{Report, Subject, Subjects, Worth, optimize};
 
 fn dense(name: &str, shape: &[u64]) -> Input {
     input(name, shape, Format::dense(shape.len()))
@@ -27,11 +27,16 @@ fn loops(physical: &PhysicalPlan) -> String {
     physical.queries.iter().map(line).collect()
 }
 
+/// Rules are tried however little a query costs.
+fn eager() -> Config {
+    Config { worth: Worth(0.0), ..Config::default() }
+}
+
 /// Checks the loops of a plan on large inputs, and what it means on small ones.
 fn check(text: &str, large: &[Input], small: &[Input], expected: &Expect) -> Report {
-    rewritten(text, small, &Config::default());
+    rewritten(text, small, &eager());
     let counts = counts(large);
-    let made = optimize(&plan(text, large), &Statistics::new(&counts), &Config::default());
+    let made = optimize(&plan(text, large), &Statistics::new(&counts), &eager());
     let (physical, report) = made.unwrap_or_else(|e| panic!("{e}\n{text}"));
     expected.assert_eq(&loops(&physical));
     report
@@ -179,7 +184,7 @@ fn chains_of_ten_get_the_cheapest_order() {
     );
     let inputs: Vec<Input> = (0..10).map(|k| dense(names[k], &[sizes[k], sizes[k + 1]])).collect();
     let counts = counts(&inputs);
-    let (physical, _) = optimize(&plan(&text, &inputs), &Statistics::new(&counts), &Config::default()).unwrap();
+    let (physical, _) = optimize(&plan(&text, &inputs), &Statistics::new(&counts), &eager()).unwrap();
     let size = |index: &str| sizes[indices.iter().position(|i| *i == index).unwrap()];
     let work = |q: &redpoll_logic::physical::PhysicalQuery| -> u64 {
         q.loops.iter().map(|l| size(l.index.as_str())).product()
@@ -208,11 +213,42 @@ fn shortest_paths_of_three_steps_go_step_by_step() {
 }
 
 #[test]
+fn walks_over_a_pattern_are_counted_step_by_step() {
+    let pattern = |n: u64| {
+        let ty = csr("A", &[n, n]);
+        let fill = Scalar::Bool(false);
+        Input { ty: redpoll_logic::TensorType { dtype: fill.dtype(), fill, ..ty.ty.clone() }, ..ty }
+    };
+    check(
+        "(plan (query s (aggregate + 0 (mapjoin cast-i64 (mapjoin and (table A i j) (table A j k) (table A k l))) i j k l))
+           (produces s))",
+        &[pattern(1000).stored(10_000.0)],
+        &[pattern(4)],
+        &expect![[r#"
+            s.1.1: l k
+            s.1: k i
+            s: i (j)
+        "#]],
+    );
+}
+
+#[test]
+fn little_work_is_left_as_it_is() {
+    let text = "(plan (query R (aggregate + 0 (mapjoin * (table A i j) (table B j k) (table x k)) j k)) (produces R))";
+    let inputs = [dense("A", &[20, 30]), dense("B", &[30, 40]), dense("x", &[40])];
+    let counts = counts(&inputs);
+    let made = |config: &Config| optimize(&plan(text, &inputs), &Statistics::new(&counts), config).unwrap().0;
+    let plain = made(&Config { subjects: Subjects::none(), ..eager() });
+    assert_eq!(made(&Config::default()), plain);
+    assert_ne!(made(&eager()), plain);
+}
+
+#[test]
 fn subjects_can_be_turned_off() {
     let text = "(plan (query R (aggregate + 0 (mapjoin * (table A i j) (table B j k) (table x k)) j k)) (produces R))";
     let inputs = [dense("A", &[50, 60]), dense("B", &[60, 70]), dense("x", &[70])];
     let made = |subjects: Subjects| {
-        let config = Config { subjects, ..Config::default() };
+        let config = Config { subjects, ..eager() };
         let counts = counts(&inputs);
         optimize(&plan(text, &inputs), &Statistics::new(&counts), &config).unwrap().0.queries.len()
     };

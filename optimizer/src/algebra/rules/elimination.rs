@@ -5,7 +5,8 @@
 
 use super::{Draft, Opened, Round, Rule, Site, Subject, call};
 use crate::algebra::language::{Slot, Use};
-use redpoll_logic::op::Op;
+use redpoll_logic::op::{Builtin, Op};
+use redpoll_logic::{DType, Prim};
 use std::collections::BTreeSet;
 
 pub(super) const RULES: &[Rule] = &[
@@ -23,7 +24,29 @@ pub(super) const RULES: &[Rule] = &[
         equation: "sum(i j, x * y) = sum(j, x * sum(i, y))    i not in x",
         drafts: eliminate,
     },
+    Rule {
+        name: "cast-product",
+        subject: Subject::Elimination,
+        round: None,
+        equation: "number(x and y) = number(x) * number(y)",
+        drafts: cast_product,
+    },
 ];
+
+fn cast_product(site: &mut Site<'_>, node: &Opened) {
+    let Opened::Call { op: cast @ Op::Builtin(Builtin::Cast(prim)), args } = node else { return };
+    let [of] = &args[..] else { return };
+    if *prim == Prim::Bool || *site.dtype(of) != DType::BOOL {
+        return;
+    }
+    for (product, parts) in site.calls(of) {
+        let and = matches!(product, Op::Builtin(Builtin::And | Builtin::Mul | Builtin::Min | Builtin::BitAnd));
+        if and && parts.len() > 1 && parts.iter().all(|p| *site.dtype(p) == DType::BOOL) {
+            let numbers = parts.into_iter().map(|p| call(cast, [p])).collect();
+            site.propose(Draft::Call(Op::Builtin(Builtin::Mul), numbers));
+        }
+    }
+}
 
 fn pull(site: &mut Site<'_>, node: &Opened) {
     let Opened::Call { op, args } = node else { return };
