@@ -37,10 +37,19 @@ pub(super) struct Extracted {
     pub(super) rules: Vec<&'static str>,
 }
 
+/// The names of a plan's fields.
+#[derive(Clone, Default)]
+pub(super) struct Pool {
+    /// Those that fields of folds may have, with their sizes.
+    pub(super) names: Vec<(Field, u64)>,
+    /// Those that no other field may have.
+    pub(super) reserved: Vec<Field>,
+}
+
 /// Names for the fields of folds.
 struct Names {
-    /// Names of the plan that are not used yet, and their sizes.
-    pool: Vec<(Field, u64)>,
+    /// Names of the plan that are not used yet.
+    pool: Pool,
     taken: usize,
     extracted: Extracted,
 }
@@ -98,7 +107,7 @@ impl<'g, 'c> Extraction<'g, 'c> {
         }
         let facts = &self.graph[class].data;
         let fields: Vec<Field> = (0..facts.sizes.len()).map(slot_field).collect();
-        let extracted = self.term(class, Some(node), &fields, Vec::new())?;
+        let extracted = self.term(class, Some(node), &fields, Pool::default())?;
         let key = extracted.term.to_string();
         if let Some(known) = self.prices.get(&key) {
             return Some(*known);
@@ -130,13 +139,7 @@ impl<'g, 'c> Extraction<'g, 'c> {
 
     /// The term of a class over fields, by the chosen nodes, the given one at its top. Fields of folds are named from the
     /// pool where one of their size is left.
-    pub(super) fn term(
-        &self,
-        class: Id,
-        top: Option<&ENode>,
-        fields: &[Field],
-        pool: Vec<(Field, u64)>,
-    ) -> Option<Extracted> {
+    pub(super) fn term(&self, class: Id, top: Option<&ENode>, fields: &[Field], pool: Pool) -> Option<Extracted> {
         let mut sizes = Sizes::default();
         for (field, size) in fields.iter().zip(&self.graph[class].data.sizes) {
             sizes.insert(field.clone(), *size);
@@ -164,10 +167,11 @@ impl<'g, 'c> Extraction<'g, 'c> {
             None => &self.best.get(&class)?.1,
         };
         let mode = self.cx.mode();
-        let rules = &mut names.extracted.rules;
-        rules.extend(
-            self.graph.analysis.rules.get(node).filter(|r| !rules.contains(r)).copied().into_iter().collect::<Vec<_>>(),
-        );
+        if let Some(rule) = self.graph.analysis.rules.get(node)
+            && !names.extracted.rules.contains(rule)
+        {
+            names.extracted.rules.push(rule);
+        }
         path.push(class);
         let mut over = fields.to_vec();
         let bound = match node.kind {
@@ -206,12 +210,15 @@ impl<'g, 'c> Extraction<'g, 'c> {
 
 impl Names {
     fn fresh(&mut self, size: u64) -> Field {
-        let field = match self.pool.iter().position(|(_, of)| *of == size) {
-            Some(at) => self.pool.remove(at).0,
-            None => {
+        let field = match self.pool.names.iter().position(|(_, of)| *of == size) {
+            Some(at) => self.pool.names.remove(at).0,
+            None => loop {
                 self.taken += 1;
-                Field::from(format!("e{}", self.taken))
-            }
+                let field = Field::from(format!("e{}", self.taken));
+                if !self.pool.reserved.contains(&field) {
+                    break field;
+                }
+            },
         };
         self.extracted.sizes.insert(field.clone(), size);
         field

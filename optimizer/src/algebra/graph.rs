@@ -219,15 +219,10 @@ pub(super) fn insert(graph: &mut Graph, term: &Term, names: &mut Vec<Field>, siz
     }
 }
 
-/// Whether an operator takes a multiset of arguments of that dtype.
-pub(super) fn is_multiset(op: &Op, dtype: &DType, mode: FloatMode) -> bool {
-    regroups(op, dtype, mode)
-}
-
 /// The kind of a call.
 fn call_kind(graph: &mut Graph, op: &Op, args: &[Use]) -> Kind {
     let mode = graph.analysis.mode;
-    let multiset = args.first().is_some_and(|u| is_multiset(op, &graph[u.class].data.dtype, mode));
+    let multiset = args.first().is_some_and(|u| regroups(op, &graph[u.class].data.dtype, mode));
     let id = graph.analysis.name_op(op);
     if multiset { Kind::Multiset(id) } else { Kind::Call(id) }
 }

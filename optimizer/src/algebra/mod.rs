@@ -1,8 +1,8 @@
 //! The algebra phase: a query's term is rewritten in an e-graph, and the cheapest equal term is planned.
 //!
 //! Input and output: a nest with one output. `language` has the nodes, `graph` what is known of classes and how terms
-//! come in, `rules` the tables of rules, `seed` a first good plan, `extract` the choice. Sources: Willsey et al., "egg: Fast and Extensible
-//! Equality Saturation"; Deeds, Ahrens, Suciu, "Galley".
+//! come in, `rules` the tables of rules, `seed` a first good plan, `extract` the choice. Sources: Willsey et al., "egg:
+//! Fast and Extensible Equality Saturation"; Deeds, Ahrens, Suciu, "Galley".
 
 mod extract;
 mod graph;
@@ -18,7 +18,7 @@ use crate::isolate::root_folds;
 use crate::loop_order::order_loops;
 use crate::term::{At, Fold, Nest, NestKind, Node, Read, Target, Term};
 use egg::{Id, Runner, SimpleScheduler};
-use extract::{Extracted, Extraction};
+use extract::{Extracted, Extraction, Pool};
 use graph::{Algebra, Graph, insert};
 use redpoll_logic::Field;
 use rules::Round;
@@ -119,8 +119,7 @@ fn whole(target: &Target, cx: &Context) -> Term {
     }
 }
 
-/// The e-graph of a nest's term after all rules: first those that gather aggregates and products, then those that spread
-/// them; both at once would undo each other in every corner.
+/// The e-graph of a nest's term after all rules.
 struct Saturated {
     graph: Graph,
     /// The class of the term.
@@ -131,6 +130,8 @@ struct Saturated {
     stop: String,
 }
 
+/// Tries the rules: first those that gather aggregates and products, then those that spread them; both at once would undo
+/// each other in every corner.
 fn saturated(cx: &Context, nest: &Nest) -> Saturated {
     let target = &nest.outputs[0];
     let mut graph = Graph::new(Algebra::new(cx.mode()));
@@ -180,13 +181,11 @@ fn best(
 ) -> Option<(Nest, f64, Vec<&'static str>)> {
     let target = &nest.outputs[0];
     let free = fields(target);
-    let pool: Vec<(Field, u64)> =
-        all_fields(nest).into_iter().filter(|f| !free.contains(f)).map(|f| (f.clone(), nest.sizes.of(&f))).collect();
+    let all = all_fields(nest);
+    let names = all.iter().filter(|f| !free.contains(f)).map(|f| (f.clone(), nest.sizes.of(f))).collect();
+    let pool = Pool { names, reserved: all };
     let Extracted { term, sizes, rules } = extraction.term(root, None, slots, pool)?;
     let mut new = nest.clone();
-    for field in &free {
-        new.sizes.insert(field.clone(), nest.sizes.of(field));
-    }
     sizes.each(&mut |field, size| new.sizes.insert(field.clone(), size));
     new.outputs[0].fold = None;
     new.outputs[0].value = term;

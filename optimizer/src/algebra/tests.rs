@@ -1,6 +1,6 @@
 //! Every rule alone, for every pair of operators and dtype that it claims, against the interpreter.
 
-use super::extract::Extraction;
+use super::extract::{Extraction, Pool};
 use super::graph::{Algebra, Graph, insert};
 use super::rules::{self, Rule};
 use super::{fields, whole};
@@ -35,7 +35,9 @@ fn alternative(cx: &Context, nest: &Nest, chosen: &[&'static Rule], number: usiz
     let mut nodes: Vec<_> = graph[class].iter().filter(|n| graph.analysis.rules.contains_key(n)).collect();
     nodes.sort();
     let slots: Vec<Field> = root.slots.iter().map(|s| names[usize::from(*s)].clone()).collect();
-    let terms = nodes.into_iter().filter_map(|n| extraction.term(class, Some(n), &slots, Vec::new()));
+    let terms = nodes
+        .into_iter()
+        .filter_map(|n| extraction.term(class, Some(n), &slots, Pool { names: Vec::new(), reserved: slots.clone() }));
     let extracted = terms.into_iter().nth(number)?;
     let mut new = nest.clone();
     extracted.sizes.each(&mut |field, size| new.sizes.insert(field.clone(), size));

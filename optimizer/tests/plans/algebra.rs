@@ -232,6 +232,20 @@ fn walks_over_a_pattern_are_counted_step_by_step() {
     );
 }
 
+/// Protects fields of the plan whose names are like those that rules give.
+#[test]
+fn fields_keep_their_names() {
+    let text = "(plan (query y (aggregate + 0 (mapjoin * (table A e1 j)
+                  (mapjoin + (table B j k) (mapjoin * (table u j) (table v k))) (table x k)) j k)) (produces y))";
+    let with = |n: u64| {
+        [csr("A", &[n, n]).stored(5.0 * n as f64), csr("B", &[n, n]).stored(5.0 * n as f64)]
+            .into_iter()
+            .chain(["u", "v", "x"].map(|name| dense(name, &[n])))
+            .collect::<Vec<_>>()
+    };
+    rewritten(text, &with(60), &eager());
+}
+
 #[test]
 fn little_work_is_left_as_it_is() {
     let text = "(plan (query R (aggregate + 0 (mapjoin * (table A i j) (table B j k) (table x k)) j k)) (produces R))";

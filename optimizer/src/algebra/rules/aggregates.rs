@@ -86,7 +86,7 @@ fn repeat(site: &mut Site<'_>, node: &Opened) {
 fn flatten(site: &mut Site<'_>, node: &Opened) {
     let Opened::Call { op, args } = node else { return };
     for (at, arg) in args.iter().enumerate() {
-        if !super::super::graph::is_multiset(op, site.dtype(arg), site.mode()) {
+        if !crate::term::regroups(op, site.dtype(arg), site.mode()) {
             return;
         }
         for (inner, parts) in site.calls(arg) {
