@@ -8,10 +8,11 @@ use crate::session::Bindings;
 use crate::timings::Phase;
 use rayon::prelude::*;
 use redpoll_logic::{Alias, FloatMode};
+use redpoll_optimizer::AdaptivePlan;
 use redpoll_physical::assembly::Counts;
 use redpoll_physical::run::Limits;
 use redpoll_physical::storage::{Tensor, convert_within};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -24,8 +25,14 @@ pub(crate) struct Executable {
     pub(crate) produces: Vec<Alias>,
 }
 
-/// Results by name, in the order in which they are produced, and the work if it was counted.
-pub(crate) type Results = (Vec<(Alias, Tensor)>, Option<Counts>);
+/// A run on its way: what one stage writes, later ones read.
+pub(crate) struct Running<'r> {
+    pub(crate) engine: Engine,
+    tensors: HashMap<Alias, Tensor>,
+    /// The work so far, if it is counted.
+    counts: Option<Counts>,
+    limits: &'r Limits,
+}
 
 /// A stage that has run.
 pub(crate) struct Step<'a> {
@@ -42,6 +49,19 @@ impl Executable {
         let mode = config.optimizer.float_mode;
         let optimizing = Arc::new(Optimizing::new(&config.toolchain, mode, edited));
         Executable { config: config.clone(), stages: Arc::new(stages), optimizing, produces }
+    }
+
+    /// The stages of an adapted plan: those up to `after` have run, with the kernels that they had.
+    pub(crate) fn adapted(
+        &self,
+        after: usize,
+        planned: &AdaptivePlan,
+        bindings: &Bindings,
+    ) -> Result<Executable, Error> {
+        let stages = Stage::all_of(planned, bindings, &self.stages[..=after])?;
+        let executable = Executable::new(&self.config, stages, planned.physical.produces.clone(), None);
+        executable.compile()?;
+        Ok(executable)
     }
 
     pub(crate) fn mode(&self) -> FloatMode {
@@ -84,28 +104,30 @@ impl Executable {
         logic: &dyn Fn() -> Result<Vec<(Alias, Tensor)>, Error>,
         seen: &mut dyn FnMut(Step<'_>),
     ) -> Result<Run, Error> {
-        let engine = match engine {
-            Engine::Auto if self.optimizing.is_ready(&self.stages) => Engine::Optimizing,
-            Engine::Optimizing => {
-                self.optimizing.compile(&self.stages)?;
-                engine
-            }
-            Engine::Auto => {
-                self.optimizing.start_if_worth(&self.stages);
-                engine
-            }
-            engine => engine,
-        };
+        let engine = self.ready(engine)?;
         let start = Instant::now();
-        let (outputs, counts) = match engine {
-            Engine::LogicInterpreter => (logic()?, None),
-            _ => self.run_stages(engine, bindings, limits, seen)?,
-        };
-        let time = start.elapsed();
-        if engine == Engine::Auto {
-            self.optimizing.count_run(time);
+        Ok(match engine {
+            Engine::LogicInterpreter => Run { outputs: logic()?, counts: None, time: start.elapsed() },
+            _ => {
+                let mut running = Running::new(engine, bindings, limits);
+                for (number, stage) in self.stages.iter().enumerate() {
+                    self.run_stage(number, &mut running, seen)?;
+                    running.forget(&stage.last_read);
+                }
+                self.finish(&running, start.elapsed())
+            }
+        })
+    }
+
+    /// The engine of a run, once what it needs is there.
+    pub(crate) fn ready(&self, engine: Engine) -> Result<Engine, Error> {
+        match engine {
+            Engine::Auto if self.optimizing.is_ready(&self.stages) => return Ok(Engine::Optimizing),
+            Engine::Optimizing => self.optimizing.compile(&self.stages)?,
+            Engine::Auto => self.optimizing.start_if_worth(&self.stages),
+            _ => {}
         }
-        Ok(Run { outputs, counts, time })
+        Ok(engine)
     }
 
     /// The tier whose machine code the next run on [`Engine::Auto`] calls.
@@ -122,45 +144,70 @@ impl Executable {
         fault.map(|fault| format!("kernels are compiled anew in each process: {fault}"))
     }
 
-    /// Runs the stages in order; what one writes, later ones read. Intermediates are dropped after their last read.
-    fn run_stages(
+    /// Runs a stage after those before it.
+    pub(crate) fn run_stage(
         &self,
-        engine: Engine,
-        bindings: &Bindings,
-        limits: &Limits,
+        number: usize,
+        running: &mut Running<'_>,
         seen: &mut dyn FnMut(Step<'_>),
-    ) -> Result<Results, Error> {
-        let mut tensors: HashMap<Alias, Tensor> = bindings.iter().map(|(a, t)| (a.clone(), t.clone())).collect();
-        let mut total = (engine == Engine::AssemblyInterpreter).then(Counts::default);
-        for stage in self.stages.iter() {
-            let input = |name: &Alias| tensors.get(name).expect("tensors are bound or written before");
-            let inputs: Vec<&Tensor> = stage.reads.iter().map(input).collect();
-            let start = Instant::now();
-            let mut counts = None;
-            let outputs = match (&stage.work, engine.of_kernels()) {
-                (Work::Convert(ty), _) => {
-                    let converted = convert_within(inputs[0], &ty.format, &limits.memory);
-                    vec![converted.map_err(|source| stage.refused(Phase::Run, source))?]
-                }
-                (Work::Loops(loops), None) => run_notation(loops, &inputs)?,
-                (Work::Loops(loops), Some(engine)) => {
-                    let outcome = run_kernel(loops, &inputs, self.compile_by(engine), limits)?;
-                    total = sum(total, outcome.counts);
-                    counts = outcome.counts;
-                    outcome.outputs
-                }
-            };
-            let time = start.elapsed();
-            seen(Step { name: &stage.name, writes: &stage.writes, outputs: &outputs, time, counts });
-            for name in &stage.last_read {
-                tensors.remove(name);
+    ) -> Result<(), Error> {
+        let stage = &self.stages[number];
+        let input = |name: &Alias| running.tensor(name).expect("tensors are bound or written before");
+        let inputs: Vec<&Tensor> = stage.reads.iter().map(input).collect();
+        let (limits, start) = (running.limits, Instant::now());
+        let mut counts = None;
+        let outputs = match (&stage.work, running.engine.of_kernels()) {
+            (Work::Convert(ty), _) => {
+                let converted = convert_within(inputs[0], &ty.format, &limits.memory);
+                vec![converted.map_err(|source| stage.refused(Phase::Run, source))?]
             }
-            tensors.extend(stage.writes.iter().cloned().zip(outputs));
+            (Work::Loops(loops), None) => run_notation(loops, &inputs)?,
+            (Work::Loops(loops), Some(engine)) => {
+                let outcome = run_kernel(loops, &inputs, self.compile_by(engine), limits)?;
+                counts = outcome.counts;
+                outcome.outputs
+            }
+        };
+        let time = start.elapsed();
+        running.counts = sum(running.counts, counts);
+        seen(Step { name: &stage.name, writes: &stage.writes, outputs: &outputs, time, counts });
+        running.tensors.extend(stage.writes.iter().cloned().zip(outputs));
+        Ok(())
+    }
+
+    /// What a run gives once all stages have run.
+    pub(crate) fn finish(&self, running: &Running<'_>, time: Duration) -> Run {
+        let result = |name: &Alias| running.tensor(name).cloned().expect("stages write what is produced");
+        let outputs = self.produces.iter().map(|name| (name.clone(), result(name))).collect();
+        if running.engine == Engine::Auto {
+            self.optimizing.count_run(time);
         }
-        let outputs = self.produces.iter();
-        let outputs =
-            outputs.map(|name| (name.clone(), tensors.get(name).cloned().expect("stages write what is produced")));
-        Ok((outputs.collect(), total))
+        Run { outputs, counts: running.counts, time }
+    }
+}
+
+impl<'r> Running<'r> {
+    /// The inputs are there, and nothing has run.
+    pub(crate) fn new(engine: Engine, bindings: &Bindings, limits: &'r Limits) -> Running<'r> {
+        let tensors = bindings.iter().map(|(alias, tensor)| (alias.clone(), tensor.clone())).collect();
+        let counts = (engine == Engine::AssemblyInterpreter).then(Counts::default);
+        Running { engine, tensors, counts, limits }
+    }
+
+    /// A tensor that is at hand.
+    pub(crate) fn tensor(&self, name: &Alias) -> Option<&Tensor> {
+        self.tensors.get(name)
+    }
+
+    fn forget(&mut self, names: &[Alias]) {
+        for name in names {
+            self.tensors.remove(name);
+        }
+    }
+
+    /// Forgets all other tensors.
+    pub(crate) fn retain(&mut self, wanted: &HashSet<Alias>) {
+        self.tensors.retain(|name, _| wanted.contains(name));
     }
 }
 

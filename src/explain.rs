@@ -71,15 +71,14 @@ impl Prepared {
     /// # Errors
     /// When the code of kernels is asked for, and cannot be made.
     pub fn explain(&self, detail: Detail) -> Result<Vec<Section>, Error> {
-        let mut sections = vec![section("logic", self.made.plan.to_string())];
-        sections.extend(self.made.report.phases.iter().map(|p| section(p.name, p.plan.clone())));
-        let decisions: String = self.made.report.decisions.iter().map(ToString::to_string).collect();
-        sections.push(section("decisions", decisions));
+        let mut sections = vec![section("logic", self.made().plan.to_string())];
+        sections.extend(self.made().planned.report.phases.iter().map(|p| section(p.name, p.plan.clone())));
+        sections.push(section("queries", self.flow().to_string()));
         let notes: String = self.notes().iter().map(|note| format!("{note}\n")).collect();
         if !notes.is_empty() {
             sections.push(section("notes", notes));
         }
-        for stage in self.made.executable.stages.iter() {
+        for stage in self.made().executable.stages.iter() {
             let of = |form: &str| format!("{form} of {}", stage.name);
             let loops = match &stage.work {
                 Work::Loops(loops) => loops,
@@ -93,9 +92,9 @@ impl Prepared {
             if loops.written != *loops.program {
                 sections.push(section(of("normal notation"), notation::print(&loops.program)));
             }
-            sections.extend(code_of(loops, &stage.name, &self.made.executable, detail)?);
+            sections.extend(code_of(loops, &stage.name, &self.made().executable, detail)?);
         }
-        sections.extend(c_text(&self.made.executable, detail)?);
+        sections.extend(c_text(&self.made().executable, detail)?);
         Ok(sections)
     }
 }

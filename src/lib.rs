@@ -54,6 +54,7 @@
 //! [`Prepared::explain`] shows what each of them gives. Every [`Engine`] runs the same prepared plan, so that they can
 //! be compared.
 
+mod adapt;
 mod array;
 #[doc(hidden)]
 pub mod cli;
@@ -63,6 +64,7 @@ mod engine;
 mod error;
 mod executable;
 mod explain;
+mod flow;
 mod notes;
 mod pipeline;
 mod plan_cache;
@@ -79,6 +81,7 @@ pub use array::{Array, ArrayError, Axes, Builder, Contraction, Index, Operand, O
 pub use config::{Config, Engine};
 pub use error::{Error, Unbound};
 pub use explain::{Detail, Section};
+pub use flow::{Flow, FlowQuery, FlowRead, Size};
 pub use notes::Note;
 pub use prepared::{Prepared, Run};
 pub use profile::{OutputProfile, Profile, QueryProfile};

@@ -45,11 +45,11 @@ impl Prepared {
     /// What its author may want to know: results and intermediates that densify without having been asked to.
     pub fn notes(&self) -> Vec<Note> {
         let asked = |alias: &Alias| {
-            let query = self.made.plan.queries.iter().find(|q| q.alias == *alias);
+            let query = self.made().plan.queries.iter().find(|q| q.alias == *alias);
             query.is_some_and(|q| q.expr.stored_format().is_some())
         };
         let mut notes = Vec::new();
-        for output in self.made.report.decisions.iter().flat_map(|d| &d.outputs) {
+        for output in self.made().planned.report.decisions.iter().flat_map(|d| &d.outputs) {
             let places = places(&output.ty);
             if places <= 1 || !is_dense(&output.ty) || asked(&output.alias) {
                 continue;
@@ -58,9 +58,9 @@ impl Prepared {
             if !sparse.is_empty() {
                 notes.push(Note::Densifies {
                     tensor: output.alias.clone(),
-                    result: self.made.physical.produces.contains(&output.alias),
+                    result: self.made().planned.physical.produces.contains(&output.alias),
                     places,
-                    expected: output.stored,
+                    expected: output.stored(),
                     fill: output.ty.fill.clone(),
                     sparse,
                 });
@@ -72,10 +72,10 @@ impl Prepared {
     /// The inputs that do not store all their places and that a tensor of so many places is made of. Those of more
     /// places do not count: that the sums of the rows of a sparse matrix are dense is no surprise.
     fn sparse_operands(&self, alias: &Alias, most: u64) -> Vec<Alias> {
-        let reads: Vec<Alias> = match self.made.plan.queries.iter().find(|q| q.alias == *alias) {
+        let reads: Vec<Alias> = match self.made().plan.queries.iter().find(|q| q.alias == *alias) {
             Some(query) => query.expr.tables(),
             None => self
-                .made
+                .made()
                 .executable
                 .stages
                 .iter()
@@ -84,7 +84,7 @@ impl Prepared {
                 .collect(),
         };
         let sparse = |ty: &Arc<TensorType>| !is_dense(ty) && places(ty) <= most;
-        let inputs = self.made.physical.inputs.iter();
+        let inputs = self.made().planned.physical.inputs.iter();
         inputs.filter(|(name, ty)| sparse(ty) && reads.contains(name)).map(|(name, _)| name.clone()).collect()
     }
 }

@@ -1,6 +1,5 @@
 //! From a Logic plan to kernels: the phases in order.
 
-use crate::config::Config;
 use crate::dump;
 use crate::engine::Stage;
 use crate::error::{Error, Unbound};
@@ -9,20 +8,25 @@ use crate::explain::Detail;
 use crate::plan_cache::Key;
 use crate::prepared::{Made, Prepared};
 use crate::session::{Bindings, Session};
-use crate::statistics::position_counts;
+use crate::statistics::Told;
 use crate::timings::{Phase, Timings};
 use redpoll_logic::physical::{PhysicalPlan, verify};
 use redpoll_logic::statistics::Statistics;
 use redpoll_logic::{Alias, Plan, TensorType};
-use redpoll_optimizer::{Report, optimize};
-use std::sync::Arc;
+use redpoll_optimizer::{Adaptivity, optimize_adaptive};
+use std::sync::{Arc, OnceLock};
 
 /// Takes a plan through all phases. Kernels are compiled for the engine of the session; for others when they are asked
 /// for.
-pub(crate) fn prepare(
+pub(crate) fn prepare(session: &Session, plan: Plan, bindings: &Bindings, timings: Timings) -> Result<Prepared, Error> {
+    prepare_told(session, plan, (bindings, Told::Measured), timings)
+}
+
+/// As [`prepare`]; `told` is what the optimizer is told of the tensors.
+pub(crate) fn prepare_told(
     session: &Session,
     plan: Plan,
-    bindings: &Bindings,
+    (bindings, told): (&Bindings, Told),
     mut timings: Timings,
 ) -> Result<Prepared, Error> {
     let config = session.config();
@@ -32,19 +36,24 @@ pub(crate) fn prepare(
     let key = if by_text { None } else { Key::new(&plan, bindings) };
     let found = key.as_ref().and_then(|key| session.plans().find(key, &plan, bindings));
     if let Some((made, bindings)) = found {
-        check_inputs(&made.physical, &bindings)?;
+        check_inputs(&made.planned.physical, &bindings)?;
         return Ok(Prepared { made, limits: session.limits().clone(), bindings, timings });
     }
     let verified = || redpoll_logic::verify(&plan).and_then(|()| redpoll_logic::check_masks(&plan));
     timings.time(Phase::Verify, verified).map_err(Error::Verify)?;
-    let (physical, report) = timings.time(Phase::Optimize, || physical_plan(&plan, bindings, config))?;
-    timings.time(Phase::Verify, || verify::verify(&physical)).map_err(Error::VerifyPhysical)?;
-    check_inputs(&physical, bindings)?;
-    let stages = timings.time(Phase::Notation, || Stage::all_of(&physical, &report, bindings))?;
+    let source = told.source(bindings);
+    let optimize = || optimize_adaptive(&plan, &Statistics::new(&*source), &config.optimizer);
+    let planned = timings.time(Phase::Optimize, optimize)?;
+    drop(source);
+    timings.time(Phase::Verify, || verify::verify(&planned.physical)).map_err(Error::VerifyPhysical)?;
+    check_inputs(&planned.physical, bindings)?;
+    let stages = timings.time(Phase::Notation, || Stage::all_of(&planned, bindings, &[]))?;
     let edited = dump::edited(config, &plan.to_string(), &plan.produces)?;
-    let executable = Executable::new(config, stages, physical.produces.clone(), edited);
+    let executable = Executable::new(config, stages, planned.physical.produces.clone(), edited);
     timings.time(Phase::Compile, || executable.compile())?;
-    let made = Arc::new(Made { plan, physical, report, executable });
+    let keeps = by_text || config.optimizer.adaptivity == Adaptivity::Off || executable.stages.len() < 2;
+    let adapted = if keeps { OnceLock::from(None) } else { OnceLock::new() };
+    let made = Arc::new(Made { plan, planned, told, executable, adapted });
     if let Some(key) = key {
         session.plans().keep(key, made.clone());
     }
@@ -57,13 +66,8 @@ pub(crate) fn prepare(
     Ok(prepared)
 }
 
-fn physical_plan(plan: &Plan, bindings: &Bindings, config: &Config) -> Result<(PhysicalPlan, Report), Error> {
-    let counts = position_counts(bindings);
-    Ok(optimize(plan, &Statistics::new(&counts), &config.optimizer)?)
-}
-
 /// Plans are made for types; the tensors at hand must have them.
-fn check_inputs(physical: &PhysicalPlan, bindings: &Bindings) -> Result<(), Error> {
+pub(crate) fn check_inputs(physical: &PhysicalPlan, bindings: &Bindings) -> Result<(), Error> {
     let bound = |table: &Alias| bindings.get(table.as_str());
     let missing = physical.inputs.iter().filter(|(table, _)| bound(table).is_none());
     let missing: Vec<_> = missing.map(|(t, ty)| Unbound { table: t.clone(), rank: ty.shape.len() }).collect();

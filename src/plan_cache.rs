@@ -1,7 +1,7 @@
 //! The plans of a session that were taken to kernels: a congruent one over tensors alike finds everything made.
 //!
-//! What was made of a plan depends on the types of its inputs, on the widths of their arrays, and on how many entries
-//! they have, which is kept to a power of two; not on their names or values.
+//! What was made of a plan depends on the types of its inputs, on the widths of their arrays, on how many entries they have,
+//! which is kept to a power of two, and on the facts of them that the optimizer asked for; not on their names or values.
 
 use crate::prepared::Made;
 use crate::session::Bindings;
@@ -79,6 +79,12 @@ impl PlanCache {
             && entry.made.plan.is_congruent(plan);
         let tensor = |input: &Input| bindings.get(input.name.as_str()).cloned();
         let renamed = entry.inputs.iter().zip(&key.inputs).map(|(to, from)| Some((to.name.clone(), tensor(from)?)));
+        let alike = alike
+            && entry.made.facts().all(|(input, fact, holds)| {
+                let of = entry.inputs.iter().position(|i| i.name == *input);
+                let tensor = of.and_then(|k| tensor(&key.inputs[k]));
+                tensor.is_some_and(|tensor| tensor.holds(*fact) == *holds)
+            });
         if alike { Some((entry.made.clone(), renamed.collect::<Option<_>>()?)) } else { None }
     }
 

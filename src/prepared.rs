@@ -1,18 +1,22 @@
 //! Prepared plans: everything that was made of a plan, ready to run any number of times.
 
+use crate::adapt::run_first;
 use crate::config::Engine;
 use crate::engine::run_logic;
 use crate::error::Error;
 use crate::executable::{Executable, Step};
+use crate::flow::Flow;
 use crate::session::Bindings;
+use crate::statistics::Told;
 use crate::timings::Timings;
 use redpoll_logic::physical::PhysicalPlan;
+use redpoll_logic::statistics::Fact;
 use redpoll_logic::{Alias, Plan};
-use redpoll_optimizer::Report;
+use redpoll_optimizer::{AdaptivePlan, Report};
 use redpoll_physical::assembly::Counts;
 use redpoll_physical::run::Limits;
 use redpoll_physical::storage::Tensor;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 /// A plan with the tensors that it reads and the kernels that compute it.
@@ -27,9 +31,12 @@ pub struct Prepared {
 /// All that is made of a plan and does not depend on the values of tensors: it serves every congruent plan.
 pub(crate) struct Made {
     pub(crate) plan: Plan,
-    pub(crate) physical: PhysicalPlan,
-    pub(crate) report: Report,
+    pub(crate) planned: AdaptivePlan,
+    /// What the optimizer was told of the inputs.
+    pub(crate) told: Told,
     pub(crate) executable: Executable,
+    /// What the plan has become in its first run, `None` if it has stayed as it was; empty before that run.
+    pub(crate) adapted: OnceLock<Option<Arc<Made>>>,
 }
 
 /// What one run gives.
@@ -50,20 +57,46 @@ impl Run {
     }
 }
 
+impl Made {
+    /// What was asked of the inputs, here and for what the plan has become.
+    pub(crate) fn facts(&self) -> impl Iterator<Item = &(Alias, Fact, bool)> {
+        let adapted = self.adapted.get().into_iter().flatten();
+        self.planned.report.facts.iter().chain(adapted.flat_map(|made| &made.planned.report.facts))
+    }
+
+    /// What runs now: the plan as it was made, or what it has become.
+    pub(crate) fn current(&self) -> &Made {
+        self.adapted.get().and_then(Option::as_deref).unwrap_or(self)
+    }
+}
+
 impl Prepared {
+    pub(crate) fn made(&self) -> &Made {
+        self.made.current()
+    }
+
     /// The Logic plan.
     pub fn plan(&self) -> &Plan {
-        &self.made.plan
+        &self.made().plan
     }
 
-    /// The physical plan.
+    /// The physical plan; once it has run, what it has become when the numbers of positions that its queries wrote were
+    /// known.
     pub fn physical(&self) -> &PhysicalPlan {
-        &self.made.physical
+        &self.made().planned.physical
     }
 
-    /// What the optimizer decided, and why.
+    /// What the optimizer decided, and why; once it has run, with what was decided anew then.
     pub fn report(&self) -> &Report {
-        &self.made.report
+        &self.made().planned.report
+    }
+
+    /// The queries of the physical plan and the tensors between them, as planned; [`Profile::flow`] has what was measured,
+    /// too.
+    ///
+    /// [`Profile::flow`]: crate::Profile::flow
+    pub fn flow(&self) -> Flow {
+        Flow::new(self.made(), &self.bindings, &[])
     }
 
     /// How long each phase took until it was prepared.
@@ -73,7 +106,7 @@ impl Prepared {
 
     /// The names of its results, in order.
     pub fn produces(&self) -> &[Alias] {
-        &self.made.physical.produces
+        &self.made().plan.produces
     }
 
     /// Runs the plan on the engine of its session.
@@ -94,24 +127,28 @@ impl Prepared {
 
     /// Runs the plan on a given engine and shows each query that has run.
     pub(crate) fn run_observed(&self, engine: Engine, seen: &mut dyn FnMut(Step<'_>)) -> Result<Run, Error> {
-        let Made { plan, executable, .. } = &*self.made;
+        let on = (&self.bindings, &self.limits);
+        if self.made.adapted.get().is_none() && engine != Engine::LogicInterpreter {
+            return run_first(&self.made, engine, on, seen);
+        }
+        let Made { plan, executable, .. } = self.made();
         let logic = || run_logic(plan, &self.bindings, executable.mode());
-        executable.run(engine, (&self.bindings, &self.limits), &logic, seen)
+        executable.run(engine, on, &logic, seen)
     }
 
     /// The tier whose machine code the next run on [`Engine::Auto`] calls.
     pub fn tier(&self) -> Engine {
-        self.made.executable.tier()
+        self.made().executable.tier()
     }
 
     /// Waits until the optimizing tier is there, if it is being compiled in the background.
     pub fn wait_for_take_over(&self) {
-        self.made.executable.optimizing.wait();
+        self.made().executable.optimizing.wait();
     }
 
     /// What a user may want to know of the optimizing tier: why it is missing although the plan is worth it, or why its
     /// kernels are not kept on disk.
     pub fn tier_note(&self) -> Option<String> {
-        self.made.executable.tier_note()
+        self.made().executable.tier_note()
     }
 }

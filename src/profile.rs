@@ -2,6 +2,7 @@
 
 use crate::config::Engine;
 use crate::error::Error;
+use crate::flow::Flow;
 use crate::notes::Note;
 use crate::prepared::Prepared;
 use crate::timings::Timings;
@@ -20,6 +21,8 @@ pub struct Profile {
     pub phases: Timings,
     /// The queries, in the order in which they ran.
     pub queries: Vec<QueryProfile>,
+    /// The queries as they were planned, with what was measured beside.
+    pub flow: Flow,
     /// How long the run took, all queries together.
     pub time: Duration,
     /// The work of all queries; only the interpreter of Assembly counts.
@@ -54,6 +57,14 @@ pub struct OutputProfile {
     pub estimated: Option<f64>,
 }
 
+impl OutputProfile {
+    /// The factor by which the estimate is off, in either direction; numbers below 1 count as 1.
+    pub fn q_error(&self) -> Option<f64> {
+        let (estimated, stored) = (self.estimated?.max(1.0), (self.stored as f64).max(1.0));
+        Some((estimated / stored).max(stored / estimated))
+    }
+}
+
 impl Prepared {
     /// Runs the plan and tells how long each phase and each query took, and what they stored. The interpreters of Logic
     /// and, for all but the whole plan, have no queries to tell apart.
@@ -66,7 +77,7 @@ impl Prepared {
             let output = |(alias, tensor): (&Alias, &Tensor)| OutputProfile {
                 alias: alias.clone(),
                 stored: tensor.count_stored(),
-                estimated: self.estimated(alias),
+                estimated: None,
             };
             queries.push(QueryProfile {
                 name: step.name.to_owned(),
@@ -75,9 +86,14 @@ impl Prepared {
                 counts: step.counts,
             });
         })?;
+        // What was expected of the queries as they have run: the first run may have planned some of them anew.
+        for output in queries.iter_mut().flat_map(|query: &mut QueryProfile| &mut query.outputs) {
+            output.estimated = self.estimated(&output.alias);
+        }
         Ok(Profile {
             engine,
             phases: self.timings.clone(),
+            flow: Flow::new(self.made(), &self.bindings, &queries),
             queries,
             time: run.time,
             counts: run.counts,
@@ -87,8 +103,8 @@ impl Prepared {
     }
 
     fn estimated(&self, alias: &Alias) -> Option<f64> {
-        let mut outputs = self.made.report.decisions.iter().flat_map(|d| &d.outputs);
-        outputs.find(|o| o.alias == *alias).map(|o| o.stored)
+        let mut outputs = self.made().planned.report.decisions.iter().flat_map(|d| &d.outputs);
+        outputs.find(|o| o.alias == *alias).map(redpoll_optimizer::DecidedOutput::stored)
     }
 }
 

@@ -58,7 +58,7 @@ impl<A: Into<Alias>> FromIterator<(A, Tensor)> for Bindings {
 /// inputs, over tensors alike, are made once. What its plans allocate counts against one memory limit. Clones share both.
 #[derive(Clone, Debug)]
 pub struct Session {
-    config: Config,
+    config: Arc<Config>,
     limits: Limits,
     plans: Arc<PlanCache>,
     programs: Arc<ProgramCache>,
@@ -77,7 +77,13 @@ impl Session {
     /// A session that leaves the compiler as it is.
     pub(crate) fn cold(config: Config) -> Session {
         let limits = config.memory_limit.map_or_else(Limits::default, Limits::memory);
-        Session { config, limits, plans: Arc::default(), programs: Arc::default() }
+        Session { config: Arc::new(config), limits, plans: Arc::default(), programs: Arc::default() }
+    }
+
+    /// The same session under other limits.
+    #[cfg(feature = "sql")]
+    pub(crate) fn limited(&self, limits: Limits) -> Session {
+        Session { limits, ..self.clone() }
     }
 
     /// The configuration.

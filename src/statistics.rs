@@ -1,17 +1,53 @@
-//! What the optimizer is told of bound tensors: the exact numbers of positions below each of their levels.
+//! What the optimizer is told of bound tensors.
 
 use crate::session::Bindings;
-use redpoll_logic::statistics::{Answer, PositionCounts};
+use redpoll_logic::statistics::{Answer, Fact, ModeSet, Question, StatisticsSource, Weights};
+use redpoll_logic::{Alias, TensorType};
 use redpoll_physical::levels::level;
 use redpoll_physical::storage::Tensor;
 
-/// The position counts of all bound tensors. They are read off the ends of arrays, so they cost nothing.
-pub(crate) fn position_counts(bindings: &Bindings) -> PositionCounts {
-    let mut counts = PositionCounts::default();
-    for (name, tensor) in bindings.iter() {
-        counts.insert(name.clone(), positions(tensor).into_iter().map(Answer::exact).collect());
+/// What the optimizer is told of the inputs of a plan.
+#[derive(Clone, Debug)]
+pub(crate) enum Told {
+    /// What is true of the tensors that are bound.
+    Measured,
+    /// Numbers of positions, true or not.
+    #[cfg(test)]
+    Counts(redpoll_logic::statistics::PositionCounts),
+}
+
+impl Told {
+    /// Where that comes from.
+    pub(crate) fn source<'a>(&'a self, bindings: &'a Bindings) -> Box<dyn StatisticsSource + 'a> {
+        match self {
+            Told::Measured => Box::new(Measured(bindings)),
+            #[cfg(test)]
+            Told::Counts(counts) => Box::new(counts.clone()),
+        }
     }
-    counts
+}
+
+/// Statistics of bound tensors: numbers of positions are read off the ends of arrays and cost nothing; the rest takes a pass
+/// over a tensor when it is asked for, and is kept with it.
+struct Measured<'a>(&'a Bindings);
+
+impl StatisticsSource for Measured<'_> {
+    fn answer(&self, tensor: &Alias, _: &TensorType, question: Question) -> Option<Answer> {
+        let tensor = self.0.get(tensor.as_str())?;
+        match question {
+            Question::Positions(levels) => positions(tensor).get(levels.checked_sub(1)?).copied().map(Answer::exact),
+            Question::Distinct(modes) => tensor.distinct(modes).map(Answer::exact),
+            Question::Degree { of, given } => tensor.degree(of, given),
+        }
+    }
+
+    fn marginal(&self, tensor: &Alias, _: &TensorType, of: ModeSet, mode: usize) -> Option<Weights> {
+        self.0.get(tensor.as_str())?.marginal(of, mode)
+    }
+
+    fn holds(&self, tensor: &Alias, _: &TensorType, fact: Fact) -> bool {
+        self.0.get(tensor.as_str()).is_some_and(|tensor| tensor.holds(fact))
+    }
 }
 
 /// The numbers of positions below the first 1, 2, .. levels.

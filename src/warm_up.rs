@@ -1,7 +1,7 @@
 //! Warming up: the first plan of a process would wait for what no later one waits for.
 //!
 //! Pages of the compiler's code are read when first executed, the description of the machine is made when first asked
-//! for, threads are started and the heap grows. That takes as long as compiling several kernels; a small plan that is
+//! for, threads are started, the heap grows and the e-graph has a clock calibrated. That takes as long as compiling several kernels; a small plan that is
 //! taken all the way in the background has it done while the caller reads its files.
 
 use crate::config::Config;
@@ -24,6 +24,7 @@ pub(crate) fn warm_up() {
         rayon::spawn(|| {
             let _ = run();
         });
+        rayon::spawn(redpoll_optimizer::warm_up);
     });
 }
 

@@ -184,6 +184,8 @@ fn failures_say_what_is_wrong() {
         ),
         (&["explain", "sum.rp"], 1, &["table `A`"]),
         (&["explain", "sum.rp", "--without", "magic"], 2, &["magic", "elimination", "distribution"]),
+        (&["explain", "sum.rp", "--bind", "A=a.mtx", "--format", "svg"], 2, &["svg", "text, dot, mermaid"]),
+        (&["explain", "sum.rp", "--bind", "A=a.mtx", "--format", "dot", "--c"], 2, &["--c", "cannot be used"]),
         (&["info", "none.mtx"], 1, &["none.mtx"]),
         (&["info", "sum.rp"], 1, &["unknown file format"]),
         (
@@ -460,8 +462,7 @@ fn files_are_converted_between_all_formats() {
 fn explain_shows_every_phase() {
     let ran = Place::new().run(&["explain", "sum.rp", "--bind", "A=a.mtx:coo", "--clif"]);
     assert_eq!(ran.code, Some(0), "{}", ran.err);
-    for title in
-        ["== logic ==", "== physical plan ==", "== decisions ==", "notation of s", "assembly of s", "clif of s"]
+    for title in ["== logic ==", "== physical plan ==", "== queries ==", "notation of s", "assembly of s", "clif of s"]
     {
         assert!(ran.out.contains(title), "no {title} in\n{}", ran.out);
     }
@@ -480,13 +481,48 @@ fn explain_names_the_rules() {
     let explain = ["explain", "walks.rp", "--bind", "A=square.mtx:csr"];
     let ran = place.run(&explain);
     assert_eq!(ran.code, Some(0), "{}", ran.err);
-    for words in ["== algebra ==", "eliminate: sum(i j, x * y) = sum(j, x * sum(i, y))", "nodes in"] {
+    let rule = "eliminate: sum(i j k, x * y) = sum(j, sum(i, x) * sum(k, y))";
+    for words in ["== algebra ==", &format!("; {rule}"), &format!("  by {rule}"), "nodes in"] {
         assert!(ran.out.contains(words), "no {words} in\n{}", ran.out);
     }
     for off in [&["--plain"][..], &["--without", "elimination"]] {
         let ran = place.run(&[&explain[..], off].concat());
         assert_eq!(ran.code, Some(0), "{}", ran.err);
         assert!(!ran.out.contains("== algebra =="), "{}", ran.out);
+    }
+}
+
+/// Protects what `--analyze` measures of each query, and the graphs.
+#[test]
+fn explain_measures_and_draws() {
+    let place = Place::new();
+    let explain = |more: &[&str]| {
+        let ran = place.run(&[&["explain", "scaled.rp", "--bind", "A=a.mtx:csr"], more].concat());
+        assert_eq!(ran.code, Some(0), "{more:?}: {}", ran.err);
+        ran.out
+    };
+    let planned = ["loops i j", "cost ", "(dense sparse-list)", "walk i, walk j"];
+    let cases: [(&[&str], &[&str]); 5] = [
+        (&["--analyze"], &["== queries ==", "took ", "C has ", " were estimated, q-error 1.", "run  "]),
+        (&["--format", "dot"], &["digraph plan {", " values", "n0 -> n1"]),
+        (&["--format", "dot", "--analyze"], &["digraph plan {", "took ", " values, "]),
+        (&["--format", "mermaid"], &["flowchart TD", " values", "n0 -->"]),
+        (&["--format", "mermaid", "--analyze"], &["flowchart TD", "took ", " values, "]),
+    ];
+    for (more, expected) in cases {
+        let out = explain(more);
+        for words in planned.iter().chain(expected) {
+            assert!(out.contains(words), "{more:?}: no {words:?} in\n{out}");
+        }
+    }
+    assert_eq!(explain(&["--format", "dot", "--no-adapt"]), explain(&["--format", "dot"]));
+    let program = repository("programs/bfs_push.rp");
+    let bind = format!("A={}", repository("datasets/data/karate.mtx").display());
+    let program = ["explain", program.to_str().unwrap(), "--bind", &bind, "--bind", "source=0"];
+    for more in [&["--analyze"][..], &["--format", "dot"]] {
+        let ran = place.run(&[&program[..], more].concat());
+        assert_eq!(ran.code, Some(1), "{}", ran.out);
+        assert!(ran.err.contains("no queries"), "{}", ran.err);
     }
 }
 

@@ -4,15 +4,17 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The folders with code.
-const FOLDERS: [&str; 8] = ["logic", "optimizer", "physical", "datasets", "bench", "src", "tests", "examples"];
+const FOLDERS: [&str; 9] = ["logic", "optimizer", "physical", "datasets", "sql", "bench", "src", "tests", "examples"];
 
 /// The crates of the workspace and what of ours each may depend on.
-const MAY_DEPEND_ON: [(&str, &[&str]); 6] = [
+const MAY_DEPEND_ON: [(&str, &[&str]); 7] = [
     ("logic", &[]),
     ("optimizer", &["redpoll-logic"]),
     ("physical", &["redpoll-logic"]),
     ("datasets", &["redpoll-logic", "redpoll-physical"]),
-    (".", &["redpoll-logic", "redpoll-optimizer", "redpoll-physical", "redpoll-datasets"]),
+    // Its tests run regions on the sessions of `redpoll`.
+    ("sql", &["redpoll", "redpoll-logic", "redpoll-physical", "redpoll-datasets"]),
+    (".", &["redpoll-logic", "redpoll-optimizer", "redpoll-physical", "redpoll-datasets", "redpoll-sql"]),
     ("bench", &["redpoll", "redpoll-logic", "redpoll-optimizer", "redpoll-physical", "redpoll-datasets"]),
 ];
 

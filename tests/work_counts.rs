@@ -224,7 +224,8 @@ fn outer_products_need_no_dense_result() {
         let (a, b) = (rows(&mut rng, n, size, 2), rows(&mut rng, n, size, 2));
         let csr = |places: &[[u64; 2]]| matrix([n, size], places, Format::csr());
         let text =
-            "(plan (query C (reformat dcsr (aggregate + 0 (mapjoin * (table A k i) (table B k j)) k))) (produces C))";
+            "(plan (query C (reformat dcsr (aggregate + 0 (reorder (mapjoin * (table A k i) (table B k j)) k i j) k)))
+                (produces C))";
         let (a, b) = (csr(&a), csr(&b));
         let inputs = size_of_arrays(&a) + size_of_arrays(&b);
         let (counts, outputs) = count(text, &[("A", a), ("B", b)]);
@@ -260,13 +261,15 @@ fn a_masked_product_is_computed_where_the_mask_asks() {
         let work = 60 * n;
         let text = "(plan (query C (reformat csr (mapjoin ifelse (mapjoin ne (table M i j) 0)
             (aggregate min inf (mapjoin + (table A i k) (table B k j)) k) inf))) (produces C))";
-        let distances = |places: &[[u64; 2]]| {
-            let lengths = matrix([n, n], places, Format::csr());
+        // By rows and by columns, so that no copy is needed, which takes longer than so small a product.
+        let distances = |places: &[[u64; 2]], format: Format| {
+            let lengths = matrix([n, n], places, format);
             let ty = TensorType { fill: Scalar::F64(f64::INFINITY), ..lengths.ty().as_ref().clone() };
             Tensor::from_triples(ty, &lengths.to_triples().expect("its entries"), Duplicates::Error).expect("valid").0
         };
         let mask = matrix([n, n], &mask, Format::csr());
-        let (counts, _) = count(text, &[("M", mask), ("A", distances(&a)), ("B", distances(&b))]);
+        let (counts, _) =
+            count(text, &[("M", mask), ("A", distances(&a, Format::csr())), ("B", distances(&b, Format::csc()))]);
         (counts.iterations, work)
     });
     check("iterations of a masked product", 4.0, found);

@@ -7,10 +7,12 @@ fn workspace() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crate is a folder of the workspace")
 }
 
-/// A file of the collection `shared/datasets` beside or above the checkout; `None` where there is none.
+/// A file of the collection in the folder that the environment variable `REDPOLL_DATASETS` names, or else in
+/// `shared/datasets` beside or above the checkout; `None` where there is none.
 pub fn dataset(name: &str) -> Option<PathBuf> {
-    let file = |folder: &Path| folder.join("shared/datasets").join(name);
-    workspace().ancestors().skip(1).map(file).find(|path| path.exists())
+    let named = std::env::var_os("REDPOLL_DATASETS").map(PathBuf::from);
+    let above = workspace().ancestors().skip(1).map(|folder| folder.join("shared/datasets"));
+    named.into_iter().chain(above).map(|folder| folder.join(name)).find(|path| path.exists())
 }
 
 /// The plan files of a folder, or else of the tests, by name.

@@ -2,15 +2,18 @@
 //! same algorithm over the same arrays, and the way from the text of a plan to its first answer.
 //!
 //! The binary `redpoll-bench` is the harness; `ratios` prints the table of kernels and loops by hand, `tiers` that of both
-//! tiers, `latency` the phases of every program; the criterion benchmarks under `benches/` follow single kernels over time.
+//! tiers, `latency` the phases of every program, `layouts` the optimizer's choices beside all others, `calibrate` the
+//! constants of its cost model; the criterion benchmarks under `benches/` follow single kernels over time.
 
 pub mod arrays;
+pub mod calibration;
 pub mod cases;
 pub mod checks;
 pub mod data;
 pub mod files;
 pub mod hand;
 pub mod harness;
+pub mod layouts;
 pub mod machine;
 pub mod npy;
 pub mod ours;

@@ -67,6 +67,31 @@ pub fn slope(points: &[(f64, f64)]) -> Option<f64> {
     (points.len() > 1 && square > 0.0).then(|| product / square)
 }
 
+/// Spearman's rank correlation of the two coordinates of points, equal ones at the mean of their ranks; `None` where one of
+/// them does not vary.
+pub fn rank_correlation(points: &[(f64, f64)]) -> Option<f64> {
+    let (x, y) = (ranks(points.iter().map(|p| p.0)), ranks(points.iter().map(|p| p.1)));
+    let mean = (points.len() as f64 - 1.0) / 2.0;
+    let product = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| (a - mean) * (b - mean)).sum::<f64>();
+    let scale = (product(&x, &x) * product(&y, &y)).sqrt();
+    (scale > 0.0).then(|| product(&x, &y) / scale)
+}
+
+/// The rank of each number, from 0 on; equal ones have the mean of theirs.
+fn ranks(numbers: impl Iterator<Item = f64>) -> Vec<f64> {
+    let numbers: Vec<f64> = numbers.collect();
+    let mut order: Vec<usize> = (0..numbers.len()).collect();
+    order.sort_by(|a, b| numbers[*a].total_cmp(&numbers[*b]));
+    let mut ranks = vec![0.0; numbers.len()];
+    let mut first = 0;
+    for equal in order.chunk_by(|a, b| numbers[*a] == numbers[*b]) {
+        let rank = first as f64 + (equal.len() as f64 - 1.0) / 2.0;
+        equal.iter().for_each(|k| ranks[*k] = rank);
+        first += equal.len();
+    }
+    ranks
+}
+
 fn sorted(numbers: &[f64]) -> Vec<f64> {
     let mut sorted = numbers.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -124,5 +149,18 @@ mod tests {
     fn slopes_are_those_of_lines() {
         assert_eq!(slope(&[(0.0, 1.0), (1.0, 3.0), (2.0, 5.0)]), Some(2.0));
         assert_eq!(slope(&[(1.0, 1.0)]), None);
+    }
+
+    #[test]
+    fn rank_correlation_sees_order_alone() {
+        let points = |y: &[f64]| (0..).map(f64::from).zip(y.iter().copied()).collect::<Vec<_>>();
+        assert_eq!(rank_correlation(&points(&[1.0, 10.0, 1000.0])), Some(1.0));
+        assert_eq!(rank_correlation(&points(&[3.0, 2.0, 1.0])), Some(-1.0));
+        assert_eq!(rank_correlation(&points(&[1.0, 1.0])), None);
+        // The value that textbooks give for one pair of neighbours that changed places.
+        assert_eq!(rank_correlation(&points(&[1.0, 3.0, 2.0, 4.0])), Some(0.8));
+        // Ties have the mean of their ranks.
+        let tied = rank_correlation(&points(&[1.0, 2.0, 2.0, 3.0])).unwrap();
+        assert!((tied - 0.948_683_298).abs() < 1e-9, "{tied}");
     }
 }

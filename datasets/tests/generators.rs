@@ -218,7 +218,7 @@ fn blocks_are_full_or_empty() {
     let touched: HashSet<(u64, u64)> = entries.iter().map(|(i, j)| (i / 8, j / 5)).collect();
     assert_eq!(touched.len(), 42, "a quarter of 13 x 13 blocks, rounded");
     let size = |&(i, j): &(u64, u64)| (100 - i * 8).min(8) * (61 - j * 5).min(5);
-    assert_eq!(entries.len() as u64, touched.iter().map(size).sum());
+    assert_eq!(entries.len() as u64, touched.iter().map(size).sum::<u64>());
     let stored = content.into_tensor(Some(parse_format("(bcsr 8 5)", 2).unwrap())).unwrap();
     assert_eq!(stored.count_stored() as usize, entries.len());
 }

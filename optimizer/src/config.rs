@@ -17,13 +17,57 @@ pub struct Config {
     /// The subjects of the rules that may rewrite what is computed; all unless some are taken out.
     pub subjects: Subjects,
     /// What a query must cost at least, in steps of a loop, for rules to be tried on it: to try them takes about a
-    /// millisecond.
+    /// millisecond. The dearer it is beyond that, the more of the terms that they find are planned.
     pub worth: Worth,
+    /// Which of the equal terms that the rules find is planned.
+    pub choice: Choice,
+    /// When the rest of a plan is planned anew because a query has written something else than was expected.
+    pub adaptivity: Adaptivity,
+}
+
+/// Which of the equal terms of a query is planned.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Choice {
+    /// The one that is estimated to cost least.
+    #[default]
+    Cheapest,
+    /// One drawn by a seed, whatever it costs: what the rules find on small data is seldom cheaper, and is to be tested.
+    Drawn(u64),
+}
+
+/// Whether the rest of a plan is planned anew between two of its queries.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Adaptivity {
+    /// Never: the plan is kept.
+    Off,
+    /// When both hold.
+    On {
+        /// The numbers of positions that a query has written are off from the estimates by more than this factor, in
+        /// either direction.
+        factor: f64,
+        /// What is to be saved at least, in steps of a loop: to plan and to compile the rest takes about so long.
+        worth: Worth,
+    },
+}
+
+impl Default for Adaptivity {
+    /// Off by a factor of 4, and two milliseconds to be saved.
+    fn default() -> Adaptivity {
+        Adaptivity::On { factor: 4.0, worth: Worth(2e6) }
+    }
 }
 
 /// A cost from which on a query is worth rewriting.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Worth(pub f64);
+
+impl Worth {
+    /// How many times the stored values of its inputs a query must cost at least for them to be measured, which takes a few
+    /// passes over each.
+    pub(crate) fn passes(self) -> f64 {
+        if self.0 > 0.0 { 8.0 } else { 0.0 }
+    }
+}
 
 impl Default for Worth {
     /// A tenth of a millisecond.
@@ -41,6 +85,10 @@ pub enum Subject {
     Elimination,
     /// Products over sums, distributed and factored.
     Distribution,
+    /// Aggregates over symmetric tensors, cut to one order of their coordinates.
+    Symmetry,
+    /// Arguments that say the same twice, and those that undo each other.
+    Identities,
 }
 
 /// A set of subjects.
@@ -49,10 +97,12 @@ pub struct Subjects(u8);
 
 impl Subject {
     /// All subjects, with their names.
-    pub const ALL: [(Subject, &'static str); 3] = [
+    pub const ALL: [(Subject, &'static str); 5] = [
         (Subject::Aggregates, "aggregates"),
         (Subject::Elimination, "elimination"),
         (Subject::Distribution, "distribution"),
+        (Subject::Symmetry, "symmetry"),
+        (Subject::Identities, "identities"),
     ];
 }
 

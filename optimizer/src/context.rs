@@ -1,11 +1,14 @@
 //! What the passes share: configuration, statistics of inputs and of intermediates, names, and what is planned so far.
 
+use crate::adaptive::{Step, Waiting};
 use crate::config::Config;
+use crate::estimate::{Known, Marginal, Marginals, Throws};
 use crate::normalize::fresh_alias;
-use crate::report::Report;
+use crate::report::{Report, Rule};
 use crate::term::{At, Fold, Nest, Node, Read, Term};
+use crate::work::Work;
 use redpoll_logic::physical::PhysicalQuery;
-use redpoll_logic::statistics::{Answer, PositionCounts, Question, Statistics};
+use redpoll_logic::statistics::{Answer, Fact, ModeSet, PositionCounts, Question, Statistics, Weights};
 use redpoll_logic::{Alias, Field, FloatMode, Format, TensorType};
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
@@ -18,41 +21,58 @@ pub(crate) struct Context<'a> {
     /// The types of the tensors that queries write.
     types: HashMap<Alias, Arc<TensorType>>,
     counts: PositionCounts,
+    /// How the stored places of those tensors are spread over the coordinates of each storage mode.
+    spread: HashMap<Alias, Vec<Option<Marginal>>>,
+    marginals: Marginals,
+    /// Whether what takes a pass over a tensor is asked for.
+    measures: bool,
     aliases: HashSet<Alias>,
     /// Source, format and name of each copy.
     pub(crate) copies: Vec<(Alias, Format, Alias)>,
     pub(crate) inputs: Vec<(Alias, Arc<TensorType>)>,
     pub(crate) queries: Vec<PhysicalQuery>,
     pub(crate) report: Report,
+    /// The rules behind the nest that is being planned.
+    pub(crate) rules: Vec<Rule>,
     pub(crate) memo: Memo,
+    /// What is to be planned once what it waits for is stored, the next last.
+    pub(crate) waiting: Vec<Waiting>,
+    /// How many of the plan's nests were begun.
+    pub(crate) begun: usize,
+    /// One for each query, for plans that may be adapted.
+    pub(crate) steps: Vec<Step>,
 }
 
-/// Costs of folds in the nest that is being planned.
+/// The work of folds in the nest that is being planned, and what is known of its terms.
 #[derive(Default)]
-pub(crate) struct Memo(RefCell<HashMap<MemoKey, (Term, f64)>>);
+pub(crate) struct Memo {
+    work: RefCell<HashMap<MemoKey, (Term, Work)>>,
+    pub(crate) known: Known,
+}
 
 /// The identity of the fold's argument, its fields and those it goes on along, and where it stands: inside of loops that
 /// are visited to a fraction (as bits), or in a query of its own.
 type MemoKey = (usize, Vec<Field>, Option<(Vec<Field>, u64)>);
 
 impl Memo {
-    /// The cost of a fold, computed once. The memo holds the argument, so its identity stays its own.
-    pub(crate) fn cost(&self, fold: &Fold, inside: Option<(&[Field], f64)>, compute: impl FnOnce() -> f64) -> f64 {
+    /// The work of a fold, counted once. The memo holds the argument, so its identity stays its own.
+    pub(crate) fn work(&self, fold: &Fold, inside: Option<(&[Field], f64)>, count: impl FnOnce() -> Work) -> Work {
         let inside = inside.map(|(prefix, reach)| (prefix.to_vec(), reach.to_bits()));
         let key = (fold.arg.identity(), [&fold.fields[..], &fold.along].concat(), inside);
-        if let Some((_, known)) = self.0.borrow().get(&key) {
+        if let Some((_, known)) = self.work.borrow().get(&key) {
             return *known;
         }
         // What would be stored in order to be stored, a scan that an order of loops does not allow, has no end.
-        self.0.borrow_mut().insert(key.clone(), (fold.arg.clone(), f64::INFINITY));
-        let cost = compute();
-        self.0.borrow_mut().insert(key, (fold.arg.clone(), cost));
-        cost
+        self.work.borrow_mut().insert(key.clone(), (fold.arg.clone(), Work::IMPOSSIBLE));
+        let work = count();
+        self.work.borrow_mut().insert(key, (fold.arg.clone(), work));
+        work
     }
 
     /// Forgets everything: other sizes and pins hold from now on.
     pub(crate) fn clear(&self) {
-        self.0.borrow_mut().clear();
+        self.work.borrow_mut().clear();
+        self.known.clear();
     }
 }
 
@@ -64,22 +84,43 @@ impl<'a> Context<'a> {
                 aliases.insert(r.tensor.clone());
             });
         }
+        Context::with_names(config, statistics, aliases)
+    }
+
+    /// Nothing is planned yet, and those names are taken.
+    pub(crate) fn with_names(
+        config: &'a Config,
+        statistics: &'a Statistics<'a>,
+        aliases: HashSet<Alias>,
+    ) -> Context<'a> {
         Context {
             config,
             statistics,
             types: HashMap::new(),
             counts: PositionCounts::default(),
+            spread: HashMap::new(),
+            marginals: Marginals::default(),
+            measures: false,
             aliases,
             copies: Vec::new(),
             inputs: Vec::new(),
             queries: Vec::new(),
             report: Report::default(),
+            rules: Vec::new(),
             memo: Memo::default(),
+            waiting: Vec::new(),
+            begun: 0,
+            steps: Vec::new(),
         }
     }
 
     pub(crate) fn mode(&self) -> FloatMode {
         self.config.float_mode
+    }
+
+    /// The names that are taken.
+    pub(crate) fn aliases(&self) -> &HashSet<Alias> {
+        &self.aliases
     }
 
     /// A name for a tensor or temporary that is not taken.
@@ -91,14 +132,82 @@ impl<'a> Context<'a> {
     pub(crate) fn ask(&self, tensor: &Alias, ty: &TensorType, question: Question) -> Answer {
         if self.types.contains_key(tensor) {
             Statistics::new(&self.counts).ask(tensor, ty, question)
-        } else {
+        } else if self.measures {
             self.statistics.ask(tensor, ty, question)
+        } else {
+            self.statistics.assume(tensor, ty, question)
         }
     }
 
-    /// Makes a tensor known that a query writes.
-    pub(crate) fn define(&mut self, tensor: Alias, ty: Arc<TensorType>, counts: Vec<Answer>) {
+    /// How many values the inputs that a nest reads store, all together.
+    pub(crate) fn stored(&self, nest: &Nest) -> f64 {
+        let mut inputs: Vec<&Read> = Vec::new();
+        nest.outputs.iter().for_each(|t| t.value.each_access(&mut |r| inputs.push(r)));
+        inputs.sort_by_key(|r| &r.tensor);
+        inputs.dedup_by_key(|r| &r.tensor);
+        let inputs = inputs.into_iter().filter(|r| !self.types.contains_key(&r.tensor));
+        inputs.map(|r| self.statistics.stored(&r.tensor, &r.ty).estimate).sum()
+    }
+
+    /// Whether what takes a pass over a tensor is asked for.
+    pub(crate) fn measures(&self) -> bool {
+        self.measures
+    }
+
+    /// From now on what takes a pass over a tensor is asked for, or not: it must be worth it.
+    pub(crate) fn measure(&mut self, measures: bool) {
+        if measures != self.measures {
+            self.memo.clear();
+        }
+        self.measures = measures;
+    }
+
+    /// All that was asked of inputs, with its truth.
+    pub(crate) fn facts(&self) -> Vec<(Alias, Fact, bool)> {
+        self.statistics.facts()
+    }
+
+    /// Whether something is true of an input.
+    pub(crate) fn holds(&self, tensor: &Alias, ty: &TensorType, fact: Fact) -> bool {
+        self.measures && self.statistics.holds(tensor, ty, fact)
+    }
+
+    /// How the stored places of a tensor that a query writes are spread over the coordinates of each storage mode.
+    pub(crate) fn written_marginals(&self, tensor: &Alias) -> Option<&[Option<Marginal>]> {
+        self.types.contains_key(tensor).then(|| self.spread.get(tensor).map_or(&[][..], Vec::as_slice))
+    }
+
+    /// How much more often terms with those marginals of one field meet than if they were spread evenly.
+    pub(crate) fn overlap(&self, of: &[Marginal]) -> f64 {
+        self.marginals.overlap(of, &|tensor, of, mode| self.weights(tensor, of, mode))
+    }
+
+    /// The fraction of the places over fields with those marginals that are hit.
+    pub(crate) fn hit(&self, throws: Throws, fields: &[Marginal]) -> f64 {
+        self.marginals.hit(throws, fields, &|tensor, of, mode| self.weights(tensor, of, mode))
+    }
+
+    /// Whether it is known how places are spread that have this marginal.
+    pub(crate) fn is_known(&self, marginal: &Marginal) -> bool {
+        self.marginals.are_known(marginal, &|tensor, of, mode| self.weights(tensor, of, mode))
+    }
+
+    fn weights(&self, tensor: &Alias, of: ModeSet, mode: usize) -> Option<Weights> {
+        let (_, ty) = self.inputs.iter().find(|(alias, _)| alias == tensor)?;
+        self.statistics.marginal(tensor, ty, of, mode)
+    }
+
+    /// Makes a tensor known that a query writes: the numbers of positions below its levels, and how its places are spread
+    /// over the coordinates of its storage modes.
+    pub(crate) fn define(
+        &mut self,
+        tensor: Alias,
+        ty: Arc<TensorType>,
+        counts: Vec<Answer>,
+        spread: Vec<Option<Marginal>>,
+    ) {
         self.counts.insert(tensor.clone(), counts);
+        self.spread.insert(tensor.clone(), spread);
         self.types.insert(tensor, ty);
     }
 

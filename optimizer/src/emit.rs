@@ -3,10 +3,10 @@
 use crate::context::Context;
 use crate::error::Error;
 use crate::fit::storage_at;
-use crate::formats::{choose_format, count_positions};
+use crate::formats::{choose_format, count_positions, spread};
 use crate::isolate::{Pass, Schedule};
 use crate::protocols::{Protocols, choose_protocols};
-use crate::report::Decision;
+use crate::report::{DecidedOutput, Decision, Origin};
 use crate::sizes::Sizes;
 use crate::term::{At, NestKind, Node, Read, Target, Term};
 use crate::workspace::workspace;
@@ -17,6 +17,9 @@ use std::sync::Arc;
 /// Appends the query of a schedule to the plan, and makes its outputs known.
 pub(crate) fn emit(cx: &mut Context, schedule: &Schedule, mut decision: Decision) -> Result<(), Error> {
     let Schedule { order, sizes, .. } = schedule;
+    if decision.origin != Origin::Copied {
+        decision.rules = cx.rules.clone();
+    }
     let mut outputs = Vec::new();
     for target in &schedule.outputs {
         let format = choose_format(cx, target, sizes, order)?;
@@ -24,10 +27,13 @@ pub(crate) fn emit(cx: &mut Context, schedule: &Schedule, mut decision: Decision
         let workspace = workspace(cx, target, &format, sizes, order);
         let (shape, fill) = (target.shape.clone(), target.fill.clone());
         let ty = Arc::new(TensorType { shape, dtype: target.value.dtype(), fill, format });
-        decision.output(target.alias.clone(), ty.clone(), counts.last().map_or(1.0, |c| c.estimate), workspace.clone());
+        let (alias, positions) = (target.alias.clone(), counts.iter().map(|c| c.estimate).collect());
+        let most = counts.last().map_or(1.0, |c| c.bound);
+        decision.outputs.push(DecidedOutput { alias, ty: ty.clone(), positions, most, workspace: workspace.clone() });
         let writer = Writer { cx, sizes, order, kind: schedule.kind };
         outputs.push(writer.output(target, &ty, workspace));
-        cx.define(target.alias.clone(), ty, counts);
+        let spread = spread(cx, target, &ty.format, sizes);
+        cx.define(target.alias.clone(), ty, counts, spread);
     }
     let temporaries = schedule.temporaries.iter().map(|p| temporaries(cx, p, sizes, order, 0, schedule.kind)).collect();
     cx.queries.push(PhysicalQuery { loops: loops(order, 0, sizes), temporaries, outputs });

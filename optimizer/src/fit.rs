@@ -130,6 +130,13 @@ impl Levels {
         self.levels.iter().map(meet).collect()
     }
 
+    /// How many of the outermost levels the outermost loops bind, one each in their order: rounds of those loops have
+    /// parts of the tensor of their own.
+    pub(crate) fn in_step(&self, positions: &Positions) -> usize {
+        let bound = |spot: &Spot| spot.fields.iter().map(positions).try_fold(None, |most, p| Some(most.max(Some(p?))));
+        (0..self.levels.len()).find(|k| bound(&self.levels[*k]) != Some(Some(*k))).unwrap_or(self.levels.len())
+    }
+
     /// Kind of each level, and the number of loops after which its fiber and coordinate are known; `None`: not yet.
     pub(crate) fn resolved(&self, positions: &Positions) -> impl Iterator<Item = (LevelKind, Option<usize>)> {
         self.levels.iter().scan(Some(0), move |known, spot| {

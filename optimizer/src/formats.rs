@@ -1,14 +1,16 @@
 //! Chooses the format of an output, and counts what it will store.
 //!
-//! A requested format is checked and kept. Otherwise storage modes follow the order of the loops, and a level is sparse
-//! when the estimated fraction of its coordinates that hold something other than the fill is at most
-//! [`cost::DENSE_FRACTION`]. That a place holds the fill is proved from fills and operators: an operator counts as
-//! preserving it only when its properties say so, so an output whose fill is not preserved comes out dense. An output
-//! all of whose levels are dense is stored in the order of its modes.
+//! A requested format is checked and kept; a whole output that is cheaper dense comes with that request from the order of
+//! its loops. Otherwise storage modes follow the order of the loops, and a level is sparse when the estimated fraction of
+//! its coordinates that hold something other than the fill is at most [`cost::DENSE_FRACTION`]. That a place holds the
+//! fill is proved from fills and operators: an operator counts as preserving it only when its properties say so, so an
+//! output whose fill is not preserved comes out dense. An output all of whose levels are dense is stored in the order of
+//! its modes.
 
 use crate::context::Context;
 use crate::cost;
 use crate::error::Error;
+use crate::estimate::Marginal;
 use crate::fit::storage_at;
 use crate::sizes::Sizes;
 use crate::term::{At, Target};
@@ -83,8 +85,27 @@ pub(crate) fn sparse_format(target: &Target, sizes: &Sizes, order: &[Field]) -> 
     Format { levels, modes: modes.into_iter().map(|(_, m)| m).collect(), leaf: LeafKind::Element }
 }
 
-/// How many positions each level of an output will have.
+/// How many positions each level of an output will have, and has at most.
 pub(crate) fn count_positions(cx: &Context, target: &Target, format: &Format, sizes: &Sizes) -> Vec<Answer> {
+    positions(cx, target, format, sizes, &|fields| match cx.measures() {
+        true => cx.output_most(target, sizes, fields),
+        false => f64::INFINITY,
+    })
+}
+
+/// How many positions each level of an output will have; found faster, without bounds.
+pub(crate) fn estimate_positions(cx: &Context, target: &Target, format: &Format, sizes: &Sizes) -> Vec<f64> {
+    let counts = positions(cx, target, format, sizes, &|_| f64::INFINITY);
+    counts.into_iter().map(|count| count.estimate).collect()
+}
+
+fn positions(
+    cx: &Context,
+    target: &Target,
+    format: &Format,
+    sizes: &Sizes,
+    most_over: &dyn Fn(&BTreeSet<Field>) -> f64,
+) -> Vec<Answer> {
     let dimensions = format.storage_shape(&target.shape);
     let spots = storage_at(&target.at, format, &target.shape, sizes, cx.mode());
     let writes = cx.writes(target, sizes);
@@ -101,9 +122,16 @@ pub(crate) fn count_positions(cx: &Context, target: &Target, format: &Format, si
             most
         } else {
             let here = if scatters { writes } else { places * cx.output_support(target, sizes, &bound) };
-            Answer::new(here.min(most.estimate), most.bound)
+            Answer::new(here.min(most.estimate), most_over(&bound).min(most.bound))
         };
         counts.push(above);
     }
     counts
+}
+
+/// How the stored places of an output are spread over the coordinates of each storage mode.
+pub(crate) fn spread(cx: &Context, target: &Target, format: &Format, sizes: &Sizes) -> Vec<Option<Marginal>> {
+    let spots = storage_at(&target.at, format, &target.shape, sizes, cx.mode());
+    let profile = cx.output_profile(target, sizes, &target.at.iter().flat_map(At::fields).collect());
+    spots.iter().map(|at| at.as_field().and_then(|f| profile.marginals.get(f).cloned())).collect()
 }

@@ -7,7 +7,8 @@
 use crate::context::Context;
 use crate::estimate::either;
 use crate::lookup::use_lookups;
-use crate::loop_order::{inline_cost, order_fold, place, sharing, stored_cost};
+use crate::loop_order::{inline_work, order_fold, place, sharing, stored_work};
+use crate::pricing::visited;
 use crate::sizes::Sizes;
 use crate::term::{At, Fold, Nest, NestKind, Node, Read, Target, Term, regroups};
 use crate::unify::{canonical, match_loops};
@@ -150,9 +151,9 @@ impl Placer<'_, '_> {
             return true;
         }
         let prefix = &self.frames[frame].full[..depth];
-        let written = |t: &Target| self.cx.written(t, self.sizes, &|f| prefix.contains(f));
-        let reach = either(self.outputs.iter().map(written));
-        let inline = inline_cost(self.cx, fold, self.sizes, self.pins, (prefix, reach));
+        let visited = |t: &Target| visited(self.cx, t, self.sizes, &|f| prefix.contains(f));
+        let reach = either(self.outputs.iter().map(visited));
+        let inline = inline_work(self.cx, fold, self.sizes, self.pins, (prefix, reach)).cost();
         let mut all: Vec<&Fold> = Vec::new();
         for target in self.outputs {
             target.value.each_fold(&mut |_, f| {
@@ -162,7 +163,7 @@ impl Placer<'_, '_> {
             });
         }
         let sharing = sharing(fold, &all, self.sizes, self.cx.mode()) as f64;
-        inline.is_finite() && inline <= stored_cost(self.cx, fold, self.sizes, self.pins) / sharing
+        inline.is_finite() && inline <= stored_work(self.cx, fold, self.sizes, self.pins).cost() / sharing
     }
 
     /// Computes the fold inside the outermost `depth` loops of the innermost frame, and says under which name.

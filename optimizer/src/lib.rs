@@ -13,7 +13,7 @@
 //! | `algebra` | nest | nest with an equal value that costs less |
 //! | `split` | nest | candidates, fields split where tensors are stored, or read, in blocks |
 //! | `skew` | nest | candidates, fields replaced by diagonals where tensors are stored by diagonals |
-//! | `loop_order` | nest | an order of its loops |
+//! | `loop_order` | nest | an order of its loops; `pricing` and `writes` count its work |
 //! | `isolate` | nest and order | schedule: folds put where they are computed, or queries of their own |
 //! | `concordize` | schedule | schedule whose accesses all fit, copies made before |
 //! | `emit` | schedule | physical query; `formats`, `workspace` and `protocols` decide for it |
@@ -32,6 +32,7 @@
 
 #![forbid(unsafe_code)]
 
+mod adaptive;
 mod algebra;
 mod concordize;
 mod config;
@@ -48,6 +49,7 @@ mod lookup;
 mod loop_order;
 mod merge;
 mod normalize;
+mod pricing;
 mod protocols;
 mod report;
 mod show;
@@ -56,18 +58,23 @@ mod skew;
 mod split;
 mod term;
 mod unify;
+mod work;
 mod workspace;
+mod writes;
 
-pub use config::{Config, Subject, Subjects, Worth, WrittenOrder};
+pub use adaptive::{AdaptivePlan, Written};
+pub use config::{Adaptivity, Choice, Config, Subject, Subjects, Worth, WrittenOrder};
 pub use error::Error;
-pub use report::{DecidedOutput, Decision, Origin, Phase, Report};
+pub use report::{Adaptation, DecidedOutput, Decision, Miscount, Origin, Phase, Report, Rule};
+pub use work::{Event, Work};
 
+use adaptive::Waiting;
 use concordize::concordize;
 use context::Context;
 use emit::emit;
 use isolate::{fold_nest, isolate, root_folds};
 use lookup::use_lookups;
-use loop_order::order_loops;
+use loop_order::{Ordered, order_loops_below, rough_cost};
 use merge::merge_queries;
 use normalize::normalize;
 use redpoll_logic::physical::PhysicalPlan;
@@ -78,6 +85,11 @@ use split::split_candidates;
 use std::sync::Arc;
 use term::{At, Nest, NestKind, Node, Read, Term};
 use unify::renamed;
+
+/// Does beforehand what the first plan that is rewritten would wait for, about a tenth of a second.
+pub fn warm_up() {
+    algebra::warm_up();
+}
 
 /// Makes a physical plan by the plain path: what is computed is not rewritten.
 ///
@@ -96,28 +108,57 @@ pub fn optimize(plan: &Plan, statistics: &Statistics, config: &Config) -> Result
     planned(plan, statistics, config, &mut algebra::rewrite)
 }
 
+/// Makes a physical plan of which the rest can be planned anew once it is known what its first queries have written.
+///
+/// # Errors
+/// As [`optimize`].
+pub fn optimize_adaptive(plan: &Plan, statistics: &Statistics, config: &Config) -> Result<AdaptivePlan, Error> {
+    plan_nests(plan, statistics, config, &mut algebra::rewrite)
+}
+
+/// What gives an equal nest for one of the plan.
+type Rewrite<'r> = &'r mut dyn FnMut(&mut Context, Nest) -> Nest;
+
 /// Makes a physical plan of nests that `rewrite` gives for those of the plan.
 fn planned(
     plan: &Plan,
     statistics: &Statistics,
     config: &Config,
-    rewrite: &mut dyn FnMut(&mut Context, Nest) -> Nest,
+    rewrite: Rewrite,
 ) -> Result<(PhysicalPlan, Report), Error> {
+    let AdaptivePlan { physical, report, .. } = plan_nests(plan, statistics, config, rewrite)?;
+    Ok((physical, report))
+}
+
+fn plan_nests(plan: &Plan, statistics: &Statistics, config: &Config, rewrite: Rewrite) -> Result<AdaptivePlan, Error> {
     let nests = normalize(plan, config)?;
     let nests = nests.into_iter().map(|nest| use_lookups(root_folds(nest), config.float_mode)).collect();
     let nests = merge_queries(nests, config.float_mode);
     let mut cx = Context::new(config, statistics, &nests);
     cx.report.phase("logic", plan.to_string());
     cx.report.phase("nests", nests.iter().map(|nest| format!("{nest}\n")).collect());
-    for nest in nests {
-        let nest = cx.resolve(nest);
-        let nest = rewrite(&mut cx, nest);
-        plan_nest(&mut cx, nest)?;
+    plan_rest(&mut cx, &nests, rewrite)?;
+    Ok(AdaptivePlan::new(cx, nests.into(), plan.produces.clone()))
+}
+
+/// Plans the nests that wait, and those of the plan that were not begun.
+pub(crate) fn plan_rest(cx: &mut Context, nests: &[Nest], rewrite: Rewrite) -> Result<(), Error> {
+    while let Some(Waiting { nest, origin, rules }) = cx.waiting.pop() {
+        cx.rules = rules;
+        plan_as(cx, nest, origin)?;
     }
-    let Context { inputs, queries, mut report, .. } = cx;
-    let physical = PhysicalPlan { inputs, queries, produces: plan.produces.clone() };
-    report.phase("physical plan", physical.to_string());
-    Ok((physical, report))
+    while let Some(nest) = nests.get(cx.begun) {
+        cx.begun += 1;
+        cx.rules.clear();
+        let nest = cx.resolve(nest.clone());
+        cx.measure(false);
+        let rough = rough_cost(cx, &nest);
+        let worth = cx.config.worth;
+        cx.measure(rough >= worth.0 && rough >= worth.passes() * cx.stored(&nest));
+        let nest = if rough >= worth.0 { rewrite(cx, nest) } else { nest };
+        plan_nest(cx, nest)?;
+    }
+    Ok(())
 }
 
 /// Plans one nest, after the queries that it needs.
@@ -131,32 +172,59 @@ fn plan_as(cx: &mut Context, nest: Nest, origin: Origin) -> Result<(), Error> {
         cx.memo.clear();
         let split = split_candidates(&nest, cx.mode());
         let candidates = split.iter().flat_map(|nest| skew_candidates(nest, cx.mode()));
-        // A fold that has no order costs infinity.
-        let order = |n| order_loops(cx, &n).filter(|o| o.cost.is_finite()).map(|o| (n, o));
-        let ordered = candidates.filter_map(order);
-        let best = ordered.min_by(|(_, a), (_, b)| a.cost.total_cmp(&b.cost));
+        let mut best: Option<(Nest, Ordered)> = None;
+        for candidate in candidates {
+            let most = best.as_ref().map_or(f64::INFINITY, |(_, ordered)| ordered.work.cost());
+            // A fold that has no order costs infinity.
+            let ordered = order_loops_below(cx, &candidate, most).filter(|o| o.work.cost().is_finite());
+            best = ordered.map(|ordered| (candidate, ordered)).or(best);
+        }
         let (chosen, ordered) = best.ok_or_else(|| Error::NoLoopOrder { query: nest.name().clone() })?;
-        let stored = match isolate(cx, &chosen, &ordered.order) {
+        let stored = match isolate(cx, &with_formats(&chosen, &ordered.dense), &ordered.order) {
             Ok(schedule) => {
-                let schedule = concordize(cx, schedule)?;
+                let schedule = while_waiting(cx, (nest.clone(), origin), |cx| concordize(cx, schedule))?;
                 let origin = if nest.kind == NestKind::Copy { Origin::Copied } else { origin };
-                return emit(cx, &schedule, Decision::new(origin, ordered.order, ordered.cost, ordered.considered));
+                let order = ordered.order.clone();
+                emit(cx, &schedule, Decision::new(origin, ordered))?;
+                cx.step(chosen, order);
+                return Ok(());
             }
             Err(stored) => stored,
         };
         nest = chosen;
-        store(cx, &mut nest, &stored)?;
+        store(cx, &mut nest, origin, &stored)?;
     }
 }
 
+/// Plans what a nest needs while it waits.
+fn while_waiting<T>(
+    cx: &mut Context,
+    (nest, origin): (Nest, Origin),
+    plan: impl FnOnce(&mut Context) -> Result<T, Error>,
+) -> Result<T, Error> {
+    let rules = cx.rules.clone();
+    cx.waiting.push(Waiting { nest, origin, rules });
+    let planned = plan(cx);
+    cx.waiting.pop();
+    planned
+}
+
+/// The nest whose outputs that are better dense are.
+fn with_formats(nest: &Nest, dense: &[bool]) -> Nest {
+    let mut nest = nest.clone();
+    for (target, _) in nest.outputs.iter_mut().zip(dense).filter(|(_, dense)| **dense) {
+        target.format = Some(Format::dense(target.shape.len()));
+    }
+    nest
+}
+
 /// Gives a fold of the nest a query of its own, and reads its result instead.
-fn store(cx: &mut Context, nest: &mut Nest, term: &Term) -> Result<(), Error> {
+fn store(cx: &mut Context, nest: &mut Nest, origin: Origin, term: &Term) -> Result<(), Error> {
     let Node::Fold(fold) = term.node() else { return Ok(()) };
     let alias = cx.fresh(nest.name());
     let inner = fold_nest(cx, fold, &alias, &nest.sizes, &nest.pins);
     let (shape, fill) = (inner.outputs[0].shape.clone(), fold.init.clone());
     let at = isolate::stored_read(&inner, fold);
-    plan_as(cx, inner, Origin::Isolated)?;
     let format = Format::dense(shape.len());
     let ty = Arc::new(TensorType { shape, dtype: term.dtype(), fill, format });
     let read = Read { tensor: alias, ty, at, outside: None };
@@ -175,6 +243,7 @@ fn store(cx: &mut Context, nest: &mut Nest, term: &Term) -> Result<(), Error> {
     for target in &mut nest.outputs {
         target.value = target.value.replace(&mut reading, mode);
     }
+    while_waiting(cx, (nest.clone(), origin), |cx| plan_as(cx, inner, Origin::Isolated))?;
     *nest = cx.resolve(nest.clone());
     Ok(())
 }

@@ -1,11 +1,9 @@
 //! Chooses an order of loops by cost.
 //!
-//! The cost of an order is the sum over its prefixes of the estimated number of rounds times what the accesses bound
-//! there cost, where a merge of lists also steps over what it does not meet, plus copies of discordant accesses, plus
-//! writes, plus folds inside the value: computed in place where their fields are exactly the outermost loops, else stored
-//! by a query of their own. How many rounds a prefix has depends on which fields it has, not on their order. Up to
-//! [`cost::EXHAUSTIVE_LOOPS`] loops all orders are searched, branch and bound; beyond that the next loop is the cheapest
-//! one.
+//! The work of an order is the sum over its prefixes of what binding their last loop takes, plus what a complete order
+//! takes besides its loops; `pricing` counts both. How many rounds a prefix has depends on which fields it has, not on
+//! their order. Up to [`cost::EXHAUSTIVE_LOOPS`] loops all orders are searched, branch and bound; beyond that the next loop
+//! is the cheapest one.
 //!
 //! Orders keep: what the plan pins; the field that counts blocks outside of the one inside a block; the order of the
 //! reduced fields of an operator that cannot be regrouped.
@@ -13,38 +11,46 @@
 use crate::context::Context;
 use crate::cost;
 use crate::estimate::either;
-use crate::fit::{Levels, Meeting};
-use crate::formats::sparse_format;
+use crate::fit::Levels;
 use crate::isolate::fold_nest;
+use crate::pricing::{Met, visited};
 use crate::sizes::Sizes;
 use crate::term::{At, Fold, Nest, NestKind, Node, Read, Target, Term, regroups};
 use crate::unify::renamed;
-use crate::workspace::{Scope, order_of_writes};
-use redpoll_logic::statistics::Question;
-use redpoll_logic::{Alias, Field, FloatMode, LevelKind};
+use crate::work::{Event, Work};
+use crate::writes::Volume;
+use redpoll_logic::{Alias, Field, FloatMode};
 use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeSet, HashMap};
+use std::rc::Rc;
 
-/// An order of loops with its cost.
+/// An order of loops with its work.
 #[derive(Clone, Debug)]
 pub(crate) struct Ordered {
     pub(crate) order: Vec<Field>,
-    pub(crate) cost: f64,
+    pub(crate) work: Work,
+    /// For each output whether it is better stored with all of its places.
+    pub(crate) dense: Vec<bool>,
     /// Every order that was priced to its end.
     pub(crate) considered: Vec<(Vec<Field>, f64)>,
 }
 
 /// The best order of the loops of a nest; `None` when no order keeps all constraints.
 pub(crate) fn order_loops(cx: &Context, nest: &Nest) -> Option<Ordered> {
-    order_nest(cx, nest, cost::EXHAUSTIVE_LOOPS)
+    order_loops_below(cx, nest, f64::INFINITY)
 }
 
-/// A good order of the loops of a nest, found faster.
-pub(crate) fn estimate_loops(cx: &Context, nest: &Nest) -> Option<Ordered> {
-    order_nest(cx, nest, cost::ESTIMATED_LOOPS)
+/// The best order of the loops of a nest; `None` also when none costs less than `most`, which is found out sooner.
+pub(crate) fn order_loops_below(cx: &Context, nest: &Nest, most: f64) -> Option<Ordered> {
+    search(cx, nest, |search| search.run(most))
 }
 
-fn order_nest(cx: &Context, nest: &Nest, exhaustive: usize) -> Option<Ordered> {
+/// What the loops of a nest cost in an order that is not far from the best one; 0 when no order keeps all constraints.
+pub(crate) fn rough_cost(cx: &Context, nest: &Nest) -> f64 {
+    search(cx, nest, |search| search.greedy(f64::INFINITY)).map_or(0.0, |ordered| ordered.work.cost())
+}
+
+fn search<T>(cx: &Context, nest: &Nest, run: impl FnOnce(&Search<'_>) -> T) -> T {
     let mut pins = nest.pins.clone();
     for target in &nest.outputs {
         if let Some((op, fields)) = &target.fold
@@ -56,9 +62,9 @@ fn order_nest(cx: &Context, nest: &Nest, exhaustive: usize) -> Option<Ordered> {
     let values: Vec<&Term> = nest.outputs.iter().map(|t| &t.value).collect();
     let places = nest.outputs.iter().flat_map(|t| &t.at);
     let places: Vec<&Term> = places.filter_map(|at| if let At::Value(t) = at { Some(t) } else { None }).collect();
-    let problem = Problem { sizes: &nest.sizes, prefix: &[], pins: &pins, reach: 1.0, kind: nest.kind, exhaustive };
-    let search = Search::new(cx, problem, nest.loops(), Work::Outputs(&nest.outputs));
-    search.with_terms(values.into_iter().chain(places)).run()
+    let problem = Problem { sizes: &nest.sizes, prefix: &[], pins: &pins, reach: 1.0, kind: nest.kind };
+    let search = Search::new(cx, problem, nest.loops(), Purpose::Outputs(&nest.outputs));
+    run(&search.with_terms(values.into_iter().chain(places)))
 }
 
 /// The best order of the loops of a fold inside the loops `prefix`, of whose places the fraction `reach` is visited.
@@ -74,63 +80,62 @@ pub(crate) fn order_fold(
     if !regroups(&fold.op, &fold.arg.dtype(), cx.mode()) {
         pins.push(fold.fields.clone());
     }
-    let (kind, exhaustive) = (NestKind::Query, cost::EXHAUSTIVE_LOOPS);
-    let problem = Problem { sizes, prefix, pins: &pins, reach, kind, exhaustive };
-    Search::new(cx, problem, fold.fields.clone(), Work::Fold(fold)).with_terms([&fold.arg]).run()
+    let problem = Problem { sizes, prefix, pins: &pins, reach, kind: NestKind::Query };
+    Search::new(cx, problem, fold.fields.clone(), Purpose::Fold(fold)).with_terms([&fold.arg]).run(f64::INFINITY)
 }
 
 /// Loops to order, and where they stand.
 #[derive(Clone, Copy)]
-struct Problem<'t> {
-    sizes: &'t Sizes,
+pub(crate) struct Problem<'t> {
+    pub(crate) sizes: &'t Sizes,
     /// The loops outside.
-    prefix: &'t [Field],
-    pins: &'t [Vec<Field>],
+    pub(crate) prefix: &'t [Field],
+    pub(crate) pins: &'t [Vec<Field>],
     /// The fraction of the places of the loops outside that are visited.
-    reach: f64,
-    kind: NestKind,
-    /// All orders of so many loops are searched.
-    exhaustive: usize,
+    pub(crate) reach: f64,
+    pub(crate) kind: NestKind,
 }
 
 /// What the loops are for.
 #[derive(Clone, Copy)]
-enum Work<'t> {
+pub(crate) enum Purpose<'t> {
     Outputs(&'t [Target]),
     Fold(&'t Fold),
 }
 
-struct Search<'t> {
-    cx: &'t Context<'t>,
-    problem: Problem<'t>,
-    loops: Vec<Field>,
+pub(crate) struct Search<'t> {
+    pub(crate) cx: &'t Context<'t>,
+    pub(crate) problem: Problem<'t>,
+    pub(crate) loops: Vec<Field>,
     /// Pairs of loops: the first is outside of the second.
     before: Vec<(usize, usize)>,
-    work: Work<'t>,
-    accesses: Vec<(&'t Read, Levels)>,
-    folds: Vec<Inner<'t>>,
+    pub(crate) purpose: Purpose<'t>,
+    pub(crate) accesses: Vec<Accessed<'t>>,
+    pub(crate) folds: Vec<Inner<'t>>,
     rounds: RefCell<HashMap<u64, f64>>,
-    volumes: OnceCell<Vec<Volume>>,
+    pub(crate) volumes: OnceCell<Vec<Volume>>,
+}
+
+/// An access outside of folds.
+pub(crate) struct Accessed<'t> {
+    pub(crate) read: &'t Read,
+    pub(crate) levels: Levels,
+    /// The loops that its subscripts depend on.
+    pub(crate) loops: Vec<usize>,
+    /// How loops meet it, by the positions of its own among those that are open and their number.
+    pub(crate) met: RefCell<HashMap<Vec<u8>, Rc<Met>>>,
 }
 
 /// A fold inside of a value.
-struct Inner<'t> {
-    fold: &'t Fold,
-    free: BTreeSet<Field>,
+pub(crate) struct Inner<'t> {
+    pub(crate) fold: &'t Fold,
+    pub(crate) free: BTreeSet<Field>,
     /// How many folds of the value are this one but for the names of fields: they are stored once.
-    sharing: usize,
-}
-
-/// What is written to an output, in any order of the loops.
-#[derive(Clone, Copy)]
-struct Volume {
-    writes: f64,
-    /// Whether it takes all writes as they come.
-    dense: bool,
+    pub(crate) sharing: usize,
 }
 
 impl<'t> Search<'t> {
-    fn new(cx: &'t Context<'t>, problem: Problem<'t>, loops: Vec<Field>, work: Work<'t>) -> Search<'t> {
+    fn new(cx: &'t Context<'t>, problem: Problem<'t>, loops: Vec<Field>, purpose: Purpose<'t>) -> Search<'t> {
         let place = |f: &Field| loops.iter().position(|g| g == f);
         let mut before = Vec::new();
         for pin in problem.pins {
@@ -149,7 +154,7 @@ impl<'t> Search<'t> {
             problem,
             loops,
             before,
-            work,
+            purpose,
             accesses: Vec::new(),
             folds: Vec::new(),
             rounds: RefCell::default(),
@@ -161,9 +166,11 @@ impl<'t> Search<'t> {
     fn with_terms(mut self, terms: impl IntoIterator<Item = &'t Term>) -> Search<'t> {
         for term in terms {
             outer_accesses(term, &mut |r| {
-                if !self.accesses.iter().any(|(known, _)| *known == r) {
+                if !self.accesses.iter().any(|known| known.read == r) {
                     let levels = Levels::new(r, self.problem.sizes, self.cx.mode());
-                    self.accesses.push((r, levels));
+                    let fields: BTreeSet<Field> = r.at.iter().flat_map(At::fields).collect();
+                    let loops = (0..self.loops.len()).filter(|k| fields.contains(&self.loops[*k])).collect();
+                    self.accesses.push(Accessed { read: r, levels, loops, met: RefCell::default() });
                 }
             });
             let folds = &mut self.folds;
@@ -180,14 +187,18 @@ impl<'t> Search<'t> {
         self
     }
 
-    fn run(&self) -> Option<Ordered> {
-        let mut best = Ordered { order: Vec::new(), cost: f64::INFINITY, considered: Vec::new() };
+    fn run(&self, most: f64) -> Option<Ordered> {
         // What the greedy order costs bounds the search.
-        self.greedy(&mut best);
-        if self.loops.len() <= self.problem.exhaustive {
-            self.extend(&mut Vec::new(), 0, 0.0, &mut best);
+        let none = Ordered { order: Vec::new(), work: Work::IMPOSSIBLE, dense: Vec::new(), considered: Vec::new() };
+        let mut best = self.greedy(most).unwrap_or(none);
+        if self.loops.len() <= cost::EXHAUSTIVE_LOOPS {
+            self.extend(&mut Vec::new(), 0, Work::NONE, &mut (&mut best, most));
         }
-        (!best.considered.is_empty()).then_some(best)
+        if best.considered.is_empty() || most.is_finite() && best.work.cost() >= most {
+            return None;
+        }
+        best.dense = self.dense(&best.order);
+        Some(best)
     }
 
     fn free_to_bind(&self, mask: u64) -> impl Iterator<Item = usize> {
@@ -195,50 +206,55 @@ impl<'t> Search<'t> {
             .filter(move |&k| mask >> k & 1 == 0 && self.before.iter().all(|(a, b)| *b != k || mask >> a & 1 == 1))
     }
 
-    fn extend(&self, order: &mut Vec<usize>, mask: u64, spent: f64, best: &mut Ordered) {
+    /// Goes on with an order whose loops so far take `spent`, while that is less than what the best one takes and `most`.
+    fn extend(&self, order: &mut Vec<usize>, mask: u64, spent: Work, (best, most): &mut (&mut Ordered, f64)) {
         if order.len() == self.loops.len() {
-            let cost = spent + self.finish(order, mask);
+            let work = spent + self.finish(order, mask);
             let order: Vec<Field> = order.iter().map(|&k| self.loops[k].clone()).collect();
             if best.considered.first().is_none_or(|(greedy, _)| *greedy != order) {
-                best.considered.push((order.clone(), cost));
+                best.considered.push((order.clone(), work.cost()));
             }
-            if cost < best.cost {
-                (best.order, best.cost) = (order, cost);
+            if work.cost() < best.work.cost() {
+                (best.order, best.work) = (order, work);
             }
             return;
         }
         for next in self.free_to_bind(mask) {
             order.push(next);
             let mask = mask | 1 << next;
-            let cost = spent + self.step(order, mask);
-            if cost < best.cost {
-                self.extend(order, mask, cost, best);
+            let work = spent + self.step(order, mask);
+            if work.cost() < best.work.cost().min(*most) {
+                self.extend(order, mask, work, &mut (best, *most));
             }
             order.pop();
         }
     }
 
-    fn greedy(&self, best: &mut Ordered) {
-        let (mut order, mut mask, mut spent) = (Vec::new(), 0, 0.0);
+    /// The order in which the next loop is the cheapest one, unless its loops cost `most`.
+    fn greedy(&self, most: f64) -> Option<Ordered> {
+        let (mut order, mut mask, mut spent) = (Vec::new(), 0, Work::NONE);
         while order.len() < self.loops.len() {
             let price = |next: usize| {
                 let order: Vec<usize> = order.iter().copied().chain([next]).collect();
                 (next, self.step(&order, mask | 1 << next))
             };
-            let next = self.free_to_bind(mask).map(price).min_by(|(_, a), (_, b)| a.total_cmp(b));
-            let Some((next, cost)) = next else { return };
+            let next = self.free_to_bind(mask).map(price).min_by(|(_, a), (_, b)| a.cost().total_cmp(&b.cost()));
+            let (next, work) = next?;
             order.push(next);
             mask |= 1 << next;
-            spent += cost;
+            spent += work;
+            if most.is_finite() && spent.cost() >= most {
+                return None;
+            }
         }
         spent += self.finish(&order, mask);
-        best.order = order.iter().map(|&k| self.loops[k].clone()).collect();
-        best.cost = spent;
-        best.considered.push((best.order.clone(), spent));
+        let order: Vec<Field> = order.iter().map(|&k| self.loops[k].clone()).collect();
+        let considered = vec![(order.clone(), spent.cost())];
+        Some(Ordered { order, work: spent, dense: Vec::new(), considered })
     }
 
     /// The estimated rounds of the innermost loop when the loops of `mask` are bound.
-    fn rounds(&self, mask: u64) -> f64 {
+    pub(crate) fn rounds(&self, mask: u64) -> f64 {
         if let Some(known) = self.rounds.borrow().get(&mask) {
             return *known;
         }
@@ -246,9 +262,11 @@ impl<'t> Search<'t> {
             self.problem.prefix.contains(f)
                 || self.loops.iter().position(|g| g == f).is_some_and(|k| mask >> k & 1 == 1)
         };
-        let visited = match self.work {
-            Work::Outputs(targets) => either(targets.iter().map(|t| self.cx.written(t, self.problem.sizes, &bound))),
-            Work::Fold(fold) => {
+        let visited = match self.purpose {
+            Purpose::Outputs(targets) => {
+                either(targets.iter().map(|t| visited(self.cx, t, self.problem.sizes, &bound)))
+            }
+            Purpose::Fold(fold) => {
                 let skips = fold.op.is_identity(fold.arg.fill(), &fold.arg.dtype(), 1, self.cx.mode());
                 if skips { self.cx.support(&fold.arg, self.problem.sizes, &bound) } else { 1.0 }
             }
@@ -263,119 +281,6 @@ impl<'t> Search<'t> {
         self.rounds.borrow_mut().insert(mask, rounds);
         rounds
     }
-
-    /// The position of a field when the loops of `order` are bound, in that order.
-    fn position(&self, order: &[usize], field: &Field) -> Option<usize> {
-        if let Some(outside) = self.problem.prefix.iter().position(|f| f == field) {
-            return Some(outside);
-        }
-        order.iter().position(|&k| self.loops[k] == *field).map(|k| self.problem.prefix.len() + k)
-    }
-
-    /// What binding the last loop of `order` costs.
-    fn step(&self, order: &[usize], mask: u64) -> f64 {
-        let rounds = self.rounds(mask);
-        let here = self.problem.prefix.len() + order.len() - 1;
-        let shorter = &order[..order.len() - 1];
-        let mut cost = rounds * cost::ROUND;
-        let mut walked = Vec::new();
-        let positions = |f: &Field| self.position(order, f);
-        let before = |f: &Field| self.position(shorter, f);
-        for (read, levels) in &self.accesses {
-            let meetings = levels.fit(&positions, self.problem.kind);
-            if meetings.contains(&Meeting::Discordant) {
-                let first = order.len() == 1;
-                if first || !levels.fit(&before, self.problem.kind).contains(&Meeting::Discordant) {
-                    cost += self.copy_cost(read);
-                }
-                continue;
-            }
-            for (depth, ((kind, known), meeting)) in levels.resolved(&positions).zip(meetings).enumerate() {
-                match meeting {
-                    _ if known != Some(here + 1) => {}
-                    Meeting::Walk if kind == LevelKind::Dense => cost += rounds * cost::walk(kind),
-                    Meeting::Walk => walked.push((cost::walk(kind), self.fanout(read, depth))),
-                    Meeting::Follow => cost += rounds * cost::follow(kind),
-                    Meeting::Discordant => unreachable!("the read was left out"),
-                }
-            }
-        }
-        // A merge steps over coordinates that are not met, too: over all of each fiber, unless it is so much longer than
-        // the shortest one that it is galloped through.
-        let shortest = walked.iter().map(|(_, fanout)| *fanout).fold(f64::INFINITY, f64::min);
-        let fibers = self.rounds(mask & !(1 << order[order.len() - 1]));
-        for (walk, fanout) in walked {
-            cost += walk * rounds.max(fibers * fanout.min(cost::GALLOP_RATIO * shortest));
-        }
-        cost
-    }
-
-    /// The average number of coordinates in a fiber of a level of an access.
-    fn fanout(&self, read: &Read, level: usize) -> f64 {
-        let positions = |levels| self.cx.ask(&read.tensor, &read.ty, Question::Positions(levels)).estimate;
-        positions(level + 1) / positions(level).max(1.0)
-    }
-
-    fn copy_cost(&self, read: &Read) -> f64 {
-        if self.problem.kind == NestKind::Copy {
-            return f64::INFINITY;
-        }
-        let stored = Question::Positions(read.ty.format.levels.len());
-        cost::COPY * (1.0 + self.cx.ask(&read.tensor, &read.ty, stored).estimate)
-    }
-
-    /// What a complete order costs besides its loops: folds and writes.
-    fn finish(&self, order: &[usize], mask: u64) -> f64 {
-        let own = order.iter().map(|&k| self.loops[k].clone());
-        let full: Vec<Field> = self.problem.prefix.iter().cloned().chain(own).collect();
-        let rounds = self.rounds(mask);
-        let mut cost = rounds * cost::COMPUTE;
-        for Inner { fold, free, sharing } in &self.folds {
-            let stored = || stored_cost(self.cx, fold, self.problem.sizes, self.problem.pins) / *sharing as f64;
-            cost += match place(&full, fold, free) {
-                Some(depth) if fold.is_scan() => self.inline_cost(fold, &full[..depth]),
-                Some(depth) => self.inline_cost(fold, &full[..depth]).min(stored()),
-                None => stored(),
-            };
-        }
-        if let Work::Outputs(targets) = self.work {
-            let volumes = self.volumes.get_or_init(|| targets.iter().map(|t| self.volume(t)).collect());
-            for (target, volume) in targets.iter().zip(volumes) {
-                cost += volume.writes * self.write_cost(target, *volume, &full);
-            }
-        }
-        cost
-    }
-
-    fn volume(&self, target: &Target) -> Volume {
-        let sizes = self.problem.sizes;
-        let fields = target.at.iter().flat_map(At::fields).collect();
-        let dense = target.format.is_none() && self.cx.output_support(target, sizes, &fields) > cost::DENSE_FRACTION;
-        Volume { writes: self.cx.writes(target, sizes), dense }
-    }
-
-    /// What a write costs.
-    fn write_cost(&self, target: &Target, volume: Volume, order: &[Field]) -> f64 {
-        let sizes = self.problem.sizes;
-        let scope = match &target.format {
-            Some(format) => order_of_writes(self.cx, target, format, sizes, order),
-            None if volume.dense => Scope::InOrder,
-            None => order_of_writes(self.cx, target, &sparse_format(target, sizes, order), sizes, order),
-        };
-        match scope {
-            Scope::InOrder => cost::APPEND,
-            Scope::Workspace { depth: 0, .. } => cost::WHOLE_WORKSPACE,
-            Scope::Workspace { .. } => cost::FIBER_WORKSPACE,
-        }
-    }
-
-    fn inline_cost(&self, fold: &Fold, prefix: &[Field]) -> f64 {
-        let Problem { sizes, pins, reach, .. } = self.problem;
-        let mask = (0..self.loops.len()).filter(|&l| prefix.contains(&self.loops[l])).fold(0, |m, l| m | 1 << l);
-        let places: f64 = prefix.iter().map(|f| sizes.of(f) as f64).product();
-        let reach = if places == 0.0 { 0.0 } else { (self.rounds(mask) / places).min(reach) };
-        inline_cost(self.cx, fold, sizes, pins, (prefix, reach))
-    }
 }
 
 /// How many of some folds are one of them but for the names of fields.
@@ -383,28 +288,29 @@ pub(crate) fn sharing(fold: &Fold, all: &[&Fold], sizes: &Sizes, mode: FloatMode
     all.iter().filter(|other| fold == **other || renamed(fold, other, sizes, mode).is_some()).count().max(1)
 }
 
-/// What a fold costs inside of loops of which a fraction is visited.
-pub(crate) fn inline_cost(
+/// What a fold takes inside of loops of which a fraction is visited.
+pub(crate) fn inline_work(
     cx: &Context,
     fold: &Fold,
     sizes: &Sizes,
     pins: &[Vec<Field>],
     inside: (&[Field], f64),
-) -> f64 {
-    cx.memo.cost(fold, Some(inside), || {
-        order_fold(cx, fold, sizes, inside.0, pins, inside.1).map_or(f64::INFINITY, |o| o.cost)
+) -> Work {
+    cx.memo.work(fold, Some(inside), || {
+        order_fold(cx, fold, sizes, inside.0, pins, inside.1).map_or(Work::IMPOSSIBLE, |o| o.work)
     })
 }
 
-/// What a fold costs when a query of its own stores it.
-pub(crate) fn stored_cost(cx: &Context, fold: &Fold, sizes: &Sizes, pins: &[Vec<Field>]) -> f64 {
-    cx.memo.cost(fold, None, || {
+/// What a fold takes when a query of its own stores it, reads of what is stored included.
+pub(crate) fn stored_work(cx: &Context, fold: &Fold, sizes: &Sizes, pins: &[Vec<Field>]) -> Work {
+    cx.memo.work(fold, None, || {
         let nest = fold_nest(cx, fold, &Alias::from("stored"), sizes, pins);
         let target = &nest.outputs[0];
         let places: f64 = target.shape.iter().map(|&n| n as f64).product();
         let fields = target.at.iter().flat_map(At::fields).collect();
-        let stored = places * cx.output_support(target, &nest.sizes, &fields);
-        order_loops(cx, &nest).map_or(f64::INFINITY, |o| o.cost + cost::STORE * (1.0 + stored))
+        let mut work = order_loops(cx, &nest).map_or(Work::IMPOSSIBLE, |o| o.work);
+        work.add(Event::FollowDense, places * cx.output_support(target, &nest.sizes, &fields));
+        work
     })
 }
 

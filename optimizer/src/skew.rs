@@ -48,7 +48,11 @@ pub(crate) fn skew_candidates(nest: &Nest, mode: FloatMode) -> Vec<Nest> {
 /// Whether the other field is known wherever the field is, and places may be met diagonal by diagonal.
 fn fits(nest: &Nest, field: &Field, along: &Field, mode: FloatMode) -> bool {
     let pinned = nest.pins.iter().flatten().any(|f| f == field);
-    !pinned
+    // Diagonals do not know where a ragged block ends.
+    let even = nest.sizes.block(field).is_some_and(|b| b.size.is_multiple_of(b.block));
+    let whole = (nest.sizes.is_whole(field) || even) && nest.sizes.block(along).is_none();
+    whole
+        && !pinned
         && nest.outputs.iter().all(|target| {
             let loops = target.loops();
             // Along a diagonal both coordinates grow: for one place of the field, those of the other are met backwards.

@@ -3,11 +3,14 @@
 //! A term is a pointwise expression over loop fields. Relabels, reorders and index maps are gone: an access reads each
 //! mode of its tensor at an [`At`]. What is left of an aggregate inside a term is a [`Fold`], and so is a scan. Terms are
 //! simplified as they are built; a term knows its fill: the value it has wherever every access gives the fill of its
-//! tensor. A scan has no such value; its fill says nothing.
+//! tensor. A scan has no such value; its fill says nothing. A tensor that stores every place never gives its fill, so an
+//! operator whose other arguments decide the result has the fill that they decide.
 
 use crate::sizes::Sizes;
-use redpoll_logic::op::{Builtin, Op, Simplified, cast_to};
-use redpoll_logic::{Affine, Alias, Computed, DType, Field, FloatMode, Format, Scalar, Subscript, TensorType};
+use redpoll_logic::op::{Builtin, Op, Signature, Simplified, cast_to};
+use redpoll_logic::{
+    Affine, Alias, Computed, DType, Field, FloatMode, Format, LevelKind, Scalar, Subscript, TensorType,
+};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -25,6 +28,8 @@ pub(crate) enum At {
 pub(crate) struct Term {
     node: Arc<Node>,
     fill: Scalar,
+    /// Whether its fill is never met: every place is stored.
+    full: bool,
 }
 
 /// What a term is.
@@ -196,6 +201,11 @@ impl Term {
         Arc::as_ptr(&self.node).addr()
     }
 
+    /// Whether its fill is never met.
+    pub(crate) fn is_full(&self) -> bool {
+        self.full
+    }
+
     pub(crate) fn fill(&self) -> &Scalar {
         &self.fill
     }
@@ -205,7 +215,7 @@ impl Term {
     }
 
     pub(crate) fn literal(value: Scalar) -> Term {
-        Term { node: Arc::new(Node::Literal), fill: value }
+        Term { node: Arc::new(Node::Literal), fill: value, full: false }
     }
 
     /// The value, when it is a literal.
@@ -217,12 +227,13 @@ impl Term {
         if form.terms.is_empty() {
             return Term::literal(Scalar::I64(form.constant));
         }
-        Term { node: Arc::new(Node::Coordinate(form)), fill: Scalar::I64(0) }
+        Term { node: Arc::new(Node::Coordinate(form)), fill: Scalar::I64(0), full: false }
     }
 
     pub(crate) fn access(read: Read) -> Term {
         let fill = read.ty.fill.clone();
-        Term { node: Arc::new(Node::Access(read)), fill }
+        let full = read.outside.is_none() && read.ty.format.levels.iter().all(|l| l.kind == LevelKind::Dense);
+        Term { node: Arc::new(Node::Access(read)), fill, full }
     }
 
     /// A fold with the given fill; a fold of a fold of the same kind becomes one fold.
@@ -235,11 +246,13 @@ impl Term {
                 fold.arg = inner.arg.clone();
             }
         }
-        Term { node: Arc::new(Node::Fold(fold)), fill }
+        let full = fold.arg.full;
+        Term { node: Arc::new(Node::Fold(fold)), fill, full }
     }
 
     pub(crate) fn temporary(name: Alias, fold: Fold, fill: Scalar) -> Term {
-        Term { node: Arc::new(Node::Temporary(name, fold)), fill }
+        let full = fold.arg.full;
+        Term { node: Arc::new(Node::Temporary(name, fold)), fill, full }
     }
 
     /// The term as a value of that dtype.
@@ -267,10 +280,8 @@ impl Term {
             }
             _ => {}
         }
-        let fills: Vec<Scalar> = args.iter().map(|a| a.fill.clone()).collect();
-        // The fill of an application that faults on fills is never met: the plan's constructors refuse it.
-        let fill = op.eval(&fills).unwrap_or_else(|_| zero(&signature.result));
-        Term { node: Arc::new(Node::Call(op.clone(), args)), fill }
+        let (fill, full) = call_fill(op, &signature, args.iter().map(|a| (&a.fill, a.full)), mode);
+        Term { node: Arc::new(Node::Call(op.clone(), args)), fill, full }
     }
 
     /// `op` on arguments of any dtypes.
@@ -513,4 +524,23 @@ pub(crate) fn zero(dtype: &DType) -> Scalar {
 /// A literal of that dtype.
 pub(crate) fn literal_of(value: &Scalar, dtype: &DType) -> Term {
     Term::literal(cast_to(value, dtype))
+}
+
+/// The fill of an operator's result, given the fills of its arguments and whether these are never met; and whether its own
+/// is never met.
+pub(crate) fn call_fill<'t>(
+    op: &Op,
+    signature: &Signature,
+    args: impl Iterator<Item = (&'t Scalar, bool)>,
+    mode: FloatMode,
+) -> (Scalar, bool) {
+    let (fills, full): (Vec<Scalar>, Vec<bool>) = args.map(|(fill, full)| (fill.clone(), full)).unzip();
+    let met: Vec<Option<Scalar>> = fills.iter().zip(&full).map(|(fill, full)| (!full).then(|| fill.clone())).collect();
+    if full.contains(&true)
+        && let Some(decided) = op.annihilates(signature, &met, mode)
+    {
+        return (decided, false);
+    }
+    // The fill of an application that faults on fills is never met: the plan's constructors refuse it.
+    (op.eval(&fills).unwrap_or_else(|_| zero(&signature.result)), full.contains(&true))
 }

@@ -69,12 +69,25 @@ pub(crate) fn workspace(
     order: &[Field],
 ) -> Option<Workspace> {
     let Scope::Workspace { depth, levels } = order_of_writes(cx, target, format, sizes, order) else { return None };
+    let kinds = workspace_kinds(cx, target, format, sizes, order, (depth, levels));
+    Some(Workspace { depth, format: Format::of_kinds(&kinds, LeafKind::Element) })
+}
+
+/// The levels of a workspace inside of `depth` loops, which fix the outermost `levels` levels.
+pub(crate) fn workspace_kinds(
+    cx: &Context,
+    target: &Target,
+    format: &Format,
+    sizes: &Sizes,
+    order: &[Field],
+    (depth, levels): (usize, usize),
+) -> Vec<LevelKind> {
     let dimensions = format.storage_shape(&target.shape);
     let spots = storage_at(&target.at, format, &target.shape, sizes, cx.mode());
     // A level may be fixed below one that is not: two loops that make up one coordinate fix one more each.
     let is_open = |k: &usize| spots[*k].fields().iter().any(|f| !order[..depth].contains(f));
     let mut single = true;
-    let kinds: Vec<LevelKind> = (levels..format.levels.len())
+    (levels..format.levels.len())
         .filter(is_open)
         .map(|k| {
             let kind = match format.levels[k].kind {
@@ -85,6 +98,5 @@ pub(crate) fn workspace(
             single = false;
             kind
         })
-        .collect();
-    Some(Workspace { depth, format: Format::of_kinds(&kinds, LeafKind::Element) })
+        .collect()
 }

@@ -5,6 +5,7 @@ use super::value::Value;
 use crate::config::Engine;
 use crate::error::Error;
 use crate::explain::{Detail, Section};
+use crate::flow::Flow;
 use crate::prepared::Prepared;
 use crate::profile::Profile;
 use crate::session::{Bindings, Session};
@@ -114,6 +115,22 @@ impl Array {
     /// As [`Array::prepare`].
     pub fn explain(&self) -> Result<Vec<Section>, Error> {
         self.prepare()?.explain(Detail::Assembly)
+    }
+
+    /// The queries that compute the array and the tensors between them; prints as text, and as a graph by
+    /// [`Flow::to_dot`] and [`Flow::to_mermaid`].
+    ///
+    /// ```
+    /// let session = redpoll::Session::default();
+    /// let flow = session.vector([1.0, 2.0]).sum(..).flow()?;
+    /// assert!(flow.to_mermaid().starts_with("flowchart"));
+    /// # Ok::<(), redpoll::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Array::prepare`].
+    pub fn flow(&self) -> Result<Flow, Error> {
+        Ok(self.prepare()?.flow())
     }
 
     /// Computes the array and tells how long each phase and each query took, what they stored, and what was estimated.

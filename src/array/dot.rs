@@ -1,5 +1,6 @@
 //! Expressions as graphs, for Graphviz.
 
+use crate::flow::label;
 use redpoll_logic::expr::Node;
 use redpoll_logic::{Expr, Field};
 use std::collections::HashMap;
@@ -29,7 +30,7 @@ impl Graph {
         let args: Vec<usize> = expr.node().args().iter().map(|a| self.visit(a)).collect();
         let number = self.seen.len();
         self.seen.insert(address, number);
-        let label = format!("{}\\n{}", title(expr.node()), kind(expr)).replace('"', "\\\"");
+        let label = label(&[title(expr.node()), kind(expr)]);
         let mut line = |text: String| writeln!(self.text, "  {text}").expect("a string takes all text");
         line(format!("n{number} [label=\"{label}\"];"));
         args.iter().for_each(|arg| line(format!("n{arg} -> n{number};")));

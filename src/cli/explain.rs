@@ -1,10 +1,11 @@
-//! `redpoll explain`: shows what becomes of a plan, phase by phase.
+//! `redpoll explain`: shows what becomes of a plan, phase by phase, or its queries as a graph.
 
 use super::failure::Failure;
-use super::plan::PlanArgs;
+use super::plan::{PlanArgs, note};
 use super::runnable::Runnable;
 use super::style::Style;
-use crate::Detail;
+use crate::{Detail, Engine, Flow, Prepared, Profile, Section};
+use clap::ValueEnum;
 use std::io::{self, Write};
 
 /// Show what each phase makes of a plan
@@ -12,36 +13,105 @@ use std::io::{self, Write};
 #[command(after_help = "\
 The tables are bound as for `redpoll run`, since formats and sizes decide the plan.
 
-Example:
-  redpoll explain plans/triangles.rp --bind E=datasets/data/karate.mtx:coo")]
+Examples:
+  redpoll explain plans/triangles.rp --bind E=datasets/data/karate.mtx:coo
+  redpoll explain plans/triangles.rp --bind E=datasets/data/karate.mtx --analyze
+  redpoll explain plans/triangles.rp --bind E=datasets/data/karate.mtx --format dot | dot -Tsvg > plan.svg")]
 pub(super) struct Args {
     #[command(flatten)]
     plan: PlanArgs,
 
-    /// Show the Assembly of a program, too; that of a plan is shown anyway
+    /// Run the plan, and show what was measured of each query beside what was estimated
     #[arg(long)]
+    analyze: bool,
+
+    /// How to show it: every phase as text, or the queries and the tensors between them as a graph
+    #[arg(long, value_enum, default_value_t = Form::Text)]
+    format: Form,
+
+    /// Show the Assembly of a program, too; that of a plan is shown anyway
+    #[arg(long, conflicts_with_all = ["analyze", "format"])]
     assembly: bool,
 
     /// Show the code that Cranelift takes, too
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["analyze", "format"])]
     clif: bool,
 
     /// Show the C text that the optimizing tier compiles, too
-    #[arg(long, conflicts_with = "clif")]
+    #[arg(long, conflicts_with_all = ["clif", "analyze", "format"])]
     c: bool,
+}
+
+/// How a plan is shown.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Form {
+    /// Text
+    Text,
+    /// A graph in the language of Graphviz
+    Dot,
+    /// A graph in the language of Mermaid
+    Mermaid,
 }
 
 pub(super) fn explain(args: &Args, out: &mut impl Write) -> Result<(), Failure> {
     let loaded = args.plan.load()?;
     let prepared = args.plan.prepare(&loaded)?;
-    let style = Style::of(&io::stdout());
-    let detail = match (args.clif, args.c) {
+    if !args.analyze && args.format == Form::Text {
+        return sections(&prepared.explain(detail(args, &prepared))?, out);
+    }
+    let Runnable::Plan(prepared) = prepared else {
+        let what = if args.analyze { "--analyze" } else { "--format" };
+        return Err(Failure::new(
+            format!("a program in Notation has no queries that {what} could show"),
+            "without it, `redpoll explain` shows the program as it was read and in normal form",
+        ));
+    };
+    match args.analyze {
+        true => analyze(&prepared, loaded.session.config().engine, args.format, out),
+        false => graph(&prepared.flow(), args.format, out),
+    }
+}
+
+fn detail(args: &Args, prepared: &Runnable) -> Detail {
+    match (args.clif, args.c) {
         (true, _) => Detail::Clif,
         (_, true) => Detail::C,
         _ if matches!(prepared, Runnable::Program(_)) && !args.assembly => Detail::Notation,
         _ => Detail::Assembly,
+    }
+}
+
+/// Runs the plan and shows what was measured.
+fn analyze(prepared: &Prepared, engine: Engine, form: Form, out: &mut impl Write) -> Result<(), Failure> {
+    let profile = prepared.profile(engine)?;
+    profile.notes.iter().for_each(|message| note(&message.to_string()));
+    if form != Form::Text {
+        return graph(&profile.flow, form, out);
+    }
+    let section = |title: &str, text: String| Section { title: title.to_owned(), text };
+    let physical = section("physical plan", prepared.physical().to_string());
+    sections(&[physical, section("queries", profile.flow.to_string()), section("times", times(&profile))], out)
+}
+
+/// How long each phase took, and the run.
+fn times(profile: &Profile) -> String {
+    let phases = profile.phases.iter().map(|(phase, time)| (phase.name(), time));
+    let rows = phases.chain([("run", profile.time)]);
+    rows.map(|(name, time)| format!("{name:<12} {time:>10.1?}\n")).collect()
+}
+
+fn graph(flow: &Flow, form: Form, out: &mut impl Write) -> Result<(), Failure> {
+    let text = match form {
+        Form::Text => flow.to_string(),
+        Form::Dot => flow.to_dot(),
+        Form::Mermaid => flow.to_mermaid(),
     };
-    for section in prepared.explain(detail)? {
+    Ok(write!(out, "{text}")?)
+}
+
+fn sections(sections: &[Section], out: &mut impl Write) -> Result<(), Failure> {
+    let style = Style::of(&io::stdout());
+    for section in sections {
         writeln!(out, "{}\n{}\n", style.title(&format!("== {} ==", section.title)), section.text.trim_end())?;
     }
     Ok(())

@@ -10,7 +10,7 @@ use crate::physical::notation::is_program;
 use crate::{Bindings, Config, Engine, Error, Program, Session};
 use clap::ValueEnum;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use redpoll_optimizer::{Subject, Subjects};
+use redpoll_optimizer::{Adaptivity, Subject, Subjects};
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -38,6 +38,11 @@ pub(super) struct PlanArgs {
     /// Do not rewrite what is computed by rules of this subject; may be given several times
     #[arg(long, value_name = "SUBJECT", value_parser = subject_parser())]
     without: Vec<Subject>,
+
+    /// Keep the plan whatever its queries write; by default, where that is far from what was expected, the rest is planned
+    /// anew
+    #[arg(long)]
+    no_adapt: bool,
 
     /// What compiles the kernels
     #[arg(long, value_enum, default_value_t = Tier::Auto)]
@@ -132,6 +137,9 @@ impl PlanArgs {
         let all = if self.plain { Subjects::none() } else { Subjects::default() };
         let mut config = Config { engine, ..Config::default() };
         config.optimizer.subjects = self.without.iter().fold(all, |subjects, subject| subjects.without(*subject));
+        if self.no_adapt {
+            config.optimizer.adaptivity = Adaptivity::Off;
+        }
         Session::new(config)
     }
 }

@@ -54,17 +54,19 @@ impl Optimizing {
         emit(&functions).map_err(|source| refused(stages, source))
     }
 
-    /// Compiles the kernels of all stages, unless they are.
+    /// Compiles the kernels of all stages that have none.
     pub(crate) fn compile(&self, stages: &[Stage]) -> Result<(), Error> {
         if self.is_ready(stages) {
             return Ok(());
         }
-        let drafts: Vec<&Draft> = loops(stages).map(|l| l.draft(self.mode)).collect();
+        let wanted = |l: &&Loops| self.edited.is_some() || !l.is_compiled(Engine::Optimizing);
+        let missing: Vec<&Loops> = loops(stages).filter(wanted).collect();
+        let drafts: Vec<&Draft> = missing.iter().map(|l| l.draft(self.mode)).collect();
         let kernels = match &self.edited {
             Some(text) => Kernel::optimizing_edited(text, &drafts, &self.toolchain),
             None => Kernel::optimizing(&drafts, &self.toolchain),
         };
-        for (loops, kernel) in loops(stages).zip(kernels.map_err(|source| refused(stages, source))?) {
+        for (loops, kernel) in missing.into_iter().zip(kernels.map_err(|source| refused(stages, source))?) {
             loops.accept(Engine::Optimizing, kernel);
         }
         Ok(())

@@ -3,9 +3,9 @@
 use crate::error::Error;
 use crate::session::Bindings;
 use crate::timings::Phase;
-use redpoll_logic::physical::{PhysicalPlan, PhysicalQuery};
+use redpoll_logic::physical::PhysicalQuery;
 use redpoll_logic::{Alias, FloatMode, TensorType};
-use redpoll_optimizer::Report;
+use redpoll_optimizer::AdaptivePlan;
 use redpoll_physical::emit::c::Toolchain;
 use redpoll_physical::kernel::{Draft, Engine, Kernel};
 use redpoll_physical::levels::{array_prim, level};
@@ -15,7 +15,8 @@ use redpoll_physical::storage::{Array, Tensor};
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
 
-/// One query on its way to its results.
+/// One query on its way to its results. Clones share the kernels.
+#[derive(Clone)]
 pub(crate) struct Stage {
     /// The names of its outputs, for messages.
     pub(crate) name: String,
@@ -30,11 +31,12 @@ pub(crate) struct Stage {
 }
 
 /// How the outputs of a stage come to be.
+#[derive(Clone)]
 pub(crate) enum Work {
     /// Storage is converted to the format of this type.
     Convert(Arc<TensorType>),
     /// Loops are run.
-    Loops(Box<Loops>),
+    Loops(Arc<Loops>),
 }
 
 /// A query of loops on its way to a kernel.
@@ -63,13 +65,17 @@ pub(crate) struct Compile<'a> {
 }
 
 impl Stage {
-    /// The stages of a plan, in order.
-    pub(crate) fn all_of(plan: &PhysicalPlan, report: &Report, bindings: &Bindings) -> Result<Vec<Stage>, Error> {
+    /// The stages of a plan, in order; for its first queries there are some already.
+    pub(crate) fn all_of(planned: &AdaptivePlan, bindings: &Bindings, first: &[Stage]) -> Result<Vec<Stage>, Error> {
+        let AdaptivePlan { physical: plan, report, .. } = planned;
         let mut types: HashMap<Alias, Arc<TensorType>> = plan.inputs.iter().cloned().collect();
         let mut stages = Vec::new();
         assert_eq!(plan.queries.len(), report.decisions.len(), "the optimizer decides once for each query");
-        for (query, decision) in plan.queries.iter().zip(&report.decisions) {
-            stages.push(Stage::new(query, decision.cost, &types, bindings)?);
+        for (number, (query, decision)) in plan.queries.iter().zip(&report.decisions).enumerate() {
+            stages.push(match first.get(number) {
+                Some(stage) => stage.clone(),
+                None => Stage::new(query, decision.cost, &types, bindings)?,
+            });
             types.extend(query.outputs.iter().map(|o| (o.alias.clone(), o.ty.clone())));
         }
         let mut needed: HashSet<Alias> = plan.produces.iter().cloned().collect();
@@ -99,13 +105,13 @@ impl Stage {
         }
         let loops = Loops::new(name.clone(), query, cost, types, bindings)?;
         let (reads, writes) = (loops.tensors(Role::Input), loops.tensors(Role::Output));
-        Ok(Stage { name, reads, writes, last_read: Vec::new(), work: Work::Loops(Box::new(loops)) })
+        Ok(Stage { name, reads, writes, last_read: Vec::new(), work: Work::Loops(Arc::new(loops)) })
     }
 
     /// The one stage of a program in Notation.
     pub(crate) fn of_program(loops: Loops) -> Stage {
         let (reads, writes) = (loops.tensors(Role::Input), loops.tensors(Role::Output));
-        Stage { name: loops.name.clone(), reads, writes, last_read: Vec::new(), work: Work::Loops(Box::new(loops)) }
+        Stage { name: loops.name.clone(), reads, writes, last_read: Vec::new(), work: Work::Loops(Arc::new(loops)) }
     }
 
     /// An error of a phase of this stage.

@@ -138,7 +138,7 @@ mod tests {
         assert_eq!((count(9, 1.0, &mut random), count(9, 0.0, &mut random), count(0, 0.5, &mut random)), (9, 0, 0));
         assert_eq!(count(u128::MAX, 1e-300, &mut random), 0);
         assert_eq!(choose::<u64>(5, 5, &mut random, &mut |_| ()), [0, 1, 2, 3, 4]);
-        assert_eq!(choose::<u64>(0, 0, &mut random, &mut |_| ()), []);
+        assert!(choose::<u64>(0, 0, &mut random, &mut |_| ()).is_empty());
         let wide = choose::<u128>(1 << 90, 100, &mut random, &mut |_| ());
         assert!(wide.len() == 100 && wide.is_sorted_by(|a, b| a < b) && wide[50] > 1 << 80);
     }

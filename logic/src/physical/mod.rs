@@ -6,6 +6,7 @@
 //! row normalisation, and sum, count and minimum of one pass are one query each. Temporaries that start further out go on
 //! from round to round: scans.
 
+mod accesses;
 mod conversion;
 pub mod interp;
 mod nodes;

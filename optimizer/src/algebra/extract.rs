@@ -1,31 +1,53 @@
-//! Extraction: of every class the node whose term the planner makes the cheapest query of.
+//! Extraction: of every class a node, of the root a few; the planner prices these and decides.
 //!
-//! A class is priced as a query of its own, by the cost model that plans it in the end: the best order of its loops, with
-//! the folds inside of it computed in place or stored, whichever is cheaper. The best nodes of the children stand in the
-//! node that is priced, so the choice is a dynamic program over classes; it is repeated until nothing changes, since
-//! classes of an e-graph may contain each other. The root's candidates are priced whole, what they share counted once.
+//! What a class costs is estimated by kernels: a fold is one, over the loops of its argument, in whose body the maps are and
+//! whose inputs are leaves and stored folds; the rounds of its loops are estimated from what its argument's class holds,
+//! whatever the term. A kernel's cost depends on its node and its children's classes only, so the choice is a dynamic
+//! program over classes; it is repeated until nothing changes, since classes of an e-graph may contain each other. Then the
+//! best terms of the root are planned, what they share counted once, and the cheapest one stands. Where there are few terms
+//! all of them are listed instead, and planned one after the other for as long as that is cheap beside the query.
 
 use super::graph::{FoldKind, Graph, slot_field};
 use super::language::{ENode, Kind};
+use crate::config::Choice;
 use crate::context::Context;
-use crate::cost;
-use crate::isolate::root_folds;
-use crate::loop_order::estimate_loops;
+use crate::cost::price;
 use crate::sizes::Sizes;
-use crate::term::{At, Fold, Nest, NestKind, Node, Target, Term};
+use crate::term::{At, Fold, Term};
+use crate::work::Event;
 use egg::{Id, Language};
-use redpoll_logic::{Alias, Computed, Field};
-use std::collections::HashMap;
+use redpoll_logic::Field;
+use std::collections::{BTreeMap, HashMap};
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// Rounds of the dynamic program after which it is left as it is.
-const MOST_ROUNDS: usize = 6;
+const MOST_ROUNDS: usize = 12;
+/// Kernels of more loops than this have them ordered greedily.
+const EXHAUSTIVE_LOOPS: usize = 4;
+
+/// What a round of the innermost loop of a kernel costs beside the loop: a list is walked and a value folded.
+fn body_price() -> f64 {
+    price(Event::WalkList) + price(Event::Round) + price(Event::Fold)
+}
 
 /// The choice of a node for each class.
 pub(super) struct Extraction<'g, 'c> {
     graph: &'g Graph,
     cx: &'g Context<'c>,
-    best: HashMap<Id, (f64, ENode)>,
-    prices: HashMap<String, f64>,
+    best: HashMap<Id, Chosen>,
+    /// A term of each class, of those with the fewest folds inside of each other.
+    plain: HashMap<Id, (Term, Sizes)>,
+    loops: HashMap<Id, f64>,
+}
+
+/// What was chosen for a class.
+#[derive(Clone)]
+struct Chosen {
+    node: ENode,
+    /// What its value costs where it is read: of a fold to compute, store and read it, of others what their folds cost.
+    cost: f64,
+    /// In which round it was chosen.
+    round: usize,
 }
 
 /// A term from the graph.
@@ -54,86 +76,202 @@ struct Names {
     extracted: Extracted,
 }
 
+/// A node for each class of a term, by its number in the class.
+pub(super) type Choices = Vec<(Id, usize)>;
+
 impl<'g, 'c> Extraction<'g, 'c> {
+    /// Nothing is chosen yet but one term of each class.
+    pub(super) fn new(graph: &'g Graph, cx: &'g Context<'c>) -> Extraction<'g, 'c> {
+        let (best, plain, loops) = (HashMap::new(), HashMap::new(), HashMap::new());
+        let mut extraction = Extraction { graph, cx, best, plain, loops };
+        extraction.plain_terms(&extraction.classes());
+        extraction
+    }
+
     /// Chooses a node for every class.
-    pub(super) fn run(graph: &'g Graph, cx: &'g Context<'c>) -> Extraction<'g, 'c> {
-        let mut extraction = Extraction { graph, cx, best: HashMap::new(), prices: HashMap::new() };
-        let mut classes: Vec<Id> = graph.classes().map(|c| c.id).collect();
-        classes.sort();
-        for _ in 0..MOST_ROUNDS {
-            let changed = classes.iter().filter(|class| extraction.improve(**class)).count();
+    pub(super) fn choose(&mut self) {
+        let classes = self.classes();
+        for round in 1..=MOST_ROUNDS {
+            let changed = classes.iter().filter(|class| self.improve(**class, round)).count();
             if changed == 0 {
                 break;
             }
         }
-        extraction
+    }
+
+    fn classes(&self) -> Vec<Id> {
+        let mut classes: Vec<Id> = self.graph.classes().map(|c| c.id).collect();
+        classes.sort();
+        classes
+    }
+
+    /// Every term of a class, those first that cost least by classes; `None` when there are more than `most`.
+    pub(super) fn terms(&mut self, class: Id, most: usize) -> Option<Vec<Choices>> {
+        let mut found = Vec::new();
+        let all = self.extend(vec![class], (&mut Vec::new(), 0.0), &mut |choices: &Choices, cost| {
+            found.push((cost, choices.clone()));
+            found.len() <= most
+        });
+        found.sort_by(|(a, m), (b, n)| a.total_cmp(b).then_with(|| m.cmp(n)));
+        all.then(|| found.into_iter().map(|(_, choices)| choices).collect())
+    }
+
+    /// Goes on with choices that cost so much, a node for each of the classes that are left and of those below them, as long
+    /// as `visit` says so.
+    fn extend(
+        &mut self,
+        mut left: Vec<Id>,
+        (choices, cost): (&mut Choices, f64),
+        visit: &mut dyn FnMut(&Choices, f64) -> bool,
+    ) -> bool {
+        let Some(class) = left.pop().map(|id| self.graph.find(id)) else { return visit(choices, cost) };
+        if choices.iter().any(|(known, _)| *known == class) {
+            return self.extend(left, (choices, cost), visit);
+        }
+        for (number, node) in self.graph[class].iter().enumerate() {
+            let Some(own) = self.own(class, node, f64::INFINITY) else { continue };
+            choices.push((class, number));
+            let left = [&left[..], node.children()].concat();
+            let goes_on = self.extend(left, (choices, cost + own), visit);
+            choices.pop();
+            if !goes_on {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Chooses those nodes and no others.
+    pub(super) fn take(&mut self, choices: &Choices) {
+        let choice = |(class, number): &(Id, usize)| {
+            (*class, Chosen { node: self.graph[*class].nodes[*number].clone(), cost: 0.0, round: 0 })
+        };
+        self.best = choices.iter().map(choice).collect();
+    }
+
+    /// The nodes of a class, the cheapest first.
+    pub(super) fn nodes(&mut self, class: Id) -> Vec<ENode> {
+        let class = self.graph.find(class);
+        let nodes: Vec<ENode> = self.graph[class].iter().cloned().collect();
+        let mut priced: Vec<(f64, ENode)> =
+            nodes.into_iter().filter_map(|n| Some((self.cost(class, &n, f64::INFINITY)?, n))).collect();
+        priced.sort_by(|(a, m), (b, n)| a.total_cmp(b).then_with(|| m.cmp(n)));
+        priced.into_iter().map(|(_, node)| node).collect()
+    }
+
+    /// Finds a term of every class.
+    fn plain_terms(&mut self, classes: &[Id]) {
+        // Leaves first, then what consists of them, and so on.
+        let mut left = classes.to_vec();
+        while !left.is_empty() {
+            let known = |id: &Id| self.best.contains_key(&self.graph.find(*id));
+            let ready = |class: &Id| {
+                let node = self.graph[*class].iter().filter(|n| n.children().iter().all(known)).min();
+                node.map(|n| (*class, n.clone()))
+            };
+            let found: Vec<(Id, ENode)> = left.iter().filter_map(ready).collect();
+            if found.is_empty() {
+                break;
+            }
+            for (class, node) in found {
+                self.best.insert(class, Chosen { node, cost: f64::INFINITY, round: 0 });
+                left.retain(|c| *c != class);
+            }
+        }
+        for class in classes {
+            let fields: Vec<Field> = (0..self.graph[*class].data.sizes.len()).map(slot_field).collect();
+            let reserved = fields.clone();
+            if let Some(found) = self.term(*class, None, &fields, Pool { names: Vec::new(), reserved }) {
+                self.plain.insert(*class, (found.term, found.sizes));
+            }
+        }
     }
 
     /// Whether some node of the class is better than what was known.
-    fn improve(&mut self, class: Id) -> bool {
-        let mut nodes: Vec<&ENode> = self.graph[class].iter().collect();
-        if let [only] = nodes[..] {
-            // There is nothing to choose.
-            let ready = only.children().iter().all(|c| self.best.contains_key(&self.graph.find(*c)));
-            return ready && self.best.insert(class, (0.0, only.clone())).is_none();
-        }
-        // Those with few loops first: what they cost bounds what is worth a look.
-        nodes.sort_by_key(|n| (self.loops(n), *n));
+    fn improve(&mut self, class: Id, round: usize) -> bool {
         let mut changed = false;
+        let mut nodes: Vec<ENode> = self.graph[class].iter().cloned().collect();
+        // Those with few loops first: what they cost bounds what is worth a look.
+        nodes.sort_by_cached_key(|n| self.loops_of(n));
         for node in nodes {
-            let best = self.best.get(&class).map_or(f64::INFINITY, |(cost, _)| *cost);
-            let Some(cost) = self.price(class, node, best) else { continue };
-            if cost < best {
-                self.best.insert(class, (cost, node.clone()));
+            let chosen = |c: &Id| self.best.get(&self.graph.find(*c)).map_or(0, |choice| choice.round);
+            // Nothing is new since this node was priced in the round before.
+            if round > 1 && node.children().iter().all(|c| chosen(c) + 1 < round) {
+                continue;
+            }
+            let best = self.best.get(&class).map_or(f64::INFINITY, |choice| choice.cost);
+            if let Some(cost) = self.cost(class, &node, best).filter(|cost| *cost < best) {
+                self.best.insert(class, Chosen { node, cost, round });
                 changed = true;
             }
         }
         changed
     }
 
-    /// How many loops the node has around its argument.
-    fn loops(&self, node: &ENode) -> usize {
+    /// How many loops the kernel of a node has.
+    fn loops_of(&self, node: &ENode) -> usize {
+        node.children().first().map_or(0, |body| self.graph[*body].data.sizes.len())
+    }
+
+    /// What a node of a class costs where it is read, if that is less than `most`; `None` also while a child has no choice.
+    fn cost(&mut self, class: Id, node: &ENode, most: f64) -> Option<f64> {
+        let mut children: Vec<Id> = node.children().iter().map(|c| self.graph.find(*c)).collect();
+        children.sort();
+        children.dedup();
+        let inputs: Option<Vec<f64>> = children.iter().map(|c| Some(self.best.get(c)?.cost)).collect();
+        // A node costs something, so that no class is cheapest by itself.
+        let inputs: f64 = inputs?.iter().sum::<f64>() + 1.0;
         match node.kind {
-            Kind::Fold(id, _) => self.graph.analysis.fold(id).bound.len(),
-            _ => 0,
+            Kind::Leaf(_) => Some(0.0),
+            _ if let Choice::Drawn(seed) = self.cx.config.choice => Some(inputs + drawn(seed, node)),
+            Kind::Call(_) | Kind::Multiset(_) => Some(inputs),
+            Kind::Fold(..) => Some(inputs + self.own(class, node, most - inputs)?),
         }
     }
 
-    /// What a query for the class would cost that computes it as the node says, if that is less than `most`; `None` while
-    /// a child has no choice.
-    fn price(&mut self, class: Id, node: &ENode, most: f64) -> Option<f64> {
-        if let Kind::Leaf(_) = node.kind {
-            return Some(0.0);
-        }
-        let facts = &self.graph[class].data;
-        let fields: Vec<Field> = (0..facts.sizes.len()).map(slot_field).collect();
-        let extracted = self.term(class, Some(node), &fields, Pool::default())?;
-        let key = extracted.term.to_string();
-        if let Some(known) = self.prices.get(&key) {
-            return Some(*known);
-        }
-        let fill = match extracted.term.node() {
-            Node::Fold(fold) => fold.init.clone(),
-            _ => extracted.term.fill().clone(),
-        };
-        let target = Target {
-            alias: Alias::from("priced"),
-            shape: facts.sizes.clone(),
-            fill,
-            at: fields.iter().map(At::field).collect(),
-            fold: None,
-            value: extracted.term,
-            format: None,
-            computed: Computed::Keep,
-        };
-        let nest = Nest { outputs: vec![target], sizes: extracted.sizes, pins: Vec::new(), kind: NestKind::Query };
-        let nest = root_folds(nest);
-        if self.cx.writes(&nest.outputs[0], &nest.sizes) * cost::COMPUTE >= most {
+    /// What a node of a class costs beside its children, of a fold to compute and to store it, if that is less than `most`.
+    fn own(&mut self, class: Id, node: &ENode, most: f64) -> Option<f64> {
+        let Kind::Fold(..) = node.kind else { return Some(0.0) };
+        let body = self.graph.find(*node.children().first()?);
+        let least = price(Event::Query) + self.storing(class)?;
+        if least >= most || least + body_price() * self.rounds(body)? >= most {
             return None;
         }
-        self.cx.memo.clear();
-        let cost = estimate_loops(self.cx, &nest).map_or(f64::INFINITY, |o| o.cost);
-        self.prices.insert(key, cost);
+        Some(least + self.loops(body)?)
+    }
+
+    /// The rounds of the innermost loop of a kernel whose body is of that class.
+    fn rounds(&self, body: Id) -> Option<f64> {
+        let (term, sizes) = self.plain.get(&body)?;
+        let places: f64 = self.graph[body].data.sizes.iter().map(|n| *n as f64).product();
+        Some(places * self.cx.support(term, sizes, &|_| true))
+    }
+
+    /// What it costs to store a class, in whichever way is cheaper, and to read it once.
+    fn storing(&self, class: Id) -> Option<f64> {
+        let (term, sizes) = self.plain.get(&class)?;
+        let places: f64 = self.graph[class].data.sizes.iter().map(|n| *n as f64).product();
+        let stored = places * self.cx.filled(term, sizes);
+        let sparse = stored * (price(Event::WriteMap) + price(Event::Flush) + price(Event::WalkList));
+        Some(sparse.min(places * (price(Event::Clear) + price(Event::WriteDense) + price(Event::FollowDense))))
+    }
+
+    /// What the loops of a kernel cost whose body is of that class: the rounds of all prefixes of their best order.
+    fn loops(&mut self, body: Id) -> Option<f64> {
+        if let Some(known) = self.loops.get(&body) {
+            return Some(*known);
+        }
+        let (term, sizes) = self.plain.get(&body)?;
+        let fields: Vec<Field> = (0..self.graph[body].data.sizes.len()).map(slot_field).collect();
+        let rounds = |set: u64| {
+            let bound = |f: &Field| fields.iter().position(|g| g == f).is_some_and(|k| set >> k & 1 == 1);
+            let places: f64 = fields.iter().filter(|f| bound(f)).map(|f| sizes.of(f) as f64).product();
+            places * self.cx.support(term, sizes, &bound)
+        };
+        let order = if fields.len() <= EXHAUSTIVE_LOOPS { exhaustive } else { greedy };
+        let best = order(fields.len(), &rounds);
+        let cost = (price(Event::Round) + price(Event::WalkList)) * best + body_price() * self.rounds(body)?;
+        self.loops.insert(body, cost);
         Some(cost)
     }
 
@@ -164,7 +302,7 @@ impl<'g, 'c> Extraction<'g, 'c> {
         }
         let node = match node {
             Some(node) => node,
-            None => &self.best.get(&class)?.1,
+            None => &self.best.get(&class)?.node,
         };
         let mode = self.cx.mode();
         if let Some(rule) = self.graph.analysis.rules.get(node)
@@ -223,4 +361,33 @@ impl Names {
         self.extracted.sizes.insert(field.clone(), size);
         field
     }
+}
+
+/// What a node costs where costs are drawn.
+fn drawn(seed: u64, node: &ENode) -> f64 {
+    let mut hasher = DefaultHasher::new();
+    (seed, node).hash(&mut hasher);
+    (hasher.finish() % 1000) as f64
+}
+
+/// The least sum of rounds over the prefixes of an order, of all orders.
+fn exhaustive(count: usize, rounds: &dyn Fn(u64) -> f64) -> f64 {
+    let mut least: BTreeMap<u64, f64> = BTreeMap::from([(0, 0.0)]);
+    for set in 1..1u64 << count {
+        let before = (0..count).filter(|k| set >> k & 1 == 1).map(|k| least[&(set & !(1 << k))]);
+        let before = before.fold(f64::INFINITY, f64::min);
+        least.insert(set, before + rounds(set));
+    }
+    least[&((1 << count) - 1)]
+}
+
+/// The sum of rounds over the prefixes of the order in which the next loop has the fewest.
+fn greedy(count: usize, rounds: &dyn Fn(u64) -> f64) -> f64 {
+    let (mut set, mut sum) = (0u64, 0.0);
+    for _ in 0..count {
+        let next = (0..count).filter(|k| set >> k & 1 == 0).map(|k| (rounds(set | 1 << k), k));
+        let Some((least, k)) = next.min_by(|(a, _), (b, _)| a.total_cmp(b)) else { break };
+        (set, sum) = (set | 1 << k, sum + least);
+    }
+    sum
 }

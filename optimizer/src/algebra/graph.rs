@@ -2,11 +2,11 @@
 
 use super::language::{ENode, FoldId, Kind, LeafId, OpId, Slot, Use};
 use crate::sizes::Sizes;
-use crate::term::{At, Fold, Node, Term, regroups};
+use crate::term::{At, Fold, Node, Term, call_fill, regroups};
 use egg::{Analysis, DidMerge, EGraph, Id};
 use redpoll_logic::expr::fold_fill;
-use redpoll_logic::op::Op;
-use redpoll_logic::{DType, Field, FloatMode, Scalar};
+use redpoll_logic::op::{Builtin, Op, cast_to};
+use redpoll_logic::{Affine, DType, Field, FloatMode, Scalar};
 use std::collections::{BTreeSet, HashMap};
 
 /// The e-graph of one query.
@@ -21,6 +21,8 @@ pub(super) struct Algebra {
     leaves: Vec<Leaf>,
     ops: Vec<Op>,
     folds: Vec<FoldKind>,
+    /// The slots in which leaves are symmetric and off the diagonal, as far as that was asked.
+    pub(super) pairs: HashMap<LeafId, Vec<Pair>>,
     /// The rule that made a node.
     pub(super) rules: HashMap<ENode, &'static str>,
 }
@@ -31,6 +33,10 @@ pub(super) struct Leaf {
     pub(super) term: Term,
     pub(super) sizes: Vec<u64>,
 }
+
+/// Two slots in which a table is symmetric and off the diagonal: with the two exchanged it is the same, and where they are
+/// equal it has its fill value.
+pub(super) type Pair = (Slot, Slot);
 
 /// A fold without its argument.
 #[derive(Clone, PartialEq, Debug)]
@@ -48,6 +54,8 @@ pub(super) struct Facts {
     pub(super) sizes: Vec<u64>,
     pub(super) dtype: DType,
     pub(super) fill: Scalar,
+    /// Whether the fill is never met.
+    full: bool,
 }
 
 /// A term that a rule would have, in the slots of its context.
@@ -55,6 +63,12 @@ pub(super) struct Facts {
 pub(super) enum Draft {
     Class(Use),
     Literal(Scalar),
+    /// One value where the coordinate of a slot is above that of another, else another value.
+    Above {
+        above: Slot,
+        below: Slot,
+        values: [Scalar; 2],
+    },
     Call(Op, Vec<Draft>),
     /// The operator, the start, the argument and the reduced slots.
     Fold(Op, Scalar, Box<Draft>, Vec<Slot>),
@@ -74,11 +88,17 @@ pub(super) enum Opened {
 
 impl Algebra {
     pub(super) fn new(mode: FloatMode) -> Algebra {
-        Algebra { mode, leaves: Vec::new(), ops: Vec::new(), folds: Vec::new(), rules: HashMap::new() }
+        let (leaves, ops, folds) = (Vec::new(), Vec::new(), Vec::new());
+        Algebra { mode, leaves, ops, folds, pairs: HashMap::new(), rules: HashMap::new() }
     }
 
     pub(super) fn leaf(&self, id: LeafId) -> &Leaf {
         &self.leaves[id.0 as usize]
+    }
+
+    /// All leaves.
+    pub(super) fn leaves(&self) -> impl Iterator<Item = (LeafId, &Leaf)> {
+        (0..).map(LeafId).zip(&self.leaves)
     }
 
     pub(super) fn op(&self, id: OpId) -> &Op {
@@ -120,16 +140,16 @@ impl Analysis<ENode> for Algebra {
         match node.kind {
             Kind::Leaf(id) => {
                 let Leaf { term, sizes } = graph.analysis.leaf(id);
-                Facts { sizes: sizes.clone(), dtype: term.dtype(), fill: term.fill().clone() }
+                Facts { sizes: sizes.clone(), dtype: term.dtype(), fill: term.fill().clone(), full: term.is_full() }
             }
             Kind::Call(op) | Kind::Multiset(op) => {
                 let dtypes: Vec<DType> = facts.iter().map(|f| f.dtype.clone()).collect();
                 let op = graph.analysis.op(op);
                 let signature = op.signature(&dtypes).expect("arguments of a call are cast to its signature");
-                let fills: Vec<Scalar> = facts.iter().map(|f| f.fill.clone()).collect();
-                let fill = op.eval(&fills).unwrap_or_else(|_| crate::term::zero(&signature.result));
+                let fills = facts.iter().map(|f| (&f.fill, f.full));
+                let (fill, full) = call_fill(op, &signature, fills, graph.analysis.mode);
                 let arity = args.iter().flat_map(|u| &u.slots).max().map_or(0, |s| usize::from(*s) + 1);
-                Facts { sizes: sizes_of(&args, &facts, arity), dtype: signature.result, fill }
+                Facts { sizes: sizes_of(&args, &facts, arity), dtype: signature.result, fill, full }
             }
             Kind::Fold(id, arity) => {
                 let FoldKind { op, init, bound } = graph.analysis.fold(id);
@@ -137,7 +157,7 @@ impl Analysis<ENode> for Algebra {
                 let fill = fold_fill(op, init, &facts[0].fill, places).unwrap_or_else(|_| init.clone());
                 let mut sizes = sizes_of(&args, &facts, usize::from(arity) + bound.len());
                 sizes.truncate(usize::from(arity));
-                Facts { sizes, dtype: init.dtype(), fill }
+                Facts { sizes, dtype: init.dtype(), fill, full: facts[0].full }
             }
         }
     }
@@ -197,13 +217,13 @@ pub(super) fn insert(graph: &mut Graph, term: &Term, names: &mut Vec<Field>, siz
     match term.node() {
         Node::Call(op, args) => {
             let args: Vec<Use> = args.iter().map(|a| insert(graph, a, names, sizes)).collect();
-            call(graph, op, args)
+            call(graph, op, args, None)
         }
         Node::Fold(fold) if !fold.is_scan() => {
             let Fold { op, init, arg, fields, .. } = fold;
             let arg = insert(graph, arg, names, sizes);
             let bound: Vec<(Slot, u64)> = fields.iter().map(|f| (slot(names, f), sizes.of(f))).collect();
-            self::fold(graph, (op, init), &arg, &bound)
+            self::fold(graph, (op, init), &arg, &bound, None)
         }
         _ => {
             let fields = fields_in_order(term);
@@ -228,7 +248,7 @@ fn call_kind(graph: &mut Graph, op: &Op, args: &[Use]) -> Kind {
 }
 
 /// A call, its slots numbered canonically: by first appearance, in the order of equal arguments that comes first.
-pub(super) fn call(graph: &mut Graph, op: &Op, mut args: Vec<Use>) -> Use {
+fn call(graph: &mut Graph, op: &Op, mut args: Vec<Use>, rule: Option<&'static str>) -> Use {
     let kind = call_kind(graph, op, &args);
     if let (Kind::Multiset(_), [only]) = (kind, &args[..]) {
         return only.clone();
@@ -238,8 +258,18 @@ pub(super) fn call(graph: &mut Graph, op: &Op, mut args: Vec<Use>) -> Use {
         args = canonical_order(args);
     }
     let (slots, args) = numbered(&args);
-    let class = graph.add(ENode::new(kind, args));
+    let class = add_by(graph, ENode::new(kind, args), rule);
     Use { class, slots }
+}
+
+/// Adds a node, and remembers the rule that made it if it is new.
+fn add_by(graph: &mut Graph, node: ENode, rule: Option<&'static str>) -> Id {
+    if let Some(rule) = rule
+        && graph.lookup(node.clone()).is_none()
+    {
+        graph.analysis.rules.insert(node.clone(), rule);
+    }
+    graph.add(node)
 }
 
 /// The slots of the context in order of first appearance, and the arguments in terms of their places there.
@@ -297,10 +327,16 @@ fn permutations(rest: &[Use], start: &mut Vec<Use>, found: &mut Vec<Vec<Use>>) {
 }
 
 /// A fold, its slots numbered as its argument has them.
-fn fold(graph: &mut Graph, (op, init): (&Op, &Scalar), arg: &Use, bound: &[(Slot, u64)]) -> Use {
+fn fold(
+    graph: &mut Graph,
+    (op, init): (&Op, &Scalar),
+    arg: &Use,
+    bound: &[(Slot, u64)],
+    rule: Option<&'static str>,
+) -> Use {
     let free: Vec<Slot> = arg.slots.iter().copied().filter(|s| bound.iter().all(|(b, _)| b != s)).collect();
     let node = fold_node(graph, (op, init), arg, &free, bound);
-    let class = graph.add(node);
+    let class = add_by(graph, node, rule);
     Use { class, slots: free }
 }
 
@@ -312,6 +348,10 @@ fn fold_node(graph: &mut Graph, (op, init): (&Op, &Scalar), arg: &Use, free: &[S
     let mut absent: Vec<(Slot, u64)> = bound.iter().filter(|(b, _)| !arg.has(*b)).copied().collect();
     absent.sort_by_key(|(_, size)| *size);
     reduced.extend(absent);
+    // Where values cannot be regrouped, the order of the reduced slots says which are folded first.
+    if !regroups(op, &graph[arg.class].data.dtype, graph.analysis.mode) {
+        reduced = bound.to_vec();
+    }
     let order: Vec<Slot> = free.iter().copied().chain(reduced.iter().map(|(s, _)| *s)).collect();
     let place = |s: &Slot| order.iter().position(|o| o == s).expect("every slot is free or reduced") as Slot;
     let arg = Use { class: arg.class, slots: arg.slots.iter().map(place).collect() };
@@ -320,22 +360,43 @@ fn fold_node(graph: &mut Graph, (op, init): (&Op, &Scalar), arg: &Use, free: &[S
     ENode::new(Kind::Fold(id, free.len() as Slot), vec![arg])
 }
 
+/// One value where a condition holds, else another.
+fn chosen(holds: Term, [value, other]: [Scalar; 2], mode: FloatMode) -> Term {
+    let number = |of: i64| cast_to(&Scalar::I64(of), &value.dtype());
+    match value == number(1) && other == number(0) {
+        true => holds.cast(&value.dtype(), mode),
+        false => {
+            let args = vec![holds, Term::literal(value), Term::literal(other)];
+            Term::call(&Builtin::IfElse.into(), args, mode)
+        }
+    }
+}
+
 /// A draft as a class.
-fn add(graph: &mut Graph, draft: &Draft, scope: &Scope) -> Use {
+fn add(graph: &mut Graph, draft: &Draft, scope: &Scope, rule: &'static str) -> Use {
     match draft {
         Draft::Class(u) => u.clone(),
         Draft::Literal(value) => {
             let id = graph.analysis.name_leaf(Leaf { term: Term::literal(value.clone()), sizes: Vec::new() });
             Use { class: graph.add(ENode::new(Kind::Leaf(id), Vec::new())), slots: Vec::new() }
         }
+        Draft::Above { above, below, values } => {
+            let [above_at, below_at] = [0, 1].map(|slot| Term::coordinate(Affine::field(slot_field(slot))));
+            let mode = graph.analysis.mode;
+            let holds = Term::call(&Builtin::Gt.into(), vec![above_at, below_at], mode);
+            let term = chosen(holds, values.clone(), mode);
+            let sizes = [above, below].map(|s| scope.0[usize::from(*s)]).to_vec();
+            let id = graph.analysis.name_leaf(Leaf { term, sizes });
+            Use { class: graph.add(ENode::new(Kind::Leaf(id), Vec::new())), slots: vec![*above, *below] }
+        }
         Draft::Call(op, args) => {
-            let args = args.iter().map(|a| add(graph, a, scope)).collect();
-            call(graph, op, args)
+            let args = args.iter().map(|a| add(graph, a, scope, rule)).collect();
+            call(graph, op, args, Some(rule))
         }
         Draft::Fold(op, init, arg, bound) => {
-            let arg = add(graph, arg, scope);
+            let arg = add(graph, arg, scope, rule);
             let bound: Vec<(Slot, u64)> = bound.iter().map(|s| (*s, scope.0[usize::from(*s)])).collect();
-            fold(graph, (op, init), &arg, &bound)
+            fold(graph, (op, init), &arg, &bound, Some(rule))
         }
     }
 }
@@ -348,7 +409,7 @@ pub(super) fn equate(graph: &mut Graph, class: Id, draft: &Draft, scope: &Scope,
     let arity = graph[class].data.sizes.len();
     let node = match draft {
         Draft::Call(op, args) => {
-            let args: Vec<Use> = args.iter().map(|a| add(graph, a, scope)).collect();
+            let args: Vec<Use> = args.iter().map(|a| add(graph, a, scope, rule)).collect();
             let kind = call_kind(graph, op, &args);
             match (kind, &args[..]) {
                 (Kind::Multiset(_), [only]) => return unite(graph, class, only),
@@ -356,7 +417,7 @@ pub(super) fn equate(graph: &mut Graph, class: Id, draft: &Draft, scope: &Scope,
             }
         }
         Draft::Fold(op, init, arg, bound) => {
-            let arg = add(graph, arg, scope);
+            let arg = add(graph, arg, scope, rule);
             let bound: Vec<(Slot, u64)> = bound.iter().map(|s| (*s, scope.0[usize::from(*s)])).collect();
             let free: Vec<Slot> = (0..arity as Slot).collect();
             let is_free = |s: &Slot| bound.iter().any(|(b, _)| b == s) || usize::from(*s) < arity;
@@ -365,8 +426,8 @@ pub(super) fn equate(graph: &mut Graph, class: Id, draft: &Draft, scope: &Scope,
             }
             fold_node(graph, (op, init), &arg, &free, &bound)
         }
-        Draft::Class(_) | Draft::Literal(_) => {
-            let u = add(graph, draft, scope);
+        Draft::Class(_) | Draft::Literal(_) | Draft::Above { .. } => {
+            let u = add(graph, draft, scope, rule);
             return unite(graph, class, &u);
         }
     };

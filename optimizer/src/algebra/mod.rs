@@ -1,58 +1,72 @@
 //! The algebra phase: a query's term is rewritten in an e-graph, and the cheapest equal term is planned.
 //!
 //! Input and output: a nest with one output. `language` has the nodes, `graph` what is known of classes and how terms
-//! come in, `rules` the tables of rules, `seed` a first good plan, `extract` the choice. Sources: Willsey et al., "egg:
-//! Fast and Extensible Equality Saturation"; Deeds, Ahrens, Suciu, "Galley".
+//! come in, `rules` the tables of rules, `saturate` tries them, `seed` is a first good plan, `extract` the choice.
+//! Sources: Willsey et al., "egg: Fast and Extensible Equality Saturation"; Deeds, Ahrens, Suciu, "Galley".
 
 mod extract;
 mod graph;
 mod language;
 mod rules;
+mod saturate;
 mod seed;
 #[cfg(test)]
 mod tests;
 
-use crate::config::Subject;
+use crate::config::{Choice, Subject};
 use crate::context::Context;
 use crate::isolate::root_folds;
-use crate::loop_order::order_loops;
+use crate::loop_order::{order_loops_below, rough_cost};
+use crate::report::Rule;
 use crate::term::{At, Fold, Nest, NestKind, Node, Read, Target, Term};
-use egg::{Id, Runner, SimpleScheduler};
+use egg::Id;
 use extract::{Extracted, Extraction, Pool};
 use graph::{Algebra, Graph, insert};
 use redpoll_logic::Field;
 use rules::Round;
+use saturate::{MOST_ITERATIONS, Stop, saturate};
 use seed::seed;
-use std::time::Duration;
 
-/// Nodes after which no more rules are tried.
-const MOST_NODES: usize = 2000;
-/// Rounds of all rules.
-const MOST_ITERATIONS: usize = 12;
 /// Terms with more accesses and operators than this are planned as they are.
 const MOST_PARTS: usize = 48;
+/// So many of the terms that look cheapest are planned, more where a query is dear enough.
+const MOST_PLANNED: usize = 3;
+/// Of classes with no more terms than this any may be planned.
+const MOST_TERMS: usize = 500;
+/// The cost of a query for which another term is planned, in costs from which on it is worth rewriting.
+const PLANNING: f64 = 10.0;
 /// A term is replaced by one that costs at most this part of it.
 const GAIN: f64 = 0.95;
+
+/// Does what the first e-graph of a process would wait for: a clock is calibrated.
+pub(crate) fn warm_up() {
+    Graph::new(Algebra::new(redpoll_logic::FloatMode::default())).rebuild();
+}
 
 /// The nest with its value replaced by an equal one that costs less, if there is one.
 pub(crate) fn rewrite(cx: &mut Context, nest: Nest) -> Nest {
     if cx.config.subjects.is_empty() || !applies(&nest) {
         return nest;
     }
-    let Some(old) = order_loops(cx, &nest).map(|o| o.cost).filter(|cost| *cost >= cx.config.worth.0) else {
-        cx.memo.clear();
-        return nest;
-    };
     let Saturated { graph, root, fields, stop } = saturated(cx, &nest);
-    let extraction = Extraction::run(&graph, cx);
-    let best = best(cx, &nest, &extraction, (root, &fields));
+    let extraction = Extraction::new(&graph, cx);
+    let best = best(cx, &nest, extraction, (root, &fields));
     cx.memo.clear();
-    let Some((new, cost, rules)) = best.filter(|(_, cost, _)| *cost <= GAIN * old) else { return nest };
+    let Some((new, cost, rules)) = best else { return nest };
+    // Whether some order of the term as it is comes near in cost.
+    let keeps = cx.config.choice == Choice::Cheapest && order_loops_below(cx, &nest, cost / GAIN).is_some();
+    let before = rough_cost(cx, &nest);
+    cx.memo.clear();
+    if keeps {
+        return nest;
+    }
     let (nodes, classes) = (graph.total_number_of_nodes(), graph.number_of_classes());
-    let mut text =
-        format!("{new}\n; cost {old:.0} before, {cost:.0} after; {nodes} nodes in {classes} classes, {stop}\n");
+    let mut text = format!(
+        "{new}\n; cost about {before:.0} before, {cost:.0} after; {nodes} nodes in {classes} classes, {stop}\n"
+    );
     for rule in rules::rules().filter(|r| rules.contains(&r.name)) {
         text += &format!("; {}: {}\n", rule.name, rule.equation);
+        cx.rules.push(Rule { name: rule.name, equation: rule.equation });
     }
     cx.report.phase("algebra", text);
     new
@@ -127,7 +141,7 @@ struct Saturated {
     /// The fields of its slots.
     fields: Vec<Field>,
     /// Why no more rules were tried.
-    stop: String,
+    stop: Stop,
 }
 
 /// Tries the rules: first those that gather aggregates and products, then those that spread them; both at once would undo
@@ -139,24 +153,17 @@ fn saturated(cx: &Context, nest: &Nest) -> Saturated {
     let term = whole(target, cx);
     let root = insert(&mut graph, &term, &mut names, &nest.sizes);
     graph.rebuild();
-    let mut stop = String::new();
+    if cx.config.subjects.contains(Subject::Symmetry) {
+        let free = fields(target);
+        let bound: Vec<Field> = all_fields(nest).into_iter().filter(|f| !free.contains(f)).collect();
+        rules::learn(cx, &mut graph, nest, &bound);
+    }
+    let mut stop = Stop::Saturated;
     for round in [Round::Gather, Round::Spread] {
         if round == Round::Spread && cx.config.subjects.contains(Subject::Elimination) {
             seed(&mut graph, root.class);
         }
-        let runner = Runner::<_, _, ()>::new(Algebra::new(cx.mode()))
-            .with_egraph(graph)
-            .with_scheduler(SimpleScheduler)
-            .with_node_limit(MOST_NODES)
-            .with_iter_limit(MOST_ITERATIONS)
-            // Plans must not differ between runs.
-            .with_time_limit(Duration::MAX)
-            .run(&rules::rewrites(cx.config.subjects, round));
-        stop = match runner.stop_reason {
-            Some(egg::StopReason::Saturated) | None => "saturated".to_owned(),
-            Some(reason) => format!("{reason:?}"),
-        };
-        graph = runner.egraph;
+        stop = saturate(&mut graph, &rules::of_round(cx.config.subjects, round), MOST_ITERATIONS);
     }
     let rules = std::mem::take(&mut graph.analysis.rules);
     let canonical = |node: language::ENode| egg::Language::map_children(node, |id| graph.find(id));
@@ -176,21 +183,61 @@ fn fields(target: &Target) -> Vec<Field> {
 fn best(
     cx: &Context,
     nest: &Nest,
-    extraction: &Extraction<'_, '_>,
+    mut extraction: Extraction<'_, '_>,
     (root, slots): (Id, &[Field]),
 ) -> Option<(Nest, f64, Vec<&'static str>)> {
-    let target = &nest.outputs[0];
-    let free = fields(target);
+    let mut best: Option<(Nest, f64, Vec<&'static str>)> = None;
+    let mut plan = |extracted: Option<Extracted>| {
+        let mut extracted = extracted?;
+        let rules = std::mem::take(&mut extracted.rules);
+        let new = with_value(nest, extracted);
+        cx.memo.clear();
+        let most = best.as_ref().map_or(f64::INFINITY, |(_, cost, _)| *cost);
+        let cost = order_loops_below(cx, &new, most).map(|o| o.work.cost()).filter(|cost| cost.is_finite());
+        if let Some(cost) = cost {
+            best = Some((new, cost, rules));
+        }
+        best.as_ref().map(|(_, cost, _)| *cost)
+    };
+    let cheapest = cx.config.choice == Choice::Cheapest;
+    match cheapest.then(|| extraction.terms(root, MOST_TERMS)).flatten() {
+        Some(terms) => {
+            for (number, choices) in terms.iter().enumerate() {
+                extraction.take(choices);
+                let known = plan(extraction.term(root, None, slots, pool(nest)));
+                // To plan a term takes time, too.
+                let pays = |cost: f64| cost >= (number + 1) as f64 * PLANNING * cx.config.worth.0;
+                if number + 1 >= MOST_PLANNED && !known.is_none_or(pays) {
+                    break;
+                }
+            }
+        }
+        None => {
+            extraction.choose();
+            for node in extraction.nodes(root).iter().take(MOST_PLANNED) {
+                let known = plan(extraction.term(root, Some(node), slots, pool(nest)));
+                if known.is_some() && !cheapest {
+                    break;
+                }
+            }
+        }
+    }
+    best
+}
+
+/// The names that fields of folds may have in other terms of a nest.
+fn pool(nest: &Nest) -> Pool {
+    let free = fields(&nest.outputs[0]);
     let all = all_fields(nest);
     let names = all.iter().filter(|f| !free.contains(f)).map(|f| (f.clone(), nest.sizes.of(f))).collect();
-    let pool = Pool { names, reserved: all };
-    let Extracted { term, sizes, rules } = extraction.term(root, None, slots, pool)?;
+    Pool { names, reserved: all }
+}
+
+/// The nest with another term as its value.
+fn with_value(nest: &Nest, Extracted { term, sizes, .. }: Extracted) -> Nest {
     let mut new = nest.clone();
     sizes.each(&mut |field, size| new.sizes.insert(field.clone(), size));
     new.outputs[0].fold = None;
     new.outputs[0].value = term;
-    let new = root_folds(new);
-    cx.memo.clear();
-    let cost = order_loops(cx, &new)?.cost;
-    Some((new, cost, rules))
+    root_folds(new)
 }

@@ -4,10 +4,10 @@ use super::extract::{Extraction, Pool};
 use super::graph::{Algebra, Graph, insert};
 use super::rules::{self, Rule};
 use super::{fields, whole};
-use crate::config::Config;
+use crate::config::{Config, Worth};
 use crate::context::Context;
-use crate::isolate::root_folds;
-use crate::term::Nest;
+use crate::loop_order::order_loops_below;
+use crate::term::{Nest, regroups};
 use common::{Input, compare, counts, filled};
 use redpoll_logic::op::{Builtin, Op};
 use redpoll_logic::statistics::Statistics;
@@ -18,19 +18,18 @@ use std::sync::Arc;
 #[path = "../../tests/common/mod.rs"]
 mod common;
 
-/// The nest with its term as the rules say, at one node of the root's class each; the first `skip` ones are left out.
+/// The nest with its term as the rules say, at one node of the root's class each; the first `number` ones are left out.
 fn alternative(cx: &Context, nest: &Nest, chosen: &[&'static Rule], number: usize) -> Option<Nest> {
     let target = nest.outputs.first().filter(|_| nest.outputs.len() == 1)?;
     let mut graph = Graph::new(Algebra::new(cx.mode()));
     let mut names: Vec<Field> = fields(target);
     let root = insert(&mut graph, &whole(target, cx), &mut names, &nest.sizes);
     graph.rebuild();
-    let runner = egg::Runner::<_, _, ()>::new(Algebra::new(cx.mode()))
-        .with_egraph(graph)
-        .with_iter_limit(3)
-        .run(&chosen.iter().map(|r| rules::rewrite(r)).collect::<Vec<_>>());
-    let graph = runner.egraph;
-    let extraction = Extraction::run(&graph, cx);
+    let bound: Vec<Field> = super::all_fields(nest).into_iter().filter(|f| !fields(target).contains(f)).collect();
+    rules::learn(cx, &mut graph, nest, &bound);
+    super::saturate(&mut graph, chosen, 3);
+    let mut extraction = Extraction::new(&graph, cx);
+    extraction.choose();
     let class = graph.find(root.class);
     let mut nodes: Vec<_> = graph[class].iter().filter(|n| graph.analysis.rules.contains_key(n)).collect();
     nodes.sort();
@@ -39,18 +38,14 @@ fn alternative(cx: &Context, nest: &Nest, chosen: &[&'static Rule], number: usiz
         .into_iter()
         .filter_map(|n| extraction.term(class, Some(n), &slots, Pool { names: Vec::new(), reserved: slots.clone() }));
     let extracted = terms.into_iter().nth(number)?;
-    let mut new = nest.clone();
-    extracted.sizes.each(&mut |field, size| new.sizes.insert(field.clone(), size));
-    new.outputs[0].fold = None;
-    new.outputs[0].value = extracted.term;
-    Some(root_folds(new))
+    Some(super::with_value(nest, extracted))
 }
 
 /// Runs a plan with every alternative that the rules give for it, and says how many there are.
 fn check(text: &str, inputs: &[Input], mode: FloatMode, chosen: &[&'static Rule]) -> usize {
     let catalog = inputs.iter().map(|i| (Alias::from(i.name.as_str()), Arc::new(i.ty.clone()))).collect();
     let plan = redpoll_logic::text::parse(text, &catalog).unwrap_or_else(|e| panic!("{e}\n{text}"));
-    let config = Config { float_mode: mode, ..Config::default() };
+    let config = Config { float_mode: mode, worth: Worth(0.0), ..Config::default() };
     let counts = counts(inputs);
     let mut found = 0;
     loop {
@@ -84,8 +79,9 @@ fn inputs(dtype: Prim, fills: [i64; 3]) -> Vec<Input> {
     let csr = redpoll_logic::text::parse_format("csr", 2).expect("it is a format");
     vec![
         filled("A", &[3, 4], csr.clone(), fill(0)),
-        filled("B", &[4, 2], csr, fill(1)),
+        filled("B", &[4, 2], csr.clone(), fill(1)),
         filled("x", &[4], Format::dense(1), fill(2)),
+        Input { symmetric: true, ..filled("S", &[4, 4], csr, fill(0)) },
     ]
 }
 
@@ -100,6 +96,10 @@ const TERMS: &[&str] = &[
     "(mapjoin F (mapjoin M (table A i j) (table x j)) (mapjoin M (table A i j) (table x i2)))",
     "(mapjoin F (mapjoin M (table A i j) (table x j)) (mapjoin M (table B j k) (table x j)))",
     "(mapjoin M (table A i j) (mapjoin F (table x j) (table B j k)))",
+    "(aggregate F E (mapjoin F (table A i j) (table x j) (table A i j)) j)",
+    "(aggregate F E (mapjoin M (table S i j) (table S j k) (table S i k)) i j k)",
+    "(aggregate F E (mapjoin M (table S i j) (table x i) (table x j)) i j)",
+    "(aggregate F E (mapjoin M (table S i j) (table S k i) (table S k j) (table A l k)) i j)",
 ];
 
 #[test]
@@ -111,7 +111,7 @@ fn every_rule_holds_for_every_pair_of_operators_that_it_claims() {
             for fold in Builtin::ALL.iter().copied() {
                 let op = Op::Builtin(fold);
                 let Some(identity) = op.fold_identity(&dtype, mode) else { continue };
-                if !crate::term::regroups(&op, &dtype, mode) {
+                if !regroups(&op, &dtype, mode) {
                     continue;
                 }
                 for product in Builtin::ALL.iter().copied() {
@@ -160,9 +160,39 @@ fn every_rule_holds_for_every_pair_of_operators_that_it_claims() {
             }
         }
     }
+    for (outer, inner) in [("-", "+"), ("+", "-"), ("/", "*"), ("xor", "xor"), ("bitxor", "bitxor")] {
+        let texts = [
+            format!("(mapjoin {outer} (mapjoin {inner} (table A i j) (table x j)) (table x j))"),
+            format!("(aggregate max MIN (mapjoin {outer} (mapjoin {inner} (table A i j) (table x j)) (table x j)) j)"),
+            format!(
+                "(mapjoin {outer} (mapjoin {inner} (mapjoin {inner} (table A i j) (table x j)) (table A i j)) (table A i j))"
+            ),
+        ];
+        let rule = rules::rules().filter(|r| r.name == "inverse").collect::<Vec<_>>();
+        for &prim in DTYPES {
+            let dtype = DType::Prim(prim);
+            let least = Op::Builtin(Builtin::Max).fold_identity(&dtype, FloatMode::Relaxed);
+            for (text, fills) in texts.iter().zip([[0, 1, 0], [1, 0, 1], [2, 1, 2]]) {
+                let text = text.replace("MIN", &least.as_ref().map_or(String::new(), ToString::to_string));
+                let text = format!("(plan (query R {text}) (produces R))");
+                if !takes(&text, &inputs(prim, fills)) {
+                    continue;
+                }
+                for mode in [FloatMode::Relaxed, FloatMode::StrictIeee] {
+                    *tries.entry("inverse").or_default() += 3 * check(&text, &inputs(prim, fills), mode, &rule);
+                }
+            }
+        }
+    }
     for rule in rules::rules() {
         assert!(tries.get(rule.name).is_some_and(|n| *n >= 20), "`{}` ({}): {tries:?}", rule.name, rule.equation);
     }
+}
+
+/// Whether the operators of a plan take what its tables hold.
+fn takes(text: &str, inputs: &[Input]) -> bool {
+    let catalog = inputs.iter().map(|i| (Alias::from(i.name.as_str()), Arc::new(i.ty.clone()))).collect();
+    redpoll_logic::text::parse(text, &catalog).is_ok()
 }
 
 /// Whether a rule makes what another one looks for.
@@ -171,5 +201,76 @@ fn helps(rule: &str, other: &str) -> bool {
         "merge-aggregates" => other == "pull-aggregate",
         "repeat" => other == "split-aggregate",
         _ => other == "distribute",
+    }
+}
+
+/// What the chosen term of a nest costs, what the cheapest of all terms costs, and how many there are.
+fn chosen_and_cheapest(cx: &mut Context, nest: &Nest) -> Option<(f64, f64, usize)> {
+    let super::Saturated { graph, root, fields, .. } = super::saturated(cx, nest);
+    let (_, chosen, _) = super::best(cx, nest, Extraction::new(&graph, cx), (root, &fields))?;
+    let mut extraction = Extraction::new(&graph, cx);
+    let mut cheapest = f64::INFINITY;
+    let terms = extraction.terms(root, usize::MAX)?;
+    for choices in &terms {
+        extraction.take(choices);
+        let Some(extracted) = extraction.term(root, None, &fields, super::pool(nest)) else { continue };
+        cx.memo.clear();
+        if let Some(ordered) = order_loops_below(cx, &super::with_value(nest, extracted), cheapest) {
+            cheapest = cheapest.min(ordered.work.cost());
+        }
+    }
+    Some((chosen, cheapest, terms.len()))
+}
+
+/// Protects extraction: of joins of up to five factors the chosen term costs what the cheapest of all terms does.
+#[test]
+fn the_chosen_term_costs_what_the_cheapest_one_does() {
+    let shapes: [(&str, &[&str], &str); 9] = [
+        ("chain of 3", &["i j", "j k", "k l"], "j k"),
+        ("chain of 4", &["i j", "j k", "k l", "l m"], "j k l"),
+        ("chain with a vector", &["i j", "j k", "k l", "l"], "j k l"),
+        ("triangle", &["i j", "j k", "i k"], "i j k"),
+        ("cycle of 4", &["i j", "j k", "k l", "i l"], "i j k l"),
+        ("star of 4", &["i", "i j", "i k", "i l"], "i j k l"),
+        ("chain of 5", &["i j", "j k", "k l", "l m", "m n"], "j k l m"),
+        ("cycle of 5", &["i j", "j k", "k l", "l m", "m i"], "i j k l m"),
+        ("tree of 5", &["i j", "i k", "j l", "j m", "m"], "j k l m"),
+    ];
+    let mut state = 7u64;
+    let mut draw = |from: &[u64]| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        from[(state >> 33) as usize % from.len()]
+    };
+    for (name, factors, bound) in shapes {
+        for _ in 0..4 {
+            let sizes: BTreeMap<char, u64> = "ijklmn".chars().map(|f| (f, draw(&[20, 100, 1000, 5000]))).collect();
+            let inputs: Vec<Input> = factors
+                .iter()
+                .enumerate()
+                .map(|(k, fields)| {
+                    let shape: Vec<u64> = fields.split(' ').map(|f| sizes[&f.chars().next().unwrap()]).collect();
+                    let format = if shape.len() == 2 { Format::csr() } else { Format::dense(1) };
+                    let degree = draw(&[1, 3, 10]);
+                    let stored = (shape[0] * degree.min(*shape.last().unwrap())) as f64;
+                    Input { stored: Some(stored), ..filled(&format!("T{k}"), &shape, format, Scalar::F64(0.0)) }
+                })
+                .collect();
+            let tables: String =
+                factors.iter().enumerate().map(|(k, fields)| format!("(table T{k} {fields}) ")).collect();
+            let text = format!("(plan (query R (aggregate + 0.0 (mapjoin * {tables}) {bound})) (produces R))");
+            let catalog = inputs.iter().map(|i| (Alias::from(i.name.as_str()), Arc::new(i.ty.clone()))).collect();
+            let plan = redpoll_logic::text::parse(&text, &catalog).unwrap_or_else(|e| panic!("{e}\n{text}"));
+            let counts = counts(&inputs);
+            let config = Config { worth: Worth(0.0), ..Config::default() };
+            let mut found = None;
+            let mut rewrite = |cx: &mut Context, nest: Nest| {
+                found = chosen_and_cheapest(cx, &nest);
+                nest
+            };
+            crate::planned(&plan, &Statistics::new(&counts), &config, &mut rewrite)
+                .unwrap_or_else(|e| panic!("{e}\n{text}"));
+            let (chosen, cheapest, terms) = found.expect("there is a term");
+            assert!(terms > 1 && chosen <= cheapest, "{name}: {chosen} by choice, {cheapest} of {terms} terms\n{text}");
+        }
     }
 }

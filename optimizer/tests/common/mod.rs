@@ -4,9 +4,9 @@ use redpoll_logic::interp::{self, Exactness};
 use redpoll_logic::physical::PhysicalPlan;
 use redpoll_logic::physical::interp::{DenseTensor, interpret};
 use redpoll_logic::physical::verify::verify;
-use redpoll_logic::statistics::{Answer, PositionCounts};
+use redpoll_logic::statistics::{Answer, Fact, PositionCounts, Question, StatisticsSource};
 use redpoll_logic::{Alias, DType, FloatMode, Format, Plan, Scalar, TensorType};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// An input: name, shape, dtype, fill, format.
 pub(crate) struct Input {
@@ -14,6 +14,24 @@ pub(crate) struct Input {
     pub(crate) ty: TensorType,
     /// The positions of its last sparse level, for the statistics.
     pub(crate) stored: Option<f64>,
+    /// A matrix that equals its transpose and has nothing on the diagonal.
+    pub(crate) symmetric: bool,
+}
+
+/// The statistics of inputs.
+pub(crate) struct Told {
+    counts: PositionCounts,
+    symmetric: HashSet<Alias>,
+}
+
+impl StatisticsSource for Told {
+    fn answer(&self, tensor: &Alias, ty: &TensorType, question: Question) -> Option<Answer> {
+        self.counts.answer(tensor, ty, question)
+    }
+
+    fn holds(&self, tensor: &Alias, _: &TensorType, _: Fact) -> bool {
+        self.symmetric.contains(tensor)
+    }
 }
 
 /// An input with that fill value, whose dtype it has.
@@ -22,6 +40,7 @@ pub(crate) fn filled(name: &str, shape: &[u64], format: Format, fill: Scalar) ->
         name: name.to_owned(),
         ty: TensorType { shape: shape.to_vec(), dtype: fill.dtype(), fill, format },
         stored: None,
+        symmetric: false,
     }
 }
 
@@ -47,8 +66,22 @@ pub(crate) fn data(ty: &TensorType, seed: u64) -> DenseTensor {
     DenseTensor { shape: ty.shape.clone(), values: values.collect() }
 }
 
+/// The values of an input.
+fn values(input: &Input, seed: u64) -> DenseTensor {
+    let mut data = data(&input.ty, seed);
+    if input.symmetric {
+        let n = input.ty.shape[0] as usize;
+        for (i, j) in (0..n).flat_map(|i| (0..=i).map(move |j| (i, j))) {
+            let value = if i == j { input.ty.fill.clone() } else { data.values[i * n + j].clone() };
+            data.values[j * n + i] = value.clone();
+            data.values[i * n + j] = value;
+        }
+    }
+    data
+}
+
 /// The statistics of inputs.
-pub(crate) fn counts(inputs: &[Input]) -> PositionCounts {
+pub(crate) fn counts(inputs: &[Input]) -> Told {
     let mut counts = PositionCounts::default();
     for i in inputs {
         let Some(stored) = i.stored else { continue };
@@ -64,7 +97,8 @@ pub(crate) fn counts(inputs: &[Input]) -> PositionCounts {
         });
         counts.insert(i.name.as_str().into(), answers.collect());
     }
-    counts
+    let symmetric = inputs.iter().filter(|i| i.symmetric).map(|i| i.name.as_str().into()).collect();
+    Told { counts, symmetric }
 }
 
 /// Compares what the physical plan and the Logic plan mean, on a few data sets.
@@ -72,7 +106,7 @@ pub(crate) fn compare(plan: &Plan, physical: &PhysicalPlan, inputs: &[Input], mo
     verify(physical).unwrap_or_else(|e| panic!("{e}\n{physical}"));
     for seed in 1..4 {
         let tensors: HashMap<Alias, DenseTensor> =
-            inputs.iter().zip(0..).map(|(i, k)| (i.name.as_str().into(), data(&i.ty, seed * 100 + k))).collect();
+            inputs.iter().zip(0..).map(|(i, k)| (i.name.as_str().into(), values(i, seed * 100 + k))).collect();
         let found = interpret(physical, &tensors).unwrap_or_else(|e| panic!("{e}\n{physical}"));
         let expected = interp::interpret(plan, &tensors, mode).unwrap_or_else(|e| panic!("{e}\n{physical}"));
         for alias in &plan.produces {

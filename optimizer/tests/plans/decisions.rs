@@ -23,9 +23,10 @@ fn large_spgemm() {
         &Config::default(),
         &expect![[r#"
             C
-              loops i k j at cost 81770000
-                not k j i at cost 301569969
-                not k i j at cost 310570037
+              loops i k j at cost 435839980
+                not j k i at cost 713161448
+                not k i j at cost 10571997413
+                not k j i at cost 10581583644
               C stored as (dense sparse-list), about 9995002 values, through a workspace (byte-map) inside 1 loops
         "#]],
     );
@@ -43,9 +44,10 @@ fn large_spgemm_of_columns() {
         &Config::default(),
         &expect![[r#"
             C
-              loops j k i at cost 81770000
-                not k i j at cost 301569969
-                not k j i at cost 310570037
+              loops j k i at cost 435839980
+                not i k j at cost 713161448
+                not k j i at cost 10571997413
+                not k i j at cost 10581583644
               C stored as (dense@1 sparse-list@0), about 9995002 values, through a workspace (byte-map) inside 1 loops
         "#]],
     );
@@ -63,13 +65,14 @@ fn large_spgemm_of_mixed_orders() {
         &Config::default(),
         &expect![[r#"
             B.1 (a copy in another order)
-              loops c1 c0 at cost 27070000
+              loops c1 c0 at cost 603281522
               B.1 stored as (dense sparse-list), about 1000000 values, through a workspace (dense hash) inside 0 loops
             C
-              loops i k j at cost 111570017
-                not j k i at cost 301570017
-                not k i j at cost 340550053
-                not k j i at cost 340550053
+              loops i k j at cost 574641588
+                not j k i at cost 10583476497
+                not k i j at cost 10712501718
+                not k j i at cost 10712501718
+                not i j k at cost 925180256801
               C stored as (dense sparse-list), about 9995002 values, through a workspace (byte-map) inside 1 loops
         "#]],
     );
@@ -86,9 +89,14 @@ fn large_hypersparse_product_hashes() {
         ],
         &Config::default(),
         &expect![[r#"
+            A.1 (a copy in another order)
+              loops c0 c1 at cost 635206834
+              A.1 stored as (sparse-list@1 sparse-list@0), about 1000000 values, through a workspace (hash hash) inside 0 loops
             C
-              loops i k j at cost 10575000
-              C stored as (sparse-list sparse-list), about 0 values, through a workspace (hash) inside 1 loops
+              loops k i j at cost 148732131
+                not k j i at cost 148826965
+                not i k j at cost 203598283
+              C stored as (sparse-list sparse-list), about 10000 values, through a workspace (hash hash) inside 0 loops
         "#]],
     );
 }
@@ -106,11 +114,11 @@ fn spgemm_of_long_rows_is_not_planned_as_inner_products() {
         &Config::default(),
         &expect![[r#"
             C
-              loops i k j at cost 393197000
-                not j k i at cost 399355080
-                not k j i at cost 1303057040
-                not k i j at cost 1351357040
-              C stored as (dense sparse-list), about 38738096 values, through a workspace (byte-map) inside 1 loops
+              loops i k j at cost 1561765943
+                not j k i at cost 2312031548
+                not k i j at cost 2869140197
+                not k j i at cost 2870940863
+              C stored as (dense dense), about 100000000 values
         "#]],
     );
 }
@@ -128,8 +136,8 @@ fn large_sddmm() {
         &Config::default(),
         &expect![[r#"
             C
-              loops i j at cost 188670000
-                not j i at cost 227650038
+              loops i j at cost 1414432432
+                not j i at cost 1552950493
               C stored as (dense sparse-list), about 1000000 values
         "#]],
     );
@@ -149,12 +157,10 @@ fn large_mttkrp() {
         &Config::default(),
         &expect![[r#"
             M
-              loops i k l j at cost 802015000
-                not k l i j at cost 1179668421
-                not l k i j at cost 1179668421
-                not l i k j at cost 1179765169
-                not k i l j at cost 1180007040
-                not i l k j at cost 1181676421
+              loops i k l j at cost 344391350
+                not i k j l at cost 5206946913
+                not i j k l at cost 6902586773
+                not j i k l at cost 14410904098
               M stored as (dense dense), about 320000 values
         "#]],
     );
@@ -170,7 +176,7 @@ fn large_triangles() {
         &Config::default(),
         &expect![[r#"
             t
-              loops i j k at cost 21792000
+              loops i j k at cost 103283043
               t stored as (), about 1 values
         "#]],
     );
@@ -184,10 +190,10 @@ fn large_rows_to_blocks() {
         &[input("A", &[100000, 100000], Format::csr()).stored(1e6)],
         &Config::default(),
         &expect![[r#"
-        C
-          loops i.o i.i j at cost 8082500
-          C stored as (dense@0/4 sparse-list@1/4 dense@0%4 dense@1%4), about 3999400 values, through a workspace (byte-map dense dense) inside 1 loops
-    "#]],
+            C
+              loops i.o i.i j at cost 26622748
+              C stored as (dense@0/4 sparse-list@1/4 dense@0%4 dense@1%4), about 3999400 values, through a workspace (byte-map dense dense) inside 1 loops
+        "#]],
     );
 }
 
@@ -203,12 +209,11 @@ fn large_blocks_plus_rows() {
         &Config::default(),
         &expect![[r#"
             A.1 (a copy in another order)
-              loops c0.o c0.i c1.o c1.i at cost 11867498
-                not c0.o c1.o c0.i c1.i at cost 105892500
-                not c0.o c1.o c1.i c0.i at cost 113190901
+              loops c0.o c0.i c1.o c1.i at cost 7126464
+                not c0.o c1.o c0.i c1.i at cost 3677969704
               A.1 stored as (dense sparse-list), about 4000000 values
             C
-              loops i j at cost 175068840
+              loops i j at cost 656435080
               C stored as (dense sparse-list), about 4999600 values
         "#]],
     );
@@ -223,7 +228,7 @@ fn large_spmv_of_the_transpose() {
         &Config::default(),
         &expect![[r#"
             y
-              loops i j at cost 3090000
+              loops i j at cost 3518881
               y stored as (dense), about 100000 values
         "#]],
     );
@@ -243,7 +248,7 @@ fn a_mask_drives_a_product() {
         &Config::default(),
         &expect![[r#"
             y
-              loops i at cost 2200150
+              loops i at cost 2591491
               y stored as (sparse-list), about 50 values
         "#]],
     );
@@ -258,7 +263,7 @@ fn a_sparse_vector_drives_a_product_by_columns() {
         &Config::default(),
         &expect![[r#"
             y
-              loops j i at cost 13585
+              loops j i at cost 50812
               y stored as (sparse-list), about 499 values, through a workspace (byte-map) inside 0 loops
         "#]],
     );
@@ -278,10 +283,10 @@ fn residual_of_columns() {
         &Config::default(),
         &expect![[r#"
             r.1 (a fold that is stored)
-              loops j i at cost 3090000
+              loops j i at cost 3518881
               r.1 stored as (dense), about 100000 values
             r
-              loops i at cost 240000
+              loops i at cost 63509
               r stored as (dense), about 100000 values
         "#]],
     );
@@ -296,10 +301,10 @@ fn requested_orders_are_kept() {
         &Config { loop_orders: [("C".into(), vec!["k".into(), "i".into(), "j".into()])].into(), ..Config::default() },
         &expect![[r#"
             A.1 (a copy in another order)
-              loops c0 c1 at cost 545
+              loops c0 c1 at cost 4730
               A.1 stored as (dense@1 sparse-list@0), about 20 values, through a workspace (dense hash) inside 0 loops
             C
-              loops k i j at cost 1005
+              loops k i j at cost 8164
               C stored as (dense dense), about 63 values
         "#]],
     );
@@ -314,7 +319,7 @@ fn requested_formats_are_kept() {
         &Config { formats: [("C".into(), Format::coo(2))].into(), ..Config::default() },
         &expect![[r#"
             C
-              loops i k j at cost 439
+              loops i k j at cost 3296
               C stored as (sparse-list* singleton), about 36 values, through a workspace (byte-map) inside 1 loops
         "#]],
     );
@@ -351,10 +356,10 @@ fn the_report_shows_every_phase() {
           (produces r m))
         == decisions ==
         m
-          loops i at cost 128
+          loops i at cost 2658
           m stored as (dense), about 7 values
         r
-          loops i at cost 45
+          loops i at cost 2601
           r stored as (dense), about 7 values
     "#]]
     .assert_eq(&report.to_string());

@@ -3,6 +3,7 @@
 mod algebra;
 mod decisions;
 mod errors;
+mod quality;
 mod shapes;
 
 #[path = "../common/mod.rs"]

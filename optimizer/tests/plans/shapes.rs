@@ -596,8 +596,8 @@ fn product_of_folds_is_isolated() {
         &expect![[r#"
             (physical
               (input A f64 0.0 (7 9) (dense sparse-list))
-              (query (for (i 7) (j 9))
-                (write g.1 f64 0.0 (7) (dense) (i) (fold +) (at A i j)))
+              (query (for (k 7) (l 9))
+                (write g.1 f64 0.0 (7) (dense) (k) (fold +) (at A k l)))
               (query (for (i 7) (k 7))
                 (write g f64 0.0 (7 7) (dense dense) (i k) (* (at g.1 i) (at g.1 k))))
               (produces g))"#]],
@@ -750,8 +750,8 @@ fn rows_to_blocks() {
         &expect![[r#"
             (physical
               (input A f64 0.0 (7 9) (dense sparse-list))
-              (query (for (i.o 4) (j.o 3) (i.i 2 i.o 7) (j.i 4 j.o 9))
-                (write C f64 0.0 (7 9) (dense@0/2 sparse-list@1/4 dense@0%2 dense@1%4) (i.o j.o i.i j.i) (at A (+ i.i (* 2 i.o)) (+ j.i (* 4 j.o)))))
+              (query (for (i.o 4) (i.i 2 i.o 7) (j 9))
+                (write C f64 0.0 (7 9) (dense@0/2 sparse-list@1/4 dense@0%2 dense@1%4) (i.o (quot j 4) i.i (mod j 4)) (workspace 1 (byte-map dense dense)) (at A (+ i.i (* 2 i.o)) j)))
               (produces C))"#]],
     );
     assert_eq!(physical.queries.len(), 1);

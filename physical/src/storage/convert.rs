@@ -1,10 +1,12 @@
 //! Conversion between formats, and tensors from dense values.
 
+use super::assemble::assemble;
+use super::triples::sorted_entries;
 use super::{Array, Duplicates, Tensor, Values};
 use crate::Error;
 use crate::assembly::Status;
 use crate::run::{MemoryBudget, charged};
-use redpoll_logic::{Format, LeafKind, Scalar, TensorType};
+use redpoll_logic::{Format, LeafKind, Scalar, StorageMode, TensorType};
 use std::sync::Arc;
 
 /// The tensor in another format: the same shape, dtype, fill value and value at every place. Arrays that stay the same
@@ -22,8 +24,21 @@ pub fn convert(tensor: &Tensor, format: &Format) -> Result<Tensor, Error> {
     if let Some(leaf) = converted_leaf(tensor, format)? {
         return Ok(Tensor::new_unchecked(ty, tensor.levels.clone(), leaf));
     }
-    let (tensor, _) = Tensor::from_triples(ty, &tensor.to_triples()?, Duplicates::Error)?;
-    Ok(tensor)
+    let triples = tensor.to_triples()?;
+    let (entries, _) = sorted_entries(&ty, &triples, Duplicates::Error, in_order(&old.format, format))?;
+    assemble(ty, entries)
+}
+
+/// How many of the last modes of the new format the places of the old one have in order, where they are equal in the modes
+/// before: a matrix is transposed by a sort of one mode.
+fn in_order(old: &Format, new: &Format) -> usize {
+    let whole = |mode: &StorageMode| matches!(mode, StorageMode::Whole { .. });
+    if !old.levels.iter().all(|l| l.ordered && l.unique) || !old.modes.iter().chain(&new.modes).all(whole) {
+        return 0;
+    }
+    let at = |mode: &StorageMode| old.modes.iter().position(|m| m == mode);
+    let ascending = new.modes.windows(2).rev().take_while(|pair| at(&pair[0]) < at(&pair[1])).count();
+    (ascending + 1).min(new.modes.len().saturating_sub(1))
 }
 
 /// As [`convert`], what it allocates charged to the memory budget: entries while they are sorted, and the new arrays as
@@ -35,8 +50,8 @@ pub fn convert_within(tensor: &Tensor, format: &Format, memory: &Arc<MemoryBudge
     if tensor.ty.format == *format {
         return Ok(tensor.clone());
     }
-    // Coordinates, the order of the entries and their values, before and after the sort.
-    let entry = 16 * (tensor.ty.shape.len() + 1) + 2 * tensor.leaf.iter().map(|a| a.prim().bytes()).sum::<usize>();
+    // Coordinates and values before and after the sort, the keys in two lists, and the order.
+    let entry = 16 * tensor.ty.shape.len() + 40 + 2 * tensor.leaf.iter().map(|a| a.prim().bytes()).sum::<usize>();
     let scratch = usize::try_from(tensor.count_stored()).unwrap_or(usize::MAX).saturating_mul(entry);
     let exceeded = || Error::KernelStopped(Status::OutOfMemory);
     if !memory.charge(scratch) {
@@ -122,8 +137,8 @@ impl Tensor {
             let (expected, found) = (ty.dtype.clone(), values.dtype().clone());
             return Err(Error::DTypeMismatch { what: "dense values".into(), expected, found });
         }
-        let tensor =
-            Tensor { levels: vec![Vec::new(); dense.shape.len()], leaf: values.columns().to_vec(), ty: dense.into() };
+        let levels = vec![Vec::new(); dense.shape.len()];
+        let tensor = Tensor::of_parts(dense.into(), levels, values.columns().to_vec());
         if tensor.places() != values.len() as u64 {
             let (expected, shape, found) = (tensor.places(), &ty.shape, values.len());
             return Err(Error::InvalidTensor(format!("shape {shape:?} has {expected} places, found {found} values")));

@@ -56,7 +56,7 @@ impl Survey {
         if self.elements(&ty) > MOST_ELEMENTS {
             return Ok(None);
         }
-        let (mut entries, _) = sorted_entries(&ty, &self.triples, Duplicates::Error)?;
+        let (mut entries, _) = sorted_entries(&ty, &self.triples, Duplicates::Error, 0)?;
         let levels = match assemble_levels(&ty, &mut entries) {
             Err(Error::TooManyPositions { .. }) => return Ok(None),
             levels => levels?,

@@ -9,6 +9,7 @@ mod assemble;
 mod convert;
 mod exchange;
 mod footprint;
+mod measure;
 mod run_end;
 mod sort;
 mod structure;
@@ -31,6 +32,7 @@ pub use values::Values;
 
 use crate::Error;
 use crate::levels::LevelData;
+use measure::Measures;
 use redpoll_logic::{Format, Scalar, TensorType};
 use std::sync::Arc;
 
@@ -40,6 +42,7 @@ pub struct Tensor {
     ty: Arc<TensorType>,
     levels: Vec<Vec<Array>>,
     leaf: Vec<Array>,
+    measures: Arc<Measures>,
 }
 
 impl Tensor {
@@ -52,7 +55,12 @@ impl Tensor {
     pub fn scalar(value: &Scalar) -> Result<Tensor, Error> {
         let ty = TensorType { shape: Vec::new(), dtype: value.dtype(), fill: value.clone(), format: Format::dense(0) };
         let leaf = value.flatten().iter().map(|part| Array::filled(part, 1)).collect::<Result<_, _>>()?;
-        Ok(Tensor { ty: Arc::new(ty), levels: Vec::new(), leaf })
+        Ok(Tensor::of_parts(Arc::new(ty), Vec::new(), leaf))
+    }
+
+    /// A tensor that is yet to be validated.
+    fn of_parts(ty: Arc<TensorType>, levels: Vec<Vec<Array>>, leaf: Vec<Array>) -> Tensor {
+        Tensor { ty, levels, leaf, measures: Arc::default() }
     }
 
     /// Shape, dtype, fill value and format.

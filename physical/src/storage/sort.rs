@@ -1,8 +1,9 @@
 //! Sorting of entries by their storage coordinates.
 //!
-//! The coordinates of an entry are packed into one key, a bit field a mode. Entries are first dealt into buckets by the
-//! leading bits of the key, which keeps the rest in cache; then each bucket is sorted. Where the rest of the key and
-//! the entry's number fit into 64 bits together, a bucket is plain `u64`s. Equal keys stay in the order of entry.
+//! The coordinates of an entry are packed into one key, a bit field a mode, with the entry's number below it. Keys are
+//! sorted by radix, the least significant digit first: each pass reads in order and deals into so few buckets that their
+//! ends stay in cache. Equal keys stay in the order of entry, so modes in whose order entries stand already, as the last ones
+//! of a transposition do, take no pass.
 
 use super::array::filled_vec;
 use crate::Error;
@@ -17,20 +18,36 @@ pub(crate) struct Sorted {
     pub(crate) order: Option<Vec<u64>>,
 }
 
-/// Sorts entries, given by one list of coordinates a storage mode, each below its dimension.
-pub(crate) fn sort_entries(columns: Vec<Cow<'_, [u64]>>, dimensions: &[u64]) -> Result<Sorted, Error> {
+/// Sorts entries, given by one list of coordinates a storage mode, each below its dimension. Those that are equal in all
+/// but the last `in_order` modes are in the order of these already.
+pub(crate) fn sort_entries(columns: Vec<Cow<'_, [u64]>>, dimensions: &[u64], in_order: usize) -> Result<Sorted, Error> {
     let n = columns.first().map_or(0, |c| c.len());
-    if is_sorted(&columns, n) {
+    let (leading, trailing) = columns.split_at(columns.len() - in_order);
+    if is_sorted(leading, n) {
         return Ok(Sorted { columns: columns.into_iter().map(Cow::into_owned).collect(), order: None });
     }
-    let widths: Vec<u32> = dimensions.iter().map(|&d| bits_below(d)).collect();
-    match widths.iter().sum() {
-        bits @ 0..=64 => sort_keys::<u64>(&columns, &widths, bits, n),
-        bits @ 65..=128 => sort_keys::<u128>(&columns, &widths, bits, n),
-        _ => sort_columns(&columns, n),
+    let widths: Vec<u32> = dimensions[..leading.len()].iter().map(|&d| bits_below(d)).collect();
+    let mut sorted = match widths.iter().sum::<u32>() + bits_below(n as u64) {
+        0..=64 => sort_keys::<u64>(leading, &widths, n)?,
+        65..=128 => sort_keys::<u128>(leading, &widths, n)?,
+        _ => sort_columns(leading, n)?,
+    };
+    let order = sorted.order.as_ref().expect("they were not sorted");
+    for column in trailing {
+        sorted.columns.push(list(n, order.iter().map(|&k| column[k as usize]))?);
     }
+    Ok(sorted)
 }
 
+/// A list of `n` elements.
+fn list(n: usize, elements: impl Iterator<Item = u64>) -> Result<Vec<u64>, Error> {
+    let mut list = Vec::new();
+    list.try_reserve_exact(n).map_err(|_| Error::TooLarge { elements: n as u64, bytes: size_of::<u64>() })?;
+    list.extend(elements);
+    Ok(list)
+}
+
+/// Whether entries ascend; equal ones may follow each other.
 fn is_sorted(columns: &[Cow<'_, [u64]>], n: usize) -> bool {
     (1..n).all(|k| columns.iter().map(|c| c[k - 1].cmp(&c[k])).find(|o| o.is_ne()).is_none_or(Ordering::is_lt))
 }
@@ -40,29 +57,28 @@ fn bits_below(dimension: u64) -> u32 {
     u64::BITS - dimension.saturating_sub(1).leading_zeros()
 }
 
-/// A packed key.
+/// The lowest `bits` bits set.
+fn mask(bits: u32) -> u64 {
+    u64::MAX.checked_shr(u64::BITS - bits).unwrap_or(0)
+}
+
+/// A key with a number below it.
 trait Key: Copy + Ord + Default {
-    /// The key with a coordinate of `bits` bits appended.
-    fn push(self, coordinate: u64, bits: u32) -> Self;
+    /// The key with `bits` bits more below it.
+    fn push(self, low: u64, bits: u32) -> Self;
     /// The key shifted right by `shift`, its lower 64 bits.
     fn shifted(self, shift: u32) -> u64;
-    /// The key whose lowest `bits` bits are `rest` and whose higher ones are `bucket`.
-    fn from_parts(bucket: usize, bits: u32, rest: u64) -> Self;
 }
 
 macro_rules! impl_key {
     ($t:ty) => {
         impl Key for $t {
-            fn push(self, coordinate: u64, bits: u32) -> $t {
-                self.checked_shl(bits).unwrap_or(0) | <$t>::from(coordinate)
+            fn push(self, low: u64, bits: u32) -> $t {
+                self.checked_shl(bits).unwrap_or(0) | <$t>::from(low)
             }
 
             fn shifted(self, shift: u32) -> u64 {
                 self.checked_shr(shift).unwrap_or(0) as u64
-            }
-
-            fn from_parts(bucket: usize, bits: u32, rest: u64) -> $t {
-                (bucket as $t).checked_shl(bits).unwrap_or(0) | <$t>::from(rest)
             }
         }
     };
@@ -70,98 +86,62 @@ macro_rules! impl_key {
 impl_key!(u64);
 impl_key!(u128);
 
-/// The lowest `bits` bits set.
-fn mask(bits: u32) -> u64 {
-    u64::MAX.checked_shr(u64::BITS - bits).unwrap_or(0)
-}
+/// Buckets of a pass at most, as bits: the lines of cache that their ends write to.
+const DIGIT_BITS: u32 = 11;
+/// As few entries as this are compared with each other.
+const FEW_ENTRIES: usize = 1 << 10;
 
-/// Buckets have around this many entries, so that sorting one stays in the nearest cache.
-const BUCKET_ENTRIES_LOG2: u32 = 10;
-/// More buckets than this would have scattered writes miss the translation cache.
-const MAX_BUCKET_BITS: u32 = 12;
-
-fn sort_keys<K: Key>(columns: &[Cow<'_, [u64]>], widths: &[u32], bits: u32, n: usize) -> Result<Sorted, Error> {
+fn sort_keys<K: Key>(columns: &[Cow<'_, [u64]>], widths: &[u32], n: usize) -> Result<Sorted, Error> {
+    let number_bits = bits_below(n as u64);
     let mut keys = filled_vec(K::default(), n as u64)?;
     for (column, &width) in columns.iter().zip(widths) {
         for (key, &i) in keys.iter_mut().zip(column.iter()) {
             *key = key.push(i, width);
         }
     }
-    let bucket_bits = bits_below(n as u64).saturating_sub(BUCKET_ENTRIES_LOG2).min(MAX_BUCKET_BITS).min(bits);
-    let rest = bits - bucket_bits;
-    let number_bits = bits_below(n as u64);
-    let bucket = |key: K| if bucket_bits == 0 { 0 } else { key.shifted(rest) as usize };
-    let mut unpacked = Unpacked::new(widths, n)?;
-    if rest + number_bits <= u64::BITS {
-        let pack = |key: K, k: usize| (key.shifted(0) & mask(rest)).checked_shl(number_bits).unwrap_or(0) | k as u64;
-        sort_in_buckets(&keys, bucket_bits, bucket, pack, |b, packed| {
-            let low = packed.checked_shr(number_bits).unwrap_or(0);
-            unpacked.push(K::from_parts(b, rest, low), packed & mask(number_bits));
-        })?;
+    keys.iter_mut().zip(0..).for_each(|(key, number)| *key = key.push(number, number_bits));
+    let bits = widths.iter().sum();
+    if n <= FEW_ENTRIES {
+        keys.sort_unstable();
     } else {
-        sort_in_buckets(&keys, bucket_bits, bucket, |key, k| (key, k as u64), |_, (key, k)| unpacked.push(key, k))?;
+        keys = sort_by_digits(keys, number_bits, bits)?;
     }
-    Ok(Sorted { columns: unpacked.columns, order: Some(unpacked.order) })
+    let mut below = bits + number_bits;
+    let column = |&width: &u32| {
+        below -= width;
+        list(n, keys.iter().map(|key| key.shifted(below) & mask(width)))
+    };
+    let columns = widths.iter().map(column).collect::<Result<_, _>>()?;
+    let order = list(n, keys.iter().map(|key| key.shifted(0) & mask(number_bits)))?;
+    Ok(Sorted { columns, order: Some(order) })
 }
 
-/// Sorted keys, taken apart again: this reads and writes in order, where to gather coordinates by number would not.
-struct Unpacked {
-    columns: Vec<Vec<u64>>,
-    order: Vec<u64>,
-    /// Where each coordinate is in the key: the bits below it, and its own.
-    fields: Vec<(u32, u64)>,
-}
-
-impl Unpacked {
-    fn new(widths: &[u32], n: usize) -> Result<Unpacked, Error> {
-        let mut below = widths.iter().sum();
-        let field = |&width: &u32| {
-            below -= width;
-            (below, mask(width))
-        };
-        let empty = || {
-            let mut list = Vec::new();
-            list.try_reserve_exact(n).map_err(|_| Error::TooLarge { elements: n as u64, bytes: size_of::<u64>() })?;
-            Ok::<_, Error>(list)
-        };
-        let columns = widths.iter().map(|_| empty()).collect::<Result<_, _>>()?;
-        Ok(Unpacked { columns, order: empty()?, fields: widths.iter().map(field).collect() })
+/// Sorts keys by the `bits` bits above the lowest `low` ones.
+fn sort_by_digits<K: Key>(mut keys: Vec<K>, low: u32, bits: u32) -> Result<Vec<K>, Error> {
+    let passes = bits.div_ceil(DIGIT_BITS);
+    let digits: Vec<(u32, u32)> = (0..passes).map(|p| (bits * p / passes, bits * (p + 1) / passes)).collect();
+    let digit = |key: K, &(from, to): &(u32, u32)| (key.shifted(low + from) & mask(to - from)) as usize;
+    let mut counts: Vec<Vec<usize>> = digits.iter().map(|(from, to)| vec![0; 1 << (to - from)]).collect();
+    for &key in &keys {
+        counts.iter_mut().zip(&digits).for_each(|(counts, at)| counts[digit(key, at)] += 1);
     }
-
-    fn push<K: Key>(&mut self, key: K, number: u64) {
-        for (column, &(below, mask)) in self.columns.iter_mut().zip(&self.fields) {
-            column.push(key.shifted(below) & mask);
+    let mut dealt = filled_vec(K::default(), keys.len() as u64)?;
+    for (mut next, at) in counts.into_iter().zip(&digits) {
+        if next.contains(&keys.len()) {
+            continue;
         }
-        self.order.push(number);
+        let mut start = 0;
+        for next in &mut next {
+            start += std::mem::replace(next, start);
+        }
+        for &key in &keys {
+            let next = &mut next[digit(key, at)];
+            dealt[*next] = key;
+            *next += 1;
+        }
+        std::mem::swap(&mut keys, &mut dealt);
     }
-}
-
-/// Deals `entry(key, k)` for each key into buckets, sorts each bucket, and calls `visit(bucket, entry)` in order.
-fn sort_in_buckets<K: Copy, E: Copy + Ord + Default>(
-    keys: &[K],
-    bucket_bits: u32,
-    bucket: impl Fn(K) -> usize,
-    entry: impl Fn(K, usize) -> E,
-    mut visit: impl FnMut(usize, E),
-) -> Result<(), Error> {
-    let mut ends = vec![0usize; (1 << bucket_bits) + 1];
-    keys.iter().for_each(|&key| ends[bucket(key) + 1] += 1);
-    for b in 1..ends.len() {
-        ends[b] += ends[b - 1];
-    }
-    let mut next = ends.clone();
-    let mut entries = filled_vec(E::default(), keys.len() as u64)?;
-    for (k, &key) in keys.iter().enumerate() {
-        let at = &mut next[bucket(key)];
-        entries[*at] = entry(key, k);
-        *at += 1;
-    }
-    for (b, pair) in ends.windows(2).enumerate() {
-        let entries = &mut entries[pair[0]..pair[1]];
-        entries.sort_unstable();
-        entries.iter().for_each(|&e| visit(b, e));
-    }
-    Ok(())
+    Ok(keys)
 }
 
 /// Sorts entries whose keys are too long to be packed.
@@ -181,24 +161,32 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn check(columns: &[Vec<u64>], dimensions: &[u64]) {
+    /// Sorts entries that were brought into the order of their last `in_order` columns.
+    fn check(mut columns: Vec<Vec<u64>>, dimensions: &[u64], in_order: usize) {
         let n = columns[0].len();
-        let rows = |columns: &[Vec<u64>]| (0..n).map(|k| columns.iter().map(|c| c[k]).collect()).collect();
-        let mut expected: Vec<(Vec<u64>, u64)> = Vec::<Vec<u64>>::into_iter(rows(columns)).zip(0..).collect();
+        let rows = |columns: &[Vec<u64>]| -> Vec<Vec<u64>> {
+            (0..n).map(|k| columns.iter().map(|c| c[k]).collect()).collect()
+        };
+        let mut before = rows(&columns);
+        before.sort_by_key(|row| row[columns.len() - in_order..].to_vec());
+        columns.iter_mut().enumerate().for_each(|(c, column)| *column = before.iter().map(|row| row[c]).collect());
+        let mut expected: Vec<(Vec<u64>, u64)> = before.into_iter().zip(0..).collect();
         expected.sort();
-        let sorted = sort_entries(columns.iter().map(|c| Cow::Borrowed(&c[..])).collect(), dimensions).unwrap();
+        let columns = columns.iter().map(|c| Cow::Borrowed(&c[..])).collect();
+        let sorted = sort_entries(columns, dimensions, in_order).unwrap();
         let order = sorted.order.unwrap_or_else(|| (0..n as u64).collect());
-        let found: Vec<(Vec<u64>, u64)> = Vec::<Vec<u64>>::into_iter(rows(&sorted.columns)).zip(order).collect();
+        let found: Vec<(Vec<u64>, u64)> = rows(&sorted.columns).into_iter().zip(order).collect();
         assert!(found == expected, "dimensions {dimensions:?}");
     }
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
-        /// Protects each width of keys: packed with the number, `u64`, `u128` and unpacked.
+        /// Protects each width of keys, with the number in `u64`, in `u128` and unpacked; few entries and many.
         #[test]
         fn sorts_any_dimensions(
             bits in proptest::collection::vec(0u32..64, 1..6),
             n in prop_oneof![0usize..50, Just(5000)],
+            in_order in 0usize..3,
             seed in any::<u64>(),
         ) {
             let mut state = seed | 1;
@@ -212,7 +200,7 @@ mod tests {
             let few = next() & 7;
             let columns: Vec<Vec<u64>> =
                 dimensions.iter().map(|d| (0..n).map(|_| (next() & (d - 1)) >> few).collect()).collect();
-            check(&columns, &dimensions);
+            check(columns, &dimensions, in_order.min(bits.len()));
         }
     }
 }

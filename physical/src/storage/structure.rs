@@ -8,7 +8,7 @@ use super::sort::sort_entries;
 use super::{Tensor, Triples};
 use crate::Error;
 use std::borrow::Cow;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 /// What structure the entries of a tensor have: those places that are stored, without such as a dense level, a band or a
 /// run-length level stores for their neighbours' sake and that hold the fill value.
@@ -98,7 +98,7 @@ impl Tensor {
 pub(super) fn row_major(tensor: &Tensor) -> Result<Triples, Error> {
     let triples = tensor.to_triples()?;
     let columns = triples.coordinates.iter().map(|c| Cow::Borrowed(&c[..])).collect();
-    let sorted = sort_entries(columns, &triples.shape)?;
+    let sorted = sort_entries(columns, &triples.shape, 0)?;
     let Some(order) = sorted.order else { return Ok(triples) };
     let values = triples.values.gather(&order)?;
     Ok(Triples { shape: triples.shape, coordinates: sorted.columns, values })
@@ -144,19 +144,45 @@ impl MatrixStructure {
             upper = upper.max(j.saturating_sub(i));
             diagonals.insert(j.wrapping_sub(i));
         }
-        let symmetry = symmetry(triples)?;
+        let symmetry = symmetry(triples, 0, 1)?;
         Ok(MatrixStructure { lower, upper, diagonals: diagonals.len() as u64, symmetry })
     }
 }
 
-/// Entries sorted by columns, then rows, are those of the transpose sorted row-major.
-fn symmetry(triples: &Triples) -> Result<Symmetry, Error> {
-    let [rows, columns] = [0, 1].map(|mode| &triples.coordinates[mode][..]);
-    if triples.shape[0] != triples.shape[1] {
+/// Whether the entries of a square matrix, sorted row-major, are those of its transpose: met in their order, those of column
+/// `j` are the entries of row `j` in their order.
+fn matrix_symmetry(triples: &Triples) -> Symmetry {
+    let (rows, columns) = (&triples.coordinates[0], &triples.coordinates[1]);
+    // Where the rows that have entries begin, and how far they have been matched.
+    let mut next: HashMap<u64, usize> = HashMap::new();
+    for (k, i) in rows.iter().enumerate() {
+        next.entry(*i).or_insert(k);
+    }
+    let mut same = true;
+    for k in 0..rows.len() {
+        let Some(mirrored) = next.get_mut(&columns[k]) else { return Symmetry::None };
+        if rows.get(*mirrored) != Some(&columns[k]) || columns[*mirrored] != rows[k] {
+            return Symmetry::None;
+        }
+        same &= triples.values.are_same(k, *mirrored);
+        *mirrored += 1;
+    }
+    if same { Symmetry::Exact } else { Symmetry::Pattern }
+}
+
+/// Whether entries that are sorted row-major are the same when two modes are exchanged: with their columns exchanged, and
+/// sorted again, they are.
+pub(super) fn symmetry(triples: &Triples, a: usize, b: usize) -> Result<Symmetry, Error> {
+    if triples.shape[a] != triples.shape[b] {
         return Ok(Symmetry::None);
     }
-    let sorted = sort_entries(vec![Cow::Borrowed(columns), Cow::Borrowed(rows)], &triples.shape)?;
-    if sorted.columns[0] != rows || sorted.columns[1] != columns {
+    if let [_, _] = triples.shape[..] {
+        return Ok(matrix_symmetry(triples));
+    }
+    let mut columns: Vec<Cow<'_, [u64]>> = triples.coordinates.iter().map(|c| Cow::Borrowed(&c[..])).collect();
+    columns.swap(a, b);
+    let sorted = sort_entries(columns, &triples.shape, 0)?;
+    if sorted.columns != triples.coordinates {
         return Ok(Symmetry::None);
     }
     let mirrored = |k: usize| sorted.order.as_ref().map_or(k, |order| order[k] as usize);

@@ -108,19 +108,21 @@ impl Tensor {
             let (expected, found) = (ty.dtype.clone(), triples.values.dtype().clone());
             return Err(Error::DTypeMismatch { what: "values of the triples".into(), expected, found });
         }
-        let (entries, repeated) = sorted_entries(&ty, triples, duplicates)?;
+        let (entries, repeated) = sorted_entries(&ty, triples, duplicates, 0)?;
         Ok((assemble(ty, entries)?, repeated))
     }
 }
 
-/// The entries of a valid tensor type in storage order, one a place, and the number of entries beyond that.
+/// The entries of a valid tensor type in storage order, one a place, and the number of entries beyond that. Those that are
+/// equal in all but the last `in_order` storage modes are in the order of these already.
 pub(super) fn sorted_entries<'a>(
     ty: &TensorType,
     triples: &'a Triples,
     duplicates: Duplicates<'_>,
+    in_order: usize,
 ) -> Result<(Entries<'a>, usize), Error> {
     let columns = storage_columns(ty, &triples.coordinates);
-    let sorted = sort_entries(columns, &ty.format.storage_shape(&ty.shape))?;
+    let sorted = sort_entries(columns, &ty.format.storage_shape(&ty.shape), in_order)?;
     from_sorted(ty, sorted, Cow::Borrowed(&triples.values), duplicates)
 }
 

@@ -15,14 +15,14 @@ impl Tensor {
     /// break the flags of their level, a place is stored twice, booleans are not 0 or 1, or the padding of a ragged
     /// block does not hold the fill value.
     pub fn try_new(ty: impl Into<Arc<TensorType>>, levels: Vec<Vec<Array>>, leaf: Vec<Array>) -> Result<Tensor, Error> {
-        let tensor = Tensor { ty: ty.into(), levels, leaf };
+        let tensor = Tensor::of_parts(ty.into(), levels, leaf);
         tensor.validate()?;
         Ok(tensor)
     }
 
     /// A tensor from arrays that the engine made itself; validated in debug builds only.
     pub(crate) fn new_unchecked(ty: Arc<TensorType>, levels: Vec<Vec<Array>>, leaf: Vec<Array>) -> Tensor {
-        let tensor = Tensor { ty, levels, leaf };
+        let tensor = Tensor::of_parts(ty, levels, leaf);
         if cfg!(debug_assertions)
             && let Err(error) = tensor.validate()
         {

@@ -5,7 +5,7 @@ use super::values::{gather, scalar_at};
 use super::{Array, Tensor, Triples, Values};
 use crate::Error;
 use crate::levels::level;
-use redpoll_logic::{LeafKind, Scalar};
+use redpoll_logic::{Format, LeafKind, Scalar, StorageMode};
 use std::ops::Range;
 
 impl Tensor {
@@ -39,7 +39,13 @@ impl Tensor {
         });
     }
 
-    fn walk(&self, depth: usize, fiber: Range<u64>, storage: &mut [u64], visit: &mut dyn FnMut(&[u64], u64)) {
+    pub(super) fn walk(
+        &self,
+        depth: usize,
+        fiber: Range<u64>,
+        storage: &mut [u64],
+        visit: &mut dyn FnMut(&[u64], u64),
+    ) {
         let Some(format) = self.ty.format.levels.get(depth) else {
             // The last level is unique, so that this is one position, except in tensors that are yet to be validated.
             return fiber.for_each(|p| visit(storage, p));
@@ -118,14 +124,10 @@ impl Tensor {
 
     /// The stored places, without those that hold the fill value where a test for it is given.
     pub(crate) fn stored_triples(&self, skip: Option<&FillTest<'_>>) -> Result<Triples, Error> {
-        let mut coordinates = vec![Vec::new(); self.ty.shape.len()];
-        let mut positions = Vec::new();
-        self.for_each_stored(|place, p| {
-            if skip.is_none_or(|fill| !fill.is_fill(p)) {
-                coordinates.iter_mut().zip(place).for_each(|(list, &i)| list.push(i));
-                positions.push(p);
-            }
-        });
+        let (coordinates, positions) = match skip {
+            None => self.stored_places(),
+            Some(fill) => self.places_at(|p| !fill.is_fill(p)),
+        };
         let values = match self.ty.format.leaf {
             LeafKind::Pattern => Values::pattern(positions.len())?,
             LeafKind::Element => {
@@ -136,6 +138,52 @@ impl Tensor {
             }
         };
         Ok(Triples { shape: self.ty.shape.clone(), coordinates, values })
+    }
+
+    /// The coordinates of stored places, by tensor mode, with their positions, in storage order: those whose positions are
+    /// wanted, place by place.
+    fn places_at(&self, wanted: impl Fn(u64) -> bool) -> (Vec<Vec<u64>>, Vec<u64>) {
+        let mut coordinates = vec![Vec::new(); self.ty.shape.len()];
+        let mut positions = Vec::new();
+        self.for_each_stored(|place, p| {
+            if wanted(p) {
+                coordinates.iter_mut().zip(place).for_each(|(list, &i)| list.push(i));
+                positions.push(p);
+            }
+        });
+        (coordinates, positions)
+    }
+
+    /// The coordinates of the stored places by tensor mode, with their positions, in storage order. Modes that are stored whole
+    /// are read level by level, which has each level look at its arrays in one go.
+    fn stored_places(&self) -> (Vec<Vec<u64>>, Vec<u64>) {
+        let Format { levels, modes, .. } = &self.ty.format;
+        if !modes.iter().all(|mode| matches!(mode, StorageMode::Whole { .. })) || self.places() == 0 {
+            return self.places_at(|_| true);
+        }
+        let mut coordinates = vec![Vec::new(); self.ty.shape.len()];
+        let mut fibers: Vec<Range<u64>> = std::iter::once(0..1).collect();
+        for (depth, (format, mode)) in levels.iter().zip(modes).enumerate() {
+            let (kind, data) = (level(format.kind), self.level(depth));
+            let (mut column, mut below, mut counts) = (Vec::new(), Vec::new(), Vec::with_capacity(fibers.len()));
+            for fiber in fibers {
+                let before = column.len();
+                kind.for_each(data, fiber, &mut |i, positions| {
+                    column.push(i);
+                    below.push(positions);
+                });
+                counts.push(column.len() - before);
+            }
+            for outer in &modes[..depth] {
+                let list = &mut coordinates[outer.mode()];
+                let each = list.iter().zip(&counts).flat_map(|(&i, &count)| std::iter::repeat_n(i, count));
+                *list = each.collect();
+            }
+            coordinates[mode.mode()] = column;
+            fibers = below;
+        }
+        // The last level is unique, so that each is one position.
+        (coordinates, fibers.into_iter().map(|fiber| fiber.start).collect())
     }
 
     /// The value of every place, row-major.

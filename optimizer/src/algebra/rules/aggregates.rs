@@ -1,8 +1,9 @@
 //! Aggregates: merged, split, and without what they do not depend on.
 
 use super::{Draft, Opened, Round, Rule, Site, Subject, call};
-use redpoll_logic::Scalar;
+use crate::term::regroups;
 use redpoll_logic::op::{Builtin, Op, Repeat, cast_to};
+use redpoll_logic::{DType, Scalar};
 
 pub(super) const RULES: &[Rule] = &[
     Rule {
@@ -69,24 +70,29 @@ fn repeat(site: &mut Site<'_>, node: &Opened) {
     }
     let times = absent.iter().try_fold(1i64, |n, slot| n.checked_mul(i64::try_from(site.size(*slot)).ok()?));
     let dtype = site.dtype(arg).clone();
-    let once = Draft::Class(arg.clone());
-    let repeated = match (op.repeat(&dtype, site.mode()), times) {
-        (Some(Repeat::Idempotent), _) => once,
-        (Some(Repeat::Multiply), Some(n)) => {
-            Draft::Call(Op::Builtin(Builtin::Mul), vec![once, Draft::Literal(cast_to(&Scalar::I64(n), &dtype))])
-        }
-        _ => return,
-    };
+    let Some(repeated) = repeated(site, op, &dtype, Draft::Class(arg.clone()), times) else { return };
     site.propose(match present.is_empty() {
         true => repeated,
         false => Draft::Fold(op.clone(), init.clone(), Box::new(repeated), present),
     });
 }
 
+/// A term folded with itself so many times, `None` being more than there are numbers.
+pub(super) fn repeated(site: &Site<'_>, op: &Op, dtype: &DType, once: Draft, times: Option<i64>) -> Option<Draft> {
+    match (op.repeat(dtype, site.mode())?, times) {
+        (Repeat::Idempotent, _) => Some(once),
+        (Repeat::Multiply, Some(n)) => {
+            let times = Draft::Literal(cast_to(&Scalar::I64(n), dtype));
+            Some(Draft::Call(Op::Builtin(Builtin::Mul), vec![once, times]))
+        }
+        _ => None,
+    }
+}
+
 fn flatten(site: &mut Site<'_>, node: &Opened) {
     let Opened::Call { op, args } = node else { return };
     for (at, arg) in args.iter().enumerate() {
-        if !crate::term::regroups(op, site.dtype(arg), site.mode()) {
+        if !regroups(op, site.dtype(arg), site.mode()) {
             return;
         }
         for (inner, parts) in site.calls(arg) {

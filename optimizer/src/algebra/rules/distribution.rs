@@ -2,6 +2,7 @@
 
 use super::{Draft, Opened, Round, Rule, Site, Subject, call};
 use crate::algebra::language::Use;
+use crate::term::regroups;
 
 pub(super) const RULES: &[Rule] = &[
     Rule {
@@ -41,7 +42,7 @@ fn distribute(site: &mut Site<'_>, node: &Opened) {
 fn factor(site: &mut Site<'_>, node: &Opened) {
     let Opened::Call { op: sum, args } = node else { return };
     let [first, ..] = &args[..] else { return };
-    if args.len() < 2 || !crate::term::regroups(sum, site.dtype(first), site.mode()) {
+    if args.len() < 2 || !regroups(sum, site.dtype(first), site.mode()) {
         return;
     }
     let products: Vec<_> = args.iter().map(|a| site.calls(a)).collect();
@@ -68,8 +69,7 @@ fn common(
     others: &[Use],
 ) {
     let dtype = site.dtype(&xs[0]).clone();
-    let fits =
-        crate::term::regroups(product, &dtype, site.mode()) && (0..2).all(|at| site.distributes(product, xs, at, sum));
+    let fits = regroups(product, &dtype, site.mode()) && (0..2).all(|at| site.distributes(product, xs, at, sum));
     if !fits {
         return;
     }

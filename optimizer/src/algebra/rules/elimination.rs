@@ -5,8 +5,9 @@
 
 use super::{Draft, Opened, Round, Rule, Site, Subject, call};
 use crate::algebra::language::{Slot, Use};
+use crate::term::regroups;
 use redpoll_logic::op::{Builtin, Op};
-use redpoll_logic::{DType, Prim};
+use redpoll_logic::{DType, Prim, Scalar};
 use std::collections::BTreeSet;
 
 pub(super) const RULES: &[Rule] = &[
@@ -21,7 +22,7 @@ pub(super) const RULES: &[Rule] = &[
         name: "eliminate",
         subject: Subject::Elimination,
         round: Some(Round::Spread),
-        equation: "sum(i j, x * y) = sum(j, x * sum(i, y))    i not in x",
+        equation: "sum(i j k, x * y) = sum(j, sum(i, x) * sum(k, y))    i not in y, k not in x",
         drafts: eliminate,
     },
     Rule {
@@ -61,60 +62,135 @@ fn pull(site: &mut Site<'_>, node: &Opened) {
     }
 }
 
+/// A fold that can be regrouped, with the value from which a part of it begins.
+struct Folding<'n> {
+    op: &'n Op,
+    init: &'n Scalar,
+    identity: Scalar,
+    bound: &'n [Slot],
+}
+
+impl<'n> Folding<'n> {
+    /// The fold of a node, with its argument.
+    fn of(site: &Site<'_>, node: &'n Opened) -> Option<(Folding<'n>, &'n Use)> {
+        let Opened::Fold { op, init, arg, bound } = node else { return None };
+        let identity = site.identity(op, &init.dtype())?;
+        Some((Folding { op, init, identity, bound }, arg))
+    }
+
+    /// The fold of a part over some slots.
+    fn part(&self, part: Draft, slots: Vec<Slot>) -> Draft {
+        Draft::Fold(self.op.clone(), self.identity.clone(), Box::new(part), slots)
+    }
+
+    /// What is left of the fold over some slots.
+    fn rest(&self, arg: Draft, slots: Vec<Slot>) -> Draft {
+        Draft::Fold(self.op.clone(), self.init.clone(), Box::new(arg), slots)
+    }
+}
+
+/// Of the fields that are eliminated one is the last: the others fall into parts that share no field but those that are
+/// left, and each part is a fold of its own. So eliminations that commute are found once. In a product whose factors have
+/// places of their own, such as `x / y`, fields are eliminated one by one.
 fn eliminate(site: &mut Site<'_>, node: &Opened) {
-    steps(site, node).into_iter().for_each(|(_, draft)| site.propose(draft));
+    let Some((fold, arg)) = Folding::of(site, node) else { return };
+    for (product, args) in site.calls(arg) {
+        let joins = regroups(&product, site.dtype(&args[0]), site.mode())
+            && (0..args.len()).all(|at| site.distributes(&product, &args, at, fold.op));
+        if !joins {
+            for (_, draft) in steps_in(site, &fold, &product, &args) {
+                site.propose(draft);
+            }
+            continue;
+        }
+        if !fold.bound.iter().all(|s| args.iter().any(|u| u.has(*s))) {
+            continue;
+        }
+        let whole = parts(&args, fold.bound);
+        if whole.len() > 1 {
+            if site.is_free(fold.op, fold.init) {
+                site.propose(folded(&fold, &product, whole));
+            }
+            continue;
+        }
+        for last in fold.bound.iter().filter(|_| fold.bound.len() > 1) {
+            let others: Vec<Slot> = fold.bound.iter().copied().filter(|s| s != last).collect();
+            let inner = folded(&fold, &product, parts(&args, &others));
+            site.propose(fold.rest(inner, vec![*last]));
+        }
+    }
+}
+
+/// The factors of a product by the slots over which they are joined; those that have none of them are parts without.
+fn parts(args: &[Use], over: &[Slot]) -> Vec<(Vec<Slot>, Vec<Use>)> {
+    let mut parts: Vec<(Vec<Slot>, Vec<Use>)> = Vec::new();
+    for arg in args {
+        let own: Vec<Slot> = over.iter().copied().filter(|s| arg.has(*s)).collect();
+        let (met, mut rest): (Vec<_>, Vec<_>) =
+            parts.into_iter().partition(|(slots, _)| slots.iter().any(|s| own.contains(s)));
+        let mut joined = (own, Vec::new());
+        for (slots, factors) in met {
+            joined.0.extend(slots);
+            joined.1.extend(factors);
+        }
+        joined.0.sort_unstable();
+        joined.0.dedup();
+        joined.1.push(arg.clone());
+        rest.push(joined);
+        parts = rest;
+    }
+    parts
+}
+
+/// The product of parts, each folded over its own slots.
+fn folded(fold: &Folding<'_>, product: &Op, parts: Vec<(Vec<Slot>, Vec<Use>)>) -> Draft {
+    let part = |(slots, mut factors): (Vec<Slot>, Vec<Use>)| {
+        let inside = if factors.len() == 1 { Draft::Class(factors.remove(0)) } else { call(product, factors) };
+        if slots.is_empty() { inside } else { fold.part(inside, slots) }
+    };
+    let mut parts: Vec<Draft> = parts.into_iter().map(part).collect();
+    if parts.len() == 1 { parts.remove(0) } else { Draft::Call(product.clone(), parts) }
 }
 
 /// Every field that can be eliminated from a fold, as a term, with the number of places over which its factors join.
 pub(super) fn steps(site: &Site<'_>, node: &Opened) -> Vec<(f64, Draft)> {
-    let mut steps = Vec::new();
-    let Opened::Fold { op, init, arg, bound } = node else { return steps };
-    let Some(identity) = site.identity(op, &init.dtype()) else { return steps };
-    for (product, args) in site.calls(arg) {
-        for slot in bound {
-            let left: Vec<Slot> = bound.iter().copied().filter(|s| s != slot).collect();
-            if left.is_empty() && !site.is_free(op, init) {
-                continue;
-            }
-            let inner = |x: Draft| Draft::Fold(op.clone(), identity.clone(), Box::new(x), vec![*slot]);
-            if let Some(pushed) = pushed(site, (&product, &args), (op, *slot), &inner) {
-                let joined: BTreeSet<Slot> =
-                    args.iter().filter(|a| a.has(*slot)).flat_map(|a| a.slots.iter().copied()).collect();
-                let places = joined.iter().map(|s| site.size(*s) as f64).product();
-                let draft = match left.is_empty() {
-                    true => pushed,
-                    false => Draft::Fold(op.clone(), init.clone(), Box::new(pushed), left),
-                };
-                steps.push((places, draft));
-            }
+    let Some((fold, arg)) = Folding::of(site, node) else { return Vec::new() };
+    site.calls(arg).iter().flat_map(|(product, args)| steps_in(site, &fold, product, args)).collect()
+}
+
+/// The same of one product that is folded.
+fn steps_in(site: &Site<'_>, fold: &Folding<'_>, product: &Op, args: &[Use]) -> Vec<(f64, Draft)> {
+    let step = |slot: &Slot| {
+        let left: Vec<Slot> = fold.bound.iter().copied().filter(|s| s != slot).collect();
+        if left.is_empty() && !site.is_free(fold.op, fold.init) {
+            return None;
         }
-    }
-    steps
+        let pushed = pushed(site, (product, args), fold, *slot)?;
+        let joined: BTreeSet<Slot> =
+            args.iter().filter(|a| a.has(*slot)).flat_map(|a| a.slots.iter().copied()).collect();
+        let places = joined.iter().map(|s| site.size(*s) as f64).product();
+        Some((places, if left.is_empty() { pushed } else { fold.rest(pushed, left) }))
+    };
+    fold.bound.iter().filter_map(step).collect()
 }
 
 /// The product with the fold over a slot around just those arguments that have it.
-fn pushed(
-    site: &Site<'_>,
-    (product, args): (&Op, &[Use]),
-    (op, slot): (&Op, Slot),
-    fold: &dyn Fn(Draft) -> Draft,
-) -> Option<Draft> {
+fn pushed(site: &Site<'_>, (product, args): (&Op, &[Use]), fold: &Folding<'_>, slot: Slot) -> Option<Draft> {
     let with: Vec<usize> = (0..args.len()).filter(|k| args[*k].has(slot)).collect();
-    if with.is_empty() || !with.iter().all(|k| site.distributes(product, args, *k, op)) {
+    if with.is_empty() || !with.iter().all(|k| site.distributes(product, args, *k, fold.op)) {
         return None;
     }
     if let [only] = with[..] {
         let arg = |(k, a): (usize, &Use)| match k == only {
-            true => fold(Draft::Class(a.clone())),
+            true => fold.part(Draft::Class(a.clone()), vec![slot]),
             false => Draft::Class(a.clone()),
         };
         return Some(Draft::Call(product.clone(), args.iter().enumerate().map(arg).collect()));
     }
-    let regroups = crate::term::regroups(product, site.dtype(&args[with[0]]), site.mode());
-    if with.len() == args.len() || !regroups {
+    if with.len() == args.len() || !regroups(product, site.dtype(&args[with[0]]), site.mode()) {
         return None;
     }
     let (inside, outside): (Vec<_>, Vec<_>) = args.iter().cloned().partition(|a| a.has(slot));
-    let inside = fold(call(product, inside));
+    let inside = fold.part(call(product, inside), vec![slot]);
     Some(Draft::Call(product.clone(), outside.into_iter().map(Draft::Class).chain([inside]).collect()))
 }

@@ -7,14 +7,18 @@
 mod aggregates;
 mod distribution;
 mod elimination;
+mod identities;
+mod symmetry;
 
-use super::MOST_NODES;
-use super::graph::{Algebra, Draft, Graph, Opened, Scope, equate};
-use super::language::{ENode, Kind, Slot, Use};
+use super::graph::{Draft, Graph, Opened, Scope, equate};
+use super::language::{ENode, Slot, Use};
 use crate::config::{Subject, Subjects};
-use egg::{Applier, Id, PatternAst, Rewrite, SearchMatches, Searcher, Subst, Symbol};
+use crate::term::regroups;
+use egg::Id;
 use redpoll_logic::op::Op;
 use redpoll_logic::{DType, FloatMode, Scalar};
+
+pub(super) use symmetry::learn;
 
 /// A rule: terms that equal a node of a class.
 pub(super) struct Rule {
@@ -55,18 +59,14 @@ struct Inner {
 
 /// All rules.
 pub(super) fn rules() -> impl Iterator<Item = &'static Rule> {
-    [aggregates::RULES, elimination::RULES, distribution::RULES].into_iter().flatten()
+    [symmetry::RULES, aggregates::RULES, elimination::RULES, distribution::RULES, identities::RULES]
+        .into_iter()
+        .flatten()
 }
 
-/// The rules of some subjects as rewrites of a round.
-pub(super) fn rewrites(subjects: Subjects, round: Round) -> Vec<Rewrite<ENode, Algebra>> {
-    let tried = |r: &&Rule| subjects.contains(r.subject) && r.round.is_none_or(|only| only == round);
-    rules().filter(tried).map(rewrite).collect()
-}
-
-/// A rule as a rewrite.
-pub(super) fn rewrite(rule: &'static Rule) -> Rewrite<ENode, Algebra> {
-    Rewrite::new(rule.name, Everywhere, rule).expect("a rule has no variables")
+/// The rules of some subjects in a round.
+pub(super) fn of_round(subjects: Subjects, round: Round) -> Vec<&'static Rule> {
+    rules().filter(|r| subjects.contains(r.subject) && r.round.is_none_or(|only| only == round)).collect()
 }
 
 /// Every field that can be eliminated from a fold of a class: over how many places its factors join, and the term.
@@ -78,38 +78,16 @@ pub(super) fn eliminations(graph: &Graph, class: Id, node: &ENode) -> Vec<(f64, 
     steps.into_iter().map(|(places, draft)| (places, draft, site.scope.clone())).collect()
 }
 
-/// Finds every class.
-struct Everywhere;
-
-impl Searcher<ENode, Algebra> for Everywhere {
-    fn search_eclass_with_limit(&self, graph: &Graph, eclass: Id, _: usize) -> Option<SearchMatches<'_, ENode>> {
-        let inner = graph[eclass].iter().any(|n| !matches!(n.kind, Kind::Leaf(_)));
-        inner.then(|| SearchMatches { eclass, substs: vec![Subst::default()], ast: None })
-    }
-
-    fn vars(&self) -> Vec<egg::Var> {
-        Vec::new()
-    }
-}
-
-impl Applier<ENode, Algebra> for &'static Rule {
-    fn apply_one(&self, graph: &mut Graph, class: Id, _: &Subst, _: Option<&PatternAst<ENode>>, _: Symbol) -> Vec<Id> {
-        let nodes: Vec<ENode> = graph[class].nodes.clone();
-        let mut changed = false;
-        for node in nodes {
-            // The runner asks after each rule, which is too late for one that doubles what it finds.
-            if graph.total_number_of_nodes() > MOST_NODES {
-                break;
-            }
-            for (draft, scope) in self.of(graph, class, &node) {
-                changed |= equate(graph, class, &draft, &scope, self.name);
-            }
-        }
-        if changed { vec![class] } else { Vec::new() }
-    }
-}
-
 impl Rule {
+    /// Makes all that the rule says of the nodes of a class equal to it.
+    pub(super) fn apply(&self, graph: &mut Graph, class: Id) {
+        let class = graph.find(class);
+        let nodes: Vec<ENode> = graph[class].nodes.clone();
+        for (draft, scope) in nodes.iter().flat_map(|node| self.of(graph, class, node)).collect::<Vec<_>>() {
+            equate(graph, class, &draft, &scope, self.name);
+        }
+    }
+
     /// What the rule says of a node of a class.
     fn of(&self, graph: &Graph, class: Id, node: &ENode) -> Vec<(Draft, Scope)> {
         let mut scope = Scope::of(graph, class);
@@ -127,6 +105,10 @@ impl Site<'_> {
 
     fn dtype(&self, of: &Use) -> &DType {
         &self.graph[of.class].data.dtype
+    }
+
+    fn fill(&self, of: &Use) -> &Scalar {
+        &self.graph[of.class].data.fill
     }
 
     fn size(&self, slot: Slot) -> u64 {
@@ -166,12 +148,12 @@ impl Site<'_> {
     /// Whether a fold may be regrouped, and begins with its identity.
     fn is_free(&self, op: &Op, init: &Scalar) -> bool {
         let dtype = init.dtype();
-        crate::term::regroups(op, &dtype, self.mode()) && op.is_identity(init, &dtype, 1, self.mode())
+        regroups(op, &dtype, self.mode()) && op.is_identity(init, &dtype, 1, self.mode())
     }
 
     /// The value from which a fold that can be regrouped begins without changing it.
     fn identity(&self, op: &Op, dtype: &DType) -> Option<Scalar> {
-        let regroups = crate::term::regroups(op, dtype, self.mode());
+        let regroups = regroups(op, dtype, self.mode());
         regroups.then(|| op.fold_identity(dtype, self.mode())).flatten()
     }
 

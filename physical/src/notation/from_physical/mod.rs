@@ -44,7 +44,7 @@ pub fn from_physical(query: &PhysicalQuery, types: &HashMap<Alias, Arc<TensorTyp
         places: Vec::new(),
     };
     b.places = b.resolved_places()?;
-    for access in accesses(query) {
+    for access in query.accesses() {
         let ty =
             types.get(&access.tensor).ok_or_else(|| invalid(format!("tensor `{}` is not known", access.tensor)))?;
         b.declare(access.tensor.as_str(), ty.clone(), Role::Input);
@@ -66,40 +66,6 @@ pub fn from_physical(query: &PhysicalQuery, types: &HashMap<Alias, Arc<TensorTyp
 
 fn invalid(what: impl Into<String>) -> Error {
     Error::InvalidQuery(what.into())
-}
-
-/// Every read of a query.
-fn accesses(query: &PhysicalQuery) -> Vec<&physical::Access> {
-    fn of_point<'a>(p: &'a Point, found: &mut Vec<&'a physical::Access>) {
-        match p {
-            Point::Access(a) => {
-                found.push(a);
-                of_places(&a.subscripts, found);
-            }
-            Point::Call(_, args) => args.iter().for_each(|a| of_point(a, found)),
-            Point::Literal(_) | Point::Coordinate(_) | Point::Temporary(_) => {}
-        }
-    }
-    fn of_places<'a>(places: &'a [Place], found: &mut Vec<&'a physical::Access>) {
-        for place in places {
-            if let Place::Value(p) = place {
-                of_point(p, found);
-            }
-        }
-    }
-    fn of_groups<'a>(groups: &'a [Temporaries], found: &mut Vec<&'a physical::Access>) {
-        for g in groups {
-            of_groups(&g.temporaries, found);
-            g.folds.iter().for_each(|f| of_point(&f.value, found));
-        }
-    }
-    let mut found = Vec::new();
-    of_groups(&query.temporaries, &mut found);
-    for o in &query.outputs {
-        of_places(&o.subscripts, &mut found);
-        of_point(&o.value, &mut found);
-    }
-    found
 }
 
 struct Builder<'a> {

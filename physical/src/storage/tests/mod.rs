@@ -2,6 +2,7 @@
 
 mod errors;
 mod exchange;
+mod measure;
 mod roundtrip;
 mod run_ends;
 mod structure;

@@ -72,7 +72,7 @@ fn naive(sample: &Sample) -> Structure {
 }
 
 /// A matrix with its transpose laid over it; every third pair gets two values where `exact` is false.
-fn mirrored(mut sample: Sample, exact: bool) -> Sample {
+pub(super) fn mirrored(mut sample: Sample, exact: bool) -> Sample {
     let n = sample.shape[0].min(sample.shape[1]);
     sample.shape = vec![n, n];
     sample.entries.retain(|(p, _)| p[0] <= p[1] && p[1] < n);

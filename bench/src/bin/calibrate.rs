@@ -1,0 +1,89 @@
+//! Measures the constants of the cost model and prints the table of `optimizer/src/cost.rs`.
+#![allow(clippy::print_stdout, reason = "the table is what the binary is for")]
+
+use anyhow::{Context, Result};
+use clap::Parser;
+use redpoll::{Config, Engine, Session};
+use redpoll_bench::calibration::fit::{Row, fit};
+use redpoll_bench::calibration::plans::{PLANS, Plan};
+use redpoll_bench::machine::processor;
+use redpoll_optimizer::Event;
+use std::fs::File;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+/// Measures the constants of the optimizer's cost model.
+#[derive(Parser)]
+#[command(name = "calibrate", version, about)]
+struct Cli {
+    /// Milliseconds for the runs of each plan
+    #[arg(long, value_name = "MS", default_value_t = 200)]
+    budget: u64,
+    /// Shows every plan with its time and the one by the constants
+    #[arg(long)]
+    plans: bool,
+    /// Writes times and events of all plans into a file
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+}
+
+/// How strongly constants are drawn to those that the optimizer has: as by so many plans made of nothing else.
+const PRIOR: f64 = 0.02;
+
+fn main() -> Result<()> {
+    let cli = Cli::parse();
+    let budget = Duration::from_millis(cli.budget);
+    let (mut names, mut rows) = (Vec::new(), Vec::new());
+    for plan in PLANS {
+        for sizes in plan.sizes {
+            rows.push(timed(plan, sizes, budget).with_context(|| format!("{} of {sizes:?}", plan.name))?);
+            names.push(format!("{} {sizes:?}", plan.name));
+        }
+    }
+    let prior: Vec<f64> = Event::all().map(|event| 1e-9 * event.price()).collect();
+    let seconds = fit(&rows, &prior, PRIOR);
+    let step = seconds[Event::Round as usize] + seconds[Event::WalkList as usize];
+    println!("// {}; a step along a list takes {:.2} ns.", processor(), 1e9 * step);
+    for (event, time) in Event::all().zip(&seconds) {
+        println!("    (Event::{event:?}, \"{}\", {:.2}),", event.name(), time / step);
+    }
+    let mut errors: Vec<f64> = rows.iter().map(|row| (row.predicted(&seconds) / row.time).ln().abs()).collect();
+    errors.sort_by(f64::total_cmp);
+    let at = |part: f64| errors[((errors.len() - 1) as f64 * part) as usize].exp();
+    println!(
+        "// {} plans; times are off by {:.2} in the median, {:.2} at the 90th percentile",
+        rows.len(),
+        at(0.5),
+        at(0.9)
+    );
+    if cli.plans {
+        for (name, row) in names.iter().zip(&rows) {
+            let predicted = row.predicted(&seconds);
+            println!(
+                "{:10.4} ms {:10.4} by the constants, {:5.2} of it: {name}",
+                1e3 * row.time,
+                1e3 * predicted,
+                predicted / row.time
+            );
+        }
+    }
+    if let Some(path) = cli.json {
+        let rows: Vec<_> = names.iter().zip(&rows).map(|(name, row)| (name, row.time, &row.counts)).collect();
+        serde_json::to_writer(File::create(path)?, &(Event::all().map(Event::name).collect::<Vec<_>>(), rows))?;
+    }
+    Ok(())
+}
+
+/// The best time of a plan, and its events.
+fn timed(plan: &Plan, sizes: &[u64], budget: Duration) -> Result<Row> {
+    let config = Config { optimizer: plan.config()?, engine: Engine::Optimizing, ..Config::default() };
+    let prepared = Session::new(config).prepare(plan.text, &plan.bindings(sizes)?)?;
+    let (start, mut time, mut runs) = (Instant::now(), f64::INFINITY, 0);
+    while runs < 3 || (start.elapsed() < budget && runs < 1000) {
+        let begin = Instant::now();
+        prepared.run()?;
+        time = time.min(begin.elapsed().as_secs_f64());
+        runs += 1;
+    }
+    Ok(Row { counts: prepared.report().work().counts().map(|(_, count)| count).collect(), time })
+}

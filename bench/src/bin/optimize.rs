@@ -1,0 +1,92 @@
+//! How long plans take to be optimized, by the shape of their join: medians, rules built once, statistics at hand.
+//!
+//! The first argument chooses one shape.
+#![allow(clippy::print_stdout, reason = "the table is what the binary is for")]
+
+use redpoll_bench::pairs::median;
+use redpoll_logic::statistics::{Answer, PositionCounts, Statistics};
+use redpoll_logic::text::{Catalog, parse};
+use redpoll_logic::{Alias, DType, Format, Prim, Scalar, TensorType};
+use redpoll_optimizer::{Config, Worth, optimize};
+use std::sync::Arc;
+use std::time::Instant;
+
+/// The size of every mode; the places of an aggregate are counted in 64 bits.
+const SIZE: u64 = 50;
+/// So often each plan is optimized, but not longer than [`LONGEST`].
+const REPEATS: usize = 31;
+/// Seconds.
+const LONGEST: f64 = 3.0;
+
+type Edges = Vec<(usize, usize)>;
+
+fn path(n: usize) -> Edges {
+    (0..n).map(|k| (k, k + 1)).collect()
+}
+
+fn cycle(n: usize) -> Edges {
+    (0..n).map(|k| (k, (k + 1) % n)).collect()
+}
+
+fn star(n: usize) -> Edges {
+    (1..=n).map(|k| (0, k)).collect()
+}
+
+fn tree(n: usize) -> Edges {
+    (1..=n).map(|k| ((k - 1) / 2, k)).collect()
+}
+
+fn clique(n: usize) -> Edges {
+    (0..n).flat_map(|b| (0..b).map(move |a| (a, b))).collect()
+}
+
+/// The sum of the products of one matrix an edge, over all vertices but the free ones.
+fn join(edges: &Edges, free: &[usize]) -> String {
+    let factors: String = edges.iter().enumerate().map(|(k, (a, b))| format!("(table T{k} x{a} x{b}) ")).collect();
+    let last = edges.iter().map(|(a, b)| *a.max(b)).max().unwrap_or(0);
+    let bound: String = (0..=last).filter(|v| !free.contains(v)).map(|v| format!("x{v} ")).collect();
+    format!("(plan (query R (aggregate + 0.0 (mapjoin * {factors}) {bound})) (produces R))")
+}
+
+fn main() -> anyhow::Result<()> {
+    let dtype = DType::Prim(Prim::F64);
+    let ty = TensorType { shape: vec![SIZE, SIZE], dtype, fill: Scalar::F64(0.0), format: Format::csr() };
+    let ty = Arc::new(ty);
+    let names = || (0..45).map(|k| Alias::from(format!("T{k}")));
+    let catalog: Catalog = names().map(|name| (name, ty.clone())).collect();
+    let mut counts = PositionCounts::default();
+    for (name, k) in names().zip(0..) {
+        counts.insert(name, vec![Answer::exact(SIZE), Answer::exact(200 + 17 * k)]);
+    }
+    let shapes = [
+        ("product of 2", join(&path(2), &[0, 2])),
+        ("chain of 3", join(&path(3), &[0, 3])),
+        ("triangle", join(&cycle(3), &[])),
+        ("cycle of 4", join(&cycle(4), &[])),
+        ("clique of 4", join(&clique(4), &[])),
+        ("chain of 5", join(&path(5), &[0, 5])),
+        ("chain of 10", join(&path(10), &[0, 10])),
+        ("walk of 10", join(&path(10), &[])),
+        ("cycle of 10", join(&cycle(10), &[])),
+        ("tree of 10", join(&tree(10), &[])),
+        ("star of 10", join(&star(10), &[])),
+        ("clique of 10", join(&clique(10), &[])),
+    ];
+    let only = std::env::args().nth(1);
+    let config = Config { worth: Worth(0.0), ..Config::default() };
+    println!("| shape | milliseconds | e-graph |\n|---|---|---|");
+    for (name, text) in shapes.iter().filter(|(name, _)| only.as_ref().is_none_or(|only| only == name)) {
+        let plan = parse(text, &catalog)?;
+        let (mut times, mut graph) = (Vec::new(), String::new());
+        let begin = Instant::now();
+        while times.len() < 3 || times.len() < REPEATS && begin.elapsed().as_secs_f64() < LONGEST {
+            let start = Instant::now();
+            let (_, report) = optimize(&plan, &Statistics::new(&counts), &config)?;
+            times.push(1e3 * start.elapsed().as_secs_f64());
+            let lines = report.phases.iter().flat_map(|phase| phase.plan.lines());
+            graph = lines.filter_map(|line| line.strip_prefix("; cost ")).collect();
+        }
+        println!("| {name} | {:.3} | {graph} |", median(times.iter().copied()));
+    }
+    Ok(())
+}

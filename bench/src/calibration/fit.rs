@@ -1,0 +1,116 @@
+//! Least squares without negative coefficients.
+
+/// Sweeps over all coefficients after which the solution is taken as it is.
+const SWEEPS: usize = 20_000;
+
+/// An equation: the numbers of events, and the time that they took together.
+#[derive(Clone, Debug)]
+pub struct Row {
+    /// How often each event happened.
+    pub counts: Vec<f64>,
+    /// Seconds.
+    pub time: f64,
+}
+
+impl Row {
+    /// The time by the coefficients.
+    pub fn predicted(&self, coefficients: &[f64]) -> f64 {
+        self.counts.iter().zip(coefficients).map(|(count, x)| count * x).sum()
+    }
+}
+
+/// Rounds of weights.
+const ROUNDS: usize = 30;
+/// Predictions off by more than this factor have less of a say, as measurements that something else disturbed.
+const TRUSTED: f64 = 1.4;
+
+/// The coefficients, none of them negative, whose predictions are off by the least factors: least squares of
+/// `ln(predicted / time)`, with Huber's weights. Each is drawn to its prior as by one equation in which it alone is wrong by
+/// that share of itself, so that what no row tells keeps the prior.
+///
+/// Each round solves linear least squares whose weights make its slopes those of the logarithms at the predictions before.
+pub fn fit(rows: &[Row], prior: &[f64], weight: f64) -> Vec<f64> {
+    let mut coefficients = prior.to_vec();
+    for _ in 0..ROUNDS {
+        let weighted = |row: &Row| {
+            let predicted = row.predicted(&coefficients).max(1e-3 * row.time);
+            let factor = (predicted / row.time).ln();
+            let slope = if factor.abs() < 1e-6 { 1.0 / predicted } else { factor / (predicted - row.time) };
+            (slope / predicted / (factor.abs() / TRUSTED.ln()).max(1.0)).sqrt()
+        };
+        let scales: Vec<f64> = rows.iter().map(weighted).collect();
+        coefficients = solve(rows, &scales, prior, weight);
+    }
+    coefficients
+}
+
+/// Weighted least squares by coordinate descent: the minimum along one coefficient is known, and what would be negative is 0.
+/// Source: Franc, Hlavac, Navara, "Sequential Coordinate-wise Algorithm for the Non-negative Least Squares Problem".
+fn solve(rows: &[Row], scales: &[f64], prior: &[f64], weight: f64) -> Vec<f64> {
+    let n = prior.len();
+    // In units of the prior all coefficients are about 1.
+    let in_units = |(row, scale): (&Row, &f64)| row.counts.iter().zip(prior).map(|(c, p)| c * p * scale).collect();
+    let scaled: Vec<Vec<f64>> = rows.iter().zip(scales).map(in_units).collect();
+    let times: Vec<f64> = rows.iter().zip(scales).map(|(row, scale)| row.time * scale).collect();
+    let gram = |a: usize, b: usize| scaled.iter().map(|row| row[a] * row[b]).sum::<f64>();
+    let mut matrix: Vec<Vec<f64>> = (0..n).map(|a| (0..n).map(|b| gram(a, b)).collect()).collect();
+    let mut target: Vec<f64> = (0..n).map(|a| scaled.iter().zip(&times).map(|(row, t)| row[a] * t).sum()).collect();
+    for k in 0..n {
+        matrix[k][k] += weight;
+        target[k] += weight;
+    }
+    let mut x = vec![1.0; n];
+    for _ in 0..SWEEPS {
+        let mut moved = 0.0f64;
+        for k in 0..n {
+            let gradient = matrix[k].iter().zip(&x).map(|(m, x)| m * x).sum::<f64>() - target[k];
+            let next = (x[k] - gradient / matrix[k][k]).max(0.0);
+            moved = moved.max((next - x[k]).abs());
+            x[k] = next;
+        }
+        if moved < 1e-10 {
+            break;
+        }
+    }
+    x.iter().zip(prior).map(|(x, p)| x * p).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(counts: [f64; 3], time: f64) -> Row {
+        Row { counts: counts.to_vec(), time }
+    }
+
+    fn close(found: &[f64], expected: [f64; 3]) {
+        assert!(found.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-6), "{found:?}");
+    }
+
+    #[test]
+    fn exact_times_give_their_constants_back() {
+        let of = |counts: [f64; 3]| row(counts, 2.0 * counts[0] + 0.5 * counts[1] + 7.0 * counts[2]);
+        let rows = [of([1.0, 0.0, 3.0]), of([1e6, 5e5, 0.0]), of([0.0, 4.0, 1.0]), of([3.0, 1.0, 1.0])];
+        close(&fit(&rows, &[1.0, 1.0, 1.0], 0.0), [2.0, 0.5, 7.0]);
+        close(&fit(&rows, &[3.0, 0.1, 9.0], 0.0), [2.0, 0.5, 7.0]);
+    }
+
+    #[test]
+    fn no_constant_is_negative_and_the_untold_keep_their_prior() {
+        // The best line through these has a negative second coefficient.
+        let rows = [row([1.0, 1.0, 0.0], 1.0), row([1.0, 2.0, 0.0], 0.8)];
+        let found = fit(&rows, &[1.0, 1.0, 4.0], 1e-9);
+        assert!(found[1].abs() < 1e-6 && (found[2] - 4.0).abs() < 1e-6, "{found:?}");
+        // As many times the one as the other is of it.
+        assert!((found[0] - 0.8f64.sqrt()).abs() < 1e-3, "{found:?}");
+    }
+
+    /// Protects constants from a plan that ran while the machine did something else.
+    #[test]
+    fn outliers_have_less_of_a_say() {
+        let mut rows = vec![row([1.0, 0.0, 0.0], 1.0); 9];
+        rows.push(row([1.0, 0.0, 0.0], 100.0));
+        let found = fit(&rows, &[1.0; 3], 1e-9);
+        assert!(found[0] < 1.3, "{found:?}");
+    }
+}

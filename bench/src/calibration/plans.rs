@@ -1,0 +1,331 @@
+//! Small plans over uniform data, each of few kinds of events.
+
+use crate::data::{SMALL, dense, drawn};
+use anyhow::Result;
+use redpoll::Bindings;
+use redpoll::datasets::Content;
+use redpoll::datasets::generate::{Amount, Uniform};
+use redpoll_logic::text::parse_format;
+use redpoll_logic::{Alias, Field, Prim};
+use redpoll_optimizer::Config;
+
+/// A plan over sizes, with what is given to the optimizer.
+pub struct Plan {
+    /// What it is made to tell.
+    pub name: &'static str,
+    /// The plan; its result is `R`.
+    pub text: &'static str,
+    /// The order of its loops; empty: whichever.
+    order: &'static [&'static str],
+    /// The format of its result; empty: whichever.
+    format: &'static str,
+    /// The inputs: name, modes as places in the sizes, the size that is the number of entries, format.
+    inputs: &'static [(&'static str, &'static [usize], usize, &'static str)],
+    /// The sizes: those of modes, and numbers of entries.
+    pub sizes: &'static [&'static [u64]],
+}
+
+/// Where every place of an input holds a value.
+const ALL: usize = usize::MAX;
+
+const ROW_SUMS: &str = "(plan (query R (aggregate + 0 (table A i j) j)) (produces R))";
+const TIMES_VECTOR: &str = "(plan (query R (aggregate + 0 (mapjoin * (table A i j) (table x j)) j)) (produces R))";
+const PRODUCT: &str = "(plan (query R (aggregate + 0 (mapjoin * (table A i k) (table B k j)) k)) (produces R))";
+const INNER: &str = "(plan (query R (aggregate + 0 (mapjoin * (table A i j) (table B i j)) i j)) (produces R))";
+const SCALED: &str = "(plan (query R (mapjoin * 3 (table A i j))) (produces R))";
+const OUTER: &str = "(plan (query R (mapjoin * (table x i) (table y j))) (produces R))";
+const DIAGONAL: &str = "(plan (query R (aggregate + 0 (mapjoin * (table x i) (table A i i)) i)) (produces R))";
+const DENSE_PRODUCT: &str = "(plan (query R (aggregate + 0 (mapjoin * (table A i k) (table P k j)) k)) (produces R))";
+const SAMPLED: &str =
+    "(plan (query R (mapjoin * (table A i j) (aggregate + 0 (mapjoin * (table P i k) (table Q j k)) k)))
+    (produces R))";
+
+const SAMPLED_BY_COLUMNS: &str = "(plan
+    (query R (mapjoin * (table A i j) (aggregate + 0 (mapjoin * (table P i k) (table Q k j)) k))) (produces R))";
+const QUERIES: &str = "(plan (query a (aggregate + 0 (table A i j) j)) (query b (aggregate max 0 (table a i) i))
+    (query c (mapjoin + (table a i) (table b))) (query d (aggregate + 0 (table c i) i))
+    (query e (mapjoin * (table c i) (table d))) (query R (aggregate max 0 (table e i) i)) (produces a b c d e R))";
+
+/// Rows, columns, entries: short rows, long rows, more than caches hold.
+const MATRICES: &[&[u64]] = &[
+    &[1 << 14, 1 << 14, 1 << 16],
+    &[1 << 10, 1 << 14, 1 << 18],
+    &[1 << 17, 1 << 17, 1 << 19],
+    &[1 << 19, 1 << 22, 1 << 21],
+];
+
+const PRODUCTS: &[&[u64]] =
+    &[&[1 << 10, 1 << 10, 1 << 13], &[1 << 12, 1 << 12, 1 << 15], &[1 << 14, 1 << 14, 1 << 17], &[512, 512, 1 << 14]];
+
+const A: (&str, &[usize], usize, &str) = ("A", &[0, 1], 2, "csr");
+
+/// All plans.
+pub const PLANS: &[Plan] = &[
+    Plan { name: "rows", text: ROW_SUMS, order: &["i", "j"], format: "dense", inputs: &[A], sizes: MATRICES },
+    Plan {
+        name: "rows of lists",
+        text: ROW_SUMS,
+        order: &["i", "j"],
+        format: "dense",
+        inputs: &[("A", &[0, 1], 2, "dcsr")],
+        sizes: MATRICES,
+    },
+    Plan {
+        name: "rows of hash tables",
+        text: ROW_SUMS,
+        order: &["i", "j"],
+        format: "dense",
+        inputs: &[("A", &[0, 1], 2, "(dense (hash (element)))")],
+        sizes: MATRICES,
+    },
+    Plan {
+        name: "rows of byte maps",
+        text: ROW_SUMS,
+        order: &["i", "j"],
+        format: "dense",
+        inputs: &[("A", &[0, 1], 2, "(dense (byte-map (element)))")],
+        sizes: &[&[1 << 10, 1 << 12, 1 << 18], &[1 << 12, 1 << 10, 1 << 16]],
+    },
+    Plan {
+        name: "rows of places",
+        text: ROW_SUMS,
+        order: &["i", "j"],
+        format: "dense",
+        inputs: &[("A", &[0, 1], ALL, "dense")],
+        sizes: &[&[1 << 16, 8], &[1 << 13, 64], &[1 << 10, 1 << 12]],
+    },
+    Plan {
+        name: "gather",
+        text: TIMES_VECTOR,
+        order: &["i", "j"],
+        format: "dense",
+        inputs: &[A, ("x", &[1], ALL, "dense")],
+        sizes: MATRICES,
+    },
+    Plan {
+        name: "scatter",
+        text: TIMES_VECTOR,
+        order: &["j", "i"],
+        format: "dense",
+        inputs: &[("A", &[0, 1], 2, "csc"), ("x", &[1], ALL, "dense")],
+        sizes: &[&[1 << 14, 1 << 14, 1 << 16], &[1 << 17, 1 << 17, 1 << 19], &[1 << 22, 1 << 19, 1 << 21]],
+    },
+    Plan {
+        name: "scatter to hash table",
+        text: TIMES_VECTOR,
+        order: &["j", "i"],
+        format: "(hash (element))",
+        inputs: &[("A", &[0, 1], 2, "csc"), ("x", &[1], ALL, "dense")],
+        sizes: &[&[1 << 12, 1 << 12, 1 << 14], &[1 << 14, 1 << 14, 1 << 18], &[1 << 17, 1 << 17, 1 << 19]],
+    },
+    Plan {
+        name: "scatter to byte map",
+        text: TIMES_VECTOR,
+        order: &["j", "i"],
+        format: "(byte-map (element))",
+        inputs: &[("A", &[0, 1], 2, "csc"), ("x", &[1], ALL, "dense")],
+        sizes: &[&[1 << 12, 1 << 12, 1 << 14], &[1 << 14, 1 << 14, 1 << 18], &[1 << 17, 1 << 17, 1 << 19]],
+    },
+    Plan {
+        name: "merge",
+        text: INNER,
+        order: &["i", "j"],
+        format: "",
+        inputs: &[A, ("B", &[0, 1], 2, "csr")],
+        sizes: MATRICES,
+    },
+    Plan {
+        name: "gallop",
+        text: INNER,
+        order: &["i", "j"],
+        format: "",
+        inputs: &[A, ("B", &[0, 1], 3, "csr")],
+        sizes: &[&[1 << 12, 1 << 14, 1 << 14, 1 << 20], &[1 << 10, 1 << 14, 1 << 14, 1 << 18]],
+    },
+    Plan {
+        name: "lookups in hash tables",
+        text: INNER,
+        order: &["i", "j"],
+        format: "",
+        inputs: &[A, ("B", &[0, 1], 2, "(dense (hash (element)))")],
+        sizes: &[&[1 << 10, 1 << 10, 1 << 14], &[1 << 14, 1 << 14, 1 << 18]],
+    },
+    Plan {
+        name: "lookups in byte maps",
+        text: INNER,
+        order: &["i", "j"],
+        format: "",
+        inputs: &[A, ("B", &[0, 1], 2, "(dense (byte-map (element)))")],
+        sizes: &[&[1 << 9, 1 << 9, 1 << 14], &[1 << 11, 1 << 11, 1 << 17]],
+    },
+    Plan {
+        name: "searches",
+        text: DIAGONAL,
+        order: &["i"],
+        format: "",
+        inputs: &[A, ("x", &[0], ALL, "dense")],
+        sizes: &[&[1 << 14, 1 << 14, 1 << 17], &[1 << 12, 1 << 12, 1 << 20]],
+    },
+    Plan { name: "append", text: SCALED, order: &["i", "j"], format: "csr", inputs: &[A], sizes: MATRICES },
+    Plan {
+        name: "places",
+        text: OUTER,
+        order: &["i", "j"],
+        format: "dense",
+        inputs: &[("x", &[0], ALL, "dense"), ("y", &[1], ALL, "dense")],
+        sizes: &[&[1 << 10, 1 << 7], &[1 << 11, 1 << 11], &[1 << 14, 16]],
+    },
+    Plan {
+        name: "conversion",
+        text: ROW_SUMS,
+        order: &["i", "j"],
+        format: "dense",
+        inputs: &[("A", &[0, 1], 2, "csc")],
+        sizes: MATRICES.split_at(3).0,
+    },
+    Plan {
+        name: "rows of a dense factor",
+        text: DENSE_PRODUCT,
+        order: &["i", "k", "j"],
+        format: "dense",
+        inputs: &[A, ("P", &[1, 3], ALL, "dense")],
+        sizes: &[&[1 << 12, 1 << 12, 1 << 16, 16], &[1 << 15, 1 << 17, 1 << 18, 16], &[1 << 10, 1 << 10, 1 << 14, 128]],
+    },
+    Plan {
+        name: "samples",
+        text: SAMPLED,
+        order: &["i", "j"],
+        format: "csr",
+        inputs: &[A, ("P", &[0, 3], ALL, "dense"), ("Q", &[1, 3], ALL, "dense")],
+        sizes: &[&[1 << 12, 1 << 12, 1 << 16, 16], &[1 << 15, 1 << 15, 1 << 18, 16], &[1 << 10, 1 << 10, 1 << 14, 128]],
+    },
+    Plan {
+        name: "samples by columns",
+        text: SAMPLED_BY_COLUMNS,
+        order: &["i", "j"],
+        format: "csr",
+        inputs: &[A, ("P", &[0, 3], ALL, "dense"), ("Q", &[3, 1], ALL, "dense")],
+        // Not powers of two: places that far apart would share few sets of a cache.
+        sizes: &[&[4100, 5100, 1 << 16, 16], &[30100, 30100, 1 << 18, 16], &[1000, 1100, 1 << 14, 128]],
+    },
+    Plan {
+        name: "product of rows",
+        text: PRODUCT,
+        order: &["i", "k", "j"],
+        format: "csr",
+        inputs: &[A, ("B", &[0, 1], 2, "csr")],
+        sizes: PRODUCTS,
+    },
+    Plan {
+        name: "product of rows to places",
+        text: PRODUCT,
+        order: &["i", "k", "j"],
+        format: "dense",
+        inputs: &[A, ("B", &[0, 1], 2, "csr")],
+        sizes: PRODUCTS.split_at(2).0,
+    },
+    Plan {
+        name: "product of rows to byte maps",
+        text: PRODUCT,
+        order: &["i", "k", "j"],
+        format: "(dense (byte-map (element)))",
+        inputs: &[A, ("B", &[0, 1], 2, "csr")],
+        sizes: PRODUCTS.split_at(2).0,
+    },
+    Plan {
+        name: "product of rows to hash tables",
+        text: PRODUCT,
+        order: &["i", "k", "j"],
+        format: "(dense (hash (element)))",
+        inputs: &[A, ("B", &[0, 1], 2, "csr")],
+        sizes: PRODUCTS.split_at(3).0,
+    },
+    Plan {
+        name: "outer products",
+        text: PRODUCT,
+        order: &["k", "i", "j"],
+        format: "csr",
+        inputs: &[("A", &[0, 1], 2, "csc"), ("B", &[0, 1], 2, "csr")],
+        sizes: PRODUCTS.split_at(3).0,
+    },
+    Plan {
+        name: "outer products to places",
+        text: PRODUCT,
+        order: &["k", "i", "j"],
+        format: "dense",
+        inputs: &[("A", &[0, 1], 2, "csc"), ("B", &[0, 1], 2, "csr")],
+        sizes: PRODUCTS.split_at(2).0,
+    },
+    Plan {
+        name: "inner products",
+        text: PRODUCT,
+        order: &["i", "j", "k"],
+        format: "csr",
+        inputs: &[A, ("B", &[0, 1], 2, "csc")],
+        sizes: PRODUCTS.split_at(1).0,
+    },
+    Plan { name: "queries", text: QUERIES, order: &[], format: "", inputs: &[A], sizes: &[&[8, 8, 16]] },
+];
+
+impl Plan {
+    /// The inputs of a size.
+    ///
+    /// # Errors
+    /// When they cannot be made.
+    pub fn bindings(&self, sizes: &[u64]) -> Result<Bindings> {
+        let mut bindings = Bindings::new();
+        for (seed, (name, modes, entries, format)) in (1..).zip(self.inputs) {
+            let shape: Vec<u64> = modes.iter().map(|k| sizes[*k]).collect();
+            let format = parse_format(format, shape.len())?;
+            let content = if *entries == ALL { dense(&shape, seed) } else { uniform(shape, sizes[*entries], seed)? };
+            bindings.insert(*name, content.into_tensor(Some(format))?);
+        }
+        Ok(bindings)
+    }
+
+    /// What the optimizer is told.
+    ///
+    /// # Errors
+    /// When the format of the result is none.
+    pub fn config(&self) -> Result<Config> {
+        let mut config = Config::default();
+        let result = Alias::from("R");
+        if !self.order.is_empty() {
+            config.loop_orders.insert(result.clone(), self.order.iter().map(|f| Field::from(*f)).collect());
+        }
+        if !self.format.is_empty() {
+            let matrix = matches!(self.text, PRODUCT | DENSE_PRODUCT | OUTER | SCALED | SAMPLED | SAMPLED_BY_COLUMNS);
+            config.formats.insert(result, parse_format(self.format, if matrix { 2 } else { 1 })?);
+        }
+        Ok(config)
+    }
+}
+
+fn uniform(shape: Vec<u64>, entries: u64, seed: u64) -> Result<Content> {
+    drawn(&Uniform { shape, entries: Amount::Count(entries) }, seed, SMALL, Prim::F64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use redpoll::{Config, Engine, Session};
+    use redpoll_optimizer::Event;
+
+    /// Protects that every constant can be told: each kind of event happens in some plan.
+    #[test]
+    fn every_event_happens() {
+        let mut seen = std::collections::BTreeSet::new();
+        for plan in PLANS {
+            let small: Vec<u64> = plan.sizes[0].iter().map(|n| (n / 16).max(4)).collect();
+            for sizes in [&small[..], plan.sizes[plan.sizes.len() - 1]] {
+                let config =
+                    Config { optimizer: plan.config().unwrap(), engine: Engine::LogicInterpreter, ..Config::default() };
+                let prepared = Session::new(config).prepare(plan.text, &plan.bindings(sizes).unwrap());
+                let work = prepared.unwrap_or_else(|e| panic!("{}: {e}", plan.name)).report().work();
+                seen.extend(work.counts().filter(|(_, count)| *count > 0.0).map(|(event, _)| event.name()));
+            }
+        }
+        let missing: Vec<&str> = Event::all().map(Event::name).filter(|name| !seen.contains(name)).collect();
+        assert!(missing.is_empty(), "{missing:?}");
+    }
+}

@@ -1,0 +1,100 @@
+//! What is given of a plan: the order of its loops and the format of its output.
+
+use super::problems::{Text, Workload};
+use redpoll_logic::{Alias, Field, Format, LeafKind, LevelKind};
+use redpoll_optimizer::Config;
+
+/// A plan with an order of loops and a format of the output.
+pub struct Candidate {
+    /// The plan.
+    pub plan: &'static str,
+    /// What is given, in words; empty for the free choice.
+    pub name: String,
+    /// What the optimizer is told.
+    pub config: Config,
+}
+
+/// The kinds of the innermost level of an output.
+const KINDS: [LevelKind; 4] = [LevelKind::Dense, LevelKind::SparseList, LevelKind::ByteMap, LevelKind::Hash];
+
+/// The free choice, and then everything that can be given.
+pub fn candidates(workload: &Workload) -> Vec<Candidate> {
+    let free = Candidate { plan: workload.texts[0].plan, name: String::new(), config: Config::default() };
+    let mut all = vec![free];
+    for (number, text) in workload.texts.iter().enumerate() {
+        all.extend(given(number, text));
+    }
+    all
+}
+
+fn given(number: usize, text: &Text) -> Vec<Candidate> {
+    let mut all = Vec::new();
+    for (alias, free, reduced) in text.queries {
+        let loops: Vec<&str> = free.iter().chain(*reduced).copied().collect();
+        for order in permutations(&loops) {
+            for format in formats(free, &order) {
+                let mut config = Config::default();
+                config.loop_orders.insert(Alias::from(*alias), order.iter().map(|f| Field::from(*f)).collect());
+                let kind = format.levels.last().map_or("scalar", |l| l.kind.traits().name);
+                config.formats.insert(Alias::from(*alias), format);
+                let plan = if number == 0 { String::new() } else { format!("plan {} ", number + 1) };
+                all.push(Candidate { plan: text.plan, name: format!("{plan}{} to {kind}", order.join(" ")), config });
+            }
+        }
+    }
+    all
+}
+
+/// Formats of an output with the modes of those fields: all places, or dense but for the innermost level, the mode whose
+/// loop is the innermost one.
+fn formats(fields: &[&str], order: &[&str]) -> Vec<Format> {
+    let rank = fields.len();
+    if rank == 0 {
+        return vec![Format::dense(0)];
+    }
+    let mut modes: Vec<usize> = (0..rank).collect();
+    modes.sort_by_key(|mode| order.iter().position(|f| *f == fields[*mode]));
+    let format = |kind: LevelKind| match kind {
+        LevelKind::Dense => Format::dense(rank),
+        _ => {
+            let mut kinds = vec![LevelKind::Dense; rank];
+            kinds[rank - 1] = kind;
+            Format::of_kinds(&kinds, LeafKind::Element).permuted(&modes)
+        }
+    };
+    KINDS.into_iter().map(format).collect()
+}
+
+/// All orders of some words.
+fn permutations<'w>(words: &[&'w str]) -> Vec<Vec<&'w str>> {
+    if words.is_empty() {
+        return vec![Vec::new()];
+    }
+    let with_first = |k: usize| {
+        let mut rest = words.to_vec();
+        let first = rest.remove(k);
+        permutations(&rest).into_iter().map(move |rest| [vec![first], rest].concat())
+    };
+    (0..words.len()).flat_map(with_first).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::layouts::problems::WORKLOADS;
+
+    #[test]
+    fn all_orders_and_formats_are_given_once() {
+        let counts: Vec<usize> = WORKLOADS.iter().map(|w| candidates(w).len()).collect();
+        // The free choice; orders times formats.
+        assert_eq!(counts, [1 + 2 * 4, 1 + 6 * 4, 1 + 2 * 4 + 6 * 4, 1 + 24 * 4, 1 + 6, 1 + 24 * 4 + 2 * 6 * 4]);
+        let names: std::collections::BTreeSet<String> = candidates(&WORKLOADS[1]).into_iter().map(|c| c.name).collect();
+        assert_eq!(names.len(), 25);
+    }
+
+    #[test]
+    fn modes_follow_the_loops() {
+        let list = &formats(&["i", "j"], &["j", "k", "i"])[1];
+        assert_eq!(*list, Format::csc());
+    }
+}

@@ -1,0 +1,144 @@
+//! What the experiment comes to: how near the choices are to the best plans, and how well costs rank plans.
+
+use super::measure::Outcome;
+use crate::statistics::rank_correlation;
+use std::fmt::Write;
+
+/// What the groups of one workload come to.
+pub struct Summary {
+    /// The workload.
+    pub workload: String,
+    /// How many groups there are.
+    pub groups: usize,
+    /// How many plans were run to their end.
+    pub plans: usize,
+    /// The share of the groups whose choice takes at most 1.2 times as long as the fastest plan.
+    pub near: f64,
+    /// The largest number of times that a choice takes as long as the fastest plan.
+    pub worst: f64,
+    /// The rank correlation of cost and time over all plans.
+    pub correlation: f64,
+    /// The median over the groups of the rank correlation within.
+    pub within: f64,
+}
+
+impl Outcome {
+    /// How many times as long as the fastest plan the choice takes.
+    pub fn ratio(&self) -> f64 {
+        let times = self.candidates.iter().filter_map(|c| c.time);
+        self.candidates[0].time.unwrap_or(f64::NAN) / times.fold(f64::INFINITY, f64::min)
+    }
+
+    /// Costs and times of the plans that ran to their end.
+    pub fn points(&self) -> Vec<(f64, f64)> {
+        self.candidates.iter().filter_map(|c| Some((c.cost?, c.time?))).collect()
+    }
+
+    fn fastest(&self) -> &str {
+        let timed = self.candidates.iter().filter_map(|c| Some((c.time?, &c.name)));
+        timed.min_by(|a, b| a.0.total_cmp(&b.0)).map_or("", |(_, name)| name)
+    }
+}
+
+/// One summary a workload, in the order in which they come first.
+pub fn summaries(outcomes: &[Outcome]) -> Vec<Summary> {
+    let mut names: Vec<&str> = Vec::new();
+    for outcome in outcomes {
+        if !names.contains(&outcome.workload.as_str()) {
+            names.push(&outcome.workload);
+        }
+    }
+    names.into_iter().map(|name| summary(name, outcomes)).collect()
+}
+
+fn summary(workload: &str, outcomes: &[Outcome]) -> Summary {
+    let of: Vec<&Outcome> = outcomes.iter().filter(|o| o.workload == workload).collect();
+    let points: Vec<(f64, f64)> = of.iter().flat_map(|o| o.points()).collect();
+    let mut within: Vec<f64> = of.iter().filter_map(|o| rank_correlation(&o.points())).collect();
+    within.sort_by(f64::total_cmp);
+    Summary {
+        workload: workload.to_owned(),
+        groups: of.len(),
+        plans: points.len(),
+        near: of.iter().filter(|o| o.ratio() <= 1.2).count() as f64 / of.len().max(1) as f64,
+        worst: of.iter().map(|o| o.ratio()).fold(1.0, f64::max),
+        correlation: rank_correlation(&points).unwrap_or(f64::NAN),
+        within: within.get(within.len() / 2).copied().unwrap_or(f64::NAN),
+    }
+}
+
+/// The heading of [`row`].
+pub const HEADING: &str =
+    "| workload | data | stored | choice ms | best ms | ratio | fastest | rho | plans | size off by |
+|---|---|---|---|---|---|---|---|---|---|";
+
+/// One group as a row of a table.
+pub fn row(outcome: &Outcome) -> String {
+    let points = outcome.points();
+    let best = points.iter().map(|(_, time)| *time).fold(f64::INFINITY, f64::min);
+    let choice = outcome.candidates[0].time.unwrap_or(f64::NAN);
+    let fastest = match outcome.fastest() {
+        "" => "the choice",
+        name => name,
+    };
+    let rho = rank_correlation(&points).map_or("-".into(), |rho| format!("{rho:.2}"));
+    let error = outcome.size_error.map_or("-".into(), |error| format!("{error:.1}"));
+    let Outcome { workload, data, stored, candidates, .. } = outcome;
+    format!(
+        "| {workload} | {data} | {stored} | {:.3} | {:.3} | {:.2} | {fastest} | {rho} | {} of {} | {error} |",
+        1e3 * choice,
+        1e3 * best,
+        outcome.ratio(),
+        points.len(),
+        candidates.len()
+    )
+}
+
+/// The summaries as a table.
+pub fn table(outcomes: &[Outcome]) -> String {
+    let mut text = String::from(
+        "| workload | groups | plans run | choice within 1.2 | worst ratio | rho | median rho within groups |\n|---|---|---|---|---|---|---|\n",
+    );
+    for s in summaries(outcomes) {
+        let _ = writeln!(
+            text,
+            "| {} | {} | {} | {:.0}% | {:.2} | {:.3} | {:.2} |",
+            s.workload,
+            s.groups,
+            s.plans,
+            100.0 * s.near,
+            s.worst,
+            s.correlation,
+            s.within
+        );
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::layouts::measure::Measured;
+
+    fn outcome(data: &str, points: &[(f64, f64)]) -> Outcome {
+        let candidate = |(cost, time): &(f64, f64)| Measured {
+            name: String::new(),
+            cost: Some(*cost),
+            time: time.is_finite().then_some(*time),
+            left_out: None,
+            events: Vec::new(),
+        };
+        let candidates = points.iter().map(candidate).collect();
+        let (choice, size_error) = (String::new(), None);
+        Outcome { workload: "w".into(), data: data.into(), stored: "csr".into(), choice, size_error, candidates }
+    }
+
+    #[test]
+    fn choices_are_held_against_the_fastest_plan() {
+        let good = outcome("a", &[(1.0, 1.1), (2.0, 1.0), (3.0, 4.0), (9.0, f64::INFINITY)]);
+        let bad = outcome("b", &[(1.0, 3.0), (2.0, 1.0)]);
+        let [summary] = &summaries(&[good, bad])[..] else { panic!("one workload") };
+        assert_eq!((summary.groups, summary.plans, summary.near, summary.worst), (2, 5, 0.5, 3.0));
+        assert_eq!(summary.within, 0.5);
+    }
+}

@@ -1,0 +1,72 @@
+//! Measures a group in a process of its own, which is ended where a plan takes too long and cannot be cancelled.
+//!
+//! The process says on its standard output which candidate begins its first run, and how long that may take; in the end it
+//! prints the outcome. When it is ended, it is started again without that candidate.
+
+use super::measure::{Note, Outcome};
+use anyhow::{Context, Result, bail};
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
+
+/// The arguments of this program that have it measure a group without some candidates.
+pub type Arguments<'a> = &'a dyn Fn(&[usize]) -> Vec<String>;
+
+/// What became of a group.
+///
+/// # Errors
+/// When the group cannot be measured.
+pub fn watched(arguments: Arguments) -> Result<Outcome> {
+    let mut without = Vec::new();
+    loop {
+        match attempt(&arguments(&without))? {
+            Attempt::Done(outcome) => return Ok(*outcome),
+            Attempt::TooLong(candidate) if without.contains(&candidate) => bail!("candidate {candidate} runs unasked"),
+            Attempt::TooLong(candidate) => without.push(candidate),
+        }
+    }
+}
+
+enum Attempt {
+    Done(Box<Outcome>),
+    TooLong(usize),
+}
+
+fn attempt(arguments: &[String]) -> Result<Attempt> {
+    let program = std::env::current_exe()?;
+    let mut child = Command::new(program).args(arguments).stdout(Stdio::piped()).spawn()?;
+    let output = child.stdout.take().context("the output of the process is a pipe")?;
+    let (say, said) = channel();
+    let reader = std::thread::spawn(move || {
+        for line in BufReader::new(output).lines().map_while(Result::ok) {
+            if say.send(line).is_err() {
+                break;
+            }
+        }
+    });
+    let (mut running, mut result) = (None, None);
+    loop {
+        let line = match running {
+            Some((_, limit)) => said.recv_timeout(limit),
+            None => said.recv().map_err(|_| RecvTimeoutError::Disconnected),
+        };
+        let line = match line {
+            Ok(line) => line,
+            Err(RecvTimeoutError::Disconnected) => break,
+            Err(RecvTimeoutError::Timeout) => {
+                child.kill()?;
+                result = running.map(|(candidate, _)| Attempt::TooLong(candidate));
+                break;
+            }
+        };
+        match serde_json::from_str(&line).with_context(|| format!("the process says `{line}`"))? {
+            Note::Begins { candidate, seconds } => running = Some((candidate, Duration::from_secs_f64(seconds + 1.0))),
+            Note::Ended => running = None,
+            Note::Outcome(outcome) => result = Some(Attempt::Done(outcome)),
+        }
+    }
+    child.wait()?;
+    reader.join().ok().context("the output of the process cannot be read")?;
+    result.context("the process ended without an outcome")
+}

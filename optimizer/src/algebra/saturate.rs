@@ -1,0 +1,78 @@
+//! Trying rules until nothing changes: on every class at first, then on those that have changed, and on those above them.
+//!
+//! A rule looks at the nodes of a class and at those of its children's classes, so nothing else can give it something new.
+//! The limits are numbers, never time: plans must not differ between runs.
+
+use super::graph::Graph;
+use super::language::{ENode, Kind};
+use super::rules::Rule;
+use egg::{Id, Language};
+use std::collections::{HashMap, HashSet};
+use std::fmt;
+
+/// Nodes after which no more rules are tried.
+pub(super) const MOST_NODES: usize = 2000;
+/// How often rules are tried on the graph of a plan.
+pub(super) const MOST_ITERATIONS: usize = 12;
+
+/// Why no more rules were tried.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Stop {
+    /// They give nothing new.
+    Saturated,
+    /// There are too many nodes.
+    Nodes,
+    /// They were tried often enough.
+    Iterations,
+}
+
+impl fmt::Display for Stop {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Stop::Saturated => "saturated",
+            Stop::Nodes => "at the limit of nodes",
+            Stop::Iterations => "at the limit of rounds",
+        })
+    }
+}
+
+/// Tries rules until nothing changes, so often at most, or until there are too many nodes.
+pub(super) fn saturate(graph: &mut Graph, rules: &[&'static Rule], iterations: usize) -> Stop {
+    let mut before: HashMap<Id, usize> = HashMap::new();
+    for _ in 0..iterations {
+        let classes = due(graph, &before);
+        if classes.is_empty() {
+            return Stop::Saturated;
+        }
+        before = graph.classes().map(|c| (c.id, c.nodes.len())).collect();
+        for class in classes {
+            for rule in rules {
+                // A rule may double what it finds.
+                if graph.total_number_of_nodes() > MOST_NODES {
+                    graph.rebuild();
+                    return Stop::Nodes;
+                }
+                rule.apply(graph, class);
+            }
+        }
+        graph.rebuild();
+    }
+    Stop::Iterations
+}
+
+/// The classes that have other nodes than before, and those above them, by number; no leaves.
+fn due(graph: &Graph, before: &HashMap<Id, usize>) -> Vec<Id> {
+    let other = |id: &Id, nodes: usize| before.get(id) != Some(&nodes);
+    // Classes that were two may have as many nodes as one of them had.
+    let merged = before.keys().map(|id| (id, graph.find(*id))).filter(|(id, now)| *id != now).map(|(_, now)| now);
+    let grown = graph.classes().filter(|c| other(&c.id, c.nodes.len())).map(|c| c.id);
+    let changed: HashSet<Id> = grown.chain(merged).collect();
+    let above = |c: &egg::EClass<ENode, _>| {
+        let inner = c.nodes.iter().any(|n| !matches!(n.kind, Kind::Leaf(_)));
+        let below = || c.nodes.iter().flat_map(Language::children).any(|id| changed.contains(&graph.find(*id)));
+        inner && (changed.contains(&c.id) || below())
+    };
+    let mut due: Vec<Id> = graph.classes().filter(|c| above(c)).map(|c| c.id).collect();
+    due.sort();
+    due
+}

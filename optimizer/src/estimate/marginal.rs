@@ -1,0 +1,320 @@
+//! Marginals: how places are spread over the coordinates of one field, as terms that are evaluated when they are asked for.
+//!
+//! A marginal is a factor for each coordinate, by the mean of all. Fields are taken to be independent, given their
+//! marginals (the distribution of the largest entropy that has them), so the product of two terms has at each coordinate of
+//! a field that both have the product of their factors, and the mean of those products says how much more often the two meet
+//! than they would if they were spread evenly. Two power laws meet at their hubs.
+
+use redpoll_logic::statistics::{ModeSet, Weights};
+use redpoll_logic::{Alias, TensorType};
+use std::cell::RefCell;
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, HashMap};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+
+/// How places are spread over the coordinates of a field. Marginals of what is computed hold those of its arguments, shared,
+/// and are looked up again and again; so each knows its hash.
+#[derive(Clone, Debug)]
+pub(crate) struct Marginal(Arc<Hashed>);
+
+#[derive(Debug)]
+struct Hashed {
+    hash: u64,
+    spread: Spread,
+}
+
+/// What a marginal is.
+#[derive(PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub(crate) enum Spread {
+    /// As the distinct coordinates in the storage modes `of` of a tensor over those of `mode`.
+    Stored { tensor: Alias, of: ModeSet, mode: usize },
+    /// As the product of several.
+    Product(Vec<Marginal>),
+    /// As the sum of several, each with its part of the places; `None` is spread evenly.
+    Sum(Vec<(Part, Option<Marginal>)>),
+    /// As the places over the fields of `own` and of `others` that are hit at least once.
+    Hit { throws: Throws, own: Marginal, others: Vec<Marginal> },
+}
+
+impl From<Spread> for Marginal {
+    fn from(spread: Spread) -> Marginal {
+        let mut hasher = DefaultHasher::new();
+        spread.hash(&mut hasher);
+        Marginal(Arc::new(Hashed { hash: hasher.finish(), spread }))
+    }
+}
+
+impl Hash for Marginal {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.hash.hash(state);
+    }
+}
+
+impl PartialEq for Marginal {
+    fn eq(&self, other: &Marginal) -> bool {
+        Arc::ptr_eq(&self.0, &other.0) || self.0.hash == other.0.hash && self.0.spread == other.0.spread
+    }
+}
+
+impl Eq for Marginal {}
+
+/// Any order that is the same in every run.
+impl Ord for Marginal {
+    fn cmp(&self, other: &Marginal) -> Ordering {
+        if Arc::ptr_eq(&self.0, &other.0) {
+            return Ordering::Equal;
+        }
+        self.0.hash.cmp(&other.0.hash).then_with(|| self.0.spread.cmp(&other.0.spread))
+    }
+}
+
+impl PartialOrd for Marginal {
+    fn partial_cmp(&self, other: &Marginal) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// So many throws at each place, each of which hits with that probability, times the factors of the place's coordinates.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub(crate) struct Throws {
+    count: Part,
+    chance: Part,
+}
+
+impl Throws {
+    pub(crate) fn new(count: f64, chance: f64) -> Throws {
+        Throws { count: count.into(), chance: chance.into() }
+    }
+
+    /// The probability that a place whose coordinates have factors of that product is hit.
+    pub(crate) fn hit(self, factor: f64) -> f64 {
+        let chance = (self.chance.value() * factor).min(1.0);
+        -(self.count.value() * (-chance).ln_1p()).exp_m1()
+    }
+}
+
+/// A number that can be compared with itself.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub(crate) struct Part(u64);
+
+impl From<f64> for Part {
+    fn from(x: f64) -> Part {
+        Part(x.to_bits())
+    }
+}
+
+impl Part {
+    fn value(self) -> f64 {
+        f64::from_bits(self.0)
+    }
+}
+
+/// The marginals that were evaluated.
+#[derive(Default)]
+pub(crate) struct Marginals {
+    weights: RefCell<HashMap<Marginal, Option<Weights>>>,
+    overlaps: RefCell<HashMap<Vec<Marginal>, f64>>,
+    spectra: RefCell<HashMap<Marginal, Arc<Spectrum>>>,
+    hits: RefCell<HashMap<(Throws, Vec<Marginal>), f64>>,
+}
+
+/// Who knows the marginals of tensors.
+pub(crate) type Source<'a> = dyn Fn(&Alias, ModeSet, usize) -> Option<Weights> + 'a;
+
+/// How many coordinates have which factor: the logarithms of factors in steps of [`STEP`], with the part of the coordinates
+/// that have each. What is left has the factor 0.
+type Spectrum = BTreeMap<i32, f64>;
+
+/// So many steps double a factor.
+const STEP: f64 = 4.0;
+
+impl Marginals {
+    /// The mean product of the factors of several marginals of one field: how much more often their terms meet than they
+    /// would if they were spread evenly.
+    pub(crate) fn overlap(&self, of: &[Marginal], source: &Source<'_>) -> f64 {
+        let [_, _, ..] = of else { return 1.0 };
+        let mut key = of.to_vec();
+        key.sort();
+        if let Some(found) = self.overlaps.borrow().get(&key) {
+            return *found;
+        }
+        let weights: Vec<Weights> = of.iter().filter_map(|m| self.weights(m, source)).collect();
+        let overlap = if weights.len() < 2 { 1.0 } else { mean(product(&weights).iter().copied()) };
+        self.overlaps.borrow_mut().insert(key, overlap);
+        overlap
+    }
+
+    /// The fraction of the places over fields with those marginals that are hit at least once.
+    pub(crate) fn hit(&self, throws: Throws, fields: &[Marginal], source: &Source<'_>) -> f64 {
+        let mut key = (throws, fields.to_vec());
+        key.1.sort();
+        if let Some(found) = self.hits.borrow().get(&key) {
+            return *found;
+        }
+        let hit = |(bin, part): (&i32, &f64)| part * throws.hit(factor(*bin));
+        let hit = self.spectrum_of(fields, source).iter().map(hit).sum();
+        self.hits.borrow_mut().insert(key, hit);
+        hit
+    }
+
+    /// The spectrum of the products of the factors of several fields.
+    fn spectrum_of(&self, fields: &[Marginal], source: &Source<'_>) -> Spectrum {
+        fields.iter().fold(BTreeMap::from([(0, 1.0)]), |all, field| {
+            let own = self.spectrum(field, source);
+            let mut product = Spectrum::new();
+            for (a, x) in &all {
+                for (b, y) in own.iter() {
+                    *product.entry(a + b).or_default() += x * y;
+                }
+            }
+            product
+        })
+    }
+
+    fn spectrum(&self, of: &Marginal, source: &Source<'_>) -> Arc<Spectrum> {
+        if let Some(found) = self.spectra.borrow().get(of) {
+            return found.clone();
+        }
+        let mut spectrum = Spectrum::new();
+        match self.weights(of, source) {
+            None => drop(spectrum.insert(0, 1.0)),
+            Some(weights) => {
+                let part = 1.0 / weights.len().max(1) as f64;
+                for weight in weights.iter().filter(|w| **w > 0.0) {
+                    *spectrum.entry(bin(f64::from(*weight))).or_default() += part;
+                }
+            }
+        }
+        let spectrum = Arc::new(spectrum);
+        self.spectra.borrow_mut().insert(of.clone(), spectrum.clone());
+        spectrum
+    }
+
+    /// Whether the factors of a marginal are known, and not even.
+    pub(crate) fn are_known(&self, of: &Marginal, source: &Source<'_>) -> bool {
+        self.weights(of, source).is_some()
+    }
+
+    /// The factors of a marginal; `None` when they are even, or not known.
+    fn weights(&self, of: &Marginal, source: &Source<'_>) -> Option<Weights> {
+        if let Some(found) = self.weights.borrow().get(of) {
+            return found.clone();
+        }
+        let weights = match &of.0.spread {
+            Spread::Stored { tensor, of, mode } => source(tensor, *of, *mode),
+            Spread::Product(of) => {
+                let factors: Vec<Weights> = of.iter().filter_map(|m| self.weights(m, source)).collect();
+                (!factors.is_empty()).then(|| by_mean(product(&factors)))
+            }
+            Spread::Sum(of) => self.sum(of, source),
+            Spread::Hit { throws, own, others } => self.weights(own, source).map(|weights| {
+                let others = self.spectrum_of(others, source);
+                let hit = |weight: f64| -> f64 {
+                    others.iter().map(|(bin, part)| part * throws.hit(weight * factor(*bin))).sum()
+                };
+                let mut bins: HashMap<i32, f64> = HashMap::new();
+                let mut hit_of = |w: f64| *bins.entry(bin(w)).or_insert_with_key(|bin| hit(factor(*bin)));
+                by_mean(weights.iter().map(|w| if *w > 0.0 { hit_of(f64::from(*w)) as f32 } else { 0.0 }).collect())
+            }),
+        };
+        self.weights.borrow_mut().insert(of.clone(), weights.clone());
+        weights
+    }
+
+    fn sum(&self, of: &[(Part, Option<Marginal>)], source: &Source<'_>) -> Option<Weights> {
+        let parts: Vec<(f64, Option<Weights>)> =
+            of.iter().map(|(part, m)| (part.value(), m.as_ref().and_then(|m| self.weights(m, source)))).collect();
+        let len = parts.iter().filter_map(|(_, w)| w.as_ref()).map(|w| w.len()).min()?;
+        let even: f64 = parts.iter().filter(|(_, w)| w.is_none()).map(|(part, _)| part).sum();
+        let at = |k: usize| -> f64 {
+            let weighted = parts.iter().filter_map(|(part, w)| w.as_ref().map(|w| part * f64::from(w[k])));
+            even + weighted.sum::<f64>()
+        };
+        Some(by_mean((0..len).map(|k| at(k) as f32).collect()))
+    }
+}
+
+fn bin(weight: f64) -> i32 {
+    (weight.log2() * STEP).round() as i32
+}
+
+fn factor(bin: i32) -> f64 {
+    (f64::from(bin) / STEP).exp2()
+}
+
+fn product(of: &[Weights]) -> Vec<f32> {
+    let len = of.iter().map(|w| w.len()).min().unwrap_or(0);
+    (0..len).map(|k| of.iter().map(|w| w[k]).product()).collect()
+}
+
+fn mean(of: impl ExactSizeIterator<Item = f32>) -> f64 {
+    let count = of.len().max(1) as f64;
+    of.map(f64::from).sum::<f64>() / count
+}
+
+/// Factors by their mean.
+fn by_mean(mut weights: Vec<f32>) -> Weights {
+    let mean = mean(weights.iter().copied()) as f32;
+    if mean > 0.0 {
+        weights.iter_mut().for_each(|w| *w /= mean);
+    }
+    weights.into()
+}
+
+/// The marginal of a mode of a tensor; `None` where its levels say that it is even.
+pub(crate) fn stored(tensor: &Alias, ty: &TensorType, of: ModeSet, mode: usize) -> Option<Marginal> {
+    let cover = of.iter().max().map_or(0, |last| last + 1);
+    let full = ty.format.levels[..cover].iter().all(|l| l.kind.traits().full);
+    (!full).then(|| Spread::Stored { tensor: tensor.clone(), of, mode }.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn known(name: &str) -> Option<Weights> {
+        match name {
+            "hub" => Some(vec![4.0, 0.0, 0.0, 0.0].into()),
+            "half" => Some(vec![2.0, 2.0, 0.0, 0.0].into()),
+            _ => None,
+        }
+    }
+
+    fn of(name: &str) -> Marginal {
+        Spread::Stored { tensor: name.into(), of: ModeSet::prefix(2), mode: 0 }.into()
+    }
+
+    /// Protects the sizes of joins: hubs meet more often than they would if all were spread evenly.
+    #[test]
+    fn skewed_fields_overlap_where_both_are_frequent() {
+        let marginals = Marginals::default();
+        let known = |tensor: &Alias, _: ModeSet, _: usize| known(tensor.as_str());
+        let overlap = |names: &[&str]| marginals.overlap(&names.iter().map(|n| of(n)).collect::<Vec<_>>(), &known);
+        assert_eq!(overlap(&["hub", "hub"]), 4.0);
+        assert_eq!(overlap(&["hub", "half"]), 2.0);
+        assert_eq!(overlap(&["half", "half", "half"]), 4.0);
+        assert_eq!(overlap(&["hub", "even"]), 1.0);
+        let both = Spread::Product(vec![of("hub"), of("half")]).into();
+        assert_eq!(marginals.overlap(&[both, of("half")], &known), 2.0);
+        let sum = Spread::Sum(vec![(0.5.into(), Some(of("hub"))), (0.5.into(), None)]).into();
+        assert_eq!(marginals.overlap(&[sum, of("hub")], &known), 2.5);
+    }
+
+    /// Protects the sizes of results: throws at a hub hit the same place again and again.
+    #[test]
+    fn throws_at_few_coordinates_hit_few_places() {
+        let marginals = Marginals::default();
+        let known = |tensor: &Alias, _: ModeSet, _: usize| known(tensor.as_str());
+        let many = |throws: f64| Throws::new(1e9, throws / 1e9);
+        let hit = |throws: f64, names: &[&str]| {
+            marginals.hit(many(throws), &names.iter().map(|n| of(n)).collect::<Vec<_>>(), &known)
+        };
+        assert!((hit(100.0, &["hub"]) - 0.25).abs() < 1e-9);
+        assert!((hit(100.0, &["hub", "half"]) - 0.125).abs() < 1e-9);
+        assert!((hit(1e-6, &["hub", "half"]) - 1e-6).abs() < 1e-9);
+        assert!((hit(1.0, &["even"]) - (1.0 - (-1.0f64).exp())).abs() < 1e-6);
+        let hit = Spread::Hit { throws: many(100.0), own: of("hub"), others: vec![of("half")] }.into();
+        assert_eq!(marginals.overlap(&[hit, of("hub")], &known), 4.0);
+    }
+}

@@ -1,0 +1,79 @@
+//! Estimates: how much of the places of a term differs from its fill.
+//!
+//! `profile` has the estimates, `marginal` how skew enters them, `most` the bounds, which are never exceeded.
+
+mod known;
+mod marginal;
+mod most;
+mod profile;
+
+pub(crate) use known::Known;
+pub(crate) use marginal::{Marginal, Marginals, Throws};
+pub(crate) use profile::{Profile, either};
+
+use profile::{Over, Sense};
+
+use crate::context::Context;
+use crate::sizes::Sizes;
+use crate::term::{Target, Term};
+use redpoll_logic::op::Op;
+use redpoll_logic::{Field, FloatMode, Scalar};
+use std::collections::BTreeSet;
+
+/// Which fields are bound.
+pub(crate) type Bound<'a> = dyn Fn(&Field) -> bool + 'a;
+
+impl Context<'_> {
+    /// The estimated fraction of the places over the bound fields below which the term may differ from its fill.
+    pub(crate) fn support(&self, term: &Term, sizes: &Sizes, bound: &Bound) -> f64 {
+        self.profile(term, Over { sizes, bound, sense: Sense::Visited }).fraction
+    }
+
+    /// The estimated fraction of the places over all fields of a term where it differs from its fill.
+    pub(crate) fn filled(&self, term: &Term, sizes: &Sizes) -> f64 {
+        self.profile(term, Over { sizes, bound: &|_| true, sense: Sense::Filled }).fraction
+    }
+
+    /// The fraction of the places over the bound fields where an output is written.
+    pub(crate) fn written(&self, target: &Target, sizes: &Sizes, bound: &Bound) -> f64 {
+        if self.skips(target) { self.support(&target.value, sizes, bound) } else { 1.0 }
+    }
+
+    /// Whether nothing is written where the value is its fill.
+    pub(crate) fn skips(&self, target: &Target) -> bool {
+        match &target.fold {
+            Some((op, _)) => op.is_identity(target.value.fill(), &target.value.dtype(), 1, self.mode()),
+            None => *target.value.fill() == target.fill,
+        }
+    }
+
+    /// Where something is written to an output, over some of its fields.
+    pub(crate) fn output_profile(&self, target: &Target, sizes: &Sizes, fields: &BTreeSet<Field>) -> Profile {
+        if !self.skips(target) {
+            return Profile::even(1.0);
+        }
+        let below = target.loops().into_iter().filter(|f| !fields.contains(f)).collect();
+        self.met_below(&target.value, sizes, fields, below)
+    }
+
+    /// The fraction of the places over some of an output's fields below which something is written.
+    pub(crate) fn output_support(&self, target: &Target, sizes: &Sizes, fields: &BTreeSet<Field>) -> f64 {
+        self.output_profile(target, sizes, fields).fraction
+    }
+
+    /// How many writes an output gets.
+    pub(crate) fn writes(&self, target: &Target, sizes: &Sizes) -> f64 {
+        let places: f64 = target.loops().iter().map(|f| sizes.of(f) as f64).product();
+        places * self.written(target, sizes, &|_| true)
+    }
+}
+
+/// The positions of the arguments whose fill alone decides that the result is its fill.
+pub(crate) fn deciding(op: &Op, args: &[Term], fill: &Scalar, mode: FloatMode) -> Vec<usize> {
+    let Ok(signature) = op.signature(&args.iter().map(Term::dtype).collect::<Vec<_>>()) else { return Vec::new() };
+    let decides = |k: &usize| {
+        let known: Vec<Option<Scalar>> = (0..args.len()).map(|m| (m == *k).then(|| args[m].fill().clone())).collect();
+        op.annihilates(&signature, &known, mode).as_ref() == Some(fill)
+    };
+    (0..args.len()).filter(decides).collect()
+}

@@ -1,0 +1,168 @@
+//! Bounds: the most places where a term can differ from its fill, whatever its tensors hold.
+//!
+//! What a conjunction of tensors has is bounded along chains: fields are added one tensor after the other, each multiplying
+//! what there was by the most distinct coordinates that it has in new modes for given ones (degree constraints), and the
+//! cheapest chain counts. Source: Deeds, Suciu, Balazinska, Cai, "Degree Sequence Bound for Join Cardinality Estimation",
+//! section 2.
+
+use super::deciding;
+use crate::context::Context;
+use crate::fit::storage_at;
+use crate::sizes::Sizes;
+use crate::term::{At, Node, Read, Target, Term};
+use redpoll_logic::Field;
+use redpoll_logic::op::{Iteration, Op};
+use redpoll_logic::statistics::{ModeSet, Question};
+use std::collections::BTreeSet;
+
+/// Chains through more fields than this are not searched.
+const MOST_FIELDS: usize = 8;
+
+/// A factor of a conjunction, by what bounds it.
+enum Link<'t> {
+    /// An access, with the storage modes whose coordinates determine a field each.
+    Stored(&'t Read, Vec<(usize, Field)>),
+    /// Anything else, with the most places over all of its fields.
+    Other(&'t Term, f64),
+}
+
+impl Context<'_> {
+    /// The most places over some of an output's fields below which something can be written.
+    pub(crate) fn output_most(&self, target: &Target, sizes: &Sizes, fields: &BTreeSet<Field>) -> f64 {
+        if self.skips(target) { self.most(&target.value, sizes, fields) } else { places(sizes, fields) }
+    }
+
+    /// The most places over those fields below which the term can differ from its fill.
+    pub(crate) fn most(&self, term: &Term, sizes: &Sizes, fields: &BTreeSet<Field>) -> f64 {
+        let all = places(sizes, fields);
+        let sum = |terms: &[Term]| terms.iter().map(|t| self.most(t, sizes, fields)).sum::<f64>();
+        let most = match term.node() {
+            Node::Literal => 0.0,
+            Node::Coordinate(_) => all,
+            Node::Access(_) => self.chained(&[term], sizes, fields),
+            Node::Fold(fold) | Node::Temporary(_, fold) if fold.is_scan() => all,
+            Node::Fold(fold) | Node::Temporary(_, fold) => self.most(&fold.arg, sizes, fields),
+            Node::Call(Op::User(user), args) if user.iteration().is_some() && user.fills().is_some() => {
+                let parts: Vec<f64> = args.iter().map(|a| self.most(a, sizes, fields)).collect();
+                user.iteration().map_or(all, |set| in_set(set, &parts, all))
+            }
+            Node::Call(op, args) if op.name() == "ifelse" && args.len() == 3 && args[1].fill() == args[2].fill() => {
+                sum(&args[1..])
+            }
+            Node::Call(op, args) if deciding(op, args, term.fill(), self.mode()).is_empty() => sum(args),
+            Node::Call(..) => {
+                let mut factors = Vec::new();
+                self.conjuncts(term, &mut factors);
+                self.chained(&factors, sizes, fields)
+            }
+        };
+        most.min(all)
+    }
+
+    /// The terms that all must differ from their fills for a term to do so.
+    fn conjuncts<'t>(&self, term: &'t Term, found: &mut Vec<&'t Term>) {
+        if let Node::Call(op, args) = term.node() {
+            let joined = deciding(op, args, term.fill(), self.mode());
+            if !joined.is_empty() {
+                return joined.iter().for_each(|&k| self.conjuncts(&args[k], found));
+            }
+        }
+        found.push(term);
+    }
+
+    fn chained(&self, factors: &[&Term], sizes: &Sizes, fields: &BTreeSet<Field>) -> f64 {
+        let all: BTreeSet<Field> = factors.iter().flat_map(|t| t.fields()).chain(fields.iter().cloned()).collect();
+        let all: Vec<Field> = all.into_iter().filter(|f| sizes.contains(f)).collect();
+        if all.len() > MOST_FIELDS {
+            return f64::INFINITY;
+        }
+        let set = |fields: &mut dyn Iterator<Item = &Field>| -> usize {
+            fields.filter_map(|f| all.iter().position(|g| g == f)).fold(0, |set, k| set | 1 << k)
+        };
+        let wanted = set(&mut fields.iter());
+        let links: Vec<(usize, Link)> = factors
+            .iter()
+            .filter_map(|term| {
+                let link = self.link(term, sizes)?;
+                let own = match &link {
+                    Link::Stored(_, modes) => set(&mut modes.iter().map(|(_, f)| f)),
+                    Link::Other(term, _) => set(&mut term.fields().iter()),
+                };
+                Some((own, link))
+            })
+            .collect();
+        let mut most = vec![f64::INFINITY; 1 << all.len()];
+        most[0] = 1.0;
+        let mut least = f64::INFINITY;
+        for done in 0..most.len() {
+            let here = most[done];
+            if done & wanted == wanted {
+                least = least.min(here);
+            }
+            for (k, field) in all.iter().enumerate() {
+                let next = &mut most[done | 1 << k];
+                *next = next.min(here * sizes.of(field) as f64);
+            }
+            for (own, link) in &links {
+                for new in [own & !done, own & wanted & !done] {
+                    if new != 0 {
+                        let is_in =
+                            |set: usize, f: &Field| all.iter().position(|g| g == f).is_some_and(|k| set >> k & 1 == 1);
+                        let times = self.degree(link, &|f| is_in(new, f), &|f| is_in(done, f));
+                        most[done | new] = most[done | new].min(here * times);
+                    }
+                }
+            }
+        }
+        least
+    }
+
+    /// What bounds a factor; `None` for those that bound nothing.
+    fn link<'t>(&self, term: &'t Term, sizes: &Sizes) -> Option<Link<'t>> {
+        let Node::Access(read) = term.node() else {
+            // Asked once, whatever the chain: folds inside of folds would be gone through again and again.
+            let most = || self.most(term, sizes, &term.fields());
+            return (!matches!(term.node(), Node::Coordinate(_))).then(|| Link::Other(term, most()));
+        };
+        if read.outside.as_ref().is_some_and(|v| *v != read.ty.fill) {
+            return None;
+        }
+        let spots = storage_at(&read.at, &read.ty.format, &read.ty.shape, sizes, self.mode());
+        let field = |at: &At| match &at.as_affine()?.terms[..] {
+            [(field, _)] => Some(field.clone()),
+            _ => None,
+        };
+        let modes: Vec<_> = spots.iter().enumerate().filter_map(|(k, at)| Some((k, field(at)?))).collect();
+        // Without a coordinate that varies, one place is read, which may be stored.
+        (!modes.is_empty()).then_some(Link::Stored(read, modes))
+    }
+
+    /// The most distinct coordinates of new fields for given ones.
+    fn degree(&self, link: &Link, new: &dyn Fn(&Field) -> bool, given: &dyn Fn(&Field) -> bool) -> f64 {
+        match link {
+            Link::Stored(read, modes) => {
+                let of = |which: &dyn Fn(&Field) -> bool| -> ModeSet {
+                    modes.iter().filter(|(_, f)| which(f)).map(|(k, _)| *k).collect()
+                };
+                let (of, given) = (of(new), of(given));
+                let question = if given.is_empty() { Question::Distinct(of) } else { Question::Degree { of, given } };
+                self.ask(&read.tensor, &read.ty, question).bound
+            }
+            Link::Other(_, most) => *most,
+        }
+    }
+}
+
+fn places(sizes: &Sizes, fields: &BTreeSet<Field>) -> f64 {
+    fields.iter().map(|f| sizes.of(f) as f64).product()
+}
+
+/// The most places in a set of an iteration algebra, given those of the arguments.
+fn in_set(set: &Iteration, args: &[f64], all: f64) -> f64 {
+    match set {
+        Iteration::Arg(k) => args.get(*k).copied().unwrap_or(all),
+        Iteration::Union(of) => of.iter().map(|s| in_set(s, args, all)).sum(),
+        Iteration::Intersection(of) => of.iter().map(|s| in_set(s, args, all)).fold(all, f64::min),
+        Iteration::Complement(_) | Iteration::All => all,
+    }
+}

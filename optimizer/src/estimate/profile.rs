@@ -1,0 +1,343 @@
+//! Profiles: where a term may differ from its fill, as the fraction of places and the marginals of its fields.
+
+use super::Bound;
+use super::known::Factor;
+use super::marginal::{Marginal, Spread, Throws, stored};
+use crate::context::Context;
+use crate::fit::storage_at;
+use crate::sizes::Sizes;
+use crate::term::{At, Fold, Node, Read, Term};
+use redpoll_logic::op::{Builtin, Iteration, Op};
+use redpoll_logic::statistics::{ModeSet, Question};
+use redpoll_logic::{Affine, Alias, Field, Scalar};
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+/// What a profile is asked over: the fields that are bound, and in which sense places count.
+#[derive(Clone, Copy)]
+pub(crate) struct Over<'a> {
+    pub(crate) sizes: &'a Sizes,
+    pub(crate) bound: &'a Bound<'a>,
+    pub(crate) sense: Sense,
+}
+
+/// Which places below the bound fields count.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) enum Sense {
+    /// Those that a loop visits: every coordinate of a level that is full.
+    Visited,
+    /// Those with a stored place below.
+    Filled,
+}
+
+/// Where a term may differ from its fill, over its bound fields.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Profile {
+    /// The fraction of the places.
+    pub(crate) fraction: f64,
+    /// How they are spread over the coordinates of fields; evenly over those of others.
+    pub(crate) marginals: BTreeMap<Field, Marginal>,
+}
+
+impl Profile {
+    /// A part of all places, spread evenly.
+    pub(crate) fn even(fraction: f64) -> Profile {
+        Profile { fraction, marginals: BTreeMap::new() }
+    }
+
+    /// Whichever has fewer places.
+    pub(crate) fn rarer(self, other: Profile) -> Profile {
+        if other.fraction < self.fraction { other } else { self }
+    }
+
+    /// The places of either.
+    fn union(parts: &[Profile]) -> Profile {
+        let fraction = either(parts.iter().map(|p| p.fraction));
+        let fields: BTreeSet<&Field> = parts.iter().flat_map(|p| p.marginals.keys()).collect();
+        let of = |f: &Field| {
+            Spread::Sum(parts.iter().map(|p| (p.fraction.into(), p.marginals.get(f).cloned())).collect()).into()
+        };
+        let marginals = fields.into_iter().map(|f| (f.clone(), of(f))).collect();
+        Profile { fraction, marginals }
+    }
+}
+
+impl Context<'_> {
+    /// Where a term may differ from its fill, over the fields that are bound.
+    pub(crate) fn profile(&self, term: &Term, over: Over<'_>) -> Profile {
+        match term.node() {
+            Node::Literal => Profile::even(0.0),
+            Node::Coordinate(_) => Profile::even(1.0),
+            _ => self.factor(term, over).profile.clone(),
+        }
+    }
+
+    /// A term as a factor of a conjunction.
+    fn factor(&self, term: &Term, over: Over<'_>) -> Rc<Factor> {
+        let compute = || match term.node() {
+            Node::Access(read) => self.access_factor(read, over),
+            Node::Call(op, args) => Factor { profile: self.call_profile(op, args, term, over), stored: None },
+            Node::Fold(fold) | Node::Temporary(_, fold) => {
+                Factor { profile: self.fold_profile(fold, over), stored: None }
+            }
+            Node::Literal | Node::Coordinate(_) => Factor { profile: self.profile(term, over), stored: None },
+        };
+        self.memo.known.factor(term, self.mode(), over, compute)
+    }
+
+    fn access_factor(&self, read: &Read, over: Over<'_>) -> Factor {
+        let spots = storage_at(&read.at, &read.ty.format, &read.ty.shape, over.sizes, self.mode());
+        let profile = self.access_profile(read, &spots, over);
+        let known = spots.into_iter().enumerate().filter(|(_, at)| at.fields().iter().all(over.bound));
+        Factor { profile, stored: Some((read.tensor.clone(), known.collect())) }
+    }
+
+    fn access_profile(&self, read: &Read, spots: &[At], over: Over<'_>) -> Profile {
+        if read.outside.as_ref().is_some_and(|v| *v != read.ty.fill) {
+            return Profile::even(1.0);
+        }
+        let format = &read.ty.format;
+        let known = |at: &At| at.fields().iter().all(over.bound);
+        let modes: ModeSet = (0..spots.len()).filter(|&k| known(&spots[k])).collect();
+        let dimensions = format.storage_shape(&read.ty.shape);
+        let places: f64 = modes.iter().map(|k| dimensions[k] as f64).product();
+        if places == 0.0 {
+            return Profile::even(0.0);
+        }
+        let unique = |k: usize| format.levels[..k].iter().all(|l| l.unique && !l.kind.traits().runs);
+        let visited =
+            |k: usize| over.sense == Sense::Visited || format.levels[..k].iter().all(|l| !l.kind.traits().full);
+        let question = match modes.as_prefix() {
+            Some(k) if unique(k) && visited(k) || k == spots.len() && unique(0) => Question::Positions(k),
+            _ => Question::Distinct(modes),
+        };
+        let fraction = (self.ask(&read.tensor, &read.ty, question).estimate / places).clamp(0.0, 1.0);
+        let mut marginals: BTreeMap<Field, Vec<Marginal>> = BTreeMap::new();
+        for k in modes.iter() {
+            if let Some(field) = spots[k].as_field() {
+                let marginal = self.marginal(&read.tensor, &read.ty, modes, k);
+                marginals.entry(field.clone()).or_default().extend(marginal);
+            }
+        }
+        // Of a field that stands for several modes, those places count where all have its coordinate.
+        self.met(fraction, marginals, &[fraction])
+    }
+
+    /// The marginal of a storage mode among others.
+    fn marginal(&self, tensor: &Alias, ty: &redpoll_logic::TensorType, of: ModeSet, mode: usize) -> Option<Marginal> {
+        match self.written_marginals(tensor) {
+            Some(marginals) => marginals.get(mode).filter(|_| of.len() == ty.format.levels.len())?.clone(),
+            None => stored(tensor, ty, of, mode).filter(|marginal| self.measures() && self.is_known(marginal)),
+        }
+    }
+
+    /// The profile of places that several terms have, which alone would have those fractions: the fraction if they were
+    /// spread evenly, and the marginals of each field.
+    fn met(&self, fraction: f64, marginals: BTreeMap<Field, Vec<Marginal>>, alone: &[f64]) -> Profile {
+        let mut fraction = fraction;
+        let mut product = BTreeMap::new();
+        for (field, mut of) in marginals {
+            fraction *= self.overlap(&of);
+            match of.len() {
+                0 => {}
+                1 => drop(product.insert(field, of.remove(0))),
+                _ => drop(product.insert(field, Spread::Product(of).into())),
+            }
+        }
+        let least = alone.iter().copied().fold(1.0, f64::min);
+        Profile { fraction: fraction.min(least), marginals: product }
+    }
+
+    fn call_profile(&self, op: &Op, args: &[Term], term: &Term, over: Over<'_>) -> Profile {
+        let fill = term.fill();
+        if let ("ifelse", [condition, x, y]) = (op.name(), args)
+            && x.fill() == y.fill()
+        {
+            // One of both is met wherever the condition is not its fill, the other one everywhere.
+            let [asked, x, y] = [condition, x, y].map(|t| self.profile(t, over));
+            return match *condition.fill() == Scalar::Bool(true) {
+                true => Profile::union(&[x, self.intersection([&asked, &y])]),
+                false => Profile::union(&[self.intersection([&asked, &x]), y]),
+            };
+        }
+        if let Op::User(user) = op
+            && let (Some(set), Some(_)) = (user.iteration(), user.fills())
+        {
+            return self.set_profile(set, &args.iter().map(|a| self.profile(a, over)).collect::<Vec<_>>());
+        }
+        if let Some(holds) = compared(op, args, over) {
+            return Profile::even(if *fill == Scalar::Bool(true) { 1.0 - holds } else { holds });
+        }
+        let mut factors = Vec::new();
+        if !self.memo.known.about(term, self.mode()).deciding.is_empty() {
+            self.factors(term, over, &mut factors);
+            let kept = distinct(&factors);
+            return self.intersection(kept.into_iter().map(|f| &f.profile));
+        }
+        let mut different: Vec<&Term> = Vec::new();
+        args.iter().for_each(|a| {
+            if !different.contains(&a) {
+                different.push(a);
+            }
+        });
+        let parts: Vec<Profile> = different.into_iter().map(|a| self.profile(a, over)).collect();
+        Profile::union(&parts)
+    }
+
+    /// The factors of a term that all must differ from their fills for it to do so.
+    fn factors(&self, term: &Term, over: Over<'_>, found: &mut Vec<Rc<Factor>>) {
+        if let Node::Call(_, args) = term.node() {
+            let about = self.memo.known.about(term, self.mode());
+            if !about.deciding.is_empty() {
+                return about.deciding.iter().for_each(|&k| self.factors(&args[k], over, found));
+            }
+        }
+        found.push(self.factor(term, over));
+    }
+
+    /// The places of all.
+    fn intersection<'p>(&self, parts: impl IntoIterator<Item = &'p Profile>) -> Profile {
+        let mut fractions: Vec<f64> = Vec::new();
+        let mut marginals: BTreeMap<Field, Vec<Marginal>> = BTreeMap::new();
+        for part in parts {
+            fractions.push(part.fraction);
+            for (field, marginal) in &part.marginals {
+                marginals.entry(field.clone()).or_default().push(marginal.clone());
+            }
+        }
+        self.met(fractions.iter().product(), marginals, &fractions)
+    }
+
+    /// The places that are in a set of an iteration algebra, given those of the arguments.
+    fn set_profile(&self, set: &Iteration, args: &[Profile]) -> Profile {
+        match set {
+            Iteration::Arg(k) => args.get(*k).cloned().unwrap_or(Profile::even(1.0)),
+            Iteration::Union(of) => {
+                let parts: Vec<Profile> = of.iter().map(|s| self.set_profile(s, args)).collect();
+                Profile::union(&parts)
+            }
+            Iteration::Intersection(of) => {
+                let parts: Vec<Profile> = of.iter().map(|s| self.set_profile(s, args)).collect();
+                self.intersection(&parts)
+            }
+            Iteration::Complement(of) => Profile::even(1.0 - self.set_profile(of, args).fraction),
+            Iteration::All => Profile::even(1.0),
+        }
+    }
+
+    fn fold_profile(&self, fold: &Fold, over: Over<'_>) -> Profile {
+        // After the first place that differs all others may.
+        if fold.is_scan() {
+            return Profile::even(1.0);
+        }
+        let (kept, below): (BTreeSet<Field>, BTreeSet<Field>) = fold.free().into_iter().partition(|f| (over.bound)(f));
+        let below = below.into_iter().chain(fold.fields.iter().cloned()).collect();
+        self.met_below(&fold.arg, over.sizes, &kept, below)
+    }
+
+    /// The places over the fields `kept` below which a term may differ from its fill somewhere, for some coordinates of
+    /// the fields `below`.
+    pub(super) fn met_below(
+        &self,
+        term: &Term,
+        sizes: &Sizes,
+        kept: &BTreeSet<Field>,
+        mut below: Vec<Field>,
+    ) -> Profile {
+        let sense = Sense::Filled;
+        let outside = self.profile(term, Over { sizes, bound: &|f| kept.contains(f), sense });
+        // Where a field joins nothing, its tensor knows for itself what is below.
+        let about = self.memo.known.about(term, self.mode());
+        below.retain(|f| about.mentions.get(f).is_some_and(|count| *count > 1));
+        if below.is_empty() {
+            return outside;
+        }
+        let bound = |f: &Field| kept.contains(f) || below.contains(f);
+        let full = self.profile(term, Over { sizes, bound: &bound, sense });
+        outside.rarer(projected(self, full, sizes, &below, kept))
+    }
+}
+
+/// The places over some fields below which there is a place over others, too.
+fn projected(cx: &Context, full: Profile, sizes: &Sizes, below: &[Field], kept: &BTreeSet<Field>) -> Profile {
+    let places: f64 = below.iter().map(|f| sizes.of(f) as f64).product();
+    let throws = Throws::new(places, full.fraction);
+    let kept = |(f, _): &(Field, Marginal)| kept.contains(f);
+    let (fields, marginals): (Vec<Field>, Vec<Marginal>) = full.marginals.into_iter().filter(kept).unzip();
+    let fraction = if marginals.is_empty() { throws.hit(1.0) } else { cx.hit(throws, &marginals) };
+    let hit = |k: usize| {
+        let others = marginals.iter().enumerate().filter(|(m, _)| *m != k).map(|(_, m)| m.clone()).collect();
+        Spread::Hit { throws, own: marginals[k].clone(), others }.into()
+    };
+    let marginals = fields.into_iter().enumerate().map(|(k, f)| (f, hit(k))).collect();
+    Profile { fraction, marginals }
+}
+
+/// The factors without those that others imply: what a tensor has in some modes it has in fewer.
+fn distinct(factors: &[Rc<Factor>]) -> Vec<&Factor> {
+    let implied = |k: usize| {
+        let Some((tensor, modes)) = &factors[k].stored else { return false };
+        let implies = |(m, other): (usize, &Rc<Factor>)| {
+            let Some((of, more)) = &other.stored else { return false };
+            let fewer = of == tensor && m != k && modes.iter().all(|mode| more.contains(mode));
+            fewer && (more.len() > modes.len() || m < k)
+        };
+        factors.iter().enumerate().any(implies)
+    };
+    (0..factors.len()).filter(|k| !implied(*k)).map(|k| &*factors[k]).collect()
+}
+
+/// The fraction of the places of which a comparison of two coordinates holds.
+fn compared(op: &Op, args: &[Term], over: Over<'_>) -> Option<f64> {
+    let Op::Builtin(op) = op else { return None };
+    let [x, y] = args else { return None };
+    let form = |t: &Term| match (t.node(), t.as_literal()) {
+        (Node::Coordinate(form), _) => Some(form.clone()),
+        (_, Some(Scalar::I64(c))) => Some(Affine::constant(*c)),
+        _ => None,
+    };
+    let difference = form(x)?.plus(&form(y)?.times(-1));
+    if difference.terms.is_empty() || !difference.terms.iter().all(|(f, _)| (over.bound)(f)) {
+        return None;
+    }
+    let (below, at) = below_and_at(&difference, over.sizes)?;
+    Some(match op {
+        Builtin::Lt => below,
+        Builtin::Le => below + at,
+        Builtin::Gt => 1.0 - below - at,
+        Builtin::Ge => 1.0 - below,
+        Builtin::Eq => at,
+        Builtin::Ne => 1.0 - at,
+        _ => return None,
+    })
+}
+
+/// The fractions of the places where a form is negative and where it is 0: those of a normal distribution with its mean
+/// and deviation, exact for one field and close for differences.
+fn below_and_at(form: &Affine, sizes: &Sizes) -> Option<(f64, f64)> {
+    let (mut low, mut high) = (form.constant as f64, form.constant as f64);
+    let (mut mean, mut variance) = (form.constant as f64, 0.0);
+    for (field, step) in &form.terms {
+        let (last, step) = (sizes.get(field)?.saturating_sub(1) as f64, *step as f64);
+        mean += step * last / 2.0;
+        variance += step * step * last * (last + 2.0) / 12.0;
+        *(if step > 0.0 { &mut high } else { &mut low }) += step * last;
+    }
+    if low > 0.0 || high < 0.0 {
+        return Some((f64::from(u8::from(high < 0.0)), 0.0));
+    }
+    let places = high - low + 1.0;
+    if let [_] = form.terms[..] {
+        return Some(((-low / places).clamp(0.0, 1.0), 1.0 / places));
+    }
+    // Two fields of one size: a triangle; more: closer and closer to a normal distribution.
+    let deviation = variance.sqrt().max(0.5);
+    let at = ((-(mean / deviation).powi(2) / 2.0).exp() * 0.4 / deviation).min(1.0);
+    let below = 1.0 / (1.0 + (1.702 * mean / deviation).exp());
+    Some(((below - at / 2.0).clamp(0.0, 1.0), at))
+}
+
+/// The fraction of the union of independent parts.
+pub(crate) fn either(parts: impl IntoIterator<Item = f64>) -> f64 {
+    1.0 - parts.into_iter().map(|p| 1.0 - p).product::<f64>()
+}

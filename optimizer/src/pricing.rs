@@ -1,0 +1,343 @@
+//! Counts the work of an order of loops: what binding each of them takes, and what a complete order takes besides.
+//!
+//! An access takes steps along lists and lookups of known coordinates, for each round of the loop that binds its level.
+//! A merge of lists steps over all of each fiber, unless one is so much longer than the shortest that it is galloped
+//! through. Where the loops outside of a level are not those of the levels outside of it, rounds come back to places that
+//! were accessed before, and those are missed as far as the caches do not hold what lies between.
+
+use crate::context::Context;
+use crate::cost;
+use crate::estimate::{Bound, deciding, either};
+use crate::fit::{Levels, Meeting};
+use crate::loop_order::{Accessed, Inner, Purpose, Search, inline_work, place, stored_work};
+use crate::sizes::Sizes;
+use crate::term::{Fold, NestKind, Node, Read, Target, Term};
+use crate::work::{Event, Work};
+use redpoll_logic::op::Op;
+use redpoll_logic::statistics::Question;
+use redpoll_logic::{Field, LevelKind, Lookup, Scalar};
+use std::rc::Rc;
+
+/// Levels that one loop binds.
+#[derive(Clone, Default)]
+pub(crate) struct Met {
+    /// Kind and length of the fibers of those that have some of the coordinates and lead.
+    walked: Vec<(LevelKind, f64)>,
+    /// Kinds of those that are looked up in every round, and the bytes between two accesses to one place of them.
+    followed: Vec<(LevelKind, f64)>,
+    /// The same of dense ones that go along with a loop over every coordinate.
+    along: Vec<f64>,
+    /// Bytes from which the levels are read, for each fiber that begins elsewhere.
+    jumps: Vec<f64>,
+    /// Bytes of a place and of all places of those whose places are read in order, each once.
+    streams: Vec<(f64, f64)>,
+    copies: Work,
+}
+
+impl Met {
+    fn take(&mut self, other: &Met) {
+        self.walked.extend(&other.walked);
+        self.followed.extend(&other.followed);
+        self.along.extend(&other.along);
+        self.jumps.extend(&other.jumps);
+        self.streams.extend(&other.streams);
+        self.copies += other.copies;
+    }
+}
+
+impl Search<'_> {
+    /// What binding the last loop of `order` takes.
+    pub(crate) fn step(&self, order: &[usize], mask: u64) -> Work {
+        let last = order[order.len() - 1];
+        let (rounds, fibers) = (self.rounds(mask), self.rounds(mask & !(1 << last)));
+        let mut met = Met::default();
+        for access in &self.accesses {
+            // What no order fits shows with the first loop.
+            if order.len() == 1 || access.loops.contains(&last) {
+                met.take(&self.met(order, access));
+            }
+        }
+        let Met { mut walked, mut followed, along, jumps, streams, copies: mut work } = met;
+        jumps.into_iter().for_each(|span| work.miss(fibers, span));
+        lead(&mut walked, &mut followed);
+        if !walked.is_empty() {
+            work.add(Event::Enter, fibers);
+        } else if self.problem.sizes.block(&self.loops[last]).is_none() {
+            // Loops over the places of a block are short ones of known length, which compilers unroll.
+            work.add(Event::EnterDense, fibers);
+        }
+        let steps = if walked.is_empty() {
+            let steps = rounds.max(fibers * self.problem.sizes.of(&self.loops[last]) as f64);
+            // Rounds of the others are those in which a loop inside of them begins.
+            if order.len() == self.loops.len() {
+                let strided = followed.iter().any(|(kind, _)| *kind == LevelKind::Dense);
+                work.add(if strided { Event::StridedRound } else { Event::DenseRound }, steps);
+            }
+            steps
+        } else {
+            work.add(Event::Round, rounds);
+            followed.extend(along.into_iter().map(|span| (LevelKind::Dense, span)));
+            let least = walked.iter().map(|(_, fanout)| *fanout).fold(f64::INFINITY, f64::min);
+            work += walk(&walked, rounds, fibers);
+            rounds.max(fibers * least)
+        };
+        for (kind, span) in followed {
+            work.add(cost::follow(kind), steps);
+            work.miss(steps, span);
+        }
+        for (place, all) in streams {
+            work.add(Event::Stream, steps * place / 8.0 * missed(cost::FAR_CACHE, all));
+        }
+        work
+    }
+
+    /// How the last loop of `order` meets the levels of an access, found once.
+    fn met(&self, order: &[usize], access: &Accessed<'_>) -> Rc<Met> {
+        let place = |k: &usize| order.iter().position(|l| l == k).map_or(u8::MAX, |at| at as u8);
+        let key: Vec<u8> = access.loops.iter().map(place).chain([order.len() as u8]).collect();
+        if let Some(known) = access.met.borrow().get(&key) {
+            return known.clone();
+        }
+        let mut met = Met::default();
+        self.meet(order, access.read, &access.levels, &mut met);
+        let met = Rc::new(met);
+        access.met.borrow_mut().insert(key, met.clone());
+        met
+    }
+
+    fn meet(&self, order: &[usize], read: &Read, levels: &Levels, met: &mut Met) {
+        let shorter = &order[..order.len() - 1];
+        let here = self.problem.prefix.len() + shorter.len();
+        let positions = |f: &Field| self.position(order, f);
+        let before = |f: &Field| self.position(shorter, f);
+        let meetings = levels.fit(&positions, self.problem.kind);
+        if meetings.contains(&Meeting::Discordant) {
+            if shorter.is_empty() || !levels.fit(&before, self.problem.kind).contains(&Meeting::Discordant) {
+                met.copies += self.copy(read);
+            }
+            self.meet_copy(order, read, met);
+            return;
+        }
+        let in_step = levels.in_step(&positions);
+        for (depth, ((kind, known), meeting)) in levels.resolved(&positions).zip(meetings).enumerate() {
+            if known != Some(here + 1) {
+                continue;
+            }
+            let span = if depth < in_step { 0.0 } else { self.bytes_below(read, in_step) };
+            match meeting {
+                Meeting::Walk if kind == LevelKind::Dense => met.along.push(span),
+                Meeting::Walk => {
+                    met.walked.push((kind, self.fanout(read, depth)));
+                    met.jumps.push(span);
+                }
+                Meeting::Follow => met.followed.push((kind, span)),
+                Meeting::Discordant => unreachable!("the read was left out"),
+            }
+            if depth < in_step && depth + 1 == read.ty.format.levels.len() {
+                met.streams.push((place_bytes(read), self.bytes_below(read, 0)));
+            }
+        }
+    }
+
+    /// How the last loop of `order` meets a copy whose levels have the order of the loops.
+    fn meet_copy(&self, order: &[usize], read: &Read, met: &mut Met) {
+        let (last, shorter) = order.split_last().expect("a loop is bound");
+        let binds = |k: usize| read.at.iter().any(|at| at.fields().contains(&self.loops[k]));
+        if !binds(*last) {
+            return;
+        }
+        let access = Term::access(read.clone());
+        let distinct = |order: &[usize]| {
+            let bound = |f: &Field| self.position(order, f).is_some();
+            let known = read.at.iter().zip(&read.ty.shape).filter(|(at, _)| at.fields().iter().all(bound));
+            let places: f64 = known.map(|(_, &n)| n as f64).product();
+            places * self.cx.support(&access, self.problem.sizes, &bound)
+        };
+        let stored = self.positions(read, read.ty.format.levels.len());
+        let foreign = !self.problem.prefix.is_empty() || order.iter().any(|k| !binds(*k));
+        let span = if foreign { 12.0 * stored } else { 0.0 };
+        let is_dense = read.ty.format.levels.iter().all(|l| l.kind == LevelKind::Dense);
+        let outermost = !shorter.iter().any(|k| binds(*k));
+        if is_dense || outermost && self.problem.sizes.of(&self.loops[*last]) as f64 <= 4.0 * stored + 16.0 {
+            met.along.push(span);
+        } else {
+            met.walked.push((LevelKind::SparseList, distinct(order) / distinct(shorter).max(1.0)));
+            met.jumps.push(span);
+        }
+    }
+
+    /// The position of a field when the loops of `order` are bound, in that order.
+    pub(crate) fn position(&self, order: &[usize], field: &Field) -> Option<usize> {
+        if let Some(outside) = self.problem.prefix.iter().position(|f| f == field) {
+            return Some(outside);
+        }
+        order.iter().position(|&k| self.loops[k] == *field).map(|k| self.problem.prefix.len() + k)
+    }
+
+    fn positions(&self, read: &Read, levels: usize) -> f64 {
+        self.cx.ask(&read.tensor, &read.ty, Question::Positions(levels)).estimate
+    }
+
+    /// The average number of coordinates in a fiber of a level of an access.
+    fn fanout(&self, read: &Read, level: usize) -> f64 {
+        self.positions(read, level + 1) / self.positions(read, level).max(1.0)
+    }
+
+    /// The bytes of a fiber below the first so many levels.
+    fn bytes_below(&self, read: &Read, levels: usize) -> f64 {
+        let all = self.positions(read, read.ty.format.levels.len());
+        place_bytes(read) * all / self.positions(read, levels).max(1.0)
+    }
+
+    fn copy(&self, read: &Read) -> Work {
+        if self.problem.kind == NestKind::Copy {
+            return Work::IMPOSSIBLE;
+        }
+        let mut work = Work::NONE;
+        work.add(Event::Query, 1.0);
+        work.add(Event::Reorder, self.positions(read, read.ty.format.levels.len()));
+        work
+    }
+
+    /// What a complete order takes besides its loops: folds and writes.
+    pub(crate) fn finish(&self, order: &[usize], mask: u64) -> Work {
+        let own = order.iter().map(|&k| self.loops[k].clone());
+        let full: Vec<Field> = self.problem.prefix.iter().cloned().chain(own).collect();
+        let rounds = self.rounds(mask);
+        let mut work = Work::NONE;
+        for Inner { fold, free, sharing } in &self.folds {
+            let stored =
+                || stored_work(self.cx, fold, self.problem.sizes, self.problem.pins).times(1.0 / *sharing as f64);
+            work += match place(&full, fold, free) {
+                Some(depth) if fold.is_scan() => self.inline(fold, &full[..depth]),
+                Some(depth) => (self.inline(fold, &full[..depth]) + self.along(fold, &full[..depth])).cheaper(stored()),
+                None => stored(),
+            };
+        }
+        match self.purpose {
+            Purpose::Outputs(targets) => {
+                work.add(Event::Query, 1.0);
+                let volumes = self.volumes.get_or_init(|| targets.iter().map(|t| self.volume(t)).collect());
+                for (target, volume) in targets.iter().zip(volumes) {
+                    work += self.write(target, *volume, order, &full).0;
+                }
+            }
+            Purpose::Fold(_) => work.add(Event::Fold, rounds),
+        }
+        work
+    }
+
+    fn inline(&self, fold: &Fold, prefix: &[Field]) -> Work {
+        let problem = &self.problem;
+        let mask = self.mask(|f| prefix.contains(f));
+        let places: f64 = prefix.iter().map(|f| problem.sizes.of(f) as f64).product();
+        let reach = if places == 0.0 { 0.0 } else { (self.rounds(mask) / places).min(problem.reach) };
+        inline_work(self.cx, fold, problem.sizes, problem.pins, (prefix, reach))
+    }
+
+    /// Steps of the loops around a fold along the levels inside of it that they bind, wherever the fold is not needed, too.
+    fn along(&self, fold: &Fold, prefix: &[Field]) -> Work {
+        let mut work = Work::NONE;
+        let mut known: Vec<&Read> = self.accesses.iter().map(|access| access.read).collect();
+        let positions = |f: &Field| prefix.iter().position(|g| g == f);
+        fold.arg.each_access(&mut |read| {
+            if known.contains(&read) {
+                return;
+            }
+            known.push(read);
+            let levels = Levels::new(read, self.problem.sizes, self.cx.mode());
+            let meetings = levels.fit(&positions, self.problem.kind);
+            for (depth, ((kind, at), meeting)) in levels.resolved(&positions).zip(meetings).enumerate() {
+                let Some(at) = at.filter(|at| *at > 0 && meeting == Meeting::Walk && !kind.traits().full) else {
+                    continue;
+                };
+                let fibers = self.rounds(self.mask(|f| prefix[..at - 1].contains(f)));
+                work.add(Event::Merge, fibers * self.fanout(read, depth));
+            }
+        });
+        work
+    }
+
+    /// The loops of some fields.
+    pub(crate) fn mask(&self, is_in: impl Fn(&Field) -> bool) -> u64 {
+        (0..self.loops.len()).filter(|&l| is_in(&self.loops[l])).fold(0, |m, l| m | 1 << l)
+    }
+}
+
+/// The fraction of the places over the bound fields that loops for an output go through.
+pub(crate) fn visited(cx: &Context, target: &Target, sizes: &Sizes, bound: &Bound) -> f64 {
+    if cx.skips(target) { reached(cx, &target.value, sizes, bound) } else { 1.0 }
+}
+
+/// The fraction of the places below which a term is computed: that a fold comes to its fill is known afterwards.
+fn reached(cx: &Context, term: &Term, sizes: &Sizes, bound: &Bound) -> f64 {
+    let mut folds = false;
+    term.each_fold(&mut |_, _| folds = true);
+    match term.node() {
+        Node::Call(Op::User(_), _) => cx.support(term, sizes, bound),
+        Node::Call(op, args) if folds => {
+            if let ("ifelse", [condition, x, y]) = (op.name(), &args[..])
+                && x.fill() == y.fill()
+            {
+                let [asked, x, y] = [condition, x, y].map(|t| reached(cx, t, sizes, bound));
+                return match *condition.fill() == Scalar::Bool(true) {
+                    true => either([x, asked * y]),
+                    false => either([asked * x, y]),
+                };
+            }
+            let parts = || args.iter().map(|a| reached(cx, a, sizes, bound));
+            match &deciding(op, args, term.fill(), cx.mode())[..] {
+                [] => either(parts()),
+                joined => joined.iter().map(|&k| reached(cx, &args[k], sizes, bound)).product(),
+            }
+        }
+        _ if folds => 1.0,
+        _ => cx.support(term, sizes, bound),
+    }
+}
+
+/// Tables are looked up where a list leads.
+fn lead(walked: &mut Vec<(LevelKind, f64)>, followed: &mut Vec<(LevelKind, f64)>) {
+    let table = |kind: LevelKind| kind.traits().lookup == Lookup::Direct;
+    if walked.iter().any(|(kind, _)| !table(*kind)) {
+        followed.extend(walked.iter().filter(|(kind, _)| table(*kind)).map(|(kind, _)| (*kind, 0.0)));
+        walked.retain(|(kind, _)| !table(*kind));
+    }
+}
+
+/// The bytes of a stored place.
+fn place_bytes(read: &Read) -> f64 {
+    if read.ty.format.levels.iter().all(|l| l.kind == LevelKind::Dense) { 8.0 } else { 12.0 }
+}
+
+/// Steps along the fibers that one loop walks.
+fn walk(lists: &[(LevelKind, f64)], rounds: f64, fibers: f64) -> Work {
+    let mut work = Work::NONE;
+    if let [(kind, fanout)] = *lists {
+        work.add(cost::walk(kind), rounds.max(fibers * fanout));
+        return work;
+    }
+    let shortest = lists.iter().map(|(_, fanout)| *fanout).fold(f64::INFINITY, f64::min);
+    let longest = lists.iter().map(|(_, fanout)| *fanout).fold(0.0, f64::max);
+    if longest > cost::GALLOP_RATIO * shortest.max(0.5) {
+        work.add(Event::Gallop, fibers * shortest * (1.0 + longest / shortest.max(0.5)).log2());
+        return work;
+    }
+    for (_, fanout) in lists {
+        work.add(Event::Merge, fibers * fanout);
+    }
+    work
+}
+
+impl Work {
+    /// Accesses to places between which so many bytes are accessed.
+    pub(crate) fn miss(&mut self, count: f64, bytes: f64) {
+        self.add(Event::NearMiss, count * missed(cost::NEAR_CACHE, bytes));
+        self.add(Event::FarMiss, count * missed(cost::FAR_CACHE, bytes));
+    }
+}
+
+/// The share of so many bytes that a cache does not hold.
+fn missed(cache: f64, bytes: f64) -> f64 {
+    1.0 - cache / bytes.max(cache)
+}

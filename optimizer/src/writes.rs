@@ -1,0 +1,216 @@
+//! Counts the work of writes: into the output or a workspace, the flush of the workspace, and the allocation.
+
+use crate::cost;
+use crate::formats::{estimate_positions, sparse_format};
+use crate::loop_order::{Purpose, Search};
+use crate::term::{At, Target};
+use crate::work::{Event, Work};
+use crate::workspace::{Scope, order_of_writes, workspace_kinds};
+use redpoll_logic::{Field, Format, LevelKind, Writes};
+
+/// What is written to an output, in any order of the loops.
+#[derive(Clone, Copy)]
+pub(crate) struct Volume {
+    /// The places that are written.
+    stored: f64,
+    /// Whether they are so many that the output has all places.
+    dense: bool,
+}
+
+/// Places that are written, and how.
+#[derive(Clone, Copy)]
+struct Stream {
+    writes: f64,
+    /// The rounds after which a write goes elsewhere: those of the innermost loop of the output that leaves places out.
+    jumps: f64,
+    /// Whether the innermost loop of the output takes every place in order.
+    in_rows: bool,
+}
+
+impl Search<'_> {
+    pub(crate) fn volume(&self, target: &Target) -> Volume {
+        let sizes = self.problem.sizes;
+        let fields = target.at.iter().flat_map(At::fields).collect();
+        let support = self.cx.output_support(target, sizes, &fields);
+        let places: f64 = target.shape.iter().map(|&n| n as f64).product();
+        let scatters = target.at.iter().any(|at| matches!(at, At::Value(_)));
+        let stored = if scatters { self.cx.writes(target, sizes).min(places) } else { places * support };
+        Volume { stored, dense: target.format.is_none() && support > cost::DENSE_FRACTION }
+    }
+
+    /// For each output whether it is better stored with all of its places.
+    pub(crate) fn dense(&self, full: &[Field]) -> Vec<bool> {
+        let Purpose::Outputs(targets) = self.purpose else { return Vec::new() };
+        let order: Vec<usize> = full.iter().filter_map(|f| self.loops.iter().position(|g| g == f)).collect();
+        let is_dense = |target: &Target| self.write(target, self.volume(target), &order, full).1;
+        targets.iter().map(is_dense).collect()
+    }
+
+    /// What the writes of an output take in an order of loops, and whether the output has all places for it.
+    pub(crate) fn write(&self, target: &Target, volume: Volume, order: &[usize], full: &[Field]) -> (Work, bool) {
+        let sizes = self.problem.sizes;
+        let priced = |format: &Format| self.write_as(format, target, volume, (order, full));
+        let every = Format::dense(target.shape.len());
+        if let Some(format) = &target.format {
+            // One that does not fit is refused when the query is written down.
+            let fits = format.rank() == target.shape.len();
+            return (if fits { priced(format) } else { Work::NONE }, false);
+        }
+        if volume.dense {
+            return (priced(&every), false);
+        }
+        let few = priced(&sparse_format(target, sizes, full));
+        let places: f64 = target.shape.iter().map(|&n| n as f64).product();
+        if places > cost::DENSE_WASTE * volume.stored {
+            return (few, false);
+        }
+        let all = priced(&every);
+        // Whoever reads it goes through what is stored.
+        let read = |event, count| count * cost::price(event);
+        // What a plan of a few places gains is not worth another format.
+        let dense = all.cost() + read(Event::DenseRound, places) + read(Event::Query, 1.0)
+            < few.cost() + read(Event::Round, volume.stored) + read(Event::WalkList, volume.stored);
+        if dense { (all, true) } else { (few, false) }
+    }
+
+    fn write_as(&self, format: &Format, target: &Target, volume: Volume, (order, full): (&[usize], &[Field])) -> Work {
+        let sizes = self.problem.sizes;
+        let own = |k: &usize| target.at.iter().any(|at| at.fields().contains(&self.loops[*k]));
+        let stream = self.stream(order, own);
+        let mut work = Work::NONE;
+        let all = self.rounds(order.iter().fold(0, |m, k| m | 1 << k));
+        let folds = target.fold.is_some() && order.last().is_some_and(|k| !own(k));
+        work.add(if folds { Event::Fold } else { Event::Compute }, all);
+        let counts = estimate_positions(self.cx, target, format, sizes);
+        work += allocation(target, format, &counts);
+        match order_of_writes(self.cx, target, format, sizes, full) {
+            Scope::InOrder => work + self.direct(target, format, (volume, stream), full),
+            Scope::Workspace { depth, levels } => {
+                let scopes = self.rounds(order[..depth].iter().fold(0, |m, k| m | 1 << k)).max(1.0);
+                let kinds = workspace_kinds(self.cx, target, format, sizes, full, (depth, levels));
+                let dimensions = format.storage_shape(&target.shape);
+                let places = dimensions[levels..].iter().map(|&n| n as f64).product();
+                work + through(&kinds, volume.stored, scopes, (stream, places))
+            }
+        }
+    }
+
+    /// The writes of an output: its innermost loop accumulates before it writes where others are inside of it.
+    fn stream(&self, order: &[usize], own: impl Fn(&usize) -> bool) -> Stream {
+        let rounds = |count: usize| self.rounds(order[..count].iter().fold(0, |m, k| m | 1 << k));
+        let mine: Vec<usize> = (0..order.len()).filter(|at| own(&order[*at])).collect();
+        let Some(&last) = mine.last() else { return Stream { writes: 1.0, jumps: 0.0, in_rows: false } };
+        let takes_all = |at: usize| {
+            let size = self.problem.sizes.of(&self.loops[order[at]]) as f64;
+            rounds(at + 1) > 0.9 * size * rounds(at)
+        };
+        let in_rows = takes_all(last);
+        let jumps = mine.iter().rev().find(|at| !takes_all(**at)).map_or(0.0, |at| rounds(at + 1));
+        Stream { writes: rounds(last + 1), jumps, in_rows }
+    }
+
+    /// Writes into the output itself.
+    fn direct(&self, target: &Target, format: &Format, (volume, stream): (Volume, Stream), full: &[Field]) -> Work {
+        let mut work = Work::NONE;
+        let Some(kind) = format.levels.last().map(|l| l.kind) else { return work };
+        if kind.traits().writes != Writes::Random {
+            work.add(Event::Append, stream.writes);
+            return work;
+        }
+        let dimensions = format.storage_shape(&target.shape);
+        let in_step = format.modes.iter().enumerate().take_while(|(k, mode)| {
+            let fields = target.at[mode.mode()].fields();
+            full.get(*k).is_some_and(|f| fields.len() == 1 && fields.contains(f))
+        });
+        let below: f64 = dimensions[in_step.count()..].iter().map(|&n| n as f64).product();
+        match kind {
+            LevelKind::Hash => {
+                work.add(Event::WriteHash, stream.writes);
+                work.miss(stream.writes, 40.0 * volume.stored);
+                work.sort_hashed(volume.stored, volume.stored);
+            }
+            LevelKind::Dense => {
+                work.add(if stream.in_rows { Event::DenseRound } else { Event::WriteDense }, stream.writes);
+                work.miss(if below > 1.0 { stream.jumps } else { 0.0 }, 8.0 * below);
+            }
+            _ => {
+                work.add(cost::write(kind), stream.writes);
+                work.miss(stream.writes, 9.0 * below);
+                let fiber =
+                    volume.stored / (dimensions.iter().rev().skip(1).map(|&n| n as f64).product::<f64>()).max(1.0);
+                work.add(Event::Sort, volume.stored * fiber.max(2.0).log2());
+            }
+        }
+        work
+    }
+}
+
+/// What is allocated for an output and set to its first value.
+fn allocation(target: &Target, format: &Format, counts: &[f64]) -> Work {
+    let mut work = Work::NONE;
+    let dimensions = format.storage_shape(&target.shape);
+    let mut above = 1.0;
+    for (level, (&count, &size)) in format.levels.iter().zip(counts.iter().zip(&dimensions)) {
+        match level.kind {
+            LevelKind::Dense => {}
+            LevelKind::ByteMap | LevelKind::BitMap => {
+                work.allocate(above * size as f64 / 8.0);
+                work.allocate(above * size as f64);
+            }
+            _ => work.allocate(0.5 * above),
+        }
+        above = count;
+    }
+    match format.levels.last().map(|l| l.kind) {
+        Some(LevelKind::Dense) => work.allocate(above),
+        Some(LevelKind::ByteMap | LevelKind::BitMap) | None => {}
+        Some(_) => work.fault(above),
+    }
+    work
+}
+
+impl Work {
+    /// An array of so many times eight bytes, which is set to its first value.
+    fn allocate(&mut self, words: f64) {
+        self.add(Event::Clear, words);
+        self.fault(words);
+    }
+
+    /// The pages of an array of so many times eight bytes.
+    fn fault(&mut self, words: f64) {
+        if 8.0 * words >= cost::FRESH_PAGES {
+            self.add(Event::Fault, words);
+        }
+    }
+
+    /// Entries of hash tables of so many entries each are sorted: each comparison reads both from where they were put.
+    fn sort_hashed(&mut self, entries: f64, each: f64) {
+        let comparisons = entries * each.max(2.0).log2();
+        self.add(Event::SortHash, comparisons);
+        self.miss(comparisons, 12.0 * each);
+    }
+}
+
+/// Writes through a workspace of those kinds over so many places, one for each of the scopes.
+fn through(kinds: &[LevelKind], stored: f64, scopes: f64, (stream, places): (Stream, f64)) -> Work {
+    let mut work = Work::NONE;
+    let fiber = (stored / scopes).max(2.0);
+    let hashed = kinds.contains(&LevelKind::Hash);
+    for kind in kinds.iter().filter(|kind| **kind != LevelKind::Dense || kinds.len() == 1) {
+        work.add(cost::write(*kind), stream.writes);
+    }
+    match hashed {
+        true => {
+            work.miss(stream.writes, 40.0 * fiber);
+            work.sort_hashed(stored, fiber);
+        }
+        false => {
+            work.miss(stream.writes, 9.0 * places);
+            work.add(Event::Sort, stored * fiber.log2());
+            work.allocate(places * 9.0 / 8.0);
+        }
+    }
+    work.add(Event::Flush, stored);
+    work.add(Event::Append, stored);
+    work
+}

@@ -1,0 +1,74 @@
+//! Adaptivity: the first run of a plan looks at what each query has written, and where that is far from what was expected
+//! the rest is planned anew, compiled, and gone on with. Later runs take what came out.
+
+#[cfg(test)]
+mod tests;
+
+use crate::config::Engine;
+use crate::error::Error;
+use crate::executable::{Executable, Running, Step};
+use crate::pipeline::check_inputs;
+use crate::prepared::{Made, Run};
+use crate::session::Bindings;
+use crate::statistics::positions;
+use redpoll_logic::Alias;
+use redpoll_logic::physical::verify;
+use redpoll_logic::statistics::Statistics;
+use redpoll_optimizer::Written;
+use redpoll_physical::run::Limits;
+use std::collections::HashSet;
+use std::sync::{Arc, OnceLock};
+use std::time::Instant;
+
+/// Runs a plan for the first time; what it has become is kept with it, if it goes through.
+pub(crate) fn run_first(
+    made: &Arc<Made>,
+    engine: Engine,
+    (bindings, limits): (&Bindings, &Limits),
+    seen: &mut dyn FnMut(Step<'_>),
+) -> Result<Run, Error> {
+    let mut current = made.clone();
+    let engine = current.executable.ready(engine)?;
+    let start = Instant::now();
+    let mut running = Running::new(engine, bindings, limits);
+    let mut next = 0;
+    while next < current.executable.stages.len() {
+        current.executable.run_stage(next, &mut running, seen)?;
+        if let Some(adapted) = adapted(&current, next, &running, bindings)? {
+            running.engine = adapted.executable.ready(engine)?;
+            current = adapted;
+        }
+        running.retain(&wanted(&current, next));
+        next += 1;
+    }
+    let run = current.executable.finish(&running, start.elapsed());
+    // Of several first runs at one time, one tells what the plan has become: all have seen the same.
+    let _ = made.adapted.set((!Arc::ptr_eq(&current, made)).then_some(current));
+    Ok(run)
+}
+
+/// What a plan becomes after a query, if that is something else.
+fn adapted(made: &Made, after: usize, running: &Running<'_>, bindings: &Bindings) -> Result<Option<Arc<Made>>, Error> {
+    let Made { plan, planned, told, executable, .. } = made;
+    let config = &executable.config;
+    let written = planned.physical.queries[..=after].iter().flat_map(|q| &q.outputs).filter_map(|output| {
+        let tensor = running.tensor(&output.alias)?;
+        Some(Written { alias: output.alias.clone(), positions: positions(tensor) })
+    });
+    let written: Vec<Written> = written.collect();
+    let source = told.source(bindings);
+    let adapted = planned.adapted(after, &written, &Statistics::new(&*source), &config.optimizer)?;
+    // A table that the plan did not need before may be one that is not bound.
+    let Some(planned) = adapted.filter(|p| check_inputs(&p.physical, bindings).is_ok()) else { return Ok(None) };
+    verify::verify(&planned.physical).map_err(Error::VerifyPhysical)?;
+    let executable = Executable::adapted(executable, after, &planned, bindings)?;
+    let (plan, told) = (plan.clone(), told.clone());
+    Ok(Some(Arc::new(Made { plan, planned, told, executable, adapted: OnceLock::from(None) })))
+}
+
+/// The tensors that the rest of a plan may read, as it is planned or when it is planned anew, and the results.
+fn wanted(made: &Made, after: usize) -> HashSet<Alias> {
+    let rest = made.executable.stages[after + 1..].iter().flat_map(|stage| &stage.reads);
+    let wanted = made.planned.wanted(after);
+    rest.chain(&made.executable.produces).chain(wanted).cloned().collect()
+}

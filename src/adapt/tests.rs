@@ -1,0 +1,268 @@
+//! Work that wrong statistics cost, and how much of it is saved by what the first queries show.
+
+use crate::config::{Config, Engine};
+use crate::explain::Detail;
+use crate::pipeline::prepare_told;
+use crate::prepared::{Prepared, Run};
+use crate::profile::OutputProfile;
+use crate::session::{Bindings, Session};
+use crate::statistics::{Told, positions};
+use crate::timings::{Phase, Timings};
+use redpoll_logic::statistics::{Answer, PositionCounts};
+use redpoll_logic::text::{Catalog, parse, parse_format};
+use redpoll_logic::{Alias, Scalar, TensorType};
+use redpoll_optimizer::{Adaptivity, Worth};
+use redpoll_physical::storage::{Duplicates, Tensor, Triples, Values};
+use std::time::Duration;
+
+/// What statistics are wrong by.
+const FACTOR: f64 = 1000.0;
+
+/// A plan of three queries.
+struct Case {
+    name: &'static str,
+    plan: &'static str,
+    /// Name, sizes, format, and the number of entries.
+    inputs: &'static [(&'static str, [u64; 2], &'static str, u64)],
+    /// The input of which statistics are wrong, and whether they have too many entries.
+    wrong: (&'static str, Wrong),
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Wrong {
+    TooMany,
+    TooFew,
+}
+
+const CASES: &[Case] = &[
+    Case {
+        name: "a chain from its small end",
+        plan: "(plan (query T (reformat csf (mapjoin * 2 (table A i j))))
+            (query U (reformat csf (aggregate + 0 (mapjoin * (table T i j) (table B j k) (table C k l)) j k)))
+            (query s (aggregate + 0 (mapjoin * (table U i l) (table D i l)) i l)) (produces s))",
+        inputs: &[
+            ("A", [400, 400], "csf", 20),
+            ("B", [400, 400], "csr", 8000),
+            ("C", [400, 400], "csr", 8000),
+            ("D", [400, 400], "csr", 8000),
+        ],
+        wrong: ("A", Wrong::TooMany),
+    },
+    Case {
+        name: "a chain from its thin end",
+        plan: "(plan (query T (reformat csr (mapjoin * 2 (table A i j))))
+            (query y (reformat (dense (element)) (aggregate + 0 (mapjoin * (table T i j) (table B j k) (table C k l)) j k l)))
+            (query s (aggregate + 0 (mapjoin * (table T i j) (table y i)) i j)) (produces s))",
+        inputs: &[
+            ("A", [300, 300], "csr", 30000),
+            ("B", [300, 300], "csr", 9000),
+            ("C", [300, 4], "dense", 1200),
+        ],
+        wrong: ("A", Wrong::TooFew),
+    },
+    Case {
+        name: "a mask of few places",
+        plan: "(plan (query T (reformat csf (mapjoin * 2 (table A i k))))
+            (query R (reformat csf (mapjoin * (table T i k)
+              (aggregate + 0 (mapjoin * (table B i j) (table C j l) (table D l k)) j l))))
+            (query s (aggregate + 0 (table R i k) i k)) (produces s R))",
+        inputs: &[
+            ("A", [200, 200], "csf", 20),
+            ("B", [200, 200], "csr", 4000),
+            ("C", [200, 200], "csr", 4000),
+            ("D", [200, 200], "dense", 40000),
+        ],
+        wrong: ("A", Wrong::TooMany),
+    },
+    Case {
+        name: "a mask of many places",
+        plan: "(plan (query T (reformat csf (mapjoin * 2 (table A i k))))
+            (query R (reformat csf (mapjoin * (table T i k) (aggregate + 0 (mapjoin * (table B i j) (table C j l) (table D l k)) j l))))
+            (query s (aggregate + 0 (table R i k) i k)) (produces s))",
+        inputs: &[
+            ("A", [200, 200], "csf", 20000),
+            ("B", [200, 200], "csr", 4000),
+            ("C", [200, 200], "csr", 4000),
+            ("D", [200, 200], "dense", 40000),
+        ],
+        wrong: ("A", Wrong::TooFew),
+    },
+    Case {
+        name: "a chain in the last query",
+        plan: "(plan (query P (reformat csr (mapjoin + (table B j k) (table C j k))))
+            (query T (reformat csf (mapjoin * (table A i j) (table C i j))))
+            (query R (reformat csf (aggregate + 0 (mapjoin * (table T i j) (table P j k) (table C k l)) j k)))
+            (produces R))",
+        inputs: &[("A", [400, 400], "csf", 100), ("B", [400, 400], "csr", 4000), ("C", [400, 400], "csr", 8000)],
+        wrong: ("A", Wrong::TooMany),
+    },
+];
+
+/// The first case, of a size at which nothing is worth planning anew.
+const SMALL: Case = Case {
+    name: "small",
+    inputs: &[
+        ("A", [40, 40], "csf", 1),
+        ("B", [40, 40], "csr", 99),
+        ("C", [40, 40], "csr", 99),
+        ("D", [40, 40], "csr", 99),
+    ],
+    ..CASES[0]
+};
+
+fn tensor(shape: [u64; 2], format: &str, entries: u64) -> Tensor {
+    let fill = Scalar::F64(0.0);
+    let format = match format {
+        "dense" => redpoll_logic::Format::dense(2),
+        words => parse_format(words, 2).unwrap(),
+    };
+    let ty = TensorType { shape: shape.to_vec(), dtype: fill.dtype(), fill, format };
+    // Steps of a prime through all places meet none twice.
+    let places = shape[0] * shape[1];
+    let at = (0..entries).map(|k| k * 7919 % places);
+    let coordinates = vec![at.clone().map(|p| p / shape[1]).collect(), at.map(|p| p % shape[1]).collect()];
+    let values = Values::from((0..entries).map(|k| (1 + k % 3) as f64).collect::<Vec<_>>());
+    Tensor::from_triples(ty, &Triples { shape: shape.to_vec(), coordinates, values }, Duplicates::Error).unwrap().0
+}
+
+/// Statistics of which those of one input are wrong.
+fn wrong_counts(bindings: &Bindings, (name, wrong): (&str, Wrong)) -> PositionCounts {
+    let mut counts = PositionCounts::default();
+    for (name, tensor) in bindings.iter() {
+        counts.insert(name.clone(), positions(tensor).into_iter().map(Answer::exact).collect());
+    }
+    let tensor = bindings.get(name).unwrap();
+    let sizes = tensor.ty().format.storage_shape(&tensor.ty().shape);
+    let mut most = 1.0;
+    let scaled = positions(tensor).into_iter().zip(sizes).zip(&tensor.ty().format.levels).map(|((n, size), level)| {
+        most *= size as f64;
+        Answer::exact(match (level.kind.traits().full, wrong) {
+            (true, _) => n,
+            (_, Wrong::TooMany) => (n as f64 * FACTOR).min(most) as u64,
+            (_, Wrong::TooFew) => (n as f64 / FACTOR).max(1.0) as u64,
+        })
+    });
+    counts.insert(Alias::from(name), scaled.collect());
+    counts
+}
+
+impl Case {
+    fn session(&self, adaptivity: Adaptivity) -> Session {
+        let mut config = Config { dump: None, load: None, ..Config::default() };
+        config.optimizer.adaptivity = adaptivity;
+        config.optimizer.worth = Worth(0.0);
+        Session::new(config)
+    }
+
+    fn prepared(&self, adaptivity: Adaptivity, wrong: bool) -> Prepared {
+        self.prepared_in(&self.session(adaptivity), wrong)
+    }
+
+    fn prepared_in(&self, session: &Session, wrong: bool) -> Prepared {
+        let bindings: Bindings = self.inputs.iter().map(|(name, shape, f, n)| (*name, tensor(*shape, f, *n))).collect();
+        let catalog: Catalog = bindings.iter().map(|(name, t)| (name.clone(), t.ty().clone())).collect();
+        let plan = parse(self.plan, &catalog).unwrap();
+        let told = if wrong { Told::Counts(wrong_counts(&bindings, self.wrong)) } else { Told::Measured };
+        prepare_told(session, plan, (&bindings, told), Timings::default()).unwrap()
+    }
+
+    /// The work of the first run.
+    fn work(&self, adaptivity: Adaptivity, wrong: bool) -> f64 {
+        let run = self.prepared(adaptivity, wrong).run_with(Engine::AssemblyInterpreter).unwrap();
+        let counts = run.counts.unwrap();
+        (counts.iterations + counts.loads + counts.stores) as f64
+    }
+}
+
+const OFF: Adaptivity = Adaptivity::Off;
+const ON: Adaptivity = Adaptivity::On { factor: 4.0, worth: Worth(1e3) };
+
+/// Protects that wrong statistics cost no more than the queries that show them to be wrong.
+#[test]
+fn at_least_half_of_the_lost_work_is_saved() {
+    let saved = |case: &Case| {
+        let [lost, adapted, least] = [(OFF, true), (ON, true), (OFF, false)].map(|(a, wrong)| case.work(a, wrong));
+        assert!(lost > 2.0 * least, "{}: wrong statistics cost nothing: {lost} and {least}", case.name);
+        let saved = (lost - adapted) / (lost - least);
+        eprintln!("{}: work {lost} by wrong statistics, {adapted} adapted, {least} by true ones", case.name);
+        saved
+    };
+    let mut saved: Vec<f64> = CASES.iter().map(saved).collect();
+    saved.sort_by(f64::total_cmp);
+    assert!(saved[saved.len() / 2] >= 0.5, "parts of the lost work that were saved: {saved:?}");
+}
+
+/// Protects results: whatever statistics say and wherever the plan is adapted, every engine gives the same.
+#[test]
+fn engines_agree_on_adapted_plans() {
+    for case in CASES {
+        let kept = case.prepared(OFF, true).run_with(Engine::AssemblyInterpreter).unwrap();
+        for engine in [Engine::AssemblyInterpreter, Engine::Instant, Engine::Optimizing, Engine::Auto] {
+            let prepared = case.prepared(ON, true);
+            for _ in 0..2 {
+                let run = prepared.run_with(engine).unwrap();
+                check_equal(&run, &kept, &format!("{}, {}", case.name, engine.name()));
+            }
+        }
+    }
+    // The interpreter of Notation visits all places.
+    let [kept, adapted] = [OFF, ON].map(|a| SMALL.prepared(a, true).run_with(Engine::NotationInterpreter).unwrap());
+    check_equal(&adapted, &kept, SMALL.name);
+}
+
+/// Checks that runs give the same results. Sums of small whole numbers: no order of additions rounds.
+fn check_equal(found: &Run, expected: &Run, what: &str) {
+    for ((name, found), (_, expected)) in found.outputs.iter().zip(&expected.outputs) {
+        let [found, expected] = [found, expected].map(|t| t.to_dense_scalars().unwrap());
+        assert_eq!(found, expected, "{what}, {name}");
+    }
+}
+
+/// Protects warm calls: a plan is adapted once, and what it has become is kept with it.
+#[test]
+fn what_a_plan_has_become_is_kept() {
+    let case = &CASES[0];
+    let session = case.session(ON);
+    let first = case.prepared_in(&session, true);
+    let other = case.prepared_in(&session, true);
+    assert!(first.report().adaptations.is_empty());
+    first.run().unwrap();
+    assert_eq!(first.report().adaptations.len(), 1);
+    let physical = first.physical().clone();
+    first.run().unwrap();
+    let later = case.prepared_in(&session, true);
+    for prepared in [&first, &other, &later] {
+        assert_eq!(*prepared.physical(), physical);
+    }
+    assert_eq!(later.timings().of(Phase::Optimize), Duration::ZERO);
+    assert_eq!(later.timings().of(Phase::Compile), Duration::ZERO);
+}
+
+/// Protects what `explain` and profiles say of an adapted plan.
+#[test]
+fn reports_tell_of_adaptations() {
+    let prepared = CASES[0].prepared(ON, true);
+    let profile = prepared.profile(Engine::Instant).unwrap();
+    let [adaptation] = &prepared.report().adaptations[..] else { panic!("{:?}", prepared.report().adaptations) };
+    let [miscount] = &adaptation.miscounts[..] else { panic!("{adaptation}") };
+    assert_eq!((adaptation.after, miscount.alias.as_str(), &miscount.counted[..]), (0, "T", &[20, 20][..]));
+    assert_eq!(miscount.estimated.last(), Some(&20_000.0));
+    assert!(adaptation.cost < adaptation.before);
+    let outputs: Vec<&OutputProfile> = profile.queries.iter().flat_map(|q| &q.outputs).collect();
+    assert!(outputs.iter().all(|o| o.estimated.is_some()), "{outputs:?}");
+    let text = profile.flow.to_string();
+    assert!(text.contains("T has (20 20) positions, ") && text.contains("the rest is planned anew"), "{text}");
+    assert!(profile.flow.to_dot().contains("the rest is planned anew"));
+    let sections = prepared.explain(Detail::Notation).unwrap();
+    assert!(sections.iter().any(|s| s.title == "adaptation"));
+}
+
+/// Protects small plans: they run to their end sooner than anything is planned, unless they are asked to adapt.
+#[test]
+fn small_plans_are_kept() {
+    for (adaptivity, expected) in [(Adaptivity::default(), 0), (ON, 1)] {
+        let prepared = SMALL.prepared(adaptivity, true);
+        prepared.run().unwrap();
+        assert_eq!(prepared.report().adaptations.len(), expected);
+    }
+}

@@ -1,0 +1,50 @@
+//! Graphs in the language of Graphviz.
+
+use super::graph::{Graph, Kind, escaped};
+use std::fmt::Write;
+
+pub(super) fn print(graph: &Graph) -> String {
+    let mut text = String::from("digraph plan {\n  node [shape=box];\n");
+    let mut line = |words: String| writeln!(text, "  {words}").expect("a string takes all text");
+    for (number, node) in graph.nodes.iter().enumerate() {
+        let shape = match node.kind {
+            Kind::Input => "shape=ellipse, ",
+            Kind::Query => "",
+            Kind::Result => "shape=ellipse, peripheries=2, ",
+        };
+        line(format!("n{number} [{shape}label=\"{}\"];", label(&node.lines)));
+    }
+    for edge in &graph.edges {
+        line(format!("n{} -> n{} [label=\"{}\"];", edge.from, edge.to, label(&edge.lines)));
+    }
+    text.push_str("}\n");
+    text
+}
+
+/// Lines as what stands between quotes: a backslash starts an escape, a quote ends the string.
+pub(crate) fn label(lines: &[String]) -> String {
+    let escape = |c: char| matches!(c, '"' | '\\').then(|| format!("\\{c}"));
+    escaped(lines, "\\n", escape)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::label;
+
+    /// Protects labels from names that have what Graphviz gives a meaning.
+    #[test]
+    fn labels_are_escaped() {
+        let cases = [
+            (&["A"][..], "A"),
+            (&["A", "f64 2 x 3"], "A\\nf64 2 x 3"),
+            (&["say \"A\""], "say \\\"A\\\""),
+            (&["a\\n\\"], "a\\\\n\\\\"),
+            (&["a\nb\tc\0"], "a b c "),
+            (&["{a|b} <c> & ü"], "{a|b} <c> & ü"),
+        ];
+        for (lines, expected) in cases {
+            let lines: Vec<String> = lines.iter().map(ToString::to_string).collect();
+            assert_eq!(label(&lines), expected, "{lines:?}");
+        }
+    }
+}

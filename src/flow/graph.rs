@@ -1,0 +1,134 @@
+//! Flows as nodes and edges, whatever language they are drawn in.
+
+use super::text::protocols;
+use super::{Flow, FlowQuery, FlowRead, Size};
+use redpoll_logic::physical::FormatWords;
+use redpoll_logic::{Alias, TensorType};
+use redpoll_optimizer::DecidedOutput;
+use std::collections::HashMap;
+
+/// Nodes and the edges between them.
+pub(super) struct Graph {
+    pub(super) nodes: Vec<Node>,
+    pub(super) edges: Vec<Edge>,
+}
+
+/// What a node stands for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Kind {
+    Input,
+    Query,
+    Result,
+}
+
+/// A node; its number is its place in the graph.
+pub(super) struct Node {
+    pub(super) kind: Kind,
+    pub(super) lines: Vec<String>,
+}
+
+/// A tensor on its way.
+pub(super) struct Edge {
+    pub(super) from: usize,
+    pub(super) to: usize,
+    pub(super) lines: Vec<String>,
+}
+
+/// Lines as one text, with a separator between them: characters are escaped as `escape` says, those that control a
+/// terminal are blanks.
+pub(super) fn escaped(lines: &[String], separator: &str, escape: impl Fn(char) -> Option<String>) -> String {
+    let character = |c: char| match escape(c) {
+        Some(escaped) => escaped,
+        None if c.is_control() => " ".to_owned(),
+        None => c.to_string(),
+    };
+    lines.iter().map(|line| line.chars().map(character).collect::<String>()).collect::<Vec<_>>().join(separator)
+}
+
+impl Graph {
+    /// Inputs, queries and results, with an edge for each tensor that a query reads and for each result.
+    pub(super) fn of(flow: &Flow) -> Graph {
+        let mut graph = Graph { nodes: Vec::new(), edges: Vec::new() };
+        let mut inputs: HashMap<&Alias, usize> = HashMap::new();
+        let mut queries: Vec<usize> = Vec::new();
+        for query in &flow.queries {
+            for read in query.reads.iter().filter(|read| read.from.is_none()) {
+                inputs.entry(&read.tensor).or_insert_with(|| graph.node(Kind::Input, input(read)));
+            }
+            let number = graph.node(Kind::Query, self::query(query));
+            queries.push(number);
+            for read in &query.reads {
+                let from = read.from.map_or_else(|| inputs[&read.tensor], |k| queries[k]);
+                graph.edges.push(Edge { from, to: number, lines: self::read(read) });
+            }
+        }
+        for alias in &flow.produces {
+            for (query, from) in flow.queries.iter().zip(&queries) {
+                let outputs = query.decision.outputs.iter().enumerate();
+                for (k, output) in outputs.filter(|(_, output)| output.alias == *alias) {
+                    let stored = query.measured.as_ref().and_then(|m| Some(m.outputs.get(k)?.stored));
+                    let to = graph.node(Kind::Result, tensor(alias, &output.ty));
+                    graph.edges.push(Edge { from: *from, to, lines: write(output, stored) });
+                }
+            }
+        }
+        graph
+    }
+
+    fn node(&mut self, kind: Kind, lines: Vec<String>) -> usize {
+        self.nodes.push(Node { kind, lines });
+        self.nodes.len() - 1
+    }
+}
+
+/// A tensor's name, dtype and shape.
+fn tensor(alias: &Alias, ty: &TensorType) -> Vec<String> {
+    let shape: Vec<String> = ty.shape.iter().map(u64::to_string).collect();
+    vec![alias.to_string(), format!("{} {}", ty.dtype, shape.join(" x ")).trim_end().to_owned()]
+}
+
+fn input(read: &FlowRead) -> Vec<String> {
+    let mut lines = tensor(&read.tensor, &read.ty);
+    lines.push(read.size.to_string());
+    lines
+}
+
+fn query(query: &FlowQuery) -> Vec<String> {
+    let decision = &query.decision;
+    let names: Vec<&str> = decision.outputs.iter().map(|o| o.alias.as_str()).collect();
+    let mut lines = vec![names.join(", ")];
+    lines.extend(decision.origin.words().map(str::to_owned));
+    if query.converts {
+        lines.push("converts storage".to_owned());
+    } else if !decision.order.is_empty() {
+        let order: Vec<String> = decision.order.iter().map(ToString::to_string).collect();
+        lines.push(format!("loops {}", order.join(" ")));
+    }
+    if !decision.rules.is_empty() {
+        lines.push(format!("by {}", decision.rules.iter().map(|r| r.name).collect::<Vec<_>>().join(", ")));
+    }
+    lines.push(format!("cost {:.0}", decision.cost));
+    lines.extend(query.measured.as_ref().map(|m| format!("took {:.1?}", m.time)));
+    lines.extend(query.adaptation.as_ref().map(|_| "the rest is planned anew".to_owned()));
+    lines
+}
+
+/// An edge to a query: the tensor has its name there unless its node has it.
+fn read(read: &FlowRead) -> Vec<String> {
+    let format = FormatWords(&read.ty.format);
+    let mut lines = match read.from {
+        None => vec![format.to_string()],
+        Some(_) => vec![format!("{} {format}", read.tensor), read.size.to_string()],
+    };
+    lines.extend(read.accesses.iter().map(protocols).filter(|p| !p.is_empty()));
+    lines
+}
+
+/// An edge to a result.
+fn write(output: &DecidedOutput, stored: Option<u64>) -> Vec<String> {
+    let mut lines = vec![FormatWords(&output.ty.format).to_string(), Size::of(output.stored(), stored).to_string()];
+    if let Some(workspace) = &output.workspace {
+        lines.push(format!("through a workspace {}", FormatWords(&workspace.format)));
+    }
+    lines
+}

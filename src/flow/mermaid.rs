@@ -1,0 +1,51 @@
+//! Graphs in the language of Mermaid.
+
+use super::graph::{Graph, Kind, escaped};
+use std::fmt::Write;
+
+pub(super) fn print(graph: &Graph) -> String {
+    let mut text = String::from("flowchart TD\n");
+    let mut line = |words: String| writeln!(text, "  {words}").expect("a string takes all text");
+    for (number, node) in graph.nodes.iter().enumerate() {
+        let (open, close) = match node.kind {
+            Kind::Input => ("([", "])"),
+            Kind::Query => ("[", "]"),
+            Kind::Result => ("[[", "]]"),
+        };
+        line(format!("n{number}{open}\"{}\"{close}", label(&node.lines)));
+    }
+    for edge in &graph.edges {
+        line(format!("n{} -->|\"{}\"| n{}", edge.from, label(&edge.lines), edge.to));
+    }
+    text
+}
+
+/// Lines as what stands between quotes. Mermaid takes no backslashes; what it, its Markdown or HTML give a meaning is
+/// written as an entity by number, which has no `&` in Mermaid.
+fn label(lines: &[String]) -> String {
+    let special = ['"', '#', '&', '<', '>', '\\', '`', '%', '*', '_', ';'];
+    let escape = |c: char| special.contains(&c).then(|| format!("#{};", u32::from(c)));
+    escaped(lines, "<br/>", escape)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::label;
+
+    /// Protects labels from names that have what Mermaid gives a meaning.
+    #[test]
+    fn labels_are_escaped() {
+        let cases = [
+            (&["A"][..], "A"),
+            (&["A", "(dense@1 sparse-list@0)"], "A<br/>(dense@1 sparse-list@0)"),
+            (&["say \"A\""], "say #34;A#34;"),
+            (&["a\\n #quot; <br/>"], "a#92;n #35;quot#59; #60;br/#62;"),
+            (&["%%{init}%%", "`*_`"], "#37;#37;{init}#37;#37;<br/>#96;#42;#95;#96;"),
+            (&["a\nb\t"], "a b "),
+        ];
+        for (lines, expected) in cases {
+            let lines: Vec<String> = lines.iter().map(ToString::to_string).collect();
+            assert_eq!(label(&lines), expected, "{lines:?}");
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! Random plans that are adapted wherever they can be, with statistics that are wrong by a thousand: results stay the same.
+
+mod common;
+
+use common::engines::{Case, check_plan, define, run};
+use common::optimizing::{self, Taken};
+use common::random::{Flavour, case};
+use common::rng::Rng;
+use redpoll::{Bindings, Config, Engine, Session};
+use redpoll_logic::physical::verify::verify;
+use redpoll_logic::statistics::{Answer, PositionCounts, Statistics};
+use redpoll_logic::testing::Data;
+use redpoll_logic::{Alias, FloatMode};
+use redpoll_optimizer::{Adaptivity, Worth, Written, optimize_adaptive};
+use redpoll_physical::levels::level;
+use redpoll_physical::storage::Tensor;
+
+/// However small the difference and the gain.
+const ALWAYS: Adaptivity = Adaptivity::On { factor: 1.0, worth: Worth(f64::NEG_INFINITY) };
+
+fn drawn(seed: u64) -> Case {
+    let (data, mode) = match seed % 3 {
+        0 => (Data::Exact, FloatMode::Relaxed),
+        1 => (Data::General, FloatMode::Relaxed),
+        _ => (Data::Special, FloatMode::StrictIeee),
+    };
+    let (_, mut case) = case(seed, Flavour { data, mode, depth: 2, queries: 6 });
+    case.config.worth = Worth(0.0);
+    case.config.adaptivity = ALWAYS;
+    case
+}
+
+/// The numbers of positions below the levels of a tensor.
+fn positions(tensor: &Tensor) -> Vec<u64> {
+    let mut above = 1;
+    let levels = (0..tensor.levels().len()).map(|k| {
+        let data = tensor.level(k);
+        let entries = level(data.format.kind).entries(data, above);
+        above = entries.end.saturating_sub(entries.start);
+        above
+    });
+    levels.collect()
+}
+
+/// Statistics of inputs of which some are a thousand times too large and others a thousand times too small.
+fn wrong_counts(seed: u64, case: &Case) -> PositionCounts {
+    let mut rng = Rng::new(seed ^ 0xbad);
+    let mut counts = PositionCounts::default();
+    for (alias, tensor, _) in &case.inputs {
+        let factor = [1e3, 1.0, 1e-3][rng.below(3) as usize];
+        let wrong = |n: u64| Answer { estimate: n as f64 * factor, bound: n as f64 * factor };
+        counts.insert(alias.clone(), positions(tensor).into_iter().map(wrong).collect());
+    }
+    counts
+}
+
+#[test]
+fn plans_adapted_after_any_query_mean_the_same() {
+    optimizing::take(Taken::None);
+    let (mut adapted, mut kept) = (0, 0);
+    for seed in 0..320 {
+        let case = drawn(seed);
+        let expected = define(&case).unwrap_or_else(|f| panic!("seed {seed}: {}", f.what));
+        let counts = wrong_counts(seed, &case);
+        let statistics = Statistics::new(&counts);
+        let Ok(planned) = optimize_adaptive(&case.plan, &statistics, &case.config) else { continue };
+        let Ok(ran) = run(&planned.physical, &case) else { continue };
+        for after in 0..planned.physical.queries.len() {
+            let outputs = planned.physical.queries[..=after].iter().flat_map(|q| &q.outputs);
+            let written = |alias: &Alias| Written { alias: alias.clone(), positions: positions(&ran.assembly[alias]) };
+            let written: Vec<Written> = outputs.map(|o| written(&o.alias)).collect();
+            let found = planned.adapted(after, &written, &statistics, &case.config);
+            let Some(found) = found.unwrap_or_else(|e| panic!("seed {seed} after {after}: {e}")) else {
+                kept += 1;
+                continue;
+            };
+            adapted += 1;
+            assert_eq!(found.physical.queries[..=after], planned.physical.queries[..=after]);
+            verify(&found.physical).unwrap_or_else(|e| panic!("seed {seed} after {after}: {e}\n{}", found.physical));
+            let checked = check_plan(&case, &found.physical, &expected);
+            checked.unwrap_or_else(|f| panic!("seed {seed} after {after}: {}", f.what));
+        }
+    }
+    eprintln!("adapted {adapted} times, kept {kept} times");
+    assert!(adapted >= 20 && kept >= 20, "adapted {adapted} times, kept {kept} times");
+}
+
+#[test]
+fn runs_that_adapt_give_the_same_results() {
+    let mut adapted = 0;
+    for seed in 1000..1200 {
+        let case = drawn(seed);
+        let Ok(expected) = define(&case).unwrap_or_else(|f| panic!("seed {seed}: {}", f.what)) else { continue };
+        let bindings: Bindings = case.inputs.iter().map(|(alias, t, _)| (alias.clone(), t.clone())).collect();
+        for engine in [Engine::NotationInterpreter, Engine::AssemblyInterpreter, Engine::Instant] {
+            let config = Config { optimizer: case.config.clone(), dump: None, load: None, engine, ..Config::default() };
+            let Ok(prepared) = Session::new(config).prepare_plan(case.plan.clone(), &bindings) else { continue };
+            for _ in 0..2 {
+                let run = prepared.run().unwrap_or_else(|e| panic!("seed {seed}, {}: {e}", engine.name()));
+                for (alias, tensor) in &run.outputs {
+                    let found = tensor.to_dense_scalars().expect("it is small");
+                    let compared = expected[alias].compare(&found, case.exactness);
+                    compared.unwrap_or_else(|e| panic!("seed {seed}, {}: `{alias}` {e}", engine.name()));
+                }
+            }
+            adapted += prepared.report().adaptations.len();
+        }
+    }
+    eprintln!("adapted {adapted} times");
+    assert!(adapted >= 30, "adapted {adapted} times");
+}
