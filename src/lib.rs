@@ -73,6 +73,8 @@ mod profile;
 mod program;
 mod program_cache;
 mod session;
+#[cfg(feature = "sql")]
+pub mod sql;
 mod statistics;
 mod timings;
 mod warm_up;

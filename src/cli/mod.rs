@@ -16,6 +16,8 @@ mod out;
 mod plan;
 mod run;
 mod runnable;
+#[cfg(feature = "sql")]
+mod sql;
 mod structure;
 mod style;
 mod summary;
@@ -26,10 +28,11 @@ use std::process::ExitCode;
 
 /// A lazy engine for sparse and structured arrays.
 #[derive(Parser)]
-#[command(name = "redpoll", version, about, after_help = EXAMPLES, arg_required_else_help = true)]
+#[command(name = "redpoll", version, about, after_help = EXAMPLES)]
+#[cfg_attr(not(feature = "sql"), command(arg_required_else_help = true))]
 struct Cli {
     #[command(subcommand)]
-    command: Command,
+    command: Option<Command>,
 }
 
 const EXAMPLES: &str = "\
@@ -51,6 +54,8 @@ enum Command {
     Generate(generate::Args),
     Convert(convert::Args),
     Formats(formats::Args),
+    #[cfg(feature = "sql")]
+    Sql(sql::Args),
 }
 
 /// Runs the command that the process was called with.
@@ -65,12 +70,18 @@ pub fn main() -> ExitCode {
     };
     let mut out = io::BufWriter::new(io::stdout().lock());
     let done = match cli.command {
-        Command::Run(args) => run::run(&args, &mut out),
-        Command::Explain(args) => explain::explain(&args, &mut out),
-        Command::Info(args) => info::info(&args, &mut out),
-        Command::Generate(args) => generate::generate(&args, &mut out),
-        Command::Convert(args) => convert::convert(&args, &mut out),
-        Command::Formats(args) => formats::formats(&args, &mut out),
+        Some(Command::Run(args)) => run::run(&args, &mut out),
+        Some(Command::Explain(args)) => explain::explain(&args, &mut out),
+        Some(Command::Info(args)) => info::info(&args, &mut out),
+        Some(Command::Generate(args)) => generate::generate(&args, &mut out),
+        Some(Command::Convert(args)) => convert::convert(&args, &mut out),
+        Some(Command::Formats(args)) => formats::formats(&args, &mut out),
+        #[cfg(feature = "sql")]
+        Some(Command::Sql(args)) => sql::sql(&args, &mut out),
+        #[cfg(feature = "sql")]
+        None => sql::repl(&mut out),
+        #[cfg(not(feature = "sql"))]
+        None => unreachable!("help was shown where there is no command"),
     };
     match done.and_then(|()| Ok(out.flush()?)) {
         Ok(()) => ExitCode::SUCCESS,

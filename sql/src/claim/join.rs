@@ -1,0 +1,248 @@
+//! From a plan to a flat join: leaves, what each column of the plan is in terms of theirs, equalities, comparisons.
+
+use super::reason::Reason;
+use super::region::{Comparison, Role};
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
+use datafusion::common::{Column, NullEquality, TableReference};
+use datafusion::logical_expr::utils::split_conjunction;
+use datafusion::logical_expr::{BinaryExpr, Expr, Join, JoinType, LogicalPlan, Operator};
+
+/// A join of any number of plans, in no order.
+#[derive(Clone, Default, Debug)]
+pub(super) struct FlatJoin {
+    /// The plans.
+    pub(super) leaves: Vec<(LogicalPlan, Role)>,
+    /// Expressions of one leaf each that are equal.
+    pub(super) equalities: Vec<(Expr, Expr, NullEquality)>,
+    /// Comparisons of expressions of one leaf each.
+    pub(super) comparisons: Vec<(Expr, Comparison, Expr)>,
+    /// Conditions on the rows of one leaf.
+    pub(super) conditions: Vec<(usize, Expr)>,
+    /// Joins that had to be leaves.
+    pub(super) declined: Vec<Reason>,
+}
+
+/// What each column of a plan is in terms of the columns of leaves.
+type Columns = Vec<Expr>;
+
+/// The prefix of the names that columns of leaves go by.
+const LEAF: &str = "leaf#";
+
+/// The column of a leaf by its number.
+pub(super) fn leaf_column(leaf: usize, index: usize) -> Expr {
+    Expr::Column(Column::new(Some(TableReference::bare(format!("{LEAF}{leaf}"))), index.to_string()))
+}
+
+/// The leaf and the number of a column that [`leaf_column`] made.
+fn as_leaf_column(column: &Column) -> Option<(usize, usize)> {
+    let leaf = column.relation.as_ref()?.table().strip_prefix(LEAF)?.parse().ok()?;
+    Some((leaf, column.name.parse().ok()?))
+}
+
+/// The leaves that an expression reads, ascending.
+pub(super) fn leaves_of(expr: &Expr) -> Vec<usize> {
+    let mut leaves: Vec<usize> = expr.column_refs().into_iter().filter_map(as_leaf_column).map(|(l, _)| l).collect();
+    leaves.sort_unstable();
+    leaves.dedup();
+    leaves
+}
+
+/// The expression in terms of the schema of the leaf's plan.
+pub(super) fn in_plan(expr: &Expr, plan: &LogicalPlan) -> Expr {
+    let back = |e: Expr| {
+        let Expr::Column(column) = &e else { return Ok(Transformed::no(e)) };
+        Ok(match as_leaf_column(column) {
+            Some((_, index)) => Transformed::yes(Expr::Column(Column::from(plan.schema().qualified_field(index)))),
+            None => Transformed::no(e),
+        })
+    };
+    expr.clone().transform(back).data().expect("renaming columns does not fail")
+}
+
+/// Whether an expression can be computed for each row of a leaf before the join.
+pub(super) fn check_plain(expr: &Expr) -> Result<(), Reason> {
+    if expr.is_volatile() {
+        return Err(Reason::Volatile(expr.to_string()));
+    }
+    let mut subquery = false;
+    expr.apply(|e| {
+        let nested = matches!(
+            e,
+            Expr::ScalarSubquery(_) | Expr::Exists(_) | Expr::InSubquery(_) | Expr::OuterReferenceColumn(..)
+        );
+        subquery |= nested;
+        Ok(if nested { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+    })
+    .expect("looking at an expression does not fail");
+    if subquery { Err(Reason::Subquery(expr.to_string())) } else { Ok(()) }
+}
+
+impl FlatJoin {
+    /// Takes a plan apart; what cannot be taken apart is a leaf.
+    pub(super) fn add(&mut self, plan: &LogicalPlan) -> Columns {
+        let before = self.clone();
+        match self.open(plan) {
+            Ok(Some(columns)) => columns,
+            Ok(None) => self.leaf(plan, Role::Joins),
+            Err(reason) => {
+                *self = before;
+                self.declined.push(reason);
+                self.leaf(plan, Role::Joins)
+            }
+        }
+    }
+
+    fn leaf(&mut self, plan: &LogicalPlan, role: Role) -> Columns {
+        let leaf = self.leaves.len();
+        self.leaves.push((plan.clone(), role));
+        (0..plan.schema().fields().len()).map(|k| leaf_column(leaf, k)).collect()
+    }
+
+    /// The columns of a plan that was taken apart, `None` when there is nothing to take apart.
+    fn open(&mut self, plan: &LogicalPlan) -> Result<Option<Columns>, Reason> {
+        match plan {
+            LogicalPlan::SubqueryAlias(alias) if opens(&alias.input) => Ok(Some(self.add(&alias.input))),
+            LogicalPlan::Projection(projection) if opens(&projection.input) => {
+                let input = self.add(&projection.input);
+                let columns = projection.expr.iter().map(|e| {
+                    let e = substitute(e, &projection.input, &input);
+                    check_plain(&e)?;
+                    Ok(e)
+                });
+                columns.collect::<Result<_, Reason>>().map(Some)
+            }
+            LogicalPlan::Filter(filter) if opens(&filter.input) => {
+                let input = self.add(&filter.input);
+                for conjunct in split_conjunction(&filter.predicate) {
+                    self.condition(&substitute(conjunct, &filter.input, &input))?;
+                }
+                Ok(Some(input))
+            }
+            LogicalPlan::Join(join) => self.join(join),
+            _ => Ok(None),
+        }
+    }
+
+    fn join(&mut self, join: &Join) -> Result<Option<Columns>, Reason> {
+        if join.null_aware {
+            return Ok(None);
+        }
+        match join.join_type {
+            JoinType::Inner => {
+                let left = self.add(&join.left);
+                let right = self.add(&join.right);
+                self.conditions_of(join, &left, &right)?;
+                Ok(Some([left, right].concat()))
+            }
+            JoinType::LeftSemi => {
+                let left = self.add(&join.left);
+                let right = self.leaf(&join.right, Role::Filters);
+                self.conditions_of(join, &left, &right)?;
+                Ok(Some(left))
+            }
+            JoinType::RightSemi => {
+                let right = self.add(&join.right);
+                let left = self.leaf(&join.left, Role::Filters);
+                self.conditions_of(join, &left, &right)?;
+                Ok(Some(right))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    fn conditions_of(&mut self, join: &Join, left: &Columns, right: &Columns) -> Result<(), Reason> {
+        for (l, r) in &join.on {
+            let (l, r) = (substitute(l, &join.left, left), substitute(r, &join.right, right));
+            self.equality(l, r, join.null_equality)?;
+        }
+        let both = [left.clone(), right.clone()].concat();
+        for conjunct in join.filter.iter().flat_map(split_conjunction) {
+            // The schema of a semi-join lacks one side, so names are looked up in both inputs.
+            let conjunct = substitute_in(conjunct, |column| {
+                let at = join.left.schema().maybe_index_of_column(column);
+                let right = || join.right.schema().maybe_index_of_column(column).map(|k| k + left.len());
+                at.or_else(right).map(|k| both[k].clone())
+            });
+            self.condition(&conjunct)?;
+        }
+        Ok(())
+    }
+
+    fn equality(&mut self, left: Expr, right: Expr, nulls: NullEquality) -> Result<(), Reason> {
+        for side in [&left, &right] {
+            check_plain(side)?;
+            if leaves_of(side).len() != 1 {
+                return Err(Reason::Spans(side.to_string()));
+            }
+        }
+        self.equalities.push((left, right, nulls));
+        Ok(())
+    }
+
+    /// A condition that rows must pass.
+    fn condition(&mut self, condition: &Expr) -> Result<(), Reason> {
+        check_plain(condition)?;
+        match leaves_of(condition)[..] {
+            [] => match self.leaves.iter().position(|(_, role)| *role == Role::Joins) {
+                Some(leaf) => self.conditions.push((leaf, condition.clone())),
+                None => return Err(Reason::Spans(condition.to_string())),
+            },
+            [leaf] => self.conditions.push((leaf, condition.clone())),
+            _ => {
+                let spans = || Reason::Spans(condition.to_string());
+                let Expr::BinaryExpr(BinaryExpr { left, op, right }) = condition else { return Err(spans()) };
+                if leaves_of(left).len() != 1 || leaves_of(right).len() != 1 {
+                    return Err(spans());
+                }
+                let (left, right) = (left.as_ref().clone(), right.as_ref().clone());
+                let comparison = match op {
+                    Operator::Eq => return self.equality(left, right, NullEquality::NullEqualsNothing),
+                    Operator::Lt => Comparison::Lt,
+                    Operator::LtEq => Comparison::Le,
+                    Operator::Gt => Comparison::Gt,
+                    Operator::GtEq => Comparison::Ge,
+                    Operator::NotEq => Comparison::Ne,
+                    _ => return Err(spans()),
+                };
+                // What lets rows through once must not be asked for each of its rows.
+                let filters = |e: &Expr| leaves_of(e).iter().any(|&l| self.leaves[l].1 == Role::Filters);
+                if filters(&left) && filters(&right) {
+                    return Err(spans());
+                }
+                self.comparisons.push((left, comparison, right));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether there is a join below, reached through nodes that are taken apart.
+fn opens(plan: &LogicalPlan) -> bool {
+    match plan {
+        LogicalPlan::SubqueryAlias(alias) => opens(&alias.input),
+        LogicalPlan::Projection(projection) => opens(&projection.input),
+        LogicalPlan::Filter(filter) => opens(&filter.input),
+        LogicalPlan::Join(join) => {
+            matches!(join.join_type, JoinType::Inner | JoinType::LeftSemi | JoinType::RightSemi)
+        }
+        _ => false,
+    }
+}
+
+/// The expression over the columns of `plan` in terms of the columns of leaves.
+pub(super) fn substitute(expr: &Expr, plan: &LogicalPlan, columns: &Columns) -> Expr {
+    substitute_in(expr, |column| plan.schema().maybe_index_of_column(column).map(|k| columns[k].clone()))
+}
+
+fn substitute_in(expr: &Expr, of: impl Fn(&Column) -> Option<Expr>) -> Expr {
+    let replace = |e: Expr| {
+        let found = match &e {
+            Expr::Column(column) => of(column),
+            // The name is that of the plan's column, which is no longer there.
+            Expr::Alias(alias) => return Ok(Transformed::yes(alias.expr.as_ref().clone())),
+            _ => None,
+        };
+        Ok(found.map_or_else(|| Transformed::no(e), Transformed::yes))
+    };
+    expr.clone().transform_up(replace).data().expect("replacing columns does not fail")
+}

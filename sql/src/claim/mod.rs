@@ -1,0 +1,95 @@
+//! What of a plan is claimed: regions, and the optimizer rule that puts them into plans.
+
+mod build;
+mod cost;
+mod join;
+mod reason;
+mod region;
+mod sums;
+
+pub use build::Claim;
+pub use reason::Reason;
+pub use region::{
+    Aggregate, ColumnInfo, Comparison, End, FieldId, GroupColumn, Leaf, LeafColumn, LeafId, Mask, Nulls, Number,
+    Region, RegionField, Role, Source, Sum, TensorColumn, Term,
+};
+
+use crate::node::RegionNode;
+use crate::options::{Policy, RedpollOptions};
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::config::ConfigOptions;
+use datafusion::error::Result;
+use datafusion::logical_expr::LogicalPlan;
+use datafusion::optimizer::{ApplyOrder, OptimizerConfig, OptimizerRule};
+
+/// The region that the top of a plan is.
+///
+/// # Errors
+/// The reason why it is none.
+pub fn can_claim(plan: &LogicalPlan) -> Result<Claim, Reason> {
+    let LogicalPlan::Aggregate(aggregate) = plan else {
+        return Err(Reason::Node(plan.display().to_string()));
+    };
+    let claim = build::build(aggregate)?;
+    let tensors = claim.region.leaves.iter().any(|leaf| matches!(leaf.source, Source::Tensor { .. }));
+    if claim.region.leaves.len() < 2 && !tensors {
+        return Err(claim.declined.into_iter().next().unwrap_or(Reason::NoJoin));
+    }
+    Ok(claim)
+}
+
+/// As [`can_claim`], under the options of a session.
+fn decide(plan: &LogicalPlan, options: &RedpollOptions) -> Result<Claim, Reason> {
+    if !options.enabled {
+        return Err(Reason::Disabled);
+    }
+    let claim = can_claim(plan)?;
+    match options.claim {
+        Policy::Always => Ok(claim),
+        Policy::Cost => cost::pays(&claim).map(|()| claim),
+    }
+}
+
+/// The options of redpoll among those of a session.
+pub(crate) fn options(config: &ConfigOptions) -> RedpollOptions {
+    config.extensions.get::<RedpollOptions>().cloned().unwrap_or_default()
+}
+
+/// Every aggregate of an optimized plan that was not claimed, with the reason.
+pub(crate) fn declined(plan: &LogicalPlan, config: &ConfigOptions) -> Vec<(String, Reason)> {
+    let options = options(config);
+    let mut found = Vec::new();
+    plan.apply(|node| {
+        if let LogicalPlan::Aggregate(_) = node
+            && let Err(reason) = decide(node, &options)
+        {
+            found.push((node.display().to_string(), reason));
+        }
+        Ok(TreeNodeRecursion::Continue)
+    })
+    .expect("looking at a plan does not fail");
+    found
+}
+
+/// Replaces the largest regions that can be claimed by one node each. It runs after DataFusion's own rules, on joins whose
+/// conditions they have found and scans whose filters they have pushed.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct ClaimRegions;
+
+impl OptimizerRule for ClaimRegions {
+    fn name(&self) -> &'static str {
+        "claim_regions"
+    }
+
+    fn apply_order(&self) -> Option<ApplyOrder> {
+        Some(ApplyOrder::TopDown)
+    }
+
+    fn rewrite(&self, plan: LogicalPlan, config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
+        let LogicalPlan::Aggregate(aggregate) = &plan else { return Ok(Transformed::no(plan)) };
+        match decide(&plan, &options(&config.options())) {
+            Ok(claim) => Ok(Transformed::yes(RegionNode::plan(claim, aggregate.schema.clone()))),
+            Err(_) => Ok(Transformed::no(plan)),
+        }
+    }
+}

@@ -1,0 +1,271 @@
+//! Regions: a set of aggregates over one join, freed of DataFusion's plan nodes.
+
+use crate::table::TensorTable;
+use datafusion::arrow::datatypes::DataType;
+use redpoll_logic::Prim;
+
+/// Which leaf of a region.
+pub type LeafId = usize;
+
+/// Which field of a region.
+pub type FieldId = usize;
+
+/// A column that a leaf supplies.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct LeafColumn {
+    /// The leaf.
+    pub leaf: LeafId,
+    /// Its number among the columns of the leaf.
+    pub column: usize,
+}
+
+/// A set of aggregates over one join.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Region {
+    /// The tables that are joined.
+    pub leaves: Vec<Leaf>,
+    /// The columns that join, group, are compared, or whose distinct values are folded.
+    pub fields: Vec<RegionField>,
+    /// The comparisons that rows must pass.
+    pub masks: Vec<Mask>,
+    /// The columns of the result that name a group, first to last.
+    pub groups: Vec<GroupColumn>,
+    /// The other columns of the result.
+    pub aggregates: Vec<Aggregate>,
+}
+
+/// A table of the join.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Leaf {
+    /// What users call it.
+    pub name: String,
+    /// Where its rows come from.
+    pub source: Source,
+    /// Whether its rows count, or just that there is one.
+    pub role: Role,
+    /// The types of its columns.
+    pub columns: Vec<ColumnInfo>,
+}
+
+/// A column of a leaf.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct ColumnInfo {
+    /// What users call it.
+    pub name: String,
+    /// Its type.
+    pub ty: DataType,
+}
+
+/// Where the rows of a leaf come from.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Source {
+    /// An input of the node, by its number, which has just the columns of the leaf.
+    Input(usize),
+    /// A tensor, bound as it is; each column is one of its modes or its value.
+    Tensor {
+        /// The tensor.
+        table: TensorTable,
+        /// What each column of the leaf is.
+        columns: Vec<TensorColumn>,
+    },
+}
+
+/// What a column of a tensor's table is.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum TensorColumn {
+    /// The coordinate in a mode.
+    Mode(usize),
+    /// The value.
+    Value,
+}
+
+/// What the rows of a leaf do to the rows of the join.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Role {
+    /// Each row joins: rows of the result multiply.
+    Joins,
+    /// A row lets rows of others through, once (semi-join).
+    Filters,
+}
+
+/// A name for values that are equal: the field of a Logic table.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct RegionField {
+    /// What users call it.
+    pub name: String,
+    /// The columns that hold it, one tuple of columns for each; those of one leaf may be several, which are then equal.
+    pub columns: Vec<Vec<LeafColumn>>,
+    /// Fields of the same domain have the same codes for the same values.
+    pub domain: usize,
+    /// What becomes of rows with a NULL in it.
+    pub nulls: Nulls,
+}
+
+/// What becomes of rows with a NULL in a field.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Nulls {
+    /// They join nothing.
+    Drop,
+    /// NULL is a value like others.
+    Keep,
+}
+
+/// A comparison of two fields of one domain.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Mask {
+    /// The left side.
+    pub left: FieldId,
+    /// The comparison.
+    pub comparison: Comparison,
+    /// The right side.
+    pub right: FieldId,
+}
+
+/// How two fields are compared.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Comparison {
+    /// `<`
+    Lt,
+    /// `<=`
+    Le,
+    /// `>`
+    Gt,
+    /// `>=`
+    Ge,
+    /// `<>`
+    Ne,
+}
+
+/// A column of the result that names a group.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct GroupColumn {
+    /// The field that holds it.
+    pub field: FieldId,
+    /// Which of the columns of the field's tuple.
+    pub part: usize,
+}
+
+/// A column of the result that is computed.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Aggregate {
+    /// How many rows have all these columns; of no column, how many rows.
+    Count(Vec<LeafColumn>),
+    /// A sum of products.
+    Sum(Sum),
+    /// A sum of products over the number of rows that have a value.
+    Average(Sum),
+    /// The smallest or largest value of a column.
+    Extreme {
+        /// Which of the two.
+        end: End,
+        /// The column.
+        column: LeafColumn,
+        /// A row counts when all these columns have values, too.
+        valid: Vec<LeafColumn>,
+    },
+    /// How many values a column has in a group, NULL not among them.
+    CountDistinct {
+        /// The field that holds the column.
+        field: FieldId,
+        /// The column.
+        column: LeafColumn,
+    },
+}
+
+/// Which end of an order.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum End {
+    /// The smallest.
+    Min,
+    /// The largest.
+    Max,
+}
+
+/// A sum over rows of a sum of products.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Sum {
+    /// The products; each has at most one column of a leaf.
+    pub terms: Vec<Term>,
+    /// A row counts when all these columns have values.
+    pub valid: Vec<LeafColumn>,
+    /// The type in which it is computed.
+    pub ty: Number,
+}
+
+/// A product.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Term {
+    /// Whether it is subtracted.
+    pub negative: bool,
+    /// Its factors, of one leaf each.
+    pub factors: Vec<LeafColumn>,
+}
+
+/// The numbers that sums are computed in.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum Number {
+    /// `BIGINT`, which wraps.
+    I64,
+    /// `BIGINT UNSIGNED`, which wraps.
+    U64,
+    /// `DOUBLE`.
+    F64,
+    /// `DECIMAL` of that many digits behind the point, as integers of 128 bits in limbs.
+    Decimal(i8),
+}
+
+impl Number {
+    /// The primitive that kernels compute in.
+    pub fn prim(self) -> Prim {
+        match self {
+            Number::I64 | Number::Decimal(_) => Prim::I64,
+            Number::U64 => Prim::U64,
+            Number::F64 => Prim::F64,
+        }
+    }
+
+    /// The numbers of an Arrow type.
+    pub fn of(ty: &DataType) -> Option<Number> {
+        match ty {
+            DataType::Int64 => Some(Number::I64),
+            DataType::UInt64 => Some(Number::U64),
+            DataType::Float64 => Some(Number::F64),
+            DataType::Decimal128(_, scale) => Some(Number::Decimal(*scale)),
+            _ => None,
+        }
+    }
+}
+
+impl Region {
+    /// The fields that a leaf has columns of.
+    pub fn fields_of(&self, leaf: LeafId) -> impl Iterator<Item = FieldId> {
+        let holds = move |field: &RegionField| field.columns.iter().flatten().any(|c| c.leaf == leaf);
+        self.fields.iter().enumerate().filter(move |(_, f)| holds(f)).map(|(k, _)| k)
+    }
+
+    /// The type of a column.
+    pub fn column(&self, column: LeafColumn) -> &ColumnInfo {
+        &self.leaves[column.leaf].columns[column.column]
+    }
+
+    /// The fields of groups, each once, in order.
+    pub fn group_fields(&self) -> Vec<FieldId> {
+        let mut fields = Vec::new();
+        for group in &self.groups {
+            if !fields.contains(&group.field) {
+                fields.push(group.field);
+            }
+        }
+        fields
+    }
+}
+
+impl Region {
+    /// The tensor of a leaf that is bound as it is.
+    pub fn tensor(&self, leaf: LeafId) -> Option<(&TensorTable, &[TensorColumn])> {
+        match &self.leaves[leaf].source {
+            Source::Tensor { table, columns } => Some((table, columns)),
+            Source::Input(_) => None,
+        }
+    }
+}

@@ -1,0 +1,285 @@
+//! From the results of a program to the rows of a region.
+
+use crate::claim::{Number, Region};
+use crate::encode::Encoded;
+use crate::error::{Error, Result};
+use crate::program::{Folds, Output, Program};
+use datafusion::arrow::array::{ArrayRef, Decimal128Array, Float64Array, Int64Array, UInt64Array};
+use datafusion::arrow::compute::cast;
+use datafusion::arrow::datatypes::{DataType, SchemaRef};
+use datafusion::arrow::record_batch::{RecordBatch, RecordBatchOptions};
+use redpoll_logic::LeafKind;
+use redpoll_physical::storage::{Array, Element, Tensor};
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+/// Makes the rows of a region of what its program has produced.
+///
+/// # Errors
+/// When Arrow refuses a computation.
+pub(crate) fn decode(
+    region: &Region,
+    encoded: &Encoded,
+    (folds, program): (&Folds, &Program),
+    outputs: &[Tensor],
+    schema: &SchemaRef,
+) -> Result<RecordBatch> {
+    let fields = region.group_fields();
+    let results: Vec<Entries> =
+        outputs.iter().zip(&program.modes).map(|(tensor, modes)| Entries::new(tensor, modes, fields.len())).collect();
+    let groups = match folds.presence {
+        Some(presence) => results[presence].present(),
+        None => Entries { places: Vec::new(), values: Numbers::U64(vec![1]) },
+    };
+    let aligned: Vec<Numbers> = results.iter().map(|result| result.at(&groups)).collect();
+    let mut columns = Vec::new();
+    let decoded: Vec<Vec<ArrayRef>> = fields
+        .iter()
+        .zip(&groups.places)
+        .map(|(&field, codes)| encoded.domain(region, field).decode(codes))
+        .collect::<Result<_>>()?;
+    for group in &region.groups {
+        let place = fields.iter().position(|&f| f == group.field).expect("its field is one of the groups");
+        columns.push(decoded[place][group.part].clone());
+    }
+    for output in &folds.outputs {
+        let ty = schema.field(columns.len()).data_type();
+        columns.push(column(encoded, output, &aligned, ty)?);
+    }
+    let columns = columns.iter().zip(schema.fields()).map(|(c, field)| Ok(cast(c, field.data_type())?));
+    let columns = columns.collect::<Result<Vec<_>>>()?;
+    let options = RecordBatchOptions::new().with_row_count(Some(groups.values.len()));
+    Ok(RecordBatch::try_new_with_options(schema.clone(), columns, &options)?)
+}
+
+/// A column of the result from the values of folds for each group.
+fn column(encoded: &Encoded, output: &Output, folds: &[Numbers], ty: &DataType) -> Result<ArrayRef> {
+    let counts = |fold: usize| folds[fold].to_i64();
+    Ok(match output {
+        Output::Count(fold) => Arc::new(Int64Array::from(counts(*fold))),
+        Output::Sum { terms, number, rows } => {
+            let rows = rows.map(counts);
+            let has = |k: usize| rows.as_ref().is_none_or(|rows| rows[k] != 0);
+            match number {
+                Number::I64 | Number::Decimal(_) => {
+                    let sum = total(terms, folds, Numbers::to_i64, |sum, v, minus| {
+                        if minus { i64::wrapping_sub(sum, v) } else { i64::wrapping_add(sum, v) }
+                    });
+                    Arc::new(sum.into_iter().enumerate().map(|(k, v)| has(k).then_some(v)).collect::<Int64Array>())
+                }
+                Number::U64 => {
+                    let sum = total(terms, folds, Numbers::to_u64, |sum, v, minus| {
+                        if minus { u64::wrapping_sub(sum, v) } else { u64::wrapping_add(sum, v) }
+                    });
+                    Arc::new(sum.into_iter().enumerate().map(|(k, v)| has(k).then_some(v)).collect::<UInt64Array>())
+                }
+                Number::F64 => {
+                    let sum = float_total(terms, folds);
+                    Arc::new(sum.into_iter().enumerate().map(|(k, v)| has(k).then_some(v)).collect::<Float64Array>())
+                }
+            }
+        }
+        Output::Average { terms, rows } => {
+            let rows = counts(*rows);
+            let means = float_total(terms, folds).into_iter().zip(rows);
+            Arc::new(means.map(|(sum, n)| (n != 0).then_some(sum / n as f64)).collect::<Float64Array>())
+        }
+        Output::Decimal { limbs, scale, rows, mean } => {
+            let rows = counts(*rows);
+            let mut sums = vec![0i128; rows.len()];
+            for (negative, shift, fold) in limbs {
+                for (sum, limb) in sums.iter_mut().zip(counts(*fold)) {
+                    let part = i128::from(limb) << shift;
+                    *sum = if *negative { sum.wrapping_sub(part) } else { sum.wrapping_add(part) };
+                }
+            }
+            decimals(&sums, &rows, (*scale, *mean), ty)?
+        }
+        Output::Extreme { fold, column, end } => {
+            let codes = folds[*fold].to_u64();
+            let extremes = encoded.extremes(*column, *end)?;
+            let some: Vec<u64> = codes.iter().copied().filter(|&c| c != 0).collect();
+            let values = extremes.decode(&some)?;
+            let mut next = 0u64;
+            let at = codes.iter().map(|&code| {
+                (code != 0).then(|| {
+                    next += 1;
+                    next - 1
+                })
+            });
+            let at: UInt64Array = at.collect();
+            datafusion::arrow::compute::take(&values, &at, None)?
+        }
+    })
+}
+
+/// Sums of decimals, or their means over rows, as a column of a decimal type; NULL where there are no rows.
+fn decimals(sums: &[i128], rows: &[i64], (scale, mean): (i8, bool), ty: &DataType) -> Result<ArrayRef> {
+    let unfit = || Error::Unfit { what: "a mean of decimals".into(), ty: ty.clone() };
+    let &DataType::Decimal128(precision, to) = ty else { return Err(unfit()) };
+    let value = |(&sum, &rows): (&i128, &i64)| match (rows, mean) {
+        (0, _) => Ok(None),
+        (_, false) => Ok(Some(sum)),
+        (rows, true) => {
+            let digits = u32::try_from(to - scale).map_err(|_| unfit())?;
+            let scaled = 10i128.checked_pow(digits).and_then(|by| sum.checked_mul(by)).ok_or_else(unfit)?;
+            Ok(Some(scaled / i128::from(rows)))
+        }
+    };
+    let values: Decimal128Array = sums.iter().zip(rows).map(value).collect::<Result<_>>()?;
+    Ok(Arc::new(values.with_precision_and_scale(precision, to)?))
+}
+
+/// The sum of terms for each group.
+fn total<T: Copy + Default>(
+    terms: &[(bool, usize)],
+    folds: &[Numbers],
+    read: impl Fn(&Numbers) -> Vec<T>,
+    add: impl Fn(T, T, bool) -> T,
+) -> Vec<T> {
+    let mut sum: Vec<T> = Vec::new();
+    for &(negative, fold) in terms {
+        let values = read(&folds[fold]);
+        sum.resize(values.len(), T::default());
+        sum.iter_mut().zip(values).for_each(|(sum, v)| *sum = add(*sum, v, negative));
+    }
+    sum
+}
+
+fn float_total(terms: &[(bool, usize)], folds: &[Numbers]) -> Vec<f64> {
+    total(terms, folds, Numbers::to_f64, |sum, v, minus| if minus { sum - v } else { sum + v })
+}
+
+/// The entries of a result: the codes of its groups, a list for each group field, in lexicographic order, and the values.
+struct Entries {
+    places: Vec<Vec<u64>>,
+    values: Numbers,
+}
+
+/// Values of one type.
+enum Numbers {
+    I64(Vec<i64>),
+    U64(Vec<u64>),
+    F64(Vec<f64>),
+}
+
+impl Entries {
+    /// The stored places of a tensor whose modes are those group fields.
+    fn new(tensor: &Tensor, modes: &[usize], rank: usize) -> Entries {
+        let mut places = vec![Vec::new(); rank];
+        let mut positions: Vec<u64> = Vec::new();
+        tensor.for_each_stored(|place, position| {
+            modes.iter().zip(place).for_each(|(&mode, &code)| places[mode].push(code));
+            positions.push(position);
+        });
+        let compare = |a: usize, b: usize| lexicographic(&places, a, &places, b);
+        if (1..positions.len()).any(|k| compare(k - 1, k) == Ordering::Greater) {
+            let mut order: Vec<usize> = (0..positions.len()).collect();
+            order.sort_unstable_by(|&a, &b| compare(a, b));
+            places = places.iter().map(|list| order.iter().map(|&k| list[k]).collect()).collect();
+            positions = order.iter().map(|&k| positions[k]).collect();
+        }
+        Entries { values: Numbers::of(tensor, &positions), places }
+    }
+
+    /// The entries that are not 0.
+    fn present(&self) -> Entries {
+        let kept: Vec<usize> = (0..self.values.len()).filter(|&k| self.values.is_some(k)).collect();
+        let pick = |list: &Vec<u64>| kept.iter().map(|&k| list[k]).collect();
+        Entries { places: self.places.iter().map(pick).collect(), values: Numbers::U64(vec![1; kept.len()]) }
+    }
+
+    /// The values at the places of other entries, 0 where there is none.
+    fn at(&self, groups: &Entries) -> Numbers {
+        let mut own = 0;
+        let found = (0..groups.values.len()).map(|k| {
+            while own < self.values.len() {
+                match lexicographic(&self.places, own, &groups.places, k) {
+                    Ordering::Less => own += 1,
+                    Ordering::Equal => return Some(own),
+                    Ordering::Greater => return None,
+                }
+            }
+            None
+        });
+        let found: Vec<Option<usize>> = found.collect();
+        macro_rules! pick {
+            ($variant:ident, $values:expr) => {
+                Numbers::$variant(found.iter().map(|k| k.map_or_else(Default::default, |k| $values[k])).collect())
+            };
+        }
+        match &self.values {
+            Numbers::I64(values) => pick!(I64, values),
+            Numbers::U64(values) => pick!(U64, values),
+            Numbers::F64(values) => pick!(F64, values),
+        }
+    }
+}
+
+fn lexicographic(a: &[Vec<u64>], i: usize, b: &[Vec<u64>], j: usize) -> Ordering {
+    let each = a.iter().zip(b).map(|(a, b)| a[i].cmp(&b[j]));
+    each.fold(Ordering::Equal, Ordering::then)
+}
+
+impl Numbers {
+    /// The values at positions of a tensor; booleans are 0 and 1.
+    fn of(tensor: &Tensor, positions: &[u64]) -> Numbers {
+        if tensor.ty().format.leaf == LeafKind::Pattern {
+            return Numbers::U64(vec![1; positions.len()]);
+        }
+        let array = &tensor.leaf()[0];
+        fn read<T: Element>(array: &Array, positions: &[u64]) -> Option<Vec<T>> {
+            let values = array.as_slice::<T>()?;
+            Some(positions.iter().map(|&p| values[p as usize]).collect())
+        }
+        if let Some(values) = read::<i64>(array, positions) {
+            Numbers::I64(values)
+        } else if let Some(values) = read::<u64>(array, positions) {
+            Numbers::U64(values)
+        } else if let Some(values) = read::<f64>(array, positions) {
+            Numbers::F64(values)
+        } else {
+            let bools = array.bools().unwrap_or_default();
+            Numbers::U64(positions.iter().map(|&p| u64::from(bools[p as usize])).collect())
+        }
+    }
+
+    fn len(&self) -> usize {
+        match self {
+            Numbers::I64(values) => values.len(),
+            Numbers::U64(values) => values.len(),
+            Numbers::F64(values) => values.len(),
+        }
+    }
+
+    fn is_some(&self, k: usize) -> bool {
+        match self {
+            Numbers::I64(values) => values[k] != 0,
+            Numbers::U64(values) => values[k] != 0,
+            Numbers::F64(values) => values[k] != 0.0,
+        }
+    }
+
+    fn to_i64(&self) -> Vec<i64> {
+        match self {
+            Numbers::I64(values) => values.clone(),
+            Numbers::U64(values) => values.iter().map(|&v| v as i64).collect(),
+            Numbers::F64(values) => values.iter().map(|&v| v as i64).collect(),
+        }
+    }
+
+    fn to_u64(&self) -> Vec<u64> {
+        match self {
+            Numbers::U64(values) => values.clone(),
+            other => other.to_i64().into_iter().map(|v| v as u64).collect(),
+        }
+    }
+
+    fn to_f64(&self) -> Vec<f64> {
+        match self {
+            Numbers::I64(values) => values.iter().map(|&v| v as f64).collect(),
+            Numbers::U64(values) => values.iter().map(|&v| v as f64).collect(),
+            Numbers::F64(values) => values.clone(),
+        }
+    }
+}

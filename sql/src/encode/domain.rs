@@ -1,0 +1,177 @@
+//! Domains: the values of fields that are joined or compared, as codes in their order.
+
+use super::integers::{Integers, from_integers};
+use crate::error::Result;
+use datafusion::arrow::array::{Array, ArrayRef, Int64Array, UInt64Array};
+use datafusion::arrow::compute::take;
+use datafusion::arrow::datatypes::DataType;
+use datafusion::arrow::row::{RowConverter, Rows, SortField};
+use std::collections::HashMap;
+
+/// The code of a row whose value is in no domain.
+pub const MISSING: u64 = u64::MAX;
+
+/// The values of a domain: code `k` is the `k`-th smallest.
+#[derive(Debug)]
+pub struct Domain {
+    size: u64,
+    values: Values,
+}
+
+#[derive(Debug)]
+enum Values {
+    /// The integers from `min` on; NULL comes after the last.
+    Range { min: i64, ty: DataType, null: Option<u64> },
+    /// Those of a tuple of columns, a column each, in order. NULL is one of them.
+    Listed { columns: Vec<ArrayRef>, null: Option<u64> },
+}
+
+/// So many times as many codes as rows are cheaper than looking values up in a list.
+const SPREAD: u128 = 4;
+
+/// So many codes are cheap whatever the number of rows.
+const SMALL: u128 = 1 << 16;
+
+impl Domain {
+    /// The domain of the values in tuples of columns, with the codes of each tuple's rows. With an extent, which the modes
+    /// of tensors give, the domain is the integers below it.
+    ///
+    /// # Errors
+    /// When Arrow refuses a computation.
+    pub fn new(tuples: &[Vec<ArrayRef>], extent: Option<u64>) -> Result<(Domain, Vec<Vec<u64>>)> {
+        if let Some(found) = range_domain(tuples, extent) {
+            return Ok(found);
+        }
+        listed_domain(tuples)
+    }
+
+    /// How many codes there are; at least 1, so that fields have places.
+    pub fn size(&self) -> u64 {
+        self.size.max(1)
+    }
+
+    /// The values of codes, a column for each column of the tuple.
+    ///
+    /// # Errors
+    /// When Arrow refuses a computation.
+    pub fn decode(&self, codes: &[u64]) -> Result<Vec<ArrayRef>> {
+        match &self.values {
+            Values::Range { min, ty, null } => {
+                let value = |&code: &u64| (Some(code) != *null).then(|| min.wrapping_add(code as i64));
+                let values: Int64Array = codes.iter().map(value).collect();
+                Ok(vec![from_integers(values, ty).expect("the values are those of the type")])
+            }
+            Values::Listed { columns, .. } => {
+                let codes = UInt64Array::from_iter_values(codes.iter().copied());
+                Ok(columns.iter().map(|column| take(column, &codes, None)).collect::<Result<_, _>>()?)
+            }
+        }
+    }
+
+    /// The codes with those of NULL left out.
+    pub fn without_nulls(&self, mut codes: Vec<u64>) -> Vec<u64> {
+        let (Values::Range { null, .. } | Values::Listed { null, .. }) = &self.values;
+        if let Some(null) = null {
+            codes.iter_mut().filter(|code| *code == null).for_each(|code| *code = MISSING);
+        }
+        codes
+    }
+
+    /// The bytes of its values.
+    pub fn bytes(&self) -> usize {
+        match &self.values {
+            Values::Range { .. } => 0,
+            Values::Listed { columns, .. } => columns.iter().map(Array::get_array_memory_size).sum(),
+        }
+    }
+}
+
+/// The domain of integers that are close to each other.
+fn range_domain(tuples: &[Vec<ArrayRef>], extent: Option<u64>) -> Option<(Domain, Vec<Vec<u64>>)> {
+    let columns: Option<Vec<Integers>> =
+        tuples.iter().map(|tuple| if let [column] = &tuple[..] { Integers::of(column) } else { None }).collect();
+    let columns = columns?;
+    let ty = tuples.first().map_or(DataType::Int64, |tuple| tuple[0].data_type().clone());
+    let (min, size) = match extent {
+        Some(extent) => (0, extent),
+        None => {
+            let range = columns.iter().filter_map(Integers::range).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
+            let (min, max) = range.unwrap_or((0, -1));
+            let size = u128::try_from(i128::from(max) - i128::from(min) + 1).unwrap_or(0);
+            let rows: usize = columns.iter().map(|c| c.values().len()).sum();
+            if size > SMALL.max(SPREAD * rows as u128) {
+                return None;
+            }
+            (min, size as u64)
+        }
+    };
+    let nulls = columns.iter().any(|c| c.valid().is_some());
+    let null = nulls.then_some(size);
+    let code = |value: i64| {
+        let code = value.wrapping_sub(min) as u64;
+        if value >= min && code < size { code } else { MISSING }
+    };
+    let codes = columns.iter().map(|column| match column.valid() {
+        None => column.values().iter().map(|&v| code(v)).collect(),
+        Some(valid) => {
+            column.values().iter().zip(valid).map(|(&v, valid)| if valid { code(v) } else { size }).collect()
+        }
+    });
+    let codes = codes.collect();
+    Some((Domain { size: size + u64::from(nulls), values: Values::Range { min, ty, null } }, codes))
+}
+
+/// The domain of any values.
+fn listed_domain(tuples: &[Vec<ArrayRef>]) -> Result<(Domain, Vec<Vec<u64>>)> {
+    let Some(first) = tuples.first() else {
+        return Ok((Domain { size: 0, values: Values::Listed { columns: Vec::new(), null: None } }, Vec::new()));
+    };
+    let types: Vec<SortField> = first.iter().map(|column| SortField::new(plain(column.data_type()))).collect();
+    let converter = RowConverter::new(types)?;
+    let rows = tuples.iter().map(|tuple| {
+        let columns = tuple.iter().map(|c| datafusion::arrow::compute::cast(c, &plain(c.data_type())));
+        Ok(converter.convert_columns(&columns.collect::<Result<Vec<_>, _>>()?)?)
+    });
+    let rows: Vec<Rows> = rows.collect::<Result<_>>()?;
+    let mut numbers: HashMap<&[u8], u64> = HashMap::new();
+    let mut distinct: Vec<(&[u8], usize, usize)> = Vec::new();
+    let mut codes: Vec<Vec<u64>> = Vec::with_capacity(rows.len());
+    for (tuple, rows) in rows.iter().enumerate() {
+        let own = (0..rows.num_rows()).map(|k| {
+            let row = rows.row_data(k);
+            *numbers.entry(row).or_insert_with(|| {
+                distinct.push((row, tuple, k));
+                distinct.len() as u64 - 1
+            })
+        });
+        codes.push(own.collect());
+    }
+    let mut order: Vec<usize> = (0..distinct.len()).collect();
+    order.sort_unstable_by_key(|&k| distinct[k].0);
+    let mut rank = vec![0u64; distinct.len()];
+    order.iter().enumerate().for_each(|(code, &k)| rank[k] = code as u64);
+    codes.iter_mut().flatten().for_each(|code| *code = rank[*code as usize]);
+    let sorted = order.iter().map(|&k| rows[distinct[k].1].row(distinct[k].2));
+    let columns = converter.convert_rows(sorted)?;
+    // NULL sorts first.
+    let null = matches!(&columns[..], [column] if column.null_count() > 0).then_some(0);
+    Ok((Domain { size: order.len() as u64, values: Values::Listed { columns, null } }, codes))
+}
+
+/// The type without dictionaries, which have orders of their own.
+fn plain(ty: &DataType) -> DataType {
+    match ty {
+        DataType::Dictionary(_, value) => plain(value),
+        ty => ty.clone(),
+    }
+}
+
+trait RowData {
+    fn row_data(&self, k: usize) -> &[u8];
+}
+
+impl RowData for Rows {
+    fn row_data(&self, k: usize) -> &[u8] {
+        self.row(k).data()
+    }
+}

@@ -1,0 +1,67 @@
+//! Values whose smallest or largest is asked for, as codes that grow towards that end.
+
+use super::Encoded;
+use super::domain::{Domain, MISSING};
+use crate::claim::{End, LeafColumn};
+use crate::error::Result;
+use datafusion::arrow::array::ArrayRef;
+use std::sync::{Arc, PoisonError};
+
+/// The values of a column, for codes from 1 on that grow towards an end.
+#[derive(Debug)]
+pub struct Extremes {
+    domain: Domain,
+    end: End,
+    codes: Vec<u64>,
+}
+
+impl Encoded {
+    /// The codes of a column for an end.
+    ///
+    /// # Errors
+    /// When Arrow refuses a computation.
+    ///
+    /// # Panics
+    /// When the leaf is a tensor.
+    pub fn extremes(&self, column: LeafColumn, end: End) -> Result<Arc<Extremes>> {
+        let mut made = self.extremes.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(extremes) = made.get(&(column, end)) {
+            return Ok(extremes.clone());
+        }
+        let rows = self.rows(column.leaf).expect("the leaf has rows");
+        let (domain, codes) = Domain::new(&[vec![rows.column(column.column).clone()]], None)?;
+        let codes = domain.without_nulls(codes.into_iter().next().unwrap_or_default());
+        let mut extremes = Extremes { domain, end, codes: Vec::new() };
+        extremes.codes =
+            codes.into_iter().map(|code| if code == MISSING { 0 } else { extremes.towards_end(code) }).collect();
+        let extremes = Arc::new(extremes);
+        made.insert((column, end), extremes.clone());
+        Ok(extremes)
+    }
+}
+
+impl Extremes {
+    /// The code of each row; 0 for NULL.
+    pub fn codes(&self) -> &[u64] {
+        &self.codes
+    }
+
+    fn towards_end(&self, code: u64) -> u64 {
+        match self.end {
+            End::Max => code + 1,
+            End::Min => self.domain.size() - code,
+        }
+    }
+
+    /// The values of codes that are not 0.
+    ///
+    /// # Errors
+    /// When Arrow refuses a computation.
+    pub fn decode(&self, codes: &[u64]) -> Result<ArrayRef> {
+        let codes: Vec<u64> = match self.end {
+            End::Max => codes.iter().map(|c| c.saturating_sub(1)).collect(),
+            End::Min => codes.iter().map(|c| self.domain.size() - (*c).max(1)).collect(),
+        };
+        Ok(self.domain.decode(&codes)?.swap_remove(0))
+    }
+}

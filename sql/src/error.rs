@@ -1,0 +1,73 @@
+//! What can go wrong between SQL and tensors.
+
+use crate::engine::RunError;
+use datafusion::arrow::datatypes::DataType;
+use datafusion::arrow::error::ArrowError;
+use datafusion::error::DataFusionError;
+
+/// Why a query or a table of redpoll failed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A file of a table cannot be read or written.
+    #[error(transparent)]
+    Data(Box<redpoll_datasets::Error>),
+    /// A tensor cannot be stored.
+    #[error(transparent)]
+    Storage(Box<redpoll_physical::Error>),
+    /// A Logic plan was not well-formed. Our fault.
+    #[error("the program of a claimed region: {0}")]
+    Logic(Box<redpoll_logic::Error>),
+    /// The engine gave no results.
+    #[error(transparent)]
+    Run(#[from] RunError),
+    /// Arrow refused a computation.
+    #[error(transparent)]
+    Arrow(#[from] ArrowError),
+    /// A table was declared in a way that does not fit its file. Its author's fault.
+    #[error("table `{table}`: {what}")]
+    Declaration {
+        /// The table.
+        table: String,
+        /// What is wrong, and what would be right.
+        what: String,
+    },
+    /// A value does not fit what carries it. The message says which setting runs the query without.
+    #[error("{what} of type {ty} does not fit the kernels; `SET redpoll.enabled = false` runs the query without them")]
+    Unfit {
+        /// What does not fit.
+        what: String,
+        /// Its type.
+        ty: DataType,
+    },
+}
+
+impl From<redpoll_datasets::Error> for Error {
+    fn from(error: redpoll_datasets::Error) -> Error {
+        Error::Data(Box::new(error))
+    }
+}
+
+impl From<redpoll_physical::Error> for Error {
+    fn from(error: redpoll_physical::Error) -> Error {
+        Error::Storage(Box::new(error))
+    }
+}
+
+impl From<redpoll_logic::Error> for Error {
+    fn from(error: redpoll_logic::Error) -> Error {
+        Error::Logic(Box::new(error))
+    }
+}
+
+impl From<Error> for DataFusionError {
+    fn from(error: Error) -> DataFusionError {
+        match error {
+            Error::Run(RunError::Memory) => DataFusionError::ResourcesExhausted(error.to_string()),
+            error => DataFusionError::External(Box::new(error)),
+        }
+    }
+}
+
+/// The result of what this crate does by itself.
+pub(crate) type Result<T, E = Error> = std::result::Result<T, E>;

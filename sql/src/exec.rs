@@ -1,0 +1,248 @@
+//! The execution of a region: rows of the inputs in, rows of groups out.
+
+use crate::cache::{Cache, Key, Ready};
+use crate::claim::Region;
+use crate::decode::decode;
+use crate::encode::Encoded;
+use crate::engine::{Engine, Stop};
+use crate::error::Error;
+use crate::program::{self, Folds};
+use crate::sources::Sources;
+use datafusion::arrow::compute::concat_batches;
+use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::arrow::record_batch::RecordBatch;
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::error::{DataFusionError, Result};
+use datafusion::execution::memory_pool::MemoryConsumer;
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_expr::{Distribution, EquivalenceProperties, Partitioning, PhysicalExpr};
+use datafusion::physical_plan::InputDistributionRequirements;
+use datafusion::physical_plan::common::collect;
+use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
+use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricBuilder, MetricsSet};
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
+use futures::future::try_join_all;
+use futures::{StreamExt, TryStreamExt, stream};
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// Runs a region.
+#[derive(Debug)]
+pub struct RegionExec {
+    region: Arc<Region>,
+    inputs: Vec<Arc<dyn ExecutionPlan>>,
+    engine: Arc<dyn Engine>,
+    reuse: Option<Reuse>,
+    properties: Arc<PlanProperties>,
+    metrics: ExecutionPlanMetricsSet,
+}
+
+/// What lets a region be encoded once for many runs.
+#[derive(Clone, Debug)]
+pub(crate) struct Reuse {
+    /// What was encoded before.
+    pub(crate) cache: Arc<Cache>,
+    /// What its inputs are made from.
+    pub(crate) sources: Sources,
+    /// What it is kept under.
+    pub(crate) key: Key,
+}
+
+impl RegionExec {
+    /// The execution of a region over inputs, each in one partition, that gives rows of that schema.
+    pub fn new(
+        region: Arc<Region>,
+        inputs: Vec<Arc<dyn ExecutionPlan>>,
+        schema: SchemaRef,
+        engine: Arc<dyn Engine>,
+    ) -> RegionExec {
+        let properties = PlanProperties::new(
+            EquivalenceProperties::new(schema),
+            Partitioning::UnknownPartitioning(1),
+            EmissionType::Final,
+            Boundedness::Bounded,
+        );
+        let metrics = ExecutionPlanMetricsSet::new();
+        RegionExec { region, inputs, engine, reuse: None, properties: Arc::new(properties), metrics }
+    }
+
+    /// The same execution, which keeps what it has encoded and takes what was kept.
+    pub(crate) fn reusing(self, reuse: Option<Reuse>) -> RegionExec {
+        RegionExec { reuse, ..self }
+    }
+}
+
+impl DisplayAs for RegionExec {
+    fn fmt_as(&self, format: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match format {
+            DisplayFormatType::Default | DisplayFormatType::Verbose => {
+                write!(f, "RedpollExec: {}", program::show(&self.region))
+            }
+            DisplayFormatType::TreeRender => {
+                writeln!(f, "leaves={}", self.region.leaves.len())?;
+                writeln!(f, "fields={}", self.region.fields.len())
+            }
+        }
+    }
+}
+
+impl ExecutionPlan for RegionExec {
+    fn name(&self) -> &str {
+        "RedpollExec"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        &self.properties
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        self.inputs.iter().collect()
+    }
+
+    fn input_distribution_requirements(&self) -> InputDistributionRequirements {
+        InputDistributionRequirements::new(vec![Distribution::SinglePartition; self.inputs.len()])
+    }
+
+    fn apply_expressions(
+        &self,
+        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        Ok(TreeNodeRecursion::Continue)
+    }
+
+    fn with_new_children(self: Arc<Self>, inputs: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
+        let schema = self.properties.eq_properties.schema().clone();
+        let exec = RegionExec::new(self.region.clone(), inputs, schema, self.engine.clone());
+        Ok(Arc::new(exec.reusing(self.reuse.clone())))
+    }
+
+    fn metrics(&self) -> Option<MetricsSet> {
+        Some(self.metrics.clone_inner())
+    }
+
+    fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+        if partition != 0 {
+            return Err(DataFusionError::Internal(format!("a region has one partition, asked for {partition}")));
+        }
+        let schema = self.schema();
+        let run = Run {
+            region: self.region.clone(),
+            engine: self.engine.clone(),
+            schema: schema.clone(),
+            metrics: Metrics::new(&self.metrics),
+            stop: Stop::default(),
+        };
+        let cancel = CancelOnDrop(run.stop.cancelled.clone());
+        let rows = context.session_config().batch_size();
+        let version = self.reuse.as_ref().and_then(|reuse| Some((reuse.clone(), reuse.sources.version()?)));
+        let kept = version.as_ref().and_then(|(reuse, version)| reuse.cache.find(&reuse.key, version));
+        let inputs = match &kept {
+            Some(_) => Vec::new(),
+            None => self.inputs.iter().map(|input| input.execute(0, context.clone())).collect::<Result<_>>()?,
+        };
+        let batches = async move {
+            let reservation = MemoryConsumer::new("redpoll").register(context.memory_pool());
+            let inputs = try_join_all(inputs.into_iter().map(all_rows)).await?;
+            reservation.try_grow(inputs.iter().map(RecordBatch::get_array_memory_size).sum())?;
+            let work = move || {
+                let ready = match kept {
+                    Some(ready) => ready,
+                    None => Arc::new(run.prepare(&inputs)?),
+                };
+                let rows = run.run(&ready)?;
+                if let Some((reuse, version)) = version {
+                    reuse.cache.keep(reuse.key, version, ready);
+                }
+                Ok::<_, Error>(rows)
+            };
+            let batch =
+                tokio::task::spawn_blocking(work).await.map_err(|e| DataFusionError::External(Box::new(e)))??;
+            drop(cancel);
+            drop(reservation);
+            Ok::<_, DataFusionError>(stream::iter(slices(&batch, rows).into_iter().map(Ok)))
+        };
+        let batches = stream::once(batches).try_flatten().boxed();
+        Ok(Box::pin(RecordBatchStreamAdapter::new(schema, batches)))
+    }
+}
+
+/// All rows of a stream as one batch.
+async fn all_rows(stream: SendableRecordBatchStream) -> Result<RecordBatch> {
+    let schema = stream.schema();
+    Ok(concat_batches(&schema, &collect(stream).await?)?)
+}
+
+/// The batch in pieces of so many rows.
+fn slices(batch: &RecordBatch, rows: usize) -> Vec<RecordBatch> {
+    let starts = (0..batch.num_rows()).step_by(rows.max(1));
+    starts.map(|start| batch.slice(start, rows.min(batch.num_rows() - start))).collect()
+}
+
+/// Asks a run to stop when nobody waits for it.
+struct CancelOnDrop(Arc<AtomicBool>);
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// What `EXPLAIN ANALYZE` shows.
+struct Metrics {
+    set: ExecutionPlanMetricsSet,
+}
+
+impl Metrics {
+    fn new(set: &ExecutionPlanMetricsSet) -> Metrics {
+        Metrics { set: set.clone() }
+    }
+
+    fn time(&self, name: &'static str, time: Duration) {
+        MetricBuilder::new(&self.set).subset_time(name, 0).add_duration(time);
+    }
+
+    fn count(&self, name: &'static str, count: usize) {
+        MetricBuilder::new(&self.set).counter(name, 0).add(count);
+    }
+}
+
+/// One run of a region.
+struct Run {
+    region: Arc<Region>,
+    engine: Arc<dyn Engine>,
+    schema: SchemaRef,
+    metrics: Metrics,
+    stop: Stop,
+}
+
+impl Run {
+    /// Encodes the rows of inputs and makes the program.
+    fn prepare(&self, inputs: &[RecordBatch]) -> Result<Ready, Error> {
+        let start = Instant::now();
+        let encoded = Encoded::new(&self.region, inputs)?;
+        let folds = Folds::new(&self.region, &encoded)?;
+        let program = program::program(&self.region, &encoded, &folds)?;
+        self.metrics.time("encode_time", start.elapsed());
+        Ok(Ready { encoded, folds, program })
+    }
+
+    /// Runs the program.
+    fn run(&self, ready: &Ready) -> Result<RecordBatch, Error> {
+        let Ready { encoded, folds, program } = ready;
+        self.metrics.count("encoded_bytes", ready.bytes());
+        let stored = program.bindings.iter().map(|(_, tensor)| tensor.count_stored()).sum::<u64>();
+        self.metrics.count("stored_entries", usize::try_from(stored).unwrap_or(usize::MAX));
+        let outcome = self.engine.run(program.plan.clone(), program.bindings.clone(), &self.stop)?;
+        self.metrics.time("compile_time", outcome.compile);
+        self.metrics.time("kernel_time", outcome.run);
+        self.metrics.count("cache_hits", usize::from(outcome.cached));
+        let start = Instant::now();
+        let batch = decode(&self.region, encoded, (folds, program), &outcome.outputs, &self.schema)?;
+        self.metrics.time("decode_time", start.elapsed());
+        self.metrics.count("output_rows", batch.num_rows());
+        Ok(batch)
+    }
+}

@@ -1,0 +1,52 @@
+//! Tables of files, and statements of texts.
+
+use crate::database::Database;
+use crate::error::Error;
+use crate::table::open;
+use datafusion::error::{DataFusionError, Result};
+use datafusion::execution::options::ArrowReadOptions;
+use datafusion::prelude::{CsvReadOptions, DataFrame, ParquetReadOptions};
+use datafusion::sql::parser::{DFParser, Statement};
+use std::path::Path;
+use std::sync::Arc;
+
+impl Database {
+    /// Registers a file as a table, by its extension: tensors of the formats that `redpoll_datasets` reads, compressed or
+    /// not, and `.csv`, `.parquet` and `.arrow` as DataFusion reads them.
+    ///
+    /// # Errors
+    /// When the file is missing, damaged or of no known format.
+    pub async fn register_file(&self, table: &str, file: &Path) -> Result<()> {
+        let path = file.to_str().ok_or_else(|| DataFusionError::Plan(format!("{}: no text", file.display())))?;
+        if !file.exists() {
+            return Err(DataFusionError::Plan(format!("table `{table}`: there is no file {path}")));
+        }
+        let context = self.context();
+        match file.extension().and_then(|e| e.to_str()) {
+            Some("csv") => context.register_csv(table, path, CsvReadOptions::new()).await,
+            Some("parquet") => context.register_parquet(table, path, ParquetReadOptions::default()).await,
+            Some("arrow") => context.register_arrow(table, path, ArrowReadOptions::default()).await,
+            _ => {
+                let tensor = open(path, Vec::new(), None).map_err(|e: Error| DataFusionError::from(e))?;
+                context.register_table(table, Arc::new(tensor)).map(|_| ())
+            }
+        }
+    }
+
+    /// The statements of a text, separated by `;`.
+    ///
+    /// # Errors
+    /// When the text is no SQL.
+    pub fn statements(&self, text: &str) -> Result<Vec<Statement>> {
+        Ok(DFParser::parse_sql(text)?.into())
+    }
+
+    /// Plans a statement; its rows are computed when they are asked for.
+    ///
+    /// # Errors
+    /// When the statement does not fit the tables that there are.
+    pub async fn execute(&self, statement: Statement) -> Result<DataFrame> {
+        let plan = self.context().state().statement_to_plan(statement).await?;
+        self.context().execute_logical_plan(plan).await
+    }
+}

@@ -1,0 +1,47 @@
+//! SQL over sparse tables: redpoll inside DataFusion.
+//!
+//! DataFusion parses, plans and runs everything. An optimizer rule ([`claim`]) finds regions of a plan that are a set of
+//! aggregates over one join, and replaces each by one node ([`RegionNode`]). When it runs, the rows of its inputs are
+//! encoded as tensors ([`encode`]), tensors among them are bound as they are, one Logic plan is made of the region
+//! ([`program`]), and an [`Engine`] runs it. What is not claimed runs in DataFusion unchanged.
+//!
+//! The way of a query, one file or folder a step:
+//!
+//! | step | from | to |
+//! |---|---|---|
+//! | `claim` | DataFusion's logical plan | regions, or the reasons why not |
+//! | `node`, `planner` | region | extension node, execution plan |
+//! | `encode` | record batches | tensors over codes, dictionaries |
+//! | `program` | region, tensors | Logic plan |
+//! | `decode` | results | record batches |
+//!
+//! This crate does not know what runs Logic plans: that is an [`Engine`], which the session of the crate `redpoll` is.
+
+#![forbid(unsafe_code)]
+
+mod cache;
+pub mod claim;
+mod database;
+mod decode;
+pub mod encode;
+mod engine;
+mod error;
+mod exec;
+mod files;
+mod node;
+mod options;
+mod planner;
+pub mod program;
+mod sources;
+mod table;
+
+pub use database::Database;
+pub use engine::{Engine, Outcome, RunError, Stop};
+pub use error::Error;
+pub use exec::RegionExec;
+pub use node::RegionNode;
+pub use options::{Policy, RedpollOptions};
+pub use table::TensorTable;
+
+/// The query engine that redpoll is inside of.
+pub use datafusion;

@@ -1,0 +1,307 @@
+//! One fold over the rows of a join as a Logic expression.
+
+use super::order::field_order;
+use crate::claim::{Comparison, End, FieldId, LeafColumn, LeafId, Mask, Number, Region, Role, TensorColumn};
+use crate::encode::{Encoded, Limb, Payload, Request};
+use crate::error::Result;
+use redpoll_logic::op::Builtin;
+use redpoll_logic::{Alias, DType, Expr, Field, Scalar};
+use redpoll_physical::storage::Tensor;
+use std::collections::BTreeMap;
+
+/// A fold over the rows of a join, for each group. Rows without values in the columns `valid` do not count.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Fold {
+    /// Whether there is a row.
+    Exists,
+    /// How many rows there are.
+    Count {
+        /// The columns that must have values.
+        valid: Vec<LeafColumn>,
+    },
+    /// The sum of a product.
+    Sum {
+        /// The factors, of one leaf each.
+        factors: Vec<LeafColumn>,
+        /// The columns that must have values.
+        valid: Vec<LeafColumn>,
+        /// The numbers.
+        number: Number,
+        /// Which limb of the one factor, if it is a decimal.
+        limb: Option<Limb>,
+    },
+    /// The code of an extreme.
+    Extreme {
+        /// Which end.
+        end: End,
+        /// The column.
+        column: LeafColumn,
+        /// The columns that must have values.
+        valid: Vec<LeafColumn>,
+    },
+    /// How many values a field has.
+    CountDistinct {
+        /// The field.
+        field: FieldId,
+        /// The columns that must have values.
+        valid: Vec<LeafColumn>,
+    },
+}
+
+/// The leaves of a region as tables of a plan.
+pub(super) struct Leaves<'a> {
+    region: &'a Region,
+    encoded: &'a Encoded,
+    /// The name of each field.
+    names: Vec<Field>,
+    /// All fields in the order of storage.
+    order: Vec<FieldId>,
+    /// Whether every fold has the field.
+    active: Vec<bool>,
+    bindings: BTreeMap<Alias, Tensor>,
+    made: BTreeMap<Request, Alias>,
+}
+
+impl<'a> Leaves<'a> {
+    pub(super) fn new(region: &'a Region, encoded: &'a Encoded) -> Leaves<'a> {
+        let groups = region.group_fields();
+        let masked = |k: FieldId| region.masks.iter().any(|m| m.left == k || m.right == k);
+        let active = |(k, field): (FieldId, &crate::claim::RegionField)| {
+            field.columns.len() > 1 || groups.contains(&k) || masked(k)
+        };
+        Leaves {
+            region,
+            encoded,
+            names: (0..region.fields.len()).map(|k| Field::from(format!("f{k}"))).collect(),
+            order: field_order(region),
+            active: region.fields.iter().enumerate().map(active).collect(),
+            bindings: BTreeMap::new(),
+            made: BTreeMap::new(),
+        }
+    }
+
+    pub(super) fn field(&self, field: FieldId) -> &Field {
+        &self.names[field]
+    }
+
+    pub(super) fn into_bindings(self) -> Vec<(Alias, Tensor)> {
+        self.bindings.into_iter().collect()
+    }
+
+    /// The expression of a fold; its fields are those of groups.
+    pub(super) fn fold(&mut self, fold: &Fold) -> Result<Expr> {
+        match fold {
+            Fold::Exists => {
+                let row = self.exists(&[], None)?;
+                self.reduce(Builtin::Or, Scalar::Bool(false), row, None)
+            }
+            Fold::Count { valid } => self.sum(&[], valid, Number::I64, None),
+            Fold::Sum { factors, valid, number, limb } => self.sum(factors, valid, *number, *limb),
+            Fold::Extreme { end, column, valid } => self.extreme(*end, *column, valid),
+            Fold::CountDistinct { field, valid } => {
+                let row = self.exists(valid, Some(*field))?;
+                let found = self.reduce(Builtin::Or, Scalar::Bool(false), row, Some(*field))?.cast(&DType::I64)?;
+                self.reduce(Builtin::Add, Scalar::I64(0), found, None)
+            }
+        }
+    }
+
+    /// Folds all fields that are no groups, but one that is to stay.
+    fn reduce(&self, op: Builtin, init: Scalar, arg: Expr, stays: Option<FieldId>) -> Result<Expr> {
+        let mut stay: Vec<&Field> = self.region.group_fields().iter().map(|&f| &self.names[f]).collect();
+        stay.extend(stays.map(|f| &self.names[f]));
+        let folded: Vec<Field> = arg.info().fields.iter().filter(|f| !stay.contains(f)).cloned().collect();
+        if folded.is_empty() { Ok(arg) } else { Ok(Expr::aggregate(op, init, arg, folded)?) }
+    }
+
+    fn sum(
+        &mut self,
+        factors: &[LeafColumn],
+        valid: &[LeafColumn],
+        number: Number,
+        limb: Option<Limb>,
+    ) -> Result<Expr> {
+        let dtype = DType::from(number.prim());
+        let mut args = Vec::new();
+        for leaf in 0..self.region.leaves.len() {
+            args.push(match self.region.leaves[leaf].role {
+                Role::Filters => self.filter(leaf)?,
+                Role::Joins => {
+                    let factor = factors.iter().find(|c| c.leaf == leaf);
+                    let payload = match (factor, limb) {
+                        (None, _) => Payload::Count,
+                        (Some(c), None) => Payload::Sum(c.column, number),
+                        (Some(c), Some(limb)) => Payload::Limb(c.column, limb),
+                    };
+                    self.leaf(leaf, payload, valid, None)?
+                }
+            });
+        }
+        args.extend(self.masks());
+        // Booleans take part as they are, but for the first, which makes the product one of numbers.
+        let is_number = |arg: &Expr| arg.info().dtype != DType::BOOL;
+        if let Some(first) = args.iter().position(is_number) {
+            args.swap(0, first);
+        }
+        for (k, arg) in args.iter_mut().enumerate() {
+            if k == 0 || is_number(arg) {
+                *arg = arg.clone().cast(&dtype)?;
+            }
+        }
+        let product = join(Builtin::Mul, args)?;
+        self.reduce(Builtin::Add, Scalar::zero(number.prim()), product, None)
+    }
+
+    /// Whether there is a row.
+    fn exists(&mut self, valid: &[LeafColumn], distinct: Option<FieldId>) -> Result<Expr> {
+        let mut args = Vec::new();
+        for leaf in 0..self.region.leaves.len() {
+            args.push(match self.region.leaves[leaf].role {
+                Role::Filters => self.filter(leaf)?,
+                Role::Joins => self.leaf(leaf, Payload::Exists, valid, distinct)?,
+            });
+        }
+        args.extend(self.masks());
+        join(Builtin::And, args)
+    }
+
+    fn extreme(&mut self, end: End, column: LeafColumn, valid: &[LeafColumn]) -> Result<Expr> {
+        let mut args = vec![self.leaf(column.leaf, Payload::Extreme(column.column, end), valid, None)?];
+        let mut rows = Vec::new();
+        for leaf in (0..self.region.leaves.len()).filter(|&leaf| leaf != column.leaf) {
+            rows.push(match self.region.leaves[leaf].role {
+                Role::Filters => self.filter(leaf)?,
+                Role::Joins => self.leaf(leaf, Payload::Exists, valid, None)?,
+            });
+        }
+        rows.extend(self.masks());
+        for row in rows {
+            let [all, none] = [u64::MAX, 0].map(|code| Expr::literal(Scalar::U64(code)));
+            args.push(Expr::mapjoin(Builtin::IfElse, [row, all, none])?);
+        }
+        let lowest = join(Builtin::Min, args)?;
+        self.reduce(Builtin::Max, Scalar::U64(0), lowest, None)
+    }
+
+    /// The masks that are not folded with a leaf that filters.
+    fn masks(&self) -> Vec<Expr> {
+        let region = self.region;
+        let public = region.masks.iter().filter(|mask| self.filter_of(mask).is_none());
+        public.map(|mask| self.mask(mask)).collect()
+    }
+
+    fn mask(&self, mask: &Mask) -> Expr {
+        let op = match mask.comparison {
+            Comparison::Lt => Builtin::Lt,
+            Comparison::Le => Builtin::Le,
+            Comparison::Gt => Builtin::Gt,
+            Comparison::Ge => Builtin::Ge,
+            Comparison::Ne => Builtin::Ne,
+        };
+        let sides = [mask.left, mask.right].map(|f| Expr::coordinate(self.names[f].clone()));
+        Expr::mapjoin(op, sides).expect("two coordinates can be compared")
+    }
+
+    /// The leaf that filters by a mask on a field of its own.
+    fn filter_of(&self, mask: &Mask) -> Option<LeafId> {
+        [mask.left, mask.right].into_iter().find_map(|field| self.private_to(field))
+    }
+
+    /// The leaf that filters and is alone with a field.
+    fn private_to(&self, field: FieldId) -> Option<LeafId> {
+        let mut leaves = self.region.fields[field].columns.iter().flatten().map(|c| c.leaf);
+        let leaf = leaves.next()?;
+        (self.region.leaves[leaf].role == Role::Filters && leaves.all(|l| l == leaf)).then_some(leaf)
+    }
+
+    /// Whether a leaf that filters has a row, its own fields folded.
+    fn filter(&mut self, leaf: LeafId) -> Result<Expr> {
+        let rows = self.leaf(leaf, Payload::Exists, &[], None)?;
+        let region = self.region;
+        let masks = region.masks.iter().filter(|mask| self.filter_of(mask) == Some(leaf)).map(|mask| self.mask(mask));
+        let passing = join(Builtin::And, [rows].into_iter().chain(masks).collect())?;
+        let own = |name: &Field| match self.names.iter().position(|n| n == name) {
+            Some(field) => self.private_to(field) == Some(leaf),
+            // A mode of a tensor that is no field of the region.
+            None => true,
+        };
+        let folded: Vec<Field> = passing.info().fields.iter().filter(|f| own(f)).cloned().collect();
+        if folded.is_empty() {
+            return Ok(passing);
+        }
+        Ok(Expr::aggregate(Builtin::Or, Scalar::Bool(false), passing, folded)?)
+    }
+
+    /// The table of a leaf, with the fields that all folds have, and one more.
+    fn leaf(&mut self, leaf: LeafId, payload: Payload, valid: &[LeafColumn], more: Option<FieldId>) -> Result<Expr> {
+        if self.region.tensor(leaf).is_some() {
+            return self.bound(leaf, payload);
+        }
+        let has = |&f: &FieldId| self.region.fields[f].columns.iter().flatten().any(|c| c.leaf == leaf);
+        let used = |&f: &FieldId| self.active[f] || more == Some(f);
+        let fields: Vec<FieldId> = self.order.iter().copied().filter(|f| has(f) && used(f)).collect();
+        let valid = valid.iter().filter(|c| c.leaf == leaf).map(|c| c.column).collect();
+        let request = Request { leaf, fields: fields.clone(), payload, valid };
+        let alias = match self.made.get(&request) {
+            Some(alias) => alias.clone(),
+            None => {
+                let alias = Alias::from(format!("t{}", self.made.len()));
+                let tensor = self.encoded.tensor(self.region, &request)?;
+                self.bindings.insert(alias.clone(), tensor);
+                self.made.insert(request, alias.clone());
+                alias
+            }
+        };
+        let ty = self.bindings[alias.as_str()].ty().clone();
+        Ok(Expr::table(alias, ty, fields.iter().map(|&f| self.names[f].clone()))?)
+    }
+
+    /// The table of a leaf that is a tensor.
+    fn bound(&mut self, leaf: LeafId, payload: Payload) -> Result<Expr> {
+        let (table, columns) = self.region.tensor(leaf).expect("the leaf is a tensor");
+        let (tensor, part) = match payload {
+            Payload::Exists | Payload::Count => (table.pattern()?, "rows"),
+            Payload::Sum(..) | Payload::Limb(..) | Payload::Extreme(..) => (table.values()?, "values"),
+        };
+        // The same tensor has one name, wherever it stands: symmetries between leaves are seen.
+        let first = self.region.leaves.iter().position(|l| match &l.source {
+            crate::claim::Source::Tensor { table: other, .. } => other == table,
+            crate::claim::Source::Input(_) => false,
+        });
+        let alias = Alias::from(format!("{part}{}", first.unwrap_or(leaf)));
+        let mut names: Vec<Field> =
+            (0..table.shape().len()).map(|mode| Field::from(format!("l{leaf}m{mode}"))).collect();
+        let mut sizes = Vec::new();
+        for (k, field) in self.region.fields.iter().enumerate() {
+            for column in field.columns.iter().flatten().filter(|c| c.leaf == leaf) {
+                if let TensorColumn::Mode(mode) = columns[column.column] {
+                    names[mode] = self.names[k].clone();
+                    sizes.push((
+                        self.names[k].clone(),
+                        table.shape()[mode],
+                        self.encoded.domain(self.region, k).size(),
+                    ));
+                }
+            }
+        }
+        let mut expr = Expr::table(alias.clone(), tensor.ty().clone(), names)?;
+        self.bindings.insert(alias, tensor.clone());
+        for (field, own, size) in sizes {
+            if size < own {
+                expr = expr.window(field, 0, size)?;
+            }
+        }
+        match payload {
+            Payload::Sum(_, number) => Ok(expr.cast(&DType::from(number.prim()))?),
+            Payload::Exists | Payload::Count | Payload::Limb(..) | Payload::Extreme(..) => Ok(expr),
+        }
+    }
+}
+
+/// The operator on all arguments.
+fn join(op: Builtin, mut args: Vec<Expr>) -> Result<Expr> {
+    match args.len() {
+        1 => Ok(args.swap_remove(0)),
+        _ => Ok(Expr::mapjoin(op, args)?),
+    }
+}

@@ -1,0 +1,80 @@
+//! What `EXPLAIN` shows of a region.
+
+use crate::claim::{Aggregate, Comparison, End, FieldId, LeafColumn, Number, Region, Role, Source, Sum};
+use std::fmt::Write;
+
+/// The folds of a region over its leaves, each with its fields.
+pub fn show(region: &Region) -> String {
+    let mut text = String::new();
+    let aggregates = region.aggregates.iter().map(|a| aggregate(region, a));
+    let groups = region.groups.iter().map(|g| region.column(region.fields[g.field].columns[0][g.part]).name.clone());
+    let _ = write!(text, "groups=[{}], aggregates=[{}]", list(groups), list(aggregates));
+    let leaves = region.leaves.iter().enumerate().map(|(k, leaf)| {
+        let kind = match (&leaf.source, leaf.role) {
+            (Source::Tensor { .. }, Role::Joins) => "tensor ",
+            (Source::Tensor { .. }, Role::Filters) => "exists tensor ",
+            (Source::Input(_), Role::Joins) => "",
+            (Source::Input(_), Role::Filters) => "exists ",
+        };
+        format!("{kind}{}({})", leaf.name, list(region.fields_of(k).map(|f| field(region, f))))
+    });
+    let _ = write!(text, ", join=[{}]", list(leaves));
+    if !region.masks.is_empty() {
+        let masks = region.masks.iter().map(|mask| {
+            let comparison = match mask.comparison {
+                Comparison::Lt => "<",
+                Comparison::Le => "<=",
+                Comparison::Gt => ">",
+                Comparison::Ge => ">=",
+                Comparison::Ne => "<>",
+            };
+            format!("{} {comparison} {}", field(region, mask.left), field(region, mask.right))
+        });
+        let _ = write!(text, ", where=[{}]", list(masks));
+    }
+    text
+}
+
+fn list(parts: impl Iterator<Item = String>) -> String {
+    parts.collect::<Vec<_>>().join(", ")
+}
+
+fn field(region: &Region, field: FieldId) -> String {
+    region.fields[field].name.clone()
+}
+
+fn columns(region: &Region, columns: &[LeafColumn]) -> String {
+    list(columns.iter().map(|&c| region.column(c).name.clone()))
+}
+
+fn aggregate(region: &Region, aggregate: &Aggregate) -> String {
+    match aggregate {
+        Aggregate::Count(valid) if valid.is_empty() => "count(*)".to_string(),
+        Aggregate::Count(valid) => format!("count({})", columns(region, valid)),
+        Aggregate::Sum(s) => format!("sum({})", sum(region, s)),
+        Aggregate::Average(s) => format!("avg({})", sum(region, s)),
+        Aggregate::Extreme { end: End::Min, column, .. } => format!("min({})", region.column(*column).name),
+        Aggregate::Extreme { end: End::Max, column, .. } => format!("max({})", region.column(*column).name),
+        Aggregate::CountDistinct { column, .. } => format!("count(distinct {})", region.column(*column).name),
+    }
+}
+
+fn sum(region: &Region, sum: &Sum) -> String {
+    let mut text = String::new();
+    for (k, term) in sum.terms.iter().enumerate() {
+        text.push_str(match (k, term.negative) {
+            (0, false) => "",
+            (0, true) => "-",
+            (_, false) => " + ",
+            (_, true) => " - ",
+        });
+        let factors = term.factors.iter().map(|&c| region.column(c).name.clone());
+        text.push_str(&factors.collect::<Vec<_>>().join(" * "));
+    }
+    let unit = match sum.ty {
+        Number::I64 | Number::Decimal(_) => "",
+        Number::U64 => " in u64",
+        Number::F64 => " in f64",
+    };
+    text + unit
+}

@@ -1,0 +1,134 @@
+//! What the inputs of a region are made from, and whether it has changed since.
+
+use crate::table::TensorTable;
+use datafusion::arrow::array::Array;
+use datafusion::arrow::record_batch::RecordBatch;
+use datafusion::catalog::TableProvider;
+use datafusion::catalog::default_table_source::source_as_provider;
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::datasource::MemTable;
+use datafusion::datasource::listing::ListingTable;
+use datafusion::logical_expr::{Expr, LogicalPlan};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+/// The tables below the inputs of a region.
+#[derive(Clone, Debug)]
+pub(crate) struct Sources(Vec<Arc<dyn TableProvider>>);
+
+/// The state of tables at one time.
+#[derive(Clone, Debug)]
+pub(crate) struct Version(Vec<Stamp>);
+
+/// The state of one table.
+#[derive(Clone, Debug)]
+enum Stamp {
+    /// Files, each with its size and when it was written.
+    Files(Vec<(PathBuf, u64, SystemTime)>),
+    /// Batches in memory, which are kept, so that nothing else comes to lie there.
+    Batches(Vec<RecordBatch>),
+    /// A tensor, which does not change.
+    Tensor(TensorTable),
+}
+
+impl Sources {
+    /// The tables of plans, if the plans give the same rows as long as these are the same.
+    pub(crate) fn of(inputs: &[&LogicalPlan]) -> Option<Sources> {
+        let mut tables = Vec::new();
+        let mut steady = true;
+        for input in inputs {
+            input
+                .apply(|node| {
+                    steady &= node.expressions().iter().all(is_steady);
+                    if let LogicalPlan::TableScan(scan) = node {
+                        match source_as_provider(&scan.source) {
+                            Ok(table) => tables.push(table),
+                            Err(_) => steady = false,
+                        }
+                    }
+                    Ok(if steady { TreeNodeRecursion::Continue } else { TreeNodeRecursion::Stop })
+                })
+                .expect("looking at a plan does not fail");
+        }
+        steady.then_some(Sources(tables))
+    }
+
+    /// Their state, if all of them have one that tells.
+    pub(crate) fn version(&self) -> Option<Version> {
+        self.0.iter().map(|table| stamp(&**table)).collect::<Option<_>>().map(Version)
+    }
+}
+
+/// Whether an expression gives the same for the same rows.
+fn is_steady(expr: &Expr) -> bool {
+    let mut steady = !expr.is_volatile();
+    expr.apply(|e| {
+        steady &= !matches!(e, Expr::ScalarSubquery(_) | Expr::Exists(_) | Expr::InSubquery(_));
+        Ok(if steady { TreeNodeRecursion::Continue } else { TreeNodeRecursion::Stop })
+    })
+    .expect("looking at an expression does not fail");
+    steady
+}
+
+fn stamp(table: &dyn TableProvider) -> Option<Stamp> {
+    if let Some(tensor) = table.downcast_ref::<TensorTable>() {
+        return Some(Stamp::Tensor(tensor.clone()));
+    }
+    if let Some(memory) = table.downcast_ref::<MemTable>() {
+        let mut batches = Vec::new();
+        for partition in &memory.batches {
+            // Somebody writes: there is no state that tells.
+            batches.extend(partition.try_read().ok()?.iter().cloned());
+        }
+        return Some(Stamp::Batches(batches));
+    }
+    let listing = table.downcast_ref::<ListingTable>()?;
+    let mut files = Vec::new();
+    for url in listing.table_paths() {
+        if url.scheme() != "file" || url.get_glob().is_some() {
+            return None;
+        }
+        add_files(&url.get_url().to_file_path().ok()?, &mut files)?;
+    }
+    files.sort();
+    Some(Stamp::Files(files))
+}
+
+/// Adds a file, or those below a folder.
+fn add_files(path: &Path, files: &mut Vec<(PathBuf, u64, SystemTime)>) -> Option<()> {
+    let metadata = std::fs::metadata(path).ok()?;
+    if metadata.is_dir() {
+        for entry in std::fs::read_dir(path).ok()? {
+            add_files(&entry.ok()?.path(), files)?;
+        }
+        return Some(());
+    }
+    files.push((path.to_owned(), metadata.len(), metadata.modified().ok()?));
+    Some(())
+}
+
+impl PartialEq for Stamp {
+    fn eq(&self, other: &Stamp) -> bool {
+        match (self, other) {
+            (Stamp::Files(a), Stamp::Files(b)) => a == b,
+            (Stamp::Tensor(a), Stamp::Tensor(b)) => a == b,
+            (Stamp::Batches(a), Stamp::Batches(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b)),
+            _ => false,
+        }
+    }
+}
+
+impl PartialEq for Version {
+    fn eq(&self, other: &Version) -> bool {
+        self.0 == other.0
+    }
+}
+
+/// Whether two batches are the same memory.
+fn same(a: &RecordBatch, b: &RecordBatch) -> bool {
+    let mut pairs = a.columns().iter().zip(b.columns());
+    a.num_rows() == b.num_rows()
+        && a.num_columns() == b.num_columns()
+        && pairs.all(|(a, b)| Arc::ptr_eq(a, b) || a.to_data().ptr_eq(&b.to_data()))
+}

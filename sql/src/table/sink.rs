@@ -1,0 +1,118 @@
+//! `COPY (query) TO 'x.mtx'`: rows of coordinates and a value, written as a tensor.
+
+use super::factory::TensorFactory;
+use crate::error::Error;
+use async_trait::async_trait;
+use datafusion::arrow::compute::concat_batches;
+use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::arrow::record_batch::RecordBatch;
+use datafusion::catalog::Session;
+use datafusion::common::GetExt;
+use datafusion::datasource::file_format::csv::CsvFormat;
+use datafusion::datasource::file_format::{FileFormat, FileFormatFactory};
+use datafusion::datasource::sink::DataSink;
+use datafusion::error::{DataFusionError, Result};
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::logical_expr::dml::CopyTo;
+use datafusion::physical_plan::common::collect;
+use datafusion::physical_plan::{DisplayAs, DisplayFormatType};
+use redpoll_datasets::{WriteOptions, write};
+use redpoll_physical::storage::{Import, Tensor};
+use std::collections::HashMap;
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Tells DataFusion that files of an extension can be written; the planner of regions does it.
+#[derive(Debug)]
+pub(crate) struct TensorFiles(pub(crate) &'static str);
+
+impl GetExt for TensorFiles {
+    fn get_ext(&self) -> String {
+        self.0.to_lowercase()
+    }
+}
+
+impl FileFormatFactory for TensorFiles {
+    fn create(&self, _: &dyn Session, _: &HashMap<String, String>) -> Result<Arc<dyn FileFormat>> {
+        let file_type = self.0;
+        Err(DataFusionError::Plan(format!(
+            "a {file_type} file is one tensor; read it by CREATE EXTERNAL TABLE .. STORED AS {file_type}"
+        )))
+    }
+
+    fn default(&self) -> Arc<dyn FileFormat> {
+        // What DataFusion would read files by that it has listed; `create` refuses that before.
+        Arc::new(CsvFormat::default())
+    }
+}
+
+/// Writes all rows as one tensor.
+#[derive(Debug)]
+pub(crate) struct TensorSink {
+    path: PathBuf,
+    schema: SchemaRef,
+    shape: Option<Vec<u64>>,
+}
+
+impl TensorSink {
+    /// The sink of a statement, if it writes a tensor.
+    ///
+    /// # Errors
+    /// When an option is not known, or the rows are no entries.
+    pub(crate) fn of(copy: &CopyTo) -> Result<Option<TensorSink>> {
+        let extension = copy.file_type.get_ext().to_uppercase();
+        if !TensorFactory::FILE_TYPES.contains(&extension.as_str()) {
+            return Ok(None);
+        }
+        let mut shape = None;
+        for (key, value) in &copy.options {
+            match key.strip_prefix("format.").unwrap_or(key) {
+                "shape" => {
+                    let sizes = value.split(',').map(|n| n.trim().parse::<u64>()).collect::<Result<Vec<_>, _>>();
+                    shape = Some(sizes.map_err(|e| DataFusionError::Plan(format!("the option shape '{value}': {e}")))?);
+                }
+                key => return Err(DataFusionError::Plan(format!("unknown option `{key}`; there is `shape`"))),
+            }
+        }
+        let path = copy.output_url.strip_prefix("file://").unwrap_or(&copy.output_url);
+        let schema = Arc::clone(copy.input.schema().inner());
+        Ok(Some(TensorSink { path: path.into(), schema, shape }))
+    }
+
+    fn write(&self, rows: &RecordBatch) -> Result<u64, Error> {
+        let tensor = entries(rows, self.shape.clone())?;
+        write(&self.path, &tensor, &WriteOptions::default())?;
+        Ok(rows.num_rows() as u64)
+    }
+}
+
+/// The tensor whose entries are rows: coordinates in all columns but the last, values in the last.
+///
+/// # Errors
+/// When a coordinate is NULL, negative or no integer, places repeat, or the values are no numbers.
+pub(crate) fn entries(rows: &RecordBatch, shape: Option<Vec<u64>>) -> Result<Tensor, Error> {
+    let names: Vec<&str> = rows.schema_ref().fields().iter().map(|f| f.name().as_str()).collect();
+    let Some((value, coordinates)) = names.split_last() else {
+        return Err(Error::Declaration { table: "result".into(), what: "rows without columns are no entries".into() });
+    };
+    Ok(Tensor::from_record_batch(rows, Import { shape, ..Import::new(coordinates, Some(value)) })?.0)
+}
+
+impl DisplayAs for TensorSink {
+    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "TensorSink({})", self.path.display())
+    }
+}
+
+#[async_trait]
+impl DataSink for TensorSink {
+    fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    async fn write_all(&self, data: SendableRecordBatchStream, _: &Arc<TaskContext>) -> Result<u64> {
+        let batches = collect(data).await?;
+        Ok(self.write(&concat_batches(&self.schema, &batches)?)?)
+    }
+}

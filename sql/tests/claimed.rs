@@ -1,0 +1,38 @@
+//! Queries that are claimed, beside plain DataFusion.
+
+mod common;
+
+use common::{agree, database, run};
+use redpoll::sql::Database;
+
+async fn graph() -> Database {
+    let database = database().await;
+    for statement in [
+        "CREATE TABLE e (src BIGINT, dst BIGINT, w BIGINT) AS VALUES (1,2,10),(2,3,20),(1,3,30),(3,4,40),(2,4,50),(1,2,7)",
+        "CREATE TABLE n (id BIGINT, name VARCHAR, weight DOUBLE) AS VALUES (1,'a',0.5),(2,'b',1.5),(3,'a',NULL),(4,NULL,2.5)",
+    ] {
+        run(&database, statement).await.unwrap();
+    }
+    database
+}
+
+#[tokio::test]
+async fn joins_agree_with_datafusion() {
+    let database = graph().await;
+    for sql in [
+        "SELECT count(*) FROM e a JOIN e b ON a.dst = b.src",
+        "SELECT a.src, count(*), sum(b.w) FROM e a JOIN e b ON a.dst = b.src GROUP BY a.src",
+        "SELECT a.src, b.dst, sum(a.w * b.w) FROM e a JOIN e b ON a.dst = b.src GROUP BY a.src, b.dst",
+        "SELECT count(*) FROM e a, e b, e c WHERE a.dst = b.src AND b.dst = c.dst AND a.src = c.src",
+        "SELECT n.name, count(*), sum(n.weight), avg(n.weight), min(e.w), max(n.weight) FROM e JOIN n ON e.src = n.id GROUP BY n.name",
+        "SELECT min(n.name), max(n.name), count(n.name), count(distinct n.name) FROM e JOIN n ON e.dst = n.id",
+        "SELECT DISTINCT n.name FROM e JOIN n ON e.dst = n.id",
+        "SELECT sum(e.w * n.weight - 2 * e.w) FROM e JOIN n ON e.dst = n.id WHERE e.w > 100",
+        "SELECT count(*) FROM e a JOIN e b ON a.dst = b.dst WHERE a.src < b.src",
+        "SELECT a.src, count(*) FROM e a WHERE EXISTS (SELECT 1 FROM e b WHERE b.src = a.dst AND b.w <> a.w) GROUP BY a.src",
+        "SELECT sum(a.w) FROM e a WHERE a.dst IN (SELECT id FROM n WHERE weight > 1)",
+    ] {
+        let claimed = agree(&database, sql).await.unwrap();
+        assert_eq!(claimed, 1, "{sql}");
+    }
+}

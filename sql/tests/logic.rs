@@ -1,0 +1,114 @@
+//! SQL logic tests: each file of `slt/` runs unclaimed and claimed, against the same expectations.
+//!
+//! The expectations are those of plain DataFusion: `REDPOLL_BLESS=1` writes them anew, with nothing claimed.
+
+mod common;
+
+use async_trait::async_trait;
+use common::{Cell, claims, database, rows, run};
+use redpoll::sql::Database;
+use redpoll::sql::datafusion::arrow::record_batch::RecordBatch;
+use redpoll::sql::datafusion::error::DataFusionError;
+use sqllogictest::{AsyncDB, DBOutput, DefaultColumnType, Runner, default_column_validator, default_normalizer};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// How many queries ran, and how many were claimed.
+#[derive(Default)]
+struct Counts {
+    queries: AtomicUsize,
+    claimed: AtomicUsize,
+}
+
+/// A connection for the runner.
+struct Connection {
+    database: Database,
+    counts: Arc<Counts>,
+}
+
+#[async_trait]
+impl AsyncDB for Connection {
+    type Error = DataFusionError;
+    type ColumnType = DefaultColumnType;
+
+    async fn run(&mut self, sql: &str) -> Result<DBOutput<DefaultColumnType>, DataFusionError> {
+        let query = ["SELECT", "WITH", "EXPLAIN"].iter().any(|word| sql.trim_start().to_uppercase().starts_with(word));
+        if query {
+            self.counts.queries.fetch_add(1, Ordering::Relaxed);
+            self.counts.claimed.fetch_add(usize::from(claims(&self.database, sql).await? > 0), Ordering::Relaxed);
+        }
+        let batches = run(&self.database, sql).await?;
+        if !query {
+            return Ok(DBOutput::StatementComplete(0));
+        }
+        let columns = batches.first().map_or(0, RecordBatch::num_columns);
+        let text = |cell: Cell| match cell {
+            // Sums of floats may be rounded otherwise.
+            Cell::Float(0.0) => "0".to_string(),
+            Cell::Float(v) => format!("{v:.9e}"),
+            Cell::Text(t) if t.is_empty() => "(empty)".to_string(),
+            Cell::Text(t) => t.replace(' ', "_"),
+        };
+        let rows = rows(&batches).into_iter().map(|row| row.into_iter().map(text).collect()).collect();
+        Ok(DBOutput::Rows { types: vec![DefaultColumnType::Any; columns], rows })
+    }
+
+    async fn shutdown(&mut self) {}
+}
+
+fn files() -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/slt");
+    let mut files: Vec<PathBuf> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    files
+}
+
+/// The runner of a file, with everything claimed or nothing.
+async fn runner(
+    claiming: bool,
+    counts: &Arc<Counts>,
+) -> Runner<Connection, impl sqllogictest::MakeConnection<Conn = Connection>> {
+    let database = database().await;
+    if !claiming {
+        run(&database, "SET redpoll.enabled = false").await.unwrap();
+    }
+    let counts = counts.clone();
+    Runner::new(move || {
+        let connection = Connection { database: database.clone(), counts: counts.clone() };
+        async move { Ok(connection) }
+    })
+}
+
+/// Protects what every claimed shape of query gives.
+#[tokio::test]
+async fn files_agree_claimed_and_unclaimed() {
+    let (plain, ours) = (Arc::<Counts>::default(), Arc::<Counts>::default());
+    let bless = std::env::var_os("REDPOLL_BLESS").is_some();
+    for file in files() {
+        if bless {
+            let mut runner = runner(false, &plain).await;
+            runner
+                .update_test_file(
+                    &file,
+                    " ",
+                    sqllogictest::default_validator,
+                    default_normalizer,
+                    default_column_validator,
+                )
+                .await
+                .unwrap();
+        }
+        for (claiming, counts) in [(false, &plain), (true, &ours)] {
+            let mut runner = runner(claiming, counts).await;
+            if let Err(e) = runner.run_file_async(&file).await {
+                panic!("{}, {}: {e}", file.display(), if claiming { "claimed" } else { "unclaimed" });
+            }
+        }
+    }
+    let (queries, claimed) = (ours.queries.load(Ordering::Relaxed), ours.claimed.load(Ordering::Relaxed));
+    eprintln!("{claimed} of {queries} queries were claimed");
+    assert_eq!(plain.claimed.load(Ordering::Relaxed), 0);
+    assert!(queries >= 300, "{queries} queries");
+    assert!(claimed * 2 > queries, "just {claimed} of {queries} queries were claimed");
+}

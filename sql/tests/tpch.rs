@@ -1,0 +1,127 @@
+//! The 22 queries of TPC-H at scale factor 0.01: claimed, unclaimed, and the stored answers.
+//!
+//! The tables are in the folder that `REDPOLL_DATASETS` names, or in `shared/datasets` beside the checkout; without them
+//! there is nothing to test.
+
+mod common;
+
+use common::{Cell, agree, database, rows, run};
+use redpoll::sql::Database;
+use std::path::{Path, PathBuf};
+
+/// The columns of the tables that are no text: what their types are.
+const TABLES: [(&str, &str); 8] = [
+    ("region", "r_regionkey BIGINT, r_name VARCHAR, r_comment VARCHAR"),
+    ("nation", "n_nationkey BIGINT, n_name VARCHAR, n_regionkey BIGINT, n_comment VARCHAR"),
+    (
+        "supplier",
+        "s_suppkey BIGINT, s_name VARCHAR, s_address VARCHAR, s_nationkey BIGINT, s_phone VARCHAR, \
+         s_acctbal DECIMAL(15,2), s_comment VARCHAR",
+    ),
+    (
+        "customer",
+        "c_custkey BIGINT, c_name VARCHAR, c_address VARCHAR, c_nationkey BIGINT, c_phone VARCHAR, \
+         c_acctbal DECIMAL(15,2), c_mktsegment VARCHAR, c_comment VARCHAR",
+    ),
+    (
+        "part",
+        "p_partkey BIGINT, p_name VARCHAR, p_mfgr VARCHAR, p_brand VARCHAR, p_type VARCHAR, p_size INT, \
+         p_container VARCHAR, p_retailprice DECIMAL(15,2), p_comment VARCHAR",
+    ),
+    (
+        "partsupp",
+        "ps_partkey BIGINT, ps_suppkey BIGINT, ps_availqty INT, ps_supplycost DECIMAL(15,2), ps_comment VARCHAR",
+    ),
+    (
+        "orders",
+        "o_orderkey BIGINT, o_custkey BIGINT, o_orderstatus VARCHAR, o_totalprice DECIMAL(15,2), o_orderdate DATE, \
+         o_orderpriority VARCHAR, o_clerk VARCHAR, o_shippriority INT, o_comment VARCHAR",
+    ),
+    (
+        "lineitem",
+        "l_orderkey BIGINT, l_partkey BIGINT, l_suppkey BIGINT, l_linenumber INT, l_quantity DECIMAL(15,2), \
+         l_extendedprice DECIMAL(15,2), l_discount DECIMAL(15,2), l_tax DECIMAL(15,2), l_returnflag VARCHAR, \
+         l_linestatus VARCHAR, l_shipdate DATE, l_commitdate DATE, l_receiptdate DATE, l_shipinstruct VARCHAR, \
+         l_shipmode VARCHAR, l_comment VARCHAR",
+    ),
+];
+
+fn folder() -> Option<PathBuf> {
+    let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/datasets");
+    let folder = std::env::var_os("REDPOLL_DATASETS").map_or_else(beside, PathBuf::from).join("tables/tpch_sf0.01");
+    if !folder.is_dir() {
+        eprintln!("no tables of TPC-H in {}: nothing to check", folder.display());
+        return None;
+    }
+    Some(folder)
+}
+
+fn unpacked(path: &Path) -> String {
+    let file = std::fs::File::open(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    String::from_utf8(zstd::decode_all(file).unwrap()).unwrap()
+}
+
+async fn tpch(folder: &Path, plain: &Path) -> Database {
+    let database = database().await;
+    for (table, columns) in TABLES {
+        let file = plain.join(format!("{table}.csv"));
+        std::fs::write(&file, unpacked(&folder.join(format!("{table}.csv.zst")))).unwrap();
+        let create = format!(
+            "CREATE EXTERNAL TABLE {table} ({columns}) STORED AS CSV LOCATION '{}' OPTIONS ('format.has_header' 'true')",
+            file.display()
+        );
+        run(&database, &create).await.unwrap();
+    }
+    database
+}
+
+/// Protects the answers of TPC-H, and shows which queries are claimed.
+#[tokio::test]
+async fn queries_agree_and_give_the_stored_answers() {
+    let Some(folder) = folder() else { return };
+    let plain = tempfile::tempdir().unwrap();
+    let database = tpch(&folder, plain.path()).await;
+    let mut failures = Vec::new();
+    for k in 1..=22 {
+        let text = unpacked(&folder.join(format!("queries/q{k:02}.sql.zst")));
+        let sql = text.trim().trim_end_matches(';');
+        match agree(&database, sql).await {
+            Ok(claimed) => eprintln!("q{k:02}: {claimed} claimed"),
+            Err(why) => failures.push(format!("q{k:02}: {why}")),
+        }
+        let answer = unpacked(&folder.join(format!("answers/q{k:02}.csv.zst")));
+        match run(&database, sql).await {
+            Ok(batches) => {
+                if let Err(why) = is_answer(&rows(&batches), &answer) {
+                    failures.push(format!("q{k:02}, stored answer: {why}"));
+                }
+            }
+            Err(e) => failures.push(format!("q{k:02}: {e}")),
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+/// Whether rows are those of an answer, numbers up to the digits that answers have.
+fn is_answer(found: &[Vec<Cell>], answer: &str) -> Result<(), String> {
+    let expected: Vec<Vec<&str>> = answer.lines().skip(1).map(|line| line.split('|').collect()).collect();
+    if expected.len() != found.len() {
+        return Err(format!("{} rows, expected {}", found.len(), expected.len()));
+    }
+    for (row, expected) in found.iter().zip(&expected) {
+        for (cell, expected) in row.iter().zip(expected) {
+            let text = match cell {
+                Cell::Float(v) => v.to_string(),
+                Cell::Text(t) => t.clone(),
+            };
+            let equal = match (text.parse::<f64>(), expected.trim().parse::<f64>()) {
+                (Ok(a), Ok(b)) => (a - b).abs() <= 0.01 + 1e-9 * b.abs(),
+                _ => text.trim() == expected.trim() || text == "NULL" && expected.is_empty(),
+            };
+            if !equal {
+                return Err(format!("{text} beside {expected} in {row:?}"));
+            }
+        }
+    }
+    Ok(())
+}

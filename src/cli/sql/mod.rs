@@ -1,0 +1,110 @@
+//! `redpoll sql`: statements over files, and the REPL that `redpoll` alone starts.
+
+mod output;
+mod repl;
+mod statements;
+
+use super::bind::named_file;
+use super::failure::Failure;
+use crate::Session;
+use crate::sql::Database;
+use output::Mode;
+use statements::{Shown, run_text};
+use std::io::Write;
+use std::path::PathBuf;
+use std::str::FromStr;
+use tokio::runtime::Runtime;
+
+pub(super) use repl::repl;
+
+/// Run SQL statements over files
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  redpoll sql \"SELECT count(*) FROM e a, e b, e c WHERE a.i1 = b.i0 AND b.i1 = c.i0 AND c.i1 = a.i0\" --table e=datasets/data/karate.mtx
+  redpoll sql \"EXPLAIN SELECT i0, sum(value) FROM m GROUP BY i0\" --table m=matrix.npz --format json
+  redpoll sql -f queries.sql --table orders=orders.parquet --repeat 10
+
+Tables of tensors have the columns i0, i1, .. and value. `SET redpoll.enabled = false` leaves queries to DataFusion.
+Exit codes: 0 success, 1 failure, 2 wrong command line.")]
+pub(super) struct Args {
+    /// The statements, separated by `;`
+    #[arg(required_unless_present = "file")]
+    statements: Option<String>,
+
+    /// Read the statements from FILE
+    #[arg(short, long, value_name = "FILE", conflicts_with = "statements")]
+    file: Option<PathBuf>,
+
+    /// The file of a table: .mtx, .tns, .npz, .csv, .parquet or .arrow
+    #[arg(long, value_name = "NAME=FILE")]
+    table: Vec<TableFile>,
+
+    /// How rows are printed
+    #[arg(long, value_enum, default_value_t = Mode::Table)]
+    format: Mode,
+
+    /// Run each query N times more after the first, to tell the time of a warm run
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    repeat: u32,
+}
+
+/// A table's file.
+#[derive(Clone, Debug)]
+struct TableFile {
+    name: String,
+    file: PathBuf,
+}
+
+impl FromStr for TableFile {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<TableFile, String> {
+        let (name, file) = named_file(text, "NAME=FILE")?;
+        Ok(TableFile { name: name.to_owned(), file: file.into() })
+    }
+}
+
+pub(super) fn sql(args: &Args, out: &mut impl Write) -> Result<(), Failure> {
+    let text = match (&args.statements, &args.file) {
+        (Some(text), _) => text.clone(),
+        (None, Some(file)) => std::fs::read_to_string(file)
+            .map_err(|e| Failure::new(format!("{}: {e}", file.display()), "the file of -f holds SQL statements"))?,
+        (None, None) => return Err(Failure::Usage("there is no statement to run".into())),
+    };
+    let runtime = runtime()?;
+    let database = Session::default().database();
+    runtime.block_on(async {
+        for table in &args.table {
+            database.register_file(&table.name, &table.file).await?;
+        }
+        let shown = Shown { mode: args.format, repeat: args.repeat, timing: args.repeat > 0 };
+        run_text(&database, &text, shown, out).await
+    })
+}
+
+/// What runs statements.
+fn runtime() -> Result<Runtime, Failure> {
+    let made = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    made.map_err(|e| {
+        Failure::new(format!("there is no runtime for SQL: {e}"), "the system is out of threads or memory")
+    })
+}
+
+impl From<crate::sql::datafusion::error::DataFusionError> for Failure {
+    fn from(error: crate::sql::datafusion::error::DataFusionError) -> Failure {
+        let root = error.find_root().to_string();
+        Failure::Failed { error: root.into(), hint: None }
+    }
+}
+
+impl From<redpoll_sql::Error> for Failure {
+    fn from(error: redpoll_sql::Error) -> Failure {
+        Failure::Failed { error: error.into(), hint: None }
+    }
+}
+
+/// A database of the command line.
+fn database() -> Database {
+    Session::default().database()
+}

@@ -1,0 +1,64 @@
+//! SQL: what lets a session run the regions that `redpoll-sql` claims, and SQL on sessions.
+
+use crate::error::Error;
+use crate::explain::Detail;
+use crate::session::{Bindings, Session};
+use crate::timings::Phase;
+use redpoll_logic::{Alias, Plan};
+use redpoll_physical::assembly::Status;
+use redpoll_physical::run::Limits;
+use redpoll_physical::storage::Tensor;
+use redpoll_sql::{Engine, Outcome, RunError, Stop};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+pub use redpoll_sql::{Database, Policy, RedpollOptions, TensorTable, claim, datafusion};
+
+impl Session {
+    /// A SQL session whose queries this session's kernels compute, where they are claimed.
+    pub fn database(&self) -> Database {
+        Database::new(Arc::new(self.clone()))
+    }
+}
+
+impl Engine for Session {
+    fn run(&self, plan: Plan, bindings: Vec<(Alias, Tensor)>, stop: &Stop) -> Result<Outcome, RunError> {
+        let limits = Limits { memory: self.limits().memory.clone(), cancel: stop.cancelled.clone() };
+        let session = self.limited(limits);
+        let start = std::time::Instant::now();
+        let prepared = session.prepare_plan(plan, &Bindings::from_iter(bindings)).map_err(run_error)?;
+        let compile = start.elapsed();
+        let cached = prepared.timings().of(Phase::Optimize).is_zero();
+        if stop.cancelled.load(Ordering::Relaxed) {
+            return Err(RunError::Cancelled);
+        }
+        let run = prepared.run().map_err(run_error)?;
+        let outputs = run.outputs.into_iter().map(|(_, tensor)| tensor).collect();
+        Ok(Outcome { outputs, compile, run: run.time, cached })
+    }
+
+    fn explain(&self, plan: Plan, bindings: Vec<(Alias, Tensor)>) -> Result<Vec<(String, String)>, RunError> {
+        let prepared = self.prepare_plan(plan, &Bindings::from_iter(bindings)).map_err(run_error)?;
+        let sections = prepared.explain(Detail::Notation).map_err(run_error)?;
+        Ok(sections.into_iter().map(|s| (s.title, s.text)).collect())
+    }
+}
+
+fn run_error(error: Error) -> RunError {
+    match stopped(&error) {
+        Some(Status::Cancelled) => RunError::Cancelled,
+        Some(Status::OutOfMemory) => RunError::Memory,
+        _ => RunError::Failed(Box::new(error)),
+    }
+}
+
+/// Why a kernel has stopped, if that is the error.
+fn stopped(error: &Error) -> Option<Status> {
+    match error {
+        Error::Query { source, .. } | Error::Storage(source) => match **source {
+            redpoll_physical::Error::KernelStopped(status) => Some(status),
+            _ => None,
+        },
+        _ => None,
+    }
+}
