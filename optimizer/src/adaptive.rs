@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::formats::{count_positions, spread};
 use crate::loop_order::order_loops;
 use crate::report::{Adaptation, Decision, Miscount, Origin, Report, Rule};
-use crate::term::{At, Nest, NestKind, Read};
+use crate::term::{Nest, NestKind};
 use crate::{algebra, plan_rest};
 use redpoll_logic::physical::{PhysicalPlan, PhysicalQuery};
 use redpoll_logic::statistics::{Answer, Statistics};
@@ -47,11 +47,11 @@ pub struct Written {
 #[derive(Clone)]
 pub(crate) struct Step {
     /// What the query computes, before copies were put in place of what does not fit its loops.
-    nest: Nest,
-    order: Vec<Field>,
-    waiting: Vec<Waiting>,
+    pub(crate) nest: Nest,
+    pub(crate) order: Vec<Field>,
+    pub(crate) waiting: Vec<Waiting>,
     /// How many of the plan's nests were begun.
-    begun: usize,
+    pub(crate) begun: usize,
     /// The names that were taken.
     aliases: HashSet<Alias>,
 }
@@ -67,10 +67,8 @@ pub(crate) struct Waiting {
 impl Context<'_> {
     /// Keeps what is still to be planned after the query that was planned last.
     pub(crate) fn step(&mut self, nest: Nest, order: Vec<Field>) {
-        if self.config.adaptivity != Adaptivity::Off {
-            let (waiting, begun, aliases) = (self.waiting.clone(), self.begun, self.aliases().clone());
-            self.steps.push(Step { nest, order, waiting, begun, aliases });
-        }
+        let (waiting, begun, aliases) = (self.waiting.clone(), self.begun, self.aliases().clone());
+        self.steps.push(Step { nest, order, waiting, begun, aliases });
     }
 }
 
@@ -92,7 +90,7 @@ impl AdaptivePlan {
         if let Some(step) = self.steps.get(after) {
             let waiting = step.waiting.iter().map(|w| &w.nest);
             for nest in waiting.chain(&self.nests[step.begun..]) {
-                each_read(nest, &mut |read| {
+                nest.each_access(&mut |read| {
                     wanted.insert(&read.tensor);
                 });
             }
@@ -200,15 +198,4 @@ impl AdaptivePlan {
 /// The cost of a query; what copies cost is in that of the queries that they are made for.
 fn counted_cost(decision: &Decision) -> f64 {
     if decision.origin == Origin::Copied { 0.0 } else { decision.cost }
-}
-
-fn each_read<'n>(nest: &'n Nest, f: &mut dyn FnMut(&'n Read)) {
-    for target in &nest.outputs {
-        target.value.each_access(f);
-        for at in &target.at {
-            if let At::Value(value) = at {
-                value.each_access(f);
-            }
-        }
-    }
 }

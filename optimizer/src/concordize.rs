@@ -12,7 +12,8 @@ use crate::plan_nest;
 use crate::sizes::Sizes;
 use crate::term::{At, Nest, NestKind, Node, Read, Target, Term};
 use redpoll_logic::statistics::Question;
-use redpoll_logic::{Alias, Computed, Field, Format, LevelFormat, LevelKind, StorageMode};
+use redpoll_logic::{Alias, Computed, Field, Format, LevelFormat, LevelKind, StorageMode, TensorType};
+use std::sync::Arc;
 
 /// Makes every access of the schedule concordant.
 pub(crate) fn concordize(cx: &mut Context, mut schedule: Schedule) -> Result<Schedule, Error> {
@@ -81,22 +82,24 @@ fn concordant_read(cx: &mut Context, read: &Read, sizes: &Sizes, order: &[Field]
         return Ok(read);
     }
     let format = copy_format(cx, &read, sizes, order);
-    let known = cx.copies.iter().find(|(t, f, _)| *t == read.tensor && *f == format).map(|(_, _, alias)| alias.clone());
-    let alias = match known {
-        Some(alias) => alias,
-        None => {
-            let alias = cx.fresh(&read.tensor);
-            copy(cx, &read, format.clone(), alias.clone())?;
-            cx.copies.push((read.tensor.clone(), format.clone(), alias.clone()));
-            alias
-        }
-    };
-    let ty = redpoll_logic::TensorType { format, ..(*read.ty).clone() };
-    Ok(Read { tensor: alias, ty: ty.into(), ..read })
+    let (tensor, ty) = copied(cx, &read, format)?;
+    Ok(Read { tensor, ty, ..read })
+}
+
+/// Name and type of the copy of what is read in another format, which is made unless it was before.
+pub(crate) fn copied(cx: &mut Context, read: &Read, format: Format) -> Result<(Alias, Arc<TensorType>), Error> {
+    let ty = Arc::new(TensorType { format: format.clone(), ..(*read.ty).clone() });
+    if let Some((.., alias)) = cx.copies.iter().find(|(t, f, _)| *t == read.tensor && *f == format) {
+        return Ok((alias.clone(), ty));
+    }
+    let alias = cx.fresh(&read.tensor);
+    plan_nest(cx, copy_nest(read, format.clone(), alias.clone()))?;
+    cx.copies.push((read.tensor.clone(), format, alias.clone()));
+    Ok((alias, ty))
 }
 
 /// The format of a copy that fits.
-fn copy_format(cx: &Context, read: &Read, sizes: &Sizes, order: &[Field]) -> Format {
+pub(crate) fn copy_format(cx: &Context, read: &Read, sizes: &Sizes, order: &[Field]) -> Format {
     let source = &read.ty.format;
     let position = |at: &At| {
         let last = at.fields().iter().filter_map(|f| order.iter().position(|g| g == f)).max();
@@ -127,8 +130,8 @@ fn copy_format(cx: &Context, read: &Read, sizes: &Sizes, order: &[Field]) -> For
     Format { levels: levels.collect(), modes: modes.iter().map(|(_, m, _)| *m).collect(), leaf: source.leaf }
 }
 
-/// Plans the query that makes a copy.
-fn copy(cx: &mut Context, read: &Read, format: Format, alias: Alias) -> Result<(), Error> {
+/// The query that makes a copy.
+pub(crate) fn copy_nest(read: &Read, format: Format, alias: Alias) -> Nest {
     let fields: Vec<Field> = (0..read.at.len()).map(|k| Field::from(format!("c{k}"))).collect();
     let mut sizes = Sizes::default();
     for (field, &size) in fields.iter().zip(&read.ty.shape) {
@@ -146,5 +149,5 @@ fn copy(cx: &mut Context, read: &Read, format: Format, alias: Alias) -> Result<(
         format: Some(format),
         computed: Computed::Keep,
     };
-    plan_nest(cx, Nest { outputs: vec![target], sizes, pins: Vec::new(), kind: NestKind::Copy })
+    Nest { outputs: vec![target], sizes, pins: Vec::new(), kind: NestKind::Copy }
 }

@@ -76,7 +76,7 @@ impl Default for Worth {
     }
 }
 
-/// A subject of rules of the algebra.
+/// A subject of what the optimizer may change: rules of the algebra but for the last one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Subject {
     /// Aggregates merged, split, and without what they do not depend on.
@@ -89,6 +89,8 @@ pub enum Subject {
     Symmetry,
     /// Arguments that say the same twice, and those that undo each other.
     Identities,
+    /// No rules of the algebra: orders of loops and formats of all queries, chosen together.
+    Layout,
 }
 
 /// A set of subjects.
@@ -97,12 +99,13 @@ pub struct Subjects(u8);
 
 impl Subject {
     /// All subjects, with their names.
-    pub const ALL: [(Subject, &'static str); 5] = [
+    pub const ALL: [(Subject, &'static str); 6] = [
         (Subject::Aggregates, "aggregates"),
         (Subject::Elimination, "elimination"),
         (Subject::Distribution, "distribution"),
         (Subject::Symmetry, "symmetry"),
         (Subject::Identities, "identities"),
+        (Subject::Layout, "layout"),
     ];
 }
 

@@ -5,7 +5,7 @@ use crate::config::Config;
 use crate::estimate::{Known, Marginal, Marginals, Throws};
 use crate::normalize::fresh_alias;
 use crate::report::{Report, Rule};
-use crate::term::{At, Fold, Nest, Node, Read, Term};
+use crate::term::{Fold, Nest, Read, Term};
 use crate::work::Work;
 use redpoll_logic::physical::PhysicalQuery;
 use redpoll_logic::statistics::{Answer, Fact, ModeSet, PositionCounts, Question, Statistics, Weights};
@@ -123,6 +123,20 @@ impl<'a> Context<'a> {
         &self.aliases
     }
 
+    /// From now on those names are taken, and no others.
+    pub(crate) fn take_names(&mut self, names: HashSet<Alias>) {
+        self.aliases = names;
+    }
+
+    /// Forgets the queries from `from` on, with the copies that they make.
+    pub(crate) fn forget(&mut self, from: usize) {
+        let written: HashSet<&Alias> = self.queries[..from].iter().flat_map(|q| &q.outputs).map(|o| &o.alias).collect();
+        self.copies.retain(|(.., copy)| written.contains(copy));
+        self.queries.truncate(from);
+        self.report.decisions.truncate(from);
+        self.steps.truncate(from);
+    }
+
     /// A name for a tensor or temporary that is not taken.
     pub(crate) fn fresh(&mut self, like: &Alias) -> Alias {
         fresh_alias(&mut self.aliases, like)
@@ -212,40 +226,20 @@ impl<'a> Context<'a> {
     }
 
     /// The nest with the types of earlier queries' results put where they are read; what is no such result is an input.
-    pub(crate) fn resolve(&mut self, mut nest: Nest) -> Nest {
-        for target in &mut nest.outputs {
-            target.value = self.resolve_term(&target.value);
-            for at in &mut target.at {
-                if let At::Value(t) = at {
-                    *at = At::from_value(self.resolve_term(t));
-                }
-            }
-        }
-        nest
-    }
-
-    fn resolve_term(&mut self, term: &Term) -> Term {
+    pub(crate) fn resolve(&mut self, nest: Nest) -> Nest {
         let mode = self.mode();
-        term.replace(
-            &mut |t| {
-                let Node::Access(read) = t.node() else { return None };
-                let ty = match self.types.get(&read.tensor) {
-                    Some(ty) => ty.clone(),
-                    None => {
-                        if !self.inputs.iter().any(|(alias, _)| *alias == read.tensor) {
-                            self.inputs.push((read.tensor.clone(), read.ty.clone()));
-                        }
-                        read.ty.clone()
+        let typed = &mut |read: &Read| {
+            let ty = match self.types.get(&read.tensor) {
+                Some(ty) => ty.clone(),
+                None => {
+                    if !self.inputs.iter().any(|(alias, _)| *alias == read.tensor) {
+                        self.inputs.push((read.tensor.clone(), read.ty.clone()));
                     }
-                };
-                let at = read.at.iter().map(|a| match a {
-                    At::Value(t) => At::from_value(self.resolve_term(t)),
-                    At::Subscript(_) => a.clone(),
-                });
-                let at = at.collect();
-                Some(Term::access(Read { ty, at, ..read.clone() }))
-            },
-            mode,
-        )
+                    read.ty.clone()
+                }
+            };
+            Some((read.tensor.clone(), ty))
+        };
+        nest.reading(typed, mode)
     }
 }

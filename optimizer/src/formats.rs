@@ -4,8 +4,8 @@
 //! its loops. Otherwise storage modes follow the order of the loops, and a level is sparse when the estimated fraction of
 //! its coordinates that hold something other than the fill is at most [`cost::DENSE_FRACTION`]. That a place holds the
 //! fill is proved from fills and operators: an operator counts as preserving it only when its properties say so, so an
-//! output whose fill is not preserved comes out dense. An output all of whose levels are dense is stored in the order of
-//! its modes.
+//! output whose fill is not preserved comes out dense. The innermost level keeps runs, blocks and bands of the operands
+//! where `structure` says so. An output all of whose levels are dense is stored in the order of its modes.
 
 use crate::context::Context;
 use crate::cost;
@@ -13,7 +13,9 @@ use crate::error::Error;
 use crate::estimate::Marginal;
 use crate::fit::storage_at;
 use crate::sizes::Sizes;
+use crate::structure::{kept, runs};
 use crate::term::{At, Target};
+use crate::workspace::{Scope, order_of_writes};
 use redpoll_logic::statistics::Answer;
 use redpoll_logic::{Field, Format, LeafKind, LevelFormat, LevelKind, StorageMode, TensorType};
 use std::collections::BTreeSet;
@@ -56,8 +58,19 @@ pub(crate) fn choose_format(cx: &Context, target: &Target, sizes: &Sizes, order:
         };
         // Blocks are dense inside.
         let inner = matches!(format.modes[k], StorageMode::Inner { .. });
-        if fraction > cost::DENSE_FRACTION || dimensions[k] <= 1 || inner {
+        let full = fraction > cost::DENSE_FRACTION || dimensions[k] <= 1 || inner;
+        if full {
             format.levels[k] = LevelFormat::new(LevelKind::Dense);
+        }
+        if let Some(field) =
+            at.as_field().filter(|f| k + 1 == spots.len() && dimensions[k] > 1 && order.last() == Some(f))
+            && let Some(kind) = kept(cx, target, sizes, field, (!full).then(|| fraction * dimensions[k] as f64))
+        {
+            let mut keeping = format.clone();
+            keeping.levels[k] = LevelFormat::new(kind);
+            if order_of_writes(cx, target, &keeping, sizes, order) == Scope::InOrder {
+                format = keeping;
+            }
         }
     }
     let dense = format.levels.iter().all(|l| l.kind == LevelKind::Dense);
@@ -118,7 +131,11 @@ fn positions(
         places *= size;
         bound.extend(at.fields());
         let most = Answer { estimate: above.estimate * size, bound: above.bound * size };
-        above = if format.levels[k].kind.traits().full {
+        let traits = format.levels[k].kind.traits();
+        let runs = at.as_field().filter(|_| traits.runs).and_then(|field| runs(cx, &target.value, sizes, field));
+        above = if let Some(runs) = runs {
+            Answer::new((above.estimate * runs).min(most.estimate), most.bound)
+        } else if traits.full {
             most
         } else {
             let here = if scatters { writes } else { places * cx.output_support(target, sizes, &bound) };

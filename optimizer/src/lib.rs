@@ -16,7 +16,8 @@
 //! | `loop_order` | nest | an order of its loops; `pricing` and `writes` count its work |
 //! | `isolate` | nest and order | schedule: folds put where they are computed, or queries of their own |
 //! | `concordize` | schedule | schedule whose accesses all fit, copies made before |
-//! | `emit` | schedule | physical query; `formats`, `workspace` and `protocols` decide for it |
+//! | `emit` | schedule | physical query; `formats`, `structure`, `workspace` and `protocols` decide for it |
+//! | `layout` | queries so far | the same queries, in orders and formats that are chosen together |
 //!
 //! What holds of every physical plan it makes:
 //! - Every alias is written once, before it is read; produced aliases are written.
@@ -45,6 +46,7 @@ mod estimate;
 mod fit;
 mod formats;
 mod isolate;
+mod layout;
 mod lookup;
 mod loop_order;
 mod merge;
@@ -56,6 +58,7 @@ mod show;
 mod sizes;
 mod skew;
 mod split;
+mod structure;
 mod term;
 mod unify;
 mod work;
@@ -73,6 +76,7 @@ use concordize::concordize;
 use context::Context;
 use emit::emit;
 use isolate::{fold_nest, isolate, root_folds};
+use layout::lay_out;
 use lookup::use_lookups;
 use loop_order::{Ordered, order_loops_below, rough_cost};
 use merge::merge_queries;
@@ -143,6 +147,7 @@ fn plan_nests(plan: &Plan, statistics: &Statistics, config: &Config, rewrite: Re
 
 /// Plans the nests that wait, and those of the plan that were not begun.
 pub(crate) fn plan_rest(cx: &mut Context, nests: &[Nest], rewrite: Rewrite) -> Result<(), Error> {
+    let (first, names, mut measured) = (cx.queries.len(), cx.aliases().clone(), false);
     while let Some(Waiting { nest, origin, rules }) = cx.waiting.pop() {
         cx.rules = rules;
         plan_as(cx, nest, origin)?;
@@ -155,10 +160,12 @@ pub(crate) fn plan_rest(cx: &mut Context, nests: &[Nest], rewrite: Rewrite) -> R
         let rough = rough_cost(cx, &nest);
         let worth = cx.config.worth;
         cx.measure(rough >= worth.0 && rough >= worth.passes() * cx.stored(&nest));
+        measured |= cx.measures();
         let nest = if rough >= worth.0 { rewrite(cx, nest) } else { nest };
         plan_nest(cx, nest)?;
     }
-    Ok(())
+    cx.measure(measured);
+    lay_out(cx, first, names)
 }
 
 /// Plans one nest, after the queries that it needs.
@@ -180,30 +187,37 @@ fn plan_as(cx: &mut Context, nest: Nest, origin: Origin) -> Result<(), Error> {
             best = ordered.map(|ordered| (candidate, ordered)).or(best);
         }
         let (chosen, ordered) = best.ok_or_else(|| Error::NoLoopOrder { query: nest.name().clone() })?;
-        let stored = match isolate(cx, &with_formats(&chosen, &ordered.dense), &ordered.order) {
-            Ok(schedule) => {
-                let schedule = while_waiting(cx, (nest.clone(), origin), |cx| concordize(cx, schedule))?;
-                let origin = if nest.kind == NestKind::Copy { Origin::Copied } else { origin };
-                let order = ordered.order.clone();
-                emit(cx, &schedule, Decision::new(origin, ordered))?;
-                cx.step(chosen, order);
-                return Ok(());
-            }
-            Err(stored) => stored,
+        let waiting = Waiting { nest, origin, rules: cx.rules.clone() };
+        let order = ordered.order.clone();
+        let Err(stored) = commit(cx, &chosen, ordered, &waiting)? else {
+            cx.step(chosen, order);
+            return Ok(());
         };
         nest = chosen;
         store(cx, &mut nest, origin, &stored)?;
     }
 }
 
+/// Appends the query of a nest in that order of its loops to the plan, after the copies that it needs; unless it has a fold
+/// that has to be stored before, which is given instead.
+fn commit(cx: &mut Context, nest: &Nest, ordered: Ordered, waiting: &Waiting) -> Result<Result<(), Term>, Error> {
+    let schedule = match isolate(cx, &with_formats(nest, &ordered.dense), &ordered.order) {
+        Ok(schedule) => schedule,
+        Err(stored) => return Ok(Err(stored)),
+    };
+    let schedule = while_waiting(cx, waiting.clone(), |cx| concordize(cx, schedule))?;
+    let origin = if nest.kind == NestKind::Copy { Origin::Copied } else { waiting.origin };
+    emit(cx, &schedule, Decision::new(origin, ordered))?;
+    Ok(Ok(()))
+}
+
 /// Plans what a nest needs while it waits.
 fn while_waiting<T>(
     cx: &mut Context,
-    (nest, origin): (Nest, Origin),
+    waiting: Waiting,
     plan: impl FnOnce(&mut Context) -> Result<T, Error>,
 ) -> Result<T, Error> {
-    let rules = cx.rules.clone();
-    cx.waiting.push(Waiting { nest, origin, rules });
+    cx.waiting.push(waiting);
     let planned = plan(cx);
     cx.waiting.pop();
     planned
@@ -243,7 +257,8 @@ fn store(cx: &mut Context, nest: &mut Nest, origin: Origin, term: &Term) -> Resu
     for target in &mut nest.outputs {
         target.value = target.value.replace(&mut reading, mode);
     }
-    while_waiting(cx, (nest.clone(), origin), |cx| plan_as(cx, inner, Origin::Isolated))?;
+    let waiting = Waiting { nest: nest.clone(), origin, rules: cx.rules.clone() };
+    while_waiting(cx, waiting, |cx| plan_as(cx, inner, Origin::Isolated))?;
     *nest = cx.resolve(nest.clone());
     Ok(())
 }

@@ -15,10 +15,12 @@ use crate::fit::Levels;
 use crate::isolate::fold_nest;
 use crate::pricing::{Met, visited};
 use crate::sizes::Sizes;
+use crate::structure::runs;
 use crate::term::{At, Fold, Nest, NestKind, Node, Read, Target, Term, regroups};
 use crate::unify::renamed;
 use crate::work::{Event, Work};
 use crate::writes::Volume;
+use redpoll_logic::op::Op;
 use redpoll_logic::{Alias, Field, FloatMode};
 use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeSet, HashMap};
@@ -42,15 +44,16 @@ pub(crate) fn order_loops(cx: &Context, nest: &Nest) -> Option<Ordered> {
 
 /// The best order of the loops of a nest; `None` also when none costs less than `most`, which is found out sooner.
 pub(crate) fn order_loops_below(cx: &Context, nest: &Nest, most: f64) -> Option<Ordered> {
-    search(cx, nest, |search| search.run(most))
+    search(cx, nest, Formats::Given, |search| search.run(most))
 }
 
 /// What the loops of a nest cost in an order that is not far from the best one; 0 when no order keeps all constraints.
 pub(crate) fn rough_cost(cx: &Context, nest: &Nest) -> f64 {
-    search(cx, nest, |search| search.greedy(f64::INFINITY)).map_or(0.0, |ordered| ordered.work.cost())
+    let greedy = search(cx, nest, Formats::Given, |search| search.greedy(f64::INFINITY));
+    greedy.map_or(0.0, |ordered| ordered.work.cost())
 }
 
-fn search<T>(cx: &Context, nest: &Nest, run: impl FnOnce(&Search<'_>) -> T) -> T {
+fn search<T>(cx: &Context, nest: &Nest, formats: Formats, run: impl FnOnce(&Search<'_>) -> T) -> T {
     let mut pins = nest.pins.clone();
     for target in &nest.outputs {
         if let Some((op, fields)) = &target.fold
@@ -62,9 +65,15 @@ fn search<T>(cx: &Context, nest: &Nest, run: impl FnOnce(&Search<'_>) -> T) -> T
     let values: Vec<&Term> = nest.outputs.iter().map(|t| &t.value).collect();
     let places = nest.outputs.iter().flat_map(|t| &t.at);
     let places: Vec<&Term> = places.filter_map(|at| if let At::Value(t) = at { Some(t) } else { None }).collect();
-    let problem = Problem { sizes: &nest.sizes, prefix: &[], pins: &pins, reach: 1.0, kind: nest.kind };
+    let problem = Problem { sizes: &nest.sizes, prefix: &[], pins: &pins, reach: 1.0, kind: nest.kind, formats };
     let search = Search::new(cx, problem, nest.loops(), Purpose::Outputs(&nest.outputs));
     run(&search.with_terms(values.into_iter().chain(places)))
+}
+
+/// The orders of the loops of a nest that cost least if all tensors were stored as each would have them, at most so many,
+/// with these costs; none when the loops are too many to try all orders.
+pub(crate) fn orders_of_any_format(cx: &Context, nest: &Nest, count: usize) -> Vec<(Vec<Field>, f64)> {
+    search(cx, nest, Formats::Any, |search| search.cheapest(count))
 }
 
 /// The best order of the loops of a fold inside the loops `prefix`, of whose places the fraction `reach` is visited.
@@ -80,7 +89,7 @@ pub(crate) fn order_fold(
     if !regroups(&fold.op, &fold.arg.dtype(), cx.mode()) {
         pins.push(fold.fields.clone());
     }
-    let problem = Problem { sizes, prefix, pins: &pins, reach, kind: NestKind::Query };
+    let problem = Problem { sizes, prefix, pins: &pins, reach, kind: NestKind::Query, formats: Formats::Given };
     Search::new(cx, problem, fold.fields.clone(), Purpose::Fold(fold)).with_terms([&fold.arg]).run(f64::INFINITY)
 }
 
@@ -94,6 +103,16 @@ pub(crate) struct Problem<'t> {
     /// The fraction of the places of the loops outside that are visited.
     pub(crate) reach: f64,
     pub(crate) kind: NestKind,
+    pub(crate) formats: Formats,
+}
+
+/// How tensors are stored.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Formats {
+    /// As they are; what the loops cannot walk is copied.
+    Given,
+    /// As the loops would have them, for nothing.
+    Any,
 }
 
 /// What the loops are for.
@@ -113,6 +132,8 @@ pub(crate) struct Search<'t> {
     pub(crate) accesses: Vec<Accessed<'t>>,
     pub(crate) folds: Vec<Inner<'t>>,
     rounds: RefCell<HashMap<u64, f64>>,
+    /// The runs along each loop that goes by runs.
+    runs: OnceCell<Vec<Option<f64>>>,
     pub(crate) volumes: OnceCell<Vec<Volume>>,
 }
 
@@ -158,6 +179,7 @@ impl<'t> Search<'t> {
             accesses: Vec::new(),
             folds: Vec::new(),
             rounds: RefCell::default(),
+            runs: OnceCell::new(),
             volumes: OnceCell::new(),
         }
     }
@@ -230,6 +252,48 @@ impl<'t> Search<'t> {
         }
     }
 
+    /// The cheapest orders, at most so many, with their costs.
+    fn cheapest(&self, count: usize) -> Vec<(Vec<Field>, f64)> {
+        let mut best = Vec::new();
+        if self.loops.len() <= cost::EXHAUSTIVE_LOOPS {
+            self.extend_cheapest(&mut Vec::new(), 0, Work::NONE, &mut best, count);
+        }
+        let fields = |order: Vec<usize>| order.into_iter().map(|k| self.loops[k].clone()).collect();
+        best.into_iter().map(|(order, cost)| (fields(order), cost)).collect()
+    }
+
+    /// Goes on with an order whose loops so far take `spent`, while that is less than what the last of the best takes.
+    fn extend_cheapest(
+        &self,
+        order: &mut Vec<usize>,
+        mask: u64,
+        spent: Work,
+        best: &mut Vec<(Vec<usize>, f64)>,
+        count: usize,
+    ) {
+        let is_one = |best: &[(Vec<usize>, f64)], work: &Work| {
+            work.cost().is_finite() && (best.len() < count || best.last().is_some_and(|(_, most)| work.cost() < *most))
+        };
+        if order.len() == self.loops.len() {
+            let work = spent + self.finish(order, mask);
+            if is_one(best, &work) {
+                let at = best.partition_point(|(_, cost)| *cost <= work.cost());
+                best.insert(at, (order.clone(), work.cost()));
+                best.truncate(count);
+            }
+            return;
+        }
+        for next in self.free_to_bind(mask) {
+            order.push(next);
+            let mask = mask | 1 << next;
+            let work = spent + self.step(order, mask);
+            if is_one(best, &work) {
+                self.extend_cheapest(order, mask, work, best, count);
+            }
+            order.pop();
+        }
+    }
+
     /// The order in which the next loop is the cheapest one, unless its loops cost `most`.
     fn greedy(&self, most: f64) -> Option<Ordered> {
         let (mut order, mut mask, mut spent) = (Vec::new(), 0, Work::NONE);
@@ -258,6 +322,39 @@ impl<'t> Search<'t> {
         if let Some(known) = self.rounds.borrow().get(&mask) {
             return *known;
         }
+        let runs = self.runs.get_or_init(|| {
+            let mut kinds = self.accesses.iter().flat_map(|access| &access.read.ty.format.levels).map(|l| l.kind);
+            let some = kinds.any(|kind| kind.traits().runs);
+            (0..self.loops.len()).map(|k| some.then(|| self.runs_along(k)).flatten()).collect()
+        });
+        // What does not change within a run is folded at once.
+        let rounds = match (0..self.loops.len()).find(|k| mask >> k & 1 == 1 && runs[*k].is_some()) {
+            Some(k) => self.rounds(mask & !(1 << k)) * runs[k].unwrap_or(1.0),
+            None => self.rounds_by_places(mask),
+        };
+        self.rounds.borrow_mut().insert(mask, rounds);
+        rounds
+    }
+
+    /// How many runs a loop goes through for each round of those outside, where it goes by runs.
+    fn runs_along(&self, k: usize) -> Option<f64> {
+        let field = &self.loops[k];
+        let folded = |op: &Op, fields: &[Field], value: &Term| {
+            let whole = fields.contains(field) && regroups(op, &value.dtype(), self.cx.mode());
+            whole.then(|| runs(self.cx, value, self.problem.sizes, field)).flatten().filter(|runs| *runs > 0.0)
+        };
+        match self.purpose {
+            Purpose::Outputs([target]) => {
+                let (op, fields) = target.fold.as_ref()?;
+                let places = target.at.iter().any(|at| at.fields().contains(field));
+                folded(op, fields, &target.value).filter(|_| !places)
+            }
+            Purpose::Outputs(_) => None,
+            Purpose::Fold(fold) => folded(&fold.op, &fold.fields, &fold.arg),
+        }
+    }
+
+    fn rounds_by_places(&self, mask: u64) -> f64 {
         let bound = |f: &Field| {
             self.problem.prefix.contains(f)
                 || self.loops.iter().position(|g| g == f).is_some_and(|k| mask >> k & 1 == 1)
@@ -277,9 +374,7 @@ impl<'t> Search<'t> {
         let visited = either(scanned.chain([visited]));
         let within = (0..self.loops.len()).filter(|k| mask >> k & 1 == 1).map(|k| &self.loops[k]);
         let places: f64 = self.problem.prefix.iter().chain(within).map(|f| self.problem.sizes.of(f) as f64).product();
-        let rounds = places * visited.min(self.problem.reach);
-        self.rounds.borrow_mut().insert(mask, rounds);
-        rounds
+        places * visited.min(self.problem.reach)
     }
 }
 

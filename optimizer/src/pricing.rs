@@ -9,7 +9,7 @@ use crate::context::Context;
 use crate::cost;
 use crate::estimate::{Bound, deciding, either};
 use crate::fit::{Levels, Meeting};
-use crate::loop_order::{Accessed, Inner, Purpose, Search, inline_work, place, stored_work};
+use crate::loop_order::{Accessed, Formats, Inner, Purpose, Search, inline_work, place, stored_work};
 use crate::sizes::Sizes;
 use crate::term::{Fold, NestKind, Node, Read, Target, Term};
 use crate::work::{Event, Work};
@@ -190,13 +190,11 @@ impl Search<'_> {
     }
 
     fn copy(&self, read: &Read) -> Work {
-        if self.problem.kind == NestKind::Copy {
-            return Work::IMPOSSIBLE;
+        match (self.problem.kind, self.problem.formats) {
+            (NestKind::Copy, _) => Work::IMPOSSIBLE,
+            (NestKind::Query, Formats::Any) => Work::NONE,
+            (NestKind::Query, Formats::Given) => conversion(self.cx, read),
         }
-        let mut work = Work::NONE;
-        work.add(Event::Query, 1.0);
-        work.add(Event::Reorder, self.positions(read, read.ty.format.levels.len()));
-        work
     }
 
     /// What a complete order takes besides its loops: folds and writes.
@@ -218,7 +216,8 @@ impl Search<'_> {
             Purpose::Outputs(targets) => {
                 work.add(Event::Query, 1.0);
                 let volumes = self.volumes.get_or_init(|| targets.iter().map(|t| self.volume(t)).collect());
-                for (target, volume) in targets.iter().zip(volumes) {
+                let priced = targets.iter().zip(volumes).filter(|_| self.problem.formats == Formats::Given);
+                for (target, volume) in priced {
                     work += self.write(target, *volume, order, &full).0;
                 }
             }
@@ -262,6 +261,15 @@ impl Search<'_> {
     pub(crate) fn mask(&self, is_in: impl Fn(&Field) -> bool) -> u64 {
         (0..self.loops.len()).filter(|&l| is_in(&self.loops[l])).fold(0, |m, l| m | 1 << l)
     }
+}
+
+/// What it takes to convert a tensor into another order.
+pub(crate) fn conversion(cx: &Context, read: &Read) -> Work {
+    let stored = cx.ask(&read.tensor, &read.ty, Question::Positions(read.ty.format.levels.len())).estimate;
+    let mut work = Work::NONE;
+    work.add(Event::Query, 1.0);
+    work.add(Event::Reorder, stored);
+    work
 }
 
 /// The fraction of the places over the bound fields that loops for an output go through.

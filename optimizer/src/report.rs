@@ -113,10 +113,18 @@ impl Decision {
     pub const SHOWN: usize = 6;
 
     pub(crate) fn new(origin: Origin, ordered: Ordered) -> Decision {
-        let Ordered { order, work, mut considered, .. } = ordered;
-        considered.sort_by(|(_, a), (_, b)| a.total_cmp(b));
-        considered.truncate(Decision::SHOWN);
-        Decision { origin, rules: Vec::new(), order, cost: work.cost(), work, considered, outputs: Vec::new() }
+        let Ordered { order, work, considered, .. } = ordered;
+        let (rules, outputs) = (Vec::new(), Vec::new());
+        let mut decision = Decision { origin, rules, order, cost: work.cost(), work, considered: Vec::new(), outputs };
+        decision.consider(considered);
+        decision
+    }
+
+    /// Keeps the cheapest of the orders that were priced.
+    pub(crate) fn consider(&mut self, mut orders: Vec<(Vec<Field>, f64)>) {
+        orders.sort_by(|(_, a), (_, b)| a.total_cmp(b));
+        orders.truncate(Decision::SHOWN);
+        self.considered = orders;
     }
 }
 

@@ -395,6 +395,26 @@ impl Term {
         }
     }
 
+    /// The term with reads of other tensors, or of the same in other formats, wherever `with` gives a name and a type.
+    pub(crate) fn reading(
+        &self,
+        with: &mut dyn FnMut(&Read) -> Option<(Alias, Arc<TensorType>)>,
+        mode: FloatMode,
+    ) -> Term {
+        let replaced = &mut |t: &Term| {
+            let Node::Access(read) = t.node() else { return None };
+            let other = with(read);
+            let at = read.at.iter().map(|at| match at {
+                At::Value(t) => At::from_value(t.reading(with, mode)),
+                At::Subscript(_) => at.clone(),
+            });
+            let at = at.collect();
+            let (tensor, ty) = other.unwrap_or_else(|| (read.tensor.clone(), read.ty.clone()));
+            Some(Term::access(Read { tensor, ty, at, ..read.clone() }))
+        };
+        self.replace(replaced, mode)
+    }
+
     /// Every access, those in folds and in subscripts included.
     pub(crate) fn each_access<'a>(&'a self, f: &mut dyn FnMut(&'a Read)) {
         if let Node::Access(r) = &*self.node {
@@ -476,6 +496,23 @@ impl Target {
 }
 
 impl Nest {
+    /// The nest with other reads, as [`Term::reading`] gives them.
+    pub(crate) fn reading(
+        mut self,
+        with: &mut dyn FnMut(&Read) -> Option<(Alias, Arc<TensorType>)>,
+        mode: FloatMode,
+    ) -> Nest {
+        for target in &mut self.outputs {
+            target.value = target.value.reading(with, mode);
+            for at in &mut target.at {
+                if let At::Value(t) = at {
+                    *at = At::from_value(t.reading(with, mode));
+                }
+            }
+        }
+        self
+    }
+
     /// The loop fields, in the order in which the outputs name them.
     pub(crate) fn loops(&self) -> Vec<Field> {
         let mut loops: Vec<Field> = Vec::new();
@@ -485,6 +522,18 @@ impl Nest {
             }
         }
         loops
+    }
+
+    /// Every access, those in folds and in subscripts included.
+    pub(crate) fn each_access<'n>(&'n self, f: &mut dyn FnMut(&'n Read)) {
+        for target in &self.outputs {
+            target.value.each_access(f);
+            for at in &target.at {
+                if let At::Value(value) = at {
+                    value.each_access(f);
+                }
+            }
+        }
     }
 
     /// The name of the first output, which stands for the nest.

@@ -13,7 +13,9 @@ use redpoll_logic::physical::{self, PhysicalPlan, Point};
 use redpoll_logic::statistics::{Assumed, Statistics};
 use redpoll_logic::testing::{self, Data, random_case};
 use redpoll_logic::{Expr, Field, FloatMode, Format, LeafKind, LevelKind, Plan, Query, Scalar, StorageMode};
-use redpoll_optimizer::{Config, Origin, Report, WrittenOrder, optimize_plain};
+use redpoll_optimizer::{
+    Choice, Config, Origin, Report, Subject, Subjects, Worth, WrittenOrder, optimize, optimize_plain,
+};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -331,6 +333,29 @@ fn random_plans_keep_their_meaning() {
 fn random_plans_keep_their_meaning_in_the_strict_mode() {
     let done = run(10_000..10_300, FloatMode::StrictIeee, &mut Coverage::default());
     assert!(done > 200, "{done}");
+}
+
+/// Protects that whatever orders and formats are chosen together, it is the same plan.
+#[test]
+fn random_layouts_keep_the_meaning_of_plans() {
+    let (mut done, mut laid_out, mut converted) = (0, 0, 0);
+    for seed in 50_000..50_600 {
+        let Some((plan, inputs)) = Generator::new(seed).plan() else { continue };
+        let written_order = if seed % 2 == 0 { WrittenOrder::Pins } else { WrittenOrder::Ignored };
+        let subjects = Subjects::none().with(Subject::Layout);
+        let choice = Choice::Drawn(seed);
+        let config = Config { written_order, subjects, choice, worth: Worth(0.0), ..Config::default() };
+        let (physical, report) = match optimize(&plan, &Statistics::new(&counts(&inputs)), &config) {
+            Ok(planned) => planned,
+            Err(redpoll_optimizer::Error::NoLoopOrder { .. }) if written_order == WrittenOrder::Pins => continue,
+            Err(e) => panic!("seed {seed}: {e}\n{plan:?}"),
+        };
+        compare(&plan, &physical, &inputs, FloatMode::Relaxed);
+        done += 1;
+        laid_out += usize::from(report.phases.iter().any(|phase| phase.name == "layout"));
+        converted += usize::from(report.decisions.iter().any(|decision| decision.origin == Origin::Copied));
+    }
+    assert!(done > 400 && laid_out > done / 2 && converted > 50, "{laid_out} and {converted} of {done}");
 }
 
 /// Runs the random cases of the logic crate: all operators, dtypes, fills, scans and user-defined operators.

@@ -104,11 +104,12 @@ impl Context<'_> {
         if places == 0.0 {
             return Profile::even(0.0);
         }
-        let unique = |k: usize| format.levels[..k].iter().all(|l| l.unique && !l.kind.traits().runs);
+        let unique = |k: usize| format.levels[..k].iter().all(|l| l.unique);
+        let runs = |k: usize| format.levels[..k].iter().any(|l| l.kind.traits().runs);
         let visited =
             |k: usize| over.sense == Sense::Visited || format.levels[..k].iter().all(|l| !l.kind.traits().full);
         let question = match modes.as_prefix() {
-            Some(k) if unique(k) && visited(k) || k == spots.len() && unique(0) => Question::Positions(k),
+            Some(k) if !runs(k) && (unique(k) && visited(k) || k == spots.len()) => Question::Positions(k),
             _ => Question::Distinct(modes),
         };
         let fraction = (self.ask(&read.tensor, &read.ty, question).estimate / places).clamp(0.0, 1.0);

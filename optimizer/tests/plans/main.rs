@@ -3,8 +3,10 @@
 mod algebra;
 mod decisions;
 mod errors;
+mod layout;
 mod quality;
 mod shapes;
+mod structure;
 
 #[path = "../common/mod.rs"]
 mod common;

@@ -1,0 +1,170 @@
+//! The e-graph of a plan's layouts.
+
+use super::explore::Kernel;
+use egg::{EGraph, Id, Language};
+use redpoll_logic::{Alias, Field, Format};
+use std::collections::HashMap;
+
+/// How a tensor comes to be there in a format, the classes aside that this takes.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(super) enum Way {
+    /// It is given so: the number of the layout.
+    Given(usize),
+    /// Not a tensor, but a run of a query by a kernel, which reads the children; it writes all outputs at once.
+    Run(usize),
+    /// It is an output of the child, a run: its number among them.
+    Output(usize),
+    /// It is converted from the child, to the layout of that number.
+    Converted(usize),
+}
+
+/// A node.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(super) struct LayoutNode {
+    pub(super) way: Way,
+    children: Vec<Id>,
+}
+
+impl Language for LayoutNode {
+    type Discriminant = Way;
+
+    fn discriminant(&self) -> Way {
+        self.way
+    }
+
+    fn matches(&self, other: &LayoutNode) -> bool {
+        self.way == other.way && self.children.len() == other.children.len()
+    }
+
+    fn children(&self) -> &[Id] {
+        &self.children
+    }
+
+    fn children_mut(&mut self) -> &mut [Id] {
+        &mut self.children
+    }
+}
+
+/// The ways to have the tensors of a plan, and what they cost.
+#[derive(Default)]
+pub(super) struct LayoutGraph {
+    pub(super) egraph: EGraph<LayoutNode, ()>,
+    /// The kernels of all queries, by the numbers of their runs.
+    pub(super) kernels: Vec<Kernel>,
+    /// The class of each run, and those of its outputs.
+    runs: Vec<(Id, Vec<Id>)>,
+    /// The layouts by their numbers, each with its class.
+    layouts: Vec<(Alias, Format, Id)>,
+    /// What it costs to convert a tensor.
+    pub(super) conversions: HashMap<Alias, f64>,
+}
+
+impl LayoutGraph {
+    /// The tensor is given in a format.
+    pub(super) fn give(&mut self, tensor: &Alias, format: &Format) {
+        let number = self.layouts.len();
+        let class = self.egraph.add(LayoutNode { way: Way::Given(number), children: Vec::new() });
+        self.layouts.push((tensor.clone(), format.clone(), class));
+    }
+
+    /// A query can run by a kernel, which writes those tensors.
+    pub(super) fn run(&mut self, kernel: Kernel, outputs: &[Alias]) {
+        let children = kernel.reads.iter().map(|(read, format)| self.converted(&read.tensor, format)).collect();
+        let run = self.egraph.add(LayoutNode { way: Way::Run(self.kernels.len()), children });
+        let mut written = Vec::new();
+        for (number, (tensor, format)) in outputs.iter().zip(&kernel.formats).enumerate() {
+            let output = self.egraph.add(LayoutNode { way: Way::Output(number), children: vec![run] });
+            written.push(output);
+            match self.find(tensor, format) {
+                Some(class) => {
+                    self.egraph.union(class, output);
+                }
+                None => self.layouts.push((tensor.clone(), format.clone(), output)),
+            }
+        }
+        self.runs.push((run, written));
+        self.kernels.push(kernel);
+    }
+
+    /// The formats that a tensor can have so far.
+    pub(super) fn formats(&self, tensor: &Alias) -> Vec<Format> {
+        let own = self.layouts.iter().filter(|(of, ..)| of == tensor);
+        own.map(|(_, format, _)| format.clone()).collect()
+    }
+
+    /// The class of a tensor in a format, which is converted from each of the others that it can have so far.
+    fn converted(&mut self, tensor: &Alias, format: &Format) -> Id {
+        let number = self.layouts.iter().position(|(of, other, _)| of == tensor && other == format);
+        let others = self.layouts.iter().filter(|(of, other, _)| of == tensor && other != format);
+        let others: Vec<Id> = others.map(|(.., class)| *class).collect();
+        let to = number.unwrap_or(self.layouts.len());
+        for from in others {
+            let node = self.egraph.add(LayoutNode { way: Way::Converted(to), children: vec![from] });
+            match self.find(tensor, format) {
+                Some(class) => {
+                    self.egraph.union(class, node);
+                }
+                None => self.layouts.push((tensor.clone(), format.clone(), node)),
+            }
+        }
+        self.find(tensor, format).expect("a tensor is read once it can be had in some format")
+    }
+
+    fn find(&self, tensor: &Alias, format: &Format) -> Option<Id> {
+        let own = self.layouts.iter().find(|(of, other, _)| of == tensor && other == format);
+        own.map(|(.., class)| self.egraph.find(*class))
+    }
+
+    /// The tensor of each class that is one.
+    pub(super) fn tensors(&self) -> HashMap<Id, &Alias> {
+        self.layouts.iter().map(|(tensor, _, class)| (self.egraph.find(*class), tensor)).collect()
+    }
+
+    /// The classes that a kernel reads.
+    pub(super) fn read(&self, kernel: usize) -> impl Iterator<Item = Id> {
+        let run = &self.egraph[self.runs[kernel].0].nodes[0];
+        run.children.iter().map(|class| self.egraph.find(*class))
+    }
+
+    /// The classes that a kernel writes.
+    pub(super) fn written(&self, kernel: usize) -> Vec<Id> {
+        self.runs[kernel].1.iter().map(|class| self.egraph.find(*class)).collect()
+    }
+
+    /// Whether a class is given.
+    pub(super) fn is_given(&self, class: Id) -> bool {
+        self.egraph[class].nodes.iter().any(|node| matches!(node.way, Way::Given(_)))
+    }
+
+    /// Whether a class can be converted from one of others.
+    pub(super) fn is_converted(&self, class: Id, from: impl Fn(Id) -> bool) -> bool {
+        let from_one =
+            |node: &LayoutNode| matches!(node.way, Way::Converted(_)) && from(self.egraph.find(node.children[0]));
+        self.egraph[class].nodes.iter().any(from_one)
+    }
+
+    /// The orders of a query with the costs of their cheapest kernels.
+    pub(super) fn orders(&self, query: usize) -> Vec<(Vec<Field>, f64)> {
+        let mut orders: Vec<(Vec<Field>, f64)> = Vec::new();
+        for kernel in self.kernels.iter().filter(|kernel| kernel.query == query) {
+            match orders.iter_mut().find(|(order, _)| *order == kernel.order) {
+                Some((_, cost)) => *cost = cost.min(kernel.cost),
+                None => orders.push((kernel.order.clone(), kernel.cost)),
+            }
+        }
+        orders
+    }
+
+    /// The kernels of each query, cheapest first.
+    pub(super) fn by_query(&self) -> Vec<Vec<usize>> {
+        let count = self.kernels.iter().map(|kernel| kernel.query + 1).max().unwrap_or(0);
+        let mut all = vec![Vec::new(); count];
+        for (number, kernel) in self.kernels.iter().enumerate() {
+            all[kernel.query].push(number);
+        }
+        for kernels in &mut all {
+            kernels.sort_by(|a: &usize, b| self.kernels[*a].cost.total_cmp(&self.kernels[*b].cost));
+        }
+        all
+    }
+}

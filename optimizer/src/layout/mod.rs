@@ -1,0 +1,200 @@
+//! Chooses the orders of all loops and the formats of all tensors between queries together.
+//!
+//! Nests are planned one after the other: each takes the order that is best for itself, stores its outputs as that order
+//! would have them, and has what it reads copied where it must. Here the queries of such a plan are looked at once more, in
+//! an e-graph: a class is a tensor in one format, its nodes are the ways to have it so: it is given, a query that runs in
+//! some order writes it, it is converted from another format. What a query's node reads are classes again, so that a
+//! conversion which two queries need is one, and a query may write what its reader wants. [`explore`] adds the nodes, and
+//! [`choose`] takes the cheapest choice of one order a query, which is never dearer than the plan that was there before;
+//! then the queries are planned once more, by that choice. (The physical properties of Graefe's Cascades, in an e-graph.)
+//!
+//! It is done when what depends on formats, by the estimates, takes so long that looking pays.
+
+mod choose;
+mod explore;
+mod graph;
+#[cfg(test)]
+mod tests;
+
+use crate::adaptive::{Step, Waiting};
+use crate::concordize::copied;
+use crate::config::{Choice, Subject};
+use crate::context::Context;
+use crate::error::Error;
+use crate::loop_order::order_loops;
+use crate::pricing::conversion;
+use crate::report::{Decision, Origin, Rule};
+use crate::term::{Nest, NestKind};
+use crate::work::{Event, Work};
+use crate::{commit, plan_as, while_waiting};
+use choose::{cheapest, drawn};
+use explore::{Kernel, explore};
+use redpoll_logic::physical::FormatWords;
+use redpoll_logic::{Alias, Field, Format};
+use std::collections::HashSet;
+use std::fmt::Write as _;
+
+/// The layout of a plan is looked at when what depends on it costs so many times what a query must cost to be rewritten.
+const EXPLORING: f64 = 10.0;
+/// A choice is taken when it saves at least this part of what the plan costs, and what makes a query worth rewriting.
+const GAIN: f64 = 0.01;
+
+/// A query of the plan that was there before.
+struct Planned {
+    step: Step,
+    origin: Origin,
+    rules: Vec<Rule>,
+    /// The formats of its outputs.
+    formats: Vec<Format>,
+}
+
+impl Planned {
+    fn nest(&self) -> &Nest {
+        &self.step.nest
+    }
+
+    fn order(&self) -> &[Field] {
+        &self.step.order
+    }
+}
+
+/// Plans the queries from `from` on once more, given the names that were taken before them, where formats and orders
+/// chosen together cost less.
+pub(crate) fn lay_out(cx: &mut Context, from: usize, names: HashSet<Alias>) -> Result<(), Error> {
+    if !cx.config.subjects.contains(Subject::Layout) || at_stake(cx, from) < EXPLORING * cx.config.worth.0 {
+        return Ok(());
+    }
+    let queries = queries(cx, from);
+    let taken = cx.aliases().clone();
+    let graph = explore(cx, &queries);
+    let before = graph.as_planned();
+    let choice = match cx.config.choice {
+        Choice::Cheapest => {
+            let gains = |before: f64, cost: f64| before - cost >= (GAIN * before).max(cx.config.worth.0);
+            cheapest(&graph).filter(|choice| before.is_some_and(|before| gains(before, choice.cost)))
+        }
+        Choice::Drawn(seed) => drawn(&graph, seed),
+    };
+    cx.take_names(taken);
+    let Some(choice) = choice else { return Ok(()) };
+    let kernels: Vec<Kernel> = choice.kernels.iter().map(|k| graph.kernels[*k].clone()).collect();
+    let considered: Vec<_> = (0..queries.len()).map(|query| graph.orders(query)).collect();
+    let mut text = String::new();
+    for (query, kernel) in queries.iter().zip(&kernels) {
+        let (name, loops) = (query.nest().name(), kernel.order.iter().map(Field::as_str).collect::<Vec<_>>().join(" "));
+        let formats: Vec<String> = kernel.formats.iter().map(|f| FormatWords(f).to_string()).collect();
+        let _ = writeln!(text, "{name}: loops {loops}, stored as {}", formats.join(", "));
+        for (read, format) in &kernel.reads {
+            let _ = writeln!(text, "  reads {} as {}", read.tensor, FormatWords(format));
+        }
+    }
+    let (classes, nodes) = (graph.egraph.number_of_classes(), graph.egraph.total_number_of_nodes());
+    let before = before.map_or_else(String::new, |cost| format!("cost about {cost:.0} query by query, "));
+    let _ = writeln!(text, "; {before}{:.0} together; {nodes} nodes in {classes} classes", choice.cost);
+    cx.report.phase("layout", text);
+    plan_again(cx, (from, names), queries, &kernels)?;
+    let decisions = cx.report.decisions[from..].iter_mut().filter(|decision| decision.origin != Origin::Copied);
+    for (decision, considered) in decisions.zip(considered) {
+        decision.consider(considered);
+    }
+    Ok(())
+}
+
+/// What the queries from `from` on cost for how their tensors are stored.
+fn at_stake(cx: &Context, from: usize) -> f64 {
+    const OF_FORMATS: [Event; 11] = [
+        Event::Reorder,
+        Event::Search,
+        Event::FollowHash,
+        Event::Gallop,
+        Event::NearMiss,
+        Event::FarMiss,
+        Event::WriteHash,
+        Event::WriteMap,
+        Event::Sort,
+        Event::SortHash,
+        Event::Flush,
+    ];
+    let works = cx.report.decisions[from..].iter().map(|decision| &decision.work);
+    works.flat_map(|work| OF_FORMATS.map(|event| work.count(event) * event.price())).sum()
+}
+
+/// The queries from `from` on, copies aside.
+fn queries(cx: &Context, from: usize) -> Vec<Planned> {
+    let both = cx.steps[from..].iter().zip(&cx.report.decisions[from..]);
+    let both = both.filter(|(step, _)| step.nest.kind == NestKind::Query);
+    let planned = |(step, decision): (&Step, &Decision)| Planned {
+        step: step.clone(),
+        origin: decision.origin,
+        rules: decision.rules.clone(),
+        formats: decision.outputs.iter().map(|output| output.ty.format.clone()).collect(),
+    };
+    both.map(planned).collect()
+}
+
+/// Plans the queries once more, each by its kernel.
+fn plan_again(
+    cx: &mut Context,
+    (from, names): (usize, HashSet<Alias>),
+    queries: Vec<Planned>,
+    kernels: &[Kernel],
+) -> Result<(), Error> {
+    let (waiting, begun) = (std::mem::take(&mut cx.waiting), cx.begun);
+    cx.forget(from);
+    let written = queries.iter().flat_map(|query| &query.nest().outputs).map(|target| target.alias.clone());
+    cx.take_names(names.into_iter().chain(written).collect());
+    for (Planned { step, origin, rules, .. }, kernel) in queries.into_iter().zip(kernels) {
+        (cx.waiting, cx.begun, cx.rules) = (step.waiting.clone(), step.begun, rules);
+        let mut nest = cx.resolve(step.nest.clone());
+        nest.pins.push(kernel.order.clone());
+        for (target, format) in nest.outputs.iter_mut().zip(&kernel.asked) {
+            target.format = format.clone().or(target.format.take());
+        }
+        plan_by(cx, nest, (step, origin), kernel)?;
+    }
+    (cx.waiting, cx.begun) = (waiting, begun);
+    cx.rules.clear();
+    Ok(())
+}
+
+/// Plans one query by its kernel.
+fn plan_by(cx: &mut Context, nest: Nest, (step, origin): (Step, Origin), kernel: &Kernel) -> Result<(), Error> {
+    let waits = Waiting { nest: step.nest.clone(), origin, rules: cx.rules.clone() };
+    let mut made = Work::NONE;
+    let mut layouts = Vec::new();
+    for (read, format) in &kernel.reads {
+        let mut now = None;
+        nest.each_access(&mut |other| {
+            if other.tensor == read.tensor && other.at == read.at && other.ty.format != *format {
+                now = Some(other.clone());
+            }
+        });
+        let Some(read) = now else { continue };
+        let known = cx.copies.len();
+        let copy = while_waiting(cx, waits.clone(), |cx| copied(cx, &read, format.clone()))?;
+        if cx.copies.len() > known {
+            made += conversion(cx, &read);
+        }
+        layouts.push((read, copy));
+    }
+    let mode = cx.mode();
+    let laid_out = nest
+        .clone()
+        .reading(&mut |read| layouts.iter().find(|(from, _)| from == read).map(|(_, copy)| copy.clone()), mode);
+    cx.memo.clear();
+    let ordered = order_loops(cx, &laid_out).filter(|ordered| ordered.work.cost().is_finite());
+    let committed = match ordered {
+        Some(mut ordered) => {
+            ordered.work += made;
+            commit(cx, &laid_out, ordered, &waits)?.is_ok()
+        }
+        None => false,
+    };
+    if committed {
+        // What is planned anew after it reads what the plan names, in whatever format.
+        cx.step(step.nest, kernel.order.clone());
+        return Ok(());
+    }
+    // Where the loops turn out not to be able to compute a fold in place.
+    plan_as(cx, nest, origin)
+}

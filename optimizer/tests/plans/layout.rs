@@ -1,0 +1,95 @@
+//! Orders of loops and formats that are chosen together.
+
+use super::algebra::csr;
+use super::*;
+use expect_test::{Expect, expect};
+use redpoll_logic::Field;
+use redpoll_logic::physical::FormatWords;
+use redpoll_optimizer::{DecidedOutput, Decision, Subject, Worth};
+
+/// The plan query by query, and as it is laid out.
+fn both(text: &str, inputs: &[Input]) -> [Report; 2] {
+    let counts = counts(inputs);
+    [Subjects::none(), Subjects::none().with(Subject::Layout)].map(|subjects| {
+        let config = Config { subjects, worth: Worth(0.0), ..Config::default() };
+        optimize(&plan(text, inputs), &Statistics::new(&counts), &config).unwrap_or_else(|e| panic!("{e}\n{text}")).1
+    })
+}
+
+/// The queries with their loops and the formats of their outputs.
+fn show(report: &Report) -> String {
+    let line = |decision: &Decision| {
+        let loops: Vec<&str> = decision.order.iter().map(Field::as_str).collect();
+        let DecidedOutput { alias, ty, .. } = &decision.outputs[0];
+        format!("{alias}: {} to {}\n", loops.join(" "), FormatWords(&ty.format))
+    };
+    report.decisions.iter().map(line).collect()
+}
+
+fn check(text: &str, large: &[Input], small: &[Input], expected: [&Expect; 2]) {
+    rewritten(text, small, &Config { worth: Worth(0.0), ..Config::default() });
+    let [apart, together] = both(text, large);
+    expected[0].assert_eq(&show(&apart));
+    expected[1].assert_eq(&show(&together));
+    assert!(together.work().cost() < apart.work().cost(), "{apart}\n{together}");
+}
+
+/// Row by row and column by column a product costs the same; its reader wants columns.
+#[test]
+fn a_product_is_written_as_its_reader_wants() {
+    let matrices = |n: u64, stored: [f64; 3]| {
+        let columns = |name: &str| input(name, &[n, n], Format::csc());
+        [csr("A", &[n, n]).stored(stored[0]), columns("B").stored(stored[1]), columns("C").stored(stored[2])]
+    };
+    check(
+        "(plan (query T (aggregate + 0 (mapjoin * (table A i k) (table B k j)) k))
+           (query R (aggregate + 0 (mapjoin * (table T i k) (table C k j)) k)) (produces T R))",
+        &matrices(3000, [9000.0, 9000.0, 300_000.0]),
+        &matrices(5, [8.0; 3]),
+        [
+            &expect![[r#"
+            B.1: c1 c0 to (dense sparse-list)
+            T: i k j to (dense sparse-list)
+            T.1: c0 c1 to (dense@1 sparse-list@0)
+            R: j k i to (dense@1 sparse-list@0)
+        "#]],
+            &expect![[r#"
+            A.1: c0 c1 to (dense@1 sparse-list@0)
+            T: j k i to (dense@1 sparse-list@0)
+            R: j k i to (dense@1 sparse-list@0)
+        "#]],
+        ],
+    );
+}
+
+/// Each product alone has its smaller factor converted; all together, the one that they share.
+#[test]
+fn products_share_a_conversion() {
+    let matrices = |n: u64, stored: f64| {
+        let rows = |name: &str, rows: u64| csr(name, &[rows, n]).stored(stored);
+        [rows("A", n), rows("C", n + 1), rows("D", n + 2), input("B", &[n, n], Format::csc()).stored(1.2 * stored)]
+    };
+    check(
+        "(plan (query R (aggregate + 0 (mapjoin * (table A i k) (table B k j)) k))
+           (query S (aggregate + 0 (mapjoin * (table C m k) (table B k j)) k))
+           (query T (aggregate + 0 (mapjoin * (table D n k) (table B k j)) k)) (produces R S T))",
+        &matrices(3000, 50_000.0),
+        &matrices(5, 8.0),
+        [
+            &expect![[r#"
+            A.1: c0 c1 to (dense@1 sparse-list@0)
+            R: j k i to (dense@1 sparse-list@0)
+            C.1: c0 c1 to (dense@1 sparse-list@0)
+            S: j k m to (dense@1 sparse-list@0)
+            D.1: c0 c1 to (dense@1 sparse-list@0)
+            T: j k n to (dense@1 sparse-list@0)
+        "#]],
+            &expect![[r#"
+            B.1: c1 c0 to (dense sparse-list)
+            R: i k j to (dense sparse-list)
+            S: m k j to (dense sparse-list)
+            T: n k j to (dense sparse-list)
+        "#]],
+        ],
+    );
+}

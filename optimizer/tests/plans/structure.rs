@@ -1,0 +1,56 @@
+//! Outputs that keep the structure of what they are computed of.
+
+use super::*;
+use expect_test::{Expect, expect};
+use redpoll_logic::LeafKind;
+use redpoll_logic::LevelKind;
+use redpoll_logic::physical::FormatWords;
+
+const N: u64 = 1000;
+
+/// A matrix of rows with an innermost level of a kind, so many positions a row.
+fn rows(name: &str, n: u64, kind: LevelKind, positions: f64) -> Input {
+    let format = Format::of_kinds(&[LevelKind::Dense, kind], LeafKind::Element);
+    input(name, &[n, n], format).stored(positions * n as f64)
+}
+
+/// The format of the result of a value of `A`, `B`, `u(i)` and `v(j)`, whose matrices have those innermost levels.
+fn check(value: &str, kinds: [LevelKind; 2], expected: &Expect) {
+    let text = format!("(plan (query R {value}) (produces R))");
+    let inputs = |n: u64, positions: f64| {
+        let vector = |name: &str| input(name, &[n], Format::dense(1));
+        [rows("A", n, kinds[0], positions), rows("B", n, kinds[1], positions), vector("u"), vector("v")]
+    };
+    rewritten(&text, &inputs(9, 2.0), &Config::default());
+    let inputs = inputs(N, 20.0);
+    let (_, report) = optimize(&plan(&text, &inputs), &Statistics::new(&counts(&inputs)), &Config::default()).unwrap();
+    expected.assert_eq(&FormatWords(&report.decisions.last().unwrap().outputs[0].ty.format).to_string());
+}
+
+#[test]
+fn runs_stay_runs() {
+    use LevelKind::{RunLength, SparseRunLength};
+    check("(mapjoin + (table A i j) (table B i j))", [RunLength; 2], &expect!["(dense run-length)"]);
+    check("(mapjoin * (table A i j) (table B i j))", [SparseRunLength; 2], &expect!["(dense run-length)"]);
+    check("(mapjoin * (table A i j) (table u i) 3.0)", [SparseRunLength; 2], &expect!["(dense run-length)"]);
+    check("(mapjoin + (table A i j) 1.0)", [SparseRunLength; 2], &expect!["(dense run-length)"]);
+}
+
+/// Runs end where one operand has none.
+#[test]
+fn runs_end_with_lists() {
+    use LevelKind::{RunLength, SparseList};
+    check("(mapjoin + (table A i j) (table v j))", [RunLength; 2], &expect!["(dense dense)"]);
+    check("(mapjoin * (table A i j) (table B i j))", [RunLength, SparseList], &expect!["(dense sparse-list)"]);
+    check("(mapjoin * (table A i j) (coordinate j))", [RunLength; 2], &expect!["(dense dense)"]);
+}
+
+#[test]
+fn blocks_and_bands_stay() {
+    use LevelKind::{Band, BlockList, SparseList};
+    check("(mapjoin * (table A i j) (table u i) (table v j))", [Band; 2], &expect!["(dense band)"]);
+    check("(mapjoin * (table A i j) (table B i j))", [BlockList; 2], &expect!["(sparse-list block-list)"]);
+    check("(mapjoin + (table A i j) (table B i j))", [Band, BlockList], &expect!["(dense block-list)"]);
+    check("(mapjoin + (table A i j) (table B i j))", [Band, SparseList], &expect!["(dense sparse-list)"]);
+    check("(mapjoin * (table A i j) (table B i j))", [Band, SparseList], &expect!["(sparse-list sparse-list)"]);
+}
