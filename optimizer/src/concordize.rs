@@ -10,7 +10,7 @@ use crate::fit::{Meeting, fit, storage_at};
 use crate::isolate::{Pass, Schedule};
 use crate::plan_nest;
 use crate::sizes::Sizes;
-use crate::term::{At, Nest, NestKind, Node, Read, Target, Term};
+use crate::term::{At, Nest, NestKind, Node, Read, Stored, Target, Term};
 use redpoll_logic::statistics::Question;
 use redpoll_logic::{Alias, Computed, Field, Format, LevelFormat, LevelKind, StorageMode, TensorType};
 use std::sync::Arc;
@@ -87,7 +87,7 @@ fn concordant_read(cx: &mut Context, read: &Read, sizes: &Sizes, order: &[Field]
 }
 
 /// Name and type of the copy of what is read in another format, which is made unless it was before.
-pub(crate) fn copied(cx: &mut Context, read: &Read, format: Format) -> Result<(Alias, Arc<TensorType>), Error> {
+pub(crate) fn copied(cx: &mut Context, read: &Read, format: Format) -> Result<Stored, Error> {
     let ty = Arc::new(TensorType { format: format.clone(), ..(*read.ty).clone() });
     if let Some((.., alias)) = cx.copies.iter().find(|(t, f, _)| *t == read.tensor && *f == format) {
         return Ok((alias.clone(), ty));

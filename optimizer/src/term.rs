@@ -12,7 +12,7 @@ use redpoll_logic::{
     Affine, Alias, Computed, DType, Field, FloatMode, Format, LevelKind, Scalar, Subscript, TensorType,
 };
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// The coordinate at which an access reads a mode.
 #[derive(Clone, PartialEq, Debug)]
@@ -26,10 +26,24 @@ pub(crate) enum At {
 /// A pointwise expression with its fill; cloning shares it.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Term {
-    node: Arc<Node>,
+    node: Arc<Shared>,
     fill: Scalar,
     /// Whether its fill is never met: every place is stored.
     full: bool,
+}
+
+/// What the clones of a term share.
+#[derive(Debug)]
+struct Shared {
+    node: Node,
+    /// Its free fields, found when they are asked for.
+    fields: OnceLock<BTreeSet<Field>>,
+}
+
+impl PartialEq for Shared {
+    fn eq(&self, other: &Shared) -> bool {
+        self.node == other.node
+    }
 }
 
 /// What a term is.
@@ -59,6 +73,9 @@ pub(crate) struct Read {
     /// What a read out of bounds gives.
     pub(crate) outside: Option<Scalar>,
 }
+
+/// Name and type of a tensor.
+pub(crate) type Stored = (Alias, Arc<TensorType>);
 
 /// A fold of a term over fields.
 #[derive(Clone, PartialEq, Debug)]
@@ -131,7 +148,7 @@ impl At {
     pub(crate) fn fields(&self) -> BTreeSet<Field> {
         match self {
             At::Subscript(s) => s.form().terms.iter().map(|(f, _)| f.clone()).collect(),
-            At::Value(t) => t.fields(),
+            At::Value(t) => t.fields().clone(),
         }
     }
 
@@ -192,8 +209,12 @@ impl At {
 }
 
 impl Term {
+    fn new(node: Node, fill: Scalar, full: bool) -> Term {
+        Term { node: Arc::new(Shared { node, fields: OnceLock::new() }), fill, full }
+    }
+
     pub(crate) fn node(&self) -> &Node {
-        &self.node
+        &self.node.node
     }
 
     /// A number that two terms share only if they are one object.
@@ -215,25 +236,25 @@ impl Term {
     }
 
     pub(crate) fn literal(value: Scalar) -> Term {
-        Term { node: Arc::new(Node::Literal), fill: value, full: false }
+        Term::new(Node::Literal, value, false)
     }
 
     /// The value, when it is a literal.
     pub(crate) fn as_literal(&self) -> Option<&Scalar> {
-        matches!(*self.node, Node::Literal).then_some(&self.fill)
+        matches!(self.node(), Node::Literal).then_some(&self.fill)
     }
 
     pub(crate) fn coordinate(form: Affine) -> Term {
         if form.terms.is_empty() {
             return Term::literal(Scalar::I64(form.constant));
         }
-        Term { node: Arc::new(Node::Coordinate(form)), fill: Scalar::I64(0), full: false }
+        Term::new(Node::Coordinate(form), Scalar::I64(0), false)
     }
 
     pub(crate) fn access(read: Read) -> Term {
         let fill = read.ty.fill.clone();
         let full = read.outside.is_none() && read.ty.format.levels.iter().all(|l| l.kind == LevelKind::Dense);
-        Term { node: Arc::new(Node::Access(read)), fill, full }
+        Term::new(Node::Access(read), fill, full)
     }
 
     /// A fold with the given fill; a fold of a fold of the same kind becomes one fold.
@@ -247,12 +268,12 @@ impl Term {
             }
         }
         let full = fold.arg.full;
-        Term { node: Arc::new(Node::Fold(fold)), fill, full }
+        Term::new(Node::Fold(fold), fill, full)
     }
 
     pub(crate) fn temporary(name: Alias, fold: Fold, fill: Scalar) -> Term {
         let full = fold.arg.full;
-        Term { node: Arc::new(Node::Temporary(name, fold)), fill, full }
+        Term::new(Node::Temporary(name, fold), fill, full)
     }
 
     /// The term as a value of that dtype.
@@ -281,7 +302,7 @@ impl Term {
             _ => {}
         }
         let (fill, full) = call_fill(op, &signature, args.iter().map(|a| (&a.fill, a.full)), mode);
-        Term { node: Arc::new(Node::Call(op.clone(), args)), fill, full }
+        Term::new(Node::Call(op.clone(), args), fill, full)
     }
 
     /// `op` on arguments of any dtypes.
@@ -298,7 +319,7 @@ impl Term {
 
     /// The children of a term, the argument of a fold included, values in subscripts not.
     pub(crate) fn children(&self) -> &[Term] {
-        match &*self.node {
+        match self.node() {
             Node::Literal | Node::Coordinate(_) | Node::Access(_) => &[],
             Node::Call(_, args) => args,
             Node::Fold(f) | Node::Temporary(_, f) => std::slice::from_ref(&f.arg),
@@ -306,19 +327,19 @@ impl Term {
     }
 
     /// The free fields.
-    pub(crate) fn fields(&self) -> BTreeSet<Field> {
-        match &*self.node {
+    pub(crate) fn fields(&self) -> &BTreeSet<Field> {
+        self.node.fields.get_or_init(|| match self.node() {
             Node::Literal => BTreeSet::new(),
             Node::Coordinate(a) => a.terms.iter().map(|(f, _)| f.clone()).collect(),
             Node::Access(r) => r.at.iter().flat_map(At::fields).collect(),
-            Node::Call(_, args) => args.iter().flat_map(Term::fields).collect(),
+            Node::Call(_, args) => args.iter().flat_map(Term::fields).cloned().collect(),
             Node::Fold(f) | Node::Temporary(_, f) => f.free(),
-        }
+        })
     }
 
     /// The term with every free field replaced by a coordinate; bound fields are unique and stay.
     pub(crate) fn substitute(&self, with: &dyn Fn(&Field) -> At, mode: FloatMode) -> Term {
-        match &*self.node {
+        match self.node() {
             Node::Literal => self.clone(),
             Node::Coordinate(a) => At::compose(&Subscript::Affine(a.clone()), with, mode).value(mode),
             Node::Access(r) => {
@@ -339,7 +360,7 @@ impl Term {
         bound: &dyn Fn(&[Field]) -> Vec<Field>,
         mode: FloatMode,
     ) -> Term {
-        match &*self.node {
+        match self.node() {
             Node::Call(op, args) => Term::call(op, args.iter().map(|a| a.rebind(with, bound, mode)).collect(), mode),
             Node::Fold(f) => {
                 let (fields, along) = (bound(&f.fields), bound(&f.along));
@@ -363,7 +384,7 @@ impl Term {
         if let Some(new) = with(self) {
             return new;
         }
-        match &*self.node {
+        match self.node() {
             Node::Literal | Node::Coordinate(_) => self.clone(),
             Node::Access(r) => {
                 let values = r.at.iter().filter(|at| matches!(at, At::Value(_)));
@@ -387,7 +408,7 @@ impl Term {
                     return self.clone();
                 }
                 let fold = Fold { arg, ..f.clone() };
-                match &*self.node {
+                match self.node() {
                     Node::Temporary(name, _) => Term::temporary(name.clone(), fold, self.fill.clone()),
                     _ => Term::fold(fold, self.fill.clone(), mode),
                 }
@@ -396,11 +417,7 @@ impl Term {
     }
 
     /// The term with reads of other tensors, or of the same in other formats, wherever `with` gives a name and a type.
-    pub(crate) fn reading(
-        &self,
-        with: &mut dyn FnMut(&Read) -> Option<(Alias, Arc<TensorType>)>,
-        mode: FloatMode,
-    ) -> Term {
+    pub(crate) fn reading(&self, with: &mut dyn FnMut(&Read) -> Option<Stored>, mode: FloatMode) -> Term {
         let replaced = &mut |t: &Term| {
             let Node::Access(read) = t.node() else { return None };
             let other = with(read);
@@ -417,7 +434,7 @@ impl Term {
 
     /// Every access, those in folds and in subscripts included.
     pub(crate) fn each_access<'a>(&'a self, f: &mut dyn FnMut(&'a Read)) {
-        if let Node::Access(r) = &*self.node {
+        if let Node::Access(r) = self.node() {
             f(r);
             for at in &r.at {
                 if let At::Value(t) = at {
@@ -430,7 +447,7 @@ impl Term {
 
     /// The outermost folds, from left to right, those in subscripts included.
     pub(crate) fn each_fold<'a>(&'a self, f: &mut dyn FnMut(&'a Term, &'a Fold)) {
-        match &*self.node {
+        match self.node() {
             Node::Fold(fold) => f(self, fold),
             Node::Access(r) => {
                 for at in &r.at {
@@ -447,7 +464,7 @@ impl Term {
 impl Term {
     /// Whether a scan in the term goes on along the field, so that nothing but a field can stand in its place.
     pub(crate) fn scans_along(&self, field: &Field) -> bool {
-        let here = match &*self.node {
+        let here = match self.node() {
             Node::Fold(f) | Node::Temporary(_, f) => f.along.contains(field),
             Node::Access(r) => r.at.iter().any(|at| matches!(at, At::Value(t) if t.scans_along(field))),
             Node::Literal | Node::Coordinate(_) | Node::Call(..) => false,
@@ -459,7 +476,7 @@ impl Term {
 impl Fold {
     /// The free fields.
     pub(crate) fn free(&self) -> BTreeSet<Field> {
-        let mut fields = self.arg.fields();
+        let mut fields = self.arg.fields().clone();
         self.fields.iter().for_each(|f| {
             fields.remove(f);
         });
@@ -497,11 +514,7 @@ impl Target {
 
 impl Nest {
     /// The nest with other reads, as [`Term::reading`] gives them.
-    pub(crate) fn reading(
-        mut self,
-        with: &mut dyn FnMut(&Read) -> Option<(Alias, Arc<TensorType>)>,
-        mode: FloatMode,
-    ) -> Nest {
+    pub(crate) fn reading(mut self, with: &mut dyn FnMut(&Read) -> Option<Stored>, mode: FloatMode) -> Nest {
         for target in &mut self.outputs {
             target.value = target.value.reading(with, mode);
             for at in &mut target.at {

@@ -24,6 +24,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 const MOST_ROUNDS: usize = 12;
 /// Kernels of more loops than this have them ordered greedily.
 const EXHAUSTIVE_LOOPS: usize = 4;
+/// Terms are listed only where there are at most so many times as many as may be if each use of a class had a node of its own.
+const SHARING: f64 = 20.0;
 
 /// What a round of the innermost loop of a kernel costs beside the loop: a list is walked and a value folded.
 fn body_price() -> f64 {
@@ -37,7 +39,11 @@ pub(super) struct Extraction<'g, 'c> {
     best: HashMap<Id, Chosen>,
     /// A term of each class, of those with the fewest folds inside of each other.
     plain: HashMap<Id, (Term, Sizes)>,
+    /// Whether these are being found: what is estimated of one then holds of its whole class.
+    plains: bool,
     loops: HashMap<Id, f64>,
+    /// What nodes cost beside their children, by class and number.
+    owns: HashMap<(Id, usize), Option<f64>>,
 }
 
 /// What was chosen for a class.
@@ -82,8 +88,10 @@ pub(super) type Choices = Vec<(Id, usize)>;
 impl<'g, 'c> Extraction<'g, 'c> {
     /// Nothing is chosen yet but one term of each class.
     pub(super) fn new(graph: &'g Graph, cx: &'g Context<'c>) -> Extraction<'g, 'c> {
+        // Classes of another graph have the same numbers.
+        cx.memo.clear();
         let (best, plain, loops) = (HashMap::new(), HashMap::new(), HashMap::new());
-        let mut extraction = Extraction { graph, cx, best, plain, loops };
+        let mut extraction = Extraction { graph, cx, best, plain, plains: true, loops, owns: HashMap::new() };
         extraction.plain_terms(&extraction.classes());
         extraction
     }
@@ -107,6 +115,10 @@ impl<'g, 'c> Extraction<'g, 'c> {
 
     /// Every term of a class, those first that cost least by classes; `None` when there are more than `most`.
     pub(super) fn terms(&mut self, class: Id, most: usize) -> Option<Vec<Choices>> {
+        // To find out that there are too many by listing them takes long.
+        if self.count(class, &mut HashMap::new()) > SHARING * most as f64 {
+            return None;
+        }
         let mut found = Vec::new();
         let all = self.extend(vec![class], (&mut Vec::new(), 0.0), &mut |choices: &Choices, cost| {
             found.push((cost, choices.clone()));
@@ -114,6 +126,21 @@ impl<'g, 'c> Extraction<'g, 'c> {
         });
         found.sort_by(|(a, m), (b, n)| a.total_cmp(b).then_with(|| m.cmp(n)));
         all.then(|| found.into_iter().map(|(_, choices)| choices).collect())
+    }
+
+    /// How many terms a class has where a class that stands twice in a term may have two nodes: at least as many as there are.
+    fn count(&self, class: Id, known: &mut HashMap<Id, f64>) -> f64 {
+        let class = self.graph.find(class);
+        if let Some(count) = known.get(&class) {
+            return *count;
+        }
+        // What contains itself has no end, and is not listed.
+        known.insert(class, 0.0);
+        let below =
+            |node: &ENode, known: &mut _| node.children().iter().map(|c| self.count(*c, known)).product::<f64>();
+        let count = self.graph[class].iter().map(|node| below(node, known)).sum();
+        known.insert(class, count);
+        count
     }
 
     /// Goes on with choices that cost so much, a node for each of the classes that are left and of those below them, as long
@@ -129,7 +156,15 @@ impl<'g, 'c> Extraction<'g, 'c> {
             return self.extend(left, (choices, cost), visit);
         }
         for (number, node) in self.graph[class].iter().enumerate() {
-            let Some(own) = self.own(class, node, f64::INFINITY) else { continue };
+            let own = match self.owns.get(&(class, number)) {
+                Some(known) => *known,
+                None => {
+                    let own = self.own(class, node, f64::INFINITY);
+                    self.owns.insert((class, number), own);
+                    own
+                }
+            };
+            let Some(own) = own else { continue };
             choices.push((class, number));
             let left = [&left[..], node.children()].concat();
             let goes_on = self.extend(left, (choices, cost + own), visit);
@@ -185,6 +220,7 @@ impl<'g, 'c> Extraction<'g, 'c> {
                 self.plain.insert(*class, (found.term, found.sizes));
             }
         }
+        self.plains = false;
     }
 
     /// Whether some node of the class is better than what was known.
@@ -328,7 +364,7 @@ impl<'g, 'c> Extraction<'g, 'c> {
         let args: Option<Vec<Term>> = args.collect();
         path.pop();
         let mut args = args?;
-        Some(match node.kind {
+        let term = match node.kind {
             Kind::Leaf(id) => {
                 let leaf = self.graph.analysis.leaf(id);
                 let place = |f: &Field| (0..fields.len()).find(|k| slot_field(*k) == *f);
@@ -342,7 +378,11 @@ impl<'g, 'c> Extraction<'g, 'c> {
                 let fill = self.graph[class].data.fill.clone();
                 Term::fold(Fold { op, init, arg, fields: bound, along: Vec::new() }, fill, mode)
             }
-        })
+        };
+        if self.plains && fields.len() <= 64 {
+            self.cx.memo.known.instance(&term, class.into(), fields);
+        }
+        Some(term)
     }
 }
 

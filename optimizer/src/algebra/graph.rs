@@ -195,8 +195,7 @@ fn fields_in_order(term: &Term) -> Vec<Field> {
             }
         }
     }
-    let rest: BTreeSet<Field> = term.fields();
-    rest.iter().for_each(add);
+    term.fields().iter().for_each(add);
     fields
 }
 

@@ -39,6 +39,8 @@ impl fmt::Display for Stop {
 /// Tries rules until nothing changes, so often at most, or until there are too many nodes.
 pub(super) fn saturate(graph: &mut Graph, rules: &[&'static Rule], iterations: usize) -> Stop {
     let mut before: HashMap<Id, usize> = HashMap::new();
+    // Nodes on which all rules were tried, with the classes below them and how many nodes these had.
+    let mut tried: HashMap<ENode, Vec<(Id, usize)>> = HashMap::new();
     for _ in 0..iterations {
         let classes = due(graph, &before);
         if classes.is_empty() {
@@ -46,14 +48,24 @@ pub(super) fn saturate(graph: &mut Graph, rules: &[&'static Rule], iterations: u
         }
         before = graph.classes().map(|c| (c.id, c.nodes.len())).collect();
         for class in classes {
+            let looked_at = |node: &ENode| {
+                let below = |id: &Id| (graph.find(*id), graph[graph.find(*id)].nodes.len());
+                node.children().iter().map(below).collect::<Vec<_>>()
+            };
+            let nodes = graph[graph.find(class)].nodes.iter();
+            let (known, fresh): (Vec<_>, Vec<_>) = nodes
+                .map(|node| (node.clone(), looked_at(node)))
+                .partition(|(node, below)| tried.get(node) == Some(below));
+            let known: HashSet<ENode> = known.into_iter().map(|(node, _)| node).collect();
             for rule in rules {
                 // A rule may double what it finds.
                 if graph.total_number_of_nodes() > MOST_NODES {
                     graph.rebuild();
                     return Stop::Nodes;
                 }
-                rule.apply(graph, class);
+                rule.apply(graph, class, &known);
             }
+            tried.extend(fresh);
         }
         graph.rebuild();
     }

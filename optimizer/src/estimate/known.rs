@@ -10,9 +10,8 @@ use std::rc::Rc;
 
 /// What does not depend on what is bound.
 pub(super) struct About {
-    /// Holds the term, so that its identity stays its own.
-    _term: Term,
-    fields: Vec<Field>,
+    /// Held, so that its identity stays its own.
+    term: Term,
     /// How many coordinates of the term each field joins.
     pub(super) mentions: BTreeMap<Field, usize>,
     /// The arguments of a call whose fill alone decides that its result is its fill.
@@ -31,6 +30,24 @@ pub(crate) struct Known {
     about: RefCell<HashMap<usize, Rc<About>>>,
     /// By the fields that are bound, as bits.
     factors: RefCell<HashMap<(usize, u64, Sense), Rc<Factor>>>,
+    /// What terms are instances of.
+    instances: RefCell<HashMap<usize, Instance>>,
+    /// By the schema and the slots that are bound, as bits; over the names of its first instance.
+    profiles: RefCell<HashMap<(usize, u64, Sense), Named>>,
+    /// By the schema: how many coordinates each slot joins.
+    mentions: RefCell<HashMap<usize, Vec<usize>>>,
+}
+
+/// A profile, and the fields of the slots in it.
+type Named = (Profile, Rc<[Field]>);
+
+/// A term that is what others are, too, but for the names of fields: what is found of one holds of all.
+struct Instance {
+    /// Holds the term, so that its identity stays its own.
+    _term: Term,
+    schema: usize,
+    /// The field of each slot of the schema.
+    fields: Rc<[Field]>,
 }
 
 impl Known {
@@ -38,6 +55,31 @@ impl Known {
     pub(crate) fn clear(&self) {
         self.about.borrow_mut().clear();
         self.factors.borrow_mut().clear();
+        self.instances.borrow_mut().clear();
+        self.profiles.borrow_mut().clear();
+        self.mentions.borrow_mut().clear();
+    }
+
+    /// Says that a term, in those fields, is what all terms of a schema are in theirs.
+    pub(crate) fn instance(&self, term: &Term, schema: usize, fields: &[Field]) {
+        let instance = || Instance { _term: term.clone(), schema, fields: fields.into() };
+        self.instances.borrow_mut().entry(term.identity()).or_insert_with(instance);
+    }
+
+    /// The profile of an instance of a schema, found once for all.
+    fn profile(&self, instance: (usize, Rc<[Field]>), over: Over<'_>, compute: impl FnOnce() -> Profile) -> Profile {
+        let (schema, fields) = instance;
+        let bits = fields.iter().enumerate().filter(|(_, f)| (over.bound)(f)).fold(0, |bits, (k, _)| bits | 1 << k);
+        let key = (schema, bits, over.sense);
+        if let Some((profile, names)) = self.profiles.borrow().get(&key) {
+            let slot =
+                |f: &Field| names.iter().position(|name| name == f).expect("marginals are those of bound fields");
+            let marginals = profile.marginals.iter().map(|(f, marginal)| (fields[slot(f)].clone(), marginal.clone()));
+            return Profile { fraction: profile.fraction, marginals: marginals.collect() };
+        }
+        let profile = compute();
+        self.profiles.borrow_mut().insert(key, (profile.clone(), fields));
+        profile
     }
 
     pub(super) fn about(&self, term: &Term, mode: FloatMode) -> Rc<About> {
@@ -49,11 +91,27 @@ impl Known {
             Node::Call(op, args) => deciding(op, args, term.fill(), mode),
             _ => Vec::new(),
         };
-        let (fields, mut mentions) = (term.fields().into_iter().collect(), BTreeMap::new());
-        mention(term, &mut mentions);
-        let about = Rc::new(About { _term: term.clone(), fields, mentions, deciding });
+        let about = Rc::new(About { term: term.clone(), mentions: self.mentions(term), deciding });
         self.about.borrow_mut().insert(identity, about.clone());
         about
+    }
+
+    /// How many coordinates of a term each of its free fields joins, found once for all instances of a schema.
+    fn mentions(&self, term: &Term) -> BTreeMap<Field, usize> {
+        let count = || {
+            let mut mentions = BTreeMap::new();
+            mention(term, &mut mentions);
+            mentions.retain(|field, _| term.fields().contains(field));
+            mentions
+        };
+        let instances = self.instances.borrow();
+        let Some(Instance { schema, fields, .. }) = instances.get(&term.identity()) else { return count() };
+        let mut known = self.mentions.borrow_mut();
+        let slots = known.entry(*schema).or_insert_with(|| {
+            let mut counts = count();
+            fields.iter().map(|field| counts.remove(field).unwrap_or(0)).collect()
+        });
+        fields.iter().cloned().zip(slots.iter().copied()).filter(|(_, count)| *count > 0).collect()
     }
 
     /// What was found of a term over those fields, or else is computed now.
@@ -65,16 +123,23 @@ impl Known {
         compute: impl FnOnce() -> Factor,
     ) -> Rc<Factor> {
         let about = self.about(term, mode);
-        if about.fields.len() > 64 {
+        let fields = about.term.fields();
+        if fields.len() > 64 {
             return Rc::new(compute());
         }
-        let bits =
-            about.fields.iter().enumerate().filter(|(_, f)| (over.bound)(f)).fold(0, |bits, (k, _)| bits | 1 << k);
+        let bits = fields.iter().enumerate().filter(|(_, f)| (over.bound)(f)).fold(0, |bits, (k, _)| bits | 1 << k);
         let key = (term.identity(), bits, over.sense);
         if let Some(found) = self.factors.borrow().get(&key) {
             return found.clone();
         }
-        let factor = Rc::new(compute());
+        let instance = self.instances.borrow().get(&term.identity()).map(|i| (i.schema, i.fields.clone()));
+        let factor = match instance {
+            Some(instance) if !matches!(term.node(), Node::Access(_)) => {
+                Factor { profile: self.profile(instance, over, || compute().profile), stored: None }
+            }
+            _ => compute(),
+        };
+        let factor = Rc::new(factor);
         self.factors.borrow_mut().insert(key, factor.clone());
         factor
     }

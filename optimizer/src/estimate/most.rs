@@ -71,7 +71,7 @@ impl Context<'_> {
     }
 
     fn chained(&self, factors: &[&Term], sizes: &Sizes, fields: &BTreeSet<Field>) -> f64 {
-        let all: BTreeSet<Field> = factors.iter().flat_map(|t| t.fields()).chain(fields.iter().cloned()).collect();
+        let all: BTreeSet<Field> = factors.iter().flat_map(|t| t.fields()).chain(fields).cloned().collect();
         let all: Vec<Field> = all.into_iter().filter(|f| sizes.contains(f)).collect();
         if all.len() > MOST_FIELDS {
             return f64::INFINITY;
@@ -121,7 +121,7 @@ impl Context<'_> {
     fn link<'t>(&self, term: &'t Term, sizes: &Sizes) -> Option<Link<'t>> {
         let Node::Access(read) = term.node() else {
             // Asked once, whatever the chain: folds inside of folds would be gone through again and again.
-            let most = || self.most(term, sizes, &term.fields());
+            let most = || self.most(term, sizes, term.fields());
             return (!matches!(term.node(), Node::Coordinate(_))).then(|| Link::Other(term, most()));
         };
         if read.outside.as_ref().is_some_and(|v| *v != read.ty.fill) {

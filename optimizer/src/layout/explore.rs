@@ -14,7 +14,7 @@ use crate::isolate::{Pass, Schedule, isolate};
 use crate::loop_order::{order_loops, orders_of_any_format};
 use crate::pricing::conversion;
 use crate::sizes::Sizes;
-use crate::term::{At, NestKind, Node, Read, Term};
+use crate::term::{At, NestKind, Node, Read, Stored, Term};
 use crate::work::Event;
 use crate::{cost, with_formats};
 use redpoll_logic::{Alias, Field, Format, TensorType};
@@ -74,7 +74,7 @@ struct Explorer<'e, 'c> {
     /// The tensors that the queries write; all others are given.
     written: HashSet<Alias>,
     /// What a tensor is called in a format that it does not have as planned.
-    names: HashMap<(Alias, Format), (Alias, Arc<TensorType>)>,
+    names: HashMap<(Alias, Format), Stored>,
     /// Formats that readers would want of a tensor.
     wanted: Vec<(Alias, Format)>,
 }
@@ -203,7 +203,7 @@ impl Explorer<'_, '_> {
         reads: &[(Read, Format)],
         asked: &[Option<Format>],
     ) -> Option<(f64, Vec<Format>)> {
-        let named: Vec<(&Read, (Alias, Arc<TensorType>))> =
+        let named: Vec<(&Read, Stored)> =
             reads.iter().map(|(read, format)| (read, self.stored(read, format))).collect();
         let mode = self.cx.mode();
         let mut nest = query
@@ -222,7 +222,7 @@ impl Explorer<'_, '_> {
     }
 
     /// Name and type of a tensor in a format, made known.
-    fn stored(&mut self, read: &Read, format: &Format) -> (Alias, Arc<TensorType>) {
+    fn stored(&mut self, read: &Read, format: &Format) -> Stored {
         if read.ty.format == *format {
             return (read.tensor.clone(), read.ty.clone());
         }

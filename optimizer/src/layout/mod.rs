@@ -34,8 +34,9 @@ use redpoll_logic::{Alias, Field, Format};
 use std::collections::HashSet;
 use std::fmt::Write as _;
 
-/// The layout of a plan is looked at when what depends on it costs so many times what a query must cost to be rewritten.
-const EXPLORING: f64 = 10.0;
+/// The layout of a plan is looked at when what depends on it costs so many times what a query must cost to be rewritten, for
+/// each of its queries: to look takes a millisecond or two for each.
+const EXPLORING: f64 = 30.0;
 /// A choice is taken when it saves at least this part of what the plan costs, and what makes a query worth rewriting.
 const GAIN: f64 = 0.01;
 
@@ -61,7 +62,8 @@ impl Planned {
 /// Plans the queries from `from` on once more, given the names that were taken before them, where formats and orders
 /// chosen together cost less.
 pub(crate) fn lay_out(cx: &mut Context, from: usize, names: HashSet<Alias>) -> Result<(), Error> {
-    if !cx.config.subjects.contains(Subject::Layout) || at_stake(cx, from) < EXPLORING * cx.config.worth.0 {
+    let count = (cx.queries.len() - from) as f64;
+    if !cx.config.subjects.contains(Subject::Layout) || at_stake(cx, from) < count * EXPLORING * cx.config.worth.0 {
         return Ok(());
     }
     let queries = queries(cx, from);

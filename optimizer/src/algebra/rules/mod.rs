@@ -17,6 +17,7 @@ use crate::term::regroups;
 use egg::Id;
 use redpoll_logic::op::Op;
 use redpoll_logic::{DType, FloatMode, Scalar};
+use std::collections::HashSet;
 
 pub(super) use symmetry::learn;
 
@@ -79,11 +80,11 @@ pub(super) fn eliminations(graph: &Graph, class: Id, node: &ENode) -> Vec<(f64, 
 }
 
 impl Rule {
-    /// Makes all that the rule says of the nodes of a class equal to it.
-    pub(super) fn apply(&self, graph: &mut Graph, class: Id) {
+    /// Makes all that the rule says of the nodes of a class equal to it, but for those of which that was done.
+    pub(super) fn apply(&self, graph: &mut Graph, class: Id, known: &HashSet<ENode>) {
         let class = graph.find(class);
-        let nodes: Vec<ENode> = graph[class].nodes.clone();
-        for (draft, scope) in nodes.iter().flat_map(|node| self.of(graph, class, node)).collect::<Vec<_>>() {
+        let nodes = graph[class].nodes.iter().filter(|node| !known.contains(node));
+        for (draft, scope) in nodes.flat_map(|node| self.of(graph, class, node)).collect::<Vec<_>>() {
             equate(graph, class, &draft, &scope, self.name);
         }
     }
