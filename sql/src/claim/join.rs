@@ -34,7 +34,7 @@ pub(super) fn leaf_column(leaf: usize, index: usize) -> Expr {
 }
 
 /// The leaf and the number of a column that [`leaf_column`] made.
-fn as_leaf_column(column: &Column) -> Option<(usize, usize)> {
+pub(super) fn as_leaf_column(column: &Column) -> Option<(usize, usize)> {
     let leaf = column.relation.as_ref()?.table().strip_prefix(LEAF)?.parse().ok()?;
     Some((leaf, column.name.parse().ok()?))
 }
@@ -158,7 +158,7 @@ impl FlatJoin {
         let both = [left.clone(), right.clone()].concat();
         for conjunct in join.filter.iter().flat_map(split_conjunction) {
             // The schema of a semi-join lacks one side, so names are looked up in both inputs.
-            let conjunct = substitute_in(conjunct, |column| {
+            let conjunct = replace_columns(conjunct, |column| {
                 let at = join.left.schema().maybe_index_of_column(column);
                 let right = || join.right.schema().maybe_index_of_column(column).map(|k| k + left.len());
                 at.or_else(right).map(|k| both[k].clone())
@@ -231,10 +231,11 @@ fn opens(plan: &LogicalPlan) -> bool {
 
 /// The expression over the columns of `plan` in terms of the columns of leaves.
 pub(super) fn substitute(expr: &Expr, plan: &LogicalPlan, columns: &Columns) -> Expr {
-    substitute_in(expr, |column| plan.schema().maybe_index_of_column(column).map(|k| columns[k].clone()))
+    replace_columns(expr, |column| plan.schema().maybe_index_of_column(column).map(|k| columns[k].clone()))
 }
 
-fn substitute_in(expr: &Expr, of: impl Fn(&Column) -> Option<Expr>) -> Expr {
+/// The expression with other expressions in the place of columns.
+pub(super) fn replace_columns(expr: &Expr, of: impl Fn(&Column) -> Option<Expr>) -> Expr {
     let replace = |e: Expr| {
         let found = match &e {
             Expr::Column(column) => of(column),

@@ -44,12 +44,15 @@ impl Encoded {
         let values = array.as_primitive_opt::<Decimal128Type>().ok_or_else(unfit)?;
         let bits = values.iter().flatten().map(|v| 128 - v.unsigned_abs().leading_zeros()).max().unwrap_or(0);
         let joins = (0..region.leaves.len()).filter(|&leaf| region.leaves[leaf].role == Role::Joins);
-        let rows = joins.map(|leaf| match (self.rows(leaf), region.tensor(leaf)) {
-            (Some(rows), _) => rows.len() as u64,
-            (None, Some((table, _))) => table.tensor().count_stored(),
-            (None, None) => 0,
-        });
-        let room = 62u32.saturating_sub(rows.map(|n| 64 - n.leading_zeros()).sum());
+        let mut room = 62u32;
+        for leaf in joins {
+            let rows = match (self.rows(leaf), region.tensor(leaf)) {
+                (Some(rows), _) => rows.len() as u64,
+                (None, Some((table, _))) => table.tensor()?.count_stored(),
+                (None, None) => 0,
+            };
+            room = room.saturating_sub(64 - rows.leading_zeros());
+        }
         if bits <= room {
             return Ok(vec![Limb { shift: 0, width: None }]);
         }

@@ -103,9 +103,18 @@ impl Folds {
                     let fold = Fold::Extreme { end: *end, column: *column, valid: valid_of(&valid) };
                     Output::Extreme { fold: folds.number(fold), column: *column, end: *end }
                 }
-                Aggregate::CountDistinct { field, column } => {
-                    let valid = valid_of(&[*column]);
+                Aggregate::CountDistinct { field, column, valid } => {
+                    let valid = valid_of(&[&valid[..], &[*column]].concat());
                     Output::Count(folds.number(Fold::CountDistinct { field: *field, valid }))
+                }
+                Aggregate::OverDistinct { field, column, valid, ty, mean } => {
+                    let valid: Vec<LeafColumn> = valid_of(&[&valid[..], &[*column]].concat());
+                    let rows = folds.number(Fold::CountDistinct { field: *field, valid: valid.clone() });
+                    let sum = folds.number(Fold::SumDistinct { field: *field, valid, number: *ty });
+                    match mean {
+                        true => Output::Average { terms: vec![(false, sum)], rows },
+                        false => Output::Sum { terms: vec![(false, sum)], number: *ty, rows: Some(rows) },
+                    }
                 }
             };
             folds.outputs.push(output);
