@@ -1,6 +1,6 @@
 //! From an aggregate over a flat join to a region.
 
-use super::join::{FlatJoin, check_plain, in_plan, leaf_column, leaves_of, substitute};
+use super::join::{FlatJoin, check_plain, leaf_column, leaves_of, substitute};
 use super::leaves::finish;
 use super::reason::Reason;
 use super::region::{
@@ -87,7 +87,7 @@ impl Builder {
         match leaves_of(expr)[..] {
             [] => Ok(self.supply(self.home, expr)),
             [leaf] => Ok(self.supply(leaf, expr)),
-            _ => Err(Reason::Spans(expr.to_string())),
+            _ => Err(Reason::Spans(self.shown(expr))),
         }
     }
 
@@ -108,10 +108,7 @@ impl Builder {
 
     /// The expression as users wrote it.
     fn shown(&self, expr: &Expr) -> String {
-        match leaves_of(expr)[..] {
-            [leaf] => in_plan(expr, &self.join.leaves[leaf].0).to_string(),
-            _ => expr.to_string(),
-        }
+        self.join.named(expr).human_display().to_string()
     }
 
     fn field_of(&self, column: LeafColumn) -> Option<FieldId> {
@@ -277,7 +274,8 @@ impl Builder {
 
     /// Requires that an expression has a value.
     fn require(&mut self, expr: &Expr, valid: &mut Vec<LeafColumn>) -> Result<(), Reason> {
-        for (leaf, part) in strict_parts(expr, self.home)? {
+        let parts = strict_parts(expr, self.home).map_err(|_| Reason::Spans(self.shown(expr)))?;
+        for (leaf, part) in parts {
             check_plain(&part)?;
             if !is_total(&part, &self.schema) {
                 valid.push(self.supply(leaf, &part));
@@ -293,7 +291,8 @@ impl Builder {
         let ty = self.type_of(arg)?;
         let number = Number::of(&ty).ok_or_else(|| Reason::Type { what: format!("the sum of `{arg}`"), ty })?;
         let mut sum = Sum { terms: Vec::new(), valid: Vec::new(), ty: number };
-        for product in terms(arg, number, &self.schema, self.home)? {
+        let products = terms(arg, number, &self.schema, self.home).map_err(|_| Reason::Spans(self.shown(arg)))?;
+        for product in products {
             let mut factors = Vec::new();
             for (leaf, factor) in product.factors {
                 let column = self.supply(leaf, &factor);

@@ -172,11 +172,23 @@ impl FlatJoin {
         for side in [&left, &right] {
             check_plain(side)?;
             if leaves_of(side).len() != 1 {
-                return Err(Reason::Spans(side.to_string()));
+                return Err(self.spans(side));
             }
         }
         self.equalities.push((left, right, nulls));
         Ok(())
+    }
+
+    /// The expression with the names that its columns have in the plans of the leaves.
+    pub(super) fn named(&self, expr: &Expr) -> Expr {
+        replace_columns(expr, |column| {
+            let (leaf, index) = as_leaf_column(column)?;
+            Some(Expr::Column(Column::from(self.leaves[leaf].0.schema().qualified_field(index))))
+        })
+    }
+
+    fn spans(&self, expr: &Expr) -> Reason {
+        Reason::Spans(self.named(expr).human_display().to_string())
     }
 
     /// A condition that rows must pass.
@@ -185,11 +197,11 @@ impl FlatJoin {
         match leaves_of(condition)[..] {
             [] => match self.leaves.iter().position(|(_, role)| *role == Role::Joins) {
                 Some(leaf) => self.conditions.push((leaf, condition.clone())),
-                None => return Err(Reason::Spans(condition.to_string())),
+                None => return Err(self.spans(condition)),
             },
             [leaf] => self.conditions.push((leaf, condition.clone())),
             _ => {
-                let spans = || Reason::Spans(condition.to_string());
+                let spans = || self.spans(condition);
                 let Expr::BinaryExpr(BinaryExpr { left, op, right }) = condition else { return Err(spans()) };
                 if leaves_of(left).len() != 1 || leaves_of(right).len() != 1 {
                     return Err(spans());

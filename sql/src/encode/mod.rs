@@ -3,6 +3,7 @@
 //! Codes keep the order of values and are the same for all fields of a domain, so that joins and comparisons of values are
 //! joins and comparisons of codes. A row whose value can join nothing, a NULL among those, has no code and is left out.
 
+mod bounds;
 mod codes;
 mod domain;
 mod extremes;

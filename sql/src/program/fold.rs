@@ -29,8 +29,8 @@ pub enum Fold {
         valid: Vec<LeafColumn>,
         /// The numbers.
         number: Number,
-        /// Which limb of the one factor, if it is a decimal.
-        limb: Option<Limb>,
+        /// Which limb of each factor, if they are decimals.
+        limbs: Vec<Limb>,
     },
     /// The code of an extreme.
     Extreme {
@@ -106,8 +106,8 @@ impl<'a> Leaves<'a> {
                 let row = self.exists(&[], None)?;
                 self.reduce(Builtin::Or, Scalar::Bool(false), row, None)
             }
-            Fold::Count { valid } => self.sum(&[], valid, Number::I64, None),
-            Fold::Sum { factors, valid, number, limb } => self.sum(factors, valid, *number, *limb),
+            Fold::Count { valid } => self.sum(&[], valid, Number::I64, &[]),
+            Fold::Sum { factors, valid, number, limbs } => self.sum(factors, valid, *number, limbs),
             Fold::Extreme { end, column, valid } => self.extreme(*end, *column, valid),
             Fold::CountDistinct { field, valid } => {
                 let found = self.found(*field, valid)?.cast(&DType::I64)?;
@@ -153,24 +153,19 @@ impl<'a> Leaves<'a> {
         if folded.is_empty() { Ok(arg) } else { Ok(Expr::aggregate(op, init, arg, folded)?) }
     }
 
-    fn sum(
-        &mut self,
-        factors: &[LeafColumn],
-        valid: &[LeafColumn],
-        number: Number,
-        limb: Option<Limb>,
-    ) -> Result<Expr> {
+    fn sum(&mut self, factors: &[LeafColumn], valid: &[LeafColumn], number: Number, limbs: &[Limb]) -> Result<Expr> {
         let dtype = DType::from(number.prim());
         let mut args = Vec::new();
         for leaf in 0..self.region.leaves.len() {
             args.push(match self.region.leaves[leaf].role {
                 Role::Filters => self.filter(leaf)?,
                 Role::Joins => {
-                    let factor = factors.iter().find(|c| c.leaf == leaf);
-                    let payload = match (factor, limb) {
-                        (None, _) => Payload::Count,
-                        (Some(c), None) => Payload::Sum(c.column, number),
-                        (Some(c), Some(limb)) => Payload::Limb(c.column, limb),
+                    let payload = match factors.iter().position(|c| c.leaf == leaf) {
+                        None => Payload::Count,
+                        Some(k) => match limbs.get(k) {
+                            None => Payload::Sum(factors[k].column, number),
+                            Some(limb) => Payload::Limb(factors[k].column, *limb),
+                        },
                     };
                     self.leaf(leaf, payload, valid, None)?
                 }
