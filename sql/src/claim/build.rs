@@ -108,7 +108,7 @@ impl Builder {
 
     /// The expression as users wrote it.
     fn shown(&self, expr: &Expr) -> String {
-        self.join.named(expr).human_display().to_string()
+        self.join.named(expr).to_string()
     }
 
     fn field_of(&self, column: LeafColumn) -> Option<FieldId> {

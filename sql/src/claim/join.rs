@@ -188,7 +188,7 @@ impl FlatJoin {
     }
 
     fn spans(&self, expr: &Expr) -> Reason {
-        Reason::Spans(self.named(expr).human_display().to_string())
+        Reason::Spans(self.named(expr).to_string())
     }
 
     /// A condition that rows must pass.

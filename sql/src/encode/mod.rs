@@ -24,6 +24,8 @@ use crate::claim::{End, FieldId, LeafColumn, Region, Source, TensorColumn};
 use crate::error::Result;
 use crate::memory::Allowance;
 use codes::domain_of;
+use datafusion::arrow::array::{Array, AsArray};
+use datafusion::arrow::datatypes::Float64Type;
 use datafusion::arrow::record_batch::RecordBatch;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -89,6 +91,25 @@ impl Encoded {
     /// Whether a column has a NULL.
     pub fn has_nulls(&self, column: LeafColumn) -> bool {
         self.rows(column.leaf).is_some_and(|rows| rows.column(column.column).null_count() > 0)
+    }
+
+    /// Whether all numbers of a column are finite.
+    ///
+    /// # Errors
+    /// When a tensor cannot be read.
+    pub fn is_finite(&self, region: &Region, column: LeafColumn) -> Result<bool> {
+        let finite = |values: &[f64]| values.iter().all(|v| v.is_finite());
+        if let Some(rows) = self.rows(column.leaf) {
+            let values = rows.column(column.column).as_primitive_opt::<Float64Type>();
+            return Ok(values.is_none_or(|values| values.iter().flatten().all(f64::is_finite)));
+        }
+        let Some((table, _)) = region.tensor(column.leaf) else { return Ok(true) };
+        let values = table.values()?.leaf().first();
+        Ok(match (values.and_then(|v| v.as_slice::<f64>()), values.and_then(|v| v.as_slice::<f32>())) {
+            (Some(values), _) => finite(values),
+            (None, Some(values)) => values.iter().all(|v| v.is_finite()),
+            (None, None) => true,
+        })
     }
 
     /// The bytes of the encoded rows.

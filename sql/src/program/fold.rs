@@ -182,7 +182,16 @@ impl<'a> Leaves<'a> {
                 *arg = arg.clone().cast(&dtype)?;
             }
         }
-        let product = join(Builtin::Mul, args)?;
+        let mut product = join(Builtin::Mul, args)?;
+        let mut finite = true;
+        for factor in factors {
+            finite &= self.encoded.is_finite(self.region, *factor)?;
+        }
+        if !finite {
+            // Where there is no row, what has infinitely much of it is not a NaN, but nothing.
+            let none = Expr::literal(Scalar::zero(number.prim()));
+            product = Expr::mapjoin(Builtin::IfElse, [self.exists(valid, None)?, product, none])?;
+        }
         self.reduce(Builtin::Add, Scalar::zero(number.prim()), product, None)
     }
 
