@@ -102,6 +102,10 @@ pub enum Error {
     /// A file could not be read or written.
     #[error(transparent)]
     Data(#[from] redpoll_datasets::Error),
+    /// A statement failed, or a table could not be made.
+    #[cfg(feature = "sql")]
+    #[error("{}", redpoll_sql::message(.0))]
+    Sql(Box<redpoll_sql::datafusion::error::DataFusionError>),
     /// A tensor could not be made of the results of an interpreter.
     #[error(transparent)]
     Storage(Box<redpoll_physical::Error>),

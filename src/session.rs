@@ -62,6 +62,9 @@ pub struct Session {
     limits: Limits,
     plans: Arc<PlanCache>,
     programs: Arc<ProgramCache>,
+    /// Its tables in SQL, made when they are first asked for.
+    #[cfg(feature = "sql")]
+    pub(crate) database: Arc<std::sync::OnceLock<redpoll_sql::Database>>,
 }
 
 impl Session {
@@ -77,13 +80,26 @@ impl Session {
     /// A session that leaves the compiler as it is.
     pub(crate) fn cold(config: Config) -> Session {
         let limits = config.memory_limit.map_or_else(Limits::default, Limits::memory);
-        Session { config: Arc::new(config), limits, plans: Arc::default(), programs: Arc::default() }
+        Session {
+            config: Arc::new(config),
+            limits,
+            plans: Arc::default(),
+            programs: Arc::default(),
+            #[cfg(feature = "sql")]
+            database: Arc::default(),
+        }
     }
 
     /// The same session under other limits.
     #[cfg(feature = "sql")]
     pub(crate) fn limited(&self, limits: Limits) -> Session {
         Session { limits, ..self.clone() }
+    }
+
+    /// The same session without its tables.
+    #[cfg(feature = "sql")]
+    pub(crate) fn without_tables(&self) -> Session {
+        Session { database: Arc::default(), ..self.clone() }
     }
 
     /// The configuration.

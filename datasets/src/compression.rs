@@ -50,7 +50,10 @@ impl Compression {
     }
 
     /// The stream without its compression.
-    pub(crate) fn decoder<'a>(self, stream: impl Read + 'a) -> io::Result<Box<dyn Read + 'a>> {
+    ///
+    /// # Errors
+    /// When the decoder has no memory.
+    pub fn decoder<'a>(self, stream: impl Read + 'a) -> io::Result<Box<dyn Read + 'a>> {
         Ok(match self {
             Compression::None => Box::new(stream),
             Compression::Gzip => Box::new(flate2::read::MultiGzDecoder::new(stream)),

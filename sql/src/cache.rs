@@ -4,6 +4,7 @@ use crate::claim::Region;
 use crate::encode::Encoded;
 use crate::program::{Folds, Program};
 use crate::sources::Version;
+use datafusion::execution::memory_pool::MemoryLimit;
 use datafusion::logical_expr::LogicalPlan;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -24,6 +25,9 @@ pub(crate) struct Key {
 
 /// The most bytes of tensors and rows that are kept.
 const MOST_BYTES: usize = 1 << 30;
+
+/// What is kept takes at most one part in so many of a memory limit.
+const SHARE: usize = 4;
 
 /// Encoded regions, those used last first.
 #[derive(Debug, Default)]
@@ -48,10 +52,14 @@ impl Cache {
         Some(ready)
     }
 
-    /// Keeps what was made; what was used longest ago goes when there is too much.
-    pub(crate) fn keep(&self, key: Key, version: Version, ready: Arc<Ready>) {
+    /// Keeps what was made, up to a share of the memory that there is; what was used longest ago goes when there is too much.
+    pub(crate) fn keep(&self, key: Key, version: Version, ready: Arc<Ready>, limit: &MemoryLimit) {
+        let most = match limit {
+            MemoryLimit::Finite(bytes) => MOST_BYTES.min(bytes / SHARE),
+            _ => MOST_BYTES,
+        };
         let bytes = ready.bytes();
-        if bytes > MOST_BYTES {
+        if bytes > most {
             return;
         }
         let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -61,15 +69,20 @@ impl Cache {
         let mut total = 0;
         entries.retain(|e| {
             total += e.bytes;
-            total <= MOST_BYTES
+            total <= most
         });
+    }
+
+    /// Forgets what was used longest ago; `false` when there is nothing.
+    pub(crate) fn forget_oldest(&self) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).pop().is_some()
     }
 }
 
 impl Ready {
     /// The bytes of its rows, codes and tensors.
     pub(crate) fn bytes(&self) -> usize {
-        let arrays = self.program.bindings.iter().flat_map(|(_, t)| t.levels().iter().flatten().chain(t.leaf()));
-        self.encoded.bytes() + arrays.map(|array| array.buffer().len()).sum::<usize>()
+        let tensors = self.program.bindings.iter().map(|(_, tensor)| tensor.bytes()).sum::<u64>();
+        self.encoded.bytes().saturating_add(usize::try_from(tensors).unwrap_or(usize::MAX))
     }
 }

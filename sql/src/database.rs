@@ -7,16 +7,24 @@ use crate::options::RedpollOptions;
 use crate::planner::RegionPlanner;
 use crate::table::{TensorFactory, TensorFiles, TensorTable, entries};
 use datafusion::arrow::compute::concat_batches;
-use datafusion::error::Result;
+use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::SessionStateBuilder;
+use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::prelude::{DataFrame, SessionConfig, SessionContext};
 use redpoll_physical::storage::Tensor;
+use std::fmt;
 use std::sync::Arc;
 
 /// A DataFusion session whose queries redpoll may claim. Clones are the same session.
 #[derive(Clone)]
 pub struct Database {
     context: SessionContext,
+}
+
+impl fmt::Debug for Database {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Database").field("id", &self.context.session_id()).finish_non_exhaustive()
+    }
 }
 
 impl Database {
@@ -27,9 +35,15 @@ impl Database {
 
     /// A session with that configuration.
     pub fn with_config(engine: Arc<dyn Engine>, config: SessionConfig) -> Database {
+        Database::with_runtime(engine, config, Arc::default())
+    }
+
+    /// A session with that configuration, whose memory, files and caches are those of a runtime.
+    pub fn with_runtime(engine: Arc<dyn Engine>, config: SessionConfig, runtime: Arc<RuntimeEnv>) -> Database {
         let config = config.with_option_extension(RedpollOptions::default());
         let mut builder = SessionStateBuilder::new()
             .with_config(config)
+            .with_runtime_env(runtime)
             .with_default_features()
             .with_optimizer_rule(Arc::new(ClaimRegions))
             .with_query_planner(Arc::new(RegionPlanner { engine, cache: Arc::default() }));
@@ -77,7 +91,16 @@ impl Database {
             None => TensorTable::new(tensor)?,
             Some(names) => TensorTable::with_columns(tensor, names)?,
         };
-        let registered = self.context.register_table(table, Arc::new(provider));
-        registered.map(|_| ()).map_err(|e| Error::Declaration { table: table.to_string(), what: e.to_string() })
+        self.register_table(table, provider)
+    }
+
+    /// Registers the table of a tensor; a table of that name is replaced.
+    ///
+    /// # Errors
+    /// When there is no such schema.
+    pub fn register_table(&self, table: &str, provider: TensorTable) -> Result<(), Error> {
+        let fault = |e: DataFusionError| Error::Declaration { table: table.to_string(), what: e.to_string() };
+        self.context.deregister_table(table).map_err(fault)?;
+        self.context.register_table(table, Arc::new(provider)).map(|_| ()).map_err(fault)
     }
 }

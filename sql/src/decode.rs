@@ -87,10 +87,12 @@ fn column(encoded: &Encoded, output: &Output, folds: &[Numbers], ty: &DataType) 
         Output::Decimal { limbs, scale, rows, mean } => {
             let rows = counts(*rows);
             let mut sums = vec![0i128; rows.len()];
-            for (negative, shift, fold) in limbs {
-                for (sum, limb) in sums.iter_mut().zip(counts(*fold)) {
-                    let part = i128::from(limb) << shift;
-                    *sum = if *negative { sum.wrapping_sub(part) } else { sum.wrapping_add(part) };
+            for part in limbs {
+                let by = 10i128.wrapping_pow(part.digits);
+                for (sum, limb) in sums.iter_mut().zip(counts(part.fold)) {
+                    // As DataFusion's, sums wrap at 128 bits.
+                    let value = i128::from(limb).unbounded_shl(part.shift).wrapping_mul(by);
+                    *sum = if part.negative { sum.wrapping_sub(value) } else { sum.wrapping_add(value) };
                 }
             }
             decimals(&sums, &rows, (*scale, *mean), ty)?

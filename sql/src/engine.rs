@@ -1,6 +1,7 @@
 //! What runs Logic plans: the boundary to the session of the crate `redpoll`.
 
 use redpoll_logic::{Alias, Plan};
+use redpoll_physical::run::Account;
 use redpoll_physical::storage::Tensor;
 use std::fmt;
 use std::sync::Arc;
@@ -40,8 +41,8 @@ pub struct Outcome {
 pub struct Stop {
     /// Once it is set, the run ends at its next chance.
     pub cancelled: Arc<AtomicBool>,
-    /// The most bytes that results and intermediates may hold at one time.
-    pub memory: Option<usize>,
+    /// What results and intermediates are charged to while they live.
+    pub memory: Option<Arc<dyn Account>>,
 }
 
 /// Why a run has no results.
@@ -52,7 +53,10 @@ pub enum RunError {
     #[error("the query was cancelled")]
     Cancelled,
     /// It would have held more memory than it may.
-    #[error("the memory limit is exceeded; raise it, or ask for less at a time")]
+    #[error(
+        "the results and intermediates of a claimed region exceed the memory limit; raise \
+         `datafusion.runtime.memory_limit`, ask for less, or `SET redpoll.enabled = false`, which lets DataFusion spill"
+    )]
     Memory,
     /// The plan was refused, or a kernel failed.
     #[error(transparent)]

@@ -32,6 +32,17 @@ pub enum Error {
         /// What is wrong, and what would be right.
         what: String,
     },
+    /// The memory limit leaves too little for a region. The message says what to do.
+    #[error(
+        "{what} of a claimed region take {bytes} bytes more than the memory limit leaves; raise \
+         `datafusion.runtime.memory_limit`, ask for less, or `SET redpoll.enabled = false`, which lets DataFusion spill"
+    )]
+    Memory {
+        /// What the memory is for.
+        what: &'static str,
+        /// How many bytes it takes.
+        bytes: usize,
+    },
     /// A value does not fit what carries it. The message says which setting runs the query without.
     #[error("{what} of type {ty} does not fit the kernels; `SET redpoll.enabled = false` runs the query without them")]
     Unfit {
@@ -63,9 +74,20 @@ impl From<redpoll_logic::Error> for Error {
 impl From<Error> for DataFusionError {
     fn from(error: Error) -> DataFusionError {
         match error {
-            Error::Run(RunError::Memory) => DataFusionError::ResourcesExhausted(error.to_string()),
+            Error::Run(RunError::Memory) | Error::Memory { .. } => {
+                DataFusionError::ResourcesExhausted(error.to_string())
+            }
             error => DataFusionError::External(Box::new(error)),
         }
+    }
+}
+
+/// What an error of DataFusion says: its first cause, without the layers around it.
+pub fn message(error: &DataFusionError) -> String {
+    match error.find_root() {
+        DataFusionError::SQL(fault, _) => fault.to_string(),
+        DataFusionError::External(fault) => fault.to_string(),
+        root => root.to_string(),
     }
 }
 

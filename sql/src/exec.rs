@@ -4,8 +4,9 @@ use crate::cache::{Cache, Key, Ready};
 use crate::claim::Region;
 use crate::decode::decode;
 use crate::encode::Encoded;
-use crate::engine::{Engine, Stop};
+use crate::engine::Engine;
 use crate::error::Error;
+use crate::memory::Allowance;
 use crate::program::{self, Folds};
 use crate::sources::Sources;
 use datafusion::arrow::compute::concat_batches;
@@ -13,11 +14,9 @@ use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::error::{DataFusionError, Result};
-use datafusion::execution::memory_pool::MemoryConsumer;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::{Distribution, EquivalenceProperties, Partitioning, PhysicalExpr};
 use datafusion::physical_plan::InputDistributionRequirements;
-use datafusion::physical_plan::common::collect;
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
 use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricBuilder, MetricsSet};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
@@ -35,6 +34,7 @@ pub struct RegionExec {
     region: Arc<Region>,
     inputs: Vec<Arc<dyn ExecutionPlan>>,
     engine: Arc<dyn Engine>,
+    cache: Arc<Cache>,
     reuse: Option<Reuse>,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
@@ -43,8 +43,6 @@ pub struct RegionExec {
 /// What lets a region be encoded once for many runs.
 #[derive(Clone, Debug)]
 pub(crate) struct Reuse {
-    /// What was encoded before.
-    pub(crate) cache: Arc<Cache>,
     /// What its inputs are made from.
     pub(crate) sources: Sources,
     /// What it is kept under.
@@ -66,12 +64,13 @@ impl RegionExec {
             Boundedness::Bounded,
         );
         let metrics = ExecutionPlanMetricsSet::new();
-        RegionExec { region, inputs, engine, reuse: None, properties: Arc::new(properties), metrics }
+        let cache = Arc::default();
+        RegionExec { region, inputs, engine, cache, reuse: None, properties: Arc::new(properties), metrics }
     }
 
-    /// The same execution, which keeps what it has encoded and takes what was kept.
-    pub(crate) fn reusing(self, reuse: Option<Reuse>) -> RegionExec {
-        RegionExec { reuse, ..self }
+    /// The same execution, which keeps what it has encoded, where that can be told apart, and takes what was kept.
+    pub(crate) fn reusing(self, cache: Arc<Cache>, reuse: Option<Reuse>) -> RegionExec {
+        RegionExec { cache, reuse, ..self }
     }
 }
 
@@ -116,7 +115,7 @@ impl ExecutionPlan for RegionExec {
     fn with_new_children(self: Arc<Self>, inputs: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
         let schema = self.properties.eq_properties.schema().clone();
         let exec = RegionExec::new(self.region.clone(), inputs, schema, self.engine.clone());
-        Ok(Arc::new(exec.reusing(self.reuse.clone())))
+        Ok(Arc::new(exec.reusing(self.cache.clone(), self.reuse.clone())))
     }
 
     fn metrics(&self) -> Option<MetricsSet> {
@@ -128,41 +127,46 @@ impl ExecutionPlan for RegionExec {
             return Err(DataFusionError::Internal(format!("a region has one partition, asked for {partition}")));
         }
         let schema = self.schema();
+        let cancelled = Arc::<AtomicBool>::default();
+        let allowance = || Allowance::of_pool(context.memory_pool(), self.cache.clone(), cancelled.clone());
         let run = Run {
             region: self.region.clone(),
             engine: self.engine.clone(),
             schema: schema.clone(),
             metrics: Metrics::new(&self.metrics),
-            stop: Stop::default(),
+            allowance: allowance(),
         };
-        let cancel = CancelOnDrop(run.stop.cancelled.clone());
+        let cancel = CancelOnDrop(cancelled.clone());
         let rows = context.session_config().batch_size();
         let version = self.reuse.as_ref().and_then(|reuse| Some((reuse.clone(), reuse.sources.version()?)));
-        let kept = version.as_ref().and_then(|(reuse, version)| reuse.cache.find(&reuse.key, version));
+        let kept = version.as_ref().and_then(|(reuse, version)| self.cache.find(&reuse.key, version));
         let inputs = match &kept {
             Some(_) => Vec::new(),
             None => self.inputs.iter().map(|input| input.execute(0, context.clone())).collect::<Result<_>>()?,
         };
+        let (cache, limit, encoding) = (self.cache.clone(), context.memory_pool().memory_limit(), allowance());
         let batches = async move {
-            let reservation = MemoryConsumer::new("redpoll").register(context.memory_pool());
-            let inputs = try_join_all(inputs.into_iter().map(all_rows)).await?;
-            reservation.try_grow(inputs.iter().map(RecordBatch::get_array_memory_size).sum())?;
+            let inputs = try_join_all(inputs.into_iter().map(|input| all_rows(input, &encoding))).await?;
             let work = move || {
                 let ready = match kept {
                     Some(ready) => ready,
-                    None => Arc::new(run.prepare(&inputs)?),
+                    None => Arc::new(run.prepare(&inputs, &encoding)?),
                 };
-                let rows = run.run(&ready)?;
+                let batch = run.run(&ready)?;
                 if let Some((reuse, version)) = version {
-                    reuse.cache.keep(reuse.key, version, ready);
+                    cache.keep(reuse.key, version, ready, &limit);
                 }
-                Ok::<_, Error>(rows)
+                Ok::<_, Error>((batch, run.allowance))
             };
-            let batch =
+            let (batch, allowance) =
                 tokio::task::spawn_blocking(work).await.map_err(|e| DataFusionError::External(Box::new(e)))??;
             drop(cancel);
-            drop(reservation);
-            Ok::<_, DataFusionError>(stream::iter(slices(&batch, rows).into_iter().map(Ok)))
+            // Rows that are yet to be asked for are still held.
+            let held = move |batch| {
+                let _ = &allowance;
+                Ok(batch)
+            };
+            Ok::<_, DataFusionError>(stream::iter(slices(&batch, rows).into_iter().map(held)))
         };
         let batches = stream::once(batches).try_flatten().boxed();
         Ok(Box::pin(RecordBatchStreamAdapter::new(schema, batches)))
@@ -170,9 +174,24 @@ impl ExecutionPlan for RegionExec {
 }
 
 /// All rows of a stream as one batch.
-async fn all_rows(stream: SendableRecordBatchStream) -> Result<RecordBatch> {
+async fn all_rows(mut stream: SendableRecordBatchStream, allowance: &Allowance) -> Result<RecordBatch> {
     let schema = stream.schema();
-    Ok(concat_batches(&schema, &collect(stream).await?)?)
+    let (mut batches, mut bytes) = (Vec::new(), 0);
+    while let Some(batch) = stream.try_next().await? {
+        let size = batch.get_array_memory_size();
+        allowance.take("the rows", size)?;
+        bytes += size;
+        batches.push(batch);
+    }
+    if let [_] = batches[..] {
+        return Ok(batches.swap_remove(0));
+    }
+    // For a moment there are the parts and the whole.
+    allowance.take("the rows", bytes)?;
+    let whole = concat_batches(&schema, &batches)?;
+    allowance.give_back(2 * bytes);
+    allowance.take("the rows", whole.get_array_memory_size())?;
+    Ok(whole)
 }
 
 /// The batch in pieces of so many rows.
@@ -215,14 +234,15 @@ struct Run {
     engine: Arc<dyn Engine>,
     schema: SchemaRef,
     metrics: Metrics,
-    stop: Stop,
+    /// What kernels and results may use.
+    allowance: Allowance,
 }
 
 impl Run {
     /// Encodes the rows of inputs and makes the program.
-    fn prepare(&self, inputs: &[RecordBatch]) -> Result<Ready, Error> {
+    fn prepare(&self, inputs: &[RecordBatch], allowance: &Allowance) -> Result<Ready, Error> {
         let start = Instant::now();
-        let encoded = Encoded::new(&self.region, inputs)?;
+        let encoded = Encoded::new(&self.region, inputs, allowance)?;
         let folds = Folds::new(&self.region, &encoded)?;
         let program = program::program(&self.region, &encoded, &folds)?;
         self.metrics.time("encode_time", start.elapsed());
@@ -235,12 +255,13 @@ impl Run {
         self.metrics.count("encoded_bytes", ready.bytes());
         let stored = program.bindings.iter().map(|(_, tensor)| tensor.count_stored()).sum::<u64>();
         self.metrics.count("stored_entries", usize::try_from(stored).unwrap_or(usize::MAX));
-        let outcome = self.engine.run(program.plan.clone(), program.bindings.clone(), &self.stop)?;
+        let outcome = self.engine.run(program.plan.clone(), program.bindings.clone(), &self.allowance.stop())?;
         self.metrics.time("compile_time", outcome.compile);
         self.metrics.time("kernel_time", outcome.run);
         self.metrics.count("cache_hits", usize::from(outcome.cached));
         let start = Instant::now();
         let batch = decode(&self.region, encoded, (folds, program), &outcome.outputs, &self.schema)?;
+        self.allowance.take("the results", batch.get_array_memory_size())?;
         self.metrics.time("decode_time", start.elapsed());
         self.metrics.count("output_rows", batch.num_rows());
         Ok(batch)

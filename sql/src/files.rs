@@ -1,8 +1,9 @@
 //! Tables of files, and statements of texts.
 
+use crate::csv;
 use crate::database::Database;
 use crate::error::Error;
-use crate::table::open;
+use crate::table::{Declared, open};
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::options::ArrowReadOptions;
 use datafusion::prelude::{CsvReadOptions, DataFrame, ParquetReadOptions};
@@ -12,7 +13,8 @@ use std::sync::Arc;
 
 impl Database {
     /// Registers a file as a table, by its extension: tensors of the formats that `redpoll_datasets` reads, compressed or
-    /// not, and `.csv`, `.parquet` and `.arrow` as DataFusion reads them.
+    /// not, `.csv`, `.parquet` and `.arrow` as DataFusion reads them, and `.csv.gz` and `.csv.zst`, which are read into memory.
+    /// A table of that name is replaced.
     ///
     /// # Errors
     /// When the file is missing, damaged or of no known format.
@@ -22,12 +24,20 @@ impl Database {
             return Err(DataFusionError::Plan(format!("table `{table}`: there is no file {path}")));
         }
         let context = self.context();
+        context.deregister_table(table)?;
         match file.extension().and_then(|e| e.to_str()) {
             Some("csv") => context.register_csv(table, path, CsvReadOptions::new()).await,
             Some("parquet") => context.register_parquet(table, path, ParquetReadOptions::default()).await,
             Some("arrow") => context.register_arrow(table, path, ArrowReadOptions::default()).await,
+            Some("gz" | "zst")
+                if file.file_stem().is_some_and(|stem| Path::new(stem).extension() == Some("csv".as_ref())) =>
+            {
+                let rows = csv::read(file).map_err(DataFusionError::from)?;
+                context.register_table(table, Arc::new(rows)).map(|_| ())
+            }
             _ => {
-                let tensor = open(path, Vec::new(), None).map_err(|e: Error| DataFusionError::from(e))?;
+                let tensor =
+                    open(path, Vec::new(), Declared::default()).map_err(|e: Error| DataFusionError::from(e))?;
                 context.register_table(table, Arc::new(tensor)).map(|_| ())
             }
         }

@@ -21,6 +21,7 @@
 
 mod cache;
 pub mod claim;
+mod csv;
 mod database;
 mod decode;
 pub mod encode;
@@ -28,6 +29,7 @@ mod engine;
 mod error;
 mod exec;
 mod files;
+mod memory;
 mod node;
 mod options;
 mod planner;
@@ -37,11 +39,12 @@ mod table;
 
 pub use database::Database;
 pub use engine::{Engine, Outcome, RunError, Stop};
-pub use error::Error;
+pub use error::{Error, message};
 pub use exec::RegionExec;
+pub use memory::Allowance;
 pub use node::RegionNode;
 pub use options::{Policy, RedpollOptions};
-pub use table::TensorTable;
+pub use table::{Compute, TensorTable};
 
 /// The query engine that redpoll is inside of.
 pub use datafusion;

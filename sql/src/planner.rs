@@ -76,8 +76,8 @@ impl ExtensionPlanner for RegionPlanner {
         let Some(node) = node.as_any().downcast_ref::<RegionNode>() else { return Ok(None) };
         let schema = Arc::clone(datafusion::logical_expr::UserDefinedLogicalNodeCore::schema(node).inner());
         let key = Key { region: node.region().clone(), inputs: Arc::new(plans.iter().map(|&p| p.clone()).collect()) };
-        let reuse = Sources::of(plans).map(|sources| Reuse { cache: self.cache.clone(), sources, key });
+        let reuse = Sources::of(plans).map(|sources| Reuse { sources, key });
         let exec = RegionExec::new(node.region().clone(), inputs.to_vec(), schema, self.engine.clone());
-        Ok(Some(Arc::new(exec.reusing(reuse))))
+        Ok(Some(Arc::new(exec.reusing(self.cache.clone(), reuse))))
     }
 }

@@ -55,6 +55,7 @@ fn value(rng: &mut Rng, ty: &str) -> String {
         "VARCHAR" => format!("'{}'", ["", "a", "b", "ab", "c"][n as usize]),
         "DATE" => format!("DATE '2024-01-0{}'", n + 1),
         "BOOLEAN" => if n.is_multiple_of(2) { "true" } else { "false" }.into(),
+        "DOUBLE" if rng.chance(4) => ["'inf'", "'-inf'", "'nan'"][(n % 3) as usize].into(),
         "DOUBLE" => format!("{}", [0.5, -1.0, 2.0, 0.0, 3.25][n as usize]),
         "DECIMAL(12,2)" => ["1.25", "-0.50", "10.00", "0.00", "99.99"][n as usize].into(),
         _ if ty == "BIGINT" && rng.chance(3) => {
@@ -110,7 +111,7 @@ fn aggregate(rng: &mut Rng, tables: &[String]) -> String {
     let (a, b) = (rng.pick(tables).clone(), rng.pick(tables).clone());
     let filter = if rng.chance(10) { format!(" FILTER (WHERE {})", predicate(rng, &b)) } else { String::new() };
     let key = rng.pick(&KEYS);
-    let call = match rng.below(20) {
+    let call = match rng.below(26) {
         0 | 1 => "count(*)".to_string(),
         2 => format!("count({a}.{key})"),
         3 => format!("count(DISTINCT {a}.{key})"),
@@ -129,9 +130,15 @@ fn aggregate(rng: &mut Rng, tables: &[String]) -> String {
         16 => format!("bool_and({a}.b)"),
         17 => format!("sum({a}.p)"),
         18 => format!("max({a}.x)"),
+        19 => format!("sum({a}.p * {b}.p)"),
+        20 => format!("avg({a}.p * {b}.p - {b}.p)"),
+        21 => format!("sum(DISTINCT {a}.v)"),
+        22 => format!("avg(DISTINCT {a}.i)"),
+        23 => format!("sum(DISTINCT {a}.p)"),
+        24 => format!("sum(DISTINCT {a}.i + {a}.k)"),
         _ => format!("sum({a}.i)"),
     };
-    if call.contains("DISTINCT") { call } else { format!("{call}{filter}") }
+    format!("{call}{filter}")
 }
 
 fn query(rng: &mut Rng) -> String {

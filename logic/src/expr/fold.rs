@@ -33,26 +33,45 @@ pub(crate) fn fold_dtype(op: &Op, from: &DType, node: &'static str) -> Result<DT
     })
 }
 
-/// The number of places over which an aggregate folds.
+/// The fill value of an aggregate: the fold of the argument's fill value over all places of the fields.
 ///
 /// # Errors
-/// When a field has no known size, or the number does not fit 64 bits.
-pub(super) fn extent(arg: &Expr, fields: &[Field]) -> Result<u64, Error> {
-    let mut n: u64 = 1;
-    let mut empty = false;
-    for field in fields {
-        let size = arg
-            .info()
-            .dimension(field)
-            .ok_or_else(|| Error::Unsized { field: field.clone(), place: "an aggregate over it".to_owned() })?;
-        empty |= size == 0;
-        n = n.checked_mul(size.max(1)).ok_or_else(|| Error::TooLarge {
-            what: "the extent of an aggregate".to_owned(),
-            places: u128::MAX,
-            limit: u64::MAX,
-        })?;
+/// When a field has no known size, and as [`fold_fill_over`].
+pub(super) fn aggregate_fill(op: &Op, init: &Scalar, arg: &Expr, fields: &[Field]) -> Result<Scalar, Error> {
+    let size = |field: &Field| {
+        let unknown = || Error::Unsized { field: field.clone(), place: "an aggregate over it".to_owned() };
+        arg.info().dimension(field).ok_or_else(unknown)
+    };
+    let sizes = fields.iter().map(size).collect::<Result<Vec<u64>, Error>>()?;
+    fold_fill_over(op, init, &arg.info().fill, &sizes)
+}
+
+/// The fold of values `fill` over all places of fields of those sizes, as [`fold_fill`].
+///
+/// # Errors
+/// When there are more places than 64 bits can count and the operator is not associative, and as [`fold_fill`].
+pub fn fold_fill_over(op: &Op, init: &Scalar, fill: &Scalar, sizes: &[u64]) -> Result<Scalar, Error> {
+    if sizes.contains(&0) {
+        return fold_fill(op, init, fill, 0);
     }
-    Ok(if empty { 0 } else { n })
+    if let Some(n) = sizes.iter().try_fold(1u64, |n, size| n.checked_mul(*size)) {
+        return fold_fill(op, init, fill, n);
+    }
+    // op(init, repeat(fill, a * b)) = op(init, repeat(repeat(fill, a), b))
+    let fault = |fault| Error::Fault { place: format!("the fold of the fill value {fill} with `{op}`"), fault };
+    let mut all = fill.clone();
+    for size in sizes {
+        let repeated = match op.is_associative(&init.dtype(), FloatMode::Relaxed) {
+            true => repeat_eval(op, &all, *size, FloatMode::Relaxed),
+            false => None,
+        };
+        all = repeated.ok_or_else(too_large)?.map_err(fault)?;
+    }
+    op.eval(&[init.clone(), all]).map_err(fault)
+}
+
+fn too_large() -> Error {
+    Error::TooLarge { what: "the extent of an aggregate".to_owned(), places: u128::MAX, limit: u64::MAX }
 }
 
 /// The fold of `n` values `fill` from `init`: `op(init, repeat(fill, n))` where the operator is associative, `init`

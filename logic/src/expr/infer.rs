@@ -1,6 +1,6 @@
 //! Inference: fields, dimensions, dtype and fill value of a node from those of its arguments.
 
-use super::fold::{extent, fold_dtype, fold_fill};
+use super::fold::{aggregate_fill, fold_dtype};
 use super::index::infer_index;
 use super::{Expr, Info, Node};
 use crate::dtype::DType;
@@ -130,7 +130,7 @@ fn aggregate(op: &Op, init: &Scalar, arg: &Expr, fields: &[Field]) -> Result<Inf
             advice: "give a value of that dtype",
         });
     }
-    let fill = fold_fill(op, init, &arg.info().fill, extent(arg, fields)?)?;
+    let fill = aggregate_fill(op, init, arg, fields)?;
     let kept = |k: &usize| !fields.contains(&arg.info().fields[*k]);
     let kept: Vec<usize> = (0..arg.info().fields.len()).filter(kept).collect();
     Ok(Info {

@@ -13,7 +13,7 @@ mod tests;
 mod weak;
 
 pub(crate) use fold::fold_dtype;
-pub use fold::fold_fill;
+pub use fold::{fold_fill, fold_fill_over};
 pub(crate) use infer::infer;
 pub(crate) use weak::{fit, meets};
 

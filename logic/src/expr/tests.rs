@@ -148,6 +148,22 @@ fn aggregates_fold_their_fill() {
     check(Expr::aggregate(Builtin::Sub, 3i64, huge, ["i"]), expect!["i64 fill 3"]);
 }
 
+/// Protects joins of many tables: their places are more than 64 bits can count, and the fold of their fill is known.
+#[test]
+fn aggregates_fold_over_any_number_of_places() {
+    let long = |name: &str, fields: &str, fill: Scalar| {
+        let ty = TensorType { shape: vec![1 << 40; 2], dtype: fill.dtype(), fill, format: Format::csf(2) };
+        Expr::table(name, ty.into(), fields.split_whitespace()).unwrap()
+    };
+    let sum = |arg: Expr, init: Scalar| Expr::aggregate(Builtin::Add, init, arg, ["i", "j"]);
+    check(sum(long("A", "i j", Scalar::I64(0)), Scalar::I64(5)), expect!["i64 fill 5"]);
+    // 3 * 2^80 wraps to 0.
+    check(sum(long("A", "i j", Scalar::I64(3)), Scalar::I64(5)), expect!["i64 fill 5"]);
+    check(sum(long("A", "i j", Scalar::F64(1.0)), Scalar::F64(0.0)), expect!["f64 fill 1.2089258196146292e24"]);
+    let max = Expr::aggregate(Builtin::Max, Scalar::I64(1), long("A", "i j", Scalar::I64(3)), ["i", "j"]);
+    check(max, expect!["i64 fill 3"]);
+}
+
 #[test]
 fn scans_keep_fields_and_need_associativity() {
     let a = || tensor("A", &[3, 4], 0.0, "i j");

@@ -4,7 +4,7 @@ use super::language::{ENode, FoldId, Kind, LeafId, OpId, Slot, Use};
 use crate::sizes::Sizes;
 use crate::term::{At, Fold, Node, Term, call_fill, regroups};
 use egg::{Analysis, DidMerge, EGraph, Id};
-use redpoll_logic::expr::fold_fill;
+use redpoll_logic::expr::fold_fill_over;
 use redpoll_logic::op::{Builtin, Op, cast_to};
 use redpoll_logic::{Affine, DType, Field, FloatMode, Scalar};
 use std::collections::{BTreeSet, HashMap};
@@ -153,8 +153,7 @@ impl Analysis<ENode> for Algebra {
             }
             Kind::Fold(id, arity) => {
                 let FoldKind { op, init, bound } = graph.analysis.fold(id);
-                let places = bound.iter().try_fold(1u64, |n, size| n.checked_mul(*size)).unwrap_or(u64::MAX);
-                let fill = fold_fill(op, init, &facts[0].fill, places).unwrap_or_else(|_| init.clone());
+                let fill = fold_fill_over(op, init, &facts[0].fill, bound).unwrap_or_else(|_| init.clone());
                 let mut sizes = sizes_of(&args, &facts, usize::from(arity) + bound.len());
                 sizes.truncate(usize::from(arity));
                 Facts { sizes, dtype: init.dtype(), fill, full: facts[0].full }

@@ -246,6 +246,9 @@ impl Machine<'_> {
             }
             Op::While(cond, body) => {
                 while self.eval(cond)? != 0 {
+                    if self.on.is_cancelled() {
+                        return Ok(Flow::Return(Status::Cancelled));
+                    }
                     self.count_round()?;
                     match self.block(body)? {
                         Flow::Next => {}
@@ -257,6 +260,9 @@ impl Machine<'_> {
             Op::For(var, lo, hi, body) => {
                 let (lo, hi) = self.range(lo, hi)?;
                 for k in lo..hi {
+                    if self.on.is_cancelled() {
+                        return Ok(Flow::Return(Status::Cancelled));
+                    }
                     self.count_round()?;
                     self.locals[*var] = k as u64;
                     match self.block(body)? {

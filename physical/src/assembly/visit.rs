@@ -90,6 +90,13 @@ impl Stmt {
         1 + self.bodies().into_iter().flatten().map(Stmt::count).sum::<usize>()
     }
 
+    /// Whether there is a loop in the body of a loop. The rounds of such a one take time in the product of lengths, so that
+    /// each of them begins by looking whether the kernel is to stop.
+    pub fn any_loop(body: &[Stmt]) -> bool {
+        let is_loop = |s: &Stmt| matches!(s, Stmt::While { .. } | Stmt::For { .. } | Stmt::Lanes(_));
+        body.iter().any(|s| s.any(&mut |s| is_loop(s)))
+    }
+
     /// Whether `test` holds for the statement or any statement in it.
     pub fn any(&self, test: &mut dyn FnMut(&Stmt) -> bool) -> bool {
         test(self) || self.bodies().into_iter().flatten().any(|s| s.any(test))

@@ -6,7 +6,7 @@ use super::{ArraySpec, Fibers, Level, LevelData};
 use crate::Error;
 use crate::storage::Array;
 use redpoll_logic::{LevelFormat, LevelKind};
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 
 /// The dense level kind.
 pub struct Dense;
@@ -48,6 +48,17 @@ impl Level for Dense {
         for i in 0..data.dimension {
             visit(i, first + i..first + i + 1);
         }
+    }
+
+    fn for_each_within(
+        &self,
+        data: LevelData<'_>,
+        fiber: Range<u64>,
+        range: Range<u64>,
+        visit: &mut dyn FnMut(u64, Range<u64>) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        let first = fiber.start * data.dimension;
+        (range.start..range.end.min(data.dimension)).try_for_each(|i| visit(i, first + i..first + i + 1))
     }
 
     fn locate(&self, data: LevelData<'_>, fiber: Range<u64>, coordinate: u64) -> Option<Range<u64>> {

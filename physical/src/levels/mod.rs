@@ -44,7 +44,7 @@ pub use sparse_run_length::SparseRunLength;
 use crate::storage::Array;
 use redpoll_logic::{Format, LevelFormat, LevelKind, Prim};
 use std::borrow::Cow;
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 
 /// The level of that kind: the registry.
 pub fn level(kind: LevelKind) -> &'static dyn Level {
@@ -148,6 +148,24 @@ pub trait Level: Sync {
     /// Calls `visit(coordinate, own positions)` for every stored coordinate of the fiber below the parent positions
     /// `fiber`, ascending when the level is ordered.
     fn for_each(&self, data: LevelData<'_>, fiber: Range<u64>, visit: &mut dyn FnMut(u64, Range<u64>));
+
+    /// As [`Level::for_each`], over the stored coordinates in a range, until `visit` breaks. Levels that find coordinates
+    /// look at no others.
+    fn for_each_within(
+        &self,
+        data: LevelData<'_>,
+        fiber: Range<u64>,
+        range: Range<u64>,
+        visit: &mut dyn FnMut(u64, Range<u64>) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        let mut flow = ControlFlow::Continue(());
+        self.for_each(data, fiber, &mut |i, positions| {
+            if flow.is_continue() && range.contains(&i) {
+                flow = visit(i, positions);
+            }
+        });
+        flow
+    }
 
     /// The own positions of a coordinate of the fiber below `fiber`, if it is stored; the first run of it where the
     /// level is neither ordered nor unique.

@@ -6,12 +6,12 @@
 //! In a unique list the coordinates of a fiber ascend strictly. In one that is not unique they do not descend, and a
 //! coordinate hands down the range of its positions. In one that is not ordered they come as they come.
 
-use super::list::{build_list, check_list, find_run, handed_down, listed, visit_runs};
+use super::list::{build_list, check_list, find_run, handed_down, listed, lower_bound, visit_runs};
 use super::{ArrayClass, ArraySpec, Fibers, Level, LevelData};
 use crate::Error;
 use crate::storage::Array;
 use redpoll_logic::{LevelFormat, LevelKind};
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 
 /// The sparse list level kind.
 pub struct SparseList;
@@ -52,6 +52,29 @@ impl Level for SparseList {
 
     fn for_each(&self, data: LevelData<'_>, fiber: Range<u64>, visit: &mut dyn FnMut(u64, Range<u64>)) {
         visit_runs(data.arrays[1].indices(), entries(data, &fiber), visit);
+    }
+
+    fn for_each_within(
+        &self,
+        data: LevelData<'_>,
+        fiber: Range<u64>,
+        range: Range<u64>,
+        visit: &mut dyn FnMut(u64, Range<u64>) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        let (idx, mut rest) = (data.arrays[1].indices(), entries(data, &fiber));
+        if data.format.ordered {
+            rest.start = lower_bound(rest.clone(), |k| idx.get(k) < range.start);
+            rest.end = lower_bound(rest.clone(), |k| idx.get(k) < range.end);
+        }
+        while rest.start < rest.end {
+            let i = idx.get(rest.start);
+            let end = (rest.start + 1..rest.end).find(|&k| idx.get(k) != i).unwrap_or(rest.end);
+            if range.contains(&i) {
+                visit(i, rest.start..end)?;
+            }
+            rest.start = end;
+        }
+        ControlFlow::Continue(())
     }
 
     fn locate(&self, data: LevelData<'_>, fiber: Range<u64>, coordinate: u64) -> Option<Range<u64>> {

@@ -1,6 +1,6 @@
 //! Buffers that were made outside of kernels, charged to a memory budget while they live.
 
-use super::MemoryBudget;
+use super::{Account, MemoryBudget};
 use arrow::buffer::Buffer;
 use bytes::Bytes;
 use std::sync::Arc;

@@ -43,6 +43,8 @@ pub struct Frame {
     /// Functions of the mathematical library, in the order of
     /// [`MathFn::addresses`](crate::assembly::MathFn::addresses); null where their addresses are part of the code.
     pub math: *const usize,
+    /// Not 0 once the kernel is asked to stop: loops around loops look at it in each round.
+    pub cancel: *const u8,
 }
 
 /// Functions that machine code calls. `host` is the frame's; buffers are numbers of the function's table.

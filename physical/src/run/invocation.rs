@@ -160,7 +160,13 @@ impl Invocation {
             status: Status::Done as i32,
             trampoline: std::ptr::null(),
             math: std::ptr::null(),
+            cancel: self.limits.cancel.as_ptr().cast_const().cast(),
         }
+    }
+
+    /// Whether the run is asked to stop.
+    pub(crate) fn is_cancelled(&self) -> bool {
+        self.limits.cancel.load(Ordering::Relaxed)
     }
 
     /// To be called after machine code ran: it asks for room only where there is none, so that all room may be in use.
@@ -177,7 +183,7 @@ impl Invocation {
         let len = usize::try_from(len).unwrap_or(0);
         let capacity = self.slots[at].len as usize;
         if len > capacity {
-            if self.limits.cancel.load(Ordering::Relaxed) {
+            if self.is_cancelled() {
                 return Status::Cancelled;
             }
             let Some(bytes) = len.checked_mul(self.prim(buffer).bytes()) else {

@@ -1,19 +1,41 @@
 //! What a run may use: a budget of bytes, and a flag that asks it to stop.
 
+use std::fmt;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+/// Where bytes are taken from before they are allocated, and given back to.
+pub trait Account: fmt::Debug + Send + Sync {
+    /// Takes bytes; `false` and nothing taken when they are not left.
+    fn charge(&self, bytes: usize) -> bool;
+
+    /// Gives bytes back.
+    fn release(&self, bytes: usize);
+}
+
+// What is charged or released is so in one step, which a panic elsewhere leaves whole.
+impl RefUnwindSafe for MemoryBudget {}
+impl UnwindSafe for MemoryBudget {}
 
 /// A number of bytes that may be allocated at one time, shared by all that charge it.
 #[derive(Debug)]
 pub struct MemoryBudget {
     limit: usize,
     used: AtomicUsize,
+    /// What is charged besides.
+    outer: Vec<Arc<dyn Account>>,
 }
 
 impl MemoryBudget {
     /// A budget of that many bytes.
     pub fn new(limit: usize) -> MemoryBudget {
-        MemoryBudget { limit, used: AtomicUsize::new(0) }
+        MemoryBudget { limit, used: AtomicUsize::new(0), outer: Vec::new() }
+    }
+
+    /// A budget of that many bytes, whose bytes are taken from other accounts, too.
+    pub fn within(limit: usize, outer: Vec<Arc<dyn Account>>) -> MemoryBudget {
+        MemoryBudget { limit, used: AtomicUsize::new(0), outer }
     }
 
     /// The limit, in bytes.
@@ -25,15 +47,24 @@ impl MemoryBudget {
     pub fn used(&self) -> usize {
         self.used.load(Ordering::Relaxed)
     }
+}
 
-    /// Takes bytes; `false` and nothing taken when they are not left.
-    pub(crate) fn charge(&self, bytes: usize) -> bool {
+impl Account for MemoryBudget {
+    fn charge(&self, bytes: usize) -> bool {
         let add = |used: usize| used.checked_add(bytes).filter(|total| *total <= self.limit);
-        self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add).is_ok()
+        if self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add).is_err() {
+            return false;
+        }
+        let refused = self.outer.iter().position(|account| !account.charge(bytes));
+        if let Some(refused) = refused {
+            self.outer[..refused].iter().for_each(|account| account.release(bytes));
+            self.used.fetch_sub(bytes, Ordering::Relaxed);
+        }
+        refused.is_none()
     }
 
-    /// Gives bytes back.
-    pub(crate) fn release(&self, bytes: usize) {
+    fn release(&self, bytes: usize) {
+        self.outer.iter().for_each(|account| account.release(bytes));
         self.used.fetch_sub(bytes, Ordering::Relaxed);
     }
 }
@@ -43,8 +74,8 @@ impl MemoryBudget {
 pub struct Limits {
     /// Charged by owned buffers while they live, after they were handed out too.
     pub memory: Arc<MemoryBudget>,
-    /// Kernels return [`Status::Cancelled`](crate::assembly::Status::Cancelled) at their next growth once it is set;
-    /// callers look at it between chunks.
+    /// Kernels return [`Status::Cancelled`](crate::assembly::Status::Cancelled) once it is set: at their next growth, or at
+    /// the next round of a loop around loops.
     pub cancel: Arc<AtomicBool>,
 }
 
@@ -59,5 +90,25 @@ impl Default for Limits {
     /// No limit but the address space.
     fn default() -> Limits {
         Limits::memory(isize::MAX as usize)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Protects that nothing stays taken of any account when one of them refuses.
+    #[test]
+    fn bytes_are_taken_of_all_accounts_or_of_none() {
+        let [wide, narrow] = [100, 50].map(|limit| Arc::new(MemoryBudget::new(limit)));
+        let budget = MemoryBudget::within(80, vec![wide.clone(), narrow.clone()]);
+        let used = || [budget.used(), wide.used(), narrow.used()];
+        assert!(budget.charge(40));
+        assert_eq!(used(), [40; 3]);
+        assert!(!budget.charge(20), "the narrow one has 10 left");
+        assert!(!budget.charge(60), "the budget itself has 40 left");
+        assert_eq!(used(), [40; 3]);
+        budget.release(40);
+        assert_eq!(used(), [0; 3]);
     }
 }

@@ -16,4 +16,4 @@ mod sort;
 pub(crate) use charged::charged;
 pub use frame::{Callbacks, Entry, Frame, Slot};
 pub use invocation::{Invocation, Signature};
-pub use limits::{Limits, MemoryBudget};
+pub use limits::{Account, Limits, MemoryBudget};

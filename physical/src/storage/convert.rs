@@ -5,7 +5,7 @@ use super::triples::sorted_entries;
 use super::{Array, Duplicates, Tensor, Values};
 use crate::Error;
 use crate::assembly::Status;
-use crate::run::{MemoryBudget, charged};
+use crate::run::{Account, MemoryBudget, charged};
 use redpoll_logic::{Format, LeafKind, Scalar, StorageMode, TensorType};
 use std::sync::Arc;
 

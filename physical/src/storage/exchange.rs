@@ -11,6 +11,7 @@ use arrow::buffer::Buffer;
 use arrow::datatypes::{DataType, Field, Fields, Schema};
 use arrow::record_batch::RecordBatch;
 use redpoll_logic::{DType, Format, LeafKind, LevelKind, Prim, Scalar, StorageMode, TensorType};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// What becomes of an Arrow NULL among values.
@@ -99,6 +100,33 @@ impl Tensor {
     /// # Errors
     /// When there is not one name a mode, names repeat, or the memory is exceeded.
     pub fn to_record_batch(&self, names: &[&str]) -> Result<RecordBatch, Error> {
+        self.record_batch(names, || match self.coo_columns() {
+            Some(columns) => Ok(columns),
+            None => Ok(Tensor::triple_columns(self.to_triples()?)),
+        })
+    }
+
+    /// As [`Tensor::to_record_batch`], of the first so many rows within a range of each mode.
+    ///
+    /// # Errors
+    /// As [`Tensor::to_record_batch`].
+    ///
+    /// # Panics
+    /// When there is not one range a mode.
+    pub fn to_record_batch_within(
+        &self,
+        names: &[&str],
+        ranges: &[Range<u64>],
+        limit: usize,
+    ) -> Result<RecordBatch, Error> {
+        self.record_batch(names, || Ok(Tensor::triple_columns(self.to_triples_within(ranges, limit)?)))
+    }
+
+    fn record_batch(
+        &self,
+        names: &[&str],
+        columns: impl FnOnce() -> Result<(Vec<Array>, Values), Error>,
+    ) -> Result<RecordBatch, Error> {
         if names.len() != self.ty.shape.len() {
             let (expected, found) = (self.ty.shape.len(), names.len());
             return Err(Error::InvalidTensor(format!("{expected} modes need as many column names, found {found}")));
@@ -107,10 +135,7 @@ impl Tensor {
             let reason = "the name occurs twice, choose another".to_string();
             return Err(Error::InvalidColumn { column: name.1.to_string(), reason });
         }
-        let (coordinates, values) = match self.coo_columns() {
-            Some(columns) => columns,
-            None => self.triple_columns()?,
-        };
+        let (coordinates, values) = columns()?;
         let mut columns = coordinates.iter().map(export_prim).collect::<Result<Vec<_>, _>>()?;
         columns.push(export(&self.ty.dtype, &mut values.columns().iter())?);
         let names = names.iter().copied().chain(["value"]);
@@ -139,11 +164,11 @@ impl Tensor {
         Some((coordinates.into_iter().collect::<Option<_>>()?, values.ok()?))
     }
 
-    fn triple_columns(&self) -> Result<(Vec<Array>, Values), Error> {
-        let Triples { shape, coordinates, values } = self.to_triples()?;
+    fn triple_columns(triples: Triples) -> (Vec<Array>, Values) {
+        let Triples { shape, coordinates, values } = triples;
         let column =
             |(list, &n): (Vec<u64>, _)| Array::from_indices(array_prim(ArrayClass::Coordinate, n, 0), list.into_iter());
-        Ok((coordinates.into_iter().zip(&shape).map(column).collect(), values))
+        (coordinates.into_iter().zip(&shape).map(column).collect(), values)
     }
 
     /// A tensor from the rows of a record batch, and the number of rows beyond one a place.

@@ -6,7 +6,7 @@ use super::{Array, Tensor, Triples, Values};
 use crate::Error;
 use crate::levels::level;
 use redpoll_logic::{Format, LeafKind, Scalar, StorageMode};
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 
 impl Tensor {
     /// Calls `visit(place, position)` for each stored place of the tensor, in storage order. Levels that are full store
@@ -37,6 +37,52 @@ impl Tensor {
             format.place(&self.ty.shape, storage, &mut place);
             visit(&place, p);
         });
+    }
+
+    /// Calls `visit(place, position)` for each stored place within a range of each mode, in storage order, until it breaks.
+    /// Fibers outside of the ranges are not looked at where levels find coordinates.
+    ///
+    /// # Panics
+    /// When there is not one range a mode.
+    pub fn for_each_stored_within(
+        &self,
+        ranges: &[Range<u64>],
+        mut visit: impl FnMut(&[u64], u64) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        let (shape, format) = (&self.ty.shape, &self.ty.format);
+        assert_eq!(ranges.len(), shape.len(), "a range for each mode");
+        if self.places() == 0 || ranges.iter().any(Range::is_empty) {
+            return ControlFlow::Continue(());
+        }
+        let of_level = |(k, mode): (usize, &StorageMode)| match mode {
+            StorageMode::Whole { mode } => ranges[*mode].start..ranges[*mode].end.min(shape[*mode]),
+            _ => 0..self.level(k).dimension,
+        };
+        let within: Vec<Range<u64>> = format.modes.iter().enumerate().map(of_level).collect();
+        let mut place = vec![0; shape.len()];
+        let mut storage = vec![0; format.levels.len()];
+        self.walk_within(0, 0..1, (&within, &mut storage), &mut |storage, p| {
+            format.place(shape, storage, &mut place);
+            let inside = place.iter().zip(ranges).zip(shape).all(|((i, range), n)| i < n && range.contains(i));
+            if inside { visit(&place, p) } else { ControlFlow::Continue(()) }
+        })
+    }
+
+    fn walk_within(
+        &self,
+        depth: usize,
+        fiber: Range<u64>,
+        (within, storage): (&[Range<u64>], &mut [u64]),
+        visit: &mut dyn FnMut(&[u64], u64) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        let Some(format) = self.ty.format.levels.get(depth) else {
+            return fiber.into_iter().try_for_each(|p| visit(storage, p));
+        };
+        let range = within[depth].clone();
+        level(format.kind).for_each_within(self.level(depth), fiber, range, &mut |i, positions| {
+            storage[depth] = i;
+            self.walk_within(depth + 1, positions, (within, storage), visit)
+        })
     }
 
     pub(super) fn walk(
@@ -124,10 +170,38 @@ impl Tensor {
 
     /// The stored places, without those that hold the fill value where a test for it is given.
     pub(crate) fn stored_triples(&self, skip: Option<&FillTest<'_>>) -> Result<Triples, Error> {
-        let (coordinates, positions) = match skip {
+        self.triples_of(match skip {
             None => self.stored_places(),
             Some(fill) => self.places_at(|p| !fill.is_fill(p)),
-        };
+        })
+    }
+
+    /// As [`Tensor::to_triples`], of the first so many places within a range of each mode.
+    ///
+    /// # Errors
+    /// When the memory is exceeded.
+    ///
+    /// # Panics
+    /// When there is not one range a mode.
+    pub fn to_triples_within(&self, ranges: &[Range<u64>], limit: usize) -> Result<Triples, Error> {
+        let skip = (!self.is_listed()).then(|| self.fill_test());
+        let mut coordinates = vec![Vec::new(); self.ty.shape.len()];
+        let mut positions = Vec::new();
+        let _ = self.for_each_stored_within(ranges, |place, p| {
+            if positions.len() == limit {
+                return ControlFlow::Break(());
+            }
+            if skip.as_ref().is_none_or(|fill| !fill.is_fill(p)) {
+                coordinates.iter_mut().zip(place).for_each(|(list, &i)| list.push(i));
+                positions.push(p);
+            }
+            ControlFlow::Continue(())
+        });
+        self.triples_of((coordinates, positions))
+    }
+
+    /// Places by tensor mode with the values at their positions.
+    fn triples_of(&self, (coordinates, positions): (Vec<Vec<u64>>, Vec<u64>)) -> Result<Triples, Error> {
         let values = match self.ty.format.leaf {
             LeafKind::Pattern => Values::pattern(positions.len())?,
             LeafKind::Element => {

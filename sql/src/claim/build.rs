@@ -1,21 +1,18 @@
 //! From an aggregate over a flat join to a region.
 
-use super::join::{FlatJoin, check_plain, in_plan, leaf_column, leaves_of, substitute};
+use super::join::{FlatJoin, check_plain, leaf_column, leaves_of, substitute};
+use super::leaves::finish;
 use super::reason::Reason;
 use super::region::{
-    Aggregate, ColumnInfo, Comparison, End, FieldId, GroupColumn, Leaf, LeafColumn, Mask, Nulls, Number, Region,
-    RegionField, Role, Source, Sum, TensorColumn, Term,
+    Aggregate, Comparison, End, FieldId, GroupColumn, LeafColumn, Mask, Nulls, Number, Region, RegionField, Role, Sum,
+    Term,
 };
 use super::sums::{is_total, strict_parts, terms};
-use crate::table::TensorTable;
+use super::types::{is_key, is_ordered};
 use datafusion::arrow::datatypes::DataType;
-use datafusion::catalog::TableProvider;
-use datafusion::catalog::default_table_source::source_as_provider;
 use datafusion::common::{DFSchema, NullEquality, ScalarValue, TableReference};
 use datafusion::logical_expr::utils::split_conjunction;
-use datafusion::logical_expr::{
-    Aggregate as AggregateNode, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, when,
-};
+use datafusion::logical_expr::{Aggregate as AggregateNode, Expr, ExprSchemable, LogicalPlan, when};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -43,17 +40,17 @@ pub(super) fn build(node: &AggregateNode) -> Result<Claim, Reason> {
     });
     let groups = builder.group_by(&groups.collect::<Result<Vec<_>, _>>()?)?;
     let aggregates = node.aggr_expr.iter().map(|e| builder.aggregate(&of_leaves(e))).collect::<Result<Vec<_>, _>>()?;
-    builder.finish(groups, aggregates)
+    finish(builder, groups, aggregates)
 }
 
-struct Builder {
-    join: FlatJoin,
+pub(super) struct Builder {
+    pub(super) join: FlatJoin,
     /// The columns of all leaves, by the names that expressions have for them.
-    schema: DFSchema,
+    pub(super) schema: DFSchema,
     /// The expressions that each leaf supplies.
-    supplied: Vec<Vec<Expr>>,
-    fields: Vec<RegionField>,
-    masks: Vec<Mask>,
+    pub(super) supplied: Vec<Vec<Expr>>,
+    pub(super) fields: Vec<RegionField>,
+    pub(super) masks: Vec<Mask>,
     /// The leaf that computes what reads no column.
     home: usize,
 }
@@ -90,7 +87,7 @@ impl Builder {
         match leaves_of(expr)[..] {
             [] => Ok(self.supply(self.home, expr)),
             [leaf] => Ok(self.supply(leaf, expr)),
-            _ => Err(Reason::Spans(expr.to_string())),
+            _ => Err(Reason::Spans(self.shown(expr))),
         }
     }
 
@@ -101,7 +98,9 @@ impl Builder {
     /// As [`Builder::column`], of a type that can be a key.
     fn key(&mut self, expr: &Expr) -> Result<LeafColumn, Reason> {
         let ty = self.type_of(expr)?;
-        if !is_key(&ty) {
+        // Of integers there is one zero, and no NaN.
+        let of_integers = matches!(expr, Expr::Cast(cast) if self.type_of(&cast.expr)?.is_integer());
+        if !(is_key(&ty) || ty == DataType::Float64 && of_integers) {
             return Err(Reason::Type { what: format!("the key `{}`", self.shown(expr)), ty });
         }
         self.column(expr)
@@ -109,10 +108,7 @@ impl Builder {
 
     /// The expression as users wrote it.
     fn shown(&self, expr: &Expr) -> String {
-        match leaves_of(expr)[..] {
-            [leaf] => in_plan(expr, &self.join.leaves[leaf].0).to_string(),
-            _ => expr.to_string(),
-        }
+        self.join.named(expr).to_string()
     }
 
     fn field_of(&self, column: LeafColumn) -> Option<FieldId> {
@@ -163,10 +159,7 @@ impl Builder {
             self.fields.iter_mut().filter(|f| f.domain == from).for_each(|f| f.domain = to);
             self.masks.push(Mask { left, comparison, right });
         }
-        match is_contradiction(&self.masks, self.fields.len()) {
-            true => Err(Reason::Contradiction),
-            false => Ok(()),
-        }
+        Ok(())
     }
 
     fn same_type(&self, left: &Expr, right: &Expr) -> Result<(), Reason> {
@@ -239,12 +232,21 @@ impl Builder {
         let arg = params.args.first().ok_or_else(|| Reason::Function(name.to_string()))?;
         match name {
             "count" if distinct => {
-                if params.args.len() > 1 || !valid.is_empty() {
-                    return Err(modifier("DISTINCT of several, or with FILTER,"));
+                if params.args.len() > 1 {
+                    return Err(modifier("DISTINCT of several"));
                 }
                 let column = self.key(arg)?;
                 let field = self.field_or_new(column, arg, Nulls::Drop);
-                Ok(Aggregate::CountDistinct { field, column })
+                Ok(Aggregate::CountDistinct { field, column, valid })
+            }
+            "sum" | "avg" if distinct => {
+                let column = self.key(arg)?;
+                let ty = match Number::of(&self.type_of(arg)?) {
+                    None | Some(Number::Decimal(_)) => return Err(modifier("DISTINCT of decimals")),
+                    Some(ty) => ty,
+                };
+                let field = self.field_or_new(column, arg, Nulls::Drop);
+                Ok(Aggregate::OverDistinct { field, column, valid, ty, mean: name == "avg" })
             }
             _ if distinct => Err(modifier("DISTINCT")),
             "count" => {
@@ -272,7 +274,8 @@ impl Builder {
 
     /// Requires that an expression has a value.
     fn require(&mut self, expr: &Expr, valid: &mut Vec<LeafColumn>) -> Result<(), Reason> {
-        for (leaf, part) in strict_parts(expr, self.home)? {
+        let parts = strict_parts(expr, self.home).map_err(|_| Reason::Spans(self.shown(expr)))?;
+        for (leaf, part) in parts {
             check_plain(&part)?;
             if !is_total(&part, &self.schema) {
                 valid.push(self.supply(leaf, &part));
@@ -288,7 +291,8 @@ impl Builder {
         let ty = self.type_of(arg)?;
         let number = Number::of(&ty).ok_or_else(|| Reason::Type { what: format!("the sum of `{arg}`"), ty })?;
         let mut sum = Sum { terms: Vec::new(), valid: Vec::new(), ty: number };
-        for product in terms(arg, number, &self.schema, self.home)? {
+        let products = terms(arg, number, &self.schema, self.home).map_err(|_| Reason::Spans(self.shown(arg)))?;
+        for product in products {
             let mut factors = Vec::new();
             for (leaf, factor) in product.factors {
                 let column = self.supply(leaf, &factor);
@@ -305,181 +309,4 @@ impl Builder {
         sum.valid = valid;
         Ok(sum)
     }
-
-    fn finish(self, groups: Vec<GroupColumn>, aggregates: Vec<Aggregate>) -> Result<Claim, Reason> {
-        let Builder { join, schema, supplied, fields, masks, .. } = self;
-        let mut inputs = Vec::new();
-        let mut leaves = Vec::new();
-        for (leaf, ((plan, role), supplied)) in join.leaves.iter().zip(&supplied).enumerate() {
-            let conditions: Vec<Expr> =
-                join.conditions.iter().filter(|(l, _)| *l == leaf).map(|(_, c)| in_plan(c, plan)).collect();
-            let exprs: Vec<Expr> = supplied.iter().map(|e| in_plan(e, plan)).collect();
-            let columns = supplied.iter().zip(&exprs).map(|(e, shown)| {
-                let ty = e.get_type(&schema).map_err(|e| Reason::Node(e.to_string()))?;
-                Ok(ColumnInfo { name: shown.to_string(), ty })
-            });
-            let columns = columns.collect::<Result<Vec<_>, Reason>>()?;
-            let used = Used::of(leaf, &fields, &aggregates);
-            let tensor = if conditions.is_empty() { as_tensor(plan, &exprs, &used) } else { None };
-            let source = match tensor {
-                Some((table, columns)) => Source::Tensor { table, columns },
-                None => {
-                    inputs.push(input(plan, &conditions, exprs).map_err(|e| Reason::Node(e.to_string()))?);
-                    Source::Input(inputs.len() - 1)
-                }
-            };
-            leaves.push(Leaf { name: name_of(plan, leaf), source, role: *role, columns });
-        }
-        let region = Region { leaves, fields, masks, groups, aggregates };
-        Ok(Claim { region, inputs, declined: join.declined })
-    }
-}
-
-/// Whether no values pass all comparisons.
-fn is_contradiction(masks: &[Mask], fields: usize) -> bool {
-    // Which fields are at most which others, and whether strictly, by the closure of Floyd and Warshall.
-    let mut most: Vec<Vec<Option<bool>>> = vec![vec![None; fields]; fields];
-    let mut add = |a: FieldId, b: FieldId, strict: bool| most[a][b] = Some(strict || most[a][b] == Some(true));
-    for mask in masks {
-        match mask.comparison {
-            Comparison::Lt => add(mask.left, mask.right, true),
-            Comparison::Le => add(mask.left, mask.right, false),
-            Comparison::Gt => add(mask.right, mask.left, true),
-            Comparison::Ge => add(mask.right, mask.left, false),
-            Comparison::Ne => {}
-        }
-    }
-    for k in 0..fields {
-        for a in 0..fields {
-            for b in 0..fields {
-                if let (Some(x), Some(y)) = (most[a][k], most[k][b]) {
-                    most[a][b] = Some(x || y || most[a][b] == Some(true));
-                }
-            }
-        }
-    }
-    let both = |mask: &Mask| most[mask.left][mask.right].is_some() && most[mask.right][mask.left].is_some();
-    (0..fields).any(|k| most[k][k] == Some(true))
-        || masks.iter().any(|mask| mask.comparison == Comparison::Ne && both(mask))
-}
-
-/// The plan that supplies the expressions of a leaf.
-fn input(plan: &LogicalPlan, conditions: &[Expr], exprs: Vec<Expr>) -> datafusion::error::Result<LogicalPlan> {
-    let mut builder = LogicalPlanBuilder::from(plan.clone());
-    for condition in conditions {
-        builder = builder.filter(condition.clone())?;
-    }
-    let exprs = if exprs.is_empty() { vec![Expr::Literal(ScalarValue::from(true), None)] } else { exprs };
-    builder.project(exprs.into_iter().enumerate().map(|(k, e)| e.alias(format!("c{k}"))))?.build()
-}
-
-/// What the columns of a leaf are used for, by their numbers.
-struct Used {
-    /// Those in fields.
-    keys: Vec<usize>,
-    /// Those that are factors of sums.
-    factors: Vec<usize>,
-    /// Whether one is used in a way that needs rows: an extreme, or two columns in one field.
-    as_rows: bool,
-}
-
-impl Used {
-    fn of(leaf: usize, fields: &[RegionField], aggregates: &[Aggregate]) -> Used {
-        let own = |c: &&LeafColumn| c.leaf == leaf;
-        let mut used = Used { keys: Vec::new(), factors: Vec::new(), as_rows: false };
-        for field in fields {
-            let before = used.keys.len();
-            used.keys.extend(field.columns.iter().flatten().filter(own).map(|c| c.column));
-            used.as_rows |= used.keys.len() > before + 1;
-        }
-        for aggregate in aggregates {
-            match aggregate {
-                Aggregate::Sum(sum) | Aggregate::Average(sum) => {
-                    let factors = sum.terms.iter().flat_map(|term| &term.factors).filter(own);
-                    used.factors.extend(factors.map(|c| c.column));
-                }
-                Aggregate::Extreme { column, .. } => used.as_rows |= column.leaf == leaf,
-                Aggregate::Count(_) | Aggregate::CountDistinct { .. } => {}
-            }
-        }
-        used
-    }
-}
-
-/// The tensor that a plan scans as it is, where keys are modes and factors are values.
-fn as_tensor(plan: &LogicalPlan, exprs: &[Expr], used: &Used) -> Option<(TensorTable, Vec<TensorColumn>)> {
-    let scan = match plan {
-        LogicalPlan::TableScan(scan) => scan,
-        LogicalPlan::SubqueryAlias(alias) => match alias.input.as_ref() {
-            LogicalPlan::TableScan(scan) => scan,
-            _ => return None,
-        },
-        _ => return None,
-    };
-    if !scan.filters.is_empty() || scan.fetch.is_some() || used.as_rows {
-        return None;
-    }
-    let provider = source_as_provider(&scan.source).ok()?;
-    let table = provider.downcast_ref::<TensorTable>()?.clone();
-    let column_of = |e: &Expr| {
-        let column = match e {
-            Expr::Column(column) => column,
-            // Numbers are cast where they are read.
-            Expr::Cast(cast) if is_machine_number(cast.field.data_type()) => match cast.expr.as_ref() {
-                Expr::Column(column) => column,
-                _ => return None,
-            },
-            _ => return None,
-        };
-        let index = plan.schema().maybe_index_of_column(column)?;
-        let index = scan.projection.as_ref().map_or(index, |projection| projection[index]);
-        let found = table.column(index);
-        let schema = table.schema();
-        let ty = schema.field(index).data_type();
-        match e {
-            Expr::Cast(cast) => {
-                // Casts that keep every value, which those of kernels do, too.
-                let keeps = ty.is_integer() && *ty != DataType::UInt64 && *cast.field.data_type() != DataType::UInt64
-                    || ty.is_numeric() && *cast.field.data_type() == DataType::Float64;
-                (found == TensorColumn::Value && keeps).then_some(found)
-            }
-            _ => Some(found),
-        }
-    };
-    let columns = exprs.iter().map(column_of).collect::<Option<Vec<_>>>()?;
-    let modes = used.keys.iter().all(|&k| matches!(columns[k], TensorColumn::Mode(_)));
-    let values = used.factors.iter().all(|&k| columns[k] == TensorColumn::Value);
-    let all = (0..columns.len()).all(|k| used.keys.contains(&k) || used.factors.contains(&k));
-    (modes && values && all).then_some((table, columns))
-}
-
-fn name_of(plan: &LogicalPlan, leaf: usize) -> String {
-    match plan {
-        LogicalPlan::TableScan(scan) => scan.table_name.table().to_string(),
-        LogicalPlan::SubqueryAlias(alias) => alias.alias.table().to_string(),
-        LogicalPlan::Filter(filter) => name_of(&filter.input, leaf),
-        LogicalPlan::Projection(projection) => name_of(&projection.input, leaf),
-        _ => format!("t{leaf}"),
-    }
-}
-
-/// Whether kernels have numbers of the type.
-fn is_machine_number(ty: &DataType) -> bool {
-    !matches!(Number::of(ty), None | Some(Number::Decimal(_)))
-}
-
-/// Whether equal values of the type are the same value, so that it can be a key. Zero of a float has two signs.
-fn is_key(ty: &DataType) -> bool {
-    match ty {
-        DataType::Dictionary(_, value) => is_key(value),
-        ty => is_ordered(ty) && !ty.is_floating(),
-    }
-}
-
-/// Whether values of the type have an order that codes can keep.
-fn is_ordered(ty: &DataType) -> bool {
-    use DataType::*;
-    matches!(ty, Boolean | Utf8 | LargeUtf8 | Utf8View | Binary | LargeBinary | BinaryView | Date32 | Date64)
-        || matches!(ty, Timestamp(..) | Time32(_) | Time64(_) | Decimal128(..) | Float32 | Float64)
-        || ty.is_integer()
 }

@@ -34,7 +34,7 @@ pub(super) fn leaf_column(leaf: usize, index: usize) -> Expr {
 }
 
 /// The leaf and the number of a column that [`leaf_column`] made.
-fn as_leaf_column(column: &Column) -> Option<(usize, usize)> {
+pub(super) fn as_leaf_column(column: &Column) -> Option<(usize, usize)> {
     let leaf = column.relation.as_ref()?.table().strip_prefix(LEAF)?.parse().ok()?;
     Some((leaf, column.name.parse().ok()?))
 }
@@ -158,7 +158,7 @@ impl FlatJoin {
         let both = [left.clone(), right.clone()].concat();
         for conjunct in join.filter.iter().flat_map(split_conjunction) {
             // The schema of a semi-join lacks one side, so names are looked up in both inputs.
-            let conjunct = substitute_in(conjunct, |column| {
+            let conjunct = replace_columns(conjunct, |column| {
                 let at = join.left.schema().maybe_index_of_column(column);
                 let right = || join.right.schema().maybe_index_of_column(column).map(|k| k + left.len());
                 at.or_else(right).map(|k| both[k].clone())
@@ -172,11 +172,23 @@ impl FlatJoin {
         for side in [&left, &right] {
             check_plain(side)?;
             if leaves_of(side).len() != 1 {
-                return Err(Reason::Spans(side.to_string()));
+                return Err(self.spans(side));
             }
         }
         self.equalities.push((left, right, nulls));
         Ok(())
+    }
+
+    /// The expression with the names that its columns have in the plans of the leaves.
+    pub(super) fn named(&self, expr: &Expr) -> Expr {
+        replace_columns(expr, |column| {
+            let (leaf, index) = as_leaf_column(column)?;
+            Some(Expr::Column(Column::from(self.leaves[leaf].0.schema().qualified_field(index))))
+        })
+    }
+
+    fn spans(&self, expr: &Expr) -> Reason {
+        Reason::Spans(self.named(expr).to_string())
     }
 
     /// A condition that rows must pass.
@@ -185,11 +197,11 @@ impl FlatJoin {
         match leaves_of(condition)[..] {
             [] => match self.leaves.iter().position(|(_, role)| *role == Role::Joins) {
                 Some(leaf) => self.conditions.push((leaf, condition.clone())),
-                None => return Err(Reason::Spans(condition.to_string())),
+                None => return Err(self.spans(condition)),
             },
             [leaf] => self.conditions.push((leaf, condition.clone())),
             _ => {
-                let spans = || Reason::Spans(condition.to_string());
+                let spans = || self.spans(condition);
                 let Expr::BinaryExpr(BinaryExpr { left, op, right }) = condition else { return Err(spans()) };
                 if leaves_of(left).len() != 1 || leaves_of(right).len() != 1 {
                     return Err(spans());
@@ -231,10 +243,11 @@ fn opens(plan: &LogicalPlan) -> bool {
 
 /// The expression over the columns of `plan` in terms of the columns of leaves.
 pub(super) fn substitute(expr: &Expr, plan: &LogicalPlan, columns: &Columns) -> Expr {
-    substitute_in(expr, |column| plan.schema().maybe_index_of_column(column).map(|k| columns[k].clone()))
+    replace_columns(expr, |column| plan.schema().maybe_index_of_column(column).map(|k| columns[k].clone()))
 }
 
-fn substitute_in(expr: &Expr, of: impl Fn(&Column) -> Option<Expr>) -> Expr {
+/// The expression with other expressions in the place of columns.
+pub(super) fn replace_columns(expr: &Expr, of: impl Fn(&Column) -> Option<Expr>) -> Expr {
     let replace = |e: Expr| {
         let found = match &e {
             Expr::Column(column) => of(column),

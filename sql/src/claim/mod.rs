@@ -1,17 +1,21 @@
 //! What of a plan is claimed: regions, and the optimizer rule that puts them into plans.
 
 mod build;
+mod contradiction;
 mod cost;
 mod join;
+mod leaves;
+mod origin;
 mod reason;
 mod region;
 mod sums;
+mod types;
 
 pub use build::Claim;
 pub use reason::Reason;
 pub use region::{
-    Aggregate, ColumnInfo, Comparison, End, FieldId, GroupColumn, Leaf, LeafColumn, LeafId, Mask, Nulls, Number,
-    Region, RegionField, Role, Source, Sum, TensorColumn, Term,
+    Aggregate, ColumnInfo, Comparison, End, FieldId, GroupColumn, Leaf, LeafColumn, LeafId, Mask, ModeRange, Nulls,
+    Number, Region, RegionField, Role, Source, Sum, TensorColumn, Term,
 };
 
 use crate::node::RegionNode;

@@ -59,15 +59,33 @@ pub struct ColumnInfo {
 /// Where the rows of a leaf come from.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Source {
-    /// An input of the node, by its number, which has just the columns of the leaf.
-    Input(usize),
+    /// An input of the node, which other leaves may read, too.
+    Input {
+        /// The number of the input.
+        input: usize,
+        /// Which of its columns each column of the leaf is.
+        columns: Vec<usize>,
+    },
     /// A tensor, bound as it is; each column is one of its modes or its value.
     Tensor {
         /// The tensor.
         table: TensorTable,
         /// What each column of the leaf is.
         columns: Vec<TensorColumn>,
+        /// The entries that count are within all these.
+        ranges: Vec<ModeRange>,
     },
+}
+
+/// A range of the coordinates of a mode.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct ModeRange {
+    /// The mode.
+    pub mode: usize,
+    /// The first coordinate.
+    pub low: u64,
+    /// The one behind the last.
+    pub high: u64,
 }
 
 /// What a column of a tensor's table is.
@@ -102,7 +120,7 @@ pub struct RegionField {
 }
 
 /// What becomes of rows with a NULL in a field.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Nulls {
     /// They join nothing.
     Drop,
@@ -169,6 +187,21 @@ pub enum Aggregate {
         field: FieldId,
         /// The column.
         column: LeafColumn,
+        /// A row counts when all these columns have values, too.
+        valid: Vec<LeafColumn>,
+    },
+    /// The sum of the values that a column has in a group, each once, or their mean.
+    OverDistinct {
+        /// The field that holds the column.
+        field: FieldId,
+        /// The column.
+        column: LeafColumn,
+        /// A row counts when all these columns have values, too.
+        valid: Vec<LeafColumn>,
+        /// The type in which it is computed.
+        ty: Number,
+        /// Whether the mean is asked for.
+        mean: bool,
     },
 }
 
@@ -264,8 +297,24 @@ impl Region {
     /// The tensor of a leaf that is bound as it is.
     pub fn tensor(&self, leaf: LeafId) -> Option<(&TensorTable, &[TensorColumn])> {
         match &self.leaves[leaf].source {
-            Source::Tensor { table, columns } => Some((table, columns)),
-            Source::Input(_) => None,
+            Source::Tensor { table, columns, .. } => Some((table, columns)),
+            Source::Input { .. } => None,
+        }
+    }
+
+    /// The input that the rows of a leaf are read from.
+    pub fn input(&self, leaf: LeafId) -> Option<usize> {
+        match &self.leaves[leaf].source {
+            Source::Input { input, .. } => Some(*input),
+            Source::Tensor { .. } => None,
+        }
+    }
+
+    /// The input that a column is read from, and its number there.
+    pub fn input_column(&self, column: LeafColumn) -> Option<(usize, usize)> {
+        match &self.leaves[column.leaf].source {
+            Source::Input { input, columns } => Some((*input, columns[column.column])),
+            Source::Tensor { .. } => None,
         }
     }
 }

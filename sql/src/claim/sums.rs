@@ -1,5 +1,6 @@
 //! Sums of products: an expression over several leaves as terms with a factor of each leaf at most.
 //!
+//! Decimals are exact, as long as what is computed of them cannot exceed 128 bits.
 //! Integers wrap in DataFusion, so `+`, `-` and `*` on one 64-bit type are a ring and distribute exactly; floats may be
 //! regrouped, as they are by DataFusion's own partial sums. Other operators are computed where all that they read is of
 //! one leaf, by DataFusion.
@@ -7,6 +8,7 @@
 use super::join::leaves_of;
 use super::reason::Reason;
 use super::region::Number;
+use datafusion::arrow::datatypes::DataType;
 use datafusion::common::{DFSchema, ExprSchema};
 use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, Operator};
 
@@ -22,6 +24,31 @@ pub(super) struct Product {
 /// More terms than these are not worth a program.
 const MOST_TERMS: usize = 16;
 
+/// Decimals are computed in integers of 128 bits, and DataFusion refuses those that do not fit.
+const MOST: f64 = 1.7e38;
+
+/// The most that a decimal can be, without its point; `None` when that is not known.
+fn most(expr: &Expr, schema: &DFSchema) -> Option<f64> {
+    let DataType::Decimal128(precision, scale) = expr.get_type(schema).ok()? else { return None };
+    if leaves_of(expr).len() < 2 {
+        return Some(10f64.powi(precision.into()));
+    }
+    let scaled = |e: &Expr| match e.get_type(schema).ok()? {
+        DataType::Decimal128(_, own) => Some(most(e, schema)? * 10f64.powi(i32::from(scale) - i32::from(own))),
+        _ => None,
+    };
+    match expr {
+        Expr::BinaryExpr(BinaryExpr { left, op: Operator::Plus | Operator::Minus, right }) => {
+            Some(scaled(left)? + scaled(right)?)
+        }
+        Expr::BinaryExpr(BinaryExpr { left, op: Operator::Multiply, right }) => {
+            Some(most(left, schema)? * most(right, schema)?)
+        }
+        Expr::Negative(arg) => most(arg, schema),
+        _ => None,
+    }
+}
+
 /// The terms of an expression of that type; what reads no leaf is computed with `home`.
 pub(super) fn terms(expr: &Expr, number: Number, schema: &DFSchema, home: usize) -> Result<Vec<Product>, Reason> {
     let spans = || Reason::Spans(expr.to_string());
@@ -30,12 +57,15 @@ pub(super) fn terms(expr: &Expr, number: Number, schema: &DFSchema, home: usize)
         [leaf] => return Ok(vec![Product { negative: false, factors: vec![(leaf, expr.clone())] }]),
         _ => {}
     }
-    // A product of decimals has a type of its own, and so has a sum.
-    if matches!(number, Number::Decimal(_)) {
+    let part = |e: &Expr| match (e.get_type(schema).ok().and_then(|ty| Number::of(&ty)), number) {
+        // A product of decimals has a scale of its own, and so has a sum.
+        (Some(own @ Number::Decimal(_)), Number::Decimal(_)) => terms(e, own, schema, home),
+        (Some(own), _) if own == number => terms(e, own, schema, home),
+        _ => Err(spans()),
+    };
+    if matches!(number, Number::Decimal(_)) && most(expr, schema).is_none_or(|most| most > MOST) {
         return Err(spans());
     }
-    let of_number = |e: &Expr| e.get_type(schema).ok().and_then(|ty| Number::of(&ty)) == Some(number);
-    let part = |e: &Expr| if of_number(e) { terms(e, number, schema, home) } else { Err(spans()) };
     let found = match expr {
         Expr::BinaryExpr(BinaryExpr { left, op: op @ (Operator::Plus | Operator::Minus), right }) => {
             let (mut sum, mut right) = (part(left)?, part(right)?);

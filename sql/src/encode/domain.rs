@@ -1,11 +1,14 @@
 //! Domains: the values of fields that are joined or compared, as codes in their order.
 
 use super::integers::{Integers, from_integers};
-use crate::error::Result;
-use datafusion::arrow::array::{Array, ArrayRef, Int64Array, UInt64Array};
+use crate::claim::Number;
+use crate::error::{Error, Result};
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, Int64Array, UInt64Array};
 use datafusion::arrow::compute::take;
-use datafusion::arrow::datatypes::DataType;
+use datafusion::arrow::datatypes::{DataType, Float64Type, Int64Type, UInt64Type};
 use datafusion::arrow::row::{RowConverter, Rows, SortField};
+use redpoll_logic::{Format, Scalar, TensorType};
+use redpoll_physical::storage::Tensor;
 use std::collections::HashMap;
 
 /// The code of a row whose value is in no domain.
@@ -70,11 +73,51 @@ impl Domain {
 
     /// The codes with those of NULL left out.
     pub fn without_nulls(&self, mut codes: Vec<u64>) -> Vec<u64> {
-        let (Values::Range { null, .. } | Values::Listed { null, .. }) = &self.values;
+        let null = self.null();
         if let Some(null) = null {
-            codes.iter_mut().filter(|code| *code == null).for_each(|code| *code = MISSING);
+            codes.iter_mut().filter(|code| **code == null).for_each(|code| *code = MISSING);
         }
         codes
+    }
+
+    /// The value of code 0, if the codes of values are how far they are from it.
+    pub fn first(&self) -> Option<i64> {
+        match self.values {
+            Values::Range { min, .. } => Some(min),
+            Values::Listed { .. } => None,
+        }
+    }
+
+    /// The numbers that the codes stand for; 0 for NULL.
+    ///
+    /// # Errors
+    /// When the values are no such numbers.
+    pub fn numbers(&self, number: Number) -> Result<Tensor> {
+        let column = self.decode(&(0..self.size).collect::<Vec<_>>())?.swap_remove(0);
+        let unfit = || Error::Unfit { what: "a value".into(), ty: column.data_type().clone() };
+        macro_rules! numbers {
+            ($arrow:ty) => {{
+                let values = column.as_primitive_opt::<$arrow>().ok_or_else(unfit)?;
+                let mut values: Vec<_> = values.iter().map(Option::unwrap_or_default).collect();
+                values.resize(self.size() as usize, Default::default());
+                redpoll_physical::storage::Values::from(values)
+            }};
+        }
+        let values = match number {
+            Number::I64 => numbers!(Int64Type),
+            Number::U64 => numbers!(UInt64Type),
+            Number::F64 => numbers!(Float64Type),
+            Number::Decimal(_) => return Err(unfit()),
+        };
+        let (dtype, fill) = (values.dtype().clone(), Scalar::zero(number.prim()));
+        let ty = TensorType { shape: vec![self.size()], dtype, fill, format: Format::dense(1) };
+        Ok(Tensor::from_dense(ty, &values)?)
+    }
+
+    /// The code of NULL, if it is one of the values.
+    pub fn null(&self) -> Option<u64> {
+        let (Values::Range { null, .. } | Values::Listed { null, .. }) = &self.values;
+        *null
     }
 
     /// The bytes of its values.

@@ -29,6 +29,7 @@ impl Encoded {
             return Ok(extremes.clone());
         }
         let rows = self.rows(column.leaf).expect("the leaf has rows");
+        self.allowance.take("the codes", rows.len() * size_of::<u64>())?;
         let (domain, codes) = Domain::new(&[vec![rows.column(column.column).clone()]], None)?;
         let codes = domain.without_nulls(codes.into_iter().next().unwrap_or_default());
         let mut extremes = Extremes { domain, end, codes: Vec::new() };

@@ -5,12 +5,13 @@ use crate::claim::FieldId;
 use datafusion::arrow::array::{Array, ArrayRef};
 use datafusion::arrow::record_batch::RecordBatch;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// The rows of a leaf.
 #[derive(Debug)]
 pub struct LeafRows {
     batch: RecordBatch,
-    codes: BTreeMap<FieldId, Vec<u64>>,
+    codes: BTreeMap<FieldId, Arc<Vec<u64>>>,
 }
 
 impl LeafRows {
@@ -35,13 +36,13 @@ impl LeafRows {
     }
 
     /// Adds the codes of a field in one of its columns; columns of one field have equal values in the rows that count.
-    pub fn add_codes(&mut self, field: FieldId, codes: Vec<u64>) {
+    pub fn add_codes(&mut self, field: FieldId, codes: Arc<Vec<u64>>) {
         match self.codes.get_mut(&field) {
             None => {
                 self.codes.insert(field, codes);
             }
             Some(before) => {
-                let differ = before.iter_mut().zip(codes).filter(|(a, b)| **a != *b);
+                let differ = Arc::make_mut(before).iter_mut().zip(&*codes).filter(|(a, b)| **a != **b);
                 differ.for_each(|(code, _)| *code = MISSING);
             }
         }
@@ -62,10 +63,5 @@ impl LeafRows {
         let passes =
             |&k: &usize| codes.iter().all(|c| c[k] != MISSING) && columns.iter().all(|nulls| nulls.is_valid(k));
         (0..self.len()).filter(passes).map(|k| k as u32).collect()
-    }
-
-    /// The bytes of columns and codes.
-    pub fn bytes(&self) -> usize {
-        self.batch.get_array_memory_size() + self.codes.values().map(|c| 8 * c.len()).sum::<usize>()
     }
 }

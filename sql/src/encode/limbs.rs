@@ -2,10 +2,10 @@
 //!
 //! `v = sum over k of limb k * 2^(k * width)`: all limbs but the last are below `2^width` and not negative, the last has the
 //! sign. Sums are linear, so the sum of a column is that of the sums of its limbs. The width leaves room for as many rows
-//! as the join can have.
+//! as the join can have; the limbs of several factors share it.
 
 use super::Encoded;
-use crate::claim::{LeafColumn, Region, Role};
+use crate::claim::{LeafColumn, Region};
 use crate::error::{Error, Result};
 use datafusion::arrow::array::{Array, AsArray};
 use datafusion::arrow::datatypes::Decimal128Type;
@@ -34,22 +34,25 @@ impl Limb {
 const NARROWEST: u32 = 8;
 
 impl Encoded {
-    /// The limbs of a decimal column.
+    /// How many bits the limbs of so many factors of a product may have together, so that all rows of the join can be added
+    /// up.
     ///
     /// # Errors
-    /// When the join may have so many rows that no limbs can be added up.
-    pub fn limbs(&self, region: &Region, column: LeafColumn) -> Result<Vec<Limb>> {
+    /// When a tensor cannot be read.
+    pub fn room(&self, region: &Region) -> Result<u32> {
+        let rows = self.most_rows(region)?;
+        Ok(62u32.saturating_sub(u128::BITS - rows.leading_zeros()))
+    }
+
+    /// The limbs of a decimal column, of at most so many bits each.
+    ///
+    /// # Errors
+    /// When that is too little.
+    pub fn limbs(&self, column: LeafColumn, room: u32) -> Result<Vec<Limb>> {
         let array = self.rows(column.leaf).expect("the leaf has rows").column(column.column);
         let unfit = || Error::Unfit { what: "a sum over so many rows".into(), ty: array.data_type().clone() };
         let values = array.as_primitive_opt::<Decimal128Type>().ok_or_else(unfit)?;
         let bits = values.iter().flatten().map(|v| 128 - v.unsigned_abs().leading_zeros()).max().unwrap_or(0);
-        let joins = (0..region.leaves.len()).filter(|&leaf| region.leaves[leaf].role == Role::Joins);
-        let rows = joins.map(|leaf| match (self.rows(leaf), region.tensor(leaf)) {
-            (Some(rows), _) => rows.len() as u64,
-            (None, Some((table, _))) => table.tensor().count_stored(),
-            (None, None) => 0,
-        });
-        let room = 62u32.saturating_sub(rows.map(|n| 64 - n.leading_zeros()).sum());
         if bits <= room {
             return Ok(vec![Limb { shift: 0, width: None }]);
         }

@@ -3,22 +3,29 @@
 //! Codes keep the order of values and are the same for all fields of a domain, so that joins and comparisons of values are
 //! joins and comparisons of codes. A row whose value can join nothing, a NULL among those, has no code and is left out.
 
+mod bounds;
+mod codes;
 mod domain;
 mod extremes;
 mod integers;
 mod leaf;
 mod limbs;
+mod shared;
 mod tensor;
 
 pub use domain::{Domain, MISSING};
 pub use extremes::Extremes;
 pub use leaf::LeafRows;
 pub use limbs::Limb;
+pub use shared::Shared;
 pub use tensor::{Payload, Request};
 
-use crate::claim::{End, FieldId, LeafColumn, Nulls, Region, Source, TensorColumn};
+use crate::claim::{End, FieldId, LeafColumn, Region, Source, TensorColumn};
 use crate::error::Result;
-use datafusion::arrow::array::ArrayRef;
+use crate::memory::Allowance;
+use codes::domain_of;
+use datafusion::arrow::array::{Array, AsArray};
+use datafusion::arrow::datatypes::Float64Type;
 use datafusion::arrow::record_batch::RecordBatch;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -32,38 +39,48 @@ pub struct Encoded {
     leaves: Vec<Option<LeafRows>>,
     /// The codes of columns whose extremes were asked for.
     extremes: Mutex<BTreeMap<(LeafColumn, End), Arc<Extremes>>>,
+    /// The bytes of rows, codes and domains.
+    bytes: usize,
+    allowance: Allowance,
 }
 
 impl Encoded {
-    /// Encodes the rows of each input of a region.
+    /// Encodes the rows of each input of a region, which were taken from the allowance before.
     ///
     /// # Errors
-    /// When a tensor cannot be read, or Arrow refuses a computation.
-    pub fn new(region: &Region, inputs: &[RecordBatch]) -> Result<Encoded> {
+    /// When a tensor cannot be read, Arrow refuses a computation, or the allowance does not suffice.
+    pub fn new(region: &Region, inputs: &[RecordBatch], allowance: &Allowance) -> Result<Encoded> {
         let mut leaves: Vec<Option<LeafRows>> = Vec::new();
         for leaf in &region.leaves {
-            leaves.push(match leaf.source {
-                Source::Input(input) => Some(LeafRows::new(inputs[input].clone())),
+            leaves.push(match &leaf.source {
+                Source::Input { input, columns } => Some(LeafRows::new(inputs[*input].project(columns)?)),
                 Source::Tensor { .. } => None,
             });
         }
+        let mut bytes = inputs.iter().map(RecordBatch::get_array_memory_size).sum();
         let mut domains = BTreeMap::new();
         for domain in region.fields.iter().map(|f| f.domain) {
             if domains.contains_key(&domain) {
                 continue;
             }
-            let (made, codes) = domain_of(region, domain, &leaves)?;
-            for (field, leaf, codes) in codes {
+            let made = domain_of(region, domain, &leaves, allowance)?;
+            for (field, leaf, codes) in made.codes {
                 leaves[leaf].as_mut().expect("codes are of rows").add_codes(field, codes);
             }
-            domains.insert(domain, made);
+            bytes += made.bytes;
+            domains.insert(domain, made.domain);
         }
-        Ok(Encoded { domains, leaves, extremes: Mutex::default() })
+        Ok(Encoded { domains, leaves, extremes: Mutex::default(), bytes, allowance: allowance.clone() })
     }
 
     /// The domain of a field.
     pub fn domain(&self, region: &Region, field: FieldId) -> &Domain {
         &self.domains[&region.fields[field].domain]
+    }
+
+    /// How many codes a field has: those of its domain, or the coordinates that all modes in it have.
+    pub fn size(&self, region: &Region, field: FieldId) -> u64 {
+        extent(region, field).unwrap_or_else(|| self.domain(region, field).size())
     }
 
     /// The rows of a leaf, unless it is a tensor.
@@ -76,46 +93,40 @@ impl Encoded {
         self.rows(column.leaf).is_some_and(|rows| rows.column(column.column).null_count() > 0)
     }
 
+    /// Whether all numbers of a column are finite.
+    ///
+    /// # Errors
+    /// When a tensor cannot be read.
+    pub fn is_finite(&self, region: &Region, column: LeafColumn) -> Result<bool> {
+        let finite = |values: &[f64]| values.iter().all(|v| v.is_finite());
+        if let Some(rows) = self.rows(column.leaf) {
+            let values = rows.column(column.column).as_primitive_opt::<Float64Type>();
+            return Ok(values.is_none_or(|values| values.iter().flatten().all(f64::is_finite)));
+        }
+        let Some((table, _)) = region.tensor(column.leaf) else { return Ok(true) };
+        let values = table.values()?.leaf().first();
+        Ok(match (values.and_then(|v| v.as_slice::<f64>()), values.and_then(|v| v.as_slice::<f32>())) {
+            (Some(values), _) => finite(values),
+            (None, Some(values)) => values.iter().all(|v| v.is_finite()),
+            (None, None) => true,
+        })
+    }
+
     /// The bytes of the encoded rows.
     pub fn bytes(&self) -> usize {
-        self.leaves.iter().flatten().map(LeafRows::bytes).sum::<usize>()
-            + self.domains.values().map(Domain::bytes).sum::<usize>()
+        self.bytes
     }
 }
 
-/// The codes of a field in the rows of a leaf.
-type FieldCodes = (FieldId, usize, Vec<u64>);
-
-/// A domain, and the codes of all its columns.
-fn domain_of(region: &Region, domain: usize, leaves: &[Option<LeafRows>]) -> Result<(Domain, Vec<FieldCodes>)> {
-    let mut places = Vec::new();
-    let mut tuples: Vec<Vec<ArrayRef>> = Vec::new();
-    let mut extent: Option<u64> = None;
-    let fields = region.fields.iter().enumerate().filter(|(_, f)| f.domain == domain);
-    for (field, tuple, nulls) in fields.flat_map(|(k, f)| f.columns.iter().map(move |tuple| (k, tuple, f.nulls))) {
-        let Some(first) = tuple.first() else { continue };
-        match (&leaves[first.leaf], region.tensor(first.leaf)) {
-            (Some(rows), _) => {
-                tuples.push(tuple.iter().map(|c| rows.column(c.column).clone()).collect());
-                places.push((field, first.leaf, nulls));
-            }
-            (None, Some((table, columns))) => {
-                if let TensorColumn::Mode(mode) = columns[first.column] {
-                    let size = table.shape()[mode];
-                    extent = Some(extent.map_or(size, |e| e.min(size)));
-                }
-            }
-            (None, None) => {}
+/// How many coordinates all modes in a field have, if there is one.
+fn extent(region: &Region, field: FieldId) -> Option<u64> {
+    let columns = region.fields[field].columns.iter().flatten();
+    let sizes = columns.filter_map(|column| {
+        let (table, columns) = region.tensor(column.leaf)?;
+        match columns[column.column] {
+            TensorColumn::Mode(mode) => Some(table.shape()[mode]),
+            TensorColumn::Value => None,
         }
-    }
-    let (made, codes) = Domain::new(&tuples, extent)?;
-    let codes = places.into_iter().zip(codes).map(|((field, leaf, nulls), codes)| {
-        let codes = match nulls {
-            Nulls::Keep => codes,
-            Nulls::Drop => made.without_nulls(codes),
-        };
-        (field, leaf, codes)
     });
-    let codes = codes.collect();
-    Ok((made, codes))
+    sizes.min()
 }

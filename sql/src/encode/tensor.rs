@@ -72,16 +72,19 @@ impl Encoded {
         };
         let format = format(&shape, groups.len() as u64, values.dtype());
         let ty = TensorType { shape: shape.clone(), dtype: values.dtype().clone(), fill, format };
-        if shape.is_empty() {
+        let tensor = if shape.is_empty() {
             let values = if groups.len() == 0 {
                 Values::from_scalars(ty.dtype.clone(), std::slice::from_ref(&ty.fill))?
             } else {
                 values
             };
-            return Ok(Tensor::from_dense(ty, &values)?);
-        }
-        let triples = Triples { coordinates: groups.coordinates(&shape), shape, values };
-        Ok(Tensor::from_triples(ty, &triples, Duplicates::Error)?.0)
+            Tensor::from_dense(ty, &values)?
+        } else {
+            let triples = Triples { coordinates: groups.coordinates(&shape), shape, values };
+            Tensor::from_triples(ty, &triples, Duplicates::Error)?.0
+        };
+        self.allowance.take("the tensors", usize::try_from(tensor.bytes()).unwrap_or(usize::MAX))?;
+        Ok(tensor)
     }
 }
 

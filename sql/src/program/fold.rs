@@ -1,8 +1,10 @@
 //! One fold over the rows of a join as a Logic expression.
 
 use super::order::field_order;
-use crate::claim::{Comparison, End, FieldId, LeafColumn, LeafId, Mask, Number, Region, Role, TensorColumn};
-use crate::encode::{Encoded, Limb, Payload, Request};
+use crate::claim::{
+    Comparison, End, FieldId, LeafColumn, LeafId, Mask, ModeRange, Number, Region, Role, Source, TensorColumn,
+};
+use crate::encode::{Encoded, Limb, Payload, Request, Shared};
 use crate::error::Result;
 use redpoll_logic::op::Builtin;
 use redpoll_logic::{Alias, DType, Expr, Field, Scalar};
@@ -27,8 +29,8 @@ pub enum Fold {
         valid: Vec<LeafColumn>,
         /// The numbers.
         number: Number,
-        /// Which limb of the one factor, if it is a decimal.
-        limb: Option<Limb>,
+        /// Which limb of each factor, if they are decimals.
+        limbs: Vec<Limb>,
     },
     /// The code of an extreme.
     Extreme {
@@ -46,6 +48,15 @@ pub enum Fold {
         /// The columns that must have values.
         valid: Vec<LeafColumn>,
     },
+    /// The sum of the values that a field has.
+    SumDistinct {
+        /// The field.
+        field: FieldId,
+        /// The columns that must have values.
+        valid: Vec<LeafColumn>,
+        /// The numbers.
+        number: Number,
+    },
 }
 
 /// The leaves of a region as tables of a plan.
@@ -59,7 +70,7 @@ pub(super) struct Leaves<'a> {
     /// Whether every fold has the field.
     active: Vec<bool>,
     bindings: BTreeMap<Alias, Tensor>,
-    made: BTreeMap<Request, Alias>,
+    made: BTreeMap<Shared, Alias>,
 }
 
 impl<'a> Leaves<'a> {
@@ -95,15 +106,43 @@ impl<'a> Leaves<'a> {
                 let row = self.exists(&[], None)?;
                 self.reduce(Builtin::Or, Scalar::Bool(false), row, None)
             }
-            Fold::Count { valid } => self.sum(&[], valid, Number::I64, None),
-            Fold::Sum { factors, valid, number, limb } => self.sum(factors, valid, *number, *limb),
+            Fold::Count { valid } => self.sum(&[], valid, Number::I64, &[]),
+            Fold::Sum { factors, valid, number, limbs } => self.sum(factors, valid, *number, limbs),
             Fold::Extreme { end, column, valid } => self.extreme(*end, *column, valid),
             Fold::CountDistinct { field, valid } => {
-                let row = self.exists(valid, Some(*field))?;
-                let found = self.reduce(Builtin::Or, Scalar::Bool(false), row, Some(*field))?.cast(&DType::I64)?;
+                let found = self.found(*field, valid)?.cast(&DType::I64)?;
                 self.reduce(Builtin::Add, Scalar::I64(0), found, None)
             }
+            Fold::SumDistinct { field, valid, number } => {
+                let found = self.found(*field, valid)?;
+                let value = self.value(*field, *number)?;
+                let product = Expr::mapjoin(Builtin::Mul, [value, found])?;
+                self.reduce(Builtin::Add, Scalar::zero(number.prim()), product, None)
+            }
         }
+    }
+
+    /// Whether a group has a value in a field.
+    fn found(&mut self, field: FieldId, valid: &[LeafColumn]) -> Result<Expr> {
+        let row = self.exists(valid, Some(field))?;
+        self.reduce(Builtin::Or, Scalar::Bool(false), row, Some(field))
+    }
+
+    /// The value of each code of a field.
+    fn value(&mut self, field: FieldId, number: Number) -> Result<Expr> {
+        let name = self.names[field].clone();
+        let domain = self.encoded.domain(self.region, field);
+        let value = match domain.first() {
+            Some(first) => Expr::mapjoin(Builtin::Add, [Expr::coordinate(name), Expr::literal(Scalar::I64(first))])?,
+            None => {
+                let alias = Alias::from(format!("v{}", self.region.fields[field].domain));
+                let values = domain.numbers(number)?;
+                let value = Expr::table(alias.clone(), values.ty().clone(), [name])?;
+                self.bindings.insert(alias, values);
+                value
+            }
+        };
+        Ok(value.cast(&DType::from(number.prim()))?)
     }
 
     /// Folds all fields that are no groups, but one that is to stay.
@@ -114,24 +153,19 @@ impl<'a> Leaves<'a> {
         if folded.is_empty() { Ok(arg) } else { Ok(Expr::aggregate(op, init, arg, folded)?) }
     }
 
-    fn sum(
-        &mut self,
-        factors: &[LeafColumn],
-        valid: &[LeafColumn],
-        number: Number,
-        limb: Option<Limb>,
-    ) -> Result<Expr> {
+    fn sum(&mut self, factors: &[LeafColumn], valid: &[LeafColumn], number: Number, limbs: &[Limb]) -> Result<Expr> {
         let dtype = DType::from(number.prim());
         let mut args = Vec::new();
         for leaf in 0..self.region.leaves.len() {
             args.push(match self.region.leaves[leaf].role {
                 Role::Filters => self.filter(leaf)?,
                 Role::Joins => {
-                    let factor = factors.iter().find(|c| c.leaf == leaf);
-                    let payload = match (factor, limb) {
-                        (None, _) => Payload::Count,
-                        (Some(c), None) => Payload::Sum(c.column, number),
-                        (Some(c), Some(limb)) => Payload::Limb(c.column, limb),
+                    let payload = match factors.iter().position(|c| c.leaf == leaf) {
+                        None => Payload::Count,
+                        Some(k) => match limbs.get(k) {
+                            None => Payload::Sum(factors[k].column, number),
+                            Some(limb) => Payload::Limb(factors[k].column, *limb),
+                        },
                     };
                     self.leaf(leaf, payload, valid, None)?
                 }
@@ -148,7 +182,16 @@ impl<'a> Leaves<'a> {
                 *arg = arg.clone().cast(&dtype)?;
             }
         }
-        let product = join(Builtin::Mul, args)?;
+        let mut product = join(Builtin::Mul, args)?;
+        let mut finite = true;
+        for factor in factors {
+            finite &= self.encoded.is_finite(self.region, *factor)?;
+        }
+        if !finite {
+            // Where there is no row, what has infinitely much of it is not a NaN, but nothing.
+            let none = Expr::literal(Scalar::zero(number.prim()));
+            product = Expr::mapjoin(Builtin::IfElse, [self.exists(valid, None)?, product, none])?;
+        }
         self.reduce(Builtin::Add, Scalar::zero(number.prim()), product, None)
     }
 
@@ -242,13 +285,14 @@ impl<'a> Leaves<'a> {
         let fields: Vec<FieldId> = self.order.iter().copied().filter(|f| has(f) && used(f)).collect();
         let valid = valid.iter().filter(|c| c.leaf == leaf).map(|c| c.column).collect();
         let request = Request { leaf, fields: fields.clone(), payload, valid };
-        let alias = match self.made.get(&request) {
+        let shared = self.encoded.shared(self.region, &request);
+        let alias = match self.made.get(&shared) {
             Some(alias) => alias.clone(),
             None => {
                 let alias = Alias::from(format!("t{}", self.made.len()));
                 let tensor = self.encoded.tensor(self.region, &request)?;
                 self.bindings.insert(alias.clone(), tensor);
-                self.made.insert(request, alias.clone());
+                self.made.insert(shared, alias.clone());
                 alias
             }
         };
@@ -258,32 +302,31 @@ impl<'a> Leaves<'a> {
 
     /// The table of a leaf that is a tensor.
     fn bound(&mut self, leaf: LeafId, payload: Payload) -> Result<Expr> {
-        let (table, columns) = self.region.tensor(leaf).expect("the leaf is a tensor");
+        let Source::Tensor { table, columns, ranges } = &self.region.leaves[leaf].source else {
+            unreachable!("the leaf is a tensor")
+        };
         let (tensor, part) = match payload {
             Payload::Exists | Payload::Count => (table.pattern()?, "rows"),
             Payload::Sum(..) | Payload::Limb(..) | Payload::Extreme(..) => (table.values()?, "values"),
         };
         // The same tensor has one name, wherever it stands: symmetries between leaves are seen.
         let first = self.region.leaves.iter().position(|l| match &l.source {
-            crate::claim::Source::Tensor { table: other, .. } => other == table,
-            crate::claim::Source::Input(_) => false,
+            Source::Tensor { table: other, .. } => other == table,
+            Source::Input { .. } => false,
         });
         let alias = Alias::from(format!("{part}{}", first.unwrap_or(leaf)));
-        let mut names: Vec<Field> =
-            (0..table.shape().len()).map(|mode| Field::from(format!("l{leaf}m{mode}"))).collect();
+        let mut names: Vec<Field> = (0..table.shape().len()).map(|mode| own_mode(leaf, mode)).collect();
         let mut sizes = Vec::new();
         for (k, field) in self.region.fields.iter().enumerate() {
             for column in field.columns.iter().flatten().filter(|c| c.leaf == leaf) {
                 if let TensorColumn::Mode(mode) = columns[column.column] {
                     names[mode] = self.names[k].clone();
-                    sizes.push((
-                        self.names[k].clone(),
-                        table.shape()[mode],
-                        self.encoded.domain(self.region, k).size(),
-                    ));
+                    sizes.push((self.names[k].clone(), table.shape()[mode], self.encoded.size(self.region, k)));
                 }
             }
         }
+        let within = ranges.iter().flat_map(|range| bounds(&names[range.mode], range, table.shape()[range.mode]));
+        let within: Vec<Expr> = within.collect();
         let mut expr = Expr::table(alias.clone(), tensor.ty().clone(), names)?;
         self.bindings.insert(alias, tensor.clone());
         for (field, own, size) in sizes {
@@ -291,11 +334,31 @@ impl<'a> Leaves<'a> {
                 expr = expr.window(field, 0, size)?;
             }
         }
-        match payload {
-            Payload::Sum(_, number) => Ok(expr.cast(&DType::from(number.prim()))?),
-            Payload::Exists | Payload::Count | Payload::Limb(..) | Payload::Extreme(..) => Ok(expr),
+        if let Payload::Sum(_, number) = payload {
+            expr = expr.cast(&DType::from(number.prim()))?;
         }
+        if within.is_empty() {
+            return Ok(expr);
+        }
+        let op = if expr.info().dtype == DType::BOOL { Builtin::And } else { Builtin::Mul };
+        join(op, [expr].into_iter().chain(within).collect())
     }
+}
+
+/// The field of a mode that is no field of the region.
+fn own_mode(leaf: LeafId, mode: usize) -> Field {
+    Field::from(format!("l{leaf}m{mode}"))
+}
+
+/// The comparisons that the coordinates of a mode of that size within a range pass.
+fn bounds(field: &Field, range: &ModeRange, size: u64) -> Vec<Expr> {
+    let compare = |op: Builtin, bound: u64| {
+        let bound = Expr::literal(Scalar::I64(i64::try_from(bound).unwrap_or(i64::MAX)));
+        Expr::mapjoin(op, [Expr::coordinate(field.clone()), bound]).expect("a coordinate can be compared with a number")
+    };
+    let low = (range.low > 0).then(|| compare(Builtin::Ge, range.low));
+    let high = (range.high < size).then(|| compare(Builtin::Lt, range.high));
+    low.into_iter().chain(high).collect()
 }
 
 /// The operator on all arguments.

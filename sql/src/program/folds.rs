@@ -1,9 +1,10 @@
 //! The folds that the columns of a region's result are made of, each once.
 
 use super::fold::Fold;
-use crate::claim::{Aggregate, End, LeafColumn, Number, Region, Sum};
-use crate::encode::Encoded;
+use crate::claim::{Aggregate, End, LeafColumn, Number, Region, Sum, Term};
+use crate::encode::{Encoded, Limb};
 use crate::error::Result;
+use datafusion::arrow::datatypes::DataType;
 
 /// How a column of the result is made of folds, by their numbers.
 #[derive(Clone, PartialEq, Debug)]
@@ -28,8 +29,8 @@ pub enum Output {
     },
     /// The sum of limbs, or its mean over the rows; NULL where the number of rows is 0.
     Decimal {
-        /// The limbs: whether they are subtracted, where their bits start, the fold.
-        limbs: Vec<(bool, u32, usize)>,
+        /// The limbs.
+        limbs: Vec<LimbSum>,
         /// The digits behind the point of what is summed.
         scale: i8,
         /// The number of rows.
@@ -46,6 +47,19 @@ pub enum Output {
         /// The end towards which they grow.
         end: End,
     },
+}
+
+/// The sum of a product of limbs.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct LimbSum {
+    /// Whether it is subtracted.
+    pub negative: bool,
+    /// Where its bits start.
+    pub shift: u32,
+    /// By how many digits its term has fewer behind the point than the sum.
+    pub digits: u32,
+    /// The fold.
+    pub fold: usize,
 }
 
 /// The folds of a region.
@@ -70,18 +84,13 @@ impl Folds {
         for aggregate in &region.aggregates {
             let output = match aggregate {
                 Aggregate::Count(valid) => Output::Count(folds.number(Fold::Count { valid: valid_of(valid) })),
-                Aggregate::Sum(Sum { ty: Number::Decimal(scale), terms, valid })
-                | Aggregate::Average(Sum { ty: Number::Decimal(scale), terms, valid }) => {
-                    let valid: Vec<LeafColumn> = valid_of(valid);
+                Aggregate::Sum(sum @ Sum { ty: Number::Decimal(scale), .. })
+                | Aggregate::Average(sum @ Sum { ty: Number::Decimal(scale), .. }) => {
+                    let valid: Vec<LeafColumn> = valid_of(&sum.valid);
                     let rows = folds.number(Fold::Count { valid: valid.clone() });
                     let mut limbs = Vec::new();
-                    for term in terms {
-                        for limb in encoded.limbs(region, term.factors[0])? {
-                            let factors = term.factors.clone();
-                            let valid = valid.clone();
-                            let fold = Fold::Sum { factors, valid, number: Number::I64, limb: Some(limb) };
-                            limbs.push((term.negative, limb.shift, folds.number(fold)));
-                        }
+                    for term in &sum.terms {
+                        limbs.extend(folds.limbs((region, encoded), *scale, term, &valid)?);
                     }
                     let mean = matches!(aggregate, Aggregate::Average(_));
                     Output::Decimal { limbs, scale: *scale, rows, mean }
@@ -103,9 +112,18 @@ impl Folds {
                     let fold = Fold::Extreme { end: *end, column: *column, valid: valid_of(&valid) };
                     Output::Extreme { fold: folds.number(fold), column: *column, end: *end }
                 }
-                Aggregate::CountDistinct { field, column } => {
-                    let valid = valid_of(&[*column]);
+                Aggregate::CountDistinct { field, column, valid } => {
+                    let valid = valid_of(&[&valid[..], &[*column]].concat());
                     Output::Count(folds.number(Fold::CountDistinct { field: *field, valid }))
+                }
+                Aggregate::OverDistinct { field, column, valid, ty, mean } => {
+                    let valid: Vec<LeafColumn> = valid_of(&[&valid[..], &[*column]].concat());
+                    let rows = folds.number(Fold::CountDistinct { field: *field, valid: valid.clone() });
+                    let sum = folds.number(Fold::SumDistinct { field: *field, valid, number: *ty });
+                    match mean {
+                        true => Output::Average { terms: vec![(false, sum)], rows },
+                        false => Output::Sum { terms: vec![(false, sum)], number: *ty, rows: Some(rows) },
+                    }
                 }
             };
             folds.outputs.push(output);
@@ -126,12 +144,41 @@ impl Folds {
         })
     }
 
+    /// The folds of a product of decimals: one for each choice of a limb of each factor.
+    fn limbs(
+        &mut self,
+        (region, encoded): (&Region, &Encoded),
+        scale: i8,
+        term: &Term,
+        valid: &[LeafColumn],
+    ) -> Result<Vec<LimbSum>> {
+        let scale_of = |c: &LeafColumn| match region.column(*c).ty {
+            DataType::Decimal128(_, scale) => i32::from(scale),
+            _ => 0,
+        };
+        let digits = i32::from(scale) - term.factors.iter().map(scale_of).sum::<i32>();
+        let digits = u32::try_from(digits).expect("a sum has the most digits of its terms");
+        let room = encoded.room(region)? / term.factors.len() as u32;
+        let mut choices: Vec<Vec<Limb>> = vec![Vec::new()];
+        for factor in &term.factors {
+            let limbs = encoded.limbs(*factor, room)?;
+            choices = choices.iter().flat_map(|c| limbs.iter().map(|l| [&c[..], &[*l]].concat())).collect();
+        }
+        let limb = |limbs: Vec<Limb>| {
+            let shift = limbs.iter().map(|limb| limb.shift).sum();
+            let (factors, valid) = (term.factors.clone(), valid.to_vec());
+            let fold = self.number(Fold::Sum { factors, valid, number: Number::I64, limbs });
+            LimbSum { negative: term.negative, shift, digits, fold }
+        };
+        Ok(choices.into_iter().map(limb).collect())
+    }
+
     fn terms(&mut self, sum: &Sum, valid: &[LeafColumn]) -> Vec<(bool, usize)> {
         let fold = |factors: &Vec<LeafColumn>| Fold::Sum {
             factors: factors.clone(),
             valid: valid.to_vec(),
             number: sum.ty,
-            limb: None,
+            limbs: Vec::new(),
         };
         sum.terms.iter().map(|term| (term.negative, self.number(fold(&term.factors)))).collect()
     }

@@ -16,7 +16,7 @@ mod order;
 mod show;
 
 pub use fold::Fold;
-pub use folds::{Folds, Output};
+pub use folds::{Folds, LimbSum, Output};
 pub use show::show;
 
 use crate::claim::Region;

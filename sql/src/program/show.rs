@@ -13,8 +13,8 @@ pub fn show(region: &Region) -> String {
         let kind = match (&leaf.source, leaf.role) {
             (Source::Tensor { .. }, Role::Joins) => "tensor ",
             (Source::Tensor { .. }, Role::Filters) => "exists tensor ",
-            (Source::Input(_), Role::Joins) => "",
-            (Source::Input(_), Role::Filters) => "exists ",
+            (Source::Input { .. }, Role::Joins) => "",
+            (Source::Input { .. }, Role::Filters) => "exists ",
         };
         format!("{kind}{}({})", leaf.name, list(region.fields_of(k).map(|f| field(region, f))))
     });
@@ -56,6 +56,10 @@ fn aggregate(region: &Region, aggregate: &Aggregate) -> String {
         Aggregate::Extreme { end: End::Min, column, .. } => format!("min({})", region.column(*column).name),
         Aggregate::Extreme { end: End::Max, column, .. } => format!("max({})", region.column(*column).name),
         Aggregate::CountDistinct { column, .. } => format!("count(distinct {})", region.column(*column).name),
+        Aggregate::OverDistinct { column, mean, .. } => {
+            let name = if *mean { "avg" } else { "sum" };
+            format!("{name}(distinct {})", region.column(*column).name)
+        }
     }
 }
 

@@ -7,13 +7,17 @@ use datafusion::catalog::{Session, TableProvider, TableProviderFactory};
 use datafusion::error::Result as DataFusionResult;
 use datafusion::logical_expr::CreateExternalTable;
 use redpoll_datasets::{ReadOptions, read};
+use redpoll_logic::DType;
+use redpoll_logic::literal::read_value;
+use redpoll_logic::sexpr::Sexpr;
 use redpoll_logic::text::parse_format;
 use std::sync::Arc;
 
 /// Makes tables of files of tensors.
 ///
-/// Options: `columns 'src, dst, weight'` names the columns (those of a declared schema count, too), `format 'csr'` says how
-/// the tensor is stored.
+/// Options: `columns 'src, dst, weight'` names the columns (those of a declared schema count, too), `storage 'csr'` says how
+/// the tensor is stored, and `fill 'nan'` which value places without a row have: in a file that has all places, those with that
+/// value are no rows.
 #[derive(Debug, Default)]
 pub(crate) struct TensorFactory;
 
@@ -29,35 +33,62 @@ impl TableProviderFactory for TensorFactory {
     }
 }
 
+/// What a declaration says of a tensor beside its file.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Declared<'a> {
+    /// How it is stored, as text.
+    pub(crate) storage: Option<&'a str>,
+    /// The fill value, as text.
+    pub(crate) fill: Option<&'a str>,
+}
+
 fn create(cmd: &CreateExternalTable) -> Result<TensorTable, Error> {
     let fault = |what: String| Error::Declaration { table: cmd.name.to_string(), what };
     let [location] = &cmd.locations[..] else {
         return Err(fault(format!("a tensor is read from one file, found {}", cmd.locations.len())));
     };
+    if !cmd.table_partition_cols.is_empty() || !cmd.order_exprs.is_empty() {
+        return Err(fault("a tensor has no partitions, and an order of its own".into()));
+    }
     let mut columns: Vec<String> = cmd.schema.fields().iter().map(|f| f.name().clone()).collect();
-    let mut format = None;
+    let mut declared = Declared::default();
     for (key, value) in &cmd.options {
         match key.strip_prefix("format.").unwrap_or(key) {
             "columns" => columns = value.split(',').map(|name| name.trim().to_string()).collect(),
-            "format" | "storage" => format = Some(value.as_str()),
-            key => return Err(fault(format!("unknown option `{key}`; there are `columns` and `storage`"))),
+            "storage" => declared.storage = Some(value),
+            "fill" => declared.fill = Some(value),
+            key => return Err(fault(format!("unknown option `{key}`; there are `columns`, `storage` and `fill`"))),
         }
     }
     let path = location.strip_prefix("file://").unwrap_or(location);
-    open(path, columns, format).map_err(|e| match e {
+    let table = open(path, columns, declared).map_err(|e| match e {
         Error::Declaration { what, .. } => fault(what),
         e => e,
-    })
+    })?;
+    for (declared, found) in cmd.schema.fields().iter().zip(table.schema().fields()) {
+        if declared.data_type() != found.data_type() {
+            let (name, wrong, right) = (declared.name(), declared.data_type(), found.data_type());
+            return Err(fault(format!("the column `{name}` is declared {wrong}, and the file has {right} there")));
+        }
+    }
+    Ok(table)
 }
 
 /// The table of a file of a tensor; without names, its columns have the usual ones.
-pub(crate) fn open(path: &str, columns: Vec<String>, format: Option<&str>) -> Result<TensorTable, Error> {
+pub(crate) fn open(path: &str, columns: Vec<String>, declared: Declared<'_>) -> Result<TensorTable, Error> {
+    let fault = |what: String| Error::Declaration { table: path.to_string(), what };
     let loaded = read(path, &ReadOptions::default())?;
     let rank = loaded.info.shape.len();
-    let format = format.map(|text| {
-        parse_format(text, rank)
-            .map_err(|e| Error::Declaration { table: path.to_string(), what: format!("the format `{text}`: {e}") })
-    });
-    let (tensor, _) = loaded.into_tensor(format.transpose()?)?;
+    let storage = declared
+        .storage
+        .map(|text| parse_format(text, rank).map_err(|e| fault(format!("the storage '{text}' of {rank} modes: {e}"))));
+    let storage = storage.transpose()?.unwrap_or_else(|| loaded.default_format());
+    let (mut content, _) = loaded.into_content()?;
+    if let Some(text) = declared.fill {
+        let dtype = DType::Prim(content.fill.dtype().prim().expect("files hold primitives"));
+        let fill = read_value(&dtype, &Sexpr::atom(text));
+        content.fill = fill.map_err(|_| fault(format!("the fill '{text}' is no value of dtype {dtype}")))?;
+    }
+    let tensor = content.into_tensor(Some(storage))?;
     if columns.is_empty() { TensorTable::new(tensor) } else { TensorTable::with_columns(tensor, columns) }
 }

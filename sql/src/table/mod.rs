@@ -4,29 +4,34 @@
 //! dense levels do, those that hold the fill value are none (as in [`Tensor::to_triples`]).
 
 mod factory;
+mod ranges;
+mod scan;
 mod sink;
 
 pub(crate) use factory::TensorFactory;
-pub(crate) use factory::open;
+pub(crate) use factory::{Declared, open};
+pub(crate) use ranges::range_of;
 pub(crate) use sink::entries;
 pub(crate) use sink::{TensorFiles, TensorSink};
 
 use crate::claim::TensorColumn;
+use crate::engine::RunError;
 use crate::error::{Error, Result};
 use async_trait::async_trait;
-use datafusion::arrow::array::{ArrayRef, Int64Array};
+use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::catalog::{Session, TableProvider};
-use datafusion::common::stats::Precision;
-use datafusion::common::{ColumnStatistics, ScalarValue, Statistics};
-use datafusion::datasource::memory::MemorySourceConfig;
-use datafusion::error::Result as DataFusionResult;
-use datafusion::logical_expr::{Expr, TableType};
+use datafusion::common::Statistics;
+use datafusion::error::{DataFusionError, Result as DataFusionResult};
+use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
 use redpoll_logic::{DType, Format, LeafKind, LevelKind, Prim, Scalar, TensorType};
 use redpoll_physical::storage::{Tensor, arrow_type, convert};
+use scan::{TensorScan, statistics};
+use std::fmt;
 use std::hash::{Hash, Hasher};
+use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 /// The name of the column of values unless another is asked for.
@@ -36,10 +41,16 @@ const VALUE: &str = "value";
 #[derive(Clone, Debug)]
 pub struct TensorTable(Arc<Inner>);
 
-#[derive(Debug)]
+/// What computes a tensor when its entries are needed.
+pub type Compute = Box<dyn Fn() -> Result<Tensor, RunError> + Send + Sync>;
+
 struct Inner {
-    tensor: Tensor,
+    /// The size of each mode.
+    shape: Vec<u64>,
     schema: SchemaRef,
+    tensor: OnceLock<Tensor>,
+    /// What computes the tensor, unless it is there from the start.
+    compute: Option<Compute>,
     /// The tensor in a format that lists its entries.
     listed: OnceLock<Tensor>,
     /// The places of the entries alone.
@@ -56,8 +67,8 @@ impl TensorTable {
     /// # Errors
     /// As [`TensorTable::with_columns`].
     pub fn new(tensor: Tensor) -> Result<TensorTable> {
-        let modes = (0..tensor.ty().shape.len()).map(|k| format!("i{k}"));
-        TensorTable::with_columns(tensor, modes.chain([VALUE.to_string()]).collect())
+        let names = usual_names(tensor.ty().shape.len());
+        TensorTable::with_columns(tensor, names)
     }
 
     /// The table of a tensor with those names of columns: one for each mode, then one for the values, if they are wanted.
@@ -65,7 +76,27 @@ impl TensorTable {
     /// # Errors
     /// When there are too few or too many names, or the values are structs.
     pub fn with_columns(tensor: Tensor, names: Vec<String>) -> Result<TensorTable> {
-        let rank = tensor.ty().shape.len();
+        let table = TensorTable::of_type(tensor.ty().shape.clone(), &tensor.ty().dtype, names, None)?;
+        table.0.tensor.set(tensor).expect("there is none yet");
+        Ok(table)
+    }
+
+    /// The table of a tensor that is computed when its entries are needed, for the first time and for good. Its shape and
+    /// dtype are known, and the names of its columns as for [`TensorTable::with_columns`].
+    ///
+    /// # Errors
+    /// As [`TensorTable::with_columns`].
+    pub fn lazy(
+        (shape, dtype): (Vec<u64>, DType),
+        names: Option<Vec<String>>,
+        compute: Compute,
+    ) -> Result<TensorTable> {
+        let names = names.unwrap_or_else(|| usual_names(shape.len()));
+        TensorTable::of_type(shape, &dtype, names, Some(compute))
+    }
+
+    fn of_type(shape: Vec<u64>, dtype: &DType, names: Vec<String>, compute: Option<Compute>) -> Result<TensorTable> {
+        let rank = shape.len();
         let fault = |what: String| Error::Declaration { table: names.join(", "), what };
         if names.len() != rank && names.len() != rank + 1 {
             let found = names.len();
@@ -74,19 +105,21 @@ impl TensorTable {
         if let Some(twice) = names.iter().enumerate().find(|(k, n)| names[..*k].contains(n)) {
             return Err(fault(format!("the column `{}` occurs twice", twice.1)));
         }
-        let DType::Prim(_) = tensor.ty().dtype else {
-            return Err(fault(format!("values of dtype {} have no SQL type", tensor.ty().dtype)));
+        let DType::Prim(_) = dtype else {
+            return Err(fault(format!("values of dtype {dtype} have no SQL type")));
         };
         let fields: Vec<Field> = names
             .into_iter()
             .enumerate()
             .map(|(k, name)| {
-                let ty = if k < rank { DataType::Int64 } else { arrow_type(&tensor.ty().dtype) };
+                let ty = if k < rank { DataType::Int64 } else { arrow_type(dtype) };
                 Field::new(name, ty, false)
             })
             .collect();
         Ok(TensorTable(Arc::new(Inner {
-            tensor,
+            shape,
+            tensor: OnceLock::new(),
+            compute,
             schema: Arc::new(Schema::new(fields)),
             listed: OnceLock::new(),
             pattern: OnceLock::new(),
@@ -95,14 +128,31 @@ impl TensorTable {
         })))
     }
 
-    /// The tensor.
-    pub fn tensor(&self) -> &Tensor {
-        &self.0.tensor
+    /// The tensor, computed if it is not there yet.
+    ///
+    /// # Errors
+    /// When it cannot be computed.
+    pub fn tensor(&self) -> Result<&Tensor> {
+        computed(&self.0.tensor, || {
+            let compute = self.0.compute.as_ref().expect("a tensor is there, or what computes it");
+            let tensor = compute()?;
+            if tensor.ty().shape != self.0.shape {
+                let (found, shape) = (&tensor.ty().shape, &self.0.shape);
+                let what = format!("its tensor was to have the shape {shape:?}, and has {found:?}");
+                return Err(Error::Declaration { table: self.0.schema.to_string(), what });
+            }
+            Ok(tensor)
+        })
+    }
+
+    /// How many entries it has at most, if it is there.
+    pub(crate) fn stored(&self) -> Option<u64> {
+        self.0.tensor.get().map(Tensor::count_stored)
     }
 
     /// The size of each mode.
     pub(crate) fn shape(&self) -> &[u64] {
-        &self.0.tensor.ty().shape
+        &self.0.shape
     }
 
     /// What a column of the table is.
@@ -113,13 +163,14 @@ impl TensorTable {
     /// The tensor in a format whose innermost level lists coordinates, so that what is stored is what has a row.
     pub(crate) fn listed(&self) -> Result<&Tensor> {
         computed(&self.0.listed, || {
-            let format = &self.0.tensor.ty().format;
+            let tensor = self.tensor()?;
+            let format = &tensor.ty().format;
             let lists = format.levels.split_last().is_some_and(|(last, outer)| {
                 last.kind == LevelKind::SparseList
                     && outer.iter().all(|l| matches!(l.kind, LevelKind::SparseList | LevelKind::Dense))
                     && format.levels.iter().all(|l| l.ordered && l.unique)
             });
-            Ok(if lists { self.0.tensor.clone() } else { convert(&self.0.tensor, &Format::csf(self.shape().len()))? })
+            Ok(if lists { tensor.clone() } else { convert(tensor, &Format::csf(self.shape().len()))? })
         })
     }
 
@@ -151,25 +202,35 @@ impl TensorTable {
 
     /// All rows.
     pub(crate) fn rows(&self) -> Result<&RecordBatch> {
-        computed(&self.0.rows, || {
-            let rank = self.shape().len();
-            let names: Vec<String> = (0..rank).map(|k| k.to_string()).collect();
-            let names: Vec<&str> = names.iter().map(String::as_str).collect();
-            let batch = self.0.tensor.to_record_batch(&names)?;
-            let wanted = self.0.schema.fields().len();
-            let columns = batch.columns()[..wanted].iter().enumerate().map(|(k, column)| match k < rank {
-                true => as_i64(column),
-                false => Ok(column.clone()),
-            });
-            Ok(RecordBatch::try_new(self.0.schema.clone(), columns.collect::<Result<_>>()?)?)
-        })
+        computed(&self.0.rows, || self.as_rows(&self.tensor()?.to_record_batch(&names(&self.numbers()))?))
+    }
+
+    /// All rows, if they were read before.
+    pub(crate) fn read_rows(&self) -> Option<&RecordBatch> {
+        self.0.rows.get()
+    }
+
+    /// The first so many rows within a range of each mode.
+    pub(crate) fn rows_within(&self, window: &[Range<u64>], limit: usize) -> Result<RecordBatch> {
+        let numbers = self.numbers();
+        self.as_rows(&self.tensor()?.to_record_batch_within(&names(&numbers), window, limit)?)
+    }
+
+    /// Names of modes that differ, whatever the columns are called.
+    fn numbers(&self) -> Vec<String> {
+        (0..self.shape().len()).map(|k| k.to_string()).collect()
+    }
+
+    /// Places and values as rows of the table.
+    fn as_rows(&self, batch: &RecordBatch) -> Result<RecordBatch> {
+        let columns =
+            batch.columns().iter().zip(self.0.schema.fields()).map(|(c, field)| Ok(cast(c, field.data_type())?));
+        Ok(RecordBatch::try_new(self.0.schema.clone(), columns.collect::<Result<_>>()?)?)
     }
 }
 
-fn as_i64(column: &ArrayRef) -> Result<ArrayRef> {
-    let column = datafusion::arrow::compute::cast(column, &DataType::Int64)?;
-    debug_assert!(column.as_any().is::<Int64Array>());
-    Ok(column)
+fn names(owned: &[String]) -> Vec<&str> {
+    owned.iter().map(String::as_str).collect()
 }
 
 /// What a cell holds, computed at the first time.
@@ -179,6 +240,17 @@ fn computed<T>(cell: &OnceLock<T>, compute: impl FnOnce() -> Result<T>) -> Resul
     }
     let value = compute()?;
     Ok(cell.get_or_init(|| value))
+}
+
+/// `i0`, `i1`, .., `value`
+fn usual_names(rank: usize) -> Vec<String> {
+    (0..rank).map(|k| format!("i{k}")).chain([VALUE.to_string()]).collect()
+}
+
+impl fmt::Debug for Inner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TensorTable").field("shape", &self.shape).field("schema", &self.schema).finish_non_exhaustive()
+    }
 }
 
 impl PartialEq for TensorTable {
@@ -209,29 +281,26 @@ impl TableProvider for TensorTable {
         &self,
         _: &dyn Session,
         projection: Option<&Vec<usize>>,
-        _: &[Expr],
-        _: Option<usize>,
+        filters: &[Expr],
+        limit: Option<usize>,
     ) -> DataFusionResult<Arc<dyn ExecutionPlan>> {
-        let rows = self.rows()?.clone();
-        Ok(MemorySourceConfig::try_new_exec(&[vec![rows]], self.schema(), projection.cloned())?)
+        let ranges = filters.iter().map(|filter| {
+            let unknown = || DataFusionError::Internal(format!("`{filter}` is no range of coordinates"));
+            range_of(filter, self).ok_or_else(unknown)
+        });
+        let ranges = ranges.collect::<DataFusionResult<_>>()?;
+        Ok(Arc::new(TensorScan::new(self.clone(), projection, ranges, limit)?))
+    }
+
+    fn supports_filters_pushdown(&self, filters: &[&Expr]) -> DataFusionResult<Vec<TableProviderFilterPushDown>> {
+        let of = |filter: &&Expr| match range_of(filter, self) {
+            Some(_) => TableProviderFilterPushDown::Exact,
+            None => TableProviderFilterPushDown::Unsupported,
+        };
+        Ok(filters.iter().map(of).collect())
     }
 
     fn statistics(&self) -> Option<Statistics> {
-        let rows = self.0.rows.get().map(RecordBatch::num_rows);
-        let rows = rows.map_or_else(
-            || Precision::Inexact(usize::try_from(self.0.tensor.count_stored()).unwrap_or(usize::MAX)),
-            Precision::Exact,
-        );
-        let column = |k: usize| {
-            let mut column = ColumnStatistics { null_count: Precision::Exact(0), ..ColumnStatistics::default() };
-            if let Some(&size) = self.shape().get(k) {
-                let last = i64::try_from(size).unwrap_or(i64::MAX).saturating_sub(1);
-                column.min_value = Precision::Inexact(ScalarValue::Int64(Some(0)));
-                column.max_value = Precision::Inexact(ScalarValue::Int64(Some(last)));
-            }
-            column
-        };
-        let column_statistics = (0..self.0.schema.fields().len()).map(column).collect();
-        Some(Statistics { num_rows: rows, total_byte_size: Precision::Absent, column_statistics })
+        Some(statistics(self, &[], None))
     }
 }

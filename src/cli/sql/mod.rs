@@ -7,7 +7,8 @@ mod statements;
 use super::bind::named_file;
 use super::failure::Failure;
 use crate::Session;
-use crate::sql::Database;
+use crate::sql::datafusion::error::DataFusionError;
+use crate::sql::{Database, message};
 use output::Mode;
 use statements::{Shown, run_text};
 use std::io::Write;
@@ -91,16 +92,28 @@ fn runtime() -> Result<Runtime, Failure> {
     })
 }
 
-impl From<crate::sql::datafusion::error::DataFusionError> for Failure {
-    fn from(error: crate::sql::datafusion::error::DataFusionError) -> Failure {
-        let root = error.find_root().to_string();
-        Failure::Failed { error: root.into(), hint: None }
+impl From<DataFusionError> for Failure {
+    fn from(error: DataFusionError) -> Failure {
+        let hint = hint(error.find_root()).map(str::to_owned);
+        Failure::Failed { error: message(&error).into(), hint }
     }
 }
 
-impl From<redpoll_sql::Error> for Failure {
-    fn from(error: redpoll_sql::Error) -> Failure {
-        Failure::Failed { error: error.into(), hint: None }
+/// What to do next, where the message of DataFusion does not say it.
+fn hint(error: &DataFusionError) -> Option<&'static str> {
+    let text = error.to_string();
+    match error {
+        DataFusionError::SQL(..) => Some("statements are separated by `;`; lines and columns count from the first one"),
+        DataFusionError::Plan(_) if text.contains("not found") || text.contains("there is no file") => Some(
+            "`--table NAME=FILE`, or `.open NAME FILE` in a session, makes a table of a file; `SHOW TABLES` lists the tables",
+        ),
+        DataFusionError::SchemaError(..) => Some("`DESCRIBE NAME` shows the columns of a table"),
+        DataFusionError::Plan(_) | DataFusionError::ArrowError(..) | DataFusionError::NotImplemented(_)
+            if !text.contains("Divide by zero") =>
+        {
+            Some("`arrow_typeof(x)` tells the type of a value, `CAST(x AS TYPE)` and `TRY_CAST` change it")
+        }
+        _ => None,
     }
 }
 

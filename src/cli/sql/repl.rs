@@ -50,7 +50,9 @@ pub(crate) fn repl(out: &mut impl Write) -> Result<(), Failure> {
                 statement.clear();
                 continue;
             }
-            Err(ReadlineError::Eof) => break,
+            Err(ReadlineError::Eof) if statement.is_empty() => break,
+            // The end of the input ends the statement, too; the next line is the end again.
+            Err(ReadlineError::Eof) => ";".to_owned(),
             Err(e) => return Err(failed(e)),
         };
         let command =

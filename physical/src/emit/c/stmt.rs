@@ -61,7 +61,7 @@ impl Stmts<'_> {
                 self.exprs.facts.forget_assigned(body);
                 let known = self.exprs.facts.clone();
                 let cond = self.exprs.condition(cond);
-                self.nest(&format!("while ({cond})"), |s| s.block(body));
+                self.nest(&format!("while ({cond})"), |s| s.rounds(body));
                 self.exprs.facts = known;
                 self.line("}");
             }
@@ -122,9 +122,17 @@ impl Stmts<'_> {
         self.exprs.facts.forget_assigned(body);
         self.exprs.facts.forget(var);
         let known = self.exprs.facts.clone();
-        self.nest(&head, |s| s.block(body));
+        self.nest(&head, |s| s.rounds(body));
         self.exprs.facts = known;
         self.line("}");
+    }
+
+    /// The body of a loop, which around other loops begins by looking whether the kernel is to stop.
+    fn rounds(&mut self, body: &[Stmt]) {
+        if Stmt::any_loop(body) {
+            self.line("RP_POLL();");
+        }
+        self.block(body);
     }
 
     /// The rounds of all lanes; the elements that are left, lane by lane; the lanes combined in halves. Lanes are variables,

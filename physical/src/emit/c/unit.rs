@@ -34,6 +34,12 @@ pub(super) const HEAD: &str = "\
         }                                                                                      \\
     } while (0)
 
+// Ends the kernel when it is asked to stop.
+#define RP_POLL()                                                                              \\
+    do {                                                                                       \\
+        if (RP_UNLIKELY(*frame->cancel)) return RP_CANCELLED;                                  \\
+    } while (0)
+
 // Two buffers exchange their memory.
 #define RP_SWAP(a, a_number, b, b_number)                                                      \\
     do {                                                                                       \\
@@ -65,11 +71,12 @@ typedef struct {
     int32_t status;
     const void *trampoline;
     const uintptr_t *math;
+    const volatile uint8_t *cancel;
 } rp_frame;
 ";
 
 /// Goes up when kernels of older texts cannot be called any more.
-const CONVENTION: u32 = 1;
+const CONVENTION: u32 = 2;
 
 /// The line of a unit that says for which kernels it was made: their buffers and parameters decide.
 pub(super) fn interface(signatures: &[Arc<Signature>]) -> String {

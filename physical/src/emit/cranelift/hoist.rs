@@ -11,7 +11,7 @@ impl Emitter<'_> {
     /// Does the loads of a loop that stay the same, in front of it, if it is an innermost one. The locals that it assigns
     /// are the innermost scope. [`Emitter::forget`] stands behind the loop.
     pub(super) fn hoist(&mut self, cond: Option<&Expr>, body: &[Stmt]) {
-        if body.iter().any(|s| s.any(&mut |s| matches!(s, Stmt::While { .. } | Stmt::For { .. } | Stmt::Lanes(_)))) {
+        if Stmt::any_loop(body) {
             return;
         }
         self.read_bases(cond, body);

@@ -1,7 +1,7 @@
 //! Statements.
 
 use super::function::{Emitter, Pointer};
-use crate::assembly::{BinaryOp, Buffer, Expr, Local, Stmt, UnaryOp};
+use crate::assembly::{BinaryOp, Buffer, Expr, Local, Status, Stmt, UnaryOp};
 use crate::run::{Callbacks, Frame};
 use cranelift::codegen::ir::{Block, SigRef};
 use cranelift::prelude::{AbiParam, InstBuilder, IntCC, MemFlagsData, Signature, Type, Value, types};
@@ -151,6 +151,25 @@ impl Emitter<'_> {
         assigned
     }
 
+    /// In a loop around loops, ends the function when it is asked to stop.
+    fn poll(&mut self, body: &[Stmt]) {
+        if !Stmt::any_loop(body) {
+            return;
+        }
+        let stop = self.builder.create_block();
+        let go_on = self.builder.create_block();
+        self.builder.set_cold_block(stop);
+        let asked = self.frame_field(offset_of!(Frame, cancel), self.pointer);
+        // Another thread writes it, so that every round reads it again.
+        let asked = self.builder.ins().load(types::I8, MemFlagsData::new().with_notrap(), asked, 0);
+        self.builder.ins().brif(asked, stop, &[], go_on, &[]);
+        self.builder.seal_block(stop);
+        self.builder.switch_to_block(stop);
+        self.ret(Status::Cancelled);
+        self.builder.seal_block(go_on);
+        self.builder.switch_to_block(go_on);
+    }
+
     fn while_loop(&mut self, cond: &Expr, body: &[Stmt]) -> bool {
         let enter = self.builder.create_block();
         let header = self.builder.create_block();
@@ -159,6 +178,7 @@ impl Emitter<'_> {
         self.scopes.push(self.assigned(body));
         self.enter_loop(enter, header, Some(cond), body);
         self.exits.push((exit, false));
+        self.poll(body);
         if self.block(body) {
             left |= self.loop_condition(cond, header, exit);
         }
@@ -182,6 +202,7 @@ impl Emitter<'_> {
         self.scopes.push(assigned);
         self.enter_loop(enter, header, None, body);
         self.exits.push((exit, false));
+        self.poll(body);
         if self.block(body) {
             let variable = self.locals[var.index()];
             let at = self.builder.use_var(variable);

@@ -87,6 +87,25 @@ proptest! {
         }
     }
 
+    /// Protects reading by windows: whatever the format, it gives the places within, in storage order, the first so many.
+    #[test]
+    fn windows_hold_what_lies_within(
+        sample in (0usize..4).prop_flat_map(any_sample),
+        pick in any::<proptest::sample::Index>(),
+        bounds in proptest::collection::vec((0u64..9, 0u64..9), 3),
+        limit in prop_oneof![Just(usize::MAX), 0usize..6],
+    ) {
+        let tensor = sample.tensor(pick.get(&all_formats(sample.shape.len())));
+        let ranges: Vec<_> = bounds[..sample.shape.len()].iter().map(|(low, high)| *low..*high).collect();
+        let all = tensor.to_triples().unwrap();
+        let inside = |k: &usize| all.place(*k).iter().zip(&ranges).all(|(i, range)| range.contains(i));
+        let expected: Vec<usize> = (0..all.len()).filter(inside).take(limit).collect();
+        let found = tensor.to_triples_within(&ranges, limit).unwrap();
+        let entries = |t: &Triples, k: usize| (t.place(k), format!("{:?}", t.values.get(k)));
+        let found: Vec<_> = (0..found.len()).map(|k| entries(&found, k)).collect();
+        prop_assert_eq!(found, expected.into_iter().map(|k| entries(&all, k)).collect::<Vec<_>>());
+    }
+
     #[test]
     fn any_two_formats_convert(
         sample in (0usize..4).prop_flat_map(any_sample),

@@ -22,7 +22,7 @@ fn a_unit() {
     let text = emit(&[&function(SPMV), &function(DOT)]).unwrap();
     assert!(text.contains(HEAD));
     expect![[r#"
-        // Kernels of redpoll, interface 41fcd141c4d58515.
+        // Kernels of redpoll, interface 6fbd031ddf905c5c.
 
 
         enum {
@@ -55,6 +55,7 @@ fn a_unit() {
             double acc;
             RP_GROW(y_val, 4, rows);
             for (int64_t i = lo; i < hi; i++) {
+                RP_POLL();
                 p = A_ptr[i];
                 q = A_ptr[i + 1];
                 acc = 0.0;
@@ -177,6 +178,7 @@ fn spmv() {
                 chunk_2 = rp_min_i64(n4, chunk_hi);
                 if (chunk < chunk_2) {
                     for (int64_t i = chunk; i < chunk_2; i++) {
+                        RP_POLL();
                         acc = y_val[i];
                         q = A_ptr1[i];
                         q_end = A_ptr1[i + 1];
@@ -447,6 +449,7 @@ fn spgemm() {
                 chunk_2 = rp_min_i64(n4, chunk_hi);
                 if (chunk < chunk_2) {
                     for (int64_t i = chunk; i < chunk_2; i++) {
+                        RP_POLL();
                         for (int64_t k = 0; k < touched; k++) {
                             p = w_idx0[k];
                             w_map0[p] = 0;
@@ -458,6 +461,7 @@ fn spgemm() {
                         q = A_ptr1[i];
                         q_end = A_ptr1[i + 1];
                         while (q < q_end) {
+                            RP_POLL();
                             i_2 = A_idx1[q];
                             q_2 = B_ptr1[i_2];
                             q_end_2 = B_ptr1[i_2 + 1];

@@ -1,4 +1,4 @@
-//! SQL: what lets a session run the regions that `redpoll-sql` claims, and SQL on sessions.
+//! What lets a session run the regions that `redpoll-sql` claims.
 
 use crate::error::Error;
 use crate::explain::Detail;
@@ -6,24 +6,20 @@ use crate::session::{Bindings, Session};
 use crate::timings::Phase;
 use redpoll_logic::{Alias, Plan};
 use redpoll_physical::assembly::Status;
-use redpoll_physical::run::Limits;
+use redpoll_physical::run::{Limits, MemoryBudget};
 use redpoll_physical::storage::Tensor;
 use redpoll_sql::{Engine, Outcome, RunError, Stop};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-pub use redpoll_sql::{Database, Policy, RedpollOptions, TensorTable, claim, datafusion};
-
-impl Session {
-    /// A SQL session whose queries this session's kernels compute, where they are claimed.
-    pub fn database(&self) -> Database {
-        Database::new(Arc::new(self.clone()))
-    }
-}
-
 impl Engine for Session {
     fn run(&self, plan: Plan, bindings: Vec<(Alias, Tensor)>, stop: &Stop) -> Result<Outcome, RunError> {
-        let limits = Limits { memory: self.limits().memory.clone(), cancel: stop.cancelled.clone() };
+        let own = &self.limits().memory;
+        let memory = match &stop.memory {
+            None => own.clone(),
+            Some(account) => Arc::new(MemoryBudget::within(own.limit(), vec![own.clone(), account.clone()])),
+        };
+        let limits = Limits { memory, cancel: stop.cancelled.clone() };
         let session = self.limited(limits);
         let start = std::time::Instant::now();
         let prepared = session.prepare_plan(plan, &Bindings::from_iter(bindings)).map_err(run_error)?;
@@ -44,7 +40,7 @@ impl Engine for Session {
     }
 }
 
-fn run_error(error: Error) -> RunError {
+pub(super) fn run_error(error: Error) -> RunError {
     match stopped(&error) {
         Some(Status::Cancelled) => RunError::Cancelled,
         Some(Status::OutOfMemory) => RunError::Memory,

@@ -1,0 +1,70 @@
+//! Comparisons and ranges that no values pass together.
+
+use super::region::{Comparison, FieldId, Region, Source, TensorColumn};
+
+/// Whether no codes pass all comparisons and ranges of a region.
+///
+/// Codes are integers, so that each is a bound on a difference: `a < b` is `a - b <= -1`, and a range bounds the difference
+/// from 0. They hold together unless the bounds of a cycle add up to less than 0 (Bellman, by the closure of Floyd and
+/// Warshall); `a <> b` is violated where both differences are at most 0.
+pub(super) fn is_contradiction(region: &Region) -> bool {
+    let (ranges, modes) = ranges(region);
+    let zero = region.fields.len() + modes;
+    let mut bounds: Vec<Vec<Option<i128>>> = vec![vec![None; zero + 1]; zero + 1];
+    let mut bound = |a: usize, b: usize, most: i128| {
+        let least = bounds[a][b].map_or(most, |known| known.min(most));
+        bounds[a][b] = Some(least);
+    };
+    for (node, low, high) in ranges {
+        bound(node, zero, i128::from(high) - 1);
+        bound(zero, node, -i128::from(low));
+    }
+    for mask in &region.masks {
+        match mask.comparison {
+            Comparison::Lt => bound(mask.left, mask.right, -1),
+            Comparison::Le => bound(mask.left, mask.right, 0),
+            Comparison::Gt => bound(mask.right, mask.left, -1),
+            Comparison::Ge => bound(mask.right, mask.left, 0),
+            Comparison::Ne => {}
+        }
+    }
+    for k in 0..=zero {
+        for a in 0..=zero {
+            for b in 0..=zero {
+                if let (Some(x), Some(y)) = (bounds[a][k], bounds[k][b]) {
+                    bounds[a][b] = Some(bounds[a][b].map_or(x + y, |known| known.min(x + y)));
+                }
+            }
+        }
+    }
+    let at_most_0 = |a: FieldId, b: FieldId| bounds[a][b].is_some_and(|most| most <= 0);
+    let equal = |a: FieldId, b: FieldId| at_most_0(a, b) && at_most_0(b, a);
+    (0..=zero).any(|k| bounds[k][k].is_some_and(|most| most < 0))
+        || region.masks.iter().any(|mask| mask.comparison == Comparison::Ne && equal(mask.left, mask.right))
+}
+
+/// The ranges of tensors' modes, each with a number: that of its field, or one above all of them for modes that are in none,
+/// and how many of these there are.
+fn ranges(region: &Region) -> (Vec<(usize, u64, u64)>, usize) {
+    let (mut found, mut others) = (Vec::new(), Vec::new());
+    for (leaf, source) in region.leaves.iter().map(|leaf| &leaf.source).enumerate() {
+        let Source::Tensor { columns, ranges, .. } = source else { continue };
+        for range in ranges {
+            let mode = TensorColumn::Mode(range.mode);
+            let field = region
+                .fields
+                .iter()
+                .position(|field| field.columns.iter().flatten().any(|c| c.leaf == leaf && columns[c.column] == mode));
+            let node = field.unwrap_or_else(|| {
+                let known = others.iter().position(|other| *other == (leaf, range.mode));
+                region.fields.len()
+                    + known.unwrap_or_else(|| {
+                        others.push((leaf, range.mode));
+                        others.len() - 1
+                    })
+            });
+            found.push((node, range.low, range.high));
+        }
+    }
+    (found, others.len())
+}

@@ -1,0 +1,193 @@
+//! The leaves of a region: tensors that are bound as they are, or columns of inputs.
+//!
+//! Leaves that read the same rows under other names share one input, and the columns of it that they share have one domain,
+//! so that they are read and encoded once.
+
+use super::build::{Builder, Claim};
+use super::contradiction::is_contradiction;
+use super::join::in_plan;
+use super::origin::Origin;
+use super::reason::Reason;
+use super::region::{
+    Aggregate, ColumnInfo, GroupColumn, Leaf, LeafColumn, Number, Region, RegionField, Source, TensorColumn,
+};
+use crate::table::{TensorTable, range_of};
+use datafusion::arrow::datatypes::DataType;
+use datafusion::catalog::TableProvider;
+use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan};
+use std::collections::HashMap;
+
+/// Makes the region of what was built for fields and aggregates.
+pub(super) fn finish(builder: Builder, groups: Vec<GroupColumn>, aggregates: Vec<Aggregate>) -> Result<Claim, Reason> {
+    let Builder { join, schema, supplied, fields, masks, .. } = builder;
+    let mut tensors = Vec::new();
+    for (leaf, ((plan, _), supplied)) in join.leaves.iter().zip(&supplied).enumerate() {
+        let conditions: Vec<&Expr> = join.conditions.iter().filter(|(l, _)| *l == leaf).map(|(_, c)| c).collect();
+        let used = Used::of(leaf, &fields, &aggregates);
+        tensors.push(as_tensor(plan, &conditions, supplied, &used));
+    }
+    give_up_mixed_domains(&fields, &mut tensors);
+    let mut shared: Vec<Origin> = Vec::new();
+    let mut leaves = Vec::new();
+    for (leaf, ((plan, role), supplied)) in join.leaves.iter().zip(&supplied).enumerate() {
+        let shown: Vec<Expr> = supplied.iter().map(|e| in_plan(e, plan)).collect();
+        let columns = supplied.iter().zip(&shown).map(|(e, shown)| {
+            let ty = e.get_type(&schema).map_err(|e| Reason::Node(e.to_string()))?;
+            Ok(ColumnInfo { name: shown.to_string(), ty })
+        });
+        let columns = columns.collect::<Result<Vec<_>, Reason>>()?;
+        let source = match tensors[leaf].take() {
+            Some(tensor) => tensor,
+            None => {
+                let conditions = join.conditions.iter().filter(|(l, _)| *l == leaf).map(|(_, c)| c);
+                let (origin, exprs) = Origin::new(plan, conditions, supplied);
+                let input = shared.iter().position(|s| s.same_rows(&origin)).unwrap_or_else(|| {
+                    shared.push(origin);
+                    shared.len() - 1
+                });
+                Source::Input { input, columns: exprs.into_iter().map(|e| shared[input].column(e)).collect() }
+            }
+        };
+        leaves.push(Leaf { name: name_of(plan, leaf), source, role: *role, columns });
+    }
+    let inputs = shared.into_iter().map(|origin| origin.plan().map_err(|e| Reason::Node(e.to_string())));
+    let inputs = inputs.collect::<Result<_, _>>()?;
+    let mut region = Region { leaves, fields, masks, groups, aggregates };
+    if is_contradiction(&region) {
+        return Err(Reason::Contradiction);
+    }
+    share_domains(&mut region);
+    Ok(Claim { region, inputs, declined: join.declined })
+}
+
+/// What the columns of a leaf are used for, by their numbers.
+struct Used {
+    /// Those in fields.
+    keys: Vec<usize>,
+    /// Those that are factors of sums.
+    factors: Vec<usize>,
+    /// Whether one is used in a way that needs rows: an extreme, or two columns in one field.
+    as_rows: bool,
+}
+
+impl Used {
+    fn of(leaf: usize, fields: &[RegionField], aggregates: &[Aggregate]) -> Used {
+        let own = |c: &&LeafColumn| c.leaf == leaf;
+        let mut used = Used { keys: Vec::new(), factors: Vec::new(), as_rows: false };
+        for field in fields {
+            let before = used.keys.len();
+            used.keys.extend(field.columns.iter().flatten().filter(own).map(|c| c.column));
+            used.as_rows |= used.keys.len() > before + 1;
+        }
+        for aggregate in aggregates {
+            match aggregate {
+                Aggregate::Sum(sum) | Aggregate::Average(sum) => {
+                    let factors = sum.terms.iter().flat_map(|term| &term.factors).filter(own);
+                    used.factors.extend(factors.map(|c| c.column));
+                }
+                Aggregate::Extreme { column, .. } => used.as_rows |= column.leaf == leaf,
+                Aggregate::Count(_) | Aggregate::CountDistinct { .. } | Aggregate::OverDistinct { .. } => {}
+            }
+        }
+        used
+    }
+}
+
+/// The tensor that a plan scans, where keys are modes and factors are values, and what is asked of its rows are ranges of
+/// coordinates.
+fn as_tensor(plan: &LogicalPlan, conditions: &[&Expr], supplied: &[Expr], used: &Used) -> Option<Source> {
+    if used.as_rows {
+        return None;
+    }
+    let (origin, exprs) = Origin::new(plan, conditions.iter().copied(), supplied);
+    let (provider, conditions) = origin.scan()?;
+    let table = provider.downcast_ref::<TensorTable>()?.clone();
+    let ranges = conditions.iter().map(|c| range_of(c, &table)).collect::<Option<Vec<_>>>()?;
+    let columns = exprs.iter().map(|e| tensor_column(&table, e)).collect::<Option<Vec<_>>>()?;
+    let modes = used.keys.iter().all(|&k| matches!(columns[k], TensorColumn::Mode(_)));
+    let values = used.factors.iter().all(|&k| columns[k] == TensorColumn::Value);
+    let all = (0..columns.len()).all(|k| used.keys.contains(&k) || used.factors.contains(&k));
+    (modes && values && all).then_some(Source::Tensor { table, columns, ranges })
+}
+
+/// What an expression reads of a tensor, if that is all that it does. Numbers are cast where they are read, if every value
+/// is kept, which casts of kernels do, too.
+fn tensor_column(table: &TensorTable, expr: &Expr) -> Option<TensorColumn> {
+    let (column, to) = match expr {
+        Expr::Column(column) => (column, None),
+        Expr::Cast(cast) if is_machine_number(cast.field.data_type()) => match cast.expr.as_ref() {
+            Expr::Column(column) => (column, Some(cast.field.data_type())),
+            _ => return None,
+        },
+        _ => return None,
+    };
+    let schema = table.schema();
+    let index = schema.index_of(&column.name).ok()?;
+    let (found, ty) = (table.column(index), schema.field(index).data_type());
+    let keeps = |to: &DataType| {
+        ty.is_integer() && *ty != DataType::UInt64 && *to != DataType::UInt64
+            || ty.is_numeric() && *to == DataType::Float64
+    };
+    match to {
+        None => Some(found),
+        Some(to) => (found == TensorColumn::Value && keeps(to)).then_some(found),
+    }
+}
+
+/// Coordinates are codes as they are. Values of rows that are compared with them may lie outside of the tensor and still
+/// count, so that there all of them must be encoded.
+fn give_up_mixed_domains(fields: &[RegionField], tensors: &mut [Option<Source>]) {
+    loop {
+        let mut mixed = None;
+        for field in fields {
+            let of_domain = || fields.iter().filter(|f| f.domain == field.domain);
+            let leaves = || of_domain().flat_map(|f| f.columns.iter().flatten()).map(|c| c.leaf);
+            if of_domain().count() > 1 && leaves().any(|l| tensors[l].is_none()) {
+                mixed = mixed.or(leaves().find(|&l| tensors[l].is_some()));
+            }
+        }
+        match mixed {
+            Some(leaf) => tensors[leaf] = None,
+            None => return,
+        }
+    }
+}
+
+/// Has each column of an input in one domain, wherever it stands.
+fn share_domains(region: &mut Region) {
+    let of_tensors = |region: &Region, domain: usize| {
+        let mut columns = region.fields.iter().filter(|f| f.domain == domain).flat_map(|f| f.columns.iter().flatten());
+        columns.any(|c| region.tensor(c.leaf).is_some())
+    };
+    let mut domains: HashMap<(usize, usize), usize> = HashMap::new();
+    for field in 0..region.fields.len() {
+        let single = region.fields.iter().filter(|f| f.domain == region.fields[field].domain);
+        if single.flat_map(|f| &f.columns).any(|tuple| tuple.len() > 1) {
+            continue;
+        }
+        for column in region.fields[field].columns.clone().into_iter().flatten() {
+            let own = region.fields[field].domain;
+            let Some(key) = region.input_column(column) else { continue };
+            let first = *domains.entry(key).or_insert(own);
+            if first != own && !of_tensors(region, first) && !of_tensors(region, own) {
+                region.fields.iter_mut().filter(|f| f.domain == own).for_each(|f| f.domain = first);
+                domains.values_mut().filter(|d| **d == own).for_each(|d| *d = first);
+            }
+        }
+    }
+}
+
+fn name_of(plan: &LogicalPlan, leaf: usize) -> String {
+    match plan {
+        LogicalPlan::TableScan(scan) => scan.table_name.table().to_string(),
+        LogicalPlan::SubqueryAlias(alias) => alias.alias.table().to_string(),
+        LogicalPlan::Filter(filter) => name_of(&filter.input, leaf),
+        LogicalPlan::Projection(projection) => name_of(&projection.input, leaf),
+        _ => format!("t{leaf}"),
+    }
+}
+
+/// Whether kernels have numbers of the type.
+fn is_machine_number(ty: &DataType) -> bool {
+    !matches!(Number::of(ty), None | Some(Number::Decimal(_)))
+}

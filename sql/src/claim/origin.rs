@@ -1,0 +1,163 @@
+//! Where the rows of a leaf come from, in one form whatever the leaf is called there.
+
+use super::join::{as_leaf_column, in_plan, replace_columns};
+use datafusion::catalog::TableProvider;
+use datafusion::catalog::default_table_source::source_as_provider;
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::common::{Column, ScalarValue};
+use datafusion::error::Result;
+use datafusion::logical_expr::utils::split_conjunction;
+use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, TableScan, TableScanBuilder};
+use std::sync::Arc;
+
+/// The rows of a leaf, with the expressions that are wanted of them.
+#[derive(Clone, Debug)]
+pub(super) struct Origin {
+    rows: Rows,
+    /// What rows must pass.
+    conditions: Vec<Expr>,
+    /// The columns.
+    exprs: Vec<Expr>,
+}
+
+/// What is read.
+#[derive(Clone, Debug)]
+enum Rows {
+    /// A table, all columns of which conditions and expressions may read.
+    Scan(TableScan, Arc<dyn TableProvider>),
+    /// Any other plan.
+    Plan(LogicalPlan),
+}
+
+impl Origin {
+    /// The rows of a leaf's plan that pass conditions, and the expressions of its columns in terms of them.
+    pub(super) fn new<'a>(
+        plan: &LogicalPlan,
+        conditions: impl Iterator<Item = &'a Expr> + Clone,
+        exprs: &[Expr],
+    ) -> (Origin, Vec<Expr>) {
+        if let Some((scan, provider, filters)) = scanned(plan) {
+            let of_table =
+                |e: &Expr| replace_columns(e, |column| as_leaf_column(column).map(|(_, k)| scan_column(&scan, k)));
+            let conditions = filters.into_iter().chain(conditions.clone().map(of_table)).collect();
+            let exprs = exprs.iter().map(of_table).collect();
+            return (Origin { rows: Rows::Scan(scan, provider), conditions, exprs: Vec::new() }, exprs);
+        }
+        let plan = unaliased(plan);
+        let conditions = conditions.map(|c| in_plan(c, plan)).collect();
+        let exprs = exprs.iter().map(|e| in_plan(e, plan)).collect();
+        (Origin { rows: Rows::Plan(plan.clone()), conditions, exprs: Vec::new() }, exprs)
+    }
+
+    /// Whether two are the same rows.
+    pub(super) fn same_rows(&self, other: &Origin) -> bool {
+        let rows = match (&self.rows, &other.rows) {
+            (Rows::Scan(a, p), Rows::Scan(b, q)) => {
+                a.table_name == b.table_name && a.filters == b.filters && Arc::ptr_eq(p, q)
+            }
+            (Rows::Plan(a), Rows::Plan(b)) => is_same(a, b),
+            _ => false,
+        };
+        rows && self.conditions == other.conditions && !self.conditions.iter().any(Expr::is_volatile)
+    }
+
+    /// The number of the column that an expression is.
+    pub(super) fn column(&mut self, expr: Expr) -> usize {
+        self.exprs.iter().position(|e| *e == expr).unwrap_or_else(|| {
+            self.exprs.push(expr);
+            self.exprs.len() - 1
+        })
+    }
+
+    /// The table that is scanned, and all conditions on its rows, if it is a table.
+    pub(super) fn scan(&self) -> Option<(&Arc<dyn TableProvider>, Vec<&Expr>)> {
+        match &self.rows {
+            Rows::Scan(scan, provider) => Some((provider, scan.filters.iter().chain(&self.conditions).collect())),
+            Rows::Plan(_) => None,
+        }
+    }
+
+    /// The plan that supplies the columns.
+    pub(super) fn plan(self) -> Result<LogicalPlan> {
+        let used = self.exprs.iter().chain(&self.conditions);
+        let mut builder = LogicalPlanBuilder::from(match self.rows {
+            Rows::Plan(plan) => plan,
+            Rows::Scan(scan, _) => {
+                let schema = scan.source.schema();
+                let read = |k: &usize| {
+                    let name = schema.field(*k).name();
+                    used.clone().any(|e| e.column_refs().iter().any(|column| column.name == *name))
+                };
+                let projection: Vec<usize> = (0..schema.fields().len()).filter(read).collect();
+                let scan = TableScanBuilder::new(scan.table_name, scan.source).with_filters(scan.filters);
+                LogicalPlan::TableScan(scan.with_projection(Some(projection)).build()?)
+            }
+        });
+        for condition in self.conditions {
+            builder = builder.filter(condition)?;
+        }
+        let mut exprs = self.exprs;
+        if exprs.is_empty() {
+            exprs.push(Expr::Literal(ScalarValue::from(true), None));
+        }
+        builder.project(exprs.into_iter().enumerate().map(|(k, e)| e.alias(format!("c{k}"))))?.build()
+    }
+}
+
+/// The plan below its names, which has the same columns at the same places.
+fn unaliased(plan: &LogicalPlan) -> &LogicalPlan {
+    match plan {
+        LogicalPlan::SubqueryAlias(alias) => unaliased(&alias.input),
+        plan => plan,
+    }
+}
+
+/// The scan below names and filters, which leave columns where they are, with the filters on its columns.
+fn scanned(plan: &LogicalPlan) -> Option<(TableScan, Arc<dyn TableProvider>, Vec<Expr>)> {
+    match plan {
+        LogicalPlan::SubqueryAlias(alias) => scanned(&alias.input),
+        LogicalPlan::Filter(filter) => {
+            let (scan, provider, mut filters) = scanned(&filter.input)?;
+            let schema = filter.input.schema();
+            for condition in split_conjunction(&filter.predicate) {
+                filters.push(replace_columns(condition, |column| {
+                    schema.maybe_index_of_column(column).map(|k| scan_column(&scan, k))
+                }));
+            }
+            Some((scan, provider, filters))
+        }
+        LogicalPlan::TableScan(scan) if scan.fetch.is_none() => {
+            let provider = source_as_provider(&scan.source).ok()?;
+            Some((scan.clone(), provider, Vec::new()))
+        }
+        _ => None,
+    }
+}
+
+/// The column at that place of a scan, by its name in the table.
+fn scan_column(scan: &TableScan, k: usize) -> Expr {
+    let schema = scan.source.schema();
+    let index = scan.projection.as_ref().map_or(k, |projection| projection[k]);
+    Expr::Column(Column::new(Some(scan.table_name.clone()), schema.field(index).name()))
+}
+
+/// Whether two plans give the same rows. That plans are equal does not say that they read the same tables.
+fn is_same(a: &LogicalPlan, b: &LogicalPlan) -> bool {
+    let tables = |plan: &LogicalPlan| {
+        let mut tables = Some(Vec::new());
+        plan.apply(|node| {
+            if node.expressions().iter().any(Expr::is_volatile) {
+                tables = None;
+            }
+            if let LogicalPlan::TableScan(scan) = node {
+                let found = source_as_provider(&scan.source).ok();
+                tables = tables.take().zip(found).map(|(tables, found)| [tables, vec![found]].concat());
+            }
+            Ok(TreeNodeRecursion::Continue)
+        })
+        .expect("looking at a plan does not fail");
+        tables
+    };
+    let same = |(a, b): (Vec<_>, Vec<_>)| a.len() == b.len() && a.iter().zip(&b).all(|(a, b)| Arc::ptr_eq(a, b));
+    a == b && tables(a).zip(tables(b)).is_some_and(same)
+}

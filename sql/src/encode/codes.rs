@@ -1,0 +1,70 @@
+//! The codes of a domain in the rows of every leaf that has columns of it.
+
+use super::domain::Domain;
+use super::extent;
+use super::leaf::LeafRows;
+use crate::claim::{FieldId, LeafColumn, Nulls, Region};
+use crate::error::Result;
+use crate::memory::Allowance;
+use datafusion::arrow::array::ArrayRef;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// A domain with the codes of its columns.
+pub(super) struct Made {
+    pub(super) domain: Domain,
+    /// The codes of a field in the rows of a leaf.
+    pub(super) codes: Vec<(FieldId, usize, Arc<Vec<u64>>)>,
+    /// The bytes of all.
+    pub(super) bytes: usize,
+}
+
+/// The columns of inputs that a tuple of columns of leaves is.
+type InputTuple = Vec<Option<(usize, usize)>>;
+
+/// A domain, and the codes of all its columns; those of the same columns are computed once.
+pub(super) fn domain_of(
+    region: &Region,
+    domain: usize,
+    leaves: &[Option<LeafRows>],
+    allowance: &Allowance,
+) -> Result<Made> {
+    let mut places: Vec<(FieldId, usize, Nulls, usize)> = Vec::new();
+    let mut tuples: Vec<Vec<ArrayRef>> = Vec::new();
+    let mut numbers: HashMap<InputTuple, usize> = HashMap::new();
+    let fields = || region.fields.iter().enumerate().filter(|(_, f)| f.domain == domain);
+    for (field, tuple, nulls) in fields().flat_map(|(k, f)| f.columns.iter().map(move |tuple| (k, tuple, f.nulls))) {
+        let Some((leaf, rows)) = tuple.first().and_then(|c| Some((c.leaf, leaves[c.leaf].as_ref()?))) else { continue };
+        let key = tuple.iter().map(|&c: &LeafColumn| region.input_column(c)).collect();
+        let number = *numbers.entry(key).or_insert_with(|| {
+            tuples.push(tuple.iter().map(|c| rows.column(c.column).clone()).collect());
+            tuples.len() - 1
+        });
+        places.push((field, leaf, nulls, number));
+    }
+    let rows: usize = tuples.iter().filter_map(|tuple| tuple.first()).map(|column| column.len()).sum();
+    allowance.take("the codes", rows * size_of::<u64>())?;
+    let (made, codes) = Domain::new(&tuples, fields().filter_map(|(field, _)| extent(region, field)).max())?;
+    allowance.take("the values", made.bytes())?;
+    let mut bytes = rows * size_of::<u64>() + made.bytes();
+    let codes: Vec<Arc<Vec<u64>>> = codes.into_iter().map(Arc::new).collect();
+    let mut without: HashMap<usize, Arc<Vec<u64>>> = HashMap::new();
+    let mut found = Vec::new();
+    for (field, leaf, nulls, number) in places {
+        let drops = nulls == Nulls::Drop && made.null().is_some();
+        let codes = match (drops, without.get(&number)) {
+            (false, _) => codes[number].clone(),
+            (true, Some(codes)) => codes.clone(),
+            (true, None) => {
+                let size = codes[number].len() * size_of::<u64>();
+                allowance.take("the codes", size)?;
+                bytes += size;
+                let dropped = Arc::new(made.without_nulls(codes[number].to_vec()));
+                without.insert(number, dropped.clone());
+                dropped
+            }
+        };
+        found.push((field, leaf, codes));
+    }
+    Ok(Made { domain: made, codes: found, bytes })
+}

@@ -1,0 +1,60 @@
+//! Conditions that are ranges of coordinates: scans and kernels go to the ranges, and look at no other entries.
+
+use super::TensorTable;
+use crate::claim::{ModeRange, TensorColumn};
+use datafusion::catalog::TableProvider;
+use datafusion::common::ScalarValue;
+use datafusion::logical_expr::{Between, BinaryExpr, Expr, Operator};
+use std::ops::Range;
+
+/// The range of coordinates that a condition on the columns of a tensor's table lets through, if it is just that.
+pub(crate) fn range_of(condition: &Expr, table: &TensorTable) -> Option<ModeRange> {
+    let mode = |e: &Expr| match e {
+        Expr::Column(column) => match table.column(table.schema().index_of(&column.name).ok()?) {
+            TensorColumn::Mode(mode) => Some(mode),
+            TensorColumn::Value => None,
+        },
+        _ => None,
+    };
+    let (mode, low, high) = match condition {
+        Expr::BinaryExpr(BinaryExpr { left, op, right }) => {
+            let (mode, op, bound) = match (mode(left), mode(right)) {
+                (Some(mode), None) => (mode, *op, integer(right)?),
+                (None, Some(mode)) => (mode, op.swap()?, integer(left)?),
+                _ => return None,
+            };
+            match op {
+                Operator::Lt => (mode, 0, bound),
+                Operator::LtEq => (mode, 0, bound + 1),
+                Operator::Gt => (mode, bound + 1, i128::MAX),
+                Operator::GtEq => (mode, bound, i128::MAX),
+                Operator::Eq => (mode, bound, bound + 1),
+                _ => return None,
+            }
+        }
+        Expr::Between(Between { expr, negated: false, low, high }) => (mode(expr)?, integer(low)?, integer(high)? + 1),
+        _ => return None,
+    };
+    let size = i128::from(table.shape()[mode]);
+    // Both lie within the mode, which has coordinates of 64 bits.
+    let [low, high] = [low, high].map(|bound| bound.clamp(0, size) as u64);
+    Some(ModeRange { mode, low, high: high.max(low) })
+}
+
+fn integer(e: &Expr) -> Option<i128> {
+    match e {
+        Expr::Literal(ScalarValue::Int64(Some(v)), _) => Some(i128::from(*v)),
+        _ => None,
+    }
+}
+
+/// The coordinates of each mode that are within all ranges.
+pub(crate) fn window(shape: &[u64], ranges: &[ModeRange]) -> Vec<Range<u64>> {
+    let mut window: Vec<Range<u64>> = shape.iter().map(|&size| 0..size).collect();
+    for range in ranges {
+        let own = &mut window[range.mode];
+        own.start = own.start.max(range.low);
+        own.end = own.end.min(range.high).max(own.start);
+    }
+    window
+}

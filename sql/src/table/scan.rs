@@ -1,0 +1,185 @@
+//! Scans of tensors' tables: the rows of a window, up to a limit.
+
+use super::TensorTable;
+use super::ranges::window;
+use crate::claim::ModeRange;
+use crate::error::Error;
+use datafusion::arrow::record_batch::RecordBatch;
+use datafusion::catalog::TableProvider;
+use datafusion::common::stats::Precision;
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::common::{ColumnStatistics, ScalarValue, Statistics};
+use datafusion::error::{DataFusionError, Result};
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_expr::{EquivalenceProperties, Partitioning, PhysicalExpr};
+use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
+use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet, MetricsSet};
+use datafusion::physical_plan::statistics::StatisticsArgs;
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
+use futures::{StreamExt, TryStreamExt, stream};
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Reads the rows of a tensor's table that lie within ranges of coordinates.
+#[derive(Debug)]
+pub(crate) struct TensorScan {
+    table: TensorTable,
+    ranges: Vec<ModeRange>,
+    limit: Option<usize>,
+    /// The columns that are wanted.
+    projection: Vec<usize>,
+    properties: Arc<PlanProperties>,
+    metrics: ExecutionPlanMetricsSet,
+}
+
+impl TensorScan {
+    /// The scan of those columns of the rows within all ranges, of the first so many if there is a limit.
+    ///
+    /// # Errors
+    /// When there is no such column.
+    pub(crate) fn new(
+        table: TensorTable,
+        projection: Option<&Vec<usize>>,
+        ranges: Vec<ModeRange>,
+        limit: Option<usize>,
+    ) -> Result<TensorScan> {
+        let projection = projection.cloned().unwrap_or_else(|| (0..table.schema().fields().len()).collect());
+        let properties = PlanProperties::new(
+            EquivalenceProperties::new(Arc::new(table.schema().project(&projection)?)),
+            Partitioning::UnknownPartitioning(1),
+            EmissionType::Incremental,
+            Boundedness::Bounded,
+        );
+        let metrics = ExecutionPlanMetricsSet::new();
+        Ok(TensorScan { table, ranges, limit, projection, properties: Arc::new(properties), metrics })
+    }
+}
+
+impl DisplayAs for TensorScan {
+    fn fmt_as(&self, format: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let schema = self.table.schema();
+        let ranges = self.ranges.iter().map(|r| format!("{} in {}..{}", schema.field(r.mode).name(), r.low, r.high));
+        let ranges = ranges.collect::<Vec<_>>().join(", ");
+        let limit = self.limit.map(|limit| limit.to_string());
+        let parts = [("within", Some(ranges).filter(|text| !text.is_empty())), ("limit", limit)];
+        let parts = parts.into_iter().filter_map(|(name, text)| Some((name, text?)));
+        match format {
+            DisplayFormatType::Default | DisplayFormatType::Verbose => {
+                let columns: Vec<&str> = self.projection.iter().map(|&k| schema.field(k).name().as_str()).collect();
+                write!(f, "TensorScan: columns=[{}]", columns.join(", "))?;
+                parts.into_iter().try_for_each(|(name, text)| write!(f, ", {name}=[{text}]"))
+            }
+            DisplayFormatType::TreeRender => {
+                parts.into_iter().try_for_each(|(name, text)| writeln!(f, "{name}={text}"))
+            }
+        }
+    }
+}
+
+impl ExecutionPlan for TensorScan {
+    fn name(&self) -> &'static str {
+        "TensorScan"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        &self.properties
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        Vec::new()
+    }
+
+    fn apply_expressions(
+        &self,
+        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        Ok(TreeNodeRecursion::Continue)
+    }
+
+    fn with_new_children(self: Arc<Self>, _: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
+        Ok(self)
+    }
+
+    fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+        if partition != 0 {
+            return Err(DataFusionError::Internal(format!("a tensor has one partition, asked for {partition}")));
+        }
+        let rows = context.session_config().batch_size().max(1);
+        let metrics = BaselineMetrics::new(&self.metrics, partition);
+        let (table, ranges, limit) = (self.table.clone(), self.ranges.clone(), self.limit);
+        let projection = self.projection.clone();
+        let batches = stream::once(async move {
+            let timer = metrics.elapsed_compute().timer();
+            let batch = read(&table, &ranges, limit).and_then(|rows| Ok(rows.project(&projection)?));
+            timer.done();
+            let batch = batch.map_err(DataFusionError::from)?;
+            metrics.record_output(batch.num_rows());
+            let starts = (0..batch.num_rows()).step_by(rows);
+            let parts: Vec<_> = starts.map(|k| Ok(batch.slice(k, rows.min(batch.num_rows() - k)))).collect();
+            Ok::<_, DataFusionError>(stream::iter(parts))
+        });
+        let batches = batches.try_flatten().boxed();
+        Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema(), batches)))
+    }
+
+    fn metrics(&self) -> Option<MetricsSet> {
+        Some(self.metrics.clone_inner())
+    }
+
+    fn statistics_from_inputs(&self, _: &[Arc<Statistics>], _: &StatisticsArgs) -> Result<Arc<Statistics>> {
+        Ok(Arc::new(statistics(&self.table, &self.ranges, self.limit).project(Some(&self.projection))))
+    }
+
+    fn fetch(&self) -> Option<usize> {
+        self.limit
+    }
+}
+
+/// The rows within all ranges, of the first so many. All of them are kept with the table.
+fn read(table: &TensorTable, ranges: &[ModeRange], limit: Option<usize>) -> Result<RecordBatch, Error> {
+    if ranges.is_empty() && (limit.is_none() || table.read_rows().is_some()) {
+        let rows = table.rows()?;
+        return Ok(rows.slice(0, limit.unwrap_or(usize::MAX).min(rows.num_rows())));
+    }
+    table.rows_within(&window(table.shape(), ranges), limit.unwrap_or(usize::MAX))
+}
+
+/// What is known of the rows within all ranges, of the first so many.
+pub(super) fn statistics(table: &TensorTable, ranges: &[ModeRange], limit: Option<usize>) -> Statistics {
+    let window = window(table.shape(), ranges);
+    // The entries are taken to be spread evenly over the modes.
+    let share = |(part, size): (&Range<u64>, &u64)| (part.end - part.start) as f64 / (*size).max(1) as f64;
+    let share: f64 = window.iter().zip(table.shape()).map(share).product();
+    let part = |rows: usize| (rows as f64 * share).ceil() as usize;
+    let rows = match table.read_rows() {
+        Some(rows) if ranges.is_empty() => Precision::Exact(rows.num_rows()),
+        Some(rows) => Precision::Inexact(part(rows.num_rows())),
+        None => match table.stored() {
+            Some(stored) => Precision::Inexact(part(usize::try_from(stored).unwrap_or(usize::MAX))),
+            None => Precision::Absent,
+        },
+    };
+    let rows = match (rows, limit) {
+        (Precision::Exact(rows), Some(limit)) => Precision::Exact(rows.min(limit)),
+        (Precision::Inexact(rows), Some(limit)) => Precision::Inexact(rows.min(limit)),
+        (rows, _) => rows,
+    };
+    let coordinate = |at: u64| Precision::Inexact(ScalarValue::Int64(Some(i64::try_from(at).unwrap_or(i64::MAX))));
+    let column = |k: usize| {
+        let mut column = ColumnStatistics { null_count: Precision::Exact(0), ..ColumnStatistics::default() };
+        if let Some(part) = window.get(k).filter(|part| !part.is_empty()) {
+            column.min_value = coordinate(part.start);
+            column.max_value = coordinate(part.end - 1);
+            let most = usize::try_from(part.end - part.start).unwrap_or(usize::MAX);
+            column.distinct_count = match rows {
+                Precision::Exact(rows) | Precision::Inexact(rows) => Precision::Inexact(rows.min(most)),
+                Precision::Absent => Precision::Inexact(most),
+            };
+        }
+        column
+    };
+    let column_statistics = (0..table.schema().fields().len()).map(column).collect();
+    Statistics { num_rows: rows, total_byte_size: Precision::Absent, column_statistics }
+}

@@ -1,0 +1,171 @@
+//! Memory limits and cancellation of claimed regions.
+
+mod common;
+
+use common::{claims, database, run};
+use datafusion::error::DataFusionError;
+use datafusion::execution::memory_pool::MemoryPool;
+use datafusion::prelude::SessionConfig;
+use futures::StreamExt;
+use redpoll::Session;
+use redpoll::logic::{Alias, Plan};
+use redpoll::physical::storage::Tensor;
+use redpoll::sql::{Database, Engine, Outcome, RunError, Stop, datafusion};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// Every row of `a` meets every row of `b`: few rows make many groups.
+const PAIRS: &str = "SELECT a.k, b.k, count(*) FROM t a JOIN t b ON a.hub = b.hub GROUP BY a.k, b.k";
+
+/// A table of so many rows, all of which join each other.
+async fn hub(database: &Database, rows: usize) {
+    let sql = format!("CREATE OR REPLACE TABLE t AS SELECT value AS k, 1 AS hub FROM generate_series(1, {rows})");
+    run(database, &sql).await.unwrap();
+}
+
+async fn limit(database: &Database, limit: &str) {
+    run(database, &format!("SET datafusion.runtime.memory_limit = '{limit}'")).await.unwrap();
+}
+
+fn pool(database: &Database) -> Arc<dyn MemoryPool> {
+    database.context().runtime_env().memory_pool.clone()
+}
+
+/// The message of a query that must exceed the memory limit.
+async fn exhausted(database: &Database, sql: &str) -> String {
+    match run(database, sql).await.map_err(|e| e.find_root().to_string()) {
+        Err(e) if e.starts_with("Resources exhausted") => e,
+        Err(e) => panic!("another error: {e}"),
+        Ok(rows) => panic!("{} batches within the limit", rows.len()),
+    }
+}
+
+/// The one number of a query.
+async fn number(database: &Database, sql: &str) -> String {
+    let rows = common::rows(&run(database, sql).await.unwrap());
+    match &rows[0][0] {
+        common::Cell::Text(text) => text.clone(),
+        common::Cell::Float(value) => value.to_string(),
+    }
+}
+
+/// Protects the limit on what kernels write, and the session after it was met.
+#[tokio::test]
+async fn results_are_reserved_against_the_memory_pool() {
+    let database = database().await;
+    hub(&database, 3000).await;
+    assert_eq!(claims(&database, PAIRS).await.unwrap(), 1);
+    limit(&database, "16M").await;
+    let message = exhausted(&database, PAIRS).await;
+    for part in ["results and intermediates", "datafusion.runtime.memory_limit", "redpoll.enabled"] {
+        assert!(message.contains(part), "no {part} in {message}");
+    }
+    assert_eq!(pool(&database).reserved(), 0);
+    assert_eq!(number(&database, "SELECT count(*) FROM t a JOIN t b ON a.hub = b.hub").await, "9000000");
+    limit(&database, "4G").await;
+    assert_eq!(number(&database, &format!("SELECT count(*) FROM ({PAIRS})")).await, "9000000");
+}
+
+/// Protects the limit on encoded rows, and the session after it was met.
+#[tokio::test]
+async fn encoded_tables_are_reserved_against_the_memory_pool() {
+    let database = database().await;
+    hub(&database, 200_000).await;
+    let sql = "SELECT count(*) FROM t a JOIN t b ON a.k = b.k";
+    assert_eq!(claims(&database, sql).await.unwrap(), 1);
+    limit(&database, "2M").await;
+    let message = exhausted(&database, sql).await;
+    for part in ["of a claimed region take", "bytes more", "datafusion.runtime.memory_limit", "redpoll.enabled"] {
+        assert!(message.contains(part), "no {part} in {message}");
+    }
+    assert_eq!(pool(&database).reserved(), 0);
+    hub(&database, 100).await;
+    assert_eq!(number(&database, sql).await, "100");
+}
+
+/// Protects queries from what earlier ones have left: encoded rows are forgotten when the memory is needed.
+#[tokio::test]
+async fn what_is_kept_makes_room() {
+    let database = database().await;
+    hub(&database, 20_000).await;
+    limit(&database, "16M").await;
+    for aggregate in ["count(*)", "max(a.k)", "min(a.k)", "sum(a.k)", "sum(b.k)", "min(b.k)", "max(b.k)"] {
+        let sql = format!("SELECT {aggregate} FROM t a JOIN t b ON a.k = b.k");
+        assert_eq!(claims(&database, &sql).await.unwrap(), 1);
+        run(&database, &sql).await.unwrap();
+        assert!(pool(&database).reserved() > 0, "nothing is kept");
+    }
+    assert!(pool(&database).reserved() <= 4 << 20, "more than a quarter of the memory is kept");
+}
+
+/// An engine that tells what becomes of its runs.
+#[derive(Debug)]
+struct Watched {
+    session: Session,
+    began: tokio::sync::Notify,
+    ended: tokio::sync::Notify,
+    outcome: Mutex<Option<Result<(), String>>>,
+}
+
+impl Engine for Watched {
+    fn run(&self, plan: Plan, bindings: Vec<(Alias, Tensor)>, stop: &Stop) -> Result<Outcome, RunError> {
+        self.began.notify_one();
+        let outcome = self.session.run(plan, bindings, stop);
+        *self.outcome.lock().unwrap() = Some(outcome.as_ref().map(|_| ()).map_err(ToString::to_string));
+        self.ended.notify_one();
+        outcome
+    }
+
+    fn explain(&self, plan: Plan, bindings: Vec<(Alias, Tensor)>) -> Result<Vec<(String, String)>, RunError> {
+        self.session.explain(plan, bindings)
+    }
+}
+
+/// Protects Ctrl-C: who drops the rows of a long query gets the processor and the memory back. The query would take hours.
+#[tokio::test(flavor = "multi_thread")]
+async fn dropping_the_rows_ends_the_query() {
+    let engine = Arc::new(Watched {
+        session: Session::default(),
+        began: tokio::sync::Notify::new(),
+        ended: tokio::sync::Notify::new(),
+        outcome: Mutex::new(None),
+    });
+    let database = Database::with_config(engine.clone(), SessionConfig::new());
+    let series = "CREATE TABLE t AS SELECT value AS i, value * 7919 % 20011 AS j, value * 104729 % 20011 AS k \
+                  FROM generate_series(1, 20000)";
+    run(&database, series).await.unwrap();
+    run(&database, "SET redpoll.claim = 'always'").await.unwrap();
+    limit(&database, "1G").await;
+    let sql = "SELECT count(*) FROM t a, t b, t c WHERE a.i < b.i AND b.j < c.j AND c.k < a.k";
+    assert_eq!(claims(&database, sql).await.unwrap(), 1);
+    let mut rows = database.sql(sql).await.unwrap().execute_stream().await.unwrap();
+    let began = engine.began.notified();
+    tokio::select! {
+        rows = rows.next() => panic!("the query ended by itself: {rows:?}"),
+        () = began => {}
+    }
+    assert!(pool(&database).reserved() > 0);
+    drop(rows);
+    let deadline = Duration::from_secs(60);
+    tokio::time::timeout(deadline, engine.ended.notified()).await.expect("the run goes on without a reader");
+    let outcome = engine.outcome.lock().unwrap().clone().unwrap();
+    assert_eq!(outcome, Err("the query was cancelled".to_string()));
+    // What ran gives its memory back when it has returned, on a thread of its own.
+    let freed = async {
+        while pool(&database).reserved() > 0 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(deadline, freed).await.expect("the memory of a query that is gone is still reserved");
+    assert_eq!(number(&database, "SELECT count(*) FROM t a JOIN t b ON a.i = b.i").await, "20000");
+}
+
+/// Protects that errors of claimed regions are DataFusion's, so that callers can tell them apart.
+#[tokio::test]
+async fn an_exceeded_limit_is_an_error_of_its_own_kind() {
+    let database = database().await;
+    hub(&database, 3000).await;
+    limit(&database, "16M").await;
+    let error = run(&database, PAIRS).await.unwrap_err();
+    assert!(matches!(error.find_root(), DataFusionError::ResourcesExhausted(_)), "{error:?}");
+}

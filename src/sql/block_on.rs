@@ -1,0 +1,30 @@
+//! Waiting for what is asynchronous.
+
+use super::datafusion::error::DataFusionError;
+use crate::error::Error;
+use std::future::Future;
+use std::sync::OnceLock;
+use tokio::runtime::{Builder, Handle, Runtime};
+
+/// Waits for a result. A thread that drives a runtime must not wait inside of it, so that there another thread does.
+pub(super) fn block_on<T: Send>(future: impl Future<Output = Result<T, DataFusionError>> + Send) -> Result<T, Error> {
+    let runtime = runtime()?;
+    let done = match Handle::try_current() {
+        Err(_) => runtime.block_on(future),
+        Ok(_) => std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| runtime.block_on(future));
+            waiting.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        }),
+    };
+    Ok(done?)
+}
+
+/// The runtime of all sessions.
+fn runtime() -> Result<&'static Runtime, Error> {
+    static RUNTIME: OnceLock<Runtime> = OnceLock::new();
+    if let Some(runtime) = RUNTIME.get() {
+        return Ok(runtime);
+    }
+    let made = Builder::new_multi_thread().enable_all().build().map_err(DataFusionError::IoError)?;
+    Ok(RUNTIME.get_or_init(|| made))
+}

@@ -1,0 +1,252 @@
+//! `redpoll sql` and the REPL as their users meet them: rows, formats, files, messages, exit codes.
+//!
+//! The feature `sql` of the package has them; `cargo test --workspace` turns it on, `cargo test` alone does not build them.
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use tempfile::TempDir;
+
+/// A run of the binary.
+struct Ran {
+    code: Option<i32>,
+    out: String,
+    err: String,
+}
+
+/// A folder in which the binary runs, with a home of its own.
+struct Place {
+    dir: TempDir,
+}
+
+impl Place {
+    fn new() -> Place {
+        let place = Place { dir: TempDir::new().unwrap() };
+        place.write("a.mtx", "%%MatrixMarket matrix coordinate real general\n2 3 3\n1 1 1.5\n2 1 2\n2 3 -1\n");
+        place
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        fs::write(self.dir.path().join(name), text).unwrap();
+    }
+
+    fn command(&self) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_redpoll"));
+        command.current_dir(self.dir.path()).env("XDG_STATE_HOME", self.dir.path().join("state")).env("TERM", "dumb");
+        command
+    }
+
+    /// `redpoll sql` with those arguments.
+    fn sql(&self, args: &[&str]) -> Ran {
+        ran(self.command().arg("sql").args(args).output().unwrap())
+    }
+
+    /// `redpoll` with those lines on standard input.
+    fn repl(&self, lines: &[&str]) -> Ran {
+        let mut command = self.command();
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut input = child.stdin.take().unwrap();
+        lines.iter().for_each(|line| writeln!(input, "{line}").unwrap());
+        drop(input);
+        ran(child.wait_with_output().unwrap())
+    }
+}
+
+fn ran(output: Output) -> Ran {
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    Ran { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
+}
+
+impl Ran {
+    /// The output of a run that must succeed.
+    fn ok(self) -> String {
+        assert_eq!(self.code, Some(0), "{}{}", self.out, self.err);
+        self.out
+    }
+
+    /// Asserts that it failed, with all these in the message.
+    fn failed(&self, parts: &[&str]) {
+        assert_eq!(self.code, Some(1), "{}{}", self.out, self.err);
+        for part in parts {
+            assert!(self.err.contains(part), "no `{part}` in\n{}", self.err);
+        }
+    }
+}
+
+fn contains_all(text: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(text.contains(part), "no `{part}` in\n{text}");
+    }
+}
+
+/// Protects the example of the README: the triangles of a graph, claimed.
+#[test]
+fn the_triangles_of_a_real_graph_are_counted() {
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("datasets/data/karate.mtx");
+    let table = format!("e={}", data.display());
+    let sql = "SELECT count(*) / 6 AS triangles FROM e a, e b, e c WHERE a.i1 = b.i0 AND b.i1 = c.i0 AND c.i1 = a.i0";
+    let place = Place::new();
+    let out = place.sql(&[sql, "--table", &table, "--format", "csv"]).ok();
+    assert_eq!(out, "triangles\n45\n");
+    let explained = place.sql(&[&format!("EXPLAIN {sql}"), "--table", &table]).ok();
+    contains_all(&explained, &["RedpollExec", "tensor a(", "count(*)"]);
+}
+
+/// Protects every kind of file: what one statement writes, another reads as a table.
+#[test]
+fn every_kind_of_file_is_a_table() {
+    let place = Place::new();
+    for kind in ["mtx", "tns", "npz", "csv", "parquet", "arrow"] {
+        let file = format!("t.{kind}");
+        let copy = format!(
+            "COPY (SELECT * FROM (VALUES (0, 0, 1.5), (1, 0, 2.0), (1, 2, -1.0)) AS v(i0, i1, value)) TO '{file}'"
+        );
+        place.sql(&[&copy]).ok();
+        let sql = "SELECT i0, count(*) AS n, sum(value) AS total FROM t GROUP BY i0 ORDER BY i0";
+        let out = place.sql(&[sql, "--table", &format!("t={file}"), "--format", "csv"]).ok();
+        assert_eq!(out, "i0,n,total\n0,1,1.5\n1,2,1.0\n", "{kind}");
+    }
+}
+
+/// Protects the three ways to print rows, and what there is to print when there are none.
+#[test]
+fn rows_are_printed_as_asked_for() {
+    let place = Place::new();
+    let print = |sql: &str, format: &str| place.sql(&[sql, "--table", "a=a.mtx", "--format", format]).ok();
+    let sql = "SELECT i0, value FROM a WHERE i1 = 0 ORDER BY i0";
+    assert_eq!(print(sql, "csv"), "i0,value\n0,1.5\n1,2.0\n");
+    assert_eq!(print(sql, "json"), "{\"i0\":0,\"value\":1.5}\n{\"i0\":1,\"value\":2.0}\n");
+    let table = "+----+-------+\n| i0 | value |\n+----+-------+\n| 0  | 1.5   |\n| 1  | 2.0   |\n+----+-------+\n";
+    assert_eq!(print(sql, "table"), table);
+    let none = "SELECT i0 FROM a WHERE i0 > 7";
+    assert_eq!(print(none, "csv"), "i0\n");
+    assert_eq!(print(none, "json"), "");
+    contains_all(&print(none, "table"), &["i0"]);
+    let ran = place.sql(&["SELECT 1", "--format", "xml"]);
+    assert_eq!(ran.code, Some(2), "{}", ran.err);
+    contains_all(&ran.err, &["xml", "table, csv, json"]);
+}
+
+/// Protects the line that tells the time, cold and warm.
+#[test]
+fn repeated_statements_tell_their_times() {
+    let place = Place::new();
+    let ran = place.sql(&["SELECT count(*) FROM a", "--table", "a=a.mtx", "--format", "csv", "--repeat", "3"]);
+    assert_eq!((ran.code, ran.out.as_str()), (Some(0), "count(*)\n3\n"));
+    contains_all(&ran.err, &["1 row in ", ", warm ", "(median of 3)"]);
+    let once = place.sql(&["SELECT count(*) FROM a", "--table", "a=a.mtx"]);
+    assert_eq!(once.err, "");
+}
+
+/// Protects files of statements.
+#[test]
+fn statements_of_a_file_run_one_after_the_other() {
+    let place = Place::new();
+    place.write(
+        "q.sql",
+        "-- a comment; with a semicolon\nCREATE TABLE t AS SELECT i0, i1 FROM a;\n\nSELECT count(*) AS n\n  FROM t;\n\
+         SELECT 'a;b' AS s;",
+    );
+    let out = place.sql(&["-f", "q.sql", "--table", "a=a.mtx", "--format", "csv"]).ok();
+    assert_eq!(out, "n\n3\ns\na;b\n");
+    place.sql(&["-f", "missing.sql"]).failed(&["missing.sql", "No such file", "hint:"]);
+    let both = place.sql(&["SELECT 1", "-f", "q.sql"]);
+    assert_eq!(both.code, Some(2));
+    let neither = place.sql(&[]);
+    assert_eq!(neither.code, Some(2));
+}
+
+/// Protects messages: each says what is wrong, where, and what to do next.
+#[test]
+fn errors_say_what_where_and_what_next() {
+    let place = Place::new();
+    place.write("broken.mtx", "%%MatrixMarket matrix coordinate real general\n2 2 1\n3 1 1.5\n");
+    place.write("t.xyz", "neither a tensor nor a table");
+    let table = ["--table", "a=a.mtx"];
+    let on = |sql: &str| place.sql(&[&[sql], &table[..]].concat());
+    on("SELECT 1 FROM a WHERE (").failed(&["sql parser error", "Line: 1, Column:", "hint:"]);
+    on("SELECT * FROM b").failed(&["'datafusion.public.b' not found", "hint:", "--table NAME=FILE", "SHOW TABLES"]);
+    on("SELECT j FROM a").failed(&["No field named j", "Valid fields are", "a.i0"]);
+    on("SELECT i0 + 'x' FROM a").failed(&["x", "hint:"]);
+    on("SELECT date_part(i0) FROM a").failed(&["date_part", "hint:"]);
+    on("SELECT sum(i0) FROM a WHERE value = TRUE AND i0 LIKE 3").failed(&["hint:"]);
+    on("SELECT 1 / 0").failed(&["Divide by zero"]);
+    place.sql(&["SELECT 1", "--table", "t=none.mtx"]).failed(&["`t`", "none.mtx", "hint:"]);
+    place.sql(&["SELECT 1", "--table", "t=broken.mtx"]).failed(&["broken.mtx:3"]);
+    place.sql(&["SELECT 1", "--table", "t=t.xyz"]).failed(&["t.xyz"]);
+    let usage = place.sql(&["SELECT 1", "--table", "a.mtx"]);
+    assert_eq!(usage.code, Some(2));
+    contains_all(&usage.err, &["a.mtx", "NAME=FILE"]);
+}
+
+/// Protects tensors in SQL: what a declaration says wrong is told with what would be right.
+#[test]
+fn declarations_are_checked() {
+    let place = Place::new();
+    let declare = |options: &str| {
+        place.sql(&[&format!("CREATE EXTERNAL TABLE m STORED AS MTX LOCATION 'a.mtx' OPTIONS ({options})")])
+    };
+    declare("colums 'i, j'").failed(&["`m`", "unknown option `colums`", "`columns`, `storage` and `fill`"]);
+    declare("columns 'i'").failed(&["`m`", "2 modes", "found 1"]);
+    declare("columns 'i, i'").failed(&["`i` occurs twice"]);
+    declare("storage 'csx'").failed(&["'csx'", "2 modes"]);
+    declare("fill 'x'").failed(&["'x'", "f64"]);
+    let columns = "CREATE EXTERNAL TABLE m (i VARCHAR, j BIGINT, v DOUBLE) STORED AS MTX LOCATION 'a.mtx'";
+    place.sql(&[columns]).failed(&["`i`", "Int64"]);
+    place.sql(&["CREATE EXTERNAL TABLE m STORED AS NPZ LOCATION 'none.npz'"]).failed(&["none.npz"]);
+    place.sql(&["COPY (SELECT 1 AS i, 2.0 AS v) TO 'x.mtx' OPTIONS (sheep '3')"]).failed(&["sheep", "`shape`"]);
+    assert!(!place.dir.path().join("x.mtx").exists(), "half-written");
+}
+
+/// Protects the session: statements over several lines, commands, and a bad statement among good ones.
+#[test]
+fn the_repl_outlives_its_errors() {
+    let place = Place::new();
+    place.write("q.sql", "SELECT 7 AS seven;");
+    let ran = place.repl(&[
+        ".help",
+        ".open a a.mtx",
+        ".mode csv",
+        "SELECT count(*) AS n",
+        "  FROM a",
+        "  WHERE i0 = 1;",
+        "SELECT nonsense;",
+        "SELEC 1;",
+        ".open b none.mtx",
+        ".sheep",
+        "SELECT i0, sum(value) AS v FROM a GROUP BY i0 HAVING sum(value) > 1.2; SELECT 5 AS five;",
+        ".tables",
+        ".read q.sql",
+        ".read none.sql",
+        ".timer off",
+        "SELECT 3 AS three;",
+        ".quit",
+        "SELECT 9 AS nine;",
+    ]);
+    let out = ran.out;
+    assert_eq!(ran.code, Some(0), "{out}{}", ran.err);
+    contains_all(
+        &out,
+        &["Statements end with `;`", "n\n2\n", "i0,v\n0,1.5\n", "five\n5\n", "seven\n7\n", "three\n3\n"],
+    );
+    contains_all(&out, &["datafusion,public,a,BASE TABLE"]);
+    assert!(!out.contains("nine"), "{out}");
+    contains_all(
+        &ran.err,
+        &["nonsense", "sql parser error", "none.mtx", "`.sheep` is no command", "`.help`", "none.sql"],
+    );
+    contains_all(&ran.err, &["1 row in "]);
+    // One line each for the counted rows, the two of a line, the tables and the file; none after `.timer off`.
+    assert_eq!(ran.err.lines().filter(|line| line.contains(" row") && line.contains(" in ")).count(), 5, "{}", ran.err);
+}
+
+/// Protects scripts on standard input: the last statement runs without a semicolon, and the history stays at home.
+#[test]
+fn the_end_of_the_input_ends_the_statement() {
+    let place = Place::new();
+    let out = place.repl(&[".mode csv", "SELECT 1 AS one;", "SELECT 2 AS two"]).ok();
+    contains_all(&out, &["one\n1\n", "two\n2\n"]);
+    let history = fs::read_to_string(place.dir.path().join("state/redpoll/history")).unwrap();
+    contains_all(&history, &["SELECT 1 AS one;"]);
+}
