@@ -165,7 +165,7 @@ fn errors_say_what_where_and_what_next() {
     place.write("t.xyz", "neither a tensor nor a table");
     let table = ["--table", "a=a.mtx"];
     let on = |sql: &str| place.sql(&[&[sql], &table[..]].concat());
-    on("SELECT 1 FROM a WHERE (").failed(&["sql parser error", "Line: 1, Column:", "hint:"]);
+    on("SELECT 1 FROM a WHERE ) 2").failed(&["sql parser error", "Line: 1, Column:", "hint:"]);
     on("SELECT * FROM b").failed(&["'datafusion.public.b' not found", "hint:", "--table NAME=FILE", "SHOW TABLES"]);
     on("SELECT j FROM a").failed(&["No field named j", "Valid fields are", "a.i0"]);
     on("SELECT i0 + 'x' FROM a").failed(&["x", "hint:"]);

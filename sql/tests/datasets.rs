@@ -114,8 +114,11 @@ async fn patterns_of_graphs_are_counted() {
     }
 }
 
-/// Tables with a query over each, the columns by which large ones are cut to a sample, and whether it is claimed.
-const TABLES: [(&str, &[(&str, &str)], &[(&str, &str)]); 6] = [
+/// Names with what they stand for.
+type Named = &'static [(&'static str, &'static str)];
+
+/// Folders with their tables, a file each, and the queries over them.
+const TABLES: [(&str, Named, Named); 6] = [
     (
         "ldbc_snb_sf0.1",
         &[
