@@ -32,7 +32,6 @@ use explore::{Kernel, explore};
 use redpoll_logic::physical::FormatWords;
 use redpoll_logic::{Alias, Field, Format};
 use std::collections::HashSet;
-use std::fmt::Write as _;
 
 /// The layout of a plan is looked at when what depends on it costs so many times what a query must cost to be rewritten, for
 /// each of its queries: to look takes a millisecond or two for each.
@@ -81,25 +80,30 @@ pub(crate) fn lay_out(cx: &mut Context, from: usize, names: HashSet<Alias>) -> R
     let Some(choice) = choice else { return Ok(()) };
     let kernels: Vec<Kernel> = choice.kernels.iter().map(|k| graph.kernels[*k].clone()).collect();
     let considered: Vec<_> = (0..queries.len()).map(|query| graph.orders(query)).collect();
-    let mut text = String::new();
-    for (query, kernel) in queries.iter().zip(&kernels) {
-        let (name, loops) = (query.nest().name(), kernel.order.iter().map(Field::as_str).collect::<Vec<_>>().join(" "));
-        let formats: Vec<String> = kernel.formats.iter().map(|f| FormatWords(f).to_string()).collect();
-        let _ = writeln!(text, "{name}: loops {loops}, stored as {}", formats.join(", "));
-        for (read, format) in &kernel.reads {
-            let _ = writeln!(text, "  reads {} as {}", read.tensor, FormatWords(format));
-        }
-    }
-    let (classes, nodes) = (graph.egraph.number_of_classes(), graph.egraph.total_number_of_nodes());
     let before = before.map_or_else(String::new, |cost| format!("cost about {cost:.0} query by query, "));
-    let _ = writeln!(text, "; {before}{:.0} together; {nodes} nodes in {classes} classes", choice.cost);
-    cx.report.phase("layout", text);
+    let (classes, nodes) = (graph.egraph.number_of_classes(), graph.egraph.total_number_of_nodes());
+    let count = format!("; {before}{:.0} together; {nodes} nodes in {classes} classes\n", choice.cost);
+    cx.report.phase("layout", tell(&queries, &kernels) + &count);
     plan_again(cx, (from, names), queries, &kernels)?;
     let decisions = cx.report.decisions[from..].iter_mut().filter(|decision| decision.origin != Origin::Copied);
     for (decision, considered) in decisions.zip(considered) {
         decision.consider(considered);
     }
     Ok(())
+}
+
+/// The queries with their orders and formats, as text.
+fn tell(queries: &[Planned], kernels: &[Kernel]) -> String {
+    let mut text = String::new();
+    for (query, kernel) in queries.iter().zip(kernels) {
+        let loops: Vec<&str> = kernel.order.iter().map(Field::as_str).collect();
+        let formats: Vec<String> = kernel.formats.iter().map(|f| FormatWords(f).to_string()).collect();
+        text += &format!("{}: loops {}, stored as {}\n", query.nest().name(), loops.join(" "), formats.join(", "));
+        for (read, format) in &kernel.reads {
+            text += &format!("  reads {} as {}\n", read.tensor, FormatWords(format));
+        }
+    }
+    text
 }
 
 /// What the queries from `from` on cost for how their tensors are stored.
