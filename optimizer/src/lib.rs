@@ -43,6 +43,7 @@ mod divide;
 mod emit;
 mod error;
 mod estimate;
+mod fill;
 mod fit;
 mod formats;
 mod isolate;

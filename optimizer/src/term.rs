@@ -6,8 +6,9 @@
 //! tensor. A scan has no such value; its fill says nothing. A tensor that stores every place never gives its fill, so an
 //! operator whose other arguments decide the result has the fill that they decide.
 
+use crate::fill::call_fill;
 use crate::sizes::Sizes;
-use redpoll_logic::op::{Builtin, Op, Signature, Simplified, cast_to};
+use redpoll_logic::op::{Builtin, Op, Simplified, cast_to};
 use redpoll_logic::{
     Affine, Alias, Computed, DType, Field, FloatMode, Format, LevelKind, Scalar, Subscript, TensorType,
 };
@@ -586,23 +587,4 @@ pub(crate) fn zero(dtype: &DType) -> Scalar {
 /// A literal of that dtype.
 pub(crate) fn literal_of(value: &Scalar, dtype: &DType) -> Term {
     Term::literal(cast_to(value, dtype))
-}
-
-/// The fill of an operator's result, given the fills of its arguments and whether these are never met; and whether its own
-/// is never met.
-pub(crate) fn call_fill<'t>(
-    op: &Op,
-    signature: &Signature,
-    args: impl Iterator<Item = (&'t Scalar, bool)>,
-    mode: FloatMode,
-) -> (Scalar, bool) {
-    let (fills, full): (Vec<Scalar>, Vec<bool>) = args.map(|(fill, full)| (fill.clone(), full)).unzip();
-    let met: Vec<Option<Scalar>> = fills.iter().zip(&full).map(|(fill, full)| (!full).then(|| fill.clone())).collect();
-    if full.contains(&true)
-        && let Some(decided) = op.annihilates(signature, &met, mode)
-    {
-        return (decided, false);
-    }
-    // The fill of an application that faults on fills is never met: the plan's constructors refuse it.
-    (op.eval(&fills).unwrap_or_else(|_| zero(&signature.result)), full.contains(&true))
 }

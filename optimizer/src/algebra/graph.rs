@@ -1,12 +1,14 @@
 //! The e-graph: how terms come in, what is known of a class, and how drafts of rules become nodes.
 
 use super::language::{ENode, FoldId, Kind, LeafId, OpId, Slot, Use};
+use crate::fill::call_fill;
 use crate::sizes::Sizes;
-use crate::term::{At, Fold, Node, Term, call_fill, regroups};
+use crate::term::{At, Fold, Node, Term, regroups};
 use egg::{Analysis, DidMerge, EGraph, Id};
 use redpoll_logic::expr::fold_fill_over;
 use redpoll_logic::op::{Builtin, Op, cast_to};
 use redpoll_logic::{Affine, DType, Field, FloatMode, Scalar};
+use std::cell::Cell;
 use std::collections::{BTreeSet, HashMap};
 
 /// The e-graph of one query.
@@ -25,6 +27,8 @@ pub(super) struct Algebra {
     pub(super) pairs: HashMap<LeafId, Vec<Pair>>,
     /// The rule that made a node.
     pub(super) rules: HashMap<ENode, &'static str>,
+    /// How often rules have looked at a node.
+    pub(super) looks: Cell<usize>,
 }
 
 /// A subplan that is not looked into, its fields named by their slots.
@@ -89,7 +93,7 @@ pub(super) enum Opened {
 impl Algebra {
     pub(super) fn new(mode: FloatMode) -> Algebra {
         let (leaves, ops, folds) = (Vec::new(), Vec::new(), Vec::new());
-        Algebra { mode, leaves, ops, folds, pairs: HashMap::new(), rules: HashMap::new() }
+        Algebra { mode, leaves, ops, folds, pairs: HashMap::new(), rules: HashMap::new(), looks: Cell::new(0) }
     }
 
     pub(super) fn leaf(&self, id: LeafId) -> &Leaf {
@@ -463,6 +467,7 @@ impl Scope {
 
     /// A node of the class of a use, in this context; reduced slots of a fold are opened.
     pub(super) fn open(&mut self, graph: &Graph, of: &Use, node: &ENode) -> Opened {
+        graph.analysis.looks.set(graph.analysis.looks.get() + 1);
         let args = |slots: &[Slot]| node.args().map(|u| u.within(slots)).collect::<Vec<_>>();
         match node.kind {
             Kind::Leaf(_) => Opened::Leaf,

@@ -12,6 +12,9 @@ use std::fmt;
 
 /// Nodes after which no more rules are tried.
 pub(super) const MOST_NODES: usize = 2000;
+/// Looks at nodes after which no more rules are tried: a rule looks at all nodes of the classes below a node, so that two
+/// thousand nodes in a few classes are looked at a million times for each rule.
+pub(super) const MOST_LOOKS: usize = 400_000;
 /// How often rules are tried on the graph of a plan.
 pub(super) const MOST_ITERATIONS: usize = 12;
 
@@ -22,6 +25,8 @@ pub(super) enum Stop {
     Saturated,
     /// There are too many nodes.
     Nodes,
+    /// They have looked at too many.
+    Looks,
     /// They were tried often enough.
     Iterations,
 }
@@ -31,6 +36,7 @@ impl fmt::Display for Stop {
         f.write_str(match self {
             Stop::Saturated => "saturated",
             Stop::Nodes => "at the limit of nodes",
+            Stop::Looks => "at the limit of looks",
             Stop::Iterations => "at the limit of rounds",
         })
     }
@@ -63,7 +69,11 @@ pub(super) fn saturate(graph: &mut Graph, rules: &[&'static Rule], iterations: u
                     graph.rebuild();
                     return Stop::Nodes;
                 }
-                rule.apply(graph, class, &known);
+                if graph.analysis.looks.get() > MOST_LOOKS {
+                    graph.rebuild();
+                    return Stop::Looks;
+                }
+                rule.apply(graph, class, &known, MOST_NODES);
             }
             tried.extend(fresh);
         }

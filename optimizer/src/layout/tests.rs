@@ -1,3 +1,5 @@
+//! The choice of layouts against all choices, on graphs with drawn costs.
+
 use super::choose::{cheapest, drawn};
 use super::explore::Kernel;
 use super::graph::LayoutGraph;

@@ -12,6 +12,7 @@ mod symmetry;
 
 use super::graph::{Draft, Graph, Opened, Scope, equate};
 use super::language::{ENode, Slot, Use};
+use super::saturate::MOST_LOOKS;
 use crate::config::{Subject, Subjects};
 use crate::term::regroups;
 use egg::Id;
@@ -20,6 +21,9 @@ use redpoll_logic::{DType, FloatMode, Scalar};
 use std::collections::HashSet;
 
 pub(super) use symmetry::learn;
+
+/// So many terms a rule proposes for one node at most.
+const MOST_DRAFTS: usize = 200;
 
 /// A rule: terms that equal a node of a class.
 pub(super) struct Rule {
@@ -80,11 +84,17 @@ pub(super) fn eliminations(graph: &Graph, class: Id, node: &ENode) -> Vec<(f64, 
 }
 
 impl Rule {
-    /// Makes all that the rule says of the nodes of a class equal to it, but for those of which that was done.
-    pub(super) fn apply(&self, graph: &mut Graph, class: Id, known: &HashSet<ENode>) {
+    /// Makes all that the rule says of the nodes of a class equal to it, but for those of which that was done, until there
+    /// are more than `most` nodes: what a rule says of many nodes may be as much as the product of their numbers.
+    pub(super) fn apply(&self, graph: &mut Graph, class: Id, known: &HashSet<ENode>, most: usize) {
         let class = graph.find(class);
-        let nodes = graph[class].nodes.iter().filter(|node| !known.contains(node));
-        for (draft, scope) in nodes.flat_map(|node| self.of(graph, class, node)).collect::<Vec<_>>() {
+        let looks = || graph.analysis.looks.get() <= MOST_LOOKS;
+        let nodes = graph[class].nodes.iter().filter(|node| !known.contains(node)).take_while(|_| looks());
+        let drafts: Vec<_> = nodes.flat_map(|node| self.of(graph, class, node)).take(most).collect();
+        for (draft, scope) in drafts {
+            if graph.total_number_of_nodes() > most {
+                return;
+            }
             equate(graph, class, &draft, &scope, self.name);
         }
     }
@@ -117,12 +127,14 @@ impl Site<'_> {
     }
 
     fn propose(&mut self, draft: Draft) {
-        self.drafts.push((draft, self.scope.clone()));
+        self.propose_in(self.scope.clone(), draft);
     }
 
     /// Proposes a term that has the reduced slots of a fold.
     fn propose_in(&mut self, scope: Scope, draft: Draft) {
-        self.drafts.push((draft, scope));
+        if self.drafts.len() < MOST_DRAFTS {
+            self.drafts.push((draft, scope));
+        }
     }
 
     /// The calls of the class of a use.
