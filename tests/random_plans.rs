@@ -25,7 +25,7 @@ const OPTIMIZED: u64 = 240;
 /// again that were compiled before.
 const BLOCK: u64 = 32;
 /// How often everything is to occur.
-const HITS: u64 = 30;
+const HITS: u64 = 25;
 /// Failures that are shown in full.
 const SHOWN: usize = 8;
 
