@@ -16,9 +16,10 @@ use libtest_mimic::{Arguments, Failed, Trial};
 use redpoll_logic::{FloatMode, Format};
 use std::path::Path;
 
-/// Combinations of formats that are drawn for one or two operands, beside the pairs that are enumerated, and twice as many
-/// for more operands; `REDPOLL_DRAWN` says how many otherwise.
-const DRAWN: usize = 40;
+/// Combinations of formats that are drawn for one or two operands, beside the pairs that are enumerated.
+const DRAWN: usize = 100;
+/// Combinations that are drawn for more operands.
+const DRAWN_OF_MANY: usize = 200;
 /// Cases whose kernels are compiled together.
 const TOGETHER: usize = 40;
 /// Failures of a file that are shown in full.
@@ -111,9 +112,7 @@ fn choices(file: &ProgramFile) -> Vec<Choice> {
         }
     }
     let ranks = file.ranks();
-    let drawn = std::env::var("REDPOLL_DRAWN")
-        .map_or(DRAWN, |count| count.parse().expect("REDPOLL_DRAWN is a number of combinations of each file"));
-    for formats in combinations(&mut rng, &ranks, if ranks.len() > 2 { 2 * drawn } else { drawn }) {
+    for formats in combinations(&mut rng, &ranks, if ranks.len() > 2 { DRAWN_OF_MANY } else { DRAWN }) {
         let size = if rng.chance(70) { 0 } else { rng.index(file.sizes.len()) };
         let kind = *rng.pick(&[kinds[0], kinds[0], kinds[1], kinds[2], kinds[3]]);
         add(formats, size, kind, rng.bits());

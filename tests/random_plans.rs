@@ -18,14 +18,14 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The seeds that are run unless others are asked for.
-const SEEDS: Range<u64> = 0..2500;
+const SEEDS: Range<u64> = 0..4500;
 /// How many of them go through the optimizing tier, too.
-const OPTIMIZED: u64 = 240;
+const OPTIMIZED: u64 = 600;
 /// Neighbouring seeds whose kernels the C compiler gets at once. These are the same in every run, so that kernels are found
 /// again that were compiled before.
 const BLOCK: u64 = 32;
 /// How often everything is to occur.
-const HITS: u64 = 25;
+const HITS: u64 = 50;
 /// Failures that are shown in full.
 const SHOWN: usize = 8;
 
