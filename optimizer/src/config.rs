@@ -14,7 +14,8 @@ pub struct Config {
     pub loop_orders: BTreeMap<Alias, Vec<Field>>,
     /// Formats by query, for those without a `reformat`.
     pub formats: BTreeMap<Alias, Format>,
-    /// The subjects of the rules that may rewrite what is computed; all unless some are taken out.
+    /// The subjects of what may be changed: of the rules that rewrite what is computed, and the layout; all unless some are
+    /// taken out.
     pub subjects: Subjects,
     /// What a query must cost at least, in steps of a loop, for rules to be tried on it: to try them takes about a
     /// millisecond. The dearer it is beyond that, the more of the terms that they find are planned.
@@ -31,7 +32,8 @@ pub enum Choice {
     /// The one that is estimated to cost least.
     #[default]
     Cheapest,
-    /// One drawn by a seed, whatever it costs: what the rules find on small data is seldom cheaper, and is to be tested.
+    /// One drawn by a seed, whatever it costs, in orders and formats that are drawn, too: what is found on small data is
+    /// seldom cheaper, and is to be tested.
     Drawn(u64),
 }
 

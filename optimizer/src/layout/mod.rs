@@ -31,7 +31,7 @@ use choose::{cheapest, drawn};
 use explore::{Kernel, explore};
 use redpoll_logic::physical::FormatWords;
 use redpoll_logic::{Alias, Field, Format};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 /// The layout of a plan is looked at when what depends on it costs so many times what a query must cost to be rewritten, for
 /// each of its queries: to look takes a millisecond or two for each.
@@ -79,15 +79,17 @@ pub(crate) fn lay_out(cx: &mut Context, from: usize, names: HashSet<Alias>) -> R
     cx.take_names(taken);
     let Some(choice) = choice else { return Ok(()) };
     let kernels: Vec<Kernel> = choice.kernels.iter().map(|k| graph.kernels[*k].clone()).collect();
-    let considered: Vec<_> = (0..queries.len()).map(|query| graph.orders(query)).collect();
+    let name = |query: &Planned| query.nest().name().clone();
+    let considered: HashMap<Alias, _> = queries.iter().map(name).zip((0..).map(|query| graph.orders(query))).collect();
     let before = before.map_or_else(String::new, |cost| format!("cost about {cost:.0} query by query, "));
     let (classes, nodes) = (graph.egraph.number_of_classes(), graph.egraph.total_number_of_nodes());
     let count = format!("; {before}{:.0} together; {nodes} nodes in {classes} classes\n", choice.cost);
     cx.report.phase("layout", tell(&queries, &kernels) + &count);
     plan_again(cx, (from, names), queries, &kernels)?;
-    let decisions = cx.report.decisions[from..].iter_mut().filter(|decision| decision.origin != Origin::Copied);
-    for (decision, considered) in decisions.zip(considered) {
-        decision.consider(considered);
+    for decision in &mut cx.report.decisions[from..] {
+        if let Some(orders) = considered.get(&decision.outputs[0].alias) {
+            decision.consider(orders.clone());
+        }
     }
     Ok(())
 }
