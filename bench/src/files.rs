@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 /// The folder of this crate's workspace.
-fn workspace() -> &'static Path {
+pub(crate) fn workspace() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crate is a folder of the workspace")
 }
 

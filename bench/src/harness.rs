@@ -152,7 +152,7 @@ impl Harness {
             runs.push(RunningSide::new("redpoll", &way.name, (load, build)));
         }
         if outcome.compared.is_empty() {
-            runs.extend(Way::ALL.map(|way| RunningSide::new("redpoll", way.name(), (load, build))));
+            runs.extend(Way::of(&task).iter().map(|way| RunningSide::new("redpoll", way.name(), (load, build))));
             self.load_peers(&task, &mut runs);
         }
         let mut table = Table { ours, peers: &mut self.clients, budget };

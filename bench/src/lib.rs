@@ -9,6 +9,8 @@ pub mod arrays;
 pub mod calibration;
 pub mod cases;
 pub mod checks;
+#[cfg(feature = "sql")]
+pub mod claims;
 pub mod data;
 pub mod files;
 pub mod hand;

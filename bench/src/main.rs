@@ -62,6 +62,9 @@ enum Command {
         /// `redpoll`, or an engine that is linked into this program
         engine: String,
     },
+    /// Measures what claiming gains and costs, over the queries of the SQL tests and real ones
+    #[cfg(feature = "sql")]
+    Claims(Claims),
     /// Writes the report of measurements that were written before
     Report {
         /// A file that `--json` wrote
@@ -71,10 +74,35 @@ enum Command {
     },
 }
 
+#[cfg(feature = "sql")]
+#[derive(Args)]
+struct Claims {
+    /// Only queries whose name `group/query` matches
+    #[arg(long, value_name = "REGEX")]
+    only: Option<Regex>,
+    /// Which regions are claimed
+    #[arg(long, value_enum, default_value = "cost")]
+    claim: redpoll_bench::claims::Claiming,
+    /// Writes all measurements into a file
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// The file of the report
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// How many times the tables of TPC-H stand beside each other
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    copies: usize,
+    /// Threads for each side
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    threads: usize,
+}
+
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let outcome = match cli.command {
         Some(Command::Serve { engine }) => answer(&engine).map(|()| true),
+        #[cfg(feature = "sql")]
+        Some(Command::Claims(claims)) => measure_claims(claims),
         Some(Command::Report { json, out }) => report_again(&json, &out).map(|()| true),
         None => run(&cli.run),
     };
@@ -93,9 +121,36 @@ fn answer(engine: &str) -> Result<()> {
         "redpoll" => Box::new(Ours::default()),
         #[cfg(feature = "duckdb")]
         "duckdb" => Box::new(redpoll_bench::peers::duckdb::DuckDb::new()?),
+        #[cfg(feature = "sql")]
+        "datafusion" => Box::new(redpoll_bench::peers::sql::Queries::datafusion()),
         engine => bail!("`{engine}` is not linked into this program"),
     };
     serve(&mut *server, io::stdin().lock(), io::stdout().lock())
+}
+
+/// Whether all results agree.
+#[cfg(feature = "sql")]
+fn measure_claims(args: Claims) -> Result<bool> {
+    use redpoll_bench::{claims, peers::limit_threads};
+    // The threads of kernels are those that the environment tells when a process starts.
+    const STARTED: &str = "BENCH_THREADS";
+    if std::env::var_os(STARTED).is_none() {
+        let mut own = std::process::Command::new(std::env::current_exe()?);
+        limit_threads(own.args(std::env::args_os().skip(1)), args.threads);
+        return Ok(own.status()?.success());
+    }
+    let Claims { only, claim, json, out, copies, threads } = args;
+    let choice = claims::Choice { only, claiming: claim, threads, copies };
+    let measured = claims::measure(&choice, |measured| println!("{}", claims::line(measured)))?;
+    if let Some(file) = json {
+        std::fs::write(&file, serde_json::to_string_pretty(&measured)?)?;
+    }
+    let text = claims::report(&measured);
+    match out {
+        Some(file) => std::fs::write(&file, text)?,
+        None => println!("\n{text}"),
+    }
+    Ok(measured.iter().all(|m| m.fault.is_none()))
 }
 
 fn report_again(json: &Path, out: &Path) -> Result<()> {

@@ -26,11 +26,33 @@ pub enum Way {
     Instant,
     /// Optimizing tier, plans and kernels cached.
     Optimizing,
+    /// Of queries: optimizing tier, everything cached, over tables that are tensors.
+    Tensors,
+    /// Of queries: instant tier, nothing cached, over tables that are tensors.
+    ColdTensors,
 }
 
 impl Way {
-    /// All of them.
+    /// Those of plans and programs.
     pub const ALL: [Way; 4] = [Way::Instant, Way::Optimizing, Way::Cold, Way::ColdOptimizing];
+
+    /// Those of queries; all but the last two are over tables of record batches, which are encoded.
+    pub const QUERY: [Way; 6] =
+        [Way::Instant, Way::Optimizing, Way::Cold, Way::ColdOptimizing, Way::Tensors, Way::ColdTensors];
+
+    /// The ways in which a task is run.
+    pub fn of(task: &Task) -> &'static [Way] {
+        if task.query.is_some() { &Way::QUERY } else { &Way::ALL }
+    }
+
+    /// The way of that name.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn find(name: &str) -> Result<Way> {
+        let found = Way::QUERY.into_iter().find(|way| way.name() == name);
+        found.with_context(|| format!("no way is called `{name}`"))
+    }
 
     /// Its name.
     pub fn name(self) -> &'static str {
@@ -39,18 +61,26 @@ impl Way {
             Way::ColdOptimizing => "cold optimizing",
             Way::Instant => "instant",
             Way::Optimizing => "optimizing",
+            Way::Tensors => "tensors",
+            Way::ColdTensors => "cold tensors",
         }
     }
 
     /// Whether nothing is kept from one run to the next.
     pub fn is_cold(self) -> bool {
-        matches!(self, Way::Cold | Way::ColdOptimizing)
+        matches!(self, Way::Cold | Way::ColdOptimizing | Way::ColdTensors)
     }
 
-    fn config(self) -> Config {
+    /// Whether tables of queries are tensors.
+    pub fn has_tensors(self) -> bool {
+        matches!(self, Way::Tensors | Way::ColdTensors)
+    }
+
+    /// The configuration of a session.
+    pub fn config(self) -> Config {
         match self {
-            Way::Cold | Way::Instant => on(Engine::Instant),
-            Way::ColdOptimizing | Way::Optimizing => {
+            Way::Cold | Way::ColdTensors | Way::Instant => on(Engine::Instant),
+            Way::ColdOptimizing | Way::Optimizing | Way::Tensors => {
                 let toolchain = Toolchain::new(Options { cache: CacheFolder::Off, ..Options::default() });
                 Config { toolchain: Arc::new(toolchain), ..on(Engine::Optimizing) }
             }
@@ -71,6 +101,8 @@ pub struct Ours {
     /// The variant that ran last.
     last: Option<usize>,
     results: Vec<Tensor>,
+    /// What answers where the task is a query.
+    queries: Option<Box<dyn Server>>,
 }
 
 /// What brings results into the form of those that they are compared with.
@@ -78,12 +110,21 @@ type Finish = fn(Vec<Tensor>) -> Result<Vec<Tensor>>;
 
 impl Server for Ours {
     fn answer(&mut self, request: Request) -> Result<Reply> {
+        if let (Some(queries), Request::Run { .. } | Request::Check) = (&mut self.queries, &request) {
+            return queries.answer(request);
+        }
         match request {
             Request::Hello { .. } => {
                 Ok(Reply::Hello { name: "redpoll".into(), version: env!("CARGO_PKG_VERSION").into() })
             }
             Request::Make(choice) => self.make(&choice),
             Request::Verify(choice) => verify(&choice),
+            Request::Load(task) if task.query.is_some() => {
+                let mut queries = queries(std::mem::take(&mut self.inputs))?;
+                let reply = queries.answer(Request::Load(task))?;
+                self.queries = Some(queries);
+                Ok(reply)
+            }
             Request::Load(_) => self.build(),
             Request::Run { way, repeat } => self.run(&way, repeat),
             Request::Check => {
@@ -140,8 +181,7 @@ impl Ours {
             (self.results, self.last) = (results, Some(k));
             return Ok(reply);
         }
-        let way =
-            Way::ALL.into_iter().find(|w| w.name() == way).with_context(|| format!("no way is called `{way}`"))?;
+        let way = Way::find(way)?;
         let program = self.program.as_ref().context("there is no task")?;
         let mut fresh;
         let runner = if way.is_cold() {
@@ -171,7 +211,7 @@ fn timed(program: &Program, runner: &mut Runner, repeat: u32) -> Result<(Reply, 
 }
 
 /// Tensors of inputs.
-fn stored(inputs: Vec<Input>) -> Result<Bindings> {
+pub(crate) fn stored(inputs: Vec<Input>) -> Result<Bindings> {
     inputs.into_iter().try_fold(Bindings::new(), |all, input| {
         Ok(all.with(input.name, input.content.into_tensor(Some(input.format))?))
     })
@@ -181,6 +221,9 @@ fn stored(inputs: Vec<Input>) -> Result<Bindings> {
 fn make(choice: &Choice) -> Result<Result<Problem, String>> {
     let (workload, data) = workloads::find(&choice.id)?;
     Ok(match (workload.make)(data, choice.size).with_context(|| format!("making {}", choice.id))? {
+        Made::Problem(problem) if problem.query.is_some() && !cfg!(feature = "sql") => {
+            Err("needs the SQL front end: build with `--features sql`, see bench/README.md".into())
+        }
         Made::Problem(problem) => Ok(*problem),
         Made::Waits(reason) => Err(format!("waits: {reason}")),
         Made::Absent(reason) => Err(reason),
@@ -194,14 +237,28 @@ fn task(choice: &Choice, problem: &Problem) -> Task {
         dense: matches!(input.content.data, Data::Dense(_)),
         fill: crate::protocol::Fill(input.content.fill.to_f64().unwrap_or(0.0)),
     };
+    let name = choice.id.split('/').nth(1).unwrap_or_default();
     Task {
-        operation: choice.id.split('/').nth(1).unwrap_or_default().into(),
+        // Servers that take no SQL know programs by their name; none of these computes a query.
+        operation: if problem.query.is_some() { format!("query {name}") } else { name.into() },
         folder: choice.folder.clone(),
         inputs: problem.inputs.iter().map(file).collect(),
         parameters: problem.parameters.clone(),
         fills: problem.fills.clone(),
         tolerance: problem.tolerance,
+        query: problem.query.clone(),
     }
+}
+
+/// What answers queries over inputs.
+#[cfg(feature = "sql")]
+fn queries(inputs: Vec<Input>) -> Result<Box<dyn Server>> {
+    Ok(Box::new(crate::peers::sql::Queries::redpoll(inputs)?))
+}
+
+#[cfg(not(feature = "sql"))]
+fn queries(_: Vec<Input>) -> Result<Box<dyn Server>> {
+    bail!("needs the SQL front end: build with `--features sql`")
 }
 
 fn sums(results: &[Tensor], task: &Task) -> Result<Vec<Sums>> {
@@ -210,7 +267,8 @@ fn sums(results: &[Tensor], task: &Task) -> Result<Vec<Sums>> {
     results.iter().zip(&task.fills).map(|(tensor, fill)| Sums::of(tensor, fill.0)).collect()
 }
 
-/// The sums of a workload on tiny data: those by kernels, then those by the reference interpreter.
+/// The sums of a workload on tiny data: those by kernels, then those by the reference interpreter, or by DataFusion where it
+/// is a query.
 fn verify(choice: &Choice) -> Result<Reply> {
     let choice = Choice { size: Size::Tiny, ..choice.clone() };
     let problem = match make(&choice)? {
@@ -218,6 +276,10 @@ fn verify(choice: &Choice) -> Result<Reply> {
         Err(reason) => return Ok(Reply::Unsupported { reason }),
     };
     let task = task(&choice, &problem);
+    #[cfg(feature = "sql")]
+    if task.query.is_some() {
+        return Ok(Reply::Checked { sums: crate::peers::sql::verify(&task, problem.inputs)? });
+    }
     let mut ways: Vec<(String, Bindings, Program, Finish)> = Vec::new();
     for variant in problem.variants {
         ways.push((variant.name, stored(variant.inputs)?, variant.program, variant.finish));

@@ -98,6 +98,19 @@ pub struct Task {
     pub fills: Vec<Fill>,
     /// How far results may be off, as a part of the sum of their absolute values.
     pub tolerance: f64,
+    /// The query that everybody is asked, where there is one: who takes SQL needs no program for the operation.
+    #[serde(default)]
+    pub query: Option<Query>,
+}
+
+/// A query over a table an input: that of `A` is `m_a`, that of `x` is `v_x`, with a column a mode (`i`, `j`, `k`) and one
+/// of values (`v`). Its rows are the coordinates of a result in order, and then the value.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Query {
+    /// The text.
+    pub sql: String,
+    /// The shape of the result.
+    pub shape: Vec<u64>,
 }
 
 /// An input in files: `NAME.npy` of a dense one; `NAME.coords.npy`, of shape (modes, entries), and `NAME.values.npy` of a

@@ -1,6 +1,6 @@
 //! Workloads: what is computed over which data, and how redpoll is asked to.
 
-use crate::protocol::Fill;
+use crate::protocol::{Fill, Query};
 use crate::runner::Runner;
 use anyhow::{Result, bail};
 use clap::ValueEnum;
@@ -32,6 +32,8 @@ pub enum Suite {
     Scale,
     /// The same results from structured and from unstructured storage, with each other.
     Structure,
+    /// Queries over tables, in the SQL front end.
+    Sql,
 }
 
 impl Suite {
@@ -114,6 +116,8 @@ pub struct Problem {
     pub tolerance: f64,
     /// The work that cannot be left out.
     pub work: Work,
+    /// The query that all sides are asked; then there is no program.
+    pub query: Option<Query>,
     /// What is compared with each other instead, the first being the baseline; then there is no program of its own.
     pub variants: Vec<Variant>,
 }
@@ -203,8 +207,15 @@ impl Problem {
             parameters: serde_json::Map::new(),
             tolerance: crate::checks::EXACT,
             work: Work::default(),
+            query: None,
             variants: Vec::new(),
         }
+    }
+
+    /// A problem of one SQL query, whose rows are the coordinates of a result of that shape and its values.
+    pub fn query(data: impl Into<String>, inputs: Vec<Input>, sql: &str, shape: Vec<u64>) -> Problem {
+        let none = |_: &mut Runner| bail!("queries are asked of the SQL front end");
+        Problem { query: Some(Query { sql: sql.into(), shape }), ..Problem::program(data, inputs, 1, none) }
     }
 
     /// Several ways to the same results, the first one being the baseline; their fill value is 0.

@@ -1,25 +1,27 @@
 //! DuckDB in this process: a table an input, with a column a mode (`i`, `j`, `k`) and one of values (`v`); a query a workload.
 
+use super::columns::{MODES, columns, table};
 use super::queries::QUERIES;
 use crate::checks::Sums;
-use crate::protocol::{InputFile, Reply, Request, Server, Task};
+use crate::protocol::{Reply, Request, Server, Task};
 use anyhow::{Context, Result, bail, ensure};
 use duckdb::Connection;
 use duckdb::arrow::array::{ArrayRef, BooleanArray, Float64Array, Int32Array, Int64Array, RecordBatch, UInt8Array};
 use duckdb::arrow::datatypes::{Field, Schema};
-use redpoll::datasets::{Data, ReadOptions, Values, read};
+use redpoll::datasets::Values;
 use std::sync::Arc;
 use std::time::Instant;
 
 /// Rows of one batch of an append.
 const BATCH: usize = 1 << 16;
-const MODES: [&str; 4] = ["i", "j", "k", "l"];
 
 /// A database in memory.
 pub struct DuckDb {
     connection: Connection,
     task: Option<Task>,
-    sql: &'static str,
+    sql: String,
+    /// The shape of the result.
+    shape: Vec<u64>,
 }
 
 impl DuckDb {
@@ -28,7 +30,7 @@ impl DuckDb {
     /// # Errors
     /// When it cannot be opened.
     pub fn new() -> Result<DuckDb> {
-        Ok(DuckDb { connection: Connection::open_in_memory()?, task: None, sql: "" })
+        Ok(DuckDb { connection: Connection::open_in_memory()?, task: None, sql: String::new(), shape: Vec::new() })
     }
 }
 
@@ -56,12 +58,18 @@ impl Server for DuckDb {
 
 impl DuckDb {
     fn load(&mut self, task: Task) -> Result<Reply> {
-        let Some(query) = QUERIES.iter().find(|query| query.operation == task.operation) else {
-            return Ok(Reply::Unsupported { reason: "there is no query for it".into() });
+        let (sql, shape) = match &task.query {
+            Some(query) => (query.sql.clone(), query.shape.clone()),
+            None => {
+                let Some(query) = QUERIES.iter().find(|query| query.operation == task.operation) else {
+                    return Ok(Reply::Unsupported { reason: "there is no query for it".into() });
+                };
+                if task.parameters.get("strides").is_some_and(|strides| strides == true) {
+                    return Ok(Reply::Unsupported { reason: "there is no query for strides".into() });
+                }
+                (query.sql.to_owned(), query.shape_of(&task)?)
+            }
         };
-        if task.parameters.get("strides").is_some_and(|strides| strides == true) {
-            return Ok(Reply::Unsupported { reason: "there is no query for strides".into() });
-        }
         // A new database, so that the memory of the one before is free.
         let threads: i64 = self.connection.query_row("SELECT current_setting('threads')", [], |row| row.get(0))?;
         self.connection = Connection::open_in_memory()?;
@@ -75,7 +83,7 @@ impl DuckDb {
             self.append(&input.name, columns, &values)?;
             build += start.elapsed().as_secs_f64();
         }
-        self.sql = query.sql;
+        (self.sql, self.shape) = (sql, shape);
         self.task = Some(task);
         Ok(Reply::Loaded { load, build })
     }
@@ -108,16 +116,7 @@ impl DuckDb {
 
     fn sums(&self) -> Result<Sums> {
         let task = self.task.as_ref().context("there is no task")?;
-        let query = QUERIES.iter().find(|query| query.operation == task.operation).context("the task has a query")?;
-        let size = |(name, mode): &(&str, usize)| {
-            let input = task.inputs.iter().find(|input| input.name == *name).context("shapes are those of inputs")?;
-            Ok(input.shape[*mode])
-        };
-        let shape: Vec<u64> = match query.operation {
-            "histogram" => vec![256],
-            "slices" => vec![task.inputs[0].shape[0] - 1, task.inputs[0].shape[1]],
-            _ => query.shape.iter().map(size).collect::<Result<_>>()?,
-        };
+        let shape = &self.shape;
         let fill = task.fills.first().context("a result has a fill value")?.0;
         let mut sums = Sums { shape: shape.clone(), count: 0, sum: 0.0, mass: 0.0, weighted: 0.0 };
         let mut statement = self.connection.prepare("SELECT COLUMNS(*)::DOUBLE FROM result")?;
@@ -137,36 +136,4 @@ impl DuckDb {
         }
         Ok(sums)
     }
-}
-
-/// The name of an input as that of a table.
-fn table(name: &str) -> String {
-    format!("{}_{}", if name.chars().all(char::is_uppercase) { "m" } else { "v" }, name.to_lowercase())
-}
-
-/// The coordinates of an input by modes, and its values.
-fn columns(input: &InputFile, task: &Task) -> Result<(Vec<Vec<i32>>, Values)> {
-    let read = |suffix: &str| {
-        let path = task.folder.join(format!("{}{suffix}.npy", input.name));
-        match read(&path, &ReadOptions::default())?.data {
-            Data::Dense(values) => Ok(values),
-            Data::Triples { .. } => bail!("expected an array in {}", path.display()),
-        }
-    };
-    if !input.dense {
-        let (Values::I64(coords), values) = (read(".coords")?, read(".values")?) else { bail!("coordinates are i64") };
-        let count = values.len().max(1);
-        let columns = coords.chunks(count).take(input.shape.len()).map(|c| c.iter().map(|i| *i as i32).collect());
-        return Ok((columns.collect(), values));
-    }
-    let values = read("")?;
-    let mut columns = vec![Vec::with_capacity(values.len()); input.shape.len()];
-    for number in 0..values.len() as u64 {
-        let mut rest = number;
-        for mode in (0..input.shape.len()).rev() {
-            columns[mode].push((rest % input.shape[mode]) as i32);
-            rest /= input.shape[mode];
-        }
-    }
-    Ok((columns, values))
 }

@@ -1,10 +1,14 @@
 //! The engines that redpoll is compared with, and how their servers are started.
 
+#[cfg(any(feature = "duckdb", feature = "sql"))]
+mod columns;
 #[cfg(feature = "duckdb")]
 pub mod duckdb;
 mod python;
 #[cfg(feature = "duckdb")]
 mod queries;
+#[cfg(feature = "sql")]
+pub mod sql;
 
 use crate::protocol::{Client, Reply, Request};
 use anyhow::{Context, Result, bail};
@@ -30,7 +34,7 @@ pub const PEERS: &[Peer] = &[
     Peer { name: "opencv", start: python::start },
     Peer { name: "duckdb", start: own_duckdb },
     Peer { name: "taco", start: taco },
-    Peer { name: "datafusion", start: |_, _| bail!("it comes with the SQL front end of redpoll") },
+    Peer { name: "datafusion", start: own_datafusion },
 ];
 
 /// The environment that keeps a process within so many threads, whatever library it uses.
@@ -79,6 +83,13 @@ fn own_duckdb(_: &Peer, threads: usize) -> Result<Client> {
         bail!("built without it: build with `--features duckdb`, see bench/README.md");
     }
     start_own("duckdb", threads)
+}
+
+fn own_datafusion(_: &Peer, threads: usize) -> Result<Client> {
+    if !cfg!(feature = "sql") {
+        bail!("built without it: build with `--features sql`, see bench/README.md");
+    }
+    start_own("datafusion", threads)
 }
 
 fn taco(peer: &Peer, threads: usize) -> Result<Client> {

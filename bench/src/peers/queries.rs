@@ -3,6 +3,9 @@
 //! The table of input `A` is `m_a`, that of `x` is `v_x`; columns are `i`, `j`, `k` by modes, and `v`. A query gives the
 //! coordinates of its result in order and then the value; places without a row have the fill value.
 
+use crate::protocol::Task;
+use anyhow::{Context, Result};
+
 /// The query of a workload.
 pub(super) struct Query {
     /// The name of the workload.
@@ -11,6 +14,21 @@ pub(super) struct Query {
     pub(super) shape: &'static [(&'static str, usize)],
     /// The text.
     pub(super) sql: &'static str,
+}
+
+impl Query {
+    /// The shape of its result over the inputs of a task.
+    pub(super) fn shape_of(&self, task: &Task) -> Result<Vec<u64>> {
+        let size = |(name, mode): &(&str, usize)| {
+            let input = task.inputs.iter().find(|input| input.name == *name).context("shapes are those of inputs")?;
+            Ok(input.shape[*mode])
+        };
+        match self.operation {
+            "histogram" => Ok(vec![256]),
+            "slices" => Ok(vec![task.inputs[0].shape[0] - 1, task.inputs[0].shape[1]]),
+            _ => self.shape.iter().map(size).collect(),
+        }
+    }
 }
 
 const SPMV: &str = "SELECT a.i, sum(a.v * x.v) AS v FROM m_a a JOIN v_x x ON a.j = x.i GROUP BY a.i";

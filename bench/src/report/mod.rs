@@ -1,6 +1,7 @@
 //! Reports: tables of all measurements, and figures.
 
 mod plot;
+mod sql;
 mod structure;
 mod summary;
 pub mod table;

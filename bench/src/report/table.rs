@@ -106,6 +106,12 @@ fn section(out: &mut String, suite: Suite, outcomes: &[&Outcome], copy: f64) -> 
         super::structure::table(out, outcomes)?;
         return left_out(out, outcomes);
     }
+    if suite == Suite::Sql {
+        super::sql::table(out, outcomes)?;
+        preparation(out, outcomes)?;
+        gave_up(out, outcomes)?;
+        return left_out(out, outcomes);
+    }
     writeln!(
         out,
         "| workload | data | instant | optimizing | kernel, by tier | cold | cold optimizing | peers, as a multiple of redpoll | bandwidth |"
@@ -118,6 +124,12 @@ fn section(out: &mut String, suite: Suite, outcomes: &[&Outcome], copy: f64) -> 
     if suite == Suite::Scale {
         slopes(out, outcomes)?;
     }
+    gave_up(out, outcomes)?;
+    left_out(out, outcomes)
+}
+
+/// The peers that did not come to an end.
+fn gave_up(out: &mut String, outcomes: &[&Outcome]) -> std::fmt::Result {
     let failed = outcomes.iter().flat_map(|outcome| {
         outcome.peers().filter_map(|side| match &side.status {
             Status::Failed(what) | Status::Slow(what) => Some(format!("- `{}`, {}: {what}", outcome.id, side.peer)),
@@ -128,7 +140,7 @@ fn section(out: &mut String, suite: Suite, outcomes: &[&Outcome], copy: f64) -> 
     if !failed.is_empty() {
         writeln!(out, "\nPeers that gave up:\n\n{}", failed.join("\n"))?;
     }
-    left_out(out, outcomes)
+    Ok(())
 }
 
 /// What did not run, and why.
@@ -234,7 +246,7 @@ fn row(out: &mut String, outcome: &Outcome, copy: f64) -> std::fmt::Result {
 }
 
 /// Text that does not break a table.
-pub(super) fn cell(text: &str) -> String {
+pub(crate) fn cell(text: &str) -> String {
     text.replace('|', "/").replace('\n', " ")
 }
 

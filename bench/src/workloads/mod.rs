@@ -8,6 +8,7 @@ mod images;
 mod linear;
 mod matrices;
 mod scale;
+mod sql;
 mod structure;
 mod tensors;
 
@@ -28,6 +29,7 @@ const FAMILIES: &[&[Workload]] = &[
     images::WORKLOADS,
     dispatch::WORKLOADS,
     scale::WORKLOADS,
+    sql::WORKLOADS,
 ];
 
 /// Every workload with each of its data.

@@ -1,0 +1,233 @@
+//! Runs queries: claimed and by DataFusion alone, with everything cached and in sessions that know nothing, in turns.
+
+use super::Choice;
+use super::compare::difference;
+use crate::ours::Way;
+use anyhow::{Context, Result};
+use clap::ValueEnum;
+use redpoll::Session;
+use redpoll::sql::datafusion::arrow::record_batch::RecordBatch;
+use redpoll::sql::datafusion::physical_plan::{ExecutionPlan, collect};
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::runtime::Runtime;
+
+/// Which regions are claimed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Claiming {
+    /// Those that it is estimated to pay for, which is the default of sessions.
+    Cost,
+    /// All that can be.
+    Always,
+}
+
+/// What a query took; times in seconds, by round.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Measured {
+    /// The group and the name of the query.
+    pub name: String,
+    /// How many regions were claimed.
+    pub claimed: usize,
+    /// Why aggregates were left.
+    pub left: Vec<String>,
+    /// How many rows it gives.
+    pub rows: usize,
+    /// What is wrong: a failure, or results that differ.
+    pub fault: Option<String>,
+    /// Everything cached, DataFusion alone.
+    pub plain: Vec<f64>,
+    /// Everything cached, claimed, in the optimizing tier.
+    pub warm: Vec<f64>,
+    /// In a new session, DataFusion alone.
+    pub plain_cold: Vec<f64>,
+    /// In a new session, claimed, in the instant tier.
+    pub cold: Vec<f64>,
+    /// Where the last warm run spent its time.
+    pub warm_phases: Phases,
+    /// Where the last cold run spent its time.
+    pub cold_phases: Phases,
+}
+
+/// Seconds of the phases of claimed regions.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "the fields say what they are")]
+pub struct Phases {
+    pub plan: f64,
+    pub encode: f64,
+    pub compile: f64,
+    pub kernel: f64,
+    pub decode: f64,
+}
+
+/// Rounds of a query take about so long, those that are cached and the others.
+const LONG_ENOUGH: Duration = Duration::from_millis(800);
+/// Rounds that are run however long they take, and after which it is enough.
+const ROUNDS: std::ops::RangeInclusive<usize> = 3..=31;
+/// A query that takes this long is run no more often than it must be.
+const LONG: f64 = 3.0;
+
+/// The tables of a group, and sessions over them.
+pub(super) struct Measuring<'a> {
+    choice: &'a Choice,
+    runtime: &'a Runtime,
+    /// What makes the tables.
+    base: Session,
+    /// The statements since whose end the sessions are what they are.
+    sessions: Option<(Session, Session)>,
+}
+
+impl<'a> Measuring<'a> {
+    pub(super) fn new(choice: &'a Choice, runtime: &'a Runtime) -> Measuring<'a> {
+        let base = Session::new(Way::Optimizing.config());
+        Measuring { choice, runtime, base, sessions: None }
+    }
+
+    /// Runs a statement that makes tables.
+    pub(super) fn prepare(&mut self, sql: &str) -> Result<()> {
+        self.sessions = None;
+        self.base.sql(sql).with_context(|| sql.to_owned())?;
+        Ok(())
+    }
+
+    /// Makes a table of a file.
+    pub(super) fn open(&mut self, table: &str, file: &Path) -> Result<()> {
+        self.sessions = None;
+        Ok(self.base.register_file(table, file)?)
+    }
+
+    /// A session over the tables, which knows nothing else, with those regions claimed; none is DataFusion alone.
+    fn session(&self, way: Way, claiming: Option<Claiming>) -> Result<Session> {
+        let session = Session::new(way.config());
+        session.sql(&format!("SET datafusion.execution.target_partitions = {}", self.choice.threads))?;
+        match claiming {
+            None => drop(session.sql("SET redpoll.enabled = false")?),
+            Some(Claiming::Always) => drop(session.sql("SET redpoll.claim = 'always'")?),
+            Some(Claiming::Cost) => {}
+        }
+        let (from, to) = (self.base.database(), session.database());
+        let public = |database: &redpoll::sql::Database| {
+            database.context().catalog("datafusion").and_then(|catalog| catalog.schema("public"))
+        };
+        let (from, to) = (public(&from).context("there are tables")?, public(&to).context("tables have a place")?);
+        for name in from.table_names() {
+            let table = self.runtime.block_on(from.table(&name))?.context("a table that is listed is there")?;
+            to.register_table(name, table)?;
+        }
+        Ok(session)
+    }
+
+    /// Measures a query. Whatever goes wrong is told.
+    pub(super) fn query(&mut self, group: &str, name: &str, sql: &str) -> Measured {
+        let mut measured = Measured {
+            name: format!("{group}/{name}"),
+            claimed: 0,
+            left: Vec::new(),
+            rows: 0,
+            fault: None,
+            plain: Vec::new(),
+            warm: Vec::new(),
+            plain_cold: Vec::new(),
+            cold: Vec::new(),
+            warm_phases: Phases::default(),
+            cold_phases: Phases::default(),
+        };
+        if let Err(error) = self.measure(sql, &mut measured) {
+            measured.fault = Some(format!("{error:#}"));
+        }
+        measured
+    }
+
+    fn measure(&mut self, sql: &str, measured: &mut Measured) -> Result<()> {
+        let claiming = Some(self.choice.claiming);
+        let (plain, ours) = match self.sessions.take() {
+            Some(sessions) => sessions,
+            None => (self.session(Way::Optimizing, None)?, self.session(Way::Optimizing, claiming)?),
+        };
+        let expected = self.ask(&plain, sql);
+        let found = self.ask(&ours, sql);
+        self.sessions = Some((plain.clone(), ours.clone()));
+        let (expected, found) = match (expected, found) {
+            (Err(_), Err(_)) => return Ok(()),
+            (expected, found) => (expected.context("unclaimed only")?, found.context("claimed only")?),
+        };
+        measured.rows = found.rows.iter().map(RecordBatch::num_rows).sum();
+        (measured.claimed, measured.left) = self.claims(&ours, sql)?;
+        if !sql.to_uppercase().contains("LIMIT") {
+            measured.fault = difference(&found.rows, &expected.rows);
+        }
+        let start = Instant::now();
+        let enough = |rounds: &[f64]| {
+            let slow = rounds.first().is_some_and(|&first| first > LONG);
+            rounds.len() >= *ROUNDS.end()
+                || slow && rounds.len() >= 2
+                || rounds.len() >= *ROUNDS.start() && start.elapsed() > LONG_ENOUGH
+        };
+        while !enough(&measured.plain) {
+            measured.plain.push(self.ask(&plain, sql)?.seconds);
+            let run = self.ask(&ours, sql)?;
+            measured.warm.push(run.seconds);
+            measured.warm_phases = run.phases;
+        }
+        let start = Instant::now();
+        while measured.cold.len() < 3 && (measured.cold.is_empty() || start.elapsed() < 2 * LONG_ENOUGH) {
+            let (plain, ours) = (self.session(Way::Cold, None)?, self.session(Way::Cold, claiming)?);
+            measured.plain_cold.push(self.ask(&plain, sql)?.seconds);
+            let run = self.ask(&ours, sql)?;
+            measured.cold.push(run.seconds);
+            measured.cold_phases = run.phases;
+        }
+        Ok(())
+    }
+
+    /// How many regions are claimed, and why others are not.
+    fn claims(&self, session: &Session, sql: &str) -> Result<(usize, Vec<String>)> {
+        let database = session.database();
+        let plan = self.runtime.block_on(async { database.sql(sql).await?.into_optimized_plan() })?;
+        let claimed = plan.display_indent().to_string().matches("Redpoll:").count();
+        let mut left: Vec<String> =
+            database.declined(&plan).into_iter().map(|(_, reason)| reason.to_string()).collect();
+        left.dedup();
+        Ok((claimed, left))
+    }
+
+    fn ask(&self, session: &Session, sql: &str) -> Result<Run> {
+        let database = session.database();
+        let start = Instant::now();
+        let (rows, plan, planned) = self.runtime.block_on(async {
+            let plan = database.sql(sql).await?.create_physical_plan().await?;
+            let planned = start.elapsed();
+            let rows = collect(plan.clone(), database.context().task_ctx()).await?;
+            Ok::<_, anyhow::Error>((rows, plan, planned))
+        })?;
+        let seconds = start.elapsed().as_secs_f64();
+        let mut phases = Phases { plan: planned.as_secs_f64(), ..Phases::default() };
+        phases.add(&plan);
+        Ok(Run { rows, seconds, phases })
+    }
+}
+
+struct Run {
+    rows: Vec<RecordBatch>,
+    seconds: f64,
+    phases: Phases,
+}
+
+impl Phases {
+    /// Adds those of a plan that has run.
+    fn add(&mut self, plan: &Arc<dyn ExecutionPlan>) {
+        if plan.name() == "RedpollExec"
+            && let Some(metrics) = plan.metrics().map(|metrics| metrics.aggregate_by_name())
+        {
+            let seconds = |name: &str| metrics.sum_by_name(name).map_or(0.0, |value| value.as_usize() as f64 / 1e9);
+            self.encode += seconds("encode_time");
+            self.compile += seconds("compile_time");
+            self.kernel += seconds("kernel_time");
+            self.decode += seconds("decode_time");
+        }
+        for child in plan.children() {
+            self.add(child);
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! The queries: those of the SQL logic tests, of TPC-H, and over real graphs and tables.
+
+use crate::files::{dataset, workspace};
+use anyhow::{Context, Result};
+use sqllogictest::{DefaultColumnType, Record, StatementExpect};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Queries over the same tables.
+pub(super) struct Group {
+    /// What they are called together.
+    pub(super) name: String,
+    /// Statements and queries, in order.
+    pub(super) steps: Vec<Step>,
+}
+
+/// A step of a group.
+pub(super) enum Step {
+    /// A statement that makes tables.
+    Statement(String),
+    /// A table and its file.
+    File(String, PathBuf),
+    /// A query and its name.
+    Query(String, String),
+}
+
+impl Group {
+    /// The names of its queries.
+    pub(super) fn queries(&self) -> impl Iterator<Item = &str> {
+        self.steps.iter().filter_map(|step| match step {
+            Step::Query(name, _) => Some(name.as_str()),
+            _ => None,
+        })
+    }
+
+    /// A statement with the folders that it names by where they are from the tests.
+    pub(super) fn in_folder(&self, sql: &str, folder: &Path) -> String {
+        let data = workspace().join("datasets").display().to_string();
+        let own = folder.join(&self.name).display().to_string();
+        sql.replace("'../datasets", &format!("'{data}")).replace("$__TEST_DIR__", &own)
+    }
+}
+
+/// All groups; those whose data are not here have no queries.
+pub(super) fn groups(copies: usize) -> Result<Vec<Group>> {
+    let tests = workspace().join("sql/tests");
+    let mut groups = Vec::new();
+    for file in files(&tests.join("slt"), "slt")? {
+        groups.push(logic_tests(&file)?);
+    }
+    groups.extend(tpch(&tests.join("real/tpch.tables"), copies)?);
+    for file in files(&tests.join("real"), "sql")? {
+        groups.extend(real(&file)?);
+    }
+    Ok(groups)
+}
+
+fn files(folder: &Path, extension: &str) -> Result<Vec<PathBuf>> {
+    let entries = fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))?;
+    let paths = entries.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>>>()?;
+    let mut paths: Vec<PathBuf> =
+        paths.into_iter().filter(|path| path.extension().is_some_and(|e| e == extension)).collect();
+    paths.sort();
+    Ok(paths)
+}
+
+fn stem(file: &Path) -> String {
+    file.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned())
+}
+
+/// The statements and queries of a file of SQL logic tests that are to succeed.
+fn logic_tests(file: &Path) -> Result<Group> {
+    let records =
+        sqllogictest::parse_file::<DefaultColumnType>(file).with_context(|| format!("reading {}", file.display()))?;
+    let mut steps = Vec::new();
+    for record in records {
+        match record {
+            Record::Statement { sql, expected: StatementExpect::Ok | StatementExpect::Count(_), .. } => {
+                steps.push(Step::Statement(sql));
+            }
+            Record::Query { sql, loc, .. } if !sql.trim_start().to_uppercase().starts_with("EXPLAIN") => {
+                steps.push(Step::Query(format!("line {}", loc.line()), sql));
+            }
+            _ => {}
+        }
+    }
+    Ok(Group { name: stem(file), steps })
+}
+
+/// What keys of TPC-H grow by from one copy of the tables to the next: more than there are of them.
+const KEYS: [(&str, i64); 4] = [("orderkey", 60_000), ("custkey", 1_500), ("partkey", 2_000), ("suppkey", 100)];
+
+/// The 22 queries of TPC-H over so many copies of the tables at scale factor 0.01.
+fn tpch(tables: &Path, copies: usize) -> Result<Option<Group>> {
+    let Some(folder) = dataset("tables/tpch_sf0.01") else { return Ok(None) };
+    let mut steps = Vec::new();
+    let text = fs::read_to_string(tables).with_context(|| format!("cannot read {}", tables.display()))?;
+    for (table, columns) in text.lines().filter_map(|line| line.split_once(": ")) {
+        steps.push(Step::File(format!("{table}_read"), folder.join(format!("{table}.csv.zst"))));
+        let names = columns.split(", ").filter_map(|column| column.split_once(' '));
+        let once = matches!(table, "region" | "nation");
+        let copy = |k: usize| {
+            let of = |(name, ty): (&str, &str)| {
+                let step = KEYS.iter().find(|(key, _)| name.ends_with(key)).map_or(0, |(_, step)| *step);
+                match step * k as i64 {
+                    0 => format!("CAST({name} AS {ty}) AS {name}"),
+                    shift => format!("CAST({name} AS {ty}) + {shift} AS {name}"),
+                }
+            };
+            let columns: Vec<String> = names.clone().map(of).collect();
+            format!("SELECT {} FROM {table}_read", columns.join(", "))
+        };
+        let all: Vec<String> = (0..if once { 1 } else { copies }).map(copy).collect();
+        steps.push(Step::Statement(format!("CREATE TABLE {table} AS {}", all.join(" UNION ALL "))));
+        steps.push(Step::Statement(format!("DROP TABLE {table}_read")));
+    }
+    for k in 1..=22 {
+        let file = folder.join(format!("queries/q{k:02}.sql.zst"));
+        let packed = fs::read(&file).with_context(|| format!("cannot read {}", file.display()))?;
+        let sql = String::from_utf8(zstd::decode_all(&packed[..])?)?;
+        steps.push(Step::Query(format!("q{k:02}"), sql.trim().trim_end_matches(';').to_owned()));
+    }
+    Ok(Some(Group { name: format!("tpch x{copies}"), steps }))
+}
+
+/// Graphs that patterns are counted in: as they are stored, and as tables.
+const GRAPHS: [&str; 6] =
+    ["nk_jazz", "netscience", "nk_celegans_metabolic", "email-Eu-core", "ca-HepTh", "lastfm-asia"];
+
+/// The queries of a file over the graphs or tables that are here.
+fn real(file: &Path) -> Result<Vec<Group>> {
+    let text = fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
+    let (mut tables, mut queries) = (Vec::new(), Vec::new());
+    for line in text.lines() {
+        if let Some((table, file)) = line.strip_prefix("-- table: ").and_then(|t| t.split_once(" = ")) {
+            tables.push((table, file));
+        } else if let Some(name) = line.strip_prefix("-- query: ") {
+            queries.push((name, String::new()));
+        } else if let Some((_, sql)) = queries.last_mut() {
+            *sql += line.trim_end_matches(';');
+        }
+    }
+    let queries = || queries.iter().map(|(name, sql)| Step::Query((*name).to_owned(), sql.clone()));
+    let name = stem(file);
+    if tables.is_empty() {
+        let mut groups = Vec::new();
+        for graph in GRAPHS {
+            let Some(path) = dataset(&format!("graphs/{graph}.mtx.zst")) else { continue };
+            let edges = "SELECT i0 AS src, i1 AS dst FROM g".to_owned();
+            for (kind, make) in [("tensor", "CREATE VIEW e AS "), ("table", "CREATE TABLE e AS ")] {
+                let open = [Step::File("g".into(), path.clone()), Step::Statement(format!("{make}{edges}"))];
+                groups.push(Group {
+                    name: format!("{graph} {kind}"),
+                    steps: open.into_iter().chain(queries()).collect(),
+                });
+            }
+        }
+        return Ok(groups);
+    }
+    let mut steps = Vec::new();
+    for (table, file) in tables {
+        let Some(path) = dataset(&format!("tables/{name}/{file}")) else { return Ok(Vec::new()) };
+        steps.push(Step::File(table.to_owned(), path));
+    }
+    steps.extend(queries());
+    Ok(vec![Group { name, steps }])
+}

@@ -1,0 +1,45 @@
+//! The tables of inputs for those who take SQL: a column a mode (`i`, `j`, `k`) and one of values (`v`).
+
+use crate::protocol::{InputFile, Task};
+use anyhow::{Result, bail};
+use redpoll::datasets::{Data, ReadOptions, Values, read};
+
+/// The columns of modes.
+pub(super) const MODES: [&str; 4] = ["i", "j", "k", "l"];
+
+/// The name of an input as that of a table. Names of tables are not told apart by case.
+pub(super) fn table(name: &str) -> String {
+    format!("{}_{}", if name.chars().all(char::is_uppercase) { "m" } else { "v" }, name.to_lowercase())
+}
+
+/// The coordinates of an input by modes, and its values, from its files.
+pub(super) fn columns(input: &InputFile, task: &Task) -> Result<(Vec<Vec<i32>>, Values)> {
+    let read = |suffix: &str| {
+        let path = task.folder.join(format!("{}{suffix}.npy", input.name));
+        match read(&path, &ReadOptions::default())?.data {
+            Data::Dense(values) => Ok(values),
+            Data::Triples { .. } => bail!("expected an array in {}", path.display()),
+        }
+    };
+    if !input.dense {
+        let (Values::I64(coords), values) = (read(".coords")?, read(".values")?) else { bail!("coordinates are i64") };
+        let count = values.len().max(1);
+        let columns = coords.chunks(count).take(input.shape.len()).map(|c| c.iter().map(|i| *i as i32).collect());
+        return Ok((columns.collect(), values));
+    }
+    let values = read("")?;
+    Ok((places(&input.shape, values.len()), values))
+}
+
+/// The coordinates of so many values of a dense array, row-major.
+pub(super) fn places(shape: &[u64], count: usize) -> Vec<Vec<i32>> {
+    let mut columns = vec![Vec::with_capacity(count); shape.len()];
+    for number in 0..count as u64 {
+        let mut rest = number;
+        for (column, size) in columns.iter_mut().zip(shape).rev() {
+            column.push((rest % size) as i32);
+            rest /= size;
+        }
+    }
+    columns
+}

@@ -1,0 +1,259 @@
+//! Queries in the SQL front end: what redpoll claims of them, and DataFusion alone. Both read the same tables of record
+//! batches; redpoll is also asked over tables that are tensors.
+
+use super::columns::{MODES, columns, places, table};
+use crate::checks::Sums;
+use crate::ours::{Way, stored};
+use crate::protocol::{Query, Reply, Request, Server, Task};
+use crate::workload::Input;
+use anyhow::{Context, Result, bail, ensure};
+use redpoll::datasets::{Data, Values};
+use redpoll::sql::Database;
+use redpoll::sql::datafusion::arrow::array::{
+    Array, ArrayRef, AsArray, BooleanArray, Float64Array, Int32Array, Int64Array, UInt8Array,
+};
+use redpoll::sql::datafusion::arrow::compute::cast;
+use redpoll::sql::datafusion::arrow::datatypes::{DataType, Field, Float64Type, Schema};
+use redpoll::sql::datafusion::arrow::record_batch::RecordBatch;
+use redpoll::sql::datafusion::datasource::MemTable;
+use redpoll::sql::datafusion::physical_plan::{ExecutionPlan, collect};
+use redpoll::{Bindings, Session};
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::runtime::{Builder, Runtime};
+
+/// Rows of a record batch: what DataFusion makes of its own files.
+const BATCH: usize = 8192;
+
+/// What answers a query over tables.
+pub struct Queries {
+    runtime: Runtime,
+    claiming: Claiming,
+    tables: Vec<(String, Arc<MemTable>)>,
+    tensors: Bindings,
+    query: Option<(Query, Task)>,
+    sessions: HashMap<Way, Session>,
+    rows: Vec<RecordBatch>,
+    threads: usize,
+}
+
+/// Whether redpoll takes part.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Claiming {
+    /// Whatever can be claimed is, whether it is estimated to pay or not.
+    Always,
+    /// DataFusion is alone.
+    Off,
+}
+
+impl Queries {
+    /// redpoll over the tables of inputs, which are its tensors as well.
+    ///
+    /// # Errors
+    /// When an input cannot be stored.
+    pub fn redpoll(inputs: Vec<Input>) -> Result<Queries> {
+        let mut queries = Queries::new(Claiming::Always);
+        queries.tables = inputs.iter().map(table_of).collect::<Result<_>>()?;
+        queries.tensors = stored(inputs)?;
+        Ok(queries)
+    }
+
+    /// DataFusion alone.
+    pub fn datafusion() -> Queries {
+        Queries::new(Claiming::Off)
+    }
+
+    fn new(claiming: Claiming) -> Queries {
+        let runtime = Builder::new_multi_thread().enable_all().build().expect("threads can be started");
+        let threads = std::env::var("BENCH_THREADS").ok().and_then(|n| n.parse().ok()).unwrap_or(1);
+        Queries {
+            runtime,
+            claiming,
+            tables: Vec::new(),
+            tensors: Bindings::new(),
+            query: None,
+            sessions: HashMap::new(),
+            rows: Vec::new(),
+            threads,
+        }
+    }
+
+    fn load(&mut self, task: Task) -> Result<Reply> {
+        let Some(query) = task.query.clone() else {
+            return Ok(Reply::Unsupported { reason: "it is no query".into() });
+        };
+        let (mut load, mut build) = (0.0, 0.0);
+        if self.claiming == Claiming::Off {
+            self.tables.clear();
+            for input in &task.inputs {
+                let start = Instant::now();
+                let (columns, values) = columns(input, &task)?;
+                load += start.elapsed().as_secs_f64();
+                let start = Instant::now();
+                self.tables.push((table(&input.name), batches(columns, &values)?));
+                build += start.elapsed().as_secs_f64();
+            }
+        }
+        self.sessions.clear();
+        self.query = Some((query, task));
+        Ok(Reply::Loaded { load, build })
+    }
+
+    /// A session with the tables.
+    fn session(&self, way: Way) -> Result<Session> {
+        let session = Session::new(way.config());
+        session.sql(&format!("SET datafusion.execution.target_partitions = {}", self.threads))?;
+        match self.claiming {
+            Claiming::Always => drop(session.sql("SET redpoll.claim = 'always'")?),
+            Claiming::Off => drop(session.sql("SET redpoll.enabled = false")?),
+        }
+        let database = session.database();
+        for (name, rows) in &self.tables {
+            if way.has_tensors() {
+                continue;
+            }
+            database.context().register_table(name.as_str(), rows.clone())?;
+        }
+        for (name, tensor) in self.tensors.iter().filter(|_| way.has_tensors()) {
+            let modes = MODES[..tensor.ty().shape.len()].iter().chain([&"v"]).map(ToString::to_string);
+            database.register_tensor(&table(name.as_str()), tensor.clone(), Some(modes.collect()))?;
+        }
+        Ok(session)
+    }
+
+    fn run(&mut self, way: &str, repeat: u32) -> Result<Reply> {
+        let way = if way.is_empty() { Way::Optimizing } else { Way::find(way)? };
+        let sql = self.query.as_ref().context("there is no query")?.0.sql.clone();
+        if way.is_cold() || !self.sessions.contains_key(&way) {
+            let session = self.session(way)?;
+            self.sessions.insert(way, session);
+        }
+        let database = self.sessions[&way].database();
+        let (claiming, mut kernel) = (self.claiming, Duration::ZERO);
+        let start = Instant::now();
+        for _ in 0..repeat {
+            let (rows, took) = self.runtime.block_on(asked(&database, &sql))?;
+            ensure!(claiming == Claiming::Off || took.is_some(), "nothing is claimed");
+            kernel += took.unwrap_or_default();
+            self.rows = rows;
+        }
+        let seconds = start.elapsed().as_secs_f64() / f64::from(repeat);
+        let kernel = kernel.as_secs_f64() / f64::from(repeat);
+        Ok(Reply::Ran { seconds, kernel: (claiming != Claiming::Off).then_some(kernel) })
+    }
+
+    fn sums(&self) -> Result<Sums> {
+        let (query, task) = self.query.as_ref().context("there is no query")?;
+        let fill = task.fills.first().context("a result has a fill value")?.0;
+        let mut sums = Sums { shape: query.shape.clone(), count: 0, sum: 0.0, mass: 0.0, weighted: 0.0 };
+        for batch in &self.rows {
+            ensure!(batch.num_columns() == query.shape.len() + 1, "{} columns", batch.num_columns());
+            let columns = batch.columns().iter().map(|column| Ok(cast(column, &DataType::Float64)?));
+            let columns = columns.collect::<Result<Vec<ArrayRef>>>()?;
+            for row in 0..batch.num_rows() {
+                let cell = |k: usize| {
+                    let column = columns[k].as_primitive::<Float64Type>();
+                    column.is_valid(row).then(|| column.value(row))
+                };
+                let mut number = 0u64;
+                for (mode, size) in query.shape.iter().enumerate() {
+                    let i = cell(mode).context("a coordinate is NULL")? as u64;
+                    ensure!(i < *size, "coordinate {i} of mode {mode} is outside of {size}");
+                    number = number.wrapping_mul(*size).wrapping_add(i);
+                }
+                if let Some(value) = cell(query.shape.len()).filter(|value| *value != fill) {
+                    sums.add(value, number);
+                }
+            }
+        }
+        Ok(sums)
+    }
+}
+
+impl Server for Queries {
+    fn answer(&mut self, request: Request) -> Result<Reply> {
+        match request {
+            Request::Hello { threads } => {
+                self.threads = threads;
+                let version = redpoll::sql::datafusion::DATAFUSION_VERSION;
+                Ok(Reply::Hello { name: "datafusion".into(), version: format!("DataFusion {version}") })
+            }
+            Request::Load(task) => self.load(task),
+            Request::Run { way, repeat } => self.run(&way, repeat),
+            Request::Check => Ok(Reply::Checked { sums: vec![self.sums()?] }),
+            _ => bail!("that is not asked of queries"),
+        }
+    }
+}
+
+/// The rows of a query, and the time that kernels took, if anything was claimed.
+async fn asked(database: &Database, sql: &str) -> Result<(Vec<RecordBatch>, Option<Duration>)> {
+    let plan = database.sql(sql).await?.create_physical_plan().await?;
+    let rows = collect(plan.clone(), database.context().task_ctx()).await?;
+    Ok((rows, kernel_time(&plan)))
+}
+
+/// The time that kernels took in a plan that has run.
+fn kernel_time(plan: &Arc<dyn ExecutionPlan>) -> Option<Duration> {
+    let own = (plan.name() == "RedpollExec").then(|| {
+        let metrics = plan.metrics().map(|metrics| metrics.aggregate_by_name());
+        let nanos = metrics.and_then(|m| m.sum_by_name("kernel_time")).map_or(0, |value| value.as_usize());
+        Duration::from_nanos(nanos as u64)
+    });
+    let below = plan.children().into_iter().filter_map(kernel_time);
+    own.into_iter().chain(below).reduce(|a, b| a + b)
+}
+
+/// The sums of a query on tiny data: claimed over record batches and over tensors, then twice by DataFusion alone.
+///
+/// # Errors
+/// When it fails somewhere.
+pub fn verify(task: &Task, inputs: Vec<Input>) -> Result<Vec<Sums>> {
+    let mut queries = Queries::redpoll(inputs)?;
+    let query = task.query.clone().context("the task is a query")?;
+    queries.query = Some((query, task.clone()));
+    let mut all = Vec::new();
+    let runs = [(Claiming::Always, Way::Instant), (Claiming::Always, Way::Tensors), (Claiming::Off, Way::Instant)];
+    for (claiming, way) in runs {
+        queries.claiming = claiming;
+        queries.sessions.clear();
+        queries.run(way.name(), 1).with_context(|| format!("{claiming:?}, {}", way.name()))?;
+        all.push(queries.sums()?);
+    }
+    all.extend(all.last().cloned());
+    Ok(all)
+}
+
+/// The table of an input, with its name.
+fn table_of(input: &Input) -> Result<(String, Arc<MemTable>)> {
+    let (coordinates, values) = match &input.content.data {
+        Data::Dense(values) => (places(&input.content.shape, values.len()), values),
+        Data::Triples { coordinates, values } => {
+            let narrow = |list: &Vec<u64>| list.iter().map(|i| *i as i32).collect();
+            (coordinates.iter().map(narrow).collect(), values)
+        }
+    };
+    Ok((table(&input.name), batches(coordinates, values)?))
+}
+
+/// A table of coordinates and values.
+fn batches(coordinates: Vec<Vec<i32>>, values: &Values) -> Result<Arc<MemTable>> {
+    let values: ArrayRef = match values {
+        Values::Bool(v) => Arc::new(BooleanArray::from(v.clone())),
+        Values::U8(v) => Arc::new(UInt8Array::from(v.clone())),
+        Values::I32(v) => Arc::new(Int32Array::from(v.clone())),
+        Values::I64(v) => Arc::new(Int64Array::from(v.clone())),
+        Values::F64(v) => Arc::new(Float64Array::from(v.clone())),
+        other => bail!("no column type for values of {}", other.prim().name()),
+    };
+    let names = MODES[..coordinates.len()].iter().chain([&"v"]);
+    let coordinates = coordinates.into_iter().map(|c| Arc::new(Int32Array::from(c)) as ArrayRef);
+    let columns: Vec<ArrayRef> = coordinates.chain([values]).collect();
+    let fields = names.zip(&columns).map(|(name, c)| Field::new(*name, c.data_type().clone(), false));
+    let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+    let whole = RecordBatch::try_new(schema.clone(), columns)?;
+    let starts = (0..whole.num_rows()).step_by(BATCH);
+    let parts = starts.map(|start| whole.slice(start, BATCH.min(whole.num_rows() - start))).collect();
+    Ok(Arc::new(MemTable::try_new(schema, vec![parts])?))
+}

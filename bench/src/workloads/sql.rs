@@ -1,0 +1,145 @@
+//! Queries over tables: patterns in graphs and sparse products, as they are asked in SQL.
+
+use super::matrices::{present, square, words};
+use crate::data::{dense, real, undirected, upper, weighted};
+use crate::workload::{Input, Made, Problem, Size, Suite, Workload};
+use anyhow::Result;
+use redpoll::datasets::Content;
+use redpoll::datasets::generate::random::Random;
+use redpoll_logic::Prim;
+
+const PATTERN: &str = "(dense (sparse-list (pattern)))";
+
+pub(super) const WORKLOADS: &[Workload] = &[
+    Workload {
+        suite: Suite::Sql,
+        name: "triangles",
+        equation: TRIANGLES,
+        data: &["rmat", "facebook", "ca-AstroPh"],
+        make: |data, size| count(data, size, 1 << 17, TRIANGLES, upper),
+    },
+    Workload {
+        suite: Suite::Sql,
+        name: "four_cycles",
+        equation: FOUR_CYCLES,
+        data: &["rmat", "email-Eu-core"],
+        make: |data, size| count(data, size, 1 << 13, FOUR_CYCLES, undirected),
+    },
+    Workload {
+        suite: Suite::Sql,
+        name: "four_cliques",
+        equation: FOUR_CLIQUES,
+        data: &["rmat", "facebook"],
+        make: |data, size| count(data, size, 1 << 15, FOUR_CLIQUES, upper),
+    },
+    Workload {
+        suite: Suite::Sql,
+        name: "two_hops",
+        equation: TWO_HOPS,
+        data: &["rmat", "facebook"],
+        make: |data, size| by_vertex(data, size, TWO_HOPS),
+    },
+    Workload {
+        suite: Suite::Sql,
+        name: "two_hops_distinct",
+        equation: TWO_HOPS_DISTINCT,
+        data: &["rmat", "facebook"],
+        make: |data, size| by_vertex(data, size, TWO_HOPS_DISTINCT),
+    },
+    Workload {
+        suite: Suite::Sql,
+        name: "co_occurrence",
+        equation: CO_OCCURRENCE,
+        data: &["ratings", "amazon-book"],
+        make: co_occurrence,
+    },
+    Workload {
+        suite: Suite::Sql,
+        name: "spgemm",
+        equation: SPGEMM,
+        data: &["rmat", "uniform", "email-Eu-core"],
+        make: spgemm,
+    },
+    Workload { suite: Suite::Sql, name: "sddmm", equation: SDDMM, data: &["rmat", "facebook"], make: sddmm },
+];
+
+const TRIANGLES: &str = "SELECT count(*) AS v FROM m_e a JOIN m_e b ON a.j = b.i JOIN m_e c ON a.i = c.i AND b.j = c.j";
+const FOUR_CYCLES: &str = "SELECT count(*) AS v FROM m_e a JOIN m_e b ON a.j = b.i JOIN m_e c ON b.j = c.i \
+                           JOIN m_e d ON c.j = d.i AND a.i = d.j";
+const FOUR_CLIQUES: &str = "SELECT count(*) AS v FROM m_e a JOIN m_e b ON a.j = b.i JOIN m_e c ON a.i = c.i AND b.j = c.j \
+                            JOIN m_e d ON b.j = d.i JOIN m_e e ON e.i = a.i AND e.j = d.j \
+                            JOIN m_e f ON f.i = b.i AND f.j = d.j";
+const TWO_HOPS: &str = "SELECT a.i, count(*) AS v FROM m_e a JOIN m_e b ON a.j = b.i GROUP BY a.i";
+const TWO_HOPS_DISTINCT: &str = "SELECT a.i, count(DISTINCT b.j) AS v FROM m_e a JOIN m_e b ON a.j = b.i GROUP BY a.i";
+const CO_OCCURRENCE: &str =
+    "SELECT a.j AS i, b.j, count(*) AS v FROM m_r a JOIN m_r b ON a.i = b.i WHERE a.j < b.j GROUP BY a.j, b.j";
+const SPGEMM: &str = "SELECT a.i, b.j, sum(a.v * b.v) AS v FROM m_a a JOIN m_b b ON a.j = b.i GROUP BY a.i, b.j";
+const SDDMM: &str = "SELECT s.i, s.j, sum(s.v * a.v * b.v) AS v FROM m_s s JOIN m_a a ON a.i = s.i \
+                     JOIN m_b b ON b.i = s.j AND b.j = a.j GROUP BY s.i, s.j";
+
+/// A graph of that name; at the tiny size a random one in place of real ones.
+fn graph(data: &str, size: Size, edges: u64) -> Result<Result<Content, Made>> {
+    match (data, size) {
+        ("rmat", _) | (_, Size::Tiny) => square("rmat", size.pick(edges, edges / 8, 60), 70),
+        _ => square(data, edges, 70),
+    }
+}
+
+/// How often a pattern is in a graph.
+fn count(data: &str, size: Size, edges: u64, sql: &str, form: fn(&Content) -> Result<Content>) -> Result<Made> {
+    let edges = form(&present!(graph(data, size, edges)))?;
+    Problem::query(words(data, &edges), vec![Input::new("E", edges, PATTERN)?], sql, Vec::new()).made()
+}
+
+fn by_vertex(data: &str, size: Size, sql: &str) -> Result<Made> {
+    let edges = undirected(&present!(graph(data, size, 1 << 16)))?;
+    let n = edges.shape[0];
+    Problem::query(words(data, &edges), vec![Input::new("E", edges, PATTERN)?], sql, vec![n]).made()
+}
+
+/// Who has rated what: users by items, both with popularities that follow a power law.
+fn ratings(data: &str, size: Size) -> Result<Result<Content, Made>> {
+    match (data, size) {
+        ("amazon-book", Size::Full | Size::Quick) => real("matrices/amazon-book-test.mtx.zst"),
+        _ => square("rmat", size.pick(1 << 15, 1 << 12, 60), 71),
+    }
+}
+
+fn co_occurrence(data: &str, size: Size) -> Result<Made> {
+    let mut rated = present!(ratings(data, size));
+    if (data, size) == ("amazon-book", Size::Quick) {
+        rated = first(&rated, 1 << 14)?;
+    }
+    let items = rated.shape[1];
+    Problem::query(words(data, &rated), vec![Input::new("R", rated, "csr")?], CO_OCCURRENCE, vec![items, items]).made()
+}
+
+/// The first entries of a matrix.
+fn first(content: &Content, count: usize) -> Result<Content> {
+    let (coordinates, values) = crate::data::entries(content)?;
+    let count = count.min(values.len());
+    let mut random = Random::new(72, 1);
+    let values = (0..count).map(|_| 1.0 + random.below(5) as f64).collect();
+    let coordinates = coordinates.iter().map(|list| list[..count].to_vec()).collect();
+    Ok(crate::data::sparse_of(&content.shape, coordinates, redpoll::datasets::Values::F64(values)))
+}
+
+fn spgemm(data: &str, size: Size) -> Result<Made> {
+    let a = present!(square(data, size.pick(1 << 16, 1 << 13, 100), 73));
+    let a = if a.data.values().prim() == Prim::F64 { a } else { weighted(&a, 74)? };
+    let shape = vec![a.shape[0], a.shape[1]];
+    let inputs = vec![Input::new("A", a.clone(), "csr")?, Input::new("B", a, "csr")?];
+    Problem::query(words(data, &inputs[0].content), inputs, SPGEMM, shape).made()
+}
+
+fn sddmm(data: &str, size: Size) -> Result<Made> {
+    let edges = weighted(&undirected(&present!(graph(data, size, 1 << 15)))?, 75)?;
+    let (n, columns) = (edges.shape[0], size.pick(25, 25, 3));
+    let words = words(data, &edges);
+    let inputs = vec![
+        Input::new("S", edges, "csr")?,
+        Input::new("A", dense(&[n, columns], 76), "dense")?,
+        Input::new("B", dense(&[n, columns], 77), "dense")?,
+    ];
+    Problem::query(words, inputs, SDDMM, vec![n, n]).made()
+}
