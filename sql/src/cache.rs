@@ -1,12 +1,15 @@
 //! Regions whose rows are encoded, kept while the tables that they come from stay as they are.
 
 use crate::claim::Region;
+use crate::cost::Estimate;
 use crate::encode::Encoded;
+use crate::error::Left;
 use crate::program::{Folds, Program};
-use crate::sources::Version;
+use crate::sources::{Sources, Version};
 use datafusion::execution::memory_pool::MemoryLimit;
 use datafusion::logical_expr::LogicalPlan;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 /// A region ready to run.
 #[derive(Debug)]
@@ -14,7 +17,20 @@ pub(crate) struct Ready {
     pub(crate) encoded: Encoded,
     pub(crate) folds: Folds,
     pub(crate) program: Program,
+    pub(crate) estimate: Estimate,
+    /// What runs with everything cached took.
+    pub(crate) runs: Mutex<Runs>,
 }
+
+/// What runs took.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Runs {
+    count: u32,
+    best: Duration,
+}
+
+/// So many runs tell how long one takes on a machine that does something else meanwhile.
+const ENOUGH_RUNS: u32 = 3;
 
 /// Which region over which plans.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -29,9 +45,17 @@ const MOST_BYTES: usize = 1 << 30;
 /// What is kept takes at most one part in so many of a memory limit.
 const SHARE: usize = 4;
 
-/// Encoded regions, those used last first.
+/// So many regions that were left to DataFusion are remembered.
+const MOST_LEFT: usize = 256;
+
+/// What is known of regions.
 #[derive(Debug, Default)]
-pub(crate) struct Cache(Mutex<Vec<Entry>>);
+pub(crate) struct Cache {
+    /// Encoded ones, those used last first.
+    ready: Mutex<Vec<Entry>>,
+    /// Those whose rows are for DataFusion, as they stood in the plan, the newest first.
+    left: Mutex<Vec<(Arc<LogicalPlan>, Version, Left)>>,
+}
 
 #[derive(Debug)]
 struct Entry {
@@ -44,7 +68,7 @@ struct Entry {
 impl Cache {
     /// What was made of a region over tables in that state.
     pub(crate) fn find(&self, key: &Key, version: &Version) -> Option<Arc<Ready>> {
-        let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut entries = self.ready.lock().unwrap_or_else(PoisonError::into_inner);
         let found = entries.iter().position(|e| e.version == *version && e.key == *key)?;
         let entry = entries.remove(found);
         let ready = entry.ready.clone();
@@ -62,7 +86,7 @@ impl Cache {
         if bytes > most {
             return;
         }
-        let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut entries = self.ready.lock().unwrap_or_else(PoisonError::into_inner);
         // What was made of the tables in an earlier state serves nobody any more.
         entries.retain(|e| e.key != key);
         entries.insert(0, Entry { key, version, bytes, ready });
@@ -73,13 +97,39 @@ impl Cache {
         });
     }
 
+    /// Remembers that a region over tables in that state is for DataFusion.
+    pub(crate) fn leave(&self, plan: Arc<LogicalPlan>, version: Version, why: Left) {
+        let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+        left.retain(|(known, ..)| *known != plan);
+        left.insert(0, (plan, version, why));
+        left.truncate(MOST_LEFT);
+    }
+
+    /// Why a region is for DataFusion, if that was found while its tables were as they are.
+    pub(crate) fn left(&self, plan: &LogicalPlan) -> Option<Left> {
+        let left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+        let (_, known, why) = left.iter().find(|(known, ..)| **known == *plan)?;
+        (Sources::of(&[plan])?.version()? == *known).then(|| why.clone())
+    }
+
     /// Forgets what was used longest ago; `false` when there is nothing.
     pub(crate) fn forget_oldest(&self) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).pop().is_some()
+        self.ready.lock().unwrap_or_else(PoisonError::into_inner).pop().is_some()
     }
 }
 
 impl Ready {
+    /// Notes a run with everything cached.
+    ///
+    /// # Errors
+    /// When the fastest of enough runs was not worth it.
+    pub(crate) fn ran(&self, took: Duration) -> Result<(), Left> {
+        let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
+        runs.best = if runs.count == 0 { took } else { runs.best.min(took) };
+        runs.count += 1;
+        if runs.count < ENOUGH_RUNS { Ok(()) } else { self.estimate.check_warm(runs.best) }
+    }
+
     /// The bytes of its rows, codes and tensors.
     pub(crate) fn bytes(&self) -> usize {
         let tensors = self.program.bindings.iter().map(|(_, tensor)| tensor.bytes()).sum::<u64>();

@@ -1,15 +1,18 @@
 //! A DataFusion session with redpoll in it.
 
-use crate::claim::ClaimRegions;
+use crate::cache::Cache;
+use crate::claim::{self, ClaimRegions, Reason};
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::options::RedpollOptions;
 use crate::planner::RegionPlanner;
+use crate::semiring::{Function, Semiring};
 use crate::table::{TensorFactory, TensorFiles, TensorTable, entries};
 use datafusion::arrow::compute::concat_batches;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::SessionStateBuilder;
 use datafusion::execution::runtime_env::RuntimeEnv;
+use datafusion::logical_expr::{AggregateUDF, LogicalPlan};
 use datafusion::prelude::{DataFrame, SessionConfig, SessionContext};
 use redpoll_physical::storage::Tensor;
 use std::fmt;
@@ -19,6 +22,7 @@ use std::sync::Arc;
 #[derive(Clone)]
 pub struct Database {
     context: SessionContext,
+    cache: Arc<Cache>,
 }
 
 impl fmt::Debug for Database {
@@ -41,12 +45,13 @@ impl Database {
     /// A session with that configuration, whose memory, files and caches are those of a runtime.
     pub fn with_runtime(engine: Arc<dyn Engine>, config: SessionConfig, runtime: Arc<RuntimeEnv>) -> Database {
         let config = config.with_option_extension(RedpollOptions::default());
+        let cache = Arc::<Cache>::default();
         let mut builder = SessionStateBuilder::new()
             .with_config(config)
             .with_runtime_env(runtime)
             .with_default_features()
-            .with_optimizer_rule(Arc::new(ClaimRegions))
-            .with_query_planner(Arc::new(RegionPlanner { engine, cache: Arc::default() }));
+            .with_optimizer_rule(Arc::new(ClaimRegions { cache: cache.clone() }))
+            .with_query_planner(Arc::new(RegionPlanner { engine, cache: cache.clone() }));
         for file_type in TensorFactory::FILE_TYPES {
             builder = builder.with_table_factory(file_type.to_string(), Arc::new(TensorFactory));
         }
@@ -55,12 +60,17 @@ impl Database {
             let files = Arc::new(TensorFiles(file_type));
             state.register_file_format(files, true).expect("formats of other engines are replaced");
         }
-        Database { context: SessionContext::new_with_state(state) }
+        Database { context: SessionContext::new_with_state(state), cache }
     }
 
     /// The DataFusion session.
     pub fn context(&self) -> &SessionContext {
         &self.context
+    }
+
+    /// Every aggregate of an optimized plan that is not claimed, with the reason.
+    pub fn declined(&self, plan: &LogicalPlan) -> Vec<(String, Reason)> {
+        claim::declined(plan, self.context.state().config_options(), &self.cache)
     }
 
     /// Plans a statement; its rows are computed when they are asked for.
@@ -92,6 +102,11 @@ impl Database {
             Some(names) => TensorTable::with_columns(tensor, names)?,
         };
         self.register_table(table, provider)
+    }
+
+    /// Registers an aggregate function over a semiring, which regions may have.
+    pub fn register_semiring(&self, semiring: Semiring) {
+        self.context.register_udaf(AggregateUDF::from(Function::new(semiring)));
     }
 
     /// Registers the table of a tensor; a table of that name is replaced.

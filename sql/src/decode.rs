@@ -2,13 +2,13 @@
 
 use crate::claim::{Number, Region};
 use crate::encode::Encoded;
-use crate::error::{Error, Result};
+use crate::error::{Error, Left, Result};
 use crate::program::{Folds, Output, Program};
 use datafusion::arrow::array::{ArrayRef, Decimal128Array, Float64Array, Int64Array, UInt64Array};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, SchemaRef};
 use datafusion::arrow::record_batch::{RecordBatch, RecordBatchOptions};
-use redpoll_logic::LeafKind;
+use redpoll_logic::{LeafKind, Scalar};
 use redpoll_physical::storage::{Array, Element, Tensor};
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ pub(crate) fn decode(
         outputs.iter().zip(&program.modes).map(|(tensor, modes)| Entries::new(tensor, modes, fields.len())).collect();
     let groups = match folds.presence {
         Some(presence) => results[presence].present(),
-        None => Entries { places: Vec::new(), values: Numbers::U64(vec![1]) },
+        None => Entries { places: Vec::new(), values: Numbers::U64(vec![1]), fill: (0.0, 0) },
     };
     let aligned: Vec<Numbers> = results.iter().map(|result| result.at(&groups)).collect();
     let mut columns = Vec::new();
@@ -44,7 +44,7 @@ pub(crate) fn decode(
     }
     for output in &folds.outputs {
         let ty = schema.field(columns.len()).data_type();
-        columns.push(column(encoded, output, &aligned, ty)?);
+        columns.push(column(encoded, output, (&aligned[..], groups.values.len()), ty)?);
     }
     let columns = columns.iter().zip(schema.fields()).map(|(c, field)| Ok(cast(c, field.data_type())?));
     let columns = columns.collect::<Result<Vec<_>>>()?;
@@ -53,39 +53,43 @@ pub(crate) fn decode(
 }
 
 /// A column of the result from the values of folds for each group.
-fn column(encoded: &Encoded, output: &Output, folds: &[Numbers], ty: &DataType) -> Result<ArrayRef> {
+fn column(encoded: &Encoded, output: &Output, (folds, groups): (&[Numbers], usize), ty: &DataType) -> Result<ArrayRef> {
     let counts = |fold: usize| folds[fold].to_i64();
+    let summed = |list: &[usize]| {
+        let all = list.iter().map(|&fold| counts(fold));
+        all.reduce(|a, b| a.iter().zip(b).map(|(a, b)| a.wrapping_add(b)).collect()).unwrap_or_else(|| vec![0; groups])
+    };
     Ok(match output {
         Output::Count(fold) => Arc::new(Int64Array::from(counts(*fold))),
         Output::Sum { terms, number, rows } => {
-            let rows = rows.map(counts);
+            let rows = rows.as_ref().map(|rows| summed(rows));
             let has = |k: usize| rows.as_ref().is_none_or(|rows| rows[k] != 0);
             match number {
                 Number::I64 | Number::Decimal(_) => {
-                    let sum = total(terms, folds, Numbers::to_i64, |sum, v, minus| {
+                    let sum = total(terms, folds, groups, Numbers::to_i64, |sum, v, minus| {
                         if minus { i64::wrapping_sub(sum, v) } else { i64::wrapping_add(sum, v) }
                     });
                     Arc::new(sum.into_iter().enumerate().map(|(k, v)| has(k).then_some(v)).collect::<Int64Array>())
                 }
                 Number::U64 => {
-                    let sum = total(terms, folds, Numbers::to_u64, |sum, v, minus| {
+                    let sum = total(terms, folds, groups, Numbers::to_u64, |sum, v, minus| {
                         if minus { u64::wrapping_sub(sum, v) } else { u64::wrapping_add(sum, v) }
                     });
                     Arc::new(sum.into_iter().enumerate().map(|(k, v)| has(k).then_some(v)).collect::<UInt64Array>())
                 }
                 Number::F64 => {
-                    let sum = float_total(terms, folds);
+                    let sum = float_total(terms, folds, groups);
                     Arc::new(sum.into_iter().enumerate().map(|(k, v)| has(k).then_some(v)).collect::<Float64Array>())
                 }
             }
         }
         Output::Average { terms, rows } => {
-            let rows = counts(*rows);
-            let means = float_total(terms, folds).into_iter().zip(rows);
+            let rows = summed(rows);
+            let means = float_total(terms, folds, groups).into_iter().zip(rows);
             Arc::new(means.map(|(sum, n)| (n != 0).then_some(sum / n as f64)).collect::<Float64Array>())
         }
         Output::Decimal { limbs, scale, rows, mean } => {
-            let rows = counts(*rows);
+            let rows = summed(rows);
             let mut sums = vec![0i128; rows.len()];
             for part in limbs {
                 let by = 10i128.wrapping_pow(part.digits);
@@ -117,7 +121,7 @@ fn column(encoded: &Encoded, output: &Output, folds: &[Numbers], ty: &DataType) 
 
 /// Sums of decimals, or their means over rows, as a column of a decimal type; NULL where there are no rows.
 fn decimals(sums: &[i128], rows: &[i64], (scale, mean): (i8, bool), ty: &DataType) -> Result<ArrayRef> {
-    let unfit = || Error::Unfit { what: "a mean of decimals".into(), ty: ty.clone() };
+    let unfit = || Error::Left(Left::Unfit { what: "a mean of decimals".into(), ty: ty.clone() });
     let &DataType::Decimal128(precision, to) = ty else { return Err(unfit()) };
     let value = |(&sum, &rows): (&i128, &i64)| match (rows, mean) {
         (0, _) => Ok(None),
@@ -136,29 +140,32 @@ fn decimals(sums: &[i128], rows: &[i64], (scale, mean): (i8, bool), ty: &DataTyp
 fn total<T: Copy + Default>(
     terms: &[(bool, usize)],
     folds: &[Numbers],
+    groups: usize,
     read: impl Fn(&Numbers) -> Vec<T>,
     add: impl Fn(T, T, bool) -> T,
 ) -> Vec<T> {
-    let mut sum: Vec<T> = Vec::new();
+    let mut sum = vec![T::default(); groups];
     for &(negative, fold) in terms {
         let values = read(&folds[fold]);
-        sum.resize(values.len(), T::default());
         sum.iter_mut().zip(values).for_each(|(sum, v)| *sum = add(*sum, v, negative));
     }
     sum
 }
 
-fn float_total(terms: &[(bool, usize)], folds: &[Numbers]) -> Vec<f64> {
-    total(terms, folds, Numbers::to_f64, |sum, v, minus| if minus { sum - v } else { sum + v })
+fn float_total(terms: &[(bool, usize)], folds: &[Numbers], groups: usize) -> Vec<f64> {
+    total(terms, folds, groups, Numbers::to_f64, |sum, v, minus| if minus { sum - v } else { sum + v })
 }
 
 /// The entries of a result: the codes of its groups, a list for each group field, in lexicographic order, and the values.
 struct Entries {
     places: Vec<Vec<u64>>,
     values: Numbers,
+    /// The value of places without an entry, as a number for `DOUBLE` and one for integers.
+    fill: (f64, i64),
 }
 
 /// Values of one type.
+#[derive(Clone)]
 enum Numbers {
     I64(Vec<i64>),
     U64(Vec<u64>),
@@ -181,18 +188,31 @@ impl Entries {
             places = places.iter().map(|list| order.iter().map(|&k| list[k]).collect()).collect();
             positions = order.iter().map(|&k| positions[k]).collect();
         }
-        Entries { values: Numbers::of(tensor, &positions), places }
+        let fill = match tensor.ty().fill {
+            Scalar::F64(fill) => (fill, 0),
+            Scalar::I64(fill) => (0.0, fill),
+            _ => (0.0, 0),
+        };
+        Entries { values: Numbers::of(tensor, &positions), places, fill }
     }
 
     /// The entries that are not 0.
     fn present(&self) -> Entries {
+        let count = self.values.len();
+        if (0..count).all(|k| self.values.is_some(k)) {
+            return Entries { places: self.places.clone(), values: Numbers::U64(vec![1; count]), fill: (0.0, 0) };
+        }
         let kept: Vec<usize> = (0..self.values.len()).filter(|&k| self.values.is_some(k)).collect();
         let pick = |list: &Vec<u64>| kept.iter().map(|&k| list[k]).collect();
-        Entries { places: self.places.iter().map(pick).collect(), values: Numbers::U64(vec![1; kept.len()]) }
+        let values = Numbers::U64(vec![1; kept.len()]);
+        Entries { places: self.places.iter().map(pick).collect(), values, fill: (0.0, 0) }
     }
 
     /// The values at the places of other entries, 0 where there is none.
     fn at(&self, groups: &Entries) -> Numbers {
+        if self.values.len() == groups.values.len() && self.places == groups.places {
+            return self.values.clone();
+        }
         let mut own = 0;
         let found = (0..groups.values.len()).map(|k| {
             while own < self.values.len() {
@@ -206,14 +226,14 @@ impl Entries {
         });
         let found: Vec<Option<usize>> = found.collect();
         macro_rules! pick {
-            ($variant:ident, $values:expr) => {
-                Numbers::$variant(found.iter().map(|k| k.map_or_else(Default::default, |k| $values[k])).collect())
+            ($variant:ident, $values:expr, $fill:expr) => {
+                Numbers::$variant(found.iter().map(|k| k.map_or($fill, |k| $values[k])).collect())
             };
         }
         match &self.values {
-            Numbers::I64(values) => pick!(I64, values),
-            Numbers::U64(values) => pick!(U64, values),
-            Numbers::F64(values) => pick!(F64, values),
+            Numbers::I64(values) => pick!(I64, values, self.fill.1),
+            Numbers::U64(values) => pick!(U64, values, 0),
+            Numbers::F64(values) => pick!(F64, values, self.fill.0),
         }
     }
 }

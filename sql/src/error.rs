@@ -4,6 +4,7 @@ use crate::engine::RunError;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::arrow::error::ArrowError;
 use datafusion::error::DataFusionError;
+use std::time::Duration;
 
 /// Why a query or a table of redpoll failed.
 #[derive(Debug, thiserror::Error)]
@@ -43,13 +44,67 @@ pub enum Error {
         /// How many bytes it takes.
         bytes: usize,
     },
-    /// A value does not fit what carries it. The message says which setting runs the query without.
-    #[error("{what} of type {ty} does not fit the kernels; `SET redpoll.enabled = false` runs the query without them")]
+    /// An aggregate function that is none over a semiring. Its author's fault.
+    #[error("the aggregate function `{name}`: {what}")]
+    Semiring {
+        /// The function.
+        name: String,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// The rows of an input cannot be read.
+    #[error(transparent)]
+    Read(Box<DataFusionError>),
+    /// The rows of a region are better left to DataFusion, which runs it then; nobody's fault.
+    #[error(transparent)]
+    Left(#[from] Left),
+}
+
+/// Why the rows of a region are left to DataFusion.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Left {
+    /// A value does not fit what carries it.
+    #[error("{what} of type {ty} does not fit the kernels")]
     Unfit {
         /// What does not fit.
         what: String,
         /// Its type.
         ty: DataType,
+    },
+    /// Numbers that a product or a sum over several tables must not be regrouped with.
+    #[error("{what} is not finite, or so large that another order of computation overflows")]
+    Unbounded {
+        /// What is so large.
+        what: String,
+    },
+    /// DataFusion is estimated to be done sooner.
+    #[error("it takes {ours:.1?}, and DataFusion is done in {theirs:.1?}")]
+    Cost {
+        /// How long it takes, or is estimated to take.
+        ours: Duration,
+        /// How long DataFusion is estimated to take.
+        theirs: Duration,
+    },
+    /// A column has a NULL whose row meets nothing that would keep it out.
+    #[error("`{what}` has a NULL")]
+    Nulls {
+        /// The column.
+        what: String,
+    },
+    /// A condition over several tables has too many values to be computed for all of them.
+    #[error("{what} has more than {most} combinations of values")]
+    Many {
+        /// The condition.
+        what: String,
+        /// How many would do.
+        most: u64,
+    },
+    /// What is computed before the join fails for rows that may not join.
+    #[error("computed before the join: {what}")]
+    Raised {
+        /// The failure.
+        what: String,
     },
 }
 
@@ -77,6 +132,7 @@ impl From<Error> for DataFusionError {
             Error::Run(RunError::Memory) | Error::Memory { .. } => {
                 DataFusionError::ResourcesExhausted(error.to_string())
             }
+            Error::Read(error) => *error,
             error => DataFusionError::External(Box::new(error)),
         }
     }

@@ -1,12 +1,15 @@
 //! The execution of a region: rows of the inputs in, rows of groups out.
 
 use crate::cache::{Cache, Key, Ready};
-use crate::claim::Region;
+use crate::claim::{self, Region};
+use crate::cost::Estimate;
 use crate::decode::decode;
 use crate::encode::Encoded;
 use crate::engine::Engine;
-use crate::error::Error;
+use crate::error::{Error, Left};
+use crate::fallback::Fallback;
 use crate::memory::Allowance;
+use crate::options::Policy;
 use crate::program::{self, Folds};
 use crate::sources::Sources;
 use datafusion::arrow::compute::concat_batches;
@@ -24,8 +27,8 @@ use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Pla
 use futures::future::try_join_all;
 use futures::{StreamExt, TryStreamExt, stream};
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// Runs a region.
@@ -36,6 +39,7 @@ pub struct RegionExec {
     engine: Arc<dyn Engine>,
     cache: Arc<Cache>,
     reuse: Option<Reuse>,
+    fallback: Option<Fallback>,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
 }
@@ -65,12 +69,18 @@ impl RegionExec {
         );
         let metrics = ExecutionPlanMetricsSet::new();
         let cache = Arc::default();
-        RegionExec { region, inputs, engine, cache, reuse: None, properties: Arc::new(properties), metrics }
+        let (reuse, fallback, properties) = (None, None, Arc::new(properties));
+        RegionExec { region, inputs, engine, cache, reuse, fallback, properties, metrics }
     }
 
     /// The same execution, which keeps what it has encoded, where that can be told apart, and takes what was kept.
     pub(crate) fn reusing(self, cache: Arc<Cache>, reuse: Option<Reuse>) -> RegionExec {
         RegionExec { cache, reuse, ..self }
+    }
+
+    /// The same execution, which has a plan to run where kernels do not fit the rows.
+    pub(crate) fn falling_back(self, fallback: Fallback) -> RegionExec {
+        RegionExec { fallback: Some(fallback), ..self }
     }
 }
 
@@ -115,7 +125,8 @@ impl ExecutionPlan for RegionExec {
     fn with_new_children(self: Arc<Self>, inputs: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
         let schema = self.properties.eq_properties.schema().clone();
         let exec = RegionExec::new(self.region.clone(), inputs, schema, self.engine.clone());
-        Ok(Arc::new(exec.reusing(self.cache.clone(), self.reuse.clone())))
+        let fallback = self.fallback.clone();
+        Ok(Arc::new(RegionExec { fallback, ..exec.reusing(self.cache.clone(), self.reuse.clone()) }))
     }
 
     fn metrics(&self) -> Option<MetricsSet> {
@@ -135,6 +146,7 @@ impl ExecutionPlan for RegionExec {
             schema: schema.clone(),
             metrics: Metrics::new(&self.metrics),
             allowance: allowance(),
+            policy: claim::options(context.session_config().options()).claim,
         };
         let cancel = CancelOnDrop(cancelled.clone());
         let rows = context.session_config().batch_size();
@@ -145,31 +157,59 @@ impl ExecutionPlan for RegionExec {
             None => self.inputs.iter().map(|input| input.execute(0, context.clone())).collect::<Result<_>>()?,
         };
         let (cache, limit, encoding) = (self.cache.clone(), context.memory_pool().memory_limit(), allowance());
+        let (fallback, own, task, metrics) =
+            (self.fallback.clone(), schema.clone(), context, Metrics::new(&self.metrics));
         let batches = async move {
-            let inputs = try_join_all(inputs.into_iter().map(|input| all_rows(input, &encoding))).await?;
+            let inputs = try_join_all(inputs.into_iter().map(|input| all_rows(input, &encoding))).await;
             let work = move || {
+                let inputs = inputs.map_err(read_error)?;
                 let ready = match kept {
                     Some(ready) => ready,
                     None => Arc::new(run.prepare(&inputs, &encoding)?),
                 };
-                let batch = run.run(&ready)?;
-                if let Some((reuse, version)) = version {
-                    cache.keep(reuse.key, version, ready, &limit);
-                }
-                Ok::<_, Error>((batch, run.allowance))
+                let (batch, warm) = run.run(&ready)?;
+                let worth = match (run.policy, warm) {
+                    (Policy::Cost, Some(took)) => ready.ran(took),
+                    _ => Ok(()),
+                };
+                Ok::<_, Error>((batch, ready, worth, run.allowance))
             };
-            let (batch, allowance) =
-                tokio::task::spawn_blocking(work).await.map_err(|e| DataFusionError::External(Box::new(e)))??;
+            let done = tokio::task::spawn_blocking(work).await.map_err(|e| DataFusionError::External(Box::new(e)))?;
             drop(cancel);
-            // Rows that are yet to be asked for are still held.
-            let held = move |batch| {
-                let _ = &allowance;
-                Ok(batch)
-            };
-            Ok::<_, DataFusionError>(stream::iter(slices(&batch, rows).into_iter().map(held)))
+            match (done, fallback) {
+                (Ok((batch, ready, worth, allowance)), fallback) => {
+                    if let (Err(why), Some(fallback)) = (worth, fallback) {
+                        fallback.remember(&cache, why);
+                    } else if let Some((reuse, version)) = version {
+                        cache.keep(reuse.key, version, ready, &limit);
+                    }
+                    // Rows that are yet to be asked for are still held.
+                    let held = move |batch| {
+                        let _ = &allowance;
+                        Ok(batch)
+                    };
+                    Ok(stream::iter(slices(&batch, rows).into_iter().map(held)).boxed())
+                }
+                (Err(Error::Left(why)), Some(fallback)) => {
+                    metrics.count("left_to_datafusion", 1);
+                    fallback.remember(&cache, why);
+                    Ok(fallback.stream(own, task).await?.boxed())
+                }
+                (Err(error), _) => Err(DataFusionError::from(error)),
+            }
         };
         let batches = stream::once(batches).try_flatten().boxed();
         Ok(Box::pin(RecordBatchStreamAdapter::new(schema, batches)))
+    }
+}
+
+/// Why rows could not be read. What is computed of rows that join nothing may fail without harm.
+fn read_error(error: DataFusionError) -> Error {
+    match error.find_root() {
+        DataFusionError::ArrowError(..) | DataFusionError::Execution(_) => {
+            Left::Raised { what: error.to_string() }.into()
+        }
+        _ => Error::Read(Box::new(error)),
     }
 }
 
@@ -236,6 +276,7 @@ struct Run {
     metrics: Metrics,
     /// What kernels and results may use.
     allowance: Allowance,
+    policy: Policy,
 }
 
 impl Run {
@@ -244,14 +285,18 @@ impl Run {
         let start = Instant::now();
         let encoded = Encoded::new(&self.region, inputs, allowance)?;
         let folds = Folds::new(&self.region, &encoded)?;
+        let estimate = Estimate::of(&self.region, &encoded, &folds)?;
+        if self.policy == Policy::Cost {
+            estimate.check()?;
+        }
         let program = program::program(&self.region, &encoded, &folds)?;
         self.metrics.time("encode_time", start.elapsed());
-        Ok(Ready { encoded, folds, program })
+        Ok(Ready { encoded, folds, program, estimate, runs: Mutex::default() })
     }
 
-    /// Runs the program.
-    fn run(&self, ready: &Ready) -> Result<RecordBatch, Error> {
-        let Ready { encoded, folds, program } = ready;
+    /// Runs the program; with how long that took, if its kernels were there.
+    fn run(&self, ready: &Ready) -> Result<(RecordBatch, Option<Duration>), Error> {
+        let Ready { encoded, folds, program, .. } = ready;
         self.metrics.count("encoded_bytes", ready.bytes());
         let stored = program.bindings.iter().map(|(_, tensor)| tensor.count_stored()).sum::<u64>();
         self.metrics.count("stored_entries", usize::try_from(stored).unwrap_or(usize::MAX));
@@ -262,8 +307,9 @@ impl Run {
         let start = Instant::now();
         let batch = decode(&self.region, encoded, (folds, program), &outcome.outputs, &self.schema)?;
         self.allowance.take("the results", batch.get_array_memory_size())?;
-        self.metrics.time("decode_time", start.elapsed());
+        let decoding = start.elapsed();
+        self.metrics.time("decode_time", decoding);
         self.metrics.count("output_rows", batch.num_rows());
-        Ok(batch)
+        Ok((batch, outcome.cached.then_some(outcome.run + decoding)))
     }
 }

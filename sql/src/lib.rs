@@ -21,6 +21,7 @@
 
 mod cache;
 pub mod claim;
+mod cost;
 mod csv;
 mod database;
 mod decode;
@@ -28,22 +29,25 @@ pub mod encode;
 mod engine;
 mod error;
 mod exec;
+mod fallback;
 mod files;
 mod memory;
 mod node;
 mod options;
 mod planner;
 pub mod program;
+mod semiring;
 mod sources;
 mod table;
 
 pub use database::Database;
 pub use engine::{Engine, Outcome, RunError, Stop};
-pub use error::{Error, message};
+pub use error::{Error, Left, message};
 pub use exec::RegionExec;
 pub use memory::Allowance;
 pub use node::RegionNode;
 pub use options::{Policy, RedpollOptions};
+pub use semiring::Semiring;
 pub use table::{Compute, TensorTable};
 
 /// The query engine that redpoll is inside of.

@@ -15,13 +15,21 @@ pub struct RegionNode {
     region: Arc<Region>,
     inputs: Vec<LogicalPlan>,
     schema: DFSchemaRef,
+    /// What was claimed.
+    claimed: Arc<LogicalPlan>,
 }
 
 impl RegionNode {
-    /// The plan of a claim in place of an aggregate of that schema.
-    pub(crate) fn plan(claim: Claim, schema: DFSchemaRef) -> LogicalPlan {
-        let node = RegionNode { region: Arc::new(claim.region), inputs: claim.inputs, schema };
+    /// The plan of a claim in place of what was claimed.
+    pub(crate) fn plan(claim: Claim, claimed: LogicalPlan) -> LogicalPlan {
+        let (region, schema) = (Arc::new(claim.region), claimed.schema().clone());
+        let node = RegionNode { region, inputs: claim.inputs, schema, claimed: Arc::new(claimed) };
         LogicalPlan::Extension(Extension { node: Arc::new(node) })
+    }
+
+    /// What was claimed, as DataFusion would run it.
+    pub(crate) fn claimed(&self) -> &Arc<LogicalPlan> {
+        &self.claimed
     }
 
     /// The region.

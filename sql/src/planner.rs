@@ -4,6 +4,7 @@ use crate::cache::{Cache, Key};
 use crate::claim;
 use crate::engine::Engine;
 use crate::exec::{RegionExec, Reuse};
+use crate::fallback::Fallback;
 use crate::node::RegionNode;
 use crate::sources::Sources;
 use crate::table::TensorSink;
@@ -35,7 +36,7 @@ impl QueryPlanner for RegionPlanner {
         let planner = DefaultPhysicalPlanner::with_extension_planners(vec![Arc::new(self.clone())]);
         match plan {
             LogicalPlan::Explain(explain) if explain.verbose => {
-                let explain = LogicalPlan::Explain(with_reasons(explain, session));
+                let explain = LogicalPlan::Explain(with_reasons(explain, session, &self.cache));
                 planner.create_physical_plan(&explain, session).await
             }
             LogicalPlan::Copy(copy) => match TensorSink::of(copy)? {
@@ -52,9 +53,9 @@ impl QueryPlanner for RegionPlanner {
 }
 
 /// The explanation with a row for what was not claimed, and why.
-fn with_reasons(explain: &Explain, session: &dyn Session) -> Explain {
+fn with_reasons(explain: &Explain, session: &dyn Session, cache: &Cache) -> Explain {
     let mut explain = explain.clone();
-    let declined = claim::declined(&explain.plan, session.config().options());
+    let declined = claim::declined(&explain.plan, session.config().options(), cache);
     for (node, reason) in declined {
         let plan_type = PlanType::OptimizedLogicalPlan { optimizer_name: "redpoll, which left this".to_string() };
         explain.stringified_plans.push(StringifiedPlan::new(plan_type, format!("{node}\nnot claimed: {reason}")));
@@ -78,6 +79,7 @@ impl ExtensionPlanner for RegionPlanner {
         let key = Key { region: node.region().clone(), inputs: Arc::new(plans.iter().map(|&p| p.clone()).collect()) };
         let reuse = Sources::of(plans).map(|sources| Reuse { sources, key });
         let exec = RegionExec::new(node.region().clone(), inputs.to_vec(), schema, self.engine.clone());
-        Ok(Some(Arc::new(exec.reusing(self.cache.clone(), reuse))))
+        let fallback = Fallback { plan: node.claimed().clone(), planner: self.clone() };
+        Ok(Some(Arc::new(exec.reusing(self.cache.clone(), reuse).falling_back(fallback))))
     }
 }

@@ -9,42 +9,8 @@ use common::{Cell, agree, database, rows, run};
 use redpoll::sql::Database;
 use std::path::{Path, PathBuf};
 
-/// The columns of the tables that are no text: what their types are.
-const TABLES: [(&str, &str); 8] = [
-    ("region", "r_regionkey BIGINT, r_name VARCHAR, r_comment VARCHAR"),
-    ("nation", "n_nationkey BIGINT, n_name VARCHAR, n_regionkey BIGINT, n_comment VARCHAR"),
-    (
-        "supplier",
-        "s_suppkey BIGINT, s_name VARCHAR, s_address VARCHAR, s_nationkey BIGINT, s_phone VARCHAR, \
-         s_acctbal DECIMAL(15,2), s_comment VARCHAR",
-    ),
-    (
-        "customer",
-        "c_custkey BIGINT, c_name VARCHAR, c_address VARCHAR, c_nationkey BIGINT, c_phone VARCHAR, \
-         c_acctbal DECIMAL(15,2), c_mktsegment VARCHAR, c_comment VARCHAR",
-    ),
-    (
-        "part",
-        "p_partkey BIGINT, p_name VARCHAR, p_mfgr VARCHAR, p_brand VARCHAR, p_type VARCHAR, p_size INT, \
-         p_container VARCHAR, p_retailprice DECIMAL(15,2), p_comment VARCHAR",
-    ),
-    (
-        "partsupp",
-        "ps_partkey BIGINT, ps_suppkey BIGINT, ps_availqty INT, ps_supplycost DECIMAL(15,2), ps_comment VARCHAR",
-    ),
-    (
-        "orders",
-        "o_orderkey BIGINT, o_custkey BIGINT, o_orderstatus VARCHAR, o_totalprice DECIMAL(15,2), o_orderdate DATE, \
-         o_orderpriority VARCHAR, o_clerk VARCHAR, o_shippriority INT, o_comment VARCHAR",
-    ),
-    (
-        "lineitem",
-        "l_orderkey BIGINT, l_partkey BIGINT, l_suppkey BIGINT, l_linenumber INT, l_quantity DECIMAL(15,2), \
-         l_extendedprice DECIMAL(15,2), l_discount DECIMAL(15,2), l_tax DECIMAL(15,2), l_returnflag VARCHAR, \
-         l_linestatus VARCHAR, l_shipdate DATE, l_commitdate DATE, l_receiptdate DATE, l_shipinstruct VARCHAR, \
-         l_shipmode VARCHAR, l_comment VARCHAR",
-    ),
-];
+/// The tables with their columns.
+const TABLES: &str = include_str!("real/tpch.tables");
 
 fn folder() -> Option<PathBuf> {
     let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/datasets");
@@ -63,7 +29,7 @@ fn unpacked(path: &Path) -> String {
 
 async fn tpch(folder: &Path, plain: &Path) -> Database {
     let database = database().await;
-    for (table, columns) in TABLES {
+    for (table, columns) in TABLES.lines().filter_map(|line| line.split_once(": ")) {
         let file = plain.join(format!("{table}.csv"));
         std::fs::write(&file, unpacked(&folder.join(format!("{table}.csv.zst")))).unwrap();
         let create = format!(

@@ -6,7 +6,8 @@ mod block_on;
 mod engine;
 
 pub use redpoll_sql::{
-    Compute, Database, Engine, Outcome, Policy, RedpollOptions, RunError, Stop, TensorTable, claim, datafusion, message,
+    Compute, Database, Engine, Outcome, Policy, RedpollOptions, RunError, Semiring, Stop, TensorTable, claim,
+    datafusion, message,
 };
 
 use crate::array::Array;

@@ -4,12 +4,14 @@ use super::join::{FlatJoin, check_plain, leaf_column, leaves_of, substitute};
 use super::leaves::finish;
 use super::reason::Reason;
 use super::region::{
-    Aggregate, Comparison, End, FieldId, GroupColumn, LeafColumn, Mask, Nulls, Number, Region, RegionField, Role, Sum,
-    Term,
+    Aggregate, Case, Comparison, Condition, End, FieldId, GroupColumn, LeafColumn, Mask, Narrow, Nulls, Number, Region,
+    RegionField, Role, Sum, Term,
 };
 use super::sums::{is_total, strict_parts, terms};
 use super::types::{is_key, is_ordered};
+use crate::semiring::{Function, Semiring};
 use datafusion::arrow::datatypes::DataType;
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
 use datafusion::common::{DFSchema, NullEquality, ScalarValue, TableReference};
 use datafusion::logical_expr::utils::split_conjunction;
 use datafusion::logical_expr::{Aggregate as AggregateNode, Expr, ExprSchemable, LogicalPlan, when};
@@ -34,6 +36,7 @@ pub(super) fn build(node: &AggregateNode) -> Result<Claim, Reason> {
     let of_leaves = |e: &Expr| substitute(e, &node.input, &columns);
     let mut builder = Builder::new(join)?;
     builder.join_fields()?;
+    builder.conditions()?;
     let groups = node.group_expr.iter().map(|e| match e {
         Expr::GroupingSet(_) => Err(Reason::GroupingSets),
         e => Ok(of_leaves(e)),
@@ -51,6 +54,11 @@ pub(super) struct Builder {
     pub(super) supplied: Vec<Vec<Expr>>,
     pub(super) fields: Vec<RegionField>,
     pub(super) masks: Vec<Mask>,
+    pub(super) conditions: Vec<Condition>,
+    /// The columns of leaves that keep rows out which must have values.
+    pub(super) required: Vec<LeafColumn>,
+    /// The columns that must have values in all rows.
+    pub(super) total: Vec<LeafColumn>,
     /// The leaf that computes what reads no column.
     home: usize,
 }
@@ -68,7 +76,17 @@ impl Builder {
         let schema = DFSchema::new_with_metadata(fields, HashMap::new()).map_err(|e| Reason::Node(e.to_string()))?;
         let home = join.leaves.iter().position(|(_, role)| *role == Role::Joins).unwrap_or(0);
         let supplied = vec![Vec::new(); join.leaves.len()];
-        Ok(Builder { join, schema, supplied, fields: Vec::new(), masks: Vec::new(), home })
+        Ok(Builder {
+            join,
+            schema,
+            supplied,
+            fields: Vec::new(),
+            masks: Vec::new(),
+            conditions: Vec::new(),
+            required: Vec::new(),
+            total: Vec::new(),
+            home,
+        })
     }
 
     /// The column of a leaf that holds an expression.
@@ -134,9 +152,21 @@ impl Builder {
             };
             self.same_type(&left, &right)?;
             let (a, b) = (self.key(&left)?, self.key(&right)?);
+            let excluding = [a, b].into_iter().find(|c| self.join.leaves[c.leaf].1 == Role::Excludes);
+            if let Some(column) = excluding {
+                let other = if a == column { b } else { a };
+                // Rows of others that are equal to the same column of it need not be equal to each other.
+                if self.field_of(column).is_some_and(|field| self.field_of(other) != Some(field)) {
+                    return Err(Reason::Spans(self.shown(&left)));
+                }
+                if nulls == Nulls::Drop {
+                    self.required.push(column);
+                }
+            }
             let (a, b) = (self.field_or_new(a, &left, Nulls::Keep), self.field_or_new(b, &right, Nulls::Keep));
             self.unite(a, b);
-            if nulls == Nulls::Drop {
+            // Rows of others that have no value meet nothing, and stay.
+            if nulls == Nulls::Drop && excluding.is_none() {
                 let field = a.min(b);
                 self.fields[field].nulls = Nulls::Drop;
             }
@@ -144,6 +174,13 @@ impl Builder {
         for (left, comparison, right) in std::mem::take(&mut self.join.comparisons) {
             self.same_type(&left, &right)?;
             let (a, b) = (self.key(&left)?, self.key(&right)?);
+            // A row without a value meets none of those that would keep it out.
+            let excludes = |c: LeafColumn| self.join.leaves[c.leaf].1 == Role::Excludes;
+            let excluding = [a, b].into_iter().find(|&c| excludes(c));
+            if let Some(column) = excluding {
+                self.required.push(column);
+                self.total.push(if a == column { b } else { a });
+            }
             let (left, right) = (self.field_or_new(a, &left, Nulls::Drop), self.field_or_new(b, &right, Nulls::Drop));
             for field in [left, right] {
                 self.fields[field].nulls = Nulls::Drop;
@@ -151,13 +188,54 @@ impl Builder {
             if left == right {
                 // Equal anyway: the comparison holds for every row, or for none.
                 if !matches!(comparison, Comparison::Le | Comparison::Ge) {
-                    self.join.conditions.push((self.home, Expr::Literal(ScalarValue::from(false), None)));
+                    let leaf = excluding.map_or(self.home, |column| column.leaf);
+                    self.join.conditions.push((leaf, Expr::Literal(ScalarValue::from(false), None)));
                 }
                 continue;
             }
             let (from, to) = (self.fields[right].domain, self.fields[left].domain);
             self.fields.iter_mut().filter(|f| f.domain == from).for_each(|f| f.domain = to);
             self.masks.push(Mask { left, comparison, right });
+        }
+        Ok(())
+    }
+
+    /// The conditions over several leaves: what each leaf has to do with one becomes a field.
+    fn conditions(&mut self) -> Result<(), Reason> {
+        for condition in std::mem::take(&mut self.join.spanning) {
+            let name = self.shown(&condition);
+            let mut tuples: Vec<(usize, Vec<LeafColumn>)> = Vec::new();
+            let mut fault = None;
+            let cut = |e: Expr| {
+                let [leaf] = leaves_of(&e)[..] else { return Ok(Transformed::no(e)) };
+                match self.type_of(&e) {
+                    Ok(ty) if is_ordered(&ty) => {}
+                    Ok(ty) => fault = Some(Reason::Type { what: format!("`{}` of a condition", self.shown(&e)), ty }),
+                    Err(reason) => fault = Some(reason),
+                }
+                let column = self.supply(leaf, &e);
+                let field = tuples.iter().position(|(l, _)| *l == leaf).unwrap_or_else(|| {
+                    tuples.push((leaf, Vec::new()));
+                    tuples.len() - 1
+                });
+                let tuple = &mut tuples[field].1;
+                let part = tuple.iter().position(|c| *c == column).unwrap_or_else(|| {
+                    tuple.push(column);
+                    tuple.len() - 1
+                });
+                let column = Expr::Column(Condition::column(field, part));
+                Ok(Transformed::new(column, true, TreeNodeRecursion::Jump))
+            };
+            let expr = condition.transform_down(cut).data().map_err(|e| Reason::Node(e.to_string()))?;
+            if let Some(reason) = fault {
+                return Err(reason);
+            }
+            let mut fields = Vec::new();
+            for (_, tuple) in tuples {
+                let known = self.fields.iter().position(|f| f.columns.contains(&tuple));
+                fields.push(known.unwrap_or_else(|| self.new_field(vec![tuple], name.clone(), Nulls::Keep)));
+            }
+            self.conditions.push(Condition { fields, expr, name });
         }
         Ok(())
     }
@@ -225,8 +303,7 @@ impl Builder {
         }
         let mut valid = Vec::new();
         for conjunct in params.filter.iter().flat_map(|f| split_conjunction(f)) {
-            let passes = when(conjunct.clone(), Expr::Literal(ScalarValue::from(true), None)).end();
-            valid.push(self.column(&passes.map_err(|e| Reason::Node(e.to_string()))?)?);
+            valid.push(self.passing(conjunct)?);
         }
         let distinct = params.distinct && !matches!(name, "min" | "max" | "bool_or" | "bool_and");
         let arg = params.args.first().ok_or_else(|| Reason::Function(name.to_string()))?;
@@ -255,9 +332,9 @@ impl Builder {
                 }
                 Ok(Aggregate::Count(valid))
             }
-            "sum" => Ok(Aggregate::Sum(self.sum(arg, valid)?)),
+            "sum" => Ok(Aggregate::Sum(self.sum(arg, &valid)?)),
             "avg" => match self.type_of(arg)? {
-                DataType::Float64 | DataType::Decimal128(..) => Ok(Aggregate::Average(self.sum(arg, valid)?)),
+                DataType::Float64 | DataType::Decimal128(..) => Ok(Aggregate::Average(self.sum(arg, &valid)?)),
                 ty => Err(Reason::Type { what: format!("the average of `{}`", self.shown(arg)), ty }),
             },
             "min" | "bool_and" | "max" | "bool_or" => {
@@ -268,8 +345,24 @@ impl Builder {
                 }
                 Ok(Aggregate::Extreme { end, column: self.column(arg)?, valid })
             }
-            _ => Err(Reason::Function(name.to_string())),
+            _ => match call.func.inner().downcast_ref::<Function>() {
+                Some(function) => self.fold(&function.semiring, &params.args, valid),
+                None => Err(Reason::Function(name.to_string())),
+            },
         }
+    }
+
+    fn fold(&mut self, semiring: &Semiring, args: &[Expr], mut valid: Vec<LeafColumn>) -> Result<Aggregate, Reason> {
+        let mut factors: Vec<LeafColumn> = Vec::new();
+        for arg in args {
+            let column = self.column(arg)?;
+            if factors.iter().any(|c| c.leaf == column.leaf) {
+                return Err(Reason::Function(format!("{} of several columns of a table", self.shown(arg))));
+            }
+            factors.push(column);
+            valid.push(column);
+        }
+        Ok(Aggregate::Fold { semiring: semiring.clone(), factors, valid })
     }
 
     /// Requires that an expression has a value.
@@ -286,27 +379,50 @@ impl Builder {
         Ok(())
     }
 
-    fn sum(&mut self, arg: &Expr, mut valid: Vec<LeafColumn>) -> Result<Sum, Reason> {
+    fn sum(&mut self, arg: &Expr, filter: &[LeafColumn]) -> Result<Sum, Reason> {
         check_plain(arg)?;
         let ty = self.type_of(arg)?;
         let number = Number::of(&ty).ok_or_else(|| Reason::Type { what: format!("the sum of `{arg}`"), ty })?;
-        let mut sum = Sum { terms: Vec::new(), valid: Vec::new(), ty: number };
-        let products = terms(arg, number, &self.schema, self.home).map_err(|_| Reason::Spans(self.shown(arg)))?;
-        for product in products {
-            let mut factors = Vec::new();
-            for (leaf, factor) in product.factors {
-                let column = self.supply(leaf, &factor);
-                factors.push(column);
-                if !is_total(&factor, &self.schema) {
-                    valid.push(column);
+        let found = terms(arg, number, &self.schema, self.home).map_err(|_| Reason::Spans(self.shown(arg)))?;
+        let mut sum = Sum { cases: Vec::new(), covers: found.covers, narrow: Vec::new(), ty: number };
+        for case in found.cases {
+            let mut guards = filter.to_vec();
+            for (_, condition) in &case.guards {
+                guards.push(self.passing(condition)?);
+            }
+            let mut valid = Vec::new();
+            for (leaf, value) in case.values() {
+                if !is_total(value, &self.schema) {
+                    valid.push(self.supply(*leaf, value));
                 }
             }
-            factors.sort_unstable();
-            sum.terms.push(Term { negative: product.negative, factors });
+            let mut terms = Vec::new();
+            for product in case.products {
+                let factors = product.factors.iter().map(|(leaf, factor)| self.supply(*leaf, factor));
+                let mut factors: Vec<LeafColumn> = factors.collect();
+                factors.sort_unstable();
+                terms.push(Term { negative: product.negative, factors });
+            }
+            for list in [&mut guards, &mut valid] {
+                list.sort_unstable();
+                list.dedup();
+            }
+            sum.cases.push(Case { guards, valid, terms });
         }
-        valid.sort_unstable();
-        valid.dedup();
-        sum.valid = valid;
+        for narrow in found.narrow {
+            let factors = |product: Vec<(usize, Expr)>| {
+                product.into_iter().map(|(leaf, factor)| self.supply(leaf, &factor)).collect()
+            };
+            let products = narrow.products.into_iter().map(factors).collect();
+            sum.narrow.push(Narrow { products, most: narrow.most });
+        }
+        sum.covers &= filter.is_empty();
         Ok(sum)
+    }
+
+    /// The column that has a value where a condition of one leaf is true.
+    fn passing(&mut self, condition: &Expr) -> Result<LeafColumn, Reason> {
+        let passes = when(condition.clone(), Expr::Literal(ScalarValue::from(true), None)).end();
+        self.column(&passes.map_err(|e| Reason::Node(e.to_string()))?)
     }
 }

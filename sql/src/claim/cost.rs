@@ -1,16 +1,14 @@
-//! Whether a region pays: what a cold run costs beside what DataFusion would do.
-//!
-//! A region is planned and compiled in milliseconds and its rows are encoded once, in about the time that a hash join takes
-//! over them. On small tables DataFusion is done before that; a join that repeats rows grows with the product of its
-//! tables' sizes in DataFusion, and not here.
+//! Whether a region pays, as far as that is known before it runs; `crate::cost` has the constants, and the rest.
 
 use super::{Claim, Reason, Source};
+use crate::cost::fewest_rows;
+use datafusion::arrow::datatypes::DataType;
+use datafusion::arrow::record_batch::RecordBatch;
+use datafusion::catalog::TableProvider;
 use datafusion::catalog::default_table_source::source_as_provider;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::datasource::MemTable;
 use datafusion::logical_expr::LogicalPlan;
-
-/// Tables of fewer rows together are joined by DataFusion before a program is compiled, whatever the join.
-const FEWEST_ROWS: usize = 2_000;
 
 /// Whether claiming is estimated to be worth it.
 pub(super) fn pays(claim: &Claim) -> Result<(), Reason> {
@@ -18,13 +16,32 @@ pub(super) fn pays(claim: &Claim) -> Result<(), Reason> {
     if bound {
         return Ok(());
     }
+    let region = &claim.region;
+    for condition in &region.conditions {
+        let columns = condition.fields.iter().flat_map(|&field| &region.fields[field].columns[0]);
+        if columns.map(|&c| &region.column(c).ty).any(|ty| *ty != DataType::Boolean) {
+            return Err(Reason::Cost(format!("how many values `{}` has is not known", condition.name)));
+        }
+    }
     let rows: Option<usize> = claim.inputs.iter().map(rows).sum();
     match rows {
-        Some(rows) if rows < FEWEST_ROWS => Err(Reason::Cost(format!(
+        Some(rows) if rows < fewest_rows(region.leaves.len()) => Err(Reason::Cost(format!(
             "the tables have {rows} rows together, which are joined before a program is made"
         ))),
         _ => Ok(()),
     }
+}
+
+/// The number of rows of a table, if it tells.
+fn rows_of(table: &dyn TableProvider) -> Option<usize> {
+    if let Some(memory) = table.downcast_ref::<MemTable>() {
+        let mut rows = 0;
+        for partition in &memory.batches {
+            rows += partition.try_read().ok()?.iter().map(RecordBatch::num_rows).sum::<usize>();
+        }
+        return Some(rows);
+    }
+    table.statistics()?.num_rows.get_value().copied()
 }
 
 /// The number of rows of the tables below a plan, if all of them tell.
@@ -33,7 +50,7 @@ fn rows(plan: &LogicalPlan) -> Option<usize> {
     plan.apply(|node| {
         if let LogicalPlan::TableScan(scan) = node {
             let table = source_as_provider(&scan.source).ok();
-            let own = table.and_then(|t| t.statistics()).and_then(|s| s.num_rows.get_value().copied());
+            let own = table.and_then(|table| rows_of(&*table));
             rows = rows.zip(own).map(|(sum, own)| sum.saturating_add(own));
         }
         Ok(if rows.is_some() { TreeNodeRecursion::Continue } else { TreeNodeRecursion::Stop })

@@ -18,6 +18,8 @@ pub(super) struct FlatJoin {
     pub(super) comparisons: Vec<(Expr, Comparison, Expr)>,
     /// Conditions on the rows of one leaf.
     pub(super) conditions: Vec<(usize, Expr)>,
+    /// Other conditions, over several leaves.
+    pub(super) spanning: Vec<Expr>,
     /// Joins that had to be leaves.
     pub(super) declined: Vec<Reason>,
 }
@@ -146,6 +148,18 @@ impl FlatJoin {
                 self.conditions_of(join, &left, &right)?;
                 Ok(Some(right))
             }
+            JoinType::LeftAnti => {
+                let left = self.add(&join.left);
+                let right = self.leaf(&join.right, Role::Excludes);
+                self.conditions_of(join, &left, &right)?;
+                Ok(Some(left))
+            }
+            JoinType::RightAnti => {
+                let right = self.add(&join.right);
+                let left = self.leaf(&join.left, Role::Excludes);
+                self.conditions_of(join, &left, &right)?;
+                Ok(Some(right))
+            }
             _ => Ok(None),
         }
     }
@@ -163,6 +177,11 @@ impl FlatJoin {
                 let right = || join.right.schema().maybe_index_of_column(column).map(|k| k + left.len());
                 at.or_else(right).map(|k| both[k].clone())
             });
+            // A row that does not pass meets nothing, so that it is kept by an anti-join.
+            let anti = matches!(join.join_type, JoinType::LeftAnti | JoinType::RightAnti);
+            if anti && !leaves_of(&conjunct).iter().any(|&leaf| self.leaves[leaf].1 == Role::Excludes) {
+                return Err(self.spans(&conjunct));
+            }
             self.condition(&conjunct)?;
         }
         Ok(())
@@ -191,6 +210,16 @@ impl FlatJoin {
         Reason::Spans(self.named(expr).to_string())
     }
 
+    /// A condition over several leaves that is no comparison of two.
+    fn spanning(&mut self, condition: &Expr) -> Result<(), Reason> {
+        // What lets rows through once must not be asked for each of its rows.
+        if leaves_of(condition).iter().any(|&leaf| self.leaves[leaf].1 != Role::Joins) {
+            return Err(self.spans(condition));
+        }
+        self.spanning.push(condition.clone());
+        Ok(())
+    }
+
     /// A condition that rows must pass.
     fn condition(&mut self, condition: &Expr) -> Result<(), Reason> {
         check_plain(condition)?;
@@ -201,10 +230,11 @@ impl FlatJoin {
             },
             [leaf] => self.conditions.push((leaf, condition.clone())),
             _ => {
-                let spans = || self.spans(condition);
-                let Expr::BinaryExpr(BinaryExpr { left, op, right }) = condition else { return Err(spans()) };
+                let Expr::BinaryExpr(BinaryExpr { left, op, right }) = condition else {
+                    return self.spanning(condition);
+                };
                 if leaves_of(left).len() != 1 || leaves_of(right).len() != 1 {
-                    return Err(spans());
+                    return self.spanning(condition);
                 }
                 let (left, right) = (left.as_ref().clone(), right.as_ref().clone());
                 let comparison = match op {
@@ -214,12 +244,12 @@ impl FlatJoin {
                     Operator::Gt => Comparison::Gt,
                     Operator::GtEq => Comparison::Ge,
                     Operator::NotEq => Comparison::Ne,
-                    _ => return Err(spans()),
+                    _ => return self.spanning(condition),
                 };
                 // What lets rows through once must not be asked for each of its rows.
-                let filters = |e: &Expr| leaves_of(e).iter().any(|&l| self.leaves[l].1 == Role::Filters);
+                let filters = |e: &Expr| leaves_of(e).iter().any(|&l| self.leaves[l].1 != Role::Joins);
                 if filters(&left) && filters(&right) {
-                    return Err(spans());
+                    return Err(self.spans(condition));
                 }
                 self.comparisons.push((left, comparison, right));
             }
@@ -235,7 +265,8 @@ fn opens(plan: &LogicalPlan) -> bool {
         LogicalPlan::Projection(projection) => opens(&projection.input),
         LogicalPlan::Filter(filter) => opens(&filter.input),
         LogicalPlan::Join(join) => {
-            matches!(join.join_type, JoinType::Inner | JoinType::LeftSemi | JoinType::RightSemi)
+            use JoinType::{Inner, LeftAnti, LeftSemi, RightAnti, RightSemi};
+            matches!(join.join_type, Inner | LeftSemi | RightSemi | LeftAnti | RightAnti)
         }
         _ => false,
     }

@@ -9,7 +9,7 @@ use super::join::in_plan;
 use super::origin::Origin;
 use super::reason::Reason;
 use super::region::{
-    Aggregate, ColumnInfo, GroupColumn, Leaf, LeafColumn, Number, Region, RegionField, Source, TensorColumn,
+    Aggregate, ColumnInfo, GroupColumn, Leaf, LeafColumn, Number, Region, RegionField, Role, Source, TensorColumn,
 };
 use crate::table::{TensorTable, range_of};
 use datafusion::arrow::datatypes::DataType;
@@ -19,9 +19,14 @@ use std::collections::HashMap;
 
 /// Makes the region of what was built for fields and aggregates.
 pub(super) fn finish(builder: Builder, groups: Vec<GroupColumn>, aggregates: Vec<Aggregate>) -> Result<Claim, Reason> {
-    let Builder { join, schema, supplied, fields, masks, .. } = builder;
+    let Builder { join, schema, supplied, fields, masks, conditions, required, total, .. } = builder;
     let mut tensors = Vec::new();
-    for (leaf, ((plan, _), supplied)) in join.leaves.iter().zip(&supplied).enumerate() {
+    for (leaf, ((plan, role), supplied)) in join.leaves.iter().zip(&supplied).enumerate() {
+        // Coordinates of others beyond those of a tensor that keeps rows out are kept.
+        if *role == Role::Excludes {
+            tensors.push(None);
+            continue;
+        }
         let conditions: Vec<&Expr> = join.conditions.iter().filter(|(l, _)| *l == leaf).map(|(_, c)| c).collect();
         let used = Used::of(leaf, &fields, &aggregates);
         tensors.push(as_tensor(plan, &conditions, supplied, &used));
@@ -48,11 +53,12 @@ pub(super) fn finish(builder: Builder, groups: Vec<GroupColumn>, aggregates: Vec
                 Source::Input { input, columns: exprs.into_iter().map(|e| shared[input].column(e)).collect() }
             }
         };
-        leaves.push(Leaf { name: name_of(plan, leaf), source, role: *role, columns });
+        let required = required.iter().filter(|c| c.leaf == leaf).map(|c| c.column).collect();
+        leaves.push(Leaf { name: name_of(plan, leaf), source, role: *role, columns, required });
     }
     let inputs = shared.into_iter().map(|origin| origin.plan().map_err(|e| Reason::Node(e.to_string())));
     let inputs = inputs.collect::<Result<_, _>>()?;
-    let mut region = Region { leaves, fields, masks, groups, aggregates };
+    let mut region = Region { leaves, fields, masks, conditions, total, groups, aggregates };
     if is_contradiction(&region) {
         return Err(Reason::Contradiction);
     }
@@ -82,10 +88,12 @@ impl Used {
         for aggregate in aggregates {
             match aggregate {
                 Aggregate::Sum(sum) | Aggregate::Average(sum) => {
-                    let factors = sum.terms.iter().flat_map(|term| &term.factors).filter(own);
-                    used.factors.extend(factors.map(|c| c.column));
+                    let factors = sum.terms().flat_map(|term| &term.factors);
+                    let factors = factors.chain(sum.narrow.iter().flat_map(|narrow| &narrow.products).flatten());
+                    used.factors.extend(factors.filter(own).map(|c| c.column));
                 }
                 Aggregate::Extreme { column, .. } => used.as_rows |= column.leaf == leaf,
+                Aggregate::Fold { factors, .. } => used.as_rows |= factors.iter().any(|c| c.leaf == leaf),
                 Aggregate::Count(_) | Aggregate::CountDistinct { .. } | Aggregate::OverDistinct { .. } => {}
             }
         }

@@ -14,10 +14,11 @@ mod types;
 pub use build::Claim;
 pub use reason::Reason;
 pub use region::{
-    Aggregate, ColumnInfo, Comparison, End, FieldId, GroupColumn, Leaf, LeafColumn, LeafId, Mask, ModeRange, Nulls,
-    Number, Region, RegionField, Role, Source, Sum, TensorColumn, Term,
+    Aggregate, Case, ColumnInfo, Comparison, Condition, End, FieldId, GroupColumn, Leaf, LeafColumn, LeafId, Mask,
+    ModeRange, Narrow, Nulls, Number, Region, RegionField, Role, Source, Sum, TensorColumn, Term,
 };
 
+use crate::cache::Cache;
 use crate::node::RegionNode;
 use crate::options::{Policy, RedpollOptions};
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
@@ -25,6 +26,7 @@ use datafusion::config::ConfigOptions;
 use datafusion::error::Result;
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::optimizer::{ApplyOrder, OptimizerConfig, OptimizerRule};
+use std::sync::Arc;
 
 /// The region that the top of a plan is.
 ///
@@ -43,11 +45,14 @@ pub fn can_claim(plan: &LogicalPlan) -> Result<Claim, Reason> {
 }
 
 /// As [`can_claim`], under the options of a session.
-fn decide(plan: &LogicalPlan, options: &RedpollOptions) -> Result<Claim, Reason> {
+fn decide(plan: &LogicalPlan, options: &RedpollOptions, cache: &Cache) -> Result<Claim, Reason> {
     if !options.enabled {
         return Err(Reason::Disabled);
     }
     let claim = can_claim(plan)?;
+    if let Some(why) = cache.left(plan) {
+        return Err(Reason::Left(why));
+    }
     match options.claim {
         Policy::Always => Ok(claim),
         Policy::Cost => cost::pays(&claim).map(|()| claim),
@@ -60,12 +65,12 @@ pub(crate) fn options(config: &ConfigOptions) -> RedpollOptions {
 }
 
 /// Every aggregate of an optimized plan that was not claimed, with the reason.
-pub(crate) fn declined(plan: &LogicalPlan, config: &ConfigOptions) -> Vec<(String, Reason)> {
+pub(crate) fn declined(plan: &LogicalPlan, config: &ConfigOptions, cache: &Cache) -> Vec<(String, Reason)> {
     let options = options(config);
     let mut found = Vec::new();
     plan.apply(|node| {
         if let LogicalPlan::Aggregate(_) = node
-            && let Err(reason) = decide(node, &options)
+            && let Err(reason) = decide(node, &options, cache)
         {
             found.push((node.display().to_string(), reason));
         }
@@ -77,8 +82,11 @@ pub(crate) fn declined(plan: &LogicalPlan, config: &ConfigOptions) -> Vec<(Strin
 
 /// Replaces the largest regions that can be claimed by one node each. It runs after DataFusion's own rules, on joins whose
 /// conditions they have found and scans whose filters they have pushed.
-#[derive(Clone, Copy, Default, Debug)]
-pub struct ClaimRegions;
+#[derive(Clone, Default, Debug)]
+pub struct ClaimRegions {
+    /// What is known of regions that ran before.
+    pub(crate) cache: Arc<Cache>,
+}
 
 impl OptimizerRule for ClaimRegions {
     fn name(&self) -> &'static str {
@@ -90,9 +98,9 @@ impl OptimizerRule for ClaimRegions {
     }
 
     fn rewrite(&self, plan: LogicalPlan, config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
-        let LogicalPlan::Aggregate(aggregate) = &plan else { return Ok(Transformed::no(plan)) };
-        match decide(&plan, &options(&config.options())) {
-            Ok(claim) => Ok(Transformed::yes(RegionNode::plan(claim, aggregate.schema.clone()))),
+        let LogicalPlan::Aggregate(_) = &plan else { return Ok(Transformed::no(plan)) };
+        match decide(&plan, &options(&config.options()), &self.cache) {
+            Ok(claim) => Ok(Transformed::yes(RegionNode::plan(claim, plan))),
             Err(_) => Ok(Transformed::no(plan)),
         }
     }

@@ -1,5 +1,6 @@
 //! Why a part of a plan is not claimed.
 
+use crate::error::Left;
 use datafusion::arrow::datatypes::DataType;
 use std::fmt;
 
@@ -37,6 +38,8 @@ pub enum Reason {
     Subquery(String),
     /// Comparisons that no values pass together; DataFusion finds out at once.
     Contradiction,
+    /// Its rows were found to be for DataFusion when it ran.
+    Left(Left),
     /// It is estimated not to pay.
     Cost(String),
     /// It is switched off.
@@ -56,6 +59,7 @@ impl fmt::Display for Reason {
             Reason::Volatile(expr) => write!(f, "`{expr}` gives another value each time"),
             Reason::Subquery(expr) => write!(f, "`{expr}` holds a query"),
             Reason::Contradiction => f.write_str("no values pass all of its comparisons"),
+            Reason::Left(why) => write!(f, "when it ran, {why}"),
             Reason::Cost(why) => write!(f, "it would not pay: {why}"),
             Reason::Disabled => f.write_str("`redpoll.enabled` is false"),
         }

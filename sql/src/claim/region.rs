@@ -1,7 +1,10 @@
 //! Regions: a set of aggregates over one join, freed of DataFusion's plan nodes.
 
+use crate::semiring::Semiring;
 use crate::table::TensorTable;
 use datafusion::arrow::datatypes::DataType;
+use datafusion::common::{Column, TableReference};
+use datafusion::logical_expr::Expr;
 use redpoll_logic::Prim;
 
 /// Which leaf of a region.
@@ -28,6 +31,10 @@ pub struct Region {
     pub fields: Vec<RegionField>,
     /// The comparisons that rows must pass.
     pub masks: Vec<Mask>,
+    /// The other conditions over several leaves that rows must pass.
+    pub conditions: Vec<Condition>,
+    /// The columns that must have values in all rows: comparisons with them decide which rows others keep out.
+    pub total: Vec<LeafColumn>,
     /// The columns of the result that name a group, first to last.
     pub groups: Vec<GroupColumn>,
     /// The other columns of the result.
@@ -45,6 +52,8 @@ pub struct Leaf {
     pub role: Role,
     /// The types of its columns.
     pub columns: Vec<ColumnInfo>,
+    /// The columns that must have values in the rows that keep others out.
+    pub required: Vec<usize>,
 }
 
 /// A column of a leaf.
@@ -104,6 +113,8 @@ pub enum Role {
     Joins,
     /// A row lets rows of others through, once (semi-join).
     Filters,
+    /// A row keeps rows of others out (anti-join).
+    Excludes,
 }
 
 /// A name for values that are equal: the field of a Logic table.
@@ -137,6 +148,24 @@ pub struct Mask {
     pub comparison: Comparison,
     /// The right side.
     pub right: FieldId,
+}
+
+/// A condition over fields of several leaves, which is computed for all their values beforehand.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Condition {
+    /// The fields.
+    pub fields: Vec<FieldId>,
+    /// The condition; part `p` of the tuple of the `k`-th field is the column [`Condition::column`] of `k` and `p`.
+    pub expr: Expr,
+    /// What users call it.
+    pub name: String,
+}
+
+impl Condition {
+    /// The column of a field's part.
+    pub fn column(field: usize, part: usize) -> Column {
+        Column::new(Some(TableReference::bare(format!("field#{field}"))), part.to_string())
+    }
 }
 
 /// How two fields are compared.
@@ -181,6 +210,15 @@ pub enum Aggregate {
         /// A row counts when all these columns have values, too.
         valid: Vec<LeafColumn>,
     },
+    /// A fold over a semiring.
+    Fold {
+        /// The semiring.
+        semiring: Semiring,
+        /// The arguments, of one leaf each.
+        factors: Vec<LeafColumn>,
+        /// A row counts when all these columns have values.
+        valid: Vec<LeafColumn>,
+    },
     /// How many values a column has in a group, NULL not among them.
     CountDistinct {
         /// The field that holds the column.
@@ -217,12 +255,41 @@ pub enum End {
 /// A sum over rows of a sum of products.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Sum {
-    /// The products; each has at most one column of a leaf.
-    pub terms: Vec<Term>,
-    /// A row counts when all these columns have values.
-    pub valid: Vec<LeafColumn>,
+    /// What is summed, in cases that have no rows in common; rows of none do not count.
+    pub cases: Vec<Case>,
+    /// Whether every row is in a case.
+    pub covers: bool,
+    /// What must not exceed the type that it was computed in.
+    pub narrow: Vec<Narrow>,
     /// The type in which it is computed.
     pub ty: Number,
+}
+
+/// What is summed in the rows in which all guards have values.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Case {
+    /// The columns that have values in the rows of the case.
+    pub guards: Vec<LeafColumn>,
+    /// A row counts when all these columns have values, too.
+    pub valid: Vec<LeafColumn>,
+    /// The products; each has at most one column of a leaf.
+    pub terms: Vec<Term>,
+}
+
+/// A sum of products of integers that is to stay within the type in which it was written.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Narrow {
+    /// The factors of each product.
+    pub products: Vec<Vec<LeafColumn>>,
+    /// The largest number of the type.
+    pub most: u64,
+}
+
+impl Sum {
+    /// The terms of all cases.
+    pub fn terms(&self) -> impl Iterator<Item = &Term> {
+        self.cases.iter().flat_map(|case| &case.terms)
+    }
 }
 
 /// A product.
@@ -274,6 +341,17 @@ impl Region {
     pub fn fields_of(&self, leaf: LeafId) -> impl Iterator<Item = FieldId> {
         let holds = move |field: &RegionField| field.columns.iter().flatten().any(|c| c.leaf == leaf);
         self.fields.iter().enumerate().filter(move |(_, f)| holds(f)).map(|(k, _)| k)
+    }
+
+    /// The semiring of an aggregate, and its arguments.
+    ///
+    /// # Panics
+    /// When the aggregate is no fold over a semiring.
+    pub fn semiring(&self, aggregate: usize) -> (&Semiring, &[LeafColumn]) {
+        match &self.aggregates[aggregate] {
+            Aggregate::Fold { semiring, factors, .. } => (semiring, factors),
+            other => unreachable!("{other:?} is no fold over a semiring"),
+        }
     }
 
     /// The type of a column.

@@ -1,16 +1,20 @@
-//! Sums of products: an expression over several leaves as terms with a factor of each leaf at most.
+//! Sums of products: an expression over several leaves as terms with a factor of each leaf at most, in each of some cases.
 //!
 //! Decimals are exact, as long as what is computed of them cannot exceed 128 bits.
 //! Integers wrap in DataFusion, so `+`, `-` and `*` on one 64-bit type are a ring and distribute exactly; floats may be
-//! regrouped, as they are by DataFusion's own partial sums. Other operators are computed where all that they read is of
-//! one leaf, by DataFusion.
+//! regrouped, as they are by DataFusion's own partial sums. Narrower integers are computed in the wider type that they are
+//! cast to, where what is stored shows that they do not wrap. `CASE` over conditions of one leaf each, or `AND` of such,
+//! cuts the rows into cases that have none in common. Other operators are computed where all that they read is of one leaf,
+//! by DataFusion.
 
 use super::join::leaves_of;
 use super::reason::Reason;
 use super::region::Number;
 use datafusion::arrow::datatypes::DataType;
-use datafusion::common::{DFSchema, ExprSchema};
-use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, Operator};
+use datafusion::common::{DFSchema, ExprSchema, ScalarValue};
+use datafusion::logical_expr::expr::Case as CaseExpr;
+use datafusion::logical_expr::utils::split_conjunction;
+use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, Operator, cast};
 
 /// A product of expressions of one leaf each.
 #[derive(Clone, Debug)]
@@ -19,6 +23,39 @@ pub(super) struct Product {
     pub(super) negative: bool,
     /// The factors, the leaf of each.
     pub(super) factors: Vec<(usize, Expr)>,
+    /// The factors as they were written, several of a leaf apart.
+    parts: Vec<(usize, Expr)>,
+}
+
+/// What an expression is in the rows that pass all guards.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Case {
+    /// Conditions that must be true, of one leaf each.
+    pub(super) guards: Vec<(usize, Expr)>,
+    /// The expressions of one leaf each that must have values beside the factors of terms.
+    values: Vec<(usize, Expr)>,
+    /// The terms.
+    pub(super) products: Vec<Product>,
+}
+
+/// Integers of a narrow type that must not exceed it.
+#[derive(Clone, Debug)]
+pub(super) struct Narrow {
+    /// The factors of products whose sum is bounded.
+    pub(super) products: Vec<Vec<(usize, Expr)>>,
+    /// The largest number of the type.
+    pub(super) most: u64,
+}
+
+/// An expression in all rows.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Terms {
+    /// The cases, which have no rows in common; in rows of none the expression is NULL.
+    pub(super) cases: Vec<Case>,
+    /// Whether every row is in a case.
+    pub(super) covers: bool,
+    /// What must not wrap.
+    pub(super) narrow: Vec<Narrow>,
 }
 
 /// More terms than these are not worth a program.
@@ -45,16 +82,23 @@ fn most(expr: &Expr, schema: &DFSchema) -> Option<f64> {
             Some(most(left, schema)? * most(right, schema)?)
         }
         Expr::Negative(arg) => most(arg, schema),
+        Expr::Case(case) => {
+            let values = case.when_then_expr.iter().map(|(_, then)| then).chain(&case.else_expr);
+            values.map(|value| scaled(value)).reduce(|a, b| Some(a?.max(b?)))?
+        }
         _ => None,
     }
 }
 
 /// The terms of an expression of that type; what reads no leaf is computed with `home`.
-pub(super) fn terms(expr: &Expr, number: Number, schema: &DFSchema, home: usize) -> Result<Vec<Product>, Reason> {
+pub(super) fn terms(expr: &Expr, number: Number, schema: &DFSchema, home: usize) -> Result<Terms, Reason> {
     let spans = || Reason::Spans(expr.to_string());
     match leaves_of(expr)[..] {
-        [] => return Ok(vec![Product { negative: false, factors: vec![(home, expr.clone())] }]),
-        [leaf] => return Ok(vec![Product { negative: false, factors: vec![(leaf, expr.clone())] }]),
+        [] if is_null(expr) => return Ok(Terms { covers: false, ..Terms::default() }),
+        // A float of 0 makes a NaN of what is infinite.
+        [] if number != Number::F64 && is_zero(expr) => return Ok(Terms::always(Vec::new())),
+        [] => return Ok(Terms::of(home, expr)),
+        [leaf] => return Ok(Terms::of(leaf, expr)),
         _ => {}
     }
     let part = |e: &Expr| match (e.get_type(schema).ok().and_then(|ty| Number::of(&ty)), number) {
@@ -68,23 +112,75 @@ pub(super) fn terms(expr: &Expr, number: Number, schema: &DFSchema, home: usize)
     }
     let found = match expr {
         Expr::BinaryExpr(BinaryExpr { left, op: op @ (Operator::Plus | Operator::Minus), right }) => {
-            let (mut sum, mut right) = (part(left)?, part(right)?);
-            right.iter_mut().for_each(|product| product.negative ^= *op == Operator::Minus);
-            sum.append(&mut right);
-            sum
+            let negative = *op == Operator::Minus;
+            part(left)?.with(&part(right)?, |a, b| {
+                let b = b.iter().cloned().map(|product| Product { negative: product.negative ^ negative, ..product });
+                a.iter().cloned().chain(b).collect()
+            })
         }
         Expr::BinaryExpr(BinaryExpr { left, op: Operator::Multiply, right }) => {
-            let (left, right) = (part(left)?, part(right)?);
-            left.iter().flat_map(|a| right.iter().map(|b| times(a, b))).collect()
+            part(left)?.with(&part(right)?, |a, b| a.iter().flat_map(|a| b.iter().map(|b| times(a, b))).collect())
         }
         Expr::Negative(arg) => {
             let mut negated = part(arg)?;
-            negated.iter_mut().for_each(|product| product.negative ^= true);
+            let products = negated.cases.iter_mut().flat_map(|case| &mut case.products);
+            products.for_each(|product| product.negative ^= true);
             negated
         }
+        Expr::Case(case) => cases(case, spans, part)?,
+        Expr::Cast(widened) => widening(&widened.expr, number, schema, home).ok_or_else(spans)?,
         _ => return Err(spans()),
     };
-    if found.len() > MOST_TERMS { Err(spans()) } else { Ok(found) }
+    let count = found.cases.iter().map(|case| case.products.len().max(1)).sum::<usize>();
+    if count > MOST_TERMS { Err(spans()) } else { Ok(found) }
+}
+
+fn is_null(expr: &Expr) -> bool {
+    matches!(expr, Expr::Literal(value, _) if value.is_null())
+}
+
+fn is_zero(expr: &Expr) -> bool {
+    let Expr::Literal(value, _) = expr else { return false };
+    ScalarValue::new_zero(&value.data_type()).is_ok_and(|zero| zero == *value)
+}
+
+impl Case {
+    /// The expressions of one leaf each that must have values.
+    pub(super) fn values(&self) -> impl Iterator<Item = &(usize, Expr)> {
+        self.values.iter().chain(self.products.iter().flat_map(|product| &product.factors))
+    }
+}
+
+impl Terms {
+    /// The same terms in every row.
+    fn always(products: Vec<Product>) -> Terms {
+        Terms { cases: vec![Case { products, ..Case::default() }], covers: true, narrow: Vec::new() }
+    }
+
+    /// An expression of one leaf.
+    fn of(leaf: usize, expr: &Expr) -> Terms {
+        let factors = vec![(leaf, expr.clone())];
+        Terms::always(vec![Product { negative: false, parts: factors.clone(), factors }])
+    }
+
+    /// Two expressions as one, in each pair of cases.
+    fn with(self, other: &Terms, join: impl Fn(&[Product], &[Product]) -> Vec<Product>) -> Terms {
+        let pair = |a: &Case, b: &Case| {
+            let products = join(&a.products, &b.products);
+            // What is multiplied by 0 has no term left, and must have a value all the same.
+            let values = match products.is_empty() {
+                true => a.values().chain(b.values()).cloned().collect(),
+                false => [&a.values[..], &b.values[..]].concat(),
+            };
+            Case { guards: [&a.guards[..], &b.guards[..]].concat(), values, products }
+        };
+        let cases = self.cases.iter().flat_map(|a| other.cases.iter().map(move |b| (a, b)));
+        Terms {
+            cases: cases.map(|(a, b)| pair(a, b)).collect(),
+            covers: self.covers && other.covers,
+            narrow: [&self.narrow[..], &other.narrow[..]].concat(),
+        }
+    }
 }
 
 /// The product of two products; factors of one leaf become one, which DataFusion computes.
@@ -96,7 +192,117 @@ fn times(a: &Product, b: &Product) -> Product {
             None => factors.push((*leaf, factor.clone())),
         }
     }
-    Product { negative: a.negative ^ b.negative, factors }
+    Product { negative: a.negative ^ b.negative, factors, parts: [&a.parts[..], &b.parts[..]].concat() }
+}
+
+/// The cases of a `CASE`: in the rows of each branch, no branch before it has a condition that is true.
+fn cases(
+    case: &CaseExpr,
+    spans: impl Fn() -> Reason,
+    part: impl Fn(&Expr) -> Result<Terms, Reason>,
+) -> Result<Terms, Reason> {
+    // The rows that are left, as disjoint lists of guards.
+    let mut left: Vec<Vec<(usize, Expr)>> = vec![Vec::new()];
+    let mut found = Terms { covers: true, ..Terms::default() };
+    let mut branch = |rows: &[Vec<(usize, Expr)>], value: &Expr| {
+        let terms = part(value)?;
+        for (guards, case) in rows.iter().flat_map(|g| terms.cases.iter().map(move |case| (g, case))) {
+            let guards = [&guards[..], &case.guards[..]].concat();
+            found.cases.push(Case { guards, ..case.clone() });
+        }
+        found.covers &= terms.covers;
+        found.narrow.extend(terms.narrow);
+        Ok::<_, Reason>(())
+    };
+    for (when, then) in &case.when_then_expr {
+        let when = match &case.expr {
+            Some(base) => base.as_ref().clone().eq(when.as_ref().clone()),
+            None => when.as_ref().clone(),
+        };
+        let mut parts: Vec<(usize, Expr)> = Vec::new();
+        for conjunct in split_conjunction(&when) {
+            let [leaf] = leaves_of(conjunct)[..] else { return Err(spans()) };
+            match parts.iter_mut().find(|(l, _)| *l == leaf) {
+                Some((_, own)) => *own = own.clone().and(conjunct.clone()),
+                None => parts.push((leaf, conjunct.clone())),
+            }
+        }
+        let and = |guards: &Vec<(usize, Expr)>, more: &[(usize, Expr)]| [&guards[..], more].concat();
+        let here: Vec<_> = left.iter().map(|guards| and(guards, &parts)).collect();
+        branch(&here, then)?;
+        // What is not true: the first part is not, or it is and the second is not, ..
+        let not = |k: usize| {
+            let (leaf, own) = &parts[k];
+            let rest = (*leaf, Expr::IsNotTrue(Box::new(own.clone())));
+            parts[..k].iter().cloned().chain([rest]).collect::<Vec<_>>()
+        };
+        left = left.iter().flat_map(|guards| (0..parts.len()).map(move |k| and(guards, &not(k)))).collect();
+        if left.len() > MOST_TERMS {
+            return Err(spans());
+        }
+    }
+    match &case.else_expr {
+        Some(value) => branch(&left, value)?,
+        None => found.covers = false,
+    }
+    Ok(found)
+}
+
+/// The terms of integers that are cast to a number of 64 bits, computed as such numbers.
+fn widening(expr: &Expr, number: Number, schema: &DFSchema, home: usize) -> Option<Terms> {
+    let ty = expr.get_type(schema).ok()?;
+    let (wide, most) = match (number, &ty) {
+        (Number::I64, DataType::Int8 | DataType::Int16 | DataType::Int32) => (DataType::Int64, most_of(&ty)?),
+        (Number::F64, ty) if ty.is_signed_integer() => (DataType::Float64, most_of(ty)?),
+        _ => return None,
+    };
+    let found = widened(expr, &ty, &wide, schema, home)?;
+    if found.len() > MOST_TERMS {
+        return None;
+    }
+    let products = found.iter().map(|product| product.parts.clone()).collect();
+    Some(Terms { narrow: vec![Narrow { products, most }], ..Terms::always(found) })
+}
+
+/// The largest number of a signed type.
+fn most_of(ty: &DataType) -> Option<u64> {
+    Some(match ty {
+        DataType::Int8 => i8::MAX as u64,
+        DataType::Int16 => i16::MAX as u64,
+        DataType::Int32 => i32::MAX as u64,
+        DataType::Int64 => i64::MAX as u64,
+        _ => return None,
+    })
+}
+
+/// The products of an expression all of whose operators are of type `ty`, with factors cast to `wide`.
+fn widened(expr: &Expr, ty: &DataType, wide: &DataType, schema: &DFSchema, home: usize) -> Option<Vec<Product>> {
+    if expr.get_type(schema).ok()? != *ty {
+        return None;
+    }
+    let leaves = leaves_of(expr);
+    if leaves.len() < 2 {
+        let leaf = leaves.first().copied().unwrap_or(home);
+        let factors = vec![(leaf, cast(expr.clone(), wide.clone()))];
+        return Some(vec![Product { negative: false, factors, parts: vec![(leaf, expr.clone())] }]);
+    }
+    let part = |e: &Expr| widened(e, ty, wide, schema, home);
+    let negated = |mut products: Vec<Product>| {
+        products.iter_mut().for_each(|product| product.negative ^= true);
+        products
+    };
+    Some(match expr {
+        Expr::BinaryExpr(BinaryExpr { left, op: Operator::Plus, right }) => [part(left)?, part(right)?].concat(),
+        Expr::BinaryExpr(BinaryExpr { left, op: Operator::Minus, right }) => {
+            [part(left)?, negated(part(right)?)].concat()
+        }
+        Expr::BinaryExpr(BinaryExpr { left, op: Operator::Multiply, right }) => {
+            let (left, right) = (part(left)?, part(right)?);
+            left.iter().flat_map(|a| right.iter().map(|b| times(a, b))).collect()
+        }
+        Expr::Negative(arg) => negated(part(arg)?),
+        _ => return None,
+    })
 }
 
 /// The expressions of one leaf each that must all have values for an expression to have one.

@@ -2,14 +2,14 @@
 
 use super::integers::{Integers, from_integers};
 use crate::claim::Number;
-use crate::error::{Error, Result};
+use crate::error::{Error, Left, Result};
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, Int64Array, UInt64Array};
 use datafusion::arrow::compute::take;
 use datafusion::arrow::datatypes::{DataType, Float64Type, Int64Type, UInt64Type};
 use datafusion::arrow::row::{RowConverter, Rows, SortField};
+use datafusion::common::HashMap;
 use redpoll_logic::{Format, Scalar, TensorType};
 use redpoll_physical::storage::Tensor;
-use std::collections::HashMap;
 
 /// The code of a row whose value is in no domain.
 pub const MISSING: u64 = u64::MAX;
@@ -48,6 +48,11 @@ impl Domain {
         listed_domain(tuples)
     }
 
+    /// How many values there are.
+    pub fn count(&self) -> u64 {
+        self.size
+    }
+
     /// How many codes there are; at least 1, so that fields have places.
     pub fn size(&self) -> u64 {
         self.size.max(1)
@@ -60,8 +65,11 @@ impl Domain {
     pub fn decode(&self, codes: &[u64]) -> Result<Vec<ArrayRef>> {
         match &self.values {
             Values::Range { min, ty, null } => {
-                let value = |&code: &u64| (Some(code) != *null).then(|| min.wrapping_add(code as i64));
-                let values: Int64Array = codes.iter().map(value).collect();
+                let value = |&code: &u64| min.wrapping_add(code as i64);
+                let values: Int64Array = match null {
+                    None => Int64Array::from_iter_values(codes.iter().map(value)),
+                    Some(null) => codes.iter().map(|code| (code != null).then(|| value(code))).collect(),
+                };
                 Ok(vec![from_integers(values, ty).expect("the values are those of the type")])
             }
             Values::Listed { columns, .. } => {
@@ -94,7 +102,7 @@ impl Domain {
     /// When the values are no such numbers.
     pub fn numbers(&self, number: Number) -> Result<Tensor> {
         let column = self.decode(&(0..self.size).collect::<Vec<_>>())?.swap_remove(0);
-        let unfit = || Error::Unfit { what: "a value".into(), ty: column.data_type().clone() };
+        let unfit = || Error::Left(Left::Unfit { what: "a value".into(), ty: column.data_type().clone() });
         macro_rules! numbers {
             ($arrow:ty) => {{
                 let values = column.as_primitive_opt::<$arrow>().ok_or_else(unfit)?;

@@ -6,7 +6,7 @@
 
 use super::Encoded;
 use crate::claim::{LeafColumn, Region};
-use crate::error::{Error, Result};
+use crate::error::{Error, Left, Result};
 use datafusion::arrow::array::{Array, AsArray};
 use datafusion::arrow::datatypes::Decimal128Type;
 
@@ -50,7 +50,8 @@ impl Encoded {
     /// When that is too little.
     pub fn limbs(&self, column: LeafColumn, room: u32) -> Result<Vec<Limb>> {
         let array = self.rows(column.leaf).expect("the leaf has rows").column(column.column);
-        let unfit = || Error::Unfit { what: "a sum over so many rows".into(), ty: array.data_type().clone() };
+        let unfit =
+            || Error::Left(Left::Unfit { what: "a sum over so many rows".into(), ty: array.data_type().clone() });
         let values = array.as_primitive_opt::<Decimal128Type>().ok_or_else(unfit)?;
         let bits = values.iter().flatten().map(|v| 128 - v.unsigned_abs().leading_zeros()).max().unwrap_or(0);
         if bits <= room {

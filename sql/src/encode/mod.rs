@@ -5,11 +5,13 @@
 
 mod bounds;
 mod codes;
+mod condition;
 mod domain;
 mod extremes;
 mod integers;
 mod leaf;
 mod limbs;
+mod magnitude;
 mod shared;
 mod tensor;
 
@@ -18,17 +20,16 @@ pub use extremes::Extremes;
 pub use leaf::LeafRows;
 pub use limbs::Limb;
 pub use shared::Shared;
-pub use tensor::{Payload, Request};
+pub use tensor::{Grouped, Payload, Request};
 
 use crate::claim::{End, FieldId, LeafColumn, Region, Source, TensorColumn};
-use crate::error::Result;
+use crate::error::{Left, Result};
 use crate::memory::Allowance;
 use codes::domain_of;
-use datafusion::arrow::array::{Array, AsArray};
-use datafusion::arrow::datatypes::Float64Type;
+use datafusion::arrow::array::Array;
 use datafusion::arrow::record_batch::RecordBatch;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 /// The rows of a region's leaves with the domains of its fields.
 #[derive(Debug)]
@@ -39,6 +40,8 @@ pub struct Encoded {
     leaves: Vec<Option<LeafRows>>,
     /// The codes of columns whose extremes were asked for.
     extremes: Mutex<BTreeMap<(LeafColumn, End), Arc<Extremes>>>,
+    /// How many rows the join has at most, once it was asked for.
+    most_rows: OnceLock<u128>,
     /// The bytes of rows, codes and domains.
     bytes: usize,
     allowance: Allowance,
@@ -57,6 +60,13 @@ impl Encoded {
                 Source::Tensor { .. } => None,
             });
         }
+        let has_nulls = |c: &&LeafColumn| {
+            let rows = leaves[c.leaf].as_ref();
+            rows.is_some_and(|rows| rows.column(c.column).null_count() > 0)
+        };
+        if let Some(column) = region.total.iter().find(has_nulls) {
+            return Err(Left::Nulls { what: region.column(*column).name.clone() }.into());
+        }
         let mut bytes = inputs.iter().map(RecordBatch::get_array_memory_size).sum();
         let mut domains = BTreeMap::new();
         for domain in region.fields.iter().map(|f| f.domain) {
@@ -70,7 +80,14 @@ impl Encoded {
             bytes += made.bytes;
             domains.insert(domain, made.domain);
         }
-        Ok(Encoded { domains, leaves, extremes: Mutex::default(), bytes, allowance: allowance.clone() })
+        Ok(Encoded {
+            domains,
+            leaves,
+            extremes: Mutex::default(),
+            most_rows: OnceLock::new(),
+            bytes,
+            allowance: allowance.clone(),
+        })
     }
 
     /// The domain of a field.
@@ -91,25 +108,6 @@ impl Encoded {
     /// Whether a column has a NULL.
     pub fn has_nulls(&self, column: LeafColumn) -> bool {
         self.rows(column.leaf).is_some_and(|rows| rows.column(column.column).null_count() > 0)
-    }
-
-    /// Whether all numbers of a column are finite.
-    ///
-    /// # Errors
-    /// When a tensor cannot be read.
-    pub fn is_finite(&self, region: &Region, column: LeafColumn) -> Result<bool> {
-        let finite = |values: &[f64]| values.iter().all(|v| v.is_finite());
-        if let Some(rows) = self.rows(column.leaf) {
-            let values = rows.column(column.column).as_primitive_opt::<Float64Type>();
-            return Ok(values.is_none_or(|values| values.iter().flatten().all(f64::is_finite)));
-        }
-        let Some((table, _)) = region.tensor(column.leaf) else { return Ok(true) };
-        let values = table.values()?.leaf().first();
-        Ok(match (values.and_then(|v| v.as_slice::<f64>()), values.and_then(|v| v.as_slice::<f32>())) {
-            (Some(values), _) => finite(values),
-            (None, Some(values)) => values.iter().all(|v| v.is_finite()),
-            (None, None) => true,
-        })
     }
 
     /// The bytes of the encoded rows.

@@ -41,6 +41,7 @@ impl Encoded {
             Payload::Count => Payload::Count,
             Payload::Sum(column, number) => Payload::Sum(of_input(column).1, number),
             Payload::Limb(column, limb) => Payload::Limb(of_input(column).1, limb),
+            Payload::Folded(column, aggregate) => Payload::Folded(of_input(column).1, aggregate),
             Payload::Extreme(column, end) => Payload::Extreme(of_input(column).1, end),
         };
         let mut valid: Vec<usize> = request.valid.iter().map(|&c| of_input(c).1).collect();

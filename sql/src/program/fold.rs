@@ -4,9 +4,9 @@ use super::order::field_order;
 use crate::claim::{
     Comparison, End, FieldId, LeafColumn, LeafId, Mask, ModeRange, Number, Region, Role, Source, TensorColumn,
 };
-use crate::encode::{Encoded, Limb, Payload, Request, Shared};
+use crate::encode::{Encoded, Grouped, Limb, Payload, Request, Shared};
 use crate::error::Result;
-use redpoll_logic::op::Builtin;
+use redpoll_logic::op::{Builtin, Op};
 use redpoll_logic::{Alias, DType, Expr, Field, Scalar};
 use redpoll_physical::storage::Tensor;
 use std::collections::BTreeMap;
@@ -41,6 +41,13 @@ pub enum Fold {
         /// The columns that must have values.
         valid: Vec<LeafColumn>,
     },
+    /// A fold over a semiring.
+    Semiring {
+        /// The number of the region's aggregate.
+        aggregate: usize,
+        /// The columns that must have values.
+        valid: Vec<LeafColumn>,
+    },
     /// How many values a field has.
     CountDistinct {
         /// The field.
@@ -71,14 +78,16 @@ pub(super) struct Leaves<'a> {
     active: Vec<bool>,
     bindings: BTreeMap<Alias, Tensor>,
     made: BTreeMap<Shared, Alias>,
+    grouped: Grouped,
 }
 
 impl<'a> Leaves<'a> {
     pub(super) fn new(region: &'a Region, encoded: &'a Encoded) -> Leaves<'a> {
         let groups = region.group_fields();
         let masked = |k: FieldId| region.masks.iter().any(|m| m.left == k || m.right == k);
+        let conditioned = |k: FieldId| region.conditions.iter().any(|c| c.fields.contains(&k));
         let active = |(k, field): (FieldId, &crate::claim::RegionField)| {
-            field.columns.len() > 1 || groups.contains(&k) || masked(k)
+            field.columns.len() > 1 || groups.contains(&k) || masked(k) || conditioned(k)
         };
         Leaves {
             region,
@@ -88,6 +97,7 @@ impl<'a> Leaves<'a> {
             active: region.fields.iter().enumerate().map(active).collect(),
             bindings: BTreeMap::new(),
             made: BTreeMap::new(),
+            grouped: Grouped::default(),
         }
     }
 
@@ -109,6 +119,7 @@ impl<'a> Leaves<'a> {
             Fold::Count { valid } => self.sum(&[], valid, Number::I64, &[]),
             Fold::Sum { factors, valid, number, limbs } => self.sum(factors, valid, *number, limbs),
             Fold::Extreme { end, column, valid } => self.extreme(*end, *column, valid),
+            Fold::Semiring { aggregate, valid } => self.semiring(*aggregate, valid),
             Fold::CountDistinct { field, valid } => {
                 let found = self.found(*field, valid)?.cast(&DType::I64)?;
                 self.reduce(Builtin::Add, Scalar::I64(0), found, None)
@@ -146,7 +157,7 @@ impl<'a> Leaves<'a> {
     }
 
     /// Folds all fields that are no groups, but one that is to stay.
-    fn reduce(&self, op: Builtin, init: Scalar, arg: Expr, stays: Option<FieldId>) -> Result<Expr> {
+    fn reduce(&self, op: impl Into<Op>, init: Scalar, arg: Expr, stays: Option<FieldId>) -> Result<Expr> {
         let mut stay: Vec<&Field> = self.region.group_fields().iter().map(|&f| &self.names[f]).collect();
         stay.extend(stays.map(|f| &self.names[f]));
         let folded: Vec<Field> = arg.info().fields.iter().filter(|f| !stay.contains(f)).cloned().collect();
@@ -158,7 +169,7 @@ impl<'a> Leaves<'a> {
         let mut args = Vec::new();
         for leaf in 0..self.region.leaves.len() {
             args.push(match self.region.leaves[leaf].role {
-                Role::Filters => self.filter(leaf)?,
+                Role::Filters | Role::Excludes => self.filter(leaf)?,
                 Role::Joins => {
                     let payload = match factors.iter().position(|c| c.leaf == leaf) {
                         None => Payload::Count,
@@ -171,7 +182,7 @@ impl<'a> Leaves<'a> {
                 }
             });
         }
-        args.extend(self.masks());
+        args.extend(self.conditions()?);
         // Booleans take part as they are, but for the first, which makes the product one of numbers.
         let is_number = |arg: &Expr| arg.info().dtype != DType::BOOL;
         if let Some(first) = args.iter().position(is_number) {
@@ -185,7 +196,7 @@ impl<'a> Leaves<'a> {
         let mut product = join(Builtin::Mul, args)?;
         let mut finite = true;
         for factor in factors {
-            finite &= self.encoded.is_finite(self.region, *factor)?;
+            finite &= number != Number::F64 || self.encoded.mass(self.region, *factor)?.is_finite();
         }
         if !finite {
             // Where there is no row, what has infinitely much of it is not a NaN, but nothing.
@@ -200,11 +211,11 @@ impl<'a> Leaves<'a> {
         let mut args = Vec::new();
         for leaf in 0..self.region.leaves.len() {
             args.push(match self.region.leaves[leaf].role {
-                Role::Filters => self.filter(leaf)?,
+                Role::Filters | Role::Excludes => self.filter(leaf)?,
                 Role::Joins => self.leaf(leaf, Payload::Exists, valid, distinct)?,
             });
         }
-        args.extend(self.masks());
+        args.extend(self.conditions()?);
         join(Builtin::And, args)
     }
 
@@ -213,11 +224,11 @@ impl<'a> Leaves<'a> {
         let mut rows = Vec::new();
         for leaf in (0..self.region.leaves.len()).filter(|&leaf| leaf != column.leaf) {
             rows.push(match self.region.leaves[leaf].role {
-                Role::Filters => self.filter(leaf)?,
+                Role::Filters | Role::Excludes => self.filter(leaf)?,
                 Role::Joins => self.leaf(leaf, Payload::Exists, valid, None)?,
             });
         }
-        rows.extend(self.masks());
+        rows.extend(self.conditions()?);
         for row in rows {
             let [all, none] = [u64::MAX, 0].map(|code| Expr::literal(Scalar::U64(code)));
             args.push(Expr::mapjoin(Builtin::IfElse, [row, all, none])?);
@@ -226,11 +237,33 @@ impl<'a> Leaves<'a> {
         self.reduce(Builtin::Max, Scalar::U64(0), lowest, None)
     }
 
-    /// The masks that are not folded with a leaf that filters.
-    fn masks(&self) -> Vec<Expr> {
+    fn semiring(&mut self, aggregate: usize, valid: &[LeafColumn]) -> Result<Expr> {
+        let (semiring, factors) = self.region.semiring(aggregate);
+        let mut args = Vec::new();
+        for factor in factors {
+            args.push(self.leaf(factor.leaf, Payload::Folded(factor.column, aggregate), valid, None)?);
+        }
+        let product = join(semiring.times().clone(), args)?;
+        // Where there is no row, there is nothing, whatever the others have.
+        let none = Expr::literal(semiring.zero());
+        let product = Expr::mapjoin(Builtin::IfElse, [self.exists(valid, None)?, product, none])?;
+        self.reduce(semiring.plus().clone(), semiring.zero(), product, None)
+    }
+
+    /// The masks that are not folded with a leaf that filters, and the tables of other conditions.
+    fn conditions(&mut self) -> Result<Vec<Expr>> {
         let region = self.region;
         let public = region.masks.iter().filter(|mask| self.filter_of(mask).is_none());
-        public.map(|mask| self.mask(mask)).collect()
+        let mut all: Vec<Expr> = public.map(|mask| self.mask(mask)).collect();
+        for (k, condition) in region.conditions.iter().enumerate() {
+            let alias = Alias::from(format!("c{k}"));
+            if !self.bindings.contains_key(alias.as_str()) {
+                self.bindings.insert(alias.clone(), self.encoded.passing(region, condition)?);
+            }
+            let ty = self.bindings[alias.as_str()].ty().clone();
+            all.push(Expr::table(alias, ty, condition.fields.iter().map(|&f| self.names[f].clone()))?);
+        }
+        Ok(all)
     }
 
     fn mask(&self, mask: &Mask) -> Expr {
@@ -250,17 +283,18 @@ impl<'a> Leaves<'a> {
         [mask.left, mask.right].into_iter().find_map(|field| self.private_to(field))
     }
 
-    /// The leaf that filters and is alone with a field.
+    /// The leaf that filters or excludes and is alone with a field.
     fn private_to(&self, field: FieldId) -> Option<LeafId> {
         let mut leaves = self.region.fields[field].columns.iter().flatten().map(|c| c.leaf);
         let leaf = leaves.next()?;
-        (self.region.leaves[leaf].role == Role::Filters && leaves.all(|l| l == leaf)).then_some(leaf)
+        (self.region.leaves[leaf].role != Role::Joins && leaves.all(|l| l == leaf)).then_some(leaf)
     }
 
-    /// Whether a leaf that filters has a row, its own fields folded.
+    /// Whether a leaf that filters has a row, or one that excludes has none, its own fields folded.
     fn filter(&mut self, leaf: LeafId) -> Result<Expr> {
-        let rows = self.leaf(leaf, Payload::Exists, &[], None)?;
         let region = self.region;
+        let required = region.leaves[leaf].required.iter().map(|&column| LeafColumn { leaf, column });
+        let rows = self.leaf(leaf, Payload::Exists, &required.collect::<Vec<_>>(), None)?;
         let masks = region.masks.iter().filter(|mask| self.filter_of(mask) == Some(leaf)).map(|mask| self.mask(mask));
         let passing = join(Builtin::And, [rows].into_iter().chain(masks).collect())?;
         let own = |name: &Field| match self.names.iter().position(|n| n == name) {
@@ -269,10 +303,14 @@ impl<'a> Leaves<'a> {
             None => true,
         };
         let folded: Vec<Field> = passing.info().fields.iter().filter(|f| own(f)).cloned().collect();
-        if folded.is_empty() {
-            return Ok(passing);
+        let found = match folded.is_empty() {
+            true => passing,
+            false => Expr::aggregate(Builtin::Or, Scalar::Bool(false), passing, folded)?,
+        };
+        match region.leaves[leaf].role {
+            Role::Excludes => Ok(Expr::mapjoin(Builtin::Not, [found])?),
+            Role::Joins | Role::Filters => Ok(found),
         }
-        Ok(Expr::aggregate(Builtin::Or, Scalar::Bool(false), passing, folded)?)
     }
 
     /// The table of a leaf, with the fields that all folds have, and one more.
@@ -290,7 +328,7 @@ impl<'a> Leaves<'a> {
             Some(alias) => alias.clone(),
             None => {
                 let alias = Alias::from(format!("t{}", self.made.len()));
-                let tensor = self.encoded.tensor(self.region, &request)?;
+                let tensor = self.encoded.tensor(self.region, &request, &mut self.grouped)?;
                 self.bindings.insert(alias.clone(), tensor);
                 self.made.insert(shared, alias.clone());
                 alias
@@ -307,7 +345,9 @@ impl<'a> Leaves<'a> {
         };
         let (tensor, part) = match payload {
             Payload::Exists | Payload::Count => (table.pattern()?, "rows"),
-            Payload::Sum(..) | Payload::Limb(..) | Payload::Extreme(..) => (table.values()?, "values"),
+            Payload::Sum(..) | Payload::Limb(..) | Payload::Extreme(..) | Payload::Folded(..) => {
+                (table.values()?, "values")
+            }
         };
         // The same tensor has one name, wherever it stands: symmetries between leaves are seen.
         let first = self.region.leaves.iter().position(|l| match &l.source {
@@ -362,7 +402,7 @@ fn bounds(field: &Field, range: &ModeRange, size: u64) -> Vec<Expr> {
 }
 
 /// The operator on all arguments.
-fn join(op: Builtin, mut args: Vec<Expr>) -> Result<Expr> {
+fn join(op: impl Into<Op>, mut args: Vec<Expr>) -> Result<Expr> {
     match args.len() {
         1 => Ok(args.swap_remove(0)),
         _ => Ok(Expr::mapjoin(op, args)?),

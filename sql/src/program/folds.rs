@@ -17,15 +17,15 @@ pub enum Output {
         terms: Vec<(bool, usize)>,
         /// The numbers.
         number: Number,
-        /// The number of rows; `None` where every group has one.
-        rows: Option<usize>,
+        /// The numbers of rows, which add up; `None` where every group has one.
+        rows: Option<Vec<usize>>,
     },
     /// As a sum, over the number of rows.
     Average {
         /// The terms, with whether they are subtracted.
         terms: Vec<(bool, usize)>,
-        /// The number of rows.
-        rows: usize,
+        /// The numbers of rows, which add up.
+        rows: Vec<usize>,
     },
     /// The sum of limbs, or its mean over the rows; NULL where the number of rows is 0.
     Decimal {
@@ -33,8 +33,8 @@ pub enum Output {
         limbs: Vec<LimbSum>,
         /// The digits behind the point of what is summed.
         scale: i8,
-        /// The number of rows.
-        rows: usize,
+        /// The numbers of rows, which add up.
+        rows: Vec<usize>,
         /// Whether the mean is asked for.
         mean: bool,
     },
@@ -81,36 +81,27 @@ impl Folds {
     pub fn new(region: &Region, encoded: &Encoded) -> Result<Folds> {
         let mut folds = Folds::default();
         let valid_of = |valid: &[LeafColumn]| valid.iter().copied().filter(|&c| encoded.has_nulls(c)).collect();
-        for aggregate in &region.aggregates {
+        for (k, aggregate) in region.aggregates.iter().enumerate() {
             let output = match aggregate {
                 Aggregate::Count(valid) => Output::Count(folds.number(Fold::Count { valid: valid_of(valid) })),
-                Aggregate::Sum(sum @ Sum { ty: Number::Decimal(scale), .. })
-                | Aggregate::Average(sum @ Sum { ty: Number::Decimal(scale), .. }) => {
-                    let valid: Vec<LeafColumn> = valid_of(&sum.valid);
-                    let rows = folds.number(Fold::Count { valid: valid.clone() });
-                    let mut limbs = Vec::new();
-                    for term in &sum.terms {
-                        limbs.extend(folds.limbs((region, encoded), *scale, term, &valid)?);
-                    }
+                Aggregate::Sum(sum) | Aggregate::Average(sum) => {
+                    encoded.check(region, sum)?;
                     let mean = matches!(aggregate, Aggregate::Average(_));
-                    Output::Decimal { limbs, scale: *scale, rows, mean }
-                }
-                Aggregate::Sum(sum) => {
-                    let valid: Vec<LeafColumn> = valid_of(&sum.valid);
-                    let always = valid.is_empty() && !region.groups.is_empty();
-                    let rows = if always { None } else { Some(folds.number(Fold::Count { valid: valid.clone() })) };
-                    Output::Sum { terms: folds.terms(sum, &valid), number: sum.ty, rows }
-                }
-                Aggregate::Average(sum) => {
-                    let valid: Vec<LeafColumn> = valid_of(&sum.valid);
-                    let rows = folds.number(Fold::Count { valid: valid.clone() });
-                    Output::Average { terms: folds.terms(sum, &valid), rows }
+                    folds.sum((region, encoded), sum, mean)?
                 }
                 Aggregate::Extreme { end, column, valid } => {
                     let mut valid = valid.clone();
                     valid.push(*column);
                     let fold = Fold::Extreme { end: *end, column: *column, valid: valid_of(&valid) };
                     Output::Extreme { fold: folds.number(fold), column: *column, end: *end }
+                }
+                Aggregate::Fold { semiring, factors, valid } => {
+                    encoded.check_finite(region, factors)?;
+                    let valid: Vec<LeafColumn> = valid_of(valid);
+                    let rows = folds.number(Fold::Count { valid: valid.clone() });
+                    let fold = Fold::Semiring { aggregate: k, valid };
+                    let (terms, number) = (vec![(false, folds.number(fold))], semiring.number());
+                    Output::Sum { terms, number, rows: Some(vec![rows]) }
                 }
                 Aggregate::CountDistinct { field, column, valid } => {
                     let valid = valid_of(&[&valid[..], &[*column]].concat());
@@ -121,8 +112,8 @@ impl Folds {
                     let rows = folds.number(Fold::CountDistinct { field: *field, valid: valid.clone() });
                     let sum = folds.number(Fold::SumDistinct { field: *field, valid, number: *ty });
                     match mean {
-                        true => Output::Average { terms: vec![(false, sum)], rows },
-                        false => Output::Sum { terms: vec![(false, sum)], number: *ty, rows: Some(rows) },
+                        true => Output::Average { terms: vec![(false, sum)], rows: vec![rows] },
+                        false => Output::Sum { terms: vec![(false, sum)], number: *ty, rows: Some(vec![rows]) },
                     }
                 }
             };
@@ -173,13 +164,46 @@ impl Folds {
         Ok(choices.into_iter().map(limb).collect())
     }
 
-    fn terms(&mut self, sum: &Sum, valid: &[LeafColumn]) -> Vec<(bool, usize)> {
-        let fold = |factors: &Vec<LeafColumn>| Fold::Sum {
-            factors: factors.clone(),
-            valid: valid.to_vec(),
-            number: sum.ty,
-            limbs: Vec::new(),
+    /// The folds of a sum, or of a mean.
+    fn sum(&mut self, (region, encoded): (&Region, &Encoded), sum: &Sum, mean: bool) -> Result<Output> {
+        let with_nulls = |columns: &[LeafColumn]| {
+            let found = columns.iter().copied().filter(|&c| encoded.has_nulls(c));
+            found.collect::<Vec<LeafColumn>>()
         };
-        sum.terms.iter().map(|term| (term.negative, self.number(fold(&term.factors)))).collect()
+        let (mut terms, mut limbs, mut rows) = (Vec::new(), Vec::new(), Vec::new());
+        let mut all = sum.covers;
+        for case in &sum.cases {
+            let mut valid = with_nulls(&case.valid);
+            all &= valid.is_empty();
+            valid.extend(with_nulls(&case.guards));
+            valid.sort_unstable();
+            valid.dedup();
+            rows.push(valid.clone());
+            for term in &case.terms {
+                if let Number::Decimal(scale) = sum.ty {
+                    limbs.extend(self.limbs((region, encoded), scale, term, &valid)?);
+                    continue;
+                }
+                let factors = term.factors.clone();
+                let fold = Fold::Sum { factors, valid: valid.clone(), number: sum.ty, limbs: Vec::new() };
+                terms.push((term.negative, self.number(fold)));
+            }
+        }
+        if all {
+            rows = vec![Vec::new()];
+        }
+        let always = all && !mean && !region.groups.is_empty() && !matches!(sum.ty, Number::Decimal(_));
+        if always {
+            return Ok(Output::Sum { terms, number: sum.ty, rows: None });
+        }
+        let mut rows: Vec<usize> = rows.into_iter().map(|valid| self.number(Fold::Count { valid })).collect();
+        // Cases that no column tells apart are the same rows.
+        rows.sort_unstable();
+        rows.dedup();
+        Ok(match sum.ty {
+            Number::Decimal(scale) => Output::Decimal { limbs, scale, rows, mean },
+            _ if mean => Output::Average { terms, rows },
+            number => Output::Sum { terms, number, rows: Some(rows) },
+        })
     }
 }

@@ -1,6 +1,6 @@
 //! What `EXPLAIN` shows of a region.
 
-use crate::claim::{Aggregate, Comparison, End, FieldId, LeafColumn, Number, Region, Role, Source, Sum};
+use crate::claim::{Aggregate, Comparison, End, FieldId, LeafColumn, Number, Region, Role, Source, Sum, Term};
 use std::fmt::Write;
 
 /// The folds of a region over its leaves, each with its fields.
@@ -15,6 +15,7 @@ pub fn show(region: &Region) -> String {
             (Source::Tensor { .. }, Role::Filters) => "exists tensor ",
             (Source::Input { .. }, Role::Joins) => "",
             (Source::Input { .. }, Role::Filters) => "exists ",
+            (_, Role::Excludes) => "without ",
         };
         format!("{kind}{}({})", leaf.name, list(region.fields_of(k).map(|f| field(region, f))))
     });
@@ -31,6 +32,9 @@ pub fn show(region: &Region) -> String {
             format!("{} {comparison} {}", field(region, mask.left), field(region, mask.right))
         });
         let _ = write!(text, ", where=[{}]", list(masks));
+    }
+    if !region.conditions.is_empty() {
+        let _ = write!(text, ", conditions=[{}]", list(region.conditions.iter().map(|c| c.name.clone())));
     }
     text
 }
@@ -55,6 +59,9 @@ fn aggregate(region: &Region, aggregate: &Aggregate) -> String {
         Aggregate::Average(s) => format!("avg({})", sum(region, s)),
         Aggregate::Extreme { end: End::Min, column, .. } => format!("min({})", region.column(*column).name),
         Aggregate::Extreme { end: End::Max, column, .. } => format!("max({})", region.column(*column).name),
+        Aggregate::Fold { semiring, factors, .. } => {
+            format!("{} of {}({})", semiring.plus().name(), semiring.times().name(), columns(region, factors))
+        }
         Aggregate::CountDistinct { column, .. } => format!("count(distinct {})", region.column(*column).name),
         Aggregate::OverDistinct { column, mean, .. } => {
             let name = if *mean { "avg" } else { "sum" };
@@ -64,8 +71,21 @@ fn aggregate(region: &Region, aggregate: &Aggregate) -> String {
 }
 
 fn sum(region: &Region, sum: &Sum) -> String {
+    let cases = sum.cases.iter().map(|case| match &case.guards[..] {
+        [] => terms(region, &case.terms),
+        guards => format!("{} where {}", terms(region, &case.terms), columns(region, guards)),
+    });
+    let unit = match sum.ty {
+        Number::I64 | Number::Decimal(_) => "",
+        Number::U64 => " in u64",
+        Number::F64 => " in f64",
+    };
+    cases.collect::<Vec<_>>().join("; ") + unit
+}
+
+fn terms(region: &Region, terms: &[Term]) -> String {
     let mut text = String::new();
-    for (k, term) in sum.terms.iter().enumerate() {
+    for (k, term) in terms.iter().enumerate() {
         text.push_str(match (k, term.negative) {
             (0, false) => "",
             (0, true) => "-",
@@ -75,10 +95,5 @@ fn sum(region: &Region, sum: &Sum) -> String {
         let factors = term.factors.iter().map(|&c| region.column(c).name.clone());
         text.push_str(&factors.collect::<Vec<_>>().join(" * "));
     }
-    let unit = match sum.ty {
-        Number::I64 | Number::Decimal(_) => "",
-        Number::U64 => " in u64",
-        Number::F64 => " in f64",
-    };
-    text + unit
+    if text.is_empty() { "0".to_owned() } else { text }
 }

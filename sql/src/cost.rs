@@ -1,0 +1,96 @@
+//! What a region costs in kernels, and what it would cost in DataFusion, by constants that were measured: the one place of
+//! both.
+//!
+//! A join in DataFusion costs by the rows that it reads and by those that it gives. Kernels cost once, when the rows are
+//! encoded and the program is compiled, and then by what is stored. How many rows a join gives is not known before its keys
+//! are, so that the decision has two steps. Before anything runs, tables are left whose rows DataFusion is done with before
+//! a program is compiled, whatever the join. When the rows are encoded, the repeats of keys bound the rows of the join
+//! ([`Encoded::most_rows`]), and with them what DataFusion takes; where a first run would take more than [`MOST_COLD`]
+//! times as long, it stops there. A run with everything cached that took more than [`MOST_WARM`] times that bound is the
+//! last one.
+
+use crate::claim::{Region, Role};
+use crate::encode::Encoded;
+use crate::error::{Left, Result};
+use crate::program::Folds;
+use std::time::Duration;
+
+/// Seconds that DataFusion takes for a row that a join reads.
+const READ_ROW: f64 = 25e-9;
+/// Seconds that DataFusion takes for a row that a join gives, and that is aggregated.
+const JOINED_ROW: f64 = 20e-9;
+/// Seconds that DataFusion takes to begin with a join.
+const BEGIN: f64 = 150e-6;
+/// Seconds to plan and compile a program.
+const COMPILE: f64 = 1.5e-3;
+/// Seconds to plan and compile a fold, times the square of how many leaves it has: from 0.3 ms (two leaves, TPC-H 4 and 12)
+/// to 2.8 ms (TPC-H 3 and 8), instant tier.
+const COMPILE_FOLD: f64 = 0.8e-3;
+/// Seconds to make the entries of a row of a leaf.
+const ENTRY: f64 = 20e-9;
+
+/// A first run may take so many times as long as DataFusion.
+const MOST_COLD: f64 = 2.0;
+/// A run with everything cached may take so many times as long as DataFusion.
+const MOST_WARM: f64 = 1.2;
+
+/// So many rows are joined by DataFusion before a program is compiled, if each meets [`FAN_OUT`] others.
+pub(crate) fn fewest_rows(leaves: usize) -> usize {
+    let joins = leaves.saturating_sub(1).max(1) as f64;
+    let compile = COMPILE + COMPILE_FOLD * leaves as f64;
+    ((compile / MOST_COLD - BEGIN * joins).max(0.0) / (READ_ROW + FAN_OUT * joins * JOINED_ROW)) as usize
+}
+
+/// How many rows each join gives for a row of the tables, where that is not known.
+const FAN_OUT: f64 = 10.0;
+
+/// What a region is estimated to cost.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Estimate {
+    /// Seconds that DataFusion takes at most.
+    pub(crate) datafusion: f64,
+    /// Seconds that are left of a first run.
+    pub(crate) first: f64,
+}
+
+impl Estimate {
+    /// The estimate of folds over encoded rows.
+    ///
+    /// # Errors
+    /// When a tensor cannot be read.
+    pub(crate) fn of(region: &Region, encoded: &Encoded, folds: &Folds) -> Result<Estimate> {
+        let mut rows = 0.0;
+        for leaf in 0..region.leaves.len() {
+            rows += encoded.count(region, leaf)? as f64;
+        }
+        let joins = region.leaves.len().saturating_sub(1);
+        let joined = encoded.most_rows(region)? as f64;
+        let multiplying = region.leaves.iter().filter(|leaf| leaf.role == Role::Joins).count().saturating_sub(1).max(1);
+        let datafusion = BEGIN * joins as f64 + READ_ROW * rows + JOINED_ROW * joined * multiplying as f64;
+        let plan = (folds.folds.len() * region.leaves.len().pow(2)) as f64;
+        let first = COMPILE + COMPILE_FOLD * plan + ENTRY * rows;
+        Ok(Estimate { datafusion, first })
+    }
+
+    /// Whether a first run pays.
+    ///
+    /// # Errors
+    /// When it does not.
+    pub(crate) fn check(self) -> Result<(), Left> {
+        if self.first <= MOST_COLD * self.datafusion {
+            return Ok(());
+        }
+        Err(Left::Cost { ours: Duration::from_secs_f64(self.first), theirs: Duration::from_secs_f64(self.datafusion) })
+    }
+
+    /// Whether a run with everything cached that took so long was worth it.
+    ///
+    /// # Errors
+    /// When it was not.
+    pub(crate) fn check_warm(self, took: Duration) -> Result<(), Left> {
+        if took.as_secs_f64() <= MOST_WARM * self.datafusion {
+            return Ok(());
+        }
+        Err(Left::Cost { ours: took, theirs: Duration::from_secs_f64(self.datafusion) })
+    }
+}

@@ -1,0 +1,90 @@
+//! Conditions over several leaves as tensors: the values of their fields that pass.
+
+use super::Encoded;
+use super::tensor::format;
+use crate::claim::{Condition, Region};
+use crate::error::{Left, Result};
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, UInt64Array};
+use datafusion::arrow::compute::take;
+use datafusion::arrow::datatypes::{Field, Schema};
+use datafusion::arrow::record_batch::{RecordBatch, RecordBatchOptions};
+use datafusion::common::DFSchema;
+use datafusion::error::DataFusionError;
+use datafusion::logical_expr::execution_props::ExecutionProps;
+use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext;
+use datafusion::physical_expr::create_physical_expr;
+use redpoll_logic::{DType, Scalar, TensorType};
+use redpoll_physical::storage::{Duplicates, Tensor, Triples, Values};
+use std::sync::Arc;
+
+/// More combinations of values are not worth computing.
+const MOST_PLACES: u64 = 1 << 20;
+
+impl Encoded {
+    /// The codes of the fields of a condition for which it is true.
+    ///
+    /// # Errors
+    /// When there are too many, the condition raises an error, or Arrow refuses a computation.
+    pub fn passing(&self, region: &Region, condition: &Condition) -> Result<Tensor> {
+        let shape: Vec<u64> = condition.fields.iter().map(|&f| self.size(region, f)).collect();
+        let sizes = condition.fields.iter().zip(&shape);
+        let counts: Vec<u64> = sizes.map(|(&f, &size)| self.domain(region, f).count().min(size)).collect();
+        let places = counts.iter().try_fold(1u64, |n, &d| n.checked_mul(d)).filter(|&n| n <= MOST_PLACES);
+        let Some(places) = places else {
+            return Err(Left::Many { what: format!("`{}`", condition.name), most: MOST_PLACES }.into());
+        };
+        let mut coordinates: Vec<Vec<u64>> = Vec::new();
+        let mut inner = places;
+        for &count in &counts {
+            inner /= count.max(1);
+            coordinates.push((0..places).map(|place| place / inner.max(1) % count).collect());
+        }
+        let passes =
+            self.evaluate(region, condition, &coordinates).map_err(|e| Left::Raised { what: e.to_string() })?;
+        let kept: Vec<usize> =
+            (0..passes.len()).filter(|&k| passes.is_valid(k) && passes.as_boolean().value(k)).collect();
+        let coordinates = coordinates.iter().map(|list| kept.iter().map(|&k| list[k]).collect()).collect();
+        let format = format(&shape, kept.len() as u64, &DType::BOOL);
+        let ty = TensorType { shape: shape.clone(), dtype: DType::BOOL, fill: Scalar::Bool(false), format };
+        let triples = Triples { coordinates, shape, values: Values::pattern(kept.len())? };
+        Ok(Tensor::from_triples(ty, &triples, Duplicates::Error)?.0)
+    }
+
+    /// The condition for each combination of codes.
+    fn evaluate(
+        &self,
+        region: &Region,
+        condition: &Condition,
+        coordinates: &[Vec<u64>],
+    ) -> Result<ArrayRef, DataFusionError> {
+        let (mut fields, mut columns) = (Vec::new(), Vec::new());
+        for (k, (&field, codes)) in condition.fields.iter().zip(coordinates).enumerate() {
+            let domain = self.domain(region, field);
+            let all: Vec<u64> = (0..domain.count()).collect();
+            let at = UInt64Array::from(codes.clone());
+            for (part, (values, column)) in
+                domain.decode(&all)?.iter().zip(&region.fields[field].columns[0]).enumerate()
+            {
+                let name = Condition::column(k, part);
+                let values = datafusion::arrow::compute::cast(values, &region.column(*column).ty)?;
+                let own = Arc::new(Field::new(name.name, values.data_type().clone(), true));
+                fields.push((name.relation, own));
+                columns.push(take(&values, &at, None)?);
+            }
+        }
+        let schema = DFSchema::new_with_metadata(fields, Default::default())?;
+        let expr = create_physical_expr(
+            &condition.expr,
+            &schema,
+            &ExecutionProps::new(),
+            &PhysicalPlanningContext::default(),
+        )?;
+        let rows = coordinates.first().map_or(0, Vec::len);
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        // Physical expressions find columns by their places.
+        let plain: Vec<Field> =
+            (0..columns.len()).map(|k| Field::new(k.to_string(), columns[k].data_type().clone(), true)).collect();
+        let batch = RecordBatch::try_new_with_options(Arc::new(Schema::new(plain)), columns, &options)?;
+        expr.evaluate(&batch)?.into_array(rows)
+    }
+}

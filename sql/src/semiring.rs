@@ -1,0 +1,190 @@
+//! Aggregate functions over semirings, which users register: `min_plus(a.w, b.w)` is the smallest sum over the rows.
+
+use crate::claim::Number;
+use crate::error::Error;
+use datafusion::arrow::array::{ArrayRef, AsArray};
+use datafusion::arrow::datatypes::{DataType, Float64Type, Int64Type};
+use datafusion::common::ScalarValue;
+use datafusion::error::{DataFusionError, Result};
+use datafusion::logical_expr::function::AccumulatorArgs;
+use datafusion::logical_expr::{Accumulator, AggregateUDFImpl, Signature, Volatility};
+use redpoll_logic::op::Op;
+use redpoll_logic::{DType, FloatMode, Scalar};
+use std::fmt;
+
+/// An aggregate function: `plus` over the rows of `times` of its arguments. Rows in which one of them is NULL do not count;
+/// of no row it is NULL.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Semiring {
+    name: String,
+    plus: Op,
+    times: Op,
+    number: Number,
+}
+
+impl Semiring {
+    /// The function of that name over `DOUBLE` or `BIGINT`.
+    ///
+    /// # Errors
+    /// When `plus` or `times` is not commutative and associative, or `plus` counts how often a value is there: such a sum is
+    /// no fold that a join can share.
+    pub fn new(name: &str, plus: impl Into<Op>, times: impl Into<Op>, number: Number) -> Result<Semiring, Error> {
+        let (plus, times) = (plus.into(), times.into());
+        let fault = |what: String| Error::Semiring { name: name.to_owned(), what };
+        if !matches!(number, Number::F64 | Number::I64) {
+            return Err(fault("its numbers are to be DOUBLE or BIGINT".into()));
+        }
+        let (dtype, mode) = (DType::from(number.prim()), FloatMode::default());
+        for op in [&plus, &times] {
+            if !op.is_commutative(&dtype, mode) || !op.is_associative(&dtype, mode) {
+                return Err(fault(format!("`{}` is not commutative and associative on {dtype}", op.name())));
+            }
+        }
+        if !plus.is_idempotent(&dtype, mode) || plus.fold_identity(&dtype, mode).is_none() {
+            return Err(fault(format!("`{}` is not idempotent with an identity on {dtype}", plus.name())));
+        }
+        Ok(Semiring { name: name.to_owned(), plus, times, number })
+    }
+
+    /// What folds rows.
+    pub fn plus(&self) -> &Op {
+        &self.plus
+    }
+
+    /// What joins arguments.
+    pub fn times(&self) -> &Op {
+        &self.times
+    }
+
+    /// The numbers.
+    pub fn number(&self) -> Number {
+        self.number
+    }
+
+    /// Where a fold starts.
+    pub fn zero(&self) -> Scalar {
+        let identity = self.plus.fold_identity(&DType::from(self.number.prim()), FloatMode::default());
+        identity.expect("a semiring has one")
+    }
+
+    /// Folds a value into another.
+    pub(crate) fn add(&self, a: &Scalar, b: &Scalar) -> Result<Scalar> {
+        self.plus.eval(&[a.clone(), b.clone()]).map_err(|e| DataFusionError::Execution(format!("{}: {e:?}", self.name)))
+    }
+
+    fn ty(&self) -> DataType {
+        match self.number {
+            Number::I64 => DataType::Int64,
+            _ => DataType::Float64,
+        }
+    }
+}
+
+/// The function as DataFusion runs it.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct Function {
+    pub(crate) semiring: Semiring,
+    signature: Signature,
+}
+
+impl Function {
+    pub(crate) fn new(semiring: Semiring) -> Function {
+        Function { semiring, signature: Signature::user_defined(Volatility::Immutable) }
+    }
+}
+
+impl AggregateUDFImpl for Function {
+    fn name(&self) -> &str {
+        &self.semiring.name
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn coerce_types(&self, args: &[DataType]) -> Result<Vec<DataType>> {
+        if args.is_empty() || !args.iter().all(|ty| ty.is_numeric() || ty.is_null()) {
+            return Err(DataFusionError::Plan(format!("{} takes numbers, one or more", self.semiring.name)));
+        }
+        Ok(vec![self.semiring.ty(); args.len()])
+    }
+
+    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
+        Ok(self.semiring.ty())
+    }
+
+    fn accumulator(&self, _: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
+        Ok(Box::new(Accumulated { semiring: self.semiring.clone(), value: None }))
+    }
+}
+
+/// What rows have come to so far.
+struct Accumulated {
+    semiring: Semiring,
+    value: Option<Scalar>,
+}
+
+impl fmt::Debug for Accumulated {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Accumulated").field("value", &self.value).finish_non_exhaustive()
+    }
+}
+
+/// The numbers of a column, `None` for NULL.
+pub(crate) fn scalars(column: &ArrayRef) -> Vec<Option<Scalar>> {
+    if let Some(values) = column.as_primitive_opt::<Int64Type>() {
+        return values.iter().map(|v| v.map(Scalar::I64)).collect();
+    }
+    let values = column.as_primitive_opt::<Float64Type>();
+    values.map_or_else(Vec::new, |values| values.iter().map(|v| v.map(Scalar::F64)).collect())
+}
+
+impl Accumulated {
+    fn add(&mut self, value: Scalar) -> Result<()> {
+        self.value = Some(match &self.value {
+            None => value,
+            Some(before) => self.semiring.add(before, &value)?,
+        });
+        Ok(())
+    }
+}
+
+impl Accumulator for Accumulated {
+    fn update_batch(&mut self, columns: &[ArrayRef]) -> Result<()> {
+        let columns: Vec<Vec<Option<Scalar>>> = columns.iter().map(scalars).collect();
+        for row in 0..columns.first().map_or(0, Vec::len) {
+            let Some(args) = columns.iter().map(|column| column[row].clone()).collect::<Option<Vec<_>>>() else {
+                continue;
+            };
+            let product = args.into_iter().map(Ok).reduce(|a, b| {
+                let product = self.semiring.times.eval(&[a?, b?]);
+                product.map_err(|e| DataFusionError::Execution(format!("{}: {e:?}", self.semiring.name)))
+            });
+            if let Some(product) = product {
+                self.add(product?)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn evaluate(&mut self) -> Result<ScalarValue> {
+        Ok(match (&self.value, self.semiring.number) {
+            (Some(Scalar::I64(v)), _) => ScalarValue::Int64(Some(*v)),
+            (Some(Scalar::F64(v)), _) => ScalarValue::Float64(Some(*v)),
+            (_, Number::I64) => ScalarValue::Int64(None),
+            _ => ScalarValue::Float64(None),
+        })
+    }
+
+    fn size(&self) -> usize {
+        size_of_val(self)
+    }
+
+    fn state(&mut self) -> Result<Vec<ScalarValue>> {
+        Ok(vec![self.evaluate()?])
+    }
+
+    fn merge_batch(&mut self, states: &[ArrayRef]) -> Result<()> {
+        scalars(&states[0]).into_iter().flatten().try_for_each(|value| self.add(value))
+    }
+}

@@ -1,0 +1,65 @@
+//! Regions whose rows turn out to be for DataFusion: right answers, remembered while the tables stay as they are.
+
+mod common;
+
+use common::{agree, claims, database, run};
+use redpoll::sql::datafusion::arrow::util::pretty::pretty_format_batches;
+
+const PRODUCT: &str = "SELECT sum(a.x * b.y) FROM a JOIN b ON a.k = b.k";
+
+/// Protects the answer of a product with an infinite factor, and that it is asked for again when the table has changed.
+#[tokio::test]
+async fn products_that_are_not_finite_are_left_until_their_table_changes() {
+    let database = database().await;
+    for statement in [
+        "CREATE TABLE a (k BIGINT, x DOUBLE) AS VALUES (1, 2.0), (2, CAST('inf' AS DOUBLE))",
+        "CREATE TABLE b (k BIGINT, y DOUBLE) AS VALUES (1, 3.0), (2, 0.0), (2, 1.0)",
+    ] {
+        run(&database, statement).await.unwrap();
+    }
+    assert_eq!(claims(&database, PRODUCT).await.unwrap(), 1, "nothing is known before it has run");
+    agree(&database, PRODUCT).await.unwrap();
+    assert_eq!(claims(&database, PRODUCT).await.unwrap(), 0, "what was found is remembered");
+    let told = run(&database, &format!("EXPLAIN VERBOSE {PRODUCT}")).await.unwrap();
+    let told = pretty_format_batches(&told).unwrap().to_string();
+    assert!(told.contains("is not finite, or so large that another order of computation overflows"), "{told}");
+    run(&database, "CREATE OR REPLACE TABLE a (k BIGINT, x DOUBLE) AS VALUES (1, 2.0), (2, 5.0)").await.unwrap();
+    assert_eq!(agree(&database, PRODUCT).await.unwrap(), 1);
+    assert_eq!(claims(&database, PRODUCT).await.unwrap(), 1, "the rows are finite now");
+}
+
+/// Protects queries that fail for rows which no join asks for.
+#[tokio::test]
+async fn errors_of_rows_that_do_not_join_are_none() {
+    let database = database().await;
+    for statement in [
+        "CREATE TABLE a (k BIGINT, v BIGINT) AS VALUES (1, 2), (2, 3)",
+        "CREATE TABLE b (k BIGINT, d BIGINT) AS VALUES (1, 3), (2, 5), (7, 0)",
+    ] {
+        run(&database, statement).await.unwrap();
+    }
+    let sql = "SELECT sum(a.v * (30 / b.d)) FROM a JOIN b ON a.k = b.k";
+    assert_eq!(claims(&database, sql).await.unwrap(), 1);
+    agree(&database, sql).await.unwrap();
+    run(&database, "INSERT INTO a VALUES (7, 1)").await.unwrap();
+    let error = run(&database, sql).await.unwrap_err().to_string();
+    assert!(error.to_lowercase().contains("divide by zero"), "{error}");
+}
+
+/// Protects products of integers that wrap before they are added up.
+#[tokio::test]
+async fn integers_that_wrap_in_their_own_type_are_left() {
+    let database = database().await;
+    for statement in [
+        "CREATE TABLE a (k BIGINT, i INT) AS VALUES (1, 70000), (2, 3)",
+        "CREATE TABLE b (k BIGINT, i INT) AS VALUES (1, 70000), (2, 5)",
+    ] {
+        run(&database, statement).await.unwrap();
+    }
+    let sql = "SELECT sum(a.i * b.i) FROM a JOIN b ON a.k = b.k";
+    assert_eq!(agree(&database, sql).await.unwrap(), 1);
+    assert_eq!(claims(&database, sql).await.unwrap(), 0);
+    let small = "SELECT sum(a.i * b.i) FROM a JOIN b ON a.k = b.k WHERE a.i < 10";
+    assert_eq!(agree(&database, small).await.unwrap(), 1);
+    assert_eq!(claims(&database, small).await.unwrap(), 1);
+}

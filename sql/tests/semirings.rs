@@ -1,0 +1,58 @@
+//! Aggregate functions over semirings that users register, beside DataFusion's run of them.
+
+mod common;
+
+use common::{agree, claims, database, run};
+use redpoll::sql::claim::Number;
+use redpoll::sql::{Database, Semiring};
+use redpoll_logic::op::Builtin;
+
+async fn graph() -> Database {
+    let database = database().await;
+    for (name, plus, times, number) in [
+        ("min_plus", Builtin::Min, Builtin::Add, Number::F64),
+        ("max_min", Builtin::Max, Builtin::Min, Number::I64),
+        ("max_plus", Builtin::Max, Builtin::Add, Number::F64),
+    ] {
+        database.register_semiring(Semiring::new(name, plus, times, number).unwrap());
+    }
+    let edges = "CREATE TABLE e (s BIGINT, d BIGINT, w DOUBLE, c BIGINT) AS VALUES (1, 2, 0.5, 7), (1, 3, 2.0, 1), \
+                 (2, 3, 1.0, 4), (3, 4, -1.5, 9), (2, 4, NULL, 3), (1, 2, 0.25, NULL), (4, 1, 3.0, 2), (4, 9, 1.0, 1)";
+    run(&database, edges).await.unwrap();
+    database
+}
+
+/// Protects shortest and widest paths as SQL.
+#[tokio::test]
+async fn paths_agree_with_datafusion() {
+    let database = graph().await;
+    for sql in [
+        "SELECT a.s, b.d, min_plus(a.w, b.w) FROM e a JOIN e b ON a.d = b.s GROUP BY a.s, b.d",
+        "SELECT a.s, max_min(a.c, b.c), max_plus(a.w, b.w), count(*) FROM e a JOIN e b ON a.d = b.s GROUP BY a.s",
+        "SELECT min_plus(a.w, b.w, c.w) FROM e a JOIN e b ON a.d = b.s JOIN e c ON b.d = c.s AND c.d = a.s",
+        "SELECT a.s, min_plus(a.w) FROM e a JOIN e b ON a.d = b.s GROUP BY a.s",
+        "SELECT min_plus(a.w, b.w) FROM e a JOIN e b ON a.d = b.s WHERE a.s > 100",
+        "SELECT a.s, max_min(a.c, b.c) FILTER (WHERE b.w > 0) FROM e a JOIN e b ON a.d = b.s GROUP BY a.s",
+    ] {
+        assert_eq!(agree(&database, sql).await.unwrap(), 1, "{sql}");
+    }
+}
+
+/// Protects against infinities that would meet each other where no row has both.
+#[tokio::test]
+async fn values_that_are_not_finite_are_left() {
+    let database = graph().await;
+    run(&database, "INSERT INTO e VALUES (2, 9, 'inf', 1), (9, 2, '-inf', 1)").await.unwrap();
+    let sql = "SELECT a.s, min_plus(a.w, b.w) FROM e a JOIN e b ON a.d = b.s GROUP BY a.s";
+    assert_eq!(agree(&database, sql).await.unwrap(), 1);
+    assert_eq!(claims(&database, sql).await.unwrap(), 0);
+}
+
+/// Protects against functions that count how often a value is there.
+#[test]
+fn functions_that_are_no_semirings_are_refused() {
+    let error = Semiring::new("plus_times", Builtin::Add, Builtin::Mul, Number::F64).unwrap_err().to_string();
+    assert!(error.contains("`plus_times`") && error.contains("idempotent"), "{error}");
+    let error = Semiring::new("min_minus", Builtin::Min, Builtin::Sub, Number::F64).unwrap_err().to_string();
+    assert!(error.contains("not commutative"), "{error}");
+}
