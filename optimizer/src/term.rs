@@ -153,6 +153,19 @@ impl At {
         }
     }
 
+    /// Whether all loop fields that it depends on are of that kind.
+    pub(crate) fn all_fields(&self, is: impl Fn(&Field) -> bool) -> bool {
+        match self {
+            At::Subscript(s) => s.form().terms.iter().all(|(f, _)| is(f)),
+            At::Value(t) => t.fields().iter().all(is),
+        }
+    }
+
+    /// Whether it depends on a loop field.
+    pub(crate) fn has(&self, field: &Field) -> bool {
+        !self.all_fields(|f| f != field)
+    }
+
     /// The coordinate as an `i64` value.
     pub(crate) fn value(&self, mode: FloatMode) -> Term {
         match self {
