@@ -591,12 +591,6 @@ fn flatten(op: &Op, args: Vec<Term>, mode: FloatMode) -> Vec<Term> {
     flat
 }
 
-/// The zero of a dtype.
-pub(crate) fn zero(dtype: &DType) -> Scalar {
-    let mut parts = dtype.prims().into_iter().map(Scalar::zero);
-    Scalar::unflatten(dtype, &mut parts).expect("a zero for each primitive")
-}
-
 /// A literal of that dtype.
 pub(crate) fn literal_of(value: &Scalar, dtype: &DType) -> Term {
     Term::literal(cast_to(value, dtype))

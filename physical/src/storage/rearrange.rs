@@ -19,7 +19,7 @@ use std::sync::Arc;
 pub(super) fn rearranged(tensor: &Tensor, ty: &Arc<TensorType>, in_order: usize) -> Result<Option<Tensor>, Error> {
     let (old, new) = (&tensor.ty.format, &ty.format);
     let Some(n) = tensor.exact_positions().filter(|n| applies(&tensor.ty, new, *n)) else { return Ok(None) };
-    let mut columns = tensor.coordinates(n)?;
+    let Some(mut columns) = tensor.coordinates(n)? else { return Ok(None) };
     let at = |mode: &StorageMode| old.modes.iter().position(|m| m == mode).expect("both have all modes");
     let mut columns: Vec<Vec<u32>> = new.modes.iter().map(|mode| std::mem::take(&mut columns[at(mode)])).collect();
     let dimensions = new.storage_shape(&ty.shape);
@@ -102,12 +102,13 @@ fn leaf(
 }
 
 impl Tensor {
-    /// The coordinates of all `n` stored places, one list a level, in storage order; no level has runs.
-    fn coordinates(&self, n: usize) -> Result<Vec<Vec<u32>>, Error> {
+    /// The coordinates of all `n` stored places, one list a level, in storage order, unless their positions are in another
+    /// one, as those of a hash table are; no level has runs.
+    fn coordinates(&self, n: usize) -> Result<Option<Vec<Vec<u32>>>, Error> {
         let too_large = |_| Error::TooLarge { elements: n as u64, bytes: size_of::<u32>() };
         let levels = &self.ty.format.levels;
         let mut columns: Vec<Vec<u32>> = Vec::with_capacity(levels.len());
-        let mut fibers: Vec<Range<u64>> = std::iter::once(0..1).collect();
+        let (mut fibers, mut in_order): (Vec<Range<u64>>, _) = (std::iter::once(0..1).collect(), true);
         for (depth, format) in levels.iter().enumerate() {
             let (kind, data, is_last) = (level(format.kind), self.level(depth), depth + 1 == levels.len());
             let mut column: Vec<u32> = Vec::new();
@@ -116,10 +117,11 @@ impl Tensor {
             for fiber in fibers {
                 let before = column.len();
                 kind.for_each(data, fiber, &mut |i, positions| {
-                    column.push(i as u32);
-                    if !is_last {
-                        below.push(positions);
+                    match is_last {
+                        true => in_order &= positions.start == column.len() as u64,
+                        false => below.push(positions),
                     }
+                    column.push(i as u32);
                 });
                 counts.push(column.len() - before);
             }
@@ -132,6 +134,6 @@ impl Tensor {
             columns.push(column);
             fibers = below;
         }
-        Ok(columns)
+        Ok(in_order.then_some(columns))
     }
 }
