@@ -39,12 +39,14 @@ pub(super) struct Occupied {
 /// The type of a tensor by its identity, its name, and modes.
 type Modes = (usize, Alias, ModeSet, Sense);
 
+/// What was found of modes, with the type, so that its identity stays its own.
+type Held = (Arc<TensorType>, Rc<Occupied>);
+
 /// What was found of terms, by their identities.
 #[derive(Default)]
 pub(crate) struct Known {
     about: RefCell<FxHashMap<usize, Rc<About>>>,
-    /// With the type, so that its identity stays its own.
-    occupied: RefCell<FxHashMap<Modes, (Arc<TensorType>, Rc<Occupied>)>>,
+    occupied: RefCell<FxHashMap<Modes, Held>>,
     /// By the fields that are bound, as bits.
     factors: RefCell<FxHashMap<(usize, u64, Sense), Rc<Factor>>>,
     /// What terms are instances of.
