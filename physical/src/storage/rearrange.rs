@@ -9,7 +9,7 @@ use super::assemble::{build_group, group_at};
 use super::sort::order_of_keys;
 use crate::Error;
 use crate::levels::level;
-use redpoll_logic::{Format, LeafKind, LevelKind, StorageMode, TensorType};
+use redpoll_logic::{Format, LeafKind, LevelKind, Scalar, StorageMode, TensorType};
 use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
@@ -78,9 +78,9 @@ fn leaf(
 ) -> Result<Vec<Array>, Error> {
     let n = positions.len();
     let in_order = len == n as u64 && positions.iter().zip(0..).all(|(&p, k)| p == k);
-    let pattern = [Array::filled(&redpoll_logic::Scalar::Bool(true), n as u64)?];
+    let pattern = [Array::filled(&Scalar::Bool(true), n as u64)?];
     let columns = if tensor.ty.format.leaf == LeafKind::Pattern { &pattern[..] } else { &tensor.leaf[..] };
-    let put = |(column, fill): (&Array, redpoll_logic::Scalar)| {
+    let put = |(column, fill): (&Array, Scalar)| {
         if in_order && order.is_none() {
             return Ok(column.slice(0, n));
         }

@@ -169,7 +169,7 @@ pub(super) fn order_of_keys(columns: &[Vec<u32>], dimensions: &[u64]) -> Result<
     }
 }
 
-/// Buckets that one pass has at most: the lines of cache that their ends write to.
+/// Buckets that one pass has at most: the table of their ends stays in the caches.
 const MOST_BUCKETS: u64 = 1 << 20;
 /// Buckets for each entry that one pass has at most: their ends are counted up.
 const BUCKETS: u64 = 2;
@@ -244,6 +244,17 @@ mod tests {
         assert!(found == expected, "dimensions {dimensions:?}");
     }
 
+    /// Random numbers by xorshift.
+    fn numbers(seed: u64) -> impl FnMut() -> u64 {
+        let mut state = seed | 1;
+        move || {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            state
+        }
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
         /// Protects each width of keys of the sort that gives numbers alone, those that are sorted in several parts too.
@@ -254,13 +265,7 @@ mod tests {
             few in 0u32..32,
             seed in any::<u64>(),
         ) {
-            let mut state = seed | 1;
-            let mut next = || {
-                state ^= state << 13;
-                state ^= state >> 7;
-                state ^= state << 17;
-                state
-            };
+            let mut next = numbers(seed);
             let dimensions: Vec<u64> = bits.iter().map(|&b| 1 << b).collect();
             let columns: Vec<Vec<u32>> =
                 dimensions.iter().map(|d| (0..n).map(|_| ((next() & (d - 1)) >> few) as u32).collect()).collect();
@@ -277,13 +282,7 @@ mod tests {
             in_order in 0usize..3,
             seed in any::<u64>(),
         ) {
-            let mut state = seed | 1;
-            let mut next = || {
-                state ^= state << 13;
-                state ^= state >> 7;
-                state ^= state << 17;
-                state
-            };
+            let mut next = numbers(seed);
             let dimensions: Vec<u64> = bits.iter().map(|&b| 1 << b).collect();
             let few = next() & 7;
             let columns: Vec<Vec<u64>> =
