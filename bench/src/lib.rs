@@ -31,3 +31,7 @@ pub mod runner;
 pub mod statistics;
 pub mod workload;
 pub mod workloads;
+
+/// That of the program `redpoll`.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;

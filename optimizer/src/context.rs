@@ -10,6 +10,7 @@ use crate::work::Work;
 use redpoll_logic::physical::PhysicalQuery;
 use redpoll_logic::statistics::{Answer, Fact, ModeSet, PositionCounts, Question, Statistics, Weights};
 use redpoll_logic::{Alias, Field, FloatMode, Format, TensorType};
+use rustc_hash::FxHashMap;
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -46,7 +47,7 @@ pub(crate) struct Context<'a> {
 /// The work of folds in the nest that is being planned, and what is known of its terms.
 #[derive(Default)]
 pub(crate) struct Memo {
-    work: RefCell<HashMap<MemoKey, (Term, Work)>>,
+    work: RefCell<FxHashMap<MemoKey, (Term, Work)>>,
     pub(crate) known: Known,
 }
 

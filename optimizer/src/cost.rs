@@ -36,13 +36,15 @@ pub(crate) const EVENTS: [(Event, &str, f64); 29] = [
     (Event::Clear, "clear", 0.28),
     (Event::Fault, "fault", 14.6),
     (Event::Stream, "stream", 0.63),
-    (Event::Reorder, "reorder", 138.8),
+    (Event::Reorder, "reorder", 34.4),
 ];
 
 /// Bytes that the caches next to a core hold.
 pub(crate) const NEAR_CACHE: f64 = (512u64 << 10) as f64;
 /// Bytes that all caches hold.
 pub(crate) const FAR_CACHE: f64 = (8u64 << 20) as f64;
+/// Bytes between addresses that a processor tells apart only once it has translated them.
+pub(crate) const ALIASED: u64 = 4096;
 /// Bytes of an array from which on its pages are not kept for the next one.
 pub(crate) const FRESH_PAGES: f64 = (32u64 << 20) as f64;
 /// An output level whose stored fraction is estimated above this is dense.

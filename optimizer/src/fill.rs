@@ -1,8 +1,7 @@
 //! The fill of what an operator is applied to.
 
-use crate::term::zero;
 use redpoll_logic::op::{Op, Signature};
-use redpoll_logic::{FloatMode, Scalar};
+use redpoll_logic::{DType, FloatMode, Scalar};
 
 /// The fill of an operator's result, given the fills of its arguments and whether these are never met; and whether its own
 /// is never met.
@@ -21,4 +20,10 @@ pub(crate) fn call_fill<'t>(
     }
     // The fill of an application that faults on fills is never met: the plan's constructors refuse it.
     (op.eval(&fills).unwrap_or_else(|_| zero(&signature.result)), full.contains(&true))
+}
+
+/// The zero of a dtype.
+fn zero(dtype: &DType) -> Scalar {
+    let mut parts = dtype.prims().into_iter().map(Scalar::zero);
+    Scalar::unflatten(dtype, &mut parts).expect("a zero for each primitive")
 }

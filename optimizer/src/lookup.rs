@@ -110,7 +110,7 @@ fn scatter(target: &mut Target, sizes: &Sizes, mode: FloatMode) -> bool {
             None => otherwise == target.fill,
         };
         let diagonal = matches!(mask.at, At::Subscript(_));
-        let elsewhere = target.at.iter().filter(|at| at.fields().contains(&mask.field)).count() > 1;
+        let elsewhere = target.at.iter().filter(|at| at.has(&mask.field)).count() > 1;
         let scans = target.value.scans_along(&mask.field);
         if !nothing || elsewhere || scans || (diagonal && !sizes.within(&mask.at, target.shape[place])) {
             continue;
@@ -141,7 +141,7 @@ fn put(value: &Term, mask: &Mask, sizes: &Sizes, mode: FloatMode) -> Term {
 /// The access that a term is, when it depends on the field.
 fn reads<'t>(term: &'t Term, field: &Field) -> Option<&'t Read> {
     match term.node() {
-        Node::Access(read) if read.at.iter().any(|at| at.fields().contains(field)) => Some(read),
+        Node::Access(read) if read.at.iter().any(|at| at.has(field)) => Some(read),
         _ => None,
     }
 }

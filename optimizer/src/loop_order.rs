@@ -22,8 +22,9 @@ use crate::work::{Event, Work};
 use crate::writes::Volume;
 use redpoll_logic::op::Op;
 use redpoll_logic::{Alias, Field, FloatMode};
+use rustc_hash::FxHashMap;
 use std::cell::{OnceCell, RefCell};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 /// An order of loops with its work.
@@ -131,7 +132,7 @@ pub(crate) struct Search<'t> {
     pub(crate) purpose: Purpose<'t>,
     pub(crate) accesses: Vec<Accessed<'t>>,
     pub(crate) folds: Vec<Inner<'t>>,
-    rounds: RefCell<HashMap<u64, f64>>,
+    rounds: RefCell<FxHashMap<u64, f64>>,
     /// The runs along each loop that goes by runs.
     runs: OnceCell<Vec<Option<f64>>>,
     pub(crate) volumes: OnceCell<Vec<Volume>>,
@@ -144,7 +145,7 @@ pub(crate) struct Accessed<'t> {
     /// The loops that its subscripts depend on.
     pub(crate) loops: Vec<usize>,
     /// How loops meet it, by the positions of its own among those that are open and their number.
-    pub(crate) met: RefCell<HashMap<Vec<u8>, Rc<Met>>>,
+    pub(crate) met: RefCell<FxHashMap<Vec<u8>, Rc<Met>>>,
 }
 
 /// A fold inside of a value.
@@ -346,7 +347,7 @@ impl<'t> Search<'t> {
         match self.purpose {
             Purpose::Outputs([target]) => {
                 let (op, fields) = target.fold.as_ref()?;
-                let places = target.at.iter().any(|at| at.fields().contains(field));
+                let places = target.at.iter().any(|at| at.has(field));
                 folded(op, fields, &target.value).filter(|_| !places)
             }
             Purpose::Outputs(_) => None,

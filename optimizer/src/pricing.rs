@@ -142,14 +142,14 @@ impl Search<'_> {
     /// How the last loop of `order` meets a copy whose levels have the order of the loops.
     fn meet_copy(&self, order: &[usize], read: &Read, met: &mut Met) {
         let (last, shorter) = order.split_last().expect("a loop is bound");
-        let binds = |k: usize| read.at.iter().any(|at| at.fields().contains(&self.loops[k]));
+        let binds = |k: usize| read.at.iter().any(|at| at.has(&self.loops[k]));
         if !binds(*last) {
             return;
         }
         let access = Term::access(read.clone());
         let distinct = |order: &[usize]| {
             let bound = |f: &Field| self.position(order, f).is_some();
-            let known = read.at.iter().zip(&read.ty.shape).filter(|(at, _)| at.fields().iter().all(bound));
+            let known = read.at.iter().zip(&read.ty.shape).filter(|(at, _)| at.all_fields(bound));
             let places: f64 = known.map(|(_, &n)| n as f64).product();
             places * self.cx.support(&access, self.problem.sizes, &bound)
         };
@@ -157,7 +157,9 @@ impl Search<'_> {
         let foreign = !self.problem.prefix.is_empty() || order.iter().any(|k| !binds(*k));
         let span = if foreign { 12.0 * stored } else { 0.0 };
         let is_dense = read.ty.format.levels.iter().all(|l| l.kind == LevelKind::Dense);
-        let outermost = !shorter.iter().any(|k| binds(*k));
+        // Loops around a fold bind some of it, too.
+        let prefix = self.problem.prefix.iter().any(|f| read.at.iter().any(|at| at.has(f)));
+        let outermost = !prefix && !shorter.iter().any(|k| binds(*k));
         if is_dense || outermost && self.problem.sizes.of(&self.loops[*last]) as f64 <= 4.0 * stored + 16.0 {
             met.along.push(span);
         } else {
@@ -265,7 +267,13 @@ impl Search<'_> {
 
 /// What it takes to convert a tensor into another order.
 pub(crate) fn conversion(cx: &Context, read: &Read) -> Work {
-    let stored = cx.ask(&read.tensor, &read.ty, Question::Positions(read.ty.format.levels.len())).estimate;
+    let levels = &read.ty.format.levels;
+    // A copy has every place of a run.
+    let question = match levels.iter().any(|l| l.kind.traits().runs) {
+        true => Question::Distinct((0..levels.len()).collect()),
+        false => Question::Positions(levels.len()),
+    };
+    let stored = cx.ask(&read.tensor, &read.ty, question).estimate;
     let mut work = Work::NONE;
     work.add(Event::Query, 1.0);
     work.add(Event::Reorder, stored);

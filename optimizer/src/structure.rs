@@ -104,7 +104,7 @@ fn either(a: Pattern, b: Pattern) -> Pattern {
 fn innermost(cx: &Context, read: &Read, sizes: &Sizes, field: &Field) -> Option<(usize, LevelKind)> {
     let spots = storage_at(&read.at, &read.ty.format, &read.ty.shape, sizes, cx.mode());
     let (last, outer) = spots.split_last()?;
-    let alone = last.as_field() == Some(field) && outer.iter().all(|at| !at.fields().contains(field));
+    let alone = last.as_field() == Some(field) && outer.iter().all(|at| !at.has(field));
     alone.then(|| (outer.len(), read.ty.format.levels[outer.len()].kind))
 }
 

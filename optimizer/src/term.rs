@@ -153,6 +153,19 @@ impl At {
         }
     }
 
+    /// Whether all loop fields that it depends on are of that kind.
+    pub(crate) fn all_fields(&self, is: impl Fn(&Field) -> bool) -> bool {
+        match self {
+            At::Subscript(s) => s.form().terms.iter().all(|(f, _)| is(f)),
+            At::Value(t) => t.fields().iter().all(is),
+        }
+    }
+
+    /// Whether it depends on a loop field.
+    pub(crate) fn has(&self, field: &Field) -> bool {
+        !self.all_fields(|f| f != field)
+    }
+
     /// The coordinate as an `i64` value.
     pub(crate) fn value(&self, mode: FloatMode) -> Term {
         match self {
@@ -576,12 +589,6 @@ fn flatten(op: &Op, args: Vec<Term>, mode: FloatMode) -> Vec<Term> {
         }
     }
     flat
-}
-
-/// The zero of a dtype.
-pub(crate) fn zero(dtype: &DType) -> Scalar {
-    let mut parts = dtype.prims().into_iter().map(Scalar::zero);
-    Scalar::unflatten(dtype, &mut parts).expect("a zero for each primitive")
 }
 
 /// A literal of that dtype.

@@ -75,7 +75,7 @@ impl Search<'_> {
 
     fn write_as(&self, format: &Format, target: &Target, volume: Volume, (order, full): (&[usize], &[Field])) -> Work {
         let sizes = self.problem.sizes;
-        let own = |k: &usize| target.at.iter().any(|at| at.fields().contains(&self.loops[*k]));
+        let own = |k: &usize| target.at.iter().any(|at| at.has(&self.loops[*k]));
         let stream = self.stream(order, own);
         let mut work = Work::NONE;
         let all = self.rounds(order.iter().fold(0, |m, k| m | 1 << k));
@@ -132,6 +132,7 @@ impl Search<'_> {
             LevelKind::Dense => {
                 work.add(if stream.in_rows { Event::DenseRound } else { Event::WriteDense }, stream.writes);
                 work.miss(if below > 1.0 { stream.jumps } else { 0.0 }, 8.0 * below);
+                work.add(Event::FarMiss, stream.writes * aliased(target, format, &dimensions, full));
             }
             _ => {
                 work.add(cost::write(kind), stream.writes);
@@ -143,6 +144,16 @@ impl Search<'_> {
         }
         work
     }
+}
+
+/// The part of the writes of the innermost loop that wait for the one before: those whose addresses differ by a multiple of
+/// [`cost::ALIASED`] bytes look like one to a processor until they are done.
+fn aliased(target: &Target, format: &Format, dimensions: &[u64], full: &[Field]) -> f64 {
+    let Some(innermost) = full.last() else { return 0.0 };
+    let Some(mode) = format.modes.iter().position(|mode| target.at[mode.mode()].has(innermost)) else { return 0.0 };
+    let bytes = dimensions[mode + 1..].iter().fold(8u64, |bytes, &n| bytes.saturating_mul(n.max(1)));
+    let shared = 1 << bytes.trailing_zeros().min(cost::ALIASED.trailing_zeros());
+    if mode + 1 < dimensions.len() && 2 * shared >= cost::ALIASED { shared as f64 / cost::ALIASED as f64 } else { 0.0 }
 }
 
 /// What is allocated for an output and set to its first value.

@@ -17,7 +17,8 @@ use crate::term::{At, Fold, Term};
 use crate::work::Event;
 use egg::{Id, Language};
 use redpoll_logic::Field;
-use std::collections::{BTreeMap, HashMap};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// Rounds of the dynamic program after which it is left as it is.
@@ -36,14 +37,14 @@ fn body_price() -> f64 {
 pub(super) struct Extraction<'g, 'c> {
     graph: &'g Graph,
     cx: &'g Context<'c>,
-    best: HashMap<Id, Chosen>,
+    best: FxHashMap<Id, Chosen>,
     /// A term of each class, of those with the fewest folds inside of each other.
-    plain: HashMap<Id, (Term, Sizes)>,
+    plain: FxHashMap<Id, (Term, Sizes)>,
     /// Whether these are being found: what is estimated of one then holds of its whole class.
     plains: bool,
-    loops: HashMap<Id, f64>,
+    loops: FxHashMap<Id, f64>,
     /// What nodes cost beside their children, by class and number.
-    owns: HashMap<(Id, usize), Option<f64>>,
+    owns: FxHashMap<(Id, usize), Option<f64>>,
 }
 
 /// What was chosen for a class.
@@ -90,8 +91,8 @@ impl<'g, 'c> Extraction<'g, 'c> {
     pub(super) fn new(graph: &'g Graph, cx: &'g Context<'c>) -> Extraction<'g, 'c> {
         // Classes of another graph have the same numbers.
         cx.memo.clear();
-        let (best, plain, loops) = (HashMap::new(), HashMap::new(), HashMap::new());
-        let mut extraction = Extraction { graph, cx, best, plain, plains: true, loops, owns: HashMap::new() };
+        let (best, plain, loops) = (FxHashMap::default(), FxHashMap::default(), FxHashMap::default());
+        let mut extraction = Extraction { graph, cx, best, plain, plains: true, loops, owns: FxHashMap::default() };
         extraction.plain_terms(&extraction.classes());
         extraction
     }
@@ -116,7 +117,7 @@ impl<'g, 'c> Extraction<'g, 'c> {
     /// Every term of a class, those first that cost least by classes; `None` when there are more than `most`.
     pub(super) fn terms(&mut self, class: Id, most: usize) -> Option<Vec<Choices>> {
         // To find out that there are too many by listing them takes long.
-        if self.count(class, &mut HashMap::new()) > SHARING * most as f64 {
+        if self.count(class, &mut FxHashMap::default()) > SHARING * most as f64 {
             return None;
         }
         let mut found = Vec::new();
@@ -129,7 +130,7 @@ impl<'g, 'c> Extraction<'g, 'c> {
     }
 
     /// How many terms a class has where a class that stands twice in a term may have two nodes: at least as many as there are.
-    fn count(&self, class: Id, known: &mut HashMap<Id, f64>) -> f64 {
+    fn count(&self, class: Id, known: &mut FxHashMap<Id, f64>) -> f64 {
         let class = self.graph.find(class);
         if let Some(count) = known.get(&class) {
             return *count;

@@ -1,6 +1,6 @@
 //! The e-graph: how terms come in, what is known of a class, and how drafts of rules become nodes.
 
-use super::language::{ENode, FoldId, Kind, LeafId, OpId, Slot, Use};
+use super::language::{ENode, FoldId, Kind, LeafId, OpId, Slot, Slots, Use};
 use crate::fill::call_fill;
 use crate::sizes::Sizes;
 use crate::term::{At, Fold, Node, Term, regroups};
@@ -8,8 +8,11 @@ use egg::{Analysis, DidMerge, EGraph, Id};
 use redpoll_logic::expr::fold_fill_over;
 use redpoll_logic::op::{Builtin, Op, cast_to};
 use redpoll_logic::{Affine, DType, Field, FloatMode, Scalar};
+use rustc_hash::FxHashMap;
+use smallvec::smallvec;
 use std::cell::Cell;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
+use std::sync::OnceLock;
 
 /// The e-graph of one query.
 pub(super) type Graph = EGraph<ENode, Algebra>;
@@ -24,9 +27,9 @@ pub(super) struct Algebra {
     ops: Vec<Op>,
     folds: Vec<FoldKind>,
     /// The slots in which leaves are symmetric and off the diagonal, as far as that was asked.
-    pub(super) pairs: HashMap<LeafId, Vec<Pair>>,
+    pub(super) pairs: FxHashMap<LeafId, Vec<Pair>>,
     /// The rule that made a node.
-    pub(super) rules: HashMap<ENode, &'static str>,
+    pub(super) rules: FxHashMap<ENode, &'static str>,
     /// How often rules have looked at a node.
     pub(super) looks: Cell<usize>,
 }
@@ -93,7 +96,15 @@ pub(super) enum Opened {
 impl Algebra {
     pub(super) fn new(mode: FloatMode) -> Algebra {
         let (leaves, ops, folds) = (Vec::new(), Vec::new(), Vec::new());
-        Algebra { mode, leaves, ops, folds, pairs: HashMap::new(), rules: HashMap::new(), looks: Cell::new(0) }
+        Algebra {
+            mode,
+            leaves,
+            ops,
+            folds,
+            pairs: FxHashMap::default(),
+            rules: FxHashMap::default(),
+            looks: Cell::new(0),
+        }
     }
 
     pub(super) fn leaf(&self, id: LeafId) -> &Leaf {
@@ -204,7 +215,9 @@ fn fields_in_order(term: &Term) -> Vec<Field> {
 
 /// The name of a slot as a field of a leaf.
 pub(super) fn slot_field(slot: usize) -> Field {
-    Field::from(format!("#{slot}"))
+    static NAMES: OnceLock<Vec<Field>> = OnceLock::new();
+    let names = NAMES.get_or_init(|| (0..=Slot::MAX).map(|slot| Field::from(format!("#{slot}"))).collect());
+    names[slot].clone()
 }
 
 /// A term as a class; `names` are the fields of the slots of the context.
@@ -275,8 +288,8 @@ fn add_by(graph: &mut Graph, node: ENode, rule: Option<&'static str>) -> Id {
 }
 
 /// The slots of the context in order of first appearance, and the arguments in terms of their places there.
-fn numbered(args: &[Use]) -> (Vec<Slot>, Vec<Use>) {
-    let mut order: Vec<Slot> = Vec::new();
+fn numbered(args: &[Use]) -> (Slots, Vec<Use>) {
+    let mut order = Slots::new();
     for slot in args.iter().flat_map(|u| &u.slots) {
         if !order.contains(slot) {
             order.push(*slot);
@@ -336,7 +349,7 @@ fn fold(
     bound: &[(Slot, u64)],
     rule: Option<&'static str>,
 ) -> Use {
-    let free: Vec<Slot> = arg.slots.iter().copied().filter(|s| bound.iter().all(|(b, _)| b != s)).collect();
+    let free: Slots = arg.slots.iter().copied().filter(|s| bound.iter().all(|(b, _)| b != s)).collect();
     let node = fold_node(graph, (op, init), arg, &free, bound);
     let class = add_by(graph, node, rule);
     Use { class, slots: free }
@@ -354,7 +367,7 @@ fn fold_node(graph: &mut Graph, (op, init): (&Op, &Scalar), arg: &Use, free: &[S
     if !regroups(op, &graph[arg.class].data.dtype, graph.analysis.mode) {
         reduced = bound.to_vec();
     }
-    let order: Vec<Slot> = free.iter().copied().chain(reduced.iter().map(|(s, _)| *s)).collect();
+    let order: Slots = free.iter().copied().chain(reduced.iter().map(|(s, _)| *s)).collect();
     let place = |s: &Slot| order.iter().position(|o| o == s).expect("every slot is free or reduced") as Slot;
     let arg = Use { class: arg.class, slots: arg.slots.iter().map(place).collect() };
     let sizes = reduced.iter().map(|(_, size)| *size).collect();
@@ -380,7 +393,7 @@ fn add(graph: &mut Graph, draft: &Draft, scope: &Scope, rule: &'static str) -> U
         Draft::Class(u) => u.clone(),
         Draft::Literal(value) => {
             let id = graph.analysis.name_leaf(Leaf { term: Term::literal(value.clone()), sizes: Vec::new() });
-            Use { class: graph.add(ENode::new(Kind::Leaf(id), Vec::new())), slots: Vec::new() }
+            Use { class: graph.add(ENode::new(Kind::Leaf(id), Vec::new())), slots: Slots::new() }
         }
         Draft::Above { above, below, values } => {
             let [above_at, below_at] = [0, 1].map(|slot| Term::coordinate(Affine::field(slot_field(slot))));
@@ -389,7 +402,7 @@ fn add(graph: &mut Graph, draft: &Draft, scope: &Scope, rule: &'static str) -> U
             let term = chosen(holds, values.clone(), mode);
             let sizes = [above, below].map(|s| scope.0[usize::from(*s)]).to_vec();
             let id = graph.analysis.name_leaf(Leaf { term, sizes });
-            Use { class: graph.add(ENode::new(Kind::Leaf(id), Vec::new())), slots: vec![*above, *below] }
+            Use { class: graph.add(ENode::new(Kind::Leaf(id), Vec::new())), slots: smallvec![*above, *below] }
         }
         Draft::Call(op, args) => {
             let args = args.iter().map(|a| add(graph, a, scope, rule)).collect();
@@ -479,7 +492,7 @@ impl Scope {
                 let first = self.0.len();
                 self.0.extend(&bound);
                 let bound: Vec<Slot> = (first..self.0.len()).map(|s| s as Slot).collect();
-                let slots: Vec<Slot> = of.slots.iter().chain(&bound).copied().collect();
+                let slots: Slots = of.slots.iter().chain(&bound).copied().collect();
                 let arg = args(&slots).pop().expect("a fold has an argument");
                 Opened::Fold { op, init, arg, bound }
             }

@@ -8,9 +8,13 @@
 //! classes are united, so congruence holds for them without rules of commutativity and associativity.
 
 use egg::{Id, Language};
+use smallvec::SmallVec;
 
 /// A slot of a class, or of the context in which several classes meet.
 pub(super) type Slot = u8;
+
+/// Slots in the order of those of a class.
+pub(super) type Slots = SmallVec<[Slot; 16]>;
 
 /// An operator of the graph.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -41,20 +45,20 @@ pub(super) enum Kind {
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(super) struct ENode {
     pub(super) kind: Kind,
-    children: Vec<Id>,
+    children: SmallVec<[Id; 4]>,
     /// For each child the slots of this node that the slots of the child are.
-    slots: Vec<Vec<Slot>>,
+    slots: SmallVec<[Slots; 4]>,
 }
 
 /// A class in a context: which slot of the context each of its slots is.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(super) struct Use {
     pub(super) class: Id,
-    pub(super) slots: Vec<Slot>,
+    pub(super) slots: Slots,
 }
 
 impl ENode {
-    pub(super) fn new(kind: Kind, args: Vec<Use>) -> ENode {
+    pub(super) fn new(kind: Kind, args: impl IntoIterator<Item = Use>) -> ENode {
         let (children, slots) = args.into_iter().map(|u| (u.class, u.slots)).unzip();
         let mut node = ENode { kind, children, slots };
         node.sort();

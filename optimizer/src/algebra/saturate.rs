@@ -7,7 +7,7 @@ use super::graph::Graph;
 use super::language::{ENode, Kind};
 use super::rules::Rule;
 use egg::{Id, Language};
-use std::collections::{HashMap, HashSet};
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::fmt;
 
 /// Nodes after which no more rules are tried.
@@ -44,10 +44,12 @@ impl fmt::Display for Stop {
 
 /// Tries rules until nothing changes, so often at most, or until there are too many nodes.
 pub(super) fn saturate(graph: &mut Graph, rules: &[&'static Rule], iterations: usize) -> Stop {
-    let mut before: HashMap<Id, usize> = HashMap::new();
+    let mut before: FxHashMap<Id, usize> = FxHashMap::default();
     // Nodes on which all rules were tried, with the classes below them and how many nodes these had.
-    let mut tried: HashMap<ENode, Vec<(Id, usize)>> = HashMap::new();
+    let mut tried: FxHashMap<ENode, Vec<(Id, usize)>> = FxHashMap::default();
     for _ in 0..iterations {
+        // Until it is rebuilt, a graph has as many nodes more as its index has.
+        let room = graph.total_size() + MOST_NODES.saturating_sub(graph.total_number_of_nodes());
         let classes = due(graph, &before);
         if classes.is_empty() {
             return Stop::Saturated;
@@ -62,10 +64,10 @@ pub(super) fn saturate(graph: &mut Graph, rules: &[&'static Rule], iterations: u
             let (known, fresh): (Vec<_>, Vec<_>) = nodes
                 .map(|node| (node.clone(), looked_at(node)))
                 .partition(|(node, below)| tried.get(node) == Some(below));
-            let known: HashSet<ENode> = known.into_iter().map(|(node, _)| node).collect();
+            let known: FxHashSet<ENode> = known.into_iter().map(|(node, _)| node).collect();
             for rule in rules {
                 // A rule may double what it finds.
-                if graph.total_number_of_nodes() > MOST_NODES {
+                if graph.total_size() > room {
                     graph.rebuild();
                     return Stop::Nodes;
                 }
@@ -73,7 +75,7 @@ pub(super) fn saturate(graph: &mut Graph, rules: &[&'static Rule], iterations: u
                     graph.rebuild();
                     return Stop::Looks;
                 }
-                rule.apply(graph, class, &known, MOST_NODES);
+                rule.apply(graph, class, &known, room);
             }
             tried.extend(fresh);
         }
@@ -83,12 +85,12 @@ pub(super) fn saturate(graph: &mut Graph, rules: &[&'static Rule], iterations: u
 }
 
 /// The classes that have other nodes than before, and those above them, by number; no leaves.
-fn due(graph: &Graph, before: &HashMap<Id, usize>) -> Vec<Id> {
+fn due(graph: &Graph, before: &FxHashMap<Id, usize>) -> Vec<Id> {
     let other = |id: &Id, nodes: usize| before.get(id) != Some(&nodes);
     // Classes that were two may have as many nodes as one of them had.
     let merged = before.keys().map(|id| (id, graph.find(*id))).filter(|(id, now)| *id != now).map(|(_, now)| now);
     let grown = graph.classes().filter(|c| other(&c.id, c.nodes.len())).map(|c| c.id);
-    let changed: HashSet<Id> = grown.chain(merged).collect();
+    let changed: FxHashSet<Id> = grown.chain(merged).collect();
     let above = |c: &egg::EClass<ENode, _>| {
         let inner = c.nodes.iter().any(|n| !matches!(n.kind, Kind::Leaf(_)));
         let below = || c.nodes.iter().flat_map(Language::children).any(|id| changed.contains(&graph.find(*id)));

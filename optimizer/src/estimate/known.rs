@@ -1,12 +1,16 @@
 //! What was found of the terms of the nest that is being planned: searches ask for the same again and again.
 
 use super::deciding;
+use super::marginal::Marginal;
 use super::profile::{Over, Profile, Sense};
-use crate::term::{At, Node, Term};
-use redpoll_logic::{Alias, Field, FloatMode};
+use crate::term::{At, Node, Read, Term};
+use redpoll_logic::statistics::ModeSet;
+use redpoll_logic::{Alias, Field, FloatMode, TensorType};
+use rustc_hash::FxHashMap;
 use std::cell::RefCell;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::rc::Rc;
+use std::sync::Arc;
 
 /// What does not depend on what is bound.
 pub(super) struct About {
@@ -24,18 +28,33 @@ pub(super) struct Factor {
     pub(super) stored: Option<(Alias, Vec<(usize, At)>)>,
 }
 
+/// Where a tensor has places over some of its storage modes.
+pub(super) struct Occupied {
+    /// The fraction of the places over these modes.
+    pub(super) fraction: f64,
+    /// How they are spread over the coordinates of those modes of which it is known.
+    pub(super) spread: Vec<(usize, Marginal)>,
+}
+
+/// The type of a tensor by its identity, its name, and modes.
+type Modes = (usize, Alias, ModeSet, Sense);
+
+/// What was found of modes, with the type, so that its identity stays its own.
+type Held = (Arc<TensorType>, Rc<Occupied>);
+
 /// What was found of terms, by their identities.
 #[derive(Default)]
 pub(crate) struct Known {
-    about: RefCell<HashMap<usize, Rc<About>>>,
+    about: RefCell<FxHashMap<usize, Rc<About>>>,
+    occupied: RefCell<FxHashMap<Modes, Held>>,
     /// By the fields that are bound, as bits.
-    factors: RefCell<HashMap<(usize, u64, Sense), Rc<Factor>>>,
+    factors: RefCell<FxHashMap<(usize, u64, Sense), Rc<Factor>>>,
     /// What terms are instances of.
-    instances: RefCell<HashMap<usize, Instance>>,
+    instances: RefCell<FxHashMap<usize, Instance>>,
     /// By the schema and the slots that are bound, as bits; over the names of its first instance.
-    profiles: RefCell<HashMap<(usize, u64, Sense), Named>>,
+    profiles: RefCell<FxHashMap<(usize, u64, Sense), Named>>,
     /// By the schema: how many coordinates each slot joins.
-    mentions: RefCell<HashMap<usize, Vec<usize>>>,
+    mentions: RefCell<FxHashMap<usize, Vec<usize>>>,
 }
 
 /// A profile, and the fields of the slots in it.
@@ -54,6 +73,7 @@ impl Known {
     /// Forgets everything.
     pub(crate) fn clear(&self) {
         self.about.borrow_mut().clear();
+        self.occupied.borrow_mut().clear();
         self.factors.borrow_mut().clear();
         self.instances.borrow_mut().clear();
         self.profiles.borrow_mut().clear();
@@ -82,6 +102,23 @@ impl Known {
         profile
     }
 
+    /// Where a tensor has places over some storage modes, found once.
+    pub(super) fn occupied(
+        &self,
+        read: &Read,
+        modes: ModeSet,
+        sense: Sense,
+        compute: impl FnOnce() -> Occupied,
+    ) -> Rc<Occupied> {
+        let key = (Arc::as_ptr(&read.ty).addr(), read.tensor.clone(), modes, sense);
+        if let Some((_, found)) = self.occupied.borrow().get(&key) {
+            return found.clone();
+        }
+        let occupied = Rc::new(compute());
+        self.occupied.borrow_mut().insert(key, (read.ty.clone(), occupied.clone()));
+        occupied
+    }
+
     pub(super) fn about(&self, term: &Term, mode: FloatMode) -> Rc<About> {
         let identity = term.identity();
         if let Some(found) = self.about.borrow().get(&identity) {
@@ -91,27 +128,51 @@ impl Known {
             Node::Call(op, args) => deciding(op, args, term.fill(), mode),
             _ => Vec::new(),
         };
-        let about = Rc::new(About { term: term.clone(), mentions: self.mentions(term), deciding });
+        let about = Rc::new(About { term: term.clone(), mentions: self.mentions(term, mode), deciding });
         self.about.borrow_mut().insert(identity, about.clone());
         about
     }
 
     /// How many coordinates of a term each of its free fields joins, found once for all instances of a schema.
-    fn mentions(&self, term: &Term) -> BTreeMap<Field, usize> {
-        let count = || {
-            let mut mentions = BTreeMap::new();
-            mention(term, &mut mentions);
-            mentions.retain(|field, _| term.fields().contains(field));
-            mentions
-        };
-        let instances = self.instances.borrow();
-        let Some(Instance { schema, fields, .. }) = instances.get(&term.identity()) else { return count() };
-        let mut known = self.mentions.borrow_mut();
-        let slots = known.entry(*schema).or_insert_with(|| {
-            let mut counts = count();
-            fields.iter().map(|field| counts.remove(field).unwrap_or(0)).collect()
-        });
-        fields.iter().cloned().zip(slots.iter().copied()).filter(|(_, count)| *count > 0).collect()
+    fn mentions(&self, term: &Term, mode: FloatMode) -> BTreeMap<Field, usize> {
+        let instance = self.instances.borrow().get(&term.identity()).map(|i| (i.schema, i.fields.clone()));
+        let Some((schema, fields)) = instance else { return self.count(term, mode) };
+        if let Some(slots) = self.mentions.borrow().get(&schema) {
+            return fields.iter().cloned().zip(slots.iter().copied()).filter(|(_, count)| *count > 0).collect();
+        }
+        let counts = self.count(term, mode);
+        let slots = fields.iter().map(|field| counts.get(field).copied().unwrap_or(0)).collect();
+        self.mentions.borrow_mut().insert(schema, slots);
+        counts
+    }
+
+    /// Counts how many coordinates of a term each free field joins: one of each access that depends on it, and the other
+    /// fields that make up a coordinate with it.
+    fn count(&self, term: &Term, mode: FloatMode) -> BTreeMap<Field, usize> {
+        let mut counts: BTreeMap<Field, usize> = BTreeMap::new();
+        match term.node() {
+            Node::Access(read) => {
+                for at in &read.at {
+                    let fields = at.fields();
+                    let count = fields.len();
+                    for field in fields {
+                        let most = counts.entry(field).or_default();
+                        *most = count.max(*most);
+                    }
+                }
+            }
+            _ => {
+                for child in term.children() {
+                    for (field, count) in &self.about(child, mode).mentions {
+                        *counts.entry(field.clone()).or_default() += count;
+                    }
+                }
+                if !matches!(term.node(), Node::Call(..)) {
+                    counts.retain(|field, _| term.fields().contains(field));
+                }
+            }
+        }
+        counts
     }
 
     /// What was found of a term over those fields, or else is computed now.
@@ -142,25 +203,5 @@ impl Known {
         let factor = Rc::new(factor);
         self.factors.borrow_mut().insert(key, factor.clone());
         factor
-    }
-}
-
-/// Counts how many coordinates of a term each field joins: one of each access that depends on it, and the other fields that
-/// make up a coordinate with it.
-fn mention(term: &Term, counts: &mut BTreeMap<Field, usize>) {
-    let Node::Access(read) = term.node() else {
-        return term.children().iter().for_each(|t| mention(t, counts));
-    };
-    let mut own: BTreeMap<Field, usize> = BTreeMap::new();
-    for at in &read.at {
-        let fields = at.fields();
-        let count = fields.len();
-        for field in fields {
-            let most = own.entry(field).or_default();
-            *most = count.max(*most);
-        }
-    }
-    for (field, count) in own {
-        *counts.entry(field).or_default() += count;
     }
 }

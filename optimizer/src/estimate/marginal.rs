@@ -7,9 +7,10 @@
 
 use redpoll_logic::statistics::{ModeSet, Weights};
 use redpoll_logic::{Alias, TensorType};
+use rustc_hash::FxHashMap;
 use std::cell::RefCell;
 use std::cmp::Ordering;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
@@ -113,10 +114,10 @@ impl Part {
 /// The marginals that were evaluated.
 #[derive(Default)]
 pub(crate) struct Marginals {
-    weights: RefCell<HashMap<Marginal, Option<Weights>>>,
-    overlaps: RefCell<HashMap<Vec<Marginal>, f64>>,
-    spectra: RefCell<HashMap<Marginal, Arc<Spectrum>>>,
-    hits: RefCell<HashMap<(Throws, Vec<Marginal>), f64>>,
+    weights: RefCell<FxHashMap<Marginal, Option<Weights>>>,
+    overlaps: RefCell<FxHashMap<Vec<Marginal>, f64>>,
+    spectra: RefCell<FxHashMap<Marginal, Arc<Spectrum>>>,
+    hits: RefCell<FxHashMap<(Throws, Vec<Marginal>), f64>>,
 }
 
 /// Who knows the marginals of tensors.
@@ -213,7 +214,7 @@ impl Marginals {
                 let hit = |weight: f64| -> f64 {
                     others.iter().map(|(bin, part)| part * throws.hit(weight * factor(*bin))).sum()
                 };
-                let mut bins: HashMap<i32, f64> = HashMap::new();
+                let mut bins: FxHashMap<i32, f64> = FxHashMap::default();
                 let mut hit_of = |w: f64| *bins.entry(bin(w)).or_insert_with_key(|bin| hit(factor(*bin)));
                 by_mean(weights.iter().map(|w| if *w > 0.0 { hit_of(f64::from(*w)) as f32 } else { 0.0 }).collect())
             }),

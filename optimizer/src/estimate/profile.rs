@@ -1,7 +1,7 @@
 //! Profiles: where a term may differ from its fill, as the fraction of places and the marginals of its fields.
 
 use super::Bound;
-use super::known::Factor;
+use super::known::{Factor, Occupied};
 use super::marginal::{Marginal, Spread, Throws, stored};
 use crate::context::Context;
 use crate::fit::storage_at;
@@ -88,7 +88,7 @@ impl Context<'_> {
     fn access_factor(&self, read: &Read, over: Over<'_>) -> Factor {
         let spots = storage_at(&read.at, &read.ty.format, &read.ty.shape, over.sizes, self.mode());
         let profile = self.access_profile(read, &spots, over);
-        let known = spots.into_iter().enumerate().filter(|(_, at)| at.fields().iter().all(over.bound));
+        let known = spots.into_iter().enumerate().filter(|(_, at)| at.all_fields(over.bound));
         Factor { profile, stored: Some((read.tensor.clone(), known.collect())) }
     }
 
@@ -96,32 +96,36 @@ impl Context<'_> {
         if read.outside.as_ref().is_some_and(|v| *v != read.ty.fill) {
             return Profile::even(1.0);
         }
-        let format = &read.ty.format;
-        let known = |at: &At| at.fields().iter().all(over.bound);
-        let modes: ModeSet = (0..spots.len()).filter(|&k| known(&spots[k])).collect();
-        let dimensions = format.storage_shape(&read.ty.shape);
-        let places: f64 = modes.iter().map(|k| dimensions[k] as f64).product();
-        if places == 0.0 {
-            return Profile::even(0.0);
-        }
-        let unique = |k: usize| format.levels[..k].iter().all(|l| l.unique);
-        let runs = |k: usize| format.levels[..k].iter().any(|l| l.kind.traits().runs);
-        let visited =
-            |k: usize| over.sense == Sense::Visited || format.levels[..k].iter().all(|l| !l.kind.traits().full);
-        let question = match modes.as_prefix() {
-            Some(k) if !runs(k) && (unique(k) && visited(k) || k == spots.len()) => Question::Positions(k),
-            _ => Question::Distinct(modes),
-        };
-        let fraction = (self.ask(&read.tensor, &read.ty, question).estimate / places).clamp(0.0, 1.0);
+        let modes: ModeSet = (0..spots.len()).filter(|&k| spots[k].all_fields(over.bound)).collect();
+        let compute = || self.occupied(read, modes, over.sense);
+        let Occupied { fraction, spread } = &*self.memo.known.occupied(read, modes, over.sense, compute);
         let mut marginals: BTreeMap<Field, Vec<Marginal>> = BTreeMap::new();
-        for k in modes.iter() {
-            if let Some(field) = spots[k].as_field() {
-                let marginal = self.marginal(&read.tensor, &read.ty, modes, k);
-                marginals.entry(field.clone()).or_default().extend(marginal);
+        for (k, marginal) in spread {
+            if let Some(field) = spots[*k].as_field() {
+                marginals.entry(field.clone()).or_default().push(marginal.clone());
             }
         }
         // Of a field that stands for several modes, those places count where all have its coordinate.
-        self.met(fraction, marginals, &[fraction])
+        self.met(*fraction, marginals, &[*fraction])
+    }
+
+    fn occupied(&self, read: &Read, modes: ModeSet, sense: Sense) -> Occupied {
+        let format = &read.ty.format;
+        let dimensions = format.storage_shape(&read.ty.shape);
+        let places: f64 = modes.iter().map(|k| dimensions[k] as f64).product();
+        if places == 0.0 {
+            return Occupied { fraction: 0.0, spread: Vec::new() };
+        }
+        let unique = |k: usize| format.levels[..k].iter().all(|l| l.unique);
+        let runs = |k: usize| format.levels[..k].iter().any(|l| l.kind.traits().runs);
+        let visited = |k: usize| sense == Sense::Visited || format.levels[..k].iter().all(|l| !l.kind.traits().full);
+        let question = match modes.as_prefix() {
+            Some(k) if !runs(k) && (unique(k) && visited(k) || k == dimensions.len()) => Question::Positions(k),
+            _ => Question::Distinct(modes),
+        };
+        let fraction = (self.ask(&read.tensor, &read.ty, question).estimate / places).clamp(0.0, 1.0);
+        let marginal = |k| Some((k, self.marginal(&read.tensor, &read.ty, modes, k)?));
+        Occupied { fraction, spread: modes.iter().filter_map(marginal).collect() }
     }
 
     /// The marginal of a storage mode among others.

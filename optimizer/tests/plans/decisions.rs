@@ -24,9 +24,9 @@ fn large_spgemm() {
         &expect![[r#"
             C
               loops i k j at cost 435839980
-                not j k i at cost 713161448
-                not k i j at cost 10571997413
-                not k j i at cost 10581583644
+                not j k i at cost 504361448
+                not k i j at cost 10467597413
+                not k j i at cost 10477183644
               C stored as (dense sparse-list), about 9995002 values, through a workspace (byte-map) inside 1 loops
         "#]],
     );
@@ -45,9 +45,9 @@ fn large_spgemm_of_columns() {
         &expect![[r#"
             C
               loops j k i at cost 435839980
-                not i k j at cost 713161448
-                not k j i at cost 10571997413
-                not k i j at cost 10581583644
+                not i k j at cost 504361448
+                not k j i at cost 10467597413
+                not k i j at cost 10477183644
               C stored as (dense@1 sparse-list@0), about 9995002 values, through a workspace (byte-map) inside 1 loops
         "#]],
     );
@@ -68,10 +68,10 @@ fn large_spgemm_of_mixed_orders() {
               loops c1 c0 at cost 603281522
               B.1 stored as (dense sparse-list), about 1000000 values, through a workspace (dense hash) inside 0 loops
             C
-              loops i k j at cost 574641588
-                not j k i at cost 10583476497
-                not k i j at cost 10712501718
-                not k j i at cost 10712501718
+              loops i k j at cost 470241588
+                not j k i at cost 10479076497
+                not k i j at cost 10503701718
+                not k j i at cost 10503701718
                 not i j k at cost 925180256801
               C stored as (dense sparse-list), about 9995002 values, through a workspace (byte-map) inside 1 loops
         "#]],
@@ -93,8 +93,8 @@ fn large_hypersparse_product_hashes() {
               loops c0 c1 at cost 635206834
               A.1 stored as (sparse-list@1 sparse-list@0), about 1000000 values, through a workspace (hash hash) inside 0 loops
             C
-              loops k i j at cost 148732131
-                not k j i at cost 148826965
+              loops k i j at cost 44332131
+                not k j i at cost 44426965
                 not i k j at cost 203598283
               C stored as (sparse-list sparse-list), about 10000 values, through a workspace (hash hash) inside 0 loops
         "#]],
@@ -115,9 +115,9 @@ fn spgemm_of_long_rows_is_not_planned_as_inner_products() {
         &expect![[r#"
             C
               loops i k j at cost 1561765943
-                not j k i at cost 2312031548
-                not k i j at cost 2869140197
-                not k j i at cost 2870940863
+                not j k i at cost 2165871548
+                not k i j at cost 2796060197
+                not k j i at cost 2797860863
               C stored as (dense dense), about 100000000 values
         "#]],
     );
@@ -137,7 +137,7 @@ fn large_sddmm() {
         &expect![[r#"
             C
               loops i j at cost 1414432432
-                not j i at cost 1552950493
+                not j i at cost 1448550493
               C stored as (dense sparse-list), about 1000000 values
         "#]],
     );
@@ -213,7 +213,8 @@ fn large_blocks_plus_rows() {
                 not c0.o c1.o c0.i c1.i at cost 3677969704
               A.1 stored as (dense sparse-list), about 4000000 values
             C
-              loops i j at cost 656435080
+              loops i j at cost 238835080
+                not j i at cost 271815219
               C stored as (dense sparse-list), about 4999600 values
         "#]],
     );
@@ -304,7 +305,7 @@ fn requested_orders_are_kept() {
               loops c0 c1 at cost 4730
               A.1 stored as (dense@1 sparse-list@0), about 20 values, through a workspace (dense hash) inside 0 loops
             C
-              loops k i j at cost 8164
+              loops k i j at cost 6076
               C stored as (dense dense), about 63 values
         "#]],
     );

@@ -141,8 +141,10 @@ fn a_discordant_factor_is_copied_once() {
         &expect![[r#"
             (physical
               (input A f64 0.0 (40 400) (dense sparse-list))
-              (query (for (k 40) (i 400) (j 400))
-                (write C f64 0.0 (400 400) (sparse-list sparse-list) (i j) (fold +) (workspace 0 (byte-map hash)) (* (at A k i) (at A k j))))
+              (query (for (c0 40) (c1 400))
+                (write A.1 f64 0.0 (40 400) (sparse-list@1 sparse-list@0) (c1 c0) (workspace 0 (byte-map hash)) (at A c0 c1)))
+              (query (for (i 400) (k 40) (j 400))
+                (write C f64 0.0 (400 400) (sparse-list sparse-list) (i j) (fold +) (workspace 1 (byte-map)) (* (at A.1 i k) (at A k j))))
               (produces C))"#]],
     );
 }

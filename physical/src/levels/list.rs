@@ -34,9 +34,13 @@ pub(crate) fn build_list(
         }
         *p = entries - 1;
     }
-    let firsts = (0..positions.len()).filter(|&k| k == 0 || positions[k] != positions[k - 1]);
-    let idx =
-        Array::from_indices(array_prim(ArrayClass::Coordinate, dimension, entries), firsts.map(|k| coordinates[k]));
+    let prim = array_prim(ArrayClass::Coordinate, dimension, entries);
+    let idx = if entries == positions.len() as u64 {
+        Array::from_indices(prim, coordinates.iter().copied())
+    } else {
+        let firsts = (0..positions.len()).filter(|&k| k == 0 || positions[k] != positions[k - 1]);
+        Array::from_indices(prim, firsts.map(|k| coordinates[k]))
+    };
     let mut sum = 0;
     let sums = ptr.iter().map(|&n| {
         sum += n;

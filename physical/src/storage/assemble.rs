@@ -53,7 +53,6 @@ pub(super) fn assemble_levels(ty: &TensorType, entries: &mut Entries<'_>) -> Res
     let mut positions = filled_vec(0u64, entries.len as u64)?;
     let mut parents = 1;
     let mut levels = Vec::with_capacity(entries.columns.len());
-    let dimensions = ty.format.storage_shape(&ty.shape);
     while levels.len() < ty.format.levels.len() {
         let k = levels.len();
         let group = group_at(ty, k);
@@ -67,33 +66,48 @@ pub(super) fn assemble_levels(ty: &TensorType, entries: &mut Entries<'_>) -> Res
             check_single(ty, k, entries, &positions)?;
         }
         let columns = &entries.columns[group.clone()];
-        let mut build = |columns: &[Cow<'_, [u64]>], positions: &mut [u64]| {
-            for (k, column) in group.clone().zip(columns) {
-                let format = ty.format.levels[k];
-                let (arrays, own) = level(format.kind).build(format, dimensions[k], parents, column, positions)?;
-                levels.push(arrays);
-                parents = own;
-            }
-            Ok::<(), Error>(())
-        };
-        if group.len() == 1 || group.end == ty.format.levels.len() {
-            build(&columns.iter().map(|c| Cow::Borrowed(&c[..])).collect::<Vec<_>>(), &mut positions)?;
-            continue;
-        }
-        let same = |k: usize| positions[k - 1] == positions[k] && columns.iter().all(|c| c[k - 1] == c[k]);
-        let starts: Vec<usize> = (0..entries.len).filter(|&k| k == 0 || !same(k)).collect();
-        let first: Vec<Cow<'_, [u64]>> = columns.iter().map(|c| starts.iter().map(|&k| c[k]).collect()).collect();
-        let mut of_place: Vec<u64> = starts.iter().map(|&k| positions[k]).collect();
-        build(&first, &mut of_place)?;
-        let ends = starts.iter().skip(1).copied().chain([entries.len]);
-        starts.iter().zip(ends).zip(of_place).for_each(|((&lo, hi), p)| positions[lo..hi].fill(p));
+        parents = build_group(ty, group, parents, columns, &mut positions, &mut levels)?;
     }
     Ok(Levels { arrays: levels, positions, len: parents })
 }
 
+/// Builds the levels of a group, below so many positions, from the coordinates of sorted entries, whose positions above are
+/// replaced by their own; gives the number of these.
+pub(super) fn build_group(
+    ty: &TensorType,
+    group: Range<usize>,
+    mut parents: u64,
+    columns: &[Cow<'_, [u64]>],
+    positions: &mut [u64],
+    levels: &mut Vec<Vec<Array>>,
+) -> Result<u64, Error> {
+    let dimensions = ty.format.storage_shape(&ty.shape);
+    let mut build = |columns: &[Cow<'_, [u64]>], positions: &mut [u64]| {
+        for (k, column) in group.clone().zip(columns) {
+            let format = ty.format.levels[k];
+            let (arrays, own) = level(format.kind).build(format, dimensions[k], parents, column, positions)?;
+            levels.push(arrays);
+            parents = own;
+        }
+        Ok::<(), Error>(())
+    };
+    if group.len() == 1 || group.end == ty.format.levels.len() {
+        build(columns, positions)?;
+        return Ok(parents);
+    }
+    let same = |k: usize| positions[k - 1] == positions[k] && columns.iter().all(|c| c[k - 1] == c[k]);
+    let starts: Vec<usize> = (0..positions.len()).filter(|&k| k == 0 || !same(k)).collect();
+    let first: Vec<Cow<'_, [u64]>> = columns.iter().map(|c| starts.iter().map(|&k| c[k]).collect()).collect();
+    let mut of_place: Vec<u64> = starts.iter().map(|&k| positions[k]).collect();
+    build(&first, &mut of_place)?;
+    let ends = starts.iter().skip(1).copied().chain([positions.len()]);
+    starts.iter().zip(ends).zip(of_place).for_each(|((&lo, hi), p)| positions[lo..hi].fill(p));
+    Ok(parents)
+}
+
 /// The levels from `k` up to the first unique one. Only the coordinates of all of them together tell positions apart: a
 /// level that is not unique has a position for each of its singletons' places.
-fn group_at(ty: &TensorType, k: usize) -> Range<usize> {
+pub(super) fn group_at(ty: &TensorType, k: usize) -> Range<usize> {
     let levels = &ty.format.levels;
     let end = (k..levels.len()).find(|&l| levels[l].unique).expect("the last level of a valid format is unique");
     k..end + 1

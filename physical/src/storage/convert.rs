@@ -1,6 +1,7 @@
 //! Conversion between formats, and tensors from dense values.
 
 use super::assemble::assemble;
+use super::rearrange::rearranged;
 use super::triples::sorted_entries;
 use super::{Array, Duplicates, Tensor, Values};
 use crate::Error;
@@ -24,8 +25,12 @@ pub fn convert(tensor: &Tensor, format: &Format) -> Result<Tensor, Error> {
     if let Some(leaf) = converted_leaf(tensor, format)? {
         return Ok(Tensor::new_unchecked(ty, tensor.levels.clone(), leaf));
     }
+    let in_order = in_order(&old.format, format);
+    if let Some(converted) = rearranged(tensor, &ty, in_order)? {
+        return Ok(converted);
+    }
     let triples = tensor.to_triples()?;
-    let (entries, _) = sorted_entries(&ty, &triples, Duplicates::Error, in_order(&old.format, format))?;
+    let (entries, _) = sorted_entries(&ty, &triples, Duplicates::Error, in_order)?;
     assemble(ty, entries)
 }
 

@@ -10,6 +10,7 @@ mod convert;
 mod exchange;
 mod footprint;
 mod measure;
+mod rearrange;
 mod run_end;
 mod sort;
 mod structure;

@@ -144,6 +144,71 @@ fn sort_by_digits<K: Key>(mut keys: Vec<K>, low: u32, bits: u32) -> Result<Vec<K
     Ok(keys)
 }
 
+/// The numbers of entries in ascending order of their coordinates, one list a mode with its dimension, those of equal ones
+/// in their own order.
+pub(super) fn order_of_keys(columns: &[Vec<u32>], dimensions: &[u64]) -> Result<Vec<u32>, Error> {
+    if let ([column], &[dimension, ..]) = (columns, dimensions)
+        && dimension <= (BUCKETS * column.len() as u64).min(MOST_BUCKETS)
+    {
+        return order_by_buckets(column, dimension);
+    }
+    let widths: Vec<u32> = dimensions.iter().take(columns.len()).map(|&d| bits_below(d)).collect();
+    match widths.iter().sum::<u32>() {
+        0..=32 => order_of::<u64>(columns, &widths),
+        33..=96 => order_of::<u128>(columns, &widths),
+        _ => {
+            // Least significant first, each by itself, as many as go together.
+            let split = widths.iter().rev().scan(0, |bits, w| (*bits + w <= 96).then(|| *bits += w)).count();
+            let split = columns.len() - split.max(1);
+            let low = order_of_keys(&columns[split..], &dimensions[split..])?;
+            let gathered = |c: &Vec<u32>| low.iter().map(|&k| c[k as usize]).collect();
+            let high: Vec<Vec<u32>> = columns[..split].iter().map(gathered).collect();
+            let order = order_of_keys(&high, dimensions)?;
+            Ok(order.into_iter().map(|k| low[k as usize]).collect())
+        }
+    }
+}
+
+/// Buckets that one pass has at most: the table of their ends stays in the caches.
+const MOST_BUCKETS: u64 = 1 << 20;
+/// Buckets for each entry that one pass has at most: their ends are counted up.
+const BUCKETS: u64 = 2;
+
+fn order_by_buckets(column: &[u32], dimension: u64) -> Result<Vec<u32>, Error> {
+    let mut next = filled_vec(0u32, dimension)?;
+    column.iter().for_each(|&i| next[i as usize] += 1);
+    let mut start = 0;
+    for next in &mut next {
+        start += std::mem::replace(next, start);
+    }
+    let mut order = filled_vec(0u32, column.len() as u64)?;
+    for (&i, number) in column.iter().zip(0..) {
+        let next = &mut next[i as usize];
+        order[*next as usize] = number;
+        *next += 1;
+    }
+    Ok(order)
+}
+
+fn order_of<K: Key>(columns: &[Vec<u32>], widths: &[u32]) -> Result<Vec<u32>, Error> {
+    let Some((first, rest)) = columns.split_first() else { return Ok(Vec::new()) };
+    let mut keys: Vec<K> = Vec::new();
+    let too_large = |_| Error::TooLarge { elements: first.len() as u64, bytes: size_of::<K>() };
+    keys.try_reserve_exact(first.len()).map_err(too_large)?;
+    let key = |(k, &i): (usize, &u32)| {
+        let all = rest.iter().zip(&widths[1..]);
+        all.fold(K::default().push(u64::from(i), widths[0]), |key, (c, &width)| key.push(u64::from(c[k]), width))
+    };
+    keys.extend(first.iter().enumerate().map(key).zip(0..).map(|(key, number)| key.push(number, u32::BITS)));
+    let bits = widths.iter().sum();
+    if keys.len() <= FEW_ENTRIES {
+        keys.sort_unstable();
+    } else {
+        keys = sort_by_digits(keys, u32::BITS, bits)?;
+    }
+    Ok(keys.iter().map(|key| key.shifted(0) as u32).collect())
+}
+
 /// Sorts entries whose keys are too long to be packed.
 fn sort_columns(columns: &[Cow<'_, [u64]>], n: usize) -> Result<Sorted, Error> {
     let mut order = filled_vec(0u64, n as u64)?;
@@ -179,8 +244,36 @@ mod tests {
         assert!(found == expected, "dimensions {dimensions:?}");
     }
 
+    /// Random numbers by xorshift.
+    fn numbers(seed: u64) -> impl FnMut() -> u64 {
+        let mut state = seed | 1;
+        move || {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            state
+        }
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
+        /// Protects each width of keys of the sort that gives numbers alone, those that are sorted in several parts too.
+        #[test]
+        fn numbers_are_in_order_of_any_dimensions(
+            bits in proptest::collection::vec(0u32..=32, 0..6),
+            n in prop_oneof![0usize..50, Just(3000)],
+            few in 0u32..32,
+            seed in any::<u64>(),
+        ) {
+            let mut next = numbers(seed);
+            let dimensions: Vec<u64> = bits.iter().map(|&b| 1 << b).collect();
+            let columns: Vec<Vec<u32>> =
+                dimensions.iter().map(|d| (0..n).map(|_| ((next() & (d - 1)) >> few) as u32).collect()).collect();
+            let mut expected: Vec<u32> = (0..if columns.is_empty() { 0 } else { n as u32 }).collect();
+            expected.sort_by_key(|&k| columns.iter().map(|c| c[k as usize]).collect::<Vec<_>>());
+            prop_assert!(order_of_keys(&columns, &dimensions).unwrap() == expected, "dimensions {dimensions:?}");
+        }
+
         /// Protects each width of keys, with the number in `u64`, in `u128` and unpacked; few entries and many.
         #[test]
         fn sorts_any_dimensions(
@@ -189,13 +282,7 @@ mod tests {
             in_order in 0usize..3,
             seed in any::<u64>(),
         ) {
-            let mut state = seed | 1;
-            let mut next = || {
-                state ^= state << 13;
-                state ^= state >> 7;
-                state ^= state << 17;
-                state
-            };
+            let mut next = numbers(seed);
             let dimensions: Vec<u64> = bits.iter().map(|&b| 1 << b).collect();
             let few = next() & 7;
             let columns: Vec<Vec<u64>> =

@@ -12,13 +12,13 @@ mod symmetry;
 
 use super::graph::{Draft, Graph, Opened, Scope, equate};
 use super::language::{ENode, Slot, Use};
-use super::saturate::MOST_LOOKS;
+use super::saturate::{MOST_LOOKS, MOST_NODES};
 use crate::config::{Subject, Subjects};
 use crate::term::regroups;
 use egg::Id;
 use redpoll_logic::op::Op;
 use redpoll_logic::{DType, FloatMode, Scalar};
-use std::collections::HashSet;
+use rustc_hash::FxHashSet;
 
 pub(super) use symmetry::learn;
 
@@ -85,14 +85,14 @@ pub(super) fn eliminations(graph: &Graph, class: Id, node: &ENode) -> Vec<(f64, 
 
 impl Rule {
     /// Makes all that the rule says of the nodes of a class equal to it, but for those of which that was done, until there
-    /// are more than `most` nodes: what a rule says of many nodes may be as much as the product of their numbers.
-    pub(super) fn apply(&self, graph: &mut Graph, class: Id, known: &HashSet<ENode>, most: usize) {
+    /// are more than `most` nodes in its index: what a rule says of many nodes may be as much as the product of their numbers.
+    pub(super) fn apply(&self, graph: &mut Graph, class: Id, known: &FxHashSet<ENode>, most: usize) {
         let class = graph.find(class);
         let looks = || graph.analysis.looks.get() <= MOST_LOOKS;
         let nodes = graph[class].nodes.iter().filter(|node| !known.contains(node)).take_while(|_| looks());
-        let drafts: Vec<_> = nodes.flat_map(|node| self.of(graph, class, node)).take(most).collect();
+        let drafts: Vec<_> = nodes.flat_map(|node| self.of(graph, class, node)).take(MOST_NODES).collect();
         for (draft, scope) in drafts {
-            if graph.total_number_of_nodes() > most {
+            if graph.total_size() > most {
                 return;
             }
             equate(graph, class, &draft, &scope, self.name);

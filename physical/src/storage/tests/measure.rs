@@ -1,6 +1,6 @@
 //! Statistics against counts over all stored places.
 
-use super::structure::mirrored;
+use super::structure::{mirrored, same};
 use super::*;
 use crate::storage::{Symmetry, convert};
 use crate::testing::formats_of_rank;
@@ -87,9 +87,6 @@ proptest! {
         for pick in picks {
             let Ok(tensor) = convert(&rows, pick.get(&formats)) else { continue };
             let (n, dense) = (tensor.ty().shape[0] as usize, tensor.to_dense_scalars().unwrap());
-            let bits = |v: &Scalar| v.flatten().iter().map(Scalar::to_bits).collect::<Vec<_>>();
-            let nan = |v: &Scalar| v.flatten().iter().any(Scalar::is_nan);
-            let same = |a: &Scalar, b: &Scalar| bits(a) == bits(b) || nan(a) && nan(b);
             let symmetric = (0..n * n).all(|k| same(&dense[k], &dense[k % n * n + k / n]));
             prop_assert!(symmetric || !tensor.holds(Fact::Symmetric(0, 1)));
             let off = (0..n).all(|i| same(&dense[i * n + i], &tensor.ty().fill));

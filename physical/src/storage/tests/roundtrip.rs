@@ -1,7 +1,7 @@
 //! Every format holds every tensor, and any two formats convert into each other.
 
 use super::*;
-use crate::storage::convert;
+use crate::storage::{Array, convert};
 use crate::testing::formats_of_rank;
 use redpoll_logic::op::Builtin;
 use redpoll_logic::{LevelFormat, LevelKind, Op, StorageMode};
@@ -413,4 +413,33 @@ fn scalars_are_tensors_of_rank_0() {
     assert_eq!(tensor.get(&[]).unwrap(), Scalar::I64(3));
     assert_eq!(tensor.sum(), Some(3.0));
     assert_eq!(tensor.to_dense_scalars().unwrap(), [Scalar::I64(3)]);
+}
+
+/// Protects tables that were written in another order than that of their coordinates: their values are where their entries
+/// arrived.
+#[test]
+fn tables_convert_whatever_the_order_of_arrival() {
+    let format = |kind| Format::of_kinds(&[kind], LeafKind::Element);
+    let ty = |kind| TensorType {
+        shape: vec![9],
+        dtype: DType::Prim(Prim::F64),
+        fill: Scalar::F64(0.0),
+        format: format(kind),
+    };
+    let triples = Triples { shape: vec![9], coordinates: vec![vec![2, 5]], values: vec![20.0, 50.0].into() };
+    let (sorted, _) = Tensor::from_triples(ty(LevelKind::Hash), &triples, Duplicates::Error).unwrap();
+    let [ptr, idx, pos, table, parent, coordinate] = &sorted.levels[0][..] else {
+        panic!("the arrays of a hash level")
+    };
+    let list = |array: &Array| (0..array.len()).map(|k| array.indices().get(k as u64)).collect::<Vec<u64>>();
+    let reversed = |array: &Array| Array::from_indices(array.prim(), list(array).into_iter().rev());
+    let other = list(table).into_iter().map(|e| if e == 0 { 0 } else { 3 - e });
+    let table = Array::from_indices(table.prim(), other);
+    let level = vec![ptr.clone(), idx.clone(), reversed(pos), table, reversed(parent), reversed(coordinate)];
+    let table = Tensor::try_new(ty(LevelKind::Hash), vec![level], vec![Array::from_vec(vec![50.0, 20.0])]).unwrap();
+    let expected = [0.0, 0.0, 20.0, 0.0, 0.0, 50.0, 0.0, 0.0, 0.0].map(Scalar::F64);
+    assert_eq!(table.to_dense_scalars().unwrap(), expected);
+    for kind in [LevelKind::SparseList, LevelKind::Dense, LevelKind::ByteMap] {
+        assert_eq!(convert(&table, &format(kind)).unwrap().to_dense_scalars().unwrap(), expected, "{kind:?}");
+    }
 }

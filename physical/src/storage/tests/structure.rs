@@ -12,7 +12,8 @@ fn sorted(sample: &Sample) -> Vec<(Vec<u64>, Scalar)> {
     entries
 }
 
-fn same(a: &Scalar, b: &Scalar) -> bool {
+/// Whether the values are the same, part by part, any NaN like any other.
+pub(super) fn same(a: &Scalar, b: &Scalar) -> bool {
     let parts = |v: &Scalar| v.flatten();
     parts(a).iter().zip(parts(b)).all(|(a, b)| a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan())
 }

@@ -1,0 +1,139 @@
+//! Conversion by rearranging the stored places of one tensor, which are distinct and in order already.
+//!
+//! Nothing is combined, checked or filtered, so a coordinate takes 32 bits, and one list of 64 bits serves the levels one
+//! after the other: memory that is touched for the first time costs more than the sort.
+
+use super::Tensor;
+use super::array::{Array, filled_vec, match_width, prim_bits};
+use super::assemble::{build_group, group_at};
+use super::sort::order_of_keys;
+use crate::Error;
+use crate::levels::level;
+use redpoll_logic::{Format, LeafKind, LevelKind, Scalar, StorageMode, TensorType};
+use std::borrow::Cow;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// The tensor as one of type `ty`, whose last `in_order` modes its places have in order where they are equal in the modes
+/// before; `None` where it takes more than to rearrange the places.
+pub(super) fn rearranged(tensor: &Tensor, ty: &Arc<TensorType>, in_order: usize) -> Result<Option<Tensor>, Error> {
+    let (old, new) = (&tensor.ty.format, &ty.format);
+    let Some(n) = tensor.exact_positions().filter(|n| applies(&tensor.ty, new, *n)) else { return Ok(None) };
+    let Some(mut columns) = tensor.coordinates(n)? else { return Ok(None) };
+    let at = |mode: &StorageMode| old.modes.iter().position(|m| m == mode).expect("both have all modes");
+    let mut columns: Vec<Vec<u32>> = new.modes.iter().map(|mode| std::mem::take(&mut columns[at(mode)])).collect();
+    let dimensions = new.storage_shape(&ty.shape);
+    // Places of dense levels may be written in any order.
+    let sorted = old.modes == new.modes || new.levels.iter().all(|l| l.kind == LevelKind::Dense);
+    let order = match sorted {
+        true => None,
+        false => Some(order_of_keys(&columns[..columns.len() - in_order], &dimensions)?),
+    };
+    let mut positions = filled_vec(0u64, n as u64)?;
+    let (mut parents, mut arrays) = (1, Vec::with_capacity(columns.len()));
+    while arrays.len() < columns.len() {
+        let group = group_at(ty, arrays.len());
+        let lists = group.clone().map(|k| in_order_of(&std::mem::take(&mut columns[k]), order.as_deref()));
+        let lists: Vec<Cow<'_, [u64]>> = lists.map(|list| list.map(Cow::Owned)).collect::<Result<_, _>>()?;
+        parents = build_group(ty, group, parents, &lists, &mut positions, &mut arrays)?;
+    }
+    let leaf = match new.leaf {
+        LeafKind::Pattern => Vec::new(),
+        LeafKind::Element => leaf(tensor, ty, order.as_deref(), &positions, parents)?,
+    };
+    Ok(Some(Tensor::new_unchecked(ty.clone(), arrays, leaf)))
+}
+
+/// Whether a tensor with so many places, each of which has a position, can be converted by rearranging them.
+fn applies(ty: &TensorType, new: &Format, n: usize) -> bool {
+    let old = &ty.format;
+    let whole = |mode: &StorageMode| matches!(mode, StorageMode::Whole { .. });
+    let lists = old.levels.iter().all(|l| l.ordered && l.unique && !l.kind.traits().runs)
+        && old.levels.last().is_some_and(|l| l.kind.traits().explicit);
+    let built = new.levels.iter().all(|l| !l.kind.traits().runs && !l.kind.traits().single);
+    let short = u32::try_from(n).is_ok() && ty.shape.iter().all(|&d| d <= 1 << 32);
+    let leaves = old.leaf == new.leaf || old.leaf == LeafKind::Pattern;
+    lists && built && short && leaves && old.modes.iter().chain(&new.modes).all(whole)
+}
+
+/// A list in another order, with 64 bits an element.
+fn in_order_of(list: &[u32], order: Option<&[u32]>) -> Result<Vec<u64>, Error> {
+    let mut out = Vec::new();
+    let too_large = |_| Error::TooLarge { elements: list.len() as u64, bytes: size_of::<u64>() };
+    out.try_reserve_exact(list.len()).map_err(too_large)?;
+    match order {
+        None => out.extend(list.iter().map(|&i| u64::from(i))),
+        Some(order) => out.extend(order.iter().map(|&k| u64::from(list[k as usize]))),
+    }
+    Ok(out)
+}
+
+/// The values at `len` positions: those of the places at theirs, the fill elsewhere.
+fn leaf(
+    tensor: &Tensor,
+    ty: &TensorType,
+    order: Option<&[u32]>,
+    positions: &[u64],
+    len: u64,
+) -> Result<Vec<Array>, Error> {
+    let n = positions.len();
+    let in_order = len == n as u64 && positions.iter().zip(0..).all(|(&p, k)| p == k);
+    let pattern = [Array::filled(&Scalar::Bool(true), n as u64)?];
+    let columns = if tensor.ty.format.leaf == LeafKind::Pattern { &pattern[..] } else { &tensor.leaf[..] };
+    let put = |(column, fill): (&Array, Scalar)| {
+        if in_order && order.is_none() {
+            return Ok(column.slice(0, n));
+        }
+        let (prim, bits) = prim_bits(&fill);
+        match_width!(prim, W => {
+            let words = &column.words::<W>()[..n];
+            let mut out = filled_vec(bits as W, len)?;
+            match (order, in_order) {
+                (None, _) => positions.iter().zip(words).for_each(|(&p, &w)| out[p as usize] = w),
+                (Some(order), true) => out.iter_mut().zip(order).for_each(|(w, &k)| *w = words[k as usize]),
+                (Some(order), false) => {
+                    positions.iter().zip(order).for_each(|(&p, &k)| out[p as usize] = words[k as usize]);
+                }
+            }
+            Ok(Array::from_words(prim, out))
+        })
+    };
+    columns.iter().zip(ty.fill.flatten()).map(put).collect()
+}
+
+impl Tensor {
+    /// The coordinates of all `n` stored places, one list a level, in storage order, unless their positions are in another
+    /// one, as those of a hash table are; no level has runs.
+    fn coordinates(&self, n: usize) -> Result<Option<Vec<Vec<u32>>>, Error> {
+        let too_large = |_| Error::TooLarge { elements: n as u64, bytes: size_of::<u32>() };
+        let levels = &self.ty.format.levels;
+        let mut columns: Vec<Vec<u32>> = Vec::with_capacity(levels.len());
+        let (mut fibers, mut in_order): (Vec<Range<u64>>, _) = (std::iter::once(0..1).collect(), true);
+        for (depth, format) in levels.iter().enumerate() {
+            let (kind, data, is_last) = (level(format.kind), self.level(depth), depth + 1 == levels.len());
+            let mut column: Vec<u32> = Vec::new();
+            column.try_reserve_exact(if is_last { n } else { 0 }).map_err(too_large)?;
+            let (mut below, mut counts) = (Vec::new(), Vec::with_capacity(fibers.len()));
+            for fiber in fibers {
+                let before = column.len();
+                kind.for_each(data, fiber, &mut |i, positions| {
+                    match is_last {
+                        true => in_order &= positions.start == column.len() as u64,
+                        false => below.push(positions),
+                    }
+                    column.push(i as u32);
+                });
+                counts.push(column.len() - before);
+            }
+            for outer in &mut columns {
+                let mut each = Vec::new();
+                each.try_reserve_exact(column.len()).map_err(too_large)?;
+                outer.iter().zip(&counts).for_each(|(&i, &count)| each.resize(each.len() + count, i));
+                *outer = each;
+            }
+            columns.push(column);
+            fibers = below;
+        }
+        Ok(in_order.then_some(columns))
+    }
+}
