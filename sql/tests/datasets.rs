@@ -47,6 +47,7 @@ impl Found {
 }
 
 /// A file of queries: tables with their files, and queries with their names.
+#[derive(Default)]
 struct Queries {
     tables: Vec<(String, String)>,
     queries: Vec<(String, String)>,
@@ -55,17 +56,17 @@ struct Queries {
 /// The queries of a file of `real/`.
 fn queries(file: &Path) -> Queries {
     let text = std::fs::read_to_string(file).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
-    let (mut tables, mut queries): (Vec<(String, String)>, Vec<(String, String)>) = (Vec::new(), Vec::new());
+    let mut found = Queries::default();
     for line in text.lines() {
         if let Some((table, file)) = line.strip_prefix("-- table: ").and_then(|t| t.split_once(" = ")) {
-            tables.push((table.into(), file.into()));
+            found.tables.push((table.into(), file.into()));
         } else if let Some(name) = line.strip_prefix("-- query: ") {
-            queries.push((name.into(), String::new()));
-        } else if let Some((_, sql)) = queries.last_mut() {
+            found.queries.push((name.into(), String::new()));
+        } else if let Some((_, sql)) = found.queries.last_mut() {
             *sql += line.trim_end_matches(';');
         }
     }
-    Queries { tables, queries }
+    found
 }
 
 /// The files of `real/`.
