@@ -36,3 +36,20 @@ async fn joins_agree_with_datafusion() {
         assert_eq!(claimed, 1, "{sql}");
     }
 }
+
+/// Protects that outer joins are claimed, the optional rows added.
+#[tokio::test]
+async fn outer_joins_agree_with_datafusion() {
+    let database = graph().await;
+    for sql in [
+        "SELECT count(*), count(n.id), sum(n.weight) FROM e LEFT JOIN n ON e.dst = n.id AND e.w = n.id",
+        "SELECT e.src, count(n.name), sum(e.w) FROM e LEFT JOIN n ON e.dst = n.id GROUP BY e.src",
+        "SELECT n.name, count(e.src), sum(coalesce(e.w, 0)) FROM n LEFT JOIN e ON e.dst = n.id GROUP BY n.name",
+        "SELECT n.name, count(*), sum(a.w) FROM e a JOIN e b ON a.dst = b.src RIGHT JOIN n ON b.dst = n.id GROUP BY n.name",
+        "SELECT coalesce(e.dst, n.id), sum(e.w), count(*) FROM e FULL JOIN n ON e.dst = n.id GROUP BY coalesce(e.dst, n.id)",
+        "SELECT coalesce(a.src, b.dst) AS i, sum(coalesce(a.w, 0) + coalesce(b.w, 0)) FROM e a FULL JOIN e b ON a.src = b.dst AND a.dst = b.src GROUP BY coalesce(a.src, b.dst)",
+    ] {
+        let claimed = agree(&database, sql).await.unwrap();
+        assert_eq!(claimed, 1, "{sql}");
+    }
+}

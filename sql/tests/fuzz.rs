@@ -111,7 +111,7 @@ fn aggregate(rng: &mut Rng, tables: &[String]) -> String {
     let (a, b) = (rng.pick(tables).clone(), rng.pick(tables).clone());
     let filter = if rng.chance(10) { format!(" FILTER (WHERE {})", predicate(rng, &b)) } else { String::new() };
     let key = rng.pick(&KEYS);
-    let call = match rng.below(26) {
+    let call = match rng.below(29) {
         0 | 1 => "count(*)".to_string(),
         2 => format!("count({a}.{key})"),
         3 => format!("count(DISTINCT {a}.{key})"),
@@ -136,6 +136,9 @@ fn aggregate(rng: &mut Rng, tables: &[String]) -> String {
         22 => format!("avg(DISTINCT {a}.i)"),
         23 => format!("sum(DISTINCT {a}.p)"),
         24 => format!("sum(DISTINCT {a}.i + {a}.k)"),
+        25 => format!("sum(coalesce({a}.v, 1) + coalesce({b}.v, 0))"),
+        26 => format!("sum({a}.k * coalesce({b}.i, 3))"),
+        27 => format!("max(coalesce({a}.s, 'none'))"),
         _ => format!("sum({a}.i)"),
     };
     format!("{call}{filter}")
@@ -165,8 +168,9 @@ fn query(rng: &mut Rng) -> String {
         }
         from += &match rng.below(20) {
             0 => format!(" CROSS JOIN t{} {name}", rng.below(4)),
-            1 => format!(" LEFT JOIN t{} {name} ON {on}", rng.below(4)),
-            2 => format!(" FULL JOIN t{} {name} ON {on}", rng.below(4)),
+            1..=3 => format!(" LEFT JOIN t{} {name} ON {on}", rng.below(4)),
+            4 => format!(" RIGHT JOIN t{} {name} ON {on}", rng.below(4)),
+            5..=6 => format!(" FULL JOIN t{} {name} ON {on}", rng.below(4)),
             _ => format!(" JOIN t{} {name} ON {on}", rng.below(4)),
         };
     }
@@ -191,6 +195,10 @@ fn query(rng: &mut Rng) -> String {
         let group = match rng.below(8) {
             0 => format!("{table}.k + 1"),
             1 => format!("{table}.i % 2"),
+            2 if names.len() > 1 => {
+                let key = rng.pick(&KEYS);
+                format!("coalesce({}.{key}, {}.{key})", names[0], names[1])
+            }
             _ => format!("{table}.{}", rng.pick(&KEYS)),
         };
         if !groups.contains(&group) {

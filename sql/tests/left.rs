@@ -63,3 +63,22 @@ async fn integers_that_wrap_in_their_own_type_are_left() {
     assert_eq!(agree(&database, small).await.unwrap(), 1);
     assert_eq!(claims(&database, small).await.unwrap(), 1);
 }
+
+/// Protects that an extreme of numbers of which one is a NaN is what DataFusion says, whatever that depends on.
+#[tokio::test]
+async fn extremes_of_a_nan_are_left() {
+    let database = database().await;
+    for statement in [
+        "CREATE TABLE a (k BIGINT, x DOUBLE) AS VALUES (1, 2.0), (1, CAST('nan' AS DOUBLE)), (2, 3.0)",
+        "CREATE TABLE b (k BIGINT, d BIGINT) AS VALUES (1, 3), (1, 4), (2, 5)",
+    ] {
+        run(&database, statement).await.unwrap();
+    }
+    for sql in [
+        "SELECT max(a.x), count(DISTINCT b.d) FROM a JOIN b ON a.k = b.k",
+        "SELECT min(a.x), max(a.x) FROM a JOIN b ON a.k = b.k",
+    ] {
+        agree(&database, sql).await.unwrap();
+        assert_eq!(claims(&database, sql).await.unwrap(), 0, "{sql}");
+    }
+}

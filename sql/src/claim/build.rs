@@ -1,13 +1,13 @@
 //! From an aggregate over a flat join to a region.
 
-use super::join::{FlatJoin, check_plain, leaf_column, leaves_of, substitute};
+use super::join::{FlatJoin, FlatOuter, check_plain, leaf_column, leaves_of, substitute};
 use super::leaves::finish;
 use super::reason::Reason;
 use super::region::{
-    Aggregate, Case, Comparison, Condition, End, FieldId, GroupColumn, LeafColumn, Mask, Narrow, Nulls, Number, Region,
-    RegionField, Role, Sum, Term,
+    Aggregate, Case, Comparison, Condition, End, FieldId, GroupColumn, LeafColumn, Mask, Narrow, Nulls, Number, Outer,
+    Region, RegionField, Role, Sum, Term,
 };
-use super::sums::{is_total, strict_parts, terms};
+use super::sums::{coalesce_of, is_total, strict_parts, terms};
 use super::types::{is_key, is_ordered};
 use crate::semiring::{Function, Semiring};
 use datafusion::arrow::datatypes::DataType;
@@ -59,6 +59,7 @@ pub(super) struct Builder {
     pub(super) required: Vec<LeafColumn>,
     /// The columns that must have values in all rows.
     pub(super) total: Vec<LeafColumn>,
+    pub(super) outers: Vec<Outer>,
     /// The leaf that computes what reads no column.
     home: usize,
 }
@@ -67,14 +68,18 @@ impl Builder {
     fn new(join: FlatJoin) -> Result<Builder, Reason> {
         let mut fields = Vec::new();
         for (leaf, (plan, _)) in join.leaves.iter().enumerate() {
+            let padded = join.is_padded(leaf);
             for (k, field) in plan.schema().fields().iter().enumerate() {
-                let field = field.as_ref().clone().with_name(k.to_string());
+                let nullable = padded || field.is_nullable();
+                let field = field.as_ref().clone().with_name(k.to_string()).with_nullable(nullable);
                 let Expr::Column(column) = leaf_column(leaf, k) else { unreachable!("it is a column") };
                 fields.push((column.relation.or_else(|| Some(TableReference::bare(""))), Arc::new(field)));
             }
         }
         let schema = DFSchema::new_with_metadata(fields, HashMap::new()).map_err(|e| Reason::Node(e.to_string()))?;
-        let home = join.leaves.iter().position(|(_, role)| *role == Role::Joins).unwrap_or(0);
+        let joins = |leaf: &usize| join.leaves[*leaf].1 == Role::Joins;
+        let mut leaves = (0..join.leaves.len()).filter(joins);
+        let home = leaves.clone().find(|leaf| !join.is_padded(*leaf)).or_else(|| leaves.next()).unwrap_or(0);
         let supplied = vec![Vec::new(); join.leaves.len()];
         Ok(Builder {
             join,
@@ -85,18 +90,32 @@ impl Builder {
             conditions: Vec::new(),
             required: Vec::new(),
             total: Vec::new(),
+            outers: Vec::new(),
             home,
         })
     }
 
     /// The column of a leaf that holds an expression.
     fn supply(&mut self, leaf: usize, expr: &Expr) -> LeafColumn {
-        let own = &mut self.supplied[leaf];
-        let column = own.iter().position(|e| e == expr).unwrap_or_else(|| {
-            own.push(expr.clone());
-            own.len() - 1
-        });
-        LeafColumn { leaf, column }
+        let known = (0..self.supplied[leaf].len())
+            .find(|&column| self.supplied[leaf][column] == *expr && !self.is_padding_key(LeafColumn { leaf, column }));
+        match known {
+            Some(column) => LeafColumn { leaf, column },
+            None => self.supply_anew(leaf, expr),
+        }
+    }
+
+    fn supply_anew(&mut self, leaf: usize, expr: &Expr) -> LeafColumn {
+        self.supplied[leaf].push(expr.clone());
+        LeafColumn { leaf, column: self.supplied[leaf].len() - 1 }
+    }
+
+    /// Whether a column has the keys of an outer join, also in rows that it adds, in which the expression has no value.
+    fn is_padding_key(&self, column: LeafColumn) -> bool {
+        self.outers.iter().any(|outer| {
+            let is = |leaf: usize, own: usize| column == LeafColumn { leaf, column: own };
+            outer.keys.iter().any(|(kept, padded)| is(outer.padded, *padded) || outer.full && is(outer.kept, *kept))
+        })
     }
 
     /// The column that holds an expression of one leaf.
@@ -115,13 +134,18 @@ impl Builder {
 
     /// As [`Builder::column`], of a type that can be a key.
     fn key(&mut self, expr: &Expr) -> Result<LeafColumn, Reason> {
+        self.check_key(expr)?;
+        self.column(expr)
+    }
+
+    fn check_key(&self, expr: &Expr) -> Result<(), Reason> {
         let ty = self.type_of(expr)?;
         // Of integers there is one zero, and no NaN.
         let of_integers = matches!(expr, Expr::Cast(cast) if self.type_of(&cast.expr)?.is_integer());
         if !(is_key(&ty) || ty == DataType::Float64 && of_integers) {
             return Err(Reason::Type { what: format!("the key `{}`", self.shown(expr)), ty });
         }
-        self.column(expr)
+        Ok(())
     }
 
     /// The expression as users wrote it.
@@ -171,6 +195,7 @@ impl Builder {
                 self.fields[field].nulls = Nulls::Drop;
             }
         }
+        self.outer_fields()?;
         for (left, comparison, right) in std::mem::take(&mut self.join.comparisons) {
             self.same_type(&left, &right)?;
             let (a, b) = (self.key(&left)?, self.key(&right)?);
@@ -198,6 +223,40 @@ impl Builder {
             self.masks.push(Mask { left, comparison, right });
         }
         Ok(())
+    }
+
+    /// The fields of outer joins. A row without a value in a key is kept, and meets a row that is added for it.
+    fn outer_fields(&mut self) -> Result<(), Reason> {
+        for FlatOuter { kept, padded, keys, full } in self.join.outers.clone() {
+            let mut columns = Vec::new();
+            for (left, right) in &keys {
+                self.same_type(left, right)?;
+                self.check_key(left)?;
+                self.check_key(right)?;
+                let a = if full { self.supply_anew(kept, left) } else { self.column(left)? };
+                let b = self.supply_anew(padded, right);
+                let (a_field, b_field) = (
+                    self.field_or_new(a, left, Nulls::Keep),
+                    self.new_field(vec![vec![b]], self.shown(right), Nulls::Keep),
+                );
+                self.unite(a_field, b_field);
+                columns.push((a.column, b.column));
+            }
+            self.outers.push(Outer { kept, padded, keys: columns, full });
+        }
+        Ok(())
+    }
+
+    /// The field of two keys of an outer join of which an expression is the first that has a value.
+    fn coalesced(&self, expr: &Expr) -> Option<FieldId> {
+        let (x, y) = coalesce_of(expr)?;
+        for (flat, outer) in self.join.outers.iter().zip(&self.outers) {
+            let is = |(a, b): &(Expr, Expr)| a == x && b == y || a == y && b == x;
+            if let Some(k) = flat.keys.iter().position(is) {
+                return self.field_of(LeafColumn { leaf: outer.padded, column: outer.keys[k].1 });
+            }
+        }
+        None
     }
 
     /// The conditions over several leaves: what each leaf has to do with one becomes a field.
@@ -261,10 +320,23 @@ impl Builder {
 
     /// The fields of groups. The columns of one leaf that do nothing but group are one field.
     fn group_by(&mut self, exprs: &[Expr]) -> Result<Vec<GroupColumn>, Reason> {
-        let columns = exprs.iter().map(|e| self.key(e)).collect::<Result<Vec<_>, _>>()?;
+        let mut columns = Vec::new();
+        for expr in exprs {
+            columns.push(match self.coalesced(expr) {
+                Some(field) => Err(field),
+                None => Ok(self.key(expr)?),
+            });
+        }
         let mut bundles: Vec<(usize, FieldId)> = Vec::new();
         let mut groups = Vec::new();
         for (column, expr) in columns.iter().zip(exprs) {
+            let column = match column {
+                Ok(column) => column,
+                Err(field) => {
+                    groups.push(GroupColumn { field: *field, part: 0 });
+                    continue;
+                }
+            };
             if let Some(field) = self.field_of(*column).filter(|f| bundles.iter().all(|(_, b)| b != f)) {
                 groups.push(GroupColumn { field, part: 0 });
                 continue;

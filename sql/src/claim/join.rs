@@ -14,6 +14,8 @@ pub(super) struct FlatJoin {
     pub(super) leaves: Vec<(LogicalPlan, Role)>,
     /// Expressions of one leaf each that are equal.
     pub(super) equalities: Vec<(Expr, Expr, NullEquality)>,
+    /// The outer joins, each after those below it.
+    pub(super) outers: Vec<FlatOuter>,
     /// Comparisons of expressions of one leaf each.
     pub(super) comparisons: Vec<(Expr, Comparison, Expr)>,
     /// Conditions on the rows of one leaf.
@@ -22,6 +24,19 @@ pub(super) struct FlatJoin {
     pub(super) spanning: Vec<Expr>,
     /// Joins that had to be leaves.
     pub(super) declined: Vec<Reason>,
+}
+
+/// An outer join of a leaf with another one, which is `padded`, and on both sides where the join is full.
+#[derive(Clone, Debug)]
+pub(super) struct FlatOuter {
+    /// The leaf whose rows are all kept.
+    pub(super) kept: usize,
+    /// The leaf that has no values where it has no row.
+    pub(super) padded: usize,
+    /// The expressions that are equal, those of the leaf that is kept first.
+    pub(super) keys: Vec<(Expr, Expr)>,
+    /// Whether all rows of the other leaf are kept, too.
+    pub(super) full: bool,
 }
 
 /// What each column of a plan is in terms of the columns of leaves.
@@ -136,6 +151,24 @@ impl FlatJoin {
                 self.conditions_of(join, &left, &right)?;
                 Ok(Some([left, right].concat()))
             }
+            JoinType::Left => {
+                let left = self.add(&join.left);
+                let right = self.leaf(&join.right, Role::Joins);
+                self.outer(join, &left, &right)?;
+                Ok(Some([left, right].concat()))
+            }
+            JoinType::Right => {
+                let right = self.add(&join.right);
+                let left = self.leaf(&join.left, Role::Joins);
+                self.outer(join, &left, &right)?;
+                Ok(Some([left, right].concat()))
+            }
+            JoinType::Full => {
+                let left = self.leaf(&join.left, Role::Joins);
+                let right = self.leaf(&join.right, Role::Joins);
+                self.outer(join, &left, &right)?;
+                Ok(Some([left, right].concat()))
+            }
             JoinType::LeftSemi => {
                 let left = self.add(&join.left);
                 let right = self.leaf(&join.right, Role::Filters);
@@ -162,6 +195,47 @@ impl FlatJoin {
             }
             _ => Ok(None),
         }
+    }
+
+    /// Takes up an outer join: its condition is that keys are equal, those of one leaf of each side.
+    fn outer(&mut self, join: &Join, left: &Columns, right: &Columns) -> Result<(), Reason> {
+        let declined = || Reason::Outer(join.filter.as_ref().map_or_else(|| "true".into(), ToString::to_string));
+        if join.filter.is_some() || join.on.is_empty() || join.null_equality == NullEquality::NullEqualsNull {
+            return Err(declined());
+        }
+        let swapped = join.join_type == JoinType::Right;
+        let mut keys = Vec::new();
+        let mut leaves = Vec::new();
+        for (l, r) in &join.on {
+            let (l, r) = (substitute(l, &join.left, left), substitute(r, &join.right, right));
+            let (kept, padded) = if swapped { (r, l) } else { (l, r) };
+            for side in [&kept, &padded] {
+                check_plain(side)?;
+                if leaves_of(side).len() != 1 {
+                    return Err(self.spans(side));
+                }
+            }
+            leaves.push((leaves_of(&kept)[0], leaves_of(&padded)[0]));
+            keys.push((kept, padded));
+        }
+        leaves.dedup();
+        let [(kept, padded)] = leaves[..] else { return Err(declined()) };
+        self.outers.push(FlatOuter { kept, padded, keys, full: join.join_type == JoinType::Full });
+        Ok(())
+    }
+
+    /// Whether a leaf has no values where it has no row.
+    pub(super) fn is_padded(&self, leaf: usize) -> bool {
+        self.outers.iter().any(|outer| outer.padded == leaf || outer.full && outer.kept == leaf)
+    }
+
+    /// A condition on the rows of one leaf, which are asked before they are joined.
+    fn condition_of(&mut self, leaf: usize, condition: &Expr) -> Result<(), Reason> {
+        if self.is_padded(leaf) {
+            return Err(Reason::Outer(self.named(condition).to_string()));
+        }
+        self.conditions.push((leaf, condition.clone()));
+        Ok(())
     }
 
     fn conditions_of(&mut self, join: &Join, left: &Columns, right: &Columns) -> Result<(), Reason> {
@@ -224,11 +298,11 @@ impl FlatJoin {
     fn condition(&mut self, condition: &Expr) -> Result<(), Reason> {
         check_plain(condition)?;
         match leaves_of(condition)[..] {
-            [] => match self.leaves.iter().position(|(_, role)| *role == Role::Joins) {
-                Some(leaf) => self.conditions.push((leaf, condition.clone())),
+            [] => match (0..self.leaves.len()).find(|&l| self.leaves[l].1 == Role::Joins && !self.is_padded(l)) {
+                Some(leaf) => self.condition_of(leaf, condition)?,
                 None => return Err(self.spans(condition)),
             },
-            [leaf] => self.conditions.push((leaf, condition.clone())),
+            [leaf] => self.condition_of(leaf, condition)?,
             _ => {
                 let Expr::BinaryExpr(BinaryExpr { left, op, right }) = condition else {
                     return self.spanning(condition);
@@ -265,8 +339,8 @@ fn opens(plan: &LogicalPlan) -> bool {
         LogicalPlan::Projection(projection) => opens(&projection.input),
         LogicalPlan::Filter(filter) => opens(&filter.input),
         LogicalPlan::Join(join) => {
-            use JoinType::{Inner, LeftAnti, LeftSemi, RightAnti, RightSemi};
-            matches!(join.join_type, Inner | LeftSemi | RightSemi | LeftAnti | RightAnti)
+            use JoinType::{Full, Inner, Left, LeftAnti, LeftSemi, Right, RightAnti, RightSemi};
+            matches!(join.join_type, Inner | Left | Right | Full | LeftSemi | RightSemi | LeftAnti | RightAnti)
         }
         _ => false,
     }

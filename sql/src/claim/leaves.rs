@@ -5,25 +5,32 @@
 
 use super::build::{Builder, Claim};
 use super::contradiction::is_contradiction;
-use super::join::in_plan;
+use super::join::{in_plan, replace_columns};
 use super::origin::Origin;
 use super::reason::Reason;
 use super::region::{
     Aggregate, ColumnInfo, GroupColumn, Leaf, LeafColumn, Number, Region, RegionField, Role, Source, TensorColumn,
 };
 use crate::table::{TensorTable, range_of};
-use datafusion::arrow::datatypes::DataType;
+use datafusion::arrow::datatypes::{DataType, Schema};
+use datafusion::arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use datafusion::catalog::TableProvider;
+use datafusion::common::{DFSchema, ScalarValue};
+use datafusion::error::DataFusionError;
+use datafusion::logical_expr::execution_props::ExecutionProps;
+use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext;
 use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan};
+use datafusion::physical_expr::create_physical_expr;
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// Makes the region of what was built for fields and aggregates.
 pub(super) fn finish(builder: Builder, groups: Vec<GroupColumn>, aggregates: Vec<Aggregate>) -> Result<Claim, Reason> {
-    let Builder { join, schema, supplied, fields, masks, conditions, required, total, .. } = builder;
+    let Builder { join, schema, supplied, fields, masks, conditions, required, total, outers, .. } = builder;
     let mut tensors = Vec::new();
     for (leaf, ((plan, role), supplied)) in join.leaves.iter().zip(&supplied).enumerate() {
-        // Coordinates of others beyond those of a tensor that keeps rows out are kept.
-        if *role == Role::Excludes {
+        // Coordinates of others beyond those of a tensor that keeps rows out are kept; outer joins add rows.
+        if *role == Role::Excludes || outers.iter().any(|outer| [outer.kept, outer.padded].contains(&leaf)) {
             tensors.push(None);
             continue;
         }
@@ -33,6 +40,8 @@ pub(super) fn finish(builder: Builder, groups: Vec<GroupColumn>, aggregates: Vec
     }
     give_up_mixed_domains(&fields, &mut tensors);
     let mut shared: Vec<Origin> = Vec::new();
+    // The inputs of leaves that get rows of their own.
+    let mut single: Vec<usize> = Vec::new();
     let mut leaves = Vec::new();
     for (leaf, ((plan, role), supplied)) in join.leaves.iter().zip(&supplied).enumerate() {
         let shown: Vec<Expr> = supplied.iter().map(|e| in_plan(e, plan)).collect();
@@ -46,24 +55,52 @@ pub(super) fn finish(builder: Builder, groups: Vec<GroupColumn>, aggregates: Vec
             None => {
                 let conditions = join.conditions.iter().filter(|(l, _)| *l == leaf).map(|(_, c)| c);
                 let (origin, exprs) = Origin::new(plan, conditions, supplied);
-                let input = shared.iter().position(|s| s.same_rows(&origin)).unwrap_or_else(|| {
+                let padded = join.is_padded(leaf);
+                let known = (0..shared.len()).find(|k| !single.contains(k) && shared[*k].same_rows(&origin));
+                let input = known.filter(|_| !padded).unwrap_or_else(|| {
                     shared.push(origin);
                     shared.len() - 1
                 });
-                Source::Input { input, columns: exprs.into_iter().map(|e| shared[input].column(e)).collect() }
+                if padded {
+                    single.push(input);
+                }
+                let supplies = &mut shared[input];
+                let column = |e| if padded { supplies.column_anew(e) } else { supplies.column(e) };
+                Source::Input { input, columns: exprs.into_iter().map(column).collect() }
             }
         };
         let required = required.iter().filter(|c| c.leaf == leaf).map(|c| c.column).collect();
-        leaves.push(Leaf { name: name_of(plan, leaf), source, role: *role, columns, required });
+        let absent = match join.is_padded(leaf) {
+            true => supplied.iter().map(|e| absent(e, &schema)).collect::<Result<_, _>>()?,
+            false => Vec::new(),
+        };
+        leaves.push(Leaf { name: name_of(plan, leaf), source, role: *role, columns, required, absent });
     }
     let inputs = shared.into_iter().map(|origin| origin.plan().map_err(|e| Reason::Node(e.to_string())));
     let inputs = inputs.collect::<Result<_, _>>()?;
-    let mut region = Region { leaves, fields, masks, conditions, total, groups, aggregates };
+    let mut region = Region { leaves, outers, fields, masks, conditions, total, groups, aggregates };
     if is_contradiction(&region) {
         return Err(Reason::Contradiction);
     }
     share_domains(&mut region);
     Ok(Claim { region, inputs, declined: join.declined })
+}
+
+/// What an expression of a leaf is in a row without values.
+fn absent(expr: &Expr, schema: &DFSchema) -> Result<ScalarValue, Reason> {
+    let computed = || {
+        let ty = expr.get_type(schema)?;
+        let nothing = replace_columns(expr, |column| {
+            let (_, field) = schema.qualified_field_from_column(column).ok()?;
+            Some(Expr::Literal(ScalarValue::try_from(field.data_type()).ok()?, None))
+        });
+        let (empty, options) = (DFSchema::empty(), RecordBatchOptions::new().with_row_count(Some(1)));
+        let row = RecordBatch::try_new_with_options(Arc::new(Schema::empty()), Vec::new(), &options)?;
+        let computed =
+            create_physical_expr(&nothing, &empty, &ExecutionProps::new(), &PhysicalPlanningContext::default())?;
+        ScalarValue::try_from_array(&computed.evaluate(&row)?.into_array(1)?, 0)?.cast_to(&ty)
+    };
+    computed().map_err(|e: DataFusionError| Reason::Node(e.to_string()))
 }
 
 /// What the columns of a leaf are used for, by their numbers.

@@ -15,7 +15,7 @@ pub use build::Claim;
 pub use reason::Reason;
 pub use region::{
     Aggregate, Case, ColumnInfo, Comparison, Condition, End, FieldId, GroupColumn, Leaf, LeafColumn, LeafId, Mask,
-    ModeRange, Narrow, Nulls, Number, Region, RegionField, Role, Source, Sum, TensorColumn, Term,
+    ModeRange, Narrow, Nulls, Number, Outer, Region, RegionField, Role, Source, Sum, TensorColumn, Term,
 };
 
 use crate::cache::Cache;

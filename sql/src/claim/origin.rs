@@ -63,10 +63,13 @@ impl Origin {
 
     /// The number of the column that an expression is.
     pub(super) fn column(&mut self, expr: Expr) -> usize {
-        self.exprs.iter().position(|e| *e == expr).unwrap_or_else(|| {
-            self.exprs.push(expr);
-            self.exprs.len() - 1
-        })
+        self.exprs.iter().position(|e| *e == expr).unwrap_or_else(|| self.column_anew(expr))
+    }
+
+    /// The number of a column for an expression of its own: an outer join adds other keys to it than to its likes.
+    pub(super) fn column_anew(&mut self, expr: Expr) -> usize {
+        self.exprs.push(expr);
+        self.exprs.len() - 1
     }
 
     /// The table that is scanned, and all conditions on its rows, if it is a table.

@@ -23,6 +23,8 @@ pub enum Reason {
     },
     /// An expression reads columns of several tables in a way that is no sum of products.
     Spans(String),
+    /// What an outer join or what is above it asks of rows, other than that keys of two tables are equal.
+    Outer(String),
     /// A value of a type that is not carried exactly there.
     Type {
         /// What has the type.
@@ -54,6 +56,7 @@ impl fmt::Display for Reason {
             Reason::Function(name) => write!(f, "`{name}` is no fold over a semiring"),
             Reason::Modifier { aggregate, modifier } => write!(f, "{modifier} in `{aggregate}`"),
             Reason::Spans(expr) => write!(f, "`{expr}` reads several tables and is no sum of products"),
+            Reason::Outer(expr) => write!(f, "`{expr}` is asked of an outer join"),
             Reason::Type { what, ty } => write!(f, "{what} has type {ty}, which is not carried exactly there"),
             Reason::GroupingSets => f.write_str("grouping sets are several groupings"),
             Reason::Volatile(expr) => write!(f, "`{expr}` gives another value each time"),

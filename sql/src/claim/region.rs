@@ -3,7 +3,7 @@
 use crate::semiring::Semiring;
 use crate::table::TensorTable;
 use datafusion::arrow::datatypes::DataType;
-use datafusion::common::{Column, TableReference};
+use datafusion::common::{Column, ScalarValue, TableReference};
 use datafusion::logical_expr::Expr;
 use redpoll_logic::Prim;
 
@@ -27,6 +27,8 @@ pub struct LeafColumn {
 pub struct Region {
     /// The tables that are joined.
     pub leaves: Vec<Leaf>,
+    /// The outer joins among them, each after those whose rows it reads.
+    pub outers: Vec<Outer>,
     /// The columns that join, group, are compared, or whose distinct values are folded.
     pub fields: Vec<RegionField>,
     /// The comparisons that rows must pass.
@@ -54,6 +56,22 @@ pub struct Leaf {
     pub columns: Vec<ColumnInfo>,
     /// The columns that must have values in the rows that keep others out.
     pub required: Vec<usize>,
+    /// What each column is in a row that an outer join adds; nothing for a leaf to which none does.
+    pub absent: Vec<ScalarValue>,
+}
+
+/// An outer join: a leaf gets a row without values for every key that another one has and it does not, so that the join of
+/// both has what the outer join has.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Outer {
+    /// The leaf all of whose rows are kept.
+    pub kept: LeafId,
+    /// The leaf that gets rows.
+    pub padded: LeafId,
+    /// The columns that are equal, those of the leaf that is kept first; those of a leaf that gets rows have no other use.
+    pub keys: Vec<(usize, usize)>,
+    /// Whether it holds the other way around, too (full outer join).
+    pub full: bool,
 }
 
 /// A column of a leaf.

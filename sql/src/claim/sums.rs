@@ -319,6 +319,21 @@ pub(super) fn strict_parts(expr: &Expr, home: usize) -> Result<Vec<(usize, Expr)
     }
 }
 
+/// The two expressions of which one is the first that has a value.
+pub(super) fn coalesce_of(expr: &Expr) -> Option<(&Expr, &Expr)> {
+    match expr {
+        Expr::ScalarFunction(call) if call.func.name() == "coalesce" => match &call.args[..] {
+            [x, y] => Some((x, y)),
+            _ => None,
+        },
+        Expr::Case(CaseExpr { expr: None, when_then_expr, else_expr: Some(y) }) => match &when_then_expr[..] {
+            [(when, x)] if matches!(when.as_ref(), Expr::IsNotNull(asked) if asked == x) => Some((x, y)),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
 /// Whether an expression has a value in every row.
 pub(super) fn is_total(expr: &Expr, schema: &dyn ExprSchema) -> bool {
     !expr.nullable(schema).unwrap_or(true)

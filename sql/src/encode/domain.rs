@@ -210,7 +210,7 @@ fn listed_domain(tuples: &[Vec<ArrayRef>]) -> Result<(Domain, Vec<Vec<u64>>)> {
 }
 
 /// The type without dictionaries, which have orders of their own.
-fn plain(ty: &DataType) -> DataType {
+pub(super) fn plain(ty: &DataType) -> DataType {
     match ty {
         DataType::Dictionary(_, value) => plain(value),
         ty => ty.clone(),

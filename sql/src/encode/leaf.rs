@@ -30,6 +30,11 @@ impl LeafRows {
         self.len() == 0
     }
 
+    /// The rows.
+    pub fn batch(&self) -> &RecordBatch {
+        &self.batch
+    }
+
     /// A column.
     pub fn column(&self, column: usize) -> &ArrayRef {
         self.batch.column(column)

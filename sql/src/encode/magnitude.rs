@@ -44,6 +44,18 @@ impl Encoded {
         Ok(())
     }
 
+    /// Whether a column has no NaN, which `min` and `max` of DataFusion find or pass over, by how they are grouped.
+    ///
+    /// # Errors
+    /// When it has one.
+    pub fn check_ordered(&self, region: &Region, column: LeafColumn) -> Result<()> {
+        let floats = region.column(column).ty.is_floating();
+        if floats && self.numbers(region, column)?.iter().any(|v| v.is_nan()) {
+            return Err(Left::Unbounded { what: format!("`{}`", region.column(column).name) }.into());
+        }
+        Ok(())
+    }
+
     /// The most that the absolute values of a product add up to over any rows of the join, and all parts of that.
     fn most(&self, region: &Region, term: &Term) -> Result<f64> {
         let mut most = 1.0;

@@ -12,6 +12,7 @@ mod integers;
 mod leaf;
 mod limbs;
 mod magnitude;
+mod outer;
 mod shared;
 mod tensor;
 
@@ -60,6 +61,7 @@ impl Encoded {
                 Source::Tensor { .. } => None,
             });
         }
+        outer::add_rows(region, &mut leaves, allowance)?;
         let has_nulls = |c: &&LeafColumn| {
             let rows = leaves[c.leaf].as_ref();
             rows.is_some_and(|rows| rows.column(c.column).null_count() > 0)

@@ -90,6 +90,7 @@ impl Folds {
                     folds.sum((region, encoded), sum, mean)?
                 }
                 Aggregate::Extreme { end, column, valid } => {
+                    encoded.check_ordered(region, *column)?;
                     let mut valid = valid.clone();
                     valid.push(*column);
                     let fold = Fold::Extreme { end: *end, column: *column, valid: valid_of(&valid) };

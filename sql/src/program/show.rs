@@ -1,6 +1,6 @@
 //! What `EXPLAIN` shows of a region.
 
-use crate::claim::{Aggregate, Comparison, End, FieldId, LeafColumn, Number, Region, Role, Source, Sum, Term};
+use crate::claim::{Aggregate, Comparison, End, FieldId, LeafColumn, Number, Outer, Region, Role, Source, Sum, Term};
 use std::fmt::Write;
 
 /// The folds of a region over its leaves, each with its fields.
@@ -17,7 +17,9 @@ pub fn show(region: &Region) -> String {
             (Source::Input { .. }, Role::Filters) => "exists ",
             (_, Role::Excludes) => "without ",
         };
-        format!("{kind}{}({})", leaf.name, list(region.fields_of(k).map(|f| field(region, f))))
+        let outer = |o: &&Outer| o.padded == k || o.full && o.kept == k;
+        let outer = if region.outers.iter().any(|o| outer(&o)) { "optional " } else { "" };
+        format!("{outer}{kind}{}({})", leaf.name, list(region.fields_of(k).map(|f| field(region, f))))
     });
     let _ = write!(text, ", join=[{}]", list(leaves));
     if !region.masks.is_empty() {

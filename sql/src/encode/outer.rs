@@ -1,0 +1,113 @@
+//! Outer joins: a leaf gets a row without values for every key that another one has and it does not.
+
+use super::domain::plain;
+use super::leaf::LeafRows;
+use crate::claim::Region;
+use crate::error::{Error, Left, Result};
+use crate::memory::Allowance;
+use datafusion::arrow::array::{Array, BooleanArray, UInt64Array};
+use datafusion::arrow::compute::{cast, concat, filter_record_batch, take};
+use datafusion::arrow::datatypes::{Field, Schema};
+use datafusion::arrow::record_batch::RecordBatch;
+use datafusion::arrow::row::{Row, RowConverter, Rows, SortField};
+use datafusion::common::HashSet;
+use datafusion::common::ScalarValue;
+use std::sync::Arc;
+
+/// Adds to leaves the rows that the outer joins of a region add, and leaves out those that meet nothing and are not kept.
+///
+/// # Errors
+/// When both sides of a full outer join have a NULL in a key, whose rows would meet each other; when Arrow refuses a
+/// computation, or the allowance does not suffice.
+pub(super) fn add_rows(region: &Region, leaves: &mut [Option<LeafRows>], allowance: &Allowance) -> Result<()> {
+    for outer in &region.outers {
+        let side = |leaf: usize, columns: Vec<usize>| {
+            let batch = leaves[leaf].as_ref().expect("what an outer join reads has rows").batch().clone();
+            Side { batch, columns, absent: &region.leaves[leaf].absent }
+        };
+        let (columns, own): (Vec<usize>, Vec<usize>) = outer.keys.iter().copied().unzip();
+        let (kept, padded) = (side(outer.kept, columns), side(outer.padded, own));
+        let types = kept.columns.iter().map(|&c| SortField::new(plain(kept.batch.column(c).data_type())));
+        let converter = RowConverter::new(types.collect())?;
+        let (there, here) = (kept.keys(&converter)?, padded.keys(&converter)?);
+        let mut sides = Vec::new();
+        if outer.full {
+            if there.have_nulls() && here.have_nulls() {
+                let what = region.leaves[outer.kept].columns[kept.columns[0]].name.clone();
+                return Err(Left::Nulls { what }.into());
+            }
+            sides.push((outer.kept, kept.with_keys_of(&padded, &here.missing_in(&there))?));
+            sides.push((outer.padded, padded.with_keys_of(&kept, &there.missing_in(&here))?));
+        } else {
+            let batch = filter_record_batch(&padded.batch, &here.valid)?;
+            let padded = Side { batch, ..padded };
+            sides.push((outer.padded, padded.with_keys_of(&kept, &there.missing_in(&here))?));
+        }
+        for (leaf, batch) in sides {
+            allowance.take("the rows of outer joins", batch.get_array_memory_size())?;
+            leaves[leaf] = Some(LeafRows::new(batch));
+        }
+    }
+    Ok(())
+}
+
+/// A side of an outer join.
+struct Side<'r> {
+    batch: RecordBatch,
+    /// The columns of keys.
+    columns: Vec<usize>,
+    /// What each column is in a row that is added.
+    absent: &'r [ScalarValue],
+}
+
+/// The keys of rows.
+struct Keys {
+    rows: Rows,
+    /// Whether all parts of the key have values.
+    valid: BooleanArray,
+}
+
+impl Side<'_> {
+    fn keys(&self, converter: &RowConverter) -> Result<Keys> {
+        let columns = self.columns.iter().map(|&c| self.batch.column(c));
+        let plain = columns.clone().map(|column| cast(column, &plain(column.data_type())));
+        let rows = converter.convert_columns(&plain.collect::<Result<Vec<_>, _>>()?)?;
+        let nulls: Vec<_> = columns.filter_map(|column| column.logical_nulls()).collect();
+        let valid = (0..self.batch.num_rows()).map(|row| Some(nulls.iter().all(|nulls| nulls.is_valid(row))));
+        Ok(Keys { rows, valid: valid.collect() })
+    }
+
+    /// The rows, and one more for each of those of the other side, with its key.
+    fn with_keys_of(&self, other: &Side<'_>, rows: &UInt64Array) -> Result<RecordBatch> {
+        let (mut columns, mut fields) = (Vec::new(), Vec::new());
+        for (k, (column, field)) in self.batch.columns().iter().zip(self.batch.schema().fields()).enumerate() {
+            let added = match self.columns.iter().position(|&c| c == k) {
+                Some(key) => take(other.batch.column(other.columns[key]), rows, None)?,
+                None => self.absent[k].to_array_of_size(rows.len()).map_err(|e| Error::Read(Box::new(e)))?,
+            };
+            columns.push(concat(&[column, &cast(&added, column.data_type())?])?);
+            fields.push(Field::new(field.name(), column.data_type().clone(), true));
+        }
+        Ok(RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)?)
+    }
+}
+
+impl Keys {
+    fn have_nulls(&self) -> bool {
+        self.valid.has_false()
+    }
+
+    /// The first row of each key that is none of others; one with a NULL is none.
+    fn missing_in(&self, others: &Keys) -> UInt64Array {
+        let known: HashSet<Row<'_>> = others
+            .rows
+            .iter()
+            .zip(others.valid.iter())
+            .filter(|(_, valid)| *valid == Some(true))
+            .map(|(row, _)| row)
+            .collect();
+        let mut seen: HashSet<Row<'_>> = HashSet::default();
+        let missing = |(k, row)| (!known.contains(&row) && seen.insert(row)).then_some(k);
+        UInt64Array::from_iter_values((0..).zip(&self.rows).filter_map(missing))
+    }
+}
