@@ -31,7 +31,3 @@ pub mod runner;
 pub mod statistics;
 pub mod workload;
 pub mod workloads;
-
-/// That of the program `redpoll`.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;

@@ -17,6 +17,10 @@ use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+/// That of the program `redpoll`.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Measures redpoll beside other engines.
 #[derive(Parser)]
 #[command(name = "redpoll-bench", version, about, args_conflicts_with_subcommands = true)]

@@ -182,7 +182,7 @@ impl AdaptivePlan {
             let mut nest = cx.resolve(step.nest.clone());
             nest.pins.push(step.order.clone());
             if nest.kind == NestKind::Query {
-                cx.memo.clear();
+                cx.memo.hold(&nest.sizes, &nest.pins);
                 all += order_loops(cx, &nest).map_or(f64::INFINITY, |o| o.work.cost());
             }
             for (target, output) in nest.outputs.iter().zip(&decision.outputs) {

@@ -5,7 +5,8 @@ use crate::config::Config;
 use crate::estimate::{Known, Marginal, Marginals, Throws};
 use crate::normalize::fresh_alias;
 use crate::report::{Report, Rule};
-use crate::term::{Fold, Nest, Read, Term};
+use crate::sizes::Sizes;
+use crate::term::{Fold, Nest, Read};
 use crate::work::Work;
 use redpoll_logic::physical::PhysicalQuery;
 use redpoll_logic::statistics::{Answer, Fact, ModeSet, PositionCounts, Question, Statistics, Weights};
@@ -44,33 +45,53 @@ pub(crate) struct Context<'a> {
     pub(crate) steps: Vec<Step>,
 }
 
-/// The work of folds in the nest that is being planned, and what is known of its terms.
+/// What was found of terms and of folds, as long as their fields have the same sizes.
 #[derive(Default)]
 pub(crate) struct Memo {
-    work: RefCell<FxHashMap<MemoKey, (Term, Work)>>,
+    sizes: RefCell<Sizes>,
+    pins: RefCell<Vec<Vec<Field>>>,
+    /// The work of folds; depends on the pins.
+    work: RefCell<FxHashMap<Placed, Work>>,
     pub(crate) known: Known,
 }
 
-/// The identity of the fold's argument, its fields and those it goes on along, and where it stands: inside of loops that
-/// are visited to a fraction (as bits), or in a query of its own.
-type MemoKey = (usize, Vec<Field>, Option<(Vec<Field>, u64)>);
+/// A fold where it stands.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Placed {
+    fold: Fold,
+    /// The loops that it is inside of, and the fraction of their places that is visited, as bits; in a query of its own
+    /// otherwise.
+    inside: Option<(Vec<Field>, u64)>,
+}
 
 impl Memo {
-    /// The work of a fold, counted once. The memo holds the argument, so its identity stays its own.
+    /// From now on fields have those sizes, and loops keep those orders: what was found under others is forgotten.
+    pub(crate) fn hold(&self, sizes: &Sizes, pins: &[Vec<Field>]) {
+        if *self.sizes.borrow() != *sizes {
+            self.clear();
+            *self.sizes.borrow_mut() = sizes.clone();
+        }
+        if *self.pins.borrow() != pins {
+            self.work.borrow_mut().clear();
+            *self.pins.borrow_mut() = pins.to_vec();
+        }
+    }
+
+    /// The work of a fold, counted once.
     pub(crate) fn work(&self, fold: &Fold, inside: Option<(&[Field], f64)>, count: impl FnOnce() -> Work) -> Work {
         let inside = inside.map(|(prefix, reach)| (prefix.to_vec(), reach.to_bits()));
-        let key = (fold.arg.identity(), [&fold.fields[..], &fold.along].concat(), inside);
-        if let Some((_, known)) = self.work.borrow().get(&key) {
+        let key = Placed { fold: fold.clone(), inside };
+        if let Some(known) = self.work.borrow().get(&key) {
             return *known;
         }
         // What would be stored in order to be stored, a scan that an order of loops does not allow, has no end.
-        self.work.borrow_mut().insert(key.clone(), (fold.arg.clone(), Work::IMPOSSIBLE));
+        self.work.borrow_mut().insert(key.clone(), Work::IMPOSSIBLE);
         let work = count();
-        self.work.borrow_mut().insert(key, (fold.arg.clone(), work));
+        self.work.borrow_mut().insert(key, work);
         work
     }
 
-    /// Forgets everything: other sizes and pins hold from now on.
+    /// Forgets everything.
     pub(crate) fn clear(&self) {
         self.work.borrow_mut().clear();
         self.known.clear();
@@ -223,7 +244,9 @@ impl<'a> Context<'a> {
     ) {
         self.counts.insert(tensor.clone(), counts);
         self.spread.insert(tensor.clone(), spread);
-        self.types.insert(tensor, ty);
+        if self.types.insert(tensor, ty).is_some() {
+            self.memo.clear();
+        }
     }
 
     /// The nest with the types of earlier queries' results put where they are read; what is no such result is an input.

@@ -45,6 +45,8 @@ pub(crate) const NEAR_CACHE: f64 = (512u64 << 10) as f64;
 pub(crate) const FAR_CACHE: f64 = (8u64 << 20) as f64;
 /// Bytes between addresses that a processor tells apart only once it has translated them.
 pub(crate) const ALIASED: u64 = 4096;
+/// Bytes from one access to the next, ascending, within which a processor fetches ahead: those of a page.
+pub(crate) const FETCHED_AHEAD: f64 = 4096.0;
 /// Bytes of an array from which on its pages are not kept for the next one.
 pub(crate) const FRESH_PAGES: f64 = (32u64 << 20) as f64;
 /// An output level whose stored fraction is estimated above this is dense.

@@ -18,7 +18,6 @@ use crate::term::{At, Target};
 use crate::workspace::{Scope, order_of_writes};
 use redpoll_logic::statistics::Answer;
 use redpoll_logic::{Field, Format, LeafKind, LevelFormat, LevelKind, StorageMode, TensorType};
-use std::collections::BTreeSet;
 
 /// The format of an output.
 pub(crate) fn choose_format(cx: &Context, target: &Target, sizes: &Sizes, order: &[Field]) -> Result<Format, Error> {
@@ -43,11 +42,11 @@ pub(crate) fn choose_format(cx: &Context, target: &Target, sizes: &Sizes, order:
     let mut format = sparse_format(target, sizes, order);
     let dimensions = format.storage_shape(&target.shape);
     let spots = storage_at(&target.at, &format, &target.shape, sizes, cx.mode());
-    let mut bound = BTreeSet::new();
+    let mut bound: Vec<Field> = Vec::new();
     let mut above = 1.0;
     for (k, at) in spots.iter().enumerate() {
         let fields = at.fields();
-        let fraction = if fields.is_subset(&bound) {
+        let fraction = if fields.iter().all(|f| bound.contains(f)) {
             1.0 / dimensions[k].max(1) as f64
         } else {
             bound.extend(fields);
@@ -117,12 +116,12 @@ fn positions(
     target: &Target,
     format: &Format,
     sizes: &Sizes,
-    most_over: &dyn Fn(&BTreeSet<Field>) -> f64,
+    most_over: &dyn Fn(&[Field]) -> f64,
 ) -> Vec<Answer> {
     let dimensions = format.storage_shape(&target.shape);
     let spots = storage_at(&target.at, format, &target.shape, sizes, cx.mode());
     let writes = cx.writes(target, sizes);
-    let mut bound = BTreeSet::new();
+    let mut bound: Vec<Field> = Vec::new();
     let (mut places, mut above) = (1.0, Answer::exact(1));
     let scatters = spots.iter().any(|at| matches!(at, At::Value(_)));
     let mut counts = Vec::new();
@@ -149,6 +148,6 @@ fn positions(
 /// How the stored places of an output are spread over the coordinates of each storage mode.
 pub(crate) fn spread(cx: &Context, target: &Target, format: &Format, sizes: &Sizes) -> Vec<Option<Marginal>> {
     let spots = storage_at(&target.at, format, &target.shape, sizes, cx.mode());
-    let profile = cx.output_profile(target, sizes, &target.at.iter().flat_map(At::fields).collect());
+    let profile = cx.output_profile(target, sizes, &target.at.iter().flat_map(At::fields).collect::<Vec<_>>());
     spots.iter().map(|at| at.as_field().and_then(|f| profile.marginals.get(f).cloned())).collect()
 }

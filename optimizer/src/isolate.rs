@@ -13,7 +13,6 @@ use crate::sizes::Sizes;
 use crate::term::{At, Fold, Nest, NestKind, Node, Read, Target, Term, regroups};
 use crate::unify::{canonical, match_loops};
 use redpoll_logic::{Alias, Computed, Field};
-use std::collections::BTreeSet;
 
 /// A nest with an order of loops and its folds put where they are computed.
 #[derive(Clone, Debug)]
@@ -237,7 +236,7 @@ fn join(pass: &Pass, fold: &Fold, sizes: &Sizes, mode: redpoll_logic::FloatMode)
 
 /// The fields over which a stored fold is read.
 pub(crate) fn stored_read(nest: &Nest, fold: &Fold) -> Vec<At> {
-    let free: BTreeSet<Field> = fold.free();
+    let free = fold.free();
     debug_assert_eq!(free.len(), nest.outputs[0].shape.len());
     free.iter().map(At::field).collect()
 }

@@ -158,6 +158,7 @@ pub(crate) fn plan_rest(cx: &mut Context, nests: &[Nest], rewrite: Rewrite) -> R
         cx.rules.clear();
         let nest = cx.resolve(nest.clone());
         cx.measure(false);
+        cx.memo.hold(&nest.sizes, &nest.pins);
         let rough = rough_cost(cx, &nest);
         let worth = cx.config.worth;
         cx.measure(rough >= worth.0 && rough >= worth.passes() * cx.stored(&nest));
@@ -177,7 +178,7 @@ pub(crate) fn plan_nest(cx: &mut Context, nest: Nest) -> Result<(), Error> {
 fn plan_as(cx: &mut Context, nest: Nest, origin: Origin) -> Result<(), Error> {
     let mut nest = cx.resolve(nest);
     loop {
-        cx.memo.clear();
+        cx.memo.hold(&nest.sizes, &nest.pins);
         let split = split_candidates(&nest, cx.mode());
         let candidates = split.iter().flat_map(|nest| skew_candidates(nest, cx.mode()));
         let mut best: Option<(Nest, Ordered)> = None;

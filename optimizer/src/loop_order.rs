@@ -24,7 +24,6 @@ use redpoll_logic::op::Op;
 use redpoll_logic::{Alias, Field, FloatMode};
 use rustc_hash::FxHashMap;
 use std::cell::{OnceCell, RefCell};
-use std::collections::BTreeSet;
 use std::rc::Rc;
 
 /// An order of loops with its work.
@@ -151,7 +150,7 @@ pub(crate) struct Accessed<'t> {
 /// A fold inside of a value.
 pub(crate) struct Inner<'t> {
     pub(crate) fold: &'t Fold,
-    pub(crate) free: BTreeSet<Field>,
+    pub(crate) free: Vec<Field>,
     /// How many folds of the value are this one but for the names of fields: they are stored once.
     pub(crate) sharing: usize,
 }
@@ -191,7 +190,7 @@ impl<'t> Search<'t> {
             outer_accesses(term, &mut |r| {
                 if !self.accesses.iter().any(|known| known.read == r) {
                     let levels = Levels::new(r, self.problem.sizes, self.cx.mode());
-                    let fields: BTreeSet<Field> = r.at.iter().flat_map(At::fields).collect();
+                    let fields: Vec<Field> = r.at.iter().flat_map(At::fields).collect();
                     let loops = (0..self.loops.len()).filter(|k| fields.contains(&self.loops[*k])).collect();
                     self.accesses.push(Accessed { read: r, levels, loops, met: RefCell::default() });
                 }
@@ -403,7 +402,7 @@ pub(crate) fn stored_work(cx: &Context, fold: &Fold, sizes: &Sizes, pins: &[Vec<
         let nest = fold_nest(cx, fold, &Alias::from("stored"), sizes, pins);
         let target = &nest.outputs[0];
         let places: f64 = target.shape.iter().map(|&n| n as f64).product();
-        let fields = target.at.iter().flat_map(At::fields).collect();
+        let fields: Vec<Field> = target.at.iter().flat_map(At::fields).collect();
         let mut work = order_loops(cx, &nest).map_or(Work::IMPOSSIBLE, |o| o.work);
         work.add(Event::FollowDense, places * cx.output_support(target, &nest.sizes, &fields));
         work
@@ -412,7 +411,7 @@ pub(crate) fn stored_work(cx: &Context, fold: &Fold, sizes: &Sizes, pins: &[Vec<
 
 /// How many loops are outside of a fold that is computed in place: those of its free fields, when they are exactly the
 /// outermost ones. Those along which a scan goes on have their order; others may be inside of them.
-pub(crate) fn place(order: &[Field], fold: &Fold, free: &BTreeSet<Field>) -> Option<usize> {
+pub(crate) fn place(order: &[Field], fold: &Fold, free: &[Field]) -> Option<usize> {
     let outermost = order.get(..free.len())?;
     let along = outermost.iter().filter(|f| fold.along.contains(f));
     (outermost.iter().all(|f| free.contains(f)) && along.eq(&fold.along)).then_some(free.len())

@@ -5,7 +5,7 @@ use redpoll_logic::{Affine, Field, Subscript};
 use std::collections::BTreeMap;
 
 /// Sizes of fields; blocks of the fields that count places inside a block.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub(crate) struct Sizes {
     sizes: BTreeMap<Field, u64>,
     blocks: BTreeMap<Field, Block>,

@@ -21,16 +21,25 @@ pub(crate) struct Volume {
 #[derive(Clone, Copy)]
 struct Stream {
     writes: f64,
-    /// The rounds after which a write goes elsewhere: those of the innermost loop of the output that leaves places out.
-    jumps: f64,
+    /// The innermost loop of the output that leaves places out.
+    scattered: Option<Scattered>,
     /// Whether the innermost loop of the output takes every place in order.
     in_rows: bool,
+}
+
+/// A loop that leaves places of an output out.
+#[derive(Clone, Copy)]
+struct Scattered {
+    field: usize,
+    /// How often it begins, somewhere else each time.
+    begins: f64,
+    rounds: f64,
 }
 
 impl Search<'_> {
     pub(crate) fn volume(&self, target: &Target) -> Volume {
         let sizes = self.problem.sizes;
-        let fields = target.at.iter().flat_map(At::fields).collect();
+        let fields: Vec<Field> = target.at.iter().flat_map(At::fields).collect();
         let support = self.cx.output_support(target, sizes, &fields);
         let places: f64 = target.shape.iter().map(|&n| n as f64).product();
         let scatters = target.at.iter().any(|at| matches!(at, At::Value(_)));
@@ -99,14 +108,18 @@ impl Search<'_> {
     fn stream(&self, order: &[usize], own: impl Fn(&usize) -> bool) -> Stream {
         let rounds = |count: usize| self.rounds(order[..count].iter().fold(0, |m, k| m | 1 << k));
         let mine: Vec<usize> = (0..order.len()).filter(|at| own(&order[*at])).collect();
-        let Some(&last) = mine.last() else { return Stream { writes: 1.0, jumps: 0.0, in_rows: false } };
+        let Some(&last) = mine.last() else { return Stream { writes: 1.0, scattered: None, in_rows: false } };
         let takes_all = |at: usize| {
             let size = self.problem.sizes.of(&self.loops[order[at]]) as f64;
             rounds(at + 1) > 0.9 * size * rounds(at)
         };
         let in_rows = takes_all(last);
-        let jumps = mine.iter().rev().find(|at| !takes_all(**at)).map_or(0.0, |at| rounds(at + 1));
-        Stream { writes: rounds(last + 1), jumps, in_rows }
+        let scattered = mine.iter().rev().find(|at| !takes_all(**at)).map(|&at| Scattered {
+            field: order[at],
+            begins: rounds(at),
+            rounds: rounds(at + 1),
+        });
+        Stream { writes: rounds(last + 1), scattered, in_rows }
     }
 
     /// Writes into the output itself.
@@ -131,7 +144,9 @@ impl Search<'_> {
             }
             LevelKind::Dense => {
                 work.add(if stream.in_rows { Event::DenseRound } else { Event::WriteDense }, stream.writes);
-                work.miss(if below > 1.0 { stream.jumps } else { 0.0 }, 8.0 * below);
+                if let Some(scattered) = stream.scattered.filter(|_| below > 1.0) {
+                    work.miss(self.jumps(scattered, target, format, &dimensions), 8.0 * below);
+                }
                 work.add(Event::FarMiss, stream.writes * aliased(target, format, &dimensions, full));
             }
             _ => {
@@ -143,6 +158,19 @@ impl Search<'_> {
             }
         }
         work
+    }
+}
+
+impl Search<'_> {
+    /// How often a write into places goes where a processor has not fetched ahead: coordinates of a loop ascend, so that it
+    /// is fetched what is not far from the one before.
+    fn jumps(&self, scattered: Scattered, target: &Target, format: &Format, dimensions: &[u64]) -> f64 {
+        let Scattered { field, begins, rounds } = scattered;
+        let field = &self.loops[field];
+        let inner = format.modes.iter().position(|mode| target.at[mode.mode()].has(field)).map_or(0, |mode| mode + 1);
+        let bytes: f64 = dimensions[inner..].iter().fold(8.0, |bytes, &n| bytes * n as f64);
+        let gap = bytes * self.problem.sizes.of(field) as f64 * begins / rounds.max(1.0);
+        (begins + rounds * (gap / cost::FETCHED_AHEAD).min(1.0)).min(rounds)
     }
 }
 

@@ -11,6 +11,10 @@ use redpoll_bench::plans::PlanFile;
 use std::path::PathBuf;
 use std::time::Instant;
 
+/// That of the program `redpoll`.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 const REPEATS: usize = 30;
 const PHASES: [Phase; 5] = [Phase::Parse, Phase::Verify, Phase::Optimize, Phase::Notation, Phase::Compile];
 

@@ -7,12 +7,16 @@ use redpoll_bench::pairs::median;
 use redpoll_logic::statistics::{Answer, PositionCounts, Statistics};
 use redpoll_logic::text::{Catalog, parse};
 use redpoll_logic::{Alias, DType, Format, Prim, Scalar, TensorType};
-use redpoll_optimizer::{Config, Worth, optimize};
+use redpoll_optimizer::{Config, optimize};
 use std::sync::Arc;
 use std::time::Instant;
 
-/// The size of every mode; the places of an aggregate are counted in 64 bits.
-const SIZE: u64 = 50;
+/// That of the program `redpoll`.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// The size of every mode: with ten places a row, more with each matrix, joins are worth rewriting.
+const SIZE: u64 = 2000;
 /// So often each plan is optimized, but not longer than [`LONGEST`].
 const REPEATS: usize = 31;
 /// Seconds.
@@ -56,7 +60,7 @@ fn main() -> anyhow::Result<()> {
     let catalog: Catalog = names().map(|name| (name, ty.clone())).collect();
     let mut counts = PositionCounts::default();
     for (name, k) in names().zip(0..) {
-        counts.insert(name, vec![Answer::exact(SIZE), Answer::exact(200 + 17 * k)]);
+        counts.insert(name, vec![Answer::exact(SIZE), Answer::exact(20_000 + 1700 * k)]);
     }
     let shapes = [
         ("product of 2", join(&path(2), &[0, 2])),
@@ -73,7 +77,7 @@ fn main() -> anyhow::Result<()> {
         ("clique of 10", join(&clique(10), &[])),
     ];
     let only = std::env::args().nth(1);
-    let config = Config { worth: Worth(0.0), ..Config::default() };
+    let config = Config::default();
     println!("| shape | milliseconds | e-graph |\n|---|---|---|");
     for (name, text) in shapes.iter().filter(|(name, _)| only.as_ref().is_none_or(|only| only == name)) {
         let plan = parse(text, &catalog)?;

@@ -11,6 +11,10 @@ use redpoll_physical::emit::c;
 use redpoll_physical::emit::cranelift::{self, Effort};
 use std::time::{Duration, Instant};
 
+/// That of the program `redpoll`.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 const BUDGET: Duration = Duration::from_secs(3);
 /// Rounds that a ratio is made of, at least.
 const LEAST: usize = 5;

@@ -3,12 +3,12 @@
 //! What a class costs is estimated by kernels: a fold is one, over the loops of its argument, in whose body the maps are and
 //! whose inputs are leaves and stored folds; the rounds of its loops are estimated from what its argument's class holds,
 //! whatever the term. A kernel's cost depends on its node and its children's classes only, so the choice is a dynamic
-//! program over classes; it is repeated until nothing changes, since classes of an e-graph may contain each other. Then the
+//! program over classes; it is repeated until nothing changes, since classes of an e-graph may contain each other. The
 //! best terms of the root are planned, what they share counted once, and the cheapest one stands. Where there are few terms
 //! all of them are listed instead, and planned one after the other for as long as that is cheap beside the query.
 
 use super::graph::{FoldKind, Graph, slot_field};
-use super::language::{ENode, Kind};
+use super::language::{ENode, Kind, LeafId};
 use crate::config::Choice;
 use crate::context::Context;
 use crate::cost::price;
@@ -16,10 +16,12 @@ use crate::sizes::Sizes;
 use crate::term::{At, Fold, Term};
 use crate::work::Event;
 use egg::{Id, Language};
-use redpoll_logic::Field;
-use rustc_hash::FxHashMap;
+use redpoll_logic::{Field, Scalar};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::rc::Rc;
 
 /// Rounds of the dynamic program after which it is left as it is.
 const MOST_ROUNDS: usize = 12;
@@ -33,18 +35,34 @@ fn body_price() -> f64 {
     price(Event::WalkList) + price(Event::Round) + price(Event::Fold)
 }
 
+/// What a round of a loop around others costs.
+fn prefix_price() -> f64 {
+    price(Event::Round) + price(Event::WalkList)
+}
+
 /// The choice of a node for each class.
 pub(super) struct Extraction<'g, 'c> {
     graph: &'g Graph,
     cx: &'g Context<'c>,
     best: FxHashMap<Id, Chosen>,
-    /// A term of each class, of those with the fewest folds inside of each other.
-    plain: FxHashMap<Id, (Term, Sizes)>,
-    /// Whether these are being found: what is estimated of one then holds of its whole class.
-    plains: bool,
+    /// Of each class a node of the terms with the fewest folds inside of each other.
+    simplest: FxHashMap<Id, Chosen>,
+    /// The terms of these nodes, found when they are asked for; what is estimated of one holds of its whole class.
+    plain: FxHashMap<Id, Option<Rc<Plain>>>,
     loops: FxHashMap<Id, f64>,
+    rounds: FxHashMap<Id, f64>,
+    /// Leaves over fields.
+    leaves: RefCell<FxHashMap<(Id, Vec<Field>), Term>>,
     /// What nodes cost beside their children, by class and number.
     owns: FxHashMap<(Id, usize), Option<f64>>,
+}
+
+/// A term that stands for its class.
+struct Plain {
+    term: Term,
+    sizes: Sizes,
+    /// The fields of the slots of the class: fields of one name have one size in all plain terms.
+    fields: Vec<Field>,
 }
 
 /// What was chosen for a class.
@@ -79,6 +97,8 @@ pub(super) struct Pool {
 struct Names {
     /// Names of the plan that are not used yet.
     pool: Pool,
+    /// Whether they are those of a plain term.
+    plain: bool,
     taken: usize,
     extracted: Extracted,
 }
@@ -90,22 +110,53 @@ impl<'g, 'c> Extraction<'g, 'c> {
     /// Nothing is chosen yet but one term of each class.
     pub(super) fn new(graph: &'g Graph, cx: &'g Context<'c>) -> Extraction<'g, 'c> {
         // Classes of another graph have the same numbers.
-        cx.memo.clear();
-        let (best, plain, loops) = (FxHashMap::default(), FxHashMap::default(), FxHashMap::default());
-        let mut extraction = Extraction { graph, cx, best, plain, plains: true, loops, owns: FxHashMap::default() };
-        extraction.plain_terms(&extraction.classes());
+        cx.memo.known.forget_schemas();
+        let mut extraction = Extraction {
+            graph,
+            cx,
+            best: FxHashMap::default(),
+            simplest: FxHashMap::default(),
+            plain: FxHashMap::default(),
+            loops: FxHashMap::default(),
+            rounds: FxHashMap::default(),
+            leaves: RefCell::default(),
+            owns: FxHashMap::default(),
+        };
+        extraction.simplify();
+        extraction.best = extraction.simplest.clone();
         extraction
     }
 
-    /// Chooses a node for every class.
-    pub(super) fn choose(&mut self) {
+    /// Chooses a node for every class from which a term of `root` may consist.
+    ///
+    /// To order many loops takes long, and most kernels that have many are no choice: at first the innermost loop stands
+    /// for all of them, a bound from below, and the others are counted where such a kernel is chosen for the root, until
+    /// none is.
+    pub(super) fn choose(&mut self, root: Id) {
         let classes = self.classes();
-        for round in 1..=MOST_ROUNDS {
-            let changed = classes.iter().filter(|class| self.improve(**class, round)).count();
-            if changed == 0 {
+        loop {
+            self.best = self.simplest.clone();
+            for round in 1..=MOST_ROUNDS {
+                if classes.iter().filter(|class| self.improve(**class, round)).count() == 0 {
+                    break;
+                }
+            }
+            if self.vague(root).into_iter().filter(|body| self.order(*body).is_some()).count() == 0 {
                 break;
             }
         }
+    }
+
+    /// The bodies of kernels chosen for a class and for those below it whose loops are not ordered yet.
+    fn vague(&self, root: Id) -> Vec<Id> {
+        let (mut seen, mut left, mut found) = (FxHashSet::default(), vec![self.graph.find(root)], Vec::new());
+        while let Some(class) = left.pop() {
+            let Some(chosen) = self.best.get(&class).filter(|_| seen.insert(class)) else { continue };
+            left.extend(chosen.node.children().iter().map(|c| self.graph.find(*c)));
+            let body = chosen.node.children().first().filter(|_| matches!(chosen.node.kind, Kind::Fold(..)));
+            found.extend(body.map(|body| self.graph.find(*body)).filter(|body| !self.loops.contains_key(body)));
+        }
+        found
     }
 
     fn classes(&self) -> Vec<Id> {
@@ -114,14 +165,21 @@ impl<'g, 'c> Extraction<'g, 'c> {
         classes
     }
 
-    /// Every term of a class, those first that cost least by classes; `None` when there are more than `most`.
-    pub(super) fn terms(&mut self, class: Id, most: usize) -> Option<Vec<Choices>> {
+    /// What the choice for a class costs, an estimate by classes.
+    pub(super) fn estimate(&self, class: Id) -> f64 {
+        self.best.get(&self.graph.find(class)).map_or(f64::INFINITY, |choice| choice.cost)
+    }
+
+    /// Every term of a class that costs less than `limit` by classes, those first that cost least; `None` when there are
+    /// more than `most`.
+    pub(super) fn terms(&mut self, class: Id, most: usize, limit: f64) -> Option<Vec<Choices>> {
         // To find out that there are too many by listing them takes long.
         if self.count(class, &mut FxHashMap::default()) > SHARING * most as f64 {
             return None;
         }
         let mut found = Vec::new();
-        let all = self.extend(vec![class], (&mut Vec::new(), 0.0), &mut |choices: &Choices, cost| {
+        self.owns.clear();
+        let all = self.extend(vec![class], (&mut Vec::new(), 0.0, limit), &mut |choices: &Choices, cost| {
             found.push((cost, choices.clone()));
             found.len() <= most
         });
@@ -144,31 +202,31 @@ impl<'g, 'c> Extraction<'g, 'c> {
         count
     }
 
-    /// Goes on with choices that cost so much, a node for each of the classes that are left and of those below them, as long
-    /// as `visit` says so.
+    /// Goes on with choices that cost so much, a node for each of the classes that are left and of those below them, below a
+    /// limit and as long as `visit` says so.
     fn extend(
         &mut self,
         mut left: Vec<Id>,
-        (choices, cost): (&mut Choices, f64),
+        (choices, cost, limit): (&mut Choices, f64, f64),
         visit: &mut dyn FnMut(&Choices, f64) -> bool,
     ) -> bool {
         let Some(class) = left.pop().map(|id| self.graph.find(id)) else { return visit(choices, cost) };
         if choices.iter().any(|(known, _)| *known == class) {
-            return self.extend(left, (choices, cost), visit);
+            return self.extend(left, (choices, cost, limit), visit);
         }
         for (number, node) in self.graph[class].iter().enumerate() {
             let own = match self.owns.get(&(class, number)) {
                 Some(known) => *known,
                 None => {
-                    let own = self.own(class, node, f64::INFINITY);
+                    let own = self.own(class, node, limit);
                     self.owns.insert((class, number), own);
                     own
                 }
             };
-            let Some(own) = own else { continue };
+            let Some(own) = own.filter(|own| cost + own < limit) else { continue };
             choices.push((class, number));
             let left = [&left[..], node.children()].concat();
-            let goes_on = self.extend(left, (choices, cost + own), visit);
+            let goes_on = self.extend(left, (choices, cost + own, limit), visit);
             choices.pop();
             if !goes_on {
                 return false;
@@ -195,12 +253,12 @@ impl<'g, 'c> Extraction<'g, 'c> {
         priced.into_iter().map(|(_, node)| node).collect()
     }
 
-    /// Finds a term of every class.
-    fn plain_terms(&mut self, classes: &[Id]) {
+    /// Finds the simplest node of every class.
+    fn simplify(&mut self) {
         // Leaves first, then what consists of them, and so on.
-        let mut left = classes.to_vec();
+        let mut left = self.classes();
         while !left.is_empty() {
-            let known = |id: &Id| self.best.contains_key(&self.graph.find(*id));
+            let known = |id: &Id| self.simplest.contains_key(&self.graph.find(*id));
             let ready = |class: &Id| {
                 let node = self.graph[*class].iter().filter(|n| n.children().iter().all(known)).min();
                 node.map(|n| (*class, n.clone()))
@@ -210,44 +268,44 @@ impl<'g, 'c> Extraction<'g, 'c> {
                 break;
             }
             for (class, node) in found {
-                self.best.insert(class, Chosen { node, cost: f64::INFINITY, round: 0 });
-                left.retain(|c| *c != class);
+                self.simplest.insert(class, Chosen { node, cost: f64::INFINITY, round: 0 });
             }
+            left.retain(|class| !self.simplest.contains_key(class));
         }
-        for class in classes {
-            let fields: Vec<Field> = (0..self.graph[*class].data.sizes.len()).map(slot_field).collect();
-            let reserved = fields.clone();
-            if let Some(found) = self.term(*class, None, &fields, Pool { names: Vec::new(), reserved }) {
-                self.plain.insert(*class, (found.term, found.sizes));
-            }
+    }
+
+    /// The plain term of a class.
+    fn plain(&mut self, class: Id) -> Option<Rc<Plain>> {
+        if let Some(known) = self.plain.get(&class) {
+            return known.clone();
         }
-        self.plains = false;
+        let sizes = self.graph[class].data.sizes.iter();
+        let fields: Vec<Field> =
+            sizes.enumerate().map(|(slot, size)| Field::from(format!("#{slot} of {size}"))).collect();
+        let pool = Pool { names: Vec::new(), reserved: fields.clone() };
+        let found = self.term_of(&self.simplest, class, None, &fields, Names::new(pool, true));
+        let plain = found.map(|Extracted { term, sizes, .. }| Rc::new(Plain { term, sizes, fields }));
+        self.plain.insert(class, plain.clone());
+        plain
     }
 
     /// Whether some node of the class is better than what was known.
     fn improve(&mut self, class: Id, round: usize) -> bool {
         let mut changed = false;
-        let mut nodes: Vec<ENode> = self.graph[class].iter().cloned().collect();
-        // Those with few loops first: what they cost bounds what is worth a look.
-        nodes.sort_by_cached_key(|n| self.loops_of(n));
-        for node in nodes {
-            let chosen = |c: &Id| self.best.get(&self.graph.find(*c)).map_or(0, |choice| choice.round);
+        let graph = self.graph;
+        for node in graph[class].iter() {
+            let chosen = |c: &Id| self.best.get(&graph.find(*c)).map_or(0, |choice| choice.round);
             // Nothing is new since this node was priced in the round before.
             if round > 1 && node.children().iter().all(|c| chosen(c) + 1 < round) {
                 continue;
             }
             let best = self.best.get(&class).map_or(f64::INFINITY, |choice| choice.cost);
-            if let Some(cost) = self.cost(class, &node, best).filter(|cost| *cost < best) {
-                self.best.insert(class, Chosen { node, cost, round });
+            if let Some(cost) = self.cost(class, node, best).filter(|cost| *cost < best) {
+                self.best.insert(class, Chosen { node: node.clone(), cost, round });
                 changed = true;
             }
         }
         changed
-    }
-
-    /// How many loops the kernel of a node has.
-    fn loops_of(&self, node: &ENode) -> usize {
-        node.children().first().map_or(0, |body| self.graph[*body].data.sizes.len())
     }
 
     /// What a node of a class costs where it is read, if that is less than `most`; `None` also while a child has no choice.
@@ -271,35 +329,53 @@ impl<'g, 'c> Extraction<'g, 'c> {
         let Kind::Fold(..) = node.kind else { return Some(0.0) };
         let body = self.graph.find(*node.children().first()?);
         let least = price(Event::Query) + self.storing(class)?;
-        if least >= most || least + body_price() * self.rounds(body)? >= most {
+        if least >= most {
             return None;
         }
-        Some(least + self.loops(body)?)
+        Some(least + self.loops(body, most - least)?)
     }
 
     /// The rounds of the innermost loop of a kernel whose body is of that class.
-    fn rounds(&self, body: Id) -> Option<f64> {
-        let (term, sizes) = self.plain.get(&body)?;
+    fn rounds(&mut self, body: Id) -> Option<f64> {
+        if let Some(known) = self.rounds.get(&body) {
+            return Some(*known);
+        }
+        let plain = self.plain(body)?;
+        let Plain { term, sizes, .. } = &*plain;
         let places: f64 = self.graph[body].data.sizes.iter().map(|n| *n as f64).product();
-        Some(places * self.cx.support(term, sizes, &|_| true))
+        let rounds = places * self.cx.support(term, sizes, &|_| true);
+        self.rounds.insert(body, rounds);
+        Some(rounds)
     }
 
     /// What it costs to store a class, in whichever way is cheaper, and to read it once.
-    fn storing(&self, class: Id) -> Option<f64> {
-        let (term, sizes) = self.plain.get(&class)?;
+    fn storing(&mut self, class: Id) -> Option<f64> {
+        let plain = self.plain(class)?;
+        let Plain { term, sizes, .. } = &*plain;
         let places: f64 = self.graph[class].data.sizes.iter().map(|n| *n as f64).product();
         let stored = places * self.cx.filled(term, sizes);
         let sparse = stored * (price(Event::WriteMap) + price(Event::Flush) + price(Event::WalkList));
         Some(sparse.min(places * (price(Event::Clear) + price(Event::WriteDense) + price(Event::FollowDense))))
     }
 
-    /// What the loops of a kernel cost whose body is of that class: the rounds of all prefixes of their best order.
-    fn loops(&mut self, body: Id) -> Option<f64> {
+    /// What the loops of a kernel cost whose body is of that class, if that is less than `most`: the rounds of all prefixes
+    /// of their best order; of many that are not ordered yet those of the innermost one alone.
+    fn loops(&mut self, body: Id, most: f64) -> Option<f64> {
         if let Some(known) = self.loops.get(&body) {
             return Some(*known);
         }
-        let (term, sizes) = self.plain.get(&body)?;
-        let fields: Vec<Field> = (0..self.graph[body].data.sizes.len()).map(slot_field).collect();
+        let innermost = (body_price() + prefix_price()) * self.rounds(body)?;
+        if innermost >= most {
+            return None;
+        }
+        let many = self.graph[body].data.sizes.len() > EXHAUSTIVE_LOOPS;
+        if many { Some(innermost) } else { self.order(body) }
+    }
+
+    /// What the loops of a kernel cost in their best order.
+    fn order(&mut self, body: Id) -> Option<f64> {
+        let plain = self.plain(body)?;
+        let Plain { term, sizes, fields } = &*plain;
         let rounds = |set: u64| {
             let bound = |f: &Field| fields.iter().position(|g| g == f).is_some_and(|k| set >> k & 1 == 1);
             let places: f64 = fields.iter().filter(|f| bound(f)).map(|f| sizes.of(f) as f64).product();
@@ -307,7 +383,7 @@ impl<'g, 'c> Extraction<'g, 'c> {
         };
         let order = if fields.len() <= EXHAUSTIVE_LOOPS { exhaustive } else { greedy };
         let best = order(fields.len(), &rounds);
-        let cost = (price(Event::Round) + price(Event::WalkList)) * best + body_price() * self.rounds(body)?;
+        let cost = prefix_price() * best + body_price() * self.rounds(body)?;
         self.loops.insert(body, cost);
         Some(cost)
     }
@@ -315,20 +391,28 @@ impl<'g, 'c> Extraction<'g, 'c> {
     /// The term of a class over fields, by the chosen nodes, the given one at its top. Fields of folds are named from the
     /// pool where one of their size is left.
     pub(super) fn term(&self, class: Id, top: Option<&ENode>, fields: &[Field], pool: Pool) -> Option<Extracted> {
-        let mut sizes = Sizes::default();
+        self.term_of(&self.best, class, top, fields, Names::new(pool, false))
+    }
+
+    fn term_of(
+        &self,
+        chosen: &FxHashMap<Id, Chosen>,
+        class: Id,
+        top: Option<&ENode>,
+        fields: &[Field],
+        mut names: Names,
+    ) -> Option<Extracted> {
         for (field, size) in fields.iter().zip(&self.graph[class].data.sizes) {
-            sizes.insert(field.clone(), *size);
+            names.extracted.sizes.insert(field.clone(), *size);
         }
-        let extracted = Extracted { term: Term::literal(redpoll_logic::Scalar::Bool(false)), sizes, rules: Vec::new() };
-        let mut names = Names { pool, taken: 0, extracted };
-        let term = self.build(class, top, fields, &mut names, &mut Vec::new())?;
+        let term = self.build(chosen, (class, top), fields, &mut names, &mut Vec::new())?;
         Some(Extracted { term, ..names.extracted })
     }
 
     fn build(
         &self,
-        class: Id,
-        node: Option<&ENode>,
+        chosen: &FxHashMap<Id, Chosen>,
+        (class, node): (Id, Option<&ENode>),
         fields: &[Field],
         names: &mut Names,
         path: &mut Vec<Id>,
@@ -339,7 +423,7 @@ impl<'g, 'c> Extraction<'g, 'c> {
         }
         let node = match node {
             Some(node) => node,
-            None => &self.best.get(&class)?.node,
+            None => &chosen.get(&class)?.node,
         };
         let mode = self.cx.mode();
         if let Some(rule) = self.graph.analysis.rules.get(node)
@@ -360,18 +444,13 @@ impl<'g, 'c> Extraction<'g, 'c> {
         };
         let args = node.args().map(|u| {
             let fields: Vec<Field> = u.slots.iter().map(|s| over[usize::from(*s)].clone()).collect();
-            self.build(u.class, None, &fields, names, path)
+            self.build(chosen, (u.class, None), &fields, names, path)
         });
         let args: Option<Vec<Term>> = args.collect();
         path.pop();
         let mut args = args?;
         let term = match node.kind {
-            Kind::Leaf(id) => {
-                let leaf = self.graph.analysis.leaf(id);
-                let place = |f: &Field| (0..fields.len()).find(|k| slot_field(*k) == *f);
-                let with = |f: &Field| At::field(&fields[place(f).expect("a leaf has the fields of its slots")]);
-                leaf.term.substitute(&with, mode)
-            }
+            Kind::Leaf(id) => self.leaf(class, id, fields),
             Kind::Call(op) | Kind::Multiset(op) => Term::call(self.graph.analysis.op(op), args, mode),
             Kind::Fold(id, _) => {
                 let FoldKind { op, init, .. } = self.graph.analysis.fold(id).clone();
@@ -380,20 +459,44 @@ impl<'g, 'c> Extraction<'g, 'c> {
                 Term::fold(Fold { op, init, arg, fields: bound, along: Vec::new() }, fill, mode)
             }
         };
-        if self.plains && fields.len() <= 64 {
+        if names.plain && fields.len() <= 64 {
             self.cx.memo.known.instance(&term, class.into(), fields);
         }
         Some(term)
     }
 }
 
+impl Extraction<'_, '_> {
+    /// A leaf over fields, one term for all places where it stands over them.
+    fn leaf(&self, class: Id, id: LeafId, fields: &[Field]) -> Term {
+        let key = (class, fields.to_vec());
+        if let Some(known) = self.leaves.borrow().get(&key) {
+            return known.clone();
+        }
+        let place = |f: &Field| (0..fields.len()).find(|k| slot_field(*k) == *f);
+        let with = |f: &Field| At::field(&fields[place(f).expect("a leaf has the fields of its slots")]);
+        let term = self.graph.analysis.leaf(id).term.substitute(&with, self.cx.mode());
+        self.leaves.borrow_mut().insert(key, term.clone());
+        term
+    }
+}
+
 impl Names {
+    fn new(pool: Pool, plain: bool) -> Names {
+        let term = Term::literal(Scalar::Bool(false));
+        let extracted = Extracted { term, sizes: Sizes::default(), rules: Vec::new() };
+        Names { pool, plain, taken: 0, extracted }
+    }
+
     fn fresh(&mut self, size: u64) -> Field {
         let field = match self.pool.names.iter().position(|(_, of)| *of == size) {
             Some(at) => self.pool.names.remove(at).0,
             None => loop {
                 self.taken += 1;
-                let field = Field::from(format!("e{}", self.taken));
+                let field = Field::from(match self.plain {
+                    true => format!("e{} of {size}", self.taken),
+                    false => format!("e{}", self.taken),
+                });
                 if !self.pool.reserved.contains(&field) {
                     break field;
                 }

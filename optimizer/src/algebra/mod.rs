@@ -33,8 +33,10 @@ const MOST_PARTS: usize = 48;
 const MOST_PLANNED: usize = 3;
 /// Of classes with no more terms than this any may be planned.
 const MOST_TERMS: usize = 500;
+/// Terms that are estimated to cost so many times what the cheapest does are not planned.
+const NEAR: f64 = 100.0;
 /// The cost of a query for which another term is planned, in costs from which on it is worth rewriting.
-const PLANNING: f64 = 10.0;
+const PLANNING: f64 = 100.0;
 /// A term is replaced by one that costs at most this part of it.
 const GAIN: f64 = 0.95;
 
@@ -51,12 +53,11 @@ pub(crate) fn rewrite(cx: &mut Context, nest: Nest) -> Nest {
     let Saturated { graph, root, fields, stop } = saturated(cx, &nest);
     let extraction = Extraction::new(&graph, cx);
     let best = best(cx, &nest, extraction, (root, &fields));
-    cx.memo.clear();
+    cx.memo.hold(&nest.sizes, &nest.pins);
     let Some((new, cost, rules)) = best else { return nest };
     // Whether some order of the term as it is comes near in cost.
     let keeps = cx.config.choice == Choice::Cheapest && order_loops_below(cx, &nest, cost / GAIN).is_some();
     let before = rough_cost(cx, &nest);
-    cx.memo.clear();
     if keeps {
         return nest;
     }
@@ -191,7 +192,7 @@ fn best(
         let mut extracted = extracted?;
         let rules = std::mem::take(&mut extracted.rules);
         let new = with_value(nest, extracted);
-        cx.memo.clear();
+        cx.memo.hold(&new.sizes, &new.pins);
         let most = best.as_ref().map_or(f64::INFINITY, |(_, cost, _)| *cost);
         let cost = order_loops_below(cx, &new, most).map(|o| o.work.cost()).filter(|cost| cost.is_finite());
         if let Some(cost) = cost {
@@ -200,7 +201,9 @@ fn best(
         best.as_ref().map(|(_, cost, _)| *cost)
     };
     let cheapest = cx.config.choice == Choice::Cheapest;
-    match cheapest.then(|| extraction.terms(root, MOST_TERMS)).flatten() {
+    extraction.choose(root);
+    let limit = NEAR * extraction.estimate(root);
+    match cheapest.then(|| extraction.terms(root, MOST_TERMS, limit)).flatten() {
         Some(terms) => {
             for (number, choices) in terms.iter().enumerate() {
                 extraction.take(choices);
@@ -213,7 +216,6 @@ fn best(
             }
         }
         None => {
-            extraction.choose();
             for node in extraction.nodes(root).iter().take(MOST_PLANNED) {
                 let known = plan(extraction.term(root, Some(node), slots, pool(nest)));
                 if known.is_some() && !cheapest {

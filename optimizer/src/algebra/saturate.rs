@@ -5,13 +5,13 @@
 
 use super::graph::Graph;
 use super::language::{ENode, Kind};
-use super::rules::Rule;
+use super::rules::{Rule, open};
 use egg::{Id, Language};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::fmt;
 
 /// Nodes after which no more rules are tried.
-pub(super) const MOST_NODES: usize = 2000;
+pub(super) const MOST_NODES: usize = 700;
 /// Looks at nodes after which no more rules are tried: a rule looks at all nodes of the classes below a node, so that two
 /// thousand nodes in a few classes are looked at a million times for each rule.
 pub(super) const MOST_LOOKS: usize = 400_000;
@@ -61,10 +61,11 @@ pub(super) fn saturate(graph: &mut Graph, rules: &[&'static Rule], iterations: u
                 node.children().iter().map(below).collect::<Vec<_>>()
             };
             let nodes = graph[graph.find(class)].nodes.iter();
-            let (known, fresh): (Vec<_>, Vec<_>) = nodes
+            let fresh: Vec<_> = nodes
                 .map(|node| (node.clone(), looked_at(node)))
-                .partition(|(node, below)| tried.get(node) == Some(below));
-            let known: FxHashSet<ENode> = known.into_iter().map(|(node, _)| node).collect();
+                .filter(|(node, below)| tried.get(node) != Some(below))
+                .collect();
+            let nodes: Vec<_> = fresh.iter().map(|(node, _)| open(graph, class, node)).collect();
             for rule in rules {
                 // A rule may double what it finds.
                 if graph.total_size() > room {
@@ -75,7 +76,7 @@ pub(super) fn saturate(graph: &mut Graph, rules: &[&'static Rule], iterations: u
                     graph.rebuild();
                     return Stop::Looks;
                 }
-                rule.apply(graph, class, &known, room);
+                rule.apply(graph, class, &nodes, room);
             }
             tried.extend(fresh);
         }

@@ -29,7 +29,7 @@ fn alternative(cx: &Context, nest: &Nest, chosen: &[&'static Rule], number: usiz
     rules::learn(cx, &mut graph, nest, &bound);
     super::saturate(&mut graph, chosen, 3);
     let mut extraction = Extraction::new(&graph, cx);
-    extraction.choose();
+    extraction.choose(root.class);
     let class = graph.find(root.class);
     let mut nodes: Vec<_> = graph[class].iter().filter(|n| graph.analysis.rules.contains_key(n)).collect();
     nodes.sort();
@@ -210,12 +210,13 @@ fn chosen_and_cheapest(cx: &mut Context, nest: &Nest) -> Option<(f64, f64, usize
     let (_, chosen, _) = super::best(cx, nest, Extraction::new(&graph, cx), (root, &fields))?;
     let mut extraction = Extraction::new(&graph, cx);
     let mut cheapest = f64::INFINITY;
-    let terms = extraction.terms(root, usize::MAX)?;
+    let terms = extraction.terms(root, usize::MAX, f64::INFINITY)?;
     for choices in &terms {
         extraction.take(choices);
         let Some(extracted) = extraction.term(root, None, &fields, super::pool(nest)) else { continue };
-        cx.memo.clear();
-        if let Some(ordered) = order_loops_below(cx, &super::with_value(nest, extracted), cheapest) {
+        let new = super::with_value(nest, extracted);
+        cx.memo.hold(&new.sizes, &new.pins);
+        if let Some(ordered) = order_loops_below(cx, &new, cheapest) {
             cheapest = cheapest.min(ordered.work.cost());
         }
     }

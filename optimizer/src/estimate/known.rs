@@ -14,8 +14,6 @@ use std::sync::Arc;
 
 /// What does not depend on what is bound.
 pub(super) struct About {
-    /// Held, so that its identity stays its own.
-    term: Term,
     /// How many coordinates of the term each field joins.
     pub(super) mentions: BTreeMap<Field, usize>,
     /// The arguments of a call whose fill alone decides that its result is its fill.
@@ -42,15 +40,15 @@ type Modes = (usize, Alias, ModeSet, Sense);
 /// What was found of modes, with the type, so that its identity stays its own.
 type Held = (Arc<TensorType>, Rc<Occupied>);
 
-/// What was found of terms, by their identities.
+/// What was found of terms.
 #[derive(Default)]
 pub(crate) struct Known {
-    about: RefCell<FxHashMap<usize, Rc<About>>>,
+    about: RefCell<FxHashMap<Term, Rc<About>>>,
     occupied: RefCell<FxHashMap<Modes, Held>>,
     /// By the fields that are bound, as bits.
-    factors: RefCell<FxHashMap<(usize, u64, Sense), Rc<Factor>>>,
+    factors: RefCell<FxHashMap<(Term, u64, Sense), Rc<Factor>>>,
     /// What terms are instances of.
-    instances: RefCell<FxHashMap<usize, Instance>>,
+    instances: RefCell<FxHashMap<Term, Instance>>,
     /// By the schema and the slots that are bound, as bits; over the names of its first instance.
     profiles: RefCell<FxHashMap<(usize, u64, Sense), Named>>,
     /// By the schema: how many coordinates each slot joins.
@@ -62,8 +60,6 @@ type Named = (Profile, Rc<[Field]>);
 
 /// A term that is what others are, too, but for the names of fields: what is found of one holds of all.
 struct Instance {
-    /// Holds the term, so that its identity stays its own.
-    _term: Term,
     schema: usize,
     /// The field of each slot of the schema.
     fields: Rc<[Field]>,
@@ -75,6 +71,11 @@ impl Known {
         self.about.borrow_mut().clear();
         self.occupied.borrow_mut().clear();
         self.factors.borrow_mut().clear();
+        self.forget_schemas();
+    }
+
+    /// Forgets what terms are instances of: other schemas have the same numbers from now on.
+    pub(crate) fn forget_schemas(&self) {
         self.instances.borrow_mut().clear();
         self.profiles.borrow_mut().clear();
         self.mentions.borrow_mut().clear();
@@ -82,8 +83,8 @@ impl Known {
 
     /// Says that a term, in those fields, is what all terms of a schema are in theirs.
     pub(crate) fn instance(&self, term: &Term, schema: usize, fields: &[Field]) {
-        let instance = || Instance { _term: term.clone(), schema, fields: fields.into() };
-        self.instances.borrow_mut().entry(term.identity()).or_insert_with(instance);
+        let instance = || Instance { schema, fields: fields.into() };
+        self.instances.borrow_mut().entry(term.clone()).or_insert_with(instance);
     }
 
     /// The profile of an instance of a schema, found once for all.
@@ -120,22 +121,21 @@ impl Known {
     }
 
     pub(super) fn about(&self, term: &Term, mode: FloatMode) -> Rc<About> {
-        let identity = term.identity();
-        if let Some(found) = self.about.borrow().get(&identity) {
+        if let Some(found) = self.about.borrow().get(term) {
             return found.clone();
         }
         let deciding = match term.node() {
             Node::Call(op, args) => deciding(op, args, term.fill(), mode),
             _ => Vec::new(),
         };
-        let about = Rc::new(About { term: term.clone(), mentions: self.mentions(term, mode), deciding });
-        self.about.borrow_mut().insert(identity, about.clone());
+        let about = Rc::new(About { mentions: self.mentions(term, mode), deciding });
+        self.about.borrow_mut().insert(term.clone(), about.clone());
         about
     }
 
     /// How many coordinates of a term each of its free fields joins, found once for all instances of a schema.
     fn mentions(&self, term: &Term, mode: FloatMode) -> BTreeMap<Field, usize> {
-        let instance = self.instances.borrow().get(&term.identity()).map(|i| (i.schema, i.fields.clone()));
+        let instance = self.instances.borrow().get(term).map(|i| (i.schema, i.fields.clone()));
         let Some((schema, fields)) = instance else { return self.count(term, mode) };
         if let Some(slots) = self.mentions.borrow().get(&schema) {
             return fields.iter().cloned().zip(slots.iter().copied()).filter(|(_, count)| *count > 0).collect();
@@ -176,24 +176,17 @@ impl Known {
     }
 
     /// What was found of a term over those fields, or else is computed now.
-    pub(super) fn factor(
-        &self,
-        term: &Term,
-        mode: FloatMode,
-        over: Over<'_>,
-        compute: impl FnOnce() -> Factor,
-    ) -> Rc<Factor> {
-        let about = self.about(term, mode);
-        let fields = about.term.fields();
+    pub(super) fn factor(&self, term: &Term, over: Over<'_>, compute: impl FnOnce() -> Factor) -> Rc<Factor> {
+        let fields = term.fields();
         if fields.len() > 64 {
             return Rc::new(compute());
         }
         let bits = fields.iter().enumerate().filter(|(_, f)| (over.bound)(f)).fold(0, |bits, (k, _)| bits | 1 << k);
-        let key = (term.identity(), bits, over.sense);
+        let key = (term.clone(), bits, over.sense);
         if let Some(found) = self.factors.borrow().get(&key) {
             return found.clone();
         }
-        let instance = self.instances.borrow().get(&term.identity()).map(|i| (i.schema, i.fields.clone()));
+        let instance = self.instances.borrow().get(term).map(|i| (i.schema, i.fields.clone()));
         let factor = match instance {
             Some(instance) if !matches!(term.node(), Node::Access(_)) => {
                 Factor { profile: self.profile(instance, over, || compute().profile), stored: None }

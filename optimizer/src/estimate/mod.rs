@@ -18,7 +18,6 @@ use crate::sizes::Sizes;
 use crate::term::{Target, Term};
 use redpoll_logic::op::Op;
 use redpoll_logic::{Field, FloatMode, Scalar};
-use std::collections::BTreeSet;
 
 /// Which fields are bound.
 pub(crate) type Bound<'a> = dyn Fn(&Field) -> bool + 'a;
@@ -48,7 +47,7 @@ impl Context<'_> {
     }
 
     /// Where something is written to an output, over some of its fields.
-    pub(crate) fn output_profile(&self, target: &Target, sizes: &Sizes, fields: &BTreeSet<Field>) -> Profile {
+    pub(crate) fn output_profile(&self, target: &Target, sizes: &Sizes, fields: &[Field]) -> Profile {
         if !self.skips(target) {
             return Profile::even(1.0);
         }
@@ -57,7 +56,7 @@ impl Context<'_> {
     }
 
     /// The fraction of the places over some of an output's fields below which something is written.
-    pub(crate) fn output_support(&self, target: &Target, sizes: &Sizes, fields: &BTreeSet<Field>) -> f64 {
+    pub(crate) fn output_support(&self, target: &Target, sizes: &Sizes, fields: &[Field]) -> f64 {
         self.output_profile(target, sizes, fields).fraction
     }
 

@@ -28,12 +28,12 @@ enum Link<'t> {
 
 impl Context<'_> {
     /// The most places over some of an output's fields below which something can be written.
-    pub(crate) fn output_most(&self, target: &Target, sizes: &Sizes, fields: &BTreeSet<Field>) -> f64 {
+    pub(crate) fn output_most(&self, target: &Target, sizes: &Sizes, fields: &[Field]) -> f64 {
         if self.skips(target) { self.most(&target.value, sizes, fields) } else { places(sizes, fields) }
     }
 
     /// The most places over those fields below which the term can differ from its fill.
-    pub(crate) fn most(&self, term: &Term, sizes: &Sizes, fields: &BTreeSet<Field>) -> f64 {
+    pub(crate) fn most(&self, term: &Term, sizes: &Sizes, fields: &[Field]) -> f64 {
         let all = places(sizes, fields);
         let sum = |terms: &[Term]| terms.iter().map(|t| self.most(t, sizes, fields)).sum::<f64>();
         let most = match term.node() {
@@ -70,7 +70,7 @@ impl Context<'_> {
         found.push(term);
     }
 
-    fn chained(&self, factors: &[&Term], sizes: &Sizes, fields: &BTreeSet<Field>) -> f64 {
+    fn chained(&self, factors: &[&Term], sizes: &Sizes, fields: &[Field]) -> f64 {
         let all: BTreeSet<Field> = factors.iter().flat_map(|t| t.fields()).chain(fields).cloned().collect();
         let all: Vec<Field> = all.into_iter().filter(|f| sizes.contains(f)).collect();
         if all.len() > MOST_FIELDS {
@@ -153,7 +153,7 @@ impl Context<'_> {
     }
 }
 
-fn places(sizes: &Sizes, fields: &BTreeSet<Field>) -> f64 {
+fn places(sizes: &Sizes, fields: &[Field]) -> f64 {
     fields.iter().map(|f| sizes.of(f) as f64).product()
 }
 

@@ -82,7 +82,7 @@ impl Context<'_> {
             }
             Node::Literal | Node::Coordinate(_) => Factor { profile: self.profile(term, over), stored: None },
         };
-        self.memo.known.factor(term, self.mode(), over, compute)
+        self.memo.known.factor(term, over, compute)
     }
 
     fn access_factor(&self, read: &Read, over: Over<'_>) -> Factor {
@@ -235,20 +235,14 @@ impl Context<'_> {
         if fold.is_scan() {
             return Profile::even(1.0);
         }
-        let (kept, below): (BTreeSet<Field>, BTreeSet<Field>) = fold.free().into_iter().partition(|f| (over.bound)(f));
-        let below = below.into_iter().chain(fold.fields.iter().cloned()).collect();
+        let (kept, mut below): (Vec<Field>, Vec<Field>) = fold.free().into_iter().partition(|f| (over.bound)(f));
+        below.extend(fold.fields.iter().cloned());
         self.met_below(&fold.arg, over.sizes, &kept, below)
     }
 
     /// The places over the fields `kept` below which a term may differ from its fill somewhere, for some coordinates of
     /// the fields `below`.
-    pub(super) fn met_below(
-        &self,
-        term: &Term,
-        sizes: &Sizes,
-        kept: &BTreeSet<Field>,
-        mut below: Vec<Field>,
-    ) -> Profile {
+    pub(super) fn met_below(&self, term: &Term, sizes: &Sizes, kept: &[Field], mut below: Vec<Field>) -> Profile {
         let sense = Sense::Filled;
         let outside = self.profile(term, Over { sizes, bound: &|f| kept.contains(f), sense });
         // Where a field joins nothing, its tensor knows for itself what is below.
@@ -264,7 +258,7 @@ impl Context<'_> {
 }
 
 /// The places over some fields below which there is a place over others, too.
-fn projected(cx: &Context, full: Profile, sizes: &Sizes, below: &[Field], kept: &BTreeSet<Field>) -> Profile {
+fn projected(cx: &Context, full: Profile, sizes: &Sizes, below: &[Field], kept: &[Field]) -> Profile {
     let places: f64 = below.iter().map(|f| sizes.of(f) as f64).product();
     let throws = Throws::new(places, full.fraction);
     let kept = |(f, _): &(Field, Marginal)| kept.contains(f);

@@ -82,8 +82,8 @@ struct Explorer<'e, 'c> {
 impl Explorer<'_, '_> {
     /// The orders of a query's loops.
     fn runs(&mut self, query: &Planned) -> Vec<Run> {
-        self.cx.memo.clear();
         let nest = query.nest();
+        self.cx.memo.hold(&nest.sizes, &nest.pins);
         let mut orders = vec![query.order().to_vec()];
         for (order, _) in orders_of_any_format(self.cx, nest, ORDERS) {
             if !orders.contains(&order) {
@@ -214,7 +214,7 @@ impl Explorer<'_, '_> {
         for (target, format) in nest.outputs.iter_mut().zip(asked) {
             target.format = format.clone().or(target.format.take());
         }
-        self.cx.memo.clear();
+        self.cx.memo.hold(&nest.sizes, &nest.pins);
         let ordered = order_loops(self.cx, &nest).filter(|ordered| ordered.work.cost().is_finite())?;
         let nest = with_formats(&nest, &ordered.dense);
         let formats = nest.outputs.iter().map(|target| choose_format(self.cx, target, &nest.sizes, order).ok());
@@ -234,7 +234,7 @@ impl Explorer<'_, '_> {
         let alias = cx.fresh(&read.tensor);
         let nest = copy_nest(read, format.clone(), alias.clone());
         let target = &nest.outputs[0];
-        cx.memo.clear();
+        cx.memo.hold(&nest.sizes, &nest.pins);
         let counts = count_positions(cx, target, format, &nest.sizes);
         let spread = spread(cx, target, format, &nest.sizes);
         let ty = Arc::new(TensorType { format: format.clone(), ..(*read.ty).clone() });

@@ -189,7 +189,7 @@ fn plan_by(cx: &mut Context, nest: Nest, (step, origin): (Step, Origin), kernel:
     let laid_out = nest
         .clone()
         .reading(&mut |read| layouts.iter().find(|(from, _)| from == read).map(|(_, copy)| copy.clone()), mode);
-    cx.memo.clear();
+    cx.memo.hold(&laid_out.sizes, &laid_out.pins);
     let ordered = order_loops(cx, &laid_out).filter(|ordered| ordered.work.cost().is_finite());
     let committed = match ordered {
         Some(mut ordered) => {

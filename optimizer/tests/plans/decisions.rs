@@ -115,8 +115,8 @@ fn spgemm_of_long_rows_is_not_planned_as_inner_products() {
         &expect![[r#"
             C
               loops i k j at cost 1561765943
+                not k i j at cost 1938169471
                 not j k i at cost 2165871548
-                not k i j at cost 2796060197
                 not k j i at cost 2797860863
               C stored as (dense dense), about 100000000 values
         "#]],

@@ -18,7 +18,6 @@ use crate::term::regroups;
 use egg::Id;
 use redpoll_logic::op::Op;
 use redpoll_logic::{DType, FloatMode, Scalar};
-use rustc_hash::FxHashSet;
 
 pub(super) use symmetry::learn;
 
@@ -74,23 +73,29 @@ pub(super) fn of_round(subjects: Subjects, round: Round) -> Vec<&'static Rule> {
     rules().filter(|r| subjects.contains(r.subject) && r.round.is_none_or(|only| only == round)).collect()
 }
 
-/// Every field that can be eliminated from a fold of a class: over how many places its factors join, and the term.
-pub(super) fn eliminations(graph: &Graph, class: Id, node: &ENode) -> Vec<(f64, Draft, Scope)> {
+/// A node of a class, in the context of that class.
+pub(super) fn open(graph: &Graph, class: Id, node: &ENode) -> (Scope, Opened) {
     let mut scope = Scope::of(graph, class);
     let opened = scope.open(graph, &scope.whole(class), node);
+    (scope, opened)
+}
+
+/// Every field that can be eliminated from a fold of a class: over how many places its factors join, and the term.
+pub(super) fn eliminations(graph: &Graph, class: Id, node: &ENode) -> Vec<(f64, Draft, Scope)> {
+    let (scope, opened) = open(graph, class, node);
     let site = Site { graph, scope, drafts: Vec::new() };
     let steps = elimination::steps(&site, &opened);
     steps.into_iter().map(|(places, draft)| (places, draft, site.scope.clone())).collect()
 }
 
 impl Rule {
-    /// Makes all that the rule says of the nodes of a class equal to it, but for those of which that was done, until there
-    /// are more than `most` nodes in its index: what a rule says of many nodes may be as much as the product of their numbers.
-    pub(super) fn apply(&self, graph: &mut Graph, class: Id, known: &FxHashSet<ENode>, most: usize) {
+    /// Makes all that the rule says of nodes of a class, in their contexts, equal to it, until there are more than `most`
+    /// nodes in the graph's index: what a rule says of many nodes may be as much as the product of their numbers.
+    pub(super) fn apply(&self, graph: &mut Graph, class: Id, nodes: &[(Scope, Opened)], most: usize) {
         let class = graph.find(class);
         let looks = || graph.analysis.looks.get() <= MOST_LOOKS;
-        let nodes = graph[class].nodes.iter().filter(|node| !known.contains(node)).take_while(|_| looks());
-        let drafts: Vec<_> = nodes.flat_map(|node| self.of(graph, class, node)).take(MOST_NODES).collect();
+        let nodes = nodes.iter().take_while(|_| looks());
+        let drafts: Vec<_> = nodes.flat_map(|(scope, node)| self.of(graph, scope, node)).take(MOST_NODES).collect();
         for (draft, scope) in drafts {
             if graph.total_size() > most {
                 return;
@@ -99,12 +104,10 @@ impl Rule {
         }
     }
 
-    /// What the rule says of a node of a class.
-    fn of(&self, graph: &Graph, class: Id, node: &ENode) -> Vec<(Draft, Scope)> {
-        let mut scope = Scope::of(graph, class);
-        let opened = scope.open(graph, &scope.whole(class), node);
-        let mut site = Site { graph, scope, drafts: Vec::new() };
-        (self.drafts)(&mut site, &opened);
+    /// What the rule says of a node in its context.
+    fn of(&self, graph: &Graph, scope: &Scope, node: &Opened) -> Vec<(Draft, Scope)> {
+        let mut site = Site { graph, scope: scope.clone(), drafts: Vec::new() };
+        (self.drafts)(&mut site, node);
         site.drafts
     }
 }

@@ -6,26 +6,21 @@
 //! tensor. A scan has no such value; its fill says nothing. A tensor that stores every place never gives its fill, so an
 //! operator whose other arguments decide the result has the fill that they decide.
 
+mod at;
+mod nest;
+
+pub(crate) use at::At;
+pub(crate) use nest::{Nest, NestKind, Target};
+
 use crate::fill::call_fill;
-use crate::sizes::Sizes;
 use redpoll_logic::op::{Builtin, Op, Simplified, cast_to};
-use redpoll_logic::{
-    Affine, Alias, Computed, DType, Field, FloatMode, Format, LevelKind, Scalar, Subscript, TensorType,
-};
-use std::collections::BTreeSet;
+use redpoll_logic::{Affine, Alias, DType, Field, FloatMode, LevelKind, Scalar, Subscript, TensorType};
+use rustc_hash::FxHasher;
+use std::hash::{Hash, Hasher};
 use std::sync::{Arc, OnceLock};
 
-/// The coordinate at which an access reads a mode.
-#[derive(Clone, PartialEq, Debug)]
-pub(crate) enum At {
-    /// A function of loop fields alone.
-    Subscript(Subscript),
-    /// The value of an `i64` term.
-    Value(Term),
-}
-
-/// A pointwise expression with its fill; cloning shares it.
-#[derive(Clone, PartialEq, Debug)]
+/// A pointwise expression with its fill; cloning shares it. Terms are keys: their hash is found once.
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Term {
     node: Arc<Shared>,
     fill: Scalar,
@@ -36,19 +31,29 @@ pub(crate) struct Term {
 /// What the clones of a term share.
 #[derive(Debug)]
 struct Shared {
+    hash: u64,
     node: Node,
-    /// Its free fields, found when they are asked for.
-    fields: OnceLock<BTreeSet<Field>>,
+    /// Its free fields, sorted, found when they are asked for.
+    fields: OnceLock<Vec<Field>>,
 }
 
 impl PartialEq for Shared {
     fn eq(&self, other: &Shared) -> bool {
-        self.node == other.node
+        self.hash == other.hash && self.node == other.node
+    }
+}
+
+// An `Arc` of what is `Eq` is equal to itself without a look.
+impl Eq for Shared {}
+
+impl Hash for Term {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.node.hash);
     }
 }
 
 /// What a term is.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Node {
     /// The fill.
     Literal,
@@ -65,7 +70,7 @@ pub(crate) enum Node {
 }
 
 /// A read of a tensor.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Read {
     pub(crate) tensor: Alias,
     pub(crate) ty: Arc<TensorType>,
@@ -75,11 +80,18 @@ pub(crate) struct Read {
     pub(crate) outside: Option<Scalar>,
 }
 
+impl Hash for Read {
+    /// Without the type: a name has one.
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (&self.tensor, &self.at).hash(state);
+    }
+}
+
 /// Name and type of a tensor.
 pub(crate) type Stored = (Alias, Arc<TensorType>);
 
 /// A fold of a term over fields.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Fold {
     pub(crate) op: Op,
     pub(crate) init: Scalar,
@@ -91,140 +103,11 @@ pub(crate) struct Fold {
     pub(crate) along: Vec<Field>,
 }
 
-/// One query: outputs over the same loops.
-#[derive(Clone, Debug)]
-pub(crate) struct Nest {
-    pub(crate) outputs: Vec<Target>,
-    pub(crate) sizes: Sizes,
-    /// Orders that the loops keep: in each list every field is outside of the next.
-    pub(crate) pins: Vec<Vec<Field>>,
-    pub(crate) kind: NestKind,
-}
-
-/// Where a nest comes from.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum NestKind {
-    /// The plan.
-    Query,
-    /// A copy of a tensor in another format: its access is never copied again.
-    Copy,
-}
-
-/// An output of a nest.
-#[derive(Clone, Debug)]
-pub(crate) struct Target {
-    pub(crate) alias: Alias,
-    pub(crate) shape: Vec<u64>,
-    pub(crate) fill: Scalar,
-    /// The coordinate of each tensor mode: a loop field, or a value (a scatter).
-    pub(crate) at: Vec<At>,
-    /// The operator that folds into the places, which start from `fill`, and the reduced fields.
-    pub(crate) fold: Option<(Op, Vec<Field>)>,
-    pub(crate) value: Term,
-    pub(crate) format: Option<Format>,
-    pub(crate) computed: Computed,
-}
-
-impl At {
-    pub(crate) fn field(field: &Field) -> At {
-        At::Subscript(Subscript::field(field.clone()))
-    }
-
-    pub(crate) fn as_field(&self) -> Option<&Field> {
-        match self {
-            At::Subscript(s) => s.as_field(),
-            At::Value(_) => None,
-        }
-    }
-
-    /// The affine form, unless it is of another kind.
-    pub(crate) fn as_affine(&self) -> Option<&Affine> {
-        match self {
-            At::Subscript(Subscript::Affine(a)) => Some(a),
-            _ => None,
-        }
-    }
-
-    /// The loop fields it depends on.
-    pub(crate) fn fields(&self) -> BTreeSet<Field> {
-        match self {
-            At::Subscript(s) => s.form().terms.iter().map(|(f, _)| f.clone()).collect(),
-            At::Value(t) => t.fields().clone(),
-        }
-    }
-
-    /// Whether all loop fields that it depends on are of that kind.
-    pub(crate) fn all_fields(&self, is: impl Fn(&Field) -> bool) -> bool {
-        match self {
-            At::Subscript(s) => s.form().terms.iter().all(|(f, _)| is(f)),
-            At::Value(t) => t.fields().iter().all(is),
-        }
-    }
-
-    /// Whether it depends on a loop field.
-    pub(crate) fn has(&self, field: &Field) -> bool {
-        !self.all_fields(|f| f != field)
-    }
-
-    /// The coordinate as an `i64` value.
-    pub(crate) fn value(&self, mode: FloatMode) -> Term {
-        match self {
-            At::Value(t) => t.clone(),
-            At::Subscript(Subscript::Affine(a)) => Term::coordinate(a.clone()),
-            At::Subscript(Subscript::Outer(a, b)) => {
-                Term::integer(Builtin::FloorDiv, Term::coordinate(a.clone()), *b as i64, mode)
-            }
-            At::Subscript(Subscript::Inner(a, b)) => {
-                Term::integer(Builtin::Rem, Term::coordinate(a.clone()), *b as i64, mode)
-            }
-        }
-    }
-
-    /// `subscript` with every field replaced by a coordinate.
-    pub(crate) fn compose(subscript: &Subscript, with: &dyn Fn(&Field) -> At, mode: FloatMode) -> At {
-        let form = subscript.form();
-        let parts: Vec<(At, i64)> = form.terms.iter().map(|(f, c)| (with(f), *c)).collect();
-        if let ([(only, 1)], 0, Subscript::Affine(_)) = (&parts[..], form.constant, subscript) {
-            return only.clone();
-        }
-        if parts.iter().all(|(p, _)| p.as_affine().is_some()) {
-            return At::Subscript(subscript.substitute(&|f| {
-                let at = with(f);
-                at.as_affine().expect("all parts are affine").clone()
-            }));
-        }
-        let mut sum = Term::literal(Scalar::I64(form.constant));
-        for (part, c) in parts {
-            let scaled = Term::integer(Builtin::Mul, part.value(mode), c, mode);
-            sum = Term::call(&Builtin::Add.into(), vec![sum, scaled], mode);
-        }
-        At::Value(match subscript {
-            Subscript::Affine(_) => sum,
-            Subscript::Outer(_, b) => Term::integer(Builtin::FloorDiv, sum, *b as i64, mode),
-            Subscript::Inner(_, b) => Term::integer(Builtin::Rem, sum, *b as i64, mode),
-        })
-    }
-
-    pub(crate) fn substitute(&self, with: &dyn Fn(&Field) -> At, mode: FloatMode) -> At {
-        match self {
-            At::Subscript(s) => At::compose(s, with, mode),
-            At::Value(t) => At::from_value(t.substitute(with, mode)),
-        }
-    }
-
-    /// The coordinate that an `i64` term gives; affine when the term is.
-    pub(crate) fn from_value(term: Term) -> At {
-        match (term.node(), term.fill()) {
-            (Node::Coordinate(a), _) => At::Subscript(Subscript::Affine(a.clone())),
-            (Node::Literal, Scalar::I64(c)) => At::Subscript(Subscript::Affine(Affine::constant(*c))),
-            _ => At::Value(term),
-        }
-    }
-}
-
 impl Term {
     fn new(node: Node, fill: Scalar, full: bool) -> Term {
-        Term { node: Arc::new(Shared { node, fields: OnceLock::new() }), fill, full }
+        let mut hasher = FxHasher::default();
+        (&node, &fill).hash(&mut hasher);
+        Term { node: Arc::new(Shared { hash: hasher.finish(), node, fields: OnceLock::new() }), fill, full }
     }
 
     pub(crate) fn node(&self) -> &Node {
@@ -340,13 +223,13 @@ impl Term {
         }
     }
 
-    /// The free fields.
-    pub(crate) fn fields(&self) -> &BTreeSet<Field> {
+    /// The free fields, sorted, each once.
+    pub(crate) fn fields(&self) -> &[Field] {
         self.node.fields.get_or_init(|| match self.node() {
-            Node::Literal => BTreeSet::new(),
+            Node::Literal => Vec::new(),
             Node::Coordinate(a) => a.terms.iter().map(|(f, _)| f.clone()).collect(),
-            Node::Access(r) => r.at.iter().flat_map(At::fields).collect(),
-            Node::Call(_, args) => args.iter().flat_map(Term::fields).cloned().collect(),
+            Node::Access(r) => sorted(r.at.iter().flat_map(At::fields).collect()),
+            Node::Call(_, args) => sorted(args.iter().flat_map(Term::fields).cloned().collect()),
             Node::Fold(f) | Node::Temporary(_, f) => f.free(),
         })
     }
@@ -488,14 +371,10 @@ impl Term {
 }
 
 impl Fold {
-    /// The free fields.
-    pub(crate) fn free(&self) -> BTreeSet<Field> {
-        let mut fields = self.arg.fields().clone();
-        self.fields.iter().for_each(|f| {
-            fields.remove(f);
-        });
-        fields.extend(self.along.iter().cloned());
-        fields
+    /// The free fields, sorted, each once.
+    pub(crate) fn free(&self) -> Vec<Field> {
+        let free = self.arg.fields().iter().filter(|f| !self.fields.contains(f));
+        sorted(free.chain(&self.along).cloned().collect())
     }
 
     /// Whether it goes on along some field, as a scan does.
@@ -511,62 +390,11 @@ impl Fold {
     }
 }
 
-impl Target {
-    /// The loop fields that its value or its places depend on, and those it folds over.
-    pub(crate) fn loops(&self) -> Vec<Field> {
-        let mut loops: Vec<Field> = Vec::new();
-        let places = self.at.iter().flat_map(At::fields);
-        let reduced = self.fold.iter().flat_map(|(_, fields)| fields.iter().cloned());
-        for field in places.chain(reduced) {
-            if !loops.contains(&field) {
-                loops.push(field);
-            }
-        }
-        loops
-    }
-}
-
-impl Nest {
-    /// The nest with other reads, as [`Term::reading`] gives them.
-    pub(crate) fn reading(mut self, with: &mut dyn FnMut(&Read) -> Option<Stored>, mode: FloatMode) -> Nest {
-        for target in &mut self.outputs {
-            target.value = target.value.reading(with, mode);
-            for at in &mut target.at {
-                if let At::Value(t) = at {
-                    *at = At::from_value(t.reading(with, mode));
-                }
-            }
-        }
-        self
-    }
-
-    /// The loop fields, in the order in which the outputs name them.
-    pub(crate) fn loops(&self) -> Vec<Field> {
-        let mut loops: Vec<Field> = Vec::new();
-        for field in self.outputs.iter().flat_map(Target::loops) {
-            if !loops.contains(&field) {
-                loops.push(field);
-            }
-        }
-        loops
-    }
-
-    /// Every access, those in folds and in subscripts included.
-    pub(crate) fn each_access<'n>(&'n self, f: &mut dyn FnMut(&'n Read)) {
-        for target in &self.outputs {
-            target.value.each_access(f);
-            for at in &target.at {
-                if let At::Value(value) = at {
-                    value.each_access(f);
-                }
-            }
-        }
-    }
-
-    /// The name of the first output, which stands for the nest.
-    pub(crate) fn name(&self) -> &Alias {
-        &self.outputs[0].alias
-    }
+/// The fields in their order, each once.
+fn sorted(mut fields: Vec<Field>) -> Vec<Field> {
+    fields.sort();
+    fields.dedup();
+    fields
 }
 
 /// Whether folds with `op` may be regrouped and reordered.

@@ -1,0 +1,111 @@
+//! Coordinates at which tensors are read.
+
+use super::{Node, Term};
+use redpoll_logic::op::Builtin;
+use redpoll_logic::{Affine, Field, FloatMode, Scalar, Subscript};
+
+/// The coordinate at which an access reads a mode.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(crate) enum At {
+    /// A function of loop fields alone.
+    Subscript(Subscript),
+    /// The value of an `i64` term.
+    Value(Term),
+}
+
+impl At {
+    pub(crate) fn field(field: &Field) -> At {
+        At::Subscript(Subscript::field(field.clone()))
+    }
+
+    pub(crate) fn as_field(&self) -> Option<&Field> {
+        match self {
+            At::Subscript(s) => s.as_field(),
+            At::Value(_) => None,
+        }
+    }
+
+    /// The affine form, unless it is of another kind.
+    pub(crate) fn as_affine(&self) -> Option<&Affine> {
+        match self {
+            At::Subscript(Subscript::Affine(a)) => Some(a),
+            _ => None,
+        }
+    }
+
+    /// The loop fields that it depends on, sorted, each once.
+    pub(crate) fn fields(&self) -> Vec<Field> {
+        match self {
+            At::Subscript(s) => s.form().terms.iter().map(|(f, _)| f.clone()).collect(),
+            At::Value(t) => t.fields().to_vec(),
+        }
+    }
+
+    /// Whether all loop fields that it depends on are of that kind.
+    pub(crate) fn all_fields(&self, is: impl Fn(&Field) -> bool) -> bool {
+        match self {
+            At::Subscript(s) => s.form().terms.iter().all(|(f, _)| is(f)),
+            At::Value(t) => t.fields().iter().all(is),
+        }
+    }
+
+    /// Whether it depends on a loop field.
+    pub(crate) fn has(&self, field: &Field) -> bool {
+        !self.all_fields(|f| f != field)
+    }
+
+    /// The coordinate as an `i64` value.
+    pub(crate) fn value(&self, mode: FloatMode) -> Term {
+        match self {
+            At::Value(t) => t.clone(),
+            At::Subscript(Subscript::Affine(a)) => Term::coordinate(a.clone()),
+            At::Subscript(Subscript::Outer(a, b)) => {
+                Term::integer(Builtin::FloorDiv, Term::coordinate(a.clone()), *b as i64, mode)
+            }
+            At::Subscript(Subscript::Inner(a, b)) => {
+                Term::integer(Builtin::Rem, Term::coordinate(a.clone()), *b as i64, mode)
+            }
+        }
+    }
+
+    /// `subscript` with every field replaced by a coordinate.
+    pub(crate) fn compose(subscript: &Subscript, with: &dyn Fn(&Field) -> At, mode: FloatMode) -> At {
+        let form = subscript.form();
+        let parts: Vec<(At, i64)> = form.terms.iter().map(|(f, c)| (with(f), *c)).collect();
+        if let ([(only, 1)], 0, Subscript::Affine(_)) = (&parts[..], form.constant, subscript) {
+            return only.clone();
+        }
+        if parts.iter().all(|(p, _)| p.as_affine().is_some()) {
+            return At::Subscript(subscript.substitute(&|f| {
+                let at = with(f);
+                at.as_affine().expect("all parts are affine").clone()
+            }));
+        }
+        let mut sum = Term::literal(Scalar::I64(form.constant));
+        for (part, c) in parts {
+            let scaled = Term::integer(Builtin::Mul, part.value(mode), c, mode);
+            sum = Term::call(&Builtin::Add.into(), vec![sum, scaled], mode);
+        }
+        At::Value(match subscript {
+            Subscript::Affine(_) => sum,
+            Subscript::Outer(_, b) => Term::integer(Builtin::FloorDiv, sum, *b as i64, mode),
+            Subscript::Inner(_, b) => Term::integer(Builtin::Rem, sum, *b as i64, mode),
+        })
+    }
+
+    pub(crate) fn substitute(&self, with: &dyn Fn(&Field) -> At, mode: FloatMode) -> At {
+        match self {
+            At::Subscript(s) => At::compose(s, with, mode),
+            At::Value(t) => At::from_value(t.substitute(with, mode)),
+        }
+    }
+
+    /// The coordinate that an `i64` term gives; affine when the term is.
+    pub(crate) fn from_value(term: Term) -> At {
+        match (term.node(), term.fill()) {
+            (Node::Coordinate(a), _) => At::Subscript(Subscript::Affine(a.clone())),
+            (Node::Literal, Scalar::I64(c)) => At::Subscript(Subscript::Affine(Affine::constant(*c))),
+            _ => At::Value(term),
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! Queries: outputs over the same loops.
+
+use super::{At, Read, Stored, Term};
+use crate::sizes::Sizes;
+use redpoll_logic::op::Op;
+use redpoll_logic::{Alias, Computed, Field, FloatMode, Format, Scalar};
+
+/// One query: outputs over the same loops.
+#[derive(Clone, Debug)]
+pub(crate) struct Nest {
+    pub(crate) outputs: Vec<Target>,
+    pub(crate) sizes: Sizes,
+    /// Orders that the loops keep: in each list every field is outside of the next.
+    pub(crate) pins: Vec<Vec<Field>>,
+    pub(crate) kind: NestKind,
+}
+
+/// Where a nest comes from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum NestKind {
+    /// The plan.
+    Query,
+    /// A copy of a tensor in another format: its access is never copied again.
+    Copy,
+}
+
+/// An output of a nest.
+#[derive(Clone, Debug)]
+pub(crate) struct Target {
+    pub(crate) alias: Alias,
+    pub(crate) shape: Vec<u64>,
+    pub(crate) fill: Scalar,
+    /// The coordinate of each tensor mode: a loop field, or a value (a scatter).
+    pub(crate) at: Vec<At>,
+    /// The operator that folds into the places, which start from `fill`, and the reduced fields.
+    pub(crate) fold: Option<(Op, Vec<Field>)>,
+    pub(crate) value: Term,
+    pub(crate) format: Option<Format>,
+    pub(crate) computed: Computed,
+}
+
+impl Target {
+    /// The loop fields that its value or its places depend on, and those it folds over.
+    pub(crate) fn loops(&self) -> Vec<Field> {
+        let mut loops: Vec<Field> = Vec::new();
+        let places = self.at.iter().flat_map(At::fields);
+        let reduced = self.fold.iter().flat_map(|(_, fields)| fields.iter().cloned());
+        for field in places.chain(reduced) {
+            if !loops.contains(&field) {
+                loops.push(field);
+            }
+        }
+        loops
+    }
+}
+
+impl Nest {
+    /// The nest with other reads, as [`Term::reading`] gives them.
+    pub(crate) fn reading(mut self, with: &mut dyn FnMut(&Read) -> Option<Stored>, mode: FloatMode) -> Nest {
+        for target in &mut self.outputs {
+            target.value = target.value.reading(with, mode);
+            for at in &mut target.at {
+                if let At::Value(t) = at {
+                    *at = At::from_value(t.reading(with, mode));
+                }
+            }
+        }
+        self
+    }
+
+    /// The loop fields, in the order in which the outputs name them.
+    pub(crate) fn loops(&self) -> Vec<Field> {
+        let mut loops: Vec<Field> = Vec::new();
+        for field in self.outputs.iter().flat_map(Target::loops) {
+            if !loops.contains(&field) {
+                loops.push(field);
+            }
+        }
+        loops
+    }
+
+    /// Every access, those in folds and in subscripts included.
+    pub(crate) fn each_access<'n>(&'n self, f: &mut dyn FnMut(&'n Read)) {
+        for target in &self.outputs {
+            target.value.each_access(f);
+            for at in &target.at {
+                if let At::Value(value) = at {
+                    value.each_access(f);
+                }
+            }
+        }
+    }
+
+    /// The name of the first output, which stands for the nest.
+    pub(crate) fn name(&self) -> &Alias {
+        &self.outputs[0].alias
+    }
+}
