@@ -72,7 +72,7 @@ impl Side<'_> {
         let columns = self.columns.iter().map(|&c| self.batch.column(c));
         let plain = columns.clone().map(|column| cast(column, &plain(column.data_type())));
         let rows = converter.convert_columns(&plain.collect::<Result<Vec<_>, _>>()?)?;
-        let nulls: Vec<_> = columns.filter_map(|column| column.logical_nulls()).collect();
+        let nulls: Vec<_> = columns.filter_map(Array::logical_nulls).collect();
         let valid = (0..self.batch.num_rows()).map(|row| Some(nulls.iter().all(|nulls| nulls.is_valid(row))));
         Ok(Keys { rows, valid: valid.collect() })
     }
