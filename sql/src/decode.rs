@@ -8,8 +8,8 @@ use datafusion::arrow::array::{ArrayRef, Decimal128Array, Float64Array, Int64Arr
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, SchemaRef};
 use datafusion::arrow::record_batch::{RecordBatch, RecordBatchOptions};
-use redpoll_logic::{LeafKind, Scalar};
-use redpoll_physical::storage::{Array, Element, Tensor};
+use redpoll_logic::Scalar;
+use redpoll_physical::storage::{Tensor, Triples, Values};
 use std::cmp::Ordering;
 use std::sync::Arc;
 
@@ -25,8 +25,13 @@ pub(crate) fn decode(
     schema: &SchemaRef,
 ) -> Result<RecordBatch> {
     let fields = region.group_fields();
-    let results: Vec<Entries> =
-        outputs.iter().zip(&program.modes).map(|(tensor, modes)| Entries::new(tensor, modes, fields.len())).collect();
+    let results = outputs.iter().zip(&program.modes).map(|(tensor, modes)| Entries::new(tensor, modes, fields.len()));
+    let mut results: Vec<Entries> = results.collect::<Result<_>>()?;
+    // Rows have no order. Results that are stored alike have the same groups in the same one; others are brought into one.
+    let alike = results.iter().all(|result| result.places == results[0].places);
+    if !alike || folds.presence.is_some_and(|presence| !results[presence].are_present()) {
+        results.iter_mut().for_each(Entries::sort);
+    }
     let groups = match folds.presence {
         Some(presence) => results[presence].present(),
         None => Entries { places: Vec::new(), values: Numbers::U64(vec![1]), fill: (0.0, 0) },
@@ -156,7 +161,7 @@ fn float_total(terms: &[(bool, usize)], folds: &[Numbers], groups: usize) -> Vec
     total(terms, folds, groups, Numbers::to_f64, |sum, v, minus| if minus { sum - v } else { sum + v })
 }
 
-/// The entries of a result: the codes of its groups, a list for each group field, in lexicographic order, and the values.
+/// The entries of a result: the codes of its groups, a list for each group field, and the values.
 struct Entries {
     places: Vec<Vec<u64>>,
     values: Numbers,
@@ -173,33 +178,40 @@ enum Numbers {
 }
 
 impl Entries {
-    /// The stored places of a tensor whose modes are those group fields.
-    fn new(tensor: &Tensor, modes: &[usize], rank: usize) -> Entries {
+    /// The entries of a tensor whose modes are those group fields, as it stores them.
+    fn new(tensor: &Tensor, modes: &[usize], rank: usize) -> Result<Entries> {
+        let Triples { coordinates, values, .. } = tensor.to_triples()?;
         let mut places = vec![Vec::new(); rank];
-        let mut positions: Vec<u64> = Vec::new();
-        tensor.for_each_stored(|place, position| {
-            modes.iter().zip(place).for_each(|(&mode, &code)| places[mode].push(code));
-            positions.push(position);
-        });
-        let compare = |a: usize, b: usize| lexicographic(&places, a, &places, b);
-        if (1..positions.len()).any(|k| compare(k - 1, k) == Ordering::Greater) {
-            let mut order: Vec<usize> = (0..positions.len()).collect();
-            order.sort_unstable_by(|&a, &b| compare(a, b));
-            places = places.iter().map(|list| order.iter().map(|&k| list[k]).collect()).collect();
-            positions = order.iter().map(|&k| positions[k]).collect();
-        }
+        modes.iter().zip(coordinates).for_each(|(&mode, codes)| places[mode] = codes);
         let fill = match tensor.ty().fill {
             Scalar::F64(fill) => (fill, 0),
             Scalar::I64(fill) => (0.0, fill),
             _ => (0.0, 0),
         };
-        Entries { values: Numbers::of(tensor, &positions), places, fill }
+        Ok(Entries { values: Numbers::of(&values), places, fill })
+    }
+
+    /// Brings the entries into lexicographic order.
+    fn sort(&mut self) {
+        let compare = |a: usize, b: usize| lexicographic(&self.places, a, &self.places, b);
+        if (1..self.values.len()).all(|k| compare(k - 1, k) == Ordering::Less) {
+            return;
+        }
+        let mut order: Vec<usize> = (0..self.values.len()).collect();
+        order.sort_unstable_by(|&a, &b| compare(a, b));
+        self.places = self.places.iter().map(|list| order.iter().map(|&k| list[k]).collect()).collect();
+        self.values = self.values.at(&order);
+    }
+
+    /// Whether no entry is 0.
+    fn are_present(&self) -> bool {
+        (0..self.values.len()).all(|k| self.values.is_some(k))
     }
 
     /// The entries that are not 0.
     fn present(&self) -> Entries {
         let count = self.values.len();
-        if (0..count).all(|k| self.values.is_some(k)) {
+        if self.are_present() {
             return Entries { places: self.places.clone(), values: Numbers::U64(vec![1; count]), fill: (0.0, 0) };
         }
         let kept: Vec<usize> = (0..self.values.len()).filter(|&k| self.values.is_some(k)).collect();
@@ -208,7 +220,8 @@ impl Entries {
         Entries { places: self.places.iter().map(pick).collect(), values, fill: (0.0, 0) }
     }
 
-    /// The values at the places of other entries, 0 where there is none.
+    /// The values at the places of other entries, 0 where there is none; in lexicographic order unless the places are the
+    /// same.
     fn at(&self, groups: &Entries) -> Numbers {
         if self.values.len() == groups.values.len() && self.places == groups.places {
             return self.values.clone();
@@ -244,25 +257,26 @@ fn lexicographic(a: &[Vec<u64>], i: usize, b: &[Vec<u64>], j: usize) -> Ordering
 }
 
 impl Numbers {
-    /// The values at positions of a tensor; booleans are 0 and 1.
-    fn of(tensor: &Tensor, positions: &[u64]) -> Numbers {
-        if tensor.ty().format.leaf == LeafKind::Pattern {
-            return Numbers::U64(vec![1; positions.len()]);
-        }
-        let array = &tensor.leaf()[0];
-        fn read<T: Element>(array: &Array, positions: &[u64]) -> Option<Vec<T>> {
-            let values = array.as_slice::<T>()?;
-            Some(positions.iter().map(|&p| values[p as usize]).collect())
-        }
-        if let Some(values) = read::<i64>(array, positions) {
-            Numbers::I64(values)
-        } else if let Some(values) = read::<u64>(array, positions) {
-            Numbers::U64(values)
-        } else if let Some(values) = read::<f64>(array, positions) {
-            Numbers::F64(values)
+    /// The numbers of values; booleans are 0 and 1.
+    fn of(values: &Values) -> Numbers {
+        let array = &values.columns()[0];
+        if let Some(values) = array.as_slice::<i64>() {
+            Numbers::I64(values.to_vec())
+        } else if let Some(values) = array.as_slice::<u64>() {
+            Numbers::U64(values.to_vec())
+        } else if let Some(values) = array.as_slice::<f64>() {
+            Numbers::F64(values.to_vec())
         } else {
-            let bools = array.bools().unwrap_or_default();
-            Numbers::U64(positions.iter().map(|&p| u64::from(bools[p as usize])).collect())
+            Numbers::U64(array.bools().unwrap_or_default().iter().map(|&b| u64::from(b)).collect())
+        }
+    }
+
+    /// The values of those numbers, in that order.
+    fn at(&self, order: &[usize]) -> Numbers {
+        match self {
+            Numbers::I64(values) => Numbers::I64(order.iter().map(|&k| values[k]).collect()),
+            Numbers::U64(values) => Numbers::U64(order.iter().map(|&k| values[k]).collect()),
+            Numbers::F64(values) => Numbers::F64(order.iter().map(|&k| values[k]).collect()),
         }
     }
 

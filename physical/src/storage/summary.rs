@@ -1,6 +1,6 @@
 //! Numbers about a whole tensor: how many places differ from the fill, and the sum of all places.
 
-use super::array::prim_bits;
+use super::array::{match_width, prim_bits};
 use super::{Array, Tensor};
 use crate::levels::level;
 use redpoll_logic::{LeafKind, Prim, Scalar};
@@ -25,7 +25,28 @@ impl<'a> FillTest<'a> {
         let same = |&(array, fill, nan): &(&Array, u64, bool)| array.bits(k) == fill || nan && array.scalar(k).is_nan();
         !self.columns.is_empty() && self.columns.iter().all(same)
     }
+
+    /// The positions below `count` that do not have the fill, ascending.
+    pub(crate) fn others(&self, count: u64) -> Vec<u64> {
+        let &[(array, fill, false)] = &self.columns[..] else {
+            return (0..count).filter(|&position| !self.is_fill(position)).collect();
+        };
+        match_width!(array.prim(), W => {
+            let (words, fill) = (&array.words::<W>()[..count as usize], fill as W);
+            let mut found = Vec::new();
+            for (first, block) in (0..count).step_by(BLOCK).zip(words.chunks(BLOCK)) {
+                // Most blocks have none, and that is found out in a few instructions.
+                if block.iter().any(|word| *word != fill) {
+                    found.extend((first..).zip(block).filter(|(_, word)| **word != fill).map(|(position, _)| position));
+                }
+            }
+            found
+        })
+    }
 }
+
+/// So many values are looked at together.
+const BLOCK: usize = 64;
 
 impl Tensor {
     pub(crate) fn fill_test(&self) -> FillTest<'_> {

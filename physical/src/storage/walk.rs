@@ -5,7 +5,7 @@ use super::values::{gather, scalar_at};
 use super::{Array, Tensor, Triples, Values};
 use crate::Error;
 use crate::levels::level;
-use redpoll_logic::{Format, LeafKind, Scalar, StorageMode};
+use redpoll_logic::{Format, LeafKind, LevelKind, Scalar, StorageMode};
 use std::ops::{ControlFlow, Range};
 
 impl Tensor {
@@ -172,7 +172,7 @@ impl Tensor {
     pub(crate) fn stored_triples(&self, skip: Option<&FillTest<'_>>) -> Result<Triples, Error> {
         self.triples_of(match skip {
             None => self.stored_places(),
-            Some(fill) => self.places_at(|p| !fill.is_fill(p)),
+            Some(fill) => self.filled_places(fill),
         })
     }
 
@@ -225,6 +225,32 @@ impl Tensor {
                 positions.push(p);
             }
         });
+        (coordinates, positions)
+    }
+
+    /// As [`Tensor::places_at`], of those that do not have the fill value. Where all places are stored, values are gone
+    /// through first.
+    fn filled_places(&self, fill: &FillTest<'_>) -> (Vec<Vec<u64>>, Vec<u64>) {
+        let (Format { levels, modes, .. }, shape) = (&self.ty.format, &self.ty.shape);
+        let whole = modes.iter().all(|mode| matches!(mode, StorageMode::Whole { .. }));
+        if !whole || !levels.iter().all(|level| level.kind == LevelKind::Dense) {
+            return self.places_at(|p| !fill.is_fill(p));
+        }
+        let positions = fill.others(self.places());
+        let mut coordinates = vec![Vec::new(); shape.len()];
+        let mut fibers = positions.clone();
+        for mode in modes.iter().rev() {
+            let size = shape[mode.mode()];
+            // Positions ascend, and so do the fibers that they are in.
+            let (mut fiber, mut first) = (0, 0);
+            let coordinate = |position: &mut u64| {
+                while *position - first >= size {
+                    (fiber, first) = (fiber + 1, first + size);
+                }
+                std::mem::replace(position, fiber) - first
+            };
+            coordinates[mode.mode()] = fibers.iter_mut().map(coordinate).collect();
+        }
         (coordinates, positions)
     }
 
