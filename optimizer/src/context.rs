@@ -67,9 +67,12 @@ struct Placed {
 impl Memo {
     /// From now on fields have those sizes, and loops keep those orders: what was found under others is forgotten.
     pub(crate) fn hold(&self, sizes: &Sizes, pins: &[Vec<Field>]) {
-        if *self.sizes.borrow() != *sizes {
+        let mut held = self.sizes.borrow_mut();
+        if held.agrees(sizes) {
+            held.extend(sizes);
+        } else {
             self.clear();
-            *self.sizes.borrow_mut() = sizes.clone();
+            *held = sizes.clone();
         }
         if *self.pins.borrow() != pins {
             self.work.borrow_mut().clear();

@@ -78,6 +78,19 @@ impl Sizes {
         self.skews.iter().find(is)
     }
 
+    /// Whether the fields that both have have one size, and make each other up alike.
+    pub(crate) fn agrees(&self, other: &Sizes) -> bool {
+        let same = |(field, size): (&Field, &u64)| self.get(field).is_none_or(|own| own == *size);
+        other.sizes.iter().all(same) && self.blocks == other.blocks && self.skews == other.skews
+    }
+
+    /// Takes up the fields of others that agree.
+    pub(crate) fn extend(&mut self, other: &Sizes) {
+        other.each(&mut |field, size| {
+            self.sizes.entry(field.clone()).or_insert(size);
+        });
+    }
+
     /// Every field with its size.
     pub(crate) fn each(&self, f: &mut dyn FnMut(&Field, u64)) {
         self.sizes.iter().for_each(|(field, size)| f(field, *size));

@@ -2,6 +2,7 @@
 
 use super::{Claim, Reason, Source};
 use crate::cost::fewest_rows;
+use crate::sources::Sources;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::catalog::TableProvider;
@@ -13,6 +14,10 @@ use datafusion::logical_expr::LogicalPlan;
 /// Whether claiming is estimated to be worth it.
 pub(super) fn pays(claim: &Claim) -> Result<(), Reason> {
     let bound = claim.region.leaves.iter().any(|leaf| matches!(leaf.source, Source::Tensor { .. }));
+    let inputs: Vec<&LogicalPlan> = claim.inputs.iter().collect();
+    if Sources::of(&inputs).and_then(|sources| sources.version()).is_none() {
+        return Err(Reason::Cost("its rows would be encoded anew for each run".into()));
+    }
     if bound {
         return Ok(());
     }
