@@ -210,6 +210,11 @@ impl Tensor {
         };
         let (first, rest) = sets.split_first()?;
         let (first, rest) = (modes(std::slice::from_ref(first))?, modes(rest)?);
+        let size: u64 = rest.iter().map(|m| shape[*m].max(1)).product();
+        let both = [&first[..], &rest].concat();
+        if let Some(keys) = self.numbers(&both, &shape) {
+            return Some(keys.into_iter().map(|key| (key / size, key % size)).collect());
+        }
         let number = |storage: &[u64], modes: &[usize]| modes.iter().fold(0, |n, m| n * shape[*m] + storage[*m]);
         let mut keys: Vec<(u64, u64)> = Vec::new();
         self.for_each_storage(|storage| {
@@ -218,6 +223,24 @@ impl Tensor {
                 keys.push(key);
             }
         });
+        if !keys.is_sorted() {
+            keys.sort_unstable();
+        }
+        keys.dedup();
+        Some(keys)
+    }
+
+    /// The distinct coordinates of the stored places in some modes as one number each, sorted, found level by level; `None`
+    /// when one would not fit, or levels do not list places as they are.
+    fn numbers(&self, modes: &[usize], shape: &[u64]) -> Option<Vec<u64>> {
+        modes.iter().try_fold(1u64, |n, m| n.checked_mul(shape[*m].max(1)))?;
+        let plain = self.ty.format.levels.iter().all(|level| !level.kind.traits().runs);
+        let n = self.exact_positions().filter(|_| plain && shape.iter().all(|&size| size <= 1 << 32))?;
+        let columns = self.coordinates(n).ok()??;
+        let mut keys = vec![0u64; n];
+        for &mode in modes {
+            keys.iter_mut().zip(&columns[mode]).for_each(|(key, &i)| *key = *key * shape[mode] + u64::from(i));
+        }
         if !keys.is_sorted() {
             keys.sort_unstable();
         }

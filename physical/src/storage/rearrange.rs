@@ -104,7 +104,7 @@ fn leaf(
 impl Tensor {
     /// The coordinates of all `n` stored places, one list a level, in storage order, unless their positions are in another
     /// one, as those of a hash table are; no level has runs.
-    fn coordinates(&self, n: usize) -> Result<Option<Vec<Vec<u32>>>, Error> {
+    pub(super) fn coordinates(&self, n: usize) -> Result<Option<Vec<Vec<u32>>>, Error> {
         let too_large = |_| Error::TooLarge { elements: n as u64, bytes: size_of::<u32>() };
         let levels = &self.ty.format.levels;
         let mut columns: Vec<Vec<u32>> = Vec::with_capacity(levels.len());
