@@ -107,7 +107,7 @@ struct Names {
 pub(super) type Choices = Vec<(Id, usize)>;
 
 impl<'g, 'c> Extraction<'g, 'c> {
-    /// Nothing is chosen yet but one term of each class.
+    /// Nothing is chosen yet.
     pub(super) fn new(graph: &'g Graph, cx: &'g Context<'c>) -> Extraction<'g, 'c> {
         // Classes of another graph have the same numbers.
         cx.memo.known.forget_schemas();
@@ -123,7 +123,6 @@ impl<'g, 'c> Extraction<'g, 'c> {
             owns: FxHashMap::default(),
         };
         extraction.simplify();
-        extraction.best = extraction.simplest.clone();
         extraction
     }
 

@@ -12,8 +12,8 @@ use std::fmt;
 
 /// Nodes after which no more rules are tried.
 pub(super) const MOST_NODES: usize = 700;
-/// Looks at nodes after which no more rules are tried: a rule looks at all nodes of the classes below a node, so that two
-/// thousand nodes in a few classes are looked at a million times for each rule.
+/// Looks at nodes after which no more rules are tried: a rule looks at all nodes of the classes below a node, so that many
+/// nodes in a few classes are looked at by the square of their number for each rule.
 pub(super) const MOST_LOOKS: usize = 400_000;
 /// How often rules are tried on the graph of a plan.
 pub(super) const MOST_ITERATIONS: usize = 12;

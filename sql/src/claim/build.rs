@@ -46,6 +46,13 @@ pub(super) fn build(node: &AggregateNode) -> Result<Claim, Reason> {
     finish(builder, groups, aggregates)
 }
 
+/// What rows are grouped by.
+enum GroupKey {
+    Column(LeafColumn),
+    /// The first of two keys of an outer join that has a value: their field.
+    Coalesced(FieldId),
+}
+
 pub(super) struct Builder {
     pub(super) join: FlatJoin,
     /// The columns of all leaves, by the names that expressions have for them.
@@ -320,19 +327,19 @@ impl Builder {
 
     /// The fields of groups. The columns of one leaf that do nothing but group are one field.
     fn group_by(&mut self, exprs: &[Expr]) -> Result<Vec<GroupColumn>, Reason> {
-        let mut columns = Vec::new();
+        let mut keys = Vec::new();
         for expr in exprs {
-            columns.push(match self.coalesced(expr) {
-                Some(field) => Err(field),
-                None => Ok(self.key(expr)?),
+            keys.push(match self.coalesced(expr) {
+                Some(field) => GroupKey::Coalesced(field),
+                None => GroupKey::Column(self.key(expr)?),
             });
         }
         let mut bundles: Vec<(usize, FieldId)> = Vec::new();
         let mut groups = Vec::new();
-        for (column, expr) in columns.iter().zip(exprs) {
-            let column = match column {
-                Ok(column) => column,
-                Err(field) => {
+        for (key, expr) in keys.iter().zip(exprs) {
+            let column = match key {
+                GroupKey::Column(column) => column,
+                GroupKey::Coalesced(field) => {
                     groups.push(GroupColumn { field: *field, part: 0 });
                     continue;
                 }

@@ -144,57 +144,36 @@ impl FlatJoin {
         if join.null_aware {
             return Ok(None);
         }
+        use JoinType::{Full, Inner, Left, LeftAnti, LeftSemi, Right, RightAnti, RightSemi};
+        // A side is taken apart, or a leaf of that role.
+        let (left, right) = match join.join_type {
+            Inner => (None, None),
+            Left => (None, Some(Role::Joins)),
+            Right => (Some(Role::Joins), None),
+            Full => (Some(Role::Joins), Some(Role::Joins)),
+            LeftSemi => (None, Some(Role::Filters)),
+            RightSemi => (Some(Role::Filters), None),
+            LeftAnti => (None, Some(Role::Excludes)),
+            RightAnti => (Some(Role::Excludes), None),
+            _ => return Ok(None),
+        };
+        let mut side = |plan: &LogicalPlan, role: Option<Role>| match role {
+            None => self.add(plan),
+            Some(role) => self.leaf(plan, role),
+        };
+        let opens_right_alone = left.is_some() && right.is_none();
+        let right_first = opens_right_alone.then(|| side(&join.right, right));
+        let left = side(&join.left, left);
+        let right = right_first.unwrap_or_else(|| side(&join.right, right));
         match join.join_type {
-            JoinType::Inner => {
-                let left = self.add(&join.left);
-                let right = self.add(&join.right);
-                self.conditions_of(join, &left, &right)?;
-                Ok(Some([left, right].concat()))
-            }
-            JoinType::Left => {
-                let left = self.add(&join.left);
-                let right = self.leaf(&join.right, Role::Joins);
-                self.outer(join, &left, &right)?;
-                Ok(Some([left, right].concat()))
-            }
-            JoinType::Right => {
-                let right = self.add(&join.right);
-                let left = self.leaf(&join.left, Role::Joins);
-                self.outer(join, &left, &right)?;
-                Ok(Some([left, right].concat()))
-            }
-            JoinType::Full => {
-                let left = self.leaf(&join.left, Role::Joins);
-                let right = self.leaf(&join.right, Role::Joins);
-                self.outer(join, &left, &right)?;
-                Ok(Some([left, right].concat()))
-            }
-            JoinType::LeftSemi => {
-                let left = self.add(&join.left);
-                let right = self.leaf(&join.right, Role::Filters);
-                self.conditions_of(join, &left, &right)?;
-                Ok(Some(left))
-            }
-            JoinType::RightSemi => {
-                let right = self.add(&join.right);
-                let left = self.leaf(&join.left, Role::Filters);
-                self.conditions_of(join, &left, &right)?;
-                Ok(Some(right))
-            }
-            JoinType::LeftAnti => {
-                let left = self.add(&join.left);
-                let right = self.leaf(&join.right, Role::Excludes);
-                self.conditions_of(join, &left, &right)?;
-                Ok(Some(left))
-            }
-            JoinType::RightAnti => {
-                let right = self.add(&join.right);
-                let left = self.leaf(&join.left, Role::Excludes);
-                self.conditions_of(join, &left, &right)?;
-                Ok(Some(right))
-            }
-            _ => Ok(None),
+            Left | Right | Full => self.outer(join, &left, &right)?,
+            _ => self.conditions_of(join, &left, &right)?,
         }
+        Ok(Some(match join.join_type {
+            LeftSemi | LeftAnti => left,
+            RightSemi | RightAnti => right,
+            _ => [left, right].concat(),
+        }))
     }
 
     /// Takes up an outer join: its condition is that keys are equal, those of one leaf of each side.
