@@ -13,6 +13,7 @@ use redpoll_physical::assembly::Counts;
 use redpoll_physical::run::Limits;
 use redpoll_physical::storage::{Tensor, convert_within};
 use std::collections::{HashMap, HashSet};
+use std::ops::Add;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -169,7 +170,7 @@ impl Executable {
             }
         };
         let time = start.elapsed();
-        running.counts = sum(running.counts, counts);
+        running.counts = [running.counts, counts].into_iter().flatten().reduce(Add::add);
         seen(Step { name: &stage.name, writes: &stage.writes, outputs: &outputs, time, counts });
         running.tensors.extend(stage.writes.iter().cloned().zip(outputs));
         Ok(())
@@ -209,14 +210,4 @@ impl<'r> Running<'r> {
     pub(crate) fn retain(&mut self, wanted: &HashSet<Alias>) {
         self.tensors.retain(|name, _| wanted.contains(name));
     }
-}
-
-fn sum(a: Option<Counts>, b: Option<Counts>) -> Option<Counts> {
-    let (Some(a), Some(b)) = (a, b) else { return a.or(b) };
-    Some(Counts {
-        iterations: a.iterations + b.iterations,
-        loads: a.loads + b.loads,
-        stores: a.stores + b.stores,
-        allocated_bytes: a.allocated_bytes + b.allocated_bytes,
-    })
 }

@@ -9,7 +9,7 @@ use super::{Buffer, BufferClass, Expr, Function, MathImpl, Status, Stmt, verify}
 use crate::Error;
 use crate::run::{Invocation, Signature};
 use redpoll_logic::Prim;
-use std::ops::Range;
+use std::ops::{Add, Range};
 use std::sync::Arc;
 
 /// What a run of the interpreter did.
@@ -23,6 +23,19 @@ pub struct Counts {
     pub stores: u64,
     /// Bytes by which owned buffers were grown, as asked for; the spare capacity is not counted.
     pub allocated_bytes: u64,
+}
+
+impl Add for Counts {
+    type Output = Counts;
+
+    fn add(self, other: Counts) -> Counts {
+        Counts {
+            iterations: self.iterations + other.iterations,
+            loads: self.loads + other.loads,
+            stores: self.stores + other.stores,
+            allocated_bytes: self.allocated_bytes + other.allocated_bytes,
+        }
+    }
 }
 
 /// A fault of the program, which machine code would not notice. Lowering's fault, never the user's.

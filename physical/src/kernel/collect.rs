@@ -11,8 +11,8 @@ use redpoll_logic::{Scalar, TensorType};
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// The buffers of output tensors with the numbers of elements that a call has left in them, in the order in which
-/// [`collect`] takes them.
+/// The buffers of output tensors with the numbers of elements that a call has left in them, in the order of
+/// the outputs.
 pub(super) fn used(program: &Program, lowered: &Lowered, run: &Invocation) -> Result<Vec<(Buffer, usize)>, Error> {
     let lengths = lengths(lowered, run);
     let outputs = program.tensors.iter().enumerate().filter(|(_, d)| d.role == Role::Output);
@@ -30,39 +30,34 @@ pub(super) fn used(program: &Program, lowered: &Lowered, run: &Invocation) -> Re
     buffers.enumerate().map(sized).collect()
 }
 
-/// The output tensors, in order, of buffers with so many elements. Their arrays are the function's buffers, not copies,
-/// but for formats that are laid out once all is written.
+/// An output tensor of buffers with so many elements. Its arrays are the function's buffers, not copies, but for formats
+/// that are laid out once all is written.
 pub(super) fn collect(
     program: &Program,
     lowered: &Lowered,
-    used: &[(Buffer, usize)],
+    (id, used): (TensorId, &[(Buffer, usize)]),
     run: &mut Invocation,
-) -> Result<Vec<Tensor>, Error> {
-    let mut used = used.iter();
-    let mut tensors = Vec::new();
-    for (k, decl) in program.tensors.iter().enumerate().filter(|(_, d)| d.role == Role::Output) {
-        let id = TensorId(k as u32);
-        let mut levels = vec![Vec::new(); decl.ty.format.levels.len()];
-        let mut leaf = Vec::new();
-        for binding in &lowered.bindings {
-            let place = match binding {
-                Binding::Level { tensor, level, .. } if *tensor == id => &mut levels[*level],
-                Binding::Leaf { tensor, .. } if *tensor == id => &mut leaf,
-                _ => continue,
-            };
-            let (buffer, length) = *used.next().ok_or_else(not_run)?;
-            place.push(take(lowered, run, buffer, length)?);
-        }
-        tensors.push(match written_format(&decl.ty.format) {
-            Cow::Borrowed(_) => Tensor::new_unchecked(decl.ty.clone(), levels, leaf),
-            Cow::Owned(format) => {
-                let ty = Arc::new(TensorType { format, ..TensorType::clone(&decl.ty) });
-                let written = Tensor::new_unchecked(ty, levels, leaf);
-                convert_within(&written, &decl.ty.format, &run.limits().memory)?
-            }
-        });
+) -> Result<Tensor, Error> {
+    let ty = &program.tensors[id.index()].ty;
+    let mut levels = vec![Vec::new(); ty.format.levels.len()];
+    let mut leaf = Vec::new();
+    for (k, binding) in lowered.bindings.iter().enumerate() {
+        let place = match binding {
+            Binding::Level { tensor, level, .. } if *tensor == id => &mut levels[*level],
+            Binding::Leaf { tensor, .. } if *tensor == id => &mut leaf,
+            _ => continue,
+        };
+        let (buffer, length) = *used.iter().find(|(buffer, _)| buffer.index() == k).ok_or_else(not_run)?;
+        place.push(take(lowered, run, buffer, length)?);
     }
-    Ok(tensors)
+    Ok(match written_format(&ty.format) {
+        Cow::Borrowed(_) => Tensor::new_unchecked(ty.clone(), levels, leaf),
+        Cow::Owned(format) => {
+            let written = Arc::new(TensorType { format, ..TensorType::clone(ty) });
+            let written = Tensor::new_unchecked(written, levels, leaf);
+            convert_within(&written, &ty.format, &run.limits().memory)?
+        }
+    })
 }
 
 /// The recorded numbers of elements.

@@ -1,8 +1,8 @@
 //! Drafts: programs lowered for the layouts of their inputs, which engines make kernels of.
 
-use crate::assembly::Function;
+use crate::assembly::{Buffer, Function};
 use crate::emit::cranelift::Effort;
-use crate::lower::{Layout, Lowered, Options, PositionWidth, lower};
+use crate::lower::{Binding, Layout, Lowered, Options, PositionWidth, lower};
 use crate::notation::Program;
 use crate::run::Signature;
 use redpoll_logic::FloatMode;
@@ -46,6 +46,21 @@ impl Draft {
     /// The same with positions of 64 bits, for inputs of the given layouts.
     pub(super) fn widened(&self, layouts: &[Option<Layout>]) -> Draft {
         Draft::with_options(&self.program, layouts, Options { width: PositionWidth::Wide, ..self.options })
+    }
+
+    /// A draft of another program, lowered as this one.
+    pub(super) fn like(&self, program: &Arc<Program>, layouts: &[Option<Layout>]) -> Draft {
+        Draft::with_options(program, layouts, self.options)
+    }
+
+    /// The steps that a run is expected to take; 0 where nobody has said.
+    pub(super) fn expected_steps(&self) -> u64 {
+        if self.steps.is_finite() { self.steps as u64 } else { 0 }
+    }
+
+    /// The buffers that are bound to something.
+    pub(super) fn buffers(&self, to: impl Fn(&Binding) -> bool) -> Vec<Buffer> {
+        (0..).map(Buffer).zip(&self.lowered.bindings).filter(|(_, b)| to(b)).map(|(buffer, _)| buffer).collect()
     }
 
     /// The width of positions.

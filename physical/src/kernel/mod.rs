@@ -1,11 +1,17 @@
 //! Kernels: a Notation program made runnable over tensors.
 //!
 //! A [`Draft`] is a lowered program; [`Kernel::new`] and [`Kernel::optimizing`] compile drafts; [`Kernel::run`] binds the
-//! arrays of input tensors to the buffers of a kernel without copies, calls it, and makes tensors of what it leaves.
+//! arrays of input tensors to the buffers of a kernel without copies, calls it, and makes tensors of what it leaves. What
+//! is much work is cut into chunks of the outermost loop (`bounds`), which threads run at once (`parallel`) and whose
+//! outputs are put together (`append`, `merge`).
 
+mod append;
 mod bind;
+mod bounds;
 mod collect;
 mod draft;
+mod merge;
+mod parallel;
 mod room;
 
 pub use draft::Draft;
@@ -18,6 +24,7 @@ use crate::lower::{Layout, PositionWidth};
 use crate::notation::{Program, Role};
 use crate::run::{Invocation, Limits};
 use crate::storage::Tensor;
+use merge::Merges;
 use redpoll_logic::FloatMode;
 use room::Room;
 use std::ops::Range;
@@ -40,7 +47,11 @@ pub struct Kernel {
     draft: Draft,
     code: Code,
     room: Room,
+    merges: Merges,
 }
+
+/// All rounds of the outermost loop.
+const ALL: Range<i64> = i64::MIN / 2..i64::MAX / 2;
 
 enum Code {
     Instant(Machine),
@@ -123,7 +134,12 @@ impl Kernel {
     }
 
     fn with_code(draft: &Draft, code: Code) -> Kernel {
-        Kernel { draft: draft.clone(), code, room: Room::of_buffers(draft.function().buffers.len()) }
+        Kernel {
+            draft: draft.clone(),
+            code,
+            room: Room::of_buffers(draft.function().buffers.len()),
+            merges: Merges::default(),
+        }
     }
 
     fn optimizing_one(draft: &Draft, toolchain: &Arc<Toolchain>) -> Result<Kernel, Error> {
@@ -192,10 +208,16 @@ impl Kernel {
     }
 
     fn run_once(&self, inputs: &[&Tensor], limits: &Limits) -> Result<Outcome, Error> {
+        if let Ok(cut) = &self.draft.lowered.cut {
+            let chunks = bounds::chunks(&self.draft, cut, inputs, &limits.workers);
+            if chunks.len() > 1 {
+                return parallel::run(self, cut, &chunks, inputs, limits);
+            }
+        }
         let mut invocation = self.bind(inputs, limits)?;
         // The interpreter counts what a first run allocates.
         if !matches!(self.code, Code::Interpreter(_)) {
-            self.room.reserve(&mut invocation);
+            self.room.reserve(&mut invocation, 1);
         }
         let counts = self.call(&mut invocation)?;
         Ok(Outcome { outputs: self.collect(&mut invocation)?, counts })
@@ -215,11 +237,11 @@ impl Kernel {
     /// # Errors
     /// [`Error::KernelStopped`] when it does not come to its end.
     pub fn call(&self, invocation: &mut Invocation) -> Result<Option<Counts>, Error> {
-        self.call_chunk(invocation, 0..i64::MAX / 2)
+        self.call_chunk(invocation, ALL)
     }
 
-    /// Calls the code over a chunk of the outermost loop; what earlier chunks left in dense outputs stays. A program
-    /// with several outermost loops has no chunks: every call runs all of it.
+    /// Calls the code over a chunk of the outermost loop; what earlier chunks left in dense outputs stays. Where the loop
+    /// cannot be cut, every call runs all of it.
     ///
     /// # Errors
     /// [`Error::KernelStopped`] when it does not come to its end.
@@ -246,7 +268,8 @@ impl Kernel {
     pub fn collect(&self, invocation: &mut Invocation) -> Result<Vec<Tensor>, Error> {
         let Draft { program, lowered, .. } = &self.draft;
         let used = collect::used(program, lowered, invocation)?;
-        let outputs = collect::collect(program, lowered, &used, invocation)?;
+        let output = |id| collect::collect(program, lowered, (id, &used), invocation);
+        let outputs = program.outputs().map(output).collect::<Result<_, _>>()?;
         self.room.note(used);
         Ok(outputs)
     }
@@ -269,7 +292,7 @@ mod tests {
         let kernel = Kernel::new(&program, &[], FloatMode::default(), Engine::Instant).unwrap();
         let rooms = |limits: &Limits| {
             let mut invocation = kernel.bind(&[&x], limits).unwrap();
-            kernel.room.reserve(&mut invocation);
+            kernel.room.reserve(&mut invocation, 1);
             let buffers = (0..kernel.function().buffers.len() as u32).map(Buffer);
             buffers.map(|b| invocation.capacity(b)).collect::<Vec<_>>()
         };

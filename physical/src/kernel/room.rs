@@ -13,10 +13,10 @@ impl Room {
         Room((0..buffers).map(|_| AtomicUsize::new(0)).collect())
     }
 
-    /// Makes the room in front of a run.
-    pub(super) fn reserve(&self, run: &mut Invocation) {
+    /// Makes the room in front of a run, or of one of so many parts of it.
+    pub(super) fn reserve(&self, run: &mut Invocation, parts: usize) {
         for (k, elements) in self.0.iter().enumerate() {
-            let elements = elements.load(Ordering::Relaxed);
+            let elements = elements.load(Ordering::Relaxed).div_ceil(parts);
             if elements > 0 {
                 run.reserve(Buffer(k as u32), elements);
             }

@@ -2,7 +2,7 @@
 //!
 //! There are no arrays. All arithmetic on positions is checked when a tensor is made, so that kernels need not.
 
-use super::{ArraySpec, Fibers, Level, LevelData};
+use super::{ArraySpec, Concatenation, Fibers, Level, LevelData};
 use crate::Error;
 use crate::storage::Array;
 use redpoll_logic::{LevelFormat, LevelKind};
@@ -37,6 +37,10 @@ impl Level for Dense {
             *p = *p * dimension + i;
         }
         Ok((Vec::new(), own))
+    }
+
+    fn concatenation(&self) -> Concatenation {
+        Concatenation::Full
     }
 
     fn entries(&self, data: LevelData<'_>, parents: u64) -> Range<u64> {

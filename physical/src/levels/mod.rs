@@ -111,6 +111,19 @@ pub struct LevelData<'a> {
     pub arrays: &'a [Array],
 }
 
+/// What becomes of the arrays of a level when fibers below some parent positions are put behind those below others.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Concatenation {
+    /// It cannot be said array by array.
+    None,
+    /// There are none, and `n` own positions for each parent.
+    Full,
+    /// The first array has the ends of fibers, which are shifted, the other ones an element for each own position.
+    List,
+    /// Own positions are those of the parents, and arrays have an element for each.
+    Entry,
+}
+
 /// The fibers of one level as data: everything that is not about generating code.
 pub trait Level: Sync {
     /// The kind.
@@ -174,6 +187,11 @@ pub trait Level: Sync {
     /// As what a kernel writes it: what is known only once all is written is laid out when the kernel has run.
     fn written_as(&self) -> LevelKind {
         self.kind()
+    }
+
+    /// How the fibers of a tensor that was written in parts come to lie behind each other.
+    fn concatenation(&self) -> Concatenation {
+        Concatenation::None
     }
 
     /// The level as one whose positions are those of runs, if it is one.

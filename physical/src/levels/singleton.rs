@@ -5,7 +5,7 @@
 //! If it is not, a coordinate hands down the range of its positions to the singleton below.
 
 use super::list::{check_fiber, find_run, handed_down, visit_runs};
-use super::{ArrayClass, ArraySpec, Fibers, Level, LevelData, array_prim};
+use super::{ArrayClass, ArraySpec, Concatenation, Fibers, Level, LevelData, array_prim};
 use crate::Error;
 use crate::storage::Array;
 use redpoll_logic::{LevelFormat, LevelKind};
@@ -46,6 +46,10 @@ impl Level for Singleton {
         debug_assert_eq!(parents, coordinates.len() as u64, "a non-unique parent has a position for each entry");
         let prim = array_prim(ArrayClass::Coordinate, dimension, parents);
         Ok((vec![Array::from_indices(prim, coordinates.iter().copied())], parents))
+    }
+
+    fn concatenation(&self) -> Concatenation {
+        Concatenation::Entry
     }
 
     fn entries(&self, _: LevelData<'_>, parents: u64) -> Range<u64> {

@@ -7,7 +7,7 @@
 //! coordinate hands down the range of its positions. In one that is not ordered they come as they come.
 
 use super::list::{build_list, check_list, find_run, handed_down, listed, lower_bound, visit_runs};
-use super::{ArrayClass, ArraySpec, Fibers, Level, LevelData};
+use super::{ArrayClass, ArraySpec, Concatenation, Fibers, Level, LevelData};
 use crate::Error;
 use crate::storage::Array;
 use redpoll_logic::{LevelFormat, LevelKind};
@@ -44,6 +44,10 @@ impl Level for SparseList {
     ) -> Result<(Vec<Array>, u64), Error> {
         let list = build_list(format, dimension, parents, coordinates, positions)?;
         Ok((vec![list.ptr, list.idx], list.entries))
+    }
+
+    fn concatenation(&self) -> Concatenation {
+        Concatenation::List
     }
 
     fn entries(&self, data: LevelData<'_>, _: u64) -> Range<u64> {

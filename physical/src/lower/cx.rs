@@ -7,7 +7,7 @@ use super::storage::TensorCode;
 use super::tree::Tree;
 use super::value::{Emitter, Value};
 use crate::assembly::{Buffer, BufferDecl, Expr, Local, LocalDecl, Stmt};
-use crate::notation::{Index, Program, TensorId, Var};
+use crate::notation::{Cut, Index, Join, Program, TensorId, Var};
 use redpoll_logic::{FloatMode, Prim};
 
 /// In a function of more statements than this, no statement is copied that stands in the code more than once already:
@@ -200,8 +200,11 @@ impl<'p> Cx<'p> {
     }
 
     /// Has the next loop cut to a chunk.
-    pub(crate) fn set_chunk(&mut self, chunk: (Local, Local)) {
+    pub(crate) fn set_chunk(&mut self, chunk: (Local, Local), cut: &Cut) {
         self.chunk = Some(chunk);
+        for (tensor, _) in cut.outputs.iter().filter(|(_, join)| *join == Join::Appended) {
+            self.tensors[tensor.index()].chunk = Some(chunk);
+        }
     }
 
     /// The bounds of the chunk that the loop about to be lowered is cut to.

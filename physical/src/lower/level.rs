@@ -39,6 +39,14 @@ pub(crate) enum Room {
     Again,
 }
 
+/// The positions below which a level is written.
+pub(crate) struct Parents {
+    /// Their number.
+    pub(crate) count: Expr,
+    /// Those below which something may have been written since the kernel was called.
+    pub(crate) written: (Expr, Expr),
+}
+
 /// The second half of a level kind's contract; the first is [`crate::levels::Level`].
 pub(crate) trait LevelLowering: Sync {
     /// Makes the counters and scratch buffers that the level needs besides its arrays.
@@ -64,8 +72,8 @@ pub(crate) trait LevelLowering: Sync {
     /// Makes room for the fibers below the parent positions `lo..hi`.
     fn assemble(&self, cx: &mut Cx<'_>, at: At, range: (&Expr, &Expr), room: Room);
 
-    /// Ends writing below `parents` positions and gives the number of own positions.
-    fn freeze(&self, cx: &mut Cx<'_>, at: At, parents: &Expr) -> Expr;
+    /// Ends writing and gives the number of own positions.
+    fn freeze(&self, cx: &mut Cx<'_>, at: At, parents: &Parents) -> Expr;
 
     /// The level as one whose fibers can be compared while it is written.
     fn comparable(&self) -> Option<&dyn Comparable> {

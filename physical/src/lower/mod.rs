@@ -37,14 +37,14 @@ pub use storage::{Binding, Layout, ParamSource, PositionWidth};
 pub(crate) use {
     build::*,
     cx::Cx,
-    level::{At, LevelLowering, Room},
+    level::{At, LevelLowering, Parents, Room},
     looplets::{Looplet, Stepper},
     state::{Cursor, Fiber},
     storage::{LevelCode, Tables},
 };
 
 use crate::assembly::{BufferClass, BufferDecl, BufferRole, Function, Stmt};
-use crate::notation::{Program, Role, Stmt as Notation, TensorId};
+use crate::notation::{Cut, Obstacle, Program, Role, Stmt as Notation, TensorId, cut};
 use redpoll_logic::{FloatMode, Prim, Scalar};
 
 /// How to lower.
@@ -75,6 +75,8 @@ pub struct Lowered {
     pub bindings: Vec<Binding>,
     /// What each parameter is.
     pub params: Vec<ParamSource>,
+    /// How the outermost loop is cut into the chunks that the function takes; where it is not, every call runs all of it.
+    pub cut: Result<Cut, Obstacle>,
 }
 
 /// Lowers a program in normal form. `layouts` has the array types of each input that differ from the narrow ones, by
@@ -106,14 +108,18 @@ pub fn lower(program: &Program, layouts: &[Option<Layout>], options: Options) ->
             }
         }
     }
-    if has_one_loop(&program.body) && !carries_locals(program) {
-        cx.set_chunk(chunk);
+    let cut = cut(program, options.mode);
+    if let Ok(cut) = &cut {
+        cx.set_chunk(chunk, cut);
     }
     let (mut state, mut tree) = convert::convert(&cx, &tables);
     if sparse_scalars::flag(&mut cx, &state, &tree) {
         (state, tree) = convert::convert(&cx, &tables);
     }
     stmt::lower_resolved(&mut cx, state, &tree);
+    if cut.is_ok() {
+        clear_locals(&mut cx, &again);
+    }
     let body = cx.finish();
     let function = Function {
         name: "kernel".into(),
@@ -123,7 +129,7 @@ pub fn lower(program: &Program, layouts: &[Option<Layout>], options: Options) ->
         chunk,
         body,
     };
-    Lowered { function: cleanup::cleanup(function), bindings: tables.bindings, params: tables.params }
+    Lowered { function: cleanup::cleanup(function), bindings: tables.bindings, params: tables.params, cut }
 }
 
 fn param_name(source: &ParamSource) -> String {
@@ -141,6 +147,14 @@ fn reset_counters(cx: &mut Cx<'_>) {
         for counter in counters {
             cx.assign(counter, int(0));
         }
+    }
+}
+
+/// Leaves the memory of locals that are declared again as it was at first: the next chunk begins with it.
+fn clear_locals(cx: &mut Cx<'_>, again: &[TensorId]) {
+    let locals = again.iter().filter(|t| cx.program.tensors[t.index()].role == Role::Local);
+    for local in locals.copied().collect::<Vec<_>>() {
+        cx.declare(local);
     }
 }
 
@@ -202,50 +216,4 @@ fn is_declared_again(body: &Notation, id: TensorId) -> bool {
         }
     }
     declarations(body, id) > 1
-}
-
-/// Whether a local lives around the outermost loops and is written in them: rounds go on from what earlier ones left, so
-/// no chunk of them can be done apart.
-fn carries_locals(program: &Program) -> bool {
-    fn around(stmt: &Notation, found: &mut Vec<TensorId>) {
-        match stmt {
-            Notation::Block(items) => items.iter().for_each(|s| around(s, found)),
-            Notation::Let { body, .. } | Notation::If { body, .. } => around(body, found),
-            Notation::Where { consumer, producer } => {
-                around(consumer, found);
-                around(producer, found);
-            }
-            Notation::Declare(t) => found.push(*t),
-            _ => {}
-        }
-    }
-    let mut locals = Vec::new();
-    around(&program.body, &mut locals);
-    locals.retain(|t| program.tensors[t.index()].role == Role::Local);
-    let mut carried = false;
-    program.body.walk(&mut |s| {
-        if let Notation::For { body, .. } = s {
-            body.walk(&mut |s| carried |= matches!(s, Notation::Thaw(t) if locals.contains(t)));
-        }
-    });
-    carried
-}
-
-/// Whether there is exactly one loop that is not inside of another.
-fn has_one_loop(body: &Notation) -> bool {
-    fn loops(stmt: &Notation) -> usize {
-        match stmt {
-            Notation::Block(items) => items.iter().map(loops).sum(),
-            Notation::For { .. } => 1,
-            Notation::While { .. } => 2,
-            Notation::If { body, .. } | Notation::Let { body, .. } => loops(body),
-            Notation::Where { consumer, producer } => loops(consumer) + loops(producer),
-            Notation::Declare(_)
-            | Notation::Freeze(_)
-            | Notation::Thaw(_)
-            | Notation::Swap(..)
-            | Notation::Assign { .. } => 0,
-        }
-    }
-    loops(body) == 1
 }

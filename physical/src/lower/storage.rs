@@ -1,12 +1,12 @@
 //! The arrays of a program's tensors as buffers of the function, and their lifecycles.
 
-use super::build::{int, local, plus};
+use super::build::{int, load, local, max, min, mul, plus};
 use super::cx::Cx;
-use super::level::{At, Room, lowering};
+use super::level::{At, Parents, Room, lowering};
 use super::state::{Accumulator, Cursor, Fiber};
 use super::value::Value;
 use crate::assembly::{Buffer, BufferClass, BufferDecl, BufferRole, Expr, Local, Status, Stmt};
-use crate::levels::{ArrayClass, array_prim, level, written_format};
+use crate::levels::{ArrayClass, Concatenation, array_prim, level, written_format};
 use crate::notation::{Role, TensorDecl, TensorId};
 use redpoll_logic::{Format, LeafKind, LevelFormat, Prim, Scalar};
 use std::borrow::Cow;
@@ -82,6 +82,9 @@ pub(crate) struct TensorCode {
     pub(crate) room: Room,
     /// Where the lengths of an output's arrays are recorded, and the first of them.
     pub(crate) lengths: Option<(Buffer, i64)>,
+    /// The outermost coordinates that a call writes, of an output that goes on behind what earlier calls have left in its
+    /// arrays.
+    pub(crate) chunk: Option<(Local, Local)>,
 }
 
 /// A level's arrays and counters in the function.
@@ -237,7 +240,7 @@ pub(crate) fn tensor_code(
             })
             .collect(),
     };
-    TensorCode { levels, leaf, scalar, room, lengths: None }
+    TensorCode { levels, leaf, scalar, room, lengths: None, chunk: None }
 }
 
 /// What new elements of an array hold: positions and flags 0, coordinates that are bounds one that no dimension exceeds.
@@ -306,6 +309,14 @@ impl Cx<'_> {
             let at = At { tensor, level };
             lowering(self.level(at).format.kind).declare(self, at);
         }
+        if self.tensor(tensor).chunk.is_some() {
+            for level in 0..self.tensor(tensor).levels.len() {
+                let at = At { tensor, level };
+                if let Some((counter, left)) = self.tensor(tensor).levels[level].count.zip(self.left(at)) {
+                    self.assign(counter, left);
+                }
+            }
+        }
         let room = self.tensor(tensor).room;
         self.assemble(At { tensor, level: 0 }, (&int(0), &int(1)), room);
     }
@@ -361,18 +372,46 @@ impl Cx<'_> {
         }
     }
 
+    /// The own positions of a level that earlier calls have left, as they have recorded them; none where the level has no
+    /// arrays.
+    fn left(&self, at: At) -> Option<Expr> {
+        let code = self.tensor(at.tensor);
+        let (buffer, first) = code.lengths?;
+        // The last array of a list has an element for each position.
+        let arrays: usize = code.levels[..=at.level].iter().map(|l| l.arrays.len()).sum();
+        let recorded = !code.levels[at.level].arrays.is_empty();
+        recorded.then(|| load(buffer, int(first + arrays as i64 - 1)))
+    }
+
+    /// The own positions of a level below which this call may have written, given those of its parents.
+    fn written(&mut self, at: At, (lo, hi): (Expr, Expr), own: &Expr) -> (Expr, Expr) {
+        let n = self.level(at).dimension.clone();
+        let Some((first, last)) = self.tensor(at.tensor).chunk else { return (int(0), own.clone()) };
+        match level(self.level(at).format.kind).concatenation() {
+            Concatenation::Full if at.level == 0 => {
+                let clamped = [first, last].map(|i| max(&min(&local(i), &n), &int(0)));
+                clamped.map(|i| self.name("written", &i)).into()
+            }
+            Concatenation::Full => [lo, hi].map(|p| self.name("written", &mul(&p, &n))).into(),
+            Concatenation::Entry => (lo, hi),
+            _ => (self.left(at).map_or_else(|| int(0), |left| self.name("written", &left)), own.clone()),
+        }
+    }
+
     /// Ends writing. An output's array lengths are recorded.
     pub(crate) fn freeze(&mut self, tensor: TensorId) {
         let mut recorded = Vec::new();
-        let mut positions = int(1);
+        let mut parents = Parents { count: int(1), written: (int(0), int(1)) };
         for level in 0..self.tensor(tensor).levels.len() {
             let at = At { tensor, level };
             let kind = lowering(self.level(at).format.kind);
-            let own = kind.freeze(self, at, &positions);
+            let own = kind.freeze(self, at, &parents);
             let own = self.name("positions", &own);
-            recorded.extend(kind.lengths(self, at, (&positions, &own)));
-            positions = own;
+            recorded.extend(kind.lengths(self, at, (&parents.count, &own)));
+            let written = self.written(at, parents.written, &own);
+            parents = Parents { count: own, written };
         }
+        let positions = parents.count;
         let leaves = self.tensor(tensor).leaf.clone();
         if let Some(held) = self.tensor(tensor).scalar.clone() {
             for (buffer, part) in leaves.iter().zip(held.parts.iter()) {

@@ -28,6 +28,7 @@
 //!    subscripts.
 
 mod concordize;
+mod cut;
 mod dimensionalize;
 mod from_physical;
 mod interp;
@@ -45,6 +46,7 @@ mod visit;
 mod wrapperize;
 
 pub use concordize::concordize;
+pub use cut::{Cut, Join, Obstacle, cut};
 pub use dimensionalize::dimensionalize;
 pub use from_physical::from_physical;
 pub use interp::{Limits, Stop, run, run_within};

@@ -40,6 +40,14 @@ pub struct Program {
     pub body: Stmt,
 }
 
+impl Program {
+    /// The outputs, in order.
+    pub fn outputs(&self) -> impl Iterator<Item = TensorId> {
+        let outputs = (0..).zip(&self.tensors).filter(|(_, decl)| decl.role == Role::Output);
+        outputs.map(|(k, _)| TensorId(k))
+    }
+}
+
 /// What a tensor is to a program.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Role {

@@ -37,7 +37,21 @@ impl Signature {
 enum Memory {
     Input(ArrowBuffer),
     Owned(Block),
+    /// A block of another invocation: the bytes from there on.
+    Lent(*mut u8, usize),
 }
+
+/// A buffer of an invocation that others write into.
+#[derive(Clone, Copy)]
+pub(crate) struct Loan {
+    slot: Slot,
+    bytes: usize,
+}
+
+// SAFETY: who follows the pointer answers for it: see `Invocation::borrow`.
+unsafe impl Send for Loan {}
+// SAFETY: as above.
+unsafe impl Sync for Loan {}
 
 /// The buffers and parameters of one function.
 ///
@@ -53,8 +67,8 @@ pub struct Invocation {
     limits: Limits,
 }
 
-// SAFETY: the pointers in `slots` lead into `memory`, which is Send; they are only followed by kernels that hold an
-// exclusive borrow of the invocation.
+// SAFETY: the pointers in `slots` lead into `memory`, which is Send, or to lent memory, of which each borrower touches
+// elements of its own; they are only followed by kernels that hold an exclusive borrow of the invocation.
 unsafe impl Send for Invocation {}
 // SAFETY: as above; through `&Invocation` the slots are not followed at all.
 unsafe impl Sync for Invocation {}
@@ -269,15 +283,50 @@ impl Invocation {
         self.lens.swap(a, b);
     }
 
-    fn prim(&self, buffer: Buffer) -> Prim {
+    /// What other invocations need to write into an owned buffer of this one.
+    ///
+    /// # Panics
+    /// When it is an input or lent.
+    pub(crate) fn loan(&self, buffer: Buffer) -> Loan {
+        let Memory::Owned(block) = &self.memory[buffer.index()] else { unreachable!("the buffer is owned") };
+        Loan { slot: self.slots[buffer.index()], bytes: block.bytes() }
+    }
+
+    /// Writes into the buffer of another invocation instead of an own one.
+    ///
+    /// # Safety
+    /// As long as this invocation is called, the lender lives and does not grow, swap, sort or hand out the buffer, and no
+    /// two calls touch the same element of it at once.
+    pub(crate) unsafe fn borrow(&mut self, buffer: Buffer, loan: Loan) {
+        let at = buffer.index();
+        self.memory[at] = Memory::Lent(loan.slot.data, loan.bytes);
+        self.slots[at] = loan.slot;
+        self.lens[at] = loan.slot.len as usize;
+    }
+
+    /// All elements of an owned buffer as bytes.
+    ///
+    /// # Panics
+    /// When it is an input or lent.
+    pub(crate) fn bytes_mut(&mut self, buffer: Buffer) -> &mut [u8] {
+        let Memory::Owned(block) = &mut self.memory[buffer.index()] else { unreachable!("the buffer is owned") };
+        block.as_mut_slice()
+    }
+
+    /// The type of the elements of a buffer.
+    pub(crate) fn prim(&self, buffer: Buffer) -> Prim {
         self.signature.buffers[buffer.index()].prim
     }
 
     /// The bytes of a buffer.
-    fn bytes(&self, buffer: Buffer) -> &[u8] {
+    ///
+    /// # Panics
+    /// When it is lent.
+    pub(crate) fn bytes(&self, buffer: Buffer) -> &[u8] {
         match &self.memory[buffer.index()] {
             Memory::Input(input) => input.as_slice(),
             Memory::Owned(block) => block.as_slice(),
+            Memory::Lent(..) => unreachable!("lent memory is read element by element"),
         }
     }
 
@@ -288,9 +337,15 @@ impl Invocation {
     pub(crate) fn read(&self, buffer: Buffer, at: usize) -> u64 {
         let decl = &self.signature.buffers[buffer.index()];
         let size = decl.prim.bytes();
-        let element = &self.bytes(buffer)[at * size..(at + 1) * size];
         let mut bytes = [0; 8];
-        bytes[..size].copy_from_slice(element);
+        match self.memory[buffer.index()] {
+            Memory::Lent(start, len) => {
+                assert!((at + 1) * size <= len, "element {at} is behind lent memory");
+                // SAFETY: the element lies in the block, whose owner lives, and nobody else writes it: see `borrow`.
+                unsafe { start.add(at * size).copy_to_nonoverlapping(bytes.as_mut_ptr(), size) };
+            }
+            _ => bytes[..size].copy_from_slice(&self.bytes(buffer)[at * size..(at + 1) * size]),
+        }
         let bits = u64::from_le_bytes(bytes);
         if decl.class == BufferClass::Index && decl.prim.is_signed() {
             let unused = 64 - decl.prim.bits();
@@ -306,10 +361,16 @@ impl Invocation {
     /// When the buffer does not have the element, or is an input.
     pub(crate) fn write(&mut self, buffer: Buffer, at: usize, bits: u64) {
         let size = self.prim(buffer).bytes();
-        let Memory::Owned(block) = &mut self.memory[buffer.index()] else {
-            unreachable!("the verifier admits stores to owned buffers only");
-        };
-        block.as_mut_slice()[at * size..(at + 1) * size].copy_from_slice(&bits.to_le_bytes()[..size]);
+        let bytes = &bits.to_le_bytes()[..size];
+        match &mut self.memory[buffer.index()] {
+            Memory::Owned(block) => block.as_mut_slice()[at * size..(at + 1) * size].copy_from_slice(bytes),
+            Memory::Lent(start, len) => {
+                assert!((at + 1) * size <= *len, "element {at} is behind lent memory");
+                // SAFETY: as in `read`.
+                unsafe { start.add(at * size).copy_from_nonoverlapping(bytes.as_ptr(), size) };
+            }
+            Memory::Input(_) => unreachable!("the verifier admits stores to owned buffers only"),
+        }
     }
 
     /// The element of a buffer, of its own type; `None` when there is none.

@@ -1,5 +1,6 @@
-//! What a run may use: a budget of bytes, and a flag that asks it to stop.
+//! What a run may use: a budget of bytes, threads, and a flag that asks it to stop.
 
+use super::Workers;
 use std::fmt;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
@@ -69,25 +70,34 @@ impl Account for MemoryBudget {
     }
 }
 
-/// The limits of a run. Clones share the budget and the flag.
+/// The limits of a run. Clones share the budget, the threads and the flag.
 #[derive(Clone, Debug)]
 pub struct Limits {
     /// Charged by owned buffers while they live, after they were handed out too.
     pub memory: Arc<MemoryBudget>,
+    /// What chunks of kernels run on.
+    pub workers: Arc<Workers>,
     /// Kernels return [`Status::Cancelled`](crate::assembly::Status::Cancelled) once it is set: at their next growth, or at
     /// the next round of a loop around loops.
     pub cancel: Arc<AtomicBool>,
 }
 
 impl Limits {
-    /// A limit of that many bytes.
+    /// A limit of that many bytes, on the caller's thread.
     pub fn memory(bytes: usize) -> Limits {
-        Limits { memory: Arc::new(MemoryBudget::new(bytes)), cancel: Arc::default() }
+        let workers = Workers::caller().clone();
+        Limits { memory: Arc::new(MemoryBudget::new(bytes)), workers, cancel: Arc::default() }
+    }
+
+    /// The same on other threads.
+    #[must_use]
+    pub fn on(self, workers: &Arc<Workers>) -> Limits {
+        Limits { workers: workers.clone(), ..self }
     }
 }
 
 impl Default for Limits {
-    /// No limit but the address space.
+    /// No limit but the address space and the caller's thread.
     fn default() -> Limits {
         Limits::memory(isize::MAX as usize)
     }

@@ -1,7 +1,8 @@
 //! The runtime of kernels: their calling convention, the memory that they work on and its limits.
 //!
 //! An [`Invocation`] owns the buffers of one function: inputs shared with the tensors they come from, and outputs and
-//! workspaces that grow under [`Limits`] and leave as Arrow buffers without a copy.
+//! workspaces that grow under [`Limits`] and leave as Arrow buffers without a copy. [`Workers`] are the threads that call
+//! kernels.
 
 #[cfg(target_endian = "big")]
 compile_error!("buffers are read as little-endian");
@@ -12,8 +13,11 @@ mod frame;
 mod invocation;
 mod limits;
 mod sort;
+mod workers;
 
 pub(crate) use charged::charged;
 pub use frame::{Callbacks, Entry, Frame, Slot};
+pub(crate) use invocation::Loan;
 pub use invocation::{Invocation, Signature};
 pub use limits::{Account, Limits, MemoryBudget};
+pub use workers::Workers;

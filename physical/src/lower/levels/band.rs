@@ -11,8 +11,8 @@ use crate::levels::Band;
 use crate::lower::looplets::Phase;
 use crate::lower::seeded::{self, Seeded};
 use crate::lower::{
-    At, Cursor, Cx, Fiber, LevelCode, LevelLowering, Looplet, Room, Tables, add, and, eq, int, le, load, local, lt,
-    max, not, or, plus, select, sub, truth,
+    At, Cursor, Cx, Fiber, LevelCode, LevelLowering, Looplet, Parents, Room, Tables, add, and, eq, int, le, load,
+    local, lt, max, not, or, plus, select, sub, truth,
 };
 use redpoll_logic::Prim;
 use redpoll_logic::physical::Protocol;
@@ -124,7 +124,7 @@ impl LevelLowering for Band {
         assemble_ends(cx, arrays[OFS], range, room);
     }
 
-    fn freeze(&self, cx: &mut Cx<'_>, at: At, parents: &Expr) -> Expr {
+    fn freeze(&self, cx: &mut Cx<'_>, at: At, Parents { count: parents, .. }: &Parents) -> Expr {
         let LevelCode { arrays, .. } = cx.level(at).clone();
         let len = local(cx.level(at).counter());
         cx.check_positions(arrays[OFS], &len);
@@ -133,7 +133,7 @@ impl LevelLowering for Band {
         if *parents == int(1) {
             cx.push(Stmt::Store { buffer: arrays[OFS], at: int(1), value: len.clone() });
         } else {
-            fill_ends(cx, arrays[OFS], parents);
+            fill_ends(cx, arrays[OFS], (&int(0), parents));
         }
         len
     }

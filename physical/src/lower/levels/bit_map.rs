@@ -11,8 +11,8 @@ use crate::assembly::{BinaryOp, Buffer, BufferRole, CompareOp, Expr, Local, Stmt
 use crate::levels::BitMap;
 use crate::lower::seeded::{self, Seeded};
 use crate::lower::{
-    At, Cursor, Cx, Fiber, LevelCode, LevelLowering, Looplet, Room, Stepper, Tables, add, and, eq, int, load, local,
-    lt, max, min, mul, not, plus, sub, truth,
+    At, Cursor, Cx, Fiber, LevelCode, LevelLowering, Looplet, Parents, Room, Stepper, Tables, add, and, eq, int, load,
+    local, lt, max, min, mul, not, plus, sub, truth,
 };
 use redpoll_logic::physical::Protocol;
 use redpoll_logic::{Prim, Scalar};
@@ -149,7 +149,7 @@ impl LevelLowering for BitMap {
         }
     }
 
-    fn freeze(&self, cx: &mut Cx<'_>, at: At, parents: &Expr) -> Expr {
+    fn freeze(&self, cx: &mut Cx<'_>, at: At, Parents { count: parents, .. }: &Parents) -> Expr {
         let LevelCode { dimension, arrays, .. } = cx.level(at).clone();
         let own = cx.name("positions", &mul(parents, &dimension));
         let words = arrays[WORDS];

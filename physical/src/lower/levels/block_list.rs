@@ -13,8 +13,8 @@ use crate::lower::looplets::{Lookup, Phase};
 use crate::lower::search::{gallop, gallop_back_by};
 use crate::lower::seeded::{self, Seeded};
 use crate::lower::{
-    At, Cursor, Cx, Fiber, LevelCode, LevelLowering, Looplet, Room, Stepper, Tables, add, and, count, eq, int, le,
-    load, local, lt, not, plus, sub, truth,
+    At, Cursor, Cx, Fiber, LevelCode, LevelLowering, Looplet, Parents, Room, Stepper, Tables, add, and, count, eq, int,
+    le, load, local, lt, not, plus, sub, truth,
 };
 use redpoll_logic::Prim;
 use redpoll_logic::physical::Protocol;
@@ -125,7 +125,7 @@ impl LevelLowering for BlockList {
         assemble_ends(cx, ptr, range, room);
     }
 
-    fn freeze(&self, cx: &mut Cx<'_>, at: At, parents: &Expr) -> Expr {
+    fn freeze(&self, cx: &mut Cx<'_>, at: At, Parents { count: parents, .. }: &Parents) -> Expr {
         let LevelCode { arrays, more, .. } = cx.level(at).clone();
         let (len, blocks) = (local(cx.level(at).counter()), local(more[0]));
         cx.check_positions(arrays[OFS], &len);
@@ -134,7 +134,7 @@ impl LevelLowering for BlockList {
         if *parents == int(1) {
             cx.push(Stmt::Store { buffer: arrays[PTR], at: int(1), value: blocks });
         } else {
-            fill_ends(cx, arrays[PTR], parents);
+            fill_ends(cx, arrays[PTR], (&int(0), parents));
         }
         len
     }

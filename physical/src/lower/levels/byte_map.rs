@@ -9,8 +9,8 @@ use crate::assembly::{BinaryOp, BufferClass, BufferDecl, BufferRole, Expr, Stmt}
 use crate::levels::ByteMap;
 use crate::lower::seeded::{self, Seeded};
 use crate::lower::{
-    At, Binding, Cursor, Cx, Fiber, LevelCode, LevelLowering, Looplet, Room, Tables, add, int, load, local, mul, plus,
-    sub, truth,
+    At, Binding, Cursor, Cx, Fiber, LevelCode, LevelLowering, Looplet, Parents, Room, Tables, add, int, load, local,
+    mul, plus, sub, truth,
 };
 use redpoll_logic::physical::Protocol;
 use redpoll_logic::{Prim, Scalar};
@@ -109,7 +109,7 @@ impl LevelLowering for ByteMap {
         cx.assemble(at.below(), (&lo, &hi), below);
     }
 
-    fn freeze(&self, cx: &mut Cx<'_>, at: At, parents: &Expr) -> Expr {
+    fn freeze(&self, cx: &mut Cx<'_>, at: At, Parents { count: parents, .. }: &Parents) -> Expr {
         let LevelCode { dimension, arrays, .. } = cx.level(at).clone();
         let (ptr, idx) = (arrays[PTR], arrays[IDX]);
         let (len, list) = (local(cx.level(at).counter()), scratch(cx, at));
@@ -135,7 +135,7 @@ impl LevelLowering for ByteMap {
             Stmt::Store { buffer: ptr, at: plus(&local(parent), 1), value: plus(&local(k), 1) },
         ];
         cx.push(Stmt::For { var: k, lo: int(0), hi: len, body });
-        fill_ends(cx, ptr, parents);
+        fill_ends(cx, ptr, (&int(0), parents));
         mul(parents, &dimension)
     }
 

@@ -3,7 +3,7 @@
 use super::join::{Comparable, compare_each};
 use crate::assembly::{BufferRole, Expr, Local};
 use crate::levels::Dense;
-use crate::lower::{At, Cursor, Cx, Fiber, LevelCode, LevelLowering, Looplet, Room, Tables, add, mul};
+use crate::lower::{At, Cursor, Cx, Fiber, LevelCode, LevelLowering, Looplet, Parents, Room, Tables, add, mul};
 use redpoll_logic::physical::Protocol;
 use std::rc::Rc;
 
@@ -26,7 +26,7 @@ impl LevelLowering for Dense {
         cx.assemble(at.below(), (&lo, &hi), room);
     }
 
-    fn freeze(&self, cx: &mut Cx<'_>, at: At, parents: &Expr) -> Expr {
+    fn freeze(&self, cx: &mut Cx<'_>, at: At, Parents { count: parents, .. }: &Parents) -> Expr {
         mul(parents, &cx.level(at).dimension)
     }
 

@@ -7,7 +7,9 @@ use crate::assembly::{BufferRole, Expr, Stmt};
 use crate::levels::FixedWidth;
 use crate::lower::search::gallop_back;
 use crate::lower::seeded::{self, Seeded};
-use crate::lower::{At, Cx, Fiber, LevelCode, LevelLowering, Looplet, Room, Tables, add, int, load, local, mul, plus};
+use crate::lower::{
+    At, Cx, Fiber, LevelCode, LevelLowering, Looplet, Parents, Room, Tables, add, int, load, local, mul, plus,
+};
 use redpoll_logic::Prim;
 use redpoll_logic::physical::Protocol;
 use std::rc::Rc;
@@ -42,7 +44,7 @@ impl LevelLowering for FixedWidth {
         written_as_list::<()>();
     }
 
-    fn freeze(&self, _: &mut Cx<'_>, _: At, _: &Expr) -> Expr {
+    fn freeze(&self, _: &mut Cx<'_>, _: At, _: &Parents) -> Expr {
         written_as_list()
     }
 

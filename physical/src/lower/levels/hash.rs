@@ -8,8 +8,8 @@ use crate::assembly::{BinaryOp, Buffer, BufferRole, Expr, Local, Stmt};
 use crate::levels::Hash;
 use crate::lower::seeded::{self, Seeded};
 use crate::lower::{
-    At, Cursor, Cx, Fiber, LevelCode, LevelLowering, Looplet, Room, Tables, add, and, eq, int, load, local, lt, max,
-    mul, plus, truth,
+    At, Cursor, Cx, Fiber, LevelCode, LevelLowering, Looplet, Parents, Room, Tables, add, and, eq, int, load, local,
+    lt, max, mul, plus, truth,
 };
 use redpoll_logic::Prim;
 use redpoll_logic::physical::Protocol;
@@ -115,7 +115,7 @@ impl LevelLowering for Hash {
 
     fn assemble(&self, _: &mut Cx<'_>, _: At, _: (&Expr, &Expr), _: Room) {}
 
-    fn freeze(&self, cx: &mut Cx<'_>, at: At, parents: &Expr) -> Expr {
+    fn freeze(&self, cx: &mut Cx<'_>, at: At, Parents { count: parents, .. }: &Parents) -> Expr {
         let code = cx.level(at).clone();
         let len = local(code.counter());
         let [ptr, idx, pos, parent, coordinate] = [PTR, IDX, POS, PARENT, COORDINATE].map(|k| code.arrays[k]);

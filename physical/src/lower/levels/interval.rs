@@ -9,8 +9,8 @@ use crate::assembly::{BufferRole, Expr, Local, Status, Stmt};
 use crate::levels::Interval;
 use crate::lower::looplets::Phase;
 use crate::lower::{
-    At, Cursor, Cx, Fiber, LevelCode, LevelLowering, Looplet, Room, Tables, add, and, count, eq, int, le, load, local,
-    lt, not, plus, select, truth,
+    At, Cursor, Cx, Fiber, LevelCode, LevelLowering, Looplet, Parents, Room, Tables, add, and, count, eq, int, le,
+    load, local, lt, not, plus, select, truth,
 };
 use redpoll_logic::Prim;
 use redpoll_logic::physical::Protocol;
@@ -108,7 +108,7 @@ impl LevelLowering for Interval {
         cx.assemble(at.below(), (lo, hi), room);
     }
 
-    fn freeze(&self, cx: &mut Cx<'_>, at: At, parents: &Expr) -> Expr {
+    fn freeze(&self, cx: &mut Cx<'_>, at: At, Parents { count: parents, .. }: &Parents) -> Expr {
         for k in [LEFT, RIGHT] {
             let buffer = cx.level(at).arrays[k];
             cx.push(Stmt::Grow { buffer, len: parents.clone() });

@@ -9,8 +9,8 @@ use crate::levels::Pinpoint;
 use crate::lower::looplets::Phase;
 use crate::lower::seeded::{self, Seeded};
 use crate::lower::{
-    At, Cursor, Cx, Fiber, LevelCode, LevelLowering, Looplet, Room, Tables, and, eq, int, load, local, lt, min, plus,
-    truth,
+    At, Cursor, Cx, Fiber, LevelCode, LevelLowering, Looplet, Parents, Room, Tables, and, eq, int, load, local, lt,
+    min, plus, truth,
 };
 use redpoll_logic::Prim;
 use redpoll_logic::physical::Protocol;
@@ -84,7 +84,7 @@ impl LevelLowering for Pinpoint {
         cx.assemble(at.below(), (lo, hi), room);
     }
 
-    fn freeze(&self, cx: &mut Cx<'_>, at: At, parents: &Expr) -> Expr {
+    fn freeze(&self, cx: &mut Cx<'_>, at: At, Parents { count: parents, .. }: &Parents) -> Expr {
         let LevelCode { dimension, arrays, .. } = cx.level(at).clone();
         let (idx, p) = (arrays[IDX], cx.new_local("p", Prim::I64));
         cx.push(Stmt::Grow { buffer: idx, len: parents.clone() });

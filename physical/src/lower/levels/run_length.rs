@@ -4,7 +4,7 @@ use super::join::Comparable;
 use super::runs::{Runs, counters};
 use crate::assembly::{BufferRole, Expr, Local};
 use crate::levels::RunLength;
-use crate::lower::{At, Cx, Fiber, LevelCode, LevelLowering, Looplet, Room, Tables, plus};
+use crate::lower::{At, Cx, Fiber, LevelCode, LevelLowering, Looplet, Parents, Room, Tables, plus};
 use redpoll_logic::physical::Protocol;
 
 impl LevelLowering for RunLength {
@@ -32,7 +32,7 @@ impl LevelLowering for RunLength {
         runs(cx, at).assemble(cx, hi, room);
     }
 
-    fn freeze(&self, cx: &mut Cx<'_>, at: At, parents: &Expr) -> Expr {
+    fn freeze(&self, cx: &mut Cx<'_>, at: At, Parents { count: parents, .. }: &Parents) -> Expr {
         runs(cx, at).freeze(cx, at, parents)
     }
 

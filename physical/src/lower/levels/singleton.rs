@@ -4,7 +4,9 @@ use super::join::{Comparable, compare_entry};
 use super::sparse_list::{Entries, append, if_present, spread};
 use crate::assembly::{BufferRole, Expr, Local, Stmt};
 use crate::levels::Singleton;
-use crate::lower::{At, Cx, Fiber, LevelCode, LevelLowering, Looplet, Room, Tables, eq, int, load, local, plus};
+use crate::lower::{
+    At, Cx, Fiber, LevelCode, LevelLowering, Looplet, Parents, Room, Tables, eq, int, load, local, plus,
+};
 use redpoll_logic::Prim;
 use redpoll_logic::physical::Protocol;
 use std::rc::Rc;
@@ -42,7 +44,7 @@ impl LevelLowering for Singleton {
 
     fn assemble(&self, _: &mut Cx<'_>, _: At, _: (&Expr, &Expr), _: Room) {}
 
-    fn freeze(&self, _: &mut Cx<'_>, _: At, parents: &Expr) -> Expr {
+    fn freeze(&self, _: &mut Cx<'_>, _: At, Parents { count: parents, .. }: &Parents) -> Expr {
         parents.clone()
     }
 

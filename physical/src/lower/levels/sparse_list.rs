@@ -9,8 +9,8 @@ use crate::levels::SparseList;
 use crate::lower::search::{found, gallop};
 use crate::lower::seeded::{self, Seeded};
 use crate::lower::{
-    At, Cursor, Cx, Fiber, LevelCode, LevelLowering, Looplet, Room, Stepper, Tables, count, eq, int, load, local, lt,
-    max, plus, select, sub, truth,
+    At, Cursor, Cx, Fiber, LevelCode, LevelLowering, Looplet, Parents, Room, Stepper, Tables, count, eq, int, load,
+    local, lt, max, plus, select, sub, truth,
 };
 use redpoll_logic::physical::Protocol;
 use redpoll_logic::{LevelFormat, Prim};
@@ -56,14 +56,14 @@ impl LevelLowering for SparseList {
         assemble_ends(cx, ptr, range, room);
     }
 
-    fn freeze(&self, cx: &mut Cx<'_>, at: At, parents: &Expr) -> Expr {
+    fn freeze(&self, cx: &mut Cx<'_>, at: At, Parents { count: parents, written: (lo, hi) }: &Parents) -> Expr {
         let (ptr, len) = (cx.level(at).arrays[PTR], local(cx.level(at).counter()));
         cx.check_positions(ptr, &len);
         cx.push(Stmt::Grow { buffer: ptr, len: plus(parents, 1) });
         if *parents == int(1) {
             cx.push(Stmt::Store { buffer: ptr, at: int(1), value: len.clone() });
         } else {
-            fill_ends(cx, ptr, parents);
+            fill_ends(cx, ptr, (lo, hi));
         }
         len
     }
@@ -113,19 +113,19 @@ fn entries(cx: &mut Cx<'_>, at: At, fiber: &Fiber) -> (Entries, Vec<Stmt>) {
     (Entries { idx: arrays[IDX], q, end, format, dimension }, preamble)
 }
 
-/// Makes the ends of fibers that were not written those of the fibers before.
-pub(super) fn fill_ends(cx: &mut Cx<'_>, ptr: Buffer, parents: &Expr) {
+/// Makes the ends of fibers that were not written those of the fibers before, below the parent positions `lo..hi`.
+pub(super) fn fill_ends(cx: &mut Cx<'_>, ptr: Buffer, (lo, hi): (&Expr, &Expr)) {
     if seeded::is(Seeded::FiberEnds) {
         return;
     }
     let (end, p) = (cx.new_local("end", Prim::I64), cx.new_local("p", Prim::I64));
-    cx.assign(end, int(0));
+    cx.assign(end, if *lo == int(0) { int(0) } else { load(ptr, lo.clone()) });
     let next = plus(&local(p), 1);
     let body = vec![
         Stmt::Assign(end, max(&local(end), &load(ptr, next.clone()))),
         Stmt::Store { buffer: ptr, at: next, value: local(end) },
     ];
-    cx.push(Stmt::For { var: p, lo: int(0), hi: parents.clone(), body });
+    cx.push(Stmt::For { var: p, lo: lo.clone(), hi: hi.clone(), body });
 }
 
 /// The first entry of a fiber in a local, and the end of its entries: none if the fiber is not stored.

@@ -54,13 +54,14 @@ fn spgemm() {
               touched = 0
               grow lengths, 3
               len = 0
+              len = lengths[1]
               grow C.ptr1, $n4 + 1
               #4 = max(0, chunk_lo)
               #5 = min($n4, chunk_hi)
               if #4 < #5 {
                 for #6 in #4..#5 {
-                  for k in 0..touched {
-                    #8 = w.idx0[k]
+                  for #7 in 0..touched {
+                    #8 = w.idx0[#7]
                     w.map0[#8] = 0_u8
                     w.val[#8] = 0.0
                   }
@@ -106,18 +107,28 @@ fn spgemm() {
                   C.ptr1[#6 + 1] = len
                 }
               }
+              #23 = max(min(chunk_lo, $n4), 0)
+              #24 = max(min(chunk_hi, $n4), 0)
               if not(len < 2147483648) {
                 return position_overflow
               }
               grow C.ptr1, $n4 + 1
-              end = 0
-              for #24 in 0..$n4 {
-                end = max(end, C.ptr1[#24 + 1])
-                C.ptr1[#24 + 1] = end
+              end = C.ptr1[#23]
+              for #26 in #23..#24 {
+                end = max(end, C.ptr1[#26 + 1])
+                C.ptr1[#26 + 1] = end
               }
               lengths[0] = $n4 + 1
               lengths[1] = len
               lengths[2] = len
+              for #28 in 0..touched {
+                #29 = w.idx0[#28]
+                w.map0[#29] = 0_u8
+                w.val[#29] = 0.0
+              }
+              touched = 0
+              grow w.map0, $n3
+              grow w.val, $n3
             }
         "#]],
     );
@@ -247,6 +258,7 @@ fn union() {
             fn kernel($n9) {
               grow lengths, 3
               len = 0
+              len = lengths[1]
               grow C.ptr0, 2
               #3 = max(0, chunk_lo)
               #4 = min($n9, chunk_hi)
@@ -569,6 +581,7 @@ fn xor_with_fill_true() {
             fn kernel($n9) {
               grow lengths, 3
               len = 0
+              len = lengths[1]
               grow C.ptr0, 2
               #3 = max(0, chunk_lo)
               #4 = min($n9, chunk_hi)

@@ -10,11 +10,12 @@ mod swaps;
 use crate::kernel::{Engine, Kernel};
 use crate::lower::Options;
 use crate::notation::{Places, Program, Role, normalize, parse, places_of, print, run};
-use crate::run::Limits;
+use crate::run::{Limits, Workers};
 use crate::storage::{Tensor, Values};
 use crate::testing::concordant_formats_of_rank;
 use redpoll_logic::{Format, Scalar, TensorType, Writes};
 use std::collections::HashMap;
+use std::num::NonZero;
 use std::sync::Arc;
 
 /// A small generator of pseudo-random numbers (splitmix64).
@@ -107,6 +108,34 @@ fn agree(text: &str, cases: usize, engines: &[Engine]) -> Result<(), String> {
 /// Rounds of loops in one run after which a kernel is taken not to end.
 const ITERATION_LIMIT: u64 = 1_000_000;
 
+/// Whether a kernel leaves the same when its outermost loop is cut, up to the signs of zeros, and the same bits on one
+/// thread and on several.
+fn agree_in_chunks(kernel: &Kernel, inputs: &[&Tensor], whole: &[Tensor]) -> Result<(), String> {
+    let run = |threads: usize| {
+        let workers = Workers::new(NonZero::new(threads).unwrap()).cutting_all();
+        let outcome = kernel.run(inputs, &Limits::default().on(&Arc::new(workers)));
+        let outputs = outcome.map_err(|e| format!("in chunks: {e}"))?.outputs;
+        outputs.iter().try_for_each(|t| t.validate().map_err(|e| format!("in chunks: {e}")))?;
+        Ok::<_, String>(outputs.iter().map(|t| t.to_dense_scalars().unwrap()).collect::<Vec<_>>())
+    };
+    let (alone, shared) = (run(1)?, run(3)?);
+    let bits = |outputs: &[Vec<Scalar>]| outputs.iter().flatten().map(|v| v.to_bits()).collect::<Vec<_>>();
+    if bits(&alone) != bits(&shared) {
+        return Err(format!("on three threads {shared:?}, on one {alone:?}"));
+    }
+    for (whole, parts) in whole.iter().map(|t| t.to_dense_scalars().unwrap()).zip(&alone) {
+        if !whole.iter().zip(parts).all(|(a, b)| is_equal(a, b)) {
+            return Err(format!("in chunks {parts:?}, in one {whole:?}"));
+        }
+    }
+    Ok(())
+}
+
+/// Equal, or zeros both.
+fn is_equal(a: &Scalar, b: &Scalar) -> bool {
+    a == b || a.to_f64() == Some(0.0) && b.to_f64() == Some(0.0)
+}
+
 fn agree_in_formats(program: &Arc<Program>, rng: &mut Rng, engines: &[Engine]) -> Result<(), String> {
     let mut places = HashMap::new();
     let mut tensors = Vec::new();
@@ -135,12 +164,12 @@ fn agree_in_formats(program: &Arc<Program>, rng: &mut Rng, engines: &[Engine]) -
             output.validate().map_err(|e| fail(e.to_string(), Some(&kernel)))?;
             let expected = tensor(&decl.ty, &expected[&decl.name]).to_dense_scalars().unwrap();
             let found = output.to_dense_scalars().unwrap();
-            let zeros = |a: &Scalar, b: &Scalar| a.to_f64() == Some(0.0) && b.to_f64() == Some(0.0);
-            if !expected.iter().zip(&found).all(|(a, b)| a == b || zeros(a, b)) {
+            if !expected.iter().zip(&found).all(|(a, b)| is_equal(a, b)) {
                 let what = format!("`{}` expected {expected:?}, found {found:?}", decl.name);
                 return Err(fail(what, Some(&kernel)));
             }
         }
+        agree_in_chunks(&kernel, &inputs, &outcome.outputs).map_err(|what| fail(what, Some(&kernel)))?;
     }
     Ok(())
 }

@@ -260,6 +260,7 @@ fn union() {
                 int64_t stop_2, p;
                 RP_GROW(lengths, 9, 3);
                 len = 0;
+                len = lengths[1];
                 RP_GROW(c_ptr0, 6, 2);
                 chunk = rp_max_i64(0, chunk_lo);
                 chunk_2 = rp_min_i64(n9, chunk_hi);
@@ -440,10 +441,12 @@ fn spgemm() {
                 int64_t chunk_lo = frame->chunk_lo;
                 int64_t chunk_hi = frame->chunk_hi;
                 int64_t len, touched, chunk, chunk_2, p, q, q_end, i_2;
-                int64_t q_2, q_end_2, i_3, q_3, q_end_3, i_4, end;
+                int64_t q_2, q_end_2, i_3, q_3, q_end_3, i_4, written, written_2;
+                int64_t end, p_3;
                 touched = 0;
                 RP_GROW(lengths, 13, 3);
                 len = 0;
+                len = lengths[1];
                 RP_GROW(C_ptr1, 6, n4 + 1);
                 chunk = rp_max_i64(0, chunk_lo);
                 chunk_2 = rp_min_i64(n4, chunk_hi);
@@ -498,18 +501,28 @@ fn spgemm() {
                         C_ptr1[i + 1] = len;
                     }
                 }
+                written = rp_max_i64(rp_min_i64(chunk_lo, n4), 0);
+                written_2 = rp_max_i64(rp_min_i64(chunk_hi, n4), 0);
                 if (!(len < INT64_C(2147483648))) {
                     return RP_POSITION_OVERFLOW;
                 }
                 RP_GROW(C_ptr1, 6, n4 + 1);
-                end = 0;
-                for (int64_t p_2 = 0; p_2 < n4; p_2++) {
+                end = C_ptr1[written];
+                for (int64_t p_2 = written; p_2 < written_2; p_2++) {
                     end = rp_max_i64(end, C_ptr1[p_2 + 1]);
                     C_ptr1[p_2 + 1] = end;
                 }
                 lengths[0] = n4 + 1;
                 lengths[1] = len;
                 lengths[2] = len;
+                for (int64_t k_2 = 0; k_2 < touched; k_2++) {
+                    p_3 = w_idx0[k_2];
+                    w_map0[p_3] = 0;
+                    w_val[p_3] = 0.0;
+                }
+                touched = 0;
+                RP_GROW(w_map0, 11, n3);
+                RP_GROW(w_val, 12, n3);
                 return RP_DONE;
             }
 

@@ -1,0 +1,180 @@
+//! Outputs of which each part has written a range of outermost coordinates: the arrays of later parts go behind those of
+//! the first.
+
+use super::Kernel;
+use crate::Error;
+use crate::assembly::{Buffer, Status};
+use crate::levels::{Concatenation, level};
+use crate::lower::Binding;
+use crate::notation::TensorId;
+use crate::run::{Invocation, Workers};
+use redpoll_logic::Prim;
+use std::ops::Range;
+
+/// Rounds of the outermost loop, and the memory over which a kernel was called for them.
+pub(super) struct Part {
+    pub(super) rounds: Range<i64>,
+    pub(super) invocation: Invocation,
+}
+
+/// Positions of one level: those that a part has written, and where they begin in the whole.
+#[derive(Clone)]
+struct Span {
+    own: Range<usize>,
+    start: usize,
+}
+
+impl Span {
+    fn times(&self, n: usize) -> Span {
+        Span { own: self.own.start * n..self.own.end * n, start: self.start * n }
+    }
+
+    /// The same positions in the whole.
+    fn whole(&self) -> Range<usize> {
+        self.start..self.start + self.own.len()
+    }
+}
+
+/// Elements that move from a part to the whole.
+struct Move<'a> {
+    from: &'a [u8],
+    to: &'a mut [u8],
+    /// What is added to each.
+    shift: i64,
+}
+
+/// Brings the arrays of an output together in the memory of the first part, and gives their lengths.
+///
+/// # Errors
+/// [`Error::KernelStopped`] when there is no memory for them, or too many positions for their arrays.
+pub(super) fn append(
+    kernel: &Kernel,
+    id: TensorId,
+    parts: &mut [Part],
+    workers: &Workers,
+) -> Result<Vec<(Buffer, usize)>, Error> {
+    let ty = &kernel.draft.program.tensors[id.index()].ty;
+    let sizes = ty.format.storage_shape(&ty.shape);
+    let mut appended = Appended { parts, workers, lengths: Vec::new() };
+    // At the root there is one position, which all parts share.
+    let mut spans = vec![Span { own: 0..1, start: 0 }; appended.parts.len()];
+    for (k, (format, n)) in ty.format.levels.iter().zip(sizes).enumerate() {
+        let arrays =
+            kernel.draft.buffers(|b| matches!(b, Binding::Level { tensor, level, .. } if (*tensor, *level) == (id, k)));
+        let n = n as usize;
+        spans = match level(format.kind).concatenation() {
+            Concatenation::Full if k == 0 => appended.parts.iter().map(|part| coordinates(&part.rounds, n)).collect(),
+            Concatenation::Full => spans.iter().map(|span| span.times(n)).collect(),
+            Concatenation::List => appended.lists(&arrays, &spans, k == 0)?,
+            Concatenation::Entry => {
+                for array in arrays {
+                    appended.elements(array, &spans)?;
+                }
+                spans
+            }
+            Concatenation::None => unreachable!("outputs of such levels are not appended"),
+        };
+    }
+    for leaf in kernel.draft.buffers(|b| matches!(b, Binding::Leaf { tensor, .. } if *tensor == id)) {
+        appended.elements(leaf, &spans)?;
+    }
+    Ok(appended.lengths)
+}
+
+/// The coordinates among some rounds that a mode of that size has.
+fn coordinates(rounds: &Range<i64>, n: usize) -> Span {
+    let [start, end] = [rounds.start, rounds.end].map(|i| usize::try_from(i).unwrap_or(0).min(n));
+    Span { own: start..end, start }
+}
+
+struct Appended<'a> {
+    parts: &'a mut [Part],
+    workers: &'a Workers,
+    lengths: Vec<(Buffer, usize)>,
+}
+
+impl Appended<'_> {
+    /// Appends the lists below some positions, and gives the spans of their entries. Their first array has the end of each
+    /// list behind a 0.
+    fn lists(&mut self, arrays: &[Buffer], parents: &[Span], at_root: bool) -> Result<Vec<Span>, Error> {
+        let [ptr, entries @ ..] = arrays else { unreachable!("a list has ends") };
+        let end = |part: &Invocation, p: usize| part.read(*ptr, p) as usize;
+        let mut start = 0;
+        let mut spans = Vec::new();
+        for (part, span) in self.parts.iter().zip(parents) {
+            let own = end(&part.invocation, span.own.start)..end(&part.invocation, span.own.end);
+            spans.push(Span { own: own.clone(), start });
+            start += own.len();
+        }
+        if self.parts[0].invocation.prim(*ptr) == Prim::I32 && i32::try_from(start).is_err() {
+            return Err(Error::KernelStopped(Status::PositionOverflow));
+        }
+        if at_root {
+            self.parts[0].invocation.write(*ptr, 1, start as u64);
+            self.lengths.push((*ptr, 2));
+        } else {
+            // The ends of the lists of a position stand behind it.
+            let behind = |span: &Span| Span { own: span.own.start + 1..span.own.end + 1, start: span.start + 1 };
+            let ends: Vec<Span> = parents.iter().map(behind).collect();
+            let shifts: Vec<i64> = spans.iter().map(|s| s.start as i64 - s.own.start as i64).collect();
+            self.shifted(*ptr, &ends, &shifts)?;
+        }
+        for array in entries {
+            self.elements(*array, &spans)?;
+        }
+        Ok(spans)
+    }
+
+    /// Appends an array that has an element for each position.
+    fn elements(&mut self, array: Buffer, spans: &[Span]) -> Result<(), Error> {
+        self.shifted(array, spans, &vec![0; spans.len()])
+    }
+
+    /// Appends an array whose elements are shifted by a number for each part.
+    fn shifted(&mut self, array: Buffer, spans: &[Span], shifts: &[i64]) -> Result<(), Error> {
+        let (first, others) = self.parts.split_first_mut().expect("there are parts");
+        let first = &mut first.invocation;
+        let prim = first.prim(array);
+        let len = spans.last().expect("there are parts").whole().end;
+        match first.grow(array, len as i64) {
+            Status::Done => {}
+            status => return Err(Error::KernelStopped(status)),
+        }
+        self.lengths.push((array, len));
+        debug_assert_eq!(spans[0].own, spans[0].whole(), "the first part begins at the beginning");
+        let size = prim.bytes();
+        let mut rest = &mut first.bytes_mut(array)[spans[0].whole().end * size..];
+        let mut moves = Vec::new();
+        for ((part, span), shift) in others.iter().zip(&spans[1..]).zip(&shifts[1..]) {
+            let (to, behind) = rest.split_at_mut(span.own.len() * size);
+            moves.push(Move {
+                from: &part.invocation.bytes(array)[span.own.start * size..span.own.end * size],
+                to,
+                shift: *shift,
+            });
+            rest = behind;
+        }
+        self.workers.each(moves, |m| {
+            m.run(prim);
+            Ok(())
+        })
+    }
+}
+
+impl Move<'_> {
+    fn run(self, prim: Prim) {
+        fn add<const N: usize>(from: &[u8], to: &mut [u8], sum: impl Fn([u8; N]) -> [u8; N]) {
+            for (to, from) in to.as_chunks_mut::<N>().0.iter_mut().zip(from.as_chunks::<N>().0) {
+                *to = sum(*from);
+            }
+        }
+        match (self.shift, prim) {
+            (0, _) => self.to.copy_from_slice(self.from),
+            // The sum fits: it is a position of the whole, of which there are not more than fit.
+            (shift, Prim::I32) => {
+                add(self.from, self.to, |x| i32::from_le_bytes(x).wrapping_add(shift as i32).to_le_bytes());
+            }
+            (shift, _) => add(self.from, self.to, |x| i64::from_le_bytes(x).wrapping_add(shift).to_le_bytes()),
+        }
+    }
+}

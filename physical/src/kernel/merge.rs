@@ -1,0 +1,89 @@
+//! Outputs into which each chunk has folded: what they leave is folded by the same operator, pairs of neighbours first.
+//!
+//! The fold of two is a kernel of its own, over tensors of the output's type, whatever its format.
+
+use super::{Draft, Engine, Kernel};
+use crate::Error;
+use crate::lower::Layout;
+use crate::notation::{
+    Access, Expr, Index, Program, Role, Schedule, Stmt, Subscript, TensorDecl, TensorId, Write, normalize,
+};
+use crate::run::{Limits, Workers};
+use crate::storage::Tensor;
+use redpoll_logic::TensorType;
+use redpoll_logic::op::Op;
+use redpoll_logic::physical::Protocol;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The kernels that fold two partial results, by output and by the layouts of the two.
+#[derive(Default)]
+pub(super) struct Merges(Mutex<HashMap<(usize, Vec<Option<Layout>>), Arc<Kernel>>>);
+
+impl Merges {
+    /// Folds what chunks have left for an output of a draft, given its number and its operator.
+    ///
+    /// # Errors
+    /// As [`Kernel::run`].
+    pub(super) fn merge(
+        &self,
+        draft: &Draft,
+        (number, op): (usize, &Op),
+        mut partials: Vec<Tensor>,
+        limits: &Limits,
+    ) -> Result<Tensor, Error> {
+        let own = limits.clone().on(Workers::caller());
+        while partials.len() > 1 {
+            let mut merged: Vec<Option<Tensor>> = vec![None; partials.len().div_ceil(2)];
+            let pairs = partials.chunks(2).zip(&mut merged);
+            limits.workers.each(pairs, |(pair, merged)| {
+                *merged = Some(match pair {
+                    [a, b] => self.kernel(draft, (number, op), [a, b])?.run_once(&[a, b], &own)?.outputs.swap_remove(0),
+                    _ => pair[0].clone(),
+                });
+                Ok(())
+            })?;
+            partials = merged.into_iter().flatten().collect();
+        }
+        Ok(partials.swap_remove(0))
+    }
+
+    fn kernel(&self, draft: &Draft, (number, op): (usize, &Op), pair: [&Tensor; 2]) -> Result<Arc<Kernel>, Error> {
+        let program = || pairwise(pair[0].ty(), op).map(Arc::new);
+        let layouts = |program: &Program| Kernel::layouts(program, &pair);
+        let mut kernels = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let program = program()?;
+        let key = (number, layouts(&program));
+        if let Some(kernel) = kernels.get(&key) {
+            return Ok(kernel.clone());
+        }
+        // Both tiers give the same bits, and the merges are short.
+        let kernel = Arc::new(Kernel::of(&draft.like(&program, &key.1), Engine::Instant)?);
+        kernels.insert(key, kernel.clone());
+        Ok(kernel)
+    }
+}
+
+/// `c = op(a, b)` at every place.
+fn pairwise(ty: &Arc<TensorType>, op: &Op) -> Result<Program, Error> {
+    let decl = |name: &str, role| TensorDecl { name: name.to_owned(), ty: ty.clone(), role };
+    let sizes = ty.format.storage_shape(&ty.shape);
+    let access = |tensor: u32| {
+        let subscript = |k| Subscript { at: Expr::Index(Index(k)), protocol: Protocol::default(), outside: None };
+        Access { tensor: TensorId(tensor), subscripts: (0..sizes.len() as u32).map(subscript).collect() }
+    };
+    let rhs = Expr::call(op.clone(), [0, 1].map(|k| Expr::Access(access(k))));
+    let assign = Stmt::Assign { lhs: access(2), write: Write::Init, rhs };
+    let body = (0..sizes.len() as u32).rev().fold(assign, |body, k| Stmt::For {
+        index: Index(k),
+        extent: Some((Expr::int(0), Expr::int(sizes[k as usize] as i64))),
+        schedule: Schedule::Sequential,
+        body: Box::new(body),
+    });
+    normalize(Program {
+        tensors: vec![decl("a", Role::Input), decl("b", Role::Input), decl("c", Role::Output)],
+        indices: (0..sizes.len()).map(|k| format!("i{k}")).collect(),
+        vars: Vec::new(),
+        body,
+    })
+}

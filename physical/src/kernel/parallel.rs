@@ -1,0 +1,203 @@
+//! Kernels in chunks: threads call them over chunks at once; then what these leave is put together.
+//!
+//! A part is a row of neighbouring chunks that one thread calls over the same memory, one after the other, so that what
+//! they append is behind each other already. Each thread begins with a part of its own; when it is done with it, it takes
+//! over the rear half of the longest one that is left. Which chunks are one part depends on how threads get on; what they
+//! compute does not: results depend on where chunks begin and on nothing else.
+
+use super::append::{self, Part};
+use super::{ALL, Code, Kernel, Outcome, collect};
+use crate::Error;
+use crate::assembly::{Buffer, Counts, Status};
+use crate::lower::Binding;
+use crate::notation::{Cut, Join, TensorId};
+use crate::run::{Invocation, Limits, Loan};
+use crate::storage::Tensor;
+use std::ops::{Add, Range};
+use std::sync::atomic::Ordering;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Runs a kernel in the given chunks, at least two, which together are all rounds in order.
+pub(super) fn run(
+    kernel: &Kernel,
+    cut: &Cut,
+    chunks: &[Range<i64>],
+    inputs: &[&Tensor],
+    limits: &Limits,
+) -> Result<Outcome, Error> {
+    debug_assert!(
+        chunks.len() > 1 && chunks[0].start == ALL.start && chunks.windows(2).all(|w| w[0].end == w[1].start)
+    );
+    let (shared, loans) = shared(kernel, cut, inputs, limits)?;
+    let threads = limits.workers.threads().min(chunks.len());
+    let run = Run { kernel, cut, chunks, inputs, limits, loans, left: Mutex::new(Left::of(chunks.len(), threads)) };
+    let done = Mutex::new(Done { parts: Vec::new(), partials: Vec::new(), counts: None });
+    limits.workers.each(0..threads, |_| {
+        let worked = run.work(threads, &done);
+        if worked.is_err() {
+            lock(&run.left).0.clear();
+        }
+        worked
+    })?;
+    let done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+    join(kernel, cut, done, shared, limits)
+}
+
+/// A run in chunks.
+struct Run<'a> {
+    kernel: &'a Kernel,
+    cut: &'a Cut,
+    chunks: &'a [Range<i64>],
+    inputs: &'a [&'a Tensor],
+    limits: &'a Limits,
+    /// The memory of shared outputs.
+    loans: Vec<(Buffer, Loan)>,
+    left: Mutex<Left>,
+}
+
+/// What is left of each part, and whether a thread has it.
+struct Left(Vec<(Range<usize>, bool)>);
+
+/// What is done.
+struct Done {
+    /// The parts, each with the first of its chunks.
+    parts: Vec<Part>,
+    /// For each chunk, by its number, what it has left of each folded output.
+    partials: Vec<(usize, Vec<Tensor>)>,
+    counts: Option<Counts>,
+}
+
+impl Left {
+    fn of(chunks: usize, threads: usize) -> Left {
+        Left((0..threads).map(|t| (chunks * t / threads..chunks * (t + 1) / threads, false)).collect())
+    }
+
+    /// A part for a thread: one that nobody has begun, or the rear half of the longest.
+    fn part(&mut self) -> Option<usize> {
+        if let Some(k) = self.0.iter().position(|(_, begun)| !begun) {
+            self.0[k].1 = true;
+            return Some(k);
+        }
+        let (longest, _) = self.0.iter_mut().max_by_key(|(left, _)| left.len()).filter(|(left, _)| !left.is_empty())?;
+        let middle = longest.start + longest.len() / 2;
+        let rear = middle..longest.end;
+        longest.end = middle;
+        self.0.push((rear, true));
+        Some(self.0.len() - 1)
+    }
+
+    /// The next chunk of a part.
+    fn chunk(&mut self, part: usize) -> Option<usize> {
+        self.0.get_mut(part)?.0.next()
+    }
+}
+
+impl Run<'_> {
+    /// Works as long as there is something left.
+    fn work(&self, threads: usize, done: &Mutex<Done>) -> Result<(), Error> {
+        loop {
+            let Some(part) = lock(&self.left).part() else { return Ok(()) };
+            let mut invocation = self.kernel.bind(self.inputs, self.limits)?;
+            for (buffer, loan) in &self.loans {
+                // SAFETY: the lender lives until all parts are done, and nothing else touches its buffer. An output is
+                // shared if each place belongs to one round of the outermost loop, and so to one chunk.
+                unsafe { invocation.borrow(*buffer, *loan) };
+            }
+            if !matches!(self.kernel.code, Code::Interpreter(_)) {
+                self.kernel.room.reserve(&mut invocation, threads);
+            }
+            let mut covered: Option<Range<i64>> = None;
+            loop {
+                let Some(number) = lock(&self.left).chunk(part) else { break };
+                if self.limits.cancel.load(Ordering::Relaxed) {
+                    return Err(Error::KernelStopped(Status::Cancelled));
+                }
+                let chunk = self.chunks[number].clone();
+                let counts = self.kernel.call_chunk(&mut invocation, chunk.clone())?;
+                let partials = self.partials(&mut invocation)?;
+                covered = Some(covered.map_or(chunk.start, |c| c.start)..chunk.end);
+                let mut done = lock(done);
+                done.partials.push((number, partials));
+                done.counts = [done.counts, counts].into_iter().flatten().reduce(Add::add);
+            }
+            if let Some(rounds) = covered {
+                lock(done).parts.push(Part { rounds, invocation });
+            }
+        }
+    }
+
+    /// What a chunk has left of each folded output.
+    fn partials(&self, invocation: &mut Invocation) -> Result<Vec<Tensor>, Error> {
+        let (program, lowered) = (&self.kernel.draft.program, &self.kernel.draft.lowered);
+        let mut folded = self.cut.outputs.iter().filter(|(_, join)| matches!(join, Join::Folded(_))).peekable();
+        if folded.peek().is_none() {
+            return Ok(Vec::new());
+        }
+        let used = collect::used(program, lowered, invocation)?;
+        folded.map(|(id, _)| collect::collect(program, lowered, (*id, &used), invocation)).collect()
+    }
+}
+
+/// An invocation that has the memory of shared outputs and is not called, and what parts borrow of it.
+fn shared(
+    kernel: &Kernel,
+    cut: &Cut,
+    inputs: &[&Tensor],
+    limits: &Limits,
+) -> Result<(Invocation, Vec<(Buffer, Loan)>), Error> {
+    let mut lender = kernel.bind(inputs, limits)?;
+    let mut loans = Vec::new();
+    for (id, _) in cut.outputs.iter().filter(|(_, join)| *join == Join::Shared) {
+        let places = i64::try_from(places(kernel, *id)).map_err(|_| Error::KernelStopped(Status::OutOfMemory))?;
+        for buffer in leaf(kernel, *id) {
+            match lender.grow(buffer, places) {
+                Status::Done => loans.push((buffer, lender.loan(buffer))),
+                status => return Err(Error::KernelStopped(status)),
+            }
+        }
+    }
+    Ok((lender, loans))
+}
+
+/// The places of a dense output.
+fn places(kernel: &Kernel, id: TensorId) -> u64 {
+    let ty = &kernel.draft.program.tensors[id.index()].ty;
+    ty.format.storage_shape(&ty.shape).iter().product()
+}
+
+/// The buffers of the values of an output.
+fn leaf(kernel: &Kernel, id: TensorId) -> Vec<Buffer> {
+    kernel.draft.buffers(|b| matches!(b, Binding::Leaf { tensor, .. } if *tensor == id))
+}
+
+/// The outputs of what has been done.
+fn join(kernel: &Kernel, cut: &Cut, mut done: Done, mut shared: Invocation, limits: &Limits) -> Result<Outcome, Error> {
+    let (program, lowered) = (&kernel.draft.program, &kernel.draft.lowered);
+    done.parts.sort_by_key(|part| part.rounds.start);
+    done.partials.sort_by_key(|(number, _)| *number);
+    let mut partials = done.partials.into_iter().map(|(_, partials)| partials.into_iter()).collect::<Vec<_>>();
+    let mut outputs = Vec::new();
+    for (number, (id, how)) in cut.outputs.iter().enumerate() {
+        outputs.push(match how {
+            Join::Shared => {
+                let used: Vec<_> = leaf(kernel, *id).into_iter().map(|b| (b, places(kernel, *id) as usize)).collect();
+                collect::collect(program, lowered, (*id, &used), &mut shared)?
+            }
+            Join::Appended => {
+                let used = append::append(kernel, *id, &mut done.parts, &limits.workers)?;
+                let output = collect::collect(program, lowered, (*id, &used), &mut done.parts[0].invocation)?;
+                kernel.room.note(used);
+                output
+            }
+            Join::Folded(op) => {
+                let partials = partials.iter_mut().filter_map(Iterator::next).collect();
+                kernel.merges.merge(&kernel.draft, (number, op), partials, limits)?
+            }
+        });
+    }
+    Ok(Outcome { outputs, counts: done.counts })
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,235 @@
+//! Whether the outermost loop of a program can be cut into chunks that run apart, and what becomes of its outputs then.
+//!
+//! A chunk is the whole program with the outermost loop restricted to some of its rounds, over memory of its own. What is
+//! around the loop runs once in each chunk, so it must be without loops and writes. Each output is put together in one of
+//! three ways ([`Join`]): its places are the chunks' own, its outermost coordinates are, or it is folded by an associative
+//! operator whose identity the output starts from.
+
+use super::{Access, Atom, Expr, Index, Linear, Program, Role, Stmt, TensorId, Write};
+use crate::levels::{Concatenation, level, written_format};
+use redpoll_logic::op::Op;
+use redpoll_logic::{FloatMode, LeafKind, LevelKind, TensorType};
+use std::collections::HashMap;
+use std::fmt;
+use std::ops::Range;
+
+/// How the outermost loop of a program is cut.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Cut {
+    /// The index of the loop.
+    pub index: Index,
+    /// Its rounds.
+    pub rounds: Range<i64>,
+    /// The outputs of the program, in their order, and how each is put together.
+    pub outputs: Vec<(TensorId, Join)>,
+    /// Whether results are the same bits wherever the loop is cut. Floats may differ: they are rounded in another order, and
+    /// within a run of fill values another rule may decide on the sign of a zero.
+    pub exact: bool,
+}
+
+/// How an output is put together from what chunks leave.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Join {
+    /// All chunks write one memory, each places of its own.
+    Shared,
+    /// Each chunk writes a range of the coordinates of the outermost level, in order: its arrays go behind those of the
+    /// chunk before.
+    Appended,
+    /// Each chunk folds from the fill value on; what they leave is folded by the same operator, in the order of the chunks.
+    Folded(Op),
+}
+
+/// Why the outermost loop of a program is not cut. Names are those of tensors.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Obstacle {
+    /// Not exactly one loop is outermost.
+    SeveralLoops,
+    /// A round goes on from what an earlier one has left in this local, or all of them read what it was filled with before.
+    Carried(String),
+    /// The rounds are known only when the loop begins.
+    OpenExtent,
+    /// This output is written outside of the loop.
+    WrittenAround(String),
+    /// This output is read or changes its state within the loop.
+    ReadWithin(String),
+    /// Several rounds write one place of this output, and not by a fold of one associative operator from its identity.
+    NotFolded(String),
+}
+
+impl fmt::Display for Obstacle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Obstacle::SeveralLoops => write!(f, "there is not exactly one outermost loop"),
+            Obstacle::Carried(local) => write!(f, "rounds share what `{local}` holds"),
+            Obstacle::OpenExtent => write!(f, "the extent of the outermost loop is computed"),
+            Obstacle::WrittenAround(output) => write!(f, "`{output}` is written outside of the loop"),
+            Obstacle::ReadWithin(output) => write!(f, "`{output}` is read where it is written"),
+            Obstacle::NotFolded(output) => {
+                write!(f, "rounds meet at places of `{output}`, which folds nothing that can be regrouped")
+            }
+        }
+    }
+}
+
+/// How the outermost loop of a program in normal form is cut.
+///
+/// # Errors
+/// Why it is not.
+pub fn cut(program: &Program, mode: FloatMode) -> Result<Cut, Obstacle> {
+    let (index, extent, body) = outermost_loop(&program.body)?;
+    if let Some(local) = carried_local(program) {
+        return Err(Obstacle::Carried(program.tensors[local.index()].name.clone()));
+    }
+    let rounds = extent.0.as_int().zip(extent.1.as_int()).ok_or(Obstacle::OpenExtent)?;
+    let writes = Writes::of(body);
+    let mut all = Vec::new();
+    program.body.walk(&mut |s| {
+        if let Stmt::Assign { lhs, .. } = s {
+            all.push(lhs.tensor);
+        }
+    });
+    let mut outputs = Vec::new();
+    for id in program.outputs() {
+        let decl = &program.tensors[id.index()];
+        let own: Vec<_> = writes.assigns.iter().filter(|(lhs, _)| lhs.tensor == id).collect();
+        if all.iter().filter(|t| **t == id).count() != own.len() {
+            return Err(Obstacle::WrittenAround(decl.name.clone()));
+        }
+        if writes.touched.contains(&id) {
+            return Err(Obstacle::ReadWithin(decl.name.clone()));
+        }
+        let join = join(&decl.ty, &own, &|at| writes.coordinate(at, index), mode);
+        outputs.push((id, join.ok_or_else(|| Obstacle::NotFolded(decl.name.clone()))?));
+    }
+    let floats = |(id, _): &(TensorId, Join)| program.tensors[id.index()].ty.dtype.prims().iter().any(|p| p.is_float());
+    let exact = !outputs.iter().any(floats);
+    Ok(Cut { index, rounds: rounds.0..rounds.1, outputs, exact })
+}
+
+/// How an output of that type with these writes is put together, if it can be. `coordinate` gives the factor of the cut
+/// index in a subscript that mentions nothing else that varies, and the constant beside it.
+fn join(
+    ty: &TensorType,
+    writes: &[&(&Access, &Write)],
+    coordinate: &dyn Fn(&Expr) -> Option<(i64, i64)>,
+    mode: FloatMode,
+) -> Option<Join> {
+    let dense = ty.format.leaf == LeafKind::Element && ty.format.levels.iter().all(|l| l.kind == LevelKind::Dense);
+    let place = |k: usize| {
+        let mut at = writes.iter().map(|(lhs, _)| coordinate(&lhs.subscripts[k].at));
+        let first = at.next().flatten()?;
+        at.all(|other| other == Some(first)).then_some(first)
+    };
+    let rank = ty.format.levels.len();
+    if dense && (0..rank).any(|k| place(k).is_some()) {
+        return Some(Join::Shared);
+    }
+    let written = written_format(&ty.format);
+    let concatenated = written.levels.iter().all(|l| level(l.kind).concatenation() != Concatenation::None);
+    if *written == ty.format && concatenated && rank > 0 && place(0) == Some((1, 0)) {
+        return Some(Join::Appended);
+    }
+    let mut ops = writes.iter().map(|(_, write)| match write {
+        Write::Fold(op) => Some(op),
+        Write::Init | Write::Overwrite => None,
+    });
+    let op = ops.next().flatten()?;
+    let own = op.signature(&[ty.dtype.clone(), ty.dtype.clone()]).is_ok_and(|s| s.result == ty.dtype);
+    let from_nothing = op.fold_identity(&ty.dtype, mode).is_some_and(|identity| identity == ty.fill);
+    let regroups = op.is_associative(&ty.dtype, mode) && (from_nothing || op.is_idempotent(&ty.dtype, mode));
+    (own && regroups && ops.all(|other| other == Some(op))).then(|| Join::Folded(op.clone()))
+}
+
+/// What the body of a loop writes and reads.
+struct Writes<'a> {
+    assigns: Vec<(&'a Access, &'a Write)>,
+    /// What is read, declared, frozen, thawed or swapped.
+    touched: Vec<TensorId>,
+    /// What indices of loops of one round stand for.
+    named: HashMap<Index, Linear>,
+}
+
+impl<'a> Writes<'a> {
+    fn of(body: &'a Stmt) -> Writes<'a> {
+        let mut found = Writes { assigns: Vec::new(), touched: Vec::new(), named: HashMap::new() };
+        body.walk(&mut |s| {
+            found.touched.extend(s.exprs().into_iter().flat_map(Expr::accesses).map(|a| a.tensor));
+            match s {
+                Stmt::Assign { lhs, write, .. } => found.assigns.push((lhs, write)),
+                Stmt::Declare(t) | Stmt::Freeze(t) | Stmt::Thaw(t) => found.touched.push(*t),
+                Stmt::Swap(t, u) => found.touched.extend([*t, *u]),
+                Stmt::For { index, extent: Some((lo, hi)), .. } => {
+                    let [lo, hi] = [lo, hi].map(Linear::of);
+                    if let (Some(lo), Some(hi)) = (lo, hi)
+                        && lo.plus(&Linear::constant(1)).as_ref() == Some(&hi)
+                    {
+                        found.named.insert(*index, lo);
+                    }
+                }
+                _ => {}
+            }
+        });
+        found
+    }
+
+    /// The factor of `index` and the constant of a subscript in which nothing else varies.
+    fn coordinate(&self, at: &Expr, index: Index) -> Option<(i64, i64)> {
+        let form = Linear::of(at)?;
+        match form.terms[..] {
+            [(Atom::Index(i), factor)] if i == index => Some((factor, form.constant)),
+            [(Atom::Index(i), factor)] => {
+                let named = self.named.get(&i)?;
+                match named.terms[..] {
+                    [(Atom::Index(i), inner)] if i == index => {
+                        let constant = named.constant.checked_mul(factor)?.checked_add(form.constant)?;
+                        Some((inner.checked_mul(factor)?, constant))
+                    }
+                    _ => None,
+                }
+            }
+            _ => None,
+        }
+    }
+}
+
+/// The index, extent and body of the one loop that is not inside of another.
+fn outermost_loop(body: &Stmt) -> Result<(Index, (&Expr, &Expr), &Stmt), Obstacle> {
+    fn collect<'a>(stmt: &'a Stmt, found: &mut Vec<&'a Stmt>) {
+        match stmt {
+            Stmt::For { .. } | Stmt::While { .. } => found.push(stmt),
+            _ => stmt.children().into_iter().for_each(|s| collect(s, found)),
+        }
+    }
+    let mut loops = Vec::new();
+    collect(body, &mut loops);
+    match loops[..] {
+        [Stmt::For { index, extent: Some((lo, hi)), body, .. }] => Ok((*index, (lo, hi), body)),
+        [Stmt::For { .. }] => Err(Obstacle::OpenExtent),
+        _ => Err(Obstacle::SeveralLoops),
+    }
+}
+
+/// A local that lives around the outermost loop and is written in it, or whose arrays would be written by each chunk.
+fn carried_local(program: &Program) -> Option<TensorId> {
+    fn around(stmt: &Stmt, found: &mut Vec<TensorId>) {
+        match stmt {
+            Stmt::For { .. } | Stmt::While { .. } => {}
+            Stmt::Declare(t) => found.push(*t),
+            _ => stmt.children().into_iter().for_each(|s| around(s, found)),
+        }
+    }
+    let mut locals = Vec::new();
+    around(&program.body, &mut locals);
+    locals.retain(|t| program.tensors[t.index()].role == Role::Local);
+    let mut carried = locals.iter().copied().find(|t| !program.tensors[t.index()].ty.format.levels.is_empty());
+    program.body.walk(&mut |s| {
+        if let Stmt::For { body, .. } = s {
+            body.walk(&mut |s| match s {
+                Stmt::Thaw(t) | Stmt::Swap(t, _) if locals.contains(t) => carried = Some(*t),
+                Stmt::Assign { lhs, .. } if locals.contains(&lhs.tensor) => carried = Some(lhs.tensor),
+                _ => {}
+            });
+        }
+    });
+    carried
+}

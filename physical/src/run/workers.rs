@@ -1,0 +1,132 @@
+//! The threads that run the chunks of kernels.
+
+use crate::Error;
+use rayon::{ThreadPool, ThreadPoolBuilder};
+use std::num::NonZero;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+/// The least work of a chunk, in steps of loops: a fraction of a millisecond, hundreds of times what it takes to wake a
+/// thread.
+const GRAIN: u64 = 1 << 16;
+
+/// A number of threads, the caller's included. The other ones start with the first work for them and then wait for more;
+/// all sessions that share the workers share them.
+#[derive(Debug)]
+pub struct Workers {
+    threads: NonZero<usize>,
+    grain: u64,
+    helpers: OnceLock<Option<ThreadPool>>,
+}
+
+impl Workers {
+    /// So many threads.
+    pub fn new(threads: NonZero<usize>) -> Workers {
+        Workers { threads, grain: GRAIN, helpers: OnceLock::new() }
+    }
+
+    /// As many threads as the machine runs at once, shared by all who ask in this process.
+    pub fn host() -> &'static Arc<Workers> {
+        static HOST: OnceLock<Arc<Workers>> = OnceLock::new();
+        HOST.get_or_init(|| {
+            Arc::new(Workers::new(std::thread::available_parallelism().unwrap_or(NonZero::<usize>::MIN)))
+        })
+    }
+
+    /// The caller's thread alone.
+    pub fn caller() -> &'static Arc<Workers> {
+        static CALLER: OnceLock<Arc<Workers>> = OnceLock::new();
+        CALLER.get_or_init(|| Arc::new(Workers::new(NonZero::<usize>::MIN)))
+    }
+
+    /// The same number of threads for loops of any length, which are cut although it is not worth it: for tests.
+    #[must_use]
+    pub fn cutting_all(self) -> Workers {
+        Workers { grain: 0, ..self }
+    }
+
+    /// The number of threads.
+    pub fn threads(&self) -> usize {
+        self.threads.get()
+    }
+
+    /// The least work of a chunk, in steps of loops; 0 where all loops are cut.
+    pub(crate) fn grain(&self) -> u64 {
+        self.grain
+    }
+
+    /// Does all of the work, items in any order and at once.
+    ///
+    /// # Errors
+    /// The error of the first item, in order, that has one; items not yet begun when one fails are left out.
+    pub(crate) fn each<T: Send>(
+        &self,
+        items: impl IntoIterator<Item = T>,
+        work: impl Fn(T) -> Result<(), Error> + Sync,
+    ) -> Result<(), Error> {
+        let items: Vec<Mutex<Option<T>>> = items.into_iter().map(|item| Mutex::new(Some(item))).collect();
+        let next = AtomicUsize::new(0);
+        let failed: Mutex<Option<(usize, Error)>> = Mutex::new(None);
+        let run = || {
+            loop {
+                let k = next.fetch_add(1, Ordering::Relaxed);
+                let Some(item) = items.get(k) else { return };
+                let item = item.lock().unwrap_or_else(PoisonError::into_inner).take().expect("each item is taken once");
+                if let Err(error) = work(item) {
+                    next.store(items.len(), Ordering::Relaxed);
+                    let mut failed = failed.lock().unwrap_or_else(PoisonError::into_inner);
+                    if failed.as_ref().is_none_or(|(first, _)| k < *first) {
+                        *failed = Some((k, error));
+                    }
+                }
+            }
+        };
+        let helpers = self.threads.get().min(items.len()).saturating_sub(1);
+        match self.helpers().filter(|_| helpers > 0) {
+            Some(pool) => pool.in_place_scope(|scope| {
+                for _ in 0..helpers {
+                    scope.spawn(|_| run());
+                }
+                run();
+            }),
+            None => run(),
+        }
+        failed.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), |(_, error)| Err(error))
+    }
+
+    /// The threads beside the caller's; none where the system gives none.
+    fn helpers(&self) -> Option<&ThreadPool> {
+        let helpers = self.threads.get() - 1;
+        let start =
+            || ThreadPoolBuilder::new().num_threads(helpers).thread_name(|k| format!("redpoll-{k}")).build().ok();
+        self.helpers.get_or_init(|| (helpers > 0).then(start).flatten()).as_ref()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::assembly::Status;
+
+    /// Protects that every item is done once, whatever the number of threads, and that errors are told in order.
+    #[test]
+    fn each_item_is_done_once() {
+        for threads in [1, 2, 5] {
+            let workers = Workers::new(NonZero::new(threads).unwrap());
+            let done: Vec<AtomicUsize> = (0..100).map(|_| AtomicUsize::new(0)).collect();
+            let all = workers.each(0..100, |k: usize| {
+                done[k].fetch_add(1, Ordering::Relaxed);
+                Ok(())
+            });
+            assert!(all.is_ok() && done.iter().all(|d| d.load(Ordering::Relaxed) == 1));
+            let begun = AtomicUsize::new(0);
+            let failed = workers.each(0..100, |k: usize| {
+                begun.fetch_add(1, Ordering::Relaxed);
+                if k == 0 { Err(Error::KernelStopped(Status::Cancelled)) } else { Ok(()) }
+            });
+            assert!(matches!(failed, Err(Error::KernelStopped(Status::Cancelled))));
+            assert!(threads > 1 || begun.into_inner() == 1);
+            assert!(workers.each(0..0, |_: usize| Err(Error::KernelStopped(Status::Cancelled))).is_ok());
+        }
+    }
+}
