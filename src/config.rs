@@ -2,6 +2,7 @@
 
 use redpoll_physical::emit::c::Toolchain;
 use redpoll_physical::kernel;
+use redpoll_physical::run::Workers;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -15,6 +16,9 @@ pub struct Config {
     /// The most bytes that outputs, intermediates and workspaces may hold at one time, those of finished runs that are
     /// still alive included; `None` for no limit.
     pub memory_limit: Option<usize>,
+    /// The threads that kernels run on; by default those of this process, as many as the environment variable
+    /// `REDPOLL_THREADS` says or the machine runs at once. Results do not depend on their number.
+    pub workers: Arc<Workers>,
     /// What compiles for the optimizing tier; by default the C compiler and the caches of this process.
     pub toolchain: Arc<Toolchain>,
     /// A folder into which every phase of every plan is written, one folder a plan; by default the one that the environment
@@ -32,6 +36,7 @@ impl Default for Config {
             optimizer: redpoll_optimizer::Config::default(),
             engine: Engine::default(),
             memory_limit: None,
+            workers: Workers::host().clone(),
             toolchain: Toolchain::host().clone(),
             dump: folder("REDPOLL_DUMP"),
             load: folder("REDPOLL_LOAD"),

@@ -10,7 +10,7 @@ use crate::prepared::Run;
 use crate::session::{Bindings, Session};
 use crate::timings::{Phase, Timings};
 use redpoll_logic::{Alias, DType, Format, Scalar, TensorType};
-use redpoll_physical::notation::{self, InputText, Role, inputs_of, normalize, parse_over};
+use redpoll_physical::notation::{self, InputText, Role, inputs_of, normalize, parse_over, verify_parallel};
 use redpoll_physical::run::Limits;
 use redpoll_physical::storage::{Tensor, Values, convert};
 use std::sync::Arc;
@@ -121,7 +121,12 @@ fn make(session: &Session, text: &str, bindings: &Bindings, timings: &mut Timing
     let (written, marks) = timings
         .time(Phase::Parse, || parse_over(text, &[], &ty).map_err(Box::new))
         .map_err(|source| Error::Program { at: None, source })?;
-    let normal = timings.time(Phase::Notation, || normalize(written.clone()).map_err(Box::new));
+    let mode = session.config().optimizer.float_mode;
+    let normal = timings.time(Phase::Notation, || {
+        let normal = normalize(written.clone())?;
+        verify_parallel(&normal, mode).map(|()| normal)
+    });
+    let normal = normal.map_err(Box::new);
     let normal = normal.map_err(|source| Error::Program { at: marks.position(&source), source })?;
     let outputs = normal.tensors.iter().filter(|t| t.role == Role::Output);
     let produces: Vec<Alias> = outputs.map(|t| Alias::from(t.name.as_str())).collect();

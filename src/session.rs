@@ -79,7 +79,7 @@ impl Session {
 
     /// A session that leaves the compiler as it is.
     pub(crate) fn cold(config: Config) -> Session {
-        let limits = config.memory_limit.map_or_else(Limits::default, Limits::memory);
+        let limits = config.memory_limit.map_or_else(Limits::default, Limits::memory).on(&config.workers);
         Session {
             config: Arc::new(config),
             limits,

@@ -211,7 +211,7 @@ fn timed(program: &Program, runner: &mut Runner, repeat: u32) -> Result<(Reply, 
 }
 
 /// Tensors of inputs.
-pub(crate) fn stored(inputs: Vec<Input>) -> Result<Bindings> {
+pub fn stored(inputs: Vec<Input>) -> Result<Bindings> {
     inputs.into_iter().try_fold(Bindings::new(), |all, input| {
         Ok(all.with(input.name, input.content.into_tensor(Some(input.format))?))
     })

@@ -7,12 +7,15 @@ use super::style::Style;
 use crate::logic::text::format_to_sexpr;
 use crate::logic::text::free_tables;
 use crate::physical::notation::is_program;
+use crate::physical::run::Workers;
 use crate::{Bindings, Config, Engine, Error, Program, Session};
 use clap::ValueEnum;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use redpoll_optimizer::{Adaptivity, Subject, Subjects};
 use std::io::{self, Write};
+use std::num::NonZero;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// A plan, its tables and how to compile it.
@@ -27,9 +30,9 @@ pub(super) struct PlanArgs {
     #[arg(long, value_name = "NAME=FILE[:FORMAT]")]
     bind: Vec<Bind>,
 
-    /// The number of threads; kernels run on one so far
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    threads: Option<u32>,
+    /// The number of threads that kernels run on; results do not depend on it
+    #[arg(long, value_name = "N")]
+    threads: Option<NonZero<usize>>,
 
     /// Take the plain path of the optimizer, which does not rewrite what is computed
     #[arg(long, conflicts_with = "without")]
@@ -126,9 +129,6 @@ impl PlanArgs {
     }
 
     fn session(&self) -> Session {
-        if self.threads.is_some_and(|n| n > 1) {
-            note("kernels run on one thread so far; --threads has no effect");
-        }
         let engine = match self.tier {
             Tier::Instant => Engine::Instant,
             Tier::Optimizing => Engine::Optimizing,
@@ -136,6 +136,9 @@ impl PlanArgs {
         };
         let all = if self.plain { Subjects::none() } else { Subjects::default() };
         let mut config = Config { engine, ..Config::default() };
+        if let Some(threads) = self.threads {
+            config.workers = Arc::new(Workers::new(threads));
+        }
         config.optimizer.subjects = self.without.iter().fold(all, |subjects, subject| subjects.without(*subject));
         if self.no_adapt {
             config.optimizer.adaptivity = Adaptivity::Off;

@@ -19,6 +19,7 @@ use graph::Graph;
 use redpoll_logic::physical::{Access, PhysicalPlan, PhysicalQuery};
 use redpoll_logic::{Alias, TensorType};
 use redpoll_optimizer::{Adaptation, Decision};
+use redpoll_physical::notation::{Cut, Obstacle, cut};
 use redpoll_physical::storage::Tensor;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -41,6 +42,8 @@ pub struct FlowQuery {
     pub converts: bool,
     /// The tensors that it reads.
     pub reads: Vec<FlowRead>,
+    /// The index of the loop that is cut into chunks for threads, or why none is; `None` where no loops are run.
+    pub chunks: Option<Result<String, Obstacle>>,
     /// The rest of the plan was planned anew after it.
     pub adaptation: Option<Adaptation>,
     /// What was measured, if the plan has run.
@@ -109,7 +112,11 @@ impl Flow {
                 known.written.insert(&output.alias, (number, size));
             }
             let adaptation = made.planned.report.adaptations.iter().find(|a| a.after == number).cloned();
-            flow.queries.push(FlowQuery { decision: decision.clone(), converts, reads, adaptation, measured });
+            let chunks = made.executable.stages[number].loops().map(|loops| {
+                let index = |cut: Cut| loops.program.indices[cut.index.index()].clone();
+                cut(&loops.program, made.executable.mode()).map(index)
+            });
+            flow.queries.push(FlowQuery { decision: decision.clone(), converts, reads, chunks, adaptation, measured });
         }
         flow
     }

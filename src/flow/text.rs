@@ -19,6 +19,11 @@ impl fmt::Display for FlowQuery {
             writeln!(f, "  converts storage, runs no loops")?;
         }
         self.reads.iter().try_for_each(|read| writeln!(f, "  reads {read}"))?;
+        match &self.chunks {
+            Some(Ok(index)) => writeln!(f, "  threads take chunks of {index}")?,
+            Some(Err(obstacle)) => writeln!(f, "  runs on one thread: {obstacle}")?,
+            None => {}
+        }
         if let Some(measured) = &self.measured {
             writeln!(f, "  took {:.1?}, cost {:.0} was estimated", measured.time, self.decision.cost)?;
             measured.outputs.iter().try_for_each(|output| writeln!(f, "  {output}"))?;

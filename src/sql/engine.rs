@@ -19,7 +19,7 @@ impl Engine for Session {
             None => own.clone(),
             Some(account) => Arc::new(MemoryBudget::within(own.limit(), vec![own.clone(), account.clone()])),
         };
-        let limits = Limits { memory, cancel: stop.cancelled.clone() };
+        let limits = Limits { memory, cancel: stop.cancelled.clone(), ..self.limits().clone() };
         let session = self.limited(limits);
         let start = std::time::Instant::now();
         let prepared = session.prepare_plan(plan, &Bindings::from_iter(bindings)).map_err(run_error)?;

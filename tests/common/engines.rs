@@ -15,11 +15,13 @@ use redpoll_optimizer::{Choice, Config, Subjects, Worth, optimize};
 use redpoll_physical::assembly::{Counts, Stmt};
 use redpoll_physical::kernel::{Draft, Engine, Kernel};
 use redpoll_physical::notation::{self, Program, Role, from_physical, place_of, places_of};
-use redpoll_physical::run::Limits;
+use redpoll_physical::run::{Limits, Workers};
 use redpoll_physical::storage::{Tensor, convert};
+use std::cell::Cell;
 use std::collections::HashMap;
+use std::num::NonZero;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 /// No program here takes more rounds of loops; one that does would not end.
 const MOST_ROUNDS: u64 = 50_000_000;
@@ -218,14 +220,26 @@ fn places(shape: &[u64]) -> impl Iterator<Item = Vec<u64>> {
     })
 }
 
+/// The limits for kernels of so many statements: half of them are cut into chunks.
+fn limits(statements: usize, threads: usize) -> Limits {
+    static WORKERS: LazyLock<[Arc<Workers>; 3]> =
+        LazyLock::new(|| [1, 2, 3].map(|n| Arc::new(Workers::new(NonZero::new(n).expect("not 0")).cutting_all())));
+    if statements / 2 % 2 == 0 { Limits::default() } else { Limits::default().on(&WORKERS[threads - 1]) }
+}
+
 fn run_kernel(program: &Arc<Program>, mode: FloatMode, run: &mut Run) -> Result<(), Failure> {
     let of = |role: Role| program.tensors.iter().filter(move |t| t.role == role);
     let inputs: Vec<&Tensor> = of(Role::Input).map(|t| &run.assembly[t.name.as_str()]).collect();
     let draft = Draft::new(program, &Kernel::layouts(program, &inputs), mode);
     let made = |draft: &Draft, engine: Engine| Kernel::of(draft, engine).map_err(|e| chain(&e));
-    let called = |kernel: &Kernel| kernel.run(&inputs, &Limits::default()).map_err(|e| chain(&e));
     let interpreter = phase("lowering", || Ok(made(&draft, Engine::Interpreter)?.with_iteration_limit(MOST_ROUNDS)))?;
     let statements: usize = interpreter.function().body.iter().map(Stmt::count).sum();
+    // Every other kernel runs in chunks, on another number of threads each time.
+    let threads = Cell::new(0);
+    let called = |kernel: &Kernel| {
+        threads.set(threads.get() + 1);
+        kernel.run(&inputs, &limits(statements, threads.get())).map_err(|e| chain(&e))
+    };
     if statements > MOST_STATEMENTS {
         let what = format!("{statements} statements\n{}", notation::print(program));
         return Err(Failure { phase: "code size", what });
@@ -253,7 +267,8 @@ fn run_kernel(program: &Arc<Program>, mode: FloatMode, run: &mut Run) -> Result<
         Ok(())
     });
     compared.map_err(shown)?;
-    phase("optimizing tier", || optimizing::offer(&kernel, &inputs, &found.outputs)).map_err(shown)?;
+    phase("optimizing tier", || optimizing::offer(&kernel, (&inputs, &limits(statements, 3)), &found.outputs))
+        .map_err(shown)?;
     let counts = found.counts.expect("the interpreter counts");
     run.counts.iterations += counts.iterations;
     run.counts.loads += counts.loads;

@@ -29,6 +29,7 @@ struct Run {
     label: Option<u64>,
     draft: Draft,
     inputs: Vec<Tensor>,
+    limits: Limits,
     outputs: Vec<Tensor>,
 }
 
@@ -64,14 +65,18 @@ pub(crate) fn take(taken: Taken) {
     THREAD.with_borrow_mut(|thread| thread.taken = taken);
 }
 
-/// Takes a kernel with what it has made of its inputs, or not.
+/// Takes a kernel with what it has made of its inputs within these limits, or not.
 ///
 /// # Errors
 /// What is wrong with it, if each is compiled at once.
-pub(crate) fn offer(kernel: &Kernel, inputs: &[&Tensor], outputs: &[Tensor]) -> Result<(), String> {
+pub(crate) fn offer(
+    kernel: &Kernel,
+    (inputs, limits): (&[&Tensor], &Limits),
+    outputs: &[Tensor],
+) -> Result<(), String> {
     let run = |label| {
         let inputs = inputs.iter().map(|t| (*t).clone()).collect();
-        Run { label, draft: kernel.draft().clone(), inputs, outputs: outputs.to_vec() }
+        Run { label, draft: kernel.draft().clone(), inputs, limits: limits.clone(), outputs: outputs.to_vec() }
     };
     THREAD.with_borrow_mut(|thread| {
         thread.checked.offered += u64::from(thread.taken != Taken::None);
@@ -136,6 +141,6 @@ fn check(runs: &[Run], checked: &mut Checked) {
 
 fn compare(kernel: &Kernel, run: &Run) -> Result<(), String> {
     let inputs: Vec<&Tensor> = run.inputs.iter().collect();
-    let found = kernel.run(&inputs, &Limits::default()).map_err(|e| chain(&e))?.outputs;
+    let found = kernel.run(&inputs, &run.limits).map_err(|e| chain(&e))?.outputs;
     run.outputs.iter().zip(&found).try_for_each(|(expected, found)| same_arrays(expected, found))
 }

@@ -8,6 +8,7 @@ use redpoll_bench::calibration::fit::{Row, fit};
 use redpoll_bench::calibration::plans::{PLANS, Plan};
 use redpoll_bench::machine::processor;
 use redpoll_optimizer::Event;
+use redpoll_physical::run::Workers;
 use std::fs::File;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -76,7 +77,12 @@ fn main() -> Result<()> {
 
 /// The best time of a plan, and its events.
 fn timed(plan: &Plan, sizes: &[u64], budget: Duration) -> Result<Row> {
-    let config = Config { optimizer: plan.config()?, engine: Engine::Optimizing, ..Config::default() };
+    let config = Config {
+        optimizer: plan.config()?,
+        engine: Engine::Optimizing,
+        workers: Workers::caller().clone(),
+        ..Config::default()
+    };
     let prepared = Session::new(config).prepare(plan.text, &plan.bindings(sizes)?)?;
     let (start, mut time, mut runs) = (Instant::now(), f64::INFINITY, 0);
     while runs < 3 || (start.elapsed() < budget && runs < 1000) {

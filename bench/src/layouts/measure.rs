@@ -9,7 +9,7 @@ use super::candidates::{Candidate, candidates};
 use super::problems::Group;
 use anyhow::{Context, Result};
 use redpoll::{Config, Engine, Prepared, Session};
-use redpoll_physical::run::Limits;
+use redpoll_physical::run::{Limits, Workers};
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -177,6 +177,7 @@ fn plan(candidate: &Candidate, group: &Group, engine: Engine, settings: Settings
         optimizer: candidate.config.clone(),
         engine,
         memory_limit: Some(settings.memory),
+        workers: Workers::caller().clone(),
         ..Config::default()
     };
     let session = Session::new(config);

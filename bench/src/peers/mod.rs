@@ -39,7 +39,7 @@ pub const PEERS: &[Peer] = &[
 
 /// The environment that keeps a process within so many threads, whatever library it uses.
 pub fn limit_threads(command: &mut Command, threads: usize) {
-    const NAMES: [&str; 9] = [
+    const NAMES: [&str; 10] = [
         "OMP_NUM_THREADS",
         "MKL_NUM_THREADS",
         "OPENBLAS_NUM_THREADS",
@@ -48,6 +48,7 @@ pub fn limit_threads(command: &mut Command, threads: usize) {
         "RAYON_NUM_THREADS",
         "NUMEXPR_NUM_THREADS",
         "VECLIB_MAXIMUM_THREADS",
+        "REDPOLL_THREADS",
         "BENCH_THREADS",
     ];
     command.envs(NAMES.map(|name| (name, threads.to_string())));

@@ -307,14 +307,10 @@ impl Cx<'_> {
         }
         for level in 0..self.tensor(tensor).levels.len() {
             let at = At { tensor, level };
-            lowering(self.level(at).format.kind).declare(self, at);
-        }
-        if self.tensor(tensor).chunk.is_some() {
-            for level in 0..self.tensor(tensor).levels.len() {
-                let at = At { tensor, level };
-                if let Some((counter, left)) = self.tensor(tensor).levels[level].count.zip(self.left(at)) {
-                    self.assign(counter, left);
-                }
+            let goes_on = self.tensor(tensor).chunk.and(self.left(at));
+            match self.level(at).count.zip(goes_on) {
+                Some((counter, left)) => self.assign(counter, left),
+                None => lowering(self.level(at).format.kind).declare(self, at),
             }
         }
         let room = self.tensor(tensor).room;

@@ -5,7 +5,9 @@
 //! three ways ([`Join`]): its places are the chunks' own, its outermost coordinates are, or it is folded by an associative
 //! operator whose identity the output starts from.
 
-use super::{Access, Atom, Expr, Index, Linear, Program, Role, Stmt, TensorId, Write};
+use super::verify::{Rule, location};
+use super::{Access, Atom, Expr, Index, Linear, Program, Role, Schedule, Stmt, TensorId, Write};
+use crate::Error;
 use crate::levels::{Concatenation, level, written_format};
 use redpoll_logic::op::Op;
 use redpoll_logic::{FloatMode, LeafKind, LevelKind, TensorType};
@@ -104,6 +106,36 @@ pub fn cut(program: &Program, mode: FloatMode) -> Result<Cut, Obstacle> {
     let floats = |(id, _): &(TensorId, Join)| program.tensors[id.index()].ty.dtype.prims().iter().any(|p| p.is_float());
     let exact = !outputs.iter().any(floats);
     Ok(Cut { index, rounds: rounds.0..rounds.1, outputs, exact })
+}
+
+/// Checks that each loop which is to be cut can be.
+///
+/// # Errors
+/// [`Error::InvalidProgram`] with the obstacle.
+pub fn verify_parallel(program: &Program, mode: FloatMode) -> Result<(), Error> {
+    fn check<'a>(
+        program: &'a Program,
+        cut: &Result<Cut, Obstacle>,
+        stmt: &'a Stmt,
+        path: &mut Vec<&'a Stmt>,
+    ) -> Result<(), Error> {
+        path.push(stmt);
+        if let Stmt::For { index, schedule: Schedule::Parallel, .. } = stmt {
+            let why = match cut {
+                Ok(cut) if cut.index == *index => None,
+                Ok(cut) => Some(format!("the loop of `{}` is around it", program.indices[cut.index.index()])),
+                Err(obstacle) => Some(obstacle.to_string()),
+            };
+            if let Some(why) = why {
+                let what = format!("`{}` cannot be cut into chunks: {why}", program.indices[index.index()]);
+                return Err(Error::InvalidProgram { rule: Rule::Parallel, at: location(program, path), what });
+            }
+        }
+        stmt.children().into_iter().try_for_each(|s| check(program, cut, s, path))?;
+        path.pop();
+        Ok(())
+    }
+    check(program, &cut(program, mode), &program.body, &mut Vec::new())
 }
 
 /// How an output of that type with these writes is put together, if it can be. `coordinate` gives the factor of the cut

@@ -46,7 +46,7 @@ mod visit;
 mod wrapperize;
 
 pub use concordize::concordize;
-pub use cut::{Cut, Join, Obstacle, cut};
+pub use cut::{Cut, Join, Obstacle, cut, verify_parallel};
 pub use dimensionalize::dimensionalize;
 pub use from_physical::from_physical;
 pub use interp::{Limits, Stop, run, run_within};

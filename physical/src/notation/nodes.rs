@@ -81,7 +81,7 @@ pub enum Stmt {
         index: Index,
         /// Half-open bounds, or `None` for the dimension that the accesses imply.
         extent: Option<(Expr, Expr)>,
-        /// Whether rounds may run at once.
+        /// What is asked of its rounds.
         schedule: Schedule,
         /// The body.
         body: Box<Stmt>,
@@ -135,13 +135,13 @@ pub enum Stmt {
     },
 }
 
-/// Whether the rounds of a loop may run at once.
+/// What is asked of the rounds of a loop.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Schedule {
-    /// In order.
+    /// In order, as far as results show.
     #[default]
     Sequential,
-    /// In any order and at once.
+    /// In chunks that can run at once; where they cannot, `verify_parallel` says why.
     Parallel,
 }
 

@@ -69,6 +69,8 @@ pub enum Rule {
     Normal,
     /// Levels that are appended to are written in order.
     Order,
+    /// Loops that are to be cut can be.
+    Parallel,
 }
 
 /// Checks every rule of the module but those of the normal form.

@@ -9,6 +9,7 @@ compile_error!("buffers are read as little-endian");
 
 mod block;
 mod charged;
+mod crew;
 mod frame;
 mod invocation;
 mod limits;

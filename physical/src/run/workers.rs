@@ -1,5 +1,6 @@
 //! The threads that run the chunks of kernels.
 
+use super::crew;
 use crate::Error;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::num::NonZero;
@@ -25,12 +26,13 @@ impl Workers {
         Workers { threads, grain: GRAIN, helpers: OnceLock::new() }
     }
 
-    /// As many threads as the machine runs at once, shared by all who ask in this process.
+    /// As many threads as the environment variable `REDPOLL_THREADS` says, else as the machine runs at once, shared by all
+    /// who ask in this process.
     pub fn host() -> &'static Arc<Workers> {
         static HOST: OnceLock<Arc<Workers>> = OnceLock::new();
-        HOST.get_or_init(|| {
-            Arc::new(Workers::new(std::thread::available_parallelism().unwrap_or(NonZero::<usize>::MIN)))
-        })
+        let asked = || std::env::var("REDPOLL_THREADS").ok()?.parse().ok();
+        let all = || std::thread::available_parallelism().unwrap_or(NonZero::<usize>::MIN);
+        HOST.get_or_init(|| Arc::new(Workers::new(asked().unwrap_or_else(all))))
     }
 
     /// The caller's thread alone.
@@ -83,12 +85,7 @@ impl Workers {
         };
         let helpers = self.threads.get().min(items.len()).saturating_sub(1);
         match self.helpers().filter(|_| helpers > 0) {
-            Some(pool) => pool.in_place_scope(|scope| {
-                for _ in 0..helpers {
-                    scope.spawn(|_| run());
-                }
-                run();
-            }),
+            Some(pool) => crew::run(pool, helpers, &run),
             None => run(),
         }
         failed.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), |(_, error)| Err(error))

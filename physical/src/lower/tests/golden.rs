@@ -53,7 +53,6 @@ fn spgemm() {
             fn kernel($n4, $n5, $n3) {
               touched = 0
               grow lengths, 3
-              len = 0
               len = lengths[1]
               grow C.ptr1, $n4 + 1
               #4 = max(0, chunk_lo)
@@ -257,7 +256,6 @@ fn union() {
         expect![[r#"
             fn kernel($n9) {
               grow lengths, 3
-              len = 0
               len = lengths[1]
               grow C.ptr0, 2
               #3 = max(0, chunk_lo)
@@ -580,7 +578,6 @@ fn xor_with_fill_true() {
         expect![[r#"
             fn kernel($n9) {
               grow lengths, 3
-              len = 0
               len = lengths[1]
               grow C.ptr0, 2
               #3 = max(0, chunk_lo)

@@ -16,7 +16,7 @@ use crate::testing::concordant_formats_of_rank;
 use redpoll_logic::{Format, Scalar, TensorType, Writes};
 use std::collections::HashMap;
 use std::num::NonZero;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 /// A small generator of pseudo-random numbers (splitmix64).
 struct Rng(u64);
@@ -111,14 +111,15 @@ const ITERATION_LIMIT: u64 = 1_000_000;
 /// Whether a kernel leaves the same when its outermost loop is cut, up to the signs of zeros, and the same bits on one
 /// thread and on several.
 fn agree_in_chunks(kernel: &Kernel, inputs: &[&Tensor], whole: &[Tensor]) -> Result<(), String> {
-    let run = |threads: usize| {
-        let workers = Workers::new(NonZero::new(threads).unwrap()).cutting_all();
-        let outcome = kernel.run(inputs, &Limits::default().on(&Arc::new(workers)));
+    static WORKERS: LazyLock<[Arc<Workers>; 2]> =
+        LazyLock::new(|| [1, 3].map(|n| Arc::new(Workers::new(NonZero::new(n).unwrap()).cutting_all())));
+    let run = |workers: &Arc<Workers>| {
+        let outcome = kernel.run(inputs, &Limits::default().on(workers));
         let outputs = outcome.map_err(|e| format!("in chunks: {e}"))?.outputs;
         outputs.iter().try_for_each(|t| t.validate().map_err(|e| format!("in chunks: {e}")))?;
         Ok::<_, String>(outputs.iter().map(|t| t.to_dense_scalars().unwrap()).collect::<Vec<_>>())
     };
-    let (alone, shared) = (run(1)?, run(3)?);
+    let (alone, shared) = (run(&WORKERS[0])?, run(&WORKERS[1])?);
     let bits = |outputs: &[Vec<Scalar>]| outputs.iter().flatten().map(|v| v.to_bits()).collect::<Vec<_>>();
     if bits(&alone) != bits(&shared) {
         return Err(format!("on three threads {shared:?}, on one {alone:?}"));

@@ -1,5 +1,6 @@
 //! Programs through every pass and the interpreter.
 
+mod cuts;
 mod programs;
 mod queries;
 mod random;

@@ -259,7 +259,6 @@ fn union() {
                 int64_t i_2, step, hi, mid, step_2, hi_2, mid_2, stop;
                 int64_t stop_2, p;
                 RP_GROW(lengths, 9, 3);
-                len = 0;
                 len = lengths[1];
                 RP_GROW(c_ptr0, 6, 2);
                 chunk = rp_max_i64(0, chunk_lo);
@@ -445,7 +444,6 @@ fn spgemm() {
                 int64_t end, p_3;
                 touched = 0;
                 RP_GROW(lengths, 13, 3);
-                len = 0;
                 len = lengths[1];
                 RP_GROW(C_ptr1, 6, n4 + 1);
                 chunk = rp_max_i64(0, chunk_lo);

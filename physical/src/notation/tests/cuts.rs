@@ -1,0 +1,94 @@
+//! Which loops are cut into chunks, how outputs are put together, and what stands in the way.
+
+use super::*;
+use crate::notation::{Join, cut, verify_parallel};
+use redpoll_logic::FloatMode;
+
+const INPUTS: &str =
+    "(input A (type (shape 4 5) f64 0.0 csr)) (input x (type (shape 5) f64 0.0 dense)) (local t f64 0.0)";
+const ROWS: &str = "(output y (type (shape 4) f64 0.0 dense))";
+const COLUMNS: &str = "(output z (type (shape 5) f64 0.0 dense))";
+const MATRIX: &str = "(output C (type (shape 4 5) f64 0.0 csr))";
+const SCALAR: &str = "(output s (type (shape) f64 0.0 dense))";
+const COUNT: &str = "(output n (type (shape) i64 0 dense))";
+
+fn normal(outputs: &[&str], body: &str) -> Program {
+    normalize(program(&format!("(program {INPUTS} {} {body})", outputs.concat()))).unwrap()
+}
+
+/// How the loop of a program is cut, as `index: output how, ..`, or the obstacle.
+fn how(outputs: &[&str], body: &str, mode: FloatMode) -> String {
+    let program = normal(outputs, body);
+    let found = match cut(&program, mode) {
+        Ok(found) => found,
+        Err(obstacle) => return obstacle.to_string(),
+    };
+    let joined = found.outputs.iter().map(|(id, join)| {
+        let name = &program.tensors[id.index()].name;
+        match join {
+            Join::Shared => format!("{name} shared"),
+            Join::Appended => format!("{name} appended"),
+            Join::Folded(op) => format!("{name} folded by {}", op.name()),
+        }
+    });
+    let exact = if found.exact { ", exact" } else { "" };
+    format!("{}: {}{exact}", program.indices[found.index.index()], joined.collect::<Vec<_>>().join(", "))
+}
+
+#[test]
+fn outputs_are_shared_appended_or_folded() {
+    for (outputs, body, expected) in [
+        (&[ROWS][..], "(for i (for j (+= (y i) (* (A i j) (x j)))))", "i: y shared"),
+        (&[MATRIX], "(for i (for j (init (C i j) (* (A i j) (x j)))))", "i: C appended"),
+        (&[COLUMNS], "(for i (for j (+= (z j) (A i j))))", "i: z folded by +"),
+        (&[COUNT], "(for j (range 0 5) (+= (n) j))", "j: n folded by +, exact"),
+        (
+            &[ROWS, MATRIX, SCALAR],
+            "(for i (for j (block (+= (y i) (A i j)) (init (C i j) (A i j)) (+= (s) (A i j)))))",
+            "i: y shared, C appended, s folded by +",
+        ),
+    ] {
+        assert_eq!(how(outputs, body, FloatMode::Relaxed), expected, "{body}");
+    }
+}
+
+#[test]
+fn what_stands_in_the_way_is_told() {
+    let meet = "rounds meet at places of `s`, which folds nothing that can be regrouped";
+    for (outputs, body, mode, expected) in [
+        (&[SCALAR][..], "(for i (for j (+= (s) (A i j))))", FloatMode::StrictIeee, meet),
+        (&[SCALAR], "(for j (= (s) (x j)))", FloatMode::Relaxed, meet),
+        (&[SCALAR], "(for j (block (+= (s) (x j)) (min= (s) (x j))))", FloatMode::Relaxed, meet),
+        (
+            &[ROWS, SCALAR],
+            "(block (for i (for j (+= (y i) (A i j)))) (for j (+= (s) (x j))))",
+            FloatMode::Relaxed,
+            "there is not exactly one outermost loop",
+        ),
+        (
+            &[SCALAR],
+            "(block (+= (s) 1.0) (for j (+= (s) (x j))))",
+            FloatMode::Relaxed,
+            "`s` is written outside of the loop",
+        ),
+        (
+            &[SCALAR],
+            "(where (init (s) (sqrt t)) (for j (+= t (x j))))",
+            FloatMode::Relaxed,
+            "rounds share what `t` holds",
+        ),
+    ] {
+        assert_eq!(how(outputs, body, mode), expected, "{body}");
+    }
+}
+
+/// Protects those who ask for threads: they are told where they get none.
+#[test]
+fn loops_that_are_to_be_cut_are_checked() {
+    let refused = |body: &str| verify_parallel(&normal(&[ROWS], body), FloatMode::Relaxed).err().map(|e| e.to_string());
+    assert_eq!(refused("(parallel-for i (for j (+= (y i) (* (A i j) (x j)))))"), None);
+    let inner = refused("(for i (parallel-for j (+= (y i) (* (A i j) (x j)))))").unwrap();
+    assert!(inner.contains("`j` cannot be cut into chunks: the loop of `i` is around it"), "{inner}");
+    let folded = refused("(parallel-for j (for i (= (y i) (* (A i j) (x j)))))").unwrap();
+    assert!(folded.contains("`j` cannot be cut into chunks: rounds meet at places of `y`"), "{folded}");
+}

@@ -1,0 +1,126 @@
+//! Threads: results are the same bits on any number of them and in every run, and runs stop when they are asked to.
+
+use redpoll::physical::assembly::Status;
+use redpoll::physical::run::Workers;
+use redpoll::physical::storage::Tensor;
+use redpoll::{Bindings, Config, Engine, Error, Session};
+use redpoll_datasets::generate::{Distribution, GenerateOptions, Rmat, generate};
+use redpoll_logic::text::parse_format;
+use redpoll_logic::{Prim, Scalar};
+use std::num::NonZero;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// Plans over a skewed matrix of enough entries for some chunks: rows, lists of rows, columns and numbers are results.
+const PLANS: [&str; 9] = [
+    "(plan (query y (aggregate + 0 (mapjoin * (table A i k) (table A k i)) k)) (produces y))",
+    "(plan (query y (aggregate + 0 (table A i k) k)) (produces y))",
+    "(plan (query y (aggregate + 0 (table A k i) k)) (produces y))",
+    "(plan (query s (aggregate + 0 (table A i k) i k)) (produces s))",
+    "(plan (query s (aggregate max 0 (table A i k) i k)) (produces s))",
+    "(plan (query C (mapjoin + (table A i j) (table A j i))) (produces C))",
+    "(plan (query C (mapjoin * 2 (table A i j))) (produces C))",
+    "(plan (query C (aggregate + 0 (mapjoin * (table A i k) (table B k j)) k)) (produces C))",
+    "(plan (query s (aggregate + 0 (mapjoin * (table A i j) (table A j k) (table A i k)) i j k)) (produces s))",
+];
+
+fn bindings(dtype: Prim, format: &str) -> Bindings {
+    let values = match dtype {
+        Prim::F64 => Distribution::Normal { mean: 0.0, deviation: 1.0 },
+        _ => Distribution::Integer { low: -9, high: 9 },
+    };
+    let tensor = |scale, edges, seed| {
+        let options = GenerateOptions { seed, dtype: Some(dtype), values: Some(values.clone()), ..Default::default() };
+        let content = generate(&Rmat::new(scale, edges), &options, &mut |_| {}).unwrap();
+        content.into_tensor(Some(parse_format(format, 2).unwrap())).unwrap()
+    };
+    Bindings::new().with("A", tensor(12, 300_000, 1)).with("B", tensor(12, 3_000, 2))
+}
+
+fn session(threads: usize, engine: Engine) -> Session {
+    let workers = Arc::new(Workers::new(NonZero::new(threads).unwrap()));
+    Session::new(Config { engine, workers, ..Config::default() })
+}
+
+/// The arrays of the results of a plan, bit by bit.
+fn bits(session: &Session, plan: &str, bindings: &Bindings) -> Vec<Vec<u8>> {
+    let outputs = session.prepare(plan, bindings).unwrap().run().unwrap().outputs;
+    let arrays = |t: &Tensor| {
+        let all = t.levels().iter().flatten().chain(t.leaf());
+        all.map(|array| array.buffer().as_slice().to_vec()).collect::<Vec<_>>()
+    };
+    outputs.iter().flat_map(|(_, tensor)| arrays(tensor)).collect()
+}
+
+#[test]
+fn results_do_not_depend_on_the_number_of_threads() {
+    for (dtype, format) in [(Prim::F64, "csr"), (Prim::I64, "csr"), (Prim::F64, "dcsr"), (Prim::F64, "csc")] {
+        let bindings = bindings(dtype, format);
+        let sessions: Vec<Session> = [1, 2, 5].map(|threads| session(threads, Engine::Instant)).into();
+        for plan in PLANS {
+            let found: Vec<_> = sessions.iter().map(|session| bits(session, plan, &bindings)).collect();
+            assert!(found[0].iter().any(|array| array.iter().any(|byte| *byte != 0)), "{plan}");
+            assert!(found.iter().all(|other| *other == found[0]), "{dtype} in {format}: {plan}");
+        }
+    }
+}
+
+#[test]
+fn every_run_gives_the_same_bits() {
+    let (bindings, session) = (bindings(Prim::F64, "csr"), session(3, Engine::Auto));
+    for plan in [PLANS[1], PLANS[3], PLANS[5]] {
+        let first = bits(&session, plan, &bindings);
+        for run in 0..100 {
+            assert!(bits(&session, plan, &bindings) == first, "run {run}: {plan}");
+        }
+    }
+}
+
+/// Protects users who stop a run: all threads do, and the session goes on.
+#[test]
+fn a_run_on_threads_is_cancelled() {
+    let (bindings, session) = (bindings(Prim::F64, "csr"), session(2, Engine::Instant));
+    let cancel = session.limits().cancel.clone();
+    cancel.store(true, Ordering::Relaxed);
+    let prepared = session.prepare(PLANS[8], &bindings).unwrap();
+    match prepared.run().unwrap_err() {
+        Error::Query { source, .. } => {
+            assert!(matches!(*source, redpoll::physical::Error::KernelStopped(Status::Cancelled)), "{source}");
+        }
+        other => panic!("{other}"),
+    }
+    cancel.store(false, Ordering::Relaxed);
+    assert!(prepared.run().is_ok());
+    assert_eq!(session.limits().memory.used(), 0);
+}
+
+/// Protects the memory limit, which all threads share.
+#[test]
+fn a_memory_limit_holds_on_threads() {
+    let workers = Arc::new(Workers::new(NonZero::new(2).unwrap()));
+    let session = Session::new(Config { memory_limit: Some(1 << 20), workers, ..Config::default() });
+    let error = session.prepare(PLANS[6], &bindings(Prim::F64, "csr")).unwrap().run().unwrap_err();
+    assert!(error.to_string().contains("memory limit"), "{error}");
+    assert_eq!(session.limits().memory.used(), 0);
+}
+
+/// Protects programs that ask for threads where there can be none: they are told, with the place.
+#[test]
+fn loops_that_cannot_be_cut_are_refused() {
+    let text = "(program (input x (type (shape 4) f64 0.0 dense)) (output y (type (shape 4) f64 0.0 dense))
+  (parallel-for i (= (y 0) (x i))))";
+    let x = Tensor::from_dense(
+        redpoll_logic::TensorType {
+            shape: vec![4],
+            dtype: Prim::F64.into(),
+            fill: Scalar::F64(0.0),
+            format: redpoll_logic::Format::dense(1),
+        },
+        &vec![1.0, 2.0, 3.0, 4.0].into(),
+    );
+    let bindings = Bindings::new().with("x", x.unwrap());
+    let program = redpoll::Program::new(text).unwrap();
+    let error = Session::default().prepare_program(&program, &bindings).err().unwrap();
+    let chain = format!("{error}: {}", std::error::Error::source(&error).map(ToString::to_string).unwrap_or_default());
+    assert!(chain.contains("`i` cannot be cut into chunks: rounds meet at places of `y`"), "{chain}");
+}
