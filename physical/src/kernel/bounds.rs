@@ -6,7 +6,7 @@
 
 use super::{ALL, Draft};
 use crate::levels::{Concatenation, level};
-use crate::notation::{Atom, Cut, Expr, Index, Join, Linear, Program, Role, TensorId};
+use crate::notation::{Cut, Join, Program, TensorId};
 use crate::run::Workers;
 use crate::storage::Tensor;
 use std::ops::Range;
@@ -27,7 +27,7 @@ pub(super) fn chunks(draft: &Draft, cut: &Cut, inputs: &[&Tensor], workers: &Wor
     if needless || cut.rounds.end.saturating_sub(cut.rounds.start) < 2 {
         return whole();
     }
-    let work = Work::new(&draft.program, cut, inputs);
+    let work = Work::new(cut, inputs);
     let total = work.before(cut.rounds.end);
     // What is estimated is not known to be the same for the same data.
     let expected = if cut.exact { total.max(draft.expected_steps()) } else { total };
@@ -75,10 +75,9 @@ struct Work<'a> {
 }
 
 impl<'a> Work<'a> {
-    fn new(program: &Program, cut: &Cut, inputs: &[&'a Tensor]) -> Work<'a> {
-        let ids = (0..).map(TensorId).zip(&program.tensors).filter(|(_, decl)| decl.role == Role::Input);
-        let found = ids.zip(inputs).filter_map(|((id, _), tensor)| Some((*tensor, shift(program, id, cut.index)?)));
-        Work { start: cut.rounds.start, inputs: found.collect() }
+    fn new(cut: &Cut, inputs: &[&'a Tensor]) -> Work<'a> {
+        let inputs = cut.drivers.iter().map(|(number, shift)| (inputs[*number], *shift)).collect();
+        Work { start: cut.rounds.start, inputs }
     }
 
     /// The steps of the rounds before `round`.
@@ -90,22 +89,6 @@ impl<'a> Work<'a> {
         });
         stored.fold(rounds, u64::saturating_add)
     }
-}
-
-/// What is added to the index where it alone finds the outermost coordinate of a tensor.
-fn shift(program: &Program, id: TensorId, index: Index) -> Option<i64> {
-    let mut found = None;
-    program.body.walk(&mut |s| {
-        for access in s.exprs().into_iter().flat_map(Expr::accesses).filter(|a| a.tensor == id) {
-            let form = access.subscripts.first().and_then(|s| Linear::of(&s.at));
-            if let Some(Linear { terms, constant }) = form
-                && terms[..] == [(Atom::Index(index), 1)]
-            {
-                found = Some(constant);
-            }
-        }
-    });
-    found
 }
 
 /// The positions of a tensor below its outermost coordinates before `coordinate`, as far in as the arrays tell; of levels
@@ -147,4 +130,47 @@ fn first(range: Range<i64>, holds: impl Fn(i64) -> bool) -> i64 {
         }
     }
     lo
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::notation::{normalize, parse};
+    use crate::storage::{Values, convert};
+    use redpoll_logic::{FloatMode, Format, Prim, Scalar, TensorType};
+    use std::num::NonZero;
+    use std::sync::Arc;
+
+    /// The rows of a lower triangle: later ones have more.
+    fn triangle(n: u64) -> Tensor {
+        let ty =
+            TensorType { shape: vec![n, n], dtype: Prim::F64.into(), fill: Scalar::F64(0.0), format: Format::dense(2) };
+        let dense = (0..n * n).map(|at| f64::from(u8::from(at % n <= at / n))).collect::<Vec<_>>();
+        convert(&Tensor::from_dense(ty, &Values::from(dense)).unwrap(), &Format::csr()).unwrap()
+    }
+
+    fn chunks_of(n: u64, threads: usize) -> Vec<Range<i64>> {
+        let text = format!(
+            "(program (input A (type (shape {n} {n}) f64 0.0 csr)) (output y (type (shape {n}) f64 0.0 dense))
+               (for i (for j (+= (y i) (A i j)))))"
+        );
+        let program = Arc::new(normalize(parse(&text).unwrap()).unwrap());
+        let draft = Draft::new(&program, &[], FloatMode::default());
+        let workers = Workers::new(NonZero::new(threads).unwrap());
+        chunks(&draft, draft.lowered.cut.as_ref().unwrap(), &[&triangle(n)], &workers)
+    }
+
+    /// Protects balance on skewed data, and that floats do not feel the number of threads.
+    #[test]
+    fn chunks_have_equal_shares_of_work() {
+        let n = 600;
+        let cut = chunks_of(n, 2);
+        assert!(cut.len() > 1, "{cut:?}");
+        assert_eq!(cut, chunks_of(n, 1));
+        assert_eq!(cut, chunks_of(n, 7));
+        let work = |r: &Range<i64>| (r.start.max(0)..r.end.min(n as i64)).map(|i| i + 2).sum::<i64>();
+        let shares: Vec<i64> = cut.iter().map(work).collect();
+        assert!(shares.iter().all(|s| s.abs_diff(shares[0]) <= 2 * n), "{shares:?}");
+        assert_eq!(chunks_of(20, 2), [ALL], "what is little is not cut");
+    }
 }

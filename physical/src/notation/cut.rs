@@ -22,6 +22,9 @@ pub struct Cut {
     pub index: Index,
     /// Its rounds.
     pub rounds: Range<i64>,
+    /// The inputs that the loop goes through at their outermost level, by their number, and what is added to the index
+    /// there.
+    pub drivers: Vec<(usize, i64)>,
     /// The outputs of the program, in their order, and how each is put together.
     pub outputs: Vec<(TensorId, Join)>,
     /// Whether results are the same bits wherever the loop is cut. Floats may differ: they are rounded in another order, and
@@ -105,7 +108,26 @@ pub fn cut(program: &Program, mode: FloatMode) -> Result<Cut, Obstacle> {
     }
     let floats = |(id, _): &(TensorId, Join)| program.tensors[id.index()].ty.dtype.prims().iter().any(|p| p.is_float());
     let exact = !outputs.iter().any(floats);
-    Ok(Cut { index, rounds: rounds.0..rounds.1, outputs, exact })
+    Ok(Cut { index, rounds: rounds.0..rounds.1, drivers: drivers(program, index), outputs, exact })
+}
+
+/// The inputs whose outermost coordinate is the index, by their number, and what is added to it.
+fn drivers(program: &Program, index: Index) -> Vec<(usize, i64)> {
+    let mut found: Vec<(TensorId, i64)> = Vec::new();
+    program.body.walk(&mut |s| {
+        for access in s.exprs().into_iter().flat_map(Expr::accesses) {
+            let form = access.subscripts.first().and_then(|s| Linear::of(&s.at));
+            if let Some(Linear { terms, constant }) = form
+                && terms[..] == [(Atom::Index(index), 1)]
+                && !found.iter().any(|(tensor, _)| *tensor == access.tensor)
+            {
+                found.push((access.tensor, constant));
+            }
+        }
+    });
+    let inputs = (0..).map(TensorId).zip(&program.tensors).filter(|(_, decl)| decl.role == Role::Input);
+    let shift = |id| found.iter().find(|(tensor, _)| *tensor == id).map(|(_, shift)| *shift);
+    inputs.enumerate().filter_map(|(number, (id, _))| Some((number, shift(id)?))).collect()
 }
 
 /// Checks that each loop which is to be cut can be.
