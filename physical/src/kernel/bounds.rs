@@ -2,7 +2,8 @@
 //!
 //! The work of the first rounds is read off the arrays of the inputs that the loop goes through: what is stored below their
 //! first coordinates, plus a step for each round. So no share is found in more than a few searches, whatever the inputs
-//! hold.
+//! hold. How many chunks are worth it depends on the steps of inner loops, too: for each of these places an average fiber
+//! of every other input.
 
 use super::{ALL, Draft};
 use crate::levels::{Concatenation, level};
@@ -29,8 +30,10 @@ pub(super) fn chunks(draft: &Draft, cut: &Cut, inputs: &[&Tensor], workers: &Wor
     }
     let work = Work::new(cut, inputs);
     let total = work.before(cut.rounds.end);
-    // What is estimated is not known to be the same for the same data.
-    let expected = if cut.exact { total.max(draft.expected_steps()) } else { total };
+    let steps =
+        cut.followers.iter().fold(total, |steps, k| steps.saturating_add(total.saturating_mul(fiber(inputs[*k]))));
+    // What the optimizer expects may change with what it has learned, and results of floats with it.
+    let expected = if cut.exact { steps.max(draft.expected_steps()) } else { steps };
     let wanted = if cut.exact { CHUNKS_PER_THREAD.saturating_mul(workers.threads() as u64) } else { MOST_CHUNKS };
     let worth = match workers.grain() {
         0 => cut.rounds.end.abs_diff(cut.rounds.start),
@@ -116,6 +119,12 @@ fn stored_below(tensor: &Tensor, coordinate: i64) -> u64 {
         };
     }
     positions
+}
+
+/// The positions of an average fiber below the outermost level.
+fn fiber(tensor: &Tensor) -> u64 {
+    let n = tensor.level(0).dimension;
+    i64::try_from(n).map_or(0, |end| stored_below(tensor, end)) / n.max(1)
 }
 
 /// The first number of a range for which something holds that holds for all behind it, or the end.

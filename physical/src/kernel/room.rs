@@ -13,7 +13,7 @@ impl Room {
         Room((0..buffers).map(|_| AtomicUsize::new(0)).collect())
     }
 
-    /// Makes the room in front of a run, or of one of so many parts of it.
+    /// Makes the room in front of a run, or of one of so many parts of it that write alike.
     pub(super) fn reserve(&self, run: &mut Invocation, parts: usize) {
         for (k, elements) in self.0.iter().enumerate() {
             let elements = elements.load(Ordering::Relaxed).div_ceil(parts);

@@ -25,6 +25,8 @@ pub struct Cut {
     /// The inputs that the loop goes through at their outermost level, by their number, and what is added to the index
     /// there.
     pub drivers: Vec<(usize, i64)>,
+    /// The other inputs that have fibers which loops further in go through, by their number.
+    pub followers: Vec<usize>,
     /// The outputs of the program, in their order, and how each is put together.
     pub outputs: Vec<(TensorId, Join)>,
     /// Whether results are the same bits wherever the loop is cut. Floats may differ: they are rounded in another order, and
@@ -108,7 +110,11 @@ pub fn cut(program: &Program, mode: FloatMode) -> Result<Cut, Obstacle> {
     }
     let floats = |(id, _): &(TensorId, Join)| program.tensors[id.index()].ty.dtype.prims().iter().any(|p| p.is_float());
     let exact = !outputs.iter().any(floats);
-    Ok(Cut { index, rounds: rounds.0..rounds.1, drivers: drivers(program, index), outputs, exact })
+    let drivers = drivers(program, index);
+    let ranks = program.tensors.iter().filter(|d| d.role == Role::Input).map(|d| d.ty.format.levels.len());
+    let follows = |(k, rank): &(usize, usize)| *rank > 1 && !drivers.iter().any(|(driver, _)| driver == k);
+    let followers = ranks.enumerate().filter(follows).map(|(k, _)| k).collect();
+    Ok(Cut { index, rounds: rounds.0..rounds.1, drivers, followers, outputs, exact })
 }
 
 /// The inputs whose outermost coordinate is the index, by their number, and what is added to it.
