@@ -53,6 +53,11 @@ impl ModeSet {
         (ModeSet::prefix(self.len()) == self).then(|| self.len())
     }
 
+    /// Whether it has all modes of the other one.
+    pub fn contains_all(self, other: ModeSet) -> bool {
+        other.0 & !self.0 == 0
+    }
+
     /// The modes of either set.
     #[must_use]
     pub fn union(self, other: ModeSet) -> ModeSet {

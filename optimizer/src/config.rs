@@ -64,10 +64,14 @@ impl Default for Adaptivity {
 pub struct Worth(pub f64);
 
 impl Worth {
-    /// How many times the stored values of its inputs a query must cost at least for them to be measured, which takes a few
-    /// passes over each.
+    /// How many times the stored values of its inputs a query must cost at least for any of them to be measured.
     pub(crate) fn passes(self) -> f64 {
         if self.0 > 0.0 { 8.0 } else { 0.0 }
+    }
+
+    /// How many steps may go into measuring for a query that costs so many.
+    pub(crate) fn measuring(self, cost: f64) -> f64 {
+        if self.0 > 0.0 { cost } else { f64::INFINITY }
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::adaptive::{Step, Waiting};
 use crate::config::Config;
 use crate::estimate::{Known, Marginal, Marginals, Throws};
+use crate::measuring::{Measuring, Pass};
 use crate::normalize::fresh_alias;
 use crate::report::{Report, Rule};
 use crate::sizes::Sizes;
@@ -28,6 +29,7 @@ pub(crate) struct Context<'a> {
     marginals: Marginals,
     /// Whether what takes a pass over a tensor is asked for.
     measures: bool,
+    pub(crate) measuring: Measuring,
     aliases: HashSet<Alias>,
     /// Source, format and name of each copy.
     pub(crate) copies: Vec<(Alias, Format, Alias)>,
@@ -126,6 +128,7 @@ impl<'a> Context<'a> {
             spread: HashMap::new(),
             marginals: Marginals::default(),
             measures: false,
+            measuring: Measuring::default(),
             aliases,
             copies: Vec::new(),
             inputs: Vec::new(),
@@ -171,11 +174,16 @@ impl<'a> Context<'a> {
     pub(crate) fn ask(&self, tensor: &Alias, ty: &TensorType, question: Question) -> Answer {
         if self.types.contains_key(tensor) {
             Statistics::new(&self.counts).ask(tensor, ty, question)
-        } else if self.measures {
+        } else if Pass::of_question(question).is_none_or(|passes| self.affords(tensor, ty, &passes)) {
             self.statistics.ask(tensor, ty, question)
         } else {
             self.statistics.assume(tensor, ty, question)
         }
+    }
+
+    /// Whether passes over a tensor may be made.
+    fn affords(&self, tensor: &Alias, ty: &TensorType, passes: &[Pass]) -> bool {
+        self.measures && self.measuring.affords(tensor, ty, self.statistics.stored(tensor, ty).estimate, passes)
     }
 
     /// How many values the inputs that a nest reads store, all together.
@@ -193,7 +201,7 @@ impl<'a> Context<'a> {
         self.measures
     }
 
-    /// From now on what takes a pass over a tensor is asked for, or not: it must be worth it.
+    /// From now on what takes a pass over a tensor is asked for as far as [`Measuring`] allows, or not: it must be worth it.
     pub(crate) fn measure(&mut self, measures: bool) {
         if measures != self.measures {
             self.memo.clear();
@@ -208,7 +216,7 @@ impl<'a> Context<'a> {
 
     /// Whether something is true of an input.
     pub(crate) fn holds(&self, tensor: &Alias, ty: &TensorType, fact: Fact) -> bool {
-        self.measures && self.statistics.holds(tensor, ty, fact)
+        self.affords(tensor, ty, &[Pass::Fact(fact)]) && self.statistics.holds(tensor, ty, fact)
     }
 
     /// How the stored places of a tensor that a query writes are spread over the coordinates of each storage mode.
@@ -233,7 +241,8 @@ impl<'a> Context<'a> {
 
     fn weights(&self, tensor: &Alias, of: ModeSet, mode: usize) -> Option<Weights> {
         let (_, ty) = self.inputs.iter().find(|(alias, _)| alias == tensor)?;
-        self.statistics.marginal(tensor, ty, of, mode)
+        let passes = [Pass::Census(of), Pass::Marginal(of, mode)];
+        self.affords(tensor, ty, &passes).then(|| self.statistics.marginal(tensor, ty, of, mode)).flatten()
     }
 
     /// Makes a tensor known that a query writes: the numbers of positions below its levels, and how its places are spread

@@ -62,6 +62,15 @@ pub(crate) const SCATTER_LIMIT: f64 = (1u64 << 24) as f64;
 /// Orders of more loops than this are not searched through, but built greedily.
 pub(crate) const EXHAUSTIVE_LOOPS: usize = 7;
 
+/// To count the coordinates of a stored place in all modes, for each mode.
+pub(crate) const COUNT_PLACE: f64 = 12.0;
+/// To sort the coordinates of a stored place in some modes, and to count them.
+pub(crate) const SORT_PLACE: f64 = 60.0;
+/// To find the mirrored place of a stored one.
+pub(crate) const COMPARE_PLACE: f64 = 40.0;
+/// To keep a count of a coordinate, and to compare it with others.
+pub(crate) const COUNT_COORDINATE: f64 = 6.0;
+
 /// What an event costs.
 pub(crate) fn price(event: Event) -> f64 {
     EVENTS[event as usize].2

@@ -50,6 +50,7 @@ mod isolate;
 mod layout;
 mod lookup;
 mod loop_order;
+mod measuring;
 mod merge;
 mod normalize;
 mod pricing;
@@ -162,7 +163,10 @@ pub(crate) fn plan_rest(cx: &mut Context, nests: &[Nest], rewrite: Rewrite) -> R
         let rough = rough_cost(cx, &nest);
         let worth = cx.config.worth;
         cx.measure(rough >= worth.0 && rough >= worth.passes() * cx.stored(&nest));
-        measured |= cx.measures();
+        if cx.measures() {
+            measured = true;
+            cx.measuring.allow(worth.measuring(rough));
+        }
         let nest = if rough >= worth.0 { rewrite(cx, nest) } else { nest };
         plan_nest(cx, nest)?;
     }

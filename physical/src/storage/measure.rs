@@ -3,6 +3,7 @@
 //! Modes are storage modes where a [`ModeSet`] or a position in one says so. Tensors never change, so what was counted once
 //! holds as long as there is a clone of the tensor.
 
+use super::sort::{bits_below, sorted_keys};
 use super::structure::{row_major, symmetry};
 use super::{Symmetry, Tensor};
 use crate::levels::level;
@@ -11,7 +12,7 @@ use redpoll_logic::statistics::{Answer, Fact, ModeSet, Weights};
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::ops::Range;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// A mode with more coordinates than this, and than the tensor has bytes, has no marginal: it would take more memory than it
 /// is worth.
@@ -22,12 +23,30 @@ const MOST_ROWS: u64 = 1 << 26;
 /// What was counted of a tensor.
 #[derive(Debug, Default)]
 pub(super) struct Measures {
-    /// How many stored places each coordinate of each storage mode has.
-    counts: OnceLock<Vec<Option<Vec<u32>>>>,
-    distinct: Memo<ModeSet, Option<u64>>,
+    counts: OnceLock<Counts>,
+    censuses: Memo<ModeSet, Option<Arc<Census>>>,
     degrees: Memo<(ModeSet, ModeSet), Option<Answer>>,
     marginals: Memo<(ModeSet, usize), Option<Weights>>,
     facts: Memo<Fact, bool>,
+}
+
+/// How many stored places there are.
+#[derive(Debug)]
+struct Counts {
+    all: u64,
+    /// How many each coordinate of each storage mode has; `None` for modes that are too long.
+    of_modes: Vec<Option<Vec<u32>>>,
+}
+
+/// The distinct coordinates of the stored places in a set of modes: one pass tells all that is asked of them.
+#[derive(Debug)]
+struct Census {
+    distinct: u64,
+    /// How many places have the same coordinates at most.
+    most: u64,
+    /// How many of the distinct coordinates each coordinate of each storage mode has; `None` where they are as many as
+    /// the places, so that the counts of those serve.
+    of_modes: Option<Vec<Option<Vec<u32>>>>,
 }
 
 type Memo<K, V> = Mutex<HashMap<K, V>>;
@@ -48,19 +67,24 @@ impl Tensor {
     /// tell their coordinates apart by a number.
     pub fn distinct(&self, modes: ModeSet) -> Option<u64> {
         if let Some(counts) = self.counts(modes) {
-            return Some(counts.iter().filter(|n| **n > 0).count() as u64);
+            return Some(filled(counts));
         }
-        remembered(&self.measures.distinct, modes, || Some(self.keys(&[modes])?.len() as u64))
+        Some(self.census(modes)?.distinct)
     }
 
     /// How many distinct coordinates in `of` the stored places with one and the same coordinate in `given` have: the mean
     /// is the estimate, the maximum the bound. `None` as for [`Tensor::distinct`].
     pub fn degree(&self, of: ModeSet, given: ModeSet) -> Option<Answer> {
-        if let Some(counts) = self.counts(given).filter(|_| of.union(given).len() == self.levels.len()) {
-            let (filled, all) =
-                counts.iter().fold((0u64, 0u64), |(m, n), c| (m + u64::from(*c > 0), n + u64::from(*c)));
-            let most = counts.iter().copied().max().unwrap_or(0);
-            return Some(Answer::new(all as f64 / filled.max(1) as f64, f64::from(most)));
+        let both = self.census(of.union(given))?;
+        let answer = |groups: u64, most: u64| Answer::new(both.distinct as f64 / groups.max(1) as f64, most as f64);
+        if let Some(counts) = self.counts(given) {
+            let mode = given.iter().next().expect("the set has one mode");
+            let among = self.of_mode(&both, mode).expect("the mode is counted");
+            return Some(answer(filled(counts), among.iter().copied().max().unwrap_or(0).into()));
+        }
+        if both.of_modes.is_none() {
+            let given = self.census(given)?;
+            return Some(answer(given.distinct, given.most));
         }
         remembered(&self.measures.degrees, (of, given), || {
             let keys = self.keys(&[given, of])?;
@@ -71,7 +95,7 @@ impl Tensor {
                 groups += u64::from(!same);
                 most = most.max(count);
             }
-            Some(Answer::new(keys.len() as f64 / groups.max(1) as f64, most as f64))
+            Some(answer(groups, most))
         })
     }
 
@@ -84,15 +108,13 @@ impl Tensor {
         }
         remembered(&self.measures.marginals, (of, mode), || {
             let mut counts = vec![0f32; dimension as usize];
-            let only: ModeSet = [mode].into_iter().collect();
-            match self.counts(only) {
-                Some(all) if of == ModeSet::prefix(self.levels.len()) => {
-                    counts.iter_mut().zip(all).for_each(|(count, n)| *count = *n as f32);
+            match self.counts(of) {
+                Some(all) => counts.iter_mut().zip(all).for_each(|(count, n)| *count = f32::from(u8::from(*n > 0))),
+                None => {
+                    let census = self.census(of)?;
+                    let own = self.of_mode(&census, mode)?;
+                    counts.iter_mut().zip(own).for_each(|(count, n)| *count = *n as f32);
                 }
-                Some(all) if of == only => {
-                    counts.iter_mut().zip(all).for_each(|(count, n)| *count = f32::from(u8::from(*n > 0)));
-                }
-                _ => self.keys(&[only, of])?.iter().for_each(|(at, _)| counts[*at as usize] += 1.0),
             }
             let mean = counts.iter().map(|c| f64::from(*c)).sum::<f64>() / counts.len().max(1) as f64;
             if mean > 0.0 {
@@ -106,16 +128,87 @@ impl Tensor {
     /// for modes that are too long.
     fn counts(&self, modes: ModeSet) -> Option<&[u32]> {
         let [mode] = modes.iter().collect::<Vec<_>>()[..] else { return None };
-        let all = self.measures.counts.get_or_init(|| {
-            let sizes = self.ty.format.storage_shape(&self.ty.shape);
-            let zeros = |n: &u64| self.counts_coordinates(*n).then(|| vec![0u32; *n as usize]);
-            let mut counts: Vec<_> = sizes.iter().map(zeros).collect();
-            if self.places() > 0 && !counts.is_empty() {
-                self.count_below(0, 0..1, &mut counts);
+        self.all_counts().of_modes.get(mode)?.as_deref()
+    }
+
+    fn all_counts(&self) -> &Counts {
+        self.measures.counts.get_or_init(|| {
+            let mut of_modes = self.zeros();
+            let all = match self.places() > 0 && !of_modes.is_empty() {
+                true => self.count_below(0, 0..1, &mut of_modes),
+                false => self.places(),
+            };
+            Counts { all, of_modes }
+        })
+    }
+
+    /// A number for each coordinate of each storage mode that is not too long.
+    fn zeros(&self) -> Vec<Option<Vec<u32>>> {
+        let sizes = self.ty.format.storage_shape(&self.ty.shape);
+        let zeros = |n: &u64| self.counts_coordinates(*n).then(|| vec![0u32; *n as usize]);
+        sizes.iter().map(zeros).collect()
+    }
+
+    /// The census of a set of modes; `None` as for [`Tensor::distinct`].
+    ///
+    /// Where no two places have the same coordinates, in all modes or in a part of the set, there is nothing to count that
+    /// was not counted with the places.
+    fn census(&self, modes: ModeSet) -> Option<Arc<Census>> {
+        remembered(&self.measures.censuses, modes, || {
+            let all = self.all_counts();
+            if modes.is_empty() {
+                let of_modes = Some(Vec::new());
+                return Some(Arc::new(Census { distinct: all.all.min(1), most: all.all, of_modes }));
             }
-            counts
-        });
-        all.get(mode)?.as_deref()
+            let once = |counts: &Vec<u32>| counts.iter().all(|n| *n <= 1);
+            let tells_apart = |mode: usize| all.of_modes.get(mode).and_then(Option::as_ref).is_some_and(once);
+            if modes.contains_all(ModeSet::prefix(self.levels.len())) || modes.iter().any(tells_apart) {
+                return Some(Arc::new(Census { distinct: all.all, most: all.all.min(1), of_modes: None }));
+            }
+            self.take_census(modes).map(Arc::new)
+        })
+    }
+
+    fn take_census(&self, modes: ModeSet) -> Option<Census> {
+        let shape = self.ty.format.storage_shape(&self.ty.shape);
+        let modes: Vec<usize> = modes.iter().filter(|m| *m < shape.len()).collect();
+        modes.iter().try_fold(1u64, |n, m| n.checked_mul(shape[*m].max(1)))?;
+        let mut counts = self.zeros();
+        let (mut distinct, mut most) = (0, 0);
+        let mut note = |mut key: u64, places: u64| {
+            distinct += 1;
+            most = most.max(places);
+            for &mode in modes.iter().rev() {
+                let i = key % shape[mode];
+                key /= shape[mode];
+                if let Some(counts) = &mut counts[mode] {
+                    counts[i as usize] += 1;
+                }
+            }
+        };
+        if let Some(keys) = self.numbers(&modes, &shape) {
+            keys.chunk_by(|a, b| a == b).for_each(|same| note(same[0], same.len() as u64));
+        } else {
+            let mut keys: Vec<(u64, u64)> = Vec::new();
+            self.for_each_storage(|storage| {
+                let key = modes.iter().fold(0, |n, m| n * shape[*m] + storage[*m]);
+                match keys.last_mut() {
+                    Some((last, places)) if *last == key => *places += 1,
+                    _ => keys.push((key, 1)),
+                }
+            });
+            if !keys.is_sorted() {
+                keys.sort_unstable();
+            }
+            keys.chunk_by(|a, b| a.0 == b.0).for_each(|same| note(same[0].0, same.iter().map(|k| k.1).sum()));
+        }
+        let of_modes = (distinct < self.all_counts().all).then_some(counts);
+        Some(Census { distinct, most, of_modes })
+    }
+
+    /// How many of the distinct coordinates of a census each coordinate of a mode has; `None` for modes that are too long.
+    fn of_mode<'c>(&'c self, census: &'c Census, mode: usize) -> Option<&'c [u32]> {
+        census.of_modes.as_ref().unwrap_or(&self.all_counts().of_modes).get(mode)?.as_deref()
     }
 
     /// Whether a number for each of so many coordinates takes memory in proportion to the tensor.
@@ -212,7 +305,8 @@ impl Tensor {
         let (first, rest) = (modes(std::slice::from_ref(first))?, modes(rest)?);
         let size: u64 = rest.iter().map(|m| shape[*m].max(1)).product();
         let both = [&first[..], &rest].concat();
-        if let Some(keys) = self.numbers(&both, &shape) {
+        if let Some(mut keys) = self.numbers(&both, &shape) {
+            keys.dedup();
             return Some(keys.into_iter().map(|key| (key / size, key % size)).collect());
         }
         let number = |storage: &[u64], modes: &[usize]| modes.iter().fold(0, |n, m| n * shape[*m] + storage[*m]);
@@ -230,8 +324,8 @@ impl Tensor {
         Some(keys)
     }
 
-    /// The distinct coordinates of the stored places in some modes as one number each, sorted, found level by level; `None`
-    /// when one would not fit, or levels do not list places as they are.
+    /// The coordinates of the stored places in some modes as one number each, sorted, found level by level; `None` when one
+    /// would not fit, or levels do not list places as they are.
     fn numbers(&self, modes: &[usize], shape: &[u64]) -> Option<Vec<u64>> {
         modes.iter().try_fold(1u64, |n, m| n.checked_mul(shape[*m].max(1)))?;
         let plain = self.ty.format.levels.iter().all(|level| !level.kind.traits().runs);
@@ -241,10 +335,15 @@ impl Tensor {
         for &mode in modes {
             keys.iter_mut().zip(&columns[mode]).for_each(|(key, &i)| *key = *key * shape[mode] + u64::from(i));
         }
-        if !keys.is_sorted() {
-            keys.sort_unstable();
+        let size = modes.iter().map(|m| shape[*m]).product();
+        match keys.is_sorted() {
+            true => Some(keys),
+            false => sorted_keys(keys, bits_below(size)).ok(),
         }
-        keys.dedup();
-        Some(keys)
     }
+}
+
+/// How many coordinates have a place.
+fn filled(counts: &[u32]) -> u64 {
+    counts.iter().filter(|n| **n > 0).count() as u64
 }

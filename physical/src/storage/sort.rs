@@ -53,7 +53,7 @@ fn is_sorted(columns: &[Cow<'_, [u64]>], n: usize) -> bool {
 }
 
 /// The number of bits that coordinates below `dimension` take.
-fn bits_below(dimension: u64) -> u32 {
+pub(super) fn bits_below(dimension: u64) -> u32 {
     u64::BITS - dimension.saturating_sub(1).leading_zeros()
 }
 
@@ -114,6 +114,15 @@ fn sort_keys<K: Key>(columns: &[Cow<'_, [u64]>], widths: &[u32], n: usize) -> Re
     let columns = widths.iter().map(column).collect::<Result<_, _>>()?;
     let order = list(n, keys.iter().map(|key| key.shifted(0) & mask(number_bits)))?;
     Ok(Sorted { columns, order: Some(order) })
+}
+
+/// Numbers of so many bits in ascending order.
+pub(super) fn sorted_keys(mut keys: Vec<u64>, bits: u32) -> Result<Vec<u64>, Error> {
+    if keys.len() > FEW_ENTRIES {
+        return sort_by_digits(keys, 0, bits);
+    }
+    keys.sort_unstable();
+    Ok(keys)
 }
 
 /// Sorts keys by the `bits` bits above the lowest `low` ones.

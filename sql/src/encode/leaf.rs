@@ -61,12 +61,17 @@ impl LeafRows {
         &self.codes[&field]
     }
 
-    /// The rows that have codes in those fields and values in those columns, ascending.
-    pub fn passing(&self, fields: &[FieldId], valid: &[usize]) -> Vec<u32> {
-        let codes: Vec<&[u64]> = fields.iter().map(|&f| self.codes(f)).collect();
+    /// The rows that have all of those codes, and values in those columns, ascending; `None` when all have.
+    pub fn passing(&self, codes: &[&[u64]], valid: &[usize]) -> Option<Vec<u32>> {
         let columns: Vec<_> = valid.iter().filter_map(|&c| self.column(c).logical_nulls()).collect();
         let passes =
             |&k: &usize| codes.iter().all(|c| c[k] != MISSING) && columns.iter().all(|nulls| nulls.is_valid(k));
-        (0..self.len()).filter(passes).map(|k| k as u32).collect()
+        let count = (0..self.len()).filter(passes).count();
+        if count == self.len() {
+            return None;
+        }
+        let mut rows = Vec::with_capacity(count);
+        rows.extend((0..self.len()).filter(passes).map(|k| k as u32));
+        Some(rows)
     }
 }

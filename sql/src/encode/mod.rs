@@ -8,6 +8,7 @@ mod codes;
 mod condition;
 mod domain;
 mod extremes;
+mod groups;
 mod integers;
 mod leaf;
 mod limbs;

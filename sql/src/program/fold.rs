@@ -78,7 +78,7 @@ pub(super) struct Leaves<'a> {
     active: Vec<bool>,
     bindings: BTreeMap<Alias, Tensor>,
     made: BTreeMap<Shared, Alias>,
-    grouped: Grouped,
+    grouped: Grouped<'a>,
 }
 
 impl<'a> Leaves<'a> {

@@ -1,0 +1,401 @@
+//! Rows grouped by their codes, and what is folded of each group.
+//!
+//! Memory that is touched for the first time costs more than anything else that is done with a row, so nothing is stored
+//! that can be read off the codes: rows in their own order have no list of them, groups of one row no list of starts, and
+//! levels are built from the codes of the first row of each group, once for all tensors of the same groups.
+
+use super::leaf::LeafRows;
+use super::limbs::Limb;
+use crate::claim::Number;
+use crate::error::{Error, Left, Result};
+use crate::semiring::{Semiring, scalars};
+use datafusion::arrow::array::{Array as _, ArrayRef, AsArray, PrimitiveArray};
+use datafusion::arrow::datatypes::{ArrowPrimitiveType, Decimal128Type, Float64Type, Int64Type, UInt64Type};
+use redpoll_logic::{DType, Scalar};
+use redpoll_physical::storage::{Array, Element, Values};
+use std::cmp::Ordering;
+use std::ops::Range;
+
+/// Rows in the order of their codes, those with the same codes together.
+pub(super) struct Groups<'a> {
+    /// The codes of each field in all rows.
+    codes: Vec<&'a [u64]>,
+    /// The rows that count; `None` when all do, in their own order.
+    order: Option<Vec<u32>>,
+    /// Where each group starts, and the end; `None` when every group has one row.
+    starts: Option<Vec<u32>>,
+    /// How many groups there are.
+    len: usize,
+    /// The levels of tensors of these groups, once they were made.
+    levels: Option<Vec<Vec<Array>>>,
+}
+
+impl<'a> Groups<'a> {
+    /// The rows of a leaf that pass, grouped by the codes of fields, which have so many codes.
+    pub(super) fn new(leaf: &LeafRows, (codes, shape): (Vec<&'a [u64]>, &[u64]), valid: &[usize]) -> Groups<'a> {
+        let passing = leaf.passing(&codes, valid);
+        let rows = passing.as_ref().map_or(leaf.len(), Vec::len);
+        let order = in_order(passing, rows, &codes, shape);
+        let mut groups = Groups { codes, order, starts: None, len: rows, levels: None };
+        let starts_group = |groups: &Groups<'_>, k: usize| k == 0 || groups.compare(k - 1, k).is_ne();
+        groups.len = (0..rows).filter(|&k| starts_group(&groups, k)).count();
+        if groups.len < rows {
+            let mut starts = Vec::with_capacity(groups.len + 1);
+            starts.extend((0..rows).filter(|&k| starts_group(&groups, k)).map(|k| k as u32));
+            starts.push(rows as u32);
+            groups.starts = Some(starts);
+        }
+        groups
+    }
+
+    /// How many groups there are.
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether every group has one row.
+    pub(super) fn are_rows(&self) -> bool {
+        self.starts.is_none()
+    }
+
+    fn row(&self, k: usize) -> usize {
+        self.order.as_ref().map_or(k, |order| order[k] as usize)
+    }
+
+    fn compare(&self, a: usize, b: usize) -> Ordering {
+        compare(&self.codes, self.row(a), self.row(b))
+    }
+
+    fn range(&self, group: usize) -> Range<usize> {
+        match &self.starts {
+            None => group..group + 1,
+            Some(starts) => starts[group] as usize..starts[group + 1] as usize,
+        }
+    }
+
+    /// The first row of each group.
+    fn firsts(&self) -> impl Iterator<Item = usize> + Clone {
+        (0..self.len).map(|group| self.row(self.range(group).start))
+    }
+
+    /// A value for each group.
+    fn each<T>(&self, fold: impl Fn(&mut dyn Iterator<Item = usize>) -> T) -> Vec<T> {
+        (0..self.len).map(|group| fold(&mut self.range(group).map(|k| self.row(k)))).collect()
+    }
+
+    /// The levels of a tensor of that shape: a list for each mode, but for the first one where it is dense.
+    pub(super) fn levels(&mut self, shape: &[u64], dense: bool) -> &[Vec<Array>] {
+        if self.levels.is_none() {
+            let narrow = self.len < 1 << 31 && shape.iter().all(|&size| size <= 1 << 32);
+            self.levels = Some(match narrow {
+                true => self.build::<i32, u32>(shape, dense),
+                false => self.build::<i64, u64>(shape, dense),
+            });
+        }
+        self.levels.as_deref().expect("they have been made")
+    }
+
+    /// As [`Groups::levels`], with those types of positions and coordinates.
+    fn build<P, C>(&self, shape: &[u64], dense: bool) -> Vec<Vec<Array>>
+    where
+        P: Element + TryFrom<usize>,
+        C: Element + TryFrom<u64>,
+    {
+        let position = |p: usize| P::try_from(p).ok().expect("there are not more groups");
+        let rank = shape.len();
+        let parents = |k: usize| if k == 1 && dense { shape[0] as usize } else { self.len };
+        let mut ptr: Vec<Vec<P>> = (0..rank).map(|k| Vec::with_capacity(parents(k) + 2)).collect();
+        let mut idx: Vec<Vec<C>> = (0..rank).map(|_| Vec::with_capacity(self.len)).collect();
+        let mut before: Option<usize> = None;
+        for row in self.firsts() {
+            // From this level on it is not where the group before is.
+            let from = before.map_or(0, |b| self.codes.iter().take_while(|codes| codes[b] == codes[row]).count());
+            for k in from..rank {
+                if k > from {
+                    let parent = if k == 1 && dense { self.codes[0][row] as usize } else { ptr[k].len() };
+                    let start = position(idx[k].len());
+                    ptr[k].resize(parent + 1, start);
+                }
+                if k > 0 || !dense {
+                    idx[k].push(C::try_from(self.codes[k][row]).ok().expect("codes are below the size of their field"));
+                }
+            }
+            before = Some(row);
+        }
+        for k in 0..rank {
+            let parents = match k {
+                0 => 1,
+                1 if dense => shape[0] as usize,
+                _ => idx[k - 1].len(),
+            };
+            if k == 0 {
+                ptr[0].push(position(0));
+            }
+            let end = position(idx[k].len());
+            ptr[k].resize(parents + 1, end);
+        }
+        let level = |(k, (ptr, idx)): (usize, (Vec<P>, Vec<C>))| match k == 0 && dense {
+            true => Vec::new(),
+            false => vec![Array::from_vec(ptr), Array::from_vec(idx)],
+        };
+        ptr.into_iter().zip(idx).enumerate().map(level).collect()
+    }
+
+    /// The values of groups where `size` places are stored in a row: those of others are the fill.
+    pub(super) fn placed<T: Clone>(&self, values: Vec<T>, fill: &T, size: Option<u64>) -> Vec<T> {
+        let Some(size) = size else { return values };
+        let mut all = vec![fill.clone(); size as usize];
+        self.firsts().zip(values).for_each(|(row, value)| all[self.codes[0][row] as usize] = value);
+        all
+    }
+
+    /// That there is a row.
+    pub(super) fn exist(&self, size: Option<u64>) -> Result<Values> {
+        let there = Array::from_bools(self.placed(vec![true; self.len], &false, size));
+        Ok(Values::try_new(DType::BOOL, vec![there])?)
+    }
+
+    /// How many rows there are.
+    pub(super) fn counts(&self, size: Option<u64>) -> Values {
+        let counts = (0..self.len).map(|group| self.range(group).len() as i64).collect();
+        Values::from(self.placed(counts, &0, size))
+    }
+
+    /// The sum of a column.
+    pub(super) fn sums(&self, column: &ArrayRef, number: Number, size: Option<u64>) -> Result<(Values, Scalar)> {
+        Ok(match number {
+            Number::Decimal(_) => return Err(unfit(column)),
+            Number::I64 => (self.sum::<Int64Type>(column, i64::wrapping_add, size)?, Scalar::I64(0)),
+            Number::U64 => (self.sum::<UInt64Type>(column, u64::wrapping_add, size)?, Scalar::U64(0)),
+            Number::F64 => (self.sum::<Float64Type>(column, |a, b| a + b, size)?, Scalar::F64(0.0)),
+        })
+    }
+
+    fn sum<A>(
+        &self,
+        column: &ArrayRef,
+        plus: impl Fn(A::Native, A::Native) -> A::Native,
+        size: Option<u64>,
+    ) -> Result<Values>
+    where
+        A: ArrowPrimitiveType,
+        A::Native: Element,
+        Values: From<Vec<A::Native>>,
+    {
+        let values = primitives::<A>(column)?.values();
+        let sums = self.each(|rows| rows.fold(A::Native::default(), |sum, row| plus(sum, values[row])));
+        Ok(Values::from(self.placed(sums, &A::Native::default(), size)))
+    }
+
+    /// The sum of a limb of a column.
+    pub(super) fn limbs(&self, column: &ArrayRef, limb: Limb, size: Option<u64>) -> Result<Values> {
+        let values = primitives::<Decimal128Type>(column)?.values();
+        let sums: Vec<i64> = self.each(|rows| rows.map(|row| limb.of(values[row])).sum());
+        Ok(Values::from(self.placed(sums, &0, size)))
+    }
+
+    /// The fold of a column over a semiring.
+    pub(super) fn folded(&self, column: &ArrayRef, semiring: &Semiring, size: Option<u64>) -> Result<Values> {
+        let values = scalars(column);
+        let fold = |rows: &mut dyn Iterator<Item = usize>| {
+            let folded = rows.filter_map(|row| values[row].clone()).map(Ok).reduce(|a, b| semiring.add(&a?, &b?));
+            folded.unwrap_or_else(|| Ok(semiring.zero())).map_err(|e| Left::Raised { what: e.to_string() })
+        };
+        let folded = self.each(fold).into_iter().collect::<Result<Vec<Scalar>, Left>>()?;
+        let folded = self.placed(folded, &semiring.zero(), size);
+        Ok(Values::from_scalars(DType::from(semiring.number().prim()), &folded)?)
+    }
+
+    /// The largest of numbers of rows, 0 where there are none.
+    pub(super) fn largest(&self, codes: &[u64], size: Option<u64>) -> Values {
+        let largest = self.each(|rows| rows.map(|row| codes[row]).max().unwrap_or(0));
+        Values::from(self.placed(largest, &0, size))
+    }
+}
+
+fn unfit(column: &ArrayRef) -> Error {
+    Error::Left(Left::Unfit { what: "a factor".into(), ty: column.data_type().clone() })
+}
+
+fn primitives<A: ArrowPrimitiveType>(column: &ArrayRef) -> Result<&PrimitiveArray<A>> {
+    column.as_primitive_opt::<A>().ok_or_else(|| unfit(column))
+}
+
+fn compare(codes: &[&[u64]], a: usize, b: usize) -> Ordering {
+    codes.iter().map(|codes| codes[a].cmp(&codes[b])).find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
+}
+
+/// Rows in the order of their codes, those with the same codes in their own; `None` are all rows.
+///
+/// Tables are often stored by their first key: then just the rows of one key are brought into order.
+fn in_order(rows: Option<Vec<u32>>, count: usize, codes: &[&[u64]], shape: &[u64]) -> Option<Vec<u32>> {
+    let row = |k: usize| rows.as_ref().map_or(k, |rows| rows[k] as usize);
+    let Some((first, rest)) = codes.split_first() else { return rows };
+    let (mut sorted, mut keyed, mut keys) = (true, true, 1);
+    for k in 1..count {
+        let (a, b) = (row(k - 1), row(k));
+        keyed &= first[a] <= first[b];
+        if !keyed {
+            sorted = false;
+            break;
+        }
+        keys += usize::from(first[a] != first[b]);
+        sorted = sorted && (first[a] != first[b] || compare(rest, a, b).is_le());
+    }
+    if sorted {
+        return rows;
+    }
+    let mut rows = rows.unwrap_or_else(|| (0..count as u32).collect());
+    if keyed && keys * LONG >= count {
+        for same in rows.chunk_by_mut(|&a, &b| first[a as usize] == first[b as usize]) {
+            same.sort_unstable_by(|&a, &b| compare(rest, a as usize, b as usize).then(a.cmp(&b)));
+        }
+        return Some(rows);
+    }
+    let Some(size) = shape.iter().try_fold(1u64, |n, &d| n.checked_mul(d)) else {
+        rows.sort_unstable_by(|&a, &b| compare(codes, a as usize, b as usize).then(a.cmp(&b)));
+        return Some(rows);
+    };
+    let place = |row: &u32| codes.iter().zip(shape).fold(0, |at, (c, n)| at * n + c[*row as usize]);
+    let places = rows.iter().map(place).collect();
+    Some(sorted_by(places, rows, size))
+}
+
+/// More rows of one key than this are not brought into order by comparing them.
+const LONG: usize = 16;
+
+/// Bits of a digit of [`sorted_by`]: as many counters as a first-level cache holds.
+const DIGIT: u32 = 11;
+
+/// Fewer rows are sorted by comparison.
+const FEW: usize = 256;
+
+/// Rows in the order of their places, which are below a bound; rows of one place keep theirs (radix sort, least digit
+/// first).
+fn sorted_by(mut places: Vec<u64>, mut rows: Vec<u32>, bound: u64) -> Vec<u32> {
+    if places.len() < FEW {
+        let mut pairs: Vec<(u64, u32)> = places.into_iter().zip(rows).collect();
+        pairs.sort_unstable();
+        return pairs.into_iter().map(|(_, row)| row).collect();
+    }
+    let (mut next_places, mut next_rows) = (vec![0; places.len()], vec![0; rows.len()]);
+    let bits = u64::BITS - bound.leading_zeros();
+    for shift in (0..bits).step_by(DIGIT as usize) {
+        let digit = |place: u64| (place >> shift) as usize & ((1 << DIGIT) - 1);
+        let mut starts = [0u32; 1 << DIGIT];
+        places.iter().for_each(|&place| starts[digit(place)] += 1);
+        let mut sum = 0;
+        for start in &mut starts {
+            sum += std::mem::replace(start, sum);
+        }
+        for (&place, &row) in places.iter().zip(&rows) {
+            let at = &mut starts[digit(place)];
+            (next_places[*at as usize], next_rows[*at as usize]) = (place, row);
+            *at += 1;
+        }
+        std::mem::swap(&mut places, &mut next_places);
+        std::mem::swap(&mut rows, &mut next_rows);
+    }
+    rows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use datafusion::arrow::datatypes::Schema;
+    use datafusion::arrow::record_batch::{RecordBatch, RecordBatchOptions};
+    use redpoll_logic::{Format, LeafKind, LevelFormat, LevelKind, StorageMode, TensorType};
+    use redpoll_physical::storage::{Duplicates, Tensor, Triples};
+    use std::sync::Arc;
+
+    /// Numbers below a bound that look like drawn ones.
+    fn drawn(count: usize, bound: u64, seed: u64) -> Vec<u64> {
+        let mut state = seed;
+        let draw = |_| {
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            (state >> 33) % bound
+        };
+        (0..count).map(draw).collect()
+    }
+
+    /// Groups of all rows with those codes.
+    fn groups<'a>(codes: &'a [Vec<u64>], shape: &[u64]) -> Groups<'a> {
+        let rows = RecordBatchOptions::new().with_row_count(Some(codes[0].len()));
+        let batch = RecordBatch::try_new_with_options(Arc::new(Schema::empty()), Vec::new(), &rows).unwrap();
+        Groups::new(&LeafRows::new(batch), (codes.iter().map(|c| &c[..]).collect(), shape), &[])
+    }
+
+    /// Protects what kernels read: groups are stored as their entries would be, whatever the order of rows and however
+    /// many have the same codes.
+    #[test]
+    fn levels_are_those_of_the_entries() {
+        let sorted = |mut codes: Vec<u64>| {
+            codes.sort_unstable();
+            codes
+        };
+        let cases = [
+            (vec![drawn(1000, 50, 1), drawn(1000, 40, 2)], vec![50, 40]),
+            (vec![sorted(drawn(1000, 900, 3)), drawn(1000, 7, 4), drawn(1000, 5, 5)], vec![900, 7, 5]),
+            (vec![sorted(drawn(1000, 3, 6)), drawn(1000, 1 << 40, 7)], vec![3, 1 << 40]),
+            (vec![drawn(300, 1 << 20, 8), drawn(300, 1 << 62, 9)], vec![1 << 20, 1 << 62]),
+            (vec![(0..500).collect()], vec![500]),
+            (vec![vec![0, 1, super::super::MISSING, 1]], vec![2]),
+            (vec![Vec::new(), Vec::new()], vec![4, 5]),
+        ];
+        for (codes, shape) in cases {
+            let mut groups = groups(&codes, &shape);
+            let mut places: Vec<Vec<u64>> = (0..codes[0].len()).map(|k| codes.iter().map(|c| c[k]).collect()).collect();
+            places.retain(|place| !place.contains(&super::super::MISSING));
+            let rows = places.len();
+            places.sort_unstable();
+            places.dedup();
+            assert_eq!((groups.len(), groups.are_rows()), (places.len(), rows == places.len()));
+            for first in [LevelKind::Dense, LevelKind::SparseList] {
+                let dense = first == LevelKind::Dense;
+                if dense && shape[0] > 1000 || shape.len() == 1 {
+                    continue;
+                }
+                let kind = |k: usize| LevelFormat::new(if k == 0 { first } else { LevelKind::SparseList });
+                let format = Format {
+                    levels: (0..shape.len()).map(kind).collect(),
+                    modes: (0..shape.len()).map(|mode| StorageMode::Whole { mode }).collect(),
+                    leaf: LeafKind::Pattern,
+                };
+                let ty = TensorType { shape: shape.clone(), dtype: DType::BOOL, fill: Scalar::Bool(false), format };
+                let coordinates = (0..shape.len()).map(|k| places.iter().map(|place| place[k]).collect()).collect();
+                let values = Values::pattern(places.len()).unwrap();
+                let triples = Triples { coordinates, shape: shape.clone(), values };
+                let (expected, _) = Tensor::from_triples(ty.clone(), &triples, Duplicates::Error).unwrap();
+                groups.levels = None;
+                let found = Tensor::try_new(ty, groups.levels(&shape, dense).to_vec(), Vec::new()).unwrap();
+                let stored = |tensor: &Tensor| {
+                    let mut all = Vec::new();
+                    tensor.for_each_stored(|place, position| all.push((place.to_vec(), position)));
+                    all
+                };
+                assert_eq!(stored(&found), stored(&expected));
+            }
+            let firsts = groups.firsts().map(|row| codes.iter().map(|c| c[row]).collect());
+            assert_eq!(firsts.collect::<Vec<Vec<u64>>>(), places);
+            let ascend = |g: usize| groups.range(g).map(|k| groups.row(k)).is_sorted();
+            assert!((0..groups.len()).all(ascend), "rows of a group keep their order");
+        }
+    }
+
+    /// Protects the order of rows, on which sums of floats depend, whatever the number of digits.
+    #[test]
+    fn places_are_sorted_and_rows_of_one_place_keep_their_order() {
+        for (count, bound) in [(5, 10), (1000, 7), (1000, 3000), (5000, 1 << 40), (300, u64::MAX)] {
+            let mut state = 1u64;
+            let place = |_| {
+                state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+                (state >> 1) % bound
+            };
+            let places: Vec<u64> = (0..count).map(place).collect();
+            let mut pairs: Vec<(u64, u32)> = places.iter().copied().zip(0..).collect();
+            pairs.sort_unstable();
+            let found = sorted_by(places, (0..count).collect(), bound);
+            assert!(found.into_iter().eq(pairs.into_iter().map(|(_, row)| row)), "{count} below {bound}");
+        }
+    }
+}
