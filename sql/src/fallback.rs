@@ -44,7 +44,9 @@ impl Fallback {
             .with_runtime_env(context.runtime_env())
             .build();
         let planner = DefaultPhysicalPlanner::with_extension_planners(vec![Arc::new(self.planner.clone())]);
-        let plan = planner.create_physical_plan(&self.plan, &session).await?;
+        // Regions are claimed at the end of a pass of the optimizer; the passes behind it have not seen this plan.
+        let optimized = session.optimizer().optimize(self.plan.as_ref().clone(), &session, |_, _| {})?;
+        let plan = planner.create_physical_plan(&optimized, &session).await?;
         let own = schema.clone();
         let rows = execute_stream(plan, context)?;
         let rows = rows.and_then(move |batch| {

@@ -61,17 +61,20 @@ fn text() {
                   loops i k j at cost 100
                   P stored as (dense sparse-list), about 24 values
                   reads A<"1"> stored as (dense sparse-list), 9 values: walk i, walk j; walk k, walk j
+                  threads take chunks of i
                 s
                   loops i k at cost 100
                   s stored as (sparse-list sparse-list), about 24 values
                   reads P stored as (dense sparse-list), about 24 values: walk i, walk k
                   reads A<"1"> stored as (dense sparse-list), 9 values: walk i, walk k
+                  threads take chunks of i
             "#]],
             &expect![[r#"
                 P
                   loops i k j at cost 100
                   P stored as (dense sparse-list), about 24 values
                   reads A<"1"> stored as (dense sparse-list), 9 values: walk i, walk j; walk k, walk j
+                  threads take chunks of i
                   took 1.5ms, cost 100 was estimated
                   P has 12 values, 24 were estimated, q-error 2.00
                 s
@@ -79,6 +82,7 @@ fn text() {
                   s stored as (sparse-list sparse-list), about 24 values
                   reads P stored as (dense sparse-list), 12 values, 24 were estimated: walk i, walk k
                   reads A<"1"> stored as (dense sparse-list), 9 values: walk i, walk k
+                  threads take chunks of i
                   took 1.5ms, cost 100 was estimated
                   s has 3 values, 24 were estimated, q-error 8.00
             "#]],
