@@ -220,11 +220,11 @@ fn places(shape: &[u64]) -> impl Iterator<Item = Vec<u64>> {
     })
 }
 
-/// The limits for kernels of so many statements: half of them are cut into chunks.
+/// The limits for kernels of so many statements: every fourth is cut into chunks.
 fn limits(statements: usize, threads: usize) -> Limits {
     static WORKERS: LazyLock<[Arc<Workers>; 3]> =
         LazyLock::new(|| [1, 2, 3].map(|n| Arc::new(Workers::new(NonZero::new(n).expect("not 0")).cutting_all())));
-    if statements / 2 % 2 == 0 { Limits::default() } else { Limits::default().on(&WORKERS[threads - 1]) }
+    if statements.is_multiple_of(4) { Limits::default().on(&WORKERS[threads - 1]) } else { Limits::default() }
 }
 
 fn run_kernel(program: &Arc<Program>, mode: FloatMode, run: &mut Run) -> Result<(), Failure> {
@@ -234,7 +234,7 @@ fn run_kernel(program: &Arc<Program>, mode: FloatMode, run: &mut Run) -> Result<
     let made = |draft: &Draft, engine: Engine| Kernel::of(draft, engine).map_err(|e| chain(&e));
     let interpreter = phase("lowering", || Ok(made(&draft, Engine::Interpreter)?.with_iteration_limit(MOST_ROUNDS)))?;
     let statements: usize = interpreter.function().body.iter().map(Stmt::count).sum();
-    // Every other kernel runs in chunks, on another number of threads each time.
+    // Some kernels run in chunks, on another number of threads each time.
     let threads = Cell::new(0);
     let called = |kernel: &Kernel| {
         threads.set(threads.get() + 1);
