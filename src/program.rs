@@ -123,10 +123,9 @@ fn make(session: &Session, text: &str, bindings: &Bindings, timings: &mut Timing
         .map_err(|source| Error::Program { at: None, source })?;
     let mode = session.config().optimizer.float_mode;
     let normal = timings.time(Phase::Notation, || {
-        let normal = normalize(written.clone())?;
-        verify_parallel(&normal, mode).map(|()| normal)
+        let normal = normalize(written.clone()).map_err(Box::new)?;
+        verify_parallel(&normal, mode).map_err(Box::new).map(|()| normal)
     });
-    let normal = normal.map_err(Box::new);
     let normal = normal.map_err(|source| Error::Program { at: marks.position(&source), source })?;
     let outputs = normal.tensors.iter().filter(|t| t.role == Role::Output);
     let produces: Vec<Alias> = outputs.map(|t| Alias::from(t.name.as_str())).collect();

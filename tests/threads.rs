@@ -30,7 +30,7 @@ fn bindings(dtype: Prim, format: &str) -> Bindings {
         _ => Distribution::Integer { low: -9, high: 9 },
     };
     let tensor = |scale, edges, seed| {
-        let options = GenerateOptions { seed, dtype: Some(dtype), values: Some(values.clone()), ..Default::default() };
+        let options = GenerateOptions { seed, dtype: Some(dtype), values: Some(values), ..Default::default() };
         let content = generate(&Rmat::new(scale, edges), &options, &mut |_| {}).unwrap();
         content.into_tensor(Some(parse_format(format, 2).unwrap())).unwrap()
     };

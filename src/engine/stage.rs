@@ -11,7 +11,7 @@ use redpoll_physical::kernel::{Draft, Engine, Kernel};
 use redpoll_physical::levels::{array_prim, level};
 use redpoll_physical::lower::Layout;
 use redpoll_physical::notation::{Program, Role, from_physical, normalize};
-use redpoll_physical::storage::{Array, Tensor};
+use redpoll_physical::storage::Tensor;
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
 
@@ -151,7 +151,7 @@ impl Loops {
     ) -> Loops {
         let program = Arc::new(program);
         let layouts = program.tensors.iter().map(|t| {
-            let bound = bindings.get(&t.name).map_or_else(|| narrow(&t.ty), layout_of);
+            let bound = bindings.get(&t.name).map_or_else(|| narrow(&t.ty), Layout::of);
             (t.role == Role::Input).then_some(bound)
         });
         let layouts = layouts.collect();
@@ -217,10 +217,6 @@ impl Loops {
     pub(crate) fn refused(&self, phase: Phase, source: redpoll_physical::Error) -> Error {
         Error::Query { phase, query: self.name.clone(), source: Box::new(source) }
     }
-}
-
-fn layout_of(tensor: &Tensor) -> Layout {
-    Layout { levels: tensor.levels().iter().map(|arrays| arrays.iter().map(Array::prim).collect()).collect() }
 }
 
 /// The layout in which kernels write tensors of a type.

@@ -18,7 +18,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// The kernels that fold two partial results, by output and by the layouts of the two.
 #[derive(Default)]
-pub(super) struct Merges(Mutex<HashMap<(usize, Vec<Option<Layout>>), Arc<Kernel>>>);
+pub(super) struct Merges(Mutex<HashMap<Key, Arc<Kernel>>>);
+
+type Key = (usize, [Layout; 2]);
 
 impl Merges {
     /// Folds what chunks have left for an output of a draft, given its number and its operator.
@@ -49,16 +51,15 @@ impl Merges {
     }
 
     fn kernel(&self, draft: &Draft, (number, op): (usize, &Op), pair: [&Tensor; 2]) -> Result<Arc<Kernel>, Error> {
-        let program = || pairwise(pair[0].ty(), op).map(Arc::new);
-        let layouts = |program: &Program| Kernel::layouts(program, &pair);
         let mut kernels = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let program = program()?;
-        let key = (number, layouts(&program));
+        let key = (number, pair.map(Layout::of));
         if let Some(kernel) = kernels.get(&key) {
             return Ok(kernel.clone());
         }
         // Both tiers give the same bits, and the merges are short.
-        let kernel = Arc::new(Kernel::of(&draft.like(&program, &key.1), Engine::Instant)?);
+        let program = Arc::new(pairwise(pair[0].ty(), op)?);
+        let layouts = Kernel::layouts(&program, &pair);
+        let kernel = Arc::new(Kernel::of(&draft.like(&program, &layouts), Engine::Instant)?);
         kernels.insert(key, kernel.clone());
         Ok(kernel)
     }

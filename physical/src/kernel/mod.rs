@@ -185,10 +185,7 @@ impl Kernel {
     /// The layouts of inputs: what a kernel for them must be made for.
     pub fn layouts(program: &Program, inputs: &[&Tensor]) -> Vec<Option<Layout>> {
         let mut inputs = inputs.iter();
-        let layout = |t: &Tensor| Layout {
-            levels: t.levels().iter().map(|level| level.iter().map(crate::storage::Array::prim).collect()).collect(),
-        };
-        let of = |role: Role| (role == Role::Input).then(|| inputs.next().map(|t| layout(t))).flatten();
+        let of = |role: Role| (role == Role::Input).then(|| inputs.next().map(|t| Layout::of(t))).flatten();
         program.tensors.iter().map(|t| t.role).map(of).collect()
     }
 

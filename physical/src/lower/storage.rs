@@ -8,6 +8,7 @@ use super::value::Value;
 use crate::assembly::{Buffer, BufferClass, BufferDecl, BufferRole, Expr, Local, Status, Stmt};
 use crate::levels::{ArrayClass, Concatenation, array_prim, level, written_format};
 use crate::notation::{Role, TensorDecl, TensorId};
+use crate::storage::{Array, Tensor};
 use redpoll_logic::{Format, LeafKind, LevelFormat, Prim, Scalar};
 use std::borrow::Cow;
 use std::rc::Rc;
@@ -59,6 +60,13 @@ pub enum ParamSource {
 pub struct Layout {
     /// For each level the element types of its arrays.
     pub levels: Vec<Vec<Prim>>,
+}
+
+impl Layout {
+    /// That of a tensor.
+    pub fn of(tensor: &Tensor) -> Layout {
+        Layout { levels: tensor.levels().iter().map(|arrays| arrays.iter().map(Array::prim).collect()).collect() }
+    }
 }
 
 /// Whether positions of outputs take 32 bits or 64.

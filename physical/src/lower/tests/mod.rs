@@ -120,7 +120,7 @@ fn agree_in_chunks(kernel: &Kernel, inputs: &[&Tensor], whole: &[Tensor]) -> Res
         Ok::<_, String>(outputs.iter().map(|t| t.to_dense_scalars().unwrap()).collect::<Vec<_>>())
     };
     let (alone, shared) = (run(&WORKERS[0])?, run(&WORKERS[1])?);
-    let bits = |outputs: &[Vec<Scalar>]| outputs.iter().flatten().map(|v| v.to_bits()).collect::<Vec<_>>();
+    let bits = |outputs: &[Vec<Scalar>]| outputs.iter().flatten().map(Scalar::to_bits).collect::<Vec<_>>();
     if bits(&alone) != bits(&shared) {
         return Err(format!("on three threads {shared:?}, on one {alone:?}"));
     }
