@@ -29,8 +29,9 @@ pub struct Cut {
     pub followers: Vec<usize>,
     /// The outputs of the program, in their order, and how each is put together.
     pub outputs: Vec<(TensorId, Join)>,
-    /// Whether results are the same bits wherever the loop is cut. Floats may differ: they are rounded in another order, and
-    /// within a run of fill values another rule may decide on the sign of a zero.
+    /// Whether results are the same bits wherever the loop is cut. Floats may differ, as they are rounded in another order and
+    /// another rule may decide on the sign of a zero; so may what is stored of sparse outputs, as fill values within a run
+    /// are met at its ends one by one.
     pub exact: bool,
 }
 
@@ -108,8 +109,11 @@ pub fn cut(program: &Program, mode: FloatMode) -> Result<Cut, Obstacle> {
         let join = join(&decl.ty, &own, &|at| writes.coordinate(at, index), mode);
         outputs.push((id, join.ok_or_else(|| Obstacle::NotFolded(decl.name.clone()))?));
     }
-    let floats = |(id, _): &(TensorId, Join)| program.tensors[id.index()].ty.dtype.prims().iter().any(|p| p.is_float());
-    let exact = !outputs.iter().any(floats);
+    let feels = |(id, _): &(TensorId, Join)| {
+        let ty = &program.tensors[id.index()].ty;
+        !is_dense(ty) || ty.dtype.prims().iter().any(|p| p.is_float())
+    };
+    let exact = !outputs.iter().any(feels);
     let drivers = drivers(program, index);
     let ranks = program.tensors.iter().filter(|d| d.role == Role::Input).map(|d| d.ty.format.levels.len());
     let follows = |(k, rank): &(usize, usize)| *rank > 1 && !drivers.iter().any(|(driver, _)| driver == k);
@@ -174,14 +178,13 @@ fn join(
     coordinate: &dyn Fn(&Expr) -> Option<(i64, i64)>,
     mode: FloatMode,
 ) -> Option<Join> {
-    let dense = ty.format.leaf == LeafKind::Element && ty.format.levels.iter().all(|l| l.kind == LevelKind::Dense);
     let place = |k: usize| {
         let mut at = writes.iter().map(|(lhs, _)| coordinate(&lhs.subscripts[k].at));
         let first = at.next().flatten()?;
         at.all(|other| other == Some(first)).then_some(first)
     };
     let rank = ty.format.levels.len();
-    if dense && (0..rank).any(|k| place(k).is_some()) {
+    if is_dense(ty) && (0..rank).any(|k| place(k).is_some()) {
         return Some(Join::Shared);
     }
     let written = written_format(&ty.format);
@@ -198,6 +201,11 @@ fn join(
     let from_nothing = op.fold_identity(&ty.dtype, mode).is_some_and(|identity| identity == ty.fill);
     let regroups = op.is_associative(&ty.dtype, mode) && (from_nothing || op.is_idempotent(&ty.dtype, mode));
     (own && regroups && ops.all(|other| other == Some(op))).then(|| Join::Folded(op.clone()))
+}
+
+/// Whether all places are stored.
+fn is_dense(ty: &TensorType) -> bool {
+    ty.format.leaf == LeafKind::Element && ty.format.levels.iter().all(|l| l.kind == LevelKind::Dense)
 }
 
 /// What the body of a loop writes and reads.

@@ -117,15 +117,19 @@ fn agree_in_chunks(kernel: &Kernel, inputs: &[&Tensor], whole: &[Tensor]) -> Res
         let outcome = kernel.run(inputs, &Limits::default().on(workers));
         let outputs = outcome.map_err(|e| format!("in chunks: {e}"))?.outputs;
         outputs.iter().try_for_each(|t| t.validate().map_err(|e| format!("in chunks: {e}")))?;
-        Ok::<_, String>(outputs.iter().map(|t| t.to_dense_scalars().unwrap()).collect::<Vec<_>>())
+        Ok::<_, String>(outputs)
     };
     let (alone, shared) = (run(&WORKERS[0])?, run(&WORKERS[1])?);
-    let bits = |outputs: &[Vec<Scalar>]| outputs.iter().flatten().map(Scalar::to_bits).collect::<Vec<_>>();
+    let bits = |outputs: &[Tensor]| {
+        let arrays = outputs.iter().flat_map(Tensor::arrays);
+        arrays.map(|array| array.buffer().as_slice().to_vec()).collect::<Vec<_>>()
+    };
     if bits(&alone) != bits(&shared) {
         return Err(format!("on three threads {shared:?}, on one {alone:?}"));
     }
-    for (whole, parts) in whole.iter().map(|t| t.to_dense_scalars().unwrap()).zip(&alone) {
-        if !whole.iter().zip(parts).all(|(a, b)| is_equal(a, b)) {
+    for (whole, parts) in whole.iter().zip(&alone) {
+        let [whole, parts] = [whole, parts].map(|t| t.to_dense_scalars().unwrap());
+        if !whole.iter().zip(&parts).all(|(a, b)| is_equal(a, b)) {
             return Err(format!("in chunks {parts:?}, in one {whole:?}"));
         }
     }
