@@ -37,7 +37,7 @@ pub(super) fn chunks(draft: &Draft, cut: &Cut, inputs: &[&Tensor], workers: &Wor
     let wanted = if cut.exact { CHUNKS_PER_THREAD.saturating_mul(workers.threads() as u64) } else { MOST_CHUNKS };
     let worth = match workers.grain() {
         0 => cut.rounds.end.abs_diff(cut.rounds.start),
-        grain => (expected / grain).min(expected / OVERHEAD / partial_elements(&draft.program, cut).max(1)),
+        grain => (expected / grain).min(expected / OVERHEAD / partial_places(&draft.program, cut).max(1)),
     };
     let count = wanted.min(worth);
     if count < 2 {
@@ -58,16 +58,14 @@ pub(super) fn chunks(draft: &Draft, cut: &Cut, inputs: &[&Tensor], workers: &Wor
     chunks
 }
 
-/// The elements of partial results, which each chunk allocates and goes through.
-fn partial_elements(program: &Program, cut: &Cut) -> u64 {
-    let elements = |id: TensorId| {
+/// The places of partial results, which each chunk may fill and goes through, and which are merged.
+fn partial_places(program: &Program, cut: &Cut) -> u64 {
+    let places = |id: TensorId| {
         let ty = &program.tensors[id.index()].ty;
-        let levels = ty.format.levels.iter().zip(ty.format.storage_shape(&ty.shape));
-        let dense = levels.take_while(|(l, _)| level(l.kind).concatenation() == Concatenation::Full);
-        dense.fold(1, |places: u64, (_, n)| places.saturating_mul(n))
+        ty.format.storage_shape(&ty.shape).into_iter().fold(1, u64::saturating_mul)
     };
     let folded = cut.outputs.iter().filter(|(_, join)| matches!(join, Join::Folded(_)));
-    folded.fold(0, |sum, (id, _)| sum.saturating_add(elements(*id)))
+    folded.fold(0, |sum, (id, _)| sum.saturating_add(places(*id)))
 }
 
 /// The work of the first rounds of a loop.
