@@ -6,7 +6,7 @@
 //! of every other input.
 
 use super::{ALL, Draft};
-use crate::levels::{Concatenation, level};
+use crate::levels::{Concatenation, level, lower_bound};
 use crate::notation::{Cut, Join, Program, TensorId};
 use crate::run::Workers;
 use crate::storage::Tensor;
@@ -29,14 +29,15 @@ pub(super) fn chunks(draft: &Draft, cut: &Cut, inputs: &[&Tensor], workers: &Wor
         return whole();
     }
     let work = Work::new(cut, inputs);
-    let total = work.before(cut.rounds.end);
+    let rounds = cut.rounds.end.abs_diff(cut.rounds.start);
+    let total = work.of_first(rounds);
     let steps =
         cut.followers.iter().fold(total, |steps, k| steps.saturating_add(total.saturating_mul(fiber(inputs[*k]))));
-    // What the optimizer expects may change with what it has learned, and results of floats with it.
+    // What the optimizer expects may change with what it has learned, and the cuts with it.
     let expected = if cut.exact { steps.max(draft.expected_steps()) } else { steps };
     let wanted = if cut.exact { CHUNKS_PER_THREAD.saturating_mul(workers.threads() as u64) } else { MOST_CHUNKS };
     let worth = match workers.grain() {
-        0 => cut.rounds.end.abs_diff(cut.rounds.start),
+        0 => rounds,
         grain => (expected / grain).min(expected / OVERHEAD / partial_places(&draft.program, cut).max(1)),
     };
     let count = wanted.min(worth);
@@ -44,17 +45,18 @@ pub(super) fn chunks(draft: &Draft, cut: &Cut, inputs: &[&Tensor], workers: &Wor
         return whole();
     }
     let mut chunks: Vec<Range<i64>> = Vec::new();
-    let mut start = cut.rounds.start;
+    let mut done = 0;
+    let mut start = ALL.start;
     for k in 1..count {
         let share = (u128::from(total) * u128::from(k) / u128::from(count)) as u64;
-        let end = first(start..cut.rounds.end, |i| work.before(i) >= share);
-        if end > start && end < cut.rounds.end {
+        let next = lower_bound(done..rounds, |n| work.of_first(n) < share);
+        if next > done && next < rounds {
+            let end = cut.rounds.start.saturating_add_unsigned(next);
             chunks.push(start..end);
-            start = end;
+            (done, start) = (next, end);
         }
     }
     chunks.push(start..ALL.end);
-    chunks[0].start = ALL.start;
     chunks
 }
 
@@ -81,11 +83,11 @@ impl<'a> Work<'a> {
         Work { start: cut.rounds.start, inputs }
     }
 
-    /// The steps of the rounds before `round`.
-    fn before(&self, round: i64) -> u64 {
-        let rounds = (round - self.start).max(0) as u64;
+    /// The steps of so many rounds.
+    fn of_first(&self, rounds: u64) -> u64 {
+        let end = self.start.saturating_add_unsigned(rounds);
         let stored = self.inputs.iter().map(|(tensor, shift)| {
-            let [from, to] = [self.start, round].map(|i| stored_below(tensor, i.saturating_add(*shift)));
+            let [from, to] = [self.start, end].map(|i| stored_below(tensor, i.saturating_add(*shift)));
             to.saturating_sub(from)
         });
         stored.fold(rounds, u64::saturating_add)
@@ -102,7 +104,7 @@ fn stored_below(tensor: &Tensor, coordinate: i64) -> u64 {
         Concatenation::List if format.ordered => {
             let [ptr, idx] = [0, 1].map(|k| outermost.arrays[k].indices());
             let (lo, hi) = (ptr.get(0), ptr.get(1));
-            first(lo as i64..hi as i64, |q| idx.get(q as u64) >= coordinate) as u64
+            lower_bound(lo..hi, |q| idx.get(q) < coordinate)
         }
         Concatenation::Full => coordinate,
         _ => return coordinate,
@@ -123,20 +125,6 @@ fn stored_below(tensor: &Tensor, coordinate: i64) -> u64 {
 fn fiber(tensor: &Tensor) -> u64 {
     let n = tensor.level(0).dimension;
     i64::try_from(n).map_or(0, |end| stored_below(tensor, end)) / n.max(1)
-}
-
-/// The first number of a range for which something holds that holds for all behind it, or the end.
-fn first(range: Range<i64>, holds: impl Fn(i64) -> bool) -> i64 {
-    let Range { start: mut lo, end: mut hi } = range;
-    while lo < hi {
-        let mid = lo + (hi - lo) / 2;
-        if holds(mid) {
-            hi = mid;
-        } else {
-            lo = mid + 1;
-        }
-    }
-    lo
 }
 
 #[cfg(test)]

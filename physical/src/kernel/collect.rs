@@ -4,21 +4,19 @@ use crate::Error;
 use crate::assembly::{Buffer, BufferClass};
 use crate::levels::written_format;
 use crate::lower::{Binding, Lowered};
-use crate::notation::{Program, Role, TensorId};
+use crate::notation::{Program, TensorId};
 use crate::run::Invocation;
 use crate::storage::{Array, Tensor, convert_within};
 use redpoll_logic::{Scalar, TensorType};
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// The buffers of output tensors with the numbers of elements that a call has left in them, in the order of
-/// the outputs.
+/// The buffers of output tensors with the numbers of elements that a call has left in them, in the order of the outputs.
 pub(super) fn used(program: &Program, lowered: &Lowered, run: &Invocation) -> Result<Vec<(Buffer, usize)>, Error> {
     let lengths = lengths(lowered, run);
-    let outputs = program.tensors.iter().enumerate().filter(|(_, d)| d.role == Role::Output);
-    let buffers = outputs.flat_map(|(k, _)| {
+    let buffers = program.outputs().flat_map(|id| {
         let of = move |binding: &Binding| match binding {
-            Binding::Level { tensor, .. } | Binding::Leaf { tensor, .. } => *tensor == TensorId(k as u32),
+            Binding::Level { tensor, .. } | Binding::Leaf { tensor, .. } => *tensor == id,
             _ => false,
         };
         (0..).map(Buffer).zip(&lowered.bindings).filter(move |(_, b)| of(b)).map(|(buffer, _)| buffer)

@@ -60,7 +60,7 @@ struct Left(Vec<(Range<usize>, bool)>);
 
 /// What is done.
 struct Done {
-    /// The parts, each with the first of its chunks.
+    /// The parts, in the order in which they came to their ends.
     parts: Vec<Part>,
     /// For each chunk, by its number, what it has left of each folded output.
     partials: Vec<(usize, Vec<Tensor>)>,

@@ -41,6 +41,8 @@ pub use singleton::Singleton;
 pub use sparse_list::SparseList;
 pub use sparse_run_length::SparseRunLength;
 
+pub(crate) use list::lower_bound;
+
 use crate::storage::Array;
 use redpoll_logic::{Format, LevelFormat, LevelKind, Prim};
 use std::borrow::Cow;

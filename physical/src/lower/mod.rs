@@ -160,7 +160,7 @@ fn clear_locals(cx: &mut Cx<'_>, again: &[TensorId]) {
 
 /// Adds the buffer of lengths and says which of them each output records.
 fn record_lengths(cx: &mut Cx<'_>, tables: &mut Tables) {
-    let outputs: Vec<usize> = (0..cx.tensors.len()).filter(|k| cx.program.tensors[*k].role == Role::Output).collect();
+    let outputs: Vec<usize> = cx.program.outputs().map(TensorId::index).collect();
     if outputs.is_empty() {
         return;
     }
