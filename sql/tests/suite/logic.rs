@@ -2,10 +2,8 @@
 //!
 //! The expectations are those of plain DataFusion: `REDPOLL_BLESS=1` writes them anew, with nothing claimed.
 
-mod common;
-
+use crate::common::{Cell, claims, database, rows, run};
 use async_trait::async_trait;
-use common::{Cell, claims, database, rows, run};
 use redpoll::sql::Database;
 use redpoll::sql::datafusion::arrow::record_batch::RecordBatch;
 use redpoll::sql::datafusion::error::DataFusionError;

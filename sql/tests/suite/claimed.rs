@@ -1,8 +1,6 @@
 //! Queries that are claimed, beside plain DataFusion.
 
-mod common;
-
-use common::{agree, database, run};
+use crate::common::{agree, database, run};
 use redpoll::sql::Database;
 
 async fn graph() -> Database {

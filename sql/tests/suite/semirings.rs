@@ -1,8 +1,6 @@
 //! Aggregate functions over semirings that users register, beside DataFusion's run of them.
 
-mod common;
-
-use common::{agree, claims, database, run};
+use crate::common::{agree, claims, database, run};
 use redpoll::sql::claim::Number;
 use redpoll::sql::{Database, Semiring};
 use redpoll_logic::op::Builtin;

@@ -3,14 +3,12 @@
 //! The tables are in the folder that `REDPOLL_DATASETS` names, or in `shared/datasets` beside the checkout; without them
 //! there is nothing to test. The table in the README is checked against what is claimed; `REDPOLL_BLESS=1` writes it.
 
-mod common;
-
-use common::{Cell, agree, database, rows, run};
+use crate::common::{Cell, agree, database, rows, run};
 use redpoll::sql::Database;
 use std::path::{Path, PathBuf};
 
 /// The tables with their columns.
-const TABLES: &str = include_str!("real/tpch.tables");
+const TABLES: &str = include_str!("../real/tpch.tables");
 
 fn folder() -> Option<PathBuf> {
     let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/datasets");

@@ -1,7 +1,5 @@
 //! Databases of tests, and the comparison of what is claimed with plain DataFusion.
 
-#![allow(dead_code)]
-
 use datafusion::arrow::array::{Array, ArrayRef, AsArray};
 use datafusion::arrow::datatypes::{DataType, Float64Type};
 use datafusion::arrow::record_batch::RecordBatch;

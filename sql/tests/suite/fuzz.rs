@@ -2,9 +2,7 @@
 //!
 //! `REDPOLL_SQL_CASES` says how many; `REDPOLL_SQL_SEED` where they start.
 
-mod common;
-
-use common::{agree, database, run};
+use crate::common::{agree, database, run};
 use redpoll::sql::Database;
 
 /// A generator of random numbers (xorshift), so that a seed gives the same cases everywhere.

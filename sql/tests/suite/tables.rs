@@ -1,8 +1,6 @@
 //! Tensors as tables of DataFusion: what is pushed into scans, and what DataFusion is told of them.
 
-mod common;
-
-use common::{database, rows, run};
+use crate::common::{database, rows, run};
 use datafusion::arrow::util::pretty::pretty_format_batches;
 use datafusion::common::stats::Precision;
 use redpoll::Session;

@@ -1,8 +1,6 @@
 //! Regions whose rows turn out to be for DataFusion: right answers, remembered while the tables stay as they are.
 
-mod common;
-
-use common::{agree, claims, database, run};
+use crate::common::{agree, claims, database, run};
 use redpoll::sql::datafusion::arrow::util::pretty::pretty_format_batches;
 
 const PRODUCT: &str = "SELECT sum(a.x * b.y) FROM a JOIN b ON a.k = b.k";

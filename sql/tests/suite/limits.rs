@@ -1,8 +1,6 @@
 //! Memory limits and cancellation of claimed regions.
 
-mod common;
-
-use common::{claims, database, run};
+use crate::common::{claims, database, run};
 use datafusion::error::DataFusionError;
 use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::prelude::SessionConfig;

@@ -1,0 +1,12 @@
+//! Tests of SQL as users write it, in one binary: each binary that links DataFusion has hundreds of megabytes.
+
+mod claimed;
+mod common;
+mod datasets;
+mod fuzz;
+mod left;
+mod limits;
+mod logic;
+mod semirings;
+mod tables;
+mod tpch;
