@@ -40,10 +40,10 @@ async fn exhausted(database: &Database, sql: &str) -> String {
 
 /// The one number of a query.
 async fn number(database: &Database, sql: &str) -> String {
-    let rows = common::rows(&run(database, sql).await.unwrap());
+    let rows = crate::common::rows(&run(database, sql).await.unwrap());
     match &rows[0][0] {
-        common::Cell::Text(text) => text.clone(),
-        common::Cell::Float(value) => value.to_string(),
+        crate::common::Cell::Text(text) => text.clone(),
+        crate::common::Cell::Float(value) => value.to_string(),
     }
 }
 

@@ -38,8 +38,8 @@ async fn ranges_and_limits_are_pushed_into_the_scan() {
     assert_eq!(format!("{found:?}"), format!("{:?}", [["3", "2"], ["3", "7"], ["3", "12"], ["3", "13"]].map(text)));
 }
 
-fn text(row: [&str; 2]) -> Vec<common::Cell> {
-    row.map(|cell| common::Cell::Text(cell.to_string())).to_vec()
+fn text(row: [&str; 2]) -> Vec<crate::common::Cell> {
+    row.map(|cell| crate::common::Cell::Text(cell.to_string())).to_vec()
 }
 
 /// Protects what DataFusion's own optimizer knows of tensors.
