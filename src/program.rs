@@ -10,7 +10,7 @@ use crate::prepared::Run;
 use crate::session::{Bindings, Session};
 use crate::timings::{Phase, Timings};
 use redpoll_logic::{Alias, DType, Format, Scalar, TensorType};
-use redpoll_physical::notation::{self, InputText, Role, inputs_of, normalize, parse_over, verify_parallel};
+use redpoll_physical::notation::{self, InputText, Role, inputs_of, normalize, parse_over, scheduled, verify_parallel};
 use redpoll_physical::run::Limits;
 use redpoll_physical::storage::{Tensor, Values, convert};
 use std::sync::Arc;
@@ -123,7 +123,8 @@ fn make(session: &Session, text: &str, bindings: &Bindings, timings: &mut Timing
         .map_err(|source| Error::Program { at: None, source })?;
     let mode = session.config().optimizer.float_mode;
     let normal = timings.time(Phase::Notation, || {
-        let normal = normalize(written.clone()).map_err(Box::new)?;
+        let transformed = scheduled(written.clone(), mode).map_err(Box::new)?;
+        let normal = normalize(transformed).map_err(Box::new)?;
         verify_parallel(&normal, mode).map_err(Box::new).map(|()| normal)
     });
     let normal = normal.map_err(|source| Error::Program { at: marks.position(&source), source })?;

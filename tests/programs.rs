@@ -5,7 +5,7 @@ use redpoll::datasets::{read_bytes, sample};
 use redpoll::logic::text::parse_format;
 use redpoll::logic::{DType, Prim, Scalar, TensorType};
 use redpoll::physical::storage::{Duplicates, Tensor, Triples, Values};
-use redpoll::{Bindings, Config, Engine, Program, Run, Session};
+use redpoll::{Bindings, Config, Detail, Engine, Program, Run, Session};
 use std::collections::{BTreeSet, VecDeque};
 
 const ENGINES: [Engine; 4] =
@@ -283,6 +283,41 @@ fn one_triangle_stands_for_both() {
     }
 }
 
+/// The schedules of matrix products are seen in explain, and their results are the products.
+#[test]
+fn products_by_schedule() {
+    let session = session();
+    for graph in graphs(11) {
+        let n = graph.n as usize;
+        let mut product = vec![0.0; n * n];
+        for (a, b) in &graph.edges {
+            for c in graph.neighbours(*b) {
+                product[*a as usize * n + c as usize] += length(*a, *b) * length(*b, c);
+            }
+        }
+        for name in ["spmm_tiled", "spgemm"] {
+            let other = |format: &str| if name == "spgemm" { format.to_owned() } else { "dense".to_owned() };
+            let bindings = |format: &str| {
+                let (a, b) = (graph.tensor(format, length), graph.tensor(&other(format), length));
+                Bindings::new().with("A", a).with("B", b)
+            };
+            runs(&session, name, bindings, |run, what| {
+                let found = run.get("C").unwrap().to_dense_scalars().unwrap();
+                let found: Vec<f64> = found.iter().map(|v| v.to_f64().unwrap()).collect();
+                assert_eq!(found, product, "{what}");
+            });
+        }
+    }
+    let bindings =
+        |graph: Graph| Bindings::new().with("A", graph.tensor("csr", length)).with("B", graph.tensor("csr", length));
+    let prepared = session.prepare_program(&program("spgemm"), &bindings(Graph::grid(3))).unwrap();
+    let sections = prepared.explain(Detail::Notation).unwrap();
+    let told: String = sections.iter().map(|s| s.text.as_str()).collect();
+    for part in ["(schedule", "(precompute w C (A B) (j jc jp)", "(where"] {
+        assert!(told.contains(part), "{told}");
+    }
+}
+
 /// On a grid the frontier is a diagonal: were anything as large as the graph touched in each of the levels, work would
 /// grow eightfold from side s to side 2s, not fourfold.
 #[test]
@@ -325,6 +360,15 @@ fn faults_are_told_with_their_line() {
         ("(for i\n (= (y i) (+ (y i) 1))))", "program, line 4, column 2: invalid program"),
         ("(for k (+= (y 0) 1)))", "program, line 3, column 1: the extent of loop `k` cannot be inferred"),
         ("(+= (y 0) 1)", "program, line"),
+        (
+            "(schedule (reorder i j)\n (split k ko ki 4)) (for i (for j (+= (y i) (A i j)))))",
+            "program, line 4, column 2: invalid program",
+        ),
+        (
+            "(schedule (split j jo ji 4) (unroll ji)) (for i (for j (+= (y i) (A i j)))))",
+            "program, line 3, column 29: invalid program",
+        ),
+        ("(schedule (parallel j)) (for i (for j (+= (y i) (A i j)))))", "program, line"),
     ];
     for (body, expected) in cases {
         let found = told(&format!("{declared}{body}"));

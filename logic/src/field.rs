@@ -1,39 +1,78 @@
 //! Names: fields of Logic tables and aliases of queries.
 
-use std::borrow::Borrow;
+use rustc_hash::FxHasher;
+use std::cmp::Ordering;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
+
+/// A text that knows its hash: names are compared and looked up far more often than they are made.
+#[derive(Debug)]
+struct Name {
+    hash: u64,
+    text: Box<str>,
+}
+
+impl Name {
+    fn new(text: Box<str>) -> Arc<Name> {
+        let mut hasher = FxHasher::default();
+        text.hash(&mut hasher);
+        Arc::new(Name { hash: hasher.finish(), text })
+    }
+}
 
 macro_rules! define_name {
     ($name:ident, $doc:literal) => {
         #[doc = $doc]
-        #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-        pub struct $name(Arc<str>);
+        #[derive(Clone)]
+        pub struct $name(Arc<Name>);
 
         impl $name {
             /// The name as text.
             pub fn as_str(&self) -> &str {
-                &self.0
+                &self.0.text
+            }
+        }
+        impl PartialEq for $name {
+            fn eq(&self, other: &$name) -> bool {
+                Arc::ptr_eq(&self.0, &other.0) || self.0.hash == other.0.hash && self.0.text == other.0.text
+            }
+        }
+        impl Eq for $name {}
+        impl Hash for $name {
+            fn hash<H: Hasher>(&self, state: &mut H) {
+                state.write_u64(self.0.hash);
+            }
+        }
+        /// As texts.
+        impl Ord for $name {
+            fn cmp(&self, other: &$name) -> Ordering {
+                if Arc::ptr_eq(&self.0, &other.0) { Ordering::Equal } else { self.0.text.cmp(&other.0.text) }
+            }
+        }
+        impl PartialOrd for $name {
+            fn partial_cmp(&self, other: &$name) -> Option<Ordering> {
+                Some(self.cmp(other))
             }
         }
         impl From<&str> for $name {
             fn from(s: &str) -> $name {
-                $name(s.into())
+                $name(Name::new(s.into()))
             }
         }
         impl From<String> for $name {
             fn from(s: String) -> $name {
-                $name(s.into())
+                $name(Name::new(s.into()))
             }
         }
-        impl Borrow<str> for $name {
-            fn borrow(&self) -> &str {
-                &self.0
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.debug_tuple(stringify!($name)).field(&self.as_str()).finish()
             }
         }
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(&self.0)
+                f.write_str(self.as_str())
             }
         }
     };

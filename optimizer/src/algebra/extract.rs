@@ -51,8 +51,13 @@ pub(super) struct Extraction<'g, 'c> {
     plain: FxHashMap<Id, Option<Rc<Plain>>>,
     loops: FxHashMap<Id, f64>,
     rounds: FxHashMap<Id, f64>,
+    storing: FxHashMap<Id, f64>,
     /// Leaves over fields.
     leaves: RefCell<FxHashMap<(Id, Vec<Field>), Term>>,
+    /// Plain terms over fields: those of a class stand in those of many others.
+    plain_over: RefCell<FxHashMap<(Id, Vec<Field>), Term>>,
+    /// The sizes of the fields of all plain terms.
+    plain_sizes: Sizes,
     /// What nodes cost beside their children, by class and number.
     owns: FxHashMap<(Id, usize), Option<f64>>,
 }
@@ -60,7 +65,6 @@ pub(super) struct Extraction<'g, 'c> {
 /// A term that stands for its class.
 struct Plain {
     term: Term,
-    sizes: Sizes,
     /// The fields of the slots of the class: fields of one name have one size in all plain terms.
     fields: Vec<Field>,
 }
@@ -119,7 +123,10 @@ impl<'g, 'c> Extraction<'g, 'c> {
             plain: FxHashMap::default(),
             loops: FxHashMap::default(),
             rounds: FxHashMap::default(),
+            storing: FxHashMap::default(),
             leaves: RefCell::default(),
+            plain_over: RefCell::default(),
+            plain_sizes: Sizes::default(),
             owns: FxHashMap::default(),
         };
         extraction.simplify();
@@ -283,7 +290,10 @@ impl<'g, 'c> Extraction<'g, 'c> {
             sizes.enumerate().map(|(slot, size)| Field::from(format!("#{slot} of {size}"))).collect();
         let pool = Pool { names: Vec::new(), reserved: fields.clone() };
         let found = self.term_of(&self.simplest, class, None, &fields, Names::new(pool, true));
-        let plain = found.map(|Extracted { term, sizes, .. }| Rc::new(Plain { term, sizes, fields }));
+        let plain = found.map(|Extracted { term, sizes, .. }| {
+            sizes.each(&mut |field, size| self.plain_sizes.insert(field.clone(), size));
+            Rc::new(Plain { term, fields })
+        });
         self.plain.insert(class, plain.clone());
         plain
     }
@@ -340,21 +350,24 @@ impl<'g, 'c> Extraction<'g, 'c> {
             return Some(*known);
         }
         let plain = self.plain(body)?;
-        let Plain { term, sizes, .. } = &*plain;
         let places: f64 = self.graph[body].data.sizes.iter().map(|n| *n as f64).product();
-        let rounds = places * self.cx.support(term, sizes, &|_| true);
+        let rounds = places * self.cx.support(&plain.term, &self.plain_sizes, &|_| true);
         self.rounds.insert(body, rounds);
         Some(rounds)
     }
 
     /// What it costs to store a class, in whichever way is cheaper, and to read it once.
     fn storing(&mut self, class: Id) -> Option<f64> {
+        if let Some(known) = self.storing.get(&class) {
+            return Some(*known);
+        }
         let plain = self.plain(class)?;
-        let Plain { term, sizes, .. } = &*plain;
         let places: f64 = self.graph[class].data.sizes.iter().map(|n| *n as f64).product();
-        let stored = places * self.cx.filled(term, sizes);
+        let stored = places * self.cx.filled(&plain.term, &self.plain_sizes);
         let sparse = stored * (price(Event::WriteMap) + price(Event::Flush) + price(Event::WalkList));
-        Some(sparse.min(places * (price(Event::Clear) + price(Event::WriteDense) + price(Event::FollowDense))))
+        let dense = places * (price(Event::Clear) + price(Event::WriteDense) + price(Event::FollowDense));
+        self.storing.insert(class, sparse.min(dense));
+        Some(sparse.min(dense))
     }
 
     /// What the loops of a kernel cost whose body is of that class, if that is less than `most`: the rounds of all prefixes
@@ -374,7 +387,7 @@ impl<'g, 'c> Extraction<'g, 'c> {
     /// What the loops of a kernel cost in their best order.
     fn order(&mut self, body: Id) -> Option<f64> {
         let plain = self.plain(body)?;
-        let Plain { term, sizes, fields } = &*plain;
+        let (Plain { term, fields }, sizes) = (&*plain, &self.plain_sizes);
         let rounds = |set: u64| {
             let bound = |f: &Field| fields.iter().position(|g| g == f).is_some_and(|k| set >> k & 1 == 1);
             let places: f64 = fields.iter().filter(|f| bound(f)).map(|f| sizes.of(f) as f64).product();
@@ -420,6 +433,13 @@ impl<'g, 'c> Extraction<'g, 'c> {
         if path.contains(&class) {
             return None;
         }
+        let key = (class, fields.to_vec());
+        if names.plain
+            && node.is_none()
+            && let Some(known) = self.plain_over.borrow().get(&key)
+        {
+            return Some(known.clone());
+        }
         let node = match node {
             Some(node) => node,
             None => &chosen.get(&class)?.node,
@@ -458,8 +478,11 @@ impl<'g, 'c> Extraction<'g, 'c> {
                 Term::fold(Fold { op, init, arg, fields: bound, along: Vec::new() }, fill, mode)
             }
         };
-        if names.plain && fields.len() <= 64 {
-            self.cx.memo.known.instance(&term, class.into(), fields);
+        if names.plain {
+            if fields.len() <= 64 {
+                self.cx.memo.known.instance(&term, class.into(), fields);
+            }
+            self.plain_over.borrow_mut().insert(key, term.clone());
         }
         Some(term)
     }

@@ -51,8 +51,8 @@ pub(crate) struct Known {
     instances: RefCell<FxHashMap<Term, Instance>>,
     /// By the schema and the slots that are bound, as bits; over the names of its first instance.
     profiles: RefCell<FxHashMap<(usize, u64, Sense), Named>>,
-    /// By the schema: how many coordinates each slot joins.
-    mentions: RefCell<FxHashMap<usize, Vec<usize>>>,
+    /// By the schema: how many coordinates each slot joins, and the arguments that decide.
+    slots: RefCell<FxHashMap<usize, (Vec<usize>, Vec<usize>)>>,
 }
 
 /// A profile, and the fields of the slots in it.
@@ -78,7 +78,7 @@ impl Known {
     pub(crate) fn forget_schemas(&self) {
         self.instances.borrow_mut().clear();
         self.profiles.borrow_mut().clear();
-        self.mentions.borrow_mut().clear();
+        self.slots.borrow_mut().clear();
     }
 
     /// Says that a term, in those fields, is what all terms of a schema are in theirs.
@@ -120,30 +120,37 @@ impl Known {
         occupied
     }
 
+    /// What does not depend on what is bound, found once for all instances of a schema.
     pub(super) fn about(&self, term: &Term, mode: FloatMode) -> Rc<About> {
         if let Some(found) = self.about.borrow().get(term) {
             return found.clone();
         }
-        let deciding = match term.node() {
-            Node::Call(op, args) => deciding(op, args, term.fill(), mode),
-            _ => Vec::new(),
+        let instance = self.instances.borrow().get(term).map(|i| (i.schema, i.fields.clone()));
+        let about = match instance {
+            None => self.look(term, mode),
+            Some((schema, fields)) => {
+                let known = self.slots.borrow().get(&schema).cloned();
+                let (slots, deciding) = known.unwrap_or_else(|| {
+                    let About { mentions, deciding } = self.look(term, mode);
+                    let slots: Vec<usize> = fields.iter().map(|f| mentions.get(f).copied().unwrap_or(0)).collect();
+                    self.slots.borrow_mut().insert(schema, (slots.clone(), deciding.clone()));
+                    (slots, deciding)
+                });
+                let mentions = fields.iter().cloned().zip(slots).filter(|(_, count)| *count > 0).collect();
+                About { mentions, deciding }
+            }
         };
-        let about = Rc::new(About { mentions: self.mentions(term, mode), deciding });
+        let about = Rc::new(about);
         self.about.borrow_mut().insert(term.clone(), about.clone());
         about
     }
 
-    /// How many coordinates of a term each of its free fields joins, found once for all instances of a schema.
-    fn mentions(&self, term: &Term, mode: FloatMode) -> BTreeMap<Field, usize> {
-        let instance = self.instances.borrow().get(term).map(|i| (i.schema, i.fields.clone()));
-        let Some((schema, fields)) = instance else { return self.count(term, mode) };
-        if let Some(slots) = self.mentions.borrow().get(&schema) {
-            return fields.iter().cloned().zip(slots.iter().copied()).filter(|(_, count)| *count > 0).collect();
-        }
-        let counts = self.count(term, mode);
-        let slots = fields.iter().map(|field| counts.get(field).copied().unwrap_or(0)).collect();
-        self.mentions.borrow_mut().insert(schema, slots);
-        counts
+    fn look(&self, term: &Term, mode: FloatMode) -> About {
+        let deciding = match term.node() {
+            Node::Call(op, args) => deciding(op, args, term.fill(), mode),
+            _ => Vec::new(),
+        };
+        About { mentions: self.count(term, mode), deciding }
     }
 
     /// Counts how many coordinates of a term each free field joins: one of each access that depends on it, and the other

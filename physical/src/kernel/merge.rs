@@ -6,7 +6,7 @@ use super::{Draft, Engine, Kernel};
 use crate::Error;
 use crate::lower::Layout;
 use crate::notation::{
-    Access, Expr, Index, Program, Role, Schedule, Stmt, Subscript, TensorDecl, TensorId, Write, normalize,
+    Access, Expr, Index, Program, Role, Rounds, Stmt, Subscript, TensorDecl, TensorId, Write, normalize,
 };
 use crate::run::{Limits, Workers};
 use crate::storage::Tensor;
@@ -78,7 +78,7 @@ fn pairwise(ty: &Arc<TensorType>, op: &Op) -> Result<Program, Error> {
     let body = (0..sizes.len() as u32).rev().fold(assign, |body, k| Stmt::For {
         index: Index(k),
         extent: Some((Expr::int(0), Expr::int(sizes[k as usize] as i64))),
-        schedule: Schedule::Sequential,
+        rounds: Rounds::Ordered,
         body: Box::new(body),
     });
     normalize(Program {
@@ -86,5 +86,6 @@ fn pairwise(ty: &Arc<TensorType>, op: &Op) -> Result<Program, Error> {
         indices: (0..sizes.len()).map(|k| format!("i{k}")).collect(),
         vars: Vec::new(),
         body,
+        schedule: Vec::new(),
     })
 }

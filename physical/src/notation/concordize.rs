@@ -11,7 +11,7 @@
 //! in whose body tensors from outside are declared or change their state; then a scalar local takes the value first.
 
 use super::linear::{Atom, Linear};
-use super::{Access, Expr, Index, Program, Role, Schedule, Stmt, Subscript, TensorDecl, TensorId, Var, Write};
+use super::{Access, Expr, Index, Program, Role, Rounds, Stmt, Subscript, TensorDecl, TensorId, Var, Write};
 use redpoll_logic::op::Builtin;
 use redpoll_logic::{DType, Format, Scalar, TensorType};
 use std::collections::HashMap;
@@ -29,7 +29,7 @@ pub fn concordize(program: Program) -> Program {
         vars: program.vars,
     };
     let body = c.stmt(program.body);
-    Program { tensors: c.tensors, indices: c.indices, vars: c.vars, body }
+    Program { tensors: c.tensors, indices: c.indices, vars: c.vars, body, schedule: Vec::new() }
 }
 
 struct Concordize {
@@ -57,7 +57,7 @@ fn wrap(singles: Vec<(Index, Expr)>, body: Stmt) -> Stmt {
             Some(end) => Expr::int(end),
             None => Expr::call(Builtin::Add, [at.clone(), Expr::int(1)]),
         };
-        Stmt::For { index, extent: Some((at, end)), schedule: Schedule::Sequential, body: Box::new(body) }
+        Stmt::For { index, extent: Some((at, end)), rounds: Rounds::Ordered, body: Box::new(body) }
     })
 }
 

@@ -6,7 +6,7 @@
 //! operator whose identity the output starts from.
 
 use super::verify::{Rule, location};
-use super::{Access, Atom, Expr, Index, Linear, Program, Role, Schedule, Stmt, TensorId, Write};
+use super::{Access, Atom, Expr, Index, Linear, Program, Role, Rounds, Stmt, TensorId, Write};
 use crate::Error;
 use crate::levels::{Concatenation, level, written_format};
 use redpoll_logic::op::Op;
@@ -152,7 +152,7 @@ pub fn verify_parallel(program: &Program, mode: FloatMode) -> Result<(), Error> 
         path: &mut Vec<&'a Stmt>,
     ) -> Result<(), Error> {
         path.push(stmt);
-        if let Stmt::For { index, schedule: Schedule::Parallel, .. } = stmt {
+        if let Stmt::For { index, rounds: Rounds::Parallel, .. } = stmt {
             let why = match cut {
                 Ok(cut) if cut.index == *index => None,
                 Ok(cut) => Some(format!("the loop of `{}` is around it", program.indices[cut.index.index()])),

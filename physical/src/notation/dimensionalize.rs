@@ -255,9 +255,9 @@ impl Dimensions {
 
 fn fill_in(stmt: Stmt, inferred: &HashMap<Index, (i64, i64)>) -> Stmt {
     let stmt = match stmt {
-        Stmt::For { index, extent: None, schedule, body } => {
+        Stmt::For { index, extent: None, rounds, body } => {
             let extent = inferred.get(&index).map(|(lo, hi)| (Expr::int(*lo), Expr::int(*hi)));
-            Stmt::For { index, extent, schedule, body }
+            Stmt::For { index, extent, rounds, body }
         }
         other => other,
     };

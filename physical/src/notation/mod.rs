@@ -24,7 +24,8 @@
 //! 6. Accesses that were not so have loops of one round: `(for s (range e (+ e 1)) ..)` with subscript `s`, `e` a linear
 //!    form (two literals when it is constant). They are plain loops; `s` occurs in subscripts only.
 //! 7. Reads with an `outside` keep it on the same subscript. Protocols stay with their subscripts.
-//! 8. Reads occur in right-hand sides, conditions, values of `let` and, in hand-written programs, in extents, never in
+//! 8. The schedule is empty: [`scheduled`] has transformed the loops.
+//! 9. Reads occur in right-hand sides, conditions, values of `let` and, in hand-written programs, in extents, never in
 //!    subscripts.
 
 mod concordize;
@@ -38,6 +39,7 @@ mod nodes;
 mod normal;
 mod order;
 mod places;
+mod schedule;
 mod scopes;
 mod text;
 mod types;
@@ -54,6 +56,7 @@ pub use lifecycles::lifecycles;
 pub use linear::{Atom, Linear};
 pub use nodes::*;
 pub use places::{Places, place_of, places_of};
+pub use schedule::scheduled;
 pub use scopes::scopes;
 pub use text::{Bound, InputText, Marks, inputs_of, is_program, parse, parse_over, parse_with, print, print_expr};
 pub use types::dtype_of;

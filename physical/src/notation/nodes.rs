@@ -2,7 +2,7 @@
 
 use redpoll_logic::op::Op;
 use redpoll_logic::physical::Protocol;
-use redpoll_logic::{DType, Scalar, TensorType};
+use redpoll_logic::{DType, Format, Scalar, TensorType};
 use std::sync::Arc;
 
 macro_rules! define_id {
@@ -38,6 +38,8 @@ pub struct Program {
     pub vars: Vec<(String, DType)>,
     /// What to do.
     pub body: Stmt,
+    /// How loops are to be transformed before they are lowered, in order; `scheduled` does it.
+    pub schedule: Vec<Transformation>,
 }
 
 impl Program {
@@ -57,6 +59,72 @@ pub enum Role {
     Output,
     /// Written and read inside the program: a workspace, or a scalar temporary (rank 0).
     Local,
+}
+
+/// A transformation of loops, each named by its index. What each does and asks for is said in the module `schedule`.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Transformation {
+    /// Nested loops in another order, the outermost first.
+    Reorder(Vec<String>),
+    /// A loop becomes a loop over blocks of its rounds, and one over the rounds of a block.
+    Split {
+        /// The loop.
+        index: String,
+        /// The index that counts blocks.
+        outer: String,
+        /// The new name of the index inside of a block.
+        inner: String,
+        /// How blocks are cut.
+        blocks: Blocks,
+    },
+    /// Two loops, one directly inside of the other, are split as one loop over their product.
+    Collapse {
+        /// The outer loop.
+        outer: String,
+        /// The inner loop.
+        inner: String,
+        /// The name of the product.
+        product: String,
+    },
+    /// A loop must have so many rounds.
+    Bound {
+        /// The loop.
+        index: String,
+        /// Its rounds.
+        rounds: u64,
+    },
+    /// A part of what an assignment computes is computed before it, into a workspace.
+    Precompute {
+        /// The name of the workspace.
+        workspace: String,
+        /// The tensor that the assignment writes.
+        target: String,
+        /// The tensors that the part reads; all that the assignment does where there are none.
+        of: Vec<String>,
+        /// The loops that the part is computed over, with the names that they get where the workspace is read and where it
+        /// is written.
+        over: Vec<[String; 3]>,
+        /// The format of the workspace; dense where there is none.
+        format: Option<Format>,
+    },
+    /// Chunks of a loop can run at once.
+    Parallel(String),
+    /// The body of a loop stands so many times in a round, all of them where no number is given.
+    Unroll {
+        /// The loop.
+        index: String,
+        /// How often.
+        copies: Option<u64>,
+    },
+}
+
+/// How rounds are cut into blocks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Blocks {
+    /// Blocks of so many rounds, the last one of fewer.
+    Of(u64),
+    /// So many blocks, as equal as can be.
+    Into(u64),
 }
 
 /// A tensor of a program.
@@ -82,7 +150,7 @@ pub enum Stmt {
         /// Half-open bounds, or `None` for the dimension that the accesses imply.
         extent: Option<(Expr, Expr)>,
         /// What is asked of its rounds.
-        schedule: Schedule,
+        rounds: Rounds,
         /// The body.
         body: Box<Stmt>,
     },
@@ -137,10 +205,10 @@ pub enum Stmt {
 
 /// What is asked of the rounds of a loop.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-pub enum Schedule {
+pub enum Rounds {
     /// In order, as far as results show.
     #[default]
-    Sequential,
+    Ordered,
     /// In chunks that can run at once; where they cannot, `verify_parallel` says why.
     Parallel,
 }

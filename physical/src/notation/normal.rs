@@ -1,7 +1,7 @@
 //! The normal form of lowering, checked.
 
 use super::linear::{Atom, Linear};
-use super::text::print_expr;
+use super::text::{print_expr, print_transformation};
 use super::verify::{Rule, location};
 use super::{Access, Expr, OPEN_DIMENSION, Program, Stmt};
 use crate::Error;
@@ -12,6 +12,9 @@ pub(super) fn check(program: &Program) -> Result<(), Error> {
     let mut c = Checker { program, depth: HashMap::new(), path: Vec::new() };
     if let Some(t) = program.tensors.iter().find(|t| t.ty.shape.contains(&OPEN_DIMENSION)) {
         return c.fail(format!("a dimension of `{}` is open", t.name));
+    }
+    if let Some(t) = program.schedule.first() {
+        return c.fail(format!("`{}` of its schedule is left to do", print_transformation(t)));
     }
     c.stmt(&program.body)
 }

@@ -38,13 +38,13 @@ impl Scopes<'_> {
         }
         let stmt = stmt.map_exprs::<Error>(&mut |e| Ok(self.renamed(e)))?;
         match stmt {
-            Stmt::For { index, extent, schedule, body } => {
+            Stmt::For { index, extent, rounds, body } => {
                 let fresh = Index(self.indices.len() as u32);
                 self.indices.push(self.old.indices[index.index()].clone());
                 let outer = self.index.insert(index, fresh);
                 let body = Box::new(self.stmt(*body)?);
                 restore(&mut self.index, index, outer);
-                Ok(Stmt::For { index: fresh, extent, schedule, body })
+                Ok(Stmt::For { index: fresh, extent, rounds, body })
             }
             Stmt::Let { var, value, body } => {
                 let fresh = Var(self.vars.len() as u32);

@@ -71,6 +71,8 @@ pub enum Rule {
     Order,
     /// Loops that are to be cut can be.
     Parallel,
+    /// The preconditions of transformations hold.
+    Schedule,
 }
 
 /// Checks every rule of the module but those of the normal form.

@@ -114,7 +114,7 @@ impl Stmt {
     pub fn map_children<E>(self, f: &mut dyn FnMut(Stmt) -> Result<Stmt, E>) -> Result<Stmt, E> {
         let mut one = |s: Box<Stmt>| f(*s).map(Box::new);
         Ok(match self {
-            Stmt::For { index, extent, schedule, body } => Stmt::For { index, extent, schedule, body: one(body)? },
+            Stmt::For { index, extent, rounds, body } => Stmt::For { index, extent, rounds, body: one(body)? },
             Stmt::If { cond, body } => Stmt::If { cond, body: one(body)? },
             Stmt::Let { var, value, body } => Stmt::Let { var, value, body: one(body)? },
             Stmt::While { cond, body } => Stmt::While { cond, body: one(body)? },
@@ -144,12 +144,12 @@ impl Stmt {
     /// Those of `f`.
     pub fn map_exprs<E>(self, f: &mut dyn FnMut(Expr) -> Result<Expr, E>) -> Result<Stmt, E> {
         Ok(match self {
-            Stmt::For { index, extent, schedule, body } => {
+            Stmt::For { index, extent, rounds, body } => {
                 let extent = match extent {
                     Some((lo, hi)) => Some((lo.map(f)?, hi.map(f)?)),
                     None => None,
                 };
-                Stmt::For { index, extent, schedule, body }
+                Stmt::For { index, extent, rounds, body }
             }
             Stmt::If { cond, body } => Stmt::If { cond: cond.map(f)?, body },
             Stmt::While { cond, body } => Stmt::While { cond: cond.map(f)?, body },

@@ -67,6 +67,7 @@ mod tests {
             indices: vec!["i".into()],
             vars: vec![],
             body: crate::notation::Stmt::Block(vec![]),
+            schedule: vec![],
         };
         let mut cx = Cx::new(&program, Options::default());
         let parts = Rc::new(vec![cx.new_local("s", Prim::I64)]);

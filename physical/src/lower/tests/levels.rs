@@ -150,7 +150,8 @@ fn what_is_decided_within_a_phase_ends_there() {
         let program = Arc::new(normalize(parse(&text).unwrap_or_else(|e| panic!("{e}\n{text}"))).unwrap());
         let mut rng = Rng(17);
         for _ in 0..20 {
-            agree_in_formats(&program, &mut rng, &[Engine::Interpreter]).unwrap_or_else(|message| panic!("{message}"));
+            agree_in_formats(&program, &program, &mut rng, &[Engine::Interpreter])
+                .unwrap_or_else(|message| panic!("{message}"));
         }
     }
 }

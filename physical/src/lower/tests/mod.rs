@@ -5,6 +5,7 @@ mod faults;
 mod golden;
 mod levels;
 mod programs;
+mod schedules;
 mod swaps;
 
 use crate::kernel::{Engine, Kernel};
@@ -100,7 +101,7 @@ fn agree(text: &str, cases: usize, engines: &[Engine]) -> Result<(), String> {
             }
         }
         let program = Arc::new(normalize(program).map_err(|e| format!("{e}\n{text}"))?);
-        agree_in_formats(&program, &mut rng, engines)?;
+        agree_in_formats(&program, &program, &mut rng, engines)?;
     }
     Ok(())
 }
@@ -141,7 +142,8 @@ fn is_equal(a: &Scalar, b: &Scalar) -> bool {
     a == b || a.to_f64() == Some(0.0) && b.to_f64() == Some(0.0)
 }
 
-fn agree_in_formats(program: &Arc<Program>, rng: &mut Rng, engines: &[Engine]) -> Result<(), String> {
+/// Whether kernels of a program leave what the interpreter of Notation says of another program of the same inputs.
+fn agree_in_formats(program: &Arc<Program>, oracle: &Program, rng: &mut Rng, engines: &[Engine]) -> Result<(), String> {
     let mut places = HashMap::new();
     let mut tensors = Vec::new();
     for decl in program.tensors.iter().filter(|t| t.role == Role::Input) {
@@ -150,7 +152,7 @@ fn agree_in_formats(program: &Arc<Program>, rng: &mut Rng, engines: &[Engine]) -
         places.insert(decl.name.clone(), values);
     }
     let inputs: Vec<&Tensor> = tensors.iter().collect();
-    let expected = run(program, &places).map_err(|e| format!("{e}\n{}", print(program)))?;
+    let expected = run(oracle, &places).map_err(|e| format!("{e}\n{}", print(oracle)))?;
     let layouts = Kernel::layouts(program, &inputs);
     // Every third time, rules that copy the bodies of loops are kept from it.
     let copies = if rng.below(3) == 0 { 0 } else { Options::default().most_copies };

@@ -19,7 +19,7 @@
 pub(super) mod places;
 mod writes;
 
-use super::{Access, Expr, Index, Program, Role, Schedule, Stmt, Subscript, TensorDecl, TensorId, Write};
+use super::{Access, Expr, Index, Program, Role, Rounds, Stmt, Subscript, TensorDecl, TensorId, Write};
 use crate::Error;
 use redpoll_logic::physical::{self, Extent, Fold, Loop, PhysicalQuery, Place, Point, Temporaries};
 use redpoll_logic::{Affine, Alias, DType, Field, Format, TensorType};
@@ -61,7 +61,7 @@ pub fn from_physical(query: &PhysicalQuery, types: &HashMap<Alias, Arc<TensorTyp
     let declares = targets.iter().map(|t| Stmt::Declare(*t));
     let freezes = targets.iter().map(|t| Stmt::Freeze(*t));
     let body = Stmt::block(declares.chain([body]).chain(freezes).collect::<Vec<_>>());
-    Ok(Program { tensors: b.tensors, indices: b.indices, vars: b.vars, body })
+    Ok(Program { tensors: b.tensors, indices: b.indices, vars: b.vars, body, schedule: Vec::new() })
 }
 
 fn invalid(what: impl Into<String>) -> Error {
@@ -135,7 +135,7 @@ impl<'a> Builder<'a> {
                 self.loops.push((l.index.clone(), index, &l.extent));
                 let body = Box::new(self.nest(loops, groups, depth + 1, innermost)?);
                 self.loops.pop();
-                Stmt::For { index, extent: Some(extent), schedule: Schedule::Sequential, body }
+                Stmt::For { index, extent: Some(extent), rounds: Rounds::Ordered, body }
             }
             None => self.assigns(innermost)?,
         };

@@ -3,7 +3,7 @@
 use super::places::{block_end, joined, on_diagonal, size, stored, whole_level};
 use super::{Builder, Role, access, invalid};
 use crate::Error;
-use crate::notation::{Expr, Schedule, Stmt, TensorId, Var, Write};
+use crate::notation::{Expr, Rounds, Stmt, TensorId, Var, Write};
 use redpoll_logic::op::Builtin;
 use redpoll_logic::physical::{Place, Workspace};
 use redpoll_logic::{Computed, DType, FloatMode, Scalar, StorageMode, TensorType};
@@ -228,7 +228,7 @@ impl Builder<'_> {
         let assign = Stmt::Assign { lhs: access(target, at), write, rhs };
         Ok(guard.around(loops.into_iter().rev().fold(assign, |body, (index, hi)| {
             let extent = Some((Expr::int(0), hi));
-            Stmt::For { index, extent, schedule: Schedule::Sequential, body: Box::new(body) }
+            Stmt::For { index, extent, rounds: Rounds::Ordered, body: Box::new(body) }
         })))
     }
 }

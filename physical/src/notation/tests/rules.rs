@@ -267,10 +267,10 @@ fn scopes_and_tables() {
 
     let twice = program(&text("(declare y) (for i (range 0 2) (for j (range 0 2) (+= (y i) 1))) (freeze y)"));
     let Stmt::Block(mut stmts) = twice.body.clone() else { panic!() };
-    let Stmt::For { index, extent, schedule, body } = stmts[1].clone() else { panic!() };
+    let Stmt::For { index, extent, rounds, body } = stmts[1].clone() else { panic!() };
     let Stmt::For { body: inner, extent: other, .. } = *body else { panic!() };
-    let body = Box::new(Stmt::For { index, extent: other, schedule, body: inner });
-    stmts[1] = Stmt::For { index, extent, schedule, body };
+    let body = Box::new(Stmt::For { index, extent: other, rounds, body: inner });
+    stmts[1] = Stmt::For { index, extent, rounds, body };
     let twice = Program { body: Stmt::Block(stmts), ..twice };
     assert_eq!(rule(&twice), Some(Rule::Scope));
     // Renaming makes it a program again: the inner loop hides the outer one.

@@ -33,6 +33,10 @@ impl Marks {
         self.0.push(Mark { label: Some(format!("tensor {name}")), depth: 0, at });
     }
 
+    pub(super) fn form(&mut self, label: String, at: Position) {
+        self.0.push(Mark { label: Some(label), depth: 0, at });
+    }
+
     /// Where in the text the fault lies that an error tells of.
     pub fn position(&self, error: &Error) -> Option<Position> {
         match error {

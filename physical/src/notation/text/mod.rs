@@ -26,6 +26,7 @@
 //! | `(* a b)`, `(call f a b)` | an operator; the long form for user-defined ones |
 //! | `1` `1.5` `true` `(lit f32 1.5)` `(fill A)` `n` | constants: `i64`, `f64`, `bool`, any; a fill value; a size |
 //! | `"a b"` | a name that is no word |
+//! | `(schedule (split i io ii 64) ..)` | transformations of the loops, in order; the module `schedule` lists them |
 //!
 //! Hand-written programs may leave out what can be inferred: extents, lifecycles, dtypes of variables, casts of
 //! arguments to an operator's signature. A bare number then takes the dtype of what it meets.
@@ -47,6 +48,7 @@ mod declare;
 mod marks;
 mod parse;
 mod print;
+mod schedule;
 mod types;
 
 pub use declare::{Bound, InputText};
@@ -54,6 +56,7 @@ pub use marks::Marks;
 pub use parse::{inputs_of, is_program, parse, parse_over, parse_with};
 pub(super) use print::label;
 pub use print::{print, print_expr};
+pub(super) use schedule::print_transformation;
 
 /// Words that start a form, so that a tensor of that name is accessed by the long form.
 const RESERVED: [&str; 9] = ["access", "call", "fill", "lit", "walk", "gallop", "follow", "outside", "range"];

@@ -2,11 +2,12 @@
 
 use super::declare::{Bound, Declarations, InputText, declarations, inputs};
 use super::marks::Marks;
+use super::schedule::{print_transformation, transformation};
 use super::types::{fit, read_name};
 use crate::Error;
 use crate::notation::from_physical::places::stored;
 use crate::notation::types::dtype_of;
-use crate::notation::{Access, Expr, Index, Program, Schedule, Stmt, Subscript, TensorId, Var, Write};
+use crate::notation::{Access, Expr, Index, Program, Rounds, Stmt, Subscript, TensorId, Var, Write};
 use redpoll_logic::Error as TextError;
 use redpoll_logic::literal::{read_bare, read_literal, read_value};
 use redpoll_logic::op::{Builtin, Op, UserOp};
@@ -69,13 +70,21 @@ fn program(text: &str, ops: &[Arc<UserOp>], bound: Bound<'_>) -> Result<(Program
     let all = sexpr::read_one(text)?;
     let items = items(&all)?;
     let Declarations { tensors, natural, sizes } = declarations(items, bound)?;
-    let program = Program { tensors, indices: Vec::new(), vars: Vec::new(), body: Stmt::Block(Vec::new()) };
+    let program =
+        Program { tensors, indices: Vec::new(), vars: Vec::new(), body: Stmt::Block(Vec::new()), schedule: Vec::new() };
     let mut p = Parser { program, natural, sizes, scope: Vec::new(), ops, marks: Marks::default(), depth: 0 };
     let mut body = Vec::new();
     for item in items {
         match item.as_form() {
             Some(("input" | "output" | "local", [name, ..])) => {
                 p.marks.tensor(read_name(name, "the name of a tensor")?, item.at);
+            }
+            Some(("schedule", transformations)) => {
+                for item in transformations {
+                    let transformation = transformation(item)?;
+                    p.marks.form(print_transformation(&transformation).to_string(), item.at);
+                    p.program.schedule.push(transformation);
+                }
             }
             _ => body.push(p.stmt(item)?),
         }
@@ -126,8 +135,8 @@ impl Parser<'_> {
         let (head, rest) = s.as_form().ok_or_else(|| s.error(format!("expected a statement, found {s}")))?;
         Ok(match (head, rest) {
             ("block", stmts) => Stmt::Block(stmts.iter().map(|s| self.stmt(s)).collect::<Result<_, _>>()?),
-            ("for", [index, rest @ ..]) => self.a_loop(index, rest, Schedule::Sequential)?,
-            ("parallel-for", [index, rest @ ..]) => self.a_loop(index, rest, Schedule::Parallel)?,
+            ("for", [index, rest @ ..]) => self.a_loop(index, rest, Rounds::Ordered)?,
+            ("parallel-for", [index, rest @ ..]) => self.a_loop(index, rest, Rounds::Parallel)?,
             ("if", [cond, body @ ..]) => Stmt::If { cond: self.expr(cond)?, body: Box::new(self.body(body)?) },
             ("while", [cond, body @ ..]) => Stmt::While { cond: self.expr(cond)?, body: Box::new(self.body(body)?) },
             ("let", [name, value, body @ ..]) => {
@@ -158,7 +167,7 @@ impl Parser<'_> {
         })
     }
 
-    fn a_loop(&mut self, index: &Sexpr, rest: &[Sexpr], schedule: Schedule) -> Result<Stmt, TextError> {
+    fn a_loop(&mut self, index: &Sexpr, rest: &[Sexpr], rounds: Rounds) -> Result<Stmt, TextError> {
         let name = read_name(index, "the name of an index")?;
         let (extent, body) = match rest.split_first().map(|(first, body)| (first.as_form(), body)) {
             Some((Some(("range", [lo, hi])), body)) => (Some((self.expr(lo)?, self.expr(hi)?)), body),
@@ -169,7 +178,7 @@ impl Parser<'_> {
         self.scope.push((name.to_owned(), Symbol::Index(index)));
         let body = Box::new(self.body(body)?);
         self.scope.pop();
-        Ok(Stmt::For { index, extent, schedule, body })
+        Ok(Stmt::For { index, extent, rounds, body })
     }
 
     fn assign(&mut self, lhs: &Sexpr, write: Write, rhs: &Sexpr) -> Result<Stmt, TextError> {

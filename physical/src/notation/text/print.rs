@@ -4,8 +4,9 @@
 //! gets a number.
 
 use super::RESERVED;
+use super::schedule::print_transformation;
 use super::types::{name, tensor_type, write_constant};
-use crate::notation::{Access, Expr, Index, Program, Role, Schedule, Stmt, TensorDecl, TensorId, Var, Write};
+use crate::notation::{Access, Expr, Index, Program, Role, Rounds, Stmt, TensorDecl, TensorId, Var, Write};
 use redpoll_logic::op::Op;
 use redpoll_logic::physical::Protocol;
 use redpoll_logic::sexpr::Sexpr;
@@ -15,6 +16,9 @@ use std::collections::HashMap;
 pub fn print(program: &Program) -> String {
     let mut p = Printer::new(program);
     let mut parts: Vec<Sexpr> = program.tensors.iter().map(tensor).collect();
+    if !program.schedule.is_empty() {
+        parts.push(Sexpr::form("schedule", program.schedule.iter().map(print_transformation)));
+    }
     parts.push(p.stmt(&program.body));
     let mut text = Sexpr::form("program", parts).pretty();
     text.push('\n');
@@ -64,10 +68,10 @@ impl<'a> Printer<'a> {
         let tensor = |t: TensorId| name(&program.tensors[t.index()].name);
         match stmt {
             Stmt::Block(stmts) => Sexpr::form("block", stmts.iter().map(|s| self.stmt(s))),
-            Stmt::For { index, extent, schedule, body } => {
-                let head = match schedule {
-                    Schedule::Sequential => "for",
-                    Schedule::Parallel => "parallel-for",
+            Stmt::For { index, extent, rounds, body } => {
+                let head = match rounds {
+                    Rounds::Ordered => "for",
+                    Rounds::Parallel => "parallel-for",
                 };
                 let extent = extent.as_ref().map(|(lo, hi)| Sexpr::form("range", vec![self.expr(lo), self.expr(hi)]));
                 let unique = self.unique(&self.program.indices[index.index()]);

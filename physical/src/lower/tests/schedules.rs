@@ -1,0 +1,211 @@
+//! Programs compute the same whatever their schedule, over inputs of any format; what would not is refused.
+
+use super::{Rng, agree_in_formats, formats};
+use crate::kernel::Engine;
+use crate::notation::{Program, Role, normalize, parse, print, scheduled};
+use expect_test::{Expect, expect};
+use redpoll_logic::{FloatMode, Format, TensorType};
+use std::sync::Arc;
+
+/// Each schedule of a program in so many combinations of formats of its inputs.
+fn check(declarations: &str, body: &str, schedules: &[&str], cases: usize) {
+    for schedule in schedules {
+        let text = format!("(program {declarations} (schedule {schedule}) {body})");
+        let written = parse(&text).unwrap_or_else(|e| panic!("{e}\n{text}"));
+        assert_eq!(parse(&print(&written)).unwrap(), written, "the text of a schedule reads back");
+        let mut rng = Rng(text.len() as u64);
+        for case in 0..cases {
+            let mut written = written.clone();
+            for decl in written.tensors.iter_mut().filter(|decl| case > 0 && decl.role == Role::Input) {
+                let all = formats(&decl.ty, decl.role);
+                let format = all[rng.below(all.len())].clone();
+                decl.ty = Arc::new(TensorType { format, ..(*decl.ty).clone() });
+            }
+            // Without its schedule a program may write out of order, which no format minds that stores all places.
+            let mut plain = Program { schedule: Vec::new(), ..written.clone() };
+            for decl in plain.tensors.iter_mut().filter(|decl| decl.role == Role::Output) {
+                decl.ty = Arc::new(TensorType { format: Format::dense(decl.ty.shape.len()), ..(*decl.ty).clone() });
+            }
+            let plain = normalize(plain).unwrap_or_else(|e| panic!("{e}\n{text}"));
+            let made = scheduled(written, FloatMode::Relaxed).unwrap_or_else(|e| panic!("{e}\n{text}"));
+            let normal = normalize(made.clone()).unwrap_or_else(|e| panic!("{e}\n{}", print(&made)));
+            let agree = agree_in_formats(&Arc::new(normal), &plain, &mut rng, &[Engine::Interpreter, Engine::Instant]);
+            agree.unwrap_or_else(|what| panic!("{schedule}: {what}"));
+        }
+    }
+}
+
+const MATRIX_VECTOR: &str = "(input A (type (shape 5 7) f64 0.0 csr)) (input x (type (shape 7) f64 0.0 dense))
+    (output y (type (shape 5) f64 0.0 dense))";
+const PRODUCT: &str = "(input A (type (shape 5 6) f64 0.0 csr)) (input B (type (shape 6 7) f64 0.0 dense))
+    (output C (type (shape 5 7) f64 0.0 dense))";
+
+#[test]
+fn matrix_times_vector() {
+    check(
+        MATRIX_VECTOR,
+        "(for i (for j (+= (y i) (* (A i j) (x j)))))",
+        &[
+            "(reorder j i)",
+            "(split i io ii 2)",
+            "(split i io ii 5)",
+            "(split j jo ji 3)",
+            "(split j jo ji (into 2))",
+            "(split j jo ji (into 20))",
+            "(split j jo ji 3) (reorder jo i ji)",
+            "(split i io ii 2) (split j jo ji 3) (reorder io jo ii ji)",
+            "(split i io ii 3) (split ii im ij 2)",
+            "(bound i 5) (bound j 7)",
+            "(collapse i j p) (split p po pi 4)",
+            "(collapse i j p) (split p po pi (into 3)) (parallel po)",
+            "(collapse i j p) (split p po pi 100)",
+            "(parallel i)",
+            "(split i io ii 2) (parallel io)",
+            "(precompute w y (A x) (j jc jp))",
+            "(precompute w y () (j jc jp))",
+            "(precompute w y (x) (j jc jp))",
+            "(reorder j i) (precompute w y (A x) (i ic ip))",
+        ],
+        60,
+    );
+}
+
+#[test]
+fn products_of_matrices_in_tiles() {
+    check(
+        PRODUCT,
+        "(for i (for k (for j (+= (C i j) (* (A i k) (B k j))))))",
+        &[
+            "(split j jo ji 3) (reorder jo i k ji)",
+            "(split k ko ki 2) (split j jo ji 4) (reorder ko jo i ki ji)",
+            "(reorder j k i)",
+            "(precompute w C (A B) (j jc jp))",
+            "(precompute w C (A B) (j jc jp) (byte-map (element)))",
+        ],
+        40,
+    );
+}
+
+/// Protects Gustavson's product, made from loops that write its sparse output out of order.
+#[test]
+fn workspaces_bring_writes_into_order() {
+    let sparse = "(input A (type (shape 5 6) f64 0.0 csr)) (input B (type (shape 6 7) f64 0.0 csr))
+        (output C (type (shape 5 7) f64 0.0 csr))";
+    check(
+        sparse,
+        "(for i (for k (for j (+= (C i j) (* (A i k) (B k j))))))",
+        &["(precompute w C (A B) (j jc jp) (byte-map (element)))", "(precompute w C () (j jc jp) (hash (element)))"],
+        40,
+    );
+}
+
+/// Protects the linear combination of columns where something else is added: the sum goes into a workspace first.
+#[test]
+fn sums_are_precomputed_before_loops_change_places() {
+    let declarations = "(input A (type (shape 5 7) f64 0.0 csr)) (input x (type (shape 7) f64 0.0 dense))
+        (input d (type (shape 5) f64 0.0 dense)) (output y (type (shape 5) f64 0.0 dense)) (local t f64 0.0)";
+    check(
+        declarations,
+        "(for i (where (init (y i) (+ t (d i))) (for j (+= t (* (A i j) (x j))))))",
+        &["(split i io ii 2)", "(split j jo ji 2)"],
+        20,
+    );
+    check(
+        "(input A (type (shape 5 7) f64 0.0 csr)) (input x (type (shape 7) f64 0.0 dense))
+         (input d (type (shape 5) f64 0.0 dense)) (output y (type (shape 5) f64 0.0 dense))",
+        "(for i (for j (+= (y i) (* (A i j) (x j) (d i)))))",
+        &["(reorder j i) (precompute w y (A x) (i ic ip)) (reorder ip j)"],
+        20,
+    );
+}
+
+#[test]
+fn copies_of_bodies() {
+    let declarations = "(input x (type (shape 7) f64 0.0 dense)) (output y (type (shape 7) f64 0.0 dense))
+        (output s (type (shape) f64 0.0 dense)) (local t f64 0.0)";
+    check(
+        declarations,
+        "(for i (where (block (init (y i) t) (+= (s) t)) (+= t (* (x i) 2.0))))",
+        &["(unroll i)", "(unroll i 2)", "(unroll i 7)", "(unroll i 100)", "(split i io ii 3) (unroll io)"],
+        1,
+    );
+}
+
+#[test]
+fn semirings_other_than_plus_and_times() {
+    check(
+        "(input A (type (shape 5 7) f64 inf csr)) (input x (type (shape 7) f64 inf dense))
+         (output y (type (shape 5) f64 inf dense))",
+        "(for i (for j (min= (y i) (+ (A i j) (x j)))))",
+        &["(reorder j i)", "(split j jo ji 2) (reorder jo i ji)", "(reorder j i) (precompute w y (A x) (i ic ip))"],
+        40,
+    );
+}
+
+fn refused(declarations: &str, body: &str, schedule: &str) -> String {
+    let text = format!("(program {declarations} (schedule {schedule}) {body})");
+    let made = parse(&text).and_then(|program| scheduled(program, FloatMode::Relaxed));
+    made.map_or_else(|e| e.to_string(), |made| panic!("{schedule} is not refused:\n{}", print(&made)))
+}
+
+fn says(expected: &Expect, cases: &[(&str, &str, &str)]) {
+    let lines = cases.iter().map(|(declarations, body, schedule)| refused(declarations, body, schedule) + "\n");
+    expected.assert_eq(&lines.collect::<String>());
+}
+
+#[test]
+fn preconditions() {
+    let product = "(for i (for j (+= (y i) (* (A i j) (x j)))))";
+    let triangle = "(for i (for j (range i 5) (+= (y i) (A i j))))";
+    let last = "(for i (for j (= (y i) (A i j))))";
+    let scan = "(for i (block (+= (s) (x i)) (freeze s) (init (z i) (s)) (thaw s)))";
+    let scanned = "(input x (type (shape 7) f64 0.0 dense)) (output z (type (shape 7) f64 0.0 dense))
+        (output s (type (shape) f64 0.0 dense))";
+    let v = MATRIX_VECTOR;
+    says(
+        &expect![[r#"
+            invalid program, at `(reorder i k)`: there is no loop of `k`
+            invalid program, at `(reorder i i)`: a loop is named twice
+            invalid program, at `(reorder j i)`: the extent of the loop of `j` depends on `i`, which would be inside of it
+            invalid program, at `(reorder j i)`: rounds in another order would leave other values in `y`, whose writes are not folds by one operator that can be regrouped
+            invalid program, at `(split i j ii 2)`: there is a loop of `j`; take another name
+            invalid program, at `(collapse j i p)`: the loop of `i` is not directly inside of that of `j`, or one of them has no constant extent
+            invalid program, at `(collapse i j p)`: the loop of `j` is not directly inside of that of `i`, or one of them has no constant extent
+            invalid program, at `(bound i 6)`: the loop of `i` has 5 rounds
+            invalid program, at `(bound j 5)`: how many rounds the loop of `j` has is known only when it begins
+            invalid program, at `(unroll j)`: `A` does not store all coordinates of `j`: the loop goes from one stored to the next
+            invalid program, at `(unroll j)`: how many rounds the loop of `j` has is known only when it begins; split it
+            invalid program, at `(precompute x y (A) (j jc jp))`: there is a tensor `x`; take another name, like `x_2`
+            invalid program, at `(precompute w y (A) (i ic ip))`: the loops that it is computed over are not the innermost ones
+            invalid program, at `(precompute w y (A) (i ic ip))`: the loops that it is computed over are not the innermost ones
+            invalid program, at `(precompute w z (A) (j jc jp))`: there is no tensor `z`
+            invalid program, at `(reorder ii io)`: the extent of the loop of `ii` depends on `io`, which would be inside of it
+            invalid program, at `(split i io ii 2)`: there are 2 loops of `i`; give each a name of its own
+            invalid program, at `(reorder ii io)`: `s` is frozen, thawed or swapped within the loops
+            program text: line 2, column 72: expected a number above 0, found 0
+            program text: line 2, column 57: expected `reorder`, `split`, `collapse`, `bound`, `precompute`, `parallel` or `unroll` with what they take, found (tile i 2)
+        "#]],
+        &[
+            (v, product, "(reorder i k)"),
+            (v, product, "(reorder i i)"),
+            (v, triangle, "(reorder j i)"),
+            (v, last, "(reorder j i)"),
+            (v, product, "(split i j ii 2)"),
+            (v, product, "(collapse j i p)"),
+            (v, triangle, "(collapse i j p)"),
+            (v, product, "(bound i 6)"),
+            (v, triangle, "(bound j 5)"),
+            (v, product, "(unroll j)"),
+            (v, triangle, "(unroll j)"),
+            (v, product, "(precompute x y (A) (j jc jp))"),
+            (v, product, "(precompute w y (A) (i ic ip))"),
+            (v, last, "(precompute w y (A) (i ic ip))"),
+            (v, product, "(precompute w z (A) (j jc jp))"),
+            (v, product, "(split i io ii 2) (reorder ii io)"),
+            (v, "(for i (for j (+= (y i) (* (A i j) (x j))))) (for i (+= (y i) 1.0))", "(split i io ii 2)"),
+            (scanned, scan, "(split i io ii 2) (reorder ii io)"),
+            (v, product, "(split i io ii 0)"),
+            (v, product, "(tile i 2)"),
+        ],
+    );
+}

@@ -1,0 +1,73 @@
+//! Whether the rounds of some loops can come in any order.
+
+use super::super::linear::{Atom, Linear};
+use super::super::{Access, Expr, Index, Program, Stmt, TensorId, Write};
+use redpoll_logic::FloatMode;
+use std::collections::BTreeMap;
+
+/// Checks that the rounds of some loops of a statement can come in any order: what they write they do not read, and where
+/// several write one place they fold by an operator that can be regrouped.
+pub(super) fn any_order(program: &Program, stmt: &Stmt, loops: &[Index], mode: FloatMode) -> Result<(), String> {
+    let name = |t: TensorId| &program.tensors[t.index()].name;
+    let mut own = Vec::new();
+    let mut writes: BTreeMap<TensorId, Vec<(&Access, &Write)>> = BTreeMap::new();
+    let mut turned = Vec::new();
+    stmt.walk(&mut |s| match s {
+        Stmt::Declare(t) => own.push(*t),
+        Stmt::Assign { lhs, write, .. } => writes.entry(lhs.tensor).or_default().push((lhs, write)),
+        Stmt::Freeze(t) | Stmt::Thaw(t) => turned.push(*t),
+        Stmt::Swap(t, u) => turned.extend([*t, *u]),
+        _ => {}
+    });
+    // What a round declares is its own.
+    writes.retain(|t, _| !own.contains(t));
+    if let Some(t) = turned.iter().find(|t| !own.contains(t)) {
+        return Err(format!("`{}` is frozen, thawed or swapped within the loops", name(*t)));
+    }
+    let mut read = None;
+    stmt.walk(&mut |s| read = read.or(s.own_reads().into_iter().find(|t| writes.contains_key(t))));
+    if let Some(t) = read {
+        return Err(format!("`{}` is read where it is written", name(t)));
+    }
+    for (tensor, writes) in &writes {
+        let dtype = &program.tensors[tensor.index()].ty.dtype;
+        let (first, rest) = (writes[0].1, &writes[1..]);
+        let met = match first {
+            Write::Fold(op) => {
+                let one = rest.iter().all(|(_, write)| *write == first);
+                let own = op.signature(&[dtype.clone(), dtype.clone()]).is_ok_and(|s| s.result == *dtype);
+                one && own && op.is_associative(dtype, mode) && op.is_commutative(dtype, mode)
+            }
+            // No place gets two.
+            Write::Init => rest.iter().all(|(_, write)| **write == Write::Init),
+            Write::Overwrite => rest.is_empty() && loops.iter().all(|i| tells(writes[0].0, *i)),
+        };
+        if !met {
+            return Err(format!(
+                "rounds in another order would leave other values in `{}`, whose writes are not folds by one operator \
+                 that can be regrouped",
+                name(*tensor)
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Whether the value of an index shows in a place.
+fn tells(place: &Access, index: Index) -> bool {
+    place
+        .subscripts
+        .iter()
+        .any(|s| Linear::of(&s.at).is_some_and(|at| matches!(at.terms[..], [(Atom::Index(i), _)] if i == index)))
+}
+
+/// The indices and variables of an expression.
+pub(super) fn atoms(expr: &Expr) -> Vec<Atom> {
+    let mut found = Vec::new();
+    expr.walk(&mut |e| match e {
+        Expr::Index(i) => found.push(Atom::Index(*i)),
+        Expr::Var(v) => found.push(Atom::Var(*v)),
+        _ => {}
+    });
+    found
+}

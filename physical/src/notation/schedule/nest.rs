@@ -1,0 +1,127 @@
+//! Loops of a program, found by name and replaced.
+
+use super::super::linear::Linear;
+use super::super::text::label;
+use super::super::{Expr, Index, Program, Rounds, Stmt, Var};
+
+/// A loop, taken apart.
+#[derive(Clone)]
+pub(super) struct Loop {
+    pub(super) index: Index,
+    pub(super) extent: (Expr, Expr),
+    pub(super) rounds: Rounds,
+    pub(super) body: Box<Stmt>,
+}
+
+impl Loop {
+    /// How many rounds it has, where that is constant.
+    pub(super) fn length(&self) -> Option<i128> {
+        let [lo, hi] = [&self.extent.0, &self.extent.1].map(Linear::of);
+        let length = hi?.plus(&lo?.times(-1)?)?.as_constant()?;
+        Some(i128::from(length.max(0)))
+    }
+
+    /// The constant bounds.
+    pub(super) fn bounds(&self) -> Option<(i64, i64)> {
+        self.extent.0.as_int().zip(self.extent.1.as_int())
+    }
+}
+
+impl From<Loop> for Stmt {
+    fn from(l: Loop) -> Stmt {
+        Stmt::For { index: l.index, extent: Some(l.extent), rounds: l.rounds, body: l.body }
+    }
+}
+
+impl Stmt {
+    /// The loop, if the statement is one with an extent.
+    pub(super) fn into_loop(self) -> Result<Loop, Stmt> {
+        match self {
+            Stmt::For { index, extent: Some(extent), rounds, body } => Ok(Loop { index, extent, rounds, body }),
+            other => Err(other),
+        }
+    }
+}
+
+/// The index of the one loop of that name.
+pub(super) fn find(program: &Program, name: &str) -> Result<Index, String> {
+    let mut found = Vec::new();
+    program.body.walk(&mut |s| {
+        if let Stmt::For { index, .. } = s
+            && program.indices[index.index()] == name
+        {
+            found.push(*index);
+        }
+    });
+    match found[..] {
+        [index] => Ok(index),
+        [] => Err(format!("there is no loop of `{name}`")),
+        _ => Err(format!("there are {} loops of `{name}`; give each a name of its own", found.len())),
+    }
+}
+
+/// A statement with the loop of an index replaced.
+pub(super) fn replace(
+    stmt: Stmt,
+    index: Index,
+    with: &mut dyn FnMut(Loop) -> Result<Stmt, String>,
+) -> Result<Stmt, String> {
+    match stmt.into_loop() {
+        Ok(l) if l.index == index => with(l),
+        Ok(l) => Stmt::from(l).map_children(&mut |s| replace(s, index, with)),
+        Err(other) => other.map_children(&mut |s| replace(s, index, with)),
+    }
+}
+
+/// What a chain of statements, each alone in the one before, consists of.
+#[derive(Clone)]
+pub(super) enum Link {
+    Loop(Loop),
+    If(Expr),
+    Let(Var, Expr),
+}
+
+/// Takes a loop apart down to the last of some loops: the links, and what is inside of all.
+pub(super) fn chain(program: &Program, top: Loop, wanted: &[Index]) -> Result<(Vec<Link>, Stmt), String> {
+    let mut links = Vec::new();
+    let mut left = wanted.to_vec();
+    let mut here = Stmt::from(top);
+    while !left.is_empty() {
+        here = match here.into_loop() {
+            Ok(mut l) => {
+                left.retain(|i| *i != l.index);
+                let body = std::mem::replace(&mut *l.body, Stmt::Block(Vec::new()));
+                links.push(Link::Loop(l));
+                body
+            }
+            Err(Stmt::If { cond, body }) => {
+                links.push(Link::If(cond));
+                *body
+            }
+            Err(Stmt::Let { var, value, body }) => {
+                links.push(Link::Let(var, value));
+                *body
+            }
+            Err(Stmt::Block(mut stmts)) if stmts.len() == 1 => stmts.swap_remove(0),
+            Err(other) => {
+                let what = label(program, &other).unwrap_or_else(|| "several statements".to_owned());
+                let names: Vec<String> = left.iter().map(|i| format!("`{}`", program.indices[i.index()])).collect();
+                let names = names.join(", ");
+                return Err(format!("the loop of {names} is not directly inside: `{what}` stands between"));
+            }
+        };
+    }
+    Ok((links, here))
+}
+
+impl Link {
+    /// The link around a statement.
+    pub(super) fn around(self, body: Stmt) -> Stmt {
+        let body = Box::new(body);
+        match self {
+            Link::Loop(l) => Loop { body, ..l }.into(),
+            Link::If(cond) => Stmt::If { cond, body },
+            Link::Let(var, value) => Stmt::Let { var, value, body },
+        }
+    }
+}

@@ -1,0 +1,260 @@
+//! `precompute`: a part of what an assignment computes is computed before it, into a workspace.
+
+use super::super::linear::Atom;
+use super::super::types::dtype_of;
+use super::super::{Access, Expr, Index, Program, Role, Stmt, Subscript, TensorDecl, TensorId, Write};
+use super::any_order::atoms;
+use super::nest::{Link, Loop, chain, find, replace};
+use super::new_index;
+use super::unroll::{free_name, with_index};
+use redpoll_logic::op::Op;
+use redpoll_logic::physical::Protocol;
+use redpoll_logic::{DType, FloatMode, Format, Scalar, TensorType};
+use std::sync::Arc;
+
+/// The part of the assignment of `target` that reads the tensors `of` is computed before it, over the loops of `over`.
+///
+/// The loops around those of `over` that only the part needs go inside, so that the workspace gathers their rounds.
+pub(super) fn precompute(
+    mut program: Program,
+    (workspace, format): (&str, Option<&Format>),
+    (target, of): (&str, &[String]),
+    over: &[[String; 3]],
+    mode: FloatMode,
+) -> Result<Program, String> {
+    let tensor = |name: &str| {
+        let at = program.tensors.iter().position(|t| t.name == name);
+        at.map(|k| TensorId(k as u32)).ok_or_else(|| format!("there is no tensor `{name}`"))
+    };
+    let (target_id, of) = (tensor(target)?, of.iter().map(|n| tensor(n)).collect::<Result<Vec<_>, _>>()?);
+    if program.tensors.iter().any(|t| t.name == workspace) {
+        return Err(format!(
+            "there is a tensor `{workspace}`; take another name, like `{}`",
+            free_name(&program, workspace)
+        ));
+    }
+    let old = over.iter().map(|[i, ..]| find(&program, i)).collect::<Result<Vec<_>, _>>()?;
+    let outermost = gathered(&program, target_id, &old)?;
+    let mut names = Vec::new();
+    for [_, read, written] in over {
+        names.push([new_index(&mut program, read)?, new_index(&mut program, written)?]);
+    }
+    let top = outermost.ok_or_else(|| format!("no loop is around the assignment of `{target}`"))?;
+    let mut decl = None;
+    let body = replace(program.body.clone(), top, &mut |l| {
+        let all = loops_to_assignment(&program, l.clone(), target_id)?;
+        let (links, inside) = chain(&program, l, &all)?;
+        let part = Part::of(&program, inside, target_id, &of, mode)?;
+        let id = TensorId(program.tensors.len() as u32);
+        let made = Split { program: &program, part, id, mode, target }.split(links, &old, &names)?;
+        let shape = made.shape;
+        let format = format.cloned().unwrap_or_else(|| Format::dense(shape.len()));
+        let ty = TensorType { shape, dtype: made.dtype, fill: made.fill, format };
+        decl = Some(TensorDecl { name: workspace.to_owned(), ty: Arc::new(ty), role: Role::Local });
+        Ok(made.stmt)
+    })?;
+    program.tensors.extend(decl);
+    Ok(Program { body, ..program })
+}
+
+/// The outermost of the loops that go inside, or else of those that the part is computed over.
+fn gathered(program: &Program, target: TensorId, old: &[Index]) -> Result<Option<Index>, String> {
+    let (mut path, mut found) = (Vec::new(), Vec::new());
+    paths(&program.body, target, &mut path, &mut found);
+    let [path] = &found[..] else {
+        let name = &program.tensors[target.index()].name;
+        return Err(format!("`{name}` is written by {} assignments, not by one", found.len()));
+    };
+    if let Some(i) = old.iter().find(|i| !path.contains(i)) {
+        return Err(format!("the loop of `{}` is not around the assignment", program.indices[i.index()]));
+    }
+    Ok(path.first().copied())
+}
+
+/// The indices of the loops around each assignment of a tensor.
+fn paths(stmt: &Stmt, target: TensorId, path: &mut Vec<Index>, found: &mut Vec<Vec<Index>>) {
+    match stmt {
+        Stmt::Assign { lhs, .. } if lhs.tensor == target => found.push(path.clone()),
+        Stmt::For { index, body, .. } => {
+            path.push(*index);
+            paths(body, target, path, found);
+            path.pop();
+        }
+        _ => stmt.children().into_iter().for_each(|s| paths(s, target, path, found)),
+    }
+}
+
+fn loops_to_assignment(program: &Program, top: Loop, target: TensorId) -> Result<Vec<Index>, String> {
+    let (mut path, mut found) = (Vec::new(), Vec::new());
+    paths(&Stmt::from(top), target, &mut path, &mut found);
+    found.pop().ok_or_else(|| format!("`{}` is not written there", program.tensors[target.index()].name))
+}
+
+/// An assignment with the part that is computed before.
+struct Part {
+    lhs: Access,
+    write: Write,
+    value: Expr,
+    /// The operator around the part and its other arguments; `None` where the part is all.
+    around: Option<(Op, usize, Vec<Expr>)>,
+}
+
+impl Part {
+    fn of(program: &Program, inside: Stmt, target: TensorId, of: &[TensorId], mode: FloatMode) -> Result<Part, String> {
+        let stray = || "the assignment is not alone inside of the loops".to_owned();
+        let Stmt::Assign { lhs, write, rhs } = alone(inside) else { return Err(stray()) };
+        if lhs.tensor != target {
+            return Err(stray());
+        }
+        if of.is_empty() {
+            return Ok(Part { lhs, write, value: rhs, around: None });
+        }
+        let only = |e: &Expr| e.accesses().iter().all(|a| of.contains(&a.tensor));
+        let reads = |e: &Expr, t: &TensorId| e.accesses().iter().any(|a| a.tensor == *t);
+        if let Some(t) = of.iter().find(|t| !reads(&rhs, t)) {
+            return Err(format!("the assignment does not read `{}`", program.tensors[t.index()].name));
+        }
+        if only(&rhs) {
+            return Ok(Part { lhs, write, value: rhs, around: None });
+        }
+        let Expr::Call(op, args) = rhs else { return Err("no part of it reads those tensors alone".to_owned()) };
+        let (mine, rest): (Vec<Expr>, Vec<Expr>) =
+            args.iter().cloned().partition(|e| !e.accesses().is_empty() && only(e));
+        if mine.is_empty() || of.iter().any(|t| rest.iter().any(|e| reads(e, t))) {
+            return Err("no argument of its outermost operator reads those tensors alone".to_owned());
+        }
+        let at = args.iter().position(|e| *e == mine[0]).unwrap_or(0);
+        let dtype = dtype_of(program, &mine[0])?;
+        if mine.len() > 1 && !(op.is_associative(&dtype, mode) && op.is_commutative(&dtype, mode)) {
+            return Err(format!(
+                "its arguments that read those tensors cannot be put together: `{op}` cannot be regrouped"
+            ));
+        }
+        let value = match <[Expr; 1]>::try_from(mine) {
+            Ok([only]) => only,
+            Err(several) => Expr::Call(op.clone(), several),
+        };
+        Ok(Part { lhs, write, value, around: Some((op, at.min(rest.len()), rest)) })
+    }
+
+    /// The assignment with the workspace in the place of the part.
+    fn consumer(&self, workspace: Expr) -> Stmt {
+        let rhs = match &self.around {
+            None => workspace,
+            Some((op, at, rest)) => {
+                let mut args = rest.clone();
+                args.insert(*at, workspace);
+                Expr::Call(op.clone(), args)
+            }
+        };
+        Stmt::Assign { lhs: self.lhs.clone(), write: self.write.clone(), rhs }
+    }
+}
+
+fn alone(mut stmt: Stmt) -> Stmt {
+    while let Stmt::Block(stmts) = &mut stmt
+        && stmts.len() == 1
+    {
+        stmt = stmts.swap_remove(0);
+    }
+    stmt
+}
+
+struct Split<'a> {
+    program: &'a Program,
+    part: Part,
+    /// The workspace.
+    id: TensorId,
+    mode: FloatMode,
+    target: &'a str,
+}
+
+/// The statement, and the type of the workspace.
+struct Made {
+    stmt: Stmt,
+    shape: Vec<u64>,
+    dtype: DType,
+    fill: Scalar,
+}
+
+impl Split<'_> {
+    /// The links around both sides, with the loops over the workspace cloned into them.
+    fn split(&self, mut links: Vec<Link>, old: &[Index], names: &[[Index; 2]]) -> Result<Made, String> {
+        let position = |i: &Index| links.iter().position(|link| matches!(link, Link::Loop(l) if l.index == *i));
+        let first = old.iter().filter_map(position).min().unwrap_or(links.len());
+        let is_over = |link: &Link| matches!(link, Link::Loop(l) if old.contains(&l.index));
+        if links[first..].iter().any(|link| !is_over(link)) {
+            return Err("the loops that it is computed over are not the innermost ones".to_owned());
+        }
+        let over = links.split_off(first);
+        // Loops that only the part needs go inside, from the innermost on.
+        let consumer_needs: Vec<Atom> = self.consumer_atoms();
+        let mut gathered = Vec::new();
+        while let Some(Link::Loop(l)) = links.last()
+            && !consumer_needs.contains(&Atom::Index(l.index))
+        {
+            gathered.extend(links.pop());
+        }
+        gathered.reverse();
+        let (dtype, write, fill) = self.write(!gathered.is_empty())?;
+        let mut shape = Vec::new();
+        for link in &over {
+            let Link::Loop(l) = link else { continue };
+            let size = l.bounds().filter(|(lo, _)| *lo == 0).and_then(|(_, hi)| u64::try_from(hi).ok());
+            let name = &self.program.indices[l.index.index()];
+            shape.push(size.ok_or_else(|| format!("the loop of `{name}` does not go over 0 to a constant"))?);
+        }
+        let side = |stmt: Stmt, which: usize| {
+            over.iter().rev().fold(stmt, |body, link| {
+                let Link::Loop(l) = link else { return body };
+                let k = old.iter().position(|i| *i == l.index).expect("it is one of them");
+                let fresh = names[k][which];
+                let body = with_index(body, l.index, &Expr::Index(fresh));
+                Loop { index: fresh, body: Box::new(body), ..l.clone() }.into()
+            })
+        };
+        let plain = |at| Subscript { at, protocol: Protocol::Walk, outside: None };
+        let order = over.iter().filter_map(|link| if let Link::Loop(l) = link { Some(l.index) } else { None });
+        let place = Access { tensor: self.id, subscripts: order.map(|i| plain(Expr::Index(i))).collect() };
+        let consumer = Box::new(side(self.part.consumer(Expr::Access(place.clone())), 0));
+        let assign = Stmt::Assign { lhs: place, write, rhs: self.part.value.clone() };
+        let producer = gathered.into_iter().rev().fold(side(assign, 1), |body, link| link.around(body));
+        let both = Stmt::Where { consumer, producer: Box::new(producer) };
+        let stmt = links.into_iter().rev().fold(both, |body, link| link.around(body));
+        Ok(Made { stmt, shape, dtype, fill })
+    }
+
+    /// What the assignment needs besides the part.
+    fn consumer_atoms(&self) -> Vec<Atom> {
+        let rest = self.part.around.iter().flat_map(|(_, _, rest)| rest);
+        self.part.lhs.subscripts.iter().map(|s| &s.at).chain(rest).flat_map(atoms).collect()
+    }
+
+    /// The dtype of the workspace, how it is written, and its fill value.
+    fn write(&self, gathers: bool) -> Result<(DType, Write, Scalar), String> {
+        let Part { lhs, write, value, around } = &self.part;
+        let dtype = dtype_of(self.program, value)?;
+        let zero = || {
+            let mut zeros = dtype.prims().into_iter().map(Scalar::zero);
+            Scalar::unflatten(&dtype, &mut zeros).expect("a dtype is made of its primitives")
+        };
+        if !gathers {
+            return Ok((dtype.clone(), Write::Init, zero()));
+        }
+        let target = self.target;
+        let Write::Fold(op) = write else {
+            return Err(format!("`{target}` is not folded, so several rounds of the part cannot be gathered"));
+        };
+        let to = &self.program.tensors[lhs.tensor.index()].ty.dtype;
+        let identity = op.fold_identity(&dtype, self.mode);
+        let identity =
+            identity.filter(|_| dtype == *to && op.is_associative(to, self.mode) && op.is_commutative(to, self.mode));
+        let identity = identity.ok_or_else(|| format!("`{op}` cannot be regrouped over what the part computes"))?;
+        if let Some((outer, at, _)) = around
+            && !outer.distributes_over(op, &dtype, *at, self.mode)
+        {
+            return Err(format!("`{outer}` around the part does not distribute over `{op}`"));
+        }
+        Ok((dtype, Write::Fold(op.clone()), identity))
+    }
+}

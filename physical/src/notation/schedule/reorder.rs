@@ -1,0 +1,89 @@
+//! `reorder`: nested loops in another order.
+
+use super::super::linear::Atom;
+use super::super::{Expr, Index, Program, Stmt};
+use super::any_order::{any_order, atoms};
+use super::nest::{Link, Loop, chain, find, replace};
+use redpoll_logic::FloatMode;
+use std::collections::VecDeque;
+
+/// The loops of those names in that order. Loops between them stay where they are; conditions and variables move inside as
+/// far as they must.
+pub(super) fn reorder(program: Program, names: &[String], mode: FloatMode) -> Result<Program, String> {
+    let order = names.iter().map(|name| find(&program, name)).collect::<Result<Vec<_>, _>>()?;
+    if (1..order.len()).any(|k| order[..k].contains(&order[k])) {
+        return Err("a loop is named twice".to_owned());
+    }
+    let top = outermost(&program.body, &order).ok_or("no loop is named")?;
+    let body = replace(program.body.clone(), top, &mut |l| {
+        let whole = Stmt::from(l.clone());
+        let (links, inside) = chain(&program, l, &order)?;
+        let moved: Vec<Index> = loops(&links).map(|l| l.index).collect();
+        any_order(&program, &whole, &moved, mode)?;
+        Ok(put(&program, links, &order)?.into_iter().rev().fold(inside, |body, link| link.around(body)))
+    })?;
+    Ok(Program { body, ..program })
+}
+
+fn loops(links: &[Link]) -> impl Iterator<Item = &Loop> {
+    links.iter().filter_map(|link| if let Link::Loop(l) = link { Some(l) } else { None })
+}
+
+/// The first of some loops that a walk comes to.
+fn outermost(body: &Stmt, among: &[Index]) -> Option<Index> {
+    let mut found = None;
+    body.walk(&mut |s| {
+        if let Stmt::For { index, .. } = s
+            && among.contains(index)
+        {
+            found = found.or(Some(*index));
+        }
+    });
+    found
+}
+
+/// The links of a chain with the loops of `order` in that order.
+fn put(program: &Program, links: Vec<Link>, order: &[Index]) -> Result<Vec<Link>, String> {
+    let bound_here: Vec<Atom> = links.iter().filter_map(binds).collect();
+    let mut turns = order.iter().filter_map(|index| loops(&links).find(|l| l.index == *index).cloned());
+    let mut sorted: Vec<Loop> = Vec::new();
+    for l in loops(&links) {
+        sorted.push(if order.contains(&l.index) { turns.next().ok_or("a loop is missing")? } else { l.clone() });
+    }
+    let mut others: VecDeque<Link> = links.into_iter().filter(|link| !matches!(link, Link::Loop(_))).collect();
+    let (mut found, mut bound): (Vec<Link>, Vec<Atom>) = (Vec::new(), Vec::new());
+    let missing =
+        |e: &Expr, bound: &[Atom]| atoms(e).into_iter().find(|a| bound_here.contains(a) && !bound.contains(a));
+    for l in sorted {
+        if let Some(atom) = [&l.extent.0, &l.extent.1].into_iter().find_map(|e| missing(e, &bound)) {
+            let name = |atom: Atom| match atom {
+                Atom::Index(i) => program.indices[i.index()].clone(),
+                Atom::Var(v) => program.vars[v.index()].0.clone(),
+            };
+            let (inner, outer) = (name(atom), name(Atom::Index(l.index)));
+            return Err(format!(
+                "the extent of the loop of `{outer}` depends on `{inner}`, which would be inside of it"
+            ));
+        }
+        bound.push(Atom::Index(l.index));
+        found.push(Link::Loop(l));
+        while let Some(Link::If(e) | Link::Let(_, e)) = others.front()
+            && missing(e, &bound).is_none()
+        {
+            let link = others.pop_front();
+            bound.extend(link.as_ref().and_then(binds));
+            found.extend(link);
+        }
+    }
+    found.extend(others);
+    Ok(found)
+}
+
+/// What a link binds.
+fn binds(link: &Link) -> Option<Atom> {
+    match link {
+        Link::Loop(l) => Some(Atom::Index(l.index)),
+        Link::Let(var, _) => Some(Atom::Var(*var)),
+        Link::If(_) => None,
+    }
+}
