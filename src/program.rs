@@ -35,6 +35,35 @@ pub struct PreparedProgram {
 /// All that is made of a program and does not depend on the values of tensors.
 pub(crate) struct MadeProgram {
     pub(crate) executable: Executable,
+    /// What is read off its inputs.
+    shares: Vec<ReadOff>,
+}
+
+/// An input with the bounds of blocks of another one that have equal shares of what it stores.
+struct ReadOff {
+    input: String,
+    of: String,
+    modes: usize,
+    blocks: u64,
+}
+
+impl ReadOff {
+    fn all(program: &notation::Program) -> Vec<ReadOff> {
+        let name = |t: notation::TensorId| program.tensors[t.index()].name.clone();
+        let one =
+            |s: &notation::Shares| ReadOff { input: name(s.input), of: name(s.of), modes: s.modes, blocks: s.blocks };
+        program.shares.iter().map(one).collect()
+    }
+}
+
+/// The bindings with what is read off them.
+fn with_shares(shares: &[ReadOff], mut bindings: Bindings) -> Bindings {
+    for ReadOff { input, of, modes, blocks } in shares {
+        if let Some(bounds) = bindings.get(of).map(|tensor| tensor.equal_shares(*modes, *blocks)) {
+            bindings.insert(input.as_str(), bounds);
+        }
+    }
+    bindings
 }
 
 impl Program {
@@ -106,6 +135,7 @@ impl Session {
                 made
             }
         };
+        let bindings = with_shares(&made.shares, bindings);
         let prepared = PreparedProgram { made, limits: self.limits().clone(), bindings, timings };
         if let Some(folder) = &config.dump {
             let executable = &prepared.made.executable;
@@ -128,15 +158,17 @@ fn make(session: &Session, text: &str, bindings: &Bindings, timings: &mut Timing
         verify_parallel(&normal, mode).map_err(Box::new).map(|()| normal)
     });
     let normal = normal.map_err(|source| Error::Program { at: marks.position(&source), source })?;
+    let shares = ReadOff::all(&normal);
+    let bindings = with_shares(&shares, bindings.clone());
     let outputs = normal.tensors.iter().filter(|t| t.role == Role::Output);
     let produces: Vec<Alias> = outputs.map(|t| Alias::from(t.name.as_str())).collect();
     let name = produces.iter().map(Alias::as_str).collect::<Vec<_>>().join(", ");
     // How many rounds a `while` takes is not known, so much is expected.
-    let loops = Loops::of_program(name, f64::INFINITY, (written, normal), bindings);
+    let loops = Loops::of_program(name, f64::INFINITY, (written, normal), &bindings);
     let edited = dump::edited(session.config(), text, &produces)?;
     let executable = Executable::new(session.config(), vec![Stage::of_program(loops)], produces, edited);
     timings.time(Phase::Compile, || executable.compile())?;
-    Ok(MadeProgram { executable })
+    Ok(MadeProgram { executable, shares })
 }
 
 impl PreparedProgram {

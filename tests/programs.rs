@@ -130,6 +130,13 @@ fn length(a: u64, b: u64) -> f64 {
     ((a * 7 + b * 3) % 9 + 1) as f64
 }
 
+fn vector(values: Vec<f64>) -> Tensor {
+    let format = parse_format("dense", 1).unwrap();
+    let shape = vec![values.len() as u64];
+    let ty = TensorType { shape, dtype: DType::Prim(Prim::F64), fill: Scalar::F64(0.0), format };
+    Tensor::from_dense(ty, &Values::from(values)).unwrap()
+}
+
 fn program(name: &str) -> Program {
     let path = format!("{}/programs/{name}.rp", env!("CARGO_MANIFEST_DIR"));
     Program::new(&std::fs::read_to_string(path).unwrap()).unwrap()
@@ -267,13 +274,7 @@ fn one_triangle_stands_for_both() {
                 y[b] += value * x[a];
             }
         }
-        let ty = TensorType {
-            shape: vec![upper.n],
-            dtype: DType::Prim(Prim::F64),
-            fill: Scalar::F64(0.0),
-            format: parse_format("dense", 1).unwrap(),
-        };
-        let x = Tensor::from_dense(ty, &Values::from(x)).unwrap();
+        let x = vector(x);
         let bindings = |format: &str| Bindings::new().with("A", upper.tensor(format, length)).with("x", x.clone());
         runs(&session, "symmetric_spmv", bindings, |run, what| {
             let found = run.get("y").unwrap().to_dense_scalars().unwrap();
@@ -287,7 +288,7 @@ fn one_triangle_stands_for_both() {
 #[test]
 fn products_by_schedule() {
     let session = session();
-    for graph in graphs(11) {
+    for graph in graphs(11).into_iter().chain([Graph::random(40, 200, &mut Rng(3))]) {
         let n = graph.n as usize;
         let mut product = vec![0.0; n * n];
         for (a, b) in &graph.edges {
@@ -307,6 +308,18 @@ fn products_by_schedule() {
                 assert_eq!(found, product, "{what}");
             });
         }
+    }
+    let skewed = Graph { n: 50, edges: (0..50).map(|b| (7, b)).chain((0..50).map(|a| (a, (3 * a) % 50))).collect() };
+    for graph in graphs(12).into_iter().chain([skewed]) {
+        let sums: Vec<f64> = (0..graph.n).map(|a| graph.neighbours(a).map(|b| length(a, b) * b as f64).sum()).collect();
+        let x: Vec<f64> = (0..graph.n).map(|b| b as f64).collect();
+        let bindings =
+            |format: &str| Bindings::new().with("A", graph.tensor(format, length)).with("x", vector(x.clone()));
+        runs(&session, "spmv_balanced", bindings, |run, what| {
+            let found = run.get("y").unwrap().to_dense_scalars().unwrap();
+            let found: Vec<f64> = found.iter().map(|v| v.to_f64().unwrap()).collect();
+            assert_eq!(found, sums, "{what}");
+        });
     }
     let bindings =
         |graph: Graph| Bindings::new().with("A", graph.tensor("csr", length)).with("B", graph.tensor("csr", length));

@@ -147,6 +147,7 @@ impl<'a> Measuring<'a> {
         };
         let expected = self.ask(&plain, sql);
         let found = self.ask(&ours, sql);
+        self.runtime.block_on(ours.database().prepared());
         self.sessions = Some((plain.clone(), ours.clone()));
         let (expected, found) = match (expected, found) {
             (Err(_), Err(_)) => return Ok(()),

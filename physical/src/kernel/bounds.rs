@@ -6,7 +6,7 @@
 //! of every other input.
 
 use super::{ALL, Draft};
-use crate::levels::{Concatenation, level, lower_bound};
+use crate::levels::lower_bound;
 use crate::notation::{Cut, Join, Program, TensorId};
 use crate::run::Workers;
 use crate::storage::Tensor;
@@ -87,44 +87,17 @@ impl<'a> Work<'a> {
     fn of_first(&self, rounds: u64) -> u64 {
         let end = self.start.saturating_add_unsigned(rounds);
         let stored = self.inputs.iter().map(|(tensor, shift)| {
-            let [from, to] = [self.start, end].map(|i| stored_below(tensor, i.saturating_add(*shift)));
-            to.saturating_sub(from)
+            let before = |i: i64| u64::try_from(i.saturating_add(*shift)).map_or(0, |i| tensor.stored_before(&[i]));
+            before(end).saturating_sub(before(self.start))
         });
         stored.fold(rounds, u64::saturating_add)
     }
 }
 
-/// The positions of a tensor below its outermost coordinates before `coordinate`, as far in as the arrays tell; of levels
-/// that do not, a fiber counts as one.
-fn stored_below(tensor: &Tensor, coordinate: i64) -> u64 {
-    let Some(format) = tensor.ty().format.levels.first() else { return 0 };
-    let outermost = tensor.level(0);
-    let coordinate = u64::try_from(coordinate).unwrap_or(0).min(outermost.dimension);
-    let mut positions = match level(format.kind).concatenation() {
-        Concatenation::List if format.ordered => {
-            let [ptr, idx] = [0, 1].map(|k| outermost.arrays[k].indices());
-            let (lo, hi) = (ptr.get(0), ptr.get(1));
-            lower_bound(lo..hi, |q| idx.get(q) < coordinate)
-        }
-        Concatenation::Full => coordinate,
-        _ => return coordinate,
-    };
-    for k in 1..tensor.ty().format.levels.len() {
-        let data = tensor.level(k);
-        positions = match level(data.format.kind).concatenation() {
-            Concatenation::Full => positions.saturating_mul(data.dimension),
-            Concatenation::List => data.arrays[0].indices().get(positions),
-            Concatenation::Entry => positions,
-            Concatenation::None => break,
-        };
-    }
-    positions
-}
-
 /// The positions of an average fiber below the outermost level.
 fn fiber(tensor: &Tensor) -> u64 {
     let n = tensor.level(0).dimension;
-    i64::try_from(n).map_or(0, |end| stored_below(tensor, end)) / n.max(1)
+    tensor.stored_before(&[n]) / n.max(1)
 }
 
 #[cfg(test)]

@@ -29,7 +29,8 @@ pub fn concordize(program: Program) -> Program {
         vars: program.vars,
     };
     let body = c.stmt(program.body);
-    Program { tensors: c.tensors, indices: c.indices, vars: c.vars, body, schedule: Vec::new() }
+    let (schedule, shares) = (program.schedule, program.shares);
+    Program { tensors: c.tensors, indices: c.indices, vars: c.vars, body, schedule, shares }
 }
 
 struct Concordize {

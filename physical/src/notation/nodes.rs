@@ -40,6 +40,8 @@ pub struct Program {
     pub body: Stmt,
     /// How loops are to be transformed before they are lowered, in order; `scheduled` does it.
     pub schedule: Vec<Transformation>,
+    /// The inputs that are not bound but read off others.
+    pub shares: Vec<Shares>,
 }
 
 impl Program {
@@ -118,13 +120,29 @@ pub enum Transformation {
     },
 }
 
-/// How rounds are cut into blocks.
+/// An input that says where the stored places of another one are cut into equal shares, as
+/// `storage::Tensor::equal_shares` does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Shares {
+    /// A dense vector of bounds, one more than there are blocks.
+    pub input: TensorId,
+    /// The input that is cut.
+    pub of: TensorId,
+    /// How many of its storage modes are cut as one.
+    pub modes: usize,
+    /// How many blocks there are.
+    pub blocks: u64,
+}
+
+/// How rounds are cut into blocks.
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Blocks {
     /// Blocks of so many rounds, the last one of fewer.
     Of(u64),
     /// So many blocks, as equal as can be.
     Into(u64),
+    /// So many blocks, of which each has an equal share of what an input stores.
+    Stored(u64, String),
 }
 
 /// A tensor of a program.

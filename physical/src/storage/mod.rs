@@ -12,6 +12,7 @@ mod footprint;
 mod measure;
 mod rearrange;
 mod run_end;
+mod shares;
 mod sort;
 mod structure;
 mod summary;

@@ -68,6 +68,7 @@ mod tests {
             vars: vec![],
             body: crate::notation::Stmt::Block(vec![]),
             schedule: vec![],
+            shares: vec![],
         };
         let mut cx = Cx::new(&program, Options::default());
         let parts = Rc::new(vec![cx.new_local("s", Prim::I64)]);

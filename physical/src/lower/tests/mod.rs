@@ -10,7 +10,7 @@ mod swaps;
 
 use crate::kernel::{Engine, Kernel};
 use crate::lower::Options;
-use crate::notation::{Places, Program, Role, normalize, parse, places_of, print, run};
+use crate::notation::{Places, Program, Role, TensorId, normalize, parse, places_of, print, run};
 use crate::run::{Limits, Workers};
 use crate::storage::{Tensor, Values};
 use crate::testing::concordant_formats_of_rank;
@@ -146,7 +146,15 @@ fn is_equal(a: &Scalar, b: &Scalar) -> bool {
 fn agree_in_formats(program: &Arc<Program>, oracle: &Program, rng: &mut Rng, engines: &[Engine]) -> Result<(), String> {
     let mut places = HashMap::new();
     let mut tensors = Vec::new();
-    for decl in program.tensors.iter().filter(|t| t.role == Role::Input) {
+    for (id, decl) in (0..).map(TensorId).zip(&program.tensors).filter(|(_, t)| t.role == Role::Input) {
+        if let Some(shares) = program.shares.iter().find(|s| s.input == id) {
+            let inputs = program.tensors[..shares.of.index()].iter().filter(|t| t.role == Role::Input);
+            let of: &Tensor = &tensors[inputs.count()];
+            let bounds = of.equal_shares(shares.modes, shares.blocks);
+            places.insert(decl.name.clone(), bounds.to_dense_scalars().unwrap());
+            tensors.push(bounds);
+            continue;
+        }
         let values = data(&decl.ty, rng);
         tensors.push(tensor(&decl.ty, &values));
         places.insert(decl.name.clone(), values);

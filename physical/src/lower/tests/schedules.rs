@@ -4,7 +4,7 @@ use super::{Rng, agree_in_formats, formats};
 use crate::kernel::Engine;
 use crate::notation::{Program, Role, normalize, parse, print, scheduled};
 use expect_test::{Expect, expect};
-use redpoll_logic::{FloatMode, Format, TensorType};
+use redpoll_logic::{FloatMode, Format, StorageMode, TensorType};
 use std::sync::Arc;
 
 /// Each schedule of a program in so many combinations of formats of its inputs.
@@ -27,12 +27,22 @@ fn check(declarations: &str, body: &str, schedules: &[&str], cases: usize) {
                 decl.ty = Arc::new(TensorType { format: Format::dense(decl.ty.shape.len()), ..(*decl.ty).clone() });
             }
             let plain = normalize(plain).unwrap_or_else(|e| panic!("{e}\n{text}"));
+            // Where a format stores the modes in another order, its outermost one is not that of the loops.
+            let row_major = written.tensors.iter().all(|t| modes_in_order(&t.ty));
+            if schedule.contains("stored") && !row_major {
+                continue;
+            }
             let made = scheduled(written, FloatMode::Relaxed).unwrap_or_else(|e| panic!("{e}\n{text}"));
             let normal = normalize(made.clone()).unwrap_or_else(|e| panic!("{e}\n{}", print(&made)));
             let agree = agree_in_formats(&Arc::new(normal), &plain, &mut rng, &[Engine::Interpreter, Engine::Instant]);
             agree.unwrap_or_else(|what| panic!("{schedule}: {what}"));
         }
     }
+}
+
+/// Whether storage modes are those of the tensor, whole and in their order.
+fn modes_in_order(ty: &TensorType) -> bool {
+    ty.format.modes.iter().enumerate().all(|(k, mode)| *mode == StorageMode::Whole { mode: k })
 }
 
 const MATRIX_VECTOR: &str = "(input A (type (shape 5 7) f64 0.0 csr)) (input x (type (shape 7) f64 0.0 dense))
@@ -59,6 +69,8 @@ fn matrix_times_vector() {
             "(collapse i j p) (split p po pi 4)",
             "(collapse i j p) (split p po pi (into 3)) (parallel po)",
             "(collapse i j p) (split p po pi 100)",
+            "(collapse i j p) (split p po pi (into 4 (stored A)))",
+            "(split i io ii (into 3 (stored A))) (parallel io)",
             "(parallel i)",
             "(split i io ii 2) (parallel io)",
             "(precompute w y (A x) (j jc jp))",
@@ -183,6 +195,9 @@ fn preconditions() {
             invalid program, at `(split i io ii 2)`: there are 2 loops of `i`; give each a name of its own
             invalid program, at `(reorder ii io)`: `s` is frozen, thawed or swapped within the loops
             program text: line 2, column 72: expected a number above 0, found 0
+            invalid program, at `(split j jo ji (into 2 (stored A)))`: the loop does not go through the outermost storage of `A`, from its begin to its end
+            invalid program, at `(split i io ii (into 2 (stored y)))`: there is no input `y`
+            program text: line 2, column 80: expected `(stored A)`, found (of A)
             program text: line 2, column 57: expected `reorder`, `split`, `collapse`, `bound`, `precompute`, `parallel` or `unroll` with what they take, found (tile i 2)
         "#]],
         &[
@@ -205,6 +220,9 @@ fn preconditions() {
             (v, "(for i (for j (+= (y i) (* (A i j) (x j))))) (for i (+= (y i) 1.0))", "(split i io ii 2)"),
             (scanned, scan, "(split i io ii 2) (reorder ii io)"),
             (v, product, "(split i io ii 0)"),
+            (v, product, "(split j jo ji (into 2 (stored A)))"),
+            (v, product, "(split i io ii (into 2 (stored y)))"),
+            (v, product, "(split j jo ji (into 2 (of A)))"),
             (v, product, "(tile i 2)"),
         ],
     );

@@ -61,7 +61,7 @@ pub fn from_physical(query: &PhysicalQuery, types: &HashMap<Alias, Arc<TensorTyp
     let declares = targets.iter().map(|t| Stmt::Declare(*t));
     let freezes = targets.iter().map(|t| Stmt::Freeze(*t));
     let body = Stmt::block(declares.chain([body]).chain(freezes).collect::<Vec<_>>());
-    Ok(Program { tensors: b.tensors, indices: b.indices, vars: b.vars, body, schedule: Vec::new() })
+    Ok(Program { tensors: b.tensors, indices: b.indices, vars: b.vars, body, schedule: Vec::new(), shares: Vec::new() })
 }
 
 fn invalid(what: impl Into<String>) -> Error {

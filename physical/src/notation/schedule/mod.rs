@@ -9,6 +9,7 @@
 //! |---|---|---|
 //! | `(reorder k i j)` | these loops stand inside of each other in that order | rounds can come in any order; no extent depends on a loop that would be inside; between the loops stand only loops, conditions and variables |
 //! | `(split i io ii 64)` `(split i io ii (into 4))` | a loop over blocks of rounds around a loop over the rounds of a block: so many rounds a block, or so many blocks | none: rounds stay in order |
+//! | `(split i io ii (into 4 (stored A)))` | the same, in position space: blocks of equal shares of what `A` stores, which are read off its arrays | `A` is an input that the loop goes through at its outermost storage mode; of a product, at the two outermost ones |
 //! | `(collapse i j p)` | `split` can cut the product `p` of two loops, which begins and ends its blocks within the rounds of the outer one | one loop is directly inside of the other, both extents are constant |
 //! | `(bound i 64)` | nothing; it is an error when a loop has another number of rounds | the number of rounds is constant |
 //! | `(precompute w y (A B) (j jc jp))` | what the assignment of `y` makes of `A` and `B` is computed before, over the loop of `j`, into a workspace; `()` stands for all that it computes | those loops are the innermost ones; the operator around the part distributes over that of the assignment where the workspace gathers several rounds |
@@ -79,8 +80,8 @@ fn apply(
     let product = |name: &String| products.iter().position(|p| p.name == *name);
     match transformation {
         Transformation::Split { index, outer, inner, blocks } => match product(index) {
-            Some(at) => split::split_product(program, &products.remove(at), (outer, inner), *blocks),
-            None => split::split(program, index, (outer, inner), *blocks),
+            Some(at) => split::split_product(program, &products.remove(at), (outer, inner), blocks),
+            None => split::split(program, index, (outer, inner), blocks),
         },
         Transformation::Collapse { outer, inner, product } => {
             split::check_product(&program, outer, inner)?;

@@ -7,7 +7,7 @@ use super::types::{fit, read_name};
 use crate::Error;
 use crate::notation::from_physical::places::stored;
 use crate::notation::types::dtype_of;
-use crate::notation::{Access, Expr, Index, Program, Rounds, Stmt, Subscript, TensorId, Var, Write};
+use crate::notation::{Access, Expr, Index, Program, Rounds, Shares, Stmt, Subscript, TensorId, Var, Write};
 use redpoll_logic::Error as TextError;
 use redpoll_logic::literal::{read_bare, read_literal, read_value};
 use redpoll_logic::op::{Builtin, Op, UserOp};
@@ -70,14 +70,25 @@ fn program(text: &str, ops: &[Arc<UserOp>], bound: Bound<'_>) -> Result<(Program
     let all = sexpr::read_one(text)?;
     let items = items(&all)?;
     let Declarations { tensors, natural, sizes } = declarations(items, bound)?;
-    let program =
-        Program { tensors, indices: Vec::new(), vars: Vec::new(), body: Stmt::Block(Vec::new()), schedule: Vec::new() };
+    let program = Program {
+        tensors,
+        indices: Vec::new(),
+        vars: Vec::new(),
+        body: Stmt::Block(Vec::new()),
+        schedule: Vec::new(),
+        shares: Vec::new(),
+    };
     let mut p = Parser { program, natural, sizes, scope: Vec::new(), ops, marks: Marks::default(), depth: 0 };
     let mut body = Vec::new();
     for item in items {
         match item.as_form() {
             Some(("input" | "output" | "local", [name, ..])) => {
                 p.marks.tensor(read_name(name, "the name of a tensor")?, item.at);
+            }
+            Some(("shares", [input, of, modes, blocks])) => {
+                let (input, of) = (p.tensor_named(input)?, p.tensor_named(of)?);
+                let (modes, blocks) = (modes.number("a number of modes")?, blocks.number("a number of blocks")?);
+                p.program.shares.push(Shares { input, of, modes, blocks });
             }
             Some(("schedule", transformations)) => {
                 for item in transformations {

@@ -16,6 +16,11 @@ use std::collections::HashMap;
 pub fn print(program: &Program) -> String {
     let mut p = Printer::new(program);
     let mut parts: Vec<Sexpr> = program.tensors.iter().map(tensor).collect();
+    parts.extend(program.shares.iter().map(|s| {
+        let tensor = |t: TensorId| name(&program.tensors[t.index()].name);
+        let numbers = [s.modes.to_string(), s.blocks.to_string()].map(Sexpr::atom);
+        Sexpr::form("shares", [tensor(s.input), tensor(s.of)].into_iter().chain(numbers))
+    }));
     if !program.schedule.is_empty() {
         parts.push(Sexpr::form("schedule", program.schedule.iter().map(print_transformation)));
     }

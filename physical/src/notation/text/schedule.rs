@@ -19,6 +19,10 @@ pub(super) fn transformation(s: &Sexpr) -> Result<Transformation, Error> {
             inner: index(inner)?,
             blocks: match blocks.as_form() {
                 Some(("into", [count])) => Blocks::Into(positive(count)?),
+                Some(("into", [count, of])) => match of.as_form() {
+                    Some(("stored", [of])) => Blocks::Stored(positive(count)?, tensor(of)?),
+                    _ => return Err(of.error(format!("expected `(stored A)`, found {of}"))),
+                },
                 _ => Blocks::Of(positive(blocks)?),
             },
         },
@@ -90,6 +94,7 @@ pub(in crate::notation) fn print_transformation(t: &Transformation) -> Sexpr {
             let blocks = match blocks {
                 Blocks::Of(size) => count(size),
                 Blocks::Into(number) => Sexpr::form("into", [count(number)]),
+                Blocks::Stored(number, of) => Sexpr::form("into", [count(number), Sexpr::form("stored", [name(of)])]),
             };
             Sexpr::form("split", [name(index), name(outer), name(inner), blocks])
         }

@@ -1,0 +1,113 @@
+//! Where the stored places of a tensor are cut into equal shares, read off its arrays.
+
+use super::Tensor;
+use super::values::Values;
+use crate::levels::{Concatenation, level, lower_bound};
+use redpoll_logic::{DType, Format, Prim, Scalar, TensorType};
+
+impl Tensor {
+    /// How many positions its innermost level has before a place, given by its first storage coordinates; as far in as the
+    /// arrays tell: of levels that do not, a fiber counts as one. It grows with the place.
+    pub(crate) fn stored_before(&self, place: &[u64]) -> u64 {
+        // Those of the level before, and the one at the place itself, if it is stored.
+        let (mut before, mut at) = (0u64, Some(0u64));
+        for k in 0..self.ty().format.levels.len() {
+            let data = self.level(k);
+            let coordinate = place.get(k).copied().unwrap_or(0).min(data.dimension);
+            match level(data.format.kind).concatenation() {
+                Concatenation::Full => {
+                    let rows = before.saturating_mul(data.dimension);
+                    before = at.map_or(rows, |_| rows.saturating_add(coordinate));
+                    at = at.filter(|_| coordinate < data.dimension).map(|_| before);
+                }
+                Concatenation::List if data.format.ordered => {
+                    let [ptr, idx] = [0, 1].map(|n| data.arrays[n].indices());
+                    (before, at) = match at {
+                        None => (ptr.get(before), None),
+                        Some(parent) => {
+                            let (lo, hi) = (ptr.get(parent), ptr.get(parent + 1));
+                            let found = lower_bound(lo..hi, |q| idx.get(q) < coordinate);
+                            let is_stored = found < hi && idx.get(found) == coordinate;
+                            (found, is_stored.then_some(found))
+                        }
+                    };
+                }
+                _ if k == 0 => return coordinate,
+                Concatenation::List => {
+                    before = data.arrays[0].indices().get(before);
+                    at = None;
+                }
+                // Positions are those of the level before; which of several has the coordinate is not looked for.
+                Concatenation::Entry => at = None,
+                Concatenation::None => break,
+            }
+        }
+        before
+    }
+
+    /// The bounds of so many blocks with equal shares of what is stored, as a dense vector of one number more: places of
+    /// its first storage modes, numbered in their order. Blocks may be empty.
+    pub fn equal_shares(&self, modes: usize, blocks: u64) -> Tensor {
+        let sizes: Vec<u64> = (0..modes).map(|k| self.level(k).dimension).collect();
+        let place = |mut number: u64| {
+            let mut place = vec![0; sizes.len()];
+            for (k, size) in sizes.iter().enumerate().skip(1).rev() {
+                place[k] = number % size.max(&1);
+                number /= size.max(&1);
+            }
+            if let Some(first) = place.first_mut() {
+                *first = number;
+            }
+            place
+        };
+        let all: u64 = sizes.iter().product();
+        let total = self.stored_before(&place(all));
+        let mut bounds = vec![0i64];
+        let mut done = 0;
+        for k in 1..=blocks {
+            let share = (u128::from(total) * u128::from(k) / u128::from(blocks.max(1))) as u64;
+            done = if k == blocks { all } else { lower_bound(done..all, |n| self.stored_before(&place(n)) < share) };
+            bounds.push(done as i64);
+        }
+        let dtype = DType::Prim(Prim::I64);
+        let ty = TensorType { shape: vec![blocks + 1], dtype, fill: Scalar::I64(0), format: Format::dense(1) };
+        Tensor::from_dense(ty, &Values::from(bounds)).expect("there is a bound more than blocks")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::storage::{Duplicates, Triples};
+    use redpoll_logic::text::parse_format;
+
+    fn matrix(format: &str) -> Tensor {
+        let format = parse_format(format, 2).unwrap();
+        let ty = TensorType { shape: vec![4, 6], dtype: DType::Prim(Prim::F64), fill: Scalar::F64(0.0), format };
+        let coordinates = vec![vec![0, 0, 0, 0, 0, 2, 3, 3], vec![0, 1, 2, 4, 5, 3, 0, 5]];
+        let triples = Triples { shape: vec![4, 6], coordinates, values: Values::from(vec![1.0; 8]) };
+        Tensor::from_triples(ty, &triples, Duplicates::Error).unwrap().0
+    }
+
+    fn bounds(tensor: &Tensor, modes: usize, blocks: u64) -> Vec<i64> {
+        let all = tensor.equal_shares(modes, blocks).to_dense_scalars().unwrap();
+        all.iter().map(|v| v.to_i128().unwrap() as i64).collect()
+    }
+
+    /// Protects the balance of blocks: by rows as near as rows allow, by places exactly.
+    #[test]
+    fn blocks_have_equal_shares_of_what_is_stored() {
+        for format in ["csr", "dcsr"] {
+            assert_eq!(bounds(&matrix(format), 1, 2), [0, 1, 4], "{format}");
+            assert_eq!(bounds(&matrix(format), 2, 2), [0, 5, 24], "{format}");
+            assert_eq!(bounds(&matrix(format), 2, 4), [0, 2, 5, 16, 24], "{format}");
+            assert_eq!(bounds(&matrix(format), 1, 1), [0, 4], "{format}");
+        }
+        assert_eq!(bounds(&matrix("dense"), 2, 2), [0, 12, 24]);
+        assert_eq!(bounds(&matrix("csc"), 1, 3), [0, 1, 4, 6]);
+        for format in ["coo", "dense", "csr"] {
+            let bounds = bounds(&matrix(format), 2, 7);
+            assert!(bounds.is_sorted() && bounds[0] == 0 && bounds[7] == 24, "{format}: {bounds:?}");
+        }
+    }
+}
