@@ -17,20 +17,25 @@ pub(crate) struct Ready {
     pub(crate) encoded: Encoded,
     pub(crate) folds: Folds,
     pub(crate) program: Program,
-    pub(crate) estimate: Estimate,
-    /// What runs with everything cached took.
-    pub(crate) runs: Mutex<Runs>,
+    estimate: Estimate,
+    /// How long it took to make it of rows.
+    pub(crate) encode: Duration,
+    runs: Mutex<Runs>,
 }
 
 /// What runs took.
 #[derive(Clone, Copy, Default, Debug)]
-pub(crate) struct Runs {
+struct Runs {
+    /// How many had everything cached.
     count: u32,
+    /// What the fastest of those took.
     best: Duration,
+    /// What DataFusion's own plan took, if it ran.
+    theirs: Option<Duration>,
 }
 
 /// So many runs tell how long one takes on a machine that does something else meanwhile.
-const ENOUGH_RUNS: u32 = 3;
+pub(crate) const ENOUGH_RUNS: u32 = 3;
 
 /// Which region over which plans.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -44,6 +49,21 @@ const MOST_BYTES: usize = 1 << 30;
 
 /// What is kept takes at most one part in so many of a memory limit.
 const SHARE: usize = 4;
+
+/// How many bytes are kept where memory is so limited.
+pub(crate) fn most_kept(limit: &MemoryLimit) -> usize {
+    match limit {
+        MemoryLimit::Finite(bytes) => MOST_BYTES.min(bytes / SHARE),
+        _ => MOST_BYTES,
+    }
+}
+
+/// Whether something is kept, which it is not where it takes more than may be kept.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Kept {
+    Yes,
+    No,
+}
 
 /// So many regions that were left to DataFusion are remembered.
 const MOST_LEFT: usize = 256;
@@ -77,14 +97,11 @@ impl Cache {
     }
 
     /// Keeps what was made, up to a share of the memory that there is; what was used longest ago goes when there is too much.
-    pub(crate) fn keep(&self, key: Key, version: Version, ready: Arc<Ready>, limit: &MemoryLimit) {
-        let most = match limit {
-            MemoryLimit::Finite(bytes) => MOST_BYTES.min(bytes / SHARE),
-            _ => MOST_BYTES,
-        };
+    pub(crate) fn keep(&self, key: Key, version: Version, ready: Arc<Ready>, limit: &MemoryLimit) -> Kept {
+        let most = most_kept(limit);
         let bytes = ready.bytes();
         if bytes > most {
-            return;
+            return Kept::No;
         }
         let mut entries = self.ready.lock().unwrap_or_else(PoisonError::into_inner);
         // What was made of the tables in an earlier state serves nobody any more.
@@ -95,6 +112,7 @@ impl Cache {
             total += e.bytes;
             total <= most
         });
+        Kept::Yes
     }
 
     /// Remembers that a region over tables in that state is for DataFusion.
@@ -119,6 +137,16 @@ impl Cache {
 }
 
 impl Ready {
+    /// A region that was made ready in so long.
+    pub(crate) fn new(encoded: Encoded, folds: Folds, program: Program, estimate: Estimate, encode: Duration) -> Ready {
+        Ready { encoded, folds, program, estimate, encode, runs: Mutex::default() }
+    }
+
+    /// Notes that DataFusion's own plan took so long.
+    pub(crate) fn theirs(&self, took: Duration) {
+        self.runs.lock().unwrap_or_else(PoisonError::into_inner).theirs = Some(took);
+    }
+
     /// Notes a run with everything cached.
     ///
     /// # Errors
@@ -127,7 +155,7 @@ impl Ready {
         let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
         runs.best = if runs.count == 0 { took } else { runs.best.min(took) };
         runs.count += 1;
-        if runs.count < ENOUGH_RUNS { Ok(()) } else { self.estimate.check_warm(runs.best) }
+        if runs.count < ENOUGH_RUNS { Ok(()) } else { self.estimate.check_warm(runs.best, runs.theirs) }
     }
 
     /// The bytes of its rows, codes and tensors.

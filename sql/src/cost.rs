@@ -9,10 +9,12 @@
 //! takes; where a first run would take more than [`MOST_COLD`] times as long, it stops there. A run with everything cached
 //! that took more than [`MOST_WARM`] times that bound is the last one.
 
-use crate::claim::{Region, Role};
-use crate::encode::Encoded;
+use crate::claim::{self, Leaf, Region, Role, Source};
+use crate::encode::{Encoded, is_integers};
 use crate::error::{Left, Result};
 use crate::program::Folds;
+use datafusion::arrow::datatypes::DataType;
+use datafusion::logical_expr::LogicalPlan;
 use std::time::Duration;
 
 /// Seconds that DataFusion takes for a row that a join reads.
@@ -29,6 +31,15 @@ const COMPILE_FOLD: f64 = 0.8e-3;
 /// Seconds to make the entries of a row of a leaf.
 const ENTRY: f64 = 20e-9;
 
+/// Seconds to read a row of an input, and to make entries of it.
+const ENCODE_ROW: f64 = 60e-9;
+/// Seconds to encode an integer of a row.
+const ENCODE_INTEGER: f64 = 15e-9;
+/// Seconds to encode another value of a row.
+const ENCODE_VALUE: f64 = 100e-9;
+/// The rows of a table that does not tell how many it has.
+const UNKNOWN_ROWS: usize = 100_000;
+
 /// A first run may take so many times as long as DataFusion.
 const MOST_COLD: f64 = 2.0;
 /// A run with everything cached may take so many times as long as DataFusion.
@@ -43,6 +54,74 @@ pub(crate) fn fewest_rows(leaves: usize) -> usize {
 
 /// How many rows each join gives for a row of the tables, where that is not known.
 const FAN_OUT: f64 = 10.0;
+
+/// Whether a run with everything cached was worth it.
+pub(crate) fn is_worth(took: Duration, theirs: Duration) -> bool {
+    took.as_secs_f64() <= MOST_WARM * theirs.as_secs_f64()
+}
+
+/// How long a run in the background may take until it is plain that DataFusion is faster. The machine may be busy with what
+/// somebody waits for.
+pub(crate) fn most_trial(theirs: Duration) -> Duration {
+    (4 * theirs).max(Duration::from_millis(50))
+}
+
+/// What is known of costs before anything runs, in seconds.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Price {
+    /// To make the region ready.
+    prepare: f64,
+    /// What DataFusion takes at least.
+    least: f64,
+}
+
+impl Price {
+    /// The price of a region over those inputs.
+    pub(crate) fn of(region: &Region, inputs: &[&LogicalPlan]) -> Price {
+        let rows: Vec<Option<usize>> = inputs.iter().map(|input| claim::rows(input)).collect();
+        let of_leaf = |leaf: &Leaf| match &leaf.source {
+            Source::Input { input, .. } => rows[*input],
+            Source::Tensor { table, .. } => claim::rows_of(table),
+        };
+        let read: f64 = region.leaves.iter().filter_map(of_leaf).map(|rows| rows as f64).sum();
+        let encode = |(input, rows): (usize, &Option<usize>)| {
+            // What does not tell takes a while.
+            let rows = rows.unwrap_or(UNKNOWN_ROWS) as f64;
+            let mut keys: Vec<(usize, &DataType)> = Vec::new();
+            for &column in region.fields.iter().flat_map(|field| &field.columns).flatten() {
+                match region.input_column(column) {
+                    Some((of, key)) if of == input && !keys.iter().any(|(k, _)| *k == key) => {
+                        keys.push((key, &region.column(column).ty));
+                    }
+                    _ => {}
+                }
+            }
+            let key = |(_, ty): &(usize, &DataType)| if is_integers(ty) { ENCODE_INTEGER } else { ENCODE_VALUE };
+            rows * (ENCODE_ROW + keys.iter().map(key).sum::<f64>())
+        };
+        let encode: f64 = rows.iter().enumerate().map(encode).sum();
+        let joins = region.leaves.len().saturating_sub(1);
+        Price {
+            prepare: encode + compile(region.leaves.len(), region.aggregates.len().max(1)),
+            least: BEGIN * joins as f64 + READ_ROW * read,
+        }
+    }
+
+    /// Whether DataFusion takes as long, whatever the rows are.
+    pub(crate) fn is_small(self) -> bool {
+        self.prepare <= self.least
+    }
+
+    /// How long it takes to make the region ready.
+    pub(crate) fn prepare(self) -> Duration {
+        Duration::from_secs_f64(self.prepare)
+    }
+}
+
+/// Seconds to plan and compile so many folds over leaves.
+fn compile(leaves: usize, folds: usize) -> f64 {
+    COMPILE + COMPILE_FOLD * (folds * leaves.pow(2)) as f64
+}
 
 /// What a region is estimated to cost.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -67,8 +146,7 @@ impl Estimate {
         let joined = encoded.most_rows(region)? as f64;
         let multiplying = region.leaves.iter().filter(|leaf| leaf.role == Role::Joins).count().saturating_sub(1).max(1);
         let datafusion = BEGIN * joins as f64 + READ_ROW * rows + JOINED_ROW * joined * multiplying as f64;
-        let plan = (folds.folds.len() * region.leaves.len().pow(2)) as f64;
-        let first = COMPILE + COMPILE_FOLD * plan + ENTRY * rows;
+        let first = compile(region.leaves.len(), folds.folds.len()) + ENTRY * rows;
         Ok(Estimate { datafusion, first })
     }
 
@@ -83,14 +161,13 @@ impl Estimate {
         Err(Left::Cost { ours: Duration::from_secs_f64(self.first), theirs: Duration::from_secs_f64(self.datafusion) })
     }
 
-    /// Whether a run with everything cached that took so long was worth it.
+    /// Whether a run with everything cached that took so long was worth it. `theirs` is what DataFusion took, if that is
+    /// known.
     ///
     /// # Errors
     /// When it was not.
-    pub(crate) fn check_warm(self, took: Duration) -> Result<(), Left> {
-        if took.as_secs_f64() <= MOST_WARM * self.datafusion {
-            return Ok(());
-        }
-        Err(Left::Cost { ours: took, theirs: Duration::from_secs_f64(self.datafusion) })
+    pub(crate) fn check_warm(self, took: Duration, theirs: Option<Duration>) -> Result<(), Left> {
+        let theirs = theirs.unwrap_or_else(|| Duration::from_secs_f64(self.datafusion));
+        if is_worth(took, theirs) { Ok(()) } else { Err(Left::Cost { ours: took, theirs }) }
     }
 }

@@ -1,11 +1,12 @@
 //! A DataFusion session with redpoll in it.
 
+use crate::background::Background;
 use crate::cache::Cache;
 use crate::claim::{self, ClaimRegions, Reason};
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::options::RedpollOptions;
-use crate::planner::RegionPlanner;
+use crate::planner::{RegionPlanner, SessionPlanner};
 use crate::semiring::{Function, Semiring};
 use crate::table::{TensorFactory, TensorFiles, TensorTable, entries};
 use datafusion::arrow::compute::concat_batches;
@@ -23,6 +24,7 @@ use std::sync::Arc;
 pub struct Database {
     context: SessionContext,
     cache: Arc<Cache>,
+    background: Arc<Background>,
 }
 
 impl fmt::Debug for Database {
@@ -45,13 +47,15 @@ impl Database {
     /// A session with that configuration, whose memory, files and caches are those of a runtime.
     pub fn with_runtime(engine: Arc<dyn Engine>, config: SessionConfig, runtime: Arc<RuntimeEnv>) -> Database {
         let config = config.with_option_extension(RedpollOptions::default());
-        let cache = Arc::<Cache>::default();
+        let (cache, background) = (Arc::<Cache>::default(), Arc::<Background>::default());
+        let regions = RegionPlanner { engine, cache: cache.clone(), background: Arc::downgrade(&background) };
+        let planner = SessionPlanner { regions, _background: background.clone() };
         let mut builder = SessionStateBuilder::new()
             .with_config(config)
             .with_runtime_env(runtime)
             .with_default_features()
             .with_optimizer_rule(Arc::new(ClaimRegions { cache: cache.clone() }))
-            .with_query_planner(Arc::new(RegionPlanner { engine, cache: cache.clone() }));
+            .with_query_planner(Arc::new(planner));
         for file_type in TensorFactory::FILE_TYPES {
             builder = builder.with_table_factory(file_type.to_string(), Arc::new(TensorFactory));
         }
@@ -60,7 +64,7 @@ impl Database {
             let files = Arc::new(TensorFiles(file_type));
             state.register_file_format(files, true).expect("formats of other engines are replaced");
         }
-        Database { context: SessionContext::new_with_state(state), cache }
+        Database { context: SessionContext::new_with_state(state), cache, background }
     }
 
     /// The DataFusion session.
@@ -71,6 +75,12 @@ impl Database {
     /// Every aggregate of an optimized plan that is not claimed, with the reason.
     pub fn declined(&self, plan: &LogicalPlan) -> Vec<(String, Reason)> {
         claim::declined(plan, self.context.state().config_options(), &self.cache)
+    }
+
+    /// Waits until every region that is to be prepared is: what was answered before finds its region ready then, if it can be
+    /// prepared. Queries whose rows nobody has asked for yet are waited for, too.
+    pub async fn prepared(&self) {
+        self.background.idle().await;
     }
 
     /// Plans a statement; its rows are computed when they are asked for.

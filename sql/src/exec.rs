@@ -1,47 +1,52 @@
-//! The execution of a region: rows of the inputs in, rows of groups out.
+//! The execution plan of a region.
 
-use crate::cache::{Cache, Key, Ready};
+use crate::background::Background;
+use crate::cache::{Cache, Key};
+use crate::call::{Call, Way};
 use crate::claim::{self, Region};
-use crate::cost::Estimate;
-use crate::decode::decode;
-use crate::encode::Encoded;
+use crate::cost::Price;
 use crate::engine::Engine;
-use crate::error::{Error, Left};
 use crate::fallback::Fallback;
-use crate::memory::Allowance;
-use crate::options::Policy;
-use crate::program::{self, Folds};
-use crate::sources::Sources;
-use datafusion::arrow::compute::concat_batches;
+use crate::metrics::Metrics;
+use crate::program;
+use crate::run::Run;
+use crate::sources::{Sources, Version};
 use datafusion::arrow::datatypes::SchemaRef;
-use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::{Distribution, EquivalenceProperties, Partitioning, PhysicalExpr};
 use datafusion::physical_plan::InputDistributionRequirements;
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
-use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricBuilder, MetricsSet};
+use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricsSet};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
-use futures::future::try_join_all;
-use futures::{StreamExt, TryStreamExt, stream};
+use futures::{FutureExt, StreamExt, TryStreamExt, stream};
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// Runs a region.
 #[derive(Debug)]
 pub struct RegionExec {
-    region: Arc<Region>,
+    run: Run,
     inputs: Vec<Arc<dyn ExecutionPlan>>,
-    engine: Arc<dyn Engine>,
-    cache: Arc<Cache>,
-    reuse: Option<Reuse>,
-    fallback: Option<Fallback>,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
+    planned: Planned,
+    told: Arc<Mutex<Option<Told>>>,
+}
+
+/// What its session knows of a region.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Planned {
+    pub(crate) cache: Arc<Cache>,
+    /// What prepares regions.
+    pub(crate) background: Weak<Background>,
+    /// What lets it be encoded once for many runs.
+    pub(crate) reuse: Option<Reuse>,
+    /// What runs in its place.
+    pub(crate) fallback: Option<Fallback>,
+    pub(crate) price: Price,
 }
 
 /// What lets a region be encoded once for many runs.
@@ -49,8 +54,54 @@ pub struct RegionExec {
 pub(crate) struct Reuse {
     /// What its inputs are made from.
     pub(crate) sources: Sources,
+    /// The state of that when its inputs were planned.
+    pub(crate) version: Version,
     /// What it is kept under.
     pub(crate) key: Key,
+}
+
+impl Reuse {
+    /// What a region over inputs is kept under, if it can be kept.
+    pub(crate) fn new(sources: Option<Sources>, key: Key) -> Option<Reuse> {
+        let sources = sources?;
+        let version = sources.version()?;
+        Some(Reuse { sources, version, key })
+    }
+
+    /// Whether the inputs read the tables as they are.
+    fn is_current(&self) -> bool {
+        self.sources.version().is_some_and(|now| now == self.version)
+    }
+}
+
+/// Who has answered a call, as `EXPLAIN ANALYZE` tells it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Told {
+    /// The region was ready.
+    Kept,
+    /// It was made ready for this call.
+    InPlace,
+    /// It was made ready in the background, sooner than DataFusion answered.
+    Sooner,
+    /// DataFusion, while the region is made ready.
+    Meanwhile,
+    /// DataFusion, because the region could not be made ready.
+    Unprepared,
+    /// DataFusion, because the region is not for kernels.
+    Left,
+}
+
+impl fmt::Display for Told {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Told::Kept => "prepared=yes",
+            Told::InPlace => "prepared=no, prepared by this call",
+            Told::Sooner => "prepared=no, prepared by this call before DataFusion had answered",
+            Told::Meanwhile => "prepared=no, answered by DataFusion while the region is prepared",
+            Told::Unprepared => "prepared=no, answered by DataFusion, since the region cannot be prepared",
+            Told::Left => "left to DataFusion",
+        })
+    }
 }
 
 impl RegionExec {
@@ -61,26 +112,44 @@ impl RegionExec {
         schema: SchemaRef,
         engine: Arc<dyn Engine>,
     ) -> RegionExec {
+        RegionExec::over(Run { region, engine, schema }, inputs, Planned::default())
+    }
+
+    fn over(run: Run, inputs: Vec<Arc<dyn ExecutionPlan>>, planned: Planned) -> RegionExec {
         let properties = PlanProperties::new(
-            EquivalenceProperties::new(schema),
+            EquivalenceProperties::new(run.schema.clone()),
             Partitioning::UnknownPartitioning(1),
             EmissionType::Final,
             Boundedness::Bounded,
         );
-        let metrics = ExecutionPlanMetricsSet::new();
-        let cache = Arc::default();
-        let (reuse, fallback, properties) = (None, None, Arc::new(properties));
-        RegionExec { region, inputs, engine, cache, reuse, fallback, properties, metrics }
+        let (metrics, told) = (ExecutionPlanMetricsSet::new(), Arc::default());
+        RegionExec { run, inputs, properties: Arc::new(properties), metrics, planned, told }
     }
 
-    /// The same execution, which keeps what it has encoded, where that can be told apart, and takes what was kept.
-    pub(crate) fn reusing(self, cache: Arc<Cache>, reuse: Option<Reuse>) -> RegionExec {
-        RegionExec { cache, reuse, ..self }
+    /// The same execution, which knows what its session knows.
+    pub(crate) fn planned(self, planned: Planned) -> RegionExec {
+        RegionExec { planned, ..self }
     }
 
-    /// The same execution, which has a plan to run where kernels do not fit the rows.
-    pub(crate) fn falling_back(self, fallback: Fallback) -> RegionExec {
-        RegionExec { fallback: Some(fallback), ..self }
+    /// Who has answered it, or whether it is ready.
+    fn told(&self) -> Option<Told> {
+        let told = *self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_ready = |reuse: &&Reuse| self.planned.cache.find(&reuse.key, &reuse.version).is_some();
+        told.or_else(|| self.planned.reuse.as_ref().filter(is_ready).map(|_| Told::Kept))
+    }
+
+    fn call(&self, context: Arc<TaskContext>) -> Call {
+        Call {
+            run: self.run.clone(),
+            options: claim::options(context.session_config().options()),
+            cache: self.planned.cache.clone(),
+            fallback: self.planned.fallback.clone(),
+            keep: self.planned.reuse.clone().filter(Reuse::is_current),
+            price: self.planned.price,
+            context,
+            metrics: Metrics(self.metrics.clone()),
+            told: self.told.clone(),
+        }
     }
 }
 
@@ -88,11 +157,15 @@ impl DisplayAs for RegionExec {
     fn fmt_as(&self, format: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match format {
             DisplayFormatType::Default | DisplayFormatType::Verbose => {
-                write!(f, "RedpollExec: {}", program::show(&self.region))
+                write!(f, "RedpollExec: {}, ", program::show(&self.run.region))?;
+                match self.told() {
+                    Some(told) => write!(f, "{told}"),
+                    None => write!(f, "prepared=no"),
+                }
             }
             DisplayFormatType::TreeRender => {
-                writeln!(f, "leaves={}", self.region.leaves.len())?;
-                writeln!(f, "fields={}", self.region.fields.len())
+                writeln!(f, "leaves={}", self.run.region.leaves.len())?;
+                writeln!(f, "fields={}", self.run.region.fields.len())
             }
         }
     }
@@ -123,10 +196,7 @@ impl ExecutionPlan for RegionExec {
     }
 
     fn with_new_children(self: Arc<Self>, inputs: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
-        let schema = self.properties.eq_properties.schema().clone();
-        let exec = RegionExec::new(self.region.clone(), inputs, schema, self.engine.clone());
-        let fallback = self.fallback.clone();
-        Ok(Arc::new(RegionExec { fallback, ..exec.reusing(self.cache.clone(), self.reuse.clone()) }))
+        Ok(Arc::new(RegionExec::over(self.run.clone(), inputs, self.planned.clone())))
     }
 
     fn metrics(&self) -> Option<MetricsSet> {
@@ -137,179 +207,19 @@ impl ExecutionPlan for RegionExec {
         if partition != 0 {
             return Err(DataFusionError::Internal(format!("a region has one partition, asked for {partition}")));
         }
-        let schema = self.schema();
-        let cancelled = Arc::<AtomicBool>::default();
-        let allowance = || Allowance::of_pool(context.memory_pool(), self.cache.clone(), cancelled.clone());
-        let run = Run {
-            region: self.region.clone(),
-            engine: self.engine.clone(),
-            schema: schema.clone(),
-            metrics: Metrics::new(&self.metrics),
-            allowance: allowance(),
-            policy: claim::options(context.session_config().options()).claim,
-        };
-        let cancel = CancelOnDrop(cancelled.clone());
-        let rows = context.session_config().batch_size();
-        let version = self.reuse.as_ref().and_then(|reuse| Some((reuse.clone(), reuse.sources.version()?)));
-        let kept = version.as_ref().and_then(|(reuse, version)| self.cache.find(&reuse.key, version));
-        let inputs = match &kept {
-            Some(_) => Vec::new(),
-            None => self.inputs.iter().map(|input| input.execute(0, context.clone())).collect::<Result<_>>()?,
-        };
-        let (cache, limit, encoding) = (self.cache.clone(), context.memory_pool().memory_limit(), allowance());
-        let (fallback, own, task, metrics) =
-            (self.fallback.clone(), schema.clone(), context, Metrics::new(&self.metrics));
-        let batches = async move {
-            let inputs = try_join_all(inputs.into_iter().map(|input| all_rows(input, &encoding))).await;
-            let work = move || {
-                let inputs = inputs.map_err(read_error)?;
-                let ready = match kept {
-                    Some(ready) => ready,
-                    None => Arc::new(run.prepare(&inputs, &encoding)?),
-                };
-                let (batch, warm) = run.run(&ready)?;
-                let worth = match (run.policy, warm) {
-                    (Policy::Cost, Some(took)) => ready.ran(took),
-                    _ => Ok(()),
-                };
-                Ok::<_, Error>((batch, ready, worth, run.allowance))
-            };
-            let done = tokio::task::spawn_blocking(work).await.map_err(|e| DataFusionError::External(Box::new(e)))?;
-            drop(cancel);
-            match (done, fallback) {
-                (Ok((batch, ready, worth, allowance)), fallback) => {
-                    if let (Err(why), Some(fallback)) = (worth, fallback) {
-                        fallback.remember(&cache, why);
-                    } else if let Some((reuse, version)) = version {
-                        cache.keep(reuse.key, version, ready, &limit);
-                    }
-                    // Rows that are yet to be asked for are still held.
-                    let held = move |batch| {
-                        let _ = &allowance;
-                        Ok(batch)
-                    };
-                    Ok(stream::iter(slices(&batch, rows).into_iter().map(held)).boxed())
-                }
-                (Err(Error::Left(why)), Some(fallback)) => {
-                    metrics.count("left_to_datafusion", 1);
-                    fallback.remember(&cache, why);
-                    Ok(fallback.stream(own, task).await?.boxed())
-                }
-                (Err(error), _) => Err(DataFusionError::from(error)),
+        let call = self.call(context.clone());
+        let batches = match call.way(&self.planned.background) {
+            Way::InPlace(Some(ready)) => call.in_place(Vec::new(), Some(ready)).boxed(),
+            Way::InPlace(None) => {
+                let inputs = self.inputs.iter().map(|input| input.execute(0, context.clone()));
+                call.in_place(inputs.collect::<Result<_>>()?, None).boxed()
+            }
+            Way::Theirs(fallback) => call.theirs(fallback).boxed(),
+            Way::Meanwhile(fallback, background, due) => {
+                call.meanwhile(fallback, self.inputs.clone(), (background, due)).boxed()
             }
         };
         let batches = stream::once(batches).try_flatten().boxed();
-        Ok(Box::pin(RecordBatchStreamAdapter::new(schema, batches)))
-    }
-}
-
-/// Why rows could not be read. What is computed of rows that join nothing may fail without harm.
-fn read_error(error: DataFusionError) -> Error {
-    match error.find_root() {
-        DataFusionError::ArrowError(..) | DataFusionError::Execution(_) => {
-            Left::Raised { what: error.to_string() }.into()
-        }
-        _ => Error::Read(Box::new(error)),
-    }
-}
-
-/// All rows of a stream as one batch.
-async fn all_rows(mut stream: SendableRecordBatchStream, allowance: &Allowance) -> Result<RecordBatch> {
-    let schema = stream.schema();
-    let (mut batches, mut bytes) = (Vec::new(), 0);
-    while let Some(batch) = stream.try_next().await? {
-        let size = batch.get_array_memory_size();
-        allowance.take("the rows", size)?;
-        bytes += size;
-        batches.push(batch);
-    }
-    if let [_] = batches[..] {
-        return Ok(batches.swap_remove(0));
-    }
-    // For a moment there are the parts and the whole.
-    allowance.take("the rows", bytes)?;
-    let whole = concat_batches(&schema, &batches)?;
-    allowance.give_back(2 * bytes);
-    allowance.take("the rows", whole.get_array_memory_size())?;
-    Ok(whole)
-}
-
-/// The batch in pieces of so many rows.
-fn slices(batch: &RecordBatch, rows: usize) -> Vec<RecordBatch> {
-    let starts = (0..batch.num_rows()).step_by(rows.max(1));
-    starts.map(|start| batch.slice(start, rows.min(batch.num_rows() - start))).collect()
-}
-
-/// Asks a run to stop when nobody waits for it.
-struct CancelOnDrop(Arc<AtomicBool>);
-
-impl Drop for CancelOnDrop {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-}
-
-/// What `EXPLAIN ANALYZE` shows.
-struct Metrics {
-    set: ExecutionPlanMetricsSet,
-}
-
-impl Metrics {
-    fn new(set: &ExecutionPlanMetricsSet) -> Metrics {
-        Metrics { set: set.clone() }
-    }
-
-    fn time(&self, name: &'static str, time: Duration) {
-        MetricBuilder::new(&self.set).subset_time(name, 0).add_duration(time);
-    }
-
-    fn count(&self, name: &'static str, count: usize) {
-        MetricBuilder::new(&self.set).counter(name, 0).add(count);
-    }
-}
-
-/// One run of a region.
-struct Run {
-    region: Arc<Region>,
-    engine: Arc<dyn Engine>,
-    schema: SchemaRef,
-    metrics: Metrics,
-    /// What kernels and results may use.
-    allowance: Allowance,
-    policy: Policy,
-}
-
-impl Run {
-    /// Encodes the rows of inputs and makes the program.
-    fn prepare(&self, inputs: &[RecordBatch], allowance: &Allowance) -> Result<Ready, Error> {
-        let start = Instant::now();
-        let encoded = Encoded::new(&self.region, inputs, allowance)?;
-        let folds = Folds::new(&self.region, &encoded)?;
-        let estimate = Estimate::of(&self.region, &encoded, &folds)?;
-        if self.policy == Policy::Cost {
-            estimate.check()?;
-        }
-        let program = program::program(&self.region, &encoded, &folds)?;
-        self.metrics.time("encode_time", start.elapsed());
-        Ok(Ready { encoded, folds, program, estimate, runs: Mutex::default() })
-    }
-
-    /// Runs the program; with how long that took, if its kernels were there.
-    fn run(&self, ready: &Ready) -> Result<(RecordBatch, Option<Duration>), Error> {
-        let Ready { encoded, folds, program, .. } = ready;
-        self.metrics.count("encoded_bytes", ready.bytes());
-        let stored = program.bindings.iter().map(|(_, tensor)| tensor.count_stored()).sum::<u64>();
-        self.metrics.count("stored_entries", usize::try_from(stored).unwrap_or(usize::MAX));
-        let outcome = self.engine.run(program.plan.clone(), program.bindings.clone(), &self.allowance.stop())?;
-        self.metrics.time("compile_time", outcome.compile);
-        self.metrics.time("kernel_time", outcome.run);
-        self.metrics.count("cache_hits", usize::from(outcome.cached));
-        let start = Instant::now();
-        let batch = decode(&self.region, encoded, (folds, program), &outcome.outputs, &self.schema)?;
-        self.allowance.take("the results", batch.get_array_memory_size())?;
-        let decoding = start.elapsed();
-        self.metrics.time("decode_time", decoding);
-        self.metrics.count("output_rows", batch.num_rows());
-        Ok((batch, outcome.cached.then_some(outcome.run + decoding)))
+        Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema(), batches)))
     }
 }

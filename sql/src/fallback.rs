@@ -121,7 +121,8 @@ mod tests {
             assert!(!regions.is_empty(), "{}", optimized.display_indent());
             let context = database.context().task_ctx();
             for plan in regions {
-                let planner = RegionPlanner { engine: Arc::new(Idle), cache: Arc::<cache::Cache>::default() };
+                let cache = Arc::<cache::Cache>::default();
+                let planner = RegionPlanner { engine: Arc::new(Idle), cache, background: std::sync::Weak::new() };
                 let physical = Fallback { plan, planner }.physical(&context).await.unwrap();
                 let text = displayable(physical.as_ref()).indent(false).to_string();
                 assert!(!text.contains("NestedLoopJoin") && !text.contains("CrossJoin"), "{text}");

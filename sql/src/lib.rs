@@ -19,7 +19,9 @@
 
 #![forbid(unsafe_code)]
 
+mod background;
 mod cache;
+mod call;
 pub mod claim;
 mod cost;
 mod csv;
@@ -31,11 +33,14 @@ mod error;
 mod exec;
 mod fallback;
 mod files;
+mod job;
 mod memory;
+mod metrics;
 mod node;
 mod options;
 mod planner;
 pub mod program;
+mod run;
 mod semiring;
 mod sources;
 mod table;
@@ -46,7 +51,7 @@ pub use error::{Error, Left, message};
 pub use exec::RegionExec;
 pub use memory::Allowance;
 pub use node::RegionNode;
-pub use options::{Policy, RedpollOptions};
+pub use options::{First, Policy, RedpollOptions};
 pub use semiring::Semiring;
 pub use table::{Compute, TensorTable};
 

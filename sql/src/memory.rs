@@ -13,16 +13,22 @@ use std::sync::atomic::{AtomicBool, Ordering};
 #[derive(Debug)]
 struct PoolAccount {
     reservation: MemoryReservation,
-    kept: Arc<Cache>,
+    /// What may be forgotten for it.
+    kept: Option<Arc<Cache>>,
+    /// It may have no more.
+    most: usize,
 }
 
 impl Account for PoolAccount {
     fn charge(&self, bytes: usize) -> bool {
+        if self.reservation.size().saturating_add(bytes) > self.most {
+            return false;
+        }
         loop {
             if self.reservation.try_grow(bytes).is_ok() {
                 return true;
             }
-            if !self.kept.forget_oldest() {
+            if !self.kept.as_ref().is_some_and(|kept| kept.forget_oldest()) {
                 return false;
             }
         }
@@ -49,7 +55,13 @@ impl Allowance {
     /// What a pool has.
     pub(crate) fn of_pool(pool: &Arc<dyn MemoryPool>, kept: Arc<Cache>, cancelled: Arc<AtomicBool>) -> Allowance {
         let reservation = MemoryConsumer::new("a region that redpoll claimed").register(pool);
-        Allowance { account: Arc::new(PoolAccount { reservation, kept }), cancelled }
+        Allowance { account: Arc::new(PoolAccount { reservation, kept: Some(kept), most: usize::MAX }), cancelled }
+    }
+
+    /// So much of what a pool has, for what nobody waits for: nothing is forgotten for it.
+    pub(crate) fn in_background(pool: &Arc<dyn MemoryPool>, most: usize, cancelled: Arc<AtomicBool>) -> Allowance {
+        let reservation = MemoryConsumer::new("a region that redpoll prepares").register(pool);
+        Allowance { account: Arc::new(PoolAccount { reservation, kept: None, most }), cancelled }
     }
 
     /// Takes bytes for something, until the last clone is gone.

@@ -13,11 +13,27 @@ extensions_options! {
         pub enabled: bool, default = true
         /// Which of the regions that can be claimed are: `cost` for those that it pays for, `always` for all.
         pub claim: Policy, default = Policy::Cost
+        /// Who answers the first call of a region, before its rows are encoded and its program is compiled: `auto` for who is
+        /// done first, `claim` for redpoll, `prepare` for DataFusion, after which redpoll prepares the region.
+        pub first: First, default = First::Auto
     }
 }
 
 impl ConfigExtension for RedpollOptions {
     const PREFIX: &'static str = "redpoll";
+}
+
+/// Who answers the first call of a region.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum First {
+    /// DataFusion, while redpoll prepares the region, or redpoll, if it is done sooner, or is estimated to take no longer for
+    /// all of it. Where everything is claimed whether it pays or not, redpoll.
+    #[default]
+    Auto,
+    /// Redpoll.
+    Claim,
+    /// DataFusion; redpoll prepares the region afterwards.
+    Prepare,
 }
 
 /// Which of the regions that can be claimed are claimed.
@@ -30,34 +46,43 @@ pub enum Policy {
     Always,
 }
 
-impl fmt::Display for Policy {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Policy::Cost => "cost",
-            Policy::Always => "always",
-        })
-    }
-}
-
-impl FromStr for Policy {
-    type Err = DataFusionError;
-
-    fn from_str(text: &str) -> Result<Policy> {
-        match text.to_ascii_lowercase().as_str() {
-            "cost" => Ok(Policy::Cost),
-            "always" => Ok(Policy::Always),
-            _ => Err(DataFusionError::Configuration(format!("redpoll.claim is `cost` or `always`, found `{text}`"))),
+/// An option that is one of a few words.
+macro_rules! words {
+    ($option:ident, $name:literal, $($word:literal => $variant:ident),+) => {
+        impl fmt::Display for $option {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(match self {
+                    $($option::$variant => $word,)+
+                })
+            }
         }
-    }
+
+        impl FromStr for $option {
+            type Err = DataFusionError;
+
+            fn from_str(text: &str) -> Result<$option> {
+                match text.to_ascii_lowercase().as_str() {
+                    $($word => Ok($option::$variant),)+
+                    _ => {
+                        let words = [$(concat!("`", $word, "`")),+].join(" or ");
+                        Err(DataFusionError::Configuration(format!("{} is {words}, found `{text}`", $name)))
+                    }
+                }
+            }
+        }
+
+        impl ConfigField for $option {
+            fn visit<V: Visit>(&self, visitor: &mut V, key: &str, description: &'static str) {
+                visitor.some(key, self, description);
+            }
+
+            fn set(&mut self, _: &str, value: &str) -> Result<()> {
+                *self = value.parse()?;
+                Ok(())
+            }
+        }
+    };
 }
 
-impl ConfigField for Policy {
-    fn visit<V: Visit>(&self, visitor: &mut V, key: &str, description: &'static str) {
-        visitor.some(key, self, description);
-    }
-
-    fn set(&mut self, _: &str, value: &str) -> Result<()> {
-        *self = value.parse()?;
-        Ok(())
-    }
-}
+words!(Policy, "redpoll.claim", "cost" => Cost, "always" => Always);
+words!(First, "redpoll.first", "auto" => Auto, "claim" => Claim, "prepare" => Prepare);

@@ -1,9 +1,11 @@
 //! From logical plans with regions to execution plans.
 
+use crate::background::Background;
 use crate::cache::{Cache, Key};
 use crate::claim;
+use crate::cost::Price;
 use crate::engine::Engine;
-use crate::exec::{RegionExec, Reuse};
+use crate::exec::{Planned, RegionExec, Reuse};
 use crate::fallback::Fallback;
 use crate::node::RegionNode;
 use crate::sources::Sources;
@@ -19,24 +21,35 @@ use datafusion::logical_expr::{Explain, LogicalPlan, UserDefinedLogicalNode};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
 use datafusion::physical_planner::{DefaultPhysicalPlanner, ExtensionPlanner, PhysicalPlanner};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
-/// Plans what DataFusion plans, and regions.
+/// Plans what DataFusion plans, and regions, for a session.
+#[derive(Debug)]
+pub(crate) struct SessionPlanner {
+    /// What plans the regions.
+    pub(crate) regions: RegionPlanner,
+    /// What prepares them; it ends with the session.
+    pub(crate) _background: Arc<Background>,
+}
+
+/// Plans regions.
 #[derive(Clone, Debug)]
 pub(crate) struct RegionPlanner {
-    /// What runs the programs of regions.
+    /// What runs their programs.
     pub(crate) engine: Arc<dyn Engine>,
     /// What was encoded before.
     pub(crate) cache: Arc<Cache>,
+    /// What prepares them.
+    pub(crate) background: Weak<Background>,
 }
 
 #[async_trait]
-impl QueryPlanner for RegionPlanner {
+impl QueryPlanner for SessionPlanner {
     async fn create_physical_plan(&self, plan: &LogicalPlan, session: &dyn Session) -> Result<Arc<dyn ExecutionPlan>> {
-        let planner = DefaultPhysicalPlanner::with_extension_planners(vec![Arc::new(self.clone())]);
+        let planner = DefaultPhysicalPlanner::with_extension_planners(vec![Arc::new(self.regions.clone())]);
         match plan {
             LogicalPlan::Explain(explain) if explain.verbose => {
-                let explain = LogicalPlan::Explain(with_reasons(explain, session, &self.cache));
+                let explain = LogicalPlan::Explain(with_reasons(explain, session, &self.regions.cache));
                 planner.create_physical_plan(&explain, session).await
             }
             LogicalPlan::Copy(copy) => match TensorSink::of(copy)? {
@@ -77,9 +90,14 @@ impl ExtensionPlanner for RegionPlanner {
         let Some(node) = node.as_any().downcast_ref::<RegionNode>() else { return Ok(None) };
         let schema = Arc::clone(datafusion::logical_expr::UserDefinedLogicalNodeCore::schema(node).inner());
         let key = Key { region: node.region().clone(), inputs: Arc::new(plans.iter().map(|&p| p.clone()).collect()) };
-        let reuse = Sources::of(plans).map(|sources| Reuse { sources, key });
         let exec = RegionExec::new(node.region().clone(), inputs.to_vec(), schema, self.engine.clone());
-        let fallback = Fallback { plan: node.claimed().clone(), planner: self.clone() };
-        Ok(Some(Arc::new(exec.reusing(self.cache.clone(), reuse).falling_back(fallback))))
+        let planned = Planned {
+            cache: self.cache.clone(),
+            background: self.background.clone(),
+            reuse: Reuse::new(Sources::of(plans), key),
+            fallback: Some(Fallback { plan: node.claimed().clone(), planner: self.clone() }),
+            price: Price::of(node.region(), plans),
+        };
+        Ok(Some(Arc::new(exec.planned(planned))))
     }
 }

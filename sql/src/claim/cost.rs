@@ -1,7 +1,7 @@
 //! Whether a region pays, as far as that is known before it runs; `crate::cost` has the constants, and the rest.
 
 use super::{Claim, Reason, Source};
-use crate::cost::fewest_rows;
+use crate::cost::{Price, fewest_rows};
 use crate::sources::Sources;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::arrow::record_batch::RecordBatch;
@@ -15,7 +15,8 @@ use datafusion::logical_expr::LogicalPlan;
 pub(super) fn pays(claim: &Claim) -> Result<(), Reason> {
     let bound = claim.region.leaves.iter().any(|leaf| matches!(leaf.source, Source::Tensor { .. }));
     let inputs: Vec<&LogicalPlan> = claim.inputs.iter().collect();
-    if Sources::of(&inputs).and_then(|sources| sources.version()).is_none() {
+    let is_kept = Sources::of(&inputs).is_some_and(|sources| sources.version().is_some());
+    if !is_kept && !Price::of(&claim.region, &inputs).is_small() {
         return Err(Reason::Cost("its rows would be encoded anew for each run".into()));
     }
     if bound {
@@ -38,7 +39,7 @@ pub(super) fn pays(claim: &Claim) -> Result<(), Reason> {
 }
 
 /// The number of rows of a table, if it tells.
-fn rows_of(table: &dyn TableProvider) -> Option<usize> {
+pub(crate) fn rows_of(table: &dyn TableProvider) -> Option<usize> {
     if let Some(memory) = table.downcast_ref::<MemTable>() {
         let mut rows = 0;
         for partition in &memory.batches {
@@ -50,7 +51,7 @@ fn rows_of(table: &dyn TableProvider) -> Option<usize> {
 }
 
 /// The number of rows of the tables below a plan, if all of them tell.
-fn rows(plan: &LogicalPlan) -> Option<usize> {
+pub(crate) fn rows(plan: &LogicalPlan) -> Option<usize> {
     let mut rows = Some(0usize);
     plan.apply(|node| {
         if let LogicalPlan::TableScan(scan) = node {

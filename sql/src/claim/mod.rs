@@ -12,6 +12,7 @@ mod sums;
 mod types;
 
 pub use build::Claim;
+pub(crate) use cost::{rows, rows_of};
 pub use reason::Reason;
 pub use region::{
     Aggregate, Case, ColumnInfo, Comparison, Condition, End, FieldId, GroupColumn, Leaf, LeafColumn, LeafId, Mask,

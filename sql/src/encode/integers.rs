@@ -45,7 +45,7 @@ impl Integers {
 }
 
 /// Whether a type is stored as integers that `i64` holds, and is made of them again by a cast.
-pub(super) fn is_integers(ty: &DataType) -> bool {
+pub(crate) fn is_integers(ty: &DataType) -> bool {
     use DataType::*;
     matches!(ty, Int8 | Int16 | Int32 | Int64 | UInt8 | UInt16 | UInt32 | Boolean | Date32)
         || matches!(ty, Timestamp(TimeUnit::Second | TimeUnit::Millisecond | TimeUnit::Microsecond, _))

@@ -19,6 +19,7 @@ mod tensor;
 
 pub use domain::{Domain, MISSING};
 pub use extremes::Extremes;
+pub(crate) use integers::is_integers;
 pub use leaf::LeafRows;
 pub use limbs::Limb;
 pub use shared::Shared;

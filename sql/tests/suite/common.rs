@@ -7,10 +7,11 @@ use datafusion::arrow::util::display::array_value_to_string;
 use redpoll::Session;
 use redpoll::sql::{Database, datafusion};
 
-/// A database without tables, that claims whatever can be claimed.
+/// A database without tables, that claims whatever can be claimed, in the first call.
 pub(crate) async fn database() -> Database {
     let database = Session::default().database();
     run(&database, "SET redpoll.claim = 'always'").await.unwrap();
+    run(&database, "SET redpoll.first = 'claim'").await.unwrap();
     database
 }
 

@@ -3,6 +3,7 @@
 mod claimed;
 mod common;
 mod datasets;
+mod first;
 mod fuzz;
 mod left;
 mod limits;

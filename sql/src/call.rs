@@ -1,0 +1,247 @@
+//! One call of a region: who answers it, redpoll in place, or DataFusion while redpoll makes the region ready.
+
+use crate::background::{Background, Due};
+use crate::cache::{Cache, Ready};
+use crate::cost::{Estimate, Price};
+use crate::error::Error;
+use crate::exec::{Reuse, Told};
+use crate::fallback::Fallback;
+use crate::job::Job;
+use crate::memory::Allowance;
+use crate::metrics::Metrics;
+use crate::options::{First, Policy, RedpollOptions};
+use crate::run::{Answer, Run, all_rows, read_error};
+use datafusion::arrow::record_batch::RecordBatch;
+use datafusion::error::{DataFusionError, Result};
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_plan::ExecutionPlan;
+use futures::future::{Either, select, try_join_all};
+use futures::stream::BoxStream;
+use futures::{StreamExt, stream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Instant;
+
+/// One call of a region.
+pub(crate) struct Call {
+    pub(crate) run: Run,
+    pub(crate) options: RedpollOptions,
+    pub(crate) cache: Arc<Cache>,
+    pub(crate) fallback: Option<Fallback>,
+    /// What the region is kept under; `None` when it cannot be kept.
+    pub(crate) keep: Option<Reuse>,
+    pub(crate) price: Price,
+    pub(crate) context: Arc<TaskContext>,
+    pub(crate) metrics: Metrics,
+    pub(crate) told: Arc<Mutex<Option<Told>>>,
+}
+
+/// Rows of a call.
+pub(crate) type Batches = BoxStream<'static, Result<RecordBatch>>;
+
+/// Who answers a call.
+pub(crate) enum Way {
+    /// Redpoll, with what was kept, if anything.
+    InPlace(Option<Arc<Ready>>),
+    /// DataFusion, while nothing is prepared.
+    Theirs(Fallback),
+    /// DataFusion, unless redpoll is ready sooner.
+    Meanwhile(Fallback, Arc<Background>, Due),
+}
+
+impl Call {
+    /// Who answers.
+    pub(crate) fn way(&self, background: &Weak<Background>) -> Way {
+        let Some(fallback) = self.fallback.clone() else { return Way::InPlace(None) };
+        if !self.options.enabled {
+            return Way::Theirs(fallback);
+        }
+        // What cannot be kept has nothing to be prepared for.
+        let Some(reuse) = &self.keep else { return Way::InPlace(None) };
+        if let Some(ready) = self.cache.find(&reuse.key, &reuse.version) {
+            return Way::InPlace(Some(ready));
+        }
+        let due = match (self.options.first, self.options.claim) {
+            (First::Claim, _) | (First::Auto, Policy::Always) => return Way::InPlace(None),
+            (First::Auto, Policy::Cost) if self.price.is_small() => return Way::InPlace(None),
+            (First::Auto, Policy::Cost) => Due::At(Instant::now() + self.price.prepare()),
+            (First::Prepare, _) => Due::Answered,
+        };
+        match background.upgrade() {
+            Some(background) => Way::Meanwhile(fallback, background, due),
+            None => Way::Theirs(fallback),
+        }
+    }
+
+    /// Redpoll answers. `inputs` are those of what was not kept.
+    pub(crate) async fn in_place(
+        self,
+        inputs: Vec<SendableRecordBatchStream>,
+        kept: Option<Arc<Ready>>,
+    ) -> Result<Batches> {
+        let cancelled = Arc::<AtomicBool>::default();
+        let cancel = CancelOnDrop(cancelled.clone());
+        let allowance = || Allowance::of_pool(self.context.memory_pool(), self.cache.clone(), cancelled.clone());
+        let (encoding, running) = (allowance(), allowance());
+        let inputs = try_join_all(inputs.into_iter().map(|input| all_rows(input, &encoding))).await;
+        let (run, policy) = (self.run.clone(), self.options.claim);
+        let was_kept = kept.is_some();
+        let work = move || {
+            let inputs = inputs.map_err(read_error)?;
+            let ready = match kept {
+                Some(ready) => ready,
+                None => {
+                    let worth = |estimate: Estimate| match policy {
+                        Policy::Cost => estimate.check(),
+                        Policy::Always => Ok(()),
+                    };
+                    Arc::new(run.prepare(&inputs, &encoding, worth)?)
+                }
+            };
+            let answer = run.run(&ready, running)?;
+            let worth = match policy {
+                Policy::Cost if answer.cached => ready.ran(answer.warm()),
+                _ => Ok(()),
+            };
+            Ok::<_, Error>((answer, worth))
+        };
+        let done = tokio::task::spawn_blocking(work).await.map_err(|e| DataFusionError::External(Box::new(e)))?;
+        drop(cancel);
+        match (done, &self.fallback) {
+            (Ok((answer, worth)), fallback) => {
+                if let (Err(why), Some(fallback)) = (worth, fallback) {
+                    fallback.remember(&self.cache, why);
+                } else if let Some(reuse) = &self.keep {
+                    let limit = self.context.memory_pool().memory_limit();
+                    self.cache.keep(reuse.key.clone(), reuse.version.clone(), answer.ready.clone(), &limit);
+                }
+                match was_kept {
+                    true => self.metrics.time("was_encoded_in", answer.ready.encode),
+                    false => self.metrics.time("encode_time", answer.ready.encode),
+                }
+                self.tell(if was_kept { Told::Kept } else { Told::InPlace });
+                Ok(self.rows(Arc::new(answer)))
+            }
+            (Err(Error::Left(why)), Some(fallback)) => {
+                self.metrics.count("left_to_datafusion", 1);
+                fallback.remember(&self.cache, why);
+                self.tell(Told::Left);
+                Ok(fallback.stream(self.run.schema.clone(), self.context.clone()).await?.boxed())
+            }
+            (Err(error), _) => Err(DataFusionError::from(error)),
+        }
+    }
+
+    /// DataFusion answers.
+    pub(crate) async fn theirs(self, fallback: Fallback) -> Result<Batches> {
+        self.tell(Told::Left);
+        Ok(fallback.stream(self.run.schema.clone(), self.context.clone()).await?.boxed())
+    }
+
+    /// DataFusion answers, unless the region is ready and has run before it does.
+    pub(crate) async fn meanwhile(
+        self,
+        fallback: Fallback,
+        inputs: Vec<Arc<dyn ExecutionPlan>>,
+        (background, due): (Arc<Background>, Due),
+    ) -> Result<Batches> {
+        let waiting = self.job(&fallback, inputs).and_then(|job| background.prepare(job, due));
+        // As long as a query waits, its session may end.
+        drop(background);
+        let Some(mut waiting) = waiting else {
+            self.tell(Told::Unprepared);
+            self.metrics.count("answered_by_datafusion", 1);
+            return Ok(fallback.stream(self.run.schema.clone(), self.context.clone()).await?.boxed());
+        };
+        let mut theirs = fallback.stream(self.run.schema.clone(), self.context.clone()).await?;
+        let start = Instant::now();
+        let first = match select(theirs.next(), &mut waiting.rows).await {
+            Either::Left((first, _)) => first,
+            Either::Right((Ok(answer), _)) => return Ok(self.sooner(&answer)),
+            // It cannot be prepared.
+            Either::Right((Err(_), next)) => next.await,
+        };
+        match first {
+            Some(Err(error)) if matches!(error.find_root(), DataFusionError::ResourcesExhausted(_)) => {
+                // What DataFusion has no memory for may need less of it as a region.
+                waiting.answered(start.elapsed());
+                match (&mut waiting.rows).await {
+                    Ok(answer) => Ok(self.sooner(&answer)),
+                    Err(_) => Err(error),
+                }
+            }
+            Some(Err(error)) => Err(error),
+            first => {
+                waiting.answered(start.elapsed());
+                self.metrics.count("answered_by_datafusion", 1);
+                self.metrics.time("datafusion_time", start.elapsed());
+                self.tell(Told::Meanwhile);
+                Ok(stream::iter(first).chain(theirs).boxed())
+            }
+        }
+    }
+
+    /// The rows of a region that was ready before DataFusion had answered.
+    fn sooner(self, answer: &Arc<Answer>) -> Batches {
+        self.metrics.time("encode_time", answer.ready.encode);
+        self.tell(Told::Sooner);
+        self.rows(answer.clone())
+    }
+
+    /// The rows, which are held as long as they may be asked for.
+    fn rows(&self, answer: Arc<Answer>) -> Batches {
+        self.metrics.answer(&answer);
+        let slices = answer.slices(self.context.session_config().batch_size());
+        let held = move |batch| {
+            let _ = &answer;
+            Ok(batch)
+        };
+        stream::iter(slices.into_iter().map(held)).boxed()
+    }
+
+    fn tell(&self, told: Told) {
+        *self.told.lock().unwrap_or_else(PoisonError::into_inner) = Some(told);
+    }
+
+    /// What makes the region ready.
+    fn job(&self, fallback: &Fallback, inputs: Vec<Arc<dyn ExecutionPlan>>) -> Option<Job> {
+        let reuse = self.keep.as_ref()?;
+        Some(Job {
+            key: reuse.key.clone(),
+            version: reuse.version.clone(),
+            run: self.run.clone(),
+            inputs,
+            context: Arc::new(without_regions(&self.context)),
+            cache: self.cache.clone(),
+            claimed: fallback.plan.clone(),
+            policy: self.options.claim,
+            cancelled: Arc::default(),
+        })
+    }
+}
+
+/// The same context, in which the regions of inputs run as DataFusion would have run them: once is not worth more.
+fn without_regions(context: &TaskContext) -> TaskContext {
+    let mut config = context.session_config().clone();
+    let options = RedpollOptions { enabled: false, ..RedpollOptions::default() };
+    config.options_mut().extensions.insert(options);
+    TaskContext::new(
+        context.task_id(),
+        context.session_id(),
+        config,
+        context.scalar_functions().clone(),
+        context.higher_order_functions().clone(),
+        context.aggregate_functions().clone(),
+        context.window_functions().clone(),
+        context.runtime_env(),
+    )
+}
+
+/// Asks a run to stop when nobody waits for it.
+struct CancelOnDrop(Arc<AtomicBool>);
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,107 @@
+//! What is done to make a region ready without anybody waiting: its rows are encoded, its program is compiled and run, and
+//! what that took is held against what DataFusion took.
+
+use crate::background::{Outcome, Queue, Taken};
+use crate::cache::{Cache, ENOUGH_RUNS, Kept, Key, most_kept};
+use crate::cost::{is_worth, most_trial};
+use crate::engine::RunError;
+use crate::error::{Error, Left};
+use crate::memory::Allowance;
+use crate::options::Policy;
+use crate::run::{Run, all_rows, read_error};
+use crate::sources::{Sources, Version};
+use datafusion::arrow::record_batch::RecordBatch;
+use datafusion::execution::TaskContext;
+use datafusion::logical_expr::LogicalPlan;
+use datafusion::physical_plan::ExecutionPlan;
+use futures::future::try_join_all;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// A region that is to be made ready.
+#[derive(Debug)]
+pub(crate) struct Job {
+    pub(crate) key: Key,
+    /// The state of its tables.
+    pub(crate) version: Version,
+    pub(crate) run: Run,
+    pub(crate) inputs: Vec<Arc<dyn ExecutionPlan>>,
+    pub(crate) context: Arc<TaskContext>,
+    pub(crate) cache: Arc<Cache>,
+    /// What it was in the plan.
+    pub(crate) claimed: Arc<LogicalPlan>,
+    /// Whether it has to be worth it.
+    pub(crate) policy: Policy,
+    /// Ends it.
+    pub(crate) cancelled: Arc<AtomicBool>,
+}
+
+impl Job {
+    /// Makes the region ready, and keeps it.
+    pub(crate) fn run(&self, id: u64, queue: &Queue) -> Outcome {
+        // Their state is looked at before their rows are read: a verdict is for that state, or for none.
+        let version = Sources::of(&[&self.claimed]).and_then(|sources| sources.version());
+        match self.prepare(id, queue) {
+            Ok(Kept::Yes) => Outcome::Done,
+            Ok(Kept::No) => Outcome::Failed,
+            Err(Error::Left(why)) => {
+                if let Some(version) = version {
+                    self.cache.leave(self.claimed.clone(), version, why);
+                }
+                Outcome::Done
+            }
+            Err(Error::Run(RunError::Cancelled)) => Outcome::Done,
+            Err(_) => Outcome::Failed,
+        }
+    }
+
+    fn prepare(&self, id: u64, queue: &Queue) -> Result<Kept, Error> {
+        let limit = self.context.memory_pool().memory_limit();
+        let most = most_kept(&limit);
+        let allowance = || Allowance::in_background(self.context.memory_pool(), most, self.cancelled.clone());
+        let encoding = allowance();
+        let inputs = self.read(&encoding)?;
+        let ready = Arc::new(self.run.prepare(&inputs, &encoding, |_| Ok(()))?);
+        drop(inputs);
+        let most = |theirs| match self.policy {
+            // A run that is far slower than DataFusion need not come to its end to tell.
+            Policy::Cost => most_trial(theirs),
+            Policy::Always => Duration::MAX,
+        };
+        for _ in 0..=ENOUGH_RUNS {
+            let (answer, late) = queue.within(id, most, &self.cancelled, || self.run.run(&ready, allowance()));
+            if let Some(theirs) = late {
+                return Err(Left::Cost { ours: most_trial(theirs), theirs }.into());
+            }
+            let answer = Arc::new(answer?);
+            let (taken, theirs) = queue.give(id, &answer);
+            let Some(theirs) = theirs.filter(|_| taken == Taken::No) else { break };
+            ready.theirs(theirs);
+            if self.policy == Policy::Always || is_worth(answer.warm(), theirs) {
+                break;
+            }
+            if answer.cached {
+                ready.ran(answer.warm())?;
+            }
+        }
+        Ok(self.cache.keep(self.key.clone(), self.version.clone(), ready, &limit))
+    }
+
+    /// All rows of the inputs.
+    fn read(&self, allowance: &Allowance) -> Result<Vec<RecordBatch>, Error> {
+        let failed = |e: std::io::Error| Error::Read(Box::new(e.into()));
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
+        let rows = runtime.block_on(async {
+            let streams = self.inputs.iter().map(|input| input.execute(0, self.context.clone()));
+            let streams = streams.collect::<Result<Vec<_>, _>>()?;
+            try_join_all(streams.into_iter().map(|stream| all_rows(stream, allowance))).await
+        });
+        // What still reads is not waited for.
+        runtime.shutdown_background();
+        match self.cancelled.load(Ordering::Relaxed) {
+            true => Err(RunError::Cancelled.into()),
+            false => rows.map_err(read_error),
+        }
+    }
+}

@@ -1,0 +1,304 @@
+//! First calls: answered by DataFusion while the region is prepared, later ones by the region, with the same rows.
+
+use crate::common::{database, run, same};
+use datafusion::arrow::record_batch::RecordBatch;
+use datafusion::arrow::util::pretty::pretty_format_batches;
+use datafusion::prelude::SessionConfig;
+use redpoll::Session;
+use redpoll::logic::{Alias, Plan};
+use redpoll::physical::storage::Tensor;
+use redpoll::sql::{Database, Engine, Outcome, RunError, Stop, datafusion};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+/// All rows with one hub join each other: nine hundred thousand, counted in no time by who counts before joining.
+const HUBS: &str = "SELECT a.hub, count(*) FROM t a JOIN t b ON a.hub = b.hub GROUP BY a.hub ORDER BY a.hub";
+const SUMS: &str = "SELECT a.hub, sum(b.k) FROM t a JOIN t b ON a.hub = b.hub GROUP BY a.hub ORDER BY a.hub";
+
+const BY_DATAFUSION: &str = "prepared=no, answered by DataFusion while the region is prepared";
+const READY: &str = "prepared=yes";
+
+/// Regions are answered by DataFusion first, and prepared then.
+async fn preparing(database: &Database) {
+    for statement in [
+        "SET redpoll.claim = 'always'",
+        "SET redpoll.first = 'prepare'",
+        "CREATE OR REPLACE TABLE t AS SELECT value AS k, value % 10 AS hub FROM generate_series(1, 3000)",
+    ] {
+        run(database, statement).await.unwrap();
+    }
+}
+
+async fn of(engine: Arc<dyn Engine>) -> Database {
+    let database = Database::with_config(engine, SessionConfig::new());
+    preparing(&database).await;
+    database
+}
+
+/// The plan of a query after it has run.
+async fn told(database: &Database, sql: &str) -> String {
+    let rows = run(database, &format!("EXPLAIN ANALYZE {sql}")).await.unwrap();
+    pretty_format_batches(&rows).unwrap().to_string()
+}
+
+#[track_caller]
+fn tells(told: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(told.contains(part), "no `{part}` in\n{told}");
+    }
+}
+
+/// What DataFusion alone gives.
+async fn plain(database: &Database, sql: &str) -> Vec<RecordBatch> {
+    run(database, "SET redpoll.enabled = false").await.unwrap();
+    let rows = run(database, sql).await.unwrap();
+    run(database, "SET redpoll.enabled = true").await.unwrap();
+    rows
+}
+
+async fn agrees(database: &Database, sql: &str) {
+    let expected = plain(database, sql).await;
+    let found = run(database, sql).await.unwrap();
+    same(&found, &expected, true).unwrap_or_else(|e| panic!("{sql}\n{e}"));
+}
+
+/// Protects the way from the first call to the second.
+#[tokio::test]
+async fn datafusion_answers_first_and_the_region_then() {
+    let database = database().await;
+    preparing(&database).await;
+    tells(&told(&database, HUBS).await, &[BY_DATAFUSION, "answered_by_datafusion=1", "datafusion_time"]);
+    database.prepared().await;
+    let told = told(&database, HUBS).await;
+    tells(&told, &[READY, "kernel_time", "was_encoded_in"]);
+    assert!(!told.contains("answered_by_datafusion"), "{told}");
+    agrees(&database, HUBS).await;
+}
+
+/// Protects that a plan tells before it runs whether its region is ready.
+#[tokio::test]
+async fn plans_tell_whether_a_region_is_ready() {
+    let database = database().await;
+    preparing(&database).await;
+    let explain = format!("EXPLAIN {HUBS}");
+    let text = async || pretty_format_batches(&run(&database, &explain).await.unwrap()).unwrap().to_string();
+    tells(&text().await, &["prepared=no"]);
+    run(&database, HUBS).await.unwrap();
+    database.prepared().await;
+    tells(&text().await, &[READY]);
+}
+
+/// Protects the default: whoever is done first, the rows are the same, and in the end the region is ready.
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_is_done_first_the_rows_are_the_same() {
+    let database = database().await;
+    preparing(&database).await;
+    for statement in [
+        "SET redpoll.claim = 'cost'",
+        "SET redpoll.first = 'auto'",
+        "CREATE TABLE many AS SELECT value AS k, value % 100 AS hub FROM generate_series(1, 20000)",
+    ] {
+        run(&database, statement).await.unwrap();
+    }
+    // Four million rows: the region is far ahead of DataFusion.
+    let sql = HUBS.replace("FROM t a JOIN t b", "FROM many a JOIN many b");
+    let expected = plain(&database, &sql).await;
+    let found = run(&database, &sql).await.unwrap();
+    same(&found, &expected, true).unwrap();
+    database.prepared().await;
+    tells(&told(&database, &sql).await, &[READY]);
+    same(&run(&database, &sql).await.unwrap(), &expected, true).unwrap();
+}
+
+/// Protects who sets it, and who mistypes it.
+#[tokio::test]
+async fn the_setting_forces_the_first_call() {
+    let database = database().await;
+    preparing(&database).await;
+    run(&database, "SET redpoll.first = 'claim'").await.unwrap();
+    tells(&told(&database, HUBS).await, &["prepared=no, prepared by this call", "encode_time"]);
+    tells(&told(&database, HUBS).await, &[READY]);
+    let error = run(&database, "SET redpoll.first = 'never'").await.unwrap_err().to_string();
+    assert!(error.contains("`auto` or `claim` or `prepare`") && error.contains("`never`"), "{error}");
+}
+
+/// Protects queries beside a memory limit that leaves no room for what nobody waits for.
+#[tokio::test]
+async fn preparing_ends_where_memory_does() {
+    let database = database().await;
+    preparing(&database).await;
+    let limit = async |limit: &str| {
+        run(&database, &format!("SET datafusion.runtime.memory_limit = '{limit}'")).await.unwrap();
+    };
+    limit("200K").await;
+    let sql = "SELECT count(*) FROM t a JOIN t b ON a.k = b.k";
+    agrees(&database, sql).await;
+    database.prepared().await;
+    assert_eq!(database.context().runtime_env().memory_pool.reserved(), 0);
+    tells(&told(&database, sql).await, &[BY_DATAFUSION]);
+    database.prepared().await;
+    limit("1G").await;
+    agrees(&database, sql).await;
+    database.prepared().await;
+    tells(&told(&database, sql).await, &[READY]);
+}
+
+/// What runs nothing before it was asked so often, or at all.
+#[derive(Debug)]
+struct Faulty {
+    session: Session,
+    runs: AtomicUsize,
+    /// How many runs fail.
+    faults: usize,
+    panics: bool,
+}
+
+impl Faulty {
+    fn new(faults: usize, panics: bool) -> Arc<Faulty> {
+        Arc::new(Faulty { session: Session::default(), runs: AtomicUsize::new(0), faults, panics })
+    }
+
+    fn runs(&self) -> usize {
+        self.runs.load(Ordering::Relaxed)
+    }
+}
+
+impl Engine for Faulty {
+    fn run(&self, plan: Plan, bindings: Vec<(Alias, Tensor)>, stop: &Stop) -> Result<Outcome, RunError> {
+        match self.runs.fetch_add(1, Ordering::Relaxed) {
+            run if run >= self.faults => self.session.run(plan, bindings, stop),
+            _ if self.panics => panic!("the engine is out of order, as the test wants it"),
+            _ => Err(RunError::Failed("the engine is out of order".into())),
+        }
+    }
+
+    fn explain(&self, plan: Plan, bindings: Vec<(Alias, Tensor)>) -> Result<Vec<(String, String)>, RunError> {
+        self.session.explain(plan, bindings)
+    }
+}
+
+/// Protects callers from errors of what they did not ask for, and the machine from doing what fails again and again.
+#[tokio::test]
+async fn errors_of_preparing_are_nobodys_and_are_tried_again() {
+    for panics in [false, true] {
+        let engine = Faulty::new(1, panics);
+        let database = of(engine.clone()).await;
+        tells(&told(&database, HUBS).await, &[BY_DATAFUSION]);
+        database.prepared().await;
+        assert_eq!(engine.runs(), 1);
+        tells(&told(&database, HUBS).await, &[BY_DATAFUSION]);
+        database.prepared().await;
+        assert_eq!(engine.runs(), 2);
+        tells(&told(&database, HUBS).await, &[READY]);
+        agrees(&database, HUBS).await;
+    }
+    let engine = Faulty::new(usize::MAX, false);
+    let database = of(engine.clone()).await;
+    for _ in 0..5 {
+        agrees(&database, HUBS).await;
+        database.prepared().await;
+    }
+    assert_eq!(engine.runs(), 3);
+    tells(&told(&database, HUBS).await, &["answered by DataFusion, since the region cannot be prepared"]);
+    run(&database, "INSERT INTO t VALUES (3001, 1)").await.unwrap();
+    tells(&told(&database, HUBS).await, &[BY_DATAFUSION]);
+}
+
+/// Protects regions from being prepared twice, and queries over one table from each other.
+#[tokio::test]
+async fn queries_that_share_tables_are_each_prepared_once() {
+    let engine = Faulty::new(0, false);
+    let database = of(engine.clone()).await;
+    for sql in [HUBS, SUMS, HUBS, SUMS] {
+        agrees(&database, sql).await;
+    }
+    database.prepared().await;
+    let runs = engine.runs();
+    assert!((2..=4).contains(&runs), "{runs} runs of two regions, which were called twice each");
+    for sql in [HUBS, SUMS] {
+        tells(&told(&database, sql).await, &[READY]);
+        agrees(&database, sql).await;
+    }
+}
+
+/// Protects answers from what was prepared for a table that has changed or is gone.
+#[tokio::test]
+async fn changed_tables_are_prepared_anew() {
+    let database = database().await;
+    preparing(&database).await;
+    agrees(&database, HUBS).await;
+    // Whether what is under way sees the old table or finds out is the same to those who ask.
+    run(&database, "INSERT INTO t VALUES (3001, 11)").await.unwrap();
+    agrees(&database, HUBS).await;
+    database.prepared().await;
+    tells(&told(&database, HUBS).await, &[READY]);
+    agrees(&database, HUBS).await;
+    agrees(&database, SUMS).await;
+    run(&database, "DROP TABLE t").await.unwrap();
+    database.prepared().await;
+    assert!(run(&database, SUMS).await.is_err());
+    preparing(&database).await;
+    agrees(&database, SUMS).await;
+}
+
+/// What runs until it is asked to stop.
+#[derive(Debug, Default)]
+struct Endless {
+    began: tokio::sync::Notify,
+    ended: tokio::sync::Notify,
+}
+
+impl Engine for Endless {
+    fn run(&self, _: Plan, _: Vec<(Alias, Tensor)>, stop: &Stop) -> Result<Outcome, RunError> {
+        self.began.notify_one();
+        while !stop.cancelled.load(Ordering::Relaxed) {
+            std::thread::yield_now();
+        }
+        self.ended.notify_one();
+        Err(RunError::Cancelled)
+    }
+
+    fn explain(&self, _: Plan, _: Vec<(Alias, Tensor)>) -> Result<Vec<(String, String)>, RunError> {
+        Ok(Vec::new())
+    }
+}
+
+/// Protects who closes a session from what it still does in the background.
+#[tokio::test]
+async fn dropping_the_session_ends_what_it_prepares() {
+    let engine = Arc::<Endless>::default();
+    let database = of(engine.clone()).await;
+    agrees(&database, HUBS).await;
+    engine.began.notified().await;
+    // A query that finds it under way is answered all the same.
+    agrees(&database, HUBS).await;
+    let pool = database.context().runtime_env().memory_pool.clone();
+    assert!(pool.reserved() > 0);
+    drop(database);
+    let deadline = Duration::from_secs(60);
+    tokio::time::timeout(deadline, engine.ended.notified()).await.expect("it goes on without its session");
+    let freed = async {
+        while pool.reserved() > 0 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(deadline, freed).await.expect("what it held is still reserved");
+}
+
+/// Protects who asks by cost from regions that are slower than DataFusion: nobody waits for them even once.
+#[tokio::test]
+async fn regions_that_do_not_come_to_an_end_are_left() {
+    let engine = Arc::<Endless>::default();
+    let database = of(engine.clone()).await;
+    run(&database, "SET redpoll.claim = 'cost'").await.unwrap();
+    run(&database, "CREATE TABLE many AS SELECT value AS k, value % 100 AS hub FROM generate_series(1, 20000)")
+        .await
+        .unwrap();
+    let sql = "SELECT count(*) FROM many a JOIN many b ON a.k = b.k";
+    agrees(&database, sql).await;
+    database.prepared().await;
+    let text = run(&database, &format!("EXPLAIN VERBOSE {sql}")).await.unwrap();
+    tells(&pretty_format_batches(&text).unwrap().to_string(), &["not claimed: when it ran, it takes"]);
+    agrees(&database, sql).await;
+}
