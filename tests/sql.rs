@@ -139,6 +139,22 @@ fn repeated_statements_tell_their_times() {
     assert_eq!(once.err, "");
 }
 
+/// Protects who shares a machine: the number of threads is theirs to say, and none is no number.
+#[test]
+fn threads_are_as_many_as_asked_for() {
+    let place = Place::new();
+    let sql = "SELECT value FROM information_schema.df_settings WHERE name = 'datafusion.execution.target_partitions'";
+    let ran = place.sql(&[sql, "--format", "csv", "--threads", "3"]);
+    assert_eq!((ran.code, ran.out.as_str()), (Some(0), "value\n3\n"), "{}", ran.err);
+    let joined = "SELECT count(*) FROM a JOIN a b ON a.i0 = b.i0";
+    for threads in ["1", "2"] {
+        let ran = place.sql(&[joined, "--table", "a=a.mtx", "--format", "csv", "--threads", threads]);
+        assert_eq!(ran.out, "count(*)\n5\n", "{}", ran.err);
+    }
+    let ran = place.sql(&[sql, "--threads", "0"]);
+    assert_eq!(ran.code, Some(2), "{}", ran.err);
+}
+
 /// Protects files of statements.
 #[test]
 fn statements_of_a_file_run_one_after_the_other() {

@@ -6,14 +6,17 @@ mod statements;
 
 use super::bind::named_file;
 use super::failure::Failure;
-use crate::Session;
 use crate::sql::datafusion::error::DataFusionError;
 use crate::sql::{Database, message};
+use crate::{Config, Session};
 use output::Mode;
+use redpoll_physical::run::Workers;
 use statements::{Shown, run_text};
 use std::io::Write;
+use std::num::NonZero;
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::sync::Arc;
 use tokio::runtime::Runtime;
 
 pub(super) use repl::repl;
@@ -48,6 +51,10 @@ pub(super) struct Args {
     /// Run each query N times more after the first, to tell the time of a warm run
     #[arg(long, value_name = "N", default_value_t = 0)]
     repeat: u32,
+
+    /// The number of threads that kernels and DataFusion run on
+    #[arg(long, value_name = "N")]
+    threads: Option<NonZero<usize>>,
 }
 
 /// A table's file.
@@ -73,9 +80,16 @@ pub(super) fn sql(args: &Args, out: &mut impl Write) -> Result<(), Failure> {
             .map_err(|e| Failure::new(format!("{}: {e}", file.display()), "the file of -f holds SQL statements"))?,
         (None, None) => return Err(Failure::Usage("there is no statement to run".into())),
     };
-    let runtime = runtime()?;
-    let database = Session::default().database();
+    let runtime = runtime(args.threads)?;
+    let mut config = Config::default();
+    if let Some(threads) = args.threads {
+        config.workers = Arc::new(Workers::new(threads));
+    }
+    let database = Session::new(config).database();
     runtime.block_on(async {
+        if let Some(threads) = args.threads {
+            database.sql(&format!("SET datafusion.execution.target_partitions = {threads}")).await?.collect().await?;
+        }
         for table in &args.table {
             database.register_file(&table.name, &table.file).await?;
         }
@@ -84,10 +98,13 @@ pub(super) fn sql(args: &Args, out: &mut impl Write) -> Result<(), Failure> {
     })
 }
 
-/// What runs statements.
-fn runtime() -> Result<Runtime, Failure> {
-    let made = tokio::runtime::Builder::new_multi_thread().enable_all().build();
-    made.map_err(|e| {
+/// What runs statements, on so many threads, or on as many as the machine runs at once.
+fn runtime(threads: Option<NonZero<usize>>) -> Result<Runtime, Failure> {
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    if let Some(threads) = threads {
+        builder.worker_threads(threads.get());
+    }
+    builder.enable_all().build().map_err(|e| {
         Failure::new(format!("there is no runtime for SQL: {e}"), "the system is out of threads or memory")
     })
 }

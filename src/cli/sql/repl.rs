@@ -29,7 +29,7 @@ enum Next {
 
 /// Reads statements from standard input and runs them until its end.
 pub(crate) fn repl(out: &mut impl Write) -> Result<(), Failure> {
-    let runtime = runtime()?;
+    let runtime = runtime(None)?;
     let database = database();
     let mut shown = Shown { mode: Mode::Table, repeat: 0, timing: true };
     let failed =

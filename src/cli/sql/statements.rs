@@ -34,6 +34,10 @@ pub(super) async fn run_text(
         if batches.iter().any(|batch| batch.num_columns() > 0) {
             print(shown.mode, &batches, out)?;
         }
+        if shown.repeat > 0 {
+            // A warm run is one that finds everything ready.
+            database.prepared().await;
+        }
         let mut warm = Vec::new();
         for _ in 0..shown.repeat {
             let start = Instant::now();
