@@ -60,10 +60,10 @@ pub(crate) fn is_worth(took: Duration, theirs: Duration) -> bool {
     took.as_secs_f64() <= MOST_WARM * theirs.as_secs_f64()
 }
 
-/// How long a run in the background may take until it is plain that DataFusion is faster. The machine may be busy with what
-/// somebody waits for.
+/// How long a run in the background may take until it is plain that DataFusion is faster: some times as long, because the
+/// machine may be busy with what somebody waits for, and what a C compiler may take at first.
 pub(crate) fn most_trial(theirs: Duration) -> Duration {
-    (4 * theirs).max(Duration::from_millis(50))
+    4 * theirs + Duration::from_secs(2)
 }
 
 /// What is known of costs before anything runs, in seconds.

@@ -45,12 +45,13 @@ impl Job {
         match self.prepare(id, queue) {
             Ok(Kept::Yes) => Outcome::Done,
             Ok(Kept::No) => Outcome::Failed,
-            Err(Error::Left(why)) => {
-                if let Some(version) = version {
+            Err(Error::Left(why)) => match version {
+                Some(version) => {
                     self.cache.leave(self.claimed.clone(), version, why);
+                    Outcome::Done
                 }
-                Outcome::Done
-            }
+                None => Outcome::Failed,
+            },
             Err(Error::Run(RunError::Cancelled)) => Outcome::Done,
             Err(_) => Outcome::Failed,
         }

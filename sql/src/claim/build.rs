@@ -397,10 +397,8 @@ impl Builder {
             }
             "sum" | "avg" if distinct => {
                 let column = self.key(arg)?;
-                let ty = match Number::of(&self.type_of(arg)?) {
-                    None | Some(Number::Decimal(_)) => return Err(modifier("DISTINCT of decimals")),
-                    Some(ty) => ty,
-                };
+                let of = self.type_of(arg)?;
+                let ty = Number::of(&of).ok_or_else(|| Reason::Type { what: format!("the sum of `{arg}`"), ty: of })?;
                 let field = self.field_or_new(column, arg, Nulls::Drop);
                 Ok(Aggregate::OverDistinct { field, column, valid, ty, mean: name == "avg" })
             }

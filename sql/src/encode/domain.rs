@@ -1,11 +1,11 @@
 //! Domains: the values of fields that are joined or compared, as codes in their order.
 
-use super::integers::{Integers, from_integers};
+use super::integers::{Integers, distinct, from_integers};
 use crate::claim::Number;
 use crate::error::{Error, Left, Result};
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, Int64Array, UInt64Array};
 use datafusion::arrow::compute::take;
-use datafusion::arrow::datatypes::{DataType, Float64Type, Int64Type, UInt64Type};
+use datafusion::arrow::datatypes::{DataType, Decimal128Type, Float64Type, Int64Type, UInt64Type};
 use datafusion::arrow::row::{RowConverter, Rows, SortField};
 use datafusion::common::HashMap;
 use redpoll_logic::{Format, Scalar, TensorType};
@@ -42,10 +42,10 @@ impl Domain {
     /// # Errors
     /// When Arrow refuses a computation.
     pub fn new(tuples: &[Vec<ArrayRef>], extent: Option<u64>) -> Result<(Domain, Vec<Vec<u64>>)> {
-        if let Some(found) = range_domain(tuples, extent) {
-            return Ok(found);
-        }
-        listed_domain(tuples)
+        let columns = tuples.iter().map(|tuple| if let [column] = &tuple[..] { Integers::of(column) } else { None });
+        let Some(columns) = columns.collect::<Option<Vec<Integers>>>() else { return listed_domain(tuples) };
+        let ty = tuples.first().map_or(DataType::Int64, |tuple| tuple[0].data_type().clone());
+        Ok(range_domain(&columns, &ty, extent).unwrap_or_else(|| integers_domain(&columns, &ty)))
     }
 
     /// How many values there are.
@@ -115,11 +115,28 @@ impl Domain {
             Number::I64 => numbers!(Int64Type),
             Number::U64 => numbers!(UInt64Type),
             Number::F64 => numbers!(Float64Type),
-            Number::Decimal(_) => return Err(unfit()),
+            Number::Decimal(_) => {
+                let values = column.as_primitive_opt::<Decimal128Type>().ok_or_else(unfit)?;
+                let narrow = |v: Option<i128>| i64::try_from(v.unwrap_or_default()).map_err(|_| unfit());
+                let mut values = values.iter().map(narrow).collect::<Result<Vec<i64>>>()?;
+                values.resize(self.size() as usize, 0);
+                redpoll_physical::storage::Values::from(values)
+            }
         };
         let (dtype, fill) = (values.dtype().clone(), Scalar::zero(number.prim()));
         let ty = TensorType { shape: vec![self.size()], dtype, fill, format: Format::dense(1) };
         Ok(Tensor::from_dense(ty, &values)?)
+    }
+
+    /// The sum of the absolute values of decimals, without their points.
+    ///
+    /// # Errors
+    /// When the values are none.
+    pub fn mass(&self) -> Result<i128> {
+        let column = self.decode(&(0..self.size).collect::<Vec<_>>())?.swap_remove(0);
+        let unfit = || Error::Left(Left::Unfit { what: "a value".into(), ty: column.data_type().clone() });
+        let values = column.as_primitive_opt::<Decimal128Type>().ok_or_else(unfit)?;
+        Ok(values.iter().flatten().fold(0, |sum: i128, v| sum.saturating_add(v.saturating_abs())))
     }
 
     /// The code of NULL, if it is one of the values.
@@ -138,11 +155,7 @@ impl Domain {
 }
 
 /// The domain of integers that are close to each other.
-fn range_domain(tuples: &[Vec<ArrayRef>], extent: Option<u64>) -> Option<(Domain, Vec<Vec<u64>>)> {
-    let columns: Option<Vec<Integers>> =
-        tuples.iter().map(|tuple| if let [column] = &tuple[..] { Integers::of(column) } else { None }).collect();
-    let columns = columns?;
-    let ty = tuples.first().map_or(DataType::Int64, |tuple| tuple[0].data_type().clone());
+fn range_domain(columns: &[Integers], ty: &DataType, extent: Option<u64>) -> Option<(Domain, Vec<Vec<u64>>)> {
     let (min, size) = match extent {
         Some(extent) => (0, extent),
         None => {
@@ -169,7 +182,17 @@ fn range_domain(tuples: &[Vec<ArrayRef>], extent: Option<u64>) -> Option<(Domain
         }
     });
     let codes = codes.collect();
-    Some((Domain { size: size + u64::from(nulls), values: Values::Range { min, ty, null } }, codes))
+    let values = Values::Range { min, ty: ty.clone(), null };
+    Some((Domain { size: size + u64::from(nulls), values }, codes))
+}
+
+/// The domain of integers that are far from each other.
+fn integers_domain(columns: &[Integers], ty: &DataType) -> (Domain, Vec<Vec<u64>>) {
+    let (values, codes) = distinct(columns);
+    let null = (values.first() == Some(&None)).then_some(0);
+    let size = values.len() as u64;
+    let values = from_integers(values.into_iter().collect(), ty).expect("the values are those of the type");
+    (Domain { size, values: Values::Listed { columns: vec![values], null } }, codes)
 }
 
 /// The domain of any values.
@@ -224,5 +247,50 @@ trait RowData {
 impl RowData for Rows {
     fn row_data(&self, k: usize) -> &[u8] {
         self.row(k).data()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use datafusion::arrow::array::{Date32Array, Decimal128Array, StringArray};
+    use std::sync::Arc;
+
+    /// Protects what joins, comparisons and groups are made of: codes give the values back and grow with them, the same in
+    /// all columns of a domain, NULL one of them.
+    #[test]
+    fn codes_grow_with_values_and_give_them_back() {
+        let decimals = |values: &[Option<i128>]| -> ArrayRef {
+            let values = values.iter().copied().collect::<Decimal128Array>();
+            Arc::new(values.with_precision_and_scale(38, 2).unwrap())
+        };
+        let integers =
+            |values: &[Option<i64>]| -> ArrayRef { Arc::new(values.iter().copied().collect::<Int64Array>()) };
+        let wide = [Some(i64::MAX), None, Some(i64::MIN), Some(0), Some(0), Some(-7)];
+        let cases: Vec<[ArrayRef; 2]> = vec![
+            [integers(&[Some(5), Some(3), Some(3)]), integers(&[Some(4)])],
+            [integers(&wide), integers(&[Some(1 << 40), None])],
+            [integers(&[Some(1 << 50), Some(-(1 << 50)), Some(1 << 50)]), integers(&[])],
+            [decimals(&[Some(150), Some(-25), None, Some(150)]), decimals(&[Some(1 << 60), Some(-(1 << 60))])],
+            [decimals(&[Some(1), Some(3)]), decimals(&[Some(2), None])],
+            [decimals(&[Some(1 << 100), Some(3), None]), decimals(&[Some(2), Some(-(1 << 100))])],
+            [Arc::new(Date32Array::from(vec![Some(1 << 30), None])), Arc::new(Date32Array::from(vec![-(1 << 30), 3]))],
+            [Arc::new(StringArray::from(vec![Some("b"), None])), Arc::new(StringArray::from(vec!["", "b"]))],
+        ];
+        for columns in cases {
+            let tuples: Vec<Vec<ArrayRef>> = columns.iter().map(|column| vec![column.clone()]).collect();
+            let (domain, codes) = Domain::new(&tuples, None).unwrap();
+            let all: Vec<u64> = (0..domain.count()).collect();
+            let values = domain.decode(&all).unwrap().swap_remove(0);
+            let valued: Vec<u64> = all.iter().copied().filter(|code| Some(*code) != domain.null()).collect();
+            let converter = RowConverter::new(vec![SortField::new(values.data_type().clone())]).unwrap();
+            let rows = converter.convert_columns(&domain.decode(&valued).unwrap()).unwrap();
+            assert!((1..valued.len()).all(|k| rows.row(k - 1) < rows.row(k)), "{values:?}");
+            for (column, codes) in columns.iter().zip(&codes) {
+                assert_eq!(domain.decode(codes).unwrap(), std::slice::from_ref(column));
+                let nulls = codes.iter().filter(|code| Some(**code) == domain.null()).count();
+                assert_eq!(nulls, column.null_count());
+            }
+        }
     }
 }

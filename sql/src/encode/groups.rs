@@ -6,6 +6,7 @@
 
 use super::leaf::LeafRows;
 use super::limbs::Limb;
+use super::order::{compare, in_order};
 use crate::claim::Number;
 use crate::error::{Error, Left, Result};
 use crate::semiring::{Semiring, scalars};
@@ -221,84 +222,6 @@ fn primitives<A: ArrowPrimitiveType>(column: &ArrayRef) -> Result<&PrimitiveArra
     column.as_primitive_opt::<A>().ok_or_else(|| unfit(column))
 }
 
-fn compare(codes: &[&[u64]], a: usize, b: usize) -> Ordering {
-    codes.iter().map(|codes| codes[a].cmp(&codes[b])).find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
-}
-
-/// Rows in the order of their codes, those with the same codes in their own; `None` are all rows.
-///
-/// Tables are often stored by their first key: then just the rows of one key are brought into order.
-fn in_order(rows: Option<Vec<u32>>, count: usize, codes: &[&[u64]], shape: &[u64]) -> Option<Vec<u32>> {
-    let row = |k: usize| rows.as_ref().map_or(k, |rows| rows[k] as usize);
-    let Some((first, rest)) = codes.split_first() else { return rows };
-    let (mut sorted, mut keyed, mut keys) = (true, true, 1);
-    for k in 1..count {
-        let (a, b) = (row(k - 1), row(k));
-        keyed &= first[a] <= first[b];
-        if !keyed {
-            sorted = false;
-            break;
-        }
-        keys += usize::from(first[a] != first[b]);
-        sorted = sorted && (first[a] != first[b] || compare(rest, a, b).is_le());
-    }
-    if sorted {
-        return rows;
-    }
-    let mut rows = rows.unwrap_or_else(|| (0..count as u32).collect());
-    if keyed && keys * LONG >= count {
-        for same in rows.chunk_by_mut(|&a, &b| first[a as usize] == first[b as usize]) {
-            same.sort_unstable_by(|&a, &b| compare(rest, a as usize, b as usize).then(a.cmp(&b)));
-        }
-        return Some(rows);
-    }
-    let Some(size) = shape.iter().try_fold(1u64, |n, &d| n.checked_mul(d)) else {
-        rows.sort_unstable_by(|&a, &b| compare(codes, a as usize, b as usize).then(a.cmp(&b)));
-        return Some(rows);
-    };
-    let place = |row: &u32| codes.iter().zip(shape).fold(0, |at, (c, n)| at * n + c[*row as usize]);
-    let places = rows.iter().map(place).collect();
-    Some(sorted_by(places, rows, size))
-}
-
-/// More rows of one key than this are not brought into order by comparing them.
-const LONG: usize = 16;
-
-/// Bits of a digit of [`sorted_by`]: as many counters as a first-level cache holds.
-const DIGIT: u32 = 11;
-
-/// Fewer rows are sorted by comparison.
-const FEW: usize = 256;
-
-/// Rows in the order of their places, which are below a bound; rows of one place keep theirs (radix sort, least digit
-/// first).
-fn sorted_by(mut places: Vec<u64>, mut rows: Vec<u32>, bound: u64) -> Vec<u32> {
-    if places.len() < FEW {
-        let mut pairs: Vec<(u64, u32)> = places.into_iter().zip(rows).collect();
-        pairs.sort_unstable();
-        return pairs.into_iter().map(|(_, row)| row).collect();
-    }
-    let (mut next_places, mut next_rows) = (vec![0; places.len()], vec![0; rows.len()]);
-    let bits = u64::BITS - bound.leading_zeros();
-    for shift in (0..bits).step_by(DIGIT as usize) {
-        let digit = |place: u64| (place >> shift) as usize & ((1 << DIGIT) - 1);
-        let mut starts = [0u32; 1 << DIGIT];
-        places.iter().for_each(|&place| starts[digit(place)] += 1);
-        let mut sum = 0;
-        for start in &mut starts {
-            sum += std::mem::replace(start, sum);
-        }
-        for (&place, &row) in places.iter().zip(&rows) {
-            let at = &mut starts[digit(place)];
-            (next_places[*at as usize], next_rows[*at as usize]) = (place, row);
-            *at += 1;
-        }
-        std::mem::swap(&mut places, &mut next_places);
-        std::mem::swap(&mut rows, &mut next_rows);
-    }
-    rows
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -379,23 +302,6 @@ mod tests {
             assert_eq!(firsts.collect::<Vec<Vec<u64>>>(), places);
             let ascend = |g: usize| groups.range(g).map(|k| groups.row(k)).is_sorted();
             assert!((0..groups.len()).all(ascend), "rows of a group keep their order");
-        }
-    }
-
-    /// Protects the order of rows, on which sums of floats depend, whatever the number of digits.
-    #[test]
-    fn places_are_sorted_and_rows_of_one_place_keep_their_order() {
-        for (count, bound) in [(5, 10), (1000, 7), (1000, 3000), (5000, 1 << 40), (300, u64::MAX)] {
-            let mut state = 1u64;
-            let place = |_| {
-                state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-                (state >> 1) % bound
-            };
-            let places: Vec<u64> = (0..count).map(place).collect();
-            let mut pairs: Vec<(u64, u32)> = places.iter().copied().zip(0..).collect();
-            pairs.sort_unstable();
-            let found = sorted_by(places, (0..count).collect(), bound);
-            assert!(found.into_iter().eq(pairs.into_iter().map(|(_, row)| row)), "{count} below {bound}");
         }
     }
 }

@@ -3,7 +3,8 @@
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, PrimitiveArray};
 use datafusion::arrow::buffer::NullBuffer;
 use datafusion::arrow::compute::cast;
-use datafusion::arrow::datatypes::{DataType, Int64Type, TimeUnit};
+use datafusion::arrow::datatypes::{DataType, Decimal128Type, Int64Type, TimeUnit};
+use datafusion::common::HashMap;
 
 /// Integers with the rows that have one.
 pub(super) struct Integers {
@@ -11,9 +12,15 @@ pub(super) struct Integers {
 }
 
 impl Integers {
-    /// The integers of a column, if its type is stored as integers that `i64` holds.
+    /// The integers of a column, if it is stored as integers that `i64` holds.
     pub(super) fn of(column: &ArrayRef) -> Option<Integers> {
         let ty = column.data_type();
+        if let Some(decimals) = column.as_primitive_opt::<Decimal128Type>() {
+            let valid = |row: usize| decimals.is_valid(row);
+            let small = |(row, &value): (usize, &i128)| if valid(row) { i64::try_from(value).ok() } else { Some(0) };
+            let values: Option<Vec<i64>> = decimals.values().iter().enumerate().map(small).collect();
+            return Some(Integers { values: PrimitiveArray::new(values?.into(), decimals.nulls().cloned()) });
+        }
         if !is_integers(ty) {
             return None;
         }
@@ -44,6 +51,48 @@ impl Integers {
     }
 }
 
+/// The values of columns in order, a NULL first if there is one, and which of them each row has.
+pub(super) fn distinct(columns: &[Integers]) -> (Vec<Option<i64>>, Vec<Vec<u64>>) {
+    let mut numbers: HashMap<i64, u64> = HashMap::new();
+    let mut found: Vec<i64> = Vec::new();
+    let mut codes: Vec<Vec<u64>> = Vec::with_capacity(columns.len());
+    for column in columns {
+        // Rows often have the value of the one before.
+        let mut before = None;
+        let number = |&value: &i64| match before {
+            Some((known, number)) if known == value => number,
+            _ => {
+                let number = *numbers.entry(value).or_insert_with(|| {
+                    found.push(value);
+                    found.len() as u64 - 1
+                });
+                before = Some((value, number));
+                number
+            }
+        };
+        codes.push(match column.valid() {
+            None => column.values().iter().map(number).collect(),
+            Some(valid) => {
+                let mut number = number;
+                let rows = column.values().iter().zip(valid);
+                rows.map(|(value, valid)| if valid { number(value) } else { NONE }).collect()
+            }
+        });
+    }
+    let nulls = columns.iter().any(|column| column.valid().is_some());
+    let mut order: Vec<usize> = (0..found.len()).collect();
+    order.sort_unstable_by_key(|&number| found[number]);
+    let mut rank = vec![0u64; found.len()];
+    (u64::from(nulls)..).zip(&order).for_each(|(code, &number)| rank[number] = code);
+    let ranked = |code: &mut u64| *code = if *code == NONE { 0 } else { rank[*code as usize] };
+    codes.iter_mut().flatten().for_each(ranked);
+    let values = order.into_iter().map(|number| Some(found[number]));
+    (nulls.then_some(None).into_iter().chain(values).collect(), codes)
+}
+
+/// No number.
+const NONE: u64 = u64::MAX;
+
 /// Whether a type is stored as integers that `i64` holds, and is made of them again by a cast.
 pub(crate) fn is_integers(ty: &DataType) -> bool {
     use DataType::*;
@@ -52,10 +101,14 @@ pub(crate) fn is_integers(ty: &DataType) -> bool {
         || matches!(ty, Timestamp(TimeUnit::Nanosecond, _))
 }
 
-/// Integers as a column of a type that [`is_integers`].
+/// Integers as a column of the type that they were read from.
 pub(super) fn from_integers(values: PrimitiveArray<Int64Type>, ty: &DataType) -> Option<ArrayRef> {
     let values: ArrayRef = std::sync::Arc::new(values);
     match ty {
+        DataType::Decimal128(precision, scale) => {
+            let values = values.as_primitive::<Int64Type>().unary::<_, Decimal128Type>(i128::from);
+            Some(std::sync::Arc::new(values.with_precision_and_scale(*precision, *scale).ok()?))
+        }
         DataType::Date32 => cast(&cast(&values, &DataType::Int32).ok()?, ty).ok(),
         ty => cast(&values, ty).ok(),
     }

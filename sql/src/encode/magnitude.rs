@@ -1,7 +1,7 @@
 //! How large numbers are, where that decides in which order they may be computed.
 
 use super::Encoded;
-use crate::claim::{Case, LeafColumn, Narrow, Number, Region, Role, Sum, Term};
+use crate::claim::{Case, ColumnInfo, FieldId, LeafColumn, Narrow, Number, Region, Role, Sum, Term};
 use crate::error::{Left, Result};
 use datafusion::arrow::array::{Array, AsArray};
 use datafusion::arrow::compute::cast;
@@ -42,6 +42,18 @@ impl Encoded {
             }
         }
         Ok(())
+    }
+
+    /// Whether the values of a field, each once, add up in 64 bits.
+    ///
+    /// # Errors
+    /// When they may not.
+    pub fn check_distinct(&self, region: &Region, field: FieldId, column: LeafColumn) -> Result<()> {
+        if self.domain(region, field).mass()? < i128::from(i64::MAX) {
+            return Ok(());
+        }
+        let ColumnInfo { name, ty } = region.column(column);
+        Err(Left::Unfit { what: format!("the sum of distinct `{name}`"), ty: ty.clone() }.into())
     }
 
     /// Whether a column has no NaN, which `min` and `max` of DataFusion find or pass over, by how they are grouped.

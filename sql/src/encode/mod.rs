@@ -13,6 +13,7 @@ mod integers;
 mod leaf;
 mod limbs;
 mod magnitude;
+mod order;
 mod outer;
 mod shared;
 mod tensor;

@@ -112,9 +112,14 @@ impl Folds {
                     let valid: Vec<LeafColumn> = valid_of(&[&valid[..], &[*column]].concat());
                     let rows = folds.number(Fold::CountDistinct { field: *field, valid: valid.clone() });
                     let sum = folds.number(Fold::SumDistinct { field: *field, valid, number: *ty });
-                    match mean {
-                        true => Output::Average { terms: vec![(false, sum)], rows: vec![rows] },
-                        false => Output::Sum { terms: vec![(false, sum)], number: *ty, rows: Some(vec![rows]) },
+                    match (*ty, mean) {
+                        (Number::Decimal(scale), _) => {
+                            encoded.check_distinct(region, *field, *column)?;
+                            let limbs = vec![LimbSum { negative: false, shift: 0, digits: 0, fold: sum }];
+                            Output::Decimal { limbs, scale, rows: vec![rows], mean: *mean }
+                        }
+                        (_, true) => Output::Average { terms: vec![(false, sum)], rows: vec![rows] },
+                        (number, false) => Output::Sum { terms: vec![(false, sum)], number, rows: Some(vec![rows]) },
                     }
                 }
             };

@@ -1,13 +1,15 @@
 //! What `EXPLAIN` shows of a region.
 
-use crate::claim::{Aggregate, Comparison, End, FieldId, LeafColumn, Number, Outer, Region, Role, Source, Sum, Term};
+use crate::claim::{
+    Aggregate, Comparison, End, FieldId, GroupColumn, LeafColumn, Number, Outer, Region, Role, Source, Sum, Term,
+};
 use std::fmt::Write;
 
 /// The folds of a region over its leaves, each with its fields.
 pub fn show(region: &Region) -> String {
     let mut text = String::new();
     let aggregates = region.aggregates.iter().map(|a| aggregate(region, a));
-    let groups = region.groups.iter().map(|g| region.column(region.fields[g.field].columns[0][g.part]).name.clone());
+    let groups = region.groups.iter().map(|g| group(region, *g));
     let _ = write!(text, "groups=[{}], aggregates=[{}]", list(groups), list(aggregates));
     let leaves = region.leaves.iter().enumerate().map(|(k, leaf)| {
         let kind = match (&leaf.source, leaf.role) {
@@ -47,6 +49,24 @@ fn list(parts: impl Iterator<Item = String>) -> String {
 
 fn field(region: &Region, field: FieldId) -> String {
     region.fields[field].name.clone()
+}
+
+/// A column that names groups: where both sides of a full outer join have it, the first of them that has a value.
+fn group(region: &Region, group: GroupColumn) -> String {
+    let parts = region.fields[group.field].columns.iter().map(|columns| columns[group.part]);
+    let name = |column: LeafColumn| region.column(column).name.clone();
+    let is_key = |c: &LeafColumn| {
+        let of = |outer: &Outer| {
+            let is = |leaf: usize, column: usize| *c == LeafColumn { leaf, column };
+            outer.full && outer.keys.iter().any(|(kept, own)| is(outer.kept, *kept) || is(outer.padded, *own))
+        };
+        region.outers.iter().any(of)
+    };
+    let keys: Vec<LeafColumn> = parts.clone().filter(is_key).collect();
+    match keys.len() {
+        0 | 1 => parts.take(1).map(name).collect(),
+        _ => format!("coalesce({})", list(keys.into_iter().map(name))),
+    }
 }
 
 fn columns(region: &Region, columns: &[LeafColumn]) -> String {
