@@ -7,9 +7,11 @@ use crate::planner::RegionPlanner;
 use crate::sources::Sources;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::record_batch::RecordBatch;
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::error::Result;
 use datafusion::execution::{SendableRecordBatchStream, SessionStateBuilder, TaskContext};
 use datafusion::logical_expr::LogicalPlan;
+use datafusion::physical_plan::coop::CooperativeExec;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
@@ -58,8 +60,17 @@ impl Fallback {
         let planner = DefaultPhysicalPlanner::with_extension_planners(vec![Arc::new(self.planner.clone())]);
         // Regions are claimed at the end of a pass of the optimizer; the passes behind it have not seen this plan.
         let optimized = session.optimizer().optimize(self.plan.as_ref().clone(), &session, |_, _| {})?;
-        planner.create_physical_plan(&optimized, &session).await
+        Ok(planner.create_physical_plan(&optimized, &session).await?.transform_up(yielding).data()?)
     }
+}
+
+/// Has joins stop for a moment once in a while: they make many rows of few, and who waits for what is done first, or asks a
+/// query to end, is heard only between two batches of a table otherwise.
+fn yielding(plan: Arc<dyn ExecutionPlan>) -> Result<Transformed<Arc<dyn ExecutionPlan>>> {
+    Ok(match plan.children().len() {
+        0 | 1 => Transformed::no(plan),
+        _ => Transformed::yes(Arc::new(CooperativeExec::new(plan))),
+    })
 }
 
 #[cfg(test)]
@@ -68,7 +79,7 @@ mod tests {
     use crate::engine::{Engine, Outcome, RunError, Stop};
     use crate::node::RegionNode;
     use crate::{Database, cache};
-    use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+    use datafusion::common::tree_node::TreeNodeRecursion;
     use datafusion::physical_plan::displayable;
     use redpoll_logic::{Alias, Plan};
     use redpoll_physical::storage::Tensor;

@@ -1,6 +1,6 @@
 //! First calls: answered by DataFusion while the region is prepared, later ones by the region, with the same rows.
 
-use crate::common::{database, run, same};
+use crate::common::{Cell, database, rows, run, same};
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::arrow::util::pretty::pretty_format_batches;
 use datafusion::prelude::SessionConfig;
@@ -109,6 +109,29 @@ async fn whoever_is_done_first_the_rows_are_the_same() {
     database.prepared().await;
     tells(&told(&database, &sql).await, &[READY]);
     same(&run(&database, &sql).await.unwrap(), &expected, true).unwrap();
+}
+
+/// Protects who asks for a join of many rows from waiting for DataFusion: it has four billion to make.
+#[tokio::test]
+async fn a_region_that_is_done_first_answers() {
+    let database = database().await;
+    preparing(&database).await;
+    for statement in [
+        "SET redpoll.claim = 'cost'",
+        "SET redpoll.first = 'auto'",
+        "SET datafusion.execution.target_partitions = 1",
+        "CREATE TABLE many AS SELECT value AS k, value % 10 AS hub FROM generate_series(1, 200000)",
+    ] {
+        run(&database, statement).await.unwrap();
+    }
+    let sql = HUBS.replace("FROM t a JOIN t b", "FROM many a JOIN many b");
+    let sooner = "prepared=no, prepared by this call before DataFusion had answered";
+    tells(&told(&database, &sql).await, &[sooner, "encode_time", "kernel_time"]);
+    database.prepared().await;
+    tells(&told(&database, &sql).await, &[READY]);
+    let counts = rows(&run(&database, &sql).await.unwrap());
+    assert_eq!(counts.len(), 10);
+    assert!(counts.iter().all(|row| matches!(&row[1], Cell::Text(count) if count == "400000000")), "{counts:?}");
 }
 
 /// Protects who sets it, and who mistypes it.
