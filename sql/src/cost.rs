@@ -3,11 +3,16 @@
 //!
 //! A join in DataFusion costs by the rows that it reads and by those that it gives. Kernels cost once, when the rows are
 //! encoded and the program is compiled, and then by what is stored. How many rows a join gives is not known before its keys
-//! are, so that the decision has two steps. Before anything runs, tables are left whose rows cannot be kept from one run
-//! to the next, and those whose rows DataFusion is done with before a program is compiled, whatever the join. When the rows
-//! are encoded, the repeats of keys bound the rows of the join ([`Encoded::most_rows`]), and with them what DataFusion
-//! takes; where a first run would take more than [`MOST_COLD`] times as long, it stops there. A run with everything cached
-//! that took more than [`MOST_WARM`] times that bound is the last one.
+//! are, so that little is decided beforehand:
+//!
+//! - Before anything runs, tables are left whose rows cannot be kept from one run to the next, and those whose rows
+//!   DataFusion is done with before a program is compiled, whatever the join.
+//! - A first call is answered by DataFusion while the region is prepared ([`Price::prepare`] says when that begins), unless
+//!   preparing takes no longer than DataFusion at least does ([`Price::is_small`]).
+//! - What was prepared is run, and what that took is held against what DataFusion took: [`MOST_WARM`] times as long, and
+//!   the region is left. Where DataFusion has not run, the repeats of keys bound the rows of the join
+//!   ([`Encoded::most_rows`]), and with them what it takes; there a first call that is estimated to take more than
+//!   [`MOST_COLD`] times as long ends when its rows are encoded.
 
 use crate::claim::{self, Leaf, Region, Role, Source};
 use crate::encode::{Encoded, is_integers};
