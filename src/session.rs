@@ -39,7 +39,7 @@ impl Bindings {
 
     /// The tensor of that name.
     pub fn get(&self, table: &str) -> Option<&Tensor> {
-        self.0.get(&Alias::from(table))
+        self.0.get(table)
     }
 
     /// All of them, by name.

@@ -1,12 +1,13 @@
 //! Names: fields of Logic tables and aliases of queries.
 
 use rustc_hash::FxHasher;
+use std::borrow::Borrow;
 use std::cmp::Ordering;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-/// A text that knows its hash: names are compared and looked up far more often than they are made.
+/// A text that knows its hash: names are compared far more often than they are made.
 #[derive(Debug)]
 struct Name {
     hash: u64,
@@ -39,9 +40,10 @@ macro_rules! define_name {
             }
         }
         impl Eq for $name {}
+        /// As texts: maps by names are asked by texts, too.
         impl Hash for $name {
             fn hash<H: Hasher>(&self, state: &mut H) {
-                state.write_u64(self.0.hash);
+                self.as_str().hash(state);
             }
         }
         /// As texts.
@@ -63,6 +65,11 @@ macro_rules! define_name {
         impl From<String> for $name {
             fn from(s: String) -> $name {
                 $name(Name::new(s.into()))
+            }
+        }
+        impl Borrow<str> for $name {
+            fn borrow(&self) -> &str {
+                self.as_str()
             }
         }
         impl fmt::Debug for $name {

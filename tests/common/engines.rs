@@ -192,7 +192,7 @@ fn interpret_notation(program: &Program, run: &mut Run) -> Result<(), Failure> {
     let outputs = phase("notation", || {
         let of = |role: Role| program.tensors.iter().filter(move |t| t.role == role);
         let inputs = of(Role::Input).map(|t| {
-            let dense = &run.notation[&Alias::from(t.name.as_str())];
+            let dense = &run.notation[t.name.as_str()];
             let at = |place: &[u64]| place.iter().zip(&t.ty.shape).fold(0, |at, (i, n)| at * n + i) as usize;
             (t.name.clone(), places_of(&t.ty, &mut |place| dense[at(place)].clone()))
         });
@@ -229,7 +229,7 @@ fn limits(statements: usize, threads: usize) -> Limits {
 
 fn run_kernel(program: &Arc<Program>, mode: FloatMode, run: &mut Run) -> Result<(), Failure> {
     let of = |role: Role| program.tensors.iter().filter(move |t| t.role == role);
-    let inputs: Vec<&Tensor> = of(Role::Input).map(|t| &run.assembly[&Alias::from(t.name.as_str())]).collect();
+    let inputs: Vec<&Tensor> = of(Role::Input).map(|t| &run.assembly[t.name.as_str()]).collect();
     let draft = Draft::new(program, &Kernel::layouts(program, &inputs), mode);
     let made = |draft: &Draft, engine: Engine| Kernel::of(draft, engine).map_err(|e| chain(&e));
     let interpreter = phase("lowering", || Ok(made(&draft, Engine::Interpreter)?.with_iteration_limit(MOST_ROUNDS)))?;

@@ -25,7 +25,7 @@ fn run(expr: &str, inputs: &[(&str, Dense)], mode: FloatMode) -> Result<Interpre
     let plan = parse(&format!("(plan (query C {expr}) (produces C))"), &catalog)?;
     crate::verify(&plan)?;
     let inputs = inputs.iter().map(|(a, d)| ((*a).into(), d.clone())).collect();
-    Ok(interpret(&plan, &inputs, mode)?.remove(&"C".into()).unwrap())
+    Ok(interpret(&plan, &inputs, mode)?.remove("C").unwrap())
 }
 
 fn relaxed(expr: &str, inputs: &[(&str, Dense)]) -> Interpreted {

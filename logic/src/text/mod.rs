@@ -71,7 +71,7 @@ impl Catalog {
 
     /// What is known of an input.
     pub fn get(&self, alias: &str) -> Option<&Arc<TensorType>> {
-        self.tables.get(&Alias::from(alias))
+        self.tables.get(alias)
     }
 
     /// All inputs, by name.
