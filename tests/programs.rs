@@ -331,6 +331,29 @@ fn products_by_schedule() {
     }
 }
 
+/// What a schedule comes to is a program, too; bounds that it gives wrongly are refused.
+#[test]
+fn blocks_of_equal_shares_by_hand() {
+    let graph = Graph::grid(5);
+    let text = |shares: &str| {
+        format!(
+            "(program (input A (shape n n)) (input b (type (shape 4) i64 0 dense)) (output s i64 0)
+               (output begins (shape 3) i64) {shares}
+               (for k (range 0 3) (= (begins k) (b k)) (for i (range (b k) (b (+ k 1))) (+= s 1))))"
+        )
+    };
+    let run = |shares: &str| {
+        let bindings = Bindings::new().with("A", graph.tensor("csr", length));
+        session().prepare_program(&Program::new(&text(shares)).unwrap(), &bindings).and_then(|p| p.run())
+    };
+    let found = run("(shares b A 1 3)").unwrap();
+    assert_eq!((ints(&found, "s"), ints(&found, "begins")), (vec![25], vec![0, 9, 17]));
+    for wrong in ["(shares b A 3 3)", "(shares b A 1 4)", "(shares b A 1 90000000000000)", ""] {
+        let told = run(wrong).map(drop).unwrap_err().to_string();
+        assert!(told.contains("invalid program") || told.contains("no data for table `b`"), "{wrong}: {told}");
+    }
+}
+
 /// On a grid the frontier is a diagonal: were anything as large as the graph touched in each of the levels, work would
 /// grow eightfold from side s to side 2s, not fourfold.
 #[test]

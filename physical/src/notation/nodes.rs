@@ -134,6 +134,11 @@ pub struct Shares {
     pub blocks: u64,
 }
 
+impl Shares {
+    /// More blocks are not made.
+    pub const MOST_BLOCKS: u64 = 1 << 20;
+}
+
 /// How rounds are cut into blocks.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Blocks {

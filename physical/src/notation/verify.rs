@@ -4,7 +4,7 @@
 //! [`Rule`]:
 //! - **tables**: every id is in its table; tensor names are unique; a tensor's format fits its shape, its fill value has
 //!   its dtype, a dimension is at most `i64::MAX`, and just outputs and locals leave one open. Levels of inputs are
-//!   ordered.
+//!   ordered. Inputs that are read off others are vectors of bounds of them.
 //! - **scope**: an index is used inside the one loop that binds it, a variable inside the one `let` that binds it;
 //!   neither is bound twice in a program.
 //! - **rank**: an access has one subscript a storage mode.
@@ -36,9 +36,9 @@ use super::normal;
 use super::order;
 use super::text::{label, print_expr};
 use super::types::dtype_of;
-use super::{Access, Expr, Index, OPEN_DIMENSION, Program, Role, Stmt, TensorId, Var, Write};
+use super::{Access, Expr, Index, OPEN_DIMENSION, Program, Role, Shares, Stmt, TensorId, Var, Write};
 use crate::Error;
-use redpoll_logic::{DType, LevelKind};
+use redpoll_logic::{DType, Format, LevelKind, Prim};
 use std::collections::{HashMap, HashSet};
 
 /// A group of rules; the module `verify` states them.
@@ -529,6 +529,27 @@ pub(super) fn tables(program: &Program) -> Result<(), Error> {
             if n > i64::MAX as u64 && !open {
                 return fail(format!("mode {mode} of `{name}` has no size that an i64 holds"));
             }
+        }
+    }
+    for shares in &program.shares {
+        let [Some(input), Some(of)] = [shares.input, shares.of].map(|t| program.tensors.get(t.index())) else {
+            return fail("what is read off an input names a tensor that is not in the program's tables".to_owned());
+        };
+        let bounds = (shares.blocks <= Shares::MOST_BLOCKS).then(|| vec![shares.blocks + 1]);
+        let is_vector = Some(&input.ty.shape) == bounds.as_ref()
+            && input.ty.format == Format::dense(1)
+            && input.ty.dtype == DType::Prim(Prim::I64);
+        if input.role != Role::Input || of.role != Role::Input || !is_vector {
+            let blocks = shares.blocks;
+            return fail(format!(
+                "the bounds of {blocks} blocks of an input are an input, too, a dense vector of {blocks} + 1 numbers of \
+                 i64; `{}` of `{}` is not",
+                input.name, of.name
+            ));
+        }
+        let levels = of.ty.format.levels.len();
+        if shares.modes == 0 || shares.modes > levels {
+            return fail(format!("`{}` has {levels} storage modes, of which {} cannot be cut", of.name, shares.modes));
         }
     }
     let mut bad = None;

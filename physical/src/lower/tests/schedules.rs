@@ -197,6 +197,7 @@ fn preconditions() {
             program text: line 2, column 72: expected a number above 0, found 0
             invalid program, at `(split j jo ji (into 2 (stored A)))`: the loop does not go through the outermost storage of `A`, from its begin to its end
             invalid program, at `(split i io ii (into 2 (stored y)))`: there is no input `y`
+            invalid program, at `(split i io ii (into 9000000000 (stored A)))`: 9000000000 blocks are more than 1048576
             program text: line 2, column 80: expected `(stored A)`, found (of A)
             program text: line 2, column 57: expected `reorder`, `split`, `collapse`, `bound`, `precompute`, `parallel` or `unroll` with what they take, found (tile i 2)
         "#]],
@@ -222,6 +223,7 @@ fn preconditions() {
             (v, product, "(split i io ii 0)"),
             (v, product, "(split j jo ji (into 2 (stored A)))"),
             (v, product, "(split i io ii (into 2 (stored y)))"),
+            (v, product, "(split i io ii (into 9000000000 (stored A)))"),
             (v, product, "(split j jo ji (into 2 (of A)))"),
             (v, product, "(tile i 2)"),
         ],

@@ -147,6 +147,9 @@ fn cut(rounds: &Expr, blocks: &Blocks) -> Result<(Expr, Expr), String> {
 /// A further input: the bounds of blocks of the loops of those indices, which go through the outermost storage modes of a
 /// tensor.
 fn shares(program: &mut Program, of: &str, loops: &[Index], (name, blocks): (&str, u64)) -> Result<TensorId, String> {
+    if blocks > Shares::MOST_BLOCKS {
+        return Err(format!("{blocks} blocks are more than {}", Shares::MOST_BLOCKS));
+    }
     let id = program.tensors.iter().position(|t| t.name == of && t.role == Role::Input);
     let id = TensorId(id.ok_or_else(|| format!("there is no input `{of}`"))? as u32);
     let dimensions = {

@@ -94,7 +94,13 @@ pub(super) fn inputs(items: &[Sexpr]) -> Result<Vec<InputText>, TextError> {
         let format = p.format.map(|f| format_from_sexpr(f, rank)).transpose()?;
         Ok(InputText { name: p.name.to_owned(), rank, dtype, format, value })
     };
-    parts.iter().filter(|p| p.role == Role::Input).map(input).collect()
+    // What is read off other inputs is not bound.
+    let read_off = |name: &str| {
+        items
+            .iter()
+            .any(|item| matches!(item.as_form(), Some(("shares", [of, ..])) if read_name(of, "").ok() == Some(name)))
+    };
+    parts.iter().filter(|p| p.role == Role::Input && !read_off(p.name)).map(input).collect()
 }
 
 /// The parts of a declaration; `None` when the item is none.
