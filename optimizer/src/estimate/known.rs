@@ -51,8 +51,16 @@ pub(crate) struct Known {
     instances: RefCell<FxHashMap<Term, Instance>>,
     /// By the schema and the slots that are bound, as bits; over the names of its first instance.
     profiles: RefCell<FxHashMap<(usize, u64, Sense), Named>>,
-    /// By the schema: how many coordinates each slot joins, and the arguments that decide.
-    slots: RefCell<FxHashMap<usize, (Vec<usize>, Vec<usize>)>>,
+    /// By the schema.
+    slots: RefCell<FxHashMap<usize, Rc<Slots>>>,
+}
+
+/// What holds of all instances of a schema, whatever is bound.
+struct Slots {
+    /// How many coordinates each slot joins.
+    mentions: Vec<usize>,
+    /// The arguments that decide.
+    deciding: Vec<usize>,
 }
 
 /// A profile, and the fields of the slots in it.
@@ -130,14 +138,16 @@ impl Known {
             None => self.look(term, mode),
             Some((schema, fields)) => {
                 let known = self.slots.borrow().get(&schema).cloned();
-                let (slots, deciding) = known.unwrap_or_else(|| {
+                let slots = known.unwrap_or_else(|| {
                     let About { mentions, deciding } = self.look(term, mode);
-                    let slots: Vec<usize> = fields.iter().map(|f| mentions.get(f).copied().unwrap_or(0)).collect();
-                    self.slots.borrow_mut().insert(schema, (slots.clone(), deciding.clone()));
-                    (slots, deciding)
+                    let mentions = fields.iter().map(|f| mentions.get(f).copied().unwrap_or(0)).collect();
+                    let slots = Rc::new(Slots { mentions, deciding });
+                    self.slots.borrow_mut().insert(schema, slots.clone());
+                    slots
                 });
-                let mentions = fields.iter().cloned().zip(slots).filter(|(_, count)| *count > 0).collect();
-                About { mentions, deciding }
+                let mentions = fields.iter().cloned().zip(slots.mentions.iter().copied());
+                let mentions = mentions.filter(|(_, count)| *count > 0).collect();
+                About { mentions, deciding: slots.deciding.clone() }
             }
         };
         let about = Rc::new(about);
