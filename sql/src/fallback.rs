@@ -60,7 +60,7 @@ impl Fallback {
         let planner = DefaultPhysicalPlanner::with_extension_planners(vec![Arc::new(self.planner.clone())]);
         // Regions are claimed at the end of a pass of the optimizer; the passes behind it have not seen this plan.
         let optimized = session.optimizer().optimize(self.plan.as_ref().clone(), &session, |_, _| {})?;
-        Ok(planner.create_physical_plan(&optimized, &session).await?.transform_up(yielding).data()?)
+        planner.create_physical_plan(&optimized, &session).await?.transform_up(yielding).data()
     }
 }
 
