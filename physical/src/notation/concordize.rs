@@ -11,6 +11,7 @@
 //! in whose body tensors from outside are declared or change their state; then a scalar local takes the value first.
 
 use super::linear::{Atom, Linear};
+use super::visit::sure;
 use super::{Access, Expr, Index, Program, Role, Rounds, Stmt, Subscript, TensorDecl, TensorId, Var, Write};
 use redpoll_logic::op::Builtin;
 use redpoll_logic::{DType, Format, Scalar, TensorType};
@@ -45,13 +46,6 @@ struct Concordize {
     here: Vec<(Index, Expr)>,
 }
 
-fn infallible<T>(r: Result<T, Infallible>) -> T {
-    match r {
-        Ok(v) => v,
-        Err(never) => match never {},
-    }
-}
-
 fn wrap(singles: Vec<(Index, Expr)>, body: Stmt) -> Stmt {
     singles.into_iter().rev().fold(body, |body, (index, at)| {
         let end = match Linear::of(&at).and_then(|form| form.as_constant()?.checked_add(1)) {
@@ -74,7 +68,7 @@ fn changes_lives(stmt: &Stmt) -> bool {
 impl Concordize {
     fn stmt(&mut self, stmt: Stmt) -> Stmt {
         let outer = std::mem::take(&mut self.here);
-        let stmt = infallible(stmt.map_exprs(&mut |e| {
+        let stmt = sure(stmt.map_exprs(&mut |e| {
             Ok::<_, Infallible>(match e {
                 Expr::Access(a) => Expr::Access(self.access(a)),
                 other => other,
@@ -90,7 +84,7 @@ impl Concordize {
             Stmt::Let { var, .. } => drop(self.depth.insert(Atom::Var(*var), self.depth.len() + 1)),
             _ => {}
         }
-        let stmt = infallible(stmt.map_children(&mut |s| Ok::<_, Infallible>(self.stmt(s))));
+        let stmt = sure(stmt.map_children(&mut |s| Ok::<_, Infallible>(self.stmt(s))));
         if let Stmt::For { index, .. } = &stmt {
             singles.extend(self.around.remove(index).unwrap_or_default());
         }

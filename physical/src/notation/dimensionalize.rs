@@ -10,6 +10,7 @@
 //! - A loop with constant bounds that provably leaves a tensor, by an access without condition and `outside`, is an error.
 
 use super::linear::{Atom, Linear};
+use super::visit::sure;
 use super::{Access, Expr, Index, OPEN_DIMENSION, Program, Stmt, TensorId, Var};
 use crate::Error;
 use redpoll_logic::StorageMode;
@@ -261,8 +262,5 @@ fn fill_in(stmt: Stmt, inferred: &HashMap<Index, (i64, i64)>) -> Stmt {
         }
         other => other,
     };
-    match stmt.map_children(&mut |s| Ok::<_, std::convert::Infallible>(fill_in(s, inferred))) {
-        Ok(done) => done,
-        Err(never) => match never {},
-    }
+    sure(stmt.map_children(&mut |s| Ok(fill_in(s, inferred))))
 }

@@ -36,6 +36,19 @@ impl Atom {
     }
 }
 
+impl Expr {
+    /// The indices and variables inside, each as often as it occurs.
+    pub(crate) fn atoms(&self) -> Vec<Atom> {
+        let mut found = Vec::new();
+        self.walk(&mut |e| match e {
+            Expr::Index(i) => found.push(Atom::Index(*i)),
+            Expr::Var(v) => found.push(Atom::Var(*v)),
+            _ => {}
+        });
+        found
+    }
+}
+
 impl Linear {
     /// A constant.
     pub fn constant(constant: i64) -> Linear {

@@ -264,7 +264,7 @@ impl<'a> Verifier<'a> {
             let tensor = &self.program.tensors[a.tensor.index()];
             let dense = tensor.ty.format.levels.iter().all(|level| level.kind == LevelKind::Dense);
             let lives_around = self.life[a.tensor.index()] != Life::Unborn;
-            let resolved = a.subscripts.iter().any(|s| atoms(&s.at).contains(&Atom::Index(index)));
+            let resolved = a.subscripts.iter().any(|s| s.at.atoms().contains(&Atom::Index(index)));
             if outcome.is_ok() && !dense && lives_around && resolved && body.turns(a.tensor) {
                 let (name, index) = (&tensor.name, &self.program.indices[index.index()]);
                 let what = format!(
@@ -313,17 +313,17 @@ impl<'a> Verifier<'a> {
     /// Whether every loop since the declaration shows in a subscript.
     fn written_once(&self, lhs: &Access) -> Result<(), Error> {
         let since = self.declared[lhs.tensor.index()].expect("what is writable was declared");
-        let mut atoms: HashSet<Atom> = lhs.subscripts.iter().flat_map(|s| atoms(&s.at)).collect();
+        let mut atoms: HashSet<Atom> = lhs.subscripts.iter().flat_map(|s| s.at.atoms()).collect();
         for binder in self.binders[since..].iter().rev() {
             match binder {
                 Binder::Condition => return Ok(()),
                 Binder::Let { var, value } => {
                     if atoms.contains(&Atom::Var(*var)) {
-                        atoms.extend(self::atoms(value));
+                        atoms.extend(value.atoms());
                     }
                 }
                 Binder::Loop { index, extent: Some((lo, hi)) } if atoms.contains(&Atom::Index(*index)) => {
-                    atoms.extend([lo, hi].into_iter().flat_map(self::atoms));
+                    atoms.extend([lo, hi].into_iter().flat_map(Expr::atoms));
                 }
                 Binder::Loop { index, extent } => {
                     let bounds = extent.and_then(|(lo, hi)| Some((lo.as_int()?, hi.as_int()?)));
@@ -491,16 +491,6 @@ impl Life {
 pub(super) fn location(program: &Program, path: &[&Stmt]) -> String {
     let labels: Vec<String> = path.iter().filter_map(|s| label(program, s)).collect();
     if labels.is_empty() { "program".to_owned() } else { labels.join(" > ") }
-}
-
-fn atoms(expr: &Expr) -> HashSet<Atom> {
-    let mut found = HashSet::new();
-    expr.walk(&mut |e| match e {
-        Expr::Index(i) => drop(found.insert(Atom::Index(*i))),
-        Expr::Var(v) => drop(found.insert(Atom::Var(*v))),
-        _ => {}
-    });
-    found
 }
 
 /// The rules of tables.

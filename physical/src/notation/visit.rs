@@ -5,6 +5,7 @@
 use super::{Access, Expr, Stmt, Subscript, TensorId};
 use redpoll_logic::Scalar;
 use redpoll_logic::op::Op;
+use std::convert::Infallible;
 
 impl Expr {
     /// An `i64` constant.
@@ -183,5 +184,13 @@ impl Stmt {
     /// The tensors that the statement itself reads, those of statements inside left out.
     pub fn own_reads(&self) -> Vec<TensorId> {
         self.exprs().into_iter().flat_map(Expr::accesses).map(|a| a.tensor).collect()
+    }
+}
+
+/// What a walk gives whose function has no errors.
+pub(super) fn sure<T>(result: Result<T, Infallible>) -> T {
+    match result {
+        Ok(value) => value,
+        Err(never) => match never {},
     }
 }

@@ -10,6 +10,7 @@
 //! is provably in bounds.
 
 use super::linear::{Atom, Linear};
+use super::visit::sure;
 use super::{Access, Expr, Index, Program, Role, Stmt, Subscript, Var};
 use redpoll_logic::op::{Builtin, Op};
 use redpoll_logic::{DType, Scalar};
@@ -56,7 +57,7 @@ fn bind(lets: Vec<(Var, Expr)>, body: Stmt) -> Stmt {
 impl Wrapperize {
     fn stmt(&mut self, stmt: Stmt) -> Stmt {
         let outer = std::mem::take(&mut self.staying);
-        let stmt = infallible(stmt.map_exprs(&mut |e| Ok(self.expr(e))));
+        let stmt = sure(stmt.map_exprs(&mut |e| Ok(self.expr(e))));
         let stmt = match stmt {
             // The subscripts of the written place are under no access expression.
             Stmt::Assign { lhs, write, rhs } => Stmt::Assign { lhs: self.access(lhs), write, rhs },
@@ -81,7 +82,7 @@ impl Wrapperize {
         if let Some(atom) = atom {
             self.depth.insert(atom, (self.depth.len() + 1, 0));
         }
-        let stmt = infallible(stmt.map_children(&mut |s| {
+        let stmt = sure(stmt.map_children(&mut |s| {
             let body = self.stmt(s);
             Ok(match atom {
                 Some(atom) => bind(self.arrived(atom), body),
@@ -171,7 +172,7 @@ impl Wrapperize {
         self.program.vars.push((format!("v{}", var.0), DType::I64));
         if free || self.movable(e) {
             // Bindings move to the scope of the deepest atom, where they are known to everything inside.
-            let (depth, _) = atoms(e).into_iter().map(|a| self.depth[&a]).max().unwrap_or_default();
+            let (depth, _) = e.atoms().into_iter().map(|a| self.depth[&a]).max().unwrap_or_default();
             self.depth.insert(Atom::Var(var), (depth, var.index() + 1));
             self.shared.push((e.clone(), var));
             self.moving.push((var, e.clone()));
@@ -201,25 +202,8 @@ impl Wrapperize {
     }
 }
 
-fn infallible<T>(r: Result<T, std::convert::Infallible>) -> T {
-    match r {
-        Ok(v) => v,
-        Err(never) => match never {},
-    }
-}
-
-fn atoms(e: &Expr) -> Vec<Atom> {
-    let mut found = Vec::new();
-    e.walk(&mut |e| match e {
-        Expr::Index(i) => found.push(Atom::Index(*i)),
-        Expr::Var(v) => found.push(Atom::Var(*v)),
-        _ => {}
-    });
-    found
-}
-
 fn mentions(e: &Expr, bound: &[Atom]) -> bool {
-    atoms(e).iter().any(|a| bound.contains(a))
+    e.atoms().iter().any(|a| bound.contains(a))
 }
 
 /// The value of an expression of literals.

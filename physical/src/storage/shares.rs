@@ -48,6 +48,7 @@ impl Tensor {
     /// The bounds of so many blocks with equal shares of what is stored, as a dense vector of one number more: places of
     /// its first storage modes, numbered in their order. Blocks may be empty.
     pub fn equal_shares(&self, modes: usize, blocks: u64) -> Tensor {
+        let modes = modes.min(self.ty().format.levels.len());
         let sizes: Vec<u64> = (0..modes).map(|k| self.level(k).dimension).collect();
         let place = |mut number: u64| {
             let mut place = vec![0; sizes.len()];
@@ -60,7 +61,7 @@ impl Tensor {
             }
             place
         };
-        let all: u64 = sizes.iter().product();
+        let all = sizes.iter().copied().fold(1, u64::saturating_mul).min(i64::MAX as u64);
         let total = self.stored_before(&place(all));
         let mut bounds = vec![0i64];
         let mut done = 0;

@@ -1,7 +1,7 @@
 //! Whether the rounds of some loops can come in any order.
 
 use super::super::linear::{Atom, Linear};
-use super::super::{Access, Expr, Index, Program, Stmt, TensorId, Write};
+use super::super::{Access, Index, Program, Stmt, TensorId, Write};
 use redpoll_logic::FloatMode;
 use std::collections::BTreeMap;
 
@@ -59,15 +59,4 @@ fn tells(place: &Access, index: Index) -> bool {
         .subscripts
         .iter()
         .any(|s| Linear::of(&s.at).is_some_and(|at| matches!(at.terms[..], [(Atom::Index(i), _)] if i == index)))
-}
-
-/// The indices and variables of an expression.
-pub(super) fn atoms(expr: &Expr) -> Vec<Atom> {
-    let mut found = Vec::new();
-    expr.walk(&mut |e| match e {
-        Expr::Index(i) => found.push(Atom::Index(*i)),
-        Expr::Var(v) => found.push(Atom::Var(*v)),
-        _ => {}
-    });
-    found
 }

@@ -10,6 +10,9 @@ fn written(form: &Linear) -> Expr {
 
 /// `a + b`
 pub(super) fn plus(a: &Expr, b: &Expr) -> Expr {
+    if a.as_int() == Some(0) {
+        return b.clone();
+    }
     let sum = Linear::of(a).zip(Linear::of(b)).and_then(|(a, b)| a.plus(&b));
     sum.map_or_else(|| Expr::call(Builtin::Add, [a.clone(), b.clone()]), |sum| written(&sum))
 }

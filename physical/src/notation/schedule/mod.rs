@@ -1,16 +1,16 @@
-//! Schedules: transformations of the loops of a program, asked for by hand or by the optimizer.
+//! Schedules: transformations of the loops of a program that its author asks for.
 //!
 //! Input: a program with a schedule. Output: a program without one that computes the same: each transformation has a
 //! precondition that says so, and one that does not hold is an error. Programs are transformed once their loops have
-//! extents, before subscripts are brought into order, so a transformation never looks at how tensors are stored; whether
-//! what comes out can be lowered is checked afterwards, as for any program.
+//! extents, before subscripts are brought into order; whether what comes out can be lowered is checked afterwards, as for
+//! any program.
 //!
 //! | text | what it does | precondition |
 //! |---|---|---|
 //! | `(reorder k i j)` | these loops stand inside of each other in that order | rounds can come in any order; no extent depends on a loop that would be inside; between the loops stand only loops, conditions and variables |
 //! | `(split i io ii 64)` `(split i io ii (into 4))` | a loop over blocks of rounds around a loop over the rounds of a block: so many rounds a block, or so many blocks | none: rounds stay in order |
 //! | `(split i io ii (into 4 (stored A)))` | the same, in position space: blocks of equal shares of what `A` stores, which are read off its arrays | `A` is an input that the loop goes through at its outermost storage mode; of a product, at the two outermost ones |
-//! | `(collapse i j p)` | `split` can cut the product `p` of two loops, which begins and ends its blocks within the rounds of the outer one | one loop is directly inside of the other, both extents are constant |
+//! | `(collapse i j p)` | `split` can cut the product `p` of two loops, whose blocks begin and end within the rounds of the outer one; inside of a block both loops keep their names | one loop is directly inside of the other, both extents are constant |
 //! | `(bound i 64)` | nothing; it is an error when a loop has another number of rounds | the number of rounds is constant |
 //! | `(precompute w y (A B) (j jc jp))` | what the assignment of `y` makes of `A` and `B` is computed before, over the loop of `j`, into a workspace; `()` stands for all that it computes | those loops are the innermost ones; the operator around the part distributes over that of the assignment where the workspace gathers several rounds |
 //! | `(parallel i)` | chunks of the loop can run at once | as `verify_parallel` says |
@@ -24,6 +24,7 @@ mod extent;
 mod nest;
 mod precompute;
 mod reorder;
+mod shares;
 mod split;
 mod unroll;
 

@@ -73,6 +73,16 @@ pub(super) fn replace(
     }
 }
 
+/// The statement of a block that has no other.
+pub(super) fn alone(mut stmt: Stmt) -> Stmt {
+    while let Stmt::Block(stmts) = &mut stmt
+        && stmts.len() == 1
+    {
+        stmt = stmts.swap_remove(0);
+    }
+    stmt
+}
+
 /// What a chain of statements, each alone in the one before, consists of.
 #[derive(Clone)]
 pub(super) enum Link {

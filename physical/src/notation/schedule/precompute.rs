@@ -3,8 +3,7 @@
 use super::super::linear::Atom;
 use super::super::types::dtype_of;
 use super::super::{Access, Expr, Index, Program, Role, Stmt, Subscript, TensorDecl, TensorId, Write};
-use super::any_order::atoms;
-use super::nest::{Link, Loop, chain, find, replace};
+use super::nest::{Link, Loop, alone, chain, find, replace};
 use super::new_index;
 use super::unroll::{free_name, with_index};
 use redpoll_logic::op::Op;
@@ -34,16 +33,15 @@ pub(super) fn precompute(
         ));
     }
     let old = over.iter().map(|[i, ..]| find(&program, i)).collect::<Result<Vec<_>, _>>()?;
-    let outermost = gathered(&program, target_id, &old)?;
+    let path = path_to(&program, target_id, &old)?;
     let mut names = Vec::new();
     for [_, read, written] in over {
         names.push([new_index(&mut program, read)?, new_index(&mut program, written)?]);
     }
-    let top = outermost.ok_or_else(|| format!("no loop is around the assignment of `{target}`"))?;
+    let top = *path.first().ok_or_else(|| format!("no loop is around the assignment of `{target}`"))?;
     let mut decl = None;
     let body = replace(program.body.clone(), top, &mut |l| {
-        let all = loops_to_assignment(&program, l.clone(), target_id)?;
-        let (links, inside) = chain(&program, l, &all)?;
+        let (links, inside) = chain(&program, l, &path)?;
         let part = Part::of(&program, inside, target_id, &of, mode)?;
         let id = TensorId(program.tensors.len() as u32);
         let made = Split { program: &program, part, id, mode, target }.split(links, &old, &names)?;
@@ -57,18 +55,18 @@ pub(super) fn precompute(
     Ok(Program { body, ..program })
 }
 
-/// The outermost of the loops that go inside, or else of those that the part is computed over.
-fn gathered(program: &Program, target: TensorId, old: &[Index]) -> Result<Option<Index>, String> {
+/// The indices of the loops around the one assignment of a tensor, those of `over` among them.
+fn path_to(program: &Program, target: TensorId, over: &[Index]) -> Result<Vec<Index>, String> {
     let (mut path, mut found) = (Vec::new(), Vec::new());
     paths(&program.body, target, &mut path, &mut found);
-    let [path] = &found[..] else {
+    let Ok([path]) = <[Vec<Index>; 1]>::try_from(found) else {
         let name = &program.tensors[target.index()].name;
-        return Err(format!("`{name}` is written by {} assignments, not by one", found.len()));
+        return Err(format!("`{name}` is not written by one assignment"));
     };
-    if let Some(i) = old.iter().find(|i| !path.contains(i)) {
-        return Err(format!("the loop of `{}` is not around the assignment", program.indices[i.index()]));
+    match over.iter().find(|i| !path.contains(i)) {
+        Some(i) => Err(format!("the loop of `{}` is not around the assignment", program.indices[i.index()])),
+        None => Ok(path),
     }
-    Ok(path.first().copied())
 }
 
 /// The indices of the loops around each assignment of a tensor.
@@ -82,12 +80,6 @@ fn paths(stmt: &Stmt, target: TensorId, path: &mut Vec<Index>, found: &mut Vec<V
         }
         _ => stmt.children().into_iter().for_each(|s| paths(s, target, path, found)),
     }
-}
-
-fn loops_to_assignment(program: &Program, top: Loop, target: TensorId) -> Result<Vec<Index>, String> {
-    let (mut path, mut found) = (Vec::new(), Vec::new());
-    paths(&Stmt::from(top), target, &mut path, &mut found);
-    found.pop().ok_or_else(|| format!("`{}` is not written there", program.tensors[target.index()].name))
 }
 
 /// An assignment with the part that is computed before.
@@ -149,15 +141,6 @@ impl Part {
         };
         Stmt::Assign { lhs: self.lhs.clone(), write: self.write.clone(), rhs }
     }
-}
-
-fn alone(mut stmt: Stmt) -> Stmt {
-    while let Stmt::Block(stmts) = &mut stmt
-        && stmts.len() == 1
-    {
-        stmt = stmts.swap_remove(0);
-    }
-    stmt
 }
 
 struct Split<'a> {
@@ -227,7 +210,7 @@ impl Split<'_> {
     /// What the assignment needs besides the part.
     fn consumer_atoms(&self) -> Vec<Atom> {
         let rest = self.part.around.iter().flat_map(|(_, _, rest)| rest);
-        self.part.lhs.subscripts.iter().map(|s| &s.at).chain(rest).flat_map(atoms).collect()
+        self.part.lhs.subscripts.iter().map(|s| &s.at).chain(rest).flat_map(Expr::atoms).collect()
     }
 
     /// The dtype of the workspace, how it is written, and its fill value.

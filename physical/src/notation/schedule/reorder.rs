@@ -2,7 +2,7 @@
 
 use super::super::linear::Atom;
 use super::super::{Expr, Index, Program, Stmt};
-use super::any_order::{any_order, atoms};
+use super::any_order::any_order;
 use super::nest::{Link, Loop, chain, find, replace};
 use redpoll_logic::FloatMode;
 use std::collections::VecDeque;
@@ -53,7 +53,7 @@ fn put(program: &Program, links: Vec<Link>, order: &[Index]) -> Result<Vec<Link>
     let mut others: VecDeque<Link> = links.into_iter().filter(|link| !matches!(link, Link::Loop(_))).collect();
     let (mut found, mut bound): (Vec<Link>, Vec<Atom>) = (Vec::new(), Vec::new());
     let missing =
-        |e: &Expr, bound: &[Atom]| atoms(e).into_iter().find(|a| bound_here.contains(a) && !bound.contains(a));
+        |e: &Expr, bound: &[Atom]| e.atoms().into_iter().find(|a| bound_here.contains(a) && !bound.contains(a));
     for l in sorted {
         if let Some(atom) = [&l.extent.0, &l.extent.1].into_iter().find_map(|e| missing(e, &bound)) {
             let name = |atom: Atom| match atom {

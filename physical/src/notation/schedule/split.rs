@@ -1,13 +1,11 @@
 //! `split` and `collapse`: blocks of the rounds of a loop, and of the product of two loops.
 
-use super::super::{Access, Blocks, Expr, Index, Program, Role, Rounds, Shares, Stmt, Subscript, TensorDecl, TensorId};
+use super::super::{Blocks, Expr, Index, Program, Rounds, Stmt, TensorId};
 use super::extent::{div_ceil, div_floor, max, min, minus, plus, times};
-use super::nest::{Loop, find, replace};
-use super::unroll::free_name;
+use super::nest::{Loop, alone, find, replace};
+use super::shares::{bounds_of, shares};
 use super::{Product, new_index, unused};
-use redpoll_logic::physical::Protocol;
-use redpoll_logic::{DType, Format, Prim, Scalar, TensorType};
-use std::sync::Arc;
+use redpoll_logic::op::Builtin;
 
 /// The loop of `name`, split.
 pub(super) fn split(
@@ -18,29 +16,15 @@ pub(super) fn split(
 ) -> Result<Program, String> {
     let at = find(&program, name)?;
     let count = new_index(&mut program, outer)?;
-    let bounds = match blocks {
-        Blocks::Stored(blocks, of) => Some((shares(&mut program, of, &[at], (outer, *blocks))?, *blocks)),
-        Blocks::Of(_) | Blocks::Into(_) => None,
-    };
+    let bounds = stored(&mut program, blocks, &[at], outer)?;
     rename(&mut program, at, inner)?;
     let body = replace(program.body, at, &mut |l| {
         let (lo, hi) = &l.extent;
-        if let Some((bounds, blocks)) = bounds {
-            let extent = bounds_of(bounds, count);
-            let inside = Loop { extent, rounds: Rounds::Ordered, ..l.clone() };
-            return Ok(around(count, blocks, l.rounds, inside));
-        }
-        let rounds = minus(hi, lo);
-        let (size, blocks) = cut(&rounds, blocks)?;
-        let begin = plus(lo, &sized(&Expr::Index(count), &size));
-        let end = plus(&begin, &size);
-        // Where blocks have no rest, the last one ends where the loop does.
-        let all = size.as_int().zip(blocks.as_int()).map(|(size, blocks)| i128::from(size) * i128::from(blocks));
-        let even = all.is_some() && all == l.length();
+        let Cut { begin, end, blocks, even } = cut(&minus(hi, lo), blocks, bounds, count)?;
+        let (begin, end) = (plus(lo, &begin), plus(lo, &end));
         let end = if even { end } else { min(end, hi.clone()) };
         let inside = Loop { extent: (begin, end), rounds: Rounds::Ordered, ..l.clone() };
-        Ok(Loop { index: count, extent: (Expr::int(0), blocks), rounds: l.rounds, body: Box::new(inside.into()) }
-            .into())
+        Ok(around(count, blocks, l.rounds, inside))
     })?;
     Ok(Program { body, ..program })
 }
@@ -63,13 +47,7 @@ pub(super) fn check_product(program: &Program, outer: &str, inner: &str) -> Resu
 
 /// The loop directly inside, of that index, if both have constant extents.
 fn directly_inside(l: Loop, inner: Index) -> Result<(Loop, Loop), ()> {
-    let mut body = (*l.body).clone();
-    while let Stmt::Block(stmts) = &mut body
-        && stmts.len() == 1
-    {
-        body = stmts.swap_remove(0);
-    }
-    let inside = body.into_loop().map_err(drop)?;
+    let inside = alone((*l.body).clone()).into_loop().map_err(drop)?;
     let fits = inside.index == inner && l.bounds().is_some() && inside.bounds().is_some();
     if fits { Ok((l, inside)) } else { Err(()) }
 }
@@ -85,30 +63,15 @@ pub(super) fn split_product(
     unused(&program, inner)?;
     let [outer_at, inner_at] = [find(&program, &product.outer)?, find(&program, &product.inner)?];
     let count = new_index(&mut program, outer)?;
-    let stored = match blocks {
-        Blocks::Stored(blocks, of) => {
-            Some((shares(&mut program, of, &[outer_at, inner_at], (outer, *blocks))?, *blocks))
-        }
-        Blocks::Of(_) | Blocks::Into(_) => None,
-    };
+    let bounds = stored(&mut program, blocks, &[outer_at, inner_at], outer)?;
     let body = replace(program.body, outer_at, &mut |l| {
         let changed = || format!("the loops of `{}` have changed since", product.name);
         let (l, inside) = directly_inside(l, inner_at).map_err(|()| changed())?;
         let ((low, high), (first, last)) = l.bounds().zip(inside.bounds()).ok_or_else(changed)?;
-        let (rows, row) = ((high - low).max(0), (last - first).max(0));
+        let rounds = |lo: i64, hi: i64| hi.checked_sub(lo).map(|n| n.max(0));
+        let (rows, row) = rounds(low, high).zip(rounds(first, last)).ok_or("a loop has too many rounds")?;
         let rounds = rows.checked_mul(row).ok_or("the product has too many rounds")?;
-        let (begin, end, blocks) = match stored {
-            Some((bounds, blocks)) => {
-                let (begin, end) = bounds_of(bounds, count);
-                (begin, end, Expr::int(blocks as i64))
-            }
-            None => {
-                let (size, blocks) = cut(&Expr::int(rounds), blocks)?;
-                let begin = sized(&Expr::Index(count), &size);
-                let end = plus(&begin, &size);
-                (begin, end, blocks)
-            }
-        };
+        let Cut { begin, end, blocks, .. } = cut(&Expr::int(rounds), blocks, bounds, count)?;
         let row = row.max(1);
         // The rounds of the product before those of this round of the outer loop.
         let before = times(&minus(&Expr::Index(l.index), &Expr::int(low)), row);
@@ -118,94 +81,67 @@ pub(super) fn split_product(
         let outer_extent =
             (plus(&low, &div_floor(&begin, row)), min(Expr::int(high), plus(&low, &div_ceil(&end, row))));
         let inside = Loop { extent: inner_extent, ..inside };
-        let around = Loop { extent: outer_extent, rounds: Rounds::Ordered, body: Box::new(inside.into()), ..l };
-        Ok(Loop { index: count, extent: (Expr::int(0), blocks), rounds: l.rounds, body: Box::new(around.into()) }
-            .into())
+        let body = Box::new(inside.into());
+        let rows = Loop { extent: outer_extent, rounds: Rounds::Ordered, body, ..l };
+        Ok(around(count, blocks, l.rounds, rows))
     })?;
     Ok(Program { body, ..program })
 }
 
-/// The size of blocks, and their number.
-fn cut(rounds: &Expr, blocks: &Blocks) -> Result<(Expr, Expr), String> {
-    let number = |n: &u64| i64::try_from(*n).ok().filter(|n| *n > 0).ok_or("there must be at least one");
+/// Where a block begins and ends among the rounds, counted from 0, and how many blocks there are.
+struct Cut {
+    begin: Expr,
+    end: Expr,
+    blocks: Expr,
+    /// Whether the last block ends where the loop does.
+    even: bool,
+}
+
+/// The bounds of blocks in position space, a further input.
+fn stored(program: &mut Program, blocks: &Blocks, loops: &[Index], outer: &str) -> Result<Option<TensorId>, String> {
     match blocks {
+        Blocks::Stored(blocks, of) => shares(program, of, loops, (outer, *blocks)).map(Some),
+        Blocks::Of(_) | Blocks::Into(_) => Ok(None),
+    }
+}
+
+/// The block of the number `count` of so many rounds.
+fn cut(rounds: &Expr, blocks: &Blocks, bounds: Option<TensorId>, count: Index) -> Result<Cut, String> {
+    let number = |n: &u64| i64::try_from(*n).ok().filter(|n| *n > 0).ok_or("there must be at least one");
+    if let (Blocks::Stored(blocks, _), Some(bounds)) = (blocks, bounds) {
+        let (begin, end) = bounds_of(bounds, count);
+        return Ok(Cut { begin, end, blocks: Expr::int(number(blocks)?), even: true });
+    }
+    let (size, blocks) = match blocks {
         Blocks::Of(size) => {
             let size = number(size)?;
-            Ok((Expr::int(size), div_ceil(rounds, size)))
+            (Expr::int(size), div_ceil(rounds, size))
         }
         // The last of them may be empty, where that is not known before.
-        Blocks::Into(count) => {
-            let count = number(count)?;
-            let size = max(Expr::int(1), div_ceil(rounds, count));
-            let blocks = size.as_int().map_or(Expr::int(count), |size| div_ceil(rounds, size));
-            Ok((size, blocks))
+        Blocks::Into(blocks) | Blocks::Stored(blocks, _) => {
+            let blocks = number(blocks)?;
+            let size = max(Expr::int(1), div_ceil(rounds, blocks));
+            let blocks = size.as_int().map_or(Expr::int(blocks), |size| div_ceil(rounds, size));
+            (size, blocks)
         }
-        Blocks::Stored(..) => unreachable!("these have bounds of their own"),
-    }
-}
-
-/// A further input: the bounds of blocks of the loops of those indices, which go through the outermost storage modes of a
-/// tensor.
-fn shares(program: &mut Program, of: &str, loops: &[Index], (name, blocks): (&str, u64)) -> Result<TensorId, String> {
-    if blocks > Shares::MOST_BLOCKS {
-        return Err(format!("{blocks} blocks are more than {}", Shares::MOST_BLOCKS));
-    }
-    let id = program.tensors.iter().position(|t| t.name == of && t.role == Role::Input);
-    let id = TensorId(id.ok_or_else(|| format!("there is no input `{of}`"))? as u32);
-    let dimensions = {
-        let ty = &program.tensors[id.index()].ty;
-        ty.format.storage_shape(&ty.shape)
     };
-    let mut through = false;
-    program.body.walk(&mut |s| {
-        for access in s.exprs().into_iter().flat_map(Expr::accesses).filter(|a| a.tensor == id) {
-            let at =
-                |(k, index): (usize, &Index)| access.subscripts.get(k).is_some_and(|s| s.at == Expr::Index(*index));
-            through |= loops.iter().enumerate().all(at);
-        }
-    });
-    let mut whole = true;
-    program.body.walk(&mut |s| {
-        if let Stmt::For { index, extent, .. } = s
-            && let Some(mode) = loops.iter().position(|i| i == index)
-        {
-            let bounds = extent.as_ref().and_then(|(lo, hi)| lo.as_int().zip(hi.as_int()));
-            whole &= bounds == dimensions.get(mode).map(|n| (0, *n as i64));
-        }
-    });
-    if !through || !whole {
-        return Err(format!("the loop does not go through the outermost storage of `{of}`, from its begin to its end"));
-    }
-    let name = format!("{of} by {name}");
-    let name = if program.tensors.iter().any(|t| t.name == name) { free_name(program, &name) } else { name };
-    let dtype = DType::Prim(Prim::I64);
-    let ty = TensorType { shape: vec![blocks + 1], dtype, fill: Scalar::I64(0), format: Format::dense(1) };
-    let input = TensorId(program.tensors.len() as u32);
-    program.tensors.push(TensorDecl { name, ty: Arc::new(ty), role: Role::Input });
-    program.shares.push(Shares { input, of: id, modes: loops.len(), blocks });
-    Ok(input)
-}
-
-/// Where the block of that number begins and ends.
-fn bounds_of(bounds: TensorId, number: Index) -> (Expr, Expr) {
-    let bound = |at| {
-        let subscripts = vec![Subscript { at, protocol: Protocol::Walk, outside: None }];
-        Expr::Access(Access { tensor: bounds, subscripts })
-    };
-    (bound(Expr::Index(number)), bound(plus(&Expr::Index(number), &Expr::int(1))))
+    let begin = sized(&Expr::Index(count), &size);
+    let end = plus(&begin, &size);
+    let all = size.as_int().zip(blocks.as_int()).map(|(size, blocks)| i128::from(size) * i128::from(blocks));
+    let even = all.is_some() && all == rounds.as_int().map(i128::from);
+    Ok(Cut { begin, end, blocks, even })
 }
 
 /// So many blocks around a loop.
-fn around(count: Index, blocks: u64, rounds: Rounds, inside: Loop) -> Stmt {
-    let extent = (Expr::int(0), Expr::int(blocks as i64));
-    Loop { index: count, extent, rounds, body: Box::new(inside.into()) }.into()
+fn around(count: Index, blocks: Expr, rounds: Rounds, inside: Loop) -> Stmt {
+    Loop { index: count, extent: (Expr::int(0), blocks), rounds, body: Box::new(inside.into()) }.into()
 }
 
 /// So many blocks of a size.
 fn sized(count: &Expr, size: &Expr) -> Expr {
     match size.as_int() {
         Some(size) => times(count, size),
-        None => Expr::call(redpoll_logic::op::Builtin::Mul, [size.clone(), count.clone()]),
+        None => Expr::call(Builtin::Mul, [size.clone(), count.clone()]),
     }
 }
 

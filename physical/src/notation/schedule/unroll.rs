@@ -1,7 +1,8 @@
 //! `unroll`: copies of the body of a loop, one after the other.
 
 use super::super::linear::{Atom, Linear};
-use super::super::{Expr, Index, Program, Rounds, Stmt, TensorId};
+use super::super::visit::sure;
+use super::super::{Expr, Index, Program, Stmt, TensorId};
 use super::MOST_COPIES;
 use super::extent::{plus, times};
 use super::nest::{Loop, find, replace};
@@ -36,7 +37,7 @@ pub(super) fn unroll(mut program: Program, name: &str, copies: Option<u64>) -> R
         let begin = plus(lo, &times(&Expr::Index(count), size));
         let block = Box::new(copier.copies(&l, &begin, copies));
         let extent = (Expr::int(0), Expr::int(blocks));
-        let blocks_of = Loop { index: count, extent, rounds: Rounds::Ordered, body: block };
+        let blocks_of = Loop { index: count, extent, rounds: l.rounds, body: block };
         let rest = copier.copies(&l, &plus(lo, &Expr::int(size * blocks)), length % copies);
         Ok(Stmt::block([blocks_of.into(), rest]))
     })?;
@@ -104,13 +105,6 @@ impl Copier<'_> {
 pub(super) fn free_name(program: &Program, like: &str) -> String {
     let taken = |name: &String| program.tensors.iter().any(|t| t.name == *name);
     (2..).map(|k| format!("{like}_{k}")).find(|name| !taken(name)).expect("numbers do not run out")
-}
-
-fn sure<T>(result: Result<T, Infallible>) -> T {
-    match result {
-        Ok(value) => value,
-        Err(never) => match never {},
-    }
 }
 
 /// A statement with an expression in the place of an index.

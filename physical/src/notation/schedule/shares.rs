@@ -1,0 +1,64 @@
+//! Blocks in position space: bounds with equal shares of what an input stores, as a further input.
+
+use super::super::{Access, Expr, Index, Program, Role, Shares, Stmt, Subscript, TensorDecl, TensorId};
+use super::extent::plus;
+use super::unroll::free_name;
+use redpoll_logic::physical::Protocol;
+use redpoll_logic::{DType, Format, Prim, Scalar, TensorType};
+use std::sync::Arc;
+
+/// A further input: the bounds of blocks of the loops of those indices, which go through the outermost storage modes of a
+/// tensor.
+pub(super) fn shares(
+    program: &mut Program,
+    of: &str,
+    loops: &[Index],
+    (name, blocks): (&str, u64),
+) -> Result<TensorId, String> {
+    if blocks > Shares::MOST_BLOCKS {
+        return Err(format!("{blocks} blocks are more than {}", Shares::MOST_BLOCKS));
+    }
+    let id = program.tensors.iter().position(|t| t.name == of && t.role == Role::Input);
+    let id = TensorId(id.ok_or_else(|| format!("there is no input `{of}`"))? as u32);
+    let dimensions = {
+        let ty = &program.tensors[id.index()].ty;
+        ty.format.storage_shape(&ty.shape)
+    };
+    let mut through = false;
+    program.body.walk(&mut |s| {
+        for access in s.exprs().into_iter().flat_map(Expr::accesses).filter(|a| a.tensor == id) {
+            let at =
+                |(k, index): (usize, &Index)| access.subscripts.get(k).is_some_and(|s| s.at == Expr::Index(*index));
+            through |= loops.iter().enumerate().all(at);
+        }
+    });
+    let mut whole = true;
+    program.body.walk(&mut |s| {
+        if let Stmt::For { index, extent, .. } = s
+            && let Some(mode) = loops.iter().position(|i| i == index)
+        {
+            let bounds = extent.as_ref().and_then(|(lo, hi)| lo.as_int().zip(hi.as_int()));
+            whole &= bounds == dimensions.get(mode).map(|n| (0, *n as i64));
+        }
+    });
+    if !through || !whole {
+        return Err(format!("the loop does not go through the outermost storage of `{of}`, from its begin to its end"));
+    }
+    let name = format!("{of} by {name}");
+    let name = if program.tensors.iter().any(|t| t.name == name) { free_name(program, &name) } else { name };
+    let dtype = DType::Prim(Prim::I64);
+    let ty = TensorType { shape: vec![blocks + 1], dtype, fill: Scalar::I64(0), format: Format::dense(1) };
+    let input = TensorId(program.tensors.len() as u32);
+    program.tensors.push(TensorDecl { name, ty: Arc::new(ty), role: Role::Input });
+    program.shares.push(Shares { input, of: id, modes: loops.len(), blocks });
+    Ok(input)
+}
+
+/// Where the block of that number begins and ends.
+pub(super) fn bounds_of(bounds: TensorId, number: Index) -> (Expr, Expr) {
+    let bound = |at| {
+        let subscripts = vec![Subscript { at, protocol: Protocol::Walk, outside: None }];
+        Expr::Access(Access { tensor: bounds, subscripts })
+    };
+    (bound(Expr::Index(number)), bound(plus(&Expr::Index(number), &Expr::int(1))))
+}
