@@ -5,7 +5,7 @@ use crate::error::Error;
 use crate::fit::storage_at;
 use crate::formats::{choose_format, count_positions, spread};
 use crate::isolate::{Pass, Schedule};
-use crate::protocols::{Protocols, choose_protocols};
+use crate::protocols::{Protocols, Through, choose_protocols};
 use crate::report::{DecidedOutput, Decision, Origin};
 use crate::sizes::Sizes;
 use crate::term::{At, NestKind, Node, Read, Target, Term};
@@ -121,8 +121,7 @@ impl Writer<'_, '_> {
     }
 
     fn value(&self, term: &Term) -> Point {
-        let positions = |f: &Field| self.order.iter().position(|g| g == f);
-        let protocols = choose_protocols(self.cx, term, self.sizes, &positions, self.kind);
+        let protocols = choose_protocols(self.cx, term, self.sizes, self.order, self.kind);
         self.point(term, &protocols)
     }
 
@@ -143,10 +142,12 @@ impl Writer<'_, '_> {
             At::Subscript(s) => Place::Subscript(s),
             At::Value(t) => Place::Value(self.value(&t)),
         });
+        let Through { protocols, workspace } = protocols.of(read);
         Access {
             tensor: read.tensor.clone(),
             subscripts: subscripts.collect(),
-            protocols: protocols.of(read),
+            protocols,
+            workspace,
             outside: read.outside.clone(),
         }
     }

@@ -10,8 +10,9 @@
 
 use crate::context::Context;
 use crate::cost;
-use crate::estimate::either;
+use crate::estimate::{Bound, either};
 use crate::fit::Levels;
+use crate::intersection::conjuncts;
 use crate::isolate::fold_nest;
 use crate::pricing::{Met, visited};
 use crate::sizes::Sizes;
@@ -141,6 +142,8 @@ pub(crate) struct Search<'t> {
 pub(crate) struct Accessed<'t> {
     pub(crate) read: &'t Read,
     pub(crate) levels: Levels,
+    /// Whether its fill alone decides that a value is its fill.
+    pub(crate) joined: bool,
     /// The loops that its subscripts depend on.
     pub(crate) loops: Vec<usize>,
     /// How loops meet it, by the positions of its own among those that are open and their number.
@@ -187,12 +190,15 @@ impl<'t> Search<'t> {
     /// Takes up the accesses and folds of terms, those of folds' arguments left to the folds.
     fn with_terms(mut self, terms: impl IntoIterator<Item = &'t Term>) -> Search<'t> {
         for term in terms {
+            let mut together = Vec::new();
+            conjuncts(self.cx, term, &mut together);
             outer_accesses(term, &mut |r| {
                 if !self.accesses.iter().any(|known| known.read == r) {
                     let levels = Levels::new(r, self.problem.sizes, self.cx.mode());
                     let fields: Vec<Field> = r.at.iter().flat_map(At::fields).collect();
                     let loops = (0..self.loops.len()).filter(|k| fields.contains(&self.loops[*k])).collect();
-                    self.accesses.push(Accessed { read: r, levels, loops, met: RefCell::default() });
+                    let joined = together.contains(&r);
+                    self.accesses.push(Accessed { read: r, levels, joined, loops, met: RefCell::default() });
                 }
             });
             let folds = &mut self.folds;
@@ -359,22 +365,36 @@ impl<'t> Search<'t> {
             self.problem.prefix.contains(f)
                 || self.loops.iter().position(|g| g == f).is_some_and(|k| mask >> k & 1 == 1)
         };
+        let within = (0..self.loops.len()).filter(|k| mask >> k & 1 == 1).map(|k| &self.loops[k]);
+        let places: f64 = self.problem.prefix.iter().chain(within).map(|f| self.problem.sizes.of(f) as f64).product();
+        places * self.visited(&bound).min(self.problem.reach)
+    }
+
+    /// The estimated rounds of the outermost loops of an order, those outside of all its loops counted first.
+    pub(crate) fn rounds_outside(&self, order: &[usize], depth: usize) -> f64 {
+        let prefix = self.problem.prefix;
+        if let Some(own) = depth.checked_sub(prefix.len()) {
+            return self.rounds(order[..own].iter().fold(0, |mask, k| mask | 1 << k));
+        }
+        let size = |fields: &[Field]| fields.iter().map(|f| self.problem.sizes.of(f) as f64).product::<f64>();
+        let (outside, inside) = prefix.split_at(depth);
+        // A place of fewer loops is visited when one of those further in is.
+        size(outside) * self.visited(&|f| outside.contains(f)).min(self.problem.reach * size(inside))
+    }
+
+    /// The fraction of the places over the bound fields that loops go through, by what is computed alone.
+    fn visited(&self, bound: &Bound) -> f64 {
         let visited = match self.purpose {
-            Purpose::Outputs(targets) => {
-                either(targets.iter().map(|t| visited(self.cx, t, self.problem.sizes, &bound)))
-            }
+            Purpose::Outputs(targets) => either(targets.iter().map(|t| visited(self.cx, t, self.problem.sizes, bound))),
             Purpose::Fold(fold) => {
                 let skips = fold.op.is_identity(fold.arg.fill(), &fold.arg.dtype(), 1, self.cx.mode());
-                if skips { self.cx.support(&fold.arg, self.problem.sizes, &bound) } else { 1.0 }
+                if skips { self.cx.support(&fold.arg, self.problem.sizes, bound) } else { 1.0 }
             }
         };
         // A scan goes on where nothing is written, too.
         let scans = self.folds.iter().filter(|inner| inner.fold.is_scan());
-        let scanned = scans.map(|inner| self.cx.support(&inner.fold.arg, self.problem.sizes, &bound));
-        let visited = either(scanned.chain([visited]));
-        let within = (0..self.loops.len()).filter(|k| mask >> k & 1 == 1).map(|k| &self.loops[k]);
-        let places: f64 = self.problem.prefix.iter().chain(within).map(|f| self.problem.sizes.of(f) as f64).product();
-        places * visited.min(self.problem.reach)
+        let scanned = scans.map(|inner| self.cx.support(&inner.fold.arg, self.problem.sizes, bound));
+        either(scanned.chain([visited]))
     }
 }
 

@@ -1,14 +1,14 @@
 //! Counts the work of an order of loops: what binding each of them takes, and what a complete order takes besides.
 //!
 //! An access takes steps along lists and lookups of known coordinates, for each round of the loop that binds its level.
-//! A merge of lists steps over all of each fiber, unless one is so much longer than the shortest that it is galloped
-//! through. Where the loops outside of a level are not those of the levels outside of it, rounds come back to places that
+//! What lists that one loop meets take, `intersection` says. Where the loops outside of a level are not those of the levels outside of it, rounds come back to places that
 //! were accessed before, and those are missed as far as the caches do not hold what lies between.
 
 use crate::context::Context;
 use crate::cost;
 use crate::estimate::{Bound, deciding, either};
 use crate::fit::{Levels, Meeting};
+use crate::intersection::{Hold, List, Rounds, least, meet};
 use crate::loop_order::{Accessed, Formats, Inner, Purpose, Search, inline_work, place, stored_work};
 use crate::sizes::Sizes;
 use crate::term::{Fold, NestKind, Node, Read, Target, Term};
@@ -21,8 +21,8 @@ use std::rc::Rc;
 /// Levels that one loop binds.
 #[derive(Clone, Default)]
 pub(crate) struct Met {
-    /// Kind and length of the fibers of those that have some of the coordinates and lead.
-    walked: Vec<(LevelKind, f64)>,
+    /// Those that have some of the coordinates and lead.
+    walked: Vec<List>,
     /// Kinds of those that are looked up in every round, and the bytes between two accesses to one place of them.
     followed: Vec<(LevelKind, f64)>,
     /// The same of dense ones that go along with a loop over every coordinate.
@@ -77,9 +77,10 @@ impl Search<'_> {
         } else {
             work.add(Event::Round, rounds);
             followed.extend(along.into_iter().map(|span| (LevelKind::Dense, span)));
-            let least = walked.iter().map(|(_, fanout)| *fanout).fold(f64::INFINITY, f64::min);
-            work += walk(&walked, rounds, fibers);
-            rounds.max(fibers * least)
+            let of = |depth: usize| self.rounds_outside(order, depth);
+            let (held, steps) = meet(&walked, &Rounds { own: rounds, outside: fibers, of: &of });
+            work += steps;
+            rounds.max(fibers * least(&walked, &held))
         };
         for (kind, span) in followed {
             work.add(cost::follow(kind), steps);
@@ -99,13 +100,14 @@ impl Search<'_> {
             return known.clone();
         }
         let mut met = Met::default();
-        self.meet(order, access.read, &access.levels, &mut met);
+        self.meet(order, access, &mut met);
         let met = Rc::new(met);
         access.met.borrow_mut().insert(key, met.clone());
         met
     }
 
-    fn meet(&self, order: &[usize], read: &Read, levels: &Levels, met: &mut Met) {
+    fn meet(&self, order: &[usize], access: &Accessed<'_>, met: &mut Met) {
+        let Accessed { read, levels, joined, .. } = access;
         let shorter = &order[..order.len() - 1];
         let here = self.problem.prefix.len() + shorter.len();
         let positions = |f: &Field| self.position(order, f);
@@ -119,7 +121,9 @@ impl Search<'_> {
             return;
         }
         let in_step = levels.in_step(&positions);
+        let mut outside = Some(0);
         for (depth, ((kind, known), meeting)) in levels.resolved(&positions).zip(meetings).enumerate() {
+            let fixed = std::mem::replace(&mut outside, known);
             if known != Some(here + 1) {
                 continue;
             }
@@ -127,7 +131,8 @@ impl Search<'_> {
             match meeting {
                 Meeting::Walk if kind == LevelKind::Dense => met.along.push(span),
                 Meeting::Walk => {
-                    met.walked.push((kind, self.fanout(read, depth)));
+                    let hold = fixed.filter(|_| *joined).and_then(|fixed| Hold::of(read, depth, fixed, here));
+                    met.walked.push(List { kind, fiber: self.fanout(read, depth), hold });
                     met.jumps.push(span);
                 }
                 Meeting::Follow => met.followed.push((kind, span)),
@@ -163,7 +168,8 @@ impl Search<'_> {
         if is_dense || outermost && self.problem.sizes.of(&self.loops[*last]) as f64 <= 4.0 * stored + 16.0 {
             met.along.push(span);
         } else {
-            met.walked.push((LevelKind::SparseList, distinct(order) / distinct(shorter).max(1.0)));
+            let fiber = distinct(order) / distinct(shorter).max(1.0);
+            met.walked.push(List { kind: LevelKind::SparseList, fiber, hold: None });
             met.jumps.push(span);
         }
     }
@@ -313,36 +319,17 @@ fn reached(cx: &Context, term: &Term, sizes: &Sizes, bound: &Bound) -> f64 {
 }
 
 /// Tables are looked up where a list leads.
-fn lead(walked: &mut Vec<(LevelKind, f64)>, followed: &mut Vec<(LevelKind, f64)>) {
-    let table = |kind: LevelKind| kind.traits().lookup == Lookup::Direct;
-    if walked.iter().any(|(kind, _)| !table(*kind)) {
-        followed.extend(walked.iter().filter(|(kind, _)| table(*kind)).map(|(kind, _)| (*kind, 0.0)));
-        walked.retain(|(kind, _)| !table(*kind));
+fn lead(walked: &mut Vec<List>, followed: &mut Vec<(LevelKind, f64)>) {
+    let table = |list: &List| list.kind.traits().lookup == Lookup::Direct;
+    if walked.iter().any(|list| !table(list)) {
+        followed.extend(walked.iter().filter(|list| table(list)).map(|list| (list.kind, 0.0)));
+        walked.retain(|list| !table(list));
     }
 }
 
 /// The bytes of a stored place.
 fn place_bytes(read: &Read) -> f64 {
     if read.ty.format.levels.iter().all(|l| l.kind == LevelKind::Dense) { 8.0 } else { 12.0 }
-}
-
-/// Steps along the fibers that one loop walks.
-fn walk(lists: &[(LevelKind, f64)], rounds: f64, fibers: f64) -> Work {
-    let mut work = Work::NONE;
-    if let [(kind, fanout)] = *lists {
-        work.add(cost::walk(kind), rounds.max(fibers * fanout));
-        return work;
-    }
-    let shortest = lists.iter().map(|(_, fanout)| *fanout).fold(f64::INFINITY, f64::min);
-    let longest = lists.iter().map(|(_, fanout)| *fanout).fold(0.0, f64::max);
-    if longest > cost::GALLOP_RATIO * shortest.max(0.5) {
-        work.add(Event::Gallop, fibers * shortest * (1.0 + longest / shortest.max(0.5)).log2());
-        return work;
-    }
-    for (_, fanout) in lists {
-        work.add(Event::Merge, fibers * fanout);
-    }
-    work
 }
 
 impl Work {

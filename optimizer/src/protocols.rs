@@ -1,28 +1,35 @@
 //! Chooses how an access goes through each of its levels.
 //!
 //! A level whose coordinate is known when it is met is followed; the others are walked, except in an intersection:
-//! where one loop meets several sparse levels under operators that each of their fills annihilates, lists gallop when
-//! the lengths of their fibers differ by more than [`cost::GALLOP_RATIO`], and hash tables and byte maps are followed
-//! when some list leads.
+//! where one loop meets several sparse levels under operators that each of their fills annihilates, hash tables and byte
+//! maps are followed when some list leads, lists that the loops outside come back to are held in byte maps where that is
+//! cheaper, and those that are left gallop when the lengths of their fibers differ by more than [`cost::GALLOP_RATIO`].
 
 use crate::context::Context;
 use crate::cost;
-use crate::estimate::deciding;
-use crate::fit::{Meeting, Positions, fit, storage_at};
+use crate::fit::{Meeting, fit, storage_at};
+use crate::intersection::{Hold, List, Rounds, conjuncts, meet};
 use crate::sizes::Sizes;
-use crate::term::{NestKind, Node, Read, Term};
-use redpoll_logic::physical::Protocol;
+use crate::term::{NestKind, Read, Term};
+use redpoll_logic::physical::{Protocol, Workspace};
 use redpoll_logic::statistics::Question;
-use redpoll_logic::{LevelKind, Lookup};
+use redpoll_logic::{Field, Format, LevelKind, Lookup};
 
-/// The protocols of the accesses of one value.
-pub(crate) struct Protocols(Vec<(Read, Vec<Protocol>)>);
+/// How the accesses of one value go through their levels.
+pub(crate) struct Protocols(Vec<(Read, Through)>);
+
+/// How an access goes through its levels.
+#[derive(Clone)]
+pub(crate) struct Through {
+    pub(crate) protocols: Vec<Protocol>,
+    pub(crate) workspace: Option<Workspace>,
+}
 
 impl Protocols {
-    /// The protocols of an access of the value.
-    pub(crate) fn of(&self, read: &Read) -> Vec<Protocol> {
+    /// How an access of the value goes through its levels.
+    pub(crate) fn of(&self, read: &Read) -> Through {
         let found = self.0.iter().find(|(r, _)| r == read);
-        found.map(|(_, p)| p.clone()).expect("every access of the value has protocols")
+        found.map(|(_, through)| through.clone()).expect("every access of the value has protocols")
     }
 }
 
@@ -30,73 +37,93 @@ impl Protocols {
 struct Member {
     access: usize,
     level: usize,
-    kind: LevelKind,
+    /// The position of the loop.
     loop_at: usize,
-    fiber: f64,
+    list: List,
+    /// Whether the fill of the access alone decides that the value is its fill.
+    joined: bool,
 }
 
-/// Chooses the protocols of the accesses of a value.
+/// Chooses how the accesses of a value inside of loops in that order go through their levels.
 pub(crate) fn choose_protocols(
     cx: &Context,
     value: &Term,
     sizes: &Sizes,
-    positions: &Positions,
+    order: &[Field],
     kind: NestKind,
 ) -> Protocols {
-    let mut chosen: Vec<(Read, Vec<Protocol>)> = Vec::new();
+    let positions = |f: &Field| order.iter().position(|g| g == f);
+    let mut chosen: Vec<(Read, Through)> = Vec::new();
     value.each_access(&mut |read| {
         if !chosen.iter().any(|(r, _)| r == read) {
-            let meetings = fit(read, sizes, positions, kind, cx.mode());
+            let meetings = fit(read, sizes, &positions, kind, cx.mode());
             let protocol = |m: &Meeting| if *m == Meeting::Walk { Protocol::Walk } else { Protocol::Follow };
-            chosen.push((read.clone(), meetings.iter().map(protocol).collect()));
+            let protocols = meetings.iter().map(protocol).collect();
+            chosen.push((read.clone(), Through { protocols, workspace: None }));
         }
     });
     let mut together: Vec<&Read> = Vec::new();
     conjuncts(cx, value, &mut together);
     let mut members: Vec<Member> = Vec::new();
-    for (access, (read, protocols)) in chosen.iter().enumerate() {
-        if !together.contains(&read) {
-            continue;
-        }
+    for (access, (read, through)) in chosen.iter().enumerate() {
         let spots = storage_at(&read.at, &read.ty.format, &read.ty.shape, sizes, cx.mode());
-        for (level, (at, protocol)) in spots.iter().zip(protocols).enumerate() {
+        let joined = together.contains(&read);
+        let mut outside = 0;
+        for (level, (at, protocol)) in spots.iter().zip(&through.protocols).enumerate() {
             let kind = read.ty.format.levels[level].kind;
             let Some(loop_at) = at.fields().iter().filter_map(positions).max() else { continue };
             if !kind.traits().full && *protocol == Protocol::Walk {
                 let count = |levels| cx.ask(&read.tensor, &read.ty, Question::Positions(levels)).estimate;
                 let fiber = count(level + 1) / count(level).max(1.0);
-                members.push(Member { access, level, kind, loop_at, fiber });
+                let hold = if joined { Hold::of(read, level, outside, loop_at) } else { None };
+                members.push(Member { access, level, loop_at, list: List { kind, fiber, hold }, joined });
             }
+            outside = outside.max(loop_at + 1);
         }
     }
-    for member in &members {
-        let peers = || members.iter().filter(|m| m.loop_at == member.loop_at && m.access != member.access);
-        let fibers = || peers().map(|m| m.fiber).chain([member.fiber]);
-        let (least, most) = (fibers().fold(f64::INFINITY, f64::min), fibers().fold(0.0, f64::max));
-        let table = |kind: LevelKind| kind.traits().lookup == Lookup::Direct;
-        let protocol = &mut chosen[member.access].1[member.level];
-        if table(member.kind) && peers().any(|m| !table(m.kind)) {
-            *protocol = Protocol::Follow;
-        } else if member.kind.traits().lookup == Lookup::Search
-            && peers().count() > 0
-            && most > cost::GALLOP_RATIO * least.max(0.5)
-        {
-            *protocol = Protocol::Gallop;
+    let rounds = |depth: usize| {
+        let places: f64 = order[..depth].iter().map(|f| sizes.of(f) as f64).product();
+        places * cx.support(value, sizes, &|f| order[..depth].contains(f))
+    };
+    for loop_at in 0..order.len() {
+        let met: Vec<&Member> = members.iter().filter(|m| m.loop_at == loop_at).collect();
+        if met.len() > 1 && met.iter().any(|m| m.joined) {
+            meet_together(&met, &rounds, &mut chosen);
         }
     }
     Protocols(chosen)
 }
 
-/// The accesses whose fill alone decides that the value is its fill.
-fn conjuncts<'t>(cx: &Context, term: &'t Term, found: &mut Vec<&'t Read>) {
-    match term.node() {
-        Node::Access(read) => found.push(read),
-        Node::Call(_, args) if args.len() == 1 => conjuncts(cx, &args[0], found),
-        Node::Call(op, args) => {
-            for k in deciding(op, args, term.fill(), cx.mode()) {
-                conjuncts(cx, &args[k], found);
-            }
+/// Chooses the protocols of levels that one loop walks; `rounds` tells those of so many loops.
+fn meet_together(met: &[&Member], rounds: &dyn Fn(usize) -> f64, chosen: &mut [(Read, Through)]) {
+    let (tables, lists): (Vec<&Member>, Vec<&Member>) =
+        met.iter().partition(|m| m.list.kind.traits().lookup == Lookup::Direct);
+    if lists.is_empty() {
+        return;
+    }
+    for table in tables.iter().filter(|m| m.joined) {
+        chosen[table.access].1.protocols[table.level] = Protocol::Follow;
+    }
+    let fibers: Vec<List> = lists.iter().map(|m| m.list).collect();
+    let at = lists[0].loop_at;
+    let held = if fibers.iter().any(|list| list.hold.is_some()) {
+        meet(&fibers, &Rounds { own: rounds(at + 1), outside: rounds(at), of: rounds }).0
+    } else {
+        vec![false; lists.len()]
+    };
+    for (member, _) in lists.iter().zip(&held).filter(|(_, held)| **held) {
+        let (read, through) = &mut chosen[member.access];
+        through.protocols[member.level] = Protocol::Follow;
+        let format = Format::of_kinds(&[LevelKind::ByteMap], read.ty.format.leaf);
+        through.workspace = member.list.hold.map(|hold| Workspace { depth: hold.depth, format });
+    }
+    let leading = || lists.iter().zip(&held).filter(|(m, held)| m.joined && !**held).map(|(m, _)| *m);
+    // A table that is met along with one list tells how much of it is asked for.
+    let lengths = || leading().chain(tables.iter().copied().filter(|m| m.joined)).map(|m| m.list.fiber);
+    let (least, most) = (lengths().fold(f64::INFINITY, f64::min), lengths().fold(0.0, f64::max));
+    for member in leading().filter(|m| m.list.kind.traits().lookup == Lookup::Search && lengths().count() > 1) {
+        if most > cost::GALLOP_RATIO * least.max(0.5) {
+            chosen[member.access].1.protocols[member.level] = Protocol::Gallop;
         }
-        _ => {}
     }
 }

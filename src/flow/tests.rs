@@ -60,7 +60,7 @@ fn text() {
                 P
                   loops i k j at cost 100
                   P stored as (dense sparse-list), about 24 values
-                  reads A<"1"> stored as (dense sparse-list), 9 values: walk i, walk j; walk k, walk j
+                  reads A<"1"> stored as (dense sparse-list), 9 values: walk i, follow j through a workspace (byte-map) inside 1 loops; walk k, walk j
                   threads take chunks of i
                 s
                   loops i k at cost 100
@@ -73,7 +73,7 @@ fn text() {
                 P
                   loops i k j at cost 100
                   P stored as (dense sparse-list), about 24 values
-                  reads A<"1"> stored as (dense sparse-list), 9 values: walk i, walk j; walk k, walk j
+                  reads A<"1"> stored as (dense sparse-list), 9 values: walk i, follow j through a workspace (byte-map) inside 1 loops; walk k, walk j
                   threads take chunks of i
                   took 1.5ms, cost 100 was estimated
                   P has 12 values, 24 were estimated, q-error 2.00
@@ -103,7 +103,7 @@ fn dot() {
                   n1 [label="P\nloops i k j\ncost 100"];
                   n2 [label="s\nloops i k\ncost 100"];
                   n3 [shape=ellipse, peripheries=2, label="s\nf64 6 x 6"];
-                  n0 -> n1 [label="(dense sparse-list)\nwalk i, walk j\nwalk k, walk j"];
+                  n0 -> n1 [label="(dense sparse-list)\nwalk i, follow j through a workspace (byte-map) inside 1 loops\nwalk k, walk j"];
                   n1 -> n2 [label="P (dense sparse-list)\nabout 24 values\nwalk i, walk k"];
                   n0 -> n2 [label="(dense sparse-list)\nwalk i, walk k"];
                   n2 -> n3 [label="(sparse-list sparse-list)\nabout 24 values"];
@@ -116,7 +116,7 @@ fn dot() {
                   n1 [label="P\nloops i k j\ncost 100\ntook 1.5ms"];
                   n2 [label="s\nloops i k\ncost 100\ntook 1.5ms"];
                   n3 [shape=ellipse, peripheries=2, label="s\nf64 6 x 6"];
-                  n0 -> n1 [label="(dense sparse-list)\nwalk i, walk j\nwalk k, walk j"];
+                  n0 -> n1 [label="(dense sparse-list)\nwalk i, follow j through a workspace (byte-map) inside 1 loops\nwalk k, walk j"];
                   n1 -> n2 [label="P (dense sparse-list)\n12 values, 24 were estimated\nwalk i, walk k"];
                   n0 -> n2 [label="(dense sparse-list)\nwalk i, walk k"];
                   n2 -> n3 [label="(sparse-list sparse-list)\n3 values, 24 were estimated"];
@@ -138,7 +138,7 @@ fn mermaid() {
                   n1["P<br/>loops i k j<br/>cost 100"]
                   n2["s<br/>loops i k<br/>cost 100"]
                   n3[["s<br/>f64 6 x 6"]]
-                  n0 -->|"(dense sparse-list)<br/>walk i, walk j<br/>walk k, walk j"| n1
+                  n0 -->|"(dense sparse-list)<br/>walk i, follow j through a workspace (byte-map) inside 1 loops<br/>walk k, walk j"| n1
                   n1 -->|"P (dense sparse-list)<br/>about 24 values<br/>walk i, walk k"| n2
                   n0 -->|"(dense sparse-list)<br/>walk i, walk k"| n2
                   n2 -->|"(sparse-list sparse-list)<br/>about 24 values"| n3
@@ -149,7 +149,7 @@ fn mermaid() {
                   n1["P<br/>loops i k j<br/>cost 100<br/>took 1.5ms"]
                   n2["s<br/>loops i k<br/>cost 100<br/>took 1.5ms"]
                   n3[["s<br/>f64 6 x 6"]]
-                  n0 -->|"(dense sparse-list)<br/>walk i, walk j<br/>walk k, walk j"| n1
+                  n0 -->|"(dense sparse-list)<br/>walk i, follow j through a workspace (byte-map) inside 1 loops<br/>walk k, walk j"| n1
                   n1 -->|"P (dense sparse-list)<br/>12 values, 24 were estimated<br/>walk i, walk k"| n2
                   n0 -->|"(dense sparse-list)<br/>walk i, walk k"| n2
                   n2 -->|"(sparse-list sparse-list)<br/>3 values, 24 were estimated"| n3

@@ -2,7 +2,7 @@
 
 use super::{Flow, FlowQuery, FlowRead, Size};
 use crate::profile::OutputProfile;
-use redpoll_logic::physical::{Access, FormatWords, Protocol};
+use redpoll_logic::physical::{Access, FormatWords, Protocol, Workspace};
 use redpoll_physical::assembly::Counts;
 use std::fmt;
 
@@ -64,7 +64,7 @@ impl fmt::Display for Size {
     }
 }
 
-/// How an access goes through its storage modes: `walk i, follow k`.
+/// How an access goes through its storage modes: `walk i, follow k`, and through which workspace.
 pub(super) fn protocols(access: &Access) -> String {
     let through = access.protocols.iter().zip(&access.subscripts).map(|(protocol, place)| {
         let verb = match protocol {
@@ -74,5 +74,11 @@ pub(super) fn protocols(access: &Access) -> String {
         };
         format!("{verb} {place}")
     });
-    through.collect::<Vec<_>>().join(", ")
+    let through = through.collect::<Vec<_>>().join(", ");
+    match &access.workspace {
+        None => through,
+        Some(Workspace { depth, format }) => {
+            format!("{through} through a workspace {} inside {depth} loops", FormatWords(format))
+        }
+    }
 }

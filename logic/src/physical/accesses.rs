@@ -1,25 +1,52 @@
 //! What a query reads.
 
-use super::{Access, PhysicalQuery, Place, Point, Temporaries};
+use super::{Access, Output, PhysicalQuery, Place, Point, Temporaries};
 
 impl PhysicalQuery {
     /// Every read of the query, those of temporaries first, each as often as it is written.
     pub fn accesses(&self) -> Vec<&Access> {
         let mut found = Vec::new();
-        of_temporaries(&self.temporaries, &mut found);
-        for output in &self.outputs {
-            of_places(&output.subscripts, &mut found);
-            of_point(&output.value, &mut found);
-        }
+        self.temporaries.iter().for_each(|pass| of_temporaries(pass, &mut found));
+        self.outputs.iter().for_each(|output| of_output(output, &mut found));
         found
     }
 }
 
-fn of_temporaries<'q>(temporaries: &'q [Temporaries], found: &mut Vec<&'q Access>) {
-    for pass in temporaries {
-        of_temporaries(&pass.temporaries, found);
-        pass.folds.iter().for_each(|fold| of_point(&fold.value, found));
+impl Temporaries {
+    /// Every read in their loops, those of temporaries that these need first.
+    pub fn accesses(&self) -> Vec<&Access> {
+        let mut found = Vec::new();
+        of_temporaries(self, &mut found);
+        found
     }
+}
+
+impl Output {
+    /// Every read in its places and its value.
+    pub fn accesses(&self) -> Vec<&Access> {
+        let mut found = Vec::new();
+        of_output(self, &mut found);
+        found
+    }
+}
+
+impl Point {
+    /// Every read in it.
+    pub fn accesses(&self) -> Vec<&Access> {
+        let mut found = Vec::new();
+        of_point(self, &mut found);
+        found
+    }
+}
+
+fn of_temporaries<'q>(pass: &'q Temporaries, found: &mut Vec<&'q Access>) {
+    pass.temporaries.iter().for_each(|inner| of_temporaries(inner, found));
+    pass.folds.iter().for_each(|fold| of_point(&fold.value, found));
+}
+
+fn of_output<'q>(output: &'q Output, found: &mut Vec<&'q Access>) {
+    of_places(&output.subscripts, found);
+    of_point(&output.value, found);
 }
 
 fn of_point<'q>(point: &'q Point, found: &mut Vec<&'q Access>) {

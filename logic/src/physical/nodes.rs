@@ -120,13 +120,13 @@ pub struct Output {
     pub value: Point,
 }
 
-/// A temporary that takes random writes in place of an output.
+/// A temporary that takes random writes in place of an output, or looks up in place of an input.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Workspace {
-    /// How many loops of the query are outside of its scope.
+    /// How many loops are outside of its scope, those around temporaries counted, too.
     pub depth: usize,
-    /// Its format, over the output's storage modes that those loops do not fix, in their order: a tensor with one whole
-    /// mode for each of them, of that storage mode's size.
+    /// Its format, over the storage modes that those loops do not fix, in their order: a tensor with one whole mode for
+    /// each of them, of that storage mode's size.
     pub format: Format,
 }
 
@@ -179,8 +179,11 @@ pub struct Access {
     pub tensor: Alias,
     /// The coordinate at each storage mode, outermost first.
     pub subscripts: Vec<Place>,
-    /// The protocol at each storage mode.
+    /// The protocol at each storage mode; of those that a workspace has, how the workspace is gone through.
     pub protocols: Vec<Protocol>,
+    /// A temporary that holds the fiber which the loops outside of it fix, and is read in its place. It has the innermost
+    /// storage modes, each of them whole.
+    pub workspace: Option<Workspace>,
     /// What a read out of bounds gives; without it all reads are in bounds.
     pub outside: Option<Scalar>,
 }

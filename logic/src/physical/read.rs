@@ -109,11 +109,10 @@ impl Reader {
             match clause.as_form() {
                 Some(("drop-fills", [])) => output.computed = Computed::Drop,
                 Some(("fold", [op])) => output.fold = Some(self.op(op)?),
-                Some(("workspace", [depth, format])) => {
-                    let (depth, format) = (depth.number("a number of loops")?, read_format(format)?);
-                    output.workspace = Some(Workspace { depth, format });
-                }
-                _ => return Err(clause.error("expected (fold OP), (drop-fills) or (workspace DEPTH FORMAT)")),
+                _ => match read_workspace(clause)? {
+                    Some(workspace) => output.workspace = Some(workspace),
+                    None => return Err(clause.error("expected (fold OP), (drop-fills) or (workspace DEPTH FORMAT)")),
+                },
             }
         }
         Ok(output)
@@ -150,6 +149,8 @@ impl Reader {
             Some((Some(("outside", [value])), rest)) => (Some(scalar(value)?), rest),
             _ => (None, reads),
         };
+        let workspace = reads.last().map_or(Ok(None), read_workspace)?;
+        let reads = if workspace.is_some() { &reads[..reads.len() - 1] } else { reads };
         let read = |s: &Sexpr| match s.as_form() {
             Some(("gallop", [place])) => Ok((self.place(place)?, Protocol::Gallop)),
             Some(("follow", [place])) => Ok((self.place(place)?, Protocol::Follow)),
@@ -157,7 +158,7 @@ impl Reader {
         };
         let reads = reads.iter().map(read).collect::<Result<Vec<_>, Error>>()?;
         let (subscripts, protocols) = reads.into_iter().unzip();
-        Ok(Access { tensor: alias(tensor)?, subscripts, protocols, outside })
+        Ok(Access { tensor: alias(tensor)?, subscripts, protocols, workspace, outside })
     }
 
     fn op(&self, s: &Sexpr) -> Result<Op, Error> {
@@ -171,6 +172,12 @@ impl Reader {
     fn find_op(&self, name: &str) -> Option<Op> {
         self.ops.iter().find(|op| op.name() == name).cloned().or_else(|| Op::from_name(name))
     }
+}
+
+/// `(workspace DEPTH FORMAT)`; `None` for anything else.
+fn read_workspace(s: &Sexpr) -> Result<Option<Workspace>, Error> {
+    let Some(("workspace", [depth, format])) = s.as_form() else { return Ok(None) };
+    Ok(Some(Workspace { depth: depth.number("a number of loops")?, format: read_format(format)? }))
 }
 
 /// `NAME DTYPE FILL (SIZE..) FORMAT` and what follows.

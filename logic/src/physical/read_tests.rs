@@ -26,7 +26,7 @@ fn plans_read_back() {
       (where 1 (for) (u min inf (half 2.0)))
       (t + (lit u8 1) (* (lit u8 2) (at "1 x" (follow k)))))
     (write y f64 0.0 (7) (dense) ((+ i.i (* 2 i.o))) (fold +)
-      (* (at A i.o (gallop j.o) i.i j.i (outside 1.0)) (cast-f64 t)))
+      (* (at A i.o (gallop j.o) i.i j.i (outside 1.0)) (at A i.o j.o i.i (follow j.i) (workspace 3 (byte-map))) (cast-f64 t)))
     (write Z (struct (value f64) (coordinate i64)) (inf 7) (9 9) (dense hash) ((value (coordinate (+ i.i 1))) (mod j.i 4))
       (workspace 1 (byte-map))
       (pair u (at P (quot i.o 2) (value 3)))))

@@ -17,7 +17,9 @@
 //! Subscripts and forms are those of Logic plans. A value of dtype `bool`, `i64` or `f64` stands bare, others are
 //! `(lit DTYPE VALUE)`. `lit`, `coordinate`, `at` and `where` are no names of operators or temporaries here.
 
-use super::{Access, Extent, Fold, Loop, Output, PhysicalPlan, PhysicalQuery, Place, Point, Protocol, Temporaries};
+use super::{
+    Access, Extent, Fold, Loop, Output, PhysicalPlan, PhysicalQuery, Place, Point, Protocol, Temporaries, Workspace,
+};
 use crate::affine::Subscript;
 use crate::dtype::Prim;
 use crate::expr::Computed;
@@ -176,10 +178,16 @@ impl fmt::Display for Output {
         if self.computed == Computed::Drop {
             f.write_str(" (drop-fills)")?;
         }
-        if let Some(w) = &self.workspace {
-            write!(f, " (workspace {} {})", w.depth, FormatWords(&w.format))?;
+        if let Some(workspace) = &self.workspace {
+            write!(f, " {workspace}")?;
         }
         write!(f, " {})", self.value)
+    }
+}
+
+impl fmt::Display for Workspace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "(workspace {} {})", self.depth, FormatWords(&self.format))
     }
 }
 
@@ -223,6 +231,9 @@ impl fmt::Display for Access {
                 Protocol::Gallop => write!(f, " (gallop {place})")?,
                 Protocol::Follow => write!(f, " (follow {place})")?,
             }
+        }
+        if let Some(workspace) = &self.workspace {
+            write!(f, " {workspace}")?;
         }
         if let Some(outside) = &self.outside {
             write!(f, " (outside {})", value(outside))?;

@@ -17,13 +17,17 @@
 //! 8. Lists and singletons of an output are written in order, or a workspace takes the writes: all levels down to the
 //!    last list or singleton are bound by the outermost loops, in their order. A workspace has one level for each
 //!    storage mode that its outer loops do not fix, all of kinds that take random writes.
+//! 9. The workspace of an access has the innermost storage modes, each of them whole, in levels that take random writes;
+//!    the loops outside of it bind the other modes. Such an access stays in bounds.
 
-use super::{Access, Extent, Loop, Output, PhysicalPlan, PhysicalQuery, Place, Point, Protocol, Temporaries};
+use super::{
+    Access, Extent, Loop, Output, PhysicalPlan, PhysicalQuery, Place, Point, Protocol, Temporaries, Workspace,
+};
 use crate::affine::{Affine, Subscript};
 use crate::dtype::DType;
 use crate::expr::Computed;
 use crate::field::{Alias, Field};
-use crate::format::TensorType;
+use crate::format::{StorageMode, TensorType};
 use crate::level::{Lookup, Writes};
 use crate::op::Op;
 use std::collections::{BTreeSet, HashMap};
@@ -228,6 +232,11 @@ impl Scope<'_> {
         if access.outside.as_ref().is_some_and(|v| v.dtype() != ty.dtype) {
             return Err("its outside value has another dtype".to_owned());
         }
+        let held = access.workspace.as_ref().map_or(&[][..], |w| &w.format.levels);
+        if let Some(workspace) = &access.workspace {
+            self.held(access, workspace, ty)?;
+        }
+        let levels = levels[..levels.len() - held.len()].iter().chain(held);
         let mut outside = 0;
         for ((place, protocol), level) in access.subscripts.iter().zip(&access.protocols).zip(levels) {
             let bound = self.bound(place)?;
@@ -251,6 +260,30 @@ impl Scope<'_> {
             outside = outside.max(bound);
         }
         Ok(ty.dtype.clone())
+    }
+
+    /// Checks that a fiber of a tensor can be held in a workspace.
+    fn held(&self, access: &Access, workspace: &Workspace, ty: &TensorType) -> Check {
+        let Workspace { depth, format } = workspace;
+        let modes = &ty.format.modes;
+        let Some(first) = modes.len().checked_sub(format.levels.len()).filter(|first| *first < modes.len()) else {
+            return Err(format!("its workspace has {} levels, of {}", format.levels.len(), modes.len()));
+        };
+        let whole = |(k, mode): (usize, &StorageMode)| *mode == StorageMode::Whole { mode: k };
+        let are_whole = modes[first..].iter().all(|mode| matches!(mode, StorageMode::Whole { .. }));
+        if access.outside.is_some() || !are_whole || !format.modes.iter().enumerate().all(whole) {
+            return Err("its workspace has modes that are not whole, or that it may leave".to_owned());
+        }
+        for place in &access.subscripts[..first] {
+            if !matches!(place, Place::Subscript(_)) || self.bound(place)? > *depth {
+                return Err(format!("its workspace inside of {depth} loops does not find level {place} bound"));
+            }
+        }
+        match format.levels.iter().find(|l| l.kind.traits().writes != Writes::Random) {
+            Some(l) => Err(format!("its workspace has a {:?} level, which takes no random writes", l.kind)),
+            None if *depth > self.loops.len() => Err(format!("its workspace is inside of {depth} loops")),
+            None => Ok(()),
+        }
     }
 
     fn output(&self, output: &Output) -> Check {

@@ -96,7 +96,7 @@ fn four_cycles_go_through_one_matrix_of_pairs() {
         &expect![[r#"
             s.1: k l i
             A.1: c0 c1
-            s: j k i
+            s: k j i
         "#]],
     );
     let text = report.to_string();

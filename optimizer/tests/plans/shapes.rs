@@ -109,7 +109,7 @@ fn spgemm_by_inner_products() {
               (input A f64 0.0 (7 8) (dense sparse-list))
               (input B f64 0.0 (8 9) (dense@1 sparse-list@0))
               (query (for (i 7) (j 9) (k 8))
-                (write C f64 0.0 (7 9) (dense sparse-list) (i j) (fold +) (* (at A i k) (at B j k))))
+                (write C f64 0.0 (7 9) (dense sparse-list) (i j) (fold +) (* (at A i (follow k) (workspace 1 (byte-map))) (at B j k))))
               (produces C))"#]],
     );
     assert_eq!(physical.queries.len(), 1);
@@ -346,7 +346,7 @@ fn triangles() {
             (physical
               (input A i64 0 (9 9) (dense sparse-list))
               (query (for (i 9) (j 9) (k 9))
-                (write t i64 0 () () () (fold +) (* (at A i j) (at A j k) (at A i k))))
+                (write t i64 0 () () () (fold +) (* (at A i j) (at A j k) (at A i (follow k) (workspace 1 (byte-map))))))
               (produces t))"#]],
     );
     assert_eq!(physical.queries.len(), 1);

@@ -11,16 +11,22 @@
 //!   copies it into the output in the order of the output's storage modes. When several rounds of the outer loops meet
 //!   one place of the output, the workspace starts from the identity of the fold, and the consumer folds.
 //!
+//! - the workspace of an access becomes a local too, filled under its `depth` loops, whose consumer is all that stands
+//!   further in; accesses to the same fiber share it.
+//!
 //! - a write at a value (a scatter) stands under a condition that the value is in bounds.
 //!
-//! `places.rs` turns coordinates into expressions, `writes.rs` has what is particular to outputs. The result passes
+//! `places.rs` turns coordinates into expressions, `held.rs` has the workspaces of accesses, `writes.rs` what is particular
+//! to outputs. The result passes
 //! `verify`, and `normalize` takes it.
 
+mod held;
 pub(super) mod places;
 mod writes;
 
 use super::{Access, Expr, Index, Program, Role, Rounds, Stmt, Subscript, TensorDecl, TensorId, Write};
 use crate::Error;
+use held::Held;
 use redpoll_logic::physical::{self, Extent, Fold, Loop, PhysicalQuery, Place, Point, Temporaries};
 use redpoll_logic::{Affine, Alias, DType, Field, Format, TensorType};
 use std::collections::HashMap;
@@ -40,6 +46,7 @@ pub fn from_physical(query: &PhysicalQuery, types: &HashMap<Alias, Arc<TensorTyp
         loops: Vec::new(),
         temporaries: Vec::new(),
         started: Vec::new(),
+        held: Vec::new(),
         query,
         places: Vec::new(),
     };
@@ -78,6 +85,8 @@ struct Builder<'a> {
     temporaries: Vec<(Alias, TensorId, &'a [Field])>,
     /// The locals of temporaries that have started and are not computed yet.
     started: Vec<(Alias, TensorId)>,
+    /// The workspaces of accesses in scope.
+    held: Vec<Held<'a>>,
     query: &'a PhysicalQuery,
     /// The subscripts of each output, those of blocks as affine forms wherever they are.
     places: Vec<Vec<Place>>,
@@ -116,6 +125,8 @@ impl<'a> Builder<'a> {
             return Err(invalid(format!("temporaries stand under {} loops, but there are {}", g.depth, loops.len())));
         }
         let in_scope = self.temporaries.len();
+        let holding = self.held.len();
+        let fills = self.hold(groups, depth, innermost)?;
         let mut starts = Vec::new();
         for group in groups.iter().filter(|g| g.since == depth && g.since < g.depth) {
             starts.extend(self.start(group, loops)?);
@@ -148,7 +159,12 @@ impl<'a> Builder<'a> {
             let stmt = Stmt::Where { consumer: Box::new(consumer), producer: Box::new(producer) };
             Stmt::block(locals.into_iter().map(Stmt::Declare).chain([stmt]))
         });
-        Ok(Stmt::block(starts.into_iter().chain([computed])))
+        self.held.truncate(holding);
+        let nest = Stmt::block(starts.into_iter().chain([computed]));
+        Ok(fills.into_iter().rev().fold(nest, |nest, (local, fill)| {
+            let stmt = Stmt::Where { consumer: Box::new(nest), producer: Box::new(fill) };
+            Stmt::block([Stmt::Declare(local), stmt])
+        }))
     }
 
     fn fresh(&mut self, name: &str) -> Index {

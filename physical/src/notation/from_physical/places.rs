@@ -5,7 +5,8 @@ use crate::Error;
 use crate::notation::{Atom, Expr, Index, Linear, TensorId};
 use redpoll_logic::op::Builtin;
 use redpoll_logic::physical::{self, Extent, Place, Point};
-use redpoll_logic::{Affine, Field, StorageMode, Subscript, TensorType};
+use redpoll_logic::{Affine, Alias, Field, StorageMode, Subscript, TensorType};
+use std::sync::Arc;
 
 /// `block` places, fewer in the last block of a mode of that size.
 pub(super) fn block_end(block: u64, size: u64, outer: Expr) -> Result<Expr, Error> {
@@ -168,12 +169,17 @@ impl Builder<'_> {
         Ok(Some(range))
     }
 
+    /// An input and its type.
+    pub(super) fn input(&self, name: &Alias) -> Result<(TensorId, Arc<TensorType>), Error> {
+        let known = self.tensors.iter().position(|t| t.role == Role::Input && t.name == name.as_str());
+        let k = known.ok_or_else(|| invalid(format!("tensor `{name}` is not known")))?;
+        Ok((TensorId(k as u32), self.tensors[k].ty.clone()))
+    }
+
     /// A read. What it gives out of bounds stays just on modes that it may leave. The padding of a ragged last block is
     /// inside of the levels but outside of the tensor, so it is told apart by a comparison.
     pub(super) fn read(&self, a: &physical::Access) -> Result<Expr, Error> {
-        let known = self.tensors.iter().position(|t| t.role == Role::Input && t.name == a.tensor.as_str());
-        let k = known.ok_or_else(|| invalid(format!("tensor `{}` is not known", a.tensor)))?;
-        let ty = self.tensors[k].ty.clone();
+        let (tensor, ty) = self.input(&a.tensor)?;
         let modes = &ty.format.modes;
         if a.subscripts.len() != modes.len() || a.protocols.len() != modes.len() {
             let (subscripts, protocols) = (a.subscripts.len(), a.protocols.len());
@@ -187,8 +193,11 @@ impl Builder<'_> {
             // No place is inside. A coordinate that does not vary is read outside of the loops that have no round.
             return Ok(Expr::Literal(a.outside.clone().unwrap_or_else(|| ty.fill.clone())));
         }
+        if let Some(workspace) = &a.workspace {
+            return self.read_held(a, workspace);
+        }
         let at = a.subscripts.iter().map(|s| self.coordinate(s)).collect::<Result<Vec<_>, _>>()?;
-        let mut access = access(TensorId(k as u32), at);
+        let mut access = access(tensor, at);
         let mut guards = Vec::new();
         for m in 0..modes.len() {
             let n = ty.shape[modes[m].mode()];

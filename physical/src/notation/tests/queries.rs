@@ -35,7 +35,7 @@ fn at(indices: &[&str]) -> Vec<Place> {
 
 fn read(tensor: &str, subscripts: Vec<Place>) -> Point {
     let protocols = vec![Protocol::Walk; subscripts.len()];
-    Point::Access(physical::Access { tensor: tensor.into(), subscripts, protocols, outside: None })
+    Point::Access(physical::Access { tensor: tensor.into(), subscripts, protocols, workspace: None, outside: None })
 }
 
 fn read_outside(tensor: &str, subscripts: Vec<Place>, outside: f64) -> Point {
@@ -259,6 +259,167 @@ fn triangles() {
     "#]],
         expect![[r#"
         n []: 3648.0
+    "#]],
+    );
+}
+
+/// A read whose innermost mode is looked up in a byte map, filled inside of so many loops.
+fn read_held(tensor: &str, depth: usize, subscripts: Vec<Place>) -> Point {
+    let Point::Access(mut a) = read(tensor, subscripts) else { unreachable!() };
+    *a.protocols.last_mut().unwrap() = Protocol::Follow;
+    Point::Access(physical::Access { workspace: Some(Workspace { depth, format: row_bytes() }), ..a })
+}
+
+#[test]
+fn reads_through_one_workspace() {
+    let held = |s: &[&str]| read_held("E", 1, at(s));
+    let value = call(
+        Builtin::Mul,
+        [
+            read("E", at(&["i", "j"])),
+            read("E", at(&["j", "k"])),
+            held(&["i", "k"]),
+            read("E", at(&["k", "l"])),
+            held(&["i", "l"]),
+            read_held("E", 2, at(&["j", "l"])),
+        ],
+    );
+    let n = output("n", ty(&[], Format::dense(0)), Vec::new(), Some(Builtin::Add), value);
+    check(
+        &query(vec![whole("i", 6), whole("j", 6), whole("k", 6), whole("l", 6)], vec![n]),
+        &vec![("E", ty(&[6, 6], Format::csr()))],
+        expect![[r#"
+            (program
+              (block
+                (declare n)
+                (for i
+                  (range 0 6)
+                  (block
+                    (declare E_workspace)
+                    (where
+                      (for j
+                        (range 0 6)
+                        (block
+                          (declare E_workspace_2)
+                          (where
+                            (for k
+                              (range 0 6)
+                              (for l
+                                (range 0 6)
+                                (+=
+                                  (n)
+                                  (*
+                                    (E i j)
+                                    (E j k)
+                                    (E_workspace (follow k))
+                                    (E k l)
+                                    (E_workspace (follow l))
+                                    (E_workspace_2 (follow l))))))
+                            (block
+                              (for c1 (range 0 6) (init (E_workspace_2 c1) (E j c1)))
+                              (freeze E_workspace_2)))))
+                      (block (for c1 (range 0 6) (init (E_workspace c1) (E i c1))) (freeze E_workspace)))))
+                (freeze n)))
+        "#]],
+        expect![[r#"
+            n []: 2000774.0
+        "#]],
+    );
+}
+
+#[test]
+fn temporaries_read_through_workspaces() {
+    // For all rows, and for the row of one.
+    for depth in 0..2 {
+        let dot = call(Builtin::Mul, [read("A", at(&["i", "j"])), read_held("x", 0, at(&["j"]))]);
+        let dot = call(Builtin::Mul, [dot, read_held("B", depth, at(&["j"]))]);
+        let value = call(Builtin::Mul, [read_held("B", depth, at(&["i"])), Point::Temporary("t".into())]);
+        let q = PhysicalQuery {
+            temporaries: vec![sum_of_row("t", dot)],
+            ..query(vec![whole("i", 5)], vec![output("r", ty(&[5], Format::dense(1)), at(&["i"]), None, value)])
+        };
+        let sparse = |n| ty(&[n], Format::of_kinds(&[LevelKind::SparseList], LeafKind::Element));
+        let types = vec![("A", ty(&[5, 5], Format::csr())), ("x", sparse(5)), ("B", sparse(5))];
+        let (text, result) = if depth == 0 {
+            (
+                expect![[r#"
+                (program
+                  (block
+                    (declare r)
+                    (declare x_workspace)
+                    (where
+                      (block
+                        (declare B_workspace)
+                        (where
+                          (for i
+                            (range 0 5)
+                            (block
+                              (declare t)
+                              (where
+                                (init (r i) (* (B_workspace (follow i)) (t)))
+                                (block
+                                  (for j
+                                    (range 0 5)
+                                    (+= (t) (* (* (A i j) (x_workspace (follow j))) (B_workspace (follow j)))))
+                                  (freeze t)))))
+                          (block (for c0 (range 0 5) (init (B_workspace c0) (B c0))) (freeze B_workspace))))
+                      (block (for c0 (range 0 5) (init (x_workspace c0) (x c0))) (freeze x_workspace)))
+                    (freeze r)))
+            "#]],
+                expect![[r#"
+                r [5]: 784.0 720.0 1512.0 2968.0 2248.0
+            "#]],
+            )
+        } else {
+            (
+                expect![[r#"
+                (program
+                  (block
+                    (declare r)
+                    (declare x_workspace)
+                    (where
+                      (for i
+                        (range 0 5)
+                        (block
+                          (declare B_workspace)
+                          (where
+                            (block
+                              (declare t)
+                              (where
+                                (init (r i) (* (B_workspace (follow i)) (t)))
+                                (block
+                                  (for j
+                                    (range 0 5)
+                                    (+= (t) (* (* (A i j) (x_workspace (follow j))) (B_workspace (follow j)))))
+                                  (freeze t))))
+                            (block (for c0 (range 0 5) (init (B_workspace c0) (B c0))) (freeze B_workspace)))))
+                      (block (for c0 (range 0 5) (init (x_workspace c0) (x c0))) (freeze x_workspace)))
+                    (freeze r)))
+            "#]],
+                expect![[r#"
+                r [5]: 784.0 720.0 1512.0 2968.0 2248.0
+            "#]],
+            )
+        };
+        check(&q, &types, text, result);
+    }
+}
+
+#[test]
+fn a_held_tensor_without_places_is_not_filled() {
+    let value = call(Builtin::Mul, [read("x", at(&["j"])), read_held("A", 1, at(&["i", "j"]))]);
+    let y = output("y", ty(&[4], Format::dense(1)), at(&["i"]), Some(Builtin::Add), value);
+    let q = query(vec![whole("i", 4), whole("j", 0)], vec![y]);
+    let types = vec![("A", ty(&[4, 0], Format::csr())), ("x", ty(&[0], Format::dense(1)))];
+    check(
+        &q,
+        &types,
+        expect![[r#"
+        (program
+          (block (declare y) (for i (range 0 4) (for j (range 0 0) (+= (y i) (* 0.0 0.0)))) (freeze y)))
+    "#]],
+        expect![[r#"
+        y [4]: 0.0 0.0 0.0 0.0
     "#]],
     );
 }

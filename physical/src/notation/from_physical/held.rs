@@ -1,0 +1,98 @@
+//! Workspaces of accesses: the fiber that the loops outside fix is copied once and read as often as the loops further in
+//! come back to it.
+
+use super::places::size;
+use super::{Builder, Innermost, Role, access, invalid};
+use crate::Error;
+use crate::notation::{Expr, Rounds, Stmt, TensorId, Write};
+use redpoll_logic::physical::{Access, Place, Temporaries, Workspace};
+use redpoll_logic::{Alias, TensorType};
+use std::sync::Arc;
+
+/// The workspace of accesses to one fiber.
+pub(super) struct Held<'a> {
+    tensor: &'a Alias,
+    /// The places that fix the fiber.
+    fixed: &'a [Place],
+    workspace: &'a Workspace,
+    local: TensorId,
+}
+
+impl Held<'_> {
+    fn serves(&self, access: &Access, workspace: &Workspace) -> bool {
+        self.tensor == &access.tensor && self.workspace == workspace && access.subscripts.starts_with(self.fixed)
+    }
+}
+
+impl<'a> Builder<'a> {
+    /// Brings the workspaces into scope that accesses from the `depth`th loop of a nest on need there; gives each with the
+    /// statement that fills it.
+    pub(super) fn hold(
+        &mut self,
+        groups: &'a [Temporaries],
+        depth: usize,
+        innermost: &Innermost<'_, 'a>,
+    ) -> Result<Vec<(TensorId, Stmt)>, Error> {
+        let query = self.query;
+        let mut accesses: Vec<&'a Access> = Vec::new();
+        groups.iter().filter(|g| g.depth >= depth).for_each(|g| accesses.extend(g.accesses()));
+        match innermost {
+            Innermost::Outputs(_) => query.outputs.iter().for_each(|o| accesses.extend(o.accesses())),
+            Innermost::Folds(folds, _) => folds.iter().for_each(|f| accesses.extend(f.value.accesses())),
+        }
+        let mut fills = Vec::new();
+        for access in accesses {
+            let Some(workspace) = access.workspace.as_ref().filter(|w| w.depth == self.loops.len()) else { continue };
+            if !self.held.iter().any(|held| held.serves(access, workspace)) {
+                fills.extend(self.fill(access, workspace)?);
+            }
+        }
+        Ok(fills)
+    }
+
+    /// Brings the workspace of an access into scope. There is none where no place is.
+    fn fill(&mut self, a: &'a Access, workspace: &'a Workspace) -> Result<Option<(TensorId, Stmt)>, Error> {
+        let (tensor, ty) = self.input(&a.tensor)?;
+        if ty.shape.contains(&0) {
+            return Ok(None);
+        }
+        let sizes = ty.format.storage_shape(&ty.shape);
+        let first = sizes.len().checked_sub(workspace.format.levels.len()).ok_or_else(|| {
+            invalid(format!("the workspace of an access to `{}` has more levels than the tensor", a.tensor))
+        })?;
+        let (fixed, shape) = (&a.subscripts[..first], sizes[first..].to_vec());
+        let local_ty = TensorType {
+            shape: shape.clone(),
+            dtype: ty.dtype.clone(),
+            fill: ty.fill.clone(),
+            format: workspace.format.clone(),
+        };
+        let local = self.declare(&format!("{}_workspace", a.tensor), Arc::new(local_ty), Role::Local);
+        let mut at = fixed.iter().map(|place| self.coordinate(place)).collect::<Result<Vec<_>, _>>()?;
+        let loops = (first..sizes.len()).map(|k| Ok((self.fresh(&format!("c{k}")), size(sizes[k])?)));
+        let loops = loops.collect::<Result<Vec<_>, Error>>()?;
+        let open: Vec<Expr> = loops.iter().map(|(index, _)| Expr::Index(*index)).collect();
+        at.extend(open.iter().cloned());
+        let mut from = access(tensor, at);
+        from.subscripts.iter_mut().zip(&a.protocols[..first]).for_each(|(s, protocol)| s.protocol = *protocol);
+        let copy = Stmt::Assign { lhs: access(local, open), write: Write::Init, rhs: Expr::Access(from) };
+        let nest = loops.into_iter().rev().fold(copy, |body, (index, end)| {
+            let extent = Some((Expr::int(0), end));
+            Stmt::For { index, extent, rounds: Rounds::Ordered, body: Box::new(body) }
+        });
+        self.held.push(Held { tensor: &a.tensor, fixed, workspace, local });
+        Ok(Some((local, Stmt::block([nest, Stmt::Freeze(local)]))))
+    }
+
+    /// A read of the workspace that holds the fiber.
+    pub(super) fn read_held(&self, a: &Access, workspace: &Workspace) -> Result<Expr, Error> {
+        let held = self.held.iter().find(|held| held.serves(a, workspace)).ok_or_else(|| {
+            invalid(format!("the workspace of an access to `{}` is inside of {} loops", a.tensor, workspace.depth))
+        })?;
+        let first = held.fixed.len();
+        let at = a.subscripts[first..].iter().map(|place| self.coordinate(place)).collect::<Result<Vec<_>, _>>()?;
+        let mut read = access(held.local, at);
+        read.subscripts.iter_mut().zip(&a.protocols[first..]).for_each(|(s, protocol)| s.protocol = *protocol);
+        Ok(Expr::Access(read))
+    }
+}
