@@ -2,12 +2,13 @@
 
 use super::Options;
 use super::build::{self, and, is_cheap, is_register_only, lt, not, split};
+use super::level::At;
 use super::prove::Prover;
 use super::storage::TensorCode;
 use super::tree::Tree;
 use super::value::{Emitter, Value};
 use crate::assembly::{Buffer, BufferDecl, Expr, Local, LocalDecl, Stmt};
-use crate::notation::{Cut, Index, Join, Program, TensorId, Var};
+use crate::notation::{Cut, Index, Join, Program, Role, TensorId, Var};
 use redpoll_logic::{FloatMode, Prim};
 
 /// In a function of more statements than this, no statement is copied that stands in the code more than once already:
@@ -63,6 +64,12 @@ impl<'p> Cx<'p> {
     /// The code emitted so far at this place.
     pub(crate) fn finish(&mut self) -> Vec<Stmt> {
         std::mem::take(&mut self.out)
+    }
+
+    /// Whether nothing outside of the program reads a level, and all that does so inside looks it up.
+    pub(crate) fn looks_up(&self, at: At) -> bool {
+        let is_local = self.program.tensors[at.tensor.index()].role == Role::Local;
+        is_local && self.program.body.looks_up(at.tensor, at.level)
     }
 
     /// A new local.

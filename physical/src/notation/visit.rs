@@ -5,6 +5,7 @@
 use super::{Access, Expr, Stmt, Subscript, TensorId};
 use redpoll_logic::Scalar;
 use redpoll_logic::op::Op;
+use redpoll_logic::physical::Protocol;
 use std::convert::Infallible;
 
 impl Expr {
@@ -179,6 +180,17 @@ impl Stmt {
             };
         });
         found
+    }
+
+    /// Whether all reads in the statement and in those inside look a level of a tensor up, and it is exchanged for none.
+    pub fn looks_up(&self, tensor: TensorId, level: usize) -> bool {
+        let mut only = true;
+        self.walk(&mut |s| {
+            let reads = s.exprs().into_iter().flat_map(Expr::accesses).filter(|a| a.tensor == tensor);
+            only &= reads.into_iter().all(|a| a.subscripts[level].protocol == Protocol::Follow);
+            only &= !matches!(s, Stmt::Swap(a, b) if *a == tensor || *b == tensor);
+        });
+        only
     }
 
     /// The tensors that the statement itself reads, those of statements inside left out.

@@ -5,12 +5,11 @@ use redpoll_logic::{Prim, Scalar};
 /// The type of values of a primitive, in memory and in registers.
 pub(super) fn c_type(prim: Prim) -> &'static str {
     match prim {
-        Prim::Bool => "bool",
+        Prim::Bool | Prim::U8 => "uint8_t",
         Prim::I8 => "int8_t",
         Prim::I16 => "int16_t",
         Prim::I32 => "int32_t",
         Prim::I64 => "int64_t",
-        Prim::U8 => "uint8_t",
         Prim::U16 => "uint16_t",
         Prim::U32 => "uint32_t",
         Prim::U64 => "uint64_t",

@@ -1,6 +1,7 @@
 //! Byte maps in code: walked, galloped or followed; written in any order.
 //!
-//! While writing, a scratch list holds the positions that were touched first, in order of arrival; freezing sorts it.
+//! While writing, a scratch list holds the positions that were touched first, in order of arrival; freezing sorts it,
+//! unless all that reads them looks them up.
 //! What is declared again clears those alone, so a workspace costs what was written to it. A place that is not marked
 //! always holds the fill value.
 
@@ -113,6 +114,9 @@ impl LevelLowering for ByteMap {
         let LevelCode { dimension, arrays, .. } = cx.level(at).clone();
         let (ptr, idx) = (arrays[PTR], arrays[IDX]);
         let (len, list) = (local(cx.level(at).counter()), scratch(cx, at));
+        if list == idx && cx.looks_up(at) {
+            return mul(parents, &dimension);
+        }
         cx.push(Stmt::Sort { buffer: list, lo: int(0), hi: len.clone() });
         let ends = plus(parents, 1);
         cx.push(Stmt::Grow { buffer: ptr, len: ends.clone() });
