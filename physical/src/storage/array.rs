@@ -236,10 +236,19 @@ pub(crate) fn prim_bits(value: &Scalar) -> (Prim, u64) {
 /// # Errors
 /// When there is not so much memory.
 pub(crate) fn filled_vec<T: Clone>(value: T, len: u64) -> Result<Vec<T>, Error> {
-    let too_large = || Error::TooLarge { elements: len, bytes: size_of::<T>() };
-    let len = usize::try_from(len).map_err(|_| too_large())?;
+    let count = usize::try_from(len).map_err(|_| Error::TooLarge { elements: len, bytes: size_of::<T>() })?;
+    let mut vec = reserved_vec(count)?;
+    vec.resize(count, value);
+    Ok(vec)
+}
+
+/// An empty vector with room for `len` elements.
+///
+/// # Errors
+/// When there is not so much memory.
+pub(crate) fn reserved_vec<T>(len: usize) -> Result<Vec<T>, Error> {
     let mut vec = Vec::new();
-    vec.try_reserve_exact(len).map_err(|_| too_large())?;
-    vec.resize(len, value);
+    let too_large = |_| Error::TooLarge { elements: len as u64, bytes: size_of::<T>() };
+    vec.try_reserve_exact(len).map_err(too_large)?;
     Ok(vec)
 }

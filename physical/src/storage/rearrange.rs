@@ -4,7 +4,7 @@
 //! after the other: memory that is touched for the first time costs more than the sort.
 
 use super::Tensor;
-use super::array::{Array, filled_vec, match_width, prim_bits};
+use super::array::{Array, filled_vec, match_width, prim_bits, reserved_vec};
 use super::assemble::{build_group, group_at};
 use super::sort::order_of_keys;
 use crate::Error;
@@ -58,9 +58,7 @@ fn applies(ty: &TensorType, new: &Format, n: usize) -> bool {
 
 /// A list in another order, with 64 bits an element.
 fn in_order_of(list: &[u32], order: Option<&[u32]>) -> Result<Vec<u64>, Error> {
-    let mut out = Vec::new();
-    let too_large = |_| Error::TooLarge { elements: list.len() as u64, bytes: size_of::<u64>() };
-    out.try_reserve_exact(list.len()).map_err(too_large)?;
+    let mut out = reserved_vec(list.len())?;
     match order {
         None => out.extend(list.iter().map(|&i| u64::from(i))),
         Some(order) => out.extend(order.iter().map(|&k| u64::from(list[k as usize]))),
@@ -105,14 +103,12 @@ impl Tensor {
     /// The coordinates of all `n` stored places, one list a level, in storage order, unless their positions are in another
     /// one, as those of a hash table are; no level has runs.
     pub(super) fn coordinates(&self, n: usize) -> Result<Option<Vec<Vec<u32>>>, Error> {
-        let too_large = |_| Error::TooLarge { elements: n as u64, bytes: size_of::<u32>() };
         let levels = &self.ty.format.levels;
         let mut columns: Vec<Vec<u32>> = Vec::with_capacity(levels.len());
         let (mut fibers, mut in_order): (Vec<Range<u64>>, _) = (std::iter::once(0..1).collect(), true);
         for (depth, format) in levels.iter().enumerate() {
             let (kind, data, is_last) = (level(format.kind), self.level(depth), depth + 1 == levels.len());
-            let mut column: Vec<u32> = Vec::new();
-            column.try_reserve_exact(if is_last { n } else { 0 }).map_err(too_large)?;
+            let mut column: Vec<u32> = reserved_vec(if is_last { n } else { 0 })?;
             let (mut below, mut counts) = (Vec::new(), Vec::with_capacity(fibers.len()));
             for fiber in fibers {
                 let before = column.len();
@@ -126,8 +122,7 @@ impl Tensor {
                 counts.push(column.len() - before);
             }
             for outer in &mut columns {
-                let mut each = Vec::new();
-                each.try_reserve_exact(column.len()).map_err(too_large)?;
+                let mut each = reserved_vec(column.len())?;
                 outer.iter().zip(&counts).for_each(|(&i, &count)| each.resize(each.len() + count, i));
                 *outer = each;
             }

@@ -5,7 +5,7 @@
 //! ends stay in cache. Equal keys stay in the order of entry, so modes in whose order entries stand already, as the last ones
 //! of a transposition do, take no pass.
 
-use super::array::filled_vec;
+use super::array::{filled_vec, reserved_vec};
 use crate::Error;
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -41,8 +41,7 @@ pub(crate) fn sort_entries(columns: Vec<Cow<'_, [u64]>>, dimensions: &[u64], in_
 
 /// A list of `n` elements.
 fn list(n: usize, elements: impl Iterator<Item = u64>) -> Result<Vec<u64>, Error> {
-    let mut list = Vec::new();
-    list.try_reserve_exact(n).map_err(|_| Error::TooLarge { elements: n as u64, bytes: size_of::<u64>() })?;
+    let mut list = reserved_vec(n)?;
     list.extend(elements);
     Ok(list)
 }
@@ -201,9 +200,7 @@ fn order_by_buckets(column: &[u32], dimension: u64) -> Result<Vec<u32>, Error> {
 
 fn order_of<K: Key>(columns: &[Vec<u32>], widths: &[u32]) -> Result<Vec<u32>, Error> {
     let Some((first, rest)) = columns.split_first() else { return Ok(Vec::new()) };
-    let mut keys: Vec<K> = Vec::new();
-    let too_large = |_| Error::TooLarge { elements: first.len() as u64, bytes: size_of::<K>() };
-    keys.try_reserve_exact(first.len()).map_err(too_large)?;
+    let mut keys: Vec<K> = reserved_vec(first.len())?;
     let key = |(k, &i): (usize, &u32)| {
         let all = rest.iter().zip(&widths[1..]);
         all.fold(K::default().push(u64::from(i), widths[0]), |key, (c, &width)| key.push(u64::from(c[k]), width))

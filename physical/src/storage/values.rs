@@ -1,6 +1,6 @@
 //! Columns of values: one array for each primitive of a dtype.
 
-use super::array::{Array, Element, match_width, prim_bits};
+use super::array::{Array, Element, match_width, prim_bits, reserved_vec};
 use crate::Error;
 use arrow::datatypes::ArrowNativeType;
 use redpoll_logic::{DType, Prim, Scalar};
@@ -155,9 +155,7 @@ pub(crate) fn gather(column: &Array, at: &[u64]) -> Result<Array, Error> {
 
 fn gather_words<W: ArrowNativeType>(column: &Array, at: &[u64]) -> Result<Vec<W>, Error> {
     let words = column.words::<W>();
-    let mut out = Vec::new();
-    let too_large = |_| Error::TooLarge { elements: at.len() as u64, bytes: size_of::<W>() };
-    out.try_reserve_exact(at.len()).map_err(too_large)?;
+    let mut out = reserved_vec(at.len())?;
     out.extend(at.iter().map(|&k| words[k as usize]));
     Ok(out)
 }
