@@ -126,6 +126,15 @@ impl Graph {
     }
 }
 
+/// How far each vertex is from the one that is its own parent.
+fn levels_of(parent: &[i64]) -> Vec<i64> {
+    let level = |v: usize| {
+        let up = |v: &usize| (parent[*v] != *v as i64).then(|| parent[*v] as usize);
+        if parent[v] == -1 { -1 } else { std::iter::successors(Some(v), up).count() as i64 - 1 }
+    };
+    (0..parent.len()).map(level).collect()
+}
+
 fn length(a: u64, b: u64) -> f64 {
     ((a * 7 + b * 3) % 9 + 1) as f64
 }
@@ -185,6 +194,9 @@ fn searches(graph: &Graph, source: i64) {
         };
         runs(&session, name, bindings, |run, what| {
             assert_eq!(ints(run, "parent"), parent, "{what}, {graph:?}");
+            if name == "bfs" {
+                assert_eq!(ints(run, "level"), levels_of(&parent), "{what}, {graph:?}");
+            }
             assert_eq!(ints(run, "levels"), [levels], "{what}");
         });
     }

@@ -201,7 +201,7 @@ def bellman_ford(inputs, parameters):
         distance[source] << 0.0
         while True:
             before = distance.dup()
-            distance(binary.min) << semiring.min_plus(a @ distance)
+            distance(binary.min) << semiring.min_plus(distance @ a)
             if distance.isequal(before):
                 return Result(distance)
 

@@ -181,8 +181,7 @@ def bfs(inputs, parameters):
 
 
 def bellman_ford(inputs, parameters):
-    # Distances to a vertex are those from it along reversed edges.
-    a = sp.csr_array(inputs["A"].csr().T)
+    a = inputs["A"].csr()
     return lambda: csgraph.dijkstra(a, indices=parameters["source"])
 
 

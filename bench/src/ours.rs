@@ -225,7 +225,6 @@ fn make(choice: &Choice) -> Result<Result<Problem, String>> {
             Err("needs the SQL front end: build with `--features sql`, see bench/README.md".into())
         }
         Made::Problem(problem) => Ok(*problem),
-        Made::Waits(reason) => Err(format!("waits: {reason}")),
         Made::Absent(reason) => Err(reason),
     })
 }

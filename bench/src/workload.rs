@@ -91,8 +91,6 @@ impl Workload {
 pub enum Made {
     /// Something to run.
     Problem(Box<Problem>),
-    /// Nothing yet, and why.
-    Waits(String),
     /// Nothing here: data that this machine does not have.
     Absent(String),
 }
@@ -275,10 +273,4 @@ impl Input {
     pub fn entries(&self) -> f64 {
         self.content.data.values().len() as f64
     }
-}
-
-/// Why a format cannot be had yet; `None` when it can.
-pub fn waits_for_format(text: &str, rank: usize) -> Option<Made> {
-    let error = parse_format(text, rank).err()?;
-    Some(Made::Waits(format!("the format {text} is yet to come: {error}")))
 }

@@ -12,13 +12,28 @@ use crate::term::{At, Node, Read, Term};
 use crate::work::{Event, Work};
 use redpoll_logic::{DType, LeafKind, LevelKind, Lookup, Prim, StorageMode};
 
-/// A list that a loop walks.
+/// A list that a loop meets.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct List {
     pub(crate) kind: LevelKind,
     /// Coordinates of a fiber.
     pub(crate) fiber: f64,
+    /// Whether the fill of the access alone decides that the value is its fill: the loop goes where all such have something.
+    pub(crate) joined: bool,
     pub(crate) hold: Option<Hold>,
+    /// Whether known coordinates can be searched for.
+    pub(crate) searchable: bool,
+}
+
+/// How a list is gone through.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Way {
+    /// Step by step, or in leaps.
+    Walked,
+    /// In a byte map in which it is held, by what the others lead to.
+    Held,
+    /// By a search for each coordinate that the others lead to.
+    Searched,
 }
 
 /// That fibers can be held.
@@ -30,20 +45,34 @@ pub(crate) struct Hold {
     bytes: f64,
 }
 
+/// Whether coordinates of a level of a read can be searched for, once they are known.
+pub(crate) fn searchable(read: &Read, level: usize) -> bool {
+    is_list(read, level) && has_whole_places(read, level)
+}
+
+fn is_list(read: &Read, level: usize) -> bool {
+    let format = &read.ty.format.levels[level];
+    let traits = format.kind.traits();
+    traits.lookup == Lookup::Search && !traits.runs && format.unique
+}
+
+/// Whether the level has the coordinates of a mode as they are, and the read stays inside of them.
+fn has_whole_places(read: &Read, level: usize) -> bool {
+    let whole = matches!(read.ty.format.modes[level], StorageMode::Whole { .. });
+    whole && read.outside.is_none() && read.at.iter().all(|at| matches!(at, At::Subscript(_)))
+}
+
 impl Hold {
     /// How the innermost level of a read can be held, where the loop that walks it has `here` loops outside, and the
     /// levels outside of it are known after `fixed` of them.
     pub(crate) fn of(read: &Read, level: usize, fixed: usize, here: usize) -> Option<Hold> {
         let format = &read.ty.format;
-        let (traits, unique) = (format.levels[level].kind.traits(), format.levels[level].unique);
-        let is_list = traits.lookup == Lookup::Search && !traits.runs && unique;
-        let whole = matches!(format.modes[level], StorageMode::Whole { .. });
         let innermost = level + 1 == format.levels.len();
         let places = format.storage_shape(&read.ty.shape)[level];
-        let affine = read.outside.is_none() && read.at.iter().all(|at| matches!(at, At::Subscript(_)));
         // What no loop fixes is a tensor of its own; threads would each fill it in again.
         let again = 0 < fixed && fixed < here;
-        let fits = again && is_list && whole && innermost && affine && places <= cost::BYTE_MAP_LIMIT;
+        let fits = again && innermost && is_list(read, level) && has_whole_places(read, level);
+        let fits = fits && places <= cost::BYTE_MAP_LIMIT;
         let value = match (format.leaf, &read.ty.dtype) {
             (LeafKind::Pattern, _) => 0,
             (_, DType::Prim(prim)) => prim.bytes(),
@@ -63,66 +92,82 @@ pub(crate) struct Rounds<'r> {
     pub(crate) of: &'r dyn Fn(usize) -> f64,
 }
 
-/// Which of the lists that a loop meets under one conjunction are held, and what it takes to go through all of them.
-pub(crate) fn meet(lists: &[List], rounds: &Rounds<'_>) -> (Vec<bool>, Work) {
-    let mut held = vec![false; lists.len()];
-    let mut best = (held.clone(), walk(lists, &held, rounds));
+/// How the lists that a loop meets are gone through, and what that takes.
+pub(crate) fn meet(lists: &[List], rounds: &Rounds<'_>) -> (Vec<Way>, Work) {
+    let ways = vec![Way::Walked; lists.len()];
+    let mut best = (ways.clone(), walk(lists, &ways, rounds));
+    // Some list that decides leads.
+    let leads = lists.iter().filter(|list| list.joined).count();
     let mut longest: Vec<usize> = (0..lists.len()).filter(|k| lists[*k].hold.is_some()).collect();
     longest.sort_by(|a, b| lists[*b].fiber.total_cmp(&lists[*a].fiber));
-    // Some list leads.
-    for k in longest.into_iter().take(lists.len().saturating_sub(1)) {
-        held[k] = true;
-        let work = walk(lists, &held, rounds) + hold(lists, &held, rounds);
-        if work.cost() < best.1.cost() {
-            best = (held.clone(), work);
+    longest.truncate(leads.saturating_sub(1));
+    // Lists that do not decide are asked for what the others lead to.
+    let is_asked = |list: &List| leads > 0 && !list.joined && list.searchable;
+    let asked: Vec<Way> = lists.iter().map(|l| if is_asked(l) { Way::Searched } else { Way::Walked }).collect();
+    let starts = if asked == ways { vec![ways] } else { vec![ways, asked] };
+    for mut ways in starts {
+        let mut consider = |ways: &[Way]| {
+            let work = walk(lists, ways, rounds) + look_up(lists, ways, rounds);
+            if work.cost() < best.1.cost() {
+                best = (ways.to_vec(), work);
+            }
+        };
+        if ways.contains(&Way::Searched) {
+            consider(&ways);
+        }
+        for k in &longest {
+            ways[*k] = Way::Held;
+            consider(&ways);
         }
     }
     best
 }
 
 /// The coordinates of the shortest list that leads, in each fiber.
-pub(crate) fn least(lists: &[List], held: &[bool]) -> f64 {
-    leading(lists, held).map(|list| list.fiber).fold(f64::INFINITY, f64::min)
+pub(crate) fn least(lists: &[List], ways: &[Way]) -> f64 {
+    walked(lists, ways).map(|list| list.fiber).fold(f64::INFINITY, f64::min)
 }
 
-fn leading<'l>(lists: &'l [List], held: &'l [bool]) -> impl Iterator<Item = &'l List> {
-    lists.iter().zip(held).filter(|(_, held)| !**held).map(|(list, _)| list)
+fn walked<'l>(lists: &'l [List], ways: &'l [Way]) -> impl Iterator<Item = &'l List> + Clone {
+    lists.iter().zip(ways).filter(|(_, way)| **way == Way::Walked).map(|(list, _)| list)
 }
 
-/// Steps along the lists that are not held.
-fn walk(lists: &[List], held: &[bool], rounds: &Rounds<'_>) -> Work {
+/// Steps along the lists that are walked.
+fn walk(lists: &[List], ways: &[Way], rounds: &Rounds<'_>) -> Work {
     let mut work = Work::NONE;
-    let mut leading = leading(lists, held);
-    let (first, second) = (leading.next(), leading.next());
-    if let (Some(list), None) = (first, second) {
+    let mut walked = walked(lists, ways);
+    let all = walked.clone();
+    if let (Some(list), None) = (walked.next(), walked.next()) {
         work.add(cost::walk(list.kind), rounds.own.max(rounds.outside * list.fiber));
         return work;
     }
-    let shortest = least(lists, held);
-    let longest = self::leading(lists, held).map(|list| list.fiber).fold(0.0, f64::max);
-    if longest > cost::GALLOP_RATIO * shortest.max(0.5) {
+    let (shortest, longest) = (least(lists, ways), all.clone().map(|list| list.fiber).fold(0.0, f64::max));
+    if longest > cost::GALLOP_RATIO * shortest.max(0.5) && all.clone().all(|list| list.joined) {
         work.add(Event::Gallop, rounds.outside * shortest * (1.0 + longest / shortest.max(0.5)).log2());
         return work;
     }
-    for list in self::leading(lists, held) {
-        work.add(Event::Merge, rounds.outside * list.fiber);
-    }
+    all.for_each(|list| work.add(Event::Merge, rounds.outside * list.fiber));
     work
 }
 
-/// To fill in the fibers that are held, and to look up in them what the others lead to.
-fn hold(lists: &[List], held: &[bool], rounds: &Rounds<'_>) -> Work {
+/// To fill in the fibers that are held, and to look up what the lists that are walked lead to.
+fn look_up(lists: &[List], ways: &[Way], rounds: &Rounds<'_>) -> Work {
     let mut work = Work::NONE;
-    let steps = rounds.own.max(rounds.outside * least(lists, held));
-    for (list, _) in lists.iter().zip(held).filter(|(_, held)| **held) {
-        let Some(hold) = list.hold else { continue };
-        let fills = (rounds.of)(hold.depth);
-        work.add(Event::Enter, fills);
-        for event in [cost::walk(list.kind), Event::WriteMap, Event::Clear] {
-            work.add(event, fills * list.fiber);
+    let steps = rounds.own.max(rounds.outside * least(lists, ways));
+    for (list, way) in lists.iter().zip(ways) {
+        match (way, list.hold) {
+            (Way::Walked, _) => {}
+            (Way::Held, Some(hold)) => {
+                let fills = (rounds.of)(hold.depth);
+                work.add(Event::Enter, fills);
+                for event in [cost::walk(list.kind), Event::WriteMap, Event::Clear] {
+                    work.add(event, fills * list.fiber);
+                }
+                work.add(cost::follow(LevelKind::ByteMap), steps);
+                work.miss(steps, hold.bytes);
+            }
+            (Way::Held | Way::Searched, _) => work.add(cost::follow(list.kind), steps),
         }
-        work.add(cost::follow(LevelKind::ByteMap), steps);
-        work.miss(steps, hold.bytes);
     }
     work
 }

@@ -8,7 +8,7 @@ use crate::context::Context;
 use crate::cost;
 use crate::estimate::{Bound, deciding, either};
 use crate::fit::{Levels, Meeting};
-use crate::intersection::{Hold, List, Rounds, least, meet};
+use crate::intersection::{Hold, List, Rounds, least, meet, searchable};
 use crate::loop_order::{Accessed, Formats, Inner, Purpose, Search, inline_work, place, stored_work};
 use crate::sizes::Sizes;
 use crate::term::{Fold, NestKind, Node, Read, Target, Term};
@@ -78,9 +78,9 @@ impl Search<'_> {
             work.add(Event::Round, rounds);
             followed.extend(along.into_iter().map(|span| (LevelKind::Dense, span)));
             let of = |depth: usize| self.rounds_outside(order, depth);
-            let (held, steps) = meet(&walked, &Rounds { own: rounds, outside: fibers, of: &of });
+            let (ways, steps) = meet(&walked, &Rounds { own: rounds, outside: fibers, of: &of });
             work += steps;
-            rounds.max(fibers * least(&walked, &held))
+            rounds.max(fibers * least(&walked, &ways))
         };
         for (kind, span) in followed {
             work.add(cost::follow(kind), steps);
@@ -117,7 +117,7 @@ impl Search<'_> {
             if shorter.is_empty() || !levels.fit(&before, self.problem.kind).contains(&Meeting::Discordant) {
                 met.copies += self.copy(read);
             }
-            self.meet_copy(order, read, met);
+            self.meet_copy(order, access, met);
             return;
         }
         let in_step = levels.in_step(&positions);
@@ -132,7 +132,8 @@ impl Search<'_> {
                 Meeting::Walk if kind == LevelKind::Dense => met.along.push(span),
                 Meeting::Walk => {
                     let hold = fixed.filter(|_| *joined).and_then(|fixed| Hold::of(read, depth, fixed, here));
-                    met.walked.push(List { kind, fiber: self.fanout(read, depth), hold });
+                    let (fiber, joined) = (self.fanout(read, depth), *joined);
+                    met.walked.push(List { kind, fiber, joined, hold, searchable: searchable(read, depth) });
                     met.jumps.push(span);
                 }
                 Meeting::Follow => met.followed.push((kind, span)),
@@ -145,18 +146,19 @@ impl Search<'_> {
     }
 
     /// How the last loop of `order` meets a copy whose levels have the order of the loops.
-    fn meet_copy(&self, order: &[usize], read: &Read, met: &mut Met) {
+    fn meet_copy(&self, order: &[usize], access: &Accessed<'_>, met: &mut Met) {
+        let read = access.read;
         let (last, shorter) = order.split_last().expect("a loop is bound");
         let binds = |k: usize| read.at.iter().any(|at| at.has(&self.loops[k]));
         if !binds(*last) {
             return;
         }
-        let access = Term::access(read.clone());
+        let whole = Term::access(read.clone());
         let distinct = |order: &[usize]| {
             let bound = |f: &Field| self.position(order, f).is_some();
             let known = read.at.iter().zip(&read.ty.shape).filter(|(at, _)| at.all_fields(bound));
             let places: f64 = known.map(|(_, &n)| n as f64).product();
-            places * self.cx.support(&access, self.problem.sizes, &bound)
+            places * self.cx.support(&whole, self.problem.sizes, &bound)
         };
         let stored = self.positions(read, read.ty.format.levels.len());
         let foreign = !self.problem.prefix.is_empty() || order.iter().any(|k| !binds(*k));
@@ -169,7 +171,8 @@ impl Search<'_> {
             met.along.push(span);
         } else {
             let fiber = distinct(order) / distinct(shorter).max(1.0);
-            met.walked.push(List { kind: LevelKind::SparseList, fiber, hold: None });
+            let kind = LevelKind::SparseList;
+            met.walked.push(List { kind, fiber, joined: access.joined, hold: None, searchable: true });
             met.jumps.push(span);
         }
     }

@@ -2,13 +2,14 @@
 //!
 //! A level whose coordinate is known when it is met is followed; the others are walked, except in an intersection:
 //! where one loop meets several sparse levels under operators that each of their fills annihilates, hash tables and byte
-//! maps are followed when some list leads, lists that the loops outside come back to are held in byte maps where that is
-//! cheaper, and those that are left gallop when the lengths of their fibers differ by more than [`cost::GALLOP_RATIO`].
+//! maps are followed when some list leads, lists that the loops outside come back to are held in byte maps, and lists of
+//! a union beside such an intersection are searched, where that is cheaper; lists that are left gallop when the lengths of
+//! their fibers differ by more than [`cost::GALLOP_RATIO`].
 
 use crate::context::Context;
 use crate::cost;
 use crate::fit::{Meeting, fit, storage_at};
-use crate::intersection::{Hold, List, Rounds, conjuncts, meet};
+use crate::intersection::{Hold, List, Rounds, Way, conjuncts, meet, searchable};
 use crate::sizes::Sizes;
 use crate::term::{NestKind, Read, Term};
 use redpoll_logic::physical::{Protocol, Workspace};
@@ -40,8 +41,6 @@ struct Member {
     /// The position of the loop.
     loop_at: usize,
     list: List,
-    /// Whether the fill of the access alone decides that the value is its fill.
-    joined: bool,
 }
 
 /// Chooses how the accesses of a value inside of loops in that order go through their levels.
@@ -76,7 +75,8 @@ pub(crate) fn choose_protocols(
                 let count = |levels| cx.ask(&read.tensor, &read.ty, Question::Positions(levels)).estimate;
                 let fiber = count(level + 1) / count(level).max(1.0);
                 let hold = if joined { Hold::of(read, level, outside, loop_at) } else { None };
-                members.push(Member { access, level, loop_at, list: List { kind, fiber, hold }, joined });
+                let list = List { kind, fiber, joined, hold, searchable: searchable(read, level) };
+                members.push(Member { access, level, loop_at, list });
             }
             outside = outside.max(loop_at + 1);
         }
@@ -87,7 +87,7 @@ pub(crate) fn choose_protocols(
     };
     for loop_at in 0..order.len() {
         let met: Vec<&Member> = members.iter().filter(|m| m.loop_at == loop_at).collect();
-        if met.len() > 1 && met.iter().any(|m| m.joined) {
+        if met.len() > 1 && met.iter().any(|m| m.list.joined) {
             meet_together(&met, &rounds, &mut chosen);
         }
     }
@@ -101,25 +101,27 @@ fn meet_together(met: &[&Member], rounds: &dyn Fn(usize) -> f64, chosen: &mut [(
     if lists.is_empty() {
         return;
     }
-    for table in tables.iter().filter(|m| m.joined) {
+    for table in tables.iter().filter(|m| m.list.joined) {
         chosen[table.access].1.protocols[table.level] = Protocol::Follow;
     }
     let fibers: Vec<List> = lists.iter().map(|m| m.list).collect();
     let at = lists[0].loop_at;
-    let held = if fibers.iter().any(|list| list.hold.is_some()) {
+    let ways = if fibers.iter().any(|list| list.hold.is_some() || !list.joined) {
         meet(&fibers, &Rounds { own: rounds(at + 1), outside: rounds(at), of: rounds }).0
     } else {
-        vec![false; lists.len()]
+        vec![Way::Walked; lists.len()]
     };
-    for (member, _) in lists.iter().zip(&held).filter(|(_, held)| **held) {
+    for (member, way) in lists.iter().zip(&ways).filter(|(_, way)| **way != Way::Walked) {
         let (read, through) = &mut chosen[member.access];
         through.protocols[member.level] = Protocol::Follow;
-        let format = Format::of_kinds(&[LevelKind::ByteMap], read.ty.format.leaf);
-        through.workspace = member.list.hold.map(|hold| Workspace { depth: hold.depth, format });
+        if let (Way::Held, Some(hold)) = (way, member.list.hold) {
+            let format = Format::of_kinds(&[LevelKind::ByteMap], read.ty.format.leaf);
+            through.workspace = Some(Workspace { depth: hold.depth, format });
+        }
     }
-    let leading = || lists.iter().zip(&held).filter(|(m, held)| m.joined && !**held).map(|(m, _)| *m);
+    let leading = || lists.iter().zip(&ways).filter(|(m, way)| m.list.joined && **way == Way::Walked).map(|(m, _)| *m);
     // A table that is met along with one list tells how much of it is asked for.
-    let lengths = || leading().chain(tables.iter().copied().filter(|m| m.joined)).map(|m| m.list.fiber);
+    let lengths = || leading().chain(tables.iter().copied().filter(|m| m.list.joined)).map(|m| m.list.fiber);
     let (least, most) = (lengths().fold(f64::INFINITY, f64::min), lengths().fold(0.0, f64::max));
     for member in leading().filter(|m| m.list.kind.traits().lookup == Lookup::Search && lengths().count() > 1) {
         if most > cost::GALLOP_RATIO * least.max(0.5) {

@@ -1,16 +1,18 @@
 //! Graph algorithms as algebra over booleans and over (min, +), and what joins graphs with themselves.
 
 use super::matrices::{present, square, words};
+use super::{first_of, text};
 use crate::data::{dense, dense_of, real, undirected, upper, weighted, with_fill};
 use crate::runner::Runner;
 use crate::workload::{Input, Made, Problem, Size, Suite, Workload};
 use anyhow::{Context, Result, ensure};
 use redpoll::datasets::generate::random::Random;
 use redpoll::datasets::{Content, Data, Values};
-use redpoll_logic::{DType, Format, Scalar, TensorType};
+use redpoll_logic::Scalar;
 use redpoll_physical::storage::Tensor;
 
 const PATTERN: &str = "(dense (sparse-list (pattern)))";
+const COLUMNS: &str = "(modes 1 0 (dense (sparse-list (pattern))))";
 
 pub(super) const PAPER: &[Workload] = &[
     Workload {
@@ -68,7 +70,7 @@ pub(super) const WORKLOADS: &[Workload] = &[
     Workload {
         suite: Suite::Graph,
         name: "bellman_ford",
-        equation: "distances to vertex 0, weights from 1 to 9",
+        equation: "distances from vertex 0, weights from 1 to 9",
         data: &["rmat", "facebook"],
         make: bellman_ford,
     },
@@ -213,49 +215,13 @@ fn within(content: &Content, n: u64) -> Result<Content> {
     Ok(crate::data::sparse_of(&[n, n], vec![kept.0, kept.1], Values::Bool(vec![true; count])))
 }
 
-/// One level: what is reached from the frontier and has none yet.
-const BFS: &str = "(plan
-  (query next (mapjoin and (mapjoin lt (table level i) 0)
-    (aggregate or false (mapjoin and (table A i j) (table frontier j)) j)))
-  (query levels (mapjoin ifelse (table next i) (table step) (table level i)))
-  (query more (aggregate or false (table next i) i))
-  (produces next levels more))";
-
 fn bfs(data: &str, size: Size) -> Result<Made> {
     let a = undirected(&present!(graph(data, size, 1 << 20)))?;
-    let n = a.shape[0];
-    let mut frontier = vec![false; n as usize];
-    frontier[0] = true;
-    let mut level = vec![-1i64; n as usize];
-    level[0] = 0;
-    let inputs = vec![
-        Input::new("A", a, PATTERN)?,
-        Input::new("frontier0", dense_of(&[n], Values::Bool(frontier)), "dense")?,
-        Input::new("level0", with_fill(dense_of(&[n], Values::I64(level)), -1i64), "dense")?,
-    ];
-    let words = words(data, &inputs[0].content);
-    Problem::program(words, inputs, 1, |runner| {
-        let (mut frontier, mut level) = (runner.input("frontier0")?.clone(), runner.input("level0")?.clone());
-        for step in 1i64.. {
-            let step = number(step)?;
-            let found = runner.plan_with(BFS, [("frontier", &frontier), ("level", &level), ("step", &step)])?;
-            let [next, levels, more] = <[Tensor; 3]>::try_from(found).ok().context("three results")?;
-            (frontier, level) = (next, levels);
-            if !truth(&more)? {
-                break;
-            }
-        }
-        Ok(vec![level])
-    })
-    .fill(-1.0)
-    .parameter("source", 0)
-    .made()
-}
-
-/// A number as a tensor whose type does not tell its value: plans over other numbers are the same.
-fn number(number: i64) -> Result<Tensor> {
-    let ty = TensorType { shape: vec![], dtype: DType::I64, fill: Scalar::I64(0), format: Format::dense(0) };
-    Ok(Tensor::from_dense(ty, &redpoll_physical::storage::Values::from(vec![number]))?)
+    let words = words(data, &a);
+    // Edges are stored both ways: their columns are their rows.
+    let inputs = vec![Input::new("A", a.clone(), PATTERN)?, Input::new("B", a, COLUMNS)?];
+    let levels = |runner: &mut Runner| Ok(vec![runner.text(text!("programs/bfs.rp"))?.swap_remove(1)]);
+    Problem::program(words, inputs, 1, levels).fill(-1.0).parameter("source", 0).made()
 }
 
 /// One round: every distance by way of a neighbour, if that is shorter.
@@ -266,13 +232,12 @@ const RELAX: &str = "(plan
 
 fn bellman_ford(data: &str, size: Size) -> Result<Made> {
     let a = distances(&present!(graph(data, size, 1 << 20)), 62)?;
-    let n = a.shape[0];
-    let mut distance = vec![f64::INFINITY; n as usize];
-    distance[0] = 0.0;
-    let distance = with_fill(dense_of(&[n], Values::F64(distance)), f64::INFINITY);
     let words = words(data, &a);
-    let inputs = vec![Input::new("A", a, "csr")?, Input::new("distance0", distance, "dense")?];
-    Problem::program(words, inputs, 1, relaxed).fill(f64::INFINITY).parameter("source", 0).made()
+    let program = first_of(text!("programs/bellman_ford.rp"));
+    Problem::program(words, vec![Input::new("A", a, "csr")?], 1, program)
+        .fill(f64::INFINITY)
+        .parameter("source", 0)
+        .made()
 }
 
 /// Distances by rounds over all edges, until nothing changes.

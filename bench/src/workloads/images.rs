@@ -3,13 +3,12 @@
 use super::arrays::{picture, stencil};
 use super::matrices::words;
 use crate::runner::Runner;
-use crate::workload::{Input, Made, Problem, Size, Suite, Workload, waits_for_format};
+use crate::workload::{Input, Made, Problem, Size, Suite, Workload};
 use anyhow::Result;
 use redpoll::Array;
 
 /// Images that are stored place by place, and those of runs.
 const DATA: &[&str] = &["dense", "run-length"];
-const RUNS: &str = "(dense (run-list (element)))";
 
 pub(super) const WORKLOADS: &[Workload] = &[
     Workload {
@@ -28,21 +27,14 @@ pub(super) const WORKLOADS: &[Workload] = &[
     },
 ];
 
-fn format(data: &str) -> Result<&'static str, Made> {
-    match data {
-        "run-length" => waits_for_format(RUNS, 2).map_or(Ok(RUNS), Err),
-        _ => Ok("dense"),
-    }
+fn format(data: &str) -> &'static str {
+    if data == "run-length" { "(dense (run-length (element)))" } else { "dense" }
 }
 
 fn erosion(data: &str, size: Size) -> Result<Made> {
-    let format = match format(data) {
-        Ok(format) => format,
-        Err(waits) => return Ok(waits),
-    };
     let image = stencil(size.pick(4096, 1024, 12), 95)?;
     let (words, pixels) = (words(data, &image), image.shape.iter().product::<u64>() as f64);
-    Problem::program(words, vec![Input::new("I", image, format)?], 1, |runner: &mut Runner| {
+    Problem::program(words, vec![Input::new("I", image, format(data))?], 1, |runner: &mut Runner| {
         let image = runner.array("I")?;
         let moved = |dy: i64, dx: i64| -> Array { image.pad([(dy, -dy), (dx, -dx)], false) };
         let eroded = moved(1, 0)
@@ -58,14 +50,10 @@ fn erosion(data: &str, size: Size) -> Result<Made> {
 }
 
 fn histogram(data: &str, size: Size) -> Result<Made> {
-    let format = match format(data) {
-        Ok(format) => format,
-        Err(waits) => return Ok(waits),
-    };
     let image = picture(size.pick(4096, 1024, 12), 96)?;
     let (words, pixels) = (words(data, &image), image.shape.iter().product::<u64>() as f64);
     let zero = crate::data::dense_of(&[256], redpoll::datasets::Values::I64(vec![0; 256]));
-    let inputs = vec![Input::new("I", image, format)?, Input::new("zero", zero, "dense")?];
+    let inputs = vec![Input::new("I", image, format(data))?, Input::new("zero", zero, "dense")?];
     Problem::plan(
         words,
         inputs,

@@ -2,7 +2,7 @@
 
 use super::matrices::{entries, present, square, words};
 use crate::data::{dense, made};
-use crate::workload::{Input, Made, Problem, Size, Suite, Workload, waits_for_format};
+use crate::workload::{Input, Made, Problem, Size, Suite, Workload};
 use anyhow::Result;
 use redpoll::datasets::Content;
 use redpoll::datasets::generate::{Amount, Uniform};
@@ -49,10 +49,7 @@ pub(super) const WORKLOADS: &[Workload] = &[
 
 fn spmv(data: &str, size: Size) -> Result<Made> {
     if data == "band level" {
-        return match waits_for_format("(dense (band (element)))", 2) {
-            Some(waits) => Ok(waits),
-            None => spmv_of(data, square("banded", entries(size), 1), "(dense (band (element)))"),
-        };
+        return spmv_of(data, square("banded", entries(size), 1), "(dense (band (element)))");
     }
     spmv_of(data, square(data, entries(size), 1), "csr")
 }

@@ -14,8 +14,10 @@ mod tensors;
 
 pub use scale::factor;
 
+use crate::runner::Runner;
 use crate::workload::Workload;
 use anyhow::{Context, Result};
+use redpoll_physical::storage::Tensor;
 
 /// The families, in the order of reports.
 const FAMILIES: &[&[Workload]] = &[
@@ -49,6 +51,23 @@ pub fn all() -> impl Iterator<Item = (&'static Workload, &'static str)> {
 pub fn find(id: &str) -> Result<(&'static Workload, &'static str)> {
     all().find(|(workload, data)| workload.id(data) == id).with_context(|| format!("there is no workload `{id}`"))
 }
+
+/// The program that computes the first result of a text alone.
+fn first_of(text: &'static str) -> impl Fn(&mut Runner) -> Result<Vec<Tensor>> {
+    move |runner| {
+        let mut all = runner.text(text)?;
+        all.truncate(1);
+        Ok(all)
+    }
+}
+
+/// What a plan or program of the repository says.
+macro_rules! text {
+    ($path:literal) => {
+        include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../", $path))
+    };
+}
+use text;
 
 #[cfg(test)]
 mod tests {

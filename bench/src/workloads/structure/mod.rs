@@ -11,12 +11,12 @@ mod images;
 mod products;
 
 use super::matrices::words;
-use crate::runner::Runner;
+use super::{first_of, text};
 use crate::workload::{Input, Variant, Workload};
 use anyhow::Result;
 use redpoll::datasets::Content;
 use redpoll_logic::text::parse_format;
-use redpoll_physical::storage::{Survey, Tensor};
+use redpoll_physical::storage::Survey;
 
 pub(super) const FAMILIES: &[&[Workload]] =
     &[products::WORKLOADS, images::WORKLOADS, arrays::WORKLOADS, graphs::WORKLOADS];
@@ -27,17 +27,20 @@ type Candidate = (&'static str, Option<&'static str>);
 /// How many times as large as in the baseline a tensor may be: beyond that nobody would store it so.
 const MOST_BYTES: u64 = 8;
 
-/// The candidates that a tensor may reasonably have, the first being the baseline. What is yet to come is left out.
+/// The candidates that a tensor may reasonably have, the first being the baseline.
 fn reasonable<'a>(content: &Content, candidates: &'a [Candidate]) -> Result<Vec<&'a Candidate>> {
     let rank = content.shape.len();
     let baseline = parse_format(candidates[0].0, rank)?;
     let survey = Survey::of(&content.clone().into_tensor(Some(baseline.clone()))?)?;
     let most = survey.bytes(&baseline)?.map_or(u64::MAX, |bytes| bytes.saturating_mul(MOST_BYTES));
-    let fits = |(text, _): &&Candidate| {
-        let format = parse_format(text, rank).ok();
-        format.is_some_and(|format| survey.bytes(&format).is_ok_and(|bytes| bytes.is_some_and(|b| b <= most)))
-    };
-    Ok(candidates.iter().filter(fits).collect())
+    let mut fitting = Vec::new();
+    for candidate in candidates {
+        let bytes = survey.bytes(&parse_format(candidate.0, rank)?)?;
+        if bytes.is_some_and(|bytes| bytes <= most) {
+            fitting.push(candidate);
+        }
+    }
+    Ok(fitting)
 }
 
 /// A variant of a text over tensors in formats.
@@ -46,22 +49,5 @@ fn variant(name: &str, inputs: &[(&str, &Content, &str)], text: &'static str) ->
     Ok(Variant::text(name, inputs.collect::<Result<_>>()?, text))
 }
 
-/// The program that computes the first result of a text alone.
-fn first_of(text: &'static str) -> impl Fn(&mut Runner) -> Result<Vec<Tensor>> {
-    move |runner| {
-        let mut all = runner.text(text)?;
-        all.truncate(1);
-        Ok(all)
-    }
-}
-
 /// Unwraps what a maker of data gives, and returns what there is instead.
 use super::matrices::present;
-
-/// What a plan or program of the repository says.
-macro_rules! text {
-    ($path:literal) => {
-        include_str!(concat!("../../../../", $path))
-    };
-}
-use text;
