@@ -7,7 +7,7 @@ use crate::work::Event;
 use redpoll_logic::LevelKind;
 
 /// Every event with its name and what it costs, in the order of [`Event`].
-pub(crate) const EVENTS: [(Event, &str, f64); 29] = [
+pub(crate) const EVENTS: [(Event, &str, f64); 30] = [
     (Event::Query, "query", 2503.0),
     (Event::Enter, "enter", 10.0),
     (Event::EnterDense, "enter dense", 6.29),
@@ -21,6 +21,7 @@ pub(crate) const EVENTS: [(Event, &str, f64); 29] = [
     (Event::FollowDense, "follow dense", 0.19),
     (Event::FollowTable, "follow table", 2.14),
     (Event::FollowHash, "follow hash", 24.9),
+    (Event::FollowHeld, "follow held", 0.40),
     (Event::Search, "search", 36.1),
     (Event::NearMiss, "near miss", 2.71),
     (Event::FarMiss, "far miss", 22.3),

@@ -98,11 +98,14 @@ pub(crate) fn meet(lists: &[List], rounds: &Rounds<'_>) -> (Vec<Way>, Work) {
     let mut best = (ways.clone(), walk(lists, &ways, rounds));
     // Some list that decides leads.
     let leads = lists.iter().filter(|list| list.joined).count();
+    if leads == 0 || lists.len() == 1 {
+        return best;
+    }
     let mut longest: Vec<usize> = (0..lists.len()).filter(|k| lists[*k].hold.is_some()).collect();
     longest.sort_by(|a, b| lists[*b].fiber.total_cmp(&lists[*a].fiber));
-    longest.truncate(leads.saturating_sub(1));
+    longest.truncate(leads - 1);
     // Lists that do not decide are asked for what the others lead to.
-    let is_asked = |list: &List| leads > 0 && !list.joined && list.searchable;
+    let is_asked = |list: &List| !list.joined && list.searchable;
     let asked: Vec<Way> = lists.iter().map(|l| if is_asked(l) { Way::Searched } else { Way::Walked }).collect();
     let starts = if asked == ways { vec![ways] } else { vec![ways, asked] };
     for mut ways in starts {
@@ -163,7 +166,7 @@ fn look_up(lists: &[List], ways: &[Way], rounds: &Rounds<'_>) -> Work {
                 for event in [cost::walk(list.kind), Event::WriteMap, Event::Clear] {
                     work.add(event, fills * list.fiber);
                 }
-                work.add(cost::follow(LevelKind::ByteMap), steps);
+                work.add(Event::FollowHeld, steps);
                 work.miss(steps, hold.bytes);
             }
             (Way::Held | Way::Searched, _) => work.add(cost::follow(list.kind), steps),

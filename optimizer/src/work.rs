@@ -36,6 +36,8 @@ pub enum Event {
     FollowTable,
     /// A known coordinate of a hash table.
     FollowHash,
+    /// A known coordinate of a fiber that is held in a byte map.
+    FollowHeld,
     /// A known coordinate of a list or of runs, which are searched.
     Search,
     /// An access to a place that the caches next to the core do not hold.

@@ -32,6 +32,10 @@ const ROW_SUMS: &str = "(plan (query R (aggregate + 0 (table A i j) j)) (produce
 const TIMES_VECTOR: &str = "(plan (query R (aggregate + 0 (mapjoin * (table A i j) (table x j)) j)) (produces R))";
 const PRODUCT: &str = "(plan (query R (aggregate + 0 (mapjoin * (table A i k) (table B k j)) k)) (produces R))";
 const INNER: &str = "(plan (query R (aggregate + 0 (mapjoin * (table A i j) (table B i j)) i j)) (produces R))";
+const TRIANGLES: &str =
+    "(plan (query R (aggregate + 0 (mapjoin * (table A i j) (table A j k) (table A i k)) i j k)) (produces R))";
+const MASKED: &str =
+    "(plan (query R (aggregate + 0 (mapjoin * (table M i j) (table A i k) (table B k j)) k)) (produces R))";
 const SCALED: &str = "(plan (query R (mapjoin * 3 (table A i j))) (produces R))";
 const OUTER: &str = "(plan (query R (mapjoin * (table x i) (table y j))) (produces R))";
 const DIAGONAL: &str = "(plan (query R (aggregate + 0 (mapjoin * (table x i) (table A i i)) i)) (produces R))";
@@ -141,6 +145,22 @@ pub const PLANS: &[Plan] = &[
         format: "",
         inputs: &[A, ("B", &[0, 1], 3, "csr")],
         sizes: &[&[1 << 12, 1 << 14, 1 << 14, 1 << 20], &[1 << 10, 1 << 14, 1 << 14, 1 << 18]],
+    },
+    Plan {
+        name: "held rows",
+        text: TRIANGLES,
+        order: &["i", "j", "k"],
+        format: "",
+        inputs: &[A],
+        sizes: &[&[1 << 10, 1 << 10, 1 << 15], &[1 << 12, 1 << 12, 1 << 17], &[1 << 14, 1 << 14, 1 << 19]],
+    },
+    Plan {
+        name: "held masks",
+        text: MASKED,
+        order: &["i", "k", "j"],
+        format: "csr",
+        inputs: &[A, ("B", &[1, 0], 2, "csr"), ("M", &[0, 0], 2, "csr")],
+        sizes: PRODUCTS,
     },
     Plan {
         name: "lookups in hash tables",

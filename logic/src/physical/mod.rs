@@ -15,6 +15,8 @@ mod read;
 mod read_tests;
 mod text;
 pub mod verify;
+#[cfg(test)]
+mod verify_tests;
 
 pub use crate::affine::Subscript;
 pub use nodes::*;

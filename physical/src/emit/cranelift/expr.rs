@@ -311,7 +311,7 @@ impl Emitter<'_> {
         }
     }
 
-    fn compare(&mut self, op: CompareOp, prim: Prim, a: Value, b: Value) -> Value {
+    pub(super) fn compare(&mut self, op: CompareOp, prim: Prim, a: Value, b: Value) -> Value {
         if prim.is_float() {
             let code = match op {
                 CompareOp::Eq => FloatCC::Equal,

@@ -120,8 +120,9 @@ impl Emitter<'_> {
 
     /// The vector type and its number of lanes, when the fold can run on vectors.
     fn vector_width(&self, fold: &LaneFold, prim: Prim) -> Option<(Type, usize)> {
-        let (ty, width) = vector(prim)?;
-        (usize::from(fold.lanes) >= width && self.is_vector(&fold.value, fold.var, prim)).then_some((ty, width))
+        let (ty, width) = vector(prim);
+        let fits = usize::from(fold.lanes) >= width && is_native(fold.op, prim);
+        (fits && self.is_vector(&fold.value, fold.var, prim)).then_some((ty, width))
     }
 
     /// Whether an expression can be computed for neighbouring elements at once, with equal bits: it is made of
@@ -137,19 +138,25 @@ impl Emitter<'_> {
             }
             Expr::Unary(op, a) => {
                 let native = match op {
-                    UnaryOp::Neg => true,
+                    UnaryOp::Neg | UnaryOp::Not => true,
                     UnaryOp::Abs | UnaryOp::Sqrt => prim.is_float(),
                     _ => false,
                 };
                 native && self.is_vector(a, var, prim)
             }
             Expr::Binary(op, a, b) => {
-                let native = match op {
-                    BinaryOp::Div => prim.is_float(),
-                    BinaryOp::Rem | BinaryOp::Shl | BinaryOp::Shr => false,
-                    _ => true,
-                };
-                native && self.is_vector(a, var, prim) && self.is_vector(b, var, prim)
+                is_native(*op, prim) && self.is_vector(a, var, prim) && self.is_vector(b, var, prim)
+            }
+            // A comparison has the lanes of what it compares.
+            Expr::Compare(_, a, b) if prim == Prim::Bool => {
+                let compared = self.function.prim_of(a);
+                compared.bytes() == 1 && self.is_vector(a, var, compared) && self.is_vector(b, var, compared)
+            }
+            Expr::Select(cond, a, b) if prim.bytes() == 1 => {
+                self.is_vector(cond, var, Prim::Bool) && self.is_vector(a, var, prim) && self.is_vector(b, var, prim)
+            }
+            Expr::Cast(_, a) if prim.bytes() == 1 && prim != Prim::Bool => {
+                self.function.prim_of(a) == Prim::Bool && self.is_vector(a, var, Prim::Bool)
             }
             _ => false,
         }
@@ -170,6 +177,10 @@ impl Emitter<'_> {
                 let flags = cranelift::prelude::MemFlagsData::new().with_notrap().with_alias_region(region);
                 self.builder.ins().load(ty, flags, address, offset)
             }
+            Expr::Unary(UnaryOp::Not, a) if prim == Prim::Bool => {
+                let (a, ones) = (self.vector(a, var, prim, ty), self.ones(ty));
+                self.builder.ins().bxor(a, ones)
+            }
             Expr::Unary(op, a) => {
                 let a = self.vector(a, var, prim, ty);
                 self.unary(*op, prim, a)
@@ -178,7 +189,36 @@ impl Emitter<'_> {
                 let (a, b) = (self.vector(a, var, prim, ty), self.vector(b, var, prim, ty));
                 self.binary(*op, prim, a, b)
             }
+            Expr::Compare(op, a, b) => {
+                let compared = self.function.prim_of(a);
+                let (a, b) = (self.vector(a, var, compared, ty), self.vector(b, var, compared, ty));
+                let (mask, ones) = (self.compare(*op, compared, a, b), self.ones(ty));
+                self.builder.ins().band(mask, ones)
+            }
+            Expr::Select(cond, a, b) => {
+                let cond = self.vector(cond, var, Prim::Bool, ty);
+                let (a, b) = (self.vector(a, var, prim, ty), self.vector(b, var, prim, ty));
+                let mask = self.builder.ins().ineg(cond);
+                self.builder.ins().bitselect(mask, a, b)
+            }
+            Expr::Cast(_, a) => self.vector(a, var, Prim::Bool, ty),
             _ => unreachable!("`is_vector` admits no other expression"),
         }
+    }
+
+    /// 1 in each lane.
+    fn ones(&mut self, ty: Type) -> Value {
+        let one = self.builder.ins().iconst(ty.lane_type(), 1);
+        self.builder.ins().splat(ty, one)
+    }
+}
+
+/// Whether vectors have an operator.
+fn is_native(op: BinaryOp, prim: Prim) -> bool {
+    match op {
+        BinaryOp::Div => prim.is_float(),
+        BinaryOp::Mul => prim.bytes() > 1,
+        BinaryOp::Rem | BinaryOp::Shl | BinaryOp::Shr => false,
+        _ => true,
     }
 }

@@ -22,7 +22,7 @@ impl Emitter<'_> {
     /// left.
     pub(super) fn maps(&mut self, var: Local, (lo, hi): (Value, Value), body: &[Stmt]) -> Option<Value> {
         let (maps, prim) = self.maps_of(var, body)?;
-        let (ty, width) = vector(prim)?;
+        let (ty, width) = vector(prim);
         let step = (width * VECTORS) as i64;
         // `hi - lo` is a number without a sign once the range is not empty, and then it cannot overflow.
         let count = self.builder.ins().isub(hi, lo);
@@ -83,14 +83,15 @@ fn reads_own_elements(e: &Expr, maps: &[Map<'_>]) -> bool {
     })
 }
 
-/// The vectors of a primitive type that the target has, and their number of lanes.
-pub(super) fn vector(prim: Prim) -> Option<(Type, usize)> {
+/// The vectors of a primitive type, and their number of lanes.
+pub(super) fn vector(prim: Prim) -> (Type, usize) {
     match prim {
-        Prim::F64 => Some((types::F64X2, 2)),
-        Prim::F32 => Some((types::F32X4, 4)),
-        Prim::I64 | Prim::U64 => Some((types::I64X2, 2)),
-        Prim::I32 | Prim::U32 => Some((types::I32X4, 4)),
-        _ => None,
+        Prim::F64 => (types::F64X2, 2),
+        Prim::F32 => (types::F32X4, 4),
+        Prim::I64 | Prim::U64 => (types::I64X2, 2),
+        Prim::I32 | Prim::U32 => (types::I32X4, 4),
+        Prim::I16 | Prim::U16 => (types::I16X8, 8),
+        Prim::Bool | Prim::I8 | Prim::U8 => (types::I8X16, 16),
     }
 }
 

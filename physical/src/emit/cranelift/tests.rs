@@ -217,3 +217,52 @@ fn loops_over_neighbouring_elements_keep_their_meaning_on_vectors() {
         }
     }
 }
+
+/// As above, of bytes: comparisons and choices have the lanes of what they compare.
+#[test]
+fn loops_over_bytes_keep_their_meaning_on_vectors() {
+    let text = |prim: &str, result: &str, body: &str| {
+        format!(
+            "fn map($n) {{
+  input a: value {prim}
+  input m: value bool
+  owned y: value {result} fill {}
+  local lo: i64
+  local hi: i64
+  local i: i64
+  chunk lo, hi
+  grow y, $n + 1
+  for i in 0..$n {{
+    y[i] = {body}
+  }}
+}}
+",
+            if result == "bool" { "true".to_owned() } else { format!("3_{result}") }
+        )
+    };
+    let bodies = [
+        ("u8", "bool", "((a[i] < 200_u8) ^ (60_u8 <= a[i])) & m[i]", true),
+        ("i8", "bool", "((a[i] < -3_i8) | (a[i] == 7_i8)) & not(m[i])", true),
+        ("u8", "bool", "min(m[i], a[i] != a[i + 1])", true),
+        ("i8", "i8", "select(m[i], a[i], a[i + 1])", true),
+        ("u8", "u8", "min(a[i], 9_u8) + u8(m[i])", true),
+        ("i8", "i8", "max(neg(a[i]), not(a[i + 1]))", true),
+        ("u8", "u8", "a[i] * a[i + 1]", false),
+        ("i16", "i16", "(a[i] * 3_i16) - max(a[i], a[i + 1])", true),
+        ("u16", "bool", "a[i] < 200_u16", false),
+    ];
+    for (prim, result, body, vectors) in bodies {
+        let f = function(&text(prim, result, body));
+        let code = clif(&f).unwrap();
+        assert_eq!(code.contains("i8x16") || code.contains("i16x8"), vectors, "{body}");
+        for n in [0, 1, 15, 31, 32, 33, 64, 100] {
+            let bytes = |k: usize| (k * 37 + 11) as u8;
+            let a = match prim {
+                "u8" | "i8" => ArrowBuffer::from_vec((0..n + 1).map(bytes).collect()),
+                _ => ArrowBuffer::from_vec((0..n + 1).map(|k| (k as u16).wrapping_mul(7919)).collect()),
+            };
+            let m = ArrowBuffer::from_vec((0..n + 1).map(|k| u8::from(k % 3 == 0)).collect());
+            run_both(&f, &[a, m], &[n as i64], 0..1);
+        }
+    }
+}
