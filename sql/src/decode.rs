@@ -28,9 +28,10 @@ pub(crate) fn decode(
     let results = outputs.iter().zip(&program.modes).map(|(tensor, modes)| Entries::new(tensor, modes, fields.len()));
     let mut results: Vec<Entries> = results.collect::<Result<_>>()?;
     // Rows have no order. Results that are stored alike have the same groups in the same one; others are brought into one.
-    let alike = results.iter().all(|result| result.places == results[0].places);
-    if !alike || folds.presence.is_some_and(|presence| !results[presence].are_present()) {
+    if results.iter().any(|result| result.places != results[0].places) {
         results.iter_mut().for_each(Entries::sort);
+    } else if let Some(present) = folds.presence.and_then(|presence| results[presence].present_at()) {
+        results.iter_mut().for_each(|result| result.keep(&present));
     }
     let groups = match folds.presence {
         Some(presence) => results[presence].present(),
@@ -199,25 +200,29 @@ impl Entries {
         }
         let mut order: Vec<usize> = (0..self.values.len()).collect();
         order.sort_unstable_by(|&a, &b| compare(a, b));
+        self.keep(&order);
+    }
+
+    /// Keeps the entries of those numbers, in that order.
+    fn keep(&mut self, order: &[usize]) {
         self.places = self.places.iter().map(|list| order.iter().map(|&k| list[k]).collect()).collect();
-        self.values = self.values.at(&order);
+        self.values = self.values.at(order);
     }
 
-    /// Whether no entry is 0.
-    fn are_present(&self) -> bool {
-        (0..self.values.len()).all(|k| self.values.is_some(k))
+    /// The numbers of the entries that are not 0, if some are.
+    fn present_at(&self) -> Option<Vec<usize>> {
+        let all = 0..self.values.len();
+        (!all.clone().all(|k| self.values.is_some(k))).then(|| all.filter(|&k| self.values.is_some(k)).collect())
     }
 
-    /// The entries that are not 0.
+    /// The entries that are not 0, each as a 1.
     fn present(&self) -> Entries {
-        let count = self.values.len();
-        if self.are_present() {
-            return Entries { places: self.places.clone(), values: Numbers::U64(vec![1; count]), fill: (0.0, 0) };
+        let mut present = Entries { places: self.places.clone(), values: self.values.clone(), fill: (0.0, 0) };
+        if let Some(kept) = self.present_at() {
+            present.keep(&kept);
         }
-        let kept: Vec<usize> = (0..self.values.len()).filter(|&k| self.values.is_some(k)).collect();
-        let pick = |list: &Vec<u64>| kept.iter().map(|&k| list[k]).collect();
-        let values = Numbers::U64(vec![1; kept.len()]);
-        Entries { places: self.places.iter().map(pick).collect(), values, fill: (0.0, 0) }
+        present.values = Numbers::U64(vec![1; present.values.len()]);
+        present
     }
 
     /// The values at the places of other entries, 0 where there is none; in lexicographic order unless the places are the
