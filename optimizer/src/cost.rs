@@ -56,6 +56,10 @@ pub(crate) const DENSE_FRACTION: f64 = 0.5;
 pub(crate) const DENSE_WASTE: f64 = 8.0;
 /// Members of an intersection gallop when their fibers' lengths differ by more than this factor.
 pub(crate) const GALLOP_RATIO: f64 = 8.0;
+/// Fibers are held where that costs at most this many times what it saves by the estimate. Filling them in is bounded by
+/// the loops outside, while the rounds of a loop inside of joins are estimated too low more often, and by more, than too
+/// high.
+pub(crate) const HOLD_RISK: f64 = 4.0;
 /// The largest dimension that a byte map of a workspace has; a hash table takes over.
 pub(crate) const BYTE_MAP_LIMIT: u64 = 1 << 22;
 /// The largest number of places of a scattered output that is dense whatever its density.

@@ -96,6 +96,7 @@ pub(crate) struct Rounds<'r> {
 pub(crate) fn meet(lists: &[List], rounds: &Rounds<'_>) -> (Vec<Way>, Work) {
     let ways = vec![Way::Walked; lists.len()];
     let mut best = (ways.clone(), walk(lists, &ways, rounds));
+    let mut lowest = best.1.cost();
     // Some list that decides leads.
     let leads = lists.iter().filter(|list| list.joined).count();
     if leads == 0 || lists.len() == 1 {
@@ -110,9 +111,11 @@ pub(crate) fn meet(lists: &[List], rounds: &Rounds<'_>) -> (Vec<Way>, Work) {
     let starts = if asked == ways { vec![ways] } else { vec![ways, asked] };
     for mut ways in starts {
         let mut consider = |ways: &[Way]| {
-            let work = walk(lists, ways, rounds) + look_up(lists, ways, rounds);
-            if work.cost() < best.1.cost() {
-                best = (ways.to_vec(), work);
+            let (steps, fills) = (walk(lists, ways, rounds) + look_up(lists, ways, rounds), fill(lists, ways, rounds));
+            let cost = steps.cost() + fills.cost() / cost::HOLD_RISK;
+            if cost < lowest {
+                lowest = cost;
+                best = (ways.to_vec(), steps + fills);
             }
         };
         if ways.contains(&Way::Searched) {
@@ -153,7 +156,21 @@ fn walk(lists: &[List], ways: &[Way], rounds: &Rounds<'_>) -> Work {
     work
 }
 
-/// To fill in the fibers that are held, and to look up what the lists that are walked lead to.
+/// To fill in the fibers that are held.
+fn fill(lists: &[List], ways: &[Way], rounds: &Rounds<'_>) -> Work {
+    let mut work = Work::NONE;
+    let holds = lists.iter().zip(ways).filter(|(_, way)| **way == Way::Held);
+    for (list, hold) in holds.filter_map(|(list, _)| Some((list, list.hold?))) {
+        let fills = (rounds.of)(hold.depth);
+        work.add(Event::Enter, fills);
+        for event in [cost::walk(list.kind), Event::WriteMap, Event::Clear] {
+            work.add(event, fills * list.fiber);
+        }
+    }
+    work
+}
+
+/// To look up what the lists that are walked lead to.
 fn look_up(lists: &[List], ways: &[Way], rounds: &Rounds<'_>) -> Work {
     let mut work = Work::NONE;
     let steps = rounds.own.max(rounds.outside * least(lists, ways));
@@ -161,11 +178,6 @@ fn look_up(lists: &[List], ways: &[Way], rounds: &Rounds<'_>) -> Work {
         match (way, list.hold) {
             (Way::Walked, _) => {}
             (Way::Held, Some(hold)) => {
-                let fills = (rounds.of)(hold.depth);
-                work.add(Event::Enter, fills);
-                for event in [cost::walk(list.kind), Event::WriteMap, Event::Clear] {
-                    work.add(event, fills * list.fiber);
-                }
                 work.add(Event::FollowHeld, steps);
                 work.miss(steps, hold.bytes);
             }
