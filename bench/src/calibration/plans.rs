@@ -314,7 +314,8 @@ impl Plan {
             config.loop_orders.insert(result.clone(), self.order.iter().map(|f| Field::from(*f)).collect());
         }
         if !self.format.is_empty() {
-            let matrix = matches!(self.text, PRODUCT | DENSE_PRODUCT | OUTER | SCALED | SAMPLED | SAMPLED_BY_COLUMNS);
+            let matrix =
+                matches!(self.text, PRODUCT | MASKED | DENSE_PRODUCT | OUTER | SCALED | SAMPLED | SAMPLED_BY_COLUMNS);
             config.formats.insert(result, parse_format(self.format, if matrix { 2 } else { 1 })?);
         }
         Ok(config)
