@@ -72,7 +72,7 @@ fn large_spgemm_of_mixed_orders() {
                 not j k i at cost 10479076497
                 not k i j at cost 10503701718
                 not k j i at cost 10503701718
-                not i j k at cost 588313934579
+                not i j k at cost 414313934579
               C stored as (dense sparse-list), about 9995002 values, through a workspace (byte-map) inside 1 loops
         "#]],
     );
@@ -176,7 +176,7 @@ fn large_triangles() {
         &Config::default(),
         &expect![[r#"
             t
-              loops i j k at cost 72216149
+              loops i j k at cost 54816149
               t stored as (), about 1 values
         "#]],
     );
