@@ -53,10 +53,11 @@ impl Helpers {
             let (negate, sign) = if op == BinaryOp::Min { ("", "") } else { ("    a = -a, b = -b;\n", "-") };
             let before = if op == BinaryOp::Min { "<" } else { ">" };
             format!(
-                "{}// Equal numbers and NaN are rare or foreseen, and the next choice waits for one instruction.\n\
+                "{}// Zeros and NaN are rare or foreseen; of other numbers the next choice waits for one instruction.\n\
                  // Both choices stay in registers of vectors, where the bits of a union would go to others and back.\n\
                  static inline {ty} {name}({ty} a, {ty} b) {{\n    \
-                 if (!RP_UNLIKELY(!__builtin_islessgreater(a, b))) return a {before} b ? a : b;\n    \
+                 const _Bool plain = __builtin_islessgreater(b, 0) && !__builtin_isunordered(a, a);\n    \
+                 if (!RP_UNLIKELY(!plain)) return a {before} b ? a : b;\n    \
                  typedef {ty} values __attribute__((vector_size(16)));\n    \
                  typedef {bits} bits __attribute__((vector_size(16)));\n{negate}    \
                  const values x = {{ a < b ? a : b }}, y = {{ b < a ? b : a }};\n    \
