@@ -209,7 +209,7 @@ impl Entries {
         self.values = self.values.at(order);
     }
 
-    /// The numbers of the entries that are not 0, if some are.
+    /// The numbers of the entries that are not 0; `None` when no entry is.
     fn present_at(&self) -> Option<Vec<usize>> {
         let all = 0..self.values.len();
         (!all.clone().all(|k| self.values.is_some(k))).then(|| all.filter(|&k| self.values.is_some(k)).collect())

@@ -82,8 +82,8 @@ impl PhysicalQuery {
     }
 }
 
-/// The coordinate of each mode of a tensor that is met at a place a storage mode; `None` where one is a value or missing, or the
-/// parts of a split mode do not make one affine form.
+/// The coordinate of each mode of a tensor that is met at a place a storage mode; `None` where one is a value or missing,
+/// or the parts of a split mode do not make one affine form.
 fn coordinates(ty: &TensorType, places: &[Place]) -> Option<Vec<Affine>> {
     let subscript = |of: StorageMode| {
         let level = ty.format.modes.iter().position(|m| *m == of)?;

@@ -1,4 +1,4 @@
-//! Tests of the verifier: each rule is broken by a plan that keeps all others.
+//! Tests of the verifier: plans that break one rule, beside those that keep it.
 
 use super::parse;
 use super::verify::verify;
@@ -14,7 +14,7 @@ fn check(inputs: &str, query: &str, message: &str) {
     assert!(if message.is_empty() { found.is_empty() } else { found.contains(message) }, "{found}\n{text}");
 }
 
-/// The sum of a value over `i` and `j`.
+/// Checks the sum of a value over `i`, `j` and `k`.
 #[track_caller]
 fn check_sum(inputs: &str, value: &str, message: &str) {
     check(inputs, &format!("(for (i 5) (j 6) (k 6)) (write R f64 0.0 () () () (fold +) {value})"), message);
@@ -67,8 +67,8 @@ fn protocols() {
     check_sum("", "(at A i (follow j))", "");
     check_sum(hash, "(at H i j)", "level j is walked, but not ordered");
     check_sum(hash, "(at H i (follow j))", "");
-    let runs = "(input S f64 0.0 (30) (sparse-list*))";
-    check_sum(runs, "(at S (+ (* 6 i) j))", "");
+    let vector = "(input S f64 0.0 (30) (sparse-list*))";
+    check_sum(vector, "(at S (+ (* 6 i) j))", "");
 }
 
 #[test]
