@@ -1,6 +1,7 @@
 //! What the passes share: configuration, statistics of inputs and of intermediates, names, and what is planned so far.
 
 use crate::adaptive::{Step, Waiting};
+use crate::algebra::Candidate;
 use crate::config::Config;
 use crate::estimate::{Known, Marginal, Marginals, Throws};
 use crate::measuring::{Measuring, Pass};
@@ -41,10 +42,23 @@ pub(crate) struct Context<'a> {
     pub(crate) memo: Memo,
     /// What is to be planned once what it waits for is stored, the next last.
     pub(crate) waiting: Vec<Waiting>,
+    /// What comes near to what was chosen for nests of the plan.
+    pub(crate) close: Vec<Close>,
     /// How many of the plan's nests were begun.
     pub(crate) begun: usize,
     /// One for each query, for plans that may be adapted.
     pub(crate) steps: Vec<Step>,
+}
+
+/// What comes near to what was chosen for a nest of the plan.
+pub(crate) struct Close {
+    /// How many nests were begun.
+    pub(crate) nest: usize,
+    pub(crate) other: Candidate,
+    /// What the nest itself costs.
+    pub(crate) before: f64,
+    /// The graph that it was found in.
+    pub(crate) found: String,
 }
 
 /// What was found of terms and of folds, as long as their fields have the same sizes.
@@ -137,6 +151,7 @@ impl<'a> Context<'a> {
             rules: Vec::new(),
             memo: Memo::default(),
             waiting: Vec::new(),
+            close: Vec::new(),
             begun: 0,
             steps: Vec::new(),
         }

@@ -7,43 +7,50 @@ use crate::work::Event;
 use redpoll_logic::LevelKind;
 
 /// Every event with its name and what it costs, in the order of [`Event`].
-pub(crate) const EVENTS: [(Event, &str, f64); 30] = [
-    (Event::Query, "query", 2503.0),
-    (Event::Enter, "enter", 10.0),
-    (Event::EnterDense, "enter dense", 6.29),
-    (Event::Round, "round", 0.42),
-    (Event::DenseRound, "dense round", 0.10),
-    (Event::StridedRound, "strided round", 0.25),
-    (Event::WalkList, "walk list", 0.58),
-    (Event::WalkOther, "walk other", 1.56),
-    (Event::Merge, "merge", 3.61),
-    (Event::Gallop, "gallop", 9.16),
-    (Event::FollowDense, "follow dense", 0.19),
-    (Event::FollowTable, "follow table", 2.14),
-    (Event::FollowHash, "follow hash", 24.9),
-    (Event::FollowHeld, "follow held", 0.40),
-    (Event::Search, "search", 36.1),
-    (Event::NearMiss, "near miss", 2.71),
-    (Event::FarMiss, "far miss", 22.3),
-    (Event::Fold, "fold", 0.18),
-    (Event::Compute, "compute", 0.13),
-    (Event::Append, "append", 1.00),
-    (Event::WriteDense, "write dense", 0.14),
-    (Event::WriteMap, "write map", 0.76),
-    (Event::WriteHash, "write hash", 21.8),
-    (Event::Sort, "sort", 2.75),
-    (Event::SortHash, "sort hash", 18.5),
-    (Event::Flush, "flush", 3.60),
-    (Event::Clear, "clear", 0.28),
-    (Event::Fault, "fault", 14.6),
-    (Event::Stream, "stream", 0.63),
-    (Event::Reorder, "reorder", 34.4),
+pub(crate) const EVENTS: [(Event, &str, f64); 33] = [
+    (Event::Query, "query", 2238.0),
+    (Event::Enter, "enter", 2.92),
+    (Event::EnterAgain, "enter again", 1.88),
+    (Event::EnterDense, "enter dense", 6.47),
+    (Event::Round, "round", 0.27),
+    (Event::DenseRound, "dense round", 0.06),
+    (Event::StridedRound, "strided round", 0.30),
+    (Event::WalkList, "walk list", 0.73),
+    (Event::WalkOther, "walk other", 1.29),
+    (Event::Merge, "merge", 3.18),
+    (Event::Gallop, "gallop", 11.4),
+    (Event::FollowDense, "follow dense", 0.12),
+    (Event::FollowTable, "follow table", 1.42),
+    (Event::FollowHash, "follow hash", 17.9),
+    (Event::FollowHeld, "follow held", 0.73),
+    (Event::Search, "search", 25.9),
+    (Event::CloseMiss, "close miss", 1.00),
+    (Event::NearMiss, "near miss", 1.89),
+    (Event::FarMiss, "far miss", 11.3),
+    (Event::Fold, "fold", 0.15),
+    (Event::Compute, "compute", 0.09),
+    (Event::Append, "append", 0.89),
+    (Event::WriteDense, "write dense", 0.10),
+    (Event::WriteMap, "write map", 0.79),
+    (Event::WriteHash, "write hash", 8.74),
+    (Event::Sort, "sort", 2.82),
+    (Event::SortHash, "sort hash", 9.42),
+    (Event::Flush, "flush", 3.36),
+    (Event::Clear, "clear", 0.23),
+    (Event::Fault, "fault", 1.35),
+    (Event::Stream, "stream", 0.46),
+    (Event::StreamNear, "stream near", 0.18),
+    (Event::Reorder, "reorder", 39.9),
 ];
 
+/// Bytes that the closest cache holds.
+pub(crate) const CLOSE_CACHE: f64 = (32u64 << 10) as f64;
 /// Bytes that the caches next to a core hold.
 pub(crate) const NEAR_CACHE: f64 = (512u64 << 10) as f64;
 /// Bytes that all caches hold.
 pub(crate) const FAR_CACHE: f64 = (8u64 << 20) as f64;
+/// Bytes of a line of a cache.
+pub(crate) const LINE: f64 = 64.0;
 /// Bytes between addresses that a processor tells apart only once it has translated them.
 pub(crate) const ALIASED: u64 = 4096;
 /// Bytes from one access to the next, ascending, within which a processor fetches ahead: those of a page.
@@ -64,6 +71,12 @@ pub(crate) const HOLD_RISK: f64 = 4.0;
 pub(crate) const BYTE_MAP_LIMIT: u64 = 1 << 22;
 /// The largest number of places of a scattered output that is dense whatever its density.
 pub(crate) const SCATTER_LIMIT: f64 = (1u64 << 24) as f64;
+/// Coordinates of a map of at most so many times as many places are sorted by marks.
+pub(crate) const MARKED_WASTE: f64 = 64.0;
+/// And of no map of more places than this.
+pub(crate) const MOST_MARKED: f64 = (1u64 << 21) as f64;
+/// That takes as long as so many steps of a sort by comparisons for each.
+pub(crate) const MARKED_STEPS: f64 = 3.0;
 /// Orders of more loops than this are not searched through, but built greedily.
 pub(crate) const EXHAUSTIVE_LOOPS: usize = 7;
 

@@ -5,10 +5,12 @@
 //! is bound no later, if its kind supports that. Dense levels may be bound in any order. What is neither is
 //! *discordant* and needs a copy.
 
+use crate::lines::Places;
 use crate::sizes::Sizes;
 use crate::term::{At, NestKind, Read, Term};
 use redpoll_logic::op::Builtin;
 use redpoll_logic::{Affine, Field, FloatMode, Format, LevelFormat, LevelKind, Lookup, Scalar, StorageMode, Subscript};
+use std::rc::Rc;
 
 /// How a level is met.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -135,6 +137,17 @@ impl Levels {
     pub(crate) fn in_step(&self, positions: &Positions) -> usize {
         let bound = |spot: &Spot| spot.fields.iter().map(positions).try_fold(None, |most, p| Some(most.max(Some(p?))));
         (0..self.levels.len()).find(|k| bound(&self.levels[*k]) != Some(Some(*k))).unwrap_or(self.levels.len())
+    }
+
+    /// The places of the levels, where all are dense and each is subscripted by a field or by none.
+    pub(crate) fn places(&self, at: impl Fn(&Field) -> Option<usize>, sizes: &Sizes) -> Option<Rc<[Places]>> {
+        let of = |spot: &Spot| match &spot.fields[..] {
+            _ if spot.level.kind != LevelKind::Dense => None,
+            [] => Some(Places { at: None, size: 1.0 }),
+            [field] => Some(Places { at: at(field), size: sizes.of(field) as f64 }),
+            _ => None,
+        };
+        self.levels.iter().map(of).collect()
     }
 
     /// Kind of each level, and the number of loops after which its fiber and coordinate are known; `None`: not yet.

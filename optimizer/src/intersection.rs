@@ -18,6 +18,8 @@ pub(crate) struct List {
     pub(crate) kind: LevelKind,
     /// Coordinates of a fiber.
     pub(crate) fiber: f64,
+    /// How many loops are outside of where the fiber is known: those between come back to it.
+    pub(crate) fixed: usize,
     /// Whether the fill of the access alone decides that the value is its fill: the loop goes where all such have something.
     pub(crate) joined: bool,
     pub(crate) hold: Option<Hold>,

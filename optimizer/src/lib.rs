@@ -49,6 +49,7 @@ mod formats;
 mod intersection;
 mod isolate;
 mod layout;
+mod lines;
 mod lookup;
 mod loop_order;
 mod measuring;
@@ -76,7 +77,7 @@ pub use work::{Event, Work};
 
 use adaptive::Waiting;
 use concordize::concordize;
-use context::Context;
+use context::{Close, Context};
 use emit::emit;
 use isolate::{fold_nest, isolate, root_folds};
 use layout::lay_out;
@@ -123,6 +124,9 @@ pub fn optimize_adaptive(plan: &Plan, statistics: &Statistics, config: &Config) 
     plan_nests(plan, statistics, config, &mut algebra::rewrite)
 }
 
+/// A plan is replaced by one that costs at most this part of it.
+const GAIN: f64 = 0.95;
+
 /// What gives an equal nest for one of the plan.
 type Rewrite<'r> = &'r mut dyn FnMut(&mut Context, Nest) -> Nest;
 
@@ -141,11 +145,33 @@ fn plan_nests(plan: &Plan, statistics: &Statistics, config: &Config, rewrite: Re
     let nests = normalize(plan, config)?;
     let nests = nests.into_iter().map(|nest| use_lookups(root_folds(nest), config.float_mode)).collect();
     let nests = merge_queries(nests, config.float_mode);
-    let mut cx = Context::new(config, statistics, &nests);
-    cx.report.phase("logic", plan.to_string());
-    cx.report.phase("nests", nests.iter().map(|nest| format!("{nest}\n")).collect());
+    let begin = || {
+        let mut cx = Context::new(config, statistics, &nests);
+        cx.report.phase("logic", plan.to_string());
+        cx.report.phase("nests", nests.iter().map(|nest| format!("{nest}\n")).collect());
+        cx
+    };
+    let mut cx = begin();
     plan_rest(&mut cx, &nests, rewrite)?;
-    Ok(AdaptivePlan::new(cx, nests.into(), plan.produces.clone()))
+    // Terms are held against each other by estimates to which formats do not matter; of those that come near, the whole
+    // plans are.
+    let mut taken = None;
+    for Close { nest, other, before, found } in std::mem::take(&mut cx.close) {
+        // What comes later was found behind what was chosen first.
+        if taken.is_some_and(|taken| taken != nest) {
+            break;
+        }
+        let mut again = begin();
+        let instead = &mut |cx: &mut Context, old: Nest| match cx.begun == nest {
+            true => other.clone().take(cx, (before, &found)),
+            false => rewrite(cx, old),
+        };
+        plan_rest(&mut again, &nests, instead)?;
+        if again.report.work().cost() < GAIN * cx.report.work().cost() {
+            (cx, taken) = (again, Some(nest));
+        }
+    }
+    Ok(AdaptivePlan::new(cx, nests.clone().into(), plan.produces.clone()))
 }
 
 /// Plans the nests that wait, and those of the plan that were not begun.

@@ -374,7 +374,7 @@ impl<'t> Search<'t> {
     pub(crate) fn rounds_outside(&self, order: &[usize], depth: usize) -> f64 {
         let prefix = self.problem.prefix;
         if let Some(own) = depth.checked_sub(prefix.len()) {
-            return self.rounds(order[..own].iter().fold(0, |mask, k| mask | 1 << k));
+            return self.rounds(self.mask_of(&order[..own]));
         }
         let size = |fields: &[Field]| fields.iter().map(|f| self.problem.sizes.of(f) as f64).product::<f64>();
         let (outside, inside) = prefix.split_at(depth);

@@ -9,6 +9,7 @@ use crate::cost;
 use crate::estimate::{Bound, deciding, either};
 use crate::fit::{Levels, Meeting};
 use crate::intersection::{Hold, List, Rounds, least, meet, searchable};
+use crate::lines::{CACHES, Places};
 use crate::loop_order::{Accessed, Formats, Inner, Purpose, Search, inline_work, place, stored_work};
 use crate::sizes::Sizes;
 use crate::term::{Fold, NestKind, Node, Read, Target, Term};
@@ -23,10 +24,10 @@ use std::rc::Rc;
 pub(crate) struct Met {
     /// Those that have some of the coordinates and lead.
     walked: Vec<List>,
-    /// Kinds of those that are looked up in every round, and the bytes between two accesses to one place of them.
-    followed: Vec<(LevelKind, f64)>,
-    /// The same of dense ones that go along with a loop over every coordinate.
-    along: Vec<f64>,
+    /// Those that are looked up in every round.
+    followed: Vec<Followed>,
+    /// Dense ones that go along with a loop over every coordinate.
+    along: Vec<Followed>,
     /// Bytes from which the levels are read, for each fiber that begins elsewhere.
     jumps: Vec<f64>,
     /// Bytes of a place and of all places of those whose places are read in order, each once.
@@ -34,11 +35,21 @@ pub(crate) struct Met {
     copies: Work,
 }
 
+/// A level that is looked up in every round.
+#[derive(Clone)]
+struct Followed {
+    kind: LevelKind,
+    /// Bytes between two accesses to one place.
+    span: f64,
+    /// Where all levels are dense, their places.
+    places: Option<Rc<[Places]>>,
+}
+
 impl Met {
     fn take(&mut self, other: &Met) {
         self.walked.extend(&other.walked);
-        self.followed.extend(&other.followed);
-        self.along.extend(&other.along);
+        self.followed.extend_from_slice(&other.followed);
+        self.along.extend_from_slice(&other.along);
         self.jumps.extend(&other.jumps);
         self.streams.extend(&other.streams);
         self.copies += other.copies;
@@ -60,8 +71,10 @@ impl Search<'_> {
         let Met { mut walked, mut followed, along, jumps, streams, copies: mut work } = met;
         jumps.into_iter().for_each(|span| work.miss(fibers, span));
         lead(&mut walked, &mut followed);
-        if !walked.is_empty() {
-            work.add(Event::Enter, fibers);
+        if let Some(fixed) = walked.iter().map(|list| list.fixed).max() {
+            let others = self.rounds_outside(order, fixed).min(fibers);
+            work.add(Event::Enter, others);
+            work.add(Event::EnterAgain, fibers - others);
         } else if self.problem.sizes.block(&self.loops[last]).is_none() {
             // Loops over the places of a block are short ones of known length, which compilers unroll.
             work.add(Event::EnterDense, fibers);
@@ -70,21 +83,26 @@ impl Search<'_> {
             let steps = rounds.max(fibers * self.problem.sizes.of(&self.loops[last]) as f64);
             // Rounds of the others are those in which a loop inside of them begins.
             if order.len() == self.loops.len() {
-                let strided = followed.iter().any(|(kind, _)| *kind == LevelKind::Dense);
+                let strided = followed.iter().any(|level| level.kind == LevelKind::Dense);
                 work.add(if strided { Event::StridedRound } else { Event::DenseRound }, steps);
+                let missed = along.iter().map(|level| missed(cost::NEAR_CACHE, level.span)).sum::<f64>();
+                work.add(Event::StreamNear, steps * missed);
             }
             steps
         } else {
             work.add(Event::Round, rounds);
-            followed.extend(along.into_iter().map(|span| (LevelKind::Dense, span)));
+            followed.extend(along);
             let of = |depth: usize| self.rounds_outside(order, depth);
             let (ways, steps) = meet(&walked, &Rounds { own: rounds, outside: fibers, of: &of });
             work += steps;
             rounds.max(fibers * least(&walked, &ways))
         };
-        for (kind, span) in followed {
+        for Followed { kind, span, places } in followed {
             work.add(cost::follow(kind), steps);
-            work.miss(steps, span);
+            match places {
+                Some(places) => self.miss_lines(&mut work, (order, steps), (&places, span)),
+                None => work.miss(steps, span),
+            }
         }
         for (place, all) in streams {
             work.add(Event::Stream, steps * place / 8.0 * missed(cost::FAR_CACHE, all));
@@ -121,6 +139,7 @@ impl Search<'_> {
             return;
         }
         let in_step = levels.in_step(&positions);
+        let places = levels.places(|f| order.iter().position(|k| self.loops[*k] == *f), self.problem.sizes);
         let mut outside = Some(0);
         for (depth, ((kind, known), meeting)) in levels.resolved(&positions).zip(meetings).enumerate() {
             let fixed = std::mem::replace(&mut outside, known);
@@ -129,14 +148,17 @@ impl Search<'_> {
             }
             let span = if depth < in_step { 0.0 } else { self.bytes_below(read, in_step) };
             match meeting {
-                Meeting::Walk if kind == LevelKind::Dense => met.along.push(span),
+                Meeting::Walk if kind == LevelKind::Dense => {
+                    met.along.push(Followed { kind, span, places: places.clone() })
+                }
                 Meeting::Walk => {
-                    let hold = fixed.filter(|_| *joined).and_then(|fixed| Hold::of(read, depth, fixed, here));
+                    let fixed = fixed.unwrap_or(here);
+                    let hold = if *joined { Hold::of(read, depth, fixed, here) } else { None };
                     let (fiber, joined) = (self.fanout(read, depth), *joined);
-                    met.walked.push(List { kind, fiber, joined, hold, searchable: searchable(read, depth) });
+                    met.walked.push(List { kind, fiber, fixed, joined, hold, searchable: searchable(read, depth) });
                     met.jumps.push(span);
                 }
-                Meeting::Follow => met.followed.push((kind, span)),
+                Meeting::Follow => met.followed.push(Followed { kind, span, places: places.clone() }),
                 Meeting::Discordant => unreachable!("the read was left out"),
             }
             if depth < in_step && depth + 1 == read.ty.format.levels.len() {
@@ -168,11 +190,15 @@ impl Search<'_> {
         let prefix = self.problem.prefix.iter().any(|f| read.at.iter().any(|at| at.has(f)));
         let outermost = !prefix && !shorter.iter().any(|k| binds(*k));
         if is_dense || outermost && self.problem.sizes.of(&self.loops[*last]) as f64 <= 4.0 * stored + 16.0 {
-            met.along.push(span);
+            met.along.push(Followed { kind: LevelKind::Dense, span, places: None });
         } else {
             let fiber = distinct(order) / distinct(shorter).max(1.0);
             let kind = LevelKind::SparseList;
-            met.walked.push(List { kind, fiber, joined: access.joined, hold: None, searchable: true });
+            let prefix = self.problem.prefix;
+            let outside = prefix.iter().rposition(|f| read.at.iter().any(|at| at.has(f))).map_or(0, |at| at + 1);
+            let fixed = shorter.iter().rposition(|k| binds(*k)).map_or(outside, |at| prefix.len() + at + 1);
+            let joined = access.joined;
+            met.walked.push(List { kind, fiber, fixed, joined, hold: None, searchable: true });
             met.jumps.push(span);
         }
     }
@@ -268,6 +294,11 @@ impl Search<'_> {
         work
     }
 
+    /// Some loops.
+    pub(crate) fn mask_of(&self, loops: &[usize]) -> u64 {
+        loops.iter().fold(0, |mask, k| mask | 1 << k)
+    }
+
     /// The loops of some fields.
     pub(crate) fn mask(&self, is_in: impl Fn(&Field) -> bool) -> u64 {
         (0..self.loops.len()).filter(|&l| is_in(&self.loops[l])).fold(0, |m, l| m | 1 << l)
@@ -285,7 +316,8 @@ pub(crate) fn conversion(cx: &Context, read: &Read) -> Work {
     let stored = cx.ask(&read.tensor, &read.ty, question).estimate;
     let mut work = Work::NONE;
     work.add(Event::Query, 1.0);
-    work.add(Event::Reorder, stored);
+    // Each level but the outermost one is sorted by.
+    work.add(Event::Reorder, stored * levels.len().saturating_sub(1).max(1) as f64);
     work
 }
 
@@ -322,10 +354,11 @@ fn reached(cx: &Context, term: &Term, sizes: &Sizes, bound: &Bound) -> f64 {
 }
 
 /// Tables are looked up where a list leads.
-fn lead(walked: &mut Vec<List>, followed: &mut Vec<(LevelKind, f64)>) {
+fn lead(walked: &mut Vec<List>, followed: &mut Vec<Followed>) {
     let table = |list: &List| list.kind.traits().lookup == Lookup::Direct;
     if walked.iter().any(|list| !table(list)) {
-        followed.extend(walked.iter().filter(|list| table(list)).map(|list| (list.kind, 0.0)));
+        let tables = walked.iter().filter(|list| table(list));
+        followed.extend(tables.map(|list| Followed { kind: list.kind, span: 0.0, places: None }));
         walked.retain(|list| !table(list));
     }
 }
@@ -338,12 +371,13 @@ fn place_bytes(read: &Read) -> f64 {
 impl Work {
     /// Accesses to places between which so many bytes are accessed.
     pub(crate) fn miss(&mut self, count: f64, bytes: f64) {
-        self.add(Event::NearMiss, count * missed(cost::NEAR_CACHE, bytes));
-        self.add(Event::FarMiss, count * missed(cost::FAR_CACHE, bytes));
+        for (event, cache) in CACHES {
+            self.add(event, count * missed(cache, bytes));
+        }
     }
 }
 
 /// The share of so many bytes that a cache does not hold.
-fn missed(cache: f64, bytes: f64) -> f64 {
+pub(crate) fn missed(cache: f64, bytes: f64) -> f64 {
     1.0 - cache / bytes.max(cache)
 }

@@ -75,7 +75,8 @@ pub(crate) fn choose_protocols(
                 let count = |levels| cx.ask(&read.tensor, &read.ty, Question::Positions(levels)).estimate;
                 let fiber = count(level + 1) / count(level).max(1.0);
                 let hold = if joined { Hold::of(read, level, outside, loop_at) } else { None };
-                let list = List { kind, fiber, joined, hold, searchable: searchable(read, level) };
+                let searchable = searchable(read, level);
+                let list = List { kind, fiber, fixed: outside, joined, hold, searchable };
                 members.push(Member { access, level, loop_at, list });
             }
             outside = outside.max(loop_at + 1);

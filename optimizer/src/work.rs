@@ -13,6 +13,8 @@ pub enum Event {
     Query,
     /// A loop that stored coordinates drive begins, once for each round of those outside of it.
     Enter,
+    /// One begins over the fibers that it was over in the round before.
+    EnterAgain,
     /// A loop over every coordinate begins.
     EnterDense,
     /// A round of a loop that stored coordinates drive.
@@ -40,6 +42,8 @@ pub enum Event {
     FollowHeld,
     /// A known coordinate of a list or of runs, which are searched.
     Search,
+    /// An access to a place that the closest cache does not hold.
+    CloseMiss,
     /// An access to a place that the caches next to the core do not hold.
     NearMiss,
     /// An access to a place that no cache holds.
@@ -68,7 +72,9 @@ pub enum Event {
     Fault,
     /// Eight bytes that are read in order and that no cache holds.
     Stream,
-    /// A stored place that is converted into another order.
+    /// Eight bytes that are read in order and that the caches next to the core do not hold.
+    StreamNear,
+    /// A stored place that is converted into another order, for each level but one.
     Reorder,
 }
 

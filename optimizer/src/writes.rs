@@ -2,11 +2,13 @@
 
 use crate::cost;
 use crate::formats::{estimate_positions, sparse_format};
+use crate::lines::{CACHES, Places};
 use crate::loop_order::{Purpose, Search};
+use crate::pricing::missed;
 use crate::term::{At, Target};
 use crate::work::{Event, Work};
 use crate::workspace::{Scope, order_of_writes, workspace_kinds};
-use redpoll_logic::{Field, Format, LevelKind, Writes};
+use redpoll_logic::{Field, Format, LevelKind, StorageMode, Writes};
 
 /// What is written to an output, in any order of the loops.
 #[derive(Clone, Copy)]
@@ -87,15 +89,15 @@ impl Search<'_> {
         let own = |k: &usize| target.at.iter().any(|at| at.has(&self.loops[*k]));
         let stream = self.stream(order, own);
         let mut work = Work::NONE;
-        let all = self.rounds(order.iter().fold(0, |m, k| m | 1 << k));
+        let all = self.rounds(self.mask_of(order));
         let folds = target.fold.is_some() && order.last().is_some_and(|k| !own(k));
         work.add(if folds { Event::Fold } else { Event::Compute }, all);
         let counts = estimate_positions(self.cx, target, format, sizes);
         work += allocation(target, format, &counts);
         match order_of_writes(self.cx, target, format, sizes, full) {
-            Scope::InOrder => work + self.direct(target, format, (volume, stream), full),
+            Scope::InOrder => work + self.direct(target, format, (volume, stream), (order, full)),
             Scope::Workspace { depth, levels } => {
-                let scopes = self.rounds(order[..depth].iter().fold(0, |m, k| m | 1 << k)).max(1.0);
+                let scopes = self.rounds(self.mask_of(&order[..depth])).max(1.0);
                 let kinds = workspace_kinds(self.cx, target, format, sizes, full, (depth, levels));
                 let dimensions = format.storage_shape(&target.shape);
                 let places = dimensions[levels..].iter().map(|&n| n as f64).product();
@@ -106,7 +108,7 @@ impl Search<'_> {
 
     /// The writes of an output: its innermost loop accumulates before it writes where others are inside of it.
     fn stream(&self, order: &[usize], own: impl Fn(&usize) -> bool) -> Stream {
-        let rounds = |count: usize| self.rounds(order[..count].iter().fold(0, |m, k| m | 1 << k));
+        let rounds = |count: usize| self.rounds(self.mask_of(&order[..count]));
         let mine: Vec<usize> = (0..order.len()).filter(|at| own(&order[*at])).collect();
         let Some(&last) = mine.last() else { return Stream { writes: 1.0, scattered: None, in_rows: false } };
         let takes_all = |at: usize| {
@@ -123,7 +125,13 @@ impl Search<'_> {
     }
 
     /// Writes into the output itself.
-    fn direct(&self, target: &Target, format: &Format, (volume, stream): (Volume, Stream), full: &[Field]) -> Work {
+    fn direct(
+        &self,
+        target: &Target,
+        format: &Format,
+        (volume, stream): (Volume, Stream),
+        (order, full): (&[usize], &[Field]),
+    ) -> Work {
         let mut work = Work::NONE;
         let Some(kind) = format.levels.last().map(|l| l.kind) else { return work };
         if kind.traits().writes != Writes::Random {
@@ -143,9 +151,18 @@ impl Search<'_> {
                 work.sort_hashed(volume.stored, volume.stored);
             }
             LevelKind::Dense => {
-                work.add(if stream.in_rows { Event::DenseRound } else { Event::WriteDense }, stream.writes);
-                if let Some(scattered) = stream.scattered.filter(|_| below > 1.0) {
-                    work.miss(self.jumps(scattered, target, format, &dimensions), 8.0 * below);
+                let places = self.places(target, format, order);
+                // Whether the innermost loop of the output goes from neighbour to neighbour in memory.
+                let along =
+                    places.as_ref().is_none_or(|p| p.last().map(|level| level.at) == p.iter().map(|l| l.at).max());
+                let in_rows = stream.in_rows && along;
+                work.add(if in_rows { Event::DenseRound } else { Event::WriteDense }, stream.writes);
+                let scattered = stream.scattered.filter(|_| along);
+                let jumps = scattered.map_or(0.0, |s| self.jumps(s, target, format, &dimensions));
+                let jumps = if along { jumps } else { stream.writes };
+                for (event, cache) in CACHES.into_iter().filter(|_| jumps > 0.0 && below > 1.0) {
+                    let lines = places.as_ref().map(|p| self.missed_lines((order, stream.writes), p, cache));
+                    work.add(event, (jumps * missed(cache, 8.0 * below)).min(lines.unwrap_or(f64::INFINITY)));
                 }
                 work.add(Event::FarMiss, stream.writes * aliased(target, format, &dimensions, full));
             }
@@ -154,7 +171,7 @@ impl Search<'_> {
                 work.miss(stream.writes, 9.0 * below);
                 let fiber =
                     volume.stored / (dimensions.iter().rev().skip(1).map(|&n| n as f64).product::<f64>()).max(1.0);
-                work.add(Event::Sort, volume.stored * fiber.max(2.0).log2());
+                work.sort(volume.stored, fiber, dimensions.last().map_or(1.0, |&n| n as f64));
             }
         }
         work
@@ -162,6 +179,16 @@ impl Search<'_> {
 }
 
 impl Search<'_> {
+    /// The places of the levels of an output, where each is subscripted by a field.
+    fn places(&self, target: &Target, format: &Format, order: &[usize]) -> Option<Vec<Places>> {
+        let level = |mode: &StorageMode| {
+            let StorageMode::Whole { mode } = mode else { return None };
+            let own = |k: &usize| target.at[*mode] == At::field(&self.loops[*k]);
+            Some(Places { at: Some(order.iter().position(own)?), size: target.shape[*mode] as f64 })
+        };
+        format.modes.iter().map(level).collect()
+    }
+
     /// How often a write into places goes where a processor has not fetched ahead: coordinates of a loop ascend, so that it
     /// is fetched what is not far from the one before.
     fn jumps(&self, scattered: Scattered, target: &Target, format: &Format, dimensions: &[u64]) -> f64 {
@@ -222,6 +249,13 @@ impl Work {
         }
     }
 
+    /// Coordinates are sorted, so many of each so many places at once.
+    fn sort(&mut self, stored: f64, fiber: f64, places: f64) {
+        let steps = fiber.max(2.0).log2();
+        let marked = places <= cost::MOST_MARKED.min(cost::MARKED_WASTE * fiber);
+        self.add(Event::Sort, stored * if marked { steps.min(cost::MARKED_STEPS) } else { steps });
+    }
+
     /// Entries of hash tables of so many entries each are sorted: each comparison reads both from where they were put.
     fn sort_hashed(&mut self, entries: f64, each: f64) {
         let comparisons = entries * each.max(2.0).log2();
@@ -245,7 +279,7 @@ fn through(kinds: &[LevelKind], stored: f64, scopes: f64, (stream, places): (Str
         }
         false => {
             work.miss(stream.writes, 9.0 * places);
-            work.add(Event::Sort, stored * fiber.log2());
+            work.sort(stored, fiber, places);
             work.allocate(places * 9.0 / 8.0);
         }
     }

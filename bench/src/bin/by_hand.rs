@@ -11,6 +11,10 @@ use redpoll_bench::pairs::Pairs;
 use redpoll_physical::storage::{Array, Tensor};
 use std::time::Duration;
 
+/// That of the program `redpoll`.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 const BUDGET: Duration = Duration::from_secs(10);
 /// Pairs that a median is made of, at least.
 const LEAST: usize = 15;

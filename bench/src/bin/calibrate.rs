@@ -13,6 +13,10 @@ use std::fs::File;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+/// That of the program `redpoll`.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Measures the constants of the optimizer's cost model.
 #[derive(Parser)]
 #[command(name = "calibrate", version, about)]

@@ -13,6 +13,10 @@ use std::fs::File;
 use std::path::PathBuf;
 use std::time::Duration;
 
+/// That of the program `redpoll`.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Measures the optimizer's choices beside all orders of loops and formats of outputs.
 #[derive(Parser)]
 #[command(name = "layouts", version, about)]

@@ -10,6 +10,10 @@ use redpoll_bench::pairs::Pairs;
 use redpoll_physical::emit::cranelift::disassemble;
 use std::time::Duration;
 
+/// That of the program `redpoll`.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 const BUDGET: Duration = Duration::from_secs(4);
 /// Rounds that a ratio is made of, at least.
 const LEAST: usize = 5;

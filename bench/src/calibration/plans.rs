@@ -40,6 +40,9 @@ const SCALED: &str = "(plan (query R (mapjoin * 3 (table A i j))) (produces R))"
 const OUTER: &str = "(plan (query R (mapjoin * (table x i) (table y j))) (produces R))";
 const DIAGONAL: &str = "(plan (query R (aggregate + 0 (mapjoin * (table x i) (table A i i)) i)) (produces R))";
 const DENSE_PRODUCT: &str = "(plan (query R (aggregate + 0 (mapjoin * (table A i k) (table P k j)) k)) (produces R))";
+const FACTORS: &str = "(plan
+    (query R (aggregate + 0 (mapjoin * (table A i k l) (table P k j) (table Q l j)) k l)) (produces R))";
+const SLICE_SUMS: &str = "(plan (query R (aggregate + 0 (table A i j k) j k)) (produces R))";
 const SAMPLED: &str =
     "(plan (query R (mapjoin * (table A i j) (aggregate + 0 (mapjoin * (table P i k) (table Q j k)) k)))
     (produces R))";
@@ -204,12 +207,65 @@ pub const PLANS: &[Plan] = &[
         sizes: MATRICES.split_at(3).0,
     },
     Plan {
+        name: "conversion of three modes",
+        text: SLICE_SUMS,
+        order: &["i", "j", "k"],
+        format: "dense",
+        inputs: &[("A", &[0, 1, 2], 3, "(modes 2 0 1 (sparse-list (sparse-list (sparse-list (element)))))")],
+        sizes: &[&[1 << 9, 1 << 9, 1 << 9, 1 << 15], &[1 << 12, 1 << 11, 1 << 10, 1 << 18]],
+    },
+    Plan {
         name: "rows of a dense factor",
         text: DENSE_PRODUCT,
         order: &["i", "k", "j"],
         format: "dense",
         inputs: &[A, ("P", &[1, 3], ALL, "dense")],
         sizes: &[&[1 << 12, 1 << 12, 1 << 16, 16], &[1 << 15, 1 << 17, 1 << 18, 16], &[1 << 10, 1 << 10, 1 << 14, 128]],
+    },
+    Plan {
+        name: "wide rows of a dense factor",
+        text: DENSE_PRODUCT,
+        order: &["i", "k", "j"],
+        format: "dense",
+        inputs: &[A, ("P", &[1, 3], ALL, "dense")],
+        sizes: &[&[500, 500, 1 << 12, 500], &[1000, 1000, 1 << 12, 2000], &[200, 200, 1 << 12, 200]],
+    },
+    Plan {
+        name: "columns of a dense factor",
+        text: DENSE_PRODUCT,
+        order: &["i", "j", "k"],
+        format: "dense",
+        inputs: &[A, ("P", &[1, 3], ALL, "dense")],
+        sizes: &[
+            &[4000, 4000, 1 << 16, 16],
+            &[30000, 130000, 1 << 18, 16],
+            &[1000, 1000, 1 << 14, 130],
+            &[500, 500, 1 << 13, 500],
+        ],
+    },
+    Plan {
+        name: "rows of two factors",
+        text: FACTORS,
+        order: &["i", "k", "l", "j"],
+        format: "dense",
+        inputs: &[("A", &[0, 1, 2], 3, "csf"), ("P", &[1, 4], ALL, "dense"), ("Q", &[2, 4], ALL, "dense")],
+        sizes: &[&[1000, 500, 500, 1 << 17, 16], &[100, 1000, 10000, 1 << 16, 32]],
+    },
+    Plan {
+        name: "columns of two factors",
+        text: FACTORS,
+        order: &["i", "j", "k", "l"],
+        format: "dense",
+        inputs: &[("A", &[0, 1, 2], 3, "csf"), ("P", &[1, 4], ALL, "dense"), ("Q", &[2, 4], ALL, "dense")],
+        sizes: &[&[1000, 500, 500, 1 << 17, 16], &[100, 1000, 10000, 1 << 16, 32]],
+    },
+    Plan {
+        name: "a column of one of two factors",
+        text: FACTORS,
+        order: &["i", "k", "j", "l"],
+        format: "dense",
+        inputs: &[("A", &[0, 1, 2], 3, "csf"), ("P", &[1, 4], ALL, "dense"), ("Q", &[2, 4], ALL, "dense")],
+        sizes: &[&[1000, 500, 500, 1 << 17, 16], &[100, 1000, 10000, 1 << 16, 32]],
     },
     Plan {
         name: "samples",
@@ -314,9 +370,8 @@ impl Plan {
             config.loop_orders.insert(result.clone(), self.order.iter().map(|f| Field::from(*f)).collect());
         }
         if !self.format.is_empty() {
-            let matrix =
-                matches!(self.text, PRODUCT | MASKED | DENSE_PRODUCT | OUTER | SCALED | SAMPLED | SAMPLED_BY_COLUMNS);
-            config.formats.insert(result, parse_format(self.format, if matrix { 2 } else { 1 })?);
+            let vector = matches!(self.text, ROW_SUMS | TIMES_VECTOR | SLICE_SUMS);
+            config.formats.insert(result, parse_format(self.format, if vector { 1 } else { 2 })?);
         }
         Ok(config)
     }

@@ -14,7 +14,7 @@ mod seed;
 mod tests;
 
 use crate::config::{Choice, Subject};
-use crate::context::Context;
+use crate::context::{Close, Context};
 use crate::isolate::root_folds;
 use crate::loop_order::{order_loops_below, rough_cost};
 use crate::report::Rule;
@@ -45,7 +45,35 @@ pub(crate) fn warm_up() {
     Graph::new(Algebra::new(redpoll_logic::FloatMode::default())).rebuild();
 }
 
-/// The nest with its value replaced by an equal one that costs less, if there is one.
+/// Terms that cost at most so many times what the cheapest does are held against it in plans that are complete, two of
+/// them where their query costs so many times what makes one worth rewriting.
+const CLOSE: f64 = 1.5;
+const MOST_CLOSE: usize = 2;
+const COMPARING: f64 = 5.0;
+
+/// A nest that is equal to one of the plan.
+#[derive(Clone)]
+pub(crate) struct Candidate {
+    nest: Nest,
+    cost: f64,
+    rules: Vec<&'static str>,
+}
+
+impl Candidate {
+    /// The nest, with what is to be known of it in the report: what the nest of the plan costs, and the graph.
+    pub(crate) fn take(self, cx: &mut Context, (before, found): (f64, &str)) -> Nest {
+        let Candidate { nest, cost, rules } = self;
+        let mut text = format!("{nest}\n; cost about {before:.0} before, {cost:.0} after; {found}\n");
+        for rule in rules::rules().filter(|r| rules.contains(&r.name)) {
+            text += &format!("; {}: {}\n", rule.name, rule.equation);
+            cx.rules.push(Rule { name: rule.name, equation: rule.equation });
+        }
+        cx.report.phase("algebra", text);
+        nest
+    }
+}
+
+/// The nest with its value replaced by an equal one that costs less, if there is one. What comes near to that is noted.
 pub(crate) fn rewrite(cx: &mut Context, nest: Nest) -> Nest {
     if cx.config.subjects.is_empty() || !applies(&nest) {
         return nest;
@@ -54,23 +82,20 @@ pub(crate) fn rewrite(cx: &mut Context, nest: Nest) -> Nest {
     let extraction = Extraction::new(&graph, cx);
     let best = best(cx, &nest, extraction, (root, &fields));
     cx.memo.hold(&nest.sizes, &nest.pins);
-    let Some((new, cost, rules)) = best else { return nest };
+    let mut candidates = best.into_iter();
+    let Some(first) = candidates.next() else { return nest };
     // Whether some order of the term as it is comes near in cost.
-    let keeps = cx.config.choice == Choice::Cheapest && order_loops_below(cx, &nest, cost / GAIN).is_some();
-    let before = rough_cost(cx, &nest);
-    if keeps {
+    let limit = first.cost / GAIN;
+    if cx.config.choice == Choice::Cheapest && order_loops_below(cx, &nest, limit).is_some() {
         return nest;
     }
     let (nodes, classes) = (graph.total_number_of_nodes(), graph.number_of_classes());
-    let mut text = format!(
-        "{new}\n; cost about {before:.0} before, {cost:.0} after; {nodes} nodes in {classes} classes, {stop}\n"
-    );
-    for rule in rules::rules().filter(|r| rules.contains(&r.name)) {
-        text += &format!("; {}: {}\n", rule.name, rule.equation);
-        cx.rules.push(Rule { name: rule.name, equation: rule.equation });
+    let (before, found) = (rough_cost(cx, &nest), format!("{nodes} nodes in {classes} classes, {stop}"));
+    if first.cost >= COMPARING * cx.config.worth.0 {
+        let close = |other| Close { nest: cx.begun, other, before, found: found.clone() };
+        cx.close.extend(candidates.take(MOST_CLOSE).map(close));
     }
-    cx.report.phase("algebra", text);
-    new
+    first.take(cx, (before, &found))
 }
 
 /// Whether there is something to rewrite: a fold, of something or in something.
@@ -180,30 +205,35 @@ fn fields(target: &Target) -> Vec<Field> {
     target.at.iter().filter_map(At::as_field).cloned().collect()
 }
 
-/// The cheapest nest, what it costs, and the rules behind it.
+/// The nests that are planned, the cheapest one first, and behind it those that come near.
 fn best(
     cx: &Context,
     nest: &Nest,
     mut extraction: Extraction<'_, '_>,
     (root, slots): (Id, &[Field]),
-) -> Option<(Nest, f64, Vec<&'static str>)> {
-    let mut best: Option<(Nest, f64, Vec<&'static str>)> = None;
+) -> Vec<Candidate> {
+    let mut found: Vec<Candidate> = Vec::new();
+    let cheapest = cx.config.choice == Choice::Cheapest;
+    extraction.choose(root);
+    let limit = NEAR * extraction.estimate(root);
+    let listed = cheapest.then(|| extraction.terms(root, MOST_TERMS, limit)).flatten();
+    let compares = listed.is_some();
     let mut plan = |extracted: Option<Extracted>| {
         let mut extracted = extracted?;
         let rules = std::mem::take(&mut extracted.rules);
         let new = with_value(nest, extracted);
         cx.memo.hold(&new.sizes, &new.pins);
-        let most = best.as_ref().map_or(f64::INFINITY, |(_, cost, _)| *cost);
-        let cost = order_loops_below(cx, &new, most).map(|o| o.work.cost()).filter(|cost| cost.is_finite());
+        let least = found.first().map_or(f64::INFINITY, |first| first.cost);
+        let close = if compares && least >= COMPARING * cx.config.worth.0 { CLOSE } else { 1.0 };
+        let cost = order_loops_below(cx, &new, close * least).map(|o| o.work.cost()).filter(|cost| cost.is_finite());
         if let Some(cost) = cost {
-            best = Some((new, cost, rules));
+            let at = found.partition_point(|other| other.cost <= cost);
+            found.insert(at, Candidate { nest: new, cost, rules });
+            found.retain(|other| other.cost <= close * cost.min(least));
         }
-        best.as_ref().map(|(_, cost, _)| *cost)
+        found.first().map(|first| first.cost)
     };
-    let cheapest = cx.config.choice == Choice::Cheapest;
-    extraction.choose(root);
-    let limit = NEAR * extraction.estimate(root);
-    match cheapest.then(|| extraction.terms(root, MOST_TERMS, limit)).flatten() {
+    match listed {
         Some(terms) => {
             for (number, choices) in terms.iter().enumerate() {
                 extraction.take(choices);
@@ -224,7 +254,7 @@ fn best(
             }
         }
     }
-    best
+    found
 }
 
 /// The names that fields of folds may have in other terms of a nest.

@@ -207,7 +207,7 @@ fn helps(rule: &str, other: &str) -> bool {
 /// What the chosen term of a nest costs, what the cheapest of all terms costs, and how many there are.
 fn chosen_and_cheapest(cx: &mut Context, nest: &Nest) -> Option<(f64, f64, usize)> {
     let super::Saturated { graph, root, fields, .. } = super::saturated(cx, nest);
-    let (_, chosen, _) = super::best(cx, nest, Extraction::new(&graph, cx), (root, &fields))?;
+    let chosen = super::best(cx, nest, Extraction::new(&graph, cx), (root, &fields)).first()?.cost;
     let mut extraction = Extraction::new(&graph, cx);
     let mut cheapest = f64::INFINITY;
     let terms = extraction.terms(root, usize::MAX, f64::INFINITY)?;

@@ -55,10 +55,10 @@ fn a_chain_of_products_gets_the_cheapest_order() {
         &sizes([300, 350, 150, 50, 100, 200, 250]),
         &sizes([3, 2, 4, 1, 2, 3, 2]),
         &expect![[r#"
-            R.1.1: j k l
-            R.1: i j l
-            R.2.1: l m n
-            R.2: l n o
+            R.1: j k l
+            R.2: i j l
+            R.3.1: l m n
+            R.3: l n o
             R: i l o
         "#]],
     );

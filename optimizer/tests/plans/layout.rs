@@ -44,20 +44,20 @@ fn a_product_is_written_as_its_reader_wants() {
     check(
         "(plan (query T (aggregate + 0 (mapjoin * (table A i k) (table B k j)) k))
            (query R (aggregate + 0 (mapjoin * (table T i k) (table C k j)) k)) (produces T R))",
-        &matrices(3000, [9000.0, 9000.0, 300_000.0]),
+        &matrices(20_000, [60_000.0, 60_000.0, 2_000_000.0]),
         &matrices(5, [8.0; 3]),
         [
             &expect![[r#"
-            B.1: c1 c0 to (dense sparse-list)
-            T: i k j to (dense sparse-list)
-            T.1: c0 c1 to (dense@1 sparse-list@0)
-            R: j k i to (dense@1 sparse-list@0)
-        "#]],
+                B.1: c1 c0 to (dense sparse-list)
+                T: i k j to (dense sparse-list)
+                T.1: c0 c1 to (dense@1 sparse-list@0)
+                R: j k i to (dense@1 sparse-list@0)
+            "#]],
             &expect![[r#"
-            A.1: c0 c1 to (dense@1 sparse-list@0)
-            T: j k i to (dense@1 sparse-list@0)
-            R: j k i to (dense@1 sparse-list@0)
-        "#]],
+                A.1: c0 c1 to (dense@1 sparse-list@0)
+                T: j k i to (dense@1 sparse-list@0)
+                R: j k i to (dense@1 sparse-list@0)
+            "#]],
         ],
     );
 }

@@ -137,14 +137,14 @@ fn a_discordant_factor_is_copied_once() {
     let text = "(plan (query C (aggregate + 0 (mapjoin * (table A k i) (table A k j)) k)) (produces C))";
     check(
         text,
-        &[input("A", &[40, 400], Format::csr()).stored(50.0)],
+        &[input("A", &[4000, 40_000], Format::csr()).stored(40_000.0)],
         &expect![[r#"
             (physical
-              (input A f64 0.0 (40 400) (dense sparse-list))
-              (query (for (c0 40) (c1 400))
-                (write A.1 f64 0.0 (40 400) (sparse-list@1 sparse-list@0) (c1 c0) (workspace 0 (byte-map hash)) (at A c0 c1)))
-              (query (for (i 400) (k 40) (j 400))
-                (write C f64 0.0 (400 400) (sparse-list sparse-list) (i j) (fold +) (workspace 1 (byte-map)) (* (at A.1 i k) (at A k j))))
+              (input A f64 0.0 (4000 40000) (dense sparse-list))
+              (query (for (c0 4000) (c1 40000))
+                (write A.1 f64 0.0 (4000 40000) (dense@1 sparse-list@0) (c1 c0) (workspace 0 (dense hash)) (at A c0 c1)))
+              (query (for (i 40000) (k 4000) (j 40000))
+                (write C f64 0.0 (40000 40000) (dense sparse-list) (i j) (fold +) (workspace 1 (byte-map)) (* (at A.1 i k) (at A k j))))
               (produces C))"#]],
     );
 }
@@ -737,8 +737,8 @@ fn blocks_times_rows() {
             (physical
               (input A f64 0.0 (7 9) (dense@0/2 sparse-list@1/4 dense@0%2 dense@1%4))
               (input B f64 0.0 (7 9) (dense sparse-list))
-              (query (for (i.o 4) (j.o 3) (i.i 2 i.o 7) (j.i 4 j.o 9))
-                (write C f64 0.0 (7 9) (dense dense) ((+ i.i (* 2 i.o)) (+ j.i (* 4 j.o))) (* (at A i.o j.o i.i j.i) (at B (+ i.i (* 2 i.o)) (+ j.i (* 4 j.o))))))
+              (query (for (i 7) (j.o 3) (j.i 4 j.o 9))
+                (write C f64 0.0 (7 9) (dense dense) (i (+ j.i (* 4 j.o))) (* (at A (follow (quot i 2)) j.o (follow (mod i 2)) j.i) (at B i (+ j.i (* 4 j.o))))))
               (produces C))"#]],
     );
 }

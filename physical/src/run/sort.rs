@@ -2,6 +2,7 @@
 
 use super::block::Block;
 use redpoll_logic::Prim;
+use std::cell::RefCell;
 use std::ops::Range;
 
 /// Runs `$body` with `$t` as the Rust type of an integer primitive.
@@ -25,9 +26,66 @@ macro_rules! by_index {
     }};
 }
 
+/// Elements from which on marks are tried.
+const LEAST_MARKED: usize = 24;
+/// Marks for each element, at most.
+const MARKS_EACH: u64 = 64;
+/// Marks at most: 256 KiB, which caches next to a core hold.
+const MOST_MARKS: u64 = 1 << 21;
+
+thread_local! {
+    /// A bit for each number between the least and the greatest that are sorted; all 0 between two sorts.
+    static MARKS: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
+}
+
 /// Sorts a range of elements in ascending order.
+///
+/// Different numbers that are dense enough are marked in a row of bits and read off in order; others are compared.
 pub(super) fn sort(block: &mut Block, prim: Prim, range: Range<usize>) {
-    by_index!(prim, T => block.as_native_mut::<T>()[range].sort_unstable());
+    by_index!(prim, T => {
+        let elements = &mut block.as_native_mut::<T>()[range];
+        if elements.len() < LEAST_MARKED || !sort_by_marks(elements, |x| x as i64, |x| x as T) {
+            elements.sort_unstable();
+        }
+    });
+}
+
+/// Sorts different numbers by marks; `false`, and nothing changed, where they are too far apart or two are equal.
+fn sort_by_marks<T: Copy>(elements: &mut [T], number: impl Fn(T) -> i64, element: impl Fn(i64) -> T) -> bool {
+    let bounds = |(least, most): (i64, i64), x: &T| (least.min(number(*x)), most.max(number(*x)));
+    let (least, most) = elements.iter().fold((i64::MAX, i64::MIN), bounds);
+    // Those of 64 bits without a sign are compared as such.
+    let Some(last) = most.checked_sub(least).filter(|_| least >= 0).map(|last| last as u64) else { return false };
+    if last >= MOST_MARKS.min(MARKS_EACH * elements.len() as u64) {
+        return false;
+    }
+    MARKS.with_borrow_mut(|marks| {
+        let words = (last / 64 + 1) as usize;
+        if marks.len() < words {
+            marks.resize(words, 0);
+        }
+        let marks = &mut marks[..words];
+        for x in elements.iter() {
+            let at = (number(*x) - least) as u64;
+            marks[(at / 64) as usize] |= 1 << (at % 64);
+        }
+        let all = marks.iter().map(|word| word.count_ones() as usize).sum::<usize>() == elements.len();
+        if !all {
+            marks.fill(0);
+            return false;
+        }
+        let mut sorted = elements.iter_mut();
+        for (k, word) in marks.iter_mut().enumerate() {
+            let (first, mut left) = (least + 64 * k as i64, std::mem::take(word));
+            while left != 0 {
+                if let Some(place) = sorted.next() {
+                    *place = element(first + i64::from(left.trailing_zeros()));
+                }
+                left &= left - 1;
+            }
+        }
+        true
+    })
 }
 
 /// Elements of any width, read as `i64`.
@@ -80,4 +138,41 @@ pub(super) fn sort_by(
     by_index!(perm_prim, T => perm.as_native_mut::<T>()[range].sort_unstable_by_key(|k| {
         (major.get(*k as usize), minor.get(*k as usize), *k)
     }));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    proptest! {
+        /// Protects what is sorted by marks: different numbers come out in order, and equal ones are left to comparisons
+        /// with no mark kept.
+        #[test]
+        fn marks_sort_different_numbers(
+            numbers in proptest::collection::vec(0..3000i64, 0..200),
+            low in prop_oneof![Just(0), Just(1 << 40), Just(i64::MAX - 3000)],
+        ) {
+            let mut elements: Vec<i64> = numbers.iter().map(|n| n + low).collect();
+            let different: BTreeSet<i64> = elements.iter().copied().collect();
+            let before = elements.clone();
+            let done = sort_by_marks(&mut elements, |x| x, |x| x);
+            let first = *different.first().unwrap_or(&0);
+            let near = different.last().is_some_and(|last| ((last - first) as u64) < MARKS_EACH * before.len() as u64);
+            prop_assert_eq!(done, near && different.len() == before.len());
+            prop_assert_eq!(elements, if done { different.into_iter().collect() } else { before });
+            MARKS.with_borrow(|marks| assert!(marks.iter().all(|word| *word == 0)));
+        }
+    }
+
+    #[test]
+    fn negative_numbers_and_those_far_apart_are_compared() {
+        let far = [5, i64::MAX, 0, 1 << 30];
+        for numbers in [&[-1, 3, 2][..], &[i64::MIN, i64::MAX], &far] {
+            let mut elements = numbers.to_vec();
+            assert!(!sort_by_marks(&mut elements, |x| x, |x| x));
+            assert_eq!(elements, numbers);
+        }
+    }
 }
