@@ -53,6 +53,9 @@ pub enum Engine {
     NotationInterpreter,
     /// The bounds-checked interpreter of Assembly: the code of the kernels, over stored tensors; it counts the work.
     AssemblyInterpreter,
+    /// The interpreter of grids: the code of the kernels as machines of many threads would run it, in random orders; it
+    /// reports races.
+    GridInterpreter,
     /// Machine code by Cranelift, the instant tier.
     Instant,
     /// Machine code by the C compiler of this machine, the optimizing tier.
@@ -65,10 +68,11 @@ pub enum Engine {
 
 impl Engine {
     /// Every engine, from the one furthest from the machine to the nearest; `Auto` chooses between the last two.
-    pub const ALL: [Engine; 5] = [
+    pub const ALL: [Engine; 6] = [
         Engine::LogicInterpreter,
         Engine::NotationInterpreter,
         Engine::AssemblyInterpreter,
+        Engine::GridInterpreter,
         Engine::Instant,
         Engine::Optimizing,
     ];
@@ -79,6 +83,7 @@ impl Engine {
             Engine::LogicInterpreter => "logic interpreter",
             Engine::NotationInterpreter => "notation interpreter",
             Engine::AssemblyInterpreter => "assembly interpreter",
+            Engine::GridInterpreter => "grid interpreter",
             Engine::Instant => "instant",
             Engine::Optimizing => "optimizing",
             Engine::Auto => "auto",
@@ -90,6 +95,7 @@ impl Engine {
         match self {
             Engine::LogicInterpreter | Engine::NotationInterpreter => None,
             Engine::AssemblyInterpreter => Some(kernel::Engine::Interpreter),
+            Engine::GridInterpreter => Some(kernel::Engine::Grid),
             Engine::Instant | Engine::Auto => Some(kernel::Engine::Instant),
             Engine::Optimizing => Some(kernel::Engine::Optimizing),
         }

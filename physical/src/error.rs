@@ -150,6 +150,9 @@ pub enum Error {
     /// The interpreter of Assembly met a fault of the program. Lowering's fault.
     #[error("interpreting assembly: {0}")]
     Interp(#[from] InterpError),
+    /// The interpreter of grids met a fault of the program. The mapping's fault.
+    #[error("interpreting a grid: {0}")]
+    Grid(#[from] crate::grid::Fault),
     /// The buffers or parameters given for a kernel are not those of its signature. The caller's fault.
     #[error("invalid invocation: {0}")]
     InvalidInvocation(String),

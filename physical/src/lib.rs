@@ -6,6 +6,7 @@
 pub mod assembly;
 pub mod emit;
 mod error;
+pub mod grid;
 pub mod kernel;
 pub mod levels;
 pub mod lower;

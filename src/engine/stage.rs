@@ -52,7 +52,7 @@ pub(crate) struct Loops {
     layouts: Vec<Option<Layout>>,
     /// The program lowered for these layouts.
     draft: OnceLock<Draft>,
-    kernels: [OnceLock<Kernel>; 3],
+    kernels: [OnceLock<Kernel>; 4],
 }
 
 /// How kernels are compiled.
@@ -172,6 +172,7 @@ impl Loops {
             Engine::Instant => 0,
             Engine::Interpreter => 1,
             Engine::Optimizing => 2,
+            Engine::Grid => 3,
         }]
     }
 

@@ -2,8 +2,9 @@
 //!
 //! The reference interpreter of Logic is the definition. The plain path makes a physical plan; each of its queries
 //! becomes a program, which the interpreter of Notation runs; lowered to Assembly, it runs through the bounds-checked
-//! interpreter, which counts the work, and then as machine code. The last two must agree in every array, bit by bit. The
-//! kernels, or a sample of them, go through the optimizing tier as well, see `optimizing`.
+//! interpreter, which counts the work, then as a grid of teams in a random order, and as machine code. The last three must
+//! agree in every array, bit by bit. The kernels, or a sample of them, go through the optimizing tier as well, see
+//! `optimizing`.
 
 use super::optimizing;
 use redpoll_logic::interp::{Compared, Dense, Exactness, Interpreted, interpret};
@@ -259,14 +260,15 @@ fn run_kernel(program: &Arc<Program>, mode: FloatMode, run: &mut Run) -> Result<
     // Long kernels are to be compiled with both efforts.
     let draft = draft.expecting(if statements.is_multiple_of(2) { 0.0 } else { f64::INFINITY });
     let kernel = phase("compilation", || made(&draft, Engine::Instant)).map_err(shown)?;
-    let compared = phase("machine code", || {
-        let outcome = called(&kernel)?;
+    let agrees = |kernel: &Kernel| {
+        let outcome = called(kernel)?;
         for ((one, other), decl) in found.outputs.iter().zip(&outcome.outputs).zip(of(Role::Output)) {
             same_arrays(one, other).map_err(|e| format!("`{}`: {e}", decl.name))?;
         }
         Ok(())
-    });
-    compared.map_err(shown)?;
+    };
+    phase("machine code", || agrees(&kernel)).map_err(shown)?;
+    phase("grid", || agrees(&made(&draft, Engine::Grid)?.with_iteration_limit(MOST_ROUNDS))).map_err(shown)?;
     phase("optimizing tier", || optimizing::offer(&kernel, (&inputs, &limits(statements, 3)), &found.outputs))
         .map_err(shown)?;
     let counts = found.counts.expect("the interpreter counts");
@@ -295,11 +297,11 @@ pub(crate) fn same_arrays(one: &Tensor, other: &Tensor) -> Result<(), String> {
     let arrays = |t: &Tensor| t.levels().iter().flatten().chain(t.leaf()).cloned().collect::<Vec<_>>();
     for (k, (a, b)) in arrays(one).iter().zip(&arrays(other)).enumerate() {
         if a.len() != b.len() || a.prim() != b.prim() {
-            return Err(format!("array {k} has {} elements after Assembly, {} after machine code", a.len(), b.len()));
+            return Err(format!("array {k} has {} elements after Assembly, {} here", a.len(), b.len()));
         }
         if let Some(at) = (0..a.len()).find(|&at| a.scalar(at) != b.scalar(at)) {
             let (a, b) = (a.scalar(at), b.scalar(at));
-            return Err(format!("array {k} at {at} is {a} after Assembly, {b} after machine code"));
+            return Err(format!("array {k} at {at} is {a} after Assembly, {b} here"));
         }
     }
     Ok(())

@@ -1,10 +1,11 @@
 //! Functions that tests of Assembly and of code generators share, as text.
 
 use super::text::parse;
-use super::{Function, Program, Status};
+use super::{BufferDecl, BufferRole, Function, Program, Status};
 use crate::emit::Kernel;
 use crate::emit::c::{CacheFolder, Options, Toolchain};
 use crate::emit::cranelift::{self, Effort};
+use crate::grid::{self, End, Extent, Launch, Place};
 use crate::run::{Invocation, Limits, Signature};
 use arrow::buffer::Buffer as ArrowBuffer;
 use std::ops::Range;
@@ -154,9 +155,41 @@ impl Case {
         assert_eq!(found_status, *status, "{}", self.function);
         assert_same(&self.function, expected, &found);
     }
+
+    /// Asserts that a grid of one chunk and a team of so many lanes does what the interpreter has done.
+    fn assert_agrees_as_grid(&self, lanes: u32, seed: u64, (status, expected): &(Status, Invocation)) {
+        let function = &self.function;
+        let place = |decl: &BufferDecl| if decl.role == BufferRole::Input { Place::Input } else { Place::Chunk };
+        let places: Vec<Place> = function.buffers.iter().map(place).collect();
+        let program =
+            grid::Program::new(grid::map_to(function, places.clone(), lanes)).unwrap().with_step_limit(1 << 24);
+        let mut room = 16;
+        let launched = loop {
+            let extent = |place: &Place| match place {
+                Place::Input => vec![],
+                _ => vec![Extent { first: 0, len: 0, room }],
+            };
+            let (inputs, chunks) = (&self.invocation(), std::slice::from_ref(&self.chunk));
+            let windows = places.iter().map(extent).collect();
+            let launched = program.run(&Launch { inputs, chunks, windows, teams: 1, seed });
+            let launched = launched.unwrap_or_else(|e| panic!("{e}\n{}", program.grid()));
+            if launched.end != End::NoRoom {
+                break launched;
+            }
+            room *= 4;
+        };
+        assert_eq!(launched.end, End::Status(*status), "{}", program.grid());
+        for (k, windows) in launched.windows.iter().enumerate() {
+            for window in windows {
+                let buffer = super::Buffer(k as u32);
+                let expected: Vec<u64> = (0..expected.len(buffer)).map(|at| expected.read(buffer, at)).collect();
+                assert_eq!(window.elements(), expected, "{}\n{}", function.buffers[k].name, program.grid());
+            }
+        }
+    }
 }
 
-/// Runs a function by interpretation and as machine code of the instant tier on the same inputs; asserts that statuses and
+/// Runs a function by interpretation, as machine code of the instant tier and as a grid on the same inputs; asserts that statuses and
 /// owned buffers agree, and returns the status and the interpreter's invocation.
 pub(crate) fn run_both(
     function: &Function,
@@ -168,6 +201,9 @@ pub(crate) fn run_both(
     let expected = case.interpret();
     for effort in [Effort::Quick, Effort::Full] {
         case.assert_agrees(&cranelift::compile(function, effort).unwrap(), &expected);
+    }
+    for (seed, lanes) in [1, 4, 32].into_iter().enumerate() {
+        case.assert_agrees_as_grid(lanes, seed as u64, &expected);
     }
     expected
 }

@@ -4,8 +4,9 @@
 //! on the same [`Invocation`] as machine code and must leave it with the same contents. What machine code is trusted
 //! not to do (leave the bounds of a buffer, store an index that does not fit) is an [`InterpError`] here.
 
-use super::eval::{BinaryFn, CompareFn, UnaryFn, binary_fn, cast_bits, compare_fn, unary_fn};
-use super::{Buffer, BufferClass, Expr, Function, MathImpl, Status, Stmt, verify};
+use super::eval::{BinaryFn, binary_fn};
+use super::node::{Memory, Node};
+use super::{Buffer, BufferClass, Function, Status, Stmt, verify};
 use crate::Error;
 use crate::run::{Invocation, Signature};
 use redpoll_logic::Prim;
@@ -130,26 +131,12 @@ impl Program {
         locals[self.chunk.0] = chunk.start as u64;
         locals[self.chunk.1] = chunk.end as u64;
         let (limit, signature) = (self.iteration_limit, &*self.signature);
-        let mut machine = Machine { on, signature, locals, counts, limit, rounds: 0 };
+        let mut machine = Machine { memory: Counted { on, signature, counts }, locals, limit, rounds: 0 };
         Ok(match machine.block(&self.body)? {
             Flow::Return(status) => status,
             Flow::Next | Flow::Break => Status::Done,
         })
     }
-}
-
-/// An expression with its types resolved; values are bits zero-extended to 64.
-enum Node {
-    Const(u64),
-    Local(usize),
-    Param(usize),
-    Load(Buffer, Box<Node>),
-    Unary(UnaryFn, Box<Node>),
-    Binary(BinaryFn, Box<[Node; 2]>),
-    Compare(CompareFn, Box<[Node; 2]>),
-    Select(Box<[Node; 3]>),
-    Cast(Prim, Prim, Box<Node>),
-    Math(MathImpl, Prim, Vec<Node>),
 }
 
 /// A statement with its types resolved.
@@ -176,11 +163,11 @@ fn block(f: &Function, stmts: &[Stmt]) -> Vec<Op> {
 
 fn stmt(f: &Function, s: &Stmt) -> Op {
     match s {
-        Stmt::Assign(local, value) => Op::Assign(local.index(), node(f, value)),
-        Stmt::Store { buffer, at, value } => Op::Store(*buffer, node(f, at), node(f, value)),
-        Stmt::If { cond, then, other } => Op::If(node(f, cond), block(f, then), block(f, other)),
-        Stmt::While { cond, body } => Op::While(node(f, cond), block(f, body)),
-        Stmt::For { var, lo, hi, body } => Op::For(var.index(), node(f, lo), node(f, hi), block(f, body)),
+        Stmt::Assign(local, value) => Op::Assign(local.index(), Node::new(f, value)),
+        Stmt::Store { buffer, at, value } => Op::Store(*buffer, Node::new(f, at), Node::new(f, value)),
+        Stmt::If { cond, then, other } => Op::If(Node::new(f, cond), block(f, then), block(f, other)),
+        Stmt::While { cond, body } => Op::While(Node::new(f, cond), block(f, body)),
+        Stmt::For { var, lo, hi, body } => Op::For(var.index(), Node::new(f, lo), Node::new(f, hi), block(f, body)),
         Stmt::Break => Op::Break,
         Stmt::Lanes(fold) => Op::Lanes {
             acc: fold.acc.index(),
@@ -188,34 +175,17 @@ fn stmt(f: &Function, s: &Stmt) -> Op {
             identity: fold.identity.to_bits().expect(VERIFIED),
             lanes: usize::from(fold.lanes),
             var: fold.var.index(),
-            lo: node(f, &fold.lo),
-            hi: node(f, &fold.hi),
-            value: node(f, &fold.value),
+            lo: Node::new(f, &fold.lo),
+            hi: Node::new(f, &fold.hi),
+            value: Node::new(f, &fold.value),
         },
-        Stmt::Grow { buffer, len } => Op::Grow(*buffer, node(f, len)),
-        Stmt::Sort { buffer, lo, hi } => Op::Sort(*buffer, node(f, lo), node(f, hi)),
-        Stmt::SortBy { perm, major, minor, lo, hi } => Op::SortBy([*perm, *major, *minor], node(f, lo), node(f, hi)),
+        Stmt::Grow { buffer, len } => Op::Grow(*buffer, Node::new(f, len)),
+        Stmt::Sort { buffer, lo, hi } => Op::Sort(*buffer, Node::new(f, lo), Node::new(f, hi)),
+        Stmt::SortBy { perm, major, minor, lo, hi } => {
+            Op::SortBy([*perm, *major, *minor], Node::new(f, lo), Node::new(f, hi))
+        }
         Stmt::Swap(a, b) => Op::Swap(*a, *b),
         Stmt::Return(status) => Op::Return(*status),
-    }
-}
-
-fn node(f: &Function, e: &Expr) -> Node {
-    match e {
-        Expr::Const(value) => Node::Const(value.to_bits().expect(VERIFIED)),
-        Expr::Local(local) => Node::Local(local.index()),
-        Expr::Param(param) => Node::Param(param.index()),
-        Expr::Load { buffer, at } => Node::Load(*buffer, Box::new(node(f, at))),
-        Expr::Unary(op, a) => Node::Unary(unary_fn(*op, f.prim_of(a)).expect(VERIFIED), Box::new(node(f, a))),
-        Expr::Binary(op, a, b) => {
-            Node::Binary(binary_fn(*op, f.prim_of(a)).expect(VERIFIED), Box::new([node(f, a), node(f, b)]))
-        }
-        Expr::Compare(op, a, b) => Node::Compare(compare_fn(*op, f.prim_of(a)), Box::new([node(f, a), node(f, b)])),
-        Expr::Select(c, a, b) => Node::Select(Box::new([node(f, c), node(f, a), node(f, b)])),
-        Expr::Cast(to, a) => Node::Cast(f.prim_of(a), *to, Box::new(node(f, a))),
-        Expr::Math(function, args) => {
-            Node::Math(function.implementation(), f.prim_of(&args[0]), args.iter().map(|a| node(f, a)).collect())
-        }
     }
 }
 
@@ -226,12 +196,17 @@ enum Flow {
 }
 
 struct Machine<'a> {
-    on: &'a mut Invocation,
-    signature: &'a Signature,
+    memory: Counted<'a>,
     locals: Vec<u64>,
-    counts: &'a mut Counts,
     limit: u64,
     rounds: u64,
+}
+
+/// The memory of a run, with a tally of what is done to it.
+struct Counted<'a> {
+    on: &'a mut Invocation,
+    signature: &'a Signature,
+    counts: &'a mut Counts,
 }
 
 impl Machine<'_> {
@@ -251,7 +226,7 @@ impl Machine<'_> {
             Op::Store(buffer, at, value) => {
                 let at = self.eval(at)? as i64;
                 let value = self.eval(value)?;
-                self.store(*buffer, at, value)?;
+                self.memory.store(*buffer, at, value)?;
             }
             Op::If(cond, then, other) => {
                 let taken = if self.eval(cond)? != 0 { then } else { other };
@@ -259,7 +234,7 @@ impl Machine<'_> {
             }
             Op::While(cond, body) => {
                 while self.eval(cond)? != 0 {
-                    if self.on.is_cancelled() {
+                    if self.memory.on.is_cancelled() {
                         return Ok(Flow::Return(Status::Cancelled));
                     }
                     self.count_round()?;
@@ -273,7 +248,7 @@ impl Machine<'_> {
             Op::For(var, lo, hi, body) => {
                 let (lo, hi) = self.range(lo, hi)?;
                 for k in lo..hi {
-                    if self.on.is_cancelled() {
+                    if self.memory.on.is_cancelled() {
                         return Ok(Flow::Return(Status::Cancelled));
                     }
                     self.count_round()?;
@@ -304,32 +279,33 @@ impl Machine<'_> {
             }
             Op::Grow(buffer, len) => {
                 let len = self.eval(len)? as i64;
-                let before = self.on.len(*buffer);
-                let status = self.on.grow(*buffer, len);
+                let before = self.memory.on.len(*buffer);
+                let status = self.memory.on.grow(*buffer, len);
                 if status != Status::Done {
                     return Ok(Flow::Return(status));
                 }
-                let grown = self.on.len(*buffer) - before;
-                self.counts.allocated_bytes += (grown * self.signature.buffers[buffer.index()].prim.bytes()) as u64;
+                let grown = self.memory.on.len(*buffer) - before;
+                self.memory.counts.allocated_bytes +=
+                    (grown * self.memory.signature.buffers[buffer.index()].prim.bytes()) as u64;
             }
             Op::Sort(buffer, lo, hi) => {
                 let (lo, hi) = self.range(lo, hi)?;
-                if let Some(range) = self.sort_range(*buffer, lo, hi)? {
-                    self.on.sort(*buffer, range);
+                if let Some(range) = self.memory.sort_range(*buffer, lo, hi)? {
+                    self.memory.on.sort(*buffer, range);
                 }
             }
             Op::SortBy([perm, major, minor], lo, hi) => {
                 let (lo, hi) = self.range(lo, hi)?;
-                if let Some(range) = self.sort_range(*perm, lo, hi)? {
+                if let Some(range) = self.memory.sort_range(*perm, lo, hi)? {
                     for at in range.clone() {
-                        let k = self.on.read(*perm, at) as i64;
-                        self.check("sort", *major, k)?;
-                        self.check("sort", *minor, k)?;
+                        let k = self.memory.on.read(*perm, at) as i64;
+                        self.memory.check("sort", *major, k)?;
+                        self.memory.check("sort", *minor, k)?;
                     }
-                    self.on.sort_by(*perm, *major, *minor, range);
+                    self.memory.on.sort_by(*perm, *major, *minor, range);
                 }
             }
-            Op::Swap(a, b) => self.on.swap(*a, *b),
+            Op::Swap(a, b) => self.memory.on.swap(*a, *b),
             Op::Return(status) => return Ok(Flow::Return(*status)),
         }
         Ok(Flow::Next)
@@ -340,44 +316,17 @@ impl Machine<'_> {
     }
 
     fn count_round(&mut self) -> Result<(), InterpError> {
-        self.counts.iterations += 1;
+        self.memory.counts.iterations += 1;
         self.rounds += 1;
         if self.rounds > self.limit { Err(InterpError::TooManyIterations(self.limit)) } else { Ok(()) }
     }
 
     fn eval(&mut self, node: &Node) -> Result<u64, InterpError> {
-        Ok(match node {
-            Node::Const(bits) => *bits,
-            Node::Local(local) => self.locals[*local],
-            Node::Param(param) => self.on.params()[*param] as u64,
-            Node::Load(buffer, at) => {
-                let at = self.eval(at)? as i64;
-                self.load(*buffer, at)?
-            }
-            Node::Unary(f, a) => f(self.eval(a)?),
-            Node::Binary(f, args) => f(self.eval(&args[0])?, self.eval(&args[1])?),
-            Node::Compare(f, args) => u64::from(f(self.eval(&args[0])?, self.eval(&args[1])?)),
-            Node::Select(parts) => {
-                let [cond, then, other] = &**parts;
-                let (cond, then, other) = (self.eval(cond)?, self.eval(then)?, self.eval(other)?);
-                if cond != 0 { then } else { other }
-            }
-            Node::Cast(from, to, a) => cast_bits(*from, *to, self.eval(a)?),
-            Node::Math(function, prim, args) => {
-                let x = self.eval(&args[0])?;
-                let y = args.get(1).map_or(Ok(0), |y| self.eval(y))?;
-                match (function, prim) {
-                    (MathImpl::One(f, _), Prim::F64) => f(f64::from_bits(x)).to_bits(),
-                    (MathImpl::Two(f, _), Prim::F64) => f(f64::from_bits(x), f64::from_bits(y)).to_bits(),
-                    (MathImpl::One(_, f), _) => u64::from(f(f32::from_bits(x as u32)).to_bits()),
-                    (MathImpl::Two(_, f), _) => {
-                        u64::from(f(f32::from_bits(x as u32), f32::from_bits(y as u32)).to_bits())
-                    }
-                }
-            }
-        })
+        node.eval(&self.locals, &mut self.memory)
     }
+}
 
+impl Counted<'_> {
     /// The element as an offset, when the buffer has it.
     fn check(&self, access: &'static str, buffer: Buffer, index: i64) -> Result<usize, InterpError> {
         let len = self.on.len(buffer);
@@ -399,17 +348,6 @@ impl Machine<'_> {
         Ok(Some(first..last + 1))
     }
 
-    fn load(&mut self, buffer: Buffer, index: i64) -> Result<u64, InterpError> {
-        self.counts.loads += 1;
-        let at = self.check("load", buffer, index)?;
-        let bits = self.on.read(buffer, at);
-        let decl = &self.signature.buffers[buffer.index()];
-        if decl.prim == Prim::Bool && bits > 1 {
-            return Err(InterpError::NotBool { buffer: decl.name.clone(), index, byte: bits });
-        }
-        Ok(bits)
-    }
-
     fn store(&mut self, buffer: Buffer, index: i64, bits: u64) -> Result<(), InterpError> {
         self.counts.stores += 1;
         let at = self.check("store", buffer, index)?;
@@ -419,6 +357,25 @@ impl Machine<'_> {
             return Err(InterpError::IndexOverflow { buffer: decl.name.clone(), prim: decl.prim, value: bits as i64 });
         }
         Ok(())
+    }
+}
+
+impl Memory for Counted<'_> {
+    type Fault = InterpError;
+
+    fn param(&self, number: usize) -> i64 {
+        self.on.params()[number]
+    }
+
+    fn load(&mut self, buffer: Buffer, index: i64) -> Result<u64, InterpError> {
+        self.counts.loads += 1;
+        let at = self.check("load", buffer, index)?;
+        let bits = self.on.read(buffer, at);
+        let decl = &self.signature.buffers[buffer.index()];
+        if decl.prim == Prim::Bool && bits > 1 {
+            return Err(InterpError::NotBool { buffer: decl.name.clone(), index, byte: bits });
+        }
+        Ok(bits)
     }
 }
 

@@ -11,6 +11,7 @@ pub mod eval;
 pub(crate) mod examples;
 mod interp;
 mod math;
+mod node;
 mod nodes;
 pub mod text;
 mod typing;
@@ -19,5 +20,6 @@ mod visit;
 
 pub use interp::{Counts, InterpError, Program, interpret};
 pub use math::MathImpl;
+pub(crate) use node::{Memory, Node};
 pub use nodes::*;
 pub use verify::{Fault, verify};

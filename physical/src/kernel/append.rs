@@ -19,18 +19,29 @@ pub(super) struct Part {
 
 /// Positions of one level: those that a part has written, and where they begin in the whole.
 #[derive(Clone)]
-struct Span {
-    own: Range<usize>,
-    start: usize,
+pub(super) struct Span {
+    pub(super) own: Range<usize>,
+    pub(super) start: usize,
 }
 
 impl Span {
-    fn times(&self, n: usize) -> Span {
+    /// The positions of parts that have so many each.
+    pub(super) fn one_behind_the_other(counts: impl Iterator<Item = usize>) -> Vec<Span> {
+        let mut start = 0;
+        let span = |count: usize| {
+            start += count;
+            Span { own: 0..count, start: start - count }
+        };
+        counts.map(span).collect()
+    }
+
+    /// The positions below them of a level that has so many for each.
+    pub(super) fn times(&self, n: usize) -> Span {
         Span { own: self.own.start * n..self.own.end * n, start: self.start * n }
     }
 
     /// The same positions in the whole.
-    fn whole(&self) -> Range<usize> {
+    pub(super) fn whole(&self) -> Range<usize> {
         self.start..self.start + self.own.len()
     }
 }
@@ -82,7 +93,7 @@ pub(super) fn append(
 }
 
 /// The coordinates among some rounds that a mode of that size has.
-fn coordinates(rounds: &Range<i64>, n: usize) -> Span {
+pub(super) fn coordinates(rounds: &Range<i64>, n: usize) -> Span {
     let [start, end] = [rounds.start, rounds.end].map(|i| usize::try_from(i).unwrap_or(0).min(n));
     Span { own: start..end, start }
 }

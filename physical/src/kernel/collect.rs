@@ -13,19 +13,39 @@ use std::sync::Arc;
 
 /// The buffers of output tensors with the numbers of elements that a call has left in them, in the order of the outputs.
 pub(super) fn used(program: &Program, lowered: &Lowered, run: &Invocation) -> Result<Vec<(Buffer, usize)>, Error> {
+    sized(program, lowered, run, |_| true)
+}
+
+/// As [`used`], of one output.
+pub(super) fn used_by(
+    program: &Program,
+    lowered: &Lowered,
+    run: &Invocation,
+    id: TensorId,
+) -> Result<Vec<(Buffer, usize)>, Error> {
+    sized(program, lowered, run, |output| output == id)
+}
+
+fn sized(
+    program: &Program,
+    lowered: &Lowered,
+    run: &Invocation,
+    of: impl Fn(TensorId) -> bool,
+) -> Result<Vec<(Buffer, usize)>, Error> {
     let lengths = lengths(lowered, run);
     let buffers = program.outputs().flat_map(|id| {
         let of = move |binding: &Binding| match binding {
             Binding::Level { tensor, .. } | Binding::Leaf { tensor, .. } => *tensor == id,
             _ => false,
         };
-        (0..).map(Buffer).zip(&lowered.bindings).filter(move |(_, b)| of(b)).map(|(buffer, _)| buffer)
+        let buffers = (0..).map(Buffer).zip(&lowered.bindings).filter(move |(_, b)| of(b));
+        buffers.map(move |(buffer, _)| (id, buffer))
     });
-    let sized = |(k, buffer)| {
-        let length = lengths.get(k).and_then(|n| usize::try_from(*n).ok());
+    let sized = |(k, (_, buffer))| {
+        let length = lengths.get(k).and_then(|n: &i64| usize::try_from(*n).ok());
         length.map(|n| (buffer, n)).ok_or_else(not_run)
     };
-    buffers.enumerate().map(sized).collect()
+    buffers.enumerate().filter(|(_, (id, _))| of(*id)).map(sized).collect()
 }
 
 /// An output tensor of buffers with so many elements. Its arrays are the function's buffers, not copies, but for formats

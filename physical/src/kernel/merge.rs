@@ -23,7 +23,8 @@ pub(super) struct Merges(Mutex<HashMap<Key, Arc<Kernel>>>);
 type Key = (usize, [Layout; 2]);
 
 impl Merges {
-    /// Folds what chunks have left for an output of a draft, given its number and its operator.
+    /// Folds what chunks have left for an output of a draft, given its number and its operator. All engines give the same
+    /// bits, and the merges are short: machine code is folded by the instant tier.
     ///
     /// # Errors
     /// As [`Kernel::run`].
@@ -32,7 +33,7 @@ impl Merges {
         draft: &Draft,
         (number, op): (usize, &Op),
         mut partials: Vec<Tensor>,
-        limits: &Limits,
+        (engine, limits): (Engine, &Limits),
     ) -> Result<Tensor, Error> {
         let own = limits.clone().on(Workers::caller());
         while partials.len() > 1 {
@@ -40,7 +41,11 @@ impl Merges {
             let pairs = partials.chunks(2).zip(&mut merged);
             limits.workers.each(pairs, |(pair, merged)| {
                 *merged = Some(match pair {
-                    [a, b] => self.kernel(draft, (number, op), [a, b])?.run_once(&[a, b], &own)?.outputs.swap_remove(0),
+                    [a, b] => self
+                        .kernel(draft, (number, op), [a, b], engine)?
+                        .run_once(&[a, b], &own)?
+                        .outputs
+                        .swap_remove(0),
                     _ => pair[0].clone(),
                 });
                 Ok(())
@@ -50,16 +55,21 @@ impl Merges {
         Ok(partials.swap_remove(0))
     }
 
-    fn kernel(&self, draft: &Draft, (number, op): (usize, &Op), pair: [&Tensor; 2]) -> Result<Arc<Kernel>, Error> {
+    fn kernel(
+        &self,
+        draft: &Draft,
+        (number, op): (usize, &Op),
+        pair: [&Tensor; 2],
+        engine: Engine,
+    ) -> Result<Arc<Kernel>, Error> {
         let mut kernels = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let key = (number, pair.map(Layout::of));
         if let Some(kernel) = kernels.get(&key) {
             return Ok(kernel.clone());
         }
-        // Both tiers give the same bits, and the merges are short.
         let program = Arc::new(pairwise(pair[0].ty(), op)?);
         let layouts = Kernel::layouts(&program, &pair);
-        let kernel = Arc::new(Kernel::of(&draft.like(&program, &layouts), Engine::Instant)?);
+        let kernel = Arc::new(Kernel::of(&draft.like(&program, &layouts), engine)?);
         kernels.insert(key, kernel.clone());
         Ok(kernel)
     }

@@ -10,6 +10,7 @@ mod bind;
 mod bounds;
 mod collect;
 mod draft;
+mod grids;
 mod merge;
 mod parallel;
 mod room;
@@ -24,6 +25,7 @@ use crate::lower::{Layout, PositionWidth};
 use crate::notation::{Program, Role};
 use crate::run::{Invocation, Limits};
 use crate::storage::Tensor;
+use grids::Grids;
 use merge::Merges;
 use redpoll_logic::FloatMode;
 use room::Room;
@@ -40,6 +42,8 @@ pub enum Engine {
     Optimizing,
     /// The bounds-checked interpreter, which counts work.
     Interpreter,
+    /// The interpreter of grids, which runs the mapping for machines of many threads in random orders and reports races.
+    Grid,
 }
 
 /// A program, lowered and compiled for an engine.
@@ -50,6 +54,9 @@ pub struct Kernel {
     merges: Merges,
 }
 
+/// The steps that a round of a loop has at most, for limits.
+const STEPS_OF_A_ROUND: u64 = 1 << 12;
+
 /// All rounds of the outermost loop.
 const ALL: Range<i64> = i64::MIN / 2..i64::MAX / 2;
 
@@ -57,6 +64,7 @@ enum Code {
     Instant(Machine),
     Optimizing(Machine, Arc<Toolchain>),
     Interpreter(Interpreter),
+    Grid(Box<Grids>),
 }
 
 /// What a run gives.
@@ -103,6 +111,7 @@ impl Kernel {
         let code = match engine {
             Engine::Instant => Code::Instant(cranelift::compile(draft.function(), draft.effort())?),
             Engine::Interpreter => Code::Interpreter(Interpreter::new(draft.function())?),
+            Engine::Grid => Code::Grid(Box::new(Grids::of(draft)?)),
             Engine::Optimizing => return Kernel::optimizing_one(draft, Toolchain::host()),
         };
         Ok(Kernel::with_code(draft, code))
@@ -153,15 +162,17 @@ impl Kernel {
         match &self.code {
             Code::Instant(_) => Kernel::of(&draft, Engine::Instant),
             Code::Interpreter(_) => Kernel::of(&draft, Engine::Interpreter),
+            Code::Grid(_) => Kernel::of(&draft, Engine::Grid),
             Code::Optimizing(_, toolchain) => Kernel::optimizing_one(&draft, toolchain),
         }
     }
 
-    /// The kernel with its interpreter stopping after so many rounds of loops in one run; machine code has no such
-    /// limit.
+    /// The kernel with its interpreter stopping after so many rounds of loops in one run, that of grids after as many times
+    /// the steps that rounds may have; machine code has no such limit.
     pub fn with_iteration_limit(mut self, limit: u64) -> Kernel {
         self.code = match self.code {
             Code::Interpreter(interpreter) => Code::Interpreter(interpreter.with_iteration_limit(limit)),
+            Code::Grid(grids) => Code::Grid(Box::new(grids.with_step_limit(limit.saturating_mul(STEPS_OF_A_ROUND)))),
             machine => machine,
         };
         self
@@ -205,6 +216,11 @@ impl Kernel {
     }
 
     fn run_once(&self, inputs: &[&Tensor], limits: &Limits) -> Result<Outcome, Error> {
+        if let Code::Grid(grids) = &self.code {
+            let cut = self.draft.lowered.cut.as_ref();
+            let chunks = cut.map(|cut| bounds::chunks(&self.draft, cut, inputs, &limits.workers));
+            return grids::run(self, grids, &chunks.unwrap_or_else(|_| grids::WHOLE.into()), inputs, limits);
+        }
         if let Ok(cut) = &self.draft.lowered.cut {
             let chunks = bounds::chunks(&self.draft, cut, inputs, &limits.workers);
             if chunks.len() > 1 {
@@ -241,7 +257,7 @@ impl Kernel {
     /// cannot be cut, every call runs all of it.
     ///
     /// # Errors
-    /// [`Error::KernelStopped`] when it does not come to its end.
+    /// [`Error::KernelStopped`] when it does not come to its end; [`Error::InvalidInvocation`] by the interpreter of grids.
     pub fn call_chunk(&self, invocation: &mut Invocation, chunk: Range<i64>) -> Result<Option<Counts>, Error> {
         let (status, counts) = match &self.code {
             // SAFETY: the invocation was bound to validated tensors of the types that the function was lowered for, and
@@ -250,6 +266,9 @@ impl Kernel {
             Code::Interpreter(interpreter) => {
                 let mut counts = Counts::default();
                 (interpreter.run(invocation, chunk, &mut counts)?, Some(counts))
+            }
+            Code::Grid(_) => {
+                return Err(Error::InvalidInvocation("grids are run as a whole, not chunk by chunk".into()));
             }
         };
         match status {

@@ -6,7 +6,7 @@
 //! compute does not: results depend on where chunks begin and on nothing else.
 
 use super::append::{self, Part};
-use super::{ALL, Code, Kernel, Outcome, collect};
+use super::{ALL, Code, Engine, Kernel, Outcome, collect};
 use crate::Error;
 use crate::assembly::{Buffer, Counts, Status};
 use crate::lower::Binding;
@@ -161,7 +161,7 @@ fn shared(
 }
 
 /// The places of a dense output.
-fn places(kernel: &Kernel, id: TensorId) -> u64 {
+pub(super) fn places(kernel: &Kernel, id: TensorId) -> u64 {
     let ty = &kernel.draft.program.tensors[id.index()].ty;
     ty.format.storage_shape(&ty.shape).iter().product()
 }
@@ -192,7 +192,7 @@ fn join(kernel: &Kernel, cut: &Cut, mut done: Done, mut shared: Invocation, limi
             }
             Join::Folded(op) => {
                 let partials = partials.iter_mut().filter_map(Iterator::next).collect();
-                kernel.merges.merge(&kernel.draft, (number, op), partials, limits)?
+                kernel.merges.merge(&kernel.draft, (number, op), partials, (Engine::Instant, limits))?
             }
         });
     }

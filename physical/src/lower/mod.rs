@@ -36,6 +36,7 @@ pub use storage::{Binding, Layout, ParamSource, PositionWidth};
 
 pub(crate) use {
     build::*,
+    cleanup::cleanup,
     cx::Cx,
     level::{At, LevelLowering, Parents, Room},
     looplets::{Looplet, Stepper},
@@ -129,7 +130,7 @@ pub fn lower(program: &Program, layouts: &[Option<Layout>], options: Options) ->
         chunk,
         body,
     };
-    Lowered { function: cleanup::cleanup(function), bindings: tables.bindings, params: tables.params, cut }
+    Lowered { function: cleanup(function), bindings: tables.bindings, params: tables.params, cut }
 }
 
 fn param_name(source: &ParamSource) -> String {

@@ -28,6 +28,7 @@ mod parse;
 mod print;
 
 pub use parse::parse;
+pub(crate) use print::Printer;
 pub use print::{print, print_stmt};
 
 #[cfg(test)]

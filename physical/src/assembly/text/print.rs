@@ -26,13 +26,14 @@ impl fmt::Display for Function {
     }
 }
 
-struct Printer<'f> {
+/// Text on its way.
+pub(crate) struct Printer<'f> {
     function: &'f Function,
     locals: Vec<String>,
     buffers: Vec<String>,
     params: Vec<String>,
     depth: usize,
-    out: String,
+    pub(crate) out: String,
 }
 
 /// For each entry of a table how text refers to it.
@@ -60,7 +61,7 @@ fn scalar(value: &Scalar) -> String {
 }
 
 impl<'f> Printer<'f> {
-    fn new(function: &'f Function) -> Printer<'f> {
+    pub(crate) fn new(function: &'f Function) -> Printer<'f> {
         Printer {
             function,
             locals: references(function.locals.iter().map(|d| d.name.as_str())),
@@ -71,7 +72,7 @@ impl<'f> Printer<'f> {
         }
     }
 
-    fn line(&mut self, text: impl AsRef<str>) {
+    pub(crate) fn line(&mut self, text: impl AsRef<str>) {
         for _ in 0..self.depth {
             self.out.push_str("  ");
         }
@@ -81,41 +82,47 @@ impl<'f> Printer<'f> {
 
     fn function(&mut self) {
         let f = self.function;
-        let params: Vec<String> = f.params.iter().map(|p| format!("${}", declared(p))).collect();
-        self.line(format!("fn {}({}) {{", declared(&f.name), params.join(", ")));
-        self.depth += 1;
-        for decl in &f.buffers {
-            let role = match decl.role {
-                BufferRole::Input => "input",
-                BufferRole::Owned => "owned",
-            };
-            let class = match decl.class {
-                BufferClass::Value => "value",
-                BufferClass::Index => "index",
-            };
-            let fill = match decl.role {
-                BufferRole::Input if decl.fill == Scalar::zero(decl.prim) => String::new(),
-                _ => format!(" fill {}", scalar(&decl.fill)),
-            };
-            self.line(format!("{role} {}: {class} {}{fill}", declared(&decl.name), decl.prim));
-        }
-        for decl in &f.locals {
-            self.line(format!("local {}: {}", declared(&decl.name), decl.prim));
-        }
-        let chunk = format!("chunk {}, {}", self.local(f.chunk.0), self.local(f.chunk.1));
-        self.line(chunk);
-        self.stmts(&f.body);
-        self.depth -= 1;
+        let role = |k: usize| match f.buffers[k].role {
+            BufferRole::Input => "input",
+            BufferRole::Owned => "owned",
+        };
+        self.head("fn", "", &role);
+        self.nested(|p| p.stmts(&f.body));
         self.line("}");
+    }
+
+    /// The tables of the function behind a word and its name; `role` says what a buffer of that number is.
+    pub(crate) fn head(&mut self, word: &str, behind: &str, role: &dyn Fn(usize) -> &'static str) {
+        let f = self.function;
+        let params: Vec<String> = f.params.iter().map(|p| format!("${}", declared(p))).collect();
+        self.line(format!("{word} {}({}){behind} {{", declared(&f.name), params.join(", ")));
+        self.nested(|p| {
+            for (k, decl) in f.buffers.iter().enumerate() {
+                let class = match decl.class {
+                    BufferClass::Value => "value",
+                    BufferClass::Index => "index",
+                };
+                let fill = match decl.role {
+                    BufferRole::Input if decl.fill == Scalar::zero(decl.prim) => String::new(),
+                    _ => format!(" fill {}", scalar(&decl.fill)),
+                };
+                p.line(format!("{} {}: {class} {}{fill}", role(k), declared(&decl.name), decl.prim));
+            }
+            for decl in &f.locals {
+                p.line(format!("local {}: {}", declared(&decl.name), decl.prim));
+            }
+            let chunk = format!("chunk {}, {}", p.local(f.chunk.0), p.local(f.chunk.1));
+            p.line(chunk);
+        });
     }
 
     // An id outside of its table (which the verifier reports) still prints, as its number.
 
-    fn local(&self, local: Local) -> String {
+    pub(crate) fn local(&self, local: Local) -> String {
         self.locals.get(local.index()).cloned().unwrap_or_else(|| format!("#{}", local.0))
     }
 
-    fn buffer(&self, buffer: Buffer) -> String {
+    pub(crate) fn buffer(&self, buffer: Buffer) -> String {
         self.buffers.get(buffer.index()).cloned().unwrap_or_else(|| format!("#{}", buffer.0))
     }
 
@@ -129,13 +136,14 @@ impl<'f> Printer<'f> {
         }
     }
 
-    fn nested(&mut self, stmts: &[Stmt]) {
+    /// Lines one step further in.
+    pub(crate) fn nested(&mut self, lines: impl FnOnce(&mut Self)) {
         self.depth += 1;
-        self.stmts(stmts);
+        lines(self);
         self.depth -= 1;
     }
 
-    fn stmt(&mut self, stmt: &Stmt) {
+    pub(crate) fn stmt(&mut self, stmt: &Stmt) {
         match stmt {
             Stmt::Assign(local, value) => self.line(format!("{} = {}", self.local(*local), self.expr(value))),
             Stmt::Store { buffer, at, value } => {
@@ -143,21 +151,21 @@ impl<'f> Printer<'f> {
             }
             Stmt::If { cond, then, other } => {
                 self.line(format!("if {} {{", self.expr(cond)));
-                self.nested(then);
+                self.nested(|p| p.stmts(then));
                 if !other.is_empty() {
                     self.line("} else {");
-                    self.nested(other);
+                    self.nested(|p| p.stmts(other));
                 }
                 self.line("}");
             }
             Stmt::While { cond, body } => {
                 self.line(format!("while {} {{", self.expr(cond)));
-                self.nested(body);
+                self.nested(|p| p.stmts(body));
                 self.line("}");
             }
             Stmt::For { var, lo, hi, body } => {
                 self.line(format!("for {} in {}..{} {{", self.local(*var), self.expr(lo), self.expr(hi)));
-                self.nested(body);
+                self.nested(|p| p.stmts(body));
                 self.line("}");
             }
             Stmt::Break => self.line("break"),
@@ -188,7 +196,7 @@ impl<'f> Printer<'f> {
     }
 
     /// An operand: in parentheses when it is an infix operator.
-    fn operand(&self, expr: &Expr) -> String {
+    pub(crate) fn operand(&self, expr: &Expr) -> String {
         match expr {
             Expr::Compare(..) => format!("({})", self.expr(expr)),
             Expr::Binary(op, ..) if !matches!(op, BinaryOp::Min | BinaryOp::Max) => format!("({})", self.expr(expr)),
@@ -196,7 +204,7 @@ impl<'f> Printer<'f> {
         }
     }
 
-    fn expr(&self, expr: &Expr) -> String {
+    pub(crate) fn expr(&self, expr: &Expr) -> String {
         match expr {
             Expr::Const(value) => scalar(value),
             Expr::Local(local) => self.local(*local),

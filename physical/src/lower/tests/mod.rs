@@ -80,9 +80,9 @@ fn tensor(ty: &Arc<TensorType>, places: &Places) -> Tensor {
     crate::storage::convert(&dense, &ty.format).expect("every format converts")
 }
 
-/// Tries the program in so many combinations of formats, in both engines.
+/// Tries the program in so many combinations of formats, in three engines.
 fn check(text: &str, cases: usize) {
-    if let Err(message) = agree(text, cases, &[Engine::Interpreter, Engine::Instant]) {
+    if let Err(message) = agree(text, cases, &[Engine::Interpreter, Engine::Instant, Engine::Grid]) {
         panic!("{message}");
     }
 }
@@ -110,8 +110,8 @@ fn agree(text: &str, cases: usize, engines: &[Engine]) -> Result<(), String> {
 const ITERATION_LIMIT: u64 = 1_000_000;
 
 /// Whether a kernel leaves the same when its outermost loop is cut, up to the signs of zeros, and the same bits on one
-/// thread and on several.
-fn agree_in_chunks(kernel: &Kernel, inputs: &[&Tensor], whole: &[Tensor]) -> Result<(), String> {
+/// thread and on several; gives these bits.
+fn agree_in_chunks(kernel: &Kernel, inputs: &[&Tensor], whole: &[Tensor]) -> Result<Vec<Vec<u8>>, String> {
     static WORKERS: LazyLock<[Arc<Workers>; 2]> =
         LazyLock::new(|| [1, 3].map(|n| Arc::new(Workers::new(NonZero::new(n).unwrap()).cutting_all())));
     let run = |workers: &Arc<Workers>| {
@@ -134,7 +134,7 @@ fn agree_in_chunks(kernel: &Kernel, inputs: &[&Tensor], whole: &[Tensor]) -> Res
             return Err(format!("in chunks {parts:?}, in one {whole:?}"));
         }
     }
-    Ok(())
+    Ok(bits(&alone))
 }
 
 /// Equal, or zeros both.
@@ -165,6 +165,7 @@ fn agree_in_formats(program: &Arc<Program>, oracle: &Program, rng: &mut Rng, eng
     // Every third time, rules that copy the bodies of loops are kept from it.
     let copies = if rng.below(3) == 0 { 0 } else { Options::default().most_copies };
     let options = Options { most_copies: copies, ..Options::default() };
+    let mut in_chunks: Option<Vec<Vec<u8>>> = None;
     for engine in engines {
         let fail = |what: String, kernel: Option<&Kernel>| {
             let code = kernel.map(|k| k.function().to_string()).unwrap_or_default();
@@ -184,7 +185,10 @@ fn agree_in_formats(program: &Arc<Program>, oracle: &Program, rng: &mut Rng, eng
                 return Err(fail(what, Some(&kernel)));
             }
         }
-        agree_in_chunks(&kernel, &inputs, &outcome.outputs).map_err(|what| fail(what, Some(&kernel)))?;
+        let bits = agree_in_chunks(&kernel, &inputs, &outcome.outputs).map_err(|what| fail(what, Some(&kernel)))?;
+        if *in_chunks.get_or_insert_with(|| bits.clone()) != bits {
+            return Err(fail("other bits in chunks than by the first engine".into(), Some(&kernel)));
+        }
     }
     Ok(())
 }

@@ -34,7 +34,12 @@ fn check(declarations: &str, body: &str, schedules: &[&str], cases: usize) {
             }
             let made = scheduled(written, FloatMode::Relaxed).unwrap_or_else(|e| panic!("{e}\n{text}"));
             let normal = normalize(made.clone()).unwrap_or_else(|e| panic!("{e}\n{}", print(&made)));
-            let agree = agree_in_formats(&Arc::new(normal), &plain, &mut rng, &[Engine::Interpreter, Engine::Instant]);
+            let agree = agree_in_formats(
+                &Arc::new(normal),
+                &plain,
+                &mut rng,
+                &[Engine::Interpreter, Engine::Instant, Engine::Grid],
+            );
             agree.unwrap_or_else(|what| panic!("{schedule}: {what}"));
         }
     }

@@ -1,0 +1,200 @@
+//! Barriers between accesses of different lanes to one array of which one is a store.
+//!
+//! Outside of spread loops every lane reads what conditions and assignments need, but only the first lane reads for a store
+//! and stores. So a barrier is due between a store and what another lane reads or stores, and between a read and what
+//! another lane stores, unless the same lane does both. It stands as late as it can: in front of the second access. Which
+//! elements are accessed is not looked at.
+
+use super::nodes::{Stmt, Writer};
+use crate::assembly::{Buffer, BufferRole, Expr, Function};
+
+/// Accesses to an array since the last barrier.
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+struct Accesses {
+    lead_reads: bool,
+    lead_writes: bool,
+    each_reads: bool,
+    each_writes: bool,
+}
+
+impl Accesses {
+    fn then_conflicts(self, next: Accesses) -> bool {
+        let Accesses { lead_reads, lead_writes, each_reads, each_writes } = self;
+        let reads = next.lead_reads || next.each_reads;
+        let writes = next.lead_writes || next.each_writes;
+        each_writes && (reads || writes)
+            || each_reads && writes
+            || lead_writes && (next.each_reads || next.each_writes)
+            || lead_reads && next.each_writes
+    }
+
+    fn or(self, other: Accesses) -> Accesses {
+        Accesses {
+            lead_reads: self.lead_reads || other.lead_reads,
+            lead_writes: self.lead_writes || other.lead_writes,
+            each_reads: self.each_reads || other.each_reads,
+            each_writes: self.each_writes || other.each_writes,
+        }
+    }
+}
+
+/// Accesses to all arrays.
+#[derive(Clone, PartialEq, Eq)]
+struct Pending(Vec<Accesses>);
+
+impl Pending {
+    fn then_conflicts(&self, next: &Pending) -> bool {
+        self.0.iter().zip(&next.0).any(|(a, b)| a.then_conflicts(*b))
+    }
+
+    fn or(&self, other: &Pending) -> Pending {
+        Pending(self.0.iter().zip(&other.0).map(|(a, b)| a.or(*b)).collect())
+    }
+}
+
+/// Statements of a team of several lanes with the barriers that are due.
+pub(super) fn with_barriers(function: &Function, body: Vec<Stmt>) -> Vec<Stmt> {
+    let pass = Pass { function };
+    let none = pass.none();
+    pass.block(body, none).0
+}
+
+struct Pass<'f> {
+    function: &'f Function,
+}
+
+impl Pass<'_> {
+    fn none(&self) -> Pending {
+        Pending(vec![Accesses::default(); self.function.buffers.len()])
+    }
+
+    fn read(&self, e: &Expr, by: Writer, into: &mut Pending) {
+        e.any(&mut |e| {
+            if let Expr::Load { buffer, .. } = e
+                && self.function.buffers[buffer.index()].role == BufferRole::Owned
+            {
+                let accesses = &mut into.0[buffer.index()];
+                match by {
+                    Writer::Lead => accesses.lead_reads = true,
+                    Writer::Each => accesses.each_reads = true,
+                }
+            }
+            false
+        });
+    }
+
+    fn reads(&self, exprs: &[&Expr]) -> Pending {
+        let mut found = self.none();
+        exprs.iter().for_each(|e| self.read(e, Writer::Each, &mut found));
+        found
+    }
+
+    fn store(&self, by: Writer, buffer: Buffer, (at, value): (&Expr, &Expr), into: &mut Pending) {
+        self.read(at, by, into);
+        self.read(value, by, into);
+        match by {
+            Writer::Lead => into.0[buffer.index()].lead_writes = true,
+            Writer::Each => into.0[buffer.index()].each_writes = true,
+        }
+    }
+
+    /// All that a statement and what is in it access.
+    fn all(&self, stmt: &Stmt, into: &mut Pending) {
+        match stmt {
+            Stmt::Store { by, buffer, at, value } => self.store(*by, *buffer, (at, value), into),
+            // What is touched by atomic operations is touched by nothing else.
+            Stmt::Atomic { by, at, value, .. } => {
+                self.read(at, *by, into);
+                self.read(value, *by, into);
+            }
+            Stmt::Assign(_, e) | Stmt::If { cond: e, .. } | Stmt::While { cond: e, .. } | Stmt::Grow { len: e, .. } => {
+                self.read(e, Writer::Each, into);
+            }
+            Stmt::For { lo, hi, .. } | Stmt::Spread { lo, hi, .. } => {
+                self.read(lo, Writer::Each, into);
+                self.read(hi, Writer::Each, into);
+            }
+            Stmt::Lanes(fold) => {
+                [&fold.lo, &fold.hi, &fold.value].iter().for_each(|e| self.read(e, Writer::Each, into));
+            }
+            // They bring barriers of their own.
+            Stmt::Sort { .. } | Stmt::SortBy { .. } => {}
+            Stmt::Swap(a, b) => [a, b].iter().for_each(|b| into.0[b.index()].each_writes = true),
+            Stmt::Break | Stmt::Barrier | Stmt::Return(_) => {}
+        }
+        stmt.bodies().into_iter().flatten().for_each(|s| self.all(s, into));
+    }
+
+    /// Statements with barriers, given what is pending before them; and what is pending behind them.
+    fn block(&self, body: Vec<Stmt>, mut pending: Pending) -> (Vec<Stmt>, Pending) {
+        let mut out = Vec::new();
+        for stmt in body {
+            let mut first = match &stmt {
+                Stmt::If { cond: e, .. } | Stmt::While { cond: e, .. } => self.reads(&[e]),
+                Stmt::For { lo, hi, .. } => self.reads(&[lo, hi]),
+                _ => {
+                    let mut all = self.none();
+                    self.all(&stmt, &mut all);
+                    all
+                }
+            };
+            // The lanes of a sort come together before they read its bounds.
+            if matches!(stmt, Stmt::Barrier | Stmt::Sort { .. } | Stmt::SortBy { .. }) {
+                (pending, first) = (self.none(), self.none());
+            }
+            if pending.then_conflicts(&first) {
+                out.push(Stmt::Barrier);
+                pending = self.none();
+            }
+            let stmt = match stmt {
+                Stmt::If { cond, then, other } => {
+                    pending = pending.or(&first);
+                    let (then, after_then) = self.block(then, pending.clone());
+                    let (other, after_other) = self.block(other, pending);
+                    pending = after_then.or(&after_other);
+                    Stmt::If { cond, then, other }
+                }
+                Stmt::While { cond, body } => {
+                    let body = self.rounds(&body, &first, &mut pending);
+                    Stmt::While { cond, body }
+                }
+                Stmt::For { var, lo, hi, body } => {
+                    pending = pending.or(&first);
+                    let body = self.rounds(&body, &self.none(), &mut pending);
+                    Stmt::For { var, lo, hi, body }
+                }
+                // Nothing is accessed but the addresses, once no lane is at the arrays any more.
+                Stmt::Swap(a, b) => Stmt::Swap(a, b),
+                stmt => {
+                    pending = pending.or(&first);
+                    stmt
+                }
+            };
+            out.push(stmt);
+        }
+        (out, pending)
+    }
+
+    /// The rounds of a loop whose condition has these accesses. What a round leaves pending the next one finds.
+    fn rounds(&self, body: &[Stmt], cond: &Pending, pending: &mut Pending) -> Vec<Stmt> {
+        let mut entry = pending.or(cond);
+        loop {
+            let (mut rounds, mut after) = self.block(body.to_vec(), entry.clone());
+            if after.then_conflicts(cond) {
+                rounds.push(Stmt::Barrier);
+                after = self.none();
+            }
+            let next = entry.or(&after).or(cond);
+            if next == entry {
+                // A `break` may leave from anywhere.
+                let mut all = self.none();
+                if rounds.iter().any(|s| s.any(&mut |s| matches!(s, Stmt::Break))) {
+                    rounds.iter().for_each(|s| self.all(s, &mut all));
+                }
+                *pending = entry.or(&all);
+                return rounds;
+            }
+            entry = next;
+        }
+    }
+}

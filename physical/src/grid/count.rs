@@ -1,0 +1,75 @@
+//! The function that only counts: what a function records of the lengths of its outputs and how far it grows them, without
+//! writing them, nor what was kept in workspaces for them alone.
+
+use crate::assembly::{Buffer, Expr, Function, Stmt};
+use crate::lower::cleanup;
+use std::collections::HashSet;
+
+/// A function that counts, and the buffers that it has to write although: what it counts depends on what stands there.
+pub(super) struct Counting {
+    pub(super) function: Function,
+    pub(super) kept: HashSet<Buffer>,
+}
+
+/// The function without stores into these buffers, and without what was computed for them alone.
+pub(super) fn counting(function: &Function, buffers: &HashSet<Buffer>) -> Counting {
+    let mut kept = HashSet::new();
+    loop {
+        let dropped: HashSet<Buffer> = buffers.difference(&kept).copied().collect();
+        let body = without_stores(&function.body, &dropped);
+        let counting = cleanup(Function { body, ..function.clone() });
+        let before = kept.len();
+        kept.extend(read(&counting.body).intersection(buffers));
+        if kept.len() == before {
+            return Counting { function: counting, kept };
+        }
+    }
+}
+
+fn without_stores(body: &[Stmt], dropped: &HashSet<Buffer>) -> Vec<Stmt> {
+    let kept = |stmt: &Stmt| {
+        Some(match stmt {
+            Stmt::Store { buffer, .. } | Stmt::Sort { buffer, .. } | Stmt::SortBy { perm: buffer, .. }
+                if dropped.contains(buffer) =>
+            {
+                return None;
+            }
+            Stmt::Swap(a, b) if dropped.contains(a) && dropped.contains(b) => return None,
+            Stmt::If { cond, then, other } => {
+                let (then, other) = (without_stores(then, dropped), without_stores(other, dropped));
+                Stmt::If { cond: cond.clone(), then, other }
+            }
+            Stmt::While { cond, body } => Stmt::While { cond: cond.clone(), body: without_stores(body, dropped) },
+            Stmt::For { var, lo, hi, body } => {
+                Stmt::For { var: *var, lo: lo.clone(), hi: hi.clone(), body: without_stores(body, dropped) }
+            }
+            stmt => stmt.clone(),
+        })
+    };
+    body.iter().filter_map(kept).collect()
+}
+
+/// The buffers that statements read.
+fn read(body: &[Stmt]) -> HashSet<Buffer> {
+    let mut found = HashSet::new();
+    for stmt in body {
+        stmt.any(&mut |s| {
+            s.for_each_expr(&mut |e| {
+                e.any(&mut |e| {
+                    if let Expr::Load { buffer, .. } = e {
+                        found.insert(*buffer);
+                    }
+                    false
+                });
+            });
+            match s {
+                Stmt::Sort { buffer, .. } => found.extend([*buffer]),
+                Stmt::SortBy { perm, major, minor, .. } => found.extend([*perm, *major, *minor]),
+                Stmt::Swap(a, b) => found.extend([*a, *b]),
+                _ => {}
+            }
+            false
+        });
+    }
+    found
+}

@@ -1,0 +1,172 @@
+//! Whether the rounds of a loop are independent, so that lanes may take them in any order.
+//!
+//! They are when
+//! - the body does nothing but assign, store and loop: it neither grows, sorts, swaps, returns, nor leaves the loop;
+//! - each local that it assigns is assigned in every round before it is read, and read nowhere outside of the loop;
+//! - all accesses to an array that it stores into go to places of the round: `stride * var + base + offset`, with one stride
+//!   and base for all, and an offset below the stride. Atomic operations may meet.
+
+use super::affine::{Form, Forms};
+use crate::assembly::{Buffer, Expr, Function, Local, Stmt};
+use std::collections::HashSet;
+
+/// How often each local is read in a function.
+pub(super) fn reads(f: &Function, body: &[Stmt]) -> Vec<u32> {
+    let mut reads = vec![0; f.locals.len()];
+    for stmt in body {
+        stmt.any(&mut |s| {
+            s.for_each_expr(&mut |e| {
+                e.any(&mut |e| {
+                    if let Expr::Local(local) = e {
+                        reads[local.index()] += 1;
+                    }
+                    false
+                });
+            });
+            // A fold goes on from what its accumulator holds.
+            if let Stmt::Lanes(fold) = s {
+                reads[fold.acc.index()] += 1;
+            }
+            false
+        });
+    }
+    reads
+}
+
+/// Whether the rounds are independent of a loop with that variable and body. `all` has the reads of the whole function;
+/// arrays are `atomic` that atomic operations alone touch.
+pub(super) fn is_independent(
+    f: &Function,
+    (var, body): (Local, &[Stmt]),
+    all: &[u32],
+    atomic: &dyn Fn(Buffer) -> bool,
+) -> bool {
+    let mut assigned = HashSet::new();
+    for stmt in body {
+        stmt.for_each_assigned(&mut |local| {
+            assigned.insert(local);
+        });
+    }
+    let inside = reads(f, body);
+    let stays_inside = |local: &Local| all[local.index()] == inside[local.index()];
+    assigned.iter().all(stays_inside)
+        && is_plain(body, Depth::Loop)
+        && Carried { varying: &assigned }.block(body, &mut HashSet::from([var])).is_some()
+        && has_own_places(var, body, &assigned, atomic)
+}
+
+/// Whether a `break` leaves the loop in question or one in it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Depth {
+    Loop,
+    Inner,
+}
+
+/// Whether there are just statements that a lane can run alone.
+fn is_plain(body: &[Stmt], depth: Depth) -> bool {
+    body.iter().all(|stmt| match stmt {
+        Stmt::Assign(..) | Stmt::Store { .. } | Stmt::Lanes(_) => true,
+        Stmt::If { then, other, .. } => is_plain(then, depth) && is_plain(other, depth),
+        Stmt::While { body, .. } | Stmt::For { body, .. } => is_plain(body, Depth::Inner),
+        Stmt::Break => depth == Depth::Inner,
+        Stmt::Grow { .. } | Stmt::Sort { .. } | Stmt::SortBy { .. } | Stmt::Swap(..) | Stmt::Return(_) => false,
+    })
+}
+
+/// Looks for locals that a round reads before it has assigned them.
+struct Carried<'a> {
+    /// What the body assigns.
+    varying: &'a HashSet<Local>,
+}
+
+/// Whether statements are left behind which another one is never reached.
+enum After {
+    Next,
+    Left,
+}
+
+impl Carried<'_> {
+    fn reads(&self, e: &Expr, assigned: &HashSet<Local>) -> Option<()> {
+        let early = e.any(&mut |e| match e {
+            Expr::Local(local) => self.varying.contains(local) && !assigned.contains(local),
+            _ => false,
+        });
+        (!early).then_some(())
+    }
+
+    /// `None` where a local may be read too early; else `assigned` has what is assigned on every way through.
+    fn block(&self, body: &[Stmt], assigned: &mut HashSet<Local>) -> Option<After> {
+        for stmt in body {
+            match stmt {
+                Stmt::Assign(local, value) => {
+                    self.reads(value, assigned)?;
+                    assigned.insert(*local);
+                }
+                Stmt::Store { at, value, .. } => {
+                    self.reads(at, assigned)?;
+                    self.reads(value, assigned)?;
+                }
+                Stmt::If { cond, then, other } => {
+                    self.reads(cond, assigned)?;
+                    let (mut in_then, mut in_other) = (assigned.clone(), assigned.clone());
+                    match (self.block(then, &mut in_then)?, self.block(other, &mut in_other)?) {
+                        (After::Left, After::Left) => return Some(After::Left),
+                        (After::Left, After::Next) => *assigned = in_other,
+                        (After::Next, After::Left) => *assigned = in_then,
+                        (After::Next, After::Next) => *assigned = &in_then & &in_other,
+                    }
+                }
+                Stmt::While { cond, body } => {
+                    self.reads(cond, assigned)?;
+                    self.block(body, &mut assigned.clone())?;
+                }
+                Stmt::For { var, lo, hi, body } => {
+                    self.reads(lo, assigned)?;
+                    self.reads(hi, assigned)?;
+                    let mut inside = assigned.clone();
+                    inside.insert(*var);
+                    self.block(body, &mut inside)?;
+                }
+                Stmt::Lanes(fold) => {
+                    self.reads(&fold.lo, assigned)?;
+                    self.reads(&fold.hi, assigned)?;
+                    self.reads(&Expr::Local(fold.acc), assigned)?;
+                    let mut inside = assigned.clone();
+                    inside.insert(fold.var);
+                    self.reads(&fold.value, &inside)?;
+                }
+                Stmt::Break | Stmt::Return(_) => return Some(After::Left),
+                Stmt::Grow { .. } | Stmt::Sort { .. } | Stmt::SortBy { .. } | Stmt::Swap(..) => return None,
+            }
+        }
+        Some(After::Next)
+    }
+}
+
+/// Whether each round has places of its own in the arrays that are stored into.
+fn has_own_places(var: Local, body: &[Stmt], assigned: &HashSet<Local>, atomic: &dyn Fn(Buffer) -> bool) -> bool {
+    let mut stored = HashSet::new();
+    body.iter().for_each(|s| {
+        s.any(&mut |s| {
+            if let Stmt::Store { buffer, .. } = s
+                && !atomic(*buffer)
+            {
+                stored.insert(*buffer);
+            }
+            false
+        });
+    });
+    let mut forms = Forms::new(var, body, assigned, &stored);
+    let mut seen: Vec<(Buffer, Form)> = Vec::new();
+    forms.each_access(body, &mut |buffer, form| {
+        if !stored.contains(&buffer) {
+            return true;
+        }
+        let Some(form) = form else { return false };
+        if seen.iter().any(|(other, first)| *other == buffer && *first != form) {
+            return false;
+        }
+        seen.push((buffer, form));
+        true
+    })
+}

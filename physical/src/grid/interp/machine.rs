@@ -1,0 +1,422 @@
+//! Teams and lanes: which of them goes on next is drawn.
+
+use super::memory::{Access, Who, Window};
+use super::ops::{Fold, Op, Rounds};
+use super::{End, Fault, Launch, Launched, Program};
+use crate::assembly::eval::BinaryFn;
+use crate::assembly::{Buffer, BufferDecl, BufferRole, InterpError, Memory, Node, Status};
+use crate::grid::{Place, Writer};
+use crate::run::Invocation;
+use redpoll_logic::Prim;
+use std::ops::Range;
+
+/// The most steps that a lane takes in a row.
+const MOST_IN_A_ROW: u64 = 12;
+
+/// A launch on its way.
+pub(super) struct Machine<'a> {
+    program: &'a Program,
+    inputs: &'a Invocation,
+    chunks: &'a [Range<i64>],
+    arena: Vec<Window>,
+    /// For each buffer where its windows are in the arena.
+    slots: Vec<Vec<usize>>,
+    teams: Vec<Team>,
+    /// For each chunk how it ended.
+    ends: Vec<Option<End>>,
+    steps: u64,
+    random: u64,
+}
+
+/// Lanes that wait for each other.
+struct Team {
+    /// The chunk that it is at.
+    chunk: usize,
+    passed: u32,
+    lanes: Vec<Lane>,
+}
+
+struct Lane {
+    at: usize,
+    locals: Vec<u64>,
+    /// Where its buffers are in the arena.
+    view: Vec<usize>,
+    state: State,
+    /// What it brings to a fold.
+    parts: Vec<u64>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    Runs,
+    /// Waits for the lanes of its team.
+    Waits,
+    Ended(End),
+}
+
+/// What expressions of a lane read.
+struct View<'m> {
+    inputs: &'m Invocation,
+    arena: &'m mut [Window],
+    view: &'m [usize],
+    decls: &'m [BufferDecl],
+    who: Who,
+}
+
+impl Memory for View<'_> {
+    type Fault = Fault;
+
+    fn param(&self, number: usize) -> i64 {
+        self.inputs.params()[number]
+    }
+
+    fn load(&mut self, buffer: Buffer, at: i64) -> Result<u64, Fault> {
+        let decl = &self.decls[buffer.index()];
+        if decl.role == BufferRole::Owned {
+            return self.arena[self.view[buffer.index()]].load(decl, at, self.who);
+        }
+        let len = self.inputs.len(buffer);
+        let element = usize::try_from(at).ok().filter(|at| *at < len).ok_or_else(|| InterpError::OutOfBounds {
+            access: "load",
+            buffer: decl.name.clone(),
+            index: at,
+            len,
+        })?;
+        let bits = self.inputs.read(buffer, element);
+        if decl.prim == Prim::Bool && bits > 1 {
+            return Err(InterpError::NotBool { buffer: decl.name.clone(), index: at, byte: bits }.into());
+        }
+        Ok(bits)
+    }
+}
+
+impl<'a> Machine<'a> {
+    pub(super) fn new(program: &'a Program, launch: &Launch<'a>) -> Machine<'a> {
+        let (mut arena, mut slots) = (Vec::new(), Vec::new());
+        for (decl, extents) in program.signature.buffers.iter().zip(&launch.windows) {
+            let from = arena.len();
+            arena.extend(extents.iter().map(|e| Window::new(decl, e.first, e.len, e.room)));
+            slots.push((from..arena.len()).collect());
+        }
+        let lane = || Lane { at: 0, locals: Vec::new(), view: Vec::new(), state: State::Runs, parts: Vec::new() };
+        let lanes = || (0..program.grid.lanes).map(|_| lane()).collect();
+        let teams = (0..launch.teams.min(launch.chunks.len())).map(|t| Team { chunk: t, passed: 0, lanes: lanes() });
+        let mut machine = Machine {
+            program,
+            inputs: launch.inputs,
+            chunks: launch.chunks,
+            arena,
+            slots,
+            teams: teams.collect(),
+            ends: vec![None; launch.chunks.len()],
+            steps: 0,
+            random: launch.seed,
+        };
+        (0..machine.teams.len()).for_each(|team| machine.begin(team));
+        machine
+    }
+
+    pub(super) fn run(mut self) -> Result<Launched, Fault> {
+        let lanes = self.program.grid.lanes as usize;
+        let mut busy: Vec<usize> = (0..self.teams.len()).collect();
+        while !busy.is_empty() {
+            let drawn = self.below(busy.len() as u64) as usize;
+            let team = busy[drawn];
+            let mut lane = self.below(lanes as u64) as usize;
+            // The next one that can go on.
+            let runs = |team: &Team, lane: usize| team.lanes[lane].state == State::Runs;
+            let next = (0..lanes).map(|k| (lane + k) % lanes).find(|lane| runs(&self.teams[team], *lane));
+            match next {
+                Some(next) => {
+                    lane = next;
+                    for _ in 0..=self.below(MOST_IN_A_ROW) {
+                        if !runs(&self.teams[team], lane) {
+                            break;
+                        }
+                        self.step(team, lane)?;
+                    }
+                }
+                None => {
+                    if !self.meet(team)? {
+                        busy.swap_remove(drawn);
+                    }
+                }
+            }
+        }
+        Ok(self.finish())
+    }
+
+    fn finish(self) -> Launched {
+        let mut ends = self.ends.iter().flatten();
+        let done = End::Status(Status::Done);
+        let stopped = ends.clone().find(|end| **end != done && **end != End::NoRoom);
+        let end = stopped.or(ends.find(|end| **end == End::NoRoom)).copied().unwrap_or(done);
+        let mut arena: Vec<Option<Window>> = self.arena.into_iter().map(Some).collect();
+        let mut take = |slot: &usize| arena[*slot].take().expect("each window has one slot");
+        let windows = self.slots.iter().map(|slots| slots.iter().map(&mut take).collect()).collect();
+        Launched { end, windows }
+    }
+
+    /// A number below `n`. Source: G. L. Steele, D. Lea, C. H. Flood, "Fast splittable pseudorandom number generators",
+    /// 2014 (SplitMix64).
+    fn below(&mut self, n: u64) -> u64 {
+        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.random;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z ^ (z >> 31)) % n
+    }
+
+    /// The window of a buffer for a chunk of a team.
+    fn slot(&self, buffer: usize, team: usize) -> Option<(usize, usize)> {
+        let number = match self.program.grid.places[buffer] {
+            Place::Input => return None,
+            Place::Shared => 0,
+            Place::Rounds | Place::Chunk | Place::Measured => self.teams[team].chunk,
+            Place::Team => team,
+        };
+        Some((buffer, number))
+    }
+
+    /// Sets the lanes of a team to the start of its chunk.
+    fn begin(&mut self, team: usize) {
+        let function = &self.program.grid.function;
+        let view: Vec<usize> = (0..function.buffers.len())
+            .map(|k| self.slot(k, team).map_or(usize::MAX, |(buffer, number)| self.slots[buffer][number]))
+            .collect();
+        let chunk = &self.chunks[self.teams[team].chunk];
+        for lane in &mut self.teams[team].lanes {
+            // What a lane has left in its locals is nothing for the next chunk.
+            lane.locals = vec![0xdead_beef; self.program.locals];
+            lane.locals[function.chunk.0.index()] = chunk.start as u64;
+            lane.locals[function.chunk.1.index()] = chunk.end as u64;
+            lane.view.clone_from(&view);
+            (lane.at, lane.state) = (0, State::Runs);
+        }
+    }
+
+    fn who(&self, team: usize, lane: usize) -> Who {
+        Who { team: team as u32, lane: lane as u32, passed: self.teams[team].passed }
+    }
+
+    /// The value of an expression for a lane.
+    fn eval(&mut self, team: usize, lane: usize, node: &Node) -> Result<u64, Fault> {
+        let who = self.who(team, lane);
+        let Lane { locals, view, .. } = &self.teams[team].lanes[lane];
+        let decls = &self.program.grid.function.buffers;
+        node.eval(locals, &mut View { inputs: self.inputs, arena: &mut self.arena, view, decls, who })
+    }
+
+    fn lane(&mut self, team: usize, lane: usize) -> &mut Lane {
+        &mut self.teams[team].lanes[lane]
+    }
+
+    fn count_step(&mut self) -> Result<(), Fault> {
+        self.steps += 1;
+        let limit = self.program.step_limit;
+        if self.steps > limit { Err(InterpError::TooManyIterations(limit).into()) } else { Ok(()) }
+    }
+
+    /// One step of a lane that runs.
+    fn step(&mut self, team: usize, number: usize) -> Result<(), Fault> {
+        self.count_step()?;
+        let program = self.program;
+        let at = self.teams[team].lanes[number].at;
+        self.lane(team, number).at = at + 1;
+        match &program.ops[at] {
+            Op::Assign(local, value) => {
+                let value = self.eval(team, number, value)?;
+                self.lane(team, number).locals[*local] = value;
+            }
+            Op::Store(by, buffer, at, value) => {
+                if *by == Writer::Each || number == 0 {
+                    let at = self.eval(team, number, at)? as i64;
+                    let value = self.eval(team, number, value)?;
+                    let (window, decl, who) = self.window(*buffer, team, number);
+                    window.store(decl, at, value, who)?;
+                }
+            }
+            Op::Atomic(by, buffer, at, op, value) => {
+                if *by == Writer::Each || number == 0 {
+                    let at = self.eval(team, number, at)? as i64;
+                    let value = self.eval(team, number, value)?;
+                    let (window, decl, who) = self.window(*buffer, team, number);
+                    let element = window.touch(decl, at, who, Access::Atomic)?;
+                    let value = op(window.elements[element], value);
+                    window.put(decl, element, value)?;
+                }
+            }
+            Op::Unless(cond, to) => {
+                if self.eval(team, number, cond)? == 0 {
+                    self.lane(team, number).at = *to;
+                }
+            }
+            Op::Goto(to) => self.lane(team, number).at = *to,
+            Op::Begin { var, end, lo, hi, rounds, behind } => {
+                let (lo, hi) = (self.eval(team, number, lo)? as i64, self.eval(team, number, hi)? as i64);
+                let first = if *rounds == Rounds::Own { lo.saturating_add(number as i64) } else { lo };
+                let lane = self.lane(team, number);
+                lane.locals[*end] = hi as u64;
+                match first < hi {
+                    true => lane.locals[*var] = first as u64,
+                    false => lane.at = *behind,
+                }
+            }
+            Op::Next { var, end, rounds, body } => {
+                let step = if *rounds == Rounds::Own { i64::from(program.grid.lanes) } else { 1 };
+                let lane = self.lane(team, number);
+                let next = (lane.locals[*var] as i64).saturating_add(step);
+                if next < lane.locals[*end] as i64 {
+                    lane.locals[*var] = next as u64;
+                    lane.at = *body;
+                }
+            }
+            Op::Fold(fold) => self.fold(team, number, fold)?,
+            Op::Barrier | Op::Sort(..) | Op::SortBy(..) => self.lane(team, number).state = State::Waits,
+            Op::Grow(buffer, len) => {
+                let len = usize::try_from(self.eval(team, number, len)? as i64).unwrap_or(0);
+                self.grow(team, number, *buffer, len);
+            }
+            Op::Swap(a, b) => self.lane(team, number).view.swap(a.index(), b.index()),
+            Op::Return(status) => self.lane(team, number).state = State::Ended(End::Status(*status)),
+        }
+        Ok(())
+    }
+
+    fn window(&mut self, buffer: Buffer, team: usize, lane: usize) -> (&mut Window, &BufferDecl, Who) {
+        let who = self.who(team, lane);
+        let slot = self.teams[team].lanes[lane].view[buffer.index()];
+        (&mut self.arena[slot], &self.program.grid.function.buffers[buffer.index()], who)
+    }
+
+    fn grow(&mut self, team: usize, lane: usize, buffer: Buffer, len: usize) {
+        let place = self.program.grid.places[buffer.index()];
+        let (window, ..) = self.window(buffer, team, lane);
+        match place {
+            Place::Input | Place::Shared | Place::Rounds => {}
+            Place::Measured => window.asked = window.asked.max(len),
+            Place::Chunk | Place::Team => {
+                window.asked = window.asked.max(len);
+                if len <= window.room {
+                    window.grow(len);
+                } else {
+                    self.lane(team, lane).state = State::Ended(End::NoRoom);
+                }
+            }
+        }
+    }
+
+    /// The part that a lane has in a fold, or all of it.
+    fn fold(&mut self, team: usize, number: usize, fold: &Fold) -> Result<(), Fault> {
+        let (lo, hi) = (self.eval(team, number, &fold.lo)? as i64, self.eval(team, number, &fold.hi)? as i64);
+        let lanes = self.program.grid.lanes as usize;
+        let mut parts = vec![fold.identity; fold.lanes];
+        for (k, part) in (lo..hi).zip((0..fold.lanes).cycle()) {
+            if fold.rounds == Rounds::Own && part % lanes != number {
+                continue;
+            }
+            self.count_step()?;
+            self.lane(team, number).locals[fold.var] = k as u64;
+            parts[part] = (fold.op)(parts[part], self.eval(team, number, &fold.value)?);
+        }
+        let lane = self.lane(team, number);
+        match fold.rounds {
+            Rounds::All => lane.locals[fold.acc] = (fold.op)(lane.locals[fold.acc], combined(parts, fold.op)),
+            Rounds::Own => (lane.parts, lane.state) = (parts, State::Waits),
+        }
+        Ok(())
+    }
+
+    /// All lanes of a team wait or have ended: what they wait for happens. `false` when the team has nothing left to do.
+    fn meet(&mut self, number: usize) -> Result<bool, Fault> {
+        let apart = Fault::Apart(number as u32);
+        let team = &self.teams[number];
+        let first = &team.lanes[0];
+        let (at, state) = (first.at, first.state);
+        if team.lanes.iter().any(|lane| lane.state != state || (state == State::Waits && lane.at != at)) {
+            return Err(apart);
+        }
+        if let State::Ended(end) = state {
+            return Ok(self.end(number, end));
+        }
+        let program = self.program;
+        match &program.ops[at - 1] {
+            Op::Fold(fold) => {
+                let lanes = program.grid.lanes as usize;
+                let parts = (0..fold.lanes).map(|part| team.lanes[part % lanes].parts[part]).collect();
+                let whole = combined(parts, fold.op);
+                for lane in &mut self.teams[number].lanes {
+                    lane.locals[fold.acc] = (fold.op)(lane.locals[fold.acc], whole);
+                }
+            }
+            op => {
+                self.teams[number].passed += 1;
+                match op {
+                    Op::Sort(buffer, lo, hi) => self.sort(number, [*buffer; 3], (lo, hi))?,
+                    Op::SortBy(buffers, lo, hi) => self.sort(number, *buffers, (lo, hi))?,
+                    _ => {}
+                }
+                self.teams[number].passed += 1;
+            }
+        }
+        self.teams[number].lanes.iter_mut().for_each(|lane| lane.state = State::Runs);
+        Ok(true)
+    }
+
+    /// Ends the chunk of a team, and begins its next one.
+    fn end(&mut self, number: usize, end: End) -> bool {
+        let chunk = self.teams[number].chunk;
+        self.ends[chunk] = Some(end);
+        for buffer in 0..self.slots.len() {
+            if let Some((buffer, slot)) = self.slot(buffer, number) {
+                self.slots[buffer][slot] = self.teams[number].lanes[0].view[buffer];
+            }
+        }
+        let next = chunk + self.teams.len();
+        if next >= self.chunks.len() {
+            return false;
+        }
+        self.teams[number].chunk = next;
+        self.teams[number].passed += 1;
+        self.begin(number);
+        true
+    }
+
+    /// Sorts a range of the first buffer by the others; by its own elements where they are the same.
+    fn sort(&mut self, team: usize, buffers: [Buffer; 3], (lo, hi): (&Node, &Node)) -> Result<(), Fault> {
+        let (lo, hi) = (self.eval(team, 0, lo)? as i64, self.eval(team, 0, hi)? as i64);
+        let [target, major, minor] = buffers;
+        let mut keyed = Vec::new();
+        for at in lo..hi {
+            let (window, decl, who) = self.window(target, team, 0);
+            let k = window.load(decl, at, who)?;
+            if target == major {
+                // The order of indices is that of their numbers, also of those of 64 bits.
+                keyed.push(((k as i64, 0), k));
+                continue;
+            }
+            let (window, decl, who) = self.window(major, team, 0);
+            let first = window.load(decl, k as i64, who)? as i64;
+            let (window, decl, who) = self.window(minor, team, 0);
+            keyed.push(((first, window.load(decl, k as i64, who)? as i64), k));
+        }
+        let unsigned = self.program.grid.function.buffers[target.index()].prim == Prim::U64 && target == major;
+        keyed.sort_by_key(|((a, b), k)| if unsigned { (0, 0, *k as i128) } else { (*a, *b, i128::from(*k as i64)) });
+        for (at, (_, k)) in (lo..hi).zip(keyed) {
+            let (window, decl, who) = self.window(target, team, 0);
+            window.store(decl, at, k, who)?;
+        }
+        Ok(())
+    }
+}
+
+/// Lanes of a fold combined in halves.
+fn combined(mut parts: Vec<u64>, op: BinaryFn) -> u64 {
+    while parts.len() > 1 {
+        let upper = parts.split_off(parts.len() / 2);
+        for (part, other) in parts.iter_mut().zip(upper) {
+            *part = op(*part, other);
+        }
+    }
+    parts[0]
+}

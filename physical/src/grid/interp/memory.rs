@@ -1,0 +1,168 @@
+//! Windows of memory that know who has touched each of their elements.
+
+use super::Fault;
+use crate::assembly::{BufferClass, BufferDecl, InterpError};
+use redpoll_logic::Prim;
+
+/// A lane at a time: what it did before a barrier is ordered before what any lane of its team does behind it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Who {
+    pub(super) team: u32,
+    pub(super) lane: u32,
+    /// The barriers that the team has passed.
+    pub(super) passed: u32,
+}
+
+impl Who {
+    /// Whether it comes before another one, however lanes are run.
+    fn is_before(self, other: Who) -> bool {
+        self.team == other.team && (self.lane == other.lane || self.passed < other.passed)
+    }
+}
+
+/// What is done to an element.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Access {
+    Load,
+    Store,
+    Atomic,
+}
+
+/// The last accesses of two different lanes. Of more lanes between the same barriers two are enough to meet any third.
+#[derive(Clone, Copy, Default)]
+struct Last([Option<Who>; 2]);
+
+impl Last {
+    fn add(&mut self, who: Who) {
+        let [first, second] = &mut self.0;
+        match (*first, *second) {
+            // Lanes of two teams are never ordered: whoever comes meets one of them.
+            (Some(a), Some(b)) if a.team != b.team => {}
+            (Some(a), _) if (a.team, a.lane) == (who.team, who.lane) => *first = Some(who),
+            _ => (*first, *second) = (Some(who), *first),
+        }
+    }
+
+    fn unordered(&self, who: Who) -> Option<Who> {
+        self.0.into_iter().flatten().find(|last| !last.is_before(who))
+    }
+}
+
+/// Who has touched an element.
+#[derive(Clone, Copy, Default)]
+struct Touched {
+    store: Option<Who>,
+    loads: Last,
+    atomics: Last,
+}
+
+/// A piece of memory: all of an array, or the part of it that a chunk or a team has.
+pub(crate) struct Window {
+    /// The position of its first element.
+    pub(super) first: i64,
+    /// The elements that it may grow to.
+    pub(super) room: usize,
+    /// The elements that it was to have.
+    pub(super) asked: usize,
+    /// The elements that there are.
+    pub(super) elements: Vec<u64>,
+    touched: Vec<Touched>,
+    fill: u64,
+}
+
+impl Window {
+    /// A window with so many elements from a position on, and room for some more.
+    pub(super) fn new(decl: &BufferDecl, first: i64, len: usize, room: usize) -> Window {
+        let fill = decl.fill.to_bits().expect("fills of buffers are primitives");
+        let fill = stored(decl, fill);
+        let mut window = Window { first, room, asked: len, elements: Vec::new(), touched: Vec::new(), fill };
+        window.grow(len);
+        window
+    }
+
+    pub(super) fn grow(&mut self, len: usize) {
+        if len > self.elements.len() {
+            self.elements.resize(len, self.fill);
+            self.touched.resize(len, Touched::default());
+        }
+    }
+
+    /// The element for an access, if nobody else may be at it.
+    pub(super) fn touch(&mut self, decl: &BufferDecl, at: i64, who: Who, access: Access) -> Result<usize, Fault> {
+        let len = self.elements.len();
+        let element = at.checked_sub(self.first).and_then(|at| usize::try_from(at).ok()).filter(|at| *at < len);
+        let Some(element) = element else {
+            let what = match access {
+                Access::Load => "load",
+                Access::Store => "store",
+                Access::Atomic => "atomic operation",
+            };
+            if element_room(at, self.first, self.room) && access == Access::Load {
+                return Err(Fault::Unwritten { buffer: decl.name.clone(), index: at });
+            }
+            let (buffer, index) = (decl.name.clone(), at);
+            return Err(InterpError::OutOfBounds { access: what, buffer, index, len }.into());
+        };
+        let touched = &mut self.touched[element];
+        let store = touched.store.filter(|last| !last.is_before(who));
+        let other = match access {
+            Access::Load => store.or(touched.atomics.unordered(who)),
+            Access::Store => store.or(touched.loads.unordered(who)).or(touched.atomics.unordered(who)),
+            Access::Atomic => store.or(touched.loads.unordered(who)),
+        };
+        if let Some(other) = other {
+            return Err(Fault::Race {
+                buffer: decl.name.clone(),
+                index: at,
+                one: (other.team, other.lane),
+                other: (who.team, who.lane),
+            });
+        }
+        match access {
+            Access::Load => touched.loads.add(who),
+            Access::Store => *touched = Touched { store: Some(who), ..Touched::default() },
+            Access::Atomic => touched.atomics.add(who),
+        }
+        Ok(element)
+    }
+
+    /// The value of a load.
+    pub(super) fn load(&mut self, decl: &BufferDecl, at: i64, who: Who) -> Result<u64, Fault> {
+        let element = self.touch(decl, at, who, Access::Load)?;
+        Ok(self.elements[element])
+    }
+
+    /// Stores a value.
+    pub(super) fn store(&mut self, decl: &BufferDecl, at: i64, value: u64, who: Who) -> Result<(), Fault> {
+        let element = self.touch(decl, at, who, Access::Store)?;
+        self.put(decl, element, value)
+    }
+
+    /// Sets an element; an index must fit the width of its buffer.
+    pub(super) fn put(&mut self, decl: &BufferDecl, element: usize, value: u64) -> Result<(), Fault> {
+        let kept = stored(decl, value);
+        if decl.class == BufferClass::Index && kept != value {
+            let (buffer, prim, value) = (decl.name.clone(), decl.prim, value as i64);
+            return Err(InterpError::IndexOverflow { buffer, prim, value }.into());
+        }
+        self.elements[element] = kept;
+        Ok(())
+    }
+}
+
+/// Whether a position lies in the room of a window.
+fn element_room(at: i64, first: i64, room: usize) -> bool {
+    at.checked_sub(first).and_then(|at| usize::try_from(at).ok()).is_some_and(|at| at < room)
+}
+
+/// What a load finds after a value was stored: its low bits, of an index with a sign those of its `i64`.
+fn stored(decl: &BufferDecl, bits: u64) -> u64 {
+    let unused = 64 - 8 * decl.prim.bytes() as u32;
+    let low = bits << unused;
+    if decl.class == BufferClass::Index && decl.prim.is_signed() {
+        ((low as i64) >> unused) as u64
+    } else {
+        debug_assert!(decl.prim != Prim::Bool || bits <= 1);
+        low >> unused
+    }
+}

@@ -1,0 +1,167 @@
+//! The interpreter of grids: runs teams and lanes in a random order, and reports what must not happen in any.
+//!
+//! - A race: two lanes touch one element, one of them by a store, and no barrier stands between.
+//! - A load of an element that was never there: it was neither there from the start nor grown.
+//! - An access outside of a window, an index that does not fit, a `bool` that is none: as the interpreter of Assembly.
+//! - Lanes of a team that wait at different places, or of which one is done, or that end with different statuses.
+//!
+//! What is found depends on the order for the last kind only: races are found by who has passed which barriers, not by what
+//! happened to come first.
+
+mod machine;
+mod memory;
+mod ops;
+
+use super::{Grid, verify};
+use crate::Error;
+use crate::assembly::{InterpError, Status};
+use crate::run::{Invocation, Signature};
+use machine::Machine;
+use ops::{Op, steps};
+use std::ops::Range;
+use std::sync::Arc;
+
+pub(crate) use memory::Window;
+
+/// A fault of a grid, which a machine would not notice. The fault of the mapping, never the user's.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Fault {
+    /// What the interpreter of Assembly would report.
+    #[error(transparent)]
+    Access(#[from] InterpError),
+    /// Two lanes meet at an element.
+    #[error(
+        "a race for element {index} of buffer `{buffer}` between lane {} of team {} and lane {} of team {}", 
+        one.1, one.0, other.1, other.0
+    )]
+    Race {
+        /// The buffer's name.
+        buffer: String,
+        /// The element.
+        index: i64,
+        /// Team and lane of one.
+        one: (u32, u32),
+        /// Team and lane of the other.
+        other: (u32, u32),
+    },
+    /// An element was loaded that nobody has made.
+    #[error("load of element {index} of buffer `{buffer}`, which was not written")]
+    Unwritten {
+        /// The buffer's name.
+        buffer: String,
+        /// The element.
+        index: i64,
+    },
+    /// Lanes of a team went different ways.
+    #[error("lanes of team {0} went different ways")]
+    Apart(u32),
+}
+
+/// A grid made ready for interpretation.
+pub struct Program {
+    grid: Grid,
+    ops: Vec<Op>,
+    locals: usize,
+    signature: Arc<Signature>,
+    step_limit: u64,
+}
+
+/// What a grid is run on.
+pub(crate) struct Launch<'a> {
+    /// Input buffers and parameters.
+    pub(crate) inputs: &'a Invocation,
+    /// The chunks.
+    pub(crate) chunks: &'a [Range<i64>],
+    /// For each buffer its windows: of a shared one, of the chunks or of the teams; none of inputs.
+    pub(crate) windows: Vec<Vec<Extent>>,
+    /// The teams.
+    pub(crate) teams: usize,
+    /// Decides about the order.
+    pub(crate) seed: u64,
+}
+
+/// A window before the start.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Extent {
+    /// The position of its first element.
+    pub(crate) first: i64,
+    /// The elements that are there from the start.
+    pub(crate) len: usize,
+    /// The elements that it may grow to.
+    pub(crate) room: usize,
+}
+
+/// How a launch ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum End {
+    /// A status of a chunk: the first that is not `Done`.
+    Status(Status),
+    /// A window needs more room.
+    NoRoom,
+}
+
+/// What a launch leaves.
+pub(crate) struct Launched {
+    pub(crate) end: End,
+    /// For each buffer its windows.
+    pub(crate) windows: Vec<Vec<Window>>,
+}
+
+impl Window {
+    /// How far it was to grow.
+    pub(crate) fn asked(&self) -> usize {
+        self.asked
+    }
+
+    /// The position of its first element.
+    pub(crate) fn first(&self) -> i64 {
+        self.first
+    }
+
+    /// Its elements, as values of loads.
+    pub(crate) fn elements(&self) -> &[u64] {
+        &self.elements
+    }
+}
+
+impl Program {
+    /// Verifies a grid and resolves its types.
+    ///
+    /// # Errors
+    /// [`Error::InvalidAssembly`] when the verifier rejects it.
+    pub fn new(grid: Grid) -> Result<Program, Error> {
+        let faults = verify(&grid);
+        if !faults.is_empty() {
+            return Err(Error::invalid_assembly(&grid.function.name, &faults));
+        }
+        Ok(Program::trusting(grid))
+    }
+
+    /// A grid that was not verified: its function is right, but how it is spread may be wrong.
+    pub(crate) fn trusting(grid: Grid) -> Program {
+        let (ops, locals) = steps(&grid);
+        let signature = Signature::of(&grid.function);
+        Program { grid, ops, locals, signature, step_limit: u64::MAX }
+    }
+
+    /// Stops with [`InterpError::TooManyIterations`] after so many steps of all lanes in one launch.
+    pub fn with_step_limit(mut self, limit: u64) -> Program {
+        self.step_limit = limit;
+        self
+    }
+
+    /// The grid.
+    pub fn grid(&self) -> &Grid {
+        &self.grid
+    }
+
+    /// Runs all chunks.
+    ///
+    /// # Errors
+    /// [`Error::Grid`] with the first fault; [`Error::InvalidInvocation`] for inputs of another function.
+    pub(crate) fn run(&self, launch: &Launch<'_>) -> Result<Launched, Error> {
+        launch.inputs.check(&self.signature)?;
+        Ok(Machine::new(self, launch).run()?)
+    }
+}

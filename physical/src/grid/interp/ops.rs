@@ -1,0 +1,192 @@
+//! The body of a grid as steps with jumps, so that lanes can be stopped between any two of them.
+
+use crate::assembly::eval::{BinaryFn, binary_fn};
+use crate::assembly::{Buffer, Function, LaneFold, Node, Status};
+use crate::grid::{Grid, Stmt, Writer};
+
+/// A step of a lane. Numbers of steps are places in the list.
+pub(super) enum Op {
+    Assign(usize, Node),
+    Store(Writer, Buffer, Node, Node),
+    Atomic(Writer, Buffer, Node, BinaryFn, Node),
+    /// Goes on there unless it holds.
+    Unless(Node, usize),
+    Goto(usize),
+    /// The first round of a loop, or on behind it. The last local is where it ends.
+    Begin {
+        var: usize,
+        end: usize,
+        lo: Node,
+        hi: Node,
+        rounds: Rounds,
+        behind: usize,
+    },
+    /// The next round of a loop, if there is one.
+    Next {
+        var: usize,
+        end: usize,
+        rounds: Rounds,
+        body: usize,
+    },
+    Fold(Fold),
+    Barrier,
+    Grow(Buffer, Node),
+    Sort(Buffer, Node, Node),
+    SortBy([Buffer; 3], Node, Node),
+    Swap(Buffer, Buffer),
+    Return(Status),
+}
+
+/// Which rounds of a loop a lane takes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Rounds {
+    All,
+    Own,
+}
+
+/// A fold in lanes; each lane alone does all of it where rounds are spread already.
+pub(super) struct Fold {
+    pub(super) acc: usize,
+    pub(super) op: BinaryFn,
+    pub(super) identity: u64,
+    pub(super) lanes: usize,
+    pub(super) var: usize,
+    pub(super) lo: Node,
+    pub(super) hi: Node,
+    pub(super) value: Node,
+    pub(super) rounds: Rounds,
+}
+
+const VERIFIED: &str = "the function was verified";
+
+/// The steps of a grid, and how many locals they have: those of the function and the ends of loops.
+pub(super) fn steps(grid: &Grid) -> (Vec<Op>, usize) {
+    let function = &grid.function;
+    let mut steps =
+        Steps { function, ops: Vec::new(), locals: function.locals.len(), loops: Vec::new(), spread: false };
+    steps.block(&grid.body);
+    steps.ops.push(Op::Return(Status::Done));
+    (steps.ops, steps.locals)
+}
+
+struct Steps<'f> {
+    function: &'f Function,
+    ops: Vec<Op>,
+    locals: usize,
+    /// For each loop around the jumps that leave it.
+    loops: Vec<Vec<usize>>,
+    /// In a loop whose rounds are spread.
+    spread: bool,
+}
+
+impl Steps<'_> {
+    fn block(&mut self, body: &[Stmt]) {
+        body.iter().for_each(|s| self.stmt(s));
+    }
+
+    fn node(&self, e: &crate::assembly::Expr) -> Node {
+        Node::new(self.function, e)
+    }
+
+    /// A jump whose end is not known yet.
+    fn jump(&mut self) -> usize {
+        self.ops.push(Op::Goto(usize::MAX));
+        self.ops.len() - 1
+    }
+
+    fn land(&mut self, jump: usize) {
+        let here = self.ops.len();
+        match &mut self.ops[jump] {
+            Op::Goto(to) | Op::Unless(_, to) | Op::Begin { behind: to, .. } => *to = here,
+            _ => unreachable!("jumps alone are landed"),
+        }
+    }
+
+    fn stmt(&mut self, stmt: &Stmt) {
+        let op = match stmt {
+            Stmt::Assign(local, value) => Op::Assign(local.index(), self.node(value)),
+            Stmt::Store { by, buffer, at, value } => Op::Store(*by, *buffer, self.node(at), self.node(value)),
+            Stmt::Atomic { by, buffer, at, op, value } => {
+                let prim = self.function.buffers[buffer.index()].value_prim();
+                let op = binary_fn(*op, prim).expect(VERIFIED);
+                Op::Atomic(*by, *buffer, self.node(at), op, self.node(value))
+            }
+            Stmt::If { cond, then, other } => {
+                let skip = self.ops.len();
+                self.ops.push(Op::Unless(self.node(cond), usize::MAX));
+                self.block(then);
+                let over = self.jump();
+                self.land(skip);
+                self.block(other);
+                return self.land(over);
+            }
+            Stmt::While { cond, body } => {
+                let head = self.ops.len();
+                self.ops.push(Op::Unless(self.node(cond), usize::MAX));
+                self.loops.push(vec![head]);
+                self.block(body);
+                self.ops.push(Op::Goto(head));
+                return self.leave();
+            }
+            Stmt::For { var, lo, hi, body } => return self.rounds(var.index(), (lo, hi), body, Rounds::All),
+            Stmt::Spread { var, lo, hi, body } => {
+                self.spread = true;
+                self.rounds(var.index(), (lo, hi), body, Rounds::Own);
+                self.spread = false;
+                return;
+            }
+            Stmt::Break => {
+                let jump = self.jump();
+                self.loops.last_mut().expect(VERIFIED).push(jump);
+                return;
+            }
+            Stmt::Lanes(fold) => Op::Fold(self.fold(fold)),
+            Stmt::Barrier => Op::Barrier,
+            Stmt::Grow { buffer, len } => Op::Grow(*buffer, self.node(len)),
+            Stmt::Sort { buffer, lo, hi } => Op::Sort(*buffer, self.node(lo), self.node(hi)),
+            Stmt::SortBy { perm, major, minor, lo, hi } => {
+                Op::SortBy([*perm, *major, *minor], self.node(lo), self.node(hi))
+            }
+            Stmt::Swap(a, b) => Op::Swap(*a, *b),
+            Stmt::Return(status) => Op::Return(*status),
+        };
+        self.ops.push(op);
+    }
+
+    fn rounds(
+        &mut self,
+        var: usize,
+        (lo, hi): (&crate::assembly::Expr, &crate::assembly::Expr),
+        body: &[Stmt],
+        rounds: Rounds,
+    ) {
+        let end = self.locals;
+        self.locals += 1;
+        let head = self.ops.len();
+        self.ops.push(Op::Begin { var, end, lo: self.node(lo), hi: self.node(hi), rounds, behind: usize::MAX });
+        self.loops.push(vec![head]);
+        self.block(body);
+        self.ops.push(Op::Next { var, end, rounds, body: head + 1 });
+        self.leave();
+    }
+
+    fn leave(&mut self) {
+        for jump in self.loops.pop().expect("pushed in front of the body") {
+            self.land(jump);
+        }
+    }
+
+    fn fold(&self, fold: &LaneFold) -> Fold {
+        Fold {
+            acc: fold.acc.index(),
+            op: binary_fn(fold.op, self.function.locals[fold.acc.index()].prim).expect(VERIFIED),
+            identity: fold.identity.to_bits().expect(VERIFIED),
+            lanes: usize::from(fold.lanes),
+            var: fold.var.index(),
+            lo: self.node(&fold.lo),
+            hi: self.node(&fold.hi),
+            value: self.node(&fold.value),
+            rounds: if self.spread { Rounds::All } else { Rounds::Own },
+        }
+    }
+}

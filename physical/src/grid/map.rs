@@ -1,0 +1,142 @@
+//! From a function to a grid: which loops lanes share, which stores are atomic, where lanes wait for each other.
+
+use super::barriers::with_barriers;
+use super::independent::{is_independent, reads};
+use super::nodes::{Grid, Place, Stmt, Writer};
+use crate::assembly::{BinaryOp, Buffer, Expr, Function, Local, Stmt as Serial};
+use redpoll_logic::Prim;
+use std::collections::HashSet;
+
+/// The lanes of a warp.
+pub const WARP: u32 = 32;
+
+/// Maps a verified function to a grid whose teams have as many lanes as it can use: a warp where there is something that
+/// lanes can share, or one.
+pub fn map(function: &Function, places: Vec<Place>) -> Grid {
+    let grid = map_to(function, places, WARP);
+    let shares = |s: &Stmt| matches!(s, Stmt::Spread { .. } | Stmt::Lanes(_));
+    if grid.body.iter().any(|s| s.any(&mut |s| shares(s))) {
+        return grid;
+    }
+    map_to(function, grid.places, 1)
+}
+
+/// Maps a verified function to a grid of teams of so many lanes, a power of two up to 32.
+pub fn map_to(function: &Function, places: Vec<Place>, lanes: u32) -> Grid {
+    let all = reads(function, &function.body);
+    let atomic = (0..).map(Buffer).zip(&places).filter(|(b, p)| **p == Place::Shared && folds(function, *b).is_some());
+    let atomic: HashSet<Buffer> = atomic.map(|(b, _)| b).collect();
+    let mapping = Mapping { function, all, lanes, atomic };
+    let body = mapping.block(&function.body, Writer::Lead);
+    let body = if lanes == 1 { body } else { with_barriers(function, body) };
+    Grid { function: function.clone(), lanes, places, body }
+}
+
+/// The operator with which alone a function touches an array: each access folds a value into a place, by an operator
+/// whose order does not matter and that machines have as an atomic operation.
+pub(super) fn folds(function: &Function, buffer: Buffer) -> Option<BinaryOp> {
+    let prim = function.buffers[buffer.index()].prim;
+    if !matches!(prim, Prim::I32 | Prim::I64 | Prim::U32 | Prim::U64) {
+        return None;
+    }
+    let (mut ops, mut other) = (HashSet::new(), false);
+    let mut loads = |e: &Expr| {
+        other |= e.any(&mut |e| matches!(e, Expr::Load { buffer: b, .. } if *b == buffer));
+    };
+    for stmt in &function.body {
+        stmt.any(&mut |s| {
+            match s {
+                Serial::Store { buffer: b, at, value } if *b == buffer => match folded(buffer, at, value) {
+                    Some((op, value)) => {
+                        ops.insert(op);
+                        loads(at);
+                        loads(value);
+                    }
+                    None => ops.extend([BinaryOp::Add, BinaryOp::Min]),
+                },
+                s => s.for_each_expr(&mut |e| loads(e)),
+            }
+            matches!(s, Serial::Swap(a, b) if *a == buffer || *b == buffer)
+        });
+    }
+    let mut ops = ops.into_iter();
+    ops.next().filter(|_| !other && ops.next().is_none())
+}
+
+/// The operator and the other operand of a store that folds into its place.
+fn folded<'e>(buffer: Buffer, at: &Expr, value: &'e Expr) -> Option<(BinaryOp, &'e Expr)> {
+    use BinaryOp::{Add, And, Max, Min, Or, Xor};
+    let Expr::Binary(op @ (Add | Min | Max | And | Or | Xor), old, value) = value else { return None };
+    let is_old = matches!(&**old, Expr::Load { buffer: b, at: a } if *b == buffer && **a == *at);
+    is_old.then_some((*op, value))
+}
+
+struct Mapping<'f> {
+    function: &'f Function,
+    /// The reads of each local.
+    all: Vec<u32>,
+    lanes: u32,
+    /// Arrays that are touched by atomic operations.
+    atomic: HashSet<Buffer>,
+}
+
+impl Mapping<'_> {
+    fn block(&self, body: &[Serial], by: Writer) -> Vec<Stmt> {
+        body.iter().map(|s| self.stmt(s, by)).collect()
+    }
+
+    fn stmt(&self, stmt: &Serial, by: Writer) -> Stmt {
+        match stmt {
+            Serial::Assign(local, value) => Stmt::Assign(*local, value.clone()),
+            Serial::Store { buffer, at, value } => {
+                let buffer = *buffer;
+                match folded(buffer, at, value).filter(|_| self.atomic.contains(&buffer)) {
+                    Some((op, value)) => Stmt::Atomic { by, buffer, at: at.clone(), op, value: value.clone() },
+                    None => Stmt::Store { by, buffer, at: at.clone(), value: value.clone() },
+                }
+            }
+            Serial::If { cond, then, other } => {
+                Stmt::If { cond: cond.clone(), then: self.block(then, by), other: self.block(other, by) }
+            }
+            Serial::While { cond, body } => Stmt::While { cond: cond.clone(), body: self.block(body, by) },
+            Serial::For { var, lo, hi, body } => self.for_loop(*var, (lo, hi), body, by),
+            Serial::Break => Stmt::Break,
+            Serial::Lanes(fold) => Stmt::Lanes(fold.clone()),
+            Serial::Grow { buffer, len } => Stmt::Grow { buffer: *buffer, len: len.clone() },
+            Serial::Sort { buffer, lo, hi } => Stmt::Sort { buffer: *buffer, lo: lo.clone(), hi: hi.clone() },
+            Serial::SortBy { perm, major, minor, lo, hi } => {
+                Stmt::SortBy { perm: *perm, major: *major, minor: *minor, lo: lo.clone(), hi: hi.clone() }
+            }
+            Serial::Swap(a, b) => Stmt::Swap(*a, *b),
+            Serial::Return(status) => Stmt::Return(*status),
+        }
+    }
+
+    /// The innermost loop whose rounds are independent is spread: neighbouring lanes have neighbouring rounds.
+    fn for_loop(&self, var: Local, (lo, hi): (&Expr, &Expr), body: &[Serial], by: Writer) -> Stmt {
+        let inside = self.block(body, by);
+        let (lo, hi) = (lo.clone(), hi.clone());
+        let shared = |s: &Stmt| matches!(s, Stmt::Spread { .. } | Stmt::Lanes(_));
+        if self.lanes == 1 || by == Writer::Each || inside.iter().any(|s| s.any(&mut |s| shared(s))) {
+            return Stmt::For { var, lo, hi, body: inside };
+        }
+        if !can_spread(self.function, (var, &lo, &hi, body), &self.all, &|b| self.atomic.contains(&b)) {
+            return Stmt::For { var, lo, hi, body: inside };
+        }
+        Stmt::Spread { var, lo, hi, body: self.block(body, Writer::Each) }
+    }
+}
+
+/// Whether lanes may share the rounds of a loop: they are independent, and the bounds read nothing that they store.
+pub(super) fn can_spread(
+    f: &Function,
+    (var, lo, hi, body): (Local, &Expr, &Expr, &[Serial]),
+    all: &[u32],
+    atomic: &dyn Fn(Buffer) -> bool,
+) -> bool {
+    let stores = |buffer: Buffer| {
+        body.iter().any(|s| s.any(&mut |s| matches!(s, Serial::Store { buffer: b, .. } if *b == buffer)))
+    };
+    let reads_stored = |e: &Expr| e.any(&mut |e| matches!(e, Expr::Load { buffer, .. } if stores(*buffer)));
+    !reads_stored(lo) && !reads_stored(hi) && is_independent(f, (var, body), all, atomic)
+}

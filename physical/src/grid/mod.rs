@@ -1,0 +1,28 @@
+//! Grids: functions of Assembly spread over teams of lanes, the form that machines with many threads run.
+//!
+//! A [`Grid`] says what runs where: which lanes take which rounds of a loop, who stores, where lanes wait for each other,
+//! which operations are atomic, and where each buffer lives. [`map`] makes one of a function and decides all of that;
+//! generators decide nothing. [`Plan`] has the grids of a lowered program.
+//!
+//! A grid computes what its function does, with the same bits, over any chunks of the outermost loop, whatever the teams and
+//! however they are run: [`verify`] says what that rests on, and the interpreter runs it in random orders and reports races.
+
+mod affine;
+mod barriers;
+mod count;
+mod independent;
+mod interp;
+mod map;
+mod nodes;
+mod plan;
+#[cfg(test)]
+mod tests;
+mod text;
+mod verify;
+
+pub(crate) use interp::{End, Extent, Launch, Launched, Window};
+pub use interp::{Fault, Program};
+pub use map::{WARP, map, map_to};
+pub use nodes::{Grid, Place, Stmt, Writer, serial};
+pub use plan::{Lanes, Plan};
+pub use verify::verify;

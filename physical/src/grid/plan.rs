@@ -1,0 +1,102 @@
+//! The grids of a lowered program: where its buffers live, and what is launched.
+
+use super::count::counting;
+use super::map::{WARP, folds, map, map_to};
+use super::nodes::{Grid, Place};
+use crate::assembly::{Buffer, BufferDecl, BufferRole, Function};
+use crate::levels::{Concatenation, level};
+use crate::lower::{Binding, Lowered};
+use crate::notation::{Join, Program, TensorId};
+use redpoll_logic::LevelKind;
+use std::collections::HashSet;
+
+/// What is launched for a lowered program, one after the other.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Plan {
+    /// Counts what chunks append, where they do; so the next launch has a window of the right size for each.
+    pub count: Option<Grid>,
+    /// Does the work.
+    pub run: Grid,
+}
+
+/// How many lanes a team has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Lanes {
+    /// A warp where lanes have something to share, else one.
+    #[default]
+    AsUseful,
+    /// So many, a power of two up to 32.
+    Exactly(u32),
+}
+
+impl Plan {
+    /// The grids of a program.
+    pub fn of(program: &Program, lowered: &Lowered, lanes: Lanes) -> Plan {
+        let function = &lowered.function;
+        let places = places(program, lowered);
+        let grid = |function: &Function, places: Vec<Place>| match lanes {
+            Lanes::AsUseful => map(function, places),
+            Lanes::Exactly(n) => map_to(function, places, n.min(WARP)),
+        };
+        let appends = lowered.cut.as_ref().is_ok_and(|cut| cut.outputs.iter().any(|(_, join)| *join == Join::Appended));
+        let count = appends.then(|| {
+            let written = written(lowered);
+            let counting = counting(function, &written);
+            let is_kept = |b: &Buffer| !written.contains(b) || counting.kept.contains(b);
+            let place = |(buffer, place): (Buffer, &Place)| if is_kept(&buffer) { *place } else { Place::Measured };
+            let places = (0..).map(Buffer).zip(&places).map(place).collect();
+            grid(&counting.function, places)
+        });
+        Plan { count, run: grid(function, places) }
+    }
+}
+
+/// What a function writes beside the lengths of its outputs.
+fn written(lowered: &Lowered) -> HashSet<Buffer> {
+    let owned = |(_, (decl, binding)): &(Buffer, (&BufferDecl, &Binding))| {
+        decl.role == BufferRole::Owned && **binding != Binding::Lengths
+    };
+    let buffers = (0..).map(Buffer).zip(lowered.function.buffers.iter().zip(&lowered.bindings));
+    buffers.filter(owned).map(|(buffer, _)| buffer).collect()
+}
+
+/// Where the buffers of a program live. Where its outermost loop is not cut there is one chunk, which has them all.
+fn places(program: &Program, lowered: &Lowered) -> Vec<Place> {
+    let join = |id: TensorId| {
+        let cut = lowered.cut.as_ref().ok()?;
+        cut.outputs.iter().find(|(output, _)| *output == id).map(|(_, join)| join)
+    };
+    let place = |(decl, binding): (&BufferDecl, &Binding)| match binding {
+        _ if decl.role == BufferRole::Input => Place::Input,
+        _ if lowered.cut.is_err() => Place::Chunk,
+        Binding::Lengths => Place::Chunk,
+        Binding::Scratch => Place::Team,
+        Binding::Level { tensor, .. } | Binding::Leaf { tensor, .. } => match join(*tensor) {
+            None => Place::Team,
+            Some(Join::Shared) => Place::Shared,
+            Some(Join::Folded(_)) if is_folded_in_place(program, lowered, *tensor) => Place::Shared,
+            Some(Join::Folded(_)) => Place::Chunk,
+            Some(Join::Appended) => appended(program, *tensor, binding),
+        },
+    };
+    lowered.function.buffers.iter().zip(&lowered.bindings).map(place).collect()
+}
+
+/// Whether an output that all chunks fold into is dense and folds by atomic operations: there are no partial results then.
+fn is_folded_in_place(program: &Program, lowered: &Lowered, id: TensorId) -> bool {
+    let dense = program.tensors[id.index()].ty.format.levels.iter().all(|l| l.kind == LevelKind::Dense);
+    let own = |(_, b): &(Buffer, &Binding)| matches!(b, Binding::Leaf { tensor, .. } if *tensor == id);
+    let mut leaves = (0..).map(Buffer).zip(&lowered.bindings).filter(own);
+    dense && leaves.all(|(buffer, _)| folds(&lowered.function, buffer).is_some())
+}
+
+/// Where an array of an appended output lives: the rounds of a chunk decide about positions down to the first list.
+fn appended(program: &Program, id: TensorId, binding: &Binding) -> Place {
+    let levels = &program.tensors[id.index()].ty.format.levels;
+    let list = levels.iter().position(|l| level(l.kind).concatenation() == Concatenation::List);
+    let known = list.is_none_or(|list| match binding {
+        Binding::Level { level, array, .. } => *level < list || *level == list && *array == 0 && list > 0,
+        _ => false,
+    });
+    if known { Place::Rounds } else { Place::Chunk }
+}

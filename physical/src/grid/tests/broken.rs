@@ -1,0 +1,264 @@
+//! Broken mappings are found: by the verifier, which says what is missing, and by the interpreter, which sees lanes meet.
+
+use super::{elements, grid, launch, one};
+use crate::Error;
+use crate::assembly::{Buffer, Expr, Local, Status};
+use crate::grid::{End, Fault, Grid, Place, Stmt, Writer, verify};
+use arrow::buffer::Buffer as ArrowBuffer;
+use redpoll_logic::Scalar;
+
+/// Squares of some numbers, then the sum of neighbours among them.
+const NEIGHBOURS: &str = "\
+fn neighbours($n) {
+  input x: value i64
+  owned squares: value i64 fill 0
+  owned y: value i64 fill 0
+  local lo: i64 local hi: i64 local i: i64 local j: i64
+  chunk lo, hi
+  grow squares, $n
+  for i in lo..hi {
+    squares[i] = x[i] * x[i]
+  }
+  for j in lo..(hi - 1) {
+    y[j] = squares[j] + squares[j + 1]
+  }
+}";
+
+/// How often each remainder occurs.
+const HISTOGRAM: &str = "\
+fn histogram($n) {
+  input x: value i64
+  owned count: value i64 fill 0
+  local lo: i64 local hi: i64 local i: i64
+  chunk lo, hi
+  grow count, $n
+  for i in lo..hi {
+    count[x[i] & 3] = count[x[i] & 3] + 1
+  }
+}";
+
+/// A value that goes through memory from statement to statement.
+const THROUGH_MEMORY: &str = "\
+fn through($n) {
+  owned w: value i64 fill 0
+  owned y: value i64 fill 0
+  local lo: i64 local hi: i64 local k: i64 local v: i64
+  chunk lo, hi
+  grow w, $n
+  v = 1
+  k = 0
+  while k < $n {
+    w[0] = v
+    v = w[0] + v
+    k = k + 1
+  }
+  y[lo] = v
+}";
+
+/// Prefix sums in place, whose rounds depend on each other.
+const PREFIX: &str = "\
+fn prefix($n) {
+  owned y: value i64 fill 1
+  local lo: i64 local hi: i64 local i: i64
+  chunk lo, hi
+  grow y, $n
+  for i in (lo + 1)..hi {
+    y[i] = y[i] + y[i - 1]
+  }
+}";
+
+fn numbers(n: i64) -> [ArrowBuffer; 1] {
+    [ArrowBuffer::from_vec((0..n).collect::<Vec<i64>>())]
+}
+
+/// The statements of a grid, those inside first, each with the body that it stands in, changed until `change` says so.
+fn change(body: &mut Vec<Stmt>, change: &mut dyn FnMut(&mut Vec<Stmt>, usize) -> bool) -> bool {
+    for k in 0..body.len() {
+        for inner in body[k].bodies_mut().into_iter().flatten() {
+            if self::change(inner, change) {
+                return true;
+            }
+        }
+        if change(body, k) {
+            return true;
+        }
+    }
+    false
+}
+
+fn changed(grid: &Grid, how: &mut dyn FnMut(&mut Vec<Stmt>, usize) -> bool) -> Grid {
+    let mut grid = grid.clone();
+    assert!(change(&mut grid.body, how), "there is nothing to be changed in\n{grid}");
+    grid
+}
+
+fn faults(grid: &Grid) -> String {
+    verify(grid).iter().map(|f| format!("{f}\n")).collect()
+}
+
+/// Asserts that the verifier rejects a grid and that the interpreter sees a race in most orders.
+fn is_a_race(grid: &Grid, inputs: &[ArrowBuffer], chunks: &[std::ops::Range<i64>], expected: &str) {
+    assert!(faults(grid).contains(expected), "{}\n{grid}", faults(grid));
+    for seed in 0..8 {
+        match launch(grid, inputs, chunks, (16, 2, seed)) {
+            Err(Error::Grid(Fault::Race { .. })) => {}
+            other => panic!("expected a race, found {:?}\n{grid}", other.map(|l| l.end)),
+        }
+    }
+}
+
+/// Protects the one way in which lanes hand data to each other.
+#[test]
+fn a_missing_barrier_is_found() {
+    for (text, owned) in [(NEIGHBOURS, [Place::Team, Place::Shared]), (THROUGH_MEMORY, [Place::Team, Place::Shared])] {
+        let whole = grid(text, &owned, 4);
+        assert_eq!(faults(&whole), "");
+        let (chunks, inputs) = (one(16), numbers(16));
+        let inputs = if text == NEIGHBOURS { &inputs[..] } else { &[] };
+        launch(&whole, inputs, &chunks, (16, 2, 0)).unwrap_or_else(|e| panic!("{e}\n{whole}"));
+        let barriers = whole.to_string().matches("barrier").count();
+        assert!(barriers > 0, "{whole}");
+        for number in 0..barriers {
+            let mut left = number;
+            let broken = changed(&whole, &mut |body, k| {
+                let found = body[k] == Stmt::Barrier
+                    && (left == 0 || {
+                        left -= 1;
+                        false
+                    });
+                if found {
+                    body.remove(k);
+                }
+                found
+            });
+            is_a_race(&broken, inputs, &chunks, "a barrier is missing");
+        }
+    }
+}
+
+/// Protects counts that teams share.
+#[test]
+fn a_plain_store_where_an_atomic_operation_is_due_is_found() {
+    let whole = grid(HISTOGRAM, &[Place::Shared], 4);
+    assert_eq!(faults(&whole), "");
+    let chunks = [0..5, 5..9, 9..16];
+    assert_eq!(elements(&whole, &numbers(16), &chunks, 4, Buffer(1)), [4, 4, 4, 4]);
+    let broken = changed(&whole, &mut |body, k| {
+        let Stmt::Atomic { by, buffer, at, op, value } = body[k].clone() else { return false };
+        let old = Expr::Load { buffer, at: Box::new(at.clone()) };
+        body[k] = Stmt::Store { by, buffer, at, value: Expr::Binary(op, Box::new(old), Box::new(value)) };
+        true
+    });
+    is_a_race(&broken, &numbers(16), &chunks, "not known to be independent");
+}
+
+/// Protects stores outside of loops that lanes share: one lane does them.
+#[test]
+fn a_store_by_all_lanes_is_found() {
+    let whole = grid(THROUGH_MEMORY, &[Place::Team, Place::Shared], 4);
+    let broken = changed(&whole, &mut |body, k| match &mut body[k] {
+        Stmt::Store { by, .. } => {
+            *by = Writer::Each;
+            true
+        }
+        _ => false,
+    });
+    is_a_race(&broken, &[], &one(16), "here the first lane stores into `w`");
+}
+
+/// Protects loops whose rounds go on from what earlier ones have left.
+#[test]
+fn rounds_that_depend_on_each_other_are_not_spread() {
+    let whole = grid(PREFIX, &[Place::Team], 4);
+    assert!(!whole.to_string().contains("spread"), "{whole}");
+    assert_eq!(elements(&whole, &[], &one(16), 16, Buffer(0)), (1..=16).collect::<Vec<u64>>());
+    let broken = changed(&whole, &mut |body, k| {
+        let Stmt::For { var, lo, hi, body: rounds } = body[k].clone() else { return false };
+        let mut rounds = rounds;
+        rounds.retain(|s| *s != Stmt::Barrier);
+        for stmt in &mut rounds {
+            if let Stmt::Store { by, .. } = stmt {
+                *by = Writer::Each;
+            }
+        }
+        body[k] = Stmt::Spread { var, lo, hi, body: rounds };
+        true
+    });
+    is_a_race(&broken, &[], &one(16), "not known to be independent");
+}
+
+/// Protects windows: what was not grown is not read, and what there is no room for is asked for.
+#[test]
+fn loads_of_what_was_not_written_and_windows_without_room_are_found() {
+    let whole = grid(NEIGHBOURS, &[Place::Team, Place::Shared], 4);
+    let broken = changed(&whole, &mut |body, k| {
+        let Stmt::Grow { len, .. } = &mut body[k] else { return false };
+        *len = Expr::Const(Scalar::I64(7));
+        true
+    });
+    let error = launch(&broken, &numbers(16), &one(7), (16, 1, 3)).map(|l| l.end);
+    assert!(matches!(error, Ok(End::Status(Status::Done))), "{error:?}");
+    let broken = changed(&broken, &mut |body, k| {
+        let Stmt::Spread { hi, .. } = &mut body[k] else { return false };
+        *hi = Expr::Const(Scalar::I64(0));
+        true
+    });
+    let broken = changed(&broken, &mut |body, k| {
+        let Stmt::Grow { len, .. } = &mut body[k] else { return false };
+        *len = Expr::Const(Scalar::I64(3));
+        true
+    });
+    let error = launch(&broken, &numbers(16), &one(7), (16, 1, 3)).map(|l| l.end).unwrap_err();
+    assert!(matches!(error, Error::Grid(Fault::Unwritten { .. })), "{error}");
+    let short = launch(&whole, &numbers(16), &one(7), (16, 1, 3)).unwrap();
+    assert_eq!(short.end, End::Status(Status::Done));
+    let mut none = whole.clone();
+    none.places[1] = Place::Chunk;
+    let launched = launch(
+        &changed(&none, &mut |body, k| {
+            let Stmt::Grow { len, .. } = &mut body[k] else { return false };
+            *len = Expr::Const(Scalar::I64(40));
+            true
+        }),
+        &numbers(16),
+        &one(7),
+        (16, 1, 3),
+    )
+    .unwrap();
+    assert_eq!((launched.end, launched.windows[1][0].asked()), (End::NoRoom, 40));
+}
+
+/// Protects barriers from lanes that never come.
+#[test]
+fn lanes_that_go_different_ways_are_found() {
+    let whole = grid(NEIGHBOURS, &[Place::Team, Place::Shared], 4);
+    let broken = changed(&whole, &mut |body, k| {
+        let Stmt::Spread { body: rounds, .. } = &mut body[k] else { return false };
+        rounds.push(Stmt::Barrier);
+        true
+    });
+    assert!(faults(&broken).contains("a barrier in a spread loop"), "{}", faults(&broken));
+    let error = launch(&broken, &numbers(16), &one(6), (16, 1, 1)).map(|l| l.end).unwrap_err();
+    assert!(matches!(error, Error::Grid(Fault::Apart(0))), "{error}");
+}
+
+/// Protects locals: what lanes have of their own is read nowhere behind the loop that they share.
+#[test]
+fn a_local_that_leaves_a_spread_loop_is_found() {
+    let whole = grid(NEIGHBOURS, &[Place::Team, Place::Shared], 4);
+    let mut broken = whole.clone();
+    let kept = Local(broken.function.locals.len() as u32);
+    let decl = crate::assembly::LocalDecl { name: "kept".into(), prim: redpoll_logic::Prim::I64 };
+    broken.function.locals.push(decl);
+    broken.body.insert(0, Stmt::Assign(kept, Expr::Const(Scalar::I64(0))));
+    let broken = changed(&broken, &mut |body, k| {
+        let Stmt::Spread { var, body: rounds, .. } = &mut body[k] else { return false };
+        rounds.push(Stmt::Assign(kept, Expr::Local(*var)));
+        true
+    });
+    let mut broken = broken;
+    let at = Expr::Local(broken.function.chunk.0);
+    broken.body.push(Stmt::Store { by: Writer::Lead, buffer: Buffer(2), at, value: Expr::Local(kept) });
+    broken.function.body = crate::grid::serial(&broken.body);
+    assert!(faults(&broken).contains("not known to be independent"), "{}", faults(&broken));
+}

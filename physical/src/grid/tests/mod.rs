@@ -1,0 +1,78 @@
+//! Tests of grids: what functions are mapped to, and that broken mappings are found.
+
+mod broken;
+mod golden;
+
+use super::{End, Extent, Grid, Launch, Launched, Place, Program, map_to};
+use crate::Error;
+use crate::assembly::text::parse;
+use crate::assembly::{Buffer, BufferRole, Function, verify};
+use crate::run::{Invocation, Limits, Signature};
+use arrow::buffer::Buffer as ArrowBuffer;
+use std::ops::Range;
+
+/// Reads a function that is known to be right.
+fn function(text: &str) -> Function {
+    let function = parse(text).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(verify(&function), [], "{text}");
+    function
+}
+
+/// The grid of a function whose owned buffers live there, by their order.
+fn grid(text: &str, owned: &[Place], lanes: u32) -> Grid {
+    let function = function(text);
+    let mut owned = owned.iter().copied();
+    let places = function.buffers.iter().map(|decl| match decl.role {
+        BufferRole::Input => Place::Input,
+        BufferRole::Owned => owned.next().expect("a place for each buffer"),
+    });
+    let places = places.collect();
+    map_to(&function, places, lanes)
+}
+
+/// Runs a grid that may be broken: shared windows have `len` elements, the others room for as many.
+fn launch(
+    grid: &Grid,
+    inputs: &[ArrowBuffer],
+    chunks: &[Range<i64>],
+    (len, teams, seed): (usize, usize, u64),
+) -> Result<Launched, Error> {
+    let signature = Signature::of(&grid.function);
+    let params = vec![len as i64; grid.function.params.len()];
+    let inputs = Invocation::new(&signature, inputs.iter().cloned(), params, Limits::default()).unwrap();
+    let room = Extent { first: 0, len: 0, room: len };
+    let windows = grid.places.iter().map(|place| match place {
+        Place::Input => vec![],
+        Place::Shared => vec![Extent { first: 0, len, room: len }],
+        Place::Rounds => {
+            chunks.iter().map(|c| Extent { first: c.start, len: (c.end - c.start) as usize, room: 0 }).collect()
+        }
+        Place::Chunk | Place::Measured => vec![room; chunks.len()],
+        Place::Team => vec![room; teams],
+    });
+    let windows = windows.collect();
+    Program::trusting(grid.clone()).with_step_limit(1 << 20).run(&Launch {
+        inputs: &inputs,
+        chunks,
+        windows,
+        teams,
+        seed,
+    })
+}
+
+/// The elements that a grid leaves in a shared or first window of a buffer, whatever the order.
+fn elements(grid: &Grid, inputs: &[ArrowBuffer], chunks: &[Range<i64>], len: usize, buffer: Buffer) -> Vec<u64> {
+    let mut all = (0..8).map(|seed| {
+        let launched = launch(grid, inputs, chunks, (len, 2, seed)).unwrap_or_else(|e| panic!("{e}\n{grid}"));
+        assert_eq!(launched.end, End::Status(crate::assembly::Status::Done), "{grid}");
+        launched.windows[buffer.index()][0].elements().to_vec()
+    });
+    let first = all.next().unwrap();
+    assert!(all.all(|other| other == first), "{grid}");
+    first
+}
+
+/// One chunk of so many rounds.
+fn one(rounds: i64) -> Vec<Range<i64>> {
+    std::iter::once(0..rounds).collect()
+}

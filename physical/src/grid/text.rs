@@ -1,0 +1,99 @@
+//! The text of grids: that of Assembly, with the place of each buffer and what lanes do.
+//!
+//! ```text
+//! grid spmv($rows) lanes 32 {
+//!   input A.ptr: index i32
+//!   shared y.val: value f64 fill 0.0
+//!   spread i in lo..hi {
+//!     each y.val[i] = acc
+//!   }
+//!   barrier
+//!   lead y.val[0] = 1.0
+//!   atomic each y.val[0] + 1
+//! }
+//! ```
+
+use super::nodes::{Grid, Place, Stmt, Writer};
+use crate::assembly::text::Printer;
+use std::fmt;
+
+impl fmt::Display for Grid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut printer = Printer::new(&self.function);
+        let lanes = self.lanes;
+        printer.head("grid", &format!(" lanes {lanes}"), &|k| self.places[k].name());
+        printer.nested(|p| block(p, &self.body));
+        printer.line("}");
+        f.write_str(&printer.out)
+    }
+}
+
+impl Place {
+    /// The name in text.
+    pub fn name(self) -> &'static str {
+        match self {
+            Place::Input => "input",
+            Place::Shared => "shared",
+            Place::Rounds => "rounds",
+            Place::Chunk => "chunk",
+            Place::Team => "team",
+            Place::Measured => "measured",
+        }
+    }
+}
+
+impl Writer {
+    fn name(self) -> &'static str {
+        match self {
+            Writer::Lead => "lead",
+            Writer::Each => "each",
+        }
+    }
+}
+
+fn block(p: &mut Printer<'_>, body: &[Stmt]) {
+    body.iter().for_each(|s| stmt(p, s));
+}
+
+fn nest(p: &mut Printer<'_>, head: &str, body: &[Stmt]) {
+    p.line(format!("{head} {{"));
+    p.nested(|p| block(p, body));
+}
+
+fn stmt(p: &mut Printer<'_>, s: &Stmt) {
+    match s {
+        Stmt::Store { by, buffer, at, value } => {
+            let (by, buffer, at, value) = (by.name(), p.buffer(*buffer), p.expr(at), p.expr(value));
+            p.line(format!("{by} {buffer}[{at}] = {value}"));
+        }
+        Stmt::Atomic { by, buffer, at, op, value } => {
+            let (by, buffer, at, value) = (by.name(), p.buffer(*buffer), p.expr(at), p.operand(value));
+            p.line(format!("atomic {by} {buffer}[{at}] {} {value}", op.name()));
+        }
+        Stmt::Barrier => p.line("barrier"),
+        Stmt::If { cond, then, other } => {
+            let cond = p.expr(cond);
+            nest(p, &format!("if {cond}"), then);
+            if !other.is_empty() {
+                nest(p, "} else", other);
+            }
+            p.line("}");
+        }
+        Stmt::While { cond, body } => {
+            let cond = p.expr(cond);
+            nest(p, &format!("while {cond}"), body);
+            p.line("}");
+        }
+        Stmt::For { var, lo, hi, body } | Stmt::Spread { var, lo, hi, body } => {
+            let word = if matches!(s, Stmt::Spread { .. }) { "spread" } else { "for" };
+            let head = format!("{word} {} in {}..{}", p.local(*var), p.expr(lo), p.expr(hi));
+            nest(p, &head, body);
+            p.line("}");
+        }
+        s => {
+            if let Some(serial) = s.serial() {
+                p.stmt(&serial);
+            }
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! The verifier of grids. It checks these rules and no others:
+//!
+//! 1. Read in order, the grid is its function, which passes the verifier of Assembly.
+//! 2. There are as many places as buffers, inputs alone being [`Place::Input`]; a team has a power of two of lanes, up
+//!    to 32.
+//! 3. Outside of spread loops the first lane alone stores, inside each lane; measured buffers are not touched.
+//! 4. A spread loop has independent rounds, whose stores its bounds do not read. In it there is neither another one nor
+//!    anything that the team does together: barriers, growth, sorts, swaps, returns.
+//! 5. Atomic operations work on shared integers of 32 or 64 bits, by operators whose order does not matter, and nothing
+//!    else touches these buffers.
+//! 6. Windows of one place are swapped; windows alone are sorted.
+//! 7. Barriers stand where they are due; a team of one lane has none, and no spread loops.
+
+use super::barriers::with_barriers;
+use super::independent::reads;
+use super::map::{can_spread, folds};
+use super::nodes::{Grid, Place, Stmt, Writer, serial};
+use crate::assembly::{self, Buffer, BufferRole, Expr, Fault};
+
+/// Checks every rule of the module doc; the result is empty when all hold.
+pub fn verify(grid: &Grid) -> Vec<Fault> {
+    let mut faults = assembly::verify(&grid.function);
+    let mut fault = |message: &str| faults.push(Fault { at: "grid".into(), message: message.into() });
+    if serial(&grid.body) != grid.function.body {
+        fault("the body of the grid is not that of its function");
+    }
+    if grid.places.len() != grid.function.buffers.len() {
+        fault("there are not as many places as buffers");
+        return faults;
+    }
+    if !grid.lanes.is_power_of_two() || grid.lanes > super::WARP {
+        fault("the lanes of a team are no power of two up to 32");
+    }
+    let role = |place: Place| if place == Place::Input { BufferRole::Input } else { BufferRole::Owned };
+    if grid.function.buffers.iter().zip(&grid.places).any(|(decl, place)| decl.role != role(*place)) {
+        fault("inputs alone have the place of inputs");
+    }
+    if !faults.is_empty() {
+        return faults;
+    }
+    let mut checker = Checker { grid, reads: reads(&grid.function, &grid.function.body), path: Vec::new(), faults };
+    checker.block("body", &grid.body, Writer::Lead);
+    checker.barriers();
+    checker.faults
+}
+
+struct Checker<'g> {
+    grid: &'g Grid,
+    reads: Vec<u32>,
+    path: Vec<String>,
+    faults: Vec<Fault>,
+}
+
+impl Checker<'_> {
+    fn fault(&mut self, message: impl Into<String>) {
+        self.faults.push(Fault { at: self.path.join("."), message: message.into() });
+    }
+
+    fn block(&mut self, name: &str, body: &[Stmt], by: Writer) {
+        self.path.push(name.into());
+        for (k, stmt) in body.iter().enumerate() {
+            self.path.push(k.to_string());
+            self.stmt(stmt, by);
+            self.path.pop();
+        }
+        self.path.pop();
+    }
+
+    fn place(&self, buffer: Buffer) -> Place {
+        self.grid.places[buffer.index()]
+    }
+
+    fn name(&self, buffer: Buffer) -> String {
+        self.grid.function.buffers[buffer.index()].name.clone()
+    }
+
+    fn exprs(&mut self, exprs: &[&Expr]) {
+        for e in exprs {
+            let mut measured = None;
+            e.any(&mut |e| {
+                if let Expr::Load { buffer, .. } = e
+                    && self.place(*buffer) == Place::Measured
+                {
+                    measured = Some(*buffer);
+                }
+                measured.is_some()
+            });
+            if let Some(buffer) = measured {
+                let name = self.name(buffer);
+                self.fault(format!("load from `{name}`, which is only measured"));
+            }
+        }
+    }
+
+    fn writes(&mut self, buffer: Buffer, found: Writer, by: Writer) {
+        if found != by {
+            let name = self.name(buffer);
+            let lanes = if by == Writer::Lead { "the first lane" } else { "each lane" };
+            self.fault(format!("here {lanes} stores into `{name}`"));
+        }
+        if self.place(buffer) == Place::Measured {
+            let name = self.name(buffer);
+            self.fault(format!("store into `{name}`, which is only measured"));
+        }
+    }
+
+    fn together(&mut self, what: &str, by: Writer) {
+        if by == Writer::Each {
+            self.fault(format!("{what} in a spread loop, where lanes go their own ways"));
+        }
+    }
+
+    fn windows(&mut self, what: &str, buffers: &[Buffer]) {
+        for buffer in buffers {
+            if !matches!(self.place(*buffer), Place::Chunk | Place::Team) {
+                let name = self.name(*buffer);
+                self.fault(format!("{what} of `{name}`, which is no window"));
+            }
+        }
+    }
+
+    fn stmt(&mut self, stmt: &Stmt, by: Writer) {
+        match stmt {
+            Stmt::Assign(_, e) => self.exprs(&[e]),
+            Stmt::Store { by: found, buffer, at, value } => {
+                self.exprs(&[at, value]);
+                self.writes(*buffer, *found, by);
+            }
+            Stmt::Atomic { by: found, buffer, at, value, op } => {
+                self.exprs(&[at, value]);
+                self.writes(*buffer, *found, by);
+                if self.place(*buffer) != Place::Shared || folds(&self.grid.function, *buffer) != Some(*op) {
+                    let name = self.name(*buffer);
+                    self.fault(format!("`{name}` is not touched by one atomic operation alone"));
+                }
+            }
+            Stmt::If { cond, then, other } => {
+                self.exprs(&[cond]);
+                self.block("then", then, by);
+                self.block("else", other, by);
+            }
+            Stmt::While { cond, body } => {
+                self.exprs(&[cond]);
+                self.block("while", body, by);
+            }
+            Stmt::For { lo, hi, body, .. } => {
+                self.exprs(&[lo, hi]);
+                self.block("for", body, by);
+            }
+            Stmt::Spread { var, lo, hi, body } => {
+                self.exprs(&[lo, hi]);
+                self.together("a spread loop", by);
+                let atomic = |b: Buffer| is_atomic(&self.grid.body, b);
+                let rounds = (*var, lo, hi, &serial(body)[..]);
+                if self.grid.lanes == 1 || !can_spread(&self.grid.function, rounds, &self.reads, &atomic) {
+                    self.fault("the rounds of a spread loop are not known to be independent");
+                }
+                self.block("spread", body, Writer::Each);
+            }
+            Stmt::Lanes(fold) => self.exprs(&[&fold.lo, &fold.hi, &fold.value]),
+            Stmt::Barrier => self.together("a barrier", by),
+            Stmt::Grow { len, .. } => {
+                self.exprs(&[len]);
+                self.together("growth", by);
+            }
+            Stmt::Sort { buffer, lo, hi } => {
+                self.exprs(&[lo, hi]);
+                self.together("a sort", by);
+                self.windows("a sort", &[*buffer]);
+            }
+            Stmt::SortBy { perm, major, minor, lo, hi } => {
+                self.exprs(&[lo, hi]);
+                self.together("a sort", by);
+                self.windows("a sort", &[*perm, *major, *minor]);
+            }
+            Stmt::Swap(a, b) => {
+                self.together("a swap", by);
+                self.windows("a swap", &[*a, *b]);
+                if self.place(*a) != self.place(*b) {
+                    self.fault("windows of different places are swapped");
+                }
+            }
+            Stmt::Return(_) => self.together("a return", by),
+            Stmt::Break => {}
+        }
+    }
+
+    fn barriers(&mut self) {
+        let count = |body: &[Stmt]| {
+            let mut count = 0;
+            body.iter().for_each(|s| {
+                s.any(&mut |s| {
+                    count += u32::from(*s == Stmt::Barrier);
+                    false
+                });
+            });
+            count
+        };
+        let found = count(&self.grid.body);
+        let grid = self.grid;
+        if grid.lanes == 1 && found > 0
+            || grid.lanes > 1 && count(&with_barriers(&grid.function, grid.body.clone())) > found
+        {
+            self.fault(if grid.lanes == 1 { "a barrier in a team of one lane" } else { "a barrier is missing" });
+        }
+    }
+}
+
+/// Whether atomic operations touch a buffer.
+fn is_atomic(body: &[Stmt], buffer: Buffer) -> bool {
+    body.iter().any(|s| s.any(&mut |s| matches!(s, Stmt::Atomic { buffer: b, .. } if *b == buffer)))
+}

@@ -1,0 +1,367 @@
+//! Kernels as grids: what is launched, over which memory, and how its outputs are put together.
+//!
+//! Outputs that chunks append are counted first: then each chunk has a window of the right size. Of other windows the size
+//! is not known before; a launch that meets the end of one is repeated with more room. What chunks have left is put
+//! together as by the other engines, so that results are the same bits.
+
+use super::append::{Span, coordinates};
+use super::{ALL, Draft, Engine, Kernel, Outcome, collect};
+use crate::Error;
+use crate::assembly::{Buffer, Status};
+use crate::grid::{End, Extent, Lanes, Launch, Launched, Place, Plan, Program, Window};
+use crate::levels::{Concatenation, level};
+use crate::lower::Binding;
+use crate::notation::{Join, TensorId};
+use crate::run::{Invocation, Limits};
+use crate::storage::Tensor;
+use redpoll_logic::Prim;
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The room that windows have at first.
+const FIRST_ROOM: usize = 16;
+/// The teams of the interpreter.
+const TEAMS: usize = 3;
+/// The lanes of its teams.
+const LANES: u32 = 4;
+
+/// The grids of a kernel, ready to be run.
+pub(super) struct Grids {
+    count: Option<Program>,
+    run: Program,
+    launches: AtomicU64,
+}
+
+/// The room of the windows of a buffer.
+#[derive(Clone, Debug)]
+enum Room {
+    /// The same for all.
+    All(usize),
+    /// As counted, for each chunk.
+    Each(Vec<usize>),
+}
+
+impl Room {
+    fn of(&self, number: usize) -> usize {
+        match self {
+            Room::All(room) => *room,
+            Room::Each(rooms) => rooms[number],
+        }
+    }
+}
+
+impl Grids {
+    /// The grids of a draft.
+    ///
+    /// # Errors
+    /// [`Error::InvalidAssembly`] when a verifier rejects one.
+    pub(super) fn of(draft: &Draft) -> Result<Grids, Error> {
+        let plan = Plan::of(&draft.program, &draft.lowered, Lanes::Exactly(LANES));
+        let count = plan.count.map(Program::new).transpose()?;
+        Ok(Grids { count, run: Program::new(plan.run)?, launches: AtomicU64::new(0) })
+    }
+
+    /// The same, stopping after so many steps in a launch.
+    pub(super) fn with_step_limit(self, limit: u64) -> Grids {
+        let count = self.count.map(|count| count.with_step_limit(limit));
+        Grids { count, run: self.run.with_step_limit(limit), ..self }
+    }
+}
+
+/// Runs a kernel in the given chunks.
+pub(super) fn run(
+    kernel: &Kernel,
+    grids: &Grids,
+    chunks: &[Range<i64>],
+    inputs: &[&Tensor],
+    limits: &Limits,
+) -> Result<Outcome, Error> {
+    let invocation = kernel.bind(inputs, limits)?;
+    let rooms = vec![Room::All(FIRST_ROOM); invocation.signature().buffers.len()];
+    let mut run = Run { kernel, grids, chunks, limits, invocation, rooms };
+    if let Some(count) = &grids.count {
+        let counted = run.launch(count)?;
+        run.take_sizes(count, &counted);
+    }
+    let launched = run.launch(&grids.run)?;
+    let outputs = match &kernel.draft.lowered.cut {
+        Err(_) => {
+            for (k, windows) in (0..).map(Buffer).zip(&launched.windows) {
+                windows.iter().try_for_each(|w| deposit(&mut run.invocation, k, w.elements()))?;
+            }
+            kernel.collect(&mut run.invocation)?
+        }
+        Ok(cut) => {
+            let outputs = cut.outputs.iter().enumerate();
+            outputs
+                .map(|(number, (id, how))| run.output(&launched, (number, *id), how, inputs))
+                .collect::<Result<_, _>>()?
+        }
+    };
+    Ok(Outcome { outputs, counts: None })
+}
+
+/// Sets an owned buffer to elements.
+fn deposit(to: &mut Invocation, buffer: Buffer, elements: &[u64]) -> Result<(), Error> {
+    match to.grow(buffer, elements.len() as i64) {
+        Status::Done => {}
+        status => return Err(Error::KernelStopped(status)),
+    }
+    elements.iter().enumerate().for_each(|(at, bits)| to.write(buffer, at, *bits));
+    Ok(())
+}
+
+/// A run on its way.
+struct Run<'a> {
+    kernel: &'a Kernel,
+    grids: &'a Grids,
+    chunks: &'a [Range<i64>],
+    limits: &'a Limits,
+    /// The inputs; in the end the outputs that are whole.
+    invocation: Invocation,
+    rooms: Vec<Room>,
+}
+
+impl Run<'_> {
+    /// Launches a grid, again with more room as long as a window has too little.
+    fn launch(&mut self, program: &Program) -> Result<Launched, Error> {
+        loop {
+            if self.limits.cancel.load(Ordering::Relaxed) {
+                return Err(Error::KernelStopped(Status::Cancelled));
+            }
+            let windows = self.windows(program)?;
+            let number = self.grids.launches.fetch_add(1, Ordering::Relaxed);
+            let launch = Launch { inputs: &self.invocation, chunks: self.chunks, windows, teams: TEAMS, seed: number };
+            let launched = program.run(&launch)?;
+            match launched.end {
+                End::Status(Status::Done) => return Ok(launched),
+                End::Status(status) => return Err(Error::KernelStopped(status)),
+                End::NoRoom => self.enlarge(program, &launched),
+            }
+        }
+    }
+
+    /// The windows of a launch.
+    fn windows(&self, program: &Program) -> Result<Vec<Vec<Extent>>, Error> {
+        let mut bytes = 0usize;
+        let windows: Vec<Vec<Extent>> = (0..)
+            .map(Buffer)
+            .zip(&program.grid().places)
+            .map(|(buffer, place)| {
+                let room = &self.rooms[buffer.index()];
+                let grows = |number: usize| Extent { first: 0, len: 0, room: room.of(number) };
+                let extents: Vec<Extent> = match place {
+                    Place::Input => Vec::new(),
+                    Place::Shared => vec![self.whole(buffer)],
+                    Place::Rounds => self.chunks.iter().map(|chunk| self.of_rounds(buffer, chunk)).collect(),
+                    Place::Chunk => (0..self.chunks.len()).map(grows).collect(),
+                    Place::Team => (0..TEAMS.min(self.chunks.len())).map(grows).collect(),
+                    Place::Measured => vec![Extent { first: 0, len: 0, room: 0 }; self.chunks.len()],
+                };
+                let size = self.invocation.prim(buffer).bytes();
+                let rooms = extents.iter().map(|e| e.room.saturating_mul(size));
+                bytes = rooms.fold(bytes, usize::saturating_add);
+                extents
+            })
+            .collect();
+        if bytes > self.limits.memory.limit() {
+            return Err(Error::KernelStopped(Status::OutOfMemory));
+        }
+        Ok(windows)
+    }
+
+    /// All of a dense output.
+    fn whole(&self, buffer: Buffer) -> Extent {
+        let Binding::Leaf { tensor, .. } = self.kernel.draft.lowered.bindings[buffer.index()] else {
+            unreachable!("shared outputs are dense, so they have values alone")
+        };
+        let len = super::parallel::places(self.kernel, tensor) as usize;
+        Extent { first: 0, len, room: len }
+    }
+
+    /// The elements that belong to the rounds of a chunk, which the sizes of full levels alone decide about.
+    fn of_rounds(&self, buffer: Buffer, chunk: &Range<i64>) -> Extent {
+        let (id, depth, ends) = match self.kernel.draft.lowered.bindings[buffer.index()] {
+            Binding::Level { tensor, level: k, array } => {
+                let kind = self.kernel.draft.program.tensors[tensor.index()].ty.format.levels[k].kind;
+                (tensor, k, array == 0 && level(kind).concatenation() == Concatenation::List)
+            }
+            Binding::Leaf { tensor, .. } => {
+                (tensor, self.kernel.draft.program.tensors[tensor.index()].ty.format.levels.len(), false)
+            }
+            Binding::Scratch | Binding::Lengths => unreachable!("rounds decide about arrays of outputs"),
+        };
+        let ty = &self.kernel.draft.program.tensors[id.index()].ty;
+        let levels = ty.format.levels.iter().zip(ty.format.storage_shape(&ty.shape)).take(depth);
+        let full =
+            levels.filter(|(l, _)| level(l.kind).concatenation() == Concatenation::Full).map(|(_, n)| n as usize);
+        let mut span: Option<Span> = None;
+        for n in full {
+            span = Some(span.map_or_else(|| coordinates(chunk, n), |span| span.times(n)));
+        }
+        let own = span.map_or(0..1, |span| span.own);
+        // The end of a list stands behind the one before.
+        let len = own.len() + usize::from(ends);
+        Extent { first: own.start as i64, len, room: len }
+    }
+
+    /// Gives more room to what has asked for it.
+    fn enlarge(&mut self, program: &Program, launched: &Launched) {
+        for ((room, windows), place) in self.rooms.iter_mut().zip(&launched.windows).zip(&program.grid().places) {
+            let asked = windows.iter().map(Window::asked).max().unwrap_or(0);
+            match (place, &room) {
+                (Place::Chunk | Place::Team, Room::All(now)) if asked > *now => *room = Room::All(asked.max(2 * now)),
+                (Place::Chunk, Room::Each(rooms)) => {
+                    debug_assert!(windows.iter().zip(rooms).all(|(w, room)| w.asked() <= *room), "it was counted");
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Takes the sizes of windows that were counted.
+    fn take_sizes(&mut self, count: &Program, counted: &Launched) {
+        let (places, run) = (&count.grid().places, &self.grids.run.grid().places);
+        for (k, windows) in counted.windows.iter().enumerate() {
+            if run[k] == Place::Chunk && matches!(places[k], Place::Chunk | Place::Measured) {
+                self.rooms[k] = Room::Each(windows.iter().map(Window::asked).collect());
+            }
+        }
+    }
+
+    /// An output of what was launched, by its number.
+    fn output(
+        &mut self,
+        launched: &Launched,
+        (number, id): (usize, TensorId),
+        how: &Join,
+        inputs: &[&Tensor],
+    ) -> Result<Tensor, Error> {
+        let draft = &self.kernel.draft;
+        let (program, lowered) = (&draft.program, &draft.lowered);
+        let arrays = arrays(draft, id);
+        let in_place = arrays.iter().all(|b| self.grids.run.grid().places[b.index()] == Place::Shared);
+        let used = match how {
+            Join::Folded(op) if !in_place => {
+                let partial = |chunk: usize| {
+                    let mut own = self.kernel.bind(inputs, self.limits)?;
+                    let lengths = draft.buffers(|b| *b == Binding::Lengths);
+                    for buffer in arrays.iter().copied().chain(lengths) {
+                        deposit(&mut own, buffer, launched.windows[buffer.index()][chunk].elements())?;
+                    }
+                    let used = collect::used_by(program, lowered, &own, id)?;
+                    collect::collect(program, lowered, (id, &used), &mut own)
+                };
+                let partials = (0..self.chunks.len()).map(partial).collect::<Result<_, _>>()?;
+                return self.kernel.merges.merge(draft, (number, op), partials, (Engine::Grid, self.limits));
+            }
+            Join::Shared | Join::Folded(_) => {
+                for buffer in &arrays {
+                    deposit(&mut self.invocation, *buffer, launched.windows[buffer.index()][0].elements())?;
+                }
+                let places = super::parallel::places(self.kernel, id) as usize;
+                arrays.iter().map(|b| (*b, places)).collect()
+            }
+            Join::Appended => self.append(launched, id)?,
+        };
+        collect::collect(program, lowered, (id, &used), &mut self.invocation)
+    }
+
+    /// Puts the windows of the chunks behind each other, and gives the lengths of the arrays.
+    fn append(&mut self, launched: &Launched, id: TensorId) -> Result<Vec<(Buffer, usize)>, Error> {
+        let draft = &self.kernel.draft;
+        let ty = draft.program.tensors[id.index()].ty.clone();
+        let sizes = ty.format.storage_shape(&ty.shape);
+        let recorded: Vec<Buffer> = draft.program.outputs().flat_map(|id| arrays(draft, id)).collect();
+        let [lengths] = draft.buffers(|b| *b == Binding::Lengths)[..] else { unreachable!("outputs record lengths") };
+        let mut appended = Appended { launched, whole: Vec::new() };
+        let mut spans: Vec<Span> = self.chunks.iter().map(|_| Span { own: 0..1, start: 0 }).collect();
+        for (k, (format, n)) in ty.format.levels.iter().zip(sizes).enumerate() {
+            let arrays =
+                draft.buffers(|b| matches!(b, Binding::Level { tensor, level, .. } if (*tensor, *level) == (id, k)));
+            let n = n as usize;
+            spans = match level(format.kind).concatenation() {
+                Concatenation::Full if k == 0 => self.chunks.iter().map(|chunk| coordinates(chunk, n)).collect(),
+                Concatenation::Full => spans.iter().map(|span| span.times(n)).collect(),
+                Concatenation::List => {
+                    let [ptr, entries @ ..] = &arrays[..] else { unreachable!("a list has ends") };
+                    // The last array of a list has an element for each position.
+                    let last = arrays.last().and_then(|last| recorded.iter().position(|b| b == last));
+                    let last = last.expect("outputs record the lengths of their arrays");
+                    let lengths = launched.windows[lengths.index()].iter();
+                    let counts = lengths.map(|window| window.elements()[last] as usize);
+                    let own = Span::one_behind_the_other(counts);
+                    let total = own.last().map_or(0, |span| span.whole().end);
+                    if self.invocation.prim(*ptr) == Prim::I32 && i32::try_from(total).is_err() {
+                        return Err(Error::KernelStopped(Status::PositionOverflow));
+                    }
+                    appended.ends(*ptr, &spans, &own, k == 0);
+                    entries.iter().for_each(|array| appended.elements(*array, &own));
+                    own
+                }
+                Concatenation::Entry => {
+                    arrays.iter().for_each(|array| appended.elements(*array, &spans));
+                    spans
+                }
+                Concatenation::None => unreachable!("outputs of such levels are not appended"),
+            };
+        }
+        for leaf in draft.buffers(|b| matches!(b, Binding::Leaf { tensor, .. } if *tensor == id)) {
+            appended.elements(leaf, &spans);
+        }
+        let mut used = Vec::new();
+        for (buffer, elements) in appended.whole {
+            deposit(&mut self.invocation, buffer, &elements)?;
+            used.push((buffer, elements.len()));
+        }
+        Ok(used)
+    }
+}
+
+/// The arrays of an output, in the order of the function's table.
+fn arrays(draft: &Draft, id: TensorId) -> Vec<Buffer> {
+    draft.buffers(|b| match b {
+        Binding::Level { tensor, .. } | Binding::Leaf { tensor, .. } => *tensor == id,
+        Binding::Scratch | Binding::Lengths => false,
+    })
+}
+
+/// Arrays put together of the windows of chunks.
+struct Appended<'a> {
+    launched: &'a Launched,
+    whole: Vec<(Buffer, Vec<u64>)>,
+}
+
+impl Appended<'_> {
+    /// The elements of positions of a chunk.
+    fn own(&self, array: Buffer, chunk: usize, positions: Range<usize>) -> &[u64] {
+        let window = &self.launched.windows[array.index()][chunk];
+        let first = window.first() as usize;
+        &window.elements()[positions.start - first..positions.end - first]
+    }
+
+    fn elements(&mut self, array: Buffer, spans: &[Span]) {
+        let mut whole = Vec::new();
+        for (chunk, span) in spans.iter().enumerate() {
+            whole.extend_from_slice(self.own(array, chunk, span.own.clone()));
+        }
+        self.whole.push((array, whole));
+    }
+
+    /// The ends of the lists below some positions, which count the entries of the whole.
+    fn ends(&mut self, ptr: Buffer, parents: &[Span], entries: &[Span], at_root: bool) {
+        let mut whole = vec![0];
+        if at_root {
+            whole.push(entries.last().map_or(0, |span| span.whole().end) as u64);
+        } else {
+            for (chunk, (parents, entries)) in parents.iter().zip(entries).enumerate() {
+                let ends = self.own(ptr, chunk, parents.own.start + 1..parents.own.end + 1);
+                whole.extend(ends.iter().map(|end| end + entries.start as u64));
+            }
+        }
+        self.whole.push((ptr, whole));
+    }
+}
+
+/// The chunk that a loop has that is not cut.
+pub(super) const WHOLE: [Range<i64>; 1] = [ALL];
