@@ -2,6 +2,7 @@
 
 pub mod c;
 pub mod cranelift;
+pub mod cuda;
 mod kernel;
 #[cfg(test)]
 mod tests;

@@ -5,7 +5,7 @@
 //! assignment or parameter gives it one ([`Typing`]).
 
 use super::facts::Facts;
-use super::helpers::Helpers;
+use super::helpers::{Dialect, Helpers};
 use super::names::Names;
 use super::types::{Typing, c_type, literal};
 use crate::assembly::{BinaryOp, BufferClass, CompareOp, Expr, Function, Local, UnaryOp};
@@ -13,7 +13,7 @@ use redpoll_logic::{Prim, Scalar};
 
 /// How tightly an expression holds together; more is tighter.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) enum Tight {
+pub(in crate::emit) enum Tight {
     /// `c ? a : b`
     Choice,
     /// `a && b`
@@ -33,44 +33,52 @@ pub(super) enum Tight {
 }
 
 /// A text and how tightly it holds together.
-pub(super) struct Text(String, Tight);
+pub(in crate::emit) struct Text(String, Tight);
 
 /// What expressions of a function are written with.
-pub(super) struct Exprs<'a> {
-    pub(super) function: &'a Function,
-    pub(super) names: &'a Names,
-    pub(super) helpers: &'a mut Helpers,
-    pub(super) facts: Facts,
+pub(in crate::emit) struct Exprs<'a> {
+    pub(in crate::emit) function: &'a Function,
+    pub(in crate::emit) names: &'a Names,
+    pub(in crate::emit) helpers: &'a mut Helpers,
+    pub(in crate::emit) facts: Facts,
     /// In a round of a lane fold: its variable, and what is to be added to it.
-    pub(super) lane: Option<(Local, usize)>,
+    pub(in crate::emit) lane: Option<(Local, usize)>,
 }
 
 impl Exprs<'_> {
     /// The text of an expression where an assignment, a parameter or an index converts it.
-    pub(super) fn value(&mut self, e: &Expr) -> String {
+    pub(in crate::emit) fn value(&mut self, e: &Expr) -> String {
         self.text(e, Typing::Weak).0
     }
 
     /// The text of an expression as a side of a comparison.
-    pub(super) fn bound(&mut self, e: &Expr) -> String {
+    pub(in crate::emit) fn bound(&mut self, e: &Expr) -> String {
         wrap(self.text(e, Typing::Weak), Tight::Sum)
     }
 
     /// The text of a step of a fold: the lane of that name with a value.
-    pub(super) fn fold(&mut self, op: BinaryOp, acc: Local, lane: &str, value: &Expr) -> String {
+    pub(in crate::emit) fn fold(&mut self, op: BinaryOp, acc: Local, lane: &str, value: &Expr) -> String {
         let value = self.text(value, Typing::Weak);
-        self.combine(op, self.function.locals[acc.index()].prim, Text(lane.to_owned(), Tight::Atom), value).0
+        self.folded(op, acc, Text(lane.to_owned(), Tight::Atom), value)
     }
 
     /// The text of two lanes combined.
-    pub(super) fn fold_names(&mut self, op: BinaryOp, acc: Local, a: &str, b: &str) -> String {
+    pub(in crate::emit) fn fold_names(&mut self, op: BinaryOp, acc: Local, a: &str, b: &str) -> String {
         let (a, b) = (Text(a.to_owned(), Tight::Atom), Text(b.to_owned(), Tight::Atom));
-        self.combine(op, self.function.locals[acc.index()].prim, a, b).0
+        self.folded(op, acc, a, b)
+    }
+
+    fn folded(&mut self, op: BinaryOp, acc: Local, a: Text, b: Text) -> String {
+        let prim = self.function.locals[acc.index()].prim;
+        match self.wrapping(op, prim) {
+            Some(helper) => format!("{helper}({}, {})", a.0, b.0),
+            None => self.combine(op, prim, a, b).0,
+        }
     }
 
     /// The text of a condition of a loop: both sides of an `and` are tests of their own, which mostly fall out the same
     /// way.
-    pub(super) fn condition(&mut self, e: &Expr) -> String {
+    pub(in crate::emit) fn condition(&mut self, e: &Expr) -> String {
         self.tests(e).0
     }
 
@@ -179,6 +187,10 @@ impl Exprs<'_> {
                     (_, Prim::Bool) => "!",
                     _ => "~",
                 };
+                if op == UnaryOp::Neg && self.helpers.dialect == Dialect::Cuda && overflows(prim) {
+                    let helper = self.helpers.neg(prim);
+                    return self.call(&helper, &[a]);
+                }
                 let a = self.text(a, Typing::Exact);
                 let text = Text(format!("{symbol}{}", wrap(a, Tight::Atom)), Tight::Prefix);
                 return narrow(prim, text);
@@ -204,7 +216,7 @@ impl Exprs<'_> {
     }
 
     /// The value that a local is assigned: what folds into the local itself is chosen without leaving its registers.
-    pub(super) fn assigned(&mut self, local: Local, value: &Expr) -> String {
+    pub(in crate::emit) fn assigned(&mut self, local: Local, value: &Expr) -> String {
         if let Expr::Binary(op @ (BinaryOp::Min | BinaryOp::Max), a, b) = value
             && **a == Expr::Local(local)
             && self.function.prim_of(a).is_float()
@@ -226,8 +238,23 @@ impl Exprs<'_> {
             let helper = self.helpers.sub_from_zero(prim);
             return self.call(&helper, &[b]);
         }
+        let is_position = |e: &Expr| self.facts.is_position(self.function, e);
+        let in_range = matches!(op, BinaryOp::Add | BinaryOp::Sub) && is_position(a) && is_position(b);
+        if !in_range && let Some(helper) = self.wrapping(op, prim) {
+            return self.call(&helper, &[a, b]);
+        }
         let (a, b) = self.operands(a, b);
         self.combine(op, prim, a, b)
+    }
+
+    /// The helper for an operator that may overflow where that must not happen.
+    fn wrapping(&mut self, op: BinaryOp, prim: Prim) -> Option<String> {
+        let overflows = match op {
+            BinaryOp::Add | BinaryOp::Sub => overflows(prim),
+            BinaryOp::Mul => overflows(prim) || prim == Prim::U16,
+            _ => false,
+        };
+        (self.helpers.dialect == Dialect::Cuda && overflows).then(|| self.helpers.binary(op, prim))
     }
 
     /// An operator on two texts, one of which has the type in C.
@@ -271,6 +298,11 @@ impl Exprs<'_> {
         let a = self.text(a, Typing::Weak);
         cast(to, a)
     }
+}
+
+/// Whether sums of a type can leave the type that C computes them in, and it has a sign.
+fn overflows(prim: Prim) -> bool {
+    prim.is_signed() && prim.is_int() && prim.bits() >= 32
 }
 
 /// Whether division by an expression is C's: a constant other than 0 and -1.

@@ -11,16 +11,16 @@ use redpoll_logic::Prim;
 use std::fmt::Write;
 
 /// What of its tables a function uses.
-struct Uses {
-    buffers: Vec<bool>,
-    grown: Vec<bool>,
-    params: Vec<bool>,
+pub(in crate::emit) struct Uses {
+    pub(in crate::emit) buffers: Vec<bool>,
+    pub(in crate::emit) grown: Vec<bool>,
+    pub(in crate::emit) params: Vec<bool>,
     /// Read, or assigned otherwise than by a loop, which declares its own variable.
-    locals: Vec<bool>,
+    pub(in crate::emit) locals: Vec<bool>,
 }
 
 impl Uses {
-    fn of(function: &Function) -> Uses {
+    pub(in crate::emit) fn of(function: &Function) -> Uses {
         let mut uses = Uses {
             buffers: vec![false; function.buffers.len()],
             grown: vec![false; function.buffers.len()],
@@ -101,7 +101,7 @@ pub(super) fn write(function: &Function, entry: &str, helpers: &mut Helpers, out
 }
 
 /// The tables of the function, for readers.
-fn comment(function: &Function, names: &Names, out: &mut String) {
+pub(in crate::emit) fn comment(function: &Function, names: &Names, out: &mut String) {
     let _ = writeln!(out, "// {}", one_line(&function.name));
     for (k, decl) in function.buffers.iter().enumerate() {
         let role = if decl.role == BufferRole::Input { "input" } else { "owned" };
@@ -117,7 +117,7 @@ fn one_line(name: &str) -> String {
 }
 
 /// Variables of one type stand together.
-fn declare_locals(function: &Function, names: &Names, uses: &Uses, out: &mut String) {
+pub(in crate::emit) fn declare_locals(function: &Function, names: &Names, uses: &Uses, out: &mut String) {
     let chunk = [function.chunk.0.index(), function.chunk.1.index()];
     for prim in Prim::ALL {
         let locals: Vec<&str> = function

@@ -8,26 +8,42 @@ use redpoll_logic::Prim;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+/// The language that text is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::emit) enum Dialect {
+    /// C11 with wrapping integers, by gcc or clang.
+    C,
+    /// CUDA C++, where integers with a sign must not overflow and helpers are functions of the device.
+    Cuda,
+}
+
 /// The helpers that a translation unit uses: name and text.
-#[derive(Default)]
-pub(super) struct Helpers(BTreeMap<String, String>);
+pub(in crate::emit) struct Helpers {
+    pub(in crate::emit) dialect: Dialect,
+    texts: BTreeMap<String, String>,
+}
 
 impl Helpers {
+    /// No helpers yet.
+    pub(in crate::emit) fn new(dialect: Dialect) -> Helpers {
+        Helpers { dialect, texts: BTreeMap::new() }
+    }
+
     /// The texts, sorted by name.
-    pub(super) fn texts(&self) -> impl Iterator<Item = &str> {
-        self.0.values().map(String::as_str)
+    pub(in crate::emit) fn texts(&self) -> impl Iterator<Item = &str> {
+        self.texts.values().map(String::as_str)
     }
 
     fn add(&mut self, name: String, text: impl FnOnce(&str) -> String) -> String {
-        if !self.0.contains_key(&name) {
+        if !self.texts.contains_key(&name) {
             let text = text(&name);
-            self.0.insert(name.clone(), text);
+            self.texts.insert(name.clone(), text);
         }
         name
     }
 
     /// The name of the helper for an operator on two numbers of a type; all of them but `+ - * & | ^` may need one.
-    pub(super) fn binary(&mut self, op: BinaryOp, prim: Prim) -> String {
+    pub(in crate::emit) fn binary(&mut self, op: BinaryOp, prim: Prim) -> String {
         let verb = match op {
             BinaryOp::Min => "min",
             BinaryOp::Max => "max",
@@ -35,18 +51,25 @@ impl Helpers {
             BinaryOp::Rem => "rem",
             BinaryOp::Shl => "shl",
             BinaryOp::Shr => "shr",
+            BinaryOp::Add => "add",
+            BinaryOp::Sub => "sub",
+            BinaryOp::Mul => "mul",
             _ => unreachable!("C has the others"),
         };
+        let dialect = self.dialect;
         self.add(format!("rp_{verb}_{prim}"), |name| {
             let ty = c_type(prim);
             let head = format!("static inline {ty} {name}({ty} a, {ty} b) {{\n");
-            let body = if prim.is_float() { float_choice(op, prim) } else { integer(op, prim) };
+            let body = if prim.is_float() { float_choice(op, prim) } else { integer(op, prim, dialect) };
             format!("{}{head}{body}}}\n", comment(op, prim))
         })
     }
 
     /// The name of the helper for the minimum or maximum of floats in a fold, where each waits for the one before.
-    pub(super) fn folded_choice(&mut self, op: BinaryOp, prim: Prim) -> String {
+    pub(in crate::emit) fn folded_choice(&mut self, op: BinaryOp, prim: Prim) -> String {
+        if self.dialect == Dialect::Cuda {
+            return self.binary(op, prim);
+        }
         let verb = if op == BinaryOp::Min { "min" } else { "max" };
         self.add(format!("rp_fold_{verb}_{prim}"), |name| {
             let (ty, bits) = (c_type(prim), unsigned(prim));
@@ -69,7 +92,7 @@ impl Helpers {
     }
 
     /// The name of the helper for `0 - x` of floats.
-    pub(super) fn sub_from_zero(&mut self, prim: Prim) -> String {
+    pub(in crate::emit) fn sub_from_zero(&mut self, prim: Prim) -> String {
         self.add(format!("rp_sub_from_zero_{prim}"), |name| {
             let ty = c_type(prim);
             format!(
@@ -80,18 +103,28 @@ impl Helpers {
     }
 
     /// The name of the helper for the absolute value of an integer with a sign.
-    pub(super) fn abs(&mut self, prim: Prim) -> String {
+    pub(in crate::emit) fn abs(&mut self, prim: Prim) -> String {
+        let negated = negated(prim, self.dialect);
         self.add(format!("rp_abs_{prim}"), |name| {
             let ty = c_type(prim);
             format!(
                 "// The least value is its own absolute value.\nstatic inline {ty} {name}({ty} a) {{\n    \
-                 return a < 0 ? -a : a;\n}}\n"
+                 return a < 0 ? {negated} : a;\n}}\n"
             )
         })
     }
 
+    /// The name of the helper for the negation of an integer with a sign, where a minus may overflow.
+    pub(in crate::emit) fn neg(&mut self, prim: Prim) -> String {
+        let negated = negated(prim, self.dialect);
+        self.add(format!("rp_neg_{prim}"), |name| {
+            let ty = c_type(prim);
+            format!("// The least value is its own negation.\nstatic inline {ty} {name}({ty} a) {{\n    return {negated};\n}}\n")
+        })
+    }
+
     /// The name of the helper that counts the zeros at an end of an integer.
-    pub(super) fn count_zeros(&mut self, op: UnaryOp, prim: Prim) -> String {
+    pub(in crate::emit) fn count_zeros(&mut self, op: UnaryOp, prim: Prim) -> String {
         self.add(format!("rp_{}_{prim}", op.name()), |name| {
             let (ty, bits, width) = (c_type(prim), unsigned(prim), prim.bits());
             let count = match (op, 64 - width) {
@@ -107,13 +140,20 @@ impl Helpers {
     }
 
     /// The name of the helper that casts floats to integers.
-    pub(super) fn float_to_int(&mut self, from: Prim, to: Prim) -> String {
+    pub(in crate::emit) fn float_to_int(&mut self, from: Prim, to: Prim) -> String {
+        let dialect = self.dialect;
         self.add(format!("rp_{to}_of_{from}"), |name| {
             let (ty, source, suffix) = (c_type(to), c_type(from), if from == Prim::F32 { "f" } else { "" });
             let power = to.bits() - u32::from(to.is_signed());
             let above = format!("{:?}{suffix}", 2f64.powi(power as i32));
             let below = if to.is_signed() { format!("x < -{above}") } else { format!("x < 0.0{suffix}") };
             let (low, high) = (least(to), greatest(to));
+            if dialect == Dialect::Cuda {
+                return format!(
+                    "// Towards zero; saturating; NaN to 0.\nstatic inline {ty} {name}({source} x) {{\n    \
+                     return x != x ? 0 : {below} ? {low} : x >= {above} ? {high} : ({ty})x;\n}}\n"
+                );
+            }
             format!(
                 "// Towards zero; saturating; NaN to 0. GCC 12 takes a cast there and back for trunc, which keeps the sign \
                  of a zero:\n// it does not see through the empty instruction.\nstatic inline {ty} {name}({source} x) {{\n    \
@@ -125,7 +165,7 @@ impl Helpers {
 
     /// The name of the helper that calls a function of the mathematical library, the one that every engine calls; its
     /// first argument is the frame.
-    pub(super) fn math(&mut self, function: MathFn, prim: Prim) -> String {
+    pub(in crate::emit) fn math(&mut self, function: MathFn, prim: Prim) -> String {
         self.add(format!("rp_{}_{prim}", function.name()), |name| {
             let ty = c_type(prim);
             let names = if function.implementation().arity() == 1 { vec!["x"] } else { vec!["x", "y"] };
@@ -141,8 +181,18 @@ impl Helpers {
 }
 
 /// Where a function stands in the frame's table: those on `f64` at even numbers, those on `f32` behind each.
-pub(super) fn math_index(function: MathFn, prim: Prim) -> usize {
+pub(in crate::emit) fn math_index(function: MathFn, prim: Prim) -> usize {
     function as usize * 2 + usize::from(prim == Prim::F32)
+}
+
+/// The negation of `a`, wrapping.
+fn negated(prim: Prim, dialect: Dialect) -> String {
+    match dialect {
+        Dialect::C => "-a".into(),
+        Dialect::Cuda => {
+            format!("({})(0 - ({})a)", c_type(prim), if prim.bits() == 64 { "uint64_t" } else { "uint32_t" })
+        }
+    }
 }
 
 fn comment(op: BinaryOp, prim: Prim) -> &'static str {
@@ -155,18 +205,24 @@ fn comment(op: BinaryOp, prim: Prim) -> &'static str {
         BinaryOp::Shr => "// The sign is left of shifts by the width or more.\n",
         BinaryOp::Min if prim.is_float() => "// NaN if either is; -0 < 0.\n",
         BinaryOp::Max if prim.is_float() => "// NaN if either is; -0 < 0.\n",
+        BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul => "// Wraps.\n",
         _ => "",
     }
 }
 
-fn integer(op: BinaryOp, prim: Prim) -> String {
+fn integer(op: BinaryOp, prim: Prim, dialect: Dialect) -> String {
     let (ty, bits, signed) = (c_type(prim), prim.bits(), prim.is_signed());
     let (number, wide) = (unsigned(prim), if bits == 64 { "uint64_t" } else { "uint32_t" });
+    let negated = negated(prim, dialect);
+    let wrapped = |symbol: &str| format!("({ty})(({wide})a {symbol} ({wide})b)");
     let expr = match op {
+        BinaryOp::Add => wrapped("+"),
+        BinaryOp::Sub => wrapped("-"),
+        BinaryOp::Mul => wrapped("*"),
         BinaryOp::Min => "a < b ? a : b".to_owned(),
         BinaryOp::Max => "a > b ? a : b".to_owned(),
         // The quotient by -1 is a negation, which wraps, where the machine would trap.
-        BinaryOp::Div if signed => "b == 0 ? 0 : b == -1 ? -a : a / b".to_owned(),
+        BinaryOp::Div if signed => format!("b == 0 ? 0 : b == -1 ? {negated} : a / b"),
         BinaryOp::Rem if signed => "b == 0 || b == -1 ? 0 : a % b".to_owned(),
         BinaryOp::Div => "b == 0 ? 0 : a / b".to_owned(),
         BinaryOp::Rem => "b == 0 ? 0 : a % b".to_owned(),

@@ -10,16 +10,16 @@
 //! - functions of the mathematical library are those that all engines call, through a table in the frame;
 //! - buffers have the types of their elements, and only inputs, which nobody changes, are `restrict`.
 
-mod expr;
-mod facts;
-mod function;
-mod helpers;
-mod names;
-mod stmt;
+pub(super) mod expr;
+pub(super) mod facts;
+pub(super) mod function;
+pub(super) mod helpers;
+pub(super) mod names;
+pub(super) mod stmt;
 #[cfg(test)]
 mod tests;
 mod toolchain;
-mod types;
+pub(super) mod types;
 mod unit;
 
 pub use toolchain::{CacheFolder, Options, Toolchain, Uses};

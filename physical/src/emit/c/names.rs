@@ -15,16 +15,21 @@ const RESERVED: &[&str] = &[
 const TYPES: &str = "_t";
 
 /// The identifiers of a function.
-pub(super) struct Names {
-    pub(super) buffers: Vec<String>,
-    pub(super) params: Vec<String>,
-    pub(super) locals: Vec<String>,
+pub(in crate::emit) struct Names {
+    pub(in crate::emit) buffers: Vec<String>,
+    pub(in crate::emit) params: Vec<String>,
+    pub(in crate::emit) locals: Vec<String>,
 }
 
 impl Names {
     /// Distinct identifiers; with each of them the ones that [`room`], [`end`], [`lane`] and their like make of it.
-    pub(super) fn new(function: &Function) -> Names {
-        let mut taken = HashSet::new();
+    pub(in crate::emit) fn new(function: &Function) -> Names {
+        Names::beside(function, &[])
+    }
+
+    /// The same, which are none of some more words that are no names either.
+    pub(in crate::emit) fn beside(function: &Function, words: &[&str]) -> Names {
+        let mut taken: HashSet<String> = words.iter().map(|word| (*word).to_owned()).collect();
         let mut all = |names: &mut dyn Iterator<Item = &str>| {
             // What has no name is called after its place in its table.
             let name = |(k, name): (usize, &str)| {
@@ -42,32 +47,42 @@ impl Names {
 
 /// The variable that holds how many elements a buffer has room for, also for the macro `RP_GROW`. Two underscores stand in
 /// no other name.
-pub(super) fn room(buffer: &str) -> String {
+pub(in crate::emit) fn room(buffer: &str) -> String {
     format!("{buffer}__room")
 }
 
+/// The variable that holds the window of a buffer.
+pub(in crate::emit) fn window(buffer: &str) -> String {
+    format!("{buffer}__window")
+}
+
+/// The variable that holds how many elements a buffer was to have.
+pub(in crate::emit) fn asked(buffer: &str) -> String {
+    format!("{buffer}__asked")
+}
+
 /// The variable that holds where a loop starts.
-pub(super) fn from(var: &str) -> String {
+pub(in crate::emit) fn from(var: &str) -> String {
     format!("{var}__from")
 }
 
 /// The variable that holds where a loop ends.
-pub(super) fn end(var: &str) -> String {
+pub(in crate::emit) fn end(var: &str) -> String {
     format!("{var}__end")
 }
 
 /// The variable that holds where the whole rounds of a lane fold end.
-pub(super) fn whole(var: &str) -> String {
+pub(in crate::emit) fn whole(var: &str) -> String {
     format!("{var}__whole")
 }
 
 /// The variable that holds how many elements are left behind the whole rounds of a lane fold.
-pub(super) fn rest(var: &str) -> String {
+pub(in crate::emit) fn rest(var: &str) -> String {
     format!("{var}__rest")
 }
 
 /// The variable that holds one lane of a fold.
-pub(super) fn lane(acc: &str, number: usize) -> String {
+pub(in crate::emit) fn lane(acc: &str, number: usize) -> String {
     format!("{acc}__{number}")
 }
 

@@ -7,14 +7,14 @@ use crate::assembly::{Buffer, Expr, LaneFold, Local, Status, Stmt};
 use std::fmt::Write;
 
 /// Writes the statements of a function.
-pub(super) struct Stmts<'a> {
-    pub(super) exprs: Exprs<'a>,
-    pub(super) depth: usize,
-    pub(super) out: String,
+pub(in crate::emit) struct Stmts<'a> {
+    pub(in crate::emit) exprs: Exprs<'a>,
+    pub(in crate::emit) depth: usize,
+    pub(in crate::emit) out: String,
 }
 
 impl Stmts<'_> {
-    pub(super) fn block(&mut self, stmts: &[Stmt]) {
+    pub(in crate::emit) fn block(&mut self, stmts: &[Stmt]) {
         for stmt in stmts {
             self.stmt(stmt);
             // What follows is never reached.
@@ -24,7 +24,7 @@ impl Stmts<'_> {
         }
     }
 
-    fn line(&mut self, text: &str) {
+    pub(in crate::emit) fn line(&mut self, text: &str) {
         let _ = writeln!(self.out, "{:indent$}{text}", "", indent = 4 * self.depth);
     }
 
@@ -93,11 +93,11 @@ impl Stmts<'_> {
         self.exprs.names.buffers[buffer.index()].clone()
     }
 
-    fn local(&self, local: Local) -> String {
+    pub(in crate::emit) fn local(&self, local: Local) -> String {
         self.exprs.names.locals[local.index()].clone()
     }
 
-    fn assign(&mut self, local: Local, value: &Expr) {
+    pub(in crate::emit) fn assign(&mut self, local: Local, value: &Expr) {
         let (name, text) = (self.local(local), self.exprs.assigned(local, value));
         self.line(&format!("{name} = {text};"));
         self.exprs.facts.assign(self.exprs.function, local, value);
@@ -137,7 +137,7 @@ impl Stmts<'_> {
 
     /// The rounds of all lanes; the elements that are left, lane by lane; the lanes combined in halves. Lanes are variables,
     /// which the compiler puts into vectors where the value allows it.
-    fn lanes(&mut self, fold: &LaneFold) {
+    pub(in crate::emit) fn lanes(&mut self, fold: &LaneFold) {
         let (var, acc) = (self.local(fold.var), self.local(fold.acc));
         let prim = self.exprs.function.locals[fold.acc.index()].prim;
         let names: Vec<String> = (0..usize::from(fold.lanes)).map(|k| lane(&acc, k)).collect();
@@ -185,20 +185,20 @@ impl Stmts<'_> {
         self.line(&format!("{head}{name} = {folded};"));
     }
 
-    fn combine(&mut self, fold: &LaneFold, a: &str, b: &str) {
+    pub(in crate::emit) fn combine(&mut self, fold: &LaneFold, a: &str, b: &str) {
         let folded = self.exprs.fold_names(fold.op, fold.acc, a, b);
         self.line(&format!("{a} = {folded};"));
     }
 }
 
 /// The enumerator of a status.
-pub(super) fn status_name(status: Status) -> String {
+pub(in crate::emit) fn status_name(status: Status) -> String {
     format!("RP_{}", status.name().to_uppercase())
 }
 
 /// Whether an expression has one value through a whole loop: it is made of constants, parameters, and locals that the
 /// body does not assign.
-fn stays(e: &Expr, body: &[Stmt]) -> bool {
+pub(in crate::emit) fn stays(e: &Expr, body: &[Stmt]) -> bool {
     let mut assigned = Vec::new();
     body.iter().for_each(|s| s.for_each_assigned(&mut |local| assigned.push(local)));
     is_simple(e)

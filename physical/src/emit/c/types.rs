@@ -3,7 +3,7 @@
 use redpoll_logic::{Prim, Scalar};
 
 /// The type of values of a primitive, in memory and in registers.
-pub(super) fn c_type(prim: Prim) -> &'static str {
+pub(in crate::emit) fn c_type(prim: Prim) -> &'static str {
     match prim {
         Prim::Bool | Prim::U8 => "uint8_t",
         Prim::I8 => "int8_t",
@@ -19,7 +19,7 @@ pub(super) fn c_type(prim: Prim) -> &'static str {
 }
 
 /// The integer type without a sign of the same width.
-pub(super) fn unsigned(prim: Prim) -> &'static str {
+pub(in crate::emit) fn unsigned(prim: Prim) -> &'static str {
     match prim.bits() {
         1 | 8 => "uint8_t",
         16 => "uint16_t",
@@ -29,18 +29,18 @@ pub(super) fn unsigned(prim: Prim) -> &'static str {
 }
 
 /// The least value of an integer type, as a macro of `stdint.h` or 0.
-pub(super) fn least(prim: Prim) -> String {
+pub(in crate::emit) fn least(prim: Prim) -> String {
     if prim.is_signed() { format!("INT{}_MIN", prim.bits()) } else { "0".into() }
 }
 
 /// The greatest value of an integer type, as a macro of `stdint.h`.
-pub(super) fn greatest(prim: Prim) -> String {
+pub(in crate::emit) fn greatest(prim: Prim) -> String {
     format!("{}INT{}_MAX", if prim.is_signed() { "" } else { "U" }, prim.bits())
 }
 
 /// Whether a constant must have its own type, or takes the type of what stands around it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Typing {
+pub(in crate::emit) enum Typing {
     /// Its own: the text alone decides about the width of arithmetic.
     Exact,
     /// Whatever has the value: an assignment, a parameter or the other operand converts it.
@@ -48,7 +48,7 @@ pub(super) enum Typing {
 }
 
 /// A constant, and whether it starts with a sign.
-pub(super) fn literal(value: &Scalar, typing: Typing) -> (String, bool) {
+pub(in crate::emit) fn literal(value: &Scalar, typing: Typing) -> (String, bool) {
     let text = match value {
         Scalar::Bool(v) => v.to_string(),
         Scalar::F32(v) => float(f64::from(*v), format!("{v:?}"), "f"),

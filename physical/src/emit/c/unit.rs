@@ -1,7 +1,7 @@
 //! Translation units: the text of all kernels of a plan.
 
 use super::function;
-use super::helpers::Helpers;
+use super::helpers::{Dialect, Helpers};
 use super::stmt::status_name;
 use crate::Error;
 use crate::assembly::{Function, Status, verify};
@@ -89,7 +89,7 @@ pub(super) fn interface(signatures: &[Arc<Signature>]) -> String {
 /// # Errors
 /// [`Error::InvalidAssembly`] when the verifier rejects a function.
 pub fn emit(functions: &[&Function]) -> Result<String, Error> {
-    let mut helpers = Helpers::default();
+    let mut helpers = Helpers::new(Dialect::C);
     let mut kernels = String::new();
     for (k, f) in functions.iter().enumerate() {
         let faults = verify(f);

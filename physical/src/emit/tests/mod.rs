@@ -1,5 +1,5 @@
 //! Every engine of Assembly against the interpreter: every operator on edge values, random functions.
 
 mod operators;
-mod random;
+pub(super) mod random;
 mod stop;

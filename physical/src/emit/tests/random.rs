@@ -39,6 +39,8 @@ const FUNCTIONS_EACH: usize = 25;
 struct Draw {
     numbers: Vec<u32>,
     at: usize,
+    /// Whether functions of the mathematical library are drawn.
+    calls: bool,
     /// Loop variables of the loops around, all of which run below `LEN`.
     loops: Vec<Local>,
     /// Loops, for their variables.
@@ -117,7 +119,7 @@ impl Draw {
                 let from = self.prim();
                 Expr::Cast(prim, Box::new(self.expr(from, depth)))
             }
-            5 if prim.is_float() => {
+            5 if prim.is_float() && self.calls => {
                 let function = self.pick(MathFn::ALL);
                 let args = (0..function.implementation().arity()).map(|_| self.expr(prim, depth)).collect();
                 Expr::Math(function, args)
@@ -335,13 +337,27 @@ proptest! {
 
     #[test]
     fn engines_agree_and_text_reads_back(numbers in proptest::collection::vec(any::<u32>(), 0..400)) {
-        let function = Draw { numbers, at: 0, loops: vec![], used: 0, depth: 0 }.function();
+        let function = Draw { numbers, at: 0, calls: true, loops: vec![], used: 0, depth: 0 }.function();
         prop_assert_eq!(verify(&function), vec![], "{}", function);
         let text = print(&function);
         let again = parse(&text);
         prop_assert_eq!(again.as_ref().ok(), Some(&function), "{}\n{:?}", text, again.as_ref().err());
         run_both(&function, &inputs(&function), &[-3], 2..9);
     }
+}
+
+/// Random functions that call none of the mathematical library.
+pub(in crate::emit) fn random_functions(count: usize) -> Vec<Function> {
+    let mut state = 11u64;
+    let mut number = || {
+        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (state >> 33) as u32
+    };
+    let mut draw = |_| {
+        let numbers = (0..300).map(|_| number()).collect();
+        Draw { numbers, at: 0, calls: false, loops: vec![], used: 0, depth: 0 }.function()
+    };
+    (0..count).map(&mut draw).collect()
 }
 
 /// Random functions through the optimizing tier, many in one translation unit.
@@ -356,7 +372,7 @@ fn random_functions_agree_as_c() {
         let cases: Vec<Case> = (0..FUNCTIONS_EACH)
             .map(|_| {
                 let numbers = (0..300).map(|_| number()).collect();
-                let function = Draw { numbers, at: 0, loops: vec![], used: 0, depth: 0 }.function();
+                let function = Draw { numbers, at: 0, calls: true, loops: vec![], used: 0, depth: 0 }.function();
                 Case::new(function.clone(), &inputs(&function), &[-3], 2..9)
             })
             .collect();
@@ -375,7 +391,7 @@ fn random_functions_cover_every_node() {
             (state >> 33) as u32
         };
         let numbers: Vec<u32> = (0..300).map(number).collect();
-        let function = Draw { numbers, at: 0, loops: vec![], used: 0, depth: 0 }.function();
+        let function = Draw { numbers, at: 0, calls: true, loops: vec![], used: 0, depth: 0 }.function();
         let mut hit = |name: String| *hits.entry(name).or_default() += 1;
         for stmt in &function.body {
             stmt.any(&mut |stmt| {

@@ -1,0 +1,148 @@
+//! A grid: what a team does over a chunk, and the kernel around it.
+
+use super::stmt::Stmts;
+use crate::assembly::Stmt;
+use crate::emit::c::expr::Exprs;
+use crate::emit::c::facts::Facts;
+use crate::emit::c::function::{Uses, comment, declare_locals};
+use crate::emit::c::helpers::Helpers;
+use crate::emit::c::names::{Names, asked, room, window};
+use crate::emit::c::stmt::Stmts as Lines;
+use crate::emit::c::types::c_type;
+use crate::grid::{Grid, Place};
+use std::fmt::Write;
+
+/// Words that C++ or the text around a grid has.
+const RESERVED: &[&str] = &[
+    "and",
+    "bitand",
+    "bitor",
+    "blockDim",
+    "blockIdx",
+    "catch",
+    "chunk",
+    "class",
+    "compl",
+    "constexpr",
+    "decltype",
+    "delete",
+    "explicit",
+    "export",
+    "friend",
+    "gridDim",
+    "lane",
+    "launch",
+    "mask",
+    "mutable",
+    "namespace",
+    "new",
+    "not",
+    "nullptr",
+    "operator",
+    "or",
+    "private",
+    "protected",
+    "public",
+    "team",
+    "template",
+    "this",
+    "threadIdx",
+    "throw",
+    "try",
+    "typeid",
+    "typename",
+    "using",
+    "virtual",
+    "warpSize",
+    "xor",
+];
+
+/// Writes a verified grid as a kernel of the given name.
+pub(super) fn write(grid: &Grid, entry: &str, helpers: &mut Helpers, out: &mut String) {
+    let function = &grid.function;
+    let (names, lanes) = (Names::beside(function, RESERVED), grid.lanes);
+    let mut uses = Uses::of(function);
+    note_sorted(&function.body, &mut uses);
+    comment(function, &names, out);
+    let _ = writeln!(
+        out,
+        "static int32_t {entry}_chunk(const rp_launch &launch, const int64_t chunk, const int64_t team, const uint32_t lane,\n\
+         {:indent$}const uint32_t mask) {{",
+        "",
+        indent = entry.len() + 22
+    );
+    for k in 0..function.buffers.len() {
+        declare_buffer(grid, k, &names, &uses, out);
+    }
+    for (k, name) in names.params.iter().enumerate().filter(|(k, _)| uses.params[*k]) {
+        let _ = writeln!(out, "    const int64_t {name} = launch.params[{k}];");
+    }
+    for (local, number) in [(function.chunk.0, "2 * chunk"), (function.chunk.1, "2 * chunk + 1")] {
+        let _ = writeln!(out, "    int64_t {} = launch.chunks[{number}];", names.locals[local.index()]);
+    }
+    declare_locals(function, &names, &uses, out);
+    let exprs = Exprs { function, names: &names, helpers, facts: Facts::new(function), lane: None };
+    let mut stmts = Stmts { lines: Lines { exprs, depth: 1, out: std::mem::take(out) }, grid, spread: false };
+    stmts.block(&grid.body);
+    *out = stmts.lines.out;
+    if !matches!(function.body.last(), Some(Stmt::Return(_))) {
+        out.push_str("    return RP_DONE;\n");
+    }
+    let _ = write!(
+        out,
+        "}}\n\n\
+         extern \"C\" __global__ void {entry}(const rp_launch launch) {{\n    \
+         const uint32_t lane = RP_LANE({lanes}), mask = RP_MASK({lanes});\n    \
+         const int64_t team = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / {lanes};\n    \
+         const int64_t teams = (int64_t)gridDim.x * blockDim.x / {lanes};\n    \
+         for (int64_t chunk = team; chunk < launch.chunk_count; chunk += teams) {{\n        \
+         int32_t status = RP_CANCELLED;\n        \
+         if (!rp_cancelled(launch, lane, mask, {lanes})) status = {entry}_chunk(launch, chunk, team, lane, mask);\n        \
+         __syncwarp(mask);\n        \
+         if (lane == 0) launch.status[chunk] = status;\n    \
+         }}\n}}\n"
+    );
+}
+
+/// Sorts are done here, and not by the host.
+fn note_sorted(body: &[Stmt], uses: &mut Uses) {
+    for stmt in body {
+        stmt.any(&mut |s| {
+            match s {
+                Stmt::Sort { buffer, .. } => uses.buffers[buffer.index()] = true,
+                Stmt::SortBy { perm, major, minor, .. } => {
+                    [perm, major, minor].iter().for_each(|b| uses.buffers[b.index()] = true);
+                }
+                _ => {}
+            }
+            false
+        });
+    }
+}
+
+/// A pointer to the elements of a buffer, and what growth needs to know.
+fn declare_buffer(grid: &Grid, k: usize, names: &Names, uses: &Uses, out: &mut String) {
+    let (name, place) = (&names.buffers[k], grid.places[k]);
+    let ty = c_type(grid.function.buffers[k].prim);
+    let number = match place {
+        Place::Input | Place::Shared => "0",
+        Place::Rounds | Place::Chunk | Place::Measured => "chunk",
+        Place::Team => "team",
+    };
+    let grows = uses.grown[k] && matches!(place, Place::Chunk | Place::Team | Place::Measured);
+    if grows {
+        let window = window(name);
+        let _ = writeln!(out, "    rp_window *const {window} = launch.windows[{k}] + {number};");
+        let _ = writeln!(out, "    int64_t {} = {window}->asked;", asked(name));
+        if place != Place::Measured {
+            let _ = writeln!(out, "    int64_t {} = {window}->room;", room(name));
+            let _ = writeln!(out, "    {ty} *{name} = ({ty} *){window}->data;");
+        }
+    } else if uses.buffers[k] {
+        let data = format!("launch.windows[{k}][{number}].data");
+        let _ = match place {
+            Place::Input => writeln!(out, "    const {ty} *__restrict__ const {name} = (const {ty} *){data};"),
+            _ => writeln!(out, "    {ty} *const {name} = ({ty} *){data};"),
+        };
+    }
+}

@@ -1,0 +1,207 @@
+//! Statements of grids.
+
+use crate::assembly::{BinaryOp, Buffer, Expr, LaneFold, Local};
+use crate::emit::c::names::{end, from, lane};
+use crate::emit::c::stmt::{Stmts as Lines, status_name, stays};
+use crate::emit::c::types::{Typing, c_type, literal};
+use crate::grid::{Grid, Place, Stmt, Writer, serial};
+
+/// Writes the statements of a grid.
+pub(super) struct Stmts<'a> {
+    pub(super) lines: Lines<'a>,
+    pub(super) grid: &'a Grid,
+    /// In a loop whose rounds are spread.
+    pub(super) spread: bool,
+}
+
+impl Stmts<'_> {
+    pub(super) fn block(&mut self, body: &[Stmt]) {
+        for stmt in body {
+            self.stmt(stmt);
+            // What follows is never reached.
+            if matches!(stmt, Stmt::Break | Stmt::Return(_)) {
+                break;
+            }
+        }
+    }
+
+    /// A head with its body in braces.
+    fn nest(&mut self, head: &str, body: &[Stmt]) {
+        self.lines.line(&format!("{head} {{"));
+        self.lines.depth += 1;
+        self.block(body);
+        self.lines.depth -= 1;
+    }
+
+    /// What is done by the first lane alone, or by each.
+    fn by(&self, by: Writer) -> &'static str {
+        if by == Writer::Lead && self.grid.lanes > 1 { "if (lane == 0) " } else { "" }
+    }
+
+    fn buffer(&self, buffer: Buffer) -> String {
+        self.lines.exprs.names.buffers[buffer.index()].clone()
+    }
+
+    /// The room of a window is looked at where it grows; what has all its elements from the start does not grow.
+    fn grow(&mut self, buffer: Buffer, len: &Expr) {
+        let (name, len) = (self.buffer(buffer), self.lines.exprs.value(len));
+        match self.grid.places[buffer.index()] {
+            Place::Input | Place::Shared | Place::Rounds => {}
+            Place::Measured => self.lines.line(&format!("RP_MEASURE({name}, {len});")),
+            Place::Chunk | Place::Team => self.lines.line(&format!("RP_GROW({name}, {len});")),
+        }
+    }
+
+    fn stmt(&mut self, stmt: &Stmt) {
+        let lanes = self.grid.lanes;
+        match stmt {
+            Stmt::Assign(local, value) => self.lines.assign(*local, value),
+            Stmt::Store { by, buffer, at, value } => {
+                let (at, value) = (self.lines.exprs.value(at), self.lines.exprs.value(value));
+                let (by, buffer) = (self.by(*by), self.buffer(*buffer));
+                self.lines.line(&format!("{by}{buffer}[{at}] = {value};"));
+            }
+            Stmt::Atomic { by, buffer, at, op, value } => {
+                let (at, value) = (self.lines.exprs.value(at), self.lines.exprs.value(value));
+                let prim = self.grid.function.buffers[buffer.index()].prim;
+                // The machine adds integers of 64 bits without a sign only, which wraps to the same bits.
+                let ty = match (prim.bits(), op) {
+                    (64, BinaryOp::Min | BinaryOp::Max) if prim.is_signed() => "long long",
+                    (64, _) => "unsigned long long",
+                    _ => c_type(prim),
+                };
+                let function = atomic(*op);
+                let (by, buffer) = (self.by(*by), self.buffer(*buffer));
+                self.lines.line(&format!("{by}{function}(({ty} *)&{buffer}[{at}], ({ty})({value}));"));
+            }
+            Stmt::If { cond, then, other } => {
+                let cond = self.lines.exprs.value(cond);
+                let known = self.lines.exprs.facts.clone();
+                self.nest(&format!("if ({cond})"), then);
+                self.lines.exprs.facts = known.clone();
+                if !other.is_empty() {
+                    self.nest("} else", other);
+                    self.lines.exprs.facts = known;
+                }
+                self.lines.line("}");
+                self.lines.exprs.facts.forget_assigned(&serial(then));
+                self.lines.exprs.facts.forget_assigned(&serial(other));
+            }
+            Stmt::While { cond, body } => {
+                self.lines.exprs.facts.forget_assigned(&serial(body));
+                let known = self.lines.exprs.facts.clone();
+                let cond = self.lines.exprs.condition(cond);
+                self.nest(&format!("while ({cond})"), body);
+                self.lines.exprs.facts = known;
+                self.lines.line("}");
+            }
+            Stmt::For { var, lo, hi, body } => self.for_loop(*var, (lo, hi), body, ("", "++")),
+            Stmt::Spread { var, lo, hi, body } => {
+                self.spread = true;
+                self.for_loop(*var, (lo, hi), body, (" + lane", &format!(" += {lanes}")));
+                self.spread = false;
+            }
+            Stmt::Break => self.lines.line("break;"),
+            Stmt::Lanes(fold) if self.spread || lanes == 1 => self.lines.lanes(fold),
+            Stmt::Lanes(fold) => self.fold(fold),
+            Stmt::Barrier => self.lines.line("__syncwarp(mask);"),
+            Stmt::Grow { buffer, len } => self.grow(*buffer, len),
+            Stmt::Sort { buffer, lo, hi } => {
+                let (lo, hi) = (self.lines.exprs.value(lo), self.lines.exprs.value(hi));
+                let buffer = self.buffer(*buffer);
+                self.lines.line(&format!("rp_sort({buffer}, {lo}, {hi}, lane, mask, {lanes});"));
+            }
+            Stmt::SortBy { perm, major, minor, lo, hi } => {
+                let (lo, hi) = (self.lines.exprs.value(lo), self.lines.exprs.value(hi));
+                let buffers = [perm, major, minor].map(|b| self.buffer(*b)).join(", ");
+                self.lines.line(&format!("rp_sort_by({buffers}, {lo}, {hi}, lane, mask, {lanes});"));
+            }
+            Stmt::Swap(a, b) => {
+                let names = [a, b].map(|b| self.buffer(*b)).join(", ");
+                self.lines.line(&format!("RP_SWAP({names});"));
+            }
+            Stmt::Return(status) => self.lines.line(&format!("return {};", status_name(*status))),
+        }
+    }
+
+    /// Bounds are evaluated once, as in C; the first round and the step say which rounds a lane takes.
+    fn for_loop(&mut self, var: Local, (lo, hi): (&Expr, &Expr), body: &[Stmt], (own, step): (&str, &str)) {
+        let name = self.lines.local(var);
+        let rounds = serial(body);
+        let (mut start, mut bound) = (self.lines.exprs.bound(lo), self.lines.exprs.bound(hi));
+        let mut kept = Vec::new();
+        if lo.mentions(var) {
+            kept.push(format!("{} = {start}", from(&name)));
+            start = from(&name);
+        }
+        if hi.mentions(var) || !stays(hi, &rounds) {
+            kept.push(format!("{} = {bound}", end(&name)));
+            bound = end(&name);
+        }
+        kept.push(format!("{name} = {start}{own}"));
+        let head = format!("for (int64_t {}; {name} < {bound}; {name}{step})", kept.join(", "));
+        self.lines.exprs.facts.forget_assigned(&rounds);
+        self.lines.exprs.facts.forget(var);
+        let known = self.lines.exprs.facts.clone();
+        self.nest(&head, body);
+        self.lines.exprs.facts = known;
+        self.lines.line("}");
+    }
+
+    /// Each lane of the team folds for some lanes of the fold; these are combined in halves, those of one lane first, then
+    /// those of lanes that are half as far from each other in each step.
+    fn fold(&mut self, fold: &LaneFold) {
+        let (var, acc) = (self.lines.local(fold.var), self.lines.local(fold.acc));
+        let ty = c_type(self.grid.function.locals[fold.acc.index()].prim);
+        let (team, lanes) = (self.grid.lanes as usize, usize::from(fold.lanes));
+        let own = lanes.div_ceil(team);
+        let names: Vec<String> = (0..own).map(|k| lane(&acc, k)).collect();
+        let (lo, hi) = (self.lines.exprs.value(&fold.lo), self.lines.exprs.value(&fold.hi));
+        self.lines.exprs.facts.forget(fold.var);
+        self.lines.exprs.facts.forget(fold.acc);
+        let identity = literal(&fold.identity, Typing::Weak).0;
+        let (from, end) = (from(&var), end(&var));
+        self.lines.line("{");
+        self.lines.depth += 1;
+        let starts: Vec<String> = names.iter().map(|name| format!("{name} = {identity}")).collect();
+        self.lines.line(&format!("{ty} {};", starts.join(", ")));
+        self.lines.line(&format!("const int64_t {from} = {lo}, {end} = {hi};"));
+        let some = if lanes < team { format!("lane < {lanes} && ") } else { String::new() };
+        for (k, name) in names.iter().enumerate() {
+            let first = if k == 0 { "lane".into() } else { format!("lane + {}", k * team) };
+            let head = format!("for (int64_t {var} = {from} + {first}; {some}{var} < {end}; {var} += {lanes})");
+            let folded = self.lines.exprs.fold(fold.op, fold.acc, name, &fold.value);
+            self.lines.line(&format!("{head} {name} = {folded};"));
+        }
+        let mut half = lanes / 2;
+        while half >= team {
+            for k in 0..half / team {
+                self.lines.combine(fold, &names[k], &names[k + half / team]);
+            }
+            half /= 2;
+        }
+        while half > 0 {
+            let other = format!("({ty})__shfl_down_sync(mask, {}, {half}, {team})", names[0]);
+            self.lines.combine(fold, &names[0], &other);
+            half /= 2;
+        }
+        self.lines.combine(fold, &acc, &format!("({ty})__shfl_sync(mask, {}, 0, {team})", names[0]));
+        self.lines.depth -= 1;
+        self.lines.line("}");
+    }
+}
+
+/// The function of the machine for an atomic operation.
+fn atomic(op: BinaryOp) -> &'static str {
+    match op {
+        BinaryOp::Add => "atomicAdd",
+        BinaryOp::Min => "atomicMin",
+        BinaryOp::Max => "atomicMax",
+        BinaryOp::And => "atomicAnd",
+        BinaryOp::Or => "atomicOr",
+        BinaryOp::Xor => "atomicXor",
+        BinaryOp::Sub | BinaryOp::Mul | BinaryOp::Div | BinaryOp::Rem | BinaryOp::Shl | BinaryOp::Shr => {
+            unreachable!("the verifier admits operators whose order does not matter")
+        }
+    }
+}

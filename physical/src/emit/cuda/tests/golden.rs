@@ -1,0 +1,897 @@
+//! Golden text.
+
+use super::grids;
+use crate::emit::cuda::emit;
+use crate::emit::cuda::unit::HEAD;
+use expect_test::{Expect, expect};
+
+/// The text of a program without what every unit starts with.
+#[expect(clippy::needless_pass_by_value, reason = "an inline snapshot is written where it is passed")]
+fn check(text: &str, expected: Expect) {
+    let grids = grids(text);
+    let text = emit(&grids.iter().collect::<Vec<_>>()).unwrap();
+    assert!(text.starts_with(HEAD));
+    let (_, kernels) = text.split_once("\n};\n\nenum").map_or(("", &text[..]), |(head, rest)| (head, rest));
+    let kernels = kernels.split_once("RP_SECOND_ENTRY = 6,\n};\n").unwrap().1;
+    expected.assert_eq(kernels);
+}
+
+#[test]
+fn spmv() {
+    check(
+        "(program (input A (type (shape 4 5) f64 0.0 csr)) (input x (type (shape 5) f64 0.0 dense))
+           (output y (type (shape 4) f64 0.0 dense))
+           (for i (for j (+= (y i) (* (A i j) (x j))))))",
+        expect![[r#"
+
+            static inline int64_t rp_max_i64(int64_t a, int64_t b) {
+                return a > b ? a : b;
+            }
+
+            static inline int64_t rp_min_i64(int64_t a, int64_t b) {
+                return a < b ? a : b;
+            }
+
+            // kernel
+            //   buffer 0, A_ptr1: input indices of i32, `A.ptr1`
+            //   buffer 1, A_idx1: input indices of u32, `A.idx1`
+            //   buffer 2, A_val: input values of f64, `A.val`
+            //   buffer 3, x_val: input values of f64, `x.val`
+            //   buffer 4, y_val: owned values of f64, `y.val`
+            //   buffer 5, lengths: owned indices of i64, `lengths`
+            static int32_t redpoll_grid_0_chunk(const rp_launch &launch, const int64_t chunk, const int64_t team, const uint32_t lane,
+                                                const uint32_t mask) {
+                const int32_t *__restrict__ const A_ptr1 = (const int32_t *)launch.windows[0][0].data;
+                const uint32_t *__restrict__ const A_idx1 = (const uint32_t *)launch.windows[1][0].data;
+                const double *__restrict__ const A_val = (const double *)launch.windows[2][0].data;
+                const double *__restrict__ const x_val = (const double *)launch.windows[3][0].data;
+                double *const y_val = (double *)launch.windows[4][0].data;
+                rp_window *const lengths__window = launch.windows[5] + chunk;
+                int64_t lengths__asked = lengths__window->asked;
+                int64_t lengths__room = lengths__window->room;
+                int64_t *lengths = (int64_t *)lengths__window->data;
+                const int64_t n4 = launch.params[0];
+                int64_t chunk_lo = launch.chunks[2 * chunk];
+                int64_t chunk_hi = launch.chunks[2 * chunk + 1];
+                int64_t chunk_2, chunk_3, q, q_end, i_2;
+                double acc;
+                RP_GROW(lengths, 1);
+                chunk_2 = rp_max_i64(0, chunk_lo);
+                chunk_3 = rp_min_i64(n4, chunk_hi);
+                if (chunk_2 < chunk_3) {
+                    for (int64_t i = chunk_2 + lane; i < chunk_3; i += 32) {
+                        acc = y_val[i];
+                        q = A_ptr1[i];
+                        q_end = A_ptr1[i + 1];
+                        while (q < q_end) {
+                            i_2 = A_idx1[q];
+                            acc = acc + A_val[q] * x_val[i_2];
+                            q = q + 1;
+                        }
+                        y_val[i] = acc;
+                    }
+                }
+                if (lane == 0) lengths[0] = n4;
+                return RP_DONE;
+            }
+
+            extern "C" __global__ void redpoll_grid_0(const rp_launch launch) {
+                const uint32_t lane = RP_LANE(32), mask = RP_MASK(32);
+                const int64_t team = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / 32;
+                const int64_t teams = (int64_t)gridDim.x * blockDim.x / 32;
+                for (int64_t chunk = team; chunk < launch.chunk_count; chunk += teams) {
+                    int32_t status = RP_CANCELLED;
+                    if (!rp_cancelled(launch, lane, mask, 32)) status = redpoll_grid_0_chunk(launch, chunk, team, lane, mask);
+                    __syncwarp(mask);
+                    if (lane == 0) launch.status[chunk] = status;
+                }
+            }
+        "#]],
+    );
+}
+
+#[test]
+fn spgemm() {
+    check(
+        "(program (input A (type (shape 4 5) f64 0.0 csr)) (input B (type (shape 5 3) f64 0.0 csr))
+           (output C (type (shape 4 3) f64 0.0 csr)) (local w (type (shape 3) f64 0.0 (byte-map (element))))
+           (for i (where (for j (init (C i j) (w j)))
+                         (for k (for j (+= (w j) (* (A i k) (B k j))))))))",
+        expect![[r#"
+
+            static inline int64_t rp_max_i64(int64_t a, int64_t b) {
+                return a > b ? a : b;
+            }
+
+            static inline int64_t rp_min_i64(int64_t a, int64_t b) {
+                return a < b ? a : b;
+            }
+
+            // kernel
+            //   buffer 0, A_ptr1: input indices of i32, `A.ptr1`
+            //   buffer 1, A_idx1: input indices of u32, `A.idx1`
+            //   buffer 2, A_val: input values of f64, `A.val`
+            //   buffer 3, B_ptr1: input indices of i32, `B.ptr1`
+            //   buffer 4, B_idx1: input indices of u32, `B.idx1`
+            //   buffer 5, B_val: input values of f64, `B.val`
+            //   buffer 6, C_ptr1: owned indices of i32, `C.ptr1`
+            //   buffer 7, C_idx1: owned indices of u32, `C.idx1`
+            //   buffer 8, C_val: owned values of f64, `C.val`
+            //   buffer 9, w_ptr0: owned indices of i32, `w.ptr0`
+            //   buffer 10, w_idx0: owned indices of u32, `w.idx0`
+            //   buffer 11, w_map0: owned values of u8, `w.map0`
+            //   buffer 12, w_val: owned values of f64, `w.val`
+            //   buffer 13, lengths: owned indices of i64, `lengths`
+            static int32_t redpoll_grid_0_chunk(const rp_launch &launch, const int64_t chunk, const int64_t team, const uint32_t lane,
+                                                const uint32_t mask) {
+                const int32_t *__restrict__ const A_ptr1 = (const int32_t *)launch.windows[0][0].data;
+                const uint32_t *__restrict__ const A_idx1 = (const uint32_t *)launch.windows[1][0].data;
+                const int32_t *__restrict__ const B_ptr1 = (const int32_t *)launch.windows[3][0].data;
+                const uint32_t *__restrict__ const B_idx1 = (const uint32_t *)launch.windows[4][0].data;
+                rp_window *const C_ptr1__window = launch.windows[6] + chunk;
+                int64_t C_ptr1__asked = C_ptr1__window->asked;
+                rp_window *const C_idx1__window = launch.windows[7] + chunk;
+                int64_t C_idx1__asked = C_idx1__window->asked;
+                rp_window *const C_val__window = launch.windows[8] + chunk;
+                int64_t C_val__asked = C_val__window->asked;
+                rp_window *const w_ptr0__window = launch.windows[9] + team;
+                int64_t w_ptr0__asked = w_ptr0__window->asked;
+                int64_t w_ptr0__room = w_ptr0__window->room;
+                int32_t *w_ptr0 = (int32_t *)w_ptr0__window->data;
+                rp_window *const w_idx0__window = launch.windows[10] + team;
+                int64_t w_idx0__asked = w_idx0__window->asked;
+                int64_t w_idx0__room = w_idx0__window->room;
+                uint32_t *w_idx0 = (uint32_t *)w_idx0__window->data;
+                rp_window *const w_map0__window = launch.windows[11] + team;
+                int64_t w_map0__asked = w_map0__window->asked;
+                int64_t w_map0__room = w_map0__window->room;
+                uint8_t *w_map0 = (uint8_t *)w_map0__window->data;
+                rp_window *const w_val__window = launch.windows[12] + chunk;
+                int64_t w_val__asked = w_val__window->asked;
+                rp_window *const lengths__window = launch.windows[13] + chunk;
+                int64_t lengths__asked = lengths__window->asked;
+                int64_t lengths__room = lengths__window->room;
+                int64_t *lengths = (int64_t *)lengths__window->data;
+                const int64_t n4 = launch.params[0];
+                const int64_t n3 = launch.params[2];
+                int64_t chunk_lo = launch.chunks[2 * chunk];
+                int64_t chunk_hi = launch.chunks[2 * chunk + 1];
+                int64_t len, touched, chunk_2, chunk_3, p, q, q_end, i_2;
+                int64_t q_2, q_end_2, i_3, q_3, q_end_3, p_3;
+                touched = 0;
+                RP_GROW(lengths, 3);
+                len = lengths[1];
+                RP_MEASURE(C_ptr1, n4 + 1);
+                chunk_2 = rp_max_i64(0, chunk_lo);
+                chunk_3 = rp_min_i64(n4, chunk_hi);
+                if (chunk_2 < chunk_3) {
+                    for (int64_t i = chunk_2; i < chunk_3; i++) {
+                        for (int64_t k = 0; k < touched; k++) {
+                            p = w_idx0[k];
+                            w_map0[p] = 0;
+                        }
+                        touched = 0;
+                        RP_GROW(w_map0, n3);
+                        RP_MEASURE(w_val, n3);
+                        q = A_ptr1[i];
+                        q_end = A_ptr1[i + 1];
+                        while (q < q_end) {
+                            i_2 = A_idx1[q];
+                            q_2 = B_ptr1[i_2];
+                            q_end_2 = B_ptr1[i_2 + 1];
+                            while (q_2 < q_end_2) {
+                                i_3 = B_idx1[q_2];
+                                if (!(w_map0[i_3] != 0)) {
+                                    RP_GROW(w_idx0, touched + 1);
+                                    w_idx0[touched] = i_3;
+                                    touched = touched + 1;
+                                    w_map0[i_3] = 1;
+                                }
+                                q_2 = q_2 + 1;
+                            }
+                            q = q + 1;
+                        }
+                        rp_sort(w_idx0, 0, touched, lane, mask, 1);
+                        RP_GROW(w_ptr0, 2);
+                        if (!(touched < INT64_C(2147483648))) {
+                            return RP_POSITION_OVERFLOW;
+                        }
+                        w_ptr0[1] = touched;
+                        q_3 = w_ptr0[0];
+                        q_end_3 = w_ptr0[1];
+                        while (q_3 < q_end_3) {
+                            RP_MEASURE(C_val, len + 1);
+                            RP_MEASURE(C_idx1, len + 1);
+                            len = len + 1;
+                            q_3 = q_3 + 1;
+                        }
+                    }
+                }
+                if (!(len < INT64_C(2147483648))) {
+                    return RP_POSITION_OVERFLOW;
+                }
+                RP_MEASURE(C_ptr1, n4 + 1);
+                lengths[0] = n4 + 1;
+                lengths[1] = len;
+                lengths[2] = len;
+                for (int64_t k_2 = 0; k_2 < touched; k_2++) {
+                    p_3 = w_idx0[k_2];
+                    w_map0[p_3] = 0;
+                }
+                touched = 0;
+                RP_GROW(w_map0, n3);
+                RP_MEASURE(w_val, n3);
+                return RP_DONE;
+            }
+
+            extern "C" __global__ void redpoll_grid_0(const rp_launch launch) {
+                const uint32_t lane = RP_LANE(1), mask = RP_MASK(1);
+                const int64_t team = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / 1;
+                const int64_t teams = (int64_t)gridDim.x * blockDim.x / 1;
+                for (int64_t chunk = team; chunk < launch.chunk_count; chunk += teams) {
+                    int32_t status = RP_CANCELLED;
+                    if (!rp_cancelled(launch, lane, mask, 1)) status = redpoll_grid_0_chunk(launch, chunk, team, lane, mask);
+                    __syncwarp(mask);
+                    if (lane == 0) launch.status[chunk] = status;
+                }
+            }
+
+            // kernel
+            //   buffer 0, A_ptr1: input indices of i32, `A.ptr1`
+            //   buffer 1, A_idx1: input indices of u32, `A.idx1`
+            //   buffer 2, A_val: input values of f64, `A.val`
+            //   buffer 3, B_ptr1: input indices of i32, `B.ptr1`
+            //   buffer 4, B_idx1: input indices of u32, `B.idx1`
+            //   buffer 5, B_val: input values of f64, `B.val`
+            //   buffer 6, C_ptr1: owned indices of i32, `C.ptr1`
+            //   buffer 7, C_idx1: owned indices of u32, `C.idx1`
+            //   buffer 8, C_val: owned values of f64, `C.val`
+            //   buffer 9, w_ptr0: owned indices of i32, `w.ptr0`
+            //   buffer 10, w_idx0: owned indices of u32, `w.idx0`
+            //   buffer 11, w_map0: owned values of u8, `w.map0`
+            //   buffer 12, w_val: owned values of f64, `w.val`
+            //   buffer 13, lengths: owned indices of i64, `lengths`
+            static int32_t redpoll_grid_1_chunk(const rp_launch &launch, const int64_t chunk, const int64_t team, const uint32_t lane,
+                                                const uint32_t mask) {
+                const int32_t *__restrict__ const A_ptr1 = (const int32_t *)launch.windows[0][0].data;
+                const uint32_t *__restrict__ const A_idx1 = (const uint32_t *)launch.windows[1][0].data;
+                const double *__restrict__ const A_val = (const double *)launch.windows[2][0].data;
+                const int32_t *__restrict__ const B_ptr1 = (const int32_t *)launch.windows[3][0].data;
+                const uint32_t *__restrict__ const B_idx1 = (const uint32_t *)launch.windows[4][0].data;
+                const double *__restrict__ const B_val = (const double *)launch.windows[5][0].data;
+                int32_t *const C_ptr1 = (int32_t *)launch.windows[6][chunk].data;
+                rp_window *const C_idx1__window = launch.windows[7] + chunk;
+                int64_t C_idx1__asked = C_idx1__window->asked;
+                int64_t C_idx1__room = C_idx1__window->room;
+                uint32_t *C_idx1 = (uint32_t *)C_idx1__window->data;
+                rp_window *const C_val__window = launch.windows[8] + chunk;
+                int64_t C_val__asked = C_val__window->asked;
+                int64_t C_val__room = C_val__window->room;
+                double *C_val = (double *)C_val__window->data;
+                rp_window *const w_ptr0__window = launch.windows[9] + team;
+                int64_t w_ptr0__asked = w_ptr0__window->asked;
+                int64_t w_ptr0__room = w_ptr0__window->room;
+                int32_t *w_ptr0 = (int32_t *)w_ptr0__window->data;
+                rp_window *const w_idx0__window = launch.windows[10] + team;
+                int64_t w_idx0__asked = w_idx0__window->asked;
+                int64_t w_idx0__room = w_idx0__window->room;
+                uint32_t *w_idx0 = (uint32_t *)w_idx0__window->data;
+                rp_window *const w_map0__window = launch.windows[11] + team;
+                int64_t w_map0__asked = w_map0__window->asked;
+                int64_t w_map0__room = w_map0__window->room;
+                uint8_t *w_map0 = (uint8_t *)w_map0__window->data;
+                rp_window *const w_val__window = launch.windows[12] + team;
+                int64_t w_val__asked = w_val__window->asked;
+                int64_t w_val__room = w_val__window->room;
+                double *w_val = (double *)w_val__window->data;
+                rp_window *const lengths__window = launch.windows[13] + chunk;
+                int64_t lengths__asked = lengths__window->asked;
+                int64_t lengths__room = lengths__window->room;
+                int64_t *lengths = (int64_t *)lengths__window->data;
+                const int64_t n4 = launch.params[0];
+                const int64_t n3 = launch.params[2];
+                int64_t chunk_lo = launch.chunks[2 * chunk];
+                int64_t chunk_hi = launch.chunks[2 * chunk + 1];
+                int64_t len, touched, chunk_2, chunk_3, p, q, q_end, i_2;
+                int64_t q_2, q_end_2, i_3, q_3, q_end_3, i_4, written, written_2;
+                int64_t end, p_3;
+                touched = 0;
+                RP_GROW(lengths, 3);
+                len = lengths[1];
+                chunk_2 = rp_max_i64(0, chunk_lo);
+                chunk_3 = rp_min_i64(n4, chunk_hi);
+                if (chunk_2 < chunk_3) {
+                    for (int64_t i = chunk_2; i < chunk_3; i++) {
+                        for (int64_t k = 0; k < touched; k++) {
+                            p = w_idx0[k];
+                            w_map0[p] = 0;
+                            w_val[p] = 0.0;
+                        }
+                        touched = 0;
+                        RP_GROW(w_map0, n3);
+                        RP_GROW(w_val, n3);
+                        q = A_ptr1[i];
+                        q_end = A_ptr1[i + 1];
+                        while (q < q_end) {
+                            i_2 = A_idx1[q];
+                            q_2 = B_ptr1[i_2];
+                            q_end_2 = B_ptr1[i_2 + 1];
+                            while (q_2 < q_end_2) {
+                                i_3 = B_idx1[q_2];
+                                w_val[i_3] = w_val[i_3] + A_val[q] * B_val[q_2];
+                                if (!(w_map0[i_3] != 0)) {
+                                    RP_GROW(w_idx0, touched + 1);
+                                    w_idx0[touched] = i_3;
+                                    touched = touched + 1;
+                                    w_map0[i_3] = 1;
+                                }
+                                q_2 = q_2 + 1;
+                            }
+                            q = q + 1;
+                        }
+                        rp_sort(w_idx0, 0, touched, lane, mask, 1);
+                        RP_GROW(w_ptr0, 2);
+                        if (!(touched < INT64_C(2147483648))) {
+                            return RP_POSITION_OVERFLOW;
+                        }
+                        w_ptr0[1] = touched;
+                        q_3 = w_ptr0[0];
+                        q_end_3 = w_ptr0[1];
+                        while (q_3 < q_end_3) {
+                            i_4 = w_idx0[q_3];
+                            RP_GROW(C_val, len + 1);
+                            C_val[len] = w_val[i_4];
+                            RP_GROW(C_idx1, len + 1);
+                            C_idx1[len] = i_4;
+                            len = len + 1;
+                            q_3 = q_3 + 1;
+                        }
+                        C_ptr1[i + 1] = len;
+                    }
+                }
+                written = rp_max_i64(rp_min_i64(chunk_lo, n4), 0);
+                written_2 = rp_max_i64(rp_min_i64(chunk_hi, n4), 0);
+                if (!(len < INT64_C(2147483648))) {
+                    return RP_POSITION_OVERFLOW;
+                }
+                end = C_ptr1[written];
+                for (int64_t p_2 = written; p_2 < written_2; p_2++) {
+                    end = rp_max_i64(end, C_ptr1[p_2 + 1]);
+                    C_ptr1[p_2 + 1] = end;
+                }
+                lengths[0] = n4 + 1;
+                lengths[1] = len;
+                lengths[2] = len;
+                for (int64_t k_2 = 0; k_2 < touched; k_2++) {
+                    p_3 = w_idx0[k_2];
+                    w_map0[p_3] = 0;
+                    w_val[p_3] = 0.0;
+                }
+                touched = 0;
+                RP_GROW(w_map0, n3);
+                RP_GROW(w_val, n3);
+                return RP_DONE;
+            }
+
+            extern "C" __global__ void redpoll_grid_1(const rp_launch launch) {
+                const uint32_t lane = RP_LANE(1), mask = RP_MASK(1);
+                const int64_t team = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / 1;
+                const int64_t teams = (int64_t)gridDim.x * blockDim.x / 1;
+                for (int64_t chunk = team; chunk < launch.chunk_count; chunk += teams) {
+                    int32_t status = RP_CANCELLED;
+                    if (!rp_cancelled(launch, lane, mask, 1)) status = redpoll_grid_1_chunk(launch, chunk, team, lane, mask);
+                    __syncwarp(mask);
+                    if (lane == 0) launch.status[chunk] = status;
+                }
+            }
+        "#]],
+    );
+}
+
+#[test]
+fn mttkrp() {
+    check(
+        "(program (input B (type (shape 4 5 6) f64 0.0 csf)) (input C (type (shape 5 8) f64 0.0 dense))
+           (input D (type (shape 6 8) f64 0.0 dense)) (output A (type (shape 4 8) f64 0.0 dense))
+           (for i (for k (for l (for j (+= (A i j) (* (B i k l) (* (C k j) (D l j)))))))))",
+        expect![[r#"
+
+            static inline int64_t rp_max_i64(int64_t a, int64_t b) {
+                return a > b ? a : b;
+            }
+
+            static inline int64_t rp_min_i64(int64_t a, int64_t b) {
+                return a < b ? a : b;
+            }
+
+            // Wraps.
+            static inline int64_t rp_mul_i64(int64_t a, int64_t b) {
+                return (int64_t)((uint64_t)a * (uint64_t)b);
+            }
+
+            // The sign is left of shifts by the width or more.
+            static inline int64_t rp_shr_i64(int64_t a, int64_t b) {
+                return (uint64_t)b < 64 ? a >> b : a < 0 ? -1 : 0;
+            }
+
+            // kernel
+            //   buffer 0, B_ptr0: input indices of i32, `B.ptr0`
+            //   buffer 1, B_idx0: input indices of u32, `B.idx0`
+            //   buffer 2, B_ptr1: input indices of i32, `B.ptr1`
+            //   buffer 3, B_idx1: input indices of u32, `B.idx1`
+            //   buffer 4, B_ptr2: input indices of i32, `B.ptr2`
+            //   buffer 5, B_idx2: input indices of u32, `B.idx2`
+            //   buffer 6, B_val: input values of f64, `B.val`
+            //   buffer 7, C_val: input values of f64, `C.val`
+            //   buffer 8, D_val: input values of f64, `D.val`
+            //   buffer 9, A_val: owned values of f64, `A.val`
+            //   buffer 10, lengths: owned indices of i64, `lengths`
+            static int32_t redpoll_grid_0_chunk(const rp_launch &launch, const int64_t chunk, const int64_t team, const uint32_t lane,
+                                                const uint32_t mask) {
+                const int32_t *__restrict__ const B_ptr0 = (const int32_t *)launch.windows[0][0].data;
+                const uint32_t *__restrict__ const B_idx0 = (const uint32_t *)launch.windows[1][0].data;
+                const int32_t *__restrict__ const B_ptr1 = (const int32_t *)launch.windows[2][0].data;
+                const uint32_t *__restrict__ const B_idx1 = (const uint32_t *)launch.windows[3][0].data;
+                const int32_t *__restrict__ const B_ptr2 = (const int32_t *)launch.windows[4][0].data;
+                const uint32_t *__restrict__ const B_idx2 = (const uint32_t *)launch.windows[5][0].data;
+                const double *__restrict__ const B_val = (const double *)launch.windows[6][0].data;
+                const double *__restrict__ const C_val = (const double *)launch.windows[7][0].data;
+                const double *__restrict__ const D_val = (const double *)launch.windows[8][0].data;
+                double *const A_val = (double *)launch.windows[9][0].data;
+                rp_window *const lengths__window = launch.windows[10] + chunk;
+                int64_t lengths__asked = lengths__window->asked;
+                int64_t lengths__room = lengths__window->room;
+                int64_t *lengths = (int64_t *)lengths__window->data;
+                const int64_t n4 = launch.params[0];
+                const int64_t n8 = launch.params[3];
+                int64_t chunk_lo = launch.chunks[2 * chunk];
+                int64_t chunk_hi = launch.chunks[2 * chunk + 1];
+                int64_t p, chunk_2, chunk_3, q, q_end, i, step, hi;
+                int64_t mid, q_2, q_end_2, i_2, q_3, q_end_3, i_3, row;
+                int64_t row_2, row_3, positions;
+                RP_GROW(lengths, 1);
+                p = rp_mul_i64(n4, n8);
+                chunk_2 = rp_max_i64(0, chunk_lo);
+                chunk_3 = rp_min_i64(n4, chunk_hi);
+                if (chunk_2 < chunk_3) {
+                    q = B_ptr0[0];
+                    q_end = B_ptr0[1];
+                    if (q < q_end) {
+                        if (B_idx0[q] < chunk_2) {
+                            step = 1;
+                            while (q + step < q_end) {
+                                if (!(B_idx0[q + step] < chunk_2)) {
+                                    break;
+                                }
+                                q = q + step;
+                                step = step + step;
+                            }
+                            hi = rp_min_i64(q + step, q_end);
+                            while (q + 1 < hi) {
+                                mid = rp_shr_i64(q + hi, 1);
+                                if (B_idx0[mid] < chunk_2) {
+                                    q = mid;
+                                } else {
+                                    hi = mid;
+                                }
+                            }
+                            q = hi;
+                        }
+                    }
+                    while (q < q_end) {
+                        i = B_idx0[q];
+                        if (chunk_3 < i + 1) {
+                            break;
+                        }
+                        q_2 = B_ptr1[q];
+                        q_end_2 = B_ptr1[q + 1];
+                        while (q_2 < q_end_2) {
+                            i_2 = B_idx1[q_2];
+                            q_3 = B_ptr2[q_2];
+                            q_end_3 = B_ptr2[q_2 + 1];
+                            while (q_3 < q_end_3) {
+                                i_3 = B_idx2[q_3];
+                                row = rp_mul_i64(i_2, n8);
+                                row_2 = rp_mul_i64(i_3, n8);
+                                row_3 = rp_mul_i64(i, n8);
+                                __syncwarp(mask);
+                                for (int64_t j = 0 + lane; j < n8; j += 32) {
+                                    A_val[row_3 + j] = A_val[row_3 + j] + B_val[q_3] * (C_val[row + j] * D_val[row_2 + j]);
+                                }
+                                q_3 = q_3 + 1;
+                            }
+                            q_2 = q_2 + 1;
+                        }
+                        q = q + 1;
+                    }
+                }
+                positions = rp_mul_i64(n4, n8);
+                if (lane == 0) lengths[0] = positions;
+                return RP_DONE;
+            }
+
+            extern "C" __global__ void redpoll_grid_0(const rp_launch launch) {
+                const uint32_t lane = RP_LANE(32), mask = RP_MASK(32);
+                const int64_t team = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / 32;
+                const int64_t teams = (int64_t)gridDim.x * blockDim.x / 32;
+                for (int64_t chunk = team; chunk < launch.chunk_count; chunk += teams) {
+                    int32_t status = RP_CANCELLED;
+                    if (!rp_cancelled(launch, lane, mask, 32)) status = redpoll_grid_0_chunk(launch, chunk, team, lane, mask);
+                    __syncwarp(mask);
+                    if (lane == 0) launch.status[chunk] = status;
+                }
+            }
+        "#]],
+    );
+}
+
+#[test]
+fn triangles() {
+    check(
+        "(program (input E (type (shape 6 6) i64 0 csr)) (output n (type (shape) i64 0 dense))
+           (for i (for j (for k (+= (n) (* (E i j) (* (E j k) (E i k))))))))",
+        expect![[r#"
+
+            // Wraps.
+            static inline int64_t rp_add_i64(int64_t a, int64_t b) {
+                return (int64_t)((uint64_t)a + (uint64_t)b);
+            }
+
+            static inline int64_t rp_max_i64(int64_t a, int64_t b) {
+                return a > b ? a : b;
+            }
+
+            static inline int64_t rp_min_i64(int64_t a, int64_t b) {
+                return a < b ? a : b;
+            }
+
+            // Wraps.
+            static inline int64_t rp_mul_i64(int64_t a, int64_t b) {
+                return (int64_t)((uint64_t)a * (uint64_t)b);
+            }
+
+            // kernel
+            //   buffer 0, E_ptr1: input indices of i32, `E.ptr1`
+            //   buffer 1, E_idx1: input indices of u32, `E.idx1`
+            //   buffer 2, E_val: input values of i64, `E.val`
+            //   buffer 3, n_val: owned values of i64, `n.val`
+            //   buffer 4, lengths: owned indices of i64, `lengths`
+            static int32_t redpoll_grid_0_chunk(const rp_launch &launch, const int64_t chunk, const int64_t team, const uint32_t lane,
+                                                const uint32_t mask) {
+                const int32_t *__restrict__ const E_ptr1 = (const int32_t *)launch.windows[0][0].data;
+                const uint32_t *__restrict__ const E_idx1 = (const uint32_t *)launch.windows[1][0].data;
+                const int64_t *__restrict__ const E_val = (const int64_t *)launch.windows[2][0].data;
+                rp_window *const n_val__window = launch.windows[3] + chunk;
+                int64_t n_val__asked = n_val__window->asked;
+                int64_t n_val__room = n_val__window->room;
+                int64_t *n_val = (int64_t *)n_val__window->data;
+                rp_window *const lengths__window = launch.windows[4] + chunk;
+                int64_t lengths__asked = lengths__window->asked;
+                int64_t lengths__room = lengths__window->room;
+                int64_t *lengths = (int64_t *)lengths__window->data;
+                const int64_t n6 = launch.params[0];
+                int64_t chunk_lo = launch.chunks[2 * chunk];
+                int64_t chunk_hi = launch.chunks[2 * chunk + 1];
+                int64_t n, chunk_2, chunk_3, q, q_end, i_2, q_2, q_end_2;
+                int64_t i_3, q_3, q_end_3, i_4, p;
+                RP_GROW(lengths, 1);
+                n = 0;
+                chunk_2 = rp_max_i64(0, chunk_lo);
+                chunk_3 = rp_min_i64(n6, chunk_hi);
+                if (chunk_2 < chunk_3) {
+                    for (int64_t i = chunk_2; i < chunk_3; i++) {
+                        q = E_ptr1[i];
+                        q_end = E_ptr1[i + 1];
+                        while (q < q_end) {
+                            i_2 = E_idx1[q];
+                            q_2 = E_ptr1[i_2];
+                            q_end_2 = E_ptr1[i_2 + 1];
+                            q_3 = E_ptr1[i];
+                            q_end_3 = E_ptr1[i + 1];
+                            while (q_2 < q_end_2 && q_3 < q_end_3) {
+                                i_3 = E_idx1[q_2];
+                                i_4 = E_idx1[q_3];
+                                p = rp_min_i64(i_3, i_4);
+                                if (((uint64_t)i_3 <= (uint64_t)i_4) & ((uint64_t)i_4 <= (uint64_t)i_3)) {
+                                    n = rp_add_i64(n, rp_mul_i64(E_val[q], rp_mul_i64(E_val[q_2], E_val[q_3])));
+                                }
+                                q_2 = q_2 + (int64_t)((uint64_t)i_3 <= (uint64_t)i_4);
+                                q_3 = q_3 + (int64_t)((uint64_t)i_4 <= (uint64_t)i_3);
+                            }
+                            q = q + 1;
+                        }
+                    }
+                }
+                RP_GROW(n_val, 1);
+                n_val[0] = n;
+                lengths[0] = 1;
+                return RP_DONE;
+            }
+
+            extern "C" __global__ void redpoll_grid_0(const rp_launch launch) {
+                const uint32_t lane = RP_LANE(1), mask = RP_MASK(1);
+                const int64_t team = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / 1;
+                const int64_t teams = (int64_t)gridDim.x * blockDim.x / 1;
+                for (int64_t chunk = team; chunk < launch.chunk_count; chunk += teams) {
+                    int32_t status = RP_CANCELLED;
+                    if (!rp_cancelled(launch, lane, mask, 1)) status = redpoll_grid_0_chunk(launch, chunk, team, lane, mask);
+                    __syncwarp(mask);
+                    if (lane == 0) launch.status[chunk] = status;
+                }
+            }
+        "#]],
+    );
+}
+
+#[test]
+fn sddmm() {
+    check(
+        "(program (input S (type (shape 4 5) f64 0.0 csr)) (input A (type (shape 4 6) f64 0.0 dense))
+           (input B (type (shape 5 6) f64 0.0 dense)) (output C (type (shape 4 5) f64 0.0 csr))
+           (for i (for j (for k (+= (C i j) (* (S i j) (* (A i k) (B j k))))))))",
+        expect![[r#"
+
+            static inline int64_t rp_max_i64(int64_t a, int64_t b) {
+                return a > b ? a : b;
+            }
+
+            static inline int64_t rp_min_i64(int64_t a, int64_t b) {
+                return a < b ? a : b;
+            }
+
+            // Wraps.
+            static inline int64_t rp_mul_i64(int64_t a, int64_t b) {
+                return (int64_t)((uint64_t)a * (uint64_t)b);
+            }
+
+            // kernel
+            //   buffer 0, S_ptr1: input indices of i32, `S.ptr1`
+            //   buffer 1, S_idx1: input indices of u32, `S.idx1`
+            //   buffer 2, S_val: input values of f64, `S.val`
+            //   buffer 3, A_val: input values of f64, `A.val`
+            //   buffer 4, B_val: input values of f64, `B.val`
+            //   buffer 5, C_ptr1: owned indices of i32, `C.ptr1`
+            //   buffer 6, C_idx1: owned indices of u32, `C.idx1`
+            //   buffer 7, C_val: owned values of f64, `C.val`
+            //   buffer 8, lengths: owned indices of i64, `lengths`
+            static int32_t redpoll_grid_0_chunk(const rp_launch &launch, const int64_t chunk, const int64_t team, const uint32_t lane,
+                                                const uint32_t mask) {
+                const int32_t *__restrict__ const S_ptr1 = (const int32_t *)launch.windows[0][0].data;
+                rp_window *const C_ptr1__window = launch.windows[5] + chunk;
+                int64_t C_ptr1__asked = C_ptr1__window->asked;
+                rp_window *const C_idx1__window = launch.windows[6] + chunk;
+                int64_t C_idx1__asked = C_idx1__window->asked;
+                rp_window *const C_val__window = launch.windows[7] + chunk;
+                int64_t C_val__asked = C_val__window->asked;
+                rp_window *const lengths__window = launch.windows[8] + chunk;
+                int64_t lengths__asked = lengths__window->asked;
+                int64_t lengths__room = lengths__window->room;
+                int64_t *lengths = (int64_t *)lengths__window->data;
+                const int64_t n4 = launch.params[0];
+                int64_t chunk_lo = launch.chunks[2 * chunk];
+                int64_t chunk_hi = launch.chunks[2 * chunk + 1];
+                int64_t len, chunk_2, chunk_3, q, q_end;
+                RP_GROW(lengths, 3);
+                len = lengths[1];
+                RP_MEASURE(C_ptr1, n4 + 1);
+                chunk_2 = rp_max_i64(0, chunk_lo);
+                chunk_3 = rp_min_i64(n4, chunk_hi);
+                if (chunk_2 < chunk_3) {
+                    for (int64_t i = chunk_2; i < chunk_3; i++) {
+                        q = S_ptr1[i];
+                        q_end = S_ptr1[i + 1];
+                        while (q < q_end) {
+                            RP_MEASURE(C_val, len + 1);
+                            RP_MEASURE(C_idx1, len + 1);
+                            len = len + 1;
+                            q = q + 1;
+                        }
+                    }
+                }
+                if (!(len < INT64_C(2147483648))) {
+                    return RP_POSITION_OVERFLOW;
+                }
+                RP_MEASURE(C_ptr1, n4 + 1);
+                lengths[0] = n4 + 1;
+                lengths[1] = len;
+                lengths[2] = len;
+                return RP_DONE;
+            }
+
+            extern "C" __global__ void redpoll_grid_0(const rp_launch launch) {
+                const uint32_t lane = RP_LANE(1), mask = RP_MASK(1);
+                const int64_t team = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / 1;
+                const int64_t teams = (int64_t)gridDim.x * blockDim.x / 1;
+                for (int64_t chunk = team; chunk < launch.chunk_count; chunk += teams) {
+                    int32_t status = RP_CANCELLED;
+                    if (!rp_cancelled(launch, lane, mask, 1)) status = redpoll_grid_0_chunk(launch, chunk, team, lane, mask);
+                    __syncwarp(mask);
+                    if (lane == 0) launch.status[chunk] = status;
+                }
+            }
+
+            // kernel
+            //   buffer 0, S_ptr1: input indices of i32, `S.ptr1`
+            //   buffer 1, S_idx1: input indices of u32, `S.idx1`
+            //   buffer 2, S_val: input values of f64, `S.val`
+            //   buffer 3, A_val: input values of f64, `A.val`
+            //   buffer 4, B_val: input values of f64, `B.val`
+            //   buffer 5, C_ptr1: owned indices of i32, `C.ptr1`
+            //   buffer 6, C_idx1: owned indices of u32, `C.idx1`
+            //   buffer 7, C_val: owned values of f64, `C.val`
+            //   buffer 8, lengths: owned indices of i64, `lengths`
+            static int32_t redpoll_grid_1_chunk(const rp_launch &launch, const int64_t chunk, const int64_t team, const uint32_t lane,
+                                                const uint32_t mask) {
+                const int32_t *__restrict__ const S_ptr1 = (const int32_t *)launch.windows[0][0].data;
+                const uint32_t *__restrict__ const S_idx1 = (const uint32_t *)launch.windows[1][0].data;
+                const double *__restrict__ const S_val = (const double *)launch.windows[2][0].data;
+                const double *__restrict__ const A_val = (const double *)launch.windows[3][0].data;
+                const double *__restrict__ const B_val = (const double *)launch.windows[4][0].data;
+                int32_t *const C_ptr1 = (int32_t *)launch.windows[5][chunk].data;
+                rp_window *const C_idx1__window = launch.windows[6] + chunk;
+                int64_t C_idx1__asked = C_idx1__window->asked;
+                int64_t C_idx1__room = C_idx1__window->room;
+                uint32_t *C_idx1 = (uint32_t *)C_idx1__window->data;
+                rp_window *const C_val__window = launch.windows[7] + chunk;
+                int64_t C_val__asked = C_val__window->asked;
+                int64_t C_val__room = C_val__window->room;
+                double *C_val = (double *)C_val__window->data;
+                rp_window *const lengths__window = launch.windows[8] + chunk;
+                int64_t lengths__asked = lengths__window->asked;
+                int64_t lengths__room = lengths__window->room;
+                int64_t *lengths = (int64_t *)lengths__window->data;
+                const int64_t n4 = launch.params[0];
+                const int64_t n6 = launch.params[2];
+                int64_t chunk_lo = launch.chunks[2 * chunk];
+                int64_t chunk_hi = launch.chunks[2 * chunk + 1];
+                int64_t len, chunk_2, chunk_3, q, q_end, i_2, row, row_2;
+                int64_t written, written_2, end;
+                double acc;
+                RP_GROW(lengths, 3);
+                len = lengths[1];
+                chunk_2 = rp_max_i64(0, chunk_lo);
+                chunk_3 = rp_min_i64(n4, chunk_hi);
+                if (chunk_2 < chunk_3) {
+                    for (int64_t i = chunk_2; i < chunk_3; i++) {
+                        q = S_ptr1[i];
+                        q_end = S_ptr1[i + 1];
+                        while (q < q_end) {
+                            i_2 = S_idx1[q];
+                            RP_GROW(C_val, len + 1);
+                            __syncwarp(mask);
+                            acc = C_val[len];
+                            row = rp_mul_i64(i, n6);
+                            row_2 = rp_mul_i64(i_2, n6);
+                            {
+                                double acc__0 = 0.0;
+                                const int64_t k__from = 0, k__end = n6;
+                                for (int64_t k = k__from + lane; lane < 16 && k < k__end; k += 16) acc__0 = acc__0 + S_val[q] * (A_val[row + k] * B_val[row_2 + k]);
+                                acc__0 = acc__0 + (double)__shfl_down_sync(mask, acc__0, 8, 32);
+                                acc__0 = acc__0 + (double)__shfl_down_sync(mask, acc__0, 4, 32);
+                                acc__0 = acc__0 + (double)__shfl_down_sync(mask, acc__0, 2, 32);
+                                acc__0 = acc__0 + (double)__shfl_down_sync(mask, acc__0, 1, 32);
+                                acc = acc + (double)__shfl_sync(mask, acc__0, 0, 32);
+                            }
+                            __syncwarp(mask);
+                            if (lane == 0) C_val[len] = acc;
+                            RP_GROW(C_idx1, len + 1);
+                            if (lane == 0) C_idx1[len] = i_2;
+                            len = len + 1;
+                            q = q + 1;
+                        }
+                        if (lane == 0) C_ptr1[i + 1] = len;
+                    }
+                }
+                written = rp_max_i64(rp_min_i64(chunk_lo, n4), 0);
+                written_2 = rp_max_i64(rp_min_i64(chunk_hi, n4), 0);
+                if (!(len < INT64_C(2147483648))) {
+                    return RP_POSITION_OVERFLOW;
+                }
+                __syncwarp(mask);
+                end = C_ptr1[written];
+                for (int64_t p = written; p < written_2; p++) {
+                    __syncwarp(mask);
+                    end = rp_max_i64(end, C_ptr1[p + 1]);
+                    __syncwarp(mask);
+                    if (lane == 0) C_ptr1[p + 1] = end;
+                }
+                if (lane == 0) lengths[0] = n4 + 1;
+                if (lane == 0) lengths[1] = len;
+                if (lane == 0) lengths[2] = len;
+                return RP_DONE;
+            }
+
+            extern "C" __global__ void redpoll_grid_1(const rp_launch launch) {
+                const uint32_t lane = RP_LANE(32), mask = RP_MASK(32);
+                const int64_t team = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / 32;
+                const int64_t teams = (int64_t)gridDim.x * blockDim.x / 32;
+                for (int64_t chunk = team; chunk < launch.chunk_count; chunk += teams) {
+                    int32_t status = RP_CANCELLED;
+                    if (!rp_cancelled(launch, lane, mask, 32)) status = redpoll_grid_1_chunk(launch, chunk, team, lane, mask);
+                    __syncwarp(mask);
+                    if (lane == 0) launch.status[chunk] = status;
+                }
+            }
+        "#]],
+    );
+}
+
+#[test]
+fn counts_of_columns() {
+    check(
+        "(program (input A (type (shape 4 5) i64 0 csr)) (output s (type (shape 5) i64 0 dense))
+           (for i (for j (+= (s j) (A i j)))))",
+        expect![[r#"
+
+            static inline int64_t rp_max_i64(int64_t a, int64_t b) {
+                return a > b ? a : b;
+            }
+
+            static inline int64_t rp_min_i64(int64_t a, int64_t b) {
+                return a < b ? a : b;
+            }
+
+            // kernel
+            //   buffer 0, A_ptr1: input indices of i32, `A.ptr1`
+            //   buffer 1, A_idx1: input indices of u32, `A.idx1`
+            //   buffer 2, A_val: input values of i64, `A.val`
+            //   buffer 3, s_val: owned values of i64, `s.val`
+            //   buffer 4, lengths: owned indices of i64, `lengths`
+            static int32_t redpoll_grid_0_chunk(const rp_launch &launch, const int64_t chunk, const int64_t team, const uint32_t lane,
+                                                const uint32_t mask) {
+                const int32_t *__restrict__ const A_ptr1 = (const int32_t *)launch.windows[0][0].data;
+                const uint32_t *__restrict__ const A_idx1 = (const uint32_t *)launch.windows[1][0].data;
+                const int64_t *__restrict__ const A_val = (const int64_t *)launch.windows[2][0].data;
+                int64_t *const s_val = (int64_t *)launch.windows[3][0].data;
+                rp_window *const lengths__window = launch.windows[4] + chunk;
+                int64_t lengths__asked = lengths__window->asked;
+                int64_t lengths__room = lengths__window->room;
+                int64_t *lengths = (int64_t *)lengths__window->data;
+                const int64_t n4 = launch.params[0];
+                const int64_t n5 = launch.params[1];
+                int64_t chunk_lo = launch.chunks[2 * chunk];
+                int64_t chunk_hi = launch.chunks[2 * chunk + 1];
+                int64_t chunk_2, chunk_3, q, q_end, i_2;
+                RP_GROW(lengths, 1);
+                chunk_2 = rp_max_i64(0, chunk_lo);
+                chunk_3 = rp_min_i64(n4, chunk_hi);
+                if (chunk_2 < chunk_3) {
+                    for (int64_t i = chunk_2 + lane; i < chunk_3; i += 32) {
+                        q = A_ptr1[i];
+                        q_end = A_ptr1[i + 1];
+                        while (q < q_end) {
+                            i_2 = A_idx1[q];
+                            atomicAdd((unsigned long long *)&s_val[i_2], (unsigned long long)(A_val[q]));
+                            q = q + 1;
+                        }
+                    }
+                }
+                if (lane == 0) lengths[0] = n5;
+                return RP_DONE;
+            }
+
+            extern "C" __global__ void redpoll_grid_0(const rp_launch launch) {
+                const uint32_t lane = RP_LANE(32), mask = RP_MASK(32);
+                const int64_t team = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / 32;
+                const int64_t teams = (int64_t)gridDim.x * blockDim.x / 32;
+                for (int64_t chunk = team; chunk < launch.chunk_count; chunk += teams) {
+                    int32_t status = RP_CANCELLED;
+                    if (!rp_cancelled(launch, lane, mask, 32)) status = redpoll_grid_0_chunk(launch, chunk, team, lane, mask);
+                    __syncwarp(mask);
+                    if (lane == 0) launch.status[chunk] = status;
+                }
+            }
+        "#]],
+    );
+}
+
+/// Protects hosts from queries that the device cannot run with the same bits: they are declined by name.
+#[test]
+fn functions_of_the_host_are_declined() {
+    let grids = grids(
+        "(program (input x (type (shape 5) f64 0.0 dense)) (output y (type (shape 5) f64 1.0 dense))
+           (for i (init (y i) (exp (x i)))))",
+    );
+    let error = emit(&grids.iter().collect::<Vec<_>>()).unwrap_err().to_string();
+    assert_eq!(error, "compiling `kernel`: `exp` is a function of the host; run this query on the CPU");
+}

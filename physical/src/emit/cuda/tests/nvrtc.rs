@@ -1,0 +1,141 @@
+//! Generated text compiles: by NVRTC, which needs no device, where its library is found.
+//!
+//! The environment variable `REDPOLL_NVRTC` names the folder of the library; without it the loader of the system looks for
+//! it.
+
+use super::grids;
+use crate::assembly::{BufferRole, Function};
+use crate::emit::cuda::{OPTIONS, emit};
+use crate::emit::tests::random::random_functions;
+use crate::grid::{Grid, Place, map_to};
+use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW, Symbol};
+use std::ffi::{CString, c_char, c_int, c_void};
+use std::path::PathBuf;
+use std::ptr::null_mut;
+
+/// What the text is compiled for: the oldest architecture that compilers of today know, and a newer one.
+const ARCHITECTURES: [&str; 2] = ["compute_75", "compute_90"];
+
+/// The run-time compiler of CUDA.
+struct Nvrtc {
+    library: Library,
+    /// What it loads itself, by name.
+    _builtins: Option<Library>,
+}
+
+type CreateProgram = unsafe extern "C" fn(
+    *mut *mut c_void,
+    *const c_char,
+    *const c_char,
+    c_int,
+    *const *const c_char,
+    *const *const c_char,
+) -> c_int;
+type CompileProgram = unsafe extern "C" fn(*mut c_void, c_int, *const *const c_char) -> c_int;
+type LogSize = unsafe extern "C" fn(*mut c_void, *mut usize) -> c_int;
+type Log = unsafe extern "C" fn(*mut c_void, *mut c_char) -> c_int;
+type DestroyProgram = unsafe extern "C" fn(*mut *mut c_void) -> c_int;
+
+impl Nvrtc {
+    fn load() -> Option<Nvrtc> {
+        // SAFETY: the initializers of NVIDIA's libraries may run in any process.
+        let open = |path: PathBuf| unsafe { Library::open(Some(path), RTLD_NOW | RTLD_GLOBAL) }.ok();
+        let Some(folder) = std::env::var_os("REDPOLL_NVRTC").map(PathBuf::from) else {
+            let names = ["libnvrtc.so", "libnvrtc.so.13", "libnvrtc.so.12"];
+            let library = names.into_iter().find_map(|name| open(name.into()))?;
+            return Some(Nvrtc { library, _builtins: None });
+        };
+        let entries = std::fs::read_dir(&folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display()));
+        let files: Vec<PathBuf> = entries.map(|e| e.expect("an entry of the folder").path()).collect();
+        let find = |start: &str| {
+            let named = |p: &&PathBuf| p.file_name().is_some_and(|n| n.to_string_lossy().starts_with(start));
+            files.iter().find(named).cloned()
+        };
+        let builtins = find("libnvrtc-builtins.so").and_then(open);
+        let library = find("libnvrtc.so").and_then(open);
+        let library = library.unwrap_or_else(|| panic!("no libnvrtc can be loaded from {}", folder.display()));
+        Some(Nvrtc { library, _builtins: builtins })
+    }
+
+    /// A function of the library.
+    ///
+    /// # Safety
+    /// The function has that type.
+    unsafe fn get<T>(&self, name: &str) -> Symbol<T> {
+        // SAFETY: the caller's word.
+        unsafe { self.library.get(name.as_bytes()) }.unwrap_or_else(|e| panic!("{e}"))
+    }
+
+    /// Compiles a text; `Err` has the words of the compiler.
+    fn compile(&self, text: &str, architecture: &str) -> Result<(), String> {
+        let text = CString::new(text).expect("no text has a NUL");
+        let options = OPTIONS.iter().map(|o| (*o).to_owned()).chain([format!("--gpu-architecture={architecture}")]);
+        let options: Vec<CString> = options.map(|o| CString::new(o).expect("no option has a NUL")).collect();
+        let pointers: Vec<*const c_char> = options.iter().map(|o| o.as_ptr()).collect();
+        // SAFETY: the types are those of `nvrtc.h`; texts and options live until the calls return, the log has the size that
+        // the library asks for, and the program is destroyed once.
+        unsafe {
+            let mut program = null_mut();
+            let create = self.get::<CreateProgram>("nvrtcCreateProgram");
+            let name = c"unit.cu".as_ptr();
+            assert_eq!(create(&raw mut program, text.as_ptr(), name, 0, null_mut(), null_mut()), 0);
+            let compile = self.get::<CompileProgram>("nvrtcCompileProgram");
+            let code = compile(program, pointers.len() as c_int, pointers.as_ptr());
+            let mut size = 0;
+            assert_eq!(self.get::<LogSize>("nvrtcGetProgramLogSize")(program, &raw mut size), 0);
+            let mut log = vec![0u8; size];
+            assert_eq!(self.get::<Log>("nvrtcGetProgramLog")(program, log.as_mut_ptr().cast()), 0);
+            self.get::<DestroyProgram>("nvrtcDestroyProgram")(&raw mut program);
+            if code == 0 { Ok(()) } else { Err(String::from_utf8_lossy(&log).into_owned()) }
+        }
+    }
+}
+
+/// Compiles grids, if there is a compiler.
+fn check(grids: &[Grid]) {
+    let text = emit(&grids.iter().collect::<Vec<_>>()).unwrap();
+    let Some(nvrtc) = Nvrtc::load() else {
+        eprintln!("skipped: there is no NVRTC here; REDPOLL_NVRTC may name the folder of its library");
+        return;
+    };
+    for architecture in ARCHITECTURES {
+        if let Err(log) = nvrtc.compile(&text, architecture) {
+            panic!("{architecture}: {log}\n{text}");
+        }
+    }
+}
+
+#[test]
+fn grids_of_programs_compile() {
+    let programs = [
+        "(program (input A (type (shape 4 5) f64 0.0 csr)) (input x (type (shape 5) f64 0.0 dense))
+           (output y (type (shape 4) f64 0.0 dense)) (for i (for j (+= (y i) (* (A i j) (x j))))))",
+        "(program (input A (type (shape 4 5) f64 0.0 csr)) (input B (type (shape 5 3) f64 0.0 csr))
+           (output C (type (shape 4 3) f64 0.0 csr)) (local w (type (shape 3) f64 0.0 (byte-map (element))))
+           (for i (where (for j (init (C i j) (w j))) (for k (for j (+= (w j) (* (A i k) (B k j))))))))",
+        "(program (input A (type (shape 4 5) f32 0.0 csr)) (input B (type (shape 4 5) f32 0.0 dcsr))
+           (output C (type (shape 4 5) f32 0.0 csr)) (for i (for j (init (C i j) (+ (A i j) (B i j))))))",
+        "(program (input A (type (shape 4 5) i64 0 csr)) (output s (type (shape 5) i64 0 dense))
+           (for i (for j (+= (s j) (A i j)))))",
+        "(program (input A (type (shape 4 5) f64 0.0 dense)) (input x (type (shape 5) f64 0.0 dense))
+           (output y (type (shape 4) f64 0.0 dense)) (for i (for j (+= (y i) (* (A i j) (x j))))))",
+        "(program (input A (type (shape 9 9) u8 0 (dense (run-length (element))))) (output s (type (shape 9) u8 0 dense))
+           (for i (for j (+= (s i) (A i j)))))",
+        "(program (input E (type (shape 6 6) i64 0 csr)) (output n (type (shape) i64 0 dense))
+           (for i (for j (for k (+= (n) (* (E i j) (* (E j k) (E i k))))))))",
+    ];
+    check(&programs.into_iter().flat_map(grids).collect::<Vec<_>>());
+}
+
+/// Protects every operator on every type, and every statement.
+#[test]
+fn grids_of_random_functions_compile() {
+    let place = |role: BufferRole| if role == BufferRole::Input { Place::Input } else { Place::Chunk };
+    let of = |function: Function, lanes: u32| {
+        let places = function.buffers.iter().map(|b| place(b.role)).collect();
+        map_to(&function, places, lanes)
+    };
+    let functions = random_functions(12).into_iter().zip([1, 4, 32].into_iter().cycle());
+    let grids: Vec<Grid> = functions.map(|(function, lanes)| of(function, lanes)).collect();
+    check(&grids);
+}

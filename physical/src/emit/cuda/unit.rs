@@ -1,0 +1,217 @@
+//! Translation units: the text of some grids.
+
+use super::function;
+use crate::Error;
+use crate::assembly::{Expr, Function, MathFn, Status};
+use crate::emit::c::helpers::{Dialect, Helpers};
+use crate::emit::c::stmt::status_name;
+use crate::grid::{Grid, verify};
+use std::fmt::Write;
+
+/// The options of the compiler that results depend on.
+pub const OPTIONS: &[&str] =
+    &["--fmad=false", "--ftz=false", "--prec-div=true", "--prec-sqrt=true", "--device-as-default-execution-space"];
+
+/// The name under which a unit exports its grid of that number.
+pub fn entry_name(number: usize) -> String {
+    format!("redpoll_grid_{number}")
+}
+
+/// What every unit starts with: types and macros that C has in its headers, and the calling convention.
+pub(super) const HEAD: &str = "\
+typedef signed char int8_t;
+typedef short int16_t;
+typedef int int32_t;
+typedef long long int64_t;
+typedef unsigned char uint8_t;
+typedef unsigned short uint16_t;
+typedef unsigned int uint32_t;
+typedef unsigned long long uint64_t;
+
+#define INT8_MIN (-128)
+#define INT8_MAX 127
+#define UINT8_MAX 255
+#define INT16_MIN (-32768)
+#define INT16_MAX 32767
+#define UINT16_MAX 65535
+#define INT32_MIN (-2147483647 - 1)
+#define INT32_MAX 2147483647
+#define UINT32_MAX 4294967295u
+#define INT64_MIN (-9223372036854775807ll - 1)
+#define INT64_MAX 9223372036854775807ll
+#define UINT64_MAX 18446744073709551615ull
+#define INT64_C(number) number##ll
+#define UINT64_C(number) number##ull
+
+#define __builtin_fabs fabs
+#define __builtin_fabsf fabsf
+#define __builtin_sqrt sqrt
+#define __builtin_sqrtf sqrtf
+#define __builtin_floor floor
+#define __builtin_floorf floorf
+#define __builtin_ceil ceil
+#define __builtin_ceilf ceilf
+#define __builtin_trunc trunc
+#define __builtin_truncf truncf
+#define __builtin_rint rint
+#define __builtin_rintf rintf
+#define __builtin_inf() __longlong_as_double(0x7ff0000000000000ll)
+#define __builtin_inff() __int_as_float(0x7f800000)
+#define __builtin_nan(text) __longlong_as_double(0x7ff8000000000000ll)
+#define __builtin_nanf(text) __int_as_float(0x7fc00000)
+#define __builtin_clzll(number) __clzll((int64_t)(number))
+#define __builtin_ctzll(number) (__ffsll((int64_t)(number)) - 1)
+
+// A window of memory: of an array, of a chunk or of a team.
+struct rp_window {
+    // Where position 0 is, or would be.
+    void *data;
+    // The elements that there is room for, and those that were asked for.
+    int64_t room, asked;
+};
+
+struct rp_launch {
+    // For each buffer its windows.
+    rp_window *const *windows;
+    const int64_t *params;
+    // The bounds of the chunks.
+    const int64_t *chunks;
+    int64_t chunk_count;
+    // For each chunk how it ended.
+    int32_t *status;
+    // Not 0 once the launch is to end.
+    const volatile int32_t *cancel;
+};
+
+// The lanes of a team, and where a lane is among them.
+#define RP_LANE(lanes) (threadIdx.x % (lanes))
+#define RP_MASK(lanes) ((0xffffffffu >> (32 - (lanes))) << (threadIdx.x % 32 / (lanes) * (lanes)))
+
+// Makes room for so many elements; without room the chunk ends, and the window says how many they were to be.
+#define RP_GROW(buffer, length)                                                                \\
+    do {                                                                                       \\
+        const int64_t rp_length = length;                                                      \\
+        if (rp_length > buffer##__asked) {                                                     \\
+            buffer##__asked = rp_length;                                                       \\
+            if (lane == 0) buffer##__window->asked = rp_length;                                \\
+        }                                                                                      \\
+        if (rp_length > buffer##__room) return RP_NO_ROOM;                                     \\
+    } while (0)
+
+// Notes how many elements there will be.
+#define RP_MEASURE(buffer, length)                                                             \\
+    do {                                                                                       \\
+        const int64_t rp_length = length;                                                      \\
+        if (rp_length > buffer##__asked) {                                                     \\
+            buffer##__asked = rp_length;                                                       \\
+            if (lane == 0) buffer##__window->asked = rp_length;                                \\
+        }                                                                                      \\
+    } while (0)
+
+// Two windows exchange their memory.
+#define RP_SWAP(a, b)                                                                          \\
+    do {                                                                                       \\
+        rp_swap(a, b);                                                                         \\
+        rp_swap(a##__room, b##__room);                                                         \\
+        rp_swap(a##__asked, b##__asked);                                                       \\
+        if (lane == 0) rp_swap(*a##__window, *b##__window);                                    \\
+    } while (0)
+
+template <typename T> static inline void rp_swap(T &a, T &b) {
+    const T kept = a;
+    a = b;
+    b = kept;
+}
+
+// Whether the launch is to end, the same for all lanes of a team.
+static inline bool rp_cancelled(const rp_launch &launch, uint32_t lane, uint32_t mask, uint32_t lanes) {
+    int32_t cancelled = 0;
+    if (lane == 0) cancelled = *launch.cancel;
+    return __shfl_sync(mask, cancelled, 0, lanes) != 0;
+}
+
+// Sorts by a merging network whose comparisons all point upwards, so elements that are not there stay behind the others. Source:
+// K. E. Batcher, \"Sorting networks and their applications\", 1968.
+template <typename T, typename Above>
+static inline void rp_network(T *data, int64_t count, uint32_t lane, uint32_t mask, uint32_t lanes, Above above) {
+    __syncwarp(mask);
+    for (int64_t block = 2; block / 2 < count; block *= 2) {
+        for (int64_t apart = block - 1; apart > 0; apart = apart == block - 1 ? block / 4 : apart / 2) {
+            for (int64_t i = lane; i < count; i += lanes) {
+                const int64_t other = i ^ apart;
+                if (i < other && other < count && above(data[i], data[other])) rp_swap(data[i], data[other]);
+            }
+            __syncwarp(mask);
+        }
+    }
+}
+
+template <typename T>
+static inline void rp_sort(T *data, int64_t lo, int64_t hi, uint32_t lane, uint32_t mask, uint32_t lanes) {
+    rp_network(data + lo, hi - lo, lane, mask, lanes, [](T a, T b) { return a > b; });
+}
+
+template <typename T, typename A, typename B>
+static inline void rp_sort_by(T *perm, const A *major, const B *minor, int64_t lo, int64_t hi, uint32_t lane,
+                              uint32_t mask, uint32_t lanes) {
+    rp_network(perm + lo, hi - lo, lane, mask, lanes, [=](T a, T b) {
+        if (major[a] != major[b]) return major[a] > major[b];
+        if (minor[a] != minor[b]) return minor[a] > minor[b];
+        return a > b;
+    });
+}
+";
+
+/// How a chunk ends that has no room.
+pub(super) const NO_ROOM: i32 = -1;
+
+/// The text of grids as one translation unit; grid `k` is exported as [`entry_name`]`(k)`.
+///
+/// # Errors
+/// [`Error::InvalidAssembly`] when the verifier rejects a grid; [`Error::Compile`] when one calls functions that the host
+/// alone has.
+pub fn emit(grids: &[&Grid]) -> Result<String, Error> {
+    let mut helpers = Helpers::new(Dialect::Cuda);
+    let mut kernels = String::new();
+    for (k, grid) in grids.iter().enumerate() {
+        let faults = verify(grid);
+        if !faults.is_empty() {
+            return Err(Error::invalid_assembly(&grid.function.name, &faults));
+        }
+        if let Some(called) = host_function(&grid.function) {
+            let message = format!("`{}` is a function of the host; run this query on the CPU", called.name());
+            return Err(Error::Compile { function: grid.function.name.clone(), message });
+        }
+        kernels.push('\n');
+        function::write(grid, &entry_name(k), &mut helpers, &mut kernels);
+    }
+    let mut text = format!("{HEAD}\nenum {{\n    RP_NO_ROOM = {NO_ROOM},\n");
+    for status in Status::ALL {
+        let _ = writeln!(text, "    {} = {},", status_name(*status), *status as i32);
+    }
+    text.push_str("};\n");
+    for helper in helpers.texts() {
+        text.push('\n');
+        text.push_str(helper);
+    }
+    Ok(text + &kernels)
+}
+
+/// A function of the mathematical library that a function calls.
+fn host_function(function: &Function) -> Option<MathFn> {
+    let mut called = None;
+    for stmt in &function.body {
+        stmt.any(&mut |s| {
+            s.for_each_expr(&mut |e| {
+                e.any(&mut |e| {
+                    if let Expr::Math(function, _) = e {
+                        called = Some(*function);
+                    }
+                    called.is_some()
+                });
+            });
+            called.is_some()
+        });
+    }
+    called
+}
