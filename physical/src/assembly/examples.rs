@@ -5,7 +5,7 @@ use super::{BufferDecl, BufferRole, Function, Program, Status};
 use crate::emit::Kernel;
 use crate::emit::c::{CacheFolder, Options, Toolchain};
 use crate::emit::cranelift::{self, Effort};
-use crate::grid::{self, End, Extent, Launch, Place};
+use crate::grid::{self, End, Extent, Launch, Place, Runner};
 use crate::run::{Invocation, Limits, Signature};
 use arrow::buffer::Buffer as ArrowBuffer;
 use std::ops::Range;

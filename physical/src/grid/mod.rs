@@ -20,7 +20,9 @@ mod tests;
 mod text;
 mod verify;
 
-pub(crate) use interp::{End, Extent, Launch, Launched, Window};
+#[cfg(test)]
+pub(crate) use interp::stored;
+pub(crate) use interp::{End, Extent, Launch, Launched, Runner, Window};
 pub use interp::{Fault, Program};
 pub use map::{WARP, map, map_to};
 pub use nodes::{Grid, Place, Stmt, Writer, serial};

@@ -2,6 +2,7 @@
 
 use crate::assembly::{Buffer, Function};
 use crate::emit::cranelift::Effort;
+use crate::grid::{Lanes, Plan};
 use crate::lower::{Binding, Layout, Lowered, Options, PositionWidth, lower};
 use crate::notation::Program;
 use crate::run::Signature;
@@ -66,6 +67,17 @@ impl Draft {
     /// The width of positions.
     pub(super) fn width(&self) -> PositionWidth {
         self.options.width
+    }
+
+    /// What was lowered.
+    #[cfg(test)]
+    pub(crate) fn program(&self) -> &Program {
+        &self.program
+    }
+
+    /// Its grids.
+    pub fn grids(&self, lanes: Lanes) -> Plan {
+        Plan::of(&self.program, &self.lowered, lanes)
     }
 
     /// Its Assembly.

@@ -8,7 +8,7 @@ use super::append::{Span, coordinates};
 use super::{ALL, Draft, Engine, Kernel, Outcome, collect};
 use crate::Error;
 use crate::assembly::{Buffer, Status};
-use crate::grid::{End, Extent, Lanes, Launch, Launched, Place, Plan, Program, Window};
+use crate::grid::{End, Extent, Grid, Lanes, Launch, Launched, Place, Plan, Program, Runner, Window};
 use crate::levels::{Concatenation, level};
 use crate::lower::Binding;
 use crate::notation::{Join, TensorId};
@@ -20,15 +20,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The room that windows have at first.
 const FIRST_ROOM: usize = 16;
-/// The teams of the interpreter.
-const TEAMS: usize = 3;
-/// The lanes of its teams.
+/// The lanes of the teams of the interpreter.
 const LANES: u32 = 4;
 
 /// The grids of a kernel, ready to be run.
-pub(super) struct Grids {
-    count: Option<Program>,
-    run: Program,
+pub(crate) struct Grids {
+    count: Option<Box<dyn Runner>>,
+    run: Box<dyn Runner>,
     launches: AtomicU64,
 }
 
@@ -51,20 +49,25 @@ impl Room {
 }
 
 impl Grids {
-    /// The grids of a draft.
+    /// The grids of a draft, for the interpreter.
     ///
     /// # Errors
     /// [`Error::InvalidAssembly`] when a verifier rejects one.
     pub(super) fn of(draft: &Draft) -> Result<Grids, Error> {
-        let plan = Plan::of(&draft.program, &draft.lowered, Lanes::Exactly(LANES));
-        let count = plan.count.map(Program::new).transpose()?;
-        Ok(Grids { count, run: Program::new(plan.run)?, launches: AtomicU64::new(0) })
+        let program = |grid| Ok::<_, Error>(Box::new(Program::new(grid)?) as Box<dyn Runner>);
+        Grids::new(draft.grids(Lanes::Exactly(LANES)), program)
     }
 
-    /// The same, stopping after so many steps in a launch.
-    pub(super) fn with_step_limit(self, limit: u64) -> Grids {
-        let count = self.count.map(|count| count.with_step_limit(limit));
-        Grids { count, run: self.run.with_step_limit(limit), ..self }
+    /// Grids, given what runs each.
+    pub(crate) fn new<E>(plan: Plan, mut runner: impl FnMut(Grid) -> Result<Box<dyn Runner>, E>) -> Result<Grids, E> {
+        let count = plan.count.map(&mut runner).transpose()?;
+        Ok(Grids { count, run: runner(plan.run)?, launches: AtomicU64::new(0) })
+    }
+
+    /// The same, stopping after so many steps in a launch, where steps are counted.
+    pub(super) fn with_step_limit(mut self, limit: u64) -> Grids {
+        self.count.iter_mut().chain([&mut self.run]).for_each(|runner| runner.limit_steps(limit));
+        self
     }
 }
 
@@ -80,10 +83,10 @@ pub(super) fn run(
     let rooms = vec![Room::All(FIRST_ROOM); invocation.signature().buffers.len()];
     let mut run = Run { kernel, grids, chunks, limits, invocation, rooms };
     if let Some(count) = &grids.count {
-        let counted = run.launch(count)?;
-        run.take_sizes(count, &counted);
+        let counted = run.launch(&**count)?;
+        run.take_sizes(&**count, &counted);
     }
-    let launched = run.launch(&grids.run)?;
+    let launched = run.launch(&*grids.run)?;
     let outputs = match &kernel.draft.lowered.cut {
         Err(_) => {
             for (k, windows) in (0..).map(Buffer).zip(&launched.windows) {
@@ -124,29 +127,30 @@ struct Run<'a> {
 
 impl Run<'_> {
     /// Launches a grid, again with more room as long as a window has too little.
-    fn launch(&mut self, program: &Program) -> Result<Launched, Error> {
+    fn launch(&mut self, runner: &dyn Runner) -> Result<Launched, Error> {
         loop {
             if self.limits.cancel.load(Ordering::Relaxed) {
                 return Err(Error::KernelStopped(Status::Cancelled));
             }
-            let windows = self.windows(program)?;
+            let windows = self.windows(runner)?;
             let number = self.grids.launches.fetch_add(1, Ordering::Relaxed);
-            let launch = Launch { inputs: &self.invocation, chunks: self.chunks, windows, teams: TEAMS, seed: number };
-            let launched = program.run(&launch)?;
+            let launch =
+                Launch { inputs: &self.invocation, chunks: self.chunks, windows, teams: runner.teams(), seed: number };
+            let launched = runner.run(&launch)?;
             match launched.end {
                 End::Status(Status::Done) => return Ok(launched),
                 End::Status(status) => return Err(Error::KernelStopped(status)),
-                End::NoRoom => self.enlarge(program, &launched),
+                End::NoRoom => self.enlarge(runner, &launched),
             }
         }
     }
 
     /// The windows of a launch.
-    fn windows(&self, program: &Program) -> Result<Vec<Vec<Extent>>, Error> {
+    fn windows(&self, runner: &dyn Runner) -> Result<Vec<Vec<Extent>>, Error> {
         let mut bytes = 0usize;
         let windows: Vec<Vec<Extent>> = (0..)
             .map(Buffer)
-            .zip(&program.grid().places)
+            .zip(&runner.grid().places)
             .map(|(buffer, place)| {
                 let room = &self.rooms[buffer.index()];
                 let grows = |number: usize| Extent { first: 0, len: 0, room: room.of(number) };
@@ -155,7 +159,7 @@ impl Run<'_> {
                     Place::Shared => vec![self.whole(buffer)],
                     Place::Rounds => self.chunks.iter().map(|chunk| self.of_rounds(buffer, chunk)).collect(),
                     Place::Chunk => (0..self.chunks.len()).map(grows).collect(),
-                    Place::Team => (0..TEAMS.min(self.chunks.len())).map(grows).collect(),
+                    Place::Team => (0..runner.teams().min(self.chunks.len())).map(grows).collect(),
                     Place::Measured => vec![Extent { first: 0, len: 0, room: 0 }; self.chunks.len()],
                 };
                 let size = self.invocation.prim(buffer).bytes();
@@ -206,8 +210,8 @@ impl Run<'_> {
     }
 
     /// Gives more room to what has asked for it.
-    fn enlarge(&mut self, program: &Program, launched: &Launched) {
-        for ((room, windows), place) in self.rooms.iter_mut().zip(&launched.windows).zip(&program.grid().places) {
+    fn enlarge(&mut self, runner: &dyn Runner, launched: &Launched) {
+        for ((room, windows), place) in self.rooms.iter_mut().zip(&launched.windows).zip(&runner.grid().places) {
             let asked = windows.iter().map(Window::asked).max().unwrap_or(0);
             match (place, &room) {
                 (Place::Chunk | Place::Team, Room::All(now)) if asked > *now => *room = Room::All(asked.max(2 * now)),
@@ -220,7 +224,7 @@ impl Run<'_> {
     }
 
     /// Takes the sizes of windows that were counted.
-    fn take_sizes(&mut self, count: &Program, counted: &Launched) {
+    fn take_sizes(&mut self, count: &dyn Runner, counted: &Launched) {
         let (places, run) = (&count.grid().places, &self.grids.run.grid().places);
         for (k, windows) in counted.windows.iter().enumerate() {
             if run[k] == Place::Chunk && matches!(places[k], Place::Chunk | Place::Measured) {

@@ -25,7 +25,7 @@ use crate::lower::{Layout, PositionWidth};
 use crate::notation::{Program, Role};
 use crate::run::{Invocation, Limits};
 use crate::storage::Tensor;
-use grids::Grids;
+pub(crate) use grids::Grids;
 use merge::Merges;
 use redpoll_logic::FloatMode;
 use room::Room;
@@ -140,6 +140,12 @@ impl Kernel {
         let kernel =
             |(draft, kernel): (&&Draft, Machine)| Kernel::with_code(draft, Code::Optimizing(kernel, toolchain.clone()));
         drafts.iter().zip(kernels).map(kernel).collect()
+    }
+
+    /// A kernel whose grids are run by something.
+    #[cfg(test)]
+    pub(crate) fn on_grids(draft: &Draft, grids: Grids) -> Kernel {
+        Kernel::with_code(draft, Code::Grid(Box::new(grids)))
     }
 
     fn with_code(draft: &Draft, code: Code) -> Kernel {

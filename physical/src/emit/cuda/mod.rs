@@ -12,6 +12,8 @@
 //! Functions of the mathematical library are those of the host, so [`emit`] declines grids with them.
 
 mod function;
+#[cfg(test)]
+mod launch;
 mod stmt;
 #[cfg(test)]
 mod tests;

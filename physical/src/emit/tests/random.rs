@@ -320,7 +320,7 @@ fn binary(op: BinaryOp, a: Expr, b: Expr) -> Expr {
     Expr::Binary(op, Box::new(a), Box::new(b))
 }
 
-fn inputs(function: &Function) -> Vec<ArrowBuffer> {
+pub(in crate::emit) fn inputs(function: &Function) -> Vec<ArrowBuffer> {
     let values = |decl: &BufferDecl| -> Vec<Scalar> {
         if decl.class == BufferClass::Index {
             (0..LEN as u64).map(|k| Scalar::from_bits(decl.prim, k * 7 % 16)).collect()

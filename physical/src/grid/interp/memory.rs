@@ -30,7 +30,7 @@ pub(super) enum Access {
 
 /// The last accesses of two different lanes. Of more lanes between the same barriers two are enough to meet any third.
 #[derive(Clone, Copy, Default)]
-struct Last([Option<Who>; 2]);
+pub(super) struct Last([Option<Who>; 2]);
 
 impl Last {
     fn add(&mut self, who: Who) {
@@ -50,7 +50,7 @@ impl Last {
 
 /// Who has touched an element.
 #[derive(Clone, Copy, Default)]
-struct Touched {
+pub(super) struct Touched {
     store: Option<Who>,
     loads: Last,
     atomics: Last,
@@ -66,8 +66,8 @@ pub(crate) struct Window {
     pub(super) asked: usize,
     /// The elements that there are.
     pub(super) elements: Vec<u64>,
-    touched: Vec<Touched>,
-    fill: u64,
+    pub(super) touched: Vec<Touched>,
+    pub(super) fill: u64,
 }
 
 impl Window {
@@ -156,7 +156,7 @@ fn element_room(at: i64, first: i64, room: usize) -> bool {
 }
 
 /// What a load finds after a value was stored: its low bits, of an index with a sign those of its `i64`.
-fn stored(decl: &BufferDecl, bits: u64) -> u64 {
+pub(crate) fn stored(decl: &BufferDecl, bits: u64) -> u64 {
     let unused = 64 - 8 * decl.prim.bytes() as u32;
     let low = bits << unused;
     if decl.class == BufferClass::Index && decl.prim.is_signed() {

@@ -22,6 +22,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 pub(crate) use memory::Window;
+#[cfg(test)]
+pub(crate) use memory::stored;
 
 /// A fault of a grid, which a machine would not notice. The fault of the mapping, never the user's.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -57,6 +59,27 @@ pub enum Fault {
     #[error("lanes of team {0} went different ways")]
     Apart(u32),
 }
+
+/// What runs a grid.
+pub(crate) trait Runner: Send + Sync {
+    /// The grid.
+    fn grid(&self) -> &Grid;
+
+    /// How many teams there are at most.
+    fn teams(&self) -> usize;
+
+    /// Runs all chunks.
+    ///
+    /// # Errors
+    /// What the grid did that it must not; [`Error::InvalidInvocation`] for inputs of another function.
+    fn run(&self, launch: &Launch<'_>) -> Result<Launched, Error>;
+
+    /// Stops launches after so many steps, where these are counted.
+    fn limit_steps(&mut self, _limit: u64) {}
+}
+
+/// The teams of kernels that are interpreted.
+const TEAMS: usize = 3;
 
 /// A grid made ready for interpretation.
 pub struct Program {
@@ -109,6 +132,12 @@ pub(crate) struct Launched {
 }
 
 impl Window {
+    /// A window as a machine has left it, which was to have so many elements.
+    #[cfg(test)]
+    pub(crate) fn left(first: i64, asked: usize, elements: Vec<u64>) -> Window {
+        Window { first, room: elements.len(), asked, touched: Vec::new(), fill: 0, elements }
+    }
+
     /// How far it was to grow.
     pub(crate) fn asked(&self) -> usize {
         self.asked
@@ -155,13 +184,27 @@ impl Program {
     pub fn grid(&self) -> &Grid {
         &self.grid
     }
+}
+
+impl Runner for Program {
+    fn grid(&self) -> &Grid {
+        &self.grid
+    }
+
+    fn teams(&self) -> usize {
+        TEAMS
+    }
 
     /// Runs all chunks.
     ///
     /// # Errors
     /// [`Error::Grid`] with the first fault; [`Error::InvalidInvocation`] for inputs of another function.
-    pub(crate) fn run(&self, launch: &Launch<'_>) -> Result<Launched, Error> {
+    fn run(&self, launch: &Launch<'_>) -> Result<Launched, Error> {
         launch.inputs.check(&self.signature)?;
         Ok(Machine::new(self, launch).run()?)
+    }
+
+    fn limit_steps(&mut self, limit: u64) {
+        self.step_limit = limit;
     }
 }

@@ -3,7 +3,7 @@
 mod broken;
 mod golden;
 
-use super::{End, Extent, Grid, Launch, Launched, Place, Program, map_to};
+use super::{End, Extent, Grid, Launch, Launched, Place, Program, Runner, map_to};
 use crate::Error;
 use crate::assembly::text::parse;
 use crate::assembly::{Buffer, BufferRole, Function, verify};

@@ -3,7 +3,7 @@
 //! The environment variable `REDPOLL_NVRTC` names the folder of the library; without it the loader of the system looks for
 //! it.
 
-use super::grids;
+use super::{PROGRAMS, grids};
 use crate::assembly::{BufferRole, Function};
 use crate::emit::cuda::{OPTIONS, emit};
 use crate::emit::tests::random::random_functions;
@@ -107,24 +107,7 @@ fn check(grids: &[Grid]) {
 
 #[test]
 fn grids_of_programs_compile() {
-    let programs = [
-        "(program (input A (type (shape 4 5) f64 0.0 csr)) (input x (type (shape 5) f64 0.0 dense))
-           (output y (type (shape 4) f64 0.0 dense)) (for i (for j (+= (y i) (* (A i j) (x j))))))",
-        "(program (input A (type (shape 4 5) f64 0.0 csr)) (input B (type (shape 5 3) f64 0.0 csr))
-           (output C (type (shape 4 3) f64 0.0 csr)) (local w (type (shape 3) f64 0.0 (byte-map (element))))
-           (for i (where (for j (init (C i j) (w j))) (for k (for j (+= (w j) (* (A i k) (B k j))))))))",
-        "(program (input A (type (shape 4 5) f32 0.0 csr)) (input B (type (shape 4 5) f32 0.0 dcsr))
-           (output C (type (shape 4 5) f32 0.0 csr)) (for i (for j (init (C i j) (+ (A i j) (B i j))))))",
-        "(program (input A (type (shape 4 5) i64 0 csr)) (output s (type (shape 5) i64 0 dense))
-           (for i (for j (+= (s j) (A i j)))))",
-        "(program (input A (type (shape 4 5) f64 0.0 dense)) (input x (type (shape 5) f64 0.0 dense))
-           (output y (type (shape 4) f64 0.0 dense)) (for i (for j (+= (y i) (* (A i j) (x j))))))",
-        "(program (input A (type (shape 9 9) u8 0 (dense (run-length (element))))) (output s (type (shape 9) u8 0 dense))
-           (for i (for j (+= (s i) (A i j)))))",
-        "(program (input E (type (shape 6 6) i64 0 csr)) (output n (type (shape) i64 0 dense))
-           (for i (for j (for k (+= (n) (* (E i j) (* (E j k) (E i k))))))))",
-    ];
-    check(&programs.into_iter().flat_map(grids).collect::<Vec<_>>());
+    check(&PROGRAMS.iter().flat_map(|text| grids(text)).collect::<Vec<_>>());
 }
 
 /// Protects every operator on every type, and every statement.

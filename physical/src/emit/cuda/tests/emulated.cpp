@@ -1,0 +1,136 @@
+// What text of CUDA needs of a device, on threads of the host: a thread for each lane, and barriers between those of a team.
+// The words of C++ come first; the types that units define themselves are called otherwise from here on.
+#include <cmath>
+#include <cstring>
+#include <mutex>
+#include <pthread.h>
+#include <thread>
+#include <vector>
+
+#define int8_t rp_int8_t
+#define int16_t rp_int16_t
+#define int32_t rp_int32_t
+#define int64_t rp_int64_t
+#define uint8_t rp_uint8_t
+#define uint16_t rp_uint16_t
+#define uint32_t rp_uint32_t
+#define uint64_t rp_uint64_t
+#undef INT8_MIN
+#undef INT8_MAX
+#undef UINT8_MAX
+#undef INT16_MIN
+#undef INT16_MAX
+#undef UINT16_MAX
+#undef INT32_MIN
+#undef INT32_MAX
+#undef UINT32_MAX
+#undef INT64_MIN
+#undef INT64_MAX
+#undef UINT64_MAX
+#undef INT64_C
+#undef UINT64_C
+
+#define __global__
+
+struct emulated_index {
+    unsigned x;
+};
+static thread_local emulated_index threadIdx, blockIdx = {0};
+static emulated_index blockDim, gridDim = {1};
+
+// The lanes of a team: where they meet, and what they show each other.
+struct emulated_team {
+    pthread_barrier_t barrier;
+    unsigned long long shown[32];
+};
+static std::vector<emulated_team> emulated_teams;
+static unsigned emulated_lanes;
+
+static emulated_team &emulated_own() {
+    return emulated_teams[threadIdx.x / emulated_lanes];
+}
+
+static void __syncwarp(unsigned mask) {
+    // All lanes of the team are named, and no others.
+    const unsigned first = threadIdx.x % 32 / emulated_lanes * emulated_lanes;
+    if (mask != (0xffffffffu >> (32 - emulated_lanes)) << first) std::abort();
+    pthread_barrier_wait(&emulated_own().barrier);
+}
+
+template <typename T> static T __shfl_sync(unsigned mask, T value, unsigned from, unsigned lanes) {
+    emulated_team &team = emulated_own();
+    if (lanes != emulated_lanes) std::abort();
+    std::memcpy(&team.shown[threadIdx.x % lanes], &value, sizeof value);
+    __syncwarp(mask);
+    if (from < lanes) std::memcpy(&value, &team.shown[from], sizeof value);
+    __syncwarp(mask);
+    return value;
+}
+
+template <typename T> static T __shfl_down_sync(unsigned mask, T value, unsigned by, unsigned lanes) {
+    return __shfl_sync(mask, value, threadIdx.x % lanes + by, lanes);
+}
+
+static std::mutex emulated_memory;
+template <typename T, typename Op> static T emulated_atomic(T *at, Op op) {
+    const std::lock_guard<std::mutex> held(emulated_memory);
+    const T old = *at;
+    *at = op(old);
+    return old;
+}
+template <typename T> static T atomicAdd(T *at, T v) {
+    return emulated_atomic(at, [=](T old) { return (T)((unsigned long long)old + (unsigned long long)v); });
+}
+template <typename T> static T atomicMin(T *at, T v) {
+    return emulated_atomic(at, [=](T old) { return old < v ? old : v; });
+}
+template <typename T> static T atomicMax(T *at, T v) {
+    return emulated_atomic(at, [=](T old) { return old > v ? old : v; });
+}
+template <typename T> static T atomicAnd(T *at, T v) {
+    return emulated_atomic(at, [=](T old) { return old & v; });
+}
+template <typename T> static T atomicOr(T *at, T v) {
+    return emulated_atomic(at, [=](T old) { return old | v; });
+}
+template <typename T> static T atomicXor(T *at, T v) {
+    return emulated_atomic(at, [=](T old) { return old ^ v; });
+}
+
+static double __longlong_as_double(long long bits) {
+    double value;
+    std::memcpy(&value, &bits, sizeof value);
+    return value;
+}
+static float __int_as_float(int bits) {
+    float value;
+    std::memcpy(&value, &bits, sizeof value);
+    return value;
+}
+static int __clzll(long long number) {
+    return number == 0 ? 64 : __builtin_clzll((unsigned long long)number);
+}
+static int __ffsll(long long number) {
+    return number == 0 ? 0 : __builtin_ctzll((unsigned long long)number) + 1;
+}
+
+struct emulated_argument {
+    unsigned long long words[6];
+};
+
+// Runs a kernel by so many teams of lanes, which are one block.
+extern "C" void emulated_launch(void (*kernel)(emulated_argument), const emulated_argument *argument, unsigned lanes,
+                                unsigned teams) {
+    emulated_lanes = lanes;
+    blockDim.x = lanes * teams;
+    emulated_teams = std::vector<emulated_team>(teams);
+    for (emulated_team &team : emulated_teams) pthread_barrier_init(&team.barrier, nullptr, lanes);
+    std::vector<std::thread> threads;
+    for (unsigned k = 0; k < lanes * teams; k++) {
+        threads.emplace_back([=] {
+            threadIdx.x = k;
+            kernel(*argument);
+        });
+    }
+    for (std::thread &thread : threads) thread.join();
+}
