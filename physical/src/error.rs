@@ -153,6 +153,24 @@ pub enum Error {
     /// The interpreter of grids met a fault of the program. The mapping's fault.
     #[error("interpreting a grid: {0}")]
     Grid(#[from] crate::grid::Fault),
+    /// A device of CUDA, or what it takes to use it, is not there. Nobody's fault; the CPU needs none.
+    #[error("CUDA device {ordinal} cannot be used: {why}; run on the CPU, or install what is missing")]
+    NoDevice {
+        /// The number of the device.
+        ordinal: u32,
+        /// What is missing.
+        why: String,
+    },
+    /// A device of CUDA did not do what a kernel asked of it. Our fault, or of the device.
+    #[error("kernel `{kernel}` on CUDA device {ordinal}: {message}")]
+    Device {
+        /// The number of the device.
+        ordinal: u32,
+        /// The kernel.
+        kernel: String,
+        /// The words of the driver.
+        message: String,
+    },
     /// The buffers or parameters given for a kernel are not those of its signature. The caller's fault.
     #[error("invalid invocation: {0}")]
     InvalidInvocation(String),

@@ -20,9 +20,7 @@ mod tests;
 mod text;
 mod verify;
 
-#[cfg(test)]
-pub(crate) use interp::stored;
-pub(crate) use interp::{End, Extent, Launch, Launched, Runner, Window};
+pub(crate) use interp::{End, Extent, Launch, Launched, Runner, Window, stored};
 pub use interp::{Fault, Program};
 pub use map::{WARP, map, map_to};
 pub use nodes::{Grid, Place, Stmt, Writer, serial};

@@ -18,13 +18,30 @@ const CHUNKS_PER_THREAD: u64 = 4;
 /// The most chunks of loops whose results depend on where they are cut, which must not depend on the threads.
 const MOST_CHUNKS: u64 = 64;
 
+/// The least work of a chunk for a team of a device, in steps of loops: some for each lane of a warp.
+const GRAIN_OF_TEAMS: u64 = 128;
+
 /// The share of the work that partial results may add, as a divisor.
 const OVERHEAD: u64 = 8;
 
+/// Who shares the work.
+#[derive(Clone, Copy)]
+pub(super) enum Share<'a> {
+    /// Threads of this machine.
+    Threads(&'a Workers),
+    /// So many teams of a device, whose results do not depend on the cuts but for signs of zeros.
+    Teams(u64),
+}
+
 /// The chunks of a loop over these inputs, in the order of the program's: one where it is not worth more.
-pub(super) fn chunks(draft: &Draft, cut: &Cut, inputs: &[&Tensor], workers: &Workers) -> Vec<Range<i64>> {
+pub(super) fn chunks(draft: &Draft, cut: &Cut, inputs: &[&Tensor], share: Share<'_>) -> Vec<Range<i64>> {
     let whole = || vec![ALL];
-    let needless = cut.exact && workers.threads() == 1 && workers.grain() > 0;
+    let (threads, grain) = match share {
+        Share::Threads(workers) => (workers.threads() as u64, workers.grain()),
+        Share::Teams(teams) => (teams, GRAIN_OF_TEAMS),
+    };
+    let by_shares = cut.exact || matches!(share, Share::Teams(_));
+    let needless = cut.exact && threads == 1 && grain > 0;
     if needless || cut.rounds.end.saturating_sub(cut.rounds.start) < 2 {
         return whole();
     }
@@ -35,8 +52,8 @@ pub(super) fn chunks(draft: &Draft, cut: &Cut, inputs: &[&Tensor], workers: &Wor
         cut.followers.iter().fold(total, |steps, k| steps.saturating_add(total.saturating_mul(fiber(inputs[*k]))));
     // What the optimizer expects may change with what it has learned, and the cuts with it.
     let expected = if cut.exact { steps.max(draft.expected_steps()) } else { steps };
-    let wanted = if cut.exact { CHUNKS_PER_THREAD.saturating_mul(workers.threads() as u64) } else { MOST_CHUNKS };
-    let worth = match workers.grain() {
+    let wanted = if by_shares { CHUNKS_PER_THREAD.saturating_mul(threads) } else { MOST_CHUNKS };
+    let worth = match grain {
         0 => rounds,
         grain => (expected / grain).min(expected / OVERHEAD / partial_places(&draft.program, cut).max(1)),
     };
@@ -125,7 +142,7 @@ mod tests {
         let program = Arc::new(normalize(parse(&text).unwrap()).unwrap());
         let draft = Draft::new(&program, &[], FloatMode::default());
         let workers = Workers::new(NonZero::new(threads).unwrap());
-        chunks(&draft, draft.lowered.cut.as_ref().unwrap(), &[&triangle(n)], &workers)
+        chunks(&draft, draft.lowered.cut.as_ref().unwrap(), &[&triangle(n)], Share::Threads(&workers))
     }
 
     /// Protects balance on skewed data, and that floats do not feel the number of threads.

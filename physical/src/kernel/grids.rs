@@ -5,14 +5,16 @@
 //! together as by the other engines, so that results are the same bits.
 
 use super::append::{Span, coordinates};
+use super::bounds::Share;
 use super::{ALL, Draft, Engine, Kernel, Outcome, collect};
 use crate::Error;
 use crate::assembly::{Buffer, Status};
+use crate::emit::cuda::Cuda;
 use crate::grid::{End, Extent, Grid, Lanes, Launch, Launched, Place, Plan, Program, Runner, Window};
 use crate::levels::{Concatenation, level};
 use crate::lower::Binding;
-use crate::notation::{Join, TensorId};
-use crate::run::{Invocation, Limits};
+use crate::notation::{Cut, Join, TensorId};
+use crate::run::{Invocation, Limits, Workers};
 use crate::storage::Tensor;
 use redpoll_logic::Prim;
 use std::ops::Range;
@@ -28,6 +30,8 @@ pub(crate) struct Grids {
     count: Option<Box<dyn Runner>>,
     run: Box<dyn Runner>,
     launches: AtomicU64,
+    /// The device that runs them, if one does.
+    device: Option<u32>,
 }
 
 /// The room of the windows of a buffer.
@@ -61,7 +65,34 @@ impl Grids {
     /// Grids, given what runs each.
     pub(crate) fn new<E>(plan: Plan, mut runner: impl FnMut(Grid) -> Result<Box<dyn Runner>, E>) -> Result<Grids, E> {
         let count = plan.count.map(&mut runner).transpose()?;
-        Ok(Grids { count, run: runner(plan.run)?, launches: AtomicU64::new(0) })
+        Ok(Grids { count, run: runner(plan.run)?, launches: AtomicU64::new(0), device: None })
+    }
+
+    /// The grids of a draft, on a device of CUDA.
+    ///
+    /// # Errors
+    /// [`Error::NoDevice`] when it cannot be used; [`Error::Compile`] when it declines the grids.
+    pub(super) fn on_cuda(draft: &Draft, ordinal: u32) -> Result<Grids, Error> {
+        let cuda = Cuda::open(ordinal)?;
+        let plan = draft.grids(Lanes::AsUseful);
+        let mut runners = cuda.runners(&plan.count.iter().chain([&plan.run]).collect::<Vec<_>>())?.into_iter();
+        let next = |_| runners.next().ok_or_else(|| Error::InvalidInvocation("a runner for each grid".into()));
+        Ok(Grids { device: Some(ordinal), ..Grids::new(plan, next)? })
+    }
+
+    /// What runs them.
+    pub(super) fn engine(&self) -> Engine {
+        self.device.map_or(Engine::Grid, Engine::Cuda)
+    }
+
+    /// How the work is cut: for a device into many chunks, unless their partial results are folded, whose bits depend on the
+    /// cuts.
+    pub(super) fn share<'a>(&self, cut: &Cut, workers: &'a Workers) -> Share<'a> {
+        let folds = cut.outputs.iter().any(|(_, join)| matches!(join, Join::Folded(_)));
+        match self.device {
+            Some(_) if cut.exact || !folds => Share::Teams(self.run.teams() as u64),
+            _ => Share::Threads(workers),
+        }
     }
 
     /// The same, stopping after so many steps in a launch, where steps are counted.
@@ -132,10 +163,10 @@ impl Run<'_> {
             if self.limits.cancel.load(Ordering::Relaxed) {
                 return Err(Error::KernelStopped(Status::Cancelled));
             }
-            let windows = self.windows(runner)?;
+            let teams = self.teams(runner);
+            let windows = self.windows(runner, teams)?;
             let number = self.grids.launches.fetch_add(1, Ordering::Relaxed);
-            let launch =
-                Launch { inputs: &self.invocation, chunks: self.chunks, windows, teams: runner.teams(), seed: number };
+            let launch = Launch { inputs: &self.invocation, chunks: self.chunks, windows, teams, seed: number };
             let launched = runner.run(&launch)?;
             match launched.end {
                 End::Status(Status::Done) => return Ok(launched),
@@ -145,8 +176,19 @@ impl Run<'_> {
         }
     }
 
+    /// The teams of a launch: as many as there are chunks and as have memory for their windows, which may take half of it.
+    fn teams(&self, runner: &dyn Runner) -> usize {
+        let of_team = |(k, place): (usize, &Place)| match (place, &self.rooms[k]) {
+            (Place::Team, Room::All(room)) => room.saturating_mul(self.invocation.prim(Buffer(k as u32)).bytes()),
+            _ => 0,
+        };
+        let bytes = runner.grid().places.iter().enumerate().map(of_team).fold(0, usize::saturating_add);
+        let most = self.limits.memory.limit().min(runner.memory()) / 2 / bytes.max(1);
+        runner.teams().min(self.chunks.len()).min(most).max(1)
+    }
+
     /// The windows of a launch.
-    fn windows(&self, runner: &dyn Runner) -> Result<Vec<Vec<Extent>>, Error> {
+    fn windows(&self, runner: &dyn Runner, teams: usize) -> Result<Vec<Vec<Extent>>, Error> {
         let mut bytes = 0usize;
         let windows: Vec<Vec<Extent>> = (0..)
             .map(Buffer)
@@ -159,7 +201,7 @@ impl Run<'_> {
                     Place::Shared => vec![self.whole(buffer)],
                     Place::Rounds => self.chunks.iter().map(|chunk| self.of_rounds(buffer, chunk)).collect(),
                     Place::Chunk => (0..self.chunks.len()).map(grows).collect(),
-                    Place::Team => (0..runner.teams().min(self.chunks.len())).map(grows).collect(),
+                    Place::Team => (0..teams).map(grows).collect(),
                     Place::Measured => vec![Extent { first: 0, len: 0, room: 0 }; self.chunks.len()],
                 };
                 let size = self.invocation.prim(buffer).bytes();
@@ -168,7 +210,7 @@ impl Run<'_> {
                 extents
             })
             .collect();
-        if bytes > self.limits.memory.limit() {
+        if bytes > self.limits.memory.limit().min(runner.memory()) {
             return Err(Error::KernelStopped(Status::OutOfMemory));
         }
         Ok(windows)
@@ -257,7 +299,9 @@ impl Run<'_> {
                     collect::collect(program, lowered, (id, &used), &mut own)
                 };
                 let partials = (0..self.chunks.len()).map(partial).collect::<Result<_, _>>()?;
-                return self.kernel.merges.merge(draft, (number, op), partials, (Engine::Grid, self.limits));
+                // What a device has left is here already, and merges are short.
+                let engine = if self.grids.device.is_some() { Engine::Instant } else { Engine::Grid };
+                return self.kernel.merges.merge(draft, (number, op), partials, (engine, self.limits));
             }
             Join::Shared | Join::Folded(_) => {
                 for buffer in &arrays {

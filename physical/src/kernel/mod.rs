@@ -25,6 +25,7 @@ use crate::lower::{Layout, PositionWidth};
 use crate::notation::{Program, Role};
 use crate::run::{Invocation, Limits};
 use crate::storage::Tensor;
+use bounds::Share;
 pub(crate) use grids::Grids;
 use merge::Merges;
 use redpoll_logic::FloatMode;
@@ -44,6 +45,8 @@ pub enum Engine {
     Interpreter,
     /// The interpreter of grids, which runs the mapping for machines of many threads in random orders and reports races.
     Grid,
+    /// Grids on the CUDA device of that number.
+    Cuda(u32),
 }
 
 /// A program, lowered and compiled for an engine.
@@ -81,7 +84,8 @@ impl Kernel {
     /// one.
     ///
     /// # Errors
-    /// [`Error::Compile`] when the engine does not support this machine; for the optimizing engine, which uses the
+    /// [`Error::Compile`] when the engine does not support this machine; [`Error::NoDevice`] when it is a device that is not
+    /// there; for the optimizing engine, which uses the
     /// toolchain of this process, as [`Kernel::optimizing`].
     pub fn new(
         program: &Arc<Program>,
@@ -112,6 +116,7 @@ impl Kernel {
             Engine::Instant => Code::Instant(cranelift::compile(draft.function(), draft.effort())?),
             Engine::Interpreter => Code::Interpreter(Interpreter::new(draft.function())?),
             Engine::Grid => Code::Grid(Box::new(Grids::of(draft)?)),
+            Engine::Cuda(ordinal) => Code::Grid(Box::new(Grids::on_cuda(draft, ordinal)?)),
             Engine::Optimizing => return Kernel::optimizing_one(draft, Toolchain::host()),
         };
         Ok(Kernel::with_code(draft, code))
@@ -168,7 +173,7 @@ impl Kernel {
         match &self.code {
             Code::Instant(_) => Kernel::of(&draft, Engine::Instant),
             Code::Interpreter(_) => Kernel::of(&draft, Engine::Interpreter),
-            Code::Grid(_) => Kernel::of(&draft, Engine::Grid),
+            Code::Grid(grids) => Kernel::of(&draft, grids.engine()),
             Code::Optimizing(_, toolchain) => Kernel::optimizing_one(&draft, toolchain),
         }
     }
@@ -224,11 +229,11 @@ impl Kernel {
     fn run_once(&self, inputs: &[&Tensor], limits: &Limits) -> Result<Outcome, Error> {
         if let Code::Grid(grids) = &self.code {
             let cut = self.draft.lowered.cut.as_ref();
-            let chunks = cut.map(|cut| bounds::chunks(&self.draft, cut, inputs, &limits.workers));
+            let chunks = cut.map(|cut| bounds::chunks(&self.draft, cut, inputs, grids.share(cut, &limits.workers)));
             return grids::run(self, grids, &chunks.unwrap_or_else(|_| grids::WHOLE.into()), inputs, limits);
         }
         if let Ok(cut) = &self.draft.lowered.cut {
-            let chunks = bounds::chunks(&self.draft, cut, inputs, &limits.workers);
+            let chunks = bounds::chunks(&self.draft, cut, inputs, Share::Threads(&limits.workers));
             if chunks.len() > 1 {
                 return parallel::run(self, cut, &chunks, inputs, limits);
             }

@@ -94,8 +94,8 @@ pub(super) fn write(grid: &Grid, entry: &str, helpers: &mut Helpers, out: &mut S
          extern \"C\" __global__ void {entry}(const rp_launch launch) {{\n    \
          const uint32_t lane = RP_LANE({lanes}), mask = RP_MASK({lanes});\n    \
          const int64_t team = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / {lanes};\n    \
-         const int64_t teams = (int64_t)gridDim.x * blockDim.x / {lanes};\n    \
-         for (int64_t chunk = team; chunk < launch.chunk_count; chunk += teams) {{\n        \
+         if (team >= launch.team_count) return;\n    \
+         for (int64_t chunk = team; chunk < launch.chunk_count; chunk += launch.team_count) {{\n        \
          int32_t status = RP_CANCELLED;\n        \
          if (!rp_cancelled(launch, lane, mask, {lanes})) status = {entry}_chunk(launch, chunk, team, lane, mask);\n        \
          __syncwarp(mask);\n        \

@@ -19,7 +19,7 @@ pub(crate) trait Device {
     /// Copies bytes from an address on.
     fn download(&self, from: Address, to: &mut [u8]) -> Result<(), Error>;
 
-    /// Runs the kernel of a grid by so many teams, and waits for its end.
+    /// Runs the kernel of a grid by so many teams, or more, and waits for its end.
     fn launch(&mut self, grid: &Grid, argument: &Argument, teams: usize) -> Result<(), Error>;
 }
 
@@ -31,6 +31,7 @@ pub(crate) struct Argument {
     params: Address,
     chunks: Address,
     chunk_count: i64,
+    team_count: i64,
     status: Address,
     cancel: Address,
 }
@@ -86,15 +87,17 @@ pub(crate) fn run(device: &mut dyn Device, grid: &Grid, launch: &Launch<'_>) -> 
     let words = |words: &[i64]| words.iter().flat_map(|w| w.to_le_bytes()).collect::<Vec<u8>>();
     let chunks: Vec<i64> = launch.chunks.iter().flat_map(|c| [c.start, c.end]).collect();
     let addresses: Vec<i64> = tables.iter().map(|(at, _)| *at as i64).collect();
+    let teams = launch.teams.min(launch.chunks.len());
     let argument = Argument {
         windows: device.upload(&words(&addresses))?,
         params: device.upload(&words(launch.inputs.params()))?,
         chunks: device.upload(&words(&chunks))?,
         chunk_count: launch.chunks.len() as i64,
+        team_count: teams as i64,
         status: device.filled(launch.chunks.len(), 4, u64::from(i32::MAX as u32))?,
         cancel: device.filled(1, 4, 0)?,
     };
-    device.launch(grid, &argument, launch.teams.min(launch.chunks.len()))?;
+    device.launch(grid, &argument, teams)?;
     for piece in &mut pieces {
         device.download(piece.at, &mut piece.bytes)?;
     }

@@ -9,14 +9,18 @@
 //!   numbers close to 0 are exact;
 //! - lane folds combine their lanes in the order of Assembly.
 //!
+//! [`Cuda`] compiles units for a device of this machine and runs them; a launch is described for any memory (`launch`), so
+//! that tests run text on the host.
+//!
 //! Functions of the mathematical library are those of the host, so [`emit`] declines grids with them.
 
+mod device;
 mod function;
-#[cfg(test)]
 mod launch;
 mod stmt;
 #[cfg(test)]
 mod tests;
 mod unit;
 
+pub use device::Cuda;
 pub use unit::{OPTIONS, emit, entry_name};

@@ -77,6 +77,8 @@ struct rp_launch {
     // The bounds of the chunks.
     const int64_t *chunks;
     int64_t chunk_count;
+    // The teams that have windows; threads beyond them have nothing to do.
+    int64_t team_count;
     // For each chunk how it ended.
     int32_t *status;
     // Not 0 once the launch is to end.

@@ -21,9 +21,7 @@ use ops::{Op, steps};
 use std::ops::Range;
 use std::sync::Arc;
 
-pub(crate) use memory::Window;
-#[cfg(test)]
-pub(crate) use memory::stored;
+pub(crate) use memory::{Window, stored};
 
 /// A fault of a grid, which a machine would not notice. The fault of the mapping, never the user's.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -67,6 +65,11 @@ pub(crate) trait Runner: Send + Sync {
 
     /// How many teams there are at most.
     fn teams(&self) -> usize;
+
+    /// The bytes that windows may take.
+    fn memory(&self) -> usize {
+        usize::MAX
+    }
 
     /// Runs all chunks.
     ///
@@ -133,7 +136,6 @@ pub(crate) struct Launched {
 
 impl Window {
     /// A window as a machine has left it, which was to have so many elements.
-    #[cfg(test)]
     pub(crate) fn left(first: i64, asked: usize, elements: Vec<u64>) -> Window {
         Window { first, room: elements.len(), asked, touched: Vec::new(), fill: 0, elements }
     }

@@ -115,7 +115,8 @@ impl Device for Host<'_> {
         unsafe {
             let entry = library.get::<Entry>(entry_name(self.of.number).as_bytes()).unwrap();
             let start = library.get::<Start>(b"emulated_launch").unwrap();
-            start(*entry, argument, grid.lanes, teams as u32);
+            // A block has threads beyond the last team.
+            start(*entry, argument, grid.lanes, teams as u32 + 1);
         }
         Ok(())
     }

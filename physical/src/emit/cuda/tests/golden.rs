@@ -78,8 +78,8 @@ fn spmv() {
             extern "C" __global__ void redpoll_grid_0(const rp_launch launch) {
                 const uint32_t lane = RP_LANE(32), mask = RP_MASK(32);
                 const int64_t team = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / 32;
-                const int64_t teams = (int64_t)gridDim.x * blockDim.x / 32;
-                for (int64_t chunk = team; chunk < launch.chunk_count; chunk += teams) {
+                if (team >= launch.team_count) return;
+                for (int64_t chunk = team; chunk < launch.chunk_count; chunk += launch.team_count) {
                     int32_t status = RP_CANCELLED;
                     if (!rp_cancelled(launch, lane, mask, 32)) status = redpoll_grid_0_chunk(launch, chunk, team, lane, mask);
                     __syncwarp(mask);
@@ -227,8 +227,8 @@ fn spgemm() {
             extern "C" __global__ void redpoll_grid_0(const rp_launch launch) {
                 const uint32_t lane = RP_LANE(1), mask = RP_MASK(1);
                 const int64_t team = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / 1;
-                const int64_t teams = (int64_t)gridDim.x * blockDim.x / 1;
-                for (int64_t chunk = team; chunk < launch.chunk_count; chunk += teams) {
+                if (team >= launch.team_count) return;
+                for (int64_t chunk = team; chunk < launch.chunk_count; chunk += launch.team_count) {
                     int32_t status = RP_CANCELLED;
                     if (!rp_cancelled(launch, lane, mask, 1)) status = redpoll_grid_0_chunk(launch, chunk, team, lane, mask);
                     __syncwarp(mask);
@@ -376,8 +376,8 @@ fn spgemm() {
             extern "C" __global__ void redpoll_grid_1(const rp_launch launch) {
                 const uint32_t lane = RP_LANE(1), mask = RP_MASK(1);
                 const int64_t team = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / 1;
-                const int64_t teams = (int64_t)gridDim.x * blockDim.x / 1;
-                for (int64_t chunk = team; chunk < launch.chunk_count; chunk += teams) {
+                if (team >= launch.team_count) return;
+                for (int64_t chunk = team; chunk < launch.chunk_count; chunk += launch.team_count) {
                     int32_t status = RP_CANCELLED;
                     if (!rp_cancelled(launch, lane, mask, 1)) status = redpoll_grid_1_chunk(launch, chunk, team, lane, mask);
                     __syncwarp(mask);
@@ -513,8 +513,8 @@ fn mttkrp() {
             extern "C" __global__ void redpoll_grid_0(const rp_launch launch) {
                 const uint32_t lane = RP_LANE(32), mask = RP_MASK(32);
                 const int64_t team = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / 32;
-                const int64_t teams = (int64_t)gridDim.x * blockDim.x / 32;
-                for (int64_t chunk = team; chunk < launch.chunk_count; chunk += teams) {
+                if (team >= launch.team_count) return;
+                for (int64_t chunk = team; chunk < launch.chunk_count; chunk += launch.team_count) {
                     int32_t status = RP_CANCELLED;
                     if (!rp_cancelled(launch, lane, mask, 32)) status = redpoll_grid_0_chunk(launch, chunk, team, lane, mask);
                     __syncwarp(mask);
@@ -611,8 +611,8 @@ fn triangles() {
             extern "C" __global__ void redpoll_grid_0(const rp_launch launch) {
                 const uint32_t lane = RP_LANE(1), mask = RP_MASK(1);
                 const int64_t team = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / 1;
-                const int64_t teams = (int64_t)gridDim.x * blockDim.x / 1;
-                for (int64_t chunk = team; chunk < launch.chunk_count; chunk += teams) {
+                if (team >= launch.team_count) return;
+                for (int64_t chunk = team; chunk < launch.chunk_count; chunk += launch.team_count) {
                     int32_t status = RP_CANCELLED;
                     if (!rp_cancelled(launch, lane, mask, 1)) status = redpoll_grid_0_chunk(launch, chunk, team, lane, mask);
                     __syncwarp(mask);
@@ -701,8 +701,8 @@ fn sddmm() {
             extern "C" __global__ void redpoll_grid_0(const rp_launch launch) {
                 const uint32_t lane = RP_LANE(1), mask = RP_MASK(1);
                 const int64_t team = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / 1;
-                const int64_t teams = (int64_t)gridDim.x * blockDim.x / 1;
-                for (int64_t chunk = team; chunk < launch.chunk_count; chunk += teams) {
+                if (team >= launch.team_count) return;
+                for (int64_t chunk = team; chunk < launch.chunk_count; chunk += launch.team_count) {
                     int32_t status = RP_CANCELLED;
                     if (!rp_cancelled(launch, lane, mask, 1)) status = redpoll_grid_0_chunk(launch, chunk, team, lane, mask);
                     __syncwarp(mask);
@@ -804,8 +804,8 @@ fn sddmm() {
             extern "C" __global__ void redpoll_grid_1(const rp_launch launch) {
                 const uint32_t lane = RP_LANE(32), mask = RP_MASK(32);
                 const int64_t team = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / 32;
-                const int64_t teams = (int64_t)gridDim.x * blockDim.x / 32;
-                for (int64_t chunk = team; chunk < launch.chunk_count; chunk += teams) {
+                if (team >= launch.team_count) return;
+                for (int64_t chunk = team; chunk < launch.chunk_count; chunk += launch.team_count) {
                     int32_t status = RP_CANCELLED;
                     if (!rp_cancelled(launch, lane, mask, 32)) status = redpoll_grid_1_chunk(launch, chunk, team, lane, mask);
                     __syncwarp(mask);
@@ -873,8 +873,8 @@ fn counts_of_columns() {
             extern "C" __global__ void redpoll_grid_0(const rp_launch launch) {
                 const uint32_t lane = RP_LANE(32), mask = RP_MASK(32);
                 const int64_t team = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / 32;
-                const int64_t teams = (int64_t)gridDim.x * blockDim.x / 32;
-                for (int64_t chunk = team; chunk < launch.chunk_count; chunk += teams) {
+                if (team >= launch.team_count) return;
+                for (int64_t chunk = team; chunk < launch.chunk_count; chunk += launch.team_count) {
                     int32_t status = RP_CANCELLED;
                     if (!rp_cancelled(launch, lane, mask, 32)) status = redpoll_grid_0_chunk(launch, chunk, team, lane, mask);
                     __syncwarp(mask);

@@ -1,0 +1,233 @@
+//! Devices of CUDA: driver and run-time compiler, found when they are asked for, and the kernels that they run.
+//!
+//! Nothing here is needed to build; where something is missing, or older than what this was built for, that is an error and
+//! no panic.
+
+use super::launch::{Address, Argument, Device, run};
+use super::unit::{OPTIONS, emit, entry_name};
+use crate::Error;
+use crate::grid::{Grid, Launch, Launched, Runner};
+use cudarc::driver::result::memcpy_dtoh_sync;
+use cudarc::driver::sys::{CUdevice_attribute, CUresult};
+use cudarc::driver::{
+    CudaContext, CudaModule, CudaSlice, CudaStream, DevicePtr, DeviceRepr, DriverError, LaunchConfig, PushKernelArg,
+};
+use cudarc::nvrtc::{CompileError, CompileOptions, compile_ptx_with_opts};
+use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The threads of a block.
+const BLOCK: u32 = 128;
+/// The warps that a multiprocessor has work for; their windows take memory, so it is not given more.
+const WARPS: usize = 16;
+
+/// A device that can be used.
+pub struct Cuda {
+    ordinal: u32,
+    stream: Arc<CudaStream>,
+    context: Arc<CudaContext>,
+    architecture: String,
+    multiprocessors: usize,
+}
+
+impl Cuda {
+    /// The device of that number, the same for all who ask in this process.
+    ///
+    /// # Errors
+    /// [`Error::NoDevice`] with what is missing.
+    pub fn open(ordinal: u32) -> Result<Arc<Cuda>, Error> {
+        static OPEN: Mutex<Option<HashMap<u32, Arc<Cuda>>>> = Mutex::new(None);
+        let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+        let open = open.get_or_insert_default();
+        if let Some(cuda) = open.get(&ordinal) {
+            return Ok(cuda.clone());
+        }
+        let cuda = Arc::new(caught(|| Cuda::find(ordinal)).map_err(|why| Error::NoDevice { ordinal, why })?);
+        open.insert(ordinal, cuda.clone());
+        Ok(cuda)
+    }
+
+    fn find(ordinal: u32) -> Result<Cuda, String> {
+        // SAFETY: the initializers of NVIDIA's libraries may run in any process.
+        if !unsafe { cudarc::driver::sys::is_culib_present() } {
+            return Err("the driver (libcuda) is not installed".into());
+        }
+        // SAFETY: as above.
+        if !unsafe { cudarc::nvrtc::sys::is_culib_present() } {
+            return Err("the run-time compiler (libnvrtc) is not installed".into());
+        }
+        let context = CudaContext::new(ordinal as usize).map_err(|e| said(&e))?;
+        let (major, minor) = context.compute_capability().map_err(|e| said(&e))?;
+        let attribute = CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT;
+        let multiprocessors = context.attribute(attribute).map_err(|e| said(&e))?;
+        let multiprocessors = usize::try_from(multiprocessors).unwrap_or(1).max(1);
+        let architecture = format!("compute_{major}{minor}");
+        Ok(Cuda { ordinal, stream: context.default_stream(), context, architecture, multiprocessors })
+    }
+
+    /// Compiles a unit of text.
+    fn compile(&self, text: &str) -> Result<Arc<CudaModule>, String> {
+        let options =
+            OPTIONS.iter().map(|o| (*o).to_owned()).chain([format!("--gpu-architecture={}", self.architecture)]);
+        let options = CompileOptions { options: options.collect(), ..CompileOptions::default() };
+        let ptx = compile_ptx_with_opts(text, options).map_err(|e| match e {
+            CompileError::CompileError { log, .. } => log.to_string_lossy().into_owned(),
+            other => format!("{other:?}"),
+        })?;
+        self.context.load_module(ptx).map_err(|e| said(&e))
+    }
+
+    /// What runs grids, all compiled at once.
+    ///
+    /// # Errors
+    /// As [`emit`]; [`Error::Compile`] with the words of the compiler.
+    pub(crate) fn runners(self: &Arc<Cuda>, grids: &[&Grid]) -> Result<Vec<Box<dyn Runner>>, Error> {
+        let text = emit(grids)?;
+        let name = grids.first().map_or_else(String::new, |grid| grid.function.name.clone());
+        let module =
+            caught(|| self.compile(&text)).map_err(|message| Error::Compile { function: name.clone(), message })?;
+        let runner = |(number, grid): (usize, &&Grid)| {
+            let (cuda, module, grid) = (self.clone(), module.clone(), Grid::clone(grid));
+            Box::new(Kernel { cuda, module, number, grid }) as Box<dyn Runner>
+        };
+        Ok(grids.iter().enumerate().map(runner).collect())
+    }
+}
+
+/// Calls the bindings, which panic where the driver lacks a function that they know.
+fn caught<T>(f: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
+    catch_unwind(AssertUnwindSafe(f)).unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        let text = text.or(panic.downcast_ref::<&str>().copied()).unwrap_or("it gives no reason");
+        Err(format!("the installed driver or compiler does not do: {text}"))
+    })
+}
+
+fn said(error: &DriverError) -> String {
+    error.error_string().map_or_else(|_| format!("{error:?}"), |text| text.to_string_lossy().into_owned())
+}
+
+/// A grid compiled for a device.
+struct Kernel {
+    cuda: Arc<Cuda>,
+    module: Arc<CudaModule>,
+    number: usize,
+    grid: Grid,
+}
+
+impl Runner for Kernel {
+    fn grid(&self) -> &Grid {
+        &self.grid
+    }
+
+    fn teams(&self) -> usize {
+        // Lanes that are alone share a warp with others that go their own ways.
+        self.cuda.multiprocessors * WARPS * if self.grid.lanes == 1 { 32 } else { 1 }
+    }
+
+    fn memory(&self) -> usize {
+        caught(|| self.cuda.context.mem_get_info().map_err(|e| said(&e))).map_or(usize::MAX, |(free, _)| free)
+    }
+
+    fn run(&self, launch: &Launch<'_>) -> Result<Launched, Error> {
+        // Memory of the device is freed with this.
+        let mut memory = Memory { kernel: self, held: Vec::new() };
+        run(&mut memory, &self.grid, launch)
+    }
+}
+
+/// The memory of one launch.
+struct Memory<'a> {
+    kernel: &'a Kernel,
+    held: Vec<CudaSlice<u8>>,
+}
+
+impl Memory<'_> {
+    /// What the driver says, as an error of this kernel.
+    fn checked<T>(&self, what: impl FnOnce() -> Result<T, DriverError>) -> Result<T, Error> {
+        let mut full = false;
+        let result = caught(|| {
+            what().map_err(|e| {
+                full = e.0 == CUresult::CUDA_ERROR_OUT_OF_MEMORY;
+                said(&e)
+            })
+        });
+        result.map_err(|message| match full {
+            true => Error::KernelStopped(crate::assembly::Status::OutOfMemory),
+            false => {
+                let (ordinal, kernel) = (self.kernel.cuda.ordinal, self.kernel.grid.function.name.clone());
+                Error::Device { ordinal, kernel, message }
+            }
+        })
+    }
+
+    fn hold(&mut self, slice: CudaSlice<u8>) -> Address {
+        let (address, _) = slice.device_ptr(&self.kernel.cuda.stream);
+        self.held.push(slice);
+        address
+    }
+}
+
+impl Device for Memory<'_> {
+    fn upload(&mut self, bytes: &[u8]) -> Result<Address, Error> {
+        // There is no memory of no bytes.
+        let bytes = if bytes.is_empty() { &[0] } else { bytes };
+        let slice = self.checked(|| self.kernel.cuda.stream.clone_htod(bytes))?;
+        Ok(self.hold(slice))
+    }
+
+    fn filled(&mut self, elements: usize, size: usize, fill: u64) -> Result<Address, Error> {
+        if fill == 0 {
+            let slice = self.checked(|| self.kernel.cuda.stream.alloc_zeros((elements * size).max(1)))?;
+            return Ok(self.hold(slice));
+        }
+        self.upload(&fill.to_le_bytes()[..size].repeat(elements))
+    }
+
+    fn download(&self, from: Address, to: &mut [u8]) -> Result<(), Error> {
+        if to.is_empty() {
+            return Ok(());
+        }
+        self.checked(|| {
+            self.kernel.cuda.context.bind_to_thread()?;
+            // SAFETY: the address lies in memory that is held here, with so many bytes behind it; launches were waited for.
+            unsafe { memcpy_dtoh_sync(to, from) }
+        })
+    }
+
+    fn launch(&mut self, grid: &Grid, argument: &Argument, teams: usize) -> Result<(), Error> {
+        let blocks = (teams * grid.lanes as usize).div_ceil(BLOCK as usize);
+        let config = LaunchConfig {
+            grid_dim: (u32::try_from(blocks).unwrap_or(u32::MAX), 1, 1),
+            block_dim: (BLOCK, 1, 1),
+            shared_mem_bytes: 0,
+        };
+        self.checked(|| {
+            let stream = &self.kernel.cuda.stream;
+            let function = self.kernel.module.load_function(&entry_name(self.kernel.number))?;
+            let mut launch = stream.launch_builder(&function);
+            launch.arg(argument);
+            // SAFETY: the kernel was printed for an argument of this type, which leads to memory held here; grids keep within
+            // their windows, as lowering guarantees for validated tensors.
+            unsafe { launch.launch(config) }?;
+            stream.synchronize()
+        })
+    }
+}
+
+// SAFETY: it is made of words, in the order in which the kernel declares them.
+unsafe impl DeviceRepr for Argument {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Protects machines without a device: what is missing is said, and nothing panics.
+    #[test]
+    fn a_device_that_is_not_there_is_an_error() {
+        let error = Cuda::open(4000).map(|_| ()).unwrap_err();
+        assert!(matches!(error, Error::NoDevice { ordinal: 4000, .. }), "{error}");
+        assert!(error.to_string().starts_with("CUDA device 4000 cannot be used: "), "{error}");
+    }
+}
