@@ -60,6 +60,9 @@ pub enum Engine {
     Instant,
     /// Machine code by the C compiler of this machine, the optimizing tier.
     Optimizing,
+    /// The CUDA device of that number. Without it, or without its driver and run-time compiler, preparing a plan is an error
+    /// that says what is missing; so is a plan with functions that the host alone has.
+    Cuda(u32),
     /// The instant tier first; the optimizing tier is compiled in the background when a plan has proved worth it, and takes
     /// over between two runs, with the same bits. Where there is no C compiler, the instant tier goes on.
     #[default]
@@ -67,7 +70,8 @@ pub enum Engine {
 }
 
 impl Engine {
-    /// Every engine, from the one furthest from the machine to the nearest; `Auto` chooses between the last two.
+    /// Every engine that all machines have, from the one furthest from the machine to the nearest; `Auto` chooses between the
+    /// last two.
     pub const ALL: [Engine; 6] = [
         Engine::LogicInterpreter,
         Engine::NotationInterpreter,
@@ -86,6 +90,7 @@ impl Engine {
             Engine::GridInterpreter => "grid interpreter",
             Engine::Instant => "instant",
             Engine::Optimizing => "optimizing",
+            Engine::Cuda(_) => "cuda",
             Engine::Auto => "auto",
         }
     }
@@ -98,6 +103,7 @@ impl Engine {
             Engine::GridInterpreter => Some(kernel::Engine::Grid),
             Engine::Instant | Engine::Auto => Some(kernel::Engine::Instant),
             Engine::Optimizing => Some(kernel::Engine::Optimizing),
+            Engine::Cuda(ordinal) => Some(kernel::Engine::Cuda(ordinal)),
         }
     }
 }

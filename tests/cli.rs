@@ -137,6 +137,13 @@ fn failures_say_what_is_wrong() {
         (&["run", "sum.rp", "--bind", "A"], 2, &["NAME=FILE"]),
         (&["run", "sum.rp", "--bind", "A=a.mtx", "--bind", "A=a.mtx"], 2, &["bound twice"]),
         (&["run", "sum.rp", "--bind", "A=a.mtx", "--tier", "best"], 2, &["best", "possible values"]),
+        (&["run", "sum.rp", "--bind", "A=a.mtx", "--engine", "tpu"], 2, &["tpu", "expected cpu, cuda or cuda:N"]),
+        (
+            &["run", "sum.rp", "--bind", "A=a.mtx", "--engine", "cuda:15"],
+            1,
+            &["CUDA device 15 cannot be used", "run on the CPU"],
+        ),
+        (&["run", "sum.rp", "--bind", "A=a.mtx", "--engine", "cuda:99"], 1, &["a machine has at most 16 devices"]),
         (&["run", "sum.rp", "--bind", "A=a.mtx", "--threads", "0"], 2, &["--threads"]),
         (&["run", "sum.rp", "--bind", "A=a.mtx", "--out", "t=t.npy"], 1, &["no `t`", "it produces s"]),
         (&["run", "scaled.rp", "--bind", "A=a.mtx", "--out", "C=c.xyz"], 1, &["c.xyz", ".mtx"]),

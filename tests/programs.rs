@@ -8,8 +8,13 @@ use redpoll::physical::storage::{Duplicates, Tensor, Triples, Values};
 use redpoll::{Bindings, Config, Detail, Engine, Program, Run, Session};
 use std::collections::{BTreeSet, VecDeque};
 
-const ENGINES: [Engine; 4] =
-    [Engine::NotationInterpreter, Engine::AssemblyInterpreter, Engine::Instant, Engine::Optimizing];
+const ENGINES: [Engine; 5] = [
+    Engine::NotationInterpreter,
+    Engine::AssemblyInterpreter,
+    Engine::GridInterpreter,
+    Engine::Instant,
+    Engine::Optimizing,
+];
 const FORMATS: [&str; 4] = ["csr", "dcsr", "coo", "dense"];
 
 /// A graph by its edges, each once.

@@ -47,9 +47,29 @@ pub(super) struct PlanArgs {
     #[arg(long)]
     no_adapt: bool,
 
-    /// What compiles the kernels
+    /// What compiles the kernels of the CPU
     #[arg(long, value_enum, default_value_t = Tier::Auto)]
     tier: Tier,
+
+    /// What runs the kernels: cpu, or a device: cuda, cuda:1, ..
+    #[arg(long, value_name = "ENGINE", default_value = "cpu", value_parser = runs_on)]
+    engine: RunsOn,
+}
+
+/// What runs kernels.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum RunsOn {
+    Cpu,
+    Cuda(u32),
+}
+
+fn runs_on(text: &str) -> Result<RunsOn, String> {
+    match text.split_once(':') {
+        None if text == "cpu" => Ok(RunsOn::Cpu),
+        None if text == "cuda" => Ok(RunsOn::Cuda(0)),
+        Some(("cuda", number)) => number.parse().map(RunsOn::Cuda).map_err(|_| "the device has no number".into()),
+        _ => Err("expected cpu, cuda or cuda:N".into()),
+    }
 }
 
 /// What compiles kernels.
@@ -129,10 +149,11 @@ impl PlanArgs {
     }
 
     fn session(&self) -> Session {
-        let engine = match self.tier {
-            Tier::Instant => Engine::Instant,
-            Tier::Optimizing => Engine::Optimizing,
-            Tier::Auto => Engine::Auto,
+        let engine = match (self.engine, self.tier) {
+            (RunsOn::Cuda(ordinal), _) => Engine::Cuda(ordinal),
+            (RunsOn::Cpu, Tier::Instant) => Engine::Instant,
+            (RunsOn::Cpu, Tier::Optimizing) => Engine::Optimizing,
+            (RunsOn::Cpu, Tier::Auto) => Engine::Auto,
         };
         let all = if self.plain { Subjects::none() } else { Subjects::default() };
         let mut config = Config { engine, ..Config::default() };

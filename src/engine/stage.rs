@@ -53,7 +53,12 @@ pub(crate) struct Loops {
     /// The program lowered for these layouts.
     draft: OnceLock<Draft>,
     kernels: [OnceLock<Kernel>; 4],
+    /// The kernels of devices, by their numbers.
+    devices: [OnceLock<Kernel>; DEVICES],
 }
+
+/// The devices that there may be.
+const DEVICES: usize = 16;
 
 /// How kernels are compiled.
 #[derive(Clone, Copy)]
@@ -155,7 +160,16 @@ impl Loops {
             (t.role == Role::Input).then_some(bound)
         });
         let layouts = layouts.collect();
-        Loops { name, cost, written, program, layouts, draft: OnceLock::new(), kernels: Default::default() }
+        Loops {
+            name,
+            cost,
+            written,
+            program,
+            layouts,
+            draft: OnceLock::new(),
+            kernels: Default::default(),
+            devices: Default::default(),
+        }
     }
 
     fn tensors(&self, role: Role) -> Vec<Alias> {
@@ -167,28 +181,36 @@ impl Loops {
         self.draft.get_or_init(|| Draft::new(&self.program, &self.layouts, mode).expecting(self.cost))
     }
 
-    fn slot(&self, engine: Engine) -> &OnceLock<Kernel> {
-        &self.kernels[match engine {
-            Engine::Instant => 0,
-            Engine::Interpreter => 1,
-            Engine::Optimizing => 2,
-            Engine::Grid => 3,
-        }]
+    /// Where the kernel of an engine is kept; nowhere for a device that there cannot be.
+    fn slot(&self, engine: Engine) -> Option<&OnceLock<Kernel>> {
+        match engine {
+            Engine::Instant => self.kernels.first(),
+            Engine::Interpreter => self.kernels.get(1),
+            Engine::Optimizing => self.kernels.get(2),
+            Engine::Grid => self.kernels.get(3),
+            Engine::Cuda(ordinal) => self.devices.get(usize::try_from(ordinal).ok()?),
+        }
     }
 
     /// Whether there is a kernel for inputs of the expected layouts.
     pub(crate) fn is_compiled(&self, engine: Engine) -> bool {
-        self.slot(engine).get().is_some()
+        self.slot(engine).is_some_and(|slot| slot.get().is_some())
     }
 
     /// Takes a kernel for inputs of the expected layouts, unless there is one.
     pub(crate) fn accept(&self, engine: Engine, kernel: Kernel) {
-        self.slot(engine).get_or_init(|| kernel);
+        if let Some(slot) = self.slot(engine) {
+            slot.get_or_init(|| kernel);
+        }
     }
 
     /// The kernel for inputs of the expected layouts, compiled at the first call.
     pub(crate) fn compiled(&self, how: Compile<'_>) -> Result<&Kernel, Error> {
-        let slot = self.slot(how.engine);
+        let Some(slot) = self.slot(how.engine) else {
+            let Engine::Cuda(ordinal) = how.engine else { unreachable!("other engines have a place each") };
+            let why = format!("a machine has at most {DEVICES} devices");
+            return Err(self.refused(Phase::Compile, redpoll_physical::Error::NoDevice { ordinal, why }));
+        };
         if let Some(kernel) = slot.get() {
             return Ok(kernel);
         }
