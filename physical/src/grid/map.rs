@@ -10,15 +10,22 @@ use std::collections::HashSet;
 /// The lanes of a warp.
 pub const WARP: u32 = 32;
 
-/// Maps a verified function to a grid whose teams have as many lanes as it can use: a warp where there is something that
-/// lanes can share, or one.
+/// Maps a verified function to a grid whose teams have as many lanes as it can use: a warp where rounds of loops are spread,
+/// as many as folds have where these alone are, or one.
 pub fn map(function: &Function, places: Vec<Place>) -> Grid {
     let grid = map_to(function, places, WARP);
-    let shares = |s: &Stmt| matches!(s, Stmt::Spread { .. } | Stmt::Lanes(_));
-    if grid.body.iter().any(|s| s.any(&mut |s| shares(s))) {
-        return grid;
+    let mut useful = 1;
+    for stmt in &grid.body {
+        stmt.any(&mut |s| {
+            match s {
+                Stmt::Spread { .. } => useful = WARP,
+                Stmt::Lanes(fold) => useful = useful.max(u32::from(fold.lanes).min(WARP)),
+                _ => {}
+            }
+            false
+        });
     }
-    map_to(function, grid.places, 1)
+    if useful == WARP { grid } else { map_to(function, grid.places, useful) }
 }
 
 /// Maps a verified function to a grid of teams of so many lanes, a power of two up to 32.

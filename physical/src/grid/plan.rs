@@ -22,7 +22,7 @@ pub struct Plan {
 /// How many lanes a team has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Lanes {
-    /// A warp where lanes have something to share, else one.
+    /// A warp where rounds of loops are spread, as many as folds have where these alone are, else one.
     #[default]
     AsUseful,
     /// So many, a power of two up to 32.

@@ -6,7 +6,7 @@
 use super::launch::{Address, Argument, Device, run};
 use super::unit::{OPTIONS, emit, entry_name};
 use crate::Error;
-use crate::grid::{Grid, Launch, Launched, Runner};
+use crate::grid::{Grid, Launch, Launched, Runner, WARP};
 use cudarc::driver::result::memcpy_dtoh_sync;
 use cudarc::driver::sys::{CUdevice_attribute, CUresult};
 use cudarc::driver::{
@@ -122,8 +122,8 @@ impl Runner for Kernel {
     }
 
     fn teams(&self) -> usize {
-        // Lanes that are alone share a warp with others that go their own ways.
-        self.cuda.multiprocessors * WARPS * if self.grid.lanes == 1 { 32 } else { 1 }
+        // Teams of fewer lanes share a warp with others.
+        self.cuda.multiprocessors * WARPS * (WARP / self.grid.lanes) as usize
     }
 
     fn memory(&self) -> usize {

@@ -300,7 +300,7 @@ fn mttkrp() {
     );
 }
 
-/// The lanes of the fold are those of the warp.
+/// The lanes of the fold are those of the team.
 #[test]
 fn dense_products() {
     check(
@@ -308,7 +308,7 @@ fn dense_products() {
            (output y (type (shape 4) f64 0.0 dense))
            (for i (for j (+= (y i) (* (A i j) (x j))))))",
         expect![[r#"
-            grid kernel($n4, $n5) lanes 32 {
+            grid kernel($n4, $n5) lanes 16 {
               shared y.val: value f64 fill 0.0
               chunk lengths: index i64 fill 0
               grow lengths, 1

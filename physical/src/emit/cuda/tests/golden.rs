@@ -765,12 +765,12 @@ fn sddmm() {
                             {
                                 double acc__0 = 0.0;
                                 const int64_t k__from = 0, k__end = n6;
-                                for (int64_t k = k__from + lane; lane < 16 && k < k__end; k += 16) acc__0 = acc__0 + S_val[q] * (A_val[row + k] * B_val[row_2 + k]);
-                                acc__0 = acc__0 + (double)__shfl_down_sync(mask, acc__0, 8, 32);
-                                acc__0 = acc__0 + (double)__shfl_down_sync(mask, acc__0, 4, 32);
-                                acc__0 = acc__0 + (double)__shfl_down_sync(mask, acc__0, 2, 32);
-                                acc__0 = acc__0 + (double)__shfl_down_sync(mask, acc__0, 1, 32);
-                                acc = acc + (double)__shfl_sync(mask, acc__0, 0, 32);
+                                for (int64_t k = k__from + lane; k < k__end; k += 16) acc__0 = acc__0 + S_val[q] * (A_val[row + k] * B_val[row_2 + k]);
+                                acc__0 = acc__0 + (double)__shfl_down_sync(mask, acc__0, 8, 16);
+                                acc__0 = acc__0 + (double)__shfl_down_sync(mask, acc__0, 4, 16);
+                                acc__0 = acc__0 + (double)__shfl_down_sync(mask, acc__0, 2, 16);
+                                acc__0 = acc__0 + (double)__shfl_down_sync(mask, acc__0, 1, 16);
+                                acc = acc + (double)__shfl_sync(mask, acc__0, 0, 16);
                             }
                             __syncwarp(mask);
                             if (lane == 0) C_val[len] = acc;
@@ -802,12 +802,432 @@ fn sddmm() {
             }
 
             extern "C" __global__ void redpoll_grid_1(const rp_launch launch) {
-                const uint32_t lane = RP_LANE(32), mask = RP_MASK(32);
-                const int64_t team = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / 32;
+                const uint32_t lane = RP_LANE(16), mask = RP_MASK(16);
+                const int64_t team = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / 16;
                 if (team >= launch.team_count) return;
                 for (int64_t chunk = team; chunk < launch.chunk_count; chunk += launch.team_count) {
                     int32_t status = RP_CANCELLED;
-                    if (!rp_cancelled(launch, lane, mask, 32)) status = redpoll_grid_1_chunk(launch, chunk, team, lane, mask);
+                    if (!rp_cancelled(launch, lane, mask, 16)) status = redpoll_grid_1_chunk(launch, chunk, team, lane, mask);
+                    __syncwarp(mask);
+                    if (lane == 0) launch.status[chunk] = status;
+                }
+            }
+        "#]],
+    );
+}
+
+#[test]
+fn union() {
+    check(
+        "(program (input A (type (shape 9) f64 0.0 csf)) (input B (type (shape 9) f64 0.0 csf))
+           (output C (type (shape 9) f64 0.0 csf)) (for i (init (C i) (+ (A i) (B i)))))",
+        expect![[r#"
+
+            // Wraps.
+            static inline int64_t rp_add_i64(int64_t a, int64_t b) {
+                return (int64_t)((uint64_t)a + (uint64_t)b);
+            }
+
+            static inline int64_t rp_max_i64(int64_t a, int64_t b) {
+                return a > b ? a : b;
+            }
+
+            static inline int64_t rp_min_i64(int64_t a, int64_t b) {
+                return a < b ? a : b;
+            }
+
+            // The sign is left of shifts by the width or more.
+            static inline int64_t rp_shr_i64(int64_t a, int64_t b) {
+                return (uint64_t)b < 64 ? a >> b : a < 0 ? -1 : 0;
+            }
+
+            // kernel
+            //   buffer 0, A_ptr0: input indices of i32, `A.ptr0`
+            //   buffer 1, A_idx0: input indices of u32, `A.idx0`
+            //   buffer 2, A_val: input values of f64, `A.val`
+            //   buffer 3, B_ptr0: input indices of i32, `B.ptr0`
+            //   buffer 4, B_idx0: input indices of u32, `B.idx0`
+            //   buffer 5, B_val: input values of f64, `B.val`
+            //   buffer 6, C_ptr0: owned indices of i32, `C.ptr0`
+            //   buffer 7, C_idx0: owned indices of u32, `C.idx0`
+            //   buffer 8, C_val: owned values of f64, `C.val`
+            //   buffer 9, lengths: owned indices of i64, `lengths`
+            static int32_t redpoll_grid_0_chunk(const rp_launch &launch, const int64_t chunk, const int64_t team, const uint32_t lane,
+                                                const uint32_t mask) {
+                const int32_t *__restrict__ const A_ptr0 = (const int32_t *)launch.windows[0][0].data;
+                const uint32_t *__restrict__ const A_idx0 = (const uint32_t *)launch.windows[1][0].data;
+                const int32_t *__restrict__ const B_ptr0 = (const int32_t *)launch.windows[3][0].data;
+                const uint32_t *__restrict__ const B_idx0 = (const uint32_t *)launch.windows[4][0].data;
+                rp_window *const C_ptr0__window = launch.windows[6] + chunk;
+                int64_t C_ptr0__asked = C_ptr0__window->asked;
+                rp_window *const C_idx0__window = launch.windows[7] + chunk;
+                int64_t C_idx0__asked = C_idx0__window->asked;
+                rp_window *const C_val__window = launch.windows[8] + chunk;
+                int64_t C_val__asked = C_val__window->asked;
+                rp_window *const lengths__window = launch.windows[9] + chunk;
+                int64_t lengths__asked = lengths__window->asked;
+                int64_t lengths__room = lengths__window->room;
+                int64_t *lengths = (int64_t *)lengths__window->data;
+                const int64_t n9 = launch.params[0];
+                int64_t chunk_lo = launch.chunks[2 * chunk];
+                int64_t chunk_hi = launch.chunks[2 * chunk + 1];
+                int64_t len, chunk_2, chunk_3, q, q_end, i, q_2, q_end_2;
+                int64_t i_2, step, hi, mid, step_2, hi_2, mid_2, stop;
+                int64_t stop_2, p;
+                RP_GROW(lengths, 3);
+                len = lengths[1];
+                RP_MEASURE(C_ptr0, 2);
+                chunk_2 = rp_max_i64(0, chunk_lo);
+                chunk_3 = rp_min_i64(n9, chunk_hi);
+                if (chunk_2 < chunk_3) {
+                    q = A_ptr0[0];
+                    q_end = A_ptr0[1];
+                    q_2 = B_ptr0[0];
+                    q_end_2 = B_ptr0[1];
+                    if (q < q_end) {
+                        if (A_idx0[q] < chunk_2) {
+                            step = 1;
+                            while (q + step < q_end) {
+                                if (!(A_idx0[q + step] < chunk_2)) {
+                                    break;
+                                }
+                                q = q + step;
+                                step = step + step;
+                            }
+                            hi = rp_min_i64(q + step, q_end);
+                            while (q + 1 < hi) {
+                                mid = rp_shr_i64(q + hi, 1);
+                                if (A_idx0[mid] < chunk_2) {
+                                    q = mid;
+                                } else {
+                                    hi = mid;
+                                }
+                            }
+                            q = hi;
+                        }
+                    }
+                    if (q_2 < q_end_2) {
+                        if (B_idx0[q_2] < chunk_2) {
+                            step_2 = 1;
+                            while (q_2 + step_2 < q_end_2) {
+                                if (!(B_idx0[q_2 + step_2] < chunk_2)) {
+                                    break;
+                                }
+                                q_2 = q_2 + step_2;
+                                step_2 = step_2 + step_2;
+                            }
+                            hi_2 = rp_min_i64(q_2 + step_2, q_end_2);
+                            while (q_2 + 1 < hi_2) {
+                                mid_2 = rp_shr_i64(q_2 + hi_2, 1);
+                                if (B_idx0[mid_2] < chunk_2) {
+                                    q_2 = mid_2;
+                                } else {
+                                    hi_2 = mid_2;
+                                }
+                            }
+                            q_2 = hi_2;
+                        }
+                    }
+                    while ((q < q_end) | (q_2 < q_end_2)) {
+                        if (q < q_end) {
+                            i = A_idx0[q];
+                            stop = i;
+                        } else {
+                            stop = INT64_C(4611686018427387903);
+                        }
+                        if (q_2 < q_end_2) {
+                            i_2 = B_idx0[q_2];
+                            stop_2 = i_2;
+                        } else {
+                            stop_2 = INT64_C(4611686018427387903);
+                        }
+                        p = rp_min_i64(stop, stop_2);
+                        if (chunk_3 < rp_add_i64(p, 1)) {
+                            break;
+                        }
+                        if ((uint64_t)stop <= (uint64_t)stop_2) {
+                            if ((uint64_t)stop_2 <= (uint64_t)stop) {
+                                RP_MEASURE(C_val, len + 1);
+                                RP_MEASURE(C_idx0, len + 1);
+                                len = len + 1;
+                            } else {
+                                RP_MEASURE(C_val, len + 1);
+                                RP_MEASURE(C_idx0, len + 1);
+                                len = len + 1;
+                            }
+                        } else {
+                            if ((uint64_t)stop_2 <= (uint64_t)stop) {
+                                RP_MEASURE(C_val, len + 1);
+                                RP_MEASURE(C_idx0, len + 1);
+                                len = len + 1;
+                            }
+                        }
+                        q = q + (int64_t)((uint64_t)stop <= (uint64_t)stop_2);
+                        q_2 = q_2 + (int64_t)((uint64_t)stop_2 <= (uint64_t)stop);
+                    }
+                }
+                if (!(len < INT64_C(2147483648))) {
+                    return RP_POSITION_OVERFLOW;
+                }
+                RP_MEASURE(C_ptr0, 2);
+                lengths[0] = 2;
+                lengths[1] = len;
+                lengths[2] = len;
+                return RP_DONE;
+            }
+
+            extern "C" __global__ void redpoll_grid_0(const rp_launch launch) {
+                const uint32_t lane = RP_LANE(1), mask = RP_MASK(1);
+                const int64_t team = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / 1;
+                if (team >= launch.team_count) return;
+                for (int64_t chunk = team; chunk < launch.chunk_count; chunk += launch.team_count) {
+                    int32_t status = RP_CANCELLED;
+                    if (!rp_cancelled(launch, lane, mask, 1)) status = redpoll_grid_0_chunk(launch, chunk, team, lane, mask);
+                    __syncwarp(mask);
+                    if (lane == 0) launch.status[chunk] = status;
+                }
+            }
+
+            // kernel
+            //   buffer 0, A_ptr0: input indices of i32, `A.ptr0`
+            //   buffer 1, A_idx0: input indices of u32, `A.idx0`
+            //   buffer 2, A_val: input values of f64, `A.val`
+            //   buffer 3, B_ptr0: input indices of i32, `B.ptr0`
+            //   buffer 4, B_idx0: input indices of u32, `B.idx0`
+            //   buffer 5, B_val: input values of f64, `B.val`
+            //   buffer 6, C_ptr0: owned indices of i32, `C.ptr0`
+            //   buffer 7, C_idx0: owned indices of u32, `C.idx0`
+            //   buffer 8, C_val: owned values of f64, `C.val`
+            //   buffer 9, lengths: owned indices of i64, `lengths`
+            static int32_t redpoll_grid_1_chunk(const rp_launch &launch, const int64_t chunk, const int64_t team, const uint32_t lane,
+                                                const uint32_t mask) {
+                const int32_t *__restrict__ const A_ptr0 = (const int32_t *)launch.windows[0][0].data;
+                const uint32_t *__restrict__ const A_idx0 = (const uint32_t *)launch.windows[1][0].data;
+                const double *__restrict__ const A_val = (const double *)launch.windows[2][0].data;
+                const int32_t *__restrict__ const B_ptr0 = (const int32_t *)launch.windows[3][0].data;
+                const uint32_t *__restrict__ const B_idx0 = (const uint32_t *)launch.windows[4][0].data;
+                const double *__restrict__ const B_val = (const double *)launch.windows[5][0].data;
+                rp_window *const C_ptr0__window = launch.windows[6] + chunk;
+                int64_t C_ptr0__asked = C_ptr0__window->asked;
+                int64_t C_ptr0__room = C_ptr0__window->room;
+                int32_t *C_ptr0 = (int32_t *)C_ptr0__window->data;
+                rp_window *const C_idx0__window = launch.windows[7] + chunk;
+                int64_t C_idx0__asked = C_idx0__window->asked;
+                int64_t C_idx0__room = C_idx0__window->room;
+                uint32_t *C_idx0 = (uint32_t *)C_idx0__window->data;
+                rp_window *const C_val__window = launch.windows[8] + chunk;
+                int64_t C_val__asked = C_val__window->asked;
+                int64_t C_val__room = C_val__window->room;
+                double *C_val = (double *)C_val__window->data;
+                rp_window *const lengths__window = launch.windows[9] + chunk;
+                int64_t lengths__asked = lengths__window->asked;
+                int64_t lengths__room = lengths__window->room;
+                int64_t *lengths = (int64_t *)lengths__window->data;
+                const int64_t n9 = launch.params[0];
+                int64_t chunk_lo = launch.chunks[2 * chunk];
+                int64_t chunk_hi = launch.chunks[2 * chunk + 1];
+                int64_t len, chunk_2, chunk_3, q, q_end, i, q_2, q_end_2;
+                int64_t i_2, step, hi, mid, step_2, hi_2, mid_2, stop;
+                int64_t stop_2, p;
+                RP_GROW(lengths, 3);
+                len = lengths[1];
+                RP_GROW(C_ptr0, 2);
+                chunk_2 = rp_max_i64(0, chunk_lo);
+                chunk_3 = rp_min_i64(n9, chunk_hi);
+                if (chunk_2 < chunk_3) {
+                    q = A_ptr0[0];
+                    q_end = A_ptr0[1];
+                    q_2 = B_ptr0[0];
+                    q_end_2 = B_ptr0[1];
+                    if (q < q_end) {
+                        if (A_idx0[q] < chunk_2) {
+                            step = 1;
+                            while (q + step < q_end) {
+                                if (!(A_idx0[q + step] < chunk_2)) {
+                                    break;
+                                }
+                                q = q + step;
+                                step = step + step;
+                            }
+                            hi = rp_min_i64(q + step, q_end);
+                            while (q + 1 < hi) {
+                                mid = rp_shr_i64(q + hi, 1);
+                                if (A_idx0[mid] < chunk_2) {
+                                    q = mid;
+                                } else {
+                                    hi = mid;
+                                }
+                            }
+                            q = hi;
+                        }
+                    }
+                    if (q_2 < q_end_2) {
+                        if (B_idx0[q_2] < chunk_2) {
+                            step_2 = 1;
+                            while (q_2 + step_2 < q_end_2) {
+                                if (!(B_idx0[q_2 + step_2] < chunk_2)) {
+                                    break;
+                                }
+                                q_2 = q_2 + step_2;
+                                step_2 = step_2 + step_2;
+                            }
+                            hi_2 = rp_min_i64(q_2 + step_2, q_end_2);
+                            while (q_2 + 1 < hi_2) {
+                                mid_2 = rp_shr_i64(q_2 + hi_2, 1);
+                                if (B_idx0[mid_2] < chunk_2) {
+                                    q_2 = mid_2;
+                                } else {
+                                    hi_2 = mid_2;
+                                }
+                            }
+                            q_2 = hi_2;
+                        }
+                    }
+                    while ((q < q_end) | (q_2 < q_end_2)) {
+                        if (q < q_end) {
+                            i = A_idx0[q];
+                            stop = i;
+                        } else {
+                            stop = INT64_C(4611686018427387903);
+                        }
+                        if (q_2 < q_end_2) {
+                            i_2 = B_idx0[q_2];
+                            stop_2 = i_2;
+                        } else {
+                            stop_2 = INT64_C(4611686018427387903);
+                        }
+                        p = rp_min_i64(stop, stop_2);
+                        if (chunk_3 < rp_add_i64(p, 1)) {
+                            break;
+                        }
+                        if ((uint64_t)stop <= (uint64_t)stop_2) {
+                            if ((uint64_t)stop_2 <= (uint64_t)stop) {
+                                RP_GROW(C_val, len + 1);
+                                C_val[len] = A_val[q] + B_val[q_2];
+                                RP_GROW(C_idx0, len + 1);
+                                C_idx0[len] = p;
+                                len = len + 1;
+                            } else {
+                                RP_GROW(C_val, len + 1);
+                                C_val[len] = A_val[q];
+                                RP_GROW(C_idx0, len + 1);
+                                C_idx0[len] = p;
+                                len = len + 1;
+                            }
+                        } else {
+                            if ((uint64_t)stop_2 <= (uint64_t)stop) {
+                                RP_GROW(C_val, len + 1);
+                                C_val[len] = B_val[q_2];
+                                RP_GROW(C_idx0, len + 1);
+                                C_idx0[len] = p;
+                                len = len + 1;
+                            }
+                        }
+                        q = q + (int64_t)((uint64_t)stop <= (uint64_t)stop_2);
+                        q_2 = q_2 + (int64_t)((uint64_t)stop_2 <= (uint64_t)stop);
+                    }
+                    C_ptr0[1] = len;
+                }
+                if (!(len < INT64_C(2147483648))) {
+                    return RP_POSITION_OVERFLOW;
+                }
+                RP_GROW(C_ptr0, 2);
+                C_ptr0[1] = len;
+                lengths[0] = 2;
+                lengths[1] = len;
+                lengths[2] = len;
+                return RP_DONE;
+            }
+
+            extern "C" __global__ void redpoll_grid_1(const rp_launch launch) {
+                const uint32_t lane = RP_LANE(1), mask = RP_MASK(1);
+                const int64_t team = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / 1;
+                if (team >= launch.team_count) return;
+                for (int64_t chunk = team; chunk < launch.chunk_count; chunk += launch.team_count) {
+                    int32_t status = RP_CANCELLED;
+                    if (!rp_cancelled(launch, lane, mask, 1)) status = redpoll_grid_1_chunk(launch, chunk, team, lane, mask);
+                    __syncwarp(mask);
+                    if (lane == 0) launch.status[chunk] = status;
+                }
+            }
+        "#]],
+    );
+}
+
+/// Folds whose lanes are those of a team.
+#[test]
+fn dense_products() {
+    check(
+        "(program (input A (type (shape 4 5) f64 0.0 dense)) (input x (type (shape 5) f64 0.0 dense))
+           (output y (type (shape 4) f64 0.0 dense)) (for i (for j (+= (y i) (* (A i j) (x j))))))",
+        expect![[r#"
+
+            static inline int64_t rp_max_i64(int64_t a, int64_t b) {
+                return a > b ? a : b;
+            }
+
+            static inline int64_t rp_min_i64(int64_t a, int64_t b) {
+                return a < b ? a : b;
+            }
+
+            // Wraps.
+            static inline int64_t rp_mul_i64(int64_t a, int64_t b) {
+                return (int64_t)((uint64_t)a * (uint64_t)b);
+            }
+
+            // kernel
+            //   buffer 0, A_val: input values of f64, `A.val`
+            //   buffer 1, x_val: input values of f64, `x.val`
+            //   buffer 2, y_val: owned values of f64, `y.val`
+            //   buffer 3, lengths: owned indices of i64, `lengths`
+            static int32_t redpoll_grid_0_chunk(const rp_launch &launch, const int64_t chunk, const int64_t team, const uint32_t lane,
+                                                const uint32_t mask) {
+                const double *__restrict__ const A_val = (const double *)launch.windows[0][0].data;
+                const double *__restrict__ const x_val = (const double *)launch.windows[1][0].data;
+                double *const y_val = (double *)launch.windows[2][0].data;
+                rp_window *const lengths__window = launch.windows[3] + chunk;
+                int64_t lengths__asked = lengths__window->asked;
+                int64_t lengths__room = lengths__window->room;
+                int64_t *lengths = (int64_t *)lengths__window->data;
+                const int64_t n4 = launch.params[0];
+                const int64_t n5 = launch.params[1];
+                int64_t chunk_lo = launch.chunks[2 * chunk];
+                int64_t chunk_hi = launch.chunks[2 * chunk + 1];
+                int64_t chunk_2, chunk_3, row;
+                double acc;
+                RP_GROW(lengths, 1);
+                chunk_2 = rp_max_i64(0, chunk_lo);
+                chunk_3 = rp_min_i64(n4, chunk_hi);
+                if (chunk_2 < chunk_3) {
+                    for (int64_t i = chunk_2; i < chunk_3; i++) {
+                        __syncwarp(mask);
+                        acc = y_val[i];
+                        row = rp_mul_i64(i, n5);
+                        {
+                            double acc__0 = 0.0;
+                            const int64_t j__from = 0, j__end = n5;
+                            for (int64_t j = j__from + lane; j < j__end; j += 16) acc__0 = acc__0 + A_val[row + j] * x_val[j];
+                            acc__0 = acc__0 + (double)__shfl_down_sync(mask, acc__0, 8, 16);
+                            acc__0 = acc__0 + (double)__shfl_down_sync(mask, acc__0, 4, 16);
+                            acc__0 = acc__0 + (double)__shfl_down_sync(mask, acc__0, 2, 16);
+                            acc__0 = acc__0 + (double)__shfl_down_sync(mask, acc__0, 1, 16);
+                            acc = acc + (double)__shfl_sync(mask, acc__0, 0, 16);
+                        }
+                        __syncwarp(mask);
+                        if (lane == 0) y_val[i] = acc;
+                    }
+                }
+                if (lane == 0) lengths[0] = n4;
+                return RP_DONE;
+            }
+
+            extern "C" __global__ void redpoll_grid_0(const rp_launch launch) {
+                const uint32_t lane = RP_LANE(16), mask = RP_MASK(16);
+                const int64_t team = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / 16;
+                if (team >= launch.team_count) return;
+                for (int64_t chunk = team; chunk < launch.chunk_count; chunk += launch.team_count) {
+                    int32_t status = RP_CANCELLED;
+                    if (!rp_cancelled(launch, lane, mask, 16)) status = redpoll_grid_0_chunk(launch, chunk, team, lane, mask);
                     __syncwarp(mask);
                     if (lane == 0) launch.status[chunk] = status;
                 }

@@ -44,4 +44,35 @@ const PROGRAMS: &[&str] = &[
        (for i (for k (for l (for j (+= (A i j) (* (B i k l) (* (C k j) (D l j)))))))))",
     "(program (input A (type (shape 9 9) f64 0.0 dcsr)) (output C (type (shape 9 9) f64 0.0 dcsr))
        (for i (for j (init (C i j) (* (A i j) 2.0)))))",
+    "(program (input A (type (shape 4 5) f64 0.0 csr)) (input B (type (shape 5 3) f64 0.0 csr))
+       (output C (type (shape 4 3) f64 0.0 csr)) (local w (type (shape 3) f64 0.0 (hash (element))))
+       (for i (where (for j (init (C i j) (w j))) (for k (for j (+= (w j) (* (A i k) (B k j))))))))",
+    "(program (input A (type (shape 5 4) f64 0.0 csr)) (input B (type (shape 5 3) f64 0.0 csr))
+       (output C (type (shape 4 3) f64 0.0 (hash (hash (element)))))
+       (for k (for i (for j (+= (C i j) (* (A k i) (B k j)))))))",
+    "(program (input A (type (shape 4 6) bool false csr)) (input x (type (shape 6) bool false csf))
+       (output y (type (shape 4) bool false dense)) (for i (for j (or= (y i) (and (A i j) (x j))))))",
+    "(program (input A (type (shape 4 6) i32 9 csr)) (output y (type (shape 6) i32 9 dense))
+       (for i (for j (min= (y j) (A i j)))))",
+    "(program (input A (type (shape 4 60) f64 inf dense)) (output y (type (shape 4) f64 inf dense))
+       (for i (for j (min= (y i) (A i j)))))",
+    "(program (input A (type (shape 6 9) i64 0 (dense (sparse-run-length (element)))))
+       (output B (type (shape 6 9) i64 0 (dense (sparse-run-length (element))))) (for i (for j (init (B i j) (+ (A i j) (A i j))))))",
+    // A search whose rounds are not cut, and whose frontiers are swapped.
+    "(program (input A (type (shape 6 6) f64 0.0 csr)) (input source (type (shape) i64 0 dense))
+       (output y (type (shape 6) i64 -1 dense)) (output rounds (type (shape) i64 0 dense))
+       (local F (type (shape 6) i64 0 (byte-map (element)))) (local N (type (shape 6) i64 0 (byte-map (element))))
+       (local found i64 0) (local P (type (shape 6) i64 -1 dense))
+       (declare P) (declare F) (declare rounds) (declare found)
+       (let s (max 0 (min source 5)) (block (= (P s) s) (= (F s) 1)))
+       (= found 1)
+       (while (gt found 0)
+         (declare N)
+         (for j (if (ne (F j) 0)
+           (for i (if (and (ne (A (follow j) i) 0) (eq (P i) -1)) (choose= (N i) (+ j 1))))))
+         (= found 0)
+         (for i (if (ne (N i) 0) (= (P i) (- (N i) 1)) (+= found 1)))
+         (+= rounds 1)
+         (swap F N))
+       (for i (init (y i) (P i))))",
 ];
