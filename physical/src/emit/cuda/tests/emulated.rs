@@ -13,7 +13,7 @@ use crate::kernel::{Draft, Engine, Grids, Kernel};
 use crate::notation::{self, Role};
 use crate::run::{Invocation, Limits, Signature, Workers};
 use crate::storage::{Tensor, Values, convert};
-use crate::testing::normal_form;
+use crate::testing::{concordant_formats_of_rank, normal_form};
 use libloading::Library;
 use redpoll_logic::{FloatMode, Format, Scalar, TensorType};
 use std::convert::Infallible;
@@ -182,14 +182,39 @@ fn tensor(ty: &Arc<TensorType>, number: usize) -> Tensor {
 /// Protects windows, counts and what is made of them: programs as a whole, in many chunks and in one.
 #[test]
 fn programs_agree_on_the_host() {
-    let mut drafts = Vec::new();
-    for text in PROGRAMS {
-        let program = Arc::new(normal_form(text));
+    check(PROGRAMS.iter().map(|text| normal_form(text)));
+}
+
+/// Protects the code of every level below every other.
+#[test]
+fn inputs_of_all_formats_agree_on_the_host() {
+    let programs = [
+        "(program (input A (type (shape 5 7) f64 0.0 csr)) (input x (type (shape 7) f64 0.0 dense))
+           (output y (type (shape 5) f64 0.0 dense)) (for i (for j (+= (y i) (* (A i j) (x j))))))",
+        "(program (input A (type (shape 5 7) i32 0 csr)) (output C (type (shape 5 7) i32 0 csr))
+           (for i (for j (init (C i j) (* (A i j) 3)))))",
+        "(program (input A (type (shape 5 7) i64 0 csr)) (input B (type (shape 5 7) i64 0 dcsr))
+           (output s (type (shape 7) i64 0 dense)) (for i (for j (+= (s j) (* (A i j) (B i j))))))",
+    ];
+    let formats = concordant_formats_of_rank(2).into_iter().zip(programs.into_iter().cycle());
+    check(formats.map(|(format, text)| {
+        let mut program = notation::parse(text).unwrap();
+        let decl = &mut program.tensors[0];
+        decl.ty = Arc::new(TensorType { format, ..(*decl.ty).clone() });
+        notation::normalize(program).unwrap()
+    }));
+}
+
+/// Asserts that programs in normal form give the bits of the interpreter.
+fn check(programs: impl Iterator<Item = notation::Program>) {
+    let draft = |program: notation::Program| {
+        let program = Arc::new(program);
         let inputs = program.tensors.iter().filter(|t| t.role == Role::Input).enumerate();
         let tensors: Vec<Tensor> = inputs.map(|(number, decl)| tensor(&decl.ty, number)).collect();
         let layouts = Kernel::layouts(&program, &tensors.iter().collect::<Vec<_>>());
-        drafts.push((Draft::new(&program, &layouts, FloatMode::default()), tensors));
-    }
+        (Draft::new(&program, &layouts, FloatMode::default()), tensors)
+    };
+    let drafts: Vec<_> = programs.map(draft).collect();
     let plans: Vec<_> = drafts.iter().map(|(draft, _)| draft.grids(Lanes::AsUseful)).collect();
     let grids: Vec<Grid> = plans.iter().flat_map(|p| p.count.iter().chain([&p.run])).cloned().collect();
     let unit = Unit::of(&grids);
@@ -197,9 +222,8 @@ fn programs_agree_on_the_host() {
     for ((draft, tensors), plan) in drafts.iter().zip(plans) {
         let grids = Grids::new(plan, |grid| {
             number += 1;
-            Ok::<_, Infallible>(
-                Box::new(Emulated { unit: unit.clone(), number: number - 1, grid, teams: 2 }) as Box<dyn Runner>
-            )
+            let emulated = Emulated { unit: unit.clone(), number: number - 1, grid, teams: 2 };
+            Ok::<_, Infallible>(Box::new(emulated) as Box<dyn Runner>)
         });
         let Ok(grids) = grids;
         let emulated = Kernel::on_grids(draft, grids);
