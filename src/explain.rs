@@ -1,12 +1,14 @@
 //! What became of a plan: the text of every phase.
 
-use crate::engine::{Loops, Work};
+use crate::engine::{Loops, Stage, Work};
 use crate::error::Error;
 use crate::executable::Executable;
 use crate::prepared::Prepared;
 use crate::timings::Phase;
 use redpoll_logic::physical::FormatWords;
 use redpoll_physical::emit::cranelift::clif;
+use redpoll_physical::emit::cuda;
+use redpoll_physical::grid::{Grid, Lanes, Plan};
 use redpoll_physical::{assembly, notation};
 use std::fmt;
 
@@ -22,6 +24,8 @@ pub enum Detail {
     Clif,
     /// To the C text of all kernels, too.
     C,
+    /// To the grids of each kernel, which devices run, and the CUDA text of all of them, too.
+    Cuda,
 }
 
 /// One form of a plan, or of one of its queries.
@@ -54,13 +58,26 @@ pub(crate) fn code_of(loops: &Loops, name: &str, on: &Executable, detail: Detail
         let code = clif(function).map_err(|source| loops.refused(Phase::Compile, source))?;
         sections.push(section(format!("clif of {name}"), code));
     }
+    if detail == Detail::Cuda {
+        let Plan { count, run } = loops.draft(on.mode()).grids(Lanes::AsUseful);
+        let counting = count.map(|grid| section(format!("counting grid of {name}"), grid.to_string()));
+        sections.extend(counting);
+        sections.push(section(format!("grid of {name}"), run.to_string()));
+    }
     Ok(sections)
 }
 
-/// The C text of all kernels, if it is asked for.
+/// The C or CUDA text of all kernels, if it is asked for.
 pub(crate) fn c_text(on: &Executable, detail: Detail) -> Result<Option<Section>, Error> {
     match detail {
         Detail::C => Ok(Some(section("c", on.optimizing.text(&on.stages)?))),
+        Detail::Cuda => {
+            let plans = on.stages.iter().filter_map(Stage::loops).map(|l| l.draft(on.mode()).grids(Lanes::AsUseful));
+            let grids: Vec<Grid> = plans.flat_map(|plan| plan.count.into_iter().chain([plan.run])).collect();
+            // What a device declines can be looked at, too.
+            let text = cuda::emit(&grids.iter().collect::<Vec<_>>()).unwrap_or_else(|e| format!("// {e}\n"));
+            Ok(Some(section("cuda", text)))
+        }
         _ => Ok(None),
     }
 }

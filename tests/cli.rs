@@ -472,6 +472,11 @@ fn explain_shows_every_phase() {
     {
         assert!(ran.out.contains(title), "no {title} in\n{}", ran.out);
     }
+    let ran = Place::new().run(&["explain", "sum.rp", "--bind", "A=a.mtx:coo", "--cuda"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    for title in ["assembly of s", "== grid of s ==", "== cuda ==", "__global__ void redpoll_grid_0"] {
+        assert!(ran.out.contains(title), "no {title} in\n{}", ran.out);
+    }
 }
 
 /// Protects that what rules have rewritten is shown with the rules, and that they can be turned off.

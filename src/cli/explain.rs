@@ -40,6 +40,10 @@ pub(super) struct Args {
     /// Show the C text that the optimizing tier compiles, too
     #[arg(long, conflicts_with_all = ["clif", "analyze", "format"])]
     c: bool,
+
+    /// Show the grids of each kernel, which devices run, and the CUDA text of all of them, too
+    #[arg(long, conflicts_with_all = ["clif", "c", "analyze", "format"])]
+    cuda: bool,
 }
 
 /// How a plan is shown.
@@ -74,6 +78,7 @@ pub(super) fn explain(args: &Args, out: &mut impl Write) -> Result<(), Failure> 
 
 fn detail(args: &Args, prepared: &Runnable) -> Detail {
     match (args.clif, args.c) {
+        _ if args.cuda => Detail::Cuda,
         (true, _) => Detail::Clif,
         (_, true) => Detail::C,
         _ if matches!(prepared, Runnable::Program(_)) && !args.assembly => Detail::Notation,
