@@ -42,8 +42,11 @@ impl Unit {
         std::fs::write(&source, &text).unwrap();
         let compiler = std::env::var_os("CXX").unwrap_or_else(|| "c++".into());
         let mut command = Command::new(compiler);
-        // Floats as in `emit::cuda::OPTIONS`; integers with a sign may overflow as little as there.
-        command.args(["-std=c++17", "-O1", "-w", "-fPIC", "-shared", "-pthread", "-ffp-contract=off", "-o"]);
+        // Floats as in `emit::cuda::OPTIONS`. What C++ leaves undefined, overflow of integers with a sign first of all, ends
+        // the process.
+        command.args(["-std=c++17", "-O1", "-w", "-fPIC", "-shared", "-pthread", "-ffp-contract=off"]);
+        command.arg("-fsanitize=signed-integer-overflow,shift,integer-divide-by-zero,float-cast-overflow");
+        command.args(["-fsanitize-undefined-trap-on-error", "-o"]);
         let output = command.arg(&library).arg(&source).output();
         let output = output.unwrap_or_else(|e| panic!("text of CUDA cannot be tested without a C++ compiler: {e}"));
         assert!(output.status.success(), "{}\n{text}", String::from_utf8_lossy(&output.stderr));
