@@ -1,7 +1,8 @@
 //! The constants of the cost model, in units of one step along a list of coordinates.
 //!
 //! `cargo run --release -p redpoll-bench --bin calibrate` measures those of events anew, by the kernels of the optimizing
-//! tier. These are of a virtual machine on a server processor (x86-64, Zen 3, two cores), where a step takes 0.6 to 0.8 ns.
+//! tier; with `--layouts`, by the workloads of `layouts` over generated inputs, too, as these were. They are of a virtual
+//! machine on a server processor (x86-64, two cores), where a step takes 0.4 to 0.5 ns.
 
 use crate::work::Event;
 use redpoll_logic::LevelKind;

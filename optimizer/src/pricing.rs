@@ -294,7 +294,7 @@ impl Search<'_> {
         work
     }
 
-    /// Some loops.
+    /// Those loops, as bits.
     pub(crate) fn mask_of(&self, loops: &[usize]) -> u64 {
         loops.iter().fold(0, |mask, k| mask | 1 << k)
     }

@@ -6,11 +6,13 @@ use clap::Parser;
 use redpoll::{Config, Engine, Session};
 use redpoll_bench::calibration::fit::{Row, fit};
 use redpoll_bench::calibration::plans::{PLANS, Plan};
+use redpoll_bench::layouts::measure::{Measured, Outcome};
 use redpoll_bench::machine::processor;
 use redpoll_optimizer::Event;
 use redpoll_physical::run::Workers;
 use std::fs::File;
-use std::path::PathBuf;
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// That of the program `redpoll`.
@@ -30,8 +32,16 @@ struct Cli {
     /// Writes times and events of all plans into a file
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+    /// Fits to plans over generated inputs that `layouts --json` has measured, too: those of each workload together count
+    /// for as much as a hundred
+    #[arg(long, value_name = "FILE")]
+    layouts: Option<PathBuf>,
 }
 
+/// What the plans of a workload count for together.
+const WORKLOAD: f64 = 100.0;
+/// How strongly constants are drawn where plans of whole workloads are fitted to: these have many events each.
+const PRIOR_BESIDE_WORKLOADS: f64 = 3.0;
 /// How strongly constants are drawn to those that the optimizer has: as by so many plans made of nothing else.
 const PRIOR: f64 = 0.02;
 
@@ -46,7 +56,9 @@ fn main() -> Result<()> {
         }
     }
     let prior: Vec<f64> = Event::all().map(|event| 1e-9 * event.price()).collect();
-    let seconds = fit(&rows, &prior, PRIOR);
+    let measured = cli.layouts.as_deref().map(of_workloads).transpose()?;
+    let all: Vec<Row> = rows.iter().cloned().chain(measured.clone().unwrap_or_default()).collect();
+    let seconds = fit(&all, &prior, if measured.is_some() { PRIOR_BESIDE_WORKLOADS } else { PRIOR });
     let step = seconds[Event::Round as usize] + seconds[Event::WalkList as usize];
     println!("// {}; a step along a list takes {:.2} ns.", processor(), 1e9 * step);
     for (event, time) in Event::all().zip(&seconds) {
@@ -79,6 +91,27 @@ fn main() -> Result<()> {
     Ok(())
 }
 
+/// The plans over generated inputs in a file of `layouts`.
+fn of_workloads(path: &Path) -> Result<Vec<Row>> {
+    let outcomes: Vec<Outcome> = serde_json::from_reader(BufReader::new(File::open(path)?))
+        .with_context(|| format!("{} has no measurements of `layouts --json`", path.display()))?;
+    // Those of the collection have a folder.
+    let generated = outcomes.iter().filter(|outcome| !outcome.data.contains('/'));
+    let mut rows: Vec<(&str, Row)> = Vec::new();
+    for outcome in generated {
+        for Measured { time, events, .. } in &outcome.candidates {
+            let count = |event: Event| events.iter().find(|(name, _)| name == event.name()).map_or(0.0, |(_, n)| *n);
+            let Some(time) = *time else { continue };
+            rows.push((&outcome.workload, Row { counts: Event::all().map(count).collect(), time, weight: 1.0 }));
+        }
+    }
+    let weighted = |(workload, row): &(&str, Row)| {
+        let plans = rows.iter().filter(|(other, _)| other == workload).count();
+        Row { weight: WORKLOAD / plans as f64, ..row.clone() }
+    };
+    Ok(rows.iter().map(weighted).collect())
+}
+
 /// The best time of a plan, and its events.
 fn timed(plan: &Plan, sizes: &[u64], budget: Duration) -> Result<Row> {
     let config = Config {
@@ -95,5 +128,5 @@ fn timed(plan: &Plan, sizes: &[u64], budget: Duration) -> Result<Row> {
         time = time.min(begin.elapsed().as_secs_f64());
         runs += 1;
     }
-    Ok(Row { counts: prepared.report().work().counts().map(|(_, count)| count).collect(), time })
+    Ok(Row { counts: prepared.report().work().counts().map(|(_, count)| count).collect(), time, weight: 1.0 })
 }

@@ -10,6 +10,8 @@ pub struct Row {
     pub counts: Vec<f64>,
     /// Seconds.
     pub time: f64,
+    /// What it counts for beside others.
+    pub weight: f64,
 }
 
 impl Row {
@@ -36,7 +38,7 @@ pub fn fit(rows: &[Row], prior: &[f64], weight: f64) -> Vec<f64> {
             let predicted = row.predicted(&coefficients).max(1e-3 * row.time);
             let factor = (predicted / row.time).ln();
             let slope = if factor.abs() < 1e-6 { 1.0 / predicted } else { factor / (predicted - row.time) };
-            (slope / predicted / (factor.abs() / TRUSTED.ln()).max(1.0)).sqrt()
+            (row.weight * slope / predicted / (factor.abs() / TRUSTED.ln()).max(1.0)).sqrt()
         };
         let scales: Vec<f64> = rows.iter().map(weighted).collect();
         coefficients = solve(rows, &scales, prior, weight);
@@ -80,7 +82,7 @@ mod tests {
     use super::*;
 
     fn row(counts: [f64; 3], time: f64) -> Row {
-        Row { counts: counts.to_vec(), time }
+        Row { counts: counts.to_vec(), time, weight: 1.0 }
     }
 
     fn close(found: &[f64], expected: [f64; 3]) {
@@ -103,6 +105,16 @@ mod tests {
         assert!(found[1].abs() < 1e-6 && (found[2] - 4.0).abs() < 1e-6, "{found:?}");
         // As many times the one as the other is of it.
         assert!((found[0] - 0.8f64.sqrt()).abs() < 1e-3, "{found:?}");
+    }
+
+    /// Protects the fit of sets of plans of which one has many more.
+    #[test]
+    fn a_row_counts_for_as_many_as_its_weight() {
+        let slow = row([1.0, 0.0, 0.0], 1.1);
+        let few = [Row { weight: 3.0, ..slow.clone() }, row([1.0, 0.0, 0.0], 1.0)];
+        let many = [slow.clone(), slow.clone(), slow, row([1.0, 0.0, 0.0], 1.0)];
+        let [few, many] = [&few[..], &many].map(|rows| fit(rows, &[1.0; 3], 1e-9)[0]);
+        assert!((few - many).abs() < 1e-9 && few > 1.06, "{few} {many}");
     }
 
     /// Protects constants from a plan that ran while the machine did something else.
