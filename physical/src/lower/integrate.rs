@@ -133,9 +133,13 @@ pub(crate) fn needs_index(state: &State, body: &Tree, index: Option<Index>, acce
 }
 
 /// The body with `minby`/`maxby` folds of pairs whose coordinate is the index, and nothing else depends on it, taking
-/// the first coordinate.
+/// the first coordinate. What the body declares is folded anew in each round, which has a coordinate of its own.
 fn first_coordinate(cx: &Cx<'_>, state: &State, body: &Tree, index: Index, lo: &Expr) -> Tree {
+    let own = body.declared();
     body.map(&mut Term::clone, &mut |a| {
+        if own.contains(&a.tensor) {
+            return Tree::Assign(a);
+        }
         let Write::Fold(Op::Builtin(Builtin::MinBy | Builtin::MaxBy)) = a.write else { return Tree::Assign(a) };
         let Term::Call(Op::Builtin(Builtin::Pair), args) = &a.rhs else { return Tree::Assign(a) };
         let [value, Term::Index(at)] = &args[..] else { return Tree::Assign(a) };

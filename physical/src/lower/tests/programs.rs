@@ -91,6 +91,18 @@ fn argmin_by_row() {
     );
 }
 
+/// Protects pairs that are folded anew in each round from being folded once for all rounds.
+#[test]
+fn places_of_each_round() {
+    check(
+        "(program (input x (type (shape 6) f64 0.0 csf)) (output b (type (shape) bool false dense))
+           (local t (type (shape) (struct (value f64) (coordinate i64)) (inf 9223372036854775807) (element)))
+           (for i (block (declare t) (where (or= (b) (and (cast-bool (second (t))) (ne (x i) 1.0)))
+             (block (minby= (t) (pair 3.0 i)) (freeze t))))))",
+        50,
+    );
+}
+
 #[test]
 fn unions_of_five() {
     check(
