@@ -149,7 +149,7 @@ impl Search<'_> {
             let span = if depth < in_step { 0.0 } else { self.bytes_below(read, in_step) };
             match meeting {
                 Meeting::Walk if kind == LevelKind::Dense => {
-                    met.along.push(Followed { kind, span, places: places.clone() })
+                    met.along.push(Followed { kind, span, places: places.clone() });
                 }
                 Meeting::Walk => {
                     let fixed = fixed.unwrap_or(here);

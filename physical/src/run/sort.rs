@@ -44,7 +44,9 @@ thread_local! {
 pub(super) fn sort(block: &mut Block, prim: Prim, range: Range<usize>) {
     by_index!(prim, T => {
         let elements = &mut block.as_native_mut::<T>()[range];
-        if elements.len() < LEAST_MARKED || !sort_by_marks(elements, |x| x as i64, |x| x as T) {
+        #[allow(clippy::unnecessary_cast, reason = "one of the types is `i64`")]
+        let sorted = elements.len() >= LEAST_MARKED && sort_by_marks(elements, |x| x as i64, |x| x as T);
+        if !sorted {
             elements.sort_unstable();
         }
     });
