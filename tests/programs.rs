@@ -217,6 +217,14 @@ fn searches_find_the_smallest_parents() {
     searches(&graph, 12);
 }
 
+/// Protects the room of lists that exchange their memory: one of few vertices comes before one of many.
+#[test]
+fn frontiers_grow() {
+    let first = (1..=5).map(|v| (0, v));
+    let second = (6..=105).map(|v| (1 + v % 5, v));
+    searches(&Graph { n: 106, edges: first.chain(second).collect() }, 0);
+}
+
 #[test]
 fn shortest_paths() {
     let session = session();

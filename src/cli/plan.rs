@@ -67,7 +67,9 @@ fn runs_on(text: &str) -> Result<RunsOn, String> {
     match text.split_once(':') {
         None if text == "cpu" => Ok(RunsOn::Cpu),
         None if text == "cuda" => Ok(RunsOn::Cuda(0)),
-        Some(("cuda", number)) => number.parse().map(RunsOn::Cuda).map_err(|_| "the device has no number".into()),
+        Some(("cuda", number)) => {
+            number.parse().map(RunsOn::Cuda).map_err(|e| format!("`{number}` is no number of a device: {e}"))
+        }
         _ => Err("expected cpu, cuda or cuda:N".into()),
     }
 }

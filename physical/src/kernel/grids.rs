@@ -8,7 +8,7 @@ use super::append::{Span, coordinates};
 use super::bounds::Share;
 use super::{ALL, Draft, Engine, Kernel, Outcome, collect};
 use crate::Error;
-use crate::assembly::{Buffer, Status};
+use crate::assembly::{Buffer, Function, Status, Stmt};
 use crate::emit::cuda::Cuda;
 use crate::grid::{End, Extent, Grid, Lanes, Launch, Launched, Place, Plan, Program, Runner, Window};
 use crate::levels::{Concatenation, level};
@@ -135,6 +135,21 @@ pub(super) fn run(
     Ok(Outcome { outputs, counts: None })
 }
 
+/// For each buffer one that stands for all with which it may exchange its memory.
+fn exchanged(function: &Function) -> Vec<usize> {
+    let mut alike: Vec<usize> = (0..function.buffers.len()).collect();
+    for stmt in &function.body {
+        stmt.any(&mut |s| {
+            if let Stmt::Swap(a, b) = s {
+                let (a, b) = (alike[a.index()], alike[b.index()]);
+                alike.iter_mut().filter(|other| **other == b).for_each(|other| *other = a);
+            }
+            false
+        });
+    }
+    alike
+}
+
 /// Sets an owned buffer to elements.
 fn deposit(to: &mut Invocation, buffer: Buffer, elements: &[u64]) -> Result<(), Error> {
     match to.grow(buffer, elements.len() as i64) {
@@ -171,7 +186,7 @@ impl Run<'_> {
             match launched.end {
                 End::Status(Status::Done) => return Ok(launched),
                 End::Status(status) => return Err(Error::KernelStopped(status)),
-                End::NoRoom => self.enlarge(runner, &launched),
+                End::NoRoom => self.enlarge(runner, &launched)?,
             }
         }
     }
@@ -251,18 +266,24 @@ impl Run<'_> {
         Extent { first: own.start as i64, len, room: len }
     }
 
-    /// Gives more room to what has asked for it.
-    fn enlarge(&mut self, runner: &dyn Runner, launched: &Launched) {
-        for ((room, windows), place) in self.rooms.iter_mut().zip(&launched.windows).zip(&runner.grid().places) {
-            let asked = windows.iter().map(Window::asked).max().unwrap_or(0);
-            match (place, &room) {
-                (Place::Chunk | Place::Team, Room::All(now)) if asked > *now => *room = Room::All(asked.max(2 * now)),
-                (Place::Chunk, Room::Each(rooms)) => {
-                    debug_assert!(windows.iter().zip(rooms).all(|(w, room)| w.asked() <= *room), "it was counted");
-                }
-                _ => {}
+    /// Gives more room to what has asked for it. Buffers that exchange their memory have room alike.
+    fn enlarge(&mut self, runner: &dyn Runner, launched: &Launched) -> Result<(), Error> {
+        let alike = exchanged(&runner.grid().function);
+        let mut asked = vec![0; self.rooms.len()];
+        for (windows, alike) in launched.windows.iter().zip(&alike) {
+            asked[*alike] = windows.iter().map(Window::asked).max().unwrap_or(0).max(asked[*alike]);
+        }
+        let mut enlarged = false;
+        for ((room, alike), place) in self.rooms.iter_mut().zip(&alike).zip(&runner.grid().places) {
+            if let (Place::Chunk | Place::Team, Room::All(now)) = (place, &mut *room)
+                && asked[*alike] > *now
+            {
+                *now = asked[*alike].max(2 * *now);
+                enlarged = true;
             }
         }
+        let stuck = || Error::InvalidInvocation("a launch has asked for room that it has; please report it".into());
+        enlarged.then_some(()).ok_or_else(stuck)
     }
 
     /// Takes the sizes of windows that were counted.

@@ -22,6 +22,9 @@ const BLOCK: u32 = 128;
 /// The warps that a multiprocessor has work for; their windows take memory, so it is not given more.
 const WARPS: usize = 16;
 
+/// From this one on threads of a warp go on by themselves, so teams that share one may part.
+const LEAST_CAPABILITY: i32 = 7;
+
 /// A device that can be used.
 pub struct Cuda {
     ordinal: u32,
@@ -59,6 +62,9 @@ impl Cuda {
         }
         let context = CudaContext::new(ordinal as usize).map_err(|e| said(&e))?;
         let (major, minor) = context.compute_capability().map_err(|e| said(&e))?;
+        if major < LEAST_CAPABILITY {
+            return Err(format!("its compute capability is {major}.{minor}, and {LEAST_CAPABILITY}.0 is the least"));
+        }
         let attribute = CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT;
         let multiprocessors = context.attribute(attribute).map_err(|e| said(&e))?;
         let multiprocessors = usize::try_from(multiprocessors).unwrap_or(1).max(1);

@@ -14,21 +14,44 @@ use std::fmt::Write;
 
 /// Words that C++ or the text around a grid has.
 const RESERVED: &[&str] = &[
+    "alignas",
+    "alignof",
     "and",
+    "and_eq",
+    "asm",
     "bitand",
     "bitor",
     "blockDim",
     "blockIdx",
+    "bool",
     "catch",
+    "ceil",
+    "char16_t",
+    "char32_t",
+    "char8_t",
     "chunk",
     "class",
+    "co_await",
+    "co_return",
+    "co_yield",
     "compl",
+    "concept",
+    "const_cast",
+    "consteval",
     "constexpr",
+    "constinit",
     "decltype",
     "delete",
+    "dynamic_cast",
     "explicit",
     "export",
+    "fabs",
+    "false",
+    "floor",
+    "fmax",
+    "fmin",
     "friend",
+    "full",
     "gridDim",
     "lane",
     "launch",
@@ -36,25 +59,39 @@ const RESERVED: &[&str] = &[
     "mutable",
     "namespace",
     "new",
+    "noexcept",
     "not",
+    "not_eq",
     "nullptr",
     "operator",
     "or",
+    "or_eq",
     "private",
     "protected",
     "public",
+    "reinterpret_cast",
+    "requires",
+    "rint",
+    "sqrt",
+    "static_assert",
+    "static_cast",
     "team",
     "template",
     "this",
     "threadIdx",
+    "thread_local",
     "throw",
+    "true",
+    "trunc",
     "try",
     "typeid",
     "typename",
     "using",
     "virtual",
     "warpSize",
+    "wchar_t",
     "xor",
+    "xor_eq",
 ];
 
 /// Writes a verified grid as a kernel of the given name.
@@ -88,6 +125,8 @@ pub(super) fn write(grid: &Grid, entry: &str, helpers: &mut Helpers, out: &mut S
     if !matches!(function.body.last(), Some(Stmt::Return(_))) {
         out.push_str("    return RP_DONE;\n");
     }
+    // What a chunk leaves of a workspace when it ends for want of room is no start for the team's next one.
+    let goes_on = if grid.places.contains(&Place::Team) { "if (status != RP_NO_ROOM) " } else { "" };
     let _ = write!(
         out,
         "}}\n\n\
@@ -95,9 +134,10 @@ pub(super) fn write(grid: &Grid, entry: &str, helpers: &mut Helpers, out: &mut S
          const uint32_t lane = RP_LANE({lanes}), mask = RP_MASK({lanes});\n    \
          const int64_t team = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / {lanes};\n    \
          if (team >= launch.team_count) return;\n    \
+         int32_t status = RP_DONE;\n    \
          for (int64_t chunk = team; chunk < launch.chunk_count; chunk += launch.team_count) {{\n        \
-         int32_t status = RP_CANCELLED;\n        \
-         if (!rp_cancelled(launch, lane, mask, {lanes})) status = {entry}_chunk(launch, chunk, team, lane, mask);\n        \
+         {goes_on}status = rp_cancelled(launch, lane, mask, {lanes}) ? RP_CANCELLED\n            \
+         : {entry}_chunk(launch, chunk, team, lane, mask);\n        \
          __syncwarp(mask);\n        \
          if (lane == 0) launch.status[chunk] = status;\n    \
          }}\n}}\n"

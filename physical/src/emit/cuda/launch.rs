@@ -60,9 +60,10 @@ impl RawWindow {
     }
 }
 
-/// Owned memory of a buffer: where it is, and its bytes once the kernel has run.
+/// Owned memory of a buffer: where it is, and its bytes once the kernel has run. What teams work in stays where it is.
 struct Piece {
     at: Address,
+    place: Place,
     bytes: Vec<u8>,
 }
 
@@ -79,7 +80,7 @@ pub(crate) fn run(device: &mut dyn Device, grid: &Grid, launch: &Launch<'_>) -> 
                 let (data, len) = (device.upload(launch.inputs.bytes(buffer))?, launch.inputs.len(buffer) as i64);
                 vec![RawWindow { data, room: len, asked: len }]
             }
-            _ => owned(device, decl, extents, &mut pieces)?,
+            place => owned(device, decl, (place, extents), &mut pieces)?,
         };
         let bytes: Vec<u8> = windows.iter().flat_map(|w| w.bytes()).collect();
         tables.push((device.upload(&bytes)?, windows.len()));
@@ -98,7 +99,9 @@ pub(crate) fn run(device: &mut dyn Device, grid: &Grid, launch: &Launch<'_>) -> 
         cancel: device.filled(1, 4, 0)?,
     };
     device.launch(grid, &argument, teams)?;
-    for piece in &mut pieces {
+    let end = end(device, &argument, launch.chunks.len())?;
+    let is_done = end == End::Status(Status::Done);
+    for piece in pieces.iter_mut().filter(|piece| is_done && piece.place != Place::Team) {
         device.download(piece.at, &mut piece.bytes)?;
     }
     let mut windows = Vec::new();
@@ -107,17 +110,18 @@ pub(crate) fn run(device: &mut dyn Device, grid: &Grid, launch: &Launch<'_>) -> 
         let mut table = vec![0; count * RawWindow::BYTES];
         device.download(at, &mut table)?;
         let raw = table.chunks(RawWindow::BYTES).map(RawWindow::read);
-        let left = |(raw, extent): (RawWindow, &Extent)| left(grid.places[k], decl, raw, *extent, &pieces);
+        let place = if is_done { grid.places[k] } else { Place::Measured };
+        let left = |(raw, extent): (RawWindow, &Extent)| left(place, decl, raw, *extent, &pieces);
         windows.push(raw.zip(extents).map(left).collect());
     }
-    Ok(Launched { end: end(device, &argument, launch.chunks.len())?, windows })
+    Ok(Launched { end, windows })
 }
 
 /// The windows of a buffer, one behind the other.
 fn owned(
     device: &mut dyn Device,
     decl: &BufferDecl,
-    extents: &[Extent],
+    (place, extents): (Place, &[Extent]),
     pieces: &mut Vec<Piece>,
 ) -> Result<Vec<RawWindow>, Error> {
     let size = decl.prim.bytes();
@@ -125,7 +129,8 @@ fn owned(
     let all = extents.iter().map(elements).sum();
     let fill = decl.fill.to_bits().expect("fills of buffers are primitives");
     let at = device.filled(all, size, fill)?;
-    pieces.push(Piece { at, bytes: vec![0; all * size] });
+    let bytes = if place == Place::Team { Vec::new() } else { vec![0; all * size] };
+    pieces.push(Piece { at, place, bytes });
     let mut start = at;
     let window = |e: &Extent| {
         // Kernels count from position 0 on, which may lie in front of the window, or of all memory.
@@ -140,9 +145,9 @@ fn owned(
 fn left(place: Place, decl: &BufferDecl, raw: RawWindow, extent: Extent, pieces: &[Piece]) -> Window {
     let size = decl.prim.bytes();
     let len = match place {
-        Place::Input | Place::Measured => 0,
+        Place::Input | Place::Measured | Place::Team => 0,
         Place::Shared | Place::Rounds => extent.len,
-        Place::Chunk | Place::Team => raw.asked.clamp(0, raw.room) as usize,
+        Place::Chunk => raw.asked.clamp(0, raw.room) as usize,
     };
     let start = raw.data.wrapping_add((extent.first * size as i64) as u64);
     let behind = |p: &&Piece| start >= p.at && start - p.at <= p.bytes.len() as u64;
@@ -157,20 +162,14 @@ fn left(place: Place, decl: &BufferDecl, raw: RawWindow, extent: Extent, pieces:
     Window::left(extent.first, raw.asked.max(0) as usize, bytes.chunks(size).map(element).collect())
 }
 
-/// How the chunks ended: the first status that is not `Done`, or a need of room.
+/// How the chunks ended: cancelled, or for want of room, since a chunk may begin with what one that had none has left; else
+/// the first status that is not `Done`.
 fn end(device: &dyn Device, argument: &Argument, chunks: usize) -> Result<End, Error> {
     let mut bytes = vec![0; 4 * chunks];
     device.download(argument.status, &mut bytes)?;
-    let mut end = End::Status(Status::Done);
-    for code in bytes.as_chunks().0.iter().map(|code| i32::from_le_bytes(*code)) {
-        if code == NO_ROOM {
-            end = End::NoRoom;
-            continue;
-        }
-        match Status::from_code(code).ok_or(Error::UnknownStatus(code))? {
-            Status::Done => {}
-            status => return Ok(End::Status(status)),
-        }
-    }
-    Ok(end)
+    let ends = bytes.as_chunks().0.iter().map(|code| match i32::from_le_bytes(*code) {
+        NO_ROOM => Ok(End::NoRoom),
+        code => Status::from_code(code).map(End::Status).ok_or(Error::UnknownStatus(code)),
+    });
+    Ok(End::of_all(&ends.collect::<Result<Vec<End>, Error>>()?))
 }

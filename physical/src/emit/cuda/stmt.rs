@@ -98,7 +98,7 @@ impl Stmts<'_> {
             Stmt::For { var, lo, hi, body } => self.for_loop(*var, (lo, hi), body, ("", "++")),
             Stmt::Spread { var, lo, hi, body } => {
                 self.spread = true;
-                self.for_loop(*var, (lo, hi), body, (" + lane", &format!(" += {lanes}")));
+                self.for_loop(*var, (lo, hi), body, (" + (int64_t)lane", &format!(" += {lanes}")));
                 self.spread = false;
             }
             Stmt::Break => self.lines.line("break;"),

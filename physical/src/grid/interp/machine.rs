@@ -4,7 +4,7 @@ use super::memory::{Access, Who, Window};
 use super::ops::{Fold, Op, Rounds};
 use super::{End, Fault, Launch, Launched, Program};
 use crate::assembly::eval::BinaryFn;
-use crate::assembly::{Buffer, BufferDecl, BufferRole, InterpError, Memory, Node, Status};
+use crate::assembly::{Buffer, BufferDecl, BufferRole, InterpError, Memory, Node};
 use crate::grid::{Place, Writer};
 use crate::run::Invocation;
 use redpoll_logic::Prim;
@@ -147,10 +147,7 @@ impl<'a> Machine<'a> {
     }
 
     fn finish(self) -> Launched {
-        let mut ends = self.ends.iter().flatten();
-        let done = End::Status(Status::Done);
-        let stopped = ends.clone().find(|end| **end != done && **end != End::NoRoom);
-        let end = stopped.or(ends.find(|end| **end == End::NoRoom)).copied().unwrap_or(done);
+        let end = End::of_all(&self.ends.into_iter().flatten().collect::<Vec<End>>());
         let mut arena: Vec<Option<Window>> = self.arena.into_iter().map(Some).collect();
         let mut take = |slot: &usize| arena[*slot].take().expect("each window has one slot");
         let windows = self.slots.iter().map(|slots| slots.iter().map(&mut take).collect()).collect();
@@ -373,6 +370,11 @@ impl<'a> Machine<'a> {
             }
         }
         let next = chunk + self.teams.len();
+        if end == End::NoRoom && self.program.grid.places.contains(&Place::Team) {
+            // What it has left of a workspace is no start for the next chunk.
+            (next..self.chunks.len()).step_by(self.teams.len()).for_each(|chunk| self.ends[chunk] = Some(end));
+            return false;
+        }
         if next >= self.chunks.len() {
             return false;
         }

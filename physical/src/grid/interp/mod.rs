@@ -121,10 +121,21 @@ pub(crate) struct Extent {
 /// How a launch ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum End {
-    /// A status of a chunk: the first that is not `Done`.
+    /// A status of a chunk.
     Status(Status),
     /// A window needs more room.
     NoRoom,
+}
+
+impl End {
+    /// How a launch ended whose chunks ended so: cancelled; or for want of room, whatever else is said by chunks that are run
+    /// again; or by the first status that is not `Done`.
+    pub(crate) fn of_all(ends: &[End]) -> End {
+        let cancelled = End::Status(Status::Cancelled);
+        let first = |end: End| ends.contains(&end).then_some(end);
+        let stopped = || ends.iter().find(|end| **end != End::Status(Status::Done)).copied();
+        first(cancelled).or_else(|| first(End::NoRoom)).or_else(stopped).unwrap_or(End::Status(Status::Done))
+    }
 }
 
 /// What a launch leaves.

@@ -59,7 +59,7 @@ fn spmv() {
                 chunk_2 = rp_max_i64(0, chunk_lo);
                 chunk_3 = rp_min_i64(n4, chunk_hi);
                 if (chunk_2 < chunk_3) {
-                    for (int64_t i = chunk_2 + lane; i < chunk_3; i += 32) {
+                    for (int64_t i = chunk_2 + (int64_t)lane; i < chunk_3; i += 32) {
                         acc = y_val[i];
                         q = A_ptr1[i];
                         q_end = A_ptr1[i + 1];
@@ -79,9 +79,10 @@ fn spmv() {
                 const uint32_t lane = RP_LANE(32), mask = RP_MASK(32);
                 const int64_t team = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / 32;
                 if (team >= launch.team_count) return;
+                int32_t status = RP_DONE;
                 for (int64_t chunk = team; chunk < launch.chunk_count; chunk += launch.team_count) {
-                    int32_t status = RP_CANCELLED;
-                    if (!rp_cancelled(launch, lane, mask, 32)) status = redpoll_grid_0_chunk(launch, chunk, team, lane, mask);
+                    status = rp_cancelled(launch, lane, mask, 32) ? RP_CANCELLED
+                        : redpoll_grid_0_chunk(launch, chunk, team, lane, mask);
                     __syncwarp(mask);
                     if (lane == 0) launch.status[chunk] = status;
                 }
@@ -228,9 +229,10 @@ fn spgemm() {
                 const uint32_t lane = RP_LANE(1), mask = RP_MASK(1);
                 const int64_t team = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / 1;
                 if (team >= launch.team_count) return;
+                int32_t status = RP_DONE;
                 for (int64_t chunk = team; chunk < launch.chunk_count; chunk += launch.team_count) {
-                    int32_t status = RP_CANCELLED;
-                    if (!rp_cancelled(launch, lane, mask, 1)) status = redpoll_grid_0_chunk(launch, chunk, team, lane, mask);
+                    if (status != RP_NO_ROOM) status = rp_cancelled(launch, lane, mask, 1) ? RP_CANCELLED
+                        : redpoll_grid_0_chunk(launch, chunk, team, lane, mask);
                     __syncwarp(mask);
                     if (lane == 0) launch.status[chunk] = status;
                 }
@@ -377,9 +379,10 @@ fn spgemm() {
                 const uint32_t lane = RP_LANE(1), mask = RP_MASK(1);
                 const int64_t team = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / 1;
                 if (team >= launch.team_count) return;
+                int32_t status = RP_DONE;
                 for (int64_t chunk = team; chunk < launch.chunk_count; chunk += launch.team_count) {
-                    int32_t status = RP_CANCELLED;
-                    if (!rp_cancelled(launch, lane, mask, 1)) status = redpoll_grid_1_chunk(launch, chunk, team, lane, mask);
+                    if (status != RP_NO_ROOM) status = rp_cancelled(launch, lane, mask, 1) ? RP_CANCELLED
+                        : redpoll_grid_1_chunk(launch, chunk, team, lane, mask);
                     __syncwarp(mask);
                     if (lane == 0) launch.status[chunk] = status;
                 }
@@ -495,7 +498,7 @@ fn mttkrp() {
                                 row_2 = rp_mul_i64(i_3, n8);
                                 row_3 = rp_mul_i64(i, n8);
                                 __syncwarp(mask);
-                                for (int64_t j = 0 + lane; j < n8; j += 32) {
+                                for (int64_t j = 0 + (int64_t)lane; j < n8; j += 32) {
                                     A_val[row_3 + j] = A_val[row_3 + j] + B_val[q_3] * (C_val[row + j] * D_val[row_2 + j]);
                                 }
                                 q_3 = q_3 + 1;
@@ -514,9 +517,10 @@ fn mttkrp() {
                 const uint32_t lane = RP_LANE(32), mask = RP_MASK(32);
                 const int64_t team = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / 32;
                 if (team >= launch.team_count) return;
+                int32_t status = RP_DONE;
                 for (int64_t chunk = team; chunk < launch.chunk_count; chunk += launch.team_count) {
-                    int32_t status = RP_CANCELLED;
-                    if (!rp_cancelled(launch, lane, mask, 32)) status = redpoll_grid_0_chunk(launch, chunk, team, lane, mask);
+                    status = rp_cancelled(launch, lane, mask, 32) ? RP_CANCELLED
+                        : redpoll_grid_0_chunk(launch, chunk, team, lane, mask);
                     __syncwarp(mask);
                     if (lane == 0) launch.status[chunk] = status;
                 }
@@ -612,9 +616,10 @@ fn triangles() {
                 const uint32_t lane = RP_LANE(1), mask = RP_MASK(1);
                 const int64_t team = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / 1;
                 if (team >= launch.team_count) return;
+                int32_t status = RP_DONE;
                 for (int64_t chunk = team; chunk < launch.chunk_count; chunk += launch.team_count) {
-                    int32_t status = RP_CANCELLED;
-                    if (!rp_cancelled(launch, lane, mask, 1)) status = redpoll_grid_0_chunk(launch, chunk, team, lane, mask);
+                    status = rp_cancelled(launch, lane, mask, 1) ? RP_CANCELLED
+                        : redpoll_grid_0_chunk(launch, chunk, team, lane, mask);
                     __syncwarp(mask);
                     if (lane == 0) launch.status[chunk] = status;
                 }
@@ -702,9 +707,10 @@ fn sddmm() {
                 const uint32_t lane = RP_LANE(1), mask = RP_MASK(1);
                 const int64_t team = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / 1;
                 if (team >= launch.team_count) return;
+                int32_t status = RP_DONE;
                 for (int64_t chunk = team; chunk < launch.chunk_count; chunk += launch.team_count) {
-                    int32_t status = RP_CANCELLED;
-                    if (!rp_cancelled(launch, lane, mask, 1)) status = redpoll_grid_0_chunk(launch, chunk, team, lane, mask);
+                    status = rp_cancelled(launch, lane, mask, 1) ? RP_CANCELLED
+                        : redpoll_grid_0_chunk(launch, chunk, team, lane, mask);
                     __syncwarp(mask);
                     if (lane == 0) launch.status[chunk] = status;
                 }
@@ -805,9 +811,10 @@ fn sddmm() {
                 const uint32_t lane = RP_LANE(16), mask = RP_MASK(16);
                 const int64_t team = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / 16;
                 if (team >= launch.team_count) return;
+                int32_t status = RP_DONE;
                 for (int64_t chunk = team; chunk < launch.chunk_count; chunk += launch.team_count) {
-                    int32_t status = RP_CANCELLED;
-                    if (!rp_cancelled(launch, lane, mask, 16)) status = redpoll_grid_1_chunk(launch, chunk, team, lane, mask);
+                    status = rp_cancelled(launch, lane, mask, 16) ? RP_CANCELLED
+                        : redpoll_grid_1_chunk(launch, chunk, team, lane, mask);
                     __syncwarp(mask);
                     if (lane == 0) launch.status[chunk] = status;
                 }
@@ -980,9 +987,10 @@ fn union() {
                 const uint32_t lane = RP_LANE(1), mask = RP_MASK(1);
                 const int64_t team = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / 1;
                 if (team >= launch.team_count) return;
+                int32_t status = RP_DONE;
                 for (int64_t chunk = team; chunk < launch.chunk_count; chunk += launch.team_count) {
-                    int32_t status = RP_CANCELLED;
-                    if (!rp_cancelled(launch, lane, mask, 1)) status = redpoll_grid_0_chunk(launch, chunk, team, lane, mask);
+                    status = rp_cancelled(launch, lane, mask, 1) ? RP_CANCELLED
+                        : redpoll_grid_0_chunk(launch, chunk, team, lane, mask);
                     __syncwarp(mask);
                     if (lane == 0) launch.status[chunk] = status;
                 }
@@ -1143,9 +1151,10 @@ fn union() {
                 const uint32_t lane = RP_LANE(1), mask = RP_MASK(1);
                 const int64_t team = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / 1;
                 if (team >= launch.team_count) return;
+                int32_t status = RP_DONE;
                 for (int64_t chunk = team; chunk < launch.chunk_count; chunk += launch.team_count) {
-                    int32_t status = RP_CANCELLED;
-                    if (!rp_cancelled(launch, lane, mask, 1)) status = redpoll_grid_1_chunk(launch, chunk, team, lane, mask);
+                    status = rp_cancelled(launch, lane, mask, 1) ? RP_CANCELLED
+                        : redpoll_grid_1_chunk(launch, chunk, team, lane, mask);
                     __syncwarp(mask);
                     if (lane == 0) launch.status[chunk] = status;
                 }
@@ -1225,9 +1234,10 @@ fn dense_products() {
                 const uint32_t lane = RP_LANE(16), mask = RP_MASK(16);
                 const int64_t team = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / 16;
                 if (team >= launch.team_count) return;
+                int32_t status = RP_DONE;
                 for (int64_t chunk = team; chunk < launch.chunk_count; chunk += launch.team_count) {
-                    int32_t status = RP_CANCELLED;
-                    if (!rp_cancelled(launch, lane, mask, 16)) status = redpoll_grid_0_chunk(launch, chunk, team, lane, mask);
+                    status = rp_cancelled(launch, lane, mask, 16) ? RP_CANCELLED
+                        : redpoll_grid_0_chunk(launch, chunk, team, lane, mask);
                     __syncwarp(mask);
                     if (lane == 0) launch.status[chunk] = status;
                 }
@@ -1276,7 +1286,7 @@ fn counts_of_columns() {
                 chunk_2 = rp_max_i64(0, chunk_lo);
                 chunk_3 = rp_min_i64(n4, chunk_hi);
                 if (chunk_2 < chunk_3) {
-                    for (int64_t i = chunk_2 + lane; i < chunk_3; i += 32) {
+                    for (int64_t i = chunk_2 + (int64_t)lane; i < chunk_3; i += 32) {
                         q = A_ptr1[i];
                         q_end = A_ptr1[i + 1];
                         while (q < q_end) {
@@ -1294,9 +1304,10 @@ fn counts_of_columns() {
                 const uint32_t lane = RP_LANE(32), mask = RP_MASK(32);
                 const int64_t team = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / 32;
                 if (team >= launch.team_count) return;
+                int32_t status = RP_DONE;
                 for (int64_t chunk = team; chunk < launch.chunk_count; chunk += launch.team_count) {
-                    int32_t status = RP_CANCELLED;
-                    if (!rp_cancelled(launch, lane, mask, 32)) status = redpoll_grid_0_chunk(launch, chunk, team, lane, mask);
+                    status = rp_cancelled(launch, lane, mask, 32) ? RP_CANCELLED
+                        : redpoll_grid_0_chunk(launch, chunk, team, lane, mask);
                     __syncwarp(mask);
                     if (lane == 0) launch.status[chunk] = status;
                 }

@@ -31,6 +31,8 @@ const PROGRAMS: &[&str] = &[
        (output y (type (shape 4) f64 0.0 dense)) (for i (for j (+= (y i) (* (A i j) (x j))))))",
     "(program (input A (type (shape 9 9) u8 0 (dense (run-length (element))))) (output s (type (shape 9) u8 0 dense))
        (for i (for j (+= (s i) (A i j)))))",
+    "(program (input x (type (shape 4) f64 0.0 dense)) (output C (type (shape 4 9) f64 0.0 dense))
+       (for i (for j (range -3 6) (= (C i (+ j 3)) (x i)))))",
     "(program (input E (type (shape 6 6) i64 0 csr)) (output n (type (shape) i64 0 dense))
        (for i (for j (for k (+= (n) (* (E i j) (* (E j k) (E i k))))))))",
     "(program (input x (type (shape 40) f64 0.0 (sparse-list (element)))) (input y (type (shape 40) f64 0.0 (sparse-list (element))))
