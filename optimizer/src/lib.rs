@@ -124,9 +124,6 @@ pub fn optimize_adaptive(plan: &Plan, statistics: &Statistics, config: &Config) 
     plan_nests(plan, statistics, config, &mut algebra::rewrite)
 }
 
-/// A plan is replaced by one that costs at most this part of it.
-const GAIN: f64 = 0.95;
-
 /// What gives an equal nest for one of the plan.
 type Rewrite<'r> = &'r mut dyn FnMut(&mut Context, Nest) -> Nest;
 
@@ -167,7 +164,7 @@ fn plan_nests(plan: &Plan, statistics: &Statistics, config: &Config, rewrite: Re
             false => rewrite(cx, old),
         };
         plan_rest(&mut again, &nests, instead)?;
-        if again.report.work().cost() < GAIN * cx.report.work().cost() {
+        if again.report.work().cost() < algebra::GAIN * cx.report.work().cost() {
             (cx, taken) = (again, Some(nest));
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! An access takes steps along lists and lookups of known coordinates, for each round of the loop that binds its level.
 //! What lists that one loop meets take, `intersection` says. Where the loops outside of a level are not those of the levels outside of it, rounds come back to places that
-//! were accessed before, and those are missed as far as the caches do not hold what lies between.
+//! were accessed before, and those are missed as far as the caches do not hold what lies between; `lines` counts it for arrays.
 
 use crate::context::Context;
 use crate::cost;

@@ -56,9 +56,12 @@ fn main() -> Result<()> {
         }
     }
     let prior: Vec<f64> = Event::all().map(|event| 1e-9 * event.price()).collect();
-    let measured = cli.layouts.as_deref().map(of_workloads).transpose()?;
-    let all: Vec<Row> = rows.iter().cloned().chain(measured.clone().unwrap_or_default()).collect();
-    let seconds = fit(&all, &prior, if measured.is_some() { PRIOR_BESIDE_WORKLOADS } else { PRIOR });
+    let (measured, weight) = match &cli.layouts {
+        Some(path) => (of_workloads(path)?, PRIOR_BESIDE_WORKLOADS),
+        None => (Vec::new(), PRIOR),
+    };
+    let all: Vec<Row> = rows.iter().cloned().chain(measured).collect();
+    let seconds = fit(&all, &prior, weight);
     let step = seconds[Event::Round as usize] + seconds[Event::WalkList as usize];
     println!("// {}; a step along a list takes {:.2} ns.", processor(), 1e9 * step);
     for (event, time) in Event::all().zip(&seconds) {

@@ -37,8 +37,8 @@ const MOST_TERMS: usize = 500;
 const NEAR: f64 = 100.0;
 /// The cost of a query for which another term is planned, in costs from which on it is worth rewriting.
 const PLANNING: f64 = 100.0;
-/// A term is replaced by one that costs at most this part of it.
-const GAIN: f64 = 0.95;
+/// A term, or a plan, is replaced by one that costs at most this part of it.
+pub(crate) const GAIN: f64 = 0.95;
 
 /// Does what the first e-graph of a process would wait for: a clock is calibrated.
 pub(crate) fn warm_up() {
