@@ -1,10 +1,10 @@
 //! What the optimizer is told of bound tensors.
 
 use crate::session::Bindings;
-use redpoll_logic::statistics::{Answer, Fact, ModeSet, Question, StatisticsSource, Weights};
+use redpoll_logic::statistics::{Answer, Fact, Hop, ModeSet, Question, StatisticsSource, Weights};
 use redpoll_logic::{Alias, TensorType};
 use redpoll_physical::levels::level;
-use redpoll_physical::storage::Tensor;
+use redpoll_physical::storage::{Tensor, connected};
 
 /// What the optimizer is told of the inputs of a plan.
 #[derive(Clone, Debug)]
@@ -43,6 +43,11 @@ impl StatisticsSource for Measured<'_> {
 
     fn marginal(&self, tensor: &Alias, _: &TensorType, of: ModeSet, mode: usize) -> Option<Weights> {
         self.0.get(tensor.as_str())?.marginal(of, mode)
+    }
+
+    fn connected(&self, path: &[Hop]) -> Option<f64> {
+        let links = path.iter().map(|hop| self.0.get(hop.tensor.as_str())?.links(hop.from, hop.to));
+        connected(&links.collect::<Option<Vec<_>>>()?)
     }
 
     fn holds(&self, tensor: &Alias, _: &TensorType, fact: Fact) -> bool {

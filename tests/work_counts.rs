@@ -4,64 +4,14 @@
 
 mod common;
 
+use common::counted::{count, list, matrix, rows, some, tensor, vector};
 use common::rng::Rng;
-use redpoll::physical::assembly::Counts;
 use redpoll::{Bindings, Engine, Session};
 use redpoll_logic::{FloatMode, Format, LevelKind, Prim, Scalar, TensorType};
 use redpoll_physical::storage::{Array, Duplicates, Tensor, Triples, Values};
 use std::collections::BTreeSet;
 
 const SIZES: [u64; 2] = [40, 160];
-
-/// Distinct places, so many in each row, of which there are so many.
-fn rows(rng: &mut Rng, rows: u64, columns: u64, per_row: u64) -> Vec<[u64; 2]> {
-    let row = |i: u64, rng: &mut Rng| {
-        let mut found = BTreeSet::new();
-        while (found.len() as u64) < per_row.min(columns) {
-            found.insert(rng.below(columns));
-        }
-        found.into_iter().map(move |j| [i, j]).collect::<Vec<_>>()
-    };
-    (0..rows).flat_map(|i| row(i, rng)).collect()
-}
-
-/// A matrix of ones and twos at these places.
-fn matrix(shape: [u64; 2], places: &[[u64; 2]], format: Format) -> Tensor {
-    tensor(&shape, vec![places.iter().map(|p| p[0]).collect(), places.iter().map(|p| p[1]).collect()], format)
-}
-
-fn vector(size: u64, places: impl IntoIterator<Item = u64>, format: Format) -> Tensor {
-    tensor(&[size], vec![places.into_iter().collect()], format)
-}
-
-fn list() -> Format {
-    Format::of_kinds(&[LevelKind::SparseList], redpoll_logic::LeafKind::Element)
-}
-
-fn tensor(shape: &[u64], coordinates: Vec<Vec<u64>>, format: Format) -> Tensor {
-    let values: Vec<f64> = (0..coordinates[0].len()).map(|k| (1 + k % 2) as f64).collect();
-    let fill = Scalar::zero(Prim::F64);
-    let ty = TensorType { shape: shape.to_vec(), dtype: fill.dtype(), fill, format };
-    let triples = Triples { shape: shape.to_vec(), coordinates, values: Values::from(values) };
-    Tensor::from_triples(ty, &triples, Duplicates::Error).expect("valid entries").0
-}
-
-/// So many distinct numbers below `n`.
-fn some(rng: &mut Rng, n: u64, count: u64) -> BTreeSet<u64> {
-    let mut found = BTreeSet::new();
-    while (found.len() as u64) < count {
-        found.insert(rng.below(n));
-    }
-    found
-}
-
-/// The work of a plan, and its results.
-fn count(text: &str, inputs: &[(&str, Tensor)]) -> (Counts, Vec<Tensor>) {
-    let bindings: Bindings = inputs.iter().map(|(name, t)| (*name, t.clone())).collect();
-    let prepared = Session::default().prepare(text, &bindings).expect("a plan");
-    let run = prepared.run_with(Engine::AssemblyInterpreter).expect("a run");
-    (run.counts.expect("the interpreter counts"), run.outputs.into_iter().map(|(_, t)| t).collect())
-}
 
 /// Checks that a number is at most so many for each unit of work at both sizes, and is no constant either.
 fn check(what: &str, per_unit: f64, found: [(u64, u64); 2]) {

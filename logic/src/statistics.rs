@@ -125,6 +125,25 @@ impl Answer {
     }
 }
 
+/// A hop along the stored places of a tensor: from their coordinates in one storage mode to those in another.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct Hop {
+    /// The tensor.
+    pub tensor: Alias,
+    /// The storage mode where it begins.
+    pub from: usize,
+    /// The storage mode where it ends.
+    pub to: usize,
+}
+
+impl Hop {
+    /// The same hop the other way.
+    #[must_use]
+    pub fn back(&self) -> Hop {
+        Hop { tensor: self.tensor.clone(), from: self.to, to: self.from }
+    }
+}
+
 /// How places are spread over the coordinates of a mode: for each of them, how many there are by the mean of all
 /// coordinates.
 pub type Weights = Arc<[f32]>;
@@ -138,6 +157,13 @@ pub trait StatisticsSource {
     /// `None` when it is not known here: they are taken to be spread evenly.
     fn marginal(&self, tensor: &Alias, ty: &TensorType, of: ModeSet, mode: usize) -> Option<Weights> {
         let _ = (tensor, ty, of, mode);
+        None
+    }
+
+    /// How many pairs of a coordinate where a path begins and one where it ends it connects; `None` when it is not known
+    /// here. As many places has the product of the matrices along it.
+    fn connected(&self, path: &[Hop]) -> Option<f64> {
+        let _ = path;
         None
     }
 
@@ -184,12 +210,19 @@ pub struct Statistics<'a> {
     memo: RefCell<HashMap<(Alias, Question), Answer>>,
     marginals: RefCell<HashMap<(Alias, ModeSet, usize), Option<Weights>>>,
     facts: RefCell<BTreeMap<(Alias, Fact), bool>>,
+    paths: RefCell<HashMap<Vec<Hop>, Option<f64>>>,
 }
 
 impl<'a> Statistics<'a> {
     /// Statistics from a source.
     pub fn new(source: &'a dyn StatisticsSource) -> Statistics<'a> {
-        Statistics { source, memo: RefCell::default(), marginals: RefCell::default(), facts: RefCell::default() }
+        Statistics {
+            source,
+            memo: RefCell::default(),
+            marginals: RefCell::default(),
+            facts: RefCell::default(),
+            paths: RefCell::default(),
+        }
     }
 
     /// The number of stored values.
@@ -219,6 +252,16 @@ impl<'a> Statistics<'a> {
         let weights = self.source.marginal(tensor, ty, of, mode);
         self.marginals.borrow_mut().insert(key, weights.clone());
         weights
+    }
+
+    /// How many pairs of a coordinate where a path begins and one where it ends it connects, if that is known.
+    pub fn connected(&self, path: &[Hop]) -> Option<f64> {
+        if let Some(known) = self.paths.borrow().get(path) {
+            return *known;
+        }
+        let pairs = self.source.connected(path);
+        self.paths.borrow_mut().insert(path.to_vec(), pairs);
+        pairs
     }
 
     /// Whether something is true of a tensor.

@@ -8,7 +8,6 @@
 use crate::config::{Adaptivity, Config};
 use crate::context::Context;
 use crate::error::Error;
-use crate::formats::{count_positions, spread};
 use crate::loop_order::order_loops;
 use crate::report::{Adaptation, Decision, Miscount, Origin, Report, Rule};
 use crate::term::{Nest, NestKind};
@@ -186,9 +185,7 @@ impl AdaptivePlan {
                 all += order_loops(cx, &nest).map_or(f64::INFINITY, |o| o.work.cost());
             }
             for (target, output) in nest.outputs.iter().zip(&decision.outputs) {
-                let counts = count_positions(cx, target, &output.ty.format, &nest.sizes);
-                let spread = spread(cx, target, &output.ty.format, &nest.sizes);
-                cx.define(output.alias.clone(), output.ty.clone(), counts, spread);
+                cx.define_output(target, (output.alias.clone(), output.ty.clone()), &nest.sizes);
             }
         }
         all

@@ -3,19 +3,21 @@
 use crate::adaptive::{Step, Waiting};
 use crate::algebra::Candidate;
 use crate::config::Config;
-use crate::estimate::{Known, Marginal, Marginals, Throws};
+use crate::estimate::{Known, Marginal, Marginals, Pair, Throws};
+use crate::formats::{count_positions, spread};
 use crate::measuring::{Measuring, Pass};
 use crate::normalize::fresh_alias;
 use crate::report::{Report, Rule};
 use crate::sizes::Sizes;
-use crate::term::{Fold, Nest, Read};
+use crate::term::{Fold, Nest, Read, Target};
 use crate::work::Work;
 use redpoll_logic::physical::PhysicalQuery;
-use redpoll_logic::statistics::{Answer, Fact, ModeSet, PositionCounts, Question, Statistics, Weights};
+use redpoll_logic::statistics::{Answer, Fact, Hop, ModeSet, PositionCounts, Question, Statistics, Weights};
 use redpoll_logic::{Alias, Field, FloatMode, Format, TensorType};
 use rustc_hash::FxHashMap;
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
 use std::sync::Arc;
 
 /// The state of one optimization.
@@ -27,7 +29,11 @@ pub(crate) struct Context<'a> {
     counts: PositionCounts,
     /// How the stored places of those tensors are spread over the coordinates of each storage mode.
     spread: HashMap<Alias, Vec<Option<Marginal>>>,
-    marginals: Marginals,
+    /// The paths along which those tensors were made of inputs, where they were.
+    paths: HashMap<Alias, Vec<Hop>>,
+    /// Which places of a tensor those tensors count, where they do.
+    counting: HashMap<Alias, Marginal>,
+    marginals: Rc<Marginals>,
     /// Whether what takes a pass over a tensor is asked for.
     measures: bool,
     pub(crate) measuring: Measuring,
@@ -140,7 +146,9 @@ impl<'a> Context<'a> {
             types: HashMap::new(),
             counts: PositionCounts::default(),
             spread: HashMap::new(),
-            marginals: Marginals::default(),
+            paths: HashMap::new(),
+            counting: HashMap::new(),
+            marginals: Rc::default(),
             measures: false,
             measuring: Measuring::default(),
             aliases,
@@ -155,6 +163,11 @@ impl<'a> Context<'a> {
             begun: 0,
             steps: Vec::new(),
         }
+    }
+
+    /// The same with what another one of the same plan has found of marginals: they do not depend on what is planned.
+    pub(crate) fn knowing(self, other: &Context<'a>) -> Context<'a> {
+        Context { marginals: other.marginals.clone(), ..self }
     }
 
     pub(crate) fn mode(&self) -> FloatMode {
@@ -249,6 +262,11 @@ impl<'a> Context<'a> {
         self.marginals.hit(throws, fields, &|tensor, of, mode| self.weights(tensor, of, mode))
     }
 
+    /// The fraction of the pairs of coordinates in which the first one comes first, where something is known of either.
+    pub(crate) fn share(&self, pair: &Pair) -> Option<f64> {
+        self.marginals.share(pair, &|tensor, of, mode| self.weights(tensor, of, mode))
+    }
+
     /// Whether it is known how places are spread that have this marginal.
     pub(crate) fn is_known(&self, marginal: &Marginal) -> bool {
         self.marginals.are_known(marginal, &|tensor, of, mode| self.weights(tensor, of, mode))
@@ -258,6 +276,25 @@ impl<'a> Context<'a> {
         let (_, ty) = self.inputs.iter().find(|(alias, _)| alias == tensor)?;
         let passes = [Pass::Census(of), Pass::Marginal(of, mode)];
         self.affords(tensor, ty, &passes).then(|| self.statistics.marginal(tensor, ty, of, mode)).flatten()
+    }
+
+    /// How many pairs of coordinates a path along inputs connects, if that may be asked.
+    pub(crate) fn pairs(&self, path: &[Hop]) -> Option<f64> {
+        let affords = |hop: &Hop| {
+            let ty = self.inputs.iter().find(|(alias, _)| *alias == hop.tensor).map(|(_, ty)| ty);
+            ty.is_some_and(|ty| self.affords(&hop.tensor, ty, &[Pass::Links(hop.from, hop.to)]))
+        };
+        path.iter().all(affords).then(|| self.statistics.connected(path)).flatten()
+    }
+
+    /// The path along which a tensor was made that a query writes; `None` inside where there is none, outside for inputs.
+    pub(crate) fn written_path(&self, tensor: &Alias) -> Option<Option<&[Hop]>> {
+        self.types.contains_key(tensor).then(|| self.paths.get(tensor).map(Vec::as_slice))
+    }
+
+    /// Which places of a tensor one counts that a query writes.
+    pub(crate) fn written_count(&self, tensor: &Alias) -> Option<Marginal> {
+        self.counting.get(tensor).cloned()
     }
 
     /// Makes a tensor known that a query writes: the numbers of positions below its levels, and how its places are spread
@@ -274,6 +311,22 @@ impl<'a> Context<'a> {
         if self.types.insert(tensor, ty).is_some() {
             self.memo.clear();
         }
+    }
+
+    /// Makes the output of a query known under that name and in that type, and gives the numbers of its positions.
+    pub(crate) fn define_output(
+        &mut self,
+        target: &Target,
+        (alias, ty): (Alias, Arc<TensorType>),
+        sizes: &Sizes,
+    ) -> Vec<Answer> {
+        let counts = count_positions(self, target, &ty.format, sizes);
+        let spread = spread(self, target, &ty.format, sizes);
+        let (path, counted) = (self.path_of(target, sizes), self.counts(target, sizes));
+        self.define(alias.clone(), ty, counts.clone(), spread);
+        self.paths.extend(path.map(|path| (alias.clone(), path)));
+        self.counting.extend(counted.map(|counted| (alias, counted)));
+        counts
     }
 
     /// The nest with the types of earlier queries' results put where they are read; what is no such result is an input.

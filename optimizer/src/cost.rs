@@ -88,6 +88,8 @@ pub(crate) const COUNT_PLACE: f64 = 12.0;
 pub(crate) const SORT_PLACE: f64 = 60.0;
 /// To find the mirrored place of a stored one.
 pub(crate) const COMPARE_PLACE: f64 = 40.0;
+/// To follow paths along links from a sample of places.
+pub(crate) const FOLLOW_PATHS: f64 = 3e5;
 /// To keep a count of a coordinate, and to compare it with others.
 pub(crate) const COUNT_COORDINATE: f64 = 6.0;
 

@@ -3,7 +3,7 @@
 use crate::context::Context;
 use crate::error::Error;
 use crate::fit::storage_at;
-use crate::formats::{choose_format, count_positions, spread};
+use crate::formats::choose_format;
 use crate::isolate::{Pass, Schedule};
 use crate::protocols::{Protocols, Through, choose_protocols};
 use crate::report::{DecidedOutput, Decision, Origin};
@@ -23,17 +23,15 @@ pub(crate) fn emit(cx: &mut Context, schedule: &Schedule, mut decision: Decision
     let mut outputs = Vec::new();
     for target in &schedule.outputs {
         let format = choose_format(cx, target, sizes, order)?;
-        let counts = count_positions(cx, target, &format, sizes);
         let workspace = workspace(cx, target, &format, sizes, order);
         let (shape, fill) = (target.shape.clone(), target.fill.clone());
         let ty = Arc::new(TensorType { shape, dtype: target.value.dtype(), fill, format });
+        let counts = cx.define_output(target, (target.alias.clone(), ty.clone()), sizes);
         let (alias, positions) = (target.alias.clone(), counts.iter().map(|c| c.estimate).collect());
         let most = counts.last().map_or(1.0, |c| c.bound);
         decision.outputs.push(DecidedOutput { alias, ty: ty.clone(), positions, most, workspace: workspace.clone() });
         let writer = Writer { cx, sizes, order, kind: schedule.kind };
         outputs.push(writer.output(target, &ty, workspace));
-        let spread = spread(cx, target, &ty.format, sizes);
-        cx.define(target.alias.clone(), ty, counts, spread);
     }
     let temporaries = schedule.temporaries.iter().map(|p| temporaries(cx, p, sizes, order, 0, schedule.kind)).collect();
     cx.queries.push(PhysicalQuery { loops: loops(order, 0, sizes), temporaries, outputs });

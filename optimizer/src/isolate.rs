@@ -39,8 +39,12 @@ pub(crate) struct Pass {
 /// The nest that stores a fold. Its tensor starts from the fold's start, so that is its fill.
 pub(crate) fn fold_nest(cx: &Context, fold: &Fold, alias: &Alias, sizes: &Sizes, pins: &[Vec<Field>]) -> Nest {
     let free: Vec<Field> = fold.free().into_iter().collect();
+    // What is stored for its own sake has no places that come to the fill.
+    let stores = !fold.is_scan() && fold.fields.is_empty() && *fold.arg.fill() == fold.init;
+    let computed = if stores { Computed::Drop } else { Computed::Keep };
     let (folded, value) = match fold.is_scan() {
         true => (None, Term::fold(fold.clone(), fold.init.clone(), cx.mode())),
+        false if stores => (None, fold.arg.clone()),
         false => (Some((fold.op.clone(), fold.fields.clone())), fold.arg.clone()),
     };
     let target = Target {
@@ -51,7 +55,7 @@ pub(crate) fn fold_nest(cx: &Context, fold: &Fold, alias: &Alias, sizes: &Sizes,
         fold: folded,
         value,
         format: None,
-        computed: Computed::Keep,
+        computed,
     };
     let nest = Nest { outputs: vec![target], sizes: sizes.clone(), pins: pins.to_vec(), kind: NestKind::Query };
     use_lookups(nest, cx.mode())

@@ -124,8 +124,8 @@ pub fn optimize_adaptive(plan: &Plan, statistics: &Statistics, config: &Config) 
     plan_nests(plan, statistics, config, &mut algebra::rewrite)
 }
 
-/// What gives an equal nest for one of the plan.
-type Rewrite<'r> = &'r mut dyn FnMut(&mut Context, Nest) -> Nest;
+/// What gives an equal nest for one of the plan, of which it is told what it costs about.
+type Rewrite<'r> = &'r mut dyn FnMut(&mut Context, Nest, f64) -> Nest;
 
 /// Makes a physical plan of nests that `rewrite` gives for those of the plan.
 fn planned(
@@ -158,10 +158,10 @@ fn plan_nests(plan: &Plan, statistics: &Statistics, config: &Config, rewrite: Re
         if taken.is_some_and(|taken| taken != nest) {
             break;
         }
-        let mut again = begin();
-        let instead = &mut |cx: &mut Context, old: Nest| match cx.begun == nest {
+        let mut again = begin().knowing(&cx);
+        let instead = &mut |cx: &mut Context, old: Nest, rough: f64| match cx.begun == nest {
             true => other.clone().take(cx, (before, &found)),
-            false => rewrite(cx, old),
+            false => rewrite(cx, old, rough),
         };
         plan_rest(&mut again, &nests, instead)?;
         if again.report.work().cost() < algebra::GAIN * cx.report.work().cost() {
@@ -184,14 +184,18 @@ pub(crate) fn plan_rest(cx: &mut Context, nests: &[Nest], rewrite: Rewrite) -> R
         let nest = cx.resolve(nest.clone());
         cx.measure(false);
         cx.memo.hold(&nest.sizes, &nest.pins);
-        let rough = rough_cost(cx, &nest);
+        let mut rough = rough_cost(cx, &nest);
         let worth = cx.config.worth;
         cx.measure(rough >= worth.0 && rough >= worth.passes() * cx.stored(&nest));
         if cx.measures() {
             measured = true;
             cx.measuring.allow(worth.measuring(rough));
+            // Where a few coordinates have most places, that is known first, and a query costs more.
+            let skewed = rough_cost(cx, &nest);
+            cx.measuring.allow(worth.measuring((skewed - rough).max(0.0)));
+            rough = skewed;
         }
-        let nest = if rough >= worth.0 { rewrite(cx, nest) } else { nest };
+        let nest = if rough >= worth.0 { rewrite(cx, nest, rough) } else { nest };
         plan_nest(cx, nest)?;
     }
     cx.measure(measured);

@@ -24,6 +24,7 @@ use crate::writes::Volume;
 use redpoll_logic::op::Op;
 use redpoll_logic::{Alias, Field, FloatMode};
 use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 use std::cell::{OnceCell, RefCell};
 use std::rc::Rc;
 
@@ -133,6 +134,8 @@ pub(crate) struct Search<'t> {
     pub(crate) accesses: Vec<Accessed<'t>>,
     pub(crate) folds: Vec<Inner<'t>>,
     rounds: RefCell<FxHashMap<u64, f64>>,
+    /// What binding the last loop of an order takes.
+    steps: RefCell<FxHashMap<SmallVec<[u8; 8]>, Work>>,
     /// The runs along each loop that goes by runs.
     runs: OnceCell<Vec<Option<f64>>>,
     pub(crate) volumes: OnceCell<Vec<Volume>>,
@@ -182,6 +185,7 @@ impl<'t> Search<'t> {
             accesses: Vec::new(),
             folds: Vec::new(),
             rounds: RefCell::default(),
+            steps: RefCell::default(),
             runs: OnceCell::new(),
             volumes: OnceCell::new(),
         }
@@ -237,11 +241,13 @@ impl<'t> Search<'t> {
     /// Goes on with an order whose loops so far take `spent`, while that is less than what the best one takes and `most`.
     fn extend(&self, order: &mut Vec<usize>, mask: u64, spent: Work, (best, most): &mut (&mut Ordered, f64)) {
         if order.len() == self.loops.len() {
-            let work = spent + self.finish(order, mask);
-            let order: Vec<Field> = order.iter().map(|&k| self.loops[k].clone()).collect();
-            if best.considered.first().is_none_or(|(greedy, _)| *greedy != order) {
-                best.considered.push((order.clone(), work.cost()));
+            let fields: Vec<Field> = order.iter().map(|&k| self.loops[k].clone()).collect();
+            // The greedy order is priced already.
+            if best.considered.first().is_some_and(|(greedy, _)| *greedy == fields) {
+                return;
             }
+            let (order, work) = (fields, spent + self.finish(order, mask));
+            best.considered.push((order.clone(), work.cost()));
             if work.cost() < best.work.cost() {
                 (best.order, best.work) = (order, work);
             }
@@ -250,12 +256,23 @@ impl<'t> Search<'t> {
         for next in self.free_to_bind(mask) {
             order.push(next);
             let mask = mask | 1 << next;
-            let work = spent + self.step(order, mask);
+            let work = spent + self.bind(order, mask);
             if work.cost() < best.work.cost().min(*most) {
                 self.extend(order, mask, work, &mut (best, *most));
             }
             order.pop();
         }
+    }
+
+    /// What binding the last loop of `order` takes, counted once.
+    fn bind(&self, order: &[usize], mask: u64) -> Work {
+        let key: SmallVec<[u8; 8]> = order.iter().map(|k| *k as u8).collect();
+        if let Some(known) = self.steps.borrow().get(&key) {
+            return *known;
+        }
+        let work = self.step(order, mask);
+        self.steps.borrow_mut().insert(key, work);
+        work
     }
 
     /// The cheapest orders, at most so many, with their costs.
@@ -292,7 +309,7 @@ impl<'t> Search<'t> {
         for next in self.free_to_bind(mask) {
             order.push(next);
             let mask = mask | 1 << next;
-            let work = spent + self.step(order, mask);
+            let work = spent + self.bind(order, mask);
             if is_one(best, &work) {
                 self.extend_cheapest(order, mask, work, best, count);
             }
@@ -306,7 +323,7 @@ impl<'t> Search<'t> {
         while order.len() < self.loops.len() {
             let price = |next: usize| {
                 let order: Vec<usize> = order.iter().copied().chain([next]).collect();
-                (next, self.step(&order, mask | 1 << next))
+                (next, self.bind(&order, mask | 1 << next))
             };
             let next = self.free_to_bind(mask).map(price).min_by(|(_, a), (_, b)| a.cost().total_cmp(&b.cost()));
             let (next, work) = next?;
@@ -432,6 +449,10 @@ pub(crate) fn stored_work(cx: &Context, fold: &Fold, sizes: &Sizes, pins: &[Vec<
 /// How many loops are outside of a fold that is computed in place: those of its free fields, when they are exactly the
 /// outermost ones. Those along which a scan goes on have their order; others may be inside of them.
 pub(crate) fn place(order: &[Field], fold: &Fold, free: &[Field]) -> Option<usize> {
+    // A fold over nothing is there to be stored.
+    if fold.fields.is_empty() && !fold.is_scan() {
+        return None;
+    }
     let outermost = order.get(..free.len())?;
     let along = outermost.iter().filter(|f| fold.along.contains(f));
     (outermost.iter().all(|f| free.contains(f)) && along.eq(&fold.along)).then_some(free.len())

@@ -4,7 +4,7 @@
 //! A plan is measured before its first run and never again. However much it gains, it gains less than the query costs
 //! without it; so a first run takes at most about twice as long for having been measured.
 
-use crate::cost::{COMPARE_PLACE, COUNT_COORDINATE, COUNT_PLACE, SORT_PLACE};
+use crate::cost::{COMPARE_PLACE, COUNT_COORDINATE, COUNT_PLACE, FOLLOW_PATHS, SORT_PLACE};
 use redpoll_logic::statistics::{Fact, ModeSet, Question};
 use redpoll_logic::{Alias, TensorType};
 use std::cell::{Cell, RefCell};
@@ -26,6 +26,8 @@ pub(crate) enum Pass {
     Marginal(ModeSet, usize),
     /// The truth of a fact.
     Fact(Fact),
+    /// The links from one mode to another, and what is connected by paths along them.
+    Links(usize, usize),
 }
 
 impl Measuring {
@@ -90,6 +92,8 @@ impl Pass {
             Pass::Marginal(_, mode) => coordinates(&mut std::iter::once(mode)),
             Pass::Fact(Fact::OffDiagonal(..)) => COUNT_PLACE * stored * sizes.len() as f64,
             Pass::Fact(Fact::Symmetric(..)) => COMPARE_PLACE * stored,
+            Pass::Links(from, to) if from < to => COUNT_PLACE * stored * sizes.len() as f64 + FOLLOW_PATHS,
+            Pass::Links(..) => SORT_PLACE * stored + FOLLOW_PATHS,
         }
     }
 }

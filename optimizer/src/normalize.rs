@@ -187,6 +187,9 @@ impl Normalizer<'_> {
                 let dtype = &expr.info().dtype;
                 let arg = self.lower(arg, &inner, scope)?.cast(dtype, mode);
                 let init = literal_of(init, dtype).fill().clone();
+                if bound.is_empty() {
+                    return Ok(Term::call(op, vec![Term::literal(init), arg], mode));
+                }
                 let fold = Fold { op: op.clone(), init, arg, fields: bound, along: Vec::new() };
                 Ok(Term::fold(fold, expr.info().fill.clone(), mode))
             }

@@ -1,6 +1,7 @@
 //! What the differential tests share: a seeded generator, random data, the engines, and their comparison.
 #![allow(dead_code, reason = "each test uses a part")]
 
+pub(crate) mod counted;
 pub(crate) mod data;
 pub(crate) mod engines;
 pub(crate) mod formats;

@@ -176,9 +176,9 @@ impl<'g, 'c> Extraction<'g, 'c> {
         self.best.get(&self.graph.find(class)).map_or(f64::INFINITY, |choice| choice.cost)
     }
 
-    /// Every term of a class that costs less than `limit` by classes, those first that cost least; `None` when there are
-    /// more than `most`.
-    pub(super) fn terms(&mut self, class: Id, most: usize, limit: f64) -> Option<Vec<Choices>> {
+    /// Every term of a class that costs less than `limit` by classes, with that cost, those first that cost least; `None` when
+    /// there are more than `most`.
+    pub(super) fn terms(&mut self, class: Id, most: usize, limit: f64) -> Option<Vec<(f64, Choices)>> {
         // To find out that there are too many by listing them takes long.
         if self.count(class, &mut FxHashMap::default()) > SHARING * most as f64 {
             return None;
@@ -190,7 +190,7 @@ impl<'g, 'c> Extraction<'g, 'c> {
             found.len() <= most
         });
         found.sort_by(|(a, m), (b, n)| a.total_cmp(b).then_with(|| m.cmp(n)));
-        all.then(|| found.into_iter().map(|(_, choices)| choices).collect())
+        all.then_some(found)
     }
 
     /// How many terms a class has where a class that stands twice in a term may have two nodes: at least as many as there are.
@@ -249,14 +249,14 @@ impl<'g, 'c> Extraction<'g, 'c> {
         self.best = choices.iter().map(choice).collect();
     }
 
-    /// The nodes of a class, the cheapest first.
-    pub(super) fn nodes(&mut self, class: Id) -> Vec<ENode> {
+    /// The nodes of a class with what they cost, the cheapest first.
+    pub(super) fn nodes(&mut self, class: Id) -> Vec<(f64, ENode)> {
         let class = self.graph.find(class);
         let nodes: Vec<ENode> = self.graph[class].iter().cloned().collect();
         let mut priced: Vec<(f64, ENode)> =
             nodes.into_iter().filter_map(|n| Some((self.cost(class, &n, f64::INFINITY)?, n))).collect();
         priced.sort_by(|(a, m), (b, n)| a.total_cmp(b).then_with(|| m.cmp(n)));
-        priced.into_iter().map(|(_, node)| node).collect()
+        priced
     }
 
     /// Finds the simplest node of every class.

@@ -70,6 +70,8 @@ pub(super) struct Facts {
 pub(super) enum Draft {
     Class(Use),
     Literal(Scalar),
+    /// The coordinate of a slot.
+    Coordinate(Slot),
     /// One value where the coordinate of a slot is above that of another, else another value.
     Above {
         above: Slot,
@@ -77,7 +79,8 @@ pub(super) enum Draft {
         values: [Scalar; 2],
     },
     Call(Op, Vec<Draft>),
-    /// The operator, the start, the argument and the reduced slots.
+    /// The operator, the start, the argument and the reduced slots. One over no slots is its argument, stored: no rule looks
+    /// behind it.
     Fold(Op, Scalar, Box<Draft>, Vec<Slot>),
 }
 
@@ -105,6 +108,15 @@ impl Algebra {
             rules: FxHashMap::default(),
             looks: Cell::new(0),
         }
+    }
+
+    fn look(&self) {
+        self.looks.set(self.looks.get() + 1);
+    }
+
+    /// Whether one of the operators is of that kind.
+    pub(super) fn has_op(&self, is: impl Fn(&Op) -> bool) -> bool {
+        self.ops.iter().any(is)
     }
 
     pub(super) fn leaf(&self, id: LeafId) -> &Leaf {
@@ -395,6 +407,11 @@ fn add(graph: &mut Graph, draft: &Draft, scope: &Scope, rule: &'static str) -> U
             let id = graph.analysis.name_leaf(Leaf { term: Term::literal(value.clone()), sizes: Vec::new() });
             Use { class: graph.add(ENode::new(Kind::Leaf(id), Vec::new())), slots: Slots::new() }
         }
+        Draft::Coordinate(slot) => {
+            let term = Term::coordinate(Affine::field(slot_field(0)));
+            let id = graph.analysis.name_leaf(Leaf { term, sizes: vec![scope.0[usize::from(*slot)]] });
+            Use { class: graph.add(ENode::new(Kind::Leaf(id), Vec::new())), slots: smallvec![*slot] }
+        }
         Draft::Above { above, below, values } => {
             let [above_at, below_at] = [0, 1].map(|slot| Term::coordinate(Affine::field(slot_field(slot))));
             let mode = graph.analysis.mode;
@@ -441,7 +458,7 @@ pub(super) fn equate(graph: &mut Graph, class: Id, draft: &Draft, scope: &Scope,
             }
             fold_node(graph, (op, init), &arg, &free, &bound)
         }
-        Draft::Class(_) | Draft::Literal(_) | Draft::Above { .. } => {
+        Draft::Class(_) | Draft::Literal(_) | Draft::Coordinate(_) | Draft::Above { .. } => {
             let u = add(graph, draft, scope, rule);
             return unite(graph, class, &u);
         }
@@ -467,6 +484,12 @@ fn unite(graph: &mut Graph, class: Id, other: &Use) -> bool {
     same && other.slots.len() == graph[class].data.sizes.len() && graph.union(class, other.class)
 }
 
+/// The arguments of a call in the class of a use, in the context of the use.
+pub(super) fn opened_args(graph: &Graph, of: &Use, node: &ENode) -> Vec<Use> {
+    graph.analysis.look();
+    node.args().map(|u| u.within(&of.slots)).collect()
+}
+
 impl Scope {
     /// The slots of a class.
     pub(super) fn of(graph: &Graph, class: Id) -> Scope {
@@ -480,20 +503,19 @@ impl Scope {
 
     /// A node of the class of a use, in this context; reduced slots of a fold are opened.
     pub(super) fn open(&mut self, graph: &Graph, of: &Use, node: &ENode) -> Opened {
-        graph.analysis.looks.set(graph.analysis.looks.get() + 1);
-        let args = |slots: &[Slot]| node.args().map(|u| u.within(slots)).collect::<Vec<_>>();
         match node.kind {
             Kind::Leaf(_) => Opened::Leaf,
             Kind::Call(op) | Kind::Multiset(op) => {
-                Opened::Call { op: graph.analysis.op(op).clone(), args: args(&of.slots) }
+                Opened::Call { op: graph.analysis.op(op).clone(), args: opened_args(graph, of, node) }
             }
             Kind::Fold(id, _) => {
+                graph.analysis.look();
                 let FoldKind { op, init, bound } = graph.analysis.fold(id).clone();
                 let first = self.0.len();
                 self.0.extend(&bound);
                 let bound: Vec<Slot> = (first..self.0.len()).map(|s| s as Slot).collect();
                 let slots: Slots = of.slots.iter().chain(&bound).copied().collect();
-                let arg = args(&slots).pop().expect("a fold has an argument");
+                let arg = node.args().next().expect("a fold has an argument").within(&slots);
                 Opened::Fold { op, init, arg, bound }
             }
         }

@@ -15,8 +15,9 @@ mod tests;
 
 use crate::config::{Choice, Subject};
 use crate::context::{Close, Context};
+use crate::cost::EXHAUSTIVE_LOOPS;
 use crate::isolate::root_folds;
-use crate::loop_order::{order_loops_below, rough_cost};
+use crate::loop_order::order_loops_below;
 use crate::report::Rule;
 use crate::term::{At, Fold, Nest, NestKind, Node, Read, Target, Term};
 use egg::Id;
@@ -31,6 +32,8 @@ use seed::seed;
 const MOST_PARTS: usize = 48;
 /// So many of the terms that look cheapest are planned, more where a query is dear enough.
 const MOST_PLANNED: usize = 3;
+/// Terms of so many accesses and operators, all together, are planned at most.
+const MOST_PLANNED_PARTS: usize = 66;
 /// Of classes with no more terms than this any may be planned.
 const MOST_TERMS: usize = 500;
 /// Terms that are estimated to cost so many times what the cheapest does are not planned.
@@ -46,9 +49,11 @@ pub(crate) fn warm_up() {
 }
 
 /// Terms that cost at most so many times what the cheapest does are held against it in plans that are complete, two of
-/// them where their query costs so many times what makes one worth rewriting.
+/// them, and of no more accesses and operators than that all together, where their query costs so many times what makes one
+/// worth rewriting.
 const CLOSE: f64 = 1.5;
 const MOST_CLOSE: usize = 2;
+const MOST_CLOSE_PARTS: usize = 20;
 const COMPARING: f64 = 5.0;
 
 /// A nest that is equal to one of the plan.
@@ -73,27 +78,34 @@ impl Candidate {
     }
 }
 
-/// The nest with its value replaced by an equal one that costs less, if there is one. What comes near to that is noted.
-pub(crate) fn rewrite(cx: &mut Context, nest: Nest) -> Nest {
+/// The nest, which costs about `before`, with its value replaced by an equal one that costs less, if there is one. What comes
+/// near to that is noted.
+pub(crate) fn rewrite(cx: &mut Context, nest: Nest, before: f64) -> Nest {
     if cx.config.subjects.is_empty() || !applies(&nest) {
         return nest;
     }
     let Saturated { graph, root, fields, stop } = saturated(cx, &nest);
     let extraction = Extraction::new(&graph, cx);
-    let best = best(cx, &nest, extraction, (root, &fields));
+    let Best { planned, storing } = best(cx, &nest, extraction, (root, &fields));
     cx.memo.hold(&nest.sizes, &nest.pins);
-    let mut candidates = best.into_iter();
+    let mut candidates = planned.into_iter();
     let Some(first) = candidates.next() else { return nest };
     // Whether some order of the term as it is comes near in cost.
     let limit = first.cost / GAIN;
-    if cx.config.choice == Choice::Cheapest && order_loops_below(cx, &nest, limit).is_some() {
+    // Many loops are ordered in one way, which has been priced.
+    let ordered = || match nest.loops().len() > EXHAUSTIVE_LOOPS {
+        true => before < limit,
+        false => order_loops_below(cx, &nest, limit).is_some(),
+    };
+    if cx.config.choice == Choice::Cheapest && ordered() {
         return nest;
     }
     let (nodes, classes) = (graph.total_number_of_nodes(), graph.number_of_classes());
-    let (before, found) = (rough_cost(cx, &nest), format!("{nodes} nodes in {classes} classes, {stop}"));
+    let found = format!("{nodes} nodes in {classes} classes, {stop}");
     if first.cost >= COMPARING * cx.config.worth.0 {
         let close = |other| Close { nest: cx.begun, other, before, found: found.clone() };
-        cx.close.extend(candidates.take(MOST_CLOSE).map(close));
+        let most = MOST_CLOSE.min(MOST_CLOSE_PARTS / parts(&nest.outputs[0].value));
+        cx.close.extend(candidates.take(most).chain(storing).map(close));
     }
     first.take(cx, (before, &found))
 }
@@ -205,23 +217,30 @@ fn fields(target: &Target) -> Vec<Field> {
     target.at.iter().filter_map(At::as_field).cloned().collect()
 }
 
-/// The nests that are planned, the cheapest one first, and behind it those that come near.
-fn best(
-    cx: &Context,
-    nest: &Nest,
-    mut extraction: Extraction<'_, '_>,
-    (root, slots): (Id, &[Field]),
-) -> Vec<Candidate> {
-    let mut found: Vec<Candidate> = Vec::new();
+/// The best terms of a class.
+struct Best {
+    /// Those that are planned, the cheapest one first, and behind it those that come near.
+    planned: Vec<Candidate>,
+    /// One of those in which something is stored that need not be: what loops over it cost is known once it is.
+    storing: Option<Candidate>,
+}
+
+fn best(cx: &Context, nest: &Nest, mut extraction: Extraction<'_, '_>, (root, slots): (Id, &[Field])) -> Best {
+    let (mut found, mut storing): (Vec<Candidate>, Option<Candidate>) = (Vec::new(), None);
+    let size = parts(&nest.outputs[0].value);
     let cheapest = cx.config.choice == Choice::Cheapest;
     extraction.choose(root);
     let limit = NEAR * extraction.estimate(root);
     let listed = cheapest.then(|| extraction.terms(root, MOST_TERMS, limit)).flatten();
     let compares = listed.is_some();
-    let mut plan = |extracted: Option<Extracted>| {
+    let mut plan = |extracted: Option<Extracted>, estimate: f64| {
         let mut extracted = extracted?;
         let rules = std::mem::take(&mut extracted.rules);
         let new = with_value(nest, extracted);
+        if stores(&new.outputs[0].value) {
+            storing.get_or_insert(Candidate { nest: new, cost: estimate, rules });
+            return found.first().map(|first| first.cost);
+        }
         cx.memo.hold(&new.sizes, &new.pins);
         let least = found.first().map_or(f64::INFINITY, |first| first.cost);
         let close = if compares && least >= COMPARING * cx.config.worth.0 { CLOSE } else { 1.0 };
@@ -235,25 +254,35 @@ fn best(
     };
     match listed {
         Some(terms) => {
-            for (number, choices) in terms.iter().enumerate() {
+            for (number, (estimate, choices)) in terms.iter().enumerate() {
                 extraction.take(choices);
-                let known = plan(extraction.term(root, None, slots, pool(nest)));
+                let known = plan(extraction.term(root, None, slots, pool(nest)), *estimate);
                 // To plan a term takes time, too.
-                let pays = |cost: f64| cost >= (number + 1) as f64 * PLANNING * cx.config.worth.0;
-                if number + 1 >= MOST_PLANNED && !known.is_none_or(pays) {
+                let planned = number + 1;
+                let pays = |cost: f64| cost >= planned as f64 * PLANNING * cx.config.worth.0;
+                let long = planned * size >= MOST_PLANNED_PARTS;
+                if planned >= MOST_PLANNED && (long || !known.is_none_or(pays)) {
                     break;
                 }
             }
         }
         None => {
-            for node in extraction.nodes(root).iter().take(MOST_PLANNED) {
-                let known = plan(extraction.term(root, Some(node), slots, pool(nest)));
+            for (estimate, node) in extraction.nodes(root).iter().take(MOST_PLANNED) {
+                let known = plan(extraction.term(root, Some(node), slots, pool(nest)), *estimate);
                 if known.is_some() && !cheapest {
                     break;
                 }
             }
         }
     }
+    Best { planned: found, storing }
+}
+
+/// Whether a term stores what it could compute where it is read.
+fn stores(term: &Term) -> bool {
+    let mut found = false;
+    let stored = |fold: &Fold| fold.fields.is_empty() && !fold.is_scan();
+    term.each_fold(&mut |_, fold| found |= stored(fold) || stores(&fold.arg));
     found
 }
 

@@ -11,7 +11,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::fmt;
 
 /// Nodes after which no more rules are tried.
-pub(super) const MOST_NODES: usize = 700;
+pub(super) const MOST_NODES: usize = 550;
 /// Looks at nodes after which no more rules are tried: a rule looks at all nodes of the classes below a node, so that many
 /// nodes in a few classes are looked at by the square of their number for each rule.
 pub(super) const MOST_LOOKS: usize = 400_000;

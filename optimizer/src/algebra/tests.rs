@@ -50,7 +50,7 @@ fn check(text: &str, inputs: &[Input], mode: FloatMode, chosen: &[&'static Rule]
     let mut found = 0;
     loop {
         let mut taken = false;
-        let mut rewrite = |cx: &mut Context, nest: Nest| match alternative(cx, &nest, chosen, found) {
+        let mut rewrite = |cx: &mut Context, nest: Nest, _: f64| match alternative(cx, &nest, chosen, found) {
             Some(new) => {
                 taken = true;
                 new
@@ -207,11 +207,11 @@ fn helps(rule: &str, other: &str) -> bool {
 /// What the chosen term of a nest costs, what the cheapest of all terms costs, and how many there are.
 fn chosen_and_cheapest(cx: &mut Context, nest: &Nest) -> Option<(f64, f64, usize)> {
     let super::Saturated { graph, root, fields, .. } = super::saturated(cx, nest);
-    let chosen = super::best(cx, nest, Extraction::new(&graph, cx), (root, &fields)).first()?.cost;
+    let chosen = super::best(cx, nest, Extraction::new(&graph, cx), (root, &fields)).planned.first()?.cost;
     let mut extraction = Extraction::new(&graph, cx);
     let mut cheapest = f64::INFINITY;
     let terms = extraction.terms(root, usize::MAX, f64::INFINITY)?;
-    for choices in &terms {
+    for (_, choices) in &terms {
         extraction.take(choices);
         let Some(extracted) = extraction.term(root, None, &fields, super::pool(nest)) else { continue };
         let new = super::with_value(nest, extracted);
@@ -264,7 +264,7 @@ fn the_chosen_term_costs_what_the_cheapest_one_does() {
             let counts = counts(&inputs);
             let config = Config { worth: Worth(0.0), ..Config::default() };
             let mut found = None;
-            let mut rewrite = |cx: &mut Context, nest: Nest| {
+            let mut rewrite = |cx: &mut Context, nest: Nest, _: f64| {
                 found = chosen_and_cheapest(cx, &nest);
                 nest
             };

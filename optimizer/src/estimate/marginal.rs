@@ -36,6 +36,27 @@ pub(crate) enum Spread {
     Sum(Vec<(Part, Option<Marginal>)>),
     /// As the places over the fields of `own` and of `others` that are hit at least once.
     Hit { throws: Throws, own: Marginal, others: Vec<Marginal> },
+    /// As the pairs of a coordinate of one field and one of another that comes before it, or behind it.
+    Ordered { pair: Pair, side: Side },
+}
+
+/// Two fields of one size; `None` is spread evenly.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub(crate) struct Pair {
+    /// The field whose coordinate comes first.
+    pub(crate) first: Option<Marginal>,
+    /// The field whose coordinate comes behind it.
+    pub(crate) second: Option<Marginal>,
+    /// Coordinates come in the order of these factors, the least first, and where they are equal in their own; `None`: in
+    /// their own.
+    pub(crate) by: Option<Marginal>,
+}
+
+/// One field of a pair.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub(crate) enum Side {
+    First,
+    Second,
 }
 
 impl From<Spread> for Marginal {
@@ -118,6 +139,8 @@ pub(crate) struct Marginals {
     overlaps: RefCell<FxHashMap<Vec<Marginal>, f64>>,
     spectra: RefCell<FxHashMap<Marginal, Arc<Spectrum>>>,
     hits: RefCell<FxHashMap<(Throws, Vec<Marginal>), f64>>,
+    shares: RefCell<FxHashMap<Pair, Option<f64>>>,
+    orders: RefCell<FxHashMap<Marginal, Arc<[u32]>>>,
 }
 
 /// Who knows the marginals of tensors.
@@ -192,6 +215,50 @@ impl Marginals {
         spectrum
     }
 
+    /// The fraction of the pairs of coordinates in which the first one comes first; `None` where nothing is known of either.
+    pub(crate) fn share(&self, pair: &Pair, source: &Source<'_>) -> Option<f64> {
+        if let Some(found) = self.shares.borrow().get(pair) {
+            return *found;
+        }
+        let share = self.ordered(pair, Side::First, source).map(|pairs| mean(pairs.iter().copied()));
+        self.shares.borrow_mut().insert(pair.clone(), share);
+        share
+    }
+
+    /// Of each coordinate of one field of a pair its factor, times the fraction of the other's that come on their side of it.
+    fn ordered(&self, pair: &Pair, side: Side, source: &Source<'_>) -> Option<Vec<f32>> {
+        let of = |m: &Option<Marginal>| m.as_ref().and_then(|m| self.weights(m, source));
+        let (own, other) = match side {
+            Side::First => (of(&pair.first), of(&pair.second)),
+            Side::Second => (of(&pair.second), of(&pair.first)),
+        };
+        let len = own.iter().chain(&other).map(|w| w.len()).min()?;
+        let at = |w: &Option<Weights>, k: usize| w.as_ref().map_or(1.0, |w| f64::from(w[k]));
+        let order = pair.by.as_ref().and_then(|by| self.order(by, source)).filter(|order| order.len() == len);
+        let place = |k: usize| order.as_ref().map_or(k, |order| order[k] as usize);
+        let (mut beyond, mut found) = (0.0, vec![0.0; len]);
+        for k in 0..len {
+            let k = place(if side == Side::First { len - 1 - k } else { k });
+            // One with itself is no pair, but on the mean it stands for half of one.
+            found[k] = (at(&own, k) * (beyond + at(&other, k) / 2.0) / len as f64) as f32;
+            beyond += at(&other, k);
+        }
+        Some(found)
+    }
+
+    /// The coordinates of a marginal by their factors, the least first.
+    fn order(&self, of: &Marginal, source: &Source<'_>) -> Option<Arc<[u32]>> {
+        if let Some(found) = self.orders.borrow().get(of) {
+            return Some(found.clone());
+        }
+        let weights = self.weights(of, source)?;
+        let mut order: Vec<u32> = (0..u32::try_from(weights.len()).ok()?).collect();
+        order.sort_by(|a, b| weights[*a as usize].total_cmp(&weights[*b as usize]));
+        let order: Arc<[u32]> = order.into();
+        self.orders.borrow_mut().insert(of.clone(), order.clone());
+        Some(order)
+    }
+
     /// Whether the factors of a marginal are known, and not even.
     pub(crate) fn are_known(&self, of: &Marginal, source: &Source<'_>) -> bool {
         self.weights(of, source).is_some()
@@ -209,6 +276,7 @@ impl Marginals {
                 (!factors.is_empty()).then(|| by_mean(product(&factors)))
             }
             Spread::Sum(of) => self.sum(of, source),
+            Spread::Ordered { pair, side } => self.ordered(pair, *side, source).map(by_mean),
             Spread::Hit { throws, own, others } => self.weights(own, source).map(|weights| {
                 let others = self.spectrum_of(others, source);
                 let hit = |weight: f64| -> f64 {
@@ -317,5 +385,26 @@ mod tests {
         assert!((hit(1.0, &["even"]) - (1.0 - (-1.0f64).exp())).abs() < 1e-6);
         let hit = Spread::Hit { throws: many(100.0), own: of("hub"), others: vec![of("half")] }.into();
         assert_eq!(marginals.overlap(&[hit, of("hub")], &known), 4.0);
+    }
+
+    /// Protects the sizes of joins that are cut to one order: how much is left depends on where the hubs are.
+    #[test]
+    fn pairs_in_one_order_depend_on_where_the_frequent_ones_are() {
+        let marginals = Marginals::default();
+        let known = |tensor: &Alias, _: ModeSet, _: usize| known(tensor.as_str());
+        let share = |first: Option<&str>, second: Option<&str>, by: Option<&str>| {
+            let [first, second, by] = [first, second, by].map(|name| name.map(of));
+            marginals.share(&Pair { first, second, by }, &known)
+        };
+        assert_eq!(share(None, None, None), None);
+        assert_eq!(share(Some("hub"), Some("hub"), None), Some(0.5));
+        assert_eq!(share(Some("hub"), None, None), Some(0.875));
+        assert_eq!(share(None, Some("hub"), None), Some(0.125));
+        // In the order of their factors the hub is the last one.
+        assert_eq!(share(Some("hub"), None, Some("hub")), Some(0.125));
+        let pair = Pair { first: Some(of("hub")), second: Some(of("half")), by: None };
+        let second: Marginal = Spread::Ordered { pair, side: Side::Second }.into();
+        // Half of the first coordinate with itself, all of the other one.
+        assert_eq!(marginals.weights(&second, &known).unwrap()[..], [4.0 / 3.0, 8.0 / 3.0, 0.0, 0.0]);
     }
 }

@@ -1,14 +1,17 @@
 //! Estimates: how much of the places of a term differs from its fill.
 //!
-//! `profile` has the estimates, `marginal` how skew enters them, `most` the bounds, which are never exceeded.
+//! `profile` has the estimates, `marginal` how skew enters them, `order` cuts and `path` structure, `most` the bounds, which are
+//! never exceeded.
 
 mod known;
 mod marginal;
 mod most;
+mod order;
+mod path;
 mod profile;
 
 pub(crate) use known::Known;
-pub(crate) use marginal::{Marginal, Marginals, Throws};
+pub(crate) use marginal::{Marginal, Marginals, Pair, Throws};
 pub(crate) use profile::{Profile, either};
 
 use profile::{Over, Sense};

@@ -3,13 +3,14 @@
 use super::Bound;
 use super::known::{Factor, Occupied};
 use super::marginal::{Marginal, Spread, Throws, stored};
+use super::order::{Order, compared};
 use crate::context::Context;
 use crate::fit::storage_at;
 use crate::sizes::Sizes;
 use crate::term::{At, Fold, Node, Read, Term};
-use redpoll_logic::op::{Builtin, Iteration, Op};
+use redpoll_logic::op::{Iteration, Op};
 use redpoll_logic::statistics::{ModeSet, Question};
-use redpoll_logic::{Affine, Alias, Field, Scalar};
+use redpoll_logic::{Alias, Field, Scalar};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
@@ -173,11 +174,12 @@ impl Context<'_> {
         if let Some(holds) = compared(op, args, over) {
             return Profile::even(if *fill == Scalar::Bool(true) { 1.0 - holds } else { holds });
         }
-        let mut factors = Vec::new();
         if !self.memo.known.about(term, self.mode()).deciding.is_empty() {
-            self.factors(term, over, &mut factors);
-            let kept = distinct(&factors);
-            return self.intersection(kept.into_iter().map(|f| &f.profile));
+            let mut joined = Conjunction::default();
+            self.conjunction(term, over, &mut joined);
+            let kept = distinct(&joined.factors);
+            let all = self.intersection(kept.into_iter().map(|f| &f.profile));
+            return joined.orders.iter().fold(all, |profile, order| self.ordered(profile, order));
         }
         let mut different: Vec<&Term> = Vec::new();
         args.iter().for_each(|a| {
@@ -189,15 +191,18 @@ impl Context<'_> {
         Profile::union(&parts)
     }
 
-    /// The factors of a term that all must differ from their fills for it to do so.
-    fn factors(&self, term: &Term, over: Over<'_>, found: &mut Vec<Rc<Factor>>) {
+    /// What all must hold for a term to differ from its fill.
+    fn conjunction(&self, term: &Term, over: Over<'_>, found: &mut Conjunction) {
+        if let Some(order) = self.order_of(term, over) {
+            return found.orders.push(order);
+        }
         if let Node::Call(_, args) = term.node() {
             let about = self.memo.known.about(term, self.mode());
             if !about.deciding.is_empty() {
-                return about.deciding.iter().for_each(|&k| self.factors(&args[k], over, found));
+                return about.deciding.iter().for_each(|&k| self.conjunction(&args[k], over, found));
             }
         }
-        found.push(self.factor(term, over));
+        found.factors.push(self.factor(term, over));
     }
 
     /// The places of all.
@@ -253,7 +258,12 @@ impl Context<'_> {
         }
         let bound = |f: &Field| kept.contains(f) || below.contains(f);
         let full = self.profile(term, Over { sizes, bound: &bound, sense });
-        outside.rarer(projected(self, full, sizes, &below, kept))
+        let mut found = projected(self, full, sizes, &below, kept);
+        if let Some(pairs) = self.connected(term, sizes, kept) {
+            let places: f64 = kept.iter().map(|f| sizes.of(f) as f64).product();
+            found.fraction = (pairs / places).min(1.0);
+        }
+        outside.rarer(found)
     }
 }
 
@@ -286,54 +296,12 @@ fn distinct(factors: &[Rc<Factor>]) -> Vec<&Factor> {
     (0..factors.len()).filter(|k| !implied(*k)).map(|k| &*factors[k]).collect()
 }
 
-/// The fraction of the places of which a comparison of two coordinates holds.
-fn compared(op: &Op, args: &[Term], over: Over<'_>) -> Option<f64> {
-    let Op::Builtin(op) = op else { return None };
-    let [x, y] = args else { return None };
-    let form = |t: &Term| match (t.node(), t.as_literal()) {
-        (Node::Coordinate(form), _) => Some(form.clone()),
-        (_, Some(Scalar::I64(c))) => Some(Affine::constant(*c)),
-        _ => None,
-    };
-    let difference = form(x)?.plus(&form(y)?.times(-1));
-    if difference.terms.is_empty() || !difference.terms.iter().all(|(f, _)| (over.bound)(f)) {
-        return None;
-    }
-    let (below, at) = below_and_at(&difference, over.sizes)?;
-    Some(match op {
-        Builtin::Lt => below,
-        Builtin::Le => below + at,
-        Builtin::Gt => 1.0 - below - at,
-        Builtin::Ge => 1.0 - below,
-        Builtin::Eq => at,
-        Builtin::Ne => 1.0 - at,
-        _ => return None,
-    })
-}
-
-/// The fractions of the places where a form is negative and where it is 0: those of a normal distribution with its mean
-/// and deviation, exact for one field and close for differences.
-fn below_and_at(form: &Affine, sizes: &Sizes) -> Option<(f64, f64)> {
-    let (mut low, mut high) = (form.constant as f64, form.constant as f64);
-    let (mut mean, mut variance) = (form.constant as f64, 0.0);
-    for (field, step) in &form.terms {
-        let (last, step) = (sizes.get(field)?.saturating_sub(1) as f64, *step as f64);
-        mean += step * last / 2.0;
-        variance += step * step * last * (last + 2.0) / 12.0;
-        *(if step > 0.0 { &mut high } else { &mut low }) += step * last;
-    }
-    if low > 0.0 || high < 0.0 {
-        return Some((f64::from(u8::from(high < 0.0)), 0.0));
-    }
-    let places = high - low + 1.0;
-    if let [_] = form.terms[..] {
-        return Some(((-low / places).clamp(0.0, 1.0), 1.0 / places));
-    }
-    // Two fields of one size: a triangle; more: closer and closer to a normal distribution.
-    let deviation = variance.sqrt().max(0.5);
-    let at = ((-(mean / deviation).powi(2) / 2.0).exp() * 0.4 / deviation).min(1.0);
-    let below = 1.0 / (1.0 + (1.702 * mean / deviation).exp());
-    Some(((below - at / 2.0).clamp(0.0, 1.0), at))
+/// What all must hold.
+#[derive(Default)]
+struct Conjunction {
+    /// That these terms differ from their fills.
+    factors: Vec<Rc<Factor>>,
+    orders: Vec<Order>,
 }
 
 /// The fraction of the union of independent parts.

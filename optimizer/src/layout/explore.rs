@@ -9,7 +9,7 @@ use super::graph::LayoutGraph;
 use crate::concordize::{copy_format, copy_nest};
 use crate::context::Context;
 use crate::fit::{Meeting, fit};
-use crate::formats::{choose_format, count_positions, spread};
+use crate::formats::choose_format;
 use crate::isolate::{Pass, Schedule, isolate};
 use crate::loop_order::{order_loops, orders_of_any_format};
 use crate::pricing::conversion;
@@ -235,10 +235,8 @@ impl Explorer<'_, '_> {
         let nest = copy_nest(read, format.clone(), alias.clone());
         let target = &nest.outputs[0];
         cx.memo.hold(&nest.sizes, &nest.pins);
-        let counts = count_positions(cx, target, format, &nest.sizes);
-        let spread = spread(cx, target, format, &nest.sizes);
         let ty = Arc::new(TensorType { format: format.clone(), ..(*read.ty).clone() });
-        cx.define(alias.clone(), ty.clone(), counts, spread);
+        cx.define_output(target, (alias.clone(), ty.clone()), &nest.sizes);
         self.names.insert(key, (alias.clone(), ty.clone()));
         (alias, ty)
     }

@@ -3,6 +3,7 @@
 //! Modes are storage modes where a [`ModeSet`] or a position in one says so. Tensors never change, so what was counted once
 //! holds as long as there is a clone of the tensor.
 
+use super::links::Links;
 use super::sort::{bits_below, sorted_keys};
 use super::structure::{row_major, symmetry};
 use super::{Symmetry, Tensor};
@@ -28,6 +29,14 @@ pub(super) struct Measures {
     degrees: Memo<(ModeSet, ModeSet), Option<Answer>>,
     marginals: Memo<(ModeSet, usize), Option<Weights>>,
     facts: Memo<Fact, bool>,
+    links: Memo<(usize, usize), Option<Links>>,
+}
+
+impl Measures {
+    /// The links from one mode to another, found once.
+    pub(super) fn links(&self, from: usize, to: usize, find: impl FnOnce() -> Option<Links>) -> Option<Links> {
+        remembered(&self.links, (from, to), find)
+    }
 }
 
 /// How many stored places there are.
@@ -294,7 +303,7 @@ impl Tensor {
 
     /// The distinct coordinates of the stored places in sets of modes, as one number for the first set and one for all
     /// others, sorted; `None` when one would not fit.
-    fn keys(&self, sets: &[ModeSet]) -> Option<Vec<(u64, u64)>> {
+    pub(super) fn keys(&self, sets: &[ModeSet]) -> Option<Vec<(u64, u64)>> {
         let shape = self.ty.format.storage_shape(&self.ty.shape);
         let modes = |sets: &[ModeSet]| -> Option<Vec<usize>> {
             let modes: Vec<usize> = sets.iter().flat_map(|s| s.iter()).filter(|m| *m < shape.len()).collect();

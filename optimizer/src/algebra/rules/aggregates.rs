@@ -51,11 +51,11 @@ fn merge(site: &mut Site<'_>, node: &Opened) {
 
 fn split(site: &mut Site<'_>, node: &Opened) {
     let Opened::Fold { op, init, arg, bound } = node else { return };
-    if !site.is_free(op, init) {
+    if bound.is_empty() || !site.is_free(op, init) {
         return;
     }
-    for (inner, parts) in site.calls(arg) {
-        if inner == *op && parts.len() > 1 {
+    for (_, parts) in site.calls_of(arg, |inner| inner == op) {
+        if parts.len() > 1 {
             let fold = |x| Draft::Fold(op.clone(), init.clone(), Box::new(Draft::Class(x)), bound.clone());
             site.propose(Draft::Call(op.clone(), parts.into_iter().map(fold).collect()));
         }
@@ -95,9 +95,9 @@ fn flatten(site: &mut Site<'_>, node: &Opened) {
         if !regroups(op, site.dtype(arg), site.mode()) {
             return;
         }
-        for (inner, parts) in site.calls(arg) {
+        for (_, parts) in site.calls_of(arg, |inner| inner == op) {
             // A class that has itself among its parts would be flattened without end.
-            if inner == *op && parts.len() > 1 && parts.iter().all(|p| p.class != arg.class) {
+            if parts.len() > 1 && parts.iter().all(|p| p.class != arg.class) {
                 let others = args.iter().enumerate().filter(|(k, _)| *k != at).map(|(_, a)| a.clone());
                 let flat: Vec<_> = others.chain(parts).collect();
                 site.propose(call(op, flat));

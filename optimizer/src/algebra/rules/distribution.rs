@@ -24,8 +24,8 @@ pub(super) const RULES: &[Rule] = &[
 fn distribute(site: &mut Site<'_>, node: &Opened) {
     let Opened::Call { op, args } = node else { return };
     for (at, arg) in args.iter().enumerate() {
-        for (sum, parts) in site.calls(arg) {
-            if sum == *op || parts.len() < 2 || !site.distributes(op, args, at, &sum) {
+        for (sum, parts) in site.calls_of(arg, |sum| sum != op) {
+            if parts.len() < 2 || !site.distributes(op, args, at, &sum) {
                 continue;
             }
             let same = parts.iter().all(|p| site.dtype(p) == site.dtype(arg));
@@ -45,12 +45,12 @@ fn factor(site: &mut Site<'_>, node: &Opened) {
     if args.len() < 2 || !regroups(sum, site.dtype(first), site.mode()) {
         return;
     }
-    let products: Vec<_> = args.iter().map(|a| site.calls(a)).collect();
+    let products: Vec<_> = args.iter().map(|a| site.calls_of(a, |product| product != sum)).collect();
     for a in 0..args.len() {
         for b in a + 1..args.len() {
             for (product, xs) in &products[a] {
                 for (other, ys) in &products[b] {
-                    if product == other && product != sum && xs.len() > 1 && ys.len() > 1 {
+                    if product == other && xs.len() > 1 && ys.len() > 1 {
                         let others = args.iter().enumerate().filter(|(k, _)| *k != a && *k != b);
                         let others: Vec<Use> = others.map(|(_, u)| u.clone()).collect();
                         common(site, (sum, product), (xs, ys), &others);

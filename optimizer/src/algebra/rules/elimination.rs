@@ -74,6 +74,9 @@ impl<'n> Folding<'n> {
     /// The fold of a node, with its argument.
     fn of(site: &Site<'_>, node: &'n Opened) -> Option<(Folding<'n>, &'n Use)> {
         let Opened::Fold { op, init, arg, bound } = node else { return None };
+        if bound.is_empty() {
+            return None;
+        }
         let identity = site.identity(op, &init.dtype())?;
         Some((Folding { op, init, identity, bound }, arg))
     }

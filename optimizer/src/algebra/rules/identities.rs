@@ -42,15 +42,19 @@ fn undone(site: &mut Site<'_>, node: &Opened) {
     if args.iter().any(|a| *site.dtype(a) != dtype) {
         return;
     }
+    let mode = site.mode();
+    let undoes = |inner: &Op| inner.inverse(&dtype, mode).as_ref() == Some(op);
+    if !site.graph.analysis.has_op(undoes) {
+        return;
+    }
     let places: Vec<(usize, usize)> = match regroups(op, &dtype, site.mode()) {
         true => (0..args.len()).flat_map(|a| (0..args.len()).map(move |b| (a, b))).filter(|(a, b)| a != b).collect(),
         false if args.len() == 2 => vec![(0, 1)],
         false => return,
     };
     for (done, undoing) in places {
-        for (inner, parts) in site.calls(&args[done]) {
-            if inner.inverse(&dtype, site.mode()).as_ref() != Some(op) || parts.iter().any(|p| *site.dtype(p) != dtype)
-            {
+        for (inner, parts) in site.calls_of(&args[done], undoes) {
+            if parts.iter().any(|p| *site.dtype(p) != dtype) {
                 continue;
             }
             let first = if regroups(&inner, &dtype, site.mode()) { 0 } else { parts.len() - 1 };

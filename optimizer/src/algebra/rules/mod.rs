@@ -10,8 +10,8 @@ mod elimination;
 mod identities;
 mod symmetry;
 
-use super::graph::{Draft, Graph, Opened, Scope, equate};
-use super::language::{ENode, Slot, Use};
+use super::graph::{Draft, Graph, Opened, Scope, equate, opened_args};
+use super::language::{ENode, Kind, Slot, Use};
 use super::saturate::{MOST_LOOKS, MOST_NODES};
 use crate::config::{Subject, Subjects};
 use crate::term::regroups;
@@ -142,19 +142,30 @@ impl Site<'_> {
 
     /// The calls of the class of a use.
     fn calls(&self, of: &Use) -> Vec<(Op, Vec<Use>)> {
-        let call = |n: &ENode| match self.scope.clone().open(self.graph, of, n) {
-            Opened::Call { op, args } => Some((op, args)),
-            _ => None,
+        self.calls_of(of, |_| true)
+    }
+
+    /// The calls of some operators in the class of a use.
+    fn calls_of(&self, of: &Use, wanted: impl Fn(&Op) -> bool) -> Vec<(Op, Vec<Use>)> {
+        let call = |n: &ENode| {
+            let (Kind::Call(op) | Kind::Multiset(op)) = n.kind else { return None };
+            let op = self.graph.analysis.op(op);
+            wanted(op).then(|| (op.clone(), opened_args(self.graph, of, n)))
         };
         self.graph[of.class].iter().filter_map(call).collect()
     }
 
-    /// The folds of the class of a use, each with the context in which its reduced slots are open.
+    /// The folds of the class of a use but for those that only store it, each with the context in which its reduced slots are open.
     fn folds(&self, of: &Use) -> Vec<Inner> {
         let fold = |n: &ENode| {
+            if !matches!(n.kind, Kind::Fold(..)) {
+                return None;
+            }
             let mut scope = self.scope.clone();
             match scope.open(self.graph, of, n) {
-                Opened::Fold { op, init, arg, bound } => Some(Inner { op, init, arg, bound, scope }),
+                Opened::Fold { op, init, arg, bound } if !bound.is_empty() => {
+                    Some(Inner { op, init, arg, bound, scope })
+                }
                 _ => None,
             }
         };

@@ -10,17 +10,28 @@ use crate::algebra::language::{Kind, Slot, Use};
 use crate::context::Context;
 use crate::term::{At, Nest, Node, Read, regroups};
 use egg::Id;
+use redpoll_logic::op::{Builtin, Op};
 use redpoll_logic::statistics::Fact;
-use redpoll_logic::{Field, Scalar};
+use redpoll_logic::{Field, Prim, Scalar};
 use std::collections::BTreeSet;
 
-pub(super) const RULES: &[Rule] = &[Rule {
-    name: "cut-symmetric",
-    subject: Subject::Symmetry,
-    round: None,
-    equation: "sum(i j, x) = 2 * sum(i j, x * (i > j))    x symmetric, empty where i = j",
-    drafts: cut,
-}];
+pub(super) const RULES: &[Rule] = &[
+    Rule {
+        name: "cut-symmetric",
+        subject: Subject::Symmetry,
+        round: None,
+        equation: "sum(i j, x) = 2 * sum(i j, x * (i > j))    x symmetric, empty where i = j",
+        drafts: cut,
+    },
+    Rule {
+        name: "orient-symmetric",
+        subject: Subject::Symmetry,
+        round: None,
+        equation: "sum(i j k, x(i j) * x(j k) * x(i k)) = 6 * sum(i j k, y(i j) * y(j k) * y(i k))    \
+                   y(i j) = x(i j) * (rank(i) < rank(j)), stored; ranks by how many places i has in x; x as above",
+        drafts: orient,
+    },
+];
 
 /// The most fields that are cut to one order.
 const MOST_FIELDS: usize = 6;
@@ -82,34 +93,114 @@ fn exchanges(reads: &[&Read], x: &Field, y: &Field) -> bool {
     named(false) == named(true)
 }
 
-fn cut(site: &mut Site<'_>, node: &Opened) {
-    let Opened::Fold { op, init, arg, bound } = node else { return };
-    if !site.is_free(op, init) {
-        return;
+/// A fold of a product that is the same with some of its slots exchanged, and is nothing where two of them are equal.
+struct Joined<'n> {
+    op: &'n Op,
+    init: &'n Scalar,
+    bound: &'n [Slot],
+    product: Op,
+    args: Vec<Use>,
+    /// Those slots.
+    slots: Vec<Slot>,
+    /// What leaves a product as it is, and what makes it nothing.
+    values: [Scalar; 2],
+}
+
+impl Joined<'_> {
+    /// The fold of a product of those factors, as often as the slots have orders.
+    fn over(&self, site: &Site<'_>, factors: Vec<Draft>) -> Option<Draft> {
+        let product = Draft::Call(self.product.clone(), factors);
+        let once = Draft::Fold(self.op.clone(), self.init.clone(), Box::new(product), self.bound.to_vec());
+        let orders = (1..=self.slots.len() as i64).product();
+        repeated(site, self.op, &self.init.dtype(), once, Some(orders))
     }
-    let dtype = site.dtype(arg).clone();
+}
+
+fn joined<'n>(site: &Site<'_>, node: &'n Opened) -> Vec<Joined<'n>> {
+    let Opened::Fold { op, init, arg, bound } = node else { return Vec::new() };
+    let none = |pairs: &Vec<Pair>| pairs.is_empty();
+    if site.graph.analysis.pairs.values().all(none) || !site.is_free(op, init) {
+        return Vec::new();
+    }
+    let (mut found, dtype) = (Vec::new(), site.dtype(arg).clone());
     for (product, args) in site.calls(arg) {
         let (one, none) = (product.fold_identity(&dtype, site.mode()), product.annihilator(&dtype, 0, site.mode()));
         let (Some(one), Some(none)) = (one, none) else { continue };
         if !regroups(&product, &dtype, site.mode()) || !op.is_identity(&none, &dtype, 1, site.mode()) {
             continue;
         }
-        for slots in alike(site, &args, bound) {
-            if !apart(site, &args, &slots, &none) {
-                continue;
-            }
-            let above = |pair: &[Slot]| {
-                let (above, below) = (pair[0], pair[1]);
-                Draft::Above { above, below, values: [one.clone(), none.clone()] }
-            };
-            let factors = args.iter().cloned().map(Draft::Class).chain(slots.windows(2).map(above)).collect();
-            let once =
-                Draft::Fold(op.clone(), init.clone(), Box::new(Draft::Call(product.clone(), factors)), bound.clone());
-            let orders = (1..=slots.len() as i64).product();
-            if let Some(all) = repeated(site, op, &dtype, once, Some(orders)) {
-                site.propose(all);
-            }
+        for slots in alike(site, &args, bound).into_iter().filter(|slots| apart(site, &args, slots, &none)) {
+            let (product, args, values) = (product.clone(), args.clone(), [one.clone(), none.clone()]);
+            found.push(Joined { op, init, bound, product, args, slots, values });
         }
+    }
+    found
+}
+
+fn cut(site: &mut Site<'_>, node: &Opened) {
+    for joined in joined(site, node) {
+        let above = |pair: &[Slot]| Draft::Above { above: pair[0], below: pair[1], values: joined.values.clone() };
+        let masks = joined.slots.windows(2).map(above);
+        let factors = joined.args.iter().cloned().map(Draft::Class).chain(masks).collect();
+        if let Some(all) = joined.over(site, factors) {
+            site.propose(all);
+        }
+    }
+}
+
+/// Where many places are at a few coordinates, each is looked at from the other end. Source: Chiba and Nishizeki, "Arboricity
+/// and subgraph listing algorithms".
+fn orient(site: &mut Site<'_>, node: &Opened) {
+    for joined in joined(site, node).into_iter().filter(|joined| joined.slots.len() > 2) {
+        let ends = |arg: &Use| {
+            let place = |slot: &Slot| joined.slots.iter().position(|s| s == slot);
+            match arg.slots[..] {
+                [a, b] if !pairs(site.graph, arg.class).is_empty() => Some([place(&a)?, place(&b)?]),
+                _ => None,
+            }
+        };
+        let Some(ranked) = joined.args.iter().find(|arg| ends(arg).is_some()) else { continue };
+        let mut scope = site.scope.clone();
+        let size = site.size(joined.slots[0]);
+        // Ranks are numbers below the square of the size.
+        if size >= 1 << 31 {
+            continue;
+        }
+        scope.0.push(size);
+        let counted = (scope.0.len() - 1) as Slot;
+        let rank = |at: usize| rank(site, ranked, [joined.slots[at], counted]);
+        let factor = |arg: &Use| match ends(arg) {
+            None => Draft::Class(arg.clone()),
+            Some([a, b]) => {
+                let before = Draft::Call(Builtin::Lt.into(), vec![rank(a.min(b)), rank(a.max(b))]);
+                let factors = vec![Draft::Class(arg.clone()), one_of(before, joined.values.clone())];
+                let product = Draft::Call(joined.product.clone(), factors);
+                Draft::Fold(joined.op.clone(), joined.init.clone(), Box::new(product), Vec::new())
+            }
+        };
+        let factors = joined.args.iter().map(factor).collect();
+        if let Some(all) = joined.over(site, factors) {
+            site.propose_in(scope, all);
+        }
+    }
+}
+
+/// The rank of a slot among those of its size: by how many places it has in a table, and of as many by its coordinate.
+fn rank(site: &Site<'_>, table: &Use, [slot, counted]: [Slot; 2]) -> Draft {
+    let own = Draft::Class(Use { class: table.class, slots: [slot, counted].into_iter().collect() });
+    let number = |n: u64| Draft::Literal(Scalar::I64(n as i64));
+    let differs = Draft::Call(Builtin::Ne.into(), vec![own, Draft::Literal(site.fill(table).clone())]);
+    let one = Draft::Call(Builtin::Cast(Prim::I64).into(), vec![differs]);
+    let count = Draft::Fold(Builtin::Add.into(), Scalar::I64(0), Box::new(one), vec![counted]);
+    let scaled = Draft::Call(Builtin::Mul.into(), vec![count, number(site.size(slot))]);
+    Draft::Call(Builtin::Add.into(), vec![scaled, Draft::Coordinate(slot)])
+}
+
+/// One value where a condition holds, else another.
+fn one_of(holds: Draft, [value, other]: [Scalar; 2]) -> Draft {
+    match (&value, &other) {
+        (Scalar::Bool(true), Scalar::Bool(false)) => holds,
+        _ => Draft::Call(Builtin::IfElse.into(), vec![holds, Draft::Literal(value), Draft::Literal(other)]),
     }
 }
 

@@ -1,0 +1,184 @@
+//! Comparisons of fields: in how many places one comes before the other, by their coordinates or by their ranks.
+//!
+//! How many pairs are left of a join that is cut to one order depends on where the coordinates are that have the most places:
+//! those of each field are summed up in that order.
+
+use super::marginal::{Marginal, Pair, Side, Spread, stored};
+use super::profile::{Over, Profile};
+use crate::context::Context;
+use crate::fit::storage_at;
+use crate::sizes::Sizes;
+use crate::term::{At, Fold, Node, Read, Target, Term};
+use redpoll_logic::op::{Builtin, Op};
+use redpoll_logic::statistics::ModeSet;
+use redpoll_logic::{Affine, Field, Scalar, Subscript};
+
+/// That one field comes before another.
+pub(super) struct Order {
+    first: Field,
+    second: Field,
+    /// How many places the coordinates have by which they are ordered; `None` where the coordinates are compared.
+    by: Option<Marginal>,
+    /// The fraction of all pairs in which it does.
+    share: f64,
+}
+
+impl Context<'_> {
+    /// What a term says that differs from its fill just where one field comes before another.
+    pub(super) fn order_of(&self, term: &Term, over: Over<'_>) -> Option<Order> {
+        let Node::Call(Op::Builtin(op), args) = term.node() else { return None };
+        match (op, &args[..]) {
+            (Builtin::Cast(_), [of]) => return self.order_of(of, over),
+            (Builtin::IfElse, [of, x, y]) if x.as_literal().is_some() && y.as_literal().is_some() => {
+                return self.order_of(of, over).filter(|_| y.fill() == term.fill());
+            }
+            _ => {}
+        }
+        let [x, y] = &args[..] else { return None };
+        let turned = match op {
+            Builtin::Lt | Builtin::Le => false,
+            Builtin::Gt | Builtin::Ge => true,
+            _ => return None,
+        };
+        let (x_field, y_field, by, share) = match (coordinate(x), coordinate(y)) {
+            (Some(f), Some(g)) => (f, g, None, compared(&Op::Builtin(*op), args, over)?),
+            _ => {
+                let ((f, by), (g, same)) = (self.rank(x, over.sizes)?, self.rank(y, over.sizes)?);
+                if by != same || !(over.bound)(&f) || !(over.bound)(&g) {
+                    return None;
+                }
+                (f, g, Some(by), 0.5)
+            }
+        };
+        let (first, second) = if turned { (y_field, x_field) } else { (x_field, y_field) };
+        (over.sizes.of(&first) == over.sizes.of(&second)).then_some(Order { first, second, by, share })
+    }
+
+    /// Those places of a profile at which one field comes before another.
+    pub(super) fn ordered(&self, mut profile: Profile, Order { first, second, by, share }: &Order) -> Profile {
+        let [one, other] = [first, second].map(|f| profile.marginals.get(f).cloned());
+        let pair = Pair { first: one, second: other, by: by.clone() };
+        let known = self.share(&pair);
+        profile.fraction *= known.unwrap_or(*share);
+        if known.is_some() {
+            for (field, side) in [(first, Side::First), (second, Side::Second)] {
+                profile.marginals.insert(field.clone(), Spread::Ordered { pair: pair.clone(), side }.into());
+            }
+        }
+        profile
+    }
+
+    /// The field that a rank is of, and how many places its coordinates have: a multiple of their number, with the coordinate
+    /// added so that no two are equal.
+    fn rank(&self, term: &Term, sizes: &Sizes) -> Option<(Field, Marginal)> {
+        let Node::Call(Op::Builtin(Builtin::Add), args) = term.node() else { return None };
+        let field = args.iter().find_map(coordinate)?;
+        let counted = args.iter().filter(|arg| coordinate(arg).is_none()).collect::<Vec<_>>();
+        let [counted] = counted[..] else { return None };
+        Some((field.clone(), self.count_of(counted, sizes, &field)?))
+    }
+
+    /// Which places a term counts for each coordinate of a field, or a multiple of their number.
+    fn count_of(&self, term: &Term, sizes: &Sizes, field: &Field) -> Option<Marginal> {
+        match term.node() {
+            Node::Call(Op::Builtin(Builtin::Mul), args) => {
+                let counts: Vec<&Term> = args.iter().filter(|arg| arg.as_literal().is_none()).collect();
+                if let [count] = counts[..] { self.count_of(count, sizes, field) } else { None }
+            }
+            Node::Access(read) if read.at == [At::field(field)] => self.written_count(&read.tensor),
+            Node::Fold(fold) | Node::Temporary(_, fold) => self.counted_by(fold, sizes, field),
+            _ => None,
+        }
+    }
+
+    /// Which places of a tensor a fold counts for each coordinate of a field.
+    fn counted_by(&self, Fold { op, arg, along, .. }: &Fold, sizes: &Sizes, field: &Field) -> Option<Marginal> {
+        let mut reads: Vec<&Read> = Vec::new();
+        arg.each_access(&mut |read| reads.push(read));
+        let [read] = reads[..] else { return None };
+        if *op != Op::Builtin(Builtin::Add) || !along.is_empty() || !is_count(arg) {
+            return None;
+        }
+        let spots = storage_at(&read.at, &read.ty.format, &read.ty.shape, sizes, self.mode());
+        let mode = spots.iter().position(|at| at.as_field() == Some(field))?;
+        stored(&read.tensor, &read.ty, ModeSet::prefix(spots.len()), mode)
+    }
+
+    /// Which places of a tensor an output counts for each of its coordinates.
+    pub(crate) fn counts(&self, target: &Target, sizes: &Sizes) -> Option<Marginal> {
+        let ([at], Some((op, fields))) = (&target.at[..], &target.fold) else { return None };
+        let (op, arg, fields) = (op.clone(), target.value.clone(), fields.clone());
+        let fold = Fold { op, init: target.fill.clone(), arg, fields, along: Vec::new() };
+        self.counted_by(&fold, sizes, at.as_field()?)
+    }
+}
+
+/// Whether a term is a constant wherever something is stored.
+fn is_count(term: &Term) -> bool {
+    match term.node() {
+        Node::Call(Op::Builtin(Builtin::Cast(_)), args) => is_count(&args[0]),
+        Node::Call(Op::Builtin(Builtin::Ne), args) => args.iter().any(|arg| arg.as_literal().is_some()),
+        Node::Call(Op::Builtin(Builtin::Mul), args) => {
+            args.iter().all(|arg| arg.as_literal().is_some() || is_count(arg))
+        }
+        _ => false,
+    }
+}
+
+/// The field whose coordinate a term is.
+fn coordinate(term: &Term) -> Option<Field> {
+    match term.node() {
+        Node::Coordinate(form) => At::Subscript(Subscript::Affine(form.clone())).as_field().cloned(),
+        _ => None,
+    }
+}
+
+/// The fraction of the places of which a comparison of two coordinates holds.
+pub(super) fn compared(op: &Op, args: &[Term], over: Over<'_>) -> Option<f64> {
+    let Op::Builtin(op) = op else { return None };
+    let [x, y] = args else { return None };
+    let form = |t: &Term| match (t.node(), t.as_literal()) {
+        (Node::Coordinate(form), _) => Some(form.clone()),
+        (_, Some(Scalar::I64(c))) => Some(Affine::constant(*c)),
+        _ => None,
+    };
+    let difference = form(x)?.plus(&form(y)?.times(-1));
+    if difference.terms.is_empty() || !difference.terms.iter().all(|(f, _)| (over.bound)(f)) {
+        return None;
+    }
+    let (below, at) = below_and_at(&difference, over.sizes)?;
+    Some(match op {
+        Builtin::Lt => below,
+        Builtin::Le => below + at,
+        Builtin::Gt => 1.0 - below - at,
+        Builtin::Ge => 1.0 - below,
+        Builtin::Eq => at,
+        Builtin::Ne => 1.0 - at,
+        _ => return None,
+    })
+}
+
+/// The fractions of the places where a form is negative and where it is 0: those of a normal distribution with its mean
+/// and deviation, exact for one field and close for differences.
+fn below_and_at(form: &Affine, sizes: &Sizes) -> Option<(f64, f64)> {
+    let (mut low, mut high) = (form.constant as f64, form.constant as f64);
+    let (mut mean, mut variance) = (form.constant as f64, 0.0);
+    for (field, step) in &form.terms {
+        let (last, step) = (sizes.get(field)?.saturating_sub(1) as f64, *step as f64);
+        mean += step * last / 2.0;
+        variance += step * step * last * (last + 2.0) / 12.0;
+        *(if step > 0.0 { &mut high } else { &mut low }) += step * last;
+    }
+    if low > 0.0 || high < 0.0 {
+        return Some((f64::from(u8::from(high < 0.0)), 0.0));
+    }
+    let places = high - low + 1.0;
+    if let [_] = form.terms[..] {
+        return Some(((-low / places).clamp(0.0, 1.0), 1.0 / places));
+    }
+    // Two fields of one size: a triangle; more: closer and closer to a normal distribution.
+    let deviation = variance.sqrt().max(0.5);
+    let at = ((-(mean / deviation).powi(2) / 2.0).exp() * 0.4 / deviation).min(1.0);
+    let below = 1.0 / (1.0 + (1.702 * mean / deviation).exp());
+    Some(((below - at / 2.0).clamp(0.0, 1.0), at))
+}

@@ -1,0 +1,111 @@
+//! Products along a path: how many places they have, from the links of the tensors themselves.
+//!
+//! Estimates take fields to be independent, but in bands, blocks and clusters what is reached from one place in two ways is
+//! the same far more often. So a term that joins two fields along tensors of two fields each, as a product of matrices does,
+//! is asked of the statistics as a path; what queries write is known by the path that it was made of.
+
+use super::deciding;
+use crate::context::Context;
+use crate::fit::storage_at;
+use crate::sizes::Sizes;
+use crate::term::{Fold, Node, Read, Target, Term};
+use redpoll_logic::Field;
+use redpoll_logic::statistics::Hop;
+
+/// Longer paths are not asked for.
+const MOST_HOPS: usize = 4;
+
+/// A path from one field to another.
+struct Edge {
+    ends: [Field; 2],
+    hops: Vec<Hop>,
+}
+
+impl Edge {
+    /// The same from the other end.
+    fn turned(self) -> Edge {
+        let [a, b] = self.ends;
+        Edge { ends: [b, a], hops: self.hops.iter().rev().map(Hop::back).collect() }
+    }
+}
+
+impl Context<'_> {
+    /// How many places over two fields a term may have below which it differs from its fill for some coordinates of the
+    /// others, where it joins the two along a path and statistics are worth asking.
+    pub(super) fn connected(&self, term: &Term, sizes: &Sizes, kept: &[Field]) -> Option<f64> {
+        if !self.measures() {
+            return None;
+        }
+        let hops = self.path(term, sizes, kept)?;
+        (hops.len() > 1).then(|| self.pairs(&hops)).flatten()
+    }
+
+    /// The path along which an output that a query writes was made, from its first mode to its second.
+    pub(crate) fn path_of(&self, target: &Target, sizes: &Sizes) -> Option<Vec<Hop>> {
+        let [x, y] = &target.at[..] else { return None };
+        let kept = [x.as_field()?.clone(), y.as_field()?.clone()];
+        if self.measures() && self.skips(target) { self.path(&target.value, sizes, &kept) } else { None }
+    }
+
+    /// The path from the first of two fields to the second that is all that a term joins.
+    fn path(&self, term: &Term, sizes: &Sizes, kept: &[Field]) -> Option<Vec<Hop>> {
+        let [from, to] = kept else { return None };
+        let mut edges = Vec::new();
+        self.edges(term, sizes, &mut edges)?;
+        let (mut at, mut hops) = (from.clone(), Vec::new());
+        while !edges.is_empty() {
+            let mut own = (0..edges.len()).filter(|k| edges[*k].ends.contains(&at));
+            let (next, None) = (own.next()?, own.next()) else { return None };
+            let edge: Edge = edges.swap_remove(next);
+            let edge = if edge.ends[0] == at { edge } else { edge.turned() };
+            hops.extend(edge.hops);
+            at = edge.ends[1].clone();
+        }
+        (at == *to && from != to && hops.len() <= MOST_HOPS).then_some(hops)
+    }
+
+    /// What a term joins, each along a path; `None` where it joins something in another way.
+    fn edges(&self, term: &Term, sizes: &Sizes, found: &mut Vec<Edge>) -> Option<()> {
+        match term.node() {
+            Node::Call(op, args) => {
+                let joined = deciding(op, args, term.fill(), self.mode());
+                let joined = if args.len() == 1 { vec![0] } else { joined };
+                if joined.is_empty() {
+                    return None;
+                }
+                joined.iter().try_for_each(|&k| self.edges(&args[k], sizes, found))
+            }
+            // What is stored everywhere leaves nothing out.
+            _ if term.is_full() => Some(()),
+            Node::Access(read) => {
+                found.push(self.edge(read, sizes)?);
+                Some(())
+            }
+            Node::Fold(fold) | Node::Temporary(_, fold) => {
+                let Fold { arg, .. } = fold;
+                let ends = <[Field; 2]>::try_from(fold.free().into_iter().collect::<Vec<_>>()).ok()?;
+                let hops = (!fold.is_scan()).then(|| self.path(arg, sizes, &ends)).flatten()?;
+                found.push(Edge { ends, hops });
+                Some(())
+            }
+            Node::Literal | Node::Coordinate(_) => None,
+        }
+    }
+
+    /// What an access joins.
+    fn edge(&self, read: &Read, sizes: &Sizes) -> Option<Edge> {
+        if read.outside.is_some() {
+            return None;
+        }
+        let fields = |at: &[crate::term::At]| -> Option<[Field; 2]> {
+            let fields: Option<Vec<Field>> = at.iter().map(|at| at.as_field().cloned()).collect();
+            <[Field; 2]>::try_from(fields?).ok().filter(|[a, b]| a != b)
+        };
+        if let Some(path) = self.written_path(&read.tensor) {
+            return Some(Edge { ends: fields(&read.at)?, hops: path?.to_vec() });
+        }
+        let spots = storage_at(&read.at, &read.ty.format, &read.ty.shape, sizes, self.mode());
+        let hop = Hop { tensor: read.tensor.clone(), from: 0, to: 1 };
+        Some(Edge { ends: fields(&spots)?, hops: vec![hop] })
+    }
+}

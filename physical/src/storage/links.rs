@@ -1,0 +1,122 @@
+//! Paths along the stored places of tensors, from the coordinates in one mode to those in another: how many pairs of a
+//! beginning and an end they connect.
+//!
+//! A product of matrices has a place for each pair. Source of the estimate: Horvitz and Thompson, "A generalization of
+//! sampling without replacement from a finite universe"; beginnings are drawn by how many places they have, so that a few
+//! that have most of them do not spoil it.
+
+use super::Tensor;
+use redpoll_logic::statistics::ModeSet;
+use std::sync::Arc;
+
+/// The distinct pairs of coordinates that stored places have in two modes, sorted.
+pub type Links = Arc<[(u32, u32)]>;
+
+/// So many beginnings are drawn at most.
+const MOST_DRAWN: usize = 64;
+/// So many are drawn however many places are visited.
+const LEAST_DRAWN: usize = 8;
+/// No more are drawn once so many places were visited.
+const VISITED: usize = 1 << 14;
+/// From one beginning no more are visited at a step.
+const MOST_VISITED: usize = 1 << 15;
+/// The golden section: its multiples are spread evenly over places, wherever they end.
+const SECTION: f64 = 0.618_033_988_749_894_9;
+
+impl Tensor {
+    /// The links from one storage mode to another; `None` where a mode is longer than 32 bits tell apart.
+    pub fn links(&self, from: usize, to: usize) -> Option<Links> {
+        self.measures.links(from, to, || {
+            let shape = self.ty.format.storage_shape(&self.ty.shape);
+            if from == to || from.max(to) >= shape.len() || shape.iter().any(|n| *n > 1 << 32) {
+                return None;
+            }
+            let pairs = self.listed(from, to).or_else(|| {
+                let keys = self.keys(&[from, to].map(|mode| ModeSet::default().with(mode)))?;
+                Some(keys.into_iter().map(|(a, b)| (a as u32, b as u32)).collect())
+            });
+            pairs.map(Links::from)
+        })
+    }
+
+    /// The links where levels list the places as they are.
+    fn listed(&self, from: usize, to: usize) -> Option<Vec<(u32, u32)>> {
+        let plain = self.ty.format.levels.iter().all(|level| !level.kind.traits().runs);
+        let columns = self.coordinates(self.exact_positions().filter(|_| plain)?).ok()??;
+        let mut pairs: Vec<(u32, u32)> = columns[from].iter().copied().zip(columns[to].iter().copied()).collect();
+        if !pairs.is_sorted() {
+            pairs.sort_unstable();
+        }
+        pairs.dedup();
+        Some(pairs)
+    }
+}
+
+/// How many pairs of a beginning and an end a path of links connects, estimated from a few beginnings; `None` where one of
+/// them leads to too many places.
+pub fn connected(path: &[Links]) -> Option<f64> {
+    let (first, rest) = path.split_first()?;
+    if first.is_empty() {
+        return Some(0.0);
+    }
+    let (mut sum, mut drawn, mut visited) = (0.0, 0, 0);
+    while drawn < MOST_DRAWN && (visited < VISITED || drawn < LEAST_DRAWN) {
+        let place = ((drawn as f64 + 0.5) * SECTION).fract() * first.len() as f64;
+        let own = fiber(first, first[place as usize].0);
+        let mut reached: Vec<u32> = own.iter().map(|link| link.1).collect();
+        for links in rest {
+            let mut next = Vec::new();
+            for at in reached {
+                next.extend(fiber(links, at).iter().map(|link| link.1));
+                if next.len() > MOST_VISITED {
+                    return None;
+                }
+            }
+            visited += next.len();
+            next.sort_unstable();
+            next.dedup();
+            reached = next;
+        }
+        sum += reached.len() as f64 / own.len() as f64;
+        drawn += 1;
+    }
+    Some(first.len() as f64 * sum / drawn as f64)
+}
+
+/// The links that begin at a coordinate.
+fn fiber(links: &[(u32, u32)], from: u32) -> &[(u32, u32)] {
+    let begin = links.partition_point(|link| link.0 < from);
+    let length = links[begin..].partition_point(|link| link.0 == from);
+    &links[begin..begin + length]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn links(pairs: impl IntoIterator<Item = (u32, u32)>) -> Links {
+        let mut pairs: Vec<(u32, u32)> = pairs.into_iter().collect();
+        pairs.sort_unstable();
+        pairs.into()
+    }
+
+    /// Protects the sizes of products of bands and blocks, whose paths meet again and again.
+    #[test]
+    fn pairs_are_counted_where_paths_meet() {
+        let band = links((0..1000).flat_map(|i| (0..5).map(move |k| (i, i + k))).filter(|link| link.1 < 1000));
+        let exact = |steps: u32| (0..1000u32).map(|i| f64::from((4 * steps + 1).min(1000 - i))).sum::<f64>();
+        for steps in 1..=3 {
+            let found = connected(&vec![band.clone(); steps as usize]).expect("few places");
+            assert!((found / exact(steps) - 1.0).abs() < 0.03, "{steps} steps: {found} for {}", exact(steps));
+        }
+        let blocks = links((0..500).flat_map(|i| (0..10).map(move |k| (i, i / 10 * 10 + k))));
+        assert_eq!(connected(&[blocks.clone(), blocks]), Some(5000.0));
+        // A hub, which one beginning in a hundred is, has half of all places.
+        let hub = links((0..99).map(|i| (i, 100 + i)).chain((0..99).map(|k| (99, 100 + k))));
+        let back = links((100..199).map(|k| (k, 0)));
+        let found = connected(&[hub.clone(), back]).expect("few places");
+        assert!((found / 100.0 - 1.0).abs() < 0.1, "{found}");
+        assert_eq!(connected(&[links([]), hub]), Some(0.0));
+        assert_eq!(connected(&[]), None);
+    }
+}

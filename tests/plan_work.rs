@@ -1,0 +1,280 @@
+//! The work of optimized plans beside that of an expert's loops and that of plans as they are written, counted in rounds
+//! by the interpreter of Assembly.
+//!
+//! The shapes of these plans are tested where they are made, in the optimizer; here they have data.
+
+mod common;
+
+use common::counted::{count_with, dense, list, matrix, pattern, rows, vector};
+use common::rng::Rng;
+use redpoll::Config;
+use redpoll_logic::{Format, Scalar};
+use redpoll_optimizer::{Config as Optimizer, Subjects, Worth};
+use redpoll_physical::storage::Tensor;
+use std::collections::BTreeSet;
+
+/// What is expected of a plan.
+struct Expert {
+    /// The rounds of the innermost loops that an expert would write.
+    rounds: u64,
+    /// How many times as many rounds the plan as it is written takes at least; 0 where it would not end.
+    gain: f64,
+}
+
+/// Checks that an optimized plan takes at most twice the rounds of the innermost loops of an expert's, that as it was written
+/// it takes more, and that both say the same. Gives the bytes that the optimized one allocates.
+fn check(what: &str, text: &str, inputs: &[(&str, Tensor)], expert: &Expert) -> u64 {
+    let with = |subjects: Subjects| {
+        let optimizer = Optimizer { worth: Worth(0.0), subjects, ..Optimizer::default() };
+        Config { optimizer, ..Config::default() }
+    };
+    let (found, results) = count_with(with(Subjects::default()), text, inputs);
+    let most = 2 * expert.rounds + 64;
+    assert!(found.iterations <= most, "{what}: {} rounds, expected at most {most}", found.iterations);
+    if expert.gain > 0.0 {
+        let (plain, expected) = count_with(with(Subjects::none()), text, inputs);
+        let gain = plain.iterations as f64 / found.iterations as f64;
+        assert!(gain >= expert.gain, "{what}: {} rounds instead of {}", found.iterations, plain.iterations);
+        for (found, expected) in results.iter().zip(&expected) {
+            let [found, expected] = [found, expected].map(|t| t.to_dense_scalars().expect("values"));
+            let number = |x: &Scalar| x.to_f64().expect("a number");
+            let near = |(x, y): (f64, f64)| (x - y).abs() <= 1e-9 * y.abs();
+            assert!(found.iter().map(number).zip(expected.iter().map(number)).all(near), "{what}");
+        }
+    }
+    found.allocated_bytes
+}
+
+/// An aggregate over a product, as a plan.
+fn aggregate(factors: &str, over: &str) -> String {
+    format!("(plan (query R (aggregate + 0.0 (mapjoin * {factors}) {over})) (produces R))")
+}
+
+/// A graph without directions or loops, of so many vertices.
+fn graph(vertices: u64, edges: u64) -> (BTreeSet<(u64, u64)>, Tensor) {
+    let mut rng = Rng::new(vertices);
+    let mut found = BTreeSet::new();
+    while (found.len() as u64) < 2 * edges {
+        // The smaller of two numbers: some vertices have many edges.
+        let (a, b) = (rng.below(vertices).min(rng.below(vertices)), rng.below(vertices));
+        if a != b {
+            found.extend([(a, b), (b, a)]);
+        }
+    }
+    let places: Vec<[u64; 2]> = found.iter().map(|(a, b)| [*a, *b]).collect();
+    let tensor = pattern([vertices; 2], &places, Format::csr());
+    (found, tensor)
+}
+
+/// The places of a random matrix with so many in a row, and the number of pairs of a place in column k of it and one in row
+/// k of another.
+fn pairs(a: &[[u64; 2]], b: &[[u64; 2]]) -> u64 {
+    let in_row = |k: u64| b.iter().filter(|p| p[0] == k).count() as u64;
+    a.iter().map(|p| in_row(p[1])).sum()
+}
+
+/// What every split of a chain costs at least, by the dynamic program over intervals.
+fn cheapest_chain(sizes: &[u64]) -> u64 {
+    let count = sizes.len() - 1;
+    let mut best = vec![vec![0u64; count]; count];
+    for length in 1..count {
+        for first in 0..count - length {
+            let last = first + length;
+            let split = |k: usize| best[first][k] + best[k + 1][last] + sizes[first] * sizes[k + 1] * sizes[last + 1];
+            best[first][last] = (first..last).map(split).min().expect("a chain has splits");
+        }
+    }
+    best[0][count - 1]
+}
+
+#[test]
+fn chains_take_the_work_of_the_cheapest_order() {
+    let mut rng = Rng::new(7);
+    for count in 3..=10usize {
+        // One in three is large.
+        let sizes: Vec<u64> =
+            (0..=count).map(|_| if rng.below(3) == 0 { 20 + rng.below(12) } else { 3 + rng.below(4) }).collect();
+        let names: Vec<String> = (0..count).map(|k| format!("M{k}")).collect();
+        let factors: String = (0..count).map(|k| format!("(table M{k} x{k} x{}) ", k + 1)).collect();
+        let over: String = (1..count).map(|k| format!("x{k} ")).collect();
+        let inputs: Vec<(&str, Tensor)> =
+            names.iter().zip(sizes.windows(2)).map(|(name, w)| (name.as_str(), dense(&[w[0], w[1]]))).collect();
+        // As it is written a chain has one loop a size.
+        let ends = sizes.iter().product::<u64>() < 1_000_000;
+        let expert = Expert { rounds: cheapest_chain(&sizes), gain: if ends { 1.0 } else { 0.0 } };
+        check(&format!("chain of {sizes:?}"), &aggregate(&factors, &over), &inputs, &expert);
+    }
+}
+
+#[test]
+fn a_bilinear_form_makes_no_matrix() {
+    let (n, mut rng) = (200, Rng::new(1));
+    let places = rows(&mut rng, n, n, 5);
+    let text = "(plan (query R (aggregate + 0.0 (mapjoin * (mapjoin * (table A i k) (table x k)) (table y i)) i k))
+        (produces R))";
+    let inputs = [("A", matrix([n, n], &places, Format::csr())), ("x", dense(&[n])), ("y", dense(&[n]))];
+    let bytes = check("x A y", text, &inputs, &Expert { rounds: places.len() as u64 + n, gain: 1.0 });
+    assert!(bytes <= 8 * n, "{bytes} bytes for a number");
+}
+
+#[test]
+fn sampled_products_take_the_work_of_the_sample() {
+    let (n, depth, mut rng) = (100, 8, Rng::new(2));
+    let mask = rows(&mut rng, n, n, 2);
+    let text = "(plan (query C (mapjoin * (table S i j)
+        (aggregate + 0.0 (mapjoin * (table A i k) (table B k j)) k))) (produces C))";
+    let inputs = [("S", matrix([n, n], &mask, Format::csr())), ("A", dense(&[n, depth])), ("B", dense(&[depth, n]))];
+    check("SDDMM", text, &inputs, &Expert { rounds: mask.len() as u64 * depth, gain: 1.0 });
+}
+
+#[test]
+fn triangles_and_four_cliques_look_at_each_set_of_vertices_once() {
+    let (edges, tensor) = graph(60, 400);
+    let below = |v: u64| edges.range((v, 0)..(v, v)).map(|(_, w)| *w);
+    let all = |v: u64, w: u64| edges.contains(&(v, w));
+    let (mut triangles, mut cliques) = (0, 0);
+    for i in 0..60 {
+        for j in below(i) {
+            triangles += below(j).count() as u64;
+            for k in below(j).filter(|k| all(i, *k)) {
+                cliques += below(k).count() as u64;
+            }
+        }
+    }
+    let edge = |a: &str, b: &str| format!("(table A {a} {b}) ");
+    let three = [edge("i", "j"), edge("j", "k"), edge("i", "k")].concat();
+    let inputs = [("A", tensor)];
+    let expert = Expert { rounds: triangles + edges.len() as u64, gain: 2.0 };
+    check("triangles", &aggregate(&three, "i j k"), &inputs, &expert);
+    let four = three + &[edge("i", "l"), edge("j", "l"), edge("k", "l")].concat();
+    let expert = Expert { rounds: cliques + triangles + edges.len() as u64, gain: 4.0 };
+    check("four-cliques", &aggregate(&four, "i j k l"), &inputs, &expert);
+}
+
+#[test]
+fn four_cycles_take_the_work_of_one_matrix_of_pairs() {
+    let (n, mut rng) = (100, Rng::new(3));
+    let places = rows(&mut rng, n, n, 6);
+    let factors = "(table A i j) (table A j k) (table A k l) (table A l i)";
+    let rounds = 2 * pairs(&places, &places);
+    let inputs = [("A", matrix([n, n], &places, Format::csr()))];
+    check("four-cycles", &aggregate(factors, "i j k l"), &inputs, &Expert { rounds, gain: 3.0 });
+}
+
+#[test]
+fn sums_are_distributed_where_that_pays() {
+    let (n, mut rng) = (100, Rng::new(4));
+    let places = rows(&mut rng, n, n, 4);
+    let sparse = || matrix([n, n], &places, Format::csr());
+    // A sparse matrix and one of rank 1, which is never made.
+    let text =
+        "(plan (query y (aggregate + 0.0 (mapjoin * (mapjoin + (table B j k) (mapjoin * (table u j) (table v k)))
+        (table x k)) k)) (produces y))";
+    let inputs = [("B", sparse()), ("u", dense(&[n])), ("v", dense(&[n])), ("x", dense(&[n]))];
+    check("rank 1", text, &inputs, &Expert { rounds: places.len() as u64 + 2 * n, gain: 8.0 });
+    // A product with a sum of two that have the same places is one with their sum.
+    let text = "(plan (query R (aggregate + 0.0 (mapjoin * (table A i k) (mapjoin + (table B k j) (table C k j))) k))
+        (produces R))";
+    let inputs = [("A", sparse()), ("B", sparse()), ("C", sparse())];
+    check("A (B + C)", text, &inputs, &Expert { rounds: 2 * pairs(&places, &places), gain: 1.0 });
+}
+
+#[test]
+fn traces_and_sums_of_products_reduce_early() {
+    let (n, mut rng) = (100, Rng::new(5));
+    let (a, b) = (rows(&mut rng, n, n, 10), rows(&mut rng, n, n, 10));
+    let inputs = [("A", matrix([n, n], &a, Format::csr())), ("B", matrix([n, n], &b, Format::csr()))];
+    let places = (a.len() + b.len()) as u64;
+    let trace = aggregate("(table A i k) (table B k i)", "i k");
+    check("trace", &trace, &inputs, &Expert { rounds: places + n, gain: 1.0 });
+    let sum = aggregate("(table A i k) (table B k j)", "i j k");
+    check("sum of a product", &sum, &inputs, &Expert { rounds: places + n, gain: 4.0 });
+}
+
+#[test]
+fn a_step_of_page_rank_takes_a_round_an_edge() {
+    let (n, mut rng) = (200, Rng::new(6));
+    let places = rows(&mut rng, n, n, 5);
+    let text = "(plan (query R (mapjoin + 0.0001 (mapjoin * 0.85
+        (aggregate + 0.0 (mapjoin * (table A i j) (mapjoin / (table r j) (table d j))) j)))) (produces R))";
+    let inputs = [("A", matrix([n, n], &places, Format::csr())), ("r", dense(&[n])), ("d", dense(&[n]))];
+    check("page rank", text, &inputs, &Expert { rounds: places.len() as u64 + n, gain: 1.0 });
+}
+
+#[test]
+fn cosines_take_the_work_of_the_pairs() {
+    let (n, m, mut rng) = (60, 200, Rng::new(7));
+    let places = rows(&mut rng, n, m, 6);
+    let text = "(plan
+        (query n (mapjoin sqrt (aggregate + 0.0 (mapjoin * (table A i k) (table A i k)) k)))
+        (query R (mapjoin / (aggregate + 0.0 (mapjoin * (table A i k) (table A j k)) k)
+          (mapjoin + 1.0 (mapjoin * (table n i) (relabel (table n i) j)))))
+        (produces R))";
+    let turned: Vec<[u64; 2]> = places.iter().map(|p| [p[1], p[0]]).collect();
+    let rounds = 2 * pairs(&places, &turned) + 2 * places.len() as u64;
+    check("cosines", text, &[("A", matrix([n, m], &places, Format::csr()))], &Expert { rounds, gain: 1.0 });
+}
+
+#[test]
+fn a_gradient_of_least_squares_goes_twice_over_each_row() {
+    let (n, m, mut rng) = (200, 50, Rng::new(8));
+    let places = rows(&mut rng, n, m, 5);
+    let text = "(plan (query g (aggregate + 0.0 (mapjoin * (table A i k)
+        (mapjoin - (aggregate + 0.0 (mapjoin * (table A i j) (table x j)) j) (table b i))) i)) (produces g))";
+    let inputs = [("A", matrix([n, m], &places, Format::csr())), ("x", dense(&[m])), ("b", dense(&[n]))];
+    check("gradient", text, &inputs, &Expert { rounds: 2 * places.len() as u64 + n, gain: 1.0 });
+}
+
+#[test]
+fn layers_of_message_passing_multiply_by_the_smaller_side_first() {
+    let (n, mut rng) = (60, Rng::new(9));
+    let widths = [24, 4, 4, 12];
+    let places = rows(&mut rng, n, n, 5);
+    let layer = |out: &str, input: &str, weights: &str| {
+        format!(
+            "(query {out} (mapjoin max 0.0 (aggregate + 0.0 (mapjoin * (table A i j) (relabel {input} j f)
+               (table {weights} f g)) j f)))"
+        )
+    };
+    let text = format!(
+        "(plan {} {} {} (produces H3))",
+        layer("H1", "(table X i f)", "U"),
+        layer("H2", "(table H1 i g)", "V"),
+        layer("H3", "(table H2 i g)", "W"),
+    );
+    let inputs = [
+        ("A", matrix([n, n], &places, Format::csr())),
+        ("X", dense(&[n, widths[0]])),
+        ("U", dense(&[widths[0], widths[1]])),
+        ("V", dense(&[widths[1], widths[2]])),
+        ("W", dense(&[widths[2], widths[3]])),
+    ];
+    let edges = places.len() as u64;
+    let layer = |w: &[u64]| n * w[0] * w[1] + edges * w[0].min(w[1]);
+    let rounds = widths.windows(2).map(layer).sum();
+    check("message passing", &text, &inputs, &Expert { rounds, gain: 2.0 });
+}
+
+#[test]
+fn what_stands_twice_is_computed_once_or_twice_whichever_is_cheaper() {
+    let (n, mut rng) = (100, Rng::new(10));
+    let places = rows(&mut rng, n, n, 6);
+    // A product of matrices: once.
+    let square =
+        |i: &str, j: &str, k: &str| format!("(aggregate + 0.0 (mapjoin * (table A {i} {k}) (table A {k} {j})) {k})");
+    let text = format!(
+        "(plan (query R (aggregate + 0.0 (mapjoin * {} {}) i j)) (produces R))",
+        square("i", "j", "k"),
+        square("i", "j", "l")
+    );
+    let rounds = 2 * pairs(&places, &places);
+    let inputs = [("A", matrix([n, n], &places, Format::csr()))];
+    check("norm of a product", &text, &inputs, &Expert { rounds, gain: 1.0 });
+    // A difference of vectors: twice, with nothing stored.
+    let text = "(plan (query d (mapjoin - (table x i) (table y i)))
+        (query R (mapjoin / (aggregate + 0.0 (mapjoin * (table d i) (table d i)) i) (aggregate max -inf (table d i) i)))
+        (produces R))";
+    let apart = |first: u64| vector(20 * n, (0..n).map(move |k| first + 20 * k), list());
+    let bytes = check("norms", text, &[("x", apart(0)), ("y", apart(7))], &Expert { rounds: 4 * n, gain: 1.0 });
+    assert!(bytes <= 64, "{bytes} bytes for a number");
+}
