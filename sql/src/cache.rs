@@ -1,7 +1,7 @@
 //! Regions whose rows are encoded, kept while the tables that they come from stay as they are.
 
 use crate::claim::Region;
-use crate::cost::Estimate;
+use crate::cost::{is_worth, most};
 use crate::encode::Encoded;
 use crate::error::Left;
 use crate::program::{Folds, Program};
@@ -17,7 +17,6 @@ pub(crate) struct Ready {
     pub(crate) encoded: Encoded,
     pub(crate) folds: Folds,
     pub(crate) program: Program,
-    estimate: Estimate,
     /// How long it took to make it of rows.
     pub(crate) encode: Duration,
     runs: Mutex<Runs>,
@@ -74,7 +73,7 @@ pub(crate) struct Cache {
     /// Encoded ones, those used last first.
     ready: Mutex<Vec<Entry>>,
     /// Those whose rows are for DataFusion, as they stood in the plan, the newest first.
-    left: Mutex<Vec<(Arc<LogicalPlan>, Version, Left)>>,
+    left: Mutex<Vec<(LogicalPlan, Version, Left)>>,
 }
 
 #[derive(Debug)]
@@ -115,19 +114,19 @@ impl Cache {
         Kept::Yes
     }
 
-    /// Remembers that a region over tables in that state is for DataFusion.
-    pub(crate) fn leave(&self, plan: Arc<LogicalPlan>, version: Version, why: Left) {
+    /// Remembers that a region over tables in that state is for DataFusion, whichever of those forms its plan has.
+    pub(crate) fn leave(&self, forms: Vec<LogicalPlan>, version: &Version, why: &Left) {
         let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
-        left.retain(|(known, ..)| *known != plan);
-        left.insert(0, (plan, version, why));
+        left.retain(|(known, ..)| !forms.contains(known));
+        left.splice(0..0, forms.into_iter().map(|plan| (plan, version.clone(), why.clone())));
         left.truncate(MOST_LEFT);
     }
 
     /// Why a region is for DataFusion, if that was found while its tables were as they are.
     pub(crate) fn left(&self, plan: &LogicalPlan) -> Option<Left> {
         let left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
-        let (_, known, why) = left.iter().find(|(known, ..)| **known == *plan)?;
-        (Sources::of(&[plan])?.version()? == *known).then(|| why.clone())
+        let (_, known, why) = left.iter().find(|(known, ..)| known == plan)?;
+        Sources::of(&[plan])?.are(known).then(|| why.clone())
     }
 
     /// Forgets what was used longest ago; `false` when there is nothing.
@@ -138,8 +137,8 @@ impl Cache {
 
 impl Ready {
     /// A region that was made ready in so long.
-    pub(crate) fn new(encoded: Encoded, folds: Folds, program: Program, estimate: Estimate, encode: Duration) -> Ready {
-        Ready { encoded, folds, program, estimate, encode, runs: Mutex::default() }
+    pub(crate) fn new(encoded: Encoded, folds: Folds, program: Program, encode: Duration) -> Ready {
+        Ready { encoded, folds, program, encode, runs: Mutex::default() }
     }
 
     /// Notes that DataFusion's own plan took so long.
@@ -147,15 +146,21 @@ impl Ready {
         self.runs.lock().unwrap_or_else(PoisonError::into_inner).theirs = Some(took);
     }
 
-    /// Notes a run with everything cached.
+    /// Notes a run of the region with everything cached.
     ///
     /// # Errors
-    /// When the fastest of enough runs was not worth it.
-    pub(crate) fn ran(&self, took: Duration) -> Result<(), Left> {
+    /// When the fastest of enough runs was not worth it, beside what DataFusion took, or where that is not known, takes at
+    /// most.
+    pub(crate) fn ran(&self, region: &Region, took: Duration) -> Result<(), Left> {
         let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
         runs.best = if runs.count == 0 { took } else { runs.best.min(took) };
         runs.count += 1;
-        if runs.count < ENOUGH_RUNS { Ok(()) } else { self.estimate.check_warm(runs.best, runs.theirs) }
+        if runs.count < ENOUGH_RUNS {
+            return Ok(());
+        }
+        // What cannot be read is no reason.
+        let theirs = runs.theirs.unwrap_or_else(|| most(region, &self.encoded).unwrap_or(Duration::MAX));
+        if is_worth(runs.best, theirs) { Ok(()) } else { Err(Left::Cost { ours: runs.best, theirs }) }
     }
 
     /// The bytes of its rows, codes and tensors.

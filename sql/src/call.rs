@@ -2,7 +2,7 @@
 
 use crate::background::{Background, Due};
 use crate::cache::{Cache, Ready};
-use crate::cost::{Estimate, Price};
+use crate::cost::Price;
 use crate::error::Error;
 use crate::exec::{Reuse, Told};
 use crate::fallback::Fallback;
@@ -90,17 +90,11 @@ impl Call {
             let inputs = inputs.map_err(read_error)?;
             let ready = match kept {
                 Some(ready) => ready,
-                None => {
-                    let worth = |estimate: Estimate| match policy {
-                        Policy::Cost => estimate.check(),
-                        Policy::Always => Ok(()),
-                    };
-                    Arc::new(run.prepare(&inputs, &encoding, worth)?)
-                }
+                None => Arc::new(run.prepare(&inputs, &encoding)?),
             };
             let answer = run.run(&ready, running)?;
             let worth = match policy {
-                Policy::Cost if answer.cached => ready.ran(answer.warm()),
+                Policy::Cost if answer.cached => ready.ran(&run.region, answer.warm()),
                 _ => Ok(()),
             };
             Ok::<_, Error>((answer, worth))
@@ -110,8 +104,8 @@ impl Call {
         match (done, &self.fallback) {
             (Ok((answer, worth)), fallback) => {
                 if let (Err(why), Some(fallback)) = (worth, fallback) {
-                    fallback.remember(&self.cache, why);
-                } else if let Some(reuse) = &self.keep {
+                    fallback.remember(&self.cache, &why, &self.context);
+                } else if let Some(reuse) = self.keep.as_ref().filter(|_| !was_kept) {
                     let limit = self.context.memory_pool().memory_limit();
                     self.cache.keep(reuse.key.clone(), reuse.version.clone(), answer.ready.clone(), &limit);
                 }
@@ -124,7 +118,7 @@ impl Call {
             }
             (Err(Error::Left(why)), Some(fallback)) => {
                 self.metrics.count("left_to_datafusion", 1);
-                fallback.remember(&self.cache, why);
+                fallback.remember(&self.cache, &why, &self.context);
                 self.tell(Told::Left);
                 Ok(fallback.stream(self.run.schema.clone(), self.context.clone()).await?.boxed())
             }

@@ -9,17 +9,17 @@
 //!   DataFusion is done with before a program is compiled, whatever the join.
 //! - A first call is answered by DataFusion while the region is prepared ([`Price::prepare`] says when that begins), unless
 //!   preparing takes no longer than DataFusion at least does ([`Price::is_small`]).
+//! - Once rows are encoded, the first run is finished: what was paid for is not thrown away for a guess.
 //! - What was prepared is run, and what that took is held against what DataFusion took: [`MOST_WARM`] times as long, and
 //!   the region is left. Where DataFusion has not run, the repeats of keys bound the rows of the join
-//!   ([`Encoded::most_rows`]), and with them what it takes; there a first call that is estimated to take more than
-//!   [`MOST_COLD`] times as long ends when its rows are encoded.
+//!   ([`Encoded::most_rows`]), and with them what it takes ([`most`]).
 
 use crate::claim::{self, Leaf, Region, Role, Source};
 use crate::encode::{Encoded, is_integers};
-use crate::error::{Left, Result};
-use crate::program::Folds;
+use crate::error::Result;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::logical_expr::LogicalPlan;
+use std::collections::HashSet;
 use std::time::Duration;
 
 /// Seconds that DataFusion takes for a row that a join reads.
@@ -33,8 +33,6 @@ const COMPILE: f64 = 1.5e-3;
 /// Seconds to plan and compile a fold, times the square of how many leaves it has: from 0.3 ms (two leaves, TPC-H 4 and 12)
 /// to 2.8 ms (TPC-H 3 and 8), instant tier.
 const COMPILE_FOLD: f64 = 0.8e-3;
-/// Seconds to make the entries of a row of a leaf.
-const ENTRY: f64 = 20e-9;
 
 /// Seconds to read a row of an input, and to make entries of it.
 const ENCODE_ROW: f64 = 60e-9;
@@ -42,6 +40,9 @@ const ENCODE_ROW: f64 = 60e-9;
 const ENCODE_INTEGER: f64 = 15e-9;
 /// Seconds to encode another value of a row.
 const ENCODE_VALUE: f64 = 100e-9;
+/// Seconds to read a value of a row that is no key, and to fold it: with what its keys cost, 100 to 280 ns a row over the
+/// tables of TPC-H, where most of it goes to pages that are touched for the first time.
+const ENCODE_FACTOR: f64 = 60e-9;
 /// The rows of a table that does not tell how many it has.
 const UNKNOWN_ROWS: usize = 100_000;
 
@@ -101,8 +102,14 @@ impl Price {
                     _ => {}
                 }
             }
+            let read = |leaf: &Leaf| match &leaf.source {
+                Source::Input { input: of, columns } if *of == input => columns.clone(),
+                _ => Vec::new(),
+            };
+            let read: HashSet<usize> = region.leaves.iter().flat_map(read).collect();
             let key = |(_, ty): &(usize, &DataType)| if is_integers(ty) { ENCODE_INTEGER } else { ENCODE_VALUE };
-            rows * (ENCODE_ROW + keys.iter().map(key).sum::<f64>())
+            let factors = read.len().saturating_sub(keys.len()) as f64;
+            rows * (ENCODE_ROW + keys.iter().map(key).sum::<f64>() + ENCODE_FACTOR * factors)
         };
         let encode: f64 = rows.iter().enumerate().map(encode).sum();
         let joins = region.leaves.len().saturating_sub(1);
@@ -128,51 +135,18 @@ fn compile(leaves: usize, folds: usize) -> f64 {
     COMPILE + COMPILE_FOLD * (folds * leaves.pow(2)) as f64
 }
 
-/// What a region is estimated to cost.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub(crate) struct Estimate {
-    /// Seconds that DataFusion takes at most.
-    pub(crate) datafusion: f64,
-    /// Seconds that are left of a first run.
-    pub(crate) first: f64,
-}
-
-impl Estimate {
-    /// The estimate of folds over encoded rows.
-    ///
-    /// # Errors
-    /// When a tensor cannot be read.
-    pub(crate) fn of(region: &Region, encoded: &Encoded, folds: &Folds) -> Result<Estimate> {
-        let mut rows = 0.0;
-        for leaf in 0..region.leaves.len() {
-            rows += encoded.count(region, leaf)? as f64;
-        }
-        let joins = region.leaves.len().saturating_sub(1);
-        let joined = encoded.most_rows(region)? as f64;
-        let multiplying = region.leaves.iter().filter(|leaf| leaf.role == Role::Joins).count().saturating_sub(1).max(1);
-        let datafusion = BEGIN * joins as f64 + READ_ROW * rows + JOINED_ROW * joined * multiplying as f64;
-        let first = compile(region.leaves.len(), folds.folds.len()) + ENTRY * rows;
-        Ok(Estimate { datafusion, first })
+/// How long DataFusion takes at most for a region over encoded rows.
+///
+/// # Errors
+/// When a tensor cannot be read.
+pub(crate) fn most(region: &Region, encoded: &Encoded) -> Result<Duration> {
+    let mut rows = 0.0;
+    for leaf in 0..region.leaves.len() {
+        rows += encoded.count(region, leaf)? as f64;
     }
-
-    /// Whether a first run pays.
-    ///
-    /// # Errors
-    /// When it does not.
-    pub(crate) fn check(self) -> Result<(), Left> {
-        if self.first <= MOST_COLD * self.datafusion {
-            return Ok(());
-        }
-        Err(Left::Cost { ours: Duration::from_secs_f64(self.first), theirs: Duration::from_secs_f64(self.datafusion) })
-    }
-
-    /// Whether a run with everything cached that took so long was worth it. `theirs` is what DataFusion took, if that is
-    /// known.
-    ///
-    /// # Errors
-    /// When it was not.
-    pub(crate) fn check_warm(self, took: Duration, theirs: Option<Duration>) -> Result<(), Left> {
-        let theirs = theirs.unwrap_or_else(|| Duration::from_secs_f64(self.datafusion));
-        if is_worth(took, theirs) { Ok(()) } else { Err(Left::Cost { ours: took, theirs }) }
-    }
+    let joins = region.leaves.len().saturating_sub(1);
+    let joined = encoded.most_rows(region)? as f64;
+    let multiplying = region.leaves.iter().filter(|leaf| leaf.role == Role::Joins).count().saturating_sub(1).max(1);
+    let seconds = BEGIN * joins as f64 + READ_ROW * rows + JOINED_ROW * joined * multiplying as f64;
+    Ok(Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX))
 }

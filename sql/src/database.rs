@@ -23,7 +23,7 @@ use std::sync::Arc;
 #[derive(Clone)]
 pub struct Database {
     context: SessionContext,
-    cache: Arc<Cache>,
+    pub(crate) cache: Arc<Cache>,
     background: Arc<Background>,
 }
 

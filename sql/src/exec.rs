@@ -70,7 +70,7 @@ impl Reuse {
 
     /// Whether the inputs read the tables as they are.
     fn is_current(&self) -> bool {
-        self.sources.version().is_some_and(|now| now == self.version)
+        self.sources.are(&self.version)
     }
 }
 

@@ -6,6 +6,7 @@ use crate::cache::{Cache, ENOUGH_RUNS, Kept, Key, most_kept};
 use crate::cost::{is_worth, most_trial};
 use crate::engine::RunError;
 use crate::error::{Error, Left};
+use crate::fallback::forms;
 use crate::memory::Allowance;
 use crate::options::Policy;
 use crate::run::{Run, all_rows, read_error};
@@ -47,7 +48,7 @@ impl Job {
             Ok(Kept::No) => Outcome::Failed,
             Err(Error::Left(why)) => match version {
                 Some(version) => {
-                    self.cache.leave(self.claimed.clone(), version, why);
+                    self.cache.leave(forms(&self.claimed, &self.context), &version, &why);
                     Outcome::Done
                 }
                 None => Outcome::Failed,
@@ -63,7 +64,7 @@ impl Job {
         let allowance = || Allowance::in_background(self.context.memory_pool(), most, self.cancelled.clone());
         let encoding = allowance();
         let inputs = self.read(&encoding)?;
-        let ready = Arc::new(self.run.prepare(&inputs, &encoding, |_| Ok(()))?);
+        let ready = Arc::new(self.run.prepare(&inputs, &encoding)?);
         drop(inputs);
         let most = |theirs| match self.policy {
             // A run that is far slower than DataFusion need not come to its end to tell.
@@ -83,7 +84,7 @@ impl Job {
                 break;
             }
             if answer.cached {
-                ready.ran(answer.warm())?;
+                ready.ran(&self.run.region, answer.warm())?;
             }
         }
         Ok(self.cache.keep(self.key.clone(), self.version.clone(), ready, &limit))

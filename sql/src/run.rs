@@ -2,7 +2,6 @@
 
 use crate::cache::Ready;
 use crate::claim::Region;
-use crate::cost::Estimate;
 use crate::decode::decode;
 use crate::encode::Encoded;
 use crate::engine::Engine;
@@ -58,24 +57,16 @@ impl Answer {
 }
 
 impl Run {
-    /// Encodes the rows of inputs, which were taken from the allowance, and makes the program, if `worth` has it so once the
-    /// rows are encoded.
+    /// Encodes the rows of inputs, which were taken from the allowance, and makes the program.
     ///
     /// # Errors
     /// When the rows are for DataFusion, or the allowance does not suffice.
-    pub(crate) fn prepare(
-        &self,
-        inputs: &[RecordBatch],
-        allowance: &Allowance,
-        worth: impl FnOnce(Estimate) -> Result<(), Left>,
-    ) -> Result<Ready, Error> {
+    pub(crate) fn prepare(&self, inputs: &[RecordBatch], allowance: &Allowance) -> Result<Ready, Error> {
         let start = Instant::now();
         let encoded = Encoded::new(&self.region, inputs, allowance)?;
         let folds = Folds::new(&self.region, &encoded)?;
-        let estimate = Estimate::of(&self.region, &encoded, &folds)?;
-        worth(estimate)?;
         let program = program::program(&self.region, &encoded, &folds)?;
-        Ok(Ready::new(encoded, folds, program, estimate, start.elapsed()))
+        Ok(Ready::new(encoded, folds, program, start.elapsed()))
     }
 
     /// Runs the program; the allowance is for kernels and results.

@@ -58,6 +58,11 @@ impl Sources {
     pub(crate) fn version(&self) -> Option<Version> {
         self.0.iter().map(|table| stamp(&**table)).collect::<Option<_>>().map(Version)
     }
+
+    /// Whether they are in that state.
+    pub(crate) fn are(&self, version: &Version) -> bool {
+        self.0.len() == version.0.len() && self.0.iter().zip(&version.0).all(|(table, stamp)| stamp.is_of(&**table))
+    }
 }
 
 /// Whether an expression gives the same for the same rows.
@@ -106,6 +111,22 @@ fn add_files(path: &Path, files: &mut Vec<(PathBuf, u64, SystemTime)>) -> Option
     }
     files.push((path.to_owned(), metadata.len(), metadata.modified().ok()?));
     Some(())
+}
+
+impl Stamp {
+    /// Whether a table is in that state, without holding on to what it is in.
+    fn is_of(&self, table: &dyn TableProvider) -> bool {
+        match (self, table.downcast_ref::<MemTable>()) {
+            (Stamp::Batches(known), Some(memory)) => {
+                let mut known = known.iter();
+                let mut is_known = |batch: &RecordBatch| known.next().is_some_and(|known| same(known, batch));
+                let mut parts = memory.batches.iter();
+                parts.all(|part| part.try_read().is_ok_and(|part| part.iter().all(&mut is_known)))
+                    && known.next().is_none()
+            }
+            _ => stamp(table).as_ref() == Some(self),
+        }
+    }
 }
 
 impl PartialEq for Stamp {
