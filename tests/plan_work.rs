@@ -93,14 +93,14 @@ fn chains_take_the_work_of_the_cheapest_order() {
     for count in 3..=10usize {
         // One in three is large.
         let sizes: Vec<u64> =
-            (0..=count).map(|_| if rng.below(3) == 0 { 20 + rng.below(12) } else { 3 + rng.below(4) }).collect();
+            (0..=count).map(|_| if rng.below(3) == 0 { 30 + rng.below(20) } else { 8 + rng.below(6) }).collect();
         let names: Vec<String> = (0..count).map(|k| format!("M{k}")).collect();
         let factors: String = (0..count).map(|k| format!("(table M{k} x{k} x{}) ", k + 1)).collect();
         let over: String = (1..count).map(|k| format!("x{k} ")).collect();
         let inputs: Vec<(&str, Tensor)> =
             names.iter().zip(sizes.windows(2)).map(|(name, w)| (name.as_str(), dense(&[w[0], w[1]]))).collect();
         // As it is written a chain has one loop a size.
-        let ends = sizes.iter().product::<u64>() < 1_000_000;
+        let ends = sizes.iter().product::<u64>() < 4_000_000;
         let expert = Expert { rounds: cheapest_chain(&sizes), gain: if ends { 1.0 } else { 0.0 } };
         check(&format!("chain of {sizes:?}"), &aggregate(&factors, &over), &inputs, &expert);
     }
@@ -131,12 +131,15 @@ fn sampled_products_take_the_work_of_the_sample() {
 fn triangles_and_four_cliques_look_at_each_set_of_vertices_once() {
     let (edges, tensor) = graph(60, 400);
     let below = |v: u64| edges.range((v, 0)..(v, v)).map(|(_, w)| *w);
-    let all = |v: u64, w: u64| edges.contains(&(v, w));
-    let (mut triangles, mut cliques) = (0, 0);
+    let is_edge = |v: u64, w: u64| edges.contains(&(v, w));
+    // Lists that others are looked up in are held: those of i, and for four of j, too.
+    let all_of = |v: u64| edges.range((v, 0)..(v + 1, 0)).count() as u64;
+    let (mut triangles, mut cliques, mut held) = (0, 0, 0);
     for i in 0..60 {
         for j in below(i) {
             triangles += below(j).count() as u64;
-            for k in below(j).filter(|k| all(i, *k)) {
+            held += all_of(j);
+            for k in below(j).filter(|k| is_edge(i, *k)) {
                 cliques += below(k).count() as u64;
             }
         }
@@ -147,7 +150,7 @@ fn triangles_and_four_cliques_look_at_each_set_of_vertices_once() {
     let expert = Expert { rounds: triangles + edges.len() as u64, gain: 2.0 };
     check("triangles", &aggregate(&three, "i j k"), &inputs, &expert);
     let four = three + &[edge("i", "l"), edge("j", "l"), edge("k", "l")].concat();
-    let expert = Expert { rounds: cliques + triangles + edges.len() as u64, gain: 4.0 };
+    let expert = Expert { rounds: cliques + triangles + held + 2 * edges.len() as u64, gain: 4.0 };
     check("four-cliques", &aggregate(&four, "i j k l"), &inputs, &expert);
 }
 
@@ -175,7 +178,7 @@ fn four_cycles_take_the_work_of_one_matrix_of_pairs() {
     let factors = "(table A i j) (table A j k) (table A k l) (table A l i)";
     let rounds = 2 * pairs(&places, &places);
     let inputs = [("A", matrix([n, n], &places, Format::csr()))];
-    check("four-cycles", &aggregate(factors, "i j k l"), &inputs, &Expert { rounds, gain: 3.0 });
+    check("four-cycles", &aggregate(factors, "i j k l"), &inputs, &Expert { rounds, gain: 2.0 });
 }
 
 #[test]

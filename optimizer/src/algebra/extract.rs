@@ -241,6 +241,15 @@ impl<'g, 'c> Extraction<'g, 'c> {
         true
     }
 
+    /// Whether a term of those nodes stores what it could compute where it is read.
+    pub(super) fn stores(&self, choices: &Choices) -> bool {
+        let stores = |node: &ENode| match node.kind {
+            Kind::Fold(id, _) => self.graph.analysis.fold(id).bound.is_empty(),
+            _ => false,
+        };
+        choices.iter().any(|(class, number)| stores(&self.graph[*class].nodes[*number]))
+    }
+
     /// Chooses those nodes and no others.
     pub(super) fn take(&mut self, choices: &Choices) {
         let choice = |(class, number): &(Id, usize)| {

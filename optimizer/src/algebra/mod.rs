@@ -226,7 +226,7 @@ struct Best {
 }
 
 fn best(cx: &Context, nest: &Nest, mut extraction: Extraction<'_, '_>, (root, slots): (Id, &[Field])) -> Best {
-    let (mut found, mut storing): (Vec<Candidate>, Option<Candidate>) = (Vec::new(), None);
+    let (mut found, mut storing, mut stored): (Vec<Candidate>, Option<Candidate>, bool) = (Vec::new(), None, false);
     let size = parts(&nest.outputs[0].value);
     let cheapest = cx.config.choice == Choice::Cheapest;
     extraction.choose(root);
@@ -254,11 +254,17 @@ fn best(cx: &Context, nest: &Nest, mut extraction: Extraction<'_, '_>, (root, sl
     };
     match listed {
         Some(terms) => {
-            for (number, (estimate, choices)) in terms.iter().enumerate() {
+            let mut planned = 0;
+            for (estimate, choices) in &terms {
+                // Of those that store something one is enough.
+                let stores = extraction.stores(choices);
+                if stores && std::mem::replace(&mut stored, true) {
+                    continue;
+                }
                 extraction.take(choices);
                 let known = plan(extraction.term(root, None, slots, pool(nest)), *estimate);
+                planned += usize::from(!stores);
                 // To plan a term takes time, too.
-                let planned = number + 1;
                 let pays = |cost: f64| cost >= planned as f64 * PLANNING * cx.config.worth.0;
                 let long = planned * size >= MOST_PLANNED_PARTS;
                 if planned >= MOST_PLANNED && (long || !known.is_none_or(pays)) {
@@ -267,9 +273,12 @@ fn best(cx: &Context, nest: &Nest, mut extraction: Extraction<'_, '_>, (root, sl
             }
         }
         None => {
-            for (estimate, node) in extraction.nodes(root).iter().take(MOST_PLANNED) {
-                let known = plan(extraction.term(root, Some(node), slots, pool(nest)), *estimate);
-                if known.is_some() && !cheapest {
+            let mut planned = 0;
+            for (estimate, node) in extraction.nodes(root) {
+                let extracted = extraction.term(root, Some(&node), slots, pool(nest));
+                planned += usize::from(extracted.as_ref().is_some_and(|e| !stores(&e.term)));
+                let known = plan(extracted, estimate);
+                if planned >= MOST_PLANNED || known.is_some() && !cheapest {
                     break;
                 }
             }
