@@ -154,23 +154,6 @@ fn triangles_and_four_cliques_look_at_each_set_of_vertices_once() {
     check("four-cliques", &aggregate(&four, "i j k l"), &inputs, &expert);
 }
 
-/// Protects graphs whose hubs have any number: in one order of the coordinates each of their edges would lead to all of
-/// their neighbours.
-#[test]
-fn hubs_are_looked_at_from_their_neighbours() {
-    let (n, hubs) = (400u64, [390u64, 17, 203, 311, 99, 256]);
-    let spokes = hubs.iter().flat_map(|hub| (0..n).filter(move |v| v != hub).map(move |v| (*hub, v)));
-    let edges: BTreeSet<(u64, u64)> = spokes.flat_map(|(a, b)| [(a, b), (b, a)]).collect();
-    let places: Vec<[u64; 2]> = edges.iter().map(|(a, b)| [*a, *b]).collect();
-    let rank = |v: u64| (edges.range((v, 0)..(v + 1, 0)).count(), v);
-    let beyond = |v: u64| edges.range((v, 0)..(v + 1, 0)).map(|(_, w)| *w).filter(move |w| rank(v) < rank(*w));
-    let led: u64 = (0..n).map(|v| beyond(v).map(|w| beyond(w).count() as u64).sum::<u64>()).sum();
-    let text = aggregate("(table A i j) (table A j k) (table A i k)", "i j k");
-    // One pass counts, one keeps half of the places.
-    let expert = Expert { rounds: led + 5 * places.len() as u64 / 2, gain: 20.0 };
-    check("triangles through hubs", &text, &[("A", pattern([n; 2], &places, Format::csr()))], &expert);
-}
-
 #[test]
 fn four_cycles_take_the_work_of_one_matrix_of_pairs() {
     let (n, mut rng) = (100, Rng::new(3));

@@ -4,10 +4,10 @@
 
 mod common;
 
-use common::counted::{count, list, matrix, rows, some, tensor, vector};
+use common::counted::{count, list, matrix, rows, some, vector};
 use common::rng::Rng;
 use redpoll::{Bindings, Engine, Session};
-use redpoll_logic::{FloatMode, Format, LevelKind, Prim, Scalar, TensorType};
+use redpoll_logic::{FloatMode, Format, Prim, Scalar, TensorType};
 use redpoll_physical::storage::{Array, Duplicates, Tensor, Triples, Values};
 use std::collections::BTreeSet;
 
