@@ -40,7 +40,7 @@ pub(crate) struct Pass {
 pub(crate) fn fold_nest(cx: &Context, fold: &Fold, alias: &Alias, sizes: &Sizes, pins: &[Vec<Field>]) -> Nest {
     let free: Vec<Field> = fold.free().into_iter().collect();
     // What is stored for its own sake has no places that come to the fill.
-    let stores = !fold.is_scan() && fold.fields.is_empty() && *fold.arg.fill() == fold.init;
+    let stores = fold.is_stored() && *fold.arg.fill() == fold.init;
     let computed = if stores { Computed::Drop } else { Computed::Keep };
     let (folded, value) = match fold.is_scan() {
         true => (None, Term::fold(fold.clone(), fold.init.clone(), cx.mode())),

@@ -449,8 +449,7 @@ pub(crate) fn stored_work(cx: &Context, fold: &Fold, sizes: &Sizes, pins: &[Vec<
 /// How many loops are outside of a fold that is computed in place: those of its free fields, when they are exactly the
 /// outermost ones. Those along which a scan goes on have their order; others may be inside of them.
 pub(crate) fn place(order: &[Field], fold: &Fold, free: &[Field]) -> Option<usize> {
-    // A fold over nothing is there to be stored.
-    if fold.fields.is_empty() && !fold.is_scan() {
+    if fold.is_stored() {
         return None;
     }
     let outermost = order.get(..free.len())?;

@@ -290,8 +290,7 @@ fn best(cx: &Context, nest: &Nest, mut extraction: Extraction<'_, '_>, (root, sl
 /// Whether a term stores what it could compute where it is read.
 fn stores(term: &Term) -> bool {
     let mut found = false;
-    let stored = |fold: &Fold| fold.fields.is_empty() && !fold.is_scan();
-    term.each_fold(&mut |_, fold| found |= stored(fold) || stores(&fold.arg));
+    term.each_fold(&mut |_, fold| found |= fold.is_stored() || stores(&fold.arg));
     found
 }
 

@@ -8,7 +8,7 @@ use super::deciding;
 use crate::context::Context;
 use crate::fit::storage_at;
 use crate::sizes::Sizes;
-use crate::term::{Fold, Node, Read, Target, Term};
+use crate::term::{At, Node, Read, Target, Term};
 use redpoll_logic::Field;
 use redpoll_logic::statistics::Hop;
 
@@ -82,9 +82,8 @@ impl Context<'_> {
                 Some(())
             }
             Node::Fold(fold) | Node::Temporary(_, fold) => {
-                let Fold { arg, .. } = fold;
                 let ends = <[Field; 2]>::try_from(fold.free().into_iter().collect::<Vec<_>>()).ok()?;
-                let hops = (!fold.is_scan()).then(|| self.path(arg, sizes, &ends)).flatten()?;
+                let hops = (!fold.is_scan()).then(|| self.path(&fold.arg, sizes, &ends)).flatten()?;
                 found.push(Edge { ends, hops });
                 Some(())
             }
@@ -97,7 +96,7 @@ impl Context<'_> {
         if read.outside.is_some() {
             return None;
         }
-        let fields = |at: &[crate::term::At]| -> Option<[Field; 2]> {
+        let fields = |at: &[At]| -> Option<[Field; 2]> {
             let fields: Option<Vec<Field>> = at.iter().map(|at| at.as_field().cloned()).collect();
             <[Field; 2]>::try_from(fields?).ok().filter(|[a, b]| a != b)
         };

@@ -382,6 +382,11 @@ impl Fold {
         !self.along.is_empty()
     }
 
+    /// Whether it is over nothing: its argument, there to be stored.
+    pub(crate) fn is_stored(&self) -> bool {
+        self.fields.is_empty() && !self.is_scan()
+    }
+
     /// Fields along which it goes on are replaced by fields alone; see [`Term::scans_along`].
     fn substitute(&self, with: &dyn Fn(&Field) -> At, mode: FloatMode) -> Fold {
         let inner = |f: &Field| if self.fields.contains(f) { At::field(f) } else { with(f) };
