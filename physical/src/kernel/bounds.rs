@@ -3,7 +3,7 @@
 //! The work of the first rounds is read off the arrays of the inputs that the loop goes through: what is stored below their
 //! first coordinates, plus a step for each round. So no share is found in more than a few searches, whatever the inputs
 //! hold. How many chunks are worth it depends on the steps of inner loops, too: for each of these places an average fiber
-//! of every other input.
+//! of every other input, and all of those that each round goes through anew.
 
 use super::{ALL, Draft};
 use crate::levels::lower_bound;
@@ -50,6 +50,8 @@ pub(super) fn chunks(draft: &Draft, cut: &Cut, inputs: &[&Tensor], share: Share<
     let total = work.of_first(rounds);
     let steps =
         cut.followers.iter().fold(total, |steps, k| steps.saturating_add(total.saturating_mul(fiber(inputs[*k]))));
+    let again = cut.repeated.iter().fold(0u64, |sum, k| sum.saturating_add(stored(inputs[*k])));
+    let steps = steps.saturating_add(rounds.saturating_mul(again));
     // What the optimizer expects may change with what it has learned, and the cuts with it.
     let expected = if cut.exact { steps.max(draft.expected_steps()) } else { steps };
     let wanted = if by_shares { CHUNKS_PER_THREAD.saturating_mul(threads) } else { MOST_CHUNKS };
@@ -113,8 +115,12 @@ impl<'a> Work<'a> {
 
 /// The positions of an average fiber below the outermost level.
 fn fiber(tensor: &Tensor) -> u64 {
-    let n = tensor.level(0).dimension;
-    tensor.stored_before(&[n]) / n.max(1)
+    stored(tensor) / tensor.level(0).dimension.max(1)
+}
+
+/// The positions below the outermost level.
+fn stored(tensor: &Tensor) -> u64 {
+    tensor.stored_before(&[tensor.level(0).dimension])
 }
 
 #[cfg(test)]
@@ -139,10 +145,32 @@ mod tests {
             "(program (input A (type (shape {n} {n}) f64 0.0 csr)) (output y (type (shape {n}) f64 0.0 dense))
                (for i (for j (+= (y i) (A i j)))))"
         );
-        let program = Arc::new(normalize(parse(&text).unwrap()).unwrap());
+        chunks_over(&text, &[&triangle(n)], threads)
+    }
+
+    fn chunks_over(text: &str, inputs: &[&Tensor], threads: usize) -> Vec<Range<i64>> {
+        let program = Arc::new(normalize(parse(text).unwrap()).unwrap());
         let draft = Draft::new(&program, &[], FloatMode::default());
         let workers = Workers::new(NonZero::new(threads).unwrap());
-        chunks(&draft, draft.lowered.cut.as_ref().unwrap(), &[&triangle(n)], Share::Threads(&workers))
+        chunks(&draft, draft.lowered.cut.as_ref().unwrap(), inputs, Share::Threads(&workers))
+    }
+
+    /// Protects loops over tiles: few rounds, each of which goes through a whole matrix.
+    #[test]
+    fn rounds_that_go_through_an_input_anew_are_cut() {
+        let n = 600;
+        let text = format!(
+            "(program (input A (type (shape {n} {n}) f64 0.0 csr)) (input B (type (shape {n} 8) f64 0.0 dense))
+               (output C (type (shape {n} 8) f64 0.0 dense))
+               (for b (range 0 4) (for i (for k (for j (range (* 2 b) (+ (* 2 b) 2))
+                 (+= (C i j) (* (A i k) (B k j))))))))"
+        );
+        let ty =
+            TensorType { shape: vec![n, 8], dtype: Prim::F64.into(), fill: Scalar::F64(0.0), format: Format::dense(2) };
+        let b = Tensor::from_dense(ty, &Values::from(vec![1.0; 8 * n as usize])).unwrap();
+        let cut = chunks_over(&text, &[&triangle(n), &b], 2);
+        assert_eq!(cut.len(), 4, "{cut:?}");
+        assert_eq!(cut, chunks_over(&text, &[&triangle(n), &b], 1));
     }
 
     /// Protects balance on skewed data, and that floats do not feel the number of threads.

@@ -6,10 +6,10 @@
 //! operator whose identity the output starts from.
 
 use super::verify::{Rule, location};
-use super::{Access, Atom, Expr, Index, Linear, Program, Role, Rounds, Stmt, TensorId, Write};
+use super::{Access, Atom, Expr, Index, Linear, Program, Role, Rounds, Stmt, TensorDecl, TensorId, Write};
 use crate::Error;
 use crate::levels::{Concatenation, level, written_format};
-use redpoll_logic::op::Op;
+use redpoll_logic::op::{Builtin, Op};
 use redpoll_logic::{FloatMode, LeafKind, LevelKind, TensorType};
 use std::collections::HashMap;
 use std::fmt;
@@ -27,6 +27,9 @@ pub struct Cut {
     pub drivers: Vec<(usize, i64)>,
     /// The other inputs that have fibers which loops further in go through, by their number.
     pub followers: Vec<usize>,
+    /// Where the loop goes through no input, the sparse inputs that have nothing to do with its index, by their number: each
+    /// round goes through them anew.
+    pub repeated: Vec<usize>,
     /// The outputs of the program, in their order, and how each is put together.
     pub outputs: Vec<(TensorId, Join)>,
     /// Whether results are the same bits wherever the loop is cut. Floats may differ, as they are rounded in another order and
@@ -106,7 +109,7 @@ pub fn cut(program: &Program, mode: FloatMode) -> Result<Cut, Obstacle> {
         if writes.touched.contains(&id) {
             return Err(Obstacle::ReadWithin(decl.name.clone()));
         }
-        let join = join(&decl.ty, &own, &|at| writes.coordinate(at, index), mode);
+        let join = join(&decl.ty, &own, &|at| writes.span(at, index), mode);
         outputs.push((id, join.ok_or_else(|| Obstacle::NotFolded(decl.name.clone()))?));
     }
     let feels = |(id, _): &(TensorId, Join)| {
@@ -118,7 +121,8 @@ pub fn cut(program: &Program, mode: FloatMode) -> Result<Cut, Obstacle> {
     let ranks = program.tensors.iter().filter(|d| d.role == Role::Input).map(|d| d.ty.format.levels.len());
     let follows = |(k, rank): &(usize, usize)| *rank > 1 && !drivers.iter().any(|(driver, _)| driver == k);
     let followers = ranks.enumerate().filter(follows).map(|(k, _)| k).collect();
-    Ok(Cut { index, rounds: rounds.0..rounds.1, drivers, followers, outputs, exact })
+    let repeated = if drivers.is_empty() { repeated(program, &writes, index) } else { Vec::new() };
+    Ok(Cut { index, rounds: rounds.0..rounds.1, drivers, followers, repeated, outputs, exact })
 }
 
 /// The inputs whose outermost coordinate is the index, by their number, and what is added to it.
@@ -138,6 +142,25 @@ fn drivers(program: &Program, index: Index) -> Vec<(usize, i64)> {
     let inputs = (0..).map(TensorId).zip(&program.tensors).filter(|(_, decl)| decl.role == Role::Input);
     let shift = |id| found.iter().find(|(tensor, _)| *tensor == id).map(|(_, shift)| *shift);
     inputs.enumerate().filter_map(|(number, (id, _))| Some((number, shift(id)?))).collect()
+}
+
+/// The sparse inputs that are read where the index does not lead, by their number.
+fn repeated(program: &Program, writes: &Writes, index: Index) -> Vec<usize> {
+    let mut led: Vec<TensorId> = Vec::new();
+    program.body.walk(&mut |s| {
+        for access in s.exprs().into_iter().flat_map(Expr::accesses) {
+            if access.subscripts.iter().any(|s| writes.is_led(&s.at, index)) {
+                led.push(access.tensor);
+            }
+        }
+    });
+    let inputs = (0..).map(TensorId).zip(&program.tensors).filter(|(_, decl)| decl.role == Role::Input);
+    let is_sparse = |decl: &TensorDecl| decl.ty.format.levels.iter().any(|level| level.kind != LevelKind::Dense);
+    inputs
+        .enumerate()
+        .filter(|(_, (id, decl))| is_sparse(decl) && !led.contains(id))
+        .map(|(number, _)| number)
+        .collect()
 }
 
 /// Checks that each loop which is to be cut can be.
@@ -170,18 +193,28 @@ pub fn verify_parallel(program: &Program, mode: FloatMode) -> Result<(), Error> 
     check(program, &cut(program, mode), &program.body, &mut Vec::new())
 }
 
-/// How an output of that type with these writes is put together, if it can be. `coordinate` gives the factor of the cut
-/// index in a subscript that mentions nothing else that varies, and the constant beside it.
+/// Where a subscript is in a round of the cut loop: at one of `width` coordinates from `factor` times the index and
+/// `constant` on.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Span {
+    factor: i64,
+    constant: i64,
+    width: i64,
+}
+
+/// How an output of that type with these writes is put together, if it can be. `span` says where a subscript is that no loop
+/// but the cut one and one within leads.
 fn join(
     ty: &TensorType,
     writes: &[&(&Access, &Write)],
-    coordinate: &dyn Fn(&Expr) -> Option<(i64, i64)>,
+    span: &dyn Fn(&Expr) -> Option<Span>,
     mode: FloatMode,
 ) -> Option<Join> {
+    // Rounds are apart where their spans do not meet.
     let place = |k: usize| {
-        let mut at = writes.iter().map(|(lhs, _)| coordinate(&lhs.subscripts[k].at));
+        let mut at = writes.iter().map(|(lhs, _)| span(&lhs.subscripts[k].at));
         let first = at.next().flatten()?;
-        at.all(|other| other == Some(first)).then_some(first)
+        (at.all(|other| other == Some(first)) && first.width <= first.factor.abs()).then_some(first)
     };
     let rank = ty.format.levels.len();
     if is_dense(ty) && (0..rank).any(|k| place(k).is_some()) {
@@ -189,7 +222,8 @@ fn join(
     }
     let written = written_format(&ty.format);
     let concatenated = written.levels.iter().all(|l| level(l.kind).concatenation() != Concatenation::None);
-    if *written == ty.format && concatenated && rank > 0 && place(0) == Some((1, 0)) {
+    let as_is = Some(Span { factor: 1, constant: 0, width: 1 });
+    if *written == ty.format && concatenated && rank > 0 && place(0) == as_is {
         return Some(Join::Appended);
     }
     let mut ops = writes.iter().map(|(_, write)| match write {
@@ -213,13 +247,13 @@ struct Writes<'a> {
     assigns: Vec<(&'a Access, &'a Write)>,
     /// What is read, declared, frozen, thawed or swapped.
     touched: Vec<TensorId>,
-    /// What indices of loops of one round stand for.
-    named: HashMap<Index, Linear>,
+    /// The first values of the indices of loops, and how many of them there are at most.
+    loops: HashMap<Index, (Linear, i64)>,
 }
 
 impl<'a> Writes<'a> {
     fn of(body: &'a Stmt) -> Writes<'a> {
-        let mut found = Writes { assigns: Vec::new(), touched: Vec::new(), named: HashMap::new() };
+        let mut found = Writes { assigns: Vec::new(), touched: Vec::new(), loops: HashMap::new() };
         body.walk(&mut |s| {
             found.touched.extend(s.exprs().into_iter().flat_map(Expr::accesses).map(|a| a.tensor));
             match s {
@@ -227,11 +261,10 @@ impl<'a> Writes<'a> {
                 Stmt::Declare(t) | Stmt::Freeze(t) | Stmt::Thaw(t) => found.touched.push(*t),
                 Stmt::Swap(t, u) => found.touched.extend([*t, *u]),
                 Stmt::For { index, extent: Some((lo, hi)), .. } => {
-                    let [lo, hi] = [lo, hi].map(Linear::of);
-                    if let (Some(lo), Some(hi)) = (lo, hi)
-                        && lo.plus(&Linear::constant(1)).as_ref() == Some(&hi)
+                    if let Some(lo) = Linear::of(lo)
+                        && let Some(rounds) = most_rounds(&lo, hi)
                     {
-                        found.named.insert(*index, lo);
+                        found.loops.insert(*index, (lo, rounds));
                     }
                 }
                 _ => {}
@@ -240,23 +273,48 @@ impl<'a> Writes<'a> {
         found
     }
 
-    /// The factor of `index` and the constant of a subscript in which nothing else varies.
-    fn coordinate(&self, at: &Expr, index: Index) -> Option<(i64, i64)> {
+    /// Where a subscript is in a round of `index`, if but one loop within leads it.
+    fn span(&self, at: &Expr, index: Index) -> Option<Span> {
         let form = Linear::of(at)?;
-        match form.terms[..] {
-            [(Atom::Index(i), factor)] if i == index => Some((factor, form.constant)),
-            [(Atom::Index(i), factor)] => {
-                let named = self.named.get(&i)?;
-                match named.terms[..] {
-                    [(Atom::Index(i), inner)] if i == index => {
-                        let constant = named.constant.checked_mul(factor)?.checked_add(form.constant)?;
-                        Some((inner.checked_mul(factor)?, constant))
-                    }
-                    _ => None,
+        let inner = form.terms.iter().find(|(atom, _)| *atom != Atom::Index(index)).copied();
+        let (first, width) = match inner {
+            None => (form, 1),
+            Some((atom @ Atom::Index(i), step)) => {
+                let (lo, rounds) = self.loops.get(&i)?;
+                // What goes backwards or leaves places out spans more than it has rounds.
+                if *rounds != 1 && step != 1 {
+                    return None;
                 }
+                (form.without(atom).plus(&lo.times(step)?)?, *rounds)
             }
+            Some((Atom::Var(_), _)) => return None,
+        };
+        match first.terms[..] {
+            [(Atom::Index(i), factor)] if i == index => Some(Span { factor, constant: first.constant, width }),
             _ => None,
         }
+    }
+}
+
+impl Writes<'_> {
+    /// Whether a subscript depends on an index, itself or by a loop that begins where the index says.
+    fn is_led(&self, at: &Expr, index: Index) -> bool {
+        let by = |atom: &Atom| match atom {
+            Atom::Index(i) => {
+                let begins = |(lo, _): &(Linear, i64)| lo.coefficient(Atom::Index(index)) != 0;
+                *i == index || self.loops.get(i).is_some_and(begins)
+            }
+            Atom::Var(_) => true,
+        };
+        at.atoms().iter().any(by)
+    }
+}
+
+/// How many values from `lo` on are below an end, at most: an end is below each of those that it is the minimum of.
+fn most_rounds(lo: &Linear, hi: &Expr) -> Option<i64> {
+    match hi {
+        Expr::Call(Op::Builtin(Builtin::Min), ends) => ends.iter().filter_map(|end| most_rounds(lo, end)).min(),
+        _ => Linear::of(hi)?.plus(&lo.times(-1)?)?.as_constant(),
     }
 }
 

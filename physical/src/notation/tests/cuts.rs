@@ -52,6 +52,23 @@ fn outputs_are_shared_appended_or_folded() {
     }
 }
 
+/// Protects loops over tiles: their rounds write places of their own, unless tiles overlap.
+#[test]
+fn rounds_over_tiles_are_apart() {
+    let within = |first: &str, place: &str, range: &str| {
+        format!("(for b (range 0 3) (for i (for j (range {first} {range}) (+= (z {place}) (A i {place})))))")
+    };
+    for (body, expected) in [
+        (within("(* 2 b)", "j", "(min (+ (* 2 b) 2) 5)"), "b: z shared"),
+        (within("0", "(+ (* 2 b) j)", "(min 2 (- 5 (* 2 b)))"), "b: z shared"),
+        (within("0", "(+ (* 2 b) j)", "1"), "b: z shared"),
+        (within("(* 1 b)", "j", "(+ b 2)"), "b: z folded by +"),
+        (within("0", "(+ b (* 2 j))", "2"), "b: z folded by +"),
+    ] {
+        assert_eq!(how(&[COLUMNS], &body, FloatMode::Relaxed), expected, "{body}");
+    }
+}
+
 #[test]
 fn what_stands_in_the_way_is_told() {
     let meet = "rounds meet at places of `s`, which folds nothing that can be regrouped";
