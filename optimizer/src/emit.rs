@@ -5,6 +5,7 @@ use crate::error::Error;
 use crate::fit::storage_at;
 use crate::formats::choose_format;
 use crate::isolate::{Pass, Schedule};
+use crate::lanes::lanes;
 use crate::protocols::{Protocols, Through, choose_protocols};
 use crate::report::{DecidedOutput, Decision, Origin};
 use crate::sizes::Sizes;
@@ -34,7 +35,13 @@ pub(crate) fn emit(cx: &mut Context, schedule: &Schedule, mut decision: Decision
         outputs.push(writer.output(target, &ty, workspace));
     }
     let temporaries = schedule.temporaries.iter().map(|p| temporaries(cx, p, sizes, order, 0, schedule.kind)).collect();
-    cx.queries.push(PhysicalQuery { loops: loops(order, 0, sizes), temporaries, outputs });
+    let mut loops = loops(order, 0, sizes);
+    if let ([Target { fold: Some((op, _)), at, value, .. }], Some(last)) = (&schedule.outputs[..], loops.last_mut())
+        && !at.iter().any(|at| at.has(&last.index))
+    {
+        last.lanes = lanes(cx, order, sizes, (op, value));
+    }
+    cx.queries.push(PhysicalQuery { loops, temporaries, outputs });
     cx.report.decide(decision);
     Ok(())
 }
@@ -52,7 +59,7 @@ fn loops(order: &[Field], start: usize, sizes: &Sizes) -> Vec<Loop> {
             (None, None) => Extent::Whole(sizes.of(field)),
         }
     };
-    (start..order.len()).map(|k| Loop { index: order[k].clone(), extent: extent(k) }).collect()
+    (start..order.len()).map(|k| Loop { index: order[k].clone(), extent: extent(k), lanes: 1 }).collect()
 }
 
 /// `start` is how many loops are outside of the surrounding temporaries.
@@ -78,10 +85,14 @@ fn temporaries(
         init: fold.init.clone(),
         value: writer.value(&fold.arg),
     };
+    let mut loops = loops(&order, pass.depth, sizes);
+    if let ([(_, fold)], Some(last)) = (&pass.folds[..], loops.last_mut()) {
+        last.lanes = lanes(cx, &order, sizes, (&fold.op, &fold.arg));
+    }
     Temporaries {
         depth: pass.depth - start,
         since: pass.since - start,
-        loops: loops(&order, pass.depth, sizes),
+        loops,
         temporaries: pass.temporaries.iter().map(|p| temporaries(cx, p, sizes, &order, pass.depth, kind)).collect(),
         folds: pass.folds.iter().map(fold).collect(),
     }

@@ -458,7 +458,7 @@ pub(crate) fn place(order: &[Field], fold: &Fold, free: &[Field]) -> Option<usiz
 }
 
 /// The accesses outside of folds, and those of scans, which the same loops meet.
-fn outer_accesses<'a>(term: &'a Term, f: &mut dyn FnMut(&'a Read)) {
+pub(crate) fn outer_accesses<'a>(term: &'a Term, f: &mut dyn FnMut(&'a Read)) {
     match term.node() {
         Node::Access(read) => {
             f(read);

@@ -109,7 +109,7 @@ impl<'a> Run<'a> {
                 self.compute(t)?;
             }
         }
-        let Some(Loop { index, extent }) = loops.get(depth) else { return body(self) };
+        let Some(Loop { index, extent, .. }) = loops.get(depth) else { return body(self) };
         let bound = |f: &Field| self.indices.get(f).copied().ok_or_else(|| InterpError::Unbound(f.to_string()));
         let values = match extent {
             Extent::Whole(n) => 0..*n as i64,

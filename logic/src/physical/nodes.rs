@@ -37,6 +37,14 @@ pub struct Loop {
     pub index: Field,
     /// The values that it takes.
     pub extent: Extent,
+    /// In how many lanes its rounds are folded, side by side, where they do nothing but fold one value along a list: a power
+    /// of two up to [`Loop::MOST_LANES`]; 1 for one after the other.
+    pub lanes: u8,
+}
+
+impl Loop {
+    /// There are no more lanes than this.
+    pub const MOST_LANES: u8 = 16;
 }
 
 /// The values of a loop's index.

@@ -196,13 +196,18 @@ fn typed<'a>(s: &Sexpr, parts: &'a [Sexpr]) -> Result<(Alias, Arc<TensorType>, &
 fn read_loops(s: &Sexpr) -> Result<Vec<Loop>, Error> {
     let Some(("for", loops)) = s.as_form() else { return Err(s.error(format!("expected (for LOOP..), found {s}"))) };
     let one = |s: &Sexpr| {
-        let (index, extent) = match s.as_list() {
-            Some([index, size]) => (index, Extent::Whole(size.number("a size")?)),
-            Some([index, block, outer, size]) => {
+        let parts = s.as_list().unwrap_or_default();
+        let (parts, lanes) = match parts.split_last().map(|(last, parts)| (last.as_form(), parts)) {
+            Some((Some(("lanes", [count])), parts)) => (parts, count.number("a number of lanes")?),
+            _ => (parts, 1),
+        };
+        let (index, extent) = match parts {
+            [index, size] => (index, Extent::Whole(size.number("a size")?)),
+            [index, block, outer, size] => {
                 let (block, size) = (block.number("the places of a block")?, size.number("a size")?);
                 (index, Extent::Block { block, outer: field(outer)?, size })
             }
-            Some([index, n, with, shift, size]) => {
+            [index, n, with, shift, size] => {
                 let (n, shift, size) = (n.number("a size")?, shift.number("a shift")?, size.number("a size")?);
                 (index, Extent::Skew { n, with: field(with)?, shift, size })
             }
@@ -211,7 +216,7 @@ fn read_loops(s: &Sexpr) -> Result<Vec<Loop>, Error> {
                 return Err(s.error(expected));
             }
         };
-        Ok(Loop { index: field(index)?, extent })
+        Ok(Loop { index: field(index)?, extent, lanes })
     };
     loops.iter().map(one).collect()
 }

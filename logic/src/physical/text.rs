@@ -4,7 +4,8 @@
 //! PLAN      := (physical DEFINE-OP.. (input TYPE).. QUERY.. (produces NAME..))
 //! TYPE      := NAME DTYPE FILL (SIZE..) FORMAT
 //! QUERY     := (query (for LOOP..) WHERE.. WRITE..)
-//! LOOP      := (INDEX SIZE) | (INDEX BLOCK OUTER SIZE) | (INDEX SIZE WITH SHIFT SIZE)
+//! LOOP      := (INDEX SIZE [LANES]) | (INDEX BLOCK OUTER SIZE [LANES]) | (INDEX SIZE WITH SHIFT SIZE [LANES])
+//! LANES     := (lanes COUNT)                         rounds are folded side by side
 //! WHERE     := (where DEPTH [(since DEPTH)] (for LOOP..) WHERE.. (FOLDED OP VALUE POINT)..)
 //! FOLDED    := NAME | (NAME INDEX..)                 an accumulator for each value of the indices
 //! WRITE     := (write TYPE (PLACE..) [(fold OP)] [(drop-fills)] [(workspace DEPTH FORMAT)] POINT)
@@ -153,17 +154,21 @@ struct Loops<'a>(&'a [Loop]);
 
 impl fmt::Display for Loops<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for Loop { index, extent } in self.0 {
-            let index = name_to_sexpr(index.as_str());
+        for Loop { index, extent, lanes } in self.0 {
+            write!(f, " ({}", name_to_sexpr(index.as_str()))?;
             match extent {
-                Extent::Whole(n) => write!(f, " ({index} {n})")?,
+                Extent::Whole(n) => write!(f, " {n}")?,
                 Extent::Block { block, outer, size } => {
-                    write!(f, " ({index} {block} {} {size})", name_to_sexpr(outer.as_str()))?;
+                    write!(f, " {block} {} {size}", name_to_sexpr(outer.as_str()))?;
                 }
                 Extent::Skew { n, with, shift, size } => {
-                    write!(f, " ({index} {n} {} {shift} {size})", name_to_sexpr(with.as_str()))?;
+                    write!(f, " {n} {} {shift} {size}", name_to_sexpr(with.as_str()))?;
                 }
             }
+            if *lanes != 1 {
+                write!(f, " (lanes {lanes})")?;
+            }
+            f.write_char(')')?;
         }
         Ok(())
     }

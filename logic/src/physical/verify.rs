@@ -3,7 +3,8 @@
 //! 1. Inputs and outputs have distinct aliases; an access reads an input or an output of an earlier query; every
 //!    produced alias is one of them.
 //! 2. The indices of a query, those of temporaries included, are distinct, and used inside their loops only. A loop over
-//!    a block is inside of the loop that counts the blocks.
+//!    a block is inside of the loop that counts the blocks. Lanes are a power of two up to [`Loop::MOST_LANES`], and more
+//!    than one only of the innermost loop of a nest.
 //! 3. Temporaries have distinct names and stand after those that they read; their depth is at most the number of loops
 //!    around. Those that start further out have an accumulator for each value of some of the loops in between, and go on
 //!    along one of them at least; others have one.
@@ -120,6 +121,9 @@ impl Scope<'_> {
                 self.temporaries(t)?;
             }
             if let Some(l) = loops.get(depth) {
+                if l.lanes != 1 && depth + 1 < loops.len() {
+                    return Err(format!("the loop of `{}` has lanes, and others inside of it", l.index));
+                }
                 self.enter(l)?;
             }
         }
@@ -131,6 +135,9 @@ impl Scope<'_> {
     fn enter(&mut self, l: &Loop) -> Check {
         if !self.names.insert(l.index.to_string()) {
             return Err(format!("index `{}` is bound twice", l.index));
+        }
+        if !l.lanes.is_power_of_two() || l.lanes > Loop::MOST_LANES {
+            return Err(format!("the loop of `{}` has {} lanes, no power of two up to 16", l.index, l.lanes));
         }
         if let Extent::Block { block, outer, size } = &l.extent {
             let found = self.loops.iter().find(|o| o.index == *outer);

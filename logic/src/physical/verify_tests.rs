@@ -46,6 +46,10 @@ fn loops_of_blocks_and_diagonals() {
     let of = |loops: &str| format!("(for {loops}) (write R f64 0.0 () () () (fold +) 1.0)");
     check("", &of("(o 3) (i 2 o 5)"), "");
     check("", &of("(o 2) (i 2 o 5)"), "the loop of `i` over blocks is not inside of one over Whole(3)");
+    check("", &of("(o 3) (i 2 o 5 (lanes 16))"), "");
+    check("", &of("(o 3) (i 2 o 5 (lanes 3))"), "the loop of `i` has 3 lanes, no power of two up to 16");
+    check("", &of("(o 3) (i 2 o 5 (lanes 32))"), "the loop of `i` has 32 lanes");
+    check("", &of("(o 3 (lanes 2)) (i 2 o 5)"), "the loop of `o` has lanes, and others inside of it");
     check("", &of("(i 5 j 0 6)"), "the loop of `i` over a diagonal is not inside of that of `j`");
 }
 

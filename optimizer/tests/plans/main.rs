@@ -3,6 +3,7 @@
 mod algebra;
 mod decisions;
 mod errors;
+mod lanes;
 mod layout;
 mod quality;
 mod shapes;

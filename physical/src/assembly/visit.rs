@@ -31,6 +31,23 @@ impl Expr {
         found
     }
 
+    /// The expression with others in the place of locals.
+    #[must_use]
+    pub fn with_locals(&self, with: &dyn Fn(Local) -> Expr) -> Expr {
+        let part = |e: &Expr| Box::new(e.with_locals(with));
+        match self {
+            Expr::Const(_) | Expr::Param(_) => self.clone(),
+            Expr::Local(local) => with(*local),
+            Expr::Load { buffer, at } => Expr::Load { buffer: *buffer, at: part(at) },
+            Expr::Unary(op, e) => Expr::Unary(*op, part(e)),
+            Expr::Cast(prim, e) => Expr::Cast(*prim, part(e)),
+            Expr::Binary(op, a, b) => Expr::Binary(*op, part(a), part(b)),
+            Expr::Compare(op, a, b) => Expr::Compare(*op, part(a), part(b)),
+            Expr::Select(c, a, b) => Expr::Select(part(c), part(a), part(b)),
+            Expr::Math(f, args) => Expr::Math(*f, args.iter().map(|e| e.with_locals(with)).collect()),
+        }
+    }
+
     /// Whether it reads the local.
     pub fn mentions(&self, local: Local) -> bool {
         self.any(&mut |e| *e == Expr::Local(local))

@@ -7,9 +7,10 @@ use super::prove::Prover;
 use super::storage::TensorCode;
 use super::tree::Tree;
 use super::value::{Emitter, Value};
-use crate::assembly::{Buffer, BufferDecl, Expr, Local, LocalDecl, Stmt};
-use crate::notation::{Cut, Index, Join, Program, Role, TensorId, Var};
+use crate::assembly::{Buffer, BufferDecl, CompareOp, Expr, Local, LocalDecl, Stmt};
+use crate::notation::{Cut, Index, Join, Program, Role, Rounds, Stmt as Notation, TensorId, Var};
 use redpoll_logic::{FloatMode, Prim};
+use std::collections::HashMap;
 
 /// In a function of more statements than this, no statement is copied that stands in the code more than once already:
 /// what is left is emitted compactly, however many accesses multiply their cases.
@@ -29,6 +30,8 @@ pub(crate) struct Cx<'p> {
     indices: Vec<Option<Expr>>,
     /// The values of variables that are bound.
     vars: Vec<Option<Value>>,
+    /// The lanes that the program asks for in loops.
+    lanes: HashMap<Index, u8>,
     /// How many loops are open: a tensor declared inside of one is declared again and again.
     pub(crate) depth: usize,
     /// How often the statement at hand stands in the code.
@@ -39,12 +42,21 @@ pub(crate) struct Cx<'p> {
     out: Vec<Stmt>,
     /// The bounds of the chunk, until the loop that they cut has been lowered.
     chunk: Option<(Local, Local)>,
+    /// The cursors of walks that are to be folded in lanes, and in how many.
+    pub(crate) walks: Vec<(Local, u8)>,
 }
 
 impl<'p> Cx<'p> {
     pub(crate) fn new(program: &'p Program, options: Options) -> Cx<'p> {
+        let mut lanes = HashMap::new();
+        program.body.walk(&mut |s| {
+            if let Notation::For { index, rounds: Rounds::Lanes(count), .. } = s {
+                lanes.insert(*index, *count);
+            }
+        });
         Cx {
             program,
+            lanes,
             mode: options.mode,
             prover: Prover::default(),
             locals: Vec::new(),
@@ -58,6 +70,21 @@ impl<'p> Cx<'p> {
             emitted: 0,
             out: Vec::new(),
             chunk: None,
+            walks: Vec::new(),
+        }
+    }
+
+    /// The lanes that the program asks for in a loop.
+    pub(crate) fn lanes(&self, index: Index) -> Option<u8> {
+        self.lanes.get(&index).copied()
+    }
+
+    /// Notes that a loop that goes on while `more` holds, of a cursor, is to be folded in lanes, if the program asks for it.
+    pub(crate) fn ask_for_lanes(&mut self, index: Index, more: &Expr) {
+        if let (Some(lanes), Expr::Compare(CompareOp::Lt, cursor, _)) = (self.lanes(index), more)
+            && let Expr::Local(cursor) = **cursor
+        {
+            self.walks.push((cursor, lanes));
         }
     }
 

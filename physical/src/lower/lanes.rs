@@ -1,28 +1,34 @@
 //! Fixed lanes: a loop that does nothing but fold one value into a local becomes a vector node.
 //!
+//! Loops over every coordinate do so anyway; walks along lists where the program asks for it (`lanes-for`), since short ones
+//! take longer in lanes than one after the other.
+//!
 //! Such a fold is regrouped, so its operator must be associative and commutative in the float mode; the order of the
 //! lanes is part of the node, so that every engine gives the same bits.
 
+use super::build::{local, max, plus};
 use super::cx::Cx;
-use crate::assembly::{BinaryOp, Expr, LaneFold, Local, Stmt};
+use crate::assembly::{BinaryOp, CompareOp, Expr, Function, LaneFold, Local, LocalDecl, Stmt};
 use redpoll_logic::{FloatMode, Prim, Scalar};
 
 /// Lanes of a fold: two vectors of 512 bits, or eight of 128, of 64-bit values.
 const LANES: u8 = 16;
+/// What a round of a walk folds has no more parts than this, since what is named in it stands in each lane in full.
+const MOST_PARTS: usize = 64;
 
-/// The loop as a fold in lanes, if it is one.
-pub(crate) fn fold_in_lanes(cx: &Cx<'_>, stmt: Stmt) -> Stmt {
+/// The loop as a fold in lanes, if it is one: in so many as it is asked for.
+pub(crate) fn fold_in_lanes(cx: &Cx<'_>, stmt: Stmt, asked: Option<u8>) -> Stmt {
     let Stmt::For { var, lo, hi, body } = stmt else { return stmt };
     let fold = match &body[..] {
         [Stmt::Assign(acc, Expr::Binary(op, left, value))]
-            if **left == Expr::Local(*acc) && !mentions(value, *acc) && mentions(value, var) =>
+            if **left == Expr::Local(*acc) && !value.mentions(*acc) && value.mentions(var) =>
         {
             let prim = cx.locals[acc.index()].prim;
             identity(*op, prim, cx.mode).map(|identity| LaneFold {
                 acc: *acc,
                 op: *op,
                 identity,
-                lanes: LANES,
+                lanes: asked.unwrap_or(LANES),
                 var,
                 lo: lo.clone(),
                 hi: hi.clone(),
@@ -62,13 +68,122 @@ fn identity(op: BinaryOp, prim: Prim, mode: FloatMode) -> Option<Scalar> {
     }
 }
 
-fn mentions(e: &Expr, local: Local) -> bool {
-    match e {
-        Expr::Local(l) => *l == local,
-        Expr::Const(_) | Expr::Param(_) => false,
-        Expr::Load { at: a, .. } | Expr::Unary(_, a) | Expr::Cast(_, a) => mentions(a, local),
-        Expr::Binary(_, a, b) | Expr::Compare(_, a, b) => mentions(a, local) || mentions(b, local),
-        Expr::Select(c, a, b) => mentions(c, local) || mentions(a, local) || mentions(b, local),
-        Expr::Math(_, args) => args.iter().any(|a| mentions(a, local)),
+/// The function with walks along lists as folds in lanes, those of cursors that are asked for. Each does nothing but fold
+/// one value:
+/// ```text
+/// while q < end { name = .. q ..; acc = acc op value; q = q + 1 }
+/// ```
+pub(crate) fn walks_in_lanes(mut f: Function, asked: &[(Local, u8)], mode: FloatMode) -> Function {
+    if asked.is_empty() {
+        return f;
+    }
+    let mut reads = vec![0; f.locals.len()];
+    count_reads(&f.body, &mut reads);
+    let body = std::mem::take(&mut f.body);
+    f.body = Walks { asked, mode, reads, locals: &mut f.locals }.block(body);
+    f
+}
+
+struct Walks<'a> {
+    asked: &'a [(Local, u8)],
+    mode: FloatMode,
+    /// How often the function reads each local.
+    reads: Vec<usize>,
+    locals: &'a mut Vec<LocalDecl>,
+}
+
+impl Walks<'_> {
+    fn block(&mut self, body: Vec<Stmt>) -> Vec<Stmt> {
+        let mut out = Vec::with_capacity(body.len());
+        for stmt in body {
+            match stmt {
+                Stmt::If { cond, then, other } => {
+                    let (then, other) = (self.block(then), self.block(other));
+                    out.push(Stmt::If { cond, then, other });
+                }
+                Stmt::For { var, lo, hi, body } => {
+                    let body = self.block(body);
+                    out.push(Stmt::For { var, lo, hi, body });
+                }
+                Stmt::While { cond, body } => match self.walk(&cond, &body) {
+                    Some(walk) => out.extend(walk),
+                    None => {
+                        let body = self.block(body);
+                        out.push(Stmt::While { cond, body });
+                    }
+                },
+                other => out.push(other),
+            }
+        }
+        out
+    }
+
+    /// A walk as a fold in lanes, and the cursor behind it where something reads that.
+    fn walk(&mut self, cond: &Expr, body: &[Stmt]) -> Option<Vec<Stmt>> {
+        let Expr::Compare(CompareOp::Lt, q, end) = cond else { return None };
+        let Expr::Local(q) = **q else { return None };
+        let lanes = self.asked.iter().find(|(cursor, _)| *cursor == q)?.1;
+        let [named @ .., Stmt::Assign(acc, Expr::Binary(op, left, value)), next] = body else { return None };
+        if **left != local(*acc) || *next != Stmt::Assign(q, plus(&local(q), 1)) {
+            return None;
+        }
+        let identity = identity(*op, self.locals[acc.index()].prim, self.mode)?;
+        let var = Local(self.locals.len() as u32);
+        let mut known = vec![(q, local(var))];
+        let full = |e: &Expr, known: &[(Local, Expr)]| {
+            e.with_locals(&|l| known.iter().find(|(k, _)| *k == l).map_or(local(l), |(_, e)| e.clone()))
+        };
+        let mut own = vec![0; self.reads.len()];
+        count_reads(body, &mut own);
+        for stmt in named {
+            let Stmt::Assign(name, e) = stmt else { return None };
+            // What is named in a round is read in that round alone.
+            if known.iter().any(|(k, _)| k == name) || name == acc || self.reads[name.index()] != own[name.index()] {
+                return None;
+            }
+            let e = full(e, &known);
+            if parts(&e) > MOST_PARTS || !assigned_before(name, named, stmt) {
+                return None;
+            }
+            known.push((*name, e));
+        }
+        let value = full(value, &known);
+        let fixed = !end.mentions(*acc) && !known.iter().any(|(k, _)| end.mentions(*k));
+        if !fixed || value.mentions(*acc) || !value.mentions(var) || parts(&value) > MOST_PARTS {
+            return None;
+        }
+        let name = self.locals[q.index()].name.clone();
+        self.locals.push(LocalDecl { name, prim: Prim::I64 });
+        let (lo, hi) = (local(q), (**end).clone());
+        let fold = Stmt::Lanes(Box::new(LaneFold { acc: *acc, op: *op, identity, lanes, var, lo, hi, value }));
+        // The condition reads the cursor, too.
+        let is_read = self.reads[q.index()] > own[q.index()] + 1;
+        Some([fold].into_iter().chain(is_read.then(|| Stmt::Assign(q, max(&local(q), end)))).collect())
+    }
+}
+
+/// Whether no statement before the one that names a local reads it: then the value is not that of the round before.
+fn assigned_before(name: &Local, named: &[Stmt], stmt: &Stmt) -> bool {
+    let before = named.iter().take_while(|other| !std::ptr::eq(*other, stmt)).chain([stmt]);
+    !before.into_iter().any(|s| matches!(s, Stmt::Assign(_, e) if e.mentions(*name)))
+}
+
+/// How many parts an expression is made of.
+fn parts(e: &Expr) -> usize {
+    let mut count = 1;
+    e.for_each_child(&mut |child| count += parts(child));
+    count
+}
+
+fn count_reads(body: &[Stmt], reads: &mut [usize]) {
+    fn of_expr(e: &Expr, reads: &mut [usize]) {
+        if let Expr::Local(l) = e {
+            reads[l.index()] += 1;
+        }
+        e.for_each_child(&mut |child| of_expr(child, reads));
+    }
+    for stmt in body {
+        stmt.for_each_expr(&mut |e| of_expr(e, reads));
+        stmt.bodies().into_iter().for_each(|body| count_reads(body, reads));
     }
 }

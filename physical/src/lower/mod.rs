@@ -130,7 +130,8 @@ pub fn lower(program: &Program, layouts: &[Option<Layout>], options: Options) ->
         chunk,
         body,
     };
-    Lowered { function: cleanup(function), bindings: tables.bindings, params: tables.params, cut }
+    let function = lanes::walks_in_lanes(cleanup(function), &cx.walks, options.mode);
+    Lowered { function, bindings: tables.bindings, params: tables.params, cut }
 }
 
 fn param_name(source: &ParamSource) -> String {

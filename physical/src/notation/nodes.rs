@@ -1,7 +1,7 @@
 //! The node types of Notation.
 
 use redpoll_logic::op::Op;
-use redpoll_logic::physical::Protocol;
+use redpoll_logic::physical::{Loop, Protocol};
 use redpoll_logic::{DType, Format, Scalar, TensorType};
 use std::sync::Arc;
 
@@ -111,6 +111,13 @@ pub enum Transformation {
     },
     /// Chunks of a loop can run at once.
     Parallel(String),
+    /// The rounds of a loop are folded in so many lanes.
+    Lanes {
+        /// The loop.
+        index: String,
+        /// How many.
+        lanes: u64,
+    },
     /// The body of a loop stands so many times in a round, all of them where no number is given.
     Unroll {
         /// The loop.
@@ -234,6 +241,24 @@ pub enum Rounds {
     Ordered,
     /// In chunks that can run at once; where they cannot, `verify_parallel` says why.
     Parallel,
+    /// Folded in so many lanes, side by side, where they do nothing but fold one value; a power of two.
+    Lanes(u8),
+}
+
+impl Rounds {
+    /// The rounds in so many lanes; `None` for a number that lanes do not have.
+    pub fn in_lanes(count: u64) -> Option<Rounds> {
+        let fits = count.is_power_of_two() && (2..=u64::from(Loop::MOST_LANES)).contains(&count);
+        fits.then_some(Rounds::Lanes(count as u8))
+    }
+
+    /// What is asked of a loop over blocks of rounds, and of the loop over the rounds of a block.
+    pub(crate) fn of_blocks(self) -> (Rounds, Rounds) {
+        match self {
+            Rounds::Lanes(_) => (Rounds::Ordered, self),
+            Rounds::Ordered | Rounds::Parallel => (self, Rounds::Ordered),
+        }
+    }
 }
 
 /// How an assignment treats what is there.

@@ -83,5 +83,6 @@ fn each(cx: &mut Cx<'_>, nest: &Nest) {
     }
     let body = if cx.prover.lt(&lo, &hi) { without_marks(cx, body) } else { body };
     let lo = if seeded::is(Seeded::FirstCoordinate) { plus(&lo, 1) } else { lo };
-    cx.push(lanes::fold_in_lanes(cx, Stmt::For { var, lo, hi, body }));
+    let asked = index.and_then(|index| cx.lanes(index));
+    cx.push(lanes::fold_in_lanes(cx, Stmt::For { var, lo, hi, body }, asked));
 }

@@ -132,7 +132,7 @@ pub(super) fn ends_when_all_run_out(cx: &Cx<'_>, nest: &Nest, walkers: &[Walker]
 }
 
 fn step(cx: &mut Cx<'_>, nest: &Nest, mut walkers: Vec<Walker>) {
-    let Extent { lo, hi, .. } = nest.extent.clone();
+    let Extent { index, lo, hi } = nest.extent.clone();
     let cur = cx.new_local("cur", Prim::I64);
     cx.push(Stmt::Assign(cur, lo.clone()));
     let more = match walkers.iter().any(|w| w.needed) {
@@ -140,6 +140,9 @@ fn step(cx: &mut Cx<'_>, nest: &Nest, mut walkers: Vec<Walker>) {
         false => walkers.iter().fold(truth(false), |any, w| or(&any, &w.stepper.more)),
     };
     let alone = walkers.len() == 1;
+    if alone && let Some(index) = index {
+        cx.ask_for_lanes(index, &more);
+    }
     let within = seeded::is(Seeded::BeyondExtent) || walkers.iter().all(|w| cx.prover.le(&w.stepper.bound, &hi));
     let body = cx.loop_block(|cx| {
         for w in &mut walkers {

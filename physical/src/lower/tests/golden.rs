@@ -42,6 +42,34 @@ fn spmv() {
     );
 }
 
+/// Protects that the walk is one fold, and that short walks are left as they are where nothing is asked for, as above.
+#[test]
+fn spmv_in_lanes() {
+    check(
+        "(program (input A (type (shape 4 5) f64 0.0 csr)) (input x (type (shape 5) f64 0.0 dense))
+           (output y (type (shape 4) f64 0.0 dense))
+           (for i (lanes-for 4 j (+= (y i) (* (A i j) (x j))))))",
+        expect![[r#"
+            fn kernel($n4, $n5) {
+              grow lengths, 1
+              grow y.val, $n4
+              #2 = max(0, chunk_lo)
+              #3 = min($n4, chunk_hi)
+              if #2 < #3 {
+                for #4 in #2..#3 {
+                  acc = y.val[#4]
+                  #6 = A.ptr1[#4]
+                  q_end = A.ptr1[#4 + 1]
+                  fold acc by + from 0.0 lanes 4 for #10 in #6..q_end: A.val[#10] * x.val[A.idx1[#10]]
+                  y.val[#4] = acc
+                }
+              }
+              lengths[0] = $n4
+            }
+        "#]],
+    );
+}
+
 #[test]
 fn spgemm() {
     check(

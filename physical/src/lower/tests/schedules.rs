@@ -82,6 +82,10 @@ fn matrix_times_vector() {
             "(precompute w y () (j jc jp))",
             "(precompute w y (x) (j jc jp))",
             "(reorder j i) (precompute w y (A x) (i ic ip))",
+            "(lanes j 2)",
+            "(lanes j 4)",
+            "(lanes j 4) (split j jo ji 5)",
+            "(split j jo ji 5) (lanes ji 2) (parallel i)",
         ],
         60,
     );
@@ -154,9 +158,35 @@ fn semirings_other_than_plus_and_times() {
         "(input A (type (shape 5 7) f64 inf csr)) (input x (type (shape 7) f64 inf dense))
          (output y (type (shape 5) f64 inf dense))",
         "(for i (for j (min= (y i) (+ (A i j) (x j)))))",
-        &["(reorder j i)", "(split j jo ji 2) (reorder jo i ji)", "(reorder j i) (precompute w y (A x) (i ic ip))"],
+        &[
+            "(reorder j i)",
+            "(split j jo ji 2) (reorder jo i ji)",
+            "(reorder j i) (precompute w y (A x) (i ic ip))",
+            "(lanes j 2)",
+        ],
         40,
     );
+}
+
+/// Protects walks longer and shorter than their lanes, lanes of loops that do more than fold one value, and several lists.
+#[test]
+fn walks_in_lanes() {
+    let declarations = "(input A (type (shape 4 40) f64 0.0 csr)) (input B (type (shape 4 40) f64 0.0 csr))
+        (input x (type (shape 40) f64 0.0 dense)) (output y (type (shape 4) f64 0.0 dense))
+        (output z (type (shape 4) f64 0.0 dense))";
+    for body in [
+        "(for i (for j (+= (y i) (* (A i j) (x j)))))",
+        "(for i (for j (+= (y i) (* (A i j) (x j) (x j) (+ 1.0 (A i j))))))",
+        "(for i (for j (max= (y i) (* (A i j) j))))",
+        "(for i (for j (+= (y i) (* (A i j) (B i j)))))",
+        "(for i (for j (+= (y i) (+ (A i j) (B i j)))))",
+        "(for i (for j (range 3 (+ i 20)) (+= (y i) (A i j))))",
+        "(for i (for j (block (+= (y i) (A i j)) (+= (z i) (x j)))))",
+        "(for i (block (for j (range 0 17) (+= (y i) (A i j))) (for k (range 17 40) (+= (z i) (A i k)))))",
+        "(for j (+= (y 0) (x j)))",
+    ] {
+        check(declarations, body, &["(lanes j 2)", "(lanes j 4)", "(lanes j 16)"], 6);
+    }
 }
 
 fn refused(declarations: &str, body: &str, schedule: &str) -> String {
@@ -204,7 +234,11 @@ fn preconditions() {
             invalid program, at `(split i io ii (into 2 (stored y)))`: there is no input `y`
             invalid program, at `(split i io ii (into 9000000000 (stored A)))`: 9000000000 blocks are more than 1048576
             program text: line 2, column 80: expected `(stored A)`, found (of A)
-            program text: line 2, column 57: expected `reorder`, `split`, `collapse`, `bound`, `precompute`, `parallel` or `unroll` with what they take, found (tile i 2)
+            program text: line 2, column 57: expected `reorder`, `split`, `collapse`, `bound`, `precompute`, `parallel`, `lanes` or `unroll` with what they take, found (tile i 2)
+            invalid program, at `(lanes j 3)`: there are 2, 4, 8 or 16 lanes, not 3
+            invalid program, at `(lanes j 32)`: there are 2, 4, 8 or 16 lanes, not 32
+            invalid program, at `(lanes j 4)`: rounds in another order would leave other values in `y`, whose writes are not folds by one operator that can be regrouped
+            program text: line 2, column 88: expected a number of lanes, 2, 4, 8 or 16, found 3
         "#]],
         &[
             (v, product, "(reorder i k)"),
@@ -231,6 +265,10 @@ fn preconditions() {
             (v, product, "(split i io ii (into 9000000000 (stored A)))"),
             (v, product, "(split j jo ji (into 2 (of A)))"),
             (v, product, "(tile i 2)"),
+            (v, product, "(lanes j 3)"),
+            (v, product, "(lanes j 32)"),
+            (v, last, "(lanes j 4)"),
+            (v, "(for i (lanes-for 3 j (+= (y i) (A i j))))", "(bound i 5)"),
         ],
     );
 }

@@ -142,11 +142,12 @@ impl<'a> Builder<'a> {
         let inner = match loops.get(depth) {
             Some(l) => {
                 let extent = self.extent(&l.extent)?;
+                let rounds = Rounds::in_lanes(u64::from(l.lanes)).unwrap_or(Rounds::Ordered);
                 let index = self.fresh(l.index.as_str());
                 self.loops.push((l.index.clone(), index, &l.extent));
                 let body = Box::new(self.nest(loops, groups, depth + 1, innermost)?);
                 self.loops.pop();
-                Stmt::For { index, extent: Some(extent), rounds: Rounds::Ordered, body }
+                Stmt::For { index, extent: Some(extent), rounds, body }
             }
             None => self.assigns(innermost)?,
         };

@@ -14,10 +14,11 @@
 //! | `(bound i 64)` | nothing; it is an error when a loop has another number of rounds | the number of rounds is constant |
 //! | `(precompute w y (A B) (j jc jp))` | what the assignment of `y` makes of `A` and `B` is computed before, over the loop of `j`, into a workspace; `()` stands for all that it computes | those loops are the innermost ones; the operator around the part distributes over that of the assignment where the workspace gathers several rounds |
 //! | `(parallel i)` | chunks of the loop can run at once | as `verify_parallel` says |
+//! | `(lanes i 4)` | rounds are folded in so many lanes, side by side, where they do nothing but fold one value | 2, 4, 8 or 16 lanes; rounds can come in any order |
 //! | `(unroll i)` `(unroll i 4)` | the body stands once for each round, or so many times in a round | the number of rounds is constant; nothing that the body reads by the index is searched for |
 //!
 //! Values of floats may be added in another order, as everywhere in redpoll where the mode of floats is relaxed.
-//! Source: Kjolstad, "Sparse Tensor Algebra Compilation", chapter 6.
+//! Source: Kjolstad, "Sparse Tensor Algebra Compilation", chapter 6, but for `lanes`.
 
 mod any_order;
 mod extent;
@@ -110,6 +111,17 @@ fn apply(
         Transformation::Parallel(index) => {
             let at = find(&program, index)?;
             let body = replace(program.body, at, &mut |l| Ok(nest::Loop { rounds: Rounds::Parallel, ..l }.into()))?;
+            Ok(Program { body, ..program })
+        }
+        Transformation::Lanes { index, lanes } => {
+            let at = find(&program, index)?;
+            let rounds =
+                Rounds::in_lanes(*lanes).ok_or_else(|| format!("there are 2, 4, 8 or 16 lanes, not {lanes}"))?;
+            let body = replace(program.body.clone(), at, &mut |l| {
+                let l = nest::Loop { rounds, ..l };
+                any_order::any_order(&program, &l.clone().into(), &[at], mode)?;
+                Ok(l.into())
+            })?;
             Ok(Program { body, ..program })
         }
         Transformation::Unroll { index, copies } => unroll::unroll(program, index, *copies),

@@ -23,8 +23,9 @@ pub(super) fn split(
         let Cut { begin, end, blocks, even } = cut(&minus(hi, lo), blocks, bounds, count)?;
         let (begin, end) = (plus(lo, &begin), plus(lo, &end));
         let end = if even { end } else { min(end, hi.clone()) };
-        let inside = Loop { extent: (begin, end), rounds: Rounds::Ordered, ..l.clone() };
-        Ok(around(count, blocks, l.rounds, inside))
+        let (outside, within) = l.rounds.of_blocks();
+        let inside = Loop { extent: (begin, end), rounds: within, ..l };
+        Ok(around(count, blocks, outside, inside))
     })?;
     Ok(Program { body, ..program })
 }
@@ -82,8 +83,9 @@ pub(super) fn split_product(
             (plus(&low, &div_floor(&begin, row)), min(Expr::int(high), plus(&low, &div_ceil(&end, row))));
         let inside = Loop { extent: inner_extent, ..inside };
         let body = Box::new(inside.into());
-        let rows = Loop { extent: outer_extent, rounds: Rounds::Ordered, body, ..l };
-        Ok(around(count, blocks, l.rounds, rows))
+        let (outside, within) = l.rounds.of_blocks();
+        let rows = Loop { extent: outer_extent, rounds: within, body, ..l };
+        Ok(around(count, blocks, outside, rows))
     })?;
     Ok(Program { body, ..program })
 }

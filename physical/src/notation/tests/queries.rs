@@ -18,11 +18,11 @@ fn ty(shape: &[u64], format: Format) -> TensorType {
 }
 
 fn whole(index: &str, n: u64) -> Loop {
-    Loop { index: index.into(), extent: Extent::Whole(n) }
+    Loop { index: index.into(), extent: Extent::Whole(n), lanes: 1 }
 }
 
 fn block(index: &str, block: u64, outer: &str, size: u64) -> Loop {
-    Loop { index: index.into(), extent: Extent::Block { block, outer: outer.into(), size } }
+    Loop { index: index.into(), extent: Extent::Block { block, outer: outer.into(), size }, lanes: 1 }
 }
 
 fn i(index: &str) -> Affine {
@@ -124,6 +124,30 @@ fn spmv() {
           (block
             (declare y)
             (for i (range 0 4) (for j (range 0 5) (+= (y i) (* (A i j) (x j)))))
+            (freeze y)))
+    "#]],
+        expect![[r#"
+        y [4]: 46.0 24.0 42.0 68.0
+    "#]],
+    );
+}
+
+/// Protects the lanes that a plan says.
+#[test]
+fn spmv_in_lanes() {
+    let q = query(
+        vec![whole("i", 4), Loop { lanes: 2, ..whole("j", 5) }],
+        vec![output("y", ty(&[4], Format::dense(1)), at(&["i"]), Some(Builtin::Add), spmv_value(at(&["i", "j"])))],
+    );
+    let types = vec![("A", ty(&[4, 5], Format::csr())), ("x", ty(&[5], Format::dense(1)))];
+    check(
+        &q,
+        &types,
+        expect![[r#"
+        (program
+          (block
+            (declare y)
+            (for i (range 0 4) (lanes-for 2 j (range 0 5) (+= (y i) (* (A i j) (x j)))))
             (freeze y)))
     "#]],
         expect![[r#"

@@ -148,6 +148,11 @@ impl Parser<'_> {
             ("block", stmts) => Stmt::Block(stmts.iter().map(|s| self.stmt(s)).collect::<Result<_, _>>()?),
             ("for", [index, rest @ ..]) => self.a_loop(index, rest, Rounds::Ordered)?,
             ("parallel-for", [index, rest @ ..]) => self.a_loop(index, rest, Rounds::Parallel)?,
+            ("lanes-for", [count, index, rest @ ..]) => {
+                let lanes = count.as_atom().and_then(|word| Rounds::in_lanes(word.parse().ok()?));
+                let expected = || count.error(format!("expected a number of lanes, 2, 4, 8 or 16, found {count}"));
+                self.a_loop(index, rest, lanes.ok_or_else(expected)?)?
+            }
             ("if", [cond, body @ ..]) => Stmt::If { cond: self.expr(cond)?, body: Box::new(self.body(body)?) },
             ("while", [cond, body @ ..]) => Stmt::While { cond: self.expr(cond)?, body: Box::new(self.body(body)?) },
             ("let", [name, value, body @ ..]) => {

@@ -50,10 +50,11 @@ pub(super) fn transformation(s: &Sexpr) -> Result<Transformation, Error> {
             }
         }
         ("parallel", [of]) => Transformation::Parallel(index(of)?),
+        ("lanes", [of, lanes]) => Transformation::Lanes { index: index(of)?, lanes: number(lanes)? },
         ("unroll", [of]) => Transformation::Unroll { index: index(of)?, copies: None },
         ("unroll", [of, copies]) => Transformation::Unroll { index: index(of)?, copies: Some(positive(copies)?) },
         _ => {
-            let forms = "`reorder`, `split`, `collapse`, `bound`, `precompute`, `parallel` or `unroll`";
+            let forms = "`reorder`, `split`, `collapse`, `bound`, `precompute`, `parallel`, `lanes` or `unroll`";
             return Err(s.error(format!("expected {forms} with what they take, found {s}")));
         }
     })
@@ -109,6 +110,7 @@ pub(in crate::notation) fn print_transformation(t: &Transformation) -> Sexpr {
             Sexpr::form("precompute", parts.chain(format.as_ref().map(format_to_sexpr)))
         }
         Transformation::Parallel(index) => Sexpr::form("parallel", [name(index)]),
+        Transformation::Lanes { index, lanes } => Sexpr::form("lanes", [name(index), count(lanes)]),
         Transformation::Unroll { index, copies } => {
             Sexpr::form("unroll", [name(index)].into_iter().chain(copies.as_ref().map(count)))
         }

@@ -34,7 +34,7 @@ fn body(body: &str, expected: Expect) {
 #[test]
 fn every_statement() {
     body(
-        "(declare y) (parallel-for i (range 0 4) (where (init (y i) t) (block (for j (min= t (A i (gallop j)))) (freeze t))))
+        "(declare y) (parallel-for i (range 0 4) (where (init (y i) t) (block (lanes-for 4 j (min= t (A i (gallop j)))) (freeze t))))
          (for i (if (and (lt i 3) true) (let v (* 2 i) (= (y v) 1)))) (while (lt (t) 3) (+= t 1)) (freeze y) (thaw y) (block)",
         expect![[r#"
             (program
@@ -47,7 +47,7 @@ fn every_statement() {
                 (declare y)
                 (parallel-for i
                   (range 0 4)
-                  (where (init (y i) (t)) (block (for j (min= (t) (A i (gallop j)))) (freeze t))))
+                  (where (init (y i) (t)) (block (lanes-for 4 j (min= (t) (A i (gallop j)))) (freeze t))))
                 (for i (if (and (lt i 3) true) (let v (* 2 i) (= (y v) 1.0))))
                 (while (lt (t) 3.0) (+= (t) 1.0))
                 (freeze y)

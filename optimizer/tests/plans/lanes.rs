@@ -1,0 +1,84 @@
+//! Folds along lists side by side, where the lists are long enough.
+
+use super::algebra::csr;
+use super::*;
+use redpoll_logic::FloatMode;
+use redpoll_logic::physical::{Loop, PhysicalQuery, Temporaries};
+use redpoll_optimizer::{Choice, WrittenOrder};
+
+const SPMV: &str = "(plan (query y (aggregate + 0 (mapjoin * (table A i j) (table x j)) j)) (produces y))";
+
+/// A matrix of a thousand rows of so many places, and a vector.
+fn rows(places: f64) -> [Input; 2] {
+    [csr("A", &[1000, 2000]).stored(1000.0 * places), input("x", &[2000], Format::dense(1))]
+}
+
+/// The loops of a plan that have lanes, those of temporaries included.
+fn in_lanes(plan: &PhysicalPlan) -> String {
+    fn of_temporaries<'p>(t: &'p Temporaries, loops: &mut Vec<&'p Loop>) {
+        loops.extend(&t.loops);
+        t.temporaries.iter().for_each(|inner| of_temporaries(inner, loops));
+    }
+    let of_query = |query: &PhysicalQuery| {
+        let mut loops: Vec<&Loop> = query.loops.iter().collect();
+        query.temporaries.iter().for_each(|t| of_temporaries(t, &mut loops));
+        let some = loops.into_iter().filter(|l| l.lanes != 1).map(|l| format!("{} in {}", l.index, l.lanes));
+        some.collect::<Vec<_>>()
+    };
+    plan.queries.iter().flat_map(of_query).collect::<Vec<_>>().join(", ")
+}
+
+fn planned(text: &str, inputs: &[Input], config: &Config) -> String {
+    let (plan, _) = check_with(text, inputs, config);
+    assert_eq!(redpoll_logic::physical::parse(&plan.to_string()).as_ref(), Ok(&plan), "{plan}");
+    in_lanes(&plan)
+}
+
+#[test]
+fn long_walks_are_folded_in_lanes() {
+    let plain = |text: &str, inputs: &[Input]| planned(text, inputs, &Config::default());
+    assert_eq!(plain(SPMV, &rows(73.0)), "j in 4");
+    assert_eq!(plain(&SPMV.replace("aggregate + 0", "aggregate max 0"), &rows(73.0)), "j in 4");
+    let sums = "(plan (query y (aggregate + 0 (table A i j) j)) (produces y))";
+    assert_eq!(plain(sums, &rows(73.0)), "j in 4");
+    let norms = "(plan (query y (mapjoin sqrt (aggregate + 0 (mapjoin square (table A i j)) j))) (produces y))";
+    assert_eq!(plain(norms, &rows(73.0)), "j in 4", "a temporary");
+    let sampled = "(plan (query y (aggregate + 0 (mapjoin * (table A i j) (table B i j) (table x j)) j)) (produces y))";
+    let [a, x] = rows(73.0);
+    assert_eq!(plain(sampled, &[a, input("B", &[1000, 2000], Format::dense(2)), x]), "j in 4", "a list leads");
+}
+
+/// Protects short walks, which take longer in lanes; and what has no chain of operations that wait for each other.
+#[test]
+fn other_walks_are_folded_as_they_come() {
+    let plain = |text: &str, inputs: &[Input]| planned(text, inputs, &Config::default());
+    assert_eq!(plain(SPMV, &rows(32.0)), "");
+    let whole = |name: &str, shape: &[u64], format: Format| filled(name, shape, format, Scalar::I64(0));
+    let integers = [whole("A", &[1000, 2000], Format::csr()).stored(73_000.0), whole("x", &[2000], Format::dense(1))];
+    assert_eq!(plain(SPMV, &integers), "");
+    let columns = [input("A", &[1000, 2000], Format::csc()).stored(73_000.0), input("x", &[2000], Format::dense(1))];
+    assert_eq!(plain(SPMV, &columns), "", "each round has a place of its own");
+    let lists = "(plan (query y (aggregate + 0 (mapjoin * (table A i j) (table B i j)) j)) (produces y))";
+    let both = ["A", "B"].map(|name| csr(name, &[1000, 2000]).stored(73_000.0));
+    assert_eq!(plain(lists, &both), "", "two lists are merged");
+    let two =
+        "(plan (query y (aggregate + 0 (table A i j) j)) (query z (aggregate max 0 (table A i j) j)) (produces y z))";
+    assert_eq!(plain(two, &rows(73.0)[..1]), "", "two folds share the loop");
+    let strict = Config { float_mode: FloatMode::StrictIeee, ..Config::default() };
+    assert_eq!(planned(SPMV, &rows(73.0), &strict), "", "another order is another value");
+}
+
+/// Whatever statistics say: lanes that are drawn give what the plan means.
+#[test]
+fn lanes_keep_the_meaning_of_plans() {
+    let small = || [csr("A", &[4, 9]), input("x", &[9], Format::dense(1))];
+    let mut found = Vec::new();
+    for seed in 0..6 {
+        let config = Config { choice: Choice::Drawn(seed), written_order: WrittenOrder::Ignored, ..Config::default() };
+        found.push(planned(SPMV, &small(), &config));
+    }
+    assert_eq!(found, ["", "j in 2", "j in 4", "", "j in 2", "j in 4"]);
+    // Rows have a third of what is said of them.
+    let told = [csr("A", &[4, 60]).stored(240.0), input("x", &[60], Format::dense(1))];
+    assert_eq!(planned(SPMV, &told, &Config::default()), "j in 4");
+}
