@@ -5,14 +5,17 @@ use crate::cache::{Cache, Key};
 use crate::claim;
 use crate::cost::Price;
 use crate::engine::Engine;
+use crate::error::Error;
 use crate::exec::{Planned, RegionExec, Reuse};
 use crate::fallback::Fallback;
 use crate::node::RegionNode;
+use crate::program;
 use crate::sources::Sources;
 use crate::table::TensorSink;
 use async_trait::async_trait;
 use datafusion::catalog::Session;
 use datafusion::common::display::{PlanType, StringifiedPlan};
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::datasource::sink::DataSinkExec;
 use datafusion::error::Result;
 use datafusion::execution::context::QueryPlanner;
@@ -49,8 +52,10 @@ impl QueryPlanner for SessionPlanner {
         let planner = DefaultPhysicalPlanner::with_extension_planners(vec![Arc::new(self.regions.clone())]);
         match plan {
             LogicalPlan::Explain(explain) if explain.verbose => {
-                let explain = LogicalPlan::Explain(with_reasons(explain, session, &self.regions.cache));
-                planner.create_physical_plan(&explain, session).await
+                let mut explain = explain.clone();
+                explain.stringified_plans.extend(reasons(&explain.plan, session, &self.regions.cache));
+                explain.stringified_plans.extend(self.regions.programs(&explain.plan)?);
+                planner.create_physical_plan(&LogicalPlan::Explain(explain), session).await
             }
             LogicalPlan::Copy(copy) => match TensorSink::of(copy)? {
                 None => planner.create_physical_plan(plan, session).await,
@@ -65,15 +70,57 @@ impl QueryPlanner for SessionPlanner {
     }
 }
 
-/// The explanation with a row for what was not claimed, and why.
-fn with_reasons(explain: &Explain, session: &dyn Session, cache: &Cache) -> Explain {
-    let mut explain = explain.clone();
-    let declined = claim::declined(&explain.plan, session.config().options(), cache);
-    for (node, reason) in declined {
-        let plan_type = PlanType::OptimizedLogicalPlan { optimizer_name: "redpoll, which left this".to_string() };
-        explain.stringified_plans.push(StringifiedPlan::new(plan_type, format!("{node}\nnot claimed: {reason}")));
+/// A row of an explanation for each aggregate of the plan that was not claimed, and why.
+fn reasons(plan: &LogicalPlan, session: &dyn Session, cache: &Cache) -> Vec<StringifiedPlan> {
+    let declined = claim::declined(plan, session.config().options(), cache).into_iter();
+    declined.map(|(node, reason)| row("left this", format!("{node}\nnot claimed: {reason}"))).collect()
+}
+
+/// A row of an explanation.
+fn row(what: &str, text: String) -> StringifiedPlan {
+    StringifiedPlan::new(PlanType::OptimizedLogicalPlan { optimizer_name: format!("redpoll, which {what}") }, text)
+}
+
+impl RegionPlanner {
+    /// The rows of an explanation for the regions of the plan: what each phase makes of their programs, which are there once
+    /// their rows are encoded.
+    ///
+    /// # Errors
+    /// When the engine refuses a program.
+    fn programs(&self, plan: &LogicalPlan) -> Result<Vec<StringifiedPlan>> {
+        let mut rows = Vec::new();
+        plan.apply(|plan| {
+            let LogicalPlan::Extension(extension) = plan else { return Ok(TreeNodeRecursion::Continue) };
+            let Some(node) = extension.node.as_any().downcast_ref::<RegionNode>() else {
+                return Ok(TreeNodeRecursion::Continue);
+            };
+            let ready =
+                reuse(node, &extension.node.inputs()).and_then(|reuse| self.cache.find(&reuse.key, &reuse.version));
+            match ready {
+                Some(ready) => {
+                    let program = &ready.program;
+                    let sections = self.engine.explain(program.plan.clone(), program.bindings.clone());
+                    for (title, text) in sections.map_err(Error::from)? {
+                        rows.push(row("runs this", format!("{title}:\n{text}")));
+                    }
+                }
+                None => rows.push(row("will run this", format!("{}\n{UNPREPARED}", program::show(node.region())))),
+            }
+            Ok(TreeNodeRecursion::Continue)
+        })?;
+        Ok(rows)
     }
-    explain
+}
+
+/// What an explanation says of a region whose program is not there.
+const UNPREPARED: &str = "not prepared: its program is made of the encoded rows; run the query, after \
+    `SET redpoll.first = 'claim'` if redpoll is to answer at once, and explain it again";
+
+/// What the region is kept under, if it can be kept.
+fn reuse(node: &RegionNode, inputs: &[&LogicalPlan]) -> Option<Reuse> {
+    let key =
+        Key { region: node.region().clone(), inputs: Arc::new(inputs.iter().map(|&plan| plan.clone()).collect()) };
+    Reuse::new(Sources::of(inputs), key)
 }
 
 #[async_trait]
@@ -89,12 +136,11 @@ impl ExtensionPlanner for RegionPlanner {
     ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
         let Some(node) = node.as_any().downcast_ref::<RegionNode>() else { return Ok(None) };
         let schema = Arc::clone(datafusion::logical_expr::UserDefinedLogicalNodeCore::schema(node).inner());
-        let key = Key { region: node.region().clone(), inputs: Arc::new(plans.iter().map(|&p| p.clone()).collect()) };
         let exec = RegionExec::new(node.region().clone(), inputs.to_vec(), schema, self.engine.clone());
         let planned = Planned {
             cache: self.cache.clone(),
             background: self.background.clone(),
-            reuse: Reuse::new(Sources::of(plans), key),
+            reuse: reuse(node, plans),
             fallback: Some(Fallback { plan: node.claimed().clone(), planner: self.clone() }),
             price: Price::of(node.region(), plans),
         };

@@ -123,6 +123,11 @@ impl<'p> Cx<'p> {
         self.out.extend(stmts);
     }
 
+    /// The code of the block at hand so far.
+    pub(crate) fn code(&mut self) -> &mut Vec<Stmt> {
+        &mut self.out
+    }
+
     /// `local = value`
     pub(crate) fn assign(&mut self, local: Local, value: Expr) {
         self.push(Stmt::Assign(local, value));

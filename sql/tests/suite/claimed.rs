@@ -53,6 +53,26 @@ async fn outer_joins_agree_with_datafusion() {
     }
 }
 
+/// Protects that users see the program of a region that has run, down to its loops, and are told how they come to see it.
+#[tokio::test]
+async fn programs_are_explained_once_they_are_there() {
+    let database = graph().await;
+    let sql = "SELECT a.src, sum(a.w * b.w) FROM e a JOIN e b ON a.dst = b.src GROUP BY a.src";
+    let explain = async || {
+        let told = run(&database, &format!("EXPLAIN VERBOSE {sql}")).await.unwrap();
+        pretty_format_batches(&told).unwrap().to_string()
+    };
+    let told = explain().await;
+    assert!(told.contains("not prepared: its program is made of the encoded rows"), "{told}");
+    assert!(!told.contains("(plan"), "{told}");
+    run(&database, sql).await.unwrap();
+    let told = explain().await;
+    assert!(told.contains("redpoll, which runs this"), "{told}");
+    for part in ["(plan", "(aggregate + 0", "(for "] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+}
+
 /// Protects what `EXPLAIN` says of a field of two tables: it is named after both.
 #[tokio::test]
 async fn coalesced_groups_are_named_after_both_sides() {

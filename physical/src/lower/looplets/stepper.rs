@@ -23,7 +23,7 @@
 
 use super::{Extent, Looplet, Nest, Phase, Stepper, lower_loop, segments, switch, truncate};
 use crate::assembly::{Expr, Stmt};
-use crate::lower::build::{and, eq, int, local, lt, max, min, not, or, plus, truth};
+use crate::lower::build::{and, as_truth, eq, int, local, lt, max, min, not, or, plus, truth};
 use crate::lower::cx::Cx;
 use crate::lower::seeded::{self, Seeded};
 use redpoll_logic::{Prim, Scalar};
@@ -159,9 +159,12 @@ fn step(cx: &mut Cx<'_>, nest: &Nest, mut walkers: Vec<Walker>) {
         round(cx, nest, &walkers, (local(cur), p.clone()));
         cx.prover.close(scope);
         cx.end_round(nest, &p);
-        for w in &walkers {
-            let taken = if alone || seeded::is(Seeded::StepAll) { truth(true) } else { eq(&w.stop, &p) };
-            cx.extend((w.stepper.next)(&taken));
+        let all = alone || seeded::is(Seeded::StepAll);
+        let taken = |w: &Walker| if all { truth(true) } else { eq(&w.stop, &p) };
+        let steps: Vec<_> = walkers.iter().map(|w| (taken(w), &*w.stepper)).collect();
+        match cx.code().last() {
+            Some(Stmt::If { other, .. }) if !other.is_empty() => step_at_end(cx.code(), &steps),
+            _ => steps.iter().for_each(|(taken, stepper)| cx.extend((stepper.next)(taken))),
         }
         cx.push(Stmt::Assign(cur, p));
     });
@@ -179,6 +182,24 @@ fn step(cx: &mut Cx<'_>, nest: &Nest, mut walkers: Vec<Walker>) {
     cx.prover.assume_le(&local(cur), &hi);
     cx.unless_left(nest, |cx| cx.if_below(&local(cur), &hi, |cx| lower_loop(cx, rest)));
     cx.prover.close(scope);
+}
+
+/// Steps those that are taken, where code ends. If that is with a branch on what is taken, they step on either side of it:
+/// a processor that foresees the branch goes on with the next round then, and does not wait for the comparison.
+fn step_at_end(code: &mut Vec<Stmt>, steps: &[(Expr, &Stepper)]) {
+    if let Some(Stmt::If { cond, then, other }) = code.last_mut()
+        && let Some(decided) = steps.iter().position(|(taken, _)| taken == cond)
+    {
+        for (side, known) in [(then, true), (other, false)] {
+            let mut steps = steps.to_vec();
+            steps[decided].0 = truth(known);
+            step_at_end(side, &steps);
+        }
+        return;
+    }
+    for (taken, stepper) in steps.iter().filter(|(taken, _)| as_truth(taken) != Some(false)) {
+        code.extend((stepper.next)(taken));
+    }
 }
 
 /// One round over `[cur, p)`, every walker's chunk cut to `p`.

@@ -361,12 +361,15 @@ fn union() {
                       grow C.idx0, len + 1
                       C.idx0[len] = p
                       len = len + 1
+                      #5 = #5 + 1
+                      #8 = #8 + 1
                     } else {
                       grow C.val, len + 1
                       C.val[len] = A.val[#5]
                       grow C.idx0, len + 1
                       C.idx0[len] = p
                       len = len + 1
+                      #5 = #5 + 1
                     }
                   } else {
                     if #19 == p {
@@ -375,10 +378,9 @@ fn union() {
                       grow C.idx0, len + 1
                       C.idx0[len] = p
                       len = len + 1
+                      #8 = #8 + 1
                     }
                   }
-                  #5 = #5 + i64(#18 == p)
-                  #8 = #8 + i64(#19 == p)
                 }
                 C.ptr0[1] = len
               }
@@ -683,12 +685,15 @@ fn xor_with_fill_true() {
                       grow C.idx0, len + 1
                       C.idx0[len] = p
                       len = len + 1
+                      #5 = #5 + 1
+                      #8 = #8 + 1
                     } else {
                       grow C.val, len + 1
                       C.val[len] = A.val[#5]
                       grow C.idx0, len + 1
                       C.idx0[len] = p
                       len = len + 1
+                      #5 = #5 + 1
                     }
                   } else {
                     if #19 == p {
@@ -697,10 +702,9 @@ fn xor_with_fill_true() {
                       grow C.idx0, len + 1
                       C.idx0[len] = p
                       len = len + 1
+                      #8 = #8 + 1
                     }
                   }
-                  #5 = #5 + i64(#18 == p)
-                  #8 = #8 + i64(#19 == p)
                 }
                 C.ptr0[1] = len
               }

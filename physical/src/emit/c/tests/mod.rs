@@ -336,12 +336,15 @@ fn union() {
                                 RP_GROW(c_idx0, 7, len + 1);
                                 c_idx0[len] = p;
                                 len = len + 1;
+                                q = q + 1;
+                                q_2 = q_2 + 1;
                             } else {
                                 RP_GROW(c_val, 8, len + 1);
                                 c_val[len] = a_val[q];
                                 RP_GROW(c_idx0, 7, len + 1);
                                 c_idx0[len] = p;
                                 len = len + 1;
+                                q = q + 1;
                             }
                         } else {
                             if ((uint64_t)stop_2 <= (uint64_t)stop) {
@@ -350,10 +353,9 @@ fn union() {
                                 RP_GROW(c_idx0, 7, len + 1);
                                 c_idx0[len] = p;
                                 len = len + 1;
+                                q_2 = q_2 + 1;
                             }
                         }
-                        q = q + (int64_t)((uint64_t)stop <= (uint64_t)stop_2);
-                        q_2 = q_2 + (int64_t)((uint64_t)stop_2 <= (uint64_t)stop);
                     }
                     c_ptr0[1] = len;
                 }

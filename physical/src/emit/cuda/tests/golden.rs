@@ -957,20 +957,22 @@ fn union() {
                                 RP_MEASURE(C_val, len + 1);
                                 RP_MEASURE(C_idx0, len + 1);
                                 len = len + 1;
+                                q = q + 1;
+                                q_2 = q_2 + 1;
                             } else {
                                 RP_MEASURE(C_val, len + 1);
                                 RP_MEASURE(C_idx0, len + 1);
                                 len = len + 1;
+                                q = q + 1;
                             }
                         } else {
                             if ((uint64_t)stop_2 <= (uint64_t)stop) {
                                 RP_MEASURE(C_val, len + 1);
                                 RP_MEASURE(C_idx0, len + 1);
                                 len = len + 1;
+                                q_2 = q_2 + 1;
                             }
                         }
-                        q = q + (int64_t)((uint64_t)stop <= (uint64_t)stop_2);
-                        q_2 = q_2 + (int64_t)((uint64_t)stop_2 <= (uint64_t)stop);
                     }
                 }
                 if (!(len < INT64_C(2147483648))) {
@@ -1115,12 +1117,15 @@ fn union() {
                                 RP_GROW(C_idx0, len + 1);
                                 C_idx0[len] = p;
                                 len = len + 1;
+                                q = q + 1;
+                                q_2 = q_2 + 1;
                             } else {
                                 RP_GROW(C_val, len + 1);
                                 C_val[len] = A_val[q];
                                 RP_GROW(C_idx0, len + 1);
                                 C_idx0[len] = p;
                                 len = len + 1;
+                                q = q + 1;
                             }
                         } else {
                             if ((uint64_t)stop_2 <= (uint64_t)stop) {
@@ -1129,10 +1134,9 @@ fn union() {
                                 RP_GROW(C_idx0, len + 1);
                                 C_idx0[len] = p;
                                 len = len + 1;
+                                q_2 = q_2 + 1;
                             }
                         }
-                        q = q + (int64_t)((uint64_t)stop <= (uint64_t)stop_2);
-                        q_2 = q_2 + (int64_t)((uint64_t)stop_2 <= (uint64_t)stop);
                     }
                     C_ptr0[1] = len;
                 }
