@@ -3,9 +3,12 @@
 //! The feature `sql` of the package has them; `cargo test --workspace` turns it on, `cargo test` alone does not build them.
 
 use std::fs;
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
 use tempfile::TempDir;
 
 /// A run of the binary.
@@ -258,6 +261,48 @@ fn the_repl_outlives_its_errors() {
 }
 
 /// Protects scripts on standard input: the last statement runs without a semicolon, and the history stays at home.
+/// Protects that Ctrl-C is heard by statements that do not pause, too, and that the session goes on.
+#[cfg(unix)]
+#[test]
+fn interrupted_statements_end_and_the_session_goes_on() {
+    let place = Place::new();
+    let mut command = place.command();
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let (mut input, output) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+    let errors = child.stderr.take().unwrap();
+    writeln!(input, "SELECT 41 AS before;").unwrap();
+    let mut lines = BufReader::new(output).lines().map(Result::unwrap);
+    assert!(lines.any(|line| line.contains("41")), "from its first statement on, the program hears signals");
+    writeln!(
+        input,
+        "SELECT count(*) FROM generate_series(1, 300000) a(x) JOIN generate_series(1, 300000) b(y) ON x % 2 = y % 2;"
+    )
+    .unwrap();
+    let (told, cancelled) = mpsc::channel();
+    let reader = thread::spawn(move || {
+        let mut text = String::new();
+        for line in BufReader::new(errors).lines().map(Result::unwrap) {
+            if line.contains("cancelled") {
+                told.send(()).unwrap();
+            }
+            text.push_str(&line);
+        }
+        text
+    });
+    // Whether the statement has begun is not told.
+    let mut tries = 0..600;
+    while cancelled.recv_timeout(Duration::from_millis(100)).is_err() {
+        assert!(tries.next().is_some(), "a minute of interruptions is not heard");
+        let process = rustix::process::Pid::from_child(&child);
+        rustix::process::kill_process(process, rustix::process::Signal::INT).unwrap();
+    }
+    writeln!(input, "SELECT 43 AS after;").unwrap();
+    assert!(lines.any(|line| line.contains("43")));
+    drop(input);
+    assert!(child.wait().unwrap().success());
+    assert!(!reader.join().unwrap().contains("panicked"));
+}
+
 #[test]
 fn the_end_of_the_input_ends_the_statement() {
     let place = Place::new();

@@ -98,15 +98,34 @@ pub(super) fn sql(args: &Args, out: &mut impl Write) -> Result<(), Failure> {
     })
 }
 
+/// What runs statements. Its end does not wait for those that were cancelled.
+struct Threads(Option<Runtime>);
+
+impl Threads {
+    /// Waits for what is to be done.
+    fn block_on<T>(&self, work: impl Future<Output = T>) -> T {
+        self.0.as_ref().expect("it is there until it is dropped").block_on(work)
+    }
+}
+
+impl Drop for Threads {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.0.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
 /// What runs statements, on so many threads, or on as many as the machine runs at once.
-fn runtime(threads: Option<NonZero<usize>>) -> Result<Runtime, Failure> {
+fn runtime(threads: Option<NonZero<usize>>) -> Result<Threads, Failure> {
     let mut builder = tokio::runtime::Builder::new_multi_thread();
     if let Some(threads) = threads {
         builder.worker_threads(threads.get());
     }
-    builder.enable_all().build().map_err(|e| {
+    let built = builder.enable_all().build().map_err(|e| {
         Failure::new(format!("there is no runtime for SQL: {e}"), "the system is out of threads or memory")
-    })
+    })?;
+    Ok(Threads(Some(built)))
 }
 
 impl From<DataFusionError> for Failure {

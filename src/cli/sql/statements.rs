@@ -55,9 +55,11 @@ pub(super) async fn run_text(
     Ok(())
 }
 
-/// The rows of a statement.
+/// The rows of a statement. It runs as a task of its own, so that Ctrl-C is heard whatever it does; one that does not pause
+/// goes on until it does, and nobody waits for it.
 async fn run(database: &Database, statement: Statement) -> Result<Vec<RecordBatch>, Failure> {
-    let rows = async {
+    let database = database.clone();
+    let rows = tokio::spawn(async move {
         let frame = database.execute(statement).await?;
         let schema = frame.schema().inner().clone();
         let mut batches = frame.collect().await?;
@@ -65,10 +67,17 @@ async fn run(database: &Database, statement: Statement) -> Result<Vec<RecordBatc
             batches.push(RecordBatch::new_empty(schema));
         }
         Ok::<_, DataFusionError>(batches)
-    };
+    });
+    let task = rows.abort_handle();
     tokio::select! {
-        rows = rows => Ok(rows?),
-        _ = tokio::signal::ctrl_c() => Err(Failure::Failed { error: "cancelled".into(), hint: None }),
+        rows = rows => match rows {
+            Ok(rows) => Ok(rows?),
+            Err(failed) => Err(Failure::Failed { error: format!("the statement broke off: {failed}").into(), hint: None }),
+        },
+        _ = tokio::signal::ctrl_c() => {
+            task.abort();
+            Err(Failure::Failed { error: "cancelled".into(), hint: None })
+        }
     }
 }
 
