@@ -191,6 +191,9 @@ fn errors_say_what_where_and_what_next() {
     on("SELECT date_part(i0) FROM a").failed(&["date_part", "hint:"]);
     on("SELECT sum(i0) FROM a WHERE value = TRUE AND i0 LIKE 3").failed(&["hint:"]);
     on("SELECT 1 / 0").failed(&["Divide by zero"]);
+    let wrong = on("SELECT sum(i0 || 'a') FROM a");
+    wrong.failed(&["Function 'sum' failed to match any signature", "Candidate functions:", "hint:", "arrow_typeof"]);
+    assert!(!wrong.err.contains("bug") && !wrong.err.contains("Internal"), "{}", wrong.err);
     place.sql(&["SELECT 1", "--table", "t=none.mtx"]).failed(&["`t`", "none.mtx", "hint:"]);
     place.sql(&["SELECT 1", "--table", "t=broken.mtx"]).failed(&["broken.mtx:3"]);
     place.sql(&["SELECT 1", "--table", "t=t.xyz"]).failed(&["t.xyz"]);

@@ -138,9 +138,15 @@ impl From<Error> for DataFusionError {
     }
 }
 
+/// What DataFusion says of its internal errors. An error of planning may have one within, where a function is given types
+/// that it does not take, which is no bug of anybody.
+const BUG: &str = "This issue was likely caused by a bug in DataFusion's code. Please help us to resolve this by filing a bug \
+                   report in our issue tracker: https://github.com/apache/datafusion/issues. ";
+
 /// What an error of DataFusion says: its first cause, without the layers around it.
 pub fn message(error: &DataFusionError) -> String {
     match error.find_root() {
+        root @ DataFusionError::Plan(_) => root.to_string().replace("Internal error: ", "").replace(BUG, ""),
         DataFusionError::SQL(fault, _) => fault.to_string(),
         DataFusionError::External(fault) => fault.to_string(),
         root => root.to_string(),
