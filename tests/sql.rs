@@ -263,7 +263,6 @@ fn the_repl_outlives_its_errors() {
     assert_eq!(ran.err.lines().filter(|line| line.contains(" row") && line.contains(" in ")).count(), 5, "{}", ran.err);
 }
 
-/// Protects scripts on standard input: the last statement runs without a semicolon, and the history stays at home.
 /// Protects that Ctrl-C is heard by statements that do not pause, too, and that the session goes on.
 #[cfg(unix)]
 #[test]
@@ -306,6 +305,7 @@ fn interrupted_statements_end_and_the_session_goes_on() {
     assert!(!reader.join().unwrap().contains("panicked"));
 }
 
+/// Protects scripts on standard input: the last statement runs without a semicolon, and the history stays at home.
 #[test]
 fn the_end_of_the_input_ends_the_statement() {
     let place = Place::new();
