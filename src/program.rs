@@ -2,7 +2,7 @@
 
 use crate::config::Engine;
 use crate::dump;
-use crate::engine::{Loops, Stage};
+use crate::engine::{Layouts, Loops, Stage};
 use crate::error::{Error, Unbound};
 use crate::executable::Executable;
 use crate::explain::{Detail, Section, c_text, code_of, section};
@@ -164,7 +164,7 @@ fn make(session: &Session, text: &str, bindings: &Bindings, timings: &mut Timing
     let produces: Vec<Alias> = outputs.map(|t| Alias::from(t.name.as_str())).collect();
     let name = produces.iter().map(Alias::as_str).collect::<Vec<_>>().join(", ");
     // How many rounds a `while` takes is not known, so much is expected.
-    let loops = Loops::of_program(name, f64::INFINITY, (written, normal), &bindings);
+    let loops = Loops::of_program(name, f64::INFINITY, (written, normal), &Layouts::of(&bindings));
     let edited = dump::edited(session.config(), text, &produces)?;
     let executable = Executable::new(session.config(), vec![Stage::of_program(loops)], produces, edited);
     timings.time(Phase::Compile, || executable.compile())?;

@@ -1,8 +1,11 @@
 //! Every engine on one prepared plan, through the library: they agree, intermediates and blocks included.
 
 use redpoll::logic::{Format, LeafKind, LevelFormat, LevelKind, Prim, Scalar, TensorType};
+use redpoll::physical::run::Workers;
 use redpoll::physical::storage::{Array, Tensor, Values, convert};
 use redpoll::{Bindings, Config, Engine, Error, Phase, Session};
+use std::num::NonZero;
+use std::sync::Arc;
 use std::time::Duration;
 
 fn matrix(shape: [u64; 2], fill: f64, format: &Format) -> Tensor {
@@ -135,7 +138,7 @@ fn a_kernel_for_other_layouts_is_refused() {
     let text =
         "(program (input x (type (shape 4) f64 0 (sparse-list (element)))) (output s (type (shape) f64 0 (element)))
         (for i (+= (s) (x i))))";
-    let program = std::sync::Arc::new(normalize(parse(text).unwrap()).unwrap());
+    let program = Arc::new(normalize(parse(text).unwrap()).unwrap());
     let ty = program.tensors[0].ty.clone();
     let val = Array::from_vec(vec![1.5, 2.0]);
     let of = |ptr: Array, idx: Array| Tensor::try_new(ty.clone(), vec![vec![ptr, idx]], vec![val.clone()]).unwrap();
@@ -178,4 +181,49 @@ fn congruent_plans_are_made_once() {
         .with("A", matrix([5, 5], 0.0, &Format::dense(2)))
         .with("B", matrix([5, 5], 0.0, &Format::csr()));
     assert!(made(&plan("A", "B"), &dense), "another format");
+}
+
+/// Protects results that share the coordinates of an operand, those of wide arrays included: by every engine, on any number of
+/// threads, and as what later queries read.
+#[test]
+fn scaled_matrices_share_the_arrays_of_their_levels() {
+    let text = "(plan (query B (mapjoin * (table A i j) (table x i))) (query C (mapjoin * B (table x i)))
+        (query s (aggregate + 0 (mapjoin abs C) i j)) (produces B C s))";
+    let (rows, columns) = (0..40u32, |i: u32| [i % 15, 15 + i % 15]);
+    let idx: Vec<u32> = rows.clone().flat_map(columns).collect();
+    let ends: Vec<i32> = (0..=40).map(|i| 2 * i).collect();
+    let narrow = [Array::from_vec(ends.clone()), Array::from_vec(idx.clone())];
+    let wide = [
+        Array::from_vec(ends.into_iter().map(i64::from).collect::<Vec<_>>()),
+        Array::from_vec(idx.into_iter().map(u64::from).collect::<Vec<_>>()),
+    ];
+    let values = Array::from_vec(rows.flat_map(|i| [f64::from(i) - 7.0, 3.0]).collect::<Vec<_>>());
+    let fill = Scalar::F64(0.0);
+    let ty = TensorType { shape: vec![40, 30], dtype: fill.dtype(), fill, format: Format::csr() };
+    let vector = TensorType { shape: vec![40], format: Format::dense(1), ..ty.clone() };
+    let x = Array::from_vec((0..40).map(|k| f64::from(k % 5 + 1)).collect::<Vec<_>>());
+    let x = Tensor::try_new(vector, vec![Vec::new()], vec![x]).unwrap();
+    for lists in [narrow, wide] {
+        let a = Tensor::try_new(ty.clone(), vec![Vec::new(), lists.to_vec()], vec![values.clone()]).unwrap();
+        let bindings = Bindings::new().with("A", a.clone()).with("x", x.clone());
+        let arrays = |t: &Tensor| t.levels().iter().flatten().map(|a| a.buffer().as_ptr()).collect::<Vec<_>>();
+        let workers = Arc::new(Workers::new(NonZero::new(3).unwrap()).cutting_all());
+        let session = Session::new(Config { workers, ..Config::default() });
+        let prepared = session.prepare(text, &bindings).unwrap();
+        let expected = prepared.run_with(Engine::LogicInterpreter).unwrap();
+        for engine in Engine::ALL {
+            let run = prepared.run_with(engine).unwrap();
+            for ((name, found), (_, expected)) in run.outputs.iter().zip(&expected.outputs) {
+                assert_eq!(
+                    found.to_dense_scalars().unwrap(),
+                    expected.to_dense_scalars().unwrap(),
+                    "{engine:?}: {name}"
+                );
+            }
+            if !matches!(engine, Engine::LogicInterpreter | Engine::NotationInterpreter) {
+                assert_eq!(arrays(&run.outputs[0].1), arrays(&a), "{engine:?}");
+                assert_eq!(arrays(&run.outputs[1].1), arrays(&a), "{engine:?}");
+            }
+        }
+    }
 }

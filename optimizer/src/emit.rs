@@ -6,6 +6,7 @@ use crate::fit::storage_at;
 use crate::formats::choose_format;
 use crate::isolate::{Pass, Schedule};
 use crate::lanes::lanes;
+use crate::patterns::{pattern, patterns};
 use crate::protocols::{Protocols, Through, choose_protocols};
 use crate::report::{DecidedOutput, Decision, Origin};
 use crate::sizes::Sizes;
@@ -24,15 +25,18 @@ pub(crate) fn emit(cx: &mut Context, schedule: &Schedule, mut decision: Decision
     let mut outputs = Vec::new();
     for target in &schedule.outputs {
         let format = choose_format(cx, target, sizes, order)?;
-        let workspace = workspace(cx, target, &format, sizes, order);
+        let writer = Writer { cx, sizes, order, kind: schedule.kind };
+        let patterns = patterns(cx, target);
+        let pattern = pattern(&patterns, &format).filter(|read| writer.reads_itself(target, read));
+        let pattern = pattern.map(|read| read.tensor.clone());
+        let workspace = if pattern.is_some() { None } else { workspace(cx, target, &format, sizes, order) };
         let (shape, fill) = (target.shape.clone(), target.fill.clone());
         let ty = Arc::new(TensorType { shape, dtype: target.value.dtype(), fill, format });
+        outputs.push(writer.output(target, &ty, (workspace.clone(), pattern.clone())));
         let counts = cx.define_output(target, (target.alias.clone(), ty.clone()), sizes);
         let (alias, positions) = (target.alias.clone(), counts.iter().map(|c| c.estimate).collect());
         let most = counts.last().map_or(1.0, |c| c.bound);
-        decision.outputs.push(DecidedOutput { alias, ty: ty.clone(), positions, most, workspace: workspace.clone() });
-        let writer = Writer { cx, sizes, order, kind: schedule.kind };
-        outputs.push(writer.output(target, &ty, workspace));
+        decision.outputs.push(DecidedOutput { alias, ty, positions, most, workspace, pattern });
     }
     let temporaries = schedule.temporaries.iter().map(|p| temporaries(cx, p, sizes, order, 0, schedule.kind)).collect();
     let mut loops = loops(order, 0, sizes);
@@ -111,7 +115,7 @@ impl Writer<'_, '_> {
         &self,
         target: &Target,
         ty: &Arc<TensorType>,
-        workspace: Option<redpoll_logic::physical::Workspace>,
+        (workspace, pattern): (Option<redpoll_logic::physical::Workspace>, Option<Alias>),
     ) -> Output {
         let places = storage_at(&target.at, &ty.format, &ty.shape, self.sizes, self.cx.mode());
         let subscripts = places.into_iter().map(|at| match at {
@@ -125,8 +129,14 @@ impl Writer<'_, '_> {
             fold: target.fold.as_ref().map(|(op, _)| op.clone()),
             computed: target.computed,
             workspace,
+            pattern,
             value: self.value(&target.value),
         }
+    }
+
+    /// Whether a read in the value of an output goes through no workspace.
+    fn reads_itself(&self, target: &Target, read: &Read) -> bool {
+        choose_protocols(self.cx, &target.value, self.sizes, self.order, self.kind).of(read).workspace.is_none()
     }
 
     fn value(&self, term: &Term) -> Point {

@@ -5,18 +5,20 @@
 //! its coordinates that hold something other than the fill is at most [`cost::DENSE_FRACTION`]. That a place holds the
 //! fill is proved from fills and operators: an operator counts as preserving it only when its properties say so, so an
 //! output whose fill is not preserved comes out dense. The innermost level keeps runs, blocks and bands of the operands
-//! where `structure` says so. An output all of whose levels are dense is stored in the order of its modes.
+//! where `structure` says so, and all levels are those of an operand that stores just what the output does. An output all
+//! of whose levels are dense is stored in the order of its modes.
 
 use crate::context::Context;
 use crate::cost;
 use crate::error::Error;
 use crate::estimate::Marginal;
 use crate::fit::storage_at;
+use crate::patterns::{kept_format, pattern, patterns};
 use crate::sizes::Sizes;
 use crate::structure::{kept, runs};
 use crate::term::{At, Target};
 use crate::workspace::{Scope, order_of_writes};
-use redpoll_logic::statistics::Answer;
+use redpoll_logic::statistics::{Answer, Question};
 use redpoll_logic::{Field, Format, LeafKind, LevelFormat, LevelKind, StorageMode, TensorType};
 
 /// The format of an output.
@@ -38,6 +40,9 @@ pub(crate) fn choose_format(cx: &Context, target: &Target, sizes: &Sizes, order:
         let places: f64 = target.shape.iter().map(|&n| n as f64).product();
         let dense = places <= cost::SCATTER_LIMIT || cx.writes(target, sizes) >= places / 4.0;
         return Ok(if dense { Format::dense(rank) } else { sparse_format(target, sizes, order) });
+    }
+    if let Some(format) = kept_format(cx, &patterns(cx, target), sizes, order) {
+        return Ok(format);
     }
     let mut format = sparse_format(target, sizes, order);
     let dimensions = format.storage_shape(&target.shape);
@@ -118,6 +123,10 @@ fn positions(
     sizes: &Sizes,
     most_over: &dyn Fn(&[Field]) -> f64,
 ) -> Vec<Answer> {
+    if let Some(read) = pattern(&patterns(cx, target), format) {
+        let count = |levels| cx.ask(&read.tensor, &read.ty, Question::Positions(levels));
+        return (1..=format.levels.len()).map(count).collect();
+    }
     let dimensions = format.storage_shape(&target.shape);
     let spots = storage_at(&target.at, format, &target.shape, sizes, cx.mode());
     let writes = cx.writes(target, sizes);

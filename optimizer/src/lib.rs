@@ -16,7 +16,7 @@
 //! | `loop_order` | nest | an order of its loops; `pricing` and `writes` count its work |
 //! | `isolate` | nest and order | schedule: folds put where they are computed, or queries of their own |
 //! | `concordize` | schedule | schedule whose accesses all fit, copies made before |
-//! | `emit` | schedule | physical query; `formats`, `structure`, `workspace`, `protocols`, `intersection` and `lanes` decide for it |
+//! | `emit` | schedule | physical query; `formats`, `structure`, `patterns`, `workspace`, `protocols`, `intersection` and `lanes` decide for it |
 //! | `layout` | queries so far | the same queries, in orders and formats that are chosen together |
 //!
 //! What holds of every physical plan it makes:
@@ -56,6 +56,7 @@ mod loop_order;
 mod measuring;
 mod merge;
 mod normalize;
+mod patterns;
 mod pricing;
 mod protocols;
 mod report;

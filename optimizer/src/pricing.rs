@@ -255,7 +255,7 @@ impl Search<'_> {
                 let volumes = self.volumes.get_or_init(|| targets.iter().map(|t| self.volume(t)).collect());
                 let priced = targets.iter().zip(volumes).filter(|_| self.problem.formats == Formats::Given);
                 for (target, volume) in priced {
-                    work += self.write(target, *volume, order, &full).0;
+                    work += self.write(target, volume, order, &full).0;
                 }
             }
             Purpose::Fold(_) => work.add(Event::Fold, rounds),

@@ -106,6 +106,8 @@ pub struct DecidedOutput {
     pub most: f64,
     /// The workspace that its writes go through.
     pub workspace: Option<Workspace>,
+    /// The operand whose levels it shares.
+    pub pattern: Option<Alias>,
 }
 
 impl Decision {
@@ -196,10 +198,13 @@ impl fmt::Display for Decision {
                 FormatWords(&output.ty.format),
                 output.stored()
             )?;
-            match &output.workspace {
-                Some(w) => writeln!(f, ", through a workspace {} inside {} loops", FormatWords(&w.format), w.depth)?,
-                None => writeln!(f)?,
+            if let Some(w) = &output.workspace {
+                write!(f, ", through a workspace {} inside {} loops", FormatWords(&w.format), w.depth)?;
             }
+            if let Some(pattern) = &output.pattern {
+                write!(f, ", by the levels of {pattern}")?;
+            }
+            writeln!(f)?;
         }
         Ok(())
     }

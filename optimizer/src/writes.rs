@@ -4,19 +4,23 @@ use crate::cost;
 use crate::formats::{estimate_positions, sparse_format};
 use crate::lines::{CACHES, Places};
 use crate::loop_order::{Purpose, Search};
+use crate::patterns::{kept_format, pattern, patterns};
 use crate::pricing::missed;
-use crate::term::{At, Target};
+use crate::term::{At, Read, Target};
 use crate::work::{Event, Work};
 use crate::workspace::{Scope, order_of_writes, workspace_kinds};
 use redpoll_logic::{Field, Format, LevelKind, StorageMode, Writes};
+use std::rc::Rc;
 
 /// What is written to an output, in any order of the loops.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(crate) struct Volume {
     /// The places that are written.
     stored: f64,
     /// Whether they are so many that the output has all places.
     dense: bool,
+    /// The operands that store something at just these places.
+    patterns: Rc<[Read]>,
 }
 
 /// Places that are written, and how.
@@ -46,19 +50,20 @@ impl Search<'_> {
         let places: f64 = target.shape.iter().map(|&n| n as f64).product();
         let scatters = target.at.iter().any(|at| matches!(at, At::Value(_)));
         let stored = if scatters { self.cx.writes(target, sizes).min(places) } else { places * support };
-        Volume { stored, dense: target.format.is_none() && support > cost::DENSE_FRACTION }
+        let dense = target.format.is_none() && support > cost::DENSE_FRACTION;
+        Volume { stored, dense, patterns: patterns(self.cx, target).into() }
     }
 
     /// For each output whether it is better stored with all of its places.
     pub(crate) fn dense(&self, full: &[Field]) -> Vec<bool> {
         let Purpose::Outputs(targets) = self.purpose else { return Vec::new() };
         let order: Vec<usize> = full.iter().filter_map(|f| self.loops.iter().position(|g| g == f)).collect();
-        let is_dense = |target: &Target| self.write(target, self.volume(target), &order, full).1;
+        let is_dense = |target: &Target| self.write(target, &self.volume(target), &order, full).1;
         targets.iter().map(is_dense).collect()
     }
 
     /// What the writes of an output take in an order of loops, and whether the output has all places for it.
-    pub(crate) fn write(&self, target: &Target, volume: Volume, order: &[usize], full: &[Field]) -> (Work, bool) {
+    pub(crate) fn write(&self, target: &Target, volume: &Volume, order: &[usize], full: &[Field]) -> (Work, bool) {
         let sizes = self.problem.sizes;
         let priced = |format: &Format| self.write_as(format, target, volume, (order, full));
         let every = Format::dense(target.shape.len());
@@ -70,7 +75,8 @@ impl Search<'_> {
         if volume.dense {
             return (priced(&every), false);
         }
-        let few = priced(&sparse_format(target, sizes, full));
+        let kept = kept_format(self.cx, &volume.patterns, sizes, full);
+        let few = priced(&kept.unwrap_or_else(|| sparse_format(target, sizes, full)));
         let places: f64 = target.shape.iter().map(|&n| n as f64).product();
         if places > cost::DENSE_WASTE * volume.stored {
             return (few, false);
@@ -84,7 +90,7 @@ impl Search<'_> {
         if dense { (all, true) } else { (few, false) }
     }
 
-    fn write_as(&self, format: &Format, target: &Target, volume: Volume, (order, full): (&[usize], &[Field])) -> Work {
+    fn write_as(&self, format: &Format, target: &Target, volume: &Volume, (order, full): (&[usize], &[Field])) -> Work {
         let sizes = self.problem.sizes;
         let own = |k: &usize| target.at.iter().any(|at| at.has(&self.loops[*k]));
         let stream = self.stream(order, own);
@@ -93,6 +99,11 @@ impl Search<'_> {
         let folds = target.fold.is_some() && order.last().is_some_and(|k| !own(k));
         work.add(if folds { Event::Fold } else { Event::Compute }, all);
         let counts = estimate_positions(self.cx, target, format, sizes);
+        if pattern(&volume.patterns, format).is_some() {
+            work.allocate(counts.last().copied().unwrap_or(1.0));
+            work.add(Event::DenseRound, stream.writes);
+            return work;
+        }
         work += allocation(target, format, &counts);
         match order_of_writes(self.cx, target, format, sizes, full) {
             Scope::InOrder => work + self.direct(target, format, (volume, stream), (order, full)),
@@ -129,7 +140,7 @@ impl Search<'_> {
         &self,
         target: &Target,
         format: &Format,
-        (volume, stream): (Volume, Stream),
+        (volume, stream): (&Volume, Stream),
         (order, full): (&[usize], &[Field]),
     ) -> Work {
         let mut work = Work::NONE;

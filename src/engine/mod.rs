@@ -11,4 +11,4 @@ pub(crate) use kernels::run_kernel;
 pub(crate) use logic::run_logic;
 pub(crate) use notation::run_notation;
 pub(crate) use optimizing::Optimizing;
-pub(crate) use stage::{Compile, Loops, Stage, Work};
+pub(crate) use stage::{Compile, Layouts, Loops, Stage, Work};

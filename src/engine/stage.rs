@@ -74,13 +74,15 @@ impl Stage {
     pub(crate) fn all_of(planned: &AdaptivePlan, bindings: &Bindings, first: &[Stage]) -> Result<Vec<Stage>, Error> {
         let AdaptivePlan { physical: plan, report, .. } = planned;
         let mut types: HashMap<Alias, Arc<TensorType>> = plan.inputs.iter().cloned().collect();
+        let mut layouts = Layouts::of(bindings);
         let mut stages = Vec::new();
         assert_eq!(plan.queries.len(), report.decisions.len(), "the optimizer decides once for each query");
         for (number, (query, decision)) in plan.queries.iter().zip(&report.decisions).enumerate() {
             stages.push(match first.get(number) {
                 Some(stage) => stage.clone(),
-                None => Stage::new(query, decision.cost, &types, bindings)?,
+                None => Stage::new(query, decision.cost, &types, &layouts)?,
             });
+            layouts.share(query);
             types.extend(query.outputs.iter().map(|o| (o.alias.clone(), o.ty.clone())));
         }
         let mut needed: HashSet<Alias> = plan.produces.iter().cloned().collect();
@@ -94,7 +96,7 @@ impl Stage {
         query: &PhysicalQuery,
         cost: f64,
         types: &HashMap<Alias, Arc<TensorType>>,
-        bindings: &Bindings,
+        layouts: &Layouts<'_>,
     ) -> Result<Stage, Error> {
         let names: Vec<&str> = query.outputs.iter().map(|o| o.alias.as_str()).collect();
         let name = names.join(", ");
@@ -108,7 +110,7 @@ impl Stage {
                 work: Work::Convert(output.ty.clone()),
             });
         }
-        let loops = Loops::new(name.clone(), query, cost, types, bindings)?;
+        let loops = Loops::new(name.clone(), query, cost, types, layouts)?;
         let (reads, writes) = (loops.tensors(Role::Input), loops.tensors(Role::Output));
         Ok(Stage { name, reads, writes, last_read: Vec::new(), work: Work::Loops(Arc::new(loops)) })
     }
@@ -139,12 +141,12 @@ impl Loops {
         query: &PhysicalQuery,
         cost: f64,
         types: &HashMap<Alias, Arc<TensorType>>,
-        bindings: &Bindings,
+        layouts: &Layouts<'_>,
     ) -> Result<Loops, Error> {
         let refused = |source| Error::Query { phase: Phase::Notation, query: name.clone(), source: Box::new(source) };
         let written = from_physical(query, types).map_err(refused)?;
         let program = normalize(written.clone()).map_err(refused)?;
-        Ok(Loops::of_program(name, cost, (written, program), bindings))
+        Ok(Loops::of_program(name, cost, (written, program), layouts))
     }
 
     /// The loops of a program as it is written, and in normal form.
@@ -152,13 +154,10 @@ impl Loops {
         name: String,
         cost: f64,
         (written, program): (Program, Program),
-        bindings: &Bindings,
+        layouts: &Layouts<'_>,
     ) -> Loops {
         let program = Arc::new(program);
-        let layouts = program.tensors.iter().map(|t| {
-            let bound = bindings.get(&t.name).map_or_else(|| narrow(&t.ty), Layout::of);
-            (t.role == Role::Input).then_some(bound)
-        });
+        let layouts = program.tensors.iter().map(|t| (t.role == Role::Input).then(|| layouts.expected(&t.name, &t.ty)));
         let layouts = layouts.collect();
         Loops {
             name,
@@ -239,6 +238,38 @@ impl Loops {
     /// An error of a phase of these loops.
     pub(crate) fn refused(&self, phase: Phase, source: redpoll_physical::Error) -> Error {
         Error::Query { phase, query: self.name.clone(), source: Box::new(source) }
+    }
+}
+
+/// The layouts that tensors are expected to have.
+pub(crate) struct Layouts<'b> {
+    bindings: &'b Bindings,
+    /// Those of intermediates that share levels of bound tensors.
+    shared: HashMap<Alias, Layout>,
+}
+
+impl Layouts<'_> {
+    /// Those of bound tensors.
+    pub(crate) fn of(bindings: &Bindings) -> Layouts<'_> {
+        Layouts { bindings, shared: HashMap::new() }
+    }
+
+    /// Takes up the outputs of a query that have the patterns of what it reads.
+    fn share(&mut self, query: &PhysicalQuery) {
+        for output in &query.outputs {
+            if let Some(layout) = output.pattern.as_ref().and_then(|of| self.known(of.as_str())) {
+                self.shared.insert(output.alias.clone(), layout);
+            }
+        }
+    }
+
+    fn known(&self, name: &str) -> Option<Layout> {
+        self.bindings.get(name).map(Layout::of).or_else(|| self.shared.get(name).cloned())
+    }
+
+    /// That of a tensor: an intermediate that shares nothing is narrow.
+    fn expected(&self, name: &str, ty: &TensorType) -> Layout {
+        self.known(name).unwrap_or_else(|| narrow(ty))
     }
 }
 

@@ -130,5 +130,8 @@ fn write(output: &DecidedOutput, stored: Option<u64>) -> Vec<String> {
     if let Some(workspace) = &output.workspace {
         lines.push(format!("through a workspace {}", FormatWords(&workspace.format)));
     }
+    if let Some(pattern) = &output.pattern {
+        lines.push(format!("by the levels of {pattern}"));
+    }
     lines
 }

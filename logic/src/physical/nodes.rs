@@ -124,6 +124,9 @@ pub struct Output {
     /// A format for a temporary that takes the writes which come out of order, and how many loops are outside of it.
     /// It has the storage modes that those loops do not fix.
     pub workspace: Option<Workspace>,
+    /// A tensor that the value reads at the same places, and that has the same format: the output stores a value wherever
+    /// it does, and shares the arrays of its levels. Where it holds its fill value, nothing is written but the output's.
+    pub pattern: Option<Alias>,
     /// The value.
     pub value: Point,
 }

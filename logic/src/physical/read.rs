@@ -104,14 +104,19 @@ impl Reader {
         let places = places.items("the places of the write")?;
         let subscripts = places.iter().map(|p| self.place(p)).collect::<Result<_, _>>()?;
         let value = self.point(value)?;
-        let mut output = Output { alias, ty, subscripts, fold: None, computed: Computed::Keep, workspace: None, value };
+        let (computed, fold, workspace, pattern) = (Computed::Keep, None, None, None);
+        let mut output = Output { alias, ty, subscripts, fold, computed, workspace, pattern, value };
         for clause in clauses {
             match clause.as_form() {
                 Some(("drop-fills", [])) => output.computed = Computed::Drop,
                 Some(("fold", [op])) => output.fold = Some(self.op(op)?),
+                Some(("pattern", [tensor])) => output.pattern = Some(self::alias(tensor)?),
                 _ => match read_workspace(clause)? {
                     Some(workspace) => output.workspace = Some(workspace),
-                    None => return Err(clause.error("expected (fold OP), (drop-fills) or (workspace DEPTH FORMAT)")),
+                    None => {
+                        let expected = "expected (fold OP), (drop-fills), (workspace DEPTH FORMAT) or (pattern NAME)";
+                        return Err(clause.error(expected));
+                    }
                 },
             }
         }

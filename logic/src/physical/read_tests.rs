@@ -57,6 +57,7 @@ fn all_types_read_back() {
             fold: None,
             computed: Computed::Drop,
             workspace: None,
+            pattern: rng.chance(50).then(|| "A".into()),
             value,
         };
         let query = PhysicalQuery { loops: Vec::new(), temporaries: Vec::new(), outputs: vec![output] };
@@ -87,6 +88,6 @@ fn mistakes_are_told_with_their_place() {
     );
     check(
         "(physical (query (for (i 3)) (write y f64 0.0 (3) (dense) (i) (folded +) 1.0)))",
-        expect!["line 1, column 63: expected (fold OP), (drop-fills) or (workspace DEPTH FORMAT)"],
+        expect!["line 1, column 63: expected (fold OP), (drop-fills), (workspace DEPTH FORMAT) or (pattern NAME)"],
     );
 }

@@ -8,7 +8,7 @@
 //! LANES     := (lanes COUNT)                         rounds are folded side by side
 //! WHERE     := (where DEPTH [(since DEPTH)] (for LOOP..) WHERE.. (FOLDED OP VALUE POINT)..)
 //! FOLDED    := NAME | (NAME INDEX..)                 an accumulator for each value of the indices
-//! WRITE     := (write TYPE (PLACE..) [(fold OP)] [(drop-fills)] [(workspace DEPTH FORMAT)] POINT)
+//! WRITE     := (write TYPE (PLACE..) [(fold OP)] [(drop-fills)] [(workspace DEPTH FORMAT)] [(pattern NAME)] POINT)
 //! PLACE     := SUBSCRIPT | (value POINT)
 //! POINT     := VALUE | NAME | (coordinate FORM) | (at NAME READ.. [(outside VALUE)]) | (OP POINT..)
 //! READ      := PLACE | (gallop PLACE) | (follow PLACE)
@@ -185,6 +185,9 @@ impl fmt::Display for Output {
         }
         if let Some(workspace) = &self.workspace {
             write!(f, " {workspace}")?;
+        }
+        if let Some(pattern) = &self.pattern {
+            write!(f, " (pattern {})", name(pattern))?;
         }
         write!(f, " {})", self.value)
     }

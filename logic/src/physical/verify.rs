@@ -18,8 +18,11 @@
 //! 8. Lists and singletons of an output are written in order, or a workspace takes the writes: all levels down to the
 //!    last list or singleton are bound by the outermost loops, in their order. A workspace has one level for each
 //!    storage mode that its outer loops do not fix, all of kinds that take random writes.
-//! 9. The workspace of an access has the innermost storage modes, each of them whole, in levels that take random writes;
-//!    the loops outside of it bind the other modes. Such an access stays in bounds.
+//! 9. An output with the pattern of a tensor drops no values and has no workspace; its value reads that tensor at the same
+//!    places, in bounds and through no workspace; both have one shape, and levels of one position for each stored place.
+//!    It is written in any order.
+//! 10. The workspace of an access has the innermost storage modes, each of them whole, in levels that take random writes;
+//!     the loops outside of it bind the other modes. Such an access stays in bounds.
 
 use super::{
     Access, Extent, Loop, Output, PhysicalPlan, PhysicalQuery, Place, Point, Protocol, Temporaries, Workspace,
@@ -28,7 +31,7 @@ use crate::affine::{Affine, Subscript};
 use crate::dtype::DType;
 use crate::expr::Computed;
 use crate::field::{Alias, Field};
-use crate::format::{StorageMode, TensorType};
+use crate::format::{LeafKind, StorageMode, TensorType};
 use crate::level::{Lookup, Writes};
 use crate::op::Op;
 use std::collections::{BTreeSet, HashMap};
@@ -320,6 +323,9 @@ impl Scope<'_> {
                 }
             }
         }
+        if let Some(pattern) = &output.pattern {
+            return self.pattern(output, pattern).map_err(|e| format!("its pattern is that of `{pattern}`, {e}"));
+        }
         let listed = levels.iter().rposition(|l| l.kind.traits().writes != Writes::Random);
         let (fixed, depth) = self.in_order(&output.subscripts);
         match &output.workspace {
@@ -338,6 +344,27 @@ impl Scope<'_> {
                     None => Ok(()),
                 }
             }
+        }
+    }
+
+    /// Checks that an output can have the pattern of a tensor. That its value comes to the fill wherever that tensor's does
+    /// is the optimizer's word; engines verify it of programs.
+    fn pattern(&self, output: &Output, pattern: &Alias) -> Check {
+        let fails = |what: &str| Err(what.to_owned());
+        let Some(ty) = self.types.get(pattern) else { return fails("which is not known here") };
+        let (own, of) = (&output.ty.format, &ty.format);
+        if output.ty.shape != ty.shape || own.modes != of.modes || own.levels != of.levels {
+            return fails("which has another shape or other levels");
+        }
+        if own.leaf == LeafKind::Pattern || of.levels.is_empty() || of.levels.iter().any(|l| l.kind.traits().runs) {
+            return fails("but not each of its places has a value of its own");
+        }
+        if output.computed == Computed::Drop || output.workspace.is_some() {
+            return fails("but it drops values, or has a workspace");
+        }
+        match reads_at(&output.value, pattern, &output.subscripts) {
+            true => Ok(()),
+            false => fails("which its value does not read at the same places, in bounds and through no workspace"),
         }
     }
 
@@ -390,6 +417,17 @@ fn folds(op: &Op, dtype: &DType) -> Check {
         return Err(format!("operator `{op}` does not fold in {dtype}"));
     }
     Ok(())
+}
+
+/// Whether a value reads a tensor itself at those places.
+fn reads_at(value: &Point, tensor: &Alias, places: &[Place]) -> bool {
+    match value {
+        Point::Literal(_) | Point::Coordinate(_) | Point::Temporary(_) => false,
+        Point::Access(a) => {
+            a.tensor == *tensor && a.subscripts == places && a.outside.is_none() && a.workspace.is_none()
+        }
+        Point::Call(_, args) => args.iter().any(|arg| reads_at(arg, tensor, places)),
+    }
 }
 
 fn place_fields(place: &Place, fields: &mut Vec<Field>) {

@@ -111,3 +111,22 @@ fn outputs() {
     let listed = of("(6 5) (sparse-list sparse-list) (j i) (workspace 0 (dense sparse-list))");
     check("", &listed, "its workspace has a SparseList level, which takes no random writes");
 }
+
+#[test]
+fn patterns_of_tensors() {
+    let of =
+        |loops: &str, write: &str| format!("(for {loops}) (write R f64 0.0 {write} (pattern A) (* 2.0 (at A i j)))");
+    check("", &of("(i 5) (j 6)", "(5 6) (dense sparse-list) (i j)"), "");
+    check("", &of("(i 5) (j 6) (k 2)", "(5 6) (dense sparse-list) (i j) (fold +)"), "");
+    check("", &of("(i 5) (j 6)", "(5 6) (dense hash) (i j)"), "`A`, which has another shape or other levels");
+    check("", &of("(i 5) (j 6)", "(5 6) (dense sparse-list pattern) (i j)"), "`A`, but not each of its places has");
+    check("", &of("(i 5) (j 6)", "(5 6) (dense sparse-list) (i j) (drop-fills)"), "`A`, but it drops values");
+    let squares = "(input S f64 0.0 (5 5) (dense sparse-list))";
+    let transposed =
+        "(for (i 5) (j 5)) (write R f64 0.0 (5 5) (dense sparse-list) (i j) (pattern S) (at S j (follow i)))";
+    check(squares, transposed, "`S`, which its value does not read at the same places");
+    let runs = "(input S f64 0.0 (5) (run-length))";
+    let of_runs = "(for (i 5)) (write R f64 0.0 (5) (run-length) (i) (pattern S) (at S i))";
+    check(runs, of_runs, "`S`, but not each of its places has");
+    check("", "(for (i 5)) (write R f64 0.0 (5) (dense) (i) (pattern T) 1.0)", "`T`, which is not known here");
+}

@@ -9,6 +9,7 @@ use redpoll_logic::{Alias, DType, FloatMode, Format, Plan, Scalar, TensorType};
 use std::collections::{HashMap, HashSet};
 
 /// An input: name, shape, dtype, fill, format.
+#[derive(Clone)]
 pub(crate) struct Input {
     pub(crate) name: String,
     pub(crate) ty: TensorType,

@@ -5,6 +5,7 @@ mod decisions;
 mod errors;
 mod lanes;
 mod layout;
+mod patterns;
 mod quality;
 mod shapes;
 mod structure;

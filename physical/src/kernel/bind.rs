@@ -52,7 +52,9 @@ pub(super) fn bind(program: &Program, lowered: &Lowered, inputs: &[&Tensor]) -> 
             )));
         }
     }
+    let positions = |id: TensorId| tensors[id.index()].map_or(0, |t| t.positions() as i64);
     let params = lowered.params.iter().map(|source| match *source {
+        ParamSource::Positions(tensor) => positions(tensor),
         ParamSource::Dimension(n) => n as i64,
         ParamSource::Length { tensor, level, array: k } => {
             array(tensor, level, k).expect("lengths are of inputs").len() as i64

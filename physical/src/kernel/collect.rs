@@ -49,12 +49,12 @@ fn sized(
 }
 
 /// An output tensor of buffers with so many elements. Its arrays are the function's buffers, not copies, but for formats
-/// that are laid out once all is written.
+/// that are laid out once all is written; with the pattern of an input it shares the arrays of that one's levels.
 pub(super) fn collect(
     program: &Program,
     lowered: &Lowered,
     (id, used): (TensorId, &[(Buffer, usize)]),
-    run: &mut Invocation,
+    (run, inputs): (&mut Invocation, &[&Tensor]),
 ) -> Result<Tensor, Error> {
     let ty = &program.tensors[id.index()].ty;
     let mut levels = vec![Vec::new(); ty.format.levels.len()];
@@ -67,6 +67,9 @@ pub(super) fn collect(
         };
         let (buffer, length) = *used.iter().find(|(buffer, _)| buffer.index() == k).ok_or_else(not_run)?;
         place.push(take(lowered, run, buffer, length)?);
+    }
+    if let Some(input) = program.pattern(id, inputs) {
+        return Ok(Tensor::new_unchecked(ty.clone(), input.levels().to_vec(), leaf));
     }
     Ok(match written_format(&ty.format) {
         Cow::Borrowed(_) => Tensor::new_unchecked(ty.clone(), levels, leaf),

@@ -112,7 +112,7 @@ pub(super) fn run(
 ) -> Result<Outcome, Error> {
     let invocation = kernel.bind(inputs, limits)?;
     let rooms = vec![Room::All(FIRST_ROOM); invocation.signature().buffers.len()];
-    let mut run = Run { kernel, grids, chunks, limits, invocation, rooms };
+    let mut run = Run { kernel, grids, chunks, inputs, limits, invocation, rooms };
     if let Some(count) = &grids.count {
         let counted = run.launch(&**count)?;
         run.take_sizes(&**count, &counted);
@@ -123,13 +123,11 @@ pub(super) fn run(
             for (k, windows) in (0..).map(Buffer).zip(&launched.windows) {
                 windows.iter().try_for_each(|w| deposit(&mut run.invocation, k, w.elements()))?;
             }
-            kernel.collect(&mut run.invocation)?
+            kernel.collect(&mut run.invocation, inputs)?
         }
         Ok(cut) => {
             let outputs = cut.outputs.iter().enumerate();
-            outputs
-                .map(|(number, (id, how))| run.output(&launched, (number, *id), how, inputs))
-                .collect::<Result<_, _>>()?
+            outputs.map(|(number, (id, how))| run.output(&launched, (number, *id), how)).collect::<Result<_, _>>()?
         }
     };
     Ok(Outcome { outputs, counts: None })
@@ -165,6 +163,7 @@ struct Run<'a> {
     kernel: &'a Kernel,
     grids: &'a Grids,
     chunks: &'a [Range<i64>],
+    inputs: &'a [&'a Tensor],
     limits: &'a Limits,
     /// The inputs; in the end the outputs that are whole.
     invocation: Invocation,
@@ -236,7 +235,7 @@ impl Run<'_> {
         let Binding::Leaf { tensor, .. } = self.kernel.draft.lowered.bindings[buffer.index()] else {
             unreachable!("shared outputs are dense, so they have values alone")
         };
-        let len = super::parallel::places(self.kernel, tensor) as usize;
+        let len = super::parallel::places(self.kernel, tensor, self.inputs) as usize;
         Extent { first: 0, len, room: len }
     }
 
@@ -297,14 +296,8 @@ impl Run<'_> {
     }
 
     /// An output of what was launched, by its number.
-    fn output(
-        &mut self,
-        launched: &Launched,
-        (number, id): (usize, TensorId),
-        how: &Join,
-        inputs: &[&Tensor],
-    ) -> Result<Tensor, Error> {
-        let draft = &self.kernel.draft;
+    fn output(&mut self, launched: &Launched, (number, id): (usize, TensorId), how: &Join) -> Result<Tensor, Error> {
+        let (draft, inputs) = (&self.kernel.draft, self.inputs);
         let (program, lowered) = (&draft.program, &draft.lowered);
         let arrays = arrays(draft, id);
         let in_place = arrays.iter().all(|b| self.grids.run.grid().places[b.index()] == Place::Shared);
@@ -317,7 +310,7 @@ impl Run<'_> {
                         deposit(&mut own, buffer, launched.windows[buffer.index()][chunk].elements())?;
                     }
                     let used = collect::used_by(program, lowered, &own, id)?;
-                    collect::collect(program, lowered, (id, &used), &mut own)
+                    collect::collect(program, lowered, (id, &used), (&mut own, inputs))
                 };
                 let partials = (0..self.chunks.len()).map(partial).collect::<Result<_, _>>()?;
                 // What a device has left is here already, and merges are short.
@@ -328,12 +321,12 @@ impl Run<'_> {
                 for buffer in &arrays {
                     deposit(&mut self.invocation, *buffer, launched.windows[buffer.index()][0].elements())?;
                 }
-                let places = super::parallel::places(self.kernel, id) as usize;
+                let places = super::parallel::places(self.kernel, id, inputs) as usize;
                 arrays.iter().map(|b| (*b, places)).collect()
             }
             Join::Appended => self.append(launched, id)?,
         };
-        collect::collect(program, lowered, (id, &used), &mut self.invocation)
+        collect::collect(program, lowered, (id, &used), (&mut self.invocation, inputs))
     }
 
     /// Puts the windows of the chunks behind each other, and gives the lengths of the arrays.

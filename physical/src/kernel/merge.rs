@@ -77,7 +77,7 @@ impl Merges {
 
 /// `c = op(a, b)` at every place.
 fn pairwise(ty: &Arc<TensorType>, op: &Op) -> Result<Program, Error> {
-    let decl = |name: &str, role| TensorDecl { name: name.to_owned(), ty: ty.clone(), role };
+    let decl = |name: &str, role| TensorDecl::new(name, ty.clone(), role);
     let sizes = ty.format.storage_shape(&ty.shape);
     let access = |tensor: u32| {
         let subscript = |k| Subscript { at: Expr::Index(Index(k)), protocol: Protocol::default(), outside: None };

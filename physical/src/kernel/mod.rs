@@ -244,7 +244,7 @@ impl Kernel {
             self.room.reserve(&mut invocation, 1);
         }
         let counts = self.call(&mut invocation)?;
-        Ok(Outcome { outputs: self.collect(&mut invocation)?, counts })
+        Ok(Outcome { outputs: self.collect(&mut invocation, inputs)?, counts })
     }
 
     /// The memory of one run: the arrays of the inputs, shared, and empty outputs.
@@ -288,14 +288,14 @@ impl Kernel {
         }
     }
 
-    /// Makes tensors of what a call has left, in the order of the program's outputs.
+    /// Makes tensors of what a call over those inputs has left, in the order of the program's outputs.
     ///
     /// # Errors
     /// [`Error::InvalidInvocation`] when the code was not called.
-    pub fn collect(&self, invocation: &mut Invocation) -> Result<Vec<Tensor>, Error> {
+    pub fn collect(&self, invocation: &mut Invocation, inputs: &[&Tensor]) -> Result<Vec<Tensor>, Error> {
         let Draft { program, lowered, .. } = &self.draft;
         let used = collect::used(program, lowered, invocation)?;
-        let output = |id| collect::collect(program, lowered, (id, &used), invocation);
+        let output = |id| collect::collect(program, lowered, (id, &used), (&mut *invocation, inputs));
         let outputs = program.outputs().map(output).collect::<Result<_, _>>()?;
         self.room.note(used);
         Ok(outputs)

@@ -40,7 +40,7 @@ pub(super) fn run(
         worked
     })?;
     let done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
-    join(kernel, cut, done, shared, limits)
+    join(kernel, cut, done, shared, (inputs, limits))
 }
 
 /// A run in chunks.
@@ -135,7 +135,8 @@ impl Run<'_> {
             return Ok(Vec::new());
         }
         let used = collect::used(program, lowered, invocation)?;
-        folded.map(|(id, _)| collect::collect(program, lowered, (*id, &used), invocation)).collect()
+        let collect = |id| collect::collect(program, lowered, (id, &used), (&mut *invocation, self.inputs));
+        folded.map(|(id, _)| *id).map(collect).collect()
     }
 }
 
@@ -149,7 +150,8 @@ fn shared(
     let mut lender = kernel.bind(inputs, limits)?;
     let mut loans = Vec::new();
     for (id, _) in cut.outputs.iter().filter(|(_, join)| *join == Join::Shared) {
-        let places = i64::try_from(places(kernel, *id)).map_err(|_| Error::KernelStopped(Status::OutOfMemory))?;
+        let places =
+            i64::try_from(places(kernel, *id, inputs)).map_err(|_| Error::KernelStopped(Status::OutOfMemory))?;
         for buffer in leaf(kernel, *id) {
             match lender.grow(buffer, places) {
                 Status::Done => loans.push((buffer, lender.loan(buffer))),
@@ -160,9 +162,13 @@ fn shared(
     Ok((lender, loans))
 }
 
-/// The places of a dense output.
-pub(super) fn places(kernel: &Kernel, id: TensorId) -> u64 {
-    let ty = &kernel.draft.program.tensors[id.index()].ty;
+/// The places of an output that is dense, or has the pattern of an input.
+pub(super) fn places(kernel: &Kernel, id: TensorId, inputs: &[&Tensor]) -> u64 {
+    let program = &kernel.draft.program;
+    if let Some(input) = program.pattern(id, inputs) {
+        return input.positions();
+    }
+    let ty = &program.tensors[id.index()].ty;
     ty.format.storage_shape(&ty.shape).iter().product()
 }
 
@@ -172,7 +178,13 @@ fn leaf(kernel: &Kernel, id: TensorId) -> Vec<Buffer> {
 }
 
 /// The outputs of what has been done.
-fn join(kernel: &Kernel, cut: &Cut, mut done: Done, mut shared: Invocation, limits: &Limits) -> Result<Outcome, Error> {
+fn join(
+    kernel: &Kernel,
+    cut: &Cut,
+    mut done: Done,
+    mut shared: Invocation,
+    (inputs, limits): (&[&Tensor], &Limits),
+) -> Result<Outcome, Error> {
     let (program, lowered) = (&kernel.draft.program, &kernel.draft.lowered);
     done.parts.sort_by_key(|part| part.rounds.start);
     done.partials.sort_by_key(|(number, _)| *number);
@@ -181,12 +193,13 @@ fn join(kernel: &Kernel, cut: &Cut, mut done: Done, mut shared: Invocation, limi
     for (number, (id, how)) in cut.outputs.iter().enumerate() {
         outputs.push(match how {
             Join::Shared => {
-                let used: Vec<_> = leaf(kernel, *id).into_iter().map(|b| (b, places(kernel, *id) as usize)).collect();
-                collect::collect(program, lowered, (*id, &used), &mut shared)?
+                let places = places(kernel, *id, inputs) as usize;
+                let used: Vec<_> = leaf(kernel, *id).into_iter().map(|b| (b, places)).collect();
+                collect::collect(program, lowered, (*id, &used), (&mut shared, inputs))?
             }
             Join::Appended => {
                 let used = append::append(kernel, *id, &mut done.parts, &limits.workers)?;
-                let output = collect::collect(program, lowered, (*id, &used), &mut done.parts[0].invocation)?;
+                let output = collect::collect(program, lowered, (*id, &used), (&mut done.parts[0].invocation, inputs))?;
                 kernel.room.note(used);
                 output
             }

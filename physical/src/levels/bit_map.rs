@@ -58,6 +58,10 @@ impl Level for BitMap {
         0..(0..words.len()).map(|w| u64::from(words.get(w).count_ones())).sum()
     }
 
+    fn positions(&self, data: LevelData<'_>, parents: u64) -> u64 {
+        parents * data.dimension
+    }
+
     fn for_each(&self, data: LevelData<'_>, fiber: Range<u64>, visit: &mut dyn FnMut(u64, Range<u64>)) {
         let (words, n) = (data.arrays[0].indices(), data.dimension);
         for parent in fiber {

@@ -71,6 +71,10 @@ impl Level for ByteMap {
         listed(data)
     }
 
+    fn positions(&self, data: LevelData<'_>, parents: u64) -> u64 {
+        parents * data.dimension
+    }
+
     fn for_each(&self, data: LevelData<'_>, fiber: Range<u64>, visit: &mut dyn FnMut(u64, Range<u64>)) {
         let (ptr, idx) = (data.arrays[0].indices(), data.arrays[1].indices());
         let first = fiber.start * data.dimension;

@@ -160,6 +160,11 @@ pub trait Level: Sync {
     /// are stored coordinates, or runs of them where a run has one position, or places for them in arrays of fixed length.
     fn entries(&self, data: LevelData<'_>, parents: u64) -> Range<u64>;
 
+    /// One more than the last of its positions below `parents` positions.
+    fn positions(&self, data: LevelData<'_>, parents: u64) -> u64 {
+        self.entries(data, parents).end
+    }
+
     /// Calls `visit(coordinate, own positions)` for every stored coordinate of the fiber below the parent positions
     /// `fiber`, ascending when the level is ordered.
     fn for_each(&self, data: LevelData<'_>, fiber: Range<u64>, visit: &mut dyn FnMut(u64, Range<u64>));

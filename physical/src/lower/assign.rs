@@ -4,7 +4,7 @@ use super::build::{load, local, truth};
 use super::cx::Cx;
 use super::expand::{expand, expand_repeat};
 use super::integrate::repeat_operator;
-use super::state::{Cursor, State};
+use super::state::{Cursor, Fiber, State};
 use super::stmt::{Place, value};
 use super::tree::Assign;
 use super::value::Value;
@@ -15,6 +15,12 @@ use redpoll_logic::{LeafKind, Scalar};
 
 pub(crate) fn lower(cx: &mut Cx<'_>, state: &State, a: &Assign) {
     let cursor = state.acc(a.lhs).cursor.clone();
+    if let Cursor::Fiber(Fiber { present: Some(present), .. }) = &cursor {
+        // In the pattern of an input nothing is written where that stores nothing.
+        let there = state.clone().with_present(a.lhs);
+        let then = cx.block(|cx| lower(cx, &there, a));
+        return cx.push_if(present.clone(), then, Vec::new());
+    }
     let dtype = cx.program.tensors[a.tensor.index()].ty.dtype.clone();
     let mut rhs = value(cx, state, &a.rhs);
     let mut op = None;

@@ -138,6 +138,7 @@ fn param_name(source: &ParamSource) -> String {
     match source {
         ParamSource::Dimension(n) => format!("n{n}"),
         ParamSource::Length { tensor, level, array } => format!("len{}_{level}_{array}", tensor.0),
+        ParamSource::Positions(tensor) => format!("positions{}", tensor.0),
     }
 }
 

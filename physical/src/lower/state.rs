@@ -113,11 +113,21 @@ impl State {
         self.accs[id.0 as usize].cursor = cursor;
     }
 
-    /// Moves an access on to what it has met. A fiber that is not stored is a literal, unless a subscript below may
-    /// read out of bounds: then it stays a fiber, which is absent.
+    /// The state where what an access has come to is stored.
+    pub(crate) fn with_present(mut self, id: AccId) -> State {
+        if let Cursor::Fiber(fiber) = &mut self.accs[id.0 as usize].cursor {
+            fiber.present = None;
+        }
+        self
+    }
+
+    /// Moves an access on to what it has met. A write where nothing is stored, in the pattern of an input, vanishes. A fiber
+    /// that is not stored is a literal, unless a subscript below may read out of bounds: then it stays a fiber, which is
+    /// absent.
     pub(crate) fn meet(&mut self, id: AccId, cursor: &Cursor) {
         let acc = &mut self.accs[id.0 as usize];
         acc.cursor = match (cursor, &acc.cursor) {
+            (Cursor::Fill(_), _) if acc.writes => Cursor::Null,
             (Cursor::Fill(_), Cursor::Fiber(fiber)) if acc.reads_outside_below(fiber.level) => {
                 let absent = Some(super::build::truth(false));
                 Cursor::Fiber(Fiber { present: absent, ..fiber.child(super::build::int(0)) })

@@ -137,7 +137,8 @@ fn hold_accumulators(cx: &mut Cx<'_>, state: &mut State, body: &Tree) -> Vec<(Pl
         let alone = folds.iter().filter(|(_, t)| *t == tensor).count() == 1 && !mixed.contains(&tensor);
         let format = &cx.program.tensors[tensor.index()].ty.format;
         let Cursor::Fiber(fiber) = &state.acc(id).cursor else { continue };
-        if !alone || fiber.level < format.levels.len() || format.leaf == LeafKind::Pattern {
+        let whole = fiber.level == format.levels.len() && fiber.present.is_none();
+        if !alone || !whole || format.leaf == LeafKind::Pattern {
             continue;
         }
         let (position, dirty) = (fiber.lo.clone(), fiber.dirty.clone());

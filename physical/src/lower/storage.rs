@@ -53,6 +53,8 @@ pub enum ParamSource {
         /// The array.
         array: usize,
     },
+    /// The number of positions of an input's values.
+    Positions(TensorId),
 }
 
 /// The types of the arrays of an input: narrow or wide.
@@ -93,6 +95,8 @@ pub(crate) struct TensorCode {
     /// The outermost coordinates that a call writes, of an output that goes on behind what earlier calls have left in its
     /// arrays.
     pub(crate) chunk: Option<(Local, Local)>,
+    /// The input whose levels it has, and the number of positions of that one's values; it has no levels of its own then.
+    pub(crate) pattern: Option<(TensorId, Expr)>,
 }
 
 /// A level's arrays and counters in the function.
@@ -203,7 +207,9 @@ pub(crate) fn tensor_code(
         BufferRole::Owned => written_format(&decl.ty.format),
     };
     let mut levels: Vec<LevelCode> = Vec::new();
-    for (k, (format, n)) in formats.levels.iter().zip(&shape).enumerate() {
+    let pattern = decl.pattern.map(|of| (of, tables.param(ParamSource::Positions(of))));
+    let own = if pattern.is_some() { 0 } else { rank };
+    for (k, (format, n)) in formats.levels.iter().zip(&shape).enumerate().take(own) {
         let mut arrays = Vec::new();
         for (a, spec) in level(format.kind).arrays().iter().enumerate() {
             let positions = if width == PositionWidth::Wide { u64::MAX } else { 0 };
@@ -248,7 +254,7 @@ pub(crate) fn tensor_code(
             })
             .collect(),
     };
-    TensorCode { levels, leaf, scalar, room, lengths: None, chunk: None }
+    TensorCode { levels, leaf, scalar, room, lengths: None, chunk: None, pattern }
 }
 
 /// What new elements of an array hold: positions and flags 0, coordinates that are bounds one that no dimension exceeds.
@@ -278,6 +284,16 @@ impl Tables {
 }
 
 impl Cx<'_> {
+    /// The tensor whose levels a tensor has: its own, but for one with the pattern of an input.
+    pub(crate) fn levels_of(&self, tensor: TensorId) -> TensorId {
+        self.tensor(tensor).pattern.as_ref().map_or(tensor, |(of, _)| *of)
+    }
+
+    /// The positions above the outermost level that a tensor has of its own: values, where it has none.
+    fn roots(&self, tensor: TensorId) -> Expr {
+        self.tensor(tensor).pattern.as_ref().map_or(int(1), |(_, positions)| positions.clone())
+    }
+
     /// A level's arrays and counters.
     pub(crate) fn level(&self, at: At) -> &LevelCode {
         &self.tensor(at.tensor).levels[at.level]
@@ -321,8 +337,8 @@ impl Cx<'_> {
                 None => lowering(self.level(at).format.kind).declare(self, at),
             }
         }
-        let room = self.tensor(tensor).room;
-        self.assemble(At { tensor, level: 0 }, (&int(0), &int(1)), room);
+        let (room, roots) = (self.tensor(tensor).room, self.roots(tensor));
+        self.assemble(At { tensor, level: 0 }, (&int(0), &roots), room);
     }
 
     /// Makes room below the positions `lo..hi` of the level above, or for values; what is there is reset if asked.
@@ -405,7 +421,7 @@ impl Cx<'_> {
     /// Ends writing. An output's array lengths are recorded.
     pub(crate) fn freeze(&mut self, tensor: TensorId) {
         let mut recorded = Vec::new();
-        let mut parents = Parents { count: int(1), written: (int(0), int(1)) };
+        let mut parents = Parents { count: self.roots(tensor), written: (int(0), int(1)) };
         for level in 0..self.tensor(tensor).levels.len() {
             let at = At { tensor, level };
             let kind = lowering(self.level(at).format.kind);

@@ -50,7 +50,7 @@ pub(crate) fn heads(cx: &mut Cx<'_>, state: &State, body: &Tree, index: Index) -
         let at = sub.at.clone();
         match linear(cx, state, &at, Some(index)) {
             // A write that goes another way than the loop waits until its coordinate is known.
-            Some(form) if form.scale == 1 || (form.scale != 0 && !state.acc(id).writes) => found.push((id, form)),
+            Some(form) if form.scale == 1 || (form.scale != 0 && !appends(cx, state.acc(id))) => found.push((id, form)),
             _ => {}
         }
     }
@@ -71,7 +71,7 @@ pub(crate) fn known(cx: &mut Cx<'_>, state: &State, body: &Tree) -> Option<(Head
         let zero = || Linear { scale: 1, offset: int(0) };
         let equal: Vec<(AccId, Linear)> = ids
             .iter()
-            .filter(|other| same_next(state.acc(id), state.acc(**other)))
+            .filter(|other| same_next(cx, state.acc(id), state.acc(**other)))
             .map(|other| (*other, zero()))
             .collect();
         let mut head = group(cx, state, equal, false).pop().expect("equal accesses make one head");
@@ -86,7 +86,7 @@ pub(crate) fn known(cx: &mut Cx<'_>, state: &State, body: &Tree) -> Option<(Head
 fn in_bounds(cx: &Cx<'_>, acc: &Acc, looplet: Looplet, at: &Expr) -> Looplet {
     let (sub, fiber) = acc.next().expect("the access waits for a subscript");
     let tensor = acc.tensor.expect("a mask has no subscripts");
-    let dimension = &cx.level(At { tensor, level: fiber.level }).dimension;
+    let dimension = &cx.level(At { tensor: cx.levels_of(tensor), level: fiber.level }).dimension;
     let proved = cx.prover.le(&int(0), at) && cx.prover.lt(at, dimension);
     if proved || sub.outside.is_some() {
         return looplet;
@@ -95,11 +95,19 @@ fn in_bounds(cx: &Cx<'_>, acc: &Acc, looplet: Looplet, at: &Expr) -> Looplet {
     Looplet::Switch { cond: and(&le(&int(0), at), &lt(at, dimension)), then: Rc::new(looplet), other: Rc::new(nothing) }
 }
 
-/// Whether two accesses meet the same fiber by the same subscript.
-fn same_next(a: &Acc, b: &Acc) -> bool {
-    a.tensor == b.tensor && a.writes == b.writes && a.cursor == b.cursor && {
+/// Whether an access writes into levels of its own, rather than going through those of an input.
+fn appends(cx: &Cx<'_>, acc: &Acc) -> bool {
+    acc.writes && acc.tensor.is_some_and(|t| cx.levels_of(t) == t)
+}
+
+/// Whether two accesses meet the same fiber by the same subscript. Writes into the pattern of an input go along with its
+/// reads, by whatever protocol.
+fn same_next(cx: &Cx<'_>, a: &Acc, b: &Acc) -> bool {
+    let levels = |acc: &Acc| acc.tensor.map(|t| cx.levels_of(t));
+    levels(a) == levels(b) && appends(cx, a) == appends(cx, b) && a.cursor == b.cursor && {
         match (a.next(), b.next()) {
-            (Some((x, _)), Some((y, _))) => x == y,
+            (Some((x, _)), Some((y, _))) if a.writes == b.writes => x == y,
+            (Some((x, _)), Some((y, _))) => x.at == y.at && x.outside == y.outside,
             _ => false,
         }
     }
@@ -110,7 +118,7 @@ fn group(cx: &mut Cx<'_>, state: &State, found: Vec<(AccId, Linear)>, crowded: b
     let mut heads: Vec<Head> = Vec::new();
     for (id, form) in found {
         let acc = state.acc(id).clone();
-        if let Some(head) = heads.iter_mut().find(|h| same_next(state.acc(h.members[0]), &acc)) {
+        if let Some(head) = heads.iter_mut().find(|h| same_next(cx, state.acc(h.members[0]), &acc)) {
             head.members.push(id);
             continue;
         }
@@ -124,7 +132,8 @@ fn group(cx: &mut Cx<'_>, state: &State, found: Vec<(AccId, Linear)>, crowded: b
 /// are looked up, rather than by copies of the body.
 fn unfurl(cx: &mut Cx<'_>, acc: &Acc, form: &Linear, crowded: bool) -> Looplet {
     let (sub, fiber) = acc.next().expect("the access waits for a subscript");
-    let at = At { tensor: acc.tensor.expect("a mask has no subscripts"), level: fiber.level };
+    let at = At { tensor: cx.levels_of(acc.tensor.expect("a mask has no subscripts")), level: fiber.level };
+    let writes = appends(cx, acc);
     let kind = lowering(cx.level(at).format.kind);
     let dimension = cx.level(at).dimension.clone();
     let absent = fiber.present == Some(super::build::truth(false));
@@ -141,7 +150,7 @@ fn unfurl(cx: &mut Cx<'_>, acc: &Acc, form: &Linear, crowded: bool) -> Looplet {
         Some(outside) if !acc.writes && (far || crowded && !may_rest(outside)) => return one_by_one(cx, outside),
         _ => {}
     }
-    let (looplet, bounds) = match (acc.writes, absent) {
+    let (looplet, bounds) = match (writes, absent) {
         (false, true) => (Looplet::Run(cx.fill(at.tensor)), (int(0), dimension.clone())),
         (writes, _) if form.scale > 0 => {
             let looplet = if writes { kind.write(cx, at, fiber) } else { kind.read(cx, at, fiber, protocol) };

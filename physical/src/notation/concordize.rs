@@ -104,7 +104,7 @@ impl Concordize {
         let names = |n: &u32| self.tensors.iter().all(|t| t.name != format!("t{n}"));
         let name = format!("t{}", (tensor.0..).find(names).expect("numbers do not run out"));
         let ty = Arc::new(TensorType { shape: Vec::new(), dtype, fill, format: Format::dense(0) });
-        self.tensors.push(TensorDecl { name, ty, role: Role::Local });
+        self.tensors.push(TensorDecl::new(name, ty, Role::Local));
         let place = Access { tensor, subscripts: Vec::new() };
         let assign = Stmt::Assign { lhs: place.clone(), write: Write::Init, rhs: value };
         let producer = Box::new(Stmt::block([wrap(singles, assign), Stmt::Freeze(tensor)]));

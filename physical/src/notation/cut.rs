@@ -10,7 +10,7 @@ use super::{Access, Atom, Expr, Index, Linear, Program, Role, Rounds, Stmt, Tens
 use crate::Error;
 use crate::levels::{Concatenation, level, written_format};
 use redpoll_logic::op::{Builtin, Op};
-use redpoll_logic::{FloatMode, LeafKind, LevelKind, TensorType};
+use redpoll_logic::{FloatMode, LeafKind, LevelKind};
 use std::collections::HashMap;
 use std::fmt;
 use std::ops::Range;
@@ -109,12 +109,12 @@ pub fn cut(program: &Program, mode: FloatMode) -> Result<Cut, Obstacle> {
         if writes.touched.contains(&id) {
             return Err(Obstacle::ReadWithin(decl.name.clone()));
         }
-        let join = join(&decl.ty, &own, &|at| writes.span(at, index), mode);
+        let join = join(decl, &own, &|at| writes.span(at, index), mode);
         outputs.push((id, join.ok_or_else(|| Obstacle::NotFolded(decl.name.clone()))?));
     }
     let feels = |(id, _): &(TensorId, Join)| {
-        let ty = &program.tensors[id.index()].ty;
-        !is_dense(ty) || ty.dtype.prims().iter().any(|p| p.is_float())
+        let decl = &program.tensors[id.index()];
+        !is_dense(decl) || decl.ty.dtype.prims().iter().any(|p| p.is_float())
     };
     let exact = !outputs.iter().any(feels);
     let drivers = drivers(program, index);
@@ -202,14 +202,15 @@ struct Span {
     width: i64,
 }
 
-/// How an output of that type with these writes is put together, if it can be. `span` says where a subscript is that no loop
+/// How an output with these writes is put together, if it can be. `span` says where a subscript is that no loop
 /// but the cut one and one within leads.
 fn join(
-    ty: &TensorType,
+    decl: &TensorDecl,
     writes: &[&(&Access, &Write)],
     span: &dyn Fn(&Expr) -> Option<Span>,
     mode: FloatMode,
 ) -> Option<Join> {
+    let ty = &*decl.ty;
     // Rounds are apart where their spans do not meet.
     let place = |k: usize| {
         let mut at = writes.iter().map(|(lhs, _)| span(&lhs.subscripts[k].at));
@@ -217,13 +218,13 @@ fn join(
         (at.all(|other| other == Some(first)) && first.width <= first.factor.abs()).then_some(first)
     };
     let rank = ty.format.levels.len();
-    if is_dense(ty) && (0..rank).any(|k| place(k).is_some()) {
+    if is_dense(decl) && (0..rank).any(|k| place(k).is_some()) {
         return Some(Join::Shared);
     }
     let written = written_format(&ty.format);
     let concatenated = written.levels.iter().all(|l| level(l.kind).concatenation() != Concatenation::None);
     let as_is = Some(Span { factor: 1, constant: 0, width: 1 });
-    if *written == ty.format && concatenated && rank > 0 && place(0) == as_is {
+    if decl.pattern.is_none() && *written == ty.format && concatenated && rank > 0 && place(0) == as_is {
         return Some(Join::Appended);
     }
     let mut ops = writes.iter().map(|(_, write)| match write {
@@ -237,9 +238,10 @@ fn join(
     (own && regroups && ops.all(|other| other == Some(op))).then(|| Join::Folded(op.clone()))
 }
 
-/// Whether all places are stored.
-fn is_dense(ty: &TensorType) -> bool {
-    ty.format.leaf == LeafKind::Element && ty.format.levels.iter().all(|l| l.kind == LevelKind::Dense)
+/// Whether the places that are stored are known before.
+fn is_dense(TensorDecl { ty, pattern, .. }: &TensorDecl) -> bool {
+    pattern.is_some()
+        || ty.format.leaf == LeafKind::Element && ty.format.levels.iter().all(|l| l.kind == LevelKind::Dense)
 }
 
 /// What the body of a loop writes and reads.

@@ -38,6 +38,7 @@ mod linear;
 mod nodes;
 mod normal;
 mod order;
+mod pattern;
 mod places;
 mod schedule;
 mod scopes;

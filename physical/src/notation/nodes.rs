@@ -50,6 +50,13 @@ impl Program {
         let outputs = (0..).zip(&self.tensors).filter(|(_, decl)| decl.role == Role::Output);
         outputs.map(|(k, _)| TensorId(k))
     }
+
+    /// Of inputs, in the order of the tensors, the one whose pattern an output has, if it has one's.
+    pub(crate) fn pattern<T: Copy>(&self, output: TensorId, inputs: &[T]) -> Option<T> {
+        let of = self.tensors[output.index()].pattern?;
+        let before = self.tensors[..of.index()].iter().filter(|t| t.role == Role::Input).count();
+        inputs.get(before).copied()
+    }
 }
 
 /// What a tensor is to a program.
@@ -166,6 +173,15 @@ pub struct TensorDecl {
     pub ty: Arc<TensorType>,
     /// Input, output or local.
     pub role: Role,
+    /// An input whose levels an output has: the output stores a value wherever it does, and shares the arrays of its levels.
+    pub pattern: Option<TensorId>,
+}
+
+impl TensorDecl {
+    /// A tensor with levels of its own.
+    pub fn new(name: impl Into<String>, ty: Arc<TensorType>, role: Role) -> TensorDecl {
+        TensorDecl { name: name.into(), ty, role, pattern: None }
+    }
 }
 
 /// A statement.

@@ -71,7 +71,9 @@ impl<'a> Checker<'a> {
 
     /// How many levels, from the outermost one on, are written in order.
     fn ordered(&self, t: TensorId) -> usize {
-        let levels = &self.program.tensors[t.index()].ty.format.levels;
+        let decl = &self.program.tensors[t.index()];
+        // The levels of an input are not written.
+        let levels = if decl.pattern.is_some() { &[][..] } else { &decl.ty.format.levels };
         levels.iter().rposition(|l| l.kind.traits().writes == Writes::Append).map_or(0, |last| last + 1)
     }
 

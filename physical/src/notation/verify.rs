@@ -25,6 +25,10 @@
 //!   rounds between the two, with no condition in between, the index occurs in a subscript (also through variables, and
 //!   through the extents of loops whose indices do);
 //!   and no two such writes of one block have equal subscripts.
+//! - **pattern**: an output with the pattern of an input has its shape and its levels, of which each has one position for
+//!   each stored place, and values; it is not read, thawed or overwritten. Where the input holds its fill value, what is
+//!   written at the same subscripts is the output's fill value, or keeps it: by what the operators say of that value, the
+//!   input being read at them, in bounds.
 //! - **while**: the condition reads scalars (rank 0), and the body writes at least one of them.
 //!
 //! [`verify_normal`] checks besides (rule **normal**) that the program is in the normal form that
@@ -34,6 +38,7 @@
 use super::linear::Atom;
 use super::normal;
 use super::order;
+use super::pattern;
 use super::text::{label, print_expr};
 use super::types::dtype_of;
 use super::{Access, Expr, Index, OPEN_DIMENSION, Program, Role, Shares, Stmt, TensorId, Var, Write};
@@ -63,6 +68,8 @@ pub enum Rule {
     Write,
     /// No place is initialized twice.
     Init,
+    /// An output stores what an input stores.
+    Pattern,
     /// A `while` can end.
     While,
     /// The normal form of lowering.
@@ -92,7 +99,8 @@ pub fn verify(program: &Program) -> Result<(), Error> {
         bodies: 0,
     };
     v.stmt(&program.body)?;
-    v.outputs_are_frozen()
+    v.outputs_are_frozen()?;
+    pattern::check(program)
 }
 
 /// Checks every rule of the module, those of the normal form included.
@@ -520,6 +528,9 @@ pub(super) fn tables(program: &Program) -> Result<(), Error> {
                 return fail(format!("mode {mode} of `{name}` has no size that an i64 holds"));
             }
         }
+    }
+    if program.tensors.iter().any(|t| t.pattern.is_some_and(|of| of.index() >= program.tensors.len())) {
+        return fail("the pattern of a tensor is that of one which is not in the program's tables".to_owned());
     }
     for shares in &program.shares {
         let [Some(input), Some(of)] = [shares.input, shares.of].map(|t| program.tensors.get(t.index())) else {

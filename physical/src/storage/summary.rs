@@ -53,6 +53,12 @@ impl Tensor {
         FillTest::new(&self.leaf, &self.ty.fill)
     }
 
+    /// How many values there are: one more than the last leaf position.
+    pub(crate) fn positions(&self) -> u64 {
+        let levels = self.ty.format.levels.iter().enumerate();
+        levels.fold(1, |above, (k, format)| level(format.kind).positions(self.level(k), above))
+    }
+
     /// The number of leaf positions if these are exactly the stored places of the tensor.
     pub(crate) fn exact_positions(&self) -> Option<usize> {
         let format = &self.ty.format;

@@ -63,7 +63,7 @@ mod tests {
     fn code(rhs: Term) -> Vec<Stmt> {
         let ty = TensorType { shape: vec![], dtype: Prim::I64.into(), fill: Scalar::I64(0), format: Format::dense(0) };
         let program = Program {
-            tensors: vec![TensorDecl { name: "s".into(), ty: Arc::new(ty), role: Role::Local }],
+            tensors: vec![TensorDecl::new("s", Arc::new(ty), Role::Local)],
             indices: vec!["i".into()],
             vars: vec![],
             body: crate::notation::Stmt::Block(vec![]),

@@ -4,6 +4,7 @@
 mod faults;
 mod golden;
 mod levels;
+mod patterns;
 mod programs;
 mod schedules;
 mod swaps;
@@ -99,6 +100,7 @@ fn agree(text: &str, cases: usize, engines: &[Engine]) -> Result<(), String> {
                 let format = all[rng.below(all.len())].clone();
                 decl.ty = Arc::new(TensorType { format, ..(*decl.ty).clone() });
             }
+            patterns::share_formats(&mut program);
         }
         let program = Arc::new(normalize(program).map_err(|e| format!("{e}\n{text}"))?);
         agree_in_formats(&program, &program, &mut rng, engines)?;
@@ -178,6 +180,7 @@ fn agree_in_formats(program: &Arc<Program>, oracle: &Program, rng: &mut Rng, eng
         let outputs = program.tensors.iter().filter(|t| t.role == Role::Output);
         for (decl, output) in outputs.zip(&outcome.outputs) {
             output.validate().map_err(|e| fail(e.to_string(), Some(&kernel)))?;
+            patterns::are_shared(decl, output, &inputs).map_err(|e| fail(e, Some(&kernel)))?;
             let expected = tensor(&decl.ty, &expected[&decl.name]).to_dense_scalars().unwrap();
             let found = output.to_dense_scalars().unwrap();
             if !expected.iter().zip(&found).all(|(a, b)| is_equal(a, b)) {

@@ -333,7 +333,7 @@ fn chunks_of_the_outermost_loop_add_up() {
         for chunk in [0..2, 2..3, 3..99] {
             kernel.call_chunk(&mut invocation, chunk).unwrap();
         }
-        let parts = kernel.collect(&mut invocation).unwrap();
+        let parts = kernel.collect(&mut invocation, &[]).unwrap();
         assert_eq!(parts[0].to_dense_scalars().unwrap(), whole.outputs[0].to_dense_scalars().unwrap());
     }
 }

@@ -61,7 +61,13 @@ pub fn from_physical(query: &PhysicalQuery, types: &HashMap<Alias, Arc<TensorTyp
         if b.tensors.iter().any(|t| t.name == output.alias.as_str()) {
             return Err(invalid(format!("`{}` is an output and is another tensor of the query too", output.alias)));
         }
-        targets.push(b.declare(output.alias.as_str(), output.ty.clone(), Role::Output));
+        let target = b.declare(output.alias.as_str(), output.ty.clone(), Role::Output);
+        if let Some(pattern) = &output.pattern {
+            let of = (0..).map(TensorId).zip(&b.tensors).find(|(_, t)| t.name == pattern.as_str()).map(|(id, _)| id);
+            let unread = || invalid(format!("`{}` has the pattern of `{pattern}`, which is not read", output.alias));
+            b.tensors[target.index()].pattern = Some(of.ok_or_else(unread)?);
+        }
+        targets.push(target);
     }
     let mut written: Vec<Target> = targets.iter().map(|t| Target { tensor: *t, workspace: None }).collect();
     let body = b.nest(&query.loops, &query.temporaries, 0, &mut Innermost::Outputs(&mut written))?;
@@ -109,7 +115,7 @@ impl<'a> Builder<'a> {
             }
             unique = (2..).map(|n| format!("{name}_{n}")).find(|n| known(n).is_none()).expect("numbers do not run out");
         }
-        self.tensors.push(TensorDecl { name: unique, ty, role });
+        self.tensors.push(TensorDecl::new(unique, ty, role));
         TensorId(self.tensors.len() as u32 - 1)
     }
 

@@ -48,7 +48,7 @@ pub(super) fn precompute(
         let shape = made.shape;
         let format = format.cloned().unwrap_or_else(|| Format::dense(shape.len()));
         let ty = TensorType { shape, dtype: made.dtype, fill: made.fill, format };
-        decl = Some(TensorDecl { name: workspace.to_owned(), ty: Arc::new(ty), role: Role::Local });
+        decl = Some(TensorDecl::new(workspace, Arc::new(ty), Role::Local));
         Ok(made.stmt)
     })?;
     program.tensors.extend(decl);

@@ -49,7 +49,7 @@ pub(super) fn shares(
     let dtype = DType::Prim(Prim::I64);
     let ty = TensorType { shape: vec![blocks + 1], dtype, fill: Scalar::I64(0), format: Format::dense(1) };
     let input = TensorId(program.tensors.len() as u32);
-    program.tensors.push(TensorDecl { name, ty: Arc::new(ty), role: Role::Input });
+    program.tensors.push(TensorDecl::new(name, Arc::new(ty), Role::Input));
     program.shares.push(Shares { input, of: id, modes: loops.len(), blocks });
     Ok(input)
 }

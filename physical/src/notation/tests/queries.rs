@@ -49,7 +49,8 @@ fn call(op: Builtin, args: impl IntoIterator<Item = Point>) -> Point {
 
 fn output(alias: &str, ty: TensorType, subscripts: Vec<Place>, fold: Option<Builtin>, value: Point) -> Output {
     let fold = fold.map(Into::into);
-    Output { alias: alias.into(), ty: Arc::new(ty), subscripts, fold, computed: Computed::Keep, workspace: None, value }
+    let (alias, ty, computed) = (alias.into(), Arc::new(ty), Computed::Keep);
+    Output { alias, ty, subscripts, fold, computed, workspace: None, pattern: None, value }
 }
 
 fn query(loops: Vec<Loop>, outputs: Vec<Output>) -> PhysicalQuery {

@@ -69,7 +69,7 @@ pub(super) fn declarations(items: &[Sexpr], bound: Bound<'_>) -> Result<Declarat
                 true => d.input(parts, &read, bound)?,
                 false => d.other(parts, &read)?,
             };
-            read.push((k, TensorDecl { name: parts.name.to_owned(), ty: Arc::new(ty), role: parts.role }));
+            read.push((k, TensorDecl::new(parts.name, Arc::new(ty), parts.role)));
         }
     }
     read.sort_by_key(|(k, _)| *k);

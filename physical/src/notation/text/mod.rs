@@ -27,6 +27,7 @@
 //! | `1` `1.5` `true` `(lit f32 1.5)` `(fill A)` `n` | constants: `i64`, `f64`, `bool`, any; a fill value; a size |
 //! | `"a b"` | a name that is no word |
 //! | `(shares b A 2 8)` | the input `b` is not bound: it has the bounds of 8 blocks of the first two storage modes of `A` with equal shares of what is stored |
+//! | `(pattern y A)` | the output `y` stores a value wherever the input `A` does, and shares its levels |
 //! | `(schedule (split i io ii 64) ..)` | transformations of the loops, in order; the module `schedule` lists them |
 //!
 //! Hand-written programs may leave out what can be inferred: extents, lifecycles, dtypes of variables, casts of

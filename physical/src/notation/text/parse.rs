@@ -90,6 +90,10 @@ fn program(text: &str, ops: &[Arc<UserOp>], bound: Bound<'_>) -> Result<(Program
                 let (modes, blocks) = (modes.number("a number of modes")?, blocks.number("a number of blocks")?);
                 p.program.shares.push(Shares { input, of, modes, blocks });
             }
+            Some(("pattern", [output, of])) => {
+                let (output, of) = (p.tensor_named(output)?, p.tensor_named(of)?);
+                p.program.tensors[output.index()].pattern = Some(of);
+            }
             Some(("schedule", transformations)) => {
                 for item in transformations {
                     let transformation = transformation(item)?;

@@ -21,6 +21,10 @@ pub fn print(program: &Program) -> String {
         let numbers = [s.modes.to_string(), s.blocks.to_string()].map(Sexpr::atom);
         Sexpr::form("shares", [tensor(s.input), tensor(s.of)].into_iter().chain(numbers))
     }));
+    parts.extend(program.tensors.iter().filter_map(|t| {
+        let of = &program.tensors[t.pattern?.index()];
+        Some(Sexpr::form("pattern", [&t.name, &of.name].map(|t| name(t))))
+    }));
     if !program.schedule.is_empty() {
         parts.push(Sexpr::form("schedule", program.schedule.iter().map(print_transformation)));
     }

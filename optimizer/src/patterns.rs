@@ -1,0 +1,111 @@
+//! Outputs that store what one of their operands stores.
+//!
+//! In a scaled matrix or a sampled product, everything but one operand is there at every place. Where that operand holds its
+//! fill value, so does the result, and nowhere else is nothing stored: the output shares the arrays of the operand's levels,
+//! and what is written are values alone, in any order. (A product of two sparse operands stores less than either of them, a
+//! sum more, so these do not.)
+
+use crate::config::Subject;
+use crate::context::Context;
+use crate::estimate::deciding;
+use crate::fit::{Meeting, fit};
+use crate::sizes::Sizes;
+use crate::term::{At, NestKind, Node, Read, Target, Term};
+use redpoll_logic::{Computed, Field, FloatMode, Format, LeafKind, LevelKind};
+
+/// Where a term is stored.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stored {
+    /// At every place.
+    Everywhere,
+    /// Where an operand is.
+    There,
+    /// Somewhere else.
+    Elsewhere,
+}
+
+/// The operands that store something exactly where an output does.
+pub(crate) fn patterns(cx: &Context, target: &Target) -> Vec<Read> {
+    let scatters = target.at.iter().any(|at| matches!(at, At::Value(_)));
+    let copies = matches!(target.value.node(), Node::Access(_));
+    if !cx.config.subjects.contains(Subject::Layout) || target.computed == Computed::Drop || scatters || copies {
+        return Vec::new();
+    }
+    let mut found = Vec::new();
+    candidates(target, &target.value, &mut found);
+    found.retain(|read| vanishes(target, read, cx.mode()) && stored(&target.value, read, cx.mode()) == Stored::There);
+    found
+}
+
+/// That of them whose levels an output of that format shares.
+pub(crate) fn pattern<'r>(patterns: &'r [Read], format: &Format) -> Option<&'r Read> {
+    let same = |own: &Format| own.levels == format.levels && own.modes == format.modes;
+    patterns.iter().filter(|_| format.leaf == LeafKind::Element).find(|read| same(&read.ty.format))
+}
+
+/// The format of the first of them that is walked in an order of loops.
+pub(crate) fn kept_format(cx: &Context, patterns: &[Read], sizes: &Sizes, order: &[Field]) -> Option<Format> {
+    let position = |f: &Field| order.iter().position(|g| g == f);
+    let walks = |read: &&Read| {
+        let ordered = read.ty.format.levels.iter().all(|level| level.ordered);
+        ordered && fit(read, sizes, &position, NestKind::Query, cx.mode()).iter().all(|m| *m == Meeting::Walk)
+    };
+    let read = patterns.iter().find(walks)?;
+    Some(Format { leaf: LeafKind::Element, ..read.ty.format.clone() })
+}
+
+/// The reads of a value at the places of an output, in formats with one position for each stored place.
+fn candidates(target: &Target, value: &Term, found: &mut Vec<Read>) {
+    match value.node() {
+        Node::Access(read) => {
+            let levels = &read.ty.format.levels;
+            let own_values = levels.iter().all(|l| !l.kind.traits().runs);
+            let sparse = levels.iter().any(|l| l.kind != LevelKind::Dense);
+            let here = read.at == target.at && read.ty.shape == target.shape && read.outside.is_none();
+            if here && own_values && sparse && !found.contains(read) {
+                found.push(read.clone());
+            }
+        }
+        Node::Call(_, args) => args.iter().for_each(|arg| candidates(target, arg, found)),
+        Node::Literal | Node::Coordinate(_) | Node::Fold(_) | Node::Temporary(..) => {}
+    }
+}
+
+/// Whether nothing is written where an operand holds its fill value.
+fn vanishes(target: &Target, read: &Read, mode: FloatMode) -> bool {
+    let fill = || Some(Term::literal(read.ty.fill.clone()));
+    let absent = &mut |t: &Term| if matches!(t.node(), Node::Access(r) if r == read) { fill() } else { None };
+    let left = target.value.replace(absent, mode);
+    let Some(value) = left.as_literal() else { return false };
+    match &target.fold {
+        None => *value == target.fill,
+        Some((op, _)) => op.eval(&[target.fill.clone(), value.clone()]).is_ok_and(|kept| kept == target.fill),
+    }
+}
+
+/// Where loops over a term find something stored.
+fn stored(term: &Term, read: &Read, mode: FloatMode) -> Stored {
+    if term.is_full() {
+        return Stored::Everywhere;
+    }
+    match term.node() {
+        Node::Literal | Node::Coordinate(_) => Stored::Everywhere,
+        Node::Access(other) if other == read => Stored::There,
+        Node::Access(_) | Node::Fold(_) | Node::Temporary(..) => Stored::Elsewhere,
+        Node::Call(op, args) => {
+            let joined = deciding(op, args, term.fill(), mode);
+            let of = |k: &usize| stored(&args[*k], read, mode);
+            let all: Vec<usize> = (0..args.len()).filter(|k| args[*k].as_literal().is_none()).collect();
+            let (parts, decided) =
+                if joined.is_empty() { (&all, Stored::Everywhere) } else { (&joined, Stored::There) };
+            let parts: Vec<Stored> = parts.iter().map(of).collect();
+            let other = if decided == Stored::There { Stored::Everywhere } else { Stored::There };
+            match parts.contains(&Stored::Elsewhere) {
+                true => Stored::Elsewhere,
+                // What several decide is stored where all are, anything else where one is.
+                false if parts.contains(&decided) => decided,
+                false => other,
+            }
+        }
+    }
+}

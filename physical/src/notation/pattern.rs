@@ -1,0 +1,133 @@
+//! Outputs that store what an input stores, checked: see the rules of the module `verify`.
+//!
+//! What is written where the input stores nothing is dropped, so it has to be nothing: the value that is written is looked
+//! at with the fill value in place of the input, and the operators have to say that it comes to the fill value of the
+//! output, whatever else they are given.
+
+use super::linear::{Atom, Linear};
+use super::types::dtype_of;
+use super::verify::{Rule, location};
+use super::{Access, Expr, OPEN_DIMENSION, Program, Role, Stmt, TensorId, Write};
+use crate::Error;
+use redpoll_logic::{FloatMode, LeafKind, Scalar};
+use std::collections::HashMap;
+
+/// Checks the outputs of a program that have the patterns of inputs.
+pub(super) fn check(program: &Program) -> Result<(), Error> {
+    let mut c = Checker { program, known: HashMap::new(), path: Vec::new() };
+    for decl in &program.tensors {
+        let Some(of) = decl.pattern else { continue };
+        let (own, input) = (&decl.ty, &program.tensors[of.index()].ty);
+        if decl.role != Role::Output || program.tensors[of.index()].role != Role::Input {
+            return c.fail(&decl.name, of, "; outputs have the patterns of inputs");
+        }
+        let differ = |(a, b): (&u64, &u64)| a != b && *a != OPEN_DIMENSION;
+        let shapes = own.shape.len() != input.shape.len() || own.shape.iter().zip(&input.shape).any(differ);
+        if shapes || own.format.modes != input.format.modes || own.format.levels != input.format.levels {
+            return c.fail(&decl.name, of, ", but another shape or other levels");
+        }
+        let levels = &input.format.levels;
+        if own.format.leaf == LeafKind::Pattern || levels.is_empty() || levels.iter().any(|l| l.kind.traits().runs) {
+            return c.fail(&decl.name, of, ", in which not each stored place has a value of its own");
+        }
+    }
+    if program.tensors.iter().any(|t| t.pattern.is_some()) { c.stmt(&program.body) } else { Ok(()) }
+}
+
+struct Checker<'a> {
+    program: &'a Program,
+    /// What variables are bound to, and indices of loops of one round.
+    known: HashMap<Atom, &'a Expr>,
+    path: Vec<&'a Stmt>,
+}
+
+impl<'a> Checker<'a> {
+    fn stmt(&mut self, stmt: &'a Stmt) -> Result<(), Error> {
+        self.path.push(stmt);
+        let pattern = |t: &TensorId| self.program.tensors[t.index()].pattern;
+        let reads = stmt.exprs().into_iter().flat_map(Expr::accesses).map(|a| a.tensor);
+        for tensor in reads.chain(if let Stmt::Thaw(t) = stmt { Some(*t) } else { None }) {
+            if let Some(of) = pattern(&tensor) {
+                let name = &self.program.tensors[tensor.index()].name;
+                return self.fail(name, of, ", and is read or thawed; give it levels of its own");
+            }
+        }
+        match stmt {
+            Stmt::For { index, extent: Some((lo, hi)), .. } => {
+                let rounds = Linear::of(hi).zip(Linear::of(lo)).and_then(|(hi, lo)| hi.plus(&lo.times(-1)?));
+                if rounds.is_some_and(|n| n.as_constant() == Some(1)) {
+                    self.known.insert(Atom::Index(*index), lo);
+                }
+            }
+            Stmt::Let { var, value, .. } => drop(self.known.insert(Atom::Var(*var), value)),
+            Stmt::Assign { lhs, write, rhs } => {
+                if let Some(of) = pattern(&lhs.tensor)
+                    && !self.keeps((lhs, of), write, rhs)
+                {
+                    let (name, input) =
+                        (&self.program.tensors[lhs.tensor.index()].name, &self.program.tensors[of.index()].name);
+                    let what = format!(
+                        ", but is not known to keep its fill value where `{input}` at the same subscripts has its own; \
+                         multiply by what `{input}` holds there, or give `{name}` levels of its own"
+                    );
+                    return self.fail(name, of, &what);
+                }
+            }
+            _ => {}
+        }
+        stmt.children().into_iter().try_for_each(|s| self.stmt(s))?;
+        self.path.pop();
+        Ok(())
+    }
+
+    /// Whether a write leaves the fill value where an input holds its own.
+    fn keeps(&self, (lhs, of): (&Access, TensorId), write: &Write, rhs: &Expr) -> bool {
+        let fill = &self.program.tensors[lhs.tensor.index()].ty.fill;
+        let Some(value) = self.without(rhs, (lhs, of)) else { return false };
+        match write {
+            Write::Init => value == *fill,
+            Write::Overwrite => false,
+            Write::Fold(op) => op.eval(&[fill.clone(), value]).is_ok_and(|kept| kept == *fill),
+        }
+    }
+
+    /// What an expression comes to where an input holds its fill value at the subscripts of an access, if that decides.
+    fn without(&self, e: &Expr, (lhs, of): (&Access, TensorId)) -> Option<Scalar> {
+        match e {
+            Expr::Literal(value) => Some(value.clone()),
+            Expr::Index(_) => None,
+            Expr::Var(v) => self.without(self.known.get(&Atom::Var(*v))?, (lhs, of)),
+            Expr::Access(a) => {
+                let same = a.subscripts.iter().zip(&lhs.subscripts).all(|(x, y)| {
+                    x.outside.is_none()
+                        && (x.at == y.at || self.form(&x.at).is_some_and(|x| self.form(&y.at) == Some(x)))
+                });
+                (a.tensor == of && same).then(|| self.program.tensors[of.index()].ty.fill.clone())
+            }
+            Expr::Call(op, args) => {
+                let dtypes = args.iter().map(|a| dtype_of(self.program, a).ok()).collect::<Option<Vec<_>>>()?;
+                let signature = op.signature(&dtypes).ok()?;
+                let known: Vec<Option<Scalar>> = args.iter().map(|a| self.without(a, (lhs, of))).collect();
+                op.annihilates(&signature, &known, FloatMode::default())
+            }
+        }
+    }
+
+    /// The linear form of a subscript, in terms of loops of several rounds.
+    fn form(&self, e: &Expr) -> Option<Linear> {
+        let form = Linear::of(e)?;
+        form.terms.iter().try_fold(Linear::constant(form.constant), |sum, (atom, factor)| {
+            let own = match self.known.get(atom) {
+                Some(value) => self.form(value)?,
+                None => Linear::atom(*atom),
+            };
+            sum.plus(&own.times(*factor)?)
+        })
+    }
+
+    fn fail(&self, output: &str, of: TensorId, what: &str) -> Result<(), Error> {
+        let of = &self.program.tensors[of.index()].name;
+        let what = format!("`{output}` has the pattern of `{of}`{what}");
+        Err(Error::InvalidProgram { rule: Rule::Pattern, at: location(self.program, &self.path), what })
+    }
+}
