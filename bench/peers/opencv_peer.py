@@ -25,6 +25,16 @@ def histogram(inputs, _):
     return lambda: cv2.calcHist([image], [0], None, [256], [0, 256]).reshape(-1)
 
 
+def erosion_2(inputs, _):
+    image, square = inputs["I"].array.astype(np.uint8), np.ones((3, 3), np.uint8)
+    return lambda: cv2.erode(image, square, iterations=2)
+
+
+def masked_histogram(inputs, _):
+    image, mask = inputs["I"].array, inputs["M"].array.astype(np.uint8)
+    return lambda: cv2.calcHist([image], [0], mask, [16], [0, 256]).reshape(-1)
+
+
 def edge(inputs, parameters):
     if not inputs["I"].dense:
         raise Unsupported("the image is sparse")
@@ -38,4 +48,4 @@ def edge(inputs, parameters):
     return run
 
 
-OPERATIONS = {f.__name__: f for f in [erosion, histogram, edge]}
+OPERATIONS = {f.__name__: f for f in [erosion, histogram, erosion_2, masked_histogram, edge]}

@@ -207,6 +207,16 @@ def histogram(inputs, _):
     return lambda: np.bincount(image.reshape(-1), minlength=256)
 
 
+def erosion_2(inputs, _):
+    image, square = inputs["I"].array, np.ones((3, 3), bool)
+    return lambda: scipy.ndimage.binary_erosion(image, square, iterations=2, border_value=1)
+
+
+def masked_histogram(inputs, _):
+    image, mask = inputs["I"].array, inputs["M"].array
+    return lambda: np.bincount(image[mask] >> 4, minlength=16)
+
+
 def tiny_add(inputs, _):
     x, y = inputs["x"].array, inputs["y"].array
     return lambda: x + y
@@ -222,6 +232,6 @@ OPERATIONS = {
     for f in [
         spmv, spmm, spgemm, residual, mattransmul, addition, plus3, fused, triangles, sddmm, mttkrp, ttv, ttm,
         tensor_plus, innerprod, slices, edge, minimax, mxv_bool, mxm_bool, bfs, bellman_ford, pagerank, erosion,
-        histogram, tiny_add, tiny_dot,
+        histogram, erosion_2, masked_histogram, tiny_add, tiny_dot,
     ]
 } | {"tiny_spmv": spmv}

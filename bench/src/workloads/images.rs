@@ -1,7 +1,8 @@
 //! Images.
 
 use super::arrays::{picture, stencil};
-use super::matrices::words;
+use super::matrices::{present, words};
+use super::{pictures, text};
 use crate::runner::Runner;
 use crate::workload::{Input, Made, Problem, Size, Suite, Workload};
 use anyhow::Result;
@@ -24,6 +25,20 @@ pub(super) const WORKLOADS: &[Workload] = &[
         equation: "h_b = the number of pixels with value b",
         data: DATA,
         make: histogram,
+    },
+    Workload {
+        suite: Suite::Image,
+        name: "erosion_2",
+        equation: "two rounds of erosion by a square of 3 x 3, of runs to runs",
+        data: pictures::DATA,
+        make: eroded_runs,
+    },
+    Workload {
+        suite: Suite::Image,
+        name: "masked_histogram",
+        equation: "h_b = the number of pixels of a mask of runs with value 16 b to 16 b + 15",
+        data: pictures::DATA,
+        make: masked_histogram,
     },
 ];
 
@@ -63,4 +78,21 @@ fn histogram(data: &str, size: Size) -> Result<Made> {
     )
     .work(pixels, pixels)
     .made()
+}
+
+fn eroded_runs(data: &str, size: Size) -> Result<Made> {
+    let image = pictures::bits(&present!(pictures::binary(data, size)));
+    let (words, pixels) = (words(data, &image), image.data.values().len() as f64);
+    let inputs = vec![Input::new("I", image, pictures::RUNS)?];
+    let program = |runner: &mut Runner| runner.text(text!("plans/erosion_runs.rp"));
+    Problem::program(words, inputs, 1, program).work(0.0, 12.0 * pixels).made()
+}
+
+fn masked_histogram(data: &str, size: Size) -> Result<Made> {
+    let [image, mask, bins] = pictures::masked(&present!(pictures::binary(data, size)));
+    let words = words(data, &mask);
+    let inputs = [("I", image, "dense"), ("M", mask, pictures::RUNS), ("bins", bins, "dense")];
+    let inputs = inputs.into_iter().map(|(name, content, format)| Input::new(name, content, format));
+    let program = |runner: &mut Runner| runner.text(text!("plans/histogram.rp"));
+    Problem::program(words, inputs.collect::<Result<_>>()?, 1, program).made()
 }

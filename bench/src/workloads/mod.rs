@@ -7,6 +7,7 @@ mod graphs;
 mod images;
 mod linear;
 mod matrices;
+mod pictures;
 mod scale;
 mod sql;
 mod structure;

@@ -1,30 +1,15 @@
 //! Binary images: erosion, masked histograms and edges, over bytes, words of bits and runs, as they are and magnified.
 
-use super::{text, words};
+use super::{present, text, words};
 use crate::data::dense_of;
-use crate::files::dataset;
 use crate::runner::Runner;
 use crate::workload::{Input, Made, Problem, Size, Suite, Variant, Workload};
-use crate::workloads::arrays::{picture, stencil};
-use anyhow::{Context, Result, bail, ensure};
-use redpoll::datasets::generate::random::Random;
-use redpoll::datasets::{Content, Data, ReadOptions, Values, read};
+use crate::workloads::arrays::picture;
+use crate::workloads::pictures::{DATA, Picture, RUNS, binary, bits, bytes, bytes_of, magnification, masked};
+use anyhow::{Context, Result, ensure};
+use redpoll::datasets::{Content, Values};
 use redpoll_logic::text::parse_format;
 use redpoll_physical::storage::Tensor;
-
-/// Images as they are and magnified eight times, so that runs are eight times as long.
-const DATA: &[&str] = &[
-    "blobs",
-    "blobs x8",
-    "mnist",
-    "mnist x8",
-    "omniglot",
-    "omniglot x8",
-    "horse",
-    "horse x8",
-    "turingtest",
-    "turingtest x8",
-];
 
 pub(super) const WORKLOADS: &[Workload] = &[
     Workload {
@@ -57,113 +42,7 @@ pub(super) const WORKLOADS: &[Workload] = &[
     },
 ];
 
-const RUNS: &str = "(dense (sparse-run-length (pattern)))";
 const BITS: &str = "(dense (bit-map (pattern)))";
-
-/// Real images: file, the least value of a pixel that is set, and how many of a stack are laid one below another.
-const REAL: &[(&str, &str, u8, usize)] = &[
-    ("mnist", "images/mnist_t10k_images.idx3-ubyte.zst", 3, 100),
-    ("omniglot", "images/omniglot_small1.idx3-ubyte.zst", 1, 100),
-    ("horse", "images/mask_horse.pbm.zst", 1, 1),
-    ("turingtest", "images/scan_turingtest.pbm.zst", 1, 1),
-];
-
-/// Rows of pixels.
-struct Picture<T> {
-    height: usize,
-    width: usize,
-    pixels: Vec<T>,
-}
-
-impl<T: Copy> Picture<T> {
-    /// Each pixel as a square of pixels.
-    fn magnified(&self, by: usize) -> Picture<T> {
-        let mut pixels = Vec::with_capacity(self.pixels.len() * by * by);
-        for row in self.pixels.chunks_exact(self.width.max(1)) {
-            let wide: Vec<T> = row.iter().flat_map(|pixel| std::iter::repeat_n(*pixel, by)).collect();
-            (0..by).for_each(|_| pixels.extend_from_slice(&wide));
-        }
-        Picture { height: self.height * by, width: self.width * by, pixels }
-    }
-
-    /// The corner of so many rows and columns.
-    fn corner(&self, most: usize) -> Picture<T> {
-        let (height, width) = (self.height.min(most), self.width.min(most));
-        let rows = self.pixels.chunks_exact(self.width.max(1)).take(height);
-        Picture { height, width, pixels: rows.flat_map(|row| row[..width].iter().copied()).collect() }
-    }
-
-    fn map<U>(&self, of: impl Fn(T) -> U) -> Picture<U> {
-        Picture { height: self.height, width: self.width, pixels: self.pixels.iter().map(|p| of(*p)).collect() }
-    }
-
-    fn content(&self, values: impl Fn(&[T]) -> Values) -> Content {
-        dense_of(&[self.height as u64, self.width as u64], values(&self.pixels))
-    }
-}
-
-/// The bytes of an image in the collection, of a large one the upper left corner where data are to be small; or why it is
-/// not there.
-fn bytes_of(file: &str, most: usize, size: Size) -> Result<Result<Picture<u8>, Made>> {
-    let Some(path) = dataset(file) else {
-        return Ok(Err(Made::Absent(format!("there is no file shared/datasets/{file} beside or above the checkout"))));
-    };
-    let loaded = read(&path, &ReadOptions::default()).with_context(|| format!("reading {}", path.display()))?;
-    let pixels: Vec<u8> = match loaded.data {
-        Data::Dense(Values::U8(bytes)) => bytes,
-        Data::Dense(Values::Bool(bits)) => bits.into_iter().map(u8::from).collect(),
-        _ => bail!("{}: expected pixels of bytes or bits", path.display()),
-    };
-    let (images, height, width) = match loaded.info.shape[..] {
-        [height, width] => (1, height as usize, width as usize),
-        [images, height, width] => (most.min(images as usize), height as usize, width as usize),
-        _ => bail!("{}: expected one image or a stack of them", path.display()),
-    };
-    let image = Picture { height: images * height, width, pixels: pixels[..images * height * width].to_vec() };
-    Ok(Ok(image.corner(size.pick(usize::MAX, 300, 11))))
-}
-
-/// How much the name of data asks to magnify, and the name without that.
-fn magnification(data: &str) -> (usize, &str) {
-    data.strip_suffix(" x8").map_or((1, data), |name| (8, name))
-}
-
-fn bytes(content: &Content) -> Result<Picture<u8>> {
-    let [height, width] = content.shape[..] else { bail!("an image has two modes") };
-    let pixels = match &content.data {
-        Data::Dense(Values::U8(bytes)) => bytes.clone(),
-        Data::Dense(Values::Bool(bits)) => bits.iter().map(|bit| u8::from(*bit)).collect(),
-        _ => bail!("an image has bytes or bits"),
-    };
-    Ok(Picture { height: height as usize, width: width as usize, pixels })
-}
-
-/// The binary image of that name; at the tiny size blobs in the place of real ones.
-fn binary(data: &str, size: Size) -> Result<Result<Picture<bool>, Made>> {
-    let (by, name) = magnification(data);
-    let image = match REAL.iter().find(|(known, ..)| *known == name && size != Size::Tiny) {
-        Some((_, file, least, most)) => match bytes_of(file, *most, size)? {
-            Ok(image) => image.map(|pixel| pixel >= *least),
-            Err(absent) => return Ok(Err(absent)),
-        },
-        None => bytes(&stencil(size.pick(1024, 256, 11), 130)?)?.map(|pixel| pixel > 0),
-    };
-    let by = if size == Size::Tiny { by.min(2) } else { by };
-    Ok(Ok(image.magnified(by)))
-}
-
-macro_rules! present {
-    ($made:expr) => {
-        match $made? {
-            Ok(made) => made,
-            Err(instead) => return Ok(instead),
-        }
-    };
-}
-
-fn bits(image: &Picture<bool>) -> Content {
-    image.content(|pixels| Values::Bool(pixels.to_vec()))
-}
 
 /// A text that is run so many times, each time over the result of the time before.
 fn repeated(text: &'static str, input: &'static str, times: usize) -> impl Fn(&mut Runner) -> Result<Vec<Tensor>> {
@@ -232,13 +111,7 @@ fn erosion(data: &str, size: Size, pairs: usize) -> Result<Made> {
 }
 
 fn histogram(data: &str, size: Size) -> Result<Made> {
-    let mask = present!(binary(data, size));
-    let mut random = Random::new(131, 1);
-    let grey = mask.map(|_| ());
-    let grey: Vec<u8> = grey.pixels.iter().map(|()| random.below(256) as u8).collect();
-    let image = dense_of(&[mask.height as u64, mask.width as u64], Values::U8(grey));
-    let bins = dense_of(&[16], Values::I64(vec![0; 16]));
-    let mask = bits(&mask);
+    let [image, mask, bins] = masked(&present!(binary(data, size)));
     let text = text!("plans/histogram.rp");
     let over = |name: &str, format: &str| {
         let inputs = [("I", &image, "dense"), ("M", &mask, format), ("bins", &bins, "dense")];
