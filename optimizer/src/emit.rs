@@ -26,7 +26,7 @@ pub(crate) fn emit(cx: &mut Context, schedule: &Schedule, mut decision: Decision
     for target in &schedule.outputs {
         let format = choose_format(cx, target, sizes, order)?;
         let writer = Writer { cx, sizes, order, kind: schedule.kind };
-        let patterns = patterns(cx, target);
+        let patterns = patterns(cx, target, sizes);
         let pattern = pattern(&patterns, &format).filter(|read| writer.reads_itself(target, read));
         let pattern = pattern.map(|read| read.tensor.clone());
         let workspace = if pattern.is_some() { None } else { workspace(cx, target, &format, sizes, order) };

@@ -41,7 +41,7 @@ pub(crate) fn choose_format(cx: &Context, target: &Target, sizes: &Sizes, order:
         let dense = places <= cost::SCATTER_LIMIT || cx.writes(target, sizes) >= places / 4.0;
         return Ok(if dense { Format::dense(rank) } else { sparse_format(target, sizes, order) });
     }
-    if let Some(format) = kept_format(cx, &patterns(cx, target), sizes, order) {
+    if let Some(format) = kept_format(cx, &patterns(cx, target, sizes), sizes, order) {
         return Ok(format);
     }
     let mut format = sparse_format(target, sizes, order);
@@ -123,7 +123,7 @@ fn positions(
     sizes: &Sizes,
     most_over: &dyn Fn(&[Field]) -> f64,
 ) -> Vec<Answer> {
-    if let Some(read) = pattern(&patterns(cx, target), format) {
+    if let Some(read) = pattern(&patterns(cx, target, sizes), format) {
         let count = |levels| cx.ask(&read.tensor, &read.ty, Question::Positions(levels));
         return (1..=format.levels.len()).map(count).collect();
     }

@@ -12,6 +12,7 @@ use crate::fit::{Meeting, fit};
 use crate::sizes::Sizes;
 use crate::term::{At, NestKind, Node, Read, Target, Term};
 use redpoll_logic::{Computed, Field, FloatMode, Format, LeafKind, LevelKind};
+use std::collections::BTreeSet;
 
 /// Where a term is stored.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -25,8 +26,14 @@ enum Stored {
 }
 
 /// The operands that store something exactly where an output does.
-pub(crate) fn patterns(cx: &Context, target: &Target) -> Vec<Read> {
+pub(crate) fn patterns(cx: &Context, target: &Target, sizes: &Sizes) -> Vec<Read> {
     let scatters = target.at.iter().any(|at| matches!(at, At::Value(_)));
+    // What loops do not come to, off a diagonal or beside a window, is not stored by the output.
+    let fields: BTreeSet<Field> = target.at.iter().flat_map(At::fields).collect();
+    let visited: f64 = fields.iter().map(|f| sizes.of(f) as f64).product();
+    if visited < target.shape.iter().map(|&n| n as f64).product() {
+        return Vec::new();
+    }
     let copies = matches!(target.value.node(), Node::Access(_));
     if !cx.config.subjects.contains(Subject::Layout) || target.computed == Computed::Drop || scatters || copies {
         return Vec::new();
@@ -94,18 +101,19 @@ fn stored(term: &Term, read: &Read, mode: FloatMode) -> Stored {
         Node::Access(_) | Node::Fold(_) | Node::Temporary(..) => Stored::Elsewhere,
         Node::Call(op, args) => {
             let joined = deciding(op, args, term.fill(), mode);
-            let of = |k: &usize| stored(&args[*k], read, mode);
-            let all: Vec<usize> = (0..args.len()).filter(|k| args[*k].as_literal().is_none()).collect();
-            let (parts, decided) =
-                if joined.is_empty() { (&all, Stored::Everywhere) } else { (&joined, Stored::There) };
-            let parts: Vec<Stored> = parts.iter().map(of).collect();
-            let other = if decided == Stored::There { Stored::Everywhere } else { Stored::There };
-            match parts.contains(&Stored::Elsewhere) {
-                true => Stored::Elsewhere,
-                // What several decide is stored where all are, anything else where one is.
-                false if parts.contains(&decided) => decided,
-                false => other,
-            }
+            let decides =
+                |k: &usize| if joined.is_empty() { args[*k].as_literal().is_none() } else { joined.contains(k) };
+            let parts = (0..args.len()).filter(decides).map(|k| stored(&args[k], read, mode));
+            // What several decide is stored where all are, anything else where one is.
+            let [first, last] = match joined.is_empty() {
+                true => [Stored::Everywhere, Stored::There],
+                false => [Stored::There, Stored::Everywhere],
+            };
+            parts.fold(last, |found, part| match (found, part) {
+                (Stored::Elsewhere, _) | (_, Stored::Elsewhere) => Stored::Elsewhere,
+                (found, part) if found == first || part == first => first,
+                _ => last,
+            })
         }
     }
 }

@@ -51,7 +51,7 @@ impl Search<'_> {
         let scatters = target.at.iter().any(|at| matches!(at, At::Value(_)));
         let stored = if scatters { self.cx.writes(target, sizes).min(places) } else { places * support };
         let dense = target.format.is_none() && support > cost::DENSE_FRACTION;
-        Volume { stored, dense, patterns: patterns(self.cx, target).into() }
+        Volume { stored, dense, patterns: patterns(self.cx, target, sizes).into() }
     }
 
     /// For each output whether it is better stored with all of its places.

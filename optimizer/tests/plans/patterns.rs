@@ -82,6 +82,10 @@ fn others_have_levels_of_their_own() {
     check(&asked, &[a.clone(), x.clone()], "(sparse-list sparse-list)");
     let runs = Format::dense_above(LevelKind::RunLength, 2);
     assert!(!shared(SCALED, &scaled(runs), &Config::default()).contains("of A"));
+    let diagonal = "(plan (query B (reformat csr
+        (mapjoin * (mapjoin eq (coordinate i) (coordinate j)) (table A i j) (table x i)))) (produces B))";
+    let square = [input("A", &[7, 7], Format::csr()).stored(15.0), input("x", &[7], Format::dense(1))];
+    assert!(!shared(diagonal, &square, &Config::default()).contains("of A"), "off the diagonal nothing is stored");
     let off = Config { subjects: Subjects::default().without(Subject::Layout), ..Config::default() };
     assert_eq!(shared(SCALED, &[a, x], &off), "(dense sparse-list)");
 }
