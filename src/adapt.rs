@@ -48,7 +48,7 @@ pub(crate) fn run_first(
 }
 
 /// What a plan becomes after a query, if that is something else.
-fn adapted(made: &Made, after: usize, running: &Running<'_>, bindings: &Bindings) -> Result<Option<Arc<Made>>, Error> {
+fn adapted(made: &Made, after: usize, running: &Running, bindings: &Bindings) -> Result<Option<Arc<Made>>, Error> {
     let Made { plan, planned, told, executable, .. } = made;
     let config = &executable.config;
     let written = planned.physical.queries[..=after].iter().flat_map(|q| &q.outputs).filter_map(|output| {

@@ -27,12 +27,12 @@ pub(crate) struct Executable {
 }
 
 /// A run on its way: what one stage writes, later ones read.
-pub(crate) struct Running<'r> {
+pub(crate) struct Running {
     pub(crate) engine: Engine,
     tensors: HashMap<Alias, Tensor>,
     /// The work so far, if it is counted.
     counts: Option<Counts>,
-    limits: &'r Limits,
+    limits: Limits,
 }
 
 /// A stage that has run.
@@ -108,7 +108,7 @@ impl Executable {
         let engine = self.ready(engine)?;
         let start = Instant::now();
         Ok(match engine {
-            Engine::LogicInterpreter => Run { outputs: logic()?, counts: None, time: start.elapsed() },
+            Engine::LogicInterpreter => Run { outputs: logic()?, counts: None, time: start.elapsed(), held: 0 },
             _ => {
                 let mut running = Running::new(engine, bindings, limits);
                 for (number, stage) in self.stages.iter().enumerate() {
@@ -149,13 +149,13 @@ impl Executable {
     pub(crate) fn run_stage(
         &self,
         number: usize,
-        running: &mut Running<'_>,
+        running: &mut Running,
         seen: &mut dyn FnMut(Step<'_>),
     ) -> Result<(), Error> {
         let stage = &self.stages[number];
         let input = |name: &Alias| running.tensor(name).expect("tensors are bound or written before");
         let inputs: Vec<&Tensor> = stage.reads.iter().map(input).collect();
-        let (limits, start) = (running.limits, Instant::now());
+        let (limits, start) = (&running.limits, Instant::now());
         let mut counts = None;
         let outputs = match (&stage.work, running.engine.of_kernels()) {
             (Work::Convert(ty), _) => {
@@ -177,22 +177,22 @@ impl Executable {
     }
 
     /// What a run gives once all stages have run.
-    pub(crate) fn finish(&self, running: &Running<'_>, time: Duration) -> Run {
+    pub(crate) fn finish(&self, running: &Running, time: Duration) -> Run {
         let result = |name: &Alias| running.tensor(name).cloned().expect("stages write what is produced");
         let outputs = self.produces.iter().map(|name| (name.clone(), result(name))).collect();
         if running.engine == Engine::Auto {
             self.optimizing.count_run(time);
         }
-        Run { outputs, counts: running.counts, time }
+        Run { outputs, counts: running.counts, time, held: running.limits.memory.most() }
     }
 }
 
-impl<'r> Running<'r> {
+impl Running {
     /// The inputs are there, and nothing has run.
-    pub(crate) fn new(engine: Engine, bindings: &Bindings, limits: &'r Limits) -> Running<'r> {
+    pub(crate) fn new(engine: Engine, bindings: &Bindings, limits: &Limits) -> Running {
         let tensors = bindings.iter().map(|(alias, tensor)| (alias.clone(), tensor.clone())).collect();
         let counts = (engine == Engine::AssemblyInterpreter).then(Counts::default);
-        Running { engine, tensors, counts, limits }
+        Running { engine, tensors, counts, limits: limits.of_one_run() }
     }
 
     /// A tensor that is at hand.

@@ -48,6 +48,9 @@ pub struct Run {
     pub counts: Option<Counts>,
     /// How long it took.
     pub time: Duration,
+    /// The most bytes that were allocated for it at one time: results, tensors between its queries, workspaces. The
+    /// inputs do not count, and neither does what interpreters allocate that are not Assembly's.
+    pub held: usize,
 }
 
 impl Run {

@@ -27,6 +27,8 @@ pub struct Profile {
     pub time: Duration,
     /// The work of all queries; only the interpreter of Assembly counts.
     pub counts: Option<Counts>,
+    /// The most bytes that were allocated for the run at one time, as [`Run::held`](crate::Run::held).
+    pub held: usize,
     /// What the author may want to know.
     pub notes: Vec<Note>,
     /// The results, by name.
@@ -97,6 +99,7 @@ impl Prepared {
             queries,
             time: run.time,
             counts: run.counts,
+            held: run.held,
             notes: self.notes(),
             outputs: run.outputs,
         })
@@ -113,7 +116,7 @@ impl fmt::Display for Profile {
         for (phase, time) in self.phases.iter() {
             writeln!(f, "{:<24} {time:>12.1?}", phase.name())?;
         }
-        writeln!(f, "{:<24} {:>12.1?}  {}", "run", self.time, self.engine.name())?;
+        writeln!(f, "{:<24} {:>12.1?}  {}, {} bytes held at most", "run", self.time, self.engine.name(), self.held)?;
         for query in &self.queries {
             writeln!(f, "  {:<22} {:>12.1?}", query.name, query.time)?;
             for output in &query.outputs {

@@ -105,6 +105,8 @@ fn json_has_outputs_and_seconds() {
     for key in ["read", "optimize", "compile", "cold", "warm_best", "warm_median"] {
         assert!(found["seconds"][key].as_f64().is_some_and(|s| s > 0.0), "{key}: {}", found["seconds"]);
     }
+    // Three values of 8 bytes and the arrays of their levels, in whole cache lines.
+    assert!(found["held"].as_u64().is_some_and(|held| (64..4096).contains(&held)), "{}", found["held"]);
     let cold = json(&place.run(&["run", "scaled.rp", "--bind", "A=a.mtx", "--json"]));
     assert!(cold["seconds"]["warm_best"].is_null());
 }
@@ -514,7 +516,7 @@ fn explain_measures_and_draws() {
     };
     let planned = ["loops i j", "cost ", "(dense sparse-list)", "walk i, walk j"];
     let cases: [(&[&str], &[&str]); 5] = [
-        (&["--analyze"], &["== queries ==", "took ", "C has ", " were estimated, q-error 1.", "run  "]),
+        (&["--analyze"], &["== queries ==", "took ", "C has ", " were estimated, q-error 1.", "run  ", "\nheld  "]),
         (&["--format", "dot"], &["digraph plan {", " values", "n0 -> n1"]),
         (&["--format", "dot", "--analyze"], &["digraph plan {", "took ", " values, "]),
         (&["--format", "mermaid"], &["flowchart TD", " values", "n0 -->"]),

@@ -4,7 +4,7 @@ use crate::checks::Sums;
 use crate::ours::{Way, compare_halves};
 use crate::peers::{PEERS, Peer, start_own};
 use crate::process::{peak, reset_peak};
-use crate::protocol::{Choice, Client, NoAnswer, Reply, Request, Task};
+use crate::protocol::{Choice, Client, Memory, NoAnswer, Reply, Request, Task};
 use crate::results::{Outcome, PeerState, Side, Status};
 use crate::workload::{Size, Workload};
 use anyhow::{Result, bail};
@@ -224,7 +224,8 @@ impl RunningSide {
     fn new(peer: &str, way: &str, (load, build): (f64, f64)) -> RunningSide {
         let (peer, way) = (peer.to_owned(), way.to_owned());
         let (seconds, kernel) = (Vec::new(), Vec::new());
-        let side = Side { peer, way, status: Status::Ran, first: 0.0, seconds, kernel, load, build, peak: 0 };
+        let side =
+            Side { peer, way, status: Status::Ran, first: 0.0, seconds, kernel, load, build, peak: 0, memory: None };
         RunningSide { side, repeat: 1, spent: 0.0, done: false }
     }
 
@@ -240,6 +241,13 @@ impl RunningSide {
     fn leave(&mut self, status: Status) {
         (self.side.status, self.done) = (status, true);
     }
+}
+
+/// What a side tells of a run.
+struct Ran {
+    seconds: f64,
+    kernel: Option<f64>,
+    memory: Option<Memory>,
 }
 
 /// All sides of one workload.
@@ -262,10 +270,10 @@ impl Table<'_> {
         self.client(peer).map_or(0, |client| peak(client.id()))
     }
 
-    fn run(&mut self, side: &Side, repeat: u32) -> Result<(f64, Option<f64>)> {
+    fn run(&mut self, side: &Side, repeat: u32) -> Result<Ran> {
         let limit = self.budget.answer;
         match self.client(&side.peer)?.ask(&Request::Run { way: side.way.clone(), repeat }, limit)? {
-            Reply::Ran { seconds, kernel } => Ok((seconds, kernel)),
+            Reply::Ran { seconds, kernel, memory } => Ok(Ran { seconds, kernel, memory }),
             reply => bail!("unexpected {reply:?}"),
         }
     }
@@ -287,8 +295,8 @@ impl Table<'_> {
                 run.leave(Status::Unsupported("its process was ended before".into()));
                 continue;
             }
-            let checked = self.run(&run.side, 1).and_then(|(seconds, _)| {
-                run.side.first = seconds;
+            let checked = self.run(&run.side, 1).and_then(|ran| {
+                run.side.first = ran.seconds;
                 self.sums(&run.side)
             });
             let sums = match checked {
@@ -308,11 +316,14 @@ impl Table<'_> {
             }
             // The first run may have compiled something; the second tells how long a run takes.
             match self.run(&run.side, 1) {
-                Ok((again, _)) if again > self.budget.rounds.as_secs_f64() => {
-                    run.side.seconds.push(again);
+                Ok(again) if again.seconds > self.budget.rounds.as_secs_f64() => {
+                    run.side.seconds.push(again.seconds);
+                    run.side.memory = again.memory;
                     run.done = true;
                 }
-                Ok((again, _)) => run.repeat = (self.budget.shortest.as_secs_f64() / again).clamp(1.0, 1e5) as u32,
+                Ok(again) => {
+                    run.repeat = (self.budget.shortest.as_secs_f64() / again.seconds).clamp(1.0, 1e5) as u32;
+                }
                 Err(error) => run.fail(&error),
             }
         }
@@ -332,10 +343,11 @@ impl Table<'_> {
                     continue;
                 }
                 match self.run(&run.side, run.repeat) {
-                    Ok((seconds, kernel)) => {
-                        run.side.seconds.push(seconds);
-                        run.side.kernel.extend(kernel);
-                        run.spent += seconds * f64::from(run.repeat);
+                    Ok(ran) => {
+                        run.side.seconds.push(ran.seconds);
+                        run.side.kernel.extend(ran.kernel);
+                        run.side.memory = ran.memory;
+                        run.spent += ran.seconds * f64::from(run.repeat);
                         run.done = run.spent > self.budget.rounds.as_secs_f64() / 2.0;
                     }
                     Err(error) => run.fail(&error),

@@ -2,7 +2,7 @@
 
 use crate::checks::Sums;
 use crate::npy::write_input;
-use crate::protocol::{Choice, Compared, InputFile, Reply, Request, Server, Task};
+use crate::protocol::{Choice, Compared, InputFile, Memory, Reply, Request, Server, Task};
 use crate::runner::{Runner, on};
 use crate::workload::{Input, Made, Problem, Program, Size, Variant};
 use crate::workloads;
@@ -197,9 +197,13 @@ impl Ours {
     }
 }
 
-/// The results of a program that runs so many times, and how long one run takes.
+/// The results of a program that runs so many times, how long one run takes, and its memory. What was there before, from
+/// earlier runs, is not in the way.
 fn timed(program: &Program, runner: &mut Runner, repeat: u32) -> Result<(Reply, Vec<Tensor>)> {
     runner.take_kernel_time();
+    let budget = runner.session().limits().memory.clone();
+    budget.restart_most();
+    let before = budget.used();
     let start = Instant::now();
     for _ in 1..repeat {
         program(runner)?;
@@ -207,7 +211,8 @@ fn timed(program: &Program, runner: &mut Runner, repeat: u32) -> Result<(Reply, 
     let results = program(runner)?;
     let seconds = start.elapsed().as_secs_f64() / f64::from(repeat);
     let kernel = runner.take_kernel_time().as_secs_f64() / f64::from(repeat);
-    Ok((Reply::Ran { seconds, kernel: Some(kernel) }, results))
+    let memory = Memory { held: (budget.most() - before) as u64, results: results.iter().map(Tensor::bytes).sum() };
+    Ok((Reply::Ran { seconds, kernel: Some(kernel), memory: Some(memory) }, results))
 }
 
 /// Tensors of inputs.

@@ -55,12 +55,22 @@ pub enum Reply {
     Loaded { load: f64, build: f64 },
     /// It has no way to compute that.
     Unsupported { reason: String },
-    /// The seconds of one run, and those that kernels took, where they can be told apart.
-    Ran { seconds: f64, kernel: Option<f64> },
+    /// The seconds of one run, those that kernels took, where they can be told apart, and its memory, which redpoll alone
+    /// tells.
+    Ran { seconds: f64, kernel: Option<f64>, memory: Option<Memory> },
     /// Checksums, one a result.
     Checked { sums: Vec<Sums> },
     /// Something went wrong.
     Failed { error: String },
+}
+
+/// The memory of a run, in bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Memory {
+    /// The most that was allocated at one time: results, what is computed between them, workspaces.
+    pub held: u64,
+    /// The results.
+    pub results: u64,
 }
 
 /// A way to store and compute something that is compared with others, the first of them being the baseline.
@@ -276,7 +286,9 @@ mod tests {
         fn answer(&mut self, request: Request) -> Result<Reply> {
             match request {
                 Request::Hello { threads } => Ok(Reply::Hello { name: "fake".into(), version: threads.to_string() }),
-                Request::Run { repeat, .. } => Ok(Reply::Ran { seconds: f64::from(repeat), kernel: None }),
+                Request::Run { repeat, .. } => {
+                    Ok(Reply::Ran { seconds: f64::from(repeat), kernel: None, memory: None })
+                }
                 _ => bail!("it is a fake"),
             }
         }
@@ -293,7 +305,7 @@ mod tests {
         assert_eq!(replies[0], Reply::Hello { name: "fake".into(), version: "3".into() });
         assert!(matches!(&replies[1], Reply::Failed { error } if error.contains("expected")), "{:?}", replies[1]);
         assert_eq!(replies[2], Reply::Failed { error: "it is a fake".into() });
-        assert_eq!(replies[3], Reply::Ran { seconds: 4.0, kernel: None });
+        assert_eq!(replies[3], Reply::Ran { seconds: 4.0, kernel: None, memory: None });
     }
 
     #[test]
@@ -304,7 +316,7 @@ mod tests {
         let mut client = Client::start(Command::new("sh").args(["-c", script])).unwrap();
         let limit = Duration::from_secs(20);
         let run = Request::Run { way: String::new(), repeat: 1 };
-        assert_eq!(client.ask(&run, limit).unwrap(), Reply::Ran { seconds: 0.5, kernel: None });
+        assert_eq!(client.ask(&run, limit).unwrap(), Reply::Ran { seconds: 0.5, kernel: None, memory: None });
         assert_eq!(client.ask(&run, limit).unwrap_err().to_string(), "out of luck");
         let hang = client.ask(&run, Duration::from_millis(50)).unwrap_err().to_string();
         assert!(hang.contains("no answer"), "{hang}");

@@ -1,6 +1,6 @@
 //! What the harness has measured, as it is written and read.
 
-use crate::protocol::Compared;
+use crate::protocol::{Compared, Memory};
 use crate::statistics::{Ratio, Summary};
 use crate::workload::Suite;
 use serde::{Deserialize, Serialize};
@@ -106,8 +106,12 @@ pub struct Side {
     pub load: f64,
     /// Seconds that building of formats took.
     pub build: f64,
-    /// The most bytes of memory that the process held while it ran.
+    /// The most bytes of memory that the process held while it ran: its code, the inputs, what it read them from, the
+    /// results and what checked them.
     pub peak: u64,
+    /// The memory of the last run, as far as it is told.
+    #[serde(default)]
+    pub memory: Option<Memory>,
 }
 
 /// What became of a side.

@@ -4,8 +4,10 @@ use super::failure::Failure;
 use super::plan::{PlanArgs, note};
 use super::runnable::Runnable;
 use super::style::Style;
+use super::summary::HELD;
 use crate::{Detail, Engine, Flow, Prepared, Profile, Section};
 use clap::ValueEnum;
+use indicatif::HumanBytes;
 use std::io::{self, Write};
 
 /// Show what each phase makes of a plan
@@ -95,14 +97,18 @@ fn analyze(prepared: &Prepared, engine: Engine, form: Form, out: &mut impl Write
     }
     let section = |title: &str, text: String| Section { title: title.to_owned(), text };
     let physical = section("physical plan", prepared.physical().to_string());
-    sections(&[physical, section("queries", profile.flow.to_string()), section("times", times(&profile))], out)
+    sections(
+        &[physical, section("queries", profile.flow.to_string()), section("times and memory", times(&profile))],
+        out,
+    )
 }
 
-/// How long each phase took, and the run.
+/// How long each phase took, and the run, and what that held.
 fn times(profile: &Profile) -> String {
     let phases = profile.phases.iter().map(|(phase, time)| (phase.name(), time));
     let rows = phases.chain([("run", profile.time)]);
-    rows.map(|(name, time)| format!("{name:<12} {time:>10.1?}\n")).collect()
+    let times: String = rows.map(|(name, time)| format!("{name:<12} {time:>10.1?}\n")).collect();
+    format!("{times}{:<12} {:>10}   {HELD}", "held", HumanBytes(profile.held as u64).to_string())
 }
 
 fn graph(flow: &Flow, form: Form, out: &mut impl Write) -> Result<(), Failure> {

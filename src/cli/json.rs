@@ -3,11 +3,13 @@
 //! ```text
 //! {"outputs": {NAME: {"shape": [..], "dtype": "..", "fill": x, "stored": n, "sum": s}},
 //!  "notes": [".."],
+//!  "held": n,
 //!  "seconds": {"read": s, "optimize": s, "compile": s, "cold": s, "warm_best": s, "warm_median": s}}
 //! ```
 //! `stored` counts the values that differ from the fill; `sum` adds the values of all places, in `f64`. Infinities and
 //! NaN, which JSON has no numbers for, are the strings `"inf"`, `"-inf"` and `"nan"`. Values of structs are arrays, and
-//! they have no sum (`null`). Notes tell what its author may not have wanted of the plan. The warm times are `null` without `--repeat`.
+//! they have no sum (`null`). Notes tell what its author may not have wanted of the plan. `held` is [`Run::held`]
+//! in bytes. The warm times are `null` without `--repeat`.
 
 use super::runnable::Runnable;
 use super::summary::Seconds;
@@ -36,6 +38,7 @@ pub(super) fn report_json(prepared: &Runnable, run: &Run, seconds: &Seconds) -> 
     json!({
         "outputs": outputs,
         "notes": prepared.notes().iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "held": run.held,
         "seconds": {
             "read": seconds.read.as_secs_f64(),
             "optimize": seconds.optimize.as_secs_f64(),

@@ -1,4 +1,4 @@
-//! What `redpoll run` shows to people: results, plan, times.
+//! What `redpoll run` shows to people: results, plan, times, memory.
 
 use super::runnable::Runnable;
 use super::style::Style;
@@ -6,6 +6,7 @@ use crate::Run;
 use crate::logic::physical::FormatWords;
 use crate::logic::{Alias, Scalar};
 use crate::physical::storage::Tensor;
+use indicatif::HumanBytes;
 use std::io::{self, Write};
 use std::time::Duration;
 
@@ -25,7 +26,10 @@ pub(super) struct Seconds {
     pub(super) warm_median: Option<Duration>,
 }
 
-/// Writes results, plan and times.
+/// What the bytes are that a run tells.
+pub(super) const HELD: &str = "results, tensors between queries and workspaces, at most";
+
+/// Writes results, plan, times and memory.
 pub(super) fn report_text(prepared: &Runnable, run: &Run, seconds: &Seconds, out: &mut impl Write) -> io::Result<()> {
     let style = Style::of(&io::stdout());
     writeln!(out, "{}", style.title("results"))?;
@@ -36,7 +40,7 @@ pub(super) fn report_text(prepared: &Runnable, run: &Run, seconds: &Seconds, out
             writeln!(out, "  {line}")?;
         }
     }
-    writeln!(out, "\n{}", style.title("times"))?;
+    writeln!(out, "\n{}", style.title("times and memory"))?;
     let rows = [
         ("read", Some(seconds.read), "files into tensors"),
         ("optimize", Some(seconds.optimize), "text into the plan above"),
@@ -50,7 +54,7 @@ pub(super) fn report_text(prepared: &Runnable, run: &Run, seconds: &Seconds, out
             writeln!(out, "  {name:<9} {:>10}   {what}", readable(time))?;
         }
     }
-    Ok(())
+    writeln!(out, "  {:<9} {:>10}   {HELD}", "held", HumanBytes(run.held as u64).to_string())
 }
 
 /// A result in one line: its value if it has no modes, else what is known of it as a whole.

@@ -48,7 +48,8 @@ impl Server for DuckDb {
                 for _ in 0..repeat {
                     self.connection.execute_batch(&format!("CREATE OR REPLACE TEMP TABLE result AS {}", self.sql))?;
                 }
-                Ok(Reply::Ran { seconds: start.elapsed().as_secs_f64() / f64::from(repeat), kernel: None })
+                let seconds = start.elapsed().as_secs_f64() / f64::from(repeat);
+                Ok(Reply::Ran { seconds, kernel: None, memory: None })
             }
             Request::Check => Ok(Reply::Checked { sums: vec![self.sums()?] }),
             _ => bail!("DuckDB is not asked for that"),

@@ -140,7 +140,7 @@ impl Queries {
         }
         let seconds = start.elapsed().as_secs_f64() / f64::from(repeat);
         let kernel = kernel.as_secs_f64() / f64::from(repeat);
-        Ok(Reply::Ran { seconds, kernel: (claiming != Claiming::Off).then_some(kernel) })
+        Ok(Reply::Ran { seconds, kernel: (claiming != Claiming::Off).then_some(kernel), memory: None })
     }
 
     fn sums(&self) -> Result<Sums> {

@@ -1,6 +1,7 @@
 //! Tables in Markdown.
 
 use super::plot::{by_workload, points};
+use crate::protocol::Memory;
 use crate::results::{Outcome, Results, Side, Status};
 use crate::statistics::{Summary, slope};
 use crate::workload::Suite;
@@ -183,27 +184,39 @@ fn slopes(out: &mut String, outcomes: &[&Outcome]) -> std::fmt::Result {
     Ok(())
 }
 
-/// What each side took before it ran: reading of files, building of formats, and memory at most until it was done.
+/// What each side took before it ran: reading of files, building of formats; memory of its process at most until it was
+/// done; and what a run of redpoll allocated at most, the results in it, and how many times the results that is.
 fn preparation(out: &mut String, outcomes: &[&Outcome]) -> std::fmt::Result {
     writeln!(out, "\n<details><summary>Loading, building, first runs, memory</summary>\n")?;
-    writeln!(out, "| workload | data | side | load | build | first run | peak MiB |\n|---|---|---|---|---|---|---|")?;
+    writeln!(
+        out,
+        "| workload | data | side | load | build | first run | process MiB | held MiB | results MiB | times |\n|---|---|---|---|---|---|---|---|---|---|"
+    )?;
     for outcome in outcomes {
         let sides = outcome.reference().into_iter().chain(outcome.peers().filter(|side| side.status == Status::Ran));
         for side in sides {
             writeln!(
                 out,
-                "| {} | {} | {} | {} | {} | {} | {:.0} |",
+                "| {} | {} | {} | {} | {} | {} | {:.0} | {} |",
                 outcome.name,
                 outcome.data,
                 side.peer,
                 time(side.load),
                 time(side.build),
                 time(side.first),
-                side.peak as f64 / f64::from(1 << 20)
+                mebibytes(side.peak),
+                side.memory.map_or("- | - | -".into(), |Memory { held, results }| {
+                    let times = held as f64 / results as f64;
+                    format!("{:.2} | {:.2} | {times:.1}", mebibytes(held), mebibytes(results))
+                })
             )?;
         }
     }
     writeln!(out, "\n</details>")
+}
+
+fn mebibytes(bytes: u64) -> f64 {
+    bytes as f64 / f64::from(1 << 20)
 }
 
 fn row(out: &mut String, outcome: &Outcome, copy: f64) -> std::fmt::Result {

@@ -24,6 +24,8 @@ impl UnwindSafe for MemoryBudget {}
 pub struct MemoryBudget {
     limit: usize,
     used: AtomicUsize,
+    /// The most that was in use at one time.
+    most: AtomicUsize,
     /// What is charged besides.
     outer: Vec<Arc<dyn Account>>,
 }
@@ -31,12 +33,12 @@ pub struct MemoryBudget {
 impl MemoryBudget {
     /// A budget of that many bytes.
     pub fn new(limit: usize) -> MemoryBudget {
-        MemoryBudget { limit, used: AtomicUsize::new(0), outer: Vec::new() }
+        MemoryBudget::within(limit, Vec::new())
     }
 
     /// A budget of that many bytes, whose bytes are taken from other accounts, too.
     pub fn within(limit: usize, outer: Vec<Arc<dyn Account>>) -> MemoryBudget {
-        MemoryBudget { limit, used: AtomicUsize::new(0), outer }
+        MemoryBudget { limit, used: AtomicUsize::new(0), most: AtomicUsize::new(0), outer }
     }
 
     /// The limit, in bytes.
@@ -48,20 +50,29 @@ impl MemoryBudget {
     pub fn used(&self) -> usize {
         self.used.load(Ordering::Relaxed)
     }
+
+    /// The most bytes that were in use at one time, since it was made or [`MemoryBudget::restart_most`] was called.
+    pub fn most(&self) -> usize {
+        self.most.load(Ordering::Relaxed)
+    }
+
+    /// Begins [`MemoryBudget::most`] anew, with what is in use now.
+    pub fn restart_most(&self) {
+        self.most.store(self.used(), Ordering::Relaxed);
+    }
 }
 
 impl Account for MemoryBudget {
     fn charge(&self, bytes: usize) -> bool {
         let add = |used: usize| used.checked_add(bytes).filter(|total| *total <= self.limit);
-        if self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add).is_err() {
-            return false;
-        }
-        let refused = self.outer.iter().position(|account| !account.charge(bytes));
-        if let Some(refused) = refused {
+        let Ok(before) = self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add) else { return false };
+        if let Some(refused) = self.outer.iter().position(|account| !account.charge(bytes)) {
             self.outer[..refused].iter().for_each(|account| account.release(bytes));
             self.used.fetch_sub(bytes, Ordering::Relaxed);
+            return false;
         }
-        refused.is_none()
+        self.most.fetch_max(before + bytes, Ordering::Relaxed);
+        true
     }
 
     fn release(&self, bytes: usize) {
@@ -87,6 +98,13 @@ impl Limits {
     pub fn memory(bytes: usize) -> Limits {
         let workers = Workers::caller().clone();
         Limits { memory: Arc::new(MemoryBudget::new(bytes)), workers, cancel: Arc::default() }
+    }
+
+    /// The same for one run: a budget of its own, which takes its bytes from this one, tells what that run held.
+    #[must_use]
+    pub fn of_one_run(&self) -> Limits {
+        let memory = MemoryBudget::within(self.memory.limit(), vec![self.memory.clone()]);
+        Limits { memory: Arc::new(memory), ..self.clone() }
     }
 
     /// The same on other threads.
@@ -120,5 +138,19 @@ mod tests {
         assert_eq!(used(), [40; 3]);
         budget.release(40);
         assert_eq!(used(), [0; 3]);
+        assert_eq!([budget.most(), narrow.most()], [40; 2], "what was refused does not count");
+    }
+
+    #[test]
+    fn runs_have_a_mark_of_their_own_of_the_most_that_was_in_use() {
+        let limits = Limits::memory(100);
+        assert!(limits.memory.charge(30));
+        let run = limits.of_one_run();
+        assert!(run.memory.charge(40) && !run.memory.charge(40));
+        run.memory.release(40);
+        assert!(run.memory.charge(10));
+        assert_eq!((run.memory.used(), run.memory.most(), limits.memory.most()), (10, 40, 70));
+        limits.memory.restart_most();
+        assert_eq!(limits.memory.most(), 40);
     }
 }
