@@ -60,7 +60,8 @@ impl Encoded {
         let key = self.shared(region, &Request { payload: Payload::Exists, ..request.clone() });
         let codes = || request.fields.iter().map(|&f| rows.codes(f)).collect();
         let groups = grouped.0.entry(key).or_insert_with(|| Groups::new(rows, (codes(), &shape), &request.valid));
-        let dense = is_dense(&shape, groups.len() as u64);
+        let entries = groups.len() as u64;
+        let (full, dense) = (is_full(&shape, entries), is_dense(&shape, entries));
         // Where the only level is dense, values stand at their places.
         let size = shape.first().copied().filter(|_| dense && shape.len() == 1);
         let (values, fill) = match request.payload {
@@ -78,11 +79,11 @@ impl Encoded {
                 (groups.largest(extremes.codes(), size), Scalar::U64(0))
             }
         };
-        let format = format(&shape, groups.len() as u64, values.dtype());
+        let format = format(&shape, entries, values.dtype());
         let leaf = format.leaf;
         let ty = TensorType { shape: shape.clone(), dtype: values.dtype().clone(), fill, format };
         let tensor = if shape.is_empty() {
-            let values = if groups.len() == 0 {
+            let values = if entries == 0 {
                 Values::from_scalars(ty.dtype.clone(), std::slice::from_ref(&ty.fill))?
             } else {
                 values
@@ -90,7 +91,8 @@ impl Encoded {
             Tensor::from_dense(ty, &values)?
         } else {
             let values = if leaf == LeafKind::Pattern { Vec::new() } else { values.columns().to_vec() };
-            Tensor::try_new(ty, groups.levels(&shape, dense).to_vec(), values)?
+            let levels = if full { vec![Vec::new(); shape.len()] } else { groups.levels(&shape, dense).to_vec() };
+            Tensor::try_new(ty, levels, values)?
         };
         self.allowance.take("the tensors", usize::try_from(tensor.bytes()).unwrap_or(usize::MAX))?;
         Ok(tensor)
@@ -101,11 +103,13 @@ impl Encoded {
 #[derive(Default)]
 pub struct Grouped<'a>(BTreeMap<Shared, Groups<'a>>);
 
-/// How so many entries are stored: fields of few places as levels that find a coordinate at once, others as lists.
+/// How so many entries are stored: as an array where they are all there can be, as matrices in tables are; else fields of
+/// few places as levels that find a coordinate at once, and others as lists.
 pub(super) fn format(shape: &[u64], entries: u64, dtype: &DType) -> Format {
-    let rank = shape.len();
+    let (rank, full) = (shape.len(), is_full(shape, entries));
     let kind = |k: usize| match k {
         0 if is_dense(shape, entries) => LevelKind::Dense,
+        _ if full => LevelKind::Dense,
         _ => LevelKind::SparseList,
     };
     let levels: Vec<LevelFormat> = (0..rank).map(|k| LevelFormat::new(kind(k))).collect();
@@ -113,6 +117,11 @@ pub(super) fn format(shape: &[u64], entries: u64, dtype: &DType) -> Format {
     let pattern = lists && *dtype == DType::Prim(Prim::Bool);
     let leaf = if pattern { LeafKind::Pattern } else { LeafKind::Element };
     Format { levels, modes: (0..rank).map(|mode| StorageMode::Whole { mode }).collect(), leaf }
+}
+
+/// Whether every place has an entry.
+fn is_full(shape: &[u64], entries: u64) -> bool {
+    shape.iter().try_fold(1u64, |all, &size| all.checked_mul(size)) == Some(entries)
 }
 
 /// Whether the first level has all places of its field.

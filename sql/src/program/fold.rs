@@ -89,12 +89,13 @@ impl<'a> Leaves<'a> {
         let active = |(k, field): (FieldId, &crate::claim::RegionField)| {
             field.columns.len() > 1 || groups.contains(&k) || masked(k) || conditioned(k)
         };
+        let active: Vec<bool> = region.fields.iter().enumerate().map(active).collect();
         Leaves {
             region,
             encoded,
             names: (0..region.fields.len()).map(|k| Field::from(format!("f{k}"))).collect(),
-            order: field_order(region),
-            active: region.fields.iter().enumerate().map(active).collect(),
+            order: field_order(region, &active),
+            active,
             bindings: BTreeMap::new(),
             made: BTreeMap::new(),
             grouped: Grouped::default(),

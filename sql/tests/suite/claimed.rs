@@ -53,6 +53,25 @@ async fn outer_joins_agree_with_datafusion() {
     }
 }
 
+/// Protects that rows which are joined with themselves are stored once, however the query lists its conditions: the loops
+/// go along the edges, as they do over a tensor.
+#[tokio::test]
+async fn tables_joined_with_themselves_are_stored_once() {
+    let database = graph().await;
+    for (sql, tensors) in [
+        ("SELECT count(*) FROM e a JOIN e b ON a.dst = b.src JOIN e c ON a.src = c.src AND b.dst = c.dst", 1),
+        ("SELECT count(*) FROM e c, e b, e a WHERE b.dst = c.dst AND a.dst = b.src AND c.src = a.src", 1),
+        ("SELECT count(*) FROM e a JOIN e b ON a.dst = b.src JOIN e c ON b.dst = c.src AND c.dst = a.src", 2),
+    ] {
+        run(&database, sql).await.unwrap();
+        let told = run(&database, &format!("EXPLAIN VERBOSE {sql}")).await.unwrap();
+        let told = pretty_format_batches(&told).unwrap().to_string();
+        let found = (0..3).filter(|k| told.contains(&format!("(input t{k} "))).count();
+        assert_eq!(found, tensors, "{sql}: {told}");
+        assert_eq!(agree(&database, sql).await.unwrap(), 1, "{sql}");
+    }
+}
+
 /// Protects that users see the program of a region that has run, down to its loops, and are told how they come to see it.
 #[tokio::test]
 async fn programs_are_explained_once_they_are_there() {
