@@ -68,6 +68,11 @@ pub(crate) const DENSE_WASTE: f64 = 8.0;
 pub(crate) const LANE_WALK: f64 = 48.0;
 /// In so many.
 pub(crate) const LANES: u8 = 4;
+/// Steps of a merge that an entry of a list takes which a longer one leads.
+pub(crate) const LED_STEP: f64 = 2.0;
+/// Steps of a gallop that a leap takes in a list which a shorter one leads, times 1.5 more than the logarithm to base 2 of
+/// how many entries it is wide.
+pub(crate) const LED_LEAP: f64 = 0.3;
 /// Members of an intersection gallop when their fibers' lengths differ by more than this factor.
 pub(crate) const GALLOP_RATIO: f64 = 8.0;
 /// Fibers are held where that costs at most this many times what it saves by the estimate. Filling them in is bounded by

@@ -36,6 +36,8 @@ pub(crate) enum Way {
     Held,
     /// By a search for each coordinate that the others lead to.
     Searched,
+    /// In leaps to where those that decide lead, from where it stands.
+    Led,
 }
 
 /// That fibers can be held.
@@ -107,9 +109,13 @@ pub(crate) fn meet(lists: &[List], rounds: &Rounds<'_>) -> (Vec<Way>, Work) {
     let mut longest: Vec<usize> = (0..lists.len()).filter(|k| lists[*k].hold.is_some()).collect();
     longest.sort_by(|a, b| lists[*b].fiber.total_cmp(&lists[*a].fiber));
     longest.truncate(leads - 1);
-    // Lists that do not decide are asked for what the others lead to.
+    // Lists that do not decide are asked for what the others lead to; those that can leap take them along.
+    let asked = match lists.iter().all(|list| list.searchable) {
+        true => Way::Led,
+        false => Way::Searched,
+    };
     let is_asked = |list: &List| !list.joined && list.searchable;
-    let asked: Vec<Way> = lists.iter().map(|l| if is_asked(l) { Way::Searched } else { Way::Walked }).collect();
+    let asked: Vec<Way> = lists.iter().map(|l| if is_asked(l) { asked } else { Way::Walked }).collect();
     let starts = if asked == ways { vec![ways] } else { vec![ways, asked] };
     for mut ways in starts {
         let mut consider = |ways: &[Way]| {
@@ -120,7 +126,7 @@ pub(crate) fn meet(lists: &[List], rounds: &Rounds<'_>) -> (Vec<Way>, Work) {
                 best = (ways.to_vec(), steps + fills);
             }
         };
-        if ways.contains(&Way::Searched) {
+        if ways.iter().any(|way| *way != Way::Walked) {
             consider(&ways);
         }
         for k in &longest {
@@ -182,6 +188,14 @@ fn look_up(lists: &[List], ways: &[Way], rounds: &Rounds<'_>) -> Work {
             (Way::Held, Some(hold)) => {
                 work.add(Event::FollowHeld, steps);
                 work.miss(steps, hold.bytes);
+            }
+            (Way::Led, _) => {
+                // The further apart is what it is asked for, the more a leap passes over.
+                let apart = list.fiber / least(lists, ways).max(0.5);
+                match apart > 1.0 {
+                    true => work.add(Event::Gallop, cost::LED_LEAP * steps * (1.5 + apart.log2())),
+                    false => work.add(Event::Merge, cost::LED_STEP * rounds.outside * list.fiber),
+                }
             }
             (Way::Held | Way::Searched, _) => work.add(cost::follow(list.kind), steps),
         }

@@ -3,8 +3,8 @@
 //! A level whose coordinate is known when it is met is followed; the others are walked, except in an intersection:
 //! where one loop meets several sparse levels under operators that each of their fills annihilates, hash tables and byte
 //! maps are followed when some list leads, lists that the loops outside come back to are held in byte maps, and lists of
-//! a union beside such an intersection are searched, where that is cheaper; lists that are left gallop when the lengths of
-//! their fibers differ by more than [`cost::GALLOP_RATIO`].
+//! a union beside such an intersection are led by it, or searched, where that is cheaper; lists that are left gallop when
+//! they lead others, or the lengths of their fibers differ by more than [`cost::GALLOP_RATIO`].
 
 use crate::context::Context;
 use crate::cost;
@@ -112,7 +112,7 @@ fn meet_together(met: &[&Member], rounds: &dyn Fn(usize) -> f64, chosen: &mut [(
     } else {
         vec![Way::Walked; lists.len()]
     };
-    for (member, way) in lists.iter().zip(&ways).filter(|(_, way)| **way != Way::Walked) {
+    for (member, way) in lists.iter().zip(&ways).filter(|(_, way)| matches!(way, Way::Held | Way::Searched)) {
         let (read, through) = &mut chosen[member.access];
         through.protocols[member.level] = Protocol::Follow;
         if let (Way::Held, Some(hold)) = (way, member.list.hold) {
@@ -124,8 +124,9 @@ fn meet_together(met: &[&Member], rounds: &dyn Fn(usize) -> f64, chosen: &mut [(
     // A table that is met along with one list tells how much of it is asked for.
     let lengths = || leading().chain(tables.iter().copied().filter(|m| m.list.joined)).map(|m| m.list.fiber);
     let (least, most) = (lengths().fold(f64::INFINITY, f64::min), lengths().fold(0.0, f64::max));
-    for member in leading().filter(|m| m.list.kind.traits().lookup == Lookup::Search && lengths().count() > 1) {
-        if most > cost::GALLOP_RATIO * least.max(0.5) {
+    let leads = ways.contains(&Way::Led);
+    for member in leading().filter(|m| m.list.kind.traits().lookup == Lookup::Search) {
+        if leads || lengths().count() > 1 && most > cost::GALLOP_RATIO * least.max(0.5) {
             chosen[member.access].1.protocols[member.level] = Protocol::Gallop;
         }
     }

@@ -828,3 +828,16 @@ fn tables_are_followed() {
     );
     assert_eq!(physical.queries.len(), 1);
 }
+
+/// Protects that a list without which nothing is left leads those of a sum, whether it is shorter or longer than they are.
+#[test]
+fn a_factor_leads_the_lists_of_a_sum() {
+    let text = "(plan (query D (mapjoin * (mapjoin + (table A i j) (table B i j)) (table C i j))) (produces D))";
+    let input = |name: &str, stored: f64| input(name, &[900, 900], Format::csr()).stored(stored);
+    for (factor, leads) in [(800.0, true), (8e5, true), (2e3, true), (8e3, false)] {
+        let inputs = [input("A", 9e3), input("B", 9e3), input("C", factor)];
+        let (physical, _) = check_with(text, &inputs, &Config::default());
+        let value = "(* (+ (at A i j) (at B i j)) (at C i (gallop j)))";
+        assert_eq!(physical.to_string().contains(value), leads, "{factor}: {physical}");
+    }
+}
