@@ -239,6 +239,9 @@ impl Kernel {
             }
         }
         let mut invocation = self.bind(inputs, limits)?;
+        // SAFETY: the code writes each element that these buffers come to have, by lowering's word, and they are taken once
+        // it is done.
+        unsafe { invocation.leave_unfilled(&self.draft.lowered.unfilled) };
         // The interpreter counts what a first run allocates.
         if !matches!(self.code, Code::Interpreter(_)) {
             self.room.reserve(&mut invocation, 1);

@@ -98,6 +98,8 @@ impl Run<'_> {
         loop {
             let Some(part) = lock(&self.left).part() else { return Ok(()) };
             let mut invocation = self.kernel.bind(self.inputs, self.limits)?;
+            // SAFETY: as for the lender; what a part has appended is taken after its last chunk.
+            unsafe { invocation.leave_unfilled(&self.kernel.draft.lowered.unfilled) };
             for (buffer, loan) in &self.loans {
                 // SAFETY: the lender lives until all parts are done, and nothing else touches its buffer. An output is
                 // shared if each place belongs to one round of the outermost loop, and so to one chunk.
@@ -148,6 +150,8 @@ fn shared(
     limits: &Limits,
 ) -> Result<(Invocation, Vec<(Buffer, Loan)>), Error> {
     let mut lender = kernel.bind(inputs, limits)?;
+    // SAFETY: the code writes each element of these buffers, by lowering's word, and they are taken once all chunks are done.
+    unsafe { lender.leave_unfilled(&kernel.draft.lowered.unfilled) };
     let mut loans = Vec::new();
     for (id, _) in cut.outputs.iter().filter(|(_, join)| *join == Join::Shared) {
         let places =

@@ -18,6 +18,7 @@ mod level;
 mod levels;
 mod looplets;
 mod prove;
+mod range;
 mod search;
 mod seeded;
 mod short_circuit;
@@ -29,6 +30,7 @@ mod storage;
 #[cfg(test)]
 mod tests;
 mod tree;
+mod unfilled;
 mod unfurl;
 mod value;
 
@@ -44,7 +46,7 @@ pub(crate) use {
     storage::{LevelCode, Tables},
 };
 
-use crate::assembly::{BufferClass, BufferDecl, BufferRole, Function, Stmt};
+use crate::assembly::{Buffer, BufferClass, BufferDecl, BufferRole, Function, Stmt};
 use crate::notation::{Cut, Obstacle, Program, Role, Stmt as Notation, TensorId, cut};
 use redpoll_logic::{FloatMode, Prim, Scalar};
 
@@ -76,6 +78,8 @@ pub struct Lowered {
     pub bindings: Vec<Binding>,
     /// What each parameter is.
     pub params: Vec<ParamSource>,
+    /// The buffers of outputs whose elements are all written before they are read: what they hold at first does not matter.
+    pub unfilled: Vec<Buffer>,
     /// How the outermost loop is cut into the chunks that the function takes; where it is not, every call runs all of it.
     pub cut: Result<Cut, Obstacle>,
 }
@@ -122,6 +126,7 @@ pub fn lower(program: &Program, layouts: &[Option<Layout>], options: Options) ->
         clear_locals(&mut cx, &again);
     }
     let body = cx.finish();
+    let unfilled = unfilled::unfilled(&cx);
     let function = Function {
         name: "kernel".into(),
         buffers: cx.buffers,
@@ -131,7 +136,7 @@ pub fn lower(program: &Program, layouts: &[Option<Layout>], options: Options) ->
         body,
     };
     let function = lanes::walks_in_lanes(cleanup(function), &cx.walks, options.mode);
-    Lowered { function, bindings: tables.bindings, params: tables.params, cut }
+    Lowered { function, bindings: tables.bindings, params: tables.params, unfilled, cut }
 }
 
 fn param_name(source: &ParamSource) -> String {

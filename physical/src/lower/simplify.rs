@@ -15,7 +15,18 @@ use std::rc::Rc;
 
 /// The loop body with what is known of its accesses put in; empty when it does nothing that can be seen.
 pub(crate) fn simplify(cx: &Cx<'_>, state: &State, tree: &Tree) -> Tree {
-    let mut simplified = body(&mut Pass { cx, state, untouched: Vec::new() }, tree);
+    simplify_setting(cx, state, tree, true)
+}
+
+/// Whether a loop body does nothing that can be seen but for setting places of outputs, whose memory is left unfilled, to
+/// their fill values.
+pub(crate) fn only_fills(cx: &Cx<'_>, state: &State, tree: &Tree) -> bool {
+    simplify_setting(cx, state, tree, false).is_empty()
+}
+
+/// As [`simplify`], with assignments of fill values to what is left unfilled, or without them.
+fn simplify_setting(cx: &Cx<'_>, state: &State, tree: &Tree, fills: bool) -> Tree {
+    let mut simplified = body(&mut Pass { cx, state, fills, untouched: Vec::new() }, tree);
     loop {
         let unread = unread_locals(cx, state, &simplified);
         if unread.is_empty() {
@@ -25,7 +36,7 @@ pub(crate) fn simplify(cx: &Cx<'_>, state: &State, tree: &Tree) -> Tree {
             true => Tree::empty(),
             false => Tree::Assign(a),
         });
-        simplified = body(&mut Pass { cx, state, untouched: Vec::new() }, &without);
+        simplified = body(&mut Pass { cx, state, fills, untouched: Vec::new() }, &without);
     }
 }
 
@@ -56,6 +67,8 @@ const MOST_OPEN: usize = 10;
 struct Pass<'a, 'p> {
     cx: &'a Cx<'p>,
     state: &'a State,
+    /// Whether fill values are assigned to outputs whose memory is left unfilled.
+    fills: bool,
     /// Tensors declared on the way here and not assigned since: they read as their fill value.
     untouched: Vec<TensorId>,
 }
@@ -173,7 +186,7 @@ fn assign(pass: &mut Pass<'_, '_>, a: &Assign) -> Tree {
     let ty = &cx.program.tensors[a.tensor.index()].ty;
     if let Term::Lit(value) = &rhs {
         let idle = match &a.write {
-            Write::Init => same(value, &ty.fill, cx.mode),
+            Write::Init => !(pass.fills && cx.tensor(a.tensor).whole) && same(value, &ty.fill, cx.mode),
             Write::Overwrite => false,
             Write::Fold(_) if seeded::is(Seeded::FoldIdentity) => is_zero(value),
             Write::Fold(op) => op.is_identity(value, &ty.dtype, 1, cx.mode),

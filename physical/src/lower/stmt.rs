@@ -28,7 +28,8 @@ pub(crate) fn lower(cx: &mut Cx<'_>, state: &State, tree: &Tree) {
         Tree::Block(items) => items.iter().for_each(|t| lower_resolved(cx, state.clone(), t)),
         Tree::Loop { .. } => lower_for(cx, state, tree),
         Tree::If { cond, body } => {
-            let cond = value(cx, state, cond).single().clone();
+            let cond = value(cx, state, cond);
+            let cond = cx.decided(cond.single());
             let then = cx.block(|cx| lower_resolved(cx, state.clone(), body));
             cx.push_if(cond, then, Vec::new());
         }
@@ -193,6 +194,7 @@ fn bind(cx: &mut Cx<'_>, state: &State, t: &Term) -> Value {
     let parts = v.parts.iter().zip(v.dtype.prims()).map(|(part, prim)| {
         let named = cx.new_local("v", prim);
         cx.assign(named, part.clone());
+        cx.learn_range(named, part);
         local(named)
     });
     Value { parts: parts.collect(), dtype: v.dtype }

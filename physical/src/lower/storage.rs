@@ -4,6 +4,7 @@ use super::build::{int, load, local, max, min, mul, plus};
 use super::cx::Cx;
 use super::level::{At, Parents, Room, lowering};
 use super::state::{Accumulator, Cursor, Fiber};
+use super::unfilled::is_set_whole;
 use super::value::Value;
 use crate::assembly::{Buffer, BufferClass, BufferDecl, BufferRole, Expr, Local, Status, Stmt};
 use crate::levels::{ArrayClass, Concatenation, array_prim, level, written_format};
@@ -97,6 +98,8 @@ pub(crate) struct TensorCode {
     pub(crate) chunk: Option<(Local, Local)>,
     /// The input whose levels it has, and the number of positions of that one's values; it has no levels of its own then.
     pub(crate) pattern: Option<(TensorId, Expr)>,
+    /// Whether it is an output of which every place is set, so that what it holds at first does not matter.
+    pub(crate) whole: bool,
 }
 
 /// A level's arrays and counters in the function.
@@ -254,7 +257,8 @@ pub(crate) fn tensor_code(
             })
             .collect(),
     };
-    TensorCode { levels, leaf, scalar, room, lengths: None, chunk: None, pattern }
+    let whole = is_set_whole(cx.program, id);
+    TensorCode { levels, leaf, scalar, room, lengths: None, chunk: None, pattern, whole }
 }
 
 /// What new elements of an array hold: positions and flags 0, coordinates that are bounds one that no dimension exceeds.

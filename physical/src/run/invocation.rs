@@ -65,6 +65,8 @@ pub struct Invocation {
     lens: Vec<usize>,
     params: Vec<i64>,
     limits: Limits,
+    /// Owned buffers whose new elements may hold anything.
+    unfilled: Vec<Buffer>,
 }
 
 // SAFETY: the pointers in `slots` lead into `memory`, which is Send, or to lent memory, of which each borrower touches
@@ -95,8 +97,15 @@ impl Invocation {
             }
         }
         let mut inputs = inputs.into_iter();
-        let mut invocation =
-            Invocation { signature: signature.clone(), memory: vec![], slots: vec![], lens: vec![], params, limits };
+        let mut invocation = Invocation {
+            signature: signature.clone(),
+            memory: vec![],
+            slots: vec![],
+            lens: vec![],
+            params,
+            limits,
+            unfilled: vec![],
+        };
         for decl in &signature.buffers {
             match decl.role {
                 BufferRole::Input => {
@@ -227,12 +236,22 @@ impl Invocation {
         }
     }
 
+    /// Leaves out the fills of new elements of owned buffers.
+    ///
+    /// # Safety
+    /// Each element below the length that is taken is written before it is read or taken.
+    pub(crate) unsafe fn leave_unfilled(&mut self, buffers: &[Buffer]) {
+        self.unfilled = buffers.to_vec();
+    }
+
     /// Enlarges an owned buffer to so many bytes, of whole elements that hold its fill; `false`, and nothing changed, when
     /// there is no memory for them.
     fn enlarge(&mut self, buffer: Buffer, bytes: usize) -> bool {
         let at = buffer.index();
         let decl = &self.signature.buffers[at];
-        let (size, fill) = (decl.prim.bytes(), decl.fill.to_bits().expect("fills of buffers are primitives"));
+        let size = decl.prim.bytes();
+        let fill = decl.fill.to_bits().expect("fills of buffers are primitives");
+        let fill = (!self.unfilled.contains(&buffer)).then_some(fill);
         let Memory::Owned(block) = &mut self.memory[at] else {
             unreachable!("the verifier admits growth of owned buffers only");
         };

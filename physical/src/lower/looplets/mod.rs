@@ -21,7 +21,7 @@ pub(crate) mod truncate;
 
 use super::cx::Cx;
 use super::short_circuit::Until;
-use super::simplify::simplify;
+use super::simplify::{only_fills, simplify};
 use super::state::{Cursor, State};
 use super::tree::{AccId, Tree};
 use crate::assembly::{Expr, Stmt};
@@ -166,24 +166,39 @@ impl Nest {
         nest
     }
 
-    /// Whether nothing is left to be done when heads are runs of those cursors.
+    /// Whether nothing is left to be done when heads are runs of those cursors, but for setting places to fill values.
     pub(crate) fn vanishes_with(&self, cx: &Cx<'_>, met: &[(usize, Cursor)]) -> bool {
+        only_fills(cx, &self.having_met(met), &self.body)
+    }
+
+    /// Whether nothing is left to be done at all when heads are runs of those cursors.
+    pub(crate) fn ends_with(&self, cx: &Cx<'_>, met: &[(usize, Cursor)]) -> bool {
+        simplify(cx, &self.having_met(met), &self.body).is_empty()
+    }
+
+    /// Simplifies the body, forgets looplets that no longer matter, and says whether anything is left to be done.
+    fn has_work(&mut self, cx: &Cx<'_>) -> bool {
+        self.body = Rc::new(simplify(cx, &self.state, &self.body));
+        let alive = self.body.accesses();
+        self.heads.retain(|h| h.members.iter().any(|id| alive.contains(id)));
+        !self.body.is_empty()
+    }
+
+    /// What is known once heads are runs of those cursors.
+    fn having_met(&self, met: &[(usize, Cursor)]) -> State {
         let mut state = self.state.clone();
         for (head, cursor) in met {
             self.heads[*head].members.iter().for_each(|id| state.meet(*id, cursor));
         }
-        simplify(cx, &state, &self.body).is_empty()
+        state
     }
 }
 
 /// Lowers a loop: simplifies the body, forgets looplets that no longer matter, and applies the rule of the highest style.
 pub(crate) fn lower_loop(cx: &mut Cx<'_>, mut nest: Nest) {
-    nest.body = Rc::new(simplify(cx, &nest.state, &nest.body));
-    if nest.body.is_empty() || cx.prover.le(&nest.extent.hi, &nest.extent.lo) {
+    if !nest.has_work(cx) || cx.prover.le(&nest.extent.hi, &nest.extent.lo) {
         return;
     }
-    let alive = nest.body.accesses();
-    nest.heads.retain(|h| h.members.iter().any(|id| alive.contains(id)));
     // Where what is met already leaves nothing to be done, the other looplets are not asked.
     let known = nest.heads.iter().enumerate().filter_map(|(at, h)| match &h.looplet {
         Looplet::Run(cursor @ Cursor::Fill(_)) => Some((at, cursor.clone())),
@@ -191,7 +206,10 @@ pub(crate) fn lower_loop(cx: &mut Cx<'_>, mut nest: Nest) {
     });
     let known: Vec<(usize, Cursor)> = known.collect();
     if !known.is_empty() && known.len() < nest.heads.len() && nest.vanishes_with(cx, &known) {
-        return;
+        nest.state = nest.having_met(&known);
+        if !nest.has_work(cx) {
+            return;
+        }
     }
     match nest.heads.iter().map(|h| h.looplet.style()).max() {
         Some(Style::Thunk) => thunk::lower(cx, nest),

@@ -22,7 +22,7 @@
 //! ```
 
 use super::{Extent, Looplet, Nest, Phase, Stepper, lower_loop, segments, switch, truncate};
-use crate::assembly::{Expr, Stmt};
+use crate::assembly::{Expr, Local, Stmt};
 use crate::lower::build::{and, as_truth, eq, int, local, lt, max, min, not, or, plus, truth};
 use crate::lower::cx::Cx;
 use crate::lower::seeded::{self, Seeded};
@@ -102,7 +102,7 @@ pub(crate) fn lower(cx: &mut Cx<'_>, nest: &Nest) {
             Looplet::Jumper(s) => (s.clone(), true),
             _ => continue,
         };
-        let needed = nest.vanishes_with(cx, &[(head, stepper.rest.clone())]);
+        let needed = nest.ends_with(cx, &[(head, stepper.rest.clone())]);
         let (stop, chunk) = (stepper.stop.clone(), stepper.chunk.clone());
         walkers.push(Walker { head, stepper, needed, leaps: jumps && needed, stop, chunk });
     }
@@ -128,13 +128,14 @@ pub(crate) fn lower(cx: &mut Cx<'_>, nest: &Nest) {
 /// Whether nothing is left to be done once all walkers have run out.
 pub(super) fn ends_when_all_run_out(cx: &Cx<'_>, nest: &Nest, walkers: &[Walker]) -> bool {
     let met = |w: &Walker| (w.head, w.stepper.rest.clone());
-    walkers.iter().any(|w| w.needed) || nest.vanishes_with(cx, &walkers.iter().map(met).collect::<Vec<_>>())
+    walkers.iter().any(|w| w.needed) || nest.ends_with(cx, &walkers.iter().map(met).collect::<Vec<_>>())
 }
 
 fn step(cx: &mut Cx<'_>, nest: &Nest, mut walkers: Vec<Walker>) {
     let Extent { index, lo, hi } = nest.extent.clone();
     let cur = cx.new_local("cur", Prim::I64);
     cx.push(Stmt::Assign(cur, lo.clone()));
+    let all_have_more = |walkers: &[Walker]| walkers.iter().fold(truth(true), |all, w| and(&all, &w.stepper.more));
     let more = match walkers.iter().any(|w| w.needed) {
         true => walkers.iter().filter(|w| w.needed).fold(truth(true), |all, w| and(&all, &w.stepper.more)),
         false => walkers.iter().fold(truth(false), |any, w| or(&any, &w.stepper.more)),
@@ -143,30 +144,18 @@ fn step(cx: &mut Cx<'_>, nest: &Nest, mut walkers: Vec<Walker>) {
     if alone && let Some(index) = index {
         cx.ask_for_lanes(index, &more);
     }
-    let within = seeded::is(Seeded::BeyondExtent) || walkers.iter().all(|w| cx.prover.le(&w.stepper.bound, &hi));
+    if is_short_merge(cx, nest, &walkers) {
+        let body = cx.loop_block(|cx| {
+            walkers.iter_mut().for_each(|w| w.find(cx));
+            step_once(cx, nest, &walkers, cur);
+        });
+        cx.push(Stmt::While { cond: all_have_more(&walkers), body });
+    }
     let body = cx.loop_block(|cx| {
         for w in &mut walkers {
             if w.needed || alone { w.find(cx) } else { w.find_or_infinity(cx) }
         }
-        let first = walkers.iter().skip(1).fold(walkers[0].stop.clone(), |p, w| min(&p, &w.stop));
-        let p = cx.name("p", &first);
-        if !within {
-            cx.push_if(lt(&hi, &p), vec![Stmt::Break], Vec::new());
-        }
-        let scope = cx.prover.open();
-        cx.prover.assume_le(&lo, &local(cur));
-        cx.prover.assume_le(&plus(&local(cur), 1), &p);
-        round(cx, nest, &walkers, (local(cur), p.clone()));
-        cx.prover.close(scope);
-        cx.end_round(nest, &p);
-        let all = alone || seeded::is(Seeded::StepAll);
-        let taken = |w: &Walker| if all { truth(true) } else { eq(&w.stop, &p) };
-        let steps: Vec<_> = walkers.iter().map(|w| (taken(w), &*w.stepper)).collect();
-        match cx.code().last() {
-            Some(Stmt::If { other, .. }) if !other.is_empty() => step_at_end(cx.code(), &steps),
-            _ => steps.iter().for_each(|(taken, stepper)| cx.extend((stepper.next)(taken))),
-        }
-        cx.push(Stmt::Assign(cur, p));
+        step_once(cx, nest, &walkers, cur);
     });
     cx.push(Stmt::While { cond: more, body });
     if seeded::is(Seeded::Remainder) {
@@ -182,6 +171,38 @@ fn step(cx: &mut Cx<'_>, nest: &Nest, mut walkers: Vec<Walker>) {
     cx.prover.assume_le(&local(cur), &hi);
     cx.unless_left(nest, |cx| cx.if_below(&local(cur), &hi, |cx| lower_loop(cx, rest)));
     cx.prover.close(scope);
+}
+
+/// Whether lists are merged by a loop of their own as long as each of them has more, which does not ask them in each round:
+/// two lists, and what is done with an entry is short.
+fn is_short_merge(cx: &Cx<'_>, nest: &Nest, walkers: &[Walker]) -> bool {
+    let lists = walkers.len() == 2 && walkers.iter().all(|w| !w.needed && matches!(w.chunk, Looplet::Spike { .. }));
+    lists && nest.until.is_none() && !nest.body.has_loop() && !cx.is_crowded(&nest.body)
+}
+
+/// A round of walkers that know where they stand, from `cur` on, and their steps.
+fn step_once(cx: &mut Cx<'_>, nest: &Nest, walkers: &[Walker], cur: Local) {
+    let Extent { lo, hi, .. } = nest.extent.clone();
+    let within = seeded::is(Seeded::BeyondExtent) || walkers.iter().all(|w| cx.prover.le(&w.stepper.bound, &hi));
+    let first = walkers.iter().skip(1).fold(walkers[0].stop.clone(), |p, w| min(&p, &w.stop));
+    let p = cx.name("p", &first);
+    if !within {
+        cx.push_if(lt(&hi, &p), vec![Stmt::Break], Vec::new());
+    }
+    let scope = cx.prover.open();
+    cx.prover.assume_le(&lo, &local(cur));
+    cx.prover.assume_le(&plus(&local(cur), 1), &p);
+    round(cx, nest, walkers, (local(cur), p.clone()));
+    cx.prover.close(scope);
+    cx.end_round(nest, &p);
+    let all = walkers.len() == 1 || seeded::is(Seeded::StepAll);
+    let taken = |w: &Walker| if all { truth(true) } else { eq(&w.stop, &p) };
+    let steps: Vec<_> = walkers.iter().map(|w| (taken(w), &*w.stepper)).collect();
+    match cx.code().last() {
+        Some(Stmt::If { other, .. }) if !other.is_empty() => step_at_end(cx.code(), &steps),
+        _ => steps.iter().for_each(|(taken, stepper)| cx.extend((stepper.next)(taken))),
+    }
+    cx.push(Stmt::Assign(cur, p));
 }
 
 /// Steps those that are taken, where code ends. If that is with a branch on what is taken, they step on either side of it:

@@ -337,29 +337,19 @@ fn union() {
                     #8 = #15
                   }
                 }
-                while (#5 < #6) | (#8 < #9) {
-                  if #5 < #6 {
-                    #7 = A.idx0[#5]
-                    #18 = #7
-                  } else {
-                    #18 = 4611686018427387903
-                  }
-                  if #8 < #9 {
-                    #10 = B.idx0[#8]
-                    #19 = #10
-                  } else {
-                    #19 = 4611686018427387903
-                  }
-                  p = min(#18, #19)
-                  if #4 < (p + 1) {
+                while (#5 < #6) & (#8 < #9) {
+                  #7 = A.idx0[#5]
+                  #10 = B.idx0[#8]
+                  #18 = min(#7, #10)
+                  if #4 < (#18 + 1) {
                     break
                   }
-                  if #18 == p {
-                    if #19 == p {
+                  if #7 == #18 {
+                    if #10 == #18 {
                       grow C.val, len + 1
                       C.val[len] = A.val[#5] + B.val[#8]
                       grow C.idx0, len + 1
-                      C.idx0[len] = p
+                      C.idx0[len] = #18
                       len = len + 1
                       #5 = #5 + 1
                       #8 = #8 + 1
@@ -367,16 +357,61 @@ fn union() {
                       grow C.val, len + 1
                       C.val[len] = A.val[#5]
                       grow C.idx0, len + 1
-                      C.idx0[len] = p
+                      C.idx0[len] = #18
                       len = len + 1
                       #5 = #5 + 1
                     }
                   } else {
-                    if #19 == p {
+                    if #10 == #18 {
                       grow C.val, len + 1
                       C.val[len] = B.val[#8]
                       grow C.idx0, len + 1
-                      C.idx0[len] = p
+                      C.idx0[len] = #18
+                      len = len + 1
+                      #8 = #8 + 1
+                    }
+                  }
+                }
+                while (#5 < #6) | (#8 < #9) {
+                  if #5 < #6 {
+                    #7 = A.idx0[#5]
+                    #22 = #7
+                  } else {
+                    #22 = 4611686018427387903
+                  }
+                  if #8 < #9 {
+                    #10 = B.idx0[#8]
+                    #23 = #10
+                  } else {
+                    #23 = 4611686018427387903
+                  }
+                  #24 = min(#22, #23)
+                  if #4 < (#24 + 1) {
+                    break
+                  }
+                  if #22 == #24 {
+                    if #23 == #24 {
+                      grow C.val, len + 1
+                      C.val[len] = A.val[#5] + B.val[#8]
+                      grow C.idx0, len + 1
+                      C.idx0[len] = #24
+                      len = len + 1
+                      #5 = #5 + 1
+                      #8 = #8 + 1
+                    } else {
+                      grow C.val, len + 1
+                      C.val[len] = A.val[#5]
+                      grow C.idx0, len + 1
+                      C.idx0[len] = #24
+                      len = len + 1
+                      #5 = #5 + 1
+                    }
+                  } else {
+                    if #23 == #24 {
+                      grow C.val, len + 1
+                      C.val[len] = B.val[#8]
+                      grow C.idx0, len + 1
+                      C.idx0[len] = #24
                       len = len + 1
                       #8 = #8 + 1
                     }
@@ -661,29 +696,19 @@ fn xor_with_fill_true() {
                     #8 = #15
                   }
                 }
-                while (#5 < #6) | (#8 < #9) {
-                  if #5 < #6 {
-                    #7 = A.idx0[#5]
-                    #18 = #7
-                  } else {
-                    #18 = 4611686018427387903
-                  }
-                  if #8 < #9 {
-                    #10 = B.idx0[#8]
-                    #19 = #10
-                  } else {
-                    #19 = 4611686018427387903
-                  }
-                  p = min(#18, #19)
-                  if #4 < (p + 1) {
+                while (#5 < #6) & (#8 < #9) {
+                  #7 = A.idx0[#5]
+                  #10 = B.idx0[#8]
+                  #18 = min(#7, #10)
+                  if #4 < (#18 + 1) {
                     break
                   }
-                  if #18 == p {
-                    if #19 == p {
+                  if #7 == #18 {
+                    if #10 == #18 {
                       grow C.val, len + 1
                       C.val[len] = A.val[#5] ^ B.val[#8]
                       grow C.idx0, len + 1
-                      C.idx0[len] = p
+                      C.idx0[len] = #18
                       len = len + 1
                       #5 = #5 + 1
                       #8 = #8 + 1
@@ -691,16 +716,61 @@ fn xor_with_fill_true() {
                       grow C.val, len + 1
                       C.val[len] = A.val[#5]
                       grow C.idx0, len + 1
-                      C.idx0[len] = p
+                      C.idx0[len] = #18
                       len = len + 1
                       #5 = #5 + 1
                     }
                   } else {
-                    if #19 == p {
+                    if #10 == #18 {
                       grow C.val, len + 1
                       C.val[len] = true ^ B.val[#8]
                       grow C.idx0, len + 1
-                      C.idx0[len] = p
+                      C.idx0[len] = #18
+                      len = len + 1
+                      #8 = #8 + 1
+                    }
+                  }
+                }
+                while (#5 < #6) | (#8 < #9) {
+                  if #5 < #6 {
+                    #7 = A.idx0[#5]
+                    #22 = #7
+                  } else {
+                    #22 = 4611686018427387903
+                  }
+                  if #8 < #9 {
+                    #10 = B.idx0[#8]
+                    #23 = #10
+                  } else {
+                    #23 = 4611686018427387903
+                  }
+                  #24 = min(#22, #23)
+                  if #4 < (#24 + 1) {
+                    break
+                  }
+                  if #22 == #24 {
+                    if #23 == #24 {
+                      grow C.val, len + 1
+                      C.val[len] = A.val[#5] ^ B.val[#8]
+                      grow C.idx0, len + 1
+                      C.idx0[len] = #24
+                      len = len + 1
+                      #5 = #5 + 1
+                      #8 = #8 + 1
+                    } else {
+                      grow C.val, len + 1
+                      C.val[len] = A.val[#5]
+                      grow C.idx0, len + 1
+                      C.idx0[len] = #24
+                      len = len + 1
+                      #5 = #5 + 1
+                    }
+                  } else {
+                    if #23 == #24 {
+                      grow C.val, len + 1
+                      C.val[len] = true ^ B.val[#8]
+                      grow C.idx0, len + 1
+                      C.idx0[len] = #24
                       len = len + 1
                       #8 = #8 + 1
                     }
@@ -716,6 +786,37 @@ fn xor_with_fill_true() {
               lengths[0] = 2
               lengths[1] = len
               lengths[2] = len
+            }
+        "#]],
+    );
+}
+
+/// Protects that a coordinate that is a byte is not compared with bounds that every byte is within.
+#[test]
+fn histogram_of_bytes() {
+    check(
+        "(program (input P (type (shape 5) u8 0 dense)) (output y (type (shape 256) i64 0 dense))
+           (output z (type (shape 9) i64 0 dense))
+           (for i (let p (cast-i64 (P i)) (block
+             (if (and (ge p 0) (lt p 256)) (+= (y p) 1)) (if (and (ge p 0) (lt p 9)) (+= (z p) 1))))))",
+        expect![[r#"
+            fn kernel($n5, $n256, $n9) {
+              grow lengths, 2
+              grow y.val, $n256
+              grow z.val, $n9
+              #2 = max(0, chunk_lo)
+              #3 = min($n5, chunk_hi)
+              if #2 < #3 {
+                for i in #2..#3 {
+                  v = i64(P.val[i])
+                  y.val[v] = y.val[v] + 1
+                  if v < 9 {
+                    z.val[v] = z.val[v] + 1
+                  }
+                }
+              }
+              lengths[0] = $n256
+              lengths[1] = $n9
             }
         "#]],
     );

@@ -8,6 +8,7 @@ mod patterns;
 mod programs;
 mod schedules;
 mod swaps;
+mod unfilled;
 
 use crate::kernel::{Engine, Kernel};
 use crate::lower::Options;

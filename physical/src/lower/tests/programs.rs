@@ -223,6 +223,28 @@ fn scatter_by_an_equality_mask() {
     );
 }
 
+/// Protects what is believed of coordinates that are narrow integers: they are within the values of their type.
+#[test]
+fn scatter_by_narrow_integers() {
+    for prim in ["bool", "u8", "i8", "u16", "i16", "u32", "i32", "u64", "i64"] {
+        for at in
+            ["(cast-i64 (P i))", "(shr (cast-i64 (P i)) 1)", "(band (cast-i64 (P i)) 1)", "(cast-i64 (cast-i8 (P i)))"]
+        {
+            for size in [1, 2, 3, 300] {
+                let fill = if prim == "bool" { "false" } else { "0" };
+                check(
+                    &format!(
+                        "(program (input P (type (shape 5) {prim} {fill} dense)) (input x (type (shape 5) i64 0 dense))
+                           (output y (type (shape {size}) i64 0 dense))
+                           (for i (let j {at} (if (and (ge j 0) (lt j {size})) (+= (y j) (x i))))))"
+                    ),
+                    3,
+                );
+            }
+        }
+    }
+}
+
 /// Protects comparisons whose sides are no sums of coordinates, and sums that wrap around.
 #[test]
 fn masks_of_pairs_and_of_large_numbers() {

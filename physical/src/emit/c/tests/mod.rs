@@ -256,8 +256,8 @@ fn union() {
                 int64_t chunk_lo = frame->chunk_lo;
                 int64_t chunk_hi = frame->chunk_hi;
                 int64_t len, chunk, chunk_2, q, q_end, i, q_2, q_end_2;
-                int64_t i_2, step, hi, mid, step_2, hi_2, mid_2, stop;
-                int64_t stop_2, p;
+                int64_t i_2, step, hi, mid, step_2, hi_2, mid_2, p;
+                int64_t stop, stop_2, p_2;
                 RP_GROW(lengths, 9, 3);
                 len = lengths[1];
                 RP_GROW(c_ptr0, 6, 2);
@@ -312,25 +312,15 @@ fn union() {
                             q_2 = hi_2;
                         }
                     }
-                    while ((q < q_end) | (q_2 < q_end_2)) {
-                        if (q < q_end) {
-                            i = a_idx0[q];
-                            stop = i;
-                        } else {
-                            stop = INT64_C(4611686018427387903);
-                        }
-                        if (q_2 < q_end_2) {
-                            i_2 = b_idx0[q_2];
-                            stop_2 = i_2;
-                        } else {
-                            stop_2 = INT64_C(4611686018427387903);
-                        }
-                        p = rp_min_i64(stop, stop_2);
+                    while (q < q_end && q_2 < q_end_2) {
+                        i = a_idx0[q];
+                        i_2 = b_idx0[q_2];
+                        p = rp_min_i64(i, i_2);
                         if (chunk_2 < p + 1) {
                             break;
                         }
-                        if ((uint64_t)stop <= (uint64_t)stop_2) {
-                            if ((uint64_t)stop_2 <= (uint64_t)stop) {
+                        if ((uint64_t)i <= (uint64_t)i_2) {
+                            if ((uint64_t)i_2 <= (uint64_t)i) {
                                 RP_GROW(c_val, 8, len + 1);
                                 c_val[len] = a_val[q] + b_val[q_2];
                                 RP_GROW(c_idx0, 7, len + 1);
@@ -347,11 +337,56 @@ fn union() {
                                 q = q + 1;
                             }
                         } else {
-                            if ((uint64_t)stop_2 <= (uint64_t)stop) {
+                            if ((uint64_t)i_2 <= (uint64_t)i) {
                                 RP_GROW(c_val, 8, len + 1);
                                 c_val[len] = b_val[q_2];
                                 RP_GROW(c_idx0, 7, len + 1);
                                 c_idx0[len] = p;
+                                len = len + 1;
+                                q_2 = q_2 + 1;
+                            }
+                        }
+                    }
+                    while ((q < q_end) | (q_2 < q_end_2)) {
+                        if (q < q_end) {
+                            i = a_idx0[q];
+                            stop = i;
+                        } else {
+                            stop = INT64_C(4611686018427387903);
+                        }
+                        if (q_2 < q_end_2) {
+                            i_2 = b_idx0[q_2];
+                            stop_2 = i_2;
+                        } else {
+                            stop_2 = INT64_C(4611686018427387903);
+                        }
+                        p_2 = rp_min_i64(stop, stop_2);
+                        if (chunk_2 < p_2 + 1) {
+                            break;
+                        }
+                        if ((uint64_t)stop <= (uint64_t)stop_2) {
+                            if ((uint64_t)stop_2 <= (uint64_t)stop) {
+                                RP_GROW(c_val, 8, len + 1);
+                                c_val[len] = a_val[q] + b_val[q_2];
+                                RP_GROW(c_idx0, 7, len + 1);
+                                c_idx0[len] = p_2;
+                                len = len + 1;
+                                q = q + 1;
+                                q_2 = q_2 + 1;
+                            } else {
+                                RP_GROW(c_val, 8, len + 1);
+                                c_val[len] = a_val[q];
+                                RP_GROW(c_idx0, 7, len + 1);
+                                c_idx0[len] = p_2;
+                                len = len + 1;
+                                q = q + 1;
+                            }
+                        } else {
+                            if ((uint64_t)stop_2 <= (uint64_t)stop) {
+                                RP_GROW(c_val, 8, len + 1);
+                                c_val[len] = b_val[q_2];
+                                RP_GROW(c_idx0, 7, len + 1);
+                                c_idx0[len] = p_2;
                                 len = len + 1;
                                 q_2 = q_2 + 1;
                             }

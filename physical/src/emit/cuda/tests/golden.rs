@@ -879,8 +879,8 @@ fn union() {
                 int64_t chunk_lo = launch.chunks[2 * chunk];
                 int64_t chunk_hi = launch.chunks[2 * chunk + 1];
                 int64_t len, chunk_2, chunk_3, q, q_end, i, q_2, q_end_2;
-                int64_t i_2, step, hi, mid, step_2, hi_2, mid_2, stop;
-                int64_t stop_2, p;
+                int64_t i_2, step, hi, mid, step_2, hi_2, mid_2, p;
+                int64_t stop, stop_2, p_2;
                 RP_GROW(lengths, 3);
                 len = lengths[1];
                 RP_MEASURE(C_ptr0, 2);
@@ -935,6 +935,35 @@ fn union() {
                             q_2 = hi_2;
                         }
                     }
+                    while (q < q_end && q_2 < q_end_2) {
+                        i = A_idx0[q];
+                        i_2 = B_idx0[q_2];
+                        p = rp_min_i64(i, i_2);
+                        if (chunk_3 < p + 1) {
+                            break;
+                        }
+                        if ((uint64_t)i <= (uint64_t)i_2) {
+                            if ((uint64_t)i_2 <= (uint64_t)i) {
+                                RP_MEASURE(C_val, len + 1);
+                                RP_MEASURE(C_idx0, len + 1);
+                                len = len + 1;
+                                q = q + 1;
+                                q_2 = q_2 + 1;
+                            } else {
+                                RP_MEASURE(C_val, len + 1);
+                                RP_MEASURE(C_idx0, len + 1);
+                                len = len + 1;
+                                q = q + 1;
+                            }
+                        } else {
+                            if ((uint64_t)i_2 <= (uint64_t)i) {
+                                RP_MEASURE(C_val, len + 1);
+                                RP_MEASURE(C_idx0, len + 1);
+                                len = len + 1;
+                                q_2 = q_2 + 1;
+                            }
+                        }
+                    }
                     while ((q < q_end) | (q_2 < q_end_2)) {
                         if (q < q_end) {
                             i = A_idx0[q];
@@ -948,8 +977,8 @@ fn union() {
                         } else {
                             stop_2 = INT64_C(4611686018427387903);
                         }
-                        p = rp_min_i64(stop, stop_2);
-                        if (chunk_3 < rp_add_i64(p, 1)) {
+                        p_2 = rp_min_i64(stop, stop_2);
+                        if (chunk_3 < rp_add_i64(p_2, 1)) {
                             break;
                         }
                         if ((uint64_t)stop <= (uint64_t)stop_2) {
@@ -1037,8 +1066,8 @@ fn union() {
                 int64_t chunk_lo = launch.chunks[2 * chunk];
                 int64_t chunk_hi = launch.chunks[2 * chunk + 1];
                 int64_t len, chunk_2, chunk_3, q, q_end, i, q_2, q_end_2;
-                int64_t i_2, step, hi, mid, step_2, hi_2, mid_2, stop;
-                int64_t stop_2, p;
+                int64_t i_2, step, hi, mid, step_2, hi_2, mid_2, p;
+                int64_t stop, stop_2, p_2;
                 RP_GROW(lengths, 3);
                 len = lengths[1];
                 RP_GROW(C_ptr0, 2);
@@ -1093,25 +1122,15 @@ fn union() {
                             q_2 = hi_2;
                         }
                     }
-                    while ((q < q_end) | (q_2 < q_end_2)) {
-                        if (q < q_end) {
-                            i = A_idx0[q];
-                            stop = i;
-                        } else {
-                            stop = INT64_C(4611686018427387903);
-                        }
-                        if (q_2 < q_end_2) {
-                            i_2 = B_idx0[q_2];
-                            stop_2 = i_2;
-                        } else {
-                            stop_2 = INT64_C(4611686018427387903);
-                        }
-                        p = rp_min_i64(stop, stop_2);
-                        if (chunk_3 < rp_add_i64(p, 1)) {
+                    while (q < q_end && q_2 < q_end_2) {
+                        i = A_idx0[q];
+                        i_2 = B_idx0[q_2];
+                        p = rp_min_i64(i, i_2);
+                        if (chunk_3 < p + 1) {
                             break;
                         }
-                        if ((uint64_t)stop <= (uint64_t)stop_2) {
-                            if ((uint64_t)stop_2 <= (uint64_t)stop) {
+                        if ((uint64_t)i <= (uint64_t)i_2) {
+                            if ((uint64_t)i_2 <= (uint64_t)i) {
                                 RP_GROW(C_val, len + 1);
                                 C_val[len] = A_val[q] + B_val[q_2];
                                 RP_GROW(C_idx0, len + 1);
@@ -1128,11 +1147,56 @@ fn union() {
                                 q = q + 1;
                             }
                         } else {
-                            if ((uint64_t)stop_2 <= (uint64_t)stop) {
+                            if ((uint64_t)i_2 <= (uint64_t)i) {
                                 RP_GROW(C_val, len + 1);
                                 C_val[len] = B_val[q_2];
                                 RP_GROW(C_idx0, len + 1);
                                 C_idx0[len] = p;
+                                len = len + 1;
+                                q_2 = q_2 + 1;
+                            }
+                        }
+                    }
+                    while ((q < q_end) | (q_2 < q_end_2)) {
+                        if (q < q_end) {
+                            i = A_idx0[q];
+                            stop = i;
+                        } else {
+                            stop = INT64_C(4611686018427387903);
+                        }
+                        if (q_2 < q_end_2) {
+                            i_2 = B_idx0[q_2];
+                            stop_2 = i_2;
+                        } else {
+                            stop_2 = INT64_C(4611686018427387903);
+                        }
+                        p_2 = rp_min_i64(stop, stop_2);
+                        if (chunk_3 < rp_add_i64(p_2, 1)) {
+                            break;
+                        }
+                        if ((uint64_t)stop <= (uint64_t)stop_2) {
+                            if ((uint64_t)stop_2 <= (uint64_t)stop) {
+                                RP_GROW(C_val, len + 1);
+                                C_val[len] = A_val[q] + B_val[q_2];
+                                RP_GROW(C_idx0, len + 1);
+                                C_idx0[len] = p_2;
+                                len = len + 1;
+                                q = q + 1;
+                                q_2 = q_2 + 1;
+                            } else {
+                                RP_GROW(C_val, len + 1);
+                                C_val[len] = A_val[q];
+                                RP_GROW(C_idx0, len + 1);
+                                C_idx0[len] = p_2;
+                                len = len + 1;
+                                q = q + 1;
+                            }
+                        } else {
+                            if ((uint64_t)stop_2 <= (uint64_t)stop) {
+                                RP_GROW(C_val, len + 1);
+                                C_val[len] = B_val[q_2];
+                                RP_GROW(C_idx0, len + 1);
+                                C_idx0[len] = p_2;
                                 len = len + 1;
                                 q_2 = q_2 + 1;
                             }

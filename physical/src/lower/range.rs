@@ -1,0 +1,96 @@
+//! What the types of values tell of them: a byte is below 256, so a coordinate that is one needs no test for bounds that
+//! are further apart.
+
+use super::build::{and, as_int, int, local, or, truth};
+use super::cx::Cx;
+use crate::assembly::{BinaryOp, CompareOp, Expr, Local};
+use redpoll_logic::{Prim, Scalar};
+use std::ops::RangeInclusive;
+
+impl Cx<'_> {
+    /// Takes up what is known of a local that has just been given that value.
+    pub(crate) fn learn_range(&mut self, of: Local, value: &Expr) {
+        if self.locals[of.index()].prim == Prim::I64
+            && let Some(range) = self.range(value)
+        {
+            self.prover.assume_le(&int(*range.start()), &local(of));
+            self.prover.assume_le(&local(of), &int(*range.end()));
+        }
+    }
+
+    /// The values that an integer expression has, where its types tell.
+    fn range(&self, e: &Expr) -> Option<RangeInclusive<i64>> {
+        match e {
+            Expr::Const(Scalar::I64(v)) => Some(*v..=*v),
+            Expr::Load { buffer, .. } => values(self.buffers[buffer.index()].prim),
+            Expr::Local(l) => values(self.locals[l.index()].prim),
+            Expr::Cast(to, from) => match (self.range(from), values(*to)) {
+                (Some(own), None) if *to == Prim::I64 => Some(own),
+                (Some(own), Some(most)) if most.contains(own.start()) && most.contains(own.end()) => Some(own),
+                // What does not fit is another value.
+                (_, most) => most,
+            },
+            Expr::Binary(BinaryOp::Shr, x, by) => {
+                // No type has fewer bits.
+                let by = constant(by).filter(|by| (0..8).contains(by))?;
+                let range = self.range(x)?;
+                Some(range.start() >> by..=range.end() >> by)
+            }
+            Expr::Binary(BinaryOp::And, _, mask) => constant(mask).filter(|mask| *mask >= 0).map(|mask| 0..=mask),
+            _ => None,
+        }
+    }
+
+    /// A condition without what is known of it.
+    pub(crate) fn decided(&self, cond: &Expr) -> Expr {
+        match cond {
+            Expr::Binary(BinaryOp::And, a, b) => and(&self.decided(a), &self.decided(b)),
+            Expr::Binary(BinaryOp::Or, a, b) => or(&self.decided(a), &self.decided(b)),
+            Expr::Compare(op, a, b) if self.is_index(a) && self.is_index(b) => {
+                let known = match op {
+                    CompareOp::Le => (self.prover.le(a, b), self.prover.lt(b, a)),
+                    CompareOp::Lt => (self.prover.lt(a, b), self.prover.le(b, a)),
+                    CompareOp::Eq | CompareOp::Ne => (false, false),
+                };
+                match known {
+                    (true, _) => truth(true),
+                    (_, true) => truth(false),
+                    _ => cond.clone(),
+                }
+            }
+            _ => cond.clone(),
+        }
+    }
+
+    /// Whether an expression is one that the prover knows of. Sums that were written by users may wrap around, which those
+    /// that it knows do not.
+    fn is_index(&self, e: &Expr) -> bool {
+        match e {
+            Expr::Local(l) => self.locals[l.index()].prim == Prim::I64,
+            Expr::Param(_) => true,
+            _ => as_int(e).is_some(),
+        }
+    }
+}
+
+/// The values of a type, if an `i64` has them all and others.
+fn values(prim: Prim) -> Option<RangeInclusive<i64>> {
+    Some(match prim {
+        Prim::Bool => 0..=1,
+        Prim::I8 => i64::from(i8::MIN)..=i64::from(i8::MAX),
+        Prim::I16 => i64::from(i16::MIN)..=i64::from(i16::MAX),
+        Prim::I32 => i64::from(i32::MIN)..=i64::from(i32::MAX),
+        Prim::U8 => 0..=i64::from(u8::MAX),
+        Prim::U16 => 0..=i64::from(u16::MAX),
+        Prim::U32 => 0..=i64::from(u32::MAX),
+        Prim::I64 | Prim::U64 | Prim::F32 | Prim::F64 => return None,
+    })
+}
+
+/// An integer constant of any type.
+fn constant(e: &Expr) -> Option<i64> {
+    match e {
+        Expr::Const(value) => value.cast(Prim::I64).and_then(|v| if let Scalar::I64(v) = v { Some(v) } else { None }),
+        _ => None,
+    }
+}

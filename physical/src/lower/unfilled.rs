@@ -1,0 +1,126 @@
+//! Buffers of outputs whose elements are all written before anybody reads them: their memory does not have to hold fill
+//! values first. For a kernel that streams, to write these is a good part of what it does.
+
+use super::cx::Cx;
+use super::level::Room;
+use crate::assembly::Buffer;
+use crate::levels::{ArrayClass, level};
+use crate::notation::{Access, Expr, Index, Program, Role, Stmt, TensorDecl, TensorId, Write};
+use redpoll_logic::{LeafKind, LevelKind, StorageMode};
+
+/// The buffers whose new elements may hold anything: values of outputs that are set whole, and what lists are appended to.
+pub(super) fn unfilled(cx: &Cx<'_>) -> Vec<Buffer> {
+    let mut buffers = Vec::new();
+    for (id, code) in cx.program.outputs().map(|id| (id, cx.tensor(id))) {
+        if code.whole {
+            buffers.extend_from_slice(&code.leaf);
+        }
+        if code.room != Room::Fresh {
+            continue;
+        }
+        // An entry is appended with its coordinate, and with its value if that does not depend on what was there.
+        for list in code.levels.iter().filter(|list| list.format.kind == LevelKind::SparseList) {
+            let arrays = level(list.format.kind).arrays().iter().zip(&list.arrays);
+            buffers.extend(arrays.filter(|(spec, _)| spec.class == ArrayClass::Coordinate).map(|(_, array)| *array));
+        }
+        let appended = code.levels.last().is_some_and(|l| l.format.kind == LevelKind::SparseList && l.format.unique);
+        if appended && is_only_set(cx.program, id) {
+            buffers.extend_from_slice(&code.leaf);
+        }
+    }
+    buffers
+}
+
+/// Whether all assignments of a tensor set a value, whatever was there.
+fn is_only_set(program: &Program, id: TensorId) -> bool {
+    let mut only = true;
+    program.body.walk(&mut |stmt| match stmt {
+        Stmt::Assign { lhs, write, .. } if lhs.tensor == id => only &= *write == Write::Init,
+        Stmt::Thaw(t) => only &= *t != id,
+        Stmt::Swap(t, u) => only &= *t != id && *u != id,
+        _ => {}
+    });
+    only
+}
+
+/// Whether a tensor is a dense output that one assignment sets at every place, in loops over all of its modes and under no
+/// condition. Lowering takes care to leave out none of them: where the loops would be led by what another tensor stores,
+/// to pass over the rest is worth more.
+pub(super) fn is_set_whole(program: &Program, id: TensorId) -> bool {
+    let decl = &program.tensors[id.index()];
+    if decl.role != Role::Output || !is_plain(decl) {
+        return false;
+    }
+    let mut loops = Vec::new();
+    let Some(set) = assigned(&program.body, id, &mut loops) else { return false };
+    let covers = |k: usize, at: &Expr| {
+        let all = Some((Expr::int(0), Expr::int(decl.ty.shape[k] as i64)));
+        matches!(at, Expr::Index(index) if loops.iter().any(|(own, extent)| own == index && **extent == all))
+    };
+    let each_once = |index: &Index| set.subscripts.iter().filter(|s| s.at == Expr::Index(*index)).count() == 1;
+    set.subscripts.len() == loops.len()
+        && set.subscripts.iter().enumerate().all(|(k, s)| covers(k, &s.at))
+        && loops.iter().all(|(index, _)| each_once(index))
+        && !any_leads(program, &loops.iter().map(|(index, _)| *index).collect::<Vec<_>>())
+}
+
+/// Whether all levels are dense, with values below, and there is at least one.
+fn is_plain(decl: &TensorDecl) -> bool {
+    let format = &decl.ty.format;
+    let whole = |(k, mode): (usize, &StorageMode)| *mode == StorageMode::Whole { mode: k };
+    decl.pattern.is_none()
+        && format.leaf == LeafKind::Element
+        && !format.levels.is_empty()
+        && format.levels.iter().all(|level| level.kind == LevelKind::Dense)
+        && format.modes.iter().enumerate().all(whole)
+}
+
+type Loops<'a> = Vec<(Index, &'a Option<(Expr, Expr)>)>;
+
+/// The only access that writes a tensor, if that is an assignment within loops alone, which are left in `loops`.
+fn assigned<'a>(body: &'a Stmt, id: TensorId, loops: &mut Loops<'a>) -> Option<&'a Access> {
+    let mut writes = 0;
+    let mut lives = 0;
+    body.walk(&mut |stmt| match stmt {
+        Stmt::Assign { lhs, .. } if lhs.tensor == id => writes += 1,
+        Stmt::Declare(t) if *t == id => lives += 1,
+        Stmt::Thaw(t) if *t == id => lives += 2,
+        Stmt::Swap(t, u) if [t, u].contains(&&id) => lives += 2,
+        _ => {}
+    });
+    if (writes, lives) == (1, 1) { find(body, id, loops) } else { None }
+}
+
+fn find<'a>(stmt: &'a Stmt, id: TensorId, loops: &mut Loops<'a>) -> Option<&'a Access> {
+    match stmt {
+        Stmt::Block(items) => items.iter().find_map(|item| find(item, id, loops)),
+        Stmt::For { index, extent, body, .. } => {
+            loops.push((*index, extent));
+            let found = find(body, id, loops);
+            if found.is_none() {
+                loops.pop();
+            }
+            found
+        }
+        Stmt::Let { body, .. } => find(body, id, loops),
+        Stmt::Where { consumer, producer } => find(producer, id, loops).or_else(|| find(consumer, id, loops)),
+        Stmt::Assign { lhs, write: Write::Init, .. } if lhs.tensor == id => Some(lhs),
+        _ => None,
+    }
+}
+
+/// Whether some access goes through one of these loops at a level that is not dense.
+fn any_leads(program: &Program, loops: &[Index]) -> bool {
+    let mut found = false;
+    program.body.walk(&mut |stmt| {
+        for access in stmt.exprs().into_iter().flat_map(Expr::accesses) {
+            let levels = &program.tensors[access.tensor.index()].ty.format.levels;
+            found |= access.subscripts.iter().zip(levels).any(|(subscript, level)| {
+                let mut met = false;
+                subscript.at.walk(&mut |e| met |= matches!(e, Expr::Index(index) if loops.contains(index)));
+                met && level.kind != LevelKind::Dense
+            });
+        }
+    });
+    found
+}
