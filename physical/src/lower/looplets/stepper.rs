@@ -7,6 +7,8 @@
 //!     while more { p = min(stops); loop(i, [cur, p), B[stepper := chunk cut to p]); step those with stop == p; cur = p }
 //!     loop(i, [cur, hi), B[stepper := rest])
 //! ```
+//! Two lists of which none is needed have a loop before that one, for as long as both have more: it does not ask them.
+//!
 //! An access without which nothing is left to be done (an operand of an intersection) is *needed*: the loop ends when
 //! one such runs out, and code size stays linear in the number of operands. An access that is not needed and has run
 //! out stands at infinity.
