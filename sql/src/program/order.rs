@@ -30,9 +30,9 @@ pub(super) fn field_order(region: &Region, active: &[bool]) -> Vec<FieldId> {
 
 /// The order in which fields are met from the first group, or the one of most leaves, on.
 fn first_order(region: &Region) -> Vec<FieldId> {
-    let leaves_of = |field: FieldId| leaves_of(region, field).len();
+    let leaves = |field: FieldId| leaves_of(region, field).len();
     let mut starts: Vec<FieldId> = (0..region.fields.len()).collect();
-    starts.sort_by_key(|&f| std::cmp::Reverse(leaves_of(f)));
+    starts.sort_by_key(|&f| std::cmp::Reverse(leaves(f)));
     let mut order = Vec::new();
     for start in region.group_fields().into_iter().take(1).chain(starts) {
         if order.contains(&start) {
@@ -41,9 +41,9 @@ fn first_order(region: &Region) -> Vec<FieldId> {
         let mut next = order.len();
         order.push(start);
         while next < order.len() {
-            for leaf in self::leaves_of(region, order[next]) {
+            for leaf in leaves_of(region, order[next]) {
                 let mut own: Vec<FieldId> = region.fields_of(leaf).filter(|f| !order.contains(f)).collect();
-                own.sort_by_key(|&f| std::cmp::Reverse(leaves_of(f)));
+                own.sort_by_key(|&f| std::cmp::Reverse(leaves(f)));
                 order.extend(own);
             }
             next += 1;
