@@ -104,6 +104,24 @@ fn a_memory_limit_holds_on_threads() {
     assert_eq!(session.limits().memory.used(), 0);
 }
 
+/// Protects the memory of users: what threads have written is in use twice for one array at a time, in the first run and
+/// in those that know what the one before has left.
+#[test]
+fn lists_that_threads_append_take_at_most_twice_their_bytes() {
+    let bindings = bindings(Prim::F64, "csr");
+    let sum = "(plan (query C (mapjoin + (table A i j) (table B i j))) (produces C))";
+    for (threads, plan) in [(2, sum), (5, sum), (2, PLANS[7]), (5, PLANS[7])] {
+        let prepared = session(threads, Engine::Instant).prepare(plan, &bindings).unwrap();
+        for k in 0..4 {
+            let run = prepared.run().unwrap();
+            let bytes: u64 = run.outputs.iter().map(|(_, tensor)| tensor.bytes()).sum();
+            // A thread has a row of 4096 places for itself.
+            let most = 2 * bytes as usize + threads * (64 << 10);
+            assert!(run.held <= most, "run {k} on {threads} threads: {} for {bytes}, {plan}", run.held);
+        }
+    }
+}
+
 /// Protects programs that ask for threads where there can be none: they are told, with the place.
 #[test]
 fn loops_that_cannot_be_cut_are_refused() {

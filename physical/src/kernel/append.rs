@@ -1,5 +1,5 @@
 //! Outputs of which each part has written a range of outermost coordinates: the arrays of later parts go behind those of
-//! the first.
+//! the first, array by array; what was moved is given back before the next one.
 
 use super::Kernel;
 use crate::Error;
@@ -141,13 +141,13 @@ impl Appended<'_> {
         self.shifted(array, spans, &vec![0; spans.len()])
     }
 
-    /// Appends an array whose elements are shifted by a number for each part.
+    /// Appends an array whose elements are shifted by a number for each part, and takes it from the others.
     fn shifted(&mut self, array: Buffer, spans: &[Span], shifts: &[i64]) -> Result<(), Error> {
         let (first, others) = self.parts.split_first_mut().expect("there are parts");
         let first = &mut first.invocation;
         let prim = first.prim(array);
         let len = spans.last().expect("there are parts").whole().end;
-        match first.grow(array, len as i64) {
+        match first.grow_to(array, len) {
             Status::Done => {}
             status => return Err(Error::KernelStopped(status)),
         }
@@ -168,7 +168,9 @@ impl Appended<'_> {
         self.workers.each(moves, |m| {
             m.run(prim);
             Ok(())
-        })
+        })?;
+        others.iter_mut().for_each(|part| part.invocation.free(array));
+        Ok(())
     }
 }
 

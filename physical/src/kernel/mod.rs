@@ -244,7 +244,7 @@ impl Kernel {
         unsafe { invocation.leave_unfilled(&self.draft.lowered.unfilled) };
         // The interpreter counts what a first run allocates.
         if !matches!(self.code, Code::Interpreter(_)) {
-            self.room.reserve(&mut invocation, 1);
+            self.room.reserve(&mut invocation);
         }
         let counts = self.call(&mut invocation)?;
         Ok(Outcome { outputs: self.collect(&mut invocation, inputs)?, counts })
@@ -322,7 +322,7 @@ mod tests {
         let kernel = Kernel::new(&program, &[], FloatMode::default(), Engine::Instant).unwrap();
         let rooms = |limits: &Limits| {
             let mut invocation = kernel.bind(&[&x], limits).unwrap();
-            kernel.room.reserve(&mut invocation, 1);
+            kernel.room.reserve(&mut invocation);
             let buffers = (0..kernel.function().buffers.len() as u32).map(Buffer);
             buffers.map(|b| invocation.capacity(b)).collect::<Vec<_>>()
         };

@@ -33,7 +33,7 @@ pub(super) fn run(
     let run = Run { kernel, cut, chunks, inputs, limits, loans, left: Mutex::new(Left::of(chunks.len(), threads)) };
     let done = Mutex::new(Done { parts: Vec::new(), partials: Vec::new(), counts: None });
     limits.workers.each(0..threads, |_| {
-        let worked = run.work(threads, &done);
+        let worked = run.work(&done);
         if worked.is_err() {
             lock(&run.left).0.clear();
         }
@@ -72,18 +72,19 @@ impl Left {
         Left((0..threads).map(|t| (chunks * t / threads..chunks * (t + 1) / threads, false)).collect())
     }
 
-    /// A part for a thread: one that nobody has begun, or the rear half of the longest.
-    fn part(&mut self) -> Option<usize> {
+    /// A part for a thread, and its chunks: one that nobody has begun, or the rear half of the longest.
+    fn part(&mut self) -> Option<(usize, usize)> {
         if let Some(k) = self.0.iter().position(|(_, begun)| !begun) {
             self.0[k].1 = true;
-            return Some(k);
+            return Some((k, self.0[k].0.len()));
         }
         let (longest, _) = self.0.iter_mut().max_by_key(|(left, _)| left.len()).filter(|(left, _)| !left.is_empty())?;
         let middle = longest.start + longest.len() / 2;
         let rear = middle..longest.end;
         longest.end = middle;
+        let chunks = rear.len();
         self.0.push((rear, true));
-        Some(self.0.len() - 1)
+        Some((self.0.len() - 1, chunks))
     }
 
     /// The next chunk of a part.
@@ -94,9 +95,9 @@ impl Left {
 
 impl Run<'_> {
     /// Works as long as there is something left.
-    fn work(&self, threads: usize, done: &Mutex<Done>) -> Result<(), Error> {
+    fn work(&self, done: &Mutex<Done>) -> Result<(), Error> {
         loop {
-            let Some(part) = lock(&self.left).part() else { return Ok(()) };
+            let Some((part, chunks)) = lock(&self.left).part() else { return Ok(()) };
             let mut invocation = self.kernel.bind(self.inputs, self.limits)?;
             // SAFETY: as for the lender; what a part has appended is taken after its last chunk.
             unsafe { invocation.leave_unfilled(&self.kernel.draft.lowered.unfilled) };
@@ -107,7 +108,8 @@ impl Run<'_> {
             }
             if !matches!(self.kernel.code, Code::Interpreter(_)) {
                 // What the others write goes behind what the first one does.
-                self.kernel.room.reserve(&mut invocation, if part == 0 { 1 } else { threads });
+                let share = if part == 0 { self.chunks.len() } else { chunks };
+                self.kernel.room.reserve_share(&mut invocation, (share, self.chunks.len()));
             }
             let mut covered: Option<Range<i64>> = None;
             loop {

@@ -13,10 +13,15 @@ impl Room {
         Room((0..buffers).map(|_| AtomicUsize::new(0)).collect())
     }
 
-    /// Makes the room in front of a run, or of one of so many parts of it that write alike.
-    pub(super) fn reserve(&self, run: &mut Invocation, parts: usize) {
+    /// Makes the room in front of a run.
+    pub(super) fn reserve(&self, run: &mut Invocation) {
+        self.reserve_share(run, (1, 1));
+    }
+
+    /// Makes room for a share of a run: so many of so many chunks, which write alike.
+    pub(super) fn reserve_share(&self, run: &mut Invocation, (chunks, all): (usize, usize)) {
         for (k, elements) in self.0.iter().enumerate() {
-            let elements = elements.load(Ordering::Relaxed).div_ceil(parts);
+            let elements = elements.load(Ordering::Relaxed).saturating_mul(chunks).div_ceil(all);
             if elements > 0 {
                 run.reserve(Buffer(k as u32), elements);
             }

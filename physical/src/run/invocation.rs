@@ -223,6 +223,18 @@ impl Invocation {
         Status::Done
     }
 
+    /// As [`Invocation::grow`], for the last time: without room to spare.
+    pub(crate) fn grow_to(&mut self, buffer: Buffer, len: usize) -> Status {
+        let bytes = len.checked_mul(self.prim(buffer).bytes());
+        let fits = len <= self.capacity(buffer) || bytes.is_some_and(|bytes| self.enlarge(buffer, bytes));
+        if !fits {
+            return Status::OutOfMemory;
+        }
+        let at = buffer.index();
+        self.lens[at] = self.lens[at].max(len);
+        Status::Done
+    }
+
     /// Makes room for `elements` in an owned buffer that is empty, in case they come; without effect where that is much
     /// of the memory that is left.
     pub(crate) fn reserve(&mut self, buffer: Buffer, elements: usize) {
@@ -410,12 +422,23 @@ impl Invocation {
             return Err(Error::InvalidInvocation(message));
         }
         let size = self.prim(buffer).bytes();
-        let Memory::Owned(block) = &mut self.memory[buffer.index()] else {
+        let Some(block) = self.take_block(buffer) else {
             return Err(Error::InvalidInvocation(format!("buffer `{}` is an input", name(self))));
         };
+        Ok(block.into_arrow(elements * size))
+    }
+
+    /// Empties an owned buffer and gives its memory back; without effect on others.
+    pub(crate) fn free(&mut self, buffer: Buffer) {
+        drop(self.take_block(buffer));
+    }
+
+    /// The memory of an owned buffer, which is empty then.
+    fn take_block(&mut self, buffer: Buffer) -> Option<Block> {
+        let Memory::Owned(block) = &mut self.memory[buffer.index()] else { return None };
         let taken = std::mem::replace(block, Block::new(self.limits.memory.clone()));
         self.slots[buffer.index()] = Slot { data: block.as_ptr(), len: 0 };
         self.lens[buffer.index()] = 0;
-        Ok(taken.into_arrow(elements * size))
+        Some(taken)
     }
 }
