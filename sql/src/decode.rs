@@ -5,10 +5,11 @@ use crate::encode::Encoded;
 use crate::error::{Error, Left, Result};
 use crate::program::{Folds, Output, Program};
 use datafusion::arrow::array::{ArrayRef, Decimal128Array, Float64Array, Int64Array, UInt64Array};
+use datafusion::arrow::buffer::{NullBuffer, ScalarBuffer};
 use datafusion::arrow::compute::cast;
-use datafusion::arrow::datatypes::{DataType, SchemaRef};
+use datafusion::arrow::datatypes::{ArrowNativeType, DataType, SchemaRef};
 use datafusion::arrow::record_batch::{RecordBatch, RecordBatchOptions};
-use redpoll_logic::Scalar;
+use redpoll_logic::{Prim, Scalar};
 use redpoll_physical::storage::{Tensor, Triples, Values};
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -28,20 +29,20 @@ pub(crate) fn decode(
     let results = outputs.iter().zip(&program.modes).map(|(tensor, modes)| Entries::new(tensor, modes, fields.len()));
     let mut results: Vec<Entries> = results.collect::<Result<_>>()?;
     // Rows have no order. Results that are stored alike have the same groups in the same one; others are brought into one.
-    if results.iter().any(|result| result.places != results[0].places) {
+    if !results.iter().all(|result| result.has_places_of(&results[0])) {
         results.iter_mut().for_each(Entries::sort);
     } else if let Some(present) = folds.presence.and_then(|presence| results[presence].present_at()) {
         results.iter_mut().for_each(|result| result.keep(&present));
     }
     let groups = match folds.presence {
         Some(presence) => results[presence].present(),
-        None => Entries { places: Vec::new(), values: Numbers::U64(vec![1]), fill: (0.0, 0) },
+        None => Entries { places: Arc::default(), values: Numbers::U64(vec![1].into()), fill: (0.0, 0) },
     };
     let aligned: Vec<Numbers> = results.iter().map(|result| result.at(&groups)).collect();
     let mut columns = Vec::new();
     let decoded: Vec<Vec<ArrayRef>> = fields
         .iter()
-        .zip(&groups.places)
+        .zip(groups.places.iter())
         .map(|(&field, codes)| encoded.domain(region, field).decode(codes))
         .collect::<Result<_>>()?;
     for group in &region.groups {
@@ -62,44 +63,45 @@ pub(crate) fn decode(
 fn column(encoded: &Encoded, output: &Output, (folds, groups): (&[Numbers], usize), ty: &DataType) -> Result<ArrayRef> {
     let counts = |fold: usize| folds[fold].to_i64();
     let summed = |list: &[usize]| {
-        let all = list.iter().map(|&fold| counts(fold));
-        all.reduce(|a, b| a.iter().zip(b).map(|(a, b)| a.wrapping_add(b)).collect()).unwrap_or_else(|| vec![0; groups])
+        let terms: Vec<(bool, usize)> = list.iter().map(|&fold| (false, fold)).collect();
+        total(&terms, folds, groups, Numbers::to_i64, |sum, v, _| i64::wrapping_add(sum, v))
     };
     Ok(match output {
-        Output::Count(fold) => Arc::new(Int64Array::from(counts(*fold))),
+        Output::Count(fold) => Arc::new(Int64Array::new(counts(*fold), None)),
         Output::Sum { terms, number, rows } => {
             let rows = rows.as_ref().map(|rows| summed(rows));
-            let has = |k: usize| rows.as_ref().is_none_or(|rows| rows[k] != 0);
+            let nulls = rows.map(|rows| rows.iter().map(|&n| n != 0).collect::<NullBuffer>());
             match number {
                 Number::I64 | Number::Decimal(_) => {
                     let sum = total(terms, folds, groups, Numbers::to_i64, |sum, v, minus| {
                         if minus { i64::wrapping_sub(sum, v) } else { i64::wrapping_add(sum, v) }
                     });
-                    Arc::new(sum.into_iter().enumerate().map(|(k, v)| has(k).then_some(v)).collect::<Int64Array>())
+                    Arc::new(Int64Array::new(sum, nulls))
                 }
                 Number::U64 => {
                     let sum = total(terms, folds, groups, Numbers::to_u64, |sum, v, minus| {
                         if minus { u64::wrapping_sub(sum, v) } else { u64::wrapping_add(sum, v) }
                     });
-                    Arc::new(sum.into_iter().enumerate().map(|(k, v)| has(k).then_some(v)).collect::<UInt64Array>())
+                    Arc::new(UInt64Array::new(sum, nulls))
                 }
                 Number::F64 => {
                     let sum = float_total(terms, folds, groups);
-                    Arc::new(sum.into_iter().enumerate().map(|(k, v)| has(k).then_some(v)).collect::<Float64Array>())
+                    Arc::new(Float64Array::new(sum, nulls))
                 }
             }
         }
         Output::Average { terms, rows } => {
             let rows = summed(rows);
-            let means = float_total(terms, folds, groups).into_iter().zip(rows);
-            Arc::new(means.map(|(sum, n)| (n != 0).then_some(sum / n as f64)).collect::<Float64Array>())
+            let sums = float_total(terms, folds, groups);
+            let means = sums.iter().zip(rows.iter());
+            Arc::new(means.map(|(&sum, &n)| (n != 0).then_some(sum / n as f64)).collect::<Float64Array>())
         }
         Output::Decimal { limbs, scale, rows, mean } => {
             let rows = summed(rows);
             let mut sums = vec![0i128; rows.len()];
             for part in limbs {
                 let by = 10i128.wrapping_pow(part.digits);
-                for (sum, limb) in sums.iter_mut().zip(counts(part.fold)) {
+                for (sum, &limb) in sums.iter_mut().zip(counts(part.fold).iter()) {
                     // As DataFusion's, sums wrap at 128 bits.
                     let value = i128::from(limb).unbounded_shl(part.shift).wrapping_mul(by);
                     *sum = if part.negative { sum.wrapping_sub(value) } else { sum.wrapping_add(value) };
@@ -143,39 +145,43 @@ fn decimals(sums: &[i128], rows: &[i64], (scale, mean): (i8, bool), ty: &DataTyp
 }
 
 /// The sum of terms for each group.
-fn total<T: Copy + Default>(
+fn total<T: ArrowNativeType + Default>(
     terms: &[(bool, usize)],
     folds: &[Numbers],
     groups: usize,
-    read: impl Fn(&Numbers) -> Vec<T>,
+    read: impl Fn(&Numbers) -> ScalarBuffer<T>,
     add: impl Fn(T, T, bool) -> T,
-) -> Vec<T> {
+) -> ScalarBuffer<T> {
+    if let [(false, fold)] = terms {
+        return read(&folds[*fold]);
+    }
     let mut sum = vec![T::default(); groups];
     for &(negative, fold) in terms {
         let values = read(&folds[fold]);
-        sum.iter_mut().zip(values).for_each(|(sum, v)| *sum = add(*sum, v, negative));
+        sum.iter_mut().zip(values.iter()).for_each(|(sum, &v)| *sum = add(*sum, v, negative));
     }
-    sum
+    sum.into()
 }
 
-fn float_total(terms: &[(bool, usize)], folds: &[Numbers], groups: usize) -> Vec<f64> {
+fn float_total(terms: &[(bool, usize)], folds: &[Numbers], groups: usize) -> ScalarBuffer<f64> {
     total(terms, folds, groups, Numbers::to_f64, |sum, v, minus| if minus { sum - v } else { sum + v })
 }
 
-/// The entries of a result: the codes of its groups, a list for each group field, and the values.
+/// The entries of a result: the codes of its groups, a list for each group field, and the values. Results with the same
+/// groups share their codes.
 struct Entries {
-    places: Vec<Vec<u64>>,
+    places: Arc<Vec<Vec<u64>>>,
     values: Numbers,
     /// The value of places without an entry, as a number for `DOUBLE` and one for integers.
     fill: (f64, i64),
 }
 
-/// Values of one type.
+/// Values of one type; clones share them.
 #[derive(Clone)]
 enum Numbers {
-    I64(Vec<i64>),
-    U64(Vec<u64>),
-    F64(Vec<f64>),
+    I64(ScalarBuffer<i64>),
+    U64(ScalarBuffer<u64>),
+    F64(ScalarBuffer<f64>),
 }
 
 impl Entries {
@@ -189,7 +195,11 @@ impl Entries {
             Scalar::I64(fill) => (0.0, fill),
             _ => (0.0, 0),
         };
-        Ok(Entries { values: Numbers::of(&values), places, fill })
+        Ok(Entries { values: Numbers::of(&values), places: Arc::new(places), fill })
+    }
+
+    fn has_places_of(&self, other: &Entries) -> bool {
+        Arc::ptr_eq(&self.places, &other.places) || self.places == other.places
     }
 
     /// Brings the entries into lexicographic order.
@@ -205,7 +215,7 @@ impl Entries {
 
     /// Keeps the entries of those numbers, in that order.
     fn keep(&mut self, order: &[usize]) {
-        self.places = self.places.iter().map(|list| order.iter().map(|&k| list[k]).collect()).collect();
+        self.places = Arc::new(self.places.iter().map(|list| order.iter().map(|&k| list[k]).collect()).collect());
         self.values = self.values.at(order);
     }
 
@@ -221,14 +231,14 @@ impl Entries {
         if let Some(kept) = self.present_at() {
             present.keep(&kept);
         }
-        present.values = Numbers::U64(vec![1; present.values.len()]);
+        present.values = Numbers::U64(vec![1; present.values.len()].into());
         present
     }
 
     /// The values at the places of other entries, 0 where there is none; in lexicographic order unless the places are the
     /// same.
     fn at(&self, groups: &Entries) -> Numbers {
-        if self.values.len() == groups.values.len() && self.places == groups.places {
+        if self.values.len() == groups.values.len() && self.has_places_of(groups) {
             return self.values.clone();
         }
         let mut own = 0;
@@ -265,14 +275,12 @@ impl Numbers {
     /// The numbers of values; booleans are 0 and 1.
     fn of(values: &Values) -> Numbers {
         let array = &values.columns()[0];
-        if let Some(values) = array.as_slice::<i64>() {
-            Numbers::I64(values.to_vec())
-        } else if let Some(values) = array.as_slice::<u64>() {
-            Numbers::U64(values.to_vec())
-        } else if let Some(values) = array.as_slice::<f64>() {
-            Numbers::F64(values.to_vec())
-        } else {
-            Numbers::U64(array.bools().unwrap_or_default().iter().map(|&b| u64::from(b)).collect())
+        let buffer = array.buffer().clone();
+        match array.prim() {
+            Prim::I64 => Numbers::I64(buffer.into()),
+            Prim::U64 => Numbers::U64(buffer.into()),
+            Prim::F64 => Numbers::F64(buffer.into()),
+            _ => Numbers::U64(array.bools().unwrap_or_default().iter().map(|&b| u64::from(b)).collect()),
         }
     }
 
@@ -301,7 +309,7 @@ impl Numbers {
         }
     }
 
-    fn to_i64(&self) -> Vec<i64> {
+    fn to_i64(&self) -> ScalarBuffer<i64> {
         match self {
             Numbers::I64(values) => values.clone(),
             Numbers::U64(values) => values.iter().map(|&v| v as i64).collect(),
@@ -309,14 +317,14 @@ impl Numbers {
         }
     }
 
-    fn to_u64(&self) -> Vec<u64> {
+    fn to_u64(&self) -> ScalarBuffer<u64> {
         match self {
             Numbers::U64(values) => values.clone(),
-            other => other.to_i64().into_iter().map(|v| v as u64).collect(),
+            other => other.to_i64().iter().map(|&v| v as u64).collect(),
         }
     }
 
-    fn to_f64(&self) -> Vec<f64> {
+    fn to_f64(&self) -> ScalarBuffer<f64> {
         match self {
             Numbers::I64(values) => values.iter().map(|&v| v as f64).collect(),
             Numbers::U64(values) => values.iter().map(|&v| v as f64).collect(),

@@ -1,15 +1,16 @@
 //! One fold over the rows of a join as a Logic expression.
 
 use super::order::field_order;
+use super::whole::{is_whole, without_whole};
 use crate::claim::{
     Comparison, End, FieldId, LeafColumn, LeafId, Mask, ModeRange, Number, Region, Role, Source, TensorColumn,
 };
 use crate::encode::{Encoded, Grouped, Limb, Payload, Request, Shared};
 use crate::error::Result;
 use redpoll_logic::op::{Builtin, Op};
-use redpoll_logic::{Alias, DType, Expr, Field, Scalar};
+use redpoll_logic::{Alias, DType, Expr, Field, Node, Scalar};
 use redpoll_physical::storage::Tensor;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A fold over the rows of a join, for each group. Rows without values in the columns `valid` do not count.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -78,6 +79,8 @@ pub(super) struct Leaves<'a> {
     active: Vec<bool>,
     bindings: BTreeMap<Alias, Tensor>,
     made: BTreeMap<Shared, Alias>,
+    /// The tensors that are true everywhere.
+    whole: BTreeSet<Alias>,
     grouped: Grouped<'a>,
 }
 
@@ -98,6 +101,7 @@ impl<'a> Leaves<'a> {
             active,
             bindings: BTreeMap::new(),
             made: BTreeMap::new(),
+            whole: BTreeSet::new(),
             grouped: Grouped::default(),
         }
     }
@@ -157,11 +161,25 @@ impl<'a> Leaves<'a> {
         Ok(value.cast(&DType::from(number.prim()))?)
     }
 
+    /// The fields that are not folded: groups, and one more.
+    fn staying(&self, more: Option<FieldId>) -> Vec<&Field> {
+        self.region.group_fields().into_iter().chain(more).map(|f| &self.names[f]).collect()
+    }
+
+    /// Factors without those that are 1 everywhere, and how often what is left of them counts.
+    fn without_whole(&self, args: Vec<Expr>, stays: Option<FieldId>) -> (Vec<Expr>, i64) {
+        let is_whole = |arg: &Expr| match arg.node() {
+            Node::Table { tensor, .. } => self.whole.contains(tensor),
+            _ => false,
+        };
+        let staying = self.staying(stays);
+        without_whole(args, is_whole, |field| staying.contains(&field))
+    }
+
     /// Folds all fields that are no groups, but one that is to stay.
     fn reduce(&self, op: impl Into<Op>, init: Scalar, arg: Expr, stays: Option<FieldId>) -> Result<Expr> {
-        let mut stay: Vec<&Field> = self.region.group_fields().iter().map(|&f| &self.names[f]).collect();
-        stay.extend(stays.map(|f| &self.names[f]));
-        let folded: Vec<Field> = arg.info().fields.iter().filter(|f| !stay.contains(f)).cloned().collect();
+        let staying = self.staying(stays);
+        let folded: Vec<Field> = arg.info().fields.iter().filter(|f| !staying.contains(f)).cloned().collect();
         if folded.is_empty() { Ok(arg) } else { Ok(Expr::aggregate(op, init, arg, folded)?) }
     }
 
@@ -184,6 +202,7 @@ impl<'a> Leaves<'a> {
             });
         }
         args.extend(self.conditions()?);
+        let (mut args, times) = self.without_whole(args, None);
         // Booleans take part as they are, but for the first, which makes the product one of numbers.
         let is_number = |arg: &Expr| arg.info().dtype != DType::BOOL;
         if let Some(first) = args.iter().position(is_number) {
@@ -204,7 +223,11 @@ impl<'a> Leaves<'a> {
             let none = Expr::literal(Scalar::zero(number.prim()));
             product = Expr::mapjoin(Builtin::IfElse, [self.exists(valid, None)?, product, none])?;
         }
-        self.reduce(Builtin::Add, Scalar::zero(number.prim()), product, None)
+        let sum = self.reduce(Builtin::Add, Scalar::zero(number.prim()), product, None)?;
+        match times {
+            1 => Ok(sum),
+            times => Ok(Expr::mapjoin(Builtin::Mul, [sum, Expr::literal(Scalar::I64(times)).cast(&dtype)?])?),
+        }
     }
 
     /// Whether there is a row.
@@ -217,7 +240,7 @@ impl<'a> Leaves<'a> {
             });
         }
         args.extend(self.conditions()?);
-        join(Builtin::And, args)
+        join(Builtin::And, self.without_whole(args, distinct).0)
     }
 
     fn extreme(&mut self, end: End, column: LeafColumn, valid: &[LeafColumn]) -> Result<Expr> {
@@ -330,6 +353,9 @@ impl<'a> Leaves<'a> {
             None => {
                 let alias = Alias::from(format!("t{}", self.made.len()));
                 let tensor = self.encoded.tensor(self.region, &request, &mut self.grouped)?;
+                if is_whole(&tensor) {
+                    self.whole.insert(alias.clone());
+                }
                 self.bindings.insert(alias.clone(), tensor);
                 self.made.insert(shared, alias.clone());
                 alias

@@ -8,12 +8,14 @@
 //! - whether there is a row is the `or` of `and`;
 //! - a smallest or largest value is the `max` of the `min` of its code and of the largest code where the others have rows.
 //!
-//! A leaf that filters counts once: its own fields are folded with `or` first.
+//! A leaf that filters counts once: its own fields are folded with `or` first. A leaf that has a row for every choice of
+//! codes, as a table that others refer to or a matrix in a table, is left out where its rows just count.
 
 mod fold;
 mod folds;
 mod order;
 mod show;
+mod whole;
 
 pub use fold::Fold;
 pub use folds::{Folds, LimbSum, Output};
@@ -23,8 +25,9 @@ use crate::claim::Region;
 use crate::encode::Encoded;
 use crate::error::Result;
 use fold::Leaves;
-use redpoll_logic::{Alias, Field, Plan, Query};
+use redpoll_logic::{Alias, Expr, Field, Node, Plan, Query};
 use redpoll_physical::storage::Tensor;
+use std::collections::BTreeSet;
 
 /// A Logic plan with the tensors that it reads.
 #[derive(Debug)]
@@ -53,5 +56,16 @@ pub fn program(region: &Region, encoded: &Encoded, folds: &Folds) -> Result<Prog
         queries.push(Query { alias: Alias::from(format!("q{k}")), expr });
     }
     let produces = queries.iter().map(|q| q.alias.clone()).collect();
-    Ok(Program { plan: Plan { queries, produces }, bindings: leaves.into_bindings(), modes })
+    let mut read = BTreeSet::new();
+    queries.iter().for_each(|query| tables(&query.expr, &mut read));
+    let bindings = leaves.into_bindings().into_iter().filter(|(alias, _)| read.contains(alias)).collect();
+    Ok(Program { plan: Plan { queries, produces }, bindings, modes })
+}
+
+/// The tables that an expression reads.
+fn tables(expr: &Expr, read: &mut BTreeSet<Alias>) {
+    if let Node::Table { tensor, .. } = expr.node() {
+        read.insert(tensor.clone());
+    }
+    expr.node().args().iter().for_each(|arg| tables(arg, read));
 }

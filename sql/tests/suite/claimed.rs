@@ -72,6 +72,41 @@ async fn tables_joined_with_themselves_are_stored_once() {
     }
 }
 
+/// Protects the time of those who join with tables that have a row for every choice of keys, as matrices in tables do:
+/// whether a group is there takes no sum over them.
+#[tokio::test]
+async fn tables_that_have_all_rows_are_not_walked_to_count_them() {
+    let database = graph().await;
+    for statement in [
+        "CREATE TABLE m (i BIGINT, k BIGINT, v DOUBLE) AS VALUES \
+         (1,1,0.5),(1,2,1.5),(2,1,2.5),(2,2,3.5),(3,1,4.5),(3,2,-5.5),(4,1,6.5),(4,2,7.5)",
+        "CREATE TABLE k (k BIGINT) AS VALUES (1),(2)",
+        "CREATE TABLE k_twice (k BIGINT) AS VALUES (1),(2),(2)",
+    ] {
+        run(&database, statement).await.unwrap();
+    }
+    let sampled = "FROM e JOIN m a ON a.i = e.src JOIN m b ON b.i = e.dst AND a.k = b.k";
+    for (sql, tensors) in [
+        (format!("SELECT e.src, e.dst, sum(e.w * a.v * b.v) {sampled} GROUP BY e.src, e.dst"), 3),
+        (format!("SELECT e.src, e.dst, count(*) {sampled} GROUP BY e.src, e.dst"), 1),
+        (format!("SELECT count(*) {sampled}"), 1),
+        // A field that stays is some table's.
+        (format!("SELECT a.k, count(*) {sampled} GROUP BY a.k"), 2),
+        // Fields that are compared have codes for the keys of both, of which `m` does not have all.
+        (format!("SELECT count(*) {sampled} WHERE e.src < a.k"), 3),
+        (format!("SELECT e.src, max(e.w), min(a.v), count(DISTINCT a.k) {sampled} GROUP BY e.src"), 4),
+        ("SELECT m.i, count(*), sum(m.v) FROM m JOIN k ON m.k = k.k GROUP BY m.i".into(), 2),
+        ("SELECT count(*), sum(m.v) FROM m JOIN k_twice k ON m.k = k.k".into(), 3),
+        ("SELECT count(*) FROM m JOIN k ON m.k = k.k WHERE m.v > 100".into(), 1),
+    ] {
+        assert_eq!(agree(&database, &sql).await.unwrap(), 1, "{sql}");
+        let told = run(&database, &format!("EXPLAIN VERBOSE {sql}")).await.unwrap();
+        let told = pretty_format_batches(&told).unwrap().to_string();
+        let found = (0..9).filter(|k| told.contains(&format!("(input t{k} "))).count();
+        assert_eq!(found, tensors, "{sql}: {told}");
+    }
+}
+
 /// Protects that users see the program of a region that has run, down to its loops, and are told how they come to see it.
 #[tokio::test]
 async fn programs_are_explained_once_they_are_there() {
