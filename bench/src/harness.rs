@@ -3,13 +3,20 @@
 use crate::checks::Sums;
 use crate::ours::{Way, compare_halves};
 use crate::peers::{PEERS, Peer, start_own};
-use crate::process::{peak, reset_peak};
+use crate::process::{peak, reset_peak, wait_for_rest};
 use crate::protocol::{Choice, Client, Memory, NoAnswer, Reply, Request, Task};
 use crate::results::{Outcome, PeerState, Side, Status};
 use crate::workload::{Size, Workload};
 use anyhow::{Result, bail};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
+
+/// How long a side waits for the threads of the others to rest: longer than any is known to spin.
+const LONGEST_REST: Duration = Duration::from_millis(500);
+
+/// How long a side runs before it is measured: processors that were at rest take a while to be as fast as they are, and
+/// caches hold what others have read.
+const RUN_UP: Duration = Duration::from_millis(20);
 
 /// How long measuring may take.
 #[derive(Clone, Copy, Debug)]
@@ -215,7 +222,10 @@ fn loaded(ours: &mut Client, task: &Task, budget: Budget) -> Result<(f64, f64)> 
 /// A side, and how it goes on.
 struct RunningSide {
     side: Side,
+    /// Calls that are measured at once.
     repeat: u32,
+    /// Calls before them.
+    run_up: u32,
     spent: f64,
     done: bool,
 }
@@ -226,7 +236,7 @@ impl RunningSide {
         let (seconds, kernel) = (Vec::new(), Vec::new());
         let side =
             Side { peer, way, status: Status::Ran, first: 0.0, seconds, kernel, load, build, peak: 0, memory: None };
-        RunningSide { side, repeat: 1, spent: 0.0, done: false }
+        RunningSide { side, repeat: 1, run_up: 0, spent: 0.0, done: false }
     }
 
     fn is_in(&self) -> bool {
@@ -270,7 +280,9 @@ impl Table<'_> {
         self.client(peer).map_or(0, |client| peak(client.id()))
     }
 
+    /// Runs a side, once the machine is its own.
     fn run(&mut self, side: &Side, repeat: u32) -> Result<Ran> {
+        self.wait_for_rest();
         let limit = self.budget.answer;
         match self.client(&side.peer)?.ask(&Request::Run { way: side.way.clone(), repeat }, limit)? {
             Reply::Ran { seconds, kernel, memory } => Ok(Ran { seconds, kernel, memory }),
@@ -322,10 +334,18 @@ impl Table<'_> {
                     run.done = true;
                 }
                 Ok(again) => {
-                    run.repeat = (self.budget.shortest.as_secs_f64() / again.seconds).clamp(1.0, 1e5) as u32;
+                    let calls = |time: Duration| (time.as_secs_f64() / again.seconds).min(1e5) as u32;
+                    (run.repeat, run.run_up) = (calls(self.budget.shortest).max(1), calls(RUN_UP));
                 }
                 Err(error) => run.fail(&error),
             }
+        }
+    }
+
+    /// Waits until the threads of all sides rest.
+    fn wait_for_rest(&self) {
+        for client in self.peers.values().chain([&self.ours]) {
+            wait_for_rest(client.id(), LONGEST_REST);
         }
     }
 
@@ -342,7 +362,11 @@ impl Table<'_> {
                 if !run.is_in() {
                     continue;
                 }
-                match self.run(&run.side, run.repeat) {
+                let run_up = match run.run_up {
+                    0 => Ok(()),
+                    calls => self.run(&run.side, calls).map(drop),
+                };
+                match run_up.and_then(|()| self.run(&run.side, run.repeat)) {
                     Ok(ran) => {
                         run.side.seconds.push(ran.seconds);
                         run.side.kernel.extend(ran.kernel);
