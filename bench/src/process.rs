@@ -18,42 +18,44 @@ pub fn peak(process: u32) -> u64 {
     1024 * kibibytes.unwrap_or(0)
 }
 
-/// Waits until no thread of a process runs, at most as long as said; not at all where the system does not tell. Threads of
-/// OpenMP go on spinning when their work is done, for 0.2 s by default in Intel's runtime.
-pub fn wait_for_rest(process: u32, longest: Duration) {
+/// Waits until no thread of a process runs, at most as long as said; not at all where the system does not tell. Whether it
+/// rests then. Threads of OpenMP go on spinning when their work is done, for 0.2 s by default in Intel's runtime.
+pub fn wait_for_rest(process: u32, longest: Duration) -> bool {
     let start = Instant::now();
-    while runs(process) && start.elapsed() < longest {
+    while runs(process) {
+        if start.elapsed() >= longest {
+            return false;
+        }
         sleep(Duration::from_millis(1));
     }
+    true
 }
 
-/// Whether a thread of a process runs or waits for a core.
+/// Whether a thread of a process runs, or waits for a core or for the disk: what is read for it comes at any moment.
 fn runs(process: u32) -> bool {
     let Ok(threads) = fs::read_dir(format!("/proc/{process}/task")) else { return false };
     let state = |stat: String| stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next());
     let stats = threads.flatten().filter_map(|thread| fs::read_to_string(thread.path().join("stat")).ok());
-    stats.filter_map(state).any(|state| state == 'R')
+    stats.filter_map(state).any(|state| matches!(state, 'R' | 'D'))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Read;
+    use std::process::{Command, Stdio};
 
-    /// Protects who is next from threads that spin: a loop is waited for as long as said, a sleep is not.
+    /// Protects who is next from threads that spin: a loop never rests, a sleep does.
     #[test]
     #[cfg(target_os = "linux")]
     fn a_process_that_spins_is_waited_for() {
-        let mut spinning = std::process::Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap();
-        let short = Duration::from_millis(50);
-        let start = Instant::now();
-        wait_for_rest(spinning.id(), short);
-        assert!(start.elapsed() >= short);
+        let shell = ["-c", "echo ready; while :; do :; done"];
+        let mut spinning = Command::new("sh").args(shell).stdout(Stdio::piped()).spawn().unwrap();
+        spinning.stdout.take().unwrap().read_exact(&mut [0; 6]).unwrap();
+        assert!(!wait_for_rest(spinning.id(), Duration::from_millis(50)));
         spinning.kill().unwrap();
-        let mut resting = std::process::Command::new("sleep").arg("60").spawn().unwrap();
-        let long = Duration::from_secs(30);
-        let start = Instant::now();
-        wait_for_rest(resting.id(), long);
-        assert!(start.elapsed() < long);
+        let mut resting = Command::new("sleep").arg("60").spawn().unwrap();
+        assert!(wait_for_rest(resting.id(), Duration::from_secs(30)));
         resting.kill().unwrap();
         spinning.wait().and(resting.wait()).unwrap();
     }
