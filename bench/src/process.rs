@@ -52,11 +52,12 @@ mod tests {
         let shell = ["-c", "echo ready; while :; do :; done"];
         let mut spinning = Command::new("sh").args(shell).stdout(Stdio::piped()).spawn().unwrap();
         spinning.stdout.take().unwrap().read_exact(&mut [0; 6]).unwrap();
-        assert!(!wait_for_rest(spinning.id(), Duration::from_millis(50)));
-        spinning.kill().unwrap();
+        let rests = wait_for_rest(spinning.id(), Duration::from_millis(50));
+        spinning.kill().and(spinning.wait()).unwrap();
+        assert!(!rests);
         let mut resting = Command::new("sleep").arg("60").spawn().unwrap();
-        assert!(wait_for_rest(resting.id(), Duration::from_secs(30)));
-        resting.kill().unwrap();
-        spinning.wait().and(resting.wait()).unwrap();
+        let rests = wait_for_rest(resting.id(), Duration::from_secs(30));
+        resting.kill().and(resting.wait()).unwrap();
+        assert!(rests);
     }
 }

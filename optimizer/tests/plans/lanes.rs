@@ -54,6 +54,13 @@ fn other_walks_are_folded_as_they_come() {
     let plain = |text: &str, inputs: &[Input]| planned(text, inputs, &Config::default());
     assert_eq!(plain(SPMV, &rows(32.0)), "");
     let whole = |name: &str, shape: &[u64], format: Format| filled(name, shape, format, Scalar::I64(0));
+    let wide = |columns: u64| {
+        let a = csr("A", &[100_000, columns]).stored(7_300_000.0);
+        plain(SPMV, &[a, input("x", &[columns], Format::dense(1))])
+    };
+    assert_eq!([wide(30_000), wide(40_000)], ["j in 4", ""], "the vector is far");
+    let sums = "(plan (query y (aggregate + 0 (table A i j) j)) (produces y))";
+    assert_eq!(plain(sums, &[csr("A", &[100_000, 40_000]).stored(7_300_000.0)]), "j in 4", "nothing is gathered");
     let integers = [whole("A", &[1000, 2000], Format::csr()).stored(73_000.0), whole("x", &[2000], Format::dense(1))];
     assert_eq!(plain(SPMV, &integers), "");
     let columns = [input("A", &[1000, 2000], Format::csc()).stored(73_000.0), input("x", &[2000], Format::dense(1))];
