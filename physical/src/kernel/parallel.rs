@@ -107,9 +107,7 @@ impl Run<'_> {
                 unsafe { invocation.borrow(*buffer, *loan) };
             }
             if !matches!(self.kernel.code, Code::Interpreter(_)) {
-                // What the others write goes behind what the first one does.
-                let share = if part == 0 { self.chunks.len() } else { chunks };
-                self.kernel.room.reserve_share(&mut invocation, (share, self.chunks.len()));
+                self.kernel.room.reserve_share(&mut invocation, (chunks, self.chunks.len()));
             }
             let mut covered: Option<Range<i64>> = None;
             loop {
@@ -126,9 +124,19 @@ impl Run<'_> {
                 done.counts = [done.counts, counts].into_iter().flatten().reduce(Add::add);
             }
             if let Some(rounds) = covered {
+                // Others may take long: until then it holds what it has written, and no room to spare.
+                invocation.keep(&self.appended(&invocation)?);
                 lock(done).parts.push(Part { rounds, invocation });
             }
         }
+    }
+
+    /// The elements that a part has written of outputs that are appended.
+    fn appended(&self, invocation: &Invocation) -> Result<Vec<(Buffer, usize)>, Error> {
+        let (program, lowered) = (&self.kernel.draft.program, &self.kernel.draft.lowered);
+        let appended = self.cut.outputs.iter().filter(|(_, join)| *join == Join::Appended);
+        let used = appended.map(|(id, _)| collect::used_by(program, lowered, invocation, *id));
+        Ok(used.collect::<Result<Vec<_>, _>>()?.concat())
     }
 
     /// What a chunk has left of each folded output.

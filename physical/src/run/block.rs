@@ -149,18 +149,22 @@ impl Block {
     /// # Panics
     /// When the block has fewer bytes.
     pub(super) fn into_arrow(mut self, bytes: usize) -> ArrowBuffer {
-        assert!(bytes <= self.bytes, "{bytes} of {} bytes", self.bytes);
         if bytes == 0 {
             return ArrowBuffer::default();
         }
-        self.shrink(bytes.next_multiple_of(ALIGNMENT));
+        self.truncate(bytes);
         let start = self.start;
         // SAFETY: the block owns at least `bytes` initialized bytes from `start`, and the buffer keeps it alive.
         unsafe { ArrowBuffer::from_custom_allocation(start, bytes, Arc::new(self)) }
     }
 
-    /// Shrinks to `bytes`, a multiple of the alignment that is not 0 and at most the size; keeps the size when it cannot.
-    fn shrink(&mut self, bytes: usize) {
+    /// Shrinks to `bytes`, which are not 0, rounded up to whole cache lines; keeps the size when the allocator cannot.
+    ///
+    /// # Panics
+    /// When the block has fewer bytes.
+    pub(super) fn truncate(&mut self, bytes: usize) {
+        assert!(0 < bytes && bytes <= self.bytes, "{bytes} of {} bytes", self.bytes);
+        let bytes = bytes.next_multiple_of(ALIGNMENT);
         if bytes == self.bytes {
             return;
         }

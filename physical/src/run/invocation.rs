@@ -433,6 +433,28 @@ impl Invocation {
         drop(self.take_block(buffer));
     }
 
+    /// Gives back what it owns but the first elements of some buffers: those of which a number is given.
+    ///
+    /// # Panics
+    /// When a buffer has fewer elements.
+    pub(crate) fn keep(&mut self, used: &[(Buffer, usize)]) {
+        for buffer in (0..self.memory.len() as u32).map(Buffer) {
+            match used.iter().find(|(kept, _)| *kept == buffer) {
+                Some((_, elements)) if *elements > 0 => self.truncate(buffer, *elements),
+                _ => self.free(buffer),
+            }
+        }
+    }
+
+    fn truncate(&mut self, buffer: Buffer, elements: usize) {
+        let (at, size) = (buffer.index(), self.prim(buffer).bytes());
+        if let Memory::Owned(block) = &mut self.memory[at] {
+            block.truncate(elements * size);
+            self.slots[at] = Slot { data: block.as_ptr(), len: (block.bytes() / size) as u64 };
+            self.lens[at] = elements;
+        }
+    }
+
     /// The memory of an owned buffer, which is empty then.
     fn take_block(&mut self, buffer: Buffer) -> Option<Block> {
         let Memory::Owned(block) = &mut self.memory[buffer.index()] else { return None };
