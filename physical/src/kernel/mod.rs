@@ -324,7 +324,7 @@ mod tests {
             let mut invocation = kernel.bind(&[&x], limits).unwrap();
             kernel.room.reserve(&mut invocation);
             let buffers = (0..kernel.function().buffers.len() as u32).map(Buffer);
-            buffers.map(|b| invocation.capacity(b)).collect::<Vec<_>>()
+            buffers.map(|b| invocation.room(b) / invocation.prim(b).bytes()).collect::<Vec<_>>()
         };
         let before = rooms(&Limits::default());
         let first = kernel.run(&[&x], &Limits::default()).unwrap();

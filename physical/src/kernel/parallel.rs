@@ -107,7 +107,9 @@ impl Run<'_> {
                 unsafe { invocation.borrow(*buffer, *loan) };
             }
             if !matches!(self.kernel.code, Code::Interpreter(_)) {
-                self.kernel.room.reserve_share(&mut invocation, (chunks, self.chunks.len()));
+                // What the others write goes behind what the first one does.
+                let share = if part == 0 { self.chunks.len() } else { chunks };
+                self.kernel.room.reserve_share(&mut invocation, (share, self.chunks.len()));
             }
             let mut covered: Option<Range<i64>> = None;
             loop {
@@ -124,8 +126,10 @@ impl Run<'_> {
                 done.counts = [done.counts, counts].into_iter().flatten().reduce(Add::add);
             }
             if let Some(rounds) = covered {
-                // Others may take long: until then it holds what it has written, and no room to spare.
-                invocation.keep(&self.appended(&invocation)?);
+                if part > 0 {
+                    // Others may take long: until then it holds what it has written, and no room to spare.
+                    invocation.keep(&self.appended(&invocation)?);
+                }
                 lock(done).parts.push(Part { rounds, invocation });
             }
         }

@@ -17,16 +17,19 @@ const NATURAL: usize = 16;
 /// What is allocated beyond the bytes of a block, so that it can start at a multiple of [`ALIGNMENT`].
 const SLACK: usize = ALIGNMENT - NATURAL;
 
-/// Memory charged to a budget.
+/// Memory charged to a budget, and room behind it in which it can grow without a move. Room is not charged: as long as it is
+/// not touched, the machine has no pages for it.
 ///
-/// Invariants: `bytes` is 0 and `base` and `start` dangle, or `base` was allocated by the global allocator with size
-/// `bytes + SLACK` and alignment [`NATURAL`]; `bytes` is a multiple of [`ALIGNMENT`] and `start` the first address from
-/// `base` on that is; all bytes from `start` are initialized, those that it was grown by without a fill as soon as anybody
-/// reads them; `bytes` are charged to `budget`.
+/// Invariants: `room` is 0 and `base` and `start` dangle, or `base` was allocated by the global allocator with size
+/// `room + SLACK` and alignment [`NATURAL`]; `bytes` and `room` are multiples of [`ALIGNMENT`], `start` the first address from
+/// `base` on that is; the first `bytes` from `start` are initialized, those that it was grown by without a fill as soon as
+/// anybody reads them; they are at most `room` and charged to `budget`; if `is_zeroed`, the bytes behind them are zeros.
 pub(super) struct Block {
     base: NonNull<u8>,
     start: NonNull<u8>,
     bytes: usize,
+    room: usize,
+    is_zeroed: bool,
     budget: Arc<MemoryBudget>,
 }
 
@@ -38,12 +41,17 @@ unsafe impl Sync for Block {}
 impl Block {
     pub(super) fn new(budget: Arc<MemoryBudget>) -> Block {
         let start = NonNull::without_provenance(std::num::NonZero::new(ALIGNMENT).expect("the alignment is not 0"));
-        Block { base: start, start, bytes: 0, budget }
+        Block { base: start, start, bytes: 0, room: 0, is_zeroed: false, budget }
     }
 
     /// Size in bytes.
     pub(super) fn bytes(&self) -> usize {
         self.bytes
+    }
+
+    /// The size up to which it grows without a move.
+    pub(super) fn room(&self) -> usize {
+        self.room
     }
 
     pub(super) fn as_ptr(&self) -> *mut u8 {
@@ -73,14 +81,21 @@ impl Block {
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr().cast(), self.bytes / size_of::<T>()) }
     }
 
+    /// Makes room for so many bytes in a block that has none, if the machine has them; `zeroed` where they are to hold zeros.
+    pub(super) fn reserve(&mut self, bytes: usize, zeroed: bool) {
+        if let Some(room) = rounded(bytes)
+            && self.room == 0
+            && room > 0
+        {
+            self.allocate(room, zeroed);
+        }
+    }
+
     /// Grows to `bytes`, rounded up to whole cache lines; new elements of `size` bytes hold the low bytes of `fill`, or
     /// anything where there is none: then they are written before they are read. `false`, and nothing changed, when the
     /// budget or the machine does not have them.
     pub(super) fn grow(&mut self, bytes: usize, size: usize, fill: Option<u64>) -> bool {
-        let Some(bytes) = bytes.checked_next_multiple_of(ALIGNMENT).filter(|b| *b <= isize::MAX as usize - ALIGNMENT)
-        else {
-            return false;
-        };
+        let Some(bytes) = rounded(bytes) else { return false };
         let old = self.bytes;
         if bytes <= old {
             return true;
@@ -88,33 +103,41 @@ impl Block {
         if !self.budget.charge(bytes - old) {
             return false;
         }
-        let zeroed = old == 0 && fill == Some(0);
-        let base = if old == 0 {
-            // SAFETY: the layout's size is not 0, since it is above `old`.
-            unsafe { if zeroed { alloc_zeroed(layout(bytes)) } else { alloc(layout(bytes)) } }
-        } else {
-            // SAFETY: `base` was allocated with the layout of `old` bytes, and the new size is valid and not 0.
-            unsafe { realloc(self.base.as_ptr(), layout(old), bytes + SLACK) }
-        };
-        let Some(base) = NonNull::new(base) else {
+        if bytes > self.room && !self.allocate(bytes, fill == Some(0)) {
             self.budget.release(bytes - old);
             return false;
-        };
-        self.place(base, old);
+        }
         self.bytes = bytes;
         match fill {
             // Whoever reads them all the same is found out by tests.
             None if cfg!(debug_assertions) => self.write_fill(old, 1, 0xA5),
-            Some(fill) if !zeroed => self.write_fill(old, size, fill),
+            Some(fill) if !(self.is_zeroed && fill == 0) => self.write_fill(old, size, fill),
             _ => {}
         }
+        true
+    }
+
+    /// Allocates so many bytes, more than there is room for; `false`, and nothing changed, when the machine does not have
+    /// them.
+    fn allocate(&mut self, room: usize, zeroed: bool) -> bool {
+        let is_zeroed = zeroed && self.room == 0;
+        let base = if self.room == 0 {
+            // SAFETY: the layout's size is not 0.
+            unsafe { if zeroed { alloc_zeroed(layout(room)) } else { alloc(layout(room)) } }
+        } else {
+            // SAFETY: `base` was allocated with the layout of `self.room` bytes, and the new size is valid and not 0.
+            unsafe { realloc(self.base.as_ptr(), layout(self.room), room + SLACK) }
+        };
+        let Some(base) = NonNull::new(base) else { return false };
+        self.place(base, self.bytes);
+        (self.room, self.is_zeroed) = (room, is_zeroed);
         true
     }
 
     /// Takes memory that was allocated at `base`, whose bytes are those of the allocation before: the first `kept` bytes of
     /// the block move to where it starts now.
     fn place(&mut self, base: NonNull<u8>, kept: usize) {
-        let before = if kept == 0 { 0 } else { self.start.addr().get() - self.base.addr().get() };
+        let before = self.start.addr().get() - self.base.addr().get();
         let after = base.addr().get().next_multiple_of(ALIGNMENT) - base.addr().get();
         // SAFETY: allocations have `NATURAL` alignment, so both offsets are at most `SLACK`, and the allocation has `SLACK`
         // bytes beyond those of the block, of which `kept` are initialized.
@@ -153,29 +176,41 @@ impl Block {
             return ArrowBuffer::default();
         }
         self.truncate(bytes);
+        self.shrink();
         let start = self.start;
         // SAFETY: the block owns at least `bytes` initialized bytes from `start`, and the buffer keeps it alive.
         unsafe { ArrowBuffer::from_custom_allocation(start, bytes, Arc::new(self)) }
     }
 
-    /// Shrinks to `bytes`, which are not 0, rounded up to whole cache lines; keeps the size when the allocator cannot.
+    /// Makes room of what is behind the first `bytes`, rounded up to whole cache lines.
     ///
     /// # Panics
     /// When the block has fewer bytes.
     pub(super) fn truncate(&mut self, bytes: usize) {
-        assert!(0 < bytes && bytes <= self.bytes, "{bytes} of {} bytes", self.bytes);
+        assert!(bytes <= self.bytes, "{bytes} of {} bytes", self.bytes);
         let bytes = bytes.next_multiple_of(ALIGNMENT);
-        if bytes == self.bytes {
+        self.budget.release(self.bytes - bytes);
+        self.is_zeroed &= bytes == self.bytes;
+        self.bytes = bytes;
+    }
+
+    /// Gives room back; keeps it when the allocator cannot take it.
+    pub(super) fn shrink(&mut self) {
+        if self.room == self.bytes || self.bytes == 0 {
             return;
         }
-        // SAFETY: `base` was allocated with the layout of `self.bytes` bytes, and the new size is not 0.
-        let base = unsafe { realloc(self.base.as_ptr(), layout(self.bytes), bytes + SLACK) };
+        // SAFETY: `base` was allocated with the layout of `self.room` bytes, and the new size is not 0.
+        let base = unsafe { realloc(self.base.as_ptr(), layout(self.room), self.bytes + SLACK) };
         if let Some(base) = NonNull::new(base) {
-            self.budget.release(self.bytes - bytes);
-            self.place(base, bytes);
-            self.bytes = bytes;
+            self.place(base, self.bytes);
+            self.room = self.bytes;
         }
     }
+}
+
+/// So many bytes, rounded up to whole cache lines, if there can be a block of them.
+fn rounded(bytes: usize) -> Option<usize> {
+    bytes.checked_next_multiple_of(ALIGNMENT).filter(|bytes| *bytes <= isize::MAX as usize - ALIGNMENT)
 }
 
 /// What is allocated for so many bytes.
@@ -185,9 +220,9 @@ fn layout(bytes: usize) -> Layout {
 
 impl Drop for Block {
     fn drop(&mut self) {
-        if self.bytes != 0 {
+        if self.room != 0 {
             // SAFETY: `base` was allocated with this layout, and nothing uses it after the drop.
-            unsafe { dealloc(self.base.as_ptr(), layout(self.bytes)) };
+            unsafe { dealloc(self.base.as_ptr(), layout(self.room)) };
             self.budget.release(self.bytes);
         }
     }
@@ -215,6 +250,37 @@ mod tests {
             assert!(block.into_arrow(72).as_slice().chunks(8).all(|v| v == 7u64.to_ne_bytes()));
         }
         assert_eq!(budget.used(), 0);
+    }
+
+    /// Protects what runs hold: room is not taken of the budget, nor are fills written into it before it is used.
+    #[test]
+    fn room_is_charged_when_it_is_used() {
+        let budget = Arc::new(MemoryBudget::new(1024));
+        for fill in [0, 7] {
+            let mut block = Block::new(budget.clone());
+            block.reserve(4000, fill == 0);
+            assert_eq!((block.bytes(), block.room(), budget.used()), (0, 4032, 0));
+            let start = block.as_ptr();
+            for bytes in [64, 640, 1024] {
+                assert!(block.grow(bytes, 8, Some(fill)));
+                assert_eq!((block.as_ptr(), budget.used()), (start, bytes), "nothing moves");
+                assert!(block.as_native::<u64>().iter().all(|v| *v == fill));
+            }
+            assert!(!block.grow(1025, 8, Some(fill)), "above the budget, within the room");
+            block.as_native_mut::<u64>().fill(9);
+            block.truncate(100);
+            assert_eq!((block.bytes(), block.room(), budget.used()), (128, 4032, 128));
+            assert_eq!(block.as_ptr(), start);
+            if fill == 7 {
+                block.shrink();
+                assert_eq!((block.bytes(), block.room(), budget.used()), (128, 128, 128));
+            }
+            assert!(block.grow(1024, 8, Some(fill)));
+            assert!(block.as_native::<u64>()[..16].iter().all(|v| *v == 9));
+            assert!(block.as_native::<u64>()[16..].iter().all(|v| *v == fill), "no zeros are left behind what was cut");
+            drop(block);
+            assert_eq!(budget.used(), 0);
+        }
     }
 
     #[test]

@@ -14,6 +14,9 @@ use std::sync::atomic::Ordering;
 /// Bytes from which buffers grow by half.
 const LARGE: usize = 1 << 20;
 
+/// Bytes by which buffers grow at least within the room that was made for them.
+const STEP: usize = 64 << 10;
+
 /// What a caller must know of a function to run it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Signature {
@@ -192,15 +195,15 @@ impl Invocation {
         self.limits.cancel.load(Ordering::Relaxed)
     }
 
-    /// To be called after machine code ran: it asks for room only where there is none, so that all room may be in use.
+    /// To be called after machine code ran: it asks for growth only beyond the capacity, so that all of it may be in use.
     pub(crate) fn adopt_capacity(&mut self) {
         for (len, slot) in self.lens.iter_mut().zip(&self.slots) {
             *len = slot.len as usize;
         }
     }
 
-    /// Makes an owned buffer at least `len` elements long. Room grows by doubling, by half when it is large, within the
-    /// limit.
+    /// Makes an owned buffer at least `len` elements long. Within its room it grows by small steps, for there is nothing to
+    /// move, and else by doubling, by half when it is large, within the limit.
     pub fn grow(&mut self, buffer: Buffer, len: i64) -> Status {
         let at = buffer.index();
         let len = usize::try_from(len).unwrap_or(0);
@@ -212,9 +215,14 @@ impl Invocation {
             let Some(bytes) = len.checked_mul(self.prim(buffer).bytes()) else {
                 return Status::OutOfMemory;
             };
-            // New elements are written, so room that is not used costs pages of memory.
+            // New elements are written, so those that are not used cost pages of memory.
             let now = self.bytes(buffer).len();
-            let generous = now.saturating_add(if now < LARGE { now } else { now / 2 });
+            let room = self.room(buffer);
+            let generous = match now {
+                _ if bytes <= room => room.min(bytes.max(now + STEP)),
+                ..LARGE => now.saturating_mul(2),
+                _ => now.saturating_add(now / 2),
+            };
             if !(self.enlarge(buffer, bytes.max(generous)) || self.enlarge(buffer, bytes)) {
                 return Status::OutOfMemory;
             }
@@ -240,11 +248,19 @@ impl Invocation {
     pub(crate) fn reserve(&mut self, buffer: Buffer, elements: usize) {
         let memory = &self.limits.memory;
         let most = memory.limit().saturating_sub(memory.used()) / 8;
+        let fill = self.fill(buffer);
         let bytes = elements.checked_mul(self.prim(buffer).bytes()).filter(|bytes| *bytes <= most);
-        if let Some(bytes) = bytes
-            && self.capacity(buffer) == 0
-        {
-            self.enlarge(buffer, bytes);
+        if let (Some(bytes), Memory::Owned(block)) = (bytes, &mut self.memory[buffer.index()]) {
+            block.reserve(bytes, fill == Some(0));
+            self.enlarge(buffer, bytes.min(STEP));
+        }
+    }
+
+    /// The bytes up to which an owned buffer grows without a move.
+    pub(crate) fn room(&self, buffer: Buffer) -> usize {
+        match &self.memory[buffer.index()] {
+            Memory::Owned(block) => block.room(),
+            _ => 0,
         }
     }
 
@@ -259,17 +275,20 @@ impl Invocation {
     /// Enlarges an owned buffer to so many bytes, of whole elements that hold its fill; `false`, and nothing changed, when
     /// there is no memory for them.
     fn enlarge(&mut self, buffer: Buffer, bytes: usize) -> bool {
-        let at = buffer.index();
-        let decl = &self.signature.buffers[at];
-        let size = decl.prim.bytes();
-        let fill = decl.fill.to_bits().expect("fills of buffers are primitives");
-        let fill = (!self.unfilled.contains(&buffer)).then_some(fill);
+        let (at, size) = (buffer.index(), self.prim(buffer).bytes());
+        let fill = self.fill(buffer);
         let Memory::Owned(block) = &mut self.memory[at] else {
             unreachable!("the verifier admits growth of owned buffers only");
         };
         let enlarged = block.grow(bytes, size, fill);
         self.slots[at] = Slot { data: block.as_ptr(), len: (block.bytes() / size) as u64 };
         enlarged
+    }
+
+    /// The bits of new elements of an owned buffer, if they are to have any in particular.
+    fn fill(&self, buffer: Buffer) -> Option<u64> {
+        let fill = self.signature.buffers[buffer.index()].fill.to_bits().expect("fills of buffers are primitives");
+        (!self.unfilled.contains(&buffer)).then_some(fill)
     }
 
     /// Sorts a range of an owned buffer of indices.
@@ -440,16 +459,21 @@ impl Invocation {
     pub(crate) fn keep(&mut self, used: &[(Buffer, usize)]) {
         for buffer in (0..self.memory.len() as u32).map(Buffer) {
             match used.iter().find(|(kept, _)| *kept == buffer) {
-                Some((_, elements)) if *elements > 0 => self.truncate(buffer, *elements),
-                _ => self.free(buffer),
+                Some((_, elements)) => self.truncate(buffer, *elements),
+                None => self.free(buffer),
             }
         }
     }
 
     fn truncate(&mut self, buffer: Buffer, elements: usize) {
         let (at, size) = (buffer.index(), self.prim(buffer).bytes());
+        let is_filled = !self.unfilled.contains(&buffer);
         if let Memory::Owned(block) = &mut self.memory[at] {
             block.truncate(elements * size);
+            // Nothing has touched what is left out, unless it was filled.
+            if is_filled {
+                block.shrink();
+            }
             self.slots[at] = Slot { data: block.as_ptr(), len: (block.bytes() / size) as u64 };
             self.lens[at] = elements;
         }
