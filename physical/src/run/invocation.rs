@@ -174,6 +174,17 @@ impl Invocation {
         self.slots[buffer.index()].len as usize
     }
 
+    /// The array of an input.
+    ///
+    /// # Panics
+    /// When the buffer is none.
+    pub(crate) fn input(&self, buffer: Buffer) -> &ArrowBuffer {
+        match &self.memory[buffer.index()] {
+            Memory::Input(array) => array,
+            _ => unreachable!("buffer `{}` is no input", self.signature.buffers[buffer.index()].name),
+        }
+    }
+
     /// The argument for a call of machine code, valid while the invocation is not touched otherwise.
     pub fn frame(&mut self, chunk: Range<i64>) -> Frame {
         Frame {

@@ -22,5 +22,6 @@ mod toolchain;
 pub(super) mod types;
 mod unit;
 
-pub use toolchain::{CacheFolder, Options, Toolchain, Uses};
+pub use super::cache::CacheFolder;
+pub use toolchain::{Options, Toolchain, Uses};
 pub use unit::{emit, entry_name};

@@ -4,21 +4,27 @@
 //! no panic.
 
 use super::launch::{Address, Argument, Device, run};
+use super::ptx::{Unit, disk, ptx};
 use super::unit::{OPTIONS, emit, entry_name};
+use super::uploads::Uploads;
 use crate::Error;
+use crate::assembly::Status;
 use crate::grid::{Grid, Launch, Launched, Runner, WARP};
+use arrow::buffer::Buffer as ArrowBuffer;
 use cudarc::driver::result::memcpy_dtoh_sync;
 use cudarc::driver::sys::{CUdevice_attribute, CUresult};
 use cudarc::driver::{
     CudaContext, CudaModule, CudaSlice, CudaStream, DevicePtr, DeviceRepr, DriverError, LaunchConfig, PushKernelArg,
 };
-use cudarc::nvrtc::{CompileError, CompileOptions, compile_ptx_with_opts};
+use cudarc::nvrtc::{CompileError, CompileOptions, Ptx, compile_ptx_with_opts};
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The threads of a block.
 const BLOCK: u32 = 128;
+/// The share of the memory of a device that arrays of inputs may take between launches, as a divisor.
+const KEPT: usize = 2;
 /// The warps that a multiprocessor has work for; their windows take memory, so it is not given more.
 const WARPS: usize = 16;
 
@@ -31,7 +37,11 @@ pub struct Cuda {
     stream: Arc<CudaStream>,
     context: Arc<CudaContext>,
     architecture: String,
+    /// The version of the run-time compiler.
+    compiler: String,
     multiprocessors: usize,
+    /// The arrays of inputs that it has.
+    uploads: Uploads<CudaSlice<u8>>,
 }
 
 impl Cuda {
@@ -69,19 +79,16 @@ impl Cuda {
         let multiprocessors = context.attribute(attribute).map_err(|e| said(&e))?;
         let multiprocessors = usize::try_from(multiprocessors).unwrap_or(1).max(1);
         let architecture = format!("compute_{major}{minor}");
-        Ok(Cuda { ordinal, stream: context.default_stream(), context, architecture, multiprocessors })
+        let uploads = Uploads::of_at_most(context.total_mem().map_err(|e| said(&e))? / KEPT);
+        let stream = context.default_stream();
+        Ok(Cuda { ordinal, stream, context, architecture, compiler: compiler()?, multiprocessors, uploads })
     }
 
-    /// Compiles a unit of text.
+    /// A unit of text, compiled now or before.
     fn compile(&self, text: &str) -> Result<Arc<CudaModule>, String> {
-        let options =
-            OPTIONS.iter().map(|o| (*o).to_owned()).chain([format!("--gpu-architecture={}", self.architecture)]);
-        let options = CompileOptions { options: options.collect(), ..CompileOptions::default() };
-        let ptx = compile_ptx_with_opts(text, options).map_err(|e| match e {
-            CompileError::CompileError { log, .. } => log.to_string_lossy().into_owned(),
-            other => format!("{other:?}"),
-        })?;
-        self.context.load_module(ptx).map_err(|e| said(&e))
+        let unit = Unit { text, architecture: &self.architecture, compiler: &self.compiler };
+        let ptx = ptx(unit, disk(), || compiled(unit))?;
+        self.context.load_module(Ptx::from_src(ptx)).map_err(|e| said(&e))
     }
 
     /// What runs grids, all compiled at once.
@@ -99,6 +106,27 @@ impl Cuda {
         };
         Ok(grids.iter().enumerate().map(runner).collect())
     }
+}
+
+/// The PTX of a unit, by the run-time compiler.
+fn compiled(unit: Unit<'_>) -> Result<String, String> {
+    let options = OPTIONS.iter().map(|o| (*o).to_owned()).chain([format!("--gpu-architecture={}", unit.architecture)]);
+    let options = CompileOptions { options: options.collect(), ..CompileOptions::default() };
+    let ptx = compile_ptx_with_opts(unit.text, options).map_err(|e| match e {
+        CompileError::CompileError { log, .. } => log.to_string_lossy().into_owned(),
+        other => format!("{other:?}"),
+    })?;
+    Ok(ptx.to_src())
+}
+
+/// The version of the run-time compiler.
+fn compiler() -> Result<String, String> {
+    let (mut major, mut minor) = (0, 0);
+    // SAFETY: both are places for a number.
+    unsafe { cudarc::nvrtc::sys::nvrtcVersion(&raw mut major, &raw mut minor) }
+        .result()
+        .map_err(|e| format!("{e:?}"))?;
+    Ok(format!("{major}.{minor}"))
 }
 
 /// Calls the bindings, which panic where the driver lacks a function that they know.
@@ -137,8 +165,8 @@ impl Runner for Kernel {
     }
 
     fn run(&self, launch: &Launch<'_>) -> Result<Launched, Error> {
-        // Memory of the device is freed with this.
-        let mut memory = Memory { kernel: self, held: Vec::new() };
+        // What is this launch's alone is freed with this.
+        let mut memory = Memory { kernel: self, held: Vec::new(), inputs: Vec::new() };
         run(&mut memory, &self.grid, launch)
     }
 }
@@ -147,6 +175,7 @@ impl Runner for Kernel {
 struct Memory<'a> {
     kernel: &'a Kernel,
     held: Vec<CudaSlice<u8>>,
+    inputs: Vec<Arc<CudaSlice<u8>>>,
 }
 
 impl Memory<'_> {
@@ -160,7 +189,7 @@ impl Memory<'_> {
             })
         });
         result.map_err(|message| match full {
-            true => Error::KernelStopped(crate::assembly::Status::OutOfMemory),
+            true => Error::KernelStopped(Status::OutOfMemory),
             false => {
                 let (ordinal, kernel) = (self.kernel.cuda.ordinal, self.kernel.grid.function.name.clone());
                 Error::Device { ordinal, kernel, message }
@@ -168,24 +197,50 @@ impl Memory<'_> {
         })
     }
 
+    /// Memory that the driver gives, if need be once arrays of inputs that this launch does not read have left.
+    fn allocated(&self, what: impl Fn() -> Result<CudaSlice<u8>, DriverError>) -> Result<CudaSlice<u8>, Error> {
+        match self.checked(&what) {
+            Err(Error::KernelStopped(Status::OutOfMemory)) => {
+                self.kernel.cuda.uploads.clear();
+                self.checked(&what)
+            }
+            result => result,
+        }
+    }
+
+    fn put(&self, bytes: &[u8]) -> Result<CudaSlice<u8>, Error> {
+        // There is no memory of no bytes.
+        let bytes = if bytes.is_empty() { &[0] } else { bytes };
+        self.allocated(|| self.kernel.cuda.stream.clone_htod(bytes))
+    }
+
     fn hold(&mut self, slice: CudaSlice<u8>) -> Address {
-        let (address, _) = slice.device_ptr(&self.kernel.cuda.stream);
+        let address = self.address(&slice);
         self.held.push(slice);
         address
+    }
+
+    fn address(&self, slice: &CudaSlice<u8>) -> Address {
+        slice.device_ptr(&self.kernel.cuda.stream).0
     }
 }
 
 impl Device for Memory<'_> {
     fn upload(&mut self, bytes: &[u8]) -> Result<Address, Error> {
-        // There is no memory of no bytes.
-        let bytes = if bytes.is_empty() { &[0] } else { bytes };
-        let slice = self.checked(|| self.kernel.cuda.stream.clone_htod(bytes))?;
+        let slice = self.put(bytes)?;
         Ok(self.hold(slice))
+    }
+
+    fn input(&mut self, array: &ArrowBuffer) -> Result<Address, Error> {
+        let slice = self.kernel.cuda.uploads.memory(array, |bytes| self.put(bytes))?;
+        let address = self.address(&slice);
+        self.inputs.push(slice);
+        Ok(address)
     }
 
     fn filled(&mut self, elements: usize, size: usize, fill: u64) -> Result<Address, Error> {
         if fill == 0 {
-            let slice = self.checked(|| self.kernel.cuda.stream.alloc_zeros((elements * size).max(1)))?;
+            let slice = self.allocated(|| self.kernel.cuda.stream.alloc_zeros((elements * size).max(1)))?;
             return Ok(self.hold(slice));
         }
         self.upload(&fill.to_le_bytes()[..size].repeat(elements))
@@ -235,5 +290,21 @@ mod tests {
         let error = Cuda::open(4000).map(|_| ()).unwrap_err();
         assert!(matches!(error, Error::NoDevice { ordinal: 4000, .. }), "{error}");
         assert!(error.to_string().starts_with("CUDA device 4000 cannot be used: "), "{error}");
+    }
+
+    /// Protects what is kept on disk: the text of PTX, and the words of the compiler where there is none.
+    #[test]
+    fn units_are_compiled_by_the_run_time_compiler() {
+        // SAFETY: the initializers of NVIDIA's libraries may run in any process.
+        if !unsafe { cudarc::nvrtc::sys::is_culib_present() } {
+            eprintln!("skipped: the loader of this machine finds no libnvrtc");
+            return;
+        }
+        let compiler = compiler().unwrap();
+        let unit = |text| Unit { text, architecture: "compute_90", compiler: &compiler };
+        let ptx = compiled(unit("extern \"C\" __global__ void f() {}")).unwrap();
+        assert!(ptx.contains(".entry f"), "{ptx}");
+        let refused = compiled(unit("__global__ void g() { h(); }")).unwrap_err();
+        assert!(refused.contains("\"h\" is undefined"), "{refused}");
     }
 }

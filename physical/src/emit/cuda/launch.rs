@@ -4,6 +4,7 @@ use super::unit::NO_ROOM;
 use crate::Error;
 use crate::assembly::{Buffer, BufferDecl, Status};
 use crate::grid::{End, Extent, Grid, Launch, Launched, Place, Window, stored};
+use arrow::buffer::Buffer as ArrowBuffer;
 
 /// An address in the memory of a device.
 pub(crate) type Address = u64;
@@ -12,6 +13,9 @@ pub(crate) type Address = u64;
 pub(crate) trait Device {
     /// Puts bytes into memory of their own, which starts at a multiple of 64 bytes.
     fn upload(&mut self, bytes: &[u8]) -> Result<Address, Error>;
+
+    /// Memory with the bytes of an array of an input, which later launches may use, too.
+    fn input(&mut self, array: &ArrowBuffer) -> Result<Address, Error>;
 
     /// Memory of so many elements of 1, 2, 4 or 8 bytes, each with the low bytes of a fill.
     fn filled(&mut self, elements: usize, size: usize, fill: u64) -> Result<Address, Error>;
@@ -77,7 +81,7 @@ pub(crate) fn run(device: &mut dyn Device, grid: &Grid, launch: &Launch<'_>) -> 
     for (buffer, (decl, extents)) in (0..).map(Buffer).zip(grid.function.buffers.iter().zip(&launch.windows)) {
         let windows = match grid.places[buffer.index()] {
             Place::Input => {
-                let (data, len) = (device.upload(launch.inputs.bytes(buffer))?, launch.inputs.len(buffer) as i64);
+                let (data, len) = (device.input(launch.inputs.input(buffer))?, launch.inputs.len(buffer) as i64);
                 vec![RawWindow { data, room: len, asked: len }]
             }
             place => owned(device, decl, (place, extents), &mut pieces)?,

@@ -17,10 +17,12 @@
 mod device;
 mod function;
 mod launch;
+mod ptx;
 mod stmt;
 #[cfg(test)]
 mod tests;
 mod unit;
+mod uploads;
 
 pub use device::Cuda;
 pub use unit::{OPTIONS, emit, entry_name};

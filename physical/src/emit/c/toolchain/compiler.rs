@@ -1,9 +1,9 @@
 //! The C compiler of this machine: finding it, naming it, running it.
 
 use super::cpu;
-use super::disk::Disk;
 use super::recall::Recalled;
 use crate::Error;
+use crate::emit::cache::Disk;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

@@ -6,7 +6,6 @@
 
 mod compiler;
 mod cpu;
-mod disk;
 mod library;
 mod recall;
 #[cfg(test)]
@@ -16,9 +15,9 @@ use super::unit::{emit, entry_name, interface};
 use crate::Error;
 use crate::assembly::Function;
 use crate::emit::Kernel;
+use crate::emit::cache::{self, CacheFolder, Disk, MOST_BYTES};
 use crate::run::Signature;
 use compiler::Compiler;
-use disk::Disk;
 use library::Library;
 use lru::LruCache;
 use std::fs;
@@ -30,20 +29,6 @@ use tempfile::TempDir;
 
 /// Libraries that stay in memory although nobody uses them.
 const MOST_LOADED: NonZeroUsize = NonZeroUsize::new(256).expect("not zero");
-/// The size that the cache on disk may grow to.
-const MOST_BYTES: u64 = 256 << 20;
-
-/// Where compiled kernels are kept between processes.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub enum CacheFolder {
-    /// In the user's cache folder, or where the environment variable `REDPOLL_CACHE` says: a folder, or `off`.
-    #[default]
-    User,
-    /// In that folder.
-    At(PathBuf),
-    /// Nowhere.
-    Off,
-}
 
 /// What a toolchain is made of.
 #[derive(Clone, Debug)]
@@ -178,10 +163,7 @@ impl Toolchain {
     }
 
     fn found_disk(&self) -> Option<&Result<Disk, String>> {
-        let found = self.disk.get_or_init(|| {
-            Some(folder(&self.options.cache)?.and_then(|folder| Disk::open(&folder, self.options.cache_bytes)))
-        });
-        found.as_ref()
+        self.disk.get_or_init(|| cache::open(&self.options.cache, self.options.cache_bytes)).as_ref()
     }
 
     fn usable_disk(&self) -> Option<&Disk> {
@@ -242,28 +224,5 @@ fn compile_in(folder: &TempDir, text: &str, compiler: &Compiler) -> Result<PathB
 }
 
 fn key(text: &str, compiler: &Compiler) -> String {
-    let mut hash = blake3::Hasher::new();
-    for part in [env!("CARGO_PKG_VERSION"), &compiler.identity(), text] {
-        hash.update(&(part.len() as u64).to_le_bytes());
-        hash.update(part.as_bytes());
-    }
-    hash.finalize().to_hex().to_string()
-}
-
-/// The folder of the cache on disk; `None` when there is to be none.
-fn folder(cache: &CacheFolder) -> Option<Result<PathBuf, String>> {
-    match cache {
-        CacheFolder::Off => None,
-        CacheFolder::At(folder) => Some(Ok(folder.clone())),
-        CacheFolder::User => match std::env::var_os("REDPOLL_CACHE") {
-            Some(off) if off == "off" => None,
-            Some(folder) if !folder.is_empty() => Some(Ok(folder.into())),
-            _ => {
-                use etcetera::BaseStrategy;
-                let base = etcetera::choose_base_strategy();
-                let folder = base.map(|b| b.cache_dir().join("redpoll").join("kernels"));
-                Some(folder.map_err(|e| format!("there is no cache folder: {e}")))
-            }
-        },
-    }
+    cache::key([&compiler.identity(), text])
 }

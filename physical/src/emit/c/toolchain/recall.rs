@@ -4,7 +4,7 @@
 //! path without links, its size and when it was changed. If any of that is different now, the compiler is asked again.
 
 use super::compiler::Compiler;
-use super::disk::Disk;
+use crate::emit::cache::Disk;
 use std::env;
 use std::ffi::OsString;
 use std::fs;

@@ -6,6 +6,7 @@ use super::PROGRAMS;
 use crate::Error;
 use crate::assembly::BufferRole;
 use crate::emit::cuda::launch::{Address, Argument, Device, run};
+use crate::emit::cuda::uploads::Uploads;
 use crate::emit::cuda::{emit, entry_name};
 use crate::emit::tests::random::{inputs, random_functions};
 use crate::grid::{End, Extent, Grid, Lanes, Launch, Launched, Place, Program, Runner, map_to};
@@ -14,6 +15,7 @@ use crate::notation::{self, Role};
 use crate::run::{Invocation, Limits, Signature, Workers};
 use crate::storage::{Tensor, Values, convert};
 use crate::testing::{concordant_formats_of_rank, normal_form};
+use arrow::buffer::Buffer;
 use libloading::Library;
 use redpoll_logic::{FloatMode, Format, Scalar, TensorType};
 use std::convert::Infallible;
@@ -28,7 +30,10 @@ type Entry = unsafe extern "C" fn(Argument);
 type Start = unsafe extern "C" fn(Entry, *const Argument, u32, u32);
 
 /// A unit in this process. What it runs on is in variables of its own, so it runs one launch at a time.
-struct Unit(Mutex<Library>);
+struct Unit {
+    library: Mutex<Library>,
+    uploads: Uploads<Vec<u64>>,
+}
 
 impl Unit {
     /// Compiles grids for this machine.
@@ -51,7 +56,8 @@ impl Unit {
         let output = output.unwrap_or_else(|e| panic!("text of CUDA cannot be tested without a C++ compiler: {e}"));
         assert!(output.status.success(), "{}\n{text}", String::from_utf8_lossy(&output.stderr));
         // SAFETY: nothing runs when the library is loaded but the constructor of an empty vector.
-        Arc::new(Unit(Mutex::new(unsafe { Library::new(&library) }.unwrap())))
+        let library = Mutex::new(unsafe { Library::new(&library) }.unwrap());
+        Arc::new(Unit { library, uploads: Uploads::of_at_most(1 << 20) })
     }
 }
 
@@ -73,7 +79,7 @@ impl Runner for Emulated {
     }
 
     fn run(&self, launch: &Launch<'_>) -> Result<Launched, Error> {
-        run(&mut Host { of: self, memory: Vec::new() }, &self.grid, launch)
+        run(&mut Host { of: self, memory: Vec::new(), inputs: Vec::new() }, &self.grid, launch)
     }
 }
 
@@ -81,14 +87,24 @@ impl Runner for Emulated {
 struct Host<'a> {
     of: &'a Emulated,
     memory: Vec<Vec<u64>>,
+    inputs: Vec<Arc<Vec<u64>>>,
+}
+
+/// Memory of so many bytes, and more.
+fn words(bytes: usize) -> Vec<u64> {
+    vec![0x5555_5555_5555_5555; bytes.div_ceil(8)]
+}
+
+fn bytes_of(words: &mut [u64], bytes: usize) -> &mut [u8] {
+    assert!(bytes <= 8 * words.len());
+    // SAFETY: the words are initialized, there are as many, and bytes have no alignment.
+    unsafe { std::slice::from_raw_parts_mut(words.as_mut_ptr().cast(), bytes) }
 }
 
 impl Host<'_> {
     fn take(&mut self, bytes: usize) -> &mut [u8] {
-        self.memory.push(vec![0x5555_5555_5555_5555; bytes.div_ceil(8)]);
-        let words = self.memory.last_mut().unwrap();
-        // SAFETY: the words are initialized, and bytes have no alignment.
-        unsafe { std::slice::from_raw_parts_mut(words.as_mut_ptr().cast(), bytes) }
+        self.memory.push(words(bytes));
+        bytes_of(self.memory.last_mut().unwrap(), bytes)
     }
 }
 
@@ -97,6 +113,18 @@ impl Device for Host<'_> {
         let to = self.take(bytes.len());
         to.copy_from_slice(bytes);
         Ok(to.as_ptr() as Address)
+    }
+
+    fn input(&mut self, array: &Buffer) -> Result<Address, Error> {
+        let put = |bytes: &[u8]| {
+            let mut words = words(bytes.len());
+            bytes_of(&mut words, bytes.len()).copy_from_slice(bytes);
+            Ok(words)
+        };
+        let memory = self.of.unit.uploads.memory(array, put)?;
+        let address = memory.as_ptr() as Address;
+        self.inputs.push(memory);
+        Ok(address)
     }
 
     fn filled(&mut self, elements: usize, size: usize, fill: u64) -> Result<Address, Error> {
@@ -112,7 +140,7 @@ impl Device for Host<'_> {
     }
 
     fn launch(&mut self, grid: &Grid, argument: &Argument, teams: usize) -> Result<(), Error> {
-        let library = self.of.unit.0.lock().unwrap();
+        let library = self.of.unit.library.lock().unwrap();
         // SAFETY: the text exports these functions of these types; the argument leads to memory of this host, and the
         // interpreters have run the same grid on the same launch without leaving its windows.
         unsafe {

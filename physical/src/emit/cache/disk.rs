@@ -1,8 +1,8 @@
 //! The cache of compiled kernels on disk.
 //!
 //! Under the folder of the user (readable by nobody else) an entry is a folder named by its key, which holds one file, a
-//! library or a note, named by the checksum of its bytes. Both appear by renaming, so that a reader sees a whole library or none, whatever
-//! other processes do and wherever they are killed. What does not match its checksum is removed. Entries that were not used
+//! library or a note, named by the checksum of its bytes. Both appear by renaming, so that a reader sees a whole library or
+//! none, whatever other processes do and wherever they are killed. What does not match its checksum is removed. Entries that were not used
 //! for the longest time go first when the folder grows beyond its limit.
 
 use std::fs;
@@ -18,7 +18,7 @@ const STALE: Duration = Duration::from_secs(3600);
 
 /// A folder of entries.
 #[derive(Debug)]
-pub(super) struct Disk {
+pub(in crate::emit) struct Disk {
     folder: PathBuf,
     limit: u64,
 }
@@ -35,7 +35,7 @@ impl Disk {
     ///
     /// # Errors
     /// Why the folder cannot be used: it cannot be made, or it belongs to somebody else.
-    pub(super) fn open(folder: &Path, limit: u64) -> Result<Disk, String> {
+    pub(in crate::emit) fn open(folder: &Path, limit: u64) -> Result<Disk, String> {
         let named = |e: io::Error| format!("the cache folder {} cannot be used: {e}", folder.display());
         make_private(folder).map_err(named)?;
         check_owner(folder).map_err(named)?;
@@ -43,12 +43,12 @@ impl Disk {
     }
 
     /// A folder to compile in, from where a library can be renamed into the cache.
-    pub(super) fn work_folder(&self) -> io::Result<TempDir> {
+    pub(in crate::emit) fn work_folder(&self) -> io::Result<TempDir> {
         tempfile::Builder::new().prefix(WORK).tempdir_in(&self.folder)
     }
 
     /// The library of a key, if there is one and it is what was written.
-    pub(super) fn find(&self, key: &str) -> Option<PathBuf> {
+    pub(in crate::emit) fn find(&self, key: &str) -> Option<PathBuf> {
         let entry = self.folder.join(key);
         for found in fs::read_dir(&entry).ok()?.flatten() {
             let path = found.path();
@@ -64,7 +64,7 @@ impl Disk {
     }
 
     /// Moves a library into the cache; where it is then. Of two at the same time the later one stays.
-    pub(super) fn keep(&self, key: &str, library: &Path) -> io::Result<PathBuf> {
+    pub(in crate::emit) fn keep(&self, key: &str, library: &Path) -> io::Result<PathBuf> {
         let entry = self.folder.join(key);
         let target = entry.join(file_name(&fs::read(library)?));
         fs::create_dir_all(&entry)?;
@@ -74,12 +74,12 @@ impl Disk {
     }
 
     /// The text that is noted under a key, if there is one and it is what was written.
-    pub(super) fn note(&self, key: &str) -> Option<String> {
+    pub(in crate::emit) fn note(&self, key: &str) -> Option<String> {
         fs::read_to_string(self.find(key)?).ok()
     }
 
     /// Notes a text under a key, in place of an earlier one.
-    pub(super) fn keep_note(&self, key: &str, text: &str) -> io::Result<()> {
+    pub(in crate::emit) fn keep_note(&self, key: &str, text: &str) -> io::Result<()> {
         let work = self.work_folder()?;
         let file = work.path().join("note");
         fs::write(&file, text)?;

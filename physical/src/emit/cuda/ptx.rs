@@ -1,0 +1,68 @@
+//! PTX of units: what was compiled before, by this process or another one, is found on disk.
+
+use super::unit::OPTIONS;
+use crate::emit::cache::{CacheFolder, Disk, MOST_BYTES, key, open};
+use std::sync::LazyLock;
+
+/// What decides about the PTX, beside the options that are the same for all.
+#[derive(Clone, Copy)]
+pub(super) struct Unit<'a> {
+    /// The text in CUDA C++.
+    pub(super) text: &'a str,
+    /// What it is compiled for, as `compute_90`.
+    pub(super) architecture: &'a str,
+    /// The version of the compiler.
+    pub(super) compiler: &'a str,
+}
+
+/// The PTX of a unit, which is compiled where it is not on disk. What cannot be kept is compiled again by the next process.
+pub(super) fn ptx(
+    unit: Unit<'_>,
+    disk: Option<&Disk>,
+    compile: impl FnOnce() -> Result<String, String>,
+) -> Result<String, String> {
+    let key = format!("ptx-{}", key([unit.compiler, unit.architecture, &OPTIONS.join(" "), unit.text]));
+    if let Some(ptx) = disk.and_then(|disk| disk.note(&key)) {
+        return Ok(ptx);
+    }
+    let ptx = compile()?;
+    if let Some(disk) = disk {
+        let _ = disk.keep_note(&key, &ptx);
+    }
+    Ok(ptx)
+}
+
+/// The cache of the user, where kernels of C are kept, too.
+pub(super) fn disk() -> Option<&'static Disk> {
+    static DISK: LazyLock<Option<Disk>> = LazyLock::new(|| open(&CacheFolder::User, MOST_BYTES)?.ok());
+    DISK.as_ref()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+
+    /// Protects from compiling twice, and from PTX of another text, architecture or compiler.
+    #[test]
+    fn units_are_compiled_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let disk = open(&CacheFolder::At(folder.path().to_owned()), 1 << 20).unwrap().unwrap();
+        let compiled = Cell::new(0);
+        let compile = || {
+            compiled.set(compiled.get() + 1);
+            Ok(format!("ptx {}", compiled.get()))
+        };
+        let unit = Unit { text: "text", architecture: "compute_90", compiler: "13.0" };
+        let others = [Unit { text: "other", ..unit }, Unit { architecture: "compute_75", ..unit }];
+        for (k, unit) in [unit].into_iter().chain(others).chain([Unit { compiler: "12.9", ..unit }]).enumerate() {
+            for _ in 0..2 {
+                assert_eq!(ptx(unit, Some(&disk), compile).unwrap(), format!("ptx {}", k + 1));
+            }
+        }
+        assert_eq!(ptx(unit, None, compile).unwrap(), "ptx 5", "there is no disk");
+        let refused = Unit { text: "refused", ..unit };
+        assert_eq!(ptx(refused, Some(&disk), || Err("no".into())).unwrap_err(), "no");
+        assert_eq!(ptx(refused, Some(&disk), compile).unwrap(), "ptx 6", "what was refused is not kept");
+    }
+}
