@@ -96,6 +96,13 @@ impl Session {
         Session { limits, ..self.clone() }
     }
 
+    /// The same session with another engine, and kernels of its own.
+    #[cfg(feature = "sql")]
+    pub(crate) fn with_engine(&self, engine: Engine) -> Session {
+        let config = Config { engine, ..Config::clone(&self.config) };
+        Session { config: Arc::new(config), plans: Arc::default(), programs: Arc::default(), ..self.clone() }
+    }
+
     /// The same session without its tables.
     #[cfg(feature = "sql")]
     pub(crate) fn without_tables(&self) -> Session {

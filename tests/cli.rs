@@ -139,7 +139,7 @@ fn failures_say_what_is_wrong() {
         (&["run", "sum.rp", "--bind", "A"], 2, &["NAME=FILE"]),
         (&["run", "sum.rp", "--bind", "A=a.mtx", "--bind", "A=a.mtx"], 2, &["bound twice"]),
         (&["run", "sum.rp", "--bind", "A=a.mtx", "--tier", "best"], 2, &["best", "possible values"]),
-        (&["run", "sum.rp", "--bind", "A=a.mtx", "--engine", "tpu"], 2, &["tpu", "expected cpu, cuda or cuda:N"]),
+        (&["run", "sum.rp", "--bind", "A=a.mtx", "--engine", "tpu"], 2, &["tpu", "`cuda:N`"]),
         (
             &["run", "sum.rp", "--bind", "A=a.mtx", "--engine", "cuda:15"],
             1,

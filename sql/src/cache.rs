@@ -4,6 +4,7 @@ use crate::claim::Region;
 use crate::cost::{is_worth, most};
 use crate::encode::Encoded;
 use crate::error::Left;
+use crate::options::RunsOn;
 use crate::program::{Folds, Program};
 use crate::sources::{Sources, Version};
 use datafusion::execution::memory_pool::MemoryLimit;
@@ -36,11 +37,12 @@ struct Runs {
 /// So many runs tell how long one takes on a machine that does something else meanwhile.
 pub(crate) const ENOUGH_RUNS: u32 = 3;
 
-/// Which region over which plans.
+/// Which region over which plans, on which processor.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Key {
     pub(crate) region: Arc<Region>,
     pub(crate) inputs: Arc<Vec<LogicalPlan>>,
+    pub(crate) runs_on: RunsOn,
 }
 
 /// The most bytes of tensors and rows that are kept.
@@ -73,7 +75,7 @@ pub(crate) struct Cache {
     /// Encoded ones, those used last first.
     ready: Mutex<Vec<Entry>>,
     /// Those whose rows are for DataFusion, as they stood in the plan, the newest first.
-    left: Mutex<Vec<(LogicalPlan, Version, Left)>>,
+    left: Mutex<Vec<Memory>>,
 }
 
 #[derive(Debug)]
@@ -82,6 +84,15 @@ struct Entry {
     version: Version,
     bytes: usize,
     ready: Arc<Ready>,
+}
+
+/// Why a region was left to DataFusion.
+#[derive(Debug)]
+struct Memory {
+    plan: LogicalPlan,
+    version: Version,
+    runs_on: RunsOn,
+    why: Left,
 }
 
 impl Cache {
@@ -115,18 +126,19 @@ impl Cache {
     }
 
     /// Remembers that a region over tables in that state is for DataFusion, whichever of those forms its plan has.
-    pub(crate) fn leave(&self, forms: Vec<LogicalPlan>, version: &Version, why: &Left) {
+    pub(crate) fn leave(&self, forms: Vec<LogicalPlan>, version: &Version, runs_on: RunsOn, why: &Left) {
         let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
-        left.retain(|(known, ..)| !forms.contains(known));
-        left.splice(0..0, forms.into_iter().map(|plan| (plan, version.clone(), why.clone())));
+        left.retain(|known| known.runs_on != runs_on || !forms.contains(&known.plan));
+        let memory = |plan| Memory { plan, version: version.clone(), runs_on, why: why.clone() };
+        left.splice(0..0, forms.into_iter().map(memory));
         left.truncate(MOST_LEFT);
     }
 
     /// Why a region is for DataFusion, if that was found while its tables were as they are.
-    pub(crate) fn left(&self, plan: &LogicalPlan) -> Option<Left> {
+    pub(crate) fn left(&self, plan: &LogicalPlan, runs_on: RunsOn) -> Option<Left> {
         let left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
-        let (_, known, why) = left.iter().find(|(known, ..)| known == plan)?;
-        Sources::of(&[plan])?.are(known).then(|| why.clone())
+        let known = left.iter().find(|known| known.runs_on == runs_on && known.plan == *plan)?;
+        Sources::of(&[plan])?.are(&known.version).then(|| known.why.clone())
     }
 
     /// Forgets what was used longest ago; `false` when there is nothing.

@@ -4,6 +4,7 @@ use crate::background::Background;
 use crate::cache::Cache;
 use crate::claim::{self, ClaimRegions, Reason};
 use crate::engine::Engine;
+use crate::engines::Engines;
 use crate::error::Error;
 use crate::options::RedpollOptions;
 use crate::planner::{RegionPlanner, SessionPlanner};
@@ -48,7 +49,8 @@ impl Database {
     pub fn with_runtime(engine: Arc<dyn Engine>, config: SessionConfig, runtime: Arc<RuntimeEnv>) -> Database {
         let config = config.with_option_extension(RedpollOptions::default());
         let (cache, background) = (Arc::<Cache>::default(), Arc::<Background>::default());
-        let regions = RegionPlanner { engine, cache: cache.clone(), background: Arc::downgrade(&background) };
+        let engines = Arc::new(Engines::new(engine));
+        let regions = RegionPlanner { engines, cache: cache.clone(), background: Arc::downgrade(&background) };
         let planner = SessionPlanner { regions, _background: background.clone() };
         let mut builder = SessionStateBuilder::new()
             .with_config(config)

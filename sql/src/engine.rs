@@ -1,6 +1,7 @@
 //! What runs Logic plans: the boundary to the session of the crate `redpoll`.
 
 use redpoll_logic::{Alias, Plan};
+use redpoll_physical::kernel::Processor;
 use redpoll_physical::run::Account;
 use redpoll_physical::storage::Tensor;
 use std::fmt;
@@ -21,6 +22,16 @@ pub trait Engine: fmt::Debug + Send + Sync {
     /// # Errors
     /// When the plan is refused.
     fn explain(&self, plan: Plan, bindings: Vec<(Alias, Tensor)>) -> Result<Vec<(String, String)>, RunError>;
+
+    /// What does the same on a processor, for `SET redpoll.engine`.
+    ///
+    /// # Errors
+    /// When the processor is not there, or the engine has but its own, as it has where this is left as it is.
+    fn on(&self, processor: Processor) -> Result<Arc<dyn Engine>, RunError> {
+        let what =
+            format!("the engine of this session cannot be moved to `{processor}`; `SET redpoll.engine = 'session'`");
+        Err(RunError::Failed(what.into()))
+    }
 }
 
 /// What a run gave.

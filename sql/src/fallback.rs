@@ -2,6 +2,7 @@
 //! DataFusion's own plan of it.
 
 use crate::cache::Cache;
+use crate::claim;
 use crate::error::Left;
 use crate::planner::RegionPlanner;
 use crate::sources::Sources;
@@ -32,7 +33,8 @@ impl Fallback {
     /// Has a cache remember why the plan runs in place of its region, as long as its tables stay as they are.
     pub(crate) fn remember(&self, cache: &Cache, why: &Left, context: &TaskContext) {
         if let Some(version) = Sources::of(&[&self.plan]).and_then(|sources| sources.version()) {
-            cache.leave(forms(&self.plan, context), &version, why);
+            let runs_on = claim::options(context.session_config().options()).engine;
+            cache.leave(forms(&self.plan, context), &version, runs_on, why);
         }
     }
 
@@ -97,6 +99,7 @@ mod tests {
     use super::*;
     use crate::Database;
     use crate::engine::{Engine, Outcome, RunError, Stop};
+    use crate::engines::Engines;
     use crate::node::RegionNode;
     use datafusion::common::tree_node::TreeNodeRecursion;
     use datafusion::physical_plan::displayable;
@@ -165,7 +168,7 @@ mod tests {
 
     fn fallback(plan: Arc<LogicalPlan>) -> Fallback {
         let (cache, background) = (Arc::default(), std::sync::Weak::new());
-        Fallback { plan, planner: RegionPlanner { engine: Arc::new(Idle), cache, background } }
+        Fallback { plan, planner: RegionPlanner { engines: Arc::new(Engines::new(Arc::new(Idle))), cache, background } }
     }
 
     /// The joins of a query with nothing claimed, and those that run where its regions are left, with how many of these it

@@ -48,7 +48,7 @@ impl Job {
             Ok(Kept::No) => Outcome::Failed,
             Err(Error::Left(why)) => match version {
                 Some(version) => {
-                    self.cache.leave(forms(&self.claimed, &self.context), &version, &why);
+                    self.cache.leave(forms(&self.claimed, &self.context), &version, self.key.runs_on, &why);
                     Outcome::Done
                 }
                 None => Outcome::Failed,

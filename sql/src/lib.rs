@@ -29,6 +29,7 @@ mod database;
 mod decode;
 pub mod encode;
 mod engine;
+mod engines;
 mod error;
 mod exec;
 mod fallback;
@@ -51,7 +52,7 @@ pub use error::{Error, Left, message};
 pub use exec::RegionExec;
 pub use memory::Allowance;
 pub use node::RegionNode;
-pub use options::{First, Policy, RedpollOptions};
+pub use options::{First, Policy, RedpollOptions, RunsOn};
 pub use semiring::Semiring;
 pub use table::{Compute, TensorTable};
 

@@ -1,12 +1,14 @@
 //! What a user sets: `SET redpoll.enabled = false`.
 
-use datafusion::common::extensions_options;
-use datafusion::config::{ConfigExtension, ConfigField, Visit};
+use datafusion::common::config_namespace;
+use datafusion::config::{ConfigEntry, ConfigExtension, ConfigField, ExtensionOptions, Visit};
 use datafusion::error::{DataFusionError, Result};
+use redpoll_physical::kernel::Processor;
+use std::any::Any;
 use std::fmt;
 use std::str::FromStr;
 
-extensions_options! {
+config_namespace! {
     /// The options of redpoll in a DataFusion session.
     pub struct RedpollOptions {
         /// Whether regions of queries are claimed; `false` leaves everything to DataFusion.
@@ -16,11 +18,52 @@ extensions_options! {
         /// Who answers the first call of a region, before its rows are encoded and its program is compiled: `auto` for who is
         /// done first, `claim` for redpoll, `prepare` for DataFusion, after which redpoll prepares the region.
         pub first: First, default = First::Auto
+        /// What runs the kernels of regions: `session` for what the session was made with, `cpu`, or a CUDA device: `cuda`,
+        /// `cuda:1`, ..
+        pub engine: RunsOn, default = RunsOn::Session
     }
 }
 
 impl ConfigExtension for RedpollOptions {
     const PREFIX: &'static str = "redpoll";
+}
+
+// DataFusion's own macro for extensions leaves the prefix out of the entries, so that `SHOW` would not find them.
+impl ExtensionOptions for RedpollOptions {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn as_any_mut(&mut self) -> &mut dyn Any {
+        self
+    }
+
+    fn cloned(&self) -> Box<dyn ExtensionOptions> {
+        Box::new(self.clone())
+    }
+
+    fn set(&mut self, key: &str, value: &str) -> Result<()> {
+        ConfigField::set(self, key, value)
+    }
+
+    fn entries(&self) -> Vec<ConfigEntry> {
+        let mut entries = Entries(Vec::new());
+        self.visit(&mut entries, Self::PREFIX, "");
+        entries.0
+    }
+}
+
+/// The entries of options, as they are visited.
+struct Entries(Vec<ConfigEntry>);
+
+impl Visit for Entries {
+    fn some<V: fmt::Display>(&mut self, key: &str, value: V, description: &'static str) {
+        self.0.push(ConfigEntry { key: key.to_owned(), value: Some(value.to_string()), description });
+    }
+
+    fn none(&mut self, key: &str, description: &'static str) {
+        self.0.push(ConfigEntry { key: key.to_owned(), value: None, description });
+    }
 }
 
 /// Who answers the first call of a region.
@@ -45,6 +88,57 @@ pub enum Policy {
     /// All.
     Always,
 }
+
+/// What runs the kernels of regions.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum RunsOn {
+    /// What the session was made with.
+    #[default]
+    Session,
+    /// A processor of the user's choice.
+    Processor(Processor),
+}
+
+impl fmt::Display for RunsOn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RunsOn::Session => f.write_str("session"),
+            RunsOn::Processor(processor) => processor.fmt(f),
+        }
+    }
+}
+
+impl FromStr for RunsOn {
+    type Err = DataFusionError;
+
+    fn from_str(text: &str) -> Result<RunsOn> {
+        match text.to_ascii_lowercase().as_str() {
+            "session" => Ok(RunsOn::Session),
+            lower => lower.parse().map(RunsOn::Processor).map_err(|_| {
+                let words = "`session`, `cpu`, `cuda` or `cuda:N`";
+                DataFusionError::Configuration(format!("redpoll.engine is {words}, found `{text}`"))
+            }),
+        }
+    }
+}
+
+/// How an option that is read from text is set.
+macro_rules! config_field {
+    ($option:ident) => {
+        impl ConfigField for $option {
+            fn visit<V: Visit>(&self, visitor: &mut V, key: &str, description: &'static str) {
+                visitor.some(key, self, description);
+            }
+
+            fn set(&mut self, _: &str, value: &str) -> Result<()> {
+                *self = value.parse()?;
+                Ok(())
+            }
+        }
+    };
+}
+
+config_field!(RunsOn);
 
 /// An option that is one of a few words.
 macro_rules! words {
@@ -71,16 +165,7 @@ macro_rules! words {
             }
         }
 
-        impl ConfigField for $option {
-            fn visit<V: Visit>(&self, visitor: &mut V, key: &str, description: &'static str) {
-                visitor.some(key, self, description);
-            }
-
-            fn set(&mut self, _: &str, value: &str) -> Result<()> {
-                *self = value.parse()?;
-                Ok(())
-            }
-        }
+        config_field!($option);
     };
 }
 

@@ -4,11 +4,12 @@ use crate::background::Background;
 use crate::cache::{Cache, Key};
 use crate::claim;
 use crate::cost::Price;
-use crate::engine::Engine;
+use crate::engines::Engines;
 use crate::error::Error;
 use crate::exec::{Planned, RegionExec, Reuse};
 use crate::fallback::Fallback;
 use crate::node::RegionNode;
+use crate::options::RunsOn;
 use crate::program;
 use crate::sources::Sources;
 use crate::table::TensorSink;
@@ -38,8 +39,8 @@ pub(crate) struct SessionPlanner {
 /// Plans regions.
 #[derive(Clone, Debug)]
 pub(crate) struct RegionPlanner {
-    /// What runs their programs.
-    pub(crate) engine: Arc<dyn Engine>,
+    /// What runs their programs, on each processor.
+    pub(crate) engines: Arc<Engines>,
     /// What was encoded before.
     pub(crate) cache: Arc<Cache>,
     /// What prepares them.
@@ -54,7 +55,7 @@ impl QueryPlanner for SessionPlanner {
             LogicalPlan::Explain(explain) if explain.verbose => {
                 let mut explain = explain.clone();
                 explain.stringified_plans.extend(reasons(&explain.plan, session, &self.regions.cache));
-                explain.stringified_plans.extend(self.regions.programs(&explain.plan)?);
+                explain.stringified_plans.extend(self.regions.programs(&explain.plan, engine_of(session))?);
                 planner.create_physical_plan(&LogicalPlan::Explain(explain), session).await
             }
             LogicalPlan::Copy(copy) => match TensorSink::of(copy)? {
@@ -76,6 +77,11 @@ fn reasons(plan: &LogicalPlan, session: &dyn Session, cache: &Cache) -> Vec<Stri
     declined.map(|(node, reason)| row("left this", format!("{node}\nnot claimed: {reason}"))).collect()
 }
 
+/// What the session has set to run kernels.
+fn engine_of(session: &dyn Session) -> RunsOn {
+    claim::options(session.config().options()).engine
+}
+
 /// A row of an explanation.
 fn row(what: &str, text: String) -> StringifiedPlan {
     StringifiedPlan::new(PlanType::OptimizedLogicalPlan { optimizer_name: format!("redpoll, which {what}") }, text)
@@ -86,20 +92,21 @@ impl RegionPlanner {
     /// their rows are encoded.
     ///
     /// # Errors
-    /// When the engine refuses a program.
-    fn programs(&self, plan: &LogicalPlan) -> Result<Vec<StringifiedPlan>> {
+    /// When the engine refuses a program, or there is no such processor.
+    fn programs(&self, plan: &LogicalPlan, runs_on: RunsOn) -> Result<Vec<StringifiedPlan>> {
         let mut rows = Vec::new();
+        let engine = self.engines.on(runs_on).map_err(Error::from)?;
         plan.apply(|plan| {
             let LogicalPlan::Extension(extension) = plan else { return Ok(TreeNodeRecursion::Continue) };
             let Some(node) = extension.node.as_any().downcast_ref::<RegionNode>() else {
                 return Ok(TreeNodeRecursion::Continue);
             };
-            let ready =
-                reuse(node, &extension.node.inputs()).and_then(|reuse| self.cache.find(&reuse.key, &reuse.version));
+            let ready = reuse(node, &extension.node.inputs(), runs_on)
+                .and_then(|reuse| self.cache.find(&reuse.key, &reuse.version));
             match ready {
                 Some(ready) => {
                     let program = &ready.program;
-                    let sections = self.engine.explain(program.plan.clone(), program.bindings.clone());
+                    let sections = engine.explain(program.plan.clone(), program.bindings.clone());
                     for (title, text) in sections.map_err(Error::from)? {
                         rows.push(row("runs this", format!("{title}:\n{text}")));
                     }
@@ -117,9 +124,9 @@ const UNPREPARED: &str = "not prepared: its program is made of the encoded rows;
     `SET redpoll.first = 'claim'` if redpoll is to answer at once, and explain it again";
 
 /// What the region is kept under, if it can be kept.
-fn reuse(node: &RegionNode, inputs: &[&LogicalPlan]) -> Option<Reuse> {
-    let key =
-        Key { region: node.region().clone(), inputs: Arc::new(inputs.iter().map(|&plan| plan.clone()).collect()) };
+fn reuse(node: &RegionNode, inputs: &[&LogicalPlan], runs_on: RunsOn) -> Option<Reuse> {
+    let plans = Arc::new(inputs.iter().map(|&plan| plan.clone()).collect());
+    let key = Key { region: node.region().clone(), inputs: plans, runs_on };
     Reuse::new(Sources::of(inputs), key)
 }
 
@@ -131,16 +138,18 @@ impl ExtensionPlanner for RegionPlanner {
         node: &dyn UserDefinedLogicalNode,
         plans: &[&LogicalPlan],
         inputs: &[Arc<dyn ExecutionPlan>],
-        _: &dyn Session,
+        session: &dyn Session,
         _: &PhysicalPlanningContext,
     ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
         let Some(node) = node.as_any().downcast_ref::<RegionNode>() else { return Ok(None) };
         let schema = Arc::clone(datafusion::logical_expr::UserDefinedLogicalNodeCore::schema(node).inner());
-        let exec = RegionExec::new(node.region().clone(), inputs.to_vec(), schema, self.engine.clone());
+        let runs_on = engine_of(session);
+        let engine = self.engines.on(runs_on).map_err(Error::from)?;
+        let exec = RegionExec::new(node.region().clone(), inputs.to_vec(), schema, engine);
         let planned = Planned {
             cache: self.cache.clone(),
             background: self.background.clone(),
-            reuse: reuse(node, plans),
+            reuse: reuse(node, plans, runs_on),
             fallback: Some(Fallback { plan: node.claimed().clone(), planner: self.clone() }),
             price: Price::of(node.region(), plans),
         };

@@ -6,6 +6,7 @@ use super::runnable::Runnable;
 use super::style::Style;
 use crate::logic::text::format_to_sexpr;
 use crate::logic::text::free_tables;
+use crate::physical::kernel::Processor;
 use crate::physical::notation::is_program;
 use crate::physical::run::Workers;
 use crate::{Bindings, Config, Engine, Error, Program, Session};
@@ -52,26 +53,8 @@ pub(super) struct PlanArgs {
     tier: Tier,
 
     /// What runs the kernels: cpu, or a device: cuda, cuda:1, ..
-    #[arg(long, value_name = "ENGINE", default_value = "cpu", value_parser = runs_on)]
-    engine: RunsOn,
-}
-
-/// What runs kernels.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum RunsOn {
-    Cpu,
-    Cuda(u32),
-}
-
-fn runs_on(text: &str) -> Result<RunsOn, String> {
-    match text.split_once(':') {
-        None if text == "cpu" => Ok(RunsOn::Cpu),
-        None if text == "cuda" => Ok(RunsOn::Cuda(0)),
-        Some(("cuda", number)) => {
-            number.parse().map(RunsOn::Cuda).map_err(|e| format!("`{number}` is no number of a device: {e}"))
-        }
-        _ => Err("expected cpu, cuda or cuda:N".into()),
-    }
+    #[arg(long, value_name = "ENGINE", default_value_t = Processor::Cpu)]
+    engine: Processor,
 }
 
 /// What compiles kernels.
@@ -152,10 +135,10 @@ impl PlanArgs {
 
     fn session(&self) -> Session {
         let engine = match (self.engine, self.tier) {
-            (RunsOn::Cuda(ordinal), _) => Engine::Cuda(ordinal),
-            (RunsOn::Cpu, Tier::Instant) => Engine::Instant,
-            (RunsOn::Cpu, Tier::Optimizing) => Engine::Optimizing,
-            (RunsOn::Cpu, Tier::Auto) => Engine::Auto,
+            (Processor::Cuda(ordinal), _) => Engine::Cuda(ordinal),
+            (Processor::Cpu, Tier::Instant) => Engine::Instant,
+            (Processor::Cpu, Tier::Optimizing) => Engine::Optimizing,
+            (Processor::Cpu, Tier::Auto) => Engine::Auto,
         };
         let all = if self.plain { Subjects::none() } else { Subjects::default() };
         let mut config = Config { engine, ..Config::default() };

@@ -1,11 +1,14 @@
 //! What lets a session run the regions that `redpoll-sql` claims.
 
+use crate::config;
 use crate::error::Error;
 use crate::explain::Detail;
 use crate::session::{Bindings, Session};
 use crate::timings::Phase;
 use redpoll_logic::{Alias, Plan};
 use redpoll_physical::assembly::Status;
+use redpoll_physical::emit::cuda::Cuda;
+use redpoll_physical::kernel::Processor;
 use redpoll_physical::run::{Limits, MemoryBudget};
 use redpoll_physical::storage::Tensor;
 use redpoll_sql::{Engine, Outcome, RunError, Stop};
@@ -37,6 +40,21 @@ impl Engine for Session {
         let prepared = self.prepare_plan(plan, &Bindings::from_iter(bindings)).map_err(run_error)?;
         let sections = prepared.explain(Detail::Notation).map_err(run_error)?;
         Ok(sections.into_iter().map(|s| (s.title, s.text)).collect())
+    }
+
+    fn on(&self, processor: Processor) -> Result<Arc<dyn Engine>, RunError> {
+        if let Processor::Cuda(ordinal) = processor {
+            // Whoever asks for a device is to hear at once that there is none.
+            Cuda::open(ordinal).map_err(|e| RunError::Failed(Box::new(e)))?;
+        }
+        let own = self.config().engine;
+        Ok(Arc::new(match (processor, own) {
+            (Processor::Cpu, config::Engine::Cuda(_)) => self.with_engine(config::Engine::Auto),
+            (Processor::Cuda(ordinal), _) if own != config::Engine::Cuda(ordinal) => {
+                self.with_engine(config::Engine::Cuda(ordinal))
+            }
+            _ => self.clone(),
+        }))
     }
 }
 

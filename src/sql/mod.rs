@@ -6,7 +6,7 @@ mod block_on;
 mod engine;
 
 pub use redpoll_sql::{
-    Compute, Database, Engine, Outcome, Policy, RedpollOptions, RunError, Semiring, Stop, TensorTable, claim,
+    Compute, Database, Engine, Outcome, Policy, RedpollOptions, RunError, RunsOn, Semiring, Stop, TensorTable, claim,
     datafusion, message,
 };
 

@@ -13,9 +13,11 @@ mod draft;
 mod grids;
 mod merge;
 mod parallel;
+mod processor;
 mod room;
 
 pub use draft::Draft;
+pub use processor::{NoProcessor, Processor};
 
 use crate::Error;
 use crate::assembly::{Counts, Function, Program as Interpreter, Status};

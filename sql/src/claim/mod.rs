@@ -51,7 +51,7 @@ fn decide(plan: &LogicalPlan, options: &RedpollOptions, cache: &Cache) -> Result
         return Err(Reason::Disabled);
     }
     let claim = can_claim(plan)?;
-    if let Some(why) = cache.left(plan) {
+    if let Some(why) = cache.left(plan, options.engine) {
         return Err(Reason::Left(why));
     }
     match options.claim {

@@ -3,11 +3,13 @@
 mod claimed;
 mod common;
 mod datasets;
+mod engines;
 mod first;
 mod fuzz;
 mod left;
 mod limits;
 mod logic;
 mod semirings;
+mod settings;
 mod tables;
 mod tpch;

@@ -1,0 +1,53 @@
+//! What a user chooses kernels to run on.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// A processor that runs kernels: `cpu`, `cuda` for the first device of CUDA, or `cuda:N`.
+///
+/// ```
+/// use redpoll_physical::kernel::Processor;
+///
+/// assert_eq!("cuda:1".parse(), Ok(Processor::Cuda(1)));
+/// assert_eq!(Processor::Cuda(0).to_string(), "cuda:0");
+/// assert!("gpu".parse::<Processor>().is_err());
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Processor {
+    /// The cores of this machine.
+    #[default]
+    Cpu,
+    /// The CUDA device of that number.
+    Cuda(u32),
+}
+
+/// A text names no processor.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("a processor is `cpu`, `cuda` or `cuda:N`, found `{found}`")]
+pub struct NoProcessor {
+    /// The text.
+    pub found: String,
+}
+
+impl fmt::Display for Processor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Processor::Cpu => f.write_str("cpu"),
+            Processor::Cuda(ordinal) => write!(f, "cuda:{ordinal}"),
+        }
+    }
+}
+
+impl FromStr for Processor {
+    type Err = NoProcessor;
+
+    fn from_str(text: &str) -> Result<Processor, NoProcessor> {
+        let none = || NoProcessor { found: text.to_owned() };
+        match text.split_once(':') {
+            None if text == "cpu" => Ok(Processor::Cpu),
+            None if text == "cuda" => Ok(Processor::Cuda(0)),
+            Some(("cuda", number)) => number.parse().map(Processor::Cuda).map_err(|_| none()),
+            _ => Err(none()),
+        }
+    }
+}

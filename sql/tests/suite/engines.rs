@@ -1,0 +1,76 @@
+//! What runs the kernels of regions: `SET redpoll.engine`.
+
+use super::common::{rows, run};
+use redpoll::Session;
+use redpoll::logic::{Alias, Plan};
+use redpoll::physical::kernel::Processor;
+use redpoll::physical::storage::Tensor;
+use redpoll::sql::{Database, Engine, Outcome, RunError, Stop};
+use std::sync::{Arc, Mutex};
+
+const PATHS: &str = "SELECT count(*) FROM t a JOIN t b ON a.dst = b.src";
+
+/// Notes where its plans run, and has every processor that is asked for.
+#[derive(Clone, Debug)]
+struct Noting {
+    session: Session,
+    here: Option<Processor>,
+    runs: Arc<Mutex<Vec<Option<Processor>>>>,
+}
+
+impl Engine for Noting {
+    fn run(&self, plan: Plan, bindings: Vec<(Alias, Tensor)>, stop: &Stop) -> Result<Outcome, RunError> {
+        self.runs.lock().unwrap().push(self.here);
+        self.session.run(plan, bindings, stop)
+    }
+
+    fn explain(&self, plan: Plan, bindings: Vec<(Alias, Tensor)>) -> Result<Vec<(String, String)>, RunError> {
+        self.session.explain(plan, bindings)
+    }
+
+    fn on(&self, processor: Processor) -> Result<Arc<dyn Engine>, RunError> {
+        Ok(Arc::new(Noting { here: Some(processor), ..self.clone() }))
+    }
+}
+
+async fn with_edges(database: Database) -> Database {
+    for statement in [
+        "SET redpoll.claim = 'always'",
+        "CREATE TABLE t (src BIGINT, dst BIGINT) AS VALUES (0, 1), (1, 2), (1, 0), (2, 0)",
+    ] {
+        run(&database, statement).await.unwrap();
+    }
+    database
+}
+
+async fn count(database: &Database) -> String {
+    format!("{:?}", rows(&run(database, PATHS).await.unwrap()))
+}
+
+/// Protects who chooses a processor: kernels run there, and what was kept on another one is left there.
+#[tokio::test]
+async fn regions_run_where_the_setting_says() {
+    let noting = Noting { session: Session::default(), here: None, runs: Arc::default() };
+    let database = with_edges(Database::new(Arc::new(noting.clone()))).await;
+    let own = count(&database).await;
+    for engine in ["cuda", "CUDA:2", "cpu", "session"] {
+        run(&database, &format!("SET redpoll.engine = '{engine}'")).await.unwrap();
+        assert_eq!(count(&database).await, own, "{engine}");
+    }
+    let expected = [None, Some(Processor::Cuda(0)), Some(Processor::Cuda(2)), Some(Processor::Cpu), None];
+    assert_eq!(*noting.runs.lock().unwrap(), expected);
+}
+
+/// Protects who has no device: the query says what is missing, and the session goes on.
+#[tokio::test]
+async fn a_device_that_is_not_there_is_an_error() {
+    let database = with_edges(Session::default().database()).await;
+    let here = count(&database).await;
+    run(&database, "SET redpoll.engine = 'cuda:999'").await.unwrap();
+    let error = run(&database, PATHS).await.unwrap_err().to_string();
+    assert!(error.contains("CUDA device 999 cannot be used"), "{error}");
+    run(&database, "SET redpoll.engine = 'cpu'").await.unwrap();
+    assert_eq!(count(&database).await, here);
+    let error = run(&database, "SET redpoll.engine = 'gpu'").await.unwrap_err().to_string();
+    assert!(error.contains("`cuda:N`") && error.contains("`gpu`"), "{error}");
+}

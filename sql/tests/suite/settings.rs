@@ -1,0 +1,23 @@
+//! What a session is set to: `SET redpoll.first`, `SHOW redpoll.first`.
+
+use super::common::{rows, run};
+use redpoll::Session;
+
+/// Protects who asks what is set: DataFusion finds the settings of redpoll beside its own.
+#[tokio::test]
+async fn settings_are_shown() {
+    let database = Session::default().database();
+    for (name, default, other) in [
+        ("enabled", "true", "false"),
+        ("claim", "cost", "always"),
+        ("first", "auto", "prepare"),
+        ("engine", "session", "cuda:1"),
+    ] {
+        let statement = format!("SHOW redpoll.{name}");
+        let shown = |value: &str| format!("[[Text(\"redpoll.{name}\"), Text(\"{value}\")]]");
+        let show = async || format!("{:?}", rows(&run(&database, &statement).await.unwrap()));
+        assert_eq!(show().await, shown(default));
+        run(&database, &format!("SET redpoll.{name} = '{other}'")).await.unwrap();
+        assert_eq!(show().await, shown(other));
+    }
+}
