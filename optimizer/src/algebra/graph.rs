@@ -26,7 +26,7 @@ pub(super) struct Algebra {
     leaves: Vec<Leaf>,
     ops: Vec<Op>,
     folds: Vec<FoldKind>,
-    /// The slots in which leaves are symmetric and off the diagonal, as far as that was asked.
+    /// The slots in which leaves are symmetric, as far as that was asked.
     pub(super) pairs: FxHashMap<LeafId, Vec<Pair>>,
     /// The rule that made a node.
     pub(super) rules: FxHashMap<ENode, &'static str>,
@@ -41,9 +41,21 @@ pub(super) struct Leaf {
     pub(super) sizes: Vec<u64>,
 }
 
-/// Two slots in which a table is symmetric and off the diagonal: with the two exchanged it is the same, and where they are
-/// equal it has its fill value.
-pub(super) type Pair = (Slot, Slot);
+/// Two slots in which a table is symmetric: with the two exchanged it is the same.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Pair {
+    pub(super) slots: [Slot; 2],
+    pub(super) diagonal: Diagonal,
+}
+
+/// What a table has where two slots are equal.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Diagonal {
+    /// Its fill value.
+    Empty,
+    /// Anything.
+    Stored,
+}
 
 /// A fold without its argument.
 #[derive(Clone, PartialEq, Debug)]
@@ -76,12 +88,20 @@ pub(super) enum Draft {
     Above {
         above: Slot,
         below: Slot,
+        ties: Ties,
         values: [Scalar; 2],
     },
     Call(Op, Vec<Draft>),
     /// The operator, the start, the argument and the reduced slots. One over no slots is its argument, stored: no rule looks
     /// behind it.
     Fold(Op, Scalar, Box<Draft>, Vec<Slot>),
+}
+
+/// What a coordinate counts as that equals the one with which it is compared.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Ties {
+    Below,
+    Above,
 }
 
 /// The sizes of the slots of a context; further ones may be opened in it.
@@ -412,8 +432,11 @@ fn add(graph: &mut Graph, draft: &Draft, scope: &Scope, rule: &'static str) -> U
             let id = graph.analysis.name_leaf(Leaf { term, sizes: vec![scope.0[usize::from(*slot)]] });
             Use { class: graph.add(ENode::new(Kind::Leaf(id), Vec::new())), slots: smallvec![*slot] }
         }
-        Draft::Above { above, below, values } => {
-            let [above_at, below_at] = [0, 1].map(|slot| Term::coordinate(Affine::field(slot_field(slot))));
+        Draft::Above { above, below, ties, values } => {
+            let [above_at, below_at] = [0, 1].map(|slot| Affine::field(slot_field(slot)));
+            // So it does not hold for the fills of coordinates, and masks have the value that makes a product nothing.
+            let beyond = Affine::constant(i64::from(*ties == Ties::Above));
+            let [above_at, below_at] = [above_at.plus(&beyond), below_at].map(Term::coordinate);
             let mode = graph.analysis.mode;
             let holds = Term::call(&Builtin::Gt.into(), vec![above_at, below_at], mode);
             let term = chosen(holds, values.clone(), mode);

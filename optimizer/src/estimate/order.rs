@@ -11,7 +11,7 @@ use crate::sizes::Sizes;
 use crate::term::{At, Fold, Node, Read, Target, Term};
 use redpoll_logic::op::{Builtin, Op};
 use redpoll_logic::statistics::ModeSet;
-use redpoll_logic::{Affine, Field, Scalar, Subscript};
+use redpoll_logic::{Affine, Field, Scalar};
 
 /// That one field comes before another.
 pub(super) struct Order {
@@ -125,10 +125,13 @@ fn is_count(term: &Term) -> bool {
     }
 }
 
-/// The field whose coordinate a term is.
+/// The field whose coordinate a term is, or the one behind that: so is told whether one is at least another.
 fn coordinate(term: &Term) -> Option<Field> {
     match term.node() {
-        Node::Coordinate(form) => At::Subscript(Subscript::Affine(form.clone())).as_field().cloned(),
+        Node::Coordinate(form) => match &form.terms[..] {
+            [(field, 1)] if matches!(form.constant, 0 | 1) => Some(field.clone()),
+            _ => None,
+        },
         _ => None,
     }
 }

@@ -6,7 +6,7 @@ use redpoll_logic::physical::interp::{DenseTensor, interpret};
 use redpoll_logic::physical::verify::verify;
 use redpoll_logic::statistics::{Answer, Fact, PositionCounts, Question, StatisticsSource};
 use redpoll_logic::{Alias, DType, FloatMode, Format, Plan, Scalar, TensorType};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 /// An input: name, shape, dtype, fill, format.
 #[derive(Clone)]
@@ -15,14 +15,24 @@ pub(crate) struct Input {
     pub(crate) ty: TensorType,
     /// The positions of its last sparse level, for the statistics.
     pub(crate) stored: Option<f64>,
-    /// A matrix that equals its transpose and has nothing on the diagonal.
-    pub(crate) symmetric: bool,
+    pub(crate) symmetry: Symmetry,
+}
+
+/// Whether a matrix equals its transpose.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Symmetry {
+    /// Not that anybody knows.
+    Unknown,
+    /// It does, and has nothing on the diagonal.
+    OffDiagonal,
+    /// It does.
+    WithDiagonal,
 }
 
 /// The statistics of inputs.
 pub(crate) struct Told {
     counts: PositionCounts,
-    symmetric: HashSet<Alias>,
+    symmetric: HashMap<Alias, Symmetry>,
 }
 
 impl StatisticsSource for Told {
@@ -30,8 +40,12 @@ impl StatisticsSource for Told {
         self.counts.answer(tensor, ty, question)
     }
 
-    fn holds(&self, tensor: &Alias, _: &TensorType, _: Fact) -> bool {
-        self.symmetric.contains(tensor)
+    fn holds(&self, tensor: &Alias, _: &TensorType, fact: Fact) -> bool {
+        match self.symmetric.get(tensor) {
+            None | Some(Symmetry::Unknown) => false,
+            Some(Symmetry::OffDiagonal) => true,
+            Some(Symmetry::WithDiagonal) => matches!(fact, Fact::Symmetric(..)),
+        }
     }
 }
 
@@ -41,7 +55,7 @@ pub(crate) fn filled(name: &str, shape: &[u64], format: Format, fill: Scalar) ->
         name: name.to_owned(),
         ty: TensorType { shape: shape.to_vec(), dtype: fill.dtype(), fill, format },
         stored: None,
-        symmetric: false,
+        symmetry: Symmetry::Unknown,
     }
 }
 
@@ -70,10 +84,11 @@ pub(crate) fn data(ty: &TensorType, seed: u64) -> DenseTensor {
 /// The values of an input.
 fn values(input: &Input, seed: u64) -> DenseTensor {
     let mut data = data(&input.ty, seed);
-    if input.symmetric {
+    if input.symmetry != Symmetry::Unknown {
+        let off = input.symmetry == Symmetry::OffDiagonal;
         let n = input.ty.shape[0] as usize;
         for (i, j) in (0..n).flat_map(|i| (0..=i).map(move |j| (i, j))) {
-            let value = if i == j { input.ty.fill.clone() } else { data.values[i * n + j].clone() };
+            let value = if i == j && off { input.ty.fill.clone() } else { data.values[i * n + j].clone() };
             data.values[j * n + i] = value.clone();
             data.values[i * n + j] = value;
         }
@@ -98,7 +113,7 @@ pub(crate) fn counts(inputs: &[Input]) -> Told {
         });
         counts.insert(i.name.as_str().into(), answers.collect());
     }
-    let symmetric = inputs.iter().filter(|i| i.symmetric).map(|i| i.name.as_str().into()).collect();
+    let symmetric = inputs.iter().map(|i| (i.name.as_str().into(), i.symmetry)).collect();
     Told { counts, symmetric }
 }
 

@@ -1,6 +1,6 @@
 //! What the algebra makes of plans: the shapes of the kernels, and that they mean the same.
 
-use super::{Config, Format, Input, Stored, counts, input, plan, rewritten};
+use super::{Config, Format, Input, Stored, Symmetry, counts, filled, input, plan, rewritten};
 use expect_test::{Expect, expect};
 use redpoll_logic::Scalar;
 use redpoll_logic::physical::PhysicalPlan;
@@ -307,14 +307,45 @@ fn subjects_can_be_turned_off() {
 #[test]
 fn symmetric_joins_are_cut_to_one_order() {
     let csr = redpoll_logic::text::parse_format("csr", 2).expect("it is a format");
-    let symmetric = |stored: f64| Input { symmetric: true, ..input("E", &[8, 8], csr.clone()).stored(stored) };
+    let symmetric =
+        |stored: f64| Input { symmetry: Symmetry::OffDiagonal, ..input("E", &[8, 8], csr.clone()).stored(stored) };
     let text =
         "(plan (query R (aggregate + 0.0 (mapjoin * (table E i j) (table E j k) (table E i k)) i j k)) (produces R))";
     let (physical, _) = rewritten(text, &[symmetric(30.0)], &eager());
     let shown = physical.to_string();
     assert_eq!(shown.matches("gt (coordinate").count(), 2, "{shown}");
     assert!(shown.contains("6"), "{shown}");
-    // A graph with directions, or one with loops, has none of it.
+    // A graph with directions has none of it.
     let (physical, _) = rewritten(text, &[input("E", &[8, 8], csr).stored(30.0)], &eager());
     assert!(!physical.to_string().contains("gt (coordinate"), "{physical}");
+}
+
+/// Protects forms over symmetric matrices that have a diagonal: what stands once on it is not counted twice.
+#[test]
+fn symmetric_forms_go_over_one_triangle_and_the_diagonal() {
+    let text = |fold: &str, product: &str| {
+        format!(
+            "(plan (query R (aggregate {fold} (mapjoin {product} (table S i j) (table x i) (table x j)) i j)) (produces R))"
+        )
+    };
+    let with = |symmetry: Symmetry, fill: f64| {
+        let csr = redpoll_logic::text::parse_format("csr", 2).expect("it is a format");
+        let matrix = filled("S", &[10_000, 10_000], csr, Scalar::F64(fill));
+        [Input { symmetry, ..matrix.stored(1e6) }, dense("x", &[10_000])]
+    };
+    let shown = |text: &str, symmetry: Symmetry, fill: f64| {
+        let inputs = with(symmetry, fill);
+        let counts = counts(&inputs);
+        optimize(&plan(text, &inputs), &Statistics::new(&counts), &eager()).unwrap().0.to_string()
+    };
+    let sum = text("+ 0.0", "*");
+    let weighed = shown(&sum, Symmetry::WithDiagonal, 0.0);
+    assert_eq!(weighed.matches("gt (coordinate").count(), 2, "{weighed}");
+    assert!(weighed.contains("(coordinate (+ "), "{weighed}");
+    let cut = shown(&sum, Symmetry::OffDiagonal, 0.0);
+    assert_eq!(cut.matches("gt (coordinate").count(), 1, "{cut}");
+    // The least value is the same however often it is there.
+    let least = shown(&text("min inf", "+"), Symmetry::WithDiagonal, f64::INFINITY);
+    assert_eq!(least.matches("gt (coordinate").count(), 1, "{least}");
+    assert_eq!(shown(&sum, Symmetry::Unknown, 0.0).matches("gt (coordinate").count(), 0);
 }

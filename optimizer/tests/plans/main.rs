@@ -13,7 +13,7 @@ mod structure;
 #[path = "../common/mod.rs"]
 mod common;
 
-use common::{Input, compare, counts, filled};
+use common::{Input, Symmetry, compare, counts, filled};
 use redpoll_logic::physical::PhysicalPlan;
 use redpoll_logic::physical::verify::verify;
 use redpoll_logic::statistics::Statistics;
