@@ -55,12 +55,19 @@ pub(crate) struct Step {
     aliases: HashSet<Alias>,
 }
 
-/// A nest that waits for a tensor which is stored for it.
+/// A nest that waits for a tensor which is stored for it, or for its turn.
 #[derive(Clone)]
 pub(crate) struct Waiting {
     pub(crate) nest: Nest,
     pub(crate) origin: Origin,
     pub(crate) rules: Vec<Rule>,
+}
+
+impl From<Nest> for Waiting {
+    /// A nest of the plan, as it is.
+    fn from(nest: Nest) -> Waiting {
+        Waiting { nest, origin: Origin::Plan, rules: Vec::new() }
+    }
 }
 
 impl Context<'_> {

@@ -1,7 +1,8 @@
 //! Decides what is one loop nest: folds inside a value become temporaries of the nest, or queries of their own.
 //!
-//! Input: a nest and an order of its loops. Output: a [`Schedule`], or a fold that has to be stored because its
-//! fields are not the outermost loops (or because storing is cheaper); the caller plans that first and tries again.
+//! Input: a nest and an order of its loops. Output: a [`Schedule`], or the folds that have to be stored because
+//! their fields are not the outermost loops (or because storing is cheaper); the caller plans the first of them, with those
+//! that go through the same loops, and tries again.
 //! Equal folds are computed once, and folds over the same loops at the same depth share one pass.
 
 use crate::context::Context;
@@ -79,10 +80,10 @@ pub(crate) fn root_folds(mut nest: Nest) -> Nest {
 }
 
 /// Puts the folds of a nest in their places.
-pub(crate) fn isolate(cx: &mut Context, nest: &Nest, order: &[Field]) -> Result<Schedule, Term> {
+pub(crate) fn isolate(cx: &mut Context, nest: &Nest, order: &[Field]) -> Result<Schedule, Vec<Term>> {
     let frame = Frame { start: 0, full: order.to_vec(), passes: Vec::new() };
     let (sizes, pins) = (&nest.sizes, &nest.pins[..]);
-    let mut placer = Placer { cx, sizes, pins, outputs: &nest.outputs, frames: vec![frame], stored: None };
+    let mut placer = Placer { cx, sizes, pins, outputs: &nest.outputs, frames: vec![frame], stored: Vec::new() };
     let mut outputs = Vec::new();
     for target in &nest.outputs {
         let value = placer.rewrite(&target.value);
@@ -93,8 +94,8 @@ pub(crate) fn isolate(cx: &mut Context, nest: &Nest, order: &[Field]) -> Result<
         let at = places.collect();
         outputs.push(Target { value, at, ..target.clone() });
     }
-    if let Some(stored) = placer.stored {
-        return Err(stored);
+    if !placer.stored.is_empty() {
+        return Err(placer.stored);
     }
     let temporaries = placer.frames.pop().map(|f| f.passes).unwrap_or_default();
     Ok(Schedule { order: order.to_vec(), temporaries, outputs, sizes: nest.sizes.clone(), kind: nest.kind })
@@ -114,7 +115,7 @@ struct Placer<'p, 'c> {
     pins: &'p [Vec<Field>],
     outputs: &'p [Target],
     frames: Vec<Frame>,
-    stored: Option<Term>,
+    stored: Vec<Term>,
 }
 
 impl Placer<'_, '_> {
@@ -138,7 +139,9 @@ impl Placer<'_, '_> {
             (since >= frame.start).then_some((k, depth, since))
         });
         let Some((frame, depth, since)) = found.filter(|(k, depth, _)| self.pays(*k, *depth, fold)) else {
-            self.stored.get_or_insert_with(|| term.clone());
+            if !self.stored.contains(term) {
+                self.stored.push(term.clone());
+            }
             return term.clone();
         };
         let inside = self.frames.split_off(frame + 1);

@@ -85,7 +85,7 @@ use isolate::{fold_nest, isolate, root_folds};
 use layout::lay_out;
 use lookup::use_lookups;
 use loop_order::{Ordered, order_loops_below, rough_cost};
-use merge::merge_queries;
+use merge::{join, merge_queries};
 use normalize::normalize;
 use redpoll_logic::physical::PhysicalPlan;
 use redpoll_logic::statistics::Statistics;
@@ -93,7 +93,7 @@ use redpoll_logic::{Field, Format, Plan, TensorType};
 use skew::skew_candidates;
 use split::split_candidates;
 use std::sync::Arc;
-use term::{At, Nest, NestKind, Node, Read, Term};
+use term::{At, Fold, Nest, NestKind, Node, Read, Term};
 use unify::renamed;
 
 /// Does beforehand what the first plan that is rewritten would wait for, about a tenth of a second.
@@ -126,8 +126,8 @@ pub fn optimize_adaptive(plan: &Plan, statistics: &Statistics, config: &Config) 
     plan_nests(plan, statistics, config, &mut algebra::rewrite)
 }
 
-/// What gives an equal nest for one of the plan, of which it is told what it costs about.
-type Rewrite<'r> = &'r mut dyn FnMut(&mut Context, Nest, f64) -> Nest;
+/// What gives nests that stand for one of the plan, of which it is told what it costs about.
+type Rewrite<'r> = &'r mut dyn FnMut(&mut Context, Nest, f64) -> Vec<Waiting>;
 
 /// Makes a physical plan of nests that `rewrite` gives for those of the plan.
 fn planned(
@@ -176,13 +176,13 @@ fn plan_nests(plan: &Plan, statistics: &Statistics, config: &Config, rewrite: Re
 /// Plans the nests that wait, and those of the plan that were not begun.
 pub(crate) fn plan_rest(cx: &mut Context, nests: &[Nest], rewrite: Rewrite) -> Result<(), Error> {
     let (first, names, mut measured) = (cx.queries.len(), cx.aliases().clone(), false);
-    while let Some(Waiting { nest, origin, rules }) = cx.waiting.pop() {
-        cx.rules = rules;
-        plan_as(cx, nest, origin)?;
-    }
-    while let Some(nest) = nests.get(cx.begun) {
+    loop {
+        while let Some(Waiting { nest, origin, rules }) = cx.waiting.pop() {
+            cx.rules = rules;
+            plan_as(cx, nest, origin)?;
+        }
+        let Some(nest) = nests.get(cx.begun) else { break };
         cx.begun += 1;
-        cx.rules.clear();
         let nest = cx.resolve(nest.clone());
         cx.measure(false);
         cx.memo.hold(&nest.sizes, &nest.pins);
@@ -197,8 +197,8 @@ pub(crate) fn plan_rest(cx: &mut Context, nests: &[Nest], rewrite: Rewrite) -> R
             cx.measuring.allow(worth.measuring((skewed - rough).max(0.0)));
             rough = skewed;
         }
-        let nest = if rough >= worth.0 { rewrite(cx, nest, rough) } else { nest };
-        plan_nest(cx, nest)?;
+        let instead = if rough >= worth.0 { rewrite(cx, nest, rough) } else { vec![nest.into()] };
+        cx.waiting.extend(instead.into_iter().rev());
     }
     cx.measure(measured);
     lay_out(cx, first, names)
@@ -234,9 +234,9 @@ fn plan_as(cx: &mut Context, nest: Nest, origin: Origin) -> Result<(), Error> {
     }
 }
 
-/// Appends the query of a nest in that order of its loops to the plan, after the copies that it needs; unless it has a fold
-/// that has to be stored before, which is given instead.
-fn commit(cx: &mut Context, nest: &Nest, ordered: Ordered, waiting: &Waiting) -> Result<Result<(), Term>, Error> {
+/// Appends the query of a nest in that order of its loops to the plan, after the copies that it needs; unless it has folds
+/// that have to be stored before, which are given instead.
+fn commit(cx: &mut Context, nest: &Nest, ordered: Ordered, waiting: &Waiting) -> Result<Result<(), Vec<Term>>, Error> {
     let schedule = match isolate(cx, &with_formats(nest, &ordered.dense), &ordered.order) {
         Ok(schedule) => schedule,
         Err(stored) => return Ok(Err(stored)),
@@ -268,18 +268,58 @@ fn with_formats(nest: &Nest, dense: &[bool]) -> Nest {
     nest
 }
 
-/// Gives a fold of the nest a query of its own, and reads its result instead.
-fn store(cx: &mut Context, nest: &mut Nest, origin: Origin, term: &Term) -> Result<(), Error> {
-    let Node::Fold(fold) = term.node() else { return Ok(()) };
-    let alias = cx.fresh(nest.name());
-    let inner = fold_nest(cx, fold, &alias, &nest.sizes, &nest.pins);
-    let (shape, fill) = (inner.outputs[0].shape.clone(), fold.init.clone());
-    let at = isolate::stored_read(&inner, fold);
+/// Gives the first of some folds of the nest a query of its own, together with those of the others that go through the same
+/// loops, and reads their results instead.
+fn store(cx: &mut Context, nest: &mut Nest, origin: Origin, terms: &[Term]) -> Result<(), Error> {
+    let mut stored: Option<Nest> = None;
+    for term in terms {
+        let Node::Fold(fold) = term.node() else { continue };
+        // Another one may have been it up to the names of fields, and is read by now.
+        if !nest.outputs.iter().any(|target| has(&target.value, term)) {
+            continue;
+        }
+        let mut inner = fold_nest(cx, fold, nest.name(), &nest.sizes, &nest.pins);
+        let together = match &stored {
+            None => Some(inner.clone()),
+            Some(known) => join(known, &inner, cx.mode()),
+        };
+        let Some(mut together) = together else { continue };
+        let alias = cx.fresh(nest.name());
+        for last in [&mut inner, &mut together].into_iter().filter_map(|nest| nest.outputs.last_mut()) {
+            last.alias = alias.clone();
+        }
+        read_instead(cx, nest, term, fold, &inner);
+        stored = Some(together);
+    }
+    let waiting = Waiting { nest: nest.clone(), origin, rules: cx.rules.clone() };
+    if let Some(inner) = stored {
+        while_waiting(cx, waiting, |cx| plan_as(cx, inner, Origin::Isolated))?;
+    }
+    *nest = cx.resolve(nest.clone());
+    Ok(())
+}
+
+/// Whether a term stands in another one, outside of subscripts or in them.
+fn has(within: &Term, term: &Term) -> bool {
+    let mut found = false;
+    within.replace(
+        &mut |t| {
+            found |= t == term;
+            found.then(|| t.clone())
+        },
+        redpoll_logic::FloatMode::default(),
+    );
+    found
+}
+
+/// Reads what a nest stores in place of the fold that it is of, also where that stands with other fields.
+fn read_instead(cx: &Context, nest: &mut Nest, term: &Term, fold: &Fold, stored: &Nest) {
+    let (alias, shape, fill) = (stored.name().clone(), stored.outputs[0].shape.clone(), fold.init.clone());
+    let at = isolate::stored_read(stored, fold);
     let format = Format::dense(shape.len());
     let ty = Arc::new(TensorType { shape, dtype: term.dtype(), fill, format });
     let read = Read { tensor: alias, ty, at, outside: None };
     let (mode, sizes) = (cx.mode(), nest.sizes.clone());
-    // Where the same fold stands with other fields, its result is read at those.
     let mut reading = |t: &Term| match t.node() {
         _ if t == term => Some(Term::access(read.clone())),
         Node::Fold(other) => {
@@ -293,8 +333,4 @@ fn store(cx: &mut Context, nest: &mut Nest, origin: Origin, term: &Term) -> Resu
     for target in &mut nest.outputs {
         target.value = target.value.replace(&mut reading, mode);
     }
-    let waiting = Waiting { nest: nest.clone(), origin, rules: cx.rules.clone() };
-    while_waiting(cx, waiting, |cx| plan_as(cx, inner, Origin::Isolated))?;
-    *nest = cx.resolve(nest.clone());
-    Ok(())
 }

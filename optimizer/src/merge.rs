@@ -6,11 +6,12 @@
 //! walked with the outputs' loops outermost.
 
 use crate::fit::{Meeting, fit};
+use crate::loop_order::outer_accesses;
 use crate::sizes::Sizes;
 use crate::term::{At, Fold, Nest, NestKind, Node, Read, Target, Term, regroups};
-use crate::unify::match_loops;
+use crate::unify::{canonical, match_loops};
 use redpoll_logic::{Field, FloatMode};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The nests, merged.
 pub(crate) fn merge_queries(nests: Vec<Nest>, mode: FloatMode) -> Vec<Nest> {
@@ -31,17 +32,18 @@ fn reads(nest: &Nest, other: &Nest) -> bool {
     accesses(nest).iter().any(|r| other.outputs.iter().any(|t| t.alias == r.tensor))
 }
 
-/// Both nests in one.
-fn join(into: &Nest, nest: &Nest, mode: FloatMode) -> Option<Nest> {
-    let free = |n: &Nest| {
-        let regroup = |op, value: &Term| regroups(op, &value.dtype(), mode);
-        let pinned = n
-            .outputs
-            .iter()
-            .any(|t| t.fold.as_ref().is_some_and(|(op, fields)| fields.len() > 1 && !regroup(op, &t.value)));
-        n.kind == NestKind::Query && n.pins.is_empty() && !pinned
+/// Whether the loops of a nest may have any order.
+fn is_free(nest: &Nest, mode: FloatMode) -> bool {
+    let pinned = |t: &Target| {
+        let fold = t.fold.as_ref();
+        fold.is_some_and(|(op, over)| over.len() > 1 && !regroups(op, &t.value.dtype(), mode))
     };
-    if !free(nest) || !free(into) {
+    nest.kind == NestKind::Query && nest.pins.is_empty() && !nest.outputs.iter().any(pinned)
+}
+
+/// Both nests in one.
+pub(crate) fn join(into: &Nest, nest: &Nest, mode: FloatMode) -> Option<Nest> {
+    if !is_free(nest, mode) || !is_free(into, mode) {
         return None;
     }
     if nest.loops().len() == into.loops().len() && !has_folds(nest) && !has_folds(into) {
@@ -64,14 +66,47 @@ fn join(into: &Nest, nest: &Nest, mode: FloatMode) -> Option<Nest> {
     if !outer_stay_outer || nest.loops().len() != into.loops().len() || !accesses(&first).iter().all(walks) {
         return None;
     }
-    let mut sizes = into.sizes.clone();
+    append_apart(&into, &nest, &names, mode)
+}
+
+/// Both nests in one that goes through what they read outside of the folds in their values, which is to be the same; what is
+/// in these folds may differ.
+pub(crate) fn join_outside(into: &Nest, nest: &Nest, mode: FloatMode) -> Option<Nest> {
+    if !is_free(nest, mode) || !is_free(into, mode) || nest.loops().len() != into.loops().len() {
+        return None;
+    }
+    // The others have been matched with the first.
+    let first = Nest { outputs: into.outputs[..1].to_vec(), ..into.clone() };
+    let names = match_loops(&outside(nest), &nest.loops(), &outside(&first), &into.loops())?;
+    append_apart(into, nest, &names, mode)
+}
+
+/// The outputs of `nest` with loops of those names, after those of `into`; folds in values get fields of their own.
+fn append_apart(into: &Nest, nest: &Nest, names: &BTreeMap<Field, Field>, mode: FloatMode) -> Option<Nest> {
+    let (mut sizes, bound) = (into.sizes.clone(), bound_fields(nest));
     let fresh: Vec<(Field, Field)> = bound.iter().map(|f| (f.clone(), rename(f, &nest.sizes, &mut sizes))).collect();
-    let into = Nest { sizes, ..into };
+    let into = Nest { sizes, ..into.clone() };
     let name = |f: &Field| match fresh.iter().find(|(g, _)| g == f) {
         Some((_, new)) => new.clone(),
         None => names.get(f).unwrap_or(f).clone(),
     };
-    append(&into, &nest, &name, mode)
+    let mut joined = append(&into, nest, &name, mode)?;
+    // Folds that are equal but for the names of their fields are one term, so that they are priced once, too.
+    let mut known: Vec<(&Term, Fold)> = Vec::new();
+    into.outputs.iter().for_each(|t| t.value.each_fold(&mut |term, fold| known.push((term, canonical(fold, mode)))));
+    for target in &mut joined.outputs[into.outputs.len()..] {
+        let mut same = |t: &Term| {
+            let Node::Fold(fold) = t.node() else { return None };
+            let same = canonical(fold, mode);
+            let alike = |f: &Fold| f.fields.iter().zip(&fold.fields).all(|(f, g)| joined.sizes.alike(f, g));
+            let found = known
+                .iter()
+                .find(|(known, like)| *like == same && matches!(known.node(), Node::Fold(known) if alike(known)));
+            found.map(|(known, _)| (*known).clone())
+        };
+        target.value = target.value.replace(&mut same, mode);
+    }
+    Some(joined)
 }
 
 /// The outputs of `nest` under new names, after those of `into`.
@@ -139,6 +174,13 @@ fn rename(field: &Field, from: &Sizes, sizes: &mut Sizes) -> Field {
     }
     sizes.insert(name.clone(), from.of(field));
     name
+}
+
+/// The accesses outside of the folds in values.
+fn outside(nest: &Nest) -> Vec<&Read> {
+    let mut found = Vec::new();
+    nest.outputs.iter().for_each(|t| outer_accesses(&t.value, &mut |r| found.push(r)));
+    found
 }
 
 fn accesses(nest: &Nest) -> Vec<&Read> {

@@ -1,7 +1,8 @@
 //! The algebra phase: a query's term is rewritten in an e-graph, and the cheapest equal term is planned.
 //!
-//! Input and output: a nest with one output. `language` has the nodes, `graph` what is known of classes and how terms
-//! come in, `rules` the tables of rules, `saturate` tries them, `seed` is a first good plan, `extract` the choice.
+//! Input: a nest. Output: the nests that stand for it, one unless several outputs are better apart. `language` has the nodes, `graph` what is known of classes and how terms
+//! come in, `rules` the tables of rules, `saturate` tries them, `seed` is a first good plan, `extract` the choice, `several`
+//! has nests of several outputs.
 //! Sources: Willsey et al., "egg: Fast and Extensible Equality Saturation"; Deeds, Ahrens, Suciu, "Galley".
 
 mod extract;
@@ -10,9 +11,11 @@ mod language;
 mod rules;
 mod saturate;
 mod seed;
+mod several;
 #[cfg(test)]
 mod tests;
 
+use crate::adaptive::Waiting;
 use crate::config::{Choice, Subject};
 use crate::context::{Close, Context};
 use crate::cost::EXHAUSTIVE_LOOPS;
@@ -66,30 +69,47 @@ pub(crate) struct Candidate {
 
 impl Candidate {
     /// The nest, with what is to be known of it in the report: what the nest of the plan costs, and the graph.
-    pub(crate) fn take(self, cx: &mut Context, (before, found): (f64, &str)) -> Nest {
-        let Candidate { nest, cost, rules } = self;
-        let mut text = format!("{nest}\n; cost about {before:.0} before, {cost:.0} after; {found}\n");
-        for rule in rules::rules().filter(|r| rules.contains(&r.name)) {
+    pub(crate) fn take(self, cx: &mut Context, (before, found): (f64, &str)) -> Vec<Waiting> {
+        Candidate::take_all(vec![self], cx, before, found)
+    }
+
+    /// Nests that stand for one of the plan.
+    fn take_all(all: Vec<Candidate>, cx: &mut Context, before: f64, found: &str) -> Vec<Waiting> {
+        let cost: f64 = all.iter().map(|made| made.cost).sum();
+        let mut text: String = all.iter().map(|made| format!("{}\n", made.nest)).collect();
+        text += &format!("; cost about {before:.0} before, {cost:.0} after; {found}\n");
+        let used = |made: &[Candidate], rule: &rules::Rule| made.iter().any(|made| made.rules.contains(&rule.name));
+        for rule in rules::rules().filter(|rule| used(&all, rule)) {
             text += &format!("; {}: {}\n", rule.name, rule.equation);
-            cx.rules.push(Rule { name: rule.name, equation: rule.equation });
         }
         cx.report.phase("algebra", text);
-        nest
+        let waiting = |made: Candidate| {
+            let rules = rules::rules().filter(|rule| used(std::slice::from_ref(&made), rule));
+            let rules = rules.map(|rule| Rule { name: rule.name, equation: rule.equation }).collect();
+            Waiting { rules, ..made.nest.into() }
+        };
+        all.into_iter().map(waiting).collect()
     }
 }
 
 /// The nest, which costs about `before`, with its value replaced by an equal one that costs less, if there is one. What comes
 /// near to that is noted.
-pub(crate) fn rewrite(cx: &mut Context, nest: Nest, before: f64) -> Nest {
-    if cx.config.subjects.is_empty() || !applies(&nest) {
-        return nest;
+pub(crate) fn rewrite(cx: &mut Context, nest: Nest, before: f64) -> Vec<Waiting> {
+    if cx.config.subjects.is_empty() {
+        return vec![nest.into()];
+    }
+    if nest.outputs.len() > 1 {
+        return several::rewrite(cx, nest, before);
+    }
+    if !applies(&nest) {
+        return vec![nest.into()];
     }
     let Saturated { graph, root, fields, stop } = saturated(cx, &nest);
     let extraction = Extraction::new(&graph, cx);
     let Best { planned, storing } = best(cx, &nest, extraction, (root, &fields));
     cx.memo.hold(&nest.sizes, &nest.pins);
     let mut candidates = planned.into_iter();
-    let Some(first) = candidates.next() else { return nest };
+    let Some(first) = candidates.next() else { return vec![nest.into()] };
     // Whether some order of the term as it is comes near in cost.
     let limit = first.cost / GAIN;
     // Many loops are ordered in one way, which has been priced.
@@ -98,7 +118,7 @@ pub(crate) fn rewrite(cx: &mut Context, nest: Nest, before: f64) -> Nest {
         false => order_loops_below(cx, &nest, limit).is_some(),
     };
     if cx.config.choice == Choice::Cheapest && ordered() {
-        return nest;
+        return vec![nest.into()];
     }
     let (nodes, classes) = (graph.total_number_of_nodes(), graph.number_of_classes());
     let found = format!("{nodes} nodes in {classes} classes, {stop}");

@@ -53,9 +53,9 @@ fn check(text: &str, inputs: &[Input], mode: FloatMode, chosen: &[&'static Rule]
         let mut rewrite = |cx: &mut Context, nest: Nest, _: f64| match alternative(cx, &nest, chosen, found) {
             Some(new) => {
                 taken = true;
-                new
+                vec![new.into()]
             }
-            None => nest,
+            None => vec![nest.into()],
         };
         let planned = crate::planned(&plan, &Statistics::new(&counts), &config, &mut rewrite);
         let (physical, _) = planned.unwrap_or_else(|e| panic!("{e}\n{text}"));
@@ -277,7 +277,7 @@ fn the_chosen_term_costs_what_the_cheapest_one_does() {
             let mut found = None;
             let mut rewrite = |cx: &mut Context, nest: Nest, _: f64| {
                 found = chosen_and_cheapest(cx, &nest);
-                nest
+                vec![nest.into()]
             };
             crate::planned(&plan, &Statistics::new(&counts), &config, &mut rewrite)
                 .unwrap_or_else(|e| panic!("{e}\n{text}"));

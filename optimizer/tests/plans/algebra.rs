@@ -28,7 +28,7 @@ fn loops(physical: &PhysicalPlan) -> String {
 }
 
 /// Rules are tried however little a query costs.
-fn eager() -> Config {
+pub(super) fn eager() -> Config {
     Config { worth: Worth(0.0), ..Config::default() }
 }
 

@@ -7,6 +7,7 @@ mod lanes;
 mod layout;
 mod patterns;
 mod quality;
+mod several;
 mod shapes;
 mod structure;
 
