@@ -154,6 +154,48 @@ fn triangles_and_four_cliques_look_at_each_set_of_vertices_once() {
     check("four-cliques", &aggregate(&four, "i j k l"), &inputs, &expert);
 }
 
+/// Sums and counts over a join go over each table once, all together.
+#[test]
+fn aggregates_over_one_join_take_the_rounds_of_its_tables() {
+    let (n, mut rng) = (100, Rng::new(11));
+    let (a, b) = (rows(&mut rng, n, n, 4), rows(&mut rng, n, n, 12));
+    let text = "(plan
+        (query s (aggregate + 0.0 (mapjoin * (table A k j) (table B j l)) j l))
+        (query n (aggregate + 0.0 (mapjoin cast-f64
+            (mapjoin and (mapjoin ne (table A k j) 0.0) (mapjoin ne (table B j l) 0.0))) j l))
+        (query q (aggregate + 0.0 (mapjoin * (table A k j) (table B j l) (table B j l)) j l))
+        (produces s n q))";
+    let inputs = [("A", matrix([n, n], &a, Format::csr())), ("B", matrix([n, n], &b, Format::csr()))];
+    // Half of it is what `check` allows for rows that begin: three passes would be more.
+    let rounds = (a.len() + b.len()) as u64 / 2 + n;
+    check("sum, count and sum of squares", text, &inputs, &Expert { rounds, gain: 2.0 });
+}
+
+/// A quadratic form over a symmetric matrix looks at each pair once, and at each place of the diagonal.
+#[test]
+fn symmetric_forms_take_the_rounds_of_a_triangle_with_its_diagonal() {
+    let (edges, _) = graph(60, 700);
+    let mut places: Vec<[u64; 2]> = edges.iter().map(|(a, b)| [*a, *b]).collect();
+    places.extend((0..60).step_by(3).map(|v| [v, v]));
+    places.sort_unstable();
+    let tensor = pattern([60, 60], &places, Format::csr());
+    let count = places.iter().filter(|[i, j]| i >= j).count() as u64;
+    let text =
+        "(plan (query R (aggregate + 0.0 (mapjoin * (mapjoin cast-f64 (table E i j)) (table x i) (table x j)) i j))
+        (produces R))";
+    let inputs = [("E", tensor), ("x", dense(&[60]))];
+    let with = |subjects: Subjects| {
+        let optimizer = Optimizer { worth: Worth(0.0), subjects, ..Optimizer::default() };
+        count_with(Config { optimizer, ..Config::default() }, text, &inputs)
+    };
+    let (found, results) = with(Subjects::default());
+    let (plain, expected) = with(Subjects::none());
+    assert!(found.iterations <= count + 3 * 60, "{} rounds for {count} places", found.iterations);
+    assert!(plain.iterations >= places.len() as u64, "{} rounds", plain.iterations);
+    let values = |of: &[Tensor]| of[0].to_dense_scalars().expect("values")[0].to_f64().expect("a number");
+    assert!((values(&results) - values(&expected)).abs() <= 1e-9 * values(&expected).abs());
+}
+
 #[test]
 fn four_cycles_take_the_work_of_one_matrix_of_pairs() {
     let (n, mut rng) = (100, Rng::new(3));
