@@ -95,6 +95,8 @@ pub enum Subject {
     Symmetry,
     /// Arguments that say the same twice, and those that undo each other.
     Identities,
+    /// Factors that lose the places at which others have nothing before they meet.
+    Filters,
     /// No rules of the algebra: orders of loops and formats of all queries, chosen together.
     Layout,
 }
@@ -105,12 +107,13 @@ pub struct Subjects(u8);
 
 impl Subject {
     /// All subjects, with their names.
-    pub const ALL: [(Subject, &'static str); 6] = [
+    pub const ALL: [(Subject, &'static str); 7] = [
         (Subject::Aggregates, "aggregates"),
         (Subject::Elimination, "elimination"),
         (Subject::Distribution, "distribution"),
         (Subject::Symmetry, "symmetry"),
         (Subject::Identities, "identities"),
+        (Subject::Filters, "filters"),
         (Subject::Layout, "layout"),
     ];
 }

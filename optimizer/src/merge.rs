@@ -97,6 +97,10 @@ fn append_apart(into: &Nest, nest: &Nest, names: &BTreeMap<Field, Field>, mode: 
     for target in &mut joined.outputs[into.outputs.len()..] {
         let mut same = |t: &Term| {
             let Node::Fold(fold) = t.node() else { return None };
+            // Folds in folds have passes of their own, whose loops are told apart by their names.
+            if has_fold(&fold.arg) {
+                return None;
+            }
             let same = canonical(fold, mode);
             let alike = |f: &Fold| f.fields.iter().zip(&fold.fields).all(|(f, g)| joined.sizes.alike(f, g));
             let found = known

@@ -1,6 +1,7 @@
 //! The e-graph: how terms come in, what is known of a class, and how drafts of rules become nodes.
 
 use super::language::{ENode, FoldId, Kind, LeafId, OpId, Slot, Slots, Use};
+use super::rules::Filter;
 use crate::fill::call_fill;
 use crate::sizes::Sizes;
 use crate::term::{At, Fold, Node, Term, regroups};
@@ -28,6 +29,8 @@ pub(super) struct Algebra {
     folds: Vec<FoldKind>,
     /// The slots in which leaves are symmetric, as far as that was asked.
     pub(super) pairs: FxHashMap<LeafId, Vec<Pair>>,
+    /// Which leaves others filter, as far as that was asked.
+    pub(super) filters: Vec<Filter>,
     /// The rule that made a node.
     pub(super) rules: FxHashMap<ENode, &'static str>,
     /// How often rules have looked at a node.
@@ -125,6 +128,7 @@ impl Algebra {
             ops,
             folds,
             pairs: FxHashMap::default(),
+            filters: Vec::new(),
             rules: FxHashMap::default(),
             looks: Cell::new(0),
         }

@@ -117,15 +117,16 @@ pub(crate) fn rewrite(cx: &mut Context, nest: Nest, before: f64) -> Vec<Waiting>
         true => before < limit,
         false => order_loops_below(cx, &nest, limit).is_some(),
     };
-    if cx.config.choice == Choice::Cheapest && ordered() {
-        return vec![nest.into()];
-    }
+    let stands = cx.config.choice == Choice::Cheapest && ordered();
     let (nodes, classes) = (graph.total_number_of_nodes(), graph.number_of_classes());
     let found = format!("{nodes} nodes in {classes} classes, {stop}");
     if first.cost >= COMPARING * cx.config.worth.0 {
         let close = |other| Close { nest: cx.begun, other, before, found: found.clone() };
-        let most = MOST_CLOSE.min(MOST_CLOSE_PARTS / parts(&nest.outputs[0].value));
+        let most = if stands { 0 } else { MOST_CLOSE.min(MOST_CLOSE_PARTS / parts(&nest.outputs[0].value)) };
         cx.close.extend(candidates.take(most).chain(storing).map(close));
+    }
+    if stands {
+        return vec![nest.into()];
     }
     first.take(cx, (before, &found))
 }
@@ -215,6 +216,9 @@ fn saturated(cx: &Context, nest: &Nest) -> Saturated {
         let free = fields(target);
         let bound: Vec<Field> = all_fields(nest).into_iter().filter(|f| !free.contains(f)).collect();
         rules::learn(cx, &mut graph, nest, &bound);
+    }
+    if cx.config.subjects.contains(Subject::Filters) {
+        rules::learn_filters(cx, &mut graph, nest);
     }
     let mut stop = Stop::Saturated;
     for round in [Round::Gather, Round::Spread] {

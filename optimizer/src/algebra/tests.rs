@@ -27,6 +27,7 @@ fn alternative(cx: &Context, nest: &Nest, chosen: &[&'static Rule], number: usiz
     graph.rebuild();
     let bound: Vec<Field> = super::all_fields(nest).into_iter().filter(|f| !fields(target).contains(f)).collect();
     rules::learn(cx, &mut graph, nest, &bound);
+    rules::learn_filters(cx, &mut graph, nest);
     super::saturate(&mut graph, chosen, 3);
     let mut extraction = Extraction::new(&graph, cx);
     extraction.choose(root.class);
@@ -84,7 +85,9 @@ fn inputs(dtype: Prim, fills: [i64; 3], nothing: &Scalar) -> Vec<Input> {
         filled("x", &[4], Format::dense(1), fill(2)),
         Input { symmetry: Symmetry::OffDiagonal, ..filled("S", &[4, 4], csr.clone(), fill(0)) },
         Input { symmetry: Symmetry::OffDiagonal, ..filled("Z", &[4, 4], csr.clone(), nothing.clone()) },
-        Input { symmetry: Symmetry::WithDiagonal, ..filled("D", &[4, 4], csr, nothing.clone()) },
+        Input { symmetry: Symmetry::WithDiagonal, ..filled("D", &[4, 4], csr.clone(), nothing.clone()) },
+        filled("G", &[4, 4], csr.clone(), fill(1)),
+        Input { stored: Some(1.0), ..filled("H", &[4, 3], csr, nothing.clone()) },
     ]
 }
 
@@ -103,6 +106,8 @@ const TERMS: &[&str] = &[
     "(aggregate F E (mapjoin M (table S i j) (table S j k) (table S i k)) i j k)",
     "(aggregate F E (mapjoin M (table S i j) (table x i) (table x j)) i j)",
     "(aggregate F E (mapjoin M (table S i j) (table S k i) (table S k j) (table A l k)) i j)",
+    "(aggregate F E (mapjoin M (table A i j) (table G j k) (table H k l)) j k)",
+    "(aggregate F E (mapjoin M (table G i j) (table x j) (table G j k) (table H k l)) i j k l)",
     "(aggregate F E (mapjoin M (table Z i j) (table Z j k) (table Z i k)) i j k)",
     "(aggregate F E (mapjoin M (table D i j) (table x i) (table x j)) i j)",
     "(aggregate F E (mapjoin M (table D i j) (table D j k) (table D i k)) i j k)",

@@ -3,6 +3,7 @@
 mod algebra;
 mod decisions;
 mod errors;
+mod filters;
 mod lanes;
 mod layout;
 mod patterns;

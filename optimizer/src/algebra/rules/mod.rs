@@ -7,6 +7,7 @@
 mod aggregates;
 mod distribution;
 mod elimination;
+mod filters;
 mod identities;
 mod symmetry;
 
@@ -16,9 +17,10 @@ use super::saturate::{MOST_LOOKS, MOST_NODES};
 use crate::config::{Subject, Subjects};
 use crate::term::regroups;
 use egg::Id;
-use redpoll_logic::op::Op;
+use redpoll_logic::op::{Builtin, Op};
 use redpoll_logic::{DType, FloatMode, Scalar};
 
+pub(super) use filters::{Filter, learn_filters};
 pub(super) use symmetry::learn;
 
 /// So many terms a rule proposes for one node at most.
@@ -63,7 +65,7 @@ struct Inner {
 
 /// All rules.
 pub(super) fn rules() -> impl Iterator<Item = &'static Rule> {
-    [symmetry::RULES, aggregates::RULES, elimination::RULES, distribution::RULES, identities::RULES]
+    [symmetry::RULES, filters::RULES, aggregates::RULES, elimination::RULES, distribution::RULES, identities::RULES]
         .into_iter()
         .flatten()
 }
@@ -196,4 +198,12 @@ impl Site<'_> {
 /// A call on classes.
 fn call(op: &Op, args: impl IntoIterator<Item = Use>) -> Draft {
     Draft::Call(op.clone(), args.into_iter().map(Draft::Class).collect())
+}
+
+/// One value where a condition holds, else another.
+fn one_of(holds: Draft, [value, other]: [Scalar; 2]) -> Draft {
+    match (&value, &other) {
+        (Scalar::Bool(true), Scalar::Bool(false)) => holds,
+        _ => Draft::Call(Builtin::IfElse.into(), vec![holds, Draft::Literal(value), Draft::Literal(other)]),
+    }
 }

@@ -3,7 +3,7 @@
 use super::facts::pairs;
 use crate::algebra::graph::Draft;
 use crate::algebra::language::{Slot, Use};
-use crate::algebra::rules::{Opened, Site};
+use crate::algebra::rules::{Opened, Site, one_of};
 use redpoll_logic::op::Builtin;
 use redpoll_logic::{Prim, Scalar};
 
@@ -53,12 +53,4 @@ fn rank(site: &Site<'_>, table: &Use, [slot, counted]: [Slot; 2]) -> Draft {
     let count = Draft::Fold(Builtin::Add.into(), Scalar::I64(0), Box::new(one), vec![counted]);
     let scaled = Draft::Call(Builtin::Mul.into(), vec![count, number(site.size(slot))]);
     Draft::Call(Builtin::Add.into(), vec![scaled, Draft::Coordinate(slot)])
-}
-
-/// One value where a condition holds, else another.
-fn one_of(holds: Draft, [value, other]: [Scalar; 2]) -> Draft {
-    match (&value, &other) {
-        (Scalar::Bool(true), Scalar::Bool(false)) => holds,
-        _ => Draft::Call(Builtin::IfElse.into(), vec![holds, Draft::Literal(value), Draft::Literal(other)]),
-    }
 }

@@ -1,0 +1,143 @@
+//! Filters: what a factor has in common with another one is told before they meet.
+//!
+//! Where few coordinates of a field have something in one factor, another factor loses its other places before it meets the
+//! rest of the product. That takes a pass over either, so it is free beside loops that meet them again and again. Estimates
+//! are asked beforehand whether most places go, and whole plans are compared: so a nest for which filters do little has
+//! none in its graph. Source: Bernstein and Chiu, "Using semi-joins to solve relational queries".
+
+use super::{Draft, Opened, Round, Rule, Site, Subject, one_of};
+use crate::algebra::graph::{Graph, slot_field};
+use crate::algebra::language::{Kind, LeafId, Slot, Use};
+use crate::context::Context;
+use crate::term::{Fold, Nest, Node, Read, Term, regroups};
+use redpoll_logic::op::Builtin;
+use redpoll_logic::{Field, Scalar};
+
+pub(super) const RULES: &[Rule] = &[Rule {
+    name: "filter",
+    subject: Subject::Filters,
+    round: Some(Round::Gather),
+    equation: "sum(j k, x(i j) * y(j k) * z(k l)) = sum(j k, x(i j) * w(j k) * z(k l))    \
+               w(j k) = y(j k) * (exists l: z(k l) != 0), stored; x and z have fields that y has not",
+    drafts: filter,
+}];
+
+/// A factor is filtered where at most this part of its places is left.
+const MOST_KEPT: f64 = 0.5;
+/// Joins of fewer factors are met as they are: filtering takes what meeting them does.
+const LEAST_FACTORS: usize = 3;
+
+/// That a leaf has few places at which another one has something.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(in crate::algebra) struct Filter {
+    of: LeafId,
+    by: LeafId,
+    /// The slots of both that are one field.
+    shared: Vec<(Slot, Slot)>,
+}
+
+/// Finds which leaves of a nest's graph have most of their places where others that they are joined with have none.
+pub(in crate::algebra) fn learn_filters(cx: &Context, graph: &mut Graph, nest: &Nest) {
+    let mut reads: Vec<&Read> = Vec::new();
+    nest.outputs.iter().for_each(|t| t.value.each_access(&mut |r| reads.push(r)));
+    if reads.len() < LEAST_FACTORS {
+        return;
+    }
+    let leaves: Vec<(LeafId, Vec<Field>, &Read)> =
+        reads.iter().filter_map(|read| leaf_of(graph, read).map(|(id, fields)| (id, fields, *read))).collect();
+    let mut found: Vec<Filter> = Vec::new();
+    for (of, fields, read) in &leaves {
+        for (by, others, other) in &leaves {
+            let place = |f: &Field| others.iter().position(|g| g == f);
+            let slots = fields.iter().enumerate().filter_map(|(k, f)| Some((k as Slot, place(f)? as Slot)));
+            let shared: Vec<(Slot, Slot)> = slots.collect();
+            let joins = !shared.is_empty() && shared.len() < fields.len().min(others.len());
+            let filter = Filter { of: *of, by: *by, shared };
+            if joins && !found.contains(&filter) && kept(cx, nest, read, (other, others, fields)) <= MOST_KEPT {
+                found.push(filter);
+            }
+        }
+    }
+    graph.analysis.filters = found;
+}
+
+/// The leaf of a read, with the fields that its slots are there.
+fn leaf_of(graph: &Graph, read: &Read) -> Option<(LeafId, Vec<Field>)> {
+    let at: Option<Vec<&Field>> = read.at.iter().map(|at| at.as_field()).collect();
+    let at = at.filter(|_| read.outside.is_none())?;
+    graph.analysis.leaves().find_map(|(id, leaf)| {
+        let Node::Access(known) = leaf.term.node() else { return None };
+        if known.tensor != read.tensor || known.outside.is_some() || known.at.len() != at.len() {
+            return None;
+        }
+        let field = |slot: usize| {
+            let mode = known.at.iter().position(|at| at.as_field() == Some(&slot_field(slot)))?;
+            Some(at[mode].clone())
+        };
+        let fields: Vec<Field> = (0..leaf.sizes.len()).map(field).collect::<Option<_>>()?;
+        let same = |(known, at): (&crate::term::At, &&Field)| {
+            (0..fields.len()).any(|k| known.as_field() == Some(&slot_field(k)) && fields[k] == **at)
+        };
+        known.at.iter().zip(&at).all(same).then_some((id, fields))
+    })
+}
+
+/// The part of the places of a read that is left where another one has something.
+fn kept(cx: &Context, nest: &Nest, read: &Read, (other, others, fields): (&Read, &[Field], &[Field])) -> f64 {
+    let mode = cx.mode();
+    let differs = |read: &Read| {
+        let args = vec![Term::access(read.clone()), Term::literal(read.ty.fill.clone())];
+        Term::call(&Builtin::Ne.into(), args, mode)
+    };
+    let own = others.iter().filter(|f| !fields.contains(f)).cloned().collect();
+    let no = Scalar::Bool(false);
+    let fold = Fold { op: Builtin::Or.into(), init: no.clone(), arg: differs(other), fields: own, along: Vec::new() };
+    let both = Term::call(&Builtin::And.into(), vec![differs(read), Term::fold(fold, no, mode)], mode);
+    let support = |term: &Term| cx.support(term, &nest.sizes, &|f| fields.contains(f));
+    support(&both) / support(&differs(read)).max(f64::MIN_POSITIVE)
+}
+
+fn filter(site: &mut Site<'_>, node: &Opened) {
+    let Opened::Fold { op, init, arg, bound } = node else { return };
+    if site.graph.analysis.filters.is_empty() || bound.is_empty() || !site.is_free(op, init) {
+        return;
+    }
+    let dtype = site.dtype(arg).clone();
+    for (product, args) in site.calls(arg).into_iter().filter(|(_, args)| args.len() >= LEAST_FACTORS) {
+        let (one, none) = (product.fold_identity(&dtype, site.mode()), product.annihilator(&dtype, 0, site.mode()));
+        let (Some(one), Some(none)) = (one, none) else { continue };
+        if !regroups(&product, &dtype, site.mode()) || !op.is_identity(&none, &dtype, 1, site.mode()) {
+            continue;
+        }
+        let filtered = |arg: &Use| {
+            let masks: Vec<Draft> = args.iter().filter_map(|by| mask(site, arg, by, [&one, &none])).collect();
+            if masks.is_empty() {
+                return Draft::Class(arg.clone());
+            }
+            let all = Draft::Call(product.clone(), [Draft::Class(arg.clone())].into_iter().chain(masks).collect());
+            Draft::Fold(op.clone(), none.clone(), Box::new(all), Vec::new())
+        };
+        let factors: Vec<Draft> = args.iter().map(filtered).collect();
+        if factors.iter().any(|factor| !matches!(factor, Draft::Class(_))) {
+            let product = Draft::Call(product, factors);
+            site.propose(Draft::Fold(op.clone(), init.clone(), Box::new(product), bound.clone()));
+        }
+    }
+}
+
+/// What leaves a factor as it is where another one has something, and makes it nothing elsewhere, if that is known to do much.
+fn mask(site: &Site<'_>, of: &Use, by: &Use, [one, none]: [&Scalar; 2]) -> Option<Draft> {
+    let leaf = |u: &Use| {
+        let mut nodes = site.graph[u.class].iter();
+        nodes.find_map(|n| if let Kind::Leaf(id) = n.kind { Some(id) } else { None })
+    };
+    let (leaf_of, leaf_by) = (leaf(of)?, leaf(by)?);
+    let meet = |(a, b): &(Slot, Slot)| of.slots[usize::from(*a)] == by.slots[usize::from(*b)];
+    let known = |f: &&Filter| f.of == leaf_of && f.by == leaf_by && f.shared.iter().all(meet);
+    site.graph.analysis.filters.iter().find(known).filter(|_| site.fill(by) == none)?;
+    let own: Vec<Slot> = by.slots.iter().copied().filter(|s| !of.has(*s)).collect();
+    let fill = Draft::Literal(site.fill(by).clone());
+    let differs = Draft::Call(Builtin::Ne.into(), vec![Draft::Class(by.clone()), fill]);
+    let exists = Draft::Fold(Builtin::Or.into(), Scalar::Bool(false), Box::new(differs), own);
+    Some(one_of(exists, [one.clone(), none.clone()]))
+}
