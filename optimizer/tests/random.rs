@@ -5,7 +5,7 @@
 
 mod common;
 
-use common::{Input, compare, counts, filled};
+use common::{Input, Symmetry, compare, counts, filled};
 use redpoll_logic::interp::{self, Exactness};
 use redpoll_logic::op::Builtin;
 use redpoll_logic::physical::verify::verify;
@@ -92,6 +92,11 @@ impl Generator {
                 self.random.pick(&[Scalar::I64(0), Scalar::I64(0), Scalar::I64(0), Scalar::F64(0.0), Scalar::I64(3)]);
             let format = self.format(fields.len());
             let mut input = filled(&format!("T{}", self.inputs.len()), &shape, format, fill);
+            if let [rows, columns] = shape[..]
+                && rows == columns
+            {
+                input.symmetry = Symmetry::WithDiagonal;
+            }
             input.stored = self.random.chance(50).then(|| self.random.below(30) as f64);
             self.inputs.push(input);
             self.inputs.len() - 1
