@@ -7,6 +7,7 @@
 //! were rewritten or as they were written; so all outputs cost at most what they cost in the nest that they came in, and at
 //! most what each costs alone.
 
+use super::extract::Extraction;
 use super::{Candidate, GAIN, applies, best, saturated};
 use crate::adaptive::Waiting;
 use crate::config::Choice;
@@ -14,8 +15,6 @@ use crate::context::Context;
 use crate::loop_order::order_loops_below;
 use crate::merge::join_outside;
 use crate::term::Nest;
-
-use super::extract::Extraction;
 
 /// Nests of more outputs than this are left as they are: each output is planned for itself, and beside those before it.
 const MOST_OUTPUTS: usize = 12;
