@@ -4,10 +4,11 @@ use super::launch::{Argument, run};
 use super::machine::Entry;
 use super::memory::{Asker, DeviceMemory, Held};
 use crate::Error;
-use crate::assembly::{BufferDecl, Status};
+use crate::assembly::BufferDecl;
 use crate::grid::{Contents, Gather, Grid, Launch, Launched, Left, Runner, stored};
 use crate::run::Limits;
 use crate::storage::Array;
+use arrow::buffer::Buffer;
 use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -47,9 +48,9 @@ impl Runner for OnDevice {
 
     fn gather(&self, gather: &Gather<'_>, limits: &Limits) -> Result<Array, Error> {
         let (prim, bytes) = (gather.decl.prim, gather.len() * gather.decl.prim.bytes());
-        let nothing = || Error::InvalidInvocation("an array of nothing has no bytes".into());
         if bytes == 0 {
-            return Array::new(prim, arrow::buffer::Buffer::from_vec(Vec::<u64>::new()), 0).ok_or_else(nothing);
+            let empty = Array::new(prim, Buffer::from_vec(Vec::<u64>::new()), 0);
+            return Ok(empty.expect("any buffer has an array of no elements"));
         }
         let (held, offset) = match self.as_it_is(gather) {
             Some(stretch) => stretch,
@@ -123,8 +124,8 @@ impl OnDevice {
         let mut to = held.address() + head.len() as u64;
         let mut moves: Vec<[u64; 4]> = Vec::new();
         for piece in gather.pieces.iter().filter(|piece| piece.len > 0) {
-            let (from, start) =
-                there(&gather.windows[piece.window]).ok_or(Error::KernelStopped(Status::OutOfMemory))?;
+            let window = there(&gather.windows[piece.window]);
+            let (from, start) = window.expect("elements that a launch has left are in the memory of its device");
             let mut from = from.address() + (start + piece.from * size) as u64;
             for first in (0..piece.len).step_by(MOVE) {
                 let elements = (piece.len - first).min(MOVE) as u64;
