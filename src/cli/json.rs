@@ -9,8 +9,8 @@
 //! ```
 //! `stored` counts the values that differ from the fill; `sum` adds the values of all places, in `f64`. Infinities and
 //! NaN, which JSON has no numbers for, are the strings `"inf"`, `"-inf"` and `"nan"`. Values of structs are arrays, and
-//! they have no sum (`null`). `engine` tells where the first run took place, and why. Notes tell what its author may not have wanted of the plan. `held` is [`Run::held`]
-//! in bytes. The warm times are `null` without `--repeat`.
+//! they have no sum (`null`). `engine` tells where the first run took place, and why. Notes tell what its author may not have
+//! wanted of the plan. `held` is [`Run::held`] in bytes. The warm times are `null` without `--repeat`.
 
 use super::runnable::Runnable;
 use super::summary::Seconds;

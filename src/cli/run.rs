@@ -45,7 +45,7 @@ pub(super) fn run(args: &Args, out: &mut impl Write) -> Result<(), Failure> {
     }
     let placement = prepared.placement();
     let first = prepared.run()?;
-    first.outputs.iter().try_for_each(|(_, tensor)| tensor.fetch()).map_err(Error::from)?;
+    first.outputs.iter().try_for_each(|(_, tensor)| tensor.fetch().map_err(Error::from))?;
     let cold = start.elapsed();
     let warm = (0..args.repeat).map(|_| Ok(prepared.run()?.time)).collect::<Result<Vec<_>, Failure>>()?;
     let seconds = seconds(&prepared, loaded.read, cold, warm);

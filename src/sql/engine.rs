@@ -34,7 +34,7 @@ impl Engine for Session {
         let run = prepared.run().map_err(run_error)?;
         let outputs: Vec<Tensor> = run.outputs.into_iter().map(|(_, tensor)| tensor).collect();
         // Rows are made of them at once.
-        outputs.iter().try_for_each(Tensor::fetch).map_err(|e| run_error(e.into()))?;
+        outputs.iter().try_for_each(|tensor| tensor.fetch().map_err(|e| run_error(e.into())))?;
         Ok(Outcome { outputs, compile, run: run.time, cached })
     }
 
