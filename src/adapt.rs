@@ -23,19 +23,19 @@ use std::time::Instant;
 /// Runs a plan for the first time; what it has become is kept with it, if it goes through.
 pub(crate) fn run_first(
     made: &Arc<Made>,
-    engine: Engine,
+    asked: Engine,
     (bindings, limits): (&Bindings, &Limits),
     seen: &mut dyn FnMut(Step<'_>),
 ) -> Result<Run, Error> {
     let mut current = made.clone();
-    let engine = current.executable.ready(engine)?;
+    let engine = current.executable.ready(asked, bindings)?;
     let start = Instant::now();
-    let mut running = Running::new(engine, bindings, limits);
+    let mut running = Running::new((asked, engine), bindings, limits);
     let mut next = 0;
     while next < current.executable.stages.len() {
         current.executable.run_stage(next, &mut running, seen)?;
         if let Some(adapted) = adapted(&current, next, &running, bindings)? {
-            running.engine = adapted.executable.ready(engine)?;
+            running.engine = adapted.executable.ready(asked, bindings)?;
             current = adapted;
         }
         running.retain(&wanted(&current, next));

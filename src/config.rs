@@ -16,6 +16,9 @@ pub struct Config {
     /// The most bytes that outputs, intermediates and workspaces may hold at one time, those of finished runs that are
     /// still alive included; `None` for no limit.
     pub memory_limit: Option<usize>,
+    /// The most bytes of a CUDA device that inputs, results and workspaces may take at one time; `None` for three quarters of
+    /// what the device has, which is the limit for all sessions of the process together.
+    pub device_memory_limit: Option<usize>,
     /// The threads that kernels run on; by default those of this process, as many as the environment variable
     /// `REDPOLL_THREADS` says or the machine runs at once. Results do not depend on their number.
     pub workers: Arc<Workers>,
@@ -36,6 +39,7 @@ impl Default for Config {
             optimizer: redpoll_optimizer::Config::default(),
             engine: Engine::default(),
             memory_limit: None,
+            device_memory_limit: None,
             workers: Workers::host().clone(),
             toolchain: Toolchain::host().clone(),
             dump: folder("REDPOLL_DUMP"),
@@ -63,14 +67,18 @@ pub enum Engine {
     /// The CUDA device of that number. Without it, or without its driver and run-time compiler, preparing a plan is an error
     /// that says what is missing; so is a plan with functions that the host alone has.
     Cuda(u32),
-    /// The instant tier first; the optimizing tier is compiled in the background when a plan has proved worth it, and takes
-    /// over between two runs, with the same bits. Where there is no C compiler, the instant tier goes on.
+    /// The CPU, never a device: the instant tier first; the optimizing tier is compiled in the background when a plan has
+    /// proved worth it, and takes over between two runs, with the same bits. Where there is no C compiler, the instant tier
+    /// goes on.
+    Cpu,
+    /// The first CUDA device where that is expected to pay, transfers and compilation included, else as [`Engine::Cpu`];
+    /// [`Prepared::placement`](crate::Prepared::placement) says which, and why. What the device does not do runs on the CPU.
     #[default]
     Auto,
 }
 
 impl Engine {
-    /// Every engine that all machines have, from the one furthest from the machine to the nearest; `Auto` chooses between the
+    /// Every engine that all machines have, from the one furthest from the machine to the nearest; `Cpu` chooses between the
     /// last two.
     pub const ALL: [Engine; 6] = [
         Engine::LogicInterpreter,
@@ -91,6 +99,7 @@ impl Engine {
             Engine::Instant => "instant",
             Engine::Optimizing => "optimizing",
             Engine::Cuda(_) => "cuda",
+            Engine::Cpu => "cpu",
             Engine::Auto => "auto",
         }
     }
@@ -101,7 +110,7 @@ impl Engine {
             Engine::LogicInterpreter | Engine::NotationInterpreter => None,
             Engine::AssemblyInterpreter => Some(kernel::Engine::Interpreter),
             Engine::GridInterpreter => Some(kernel::Engine::Grid),
-            Engine::Instant | Engine::Auto => Some(kernel::Engine::Instant),
+            Engine::Instant | Engine::Cpu | Engine::Auto => Some(kernel::Engine::Instant),
             Engine::Optimizing => Some(kernel::Engine::Optimizing),
             Engine::Cuda(ordinal) => Some(kernel::Engine::Cuda(ordinal)),
         }

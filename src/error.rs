@@ -111,6 +111,18 @@ pub enum Error {
     Storage(Box<redpoll_physical::Error>),
 }
 
+impl Error {
+    /// Whether it is the device that does not run a query; the CPU may.
+    pub(crate) fn is_of_device(&self) -> bool {
+        use redpoll_physical::Error as Cause;
+        let Error::Query { source, .. } = self else { return false };
+        matches!(
+            **source,
+            Cause::NoDevice { .. } | Cause::Device { .. } | Cause::DeviceMemory { .. } | Cause::Compile { .. }
+        )
+    }
+}
+
 impl From<redpoll_physical::Error> for Error {
     fn from(error: redpoll_physical::Error) -> Error {
         Error::Storage(Box::new(error))

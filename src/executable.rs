@@ -1,7 +1,9 @@
 //! What runs prepared plans and programs: stages in order, on any engine, in two tiers.
 
 use crate::config::{Config, Engine};
-use crate::engine::{Compile, Loops, Optimizing, Stage, Work, run_kernel, run_notation};
+use crate::engine::{
+    Compile, Device, Expected, Loops, Optimizing, Placement, Reason, Stage, Work, place, run_kernel, run_notation,
+};
 use crate::error::Error;
 use crate::prepared::Run;
 use crate::session::Bindings;
@@ -10,11 +12,14 @@ use rayon::prelude::*;
 use redpoll_logic::{Alias, FloatMode};
 use redpoll_optimizer::AdaptivePlan;
 use redpoll_physical::assembly::Counts;
+use redpoll_physical::emit::cuda::Cuda;
+use redpoll_physical::kernel::{self, Processor};
 use redpoll_physical::run::Limits;
 use redpoll_physical::storage::{Tensor, convert_within};
 use std::collections::{HashMap, HashSet};
 use std::ops::Add;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 /// Stages with their kernels. It does not depend on the values of tensors.
@@ -22,16 +27,25 @@ pub(crate) struct Executable {
     pub(crate) config: Config,
     pub(crate) stages: Arc<Vec<Stage>>,
     pub(crate) optimizing: Arc<Optimizing>,
+    /// How often it has run to its end.
+    runs: AtomicU64,
+    /// Why the device that was chosen for it does not run it, once that has shown itself.
+    declined: OnceLock<String>,
     /// The names of its results, in order.
     pub(crate) produces: Vec<Alias>,
 }
 
 /// A run on its way: what one stage writes, later ones read.
 pub(crate) struct Running {
+    /// What was asked for.
+    asked: Engine,
+    /// What runs the next stage.
     pub(crate) engine: Engine,
     tensors: HashMap<Alias, Tensor>,
     /// The work so far, if it is counted.
     counts: Option<Counts>,
+    /// The time of launches on a device so far.
+    on_device: Option<Duration>,
     limits: Limits,
 }
 
@@ -49,7 +63,14 @@ impl Executable {
     pub(crate) fn new(config: &Config, stages: Vec<Stage>, produces: Vec<Alias>, edited: Option<String>) -> Executable {
         let mode = config.optimizer.float_mode;
         let optimizing = Arc::new(Optimizing::new(&config.toolchain, mode, edited));
-        Executable { config: config.clone(), stages: Arc::new(stages), optimizing, produces }
+        Executable {
+            config: config.clone(),
+            stages: Arc::new(stages),
+            optimizing,
+            runs: AtomicU64::new(0),
+            declined: OnceLock::new(),
+            produces,
+        }
     }
 
     /// The stages of an adapted plan: those up to `after` have run, with the kernels that they had.
@@ -69,7 +90,7 @@ impl Executable {
         self.config.optimizer.float_mode
     }
 
-    fn compile_by(&self, engine: redpoll_physical::kernel::Engine) -> Compile<'_> {
+    fn compile_by(&self, engine: kernel::Engine) -> Compile<'_> {
         Compile { engine, mode: self.mode(), toolchain: &self.config.toolchain }
     }
 
@@ -78,7 +99,7 @@ impl Executable {
         match self.config.engine {
             Engine::Optimizing => self.optimizing.compile(&self.stages),
             // Who has edited a text wants it to run.
-            Engine::Auto if self.optimizing.edited.is_some() => self.optimizing.compile(&self.stages),
+            Engine::Cpu | Engine::Auto if self.optimizing.edited.is_some() => self.optimizing.compile(&self.stages),
             engine => match engine.of_kernels() {
                 Some(engine) => self.compile_loops(self.compile_by(engine)),
                 None => Ok(()),
@@ -100,17 +121,19 @@ impl Executable {
     /// Runs on a given engine and shows each stage that has run. `logic` runs on the interpreter of Logic.
     pub(crate) fn run(
         &self,
-        engine: Engine,
+        asked: Engine,
         (bindings, limits): (&Bindings, &Limits),
         logic: &dyn Fn() -> Result<Vec<(Alias, Tensor)>, Error>,
         seen: &mut dyn FnMut(Step<'_>),
     ) -> Result<Run, Error> {
-        let engine = self.ready(engine)?;
+        let engine = self.ready(asked, bindings)?;
         let start = Instant::now();
         Ok(match engine {
-            Engine::LogicInterpreter => Run { outputs: logic()?, counts: None, time: start.elapsed(), held: 0 },
+            Engine::LogicInterpreter => {
+                Run { outputs: logic()?, counts: None, time: start.elapsed(), on_device: None, held: 0 }
+            }
             _ => {
-                let mut running = Running::new(engine, bindings, limits);
+                let mut running = Running::new((asked, engine), bindings, limits);
                 for (number, stage) in self.stages.iter().enumerate() {
                     self.run_stage(number, &mut running, seen)?;
                     running.forget(&stage.last_read);
@@ -120,18 +143,79 @@ impl Executable {
         })
     }
 
-    /// The engine of a run, once what it needs is there.
-    pub(crate) fn ready(&self, engine: Engine) -> Result<Engine, Error> {
+    /// The engine of a run over these inputs, once what it needs is there; it is never [`Engine::Auto`].
+    pub(crate) fn ready(&self, engine: Engine, bindings: &Bindings) -> Result<Engine, Error> {
         match engine {
-            Engine::Auto if self.optimizing.is_ready(&self.stages) => return Ok(Engine::Optimizing),
-            Engine::Optimizing => self.optimizing.compile(&self.stages)?,
-            Engine::Auto => self.optimizing.start_if_worth(&self.stages),
-            _ => {}
+            Engine::Auto => self.ready(self.chosen(bindings), bindings),
+            Engine::Cpu if self.optimizing.is_ready(&self.stages) => Ok(Engine::Optimizing),
+            Engine::Cpu => {
+                self.optimizing.start_if_worth(&self.stages);
+                Ok(engine)
+            }
+            Engine::Optimizing => self.optimizing.compile(&self.stages).map(|()| engine),
+            _ => Ok(engine),
         }
-        Ok(engine)
     }
 
-    /// The tier whose machine code the next run on [`Engine::Auto`] calls.
+    /// What [`Engine::Auto`] comes to: a device has the kernels then.
+    fn chosen(&self, bindings: &Bindings) -> Engine {
+        let Processor::Cuda(ordinal) = self.placement(bindings).processor else { return Engine::Cpu };
+        match self.compile_loops(self.compile_by(kernel::Engine::Cuda(ordinal))) {
+            Ok(()) => Engine::Cuda(ordinal),
+            Err(error) => {
+                self.decline(&error);
+                Engine::Cpu
+            }
+        }
+    }
+
+    /// Leaves a device that was chosen.
+    fn decline(&self, error: &Error) {
+        self.declined.get_or_init(|| error.to_string());
+    }
+
+    /// Where the next run on the engine of the configuration takes place, and why.
+    pub(crate) fn next_run(&self, bindings: &Bindings) -> Placement {
+        match self.config.engine {
+            Engine::Auto => self.placement(bindings),
+            Engine::Cuda(ordinal) => Placement { processor: Processor::Cuda(ordinal), reason: Reason::Asked },
+            _ => Placement { processor: Processor::Cpu, reason: Reason::Asked },
+        }
+    }
+
+    /// Where the next run on [`Engine::Auto`] over these inputs takes place, and why.
+    pub(crate) fn placement(&self, bindings: &Bindings) -> Placement {
+        place(self.expected(), || {
+            if let Some(why) = self.declined.get() {
+                return Err(why.clone());
+            }
+            let cuda = Cuda::first().map_err(ToString::to_string)?;
+            let mut inputs: Vec<&Alias> = self.stages.iter().flat_map(|stage| &stage.reads).collect();
+            inputs.sort_unstable();
+            inputs.dedup();
+            let inputs: Vec<&Tensor> = inputs.into_iter().filter_map(|name| bindings.get(name.as_str())).collect();
+            let mut loops = self.stages.iter().filter_map(Stage::loops);
+            Ok(Device {
+                missing: cuda.missing(&inputs),
+                compiled: loops.all(|l| l.is_compiled(kernel::Engine::Cuda(0))),
+                runs: self.runs.load(Ordering::Relaxed),
+            })
+        })
+    }
+
+    /// What is known of a run before it.
+    fn expected(&self) -> Expected {
+        let loops = || self.stages.iter().filter_map(Stage::loops);
+        let results = self.stages.iter().flat_map(|stage| &stage.expected);
+        Expected {
+            cost: loops().map(Loops::cost).sum(),
+            queries: loops().count(),
+            threads: self.config.workers.threads(),
+            results: results.filter(|(name, _)| self.produces.contains(name)).map(|(_, bytes)| bytes).sum(),
+        }
+    }
+
+    /// The tier whose machine code the next run on [`Engine::Cpu`] calls.
     pub(crate) fn tier(&self) -> Engine {
         if self.optimizing.is_ready(&self.stages) { Engine::Optimizing } else { Engine::Instant }
     }
@@ -145,8 +229,24 @@ impl Executable {
         fault.map(|fault| format!("kernels are compiled anew in each process: {fault}"))
     }
 
-    /// Runs a stage after those before it.
+    /// Runs a stage after those before it; from one on that a device which nobody has asked for does not run, the CPU goes on.
     pub(crate) fn run_stage(
+        &self,
+        number: usize,
+        running: &mut Running,
+        seen: &mut dyn FnMut(Step<'_>),
+    ) -> Result<(), Error> {
+        match self.run_stage_once(number, running, seen) {
+            Err(error) if running.is_chosen() && error.is_of_device() => {
+                self.decline(&error);
+                running.engine = Engine::Cpu;
+                self.run_stage_once(number, running, seen)
+            }
+            result => result,
+        }
+    }
+
+    fn run_stage_once(
         &self,
         number: usize,
         running: &mut Running,
@@ -156,7 +256,7 @@ impl Executable {
         let input = |name: &Alias| running.tensor(name).expect("tensors are bound or written before");
         let inputs: Vec<&Tensor> = stage.reads.iter().map(input).collect();
         let (limits, start) = (&running.limits, Instant::now());
-        let mut counts = None;
+        let (mut counts, mut on_device) = (None, None);
         let outputs = match (&stage.work, running.engine.of_kernels()) {
             (Work::Convert(ty), _) => {
                 let converted = convert_within(inputs[0], &ty.format, &limits.memory);
@@ -166,10 +266,12 @@ impl Executable {
             (Work::Loops(loops), Some(engine)) => {
                 let outcome = run_kernel(loops, &inputs, self.compile_by(engine), limits)?;
                 counts = outcome.counts;
+                on_device = outcome.on_device;
                 outcome.outputs
             }
         };
         let time = start.elapsed();
+        running.on_device = [running.on_device, on_device].into_iter().flatten().reduce(Add::add);
         running.counts = [running.counts, counts].into_iter().flatten().reduce(Add::add);
         seen(Step { name: &stage.name, writes: &stage.writes, outputs: &outputs, time, counts });
         running.tensors.extend(stage.writes.iter().cloned().zip(outputs));
@@ -180,19 +282,25 @@ impl Executable {
     pub(crate) fn finish(&self, running: &Running, time: Duration) -> Run {
         let result = |name: &Alias| running.tensor(name).cloned().expect("stages write what is produced");
         let outputs = self.produces.iter().map(|name| (name.clone(), result(name))).collect();
-        if running.engine == Engine::Auto {
+        self.runs.fetch_add(1, Ordering::Relaxed);
+        if running.engine == Engine::Cpu {
             self.optimizing.count_run(time);
         }
-        Run { outputs, counts: running.counts, time, held: running.limits.memory.most() }
+        Run { outputs, counts: running.counts, time, on_device: running.on_device, held: running.limits.memory.most() }
     }
 }
 
 impl Running {
     /// The inputs are there, and nothing has run.
-    pub(crate) fn new(engine: Engine, bindings: &Bindings, limits: &Limits) -> Running {
+    pub(crate) fn new((asked, engine): (Engine, Engine), bindings: &Bindings, limits: &Limits) -> Running {
         let tensors = bindings.iter().map(|(alias, tensor)| (alias.clone(), tensor.clone())).collect();
         let counts = (engine == Engine::AssemblyInterpreter).then(Counts::default);
-        Running { engine, tensors, counts, limits: limits.of_one_run() }
+        Running { asked, engine, tensors, counts, on_device: None, limits: limits.of_one_run() }
+    }
+
+    /// Whether it is on a device that was chosen for it.
+    fn is_chosen(&self) -> bool {
+        self.asked == Engine::Auto && matches!(self.engine, Engine::Cuda(_))
     }
 
     /// A tensor that is at hand.

@@ -91,6 +91,7 @@ impl Prepared {
         let mut sections = vec![section("logic", self.made().plan.to_string())];
         sections.extend(self.made().planned.report.phases.iter().map(|p| section(p.name, p.plan.clone())));
         sections.push(section("queries", self.flow().to_string()));
+        sections.push(section("engine", self.placement().to_string()));
         let notes: String = self.notes().iter().map(|note| format!("{note}\n")).collect();
         if !notes.is_empty() {
             sections.push(section("notes", notes));

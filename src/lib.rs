@@ -81,6 +81,7 @@ mod warm_up;
 
 pub use array::{Array, ArrayError, Axes, Builder, Contraction, Index, Operand, Overlap, Repeated, Value};
 pub use config::{Config, Engine};
+pub use engine::{Placement, Reason};
 pub use error::{Error, Unbound};
 pub use explain::{Detail, Section};
 pub use flow::{Flow, FlowQuery, FlowRead, Size};

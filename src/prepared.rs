@@ -2,7 +2,7 @@
 
 use crate::adapt::run_first;
 use crate::config::Engine;
-use crate::engine::run_logic;
+use crate::engine::{Placement, run_logic};
 use crate::error::Error;
 use crate::executable::{Executable, Step};
 use crate::flow::Flow;
@@ -42,12 +42,15 @@ pub(crate) struct Made {
 /// What one run gives.
 #[derive(Clone, Debug)]
 pub struct Run {
-    /// The results that the plan produces, in its order.
+    /// The results that the plan produces, in its order. What a device has computed stays there until somebody looks at it;
+    /// [`Tensor::fetch`] brings it here.
     pub outputs: Vec<(Alias, Tensor)>,
     /// The work of all queries; only the interpreter of Assembly counts.
     pub counts: Option<Counts>,
     /// How long it took.
     pub time: Duration,
+    /// How long launches took by the clock of a device, transfers apart, if one has run some of it.
+    pub on_device: Option<Duration>,
     /// The most bytes that were allocated for it at one time: results, tensors between its queries, workspaces. The
     /// inputs do not count, and neither does what interpreters allocate that are not Assembly's.
     pub held: usize,
@@ -139,7 +142,12 @@ impl Prepared {
         executable.run(engine, on, &logic, seen)
     }
 
-    /// The tier whose machine code the next run on [`Engine::Auto`] calls.
+    /// Where the next run on the engine of its session takes place, and why. It asks for a device only where that may matter.
+    pub fn placement(&self) -> Placement {
+        self.made().executable.next_run(&self.bindings)
+    }
+
+    /// The tier whose machine code the next run on [`Engine::Cpu`] calls.
     pub fn tier(&self) -> Engine {
         self.made().executable.tier()
     }

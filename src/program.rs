@@ -2,7 +2,7 @@
 
 use crate::config::Engine;
 use crate::dump;
-use crate::engine::{Layouts, Loops, Stage};
+use crate::engine::{Layouts, Loops, Placement, Stage};
 use crate::error::{Error, Unbound};
 use crate::executable::Executable;
 use crate::explain::{Detail, Section, c_text, code_of, section};
@@ -199,7 +199,12 @@ impl PreparedProgram {
         self.made.executable.run(engine, (&self.bindings, &self.limits), &none, &mut |_| {})
     }
 
-    /// The tier whose machine code the next run on [`Engine::Auto`] calls.
+    /// As [`Prepared::placement`](crate::Prepared::placement).
+    pub fn placement(&self) -> Placement {
+        self.made.executable.next_run(&self.bindings)
+    }
+
+    /// The tier whose machine code the next run on [`Engine::Cpu`] calls.
     pub fn tier(&self) -> Engine {
         self.made.executable.tier()
     }
@@ -227,6 +232,7 @@ impl PreparedProgram {
             sections.push(section("normal form", notation::print(&loops.program)));
             sections.extend(code_of(loops, &stage.name, executable, detail)?);
         }
+        sections.push(section("engine", self.placement().to_string()));
         sections.extend(c_text(executable, detail)?);
         Ok(sections)
     }

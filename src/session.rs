@@ -71,7 +71,7 @@ impl Session {
     /// A session of that configuration. The first one of a process that compiles has the compiler warmed up in the
     /// background.
     pub fn new(config: Config) -> Session {
-        if matches!(config.engine, Engine::Instant | Engine::Auto) {
+        if matches!(config.engine, Engine::Instant | Engine::Cpu | Engine::Auto) {
             warm_up();
         }
         Session::cold(config)
@@ -80,6 +80,7 @@ impl Session {
     /// A session that leaves the compiler as it is.
     pub(crate) fn cold(config: Config) -> Session {
         let limits = config.memory_limit.map_or_else(Limits::default, Limits::memory).on(&config.workers);
+        let limits = Limits { device_memory: config.device_memory_limit.unwrap_or(usize::MAX), ..limits };
         Session {
             config: Arc::new(config),
             limits,

@@ -330,6 +330,22 @@ fn notes_go_to_standard_error() {
     assert_eq!(json(&ran)["notes"], serde_json::json!([]));
 }
 
+/// Protects what is told of where a plan runs, and users of small data from a search for devices.
+#[test]
+fn the_processor_of_a_run_is_told() {
+    let place = Place::new();
+    let plan = ["sum.rp", "--bind", "A=a.mtx"];
+    for (asked, reason) in [(&[][..], "a device is asked for from"), (&["--engine", "cpu"], "as was asked for")] {
+        let run = place.run(&[&["run", "--json"], &plan[..], asked].concat());
+        let told = json(&run)["engine"].clone();
+        assert_eq!(told["processor"], "cpu", "{told}");
+        assert!(told["reason"].as_str().is_some_and(|words| words.contains(reason)), "{told}");
+        let explained = place.run(&[&["explain"], &plan[..], asked].concat()).out;
+        let line = explained.lines().skip_while(|line| *line != "== engine ==").nth(1).unwrap();
+        assert!(line.starts_with("cpu: ") && line.contains(reason), "{line}");
+    }
+}
+
 /// Protects users from results that densify unseen.
 #[test]
 fn results_that_densify_are_noted() {

@@ -3,7 +3,7 @@
 use redpoll::logic::{Format, LeafKind, LevelFormat, LevelKind, Prim, Scalar, TensorType};
 use redpoll::physical::run::Workers;
 use redpoll::physical::storage::{Array, Tensor, Values, convert};
-use redpoll::{Bindings, Config, Engine, Error, Phase, Session};
+use redpoll::{Bindings, Config, Engine, Error, Phase, Reason, Session};
 use std::num::NonZero;
 use std::sync::Arc;
 use std::time::Duration;
@@ -226,4 +226,19 @@ fn scaled_matrices_share_the_arrays_of_their_levels() {
             }
         }
     }
+}
+
+/// Protects machines without a device: work that would be worth one runs on the CPU, with a reason.
+#[test]
+fn much_work_asks_for_a_device() {
+    let session = Session::default();
+    let matrix = session.array(matrix([1500, 1500], 0.0, &Format::dense(2)));
+    let placement = matrix.matmul(&matrix).prepare().unwrap().placement();
+    match placement.reason {
+        Reason::NoDevice(why) => assert!(why.contains("CUDA device 0 cannot be used"), "{why}"),
+        Reason::Weighed { cpu, device, .. } => assert!(cpu > Duration::from_millis(100) && device < cpu),
+        other => panic!("{other}"),
+    }
+    let little = session.vector([1.0, 2.0]).sum(..).prepare().unwrap().placement();
+    assert!(matches!(little.reason, Reason::Little { .. }), "{little}");
 }

@@ -3,7 +3,7 @@
 //!
 //! The binary `redpoll-bench` is the harness; `ratios` prints the table of kernels and loops by hand, `tiers` that of both
 //! tiers, `latency` the phases of every program, `layouts` the optimizer's choices beside all others, `calibrate` the
-//! constants of its cost model; the criterion benchmarks under `benches/` follow single kernels over time.
+//! constants of its cost model, `gpu` kernels on a device; the criterion benchmarks under `benches/` follow single kernels over time.
 
 pub mod arrays;
 pub mod calibration;
@@ -13,6 +13,7 @@ pub mod checks;
 pub mod claims;
 pub mod data;
 pub mod files;
+pub mod gpu;
 pub mod hand;
 pub mod harness;
 pub mod layouts;

@@ -171,6 +171,23 @@ pub enum Error {
         /// The words of the driver.
         message: String,
     },
+    /// A kernel would take more memory of a device than it may. The caller's fault, or nobody's.
+    #[error(
+        "kernel `{kernel}` on CUDA device {ordinal}: {asked} bytes are asked for, {used} of {limit} are in use by what cannot \
+         leave; raise the limit of the device's memory, or run on the CPU"
+    )]
+    DeviceMemory {
+        /// The number of the device.
+        ordinal: u32,
+        /// The kernel.
+        kernel: String,
+        /// The bytes that were asked for.
+        asked: usize,
+        /// The bytes that are in use and cannot leave.
+        used: usize,
+        /// The bytes that may be in use.
+        limit: usize,
+    },
     /// The buffers or parameters given for a kernel are not those of its signature. The caller's fault.
     #[error("invalid invocation: {0}")]
     InvalidInvocation(String),

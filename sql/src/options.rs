@@ -18,8 +18,8 @@ config_namespace! {
         /// Who answers the first call of a region, before its rows are encoded and its program is compiled: `auto` for who is
         /// done first, `claim` for redpoll, `prepare` for DataFusion, after which redpoll prepares the region.
         pub first: First, default = First::Auto
-        /// What runs the kernels of regions: `session` for what the session was made with, `cpu`, or a CUDA device: `cuda`,
-        /// `cuda:1`, ..
+        /// What runs the kernels of regions: `session` for what the session was made with, `auto` for a device where that
+        /// is expected to pay, `cpu`, or a CUDA device: `cuda`, `cuda:1`, ..
         pub engine: RunsOn, default = RunsOn::Session
     }
 }
@@ -115,7 +115,7 @@ impl FromStr for RunsOn {
         match text.to_ascii_lowercase().as_str() {
             "session" => Ok(RunsOn::Session),
             lower => lower.parse().map(RunsOn::Processor).map_err(|_| {
-                let words = "`session`, `cpu`, `cuda` or `cuda:N`";
+                let words = "`session`, `auto`, `cpu`, `cuda` or `cuda:N`";
                 DataFusionError::Configuration(format!("redpoll.engine is {words}, found `{text}`"))
             }),
         }

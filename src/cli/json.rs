@@ -2,23 +2,24 @@
 //!
 //! ```text
 //! {"outputs": {NAME: {"shape": [..], "dtype": "..", "fill": x, "stored": n, "sum": s}},
+//!  "engine": {"processor": "cpu", "reason": ".."},
 //!  "notes": [".."],
 //!  "held": n,
 //!  "seconds": {"read": s, "optimize": s, "compile": s, "cold": s, "warm_best": s, "warm_median": s}}
 //! ```
 //! `stored` counts the values that differ from the fill; `sum` adds the values of all places, in `f64`. Infinities and
 //! NaN, which JSON has no numbers for, are the strings `"inf"`, `"-inf"` and `"nan"`. Values of structs are arrays, and
-//! they have no sum (`null`). Notes tell what its author may not have wanted of the plan. `held` is [`Run::held`]
-//! in bytes. The warm times are `null` without `--repeat`.
+//! they have no sum (`null`). `engine` tells where the first run took place, and why. Notes tell what its author may not have
+//! wanted of the plan. `held` is [`Run::held`] in bytes. The warm times are `null` without `--repeat`.
 
 use super::runnable::Runnable;
 use super::summary::Seconds;
-use crate::Run;
 use crate::logic::Scalar;
+use crate::{Placement, Run};
 use serde_json::{Value, json};
 use std::time::Duration;
 
-pub(super) fn report_json(prepared: &Runnable, run: &Run, seconds: &Seconds) -> Value {
+pub(super) fn report_json(prepared: &Runnable, placement: &Placement, run: &Run, seconds: &Seconds) -> Value {
     let outputs: serde_json::Map<String, Value> = run
         .outputs
         .iter()
@@ -37,6 +38,7 @@ pub(super) fn report_json(prepared: &Runnable, run: &Run, seconds: &Seconds) -> 
     let warm = |t: Option<Duration>| t.map(|t| t.as_secs_f64());
     json!({
         "outputs": outputs,
+        "engine": { "processor": placement.processor.to_string(), "reason": placement.reason.to_string() },
         "notes": prepared.notes().iter().map(ToString::to_string).collect::<Vec<_>>(),
         "held": run.held,
         "seconds": {

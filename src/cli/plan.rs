@@ -52,8 +52,8 @@ pub(super) struct PlanArgs {
     #[arg(long, value_enum, default_value_t = Tier::Auto)]
     tier: Tier,
 
-    /// What runs the kernels: cpu, or a device: cuda, cuda:1, ..
-    #[arg(long, value_name = "ENGINE", default_value_t = Processor::Cpu)]
+    /// What runs the kernels: cpu, a device (cuda, cuda:1, ..), or auto, a device where that is expected to pay
+    #[arg(long, value_name = "ENGINE", default_value_t = Processor::Auto)]
     engine: Processor,
 }
 
@@ -136,9 +136,10 @@ impl PlanArgs {
     fn session(&self) -> Session {
         let engine = match (self.engine, self.tier) {
             (Processor::Cuda(ordinal), _) => Engine::Cuda(ordinal),
-            (Processor::Cpu, Tier::Instant) => Engine::Instant,
-            (Processor::Cpu, Tier::Optimizing) => Engine::Optimizing,
-            (Processor::Cpu, Tier::Auto) => Engine::Auto,
+            (Processor::Auto | Processor::Cpu, Tier::Instant) => Engine::Instant,
+            (Processor::Auto | Processor::Cpu, Tier::Optimizing) => Engine::Optimizing,
+            (Processor::Cpu, Tier::Auto) => Engine::Cpu,
+            (Processor::Auto, Tier::Auto) => Engine::Auto,
         };
         let all = if self.plain { Subjects::none() } else { Subjects::default() };
         let mut config = Config { engine, ..Config::default() };

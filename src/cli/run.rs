@@ -6,7 +6,7 @@ use super::out::Out;
 use super::plan::{PlanArgs, note};
 use super::runnable::Runnable;
 use super::summary::{Seconds, report_text};
-use crate::{Phase, Run};
+use crate::{Error, Phase, Placement, Run};
 use std::io::Write;
 use std::time::{Duration, Instant};
 
@@ -43,7 +43,9 @@ pub(super) fn run(args: &Args, out: &mut impl Write) -> Result<(), Failure> {
     for target in &args.out {
         target.check(&prepared)?;
     }
+    let placement = prepared.placement();
     let first = prepared.run()?;
+    first.outputs.iter().try_for_each(|(_, tensor)| tensor.fetch().map_err(Error::from))?;
     let cold = start.elapsed();
     let warm = (0..args.repeat).map(|_| Ok(prepared.run()?.time)).collect::<Result<Vec<_>, Failure>>()?;
     let seconds = seconds(&prepared, loaded.read, cold, warm);
@@ -51,12 +53,18 @@ pub(super) fn run(args: &Args, out: &mut impl Write) -> Result<(), Failure> {
         target.write(&first)?;
     }
     prepared.notes().iter().map(ToString::to_string).chain(prepared.tier_note()).for_each(|message| note(&message));
-    show(args, &prepared, &first, &seconds, out)
+    show(args, &prepared, (&placement, &first), &seconds, out)
 }
 
-fn show(args: &Args, prepared: &Runnable, run: &Run, seconds: &Seconds, out: &mut impl Write) -> Result<(), Failure> {
+fn show(
+    args: &Args,
+    prepared: &Runnable,
+    (placement, run): (&Placement, &Run),
+    seconds: &Seconds,
+    out: &mut impl Write,
+) -> Result<(), Failure> {
     match args.json {
-        true => Ok(writeln!(out, "{}", report_json(prepared, run, seconds))?),
+        true => Ok(writeln!(out, "{}", report_json(prepared, placement, run, seconds))?),
         false => Ok(report_text(prepared, run, seconds, out)?),
     }
 }

@@ -1,7 +1,7 @@
 //! What `run` and `explain` are given: a plan or a program, taken to kernels.
 
 use crate::logic::Alias;
-use crate::{Detail, Error, Note, Prepared, PreparedProgram, Run, Section, Timings};
+use crate::{Detail, Error, Note, Placement, Prepared, PreparedProgram, Run, Section, Timings};
 
 /// A plan or a program with its kernels.
 pub(super) enum Runnable {
@@ -44,6 +44,13 @@ impl Runnable {
         match self {
             Runnable::Plan(p) => p.tier_note(),
             Runnable::Program(p) => p.tier_note(),
+        }
+    }
+
+    pub(super) fn placement(&self) -> Placement {
+        match self {
+            Runnable::Plan(p) => p.placement(),
+            Runnable::Program(p) => p.placement(),
         }
     }
 

@@ -5,10 +5,13 @@ mod kernels;
 mod logic;
 mod notation;
 mod optimizing;
+mod placement;
 mod stage;
 
 pub(crate) use kernels::run_kernel;
 pub(crate) use logic::run_logic;
 pub(crate) use notation::run_notation;
 pub(crate) use optimizing::Optimizing;
+pub(crate) use placement::{Device, Expected, place};
+pub use placement::{Placement, Reason};
 pub(crate) use stage::{Compile, Layouts, Loops, Stage, Work};

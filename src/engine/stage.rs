@@ -4,8 +4,8 @@ use crate::error::Error;
 use crate::session::Bindings;
 use crate::timings::Phase;
 use redpoll_logic::physical::PhysicalQuery;
-use redpoll_logic::{Alias, FloatMode, TensorType};
-use redpoll_optimizer::AdaptivePlan;
+use redpoll_logic::{Alias, FloatMode, LevelFormat, TensorType};
+use redpoll_optimizer::{AdaptivePlan, DecidedOutput, Decision};
 use redpoll_physical::emit::c::Toolchain;
 use redpoll_physical::kernel::{Draft, Engine, Kernel};
 use redpoll_physical::levels::{array_prim, level};
@@ -24,6 +24,8 @@ pub(crate) struct Stage {
     pub(crate) reads: Vec<Alias>,
     /// The tensors that it writes, in the order of its outputs.
     pub(crate) writes: Vec<Alias>,
+    /// The estimated bytes of the tensors that it writes, in the order of the queries' outputs.
+    pub(crate) expected: Vec<(Alias, f64)>,
     /// The tensors that it reads and no later stage, and that are not results.
     pub(crate) last_read: Vec<Alias>,
     /// How its outputs come to be.
@@ -80,7 +82,7 @@ impl Stage {
         for (number, (query, decision)) in plan.queries.iter().zip(&report.decisions).enumerate() {
             stages.push(match first.get(number) {
                 Some(stage) => stage.clone(),
-                None => Stage::new(query, decision.cost, &types, &layouts)?,
+                None => Stage { expected: expected(decision), ..Stage::new(query, decision.cost, &types, &layouts)? },
             });
             layouts.share(query);
             types.extend(query.outputs.iter().map(|o| (o.alias.clone(), o.ty.clone())));
@@ -106,19 +108,34 @@ impl Stage {
                 name,
                 reads: vec![source.clone()],
                 writes: vec![output.alias.clone()],
+                expected: Vec::new(),
                 last_read: Vec::new(),
                 work: Work::Convert(output.ty.clone()),
             });
         }
         let loops = Loops::new(name.clone(), query, cost, types, layouts)?;
         let (reads, writes) = (loops.tensors(Role::Input), loops.tensors(Role::Output));
-        Ok(Stage { name, reads, writes, last_read: Vec::new(), work: Work::Loops(Arc::new(loops)) })
+        Ok(Stage {
+            name,
+            reads,
+            writes,
+            expected: Vec::new(),
+            last_read: Vec::new(),
+            work: Work::Loops(Arc::new(loops)),
+        })
     }
 
     /// The one stage of a program in Notation.
     pub(crate) fn of_program(loops: Loops) -> Stage {
         let (reads, writes) = (loops.tensors(Role::Input), loops.tensors(Role::Output));
-        Stage { name: loops.name.clone(), reads, writes, last_read: Vec::new(), work: Work::Loops(Arc::new(loops)) }
+        Stage {
+            name: loops.name.clone(),
+            reads,
+            writes,
+            expected: Vec::new(),
+            last_read: Vec::new(),
+            work: Work::Loops(Arc::new(loops)),
+        }
     }
 
     /// An error of a phase of this stage.
@@ -133,6 +150,17 @@ impl Stage {
             Work::Loops(loops) => Some(loops),
         }
     }
+}
+
+/// The estimated bytes of what a query writes: of narrow arrays.
+fn expected(decision: &Decision) -> Vec<(Alias, f64)> {
+    let bytes = |output: &DecidedOutput| {
+        let arrays = |(format, n): (&LevelFormat, &f64)| level(format.kind).arrays().len() as f64 * 4.0 * n;
+        let levels: f64 = output.ty.format.levels.iter().zip(&output.positions).map(arrays).sum();
+        let element: usize = output.ty.dtype.prims().iter().map(|prim| prim.bytes()).sum();
+        levels + element as f64 * output.stored()
+    };
+    decision.outputs.iter().map(|output| (output.alias.clone(), bytes(output))).collect()
 }
 
 impl Loops {
@@ -169,6 +197,11 @@ impl Loops {
             kernels: Default::default(),
             devices: Default::default(),
         }
+    }
+
+    /// Its estimated cost.
+    pub(crate) fn cost(&self) -> f64 {
+        self.cost
     }
 
     fn tensors(&self, role: Role) -> Vec<Alias> {
@@ -276,7 +309,7 @@ impl Layouts<'_> {
 /// The layout in which kernels write tensors of a type.
 fn narrow(ty: &TensorType) -> Layout {
     let sizes = ty.format.storage_shape(&ty.shape);
-    let prims = |(format, size): (&redpoll_logic::LevelFormat, u64)| {
+    let prims = |(format, size): (&LevelFormat, u64)| {
         level(format.kind).arrays().iter().map(|spec| array_prim(spec.class, size, 0)).collect()
     };
     Layout { levels: ty.format.levels.iter().zip(sizes).map(prims).collect() }

@@ -32,7 +32,9 @@ impl Engine for Session {
             return Err(RunError::Cancelled);
         }
         let run = prepared.run().map_err(run_error)?;
-        let outputs = run.outputs.into_iter().map(|(_, tensor)| tensor).collect();
+        let outputs: Vec<Tensor> = run.outputs.into_iter().map(|(_, tensor)| tensor).collect();
+        // Rows are made of them at once.
+        outputs.iter().try_for_each(|tensor| tensor.fetch().map_err(|e| run_error(e.into())))?;
         Ok(Outcome { outputs, compile, run: run.time, cached })
     }
 
@@ -49,7 +51,8 @@ impl Engine for Session {
         }
         let own = self.config().engine;
         Ok(Arc::new(match (processor, own) {
-            (Processor::Cpu, config::Engine::Cuda(_)) => self.with_engine(config::Engine::Auto),
+            (Processor::Auto, config::Engine::Cpu | config::Engine::Cuda(_)) => self.with_engine(config::Engine::Auto),
+            (Processor::Cpu, config::Engine::Auto | config::Engine::Cuda(_)) => self.with_engine(config::Engine::Cpu),
             (Processor::Cuda(ordinal), _) if own != config::Engine::Cuda(ordinal) => {
                 self.with_engine(config::Engine::Cuda(ordinal))
             }

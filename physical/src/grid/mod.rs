@@ -20,7 +20,7 @@ mod tests;
 mod text;
 mod verify;
 
-pub(crate) use interp::{End, Extent, Launch, Launched, Runner, Window, stored};
+pub(crate) use interp::{Contents, End, Extent, Gather, Launch, Launched, Left, Piece, Runner, stored};
 pub use interp::{Fault, Program};
 pub use map::{WARP, map, map_to};
 pub use nodes::{Grid, Place, Stmt, Writer, serial};

@@ -4,10 +4,9 @@ use crate::Error;
 use crate::lower::{Binding, Lowered, ParamSource};
 use crate::notation::{Program, Role, TensorId};
 use crate::storage::{Array, Tensor};
-use arrow::buffer::Buffer;
 
-/// The input buffers, in the order of the function's table, and the parameters.
-pub(super) fn bind(program: &Program, lowered: &Lowered, inputs: &[&Tensor]) -> Result<(Vec<Buffer>, Vec<i64>), Error> {
+/// The input arrays, in the order of the function's table, and the parameters.
+pub(super) fn bind(program: &Program, lowered: &Lowered, inputs: &[&Tensor]) -> Result<(Vec<Array>, Vec<i64>), Error> {
     let mut given = inputs.iter().copied();
     let mut tensors: Vec<Option<&Tensor>> = Vec::new();
     for decl in &program.tensors {
@@ -34,8 +33,8 @@ pub(super) fn bind(program: &Program, lowered: &Lowered, inputs: &[&Tensor]) -> 
         Some(&tensors[id.index()]?.levels()[level][array])
     };
     let buffers = lowered.bindings.iter().filter_map(|binding| match *binding {
-        Binding::Level { tensor, level, array: k } => array(tensor, level, k).map(Array::buffer),
-        Binding::Leaf { tensor, part } => tensors[tensor.index()].map(|t| t.leaf()[part].buffer()),
+        Binding::Level { tensor, level, array: k } => array(tensor, level, k),
+        Binding::Leaf { tensor, part } => tensors[tensor.index()].map(|t| &t.leaf()[part]),
         Binding::Scratch | Binding::Lengths => None,
     });
     // The code loads elements of the widths that it was made for, so other ones would be read out of bounds.

@@ -5,7 +5,7 @@ use crate::assembly::{Buffer, BufferClass};
 use crate::levels::written_format;
 use crate::lower::{Binding, Lowered};
 use crate::notation::{Program, TensorId};
-use crate::run::Invocation;
+use crate::run::{Invocation, MemoryBudget};
 use crate::storage::{Array, Tensor, convert_within};
 use redpoll_logic::{Scalar, TensorType};
 use std::borrow::Cow;
@@ -48,25 +48,38 @@ fn sized(
     buffers.enumerate().filter(|(_, (id, _))| of(*id)).map(sized).collect()
 }
 
-/// An output tensor of buffers with so many elements. Its arrays are the function's buffers, not copies, but for formats
-/// that are laid out once all is written; with the pattern of an input it shares the arrays of that one's levels.
-pub(super) fn collect(
+/// An output tensor of buffers with so many elements that a call has left. Its arrays are the function's buffers, not copies.
+pub(super) fn left(
     program: &Program,
     lowered: &Lowered,
     (id, used): (TensorId, &[(Buffer, usize)]),
     (run, inputs): (&mut Invocation, &[&Tensor]),
 ) -> Result<Tensor, Error> {
+    let memory = run.limits().memory.clone();
+    let array = |buffer: Buffer| {
+        let (_, length) = *used.iter().find(|(other, _)| *other == buffer).ok_or_else(not_run)?;
+        take(lowered, run, buffer, length)
+    };
+    collect(program, lowered, (id, array), (inputs, &memory))
+}
+
+/// An output tensor of arrays, by their buffers. Formats that are laid out once all is written are converted; with the pattern
+/// of an input it shares the arrays of that one's levels.
+pub(super) fn collect(
+    program: &Program,
+    lowered: &Lowered,
+    (id, mut array): (TensorId, impl FnMut(Buffer) -> Result<Array, Error>),
+    (inputs, memory): (&[&Tensor], &Arc<MemoryBudget>),
+) -> Result<Tensor, Error> {
     let ty = &program.tensors[id.index()].ty;
     let mut levels = vec![Vec::new(); ty.format.levels.len()];
     let mut leaf = Vec::new();
-    for (k, binding) in lowered.bindings.iter().enumerate() {
-        let place = match binding {
-            Binding::Level { tensor, level, .. } if *tensor == id => &mut levels[*level],
-            Binding::Leaf { tensor, .. } if *tensor == id => &mut leaf,
-            _ => continue,
-        };
-        let (buffer, length) = *used.iter().find(|(buffer, _)| buffer.index() == k).ok_or_else(not_run)?;
-        place.push(take(lowered, run, buffer, length)?);
+    for (buffer, binding) in (0..).map(Buffer).zip(&lowered.bindings) {
+        match binding {
+            Binding::Level { tensor, level, .. } if *tensor == id => levels[*level].push(array(buffer)?),
+            Binding::Leaf { tensor, .. } if *tensor == id => leaf.push(array(buffer)?),
+            _ => {}
+        }
     }
     if let Some(input) = program.pattern(id, inputs) {
         return Ok(Tensor::new_unchecked(ty.clone(), input.levels().to_vec(), leaf));
@@ -76,7 +89,7 @@ pub(super) fn collect(
         Cow::Owned(format) => {
             let written = Arc::new(TensorType { format, ..TensorType::clone(ty) });
             let written = Tensor::new_unchecked(written, levels, leaf);
-            convert_within(&written, &ty.format, &run.limits().memory)?
+            convert_within(&written, &ty.format, memory)?
         }
     })
 }

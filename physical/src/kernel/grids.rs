@@ -10,15 +10,17 @@ use super::{ALL, Draft, Engine, Kernel, Outcome, collect};
 use crate::Error;
 use crate::assembly::{Buffer, Function, Status, Stmt};
 use crate::emit::cuda::Cuda;
-use crate::grid::{End, Extent, Grid, Lanes, Launch, Launched, Place, Plan, Program, Runner, Window};
+use crate::grid::{End, Extent, Gather, Grid, Lanes, Launch, Launched, Piece, Place, Plan, Program, Runner};
 use crate::levels::{Concatenation, level};
 use crate::lower::Binding;
 use crate::notation::{Cut, Join, TensorId};
 use crate::run::{Invocation, Limits, Workers};
-use crate::storage::Tensor;
+use crate::storage::{Array, Tensor};
 use redpoll_logic::Prim;
-use std::ops::Range;
+use std::collections::HashMap;
+use std::ops::{Add, Range};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 /// The room that windows have at first.
 const FIRST_ROOM: usize = 16;
@@ -110,27 +112,27 @@ pub(super) fn run(
     inputs: &[&Tensor],
     limits: &Limits,
 ) -> Result<Outcome, Error> {
-    let invocation = kernel.bind(inputs, limits)?;
+    let invocation = match grids.run.is_elsewhere() {
+        true => kernel.bind_elsewhere(inputs, limits)?,
+        false => kernel.bind(inputs, limits)?,
+    };
     let rooms = vec![Room::All(FIRST_ROOM); invocation.signature().buffers.len()];
-    let mut run = Run { kernel, grids, chunks, inputs, limits, invocation, rooms };
+    let mut run = Run { kernel, grids, chunks, inputs, limits, invocation, rooms, on_device: None };
     if let Some(count) = &grids.count {
         let counted = run.launch(&**count)?;
         run.take_sizes(&**count, &counted);
     }
     let launched = run.launch(&*grids.run)?;
+    let left = Whole::new(&run, &launched)?;
     let outputs = match &kernel.draft.lowered.cut {
-        Err(_) => {
-            for (k, windows) in (0..).map(Buffer).zip(&launched.windows) {
-                windows.iter().try_for_each(|w| deposit(&mut run.invocation, k, w.elements()))?;
-            }
-            kernel.collect(&mut run.invocation, inputs)?
-        }
+        Err(_) => kernel.draft.program.outputs().map(|id| left.of_chunk(id, 0)).collect::<Result<_, _>>()?,
         Ok(cut) => {
             let outputs = cut.outputs.iter().enumerate();
-            outputs.map(|(number, (id, how))| run.output(&launched, (number, *id), how)).collect::<Result<_, _>>()?
+            outputs.map(|(number, (id, how))| left.output((number, *id), how)).collect::<Result<_, _>>()?
         }
     };
-    Ok(Outcome { outputs, counts: None })
+    let on_device = run.on_device;
+    Ok(Outcome { outputs, counts: None, on_device })
 }
 
 /// For each buffer one that stands for all with which it may exchange its memory.
@@ -148,16 +150,6 @@ fn exchanged(function: &Function) -> Vec<usize> {
     alike
 }
 
-/// Sets an owned buffer to elements.
-fn deposit(to: &mut Invocation, buffer: Buffer, elements: &[u64]) -> Result<(), Error> {
-    match to.grow(buffer, elements.len() as i64) {
-        Status::Done => {}
-        status => return Err(Error::KernelStopped(status)),
-    }
-    elements.iter().enumerate().for_each(|(at, bits)| to.write(buffer, at, *bits));
-    Ok(())
-}
-
 /// A run on its way.
 struct Run<'a> {
     kernel: &'a Kernel,
@@ -165,9 +157,11 @@ struct Run<'a> {
     chunks: &'a [Range<i64>],
     inputs: &'a [&'a Tensor],
     limits: &'a Limits,
-    /// The inputs; in the end the outputs that are whole.
+    /// The inputs.
     invocation: Invocation,
     rooms: Vec<Room>,
+    /// How long its launches took so far, by the clock of a device.
+    on_device: Option<Duration>,
 }
 
 impl Run<'_> {
@@ -182,6 +176,7 @@ impl Run<'_> {
             let number = self.grids.launches.fetch_add(1, Ordering::Relaxed);
             let launch = Launch { inputs: &self.invocation, chunks: self.chunks, windows, teams, seed: number };
             let launched = runner.run(&launch)?;
+            self.on_device = [self.on_device, launched.time].into_iter().flatten().reduce(Add::add);
             match launched.end {
                 End::Status(Status::Done) => return Ok(launched),
                 End::Status(status) => return Err(Error::KernelStopped(status)),
@@ -197,7 +192,7 @@ impl Run<'_> {
             _ => 0,
         };
         let bytes = runner.grid().places.iter().enumerate().map(of_team).fold(0, usize::saturating_add);
-        let most = self.limits.memory.limit().min(runner.memory()) / 2 / bytes.max(1);
+        let most = self.limits.memory.limit().min(runner.memory(self.limits)) / 2 / bytes.max(1);
         runner.teams().min(self.chunks.len()).min(most).max(1)
     }
 
@@ -224,7 +219,7 @@ impl Run<'_> {
                 extents
             })
             .collect();
-        if bytes > self.limits.memory.limit().min(runner.memory()) {
+        if bytes > self.limits.memory.limit() {
             return Err(Error::KernelStopped(Status::OutOfMemory));
         }
         Ok(windows)
@@ -270,7 +265,7 @@ impl Run<'_> {
         let alike = exchanged(&runner.grid().function);
         let mut asked = vec![0; self.rooms.len()];
         for (windows, alike) in launched.windows.iter().zip(&alike) {
-            asked[*alike] = windows.iter().map(Window::asked).max().unwrap_or(0).max(asked[*alike]);
+            asked[*alike] = windows.iter().map(|left| left.asked).max().unwrap_or(0).max(asked[*alike]);
         }
         let mut enlarged = false;
         for ((room, alike), place) in self.rooms.iter_mut().zip(&alike).zip(&runner.grid().places) {
@@ -290,93 +285,147 @@ impl Run<'_> {
         let (places, run) = (&count.grid().places, &self.grids.run.grid().places);
         for (k, windows) in counted.windows.iter().enumerate() {
             if run[k] == Place::Chunk && matches!(places[k], Place::Chunk | Place::Measured) {
-                self.rooms[k] = Room::Each(windows.iter().map(Window::asked).collect());
+                self.rooms[k] = Room::Each(windows.iter().map(|left| left.asked).collect());
             }
         }
     }
+}
 
-    /// An output of what was launched, by its number.
-    fn output(&mut self, launched: &Launched, (number, id): (usize, TensorId), how: &Join) -> Result<Tensor, Error> {
-        let (draft, inputs) = (&self.kernel.draft, self.inputs);
-        let (program, lowered) = (&draft.program, &draft.lowered);
-        let arrays = arrays(draft, id);
-        let in_place = arrays.iter().all(|b| self.grids.run.grid().places[b.index()] == Place::Shared);
-        let used = match how {
-            Join::Folded(op) if !in_place => {
-                let partial = |chunk: usize| {
-                    let mut own = self.kernel.bind(inputs, self.limits)?;
-                    let lengths = draft.buffers(|b| *b == Binding::Lengths);
-                    for buffer in arrays.iter().copied().chain(lengths) {
-                        deposit(&mut own, buffer, launched.windows[buffer.index()][chunk].elements())?;
-                    }
-                    let used = collect::used_by(program, lowered, &own, id)?;
-                    collect::collect(program, lowered, (id, &used), (&mut own, inputs))
-                };
-                let partials = (0..self.chunks.len()).map(partial).collect::<Result<_, _>>()?;
-                // What a device has left is here already, and merges are short.
-                let engine = if self.grids.device.is_some() { Engine::Instant } else { Engine::Grid };
-                return self.kernel.merges.merge(draft, (number, op), partials, (engine, self.limits));
-            }
-            Join::Shared | Join::Folded(_) => {
-                for buffer in &arrays {
-                    deposit(&mut self.invocation, *buffer, launched.windows[buffer.index()][0].elements())?;
-                }
-                let places = super::parallel::places(self.kernel, id, inputs) as usize;
-                arrays.iter().map(|b| (*b, places)).collect()
-            }
-            Join::Appended => self.append(launched, id)?,
-        };
-        collect::collect(program, lowered, (id, &used), (&mut self.invocation, inputs))
+/// What a launch has left, on its way to outputs.
+struct Whole<'a> {
+    run: &'a Run<'a>,
+    launched: &'a Launched,
+    /// For each chunk the lengths of the arrays of outputs, in their order.
+    lengths: Vec<Vec<u64>>,
+    /// The arrays of outputs.
+    recorded: Vec<Buffer>,
+}
+
+impl<'a> Whole<'a> {
+    fn new(run: &'a Run<'a>, launched: &'a Launched) -> Result<Whole<'a>, Error> {
+        let draft = &run.kernel.draft;
+        let recorded = draft.program.outputs().flat_map(|id| arrays(draft, id)).collect();
+        let [lengths] = draft.buffers(|b| *b == Binding::Lengths)[..] else { unreachable!("outputs record lengths") };
+        let decl = &draft.function().buffers[lengths.index()];
+        let lengths = run.grids.run.elements(decl, &launched.windows[lengths.index()])?;
+        Ok(Whole { run, launched, lengths, recorded })
     }
 
-    /// Puts the windows of the chunks behind each other, and gives the lengths of the arrays.
-    fn append(&mut self, launched: &Launched, id: TensorId) -> Result<Vec<(Buffer, usize)>, Error> {
-        let draft = &self.kernel.draft;
+    /// An output, by its number and how chunks have written it.
+    fn output(&self, (number, id): (usize, TensorId), how: &Join) -> Result<Tensor, Error> {
+        let Run { kernel, grids, chunks, inputs, limits, .. } = *self.run;
+        let arrays = arrays(&kernel.draft, id);
+        let in_place = arrays.iter().all(|b| grids.run.grid().places[b.index()] == Place::Shared);
+        match how {
+            Join::Folded(op) if !in_place => {
+                let partials = (0..chunks.len()).map(|chunk| self.of_chunk(id, chunk)).collect::<Result<_, _>>()?;
+                // Partial results are few, and their merges short: the host does them.
+                let engine = if grids.device.is_some() { Engine::Instant } else { Engine::Grid };
+                kernel.merges.merge(&kernel.draft, (number, op), partials, (engine, limits))
+            }
+            Join::Shared | Join::Folded(_) => {
+                let len = super::parallel::places(kernel, id, inputs) as usize;
+                self.tensor(id, |buffer| self.gather(buffer, &[], &[Piece { window: 0, from: 0, len, shift: 0 }]))
+            }
+            Join::Appended => self.append(id),
+        }
+    }
+
+    /// What one chunk has left of an output.
+    fn of_chunk(&self, id: TensorId, chunk: usize) -> Result<Tensor, Error> {
+        self.tensor(id, |buffer| {
+            let len = self.length(buffer, chunk)?;
+            self.gather(buffer, &[], &[Piece { window: chunk, from: 0, len, shift: 0 }])
+        })
+    }
+
+    /// An output of arrays.
+    fn tensor(&self, id: TensorId, array: impl FnMut(Buffer) -> Result<Array, Error>) -> Result<Tensor, Error> {
+        let Draft { program, lowered, .. } = &self.run.kernel.draft;
+        collect::collect(program, lowered, (id, array), (self.run.inputs, &self.run.limits.memory))
+    }
+
+    /// How long an array is that a chunk has left.
+    fn length(&self, buffer: Buffer, chunk: usize) -> Result<usize, Error> {
+        let number =
+            self.recorded.iter().position(|b| *b == buffer).expect("outputs record the lengths of their arrays");
+        let length = self.lengths[chunk].get(number).and_then(|n| usize::try_from(*n).ok());
+        length.ok_or_else(|| Error::InvalidInvocation("the kernel has not left its outputs".into()))
+    }
+
+    fn gather(&self, buffer: Buffer, head: &[u64], pieces: &[Piece]) -> Result<Array, Error> {
+        let decl = &self.run.kernel.draft.function().buffers[buffer.index()];
+        let gather = Gather { decl, windows: &self.launched.windows[buffer.index()], head, pieces };
+        self.run.grids.run.gather(&gather, self.run.limits)
+    }
+
+    /// An output whose windows stand behind each other.
+    fn append(&self, id: TensorId) -> Result<Tensor, Error> {
+        let (draft, chunks) = (&self.run.kernel.draft, self.run.chunks);
         let ty = draft.program.tensors[id.index()].ty.clone();
         let sizes = ty.format.storage_shape(&ty.shape);
-        let recorded: Vec<Buffer> = draft.program.outputs().flat_map(|id| arrays(draft, id)).collect();
-        let [lengths] = draft.buffers(|b| *b == Binding::Lengths)[..] else { unreachable!("outputs record lengths") };
-        let mut appended = Appended { launched, whole: Vec::new() };
-        let mut spans: Vec<Span> = self.chunks.iter().map(|_| Span { own: 0..1, start: 0 }).collect();
+        let mut whole: HashMap<Buffer, Array> = HashMap::new();
+        let mut spans: Vec<Span> = chunks.iter().map(|_| Span { own: 0..1, start: 0 }).collect();
         for (k, (format, n)) in ty.format.levels.iter().zip(sizes).enumerate() {
             let arrays =
                 draft.buffers(|b| matches!(b, Binding::Level { tensor, level, .. } if (*tensor, *level) == (id, k)));
             let n = n as usize;
             spans = match level(format.kind).concatenation() {
-                Concatenation::Full if k == 0 => self.chunks.iter().map(|chunk| coordinates(chunk, n)).collect(),
+                Concatenation::Full if k == 0 => chunks.iter().map(|chunk| coordinates(chunk, n)).collect(),
                 Concatenation::Full => spans.iter().map(|span| span.times(n)).collect(),
                 Concatenation::List => {
                     let [ptr, entries @ ..] = &arrays[..] else { unreachable!("a list has ends") };
                     // The last array of a list has an element for each position.
-                    let last = arrays.last().and_then(|last| recorded.iter().position(|b| b == last));
-                    let last = last.expect("outputs record the lengths of their arrays");
-                    let lengths = launched.windows[lengths.index()].iter();
-                    let counts = lengths.map(|window| window.elements()[last] as usize);
-                    let own = Span::one_behind_the_other(counts);
+                    let last = arrays[arrays.len() - 1];
+                    let counts = (0..chunks.len()).map(|chunk| self.length(last, chunk));
+                    let own = Span::one_behind_the_other(counts.collect::<Result<Vec<_>, _>>()?.into_iter());
                     let total = own.last().map_or(0, |span| span.whole().end);
-                    if self.invocation.prim(*ptr) == Prim::I32 && i32::try_from(total).is_err() {
+                    if self.run.invocation.prim(*ptr) == Prim::I32 && i32::try_from(total).is_err() {
                         return Err(Error::KernelStopped(Status::PositionOverflow));
                     }
-                    appended.ends(*ptr, &spans, &own, k == 0);
-                    entries.iter().for_each(|array| appended.elements(*array, &own));
+                    whole.insert(*ptr, self.ends(*ptr, (&spans, &own), k == 0)?);
+                    for array in entries {
+                        whole.insert(*array, self.appended(*array, &own)?);
+                    }
                     own
                 }
                 Concatenation::Entry => {
-                    arrays.iter().for_each(|array| appended.elements(*array, &spans));
+                    for array in arrays {
+                        whole.insert(array, self.appended(array, &spans)?);
+                    }
                     spans
                 }
                 Concatenation::None => unreachable!("outputs of such levels are not appended"),
             };
         }
         for leaf in draft.buffers(|b| matches!(b, Binding::Leaf { tensor, .. } if *tensor == id)) {
-            appended.elements(leaf, &spans);
+            whole.insert(leaf, self.appended(leaf, &spans)?);
         }
-        let mut used = Vec::new();
-        for (buffer, elements) in appended.whole {
-            deposit(&mut self.invocation, buffer, &elements)?;
-            used.push((buffer, elements.len()));
+        self.tensor(id, |buffer| Ok(whole.remove(&buffer).expect("each array was appended")))
+    }
+
+    /// The elements at positions of a chunk.
+    fn piece(&self, array: Buffer, chunk: usize, positions: Range<usize>, shift: usize) -> Piece {
+        let first = self.launched.windows[array.index()][chunk].first as usize;
+        Piece { window: chunk, from: positions.start - first, len: positions.len(), shift: shift as i64 }
+    }
+
+    /// An array with an element for each position.
+    fn appended(&self, array: Buffer, spans: &[Span]) -> Result<Array, Error> {
+        let own = spans.iter().enumerate().map(|(chunk, span)| self.piece(array, chunk, span.own.clone(), 0));
+        self.gather(array, &[], &own.collect::<Vec<_>>())
+    }
+
+    /// The ends of the lists below some positions, which count the entries of the whole.
+    fn ends(&self, ptr: Buffer, (parents, entries): (&[Span], &[Span]), at_root: bool) -> Result<Array, Error> {
+        if at_root {
+            let total = entries.last().map_or(0, |span| span.whole().end) as u64;
+            return self.gather(ptr, &[0, total], &[]);
         }
-        Ok(used)
+        let ends = parents.iter().zip(entries).enumerate().map(|(chunk, (parents, entries))| {
+            self.piece(ptr, chunk, parents.own.start + 1..parents.own.end + 1, entries.start)
+        });
+        self.gather(ptr, &[0], &ends.collect::<Vec<_>>())
     }
 }
 
@@ -386,43 +435,6 @@ fn arrays(draft: &Draft, id: TensorId) -> Vec<Buffer> {
         Binding::Level { tensor, .. } | Binding::Leaf { tensor, .. } => *tensor == id,
         Binding::Scratch | Binding::Lengths => false,
     })
-}
-
-/// Arrays put together of the windows of chunks.
-struct Appended<'a> {
-    launched: &'a Launched,
-    whole: Vec<(Buffer, Vec<u64>)>,
-}
-
-impl Appended<'_> {
-    /// The elements of positions of a chunk.
-    fn own(&self, array: Buffer, chunk: usize, positions: Range<usize>) -> &[u64] {
-        let window = &self.launched.windows[array.index()][chunk];
-        let first = window.first() as usize;
-        &window.elements()[positions.start - first..positions.end - first]
-    }
-
-    fn elements(&mut self, array: Buffer, spans: &[Span]) {
-        let mut whole = Vec::new();
-        for (chunk, span) in spans.iter().enumerate() {
-            whole.extend_from_slice(self.own(array, chunk, span.own.clone()));
-        }
-        self.whole.push((array, whole));
-    }
-
-    /// The ends of the lists below some positions, which count the entries of the whole.
-    fn ends(&mut self, ptr: Buffer, parents: &[Span], entries: &[Span], at_root: bool) {
-        let mut whole = vec![0];
-        if at_root {
-            whole.push(entries.last().map_or(0, |span| span.whole().end) as u64);
-        } else {
-            for (chunk, (parents, entries)) in parents.iter().zip(entries).enumerate() {
-                let ends = self.own(ptr, chunk, parents.own.start + 1..parents.own.end + 1);
-                whole.extend(ends.iter().map(|end| end + entries.start as u64));
-            }
-        }
-        self.whole.push((ptr, whole));
-    }
 }
 
 /// The chunk that a loop has that is not cut.

@@ -34,6 +34,7 @@ use redpoll_logic::FloatMode;
 use room::Room;
 use std::ops::Range;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// What runs the Assembly of a kernel.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
@@ -79,6 +80,8 @@ pub struct Outcome {
     pub outputs: Vec<Tensor>,
     /// The work done; only the interpreter counts.
     pub counts: Option<Counts>,
+    /// How long its launches took by the clock of a device, if one has run them.
+    pub on_device: Option<Duration>,
 }
 
 impl Kernel {
@@ -249,7 +252,7 @@ impl Kernel {
             self.room.reserve(&mut invocation);
         }
         let counts = self.call(&mut invocation)?;
-        Ok(Outcome { outputs: self.collect(&mut invocation, inputs)?, counts })
+        Ok(Outcome { outputs: self.collect(&mut invocation, inputs)?, counts, on_device: None })
     }
 
     /// The memory of one run: the arrays of the inputs, shared, and empty outputs.
@@ -257,8 +260,15 @@ impl Kernel {
     /// # Errors
     /// [`Error::InvalidInvocation`] when the inputs are not those of the program.
     pub fn bind(&self, inputs: &[&Tensor], limits: &Limits) -> Result<Invocation, Error> {
-        let (buffers, params) = bind::bind(&self.draft.program, &self.draft.lowered, inputs)?;
+        let (arrays, params) = bind::bind(&self.draft.program, &self.draft.lowered, inputs)?;
+        let buffers = arrays.iter().map(|array| array.buffer().clone());
         Invocation::new(self.draft.signature(), buffers, params, limits.clone())
+    }
+
+    /// As [`Kernel::bind`], for who reads inputs that are on a device there.
+    fn bind_elsewhere(&self, inputs: &[&Tensor], limits: &Limits) -> Result<Invocation, Error> {
+        let (arrays, params) = bind::bind(&self.draft.program, &self.draft.lowered, inputs)?;
+        Invocation::elsewhere(self.draft.signature(), &arrays, params, limits.clone())
     }
 
     /// Calls the code over all of the outermost loop.
@@ -300,7 +310,7 @@ impl Kernel {
     pub fn collect(&self, invocation: &mut Invocation, inputs: &[&Tensor]) -> Result<Vec<Tensor>, Error> {
         let Draft { program, lowered, .. } = &self.draft;
         let used = collect::used(program, lowered, invocation)?;
-        let output = |id| collect::collect(program, lowered, (id, &used), (&mut *invocation, inputs));
+        let output = |id| collect::left(program, lowered, (id, &used), (&mut *invocation, inputs));
         let outputs = program.outputs().map(output).collect::<Result<_, _>>()?;
         self.room.note(used);
         Ok(outputs)

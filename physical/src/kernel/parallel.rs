@@ -151,7 +151,7 @@ impl Run<'_> {
             return Ok(Vec::new());
         }
         let used = collect::used(program, lowered, invocation)?;
-        let collect = |id| collect::collect(program, lowered, (id, &used), (&mut *invocation, self.inputs));
+        let collect = |id| collect::left(program, lowered, (id, &used), (&mut *invocation, self.inputs));
         folded.map(|(id, _)| *id).map(collect).collect()
     }
 }
@@ -213,11 +213,11 @@ fn join(
             Join::Shared => {
                 let places = places(kernel, *id, inputs) as usize;
                 let used: Vec<_> = leaf(kernel, *id).into_iter().map(|b| (b, places)).collect();
-                collect::collect(program, lowered, (*id, &used), (&mut shared, inputs))?
+                collect::left(program, lowered, (*id, &used), (&mut shared, inputs))?
             }
             Join::Appended => {
                 let used = append::append(kernel, *id, &mut done.parts, &limits.workers)?;
-                let output = collect::collect(program, lowered, (*id, &used), (&mut done.parts[0].invocation, inputs))?;
+                let output = collect::left(program, lowered, (*id, &used), (&mut done.parts[0].invocation, inputs))?;
                 kernel.room.note(used);
                 output
             }
@@ -227,7 +227,7 @@ fn join(
             }
         });
     }
-    Ok(Outcome { outputs, counts: done.counts })
+    Ok(Outcome { outputs, counts: done.counts, on_device: None })
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// A processor that runs kernels: `cpu`, `cuda` for the first device of CUDA, or `cuda:N`.
+/// A processor that runs kernels: `auto`, `cpu`, `cuda` for the first device of CUDA, or `cuda:N`.
 ///
 /// ```
 /// use redpoll_physical::kernel::Processor;
@@ -14,8 +14,10 @@ use std::str::FromStr;
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Processor {
-    /// The cores of this machine.
+    /// A device where that is expected to pay, else the cores of this machine.
     #[default]
+    Auto,
+    /// The cores of this machine.
     Cpu,
     /// The CUDA device of that number.
     Cuda(u32),
@@ -23,7 +25,7 @@ pub enum Processor {
 
 /// A text names no processor.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("a processor is `cpu`, `cuda` or `cuda:N`, found `{found}`")]
+#[error("a processor is `auto`, `cpu`, `cuda` or `cuda:N`, found `{found}`")]
 pub struct NoProcessor {
     /// The text.
     pub found: String,
@@ -32,6 +34,7 @@ pub struct NoProcessor {
 impl fmt::Display for Processor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Processor::Auto => f.write_str("auto"),
             Processor::Cpu => f.write_str("cpu"),
             Processor::Cuda(ordinal) => write!(f, "cuda:{ordinal}"),
         }
@@ -44,6 +47,7 @@ impl FromStr for Processor {
     fn from_str(text: &str) -> Result<Processor, NoProcessor> {
         let none = || NoProcessor { found: text.to_owned() };
         match text.split_once(':') {
+            None if text == "auto" => Ok(Processor::Auto),
             None if text == "cpu" => Ok(Processor::Cpu),
             None if text == "cuda" => Ok(Processor::Cuda(0)),
             Some(("cuda", number)) => number.parse().map(Processor::Cuda).map_err(|_| none()),

@@ -5,6 +5,7 @@ use super::frame::{CALLBACKS, Frame, Slot};
 use super::{Limits, sort};
 use crate::Error;
 use crate::assembly::{Buffer, BufferClass, BufferDecl, BufferRole, Function, Status};
+use crate::storage::{Array, Away};
 use arrow::buffer::Buffer as ArrowBuffer;
 use redpoll_logic::{Prim, Scalar};
 use std::ops::Range;
@@ -39,6 +40,8 @@ impl Signature {
 
 enum Memory {
     Input(ArrowBuffer),
+    /// An input that machine code does not read.
+    Away(Arc<Away>),
     Owned(Block),
     /// A block of another invocation: the bytes from there on.
     Lent(*mut u8, usize),
@@ -141,6 +144,31 @@ impl Invocation {
         Ok(())
     }
 
+    /// As [`Invocation::new`], for who reads inputs where they are: those that are on a device stay there.
+    ///
+    /// # Errors
+    /// As [`Invocation::new`].
+    pub(crate) fn elsewhere(
+        signature: &Arc<Signature>,
+        inputs: &[Array],
+        params: Vec<i64>,
+        limits: Limits,
+    ) -> Result<Invocation, Error> {
+        let buffer = |array: &Array| match array.away() {
+            Some(_) => ArrowBuffer::from_vec(Vec::<u64>::new()),
+            None => array.buffer().clone(),
+        };
+        let mut invocation = Invocation::new(signature, inputs.iter().map(buffer), params, limits)?;
+        let buffers = (0..signature.buffers.len()).filter(|k| signature.buffers[*k].role == BufferRole::Input);
+        for (k, array) in buffers.zip(inputs) {
+            if let Some(away) = array.away() {
+                invocation.lens[k] = array.len();
+                invocation.memory[k] = Memory::Away(away.clone());
+            }
+        }
+        Ok(invocation)
+    }
+
     /// What its runs may take.
     pub(crate) fn limits(&self) -> &Limits {
         &self.limits
@@ -183,6 +211,22 @@ impl Invocation {
             Memory::Input(array) => array,
             _ => unreachable!("buffer `{}` is no input", self.signature.buffers[buffer.index()].name),
         }
+    }
+
+    /// The bytes of an input that are on a device, or were.
+    pub(crate) fn away(&self, buffer: Buffer) -> Option<&Away> {
+        match &self.memory[buffer.index()] {
+            Memory::Away(away) => Some(away),
+            _ => None,
+        }
+    }
+
+    /// The array of an input, brought here if need be.
+    ///
+    /// # Errors
+    /// What the device says that has it.
+    pub(crate) fn fetched(&self, buffer: Buffer) -> Result<&ArrowBuffer, Error> {
+        self.away(buffer).map_or_else(|| Ok(self.input(buffer)), Away::fetch)
     }
 
     /// The argument for a call of machine code, valid while the invocation is not touched otherwise.
@@ -386,6 +430,7 @@ impl Invocation {
     pub(crate) fn bytes(&self, buffer: Buffer) -> &[u8] {
         match &self.memory[buffer.index()] {
             Memory::Input(input) => input.as_slice(),
+            Memory::Away(_) => unreachable!("what is away is read there"),
             Memory::Owned(block) => block.as_slice(),
             Memory::Lent(..) => unreachable!("lent memory is read element by element"),
         }
@@ -430,7 +475,7 @@ impl Invocation {
                 // SAFETY: as in `read`.
                 unsafe { start.add(at * size).copy_from_nonoverlapping(bytes.as_ptr(), size) };
             }
-            Memory::Input(_) => unreachable!("the verifier admits stores to owned buffers only"),
+            Memory::Input(_) | Memory::Away(_) => unreachable!("the verifier admits stores to owned buffers only"),
         }
     }
 

@@ -86,6 +86,9 @@ impl Account for MemoryBudget {
 pub struct Limits {
     /// Charged by owned buffers while they live, after they were handed out too.
     pub memory: Arc<MemoryBudget>,
+    /// The bytes of a device's memory that inputs, results and windows may take at one time, if that is less than the device
+    /// itself gives.
+    pub device_memory: usize,
     /// What chunks of kernels run on.
     pub workers: Arc<Workers>,
     /// Kernels return [`Status::Cancelled`](crate::assembly::Status::Cancelled) once it is set: at their next growth, or at
@@ -97,7 +100,12 @@ impl Limits {
     /// A limit of that many bytes, on the caller's thread.
     pub fn memory(bytes: usize) -> Limits {
         let workers = Workers::caller().clone();
-        Limits { memory: Arc::new(MemoryBudget::new(bytes)), workers, cancel: Arc::default() }
+        Limits {
+            memory: Arc::new(MemoryBudget::new(bytes)),
+            device_memory: usize::MAX,
+            workers,
+            cancel: Arc::default(),
+        }
     }
 
     /// The same for one run: a budget of its own, which takes its bytes from this one, tells what that run held.

@@ -1,15 +1,26 @@
 //! One array of a tensor: a typed view of an Arrow buffer.
 
+use super::away::Away;
 use crate::Error;
 use arrow::buffer::Buffer;
 use arrow::datatypes::ArrowNativeType;
 use redpoll_logic::{Prim, Scalar};
+use std::sync::Arc;
 
-/// An array of primitives in an Arrow buffer, shared when cloned.
+/// An array of primitives in an Arrow buffer, shared when cloned. What a device has computed stays in its memory until
+/// somebody asks for elements; that panics where the device is lost, which [`Tensor::fetch`](super::Tensor::fetch) tells as an
+/// error.
 #[derive(Clone, Debug)]
 pub struct Array {
     prim: Prim,
-    buffer: Buffer,
+    memory: Memory,
+}
+
+/// Where the elements of an array are.
+#[derive(Clone, Debug)]
+enum Memory {
+    Here(Buffer),
+    Away(Arc<Away>),
 }
 
 /// A Rust type whose values an [`Array`] holds as they are. (`bool` is a byte in an array, see [`Array::from_bools`].)
@@ -57,7 +68,7 @@ impl Array {
     /// The first `len` elements of `buffer` as `prim`s; `None` when the buffer is too short or not aligned.
     pub fn new(prim: Prim, buffer: Buffer, len: usize) -> Option<Array> {
         if len == 0 {
-            return Some(Array { prim, buffer: Buffer::from_vec(Vec::<u64>::new()) });
+            return Some(Array::here(prim, Buffer::from_vec(Vec::<u64>::new())));
         }
         let bytes = len.checked_mul(prim.bytes())?;
         let aligned = buffer.as_ptr().align_offset(prim.bytes()) == 0;
@@ -65,17 +76,26 @@ impl Array {
             return None;
         }
         let buffer = if bytes == buffer.len() { buffer } else { buffer.slice_with_length(0, bytes) };
-        Some(Array { prim, buffer })
+        Some(Array::here(prim, buffer))
+    }
+
+    fn here(prim: Prim, buffer: Buffer) -> Array {
+        Array { prim, memory: Memory::Here(buffer) }
+    }
+
+    /// The elements that are all of some bytes on a device.
+    pub(crate) fn left_away(prim: Prim, away: Arc<Away>) -> Array {
+        Array { prim, memory: Memory::Away(away) }
     }
 
     /// The elements of a vector, which is not copied.
     pub fn from_vec<T: Element>(values: Vec<T>) -> Array {
-        Array { prim: T::PRIM, buffer: Buffer::from_vec(values) }
+        Array::here(T::PRIM, Buffer::from_vec(values))
     }
 
     /// Booleans, a byte each.
     pub fn from_bools(values: impl IntoIterator<Item = bool>) -> Array {
-        Array { prim: Prim::Bool, buffer: Buffer::from_vec(values.into_iter().map(u8::from).collect::<Vec<u8>>()) }
+        Array::here(Prim::Bool, Buffer::from_vec(values.into_iter().map(u8::from).collect::<Vec<u8>>()))
     }
 
     /// `len` times the same primitive.
@@ -84,7 +104,7 @@ impl Array {
     /// When there is not so much memory.
     pub(crate) fn filled(value: &Scalar, len: u64) -> Result<Array, Error> {
         let (prim, bits) = prim_bits(value);
-        match_width!(prim, W => Ok(Array { prim, buffer: Buffer::from_vec(filled_vec(bits as W, len)?) }))
+        match_width!(prim, W => Ok(Array::here(prim, Buffer::from_vec(filled_vec(bits as W, len)?))))
     }
 
     /// Positions or coordinates as elements of the type `prim`, in which they must fit.
@@ -105,33 +125,55 @@ impl Array {
 
     /// The number of elements.
     pub fn len(&self) -> usize {
-        self.buffer.len() / self.prim.bytes()
+        self.bytes() / self.prim.bytes()
     }
 
     /// Whether it has no elements.
     pub fn is_empty(&self) -> bool {
-        self.buffer.is_empty()
+        self.bytes() == 0
+    }
+
+    /// How many bytes it has.
+    pub(crate) fn bytes(&self) -> usize {
+        match &self.memory {
+            Memory::Here(buffer) => buffer.len(),
+            Memory::Away(away) => away.bytes(),
+        }
     }
 
     /// The bytes.
+    ///
+    /// # Panics
+    /// When they are on a device that is lost.
     pub fn buffer(&self) -> &Buffer {
-        &self.buffer
+        match &self.memory {
+            Memory::Here(buffer) => buffer,
+            Memory::Away(away) => away.fetch().unwrap_or_else(|lost| panic!("{lost}")),
+        }
+    }
+
+    /// The bytes as they are on a device, if that is where they were left.
+    pub(crate) fn away(&self) -> Option<&Arc<Away>> {
+        match &self.memory {
+            Memory::Here(_) => None,
+            Memory::Away(away) => Some(away),
+        }
     }
 
     /// The elements, if they are of that type; booleans are not, see [`Array::bools`].
     pub fn as_slice<T: Element>(&self) -> Option<&[T]> {
-        (self.prim == T::PRIM).then(|| self.buffer.typed_data())
+        (self.prim == T::PRIM).then(|| self.buffer().typed_data())
     }
 
     /// The bytes of booleans, 0 or 1.
     pub fn bools(&self) -> Option<&[u8]> {
-        (self.prim == Prim::Bool).then(|| self.buffer.as_slice())
+        (self.prim == Prim::Bool).then(|| self.buffer().as_slice())
     }
 
     /// The same bytes read as another primitive of the same width; `None` when the widths differ. So indices in `i32`
     /// pass as `u32`: what was negative is then out of range.
     pub fn reinterpret(&self, prim: Prim) -> Option<Array> {
-        (prim.bytes() == self.prim.bytes() && prim != Prim::Bool).then(|| Array { prim, buffer: self.buffer.clone() })
+        (prim.bytes() == self.prim.bytes() && prim != Prim::Bool).then(|| Array { prim, memory: self.memory.clone() })
     }
 
     /// The elements `start..start + len`, not copied.
@@ -140,7 +182,7 @@ impl Array {
     /// When they go beyond the end.
     pub fn slice(&self, start: usize, len: usize) -> Array {
         let width = self.prim.bytes();
-        Array { prim: self.prim, buffer: self.buffer.slice_with_length(start * width, len * width) }
+        Array::here(self.prim, self.buffer().slice_with_length(start * width, len * width))
     }
 
     /// The element at `k`.
@@ -164,13 +206,13 @@ impl Array {
     /// The elements as unsigned integers of their width.
     pub(crate) fn words<W: ArrowNativeType>(&self) -> &[W] {
         debug_assert_eq!(size_of::<W>(), self.prim.bytes());
-        self.buffer.typed_data()
+        self.buffer().typed_data()
     }
 
     /// An array of that primitive from unsigned integers of its width.
     pub(crate) fn from_words<W: ArrowNativeType>(prim: Prim, words: Vec<W>) -> Array {
         debug_assert_eq!(size_of::<W>(), prim.bytes());
-        Array { prim, buffer: Buffer::from_vec(words) }
+        Array::here(prim, Buffer::from_vec(words))
     }
 
     /// The elements as positions, coordinates or flags.
@@ -179,11 +221,11 @@ impl Array {
     /// When they are none of these, which validation has excluded.
     pub(crate) fn indices(&self) -> Indices<'_> {
         match self.prim {
-            Prim::I32 => Indices::I32(self.buffer.typed_data()),
-            Prim::I64 => Indices::I64(self.buffer.typed_data()),
-            Prim::U32 => Indices::U32(self.buffer.typed_data()),
-            Prim::U64 => Indices::U64(self.buffer.typed_data()),
-            Prim::U8 => Indices::U8(self.buffer.typed_data()),
+            Prim::I32 => Indices::I32(self.buffer().typed_data()),
+            Prim::I64 => Indices::I64(self.buffer().typed_data()),
+            Prim::U32 => Indices::U32(self.buffer().typed_data()),
+            Prim::U64 => Indices::U64(self.buffer().typed_data()),
+            Prim::U8 => Indices::U8(self.buffer().typed_data()),
             other => unreachable!("an array of {other} holds no indices"),
         }
     }

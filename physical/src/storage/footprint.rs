@@ -26,7 +26,7 @@ const MOST_ELEMENTS: u64 = 1 << 28;
 impl Tensor {
     /// The bytes of all arrays. Buffers that are shared with other tensors count in each.
     pub fn bytes(&self) -> u64 {
-        self.arrays().map(|array| array.buffer().len() as u64).sum()
+        self.arrays().map(|array| array.bytes() as u64).sum()
     }
 }
 

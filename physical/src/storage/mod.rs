@@ -6,6 +6,7 @@
 
 mod array;
 mod assemble;
+mod away;
 mod convert;
 mod exchange;
 mod footprint;
@@ -26,6 +27,7 @@ mod walk;
 
 pub use array::{Array, Element};
 pub(crate) use array::{Indices, filled_vec};
+pub(crate) use away::{Away, Remote};
 pub use convert::{convert, convert_within};
 pub use exchange::{Import, NullPolicy, arrow_type, dtype_of_arrow};
 pub use footprint::Survey;
@@ -85,6 +87,23 @@ impl Tensor {
     /// All arrays: those of the levels, outermost first, then the values.
     pub(crate) fn arrays(&self) -> impl Iterator<Item = &Array> {
         self.levels.iter().flatten().chain(&self.leaf)
+    }
+
+    /// Brings what was left on a device here. Who looks at elements does so, too, but cannot be told of a lost device.
+    ///
+    /// # Errors
+    /// [`Error::Device`] with the words of the driver.
+    pub fn fetch(&self) -> Result<(), Error> {
+        if !self.is_here() {
+            self.arrays().filter_map(Array::away).try_for_each(|away| away.fetch().map(drop))?;
+            self.assert_valid();
+        }
+        Ok(())
+    }
+
+    /// Whether all of it is here; else some was left on a device.
+    pub fn is_here(&self) -> bool {
+        self.arrays().filter_map(Array::away).all(|away| away.is_here())
     }
 
     /// Level `k`: format, dimension and arrays.

@@ -14,6 +14,8 @@ impl Tensor {
         for k in 0..self.ty().format.levels.len() {
             let data = self.level(k);
             let coordinate = place.get(k).copied().unwrap_or(0).min(data.dimension);
+            // Nothing is before the first coordinate, whatever is stored there.
+            at = at.filter(|_| k < place.len());
             match level(data.format.kind).concatenation() {
                 Concatenation::Full => {
                     let rows = before.saturating_mul(data.dimension);
@@ -21,10 +23,11 @@ impl Tensor {
                     at = at.filter(|_| coordinate < data.dimension).map(|_| before);
                 }
                 Concatenation::List if data.format.ordered => {
-                    let [ptr, idx] = [0, 1].map(|n| data.arrays[n].indices());
+                    let ptr = data.arrays[0].indices();
                     (before, at) = match at {
                         None => (ptr.get(before), None),
                         Some(parent) => {
+                            let idx = data.arrays[1].indices();
                             let (lo, hi) = (ptr.get(parent), ptr.get(parent + 1));
                             let found = lower_bound(lo..hi, |q| idx.get(q) < coordinate);
                             let is_stored = found < hi && idx.get(found) == coordinate;

@@ -23,12 +23,18 @@ impl Tensor {
     /// A tensor from arrays that the engine made itself; validated in debug builds only.
     pub(crate) fn new_unchecked(ty: Arc<TensorType>, levels: Vec<Vec<Array>>, leaf: Vec<Array>) -> Tensor {
         let tensor = Tensor::of_parts(ty, levels, leaf);
-        if cfg!(debug_assertions)
-            && let Err(error) = tensor.validate()
-        {
-            panic!("the engine made an invalid tensor of type {:?}: {error}", tensor.ty);
-        }
+        tensor.assert_valid();
         tensor
+    }
+
+    /// Asserts in debug builds that what the engine has made is valid; what was left on a device is checked once it is here.
+    pub(super) fn assert_valid(&self) {
+        if cfg!(debug_assertions)
+            && self.is_here()
+            && let Err(error) = self.validate()
+        {
+            panic!("the engine made an invalid tensor of type {:?}: {error}", self.ty);
+        }
     }
 
     /// Checks what [`Tensor::try_new`] promises.

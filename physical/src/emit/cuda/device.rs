@@ -3,28 +3,38 @@
 //! Nothing here is needed to build; where something is missing, or older than what this was built for, that is an error and
 //! no panic.
 
-use super::launch::{Address, Argument, Device, run};
+use super::launch::Argument;
+use super::machine::{Address, Block, Entry, Machine, Shape, Trouble};
+use super::memory::DeviceMemory;
 use super::ptx::{Unit, disk, ptx};
+use super::runner::OnDevice;
 use super::unit::{OPTIONS, emit, entry_name};
-use super::uploads::Uploads;
 use crate::Error;
-use crate::assembly::Status;
-use crate::grid::{Grid, Launch, Launched, Runner, WARP};
-use arrow::buffer::Buffer as ArrowBuffer;
-use cudarc::driver::result::memcpy_dtoh_sync;
-use cudarc::driver::sys::{CUdevice_attribute, CUresult};
+use crate::grid::{Grid, Runner, WARP};
+use crate::storage::{Array, Tensor};
+use cudarc::driver::result::{memcpy_dtoh_sync, memcpy_htod_sync, memset_d8_async};
+use cudarc::driver::sys::{CUdevice_attribute, CUevent_flags, CUresult};
 use cudarc::driver::{
-    CudaContext, CudaModule, CudaSlice, CudaStream, DevicePtr, DeviceRepr, DriverError, LaunchConfig, PushKernelArg,
+    CudaContext, CudaFunction, CudaModule, CudaSlice, CudaStream, DevicePtr, DeviceRepr, DriverError, LaunchConfig,
+    PushKernelArg,
 };
 use cudarc::nvrtc::{CompileError, CompileOptions, Ptx, compile_ptx_with_opts};
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 
 /// The threads of a block.
 const BLOCK: u32 = 128;
-/// The share of the memory of a device that arrays of inputs may take between launches, as a divisor.
-const KEPT: usize = 2;
+/// The share of the memory of a device that may be in use: others use it, too.
+const SHARE: (usize, usize) = (3, 4);
+/// What puts arrays together, and its name.
+const STITCH: &str = include_str!("stitch.cu");
+const STITCH_ENTRY: &str = "redpoll_stitch";
+/// From such a wait for a launch on its thread sleeps for so long between looks.
+const SLEEP: Duration = Duration::from_micros(100);
+/// What a wait begins with: it grows with the looks.
+const FIRST_WAIT: Duration = Duration::from_nanos(100);
 /// The warps that a multiprocessor has work for; their windows take memory, so it is not given more.
 const WARPS: usize = 16;
 
@@ -33,15 +43,8 @@ const LEAST_CAPABILITY: i32 = 7;
 
 /// A device that can be used.
 pub struct Cuda {
-    ordinal: u32,
-    stream: Arc<CudaStream>,
-    context: Arc<CudaContext>,
-    architecture: String,
-    /// The version of the run-time compiler.
-    compiler: String,
-    multiprocessors: usize,
-    /// The arrays of inputs that it has.
-    uploads: Uploads<CudaSlice<u8>>,
+    driver: Arc<Driver>,
+    memory: Arc<DeviceMemory>,
 }
 
 impl Cuda {
@@ -59,6 +62,25 @@ impl Cuda {
         let cuda = Arc::new(caught(|| Cuda::find(ordinal)).map_err(|why| Error::NoDevice { ordinal, why })?);
         open.insert(ordinal, cuda.clone());
         Ok(cuda)
+    }
+
+    /// The first device, asked for once in this process: for those who can do without.
+    ///
+    /// # Errors
+    /// As [`Cuda::open`], when it was first asked for.
+    pub fn first() -> Result<Arc<Cuda>, &'static Error> {
+        static FIRST: LazyLock<Result<Arc<Cuda>, Error>> = LazyLock::new(|| Cuda::open(0));
+        FIRST.as_ref().map(Arc::clone)
+    }
+
+    /// The bytes of tensors that it does not have.
+    pub fn missing(&self, tensors: &[&Tensor]) -> u64 {
+        let arrays = tensors.iter().flat_map(|tensor| tensor.arrays());
+        let there = |array: &&Array| match array.away() {
+            Some(away) => self.memory.resident(away).is_some(),
+            None => self.memory.has(array.buffer()),
+        };
+        arrays.filter(|array| !there(array)).map(|array| array.bytes() as u64).sum()
     }
 
     fn find(ordinal: u32) -> Result<Cuda, String> {
@@ -79,16 +101,18 @@ impl Cuda {
         let multiprocessors = context.attribute(attribute).map_err(|e| said(&e))?;
         let multiprocessors = usize::try_from(multiprocessors).unwrap_or(1).max(1);
         let architecture = format!("compute_{major}{minor}");
-        let uploads = Uploads::of_at_most(context.total_mem().map_err(|e| said(&e))? / KEPT);
-        let stream = context.default_stream();
-        Ok(Cuda { ordinal, stream, context, architecture, compiler: compiler()?, multiprocessors, uploads })
-    }
-
-    /// A unit of text, compiled now or before.
-    fn compile(&self, text: &str) -> Result<Arc<CudaModule>, String> {
-        let unit = Unit { text, architecture: &self.architecture, compiler: &self.compiler };
-        let ptx = ptx(unit, disk(), || compiled(unit))?;
-        self.context.load_module(Ptx::from_src(ptx)).map_err(|e| said(&e))
+        let limit = context.total_mem().map_err(|e| said(&e))? / SHARE.1 * SHARE.0;
+        let driver = Arc::new(Driver {
+            ordinal,
+            stream: context.default_stream(),
+            beside: context.new_stream().map_err(|e| said(&e))?,
+            context,
+            stitch: OnceLock::new(),
+            architecture,
+            compiler: compiler()?,
+            multiprocessors,
+        });
+        Ok(Cuda { memory: DeviceMemory::of(driver.clone(), limit), driver })
     }
 
     /// What runs grids, all compiled at once.
@@ -98,11 +122,14 @@ impl Cuda {
     pub(crate) fn runners(self: &Arc<Cuda>, grids: &[&Grid]) -> Result<Vec<Box<dyn Runner>>, Error> {
         let text = emit(grids)?;
         let name = grids.first().map_or_else(String::new, |grid| grid.function.name.clone());
-        let module =
-            caught(|| self.compile(&text)).map_err(|message| Error::Compile { function: name.clone(), message })?;
+        let module = caught(|| self.driver.compile(&text))
+            .map_err(|message| Error::Compile { function: name.clone(), message })?;
         let runner = |(number, grid): (usize, &&Grid)| {
-            let (cuda, module, grid) = (self.clone(), module.clone(), Grid::clone(grid));
-            Box::new(Kernel { cuda, module, number, grid }) as Box<dyn Runner>
+            let grid = Grid::clone(grid);
+            // Teams of fewer lanes share a warp with others.
+            let teams = self.driver.multiprocessors * WARPS * (WARP / grid.lanes) as usize;
+            let entry = Box::new(Kernel { driver: self.driver.clone(), module: module.clone(), number });
+            Box::new(OnDevice { memory: self.memory.clone(), entry, grid, teams }) as Box<dyn Runner>
         };
         Ok(grids.iter().enumerate().map(runner).collect())
     }
@@ -142,137 +169,172 @@ fn said(error: &DriverError) -> String {
     error.error_string().map_or_else(|_| format!("{error:?}"), |text| text.to_string_lossy().into_owned())
 }
 
-/// A grid compiled for a device.
-struct Kernel {
-    cuda: Arc<Cuda>,
-    module: Arc<CudaModule>,
-    number: usize,
-    grid: Grid,
-}
-
-impl Runner for Kernel {
-    fn grid(&self) -> &Grid {
-        &self.grid
-    }
-
-    fn teams(&self) -> usize {
-        // Teams of fewer lanes share a warp with others.
-        self.cuda.multiprocessors * WARPS * (WARP / self.grid.lanes) as usize
-    }
-
-    fn memory(&self) -> usize {
-        caught(|| self.cuda.context.mem_get_info().map_err(|e| said(&e))).map_or(usize::MAX, |(free, _)| free)
-    }
-
-    fn run(&self, launch: &Launch<'_>) -> Result<Launched, Error> {
-        // What is this launch's alone is freed with this.
-        let mut memory = Memory { kernel: self, held: Vec::new(), inputs: Vec::new() };
-        run(&mut memory, &self.grid, launch)
+/// The words of the driver.
+fn trouble(error: &DriverError) -> Trouble {
+    match error.0 {
+        CUresult::CUDA_ERROR_OUT_OF_MEMORY => Trouble::Full,
+        _ => Trouble::Said(said(error)),
     }
 }
 
-/// The memory of one launch.
-struct Memory<'a> {
-    kernel: &'a Kernel,
-    held: Vec<CudaSlice<u8>>,
-    inputs: Vec<Arc<CudaSlice<u8>>>,
+/// The driver of a device.
+struct Driver {
+    ordinal: u32,
+    context: Arc<CudaContext>,
+    stream: Arc<CudaStream>,
+    /// What is told to launches on their way goes past the stream that they are in.
+    beside: Arc<CudaStream>,
+    /// Text that the driver has compiled, when it was first needed.
+    stitch: OnceLock<Result<CudaFunction, String>>,
+    architecture: String,
+    /// The version of the run-time compiler.
+    compiler: String,
+    multiprocessors: usize,
 }
 
-impl Memory<'_> {
-    /// What the driver says, as an error of this kernel.
-    fn checked<T>(&self, what: impl FnOnce() -> Result<T, DriverError>) -> Result<T, Error> {
-        let mut full = false;
+/// Memory of a device.
+struct DeviceBlock {
+    address: Address,
+    /// Gives it back.
+    _slice: CudaSlice<u8>,
+}
+
+impl Block for DeviceBlock {
+    fn address(&self) -> Address {
+        self.address
+    }
+}
+
+impl Driver {
+    /// Calls the driver.
+    fn asked<T>(&self, what: impl FnOnce() -> Result<T, DriverError>) -> Result<T, Trouble> {
+        let mut failed = None;
         let result = caught(|| {
             what().map_err(|e| {
-                full = e.0 == CUresult::CUDA_ERROR_OUT_OF_MEMORY;
+                failed = Some(trouble(&e));
                 said(&e)
             })
         });
-        result.map_err(|message| match full {
-            true => Error::KernelStopped(Status::OutOfMemory),
-            false => {
-                let (ordinal, kernel) = (self.kernel.cuda.ordinal, self.kernel.grid.function.name.clone());
-                Error::Device { ordinal, kernel, message }
-            }
-        })
+        result.map_err(|message| failed.unwrap_or(Trouble::Said(message)))
     }
 
-    /// Memory that the driver gives, if need be once arrays of inputs that this launch does not read have left.
-    fn allocated(&self, what: impl Fn() -> Result<CudaSlice<u8>, DriverError>) -> Result<CudaSlice<u8>, Error> {
-        match self.checked(&what) {
-            Err(Error::KernelStopped(Status::OutOfMemory)) => {
-                self.kernel.cuda.uploads.clear();
-                self.checked(&what)
-            }
-            result => result,
-        }
+    /// A unit of text, compiled now or before.
+    fn compile(&self, text: &str) -> Result<Arc<CudaModule>, String> {
+        let unit = Unit { text, architecture: &self.architecture, compiler: &self.compiler };
+        let ptx = ptx(unit, disk(), || compiled(unit))?;
+        self.context.load_module(Ptx::from_src(ptx)).map_err(|e| said(&e))
     }
 
-    fn put(&self, bytes: &[u8]) -> Result<CudaSlice<u8>, Error> {
-        // There is no memory of no bytes.
-        let bytes = if bytes.is_empty() { &[0] } else { bytes };
-        self.allocated(|| self.kernel.cuda.stream.clone_htod(bytes))
-    }
-
-    fn hold(&mut self, slice: CudaSlice<u8>) -> Address {
-        let address = self.address(&slice);
-        self.held.push(slice);
-        address
-    }
-
-    fn address(&self, slice: &CudaSlice<u8>) -> Address {
-        slice.device_ptr(&self.kernel.cuda.stream).0
+    fn stitch(&self) -> Result<&CudaFunction, Trouble> {
+        let compiled = self.stitch.get_or_init(|| {
+            caught(|| {
+                let module = self.compile(STITCH)?;
+                module.load_function(STITCH_ENTRY).map_err(|e| said(&e))
+            })
+        });
+        compiled.as_ref().map_err(|words| Trouble::Said(words.clone()))
     }
 }
 
-impl Device for Memory<'_> {
-    fn upload(&mut self, bytes: &[u8]) -> Result<Address, Error> {
-        let slice = self.put(bytes)?;
-        Ok(self.hold(slice))
+impl Machine for Driver {
+    fn ordinal(&self) -> u32 {
+        self.ordinal
     }
 
-    fn input(&mut self, array: &ArrowBuffer) -> Result<Address, Error> {
-        let slice = self.kernel.cuda.uploads.memory(array, |bytes| self.put(bytes))?;
-        let address = self.address(&slice);
-        self.inputs.push(slice);
-        Ok(address)
+    fn allocate(&self, bytes: usize) -> Result<Box<dyn Block>, Trouble> {
+        // SAFETY: who allocates writes each byte before it is read.
+        let slice = self.asked(|| unsafe { self.stream.alloc::<u8>(bytes) })?;
+        let address = slice.device_ptr(&self.stream).0;
+        // Other calls may go past the stream in which it was allocated.
+        self.asked(|| self.stream.synchronize())?;
+        Ok(Box::new(DeviceBlock { address, _slice: slice }))
     }
 
-    fn filled(&mut self, elements: usize, size: usize, fill: u64) -> Result<Address, Error> {
-        if fill == 0 {
-            let slice = self.allocated(|| self.kernel.cuda.stream.alloc_zeros((elements * size).max(1)))?;
-            return Ok(self.hold(slice));
-        }
-        self.upload(&fill.to_le_bytes()[..size].repeat(elements))
+    fn upload(&self, bytes: &[u8], to: Address) -> Result<(), Trouble> {
+        self.asked(|| {
+            self.context.bind_to_thread()?;
+            // SAFETY: who gives the address holds memory with so many bytes behind it.
+            unsafe { memcpy_htod_sync(to, bytes) }
+        })
     }
 
-    fn download(&self, from: Address, to: &mut [u8]) -> Result<(), Error> {
-        if to.is_empty() {
-            return Ok(());
-        }
-        self.checked(|| {
-            self.kernel.cuda.context.bind_to_thread()?;
-            // SAFETY: the address lies in memory that is held here, with so many bytes behind it; launches were waited for.
+    fn download(&self, from: Address, to: &mut [u8]) -> Result<(), Trouble> {
+        self.asked(|| {
+            self.context.bind_to_thread()?;
+            // SAFETY: as above; launches were waited for.
             unsafe { memcpy_dtoh_sync(to, from) }
         })
     }
 
-    fn launch(&mut self, grid: &Grid, argument: &Argument, teams: usize) -> Result<(), Error> {
-        let blocks = (teams * grid.lanes as usize).div_ceil(BLOCK as usize);
-        let config = LaunchConfig {
-            grid_dim: (u32::try_from(blocks).unwrap_or(u32::MAX), 1, 1),
-            block_dim: (BLOCK, 1, 1),
-            shared_mem_bytes: 0,
-        };
-        self.checked(|| {
-            let stream = &self.kernel.cuda.stream;
-            let function = self.kernel.module.load_function(&entry_name(self.kernel.number))?;
+    fn set(&self, at: Address, bytes: usize, byte: u8) -> Result<(), Trouble> {
+        self.asked(|| {
+            self.context.bind_to_thread()?;
+            // SAFETY: as above.
+            unsafe { memset_d8_async(at, byte, bytes, self.stream.cu_stream()) }
+        })
+    }
+
+    fn stitch(&self, stitch: &Argument, moves: usize) -> Result<(), Trouble> {
+        let function = Driver::stitch(self)?;
+        let blocks = moves.min(self.multiprocessors * WARPS).max(1);
+        self.asked(|| {
+            let mut launch = self.stream.launch_builder(function);
+            launch.arg(stitch);
+            // SAFETY: the kernel takes an argument of this size; its table and what that leads to are held by the caller.
+            unsafe { launch.launch(shape(blocks)) }?;
+            self.stream.synchronize()
+        })
+    }
+}
+
+fn shape(blocks: usize) -> LaunchConfig {
+    LaunchConfig {
+        grid_dim: (u32::try_from(blocks).unwrap_or(u32::MAX), 1, 1),
+        block_dim: (BLOCK, 1, 1),
+        shared_mem_bytes: 0,
+    }
+}
+
+/// A kernel of a module.
+struct Kernel {
+    driver: Arc<Driver>,
+    module: Arc<CudaModule>,
+    number: usize,
+}
+
+impl Entry for Kernel {
+    fn launch(&self, argument: &Argument, by: Shape, cancelled: &dyn Fn() -> bool) -> Result<Duration, Trouble> {
+        let Driver { stream, context, beside, .. } = &*self.driver;
+        let blocks = (by.teams * by.lanes as usize).div_ceil(BLOCK as usize);
+        self.driver.asked(|| {
+            let function = self.module.load_function(&entry_name(self.number))?;
+            let timed = Some(CUevent_flags::CU_EVENT_DEFAULT);
+            let start = stream.record_event(timed)?;
             let mut launch = stream.launch_builder(&function);
             launch.arg(argument);
-            // SAFETY: the kernel was printed for an argument of this type, which leads to memory held here; grids keep within
-            // their windows, as lowering guarantees for validated tensors.
-            unsafe { launch.launch(config) }?;
-            stream.synchronize()
+            // SAFETY: the kernel was printed for an argument of this type, which leads to memory held by the caller; grids keep
+            // within their windows, as lowering guarantees for validated tensors.
+            unsafe { launch.launch(shape(blocks)) }?;
+            let end = stream.record_event(timed)?;
+            let mut asked = false;
+            let mut wait = FIRST_WAIT;
+            while !end.try_is_complete()? {
+                if !asked && cancelled() {
+                    context.bind_to_thread()?;
+                    // SAFETY: the word lies in memory held by the caller.
+                    unsafe { memset_d8_async(argument.cancel, 1, 4, beside.cu_stream()) }?;
+                    asked = true;
+                }
+                // Short launches are not kept waiting by the clock of the system.
+                match wait < SLEEP {
+                    true => std::thread::yield_now(),
+                    false => std::thread::sleep(SLEEP),
+                }
+                wait += wait / 8;
+            }
+            stream.synchronize()?;
+            beside.synchronize()?;
+            Ok(Duration::from_secs_f32(start.elapsed_ms(&end)?.max(0.0) / 1e3))
         })
     }
 }

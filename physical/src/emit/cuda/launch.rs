@@ -1,43 +1,21 @@
-//! A launch in the memory of a device: its windows, parameters and chunks, and what it leaves.
+//! A launch in the memory of a device: its windows, parameters and chunks, and what it leaves there.
 
+use super::machine::{Address, Entry, Shape};
+use super::memory::{Asker, DeviceMemory, Held};
 use super::unit::NO_ROOM;
 use crate::Error;
 use crate::assembly::{Buffer, BufferDecl, Status};
-use crate::grid::{End, Extent, Grid, Launch, Launched, Place, Window, stored};
-use arrow::buffer::Buffer as ArrowBuffer;
-
-/// An address in the memory of a device.
-pub(crate) type Address = u64;
-
-/// What has memory and runs the kernels of a unit.
-pub(crate) trait Device {
-    /// Puts bytes into memory of their own, which starts at a multiple of 64 bytes.
-    fn upload(&mut self, bytes: &[u8]) -> Result<Address, Error>;
-
-    /// Memory with the bytes of an array of an input, which later launches may use, too.
-    fn input(&mut self, array: &ArrowBuffer) -> Result<Address, Error>;
-
-    /// Memory of so many elements of 1, 2, 4 or 8 bytes, each with the low bytes of a fill.
-    fn filled(&mut self, elements: usize, size: usize, fill: u64) -> Result<Address, Error>;
-
-    /// Copies bytes from an address on.
-    fn download(&self, from: Address, to: &mut [u8]) -> Result<(), Error>;
-
-    /// Runs the kernel of a grid by so many teams, or more, and waits for its end.
-    fn launch(&mut self, grid: &Grid, argument: &Argument, teams: usize) -> Result<(), Error>;
-}
+use crate::grid::{Contents, End, Extent, Grid, Launch, Launched, Left, Place};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 /// The argument of a kernel: `rp_launch`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Argument {
-    windows: Address,
-    params: Address,
-    chunks: Address,
-    chunk_count: i64,
-    team_count: i64,
-    status: Address,
-    cancel: Address,
+    pub(super) words: [u64; 6],
+    /// Where the word is that asks the launch to end once it is not 0.
+    pub(super) cancel: Address,
 }
 
 /// `rp_window`.
@@ -49,131 +27,174 @@ struct RawWindow {
 }
 
 impl RawWindow {
-    const BYTES: usize = 24;
+    const WORDS: usize = 3;
 
-    fn bytes(self) -> [u8; Self::BYTES] {
-        let words = [self.data, self.room as u64, self.asked as u64].map(u64::to_le_bytes);
-        let mut bytes = [0; Self::BYTES];
-        bytes.copy_from_slice(words.as_flattened());
-        bytes
+    fn words(self) -> [u64; Self::WORDS] {
+        [self.data, self.room as u64, self.asked as u64]
     }
 
-    fn read(bytes: &[u8]) -> RawWindow {
-        let word = |k: usize| u64::from_le_bytes(*bytes[8 * k..].first_chunk().expect("a window has three words"));
-        RawWindow { data: word(0), room: word(1) as i64, asked: word(2) as i64 }
+    fn read(words: &[u64]) -> RawWindow {
+        RawWindow { data: words[0], room: words[1] as i64, asked: words[2] as i64 }
     }
 }
 
-/// Owned memory of a buffer: where it is, and its bytes once the kernel has run. What teams work in stays where it is.
-struct Piece {
-    at: Address,
-    place: Place,
-    bytes: Vec<u8>,
+/// The tables of a launch, which go to the device in one piece: what comes back of them stands first.
+struct Tables {
+    /// For each chunk how it ended.
+    statuses: usize,
+    /// The windows of all buffers, with where those of each begin.
+    windows: Vec<RawWindow>,
+    starts: Vec<usize>,
 }
 
-/// Runs a grid on a device. All that it allocates is the device's to free.
+/// The memory of a launch, which lives until it is over.
+struct Memory<'a> {
+    of: &'a Arc<DeviceMemory>,
+    asker: Asker<'a>,
+    /// What buffers have.
+    pieces: Vec<Arc<Held>>,
+    /// What inputs have.
+    inputs: Vec<Arc<Held>>,
+}
+
+/// Runs a grid on a device.
 ///
 /// # Errors
-/// What the device says; [`Error::UnknownStatus`] when a chunk ends with what is no status.
-pub(crate) fn run(device: &mut dyn Device, grid: &Grid, launch: &Launch<'_>) -> Result<Launched, Error> {
-    let mut tables = Vec::new();
-    let mut pieces = Vec::new();
+/// [`Error::DeviceMemory`] and [`Error::Device`]; [`Error::KernelStopped`] when it is cancelled before it has begun;
+/// [`Error::UnknownStatus`] when a chunk ends with what is no status.
+pub(super) fn run(
+    of: &Arc<DeviceMemory>,
+    entry: &dyn Entry,
+    grid: &Grid,
+    launch: &Launch<'_>,
+) -> Result<Launched, Error> {
+    let limits = launch.inputs.limits();
+    let cancelled = || limits.cancel.load(Ordering::Relaxed);
+    let asker = Asker { kernel: &grid.function.name, limit: limits.device_memory, cancelled: &cancelled };
+    let mut memory = Memory { of, asker, pieces: Vec::new(), inputs: Vec::new() };
+    let mut tables = Tables { statuses: launch.chunks.len(), windows: Vec::new(), starts: Vec::new() };
     for (buffer, (decl, extents)) in (0..).map(Buffer).zip(grid.function.buffers.iter().zip(&launch.windows)) {
-        let windows = match grid.places[buffer.index()] {
-            Place::Input => {
-                let (data, len) = (device.input(launch.inputs.input(buffer))?, launch.inputs.len(buffer) as i64);
-                vec![RawWindow { data, room: len, asked: len }]
-            }
-            place => owned(device, decl, (place, extents), &mut pieces)?,
-        };
-        let bytes: Vec<u8> = windows.iter().flat_map(|w| w.bytes()).collect();
-        tables.push((device.upload(&bytes)?, windows.len()));
+        tables.starts.push(tables.windows.len());
+        match grid.places[buffer.index()] {
+            Place::Input => tables.windows.push(memory.input(launch, buffer)?),
+            place => tables.windows.extend(memory.owned(decl, place, extents)?),
+        }
     }
-    let words = |words: &[i64]| words.iter().flat_map(|w| w.to_le_bytes()).collect::<Vec<u8>>();
-    let chunks: Vec<i64> = launch.chunks.iter().flat_map(|c| [c.start, c.end]).collect();
-    let addresses: Vec<i64> = tables.iter().map(|(at, _)| *at as i64).collect();
     let teams = launch.teams.min(launch.chunks.len());
-    let argument = Argument {
-        windows: device.upload(&words(&addresses))?,
-        params: device.upload(&words(launch.inputs.params()))?,
-        chunks: device.upload(&words(&chunks))?,
-        chunk_count: launch.chunks.len() as i64,
-        team_count: teams as i64,
-        status: device.filled(launch.chunks.len(), 4, u64::from(i32::MAX as u32))?,
-        cancel: device.filled(1, 4, 0)?,
-    };
-    device.launch(grid, &argument, teams)?;
-    let end = end(device, &argument, launch.chunks.len())?;
+    let (held, argument) = tables.put(&memory, launch, teams)?;
+    let time = entry
+        .launch(&argument, Shape { lanes: grid.lanes, teams }, &cancelled)
+        .map_err(|trouble| of.error(asker.kernel, &trouble))?;
+    let end = tables.take(&memory, &held)?;
     let is_done = end == End::Status(Status::Done);
-    for piece in pieces.iter_mut().filter(|piece| is_done && piece.place != Place::Team) {
-        device.download(piece.at, &mut piece.bytes)?;
-    }
     let mut windows = Vec::new();
     for (k, (decl, extents)) in grid.function.buffers.iter().zip(&launch.windows).enumerate() {
-        let (at, count) = tables[k];
-        let mut table = vec![0; count * RawWindow::BYTES];
-        device.download(at, &mut table)?;
-        let raw = table.chunks(RawWindow::BYTES).map(RawWindow::read);
+        let raw = &tables.windows[tables.starts[k]..];
         let place = if is_done { grid.places[k] } else { Place::Measured };
-        let left = |(raw, extent): (RawWindow, &Extent)| left(place, decl, raw, *extent, &pieces);
-        windows.push(raw.zip(extents).map(left).collect());
+        let left = |(raw, extent): (&RawWindow, &Extent)| memory.left(place, decl, *raw, *extent);
+        windows.push(raw.iter().zip(extents).map(left).collect());
     }
-    Ok(Launched { end, windows })
+    Ok(Launched { end, windows, time: Some(time) })
 }
 
-/// The windows of a buffer, one behind the other.
-fn owned(
-    device: &mut dyn Device,
-    decl: &BufferDecl,
-    (place, extents): (Place, &[Extent]),
-    pieces: &mut Vec<Piece>,
-) -> Result<Vec<RawWindow>, Error> {
-    let size = decl.prim.bytes();
-    let elements = |e: &Extent| e.len.max(e.room);
-    let all = extents.iter().map(elements).sum();
-    let fill = decl.fill.to_bits().expect("fills of buffers are primitives");
-    let at = device.filled(all, size, fill)?;
-    let bytes = if place == Place::Team { Vec::new() } else { vec![0; all * size] };
-    pieces.push(Piece { at, place, bytes });
-    let mut start = at;
-    let window = |e: &Extent| {
-        // Kernels count from position 0 on, which may lie in front of the window, or of all memory.
-        let data = start.wrapping_sub((e.first * size as i64) as u64);
-        start += (elements(e) * size) as u64;
-        RawWindow { data, room: e.room as i64, asked: e.len as i64 }
-    };
-    Ok(extents.iter().map(window).collect())
+impl Tables {
+    /// The words of statuses, two in each, rounded up.
+    fn status_words(&self) -> usize {
+        self.statuses.div_ceil(2)
+    }
+
+    /// Puts them into memory.
+    fn put(&self, memory: &Memory<'_>, launch: &Launch<'_>, teams: usize) -> Result<(Arc<Held>, Argument), Error> {
+        let params = launch.inputs.params();
+        let window = |k: usize| self.status_words() + RawWindow::WORDS * k;
+        let addresses = window(self.windows.len());
+        let chunks = addresses + self.starts.len();
+        let params_at = chunks + 2 * launch.chunks.len();
+        let cancel = params_at + params.len();
+        let held = memory.of.allocate(8 * (cancel + 1), memory.asker)?;
+        let at = |word: usize| held.address() + 8 * word as u64;
+        let unwritten = u64::from(i32::MAX as u32) << 32 | u64::from(i32::MAX as u32);
+        let mut words = vec![unwritten; self.status_words()];
+        words.extend(self.windows.iter().flat_map(|w| w.words()));
+        words.extend(self.starts.iter().map(|start| at(window(*start))));
+        words.extend(launch.chunks.iter().flat_map(|c| [c.start as u64, c.end as u64]));
+        words.extend(params.iter().map(|param| *param as u64));
+        words.push(0);
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        memory.of.put(&bytes, held.address(), memory.asker)?;
+        let count = launch.chunks.len() as u64;
+        let words = [at(addresses), at(params_at), at(chunks), count, teams as u64, at(0)];
+        Ok((held.clone(), Argument { words, cancel: at(cancel) }))
+    }
+
+    /// Takes statuses and windows from memory, and gives how the chunks ended: cancelled, or for want of room, since a chunk may
+    /// begin with what one that had none has left; else the first status that is not `Done`.
+    fn take(&mut self, memory: &Memory<'_>, held: &Held) -> Result<End, Error> {
+        let mut bytes = vec![0; 8 * (self.status_words() + RawWindow::WORDS * self.windows.len())];
+        // The launch is over, so who cancels is told by what it has left.
+        let asker = Asker { cancelled: &|| false, ..memory.asker };
+        memory.of.take(held.address(), &mut bytes, asker)?;
+        let (statuses, windows) = bytes.split_at(8 * self.status_words());
+        let words: Vec<u64> = windows.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)).collect();
+        self.windows = words.chunks(RawWindow::WORDS).map(RawWindow::read).collect();
+        let ends = statuses.as_chunks().0[..self.statuses].iter().map(|code| match i32::from_le_bytes(*code) {
+            NO_ROOM => Ok(End::NoRoom),
+            code => Status::from_code(code).map(End::Status).ok_or(Error::UnknownStatus(code)),
+        });
+        Ok(End::of_all(&ends.collect::<Result<Vec<End>, Error>>()?))
+    }
 }
 
-/// A window that a kernel has left; swaps may have put it into the memory of another buffer.
-fn left(place: Place, decl: &BufferDecl, raw: RawWindow, extent: Extent, pieces: &[Piece]) -> Window {
-    let size = decl.prim.bytes();
-    let len = match place {
-        Place::Input | Place::Measured | Place::Team => 0,
-        Place::Shared | Place::Rounds => extent.len,
-        Place::Chunk => raw.asked.clamp(0, raw.room) as usize,
-    };
-    let start = raw.data.wrapping_add((extent.first * size as i64) as u64);
-    let behind = |p: &&Piece| start >= p.at && start - p.at <= p.bytes.len() as u64;
-    // An empty piece may begin where another one does.
-    let piece = pieces.iter().filter(behind).max_by_key(|p| p.bytes.len() as u64 - (start - p.at));
-    let bytes = piece.map_or(&[][..], |p| &p.bytes[(start - p.at) as usize..][..len * size]);
-    let element = |bytes: &[u8]| {
-        let mut word = [0; 8];
-        word[..size].copy_from_slice(bytes);
-        stored(decl, u64::from_le_bytes(word))
-    };
-    Window::left(extent.first, raw.asked.max(0) as usize, bytes.chunks(size).map(element).collect())
-}
+impl Memory<'_> {
+    /// The window of an input: where a kernel of this device has left it, or where it was put.
+    fn input(&mut self, launch: &Launch<'_>, buffer: Buffer) -> Result<RawWindow, Error> {
+        let len = launch.inputs.len(buffer) as i64;
+        let (held, data) = match launch.inputs.away(buffer).and_then(|away| self.of.resident(away)) {
+            Some(resident) => resident,
+            None => {
+                let held = self.of.input(launch.inputs.fetched(buffer)?, self.asker)?;
+                let address = held.address();
+                (held, address)
+            }
+        };
+        self.inputs.push(held);
+        Ok(RawWindow { data, room: len, asked: len })
+    }
 
-/// How the chunks ended: cancelled, or for want of room, since a chunk may begin with what one that had none has left; else
-/// the first status that is not `Done`.
-fn end(device: &dyn Device, argument: &Argument, chunks: usize) -> Result<End, Error> {
-    let mut bytes = vec![0; 4 * chunks];
-    device.download(argument.status, &mut bytes)?;
-    let ends = bytes.as_chunks().0.iter().map(|code| match i32::from_le_bytes(*code) {
-        NO_ROOM => Ok(End::NoRoom),
-        code => Status::from_code(code).map(End::Status).ok_or(Error::UnknownStatus(code)),
-    });
-    Ok(End::of_all(&ends.collect::<Result<Vec<End>, Error>>()?))
+    /// The windows of a buffer, one behind the other.
+    fn owned(&mut self, decl: &BufferDecl, place: Place, extents: &[Extent]) -> Result<Vec<RawWindow>, Error> {
+        let size = decl.prim.bytes();
+        let elements = |e: &Extent| if place == Place::Measured { 0 } else { e.len.max(e.room) };
+        let all = extents.iter().map(elements).sum();
+        let fill = decl.fill.to_bits().expect("fills of buffers are primitives");
+        let held = self.of.filled((all, size), fill, self.asker)?;
+        let mut start = held.address();
+        self.pieces.push(held);
+        let window = |e: &Extent| {
+            // Kernels count from position 0 on, which may lie in front of the window, or of all memory.
+            let data = start.wrapping_sub((e.first * size as i64) as u64);
+            start += (elements(e) * size) as u64;
+            RawWindow { data, room: e.room as i64, asked: e.len as i64 }
+        };
+        Ok(extents.iter().map(window).collect())
+    }
+
+    /// A window that a kernel has left; swaps may have put it into the memory of another buffer.
+    fn left(&self, place: Place, decl: &BufferDecl, raw: RawWindow, extent: Extent) -> Left {
+        let size = decl.prim.bytes();
+        let len = match place {
+            Place::Input | Place::Measured | Place::Team => 0,
+            Place::Shared | Place::Rounds => extent.len,
+            Place::Chunk => raw.asked.clamp(0, raw.room) as usize,
+        };
+        let start = raw.data.wrapping_add((extent.first * size as i64) as u64);
+        let behind = |p: &&Arc<Held>| start >= p.address() && start - p.address() <= p.bytes() as u64;
+        // An empty piece may begin where another one does.
+        let piece = self.pieces.iter().filter(behind).max_by_key(|p| p.bytes() as u64 - (start - p.address()));
+        let contents = match piece.filter(|_| len > 0) {
+            Some(piece) => Contents::There(piece.clone(), (start - piece.address()) as usize),
+            None => Contents::Here(Vec::new()),
+        };
+        Left { first: extent.first, asked: raw.asked.max(0) as usize, len, contents }
+    }
 }

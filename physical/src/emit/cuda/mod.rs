@@ -9,20 +9,23 @@
 //!   numbers close to 0 are exact;
 //! - lane folds combine their lanes in the order of Assembly.
 //!
-//! [`Cuda`] compiles units for a device of this machine and runs them; a launch is described for any memory (`launch`), so
-//! that tests run text on the host.
+//! [`Cuda`] compiles units for a device of this machine and runs them. What a device is asked for is a trait (`machine`), so that
+//! tests run text on the host; above it are the memory of a device under a limit (`memory`), launches (`launch`), and what puts
+//! their results together there (`runner`).
 //!
 //! Functions of the mathematical library are those of the host, so [`emit`] declines grids with them.
 
 mod device;
 mod function;
 mod launch;
+mod machine;
+mod memory;
 mod ptx;
+mod runner;
 mod stmt;
 #[cfg(test)]
 mod tests;
 mod unit;
-mod uploads;
 
 pub use device::Cuda;
 pub use unit::{OPTIONS, emit, entry_name};

@@ -149,9 +149,9 @@ impl<'a> Machine<'a> {
     fn finish(self) -> Launched {
         let end = End::of_all(&self.ends.into_iter().flatten().collect::<Vec<End>>());
         let mut arena: Vec<Option<Window>> = self.arena.into_iter().map(Some).collect();
-        let mut take = |slot: &usize| arena[*slot].take().expect("each window has one slot");
+        let mut take = |slot: &usize| arena[*slot].take().expect("each window has one slot").left();
         let windows = self.slots.iter().map(|slots| slots.iter().map(&mut take).collect()).collect();
-        Launched { end, windows }
+        Launched { end, windows, time: None }
     }
 
     /// A number below `n`. Source: G. L. Steele, D. Lea, C. H. Flood, "Fast splittable pseudorandom number generators",

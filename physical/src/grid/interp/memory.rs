@@ -1,6 +1,6 @@
 //! Windows of memory that know who has touched each of their elements.
 
-use super::Fault;
+use super::{Contents, Fault, Left};
 use crate::assembly::{BufferClass, BufferDecl, InterpError};
 use redpoll_logic::Prim;
 
@@ -57,7 +57,7 @@ pub(super) struct Touched {
 }
 
 /// A piece of memory: all of an array, or the part of it that a chunk or a team has.
-pub(crate) struct Window {
+pub(super) struct Window {
     /// The position of its first element.
     pub(super) first: i64,
     /// The elements that it may grow to.
@@ -71,6 +71,12 @@ pub(crate) struct Window {
 }
 
 impl Window {
+    /// What it is once nobody touches it any more.
+    pub(super) fn left(self) -> Left {
+        let len = self.elements.len();
+        Left { first: self.first, asked: self.asked, len, contents: Contents::Here(self.elements) }
+    }
+
     /// A window with so many elements from a position on, and room for some more.
     pub(super) fn new(decl: &BufferDecl, first: i64, len: usize, room: usize) -> Window {
         let fill = decl.fill.to_bits().expect("fills of buffers are primitives");

@@ -14,14 +14,18 @@ mod ops;
 
 use super::{Grid, verify};
 use crate::Error;
-use crate::assembly::{InterpError, Status};
-use crate::run::{Invocation, Signature};
+use crate::assembly::{BufferDecl, InterpError, Status};
+use crate::run::{Invocation, Limits, Signature, charged};
+use crate::storage::Array;
+use arrow::buffer::MutableBuffer;
 use machine::Machine;
 use ops::{Op, steps};
+use std::any::Any;
 use std::ops::Range;
 use std::sync::Arc;
+use std::time::Duration;
 
-pub(crate) use memory::{Window, stored};
+pub(crate) use memory::stored;
 
 /// A fault of a grid, which a machine would not notice. The fault of the mapping, never the user's.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -66,8 +70,8 @@ pub(crate) trait Runner: Send + Sync {
     /// How many teams there are at most.
     fn teams(&self) -> usize;
 
-    /// The bytes that windows may take.
-    fn memory(&self) -> usize {
+    /// The bytes that windows may take under limits.
+    fn memory(&self, _limits: &Limits) -> usize {
         usize::MAX
     }
 
@@ -76,6 +80,38 @@ pub(crate) trait Runner: Send + Sync {
     /// # Errors
     /// What the grid did that it must not; [`Error::InvalidInvocation`] for inputs of another function.
     fn run(&self, launch: &Launch<'_>) -> Result<Launched, Error>;
+
+    /// Whether launches run in another memory, where inputs may be and results stay.
+    fn is_elsewhere(&self) -> bool {
+        false
+    }
+
+    /// An array of what a launch has left.
+    ///
+    /// # Errors
+    /// [`Error::KernelStopped`] when there is no memory for it; what a device says.
+    fn gather(&self, gather: &Gather<'_>, limits: &Limits) -> Result<Array, Error> {
+        let size = gather.decl.prim.bytes();
+        let mut bytes = MutableBuffer::with_capacity(gather.len() * size);
+        let mut push = |bits: u64| bytes.extend_from_slice(&bits.to_le_bytes()[..size]);
+        gather.head.iter().for_each(|bits| push(*bits));
+        for Piece { window, from, len, shift } in gather.pieces {
+            let elements = &gather.windows[*window].elements()[*from..from + len];
+            elements.iter().for_each(|bits| push(bits.wrapping_add_signed(*shift)));
+        }
+        let memory = charged(bytes.into(), &limits.memory);
+        let memory = memory.ok_or(Error::KernelStopped(Status::OutOfMemory))?;
+        Array::new(gather.decl.prim, memory, gather.len())
+            .ok_or_else(|| Error::InvalidInvocation("buffers of Arrow are aligned".into()))
+    }
+
+    /// The elements of windows of a buffer, as values of loads.
+    ///
+    /// # Errors
+    /// What a device says.
+    fn elements(&self, _decl: &BufferDecl, windows: &[Left]) -> Result<Vec<Vec<u64>>, Error> {
+        Ok(windows.iter().map(|window| window.elements().to_vec()).collect())
+    }
 
     /// Stops launches after so many steps, where these are counted.
     fn limit_steps(&mut self, _limit: u64) {}
@@ -142,28 +178,72 @@ impl End {
 pub(crate) struct Launched {
     pub(crate) end: End,
     /// For each buffer its windows.
-    pub(crate) windows: Vec<Vec<Window>>,
+    pub(crate) windows: Vec<Vec<Left>>,
+    /// How long it took by the clock of a device, if one has run it.
+    pub(crate) time: Option<Duration>,
 }
 
-impl Window {
-    /// A window as a machine has left it, which was to have so many elements.
-    pub(crate) fn left(first: i64, asked: usize, elements: Vec<u64>) -> Window {
-        Window { first, room: elements.len(), asked, touched: Vec::new(), fill: 0, elements }
-    }
+/// Elements of a window that become some of an array.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Piece {
+    /// The number of the window.
+    pub(crate) window: usize,
+    /// The first of its elements, from its beginning on.
+    pub(crate) from: usize,
+    /// How many.
+    pub(crate) len: usize,
+    /// What is added to each.
+    pub(crate) shift: i64,
+}
 
-    /// How far it was to grow.
-    pub(crate) fn asked(&self) -> usize {
-        self.asked
-    }
+/// An array that is put together of windows of a buffer.
+pub(crate) struct Gather<'a> {
+    /// The buffer's declaration.
+    pub(crate) decl: &'a BufferDecl,
+    /// Its windows.
+    pub(crate) windows: &'a [Left],
+    /// Elements in front of the pieces.
+    pub(crate) head: &'a [u64],
+    /// The pieces, one behind the other.
+    pub(crate) pieces: &'a [Piece],
+}
 
+impl Gather<'_> {
+    /// The number of elements.
+    pub(crate) fn len(&self) -> usize {
+        self.head.len() + self.pieces.iter().map(|piece| piece.len).sum::<usize>()
+    }
+}
+
+/// A window as a launch has left it.
+pub(crate) struct Left {
     /// The position of its first element.
-    pub(crate) fn first(&self) -> i64 {
-        self.first
-    }
+    pub(crate) first: i64,
+    /// How far it was to grow.
+    pub(crate) asked: usize,
+    /// The elements that it has.
+    pub(crate) len: usize,
+    pub(crate) contents: Contents,
+}
 
-    /// Its elements, as values of loads.
+/// Where the elements of a window are.
+pub(crate) enum Contents {
+    /// Here, as values of loads.
+    Here(Vec<u64>),
+    /// In the memory of who ran the launch, so many bytes behind its beginning.
+    There(Arc<dyn Any + Send + Sync>, usize),
+}
+
+impl Left {
+    /// The elements of a window that is here.
+    ///
+    /// # Panics
+    /// When it is not.
     pub(crate) fn elements(&self) -> &[u64] {
-        &self.elements
+        match &self.contents {
+            Contents::Here(elements) => elements,
+            Contents::There(..) => unreachable!("who runs launches elsewhere gathers what they leave"),
+        }
     }
 }
 

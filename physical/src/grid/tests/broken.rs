@@ -225,7 +225,7 @@ fn loads_of_what_was_not_written_and_windows_without_room_are_found() {
         (16, 1, 3),
     )
     .unwrap();
-    assert_eq!((launched.end, launched.windows[1][0].asked()), (End::NoRoom, 40));
+    assert_eq!((launched.end, launched.windows[1][0].asked), (End::NoRoom, 40));
 }
 
 /// Protects barriers from lanes that never come.

@@ -3,154 +3,212 @@
 //! What a device does otherwise (its memory model, its scheduling) is not seen here.
 
 use super::PROGRAMS;
-use crate::Error;
 use crate::assembly::BufferRole;
-use crate::emit::cuda::launch::{Address, Argument, Device, run};
-use crate::emit::cuda::uploads::Uploads;
+use crate::emit::cuda::launch::Argument;
+use crate::emit::cuda::machine::{Address, Block, Entry, Machine, Shape, Trouble};
+use crate::emit::cuda::memory::DeviceMemory;
+use crate::emit::cuda::runner::OnDevice;
 use crate::emit::cuda::{emit, entry_name};
 use crate::emit::tests::random::{inputs, random_functions};
-use crate::grid::{End, Extent, Grid, Lanes, Launch, Launched, Place, Program, Runner, map_to};
+use crate::grid::{End, Extent, Grid, Lanes, Launch, Place, Plan, Program, Runner, map_to};
 use crate::kernel::{Draft, Engine, Grids, Kernel};
 use crate::notation::{self, Role};
 use crate::run::{Invocation, Limits, Signature, Workers};
 use crate::storage::{Tensor, Values, convert};
 use crate::testing::{concordant_formats_of_rank, normal_form};
-use arrow::buffer::Buffer;
 use libloading::Library;
 use redpoll_logic::{FloatMode, Format, Scalar, TensorType};
 use std::convert::Infallible;
 use std::num::NonZero;
 use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Mutex};
+use std::time::{Duration, Instant};
 
 /// What stands in front of units and behind them.
 const HOST: &str = include_str!("emulated.cpp");
+/// What puts arrays together.
+const STITCH: &str = include_str!("../stitch.cu");
 
-type Entry = unsafe extern "C" fn(Argument);
-type Start = unsafe extern "C" fn(Entry, *const Argument, u32, u32);
+type Entrance = unsafe extern "C" fn(Argument);
+type Start = unsafe extern "C" fn(Entrance, *const Argument, u32, u32);
 
-/// A unit in this process. What it runs on is in variables of its own, so it runs one launch at a time.
-struct Unit {
-    library: Mutex<Library>,
-    uploads: Uploads<Vec<u64>>,
+/// A device in this process: its memory is the host's, and it counts what goes there and comes back.
+#[derive(Default)]
+pub(in crate::emit::cuda) struct Host {
+    library: Mutex<Option<Library>>,
+    uploaded: AtomicUsize,
+    downloaded: AtomicUsize,
+    /// The bytes that it has, where it is to have few.
+    has: Option<usize>,
+    allocated: Arc<AtomicUsize>,
 }
 
-impl Unit {
-    /// Compiles grids for this machine.
-    ///
-    /// # Panics
-    /// When there is no C++ compiler, or it does not take the text.
-    fn of(grids: &[Grid]) -> Arc<Unit> {
-        let text = format!("{HOST}\n{}", emit(&grids.iter().collect::<Vec<_>>()).unwrap());
-        let folder = tempfile::tempdir().unwrap();
-        let [source, library] = ["unit.cpp", "unit.so"].map(|name| folder.path().join(name));
-        std::fs::write(&source, &text).unwrap();
-        let compiler = std::env::var_os("CXX").unwrap_or_else(|| "c++".into());
-        let mut command = Command::new(compiler);
-        // Floats as in `emit::cuda::OPTIONS`. What C++ leaves undefined, overflow of integers with a sign first of all, ends
-        // the process.
-        command.args(["-std=c++17", "-O1", "-w", "-fPIC", "-shared", "-pthread", "-ffp-contract=off"]);
-        command.arg("-fsanitize=signed-integer-overflow,shift,integer-divide-by-zero,float-cast-overflow");
-        command.args(["-fsanitize-undefined-trap-on-error", "-o"]);
-        let output = command.arg(&library).arg(&source).output();
-        let output = output.unwrap_or_else(|e| panic!("text of CUDA cannot be tested without a C++ compiler: {e}"));
-        assert!(output.status.success(), "{}\n{text}", String::from_utf8_lossy(&output.stderr));
-        // SAFETY: nothing runs when the library is loaded but the constructor of an empty vector.
-        let library = Mutex::new(unsafe { Library::new(&library) }.unwrap());
-        Arc::new(Unit { library, uploads: Uploads::of_at_most(1 << 20) })
+/// Compiles grids and the kernel that stitches for this machine; what they run on is in variables of the library, so it runs one
+/// launch at a time.
+///
+/// # Panics
+/// When there is no C++ compiler, or it does not take the text.
+fn compiled(grids: &[Grid]) -> Library {
+    let text = format!("{HOST}\n{}\n{STITCH}", emit(&grids.iter().collect::<Vec<_>>()).unwrap());
+    let folder = tempfile::tempdir().unwrap();
+    let [source, library] = ["unit.cpp", "unit.so"].map(|name| folder.path().join(name));
+    std::fs::write(&source, &text).unwrap();
+    let compiler = std::env::var_os("CXX").unwrap_or_else(|| "c++".into());
+    let mut command = Command::new(compiler);
+    // Floats as in `emit::cuda::OPTIONS`. What C++ leaves undefined, overflow of integers with a sign first of all, ends
+    // the process.
+    command.args(["-std=c++17", "-O1", "-w", "-fPIC", "-shared", "-pthread", "-ffp-contract=off"]);
+    command.arg("-fsanitize=signed-integer-overflow,shift,integer-divide-by-zero,float-cast-overflow");
+    command.args(["-fsanitize-undefined-trap-on-error", "-o"]);
+    let output = command.arg(&library).arg(&source).output();
+    let output = output.unwrap_or_else(|e| panic!("text of CUDA cannot be tested without a C++ compiler: {e}"));
+    assert!(output.status.success(), "{}\n{text}", String::from_utf8_lossy(&output.stderr));
+    // SAFETY: nothing runs when the library is loaded but the constructor of an empty vector.
+    unsafe { Library::new(&library) }.unwrap()
+}
+
+impl Host {
+    /// A device for grids.
+    fn of(grids: &[Grid]) -> Arc<Host> {
+        Arc::new(Host { library: Mutex::new(Some(compiled(grids))), ..Host::default() })
+    }
+
+    /// A device without kernels and with so much memory.
+    pub(in crate::emit::cuda) fn with_memory(bytes: usize) -> Arc<Host> {
+        Arc::new(Host { has: Some(bytes), ..Host::default() })
+    }
+
+    /// The bytes that went to it and came from it since the last question.
+    pub(in crate::emit::cuda) fn moved(&self) -> (usize, usize) {
+        (self.uploaded.swap(0, Ordering::Relaxed), self.downloaded.swap(0, Ordering::Relaxed))
+    }
+
+    fn start(&self, entry: &str, argument: &Argument, (lanes, teams): (u32, u32)) {
+        let library = self.library.lock().unwrap();
+        let library = library.as_ref().expect("the device has kernels");
+        // SAFETY: the text exports these functions of these types; the argument leads to memory of this host, and the
+        // interpreters have run the same grid on the same launch without leaving its windows.
+        unsafe {
+            let entry = library.get::<Entrance>(entry.as_bytes()).unwrap();
+            let start = library.get::<Start>(b"emulated_launch").unwrap();
+            start(*entry, argument, lanes, teams);
+        }
     }
 }
 
-/// A grid of a unit.
-struct Emulated {
-    unit: Arc<Unit>,
-    number: usize,
-    grid: Grid,
-    teams: usize,
-}
+/// Memory of the host; as new it holds what nobody has written.
+struct Words(Vec<u64>, usize, Arc<AtomicUsize>);
 
-impl Runner for Emulated {
-    fn grid(&self) -> &Grid {
-        &self.grid
-    }
-
-    fn teams(&self) -> usize {
-        self.teams
-    }
-
-    fn run(&self, launch: &Launch<'_>) -> Result<Launched, Error> {
-        run(&mut Host { of: self, memory: Vec::new(), inputs: Vec::new() }, &self.grid, launch)
+impl Block for Words {
+    fn address(&self) -> Address {
+        self.0.as_ptr() as Address
     }
 }
 
-/// Memory of one launch.
-struct Host<'a> {
-    of: &'a Emulated,
-    memory: Vec<Vec<u64>>,
-    inputs: Vec<Arc<Vec<u64>>>,
-}
-
-/// Memory of so many bytes, and more.
-fn words(bytes: usize) -> Vec<u64> {
-    vec![0x5555_5555_5555_5555; bytes.div_ceil(8)]
-}
-
-fn bytes_of(words: &mut [u64], bytes: usize) -> &mut [u8] {
-    assert!(bytes <= 8 * words.len());
-    // SAFETY: the words are initialized, there are as many, and bytes have no alignment.
-    unsafe { std::slice::from_raw_parts_mut(words.as_mut_ptr().cast(), bytes) }
-}
-
-impl Host<'_> {
-    fn take(&mut self, bytes: usize) -> &mut [u8] {
-        self.memory.push(words(bytes));
-        bytes_of(self.memory.last_mut().unwrap(), bytes)
+impl Drop for Words {
+    fn drop(&mut self) {
+        self.2.fetch_sub(self.1, Ordering::Relaxed);
     }
 }
 
-impl Device for Host<'_> {
-    fn upload(&mut self, bytes: &[u8]) -> Result<Address, Error> {
-        let to = self.take(bytes.len());
-        to.copy_from_slice(bytes);
-        Ok(to.as_ptr() as Address)
+impl Machine for Host {
+    fn ordinal(&self) -> u32 {
+        7
     }
 
-    fn input(&mut self, array: &Buffer) -> Result<Address, Error> {
-        let put = |bytes: &[u8]| {
-            let mut words = words(bytes.len());
-            bytes_of(&mut words, bytes.len()).copy_from_slice(bytes);
-            Ok(words)
-        };
-        let memory = self.of.unit.uploads.memory(array, put)?;
-        let address = memory.as_ptr() as Address;
-        self.inputs.push(memory);
-        Ok(address)
+    fn allocate(&self, bytes: usize) -> Result<Box<dyn Block>, Trouble> {
+        if self.allocated.fetch_add(bytes, Ordering::Relaxed) + bytes > self.has.unwrap_or(usize::MAX) {
+            self.allocated.fetch_sub(bytes, Ordering::Relaxed);
+            return Err(Trouble::Full);
+        }
+        Ok(Box::new(Words(vec![0x5555_5555_5555_5555; bytes.div_ceil(8)], bytes, self.allocated.clone())))
     }
 
-    fn filled(&mut self, elements: usize, size: usize, fill: u64) -> Result<Address, Error> {
-        let to = self.take(elements * size);
-        to.chunks_mut(size).for_each(|element| element.copy_from_slice(&fill.to_le_bytes()[..size]));
-        Ok(to.as_ptr() as Address)
+    fn upload(&self, bytes: &[u8], to: Address) -> Result<(), Trouble> {
+        self.uploaded.fetch_add(bytes.len(), Ordering::Relaxed);
+        // SAFETY: the memory was made by this host and is held by the caller, as on a device.
+        unsafe { bytes.as_ptr().copy_to_nonoverlapping(to as *mut u8, bytes.len()) };
+        Ok(())
     }
 
-    fn download(&self, from: Address, to: &mut [u8]) -> Result<(), Error> {
-        // SAFETY: the memory was made by this host, which lives, and the kernel is at its end.
+    fn download(&self, from: Address, to: &mut [u8]) -> Result<(), Trouble> {
+        self.downloaded.fetch_add(to.len(), Ordering::Relaxed);
+        // SAFETY: as above, and the kernel is at its end.
         unsafe { (from as *const u8).copy_to_nonoverlapping(to.as_mut_ptr(), to.len()) };
         Ok(())
     }
 
-    fn launch(&mut self, grid: &Grid, argument: &Argument, teams: usize) -> Result<(), Error> {
-        let library = self.of.unit.library.lock().unwrap();
-        // SAFETY: the text exports these functions of these types; the argument leads to memory of this host, and the
-        // interpreters have run the same grid on the same launch without leaving its windows.
-        unsafe {
-            let entry = library.get::<Entry>(entry_name(self.of.number).as_bytes()).unwrap();
-            let start = library.get::<Start>(b"emulated_launch").unwrap();
-            // A block has threads beyond the last team.
-            start(*entry, argument, grid.lanes, teams as u32 + 1);
-        }
+    fn set(&self, at: Address, bytes: usize, byte: u8) -> Result<(), Trouble> {
+        // SAFETY: as above.
+        unsafe { (at as *mut u8).write_bytes(byte, bytes) };
         Ok(())
     }
+
+    fn stitch(&self, stitch: &Argument, _moves: usize) -> Result<(), Trouble> {
+        self.start("redpoll_stitch", stitch, (4, 2));
+        Ok(())
+    }
+}
+
+/// A kernel of the library.
+struct Emulated {
+    host: Arc<Host>,
+    number: usize,
+}
+
+impl Entry for Emulated {
+    fn launch(&self, argument: &Argument, shape: Shape, cancelled: &dyn Fn() -> bool) -> Result<Duration, Trouble> {
+        let start = Instant::now();
+        let (host, entry, argument) = (self.host.clone(), entry_name(self.number), *argument);
+        // A block has threads beyond the last team.
+        let threads = (shape.lanes, shape.teams as u32 + 1);
+        let launched = std::thread::spawn(move || host.start(&entry, &argument, threads));
+        while !launched.is_finished() {
+            if cancelled() {
+                // SAFETY: the word lies in memory that the caller holds; kernels read it as what may change.
+                unsafe { (argument.cancel as *mut i32).write_volatile(1) };
+            }
+            std::thread::yield_now();
+        }
+        launched.join().map_err(|_| Trouble::Said("the emulation has panicked".into()))?;
+        Ok(start.elapsed())
+    }
+}
+
+/// Kernels of drafts on an emulated device.
+pub(super) struct Emulation {
+    pub(super) host: Arc<Host>,
+    pub(super) memory: Arc<DeviceMemory>,
+    pub(super) kernels: Vec<Kernel>,
+}
+
+impl Emulation {
+    /// The kernels of drafts, on one device of which so many bytes may be in use.
+    pub(super) fn of<'a>(drafts: impl Iterator<Item = &'a Draft> + Clone, limit: usize) -> Emulation {
+        let plans: Vec<Plan> = drafts.clone().map(|draft| draft.grids(Lanes::AsUseful)).collect();
+        let grids: Vec<Grid> = plans.iter().flat_map(|p| p.count.iter().chain([&p.run])).cloned().collect();
+        let host = Host::of(&grids);
+        let memory = DeviceMemory::of(host.clone(), limit);
+        let mut number = 0;
+        let kernel = |(draft, plan): (&Draft, Plan)| {
+            let grids = Grids::new(plan, |grid| {
+                number += 1;
+                let emulated = on_device(&host, &memory, (number - 1, grid), 2);
+                Ok::<_, Infallible>(Box::new(emulated) as Box<dyn Runner>)
+            });
+            let Ok(grids) = grids;
+            Kernel::on_grids(draft, grids)
+        };
+        let kernels = drafts.zip(plans).map(kernel).collect();
+        Emulation { host, memory, kernels }
+    }
+}
+
+/// A grid of a device, which counts as having so many teams.
+fn on_device(host: &Arc<Host>, memory: &Arc<DeviceMemory>, (number, grid): (usize, Grid), teams: usize) -> OnDevice {
+    let entry = Box::new(Emulated { host: host.clone(), number });
+    OnDevice { memory: memory.clone(), entry, grid, teams }
 }
 
 /// Protects every operator on every type, every statement, and folds in any number of lanes.
@@ -163,10 +221,11 @@ fn random_functions_agree_on_the_host() {
         .zip([1, 4, 32].into_iter().cycle())
         .map(|(f, lanes)| map_to(f, f.buffers.iter().map(|b| place(b.role)).collect(), lanes))
         .collect();
-    let unit = Unit::of(&grids);
+    let host = Host::of(&grids);
+    let memory = DeviceMemory::of(host.clone(), usize::MAX);
     for (number, (function, grid)) in functions.iter().zip(&grids).enumerate() {
         let program = Program::new(grid.clone()).unwrap();
-        let emulated = Emulated { unit: unit.clone(), number, grid: grid.clone(), teams: 1 };
+        let emulated = on_device(&host, &memory, (number, grid.clone()), 1);
         let signature = Signature::of(function);
         let inputs = Invocation::new(&signature, inputs(function), vec![-3], Limits::default()).unwrap();
         // Of a short room both say that it is too short.
@@ -185,10 +244,11 @@ fn random_functions_agree_on_the_host() {
             }
             for (k, (expected, found)) in expected.windows.iter().zip(&found.windows).enumerate() {
                 let decl = &function.buffers[k];
-                for (expected, found) in expected.iter().zip(found) {
+                let found = emulated.elements(decl, found).unwrap();
+                for (expected, found) in expected.iter().zip(&found) {
                     let values =
                         |bits: &[u64]| bits.iter().map(|b| Scalar::from_bits(decl.prim, *b)).collect::<Vec<_>>();
-                    let [expected, found] = [expected, found].map(|w| values(w.elements()));
+                    let [expected, found] = [values(expected.elements()), values(found)];
                     assert_eq!(found, expected, "{}\n{grid}", decl.name);
                 }
             }
@@ -197,7 +257,7 @@ fn random_functions_agree_on_the_host() {
 }
 
 /// An input of a program with some data.
-fn tensor(ty: &Arc<TensorType>, number: usize) -> Tensor {
+pub(super) fn tensor(ty: &Arc<TensorType>, number: usize) -> Tensor {
     let places: u64 = ty.shape.iter().product();
     let prim = ty.dtype.prim().unwrap();
     let value = |k: u64| match k * (7 + number as u64) % 5 {
@@ -246,18 +306,8 @@ fn check(programs: impl Iterator<Item = notation::Program>) {
         (Draft::new(&program, &layouts, FloatMode::default()), tensors)
     };
     let drafts: Vec<_> = programs.map(draft).collect();
-    let plans: Vec<_> = drafts.iter().map(|(draft, _)| draft.grids(Lanes::AsUseful)).collect();
-    let grids: Vec<Grid> = plans.iter().flat_map(|p| p.count.iter().chain([&p.run])).cloned().collect();
-    let unit = Unit::of(&grids);
-    let mut number = 0;
-    for ((draft, tensors), plan) in drafts.iter().zip(plans) {
-        let grids = Grids::new(plan, |grid| {
-            number += 1;
-            let emulated = Emulated { unit: unit.clone(), number: number - 1, grid, teams: 2 };
-            Ok::<_, Infallible>(Box::new(emulated) as Box<dyn Runner>)
-        });
-        let Ok(grids) = grids;
-        let emulated = Kernel::on_grids(draft, grids);
+    let Emulation { kernels, .. } = Emulation::of(drafts.iter().map(|(draft, _)| draft), usize::MAX);
+    for ((draft, tensors), emulated) in drafts.iter().zip(kernels) {
         let interpreted = Kernel::of(draft, Engine::Interpreter).unwrap();
         let inputs: Vec<&Tensor> = tensors.iter().collect();
         for limits in [Limits::default(), Limits::default().on(&CUTTING)] {
@@ -265,6 +315,7 @@ fn check(programs: impl Iterator<Item = notation::Program>) {
             let run =
                 |kernel: &Kernel| kernel.run(&inputs, &limits).unwrap_or_else(|e| panic!("{e}\n{}", text())).outputs;
             for (expected, found) in run(&interpreted).iter().zip(&run(&emulated)) {
+                found.fetch().unwrap();
                 let arrays = |t: &Tensor| t.arrays().map(|a| (0..a.len()).map(|k| a.scalar(k)).collect()).collect();
                 let [expected, found]: [Vec<Vec<Scalar>>; 2] = [arrays(expected), arrays(found)];
                 assert_eq!(found, expected, "{}", text());
@@ -274,5 +325,5 @@ fn check(programs: impl Iterator<Item = notation::Program>) {
 }
 
 /// Workers that cut loops wherever they can be cut.
-static CUTTING: LazyLock<Arc<Workers>> =
+pub(super) static CUTTING: LazyLock<Arc<Workers>> =
     LazyLock::new(|| Arc::new(Workers::new(NonZero::new(2).expect("not 0")).cutting_all()));

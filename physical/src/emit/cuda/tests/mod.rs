@@ -2,8 +2,10 @@
 //! host, where it is run.
 
 mod emulated;
+pub(super) use emulated::Host;
 mod golden;
 mod nvrtc;
+mod resident;
 
 use crate::grid::{Grid, Lanes, Plan};
 use crate::lower::{Options, lower};

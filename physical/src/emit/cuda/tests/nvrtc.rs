@@ -93,16 +93,26 @@ impl Nvrtc {
 
 /// Compiles grids, if there is a compiler.
 fn check(grids: &[Grid]) {
-    let text = emit(&grids.iter().collect::<Vec<_>>()).unwrap();
+    check_text(&emit(&grids.iter().collect::<Vec<_>>()).unwrap());
+}
+
+/// Compiles a text, if there is a compiler.
+fn check_text(text: &str) {
     let Some(nvrtc) = Nvrtc::load() else {
         eprintln!("skipped: there is no NVRTC here; REDPOLL_NVRTC may name the folder of its library");
         return;
     };
     for architecture in ARCHITECTURES {
-        if let Err(log) = nvrtc.compile(&text, architecture) {
+        if let Err(log) = nvrtc.compile(text, architecture) {
             panic!("{architecture}: {log}\n{text}");
         }
     }
+}
+
+/// Protects what puts arrays together.
+#[test]
+fn the_kernel_that_stitches_compiles() {
+    check_text(include_str!("../stitch.cu"));
 }
 
 #[test]

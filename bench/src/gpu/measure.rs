@@ -1,0 +1,118 @@
+//! Runs of a problem on a device, checked and timed.
+
+use super::Problem;
+use anyhow::{Context, Result, ensure};
+use redpoll::{Config, Engine, Session};
+use redpoll_physical::storage::Tensor;
+use std::time::{Duration, Instant};
+
+/// What was measured of a problem.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Measured {
+    /// Bytes of inputs and results, each once.
+    pub bytes: u64,
+    /// The median time of the kernels: by the clock of the device, or of the whole run where an engine has none.
+    pub kernels: Duration,
+    /// The median time of a run with all inputs at hand, results left where they are.
+    pub run: Duration,
+    /// The median time of the CPU.
+    pub cpu: Duration,
+}
+
+/// Runs problems that have one plan over different data on an engine and compares each result with that of the CPU; then takes
+/// the times of the first one over so many rounds. All run in one session, so what a kernel does not write holds what another
+/// problem has left there.
+///
+/// # Errors
+/// When a plan is refused or stops, or a result differs.
+pub fn measure(problems: &[Problem], engine: Engine, rounds: usize) -> Result<Measured> {
+    let sessions = [Engine::Cpu, engine].map(|engine| Session::new(Config { engine, ..Config::default() }));
+    for problem in problems.iter().rev() {
+        let [expected, found] = sessions.each_ref().map(|session| results(session, problem));
+        compare(&expected?, &found?)?;
+    }
+    let first = problems.first().context("there is no problem")?;
+    let [cpu, device] = sessions.map(|session| session.prepare(first.plan, &first.inputs));
+    let (cpu, device) = (cpu?, device?);
+    let mut times = [Vec::new(), Vec::new(), Vec::new()];
+    let mut results = 0;
+    for _ in 0..rounds.max(1) {
+        let run = device.run()?;
+        results = run.outputs.iter().map(|(_, tensor)| tensor.bytes()).sum();
+        times[0].push(run.on_device.unwrap_or(run.time));
+        times[1].push(run.time);
+        drop(run);
+        let start = Instant::now();
+        cpu.run()?;
+        times[2].push(start.elapsed());
+    }
+    let [kernels, run, cpu] = times.map(|mut times| {
+        times.sort_unstable();
+        times[times.len() / 2]
+    });
+    Ok(Measured { bytes: first.bytes() + results, kernels, run, cpu })
+}
+
+fn results(session: &Session, problem: &Problem) -> Result<Vec<Tensor>> {
+    let run = session.prepare(problem.plan, &problem.inputs)?.run()?;
+    run.outputs.into_iter().map(|(_, tensor)| tensor.fetch().map(|()| tensor).map_err(Into::into)).collect()
+}
+
+/// Compares results array by array: values are whole numbers, so that the order of additions does not matter.
+///
+/// # Errors
+/// Where they differ.
+pub fn compare(expected: &[Tensor], found: &[Tensor]) -> Result<()> {
+    ensure!(expected.len() == found.len(), "{} results, expected {}", found.len(), expected.len());
+    for (number, (expected, found)) in expected.iter().zip(found).enumerate() {
+        ensure!(expected.ty() == found.ty(), "result {number} is of another type");
+        let arrays =
+            |tensor: &Tensor| -> Vec<_> { tensor.levels().iter().flatten().chain(tensor.leaf()).cloned().collect() };
+        for (k, (a, b)) in arrays(expected).iter().zip(&arrays(found)).enumerate() {
+            ensure!(a.len() == b.len(), "array {k} of result {number} has {} elements, expected {}", b.len(), a.len());
+            // Zeros may have either sign.
+            let differs = (0..a.len()).find(|at| a.scalar(*at) != b.scalar(*at));
+            if let Some(at) = differs {
+                let [a, b] = [a, b].map(|array| array.scalar(at));
+                anyhow::bail!("element {at} of array {k} of result {number} is {b}, expected {a}");
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{KERNELS, SHAPES, problem};
+    use super::*;
+
+    /// Protects the suite where there is no device: the interpreter of grids takes its place.
+    #[test]
+    fn every_problem_is_checked_and_timed() {
+        let mut seen = 0;
+        for (kernel, _) in KERNELS {
+            for (structure, name) in SHAPES {
+                let made: Option<Vec<_>> =
+                    [1, 2].into_iter().map(|seed| problem(kernel, structure, 256, seed).unwrap()).collect();
+                let Some(problems) = made else { continue };
+                let measured =
+                    measure(&problems, Engine::GridInterpreter, 1).unwrap_or_else(|e| panic!("{kernel}/{name}: {e}"));
+                assert!(measured.bytes > 100 && measured.cpu > Duration::ZERO, "{kernel}/{name}: {measured:?}");
+                seen += 1;
+            }
+        }
+        assert_eq!(seen, 19);
+    }
+
+    /// Protects from suites that find everything right.
+    #[test]
+    fn other_results_are_found() {
+        let results = [1, 2].map(|seed| {
+            let problem = problem("spmv", SHAPES[0].0, 256, seed).unwrap().unwrap();
+            results(&Session::default(), &problem).unwrap()
+        });
+        compare(&results[0], &results[0]).unwrap();
+        let error = compare(&results[0], &results[1]).unwrap_err().to_string();
+        assert!(error.contains("element") && error.contains("expected"), "{error}");
+    }
+}

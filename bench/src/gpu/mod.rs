@@ -1,0 +1,10 @@
+//! The suite of kernels on a device: products of sparse matrices and tensors over uniform, power-law and blocked data.
+//!
+//! `problems` makes the data anew from a seed, `measure` runs a problem on a device, checks it against the CPU, and tells its
+//! time by the clock of the device.
+
+mod measure;
+mod problems;
+
+pub use measure::{Measured, compare, measure};
+pub use problems::{KERNELS, Problem, SHAPES, Structure, problem};

@@ -1,0 +1,70 @@
+//! Limits, inputs and results, over memory of the host.
+
+use super::*;
+use crate::emit::cuda::tests::Host;
+
+fn array(bytes: usize) -> Buffer {
+    Buffer::from_vec(vec![7u8; bytes])
+}
+
+fn asker<'a>() -> Asker<'a> {
+    Asker { kernel: "f", limit: usize::MAX, cancelled: &|| false }
+}
+
+/// Protects the time of transfers, and the memory of arrays that are gone.
+#[test]
+fn arrays_are_put_once_while_they_live() {
+    let host = Host::with_memory(usize::MAX);
+    let memory = DeviceMemory::of(host.clone(), 150);
+    let asked = |array: &Buffer| {
+        memory.input(array, asker()).unwrap();
+        host.moved().0
+    };
+    let [a, b, c] = [40, 50, 30].map(array);
+    assert_eq!([&a, &b, &a, &b.clone()].map(asked), [40, 50, 0, 0]);
+    assert!(memory.has(&a) && !memory.has(&c));
+    assert_eq!([&b.slice(8), &c].map(asked), [42, 30], "a part is another array");
+    assert_eq!([&b, &c, &a].map(asked), [0, 0, 40], "what was not asked for longest left");
+    drop(b);
+    asked(&array(1));
+    assert_eq!(memory.locked().used, 40 + 30 + 1, "nobody has it any more");
+    let error = memory.input(&array(151), asker()).err().unwrap();
+    assert!(matches!(error, Error::DeviceMemory { asked: 151, limit: 150, ordinal: 7, .. }), "{error}");
+    assert!(error.to_string().contains("kernel `f`"), "{error}");
+}
+
+/// Protects results from a device that is full: they come home, and are read there from then on.
+#[test]
+fn results_come_home_when_something_does_not_fit() {
+    // The driver says that memory is full before the limit is met.
+    let host = Host::with_memory(100);
+    let memory = DeviceMemory::of(host.clone(), usize::MAX);
+    let budget = Arc::new(MemoryBudget::new(1000));
+    let held = memory.filled((8, 8), 0x0102_0304_0506_0708, asker()).unwrap();
+    let away = memory.leave(&held, (8, 56), ("f", &budget)).unwrap();
+    drop(held);
+    assert_eq!((memory.locked().used, budget.used()), (64, 56));
+    assert_eq!(memory.resident(&away).unwrap().1 % 8, 0);
+    let error = {
+        let _used = memory.resident(&away);
+        memory.allocate(60, asker()).err().unwrap()
+    };
+    assert!(matches!(error, Error::DeviceMemory { used: 64, asked: 60, .. }), "{error}");
+    memory.allocate(60, asker()).unwrap();
+    assert!(memory.resident(&away).is_none() && away.is_here());
+    assert_eq!(away.fetch().unwrap().typed_data::<u64>(), [0x0102_0304_0506_0708; 7]);
+    drop(away);
+    assert_eq!((memory.locked().used, budget.used()), (0, 0));
+}
+
+/// Protects who cancels from waiting for a long transfer.
+#[test]
+fn transfers_are_cancelled_between_pieces() {
+    let host = Host::with_memory(usize::MAX);
+    let memory = DeviceMemory::of(host.clone(), usize::MAX);
+    let large = array(PIECE + 1);
+    let cancelled = || host.moved().0 > 0;
+    let error = memory.input(&large, Asker { cancelled: &cancelled, ..asker() }).err().unwrap();
+    assert!(matches!(error, Error::KernelStopped(Status::Cancelled)), "{error}");
+    assert!(!memory.has(&large) && memory.locked().used == 0, "nothing is left of it");
+}

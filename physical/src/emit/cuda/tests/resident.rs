@@ -1,0 +1,140 @@
+//! What kernels leave on a device: later kernels read it there, users fetch it once, and it keeps to a limit.
+
+use super::emulated::{CUTTING, Emulation, tensor};
+use crate::Error;
+use crate::assembly::Status;
+use crate::kernel::{Draft, Engine, Kernel};
+use crate::notation::Role;
+use crate::run::Limits;
+use crate::storage::{Array, Tensor};
+use crate::testing::normal_form;
+use redpoll_logic::{FloatMode, Scalar};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+/// A product of sparse matrices, whose rows are appended.
+const PRODUCT: &str = "(program (input A (type (shape 40 40) f64 0.0 csr)) (input B (type (shape 40 40) f64 0.0 csr))
+    (output C (type (shape 40 40) f64 0.0 csr)) (local w (type (shape 40) f64 0.0 (byte-map (element))))
+    (for i (where (for j (init (C i j) (w j))) (for k (for j (+= (w j) (* (A i k) (B k j))))))))";
+/// What is made of that product.
+const SCALED: &str = "(program (input C (type (shape 40 40) f64 0.0 csr)) (input x (type (shape 40) f64 0.0 dense))
+    (output D (type (shape 40 40) f64 0.0 csr)) (for i (for j (init (D i j) (* (C i j) (x j))))))";
+
+fn draft(text: &str) -> (Draft, Vec<Tensor>) {
+    let program = Arc::new(normal_form(text));
+    let inputs = program.tensors.iter().filter(|t| t.role == Role::Input).enumerate();
+    let tensors: Vec<Tensor> = inputs.map(|(number, decl)| tensor(&decl.ty, number)).collect();
+    (Draft::new(&program, &[], FloatMode::default()), tensors)
+}
+
+fn output(kernel: &Kernel, inputs: &[&Tensor], limits: &Limits) -> Result<Tensor, Error> {
+    Ok(kernel.run(inputs, limits)?.outputs.swap_remove(0))
+}
+
+fn scalars(tensor: &Tensor) -> Vec<Scalar> {
+    tensor.to_dense_scalars().unwrap()
+}
+
+/// Protects the time of transfers: intermediates stay where they are, and results come once, when somebody looks.
+#[test]
+fn intermediates_do_not_travel() {
+    let [(product, inputs), (scaled, others)] = [PRODUCT, SCALED].map(draft);
+    let Emulation { host, kernels, .. } = Emulation::of([&product, &scaled].into_iter(), usize::MAX);
+    let limits = Limits::default().on(&CUTTING);
+    let [a, b, x] = [&inputs[0], &inputs[1], &others[1]];
+    let [one, two] = [&product, &scaled].map(|draft| Kernel::of(draft, Engine::Interpreter).unwrap());
+    let c_here = output(&one, &[a, b], &limits).unwrap();
+    let expected = output(&two, &[&c_here, x], &limits).unwrap();
+
+    let c = output(&kernels[0], &[a, b], &limits).unwrap();
+    assert!(!c.is_here());
+    host.moved();
+    // The same tensor from here, with the tables of the same launches.
+    output(&kernels[1], &[&c_here, x], &limits).unwrap();
+    let from_here = host.moved();
+    let d = output(&kernels[1], &[&c, x], &limits).unwrap();
+    let there = host.moved();
+    // Loops are cut by the ends of rows.
+    let ends: Vec<bool> = c.arrays().map(|array| array.away().unwrap().is_here()).collect();
+    assert_eq!(ends, [true, false, false]);
+    let ptr = c.arrays().next().unwrap().bytes();
+    assert_eq!(from_here.0 as u64 - there.0 as u64, c.bytes() + x.bytes());
+    assert_eq!(there.1 - from_here.1, ptr);
+
+    assert!(!d.is_here());
+    let bytes = |tensor: &Tensor| tensor.arrays().map(Array::bytes).sum::<usize>();
+    d.clone().fetch().unwrap();
+    assert_eq!(host.moved(), (0, bytes(&d)));
+    assert_eq!(scalars(&d), scalars(&expected));
+    d.fetch().unwrap();
+    assert_eq!(host.moved(), (0, 0), "it is here already");
+
+    let on_host = output(&Kernel::of(&scaled, Engine::Instant).unwrap(), &[&c, x], &limits).unwrap();
+    assert_eq!(scalars(&on_host), scalars(&expected), "the CPU reads what a device has left");
+    assert_eq!(host.moved(), (0, bytes(&c) - ptr));
+}
+
+/// Protects limits of memory here from results that are elsewhere.
+#[test]
+fn what_stays_away_is_charged_while_it_lives() {
+    let (product, inputs) = draft(PRODUCT);
+    let Emulation { kernels, memory, .. } = Emulation::of([&product].into_iter(), usize::MAX);
+    let limits = Limits::memory(1 << 20);
+    let before = memory.room(usize::MAX);
+    let c = output(&kernels[0], &[&inputs[0], &inputs[1]], &limits).unwrap();
+    assert_eq!(limits.memory.used() as u64, c.bytes());
+    c.fetch().unwrap();
+    let buffer = c.leaf()[0].buffer().clone();
+    drop(c);
+    assert!(limits.memory.used() >= buffer.len());
+    drop(buffer);
+    assert_eq!((limits.memory.used(), memory.room(usize::MAX)), (0, before));
+    let error = output(&kernels[0], &[&inputs[0], &inputs[1]], &Limits::memory(2000)).unwrap_err();
+    assert!(matches!(error, Error::KernelStopped(Status::OutOfMemory)), "{error}");
+}
+
+/// Protects a device from programs that want more than it has: what can leave does, and the error names the kernel.
+#[test]
+fn a_limit_of_the_device_is_kept() {
+    let [(product, inputs), (scaled, others)] = [PRODUCT, SCALED].map(draft);
+    let whole = Emulation::of([&product, &scaled].into_iter(), usize::MAX);
+    let limits = Limits::default().on(&CUTTING);
+    let [a, b, x] = [&inputs[0], &inputs[1], &others[1]];
+    let run = |emulation: &Emulation, limits: &Limits| {
+        let c = output(&emulation.kernels[0], &[a, b], limits)?;
+        let d = output(&emulation.kernels[1], &[&c, x], limits)?;
+        Ok::<_, Error>((c, d))
+    };
+    let (c, d) = run(&whole, &limits).unwrap();
+    let values = [&c, &d].map(scalars);
+
+    let under = |bytes: usize| run(&whole, &Limits { device_memory: bytes, ..limits.clone() });
+    let least = (1..64).map(|k| k << 10).find(|bytes| under(*bytes).is_ok()).unwrap();
+    let (c, d) = under(least).unwrap();
+    assert_eq!([&c, &d].map(scalars), values);
+    let error = under(least / 4).unwrap_err();
+    let Error::DeviceMemory { ordinal: 7, kernel, asked, limit, .. } = &error else { panic!("{error}") };
+    assert!(*limit == least / 4 && *asked > 0 && !kernel.is_empty(), "{error}");
+}
+
+/// Protects who cancels from waiting for a launch: chunks that have not begun do not.
+#[test]
+fn a_launch_hears_that_it_is_cancelled() {
+    // A chunk for each row, each of which takes a while.
+    let text = "(program (input A (type (shape 400 400) f64 0.0 dense)) (input B (type (shape 400 400) f64 0.0 dense))
+        (output C (type (shape 400 400) f64 0.0 dense))
+        (for i (for j (for k (+= (C i j) (* (A i k) (B k j)))))))";
+    let (product, inputs) = draft(text);
+    let Emulation { kernels, .. } = Emulation::of([&product].into_iter(), usize::MAX);
+    let limits = Limits::default().on(&CUTTING);
+    let cancel = limits.cancel.clone();
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            std::thread::sleep(Duration::from_millis(20));
+            cancel.store(true, Ordering::Relaxed);
+        });
+        let error = output(&kernels[0], &[&inputs[0], &inputs[1]], &limits).unwrap_err();
+        assert!(matches!(error, Error::KernelStopped(Status::Cancelled)), "{error}");
+    });
+}
