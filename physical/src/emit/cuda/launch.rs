@@ -5,6 +5,7 @@ use crate::Error;
 use crate::assembly::{Buffer, BufferDecl, Status};
 use crate::grid::{End, Extent, Grid, Launch, Launched, Place, Window, stored};
 use arrow::buffer::Buffer as ArrowBuffer;
+use std::ops::Range;
 
 /// An address in the memory of a device.
 pub(crate) type Address = u64;
@@ -34,6 +35,7 @@ pub(crate) struct Argument {
     windows: Address,
     params: Address,
     chunks: Address,
+    sections: Address,
     chunk_count: i64,
     team_count: i64,
     status: Address,
@@ -90,13 +92,14 @@ pub(crate) fn run(device: &mut dyn Device, grid: &Grid, launch: &Launch<'_>) -> 
         tables.push((device.upload(&bytes)?, windows.len()));
     }
     let words = |words: &[i64]| words.iter().flat_map(|w| w.to_le_bytes()).collect::<Vec<u8>>();
-    let chunks: Vec<i64> = launch.chunks.iter().flat_map(|c| [c.start, c.end]).collect();
+    let ends = |ranges: &[Range<i64>]| ranges.iter().flat_map(|r| [r.start, r.end]).collect::<Vec<i64>>();
     let addresses: Vec<i64> = tables.iter().map(|(at, _)| *at as i64).collect();
     let teams = launch.teams.min(launch.chunks.len());
     let argument = Argument {
         windows: device.upload(&words(&addresses))?,
         params: device.upload(&words(launch.inputs.params()))?,
-        chunks: device.upload(&words(&chunks))?,
+        chunks: device.upload(&words(&ends(launch.chunks)))?,
+        sections: device.upload(&words(&ends(launch.sections)))?,
         chunk_count: launch.chunks.len() as i64,
         team_count: teams as i64,
         status: device.filled(launch.chunks.len(), 4, u64::from(i32::MAX as u32))?,

@@ -9,12 +9,12 @@ use crate::emit::cuda::launch::{Address, Argument, Device, run};
 use crate::emit::cuda::uploads::Uploads;
 use crate::emit::cuda::{emit, entry_name};
 use crate::emit::tests::random::{inputs, random_functions};
-use crate::grid::{End, Extent, Grid, Lanes, Launch, Launched, Place, Program, Runner, map_to};
+use crate::grid::{End, Extent, Grid, Lanes, Launch, Launched, Lists, Place, Program, Runner, map_to};
 use crate::kernel::{Draft, Engine, Grids, Kernel};
 use crate::notation::{self, Role};
 use crate::run::{Invocation, Limits, Signature, Workers};
 use crate::storage::{Tensor, Values, convert};
-use crate::testing::{concordant_formats_of_rank, normal_form};
+use crate::testing::{concordant_formats_of_rank, normal_form, skewed};
 use arrow::buffer::Buffer;
 use libloading::Library;
 use redpoll_logic::{FloatMode, Format, Scalar, TensorType};
@@ -177,7 +177,7 @@ fn random_functions_agree_on_the_host() {
             };
             let windows = grid.places.iter().map(extent).collect();
             let chunks: Vec<_> = std::iter::once(2..9).collect();
-            let launch = Launch { inputs: &inputs, chunks: &chunks, windows, teams: 1, seed: 0 };
+            let launch = Launch { inputs: &inputs, chunks: &chunks, sections: &[], windows, teams: 1, seed: 0 };
             let [expected, found] = [program.run(&launch).unwrap(), emulated.run(&launch).unwrap()];
             assert_eq!(found.end, expected.end, "{grid}");
             if expected.end == End::NoRoom {
@@ -216,6 +216,13 @@ fn programs_agree_on_the_host() {
     check(PROGRAMS.iter().map(|text| normal_form(text)));
 }
 
+/// Protects rounds that are cut into sections, whose partial results are folded, and lists that teams of any size share.
+#[test]
+fn rounds_in_sections_agree_on_the_host() {
+    let drafts = skewed::PROGRAMS.iter().map(|text| skewed::draft(text)).collect();
+    agree(drafts);
+}
+
 /// Protects the code of every level below every other.
 #[test]
 fn inputs_of_all_formats_agree_on_the_host() {
@@ -243,9 +250,14 @@ fn check(programs: impl Iterator<Item = notation::Program>) {
         let inputs = program.tensors.iter().filter(|t| t.role == Role::Input).enumerate();
         let tensors: Vec<Tensor> = inputs.map(|(number, decl)| tensor(&decl.ty, number)).collect();
         let layouts = Kernel::layouts(&program, &tensors.iter().collect::<Vec<_>>());
-        (Draft::new(&program, &layouts, FloatMode::default()), tensors)
+        let lists = Lists::of(&program, &tensors.iter().map(Some).collect::<Vec<_>>());
+        (Draft::new(&program, &layouts, FloatMode::default()).over(lists), tensors)
     };
-    let drafts: Vec<_> = programs.map(draft).collect();
+    agree(programs.map(draft).collect());
+}
+
+/// Asserts that drafts over inputs give the bits of the interpreter.
+fn agree(drafts: Vec<(Draft, Vec<Tensor>)>) {
     let plans: Vec<_> = drafts.iter().map(|(draft, _)| draft.grids(Lanes::AsUseful)).collect();
     let grids: Vec<Grid> = plans.iter().flat_map(|p| p.count.iter().chain([&p.run])).cloned().collect();
     let unit = Unit::of(&grids);
