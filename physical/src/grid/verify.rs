@@ -125,7 +125,7 @@ impl Checker<'_> {
             Stmt::Assign(_, e) => self.exprs(&[e]),
             // The path of a statement of the body itself has its number alone.
             Stmt::Section(..) if self.path.len() > 2 => {
-                self.fault("the bounds of a section are taken within a statement")
+                self.fault("the bounds of a section are taken within a statement");
             }
             Stmt::Section(..) => {}
             Stmt::Store { by: found, buffer, at, value } => {

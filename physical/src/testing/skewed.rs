@@ -71,7 +71,7 @@ fn tensor(ty: &Arc<TensorType>, number: u64) -> Tensor {
     let (places, prim) = (ty.shape.iter().product::<u64>(), ty.dtype.prim().expect("values are primitives"));
     let row = places / ty.shape.first().copied().unwrap_or(1);
     let value = |k: u64| {
-        let few = k * (5 + number) % 13 == 0 && k / row % 3 != 0;
+        let few = (k * (5 + number)).is_multiple_of(13) && !(k / row).is_multiple_of(3);
         let value = Scalar::I64((k % 7 + 1) as i64).cast(prim).expect("numbers are cast");
         if k / row % 3 == 1 || few { value } else { ty.fill.clone() }
     };

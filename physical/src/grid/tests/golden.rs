@@ -6,7 +6,6 @@ use crate::testing::{normal_form, skewed};
 use expect_test::{Expect, expect};
 use redpoll_logic::FloatMode;
 
-#[expect(clippy::needless_pass_by_value, reason = "an inline snapshot is written where it is passed")]
 fn check(text: &str, expected: Expect) {
     let program = normal_form(text);
     let plan = Plan::of(
@@ -18,7 +17,7 @@ fn check(text: &str, expected: Expect) {
     check_plan(&plan, expected);
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "as above")]
+#[expect(clippy::needless_pass_by_value, reason = "an inline snapshot is written where it is passed")]
 fn check_plan(plan: &Plan, expected: Expect) {
     let printed: String = plan.count.iter().chain([&plan.run]).map(|grid| format!("{grid}\n")).collect();
     let is_code = |line: &&str| !["  local ", "  input ", "  chunk chunk"].iter().any(|d| line.starts_with(d));

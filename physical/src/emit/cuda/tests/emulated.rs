@@ -219,8 +219,7 @@ fn programs_agree_on_the_host() {
 /// Protects rounds that are cut into sections, whose partial results are folded, and lists that teams of any size share.
 #[test]
 fn rounds_in_sections_agree_on_the_host() {
-    let drafts = skewed::PROGRAMS.iter().map(|text| skewed::draft(text)).collect();
-    agree(drafts);
+    agree(&skewed::PROGRAMS.iter().map(|text| skewed::draft(text)).collect::<Vec<_>>());
 }
 
 /// Protects the code of every level below every other.
@@ -253,11 +252,11 @@ fn check(programs: impl Iterator<Item = notation::Program>) {
         let lists = Lists::of(&program, &tensors.iter().map(Some).collect::<Vec<_>>());
         (Draft::new(&program, &layouts, FloatMode::default()).over(lists), tensors)
     };
-    agree(programs.map(draft).collect());
+    agree(&programs.map(draft).collect::<Vec<_>>());
 }
 
 /// Asserts that drafts over inputs give the bits of the interpreter.
-fn agree(drafts: Vec<(Draft, Vec<Tensor>)>) {
+fn agree(drafts: &[(Draft, Vec<Tensor>)]) {
     let plans: Vec<_> = drafts.iter().map(|(draft, _)| draft.grids(Lanes::AsUseful)).collect();
     let grids: Vec<Grid> = plans.iter().flat_map(|p| p.count.iter().chain([&p.run])).cloned().collect();
     let unit = Unit::of(&grids);

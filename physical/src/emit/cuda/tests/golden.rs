@@ -8,12 +8,11 @@ use crate::testing::skewed;
 use expect_test::{Expect, expect};
 
 /// The text of a program without what every unit starts with.
-#[expect(clippy::needless_pass_by_value, reason = "an inline snapshot is written where it is passed")]
 fn check(text: &str, expected: Expect) {
     check_grids(&grids(text), expected);
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "as above")]
+#[expect(clippy::needless_pass_by_value, reason = "an inline snapshot is written where it is passed")]
 fn check_grids(grids: &[Grid], expected: Expect) {
     let text = emit(&grids.iter().collect::<Vec<_>>()).unwrap();
     assert!(text.starts_with(HEAD));
