@@ -59,7 +59,7 @@ pub(crate) fn code_of(loops: &Loops, name: &str, on: &Executable, detail: Detail
         sections.push(section(format!("clif of {name}"), code));
     }
     if detail == Detail::Cuda {
-        let Plan { count, run } = loops.draft(on.mode()).grids(Lanes::AsUseful);
+        let Plan { count, run, .. } = loops.draft(on.mode()).grids(Lanes::AsUseful);
         let counting = count.map(|grid| section(format!("counting grid of {name}"), grid.to_string()));
         sections.extend(counting);
         sections.push(section(format!("grid of {name}"), run.to_string()));

@@ -10,6 +10,9 @@ pub(crate) fn normal_form(text: &str) -> crate::notation::Program {
     crate::notation::normalize(program).unwrap_or_else(|e| panic!("{e}"))
 }
 
+#[cfg(test)]
+pub(crate) mod skewed;
+
 /// Nestings of all level kinds over `rank` modes in all orders, lists of coordinates (from any level on, below any other
 /// kinds), blocked and skewed formats, all with an element leaf. Of up to two levels all nestings are there; of more, so
 /// many that each two levels have each two kinds.

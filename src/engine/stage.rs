@@ -7,6 +7,7 @@ use redpoll_logic::physical::PhysicalQuery;
 use redpoll_logic::{Alias, FloatMode, LevelFormat, TensorType};
 use redpoll_optimizer::{AdaptivePlan, DecidedOutput, Decision};
 use redpoll_physical::emit::c::Toolchain;
+use redpoll_physical::grid::Lists;
 use redpoll_physical::kernel::{Draft, Engine, Kernel};
 use redpoll_physical::levels::{array_prim, level};
 use redpoll_physical::lower::Layout;
@@ -52,6 +53,8 @@ pub(crate) struct Loops {
     pub(crate) program: Arc<Program>,
     /// The layouts that its inputs are expected to have: those of bound tensors, and narrow ones of intermediates.
     layouts: Vec<Option<Layout>>,
+    /// How long the lists of bound inputs are.
+    lists: Lists,
     /// The program lowered for these layouts.
     draft: OnceLock<Draft>,
     kernels: [OnceLock<Kernel>; 4],
@@ -185,6 +188,8 @@ impl Loops {
         layouts: &Layouts<'_>,
     ) -> Loops {
         let program = Arc::new(program);
+        let inputs = program.tensors.iter().filter(|t| t.role == Role::Input);
+        let lists = Lists::of(&program, &inputs.map(|t| layouts.bindings.get(t.name.as_str())).collect::<Vec<_>>());
         let layouts = program.tensors.iter().map(|t| (t.role == Role::Input).then(|| layouts.expected(&t.name, &t.ty)));
         let layouts = layouts.collect();
         Loops {
@@ -193,6 +198,7 @@ impl Loops {
             written,
             program,
             layouts,
+            lists,
             draft: OnceLock::new(),
             kernels: Default::default(),
             devices: Default::default(),
@@ -210,7 +216,9 @@ impl Loops {
 
     /// The program lowered for inputs of the expected layouts, at the first call.
     pub(crate) fn draft(&self, mode: FloatMode) -> &Draft {
-        self.draft.get_or_init(|| Draft::new(&self.program, &self.layouts, mode).expecting(self.cost))
+        self.draft.get_or_init(|| {
+            Draft::new(&self.program, &self.layouts, mode).expecting(self.cost).over(self.lists.clone())
+        })
     }
 
     /// Where the kernel of an engine is kept; nowhere for a device that there cannot be.
@@ -257,7 +265,9 @@ impl Loops {
         if found == self.layouts {
             return Ok(None);
         }
-        self.compile(&Draft::new(&self.program, &found, how.mode), how).map(Some)
+        let at_hand: Vec<Option<&Tensor>> = inputs.iter().map(|t| Some(*t)).collect();
+        let draft = Draft::new(&self.program, &found, how.mode).over(Lists::of(&self.program, &at_hand));
+        self.compile(&draft, how).map(Some)
     }
 
     fn compile(&self, draft: &Draft, how: Compile<'_>) -> Result<Kernel, Error> {

@@ -14,6 +14,7 @@ use redpoll_logic::text::{Catalog, parse};
 use redpoll_logic::{Alias, FloatMode, Plan, Scalar, TensorType, verify};
 use redpoll_optimizer::{Choice, Config, Subjects, Worth, optimize};
 use redpoll_physical::assembly::{Counts, Stmt};
+use redpoll_physical::grid::Lists;
 use redpoll_physical::kernel::{Draft, Engine, Kernel};
 use redpoll_physical::notation::{self, Program, Role, from_physical, place_of, places_of};
 use redpoll_physical::run::{Limits, Workers};
@@ -148,6 +149,7 @@ fn agree(case: &Case, physical: &PhysicalPlan, expected: &HashMap<Alias, Interpr
         let tensor = &run.assembly[alias];
         let dense = |t: &Tensor| t.to_dense_scalars().map_err(|e| Failure { phase: "storage", what: e.to_string() });
         compare("assembly", &dense(tensor)?)?;
+        compare("schedule of grids", &dense(&run.grids[alias])?)?;
         if tensor.ty().fill.dtype() != expected.dtype || tensor.ty().shape != expected.shape {
             let (ty, shape) = (tensor.ty(), &expected.shape);
             return Err(Failure { phase: "types", what: format!("`{alias}` is {ty:?}, expected {shape:?}") });
@@ -157,9 +159,12 @@ fn agree(case: &Case, physical: &PhysicalPlan, expected: &HashMap<Alias, Interpr
 }
 
 /// The results of all queries, by engine.
+#[derive(Default)]
 pub(crate) struct Run {
     pub(crate) notation: HashMap<Alias, Vec<Scalar>>,
     pub(crate) assembly: HashMap<Alias, Tensor>,
+    /// By grids in a schedule of their own: with lanes along lists, and rounds in sections.
+    pub(crate) grids: HashMap<Alias, Tensor>,
     pub(crate) counts: Counts,
     pub(crate) largest: usize,
 }
@@ -167,10 +172,11 @@ pub(crate) struct Run {
 /// Runs every query of a physical plan through the interpreters of Notation and Assembly and as machine code.
 pub(crate) fn run(physical: &PhysicalPlan, case: &Case) -> Result<Run, Failure> {
     let mut types: HashMap<Alias, Arc<TensorType>> = physical.inputs.iter().cloned().collect();
-    let mut run = Run { notation: HashMap::new(), assembly: HashMap::new(), counts: Counts::default(), largest: 0 };
+    let mut run = Run::default();
     for (alias, tensor, dense) in &case.inputs {
         run.notation.insert(alias.clone(), dense.values.clone());
         run.assembly.insert(alias.clone(), tensor.clone());
+        run.grids.insert(alias.clone(), tensor.clone());
     }
     for query in &physical.queries {
         let at = |f: Failure| Failure { what: format!("{}\n{physical}", f.what), ..f };
@@ -269,6 +275,8 @@ fn run_kernel(program: &Arc<Program>, mode: FloatMode, run: &mut Run) -> Result<
     };
     phase("machine code", || agrees(&kernel)).map_err(shown)?;
     phase("grid", || agrees(&made(&draft, Engine::Grid)?.with_iteration_limit(MOST_ROUNDS))).map_err(shown)?;
+    let scheduled = phase("schedule of grids", || on_grids(program, mode, &limits(statements, 2), &run.grids));
+    let scheduled = scheduled.map_err(shown)?;
     phase("optimizing tier", || optimizing::offer(&kernel, (&inputs, &limits(statements, 3)), &found.outputs))
         .map_err(shown)?;
     let counts = found.counts.expect("the interpreter counts");
@@ -277,8 +285,24 @@ fn run_kernel(program: &Arc<Program>, mode: FloatMode, run: &mut Run) -> Result<
     run.counts.stores += counts.stores;
     run.counts.allocated_bytes += counts.allocated_bytes;
     run.largest = run.largest.max(statements);
+    run.grids.extend(of(Role::Output).map(|t| Alias::from(t.name.as_str())).zip(scheduled));
     run.assembly.extend(of(Role::Output).map(|t| Alias::from(t.name.as_str())).zip(found.outputs));
     Ok(())
+}
+
+/// What grids give in the schedule that is chosen for the inputs, which is not that of the other engines.
+fn on_grids(
+    program: &Arc<Program>,
+    mode: FloatMode,
+    limits: &Limits,
+    tensors: &HashMap<Alias, Tensor>,
+) -> Result<Vec<Tensor>, String> {
+    let inputs = program.tensors.iter().filter(|t| t.role == Role::Input);
+    let inputs: Vec<&Tensor> = inputs.map(|t| &tensors[t.name.as_str()]).collect();
+    let lists = Lists::of(program, &inputs.iter().map(|t| Some(*t)).collect::<Vec<_>>());
+    let draft = Draft::new(program, &Kernel::layouts(program, &inputs), mode).over(lists);
+    let kernel = Kernel::of(&draft, Engine::Grid).map_err(|e| chain(&e))?.with_iteration_limit(MOST_ROUNDS);
+    Ok(kernel.run(&inputs, limits).map_err(|e| chain(&e))?.outputs)
 }
 
 /// The facade converts storage where a query only copies; that must be what the kernel gives.

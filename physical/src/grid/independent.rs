@@ -57,13 +57,13 @@ pub(super) fn is_independent(
 
 /// Whether a `break` leaves the loop in question or one in it.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Depth {
+pub(super) enum Depth {
     Loop,
     Inner,
 }
 
 /// Whether there are just statements that a lane can run alone.
-fn is_plain(body: &[Stmt], depth: Depth) -> bool {
+pub(super) fn is_plain(body: &[Stmt], depth: Depth) -> bool {
     body.iter().all(|stmt| match stmt {
         Stmt::Assign(..) | Stmt::Store { .. } | Stmt::Lanes(_) => true,
         Stmt::If { then, other, .. } => is_plain(then, depth) && is_plain(other, depth),
@@ -74,13 +74,13 @@ fn is_plain(body: &[Stmt], depth: Depth) -> bool {
 }
 
 /// Looks for locals that a round reads before it has assigned them.
-struct Carried<'a> {
+pub(super) struct Carried<'a> {
     /// What the body assigns.
-    varying: &'a HashSet<Local>,
+    pub(super) varying: &'a HashSet<Local>,
 }
 
 /// Whether statements are left behind which another one is never reached.
-enum After {
+pub(super) enum After {
     Next,
     Left,
 }
@@ -95,7 +95,7 @@ impl Carried<'_> {
     }
 
     /// `None` where a local may be read too early; else `assigned` has what is assigned on every way through.
-    fn block(&self, body: &[Stmt], assigned: &mut HashSet<Local>) -> Option<After> {
+    pub(super) fn block(&self, body: &[Stmt], assigned: &mut HashSet<Local>) -> Option<After> {
         for stmt in body {
             match stmt {
                 Stmt::Assign(local, value) => {

@@ -12,9 +12,11 @@ mod barriers;
 mod count;
 mod independent;
 mod interp;
+mod lists;
 mod map;
 mod nodes;
 mod plan;
+mod sections;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -22,7 +24,8 @@ mod verify;
 
 pub(crate) use interp::{Contents, End, Extent, Gather, Launch, Launched, Left, Piece, Runner, stored};
 pub use interp::{Fault, Program};
+pub use lists::Lists;
 pub use map::{WARP, map, map_to};
-pub use nodes::{Grid, Place, Stmt, Writer, serial};
+pub use nodes::{Grid, Place, Side, Stmt, Writer, serial};
 pub use plan::{Lanes, Plan};
 pub use verify::verify;

@@ -1,6 +1,7 @@
 //! The node types of grids.
 
 use crate::assembly::{BinaryOp, Buffer, Expr, Function, LaneFold, Local, Status, Stmt as Serial};
+use crate::lower::int;
 
 /// A function spread over a grid of teams.
 ///
@@ -46,11 +47,22 @@ pub enum Writer {
     Each,
 }
 
+/// A bound of the positions that a chunk keeps within, of the list that its rounds go through.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Side {
+    /// The first position.
+    First,
+    /// One past the last.
+    Last,
+}
+
 /// A statement of a grid. Outside of [`Stmt::Spread`] all lanes go the same way, with the same values of locals.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Stmt {
     /// `local = value`
     Assign(Local, Expr),
+    /// `local = ` a bound of the section that the chunk is; where it is whole rounds, one that keeps nothing out.
+    Section(Local, Side),
     /// `buffer[at] = value`
     Store {
         /// Which lanes store.
@@ -186,6 +198,8 @@ impl Stmt {
         Some(match self {
             Stmt::Barrier => return None,
             Stmt::Assign(local, value) => Serial::Assign(*local, value.clone()),
+            Stmt::Section(local, Side::First) => Serial::Assign(*local, int(i64::MIN)),
+            Stmt::Section(local, Side::Last) => Serial::Assign(*local, int(i64::MAX)),
             Stmt::Store { buffer, at, value, .. } => {
                 Serial::Store { buffer: *buffer, at: at.clone(), value: value.clone() }
             }

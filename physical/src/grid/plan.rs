@@ -1,13 +1,15 @@
 //! The grids of a lowered program: where its buffers live, and what is launched.
 
 use super::count::counting;
+use super::lists::{Lists, folds_in_lanes};
 use super::map::{WARP, folds, map, map_to};
 use super::nodes::{Grid, Place};
+use super::sections::{sectioned, with_bounds};
 use crate::assembly::{Buffer, BufferDecl, BufferRole, Function};
 use crate::levels::{Concatenation, level};
 use crate::lower::{Binding, Lowered};
-use crate::notation::{Join, Program, TensorId};
-use redpoll_logic::LevelKind;
+use crate::notation::{Join, Program, Sections, TensorId, sections};
+use redpoll_logic::{FloatMode, LevelKind};
 use std::collections::HashSet;
 
 /// What is launched for a lowered program, one after the other.
@@ -17,6 +19,8 @@ pub struct Plan {
     pub count: Option<Grid>,
     /// Does the work.
     pub run: Grid,
+    /// How rounds are cut, where they can be.
+    pub sections: Option<Sections>,
 }
 
 /// How many lanes a team has.
@@ -30,10 +34,14 @@ pub enum Lanes {
 }
 
 impl Plan {
-    /// The grids of a program.
-    pub fn of(program: &Program, lowered: &Lowered, lanes: Lanes) -> Plan {
-        let function = &lowered.function;
+    /// The grids of a program. Over lists like these, folds along them have lanes where the mode of floats lets them be
+    /// regrouped, and rounds are cut; without them all is done in the order of the function.
+    pub fn of(program: &Program, lowered: &Lowered, lanes: Lanes, over: Option<(&Lists, FloatMode)>) -> Plan {
+        let in_lanes = over.map(|(lists, mode)| folds_in_lanes(&lowered.function, &lowered.bindings, lists, mode));
+        let function = in_lanes.as_ref().unwrap_or(&lowered.function);
         let places = places(program, lowered);
+        let how = lowered.cut.as_ref().ok().zip(over).and_then(|(cut, (_, mode))| sections(program, cut, mode));
+        let cut = how.and_then(|how| Some((sectioned(program, lowered, &how, function)?, how)));
         let grid = |function: &Function, places: Vec<Place>| match lanes {
             Lanes::AsUseful => map(function, places),
             Lanes::Exactly(n) => map_to(function, places, n.min(WARP)),
@@ -47,7 +55,14 @@ impl Plan {
             let places = (0..).map(Buffer).zip(&places).map(place).collect();
             grid(&counting.function, places)
         });
-        Plan { count, run: grid(function, places) }
+        let Some((sectioned, how)) = cut else { return Plan { count, run: grid(function, places), sections: None } };
+        let in_sections = |(place, binding): (&Place, &Binding)| match binding {
+            Binding::Leaf { tensor, .. } if how.folds.iter().any(|(id, _)| id == tensor) => Place::Rounds,
+            _ => *place,
+        };
+        let places = places.iter().zip(&lowered.bindings).map(in_sections).collect();
+        let run = with_bounds(grid(&sectioned.function, places), sectioned.bounds);
+        Plan { count, run, sections: Some(how) }
     }
 }
 

@@ -13,7 +13,7 @@
 //! }
 //! ```
 
-use super::nodes::{Grid, Place, Stmt, Writer};
+use super::nodes::{Grid, Place, Side, Stmt, Writer};
 use crate::assembly::text::Printer;
 use std::fmt;
 
@@ -69,6 +69,10 @@ fn stmt(p: &mut Printer<'_>, s: &Stmt) {
         Stmt::Atomic { by, buffer, at, op, value } => {
             let (by, buffer, at, value) = (by.name(), p.buffer(*buffer), p.expr(at), p.operand(value));
             p.line(format!("atomic {by} {buffer}[{at}] {} {value}", op.name()));
+        }
+        Stmt::Section(local, side) => {
+            let side = if *side == Side::First { "first" } else { "last" };
+            p.line(format!("{} = section {side}", p.local(*local)));
         }
         Stmt::Barrier => p.line("barrier"),
         Stmt::If { cond, then, other } => {

@@ -10,6 +10,7 @@
 //!    else touches these buffers.
 //! 6. Windows of one place are swapped; windows alone are sorted.
 //! 7. Barriers stand where they are due; a team of one lane has none, and no spread loops.
+//! 8. The bounds of sections are taken by statements of the body itself.
 
 use super::barriers::with_barriers;
 use super::independent::reads;
@@ -122,6 +123,11 @@ impl Checker<'_> {
     fn stmt(&mut self, stmt: &Stmt, by: Writer) {
         match stmt {
             Stmt::Assign(_, e) => self.exprs(&[e]),
+            // The path of a statement of the body itself has its number alone.
+            Stmt::Section(..) if self.path.len() > 2 => {
+                self.fault("the bounds of a section are taken within a statement");
+            }
+            Stmt::Section(..) => {}
             Stmt::Store { by: found, buffer, at, value } => {
                 self.exprs(&[at, value]);
                 self.writes(*buffer, *found, by);

@@ -7,7 +7,7 @@
 
 use super::{ALL, Draft};
 use crate::levels::lower_bound;
-use crate::notation::{Cut, Join, Program, TensorId};
+use crate::notation::{Cut, Join, Program, Sections, TensorId};
 use crate::run::Workers;
 use crate::storage::Tensor;
 use std::ops::Range;
@@ -35,7 +35,55 @@ pub(super) enum Share<'a> {
 
 /// The chunks of a loop over these inputs, in the order of the program's: one where it is not worth more.
 pub(super) fn chunks(draft: &Draft, cut: &Cut, inputs: &[&Tensor], share: Share<'_>) -> Vec<Range<i64>> {
-    let whole = || vec![ALL];
+    match shares(draft, cut, inputs, share) {
+        Some(count) => equal(cut, &Work::new(cut, inputs), count),
+        None => vec![ALL],
+    }
+}
+
+/// The same, with each round that has more than a share of the work cut into sections of its list, of no more than a share
+/// each: for each chunk its rounds, and the positions that it keeps within.
+pub(super) fn in_sections(
+    draft: &Draft,
+    (cut, sections): (&Cut, &Sections),
+    inputs: &[&Tensor],
+    share: Share<'_>,
+) -> Vec<(Range<i64>, Range<i64>)> {
+    let Some(count) = shares(draft, cut, inputs, share) else { return vec![(ALL, ALL)] };
+    let (work, tensor) = (Work::new(cut, inputs), inputs[sections.input]);
+    let rounds = cut.rounds.end.abs_diff(cut.rounds.start);
+    let most = work.of_first(rounds).div_ceil(count).max(1);
+    let mut found = Vec::new();
+    for chunk in equal(cut, &work, count) {
+        // A round with more than a share is the last of its chunk: a share ends in it.
+        let last = chunk.end.min(cut.rounds.end) - 1;
+        let list = u64::try_from(last).map_or(0..0, |last| tensor.list_below(last));
+        let below = |q: u64| tensor.stored_below(q);
+        let stored = below(list.end) - below(list.start);
+        let pieces = stored.div_ceil(most).min(list.end - list.start);
+        if pieces < 2 {
+            found.push((chunk, ALL));
+            continue;
+        }
+        if chunk.start < last && cut.rounds.start < last {
+            found.push((chunk.start..last, ALL));
+        }
+        let mut start = list.start;
+        for k in 1..=pieces {
+            let part = (u128::from(stored) * u128::from(k) / u128::from(pieces)) as u64;
+            let end = lower_bound(start..list.end, |q| below(q) - below(list.start) < part);
+            let end = if k == pieces { list.end } else { end };
+            if end > start {
+                found.push((last..last + 1, start as i64..end as i64));
+            }
+            start = end;
+        }
+    }
+    found
+}
+
+/// How many equal shares of its work a loop is cut at, if it is.
+fn shares(draft: &Draft, cut: &Cut, inputs: &[&Tensor], share: Share<'_>) -> Option<u64> {
     let (threads, grain) = match share {
         Share::Threads(workers) => (workers.threads() as u64, workers.grain()),
         Share::Teams(teams) => (teams, GRAIN_OF_TEAMS),
@@ -43,7 +91,7 @@ pub(super) fn chunks(draft: &Draft, cut: &Cut, inputs: &[&Tensor], share: Share<
     let by_shares = cut.exact || matches!(share, Share::Teams(_));
     let needless = cut.exact && threads == 1 && grain > 0;
     if needless || cut.rounds.end.saturating_sub(cut.rounds.start) < 2 {
-        return whole();
+        return None;
     }
     let work = Work::new(cut, inputs);
     let rounds = cut.rounds.end.abs_diff(cut.rounds.start);
@@ -59,10 +107,13 @@ pub(super) fn chunks(draft: &Draft, cut: &Cut, inputs: &[&Tensor], share: Share<
         0 => rounds,
         grain => (expected / grain).min(expected / OVERHEAD / partial_places(&draft.program, cut).max(1)),
     };
-    let count = wanted.min(worth);
-    if count < 2 {
-        return whole();
-    }
+    Some(wanted.min(worth)).filter(|count| *count >= 2)
+}
+
+/// Chunks with so many equal shares of the work, fewer where rounds have more than one.
+fn equal(cut: &Cut, work: &Work<'_>, count: u64) -> Vec<Range<i64>> {
+    let rounds = cut.rounds.end.abs_diff(cut.rounds.start);
+    let total = work.of_first(rounds);
     let mut chunks: Vec<Range<i64>> = Vec::new();
     let mut done = 0;
     let mut start = ALL.start;
@@ -126,8 +177,10 @@ fn stored(tensor: &Tensor) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::grid::Lanes;
     use crate::notation::{normalize, parse};
     use crate::storage::{Values, convert};
+    use crate::testing::skewed;
     use redpoll_logic::{FloatMode, Format, Prim, Scalar, TensorType};
     use std::num::NonZero;
     use std::sync::Arc;
@@ -171,6 +224,32 @@ mod tests {
         let cut = chunks_over(&text, &[&triangle(n), &b], 2);
         assert_eq!(cut.len(), 4, "{cut:?}");
         assert_eq!(cut, chunks_over(&text, &[&triangle(n), &b], 1));
+    }
+
+    /// Protects what rounds are cut into: each stored place is in one section, and no section has more than a share.
+    #[test]
+    fn sections_have_each_stored_place_once() {
+        let workers = Workers::new(NonZero::new(2).unwrap()).cutting_all();
+        for text in skewed::PROGRAMS {
+            let (draft, inputs) = skewed::draft(text);
+            let (cut, plan) = (draft.lowered.cut.as_ref().unwrap(), draft.grids(Lanes::AsUseful));
+            let (sections, inputs) = (plan.sections.unwrap(), inputs.iter().collect::<Vec<_>>());
+            let tensor = inputs[sections.input];
+            let chunks = in_sections(&draft, (cut, &sections), &inputs, Share::Threads(&workers));
+            let mut met = Vec::new();
+            let mut largest = 0;
+            for (rounds, section) in &chunks {
+                for round in rounds.start.max(0)..rounds.end.min(cut.rounds.end) {
+                    let list = tensor.list_below(round as u64);
+                    let own = list.start.max(section.start.max(0) as u64)..list.end.min(section.end as u64);
+                    largest = largest.max(tensor.stored_below(own.end) - tensor.stored_below(own.start));
+                    met.extend(own);
+                }
+            }
+            assert!(chunks.iter().filter(|(_, section)| *section != ALL).count() > 1, "{chunks:?}\n{text}");
+            assert_eq!(met, (0..met.len() as u64).collect::<Vec<_>>(), "{text}");
+            assert!(largest * 2 < stored(tensor), "{largest} of {}\n{text}", stored(tensor));
+        }
     }
 
     /// Protects balance on skewed data, and that floats do not feel the number of threads.

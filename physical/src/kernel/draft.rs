@@ -2,7 +2,7 @@
 
 use crate::assembly::{Buffer, Function};
 use crate::emit::cranelift::Effort;
-use crate::grid::{Lanes, Plan};
+use crate::grid::{Lanes, Lists, Plan};
 use crate::lower::{Binding, Layout, Lowered, Options, PositionWidth, lower};
 use crate::notation::Program;
 use crate::run::Signature;
@@ -18,6 +18,8 @@ pub struct Draft {
     options: Options,
     /// The steps of loops that a run is expected to take.
     steps: f64,
+    /// How long the lists of inputs are.
+    lists: Option<Arc<Lists>>,
 }
 
 impl Draft {
@@ -29,7 +31,8 @@ impl Draft {
     pub(super) fn with_options(program: &Arc<Program>, layouts: &[Option<Layout>], options: Options) -> Draft {
         let lowered = lower(program, layouts, options);
         let signature = Signature::of(&lowered.function);
-        Draft { program: program.clone(), lowered: Arc::new(lowered), signature, options, steps: f64::INFINITY }
+        let (program, lowered, steps) = (program.clone(), Arc::new(lowered), f64::INFINITY);
+        Draft { program, lowered, signature, options, steps, lists: None }
     }
 
     /// The same, expected to take so many steps of loops in a run, in the unit of estimated costs. Without it much is
@@ -39,6 +42,14 @@ impl Draft {
         Draft { steps, ..self }
     }
 
+    /// The same for inputs whose lists are as long as these: machines of many threads fold along them in that many lanes, and
+    /// cut them where one is long, so that floats are added in an order of their own there. Without it that order is the same
+    /// on all machines.
+    #[must_use]
+    pub fn over(self, lists: Lists) -> Draft {
+        Draft { lists: Some(Arc::new(lists)), ..self }
+    }
+
     /// What may be spent on compiling it in this process.
     pub(super) fn effort(&self) -> Effort {
         Effort::for_steps(self.function(), self.steps)
@@ -46,7 +57,8 @@ impl Draft {
 
     /// The same with positions of 64 bits, for inputs of the given layouts.
     pub(super) fn widened(&self, layouts: &[Option<Layout>]) -> Draft {
-        Draft::with_options(&self.program, layouts, Options { width: PositionWidth::Wide, ..self.options })
+        let wide = Draft::with_options(&self.program, layouts, Options { width: PositionWidth::Wide, ..self.options });
+        Draft { lists: self.lists.clone(), ..wide }
     }
 
     /// A draft of another program, lowered as this one.
@@ -77,7 +89,7 @@ impl Draft {
 
     /// Its grids.
     pub fn grids(&self, lanes: Lanes) -> Plan {
-        Plan::of(&self.program, &self.lowered, lanes)
+        Plan::of(&self.program, &self.lowered, lanes, self.lists.as_deref().map(|lists| (lists, self.options.mode)))
     }
 
     /// Its Assembly.

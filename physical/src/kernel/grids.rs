@@ -5,7 +5,7 @@
 //! together as by the other engines, so that results are the same bits.
 
 use super::append::{Span, coordinates};
-use super::bounds::Share;
+use super::bounds::{self, Share};
 use super::{ALL, Draft, Engine, Kernel, Outcome, collect};
 use crate::Error;
 use crate::assembly::{Buffer, Function, Status, Stmt};
@@ -13,10 +13,11 @@ use crate::emit::cuda::Cuda;
 use crate::grid::{End, Extent, Gather, Grid, Lanes, Launch, Launched, Piece, Place, Plan, Program, Runner};
 use crate::levels::{Concatenation, level};
 use crate::lower::Binding;
-use crate::notation::{Cut, Join, TensorId};
+use crate::notation::{Cut, Join, Sections, TensorId};
 use crate::run::{Invocation, Limits, Workers};
 use crate::storage::{Array, Tensor};
-use redpoll_logic::Prim;
+use redpoll_logic::op::Op;
+use redpoll_logic::{Prim, Scalar};
 use std::collections::HashMap;
 use std::ops::{Add, Range};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -31,6 +32,8 @@ const LANES: u32 = 4;
 pub(crate) struct Grids {
     count: Option<Box<dyn Runner>>,
     run: Box<dyn Runner>,
+    /// How rounds are cut, where they can be.
+    sections: Option<Sections>,
     launches: AtomicU64,
     /// The device that runs them, if one does.
     device: Option<u32>,
@@ -67,7 +70,8 @@ impl Grids {
     /// Grids, given what runs each.
     pub(crate) fn new<E>(plan: Plan, mut runner: impl FnMut(Grid) -> Result<Box<dyn Runner>, E>) -> Result<Grids, E> {
         let count = plan.count.map(&mut runner).transpose()?;
-        Ok(Grids { count, run: runner(plan.run)?, launches: AtomicU64::new(0), device: None })
+        let (run, launches) = (runner(plan.run)?, AtomicU64::new(0));
+        Ok(Grids { count, run, sections: plan.sections, launches, device: None })
     }
 
     /// The grids of a draft, on a device of CUDA.
@@ -87,9 +91,24 @@ impl Grids {
         self.device.map_or(Engine::Grid, Engine::Cuda)
     }
 
+    /// The chunks of a run, and the positions that each keeps within.
+    pub(super) fn chunks(
+        &self,
+        draft: &Draft,
+        cut: &Cut,
+        inputs: &[&Tensor],
+        limits: &Limits,
+    ) -> Vec<(Range<i64>, Range<i64>)> {
+        let share = self.share(cut, &limits.workers);
+        match &self.sections {
+            Some(sections) => bounds::in_sections(draft, (cut, sections), inputs, share),
+            None => bounds::chunks(draft, cut, inputs, share).into_iter().map(|chunk| (chunk, ALL)).collect(),
+        }
+    }
+
     /// How the work is cut: for a device into many chunks, unless their partial results are folded, whose bits depend on the
     /// cuts.
-    pub(super) fn share<'a>(&self, cut: &Cut, workers: &'a Workers) -> Share<'a> {
+    fn share<'a>(&self, cut: &Cut, workers: &'a Workers) -> Share<'a> {
         let folds = cut.outputs.iter().any(|(_, join)| matches!(join, Join::Folded(_)));
         match self.device {
             Some(_) if cut.exact || !folds => Share::Teams(self.run.teams() as u64),
@@ -108,7 +127,7 @@ impl Grids {
 pub(super) fn run(
     kernel: &Kernel,
     grids: &Grids,
-    chunks: &[Range<i64>],
+    (chunks, sections): (&[Range<i64>], &[Range<i64>]),
     inputs: &[&Tensor],
     limits: &Limits,
 ) -> Result<Outcome, Error> {
@@ -117,7 +136,7 @@ pub(super) fn run(
         false => kernel.bind(inputs, limits)?,
     };
     let rooms = vec![Room::All(FIRST_ROOM); invocation.signature().buffers.len()];
-    let mut run = Run { kernel, grids, chunks, inputs, limits, invocation, rooms, on_device: None };
+    let mut run = Run { kernel, grids, chunks, sections, inputs, limits, invocation, rooms, on_device: None };
     if let Some(count) = &grids.count {
         let counted = run.launch(&**count)?;
         run.take_sizes(&**count, &counted);
@@ -155,6 +174,8 @@ struct Run<'a> {
     kernel: &'a Kernel,
     grids: &'a Grids,
     chunks: &'a [Range<i64>],
+    /// For each chunk the positions that it keeps within.
+    sections: &'a [Range<i64>],
     inputs: &'a [&'a Tensor],
     limits: &'a Limits,
     /// The inputs.
@@ -174,7 +195,8 @@ impl Run<'_> {
             let teams = self.teams(runner);
             let windows = self.windows(runner, teams)?;
             let number = self.grids.launches.fetch_add(1, Ordering::Relaxed);
-            let launch = Launch { inputs: &self.invocation, chunks: self.chunks, windows, teams, seed: number };
+            let (inputs, chunks, sections) = (&self.invocation, self.chunks, self.sections);
+            let launch = Launch { inputs, chunks, sections, windows, teams, seed: number };
             let launched = runner.run(&launch)?;
             self.on_device = [self.on_device, launched.time].into_iter().flatten().reduce(Add::add);
             match launched.end {
@@ -325,10 +347,39 @@ impl<'a> Whole<'a> {
             }
             Join::Shared | Join::Folded(_) => {
                 let len = super::parallel::places(kernel, id, inputs) as usize;
-                self.tensor(id, |buffer| self.gather(buffer, &[], &[Piece { window: 0, from: 0, len, shift: 0 }]))
+                let cut = grids.sections.iter().flat_map(|sections| &sections.folds);
+                let mut cut = cut.filter(|(output, _)| *output == id);
+                self.tensor(id, |buffer| match cut.next() {
+                    Some((_, op)) => self.gather(buffer, &self.of_sections(buffer, op)?, &[]),
+                    None => self.gather(buffer, &[], &[Piece { window: 0, from: 0, len, shift: 0 }]),
+                })
             }
             Join::Appended => self.append(id),
         }
+    }
+
+    /// The elements of an array of which chunks have those of their rounds, and several sections of a round each a partial
+    /// result, which are folded in their order, by the host.
+    fn of_sections(&self, buffer: Buffer, op: &Op) -> Result<Vec<u64>, Error> {
+        let decl = &self.run.kernel.draft.function().buffers[buffer.index()];
+        let bits = |value: &Scalar| value.to_bits().expect("elements of buffers are primitives");
+        let mut whole = vec![bits(&decl.fill); self.run.whole(buffer).len];
+        let windows = &self.launched.windows[buffer.index()];
+        let elements = self.run.grids.run.elements(decl, windows)?;
+        for ((window, elements), section) in windows.iter().zip(elements).zip(self.run.sections) {
+            let first = usize::try_from(window.first).unwrap_or(0);
+            for (to, element) in whole[first..].iter_mut().zip(elements) {
+                *to = match *section == ALL {
+                    true => element,
+                    false => {
+                        let pair = [*to, element].map(|bits| Scalar::from_bits(decl.prim, bits));
+                        let folded = op.eval(&pair).map_err(|_| Error::KernelStopped(Status::CheckedOverflow))?;
+                        bits(&folded)
+                    }
+                };
+            }
+        }
+        Ok(whole)
     }
 
     /// What one chunk has left of an output.
@@ -436,6 +487,3 @@ fn arrays(draft: &Draft, id: TensorId) -> Vec<Buffer> {
         Binding::Scratch | Binding::Lengths => false,
     })
 }
-
-/// The chunk that a loop has that is not cut.
-pub(super) const WHOLE: [Range<i64>; 1] = [ALL];

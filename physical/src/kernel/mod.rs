@@ -234,8 +234,9 @@ impl Kernel {
     fn run_once(&self, inputs: &[&Tensor], limits: &Limits) -> Result<Outcome, Error> {
         if let Code::Grid(grids) = &self.code {
             let cut = self.draft.lowered.cut.as_ref();
-            let chunks = cut.map(|cut| bounds::chunks(&self.draft, cut, inputs, grids.share(cut, &limits.workers)));
-            return grids::run(self, grids, &chunks.unwrap_or_else(|_| grids::WHOLE.into()), inputs, limits);
+            let chunks = cut.map(|cut| grids.chunks(&self.draft, cut, inputs, limits));
+            let (chunks, sections): (Vec<_>, Vec<_>) = chunks.unwrap_or_else(|_| vec![(ALL, ALL)]).into_iter().unzip();
+            return grids::run(self, grids, (&chunks, &sections), inputs, limits);
         }
         if let Ok(cut) = &self.draft.lowered.cut {
             let chunks = bounds::chunks(&self.draft, cut, inputs, Share::Threads(&limits.workers));

@@ -40,6 +40,7 @@ pub(crate) use {
     build::*,
     cleanup::cleanup,
     cx::Cx,
+    lanes::walks_in_lanes,
     level::{At, LevelLowering, Parents, Room},
     looplets::{Looplet, Stepper},
     state::{Cursor, Fiber},
@@ -135,7 +136,7 @@ pub fn lower(program: &Program, layouts: &[Option<Layout>], options: Options) ->
         chunk,
         body,
     };
-    let function = lanes::walks_in_lanes(cleanup(function), &cx.walks, options.mode);
+    let function = walks_in_lanes(cleanup(function), &cx.walks, options.mode);
     Lowered { function, bindings: tables.bindings, params: tables.params, unfilled, cut }
 }
 

@@ -227,7 +227,14 @@ fn join(
     if decl.pattern.is_none() && *written == ty.format && concatenated && rank > 0 && place(0) == as_is {
         return Some(Join::Appended);
     }
-    let mut ops = writes.iter().map(|(_, write)| match write {
+    folded_by(decl, &mut writes.iter().map(|(_, write)| *write), mode).map(Join::Folded)
+}
+
+/// The operator by which these writes fold into an output, where what is folded from its fill value on in several parts can
+/// be folded in turn.
+pub(super) fn folded_by(decl: &TensorDecl, writes: &mut dyn Iterator<Item = &Write>, mode: FloatMode) -> Option<Op> {
+    let ty = &*decl.ty;
+    let mut ops = writes.map(|write| match write {
         Write::Fold(op) => Some(op),
         Write::Init | Write::Overwrite => None,
     });
@@ -235,11 +242,11 @@ fn join(
     let own = op.signature(&[ty.dtype.clone(), ty.dtype.clone()]).is_ok_and(|s| s.result == ty.dtype);
     let from_nothing = op.fold_identity(&ty.dtype, mode).is_some_and(|identity| identity == ty.fill);
     let regroups = op.is_associative(&ty.dtype, mode) && (from_nothing || op.is_idempotent(&ty.dtype, mode));
-    (own && regroups && ops.all(|other| other == Some(op))).then(|| Join::Folded(op.clone()))
+    (own && regroups && ops.all(|other| other == Some(op))).then(|| op.clone())
 }
 
 /// Whether the places that are stored are known before.
-fn is_dense(TensorDecl { ty, pattern, .. }: &TensorDecl) -> bool {
+pub(super) fn is_dense(TensorDecl { ty, pattern, .. }: &TensorDecl) -> bool {
     pattern.is_some()
         || ty.format.leaf == LeafKind::Element && ty.format.levels.iter().all(|l| l.kind == LevelKind::Dense)
 }

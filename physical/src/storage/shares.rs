@@ -4,6 +4,7 @@ use super::Tensor;
 use super::values::Values;
 use crate::levels::{Concatenation, level, lower_bound};
 use redpoll_logic::{DType, Format, Prim, Scalar, TensorType};
+use std::ops::Range;
 
 impl Tensor {
     /// How many positions its innermost level has before a place, given by its first storage coordinates; as far in as the
@@ -42,6 +43,37 @@ impl Tensor {
                 }
                 // Positions are those of the level before; which of several has the coordinate is not looked for.
                 Concatenation::Entry => at = None,
+                Concatenation::None => break,
+            }
+        }
+        before
+    }
+
+    /// The positions of the list that stands below a coordinate, of a tensor whose second level has lists.
+    pub(crate) fn list_below(&self, coordinate: u64) -> Range<u64> {
+        let rows = self.level(0);
+        let row = match level(rows.format.kind).concatenation() {
+            Concatenation::Full => (coordinate < rows.dimension).then_some(coordinate),
+            _ => {
+                let [ptr, idx] = [0, 1].map(|n| rows.arrays[n].indices());
+                let found = lower_bound(ptr.get(0)..ptr.get(1), |q| idx.get(q) < coordinate);
+                (found < ptr.get(1) && idx.get(found) == coordinate).then_some(found)
+            }
+        };
+        let ends = self.level(1).arrays[0].indices();
+        row.map_or(0..0, |row| ends.get(row)..ends.get(row + 1))
+    }
+
+    /// How many positions of the innermost level stand before those below a position of the second level, as far in as the
+    /// arrays tell.
+    pub(crate) fn stored_below(&self, position: u64) -> u64 {
+        let mut before = position;
+        for k in 2..self.ty().format.levels.len() {
+            let data = self.level(k);
+            match level(data.format.kind).concatenation() {
+                Concatenation::Full => before = before.saturating_mul(data.dimension),
+                Concatenation::List => before = data.arrays[0].indices().get(before),
+                Concatenation::Entry => {}
                 Concatenation::None => break,
             }
         }

@@ -6,6 +6,7 @@ use super::unit::NO_ROOM;
 use crate::Error;
 use crate::assembly::{Buffer, BufferDecl, Status};
 use crate::grid::{Contents, End, Extent, Grid, Launch, Launched, Left, Place};
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -13,7 +14,7 @@ use std::sync::atomic::Ordering;
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Argument {
-    pub(super) words: [u64; 6],
+    pub(super) words: [u64; 7],
     /// Where the word is that asks the launch to end once it is not 0.
     pub(super) cancel: Address,
 }
@@ -109,7 +110,8 @@ impl Tables {
         let window = |k: usize| self.status_words() + RawWindow::WORDS * k;
         let addresses = window(self.windows.len());
         let chunks = addresses + self.starts.len();
-        let params_at = chunks + 2 * launch.chunks.len();
+        let sections = chunks + 2 * launch.chunks.len();
+        let params_at = sections + 2 * launch.sections.len();
         let cancel = params_at + params.len();
         let held = memory.of.allocate(8 * (cancel + 1), memory.asker)?;
         let at = |word: usize| held.address() + 8 * word as u64;
@@ -117,13 +119,16 @@ impl Tables {
         let mut words = vec![unwritten; self.status_words()];
         words.extend(self.windows.iter().flat_map(|w| w.words()));
         words.extend(self.starts.iter().map(|start| at(window(*start))));
-        words.extend(launch.chunks.iter().flat_map(|c| [c.start as u64, c.end as u64]));
+        let ends =
+            |ranges: &[Range<i64>]| ranges.iter().flat_map(|r| [r.start as u64, r.end as u64]).collect::<Vec<_>>();
+        words.extend(ends(launch.chunks));
+        words.extend(ends(launch.sections));
         words.extend(params.iter().map(|param| *param as u64));
         words.push(0);
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
         memory.of.put(&bytes, held.address(), memory.asker)?;
         let count = launch.chunks.len() as u64;
-        let words = [at(addresses), at(params_at), at(chunks), count, teams as u64, at(0)];
+        let words = [at(addresses), at(params_at), at(chunks), at(sections), count, teams as u64, at(0)];
         Ok((held.clone(), Argument { words, cancel: at(cancel) }))
     }
 

@@ -137,7 +137,7 @@ impl OnDevice {
         let bytes: Vec<u8> = moves.as_flattened().iter().flat_map(|word| word.to_le_bytes()).collect();
         let table = self.memory.allocate(bytes.len(), asker)?;
         self.memory.put(&bytes, table.address(), asker)?;
-        let words = [table.address(), moves.len() as u64, size as u64, 0, 0, 0];
+        let words = [table.address(), moves.len() as u64, size as u64, 0, 0, 0, 0];
         let stitched = self.memory.machine().stitch(&Argument { words, cancel: 0 }, moves.len());
         stitched.map_err(|trouble| self.memory.error(asker.kernel, &trouble))?;
         Ok(held)

@@ -4,7 +4,7 @@ use crate::assembly::{BinaryOp, Buffer, Expr, LaneFold, Local};
 use crate::emit::c::names::{end, from, lane};
 use crate::emit::c::stmt::{Stmts as Lines, status_name, stays};
 use crate::emit::c::types::{Typing, c_type, literal};
-use crate::grid::{Grid, Place, Stmt, Writer, serial};
+use crate::grid::{Grid, Place, Side, Stmt, Writer, serial};
 
 /// Writes the statements of a grid.
 pub(super) struct Stmts<'a> {
@@ -56,6 +56,11 @@ impl Stmts<'_> {
         let lanes = self.grid.lanes;
         match stmt {
             Stmt::Assign(local, value) => self.lines.assign(*local, value),
+            Stmt::Section(local, side) => {
+                let (name, number) = (self.lines.local(*local), if *side == Side::First { "" } else { " + 1" });
+                self.lines.line(&format!("{name} = launch.sections[2 * chunk{number}];"));
+                self.lines.exprs.facts.forget(*local);
+            }
             Stmt::Store { by, buffer, at, value } => {
                 let (at, value) = (self.lines.exprs.value(at), self.lines.exprs.value(value));
                 let (by, buffer) = (self.by(*by), self.buffer(*buffer));

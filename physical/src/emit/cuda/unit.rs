@@ -76,6 +76,8 @@ struct rp_launch {
     const int64_t *params;
     // The bounds of the chunks.
     const int64_t *chunks;
+    // The positions that each chunk keeps within, of the list that its rounds go through.
+    const int64_t *sections;
     int64_t chunk_count;
     // The teams that have windows; threads beyond them have nothing to do.
     int64_t team_count;

@@ -5,7 +5,7 @@ use super::ops::{Fold, Op, Rounds};
 use super::{End, Fault, Launch, Launched, Program};
 use crate::assembly::eval::BinaryFn;
 use crate::assembly::{Buffer, BufferDecl, BufferRole, InterpError, Memory, Node};
-use crate::grid::{Place, Writer};
+use crate::grid::{Place, Side, Writer};
 use crate::run::Invocation;
 use redpoll_logic::Prim;
 use std::ops::Range;
@@ -18,6 +18,7 @@ pub(super) struct Machine<'a> {
     program: &'a Program,
     inputs: &'a Invocation,
     chunks: &'a [Range<i64>],
+    sections: &'a [Range<i64>],
     arena: Vec<Window>,
     /// For each buffer where its windows are in the arena.
     slots: Vec<Vec<usize>>,
@@ -105,6 +106,7 @@ impl<'a> Machine<'a> {
             program,
             inputs: launch.inputs,
             chunks: launch.chunks,
+            sections: launch.sections,
             arena,
             slots,
             teams: teams.collect(),
@@ -224,6 +226,11 @@ impl<'a> Machine<'a> {
             Op::Assign(local, value) => {
                 let value = self.eval(team, number, value)?;
                 self.lane(team, number).locals[*local] = value;
+            }
+            Op::Section(local, side) => {
+                let section = &self.sections[self.teams[team].chunk];
+                let bound = if *side == Side::First { section.start } else { section.end };
+                self.lane(team, number).locals[*local] = bound as u64;
             }
             Op::Store(by, buffer, at, value) => {
                 if *by == Writer::Each || number == 0 {

@@ -135,6 +135,8 @@ pub(crate) struct Launch<'a> {
     pub(crate) inputs: &'a Invocation,
     /// The chunks.
     pub(crate) chunks: &'a [Range<i64>],
+    /// For each chunk the positions of the list that its rounds keep within, where grids ask for them.
+    pub(crate) sections: &'a [Range<i64>],
     /// For each buffer its windows: of a shared one, of the chunks or of the teams; none of inputs.
     pub(crate) windows: Vec<Vec<Extent>>,
     /// The teams.

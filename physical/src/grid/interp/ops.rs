@@ -2,11 +2,12 @@
 
 use crate::assembly::eval::{BinaryFn, binary_fn};
 use crate::assembly::{Buffer, Function, LaneFold, Node, Status};
-use crate::grid::{Grid, Stmt, Writer};
+use crate::grid::{Grid, Side, Stmt, Writer};
 
 /// A step of a lane. Numbers of steps are places in the list.
 pub(super) enum Op {
     Assign(usize, Node),
+    Section(usize, Side),
     Store(Writer, Buffer, Node, Node),
     Atomic(Writer, Buffer, Node, BinaryFn, Node),
     /// Goes on there unless it holds.
@@ -105,6 +106,7 @@ impl Steps<'_> {
     fn stmt(&mut self, stmt: &Stmt) {
         let op = match stmt {
             Stmt::Assign(local, value) => Op::Assign(local.index(), self.node(value)),
+            Stmt::Section(local, side) => Op::Section(local.index(), *side),
             Stmt::Store { by, buffer, at, value } => Op::Store(*by, *buffer, self.node(at), self.node(value)),
             Stmt::Atomic { by, buffer, at, op, value } => {
                 let prim = self.function.buffers[buffer.index()].value_prim();

@@ -1,14 +1,24 @@
 //! Golden grids of small programs, to be reviewed like code. `UPDATE_EXPECT=1` rewrites them.
 
-use crate::grid::{Lanes, Plan};
+use crate::grid::{Lanes, Lists, Plan};
 use crate::lower::{Options, lower};
-use crate::testing::normal_form;
+use crate::testing::{normal_form, skewed};
 use expect_test::{Expect, expect};
+use redpoll_logic::FloatMode;
 
-#[expect(clippy::needless_pass_by_value, reason = "an inline snapshot is written where it is passed")]
 fn check(text: &str, expected: Expect) {
     let program = normal_form(text);
-    let plan = Plan::of(&program, &lower(&program, &[], Options::default()), Lanes::AsUseful);
+    let plan = Plan::of(
+        &program,
+        &lower(&program, &[], Options::default()),
+        Lanes::AsUseful,
+        Some((&Lists::default(), FloatMode::default())),
+    );
+    check_plan(&plan, expected);
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "an inline snapshot is written where it is passed")]
+fn check_plan(plan: &Plan, expected: Expect) {
     let printed: String = plan.count.iter().chain([&plan.run]).map(|grid| format!("{grid}\n")).collect();
     let is_code = |line: &&str| !["  local ", "  input ", "  chunk chunk"].iter().any(|d| line.starts_with(d));
     expected.assert_eq(&printed.lines().filter(is_code).map(|l| format!("{l}\n")).collect::<String>());
@@ -23,8 +33,10 @@ fn spmv() {
            (for i (for j (+= (y i) (* (A i j) (x j))))))",
         expect![[r#"
             grid kernel($n4, $n5) lanes 32 {
-              shared y.val: value f64 fill 0.0
+              rounds y.val: value f64 fill 0.0
               chunk lengths: index i64 fill 0
+              first = section first
+              last = section last
               grow lengths, 1
               grow y.val, $n4
               #2 = max(0, chunk_lo)
@@ -32,8 +44,8 @@ fn spmv() {
               if #2 < #3 {
                 spread #4 in #2..#3 {
                   acc = y.val[#4]
-                  q = A.ptr1[#4]
-                  q_end = A.ptr1[#4 + 1]
+                  q = max(A.ptr1[#4], first)
+                  q_end = min(A.ptr1[#4 + 1], last)
                   while q < q_end {
                     #8 = A.idx1[q]
                     acc = acc + (A.val[q] * x.val[#8])
@@ -46,6 +58,40 @@ fn spmv() {
             }
 
         "#]],
+    );
+}
+
+/// The lanes of a team share a row where rows are long.
+#[test]
+fn long_rows() {
+    let (draft, _) = skewed::draft(skewed::PROGRAMS[0]);
+    check_plan(
+        &draft.grids(Lanes::AsUseful),
+        expect![[r#"
+        grid kernel($n7, $n60) lanes 16 {
+          rounds y.val: value f64 fill 0.0
+          chunk lengths: index i64 fill 0
+          first = section first
+          last = section last
+          grow lengths, 1
+          grow y.val, $n7
+          #2 = max(0, chunk_lo)
+          #3 = min($n7, chunk_hi)
+          if #2 < #3 {
+            for #4 in #2..#3 {
+              barrier
+              acc = y.val[#4]
+              #6 = max(A.ptr1[#4], first)
+              q_end = min(A.ptr1[#4 + 1], last)
+              fold acc by + from 0.0 lanes 16 for #10 in #6..q_end: A.val[#10] * x.val[A.idx1[#10]]
+              barrier
+              lead y.val[#4] = acc
+            }
+          }
+          lead lengths[0] = $n7
+        }
+
+    "#]],
     );
 }
 
@@ -233,8 +279,10 @@ fn mttkrp() {
            (for i (for k (for l (for j (+= (A i j) (* (B i k l) (* (C k j) (D l j)))))))))",
         expect![[r#"
             grid kernel($n4, $n5, $n6, $n8) lanes 32 {
-              shared A.val: value f64 fill 0.0
+              rounds A.val: value f64 fill 0.0
               chunk lengths: index i64 fill 0
+              first = section first
+              last = section last
               grow lengths, 1
               p = $n4 * $n8
               grow A.val, p
@@ -270,8 +318,8 @@ fn mttkrp() {
                   if #4 < (#7 + 1) {
                     break
                   }
-                  #12 = B.ptr1[#5]
-                  #13 = B.ptr1[#5 + 1]
+                  #12 = max(B.ptr1[#5], first)
+                  #13 = min(B.ptr1[#5 + 1], last)
                   while #12 < #13 {
                     #14 = B.idx1[#12]
                     #16 = B.ptr2[#12]
@@ -342,14 +390,16 @@ fn columns() {
             grid kernel($n4, $n5) lanes 32 {
               shared s.val: value i64 fill 0
               chunk lengths: index i64 fill 0
+              first = section first
+              last = section last
               grow lengths, 1
               grow s.val, $n5
               #2 = max(0, chunk_lo)
               #3 = min($n4, chunk_hi)
               if #2 < #3 {
                 spread #4 in #2..#3 {
-                  q = A.ptr1[#4]
-                  q_end = A.ptr1[#4 + 1]
+                  q = max(A.ptr1[#4], first)
+                  q_end = min(A.ptr1[#4 + 1], last)
                   while q < q_end {
                     #7 = A.idx1[q]
                     atomic each s.val[#7] + A.val[q]
@@ -374,14 +424,16 @@ fn column_sums() {
             grid kernel($n4, $n5) lanes 1 {
               chunk s.val: value f64 fill 0.0
               chunk lengths: index i64 fill 0
+              first = section first
+              last = section last
               grow lengths, 1
               grow s.val, $n5
               #2 = max(0, chunk_lo)
               #3 = min($n4, chunk_hi)
               if #2 < #3 {
                 for #4 in #2..#3 {
-                  q = A.ptr1[#4]
-                  q_end = A.ptr1[#4 + 1]
+                  q = max(A.ptr1[#4], first)
+                  q_end = min(A.ptr1[#4 + 1], last)
                   while q < q_end {
                     #7 = A.idx1[q]
                     lead s.val[#7] = s.val[#7] + A.val[q]

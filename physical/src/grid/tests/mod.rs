@@ -2,6 +2,7 @@
 
 mod broken;
 mod golden;
+mod sections;
 
 use super::{End, Extent, Grid, Launch, Launched, Place, Program, Runner, map_to};
 use crate::Error;
@@ -51,9 +52,11 @@ fn launch(
         Place::Team => vec![room; teams],
     });
     let windows = windows.collect();
+    let whole = vec![i64::MIN..i64::MAX; chunks.len()];
     Program::trusting(grid.clone()).with_step_limit(1 << 20).run(&Launch {
         inputs: &inputs,
         chunks,
+        sections: &whole,
         windows,
         teams,
         seed,

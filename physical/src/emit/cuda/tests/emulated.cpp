@@ -115,7 +115,7 @@ static int __ffsll(long long number) {
 }
 
 struct emulated_argument {
-    unsigned long long words[7];
+    unsigned long long words[8];
 };
 
 // Runs a kernel by so many teams of lanes, which are one block.

@@ -10,12 +10,12 @@ use crate::emit::cuda::memory::DeviceMemory;
 use crate::emit::cuda::runner::OnDevice;
 use crate::emit::cuda::{emit, entry_name};
 use crate::emit::tests::random::{inputs, random_functions};
-use crate::grid::{End, Extent, Grid, Lanes, Launch, Place, Plan, Program, Runner, map_to};
+use crate::grid::{End, Extent, Grid, Lanes, Launch, Lists, Place, Plan, Program, Runner, map_to};
 use crate::kernel::{Draft, Engine, Grids, Kernel};
 use crate::notation::{self, Role};
 use crate::run::{Invocation, Limits, Signature, Workers};
 use crate::storage::{Tensor, Values, convert};
-use crate::testing::{concordant_formats_of_rank, normal_form};
+use crate::testing::{concordant_formats_of_rank, normal_form, skewed};
 use libloading::Library;
 use redpoll_logic::{FloatMode, Format, Scalar, TensorType};
 use std::convert::Infallible;
@@ -236,7 +236,7 @@ fn random_functions_agree_on_the_host() {
             };
             let windows = grid.places.iter().map(extent).collect();
             let chunks: Vec<_> = std::iter::once(2..9).collect();
-            let launch = Launch { inputs: &inputs, chunks: &chunks, windows, teams: 1, seed: 0 };
+            let launch = Launch { inputs: &inputs, chunks: &chunks, sections: &[], windows, teams: 1, seed: 0 };
             let [expected, found] = [program.run(&launch).unwrap(), emulated.run(&launch).unwrap()];
             assert_eq!(found.end, expected.end, "{grid}");
             if expected.end == End::NoRoom {
@@ -276,6 +276,12 @@ fn programs_agree_on_the_host() {
     check(PROGRAMS.iter().map(|text| normal_form(text)));
 }
 
+/// Protects rounds that are cut into sections, whose partial results are folded, and lists that teams of any size share.
+#[test]
+fn rounds_in_sections_agree_on_the_host() {
+    agree(&skewed::PROGRAMS.iter().map(|text| skewed::draft(text)).collect::<Vec<_>>());
+}
+
 /// Protects the code of every level below every other.
 #[test]
 fn inputs_of_all_formats_agree_on_the_host() {
@@ -303,9 +309,14 @@ fn check(programs: impl Iterator<Item = notation::Program>) {
         let inputs = program.tensors.iter().filter(|t| t.role == Role::Input).enumerate();
         let tensors: Vec<Tensor> = inputs.map(|(number, decl)| tensor(&decl.ty, number)).collect();
         let layouts = Kernel::layouts(&program, &tensors.iter().collect::<Vec<_>>());
-        (Draft::new(&program, &layouts, FloatMode::default()), tensors)
+        let lists = Lists::of(&program, &tensors.iter().map(Some).collect::<Vec<_>>());
+        (Draft::new(&program, &layouts, FloatMode::default()).over(lists), tensors)
     };
-    let drafts: Vec<_> = programs.map(draft).collect();
+    agree(&programs.map(draft).collect::<Vec<_>>());
+}
+
+/// Asserts that drafts over inputs give the bits of the interpreter.
+fn agree(drafts: &[(Draft, Vec<Tensor>)]) {
     let Emulation { kernels, .. } = Emulation::of(drafts.iter().map(|(draft, _)| draft), usize::MAX);
     for ((draft, tensors), emulated) in drafts.iter().zip(kernels) {
         let interpreted = Kernel::of(draft, Engine::Interpreter).unwrap();

@@ -3,17 +3,106 @@
 use super::grids;
 use crate::emit::cuda::emit;
 use crate::emit::cuda::unit::HEAD;
+use crate::grid::{Grid, Lanes};
+use crate::testing::skewed;
 use expect_test::{Expect, expect};
 
 /// The text of a program without what every unit starts with.
-#[expect(clippy::needless_pass_by_value, reason = "an inline snapshot is written where it is passed")]
 fn check(text: &str, expected: Expect) {
-    let grids = grids(text);
+    check_grids(&grids(text), expected);
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "an inline snapshot is written where it is passed")]
+fn check_grids(grids: &[Grid], expected: Expect) {
     let text = emit(&grids.iter().collect::<Vec<_>>()).unwrap();
     assert!(text.starts_with(HEAD));
     let (_, kernels) = text.split_once("\n};\n\nenum").map_or(("", &text[..]), |(head, rest)| (head, rest));
     let kernels = kernels.split_once("RP_SECOND_ENTRY = 6,\n};\n").unwrap().1;
     expected.assert_eq(kernels);
+}
+
+/// The lanes of a team share a row where rows are long.
+#[test]
+fn long_rows() {
+    let (draft, _) = skewed::draft(skewed::PROGRAMS[0]);
+    check_grids(
+        &[draft.grids(Lanes::AsUseful).run],
+        expect![[r#"
+
+        static inline int64_t rp_max_i64(int64_t a, int64_t b) {
+            return a > b ? a : b;
+        }
+
+        static inline int64_t rp_min_i64(int64_t a, int64_t b) {
+            return a < b ? a : b;
+        }
+
+        // kernel
+        //   buffer 0, A_ptr1: input indices of i32, `A.ptr1`
+        //   buffer 1, A_idx1: input indices of u32, `A.idx1`
+        //   buffer 2, A_val: input values of f64, `A.val`
+        //   buffer 3, x_val: input values of f64, `x.val`
+        //   buffer 4, y_val: owned values of f64, `y.val`
+        //   buffer 5, lengths: owned indices of i64, `lengths`
+        static int32_t redpoll_grid_0_chunk(const rp_launch &launch, const int64_t chunk, const int64_t team, const uint32_t lane,
+                                            const uint32_t mask) {
+            const int32_t *__restrict__ const A_ptr1 = (const int32_t *)launch.windows[0][0].data;
+            const uint32_t *__restrict__ const A_idx1 = (const uint32_t *)launch.windows[1][0].data;
+            const double *__restrict__ const A_val = (const double *)launch.windows[2][0].data;
+            const double *__restrict__ const x_val = (const double *)launch.windows[3][0].data;
+            double *const y_val = (double *)launch.windows[4][chunk].data;
+            rp_window *const lengths__window = launch.windows[5] + chunk;
+            int64_t lengths__asked = lengths__window->asked;
+            int64_t lengths__room = lengths__window->room;
+            int64_t *lengths = (int64_t *)lengths__window->data;
+            const int64_t n7 = launch.params[0];
+            int64_t chunk_lo = launch.chunks[2 * chunk];
+            int64_t chunk_hi = launch.chunks[2 * chunk + 1];
+            int64_t chunk_2, chunk_3, q, q_end, first, last;
+            double acc;
+            first = launch.sections[2 * chunk];
+            last = launch.sections[2 * chunk + 1];
+            RP_GROW(lengths, 1);
+            chunk_2 = rp_max_i64(0, chunk_lo);
+            chunk_3 = rp_min_i64(n7, chunk_hi);
+            if (chunk_2 < chunk_3) {
+                for (int64_t i = chunk_2; i < chunk_3; i++) {
+                    __syncwarp(mask);
+                    acc = y_val[i];
+                    q = rp_max_i64(A_ptr1[i], first);
+                    q_end = rp_min_i64(A_ptr1[i + 1], last);
+                    {
+                        double acc__0 = 0.0;
+                        const int64_t q_2__from = q, q_2__end = q_end;
+                        for (int64_t q_2 = q_2__from + lane; q_2 < q_2__end; q_2 += 16) acc__0 = acc__0 + A_val[q_2] * x_val[A_idx1[q_2]];
+                        acc__0 = acc__0 + (double)__shfl_down_sync(mask, acc__0, 8, 16);
+                        acc__0 = acc__0 + (double)__shfl_down_sync(mask, acc__0, 4, 16);
+                        acc__0 = acc__0 + (double)__shfl_down_sync(mask, acc__0, 2, 16);
+                        acc__0 = acc__0 + (double)__shfl_down_sync(mask, acc__0, 1, 16);
+                        acc = acc + (double)__shfl_sync(mask, acc__0, 0, 16);
+                    }
+                    __syncwarp(mask);
+                    if (lane == 0) y_val[i] = acc;
+                }
+            }
+            if (lane == 0) lengths[0] = n7;
+            return RP_DONE;
+        }
+
+        extern "C" __global__ void redpoll_grid_0(const rp_launch launch) {
+            const uint32_t lane = RP_LANE(16), mask = RP_MASK(16);
+            const int64_t team = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / 16;
+            if (team >= launch.team_count) return;
+            int32_t status = RP_DONE;
+            for (int64_t chunk = team; chunk < launch.chunk_count; chunk += launch.team_count) {
+                status = rp_cancelled(launch, lane, mask, 16) ? RP_CANCELLED
+                    : redpoll_grid_0_chunk(launch, chunk, team, lane, mask);
+                __syncwarp(mask);
+                if (lane == 0) launch.status[chunk] = status;
+            }
+        }
+    "#]],
+    );
 }
 
 #[test]
@@ -23,6 +112,11 @@ fn spmv() {
            (output y (type (shape 4) f64 0.0 dense))
            (for i (for j (+= (y i) (* (A i j) (x j))))))",
         expect![[r#"
+
+            // Wraps.
+            static inline int64_t rp_add_i64(int64_t a, int64_t b) {
+                return (int64_t)((uint64_t)a + (uint64_t)b);
+            }
 
             static inline int64_t rp_max_i64(int64_t a, int64_t b) {
                 return a > b ? a : b;
@@ -45,7 +139,7 @@ fn spmv() {
                 const uint32_t *__restrict__ const A_idx1 = (const uint32_t *)launch.windows[1][0].data;
                 const double *__restrict__ const A_val = (const double *)launch.windows[2][0].data;
                 const double *__restrict__ const x_val = (const double *)launch.windows[3][0].data;
-                double *const y_val = (double *)launch.windows[4][0].data;
+                double *const y_val = (double *)launch.windows[4][chunk].data;
                 rp_window *const lengths__window = launch.windows[5] + chunk;
                 int64_t lengths__asked = lengths__window->asked;
                 int64_t lengths__room = lengths__window->room;
@@ -53,20 +147,22 @@ fn spmv() {
                 const int64_t n4 = launch.params[0];
                 int64_t chunk_lo = launch.chunks[2 * chunk];
                 int64_t chunk_hi = launch.chunks[2 * chunk + 1];
-                int64_t chunk_2, chunk_3, q, q_end, i_2;
+                int64_t chunk_2, chunk_3, q, q_end, i_2, first, last;
                 double acc;
+                first = launch.sections[2 * chunk];
+                last = launch.sections[2 * chunk + 1];
                 RP_GROW(lengths, 1);
                 chunk_2 = rp_max_i64(0, chunk_lo);
                 chunk_3 = rp_min_i64(n4, chunk_hi);
                 if (chunk_2 < chunk_3) {
                     for (int64_t i = chunk_2 + (int64_t)lane; i < chunk_3; i += 32) {
                         acc = y_val[i];
-                        q = A_ptr1[i];
-                        q_end = A_ptr1[i + 1];
+                        q = rp_max_i64(A_ptr1[i], first);
+                        q_end = rp_min_i64(A_ptr1[i + 1], last);
                         while (q < q_end) {
                             i_2 = A_idx1[q];
                             acc = acc + A_val[q] * x_val[i_2];
-                            q = q + 1;
+                            q = rp_add_i64(q, 1);
                         }
                         y_val[i] = acc;
                     }
@@ -399,6 +495,11 @@ fn mttkrp() {
            (for i (for k (for l (for j (+= (A i j) (* (B i k l) (* (C k j) (D l j)))))))))",
         expect![[r#"
 
+            // Wraps.
+            static inline int64_t rp_add_i64(int64_t a, int64_t b) {
+                return (int64_t)((uint64_t)a + (uint64_t)b);
+            }
+
             static inline int64_t rp_max_i64(int64_t a, int64_t b) {
                 return a > b ? a : b;
             }
@@ -440,7 +541,7 @@ fn mttkrp() {
                 const double *__restrict__ const B_val = (const double *)launch.windows[6][0].data;
                 const double *__restrict__ const C_val = (const double *)launch.windows[7][0].data;
                 const double *__restrict__ const D_val = (const double *)launch.windows[8][0].data;
-                double *const A_val = (double *)launch.windows[9][0].data;
+                double *const A_val = (double *)launch.windows[9][chunk].data;
                 rp_window *const lengths__window = launch.windows[10] + chunk;
                 int64_t lengths__asked = lengths__window->asked;
                 int64_t lengths__room = lengths__window->room;
@@ -451,7 +552,9 @@ fn mttkrp() {
                 int64_t chunk_hi = launch.chunks[2 * chunk + 1];
                 int64_t p, chunk_2, chunk_3, q, q_end, i, step, hi;
                 int64_t mid, q_2, q_end_2, i_2, q_3, q_end_3, i_3, row;
-                int64_t row_2, row_3, positions;
+                int64_t row_2, row_3, positions, first, last;
+                first = launch.sections[2 * chunk];
+                last = launch.sections[2 * chunk + 1];
                 RP_GROW(lengths, 1);
                 p = rp_mul_i64(n4, n8);
                 chunk_2 = rp_max_i64(0, chunk_lo);
@@ -486,12 +589,12 @@ fn mttkrp() {
                         if (chunk_3 < i + 1) {
                             break;
                         }
-                        q_2 = B_ptr1[q];
-                        q_end_2 = B_ptr1[q + 1];
+                        q_2 = rp_max_i64(B_ptr1[q], first);
+                        q_end_2 = rp_min_i64(B_ptr1[q + 1], last);
                         while (q_2 < q_end_2) {
                             i_2 = B_idx1[q_2];
                             q_3 = B_ptr2[q_2];
-                            q_end_3 = B_ptr2[q_2 + 1];
+                            q_end_3 = B_ptr2[rp_add_i64(q_2, 1)];
                             while (q_3 < q_end_3) {
                                 i_3 = B_idx2[q_3];
                                 row = rp_mul_i64(i_2, n8);
@@ -503,7 +606,7 @@ fn mttkrp() {
                                 }
                                 q_3 = q_3 + 1;
                             }
-                            q_2 = q_2 + 1;
+                            q_2 = rp_add_i64(q_2, 1);
                         }
                         q = q + 1;
                     }
@@ -1321,6 +1424,11 @@ fn counts_of_columns() {
            (for i (for j (+= (s j) (A i j)))))",
         expect![[r#"
 
+            // Wraps.
+            static inline int64_t rp_add_i64(int64_t a, int64_t b) {
+                return (int64_t)((uint64_t)a + (uint64_t)b);
+            }
+
             static inline int64_t rp_max_i64(int64_t a, int64_t b) {
                 return a > b ? a : b;
             }
@@ -1349,18 +1457,20 @@ fn counts_of_columns() {
                 const int64_t n5 = launch.params[1];
                 int64_t chunk_lo = launch.chunks[2 * chunk];
                 int64_t chunk_hi = launch.chunks[2 * chunk + 1];
-                int64_t chunk_2, chunk_3, q, q_end, i_2;
+                int64_t chunk_2, chunk_3, q, q_end, i_2, first, last;
+                first = launch.sections[2 * chunk];
+                last = launch.sections[2 * chunk + 1];
                 RP_GROW(lengths, 1);
                 chunk_2 = rp_max_i64(0, chunk_lo);
                 chunk_3 = rp_min_i64(n4, chunk_hi);
                 if (chunk_2 < chunk_3) {
                     for (int64_t i = chunk_2 + (int64_t)lane; i < chunk_3; i += 32) {
-                        q = A_ptr1[i];
-                        q_end = A_ptr1[i + 1];
+                        q = rp_max_i64(A_ptr1[i], first);
+                        q_end = rp_min_i64(A_ptr1[i + 1], last);
                         while (q < q_end) {
                             i_2 = A_idx1[q];
                             atomicAdd((unsigned long long *)&s_val[i_2], (unsigned long long)(A_val[q]));
-                            q = q + 1;
+                            q = rp_add_i64(q, 1);
                         }
                     }
                 }

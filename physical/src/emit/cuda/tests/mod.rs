@@ -7,14 +7,20 @@ mod golden;
 mod nvrtc;
 mod resident;
 
-use crate::grid::{Grid, Lanes, Plan};
+use crate::grid::{Grid, Lanes, Lists, Plan};
 use crate::lower::{Options, lower};
 use crate::testing::normal_form;
+use redpoll_logic::FloatMode;
 
 /// The grids of a program.
 fn grids(text: &str) -> Vec<Grid> {
     let program = normal_form(text);
-    let plan = Plan::of(&program, &lower(&program, &[], Options::default()), Lanes::AsUseful);
+    let plan = Plan::of(
+        &program,
+        &lower(&program, &[], Options::default()),
+        Lanes::AsUseful,
+        Some((&Lists::default(), FloatMode::default())),
+    );
     plan.count.into_iter().chain([plan.run]).collect()
 }
 

@@ -7,7 +7,8 @@ use super::{PROGRAMS, grids};
 use crate::assembly::{BufferRole, Function};
 use crate::emit::cuda::{OPTIONS, emit};
 use crate::emit::tests::random::random_functions;
-use crate::grid::{Grid, Place, map_to};
+use crate::grid::{Grid, Lanes, Place, map_to};
+use crate::testing::skewed;
 use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW, Symbol};
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::path::PathBuf;
@@ -118,6 +119,8 @@ fn the_kernel_that_stitches_compiles() {
 #[test]
 fn grids_of_programs_compile() {
     check(&PROGRAMS.iter().flat_map(|text| grids(text)).collect::<Vec<_>>());
+    let in_sections = skewed::PROGRAMS.iter().map(|text| skewed::draft(text).0.grids(Lanes::AsUseful).run);
+    check(&in_sections.collect::<Vec<_>>());
 }
 
 /// Protects every operator on every type, and every statement.

@@ -1,0 +1,126 @@
+//! Rounds in sections: what can be cut, and that results are those of whole rounds.
+
+use super::{function, grid};
+use crate::Error;
+use crate::grid::sections::with_bounds;
+use crate::grid::{End, Extent, Fault, Grid, Lanes, Launch, Launched, Place, Program, Runner, Stmt, verify};
+use crate::kernel::{Engine, Kernel};
+use crate::run::{Invocation, Limits, Signature, Workers};
+use crate::storage::Tensor;
+use crate::testing::skewed;
+use arrow::buffer::Buffer as ArrowBuffer;
+use redpoll_logic::Scalar;
+use std::num::NonZero;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// The values of outputs, by an engine that cuts wherever it can.
+fn values(kernel: &Kernel, inputs: &[Tensor]) -> Vec<Vec<Scalar>> {
+    let workers = Arc::new(Workers::new(NonZero::new(2).expect("not 0")).cutting_all());
+    let outcome = kernel.run(&inputs.iter().collect::<Vec<_>>(), &Limits::default().on(&workers));
+    let outputs = outcome.unwrap_or_else(|e| panic!("{e}\n{}", kernel.function())).outputs;
+    outputs.iter().map(|output| output.to_dense_scalars().unwrap()).collect()
+}
+
+/// Protects the partial results of rounds that several teams have, and that all shapes are seen for what they are.
+#[test]
+fn rounds_are_cut_where_stored_places_add_by_themselves() {
+    for text in skewed::PROGRAMS {
+        let (draft, inputs) = skewed::draft(text);
+        assert!(draft.grids(Lanes::AsUseful).sections.is_some(), "{text}\n{}", draft.function());
+        let [expected, found] = [Engine::Interpreter, Engine::Grid].map(|e| Kernel::of(&draft, e).unwrap());
+        assert_eq!(values(&found, &inputs), values(&expected, &inputs), "{text}");
+    }
+}
+
+/// Protects programs whose rounds would count something twice.
+#[test]
+fn rounds_that_are_more_than_their_stored_places_are_not_cut() {
+    for text in skewed::WHOLE {
+        let (draft, inputs) = skewed::draft(text);
+        let plan = draft.grids(Lanes::AsUseful);
+        assert_eq!(plan.sections, None, "{text}\n{}", plan.run);
+        let [expected, found] = [Engine::Interpreter, Engine::Grid].map(|e| Kernel::of(&draft, e).unwrap());
+        assert_eq!(values(&found, &inputs), values(&expected, &inputs), "{text}");
+    }
+}
+
+/// Sums of the lists of rounds.
+const SUMS: &str = "\
+fn sums($n) {
+  input ptr: index i64
+  input x: value i64
+  owned y: value i64 fill 0
+  local lo: i64 local hi: i64 local i: i64 local q: i64 local end: i64 local acc: i64 local first: i64 local last: i64
+  chunk lo, hi
+  first = -9223372036854775808
+  last = 9223372036854775807
+  for i in lo..hi {
+    acc = y[i]
+    q = max(ptr[i], first)
+    end = min(ptr[i + 1], last)
+    while q < end {
+      acc = acc + x[q]
+      q = q + 1
+    }
+    y[i] = acc
+  }
+}";
+
+/// The sums in sections, of which the results live there.
+fn sums(place: Place) -> Grid {
+    let locals = function(SUMS).locals;
+    let local = |name: &str| locals.iter().position(|l| l.name == name).map(|k| crate::assembly::Local(k as u32));
+    with_bounds(grid(SUMS, &[place], 4), ["first", "last"].map(|name| local(name).unwrap()))
+}
+
+/// Runs the sums of two lists of four numbers, the second in two sections.
+fn launch(grid: &Grid, seed: u64) -> Result<Launched, Error> {
+    let arrays = [vec![0i64, 4, 8], (1..=8).collect()].map(ArrowBuffer::from_vec);
+    let inputs = Invocation::new(&Signature::of(&grid.function), arrays, vec![2], Limits::default()).unwrap();
+    let (chunks, sections): (Vec<Range<i64>>, Vec<Range<i64>>) = (vec![0..1, 1..2, 1..2], vec![0..8, 4..6, 6..8]);
+    let rows = |c: &Range<i64>| Extent { first: c.start, len: 1, room: 1 };
+    let owned = match grid.places[2] {
+        Place::Shared => vec![Extent { first: 0, len: 2, room: 2 }],
+        _ => chunks.iter().map(rows).collect(),
+    };
+    let windows = vec![vec![], vec![], owned];
+    Program::trusting(grid.clone()).run(&Launch {
+        inputs: &inputs,
+        chunks: &chunks,
+        sections: &sections,
+        windows,
+        teams: 3,
+        seed,
+    })
+}
+
+/// Protects rounds that several teams have: each has a result of its own.
+#[test]
+fn sections_without_partial_results_are_found() {
+    let whole = sums(Place::Rounds);
+    assert_eq!(verify(&whole), []);
+    for seed in 0..8 {
+        let launched = launch(&whole, seed).unwrap();
+        assert_eq!(launched.end, End::Status(crate::assembly::Status::Done));
+        let found: Vec<u64> = launched.windows[2].iter().flat_map(|w| w.elements().to_vec()).collect();
+        assert_eq!(found, [1 + 2 + 3 + 4, 5 + 6, 7 + 8]);
+        let broken = launch(&sums(Place::Shared), seed).map(|l| l.end);
+        assert!(matches!(broken, Err(Error::Grid(Fault::Race { .. }))), "{broken:?}");
+    }
+}
+
+/// Protects bounds that are the same through a chunk.
+#[test]
+fn bounds_within_a_loop_are_found() {
+    let mut broken = sums(Place::Rounds);
+    let bound = broken.body.remove(0);
+    let Some(Stmt::Spread { body, .. } | Stmt::For { body, .. }) = broken.body.last_mut() else { panic!("{broken}") };
+    body.insert(0, bound);
+    broken.function.body = crate::grid::serial(&broken.body);
+    assert!(faults(&broken).contains("taken within a statement"), "{}", faults(&broken));
+}
+
+fn faults(grid: &Grid) -> String {
+    verify(grid).iter().map(|f| format!("{f}\n")).collect()
+}

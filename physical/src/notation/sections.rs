@@ -1,0 +1,81 @@
+//! Whether rounds of the outermost loop can be cut in turn, into sections of the list that a round goes through.
+//!
+//! A section is a round over an input that stores no more of its list than some positions. Where each stored place adds to
+//! the outputs by itself, sections of a round together are the round: each output has places of its own for each stored
+//! place, is folded from all chunks anyway, or is folded from the sections of a round. That places which are not stored add
+//! nothing is for lowered code to show, as a loop that goes from one stored place to the next.
+
+use super::cut::{Cut, Join, folded_by, is_dense};
+use super::{Access, Expr, Index, Program, Role, Stmt, TensorId, Write};
+use redpoll_logic::op::Op;
+use redpoll_logic::{FloatMode, LevelKind};
+
+/// How rounds of the outermost loop are cut into sections.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Sections {
+    /// The input whose lists are cut: its second level, below the coordinate of the round at its first.
+    pub tensor: TensorId,
+    /// Its number among the inputs.
+    pub input: usize,
+    /// The outputs whose places for a round several sections write, and the operator that folds what they leave, in the order
+    /// of the sections.
+    pub folds: Vec<(TensorId, Op)>,
+}
+
+/// How rounds can be cut of a loop that is cut into chunks, if they can.
+pub fn sections(program: &Program, cut: &Cut, mode: FloatMode) -> Option<Sections> {
+    let mut writes: Vec<(&Access, &Write)> = Vec::new();
+    let mut plain = program.tensors.iter().all(|t| t.role != Role::Local);
+    let mut reads: Vec<&Access> = Vec::new();
+    program.body.walk(&mut |s| {
+        reads.extend(s.exprs().into_iter().flat_map(Expr::accesses));
+        match s {
+            Stmt::Assign { lhs, write, .. } => writes.push((lhs, write)),
+            Stmt::While { .. } | Stmt::Where { .. } => plain = false,
+            _ => {}
+        }
+    });
+    let inputs = (0..).map(TensorId).zip(&program.tensors).filter(|(_, decl)| decl.role == Role::Input);
+    let led = |(input, (tensor, decl)): (usize, (TensorId, &super::TensorDecl))| {
+        let own: Vec<&Access> = reads.iter().copied().filter(|a| a.tensor == tensor).collect();
+        let [first, second, ..] = &decl.ty.format.levels[..] else { return None };
+        let rows = matches!(first.kind, LevelKind::Dense | LevelKind::SparseList) && first.unique && first.ordered;
+        let [row, entry, ..] = &own.first()?.subscripts[..] else { return None };
+        let same = own.iter().all(|a| a.subscripts[0].at == row.at && a.subscripts[1].at == entry.at);
+        let Expr::Index(along) = entry.at else { return None };
+        let fits = rows && second.kind == LevelKind::SparseList && second.unique && second.ordered;
+        (fits && same && row.at == Expr::Index(cut.index)).then_some((input, tensor, along))
+    };
+    // Of several inputs that would do none leads alone.
+    let mut leaders = inputs.enumerate().filter_map(led);
+    let (input, tensor, along) = leaders.next().filter(|_| plain && leaders.next().is_none())?;
+    let mut folds = Vec::new();
+    for (id, join) in &cut.outputs {
+        let own: Vec<_> = writes.iter().filter(|(lhs, _)| lhs.tensor == *id).collect();
+        let decl = &program.tensors[id.index()];
+        match join {
+            Join::Appended => return None,
+            Join::Folded(_) => {}
+            Join::Shared if tells(&own, &[cut.index, along]) => {}
+            Join::Shared => {
+                let rows = own.iter().all(|(lhs, _)| lhs.subscripts[0].at == Expr::Index(cut.index));
+                let op = folded_by(decl, &mut own.iter().map(|(_, write)| *write), mode)?;
+                if !rows || decl.pattern.is_some() || !is_dense(decl) {
+                    return None;
+                }
+                folds.push((*id, op));
+            }
+        }
+    }
+    Some(Sections { tensor, input, folds })
+}
+
+/// Whether places that are written tell the values of all these indices, each in one mode.
+fn tells(writes: &[&(&Access, &Write)], indices: &[Index]) -> bool {
+    let mode = |lhs: &Access, index: Index| lhs.subscripts.iter().position(|s| s.at == Expr::Index(index));
+    indices.iter().all(|index| {
+        let mut modes = writes.iter().map(|(lhs, _)| mode(lhs, *index));
+        let first = modes.next().flatten();
+        first.is_some() && modes.all(|other| other == first)
+    })
+}

@@ -1,0 +1,83 @@
+//! Programs along lists of very different lengths.
+
+use super::normal_form;
+use crate::grid::Lists;
+use crate::kernel::{Draft, Kernel};
+use crate::notation::Role;
+use crate::storage::{Tensor, Values, convert};
+use redpoll_logic::{FloatMode, Format, Scalar, TensorType};
+use std::sync::Arc;
+
+/// Programs whose rounds can be cut into sections, with every kind of output and every way to fold.
+pub(crate) const PROGRAMS: &[&str] = &[
+    "(program (input A (type (shape 7 60) f64 0.0 csr)) (input x (type (shape 60) f64 0.0 dense))
+       (output y (type (shape 7) f64 0.0 dense)) (for i (for j (+= (y i) (* (A i j) (x j))))))",
+    "(program (input A (type (shape 7 60) f32 0.0 dcsr)) (output y (type (shape 7) f32 0.0 dense))
+       (for i (for j (+= (y i) (A i j)))))",
+    "(program (input A (type (shape 7 60) i64 0 csr)) (output y (type (shape 7) i64 0 dense))
+       (output s (type (shape 60) i64 0 dense)) (for i (for j (block (+= (y i) (A i j)) (+= (s j) (A i j))))))",
+    "(program (input A (type (shape 7 60) f64 inf csr)) (output y (type (shape 7) f64 inf dense))
+       (for i (for j (min= (y i) (A i j)))))",
+    "(program (input A (type (shape 7 20) f64 0.0 csr)) (input X (type (shape 20 5) f64 0.0 dense))
+       (output Y (type (shape 7 5) f64 0.0 dense)) (for i (for j (for k (+= (Y i k) (* (A i j) (X j k)))))))",
+    "(program (input A (type (shape 4 12 6) f64 0.0 csf)) (input x (type (shape 6) f64 0.0 dense))
+       (output Y (type (shape 4 12) f64 0.0 dense)) (for i (for j (for k (+= (Y i j) (* (A i j k) (x k)))))))",
+    "(program (input B (type (shape 4 12 6) f64 0.0 csf)) (input C (type (shape 12 3) f64 0.0 dense))
+       (input D (type (shape 6 3) f64 0.0 dense)) (output A (type (shape 4 3) f64 0.0 dense))
+       (for i (for k (for l (for j (+= (A i j) (* (B i k l) (* (C k j) (D l j)))))))))",
+    "(program (input A (type (shape 7 20) f64 0.0 csr)) (input B (type (shape 7 4) f64 0.0 dense))
+       (input C (type (shape 20 4) f64 0.0 dense)) (output D (type (shape 7 20) f64 0.0 dense))
+       (for i (for j (for k (+= (D i j) (* (A i j) (* (B i k) (C j k))))))))",
+    "(program (input A (type (shape 7 60) i32 0 csr)) (output s (type (shape 60) i32 0 dense))
+       (for i (for j (+= (s j) (A i j)))))",
+];
+
+/// Programs some of whose rounds are more than what their stored places add.
+pub(crate) const WHOLE: &[&str] = &[
+    // What is not stored adds to a round, too.
+    "(program (input A (type (shape 7 60) f64 2.0 csr)) (output y (type (shape 7) f64 0.0 dense))
+       (for i (for j (+= (y i) (A i j)))))",
+    // A value is set, not folded.
+    "(program (input A (type (shape 7 60) f64 0.0 csr)) (output y (type (shape 7) f64 0.0 dense))
+       (for i (for j (= (y i) (A i j)))))",
+    // Something else is added once in a round.
+    "(program (input A (type (shape 7 60) f64 0.0 csr)) (input x (type (shape 7) f64 0.0 dense))
+       (output y (type (shape 7) f64 0.0 dense)) (for i (block (+= (y i) (x i)) (for j (+= (y i) (A i j))))))",
+    // Two lists are merged.
+    "(program (input A (type (shape 7 60) f64 0.0 csr)) (input B (type (shape 7 60) f64 0.0 csr))
+       (output y (type (shape 7) f64 0.0 dense)) (for i (for j (+= (y i) (* (A i j) (B i j))))))",
+    // A value is kept from round to round.
+    "(program (input A (type (shape 7 60) i64 0 csr)) (output y (type (shape 7) i64 0 dense))
+       (output n (type (shape) i64 0 dense)) (for i (for j (block (+= (y i) (A i j)) (+= (n) (A i j))))))",
+    // The outputs begin with what is not nothing.
+    "(program (input A (type (shape 7 60) f64 0.0 csr)) (output y (type (shape 7) f64 1.0 dense))
+       (for i (for j (+= (y i) (A i j)))))",
+    // What a round stores is appended.
+    "(program (input A (type (shape 7 60) f64 0.0 csr)) (output C (type (shape 7 60) f64 0.0 csr))
+       (for i (for j (init (C i j) (* 2.0 (A i j))))))",
+];
+
+/// A draft over inputs of which one row in three is full, and the others have a few places or none.
+pub(crate) fn draft(text: &str) -> (Draft, Vec<Tensor>) {
+    let program = Arc::new(normal_form(text));
+    let inputs = program.tensors.iter().filter(|t| t.role == Role::Input).enumerate();
+    let tensors: Vec<Tensor> = inputs.map(|(number, decl)| tensor(&decl.ty, number as u64)).collect();
+    let layouts = Kernel::layouts(&program, &tensors.iter().collect::<Vec<_>>());
+    let lists = Lists::of(&program, &tensors.iter().map(Some).collect::<Vec<_>>());
+    (Draft::new(&program, &layouts, FloatMode::default()).over(lists), tensors)
+}
+
+fn tensor(ty: &Arc<TensorType>, number: u64) -> Tensor {
+    let (places, prim) = (ty.shape.iter().product::<u64>(), ty.dtype.prim().expect("values are primitives"));
+    let row = places / ty.shape.first().copied().unwrap_or(1);
+    let value = |k: u64| {
+        let few = (k * (5 + number)).is_multiple_of(13) && !(k / row).is_multiple_of(3);
+        let value = Scalar::I64((k % 7 + 1) as i64).cast(prim).expect("numbers are cast");
+        if k / row % 3 == 1 || few { value } else { ty.fill.clone() }
+    };
+    let values: Vec<Scalar> = (0..places).map(value).collect();
+    let values = Values::from_scalars(ty.dtype.clone(), &values).expect("the values have the type");
+    let dense = TensorType { format: Format::dense(ty.shape.len()), ..(**ty).clone() };
+    convert(&Tensor::from_dense(dense, &values).expect("there is a value for each place"), &ty.format)
+        .expect("all formats are converted")
+}
