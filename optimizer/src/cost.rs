@@ -9,7 +9,7 @@ use crate::work::Event;
 use redpoll_logic::LevelKind;
 
 /// Every event with its name and what it costs, in the order of [`Event`].
-pub(crate) const EVENTS: [(Event, &str, f64); 33] = [
+pub(crate) const EVENTS: [(Event, &str, f64); 35] = [
     (Event::Query, "query", 2238.0),
     (Event::Enter, "enter", 2.92),
     (Event::EnterAgain, "enter again", 1.88),
@@ -29,6 +29,8 @@ pub(crate) const EVENTS: [(Event, &str, f64); 33] = [
     (Event::CloseMiss, "close miss", 1.00),
     (Event::NearMiss, "near miss", 1.89),
     (Event::FarMiss, "far miss", 11.3),
+    (Event::NearWrite, "near write", 0.80),
+    (Event::FarWrite, "far write", 5.00),
     (Event::Fold, "fold", 0.15),
     (Event::Compute, "compute", 0.09),
     (Event::Append, "append", 0.89),
@@ -39,7 +41,7 @@ pub(crate) const EVENTS: [(Event, &str, f64); 33] = [
     (Event::SortHash, "sort hash", 9.42),
     (Event::Flush, "flush", 3.36),
     (Event::Clear, "clear", 0.23),
-    (Event::Fault, "fault", 1.35),
+    (Event::Fault, "fault", 0.40),
     (Event::Stream, "stream", 0.46),
     (Event::StreamNear, "stream near", 0.18),
     (Event::Reorder, "reorder", 39.9),

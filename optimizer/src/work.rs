@@ -48,6 +48,11 @@ pub enum Event {
     NearMiss,
     /// An access to a place that no cache holds.
     FarMiss,
+    /// A write into a dense level at a place that the caches next to the core do not hold: nothing waits for it, so that
+    /// several are on their way at once.
+    NearWrite,
+    /// A write into a dense level at a place that no cache holds.
+    FarWrite,
     /// A value that is folded into the one before.
     Fold,
     /// A value that is computed and not folded into the one before.

@@ -2,7 +2,7 @@
 
 use crate::cost;
 use crate::formats::{estimate_positions, sparse_format};
-use crate::lines::{CACHES, Places};
+use crate::lines::Places;
 use crate::loop_order::{Purpose, Search};
 use crate::patterns::{kept_format, pattern, patterns};
 use crate::pricing::missed;
@@ -11,6 +11,16 @@ use crate::work::{Event, Work};
 use crate::workspace::{Scope, order_of_writes, workspace_kinds};
 use redpoll_logic::{Field, Format, LevelKind, StorageMode, Writes};
 use std::rc::Rc;
+
+/// Loops come back to the places of an output with more writes than so many for each.
+const REWRITTEN: f64 = 1.5;
+
+/// The caches, each with the event of writing into a dense level what it does not hold.
+const WRITTEN: [(Event, f64); 3] = [
+    (Event::CloseMiss, cost::CLOSE_CACHE),
+    (Event::NearWrite, cost::NEAR_CACHE),
+    (Event::FarWrite, cost::FAR_CACHE),
+];
 
 /// What is written to an output, in any order of the loops.
 #[derive(Clone)]
@@ -100,8 +110,11 @@ impl Search<'_> {
         work.add(if folds { Event::Fold } else { Event::Compute }, all);
         let counts = estimate_positions(self.cx, target, format, sizes);
         if pattern(&volume.patterns, format).is_some() {
-            work.allocate(counts.last().copied().unwrap_or(1.0));
-            work.add(Event::DenseRound, stream.writes);
+            let places = counts.last().copied().unwrap_or(1.0);
+            work.allocate(places);
+            // What loops come back to is read, too.
+            let again = stream.writes > REWRITTEN * places;
+            work.add(if again { Event::WriteDense } else { Event::DenseRound }, stream.writes);
             return work;
         }
         work += allocation(target, format, &counts);
@@ -171,7 +184,7 @@ impl Search<'_> {
                 let scattered = stream.scattered.filter(|_| along);
                 let jumps = scattered.map_or(0.0, |s| self.jumps(s, target, format, &dimensions));
                 let jumps = if along { jumps } else { stream.writes };
-                for (event, cache) in CACHES.into_iter().filter(|_| jumps > 0.0 && below > 1.0) {
+                for (event, cache) in WRITTEN.into_iter().filter(|_| jumps > 0.0 && below > 1.0) {
                     let lines = places.as_ref().map(|p| self.missed_lines((order, stream.writes), p, cache));
                     work.add(event, (jumps * missed(cache, 8.0 * below)).min(lines.unwrap_or(f64::INFINITY)));
                 }
@@ -180,9 +193,10 @@ impl Search<'_> {
             _ => {
                 work.add(cost::write(kind), stream.writes);
                 work.miss(stream.writes, 9.0 * below);
-                let fiber =
-                    volume.stored / (dimensions.iter().rev().skip(1).map(|&n| n as f64).product::<f64>()).max(1.0);
-                work.sort(volume.stored, fiber, dimensions.last().map_or(1.0, |&n| n as f64));
+                // A byte map lists what is written in one list for all fibers.
+                if kind == LevelKind::ByteMap {
+                    work.sort(volume.stored, volume.stored, dimensions.iter().map(|&n| n as f64).product());
+                }
             }
         }
         work

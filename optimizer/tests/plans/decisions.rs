@@ -23,10 +23,10 @@ fn large_spgemm() {
         &Config::default(),
         &expect![[r#"
             C
-              loops i k j at cost 296530758
-                not j k i at cost 376128986
-                not k i j at cost 5646440012
-                not k j i at cost 5652852667
+              loops i k j at cost 287035507
+                not j k i at cost 366633734
+                not k i j at cost 5636944760
+                not k j i at cost 5643357415
               C stored as (dense sparse-list), about 9995002 values, through a workspace (byte-map) inside 1 loops
         "#]],
     );
@@ -44,10 +44,10 @@ fn large_spgemm_of_columns() {
         &Config::default(),
         &expect![[r#"
             C
-              loops j k i at cost 296530758
-                not i k j at cost 376128986
-                not k j i at cost 5646440012
-                not k i j at cost 5652852667
+              loops j k i at cost 287035507
+                not i k j at cost 366633734
+                not k j i at cost 5636944760
+                not k i j at cost 5643357415
               C stored as (dense@1 sparse-list@0), about 9995002 values, through a workspace (byte-map) inside 1 loops
         "#]],
     );
@@ -68,11 +68,11 @@ fn large_spgemm_of_mixed_orders() {
               loops c1 c0 at cost 337827185
               B.1 stored as (dense sparse-list), about 1000000 values, through a workspace (dense hash) inside 0 loops
             C
-              loops i k j at cost 336432570
-                not j k i at cost 5652214102
-                not k i j at cost 5684647241
-                not k j i at cost 5684647241
-                not i j k at cost 421433241508
+              loops i k j at cost 326937319
+                not j k i at cost 5642718850
+                not k i j at cost 5675151990
+                not k j i at cost 5675151990
+                not i j k at cost 421423746256
               C stored as (dense sparse-list), about 9995002 values, through a workspace (byte-map) inside 1 loops
         "#]],
     );
@@ -114,10 +114,10 @@ fn spgemm_of_long_rows_is_not_planned_as_inner_products() {
         &Config::default(),
         &expect![[r#"
             C
-              loops i k j at cost 231552097
-                not k i j at cost 448515688
-                not j k i at cost 730561776
-                not k j i at cost 937690494
+              loops i k j at cost 136552097
+                not k i j at cost 248267209
+                not k j i at cost 483852451
+                not j k i at cost 514534055
               C stored as (dense dense), about 100000000 values
         "#]],
     );
@@ -160,7 +160,7 @@ fn large_mttkrp() {
               loops i k l j at cost 307481966
                 not i k j l at cost 1364178386
                 not i j k l at cost 2714830232
-                not j i k l at cost 7299458668
+                not j i k l at cost 7299359888
               M stored as (dense dense), about 320000 values
         "#]],
     );
@@ -213,7 +213,7 @@ fn large_blocks_plus_rows() {
                 not c0.o c1.o c0.i c1.i at cost 2005642029
               A.1 stored as (dense sparse-list), about 4000000 values
             C
-              loops i j at cost 509045712
+              loops i j at cost 504296092
               C stored as (dense sparse-list), about 4999600 values
         "#]],
     );
@@ -228,7 +228,7 @@ fn large_spmv_of_the_transpose() {
         &Config::default(),
         &expect![[r#"
             y
-              loops i j at cost 3325309
+              loops i j at cost 2949652
               y stored as (dense), about 100000 values
         "#]],
     );
@@ -283,7 +283,7 @@ fn residual_of_columns() {
         &Config::default(),
         &expect![[r#"
             r.1 (a fold that is stored)
-              loops j i at cost 3325309
+              loops j i at cost 2949652
               r.1 stored as (dense), about 100000 values
             r
               loops i at cost 46244

@@ -109,7 +109,7 @@ fn layers_of_message_passing_multiply_by_the_smaller_side_first() {
             H3.1.1.1: f j j.2
             H3.1.1: f i j
             H3.1: f g i
-            H3: i g
+            H3: g i
         "#]],
     );
 }
