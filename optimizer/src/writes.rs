@@ -16,11 +16,8 @@ use std::rc::Rc;
 const REWRITTEN: f64 = 1.5;
 
 /// The caches, each with the event of writing into a dense level what it does not hold.
-const WRITTEN: [(Event, f64); 3] = [
-    (Event::CloseMiss, cost::CLOSE_CACHE),
-    (Event::NearWrite, cost::NEAR_CACHE),
-    (Event::FarWrite, cost::FAR_CACHE),
-];
+const WRITTEN: [(Event, f64); 3] =
+    [(Event::CloseMiss, cost::CLOSE_CACHE), (Event::NearWrite, cost::NEAR_CACHE), (Event::FarWrite, cost::FAR_CACHE)];
 
 /// What is written to an output, in any order of the loops.
 #[derive(Clone)]

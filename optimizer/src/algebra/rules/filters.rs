@@ -11,7 +11,7 @@ use crate::algebra::language::{Kind, LeafId, Slot, Use};
 use crate::context::Context;
 use crate::term::{Fold, Nest, Node, Read, Term, regroups};
 use redpoll_logic::op::Builtin;
-use redpoll_logic::{Field, Scalar};
+use redpoll_logic::{Field, LevelKind, Scalar};
 
 pub(super) const RULES: &[Rule] = &[Rule {
     name: "filter",
@@ -46,7 +46,9 @@ pub(in crate::algebra) fn learn_filters(cx: &Context, graph: &mut Graph, nest: &
     let leaves: Vec<(LeafId, Vec<Field>, &Read)> =
         reads.iter().filter_map(|read| leaf_of(graph, read).map(|(id, fields)| (id, fields, *read))).collect();
     let mut found: Vec<Filter> = Vec::new();
-    for (of, fields, read) in &leaves {
+    // What has every place is looked up where others lead, whatever it has there.
+    let walked = |read: &Read| read.ty.format.levels.iter().any(|level| level.kind != LevelKind::Dense);
+    for (of, fields, read) in leaves.iter().filter(|(.., read)| walked(read)) {
         for (by, others, other) in &leaves {
             let place = |f: &Field| others.iter().position(|g| g == f);
             let slots = fields.iter().enumerate().filter_map(|(k, f)| Some((k as Slot, place(f)? as Slot)));
