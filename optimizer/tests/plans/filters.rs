@@ -1,9 +1,11 @@
 //! Factors that are filtered before they meet.
 
-use super::algebra::{check, csr, eager};
+use super::algebra::{check, csr, dense, eager};
+use super::common::Told;
 use super::{Config, Input, Stored, counts, plan, rewritten};
 use expect_test::expect;
-use redpoll_logic::statistics::Statistics;
+use redpoll_logic::statistics::{Answer, Question, Statistics, StatisticsSource};
+use redpoll_logic::{Alias, TensorType};
 use redpoll_optimizer::{Choice, Subject, Subjects, optimize};
 
 const TEXT: &str =
@@ -55,4 +57,28 @@ fn filtered_joins_keep_their_meaning() {
     for seed in 0..40 {
         rewritten(TEXT, &small, &Config { choice: Choice::Drawn(seed), ..eager() });
     }
+}
+
+/// Statistics of a matrix `A` all of whose places are in few columns.
+struct FewColumns(Told);
+
+impl StatisticsSource for FewColumns {
+    fn answer(&self, tensor: &Alias, ty: &TensorType, question: Question) -> Option<Answer> {
+        match &question {
+            Question::Distinct(modes) if tensor.as_str() == "A" && *modes == std::iter::once(1).collect() => {
+                Some(Answer::exact(300))
+            }
+            _ => self.0.answer(tensor, ty, question),
+        }
+    }
+}
+
+/// Factors that have every place are looked up where others lead: a copy of them with fewer values saves nothing.
+#[test]
+fn dense_factors_are_not_filtered() {
+    let inputs = [csr("A", &[8000, 8000]).stored(100_000.0), dense("P", &[8000, 16]), dense("Q", &[16, 8000])];
+    let text = "(plan (query R (aggregate + 0 (mapjoin * (table A i j) (table P i k) (table Q k j)) k)) (produces R))";
+    let told = FewColumns(counts(&inputs));
+    let (_, report) = optimize(&plan(text, &inputs), &Statistics::new(&told), &eager()).unwrap();
+    assert!(!report.to_string().contains("filter: "), "{report}");
 }
