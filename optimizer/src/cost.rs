@@ -3,7 +3,7 @@
 //! `cargo run --release -p redpoll-bench --bin calibrate` measures those of events anew, by the kernels of the optimizing
 //! tier; with `--layouts`, by the workloads of `layouts` over generated inputs, too. These are from such a fit, but for close
 //! misses and strided rounds, which were told apart after it and held against another one, and for writes that miss and fresh
-//! pages, which were chosen for the ranks of chains on a second machine. They are of a virtual machine on a server processor
+//! pages, which were chosen for the ranks of chains on another machine. They are of a virtual machine on a server processor
 //! (x86-64, two cores), where a step takes 0.4 to 0.5 ns.
 
 use crate::work::Event;
