@@ -9,7 +9,7 @@ use super::{ALL, Draft};
 use crate::levels::lower_bound;
 use crate::notation::{Cut, Join, Program, Sections, TensorId};
 use crate::run::Workers;
-use crate::storage::Tensor;
+use crate::storage::{Stored, Tensor};
 use std::ops::Range;
 
 /// Chunks for each thread, so that one which has less to do than was thought takes over from others.
@@ -143,21 +143,21 @@ fn partial_places(program: &Program, cut: &Cut) -> u64 {
 /// The work of the first rounds of a loop.
 struct Work<'a> {
     start: i64,
-    /// The inputs that the loop goes through, and what is added to its index there.
-    inputs: Vec<(&'a Tensor, i64)>,
+    /// What is stored of the inputs that the loop goes through, and what is added to its index there.
+    inputs: Vec<(Stored<'a>, i64)>,
 }
 
 impl<'a> Work<'a> {
     fn new(cut: &Cut, inputs: &[&'a Tensor]) -> Work<'a> {
-        let inputs = cut.drivers.iter().map(|(number, shift)| (inputs[*number], *shift)).collect();
+        let inputs = cut.drivers.iter().map(|(number, shift)| (Stored::of(inputs[*number]), *shift)).collect();
         Work { start: cut.rounds.start, inputs }
     }
 
     /// The steps of so many rounds.
     fn of_first(&self, rounds: u64) -> u64 {
         let end = self.start.saturating_add_unsigned(rounds);
-        let stored = self.inputs.iter().map(|(tensor, shift)| {
-            let before = |i: i64| u64::try_from(i.saturating_add(*shift)).map_or(0, |i| tensor.stored_before(&[i]));
+        let stored = self.inputs.iter().map(|(stored, shift)| {
+            let before = |i: i64| u64::try_from(i.saturating_add(*shift)).map_or(0, |i| stored.before(&[i]));
             before(end).saturating_sub(before(self.start))
         });
         stored.fold(rounds, u64::saturating_add)
