@@ -17,6 +17,7 @@ mod map;
 mod nodes;
 mod plan;
 mod sections;
+mod shares;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -28,4 +29,5 @@ pub use lists::Lists;
 pub use map::{WARP, map, map_to};
 pub use nodes::{Grid, Place, Side, Stmt, Writer, serial};
 pub use plan::{Lanes, Plan};
+pub(crate) use shares::{share_bytes, shares};
 pub use verify::verify;

@@ -32,7 +32,9 @@ pub enum Place {
     Rounds,
     /// A window for each chunk, which grows within its room.
     Chunk,
-    /// A window for each team, which grows within its room. What a chunk leaves in it the team's next one finds.
+    /// A window for each team, which grows within its room. What a chunk leaves in it the team's next one finds. It may begin in
+    /// the memory of a block; growth past its share there moves it, by all lanes of the team, with a barrier before and behind
+    /// the copy.
     Team,
     /// No memory: growth is noted, for later windows.
     Measured,

@@ -15,6 +15,7 @@
 //!
 //! Functions of the mathematical library are those of the host, so [`emit`] declines grids with them.
 
+mod block;
 mod device;
 mod function;
 mod launch;

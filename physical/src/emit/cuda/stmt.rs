@@ -1,7 +1,7 @@
 //! Statements of grids.
 
 use crate::assembly::{BinaryOp, Buffer, Expr, LaneFold, Local};
-use crate::emit::c::names::{end, from, lane};
+use crate::emit::c::names::{end, from, lane, share};
 use crate::emit::c::stmt::{Stmts as Lines, status_name, stays};
 use crate::emit::c::types::{Typing, c_type, literal};
 use crate::grid::{Grid, Place, Side, Stmt, Writer, serial};
@@ -48,7 +48,11 @@ impl Stmts<'_> {
         match self.grid.places[buffer.index()] {
             Place::Input | Place::Shared | Place::Rounds => {}
             Place::Measured => self.lines.line(&format!("RP_MEASURE({name}, {len});")),
-            Place::Chunk | Place::Team => self.lines.line(&format!("RP_GROW({name}, {len});")),
+            Place::Chunk => self.lines.line(&format!("RP_GROW({name}, {len});")),
+            Place::Team => {
+                let lanes = self.grid.lanes;
+                self.lines.line(&format!("RP_GROW_OR_MOVE({name}, {len}, {lanes});"));
+            }
         }
     }
 
@@ -109,7 +113,7 @@ impl Stmts<'_> {
             Stmt::Break => self.lines.line("break;"),
             Stmt::Lanes(fold) if self.spread || lanes == 1 => self.lines.lanes(fold),
             Stmt::Lanes(fold) => self.fold(fold),
-            Stmt::Barrier => self.lines.line("__syncwarp(mask);"),
+            Stmt::Barrier => self.lines.line(&format!("rp_barrier(mask, {lanes});")),
             Stmt::Grow { buffer, len } => self.grow(*buffer, len),
             Stmt::Sort { buffer, lo, hi } => {
                 let (lo, hi) = (self.lines.exprs.value(lo), self.lines.exprs.value(hi));
@@ -124,6 +128,10 @@ impl Stmts<'_> {
             Stmt::Swap(a, b) => {
                 let names = [a, b].map(|b| self.buffer(*b)).join(", ");
                 self.lines.line(&format!("RP_SWAP({names});"));
+                if self.grid.places[a.index()] == Place::Team {
+                    let shares = [a, b].map(|b| share(&self.buffer(*b))).join(", ");
+                    self.lines.line(&format!("rp_swap({shares});"));
+                }
             }
             Stmt::Return(status) => self.lines.line(&format!("return {};", status_name(*status))),
         }

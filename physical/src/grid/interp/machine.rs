@@ -2,10 +2,10 @@
 
 use super::memory::{Access, Who, Window};
 use super::ops::{Fold, Op, Rounds};
-use super::{End, Fault, Launch, Launched, Program};
+use super::{BLOCK_BYTES, End, Fault, Launch, Launched, Program};
 use crate::assembly::eval::BinaryFn;
 use crate::assembly::{Buffer, BufferDecl, BufferRole, InterpError, Memory, Node};
-use crate::grid::{Place, Side, Writer};
+use crate::grid::{Place, Side, Writer, share_bytes, shares};
 use crate::run::Invocation;
 use redpoll_logic::Prim;
 use std::ops::Range;
@@ -94,10 +94,23 @@ impl Memory for View<'_> {
 impl<'a> Machine<'a> {
     pub(super) fn new(program: &'a Program, launch: &Launch<'a>) -> Machine<'a> {
         let (mut arena, mut slots) = (Vec::new(), Vec::new());
-        for (decl, extents) in program.signature.buffers.iter().zip(&launch.windows) {
+        let bytes = BLOCK_BYTES[launch.seed as usize % BLOCK_BYTES.len()];
+        let shares = shares(&program.grid, launch.inputs.params(), bytes);
+        assert!(
+            share_bytes(&program.grid, &shares) <= bytes,
+            "a team has more of the memory of its block than there is"
+        );
+        for ((decl, extents), share) in program.signature.buffers.iter().zip(&launch.windows).zip(shares) {
             let from = arena.len();
             arena.extend(extents.iter().map(|e| Window::new(decl, e.first, e.len, e.room)));
-            slots.push((from..arena.len()).collect());
+            let mut own: Vec<usize> = (from..arena.len()).collect();
+            if share > 0 {
+                for slot in &mut own {
+                    arena.push(Window::share(decl, share, *slot));
+                    *slot = arena.len() - 1;
+                }
+            }
+            slots.push(own);
         }
         let lane = || Lane { at: 0, locals: Vec::new(), view: Vec::new(), state: State::Runs, parts: Vec::new() };
         let lanes = || (0..program.grid.lanes).map(|_| lane()).collect();
@@ -114,7 +127,7 @@ impl<'a> Machine<'a> {
             steps: 0,
             random: launch.seed,
         };
-        (0..machine.teams.len()).for_each(|team| machine.begin(team));
+        (0..machine.teams.len()).for_each(|team| machine.begin(team, 0));
         machine
     }
 
@@ -177,8 +190,8 @@ impl<'a> Machine<'a> {
         Some((buffer, number))
     }
 
-    /// Sets the lanes of a team to the start of its chunk.
-    fn begin(&mut self, team: usize) {
+    /// Sets the lanes of a team to a step from which its chunk begins.
+    fn begin(&mut self, team: usize, at: usize) {
         let function = &self.program.grid.function;
         let view: Vec<usize> = (0..function.buffers.len())
             .map(|k| self.slot(k, team).map_or(usize::MAX, |(buffer, number)| self.slots[buffer][number]))
@@ -186,11 +199,11 @@ impl<'a> Machine<'a> {
         let chunk = &self.chunks[self.teams[team].chunk];
         for lane in &mut self.teams[team].lanes {
             // What a lane has left in its locals is nothing for the next chunk.
-            lane.locals = vec![0xdead_beef; self.program.locals];
+            lane.locals = vec![0xdead_beef; self.program.code.locals];
             lane.locals[function.chunk.0.index()] = chunk.start as u64;
             lane.locals[function.chunk.1.index()] = chunk.end as u64;
             lane.view.clone_from(&view);
-            (lane.at, lane.state) = (0, State::Runs);
+            (lane.at, lane.state) = (at, State::Runs);
         }
     }
 
@@ -222,7 +235,7 @@ impl<'a> Machine<'a> {
         let program = self.program;
         let at = self.teams[team].lanes[number].at;
         self.lane(team, number).at = at + 1;
-        match &program.ops[at] {
+        match &program.code.ops[at] {
             Op::Assign(local, value) => {
                 let value = self.eval(team, number, value)?;
                 self.lane(team, number).locals[*local] = value;
@@ -281,6 +294,27 @@ impl<'a> Machine<'a> {
                 let len = usize::try_from(self.eval(team, number, len)? as i64).unwrap_or(0);
                 self.grow(team, number, *buffer, len);
             }
+            Op::GrowOrMove { buffer, len, behind } => {
+                let len = usize::try_from(self.eval(team, number, len)? as i64).unwrap_or(0);
+                if !self.has_to_move(team, number, *buffer, len) {
+                    self.lane(team, number).at = *behind;
+                    self.grow(team, number, *buffer, len);
+                }
+            }
+            Op::Make(buffer) => {
+                let (window, decl, who) = self.window(*buffer, team, number);
+                if window.outside.is_some() {
+                    let mut own = (number..window.elements.len()).step_by(program.grid.lanes as usize);
+                    own.try_for_each(|element| window.make(decl, element, who))?;
+                }
+            }
+            Op::Copy(buffer) => self.copy(team, number, *buffer)?,
+            Op::Move(buffer) => {
+                let (share, ..) = self.window(*buffer, team, number);
+                let (outside, asked) = (share.outside.expect("a share is what moves"), share.asked);
+                self.lane(team, number).view[buffer.index()] = outside;
+                self.grow(team, number, *buffer, asked);
+            }
             Op::Swap(a, b) => self.lane(team, number).view.swap(a.index(), b.index()),
             Op::Return(status) => self.lane(team, number).state = State::Ended(End::Status(*status)),
         }
@@ -308,6 +342,32 @@ impl<'a> Machine<'a> {
                 }
             }
         }
+    }
+
+    /// Whether a window that is to be so long has to leave the memory of its block, and may.
+    fn has_to_move(&mut self, team: usize, lane: usize, buffer: Buffer, len: usize) -> bool {
+        let (window, ..) = self.window(buffer, team, lane);
+        let Some(outside) = window.outside.filter(|_| len > window.room) else { return false };
+        // Who has no room outside either says so, and ends.
+        let fits = len <= self.arena[outside].room;
+        if fits {
+            let (window, ..) = self.window(buffer, team, lane);
+            window.asked = window.asked.max(len);
+        }
+        fits
+    }
+
+    /// A lane's elements of a share that moves.
+    fn copy(&mut self, team: usize, lane: usize, buffer: Buffer) -> Result<(), Fault> {
+        let (slot, who) = (self.teams[team].lanes[lane].view[buffer.index()], self.who(team, lane));
+        let decl = &self.program.grid.function.buffers[buffer.index()];
+        let (len, outside) = (self.arena[slot].len, self.arena[slot].outside.expect("a share is what moves"));
+        self.arena[outside].grow(len);
+        for at in (lane..len).step_by(self.program.grid.lanes as usize) {
+            let value = self.arena[slot].load(decl, at as i64, who)?;
+            self.arena[outside].store(decl, at as i64, value, who)?;
+        }
+        Ok(())
     }
 
     /// The part that a lane has in a fold, or all of it.
@@ -344,7 +404,7 @@ impl<'a> Machine<'a> {
             return Ok(self.end(number, end));
         }
         let program = self.program;
-        match &program.ops[at - 1] {
+        match &program.code.ops[at - 1] {
             Op::Fold(fold) => {
                 let lanes = program.grid.lanes as usize;
                 let parts = (0..fold.lanes).map(|part| team.lanes[part % lanes].parts[part]).collect();
@@ -387,7 +447,7 @@ impl<'a> Machine<'a> {
         }
         self.teams[number].chunk = next;
         self.teams[number].passed += 1;
-        self.begin(number);
+        self.begin(number, self.program.code.start);
         true
     }
 

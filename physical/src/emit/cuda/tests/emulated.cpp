@@ -31,6 +31,7 @@
 #undef UINT64_C
 
 #define __global__
+#define __shared__
 
 struct emulated_index {
     unsigned x;
@@ -115,12 +116,17 @@ static int __ffsll(long long number) {
 }
 
 struct emulated_argument {
-    unsigned long long words[8];
+    unsigned long long words[9];
 };
 
-// Runs a kernel by so many teams of lanes, which are one block.
+// The memory of a block. As new it holds what nobody has written.
+unsigned long long rp_shared[1 << 16];
+
+// Runs a kernel by so many teams of lanes, which are one block and have so many bytes of its memory each.
 extern "C" void emulated_launch(void (*kernel)(emulated_argument), const emulated_argument *argument, unsigned lanes,
-                                unsigned teams) {
+                                unsigned teams, unsigned share) {
+    if (teams * share > sizeof rp_shared) std::abort();
+    std::memset(rp_shared, 0x55, sizeof rp_shared);
     emulated_lanes = lanes;
     blockDim.x = lanes * teams;
     emulated_teams = std::vector<emulated_team>(teams);

@@ -29,79 +29,79 @@ fn long_rows() {
         &[draft.grids(Lanes::AsUseful).run],
         expect![[r#"
 
-        static inline int64_t rp_max_i64(int64_t a, int64_t b) {
-            return a > b ? a : b;
-        }
+            static inline int64_t rp_max_i64(int64_t a, int64_t b) {
+                return a > b ? a : b;
+            }
 
-        static inline int64_t rp_min_i64(int64_t a, int64_t b) {
-            return a < b ? a : b;
-        }
+            static inline int64_t rp_min_i64(int64_t a, int64_t b) {
+                return a < b ? a : b;
+            }
 
-        // kernel
-        //   buffer 0, A_ptr1: input indices of i32, `A.ptr1`
-        //   buffer 1, A_idx1: input indices of u32, `A.idx1`
-        //   buffer 2, A_val: input values of f64, `A.val`
-        //   buffer 3, x_val: input values of f64, `x.val`
-        //   buffer 4, y_val: owned values of f64, `y.val`
-        //   buffer 5, lengths: owned indices of i64, `lengths`
-        static int32_t redpoll_grid_0_chunk(const rp_launch &launch, const int64_t chunk, const int64_t team, const uint32_t lane,
-                                            const uint32_t mask) {
-            const int32_t *__restrict__ const A_ptr1 = (const int32_t *)launch.windows[0][0].data;
-            const uint32_t *__restrict__ const A_idx1 = (const uint32_t *)launch.windows[1][0].data;
-            const double *__restrict__ const A_val = (const double *)launch.windows[2][0].data;
-            const double *__restrict__ const x_val = (const double *)launch.windows[3][0].data;
-            double *const y_val = (double *)launch.windows[4][chunk].data;
-            rp_window *const lengths__window = launch.windows[5] + chunk;
-            int64_t lengths__asked = lengths__window->asked;
-            int64_t lengths__room = lengths__window->room;
-            int64_t *lengths = (int64_t *)lengths__window->data;
-            const int64_t n7 = launch.params[0];
-            int64_t chunk_lo = launch.chunks[2 * chunk];
-            int64_t chunk_hi = launch.chunks[2 * chunk + 1];
-            int64_t chunk_2, chunk_3, q, q_end, first, last;
-            double acc;
-            first = launch.sections[2 * chunk];
-            last = launch.sections[2 * chunk + 1];
-            RP_GROW(lengths, 1);
-            chunk_2 = rp_max_i64(0, chunk_lo);
-            chunk_3 = rp_min_i64(n7, chunk_hi);
-            if (chunk_2 < chunk_3) {
-                for (int64_t i = chunk_2; i < chunk_3; i++) {
-                    __syncwarp(mask);
-                    acc = y_val[i];
-                    q = rp_max_i64(A_ptr1[i], first);
-                    q_end = rp_min_i64(A_ptr1[i + 1], last);
-                    {
-                        double acc__0 = 0.0;
-                        const int64_t q_2__from = q, q_2__end = q_end;
-                        for (int64_t q_2 = q_2__from + lane; q_2 < q_2__end; q_2 += 16) acc__0 = acc__0 + A_val[q_2] * x_val[A_idx1[q_2]];
-                        acc__0 = acc__0 + (double)__shfl_down_sync(mask, acc__0, 8, 16);
-                        acc__0 = acc__0 + (double)__shfl_down_sync(mask, acc__0, 4, 16);
-                        acc__0 = acc__0 + (double)__shfl_down_sync(mask, acc__0, 2, 16);
-                        acc__0 = acc__0 + (double)__shfl_down_sync(mask, acc__0, 1, 16);
-                        acc = acc + (double)__shfl_sync(mask, acc__0, 0, 16);
+            // kernel
+            //   buffer 0, A_ptr1: input indices of i32, `A.ptr1`
+            //   buffer 1, A_idx1: input indices of u32, `A.idx1`
+            //   buffer 2, A_val: input values of f64, `A.val`
+            //   buffer 3, x_val: input values of f64, `x.val`
+            //   buffer 4, y_val: owned values of f64, `y.val`
+            //   buffer 5, lengths: owned indices of i64, `lengths`
+            static int32_t redpoll_grid_0_chunk(const rp_launch &launch, const int64_t chunk, const int64_t team, const uint32_t lane,
+                                                const uint32_t mask) {
+                const int32_t *__restrict__ const A_ptr1 = (const int32_t *)launch.windows[0][0].data;
+                const uint32_t *__restrict__ const A_idx1 = (const uint32_t *)launch.windows[1][0].data;
+                const double *__restrict__ const A_val = (const double *)launch.windows[2][0].data;
+                const double *__restrict__ const x_val = (const double *)launch.windows[3][0].data;
+                double *const y_val = (double *)launch.windows[4][chunk].data;
+                rp_window *const lengths__window = launch.windows[5] + chunk;
+                int64_t lengths__asked = lengths__window->asked;
+                int64_t lengths__room = lengths__window->room;
+                int64_t *lengths = (int64_t *)lengths__window->data;
+                const int64_t n7 = launch.params[0];
+                int64_t chunk_lo = launch.chunks[2 * chunk];
+                int64_t chunk_hi = launch.chunks[2 * chunk + 1];
+                int64_t chunk_2, chunk_3, q, q_end, first, last;
+                double acc;
+                first = launch.sections[2 * chunk];
+                last = launch.sections[2 * chunk + 1];
+                RP_GROW(lengths, 1);
+                chunk_2 = rp_max_i64(0, chunk_lo);
+                chunk_3 = rp_min_i64(n7, chunk_hi);
+                if (chunk_2 < chunk_3) {
+                    for (int64_t i = chunk_2; i < chunk_3; i++) {
+                        rp_barrier(mask, 16);
+                        acc = y_val[i];
+                        q = rp_max_i64(A_ptr1[i], first);
+                        q_end = rp_min_i64(A_ptr1[i + 1], last);
+                        {
+                            double acc__0 = 0.0;
+                            const int64_t q_2__from = q, q_2__end = q_end;
+                            for (int64_t q_2 = q_2__from + lane; q_2 < q_2__end; q_2 += 16) acc__0 = acc__0 + A_val[q_2] * x_val[A_idx1[q_2]];
+                            acc__0 = acc__0 + (double)__shfl_down_sync(mask, acc__0, 8, 16);
+                            acc__0 = acc__0 + (double)__shfl_down_sync(mask, acc__0, 4, 16);
+                            acc__0 = acc__0 + (double)__shfl_down_sync(mask, acc__0, 2, 16);
+                            acc__0 = acc__0 + (double)__shfl_down_sync(mask, acc__0, 1, 16);
+                            acc = acc + (double)__shfl_sync(mask, acc__0, 0, 16);
+                        }
+                        rp_barrier(mask, 16);
+                        if (lane == 0) y_val[i] = acc;
                     }
-                    __syncwarp(mask);
-                    if (lane == 0) y_val[i] = acc;
+                }
+                if (lane == 0) lengths[0] = n7;
+                return RP_DONE;
+            }
+
+            extern "C" __global__ void redpoll_grid_0(const rp_launch launch) {
+                const uint32_t lane = RP_LANE(16), mask = RP_MASK(16);
+                const int64_t team = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / 16;
+                if (team >= launch.team_count) return;
+                int32_t status = RP_DONE;
+                for (int64_t chunk = team; chunk < launch.chunk_count; chunk += launch.team_count) {
+                    status = rp_cancelled(launch, lane, mask, 16) ? RP_CANCELLED
+                        : redpoll_grid_0_chunk(launch, chunk, team, lane, mask);
+                    rp_barrier(mask, 16);
+                    if (lane == 0) launch.status[chunk] = status;
                 }
             }
-            if (lane == 0) lengths[0] = n7;
-            return RP_DONE;
-        }
-
-        extern "C" __global__ void redpoll_grid_0(const rp_launch launch) {
-            const uint32_t lane = RP_LANE(16), mask = RP_MASK(16);
-            const int64_t team = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / 16;
-            if (team >= launch.team_count) return;
-            int32_t status = RP_DONE;
-            for (int64_t chunk = team; chunk < launch.chunk_count; chunk += launch.team_count) {
-                status = rp_cancelled(launch, lane, mask, 16) ? RP_CANCELLED
-                    : redpoll_grid_0_chunk(launch, chunk, team, lane, mask);
-                __syncwarp(mask);
-                if (lane == 0) launch.status[chunk] = status;
-            }
-        }
-    "#]],
+        "#]],
     );
 }
 
@@ -179,7 +179,7 @@ fn spmv() {
                 for (int64_t chunk = team; chunk < launch.chunk_count; chunk += launch.team_count) {
                     status = rp_cancelled(launch, lane, mask, 32) ? RP_CANCELLED
                         : redpoll_grid_0_chunk(launch, chunk, team, lane, mask);
-                    __syncwarp(mask);
+                    rp_barrier(mask, 32);
                     if (lane == 0) launch.status[chunk] = status;
                 }
             }
@@ -234,14 +234,17 @@ fn spgemm() {
                 rp_window *const w_ptr0__window = launch.windows[9] + team;
                 int64_t w_ptr0__asked = w_ptr0__window->asked;
                 int64_t w_ptr0__room = w_ptr0__window->room;
+                int64_t w_ptr0__share = w_ptr0__window->share;
                 int32_t *w_ptr0 = (int32_t *)w_ptr0__window->data;
                 rp_window *const w_idx0__window = launch.windows[10] + team;
                 int64_t w_idx0__asked = w_idx0__window->asked;
                 int64_t w_idx0__room = w_idx0__window->room;
+                int64_t w_idx0__share = w_idx0__window->share;
                 uint32_t *w_idx0 = (uint32_t *)w_idx0__window->data;
                 rp_window *const w_map0__window = launch.windows[11] + team;
                 int64_t w_map0__asked = w_map0__window->asked;
                 int64_t w_map0__room = w_map0__window->room;
+                int64_t w_map0__share = w_map0__window->share;
                 uint8_t *w_map0 = (uint8_t *)w_map0__window->data;
                 rp_window *const w_val__window = launch.windows[12] + chunk;
                 int64_t w_val__asked = w_val__window->asked;
@@ -268,7 +271,7 @@ fn spgemm() {
                             w_map0[p] = 0;
                         }
                         touched = 0;
-                        RP_GROW(w_map0, n3);
+                        RP_GROW_OR_MOVE(w_map0, n3, 1);
                         RP_MEASURE(w_val, n3);
                         q = A_ptr1[i];
                         q_end = A_ptr1[i + 1];
@@ -279,7 +282,7 @@ fn spgemm() {
                             while (q_2 < q_end_2) {
                                 i_3 = B_idx1[q_2];
                                 if (!(w_map0[i_3] != 0)) {
-                                    RP_GROW(w_idx0, touched + 1);
+                                    RP_GROW_OR_MOVE(w_idx0, touched + 1, 1);
                                     w_idx0[touched] = i_3;
                                     touched = touched + 1;
                                     w_map0[i_3] = 1;
@@ -289,7 +292,7 @@ fn spgemm() {
                             q = q + 1;
                         }
                         rp_sort(w_idx0, 0, touched, lane, mask, 1);
-                        RP_GROW(w_ptr0, 2);
+                        RP_GROW_OR_MOVE(w_ptr0, 2, 1);
                         if (!(touched < INT64_C(2147483648))) {
                             return RP_POSITION_OVERFLOW;
                         }
@@ -316,7 +319,7 @@ fn spgemm() {
                     w_map0[p_3] = 0;
                 }
                 touched = 0;
-                RP_GROW(w_map0, n3);
+                RP_GROW_OR_MOVE(w_map0, n3, 1);
                 RP_MEASURE(w_val, n3);
                 return RP_DONE;
             }
@@ -325,11 +328,16 @@ fn spgemm() {
                 const uint32_t lane = RP_LANE(1), mask = RP_MASK(1);
                 const int64_t team = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / 1;
                 if (team >= launch.team_count) return;
+                uint64_t *next = rp_shared + threadIdx.x / 1 * (launch.share / 8);
+                rp_begin(launch.windows[9][team], (int32_t)0, next, lane, 1);
+                rp_begin(launch.windows[10][team], (uint32_t)0, next, lane, 1);
+                rp_begin(launch.windows[11][team], (uint8_t)0, next, lane, 1);
+                rp_barrier(mask, 1);
                 int32_t status = RP_DONE;
                 for (int64_t chunk = team; chunk < launch.chunk_count; chunk += launch.team_count) {
                     if (status != RP_NO_ROOM) status = rp_cancelled(launch, lane, mask, 1) ? RP_CANCELLED
                         : redpoll_grid_0_chunk(launch, chunk, team, lane, mask);
-                    __syncwarp(mask);
+                    rp_barrier(mask, 1);
                     if (lane == 0) launch.status[chunk] = status;
                 }
             }
@@ -369,18 +377,22 @@ fn spgemm() {
                 rp_window *const w_ptr0__window = launch.windows[9] + team;
                 int64_t w_ptr0__asked = w_ptr0__window->asked;
                 int64_t w_ptr0__room = w_ptr0__window->room;
+                int64_t w_ptr0__share = w_ptr0__window->share;
                 int32_t *w_ptr0 = (int32_t *)w_ptr0__window->data;
                 rp_window *const w_idx0__window = launch.windows[10] + team;
                 int64_t w_idx0__asked = w_idx0__window->asked;
                 int64_t w_idx0__room = w_idx0__window->room;
+                int64_t w_idx0__share = w_idx0__window->share;
                 uint32_t *w_idx0 = (uint32_t *)w_idx0__window->data;
                 rp_window *const w_map0__window = launch.windows[11] + team;
                 int64_t w_map0__asked = w_map0__window->asked;
                 int64_t w_map0__room = w_map0__window->room;
+                int64_t w_map0__share = w_map0__window->share;
                 uint8_t *w_map0 = (uint8_t *)w_map0__window->data;
                 rp_window *const w_val__window = launch.windows[12] + team;
                 int64_t w_val__asked = w_val__window->asked;
                 int64_t w_val__room = w_val__window->room;
+                int64_t w_val__share = w_val__window->share;
                 double *w_val = (double *)w_val__window->data;
                 rp_window *const lengths__window = launch.windows[13] + chunk;
                 int64_t lengths__asked = lengths__window->asked;
@@ -406,8 +418,8 @@ fn spgemm() {
                             w_val[p] = 0.0;
                         }
                         touched = 0;
-                        RP_GROW(w_map0, n3);
-                        RP_GROW(w_val, n3);
+                        RP_GROW_OR_MOVE(w_map0, n3, 1);
+                        RP_GROW_OR_MOVE(w_val, n3, 1);
                         q = A_ptr1[i];
                         q_end = A_ptr1[i + 1];
                         while (q < q_end) {
@@ -418,7 +430,7 @@ fn spgemm() {
                                 i_3 = B_idx1[q_2];
                                 w_val[i_3] = w_val[i_3] + A_val[q] * B_val[q_2];
                                 if (!(w_map0[i_3] != 0)) {
-                                    RP_GROW(w_idx0, touched + 1);
+                                    RP_GROW_OR_MOVE(w_idx0, touched + 1, 1);
                                     w_idx0[touched] = i_3;
                                     touched = touched + 1;
                                     w_map0[i_3] = 1;
@@ -428,7 +440,7 @@ fn spgemm() {
                             q = q + 1;
                         }
                         rp_sort(w_idx0, 0, touched, lane, mask, 1);
-                        RP_GROW(w_ptr0, 2);
+                        RP_GROW_OR_MOVE(w_ptr0, 2, 1);
                         if (!(touched < INT64_C(2147483648))) {
                             return RP_POSITION_OVERFLOW;
                         }
@@ -466,8 +478,8 @@ fn spgemm() {
                     w_val[p_3] = 0.0;
                 }
                 touched = 0;
-                RP_GROW(w_map0, n3);
-                RP_GROW(w_val, n3);
+                RP_GROW_OR_MOVE(w_map0, n3, 1);
+                RP_GROW_OR_MOVE(w_val, n3, 1);
                 return RP_DONE;
             }
 
@@ -475,11 +487,17 @@ fn spgemm() {
                 const uint32_t lane = RP_LANE(1), mask = RP_MASK(1);
                 const int64_t team = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / 1;
                 if (team >= launch.team_count) return;
+                uint64_t *next = rp_shared + threadIdx.x / 1 * (launch.share / 8);
+                rp_begin(launch.windows[9][team], (int32_t)0, next, lane, 1);
+                rp_begin(launch.windows[10][team], (uint32_t)0, next, lane, 1);
+                rp_begin(launch.windows[11][team], (uint8_t)0, next, lane, 1);
+                rp_begin(launch.windows[12][team], (double)0.0, next, lane, 1);
+                rp_barrier(mask, 1);
                 int32_t status = RP_DONE;
                 for (int64_t chunk = team; chunk < launch.chunk_count; chunk += launch.team_count) {
                     if (status != RP_NO_ROOM) status = rp_cancelled(launch, lane, mask, 1) ? RP_CANCELLED
                         : redpoll_grid_1_chunk(launch, chunk, team, lane, mask);
-                    __syncwarp(mask);
+                    rp_barrier(mask, 1);
                     if (lane == 0) launch.status[chunk] = status;
                 }
             }
@@ -600,7 +618,7 @@ fn mttkrp() {
                                 row = rp_mul_i64(i_2, n8);
                                 row_2 = rp_mul_i64(i_3, n8);
                                 row_3 = rp_mul_i64(i, n8);
-                                __syncwarp(mask);
+                                rp_barrier(mask, 32);
                                 for (int64_t j = 0 + (int64_t)lane; j < n8; j += 32) {
                                     A_val[row_3 + j] = A_val[row_3 + j] + B_val[q_3] * (C_val[row + j] * D_val[row_2 + j]);
                                 }
@@ -624,7 +642,7 @@ fn mttkrp() {
                 for (int64_t chunk = team; chunk < launch.chunk_count; chunk += launch.team_count) {
                     status = rp_cancelled(launch, lane, mask, 32) ? RP_CANCELLED
                         : redpoll_grid_0_chunk(launch, chunk, team, lane, mask);
-                    __syncwarp(mask);
+                    rp_barrier(mask, 32);
                     if (lane == 0) launch.status[chunk] = status;
                 }
             }
@@ -723,7 +741,7 @@ fn triangles() {
                 for (int64_t chunk = team; chunk < launch.chunk_count; chunk += launch.team_count) {
                     status = rp_cancelled(launch, lane, mask, 1) ? RP_CANCELLED
                         : redpoll_grid_0_chunk(launch, chunk, team, lane, mask);
-                    __syncwarp(mask);
+                    rp_barrier(mask, 1);
                     if (lane == 0) launch.status[chunk] = status;
                 }
             }
@@ -814,7 +832,7 @@ fn sddmm() {
                 for (int64_t chunk = team; chunk < launch.chunk_count; chunk += launch.team_count) {
                     status = rp_cancelled(launch, lane, mask, 1) ? RP_CANCELLED
                         : redpoll_grid_0_chunk(launch, chunk, team, lane, mask);
-                    __syncwarp(mask);
+                    rp_barrier(mask, 1);
                     if (lane == 0) launch.status[chunk] = status;
                 }
             }
@@ -867,7 +885,7 @@ fn sddmm() {
                         while (q < q_end) {
                             i_2 = S_idx1[q];
                             RP_GROW(C_val, len + 1);
-                            __syncwarp(mask);
+                            rp_barrier(mask, 16);
                             acc = C_val[len];
                             row = rp_mul_i64(i, n6);
                             row_2 = rp_mul_i64(i_2, n6);
@@ -881,7 +899,7 @@ fn sddmm() {
                                 acc__0 = acc__0 + (double)__shfl_down_sync(mask, acc__0, 1, 16);
                                 acc = acc + (double)__shfl_sync(mask, acc__0, 0, 16);
                             }
-                            __syncwarp(mask);
+                            rp_barrier(mask, 16);
                             if (lane == 0) C_val[len] = acc;
                             RP_GROW(C_idx1, len + 1);
                             if (lane == 0) C_idx1[len] = i_2;
@@ -896,12 +914,12 @@ fn sddmm() {
                 if (!(len < INT64_C(2147483648))) {
                     return RP_POSITION_OVERFLOW;
                 }
-                __syncwarp(mask);
+                rp_barrier(mask, 16);
                 end = C_ptr1[written];
                 for (int64_t p = written; p < written_2; p++) {
-                    __syncwarp(mask);
+                    rp_barrier(mask, 16);
                     end = rp_max_i64(end, C_ptr1[p + 1]);
-                    __syncwarp(mask);
+                    rp_barrier(mask, 16);
                     if (lane == 0) C_ptr1[p + 1] = end;
                 }
                 if (lane == 0) lengths[0] = n4 + 1;
@@ -918,7 +936,7 @@ fn sddmm() {
                 for (int64_t chunk = team; chunk < launch.chunk_count; chunk += launch.team_count) {
                     status = rp_cancelled(launch, lane, mask, 16) ? RP_CANCELLED
                         : redpoll_grid_1_chunk(launch, chunk, team, lane, mask);
-                    __syncwarp(mask);
+                    rp_barrier(mask, 16);
                     if (lane == 0) launch.status[chunk] = status;
                 }
             }
@@ -1125,7 +1143,7 @@ fn union() {
                 for (int64_t chunk = team; chunk < launch.chunk_count; chunk += launch.team_count) {
                     status = rp_cancelled(launch, lane, mask, 1) ? RP_CANCELLED
                         : redpoll_grid_0_chunk(launch, chunk, team, lane, mask);
-                    __syncwarp(mask);
+                    rp_barrier(mask, 1);
                     if (lane == 0) launch.status[chunk] = status;
                 }
             }
@@ -1326,7 +1344,7 @@ fn union() {
                 for (int64_t chunk = team; chunk < launch.chunk_count; chunk += launch.team_count) {
                     status = rp_cancelled(launch, lane, mask, 1) ? RP_CANCELLED
                         : redpoll_grid_1_chunk(launch, chunk, team, lane, mask);
-                    __syncwarp(mask);
+                    rp_barrier(mask, 1);
                     if (lane == 0) launch.status[chunk] = status;
                 }
             }
@@ -1380,7 +1398,7 @@ fn dense_products() {
                 chunk_3 = rp_min_i64(n4, chunk_hi);
                 if (chunk_2 < chunk_3) {
                     for (int64_t i = chunk_2; i < chunk_3; i++) {
-                        __syncwarp(mask);
+                        rp_barrier(mask, 16);
                         acc = y_val[i];
                         row = rp_mul_i64(i, n5);
                         {
@@ -1393,7 +1411,7 @@ fn dense_products() {
                             acc__0 = acc__0 + (double)__shfl_down_sync(mask, acc__0, 1, 16);
                             acc = acc + (double)__shfl_sync(mask, acc__0, 0, 16);
                         }
-                        __syncwarp(mask);
+                        rp_barrier(mask, 16);
                         if (lane == 0) y_val[i] = acc;
                     }
                 }
@@ -1409,7 +1427,7 @@ fn dense_products() {
                 for (int64_t chunk = team; chunk < launch.chunk_count; chunk += launch.team_count) {
                     status = rp_cancelled(launch, lane, mask, 16) ? RP_CANCELLED
                         : redpoll_grid_0_chunk(launch, chunk, team, lane, mask);
-                    __syncwarp(mask);
+                    rp_barrier(mask, 16);
                     if (lane == 0) launch.status[chunk] = status;
                 }
             }
@@ -1486,7 +1504,7 @@ fn counts_of_columns() {
                 for (int64_t chunk = team; chunk < launch.chunk_count; chunk += launch.team_count) {
                     status = rp_cancelled(launch, lane, mask, 32) ? RP_CANCELLED
                         : redpoll_grid_0_chunk(launch, chunk, team, lane, mask);
-                    __syncwarp(mask);
+                    rp_barrier(mask, 32);
                     if (lane == 0) launch.status[chunk] = status;
                 }
             }

@@ -1,0 +1,179 @@
+//! Windows that begin in the memory of a block: they hold what windows outside would, and each step of their way out is
+//! needed.
+
+use super::ops::Op;
+use super::{BLOCK_BYTES, Fault, Program};
+use crate::Error;
+use crate::assembly::{Buffer, Status};
+use crate::grid::tests::{grid, run};
+use crate::grid::{End, Place};
+
+/// A window that grows from round to round, and is read right behind its growth. Later chunks go on with it.
+const GROWING: &str = "\
+fn growing($n) {
+  owned w: value i64 fill 7
+  owned y: value i64 fill 0
+  local lo: i64 local hi: i64 local k: i64 local v: i64
+  chunk lo, hi
+  v = 1
+  for k in lo..hi {
+    grow w, k + 1
+    v = v + (w[k >> 1] * 3)
+    w[k] = v
+    v = v + w[k]
+  }
+  y[lo] = v
+}";
+
+/// A window that grows right behind a store.
+const STORED: &str = "\
+fn stored($n) {
+  owned w: value i64 fill 7
+  owned y: value i64 fill 0
+  local lo: i64 local hi: i64 local k: i64
+  chunk lo, hi
+  for k in lo..hi {
+    grow w, k + 1
+    w[k] = k
+  }
+  y[lo] = w[lo]
+}";
+
+/// Two windows that grow apart and are swapped in each round.
+const SWAPPED: &str = "\
+fn swapped($n) {
+  owned a: value i64 fill 7
+  owned b: value i64 fill 7
+  owned y: value i64 fill 0
+  local lo: i64 local hi: i64 local k: i64 local v: i64
+  chunk lo, hi
+  v = 1
+  for k in lo..hi {
+    grow a, k + 1
+    grow b, (k >> 1) + 1
+    v = (v + a[k >> 1]) + (b[k >> 2] * 5)
+    a[k] = v
+    b[k >> 2] = k
+    swap a, b
+  }
+  y[lo] = v
+}";
+
+/// A window that is sorted in and out of the memory of its block.
+const SORTED: &str = "\
+fn sorted($n) {
+  owned w: index i64 fill 0
+  owned y: value i64 fill 0
+  local lo: i64 local hi: i64 local k: i64 local v: i64
+  chunk lo, hi
+  v = 0
+  for k in lo..hi {
+    grow w, k + 1
+    w[k] = (k * 7) & 15
+    sort w in 0..(k + 1)
+    v = (v * 3) + w[k >> 1]
+  }
+  y[lo] = v
+}";
+
+const ROUNDS: usize = 40;
+
+fn program(text: &str, lanes: u32) -> Program {
+    let windows = text.matches("owned").count() - 1;
+    Program::trusting(grid(text, &[vec![Place::Team; windows], vec![Place::Shared]].concat(), lanes))
+}
+
+/// What a program leaves, by one team that runs two chunks.
+fn left(program: &Program, seed: usize) -> Result<Vec<u64>, Error> {
+    let y = Buffer(program.grid().places.len() as u32 - 1);
+    let launched = run(program, &[], &[0..15, 15..ROUNDS as i64], (ROUNDS, 1, seed as u64))?;
+    assert_eq!(launched.end, End::Status(Status::Done));
+    Ok(launched.windows[y.index()][0].elements().to_vec())
+}
+
+/// The seeds under which windows move.
+fn moving() -> impl Iterator<Item = usize> {
+    (0..2 * BLOCK_BYTES.len()).filter(|seed| (1..ROUNDS * 8).contains(&BLOCK_BYTES[seed % BLOCK_BYTES.len()]))
+}
+
+/// The seed under which all windows are outside from the start.
+fn outside() -> usize {
+    BLOCK_BYTES.iter().position(|bytes| *bytes == 0).unwrap()
+}
+
+/// Protects all that is done to windows: growth, swaps, sorts, and what a chunk leaves for the team's next one.
+#[test]
+fn windows_hold_the_same_in_the_memory_of_a_block() {
+    for text in [GROWING, STORED, SWAPPED, SORTED] {
+        for lanes in [1, 4, 32] {
+            let program = program(text, lanes);
+            let expected = left(&program, outside()).unwrap_or_else(|e| panic!("{e}\n{}", program.grid()));
+            for seed in 0..2 * BLOCK_BYTES.len() {
+                let found = left(&program, seed).unwrap_or_else(|e| panic!("{e}\n{}", program.grid()));
+                assert_eq!(found, expected, "{seed}\n{}", program.grid());
+            }
+        }
+    }
+}
+
+/// A program that does not do a step.
+fn without(mut program: Program, step: usize) -> Program {
+    program.code.ops[step] = Op::Goto(step + 1);
+    program
+}
+
+fn step(program: &Program, is: impl Fn(&Op) -> bool) -> usize {
+    program.code.ops.iter().position(is).expect("there is such a step")
+}
+
+/// Protects the way out: lanes copy what others have stored, and read what others have copied.
+#[test]
+fn a_missing_barrier_of_a_move_is_a_race() {
+    for (text, behind) in [(STORED, false), (GROWING, true)] {
+        for seed in moving() {
+            let whole = program(text, 4);
+            let copy = step(&whole, |op| matches!(op, Op::Copy(_)));
+            let barrier = if behind { copy + 1 } else { copy - 1 };
+            assert!(matches!(whole.code.ops[barrier], Op::Barrier));
+            let found = left(&without(whole, barrier), seed);
+            assert!(matches!(found, Err(Error::Grid(Fault::Race { .. }))), "{found:?}");
+        }
+    }
+}
+
+/// Protects what a window held before it moved.
+#[test]
+fn a_move_that_copies_nothing_is_seen() {
+    let whole = program(GROWING, 4);
+    let copy = step(&whole, |op| matches!(op, Op::Copy(_)));
+    let (expected, broken) = (left(&whole, outside()).unwrap(), without(whole, copy));
+    for seed in moving() {
+        assert_ne!(left(&broken, seed).unwrap(), expected);
+    }
+}
+
+/// Protects from what others have left in the memory of a block: nobody else initialises it.
+#[test]
+fn a_share_that_nobody_has_made_is_seen() {
+    let whole = program(GROWING, 4);
+    let make = step(&whole, |op| matches!(op, Op::Make(_)));
+    let broken = without(whole, make);
+    for seed in moving() {
+        let found = left(&broken, seed);
+        assert!(matches!(found, Err(Error::Grid(Fault::Unwritten { .. }))), "{found:?}");
+    }
+}
+
+/// Protects a share from lanes that begin before it is made.
+#[test]
+fn a_missing_barrier_behind_the_making_of_a_share_is_a_race() {
+    let whole = program(GROWING, 4);
+    let barrier = whole.code.start - 1;
+    assert!(matches!(whole.code.ops[barrier], Op::Barrier));
+    let broken = without(whole, barrier);
+    for seed in moving() {
+        let found = left(&broken, seed);
+        let is_seen = matches!(found, Err(Error::Grid(Fault::Race { .. } | Fault::Unwritten { .. })));
+        assert!(is_seen, "{found:?}");
+    }
+}
