@@ -11,7 +11,7 @@ use crate::lower::int;
 pub struct Grid {
     /// What it computes: its tables are those of the grid, its body is what the grid does when read in order.
     pub function: Function,
-    /// The lanes of a team, a power of two up to 32.
+    /// The lanes of a team, a power of two up to 256. A team of more than a warp is a block.
     pub lanes: u32,
     /// Where each buffer lives, in the order of the function's table.
     pub places: Vec<Place>,

@@ -3,9 +3,9 @@
 //! A window of a team begins in the memory of its block where that has room for it, and moves to its memory outside once it
 //! grows past its share. A window whose length is known and does not fit is outside from the start.
 
+use super::known::Known;
 use super::nodes::{Grid, Place};
-use crate::assembly::{BinaryOp, Expr, Stmt};
-use redpoll_logic::Scalar;
+use crate::assembly::Stmt;
 
 /// Windows begin at multiples of so many bytes, the size of the largest elements.
 const ALIGNMENT: usize = 8;
@@ -68,11 +68,12 @@ enum Length {
 
 /// The lengths of the windows of teams that grow or are swapped, as far as parameters alone say them.
 fn lengths(grid: &Grid, params: &[i64]) -> Vec<Option<Length>> {
+    let known = Known::of(&grid.function, params.iter().copied().map(Some).collect());
     let mut lengths: Vec<Option<Length>> = grid.places.iter().map(|_| None).collect();
     for stmt in &grid.function.body {
         stmt.any(&mut |s| {
             let grown = match s {
-                Stmt::Grow { buffer, len } => vec![(*buffer, value(len, params))],
+                Stmt::Grow { buffer, len } => vec![(*buffer, known.value(len, None))],
                 // Each has memory that the other one brings.
                 Stmt::Swap(a, b) => vec![(*a, Some(0)), (*b, Some(0))],
                 _ => Vec::new(),
@@ -92,26 +93,6 @@ fn lengths(grid: &Grid, params: &[i64]) -> Vec<Option<Length>> {
         });
     }
     lengths
-}
-
-/// The value of an expression of parameters and constants.
-fn value(e: &Expr, params: &[i64]) -> Option<i64> {
-    Some(match e {
-        Expr::Const(Scalar::I64(value)) => *value,
-        Expr::Param(param) => *params.get(param.index())?,
-        Expr::Binary(op, a, b) => {
-            let (a, b) = (value(a, params)?, value(b, params)?);
-            match op {
-                BinaryOp::Add => a.saturating_add(b),
-                BinaryOp::Sub => a.saturating_sub(b),
-                BinaryOp::Mul => a.saturating_mul(b),
-                BinaryOp::Min => a.min(b),
-                BinaryOp::Max => a.max(b),
-                _ => return None,
-            }
-        }
-        _ => return None,
-    })
 }
 
 #[cfg(test)]

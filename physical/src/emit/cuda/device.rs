@@ -3,7 +3,7 @@
 //! Nothing here is needed to build; where something is missing, or older than what this was built for, that is an error and
 //! no panic.
 
-use super::block::{BLOCK, BlockMemory, WARPS, teams};
+use super::block::{BLOCK, BlockMemory, WARPS, teams, threads};
 use super::launch::Argument;
 use super::machine::{Address, Block, Entry, Machine, Shape, Trouble};
 use super::memory::DeviceMemory;
@@ -286,17 +286,17 @@ impl Machine for Driver {
             let mut launch = self.stream.launch_builder(function);
             launch.arg(stitch);
             // SAFETY: the kernel takes an argument of this size; its table and what that leads to are held by the caller.
-            unsafe { launch.launch(shape(blocks, 0)) }?;
+            unsafe { launch.launch(shape((blocks, BLOCK), 0)) }?;
             self.stream.synchronize()
         })
     }
 }
 
-/// So many blocks, each with so many bytes that it shares.
-fn shape(blocks: usize, bytes: usize) -> LaunchConfig {
+/// So many blocks of so many threads, each with so many bytes that it shares.
+fn shape((blocks, threads): (usize, u32), bytes: usize) -> LaunchConfig {
     LaunchConfig {
         grid_dim: (u32::try_from(blocks).unwrap_or(u32::MAX), 1, 1),
-        block_dim: (BLOCK, 1, 1),
+        block_dim: (threads, 1, 1),
         shared_mem_bytes: u32::try_from(bytes).unwrap_or(u32::MAX),
     }
 }
@@ -311,7 +311,7 @@ struct Kernel {
 impl Entry for Kernel {
     fn launch(&self, argument: &Argument, by: Shape, cancelled: &dyn Fn() -> bool) -> Result<Duration, Trouble> {
         let Driver { stream, context, beside, .. } = &*self.driver;
-        let blocks = (by.teams * by.lanes as usize).div_ceil(BLOCK as usize);
+        let (blocks, threads) = (by.teams.div_ceil(teams(by.lanes)), threads(by.lanes));
         self.driver.asked(|| {
             let function = self.module.load_function(&entry_name(self.number))?;
             let timed = Some(CUevent_flags::CU_EVENT_DEFAULT);
@@ -320,7 +320,7 @@ impl Entry for Kernel {
             launch.arg(argument);
             // SAFETY: the kernel was printed for an argument of this type, which leads to memory held by the caller; grids keep
             // within their windows, as lowering guarantees for validated tensors.
-            unsafe { launch.launch(shape(blocks, by.share * teams(by.lanes))) }?;
+            unsafe { launch.launch(shape((blocks, threads), by.share * teams(by.lanes))) }?;
             let end = stream.record_event(timed)?;
             let mut asked = false;
             let mut wait = FIRST_WAIT;

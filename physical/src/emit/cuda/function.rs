@@ -9,7 +9,7 @@ use crate::emit::c::helpers::Helpers;
 use crate::emit::c::names::{Names, asked, room, share, window};
 use crate::emit::c::stmt::Stmts as Lines;
 use crate::emit::c::types::{Typing, c_type, literal};
-use crate::grid::{Grid, Place};
+use crate::grid::{Grid, Place, WARP};
 use std::fmt::Write;
 
 /// Words that C++ or the text around a grid has.
@@ -130,14 +130,14 @@ pub(super) fn write(grid: &Grid, entry: &str, helpers: &mut Helpers, out: &mut S
     if !matches!(function.body.last(), Some(Stmt::Return(_))) {
         out.push_str("    return RP_DONE;\n");
     }
-    let begins = begun(grid, &uses);
+    let (begins, warp) = (begun(grid, &uses), lanes.min(WARP));
     // What a chunk leaves of a workspace when it ends for want of room is no start for the team's next one.
     let goes_on = if grid.places.contains(&Place::Team) { "if (status != RP_NO_ROOM) " } else { "" };
     let _ = write!(
         out,
         "}}\n\n\
          extern \"C\" __global__ void {entry}(const rp_launch launch) {{\n    \
-         const uint32_t lane = RP_LANE({lanes}), mask = RP_MASK({lanes});\n    \
+         const uint32_t lane = RP_LANE({lanes}), mask = RP_MASK({warp});\n    \
          const int64_t team = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / {lanes};\n    \
          if (team >= launch.team_count) return;\n\
          {begins}    \

@@ -95,6 +95,8 @@ struct rp_launch {
 
 // The memory of a block, of which each team has a part.
 extern __shared__ uint64_t rp_shared[];
+// What the lanes of a team of several warps show each other.
+static __shared__ uint64_t rp_parts[256];
 
 // The lanes of a team, and where a lane is among them.
 #define RP_LANE(lanes) (threadIdx.x % (lanes))
@@ -153,7 +155,20 @@ template <typename T> static inline void rp_swap(T &a, T &b) {
 
 // No lane of a team goes on before all have come, and what they did before is seen behind it.
 static inline void rp_barrier(uint32_t mask, uint32_t lanes) {
-    __syncwarp(mask);
+    if (lanes > 32) {
+        __syncthreads();
+    } else {
+        __syncwarp(mask);
+    }
+}
+
+// What a lane shows, and what the lane of a number has shown; a barrier is due between, and one behind.
+template <typename T> static inline void rp_show(T part, uint32_t lane) {
+    *(T *)&rp_parts[lane] = part;
+}
+
+template <typename T> static inline T rp_shown(uint32_t lane) {
+    return *(const T *)&rp_parts[lane];
 }
 
 // Begins a window in the memory of a block, from `next` on, if it has a share of it. A barrier is due behind it.
@@ -185,6 +200,7 @@ static inline void rp_leave(T *&inside, rp_window &window, int64_t len, uint32_t
 static inline bool rp_cancelled(const rp_launch &launch, uint32_t lane, uint32_t mask, uint32_t lanes) {
     int32_t cancelled = 0;
     if (lane == 0) cancelled = *launch.cancel;
+    if (lanes > 32) return __syncthreads_or(cancelled) != 0;
     return __shfl_sync(mask, cancelled, 0, lanes) != 0;
 }
 

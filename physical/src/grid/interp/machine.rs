@@ -1,13 +1,12 @@
 //! Teams and lanes: which of them goes on next is drawn.
 
 use super::memory::{Access, Who, Window};
-use super::ops::{Fold, Op, Rounds};
+use super::ops::{Op, Rounds};
 use super::{BLOCK_BYTES, End, Fault, Launch, Launched, Program};
-use crate::assembly::eval::BinaryFn;
-use crate::assembly::{Buffer, BufferDecl, BufferRole, InterpError, Memory, Node};
-use crate::grid::{Place, Side, Writer, share_bytes, shares};
+use crate::assembly::{Buffer, BufferClass, BufferDecl, BufferRole, InterpError, Memory, Node};
+use crate::grid::{MOST_LANES, Place, Side, Writer, share_bytes, shares};
 use crate::run::Invocation;
-use redpoll_logic::Prim;
+use redpoll_logic::{Prim, Scalar};
 use std::ops::Range;
 
 /// The most steps that a lane takes in a row.
@@ -15,40 +14,44 @@ const MOST_IN_A_ROW: u64 = 12;
 
 /// A launch on its way.
 pub(super) struct Machine<'a> {
-    program: &'a Program,
+    pub(super) program: &'a Program,
     inputs: &'a Invocation,
     chunks: &'a [Range<i64>],
     sections: &'a [Range<i64>],
     arena: Vec<Window>,
     /// For each buffer where its windows are in the arena.
     slots: Vec<Vec<usize>>,
-    teams: Vec<Team>,
+    pub(super) teams: Vec<Team>,
     /// For each chunk how it ended.
     ends: Vec<Option<End>>,
     steps: u64,
     random: u64,
+    /// What lanes show each other, for the words of faults.
+    pub(super) shown: BufferDecl,
 }
 
 /// Lanes that wait for each other.
-struct Team {
+pub(super) struct Team {
     /// The chunk that it is at.
     chunk: usize,
     passed: u32,
-    lanes: Vec<Lane>,
+    pub(super) lanes: Vec<Lane>,
+    /// What the lanes of several warps show each other.
+    pub(super) shown: Window,
 }
 
-struct Lane {
+pub(super) struct Lane {
     at: usize,
-    locals: Vec<u64>,
+    pub(super) locals: Vec<u64>,
     /// Where its buffers are in the arena.
     view: Vec<usize>,
-    state: State,
+    pub(super) state: State,
     /// What it brings to a fold.
-    parts: Vec<u64>,
+    pub(super) parts: Vec<u64>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
+pub(super) enum State {
     Runs,
     /// Waits for the lanes of its team.
     Waits,
@@ -106,7 +109,7 @@ impl<'a> Machine<'a> {
             let mut own: Vec<usize> = (from..arena.len()).collect();
             if share > 0 {
                 for slot in &mut own {
-                    arena.push(Window::share(decl, share, *slot));
+                    arena.push(Window::of_block(decl, share, Some(*slot)));
                     *slot = arena.len() - 1;
                 }
             }
@@ -114,7 +117,15 @@ impl<'a> Machine<'a> {
         }
         let lane = || Lane { at: 0, locals: Vec::new(), view: Vec::new(), state: State::Runs, parts: Vec::new() };
         let lanes = || (0..program.grid.lanes).map(|_| lane()).collect();
-        let teams = (0..launch.teams.min(launch.chunks.len())).map(|t| Team { chunk: t, passed: 0, lanes: lanes() });
+        let fill = Scalar::U64(0);
+        let (name, prim, class) = ("what lanes show each other".into(), Prim::U64, BufferClass::Value);
+        let shown = BufferDecl { name, prim, class, role: BufferRole::Owned, fill };
+        let team = |chunk: usize| {
+            let mut shown = Window::of_block(&shown, MOST_LANES as usize, None);
+            shown.grow(MOST_LANES as usize);
+            Team { chunk, passed: 0, lanes: lanes(), shown }
+        };
+        let teams = (0..launch.teams.min(launch.chunks.len())).map(team).collect();
         let mut machine = Machine {
             program,
             inputs: launch.inputs,
@@ -122,10 +133,11 @@ impl<'a> Machine<'a> {
             sections: launch.sections,
             arena,
             slots,
-            teams: teams.collect(),
+            teams,
             ends: vec![None; launch.chunks.len()],
             steps: 0,
             random: launch.seed,
+            shown,
         };
         (0..machine.teams.len()).for_each(|team| machine.begin(team, 0));
         machine
@@ -207,23 +219,23 @@ impl<'a> Machine<'a> {
         }
     }
 
-    fn who(&self, team: usize, lane: usize) -> Who {
+    pub(super) fn who(&self, team: usize, lane: usize) -> Who {
         Who { team: team as u32, lane: lane as u32, passed: self.teams[team].passed }
     }
 
     /// The value of an expression for a lane.
-    fn eval(&mut self, team: usize, lane: usize, node: &Node) -> Result<u64, Fault> {
+    pub(super) fn eval(&mut self, team: usize, lane: usize, node: &Node) -> Result<u64, Fault> {
         let who = self.who(team, lane);
         let Lane { locals, view, .. } = &self.teams[team].lanes[lane];
         let decls = &self.program.grid.function.buffers;
         node.eval(locals, &mut View { inputs: self.inputs, arena: &mut self.arena, view, decls, who })
     }
 
-    fn lane(&mut self, team: usize, lane: usize) -> &mut Lane {
+    pub(super) fn lane(&mut self, team: usize, lane: usize) -> &mut Lane {
         &mut self.teams[team].lanes[lane]
     }
 
-    fn count_step(&mut self) -> Result<(), Fault> {
+    pub(super) fn count_step(&mut self) -> Result<(), Fault> {
         self.steps += 1;
         let limit = self.program.step_limit;
         if self.steps > limit { Err(InterpError::TooManyIterations(limit).into()) } else { Ok(()) }
@@ -289,6 +301,8 @@ impl<'a> Machine<'a> {
                 }
             }
             Op::Fold(fold) => self.fold(team, number, fold)?,
+            Op::Show(fold) => self.show(team, number, fold)?,
+            Op::Take(fold) => self.take(team, number, fold)?,
             Op::Barrier | Op::Sort(..) | Op::SortBy(..) => self.lane(team, number).state = State::Waits,
             Op::Grow(buffer, len) => {
                 let len = usize::try_from(self.eval(team, number, len)? as i64).unwrap_or(0);
@@ -370,27 +384,6 @@ impl<'a> Machine<'a> {
         Ok(())
     }
 
-    /// The part that a lane has in a fold, or all of it.
-    fn fold(&mut self, team: usize, number: usize, fold: &Fold) -> Result<(), Fault> {
-        let (lo, hi) = (self.eval(team, number, &fold.lo)? as i64, self.eval(team, number, &fold.hi)? as i64);
-        let lanes = self.program.grid.lanes as usize;
-        let mut parts = vec![fold.identity; fold.lanes];
-        for (k, part) in (lo..hi).zip((0..fold.lanes).cycle()) {
-            if fold.rounds == Rounds::Own && part % lanes != number {
-                continue;
-            }
-            self.count_step()?;
-            self.lane(team, number).locals[fold.var] = k as u64;
-            parts[part] = (fold.op)(parts[part], self.eval(team, number, &fold.value)?);
-        }
-        let lane = self.lane(team, number);
-        match fold.rounds {
-            Rounds::All => lane.locals[fold.acc] = (fold.op)(lane.locals[fold.acc], combined(parts, fold.op)),
-            Rounds::Own => (lane.parts, lane.state) = (parts, State::Waits),
-        }
-        Ok(())
-    }
-
     /// All lanes of a team wait or have ended: what they wait for happens. `false` when the team has nothing left to do.
     fn meet(&mut self, number: usize) -> Result<bool, Fault> {
         let apart = Fault::Apart(number as u32);
@@ -405,14 +398,7 @@ impl<'a> Machine<'a> {
         }
         let program = self.program;
         match &program.code.ops[at - 1] {
-            Op::Fold(fold) => {
-                let lanes = program.grid.lanes as usize;
-                let parts = (0..fold.lanes).map(|part| team.lanes[part % lanes].parts[part]).collect();
-                let whole = combined(parts, fold.op);
-                for lane in &mut self.teams[number].lanes {
-                    lane.locals[fold.acc] = (fold.op)(lane.locals[fold.acc], whole);
-                }
-            }
+            Op::Fold(fold) => self.fold_together(number, fold),
             op => {
                 self.teams[number].passed += 1;
                 match op {
@@ -477,15 +463,4 @@ impl<'a> Machine<'a> {
         }
         Ok(())
     }
-}
-
-/// Lanes of a fold combined in halves.
-fn combined(mut parts: Vec<u64>, op: BinaryFn) -> u64 {
-    while parts.len() > 1 {
-        let upper = parts.split_off(parts.len() / 2);
-        for (part, other) in parts.iter_mut().zip(upper) {
-            *part = op(*part, other);
-        }
-    }
-    parts[0]
 }

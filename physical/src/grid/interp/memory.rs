@@ -70,8 +70,10 @@ pub(super) struct Window {
     pub(super) elements: Vec<u64>,
     pub(super) touched: Vec<Touched>,
     pub(super) fill: u64,
-    /// Of a share of the memory of a block the window outside, in an arena, that it moves to. It holds anything at first.
+    /// Of a share of the memory of a block the window outside, in an arena, that it moves to.
     pub(super) outside: Option<usize>,
+    /// It belongs to the memory of a block, which holds anything at first.
+    is_raw: bool,
 }
 
 /// What memory holds that nobody has written.
@@ -90,15 +92,16 @@ impl Window {
         let fill = decl.fill.to_bits().expect("fills of buffers are primitives");
         let fill = stored(decl, fill);
         let (elements, touched) = (Vec::new(), Vec::new());
-        let mut window = Window { first, room, asked: len, len: 0, elements, touched, fill, outside: None };
+        let mut window =
+            Window { first, room, asked: len, len: 0, elements, touched, fill, outside: None, is_raw: false };
         window.grow(len);
         window
     }
 
-    /// A share of so many elements of the memory of a block, which moves to a window outside.
-    pub(super) fn share(decl: &BufferDecl, share: usize, outside: usize) -> Window {
+    /// So many elements of the memory of a block, none of which there is yet; they may move to a window outside.
+    pub(super) fn of_block(decl: &BufferDecl, share: usize, outside: Option<usize>) -> Window {
         let (elements, touched) = (vec![ANYTHING; share], vec![Touched::default(); share]);
-        Window { elements, touched, outside: Some(outside), ..Window::new(decl, 0, 0, share) }
+        Window { elements, touched, outside, is_raw: true, ..Window::new(decl, 0, 0, share) }
     }
 
     pub(super) fn grow(&mut self, len: usize) {
@@ -132,7 +135,7 @@ impl Window {
             let (buffer, index) = (decl.name.clone(), at);
             return Err(InterpError::OutOfBounds { access: what, buffer, index, len }.into());
         };
-        if access != Access::Store && self.outside.is_some() && self.touched[element].store.is_none() {
+        if access != Access::Store && self.is_raw && self.touched[element].store.is_none() {
             return Err(Fault::Unwritten { buffer: decl.name.clone(), index: at });
         }
         self.meet(decl, element, who, access)?;

@@ -8,6 +8,7 @@
 //! What is found depends on the order for the last kind only: races are found by who has passed which barriers, not by what
 //! happened to come first.
 
+mod fold;
 mod machine;
 mod memory;
 mod ops;

@@ -2,7 +2,7 @@
 
 use crate::assembly::eval::{BinaryFn, binary_fn};
 use crate::assembly::{Buffer, Function, LaneFold, Node, Status};
-use crate::grid::{Grid, Place, Side, Stmt, Writer};
+use crate::grid::{Grid, Place, Side, Stmt, WARP, Writer};
 
 /// A step of a lane. Numbers of steps are places in the list.
 pub(super) enum Op {
@@ -30,6 +30,10 @@ pub(super) enum Op {
         body: usize,
     },
     Fold(Fold),
+    /// Shows the other lanes of a team of several warps what this one has of a fold.
+    Show(Fold),
+    /// Takes what all lanes have shown.
+    Take(Fold),
     Barrier,
     Grow(Buffer, Node),
     /// Growth of a window that may be in the memory of a block: where it has to move outside, that is what comes next.
@@ -85,7 +89,8 @@ pub(super) struct Code {
 pub(super) fn steps(grid: &Grid) -> Code {
     let (function, places) = (&grid.function, &grid.places[..]);
     let locals = function.locals.len();
-    let mut steps = Steps { function, places, ops: Vec::new(), locals, loops: Vec::new(), spread: false };
+    let mut steps =
+        Steps { function, places, lanes: grid.lanes, ops: Vec::new(), locals, loops: Vec::new(), spread: false };
     let of_teams = (0..).map(Buffer).zip(places).filter(|(_, place)| **place == Place::Team);
     steps.ops.extend(of_teams.map(|(buffer, _)| Op::Make(buffer)));
     if !steps.ops.is_empty() {
@@ -100,6 +105,7 @@ pub(super) fn steps(grid: &Grid) -> Code {
 struct Steps<'f> {
     function: &'f Function,
     places: &'f [Place],
+    lanes: u32,
     ops: Vec<Op>,
     locals: usize,
     /// For each loop around the jumps that leave it.
@@ -171,7 +177,15 @@ impl Steps<'_> {
                 self.loops.last_mut().expect(VERIFIED).push(jump);
                 return;
             }
-            Stmt::Lanes(fold) => Op::Fold(self.fold(fold)),
+            Stmt::Lanes(fold) => {
+                self.ops.push(Op::Fold(self.fold(fold)));
+                if self.lanes > WARP && !self.spread {
+                    // The lanes of a warp come together by themselves, warps at barriers alone.
+                    let (show, take) = (Op::Show(self.fold(fold)), Op::Take(self.fold(fold)));
+                    self.ops.extend([show, Op::Barrier, take, Op::Barrier]);
+                }
+                return;
+            }
             Stmt::Barrier => Op::Barrier,
             Stmt::Grow { buffer, len } if self.places[buffer.index()] == Place::Team => {
                 let head = self.ops.len();

@@ -7,6 +7,7 @@ use crate::Error;
 use crate::assembly::{Buffer, Status};
 use crate::grid::tests::{grid, run};
 use crate::grid::{End, Place};
+use arrow::buffer::Buffer as ArrowBuffer;
 
 /// A window that grows from round to round, and is read right behind its growth. Later chunks go on with it.
 const GROWING: &str = "\
@@ -105,12 +106,54 @@ fn outside() -> usize {
 #[test]
 fn windows_hold_the_same_in_the_memory_of_a_block() {
     for text in [GROWING, STORED, SWAPPED, SORTED] {
-        for lanes in [1, 4, 32] {
+        for lanes in [1, 4, 32, 64, 256] {
             let program = program(text, lanes);
             let expected = left(&program, outside()).unwrap_or_else(|e| panic!("{e}\n{}", program.grid()));
             for seed in 0..2 * BLOCK_BYTES.len() {
                 let found = left(&program, seed).unwrap_or_else(|e| panic!("{e}\n{}", program.grid()));
                 assert_eq!(found, expected, "{seed}\n{}", program.grid());
+            }
+        }
+    }
+}
+
+/// Sums by all lanes of a block.
+const SUMS: &str = "\
+fn sums($n) {
+  input x: value f64
+  owned y: value f64 fill 0.0
+  local lo: i64 local hi: i64 local k: i64 local p: i64 local v: f64
+  chunk lo, hi
+  v = 0.0
+  for k in lo..hi {
+    fold v by + from 0.0 lanes 256 for p in k..$n: x[p]
+  }
+  y[lo] = v
+}";
+
+fn sums(program: &Program, seed: u64) -> Result<Vec<u64>, Error> {
+    let numbers = (0..600).map(|k| 1.0 / f64::from(k + 1)).collect::<Vec<f64>>();
+    let launched = run(program, &[ArrowBuffer::from_vec(numbers)], &[0..3, 3..5], (600, 1, seed))?;
+    Ok(launched.windows[1][0].elements()[..5].to_vec())
+}
+
+/// Protects the bits of sums from the number of lanes that a team has, and warps from what others have not shown yet, or have
+/// not taken yet when the next is shown.
+#[test]
+fn warps_wait_for_each_other_in_folds() {
+    let program = |lanes: u32| Program::trusting(grid(SUMS, &[Place::Shared], lanes));
+    let expected = sums(&program(1), 0).unwrap();
+    for lanes in [4, 32, 64, 256] {
+        (0..3).for_each(|seed| assert_eq!(sums(&program(lanes), seed).unwrap(), expected, "{lanes}"));
+    }
+    for lanes in [64, 256] {
+        let take = step(&program(lanes), |op| matches!(op, Op::Take(_)));
+        for barrier in [take - 1, take + 1] {
+            assert!(matches!(program(lanes).code.ops[barrier], Op::Barrier));
+            for seed in 0..3 {
+                let found = sums(&without(program(lanes), barrier), seed);
+                let is_seen = matches!(found, Err(Error::Grid(Fault::Race { .. } | Fault::Unwritten { .. })));
+                assert!(is_seen, "{found:?}");
             }
         }
     }

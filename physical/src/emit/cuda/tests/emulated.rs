@@ -4,6 +4,7 @@
 
 use super::PROGRAMS;
 use crate::assembly::BufferRole;
+use crate::assembly::examples::{DOT, function};
 use crate::emit::cuda::launch::Argument;
 use crate::emit::cuda::machine::{Address, Block, Entry, Machine, Shape, Trouble};
 use crate::emit::cuda::memory::DeviceMemory;
@@ -16,10 +17,12 @@ use crate::notation::{self, Role};
 use crate::run::{Invocation, Limits, Signature, Workers};
 use crate::storage::{Tensor, Values, convert};
 use crate::testing::{concordant_formats_of_rank, normal_form, skewed};
+use arrow::buffer::Buffer as ArrowBuffer;
 use libloading::Library;
 use redpoll_logic::{FloatMode, Format, Scalar, TensorType};
 use std::convert::Infallible;
 use std::num::NonZero;
+use std::ops::Range;
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Mutex};
@@ -246,16 +249,22 @@ fn random_functions_agree_on_the_host() {
     let functions = random_functions(30);
     let grids: Vec<Grid> = functions
         .iter()
-        .zip([1, 4, 32].into_iter().cycle())
+        .zip([1, 4, 32, 64, 256].into_iter().cycle())
         .map(|(f, lanes)| map_to(f, f.buffers.iter().map(|b| place(b.role)).collect(), lanes))
         .collect();
-    let host = Host::of(&grids, |text| text);
+    let inputs: Vec<Vec<ArrowBuffer>> = functions.iter().map(inputs).collect();
+    agree_as_grids(&grids, &inputs, (&[-3], 2..9));
+}
+
+/// Asserts that grids over inputs give the bits of the interpreter, in one chunk of one team.
+fn agree_as_grids(grids: &[Grid], inputs: &[Vec<ArrowBuffer>], (params, chunk): (&[i64], Range<i64>)) {
+    let host = Host::of(grids, |text| text);
     let memory = DeviceMemory::of(host.clone(), usize::MAX);
-    for (number, (function, grid)) in functions.iter().zip(&grids).enumerate() {
+    for (number, (grid, inputs)) in grids.iter().zip(inputs).enumerate() {
         let program = Program::new(grid.clone()).unwrap();
         let emulated = on_device(&host, &memory, (number, grid.clone()), (1, 0));
-        let signature = Signature::of(function);
-        let inputs = Invocation::new(&signature, inputs(function), vec![-3], Limits::default()).unwrap();
+        let (function, signature) = (&grid.function, Signature::of(&grid.function));
+        let inputs = Invocation::new(&signature, inputs.clone(), params.to_vec(), Limits::default()).unwrap();
         // Of a short room both say that it is too short.
         for room in [4, 1024] {
             let extent = |place: &Place| match place {
@@ -263,7 +272,7 @@ fn random_functions_agree_on_the_host() {
                 _ => vec![Extent { first: 0, len: 0, room }],
             };
             let windows = grid.places.iter().map(extent).collect();
-            let chunks: Vec<_> = std::iter::once(2..9).collect();
+            let chunks: Vec<_> = std::iter::once(chunk.clone()).collect();
             let launch = Launch { inputs: &inputs, chunks: &chunks, sections: &[], windows, teams: 1, seed: 0 };
             let [expected, found] = [program.run(&launch).unwrap(), emulated.run(&launch).unwrap()];
             assert_eq!(found.end, expected.end, "{grid}");
@@ -282,6 +291,65 @@ fn random_functions_agree_on_the_host() {
             }
         }
     }
+}
+
+/// Protects the order in which lanes are combined, of any number by teams of any size: sums that are rounded tell it.
+#[test]
+fn folds_agree_in_teams_of_any_size() {
+    let mut grids = Vec::new();
+    for lanes in [2, 16, 64, 256, 512] {
+        let function = function(&DOT.replace("lanes 8", &format!("lanes {lanes}")));
+        let places = [Place::Input, Place::Input, Place::Chunk];
+        grids.extend([1, 4, 32, 64, 256].map(|team| map_to(&function, places.to_vec(), team)));
+    }
+    let numbers = |by: f64| ArrowBuffer::from_vec((0..700).map(|k| by / f64::from(k + 1)).collect::<Vec<f64>>());
+    let inputs = vec![vec![numbers(1.0), numbers(0.7)]; grids.len()];
+    agree_as_grids(&grids, &inputs, (&[], 0..700));
+}
+
+/// Protects teams that are blocks: barriers of all their warps, sorts, and what they begin in the memory of a block.
+#[test]
+fn programs_agree_in_blocks() {
+    let drafts: Vec<_> = PROGRAMS.iter().map(|text| draft(normal_form(text))).collect();
+    for lanes in [64, 256] {
+        agree_so(&drafts, How { lanes: Lanes::Exactly(lanes), ..How::default() });
+    }
+}
+
+/// Folds that blocks share: a dense one, one along lists, one with fewer lanes beside one with more, one over the rounds of
+/// chunks.
+pub(super) const LONG: &[(&str, u32)] = &[
+    (
+        "(program (input A (type (shape 3 2100) f64 0.0 dense)) (input x (type (shape 2100) f64 0.0 dense))
+           (output y (type (shape 3) f64 0.0 dense)) (for i (for j (+= (y i) (* (A i j) (x j))))))",
+        256,
+    ),
+    (
+        "(program (input A (type (shape 3 2000) f64 0.0 csr)) (input x (type (shape 2000) f64 0.0 dense))
+           (output y (type (shape 3) f64 0.0 dense)) (for i (for j (+= (y i) (* (A i j) (x j))))))",
+        64,
+    ),
+    (
+        "(program (input A (type (shape 3 1200) i32 0 dense)) (input B (type (shape 3 20) i64 5 dense))
+           (output y (type (shape 3) i32 0 dense)) (output z (type (shape 3) i64 5 dense))
+           (for i (block (for j (+= (y i) (A i j))) (for k (min= (z i) (B i k))))))",
+        128,
+    ),
+    (
+        "(program (input x (type (shape 70000) f64 0.0 dense)) (input y (type (shape 70000) f64 0.0 dense))
+           (output s (type (shape) f64 0.0 dense)) (for i (+= (s) (* (x i) (y i)))))",
+        128,
+    ),
+];
+
+/// Protects the choice of teams by the lengths of folds, and what teams of each choice do.
+#[test]
+fn long_folds_agree_in_blocks() {
+    let drafts: Vec<_> = LONG.iter().map(|(text, _)| draft(normal_form(text))).collect();
+    for ((draft, _), (text, lanes)) in drafts.iter().zip(LONG) {
+        assert_eq!(draft.grids(Lanes::AsUseful).run.lanes, *lanes, "{text}");
+    }
+    agree(&drafts);
 }
 
 /// An input of a program with some data.
