@@ -72,15 +72,18 @@ pub(super) fn folds_in_lanes(lowered: &Lowered, lists: &Lists, mode: FloatMode) 
     let known = Known::of(&lowered.function, lowered.params.iter().map(param).collect());
     let of_fold = |fold: &LaneFold| {
         let of_list = asked.iter().find(|(cursor, _)| fold.lo == Expr::Local(*cursor)).map(|(_, lanes)| *lanes);
-        let of_range = || {
-            let over = |chunk| Some(known.value(&fold.hi, chunk)?.saturating_sub(known.value(&fold.lo, chunk)?) as f64);
-            let places = over(None).or_else(|| Some(over(Some(&ALL))? / MOST_CHUNKS as f64))?;
-            Some(lanes(places)).filter(|lanes| *lanes > WARP as u16)
-        };
-        of_list.or_else(of_range).unwrap_or(fold.lanes)
+        of_list.or_else(|| of_range(fold, &known)).unwrap_or(fold.lanes)
     };
     function.body.iter_mut().for_each(|s| widen(s, &of_fold));
     function
+}
+
+/// The lanes for a fold over a range that is known to be long for a warp. A chunk has its share of a range of rounds, of as
+/// many as there are at most where results depend on the cuts.
+fn of_range(fold: &LaneFold, known: &Known<'_>) -> Option<u16> {
+    let over = |chunk| Some(known.value(&fold.hi, chunk)?.saturating_sub(known.value(&fold.lo, chunk)?) as f64);
+    let places = over(None).or_else(|| Some(over(Some(&ALL))? / MOST_CHUNKS as f64))?;
+    Some(lanes(places)).filter(|lanes| *lanes > WARP as u16)
 }
 
 /// A cursor that is set to where a list begins, and the level of the list.

@@ -8,7 +8,7 @@ use super::sections::{sectioned, with_bounds};
 use crate::assembly::{Buffer, BufferDecl, BufferRole, Function};
 use crate::levels::{Concatenation, level};
 use crate::lower::{Binding, Lowered};
-use crate::notation::{Join, Program, Sections, TensorId, sections};
+use crate::notation::{Join, Program, Role, Sections, TensorId, sections};
 use redpoll_logic::{FloatMode, LevelKind};
 use std::collections::HashSet;
 
@@ -75,7 +75,7 @@ fn written(lowered: &Lowered) -> HashSet<Buffer> {
     buffers.filter(owned).map(|(buffer, _)| buffer).collect()
 }
 
-/// Where the buffers of a program live. Where its outermost loop is not cut there is one chunk, which has them all.
+/// Where the buffers of a program live. Where its outermost loop is not cut there is one chunk, which has all outputs.
 fn places(program: &Program, lowered: &Lowered) -> Vec<Place> {
     let join = |id: TensorId| {
         let cut = lowered.cut.as_ref().ok()?;
@@ -83,10 +83,10 @@ fn places(program: &Program, lowered: &Lowered) -> Vec<Place> {
     };
     let place = |(decl, binding): (&BufferDecl, &Binding)| match binding {
         _ if decl.role == BufferRole::Input => Place::Input,
-        _ if lowered.cut.is_err() => Place::Chunk,
         Binding::Lengths => Place::Chunk,
         Binding::Scratch => Place::Team,
         Binding::Level { tensor, .. } | Binding::Leaf { tensor, .. } => match join(*tensor) {
+            None if program.tensors[tensor.index()].role == Role::Output => Place::Chunk,
             None => Place::Team,
             Some(Join::Shared) => Place::Shared,
             Some(Join::Folded(_)) if is_folded_in_place(program, lowered, *tensor) => Place::Shared,

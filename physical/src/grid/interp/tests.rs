@@ -7,77 +7,8 @@ use crate::Error;
 use crate::assembly::{Buffer, Status};
 use crate::grid::tests::{grid, run};
 use crate::grid::{End, Place};
+use crate::testing::windows::{self, GROWING, ROUNDS, STORED};
 use arrow::buffer::Buffer as ArrowBuffer;
-
-/// A window that grows from round to round, and is read right behind its growth. Later chunks go on with it.
-const GROWING: &str = "\
-fn growing($n) {
-  owned w: value i64 fill 7
-  owned y: value i64 fill 0
-  local lo: i64 local hi: i64 local k: i64 local v: i64
-  chunk lo, hi
-  v = 1
-  for k in lo..hi {
-    grow w, k + 1
-    v = v + (w[k >> 1] * 3)
-    w[k] = v
-    v = v + w[k]
-  }
-  y[lo] = v
-}";
-
-/// A window that grows right behind a store.
-const STORED: &str = "\
-fn stored($n) {
-  owned w: value i64 fill 7
-  owned y: value i64 fill 0
-  local lo: i64 local hi: i64 local k: i64
-  chunk lo, hi
-  for k in lo..hi {
-    grow w, k + 1
-    w[k] = k
-  }
-  y[lo] = w[lo]
-}";
-
-/// Two windows that grow apart and are swapped in each round.
-const SWAPPED: &str = "\
-fn swapped($n) {
-  owned a: value i64 fill 7
-  owned b: value i64 fill 7
-  owned y: value i64 fill 0
-  local lo: i64 local hi: i64 local k: i64 local v: i64
-  chunk lo, hi
-  v = 1
-  for k in lo..hi {
-    grow a, k + 1
-    grow b, (k >> 1) + 1
-    v = (v + a[k >> 1]) + (b[k >> 2] * 5)
-    a[k] = v
-    b[k >> 2] = k
-    swap a, b
-  }
-  y[lo] = v
-}";
-
-/// A window that is sorted in and out of the memory of its block.
-const SORTED: &str = "\
-fn sorted($n) {
-  owned w: index i64 fill 0
-  owned y: value i64 fill 0
-  local lo: i64 local hi: i64 local k: i64 local v: i64
-  chunk lo, hi
-  v = 0
-  for k in lo..hi {
-    grow w, k + 1
-    w[k] = (k * 7) & 15
-    sort w in 0..(k + 1)
-    v = (v * 3) + w[k >> 1]
-  }
-  y[lo] = v
-}";
-
-const ROUNDS: usize = 40;
 
 fn program(text: &str, lanes: u32) -> Program {
     let windows = text.matches("owned").count() - 1;
@@ -105,7 +36,7 @@ fn outside() -> usize {
 /// Protects all that is done to windows: growth, swaps, sorts, and what a chunk leaves for the team's next one.
 #[test]
 fn windows_hold_the_same_in_the_memory_of_a_block() {
-    for text in [GROWING, STORED, SWAPPED, SORTED] {
+    for text in windows::ALL {
         for lanes in [1, 4, 32, 64, 256] {
             let program = program(text, lanes);
             let expected = left(&program, outside()).unwrap_or_else(|e| panic!("{e}\n{}", program.grid()));

@@ -73,7 +73,7 @@ fn compiled(grids: &[Grid], edit: fn(String) -> String) -> Library {
 
 impl Host {
     /// A device for grids, whose text is edited.
-    fn of(grids: &[Grid], edit: fn(String) -> String) -> Arc<Host> {
+    pub(super) fn of(grids: &[Grid], edit: fn(String) -> String) -> Arc<Host> {
         Arc::new(Host { library: Mutex::new(Some(compiled(grids, edit))), ..Host::default() })
     }
 
@@ -232,7 +232,7 @@ impl Emulation {
 }
 
 /// A grid of a device, which counts as having so many teams, each with so many bytes of the memory of its block.
-fn on_device(
+pub(super) fn on_device(
     host: &Arc<Host>,
     memory: &Arc<DeviceMemory>,
     (number, grid): (usize, Grid),
