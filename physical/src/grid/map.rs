@@ -10,16 +10,19 @@ use std::collections::HashSet;
 /// The lanes of a warp.
 pub const WARP: u32 = 32;
 
-/// Maps a verified function to a grid whose teams have as many lanes as it can use: a warp where rounds of loops are spread,
-/// as many as folds have where these alone are, or one.
+/// The most lanes of a team: of more than one warp it is a block.
+pub const MOST_LANES: u32 = 256;
+
+/// Maps a verified function to a grid whose teams have as many lanes as it can use: as many as folds have, at least a warp
+/// where rounds of loops are spread, or one.
 pub fn map(function: &Function, places: Vec<Place>) -> Grid {
     let grid = map_to(function, places, WARP);
     let mut useful = 1;
     for stmt in &grid.body {
         stmt.any(&mut |s| {
             match s {
-                Stmt::Spread { .. } => useful = WARP,
-                Stmt::Lanes(fold) => useful = useful.max(u32::from(fold.lanes).min(WARP)),
+                Stmt::Spread { .. } => useful = useful.max(WARP),
+                Stmt::Lanes(fold) => useful = useful.max(u32::from(fold.lanes).min(MOST_LANES)),
                 _ => {}
             }
             false
@@ -28,7 +31,7 @@ pub fn map(function: &Function, places: Vec<Place>) -> Grid {
     if useful == WARP { grid } else { map_to(function, grid.places, useful) }
 }
 
-/// Maps a verified function to a grid of teams of so many lanes, a power of two up to 32.
+/// Maps a verified function to a grid of teams of so many lanes, a power of two up to 256.
 pub fn map_to(function: &Function, places: Vec<Place>, lanes: u32) -> Grid {
     let all = reads(function, &function.body);
     let atomic = (0..).map(Buffer).zip(&places).filter(|(b, p)| **p == Place::Shared && folds(function, *b).is_some());

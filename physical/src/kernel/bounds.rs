@@ -6,6 +6,7 @@
 //! of every other input, and all of those that each round goes through anew.
 
 use super::{ALL, Draft};
+use crate::grid::WARP;
 use crate::levels::lower_bound;
 use crate::notation::{Cut, Join, Program, Sections, TensorId};
 use crate::run::Workers;
@@ -16,10 +17,10 @@ use std::ops::Range;
 const CHUNKS_PER_THREAD: u64 = 4;
 
 /// The most chunks of loops whose results depend on where they are cut, which must not depend on the threads.
-const MOST_CHUNKS: u64 = 64;
+pub(crate) const MOST_CHUNKS: u64 = 64;
 
-/// The least work of a chunk for a team of a device, in steps of loops: some for each lane of a warp.
-const GRAIN_OF_TEAMS: u64 = 128;
+/// The least work of a chunk for each lane of a team of a device, of at least a warp, in steps of loops.
+const GRAIN_OF_LANES: u64 = 4;
 
 /// The share of the work that partial results may add, as a divisor.
 const OVERHEAD: u64 = 8;
@@ -29,8 +30,8 @@ const OVERHEAD: u64 = 8;
 pub(super) enum Share<'a> {
     /// Threads of this machine.
     Threads(&'a Workers),
-    /// So many teams of a device, whose results do not depend on the cuts but for signs of zeros.
-    Teams(u64),
+    /// So many teams of a device, of so many lanes; results do not depend on the cuts but for signs of zeros.
+    Teams(u64, u32),
 }
 
 /// The chunks of a loop over these inputs, in the order of the program's: one where it is not worth more.
@@ -86,9 +87,9 @@ pub(super) fn in_sections(
 fn shares(draft: &Draft, cut: &Cut, inputs: &[&Tensor], share: Share<'_>) -> Option<u64> {
     let (threads, grain) = match share {
         Share::Threads(workers) => (workers.threads() as u64, workers.grain()),
-        Share::Teams(teams) => (teams, GRAIN_OF_TEAMS),
+        Share::Teams(teams, lanes) => (teams, GRAIN_OF_LANES * u64::from(lanes.max(WARP))),
     };
-    let by_shares = cut.exact || matches!(share, Share::Teams(_));
+    let by_shares = cut.exact || matches!(share, Share::Teams(..));
     let needless = cut.exact && threads == 1 && grain > 0;
     if needless || cut.rounds.end.saturating_sub(cut.rounds.start) < 2 {
         return None;

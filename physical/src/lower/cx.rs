@@ -43,7 +43,7 @@ pub(crate) struct Cx<'p> {
     /// The bounds of the chunk, until the loop that they cut has been lowered.
     chunk: Option<(Local, Local)>,
     /// The cursors of walks that are to be folded in lanes, and in how many.
-    pub(crate) walks: Vec<(Local, u8)>,
+    pub(crate) walks: Vec<(Local, u16)>,
 }
 
 impl<'p> Cx<'p> {
@@ -84,7 +84,7 @@ impl<'p> Cx<'p> {
         if let (Some(lanes), Expr::Compare(CompareOp::Lt, cursor, _)) = (self.lanes(index), more)
             && let Expr::Local(cursor) = **cursor
         {
-            self.walks.push((cursor, lanes));
+            self.walks.push((cursor, u16::from(lanes)));
         }
     }
 

@@ -1,10 +1,10 @@
 //! Statements of grids.
 
 use crate::assembly::{BinaryOp, Buffer, Expr, LaneFold, Local};
-use crate::emit::c::names::{end, from, lane};
+use crate::emit::c::names::{end, from, lane, share};
 use crate::emit::c::stmt::{Stmts as Lines, status_name, stays};
 use crate::emit::c::types::{Typing, c_type, literal};
-use crate::grid::{Grid, Place, Side, Stmt, Writer, serial};
+use crate::grid::{Grid, Place, Side, Stmt, WARP, Writer, serial};
 
 /// Writes the statements of a grid.
 pub(super) struct Stmts<'a> {
@@ -48,7 +48,11 @@ impl Stmts<'_> {
         match self.grid.places[buffer.index()] {
             Place::Input | Place::Shared | Place::Rounds => {}
             Place::Measured => self.lines.line(&format!("RP_MEASURE({name}, {len});")),
-            Place::Chunk | Place::Team => self.lines.line(&format!("RP_GROW({name}, {len});")),
+            Place::Chunk => self.lines.line(&format!("RP_GROW({name}, {len});")),
+            Place::Team => {
+                let lanes = self.grid.lanes;
+                self.lines.line(&format!("RP_GROW_OR_MOVE({name}, {len}, {lanes});"));
+            }
         }
     }
 
@@ -109,7 +113,7 @@ impl Stmts<'_> {
             Stmt::Break => self.lines.line("break;"),
             Stmt::Lanes(fold) if self.spread || lanes == 1 => self.lines.lanes(fold),
             Stmt::Lanes(fold) => self.fold(fold),
-            Stmt::Barrier => self.lines.line("__syncwarp(mask);"),
+            Stmt::Barrier => self.lines.line(&format!("rp_barrier(mask, {lanes});")),
             Stmt::Grow { buffer, len } => self.grow(*buffer, len),
             Stmt::Sort { buffer, lo, hi } => {
                 let (lo, hi) = (self.lines.exprs.value(lo), self.lines.exprs.value(hi));
@@ -124,6 +128,10 @@ impl Stmts<'_> {
             Stmt::Swap(a, b) => {
                 let names = [a, b].map(|b| self.buffer(*b)).join(", ");
                 self.lines.line(&format!("RP_SWAP({names});"));
+                if self.grid.places[a.index()] == Place::Team {
+                    let shares = [a, b].map(|b| share(&self.buffer(*b))).join(", ");
+                    self.lines.line(&format!("rp_swap({shares});"));
+                }
             }
             Stmt::Return(status) => self.lines.line(&format!("return {};", status_name(*status))),
         }
@@ -154,13 +162,15 @@ impl Stmts<'_> {
     }
 
     /// Each lane of the team folds for some lanes of the fold; these are combined in halves, those of one lane first, then
-    /// those of lanes that are half as far from each other in each step.
+    /// those of lanes that are half as far from each other in each step. Warps show each other what they have: each combines
+    /// all of it.
     fn fold(&mut self, fold: &LaneFold) {
         let (var, acc) = (self.lines.local(fold.var), self.lines.local(fold.acc));
         let ty = c_type(self.grid.function.locals[fold.acc.index()].prim);
         let (team, lanes) = (self.grid.lanes as usize, usize::from(fold.lanes));
+        let warp = team.min(WARP as usize);
         let own = lanes.div_ceil(team);
-        let names: Vec<String> = (0..own).map(|k| lane(&acc, k)).collect();
+        let names: Vec<String> = (0..own.max(lanes.min(team) / warp)).map(|k| lane(&acc, k)).collect();
         let (lo, hi) = (self.lines.exprs.value(&fold.lo), self.lines.exprs.value(&fold.hi));
         self.lines.exprs.facts.forget(fold.var);
         self.lines.exprs.facts.forget(fold.acc);
@@ -172,27 +182,43 @@ impl Stmts<'_> {
         self.lines.line(&format!("{ty} {};", starts.join(", ")));
         self.lines.line(&format!("const int64_t {from} = {lo}, {end} = {hi};"));
         let some = if lanes < team { format!("lane < {lanes} && ") } else { String::new() };
-        for (k, name) in names.iter().enumerate() {
+        for (k, name) in names[..own].iter().enumerate() {
             let first = if k == 0 { "lane".into() } else { format!("lane + {}", k * team) };
             let head = format!("for (int64_t {var} = {from} + {first}; {some}{var} < {end}; {var} += {lanes})");
             let folded = self.lines.exprs.fold(fold.op, fold.acc, name, &fold.value);
             self.lines.line(&format!("{head} {name} = {folded};"));
         }
-        let mut half = lanes / 2;
-        while half >= team {
-            for k in 0..half / team {
-                self.lines.combine(fold, &names[k], &names[k + half / team]);
+        self.halves(fold, &names, (lanes, team));
+        if team > warp {
+            self.lines.line(&format!("rp_show({}, lane);", names[0]));
+            self.lines.line(&format!("rp_barrier(mask, {team});"));
+            for (k, name) in names[..(lanes.min(team) / warp).max(1)].iter().enumerate() {
+                let first = if k == 0 { String::new() } else { format!(" + {}", k * warp) };
+                self.lines.line(&format!("{name} = rp_shown<{ty}>(lane % {warp}{first});"));
             }
-            half /= 2;
+            self.lines.line(&format!("rp_barrier(mask, {team});"));
+            self.halves(fold, &names, (lanes.min(team), warp));
         }
+        let mut half = lanes.min(warp) / 2;
         while half > 0 {
-            let other = format!("({ty})__shfl_down_sync(mask, {}, {half}, {team})", names[0]);
+            let other = format!("({ty})__shfl_down_sync(mask, {}, {half}, {warp})", names[0]);
             self.lines.combine(fold, &names[0], &other);
             half /= 2;
         }
-        self.lines.combine(fold, &acc, &format!("({ty})__shfl_sync(mask, {}, 0, {team})", names[0]));
+        self.lines.combine(fold, &acc, &format!("({ty})__shfl_sync(mask, {}, 0, {warp})", names[0]));
         self.lines.depth -= 1;
         self.lines.line("}");
+    }
+
+    /// Combines lanes of a fold in halves until no more are left than threads; thread `t` of `n` has the lanes `t`, `t + n`, ..
+    fn halves(&mut self, fold: &LaneFold, names: &[String], (lanes, threads): (usize, usize)) {
+        let mut half = lanes / 2;
+        while half >= threads {
+            for k in 0..half / threads {
+                self.lines.combine(fold, &names[k], &names[k + half / threads]);
+            }
+            half /= 2;
+        }
     }
 }
 

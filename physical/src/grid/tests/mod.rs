@@ -20,7 +20,7 @@ fn function(text: &str) -> Function {
 }
 
 /// The grid of a function whose owned buffers live there, by their order.
-fn grid(text: &str, owned: &[Place], lanes: u32) -> Grid {
+pub(super) fn grid(text: &str, owned: &[Place], lanes: u32) -> Grid {
     let function = function(text);
     let mut owned = owned.iter().copied();
     let places = function.buffers.iter().map(|decl| match decl.role {
@@ -31,13 +31,24 @@ fn grid(text: &str, owned: &[Place], lanes: u32) -> Grid {
     map_to(&function, places, lanes)
 }
 
-/// Runs a grid that may be broken: shared windows have `len` elements, the others room for as many.
+/// Runs a grid that may be broken, as [`run`] does.
 fn launch(
     grid: &Grid,
     inputs: &[ArrowBuffer],
     chunks: &[Range<i64>],
+    by: (usize, usize, u64),
+) -> Result<Launched, Error> {
+    run(&Program::trusting(grid.clone()).with_step_limit(1 << 20), inputs, chunks, by)
+}
+
+/// Runs a program: shared windows have `len` elements, the others room for as many.
+pub(super) fn run(
+    program: &Program,
+    inputs: &[ArrowBuffer],
+    chunks: &[Range<i64>],
     (len, teams, seed): (usize, usize, u64),
 ) -> Result<Launched, Error> {
+    let grid = program.grid();
     let signature = Signature::of(&grid.function);
     let params = vec![len as i64; grid.function.params.len()];
     let inputs = Invocation::new(&signature, inputs.iter().cloned(), params, Limits::default()).unwrap();
@@ -53,14 +64,7 @@ fn launch(
     });
     let windows = windows.collect();
     let whole = vec![i64::MIN..i64::MAX; chunks.len()];
-    Program::trusting(grid.clone()).with_step_limit(1 << 20).run(&Launch {
-        inputs: &inputs,
-        chunks,
-        sections: &whole,
-        windows,
-        teams,
-        seed,
-    })
+    program.run(&Launch { inputs: &inputs, chunks, sections: &whole, windows, teams, seed })
 }
 
 /// The elements that a grid leaves in a shared or first window of a buffer, whatever the order.

@@ -1,7 +1,6 @@
 //! Every seeded fault of lowering is seen by some program.
 
-use super::agree;
-use crate::kernel::Engine;
+use super::{INTERPRETER, agree};
 use crate::lower::seeded::{Seeded, with};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -73,13 +72,13 @@ fn every_seeded_fault_is_caught() {
     // A fault may also break an assertion of a later rule, which is being caught just as well.
     let caught = |fault: Seeded| {
         PROGRAMS.iter().any(|text| {
-            let attempt = AssertUnwindSafe(|| with(fault, || agree(text, 60, &[Engine::Interpreter])));
+            let attempt = AssertUnwindSafe(|| with(fault, || agree(text, 60, &INTERPRETER)));
             !matches!(catch_unwind(attempt), Ok(Ok(())))
         })
     };
     let missed: Vec<Seeded> = Seeded::ALL.into_iter().filter(|fault| !caught(*fault)).collect();
     assert!(missed.is_empty(), "not caught: {missed:?}");
     for text in PROGRAMS {
-        agree(text, 60, &[Engine::Interpreter]).unwrap_or_else(|e| panic!("without a fault: {e}"));
+        agree(text, 60, &INTERPRETER).unwrap_or_else(|e| panic!("without a fault: {e}"));
     }
 }
