@@ -7,7 +7,8 @@ use crate::levels::{Concatenation, level, lower_bound};
 use redpoll_logic::{DType, Format, Prim, Scalar, TensorType};
 use std::ops::Range;
 
-/// What tells how many positions the innermost level of a tensor has before a place, looked up once for many places.
+/// What tells how many positions the innermost level of a tensor has before a place, looked up once for many places: arrays
+/// that do not tell are not asked for, for they may be elsewhere.
 pub(crate) struct Stored<'a> {
     levels: Vec<Counted<'a>>,
 }
@@ -28,16 +29,18 @@ enum Counted<'a> {
 }
 
 impl<'a> Stored<'a> {
-    pub(crate) fn of(tensor: &'a Tensor) -> Stored<'a> {
+    /// That of places which are given by so many coordinates.
+    pub(crate) fn of(tensor: &'a Tensor, given: usize) -> Stored<'a> {
         let mut levels = Vec::new();
         for k in 0..tensor.ty().format.levels.len() {
             let data = tensor.level(k);
             let (array, dimension) = (|n: usize| data.arrays[n].indices(), data.dimension);
             levels.push(match level(data.format.kind).concatenation() {
                 Concatenation::Full => Counted::Full { dimension },
-                Concatenation::List if data.format.ordered => {
+                Concatenation::List if data.format.ordered && k < given => {
                     Counted::Ordered { ptr: array(0), idx: array(1), dimension }
                 }
+                Concatenation::List if data.format.ordered => Counted::Listed { ptr: array(0) },
                 _ if k == 0 => Counted::Coordinates { dimension },
                 Concatenation::List => Counted::Listed { ptr: array(0) },
                 Concatenation::Entry => Counted::Entries,
@@ -50,7 +53,8 @@ impl<'a> Stored<'a> {
         Stored { levels }
     }
 
-    /// How many positions the innermost level has before a place, given by its first storage coordinates; as far in as the
+    /// How many positions the innermost level has before a place, given by its first storage coordinates, no more than was
+    /// said; as far in as the
     /// arrays tell: of levels that do not, a fiber counts as one. It grows with the place.
     pub(crate) fn before(&self, place: &[u64]) -> u64 {
         // Those of the level before, and the one at the place itself, if it is stored.
@@ -87,7 +91,7 @@ impl<'a> Stored<'a> {
 impl Tensor {
     /// [`Stored::before`] of one place.
     pub(crate) fn stored_before(&self, place: &[u64]) -> u64 {
-        Stored::of(self).before(place)
+        Stored::of(self, place.len()).before(place)
     }
 
     /// The positions of the list that stands below a coordinate, of a tensor whose second level has lists.
@@ -138,7 +142,7 @@ impl Tensor {
             place
         };
         let all = sizes.iter().copied().fold(1, u64::saturating_mul).min(i64::MAX as u64);
-        let stored = Stored::of(self);
+        let stored = Stored::of(self, modes);
         let total = stored.before(&place(all));
         let mut bounds = vec![0i64];
         let mut done = 0;
