@@ -58,6 +58,14 @@ fn comparisons<'t>(cx: &Context, term: &'t Term, found: &mut Vec<&'t Term>) {
     match term.node() {
         Node::Call(_, args) if args.len() == 1 => comparisons(cx, &args[0], found),
         Node::Call(..) if comparison(term).is_some() => found.push(term),
+        Node::Call(Op::Builtin(Builtin::IfElse), args) => {
+            if let [of, kept, other] = &args[..]
+                && other.as_literal().is_some_and(|other| other == term.fill())
+            {
+                comparisons(cx, of, found);
+                comparisons(cx, kept, found);
+            }
+        }
         Node::Call(op, args) => {
             for k in deciding(op, args, term.fill(), cx.mode()) {
                 comparisons(cx, &args[k], found);

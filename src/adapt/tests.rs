@@ -93,7 +93,7 @@ const CASES: &[Case] = &[
             (query T (reformat csf (mapjoin * (table A i j) (table C i j))))
             (query R (reformat csf (aggregate + 0 (mapjoin * (table T i j) (table P j k) (table C k l)) j k)))
             (produces R))",
-        inputs: &[("A", [400, 400], "csf", 100), ("B", [400, 400], "csr", 4000), ("C", [400, 400], "csr", 8000)],
+        inputs: &[("A", [400, 400], "csf", 100), ("B", [400, 400], "csr", 4000), ("C", [400, 400], "csr", 16000)],
         wrong: ("A", Wrong::TooMany),
     },
 ];

@@ -11,6 +11,7 @@ mod quality;
 mod several;
 mod shapes;
 mod structure;
+mod work;
 
 #[path = "../common/mod.rs"]
 mod common;

@@ -12,11 +12,11 @@ mod unfilled;
 
 use crate::kernel::{Engine, Kernel};
 use crate::lower::Options;
-use crate::notation::{Places, Program, Role, TensorId, normalize, parse, places_of, print, run};
+use crate::notation::{Places, Program, Role, TensorId, cut, normalize, parse, places_of, print, run};
 use crate::run::{Limits, Workers};
 use crate::storage::{Tensor, Values};
 use crate::testing::concordant_formats_of_rank;
-use redpoll_logic::{Format, Scalar, TensorType, Writes};
+use redpoll_logic::{FloatMode, Format, Scalar, TensorType, Writes};
 use std::collections::HashMap;
 use std::num::NonZero;
 use std::sync::{Arc, LazyLock};
@@ -141,6 +141,10 @@ fn agree_in_chunks(kernel: &Kernel, inputs: &[&Tensor], whole: &[Tensor]) -> Res
     };
     if bits(&alone) != bits(&shared) {
         return Err(format!("on three threads {shared:?}, on one {alone:?}"));
+    }
+    let exact = cut(kernel.program(), FloatMode::default()).is_ok_and(|cut| cut.exact);
+    if exact && bits(whole) != bits(&alone) {
+        return Err(format!("in chunks {alone:?}, in one {whole:?}, which are to be the same bits"));
     }
     for (whole, parts) in whole.iter().zip(&alone) {
         let [whole, parts] = [whole, parts].map(|t| t.to_dense_scalars().unwrap());

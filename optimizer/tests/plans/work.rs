@@ -1,0 +1,80 @@
+//! What is counted of given orders of loops.
+
+use super::algebra::{csr, dense};
+use super::*;
+use redpoll_logic::Field;
+use redpoll_optimizer::{Event, Work};
+
+/// The work of a plan whose query `R` has loops in this order, nothing rewritten.
+fn work(text: &str, inputs: &[Input], order: &str) -> Work {
+    let mut config = Config { subjects: Subjects::none(), ..Config::default() };
+    config.loop_orders.insert(Alias::from("R"), order.split(' ').map(Field::from).collect());
+    let counts = counts(inputs);
+    let (_, report) = optimize(&plan(text, inputs), &Statistics::new(&counts), &config).unwrap();
+    report.work()
+}
+
+/// A sampled product, with the fold where it stands and over all of the factors.
+const SAMPLED: [&str; 2] = [
+    "(plan (query R (mapjoin * (table A i j) (aggregate + 0 (mapjoin * (table P i k) (table Q k j)) k))) (produces R))",
+    "(plan (query R (aggregate + 0 (mapjoin * (table A i j) (table P i k) (table Q k j)) k)) (produces R))",
+];
+
+fn sampled(columns: u64) -> [Input; 3] {
+    let a = input("A", &[20_000, columns], Format::csc());
+    [a.stored(200_000.0), dense("P", &[20_000, 16]), dense("Q", &[16, columns])]
+}
+
+/// Protects folds inside of other loops: lines that these come back to are not missed each time.
+#[test]
+fn a_fold_in_its_place_misses_the_lines_that_its_loops_do() {
+    let [inside, whole] = [(0, "j i"), (1, "j i k")].map(|(text, order)| work(SAMPLED[text], &sampled(20_001), order));
+    let [inside, whole] = [inside, whole].map(|work| work.count(Event::CloseMiss));
+    assert!(inside <= 2.0 * whole && whole <= 2.0 * inside, "{inside} and {whole}");
+    assert!(whole < 0.25 * 16.0 * 200_000.0, "{whole}");
+}
+
+/// Protects choices over matrices of powers of two, whose columns take twice as long.
+#[test]
+fn reads_whose_addresses_look_alike_are_counted() {
+    let aliased = |columns| work(SAMPLED[1], &sampled(columns), "i j k").count(Event::AliasedRead).round();
+    assert_eq!(aliased(20_001), 0.0);
+    assert_eq!(aliased(20_480), 16.0 * 200_000.0, "all of them, at 40 pages from each other");
+    assert_eq!(aliased(20_480 + 256), 8.0 * 200_000.0, "half of them, at half pages");
+}
+
+/// Protects products whose factors are not taken out of folds.
+#[test]
+fn operators_within_rounds_are_counted() {
+    let computed = |text| work(text, &sampled(20_001), "i j k").count(Event::Compute).round();
+    assert_eq!(computed(SAMPLED[1]), 16.0 * 200_000.0, "one beside that of the fold");
+    let apart = work(SAMPLED[0], &sampled(20_001), "i j").count(Event::Compute).round();
+    assert_eq!(apart, 200_000.0, "that by the sample");
+}
+
+/// Protects loops over short rows: processors foresee the ends of few of them.
+#[test]
+fn ends_that_are_not_foreseen_are_counted() {
+    let text = "(plan (query R (aggregate + 0 (mapjoin * (table A i j) (table x j)) j)) (produces R))";
+    let ends = |rows: u64| {
+        let inputs = [csr("A", &[rows, 1000]).stored(8.0 * rows as f64), dense("x", &[1000])];
+        work(text, &inputs, "i j").count(Event::End)
+    };
+    assert_eq!(ends(1000), 0.0);
+    assert!(ends(100_000) > 90_000.0);
+}
+
+/// Protects triangles of symmetric matrices: what a comparison rules out is not walked.
+#[test]
+fn lists_are_walked_within_comparisons() {
+    let text = |kept: &str| format!("(plan (query R (aggregate + 0 {kept} i j)) (produces R))");
+    let walked = |comparison: &str| {
+        let work = work(&text(comparison), &[csr("A", &[5000, 5000]).stored(500_000.0)], "i j");
+        [Event::WalkList, Event::Gallop].map(|event| work.count(event))
+    };
+    let [all, _] = walked("(table A i j)");
+    let [below, entered] = walked("(mapjoin ifelse (mapjoin gt (coordinate i) (coordinate j)) (table A i j) 0.0)");
+    let [above, leapt] = walked("(mapjoin ifelse (mapjoin lt (coordinate i) (coordinate j)) (table A i j) 0.0)");
+    assert!((below / all - 0.5).abs() < 0.01 && (above / all - 0.5).abs() < 0.01, "{below} and {above} of {all}");
+    assert!(entered == 0.0 && leapt > 0.0, "what begins late is searched for: {entered} and {leapt}");
+}
