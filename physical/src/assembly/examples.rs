@@ -161,8 +161,9 @@ impl Case {
         let function = &self.function;
         let place = |decl: &BufferDecl| if decl.role == BufferRole::Input { Place::Input } else { Place::Chunk };
         let places: Vec<Place> = function.buffers.iter().map(place).collect();
-        let program =
-            grid::Program::new(grid::map_to(function, places.clone(), lanes)).unwrap().with_step_limit(1 << 24);
+        let program = grid::Program::new(grid::map_to(function, places.clone(), lanes, &grid::Walks::none()))
+            .unwrap()
+            .with_step_limit(1 << 24);
         let mut room = 16;
         let launched = loop {
             let extent = |place: &Place| match place {

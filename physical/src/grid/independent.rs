@@ -2,11 +2,13 @@
 //!
 //! They are when
 //! - the body does nothing but assign, store and loop: it neither grows, sorts, swaps, returns, nor leaves the loop;
-//! - each local that it assigns is assigned in every round before it is read, and read nowhere outside of the loop;
+//! - each local that it assigns is assigned in every round before it is read, and read nowhere outside of the loop, but for
+//!   what rounds fold into a local, which they read for nothing else;
 //! - all accesses to an array that it stores into go to places of the round: `stride * var + base + offset`, with one stride
 //!   and base for all, and an offset below the stride. Atomic operations may meet.
 
 use super::affine::{Form, Forms};
+use super::nodes::Folded;
 use crate::assembly::{Buffer, Expr, Function, Local, Stmt};
 use std::collections::HashSet;
 
@@ -33,12 +35,13 @@ pub(super) fn reads(f: &Function, body: &[Stmt]) -> Vec<u32> {
     reads
 }
 
-/// Whether the rounds are independent of a loop with that variable and body. `all` has the reads of the whole function;
-/// arrays are `atomic` that atomic operations alone touch.
+/// Whether the rounds are independent of a loop with that variable and body, which has these folds. `all` has the reads of
+/// the whole function; arrays are `atomic` that atomic operations alone touch.
 pub(super) fn is_independent(
     f: &Function,
     (var, body): (Local, &[Stmt]),
     all: &[u32],
+    folds: &[Folded],
     atomic: &dyn Fn(Buffer) -> bool,
 ) -> bool {
     let mut assigned = HashSet::new();
@@ -49,9 +52,10 @@ pub(super) fn is_independent(
     }
     let inside = reads(f, body);
     let stays_inside = |local: &Local| all[local.index()] == inside[local.index()];
-    assigned.iter().all(stays_inside)
+    let own = assigned.iter().copied().filter(|local| !folds.iter().any(|fold| fold.acc == *local)).collect();
+    HashSet::iter(&own).all(stays_inside)
         && is_plain(body, Depth::Loop)
-        && Carried { varying: &assigned }.block(body, &mut HashSet::from([var])).is_some()
+        && Carried { varying: &own }.block(body, &mut HashSet::from([var])).is_some()
         && has_own_places(var, body, &assigned, atomic)
 }
 

@@ -6,15 +6,14 @@
 
 use super::map::WARP;
 use crate::assembly::{Buffer, Expr, Function, Local, Stmt};
-use crate::lower::{Binding, walks_in_lanes};
+use crate::lower::{Binding, Lengths, walks_in_lanes};
 use crate::notation::{Program, Role, TensorId};
 use crate::storage::Tensor;
 use redpoll_logic::{FloatMode, LevelKind};
-use std::collections::HashMap;
 
 /// How long the lists of inputs are on average, by tensor and level; nothing is known of the others.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub struct Lists(HashMap<(TensorId, usize), f64>);
+pub struct Lists(Lengths);
 
 impl Lists {
     /// Those of the inputs of a program, in the order of its tensors, as far as they are at hand.
@@ -33,6 +32,11 @@ impl Lists {
         Lists(lengths.collect())
     }
 
+    /// The lengths.
+    pub(crate) fn lengths(&self) -> &Lengths {
+        &self.0
+    }
+
     /// The lanes for lists of a level: 1 where they are too short to be shared.
     fn lanes(&self, level: (TensorId, usize)) -> u8 {
         let length = self.0.get(&level).copied().unwrap_or(1.0);
@@ -41,8 +45,8 @@ impl Lists {
     }
 }
 
-/// A function whose folds along lists have lanes for the lengths of these.
-pub(super) fn folds_in_lanes(function: &Function, bindings: &[Binding], lists: &Lists, mode: FloatMode) -> Function {
+/// The cursors that go along lists, each with lanes for the lengths of these, where it is to have more than one.
+pub(super) fn asked(function: &Function, bindings: &[Binding], lists: &Lists) -> Vec<(Local, u8)> {
     let mut asked = Vec::new();
     for stmt in &function.body {
         stmt.any(&mut |s| {
@@ -53,8 +57,13 @@ pub(super) fn folds_in_lanes(function: &Function, bindings: &[Binding], lists: &
         });
     }
     asked.retain(|(_, lanes)| *lanes > 1);
-    let mut function = walks_in_lanes(function.clone(), &asked, mode);
-    function.body.iter_mut().for_each(|s| widen(s, &asked));
+    asked
+}
+
+/// A function whose folds along lists have as many lanes as these cursors ask for.
+pub(super) fn folds_in_lanes(function: &Function, asked: &[(Local, u8)], mode: FloatMode) -> Function {
+    let mut function = walks_in_lanes(function.clone(), asked, mode);
+    function.body.iter_mut().for_each(|s| widen(s, asked));
     function
 }
 

@@ -2,7 +2,8 @@
 
 use super::barriers::with_barriers;
 use super::independent::{is_independent, reads};
-use super::nodes::{Grid, Place, Stmt, Writer};
+use super::nodes::{Folded, Grid, Place, Stmt, Writer};
+use super::rounds::Walks;
 use crate::assembly::{BinaryOp, Buffer, Expr, Function, Local, Stmt as Serial};
 use redpoll_logic::Prim;
 use std::collections::HashSet;
@@ -11,29 +12,29 @@ use std::collections::HashSet;
 pub const WARP: u32 = 32;
 
 /// Maps a verified function to a grid whose teams have as many lanes as it can use: a warp where rounds of loops are spread,
-/// as many as folds have where these alone are, or one.
-pub fn map(function: &Function, places: Vec<Place>) -> Grid {
-    let grid = map_to(function, places, WARP);
+/// as many as folds and walks have where these alone are, or one.
+pub fn map(function: &Function, places: Vec<Place>, walks: &Walks) -> Grid {
+    let grid = map_to(function, places, WARP, walks);
     let mut useful = 1;
     for stmt in &grid.body {
         stmt.any(&mut |s| {
             match s {
-                Stmt::Spread { .. } => useful = WARP,
+                Stmt::Spread { var, .. } => useful = useful.max(walks.of(*var).map_or(WARP, u32::from)),
                 Stmt::Lanes(fold) => useful = useful.max(u32::from(fold.lanes).min(WARP)),
                 _ => {}
             }
             false
         });
     }
-    if useful == WARP { grid } else { map_to(function, grid.places, useful) }
+    if useful == WARP { grid } else { map_to(function, grid.places, useful, walks) }
 }
 
 /// Maps a verified function to a grid of teams of so many lanes, a power of two up to 32.
-pub fn map_to(function: &Function, places: Vec<Place>, lanes: u32) -> Grid {
+pub fn map_to(function: &Function, places: Vec<Place>, lanes: u32, walks: &Walks) -> Grid {
     let all = reads(function, &function.body);
     let atomic = (0..).map(Buffer).zip(&places).filter(|(b, p)| **p == Place::Shared && folds(function, *b).is_some());
     let atomic: HashSet<Buffer> = atomic.map(|(b, _)| b).collect();
-    let mapping = Mapping { function, all, lanes, atomic };
+    let mapping = Mapping { function, all, lanes, atomic, walks };
     let body = mapping.block(&function.body, Writer::Lead);
     let body = if lanes == 1 { body } else { with_barriers(function, body) };
     Grid { function: function.clone(), lanes, places, body }
@@ -85,6 +86,8 @@ struct Mapping<'f> {
     lanes: u32,
     /// Arrays that are touched by atomic operations.
     atomic: HashSet<Buffer>,
+    /// Loops whose rounds fold.
+    walks: &'f Walks,
 }
 
 impl Mapping<'_> {
@@ -127,23 +130,25 @@ impl Mapping<'_> {
         if self.lanes == 1 || by == Writer::Each || inside.iter().any(|s| s.any(&mut |s| shared(s))) {
             return Stmt::For { var, lo, hi, body: inside };
         }
-        if !can_spread(self.function, (var, &lo, &hi, body), &self.all, &|b| self.atomic.contains(&b)) {
+        let folds = self.walks.folds(self.function, (var, body), &self.all);
+        if !can_spread(self.function, (var, &lo, &hi, body), &self.all, (&folds, &|b| self.atomic.contains(&b))) {
             return Stmt::For { var, lo, hi, body: inside };
         }
-        Stmt::Spread { var, lo, hi, body: self.block(body, Writer::Each) }
+        Stmt::Spread { var, lo, hi, folds, body: self.block(body, Writer::Each) }
     }
 }
 
-/// Whether lanes may share the rounds of a loop: they are independent, and the bounds read nothing that they store.
+/// Whether lanes may share the rounds of a loop: they are independent but for these folds, and the bounds read nothing that
+/// they store.
 pub(super) fn can_spread(
     f: &Function,
     (var, lo, hi, body): (Local, &Expr, &Expr, &[Serial]),
     all: &[u32],
-    atomic: &dyn Fn(Buffer) -> bool,
+    (folds, atomic): (&[Folded], &dyn Fn(Buffer) -> bool),
 ) -> bool {
     let stores = |buffer: Buffer| {
         body.iter().any(|s| s.any(&mut |s| matches!(s, Serial::Store { buffer: b, .. } if *b == buffer)))
     };
     let reads_stored = |e: &Expr| e.any(&mut |e| matches!(e, Expr::Load { buffer, .. } if stores(*buffer)));
-    !reads_stored(lo) && !reads_stored(hi) && is_independent(f, (var, body), all, atomic)
+    !reads_stored(lo) && !reads_stored(hi) && is_independent(f, (var, body), all, folds, atomic)
 }

@@ -5,7 +5,8 @@
 //! generators decide nothing. [`Plan`] has the grids of a lowered program.
 //!
 //! A grid computes what its function does, with the same bits, over any chunks of the outermost loop, whatever the teams and
-//! however they are run: [`verify`] says what that rests on, and the interpreter runs it in random orders and reports races.
+//! however they are run; floats that the rounds of a shared loop fold are grouped by lanes, in an order of their own.
+//! [`verify`] says what that rests on, and the interpreter runs it in random orders and reports races.
 
 mod affine;
 mod barriers;
@@ -16,6 +17,7 @@ mod lists;
 mod map;
 mod nodes;
 mod plan;
+mod rounds;
 mod sections;
 #[cfg(test)]
 mod tests;
@@ -26,6 +28,7 @@ pub(crate) use interp::{Contents, End, Extent, Gather, Launch, Launched, Left, P
 pub use interp::{Fault, Program};
 pub use lists::Lists;
 pub use map::{WARP, map, map_to};
-pub use nodes::{Grid, Place, Side, Stmt, Writer, serial};
+pub use nodes::{Folded, Grid, Place, Side, Stmt, Writer, serial};
 pub use plan::{Lanes, Plan};
+pub use rounds::Walks;
 pub use verify::verify;

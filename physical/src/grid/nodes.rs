@@ -2,6 +2,7 @@
 
 use crate::assembly::{BinaryOp, Buffer, Expr, Function, LaneFold, Local, Status, Stmt as Serial};
 use crate::lower::int;
+use redpoll_logic::Scalar;
 
 /// A function spread over a grid of teams.
 ///
@@ -45,6 +46,17 @@ pub enum Writer {
     Lead,
     /// Each lane for itself.
     Each,
+}
+
+/// A local that the rounds of a loop do nothing with but fold values into it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Folded {
+    /// The local.
+    pub acc: Local,
+    /// The operator: associative and commutative as far as the mode of floats says.
+    pub op: BinaryOp,
+    /// Its identity.
+    pub identity: Scalar,
 }
 
 /// A bound of the positions that a chunk keeps within, of the list that its rounds go through.
@@ -115,7 +127,9 @@ pub enum Stmt {
         body: Vec<Stmt>,
     },
     /// `for var in lo..hi { body }`, every round by one lane: lane `l` of `n` takes `lo + l`, `lo + l + n`, .. in that
-    /// order. Rounds touch nothing that another one stores, and leave no locals that are read behind the loop.
+    /// order. Rounds touch nothing that another one stores, and leave no locals that are read behind the loop, but for what
+    /// they fold: each lane folds from the identity on, lanes are combined in halves, `lane[l] = op(lane[l], lane[l + half])`
+    /// for `half = n / 2, .., 1`, and all lanes go on with `acc = op(acc, lane[0])`.
     Spread {
         /// The variable.
         var: Local,
@@ -123,6 +137,8 @@ pub enum Stmt {
         lo: Expr,
         /// One past the last.
         hi: Expr,
+        /// What rounds fold, each local by one operator.
+        folds: Vec<Folded>,
         /// The body.
         body: Vec<Stmt>,
     },
@@ -212,7 +228,7 @@ impl Stmt {
                 Serial::If { cond: cond.clone(), then: serial(then), other: serial(other) }
             }
             Stmt::While { cond, body } => Serial::While { cond: cond.clone(), body: serial(body) },
-            Stmt::For { var, lo, hi, body } | Stmt::Spread { var, lo, hi, body } => {
+            Stmt::For { var, lo, hi, body } | Stmt::Spread { var, lo, hi, body, .. } => {
                 Serial::For { var: *var, lo: lo.clone(), hi: hi.clone(), body: serial(body) }
             }
             Stmt::Break => Serial::Break,

@@ -4,8 +4,9 @@
 //! 2. There are as many places as buffers, inputs alone being [`Place::Input`]; a team has a power of two of lanes, up
 //!    to 32.
 //! 3. Outside of spread loops the first lane alone stores, inside each lane; measured buffers are not touched.
-//! 4. A spread loop has independent rounds, whose stores its bounds do not read. In it there is neither another one nor
-//!    anything that the team does together: barriers, growth, sorts, swaps, returns.
+//! 4. A spread loop has independent rounds but for its folds, whose stores its bounds do not read; it folds from identities,
+//!    and all that goes on from round to round. In it there is neither another one nor anything that the team does
+//!    together: barriers, growth, sorts, swaps, returns.
 //! 5. Atomic operations work on shared integers of 32 or 64 bits, by operators whose order does not matter, and nothing
 //!    else touches these buffers.
 //! 6. Windows of one place are swapped; windows alone are sorted.
@@ -16,7 +17,9 @@ use super::barriers::with_barriers;
 use super::independent::reads;
 use super::map::{can_spread, folds};
 use super::nodes::{Grid, Place, Stmt, Writer, serial};
+use super::rounds::folds as folds_of_rounds;
 use crate::assembly::{self, Buffer, BufferRole, Expr, Fault};
+use redpoll_logic::FloatMode;
 
 /// Checks every rule of the module doc; the result is empty when all hold.
 pub fn verify(grid: &Grid) -> Vec<Fault> {
@@ -153,12 +156,17 @@ impl Checker<'_> {
                 self.exprs(&[lo, hi]);
                 self.block("for", body, by);
             }
-            Stmt::Spread { var, lo, hi, body } => {
+            Stmt::Spread { var, lo, hi, folds, body } => {
                 self.exprs(&[lo, hi]);
                 self.together("a spread loop", by);
                 let atomic = |b: Buffer| is_atomic(&self.grid.body, b);
-                let rounds = (*var, lo, hi, &serial(body)[..]);
-                if self.grid.lanes == 1 || !can_spread(&self.grid.function, rounds, &self.reads, &atomic) {
+                let (function, rounds) = (&self.grid.function, serial(body));
+                let known = folds_of_rounds(function, &rounds, &self.reads, FloatMode::default());
+                if folds.iter().any(|fold| !known.contains(fold)) {
+                    self.fault("a spread loop folds what it does not fold, or not from the identity");
+                }
+                let rounds = (*var, lo, hi, &rounds[..]);
+                if self.grid.lanes == 1 || !can_spread(function, rounds, &self.reads, (folds, &atomic)) {
                     self.fault("the rounds of a spread loop are not known to be independent");
                 }
                 self.block("spread", body, Writer::Each);

@@ -3,7 +3,7 @@
 use crate::assembly::{Buffer, Function};
 use crate::emit::cranelift::Effort;
 use crate::grid::{Lanes, Lists, Plan};
-use crate::lower::{Binding, Layout, Lowered, Options, PositionWidth, lower};
+use crate::lower::{Binding, Layout, Lowered, Options, PositionWidth, lower, lower_in_rounds};
 use crate::notation::Program;
 use crate::run::Signature;
 use redpoll_logic::FloatMode;
@@ -15,6 +15,8 @@ pub struct Draft {
     pub(super) program: Arc<Program>,
     pub(super) lowered: Arc<Lowered>,
     signature: Arc<Signature>,
+    /// The array types of inputs that differ from the narrow ones.
+    layouts: Arc<[Option<Layout>]>,
     options: Options,
     /// The steps of loops that a run is expected to take.
     steps: f64,
@@ -32,7 +34,7 @@ impl Draft {
         let lowered = lower(program, layouts, options);
         let signature = Signature::of(&lowered.function);
         let (program, lowered, steps) = (program.clone(), Arc::new(lowered), f64::INFINITY);
-        Draft { program, lowered, signature, options, steps, lists: None }
+        Draft { program, lowered, signature, layouts: layouts.into(), options, steps, lists: None }
     }
 
     /// The same, expected to take so many steps of loops in a run, in the unit of estimated costs. Without it much is
@@ -89,7 +91,10 @@ impl Draft {
 
     /// Its grids.
     pub fn grids(&self, lanes: Lanes) -> Plan {
-        Plan::of(&self.program, &self.lowered, lanes, self.lists.as_deref().map(|lists| (lists, self.options.mode)))
+        let Some(lists) = self.lists.as_deref() else { return Plan::of(&self.program, &self.lowered, lanes, None) };
+        let lowered = lower_in_rounds(&self.program, &self.layouts, self.options, lists.lengths());
+        assert_eq!(lowered.bindings, self.lowered.bindings, "buffers do not depend on how loops are lowered");
+        Plan::of(&self.program, &lowered, lanes, Some((lists, self.options.mode)))
     }
 
     /// Its Assembly.

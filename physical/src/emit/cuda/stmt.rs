@@ -4,7 +4,7 @@ use crate::assembly::{BinaryOp, Buffer, Expr, LaneFold, Local};
 use crate::emit::c::names::{end, from, lane};
 use crate::emit::c::stmt::{Stmts as Lines, status_name, stays};
 use crate::emit::c::types::{Typing, c_type, literal};
-use crate::grid::{Grid, Place, Side, Stmt, Writer, serial};
+use crate::grid::{Folded, Grid, Place, Side, Stmt, Writer, serial};
 
 /// Writes the statements of a grid.
 pub(super) struct Stmts<'a> {
@@ -101,10 +101,12 @@ impl Stmts<'_> {
                 self.lines.line("}");
             }
             Stmt::For { var, lo, hi, body } => self.for_loop(*var, (lo, hi), body, ("", "++")),
-            Stmt::Spread { var, lo, hi, body } => {
+            Stmt::Spread { var, lo, hi, folds, body } => {
+                self.apart(folds);
                 self.spread = true;
                 self.for_loop(*var, (lo, hi), body, (" + (int64_t)lane", &format!(" += {lanes}")));
                 self.spread = false;
+                self.together(folds);
             }
             Stmt::Break => self.lines.line("break;"),
             Stmt::Lanes(fold) if self.spread || lanes == 1 => self.lines.lanes(fold),
@@ -151,6 +153,47 @@ impl Stmts<'_> {
         self.nest(&head, body);
         self.lines.exprs.facts = known;
         self.lines.line("}");
+    }
+
+    /// Each lane folds from the identity on, and keeps what there was before.
+    fn apart(&mut self, folds: &[Folded]) {
+        if folds.is_empty() {
+            return;
+        }
+        self.lines.line("{");
+        self.lines.depth += 1;
+        for Folded { acc, identity, .. } in folds {
+            let (name, ty) = (self.lines.local(*acc), c_type(self.grid.function.locals[acc.index()].prim));
+            let identity = literal(identity, Typing::Weak).0;
+            self.lines.line(&format!("const {ty} {} = {name};", from(&name)));
+            self.lines.line(&format!("{name} = {identity};"));
+            self.lines.exprs.facts.forget(*acc);
+        }
+    }
+
+    /// What lanes have folded is combined in halves, and goes on from what there was before.
+    fn together(&mut self, folds: &[Folded]) {
+        if folds.is_empty() {
+            return;
+        }
+        let team = self.grid.lanes;
+        for Folded { acc, op, .. } in folds {
+            let (name, ty) = (self.lines.local(*acc), c_type(self.grid.function.locals[acc.index()].prim));
+            let halves = std::iter::successors(Some(team / 2), |half| Some(half / 2)).take_while(|half| *half > 0);
+            for half in halves {
+                self.combine((*op, *acc), &name, &format!("({ty})__shfl_down_sync(mask, {name}, {half}, {team})"));
+            }
+            self.lines.line(&format!("{name} = ({ty})__shfl_sync(mask, {name}, 0, {team});"));
+            let whole = self.lines.exprs.fold_names(*op, *acc, &from(&name), &name);
+            self.lines.line(&format!("{name} = {whole};"));
+        }
+        self.lines.depth -= 1;
+        self.lines.line("}");
+    }
+
+    fn combine(&mut self, (op, acc): (BinaryOp, Local), a: &str, b: &str) {
+        let folded = self.lines.exprs.fold_names(op, acc, a, b);
+        self.lines.line(&format!("{a} = {folded};"));
     }
 
     /// Each lane of the team folds for some lanes of the fold; these are combined in halves, those of one lane first, then

@@ -27,6 +27,9 @@ pub(super) struct Machine<'a> {
     ends: Vec<Option<End>>,
     steps: u64,
     random: u64,
+    /// The rounds of shared loops by lane.
+    #[cfg(test)]
+    rounds: Vec<u64>,
 }
 
 /// Lanes that wait for each other.
@@ -113,6 +116,8 @@ impl<'a> Machine<'a> {
             ends: vec![None; launch.chunks.len()],
             steps: 0,
             random: launch.seed,
+            #[cfg(test)]
+            rounds: vec![0; program.grid.lanes as usize],
         };
         (0..machine.teams.len()).for_each(|team| machine.begin(team));
         machine
@@ -153,7 +158,13 @@ impl<'a> Machine<'a> {
         let mut arena: Vec<Option<Window>> = self.arena.into_iter().map(Some).collect();
         let mut take = |slot: &usize| arena[*slot].take().expect("each window has one slot").left();
         let windows = self.slots.iter().map(|slots| slots.iter().map(&mut take).collect()).collect();
-        Launched { end, windows, time: None }
+        Launched {
+            end,
+            windows,
+            time: None,
+            #[cfg(test)]
+            rounds: self.rounds,
+        }
     }
 
     /// A number below `n`. Source: G. L. Steele, D. Lea, C. H. Flood, "Fast splittable pseudorandom number generators",
@@ -216,6 +227,11 @@ impl<'a> Machine<'a> {
         if self.steps > limit { Err(InterpError::TooManyIterations(limit).into()) } else { Ok(()) }
     }
 
+    #[cfg(test)]
+    fn count_round(&mut self, lane: usize, rounds: Rounds, taken: bool) {
+        self.rounds[lane] += u64::from(taken && rounds == Rounds::Own);
+    }
+
     /// One step of a lane that runs.
     fn step(&mut self, team: usize, number: usize) -> Result<(), Fault> {
         self.count_step()?;
@@ -265,6 +281,8 @@ impl<'a> Machine<'a> {
                     true => lane.locals[*var] = first as u64,
                     false => lane.at = *behind,
                 }
+                #[cfg(test)]
+                self.count_round(number, *rounds, first < hi);
             }
             Op::Next { var, end, rounds, body } => {
                 let step = if *rounds == Rounds::Own { i64::from(program.grid.lanes) } else { 1 };
@@ -274,9 +292,19 @@ impl<'a> Machine<'a> {
                     lane.locals[*var] = next as u64;
                     lane.at = *body;
                 }
+                #[cfg(test)]
+                self.count_round(number, *rounds, self.teams[team].lanes[number].at == *body);
             }
             Op::Fold(fold) => self.fold(team, number, fold)?,
-            Op::Barrier | Op::Sort(..) | Op::SortBy(..) => self.lane(team, number).state = State::Waits,
+            Op::Apart(parts) => {
+                let lane = self.lane(team, number);
+                for part in parts {
+                    lane.locals[part.before] = std::mem::replace(&mut lane.locals[part.acc], part.identity);
+                }
+            }
+            Op::Barrier | Op::Together(_) | Op::Sort(..) | Op::SortBy(..) => {
+                self.lane(team, number).state = State::Waits;
+            }
             Op::Grow(buffer, len) => {
                 let len = usize::try_from(self.eval(team, number, len)? as i64).unwrap_or(0);
                 self.grow(team, number, *buffer, len);
@@ -351,6 +379,15 @@ impl<'a> Machine<'a> {
                 let whole = combined(parts, fold.op);
                 for lane in &mut self.teams[number].lanes {
                     lane.locals[fold.acc] = (fold.op)(lane.locals[fold.acc], whole);
+                }
+            }
+            Op::Together(parts) => {
+                for part in parts {
+                    let lanes = &mut self.teams[number].lanes;
+                    let whole = combined(lanes.iter().map(|lane| lane.locals[part.acc]).collect(), part.op);
+                    lanes
+                        .iter_mut()
+                        .for_each(|lane| lane.locals[part.acc] = (part.op)(lane.locals[part.before], whole));
                 }
             }
             op => {

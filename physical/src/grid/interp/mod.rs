@@ -183,6 +183,9 @@ pub(crate) struct Launched {
     pub(crate) windows: Vec<Vec<Left>>,
     /// How long it took by the clock of a device, if one has run it.
     pub(crate) time: Option<Duration>,
+    /// For each lane the rounds of shared loops that it has taken, where they are counted.
+    #[cfg(test)]
+    pub(crate) rounds: Vec<u64>,
 }
 
 /// Elements of a window that become some of an array.

@@ -2,7 +2,7 @@
 
 use crate::assembly::eval::{BinaryFn, binary_fn};
 use crate::assembly::{Buffer, Function, LaneFold, Node, Status};
-use crate::grid::{Grid, Side, Stmt, Writer};
+use crate::grid::{Folded, Grid, Side, Stmt, Writer};
 
 /// A step of a lane. Numbers of steps are places in the list.
 pub(super) enum Op {
@@ -30,6 +30,10 @@ pub(super) enum Op {
         body: usize,
     },
     Fold(Fold),
+    /// A lane folds from the identity on, and keeps what there was before.
+    Apart(Vec<Part>),
+    /// What lanes have folded apart comes together.
+    Together(Vec<Part>),
     Barrier,
     Grow(Buffer, Node),
     Sort(Buffer, Node, Node),
@@ -56,6 +60,16 @@ pub(super) struct Fold {
     pub(super) hi: Node,
     pub(super) value: Node,
     pub(super) rounds: Rounds,
+}
+
+/// A local that the rounds of a loop fold into.
+#[derive(Clone, Copy)]
+pub(super) struct Part {
+    pub(super) acc: usize,
+    /// Where a lane keeps what there was before.
+    pub(super) before: usize,
+    pub(super) op: BinaryFn,
+    pub(super) identity: u64,
 }
 
 const VERIFIED: &str = "the function was verified";
@@ -131,11 +145,18 @@ impl Steps<'_> {
                 return self.leave();
             }
             Stmt::For { var, lo, hi, body } => return self.rounds(var.index(), (lo, hi), body, Rounds::All),
-            Stmt::Spread { var, lo, hi, body } => {
+            Stmt::Spread { var, lo, hi, folds, body } => {
+                let parts: Vec<Part> = folds.iter().map(|fold| self.part(fold)).collect();
+                if !parts.is_empty() {
+                    self.ops.push(Op::Apart(parts.clone()));
+                }
                 self.spread = true;
                 self.rounds(var.index(), (lo, hi), body, Rounds::Own);
                 self.spread = false;
-                return;
+                if parts.is_empty() {
+                    return;
+                }
+                Op::Together(parts)
             }
             Stmt::Break => {
                 let jump = self.jump();
@@ -175,6 +196,17 @@ impl Steps<'_> {
     fn leave(&mut self) {
         for jump in self.loops.pop().expect("pushed in front of the body") {
             self.land(jump);
+        }
+    }
+
+    fn part(&mut self, fold: &Folded) -> Part {
+        let before = self.locals;
+        self.locals += 1;
+        Part {
+            acc: fold.acc.index(),
+            before,
+            op: binary_fn(fold.op, self.function.locals[fold.acc.index()].prim).expect(VERIFIED),
+            identity: fold.identity.to_bits().expect(VERIFIED),
         }
     }
 

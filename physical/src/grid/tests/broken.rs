@@ -181,7 +181,7 @@ fn rounds_that_depend_on_each_other_are_not_spread() {
                 *by = Writer::Each;
             }
         }
-        body[k] = Stmt::Spread { var, lo, hi, body: rounds };
+        body[k] = Stmt::Spread { var, lo, hi, folds: Vec::new(), body: rounds };
         true
     });
     is_a_race(&broken, &[], &one(16), "not known to be independent");

@@ -18,7 +18,7 @@ fn check(text: &str, expected: Expect) {
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "an inline snapshot is written where it is passed")]
-fn check_plan(plan: &Plan, expected: Expect) {
+pub(super) fn check_plan(plan: &Plan, expected: Expect) {
     let printed: String = plan.count.iter().chain([&plan.run]).map(|grid| format!("{grid}\n")).collect();
     let is_code = |line: &&str| !["  local ", "  input ", "  chunk chunk"].iter().any(|d| line.starts_with(d));
     expected.assert_eq(&printed.lines().filter(is_code).map(|l| format!("{l}\n")).collect::<String>());

@@ -2,9 +2,10 @@
 
 mod broken;
 mod golden;
+mod intersections;
 mod sections;
 
-use super::{End, Extent, Grid, Launch, Launched, Place, Program, Runner, map_to};
+use super::{End, Extent, Grid, Launch, Launched, Place, Program, Runner, Walks, map_to};
 use crate::Error;
 use crate::assembly::text::parse;
 use crate::assembly::{Buffer, BufferRole, Function, verify};
@@ -28,7 +29,7 @@ fn grid(text: &str, owned: &[Place], lanes: u32) -> Grid {
         BufferRole::Owned => owned.next().expect("a place for each buffer"),
     });
     let places = places.collect();
-    map_to(&function, places, lanes)
+    map_to(&function, places, lanes, &Walks::none())
 }
 
 /// Runs a grid that may be broken: shared windows have `len` elements, the others room for as many.

@@ -10,7 +10,7 @@ use crate::emit::cuda::memory::DeviceMemory;
 use crate::emit::cuda::runner::OnDevice;
 use crate::emit::cuda::{emit, entry_name};
 use crate::emit::tests::random::{inputs, random_functions};
-use crate::grid::{End, Extent, Grid, Lanes, Launch, Lists, Place, Plan, Program, Runner, map_to};
+use crate::grid::{End, Extent, Grid, Lanes, Launch, Lists, Place, Plan, Program, Runner, Walks, map_to};
 use crate::kernel::{Draft, Engine, Grids, Kernel};
 use crate::notation::{self, Role};
 use crate::run::{Invocation, Limits, Signature, Workers};
@@ -219,7 +219,7 @@ fn random_functions_agree_on_the_host() {
     let grids: Vec<Grid> = functions
         .iter()
         .zip([1, 4, 32].into_iter().cycle())
-        .map(|(f, lanes)| map_to(f, f.buffers.iter().map(|b| place(b.role)).collect(), lanes))
+        .map(|(f, lanes)| map_to(f, f.buffers.iter().map(|b| place(b.role)).collect(), lanes, &Walks::none()))
         .collect();
     let host = Host::of(&grids);
     let memory = DeviceMemory::of(host.clone(), usize::MAX);
@@ -280,6 +280,12 @@ fn programs_agree_on_the_host() {
 #[test]
 fn rounds_in_sections_agree_on_the_host() {
     agree(&skewed::PROGRAMS.iter().map(|text| skewed::draft(text)).collect::<Vec<_>>());
+}
+
+/// Protects searches by lanes of their own, and what they fold.
+#[test]
+fn intersections_agree_on_the_host() {
+    agree(&skewed::INTERSECTIONS.iter().map(|text| skewed::draft(text)).collect::<Vec<_>>());
 }
 
 /// Protects the code of every level below every other.
