@@ -35,7 +35,7 @@ pub fn map_to(function: &Function, places: Vec<Place>, lanes: u32, walks: &Walks
     let atomic = (0..).map(Buffer).zip(&places).filter(|(b, p)| **p == Place::Shared && folds(function, *b).is_some());
     let atomic: HashSet<Buffer> = atomic.map(|(b, _)| b).collect();
     let mapping = Mapping { function, all, lanes, atomic, walks };
-    let body = mapping.block(&function.body, Writer::Lead);
+    let body = mapping.block(&function.body, Within::Chunk);
     let body = if lanes == 1 { body } else { with_barriers(function, body) };
     Grid { function: function.clone(), lanes, places, body }
 }
@@ -90,12 +90,36 @@ struct Mapping<'f> {
     walks: &'f Walks,
 }
 
-impl Mapping<'_> {
-    fn block(&self, body: &[Serial], by: Writer) -> Vec<Stmt> {
-        body.iter().map(|s| self.stmt(s, by)).collect()
+/// Where a statement stands.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Within {
+    /// The chunk.
+    Chunk,
+    /// A loop that all lanes of a team go through together.
+    Loop,
+    /// A loop whose rounds they share.
+    Spread,
+}
+
+impl Within {
+    /// Who stores there.
+    fn by(self) -> Writer {
+        if self == Within::Spread { Writer::Each } else { Writer::Lead }
     }
 
-    fn stmt(&self, stmt: &Serial, by: Writer) -> Stmt {
+    /// Where the body of a loop stands that all lanes go through.
+    fn inside(self) -> Within {
+        if self == Within::Chunk { Within::Loop } else { self }
+    }
+}
+
+impl Mapping<'_> {
+    fn block(&self, body: &[Serial], within: Within) -> Vec<Stmt> {
+        body.iter().map(|s| self.stmt(s, within)).collect()
+    }
+
+    fn stmt(&self, stmt: &Serial, within: Within) -> Stmt {
+        let by = within.by();
         match stmt {
             Serial::Assign(local, value) => Stmt::Assign(*local, value.clone()),
             Serial::Store { buffer, at, value } => {
@@ -106,10 +130,14 @@ impl Mapping<'_> {
                 }
             }
             Serial::If { cond, then, other } => {
-                Stmt::If { cond: cond.clone(), then: self.block(then, by), other: self.block(other, by) }
+                Stmt::If { cond: cond.clone(), then: self.block(then, within), other: self.block(other, within) }
             }
-            Serial::While { cond, body } => Stmt::While { cond: cond.clone(), body: self.block(body, by) },
-            Serial::For { var, lo, hi, body } => self.for_loop(*var, (lo, hi), body, by),
+            Serial::While { cond, body } => {
+                let rounds = self.block(body, within.inside());
+                let asks = within != Within::Spread && takes_long(body);
+                Stmt::While { cond: cond.clone(), body: if asks { asking(by, rounds) } else { rounds } }
+            }
+            Serial::For { var, lo, hi, body } => self.for_loop(*var, (lo, hi), body, within),
             Serial::Break => Stmt::Break,
             Serial::Lanes(fold) => Stmt::Lanes(fold.clone()),
             Serial::Grow { buffer, len } => Stmt::Grow { buffer: *buffer, len: len.clone() },
@@ -123,19 +151,45 @@ impl Mapping<'_> {
     }
 
     /// The innermost loop whose rounds are independent is spread: neighbouring lanes have neighbouring rounds.
-    fn for_loop(&self, var: Local, (lo, hi): (&Expr, &Expr), body: &[Serial], by: Writer) -> Stmt {
-        let inside = self.block(body, by);
+    fn for_loop(&self, var: Local, (lo, hi): (&Expr, &Expr), body: &[Serial], within: Within) -> Stmt {
+        let inside = self.block(body, within.inside());
         let (lo, hi) = (lo.clone(), hi.clone());
         let shared = |s: &Stmt| matches!(s, Stmt::Spread { .. } | Stmt::Lanes(_));
-        if self.lanes == 1 || by == Writer::Each || inside.iter().any(|s| s.any(&mut |s| shared(s))) {
-            return Stmt::For { var, lo, hi, body: inside };
+        let together = |inside: Vec<Stmt>| {
+            let few = [&lo, &hi].into_iter().all(|bound| matches!(bound, Expr::Const(_)));
+            if within == Within::Spread || few { inside } else { asking(Writer::Lead, inside) }
+        };
+        if self.lanes == 1 || within == Within::Spread || inside.iter().any(|s| s.any(&mut |s| shared(s))) {
+            let body = together(inside);
+            return Stmt::For { var, lo, hi, body };
         }
         let folds = self.walks.folds(self.function, (var, body), &self.all);
         if !can_spread(self.function, (var, &lo, &hi, body), &self.all, (&folds, &|b| self.atomic.contains(&b))) {
-            return Stmt::For { var, lo, hi, body: inside };
+            let body = together(inside);
+            return Stmt::For { var, lo, hi, body };
         }
-        Stmt::Spread { var, lo, hi, folds, body: self.block(body, Writer::Each) }
+        // Within a loop it is asked there.
+        let rounds = self.block(body, Within::Spread);
+        let body = if within == Within::Chunk { asking(Writer::Each, rounds) } else { rounds };
+        Stmt::Spread { var, lo, hi, folds, body }
     }
+}
+
+/// Rounds that begin by asking whether the launch is to end.
+fn asking(by: Writer, mut rounds: Vec<Stmt>) -> Vec<Stmt> {
+    rounds.insert(0, Stmt::Ask(by));
+    rounds
+}
+
+/// Whether there may be many rounds of a loop: it has loops in it, or goes on by steps of one. Searches have few.
+fn takes_long(body: &[Serial]) -> bool {
+    let steps = |s: &Serial| match s {
+        Serial::Assign(local, Expr::Binary(BinaryOp::Add, old, by)) => {
+            **old == Expr::Local(*local) && !matches!(**by, Expr::Local(_))
+        }
+        _ => false,
+    };
+    Serial::any_loop(body) || body.iter().any(|s| s.any(&mut |s| steps(s)))
 }
 
 /// Whether lanes may share the rounds of a loop: they are independent but for these folds, and the bounds read nothing that

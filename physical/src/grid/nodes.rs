@@ -142,6 +142,10 @@ pub enum Stmt {
         /// The body.
         body: Vec<Stmt>,
     },
+    /// Asks, every so many times that it is come to, whether the launch is to end. The first lane asks for all, which end the
+    /// chunk together. In a spread loop, where it begins a round, each lane asks for itself and leaves the loop; behind
+    /// that the chunk ends when some lane has left it so.
+    Ask(Writer),
     /// Leaves the innermost loop.
     Break,
     /// The fold of Assembly. Outside of spread loops its elements are spread: lane `l` of the team folds for the lanes `l`,
@@ -209,10 +213,10 @@ impl Stmt {
         test(self) || self.bodies().into_iter().flatten().any(|s| s.any(test))
     }
 
-    /// The statement of Assembly that it is when one lane does all; none for a barrier.
+    /// The statement of Assembly that it is when one lane does all; none for a barrier, nor where it is asked whether to go on.
     pub fn serial(&self) -> Option<Serial> {
         Some(match self {
-            Stmt::Barrier => return None,
+            Stmt::Barrier | Stmt::Ask(_) => return None,
             Stmt::Assign(local, value) => Serial::Assign(*local, value.clone()),
             Stmt::Section(local, Side::First) => Serial::Assign(*local, int(i64::MIN)),
             Stmt::Section(local, Side::Last) => Serial::Assign(*local, int(i64::MAX)),

@@ -11,6 +11,7 @@
 //!     acc = acc + x.val[q]
 //!   }
 //!   barrier
+//!   ask lead
 //!   lead y.val[0] = 1.0
 //!   atomic each y.val[0] + 1
 //! }
@@ -79,6 +80,7 @@ fn stmt(p: &mut Printer<'_>, s: &Stmt) {
             p.line(format!("{} = section {side}", p.local(*local)));
         }
         Stmt::Barrier => p.line("barrier"),
+        Stmt::Ask(by) => p.line(format!("ask {}", by.name())),
         Stmt::If { cond, then, other } => {
             let cond = p.expr(cond);
             nest(p, &format!("if {cond}"), then);

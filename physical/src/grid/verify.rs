@@ -11,7 +11,9 @@
 //!    else touches these buffers.
 //! 6. Windows of one place are swapped; windows alone are sorted.
 //! 7. Barriers stand where they are due; a team of one lane has none, and no spread loops.
-//! 8. The bounds of sections are taken by statements of the body itself.
+//! 8. It is asked whether the launch is to end by the first lane for all; in a spread loop by each lane, where a round
+//!    begins.
+//! 9. The bounds of sections are taken by statements of the body itself.
 
 use super::barriers::with_barriers;
 use super::independent::reads;
@@ -169,9 +171,17 @@ impl Checker<'_> {
                 if self.grid.lanes == 1 || !can_spread(function, rounds, &self.reads, (folds, &atomic)) {
                     self.fault("the rounds of a spread loop are not known to be independent");
                 }
+                if body.iter().skip(1).any(|s| s.any(&mut |s| matches!(s, Stmt::Ask(_)))) {
+                    self.fault("a lane asks in the middle of a round whether it is to end");
+                }
                 self.block("spread", body, Writer::Each);
             }
             Stmt::Lanes(fold) => self.exprs(&[&fold.lo, &fold.hi, &fold.value]),
+            Stmt::Ask(found) if *found != by => {
+                let lanes = if by == Writer::Lead { "the first lane" } else { "each lane" };
+                self.fault(format!("here {lanes} asks whether the launch is to end"));
+            }
+            Stmt::Ask(_) => {}
             Stmt::Barrier => self.together("a barrier", by),
             Stmt::Grow { len, .. } => {
                 self.exprs(&[len]);

@@ -1,7 +1,7 @@
 //! A grid: what a team does over a chunk, and the kernel around it.
 
 use super::stmt::Stmts;
-use crate::assembly::Stmt;
+use crate::assembly::Stmt as Serial;
 use crate::emit::c::expr::Exprs;
 use crate::emit::c::facts::Facts;
 use crate::emit::c::function::{Uses, comment, declare_locals};
@@ -9,7 +9,7 @@ use crate::emit::c::helpers::Helpers;
 use crate::emit::c::names::{Names, asked, room, window};
 use crate::emit::c::stmt::Stmts as Lines;
 use crate::emit::c::types::c_type;
-use crate::grid::{Grid, Place};
+use crate::grid::{Grid, Place, Stmt, Writer};
 use std::fmt::Write;
 
 /// Words that C++ or the text around a grid has.
@@ -66,15 +66,18 @@ const RESERVED: &[&str] = &[
     "operator",
     "or",
     "or_eq",
+    "own_rounds",
     "private",
     "protected",
     "public",
     "reinterpret_cast",
     "requires",
     "rint",
+    "rounds",
     "sqrt",
     "static_assert",
     "static_cast",
+    "stopped",
     "team",
     "template",
     "this",
@@ -118,11 +121,12 @@ pub(super) fn write(grid: &Grid, entry: &str, helpers: &mut Helpers, out: &mut S
         let _ = writeln!(out, "    int64_t {} = launch.chunks[{number}];", names.locals[local.index()]);
     }
     declare_locals(function, &names, &uses, out);
+    declare_rounds(grid, out);
     let exprs = Exprs { function, names: &names, helpers, facts: Facts::new(function), lane: None };
     let mut stmts = Stmts { lines: Lines { exprs, depth: 1, out: std::mem::take(out) }, grid, spread: false };
     stmts.block(&grid.body);
     *out = stmts.lines.out;
-    if !matches!(function.body.last(), Some(Stmt::Return(_))) {
+    if !matches!(function.body.last(), Some(Serial::Return(_))) {
         out.push_str("    return RP_DONE;\n");
     }
     // What a chunk leaves of a workspace when it ends for want of room is no start for the team's next one.
@@ -144,13 +148,24 @@ pub(super) fn write(grid: &Grid, entry: &str, helpers: &mut Helpers, out: &mut S
     );
 }
 
+/// Counts of rounds between two questions.
+fn declare_rounds(grid: &Grid, out: &mut String) {
+    let asks = |by: Writer| grid.body.iter().any(|s| s.any(&mut |s| *s == Stmt::Ask(by)));
+    if asks(Writer::Lead) {
+        out.push_str("    uint32_t rounds = 0;\n");
+    }
+    if asks(Writer::Each) {
+        out.push_str("    uint32_t own_rounds = 0;\n    int stopped = 0;\n");
+    }
+}
+
 /// Sorts are done here, and not by the host.
-fn note_sorted(body: &[Stmt], uses: &mut Uses) {
+fn note_sorted(body: &[Serial], uses: &mut Uses) {
     for stmt in body {
         stmt.any(&mut |s| {
             match s {
-                Stmt::Sort { buffer, .. } => uses.buffers[buffer.index()] = true,
-                Stmt::SortBy { perm, major, minor, .. } => {
+                Serial::Sort { buffer, .. } => uses.buffers[buffer.index()] = true,
+                Serial::SortBy { perm, major, minor, .. } => {
                     [perm, major, minor].iter().for_each(|b| uses.buffers[b.index()] = true);
                 }
                 _ => {}

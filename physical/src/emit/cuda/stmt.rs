@@ -106,12 +106,17 @@ impl Stmts<'_> {
                 self.spread = true;
                 self.for_loop(*var, (lo, hi), body, (" + (int64_t)lane", &format!(" += {lanes}")));
                 self.spread = false;
+                if body.contains(&Stmt::Ask(Writer::Each)) {
+                    self.lines.line("if (__any_sync(mask, stopped)) return RP_CANCELLED;");
+                }
                 self.together(folds);
             }
             Stmt::Break => self.lines.line("break;"),
             Stmt::Lanes(fold) if self.spread || lanes == 1 => self.lines.lanes(fold),
             Stmt::Lanes(fold) => self.fold(fold),
             Stmt::Barrier => self.lines.line("__syncwarp(mask);"),
+            Stmt::Ask(Writer::Lead) => self.lines.line(&format!("RP_ASK({lanes});")),
+            Stmt::Ask(Writer::Each) => self.lines.line("RP_ASK_ALONE();"),
             Stmt::Grow { buffer, len } => self.grow(*buffer, len),
             Stmt::Sort { buffer, lo, hi } => {
                 let (lo, hi) = (self.lines.exprs.value(lo), self.lines.exprs.value(hi));

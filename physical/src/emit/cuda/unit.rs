@@ -127,6 +127,19 @@ template <typename T> static inline void rp_swap(T &a, T &b) {
     b = kept;
 }
 
+// Every so many rounds it is asked whether the launch is to end: by the first lane, so that all end the chunk together; or by
+// each lane for itself, which leaves the loop, behind which lanes tell each other.
+#define RP_ROUNDS 256
+#define RP_ASK(lanes)                                                                          \\
+    do {                                                                                       \\
+        if (++rounds % RP_ROUNDS == 0 && rp_cancelled(launch, lane, mask, lanes)) return RP_CANCELLED; \\
+    } while (0)
+#define RP_ASK_ALONE()                                                                         \\
+    if (++own_rounds % RP_ROUNDS == 0 && *launch.cancel != 0) {                                \\
+        stopped = 1;                                                                           \\
+        break;                                                                                 \\
+    }
+
 // Whether the launch is to end, the same for all lanes of a team.
 static inline bool rp_cancelled(const rp_launch &launch, uint32_t lane, uint32_t mask, uint32_t lanes) {
     int32_t cancelled = 0;

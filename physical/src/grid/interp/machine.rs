@@ -1,14 +1,15 @@
 //! Teams and lanes: which of them goes on next is drawn.
 
 use super::memory::{Access, Who, Window};
-use super::ops::{Fold, Op, Rounds};
+use super::ops::{Asking, Fold, Op, Rounds};
 use super::{End, Fault, Launch, Launched, Program};
 use crate::assembly::eval::BinaryFn;
-use crate::assembly::{Buffer, BufferDecl, BufferRole, InterpError, Memory, Node};
+use crate::assembly::{Buffer, BufferDecl, BufferRole, InterpError, Memory, Node, Status};
 use crate::grid::{Place, Side, Writer};
 use crate::run::Invocation;
 use redpoll_logic::Prim;
 use std::ops::Range;
+use std::sync::atomic::Ordering;
 
 /// The most steps that a lane takes in a row.
 const MOST_IN_A_ROW: u64 = 12;
@@ -48,6 +49,8 @@ struct Lane {
     state: State,
     /// What it brings to a fold.
     parts: Vec<u64>,
+    /// Whether it has left a loop because the launch is to end.
+    stopped: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -102,7 +105,14 @@ impl<'a> Machine<'a> {
             arena.extend(extents.iter().map(|e| Window::new(decl, e.first, e.len, e.room)));
             slots.push((from..arena.len()).collect());
         }
-        let lane = || Lane { at: 0, locals: Vec::new(), view: Vec::new(), state: State::Runs, parts: Vec::new() };
+        let lane = || Lane {
+            at: 0,
+            locals: Vec::new(),
+            view: Vec::new(),
+            state: State::Runs,
+            parts: Vec::new(),
+            stopped: false,
+        };
         let lanes = || (0..program.grid.lanes).map(|_| lane()).collect();
         let teams = (0..launch.teams.min(launch.chunks.len())).map(|t| Team { chunk: t, passed: 0, lanes: lanes() });
         let mut machine = Machine {
@@ -201,7 +211,7 @@ impl<'a> Machine<'a> {
             lane.locals[function.chunk.0.index()] = chunk.start as u64;
             lane.locals[function.chunk.1.index()] = chunk.end as u64;
             lane.view.clone_from(&view);
-            (lane.at, lane.state) = (0, State::Runs);
+            (lane.at, lane.state, lane.stopped) = (0, State::Runs, false);
         }
     }
 
@@ -219,6 +229,11 @@ impl<'a> Machine<'a> {
 
     fn lane(&mut self, team: usize, lane: usize) -> &mut Lane {
         &mut self.teams[team].lanes[lane]
+    }
+
+    /// Whether the launch is to end by now.
+    fn is_cancelled(&self) -> bool {
+        self.steps >= self.program.cancelled_at || self.inputs.limits().cancel.load(Ordering::Relaxed)
     }
 
     fn count_step(&mut self) -> Result<(), Fault> {
@@ -302,7 +317,15 @@ impl<'a> Machine<'a> {
                     lane.locals[part.before] = std::mem::replace(&mut lane.locals[part.acc], part.identity);
                 }
             }
-            Op::Barrier | Op::Together(_) | Op::Sort(..) | Op::SortBy(..) => {
+            Op::Ask(Asking::Round(to)) if self.is_cancelled() => {
+                let lane = self.lane(team, number);
+                (lane.at, lane.stopped) = (*to, true);
+            }
+            Op::Ask(Asking::Alone) if self.is_cancelled() => {
+                self.lane(team, number).state = State::Ended(End::Status(Status::Cancelled));
+            }
+            Op::Ask(Asking::Round(_) | Asking::Alone) => {}
+            Op::Barrier | Op::Ask(Asking::Team) | Op::Agree | Op::Together(_) | Op::Sort(..) | Op::SortBy(..) => {
                 self.lane(team, number).state = State::Waits;
             }
             Op::Grow(buffer, len) => {
@@ -379,6 +402,14 @@ impl<'a> Machine<'a> {
                 let whole = combined(parts, fold.op);
                 for lane in &mut self.teams[number].lanes {
                     lane.locals[fold.acc] = (fold.op)(lane.locals[fold.acc], whole);
+                }
+            }
+            Op::Ask(_) | Op::Agree => {
+                let stopped = matches!(program.ops[at - 1], Op::Ask(_)) && self.is_cancelled();
+                if stopped || self.teams[number].lanes.iter().any(|lane| lane.stopped) {
+                    let end = State::Ended(End::Status(Status::Cancelled));
+                    self.teams[number].lanes.iter_mut().for_each(|lane| lane.state = end);
+                    return Ok(true);
                 }
             }
             Op::Together(parts) => {

@@ -127,6 +127,8 @@ pub struct Program {
     locals: usize,
     signature: Arc<Signature>,
     step_limit: u64,
+    /// The steps of a launch after which it is to end.
+    cancelled_at: u64,
 }
 
 /// What a grid is run on.
@@ -269,12 +271,19 @@ impl Program {
     pub(crate) fn trusting(grid: Grid) -> Program {
         let (ops, locals) = steps(&grid);
         let signature = Signature::of(&grid.function);
-        Program { grid, ops, locals, signature, step_limit: u64::MAX }
+        Program { grid, ops, locals, signature, step_limit: u64::MAX, cancelled_at: u64::MAX }
     }
 
     /// Stops with [`InterpError::TooManyIterations`] after so many steps of all lanes in one launch.
     pub fn with_step_limit(mut self, limit: u64) -> Program {
         self.step_limit = limit;
+        self
+    }
+
+    /// Has launches cancelled after so many steps of all lanes.
+    #[cfg(test)]
+    pub(crate) fn cancelled_at(mut self, step: u64) -> Program {
+        self.cancelled_at = step;
         self
     }
 

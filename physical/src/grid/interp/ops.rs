@@ -35,11 +35,25 @@ pub(super) enum Op {
     /// What lanes have folded apart comes together.
     Together(Vec<Part>),
     Barrier,
+    Ask(Asking),
+    /// The chunk ends if a lane has left the loop because the launch is to end.
+    Agree,
     Grow(Buffer, Node),
     Sort(Buffer, Node, Node),
     SortBy([Buffer; 3], Node, Node),
     Swap(Buffer, Buffer),
     Return(Status),
+}
+
+/// Who asks whether the launch is to end.
+#[derive(Clone, Copy)]
+pub(super) enum Asking {
+    /// One lane for all.
+    Team,
+    /// A lane, which goes on there if so.
+    Round(usize),
+    /// A lane, which ends alone.
+    Alone,
 }
 
 /// Which rounds of a loop a lane takes.
@@ -112,7 +126,7 @@ impl Steps<'_> {
     fn land(&mut self, jump: usize) {
         let here = self.ops.len();
         match &mut self.ops[jump] {
-            Op::Goto(to) | Op::Unless(_, to) | Op::Begin { behind: to, .. } => *to = here,
+            Op::Goto(to) | Op::Unless(_, to) | Op::Begin { behind: to, .. } | Op::Ask(Asking::Round(to)) => *to = here,
             _ => unreachable!("jumps alone are landed"),
         }
     }
@@ -153,6 +167,9 @@ impl Steps<'_> {
                 self.spread = true;
                 self.rounds(var.index(), (lo, hi), body, Rounds::Own);
                 self.spread = false;
+                if body.contains(&Stmt::Ask(Writer::Each)) {
+                    self.ops.push(Op::Agree);
+                }
                 if parts.is_empty() {
                     return;
                 }
@@ -165,6 +182,13 @@ impl Steps<'_> {
             }
             Stmt::Lanes(fold) => Op::Fold(self.fold(fold)),
             Stmt::Barrier => Op::Barrier,
+            Stmt::Ask(Writer::Lead) => Op::Ask(Asking::Team),
+            Stmt::Ask(Writer::Each) if self.spread => {
+                let jump = self.ops.len();
+                self.loops.last_mut().expect(VERIFIED).push(jump);
+                Op::Ask(Asking::Round(usize::MAX))
+            }
+            Stmt::Ask(Writer::Each) => Op::Ask(Asking::Alone),
             Stmt::Grow { buffer, len } => Op::Grow(*buffer, self.node(len)),
             Stmt::Sort { buffer, lo, hi } => Op::Sort(*buffer, self.node(lo), self.node(hi)),
             Stmt::SortBy { perm, major, minor, lo, hi } => {

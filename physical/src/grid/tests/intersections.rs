@@ -46,65 +46,67 @@ fn triangles() {
     check(
         0,
         expect![[r#"
-        grid kernel($n30) lanes 8 {
-          chunk n.val: value i64 fill 0
-          chunk lengths: index i64 fill 0
-          grow lengths, 1
-          n = 0
-          #3 = max(0, chunk_lo)
-          #4 = min($n30, chunk_hi)
-          if #3 < #4 {
-            for #5 in #3..#4 {
-              #6 = E.ptr1[#5]
-              #7 = E.ptr1[#5 + 1]
-              while #6 < #7 {
-                #8 = E.idx1[#6]
-                #10 = E.ptr1[#8]
-                #11 = E.ptr1[#8 + 1]
-                #13 = E.ptr1[#5]
-                #14 = E.ptr1[#5 + 1]
-                spread #10 in #10..#11 folding n by + from 0 {
-                  #16 = #13
-                  #12 = E.idx1[#10]
-                  if #16 < #14 {
-                    if E.idx1[#16] < #12 {
-                      step = 1
-                      while (#16 + step) < #14 {
-                        if not(E.idx1[#16 + step] < #12) {
-                          break
+            grid kernel($n30) lanes 8 {
+              chunk n.val: value i64 fill 0
+              chunk lengths: index i64 fill 0
+              grow lengths, 1
+              n = 0
+              #3 = max(0, chunk_lo)
+              #4 = min($n30, chunk_hi)
+              if #3 < #4 {
+                for #5 in #3..#4 {
+                  ask lead
+                  #6 = E.ptr1[#5]
+                  #7 = E.ptr1[#5 + 1]
+                  while #6 < #7 {
+                    ask lead
+                    #8 = E.idx1[#6]
+                    #10 = E.ptr1[#8]
+                    #11 = E.ptr1[#8 + 1]
+                    #13 = E.ptr1[#5]
+                    #14 = E.ptr1[#5 + 1]
+                    spread #10 in #10..#11 folding n by + from 0 {
+                      #16 = #13
+                      #12 = E.idx1[#10]
+                      if #16 < #14 {
+                        if E.idx1[#16] < #12 {
+                          step = 1
+                          while (#16 + step) < #14 {
+                            if not(E.idx1[#16 + step] < #12) {
+                              break
+                            }
+                            #16 = #16 + step
+                            step = step + step
+                          }
+                          hi = min(#16 + step, #14)
+                          while (#16 + 1) < hi {
+                            mid = (#16 + hi) >> 1
+                            if E.idx1[mid] < #12 {
+                              #16 = mid
+                            } else {
+                              hi = mid
+                            }
+                          }
+                          #16 = hi
                         }
-                        #16 = #16 + step
-                        step = step + step
                       }
-                      hi = min(#16 + step, #14)
-                      while (#16 + 1) < hi {
-                        mid = (#16 + hi) >> 1
-                        if E.idx1[mid] < #12 {
-                          #16 = mid
-                        } else {
-                          hi = mid
+                      if #16 < #14 {
+                        #15 = E.idx1[#16]
+                        if #15 == #12 {
+                          n = n + (E.val[#6] * (E.val[#10] * E.val[#16]))
                         }
                       }
-                      #16 = hi
                     }
-                  }
-                  if #16 < #14 {
-                    #15 = E.idx1[#16]
-                    if #15 == #12 {
-                      n = n + (E.val[#6] * (E.val[#10] * E.val[#16]))
-                    }
+                    #6 = #6 + 1
                   }
                 }
-                #6 = #6 + 1
               }
+              grow n.val, 1
+              lead n.val[0] = n
+              lead lengths[0] = 1
             }
-          }
-          grow n.val, 1
-          lead n.val[0] = n
-          lead lengths[0] = 1
-        }
 
-    "#]],
+        "#]],
     );
 }
 
@@ -114,58 +116,59 @@ fn products_in_a_pattern() {
     check(
         2,
         expect![[r#"
-        grid kernel($n7, $n60, $positions0) lanes 16 {
-          shared C.val: value f64 fill 0.0
-          chunk lengths: index i64 fill 0
-          grow lengths, 1
-          grow C.val, $positions0
-          #2 = max(0, chunk_lo)
-          #3 = min($n7, chunk_hi)
-          if #2 < #3 {
-            for #4 in #2..#3 {
-              #5 = A.ptr1[#4]
-              #6 = A.ptr1[#4 + 1]
-              #8 = B.ptr1[#4]
-              #9 = B.ptr1[#4 + 1]
-              barrier
-              spread #5 in #5..#6 {
-                #11 = #8
-                #7 = A.idx1[#5]
-                if #11 < #9 {
-                  if B.idx1[#11] < #7 {
-                    step = 1
-                    while (#11 + step) < #9 {
-                      if not(B.idx1[#11 + step] < #7) {
-                        break
+            grid kernel($n7, $n60, $positions0) lanes 16 {
+              shared C.val: value f64 fill 0.0
+              chunk lengths: index i64 fill 0
+              grow lengths, 1
+              grow C.val, $positions0
+              #2 = max(0, chunk_lo)
+              #3 = min($n7, chunk_hi)
+              if #2 < #3 {
+                for #4 in #2..#3 {
+                  ask lead
+                  #5 = A.ptr1[#4]
+                  #6 = A.ptr1[#4 + 1]
+                  #8 = B.ptr1[#4]
+                  #9 = B.ptr1[#4 + 1]
+                  barrier
+                  spread #5 in #5..#6 {
+                    #11 = #8
+                    #7 = A.idx1[#5]
+                    if #11 < #9 {
+                      if B.idx1[#11] < #7 {
+                        step = 1
+                        while (#11 + step) < #9 {
+                          if not(B.idx1[#11 + step] < #7) {
+                            break
+                          }
+                          #11 = #11 + step
+                          step = step + step
+                        }
+                        hi = min(#11 + step, #9)
+                        while (#11 + 1) < hi {
+                          mid = (#11 + hi) >> 1
+                          if B.idx1[mid] < #7 {
+                            #11 = mid
+                          } else {
+                            hi = mid
+                          }
+                        }
+                        #11 = hi
                       }
-                      #11 = #11 + step
-                      step = step + step
                     }
-                    hi = min(#11 + step, #9)
-                    while (#11 + 1) < hi {
-                      mid = (#11 + hi) >> 1
-                      if B.idx1[mid] < #7 {
-                        #11 = mid
-                      } else {
-                        hi = mid
+                    if #11 < #9 {
+                      #10 = B.idx1[#11]
+                      if #10 == #7 {
+                        each C.val[#5] = C.val[#5] + (A.val[#5] * B.val[#11])
                       }
                     }
-                    #11 = hi
-                  }
-                }
-                if #11 < #9 {
-                  #10 = B.idx1[#11]
-                  if #10 == #7 {
-                    each C.val[#5] = C.val[#5] + (A.val[#5] * B.val[#11])
                   }
                 }
               }
+              lead lengths[0] = $positions0
             }
-          }
-          lead lengths[0] = $positions0
-        }
 
-    "#]],
+        "#]],
     );
 }
 
@@ -175,128 +178,129 @@ fn products_of_vectors() {
     check(
         3,
         expect![[r#"
-        grid kernel($n90) lanes 32 {
-          chunk s.val: value f32 fill 0.0_f32
-          chunk lengths: index i64 fill 0
-          grow lengths, 1
-          s = 0.0_f32
-          #3 = max(0, chunk_lo)
-          #4 = min($n90, chunk_hi)
-          if #3 < #4 {
-            #5 = x.ptr0[0]
-            #6 = x.ptr0[1]
-            #8 = y.ptr0[0]
-            #9 = y.ptr0[1]
-            if #5 < #6 {
-              if x.idx0[#5] < #3 {
-                #11 = 1
-                while (#5 + #11) < #6 {
-                  if not(x.idx0[#5 + #11] < #3) {
-                    break
-                  }
-                  #5 = #5 + #11
-                  #11 = #11 + #11
-                }
-                #12 = min(#5 + #11, #6)
-                while (#5 + 1) < #12 {
-                  #13 = (#5 + #12) >> 1
-                  if x.idx0[#13] < #3 {
-                    #5 = #13
-                  } else {
-                    #12 = #13
-                  }
-                }
-                #5 = #12
-              }
-            }
-            if #8 < #9 {
-              if y.idx0[#8] < #3 {
-                #14 = 1
-                while (#8 + #14) < #9 {
-                  if not(y.idx0[#8 + #14] < #3) {
-                    break
-                  }
-                  #8 = #8 + #14
-                  #14 = #14 + #14
-                }
-                #15 = min(#8 + #14, #9)
-                while (#8 + 1) < #15 {
-                  #16 = (#8 + #15) >> 1
-                  if y.idx0[#16] < #3 {
-                    #8 = #16
-                  } else {
-                    #15 = #16
-                  }
-                }
-                #8 = #15
-              }
-            }
-            #17 = #5
-            if #5 < #6 {
-              if x.idx0[#5] < #4 {
-                #19 = 1
-                while (#5 + #19) < #6 {
-                  if not(x.idx0[#5 + #19] < #4) {
-                    break
-                  }
-                  #5 = #5 + #19
-                  #19 = #19 + #19
-                }
-                #20 = min(#5 + #19, #6)
-                while (#5 + 1) < #20 {
-                  #21 = (#5 + #20) >> 1
-                  if x.idx0[#21] < #4 {
-                    #5 = #21
-                  } else {
-                    #20 = #21
-                  }
-                }
-                #5 = #20
-              }
-            }
-            last = #5
-            #5 = #17
-            #26 = #5
-            spread #5 in #26..last folding s by + from 0.0_f32 {
-              #22 = #8
-              #7 = x.idx0[#5]
-              if #22 < #9 {
-                if y.idx0[#22] < #7 {
-                  #23 = 1
-                  while (#22 + #23) < #9 {
-                    if not(y.idx0[#22 + #23] < #7) {
-                      break
+            grid kernel($n90) lanes 32 {
+              chunk s.val: value f32 fill 0.0_f32
+              chunk lengths: index i64 fill 0
+              grow lengths, 1
+              s = 0.0_f32
+              #3 = max(0, chunk_lo)
+              #4 = min($n90, chunk_hi)
+              if #3 < #4 {
+                #5 = x.ptr0[0]
+                #6 = x.ptr0[1]
+                #8 = y.ptr0[0]
+                #9 = y.ptr0[1]
+                if #5 < #6 {
+                  if x.idx0[#5] < #3 {
+                    #11 = 1
+                    while (#5 + #11) < #6 {
+                      if not(x.idx0[#5 + #11] < #3) {
+                        break
+                      }
+                      #5 = #5 + #11
+                      #11 = #11 + #11
                     }
-                    #22 = #22 + #23
-                    #23 = #23 + #23
+                    #12 = min(#5 + #11, #6)
+                    while (#5 + 1) < #12 {
+                      #13 = (#5 + #12) >> 1
+                      if x.idx0[#13] < #3 {
+                        #5 = #13
+                      } else {
+                        #12 = #13
+                      }
+                    }
+                    #5 = #12
                   }
-                  #24 = min(#22 + #23, #9)
-                  while (#22 + 1) < #24 {
-                    #25 = (#22 + #24) >> 1
-                    if y.idx0[#25] < #7 {
-                      #22 = #25
-                    } else {
-                      #24 = #25
+                }
+                if #8 < #9 {
+                  if y.idx0[#8] < #3 {
+                    #14 = 1
+                    while (#8 + #14) < #9 {
+                      if not(y.idx0[#8 + #14] < #3) {
+                        break
+                      }
+                      #8 = #8 + #14
+                      #14 = #14 + #14
+                    }
+                    #15 = min(#8 + #14, #9)
+                    while (#8 + 1) < #15 {
+                      #16 = (#8 + #15) >> 1
+                      if y.idx0[#16] < #3 {
+                        #8 = #16
+                      } else {
+                        #15 = #16
+                      }
+                    }
+                    #8 = #15
+                  }
+                }
+                #17 = #5
+                if #5 < #6 {
+                  if x.idx0[#5] < #4 {
+                    #19 = 1
+                    while (#5 + #19) < #6 {
+                      if not(x.idx0[#5 + #19] < #4) {
+                        break
+                      }
+                      #5 = #5 + #19
+                      #19 = #19 + #19
+                    }
+                    #20 = min(#5 + #19, #6)
+                    while (#5 + 1) < #20 {
+                      #21 = (#5 + #20) >> 1
+                      if x.idx0[#21] < #4 {
+                        #5 = #21
+                      } else {
+                        #20 = #21
+                      }
+                    }
+                    #5 = #20
+                  }
+                }
+                last = #5
+                #5 = #17
+                #26 = #5
+                spread #5 in #26..last folding s by + from 0.0_f32 {
+                  ask each
+                  #22 = #8
+                  #7 = x.idx0[#5]
+                  if #22 < #9 {
+                    if y.idx0[#22] < #7 {
+                      #23 = 1
+                      while (#22 + #23) < #9 {
+                        if not(y.idx0[#22 + #23] < #7) {
+                          break
+                        }
+                        #22 = #22 + #23
+                        #23 = #23 + #23
+                      }
+                      #24 = min(#22 + #23, #9)
+                      while (#22 + 1) < #24 {
+                        #25 = (#22 + #24) >> 1
+                        if y.idx0[#25] < #7 {
+                          #22 = #25
+                        } else {
+                          #24 = #25
+                        }
+                      }
+                      #22 = #24
                     }
                   }
-                  #22 = #24
+                  if #22 < #9 {
+                    #10 = y.idx0[#22]
+                    if #10 == #7 {
+                      s = s + (x.val[#5] * y.val[#22])
+                    }
+                  }
                 }
+                #5 = max(#26, last)
               }
-              if #22 < #9 {
-                #10 = y.idx0[#22]
-                if #10 == #7 {
-                  s = s + (x.val[#5] * y.val[#22])
-                }
-              }
+              grow s.val, 1
+              lead s.val[0] = s
+              lead lengths[0] = 1
             }
-            #5 = max(#26, last)
-          }
-          grow s.val, 1
-          lead s.val[0] = s
-          lead lengths[0] = 1
-        }
 
-    "#]],
+        "#]],
     );
 }
 

@@ -1,6 +1,7 @@
 //! Tests of grids: what functions are mapped to, and that broken mappings are found.
 
 mod broken;
+mod cancelled;
 mod golden;
 mod intersections;
 mod sections;
@@ -37,7 +38,18 @@ fn launch(
     grid: &Grid,
     inputs: &[ArrowBuffer],
     chunks: &[Range<i64>],
+    how: (usize, usize, u64),
+) -> Result<Launched, Error> {
+    launch_until(grid, inputs, chunks, how, u64::MAX)
+}
+
+/// The same, cancelled after so many steps.
+fn launch_until(
+    grid: &Grid,
+    inputs: &[ArrowBuffer],
+    chunks: &[Range<i64>],
     (len, teams, seed): (usize, usize, u64),
+    step: u64,
 ) -> Result<Launched, Error> {
     let signature = Signature::of(&grid.function);
     let params = vec![len as i64; grid.function.params.len()];
@@ -54,7 +66,7 @@ fn launch(
     });
     let windows = windows.collect();
     let whole = vec![i64::MIN..i64::MAX; chunks.len()];
-    Program::trusting(grid.clone()).with_step_limit(1 << 20).run(&Launch {
+    Program::trusting(grid.clone()).with_step_limit(1 << 20).cancelled_at(step).run(&Launch {
         inputs: &inputs,
         chunks,
         sections: &whole,

@@ -29,79 +29,81 @@ fn long_rows() {
         &[draft.grids(Lanes::AsUseful).run],
         expect![[r#"
 
-        static inline int64_t rp_max_i64(int64_t a, int64_t b) {
-            return a > b ? a : b;
-        }
+            static inline int64_t rp_max_i64(int64_t a, int64_t b) {
+                return a > b ? a : b;
+            }
 
-        static inline int64_t rp_min_i64(int64_t a, int64_t b) {
-            return a < b ? a : b;
-        }
+            static inline int64_t rp_min_i64(int64_t a, int64_t b) {
+                return a < b ? a : b;
+            }
 
-        // kernel
-        //   buffer 0, A_ptr1: input indices of i32, `A.ptr1`
-        //   buffer 1, A_idx1: input indices of u32, `A.idx1`
-        //   buffer 2, A_val: input values of f64, `A.val`
-        //   buffer 3, x_val: input values of f64, `x.val`
-        //   buffer 4, y_val: owned values of f64, `y.val`
-        //   buffer 5, lengths: owned indices of i64, `lengths`
-        static int32_t redpoll_grid_0_chunk(const rp_launch &launch, const int64_t chunk, const int64_t team, const uint32_t lane,
-                                            const uint32_t mask) {
-            const int32_t *__restrict__ const A_ptr1 = (const int32_t *)launch.windows[0][0].data;
-            const uint32_t *__restrict__ const A_idx1 = (const uint32_t *)launch.windows[1][0].data;
-            const double *__restrict__ const A_val = (const double *)launch.windows[2][0].data;
-            const double *__restrict__ const x_val = (const double *)launch.windows[3][0].data;
-            double *const y_val = (double *)launch.windows[4][chunk].data;
-            rp_window *const lengths__window = launch.windows[5] + chunk;
-            int64_t lengths__asked = lengths__window->asked;
-            int64_t lengths__room = lengths__window->room;
-            int64_t *lengths = (int64_t *)lengths__window->data;
-            const int64_t n7 = launch.params[0];
-            int64_t chunk_lo = launch.chunks[2 * chunk];
-            int64_t chunk_hi = launch.chunks[2 * chunk + 1];
-            int64_t chunk_2, chunk_3, q, q_end, first, last;
-            double acc;
-            first = launch.sections[2 * chunk];
-            last = launch.sections[2 * chunk + 1];
-            RP_GROW(lengths, 1);
-            chunk_2 = rp_max_i64(0, chunk_lo);
-            chunk_3 = rp_min_i64(n7, chunk_hi);
-            if (chunk_2 < chunk_3) {
-                for (int64_t i = chunk_2; i < chunk_3; i++) {
-                    __syncwarp(mask);
-                    acc = y_val[i];
-                    q = rp_max_i64(A_ptr1[i], first);
-                    q_end = rp_min_i64(A_ptr1[i + 1], last);
-                    {
-                        double acc__0 = 0.0;
-                        const int64_t q_2__from = q, q_2__end = q_end;
-                        for (int64_t q_2 = q_2__from + lane; q_2 < q_2__end; q_2 += 16) acc__0 = acc__0 + A_val[q_2] * x_val[A_idx1[q_2]];
-                        acc__0 = acc__0 + (double)__shfl_down_sync(mask, acc__0, 8, 16);
-                        acc__0 = acc__0 + (double)__shfl_down_sync(mask, acc__0, 4, 16);
-                        acc__0 = acc__0 + (double)__shfl_down_sync(mask, acc__0, 2, 16);
-                        acc__0 = acc__0 + (double)__shfl_down_sync(mask, acc__0, 1, 16);
-                        acc = acc + (double)__shfl_sync(mask, acc__0, 0, 16);
+            // kernel
+            //   buffer 0, A_ptr1: input indices of i32, `A.ptr1`
+            //   buffer 1, A_idx1: input indices of u32, `A.idx1`
+            //   buffer 2, A_val: input values of f64, `A.val`
+            //   buffer 3, x_val: input values of f64, `x.val`
+            //   buffer 4, y_val: owned values of f64, `y.val`
+            //   buffer 5, lengths: owned indices of i64, `lengths`
+            static int32_t redpoll_grid_0_chunk(const rp_launch &launch, const int64_t chunk, const int64_t team, const uint32_t lane,
+                                                const uint32_t mask) {
+                const int32_t *__restrict__ const A_ptr1 = (const int32_t *)launch.windows[0][0].data;
+                const uint32_t *__restrict__ const A_idx1 = (const uint32_t *)launch.windows[1][0].data;
+                const double *__restrict__ const A_val = (const double *)launch.windows[2][0].data;
+                const double *__restrict__ const x_val = (const double *)launch.windows[3][0].data;
+                double *const y_val = (double *)launch.windows[4][chunk].data;
+                rp_window *const lengths__window = launch.windows[5] + chunk;
+                int64_t lengths__asked = lengths__window->asked;
+                int64_t lengths__room = lengths__window->room;
+                int64_t *lengths = (int64_t *)lengths__window->data;
+                const int64_t n7 = launch.params[0];
+                int64_t chunk_lo = launch.chunks[2 * chunk];
+                int64_t chunk_hi = launch.chunks[2 * chunk + 1];
+                int64_t chunk_2, chunk_3, q, q_end, first, last;
+                double acc;
+                uint32_t rounds = 0;
+                first = launch.sections[2 * chunk];
+                last = launch.sections[2 * chunk + 1];
+                RP_GROW(lengths, 1);
+                chunk_2 = rp_max_i64(0, chunk_lo);
+                chunk_3 = rp_min_i64(n7, chunk_hi);
+                if (chunk_2 < chunk_3) {
+                    for (int64_t i = chunk_2; i < chunk_3; i++) {
+                        RP_ASK(16);
+                        __syncwarp(mask);
+                        acc = y_val[i];
+                        q = rp_max_i64(A_ptr1[i], first);
+                        q_end = rp_min_i64(A_ptr1[i + 1], last);
+                        {
+                            double acc__0 = 0.0;
+                            const int64_t q_2__from = q, q_2__end = q_end;
+                            for (int64_t q_2 = q_2__from + lane; q_2 < q_2__end; q_2 += 16) acc__0 = acc__0 + A_val[q_2] * x_val[A_idx1[q_2]];
+                            acc__0 = acc__0 + (double)__shfl_down_sync(mask, acc__0, 8, 16);
+                            acc__0 = acc__0 + (double)__shfl_down_sync(mask, acc__0, 4, 16);
+                            acc__0 = acc__0 + (double)__shfl_down_sync(mask, acc__0, 2, 16);
+                            acc__0 = acc__0 + (double)__shfl_down_sync(mask, acc__0, 1, 16);
+                            acc = acc + (double)__shfl_sync(mask, acc__0, 0, 16);
+                        }
+                        __syncwarp(mask);
+                        if (lane == 0) y_val[i] = acc;
                     }
+                }
+                if (lane == 0) lengths[0] = n7;
+                return RP_DONE;
+            }
+
+            extern "C" __global__ void redpoll_grid_0(const rp_launch launch) {
+                const uint32_t lane = RP_LANE(16), mask = RP_MASK(16);
+                const int64_t team = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / 16;
+                if (team >= launch.team_count) return;
+                int32_t status = RP_DONE;
+                for (int64_t chunk = team; chunk < launch.chunk_count; chunk += launch.team_count) {
+                    status = rp_cancelled(launch, lane, mask, 16) ? RP_CANCELLED
+                        : redpoll_grid_0_chunk(launch, chunk, team, lane, mask);
                     __syncwarp(mask);
-                    if (lane == 0) y_val[i] = acc;
+                    if (lane == 0) launch.status[chunk] = status;
                 }
             }
-            if (lane == 0) lengths[0] = n7;
-            return RP_DONE;
-        }
-
-        extern "C" __global__ void redpoll_grid_0(const rp_launch launch) {
-            const uint32_t lane = RP_LANE(16), mask = RP_MASK(16);
-            const int64_t team = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / 16;
-            if (team >= launch.team_count) return;
-            int32_t status = RP_DONE;
-            for (int64_t chunk = team; chunk < launch.chunk_count; chunk += launch.team_count) {
-                status = rp_cancelled(launch, lane, mask, 16) ? RP_CANCELLED
-                    : redpoll_grid_0_chunk(launch, chunk, team, lane, mask);
-                __syncwarp(mask);
-                if (lane == 0) launch.status[chunk] = status;
-            }
-        }
-    "#]],
+        "#]],
     );
 }
 
@@ -149,6 +151,8 @@ fn spmv() {
                 int64_t chunk_hi = launch.chunks[2 * chunk + 1];
                 int64_t chunk_2, chunk_3, q, q_end, i_2, first, last;
                 double acc;
+                uint32_t own_rounds = 0;
+                int stopped = 0;
                 first = launch.sections[2 * chunk];
                 last = launch.sections[2 * chunk + 1];
                 RP_GROW(lengths, 1);
@@ -156,6 +160,7 @@ fn spmv() {
                 chunk_3 = rp_min_i64(n4, chunk_hi);
                 if (chunk_2 < chunk_3) {
                     for (int64_t i = chunk_2 + (int64_t)lane; i < chunk_3; i += 32) {
+                        RP_ASK_ALONE();
                         acc = y_val[i];
                         q = rp_max_i64(A_ptr1[i], first);
                         q_end = rp_min_i64(A_ptr1[i + 1], last);
@@ -166,6 +171,7 @@ fn spmv() {
                         }
                         y_val[i] = acc;
                     }
+                    if (__any_sync(mask, stopped)) return RP_CANCELLED;
                 }
                 if (lane == 0) lengths[0] = n4;
                 return RP_DONE;
@@ -255,6 +261,7 @@ fn spgemm() {
                 int64_t chunk_hi = launch.chunks[2 * chunk + 1];
                 int64_t len, touched, chunk_2, chunk_3, p, q, q_end, i_2;
                 int64_t q_2, q_end_2, i_3, q_3, q_end_3, p_3;
+                uint32_t rounds = 0;
                 touched = 0;
                 RP_GROW(lengths, 3);
                 len = lengths[1];
@@ -263,7 +270,9 @@ fn spgemm() {
                 chunk_3 = rp_min_i64(n4, chunk_hi);
                 if (chunk_2 < chunk_3) {
                     for (int64_t i = chunk_2; i < chunk_3; i++) {
+                        RP_ASK(1);
                         for (int64_t k = 0; k < touched; k++) {
+                            RP_ASK(1);
                             p = w_idx0[k];
                             w_map0[p] = 0;
                         }
@@ -273,10 +282,12 @@ fn spgemm() {
                         q = A_ptr1[i];
                         q_end = A_ptr1[i + 1];
                         while (q < q_end) {
+                            RP_ASK(1);
                             i_2 = A_idx1[q];
                             q_2 = B_ptr1[i_2];
                             q_end_2 = B_ptr1[i_2 + 1];
                             while (q_2 < q_end_2) {
+                                RP_ASK(1);
                                 i_3 = B_idx1[q_2];
                                 if (!(w_map0[i_3] != 0)) {
                                     RP_GROW(w_idx0, touched + 1);
@@ -297,6 +308,7 @@ fn spgemm() {
                         q_3 = w_ptr0[0];
                         q_end_3 = w_ptr0[1];
                         while (q_3 < q_end_3) {
+                            RP_ASK(1);
                             RP_MEASURE(C_val, len + 1);
                             RP_MEASURE(C_idx1, len + 1);
                             len = len + 1;
@@ -312,6 +324,7 @@ fn spgemm() {
                 lengths[1] = len;
                 lengths[2] = len;
                 for (int64_t k_2 = 0; k_2 < touched; k_2++) {
+                    RP_ASK(1);
                     p_3 = w_idx0[k_2];
                     w_map0[p_3] = 0;
                 }
@@ -393,6 +406,7 @@ fn spgemm() {
                 int64_t len, touched, chunk_2, chunk_3, p, q, q_end, i_2;
                 int64_t q_2, q_end_2, i_3, q_3, q_end_3, i_4, written, written_2;
                 int64_t end, p_3;
+                uint32_t rounds = 0;
                 touched = 0;
                 RP_GROW(lengths, 3);
                 len = lengths[1];
@@ -400,7 +414,9 @@ fn spgemm() {
                 chunk_3 = rp_min_i64(n4, chunk_hi);
                 if (chunk_2 < chunk_3) {
                     for (int64_t i = chunk_2; i < chunk_3; i++) {
+                        RP_ASK(1);
                         for (int64_t k = 0; k < touched; k++) {
+                            RP_ASK(1);
                             p = w_idx0[k];
                             w_map0[p] = 0;
                             w_val[p] = 0.0;
@@ -411,10 +427,12 @@ fn spgemm() {
                         q = A_ptr1[i];
                         q_end = A_ptr1[i + 1];
                         while (q < q_end) {
+                            RP_ASK(1);
                             i_2 = A_idx1[q];
                             q_2 = B_ptr1[i_2];
                             q_end_2 = B_ptr1[i_2 + 1];
                             while (q_2 < q_end_2) {
+                                RP_ASK(1);
                                 i_3 = B_idx1[q_2];
                                 w_val[i_3] = w_val[i_3] + A_val[q] * B_val[q_2];
                                 if (!(w_map0[i_3] != 0)) {
@@ -436,6 +454,7 @@ fn spgemm() {
                         q_3 = w_ptr0[0];
                         q_end_3 = w_ptr0[1];
                         while (q_3 < q_end_3) {
+                            RP_ASK(1);
                             i_4 = w_idx0[q_3];
                             RP_GROW(C_val, len + 1);
                             C_val[len] = w_val[i_4];
@@ -454,6 +473,7 @@ fn spgemm() {
                 }
                 end = C_ptr1[written];
                 for (int64_t p_2 = written; p_2 < written_2; p_2++) {
+                    RP_ASK(1);
                     end = rp_max_i64(end, C_ptr1[p_2 + 1]);
                     C_ptr1[p_2 + 1] = end;
                 }
@@ -461,6 +481,7 @@ fn spgemm() {
                 lengths[1] = len;
                 lengths[2] = len;
                 for (int64_t k_2 = 0; k_2 < touched; k_2++) {
+                    RP_ASK(1);
                     p_3 = w_idx0[k_2];
                     w_map0[p_3] = 0;
                     w_val[p_3] = 0.0;
@@ -553,6 +574,7 @@ fn mttkrp() {
                 int64_t p, chunk_2, chunk_3, q, q_end, i, step, hi;
                 int64_t mid, q_2, q_end_2, i_2, q_3, q_end_3, i_3, row;
                 int64_t row_2, row_3, positions, first, last;
+                uint32_t rounds = 0;
                 first = launch.sections[2 * chunk];
                 last = launch.sections[2 * chunk + 1];
                 RP_GROW(lengths, 1);
@@ -585,6 +607,7 @@ fn mttkrp() {
                         }
                     }
                     while (q < q_end) {
+                        RP_ASK(32);
                         i = B_idx0[q];
                         if (chunk_3 < i + 1) {
                             break;
@@ -592,10 +615,12 @@ fn mttkrp() {
                         q_2 = rp_max_i64(B_ptr1[q], first);
                         q_end_2 = rp_min_i64(B_ptr1[q + 1], last);
                         while (q_2 < q_end_2) {
+                            RP_ASK(32);
                             i_2 = B_idx1[q_2];
                             q_3 = B_ptr2[q_2];
                             q_end_3 = B_ptr2[rp_add_i64(q_2, 1)];
                             while (q_3 < q_end_3) {
+                                RP_ASK(32);
                                 i_3 = B_idx2[q_3];
                                 row = rp_mul_i64(i_2, n8);
                                 row_2 = rp_mul_i64(i_3, n8);
@@ -681,21 +706,25 @@ fn triangles() {
                 int64_t chunk_hi = launch.chunks[2 * chunk + 1];
                 int64_t n, chunk_2, chunk_3, q, q_end, i_2, q_2, q_end_2;
                 int64_t i_3, q_3, q_end_3, i_4, p;
+                uint32_t rounds = 0;
                 RP_GROW(lengths, 1);
                 n = 0;
                 chunk_2 = rp_max_i64(0, chunk_lo);
                 chunk_3 = rp_min_i64(n6, chunk_hi);
                 if (chunk_2 < chunk_3) {
                     for (int64_t i = chunk_2; i < chunk_3; i++) {
+                        RP_ASK(1);
                         q = E_ptr1[i];
                         q_end = E_ptr1[i + 1];
                         while (q < q_end) {
+                            RP_ASK(1);
                             i_2 = E_idx1[q];
                             q_2 = E_ptr1[i_2];
                             q_end_2 = E_ptr1[i_2 + 1];
                             q_3 = E_ptr1[i];
                             q_end_3 = E_ptr1[i + 1];
                             while (q_2 < q_end_2 && q_3 < q_end_3) {
+                                RP_ASK(1);
                                 i_3 = E_idx1[q_2];
                                 i_4 = E_idx1[q_3];
                                 p = rp_min_i64(i_3, i_4);
@@ -779,6 +808,7 @@ fn sddmm() {
                 int64_t chunk_lo = launch.chunks[2 * chunk];
                 int64_t chunk_hi = launch.chunks[2 * chunk + 1];
                 int64_t len, chunk_2, chunk_3, q, q_end;
+                uint32_t rounds = 0;
                 RP_GROW(lengths, 3);
                 len = lengths[1];
                 RP_MEASURE(C_ptr1, n4 + 1);
@@ -786,9 +816,11 @@ fn sddmm() {
                 chunk_3 = rp_min_i64(n4, chunk_hi);
                 if (chunk_2 < chunk_3) {
                     for (int64_t i = chunk_2; i < chunk_3; i++) {
+                        RP_ASK(1);
                         q = S_ptr1[i];
                         q_end = S_ptr1[i + 1];
                         while (q < q_end) {
+                            RP_ASK(1);
                             RP_MEASURE(C_val, len + 1);
                             RP_MEASURE(C_idx1, len + 1);
                             len = len + 1;
@@ -856,15 +888,18 @@ fn sddmm() {
                 int64_t len, chunk_2, chunk_3, q, q_end, i_2, row, row_2;
                 int64_t written, written_2, end;
                 double acc;
+                uint32_t rounds = 0;
                 RP_GROW(lengths, 3);
                 len = lengths[1];
                 chunk_2 = rp_max_i64(0, chunk_lo);
                 chunk_3 = rp_min_i64(n4, chunk_hi);
                 if (chunk_2 < chunk_3) {
                     for (int64_t i = chunk_2; i < chunk_3; i++) {
+                        RP_ASK(16);
                         q = S_ptr1[i];
                         q_end = S_ptr1[i + 1];
                         while (q < q_end) {
+                            RP_ASK(16);
                             i_2 = S_idx1[q];
                             RP_GROW(C_val, len + 1);
                             __syncwarp(mask);
@@ -899,6 +934,7 @@ fn sddmm() {
                 __syncwarp(mask);
                 end = C_ptr1[written];
                 for (int64_t p = written; p < written_2; p++) {
+                    RP_ASK(16);
                     __syncwarp(mask);
                     end = rp_max_i64(end, C_ptr1[p + 1]);
                     __syncwarp(mask);
@@ -984,6 +1020,7 @@ fn union() {
                 int64_t len, chunk_2, chunk_3, q, q_end, i, q_2, q_end_2;
                 int64_t i_2, step, hi, mid, step_2, hi_2, mid_2, p;
                 int64_t stop, stop_2, p_2;
+                uint32_t rounds = 0;
                 RP_GROW(lengths, 3);
                 len = lengths[1];
                 RP_MEASURE(C_ptr0, 2);
@@ -1039,6 +1076,7 @@ fn union() {
                         }
                     }
                     while (q < q_end && q_2 < q_end_2) {
+                        RP_ASK(1);
                         i = A_idx0[q];
                         i_2 = B_idx0[q_2];
                         p = rp_min_i64(i, i_2);
@@ -1068,6 +1106,7 @@ fn union() {
                         }
                     }
                     while ((q < q_end) | (q_2 < q_end_2)) {
+                        RP_ASK(1);
                         if (q < q_end) {
                             i = A_idx0[q];
                             stop = i;
@@ -1171,6 +1210,7 @@ fn union() {
                 int64_t len, chunk_2, chunk_3, q, q_end, i, q_2, q_end_2;
                 int64_t i_2, step, hi, mid, step_2, hi_2, mid_2, p;
                 int64_t stop, stop_2, p_2;
+                uint32_t rounds = 0;
                 RP_GROW(lengths, 3);
                 len = lengths[1];
                 RP_GROW(C_ptr0, 2);
@@ -1226,6 +1266,7 @@ fn union() {
                         }
                     }
                     while (q < q_end && q_2 < q_end_2) {
+                        RP_ASK(1);
                         i = A_idx0[q];
                         i_2 = B_idx0[q_2];
                         p = rp_min_i64(i, i_2);
@@ -1261,6 +1302,7 @@ fn union() {
                         }
                     }
                     while ((q < q_end) | (q_2 < q_end_2)) {
+                        RP_ASK(1);
                         if (q < q_end) {
                             i = A_idx0[q];
                             stop = i;
@@ -1375,11 +1417,13 @@ fn dense_products() {
                 int64_t chunk_hi = launch.chunks[2 * chunk + 1];
                 int64_t chunk_2, chunk_3, row;
                 double acc;
+                uint32_t rounds = 0;
                 RP_GROW(lengths, 1);
                 chunk_2 = rp_max_i64(0, chunk_lo);
                 chunk_3 = rp_min_i64(n4, chunk_hi);
                 if (chunk_2 < chunk_3) {
                     for (int64_t i = chunk_2; i < chunk_3; i++) {
+                        RP_ASK(16);
                         __syncwarp(mask);
                         acc = y_val[i];
                         row = rp_mul_i64(i, n5);
@@ -1458,6 +1502,8 @@ fn counts_of_columns() {
                 int64_t chunk_lo = launch.chunks[2 * chunk];
                 int64_t chunk_hi = launch.chunks[2 * chunk + 1];
                 int64_t chunk_2, chunk_3, q, q_end, i_2, first, last;
+                uint32_t own_rounds = 0;
+                int stopped = 0;
                 first = launch.sections[2 * chunk];
                 last = launch.sections[2 * chunk + 1];
                 RP_GROW(lengths, 1);
@@ -1465,6 +1511,7 @@ fn counts_of_columns() {
                 chunk_3 = rp_min_i64(n4, chunk_hi);
                 if (chunk_2 < chunk_3) {
                     for (int64_t i = chunk_2 + (int64_t)lane; i < chunk_3; i += 32) {
+                        RP_ASK_ALONE();
                         q = rp_max_i64(A_ptr1[i], first);
                         q_end = rp_min_i64(A_ptr1[i + 1], last);
                         while (q < q_end) {
@@ -1473,6 +1520,7 @@ fn counts_of_columns() {
                             q = rp_add_i64(q, 1);
                         }
                     }
+                    if (__any_sync(mask, stopped)) return RP_CANCELLED;
                 }
                 if (lane == 0) lengths[0] = n5;
                 return RP_DONE;

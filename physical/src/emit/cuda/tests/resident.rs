@@ -118,7 +118,7 @@ fn a_limit_of_the_device_is_kept() {
     assert!(*limit == least / 4 && *asked > 0 && !kernel.is_empty(), "{error}");
 }
 
-/// Protects who cancels from waiting for a launch: chunks that have not begun do not.
+/// Protects who cancels from waiting for a launch: chunks that have not begun do not, and one on its way ends there.
 #[test]
 fn a_launch_hears_that_it_is_cancelled() {
     // A chunk for each row, each of which takes a while.
@@ -127,14 +127,15 @@ fn a_launch_hears_that_it_is_cancelled() {
         (for i (for j (for k (+= (C i j) (* (A i k) (B k j)))))))";
     let (product, inputs) = draft(text);
     let Emulation { kernels, .. } = Emulation::of([&product].into_iter(), usize::MAX);
-    let limits = Limits::default().on(&CUTTING);
-    let cancel = limits.cancel.clone();
-    std::thread::scope(|scope| {
-        scope.spawn(move || {
-            std::thread::sleep(Duration::from_millis(20));
-            cancel.store(true, Ordering::Relaxed);
+    for limits in [Limits::default().on(&CUTTING), Limits::default()] {
+        let cancel = limits.cancel.clone();
+        std::thread::scope(|scope| {
+            scope.spawn(move || {
+                std::thread::sleep(Duration::from_millis(20));
+                cancel.store(true, Ordering::Relaxed);
+            });
+            let error = output(&kernels[0], &[&inputs[0], &inputs[1]], &limits).unwrap_err();
+            assert!(matches!(error, Error::KernelStopped(Status::Cancelled)), "{error}");
         });
-        let error = output(&kernels[0], &[&inputs[0], &inputs[1]], &limits).unwrap_err();
-        assert!(matches!(error, Error::KernelStopped(Status::Cancelled)), "{error}");
-    });
+    }
 }
