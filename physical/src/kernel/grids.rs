@@ -6,6 +6,7 @@
 
 use super::append::{Span, coordinates};
 use super::bounds::{self, Share};
+use super::folds::{Maker, are_rows};
 use super::{ALL, Draft, Engine, Kernel, Outcome, collect};
 use crate::Error;
 use crate::assembly::{Buffer, Function, Status, Stmt};
@@ -20,6 +21,7 @@ use redpoll_logic::op::Op;
 use redpoll_logic::{Prim, Scalar};
 use std::collections::HashMap;
 use std::ops::{Add, Range};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -37,6 +39,8 @@ pub(crate) struct Grids {
     launches: AtomicU64,
     /// The device that runs them, if one does.
     device: Option<u32>,
+    /// Makes other kernels for where they are run.
+    maker: Maker,
 }
 
 /// The room of the windows of a buffer.
@@ -64,14 +68,18 @@ impl Grids {
     /// [`Error::InvalidAssembly`] when a verifier rejects one.
     pub(super) fn of(draft: &Draft) -> Result<Grids, Error> {
         let program = |grid| Ok::<_, Error>(Box::new(Program::new(grid)?) as Box<dyn Runner>);
-        Grids::new(draft.grids(Lanes::Exactly(LANES)), program)
+        Grids::new(draft.grids(Lanes::Exactly(LANES)), Arc::new(|draft| Kernel::of(draft, Engine::Grid)), program)
     }
 
-    /// Grids, given what runs each.
-    pub(crate) fn new<E>(plan: Plan, mut runner: impl FnMut(Grid) -> Result<Box<dyn Runner>, E>) -> Result<Grids, E> {
+    /// Grids, given what makes kernels that run beside them, and what runs each.
+    pub(crate) fn new<E>(
+        plan: Plan,
+        maker: Maker,
+        mut runner: impl FnMut(Grid) -> Result<Box<dyn Runner>, E>,
+    ) -> Result<Grids, E> {
         let count = plan.count.map(&mut runner).transpose()?;
         let (run, launches) = (runner(plan.run)?, AtomicU64::new(0));
-        Ok(Grids { count, run, sections: plan.sections, launches, device: None })
+        Ok(Grids { count, run, sections: plan.sections, launches, device: None, maker })
     }
 
     /// The grids of a draft, on a device of CUDA.
@@ -83,7 +91,8 @@ impl Grids {
         let plan = draft.grids(Lanes::AsUseful);
         let mut runners = cuda.runners(&plan.count.iter().chain([&plan.run]).collect::<Vec<_>>())?.into_iter();
         let next = |_| runners.next().ok_or_else(|| Error::InvalidInvocation("a runner for each grid".into()));
-        Ok(Grids { device: Some(ordinal), ..Grids::new(plan, next)? })
+        let maker: Maker = Arc::new(move |draft| Kernel::of(draft, Engine::Cuda(ordinal)));
+        Ok(Grids { device: Some(ordinal), ..Grids::new(plan, maker, next)? })
     }
 
     /// What runs them.
@@ -337,11 +346,14 @@ impl<'a> Whole<'a> {
     fn output(&self, (number, id): (usize, TensorId), how: &Join) -> Result<Tensor, Error> {
         let Run { kernel, grids, chunks, inputs, limits, .. } = *self.run;
         let arrays = arrays(&kernel.draft, id);
+        let dense = are_rows(&kernel.draft.program.tensors[id.index()].ty);
+        let stays = dense && grids.run.is_elsewhere() && chunks.len() > 1;
         let in_place = arrays.iter().all(|b| grids.run.grid().places[b.index()] == Place::Shared);
         match how {
+            Join::Folded(op) if !in_place && stays => self.fold_there((number, id), op),
             Join::Folded(op) if !in_place => {
                 let partials = (0..chunks.len()).map(|chunk| self.of_chunk(id, chunk)).collect::<Result<_, _>>()?;
-                // Partial results are few, and their merges short: the host does them.
+                // Sparse results are few, and their merges short: the host does them.
                 let engine = if grids.device.is_some() { Engine::Instant } else { Engine::Grid };
                 kernel.merges.merge(&kernel.draft, (number, op), partials, (engine, limits))
             }
@@ -356,6 +368,21 @@ impl<'a> Whole<'a> {
             }
             Join::Appended => self.append(id),
         }
+    }
+
+    /// A dense output into which chunks have folded, put together where that has happened.
+    fn fold_there(&self, (number, id): (usize, TensorId), op: &Op) -> Result<Tensor, Error> {
+        let Run { kernel, grids, chunks, limits, .. } = *self.run;
+        let buffers = arrays(&kernel.draft, id);
+        let rows = buffers.iter().map(|buffer| {
+            let piece = |window| Ok(Piece { window, from: 0, len: self.length(*buffer, window)?, shift: 0 });
+            self.gather(*buffer, &[], &(0..chunks.len()).map(piece).collect::<Result<Vec<_>, Error>>()?)
+        });
+        let partials = (chunks.len(), rows.collect::<Result<Vec<_>, _>>()?);
+        let ty = &kernel.draft.program.tensors[id.index()].ty;
+        let folded = kernel.folds.fold((number, ty, op), partials, &grids.maker, limits)?;
+        let mut folded = folded.into_iter();
+        self.tensor(id, |_| Ok(folded.next().expect("the result has the arrays of the partial results")))
     }
 
     /// The elements of an array of which chunks have those of their rounds, and several sections of a round each a partial

@@ -10,6 +10,7 @@ mod bind;
 mod bounds;
 mod collect;
 mod draft;
+mod folds;
 mod grids;
 mod merge;
 mod parallel;
@@ -28,6 +29,7 @@ use crate::notation::{Program, Role};
 use crate::run::{Invocation, Limits};
 use crate::storage::Tensor;
 use bounds::Share;
+use folds::Folds;
 pub(crate) use grids::Grids;
 use merge::Merges;
 use redpoll_logic::FloatMode;
@@ -58,6 +60,8 @@ pub struct Kernel {
     code: Code,
     room: Room,
     merges: Merges,
+    /// Kernels that fold what chunks have left, where it lies.
+    folds: Folds,
 }
 
 /// The steps that a round of a loop has at most, for limits.
@@ -164,6 +168,7 @@ impl Kernel {
             code,
             room: Room::of_buffers(draft.function().buffers.len()),
             merges: Merges::default(),
+            folds: Folds::default(),
         }
     }
 

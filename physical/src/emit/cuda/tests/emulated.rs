@@ -190,19 +190,35 @@ impl Emulation {
         let grids: Vec<Grid> = plans.iter().flat_map(|p| p.count.iter().chain([&p.run])).cloned().collect();
         let host = Host::of(&grids);
         let memory = DeviceMemory::of(host.clone(), limit);
-        let mut number = 0;
-        let kernel = |(draft, plan): (&Draft, Plan)| {
-            let grids = Grids::new(plan, |grid| {
-                number += 1;
-                let emulated = on_device(&host, &memory, (number - 1, grid), 2);
-                Ok::<_, Infallible>(Box::new(emulated) as Box<dyn Runner>)
-            });
-            let Ok(grids) = grids;
-            Kernel::on_grids(draft, grids)
-        };
-        let kernels = drafts.zip(plans).map(kernel).collect();
+        let kernels = kernels(drafts.zip(plans), &host, &memory);
         Emulation { host, memory, kernels }
     }
+}
+
+/// Kernels of drafts whose grids a device has.
+fn kernels<'a>(
+    plans: impl Iterator<Item = (&'a Draft, Plan)>,
+    host: &Arc<Host>,
+    memory: &Arc<DeviceMemory>,
+) -> Vec<Kernel> {
+    let mut number = 0;
+    let kernel = |(draft, plan): (&Draft, Plan)| {
+        let others = memory.clone();
+        // They are compiled when they are asked for, over the same memory.
+        let maker = Arc::new(move |draft: &Draft| {
+            let plan = draft.grids(Lanes::AsUseful);
+            let host = Host::of(&plan.count.iter().chain([&plan.run]).cloned().collect::<Vec<_>>());
+            Ok(kernels(std::iter::once((draft, plan)), &host, &others).swap_remove(0))
+        });
+        let grids = Grids::new(plan, maker, |grid| {
+            number += 1;
+            let emulated = on_device(host, memory, (number - 1, grid), 2);
+            Ok::<_, Infallible>(Box::new(emulated) as Box<dyn Runner>)
+        });
+        let Ok(grids) = grids;
+        Kernel::on_grids(draft, grids)
+    };
+    plans.map(kernel).collect()
 }
 
 /// A grid of a device, which counts as having so many teams.

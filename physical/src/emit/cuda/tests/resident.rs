@@ -75,6 +75,37 @@ fn intermediates_do_not_travel() {
     assert_eq!(host.moved(), (0, bytes(&c) - ptr));
 }
 
+/// Sums of columns, of which each chunk has its own.
+const SUMS: &str = "(program (input A (type (shape 40 900) f64 0.0 csr)) (output s (type (shape 900) f64 0.0 dense))
+    (for i (for j (+= (s j) (A i j)))))";
+/// What is made of the sums.
+const CENTRED: &str = "(program (input A (type (shape 40 900) f64 0.0 csr)) (input s (type (shape 900) f64 0.0 dense))
+    (output B (type (shape 40 900) f64 0.0 csr)) (for i (for j (init (B i j) (* (A i j) (s j))))))";
+
+/// Protects partial results: they are folded where they are, in the order of the chunks, and do not travel.
+#[test]
+fn partial_results_are_folded_where_they_are() {
+    let [(sums, inputs), (centred, _)] = [SUMS, CENTRED].map(draft);
+    let Emulation { host, kernels, .. } = Emulation::of([&sums, &centred].into_iter(), usize::MAX);
+    let limits = Limits::default().on(&CUTTING);
+    let a = &inputs[0];
+    let [one, two] = [&sums, &centred].map(|draft| Kernel::of(draft, Engine::Interpreter).unwrap());
+    let here = output(&one, &[a], &limits).unwrap();
+    let expected = output(&two, &[a, &here], &limits).unwrap();
+    let s = output(&kernels[0], &[a], &limits).unwrap();
+    let (_, back) = host.moved();
+    // There is a partial result for each of 40 chunks.
+    assert!(back < 4 * here.bytes() as usize, "tables alone come back, {back} bytes of them");
+    assert!(!s.is_here());
+    output(&kernels[1], &[a, &here], &limits).unwrap();
+    let from_here = host.moved();
+    let b = output(&kernels[1], &[a, &s], &limits).unwrap();
+    let there = host.moved();
+    assert_eq!((from_here.0 - there.0, there.1), (here.bytes() as usize, from_here.1));
+    assert_eq!(scalars(&b), scalars(&expected));
+    assert_eq!(scalars(&s), scalars(&here));
+}
+
 /// Protects limits of memory here from results that are elsewhere.
 #[test]
 fn what_stays_away_is_charged_while_it_lives() {
