@@ -68,6 +68,15 @@ impl Draft {
         Draft::with_options(program, layouts, self.options)
     }
 
+    /// The same with parameters that are not called after their values: its text is that of drafts for other sizes.
+    pub(super) fn of_any_size(self) -> Draft {
+        let mut lowered = (*self.lowered).clone();
+        let names = lowered.function.params.iter_mut().enumerate();
+        names.for_each(|(number, name)| *name = format!("size{number}"));
+        let signature = Signature::of(&lowered.function);
+        Draft { lowered: Arc::new(lowered), signature, ..self }
+    }
+
     /// The steps that a run is expected to take; 0 where nobody has said.
     pub(super) fn expected_steps(&self) -> u64 {
         if self.steps.is_finite() { self.steps as u64 } else { 0 }

@@ -6,12 +6,12 @@
 
 use super::append::{Span, coordinates};
 use super::bounds::{self, Share};
-use super::folds::{Maker, are_rows};
+use super::folds::{Folded, Maker, Partials, are_rows};
 use super::{ALL, Draft, Engine, Kernel, Outcome, collect};
 use crate::Error;
 use crate::assembly::{Buffer, Function, Status, Stmt};
 use crate::emit::cuda::Cuda;
-use crate::grid::{End, Extent, Gather, Grid, Lanes, Launch, Launched, Piece, Place, Plan, Program, Runner};
+use crate::grid::{End, Extent, Gather, Grid, Lanes, Launch, Launched, Left, Piece, Place, Plan, Program, Runner};
 use crate::levels::{Concatenation, level};
 use crate::lower::Binding;
 use crate::notation::{Cut, Join, Sections, TensorId};
@@ -361,9 +361,16 @@ impl<'a> Whole<'a> {
                 let len = super::parallel::places(kernel, id, inputs) as usize;
                 let cut = grids.sections.iter().flat_map(|sections| &sections.folds);
                 let mut cut = cut.filter(|(output, _)| *output == id);
-                self.tensor(id, |buffer| match cut.next() {
-                    Some((_, op)) => self.gather(buffer, &self.of_sections(buffer, op)?, &[]),
-                    None => self.gather(buffer, &[], &[Piece { window: 0, from: 0, len, shift: 0 }]),
+                self.tensor(id, |buffer| {
+                    let Some((_, op)) = cut.next() else {
+                        return self.gather(buffer, &[], &[Piece { window: 0, from: 0, len, shift: 0 }]);
+                    };
+                    let of = Folded { number, ty: &kernel.draft.program.tensors[id.index()].ty, op };
+                    let there = grids.run.is_elsewhere().then(|| self.sections_there(buffer, of)).transpose()?;
+                    match there.flatten() {
+                        Some(array) => Ok(array),
+                        None => self.gather(buffer, &self.of_sections(buffer, op)?, &[]),
+                    }
                 })
             }
             Join::Appended => self.append(id),
@@ -374,15 +381,55 @@ impl<'a> Whole<'a> {
     fn fold_there(&self, (number, id): (usize, TensorId), op: &Op) -> Result<Tensor, Error> {
         let Run { kernel, grids, chunks, limits, .. } = *self.run;
         let buffers = arrays(&kernel.draft, id);
-        let rows = buffers.iter().map(|buffer| {
+        let arrays = buffers.iter().map(|buffer| {
             let piece = |window| Ok(Piece { window, from: 0, len: self.length(*buffer, window)?, shift: 0 });
             self.gather(*buffer, &[], &(0..chunks.len()).map(piece).collect::<Result<Vec<_>, Error>>()?)
         });
-        let partials = (chunks.len(), rows.collect::<Result<Vec<_>, _>>()?);
-        let ty = &kernel.draft.program.tensors[id.index()].ty;
-        let folded = kernel.folds.fold((number, ty, op), partials, &grids.maker, limits)?;
-        let mut folded = folded.into_iter();
+        let partials = Partials { ends: vec![chunks.len()], arrays: arrays.collect::<Result<_, _>>()? };
+        let of = Folded { number, ty: &kernel.draft.program.tensors[id.index()].ty, op };
+        let mut folded = kernel.folds.fold(of, partials, &grids.maker, limits)?.into_iter();
         self.tensor(id, |_| Ok(folded.next().expect("the result has the arrays of the partial results")))
+    }
+
+    /// An array of which chunks have the elements of their rounds, and several sections of a round each a partial result:
+    /// these are folded where they lie, and the array is put together there. `None` where some elements belong to no chunk.
+    fn sections_there(&self, buffer: Buffer, of: Folded<'_>) -> Result<Option<Array>, Error> {
+        let Run { kernel, grids, sections, limits, .. } = *self.run;
+        let windows = &self.launched.windows[buffer.index()];
+        let (mut rows, mut ends, mut pieces, mut next) = (Vec::new(), Vec::new(), Vec::new(), 0);
+        for (window, left) in windows.iter().enumerate() {
+            let (first, len) = (left.first, left.len);
+            let whole = Piece { window, from: 0, len, shift: 0 };
+            if sections[window] == ALL {
+                pieces.push(whole);
+            } else {
+                rows.push(whole);
+                // Sections of a round follow each other.
+                let goes_on = window > 0 && sections[window - 1] != ALL && windows[window - 1].first == first;
+                if goes_on {
+                    *ends.last_mut().expect("an earlier section has begun the group") = rows.len();
+                    continue;
+                }
+                pieces.push(Piece { window: windows.len(), from: ends.len() * len, ..whole });
+                ends.push(rows.len());
+            }
+            if first != next {
+                return Ok(None);
+            }
+            next += len as i64;
+        }
+        if next != self.run.whole(buffer).len as i64 {
+            return Ok(None);
+        }
+        if rows.is_empty() {
+            return self.gather(buffer, &[], &pieces).map(Some);
+        }
+        let partials = Partials { ends, arrays: vec![self.gather(buffer, &[], &rows)?] };
+        let folded = kernel.folds.fold(of, partials, &grids.maker, limits)?;
+        let folded = grids.run.left(&folded[0], limits)?;
+        let windows: Vec<&Left> = windows.iter().chain([&folded]).collect();
+        let decl = &kernel.draft.function().buffers[buffer.index()];
+        grids.run.gather(&Gather { decl, windows: &windows, head: &[], pieces: &pieces }, limits).map(Some)
     }
 
     /// The elements of an array of which chunks have those of their rounds, and several sections of a round each a partial
@@ -433,7 +480,8 @@ impl<'a> Whole<'a> {
 
     fn gather(&self, buffer: Buffer, head: &[u64], pieces: &[Piece]) -> Result<Array, Error> {
         let decl = &self.run.kernel.draft.function().buffers[buffer.index()];
-        let gather = Gather { decl, windows: &self.launched.windows[buffer.index()], head, pieces };
+        let windows: Vec<&Left> = self.launched.windows[buffer.index()].iter().collect();
+        let gather = Gather { decl, windows: &windows, head, pieces };
         self.run.grids.run.gather(&gather, self.run.limits)
     }
 

@@ -105,6 +105,15 @@ pub(crate) trait Runner: Send + Sync {
             .ok_or_else(|| Error::InvalidInvocation("buffers of Arrow are aligned".into()))
     }
 
+    /// An array as what a launch has left: one that lies where launches run.
+    ///
+    /// # Errors
+    /// What a device says.
+    fn left(&self, array: &Array, _limits: &Limits) -> Result<Left, Error> {
+        let elements = (0..array.len()).map(|k| array.bits(k)).collect::<Vec<u64>>();
+        Ok(Left { first: 0, asked: elements.len(), len: elements.len(), contents: Contents::Here(elements) })
+    }
+
     /// The elements of windows of a buffer, as values of loads.
     ///
     /// # Errors
@@ -208,7 +217,7 @@ pub(crate) struct Gather<'a> {
     /// The buffer's declaration.
     pub(crate) decl: &'a BufferDecl,
     /// Its windows.
-    pub(crate) windows: &'a [Left],
+    pub(crate) windows: &'a [&'a Left],
     /// Elements in front of the pieces.
     pub(crate) head: &'a [u64],
     /// The pieces, one behind the other.

@@ -3,11 +3,12 @@
 use super::emulated::{CUTTING, Emulation, tensor};
 use crate::Error;
 use crate::assembly::Status;
+use crate::grid::Lanes;
 use crate::kernel::{Draft, Engine, Kernel};
 use crate::notation::Role;
 use crate::run::Limits;
 use crate::storage::{Array, Tensor};
-use crate::testing::normal_form;
+use crate::testing::{normal_form, skewed};
 use redpoll_logic::{FloatMode, Scalar};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -104,6 +105,27 @@ fn partial_results_are_folded_where_they_are() {
     assert_eq!((from_here.0 - there.0, there.1), (here.bytes() as usize, from_here.1));
     assert_eq!(scalars(&b), scalars(&expected));
     assert_eq!(scalars(&s), scalars(&here));
+}
+
+/// Protects rows that several sections have: their partial results do not travel either, nor do rows that are whole.
+#[test]
+fn sections_are_put_together_where_they_are() {
+    let text = "(program (input A (type (shape 7 60) f64 0.0 csr)) (input X (type (shape 60 400) f64 0.0 dense))
+        (output Y (type (shape 7 400) f64 0.0 dense))
+        (for i (for j (for k (+= (Y i k) (* (A i j) (X j k)))))))";
+    let (draft, inputs) = skewed::draft(text);
+    assert!(draft.grids(Lanes::AsUseful).sections.is_some());
+    let Emulation { host, kernels, .. } = Emulation::of([&draft].into_iter(), usize::MAX);
+    let inputs: Vec<&Tensor> = inputs.iter().collect();
+    let here = output(&Kernel::of(&draft, Engine::Interpreter).unwrap(), &inputs, &Limits::default()).unwrap();
+    for limits in [Limits::default(), Limits::default().on(&CUTTING)] {
+        let y = output(&kernels[0], &inputs, &limits).unwrap();
+        let (_, back) = host.moved();
+        assert!(back < here.bytes() as usize, "tables alone come back, {back} bytes of them");
+        assert!(!y.is_here());
+        assert_eq!(scalars(&y), scalars(&here));
+        host.moved();
+    }
 }
 
 /// Protects limits of memory here from results that are elsewhere.
