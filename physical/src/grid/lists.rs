@@ -32,6 +32,14 @@ impl Lists {
         Lists(lengths.collect())
     }
 
+    /// All lists of inputs, taken to have so many entries.
+    #[cfg(test)]
+    pub(crate) fn all(program: &Program, entries: f64) -> Lists {
+        let inputs = (0..).map(TensorId).zip(&program.tensors).filter(|(_, decl)| decl.role == Role::Input);
+        let levels = inputs.flat_map(|(id, decl)| (0..decl.ty.format.levels.len()).map(move |k| (id, k)));
+        Lists(levels.map(|level| (level, entries)).collect())
+    }
+
     /// The lengths.
     pub(crate) fn lengths(&self) -> &Lengths {
         &self.0

@@ -30,7 +30,7 @@ impl Draft {
         Draft::with_options(program, layouts, Options { mode, ..Options::default() })
     }
 
-    pub(super) fn with_options(program: &Arc<Program>, layouts: &[Option<Layout>], options: Options) -> Draft {
+    pub(crate) fn with_options(program: &Arc<Program>, layouts: &[Option<Layout>], options: Options) -> Draft {
         let lowered = lower(program, layouts, options);
         let signature = Signature::of(&lowered.function);
         let (program, lowered, steps) = (program.clone(), Arc::new(lowered), f64::INFINITY);
@@ -90,6 +90,12 @@ impl Draft {
     /// The width of positions.
     pub(super) fn width(&self) -> PositionWidth {
         self.options.width
+    }
+
+    /// How long the lists of inputs are, as far as that is known.
+    #[cfg(test)]
+    pub(crate) fn lists(&self) -> Option<&Lists> {
+        self.lists.as_deref()
     }
 
     /// What was lowered.

@@ -16,6 +16,7 @@ mod merge;
 mod parallel;
 mod processor;
 mod room;
+mod whole;
 
 pub use draft::Draft;
 pub use processor::{NoProcessor, Processor};

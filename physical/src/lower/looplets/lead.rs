@@ -17,6 +17,7 @@ use super::{Extent, Looplet, Nest};
 use crate::assembly::{CompareOp, Expr, Local, Stmt};
 use crate::lower::build::{eq, local, lt, plus, truth};
 use crate::lower::cx::Cx;
+use crate::lower::seeded::{self, Seeded};
 use crate::lower::state::Cursor;
 use redpoll_logic::Prim;
 use std::collections::HashSet;
@@ -60,7 +61,7 @@ fn is_list(w: &Walker) -> bool {
 pub(super) fn lower(cx: &mut Cx<'_>, nest: &Nest, mut walkers: Vec<Walker>, (leader, cursor): (usize, Local)) {
     let Extent { lo, hi, .. } = nest.extent.clone();
     let lead = walkers.remove(leader);
-    let last = match (&lead.stepper.more, cx.prover.le(&lead.stepper.bound, &hi)) {
+    let last = match (&lead.stepper.more, cx.prover.le(&lead.stepper.bound, &hi) || seeded::is(Seeded::LeadEnd)) {
         (Expr::Compare(_, _, end), true) => (**end).clone(),
         _ => end_of(cx, &lead, cursor, &hi),
     };
@@ -134,7 +135,8 @@ fn search(cx: &mut Cx<'_>, nest: &Nest, mut found: Vec<Walker>, mut others: Vec<
             cx.prover.assume_eq(&stop, p);
             search(cx, nest, found, others, p);
         });
-        cx.push_if(eq(&stop, p), met, Vec::new());
+        let is_met = if seeded::is(Seeded::LeadEntry) { truth(true) } else { eq(&stop, p) };
+        cx.push_if(is_met, met, Vec::new());
     });
     cx.push_if(more, met, Vec::new());
 }
