@@ -30,6 +30,10 @@ pub(crate) const PROGRAMS: &[&str] = &[
        (for i (for j (for k (+= (D i j) (* (A i j) (* (B i k) (C j k))))))))",
     "(program (input A (type (shape 7 60) i32 0 csr)) (output s (type (shape 60) i32 0 dense))
        (for i (for j (+= (s j) (A i j)))))",
+    // Sampled products, in the pattern of what samples.
+    "(program (input A (type (shape 7 20) f64 0.0 csr)) (input B (type (shape 7 4) f64 0.0 dense))
+       (input C (type (shape 20 4) f64 0.0 dense)) (output D (type (shape 7 20) f64 0.0 csr)) (pattern D A)
+       (for i (for j (for k (+= (D i j) (* (A i j) (* (B i k) (C j k))))))))",
 ];
 
 /// Programs some of whose rounds are more than what their stored places add.
