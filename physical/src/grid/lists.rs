@@ -68,6 +68,24 @@ pub(super) fn asked(function: &Function, bindings: &[Binding], lists: &Lists) ->
     asked
 }
 
+/// The cursors that go along lists without coordinates that repeat, and the arrays of these.
+pub(super) fn coordinates(program: &Program, function: &Function, bindings: &[Binding]) -> Vec<(Local, Buffer)> {
+    let mut found = Vec::new();
+    for stmt in &function.body {
+        stmt.any(&mut |s| {
+            if let Some((cursor, (tensor, level))) = cursor(s, bindings) {
+                let format = &program.tensors[tensor.index()].ty.format.levels[level];
+                let own = Binding::Level { tensor, level, array: 1 };
+                let array = bindings.iter().position(|binding| *binding == own);
+                let is_list = format.kind == LevelKind::SparseList && format.unique;
+                found.extend(array.filter(|_| is_list).map(|k| (cursor, Buffer(k as u32))));
+            }
+            false
+        });
+    }
+    found
+}
+
 /// A function whose folds along lists have as many lanes as these cursors ask for.
 pub(super) fn folds_in_lanes(function: &Function, asked: &[(Local, u8)], mode: FloatMode) -> Function {
     let mut function = walks_in_lanes(function.clone(), asked, mode);

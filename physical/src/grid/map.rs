@@ -1,8 +1,8 @@
 //! From a function to a grid: which loops lanes share, which stores are atomic, where lanes wait for each other.
 
 use super::barriers::with_barriers;
-use super::independent::{is_independent, reads};
-use super::nodes::{Folded, Grid, Place, Stmt, Writer};
+use super::independent::{Known, is_independent, reads};
+use super::nodes::{Grid, Place, Stmt, Writer};
 use super::rounds::Walks;
 use crate::assembly::{BinaryOp, Buffer, Expr, Function, Local, Stmt as Serial};
 use redpoll_logic::Prim;
@@ -37,7 +37,7 @@ pub fn map_to(function: &Function, places: Vec<Place>, lanes: u32, walks: &Walks
     let mapping = Mapping { function, all, lanes, atomic, walks };
     let body = mapping.block(&function.body, Within::Chunk);
     let body = if lanes == 1 { body } else { with_barriers(function, body) };
-    Grid { function: function.clone(), lanes, places, body }
+    Grid { function: function.clone(), lanes, places, distinct: walks.distinct.clone(), body }
 }
 
 /// The operator with which alone a function touches an array: each access folds a value into a place, by an operator
@@ -164,7 +164,9 @@ impl Mapping<'_> {
             return Stmt::For { var, lo, hi, body };
         }
         let folds = self.walks.folds(self.function, (var, body), &self.all);
-        if !can_spread(self.function, (var, &lo, &hi, body), &self.all, (&folds, &|b| self.atomic.contains(&b))) {
+        let distinct = self.walks.distinct.iter().find(|(walk, _)| *walk == var).map(|(_, array)| *array);
+        let known = Known { folds: &folds, distinct, atomic: &|b| self.atomic.contains(&b) };
+        if !can_spread(self.function, (var, &lo, &hi, body), &self.all, known) {
             let body = together(inside);
             return Stmt::For { var, lo, hi, body };
         }
@@ -192,17 +194,16 @@ fn takes_long(body: &[Serial]) -> bool {
     Serial::any_loop(body) || body.iter().any(|s| s.any(&mut |s| steps(s)))
 }
 
-/// Whether lanes may share the rounds of a loop: they are independent but for these folds, and the bounds read nothing that
-/// they store.
+/// Whether lanes may share the rounds of a loop: they are independent, and the bounds read nothing that they store.
 pub(super) fn can_spread(
     f: &Function,
     (var, lo, hi, body): (Local, &Expr, &Expr, &[Serial]),
     all: &[u32],
-    (folds, atomic): (&[Folded], &dyn Fn(Buffer) -> bool),
+    known: Known<'_>,
 ) -> bool {
     let stores = |buffer: Buffer| {
         body.iter().any(|s| s.any(&mut |s| matches!(s, Serial::Store { buffer: b, .. } if *b == buffer)))
     };
     let reads_stored = |e: &Expr| e.any(&mut |e| matches!(e, Expr::Load { buffer, .. } if stores(*buffer)));
-    !reads_stored(lo) && !reads_stored(hi) && is_independent(f, (var, body), all, folds, atomic)
+    !reads_stored(lo) && !reads_stored(hi) && is_independent(f, (var, body), all, known)
 }

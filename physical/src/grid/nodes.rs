@@ -16,6 +16,8 @@ pub struct Grid {
     pub lanes: u32,
     /// Where each buffer lives, in the order of the function's table.
     pub places: Vec<Place>,
+    /// Loops along lists, by their variables, and the arrays of the coordinates there: within a loop no two are equal.
+    pub distinct: Vec<(Local, Buffer)>,
     /// The code.
     pub body: Vec<Stmt>,
 }

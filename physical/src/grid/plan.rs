@@ -1,10 +1,10 @@
 //! The grids of a lowered program: where its buffers live, and what is launched.
 
 use super::count::counting;
-use super::lists::{Lists, asked, folds_in_lanes};
+use super::lists::{Lists, asked, coordinates, folds_in_lanes};
 use super::map::{WARP, folds, map, map_to};
 use super::nodes::{Grid, Place};
-use super::rounds::with_rounds;
+use super::rounds::{Walks, with_rounds};
 use super::sections::{sectioned, with_bounds};
 use crate::assembly::{Buffer, BufferDecl, BufferRole, Function};
 use crate::levels::{Concatenation, level};
@@ -45,8 +45,10 @@ impl Plan {
         let how = lowered.cut.as_ref().ok().zip(over).and_then(|(cut, (_, mode))| sections(program, cut, mode));
         let cut = how.and_then(|how| Some((sectioned(program, lowered, &how, function)?, how)));
         let mode = over.map_or_else(FloatMode::default, |(_, mode)| mode);
+        let distinct = coordinates(program, &lowered.function, &lowered.bindings);
+        let walks = Walks { lanes: asked, distinct, mode };
         let grid = |function: &Function, places: Vec<Place>| {
-            let (function, walks) = with_rounds(function.clone(), asked.clone(), mode);
+            let (function, walks) = with_rounds(function.clone(), walks.clone());
             match lanes {
                 Lanes::AsUseful => map(&function, places, &walks),
                 Lanes::Exactly(n) => map_to(&function, places, n.min(WARP), &walks),

@@ -7,9 +7,9 @@
 //! while q < end { .. acc = acc op value ..; q = q + 1 }  =  for q in q..end { .. acc = acc op value .. }
 //! ```
 
-use super::independent::{is_independent, reads};
+use super::independent::{Known, is_independent, reads};
 use super::nodes::Folded;
-use crate::assembly::{BinaryOp, CompareOp, Expr, Function, Local, LocalDecl, Stmt};
+use crate::assembly::{BinaryOp, Buffer, CompareOp, Expr, Function, Local, LocalDecl, Stmt};
 use crate::lower::{as_truth, identity, local, max, plus};
 use redpoll_logic::{FloatMode, Prim};
 use std::collections::HashSet;
@@ -18,13 +18,15 @@ use std::collections::HashSet;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Walks {
     pub(super) lanes: Vec<(Local, u8)>,
+    /// Their arrays of coordinates, of which no two are equal.
+    pub(super) distinct: Vec<(Local, Buffer)>,
     pub(super) mode: FloatMode,
 }
 
 impl Walks {
     /// No loops.
     pub fn none() -> Walks {
-        Walks { lanes: Vec::new(), mode: FloatMode::default() }
+        Walks { lanes: Vec::new(), distinct: Vec::new(), mode: FloatMode::default() }
     }
 
     /// The lanes of a loop with this variable.
@@ -39,14 +41,15 @@ impl Walks {
 }
 
 /// The function with walks by these cursors as loops, as far as lanes can share their rounds.
-pub(super) fn with_rounds(mut f: Function, asked: Vec<(Local, u8)>, mode: FloatMode) -> (Function, Walks) {
+pub(super) fn with_rounds(mut f: Function, walks: Walks) -> (Function, Walks) {
     let all = reads(&f, &f.body);
-    let walks = Walks { lanes: asked, mode };
     let mut found = Vec::new();
     let body = f.body.clone();
     f.body = block(&mut f, &walks, &all, body, &mut found);
-    let lanes = walks.lanes.into_iter().filter(|(cursor, _)| found.contains(cursor)).collect();
-    (f, Walks { lanes, mode })
+    let mut walks = walks;
+    walks.lanes.retain(|(cursor, _)| found.contains(cursor));
+    walks.distinct.retain(|(cursor, _)| found.contains(cursor));
+    (f, walks)
 }
 
 fn block(f: &mut Function, walks: &Walks, all: &[u32], body: Vec<Stmt>, found: &mut Vec<Local>) -> Vec<Stmt> {
@@ -105,7 +108,8 @@ fn walk(f: &mut Function, walks: &Walks, all: &[u32], (cond, body): (&Expr, &[St
         return None;
     }
     let folds = folds(f, rounds, all, walks.mode);
-    if !is_independent(f, (q, rounds), all, &folds, &|_| false) {
+    let distinct = walks.distinct.iter().find(|(walk, _)| *walk == q).map(|(_, array)| *array);
+    if !is_independent(f, (q, rounds), all, Known { folds: &folds, distinct, atomic: &|_| false }) {
         return None;
     }
     let (own, hi) = (reads(f, body)[q.index()], (**end).clone());

@@ -4,7 +4,7 @@
 //! 2. There are as many places as buffers, inputs alone being [`Place::Input`]; a team has a power of two of lanes, up
 //!    to 32.
 //! 3. Outside of spread loops the first lane alone stores, inside each lane; measured buffers are not touched.
-//! 4. A spread loop has independent rounds but for its folds, whose stores its bounds do not read; it folds from identities,
+//! 4. A spread loop has independent rounds but for its folds, given that coordinates differ where the grid says so, whose stores its bounds do not read; it folds from identities,
 //!    and all that goes on from round to round. In it there is neither another one nor anything that the team does
 //!    together: barriers, growth, sorts, swaps, returns.
 //! 5. Atomic operations work on shared integers of 32 or 64 bits, by operators whose order does not matter, and nothing
@@ -16,7 +16,7 @@
 //! 9. The bounds of sections are taken by statements of the body itself.
 
 use super::barriers::with_barriers;
-use super::independent::reads;
+use super::independent::{Known, reads};
 use super::map::{can_spread, folds};
 use super::nodes::{Grid, Place, Stmt, Writer, serial};
 use super::rounds::folds as folds_of_rounds;
@@ -168,7 +168,9 @@ impl Checker<'_> {
                     self.fault("a spread loop folds what it does not fold, or not from the identity");
                 }
                 let rounds = (*var, lo, hi, &rounds[..]);
-                if self.grid.lanes == 1 || !can_spread(function, rounds, &self.reads, (folds, &atomic)) {
+                let distinct = self.grid.distinct.iter().find(|(walk, _)| walk == var).map(|(_, array)| *array);
+                let known = Known { folds, distinct, atomic: &atomic };
+                if self.grid.lanes == 1 || !can_spread(function, rounds, &self.reads, known) {
                     self.fault("the rounds of a spread loop are not known to be independent");
                 }
                 if body.iter().skip(1).any(|s| s.any(&mut |s| matches!(s, Stmt::Ask(_)))) {

@@ -71,6 +71,10 @@ pub(crate) const INTERSECTIONS: &[&str] = &[
        (output y (type (shape 7) f64 0.0 dense)) (for i (for j (+= (y i) (* (A i j) (B i j))))))",
     "(program (input A (type (shape 7 60) f64 0.0 csr)) (input B (type (shape 7 60) f64 0.0 csr))
        (output C (type (shape 7 60) f64 0.0 csr)) (pattern C A) (for i (for j (+= (C i j) (* (A i j) (B i j))))))",
+    // Places of coordinates.
+    "(program (input A (type (shape 7 60) f64 0.0 csr)) (input B (type (shape 7 60) f64 0.0 csr))
+       (output C (type (shape 7 60) f64 0.0 dense)) (output s (type (shape 60) f64 0.0 dense))
+       (for i (for j (block (+= (C i j) (* (A i j) (B i j))) (+= (s j) (* (A i j) (B i j)))))))",
     // A vector that is cut: the list ends in the middle.
     "(program (input x (type (shape 90) f32 0.0 (sparse-list (element)))) (input y (type (shape 90) f32 0.0 (sparse-list (element))))
        (output s (type (shape) f32 0.0 dense)) (for i (+= (s) (* (x i) (y i)))))",

@@ -3,9 +3,10 @@
 
 use super::golden::check_plan;
 use super::{function, launch, one};
-use crate::assembly::{BinaryOp, Expr, Local, Param, Status};
+use crate::Error;
+use crate::assembly::{BinaryOp, Buffer, Expr, Local, Param, Status};
 use crate::grid::rounds::with_rounds;
-use crate::grid::{End, Grid, Lanes, Launched, Place, Stmt, map_to, serial, verify};
+use crate::grid::{End, Fault, Grid, Lanes, Launched, Place, Stmt, Walks, map_to, serial, verify};
 use crate::kernel::{Engine, Kernel};
 use crate::run::{Limits, Workers};
 use crate::storage::Tensor;
@@ -176,7 +177,7 @@ fn products_in_a_pattern() {
 #[test]
 fn products_of_vectors() {
     check(
-        3,
+        4,
         expect![[r#"
             grid kernel($n90) lanes 32 {
               chunk s.val: value f32 fill 0.0_f32
@@ -334,9 +335,14 @@ fn products($n) {
 /// The cursor of the list that leads.
 const Q: Local = Local(2);
 
+/// The walk by the leader, in lanes of four.
+fn walks(mode: FloatMode) -> Walks {
+    Walks { lanes: vec![(Q, 4)], distinct: vec![], mode }
+}
+
 /// The products by a team of four.
 fn products() -> Grid {
-    let (function, walks) = with_rounds(function(PRODUCTS), vec![(Q, 4)], FloatMode::default());
+    let (function, walks) = with_rounds(function(PRODUCTS), walks(FloatMode::default()));
     map_to(&function, vec![Place::Input, Place::Input, Place::Chunk], 4, &walks)
 }
 
@@ -403,7 +409,7 @@ fn partial_results_that_are_lost_or_counted_again_are_found() {
 #[test]
 fn searches_that_go_on_from_round_to_round_are_not_shared() {
     let start = |text: &str| text.replace("    r = 0\n", "").replace("  q = 0\n", "  q = 0\n  r = 0\n");
-    let (merge, walks) = with_rounds(function(&start(PRODUCTS)), vec![(Q, 4)], FloatMode::default());
+    let (merge, walks) = with_rounds(function(&start(PRODUCTS)), walks(FloatMode::default()));
     let grid = map_to(&merge, vec![Place::Input, Place::Input, Place::Chunk], 4, &walks);
     assert!(!grid.to_string().contains("spread"), "{grid}");
     let mut carried = grid.clone();
@@ -426,7 +432,7 @@ fn searches_that_go_on_from_round_to_round_are_not_shared() {
 #[test]
 fn folds_that_are_read_on_the_way_are_not_shared() {
     let read = PRODUCTS.replace("if b[r] == i", "if (b[r] + acc) == i");
-    let (function, walks) = with_rounds(function(&read), vec![(Q, 4)], FloatMode::default());
+    let (function, walks) = with_rounds(function(&read), walks(FloatMode::default()));
     let grid = map_to(&function, vec![Place::Input, Place::Input, Place::Chunk], 4, &walks);
     assert!(!grid.to_string().contains("spread"), "{grid}");
 }
@@ -436,7 +442,51 @@ fn folds_that_are_read_on_the_way_are_not_shared() {
 fn floats_in_the_order_of_the_program_are_not_shared() {
     let floats = PRODUCTS.replace("s: value i64 fill 0", "s: value f64 fill 0.0").replace("acc: i64", "acc: f64");
     let floats = floats.replace("acc + (q * r)", "acc + f64(q * r)");
-    let shared = |mode| !with_rounds(function(&floats), vec![(Q, 4)], mode).1.lanes.is_empty();
+    let shared = |mode| !with_rounds(function(&floats), walks(mode)).1.lanes.is_empty();
     assert!(shared(FloatMode::default()));
     assert!(!shared(FloatMode::StrictIeee));
+}
+
+/// Values that are added at the coordinates of a list.
+const SCATTERED: &str = "\
+fn scattered($n) {
+  input a: index i64
+  input b: index i64
+  owned y: value i64 fill 0
+  local lo: i64 local hi: i64 local q: i64
+  chunk lo, hi
+  grow y, $n
+  q = 0
+  while q < $n {
+    y[a[q]] = y[a[q]] + b[q]
+    q = q + 1
+  }
+}";
+
+/// Protects places that are called by coordinates: they belong to rounds where no coordinate repeats.
+#[test]
+fn coordinates_that_repeat_are_found() {
+    let spread = |distinct: Vec<(Local, Buffer)>| {
+        let walks = Walks { distinct, ..walks(FloatMode::default()) };
+        let (function, walks) = with_rounds(function(SCATTERED), walks);
+        map_to(&function, vec![Place::Input, Place::Input, Place::Chunk], 4, &walks)
+    };
+    assert!(!spread(vec![]).to_string().contains("spread"));
+    assert!(!spread(vec![(Q, Buffer(1))]).to_string().contains("spread"), "the other array is no place");
+    let grid = spread(vec![(Q, Buffer(0))]);
+    assert_eq!(verify(&grid), [], "{grid}");
+    assert!(grid.to_string().contains("spread"), "{grid}");
+    let scatter = |coordinates: Vec<i64>, seed| {
+        let lists = [coordinates, (0..16).collect()].map(ArrowBuffer::from_vec);
+        launch(&grid, &lists, &one(1), (16, 1, seed))
+    };
+    for seed in 0..8 {
+        let backwards = scatter((0..16).rev().collect(), seed).unwrap();
+        assert_eq!(backwards.windows[2][0].elements(), (0..16).rev().collect::<Vec<u64>>());
+        let repeated = scatter((0..16).map(|k| k / 2).collect(), seed).map(|launched| launched.end);
+        assert!(matches!(repeated, Err(Error::Grid(Fault::Race { .. }))), "{repeated:?}");
+    }
+    let mut unknown = grid.clone();
+    unknown.distinct.clear();
+    assert!(faults(&unknown).contains("not known to be independent"), "{}", faults(&unknown));
 }
