@@ -3,7 +3,7 @@
 use super::barriers::with_barriers;
 use super::independent::{Known, is_independent, reads};
 use super::nodes::{Grid, Place, Stmt, Writer};
-use super::rounds::Walks;
+use super::rounds::{Walks, coordinates_of};
 use crate::assembly::{BinaryOp, Buffer, Expr, Function, Local, Stmt as Serial};
 use redpoll_logic::Prim;
 use std::collections::HashSet;
@@ -164,7 +164,7 @@ impl Mapping<'_> {
             return Stmt::For { var, lo, hi, body };
         }
         let folds = self.walks.folds(self.function, (var, body), &self.all);
-        let distinct = self.walks.distinct.iter().find(|(walk, _)| *walk == var).map(|(_, array)| *array);
+        let distinct = coordinates_of(&self.walks.distinct, var);
         let known = Known { folds: &folds, distinct, atomic: &|b| self.atomic.contains(&b) };
         if !can_spread(self.function, (var, &lo, &hi, body), &self.all, known) {
             let body = together(inside);

@@ -40,13 +40,17 @@ impl Walks {
     }
 }
 
+/// The array of coordinates of a loop with this variable, where no two are equal.
+pub(super) fn coordinates_of(distinct: &[(Local, Buffer)], var: Local) -> Option<Buffer> {
+    distinct.iter().find(|(walk, _)| *walk == var).map(|(_, array)| *array)
+}
+
 /// The function with walks by these cursors as loops, as far as lanes can share their rounds.
-pub(super) fn with_rounds(mut f: Function, walks: Walks) -> (Function, Walks) {
+pub(super) fn with_rounds(mut f: Function, mut walks: Walks) -> (Function, Walks) {
     let all = reads(&f, &f.body);
     let mut found = Vec::new();
     let body = f.body.clone();
     f.body = block(&mut f, &walks, &all, body, &mut found);
-    let mut walks = walks;
     walks.lanes.retain(|(cursor, _)| found.contains(cursor));
     walks.distinct.retain(|(cursor, _)| found.contains(cursor));
     (f, walks)
@@ -108,7 +112,7 @@ fn walk(f: &mut Function, walks: &Walks, all: &[u32], (cond, body): (&Expr, &[St
         return None;
     }
     let folds = folds(f, rounds, all, walks.mode);
-    let distinct = walks.distinct.iter().find(|(walk, _)| *walk == q).map(|(_, array)| *array);
+    let distinct = coordinates_of(&walks.distinct, q);
     if !is_independent(f, (q, rounds), all, Known { folds: &folds, distinct, atomic: &|_| false }) {
         return None;
     }

@@ -19,7 +19,7 @@ use super::barriers::with_barriers;
 use super::independent::{Known, reads};
 use super::map::{can_spread, folds};
 use super::nodes::{Grid, Place, Stmt, Writer, serial};
-use super::rounds::folds as folds_of_rounds;
+use super::rounds::{coordinates_of, folds as folds_of_rounds};
 use crate::assembly::{self, Buffer, BufferRole, Expr, Fault};
 use redpoll_logic::FloatMode;
 
@@ -168,8 +168,7 @@ impl Checker<'_> {
                     self.fault("a spread loop folds what it does not fold, or not from the identity");
                 }
                 let rounds = (*var, lo, hi, &rounds[..]);
-                let distinct = self.grid.distinct.iter().find(|(walk, _)| walk == var).map(|(_, array)| *array);
-                let known = Known { folds, distinct, atomic: &atomic };
+                let known = Known { folds, distinct: coordinates_of(&self.grid.distinct, *var), atomic: &atomic };
                 if self.grid.lanes == 1 || !can_spread(function, rounds, &self.reads, known) {
                     self.fault("the rounds of a spread loop are not known to be independent");
                 }

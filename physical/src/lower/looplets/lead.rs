@@ -54,10 +54,12 @@ fn cursor_of_list(w: &Walker) -> Option<Local> {
     (steps && is_list(w)).then_some(cursor)
 }
 
+/// Whether a stepper meets single entries, and nothing but the fill value between and behind them.
 fn is_list(w: &Walker) -> bool {
     matches!(&w.stepper.chunk, Looplet::Spike { body: body @ Cursor::Fill(_), .. } if *body == w.stepper.rest)
 }
 
+/// Emits the loop of the leader.
 pub(super) fn lower(cx: &mut Cx<'_>, nest: &Nest, mut walkers: Vec<Walker>, (leader, cursor): (usize, Local)) {
     let Extent { lo, hi, .. } = nest.extent.clone();
     let lead = walkers.remove(leader);
