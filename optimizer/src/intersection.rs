@@ -16,6 +16,8 @@ use redpoll_logic::{DType, LeafKind, LevelKind, Lookup, Prim, StorageMode};
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct List {
     pub(crate) kind: LevelKind,
+    /// How many fibers there are.
+    pub(crate) fibers: f64,
     /// Coordinates of a fiber.
     pub(crate) fiber: f64,
     /// How many loops are outside of where the fiber is known: those between come back to it.

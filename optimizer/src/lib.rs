@@ -67,6 +67,7 @@ mod split;
 mod structure;
 mod term;
 mod unify;
+mod windows;
 mod work;
 mod workspace;
 mod writes;

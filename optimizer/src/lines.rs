@@ -15,13 +15,23 @@ use redpoll_logic::LevelKind;
 pub(crate) const CACHES: [(Event, f64); 3] =
     [(Event::CloseMiss, cost::CLOSE_CACHE), (Event::NearMiss, cost::NEAR_CACHE), (Event::FarMiss, cost::FAR_CACHE)];
 
+/// Loops that visit this part of their places go from neighbour to neighbour.
+const VISITS_ALL: f64 = 0.9;
+
 /// The places of a dense level.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Places {
-    /// The loop that binds it, by its place in the order; `None` for one that is bound outside, or not yet.
+    /// How many loops are outside of the one that binds it; `None` where it is not bound yet.
     pub(crate) at: Option<usize>,
     /// How many the loop goes to at most.
     pub(crate) size: f64,
+}
+
+/// The part of the accesses of a loop whose addresses look like that of the one before.
+pub(crate) fn aliased(places: &[Places], at: usize) -> f64 {
+    let Some(level) = places.iter().position(|p| p.at == Some(at)) else { return 0.0 };
+    let inner = &places[level + 1..];
+    if inner.is_empty() { 0.0 } else { cost::aliased(inner.iter().fold(8, |bytes, p| bytes * p.size as u64)) }
 }
 
 impl Search<'_> {
@@ -43,10 +53,10 @@ impl Search<'_> {
     pub(crate) fn missed_lines(&self, (order, count): (&[usize], f64), places: &[Places], cache: f64) -> f64 {
         let per_line = cost::LINE / 8.0;
         let innermost = places.last().and_then(|level| level.at);
-        let begins = |at: usize| self.rounds(self.mask_of(&order[..at])).max(1.0);
+        let begins = |at: usize| self.rounds_outside(order, at).max(1.0);
         // The lines that the loops inside touch each time.
         let (mut inside, mut misses) = (1.0, count);
-        for at in (0..order.len()).rev() {
+        for at in (0..self.problem.prefix.len() + order.len()).rev() {
             let rounds = (begins(at + 1) / begins(at)).max(1.0);
             let elsewhere = self.leads_elsewhere(order, at);
             let slides = innermost == Some(at) && !elsewhere;
@@ -65,9 +75,15 @@ impl Search<'_> {
         misses
     }
 
-    /// Whether a loop of the order leads those inside of it elsewhere in each of its rounds.
+    /// Whether a loop, those outside of all of the order counted first, leads those inside of it elsewhere in each of its
+    /// rounds.
     fn leads_elsewhere(&self, order: &[usize], at: usize) -> bool {
-        let (own, inside) = (order[at], &order[at + 1..]);
+        let prefix = self.problem.prefix;
+        let Some(own) = at.checked_sub(prefix.len()) else {
+            // What has led the loops outside of a fold is known by how few places they visit.
+            return at + 1 < prefix.len() && self.problem.reach < VISITS_ALL;
+        };
+        let (own, inside) = (order[own], &order[own + 1..]);
         self.accesses.iter().any(|Accessed { read, loops, .. }| {
             let is_dense = read.ty.format.levels.iter().all(|level| level.kind == LevelKind::Dense);
             !is_dense && loops.contains(&own) && inside.iter().any(|l| loops.contains(l))

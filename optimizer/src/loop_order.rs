@@ -138,6 +138,8 @@ pub(crate) struct Search<'t> {
     steps: RefCell<FxHashMap<SmallVec<[u8; 8]>, Work>>,
     /// The runs along each loop that goes by runs.
     runs: OnceCell<Vec<Option<f64>>>,
+    /// The comparisons of coordinates without which nothing is computed.
+    pub(crate) comparisons: OnceCell<Vec<&'t Term>>,
     pub(crate) volumes: OnceCell<Vec<Volume>>,
 }
 
@@ -187,6 +189,7 @@ impl<'t> Search<'t> {
             rounds: RefCell::default(),
             steps: RefCell::default(),
             runs: OnceCell::new(),
+            comparisons: OnceCell::new(),
             volumes: OnceCell::new(),
         }
     }

@@ -9,7 +9,7 @@ use crate::cost;
 use crate::estimate::{Bound, deciding, either};
 use crate::fit::{Levels, Meeting};
 use crate::intersection::{Hold, List, Rounds, least, meet, searchable};
-use crate::lines::{CACHES, Places};
+use crate::lines::{CACHES, Places, aliased};
 use crate::loop_order::{Accessed, Formats, Inner, Purpose, Search, inline_work, place, stored_work};
 use crate::sizes::Sizes;
 use crate::term::{Fold, NestKind, Node, Read, Target, Term};
@@ -75,6 +75,8 @@ impl Search<'_> {
             let others = self.rounds_outside(order, fixed).min(fibers);
             work.add(Event::Enter, others);
             work.add(Event::EnterAgain, fibers - others);
+            let ends = walked.iter().map(|list| list.fibers).fold(0.0, f64::max);
+            work.add(Event::End, fibers * missed(cost::FORESEEN, ends));
         } else if self.problem.sizes.block(&self.loops[last]).is_none() {
             // Loops over the places of a block are short ones of known length, which compilers unroll.
             work.add(Event::EnterDense, fibers);
@@ -92,6 +94,7 @@ impl Search<'_> {
         } else {
             work.add(Event::Round, rounds);
             followed.extend(along);
+            work += self.within_window(order, fibers, &mut walked);
             let of = |depth: usize| self.rounds_outside(order, depth);
             let (ways, steps) = meet(&walked, &Rounds { own: rounds, outside: fibers, of: &of });
             work += steps;
@@ -100,7 +103,10 @@ impl Search<'_> {
         for Followed { kind, span, places } in followed {
             work.add(cost::follow(kind), steps);
             match places {
-                Some(places) => self.miss_lines(&mut work, (order, steps), (&places, span)),
+                Some(places) => {
+                    work.add(Event::AliasedRead, steps * aliased(&places, self.problem.prefix.len() + order.len() - 1));
+                    self.miss_lines(&mut work, (order, steps), (&places, span));
+                }
                 None => work.miss(steps, span),
             }
         }
@@ -139,7 +145,7 @@ impl Search<'_> {
             return;
         }
         let in_step = levels.in_step(&positions);
-        let places = levels.places(|f| order.iter().position(|k| self.loops[*k] == *f), self.problem.sizes);
+        let places = levels.places(&positions, self.problem.sizes);
         let mut outside = Some(0);
         for (depth, ((kind, known), meeting)) in levels.resolved(&positions).zip(meetings).enumerate() {
             let fixed = std::mem::replace(&mut outside, known);
@@ -154,8 +160,16 @@ impl Search<'_> {
                 Meeting::Walk => {
                     let fixed = fixed.unwrap_or(here);
                     let hold = if *joined { Hold::of(read, depth, fixed, here) } else { None };
-                    let (fiber, joined) = (self.fanout(read, depth), *joined);
-                    met.walked.push(List { kind, fiber, fixed, joined, hold, searchable: searchable(read, depth) });
+                    let (fibers, fiber, joined) = (self.positions(read, depth), self.fanout(read, depth), *joined);
+                    met.walked.push(List {
+                        kind,
+                        fibers,
+                        fiber,
+                        fixed,
+                        joined,
+                        hold,
+                        searchable: searchable(read, depth),
+                    });
                     met.jumps.push(span);
                 }
                 Meeting::Follow => met.followed.push(Followed { kind, span, places: places.clone() }),
@@ -198,7 +212,8 @@ impl Search<'_> {
             let outside = prefix.iter().rposition(|f| read.at.iter().any(|at| at.has(f))).map_or(0, |at| at + 1);
             let fixed = shorter.iter().rposition(|k| binds(*k)).map_or(outside, |at| prefix.len() + at + 1);
             let joined = access.joined;
-            met.walked.push(List { kind, fiber, fixed, joined, hold: None, searchable: true });
+            let fibers = distinct(shorter);
+            met.walked.push(List { kind, fibers, fiber, fixed, joined, hold: None, searchable: true });
             met.jumps.push(span);
         }
     }
@@ -258,9 +273,18 @@ impl Search<'_> {
                     work += self.write(target, volume, order, &full).0;
                 }
             }
-            Purpose::Fold(_) => work.add(Event::Fold, rounds),
+            Purpose::Fold(fold) => {
+                work.add(Event::Fold, rounds);
+                work.add(Event::Compute, rounds * self.further_operators(&fold.arg, order));
+            }
         }
         work
+    }
+
+    /// The operators beside one, which what takes their values is priced with, that each round of an order's last loop
+    /// computes.
+    pub(crate) fn further_operators(&self, value: &Term, order: &[usize]) -> f64 {
+        order.last().map_or(0, |last| operators(value, &self.loops[*last]).saturating_sub(1)) as f64
     }
 
     fn inline(&self, fold: &Fold, prefix: &[Field]) -> Work {
@@ -319,6 +343,15 @@ pub(crate) fn conversion(cx: &Context, read: &Read) -> Work {
     // Each level but the outermost one is sorted by.
     work.add(Event::Reorder, stored * levels.len().saturating_sub(1).max(1) as f64);
     work
+}
+
+/// The operators of a term of which each round of a loop computes the value anew: what none of its rounds changes, and
+/// stands in front of what they do, is computed outside.
+pub(crate) fn operators(term: &Term, field: &Field) -> usize {
+    let Node::Call(_, args) = term.node() else { return 0 };
+    let fixed = args.iter().take_while(|arg| !arg.fields().contains(field)).count();
+    let own = args.len().saturating_sub(fixed.max(1));
+    own + args.iter().map(|arg| operators(arg, field)).sum::<usize>()
 }
 
 /// The fraction of the places over the bound fields that loops for an output go through.

@@ -73,10 +73,11 @@ pub(crate) fn choose_protocols(
             let Some(loop_at) = at.fields().iter().filter_map(positions).max() else { continue };
             if !kind.traits().full && *protocol == Protocol::Walk {
                 let count = |levels| cx.ask(&read.tensor, &read.ty, Question::Positions(levels)).estimate;
-                let fiber = count(level + 1) / count(level).max(1.0);
+                let fibers = count(level);
+                let fiber = count(level + 1) / fibers.max(1.0);
                 let hold = if joined { Hold::of(read, level, outside, loop_at) } else { None };
                 let searchable = searchable(read, level);
-                let list = List { kind, fiber, fixed: outside, joined, hold, searchable };
+                let list = List { kind, fibers, fiber, fixed: outside, joined, hold, searchable };
                 members.push(Member { access, level, loop_at, list });
             }
             outside = outside.max(loop_at + 1);

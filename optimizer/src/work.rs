@@ -17,6 +17,9 @@ pub enum Event {
     EnterAgain,
     /// A loop over every coordinate begins.
     EnterDense,
+    /// A loop that stored coordinates drive ends where a processor has not foreseen it: it remembers the ends of so many
+    /// fibers only.
+    End,
     /// A round of a loop that stored coordinates drive.
     Round,
     /// A round of an innermost loop over every coordinate that reads neighbours.
@@ -48,6 +51,9 @@ pub enum Event {
     NearMiss,
     /// An access to a place that no cache holds.
     FarMiss,
+    /// A read of a place whose address looks like that of the one before, so that they are in each other's way: they differ
+    /// by a multiple of what a processor tells apart, and caches have both in one set.
+    AliasedRead,
     /// A write into a dense level at a place that the caches next to the core do not hold: nothing waits for it, so that
     /// several are on their way at once.
     NearWrite,
@@ -55,7 +61,7 @@ pub enum Event {
     FarWrite,
     /// A value that is folded into the one before.
     Fold,
-    /// A value that is computed and not folded into the one before.
+    /// A value that is computed and not folded into the one before, or an operator more on the way to one that is.
     Compute,
     /// A place that is appended to a list.
     Append,

@@ -105,6 +105,7 @@ impl Search<'_> {
         let all = self.rounds(self.mask_of(order));
         let folds = target.fold.is_some() && order.last().is_some_and(|k| !own(k));
         work.add(if folds { Event::Fold } else { Event::Compute }, all);
+        work.add(Event::Compute, all * self.further_operators(&target.value, order));
         let counts = estimate_positions(self.cx, target, format, sizes);
         if pattern(&volume.patterns, format).is_some() {
             let places = counts.last().copied().unwrap_or(1.0);
@@ -229,8 +230,7 @@ fn aliased(target: &Target, format: &Format, dimensions: &[u64], full: &[Field])
     let Some(innermost) = full.last() else { return 0.0 };
     let Some(mode) = format.modes.iter().position(|mode| target.at[mode.mode()].has(innermost)) else { return 0.0 };
     let bytes = dimensions[mode + 1..].iter().fold(8u64, |bytes, &n| bytes.saturating_mul(n.max(1)));
-    let shared = 1 << bytes.trailing_zeros().min(cost::ALIASED.trailing_zeros());
-    if mode + 1 < dimensions.len() && 2 * shared >= cost::ALIASED { shared as f64 / cost::ALIASED as f64 } else { 0.0 }
+    if mode + 1 < dimensions.len() { cost::aliased(bytes) } else { 0.0 }
 }
 
 /// What is allocated for an output and set to its first value.

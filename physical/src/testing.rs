@@ -12,6 +12,8 @@ pub(crate) fn normal_form(text: &str) -> crate::notation::Program {
 
 #[cfg(test)]
 pub(crate) mod skewed;
+#[cfg(test)]
+pub(crate) mod windows;
 
 /// Nestings of all level kinds over `rank` modes in all orders, lists of coordinates (from any level on, below any other
 /// kinds), blocked and skewed formats, all with an element leaf. Of up to two levels all nestings are there; of more, so

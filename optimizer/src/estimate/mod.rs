@@ -12,6 +12,7 @@ mod profile;
 
 pub(crate) use known::Known;
 pub(crate) use marginal::{Marginal, Marginals, Pair, Throws};
+pub(crate) use order::difference;
 pub(crate) use profile::{Profile, either};
 
 use profile::{Over, Sense};

@@ -136,16 +136,21 @@ fn coordinate(term: &Term) -> Option<Field> {
     }
 }
 
-/// The fraction of the places of which a comparison of two coordinates holds.
-pub(super) fn compared(op: &Op, args: &[Term], over: Over<'_>) -> Option<f64> {
-    let Op::Builtin(op) = op else { return None };
+/// The first of two coordinates less the second; either may be a number.
+pub(crate) fn difference(args: &[Term]) -> Option<Affine> {
     let [x, y] = args else { return None };
     let form = |t: &Term| match (t.node(), t.as_literal()) {
         (Node::Coordinate(form), _) => Some(form.clone()),
         (_, Some(Scalar::I64(c))) => Some(Affine::constant(*c)),
         _ => None,
     };
-    let difference = form(x)?.plus(&form(y)?.times(-1));
+    Some(form(x)?.plus(&form(y)?.times(-1)))
+}
+
+/// The fraction of the places of which a comparison of two coordinates holds.
+pub(super) fn compared(op: &Op, args: &[Term], over: Over<'_>) -> Option<f64> {
+    let Op::Builtin(op) = op else { return None };
+    let difference = difference(args)?;
     if difference.terms.is_empty() || !difference.terms.iter().all(|(f, _)| (over.bound)(f)) {
         return None;
     }

@@ -105,8 +105,8 @@ fn layers_of_message_passing_multiply_by_the_smaller_side_first() {
         &expect![[r#"
             H3.1.1.1.1.1.1: j.3 f.3 f.2
             H3.1.1.1.1.1: f.2 j.2 j.3
-            H3.1.1.1.1: f.2 f j.2
-            H3.1.1.1: f j j.2
+            H3.1.1.1.1: f.2 j j.2
+            H3.1.1.1: f.2 f j
             H3.1.1: f i j
             H3.1: f g i
             H3: g i

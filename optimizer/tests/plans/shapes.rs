@@ -752,8 +752,8 @@ fn rows_to_blocks() {
         &expect![[r#"
             (physical
               (input A f64 0.0 (7 9) (dense sparse-list))
-              (query (for (i.o 4) (i.i 2 i.o 7) (j 9))
-                (write C f64 0.0 (7 9) (dense@0/2 sparse-list@1/4 dense@0%2 dense@1%4) (i.o (quot j 4) i.i (mod j 4)) (workspace 1 (byte-map dense dense)) (at A (+ i.i (* 2 i.o)) j)))
+              (query (for (i.o 4) (j.o 3) (i.i 2 i.o 7) (j.i 4 j.o 9))
+                (write C f64 0.0 (7 9) (dense@0/2 sparse-list@1/4 dense@0%2 dense@1%4) (i.o j.o i.i j.i) (at A (+ i.i (* 2 i.o)) (+ j.i (* 4 j.o)))))
               (produces C))"#]],
     );
     assert_eq!(physical.queries.len(), 1);

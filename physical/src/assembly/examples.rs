@@ -159,11 +159,12 @@ impl Case {
     /// Asserts that a grid of one chunk and a team of so many lanes does what the interpreter has done.
     fn assert_agrees_as_grid(&self, lanes: u32, seed: u64, (status, expected): &(Status, Invocation)) {
         let function = &self.function;
-        let place = |decl: &BufferDecl| if decl.role == BufferRole::Input { Place::Input } else { Place::Chunk };
+        let owned = if seed.is_multiple_of(3) { Place::Chunk } else { Place::Team };
+        let place = |decl: &BufferDecl| if decl.role == BufferRole::Input { Place::Input } else { owned };
         let places: Vec<Place> = function.buffers.iter().map(place).collect();
         let program = grid::Program::new(grid::map_to(function, places.clone(), lanes, &grid::Walks::none()))
             .unwrap()
-            .with_step_limit(1 << 24);
+            .with_step_limit(1 << 27);
         let mut room = 16;
         let launched = loop {
             let extent = |place: &Place| match place {
@@ -203,7 +204,7 @@ pub(crate) fn run_both(
     for effort in [Effort::Quick, Effort::Full] {
         case.assert_agrees(&cranelift::compile(function, effort).unwrap(), &expected);
     }
-    for (seed, lanes) in [1, 4, 32].into_iter().enumerate() {
+    for (seed, lanes) in [1, 4, 32, 64, 256].into_iter().enumerate() {
         case.assert_agrees_as_grid(lanes, seed as u64, &expected);
     }
     expected

@@ -376,7 +376,7 @@ pub struct LaneFold {
     /// Its identity.
     pub identity: Scalar,
     /// The number of lanes, a power of two.
-    pub lanes: u8,
+    pub lanes: u16,
     /// The element, an `i64` local.
     pub var: Local,
     /// The first element.

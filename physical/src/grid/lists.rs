@@ -1,15 +1,20 @@
 //! Folds along lists by the lanes of a team: how many lanes a fold has is chosen by how long the lists are.
 //!
 //! A list that is shorter than the team leaves lanes without work, so there are as many as a list has places, on average:
-//! teams of fewer lanes share a warp. Source: N. Bell, M. Garland, "Implementing sparse matrix-vector multiplication on
+//! teams of fewer lanes share a warp, and a block shares a list that is long for a warp. Source: N. Bell, M. Garland, "Implementing sparse matrix-vector multiplication on
 //! throughput-oriented processors", 2009.
 
-use super::map::WARP;
-use crate::assembly::{Buffer, Expr, Function, Local, Stmt};
-use crate::lower::{Binding, Lengths, walks_in_lanes};
+use super::known::Known;
+use super::map::{MOST_LANES, WARP};
+use crate::assembly::{Buffer, Expr, Function, LaneFold, Local, Stmt};
+use crate::kernel::{ALL, MOST_CHUNKS};
+use crate::lower::{Binding, Lengths, Lowered, ParamSource, walks_in_lanes};
 use crate::notation::{Program, Role, TensorId};
 use crate::storage::Tensor;
 use redpoll_logic::{FloatMode, LevelKind};
+
+/// The places for each lane of a block that its barriers are worth.
+const LEAST_OF_BLOCK: f64 = 8.0;
 
 /// How long the lists of inputs are on average, by tensor and level; nothing is known of the others.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -45,20 +50,26 @@ impl Lists {
         &self.0
     }
 
-    /// The lanes for lists of a level: 1 where they are too short to be shared.
-    fn lanes(&self, level: (TensorId, usize)) -> u8 {
-        let length = self.0.get(&level).copied().unwrap_or(1.0);
-        let most = length.clamp(1.0, f64::from(WARP)) as u8;
-        1 << most.ilog2()
+    /// The lanes for lists of a level.
+    fn lanes(&self, level: (TensorId, usize)) -> u16 {
+        lanes(self.0.get(&level).copied().unwrap_or(1.0))
     }
 }
 
+/// The lanes for loops of so many places: 1 where they are too few to be shared, and more than a warp where each lane of a
+/// block has enough of them to make up for its barriers.
+fn lanes(places: f64) -> u16 {
+    let of_block = (places / LEAST_OF_BLOCK).min(f64::from(MOST_LANES));
+    let most = places.clamp(1.0, f64::from(WARP)).max(of_block) as u16;
+    1 << most.ilog2()
+}
+
 /// The cursors that go along lists, each with lanes for the lengths of these, where it is to have more than one.
-pub(super) fn asked(function: &Function, bindings: &[Binding], lists: &Lists) -> Vec<(Local, u8)> {
+pub(super) fn asked(lowered: &Lowered, lists: &Lists) -> Vec<(Local, u16)> {
     let mut asked = Vec::new();
-    for stmt in &function.body {
+    for stmt in &lowered.function.body {
         stmt.any(&mut |s| {
-            if let Some((cursor, level)) = cursor(s, bindings) {
+            if let Some((cursor, level)) = cursor(s, &lowered.bindings) {
                 asked.push((cursor, lists.lanes(level)));
             }
             false
@@ -69,7 +80,7 @@ pub(super) fn asked(function: &Function, bindings: &[Binding], lists: &Lists) ->
 }
 
 /// The cursors that go along lists without coordinates that repeat, and the arrays of these.
-pub(super) fn coordinates(program: &Program, function: &Function, bindings: &[Binding]) -> Vec<(Local, Buffer)> {
+pub(super) fn coordinates(program: &Program, Lowered { function, bindings, .. }: &Lowered) -> Vec<(Local, Buffer)> {
     let mut found = Vec::new();
     for stmt in &function.body {
         stmt.any(&mut |s| {
@@ -86,11 +97,29 @@ pub(super) fn coordinates(program: &Program, function: &Function, bindings: &[Bi
     found
 }
 
-/// A function whose folds along lists have as many lanes as these cursors ask for.
-pub(super) fn folds_in_lanes(function: &Function, asked: &[(Local, u8)], mode: FloatMode) -> Function {
-    let mut function = walks_in_lanes(function.clone(), asked, mode);
-    function.body.iter_mut().for_each(|s| widen(s, asked));
+/// The function of a program whose folds along lists have as many lanes as their cursors ask for, and others as many as what
+/// is known of their ranges.
+pub(super) fn folds_in_lanes(lowered: &Lowered, asked: &[(Local, u16)], mode: FloatMode) -> Function {
+    let mut function = walks_in_lanes(lowered.function.clone(), asked, mode);
+    let param = |source: &ParamSource| match source {
+        ParamSource::Dimension(n) => i64::try_from(*n).ok(),
+        _ => None,
+    };
+    let known = Known::of(&lowered.function, lowered.params.iter().map(param).collect());
+    let of_fold = |fold: &LaneFold| {
+        let of_list = asked.iter().find(|(cursor, _)| fold.lo == Expr::Local(*cursor)).map(|(_, lanes)| *lanes);
+        of_list.or_else(|| of_range(fold, &known)).unwrap_or(fold.lanes)
+    };
+    function.body.iter_mut().for_each(|s| widen(s, &of_fold));
     function
+}
+
+/// The lanes for a fold over a range that is known to be long for a warp. A chunk has its share of a range of rounds, of as
+/// many as there are at most where results depend on the cuts.
+fn of_range(fold: &LaneFold, known: &Known<'_>) -> Option<u16> {
+    let over = |chunk| Some(known.value(&fold.hi, chunk)?.saturating_sub(known.value(&fold.lo, chunk)?) as f64);
+    let places = over(None).or_else(|| Some(over(Some(&ALL))? / MOST_CHUNKS as f64))?;
+    Some(lanes(places)).filter(|lanes| *lanes > WARP as u16)
 }
 
 /// A cursor that is set to where a list begins, and the level of the list.
@@ -103,14 +132,23 @@ fn cursor(stmt: &Stmt, bindings: &[Binding]) -> Option<(Local, (TensorId, usize)
 }
 
 /// Gives folds that the plan has put in lanes of a processor those of a team.
-fn widen(stmt: &mut Stmt, asked: &[(Local, u8)]) {
+fn widen(stmt: &mut Stmt, of_fold: &dyn Fn(&LaneFold) -> u16) {
     match stmt {
-        Stmt::Lanes(fold) => {
-            let cursor = asked.iter().find(|(cursor, _)| fold.lo == Expr::Local(*cursor));
-            fold.lanes = cursor.map_or(fold.lanes, |(_, lanes)| *lanes);
-        }
-        Stmt::If { then, other, .. } => then.iter_mut().chain(other).for_each(|s| widen(s, asked)),
-        Stmt::While { body, .. } | Stmt::For { body, .. } => body.iter_mut().for_each(|s| widen(s, asked)),
+        Stmt::Lanes(fold) => fold.lanes = of_fold(fold),
+        Stmt::If { then, other, .. } => then.iter_mut().chain(other).for_each(|s| widen(s, of_fold)),
+        Stmt::While { body, .. } | Stmt::For { body, .. } => body.iter_mut().for_each(|s| widen(s, of_fold)),
         _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Protects lanes from having nothing to do, and long lists from teams of one warp.
+    #[test]
+    fn teams_are_as_large_as_lists_are_long() {
+        let of = [0.5, 1.0, 3.9, 31.0, 32.0, 511.0, 512.0, 1500.0, 2048.0, 1e18].map(lanes);
+        assert_eq!(of, [1, 1, 2, 16, 32, 32, 64, 128, 256, 256]);
     }
 }

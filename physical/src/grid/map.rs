@@ -11,8 +11,11 @@ use std::collections::HashSet;
 /// The lanes of a warp.
 pub const WARP: u32 = 32;
 
-/// Maps a verified function to a grid whose teams have as many lanes as it can use: a warp where rounds of loops are spread,
-/// as many as folds and walks have where these alone are, or one.
+/// The most lanes of a team: of more than one warp it is a block.
+pub const MOST_LANES: u32 = 256;
+
+/// Maps a verified function to a grid whose teams have as many lanes as it can use: as many as folds and walks have, at least
+/// a warp where rounds of other loops are spread, or one.
 pub fn map(function: &Function, places: Vec<Place>, walks: &Walks) -> Grid {
     let grid = map_to(function, places, WARP, walks);
     let mut useful = 1;
@@ -20,7 +23,7 @@ pub fn map(function: &Function, places: Vec<Place>, walks: &Walks) -> Grid {
         stmt.any(&mut |s| {
             match s {
                 Stmt::Spread { var, .. } => useful = useful.max(walks.of(*var).map_or(WARP, u32::from)),
-                Stmt::Lanes(fold) => useful = useful.max(u32::from(fold.lanes).min(WARP)),
+                Stmt::Lanes(fold) => useful = useful.max(u32::from(fold.lanes).min(MOST_LANES)),
                 _ => {}
             }
             false
@@ -29,7 +32,7 @@ pub fn map(function: &Function, places: Vec<Place>, walks: &Walks) -> Grid {
     if useful == WARP { grid } else { map_to(function, grid.places, useful, walks) }
 }
 
-/// Maps a verified function to a grid of teams of so many lanes, a power of two up to 32.
+/// Maps a verified function to a grid of teams of so many lanes, a power of two up to 256.
 pub fn map_to(function: &Function, places: Vec<Place>, lanes: u32, walks: &Walks) -> Grid {
     let all = reads(function, &function.body);
     let atomic = (0..).map(Buffer).zip(&places).filter(|(b, p)| **p == Place::Shared && folds(function, *b).is_some());

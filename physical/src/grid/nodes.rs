@@ -12,7 +12,7 @@ use redpoll_logic::Scalar;
 pub struct Grid {
     /// What it computes: its tables are those of the grid, its body is what the grid does when read in order.
     pub function: Function,
-    /// The lanes of a team, a power of two up to 32.
+    /// The lanes of a team, a power of two up to 256. A team of more than a warp is a block.
     pub lanes: u32,
     /// Where each buffer lives, in the order of the function's table.
     pub places: Vec<Place>,
@@ -35,7 +35,9 @@ pub enum Place {
     Rounds,
     /// A window for each chunk, which grows within its room.
     Chunk,
-    /// A window for each team, which grows within its room. What a chunk leaves in it the team's next one finds.
+    /// A window for each team, which grows within its room. What a chunk leaves in it the team's next one finds. It may begin in
+    /// the memory of a block; growth past its share there moves it, by all lanes of the team, with a barrier before and behind
+    /// the copy.
     Team,
     /// No memory: growth is noted, for later windows.
     Measured,

@@ -2,14 +2,14 @@
 
 use super::count::counting;
 use super::lists::{Lists, asked, coordinates, folds_in_lanes};
-use super::map::{WARP, folds, map, map_to};
+use super::map::{MOST_LANES, folds, map, map_to};
 use super::nodes::{Grid, Place};
 use super::rounds::{Walks, with_rounds};
 use super::sections::{sectioned, with_bounds};
 use crate::assembly::{Buffer, BufferDecl, BufferRole, Function};
 use crate::levels::{Concatenation, level};
 use crate::lower::{Binding, Lowered};
-use crate::notation::{Join, Program, Sections, TensorId, sections};
+use crate::notation::{Join, Program, Role, Sections, TensorId, sections};
 use redpoll_logic::{FloatMode, LevelKind};
 use std::collections::HashSet;
 
@@ -27,10 +27,10 @@ pub struct Plan {
 /// How many lanes a team has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Lanes {
-    /// A warp where rounds of loops are spread, as many as folds have where these alone are, else one.
+    /// As many as folds have, at least a warp where rounds of loops are spread, or one.
     #[default]
     AsUseful,
-    /// So many, a power of two up to 32.
+    /// So many, a power of two up to 256.
     Exactly(u32),
 }
 
@@ -38,20 +38,19 @@ impl Plan {
     /// The grids of a program. Over lists like these, folds along them have lanes where the mode of floats lets them be
     /// regrouped, and rounds are cut; without them all is done in the order of the function.
     pub fn of(program: &Program, lowered: &Lowered, lanes: Lanes, over: Option<(&Lists, FloatMode)>) -> Plan {
-        let asked = over.map_or_else(Vec::new, |(lists, _)| asked(&lowered.function, &lowered.bindings, lists));
-        let in_lanes = over.map(|(_, mode)| folds_in_lanes(&lowered.function, &asked, mode));
+        let asked = over.map_or_else(Vec::new, |(lists, _)| asked(lowered, lists));
+        let in_lanes = over.map(|(_, mode)| folds_in_lanes(lowered, &asked, mode));
         let function = in_lanes.as_ref().unwrap_or(&lowered.function);
         let places = places(program, lowered);
         let how = lowered.cut.as_ref().ok().zip(over).and_then(|(cut, (_, mode))| sections(program, cut, mode));
         let cut = how.and_then(|how| Some((sectioned(program, lowered, &how, function)?, how)));
         let mode = over.map_or_else(FloatMode::default, |(_, mode)| mode);
-        let distinct = coordinates(program, &lowered.function, &lowered.bindings);
-        let walks = Walks { lanes: asked, distinct, mode };
+        let walks = Walks { lanes: asked, distinct: coordinates(program, lowered), mode };
         let grid = |function: &Function, places: Vec<Place>| {
             let (function, walks) = with_rounds(function.clone(), walks.clone());
             match lanes {
                 Lanes::AsUseful => map(&function, places, &walks),
-                Lanes::Exactly(n) => map_to(&function, places, n.min(WARP), &walks),
+                Lanes::Exactly(n) => map_to(&function, places, n.min(MOST_LANES), &walks),
             }
         };
         let appends = lowered.cut.as_ref().is_ok_and(|cut| cut.outputs.iter().any(|(_, join)| *join == Join::Appended));
@@ -83,7 +82,7 @@ fn written(lowered: &Lowered) -> HashSet<Buffer> {
     buffers.filter(owned).map(|(buffer, _)| buffer).collect()
 }
 
-/// Where the buffers of a program live. Where its outermost loop is not cut there is one chunk, which has them all.
+/// Where the buffers of a program live. Where its outermost loop is not cut there is one chunk, which has all outputs.
 fn places(program: &Program, lowered: &Lowered) -> Vec<Place> {
     let join = |id: TensorId| {
         let cut = lowered.cut.as_ref().ok()?;
@@ -91,10 +90,10 @@ fn places(program: &Program, lowered: &Lowered) -> Vec<Place> {
     };
     let place = |(decl, binding): (&BufferDecl, &Binding)| match binding {
         _ if decl.role == BufferRole::Input => Place::Input,
-        _ if lowered.cut.is_err() => Place::Chunk,
         Binding::Lengths => Place::Chunk,
         Binding::Scratch => Place::Team,
         Binding::Level { tensor, .. } | Binding::Leaf { tensor, .. } => match join(*tensor) {
+            None if program.tensors[tensor.index()].role == Role::Output => Place::Chunk,
             None => Place::Team,
             Some(Join::Shared) => Place::Shared,
             Some(Join::Folded(_)) if is_folded_in_place(program, lowered, *tensor) => Place::Shared,

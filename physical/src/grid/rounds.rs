@@ -17,7 +17,7 @@ use std::collections::HashSet;
 /// The loops along lists whose rounds are to be shared, by their variables, and by how many lanes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Walks {
-    pub(super) lanes: Vec<(Local, u8)>,
+    pub(super) lanes: Vec<(Local, u16)>,
     /// Their arrays of coordinates, of which no two are equal.
     pub(super) distinct: Vec<(Local, Buffer)>,
     pub(super) mode: FloatMode,
@@ -30,7 +30,7 @@ impl Walks {
     }
 
     /// The lanes of a loop with this variable.
-    pub(super) fn of(&self, var: Local) -> Option<u8> {
+    pub(super) fn of(&self, var: Local) -> Option<u16> {
         self.lanes.iter().find(|(other, _)| *other == var).map(|(_, lanes)| *lanes)
     }
 

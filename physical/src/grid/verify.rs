@@ -2,7 +2,7 @@
 //!
 //! 1. Read in order, the grid is its function, which passes the verifier of Assembly.
 //! 2. There are as many places as buffers, inputs alone being [`Place::Input`]; a team has a power of two of lanes, up
-//!    to 32.
+//!    to 256.
 //! 3. Outside of spread loops the first lane alone stores, inside each lane; measured buffers are not touched.
 //! 4. A spread loop has independent rounds but for its folds, given that coordinates differ where the grid says so, whose stores its bounds do not read; it folds from identities,
 //!    and all that goes on from round to round. In it there is neither another one nor anything that the team does
@@ -34,8 +34,8 @@ pub fn verify(grid: &Grid) -> Vec<Fault> {
         fault("there are not as many places as buffers");
         return faults;
     }
-    if !grid.lanes.is_power_of_two() || grid.lanes > super::WARP {
-        fault("the lanes of a team are no power of two up to 32");
+    if !grid.lanes.is_power_of_two() || grid.lanes > super::MOST_LANES {
+        fault("the lanes of a team are no power of two up to 256");
     }
     let role = |place: Place| if place == Place::Input { BufferRole::Input } else { BufferRole::Owned };
     if grid.function.buffers.iter().zip(&grid.places).any(|(decl, place)| decl.role != role(*place)) {

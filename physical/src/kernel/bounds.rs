@@ -6,20 +6,21 @@
 //! of every other input, and all of those that each round goes through anew.
 
 use super::{ALL, Draft};
+use crate::grid::WARP;
 use crate::levels::lower_bound;
 use crate::notation::{Cut, Join, Program, Sections, TensorId};
 use crate::run::Workers;
-use crate::storage::Tensor;
+use crate::storage::{Stored, Tensor};
 use std::ops::Range;
 
 /// Chunks for each thread, so that one which has less to do than was thought takes over from others.
 const CHUNKS_PER_THREAD: u64 = 4;
 
 /// The most chunks of loops whose results depend on where they are cut, which must not depend on the threads.
-const MOST_CHUNKS: u64 = 64;
+pub(crate) const MOST_CHUNKS: u64 = 64;
 
-/// The least work of a chunk for a team of a device, in steps of loops: some for each lane of a warp.
-const GRAIN_OF_TEAMS: u64 = 128;
+/// The least work of a chunk for each lane of a team of a device, of at least a warp, in steps of loops.
+const GRAIN_OF_LANES: u64 = 4;
 
 /// The share of the work that partial results may add, as a divisor.
 const OVERHEAD: u64 = 8;
@@ -29,8 +30,8 @@ const OVERHEAD: u64 = 8;
 pub(super) enum Share<'a> {
     /// Threads of this machine.
     Threads(&'a Workers),
-    /// So many teams of a device, whose results do not depend on the cuts but for signs of zeros.
-    Teams(u64),
+    /// So many teams of a device, of so many lanes; results do not depend on the cuts but for signs of zeros.
+    Teams(u64, u32),
 }
 
 /// The chunks of a loop over these inputs, in the order of the program's: one where it is not worth more.
@@ -86,9 +87,9 @@ pub(super) fn in_sections(
 fn shares(draft: &Draft, cut: &Cut, inputs: &[&Tensor], share: Share<'_>) -> Option<u64> {
     let (threads, grain) = match share {
         Share::Threads(workers) => (workers.threads() as u64, workers.grain()),
-        Share::Teams(teams) => (teams, GRAIN_OF_TEAMS),
+        Share::Teams(teams, lanes) => (teams, GRAIN_OF_LANES * u64::from(lanes.max(WARP))),
     };
-    let by_shares = cut.exact || matches!(share, Share::Teams(_));
+    let by_shares = cut.exact || matches!(share, Share::Teams(..));
     let needless = cut.exact && threads == 1 && grain > 0;
     if needless || cut.rounds.end.saturating_sub(cut.rounds.start) < 2 {
         return None;
@@ -143,21 +144,21 @@ fn partial_places(program: &Program, cut: &Cut) -> u64 {
 /// The work of the first rounds of a loop.
 struct Work<'a> {
     start: i64,
-    /// The inputs that the loop goes through, and what is added to its index there.
-    inputs: Vec<(&'a Tensor, i64)>,
+    /// What is stored of the inputs that the loop goes through, and what is added to its index there.
+    inputs: Vec<(Stored<'a>, i64)>,
 }
 
 impl<'a> Work<'a> {
     fn new(cut: &Cut, inputs: &[&'a Tensor]) -> Work<'a> {
-        let inputs = cut.drivers.iter().map(|(number, shift)| (inputs[*number], *shift)).collect();
+        let inputs = cut.drivers.iter().map(|(number, shift)| (Stored::of(inputs[*number]), *shift)).collect();
         Work { start: cut.rounds.start, inputs }
     }
 
     /// The steps of so many rounds.
     fn of_first(&self, rounds: u64) -> u64 {
         let end = self.start.saturating_add_unsigned(rounds);
-        let stored = self.inputs.iter().map(|(tensor, shift)| {
-            let before = |i: i64| u64::try_from(i.saturating_add(*shift)).map_or(0, |i| tensor.stored_before(&[i]));
+        let stored = self.inputs.iter().map(|(stored, shift)| {
+            let before = |i: i64| u64::try_from(i.saturating_add(*shift)).map_or(0, |i| stored.before(&[i]));
             before(end).saturating_sub(before(self.start))
         });
         stored.fold(rounds, u64::saturating_add)

@@ -25,7 +25,7 @@ use std::time::Duration;
 /// The room that windows have at first.
 const FIRST_ROOM: usize = 16;
 /// The lanes of the teams of the interpreter.
-const LANES: u32 = 4;
+pub(super) const LANES: u32 = 4;
 
 /// The grids of a kernel, ready to be run.
 pub(crate) struct Grids {
@@ -63,9 +63,9 @@ impl Grids {
     ///
     /// # Errors
     /// [`Error::InvalidAssembly`] when a verifier rejects one.
-    pub(super) fn of(draft: &Draft) -> Result<Grids, Error> {
+    pub(super) fn of(draft: &Draft, lanes: Lanes) -> Result<Grids, Error> {
         let program = |grid| Ok::<_, Error>(Box::new(Program::new(grid)?) as Box<dyn Runner>);
-        Grids::new(draft.grids(Lanes::Exactly(LANES)), Arc::new(|draft| Kernel::of(draft, Engine::Grid)), program)
+        Grids::new(draft.grids(lanes), Arc::new(|draft| Kernel::of(draft, Engine::Grid)), program)
     }
 
     /// Grids, given what makes kernels that run beside them, and what runs each.
@@ -117,7 +117,7 @@ impl Grids {
     fn share<'a>(&self, cut: &Cut, workers: &'a Workers) -> Share<'a> {
         let folds = cut.outputs.iter().any(|(_, join)| matches!(join, Join::Folded(_)));
         match self.device {
-            Some(_) if cut.exact || !folds => Share::Teams(self.run.teams() as u64),
+            Some(_) if cut.exact || !folds => Share::Teams(self.run.teams() as u64, self.run.grid().lanes),
             _ => Share::Threads(workers),
         }
     }

@@ -25,10 +25,12 @@ use crate::Error;
 use crate::assembly::{Counts, Function, Program as Interpreter, Status};
 use crate::emit::c::Toolchain;
 use crate::emit::{Kernel as Machine, cranelift};
+use crate::grid::Lanes;
 use crate::lower::{Layout, PositionWidth};
 use crate::notation::{Program, Role};
 use crate::run::{Invocation, Limits};
 use crate::storage::Tensor;
+pub(crate) use bounds::MOST_CHUNKS;
 use bounds::Share;
 use folds::Folds;
 pub(crate) use grids::Grids;
@@ -69,7 +71,7 @@ pub struct Kernel {
 const STEPS_OF_A_ROUND: u64 = 1 << 12;
 
 /// All rounds of the outermost loop.
-const ALL: Range<i64> = i64::MIN / 2..i64::MAX / 2;
+pub(crate) const ALL: Range<i64> = i64::MIN / 2..i64::MAX / 2;
 
 enum Code {
     Instant(Machine),
@@ -125,7 +127,7 @@ impl Kernel {
         let code = match engine {
             Engine::Instant => Code::Instant(cranelift::compile(draft.function(), draft.effort())?),
             Engine::Interpreter => Code::Interpreter(Interpreter::new(draft.function())?),
-            Engine::Grid => Code::Grid(Box::new(Grids::of(draft)?)),
+            Engine::Grid => Code::Grid(Box::new(Grids::of(draft, Lanes::Exactly(grids::LANES))?)),
             Engine::Cuda(ordinal) => Code::Grid(Box::new(Grids::on_cuda(draft, ordinal)?)),
             Engine::Optimizing => return Kernel::optimizing_one(draft, Toolchain::host()),
         };
@@ -155,6 +157,12 @@ impl Kernel {
         let kernel =
             |(draft, kernel): (&&Draft, Machine)| Kernel::with_code(draft, Code::Optimizing(kernel, toolchain.clone()));
         drafts.iter().zip(kernels).map(kernel).collect()
+    }
+
+    /// Compiles a draft for the interpreter of grids with teams of so many lanes.
+    #[cfg(test)]
+    pub(crate) fn in_teams(draft: &Draft, lanes: u32) -> Result<Kernel, Error> {
+        Ok(Kernel::on_grids(draft, Grids::of(draft, Lanes::Exactly(lanes))?))
     }
 
     /// A kernel whose grids are run by something.

@@ -45,7 +45,7 @@ pub(crate) struct Cx<'p> {
     /// How many entries lists have on average, by level, where rounds of intersections are to be independent.
     pub(crate) lengths: Option<&'p Lengths>,
     /// The cursors of walks that are to be folded in lanes, and in how many.
-    pub(crate) walks: Vec<(Local, u8)>,
+    pub(crate) walks: Vec<(Local, u16)>,
 }
 
 impl<'p> Cx<'p> {
@@ -87,7 +87,7 @@ impl<'p> Cx<'p> {
         if let (Some(lanes), Expr::Compare(CompareOp::Lt, cursor, _)) = (self.lanes(index), more)
             && let Expr::Local(cursor) = **cursor
         {
-            self.walks.push((cursor, lanes));
+            self.walks.push((cursor, u16::from(lanes)));
         }
     }
 

@@ -12,7 +12,7 @@ use crate::assembly::{BinaryOp, CompareOp, Expr, Function, LaneFold, Local, Loca
 use redpoll_logic::{FloatMode, Prim, Scalar};
 
 /// Lanes of a fold: two vectors of 512 bits, or eight of 128, of 64-bit values.
-const LANES: u8 = 16;
+const LANES: u16 = 16;
 /// What a round of a walk folds has no more parts than this, since what is named in it stands in each lane in full.
 const MOST_PARTS: usize = 64;
 
@@ -28,7 +28,7 @@ pub(crate) fn fold_in_lanes(cx: &Cx<'_>, stmt: Stmt, asked: Option<u8>) -> Stmt 
                 acc: *acc,
                 op: *op,
                 identity,
-                lanes: asked.unwrap_or(LANES),
+                lanes: asked.map_or(LANES, u16::from),
                 var,
                 lo: lo.clone(),
                 hi: hi.clone(),
@@ -73,7 +73,7 @@ pub(crate) fn identity(op: BinaryOp, prim: Prim, mode: FloatMode) -> Option<Scal
 /// ```text
 /// while q < end { name = .. q ..; acc = acc op value; q = q + 1 }
 /// ```
-pub(crate) fn walks_in_lanes(mut f: Function, asked: &[(Local, u8)], mode: FloatMode) -> Function {
+pub(crate) fn walks_in_lanes(mut f: Function, asked: &[(Local, u16)], mode: FloatMode) -> Function {
     if asked.is_empty() {
         return f;
     }
@@ -85,7 +85,7 @@ pub(crate) fn walks_in_lanes(mut f: Function, asked: &[(Local, u8)], mode: Float
 }
 
 struct Walks<'a> {
-    asked: &'a [(Local, u8)],
+    asked: &'a [(Local, u16)],
     mode: FloatMode,
     /// How often the function reads each local.
     reads: Vec<usize>,

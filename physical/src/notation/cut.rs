@@ -32,9 +32,9 @@ pub struct Cut {
     pub repeated: Vec<usize>,
     /// The outputs of the program, in their order, and how each is put together.
     pub outputs: Vec<(TensorId, Join)>,
-    /// Whether results are the same bits wherever the loop is cut. Floats may differ, as they are rounded in another order and
-    /// another rule may decide on the sign of a zero; so may what is stored of sparse outputs, as fill values within a run
-    /// are met at its ends one by one.
+    /// Whether results are the same bits wherever the loop is cut: what rounds decide each for themselves, in shared memory,
+    /// is. Floats that are folded over rounds may differ, as they are rounded in another order; so may what is stored of
+    /// sparse outputs, as fill values within a run are met at its ends one by one.
     pub exact: bool,
 }
 
@@ -112,9 +112,10 @@ pub fn cut(program: &Program, mode: FloatMode) -> Result<Cut, Obstacle> {
         let join = join(decl, &own, &|at| writes.span(at, index), mode);
         outputs.push((id, join.ok_or_else(|| Obstacle::NotFolded(decl.name.clone()))?));
     }
-    let feels = |(id, _): &(TensorId, Join)| {
+    let feels = |(id, join): &(TensorId, Join)| {
         let decl = &program.tensors[id.index()];
-        !is_dense(decl) || decl.ty.dtype.prims().iter().any(|p| p.is_float())
+        let floats = || decl.ty.dtype.prims().iter().any(|p| p.is_float());
+        *join != Join::Shared && (!is_dense(decl) || floats())
     };
     let exact = !outputs.iter().any(feels);
     let drivers = drivers(program, index);

@@ -32,6 +32,7 @@ pub use convert::{convert, convert_within};
 pub use exchange::{Import, NullPolicy, arrow_type, dtype_of_arrow};
 pub use footprint::Survey;
 pub use links::{Links, connected};
+pub(crate) use shares::Stored;
 pub use structure::{FiberCounts, MatrixStructure, Structure, Symmetry};
 pub use triples::{Duplicates, Triples};
 pub use values::Values;

@@ -1,52 +1,93 @@
 //! Where the stored places of a tensor are cut into equal shares, read off its arrays.
 
 use super::Tensor;
+use super::array::Indices;
 use super::values::Values;
 use crate::levels::{Concatenation, level, lower_bound};
 use redpoll_logic::{DType, Format, Prim, Scalar, TensorType};
 use std::ops::Range;
 
-impl Tensor {
-    /// How many positions its innermost level has before a place, given by its first storage coordinates; as far in as the
-    /// arrays tell: of levels that do not, a fiber counts as one. It grows with the place.
-    pub(crate) fn stored_before(&self, place: &[u64]) -> u64 {
-        // Those of the level before, and the one at the place itself, if it is stored.
-        let (mut before, mut at) = (0u64, Some(0u64));
-        for k in 0..self.ty().format.levels.len() {
-            let data = self.level(k);
-            let coordinate = place.get(k).copied().unwrap_or(0).min(data.dimension);
-            // Nothing is before the first coordinate, whatever is stored there.
-            at = at.filter(|_| k < place.len());
-            match level(data.format.kind).concatenation() {
-                Concatenation::Full => {
-                    let rows = before.saturating_mul(data.dimension);
-                    before = at.map_or(rows, |_| rows.saturating_add(coordinate));
-                    at = at.filter(|_| coordinate < data.dimension).map(|_| before);
-                }
+/// What tells how many positions the innermost level of a tensor has before a place, looked up once for many places.
+pub(crate) struct Stored<'a> {
+    levels: Vec<Counted<'a>>,
+}
+
+/// How a level tells its positions.
+#[derive(Clone, Copy)]
+enum Counted<'a> {
+    /// As many for each of the level before.
+    Full { dimension: u64 },
+    /// By where lists begin, and by their ascending coordinates.
+    Ordered { ptr: Indices<'a>, idx: Indices<'a>, dimension: u64 },
+    /// By where lists begin.
+    Listed { ptr: Indices<'a> },
+    /// They are those of the level before; which of several has a coordinate is not looked for.
+    Entries,
+    /// Not at all, as outermost level: coordinates are counted.
+    Coordinates { dimension: u64 },
+}
+
+impl<'a> Stored<'a> {
+    pub(crate) fn of(tensor: &'a Tensor) -> Stored<'a> {
+        let mut levels = Vec::new();
+        for k in 0..tensor.ty().format.levels.len() {
+            let data = tensor.level(k);
+            let (array, dimension) = (|n: usize| data.arrays[n].indices(), data.dimension);
+            levels.push(match level(data.format.kind).concatenation() {
+                Concatenation::Full => Counted::Full { dimension },
                 Concatenation::List if data.format.ordered => {
-                    let ptr = data.arrays[0].indices();
-                    (before, at) = match at {
-                        None => (ptr.get(before), None),
-                        Some(parent) => {
-                            let idx = data.arrays[1].indices();
-                            let (lo, hi) = (ptr.get(parent), ptr.get(parent + 1));
-                            let found = lower_bound(lo..hi, |q| idx.get(q) < coordinate);
-                            let is_stored = found < hi && idx.get(found) == coordinate;
-                            (found, is_stored.then_some(found))
-                        }
-                    };
+                    Counted::Ordered { ptr: array(0), idx: array(1), dimension }
                 }
-                _ if k == 0 => return coordinate,
-                Concatenation::List => {
-                    before = data.arrays[0].indices().get(before);
-                    at = None;
-                }
-                // Positions are those of the level before; which of several has the coordinate is not looked for.
-                Concatenation::Entry => at = None,
+                _ if k == 0 => Counted::Coordinates { dimension },
+                Concatenation::List => Counted::Listed { ptr: array(0) },
+                Concatenation::Entry => Counted::Entries,
                 Concatenation::None => break,
+            });
+            if let Some(Counted::Coordinates { .. }) = levels.last() {
+                break;
             }
         }
+        Stored { levels }
+    }
+
+    /// How many positions the innermost level has before a place, given by its first storage coordinates; as far in as the
+    /// arrays tell: of levels that do not, a fiber counts as one. It grows with the place.
+    pub(crate) fn before(&self, place: &[u64]) -> u64 {
+        // Those of the level before, and the one at the place itself, if it is stored.
+        let (mut before, mut at) = (0u64, Some(0u64));
+        for (k, counted) in self.levels.iter().enumerate() {
+            // Nothing is before the first coordinate, whatever is stored there.
+            at = at.filter(|_| k < place.len());
+            let coordinate = |dimension: u64| place.get(k).copied().unwrap_or(0).min(dimension);
+            (before, at) = match *counted {
+                Counted::Full { dimension } => {
+                    let (rows, coordinate) = (before.saturating_mul(dimension), coordinate(dimension));
+                    let before = at.map_or(rows, |_| rows.saturating_add(coordinate));
+                    (before, at.filter(|_| coordinate < dimension).map(|_| before))
+                }
+                Counted::Ordered { ptr, idx, dimension } => match at {
+                    None => (ptr.get(before), None),
+                    Some(parent) => {
+                        let coordinate = coordinate(dimension);
+                        let (lo, hi) = (ptr.get(parent), ptr.get(parent + 1));
+                        let found = lower_bound(lo..hi, |q| idx.get(q) < coordinate);
+                        let is_stored = found < hi && idx.get(found) == coordinate;
+                        (found, is_stored.then_some(found))
+                    }
+                },
+                Counted::Listed { ptr } => (ptr.get(before), None),
+                Counted::Entries => (before, None),
+                Counted::Coordinates { dimension } => (coordinate(dimension), None),
+            };
+        }
         before
+    }
+}
+
+impl Tensor {
+    /// [`Stored::before`] of one place.
+    pub(crate) fn stored_before(&self, place: &[u64]) -> u64 {
+        Stored::of(self).before(place)
     }
 
     /// The positions of the list that stands below a coordinate, of a tensor whose second level has lists.
@@ -97,12 +138,13 @@ impl Tensor {
             place
         };
         let all = sizes.iter().copied().fold(1, u64::saturating_mul).min(i64::MAX as u64);
-        let total = self.stored_before(&place(all));
+        let stored = Stored::of(self);
+        let total = stored.before(&place(all));
         let mut bounds = vec![0i64];
         let mut done = 0;
         for k in 1..=blocks {
             let share = (u128::from(total) * u128::from(k) / u128::from(blocks.max(1))) as u64;
-            done = if k == blocks { all } else { lower_bound(done..all, |n| self.stored_before(&place(n)) < share) };
+            done = if k == blocks { all } else { lower_bound(done..all, |n| stored.before(&place(n)) < share) };
             bounds.push(done as i64);
         }
         let dtype = DType::Prim(Prim::I64);

@@ -61,6 +61,11 @@ pub(in crate::emit) fn asked(buffer: &str) -> String {
     format!("{buffer}__asked")
 }
 
+/// The variable that holds how many elements a window has in the memory of a block.
+pub(in crate::emit) fn share(buffer: &str) -> String {
+    format!("{buffer}__share")
+}
+
 /// The variable that holds where a loop starts.
 pub(in crate::emit) fn from(var: &str) -> String {
     format!("{var}__from")

@@ -3,6 +3,7 @@
 //! Nothing here is needed to build; where something is missing, or older than what this was built for, that is an error and
 //! no panic.
 
+use super::block::{BLOCK, BlockMemory, WARPS, teams, threads};
 use super::launch::Argument;
 use super::machine::{Address, Block, Entry, Machine, Shape, Trouble};
 use super::memory::DeviceMemory;
@@ -24,8 +25,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-/// The threads of a block.
-const BLOCK: u32 = 128;
 /// The share of the memory of a device that may be in use: others use it, too.
 const SHARE: (usize, usize) = (3, 4);
 /// What puts arrays together, and its name.
@@ -35,9 +34,6 @@ const STITCH_ENTRY: &str = "redpoll_stitch";
 const SLEEP: Duration = Duration::from_micros(100);
 /// What a wait begins with: it grows with the looks.
 const FIRST_WAIT: Duration = Duration::from_nanos(100);
-/// The warps that a multiprocessor has work for; their windows take memory, so it is not given more.
-const WARPS: usize = 16;
-
 /// From this one on threads of a warp go on by themselves, so teams that share one may part.
 const LEAST_CAPABILITY: i32 = 7;
 
@@ -97,9 +93,15 @@ impl Cuda {
         if major < LEAST_CAPABILITY {
             return Err(format!("its compute capability is {major}.{minor}, and {LEAST_CAPABILITY}.0 is the least"));
         }
-        let attribute = CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT;
-        let multiprocessors = context.attribute(attribute).map_err(|e| said(&e))?;
-        let multiprocessors = usize::try_from(multiprocessors).unwrap_or(1).max(1);
+        let number = |attribute: CUdevice_attribute| {
+            let number = context.attribute(attribute).map_err(|e| said(&e))?;
+            Ok::<_, String>(usize::try_from(number).unwrap_or(0))
+        };
+        let multiprocessors = number(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?.max(1);
+        let block_memory = BlockMemory {
+            multiprocessor: number(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR)?,
+            block: number(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK)?,
+        };
         let architecture = format!("compute_{major}{minor}");
         let limit = context.total_mem().map_err(|e| said(&e))? / SHARE.1 * SHARE.0;
         let driver = Arc::new(Driver {
@@ -111,6 +113,7 @@ impl Cuda {
             architecture,
             compiler: compiler()?,
             multiprocessors,
+            block_memory,
         });
         Ok(Cuda { memory: DeviceMemory::of(driver.clone(), limit), driver })
     }
@@ -127,9 +130,10 @@ impl Cuda {
         let runner = |(number, grid): (usize, &&Grid)| {
             let grid = Grid::clone(grid);
             // Teams of fewer lanes share a warp with others.
-            let teams = self.driver.multiprocessors * WARPS * (WARP / grid.lanes) as usize;
+            let teams = self.driver.multiprocessors * (WARPS * WARP / grid.lanes) as usize;
+            let share = self.driver.block_memory.of_team(grid.lanes);
             let entry = Box::new(Kernel { driver: self.driver.clone(), module: module.clone(), number });
-            Box::new(OnDevice { memory: self.memory.clone(), entry, grid, teams }) as Box<dyn Runner>
+            Box::new(OnDevice { memory: self.memory.clone(), entry, grid, teams, share }) as Box<dyn Runner>
         };
         Ok(grids.iter().enumerate().map(runner).collect())
     }
@@ -190,6 +194,7 @@ struct Driver {
     /// The version of the run-time compiler.
     compiler: String,
     multiprocessors: usize,
+    block_memory: BlockMemory,
 }
 
 /// Memory of a device.
@@ -276,22 +281,23 @@ impl Machine for Driver {
 
     fn stitch(&self, stitch: &Argument, moves: usize) -> Result<(), Trouble> {
         let function = Driver::stitch(self)?;
-        let blocks = moves.min(self.multiprocessors * WARPS).max(1);
+        let blocks = moves.min(self.multiprocessors * WARPS as usize).max(1);
         self.asked(|| {
             let mut launch = self.stream.launch_builder(function);
             launch.arg(stitch);
             // SAFETY: the kernel takes an argument of this size; its table and what that leads to are held by the caller.
-            unsafe { launch.launch(shape(blocks)) }?;
+            unsafe { launch.launch(shape((blocks, BLOCK), 0)) }?;
             self.stream.synchronize()
         })
     }
 }
 
-fn shape(blocks: usize) -> LaunchConfig {
+/// So many blocks of so many threads, each with so many bytes that it shares.
+fn shape((blocks, threads): (usize, u32), bytes: usize) -> LaunchConfig {
     LaunchConfig {
         grid_dim: (u32::try_from(blocks).unwrap_or(u32::MAX), 1, 1),
-        block_dim: (BLOCK, 1, 1),
-        shared_mem_bytes: 0,
+        block_dim: (threads, 1, 1),
+        shared_mem_bytes: u32::try_from(bytes).unwrap_or(u32::MAX),
     }
 }
 
@@ -305,7 +311,7 @@ struct Kernel {
 impl Entry for Kernel {
     fn launch(&self, argument: &Argument, by: Shape, cancelled: &dyn Fn() -> bool) -> Result<Duration, Trouble> {
         let Driver { stream, context, beside, .. } = &*self.driver;
-        let blocks = (by.teams * by.lanes as usize).div_ceil(BLOCK as usize);
+        let (blocks, threads) = (by.teams.div_ceil(teams(by.lanes)), threads(by.lanes));
         self.driver.asked(|| {
             let function = self.module.load_function(&entry_name(self.number))?;
             let timed = Some(CUevent_flags::CU_EVENT_DEFAULT);
@@ -314,7 +320,7 @@ impl Entry for Kernel {
             launch.arg(argument);
             // SAFETY: the kernel was printed for an argument of this type, which leads to memory held by the caller; grids keep
             // within their windows, as lowering guarantees for validated tensors.
-            unsafe { launch.launch(shape(blocks)) }?;
+            unsafe { launch.launch(shape((blocks, threads), by.share * teams(by.lanes))) }?;
             let end = stream.record_event(timed)?;
             let mut asked = false;
             let mut wait = FIRST_WAIT;

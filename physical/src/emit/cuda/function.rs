@@ -1,15 +1,15 @@
 //! A grid: what a team does over a chunk, and the kernel around it.
 
 use super::stmt::Stmts;
-use crate::assembly::Stmt as Serial;
+use crate::assembly::{Buffer, Stmt as Serial};
 use crate::emit::c::expr::Exprs;
 use crate::emit::c::facts::Facts;
 use crate::emit::c::function::{Uses, comment, declare_locals};
 use crate::emit::c::helpers::Helpers;
-use crate::emit::c::names::{Names, asked, room, window};
+use crate::emit::c::names::{Names, asked, room, share, window};
 use crate::emit::c::stmt::Stmts as Lines;
-use crate::emit::c::types::c_type;
-use crate::grid::{Grid, Place, Stmt, Writer};
+use crate::emit::c::types::{Typing, c_type, literal};
+use crate::grid::{Grid, Place, Stmt, WARP, Writer};
 use std::fmt::Write;
 
 /// Words that C++ or the text around a grid has.
@@ -114,6 +114,11 @@ pub(super) fn write(grid: &Grid, entry: &str, helpers: &mut Helpers, out: &mut S
     for k in 0..function.buffers.len() {
         declare_buffer(grid, k, &names, &uses, out);
     }
+    // The first lane changes what the others are still to read: how far windows have grown, and where they are.
+    let changes = |k: usize| grid.places[k] == Place::Team && uses.grown[k];
+    if lanes > 1 && (0..function.buffers.len()).any(|k| changes(k) || swapped(&function.body, k)) {
+        let _ = writeln!(out, "    rp_barrier(mask, {lanes});");
+    }
     for (k, name) in names.params.iter().enumerate().filter(|(k, _)| uses.params[*k]) {
         let _ = writeln!(out, "    const int64_t {name} = launch.params[{k}];");
     }
@@ -129,20 +134,22 @@ pub(super) fn write(grid: &Grid, entry: &str, helpers: &mut Helpers, out: &mut S
     if !matches!(function.body.last(), Some(Serial::Return(_))) {
         out.push_str("    return RP_DONE;\n");
     }
+    let (begins, warp) = (begun(grid, &uses), lanes.min(WARP));
     // What a chunk leaves of a workspace when it ends for want of room is no start for the team's next one.
     let goes_on = if grid.places.contains(&Place::Team) { "if (status != RP_NO_ROOM) " } else { "" };
     let _ = write!(
         out,
         "}}\n\n\
          extern \"C\" __global__ void {entry}(const rp_launch launch) {{\n    \
-         const uint32_t lane = RP_LANE({lanes}), mask = RP_MASK({lanes});\n    \
+         const uint32_t lane = RP_LANE({lanes}), mask = RP_MASK({warp});\n    \
          const int64_t team = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / {lanes};\n    \
-         if (team >= launch.team_count) return;\n    \
+         if (team >= launch.team_count) return;\n\
+         {begins}    \
          int32_t status = RP_DONE;\n    \
          for (int64_t chunk = team; chunk < launch.chunk_count; chunk += launch.team_count) {{\n        \
          {goes_on}status = rp_cancelled(launch, lane, mask, {lanes}) ? RP_CANCELLED\n            \
          : {entry}_chunk(launch, chunk, team, lane, mask);\n        \
-         __syncwarp(mask);\n        \
+         rp_barrier(mask, {lanes});\n        \
          if (lane == 0) launch.status[chunk] = status;\n    \
          }}\n}}\n"
     );
@@ -157,6 +164,29 @@ fn declare_rounds(grid: &Grid, out: &mut String) {
     if asks(Writer::Each) {
         out.push_str("    uint32_t own_rounds = 0;\n    int stopped = 0;\n");
     }
+}
+
+/// Whether a buffer exchanges its memory with another one.
+fn swapped(body: &[Serial], k: usize) -> bool {
+    let is = |b: &Buffer| b.index() == k;
+    body.iter().any(|s| s.any(&mut |s| matches!(s, Serial::Swap(a, b) if is(a) || is(b))))
+}
+
+/// Where the windows of a team begin: in the memory of its block, as far as they have shares of it.
+fn begun(grid: &Grid, uses: &Uses) -> String {
+    let mut out = String::new();
+    for (k, decl) in grid.function.buffers.iter().enumerate() {
+        if grid.places[k] == Place::Team && uses.grown[k] {
+            let (ty, fill) = (c_type(decl.prim), literal(&decl.fill, Typing::Weak).0);
+            let _ = writeln!(out, "    rp_begin(launch.windows[{k}][team], ({ty}){fill}, next, lane, {});", grid.lanes);
+        }
+    }
+    if !out.is_empty() {
+        let lanes = grid.lanes;
+        let next = format!("    uint64_t *next = rp_shared + threadIdx.x / {lanes} * (launch.share / 8);\n");
+        out = format!("{next}{out}    rp_barrier(mask, {lanes});\n");
+    }
+    out
 }
 
 /// Sorts are done here, and not by the host.
@@ -191,6 +221,9 @@ fn declare_buffer(grid: &Grid, k: usize, names: &Names, uses: &Uses, out: &mut S
         let _ = writeln!(out, "    int64_t {} = {window}->asked;", asked(name));
         if place != Place::Measured {
             let _ = writeln!(out, "    int64_t {} = {window}->room;", room(name));
+            if place == Place::Team {
+                let _ = writeln!(out, "    int64_t {} = {window}->share;", share(name));
+            }
             let _ = writeln!(out, "    {ty} *{name} = ({ty} *){window}->data;");
         }
     } else if uses.buffers[k] {

@@ -5,7 +5,7 @@ use super::memory::{Asker, DeviceMemory, Held};
 use super::unit::NO_ROOM;
 use crate::Error;
 use crate::assembly::{Buffer, BufferDecl, Status};
-use crate::grid::{Contents, End, Extent, Grid, Launch, Launched, Left, Place};
+use crate::grid::{Contents, End, Extent, Grid, Launch, Launched, Left, Place, share_bytes, shares};
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -14,7 +14,7 @@ use std::sync::atomic::Ordering;
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Argument {
-    pub(super) words: [u64; 7],
+    pub(super) words: [u64; 8],
     /// Where the word is that asks the launch to end once it is not 0.
     pub(super) cancel: Address,
 }
@@ -25,17 +25,25 @@ struct RawWindow {
     data: Address,
     room: i64,
     asked: i64,
+    share: i64,
+    outside: Address,
 }
 
 impl RawWindow {
-    const WORDS: usize = 3;
+    const WORDS: usize = 5;
+
+    /// A window that has no share of the memory of a block.
+    fn new(data: Address, room: i64, asked: i64) -> RawWindow {
+        RawWindow { data, room, asked, share: 0, outside: data }
+    }
 
     fn words(self) -> [u64; Self::WORDS] {
-        [self.data, self.room as u64, self.asked as u64]
+        [self.data, self.room as u64, self.asked as u64, self.share as u64, self.outside]
     }
 
     fn read(words: &[u64]) -> RawWindow {
-        RawWindow { data: words[0], room: words[1] as i64, asked: words[2] as i64 }
+        let [data, room, asked, share, outside] = *words.first_chunk().expect("windows are read by their words");
+        RawWindow { data, room: room as i64, asked: asked as i64, share: share as i64, outside }
     }
 }
 
@@ -58,7 +66,7 @@ struct Memory<'a> {
     inputs: Vec<Arc<Held>>,
 }
 
-/// Runs a grid on a device.
+/// Runs a grid on a device, whose teams may have so many bytes of the memory of their blocks.
 ///
 /// # Errors
 /// [`Error::DeviceMemory`] and [`Error::Device`]; [`Error::KernelStopped`] when it is cancelled before it has begun;
@@ -66,7 +74,7 @@ struct Memory<'a> {
 pub(super) fn run(
     of: &Arc<DeviceMemory>,
     entry: &dyn Entry,
-    grid: &Grid,
+    (grid, share): (&Grid, usize),
     launch: &Launch<'_>,
 ) -> Result<Launched, Error> {
     let limits = launch.inputs.limits();
@@ -74,17 +82,23 @@ pub(super) fn run(
     let asker = Asker { kernel: &grid.function.name, limit: limits.device_memory, cancelled: &cancelled };
     let mut memory = Memory { of, asker, pieces: Vec::new(), inputs: Vec::new() };
     let mut tables = Tables { statuses: launch.chunks.len(), windows: Vec::new(), starts: Vec::new() };
+    let shares = shares(grid, launch.inputs.params(), share);
     for (buffer, (decl, extents)) in (0..).map(Buffer).zip(grid.function.buffers.iter().zip(&launch.windows)) {
         tables.starts.push(tables.windows.len());
         match grid.places[buffer.index()] {
             Place::Input => tables.windows.push(memory.input(launch, buffer)?),
-            place => tables.windows.extend(memory.owned(decl, place, extents)?),
+            place => {
+                let share = shares[buffer.index()] as i64;
+                let windows = memory.owned(decl, place, extents)?;
+                tables.windows.extend(windows.into_iter().map(|window| RawWindow { share, ..window }));
+            }
         }
     }
+    let share = share_bytes(grid, &shares);
     let teams = launch.teams.min(launch.chunks.len());
-    let (held, argument) = tables.put(&memory, launch, teams)?;
+    let (held, argument) = tables.put(&memory, launch, (teams, share))?;
     let time = entry
-        .launch(&argument, Shape { lanes: grid.lanes, teams }, &cancelled)
+        .launch(&argument, Shape { lanes: grid.lanes, teams, share }, &cancelled)
         .map_err(|trouble| of.error(asker.kernel, &trouble))?;
     let end = tables.take(&memory, &held)?;
     let is_done = end == End::Status(Status::Done);
@@ -111,7 +125,12 @@ impl Tables {
     }
 
     /// Puts them into memory.
-    fn put(&self, memory: &Memory<'_>, launch: &Launch<'_>, teams: usize) -> Result<(Arc<Held>, Argument), Error> {
+    fn put(
+        &self,
+        memory: &Memory<'_>,
+        launch: &Launch<'_>,
+        (teams, share): (usize, usize),
+    ) -> Result<(Arc<Held>, Argument), Error> {
         let params = launch.inputs.params();
         let window = |k: usize| self.status_words() + RawWindow::WORDS * k;
         let addresses = window(self.windows.len());
@@ -134,7 +153,7 @@ impl Tables {
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
         memory.of.put(&bytes, held.address(), memory.asker)?;
         let count = launch.chunks.len() as u64;
-        let words = [at(addresses), at(params_at), at(chunks), at(sections), count, teams as u64, at(0)];
+        let words = [at(addresses), at(params_at), at(chunks), at(sections), count, teams as u64, at(0), share as u64];
         Ok((held.clone(), Argument { words, cancel: at(cancel) }))
     }
 
@@ -169,7 +188,7 @@ impl Memory<'_> {
             }
         };
         self.inputs.push(held);
-        Ok(RawWindow { data, room: len, asked: len })
+        Ok(RawWindow::new(data, len, len))
     }
 
     /// The windows of a buffer, one behind the other.
@@ -185,7 +204,7 @@ impl Memory<'_> {
             // Kernels count from position 0 on, which may lie in front of the window, or of all memory.
             let data = start.wrapping_sub((e.first * size as i64) as u64);
             start += (elements(e) * size) as u64;
-            RawWindow { data, room: e.room as i64, asked: e.len as i64 }
+            RawWindow::new(data, e.room as i64, e.len as i64)
         };
         Ok(extents.iter().map(window).collect())
     }

@@ -57,6 +57,8 @@ pub(crate) struct Shape {
     pub(crate) lanes: u32,
     /// The teams.
     pub(crate) teams: usize,
+    /// The bytes that each has of the memory of its block.
+    pub(crate) share: usize,
 }
 
 impl fmt::Display for Trouble {

@@ -10,11 +10,12 @@
 //! - lane folds combine their lanes in the order of Assembly.
 //!
 //! [`Cuda`] compiles units for a device of this machine and runs them. What a device is asked for is a trait (`machine`), so that
-//! tests run text on the host; above it are the memory of a device under a limit (`memory`), launches (`launch`), and what puts
-//! their results together there (`runner`).
+//! tests run text on the host; above it are the memory of a device under a limit (`memory`), launches (`launch`), what teams have of
+//! the memory of their blocks (`block`), and what puts results of launches together there (`runner`).
 //!
 //! Functions of the mathematical library are those of the host, so [`emit`] declines grids with them.
 
+mod block;
 mod device;
 mod function;
 mod launch;

@@ -23,6 +23,8 @@ pub(crate) struct OnDevice {
     pub(crate) grid: Grid,
     /// How many teams it has work for.
     pub(crate) teams: usize,
+    /// The bytes that a team may have of the memory of its block.
+    pub(crate) share: usize,
 }
 
 impl Runner for OnDevice {
@@ -43,7 +45,7 @@ impl Runner for OnDevice {
     }
 
     fn run(&self, launch: &Launch<'_>) -> Result<Launched, Error> {
-        run(&self.memory, &*self.entry, &self.grid, launch)
+        run(&self.memory, &*self.entry, (&self.grid, self.share), launch)
     }
 
     fn gather(&self, gather: &Gather<'_>, limits: &Limits) -> Result<Array, Error> {
@@ -146,7 +148,7 @@ impl OnDevice {
         let bytes: Vec<u8> = moves.as_flattened().iter().flat_map(|word| word.to_le_bytes()).collect();
         let table = self.memory.allocate(bytes.len(), asker)?;
         self.memory.put(&bytes, table.address(), asker)?;
-        let words = [table.address(), moves.len() as u64, size as u64, 0, 0, 0, 0];
+        let words = [table.address(), moves.len() as u64, size as u64, 0, 0, 0, 0, 0];
         let stitched = self.memory.machine().stitch(&Argument { words, cancel: 0 }, moves.len());
         stitched.map_err(|trouble| self.memory.error(asker.kernel, &trouble))?;
         Ok(held)

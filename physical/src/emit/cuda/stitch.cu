@@ -13,7 +13,7 @@ struct rp_stitch {
     // The bytes of an element.
     long long size;
     // The arguments of all kernels are of one size.
-    long long unused[5];
+    long long unused[6];
 };
 
 template <typename T> static inline void rp_moved(const rp_move &move) {

@@ -1,10 +1,10 @@
 //! Statements of grids.
 
 use crate::assembly::{BinaryOp, Buffer, Expr, LaneFold, Local};
-use crate::emit::c::names::{end, from, lane};
+use crate::emit::c::names::{end, from, lane, share};
 use crate::emit::c::stmt::{Stmts as Lines, status_name, stays};
 use crate::emit::c::types::{Typing, c_type, literal};
-use crate::grid::{Folded, Grid, Place, Side, Stmt, Writer, serial};
+use crate::grid::{Folded, Grid, Place, Side, Stmt, WARP, Writer, serial};
 
 /// Writes the statements of a grid.
 pub(super) struct Stmts<'a> {
@@ -48,7 +48,11 @@ impl Stmts<'_> {
         match self.grid.places[buffer.index()] {
             Place::Input | Place::Shared | Place::Rounds => {}
             Place::Measured => self.lines.line(&format!("RP_MEASURE({name}, {len});")),
-            Place::Chunk | Place::Team => self.lines.line(&format!("RP_GROW({name}, {len});")),
+            Place::Chunk => self.lines.line(&format!("RP_GROW({name}, {len});")),
+            Place::Team => {
+                let lanes = self.grid.lanes;
+                self.lines.line(&format!("RP_GROW_OR_MOVE({name}, {len}, {lanes});"));
+            }
         }
     }
 
@@ -107,14 +111,14 @@ impl Stmts<'_> {
                 self.for_loop(*var, (lo, hi), body, (" + (int64_t)lane", &format!(" += {lanes}")));
                 self.spread = false;
                 if body.contains(&Stmt::Ask(Writer::Each)) {
-                    self.lines.line("if (__any_sync(mask, stopped)) return RP_CANCELLED;");
+                    self.lines.line(&format!("if (rp_any(stopped, mask, {lanes})) return RP_CANCELLED;"));
                 }
                 self.together(folds);
             }
             Stmt::Break => self.lines.line("break;"),
             Stmt::Lanes(fold) if self.spread || lanes == 1 => self.lines.lanes(fold),
             Stmt::Lanes(fold) => self.fold(fold),
-            Stmt::Barrier => self.lines.line("__syncwarp(mask);"),
+            Stmt::Barrier => self.lines.line(&format!("rp_barrier(mask, {lanes});")),
             Stmt::Ask(Writer::Lead) => self.lines.line(&format!("RP_ASK({lanes});")),
             Stmt::Ask(Writer::Each) => self.lines.line("RP_ASK_ALONE();"),
             Stmt::Grow { buffer, len } => self.grow(*buffer, len),
@@ -131,6 +135,10 @@ impl Stmts<'_> {
             Stmt::Swap(a, b) => {
                 let names = [a, b].map(|b| self.buffer(*b)).join(", ");
                 self.lines.line(&format!("RP_SWAP({names});"));
+                if self.grid.places[a.index()] == Place::Team {
+                    let shares = [a, b].map(|b| share(&self.buffer(*b))).join(", ");
+                    self.lines.line(&format!("rp_swap({shares});"));
+                }
             }
             Stmt::Return(status) => self.lines.line(&format!("return {};", status_name(*status))),
         }
@@ -181,14 +189,16 @@ impl Stmts<'_> {
         if folds.is_empty() {
             return;
         }
-        let team = self.grid.lanes;
+        let team = self.grid.lanes as usize;
         for Folded { acc, op, .. } in folds {
             let (name, ty) = (self.lines.local(*acc), c_type(self.grid.function.locals[acc.index()].prim));
-            let halves = std::iter::successors(Some(team / 2), |half| Some(half / 2)).take_while(|half| *half > 0);
-            for half in halves {
-                self.combine((*op, *acc), &name, &format!("({ty})__shfl_down_sync(mask, {name}, {half}, {team})"));
+            let of_warps: Vec<String> = (1..team / self.warp()).map(|k| lane(&name, k)).collect();
+            if !of_warps.is_empty() {
+                self.lines.line(&format!("{ty} {};", of_warps.join(", ")));
             }
-            self.lines.line(&format!("{name} = ({ty})__shfl_sync(mask, {name}, 0, {team});"));
+            let names = [vec![name.clone()], of_warps].concat();
+            let whole = self.whole((*op, *acc), &names, team);
+            self.lines.line(&format!("{name} = {whole};"));
             let whole = self.lines.exprs.fold_names(*op, *acc, &from(&name), &name);
             self.lines.line(&format!("{name} = {whole};"));
         }
@@ -196,19 +206,18 @@ impl Stmts<'_> {
         self.lines.line("}");
     }
 
-    fn combine(&mut self, (op, acc): (BinaryOp, Local), a: &str, b: &str) {
-        let folded = self.lines.exprs.fold_names(op, acc, a, b);
-        self.lines.line(&format!("{a} = {folded};"));
+    /// The lanes of a team that come together by themselves.
+    fn warp(&self) -> usize {
+        self.grid.lanes.min(WARP) as usize
     }
 
-    /// Each lane of the team folds for some lanes of the fold; these are combined in halves, those of one lane first, then
-    /// those of lanes that are half as far from each other in each step.
+    /// Each lane of the team folds for some lanes of the fold; these are combined in halves, those of one lane first.
     fn fold(&mut self, fold: &LaneFold) {
         let (var, acc) = (self.lines.local(fold.var), self.lines.local(fold.acc));
         let ty = c_type(self.grid.function.locals[fold.acc.index()].prim);
         let (team, lanes) = (self.grid.lanes as usize, usize::from(fold.lanes));
         let own = lanes.div_ceil(team);
-        let names: Vec<String> = (0..own).map(|k| lane(&acc, k)).collect();
+        let names: Vec<String> = (0..own.max(lanes.min(team) / self.warp())).map(|k| lane(&acc, k)).collect();
         let (lo, hi) = (self.lines.exprs.value(&fold.lo), self.lines.exprs.value(&fold.hi));
         self.lines.exprs.facts.forget(fold.var);
         self.lines.exprs.facts.forget(fold.acc);
@@ -220,27 +229,53 @@ impl Stmts<'_> {
         self.lines.line(&format!("{ty} {};", starts.join(", ")));
         self.lines.line(&format!("const int64_t {from} = {lo}, {end} = {hi};"));
         let some = if lanes < team { format!("lane < {lanes} && ") } else { String::new() };
-        for (k, name) in names.iter().enumerate() {
+        for (k, name) in names[..own].iter().enumerate() {
             let first = if k == 0 { "lane".into() } else { format!("lane + {}", k * team) };
             let head = format!("for (int64_t {var} = {from} + {first}; {some}{var} < {end}; {var} += {lanes})");
             let folded = self.lines.exprs.fold(fold.op, fold.acc, name, &fold.value);
             self.lines.line(&format!("{head} {name} = {folded};"));
         }
-        let mut half = lanes / 2;
-        while half >= team {
-            for k in 0..half / team {
-                self.lines.combine(fold, &names[k], &names[k + half / team]);
+        let combined = (fold.op, fold.acc);
+        self.halves(combined, &names, (lanes, team));
+        let whole = self.whole(combined, &names, lanes.min(team));
+        self.lines.combine(combined, &acc, &whole);
+        self.lines.depth -= 1;
+        self.lines.line("}");
+    }
+
+    /// What so many lanes of a team have under the first name, combined in halves: lanes that are half as far from each other
+    /// in each step. Warps show each other what they have, for which there is a name for each of them: each combines all of it.
+    fn whole(&mut self, fold: (BinaryOp, Local), names: &[String], lanes: usize) -> String {
+        let ty = c_type(self.grid.function.locals[fold.1.index()].prim);
+        let (team, warp) = (self.grid.lanes as usize, self.warp());
+        if team > warp {
+            self.lines.line(&format!("rp_show({}, lane);", names[0]));
+            self.lines.line(&format!("rp_barrier(mask, {team});"));
+            for (k, name) in names[..(lanes / warp).max(1)].iter().enumerate() {
+                let first = if k == 0 { String::new() } else { format!(" + {}", k * warp) };
+                self.lines.line(&format!("{name} = rp_shown<{ty}>(lane % {warp}{first});"));
             }
-            half /= 2;
+            self.lines.line(&format!("rp_barrier(mask, {team});"));
+            self.halves(fold, names, (lanes, warp));
         }
+        let mut half = lanes.min(warp) / 2;
         while half > 0 {
-            let other = format!("({ty})__shfl_down_sync(mask, {}, {half}, {team})", names[0]);
+            let other = format!("({ty})__shfl_down_sync(mask, {}, {half}, {warp})", names[0]);
             self.lines.combine(fold, &names[0], &other);
             half /= 2;
         }
-        self.lines.combine(fold, &acc, &format!("({ty})__shfl_sync(mask, {}, 0, {team})", names[0]));
-        self.lines.depth -= 1;
-        self.lines.line("}");
+        format!("({ty})__shfl_sync(mask, {}, 0, {warp})", names[0])
+    }
+
+    /// Combines lanes of a fold in halves until no more are left than threads; thread `t` of `n` has the lanes `t`, `t + n`, ..
+    fn halves(&mut self, fold: (BinaryOp, Local), names: &[String], (lanes, threads): (usize, usize)) {
+        let mut half = lanes / 2;
+        while half >= threads {
+            for k in 0..half / threads {
+                self.lines.combine(fold, &names[k], &names[k + half / threads]);
+            }
+            half /= 2;
+        }
     }
 }
 

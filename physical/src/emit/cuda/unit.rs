@@ -68,6 +68,10 @@ struct rp_window {
     void *data;
     // The elements that there is room for, and those that were asked for.
     int64_t room, asked;
+    // Of a window that begins in the memory of a block the elements that it has there, none once it is outside; and where it
+    // is outside.
+    int64_t share;
+    void *outside;
 };
 
 struct rp_launch {
@@ -83,9 +87,16 @@ struct rp_launch {
     int64_t team_count;
     // For each chunk how it ended.
     int32_t *status;
+    // The bytes that a team has of the memory of its block.
+    int64_t share;
     // Not 0 once the launch is to end.
     const volatile int32_t *cancel;
 };
+
+// The memory of a block, of which each team has a part.
+extern __shared__ uint64_t rp_shared[];
+// What the lanes of a team of several warps show each other.
+static __shared__ uint64_t rp_parts[256];
 
 // The lanes of a team, and where a lane is among them.
 #define RP_LANE(lanes) (threadIdx.x % (lanes))
@@ -100,6 +111,21 @@ struct rp_launch {
             if (lane == 0) buffer##__window->asked = rp_length;                                \\
         }                                                                                      \\
         if (rp_length > buffer##__room) return RP_NO_ROOM;                                     \\
+    } while (0)
+
+// The same for a window that may have to leave the memory of its block.
+#define RP_GROW_OR_MOVE(buffer, length, lanes)                                                 \\
+    do {                                                                                       \\
+        const int64_t rp_length = length, rp_kept = buffer##__asked;                           \\
+        if (rp_length > rp_kept) {                                                             \\
+            buffer##__asked = rp_length;                                                       \\
+            if (lane == 0) buffer##__window->asked = rp_length;                                \\
+            if (rp_length > buffer##__share) {                                                 \\
+                if (rp_length > buffer##__room) return RP_NO_ROOM;                             \\
+                if (buffer##__share > 0) rp_leave(buffer, *buffer##__window, rp_kept, lane, mask, lanes); \\
+                buffer##__share = 0;                                                           \\
+            }                                                                                  \\
+        }                                                                                      \\
     } while (0)
 
 // Notes how many elements there will be.
@@ -139,11 +165,59 @@ template <typename T> static inline void rp_swap(T &a, T &b) {
         stopped = 1;                                                                           \\
         break;                                                                                 \\
     }
+// No lane of a team goes on before all have come, and what they did before is seen behind it.
+static inline void rp_barrier(uint32_t mask, uint32_t lanes) {
+    if (lanes > 32) {
+        __syncthreads();
+    } else {
+        __syncwarp(mask);
+    }
+}
+
+// What a lane shows, and what the lane of a number has shown; a barrier is due between, and one behind.
+template <typename T> static inline void rp_show(T part, uint32_t lane) {
+    *(T *)&rp_parts[lane] = part;
+}
+
+template <typename T> static inline T rp_shown(uint32_t lane) {
+    return *(const T *)&rp_parts[lane];
+}
+
+// Begins a window in the memory of a block, from `next` on, if it has a share of it. A barrier is due behind it.
+template <typename T>
+static inline void rp_begin(rp_window &window, T fill, uint64_t *&next, uint32_t lane, uint32_t lanes) {
+    const int64_t share = window.share;
+    if (share == 0) return;
+    T *const inside = (T *)next;
+    next += (share * sizeof(T) + 7) / 8;
+    for (int64_t k = lane; k < share; k += lanes) inside[k] = fill;
+    if (lane == 0) window.data = inside;
+}
+
+// Moves a window of so many elements out of the memory of its block.
+template <typename T>
+static inline void rp_leave(T *&inside, rp_window &window, int64_t len, uint32_t lane, uint32_t mask, uint32_t lanes) {
+    rp_barrier(mask, lanes);
+    T *const outside = (T *)window.outside;
+    for (int64_t k = lane; k < len; k += lanes) outside[k] = inside[k];
+    rp_barrier(mask, lanes);
+    inside = outside;
+    if (lane == 0) {
+        window.data = outside;
+        window.share = 0;
+    }
+}
+
+// Whether it holds for a lane of the team, the same for all.
+static inline bool rp_any(int32_t holds, uint32_t mask, uint32_t lanes) {
+    return (lanes > 32 ? __syncthreads_or(holds) : __any_sync(mask, holds)) != 0;
+}
 
 // Whether the launch is to end, the same for all lanes of a team.
 static inline bool rp_cancelled(const rp_launch &launch, uint32_t lane, uint32_t mask, uint32_t lanes) {
     int32_t cancelled = 0;
     if (lane == 0) cancelled = *launch.cancel;
+    if (lanes > 32) return __syncthreads_or(cancelled) != 0;
     return __shfl_sync(mask, cancelled, 0, lanes) != 0;
 }
 
@@ -151,14 +225,14 @@ static inline bool rp_cancelled(const rp_launch &launch, uint32_t lane, uint32_t
 // K. E. Batcher, \"Sorting networks and their applications\", 1968.
 template <typename T, typename Above>
 static inline void rp_network(T *data, int64_t count, uint32_t lane, uint32_t mask, uint32_t lanes, Above above) {
-    __syncwarp(mask);
+    rp_barrier(mask, lanes);
     for (int64_t block = 2; block / 2 < count; block *= 2) {
         for (int64_t apart = block - 1; apart > 0; apart = apart == block - 1 ? block / 4 : apart / 2) {
             for (int64_t i = lane; i < count; i += lanes) {
                 const int64_t other = i ^ apart;
                 if (i < other && other < count && above(data[i], data[other])) rp_swap(data[i], data[other]);
             }
-            __syncwarp(mask);
+            rp_barrier(mask, lanes);
         }
     }
 }

@@ -466,10 +466,10 @@ fn lane_folds_agree_in_every_form() {
 }
 
 /// Numbers of lanes of folds.
-const LANES: [u8; 5] = [1, 2, 4, 8, 16];
+const LANES: [u16; 5] = [1, 2, 4, 8, 16];
 
 /// A function that stores the results of folds with the operator over ranges of every length up to a few rounds.
-fn lane_folds(prim: Prim, op: BinaryOp, lanes: &[u8]) -> Function {
+fn lane_folds(prim: Prim, op: BinaryOp, lanes: &[u16]) -> Function {
     let (acc, kept) = (Local(5), Local(6));
     let load = |at: Expr| Expr::Load { buffer: Buffer(0), at: Box::new(at) };
     let x = |offset: i64| load(Expr::Binary(BinaryOp::Add, local(AT), Box::new(Expr::Const(Scalar::I64(offset)))));

@@ -1,13 +1,12 @@
 //! Teams and lanes: which of them goes on next is drawn.
 
 use super::memory::{Access, Who, Window};
-use super::ops::{Asking, Fold, Op, Rounds};
-use super::{End, Fault, Launch, Launched, Program};
-use crate::assembly::eval::BinaryFn;
-use crate::assembly::{Buffer, BufferDecl, BufferRole, InterpError, Memory, Node, Status};
-use crate::grid::{Place, Side, Writer};
+use super::ops::{Asking, Op, Rounds};
+use super::{BLOCK_BYTES, End, Fault, Launch, Launched, Program};
+use crate::assembly::{Buffer, BufferClass, BufferDecl, BufferRole, InterpError, Memory, Node, Status};
+use crate::grid::{MOST_LANES, Place, Side, Writer, share_bytes, shares};
 use crate::run::Invocation;
-use redpoll_logic::Prim;
+use redpoll_logic::{Prim, Scalar};
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 
@@ -16,45 +15,49 @@ const MOST_IN_A_ROW: u64 = 12;
 
 /// A launch on its way.
 pub(super) struct Machine<'a> {
-    program: &'a Program,
+    pub(super) program: &'a Program,
     inputs: &'a Invocation,
     chunks: &'a [Range<i64>],
     sections: &'a [Range<i64>],
     arena: Vec<Window>,
     /// For each buffer where its windows are in the arena.
     slots: Vec<Vec<usize>>,
-    teams: Vec<Team>,
+    pub(super) teams: Vec<Team>,
     /// For each chunk how it ended.
     ends: Vec<Option<End>>,
     steps: u64,
     random: u64,
+    /// What lanes show each other, for the words of faults.
+    pub(super) shown: BufferDecl,
     /// The rounds of shared loops by lane.
     #[cfg(test)]
     rounds: Vec<u64>,
 }
 
 /// Lanes that wait for each other.
-struct Team {
+pub(super) struct Team {
     /// The chunk that it is at.
     chunk: usize,
     passed: u32,
-    lanes: Vec<Lane>,
+    pub(super) lanes: Vec<Lane>,
+    /// What the lanes of several warps show each other.
+    pub(super) shown: Window,
 }
 
-struct Lane {
+pub(super) struct Lane {
     at: usize,
-    locals: Vec<u64>,
+    pub(super) locals: Vec<u64>,
     /// Where its buffers are in the arena.
     view: Vec<usize>,
-    state: State,
+    pub(super) state: State,
     /// What it brings to a fold.
-    parts: Vec<u64>,
+    pub(super) parts: Vec<u64>,
     /// Whether it has left a loop because the launch is to end.
     stopped: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
+pub(super) enum State {
     Runs,
     /// Waits for the lanes of its team.
     Waits,
@@ -100,10 +103,23 @@ impl Memory for View<'_> {
 impl<'a> Machine<'a> {
     pub(super) fn new(program: &'a Program, launch: &Launch<'a>) -> Machine<'a> {
         let (mut arena, mut slots) = (Vec::new(), Vec::new());
-        for (decl, extents) in program.signature.buffers.iter().zip(&launch.windows) {
+        let bytes = BLOCK_BYTES[launch.seed as usize % BLOCK_BYTES.len()];
+        let shares = shares(&program.grid, launch.inputs.params(), bytes);
+        assert!(
+            share_bytes(&program.grid, &shares) <= bytes,
+            "a team has more of the memory of its block than there is"
+        );
+        for ((decl, extents), share) in program.signature.buffers.iter().zip(&launch.windows).zip(shares) {
             let from = arena.len();
             arena.extend(extents.iter().map(|e| Window::new(decl, e.first, e.len, e.room)));
-            slots.push((from..arena.len()).collect());
+            let mut own: Vec<usize> = (from..arena.len()).collect();
+            if share > 0 {
+                for slot in &mut own {
+                    arena.push(Window::of_block(decl, share, Some(*slot)));
+                    *slot = arena.len() - 1;
+                }
+            }
+            slots.push(own);
         }
         let lane = || Lane {
             at: 0,
@@ -114,7 +130,15 @@ impl<'a> Machine<'a> {
             stopped: false,
         };
         let lanes = || (0..program.grid.lanes).map(|_| lane()).collect();
-        let teams = (0..launch.teams.min(launch.chunks.len())).map(|t| Team { chunk: t, passed: 0, lanes: lanes() });
+        let fill = Scalar::U64(0);
+        let (name, prim, class) = ("what lanes show each other".into(), Prim::U64, BufferClass::Value);
+        let shown = BufferDecl { name, prim, class, role: BufferRole::Owned, fill };
+        let team = |chunk: usize| {
+            let mut shown = Window::of_block(&shown, MOST_LANES as usize, None);
+            shown.grow(MOST_LANES as usize);
+            Team { chunk, passed: 0, lanes: lanes(), shown }
+        };
+        let teams = (0..launch.teams.min(launch.chunks.len())).map(team).collect();
         let mut machine = Machine {
             program,
             inputs: launch.inputs,
@@ -122,14 +146,15 @@ impl<'a> Machine<'a> {
             sections: launch.sections,
             arena,
             slots,
-            teams: teams.collect(),
+            teams,
             ends: vec![None; launch.chunks.len()],
             steps: 0,
             random: launch.seed,
+            shown,
             #[cfg(test)]
             rounds: vec![0; program.grid.lanes as usize],
         };
-        (0..machine.teams.len()).for_each(|team| machine.begin(team));
+        (0..machine.teams.len()).for_each(|team| machine.begin(team, 0));
         machine
     }
 
@@ -198,8 +223,8 @@ impl<'a> Machine<'a> {
         Some((buffer, number))
     }
 
-    /// Sets the lanes of a team to the start of its chunk.
-    fn begin(&mut self, team: usize) {
+    /// Sets the lanes of a team to a step from which its chunk begins.
+    fn begin(&mut self, team: usize, at: usize) {
         let function = &self.program.grid.function;
         let view: Vec<usize> = (0..function.buffers.len())
             .map(|k| self.slot(k, team).map_or(usize::MAX, |(buffer, number)| self.slots[buffer][number]))
@@ -207,27 +232,27 @@ impl<'a> Machine<'a> {
         let chunk = &self.chunks[self.teams[team].chunk];
         for lane in &mut self.teams[team].lanes {
             // What a lane has left in its locals is nothing for the next chunk.
-            lane.locals = vec![0xdead_beef; self.program.locals];
+            lane.locals = vec![0xdead_beef; self.program.code.locals];
             lane.locals[function.chunk.0.index()] = chunk.start as u64;
             lane.locals[function.chunk.1.index()] = chunk.end as u64;
             lane.view.clone_from(&view);
-            (lane.at, lane.state, lane.stopped) = (0, State::Runs, false);
+            (lane.at, lane.state, lane.stopped) = (at, State::Runs, false);
         }
     }
 
-    fn who(&self, team: usize, lane: usize) -> Who {
+    pub(super) fn who(&self, team: usize, lane: usize) -> Who {
         Who { team: team as u32, lane: lane as u32, passed: self.teams[team].passed }
     }
 
     /// The value of an expression for a lane.
-    fn eval(&mut self, team: usize, lane: usize, node: &Node) -> Result<u64, Fault> {
+    pub(super) fn eval(&mut self, team: usize, lane: usize, node: &Node) -> Result<u64, Fault> {
         let who = self.who(team, lane);
         let Lane { locals, view, .. } = &self.teams[team].lanes[lane];
         let decls = &self.program.grid.function.buffers;
         node.eval(locals, &mut View { inputs: self.inputs, arena: &mut self.arena, view, decls, who })
     }
 
-    fn lane(&mut self, team: usize, lane: usize) -> &mut Lane {
+    pub(super) fn lane(&mut self, team: usize, lane: usize) -> &mut Lane {
         &mut self.teams[team].lanes[lane]
     }
 
@@ -236,7 +261,7 @@ impl<'a> Machine<'a> {
         self.steps >= self.program.cancelled_at || self.inputs.limits().cancel.load(Ordering::Relaxed)
     }
 
-    fn count_step(&mut self) -> Result<(), Fault> {
+    pub(super) fn count_step(&mut self) -> Result<(), Fault> {
         self.steps += 1;
         let limit = self.program.step_limit;
         if self.steps > limit { Err(InterpError::TooManyIterations(limit).into()) } else { Ok(()) }
@@ -253,7 +278,7 @@ impl<'a> Machine<'a> {
         let program = self.program;
         let at = self.teams[team].lanes[number].at;
         self.lane(team, number).at = at + 1;
-        match &program.ops[at] {
+        match &program.code.ops[at] {
             Op::Assign(local, value) => {
                 let value = self.eval(team, number, value)?;
                 self.lane(team, number).locals[*local] = value;
@@ -311,12 +336,11 @@ impl<'a> Machine<'a> {
                 self.count_round(number, *rounds, self.teams[team].lanes[number].at == *body);
             }
             Op::Fold(fold) => self.fold(team, number, fold)?,
-            Op::Apart(parts) => {
-                let lane = self.lane(team, number);
-                for part in parts {
-                    lane.locals[part.before] = std::mem::replace(&mut lane.locals[part.acc], part.identity);
-                }
-            }
+            Op::Show(fold) => self.show(team, number, fold)?,
+            Op::Take(fold) => self.take(team, number, fold)?,
+            Op::Apart(parts) => self.apart(team, number, parts),
+            Op::ShowPart(part) => self.show_part(team, number, *part)?,
+            Op::TakePart(part) => self.take_part(team, number, *part)?,
             Op::Ask(Asking::Round(to)) if self.is_cancelled() => {
                 let lane = self.lane(team, number);
                 (lane.at, lane.stopped) = (*to, true);
@@ -331,6 +355,27 @@ impl<'a> Machine<'a> {
             Op::Grow(buffer, len) => {
                 let len = usize::try_from(self.eval(team, number, len)? as i64).unwrap_or(0);
                 self.grow(team, number, *buffer, len);
+            }
+            Op::GrowOrMove { buffer, len, behind } => {
+                let len = usize::try_from(self.eval(team, number, len)? as i64).unwrap_or(0);
+                if !self.has_to_move(team, number, *buffer, len) {
+                    self.lane(team, number).at = *behind;
+                    self.grow(team, number, *buffer, len);
+                }
+            }
+            Op::Make(buffer) => {
+                let (window, decl, who) = self.window(*buffer, team, number);
+                if window.outside.is_some() {
+                    let mut own = (number..window.elements.len()).step_by(program.grid.lanes as usize);
+                    own.try_for_each(|element| window.make(decl, element, who))?;
+                }
+            }
+            Op::Copy(buffer) => self.copy(team, number, *buffer)?,
+            Op::Move(buffer) => {
+                let (share, ..) = self.window(*buffer, team, number);
+                let (outside, asked) = (share.outside.expect("a share is what moves"), share.asked);
+                self.lane(team, number).view[buffer.index()] = outside;
+                self.grow(team, number, *buffer, asked);
             }
             Op::Swap(a, b) => self.lane(team, number).view.swap(a.index(), b.index()),
             Op::Return(status) => self.lane(team, number).state = State::Ended(End::Status(*status)),
@@ -361,23 +406,28 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// The part that a lane has in a fold, or all of it.
-    fn fold(&mut self, team: usize, number: usize, fold: &Fold) -> Result<(), Fault> {
-        let (lo, hi) = (self.eval(team, number, &fold.lo)? as i64, self.eval(team, number, &fold.hi)? as i64);
-        let lanes = self.program.grid.lanes as usize;
-        let mut parts = vec![fold.identity; fold.lanes];
-        for (k, part) in (lo..hi).zip((0..fold.lanes).cycle()) {
-            if fold.rounds == Rounds::Own && part % lanes != number {
-                continue;
-            }
-            self.count_step()?;
-            self.lane(team, number).locals[fold.var] = k as u64;
-            parts[part] = (fold.op)(parts[part], self.eval(team, number, &fold.value)?);
+    /// Whether a window that is to be so long has to leave the memory of its block, and may.
+    fn has_to_move(&mut self, team: usize, lane: usize, buffer: Buffer, len: usize) -> bool {
+        let (window, ..) = self.window(buffer, team, lane);
+        let Some(outside) = window.outside.filter(|_| len > window.room) else { return false };
+        // Who has no room outside either says so, and ends.
+        let fits = len <= self.arena[outside].room;
+        if fits {
+            let (window, ..) = self.window(buffer, team, lane);
+            window.asked = window.asked.max(len);
         }
-        let lane = self.lane(team, number);
-        match fold.rounds {
-            Rounds::All => lane.locals[fold.acc] = (fold.op)(lane.locals[fold.acc], combined(parts, fold.op)),
-            Rounds::Own => (lane.parts, lane.state) = (parts, State::Waits),
+        fits
+    }
+
+    /// A lane's elements of a share that moves.
+    fn copy(&mut self, team: usize, lane: usize, buffer: Buffer) -> Result<(), Fault> {
+        let (slot, who) = (self.teams[team].lanes[lane].view[buffer.index()], self.who(team, lane));
+        let decl = &self.program.grid.function.buffers[buffer.index()];
+        let (len, outside) = (self.arena[slot].len, self.arena[slot].outside.expect("a share is what moves"));
+        self.arena[outside].grow(len);
+        for at in (lane..len).step_by(self.program.grid.lanes as usize) {
+            let value = self.arena[slot].load(decl, at as i64, who)?;
+            self.arena[outside].store(decl, at as i64, value, who)?;
         }
         Ok(())
     }
@@ -395,30 +445,15 @@ impl<'a> Machine<'a> {
             return Ok(self.end(number, end));
         }
         let program = self.program;
-        match &program.ops[at - 1] {
-            Op::Fold(fold) => {
-                let lanes = program.grid.lanes as usize;
-                let parts = (0..fold.lanes).map(|part| team.lanes[part % lanes].parts[part]).collect();
-                let whole = combined(parts, fold.op);
-                for lane in &mut self.teams[number].lanes {
-                    lane.locals[fold.acc] = (fold.op)(lane.locals[fold.acc], whole);
-                }
-            }
-            Op::Ask(_) | Op::Agree => {
-                let stopped = matches!(program.ops[at - 1], Op::Ask(_)) && self.is_cancelled();
+        match &program.code.ops[at - 1] {
+            Op::Fold(fold) => self.fold_together(number, fold),
+            Op::Together(parts) => self.parts_together(number, parts),
+            op @ (Op::Ask(_) | Op::Agree) => {
+                let stopped = matches!(op, Op::Ask(_)) && self.is_cancelled();
                 if stopped || self.teams[number].lanes.iter().any(|lane| lane.stopped) {
                     let end = State::Ended(End::Status(Status::Cancelled));
                     self.teams[number].lanes.iter_mut().for_each(|lane| lane.state = end);
                     return Ok(true);
-                }
-            }
-            Op::Together(parts) => {
-                for part in parts {
-                    let lanes = &mut self.teams[number].lanes;
-                    let whole = combined(lanes.iter().map(|lane| lane.locals[part.acc]).collect(), part.op);
-                    lanes
-                        .iter_mut()
-                        .for_each(|lane| lane.locals[part.acc] = (part.op)(lane.locals[part.before], whole));
                 }
             }
             op => {
@@ -455,7 +490,7 @@ impl<'a> Machine<'a> {
         }
         self.teams[number].chunk = next;
         self.teams[number].passed += 1;
-        self.begin(number);
+        self.begin(number, self.program.code.start);
         true
     }
 
@@ -485,15 +520,4 @@ impl<'a> Machine<'a> {
         }
         Ok(())
     }
-}
-
-/// Lanes of a fold combined in halves.
-fn combined(mut parts: Vec<u64>, op: BinaryFn) -> u64 {
-    while parts.len() > 1 {
-        let upper = parts.split_off(parts.len() / 2);
-        for (part, other) in parts.iter_mut().zip(upper) {
-            *part = op(*part, other);
-        }
-    }
-    parts[0]
 }

@@ -65,15 +65,25 @@ pub(super) struct Window {
     /// The elements that it was to have.
     pub(super) asked: usize,
     /// The elements that there are.
+    pub(super) len: usize,
+    /// Their values, and behind them what else the memory has.
     pub(super) elements: Vec<u64>,
     pub(super) touched: Vec<Touched>,
     pub(super) fill: u64,
+    /// Of a share of the memory of a block the window outside, in an arena, that it moves to.
+    pub(super) outside: Option<usize>,
+    /// It belongs to the memory of a block, which holds anything at first.
+    is_raw: bool,
 }
+
+/// What memory holds that nobody has written.
+const ANYTHING: u64 = 0x5555_5555_5555_5555;
 
 impl Window {
     /// What it is once nobody touches it any more.
-    pub(super) fn left(self) -> Left {
-        let len = self.elements.len();
+    pub(super) fn left(mut self) -> Left {
+        let len = self.len;
+        self.elements.truncate(len);
         Left { first: self.first, asked: self.asked, len, contents: Contents::Here(self.elements) }
     }
 
@@ -81,21 +91,37 @@ impl Window {
     pub(super) fn new(decl: &BufferDecl, first: i64, len: usize, room: usize) -> Window {
         let fill = decl.fill.to_bits().expect("fills of buffers are primitives");
         let fill = stored(decl, fill);
-        let mut window = Window { first, room, asked: len, elements: Vec::new(), touched: Vec::new(), fill };
+        let (elements, touched) = (Vec::new(), Vec::new());
+        let mut window =
+            Window { first, room, asked: len, len: 0, elements, touched, fill, outside: None, is_raw: false };
         window.grow(len);
         window
     }
 
+    /// So many elements of the memory of a block, none of which there is yet; they may move to a window outside.
+    pub(super) fn of_block(decl: &BufferDecl, share: usize, outside: Option<usize>) -> Window {
+        let (elements, touched) = (vec![ANYTHING; share], vec![Touched::default(); share]);
+        Window { elements, touched, outside, is_raw: true, ..Window::new(decl, 0, 0, share) }
+    }
+
     pub(super) fn grow(&mut self, len: usize) {
+        self.len = self.len.max(len);
         if len > self.elements.len() {
             self.elements.resize(len, self.fill);
             self.touched.resize(len, Touched::default());
         }
     }
 
+    /// Makes an element hold the fill, whether it is there yet or not.
+    pub(super) fn make(&mut self, decl: &BufferDecl, element: usize, who: Who) -> Result<(), Fault> {
+        self.meet(decl, element, who, Access::Store)?;
+        self.elements[element] = self.fill;
+        Ok(())
+    }
+
     /// The element for an access, if nobody else may be at it.
     pub(super) fn touch(&mut self, decl: &BufferDecl, at: i64, who: Who, access: Access) -> Result<usize, Fault> {
-        let len = self.elements.len();
+        let len = self.len;
         let element = at.checked_sub(self.first).and_then(|at| usize::try_from(at).ok()).filter(|at| *at < len);
         let Some(element) = element else {
             let what = match access {
@@ -109,6 +135,15 @@ impl Window {
             let (buffer, index) = (decl.name.clone(), at);
             return Err(InterpError::OutOfBounds { access: what, buffer, index, len }.into());
         };
+        if access != Access::Store && self.is_raw && self.touched[element].store.is_none() {
+            return Err(Fault::Unwritten { buffer: decl.name.clone(), index: at });
+        }
+        self.meet(decl, element, who, access)?;
+        Ok(element)
+    }
+
+    /// Notes an access to an element, if nobody else may be at it.
+    fn meet(&mut self, decl: &BufferDecl, element: usize, who: Who, access: Access) -> Result<(), Fault> {
         let touched = &mut self.touched[element];
         let store = touched.store.filter(|last| !last.is_before(who));
         let other = match access {
@@ -119,7 +154,7 @@ impl Window {
         if let Some(other) = other {
             return Err(Fault::Race {
                 buffer: decl.name.clone(),
-                index: at,
+                index: self.first + element as i64,
                 one: (other.team, other.lane),
                 other: (who.team, who.lane),
             });
@@ -129,7 +164,7 @@ impl Window {
             Access::Store => *touched = Touched { store: Some(who), ..Touched::default() },
             Access::Atomic => touched.atomics.add(who),
         }
-        Ok(element)
+        Ok(())
     }
 
     /// The value of a load.

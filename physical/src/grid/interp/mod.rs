@@ -8,9 +8,12 @@
 //! What is found depends on the order for the last kind only: races are found by who has passed which barriers, not by what
 //! happened to come first.
 
+mod fold;
 mod machine;
 mod memory;
 mod ops;
+#[cfg(test)]
+mod tests;
 
 use super::{Grid, verify};
 use crate::Error;
@@ -19,7 +22,7 @@ use crate::run::{Invocation, Limits, Signature, charged};
 use crate::storage::Array;
 use arrow::buffer::MutableBuffer;
 use machine::Machine;
-use ops::{Op, steps};
+use ops::{Code, steps};
 use std::any::Any;
 use std::ops::Range;
 use std::sync::Arc;
@@ -128,12 +131,13 @@ pub(crate) trait Runner: Send + Sync {
 
 /// The teams of kernels that are interpreted.
 const TEAMS: usize = 3;
+/// The bytes that a team may have of the memory of its block, by the seed: some that windows soon outgrow, many, none.
+const BLOCK_BYTES: [usize; 4] = [200, 72, 1 << 14, 0];
 
 /// A grid made ready for interpretation.
 pub struct Program {
     grid: Grid,
-    ops: Vec<Op>,
-    locals: usize,
+    code: Code,
     signature: Arc<Signature>,
     step_limit: u64,
     /// The steps of a launch after which it is to end.
@@ -278,9 +282,8 @@ impl Program {
 
     /// A grid that was not verified: its function is right, but how it is spread may be wrong.
     pub(crate) fn trusting(grid: Grid) -> Program {
-        let (ops, locals) = steps(&grid);
-        let signature = Signature::of(&grid.function);
-        Program { grid, ops, locals, signature, step_limit: u64::MAX, cancelled_at: u64::MAX }
+        let (code, signature) = (steps(&grid), Signature::of(&grid.function));
+        Program { grid, code, signature, step_limit: u64::MAX, cancelled_at: u64::MAX }
     }
 
     /// Stops with [`InterpError::TooManyIterations`] after so many steps of all lanes in one launch.

@@ -2,7 +2,7 @@
 
 use crate::assembly::eval::{BinaryFn, binary_fn};
 use crate::assembly::{Buffer, Function, LaneFold, Node, Status};
-use crate::grid::{Folded, Grid, Side, Stmt, Writer};
+use crate::grid::{Folded, Grid, Place, Side, Stmt, WARP, Writer};
 
 /// A step of a lane. Numbers of steps are places in the list.
 pub(super) enum Op {
@@ -30,15 +30,35 @@ pub(super) enum Op {
         body: usize,
     },
     Fold(Fold),
+    /// Shows the other lanes of a team of several warps what this one has of a fold.
+    Show(Fold),
+    /// Takes what all lanes have shown.
+    Take(Fold),
     /// A lane folds from the identity on, and keeps what there was before.
     Apart(Vec<Part>),
-    /// What lanes have folded apart comes together.
+    /// What the lanes of a warp have folded apart comes together.
     Together(Vec<Part>),
+    /// The same in a team of several warps: shows the others what this lane has folded apart.
+    ShowPart(Part),
+    /// Takes what all lanes have shown of that.
+    TakePart(Part),
     Barrier,
     Ask(Asking),
     /// The chunk ends if a lane has left the loop because the launch is to end.
     Agree,
     Grow(Buffer, Node),
+    /// Growth of a window that may be in the memory of a block: where it has to move outside, that is what comes next.
+    GrowOrMove {
+        buffer: Buffer,
+        len: Node,
+        behind: usize,
+    },
+    /// Makes the elements of a share, each by one lane.
+    Make(Buffer),
+    /// Copies what there is of a share to the window outside, each element by one lane.
+    Copy(Buffer),
+    /// Goes on with the window outside.
+    Move(Buffer),
     Sort(Buffer, Node, Node),
     SortBy([Buffer; 3], Node, Node),
     Swap(Buffer, Buffer),
@@ -88,18 +108,36 @@ pub(super) struct Part {
 
 const VERIFIED: &str = "the function was verified";
 
-/// The steps of a grid, and how many locals they have: those of the function and the ends of loops.
-pub(super) fn steps(grid: &Grid) -> (Vec<Op>, usize) {
-    let function = &grid.function;
+/// The body of a grid as steps.
+pub(super) struct Code {
+    pub(super) ops: Vec<Op>,
+    /// Where a chunk begins; a team begins its first one at the very beginning.
+    pub(super) start: usize,
+    /// How many locals there are: those of the function and the ends of loops.
+    pub(super) locals: usize,
+}
+
+/// The steps of a grid.
+pub(super) fn steps(grid: &Grid) -> Code {
+    let (function, places) = (&grid.function, &grid.places[..]);
+    let locals = function.locals.len();
     let mut steps =
-        Steps { function, ops: Vec::new(), locals: function.locals.len(), loops: Vec::new(), spread: false };
+        Steps { function, places, lanes: grid.lanes, ops: Vec::new(), locals, loops: Vec::new(), spread: false };
+    let of_teams = (0..).map(Buffer).zip(places).filter(|(_, place)| **place == Place::Team);
+    steps.ops.extend(of_teams.map(|(buffer, _)| Op::Make(buffer)));
+    if !steps.ops.is_empty() {
+        steps.ops.push(Op::Barrier);
+    }
+    let start = steps.ops.len();
     steps.block(&grid.body);
     steps.ops.push(Op::Return(Status::Done));
-    (steps.ops, steps.locals)
+    Code { ops: steps.ops, start, locals: steps.locals }
 }
 
 struct Steps<'f> {
     function: &'f Function,
+    places: &'f [Place],
+    lanes: u32,
     ops: Vec<Op>,
     locals: usize,
     /// For each loop around the jumps that leave it.
@@ -126,7 +164,8 @@ impl Steps<'_> {
     fn land(&mut self, jump: usize) {
         let here = self.ops.len();
         match &mut self.ops[jump] {
-            Op::Goto(to) | Op::Unless(_, to) | Op::Begin { behind: to, .. } | Op::Ask(Asking::Round(to)) => *to = here,
+            Op::Goto(to) | Op::Unless(_, to) | Op::Ask(Asking::Round(to)) => *to = here,
+            Op::Begin { behind, .. } | Op::GrowOrMove { behind, .. } => *behind = here,
             _ => unreachable!("jumps alone are landed"),
         }
     }
@@ -170,17 +209,29 @@ impl Steps<'_> {
                 if body.contains(&Stmt::Ask(Writer::Each)) {
                     self.ops.push(Op::Agree);
                 }
-                if parts.is_empty() {
-                    return;
+                match parts.is_empty() {
+                    true => return,
+                    false if self.lanes <= WARP => Op::Together(parts),
+                    false => {
+                        let of_part = |part| [Op::ShowPart(part), Op::Barrier, Op::TakePart(part), Op::Barrier];
+                        return self.ops.extend(parts.into_iter().flat_map(of_part));
+                    }
                 }
-                Op::Together(parts)
             }
             Stmt::Break => {
                 let jump = self.jump();
                 self.loops.last_mut().expect(VERIFIED).push(jump);
                 return;
             }
-            Stmt::Lanes(fold) => Op::Fold(self.fold(fold)),
+            Stmt::Lanes(fold) => {
+                self.ops.push(Op::Fold(self.fold(fold)));
+                if self.lanes > WARP && !self.spread {
+                    // The lanes of a warp come together by themselves, warps at barriers alone.
+                    let (show, take) = (Op::Show(self.fold(fold)), Op::Take(self.fold(fold)));
+                    self.ops.extend([show, Op::Barrier, take, Op::Barrier]);
+                }
+                return;
+            }
             Stmt::Barrier => Op::Barrier,
             Stmt::Ask(Writer::Lead) => Op::Ask(Asking::Team),
             Stmt::Ask(Writer::Each) if self.spread => {
@@ -189,6 +240,12 @@ impl Steps<'_> {
                 Op::Ask(Asking::Round(usize::MAX))
             }
             Stmt::Ask(Writer::Each) => Op::Ask(Asking::Alone),
+            Stmt::Grow { buffer, len } if self.places[buffer.index()] == Place::Team => {
+                let head = self.ops.len();
+                self.ops.push(Op::GrowOrMove { buffer: *buffer, len: self.node(len), behind: usize::MAX });
+                self.ops.extend([Op::Barrier, Op::Copy(*buffer), Op::Barrier, Op::Move(*buffer)]);
+                return self.land(head);
+            }
             Stmt::Grow { buffer, len } => Op::Grow(*buffer, self.node(len)),
             Stmt::Sort { buffer, lo, hi } => Op::Sort(*buffer, self.node(lo), self.node(hi)),
             Stmt::SortBy { perm, major, minor, lo, hi } => {

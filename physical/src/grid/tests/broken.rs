@@ -110,8 +110,8 @@ fn is_a_race(grid: &Grid, inputs: &[ArrowBuffer], chunks: &[std::ops::Range<i64>
 /// Protects the one way in which lanes hand data to each other.
 #[test]
 fn a_missing_barrier_is_found() {
-    for (text, owned) in [(NEIGHBOURS, [Place::Team, Place::Shared]), (THROUGH_MEMORY, [Place::Team, Place::Shared])] {
-        let whole = grid(text, &owned, 4);
+    for (text, lanes) in [(NEIGHBOURS, 4), (NEIGHBOURS, 64), (THROUGH_MEMORY, 4), (THROUGH_MEMORY, 256)] {
+        let whole = grid(text, &[Place::Team, Place::Shared], lanes);
         assert_eq!(faults(&whole), "");
         let (chunks, inputs) = (one(16), numbers(16));
         let inputs = if text == NEIGHBOURS { &inputs[..] } else { &[] };

@@ -22,7 +22,7 @@ fn function(text: &str) -> Function {
 }
 
 /// The grid of a function whose owned buffers live there, by their order.
-fn grid(text: &str, owned: &[Place], lanes: u32) -> Grid {
+pub(super) fn grid(text: &str, owned: &[Place], lanes: u32) -> Grid {
     let function = function(text);
     let mut owned = owned.iter().copied();
     let places = function.buffers.iter().map(|decl| match decl.role {
@@ -33,14 +33,14 @@ fn grid(text: &str, owned: &[Place], lanes: u32) -> Grid {
     map_to(&function, places, lanes, &Walks::none())
 }
 
-/// Runs a grid that may be broken: shared windows have `len` elements, the others room for as many.
+/// Runs a grid that may be broken, as [`run`] does.
 fn launch(
     grid: &Grid,
     inputs: &[ArrowBuffer],
     chunks: &[Range<i64>],
-    how: (usize, usize, u64),
+    by: (usize, usize, u64),
 ) -> Result<Launched, Error> {
-    launch_until(grid, inputs, chunks, how, u64::MAX)
+    launch_until(grid, inputs, chunks, by, u64::MAX)
 }
 
 /// The same, cancelled after so many steps.
@@ -48,9 +48,21 @@ fn launch_until(
     grid: &Grid,
     inputs: &[ArrowBuffer],
     chunks: &[Range<i64>],
-    (len, teams, seed): (usize, usize, u64),
+    by: (usize, usize, u64),
     step: u64,
 ) -> Result<Launched, Error> {
+    let program = Program::trusting(grid.clone()).with_step_limit(1 << 20).cancelled_at(step);
+    run(&program, inputs, chunks, by)
+}
+
+/// Runs a program: shared windows have `len` elements, the others room for as many.
+pub(super) fn run(
+    program: &Program,
+    inputs: &[ArrowBuffer],
+    chunks: &[Range<i64>],
+    (len, teams, seed): (usize, usize, u64),
+) -> Result<Launched, Error> {
+    let grid = program.grid();
     let signature = Signature::of(&grid.function);
     let params = vec![len as i64; grid.function.params.len()];
     let inputs = Invocation::new(&signature, inputs.iter().cloned(), params, Limits::default()).unwrap();
@@ -66,14 +78,7 @@ fn launch_until(
     });
     let windows = windows.collect();
     let whole = vec![i64::MIN..i64::MAX; chunks.len()];
-    Program::trusting(grid.clone()).with_step_limit(1 << 20).cancelled_at(step).run(&Launch {
-        inputs: &inputs,
-        chunks,
-        sections: &whole,
-        windows,
-        teams,
-        seed,
-    })
+    program.run(&Launch { inputs: &inputs, chunks, sections: &whole, windows, teams, seed })
 }
 
 /// The elements that a grid leaves in a shared or first window of a buffer, whatever the order.

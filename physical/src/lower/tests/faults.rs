@@ -1,6 +1,6 @@
 //! Every seeded fault of lowering is seen by some program.
 
-use super::agree;
+use super::{By, INTERPRETER, agree};
 use crate::kernel::Engine;
 use crate::lower::seeded::{Seeded, with};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -78,13 +78,13 @@ fn every_seeded_fault_is_caught() {
                 Seeded::LeadEntry | Seeded::LeadEnd => (Engine::Grid, 20),
                 _ => (Engine::Interpreter, 60),
             };
-            let attempt = AssertUnwindSafe(|| with(fault, || agree(text, cases, &[engine])));
+            let attempt = AssertUnwindSafe(|| with(fault, || agree(text, cases, &[By::Engine(engine)])));
             !matches!(catch_unwind(attempt), Ok(Ok(())))
         })
     };
     let missed: Vec<Seeded> = Seeded::ALL.into_iter().filter(|fault| !caught(*fault)).collect();
     assert!(missed.is_empty(), "not caught: {missed:?}");
     for text in PROGRAMS {
-        agree(text, 60, &[Engine::Interpreter]).unwrap_or_else(|e| panic!("without a fault: {e}"));
+        agree(text, 60, &INTERPRETER).unwrap_or_else(|e| panic!("without a fault: {e}"));
     }
 }

@@ -1,7 +1,7 @@
 //! What levels promise while they are written: runs whose children are fibers join, one entry or run a fiber is held
 //! to, and what is declared again is empty.
 
-use super::{Engine, Kernel, Rng, agree, agree_in_formats, check, tensor};
+use super::{Engine, INTERPRETER, Kernel, Rng, agree, agree_in_formats, check, tensor};
 use crate::Error;
 use crate::assembly::Status;
 use crate::levels::level;
@@ -133,7 +133,7 @@ fn bounds_are_not_gaps() {
                  (+ (A l (outside -3.0 (+ i k))) (A l (outside 5.0 (+ i 1)))
                     (A k (outside 7.0 (+ i -2))) (A k (outside -9.0 (+ i -1))))))))))"
         );
-        agree(&text, 2, &[Engine::Interpreter]).unwrap_or_else(|message| panic!("{message}"));
+        agree(&text, 2, &INTERPRETER).unwrap_or_else(|message| panic!("{message}"));
     }
 }
 
@@ -150,8 +150,7 @@ fn what_is_decided_within_a_phase_ends_there() {
         let program = Arc::new(normalize(parse(&text).unwrap_or_else(|e| panic!("{e}\n{text}"))).unwrap());
         let mut rng = Rng(17);
         for _ in 0..20 {
-            agree_in_formats(&program, &program, &mut rng, &[Engine::Interpreter])
-                .unwrap_or_else(|message| panic!("{message}"));
+            agree_in_formats(&program, &program, &mut rng, &INTERPRETER).unwrap_or_else(|message| panic!("{message}"));
         }
     }
 }

@@ -83,15 +83,26 @@ fn tensor(ty: &Arc<TensorType>, places: &Places) -> Tensor {
     crate::storage::convert(&dense, &ty.format).expect("every format converts")
 }
 
-/// Tries the program in so many combinations of formats, in three engines.
+/// Who runs a kernel.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum By {
+    Engine(Engine),
+    /// The interpreter of grids, with teams of so many lanes.
+    Teams(u32),
+}
+
+const INTERPRETER: [By; 1] = [By::Engine(Engine::Interpreter)];
+const ENGINES: [By; 3] = [By::Engine(Engine::Interpreter), By::Engine(Engine::Instant), By::Engine(Engine::Grid)];
+/// Teams that are blocks.
+const BLOCKS: [By; 3] = [By::Engine(Engine::Interpreter), By::Teams(64), By::Teams(256)];
+
+/// Tries the program in so many combinations of formats, in three engines; and in its own formats in blocks.
 fn check(text: &str, cases: usize) {
-    if let Err(message) = agree(text, cases, &[Engine::Interpreter, Engine::Instant, Engine::Grid]) {
-        panic!("{message}");
-    }
+    agree(text, cases, &ENGINES).and_then(|()| agree(text, 1, &BLOCKS)).unwrap_or_else(|message| panic!("{message}"));
 }
 
 /// Whether engines agree with the interpreter of Notation in so many combinations of formats; if not, where.
-fn agree(text: &str, cases: usize, engines: &[Engine]) -> Result<(), String> {
+fn agree(text: &str, cases: usize, engines: &[By]) -> Result<(), String> {
     let mut rng = Rng(text.len() as u64);
     let parsed = parse(text).map_err(|e| format!("{e}\n{text}"))?;
     for case in 0..cases {
@@ -147,7 +158,7 @@ fn is_equal(a: &Scalar, b: &Scalar) -> bool {
 }
 
 /// Whether kernels of a program leave what the interpreter of Notation says of another program of the same inputs.
-fn agree_in_formats(program: &Arc<Program>, oracle: &Program, rng: &mut Rng, engines: &[Engine]) -> Result<(), String> {
+fn agree_in_formats(program: &Arc<Program>, oracle: &Program, rng: &mut Rng, engines: &[By]) -> Result<(), String> {
     let mut places = HashMap::new();
     let mut tensors = Vec::new();
     for (id, decl) in (0..).map(TensorId).zip(&program.tensors).filter(|(_, t)| t.role == Role::Input) {
@@ -172,15 +183,19 @@ fn agree_in_formats(program: &Arc<Program>, oracle: &Program, rng: &mut Rng, eng
     let mut in_chunks: Option<Vec<Vec<u8>>> = None;
     let draft = Draft::with_options(program, &layouts, options);
     // Over lists that are taken to be long lanes share what they can, and add floats in an order of their own.
-    let long = engines.contains(&Engine::Grid).then(|| draft.clone().over(Lists::all(program, 8.0)));
-    let drafts = engines.iter().map(|engine| (engine, &draft)).chain(long.iter().map(|long| (&Engine::Grid, long)));
+    let long = draft.clone().over(Lists::all(program, 8.0));
+    let grids = engines.iter().filter(|by| matches!(by, By::Engine(Engine::Grid) | By::Teams(_)));
+    let drafts = engines.iter().map(|by| (*by, &draft)).chain(grids.map(|by| (*by, &long)));
     for (engine, draft) in drafts {
         let fail = |what: String, kernel: Option<&Kernel>| {
             let code = kernel.map(|k| k.function().to_string()).unwrap_or_default();
             format!("{engine:?}: {what} on {places:?}\n{}\n{code}", print(program))
         };
-        let kernel =
-            Kernel::of(draft, *engine).map_err(|e| fail(e.to_string(), None))?.with_iteration_limit(ITERATION_LIMIT);
+        let kernel = match engine {
+            By::Engine(engine) => Kernel::of(draft, engine),
+            By::Teams(lanes) => Kernel::in_teams(draft, lanes),
+        };
+        let kernel = kernel.map_err(|e| fail(e.to_string(), None))?.with_iteration_limit(ITERATION_LIMIT);
         let outcome = kernel.run(&inputs, &Limits::default()).map_err(|e| fail(e.to_string(), Some(&kernel)))?;
         let outputs = program.tensors.iter().filter(|t| t.role == Role::Output);
         for (decl, output) in outputs.zip(&outcome.outputs) {

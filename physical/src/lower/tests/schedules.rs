@@ -1,7 +1,6 @@
 //! Programs compute the same whatever their schedule, over inputs of any format; what would not is refused.
 
-use super::{Rng, agree_in_formats, formats};
-use crate::kernel::Engine;
+use super::{ENGINES, Rng, agree_in_formats, formats};
 use crate::notation::{Program, Role, normalize, parse, print, scheduled};
 use expect_test::{Expect, expect};
 use redpoll_logic::{FloatMode, Format, StorageMode, TensorType};
@@ -34,12 +33,7 @@ fn check(declarations: &str, body: &str, schedules: &[&str], cases: usize) {
             }
             let made = scheduled(written, FloatMode::Relaxed).unwrap_or_else(|e| panic!("{e}\n{text}"));
             let normal = normalize(made.clone()).unwrap_or_else(|e| panic!("{e}\n{}", print(&made)));
-            let agree = agree_in_formats(
-                &Arc::new(normal),
-                &plain,
-                &mut rng,
-                &[Engine::Interpreter, Engine::Instant, Engine::Grid],
-            );
+            let agree = agree_in_formats(&Arc::new(normal), &plain, &mut rng, &ENGINES);
             agree.unwrap_or_else(|what| panic!("{schedule}: {what}"));
         }
     }

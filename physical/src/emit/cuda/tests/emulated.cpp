@@ -31,20 +31,23 @@
 #undef UINT64_C
 
 #define __global__
+#define __shared__
 
 struct emulated_index {
     unsigned x;
 };
-static thread_local emulated_index threadIdx, blockIdx = {0};
-static emulated_index blockDim, gridDim = {1};
+static thread_local emulated_index threadIdx, blockIdx;
+static emulated_index blockDim, gridDim;
 
-// The lanes of a team: where they meet, and what they show each other.
+// The lanes of a team, or of a warp of it: where they meet, and what they show each other.
 struct emulated_team {
     pthread_barrier_t barrier;
     unsigned long long shown[32];
 };
 static std::vector<emulated_team> emulated_teams;
 static unsigned emulated_lanes;
+// Where the threads of a block meet that is one team of several warps.
+static pthread_barrier_t *emulated_block;
 
 static emulated_team &emulated_own() {
     return emulated_teams[threadIdx.x / emulated_lanes];
@@ -55,6 +58,22 @@ static void __syncwarp(unsigned mask) {
     const unsigned first = threadIdx.x % 32 / emulated_lanes * emulated_lanes;
     if (mask != (0xffffffffu >> (32 - emulated_lanes)) << first) std::abort();
     pthread_barrier_wait(&emulated_own().barrier);
+}
+
+static void __syncthreads() {
+    if (!emulated_block) std::abort();
+    pthread_barrier_wait(emulated_block);
+}
+
+static int emulated_any;
+static int __syncthreads_or(int holds) {
+    if (holds) __atomic_store_n(&emulated_any, 1, __ATOMIC_RELAXED);
+    __syncthreads();
+    const int any = __atomic_load_n(&emulated_any, __ATOMIC_RELAXED);
+    __syncthreads();
+    if (threadIdx.x == 0) emulated_any = 0;
+    __syncthreads();
+    return any;
 }
 
 template <typename T> static T __shfl_sync(unsigned mask, T value, unsigned from, unsigned lanes) {
@@ -121,22 +140,36 @@ static int __ffsll(long long number) {
 }
 
 struct emulated_argument {
-    unsigned long long words[8];
+    unsigned long long words[9];
 };
 
-// Runs a kernel by so many teams of lanes, which are one block.
+// The memory of a block. As new it holds what nobody has written.
+unsigned long long rp_shared[1 << 16];
+
+// Runs a kernel by so many teams of lanes, which have so many bytes of the memory of their block each. Teams of several warps
+// are blocks, which are run one after the other; others are one block together.
 extern "C" void emulated_launch(void (*kernel)(emulated_argument), const emulated_argument *argument, unsigned lanes,
-                                unsigned teams) {
-    emulated_lanes = lanes;
-    blockDim.x = lanes * teams;
-    emulated_teams = std::vector<emulated_team>(teams);
-    for (emulated_team &team : emulated_teams) pthread_barrier_init(&team.barrier, nullptr, lanes);
-    std::vector<std::thread> threads;
-    for (unsigned k = 0; k < lanes * teams; k++) {
-        threads.emplace_back([=] {
-            threadIdx.x = k;
-            kernel(*argument);
-        });
+                                unsigned teams, unsigned share) {
+    const bool are_blocks = lanes > 32;
+    emulated_lanes = are_blocks ? 32 : lanes;
+    blockDim.x = are_blocks ? lanes : lanes * teams;
+    gridDim.x = are_blocks ? teams : 1;
+    if (teams / gridDim.x * share > sizeof rp_shared) std::abort();
+    for (unsigned block = 0; block < gridDim.x; block++) {
+        std::memset(rp_shared, 0x55, sizeof rp_shared);
+        emulated_teams = std::vector<emulated_team>(blockDim.x / emulated_lanes);
+        for (emulated_team &team : emulated_teams) pthread_barrier_init(&team.barrier, nullptr, emulated_lanes);
+        pthread_barrier_t all;
+        pthread_barrier_init(&all, nullptr, blockDim.x);
+        emulated_block = are_blocks ? &all : nullptr;
+        std::vector<std::thread> threads;
+        for (unsigned k = 0; k < blockDim.x; k++) {
+            threads.emplace_back([=] {
+                threadIdx.x = k;
+                blockIdx.x = block;
+                kernel(*argument);
+            });
+        }
+        for (std::thread &thread : threads) thread.join();
     }
-    for (std::thread &thread : threads) thread.join();
 }

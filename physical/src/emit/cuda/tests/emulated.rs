@@ -4,6 +4,7 @@
 
 use super::PROGRAMS;
 use crate::assembly::BufferRole;
+use crate::assembly::examples::{DOT, function};
 use crate::emit::cuda::launch::Argument;
 use crate::emit::cuda::machine::{Address, Block, Entry, Machine, Shape, Trouble};
 use crate::emit::cuda::memory::DeviceMemory;
@@ -16,10 +17,12 @@ use crate::notation::{self, Role};
 use crate::run::{Invocation, Limits, Signature, Workers};
 use crate::storage::{Tensor, Values, convert};
 use crate::testing::{concordant_formats_of_rank, normal_form, skewed};
+use arrow::buffer::Buffer as ArrowBuffer;
 use libloading::Library;
 use redpoll_logic::{FloatMode, Format, Scalar, TensorType};
 use std::convert::Infallible;
 use std::num::NonZero;
+use std::ops::Range;
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Mutex};
@@ -31,7 +34,7 @@ const HOST: &str = include_str!("emulated.cpp");
 const STITCH: &str = include_str!("../stitch.cu");
 
 type Entrance = unsafe extern "C" fn(Argument);
-type Start = unsafe extern "C" fn(Entrance, *const Argument, u32, u32);
+type Start = unsafe extern "C" fn(Entrance, *const Argument, u32, u32, u32);
 
 /// A device in this process: its memory is the host's, and it counts what goes there and comes back.
 #[derive(Default)]
@@ -49,8 +52,8 @@ pub(in crate::emit::cuda) struct Host {
 ///
 /// # Panics
 /// When there is no C++ compiler, or it does not take the text.
-fn compiled(grids: &[Grid]) -> Library {
-    let text = format!("{HOST}\n{}\n{STITCH}", emit(&grids.iter().collect::<Vec<_>>()).unwrap());
+fn compiled(grids: &[Grid], edit: fn(String) -> String) -> Library {
+    let text = format!("{HOST}\n{}\n{STITCH}", edit(emit(&grids.iter().collect::<Vec<_>>()).unwrap()));
     let folder = tempfile::tempdir().unwrap();
     let [source, library] = ["unit.cpp", "unit.so"].map(|name| folder.path().join(name));
     std::fs::write(&source, &text).unwrap();
@@ -69,9 +72,9 @@ fn compiled(grids: &[Grid]) -> Library {
 }
 
 impl Host {
-    /// A device for grids.
-    fn of(grids: &[Grid]) -> Arc<Host> {
-        Arc::new(Host { library: Mutex::new(Some(compiled(grids))), ..Host::default() })
+    /// A device for grids, whose text is edited.
+    pub(super) fn of(grids: &[Grid], edit: fn(String) -> String) -> Arc<Host> {
+        Arc::new(Host { library: Mutex::new(Some(compiled(grids, edit))), ..Host::default() })
     }
 
     /// A device without kernels and with so much memory.
@@ -84,7 +87,7 @@ impl Host {
         (self.uploaded.swap(0, Ordering::Relaxed), self.downloaded.swap(0, Ordering::Relaxed))
     }
 
-    fn start(&self, entry: &str, argument: &Argument, (lanes, teams): (u32, u32)) {
+    fn start(&self, entry: &str, argument: &Argument, shape: Shape) {
         let library = self.library.lock().unwrap();
         let library = library.as_ref().expect("the device has kernels");
         // SAFETY: the text exports these functions of these types; the argument leads to memory of this host, and the
@@ -92,7 +95,7 @@ impl Host {
         unsafe {
             let entry = library.get::<Entrance>(entry.as_bytes()).unwrap();
             let start = library.get::<Start>(b"emulated_launch").unwrap();
-            start(*entry, argument, lanes, teams);
+            start(*entry, argument, shape.lanes, shape.teams as u32, shape.share as u32);
         }
     }
 }
@@ -146,7 +149,7 @@ impl Machine for Host {
     }
 
     fn stitch(&self, stitch: &Argument, _moves: usize) -> Result<(), Trouble> {
-        self.start("redpoll_stitch", stitch, (4, 2));
+        self.start("redpoll_stitch", stitch, Shape { lanes: 4, teams: 2, share: 0 });
         Ok(())
     }
 }
@@ -162,8 +165,8 @@ impl Entry for Emulated {
         let start = Instant::now();
         let (host, entry, argument) = (self.host.clone(), entry_name(self.number), *argument);
         // A block has threads beyond the last team.
-        let threads = (shape.lanes, shape.teams as u32 + 1);
-        let launched = std::thread::spawn(move || host.start(&entry, &argument, threads));
+        let shape = Shape { teams: shape.teams + 1, ..shape };
+        let launched = std::thread::spawn(move || host.start(&entry, &argument, shape));
         while !launched.is_finished() {
             if cancelled() {
                 // SAFETY: the word lies in memory that the caller holds; kernels read it as what may change.
@@ -173,6 +176,23 @@ impl Entry for Emulated {
         }
         launched.join().map_err(|_| Trouble::Said("the emulation has panicked".into()))?;
         Ok(start.elapsed())
+    }
+}
+
+/// How kernels are emulated.
+#[derive(Clone, Copy)]
+pub(super) struct How {
+    pub(super) lanes: Lanes,
+    /// The bytes that teams of the grid of a number have of the memory of their blocks.
+    pub(super) share: fn(usize) -> usize,
+    /// What is done to the text.
+    pub(super) edit: fn(String) -> String,
+}
+
+impl Default for How {
+    /// As it is done on a device, with shares of which some are short for windows, some long.
+    fn default() -> How {
+        How { lanes: Lanes::AsUseful, share: |number| [72, 1 << 12, 0, 200][number % 4], edit: |text| text }
     }
 }
 
@@ -186,11 +206,16 @@ pub(super) struct Emulation {
 impl Emulation {
     /// The kernels of drafts, on one device of which so many bytes may be in use.
     pub(super) fn of<'a>(drafts: impl Iterator<Item = &'a Draft> + Clone, limit: usize) -> Emulation {
-        let plans: Vec<Plan> = drafts.clone().map(|draft| draft.grids(Lanes::AsUseful)).collect();
+        Emulation::so(drafts, limit, How::default())
+    }
+
+    /// The same, emulated so.
+    pub(super) fn so<'a>(drafts: impl Iterator<Item = &'a Draft> + Clone, limit: usize, how: How) -> Emulation {
+        let plans: Vec<Plan> = drafts.clone().map(|draft| draft.grids(how.lanes)).collect();
         let grids: Vec<Grid> = plans.iter().flat_map(|p| p.count.iter().chain([&p.run])).cloned().collect();
-        let host = Host::of(&grids);
+        let host = Host::of(&grids, how.edit);
         let memory = DeviceMemory::of(host.clone(), limit);
-        let kernels = kernels(drafts.zip(plans), &host, &memory);
+        let kernels = kernels(drafts.zip(plans), &host, &memory, how);
         Emulation { host, memory, kernels }
     }
 }
@@ -200,19 +225,21 @@ fn kernels<'a>(
     plans: impl Iterator<Item = (&'a Draft, Plan)>,
     host: &Arc<Host>,
     memory: &Arc<DeviceMemory>,
+    how: How,
 ) -> Vec<Kernel> {
     let mut number = 0;
     let kernel = |(draft, plan): (&Draft, Plan)| {
         let others = memory.clone();
         // They are compiled when they are asked for, over the same memory.
         let maker = Arc::new(move |draft: &Draft| {
-            let plan = draft.grids(Lanes::AsUseful);
-            let host = Host::of(&plan.count.iter().chain([&plan.run]).cloned().collect::<Vec<_>>());
-            Ok(kernels(std::iter::once((draft, plan)), &host, &others).swap_remove(0))
+            let plan = draft.grids(how.lanes);
+            let host = Host::of(&plan.count.iter().chain([&plan.run]).cloned().collect::<Vec<_>>(), how.edit);
+            Ok(kernels(std::iter::once((draft, plan)), &host, &others, how).swap_remove(0))
         });
         let grids = Grids::new(plan, maker, |grid| {
             number += 1;
-            let emulated = on_device(host, memory, (number - 1, grid), 2);
+            let share = (how.share)(number - 1);
+            let emulated = on_device(host, memory, (number - 1, grid), (2, share));
             Ok::<_, Infallible>(Box::new(emulated) as Box<dyn Runner>)
         });
         let Ok(grids) = grids;
@@ -221,10 +248,15 @@ fn kernels<'a>(
     plans.map(kernel).collect()
 }
 
-/// A grid of a device, which counts as having so many teams.
-fn on_device(host: &Arc<Host>, memory: &Arc<DeviceMemory>, (number, grid): (usize, Grid), teams: usize) -> OnDevice {
+/// A grid of a device, which counts as having so many teams, each with so many bytes of the memory of its block.
+pub(super) fn on_device(
+    host: &Arc<Host>,
+    memory: &Arc<DeviceMemory>,
+    (number, grid): (usize, Grid),
+    (teams, share): (usize, usize),
+) -> OnDevice {
     let entry = Box::new(Emulated { host: host.clone(), number });
-    OnDevice { memory: memory.clone(), entry, grid, teams }
+    OnDevice { memory: memory.clone(), entry, grid, teams, share }
 }
 
 /// Protects every operator on every type, every statement, and folds in any number of lanes.
@@ -234,16 +266,22 @@ fn random_functions_agree_on_the_host() {
     let functions = random_functions(30);
     let grids: Vec<Grid> = functions
         .iter()
-        .zip([1, 4, 32].into_iter().cycle())
+        .zip([1, 4, 32, 64, 256].into_iter().cycle())
         .map(|(f, lanes)| map_to(f, f.buffers.iter().map(|b| place(b.role)).collect(), lanes, &Walks::none()))
         .collect();
-    let host = Host::of(&grids);
+    let inputs: Vec<Vec<ArrowBuffer>> = functions.iter().map(inputs).collect();
+    agree_as_grids(&grids, &inputs, (&[-3], 2..9));
+}
+
+/// Asserts that grids over inputs give the bits of the interpreter, in one chunk of one team.
+fn agree_as_grids(grids: &[Grid], inputs: &[Vec<ArrowBuffer>], (params, chunk): (&[i64], Range<i64>)) {
+    let host = Host::of(grids, |text| text);
     let memory = DeviceMemory::of(host.clone(), usize::MAX);
-    for (number, (function, grid)) in functions.iter().zip(&grids).enumerate() {
+    for (number, (grid, inputs)) in grids.iter().zip(inputs).enumerate() {
         let program = Program::new(grid.clone()).unwrap();
-        let emulated = on_device(&host, &memory, (number, grid.clone()), 1);
-        let signature = Signature::of(function);
-        let inputs = Invocation::new(&signature, inputs(function), vec![-3], Limits::default()).unwrap();
+        let emulated = on_device(&host, &memory, (number, grid.clone()), (1, 0));
+        let (function, signature) = (&grid.function, Signature::of(&grid.function));
+        let inputs = Invocation::new(&signature, inputs.clone(), params.to_vec(), Limits::default()).unwrap();
         // Of a short room both say that it is too short.
         for room in [4, 1024] {
             let extent = |place: &Place| match place {
@@ -251,7 +289,7 @@ fn random_functions_agree_on_the_host() {
                 _ => vec![Extent { first: 0, len: 0, room }],
             };
             let windows = grid.places.iter().map(extent).collect();
-            let chunks: Vec<_> = std::iter::once(2..9).collect();
+            let chunks: Vec<_> = std::iter::once(chunk.clone()).collect();
             let launch = Launch { inputs: &inputs, chunks: &chunks, sections: &[], windows, teams: 1, seed: 0 };
             let [expected, found] = [program.run(&launch).unwrap(), emulated.run(&launch).unwrap()];
             assert_eq!(found.end, expected.end, "{grid}");
@@ -270,6 +308,65 @@ fn random_functions_agree_on_the_host() {
             }
         }
     }
+}
+
+/// Protects the order in which lanes are combined, of any number by teams of any size: sums that are rounded tell it.
+#[test]
+fn folds_agree_in_teams_of_any_size() {
+    let mut grids = Vec::new();
+    for lanes in [2, 16, 64, 256, 512] {
+        let function = function(&DOT.replace("lanes 8", &format!("lanes {lanes}")));
+        let places = [Place::Input, Place::Input, Place::Chunk];
+        grids.extend([1, 4, 32, 64, 256].map(|team| map_to(&function, places.to_vec(), team, &Walks::none())));
+    }
+    let numbers = |by: f64| ArrowBuffer::from_vec((0..700).map(|k| by / f64::from(k + 1)).collect::<Vec<f64>>());
+    let inputs = vec![vec![numbers(1.0), numbers(0.7)]; grids.len()];
+    agree_as_grids(&grids, &inputs, (&[], 0..700));
+}
+
+/// Protects teams that are blocks: barriers of all their warps, sorts, and what they begin in the memory of a block.
+#[test]
+fn programs_agree_in_blocks() {
+    let drafts: Vec<_> = PROGRAMS.iter().map(|text| draft(normal_form(text))).collect();
+    for lanes in [64, 256] {
+        agree_so(&drafts, How { lanes: Lanes::Exactly(lanes), ..How::default() });
+    }
+}
+
+/// Folds that blocks share: a dense one, one along lists, one with fewer lanes beside one with more, one over the rounds of
+/// chunks.
+pub(super) const LONG: &[(&str, u32)] = &[
+    (
+        "(program (input A (type (shape 3 2100) f64 0.0 dense)) (input x (type (shape 2100) f64 0.0 dense))
+           (output y (type (shape 3) f64 0.0 dense)) (for i (for j (+= (y i) (* (A i j) (x j))))))",
+        256,
+    ),
+    (
+        "(program (input A (type (shape 3 2000) f64 0.0 csr)) (input x (type (shape 2000) f64 0.0 dense))
+           (output y (type (shape 3) f64 0.0 dense)) (for i (for j (+= (y i) (* (A i j) (x j))))))",
+        64,
+    ),
+    (
+        "(program (input A (type (shape 3 1200) i32 0 dense)) (input B (type (shape 3 20) i64 5 dense))
+           (output y (type (shape 3) i32 0 dense)) (output z (type (shape 3) i64 5 dense))
+           (for i (block (for j (+= (y i) (A i j))) (for k (min= (z i) (B i k))))))",
+        128,
+    ),
+    (
+        "(program (input x (type (shape 70000) f64 0.0 dense)) (input y (type (shape 70000) f64 0.0 dense))
+           (output s (type (shape) f64 0.0 dense)) (for i (+= (s) (* (x i) (y i)))))",
+        128,
+    ),
+];
+
+/// Protects the choice of teams by the lengths of folds, and what teams of each choice do.
+#[test]
+fn long_folds_agree_in_blocks() {
+    let drafts: Vec<_> = LONG.iter().map(|(text, _)| draft(normal_form(text))).collect();
+    for ((draft, _), (text, lanes)) in drafts.iter().zip(LONG) {
+        assert_eq!(draft.grids(Lanes::AsUseful).run.lanes, *lanes, "{text}");
+    }
+    agree(&drafts);
 }
 
 /// An input of a program with some data.
@@ -326,20 +423,27 @@ fn inputs_of_all_formats_agree_on_the_host() {
 
 /// Asserts that programs in normal form give the bits of the interpreter.
 fn check(programs: impl Iterator<Item = notation::Program>) {
-    let draft = |program: notation::Program| {
-        let program = Arc::new(program);
-        let inputs = program.tensors.iter().filter(|t| t.role == Role::Input).enumerate();
-        let tensors: Vec<Tensor> = inputs.map(|(number, decl)| tensor(&decl.ty, number)).collect();
-        let layouts = Kernel::layouts(&program, &tensors.iter().collect::<Vec<_>>());
-        let lists = Lists::of(&program, &tensors.iter().map(Some).collect::<Vec<_>>());
-        (Draft::new(&program, &layouts, FloatMode::default()).over(lists), tensors)
-    };
     agree(&programs.map(draft).collect::<Vec<_>>());
+}
+
+/// The draft of a program in normal form over inputs with some data.
+pub(super) fn draft(program: notation::Program) -> (Draft, Vec<Tensor>) {
+    let program = Arc::new(program);
+    let inputs = program.tensors.iter().filter(|t| t.role == Role::Input).enumerate();
+    let tensors: Vec<Tensor> = inputs.map(|(number, decl)| tensor(&decl.ty, number)).collect();
+    let layouts = Kernel::layouts(&program, &tensors.iter().collect::<Vec<_>>());
+    let lists = Lists::of(&program, &tensors.iter().map(Some).collect::<Vec<_>>());
+    (Draft::new(&program, &layouts, FloatMode::default()).over(lists), tensors)
 }
 
 /// Asserts that drafts over inputs give the bits of the interpreter.
 fn agree(drafts: &[(Draft, Vec<Tensor>)]) {
-    let Emulation { kernels, .. } = Emulation::of(drafts.iter().map(|(draft, _)| draft), usize::MAX);
+    agree_so(drafts, How::default());
+}
+
+/// The same, emulated so.
+pub(super) fn agree_so(drafts: &[(Draft, Vec<Tensor>)], how: How) {
+    let Emulation { kernels, .. } = Emulation::so(drafts.iter().map(|(draft, _)| draft), usize::MAX, how);
     for ((draft, tensors), emulated) in drafts.iter().zip(kernels) {
         let interpreted = Kernel::of(draft, Engine::Interpreter).unwrap();
         let inputs: Vec<&Tensor> = tensors.iter().collect();

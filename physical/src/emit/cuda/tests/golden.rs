@@ -1,10 +1,11 @@
 //! Golden text.
 
+use super::emulated::{LONG, draft};
 use super::grids;
 use crate::emit::cuda::emit;
 use crate::emit::cuda::unit::HEAD;
 use crate::grid::{Grid, Lanes};
-use crate::testing::skewed;
+use crate::testing::{normal_form, skewed};
 use expect_test::{Expect, expect};
 
 /// The text of a program without what every unit starts with.
@@ -69,7 +70,7 @@ fn long_rows() {
                 if (chunk_2 < chunk_3) {
                     for (int64_t i = chunk_2; i < chunk_3; i++) {
                         RP_ASK(16);
-                        __syncwarp(mask);
+                        rp_barrier(mask, 16);
                         acc = y_val[i];
                         q = rp_max_i64(A_ptr1[i], first);
                         q_end = rp_min_i64(A_ptr1[i + 1], last);
@@ -83,7 +84,7 @@ fn long_rows() {
                             acc__0 = acc__0 + (double)__shfl_down_sync(mask, acc__0, 1, 16);
                             acc = acc + (double)__shfl_sync(mask, acc__0, 0, 16);
                         }
-                        __syncwarp(mask);
+                        rp_barrier(mask, 16);
                         if (lane == 0) y_val[i] = acc;
                     }
                 }
@@ -99,7 +100,348 @@ fn long_rows() {
                 for (int64_t chunk = team; chunk < launch.chunk_count; chunk += launch.team_count) {
                     status = rp_cancelled(launch, lane, mask, 16) ? RP_CANCELLED
                         : redpoll_grid_0_chunk(launch, chunk, team, lane, mask);
-                    __syncwarp(mask);
+                    rp_barrier(mask, 16);
+                    if (lane == 0) launch.status[chunk] = status;
+                }
+            }
+        "#]],
+    );
+}
+
+/// A block shares a row where rows are longer.
+#[test]
+fn longer_rows() {
+    let (draft, _) = draft(normal_form(LONG[1].0));
+    check_grids(
+        &[draft.grids(Lanes::AsUseful).run],
+        expect![[r#"
+
+            static inline int64_t rp_max_i64(int64_t a, int64_t b) {
+                return a > b ? a : b;
+            }
+
+            static inline int64_t rp_min_i64(int64_t a, int64_t b) {
+                return a < b ? a : b;
+            }
+
+            // kernel
+            //   buffer 0, A_ptr1: input indices of i32, `A.ptr1`
+            //   buffer 1, A_idx1: input indices of u32, `A.idx1`
+            //   buffer 2, A_val: input values of f64, `A.val`
+            //   buffer 3, x_val: input values of f64, `x.val`
+            //   buffer 4, y_val: owned values of f64, `y.val`
+            //   buffer 5, lengths: owned indices of i64, `lengths`
+            static int32_t redpoll_grid_0_chunk(const rp_launch &launch, const int64_t chunk, const int64_t team, const uint32_t lane,
+                                                const uint32_t mask) {
+                const int32_t *__restrict__ const A_ptr1 = (const int32_t *)launch.windows[0][0].data;
+                const uint32_t *__restrict__ const A_idx1 = (const uint32_t *)launch.windows[1][0].data;
+                const double *__restrict__ const A_val = (const double *)launch.windows[2][0].data;
+                const double *__restrict__ const x_val = (const double *)launch.windows[3][0].data;
+                double *const y_val = (double *)launch.windows[4][chunk].data;
+                rp_window *const lengths__window = launch.windows[5] + chunk;
+                int64_t lengths__asked = lengths__window->asked;
+                int64_t lengths__room = lengths__window->room;
+                int64_t *lengths = (int64_t *)lengths__window->data;
+                const int64_t n3 = launch.params[0];
+                int64_t chunk_lo = launch.chunks[2 * chunk];
+                int64_t chunk_hi = launch.chunks[2 * chunk + 1];
+                int64_t chunk_2, chunk_3, q, q_end, first, last;
+                double acc;
+                uint32_t rounds = 0;
+                first = launch.sections[2 * chunk];
+                last = launch.sections[2 * chunk + 1];
+                RP_GROW(lengths, 1);
+                chunk_2 = rp_max_i64(0, chunk_lo);
+                chunk_3 = rp_min_i64(n3, chunk_hi);
+                if (chunk_2 < chunk_3) {
+                    for (int64_t i = chunk_2; i < chunk_3; i++) {
+                        RP_ASK(64);
+                        rp_barrier(mask, 64);
+                        acc = y_val[i];
+                        q = rp_max_i64(A_ptr1[i], first);
+                        q_end = rp_min_i64(A_ptr1[i + 1], last);
+                        {
+                            double acc__0 = 0.0, acc__1 = 0.0;
+                            const int64_t q_2__from = q, q_2__end = q_end;
+                            for (int64_t q_2 = q_2__from + lane; q_2 < q_2__end; q_2 += 64) acc__0 = acc__0 + A_val[q_2] * x_val[A_idx1[q_2]];
+                            rp_show(acc__0, lane);
+                            rp_barrier(mask, 64);
+                            acc__0 = rp_shown<double>(lane % 32);
+                            acc__1 = rp_shown<double>(lane % 32 + 32);
+                            rp_barrier(mask, 64);
+                            acc__0 = acc__0 + acc__1;
+                            acc__0 = acc__0 + (double)__shfl_down_sync(mask, acc__0, 16, 32);
+                            acc__0 = acc__0 + (double)__shfl_down_sync(mask, acc__0, 8, 32);
+                            acc__0 = acc__0 + (double)__shfl_down_sync(mask, acc__0, 4, 32);
+                            acc__0 = acc__0 + (double)__shfl_down_sync(mask, acc__0, 2, 32);
+                            acc__0 = acc__0 + (double)__shfl_down_sync(mask, acc__0, 1, 32);
+                            acc = acc + (double)__shfl_sync(mask, acc__0, 0, 32);
+                        }
+                        rp_barrier(mask, 64);
+                        if (lane == 0) y_val[i] = acc;
+                    }
+                }
+                if (lane == 0) lengths[0] = n3;
+                return RP_DONE;
+            }
+
+            extern "C" __global__ void redpoll_grid_0(const rp_launch launch) {
+                const uint32_t lane = RP_LANE(64), mask = RP_MASK(32);
+                const int64_t team = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / 64;
+                if (team >= launch.team_count) return;
+                int32_t status = RP_DONE;
+                for (int64_t chunk = team; chunk < launch.chunk_count; chunk += launch.team_count) {
+                    status = rp_cancelled(launch, lane, mask, 64) ? RP_CANCELLED
+                        : redpoll_grid_0_chunk(launch, chunk, team, lane, mask);
+                    rp_barrier(mask, 64);
+                    if (lane == 0) launch.status[chunk] = status;
+                }
+            }
+        "#]],
+    );
+}
+
+/// The table of a row begins in the memory of a block.
+#[test]
+fn spgemm_by_hash() {
+    check(
+        "(program (input A (type (shape 4 5) f64 0.0 csr)) (input B (type (shape 5 3) f64 0.0 csr))
+           (output C (type (shape 4 3) f64 0.0 dense)) (local w (type (shape 3) f64 0.0 (hash (element))))
+           (for i (where (for j (+= (C i j) (w j))) (for k (for j (+= (w j) (* (A i k) (B k j))))))))",
+        expect![[r#"
+
+            // Wraps.
+            static inline int64_t rp_add_i64(int64_t a, int64_t b) {
+                return (int64_t)((uint64_t)a + (uint64_t)b);
+            }
+
+            static inline int64_t rp_max_i64(int64_t a, int64_t b) {
+                return a > b ? a : b;
+            }
+
+            static inline int64_t rp_min_i64(int64_t a, int64_t b) {
+                return a < b ? a : b;
+            }
+
+            // Wraps.
+            static inline int64_t rp_mul_i64(int64_t a, int64_t b) {
+                return (int64_t)((uint64_t)a * (uint64_t)b);
+            }
+
+            // The sign is left of shifts by the width or more.
+            static inline int64_t rp_shr_i64(int64_t a, int64_t b) {
+                return (uint64_t)b < 64 ? a >> b : a < 0 ? -1 : 0;
+            }
+
+            // kernel
+            //   buffer 0, A_ptr1: input indices of i32, `A.ptr1`
+            //   buffer 1, A_idx1: input indices of u32, `A.idx1`
+            //   buffer 2, A_val: input values of f64, `A.val`
+            //   buffer 3, B_ptr1: input indices of i32, `B.ptr1`
+            //   buffer 4, B_idx1: input indices of u32, `B.idx1`
+            //   buffer 5, B_val: input values of f64, `B.val`
+            //   buffer 6, C_val: owned values of f64, `C.val`
+            //   buffer 7, w_ptr0: owned indices of i32, `w.ptr0`
+            //   buffer 8, w_idx0: owned indices of u32, `w.idx0`
+            //   buffer 9, w_pos0: owned indices of i32, `w.pos0`
+            //   buffer 10, w_table0: owned indices of i32, `w.table0`
+            //   buffer 11, w_parent0: owned indices of i32, `w.parent0`
+            //   buffer 12, w_coordinate0: owned indices of u32, `w.coordinate0`
+            //   buffer 13, w_val: owned values of f64, `w.val`
+            //   buffer 14, lengths: owned indices of i64, `lengths`
+            static int32_t redpoll_grid_0_chunk(const rp_launch &launch, const int64_t chunk, const int64_t team, const uint32_t lane,
+                                                const uint32_t mask) {
+                const int32_t *__restrict__ const A_ptr1 = (const int32_t *)launch.windows[0][0].data;
+                const uint32_t *__restrict__ const A_idx1 = (const uint32_t *)launch.windows[1][0].data;
+                const double *__restrict__ const A_val = (const double *)launch.windows[2][0].data;
+                const int32_t *__restrict__ const B_ptr1 = (const int32_t *)launch.windows[3][0].data;
+                const uint32_t *__restrict__ const B_idx1 = (const uint32_t *)launch.windows[4][0].data;
+                const double *__restrict__ const B_val = (const double *)launch.windows[5][0].data;
+                double *const C_val = (double *)launch.windows[6][0].data;
+                rp_window *const w_ptr0__window = launch.windows[7] + team;
+                int64_t w_ptr0__asked = w_ptr0__window->asked;
+                int64_t w_ptr0__room = w_ptr0__window->room;
+                int64_t w_ptr0__share = w_ptr0__window->share;
+                int32_t *w_ptr0 = (int32_t *)w_ptr0__window->data;
+                rp_window *const w_idx0__window = launch.windows[8] + team;
+                int64_t w_idx0__asked = w_idx0__window->asked;
+                int64_t w_idx0__room = w_idx0__window->room;
+                int64_t w_idx0__share = w_idx0__window->share;
+                uint32_t *w_idx0 = (uint32_t *)w_idx0__window->data;
+                rp_window *const w_pos0__window = launch.windows[9] + team;
+                int64_t w_pos0__asked = w_pos0__window->asked;
+                int64_t w_pos0__room = w_pos0__window->room;
+                int64_t w_pos0__share = w_pos0__window->share;
+                int32_t *w_pos0 = (int32_t *)w_pos0__window->data;
+                rp_window *const w_table0__window = launch.windows[10] + team;
+                int64_t w_table0__asked = w_table0__window->asked;
+                int64_t w_table0__room = w_table0__window->room;
+                int64_t w_table0__share = w_table0__window->share;
+                int32_t *w_table0 = (int32_t *)w_table0__window->data;
+                rp_window *const w_parent0__window = launch.windows[11] + team;
+                int64_t w_parent0__asked = w_parent0__window->asked;
+                int64_t w_parent0__room = w_parent0__window->room;
+                int64_t w_parent0__share = w_parent0__window->share;
+                int32_t *w_parent0 = (int32_t *)w_parent0__window->data;
+                rp_window *const w_coordinate0__window = launch.windows[12] + team;
+                int64_t w_coordinate0__asked = w_coordinate0__window->asked;
+                int64_t w_coordinate0__room = w_coordinate0__window->room;
+                int64_t w_coordinate0__share = w_coordinate0__window->share;
+                uint32_t *w_coordinate0 = (uint32_t *)w_coordinate0__window->data;
+                rp_window *const w_val__window = launch.windows[13] + team;
+                int64_t w_val__asked = w_val__window->asked;
+                int64_t w_val__room = w_val__window->room;
+                int64_t w_val__share = w_val__window->share;
+                double *w_val = (double *)w_val__window->data;
+                rp_window *const lengths__window = launch.windows[14] + chunk;
+                int64_t lengths__asked = lengths__window->asked;
+                int64_t lengths__room = lengths__window->room;
+                int64_t *lengths = (int64_t *)lengths__window->data;
+                rp_barrier(mask, 32);
+                const int64_t n4 = launch.params[0];
+                const int64_t n3 = launch.params[2];
+                int64_t chunk_lo = launch.chunks[2 * chunk];
+                int64_t chunk_hi = launch.chunks[2 * chunk + 1];
+                int64_t entries, slots, p, chunk_2, chunk_3, q, q_end, i_2;
+                int64_t q_2, q_end_2, i_3, entry, slot, slot_2, found, q_3;
+                int64_t q_end_3, entry_2, i_4, row, positions;
+                uint32_t rounds = 0;
+                entries = 0;
+                RP_GROW(lengths, 1);
+                p = rp_mul_i64(n4, n3);
+                chunk_2 = rp_max_i64(0, chunk_lo);
+                chunk_3 = rp_min_i64(n4, chunk_hi);
+                if (chunk_2 < chunk_3) {
+                    for (int64_t i = chunk_2; i < chunk_3; i++) {
+                        RP_ASK(32);
+                        entries = 0;
+                        slots = 0;
+                        q = A_ptr1[i];
+                        q_end = A_ptr1[i + 1];
+                        while (q < q_end) {
+                            RP_ASK(32);
+                            i_2 = A_idx1[q];
+                            q_2 = B_ptr1[i_2];
+                            q_end_2 = B_ptr1[i_2 + 1];
+                            while (q_2 < q_end_2) {
+                                RP_ASK(32);
+                                i_3 = B_idx1[q_2];
+                                if (slots < rp_mul_i64(entries + 1, 2)) {
+                                    slots = rp_max_i64(rp_mul_i64(slots, 2), 16);
+                                    RP_GROW_OR_MOVE(w_table0, slots, 32);
+                                    rp_barrier(mask, 32);
+                                    for (int64_t p_2 = 0 + (int64_t)lane; p_2 < slots; p_2 += 32) {
+                                        w_table0[p_2] = 0;
+                                    }
+                                    for (int64_t e = 0; e < entries; e++) {
+                                        RP_ASK(32);
+                                        slot = rp_shr_i64(rp_mul_i64(rp_add_i64(rp_mul_i64(w_parent0[e], -INT64_C(4417276706812531889)), w_coordinate0[e]), -INT64_C(7046029254386353131)), 32) & (slots + (-1));
+                                        while (true) {
+                                            rp_barrier(mask, 32);
+                                            if ((int64_t)w_table0[slot] == 0) {
+                                                break;
+                                            }
+                                            slot = rp_add_i64(slot, 1) & (slots + (-1));
+                                        }
+                                        rp_barrier(mask, 32);
+                                        if (lane == 0) w_table0[slot] = e + 1;
+                                    }
+                                }
+                                entry = -1;
+                                slot_2 = rp_shr_i64(rp_mul_i64(i_3, -INT64_C(7046029254386353131)), 32) & (slots + (-1));
+                                while (true) {
+                                    rp_barrier(mask, 32);
+                                    found = w_table0[slot_2];
+                                    if (found == 0) {
+                                        break;
+                                    }
+                                    if ((w_coordinate0[found + (-1)] == i_3) & ((int64_t)w_parent0[found + (-1)] == 0)) {
+                                        entry = found + (-1);
+                                        break;
+                                    }
+                                    slot_2 = rp_add_i64(slot_2, 1) & (slots + (-1));
+                                }
+                                if (entry < 0) {
+                                    entry = entries;
+                                    RP_GROW_OR_MOVE(w_val, entry + 1, 32);
+                                    if (lane == 0) w_val[entry] = 0.0;
+                                }
+                                if (lane == 0) w_val[entry] = w_val[entry] + A_val[q] * B_val[q_2];
+                                if (entry == entries) {
+                                    RP_GROW_OR_MOVE(w_parent0, entries + 1, 32);
+                                    RP_GROW_OR_MOVE(w_coordinate0, entries + 1, 32);
+                                    rp_barrier(mask, 32);
+                                    if (lane == 0) w_parent0[entries] = 0;
+                                    if (lane == 0) w_coordinate0[entries] = i_3;
+                                    if (lane == 0) w_table0[slot_2] = entries + 1;
+                                    entries = entries + 1;
+                                }
+                                q_2 = q_2 + 1;
+                            }
+                            q = q + 1;
+                        }
+                        if (!(rp_max_i64(entries, slots) < INT64_C(2147483648))) {
+                            return RP_POSITION_OVERFLOW;
+                        }
+                        RP_GROW_OR_MOVE(w_ptr0, 2, 32);
+                        rp_barrier(mask, 32);
+                        for (int64_t p_3 = 0 + (int64_t)lane; p_3 < 2; p_3 += 32) {
+                            w_ptr0[p_3] = 0;
+                        }
+                        RP_GROW_OR_MOVE(w_pos0, entries, 32);
+                        RP_GROW_OR_MOVE(w_idx0, entries, 32);
+                        for (int64_t e_2 = 0; e_2 < entries; e_2++) {
+                            RP_ASK(32);
+                            if (lane == 0) w_pos0[e_2] = e_2;
+                            rp_barrier(mask, 32);
+                            if (lane == 0) w_ptr0[(int64_t)w_parent0[e_2] + 1] = (int64_t)w_ptr0[(int64_t)w_parent0[e_2] + 1] + 1;
+                        }
+                        for (int64_t p_4 = 0; p_4 < 1; p_4++) {
+                            rp_barrier(mask, 32);
+                            if (lane == 0) w_ptr0[p_4 + 1] = (int64_t)w_ptr0[p_4] + w_ptr0[p_4 + 1];
+                        }
+                        rp_sort_by(w_pos0, w_parent0, w_coordinate0, 0, entries, lane, mask, 32);
+                        for (int64_t k = 0 + (int64_t)lane; k < entries; k += 32) {
+                            w_idx0[k] = w_coordinate0[w_pos0[k]];
+                        }
+                        row = rp_mul_i64(i, n3);
+                        q_3 = w_ptr0[0];
+                        q_end_3 = w_ptr0[1];
+                        while (q_3 < q_end_3) {
+                            RP_ASK(32);
+                            rp_barrier(mask, 32);
+                            i_4 = w_idx0[q_3];
+                            entry_2 = w_pos0[q_3];
+                            if (lane == 0) C_val[row + i_4] = C_val[row + i_4] + w_val[entry_2];
+                            q_3 = q_3 + 1;
+                        }
+                    }
+                }
+                positions = rp_mul_i64(n4, n3);
+                if (lane == 0) lengths[0] = positions;
+                entries = 0;
+                slots = 0;
+                return RP_DONE;
+            }
+
+            extern "C" __global__ void redpoll_grid_0(const rp_launch launch) {
+                const uint32_t lane = RP_LANE(32), mask = RP_MASK(32);
+                const int64_t team = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / 32;
+                if (team >= launch.team_count) return;
+                uint64_t *next = rp_shared + threadIdx.x / 32 * (launch.share / 8);
+                rp_begin(launch.windows[7][team], (int32_t)0, next, lane, 32);
+                rp_begin(launch.windows[8][team], (uint32_t)0, next, lane, 32);
+                rp_begin(launch.windows[9][team], (int32_t)0, next, lane, 32);
+                rp_begin(launch.windows[10][team], (int32_t)0, next, lane, 32);
+                rp_begin(launch.windows[11][team], (int32_t)0, next, lane, 32);
+                rp_begin(launch.windows[12][team], (uint32_t)0, next, lane, 32);
+                rp_begin(launch.windows[13][team], (double)0.0, next, lane, 32);
+                rp_barrier(mask, 32);
+                int32_t status = RP_DONE;
+                for (int64_t chunk = team; chunk < launch.chunk_count; chunk += launch.team_count) {
+                    if (status != RP_NO_ROOM) status = rp_cancelled(launch, lane, mask, 32) ? RP_CANCELLED
+                        : redpoll_grid_0_chunk(launch, chunk, team, lane, mask);
+                    rp_barrier(mask, 32);
                     if (lane == 0) launch.status[chunk] = status;
                 }
             }
@@ -171,7 +513,7 @@ fn spmv() {
                         }
                         y_val[i] = acc;
                     }
-                    if (__any_sync(mask, stopped)) return RP_CANCELLED;
+                    if (rp_any(stopped, mask, 32)) return RP_CANCELLED;
                 }
                 if (lane == 0) lengths[0] = n4;
                 return RP_DONE;
@@ -185,7 +527,7 @@ fn spmv() {
                 for (int64_t chunk = team; chunk < launch.chunk_count; chunk += launch.team_count) {
                     status = rp_cancelled(launch, lane, mask, 32) ? RP_CANCELLED
                         : redpoll_grid_0_chunk(launch, chunk, team, lane, mask);
-                    __syncwarp(mask);
+                    rp_barrier(mask, 32);
                     if (lane == 0) launch.status[chunk] = status;
                 }
             }
@@ -240,14 +582,17 @@ fn spgemm() {
                 rp_window *const w_ptr0__window = launch.windows[9] + team;
                 int64_t w_ptr0__asked = w_ptr0__window->asked;
                 int64_t w_ptr0__room = w_ptr0__window->room;
+                int64_t w_ptr0__share = w_ptr0__window->share;
                 int32_t *w_ptr0 = (int32_t *)w_ptr0__window->data;
                 rp_window *const w_idx0__window = launch.windows[10] + team;
                 int64_t w_idx0__asked = w_idx0__window->asked;
                 int64_t w_idx0__room = w_idx0__window->room;
+                int64_t w_idx0__share = w_idx0__window->share;
                 uint32_t *w_idx0 = (uint32_t *)w_idx0__window->data;
                 rp_window *const w_map0__window = launch.windows[11] + team;
                 int64_t w_map0__asked = w_map0__window->asked;
                 int64_t w_map0__room = w_map0__window->room;
+                int64_t w_map0__share = w_map0__window->share;
                 uint8_t *w_map0 = (uint8_t *)w_map0__window->data;
                 rp_window *const w_val__window = launch.windows[12] + chunk;
                 int64_t w_val__asked = w_val__window->asked;
@@ -277,7 +622,7 @@ fn spgemm() {
                             w_map0[p] = 0;
                         }
                         touched = 0;
-                        RP_GROW(w_map0, n3);
+                        RP_GROW_OR_MOVE(w_map0, n3, 1);
                         RP_MEASURE(w_val, n3);
                         q = A_ptr1[i];
                         q_end = A_ptr1[i + 1];
@@ -290,7 +635,7 @@ fn spgemm() {
                                 RP_ASK(1);
                                 i_3 = B_idx1[q_2];
                                 if (!(w_map0[i_3] != 0)) {
-                                    RP_GROW(w_idx0, touched + 1);
+                                    RP_GROW_OR_MOVE(w_idx0, touched + 1, 1);
                                     w_idx0[touched] = i_3;
                                     touched = touched + 1;
                                     w_map0[i_3] = 1;
@@ -300,7 +645,7 @@ fn spgemm() {
                             q = q + 1;
                         }
                         rp_sort(w_idx0, 0, touched, lane, mask, 1);
-                        RP_GROW(w_ptr0, 2);
+                        RP_GROW_OR_MOVE(w_ptr0, 2, 1);
                         if (!(touched < INT64_C(2147483648))) {
                             return RP_POSITION_OVERFLOW;
                         }
@@ -329,7 +674,7 @@ fn spgemm() {
                     w_map0[p_3] = 0;
                 }
                 touched = 0;
-                RP_GROW(w_map0, n3);
+                RP_GROW_OR_MOVE(w_map0, n3, 1);
                 RP_MEASURE(w_val, n3);
                 return RP_DONE;
             }
@@ -338,11 +683,16 @@ fn spgemm() {
                 const uint32_t lane = RP_LANE(1), mask = RP_MASK(1);
                 const int64_t team = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / 1;
                 if (team >= launch.team_count) return;
+                uint64_t *next = rp_shared + threadIdx.x / 1 * (launch.share / 8);
+                rp_begin(launch.windows[9][team], (int32_t)0, next, lane, 1);
+                rp_begin(launch.windows[10][team], (uint32_t)0, next, lane, 1);
+                rp_begin(launch.windows[11][team], (uint8_t)0, next, lane, 1);
+                rp_barrier(mask, 1);
                 int32_t status = RP_DONE;
                 for (int64_t chunk = team; chunk < launch.chunk_count; chunk += launch.team_count) {
                     if (status != RP_NO_ROOM) status = rp_cancelled(launch, lane, mask, 1) ? RP_CANCELLED
                         : redpoll_grid_0_chunk(launch, chunk, team, lane, mask);
-                    __syncwarp(mask);
+                    rp_barrier(mask, 1);
                     if (lane == 0) launch.status[chunk] = status;
                 }
             }
@@ -382,18 +732,22 @@ fn spgemm() {
                 rp_window *const w_ptr0__window = launch.windows[9] + team;
                 int64_t w_ptr0__asked = w_ptr0__window->asked;
                 int64_t w_ptr0__room = w_ptr0__window->room;
+                int64_t w_ptr0__share = w_ptr0__window->share;
                 int32_t *w_ptr0 = (int32_t *)w_ptr0__window->data;
                 rp_window *const w_idx0__window = launch.windows[10] + team;
                 int64_t w_idx0__asked = w_idx0__window->asked;
                 int64_t w_idx0__room = w_idx0__window->room;
+                int64_t w_idx0__share = w_idx0__window->share;
                 uint32_t *w_idx0 = (uint32_t *)w_idx0__window->data;
                 rp_window *const w_map0__window = launch.windows[11] + team;
                 int64_t w_map0__asked = w_map0__window->asked;
                 int64_t w_map0__room = w_map0__window->room;
+                int64_t w_map0__share = w_map0__window->share;
                 uint8_t *w_map0 = (uint8_t *)w_map0__window->data;
                 rp_window *const w_val__window = launch.windows[12] + team;
                 int64_t w_val__asked = w_val__window->asked;
                 int64_t w_val__room = w_val__window->room;
+                int64_t w_val__share = w_val__window->share;
                 double *w_val = (double *)w_val__window->data;
                 rp_window *const lengths__window = launch.windows[13] + chunk;
                 int64_t lengths__asked = lengths__window->asked;
@@ -422,8 +776,8 @@ fn spgemm() {
                             w_val[p] = 0.0;
                         }
                         touched = 0;
-                        RP_GROW(w_map0, n3);
-                        RP_GROW(w_val, n3);
+                        RP_GROW_OR_MOVE(w_map0, n3, 1);
+                        RP_GROW_OR_MOVE(w_val, n3, 1);
                         q = A_ptr1[i];
                         q_end = A_ptr1[i + 1];
                         while (q < q_end) {
@@ -436,7 +790,7 @@ fn spgemm() {
                                 i_3 = B_idx1[q_2];
                                 w_val[i_3] = w_val[i_3] + A_val[q] * B_val[q_2];
                                 if (!(w_map0[i_3] != 0)) {
-                                    RP_GROW(w_idx0, touched + 1);
+                                    RP_GROW_OR_MOVE(w_idx0, touched + 1, 1);
                                     w_idx0[touched] = i_3;
                                     touched = touched + 1;
                                     w_map0[i_3] = 1;
@@ -446,7 +800,7 @@ fn spgemm() {
                             q = q + 1;
                         }
                         rp_sort(w_idx0, 0, touched, lane, mask, 1);
-                        RP_GROW(w_ptr0, 2);
+                        RP_GROW_OR_MOVE(w_ptr0, 2, 1);
                         if (!(touched < INT64_C(2147483648))) {
                             return RP_POSITION_OVERFLOW;
                         }
@@ -487,8 +841,8 @@ fn spgemm() {
                     w_val[p_3] = 0.0;
                 }
                 touched = 0;
-                RP_GROW(w_map0, n3);
-                RP_GROW(w_val, n3);
+                RP_GROW_OR_MOVE(w_map0, n3, 1);
+                RP_GROW_OR_MOVE(w_val, n3, 1);
                 return RP_DONE;
             }
 
@@ -496,11 +850,17 @@ fn spgemm() {
                 const uint32_t lane = RP_LANE(1), mask = RP_MASK(1);
                 const int64_t team = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / 1;
                 if (team >= launch.team_count) return;
+                uint64_t *next = rp_shared + threadIdx.x / 1 * (launch.share / 8);
+                rp_begin(launch.windows[9][team], (int32_t)0, next, lane, 1);
+                rp_begin(launch.windows[10][team], (uint32_t)0, next, lane, 1);
+                rp_begin(launch.windows[11][team], (uint8_t)0, next, lane, 1);
+                rp_begin(launch.windows[12][team], (double)0.0, next, lane, 1);
+                rp_barrier(mask, 1);
                 int32_t status = RP_DONE;
                 for (int64_t chunk = team; chunk < launch.chunk_count; chunk += launch.team_count) {
                     if (status != RP_NO_ROOM) status = rp_cancelled(launch, lane, mask, 1) ? RP_CANCELLED
                         : redpoll_grid_1_chunk(launch, chunk, team, lane, mask);
-                    __syncwarp(mask);
+                    rp_barrier(mask, 1);
                     if (lane == 0) launch.status[chunk] = status;
                 }
             }
@@ -625,7 +985,7 @@ fn mttkrp() {
                                 row = rp_mul_i64(i_2, n8);
                                 row_2 = rp_mul_i64(i_3, n8);
                                 row_3 = rp_mul_i64(i, n8);
-                                __syncwarp(mask);
+                                rp_barrier(mask, 32);
                                 for (int64_t j = 0 + (int64_t)lane; j < n8; j += 32) {
                                     A_val[row_3 + j] = A_val[row_3 + j] + B_val[q_3] * (C_val[row + j] * D_val[row_2 + j]);
                                 }
@@ -649,7 +1009,7 @@ fn mttkrp() {
                 for (int64_t chunk = team; chunk < launch.chunk_count; chunk += launch.team_count) {
                     status = rp_cancelled(launch, lane, mask, 32) ? RP_CANCELLED
                         : redpoll_grid_0_chunk(launch, chunk, team, lane, mask);
-                    __syncwarp(mask);
+                    rp_barrier(mask, 32);
                     if (lane == 0) launch.status[chunk] = status;
                 }
             }
@@ -752,7 +1112,7 @@ fn triangles() {
                 for (int64_t chunk = team; chunk < launch.chunk_count; chunk += launch.team_count) {
                     status = rp_cancelled(launch, lane, mask, 1) ? RP_CANCELLED
                         : redpoll_grid_0_chunk(launch, chunk, team, lane, mask);
-                    __syncwarp(mask);
+                    rp_barrier(mask, 1);
                     if (lane == 0) launch.status[chunk] = status;
                 }
             }
@@ -846,7 +1206,7 @@ fn sddmm() {
                 for (int64_t chunk = team; chunk < launch.chunk_count; chunk += launch.team_count) {
                     status = rp_cancelled(launch, lane, mask, 1) ? RP_CANCELLED
                         : redpoll_grid_0_chunk(launch, chunk, team, lane, mask);
-                    __syncwarp(mask);
+                    rp_barrier(mask, 1);
                     if (lane == 0) launch.status[chunk] = status;
                 }
             }
@@ -902,7 +1262,7 @@ fn sddmm() {
                             RP_ASK(16);
                             i_2 = S_idx1[q];
                             RP_GROW(C_val, len + 1);
-                            __syncwarp(mask);
+                            rp_barrier(mask, 16);
                             acc = C_val[len];
                             row = rp_mul_i64(i, n6);
                             row_2 = rp_mul_i64(i_2, n6);
@@ -916,7 +1276,7 @@ fn sddmm() {
                                 acc__0 = acc__0 + (double)__shfl_down_sync(mask, acc__0, 1, 16);
                                 acc = acc + (double)__shfl_sync(mask, acc__0, 0, 16);
                             }
-                            __syncwarp(mask);
+                            rp_barrier(mask, 16);
                             if (lane == 0) C_val[len] = acc;
                             RP_GROW(C_idx1, len + 1);
                             if (lane == 0) C_idx1[len] = i_2;
@@ -931,13 +1291,13 @@ fn sddmm() {
                 if (!(len < INT64_C(2147483648))) {
                     return RP_POSITION_OVERFLOW;
                 }
-                __syncwarp(mask);
+                rp_barrier(mask, 16);
                 end = C_ptr1[written];
                 for (int64_t p = written; p < written_2; p++) {
                     RP_ASK(16);
-                    __syncwarp(mask);
+                    rp_barrier(mask, 16);
                     end = rp_max_i64(end, C_ptr1[p + 1]);
-                    __syncwarp(mask);
+                    rp_barrier(mask, 16);
                     if (lane == 0) C_ptr1[p + 1] = end;
                 }
                 if (lane == 0) lengths[0] = n4 + 1;
@@ -954,7 +1314,7 @@ fn sddmm() {
                 for (int64_t chunk = team; chunk < launch.chunk_count; chunk += launch.team_count) {
                     status = rp_cancelled(launch, lane, mask, 16) ? RP_CANCELLED
                         : redpoll_grid_1_chunk(launch, chunk, team, lane, mask);
-                    __syncwarp(mask);
+                    rp_barrier(mask, 16);
                     if (lane == 0) launch.status[chunk] = status;
                 }
             }
@@ -1164,7 +1524,7 @@ fn union() {
                 for (int64_t chunk = team; chunk < launch.chunk_count; chunk += launch.team_count) {
                     status = rp_cancelled(launch, lane, mask, 1) ? RP_CANCELLED
                         : redpoll_grid_0_chunk(launch, chunk, team, lane, mask);
-                    __syncwarp(mask);
+                    rp_barrier(mask, 1);
                     if (lane == 0) launch.status[chunk] = status;
                 }
             }
@@ -1368,7 +1728,7 @@ fn union() {
                 for (int64_t chunk = team; chunk < launch.chunk_count; chunk += launch.team_count) {
                     status = rp_cancelled(launch, lane, mask, 1) ? RP_CANCELLED
                         : redpoll_grid_1_chunk(launch, chunk, team, lane, mask);
-                    __syncwarp(mask);
+                    rp_barrier(mask, 1);
                     if (lane == 0) launch.status[chunk] = status;
                 }
             }
@@ -1424,7 +1784,7 @@ fn dense_products() {
                 if (chunk_2 < chunk_3) {
                     for (int64_t i = chunk_2; i < chunk_3; i++) {
                         RP_ASK(16);
-                        __syncwarp(mask);
+                        rp_barrier(mask, 16);
                         acc = y_val[i];
                         row = rp_mul_i64(i, n5);
                         {
@@ -1437,7 +1797,7 @@ fn dense_products() {
                             acc__0 = acc__0 + (double)__shfl_down_sync(mask, acc__0, 1, 16);
                             acc = acc + (double)__shfl_sync(mask, acc__0, 0, 16);
                         }
-                        __syncwarp(mask);
+                        rp_barrier(mask, 16);
                         if (lane == 0) y_val[i] = acc;
                     }
                 }
@@ -1453,7 +1813,7 @@ fn dense_products() {
                 for (int64_t chunk = team; chunk < launch.chunk_count; chunk += launch.team_count) {
                     status = rp_cancelled(launch, lane, mask, 16) ? RP_CANCELLED
                         : redpoll_grid_0_chunk(launch, chunk, team, lane, mask);
-                    __syncwarp(mask);
+                    rp_barrier(mask, 16);
                     if (lane == 0) launch.status[chunk] = status;
                 }
             }
@@ -1520,7 +1880,7 @@ fn counts_of_columns() {
                             q = rp_add_i64(q, 1);
                         }
                     }
-                    if (__any_sync(mask, stopped)) return RP_CANCELLED;
+                    if (rp_any(stopped, mask, 32)) return RP_CANCELLED;
                 }
                 if (lane == 0) lengths[0] = n5;
                 return RP_DONE;
@@ -1534,7 +1894,7 @@ fn counts_of_columns() {
                 for (int64_t chunk = team; chunk < launch.chunk_count; chunk += launch.team_count) {
                     status = rp_cancelled(launch, lane, mask, 32) ? RP_CANCELLED
                         : redpoll_grid_0_chunk(launch, chunk, team, lane, mask);
-                    __syncwarp(mask);
+                    rp_barrier(mask, 32);
                     if (lane == 0) launch.status[chunk] = status;
                 }
             }

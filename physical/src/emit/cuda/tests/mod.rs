@@ -6,6 +6,7 @@ pub(super) use emulated::Host;
 mod golden;
 mod nvrtc;
 mod resident;
+mod shares;
 
 use crate::grid::{Grid, Lanes, Lists, Plan};
 use crate::lower::{Options, lower};

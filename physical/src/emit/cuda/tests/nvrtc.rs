@@ -3,12 +3,13 @@
 //! The environment variable `REDPOLL_NVRTC` names the folder of the library; without it the loader of the system looks for
 //! it.
 
+use super::emulated::{LONG, draft};
 use super::{PROGRAMS, grids};
 use crate::assembly::{BufferRole, Function};
 use crate::emit::cuda::{OPTIONS, emit};
 use crate::emit::tests::random::random_functions;
 use crate::grid::{Grid, Lanes, Place, Walks, map_to};
-use crate::testing::skewed;
+use crate::testing::{normal_form, skewed};
 use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW, Symbol};
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::path::PathBuf;
@@ -124,6 +125,14 @@ fn grids_of_programs_compile() {
     check(&plans.flat_map(|plan| plan.count.into_iter().chain([plan.run])).collect::<Vec<_>>());
 }
 
+/// Protects teams that are blocks.
+#[test]
+fn grids_of_blocks_compile() {
+    let long = LONG.iter().map(|(text, _)| draft(normal_form(text)).0.grids(Lanes::AsUseful).run);
+    let wide = skewed::PROGRAMS.iter().map(|text| skewed::draft(text).0.grids(Lanes::Exactly(64)).run);
+    check(&long.chain(wide).collect::<Vec<_>>());
+}
+
 /// Protects every operator on every type, and every statement.
 #[test]
 fn grids_of_random_functions_compile() {
@@ -132,7 +141,7 @@ fn grids_of_random_functions_compile() {
         let places = function.buffers.iter().map(|b| place(b.role)).collect();
         map_to(&function, places, lanes, &Walks::none())
     };
-    let functions = random_functions(12).into_iter().zip([1, 4, 32].into_iter().cycle());
+    let functions = random_functions(12).into_iter().zip([1, 4, 32, 64, 256].into_iter().cycle());
     let grids: Vec<Grid> = functions.map(|(function, lanes)| of(function, lanes)).collect();
     check(&grids);
 }

@@ -1,0 +1,96 @@
+//! Windows that begin in the memory of a block and leave it, in generated text.
+
+use super::emulated::{CUTTING, Emulation, Host, How, agree_so, draft, on_device};
+use crate::assembly::Status;
+use crate::assembly::examples::function;
+use crate::emit::cuda::memory::DeviceMemory;
+use crate::grid::{End, Extent, Grid, Lanes, Launch, Place, Program, Runner, Walks, map_to};
+use crate::kernel::{Draft, Engine, Kernel};
+use crate::run::{Invocation, Limits, Signature};
+use crate::storage::Tensor;
+use crate::testing::normal_form;
+use crate::testing::windows::{self, ROUNDS};
+use redpoll_logic::Scalar;
+
+/// Products of matrices by rows, each in a workspace of that level, in an output of that format.
+fn product(level: &str, output: &str) -> (Draft, Vec<Tensor>) {
+    draft(normal_form(&format!(
+        "(program (input A (type (shape 9 10) f64 0.0 csr)) (input B (type (shape 10 23) f64 0.0 csr))
+           (output C (type (shape 9 23) f64 0.0 {output})) (local w (type (shape 23) f64 0.0 ({level} (element))))
+           (for i (where (for j (init (C i j) (w j))) (for k (for j (+= (w j) (* (A i k) (B k j))))))))"
+    )))
+}
+
+/// Protects every kind of workspace, in shares that it never has, outgrows, or keeps within.
+#[test]
+fn workspaces_agree_in_any_share() {
+    let drafts = ["hash", "byte-map", "dense"].map(|level| product(level, "csr"));
+    let shares: [fn(usize) -> usize; 4] = [|_| 0, |_| 72, |_| 248, |_| 1 << 13];
+    for lanes in [Lanes::AsUseful, Lanes::Exactly(8)] {
+        for share in shares {
+            agree_so(&drafts, How { lanes, share, ..How::default() });
+        }
+    }
+}
+
+/// What a grid leaves in its last buffer, which is shared, by one team that runs two chunks.
+fn left(runner: &dyn Runner) -> Vec<u64> {
+    let grid = runner.grid();
+    let params = vec![ROUNDS as i64; grid.function.params.len()];
+    let inputs = Invocation::new(&Signature::of(&grid.function), vec![], params, Limits::default()).unwrap();
+    let extent = |place: &Place| match place {
+        Place::Shared => vec![Extent { first: 0, len: ROUNDS, room: ROUNDS }],
+        _ => vec![Extent { first: 0, len: 0, room: ROUNDS }],
+    };
+    let windows = grid.places.iter().map(extent).collect();
+    let chunks = [0..15, 15..ROUNDS as i64];
+    let launch = Launch { inputs: &inputs, chunks: &chunks, sections: &[], windows, teams: 1, seed: 0 };
+    let launched = runner.run(&launch).unwrap_or_else(|e| panic!("{e}\n{grid}"));
+    assert_eq!(launched.end, End::Status(Status::Done));
+    let last = grid.places.len() - 1;
+    runner.elements(&grid.function.buffers[last], &launched.windows[last]).unwrap().remove(0)
+}
+
+/// Protects all that is done to windows, in and out of the memory of a block, by teams of any size.
+#[test]
+fn windows_agree_in_any_share() {
+    let of = |(text, lanes): (&&str, u32)| {
+        let function = function(text);
+        let windows = function.buffers.len() - 1;
+        map_to(&function, [vec![Place::Team; windows], vec![Place::Shared]].concat(), lanes, &Walks::none())
+    };
+    let grids: Vec<Grid> =
+        [1, 4, 32, 64].iter().flat_map(|lanes| windows::ALL.iter().map(move |t| (t, *lanes))).map(of).collect();
+    let host = Host::of(&grids, |text| text);
+    let memory = DeviceMemory::of(host.clone(), usize::MAX);
+    for (number, grid) in grids.iter().enumerate() {
+        let expected = left(&Program::new(grid.clone()).unwrap());
+        for share in [0, 72, 200, 1 << 13] {
+            let emulated = on_device(&host, &memory, (number, grid.clone()), (1, share));
+            assert_eq!(left(&emulated), expected, "{share}\n{grid}");
+        }
+    }
+}
+
+/// What a kernel makes of inputs.
+fn made(kernel: &Kernel, inputs: &[Tensor]) -> Vec<Scalar> {
+    let limits = Limits::default().on(&CUTTING);
+    let outputs = kernel.run(&inputs.iter().collect::<Vec<_>>(), &limits).unwrap().outputs;
+    outputs[0].fetch().unwrap();
+    outputs[0].to_dense_scalars().unwrap()
+}
+
+/// Protects what a window held before it left the memory of its block.
+#[test]
+fn a_window_that_leaves_without_its_elements_is_seen() {
+    let edit = |text: String| {
+        assert!(text.contains("outside[k] = inside[k];"));
+        text.replace("outside[k] = inside[k];", ";")
+    };
+    // The list of the places of a row that are not empty leaves; what is lost of it are places that there are.
+    let (draft, inputs) = product("byte-map", "dense");
+    let how = How { share: |_| 72, edit, ..How::default() };
+    let broken = &Emulation::so([&draft].into_iter(), usize::MAX, how).kernels[0];
+    let expected = made(&Kernel::of(&draft, Engine::Interpreter).unwrap(), &inputs);
+    assert_ne!(made(broken, &inputs), expected);
+}

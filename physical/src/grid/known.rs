@@ -1,0 +1,70 @@
+//! What expressions are worth before anything runs.
+
+use crate::assembly::{BinaryOp, Expr, Function, Local, Stmt};
+use redpoll_logic::Scalar;
+use std::collections::HashMap;
+use std::ops::Range;
+
+/// Names that stand for names that stand for names go no deeper than this.
+const MOST_NAMES: u32 = 8;
+
+/// What is known of a function: parameters, the locals that stand for one expression, and the chunk.
+pub(super) struct Known<'f> {
+    params: Vec<Option<i64>>,
+    names: HashMap<Local, &'f Expr>,
+    bounds: (Local, Local),
+}
+
+impl<'f> Known<'f> {
+    /// What is known where parameters have these values.
+    pub(super) fn of(function: &'f Function, params: Vec<Option<i64>>) -> Known<'f> {
+        let mut assigned: HashMap<Local, u32> = HashMap::new();
+        let mut names = HashMap::new();
+        for stmt in &function.body {
+            stmt.for_each_assigned(&mut |local| *assigned.entry(local).or_default() += 1);
+            note_names(stmt, &mut names);
+        }
+        names.retain(|local, _| assigned[local] == 1);
+        Known { params, names, bounds: function.chunk }
+    }
+
+    /// The value of an expression over these rounds of the outermost loop, or over those of any chunk. What is too large is
+    /// the largest number.
+    pub(super) fn value(&self, e: &Expr, chunk: Option<&Range<i64>>) -> Option<i64> {
+        self.through(e, chunk, 0)
+    }
+
+    fn through(&self, e: &Expr, chunk: Option<&Range<i64>>, names: u32) -> Option<i64> {
+        Some(match e {
+            Expr::Const(Scalar::I64(value)) => *value,
+            Expr::Param(param) => (*self.params.get(param.index())?)?,
+            Expr::Local(local) if *local == self.bounds.0 => chunk?.start,
+            Expr::Local(local) if *local == self.bounds.1 => chunk?.end,
+            Expr::Local(local) if names < MOST_NAMES => self.through(self.names.get(local)?, chunk, names + 1)?,
+            Expr::Binary(op, a, b) => {
+                let (a, b) = (self.through(a, chunk, names)?, self.through(b, chunk, names)?);
+                match op {
+                    BinaryOp::Add => a.saturating_add(b),
+                    BinaryOp::Sub => a.saturating_sub(b),
+                    BinaryOp::Mul => a.saturating_mul(b),
+                    BinaryOp::Min => a.min(b),
+                    BinaryOp::Max => a.max(b),
+                    _ => return None,
+                }
+            }
+            _ => return None,
+        })
+    }
+}
+
+/// The locals that statements assign, and the expressions.
+fn note_names<'f>(stmt: &'f Stmt, names: &mut HashMap<Local, &'f Expr>) {
+    match stmt {
+        Stmt::Assign(local, value) => {
+            names.insert(*local, value);
+        }
+        Stmt::If { then, other, .. } => then.iter().chain(other).for_each(|s| note_names(s, names)),
+        Stmt::While { body, .. } | Stmt::For { body, .. } => body.iter().for_each(|s| note_names(s, names)),
+        _ => {}
+    }
+}
