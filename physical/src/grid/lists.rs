@@ -1,8 +1,8 @@
-//! Folds along lists by the lanes of a team: how many lanes a fold has is chosen by how long the lists are.
+//! Folds and walks along lists by the lanes of a team: how many lanes they have is chosen by how long the lists are.
 //!
 //! A list that is shorter than the team leaves lanes without work, so there are as many as a list has places, on average:
-//! teams of fewer lanes share a warp, and a block shares a list that is long for a warp. Source: N. Bell, M. Garland, "Implementing sparse matrix-vector multiplication on
-//! throughput-oriented processors", 2009.
+//! teams of fewer lanes share a warp, and a block shares a list that is long for a warp. Source: N. Bell, M. Garland,
+//! "Implementing sparse matrix-vector multiplication on throughput-oriented processors", 2009.
 
 use super::known::Known;
 use super::map::{MOST_LANES, WARP};

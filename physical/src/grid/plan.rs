@@ -27,7 +27,7 @@ pub struct Plan {
 /// How many lanes a team has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Lanes {
-    /// As many as folds have, at least a warp where rounds of loops are spread, or one.
+    /// As many as folds and walks have, at least a warp where rounds of other loops are spread, or one.
     #[default]
     AsUseful,
     /// So many, a power of two up to 256.

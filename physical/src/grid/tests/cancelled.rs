@@ -21,13 +21,15 @@ fn lanes_leave_together() {
         (HISTOGRAM, vec![Place::Shared], numbers(16).to_vec()),
         (THROUGH_MEMORY, vec![Place::Team, Place::Shared], vec![]),
     ];
-    for (text, owned, inputs) in cases {
-        let whole = grid(text, &owned, 4);
+    for ((text, owned, inputs), (lanes, steps)) in
+        cases.iter().flat_map(|case| [(4, 1), (64, 4)].map(|team| (case, team)))
+    {
+        let whole = grid(text, owned, lanes);
         assert_eq!(verify(&whole), [], "{whole}");
         for seed in 0..48 {
-            let early = end(&whole, &inputs, (seed, seed)).unwrap_or_else(|e| panic!("{e}\n{whole}"));
+            let early = end(&whole, inputs, (seed * steps, seed)).unwrap_or_else(|e| panic!("{e}\n{whole}"));
             assert_eq!(early, End::Status(Status::Cancelled), "{whole}");
-            assert_eq!(end(&whole, &inputs, (u64::MAX, seed)).unwrap(), End::Status(Status::Done));
+            assert_eq!(end(&whole, inputs, (u64::MAX, seed)).unwrap(), End::Status(Status::Done));
         }
     }
 }

@@ -35,10 +35,13 @@ fn values(kernel: &Kernel, inputs: &[Tensor]) -> Vec<Vec<Scalar>> {
 fn lanes_find_what_merges_find() {
     for text in skewed::INTERSECTIONS {
         let (draft, inputs) = skewed::draft(text);
-        let [expected, found] = [Engine::Interpreter, Engine::Grid].map(|e| Kernel::of(&draft, e).unwrap());
-        let plan = draft.grids(Lanes::AsUseful);
-        assert!(plan.run.to_string().contains("spread"), "{}", plan.run);
-        assert_eq!(values(&found, &inputs), values(&expected, &inputs), "{text}\n{}", plan.run);
+        let expected = values(&Kernel::of(&draft, Engine::Interpreter).unwrap(), &inputs);
+        for lanes in [1, 4, 32, 64, 256] {
+            let plan = draft.grids(Lanes::Exactly(lanes));
+            assert_eq!(plan.run.to_string().contains("spread"), lanes > 1, "{}", plan.run);
+            let found = values(&Kernel::in_teams(&draft, lanes).unwrap(), &inputs);
+            assert_eq!(found, expected, "{text}\n{}", plan.run);
+        }
     }
 }
 
@@ -342,8 +345,12 @@ fn walks(mode: FloatMode) -> Walks {
 
 /// The products by a team of four.
 fn products() -> Grid {
+    products_by(4)
+}
+
+fn products_by(lanes: u32) -> Grid {
     let (function, walks) = with_rounds(function(PRODUCTS), walks(FloatMode::default()));
-    map_to(&function, vec![Place::Input, Place::Input, Place::Chunk], 4, &walks)
+    map_to(&function, vec![Place::Input, Place::Input, Place::Chunk], lanes, &walks)
 }
 
 /// Runs products of the even numbers and those that three divides, below 96 and 144.
@@ -357,14 +364,17 @@ fn run(grid: &Grid, seed: u64) -> Launched {
 /// Protects the one reason for all of this: no lane has more to do than another one.
 #[test]
 fn lanes_share_the_rounds_of_the_leader() {
-    let whole = products();
-    assert_eq!(verify(&whole), [], "{whole}");
     // Six times `k` stands at three times `k` in one list and at twice `k` in the other.
     let expected = (0..16).map(|k| 3 * k * 2 * k).sum::<u64>();
-    for seed in 0..8 {
-        let launched = run(&whole, seed);
-        assert_eq!(launched.rounds, [12; 4]);
-        assert_eq!(launched.windows[2][0].elements(), [expected]);
+    for (lanes, most) in [(4, 12), (32, 2), (64, 1)] {
+        let whole = products_by(lanes);
+        assert_eq!(verify(&whole), [], "{whole}");
+        for seed in 0..8 {
+            let launched = run(&whole, seed);
+            assert_eq!(launched.rounds.iter().sum::<u64>(), 48);
+            assert!(launched.rounds.iter().all(|rounds| *rounds <= most), "{:?}", launched.rounds);
+            assert_eq!(launched.windows[2][0].elements(), [expected]);
+        }
     }
 }
 

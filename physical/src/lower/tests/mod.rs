@@ -93,12 +93,12 @@ enum By {
 
 const INTERPRETER: [By; 1] = [By::Engine(Engine::Interpreter)];
 const ENGINES: [By; 3] = [By::Engine(Engine::Interpreter), By::Engine(Engine::Instant), By::Engine(Engine::Grid)];
-/// Teams that are blocks.
-const BLOCKS: [By; 3] = [By::Engine(Engine::Interpreter), By::Teams(64), By::Teams(256)];
+/// Teams of every kind: of one lane, a warp, blocks.
+const TEAMS: [By; 5] = [By::Engine(Engine::Interpreter), By::Teams(1), By::Teams(32), By::Teams(64), By::Teams(256)];
 
-/// Tries the program in so many combinations of formats, in three engines; and in its own formats in blocks.
+/// Tries the program in so many combinations of formats, in three engines; and in its own formats in teams of every kind.
 fn check(text: &str, cases: usize) {
-    agree(text, cases, &ENGINES).and_then(|()| agree(text, 1, &BLOCKS)).unwrap_or_else(|message| panic!("{message}"));
+    agree(text, cases, &ENGINES).and_then(|()| agree(text, 1, &TEAMS)).unwrap_or_else(|message| panic!("{message}"));
 }
 
 /// Whether engines agree with the interpreter of Notation in so many combinations of formats; if not, where.

@@ -3,8 +3,9 @@
 //! What a device does otherwise (its memory model, its scheduling) is not seen here.
 
 use super::PROGRAMS;
-use crate::assembly::BufferRole;
+use crate::Error;
 use crate::assembly::examples::{DOT, function};
+use crate::assembly::{BufferRole, Status};
 use crate::emit::cuda::launch::Argument;
 use crate::emit::cuda::machine::{Address, Block, Entry, Machine, Shape, Trouble};
 use crate::emit::cuda::memory::DeviceMemory;
@@ -52,7 +53,7 @@ pub(in crate::emit::cuda) struct Host {
 ///
 /// # Panics
 /// When there is no C++ compiler, or it does not take the text.
-fn compiled(grids: &[Grid], edit: fn(String) -> String) -> Library {
+fn compiled(grids: &[Grid], edit: Edit) -> Library {
     let text = format!("{HOST}\n{}\n{STITCH}", edit(emit(&grids.iter().collect::<Vec<_>>()).unwrap()));
     let folder = tempfile::tempdir().unwrap();
     let [source, library] = ["unit.cpp", "unit.so"].map(|name| folder.path().join(name));
@@ -73,7 +74,7 @@ fn compiled(grids: &[Grid], edit: fn(String) -> String) -> Library {
 
 impl Host {
     /// A device for grids, whose text is edited.
-    pub(super) fn of(grids: &[Grid], edit: fn(String) -> String) -> Arc<Host> {
+    pub(super) fn of(grids: &[Grid], edit: Edit) -> Arc<Host> {
         Arc::new(Host { library: Mutex::new(Some(compiled(grids, edit))), ..Host::default() })
     }
 
@@ -179,6 +180,9 @@ impl Entry for Emulated {
     }
 }
 
+/// What is done to a text.
+type Edit = fn(String) -> String;
+
 /// How kernels are emulated.
 #[derive(Clone, Copy)]
 pub(super) struct How {
@@ -186,7 +190,7 @@ pub(super) struct How {
     /// The bytes that teams of the grid of a number have of the memory of their blocks.
     pub(super) share: fn(usize) -> usize,
     /// What is done to the text.
-    pub(super) edit: fn(String) -> String,
+    pub(super) edit: Edit,
 }
 
 impl Default for How {
@@ -333,8 +337,13 @@ fn programs_agree_in_blocks() {
     }
 }
 
+/// The product of two vectors that are lists, of which lanes search one for the other's places.
+pub(super) const DOT_OF_LISTS: &str =
+    "(program (input x (type (shape 6000) f64 0.0 csf)) (input y (type (shape 6000) f64 0.0 csf))
+    (output s (type (shape) f64 0.0 dense)) (for i (+= (s) (* (x i) (y i)))))";
+
 /// Folds that blocks share: a dense one, one along lists, one with fewer lanes beside one with more, one over the rounds of
-/// chunks.
+/// chunks; and intersections.
 pub(super) const LONG: &[(&str, u32)] = &[
     (
         "(program (input A (type (shape 3 2100) f64 0.0 dense)) (input x (type (shape 2100) f64 0.0 dense))
@@ -357,6 +366,12 @@ pub(super) const LONG: &[(&str, u32)] = &[
            (output s (type (shape) f64 0.0 dense)) (for i (+= (s) (* (x i) (y i)))))",
         128,
     ),
+    (
+        "(program (input A (type (shape 3 2000) f64 0.0 csr)) (input B (type (shape 3 2000) f64 0.0 csr))
+           (output y (type (shape 3) f64 0.0 dense)) (for i (for j (+= (y i) (* (A i j) (B i j))))))",
+        64,
+    ),
+    (DOT_OF_LISTS, 256),
 ];
 
 /// Protects the choice of teams by the lengths of folds, and what teams of each choice do.
@@ -367,6 +382,66 @@ fn long_folds_agree_in_blocks() {
         assert_eq!(draft.grids(Lanes::AsUseful).run.lanes, *lanes, "{text}");
     }
     agree(&drafts);
+}
+
+/// Protects searches by the lanes of blocks, what they write and what they fold.
+#[test]
+fn intersections_agree_in_blocks() {
+    let drafts: Vec<_> = skewed::INTERSECTIONS.iter().map(|text| skewed::draft(text)).collect();
+    for lanes in [64, 256] {
+        agree_so(&drafts, How { lanes: Lanes::Exactly(lanes), ..How::default() });
+    }
+}
+
+/// Protects the order in which the lanes of a team of any size combine what they have folded apart: sums that are rounded tell
+/// it.
+#[test]
+fn walks_agree_in_teams_of_any_size() {
+    let (draft, inputs) = draft(normal_form(DOT_OF_LISTS));
+    let reciprocals = |tensor: &Tensor| {
+        let values = (0..).map(|k| 1.0 / f64::from(k + 1)).zip(tensor.to_dense_scalars().unwrap());
+        let values = values.map(|(by, v)| if v == Scalar::F64(0.0) { 0.0 } else { by }).collect::<Vec<f64>>();
+        let dense = TensorType { format: Format::dense(1), ..(**tensor.ty()).clone() };
+        convert(&Tensor::from_dense(dense, &Values::from(values)).unwrap(), &tensor.ty().format).unwrap()
+    };
+    let inputs: Vec<Tensor> = inputs.iter().map(reciprocals).collect();
+    let sum = |kernel: &Kernel| {
+        let outputs = kernel.run(&inputs.iter().collect::<Vec<_>>(), &Limits::default()).unwrap().outputs;
+        outputs[0].fetch().unwrap();
+        outputs[0].to_dense_scalars().unwrap()
+    };
+    let mut sums = Vec::new();
+    for lanes in [4, 32, 64, 256] {
+        let how = How { lanes: Lanes::Exactly(lanes), ..How::default() };
+        let emulated = &Emulation::so([&draft].into_iter(), usize::MAX, how).kernels[0];
+        let found = sum(emulated);
+        assert_eq!(found, sum(&Kernel::in_teams(&draft, lanes).unwrap()), "{lanes}");
+        sums.push(found);
+    }
+    assert!(sums.windows(2).any(|two| two[0] != two[1]), "no sum is rounded: {sums:?}");
+}
+
+/// Protects lanes that have not heard from going on without those that have, of other warps, too: they leave together.
+#[test]
+fn lanes_of_any_team_leave_together() {
+    let (draft, inputs) = draft(normal_form(DOT_OF_LISTS));
+    fn heard_by(text: &str, lane: u32) -> String {
+        let ask = "++own_rounds % RP_ROUNDS == 0 && *launch.cancel != 0";
+        assert!(text.contains(ask));
+        text.replace(ask, &format!("++own_rounds % 8 == 0 && lane == {lane}"))
+    }
+    let cases: [(u32, Edit); 4] = [
+        (4, |text| heard_by(&text, 3)),
+        (32, |text| heard_by(&text, 31)),
+        (64, |text| heard_by(&text, 63)),
+        (256, |text| heard_by(&text, 100)),
+    ];
+    for (lanes, edit) in cases {
+        let how = How { lanes: Lanes::Exactly(lanes), edit, ..How::default() };
+        let kernel = &Emulation::so([&draft].into_iter(), usize::MAX, how).kernels[0];
+        let error = kernel.run(&inputs.iter().collect::<Vec<_>>(), &Limits::default()).unwrap_err();
+        assert!(matches!(error, Error::KernelStopped(Status::Cancelled)), "{lanes}: {error}");
+    }
 }
 
 /// An input of a program with some data.

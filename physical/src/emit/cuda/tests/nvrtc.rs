@@ -129,7 +129,8 @@ fn grids_of_programs_compile() {
 #[test]
 fn grids_of_blocks_compile() {
     let long = LONG.iter().map(|(text, _)| draft(normal_form(text)).0.grids(Lanes::AsUseful).run);
-    let wide = skewed::PROGRAMS.iter().map(|text| skewed::draft(text).0.grids(Lanes::Exactly(64)).run);
+    let wide = skewed::PROGRAMS.iter().chain(skewed::INTERSECTIONS);
+    let wide = wide.map(|text| skewed::draft(text).0.grids(Lanes::Exactly(64)).run);
     check(&long.chain(wide).collect::<Vec<_>>());
 }
 

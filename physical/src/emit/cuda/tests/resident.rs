@@ -1,6 +1,6 @@
 //! What kernels leave on a device: later kernels read it there, users fetch it once, and it keeps to a limit.
 
-use super::emulated::{CUTTING, Emulation, tensor};
+use super::emulated::{CUTTING, Emulation, How, tensor};
 use crate::Error;
 use crate::assembly::Status;
 use crate::grid::Lanes;
@@ -179,15 +179,17 @@ fn a_launch_hears_that_it_is_cancelled() {
         (output C (type (shape 400 400) f64 0.0 dense))
         (for i (for j (for k (+= (C i j) (* (A i k) (B k j)))))))";
     let (product, inputs) = draft(text);
-    let Emulation { kernels, .. } = Emulation::of([&product].into_iter(), usize::MAX);
-    for limits in [Limits::default().on(&CUTTING), Limits::default()] {
+    let emulation = |lanes| Emulation::so([&product].into_iter(), usize::MAX, How { lanes, ..How::default() });
+    let [warps, blocks] = [Lanes::AsUseful, Lanes::Exactly(64)].map(emulation);
+    let limits = || [Limits::default().on(&CUTTING), Limits::default()];
+    for (kernel, limits) in [&warps, &blocks].into_iter().flat_map(|e| limits().map(|limits| (&e.kernels[0], limits))) {
         let cancel = limits.cancel.clone();
         std::thread::scope(|scope| {
             scope.spawn(move || {
                 std::thread::sleep(Duration::from_millis(20));
                 cancel.store(true, Ordering::Relaxed);
             });
-            let error = output(&kernels[0], &[&inputs[0], &inputs[1]], &limits).unwrap_err();
+            let error = output(kernel, &[&inputs[0], &inputs[1]], &limits).unwrap_err();
             assert!(matches!(error, Error::KernelStopped(Status::Cancelled)), "{error}");
         });
     }
