@@ -162,8 +162,9 @@ impl Case {
         let owned = if seed.is_multiple_of(3) { Place::Chunk } else { Place::Team };
         let place = |decl: &BufferDecl| if decl.role == BufferRole::Input { Place::Input } else { owned };
         let places: Vec<Place> = function.buffers.iter().map(place).collect();
-        let program =
-            grid::Program::new(grid::map_to(function, places.clone(), lanes)).unwrap().with_step_limit(1 << 27);
+        let program = grid::Program::new(grid::map_to(function, places.clone(), lanes, &grid::Walks::none()))
+            .unwrap()
+            .with_step_limit(1 << 27);
         let mut room = 16;
         let launched = loop {
             let extent = |place: &Place| match place {

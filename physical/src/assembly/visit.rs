@@ -102,6 +102,35 @@ impl Stmt {
         }
     }
 
+    /// Puts other locals in the place of locals, read or assigned.
+    pub fn rename(&mut self, to: &dyn Fn(Local) -> Local) {
+        let renamed = |e: &mut Expr| *e = e.with_locals(&|l| Expr::Local(to(l)));
+        match self {
+            Stmt::Assign(local, e) => {
+                *local = to(*local);
+                renamed(e);
+            }
+            Stmt::If { cond: e, .. } | Stmt::While { cond: e, .. } | Stmt::Grow { len: e, .. } => renamed(e),
+            Stmt::For { var, lo, hi, .. } => {
+                *var = to(*var);
+                [lo, hi].into_iter().for_each(renamed);
+            }
+            Stmt::Store { at: a, value: b, .. }
+            | Stmt::Sort { lo: a, hi: b, .. }
+            | Stmt::SortBy { lo: a, hi: b, .. } => [a, b].into_iter().for_each(renamed),
+            Stmt::Lanes(fold) => {
+                (fold.acc, fold.var) = (to(fold.acc), to(fold.var));
+                [&mut fold.lo, &mut fold.hi, &mut fold.value].into_iter().for_each(renamed);
+            }
+            Stmt::Break | Stmt::Swap(..) | Stmt::Return(_) => {}
+        }
+        match self {
+            Stmt::If { then, other, .. } => then.iter_mut().chain(other).for_each(|s| s.rename(to)),
+            Stmt::While { body, .. } | Stmt::For { body, .. } => body.iter_mut().for_each(|s| s.rename(to)),
+            _ => {}
+        }
+    }
+
     /// The number of statements in it, itself included.
     pub fn count(&self) -> usize {
         1 + self.bodies().into_iter().flatten().map(Stmt::count).sum::<usize>()

@@ -1,4 +1,5 @@
-//! The places that rounds of a loop touch, as polynomials over what stays through the loop.
+//! The places that rounds of a loop touch, as polynomials over what stays through the loop. Along a list the coordinate of a
+//! round is as good as its number: no two rounds have the same.
 
 use crate::assembly::{BinaryOp, Buffer, Expr, Local, Stmt};
 use redpoll_logic::Scalar;
@@ -57,9 +58,11 @@ impl Sum {
     }
 }
 
-/// The places of a round: `stride * var + base`, and offsets below the stride.
+/// The places of a round: `stride * by + base`, and offsets below the stride.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Form {
+    /// The variable of the loop, or the coordinate that stands there.
+    by: Expr,
     stride: Sum,
     base: Sum,
 }
@@ -67,6 +70,8 @@ pub(super) struct Form {
 /// What is needed to see forms in a loop.
 pub(super) struct Forms<'a> {
     var: Local,
+    /// An array that has different elements for different rounds, at their variable.
+    distinct: Option<Buffer>,
     /// What the body assigns.
     assigned: &'a HashSet<Local>,
     /// What the body stores into.
@@ -79,7 +84,7 @@ pub(super) struct Forms<'a> {
 
 impl<'a> Forms<'a> {
     pub(super) fn new(
-        var: Local,
+        (var, distinct): (Local, Option<Buffer>),
         body: &'a [Stmt],
         assigned: &'a HashSet<Local>,
         stored: &'a HashSet<Buffer>,
@@ -91,7 +96,7 @@ impl<'a> Forms<'a> {
             note_names(stmt, &mut names);
         }
         names.retain(|local, _| times[local] == 1);
-        Forms { var, assigned, stored, names, around: Vec::new() }
+        Forms { var, distinct, assigned, stored, names, around: Vec::new() }
     }
 
     /// Calls `f` on every access in statements, with its form if it has one; until `f` says no.
@@ -130,16 +135,20 @@ impl<'a> Forms<'a> {
     /// The form of a position; `None` when rounds may meet there.
     fn form(&self, at: &Expr) -> Option<Form> {
         let var = Expr::Local(self.var);
-        let (mine, rest) = self.sum(at, 0)?.split(&var);
+        let coordinate = self.distinct.map(|buffer| Expr::Load { buffer, at: Box::new(var.clone()) });
+        let sum = self.sum(at, 0)?;
+        let is_in = |by: &Expr| sum.products.iter().any(|(factors, _)| factors.contains(by));
+        let by = [Some(var), coordinate].into_iter().flatten().find(is_in)?;
+        let (mine, rest) = sum.split(&by);
         let [(factors, times)] = &mine.products[..] else { return None };
         let mut factors = factors.clone();
-        factors.remove(factors.iter().position(|f| *f == var)?);
+        factors.remove(factors.iter().position(|f| *f == by)?);
         let stride = Sum::of(factors, *times);
         if !self.stays(&stride) {
             return None;
         }
         let base = self.base(rest, &stride)?;
-        Some(Form { stride, base })
+        Some(Form { by, stride, base })
     }
 
     /// What is left of a position without the offset, which is below the stride: the variable of a loop from 0 up to the

@@ -120,7 +120,7 @@ impl Pass<'_> {
             // They bring barriers of their own.
             Stmt::Sort { .. } | Stmt::SortBy { .. } => {}
             Stmt::Swap(a, b) => [a, b].iter().for_each(|b| into.0[b.index()].each_writes = true),
-            Stmt::Section(..) | Stmt::Break | Stmt::Barrier | Stmt::Return(_) => {}
+            Stmt::Section(..) | Stmt::Ask(_) | Stmt::Break | Stmt::Barrier | Stmt::Return(_) => {}
         }
         stmt.bodies().into_iter().flatten().for_each(|s| self.all(s, into));
     }

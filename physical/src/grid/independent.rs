@@ -2,11 +2,14 @@
 //!
 //! They are when
 //! - the body does nothing but assign, store and loop: it neither grows, sorts, swaps, returns, nor leaves the loop;
-//! - each local that it assigns is assigned in every round before it is read, and read nowhere outside of the loop;
+//! - each local that it assigns is assigned in every round before it is read, and read nowhere outside of the loop, but for
+//!   what rounds fold into a local, which they read for nothing else;
 //! - all accesses to an array that it stores into go to places of the round: `stride * var + base + offset`, with one stride
-//!   and base for all, and an offset below the stride. Atomic operations may meet.
+//!   and base for all, and an offset below the stride; or to those of the coordinate that a list has for the round. Atomic
+//!   operations may meet.
 
 use super::affine::{Form, Forms};
+use super::nodes::Folded;
 use crate::assembly::{Buffer, Expr, Function, Local, Stmt};
 use std::collections::HashSet;
 
@@ -33,14 +36,20 @@ pub(super) fn reads(f: &Function, body: &[Stmt]) -> Vec<u32> {
     reads
 }
 
-/// Whether the rounds are independent of a loop with that variable and body. `all` has the reads of the whole function;
-/// arrays are `atomic` that atomic operations alone touch.
-pub(super) fn is_independent(
-    f: &Function,
-    (var, body): (Local, &[Stmt]),
-    all: &[u32],
-    atomic: &dyn Fn(Buffer) -> bool,
-) -> bool {
+/// What is known of the rounds of a loop.
+#[derive(Clone, Copy)]
+pub(super) struct Known<'a> {
+    /// What they fold.
+    pub(super) folds: &'a [Folded],
+    /// An array that has different elements for different rounds, at their variable: the coordinates of a list.
+    pub(super) distinct: Option<Buffer>,
+    /// Which arrays atomic operations alone touch.
+    pub(super) atomic: &'a dyn Fn(Buffer) -> bool,
+}
+
+/// Whether the rounds are independent of a loop with that variable and body. `all` has the reads of the whole function.
+pub(super) fn is_independent(f: &Function, (var, body): (Local, &[Stmt]), all: &[u32], known: Known<'_>) -> bool {
+    let Known { folds, distinct, atomic } = known;
     let mut assigned = HashSet::new();
     for stmt in body {
         stmt.for_each_assigned(&mut |local| {
@@ -49,10 +58,11 @@ pub(super) fn is_independent(
     }
     let inside = reads(f, body);
     let stays_inside = |local: &Local| all[local.index()] == inside[local.index()];
-    assigned.iter().all(stays_inside)
+    let own = assigned.iter().copied().filter(|local| !folds.iter().any(|fold| fold.acc == *local)).collect();
+    HashSet::iter(&own).all(stays_inside)
         && is_plain(body, Depth::Loop)
-        && Carried { varying: &assigned }.block(body, &mut HashSet::from([var])).is_some()
-        && has_own_places(var, body, &assigned, atomic)
+        && Carried { varying: &own }.block(body, &mut HashSet::from([var])).is_some()
+        && has_own_places((var, distinct), body, &assigned, atomic)
 }
 
 /// Whether a `break` leaves the loop in question or one in it.
@@ -144,7 +154,12 @@ impl Carried<'_> {
 }
 
 /// Whether each round has places of its own in the arrays that are stored into.
-fn has_own_places(var: Local, body: &[Stmt], assigned: &HashSet<Local>, atomic: &dyn Fn(Buffer) -> bool) -> bool {
+fn has_own_places(
+    rounds: (Local, Option<Buffer>),
+    body: &[Stmt],
+    assigned: &HashSet<Local>,
+    atomic: &dyn Fn(Buffer) -> bool,
+) -> bool {
     let mut stored = HashSet::new();
     body.iter().for_each(|s| {
         s.any(&mut |s| {
@@ -156,7 +171,7 @@ fn has_own_places(var: Local, body: &[Stmt], assigned: &HashSet<Local>, atomic: 
             false
         });
     });
-    let mut forms = Forms::new(var, body, assigned, &stored);
+    let mut forms = Forms::new(rounds, body, assigned, &stored);
     let mut seen: Vec<(Buffer, Form)> = Vec::new();
     forms.each_access(body, &mut |buffer, form| {
         if !stored.contains(&buffer) {

@@ -1,25 +1,24 @@
-//! Folds along lists by the lanes of a team: how many lanes a fold has is chosen by how long the lists are.
+//! Folds and walks along lists by the lanes of a team: how many lanes they have is chosen by how long the lists are.
 //!
 //! A list that is shorter than the team leaves lanes without work, so there are as many as a list has places, on average:
-//! teams of fewer lanes share a warp, and a block shares a list that is long for a warp. Source: N. Bell, M. Garland, "Implementing sparse matrix-vector multiplication on
-//! throughput-oriented processors", 2009.
+//! teams of fewer lanes share a warp, and a block shares a list that is long for a warp. Source: N. Bell, M. Garland,
+//! "Implementing sparse matrix-vector multiplication on throughput-oriented processors", 2009.
 
 use super::known::Known;
 use super::map::{MOST_LANES, WARP};
 use crate::assembly::{Buffer, Expr, Function, LaneFold, Local, Stmt};
 use crate::kernel::{ALL, MOST_CHUNKS};
-use crate::lower::{Binding, Lowered, ParamSource, walks_in_lanes};
+use crate::lower::{Binding, Lengths, Lowered, ParamSource, walks_in_lanes};
 use crate::notation::{Program, Role, TensorId};
 use crate::storage::Tensor;
 use redpoll_logic::{FloatMode, LevelKind};
-use std::collections::HashMap;
 
 /// The places for each lane of a block that its barriers are worth.
 const LEAST_OF_BLOCK: f64 = 8.0;
 
 /// How long the lists of inputs are on average, by tensor and level; nothing is known of the others.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub struct Lists(HashMap<(TensorId, usize), f64>);
+pub struct Lists(Lengths);
 
 impl Lists {
     /// Those of the inputs of a program, in the order of its tensors, as far as they are at hand.
@@ -38,13 +37,26 @@ impl Lists {
         Lists(lengths.collect())
     }
 
+    /// All lists of inputs, taken to have so many entries.
+    #[cfg(test)]
+    pub(crate) fn all(program: &Program, entries: f64) -> Lists {
+        let inputs = (0..).map(TensorId).zip(&program.tensors).filter(|(_, decl)| decl.role == Role::Input);
+        let levels = inputs.flat_map(|(id, decl)| (0..decl.ty.format.levels.len()).map(move |k| (id, k)));
+        Lists(levels.map(|level| (level, entries)).collect())
+    }
+
+    /// The lengths.
+    pub(crate) fn lengths(&self) -> &Lengths {
+        &self.0
+    }
+
     /// The lanes for lists of a level.
     fn lanes(&self, level: (TensorId, usize)) -> u16 {
         lanes(self.0.get(&level).copied().unwrap_or(1.0))
     }
 }
 
-/// The lanes for folds of so many places: 1 where they are too few to be shared, and more than a warp where each lane of a
+/// The lanes for loops of so many places: 1 where they are too few to be shared, and more than a warp where each lane of a
 /// block has enough of them to make up for its barriers.
 fn lanes(places: f64) -> u16 {
     let of_block = (places / LEAST_OF_BLOCK).min(f64::from(MOST_LANES));
@@ -52,8 +64,8 @@ fn lanes(places: f64) -> u16 {
     1 << most.ilog2()
 }
 
-/// The function of a program whose folds have lanes for the lengths of lists, and for what is known of other ranges.
-pub(super) fn folds_in_lanes(lowered: &Lowered, lists: &Lists, mode: FloatMode) -> Function {
+/// The cursors that go along lists, each with lanes for the lengths of these, where it is to have more than one.
+pub(super) fn asked(lowered: &Lowered, lists: &Lists) -> Vec<(Local, u16)> {
     let mut asked = Vec::new();
     for stmt in &lowered.function.body {
         stmt.any(&mut |s| {
@@ -64,7 +76,31 @@ pub(super) fn folds_in_lanes(lowered: &Lowered, lists: &Lists, mode: FloatMode) 
         });
     }
     asked.retain(|(_, lanes)| *lanes > 1);
-    let mut function = walks_in_lanes(lowered.function.clone(), &asked, mode);
+    asked
+}
+
+/// The cursors that go along lists without coordinates that repeat, and the arrays of these.
+pub(super) fn coordinates(program: &Program, Lowered { function, bindings, .. }: &Lowered) -> Vec<(Local, Buffer)> {
+    let mut found = Vec::new();
+    for stmt in &function.body {
+        stmt.any(&mut |s| {
+            if let Some((cursor, (tensor, level))) = cursor(s, bindings) {
+                let format = &program.tensors[tensor.index()].ty.format.levels[level];
+                let own = Binding::Level { tensor, level, array: 1 };
+                let array = bindings.iter().position(|binding| *binding == own);
+                let is_list = format.kind == LevelKind::SparseList && format.unique;
+                found.extend(array.filter(|_| is_list).map(|k| (cursor, Buffer(k as u32))));
+            }
+            false
+        });
+    }
+    found
+}
+
+/// The function of a program whose folds along lists have as many lanes as their cursors ask for, and others as many as what
+/// is known of their ranges.
+pub(super) fn folds_in_lanes(lowered: &Lowered, asked: &[(Local, u16)], mode: FloatMode) -> Function {
+    let mut function = walks_in_lanes(lowered.function.clone(), asked, mode);
     let param = |source: &ParamSource| match source {
         ParamSource::Dimension(n) => i64::try_from(*n).ok(),
         _ => None,

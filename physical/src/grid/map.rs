@@ -1,8 +1,9 @@
 //! From a function to a grid: which loops lanes share, which stores are atomic, where lanes wait for each other.
 
 use super::barriers::with_barriers;
-use super::independent::{is_independent, reads};
+use super::independent::{Known, is_independent, reads};
 use super::nodes::{Grid, Place, Stmt, Writer};
+use super::rounds::{Walks, coordinates_of};
 use crate::assembly::{BinaryOp, Buffer, Expr, Function, Local, Stmt as Serial};
 use redpoll_logic::Prim;
 use std::collections::HashSet;
@@ -13,33 +14,33 @@ pub const WARP: u32 = 32;
 /// The most lanes of a team: of more than one warp it is a block.
 pub const MOST_LANES: u32 = 256;
 
-/// Maps a verified function to a grid whose teams have as many lanes as it can use: as many as folds have, at least a warp
-/// where rounds of loops are spread, or one.
-pub fn map(function: &Function, places: Vec<Place>) -> Grid {
-    let grid = map_to(function, places, WARP);
+/// Maps a verified function to a grid whose teams have as many lanes as it can use: as many as folds and walks have, at least
+/// a warp where rounds of other loops are spread, or one.
+pub fn map(function: &Function, places: Vec<Place>, walks: &Walks) -> Grid {
+    let grid = map_to(function, places, WARP, walks);
     let mut useful = 1;
     for stmt in &grid.body {
         stmt.any(&mut |s| {
             match s {
-                Stmt::Spread { .. } => useful = useful.max(WARP),
+                Stmt::Spread { var, .. } => useful = useful.max(walks.of(*var).map_or(WARP, u32::from)),
                 Stmt::Lanes(fold) => useful = useful.max(u32::from(fold.lanes).min(MOST_LANES)),
                 _ => {}
             }
             false
         });
     }
-    if useful == WARP { grid } else { map_to(function, grid.places, useful) }
+    if useful == WARP { grid } else { map_to(function, grid.places, useful, walks) }
 }
 
 /// Maps a verified function to a grid of teams of so many lanes, a power of two up to 256.
-pub fn map_to(function: &Function, places: Vec<Place>, lanes: u32) -> Grid {
+pub fn map_to(function: &Function, places: Vec<Place>, lanes: u32, walks: &Walks) -> Grid {
     let all = reads(function, &function.body);
     let atomic = (0..).map(Buffer).zip(&places).filter(|(b, p)| **p == Place::Shared && folds(function, *b).is_some());
     let atomic: HashSet<Buffer> = atomic.map(|(b, _)| b).collect();
-    let mapping = Mapping { function, all, lanes, atomic };
-    let body = mapping.block(&function.body, Writer::Lead);
+    let mapping = Mapping { function, all, lanes, atomic, walks };
+    let body = mapping.block(&function.body, Within::Chunk);
     let body = if lanes == 1 { body } else { with_barriers(function, body) };
-    Grid { function: function.clone(), lanes, places, body }
+    Grid { function: function.clone(), lanes, places, distinct: walks.distinct.clone(), body }
 }
 
 /// The operator with which alone a function touches an array: each access folds a value into a place, by an operator
@@ -88,14 +89,40 @@ struct Mapping<'f> {
     lanes: u32,
     /// Arrays that are touched by atomic operations.
     atomic: HashSet<Buffer>,
+    /// Loops whose rounds fold.
+    walks: &'f Walks,
+}
+
+/// Where a statement stands.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Within {
+    /// The chunk.
+    Chunk,
+    /// A loop that all lanes of a team go through together.
+    Loop,
+    /// A loop whose rounds they share.
+    Spread,
+}
+
+impl Within {
+    /// Who stores there.
+    fn by(self) -> Writer {
+        if self == Within::Spread { Writer::Each } else { Writer::Lead }
+    }
+
+    /// Where the body of a loop stands that all lanes go through.
+    fn inside(self) -> Within {
+        if self == Within::Chunk { Within::Loop } else { self }
+    }
 }
 
 impl Mapping<'_> {
-    fn block(&self, body: &[Serial], by: Writer) -> Vec<Stmt> {
-        body.iter().map(|s| self.stmt(s, by)).collect()
+    fn block(&self, body: &[Serial], within: Within) -> Vec<Stmt> {
+        body.iter().map(|s| self.stmt(s, within)).collect()
     }
 
-    fn stmt(&self, stmt: &Serial, by: Writer) -> Stmt {
+    fn stmt(&self, stmt: &Serial, within: Within) -> Stmt {
+        let by = within.by();
         match stmt {
             Serial::Assign(local, value) => Stmt::Assign(*local, value.clone()),
             Serial::Store { buffer, at, value } => {
@@ -106,10 +133,14 @@ impl Mapping<'_> {
                 }
             }
             Serial::If { cond, then, other } => {
-                Stmt::If { cond: cond.clone(), then: self.block(then, by), other: self.block(other, by) }
+                Stmt::If { cond: cond.clone(), then: self.block(then, within), other: self.block(other, within) }
             }
-            Serial::While { cond, body } => Stmt::While { cond: cond.clone(), body: self.block(body, by) },
-            Serial::For { var, lo, hi, body } => self.for_loop(*var, (lo, hi), body, by),
+            Serial::While { cond, body } => {
+                let rounds = self.block(body, within.inside());
+                let asks = within != Within::Spread && takes_long(body);
+                Stmt::While { cond: cond.clone(), body: if asks { asking(by, rounds) } else { rounds } }
+            }
+            Serial::For { var, lo, hi, body } => self.for_loop(*var, (lo, hi), body, within),
             Serial::Break => Stmt::Break,
             Serial::Lanes(fold) => Stmt::Lanes(fold.clone()),
             Serial::Grow { buffer, len } => Stmt::Grow { buffer: *buffer, len: len.clone() },
@@ -123,18 +154,47 @@ impl Mapping<'_> {
     }
 
     /// The innermost loop whose rounds are independent is spread: neighbouring lanes have neighbouring rounds.
-    fn for_loop(&self, var: Local, (lo, hi): (&Expr, &Expr), body: &[Serial], by: Writer) -> Stmt {
-        let inside = self.block(body, by);
+    fn for_loop(&self, var: Local, (lo, hi): (&Expr, &Expr), body: &[Serial], within: Within) -> Stmt {
+        let inside = self.block(body, within.inside());
         let (lo, hi) = (lo.clone(), hi.clone());
         let shared = |s: &Stmt| matches!(s, Stmt::Spread { .. } | Stmt::Lanes(_));
-        if self.lanes == 1 || by == Writer::Each || inside.iter().any(|s| s.any(&mut |s| shared(s))) {
-            return Stmt::For { var, lo, hi, body: inside };
+        let together = |inside: Vec<Stmt>| {
+            let few = [&lo, &hi].into_iter().all(|bound| matches!(bound, Expr::Const(_)));
+            if within == Within::Spread || few { inside } else { asking(Writer::Lead, inside) }
+        };
+        if self.lanes == 1 || within == Within::Spread || inside.iter().any(|s| s.any(&mut |s| shared(s))) {
+            let body = together(inside);
+            return Stmt::For { var, lo, hi, body };
         }
-        if !can_spread(self.function, (var, &lo, &hi, body), &self.all, &|b| self.atomic.contains(&b)) {
-            return Stmt::For { var, lo, hi, body: inside };
+        let folds = self.walks.folds(self.function, (var, body), &self.all);
+        let distinct = coordinates_of(&self.walks.distinct, var);
+        let known = Known { folds: &folds, distinct, atomic: &|b| self.atomic.contains(&b) };
+        if !can_spread(self.function, (var, &lo, &hi, body), &self.all, known) {
+            let body = together(inside);
+            return Stmt::For { var, lo, hi, body };
         }
-        Stmt::Spread { var, lo, hi, body: self.block(body, Writer::Each) }
+        // Within a loop it is asked there.
+        let rounds = self.block(body, Within::Spread);
+        let body = if within == Within::Chunk { asking(Writer::Each, rounds) } else { rounds };
+        Stmt::Spread { var, lo, hi, folds, body }
     }
+}
+
+/// Rounds that begin by asking whether the launch is to end.
+fn asking(by: Writer, mut rounds: Vec<Stmt>) -> Vec<Stmt> {
+    rounds.insert(0, Stmt::Ask(by));
+    rounds
+}
+
+/// Whether there may be many rounds of a loop: it has loops in it, or goes on by steps of one. Searches have few.
+fn takes_long(body: &[Serial]) -> bool {
+    let steps = |s: &Serial| match s {
+        Serial::Assign(local, Expr::Binary(BinaryOp::Add, old, by)) => {
+            **old == Expr::Local(*local) && !matches!(**by, Expr::Local(_))
+        }
+        _ => false,
+    };
+    Serial::any_loop(body) || body.iter().any(|s| s.any(&mut |s| steps(s)))
 }
 
 /// Whether lanes may share the rounds of a loop: they are independent, and the bounds read nothing that they store.
@@ -142,11 +202,11 @@ pub(super) fn can_spread(
     f: &Function,
     (var, lo, hi, body): (Local, &Expr, &Expr, &[Serial]),
     all: &[u32],
-    atomic: &dyn Fn(Buffer) -> bool,
+    known: Known<'_>,
 ) -> bool {
     let stores = |buffer: Buffer| {
         body.iter().any(|s| s.any(&mut |s| matches!(s, Serial::Store { buffer: b, .. } if *b == buffer)))
     };
     let reads_stored = |e: &Expr| e.any(&mut |e| matches!(e, Expr::Load { buffer, .. } if stores(*buffer)));
-    !reads_stored(lo) && !reads_stored(hi) && is_independent(f, (var, body), all, atomic)
+    !reads_stored(lo) && !reads_stored(hi) && is_independent(f, (var, body), all, known)
 }

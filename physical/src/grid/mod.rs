@@ -5,7 +5,8 @@
 //! generators decide nothing. [`Plan`] has the grids of a lowered program.
 //!
 //! A grid computes what its function does, with the same bits, over any chunks of the outermost loop, whatever the teams and
-//! however they are run: [`verify`] says what that rests on, and the interpreter runs it in random orders and reports races.
+//! however they are run; floats that the rounds of a shared loop fold are grouped by lanes, in an order of their own.
+//! [`verify`] says what that rests on, and the interpreter runs it in random orders and reports races.
 
 mod affine;
 mod barriers;
@@ -17,6 +18,7 @@ mod lists;
 mod map;
 mod nodes;
 mod plan;
+mod rounds;
 mod sections;
 mod shares;
 #[cfg(test)]
@@ -28,7 +30,8 @@ pub(crate) use interp::{Contents, End, Extent, Gather, Launch, Launched, Left, P
 pub use interp::{Fault, Program};
 pub use lists::Lists;
 pub use map::{MOST_LANES, WARP, map, map_to};
-pub use nodes::{Grid, Place, Side, Stmt, Writer, serial};
+pub use nodes::{Folded, Grid, Place, Side, Stmt, Writer, serial};
 pub use plan::{Lanes, Plan};
+pub use rounds::Walks;
 pub(crate) use shares::{share_bytes, shares};
 pub use verify::verify;

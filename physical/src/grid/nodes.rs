@@ -2,6 +2,7 @@
 
 use crate::assembly::{BinaryOp, Buffer, Expr, Function, LaneFold, Local, Status, Stmt as Serial};
 use crate::lower::int;
+use redpoll_logic::Scalar;
 
 /// A function spread over a grid of teams.
 ///
@@ -15,6 +16,8 @@ pub struct Grid {
     pub lanes: u32,
     /// Where each buffer lives, in the order of the function's table.
     pub places: Vec<Place>,
+    /// Loops along lists, by their variables, and the arrays of the coordinates there: within a loop no two are equal.
+    pub distinct: Vec<(Local, Buffer)>,
     /// The code.
     pub body: Vec<Stmt>,
 }
@@ -47,6 +50,17 @@ pub enum Writer {
     Lead,
     /// Each lane for itself.
     Each,
+}
+
+/// A local that the rounds of a loop do nothing with but fold values into it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Folded {
+    /// The local.
+    pub acc: Local,
+    /// The operator: associative and commutative as far as the mode of floats says.
+    pub op: BinaryOp,
+    /// Its identity.
+    pub identity: Scalar,
 }
 
 /// A bound of the positions that a chunk keeps within, of the list that its rounds go through.
@@ -117,7 +131,9 @@ pub enum Stmt {
         body: Vec<Stmt>,
     },
     /// `for var in lo..hi { body }`, every round by one lane: lane `l` of `n` takes `lo + l`, `lo + l + n`, .. in that
-    /// order. Rounds touch nothing that another one stores, and leave no locals that are read behind the loop.
+    /// order. Rounds touch nothing that another one stores, and leave no locals that are read behind the loop, but for what
+    /// they fold: each lane folds from the identity on, lanes are combined in halves, `lane[l] = op(lane[l], lane[l + half])`
+    /// for `half = n / 2, .., 1`, and all lanes go on with `acc = op(acc, lane[0])`.
     Spread {
         /// The variable.
         var: Local,
@@ -125,9 +141,15 @@ pub enum Stmt {
         lo: Expr,
         /// One past the last.
         hi: Expr,
+        /// What rounds fold, each local by one operator.
+        folds: Vec<Folded>,
         /// The body.
         body: Vec<Stmt>,
     },
+    /// Asks, every so many times that it is come to, whether the launch is to end. The first lane asks for all, which end the
+    /// chunk together. In a spread loop, where it begins a round, each lane asks for itself and leaves the loop; behind
+    /// that the chunk ends when some lane has left it so.
+    Ask(Writer),
     /// Leaves the innermost loop.
     Break,
     /// The fold of Assembly. Outside of spread loops its elements are spread: lane `l` of the team folds for the lanes `l`,
@@ -195,10 +217,10 @@ impl Stmt {
         test(self) || self.bodies().into_iter().flatten().any(|s| s.any(test))
     }
 
-    /// The statement of Assembly that it is when one lane does all; none for a barrier.
+    /// The statement of Assembly that it is when one lane does all; none for a barrier, nor where it is asked whether to go on.
     pub fn serial(&self) -> Option<Serial> {
         Some(match self {
-            Stmt::Barrier => return None,
+            Stmt::Barrier | Stmt::Ask(_) => return None,
             Stmt::Assign(local, value) => Serial::Assign(*local, value.clone()),
             Stmt::Section(local, Side::First) => Serial::Assign(*local, int(i64::MIN)),
             Stmt::Section(local, Side::Last) => Serial::Assign(*local, int(i64::MAX)),
@@ -214,7 +236,7 @@ impl Stmt {
                 Serial::If { cond: cond.clone(), then: serial(then), other: serial(other) }
             }
             Stmt::While { cond, body } => Serial::While { cond: cond.clone(), body: serial(body) },
-            Stmt::For { var, lo, hi, body } | Stmt::Spread { var, lo, hi, body } => {
+            Stmt::For { var, lo, hi, body } | Stmt::Spread { var, lo, hi, body, .. } => {
                 Serial::For { var: *var, lo: lo.clone(), hi: hi.clone(), body: serial(body) }
             }
             Stmt::Break => Serial::Break,

@@ -1,9 +1,10 @@
 //! The grids of a lowered program: where its buffers live, and what is launched.
 
 use super::count::counting;
-use super::lists::{Lists, folds_in_lanes};
+use super::lists::{Lists, asked, coordinates, folds_in_lanes};
 use super::map::{MOST_LANES, folds, map, map_to};
 use super::nodes::{Grid, Place};
+use super::rounds::{Walks, with_rounds};
 use super::sections::{sectioned, with_bounds};
 use crate::assembly::{Buffer, BufferDecl, BufferRole, Function};
 use crate::levels::{Concatenation, level};
@@ -26,7 +27,7 @@ pub struct Plan {
 /// How many lanes a team has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Lanes {
-    /// As many as folds have, at least a warp where rounds of loops are spread, or one.
+    /// As many as folds and walks have, at least a warp where rounds of other loops are spread, or one.
     #[default]
     AsUseful,
     /// So many, a power of two up to 256.
@@ -37,14 +38,20 @@ impl Plan {
     /// The grids of a program. Over lists like these, folds along them have lanes where the mode of floats lets them be
     /// regrouped, and rounds are cut; without them all is done in the order of the function.
     pub fn of(program: &Program, lowered: &Lowered, lanes: Lanes, over: Option<(&Lists, FloatMode)>) -> Plan {
-        let in_lanes = over.map(|(lists, mode)| folds_in_lanes(lowered, lists, mode));
+        let asked = over.map_or_else(Vec::new, |(lists, _)| asked(lowered, lists));
+        let in_lanes = over.map(|(_, mode)| folds_in_lanes(lowered, &asked, mode));
         let function = in_lanes.as_ref().unwrap_or(&lowered.function);
         let places = places(program, lowered);
         let how = lowered.cut.as_ref().ok().zip(over).and_then(|(cut, (_, mode))| sections(program, cut, mode));
         let cut = how.and_then(|how| Some((sectioned(program, lowered, &how, function)?, how)));
-        let grid = |function: &Function, places: Vec<Place>| match lanes {
-            Lanes::AsUseful => map(function, places),
-            Lanes::Exactly(n) => map_to(function, places, n.min(MOST_LANES)),
+        let mode = over.map_or_else(FloatMode::default, |(_, mode)| mode);
+        let walks = Walks { lanes: asked, distinct: coordinates(program, lowered), mode };
+        let grid = |function: &Function, places: Vec<Place>| {
+            let (function, walks) = with_rounds(function.clone(), walks.clone());
+            match lanes {
+                Lanes::AsUseful => map(&function, places, &walks),
+                Lanes::Exactly(n) => map_to(&function, places, n.min(MOST_LANES), &walks),
+            }
         };
         let appends = lowered.cut.as_ref().is_ok_and(|cut| cut.outputs.iter().any(|(_, join)| *join == Join::Appended));
         let count = appends.then(|| {

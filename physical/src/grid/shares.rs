@@ -99,7 +99,7 @@ fn lengths(grid: &Grid, params: &[i64]) -> Vec<Option<Length>> {
 mod tests {
     use super::*;
     use crate::assembly::{BufferRole, text::parse};
-    use crate::grid::map_to;
+    use crate::grid::{Walks, map_to};
 
     /// A dense row, a list, a table of which the least length is known, an output.
     const ROWS: &str = "\
@@ -125,7 +125,7 @@ fn rows($n, $m) {
         let function = parse(ROWS).unwrap();
         assert!(function.buffers.iter().all(|decl| decl.role == BufferRole::Owned));
         let places = [[Place::Team; 4].to_vec(), vec![Place::Chunk]].concat();
-        let grid = map_to(&function, places, 4);
+        let grid = map_to(&function, places, 4, &Walks::none());
         let shares = shares(&grid, params, bytes);
         assert!(share_bytes(&grid, &shares) <= bytes);
         shares

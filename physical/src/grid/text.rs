@@ -7,13 +7,18 @@
 //!   spread i in lo..hi {
 //!     each y.val[i] = acc
 //!   }
+//!   spread q in from..end folding acc by + from 0.0 {
+//!     acc = acc + x.val[q]
+//!   }
 //!   barrier
+//!   ask lead
 //!   lead y.val[0] = 1.0
 //!   atomic each y.val[0] + 1
 //! }
 //! ```
 
-use super::nodes::{Grid, Place, Side, Stmt, Writer};
+use super::nodes::{Folded, Grid, Place, Side, Stmt, Writer};
+use crate::assembly::Expr;
 use crate::assembly::text::Printer;
 use std::fmt;
 
@@ -75,6 +80,7 @@ fn stmt(p: &mut Printer<'_>, s: &Stmt) {
             p.line(format!("{} = section {side}", p.local(*local)));
         }
         Stmt::Barrier => p.line("barrier"),
+        Stmt::Ask(by) => p.line(format!("ask {}", by.name())),
         Stmt::If { cond, then, other } => {
             let cond = p.expr(cond);
             nest(p, &format!("if {cond}"), then);
@@ -88,9 +94,17 @@ fn stmt(p: &mut Printer<'_>, s: &Stmt) {
             nest(p, &format!("while {cond}"), body);
             p.line("}");
         }
-        Stmt::For { var, lo, hi, body } | Stmt::Spread { var, lo, hi, body } => {
-            let word = if matches!(s, Stmt::Spread { .. }) { "spread" } else { "for" };
-            let head = format!("{word} {} in {}..{}", p.local(*var), p.expr(lo), p.expr(hi));
+        Stmt::For { var, lo, hi, body } => {
+            let head = format!("for {} in {}..{}", p.local(*var), p.expr(lo), p.expr(hi));
+            nest(p, &head, body);
+            p.line("}");
+        }
+        Stmt::Spread { var, lo, hi, folds, body } => {
+            let mut head = format!("spread {} in {}..{}", p.local(*var), p.expr(lo), p.expr(hi));
+            for Folded { acc, op, identity } in folds {
+                let (acc, identity) = (p.local(*acc), p.expr(&Expr::Const(identity.clone())));
+                head += &format!(" folding {acc} by {} from {identity}", op.name());
+            }
             nest(p, &head, body);
             p.line("}");
         }

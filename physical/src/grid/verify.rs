@@ -4,19 +4,24 @@
 //! 2. There are as many places as buffers, inputs alone being [`Place::Input`]; a team has a power of two of lanes, up
 //!    to 256.
 //! 3. Outside of spread loops the first lane alone stores, inside each lane; measured buffers are not touched.
-//! 4. A spread loop has independent rounds, whose stores its bounds do not read. In it there is neither another one nor
-//!    anything that the team does together: barriers, growth, sorts, swaps, returns.
+//! 4. A spread loop has independent rounds but for its folds, given that coordinates differ where the grid says so, whose stores its bounds do not read; it folds from identities,
+//!    and all that goes on from round to round. In it there is neither another one nor anything that the team does
+//!    together: barriers, growth, sorts, swaps, returns.
 //! 5. Atomic operations work on shared integers of 32 or 64 bits, by operators whose order does not matter, and nothing
 //!    else touches these buffers.
 //! 6. Windows of one place are swapped; windows alone are sorted.
 //! 7. Barriers stand where they are due; a team of one lane has none, and no spread loops.
-//! 8. The bounds of sections are taken by statements of the body itself.
+//! 8. It is asked whether the launch is to end by the first lane for all; in a spread loop by each lane, where a round
+//!    begins.
+//! 9. The bounds of sections are taken by statements of the body itself.
 
 use super::barriers::with_barriers;
-use super::independent::reads;
+use super::independent::{Known, reads};
 use super::map::{can_spread, folds};
 use super::nodes::{Grid, Place, Stmt, Writer, serial};
+use super::rounds::{coordinates_of, folds as folds_of_rounds};
 use crate::assembly::{self, Buffer, BufferRole, Expr, Fault};
+use redpoll_logic::FloatMode;
 
 /// Checks every rule of the module doc; the result is empty when all hold.
 pub fn verify(grid: &Grid) -> Vec<Fault> {
@@ -153,17 +158,31 @@ impl Checker<'_> {
                 self.exprs(&[lo, hi]);
                 self.block("for", body, by);
             }
-            Stmt::Spread { var, lo, hi, body } => {
+            Stmt::Spread { var, lo, hi, folds, body } => {
                 self.exprs(&[lo, hi]);
                 self.together("a spread loop", by);
                 let atomic = |b: Buffer| is_atomic(&self.grid.body, b);
-                let rounds = (*var, lo, hi, &serial(body)[..]);
-                if self.grid.lanes == 1 || !can_spread(&self.grid.function, rounds, &self.reads, &atomic) {
+                let (function, rounds) = (&self.grid.function, serial(body));
+                let known = folds_of_rounds(function, &rounds, &self.reads, FloatMode::default());
+                if folds.iter().any(|fold| !known.contains(fold)) {
+                    self.fault("a spread loop folds what it does not fold, or not from the identity");
+                }
+                let rounds = (*var, lo, hi, &rounds[..]);
+                let known = Known { folds, distinct: coordinates_of(&self.grid.distinct, *var), atomic: &atomic };
+                if self.grid.lanes == 1 || !can_spread(function, rounds, &self.reads, known) {
                     self.fault("the rounds of a spread loop are not known to be independent");
+                }
+                if body.iter().skip(1).any(|s| s.any(&mut |s| matches!(s, Stmt::Ask(_)))) {
+                    self.fault("a lane asks in the middle of a round whether it is to end");
                 }
                 self.block("spread", body, Writer::Each);
             }
             Stmt::Lanes(fold) => self.exprs(&[&fold.lo, &fold.hi, &fold.value]),
+            Stmt::Ask(found) if *found != by => {
+                let lanes = if by == Writer::Lead { "the first lane" } else { "each lane" };
+                self.fault(format!("here {lanes} asks whether the launch is to end"));
+            }
+            Stmt::Ask(_) => {}
             Stmt::Barrier => self.together("a barrier", by),
             Stmt::Grow { len, .. } => {
                 self.exprs(&[len]);

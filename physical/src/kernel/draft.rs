@@ -3,7 +3,7 @@
 use crate::assembly::{Buffer, Function};
 use crate::emit::cranelift::Effort;
 use crate::grid::{Lanes, Lists, Plan};
-use crate::lower::{Binding, Layout, Lowered, Options, PositionWidth, lower};
+use crate::lower::{Binding, Layout, Lowered, Options, PositionWidth, lower, lower_in_rounds};
 use crate::notation::Program;
 use crate::run::Signature;
 use redpoll_logic::FloatMode;
@@ -15,6 +15,8 @@ pub struct Draft {
     pub(super) program: Arc<Program>,
     pub(super) lowered: Arc<Lowered>,
     signature: Arc<Signature>,
+    /// The array types of inputs that differ from the narrow ones.
+    layouts: Arc<[Option<Layout>]>,
     options: Options,
     /// The steps of loops that a run is expected to take.
     steps: f64,
@@ -28,11 +30,11 @@ impl Draft {
         Draft::with_options(program, layouts, Options { mode, ..Options::default() })
     }
 
-    pub(super) fn with_options(program: &Arc<Program>, layouts: &[Option<Layout>], options: Options) -> Draft {
+    pub(crate) fn with_options(program: &Arc<Program>, layouts: &[Option<Layout>], options: Options) -> Draft {
         let lowered = lower(program, layouts, options);
         let signature = Signature::of(&lowered.function);
         let (program, lowered, steps) = (program.clone(), Arc::new(lowered), f64::INFINITY);
-        Draft { program, lowered, signature, options, steps, lists: None }
+        Draft { program, lowered, signature, layouts: layouts.into(), options, steps, lists: None }
     }
 
     /// The same, expected to take so many steps of loops in a run, in the unit of estimated costs. Without it much is
@@ -66,6 +68,15 @@ impl Draft {
         Draft::with_options(program, layouts, self.options)
     }
 
+    /// The same with parameters that are not called after their values: its text is that of drafts for other sizes.
+    pub(super) fn of_any_size(self) -> Draft {
+        let mut lowered = (*self.lowered).clone();
+        let names = lowered.function.params.iter_mut().enumerate();
+        names.for_each(|(number, name)| *name = format!("size{number}"));
+        let signature = Signature::of(&lowered.function);
+        Draft { lowered: Arc::new(lowered), signature, ..self }
+    }
+
     /// The steps that a run is expected to take; 0 where nobody has said.
     pub(super) fn expected_steps(&self) -> u64 {
         if self.steps.is_finite() { self.steps as u64 } else { 0 }
@@ -81,6 +92,12 @@ impl Draft {
         self.options.width
     }
 
+    /// How long the lists of inputs are, as far as that is known.
+    #[cfg(test)]
+    pub(crate) fn lists(&self) -> Option<&Lists> {
+        self.lists.as_deref()
+    }
+
     /// What was lowered.
     #[cfg(test)]
     pub(crate) fn program(&self) -> &Program {
@@ -89,7 +106,10 @@ impl Draft {
 
     /// Its grids.
     pub fn grids(&self, lanes: Lanes) -> Plan {
-        Plan::of(&self.program, &self.lowered, lanes, self.lists.as_deref().map(|lists| (lists, self.options.mode)))
+        let Some(lists) = self.lists.as_deref() else { return Plan::of(&self.program, &self.lowered, lanes, None) };
+        let lowered = lower_in_rounds(&self.program, &self.layouts, self.options, lists.lengths());
+        assert_eq!(lowered.bindings, self.lowered.bindings, "buffers do not depend on how loops are lowered");
+        Plan::of(&self.program, &lowered, lanes, Some((lists, self.options.mode)))
     }
 
     /// Its Assembly.

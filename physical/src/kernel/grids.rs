@@ -1,25 +1,24 @@
 //! Kernels as grids: what is launched, over which memory, and how its outputs are put together.
 //!
 //! Outputs that chunks append are counted first: then each chunk has a window of the right size. Of other windows the size
-//! is not known before; a launch that meets the end of one is repeated with more room. What chunks have left is put
-//! together as by the other engines, so that results are the same bits.
+//! is not known before; a launch that meets the end of one is repeated with more room.
 
 use super::append::{Span, coordinates};
 use super::bounds::{self, Share};
-use super::{ALL, Draft, Engine, Kernel, Outcome, collect};
+use super::folds::Maker;
+use super::whole::Whole;
+use super::{ALL, Draft, Engine, Kernel, Outcome};
 use crate::Error;
 use crate::assembly::{Buffer, Function, Status, Stmt};
 use crate::emit::cuda::Cuda;
-use crate::grid::{End, Extent, Gather, Grid, Lanes, Launch, Launched, Piece, Place, Plan, Program, Runner};
+use crate::grid::{End, Extent, Grid, Lanes, Launch, Launched, Place, Plan, Program, Runner};
 use crate::levels::{Concatenation, level};
 use crate::lower::Binding;
-use crate::notation::{Cut, Join, Sections, TensorId};
+use crate::notation::{Cut, Join, Sections};
 use crate::run::{Invocation, Limits, Workers};
-use crate::storage::{Array, Tensor};
-use redpoll_logic::op::Op;
-use redpoll_logic::{Prim, Scalar};
-use std::collections::HashMap;
+use crate::storage::Tensor;
 use std::ops::{Add, Range};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -31,12 +30,14 @@ pub(super) const LANES: u32 = 4;
 /// The grids of a kernel, ready to be run.
 pub(crate) struct Grids {
     count: Option<Box<dyn Runner>>,
-    run: Box<dyn Runner>,
+    pub(super) run: Box<dyn Runner>,
     /// How rounds are cut, where they can be.
-    sections: Option<Sections>,
+    pub(super) sections: Option<Sections>,
     launches: AtomicU64,
     /// The device that runs them, if one does.
-    device: Option<u32>,
+    pub(super) device: Option<u32>,
+    /// Makes other kernels for where they are run.
+    pub(super) maker: Maker,
 }
 
 /// The room of the windows of a buffer.
@@ -64,14 +65,18 @@ impl Grids {
     /// [`Error::InvalidAssembly`] when a verifier rejects one.
     pub(super) fn of(draft: &Draft, lanes: Lanes) -> Result<Grids, Error> {
         let program = |grid| Ok::<_, Error>(Box::new(Program::new(grid)?) as Box<dyn Runner>);
-        Grids::new(draft.grids(lanes), program)
+        Grids::new(draft.grids(lanes), Arc::new(|draft| Kernel::of(draft, Engine::Grid)), program)
     }
 
-    /// Grids, given what runs each.
-    pub(crate) fn new<E>(plan: Plan, mut runner: impl FnMut(Grid) -> Result<Box<dyn Runner>, E>) -> Result<Grids, E> {
+    /// Grids, given what makes kernels that run beside them, and what runs each.
+    pub(crate) fn new<E>(
+        plan: Plan,
+        maker: Maker,
+        mut runner: impl FnMut(Grid) -> Result<Box<dyn Runner>, E>,
+    ) -> Result<Grids, E> {
         let count = plan.count.map(&mut runner).transpose()?;
         let (run, launches) = (runner(plan.run)?, AtomicU64::new(0));
-        Ok(Grids { count, run, sections: plan.sections, launches, device: None })
+        Ok(Grids { count, run, sections: plan.sections, launches, device: None, maker })
     }
 
     /// The grids of a draft, on a device of CUDA.
@@ -83,7 +88,8 @@ impl Grids {
         let plan = draft.grids(Lanes::AsUseful);
         let mut runners = cuda.runners(&plan.count.iter().chain([&plan.run]).collect::<Vec<_>>())?.into_iter();
         let next = |_| runners.next().ok_or_else(|| Error::InvalidInvocation("a runner for each grid".into()));
-        Ok(Grids { device: Some(ordinal), ..Grids::new(plan, next)? })
+        let maker: Maker = Arc::new(move |draft| Kernel::of(draft, Engine::Cuda(ordinal)));
+        Ok(Grids { device: Some(ordinal), ..Grids::new(plan, maker, next)? })
     }
 
     /// What runs them.
@@ -170,16 +176,16 @@ fn exchanged(function: &Function) -> Vec<usize> {
 }
 
 /// A run on its way.
-struct Run<'a> {
-    kernel: &'a Kernel,
-    grids: &'a Grids,
-    chunks: &'a [Range<i64>],
+pub(super) struct Run<'a> {
+    pub(super) kernel: &'a Kernel,
+    pub(super) grids: &'a Grids,
+    pub(super) chunks: &'a [Range<i64>],
     /// For each chunk the positions that it keeps within.
-    sections: &'a [Range<i64>],
-    inputs: &'a [&'a Tensor],
-    limits: &'a Limits,
+    pub(super) sections: &'a [Range<i64>],
+    pub(super) inputs: &'a [&'a Tensor],
+    pub(super) limits: &'a Limits,
     /// The inputs.
-    invocation: Invocation,
+    pub(super) invocation: Invocation,
     rooms: Vec<Room>,
     /// How long its launches took so far, by the clock of a device.
     on_device: Option<Duration>,
@@ -248,7 +254,7 @@ impl Run<'_> {
     }
 
     /// All of a dense output.
-    fn whole(&self, buffer: Buffer) -> Extent {
+    pub(super) fn whole(&self, buffer: Buffer) -> Extent {
         let Binding::Leaf { tensor, .. } = self.kernel.draft.lowered.bindings[buffer.index()] else {
             unreachable!("shared outputs are dense, so they have values alone")
         };
@@ -311,179 +317,4 @@ impl Run<'_> {
             }
         }
     }
-}
-
-/// What a launch has left, on its way to outputs.
-struct Whole<'a> {
-    run: &'a Run<'a>,
-    launched: &'a Launched,
-    /// For each chunk the lengths of the arrays of outputs, in their order.
-    lengths: Vec<Vec<u64>>,
-    /// The arrays of outputs.
-    recorded: Vec<Buffer>,
-}
-
-impl<'a> Whole<'a> {
-    fn new(run: &'a Run<'a>, launched: &'a Launched) -> Result<Whole<'a>, Error> {
-        let draft = &run.kernel.draft;
-        let recorded = draft.program.outputs().flat_map(|id| arrays(draft, id)).collect();
-        let [lengths] = draft.buffers(|b| *b == Binding::Lengths)[..] else { unreachable!("outputs record lengths") };
-        let decl = &draft.function().buffers[lengths.index()];
-        let lengths = run.grids.run.elements(decl, &launched.windows[lengths.index()])?;
-        Ok(Whole { run, launched, lengths, recorded })
-    }
-
-    /// An output, by its number and how chunks have written it.
-    fn output(&self, (number, id): (usize, TensorId), how: &Join) -> Result<Tensor, Error> {
-        let Run { kernel, grids, chunks, inputs, limits, .. } = *self.run;
-        let arrays = arrays(&kernel.draft, id);
-        let in_place = arrays.iter().all(|b| grids.run.grid().places[b.index()] == Place::Shared);
-        match how {
-            Join::Folded(op) if !in_place => {
-                let partials = (0..chunks.len()).map(|chunk| self.of_chunk(id, chunk)).collect::<Result<_, _>>()?;
-                // Partial results are few, and their merges short: the host does them.
-                let engine = if grids.device.is_some() { Engine::Instant } else { Engine::Grid };
-                kernel.merges.merge(&kernel.draft, (number, op), partials, (engine, limits))
-            }
-            Join::Shared | Join::Folded(_) => {
-                let len = super::parallel::places(kernel, id, inputs) as usize;
-                let cut = grids.sections.iter().flat_map(|sections| &sections.folds);
-                let mut cut = cut.filter(|(output, _)| *output == id);
-                self.tensor(id, |buffer| match cut.next() {
-                    Some((_, op)) => self.gather(buffer, &self.of_sections(buffer, op)?, &[]),
-                    None => self.gather(buffer, &[], &[Piece { window: 0, from: 0, len, shift: 0 }]),
-                })
-            }
-            Join::Appended => self.append(id),
-        }
-    }
-
-    /// The elements of an array of which chunks have those of their rounds, and several sections of a round each a partial
-    /// result, which are folded in their order, by the host.
-    fn of_sections(&self, buffer: Buffer, op: &Op) -> Result<Vec<u64>, Error> {
-        let decl = &self.run.kernel.draft.function().buffers[buffer.index()];
-        let bits = |value: &Scalar| value.to_bits().expect("elements of buffers are primitives");
-        let mut whole = vec![bits(&decl.fill); self.run.whole(buffer).len];
-        let windows = &self.launched.windows[buffer.index()];
-        let elements = self.run.grids.run.elements(decl, windows)?;
-        for ((window, elements), section) in windows.iter().zip(elements).zip(self.run.sections) {
-            let first = usize::try_from(window.first).unwrap_or(0);
-            for (to, element) in whole[first..].iter_mut().zip(elements) {
-                *to = match *section == ALL {
-                    true => element,
-                    false => {
-                        let pair = [*to, element].map(|bits| Scalar::from_bits(decl.prim, bits));
-                        let folded = op.eval(&pair).map_err(|_| Error::KernelStopped(Status::CheckedOverflow))?;
-                        bits(&folded)
-                    }
-                };
-            }
-        }
-        Ok(whole)
-    }
-
-    /// What one chunk has left of an output.
-    fn of_chunk(&self, id: TensorId, chunk: usize) -> Result<Tensor, Error> {
-        self.tensor(id, |buffer| {
-            let len = self.length(buffer, chunk)?;
-            self.gather(buffer, &[], &[Piece { window: chunk, from: 0, len, shift: 0 }])
-        })
-    }
-
-    /// An output of arrays.
-    fn tensor(&self, id: TensorId, array: impl FnMut(Buffer) -> Result<Array, Error>) -> Result<Tensor, Error> {
-        let Draft { program, lowered, .. } = &self.run.kernel.draft;
-        collect::collect(program, lowered, (id, array), (self.run.inputs, &self.run.limits.memory))
-    }
-
-    /// How long an array is that a chunk has left.
-    fn length(&self, buffer: Buffer, chunk: usize) -> Result<usize, Error> {
-        let number =
-            self.recorded.iter().position(|b| *b == buffer).expect("outputs record the lengths of their arrays");
-        let length = self.lengths[chunk].get(number).and_then(|n| usize::try_from(*n).ok());
-        length.ok_or_else(|| Error::InvalidInvocation("the kernel has not left its outputs".into()))
-    }
-
-    fn gather(&self, buffer: Buffer, head: &[u64], pieces: &[Piece]) -> Result<Array, Error> {
-        let decl = &self.run.kernel.draft.function().buffers[buffer.index()];
-        let gather = Gather { decl, windows: &self.launched.windows[buffer.index()], head, pieces };
-        self.run.grids.run.gather(&gather, self.run.limits)
-    }
-
-    /// An output whose windows stand behind each other.
-    fn append(&self, id: TensorId) -> Result<Tensor, Error> {
-        let (draft, chunks) = (&self.run.kernel.draft, self.run.chunks);
-        let ty = draft.program.tensors[id.index()].ty.clone();
-        let sizes = ty.format.storage_shape(&ty.shape);
-        let mut whole: HashMap<Buffer, Array> = HashMap::new();
-        let mut spans: Vec<Span> = chunks.iter().map(|_| Span { own: 0..1, start: 0 }).collect();
-        for (k, (format, n)) in ty.format.levels.iter().zip(sizes).enumerate() {
-            let arrays =
-                draft.buffers(|b| matches!(b, Binding::Level { tensor, level, .. } if (*tensor, *level) == (id, k)));
-            let n = n as usize;
-            spans = match level(format.kind).concatenation() {
-                Concatenation::Full if k == 0 => chunks.iter().map(|chunk| coordinates(chunk, n)).collect(),
-                Concatenation::Full => spans.iter().map(|span| span.times(n)).collect(),
-                Concatenation::List => {
-                    let [ptr, entries @ ..] = &arrays[..] else { unreachable!("a list has ends") };
-                    // The last array of a list has an element for each position.
-                    let last = arrays[arrays.len() - 1];
-                    let counts = (0..chunks.len()).map(|chunk| self.length(last, chunk));
-                    let own = Span::one_behind_the_other(counts.collect::<Result<Vec<_>, _>>()?.into_iter());
-                    let total = own.last().map_or(0, |span| span.whole().end);
-                    if self.run.invocation.prim(*ptr) == Prim::I32 && i32::try_from(total).is_err() {
-                        return Err(Error::KernelStopped(Status::PositionOverflow));
-                    }
-                    whole.insert(*ptr, self.ends(*ptr, (&spans, &own), k == 0)?);
-                    for array in entries {
-                        whole.insert(*array, self.appended(*array, &own)?);
-                    }
-                    own
-                }
-                Concatenation::Entry => {
-                    for array in arrays {
-                        whole.insert(array, self.appended(array, &spans)?);
-                    }
-                    spans
-                }
-                Concatenation::None => unreachable!("outputs of such levels are not appended"),
-            };
-        }
-        for leaf in draft.buffers(|b| matches!(b, Binding::Leaf { tensor, .. } if *tensor == id)) {
-            whole.insert(leaf, self.appended(leaf, &spans)?);
-        }
-        self.tensor(id, |buffer| Ok(whole.remove(&buffer).expect("each array was appended")))
-    }
-
-    /// The elements at positions of a chunk.
-    fn piece(&self, array: Buffer, chunk: usize, positions: Range<usize>, shift: usize) -> Piece {
-        let first = self.launched.windows[array.index()][chunk].first as usize;
-        Piece { window: chunk, from: positions.start - first, len: positions.len(), shift: shift as i64 }
-    }
-
-    /// An array with an element for each position.
-    fn appended(&self, array: Buffer, spans: &[Span]) -> Result<Array, Error> {
-        let own = spans.iter().enumerate().map(|(chunk, span)| self.piece(array, chunk, span.own.clone(), 0));
-        self.gather(array, &[], &own.collect::<Vec<_>>())
-    }
-
-    /// The ends of the lists below some positions, which count the entries of the whole.
-    fn ends(&self, ptr: Buffer, (parents, entries): (&[Span], &[Span]), at_root: bool) -> Result<Array, Error> {
-        if at_root {
-            let total = entries.last().map_or(0, |span| span.whole().end) as u64;
-            return self.gather(ptr, &[0, total], &[]);
-        }
-        let ends = parents.iter().zip(entries).enumerate().map(|(chunk, (parents, entries))| {
-            self.piece(ptr, chunk, parents.own.start + 1..parents.own.end + 1, entries.start)
-        });
-        self.gather(ptr, &[0], &ends.collect::<Vec<_>>())
-    }
-}
-
-/// The arrays of an output, in the order of the function's table.
-fn arrays(draft: &Draft, id: TensorId) -> Vec<Buffer> {
-    draft.buffers(|b| match b {
-        Binding::Level { tensor, .. } | Binding::Leaf { tensor, .. } => *tensor == id,
-        Binding::Scratch | Binding::Lengths => false,
-    })
 }

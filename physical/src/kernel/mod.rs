@@ -10,11 +10,13 @@ mod bind;
 mod bounds;
 mod collect;
 mod draft;
+mod folds;
 mod grids;
 mod merge;
 mod parallel;
 mod processor;
 mod room;
+mod whole;
 
 pub use draft::Draft;
 pub use processor::{NoProcessor, Processor};
@@ -30,6 +32,7 @@ use crate::run::{Invocation, Limits};
 use crate::storage::Tensor;
 pub(crate) use bounds::MOST_CHUNKS;
 use bounds::Share;
+use folds::Folds;
 pub(crate) use grids::Grids;
 use merge::Merges;
 use redpoll_logic::FloatMode;
@@ -60,6 +63,8 @@ pub struct Kernel {
     code: Code,
     room: Room,
     merges: Merges,
+    /// Kernels that fold what chunks have left, where it lies.
+    folds: Folds,
 }
 
 /// The steps that a round of a loop has at most, for limits.
@@ -154,16 +159,10 @@ impl Kernel {
         drafts.iter().zip(kernels).map(kernel).collect()
     }
 
-    /// As [`Kernel::with_options`], by the interpreter of grids with teams of so many lanes.
+    /// Compiles a draft for the interpreter of grids with teams of so many lanes.
     #[cfg(test)]
-    pub(crate) fn in_teams(
-        program: &Arc<Program>,
-        layouts: &[Option<Layout>],
-        options: crate::lower::Options,
-        lanes: u32,
-    ) -> Result<Kernel, Error> {
-        let draft = Draft::with_options(program, layouts, options);
-        Ok(Kernel::on_grids(&draft, Grids::of(&draft, Lanes::Exactly(lanes))?))
+    pub(crate) fn in_teams(draft: &Draft, lanes: u32) -> Result<Kernel, Error> {
+        Ok(Kernel::on_grids(draft, Grids::of(draft, Lanes::Exactly(lanes))?))
     }
 
     /// A kernel whose grids are run by something.
@@ -178,6 +177,7 @@ impl Kernel {
             code,
             room: Room::of_buffers(draft.function().buffers.len()),
             merges: Merges::default(),
+            folds: Folds::default(),
         }
     }
 

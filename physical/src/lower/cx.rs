@@ -1,12 +1,12 @@
 //! The context of lowering: the function under construction, what is bound, what is known.
 
-use super::Options;
 use super::build::{self, and, is_cheap, is_register_only, lt, not, split};
 use super::level::At;
 use super::prove::Prover;
 use super::storage::TensorCode;
 use super::tree::Tree;
 use super::value::{Emitter, Value};
+use super::{Lengths, Options};
 use crate::assembly::{Buffer, BufferDecl, CompareOp, Expr, Local, LocalDecl, Stmt};
 use crate::notation::{Cut, Index, Join, Program, Role, Rounds, Stmt as Notation, TensorId, Var};
 use redpoll_logic::{FloatMode, Prim};
@@ -42,6 +42,8 @@ pub(crate) struct Cx<'p> {
     out: Vec<Stmt>,
     /// The bounds of the chunk, until the loop that they cut has been lowered.
     chunk: Option<(Local, Local)>,
+    /// How many entries lists have on average, by level, where rounds of intersections are to be independent.
+    pub(crate) lengths: Option<&'p Lengths>,
     /// The cursors of walks that are to be folded in lanes, and in how many.
     pub(crate) walks: Vec<(Local, u16)>,
 }
@@ -70,6 +72,7 @@ impl<'p> Cx<'p> {
             emitted: 0,
             out: Vec::new(),
             chunk: None,
+            lengths: None,
             walks: Vec::new(),
         }
     }

@@ -44,7 +44,7 @@ pub(crate) fn fold_in_lanes(cx: &Cx<'_>, stmt: Stmt, asked: Option<u8>) -> Stmt 
 }
 
 /// The identity of an operator that may be regrouped.
-fn identity(op: BinaryOp, prim: Prim, mode: FloatMode) -> Option<Scalar> {
+pub(crate) fn identity(op: BinaryOp, prim: Prim, mode: FloatMode) -> Option<Scalar> {
     if prim.is_float() && mode == FloatMode::StrictIeee {
         return None;
     }

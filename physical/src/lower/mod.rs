@@ -40,7 +40,7 @@ pub(crate) use {
     build::*,
     cleanup::cleanup,
     cx::Cx,
-    lanes::walks_in_lanes,
+    lanes::{identity, walks_in_lanes},
     level::{At, LevelLowering, Parents, Room},
     looplets::{Looplet, Stepper},
     state::{Cursor, Fiber},
@@ -50,6 +50,7 @@ pub(crate) use {
 use crate::assembly::{Buffer, BufferClass, BufferDecl, BufferRole, Function, Stmt};
 use crate::notation::{Cut, Obstacle, Program, Role, Stmt as Notation, TensorId, cut};
 use redpoll_logic::{FloatMode, Prim, Scalar};
+use std::collections::HashMap;
 
 /// How to lower.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -85,10 +86,34 @@ pub struct Lowered {
     pub cut: Result<Cut, Obstacle>,
 }
 
+/// How many entries the lists of a level have on average, as far as that is known.
+pub(crate) type Lengths = HashMap<(TensorId, usize), f64>;
+
 /// Lowers a program in normal form. `layouts` has the array types of each input that differ from the narrow ones, by
 /// tensor.
 pub fn lower(program: &Program, layouts: &[Option<Layout>], options: Options) -> Lowered {
+    lower_for(program, layouts, options, None)
+}
+
+/// The same with rounds of intersections that do not depend on each other, where lists are long: one of them leads, and the
+/// others are searched.
+pub(crate) fn lower_in_rounds(
+    program: &Program,
+    layouts: &[Option<Layout>],
+    options: Options,
+    lengths: &Lengths,
+) -> Lowered {
+    lower_for(program, layouts, options, Some(lengths))
+}
+
+fn lower_for<'p>(
+    program: &'p Program,
+    layouts: &[Option<Layout>],
+    options: Options,
+    lengths: Option<&'p Lengths>,
+) -> Lowered {
     let mut cx = Cx::new(program, options);
+    cx.lengths = lengths;
     let chunk = (cx.new_local("chunk_lo", Prim::I64), cx.new_local("chunk_hi", Prim::I64));
     let again = declared_again(program);
     let mut tables = Tables { bindings: Vec::new(), params: Vec::new() };

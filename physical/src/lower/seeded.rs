@@ -35,6 +35,10 @@ pub(crate) enum Seeded {
     SegmentBlock,
     /// Jumper: those behind do not catch up.
     CatchUp,
+    /// Lead: what was found is taken for the entry that was searched for.
+    LeadEntry,
+    /// Lead: entries beyond the extent are not left alone.
+    LeadEnd,
     /// Lookup: the first coordinate is left out.
     FirstCoordinate,
     /// Integration: a run counts one round too many.
@@ -118,7 +122,7 @@ pub(crate) fn with<T>(fault: Seeded, f: impl FnOnce() -> T) -> T {
 #[cfg(test)]
 impl Seeded {
     /// Every fault.
-    pub(crate) const ALL: [Seeded; 38] = [
+    pub(crate) const ALL: [Seeded; 40] = [
         Seeded::ThunkEpilogue,
         Seeded::SwitchSides,
         Seeded::SelectPresence,
@@ -134,6 +138,8 @@ impl Seeded {
         Seeded::SegmentGap,
         Seeded::SegmentBlock,
         Seeded::CatchUp,
+        Seeded::LeadEntry,
+        Seeded::LeadEnd,
         Seeded::FirstCoordinate,
         Seeded::RunLength,
         Seeded::LastOfRun,

@@ -30,6 +30,10 @@ pub(crate) const PROGRAMS: &[&str] = &[
        (for i (for j (for k (+= (D i j) (* (A i j) (* (B i k) (C j k))))))))",
     "(program (input A (type (shape 7 60) i32 0 csr)) (output s (type (shape 60) i32 0 dense))
        (for i (for j (+= (s j) (A i j)))))",
+    // Sampled products, in the pattern of what samples.
+    "(program (input A (type (shape 7 20) f64 0.0 csr)) (input B (type (shape 7 4) f64 0.0 dense))
+       (input C (type (shape 20 4) f64 0.0 dense)) (output D (type (shape 7 20) f64 0.0 csr)) (pattern D A)
+       (for i (for j (for k (+= (D i j) (* (A i j) (* (B i k) (C j k))))))))",
 ];
 
 /// Programs some of whose rounds are more than what their stored places add.
@@ -55,6 +59,41 @@ pub(crate) const WHOLE: &[&str] = &[
     // What a round stores is appended.
     "(program (input A (type (shape 7 60) f64 0.0 csr)) (output C (type (shape 7 60) f64 0.0 csr))
        (for i (for j (init (C i j) (* 2.0 (A i j))))))",
+];
+
+/// Programs whose rounds intersect lists: what they fold, and where they write.
+pub(crate) const INTERSECTIONS: &[&str] = &[
+    // Triangles.
+    "(program (input E (type (shape 30 30) i64 0 csr)) (output n (type (shape) i64 0 dense))
+       (for i (for j (for k (+= (n) (* (E i j) (* (E j k) (E i k))))))))",
+    // Products of rows, into a dense output and into the pattern of an input.
+    "(program (input A (type (shape 7 60) f64 0.0 csr)) (input B (type (shape 7 60) f64 0.0 csr))
+       (output y (type (shape 7) f64 0.0 dense)) (for i (for j (+= (y i) (* (A i j) (B i j))))))",
+    "(program (input A (type (shape 7 60) f64 0.0 csr)) (input B (type (shape 7 60) f64 0.0 csr))
+       (output C (type (shape 7 60) f64 0.0 csr)) (pattern C A) (for i (for j (+= (C i j) (* (A i j) (B i j))))))",
+    // Places of coordinates.
+    "(program (input A (type (shape 7 60) f64 0.0 csr)) (input B (type (shape 7 60) f64 0.0 csr))
+       (output C (type (shape 7 60) f64 0.0 dense)) (output s (type (shape 60) f64 0.0 dense))
+       (for i (for j (block (+= (C i j) (* (A i j) (B i j))) (+= (s j) (* (A i j) (B i j)))))))",
+    // A vector that is cut: the list ends in the middle.
+    "(program (input x (type (shape 90) f32 0.0 (sparse-list (element)))) (input y (type (shape 90) f32 0.0 (sparse-list (element))))
+       (output s (type (shape) f32 0.0 dense)) (for i (+= (s) (* (x i) (y i)))))",
+    // Entries of a mask, each a product of two rows.
+    "(program (input M (type (shape 6 8) f64 0.0 csr)) (input A (type (shape 6 40) f64 0.0 csr))
+       (input B (type (shape 8 40) f64 0.0 csr)) (output C (type (shape 6 8) f64 0.0 csr)) (pattern C M)
+       (for i (for j (for k (+= (C i j) (* (M i j) (* (A i k) (B j k))))))))",
+    // What is appended is counted first.
+    "(program (input M (type (shape 6 8) i32 0 csr)) (input A (type (shape 6 40) i32 0 csr))
+       (input B (type (shape 8 40) i32 0 csr)) (output C (type (shape 6 8) i32 0 csr))
+       (for i (for j (for k (+= (C i j) (* (M i j) (* (A i k) (B j k))))))))",
+    // A union below an intersection, several folds, and levels of other kinds.
+    "(program (input A (type (shape 7 60) i64 0 csr)) (input B (type (shape 7 60) i64 0 csr))
+       (input C (type (shape 7 60) i64 0 csr)) (output y (type (shape 7) i64 0 dense)) (output z (type (shape 7) i64 -1 dense))
+       (for i (for j (block (+= (y i) (* (A i j) (+ (B i j) (C i j)))) (max= (z i) (* (A i j) (B i j)))))))",
+    "(program (input A (type (shape 7 60) f64 0.0 csr)) (input B (type (shape 7 60) f64 0.0 (dense (block-list (element)))))
+       (input C (type (shape 7 60) f64 0.0 (dense (bit-map (element))))) (input D (type (shape 7 60) f64 0.0 (dense (sparse-run-length (element)))))
+       (output y (type (shape 7) f64 0.0 dense))
+       (for i (for j (+= (y i) (* (A i j) (* (B i j) (* (C i j) (D i j))))))))",
 ];
 
 /// A draft over inputs of which one row in three is full, and the others have a few places or none.

@@ -3,7 +3,7 @@
 use super::expr::Exprs;
 use super::names::{end, from, lane, rest, whole};
 use super::types::{Typing, c_type, literal};
-use crate::assembly::{Buffer, Expr, LaneFold, Local, Status, Stmt};
+use crate::assembly::{BinaryOp, Buffer, Expr, LaneFold, Local, Status, Stmt};
 use std::fmt::Write;
 
 /// Writes the statements of a function.
@@ -168,11 +168,11 @@ impl Stmts<'_> {
         let mut half = names.len() / 2;
         while half > 0 {
             for k in 0..half {
-                self.combine(fold, &names[k], &names[k + half]);
+                self.combine((fold.op, fold.acc), &names[k], &names[k + half]);
             }
             half /= 2;
         }
-        self.combine(fold, &acc, &names[0]);
+        self.combine((fold.op, fold.acc), &acc, &names[0]);
         self.depth -= 1;
         self.line("}");
     }
@@ -185,8 +185,8 @@ impl Stmts<'_> {
         self.line(&format!("{head}{name} = {folded};"));
     }
 
-    pub(in crate::emit) fn combine(&mut self, fold: &LaneFold, a: &str, b: &str) {
-        let folded = self.exprs.fold_names(fold.op, fold.acc, a, b);
+    pub(in crate::emit) fn combine(&mut self, (op, acc): (BinaryOp, Local), a: &str, b: &str) {
+        let folded = self.exprs.fold_names(op, acc, a, b);
         self.line(&format!("{a} = {folded};"));
     }
 }

@@ -1,7 +1,7 @@
 //! A grid: what a team does over a chunk, and the kernel around it.
 
 use super::stmt::Stmts;
-use crate::assembly::{Buffer, Stmt};
+use crate::assembly::{Buffer, Stmt as Serial};
 use crate::emit::c::expr::Exprs;
 use crate::emit::c::facts::Facts;
 use crate::emit::c::function::{Uses, comment, declare_locals};
@@ -9,7 +9,7 @@ use crate::emit::c::helpers::Helpers;
 use crate::emit::c::names::{Names, asked, room, share, window};
 use crate::emit::c::stmt::Stmts as Lines;
 use crate::emit::c::types::{Typing, c_type, literal};
-use crate::grid::{Grid, Place, WARP};
+use crate::grid::{Grid, Place, Stmt, WARP, Writer};
 use std::fmt::Write;
 
 /// Words that C++ or the text around a grid has.
@@ -66,15 +66,18 @@ const RESERVED: &[&str] = &[
     "operator",
     "or",
     "or_eq",
+    "own_rounds",
     "private",
     "protected",
     "public",
     "reinterpret_cast",
     "requires",
     "rint",
+    "rounds",
     "sqrt",
     "static_assert",
     "static_cast",
+    "stopped",
     "team",
     "template",
     "this",
@@ -123,11 +126,12 @@ pub(super) fn write(grid: &Grid, entry: &str, helpers: &mut Helpers, out: &mut S
         let _ = writeln!(out, "    int64_t {} = launch.chunks[{number}];", names.locals[local.index()]);
     }
     declare_locals(function, &names, &uses, out);
+    declare_rounds(grid, out);
     let exprs = Exprs { function, names: &names, helpers, facts: Facts::new(function), lane: None };
     let mut stmts = Stmts { lines: Lines { exprs, depth: 1, out: std::mem::take(out) }, grid, spread: false };
     stmts.block(&grid.body);
     *out = stmts.lines.out;
-    if !matches!(function.body.last(), Some(Stmt::Return(_))) {
+    if !matches!(function.body.last(), Some(Serial::Return(_))) {
         out.push_str("    return RP_DONE;\n");
     }
     let (begins, warp) = (begun(grid, &uses), lanes.min(WARP));
@@ -151,10 +155,21 @@ pub(super) fn write(grid: &Grid, entry: &str, helpers: &mut Helpers, out: &mut S
     );
 }
 
+/// Counts of rounds between two questions.
+fn declare_rounds(grid: &Grid, out: &mut String) {
+    let asks = |by: Writer| grid.body.iter().any(|s| s.any(&mut |s| *s == Stmt::Ask(by)));
+    if asks(Writer::Lead) {
+        out.push_str("    uint32_t rounds = 0;\n");
+    }
+    if asks(Writer::Each) {
+        out.push_str("    uint32_t own_rounds = 0;\n    int stopped = 0;\n");
+    }
+}
+
 /// Whether a buffer exchanges its memory with another one.
-fn swapped(body: &[Stmt], k: usize) -> bool {
+fn swapped(body: &[Serial], k: usize) -> bool {
     let is = |b: &Buffer| b.index() == k;
-    body.iter().any(|s| s.any(&mut |s| matches!(s, Stmt::Swap(a, b) if is(a) || is(b))))
+    body.iter().any(|s| s.any(&mut |s| matches!(s, Serial::Swap(a, b) if is(a) || is(b))))
 }
 
 /// Where the windows of a team begin: in the memory of its block, as far as they have shares of it.
@@ -175,12 +190,12 @@ fn begun(grid: &Grid, uses: &Uses) -> String {
 }
 
 /// Sorts are done here, and not by the host.
-fn note_sorted(body: &[Stmt], uses: &mut Uses) {
+fn note_sorted(body: &[Serial], uses: &mut Uses) {
     for stmt in body {
         stmt.any(&mut |s| {
             match s {
-                Stmt::Sort { buffer, .. } => uses.buffers[buffer.index()] = true,
-                Stmt::SortBy { perm, major, minor, .. } => {
+                Serial::Sort { buffer, .. } => uses.buffers[buffer.index()] = true,
+                Serial::SortBy { perm, major, minor, .. } => {
                     [perm, major, minor].iter().for_each(|b| uses.buffers[b.index()] = true);
                 }
                 _ => {}

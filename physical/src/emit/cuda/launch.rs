@@ -109,7 +109,13 @@ pub(super) fn run(
         let left = |(raw, extent): (&RawWindow, &Extent)| memory.left(place, decl, *raw, *extent);
         windows.push(raw.iter().zip(extents).map(left).collect());
     }
-    Ok(Launched { end, windows, time: Some(time) })
+    Ok(Launched {
+        end,
+        windows,
+        time: Some(time),
+        #[cfg(test)]
+        rounds: Vec::new(),
+    })
 }
 
 impl Tables {

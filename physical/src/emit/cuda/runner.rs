@@ -62,6 +62,15 @@ impl Runner for OnDevice {
         Ok(Array::left_away(prim, self.memory.leave(&held, (offset, bytes), kernel)?))
     }
 
+    fn left(&self, array: &Array, limits: &Limits) -> Result<Left, Error> {
+        let cancelled = || limits.cancel.load(Ordering::Relaxed);
+        let (held, start) = match array.away().and_then(|away| self.memory.resident(away)) {
+            Some((held, address)) => (held.clone(), (address - held.address()) as usize),
+            None => (self.memory.input(array.buffer(), self.asker(&cancelled, limits.device_memory))?, 0),
+        };
+        Ok(Left { first: 0, asked: array.len(), len: array.len(), contents: Contents::There(held, start) })
+    }
+
     fn elements(&self, decl: &BufferDecl, windows: &[Left]) -> Result<Vec<Vec<u64>>, Error> {
         let size = decl.prim.bytes();
         // Windows of one buffer lie one behind the other, so they are fetched in one piece.
@@ -103,7 +112,7 @@ impl OnDevice {
         let size = gather.decl.prim.bytes();
         let mut found: Option<(Arc<Held>, usize, usize)> = None;
         for piece in gather.pieces.iter().filter(|piece| piece.len > 0) {
-            let (held, start) = there(&gather.windows[piece.window])?;
+            let (held, start) = there(gather.windows[piece.window])?;
             let from = start + piece.from * size;
             let (first, begin, end) = found.take().unwrap_or_else(|| (held.clone(), from, from));
             if piece.shift != 0 || end != from || !Arc::ptr_eq(&first, &held) {
@@ -126,7 +135,7 @@ impl OnDevice {
         let mut to = held.address() + head.len() as u64;
         let mut moves: Vec<[u64; 4]> = Vec::new();
         for piece in gather.pieces.iter().filter(|piece| piece.len > 0) {
-            let window = there(&gather.windows[piece.window]);
+            let window = there(gather.windows[piece.window]);
             let (from, start) = window.expect("elements that a launch has left are in the memory of its device");
             let mut from = from.address() + (start + piece.from * size) as u64;
             for first in (0..piece.len).step_by(MOVE) {

@@ -4,7 +4,7 @@ use crate::assembly::{BinaryOp, Buffer, Expr, LaneFold, Local};
 use crate::emit::c::names::{end, from, lane, share};
 use crate::emit::c::stmt::{Stmts as Lines, status_name, stays};
 use crate::emit::c::types::{Typing, c_type, literal};
-use crate::grid::{Grid, Place, Side, Stmt, WARP, Writer, serial};
+use crate::grid::{Folded, Grid, Place, Side, Stmt, WARP, Writer, serial};
 
 /// Writes the statements of a grid.
 pub(super) struct Stmts<'a> {
@@ -105,15 +105,22 @@ impl Stmts<'_> {
                 self.lines.line("}");
             }
             Stmt::For { var, lo, hi, body } => self.for_loop(*var, (lo, hi), body, ("", "++")),
-            Stmt::Spread { var, lo, hi, body } => {
+            Stmt::Spread { var, lo, hi, folds, body } => {
+                self.apart(folds);
                 self.spread = true;
                 self.for_loop(*var, (lo, hi), body, (" + (int64_t)lane", &format!(" += {lanes}")));
                 self.spread = false;
+                if body.contains(&Stmt::Ask(Writer::Each)) {
+                    self.lines.line(&format!("if (rp_any(stopped, mask, {lanes})) return RP_CANCELLED;"));
+                }
+                self.together(folds);
             }
             Stmt::Break => self.lines.line("break;"),
             Stmt::Lanes(fold) if self.spread || lanes == 1 => self.lines.lanes(fold),
             Stmt::Lanes(fold) => self.fold(fold),
             Stmt::Barrier => self.lines.line(&format!("rp_barrier(mask, {lanes});")),
+            Stmt::Ask(Writer::Lead) => self.lines.line(&format!("RP_ASK({lanes});")),
+            Stmt::Ask(Writer::Each) => self.lines.line("RP_ASK_ALONE();"),
             Stmt::Grow { buffer, len } => self.grow(*buffer, len),
             Stmt::Sort { buffer, lo, hi } => {
                 let (lo, hi) = (self.lines.exprs.value(lo), self.lines.exprs.value(hi));
@@ -161,16 +168,56 @@ impl Stmts<'_> {
         self.lines.line("}");
     }
 
-    /// Each lane of the team folds for some lanes of the fold; these are combined in halves, those of one lane first, then
-    /// those of lanes that are half as far from each other in each step. Warps show each other what they have: each combines
-    /// all of it.
+    /// Each lane folds from the identity on, and keeps what there was before.
+    fn apart(&mut self, folds: &[Folded]) {
+        if folds.is_empty() {
+            return;
+        }
+        self.lines.line("{");
+        self.lines.depth += 1;
+        for Folded { acc, identity, .. } in folds {
+            let (name, ty) = (self.lines.local(*acc), c_type(self.grid.function.locals[acc.index()].prim));
+            let identity = literal(identity, Typing::Weak).0;
+            self.lines.line(&format!("const {ty} {} = {name};", from(&name)));
+            self.lines.line(&format!("{name} = {identity};"));
+            self.lines.exprs.facts.forget(*acc);
+        }
+    }
+
+    /// What lanes have folded is combined in halves, and goes on from what there was before.
+    fn together(&mut self, folds: &[Folded]) {
+        if folds.is_empty() {
+            return;
+        }
+        let team = self.grid.lanes as usize;
+        for Folded { acc, op, .. } in folds {
+            let (name, ty) = (self.lines.local(*acc), c_type(self.grid.function.locals[acc.index()].prim));
+            let of_warps: Vec<String> = (1..team / self.warp()).map(|k| lane(&name, k)).collect();
+            if !of_warps.is_empty() {
+                self.lines.line(&format!("{ty} {};", of_warps.join(", ")));
+            }
+            let names = [vec![name.clone()], of_warps].concat();
+            let whole = self.whole((*op, *acc), &names, team);
+            self.lines.line(&format!("{name} = {whole};"));
+            let whole = self.lines.exprs.fold_names(*op, *acc, &from(&name), &name);
+            self.lines.line(&format!("{name} = {whole};"));
+        }
+        self.lines.depth -= 1;
+        self.lines.line("}");
+    }
+
+    /// The lanes of a team that come together by themselves.
+    fn warp(&self) -> usize {
+        self.grid.lanes.min(WARP) as usize
+    }
+
+    /// Each lane of the team folds for some lanes of the fold; these are combined in halves, those of one lane first.
     fn fold(&mut self, fold: &LaneFold) {
         let (var, acc) = (self.lines.local(fold.var), self.lines.local(fold.acc));
         let ty = c_type(self.grid.function.locals[fold.acc.index()].prim);
         let (team, lanes) = (self.grid.lanes as usize, usize::from(fold.lanes));
-        let warp = team.min(WARP as usize);
         let own = lanes.div_ceil(team);
-        let names: Vec<String> = (0..own.max(lanes.min(team) / warp)).map(|k| lane(&acc, k)).collect();
+        let names: Vec<String> = (0..own.max(lanes.min(team) / self.warp())).map(|k| lane(&acc, k)).collect();
         let (lo, hi) = (self.lines.exprs.value(&fold.lo), self.lines.exprs.value(&fold.hi));
         self.lines.exprs.facts.forget(fold.var);
         self.lines.exprs.facts.forget(fold.acc);
@@ -188,16 +235,28 @@ impl Stmts<'_> {
             let folded = self.lines.exprs.fold(fold.op, fold.acc, name, &fold.value);
             self.lines.line(&format!("{head} {name} = {folded};"));
         }
-        self.halves(fold, &names, (lanes, team));
+        let combined = (fold.op, fold.acc);
+        self.halves(combined, &names, (lanes, team));
+        let whole = self.whole(combined, &names, lanes.min(team));
+        self.lines.combine(combined, &acc, &whole);
+        self.lines.depth -= 1;
+        self.lines.line("}");
+    }
+
+    /// What so many lanes of a team have under the first name, combined in halves: lanes that are half as far from each other
+    /// in each step. Warps show each other what they have, for which there is a name for each of them: each combines all of it.
+    fn whole(&mut self, fold: (BinaryOp, Local), names: &[String], lanes: usize) -> String {
+        let ty = c_type(self.grid.function.locals[fold.1.index()].prim);
+        let (team, warp) = (self.grid.lanes as usize, self.warp());
         if team > warp {
             self.lines.line(&format!("rp_show({}, lane);", names[0]));
             self.lines.line(&format!("rp_barrier(mask, {team});"));
-            for (k, name) in names[..(lanes.min(team) / warp).max(1)].iter().enumerate() {
+            for (k, name) in names[..(lanes / warp).max(1)].iter().enumerate() {
                 let first = if k == 0 { String::new() } else { format!(" + {}", k * warp) };
                 self.lines.line(&format!("{name} = rp_shown<{ty}>(lane % {warp}{first});"));
             }
             self.lines.line(&format!("rp_barrier(mask, {team});"));
-            self.halves(fold, &names, (lanes.min(team), warp));
+            self.halves(fold, names, (lanes, warp));
         }
         let mut half = lanes.min(warp) / 2;
         while half > 0 {
@@ -205,13 +264,11 @@ impl Stmts<'_> {
             self.lines.combine(fold, &names[0], &other);
             half /= 2;
         }
-        self.lines.combine(fold, &acc, &format!("({ty})__shfl_sync(mask, {}, 0, {warp})", names[0]));
-        self.lines.depth -= 1;
-        self.lines.line("}");
+        format!("({ty})__shfl_sync(mask, {}, 0, {warp})", names[0])
     }
 
     /// Combines lanes of a fold in halves until no more are left than threads; thread `t` of `n` has the lanes `t`, `t + n`, ..
-    fn halves(&mut self, fold: &LaneFold, names: &[String], (lanes, threads): (usize, usize)) {
+    fn halves(&mut self, fold: (BinaryOp, Local), names: &[String], (lanes, threads): (usize, usize)) {
         let mut half = lanes / 2;
         while half >= threads {
             for k in 0..half / threads {

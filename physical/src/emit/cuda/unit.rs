@@ -153,6 +153,18 @@ template <typename T> static inline void rp_swap(T &a, T &b) {
     b = kept;
 }
 
+// Every so many rounds it is asked whether the launch is to end: by the first lane, so that all end the chunk together; or by
+// each lane for itself, which leaves the loop, behind which lanes tell each other.
+#define RP_ROUNDS 256
+#define RP_ASK(lanes)                                                                          \\
+    do {                                                                                       \\
+        if (++rounds % RP_ROUNDS == 0 && rp_cancelled(launch, lane, mask, lanes)) return RP_CANCELLED; \\
+    } while (0)
+#define RP_ASK_ALONE()                                                                         \\
+    if (++own_rounds % RP_ROUNDS == 0 && *launch.cancel != 0) {                                \\
+        stopped = 1;                                                                           \\
+        break;                                                                                 \\
+    }
 // No lane of a team goes on before all have come, and what they did before is seen behind it.
 static inline void rp_barrier(uint32_t mask, uint32_t lanes) {
     if (lanes > 32) {
@@ -194,6 +206,11 @@ static inline void rp_leave(T *&inside, rp_window &window, int64_t len, uint32_t
         window.data = outside;
         window.share = 0;
     }
+}
+
+// Whether it holds for a lane of the team, the same for all.
+static inline bool rp_any(int32_t holds, uint32_t mask, uint32_t lanes) {
+    return (lanes > 32 ? __syncthreads_or(holds) : __any_sync(mask, holds)) != 0;
 }
 
 // Whether the launch is to end, the same for all lanes of a team.

@@ -2,7 +2,7 @@
 
 use super::Fault;
 use super::machine::{Machine, State, Team};
-use super::ops::{Fold, Rounds};
+use super::ops::{Fold, Part, Rounds};
 use crate::assembly::eval::BinaryFn;
 use crate::grid::WARP;
 
@@ -43,27 +43,69 @@ impl Machine<'_> {
 
     /// Shows the other warps what a lane has of a fold: its parts combined in halves, as far as these are its own.
     pub(super) fn show(&mut self, team: usize, number: usize, fold: &Fold) -> Result<(), Fault> {
-        let (who, lanes) = (self.who(team, number), self.program.grid.lanes as usize);
+        let lanes = self.program.grid.lanes as usize;
         let mut parts = self.lane(team, number).parts.clone();
         while parts.len() > lanes {
             halve(&mut parts, fold.op);
         }
         let part = parts.get(number).copied().unwrap_or(fold.identity);
-        self.teams[team].shown.store(&self.shown, number as i64, part, who)
+        self.show_one(team, number, part)
     }
 
-    /// Takes what all lanes have shown: each warp combines all of it, so a lane reads what those of its number in all warps have.
+    /// Takes what all lanes have shown of a fold.
     pub(super) fn take(&mut self, team: usize, number: usize, fold: &Fold) -> Result<(), Fault> {
+        let whole = self.taken(team, number, (fold.op, fold.lanes))?;
+        let acc = &mut self.lane(team, number).locals[fold.acc];
+        *acc = (fold.op)(*acc, whole);
+        Ok(())
+    }
+
+    /// A lane folds from identities on, and keeps what there was before.
+    pub(super) fn apart(&mut self, team: usize, number: usize, parts: &[Part]) {
+        let lane = self.lane(team, number);
+        for part in parts {
+            lane.locals[part.before] = std::mem::replace(&mut lane.locals[part.acc], part.identity);
+        }
+    }
+
+    /// The lanes of a warp have all come to where what they have folded apart comes together.
+    pub(super) fn parts_together(&mut self, team: usize, parts: &[Part]) {
+        let lanes = &mut self.teams[team].lanes;
+        for part in parts {
+            let whole = combined(lanes.iter().map(|lane| lane.locals[part.acc]).collect(), part.op);
+            lanes.iter_mut().for_each(|lane| lane.locals[part.acc] = (part.op)(lane.locals[part.before], whole));
+        }
+    }
+
+    /// Shows the other warps what a lane has folded apart.
+    pub(super) fn show_part(&mut self, team: usize, number: usize, part: Part) -> Result<(), Fault> {
+        let value = self.lane(team, number).locals[part.acc];
+        self.show_one(team, number, value)
+    }
+
+    /// Takes what all lanes have shown of what they have folded apart.
+    pub(super) fn take_part(&mut self, team: usize, number: usize, part: Part) -> Result<(), Fault> {
+        let whole = self.taken(team, number, (part.op, usize::MAX))?;
+        let lane = self.lane(team, number);
+        lane.locals[part.acc] = (part.op)(lane.locals[part.before], whole);
+        Ok(())
+    }
+
+    fn show_one(&mut self, team: usize, number: usize, value: u64) -> Result<(), Fault> {
+        let who = self.who(team, number);
+        self.teams[team].shown.store(&self.shown, number as i64, value, who)
+    }
+
+    /// What so many lanes at most have shown: each warp combines all of it, so a lane reads what those of its number in all warps
+    /// have.
+    fn taken(&mut self, team: usize, number: usize, (op, most): (BinaryFn, usize)) -> Result<u64, Fault> {
         let who = self.who(team, number);
         let Team { shown, lanes, .. } = &mut self.teams[team];
-        let (count, warp) = (fold.lanes.min(lanes.len()), WARP as usize);
+        let (count, warp) = (most.min(lanes.len()), WARP as usize);
         for at in (number % warp..count).step_by(warp) {
             shown.load(&self.shown, at as i64, who)?;
         }
-        let whole = combined(shown.elements[..count].to_vec(), fold.op);
-        let acc = &mut lanes[number].locals[fold.acc];
-        *acc = (fold.op)(*acc, whole);
-        Ok(())
+        Ok(combined(shown.elements[..count].to_vec(), op))
     }
 }
 

@@ -1,13 +1,14 @@
 //! Teams and lanes: which of them goes on next is drawn.
 
 use super::memory::{Access, Who, Window};
-use super::ops::{Op, Rounds};
+use super::ops::{Asking, Op, Rounds};
 use super::{BLOCK_BYTES, End, Fault, Launch, Launched, Program};
-use crate::assembly::{Buffer, BufferClass, BufferDecl, BufferRole, InterpError, Memory, Node};
+use crate::assembly::{Buffer, BufferClass, BufferDecl, BufferRole, InterpError, Memory, Node, Status};
 use crate::grid::{MOST_LANES, Place, Side, Writer, share_bytes, shares};
 use crate::run::Invocation;
 use redpoll_logic::{Prim, Scalar};
 use std::ops::Range;
+use std::sync::atomic::Ordering;
 
 /// The most steps that a lane takes in a row.
 const MOST_IN_A_ROW: u64 = 12;
@@ -28,6 +29,9 @@ pub(super) struct Machine<'a> {
     random: u64,
     /// What lanes show each other, for the words of faults.
     pub(super) shown: BufferDecl,
+    /// The rounds of shared loops by lane.
+    #[cfg(test)]
+    rounds: Vec<u64>,
 }
 
 /// Lanes that wait for each other.
@@ -48,6 +52,8 @@ pub(super) struct Lane {
     pub(super) state: State,
     /// What it brings to a fold.
     pub(super) parts: Vec<u64>,
+    /// Whether it has left a loop because the launch is to end.
+    stopped: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -115,7 +121,14 @@ impl<'a> Machine<'a> {
             }
             slots.push(own);
         }
-        let lane = || Lane { at: 0, locals: Vec::new(), view: Vec::new(), state: State::Runs, parts: Vec::new() };
+        let lane = || Lane {
+            at: 0,
+            locals: Vec::new(),
+            view: Vec::new(),
+            state: State::Runs,
+            parts: Vec::new(),
+            stopped: false,
+        };
         let lanes = || (0..program.grid.lanes).map(|_| lane()).collect();
         let fill = Scalar::U64(0);
         let (name, prim, class) = ("what lanes show each other".into(), Prim::U64, BufferClass::Value);
@@ -138,6 +151,8 @@ impl<'a> Machine<'a> {
             steps: 0,
             random: launch.seed,
             shown,
+            #[cfg(test)]
+            rounds: vec![0; program.grid.lanes as usize],
         };
         (0..machine.teams.len()).for_each(|team| machine.begin(team, 0));
         machine
@@ -178,7 +193,13 @@ impl<'a> Machine<'a> {
         let mut arena: Vec<Option<Window>> = self.arena.into_iter().map(Some).collect();
         let mut take = |slot: &usize| arena[*slot].take().expect("each window has one slot").left();
         let windows = self.slots.iter().map(|slots| slots.iter().map(&mut take).collect()).collect();
-        Launched { end, windows, time: None }
+        Launched {
+            end,
+            windows,
+            time: None,
+            #[cfg(test)]
+            rounds: self.rounds,
+        }
     }
 
     /// A number below `n`. Source: G. L. Steele, D. Lea, C. H. Flood, "Fast splittable pseudorandom number generators",
@@ -215,7 +236,7 @@ impl<'a> Machine<'a> {
             lane.locals[function.chunk.0.index()] = chunk.start as u64;
             lane.locals[function.chunk.1.index()] = chunk.end as u64;
             lane.view.clone_from(&view);
-            (lane.at, lane.state) = (at, State::Runs);
+            (lane.at, lane.state, lane.stopped) = (at, State::Runs, false);
         }
     }
 
@@ -235,10 +256,20 @@ impl<'a> Machine<'a> {
         &mut self.teams[team].lanes[lane]
     }
 
+    /// Whether the launch is to end by now.
+    fn is_cancelled(&self) -> bool {
+        self.steps >= self.program.cancelled_at || self.inputs.limits().cancel.load(Ordering::Relaxed)
+    }
+
     pub(super) fn count_step(&mut self) -> Result<(), Fault> {
         self.steps += 1;
         let limit = self.program.step_limit;
         if self.steps > limit { Err(InterpError::TooManyIterations(limit).into()) } else { Ok(()) }
+    }
+
+    #[cfg(test)]
+    fn count_round(&mut self, lane: usize, rounds: Rounds, taken: bool) {
+        self.rounds[lane] += u64::from(taken && rounds == Rounds::Own);
     }
 
     /// One step of a lane that runs.
@@ -290,6 +321,8 @@ impl<'a> Machine<'a> {
                     true => lane.locals[*var] = first as u64,
                     false => lane.at = *behind,
                 }
+                #[cfg(test)]
+                self.count_round(number, *rounds, first < hi);
             }
             Op::Next { var, end, rounds, body } => {
                 let step = if *rounds == Rounds::Own { i64::from(program.grid.lanes) } else { 1 };
@@ -299,11 +332,26 @@ impl<'a> Machine<'a> {
                     lane.locals[*var] = next as u64;
                     lane.at = *body;
                 }
+                #[cfg(test)]
+                self.count_round(number, *rounds, self.teams[team].lanes[number].at == *body);
             }
             Op::Fold(fold) => self.fold(team, number, fold)?,
             Op::Show(fold) => self.show(team, number, fold)?,
             Op::Take(fold) => self.take(team, number, fold)?,
-            Op::Barrier | Op::Sort(..) | Op::SortBy(..) => self.lane(team, number).state = State::Waits,
+            Op::Apart(parts) => self.apart(team, number, parts),
+            Op::ShowPart(part) => self.show_part(team, number, *part)?,
+            Op::TakePart(part) => self.take_part(team, number, *part)?,
+            Op::Ask(Asking::Round(to)) if self.is_cancelled() => {
+                let lane = self.lane(team, number);
+                (lane.at, lane.stopped) = (*to, true);
+            }
+            Op::Ask(Asking::Alone) if self.is_cancelled() => {
+                self.lane(team, number).state = State::Ended(End::Status(Status::Cancelled));
+            }
+            Op::Ask(Asking::Round(_) | Asking::Alone) => {}
+            Op::Barrier | Op::Ask(Asking::Team) | Op::Agree | Op::Together(_) | Op::Sort(..) | Op::SortBy(..) => {
+                self.lane(team, number).state = State::Waits;
+            }
             Op::Grow(buffer, len) => {
                 let len = usize::try_from(self.eval(team, number, len)? as i64).unwrap_or(0);
                 self.grow(team, number, *buffer, len);
@@ -399,6 +447,15 @@ impl<'a> Machine<'a> {
         let program = self.program;
         match &program.code.ops[at - 1] {
             Op::Fold(fold) => self.fold_together(number, fold),
+            Op::Together(parts) => self.parts_together(number, parts),
+            op @ (Op::Ask(_) | Op::Agree) => {
+                let stopped = matches!(op, Op::Ask(_)) && self.is_cancelled();
+                if stopped || self.teams[number].lanes.iter().any(|lane| lane.stopped) {
+                    let end = State::Ended(End::Status(Status::Cancelled));
+                    self.teams[number].lanes.iter_mut().for_each(|lane| lane.state = end);
+                    return Ok(true);
+                }
+            }
             op => {
                 self.teams[number].passed += 1;
                 match op {

@@ -108,6 +108,15 @@ pub(crate) trait Runner: Send + Sync {
             .ok_or_else(|| Error::InvalidInvocation("buffers of Arrow are aligned".into()))
     }
 
+    /// An array as what a launch has left: one that lies where launches run.
+    ///
+    /// # Errors
+    /// What a device says.
+    fn left(&self, array: &Array, _limits: &Limits) -> Result<Left, Error> {
+        let elements = (0..array.len()).map(|k| array.bits(k)).collect::<Vec<u64>>();
+        Ok(Left { first: 0, asked: elements.len(), len: elements.len(), contents: Contents::Here(elements) })
+    }
+
     /// The elements of windows of a buffer, as values of loads.
     ///
     /// # Errors
@@ -131,6 +140,8 @@ pub struct Program {
     code: Code,
     signature: Arc<Signature>,
     step_limit: u64,
+    /// The steps of a launch after which it is to end.
+    cancelled_at: u64,
 }
 
 /// What a grid is run on.
@@ -187,6 +198,9 @@ pub(crate) struct Launched {
     pub(crate) windows: Vec<Vec<Left>>,
     /// How long it took by the clock of a device, if one has run it.
     pub(crate) time: Option<Duration>,
+    /// For each lane the rounds of shared loops that it has taken, where they are counted.
+    #[cfg(test)]
+    pub(crate) rounds: Vec<u64>,
 }
 
 /// Elements of a window that become some of an array.
@@ -207,7 +221,7 @@ pub(crate) struct Gather<'a> {
     /// The buffer's declaration.
     pub(crate) decl: &'a BufferDecl,
     /// Its windows.
-    pub(crate) windows: &'a [Left],
+    pub(crate) windows: &'a [&'a Left],
     /// Elements in front of the pieces.
     pub(crate) head: &'a [u64],
     /// The pieces, one behind the other.
@@ -269,12 +283,19 @@ impl Program {
     /// A grid that was not verified: its function is right, but how it is spread may be wrong.
     pub(crate) fn trusting(grid: Grid) -> Program {
         let (code, signature) = (steps(&grid), Signature::of(&grid.function));
-        Program { grid, code, signature, step_limit: u64::MAX }
+        Program { grid, code, signature, step_limit: u64::MAX, cancelled_at: u64::MAX }
     }
 
     /// Stops with [`InterpError::TooManyIterations`] after so many steps of all lanes in one launch.
     pub fn with_step_limit(mut self, limit: u64) -> Program {
         self.step_limit = limit;
+        self
+    }
+
+    /// Has launches cancelled after so many steps of all lanes.
+    #[cfg(test)]
+    pub(crate) fn cancelled_at(mut self, step: u64) -> Program {
+        self.cancelled_at = step;
         self
     }
 

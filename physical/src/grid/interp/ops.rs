@@ -2,7 +2,7 @@
 
 use crate::assembly::eval::{BinaryFn, binary_fn};
 use crate::assembly::{Buffer, Function, LaneFold, Node, Status};
-use crate::grid::{Grid, Place, Side, Stmt, WARP, Writer};
+use crate::grid::{Folded, Grid, Place, Side, Stmt, WARP, Writer};
 
 /// A step of a lane. Numbers of steps are places in the list.
 pub(super) enum Op {
@@ -34,7 +34,18 @@ pub(super) enum Op {
     Show(Fold),
     /// Takes what all lanes have shown.
     Take(Fold),
+    /// A lane folds from the identity on, and keeps what there was before.
+    Apart(Vec<Part>),
+    /// What the lanes of a warp have folded apart comes together.
+    Together(Vec<Part>),
+    /// The same in a team of several warps: shows the others what this lane has folded apart.
+    ShowPart(Part),
+    /// Takes what all lanes have shown of that.
+    TakePart(Part),
     Barrier,
+    Ask(Asking),
+    /// The chunk ends if a lane has left the loop because the launch is to end.
+    Agree,
     Grow(Buffer, Node),
     /// Growth of a window that may be in the memory of a block: where it has to move outside, that is what comes next.
     GrowOrMove {
@@ -52,6 +63,17 @@ pub(super) enum Op {
     SortBy([Buffer; 3], Node, Node),
     Swap(Buffer, Buffer),
     Return(Status),
+}
+
+/// Who asks whether the launch is to end.
+#[derive(Clone, Copy)]
+pub(super) enum Asking {
+    /// One lane for all.
+    Team,
+    /// A lane, which goes on there if so.
+    Round(usize),
+    /// A lane, which ends alone.
+    Alone,
 }
 
 /// Which rounds of a loop a lane takes.
@@ -72,6 +94,16 @@ pub(super) struct Fold {
     pub(super) hi: Node,
     pub(super) value: Node,
     pub(super) rounds: Rounds,
+}
+
+/// A local that the rounds of a loop fold into.
+#[derive(Clone, Copy)]
+pub(super) struct Part {
+    pub(super) acc: usize,
+    /// Where a lane keeps what there was before.
+    pub(super) before: usize,
+    pub(super) op: BinaryFn,
+    pub(super) identity: u64,
 }
 
 const VERIFIED: &str = "the function was verified";
@@ -132,7 +164,7 @@ impl Steps<'_> {
     fn land(&mut self, jump: usize) {
         let here = self.ops.len();
         match &mut self.ops[jump] {
-            Op::Goto(to) | Op::Unless(_, to) => *to = here,
+            Op::Goto(to) | Op::Unless(_, to) | Op::Ask(Asking::Round(to)) => *to = here,
             Op::Begin { behind, .. } | Op::GrowOrMove { behind, .. } => *behind = here,
             _ => unreachable!("jumps alone are landed"),
         }
@@ -166,11 +198,25 @@ impl Steps<'_> {
                 return self.leave();
             }
             Stmt::For { var, lo, hi, body } => return self.rounds(var.index(), (lo, hi), body, Rounds::All),
-            Stmt::Spread { var, lo, hi, body } => {
+            Stmt::Spread { var, lo, hi, folds, body } => {
+                let parts: Vec<Part> = folds.iter().map(|fold| self.part(fold)).collect();
+                if !parts.is_empty() {
+                    self.ops.push(Op::Apart(parts.clone()));
+                }
                 self.spread = true;
                 self.rounds(var.index(), (lo, hi), body, Rounds::Own);
                 self.spread = false;
-                return;
+                if body.contains(&Stmt::Ask(Writer::Each)) {
+                    self.ops.push(Op::Agree);
+                }
+                match parts.is_empty() {
+                    true => return,
+                    false if self.lanes <= WARP => Op::Together(parts),
+                    false => {
+                        let of_part = |part| [Op::ShowPart(part), Op::Barrier, Op::TakePart(part), Op::Barrier];
+                        return self.ops.extend(parts.into_iter().flat_map(of_part));
+                    }
+                }
             }
             Stmt::Break => {
                 let jump = self.jump();
@@ -187,6 +233,13 @@ impl Steps<'_> {
                 return;
             }
             Stmt::Barrier => Op::Barrier,
+            Stmt::Ask(Writer::Lead) => Op::Ask(Asking::Team),
+            Stmt::Ask(Writer::Each) if self.spread => {
+                let jump = self.ops.len();
+                self.loops.last_mut().expect(VERIFIED).push(jump);
+                Op::Ask(Asking::Round(usize::MAX))
+            }
+            Stmt::Ask(Writer::Each) => Op::Ask(Asking::Alone),
             Stmt::Grow { buffer, len } if self.places[buffer.index()] == Place::Team => {
                 let head = self.ops.len();
                 self.ops.push(Op::GrowOrMove { buffer: *buffer, len: self.node(len), behind: usize::MAX });
@@ -224,6 +277,17 @@ impl Steps<'_> {
     fn leave(&mut self) {
         for jump in self.loops.pop().expect("pushed in front of the body") {
             self.land(jump);
+        }
+    }
+
+    fn part(&mut self, fold: &Folded) -> Part {
+        let before = self.locals;
+        self.locals += 1;
+        Part {
+            acc: fold.acc.index(),
+            before,
+            op: binary_fn(fold.op, self.function.locals[fold.acc.index()].prim).expect(VERIFIED),
+            identity: fold.identity.to_bits().expect(VERIFIED),
         }
     }
 

@@ -4,11 +4,14 @@
 use super::ops::Op;
 use super::{BLOCK_BYTES, Fault, Program};
 use crate::Error;
-use crate::assembly::{Buffer, Status};
+use crate::assembly::text::parse;
+use crate::assembly::{Buffer, Local, Status};
+use crate::grid::rounds::with_rounds;
 use crate::grid::tests::{grid, run};
-use crate::grid::{End, Place};
+use crate::grid::{End, Place, Walks, map_to};
 use crate::testing::windows::{self, GROWING, ROUNDS, STORED};
 use arrow::buffer::Buffer as ArrowBuffer;
+use redpoll_logic::FloatMode;
 
 fn program(text: &str, lanes: u32) -> Program {
     let windows = text.matches("owned").count() - 1;
@@ -79,6 +82,62 @@ fn warps_wait_for_each_other_in_folds() {
     }
     for lanes in [64, 256] {
         let take = step(&program(lanes), |op| matches!(op, Op::Take(_)));
+        for barrier in [take - 1, take + 1] {
+            assert!(matches!(program(lanes).code.ops[barrier], Op::Barrier));
+            for seed in 0..3 {
+                let found = sums(&without(program(lanes), barrier), seed);
+                let is_seen = matches!(found, Err(Error::Grid(Fault::Race { .. } | Fault::Unwritten { .. })));
+                assert!(is_seen, "{found:?}");
+            }
+        }
+    }
+}
+
+/// Sums of what is small along a list, which lanes fold apart, and how many these are.
+const WALKED: &str = "\
+fn walked($n) {
+  input x: value f64
+  owned y: value f64 fill 0.0
+  local lo: i64 local hi: i64 local k: i64 local q: i64 local v: f64 local count: i64
+  chunk lo, hi
+  for k in lo..hi {
+    v = 0.0
+    count = 0
+    q = k
+    while q < $n {
+      if x[q] < 0.4 {
+        v = v + x[q]
+        count = count + 1
+      }
+      q = q + 1
+    }
+    y[k] = v + f64(count)
+  }
+}";
+
+/// Protects warps from what others have not shown yet of what they have folded apart, or have not taken yet when the next is
+/// shown.
+#[test]
+fn warps_wait_for_each_other_behind_walks() {
+    let walks = Walks { lanes: vec![(Local(3), 64)], distinct: vec![], mode: FloatMode::default() };
+    let (function, walks) = with_rounds(parse(WALKED).unwrap(), walks);
+    let program = |lanes: u32| {
+        let grid = map_to(&function, vec![Place::Input, Place::Shared], lanes, &walks);
+        assert_eq!(grid.to_string().contains("folding"), lanes > 1, "{grid}");
+        Program::new(grid).unwrap()
+    };
+    let close = |found: &[u64], expected: &[u64]| {
+        let [found, expected] = [found, expected].map(|all| all.iter().map(|bits| f64::from_bits(*bits)));
+        found.zip(expected).all(|(a, b)| (a - b).abs() < 1e-9)
+    };
+    let expected = sums(&program(1), 0).unwrap();
+    for lanes in [4, 32, 64, 256] {
+        let first = sums(&program(lanes), 0).unwrap();
+        assert!(close(&first, &expected), "{lanes}");
+        (1..3).for_each(|seed| assert_eq!(sums(&program(lanes), seed).unwrap(), first, "{lanes}"));
+    }
+    for lanes in [64, 256] {
+        let take = step(&program(lanes), |op| matches!(op, Op::TakePart(_)));
         for barrier in [take - 1, take + 1] {
             assert!(matches!(program(lanes).code.ops[barrier], Op::Barrier));
             for seed in 0..3 {

@@ -8,7 +8,7 @@ use arrow::buffer::Buffer as ArrowBuffer;
 use redpoll_logic::Scalar;
 
 /// Squares of some numbers, then the sum of neighbours among them.
-const NEIGHBOURS: &str = "\
+pub(super) const NEIGHBOURS: &str = "\
 fn neighbours($n) {
   input x: value i64
   owned squares: value i64 fill 0
@@ -25,7 +25,7 @@ fn neighbours($n) {
 }";
 
 /// How often each remainder occurs.
-const HISTOGRAM: &str = "\
+pub(super) const HISTOGRAM: &str = "\
 fn histogram($n) {
   input x: value i64
   owned count: value i64 fill 0
@@ -38,7 +38,7 @@ fn histogram($n) {
 }";
 
 /// A value that goes through memory from statement to statement.
-const THROUGH_MEMORY: &str = "\
+pub(super) const THROUGH_MEMORY: &str = "\
 fn through($n) {
   owned w: value i64 fill 0
   owned y: value i64 fill 0
@@ -67,7 +67,7 @@ fn prefix($n) {
   }
 }";
 
-fn numbers(n: i64) -> [ArrowBuffer; 1] {
+pub(super) fn numbers(n: i64) -> [ArrowBuffer; 1] {
     [ArrowBuffer::from_vec((0..n).collect::<Vec<i64>>())]
 }
 
@@ -86,13 +86,13 @@ fn change(body: &mut Vec<Stmt>, change: &mut dyn FnMut(&mut Vec<Stmt>, usize) ->
     false
 }
 
-fn changed(grid: &Grid, how: &mut dyn FnMut(&mut Vec<Stmt>, usize) -> bool) -> Grid {
+pub(super) fn changed(grid: &Grid, how: &mut dyn FnMut(&mut Vec<Stmt>, usize) -> bool) -> Grid {
     let mut grid = grid.clone();
     assert!(change(&mut grid.body, how), "there is nothing to be changed in\n{grid}");
     grid
 }
 
-fn faults(grid: &Grid) -> String {
+pub(super) fn faults(grid: &Grid) -> String {
     verify(grid).iter().map(|f| format!("{f}\n")).collect()
 }
 
@@ -181,7 +181,7 @@ fn rounds_that_depend_on_each_other_are_not_spread() {
                 *by = Writer::Each;
             }
         }
-        body[k] = Stmt::Spread { var, lo, hi, body: rounds };
+        body[k] = Stmt::Spread { var, lo, hi, folds: Vec::new(), body: rounds };
         true
     });
     is_a_race(&broken, &[], &one(16), "not known to be independent");

@@ -18,7 +18,7 @@ fn check(text: &str, expected: Expect) {
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "an inline snapshot is written where it is passed")]
-fn check_plan(plan: &Plan, expected: Expect) {
+pub(super) fn check_plan(plan: &Plan, expected: Expect) {
     let printed: String = plan.count.iter().chain([&plan.run]).map(|grid| format!("{grid}\n")).collect();
     let is_code = |line: &&str| !["  local ", "  input ", "  chunk chunk"].iter().any(|d| line.starts_with(d));
     expected.assert_eq(&printed.lines().filter(is_code).map(|l| format!("{l}\n")).collect::<String>());
@@ -43,6 +43,7 @@ fn spmv() {
               #3 = min($n4, chunk_hi)
               if #2 < #3 {
                 spread #4 in #2..#3 {
+                  ask each
                   acc = y.val[#4]
                   q = max(A.ptr1[#4], first)
                   q_end = min(A.ptr1[#4 + 1], last)
@@ -68,30 +69,31 @@ fn long_rows() {
     check_plan(
         &draft.grids(Lanes::AsUseful),
         expect![[r#"
-        grid kernel($n7, $n60) lanes 16 {
-          rounds y.val: value f64 fill 0.0
-          chunk lengths: index i64 fill 0
-          first = section first
-          last = section last
-          grow lengths, 1
-          grow y.val, $n7
-          #2 = max(0, chunk_lo)
-          #3 = min($n7, chunk_hi)
-          if #2 < #3 {
-            for #4 in #2..#3 {
-              barrier
-              acc = y.val[#4]
-              #6 = max(A.ptr1[#4], first)
-              q_end = min(A.ptr1[#4 + 1], last)
-              fold acc by + from 0.0 lanes 16 for #10 in #6..q_end: A.val[#10] * x.val[A.idx1[#10]]
-              barrier
-              lead y.val[#4] = acc
+            grid kernel($n7, $n60) lanes 16 {
+              rounds y.val: value f64 fill 0.0
+              chunk lengths: index i64 fill 0
+              first = section first
+              last = section last
+              grow lengths, 1
+              grow y.val, $n7
+              #2 = max(0, chunk_lo)
+              #3 = min($n7, chunk_hi)
+              if #2 < #3 {
+                for #4 in #2..#3 {
+                  ask lead
+                  barrier
+                  acc = y.val[#4]
+                  #6 = max(A.ptr1[#4], first)
+                  q_end = min(A.ptr1[#4 + 1], last)
+                  fold acc by + from 0.0 lanes 16 for #10 in #6..q_end: A.val[#10] * x.val[A.idx1[#10]]
+                  barrier
+                  lead y.val[#4] = acc
+                }
+              }
+              lead lengths[0] = $n7
             }
-          }
-          lead lengths[0] = $n7
-        }
 
-    "#]],
+        "#]],
     );
 }
 
@@ -121,7 +123,9 @@ fn spgemm() {
               #5 = min($n4, chunk_hi)
               if #4 < #5 {
                 for #6 in #4..#5 {
+                  ask lead
                   for #7 in 0..touched {
+                    ask lead
                     #8 = w.idx0[#7]
                     lead w.map0[#8] = 0_u8
                   }
@@ -131,10 +135,12 @@ fn spgemm() {
                   #9 = A.ptr1[#6]
                   #10 = A.ptr1[#6 + 1]
                   while #9 < #10 {
+                    ask lead
                     #11 = A.idx1[#9]
                     #13 = B.ptr1[#11]
                     #14 = B.ptr1[#11 + 1]
                     while #13 < #14 {
+                      ask lead
                       #15 = B.idx1[#13]
                       if not(w.map0[#15] != 0_u8) {
                         grow w.idx0, touched + 1
@@ -155,6 +161,7 @@ fn spgemm() {
                   #18 = w.ptr0[0]
                   #19 = w.ptr0[1]
                   while #18 < #19 {
+                    ask lead
                     grow C.val, len + 1
                     grow C.idx1, len + 1
                     len = len + 1
@@ -170,6 +177,7 @@ fn spgemm() {
               lead lengths[1] = len
               lead lengths[2] = len
               for #28 in 0..touched {
+                ask lead
                 #29 = w.idx0[#28]
                 lead w.map0[#29] = 0_u8
               }
@@ -195,7 +203,9 @@ fn spgemm() {
               #5 = min($n4, chunk_hi)
               if #4 < #5 {
                 for #6 in #4..#5 {
+                  ask lead
                   for #7 in 0..touched {
+                    ask lead
                     #8 = w.idx0[#7]
                     lead w.map0[#8] = 0_u8
                     lead w.val[#8] = 0.0
@@ -206,10 +216,12 @@ fn spgemm() {
                   #9 = A.ptr1[#6]
                   #10 = A.ptr1[#6 + 1]
                   while #9 < #10 {
+                    ask lead
                     #11 = A.idx1[#9]
                     #13 = B.ptr1[#11]
                     #14 = B.ptr1[#11 + 1]
                     while #13 < #14 {
+                      ask lead
                       #15 = B.idx1[#13]
                       lead w.val[#15] = w.val[#15] + (A.val[#9] * B.val[#13])
                       if not(w.map0[#15] != 0_u8) {
@@ -231,6 +243,7 @@ fn spgemm() {
                   #18 = w.ptr0[0]
                   #19 = w.ptr0[1]
                   while #18 < #19 {
+                    ask lead
                     #20 = w.idx0[#18]
                     grow C.val, len + 1
                     lead C.val[len] = w.val[#20]
@@ -250,6 +263,7 @@ fn spgemm() {
               grow C.ptr1, $n4 + 1
               end = C.ptr1[#23]
               for #26 in #23..#24 {
+                ask lead
                 end = max(end, C.ptr1[#26 + 1])
                 lead C.ptr1[#26 + 1] = end
               }
@@ -257,6 +271,7 @@ fn spgemm() {
               lead lengths[1] = len
               lead lengths[2] = len
               for #28 in 0..touched {
+                ask lead
                 #29 = w.idx0[#28]
                 lead w.map0[#29] = 0_u8
                 lead w.val[#29] = 0.0
@@ -314,6 +329,7 @@ fn mttkrp() {
                   }
                 }
                 while #5 < #6 {
+                  ask lead
                   #7 = B.idx0[#5]
                   if #4 < (#7 + 1) {
                     break
@@ -321,10 +337,12 @@ fn mttkrp() {
                   #12 = max(B.ptr1[#5], first)
                   #13 = min(B.ptr1[#5 + 1], last)
                   while #12 < #13 {
+                    ask lead
                     #14 = B.idx1[#12]
                     #16 = B.ptr2[#12]
                     #17 = B.ptr2[#12 + 1]
                     while #16 < #17 {
+                      ask lead
                       #18 = B.idx2[#16]
                       #20 = #14 * $n8
                       #21 = #18 * $n8
@@ -365,6 +383,7 @@ fn dense_products() {
               #3 = min($n4, chunk_hi)
               if #2 < #3 {
                 for i in #2..#3 {
+                  ask lead
                   barrier
                   acc = y.val[i]
                   row = i * $n5
@@ -398,6 +417,7 @@ fn columns() {
               #3 = min($n4, chunk_hi)
               if #2 < #3 {
                 spread #4 in #2..#3 {
+                  ask each
                   q = max(A.ptr1[#4], first)
                   q_end = min(A.ptr1[#4 + 1], last)
                   while q < q_end {
@@ -432,9 +452,11 @@ fn column_sums() {
               #3 = min($n4, chunk_hi)
               if #2 < #3 {
                 for #4 in #2..#3 {
+                  ask lead
                   q = max(A.ptr1[#4], first)
                   q_end = min(A.ptr1[#4 + 1], last)
                   while q < q_end {
+                    ask lead
                     #7 = A.idx1[q]
                     lead s.val[#7] = s.val[#7] + A.val[q]
                     q = q + 1

@@ -1,10 +1,12 @@
 //! Tests of grids: what functions are mapped to, and that broken mappings are found.
 
 mod broken;
+mod cancelled;
 mod golden;
+mod intersections;
 mod sections;
 
-use super::{End, Extent, Grid, Launch, Launched, Place, Program, Runner, map_to};
+use super::{End, Extent, Grid, Launch, Launched, Place, Program, Runner, Walks, map_to};
 use crate::Error;
 use crate::assembly::text::parse;
 use crate::assembly::{Buffer, BufferRole, Function, verify};
@@ -28,7 +30,7 @@ pub(super) fn grid(text: &str, owned: &[Place], lanes: u32) -> Grid {
         BufferRole::Owned => owned.next().expect("a place for each buffer"),
     });
     let places = places.collect();
-    map_to(&function, places, lanes)
+    map_to(&function, places, lanes, &Walks::none())
 }
 
 /// Runs a grid that may be broken, as [`run`] does.
@@ -38,7 +40,19 @@ fn launch(
     chunks: &[Range<i64>],
     by: (usize, usize, u64),
 ) -> Result<Launched, Error> {
-    run(&Program::trusting(grid.clone()).with_step_limit(1 << 20), inputs, chunks, by)
+    launch_until(grid, inputs, chunks, by, u64::MAX)
+}
+
+/// The same, cancelled after so many steps.
+fn launch_until(
+    grid: &Grid,
+    inputs: &[ArrowBuffer],
+    chunks: &[Range<i64>],
+    by: (usize, usize, u64),
+    step: u64,
+) -> Result<Launched, Error> {
+    let program = Program::trusting(grid.clone()).with_step_limit(1 << 20).cancelled_at(step);
+    run(&program, inputs, chunks, by)
 }
 
 /// Runs a program: shared windows have `len` elements, the others room for as many.

@@ -7,6 +7,7 @@
 //! Every order gives a correct program; this one narrows extents and lets fill values annihilate before it loops.
 
 pub(crate) mod accept_run;
+pub(crate) mod lead;
 pub(crate) mod lookup;
 pub(crate) mod mirror;
 pub(crate) mod run;

@@ -23,7 +23,7 @@
 //!     while more { b = max(begins); seek(b) those that end there; p = min(stops); loop(i, [b, p), B[..]); step those.. }
 //! ```
 
-use super::{Extent, Looplet, Nest, Phase, Stepper, lower_loop, segments, switch, truncate};
+use super::{Extent, Looplet, Nest, Phase, Stepper, lead, lower_loop, segments, switch, truncate};
 use crate::assembly::{Expr, Local, Stmt};
 use crate::lower::build::{and, as_truth, eq, int, local, lt, max, min, not, or, plus, truth};
 use crate::lower::cx::Cx;
@@ -61,7 +61,7 @@ impl Walker {
     }
 
     /// Finds out about the current entry, of which there is one.
-    fn find(&mut self, cx: &mut Cx<'_>) {
+    pub(super) fn find(&mut self, cx: &mut Cx<'_>) {
         cx.extend(self.stepper.current.clone());
         self.stop = self.stepper.stop.clone();
         self.chunk = self.stepper.chunk.clone();
@@ -112,6 +112,9 @@ pub(crate) fn lower(cx: &mut Cx<'_>, nest: &Nest) {
         if !cx.prover.le(&nest.extent.lo, &w.stepper.first) && !seeded::is(Seeded::StartSeek) {
             w.stepper.seek.clone()(cx, &nest.extent.lo);
         }
+    }
+    if let Some(leader) = lead::leader(cx, nest, &walkers) {
+        return lead::lower(cx, nest, walkers, leader);
     }
     let blocks = walkers.iter().filter(|w| w.is_block() && !w.needed).count();
     let many = blocks > switch::MOST_BRANCHES - usize::from(nest.body.has_loop());
@@ -226,7 +229,7 @@ fn step_at_end(code: &mut Vec<Stmt>, steps: &[(Expr, &Stepper)]) {
 }
 
 /// One round over `[cur, p)`, every walker's chunk cut to `p`.
-fn round(cx: &mut Cx<'_>, nest: &Nest, walkers: &[Walker], (cur, p): (Expr, Expr)) {
+pub(super) fn round(cx: &mut Cx<'_>, nest: &Nest, walkers: &[Walker], (cur, p): (Expr, Expr)) {
     let Extent { lo, hi, index } = nest.extent.clone();
     for w in walkers {
         cx.prover.assume_le(&p, &w.stop);

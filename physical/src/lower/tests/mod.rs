@@ -10,7 +10,8 @@ mod schedules;
 mod swaps;
 mod unfilled;
 
-use crate::kernel::{Engine, Kernel};
+use crate::grid::Lists;
+use crate::kernel::{Draft, Engine, Kernel};
 use crate::lower::Options;
 use crate::notation::{Places, Program, Role, TensorId, cut, normalize, parse, places_of, print, run};
 use crate::run::{Limits, Workers};
@@ -83,7 +84,7 @@ fn tensor(ty: &Arc<TensorType>, places: &Places) -> Tensor {
 }
 
 /// Who runs a kernel.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum By {
     Engine(Engine),
     /// The interpreter of grids, with teams of so many lanes.
@@ -92,12 +93,12 @@ enum By {
 
 const INTERPRETER: [By; 1] = [By::Engine(Engine::Interpreter)];
 const ENGINES: [By; 3] = [By::Engine(Engine::Interpreter), By::Engine(Engine::Instant), By::Engine(Engine::Grid)];
-/// Teams that are blocks.
-const BLOCKS: [By; 3] = [By::Engine(Engine::Interpreter), By::Teams(64), By::Teams(256)];
+/// Teams of every kind: of one lane, a warp, blocks.
+const TEAMS: [By; 5] = [By::Engine(Engine::Interpreter), By::Teams(1), By::Teams(32), By::Teams(64), By::Teams(256)];
 
-/// Tries the program in so many combinations of formats, in three engines; and in its own formats in blocks.
+/// Tries the program in so many combinations of formats, in three engines; and in its own formats in teams of every kind.
 fn check(text: &str, cases: usize) {
-    agree(text, cases, &ENGINES).and_then(|()| agree(text, 1, &BLOCKS)).unwrap_or_else(|message| panic!("{message}"));
+    agree(text, cases, &ENGINES).and_then(|()| agree(text, 1, &TEAMS)).unwrap_or_else(|message| panic!("{message}"));
 }
 
 /// Whether engines agree with the interpreter of Notation in so many combinations of formats; if not, where.
@@ -184,14 +185,19 @@ fn agree_in_formats(program: &Arc<Program>, oracle: &Program, rng: &mut Rng, eng
     let copies = if rng.below(3) == 0 { 0 } else { Options::default().most_copies };
     let options = Options { most_copies: copies, ..Options::default() };
     let mut in_chunks: Option<Vec<Vec<u8>>> = None;
-    for engine in engines {
+    let draft = Draft::with_options(program, &layouts, options);
+    // Over lists that are taken to be long lanes share what they can, and add floats in an order of their own.
+    let long = draft.clone().over(Lists::all(program, 8.0));
+    let grids = engines.iter().filter(|by| matches!(by, By::Engine(Engine::Grid) | By::Teams(_)));
+    let drafts = engines.iter().map(|by| (*by, &draft)).chain(grids.map(|by| (*by, &long)));
+    for (engine, draft) in drafts {
         let fail = |what: String, kernel: Option<&Kernel>| {
             let code = kernel.map(|k| k.function().to_string()).unwrap_or_default();
             format!("{engine:?}: {what} on {places:?}\n{}\n{code}", print(program))
         };
-        let kernel = match *engine {
-            By::Engine(engine) => Kernel::with_options(program, &layouts, options, engine),
-            By::Teams(lanes) => Kernel::in_teams(program, &layouts, options, lanes),
+        let kernel = match engine {
+            By::Engine(engine) => Kernel::of(draft, engine),
+            By::Teams(lanes) => Kernel::in_teams(draft, lanes),
         };
         let kernel = kernel.map_err(|e| fail(e.to_string(), None))?.with_iteration_limit(ITERATION_LIMIT);
         let outcome = kernel.run(&inputs, &Limits::default()).map_err(|e| fail(e.to_string(), Some(&kernel)))?;
@@ -207,7 +213,7 @@ fn agree_in_formats(program: &Arc<Program>, oracle: &Program, rng: &mut Rng, eng
             }
         }
         let bits = agree_in_chunks(&kernel, &inputs, &outcome.outputs).map_err(|what| fail(what, Some(&kernel)))?;
-        if *in_chunks.get_or_insert_with(|| bits.clone()) != bits {
+        if draft.lists().is_none() && *in_chunks.get_or_insert_with(|| bits.clone()) != bits {
             return Err(fail("other bits in chunks than by the first engine".into(), Some(&kernel)));
         }
     }

@@ -90,6 +90,12 @@ template <typename T> static T __shfl_down_sync(unsigned mask, T value, unsigned
     return __shfl_sync(mask, value, threadIdx.x % lanes + by, lanes);
 }
 
+static int __any_sync(unsigned mask, int value) {
+    int any = 0;
+    for (unsigned lane = 0; lane < emulated_lanes; lane++) any |= __shfl_sync(mask, value, lane, emulated_lanes);
+    return any != 0;
+}
+
 static std::mutex emulated_memory;
 template <typename T, typename Op> static T emulated_atomic(T *at, Op op) {
     const std::lock_guard<std::mutex> held(emulated_memory);

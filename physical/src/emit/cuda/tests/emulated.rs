@@ -3,15 +3,16 @@
 //! What a device does otherwise (its memory model, its scheduling) is not seen here.
 
 use super::PROGRAMS;
-use crate::assembly::BufferRole;
+use crate::Error;
 use crate::assembly::examples::{DOT, function};
+use crate::assembly::{BufferRole, Status};
 use crate::emit::cuda::launch::Argument;
 use crate::emit::cuda::machine::{Address, Block, Entry, Machine, Shape, Trouble};
 use crate::emit::cuda::memory::DeviceMemory;
 use crate::emit::cuda::runner::OnDevice;
 use crate::emit::cuda::{emit, entry_name};
 use crate::emit::tests::random::{inputs, random_functions};
-use crate::grid::{End, Extent, Grid, Lanes, Launch, Lists, Place, Plan, Program, Runner, map_to};
+use crate::grid::{End, Extent, Grid, Lanes, Launch, Lists, Place, Plan, Program, Runner, Walks, map_to};
 use crate::kernel::{Draft, Engine, Grids, Kernel};
 use crate::notation::{self, Role};
 use crate::run::{Invocation, Limits, Signature, Workers};
@@ -52,7 +53,7 @@ pub(in crate::emit::cuda) struct Host {
 ///
 /// # Panics
 /// When there is no C++ compiler, or it does not take the text.
-fn compiled(grids: &[Grid], edit: fn(String) -> String) -> Library {
+fn compiled(grids: &[Grid], edit: Edit) -> Library {
     let text = format!("{HOST}\n{}\n{STITCH}", edit(emit(&grids.iter().collect::<Vec<_>>()).unwrap()));
     let folder = tempfile::tempdir().unwrap();
     let [source, library] = ["unit.cpp", "unit.so"].map(|name| folder.path().join(name));
@@ -73,7 +74,7 @@ fn compiled(grids: &[Grid], edit: fn(String) -> String) -> Library {
 
 impl Host {
     /// A device for grids, whose text is edited.
-    pub(super) fn of(grids: &[Grid], edit: fn(String) -> String) -> Arc<Host> {
+    pub(super) fn of(grids: &[Grid], edit: Edit) -> Arc<Host> {
         Arc::new(Host { library: Mutex::new(Some(compiled(grids, edit))), ..Host::default() })
     }
 
@@ -179,6 +180,9 @@ impl Entry for Emulated {
     }
 }
 
+/// What is done to a text.
+type Edit = fn(String) -> String;
+
 /// How kernels are emulated.
 #[derive(Clone, Copy)]
 pub(super) struct How {
@@ -186,7 +190,7 @@ pub(super) struct How {
     /// The bytes that teams of the grid of a number have of the memory of their blocks.
     pub(super) share: fn(usize) -> usize,
     /// What is done to the text.
-    pub(super) edit: fn(String) -> String,
+    pub(super) edit: Edit,
 }
 
 impl Default for How {
@@ -215,20 +219,37 @@ impl Emulation {
         let grids: Vec<Grid> = plans.iter().flat_map(|p| p.count.iter().chain([&p.run])).cloned().collect();
         let host = Host::of(&grids, how.edit);
         let memory = DeviceMemory::of(host.clone(), limit);
-        let mut number = 0;
-        let kernel = |(draft, plan): (&Draft, Plan)| {
-            let grids = Grids::new(plan, |grid| {
-                number += 1;
-                let share = (how.share)(number - 1);
-                let emulated = on_device(&host, &memory, (number - 1, grid), (2, share));
-                Ok::<_, Infallible>(Box::new(emulated) as Box<dyn Runner>)
-            });
-            let Ok(grids) = grids;
-            Kernel::on_grids(draft, grids)
-        };
-        let kernels = drafts.zip(plans).map(kernel).collect();
+        let kernels = kernels(drafts.zip(plans), &host, &memory, how);
         Emulation { host, memory, kernels }
     }
+}
+
+/// Kernels of drafts whose grids a device has.
+fn kernels<'a>(
+    plans: impl Iterator<Item = (&'a Draft, Plan)>,
+    host: &Arc<Host>,
+    memory: &Arc<DeviceMemory>,
+    how: How,
+) -> Vec<Kernel> {
+    let mut number = 0;
+    let kernel = |(draft, plan): (&Draft, Plan)| {
+        let others = memory.clone();
+        // They are compiled when they are asked for, over the same memory.
+        let maker = Arc::new(move |draft: &Draft| {
+            let plan = draft.grids(how.lanes);
+            let host = Host::of(&plan.count.iter().chain([&plan.run]).cloned().collect::<Vec<_>>(), how.edit);
+            Ok(kernels(std::iter::once((draft, plan)), &host, &others, how).swap_remove(0))
+        });
+        let grids = Grids::new(plan, maker, |grid| {
+            number += 1;
+            let share = (how.share)(number - 1);
+            let emulated = on_device(host, memory, (number - 1, grid), (2, share));
+            Ok::<_, Infallible>(Box::new(emulated) as Box<dyn Runner>)
+        });
+        let Ok(grids) = grids;
+        Kernel::on_grids(draft, grids)
+    };
+    plans.map(kernel).collect()
 }
 
 /// A grid of a device, which counts as having so many teams, each with so many bytes of the memory of its block.
@@ -250,7 +271,7 @@ fn random_functions_agree_on_the_host() {
     let grids: Vec<Grid> = functions
         .iter()
         .zip([1, 4, 32, 64, 256].into_iter().cycle())
-        .map(|(f, lanes)| map_to(f, f.buffers.iter().map(|b| place(b.role)).collect(), lanes))
+        .map(|(f, lanes)| map_to(f, f.buffers.iter().map(|b| place(b.role)).collect(), lanes, &Walks::none()))
         .collect();
     let inputs: Vec<Vec<ArrowBuffer>> = functions.iter().map(inputs).collect();
     agree_as_grids(&grids, &inputs, (&[-3], 2..9));
@@ -300,7 +321,7 @@ fn folds_agree_in_teams_of_any_size() {
     for lanes in [2, 16, 64, 256, 512] {
         let function = function(&DOT.replace("lanes 8", &format!("lanes {lanes}")));
         let places = [Place::Input, Place::Input, Place::Chunk];
-        grids.extend([1, 4, 32, 64, 256].map(|team| map_to(&function, places.to_vec(), team)));
+        grids.extend([1, 4, 32, 64, 256].map(|team| map_to(&function, places.to_vec(), team, &Walks::none())));
     }
     let numbers = |by: f64| ArrowBuffer::from_vec((0..700).map(|k| by / f64::from(k + 1)).collect::<Vec<f64>>());
     let inputs = vec![vec![numbers(1.0), numbers(0.7)]; grids.len()];
@@ -316,8 +337,13 @@ fn programs_agree_in_blocks() {
     }
 }
 
+/// The product of two vectors that are lists, of which lanes search one for the other's places.
+pub(super) const DOT_OF_LISTS: &str =
+    "(program (input x (type (shape 6000) f64 0.0 csf)) (input y (type (shape 6000) f64 0.0 csf))
+    (output s (type (shape) f64 0.0 dense)) (for i (+= (s) (* (x i) (y i)))))";
+
 /// Folds that blocks share: a dense one, one along lists, one with fewer lanes beside one with more, one over the rounds of
-/// chunks.
+/// chunks; and intersections.
 pub(super) const LONG: &[(&str, u32)] = &[
     (
         "(program (input A (type (shape 3 2100) f64 0.0 dense)) (input x (type (shape 2100) f64 0.0 dense))
@@ -340,6 +366,12 @@ pub(super) const LONG: &[(&str, u32)] = &[
            (output s (type (shape) f64 0.0 dense)) (for i (+= (s) (* (x i) (y i)))))",
         128,
     ),
+    (
+        "(program (input A (type (shape 3 2000) f64 0.0 csr)) (input B (type (shape 3 2000) f64 0.0 csr))
+           (output y (type (shape 3) f64 0.0 dense)) (for i (for j (+= (y i) (* (A i j) (B i j))))))",
+        64,
+    ),
+    (DOT_OF_LISTS, 256),
 ];
 
 /// Protects the choice of teams by the lengths of folds, and what teams of each choice do.
@@ -350,6 +382,66 @@ fn long_folds_agree_in_blocks() {
         assert_eq!(draft.grids(Lanes::AsUseful).run.lanes, *lanes, "{text}");
     }
     agree(&drafts);
+}
+
+/// Protects searches by the lanes of blocks, what they write and what they fold.
+#[test]
+fn intersections_agree_in_blocks() {
+    let drafts: Vec<_> = skewed::INTERSECTIONS.iter().map(|text| skewed::draft(text)).collect();
+    for lanes in [64, 256] {
+        agree_so(&drafts, How { lanes: Lanes::Exactly(lanes), ..How::default() });
+    }
+}
+
+/// Protects the order in which the lanes of a team of any size combine what they have folded apart: sums that are rounded tell
+/// it.
+#[test]
+fn walks_agree_in_teams_of_any_size() {
+    let (draft, inputs) = draft(normal_form(DOT_OF_LISTS));
+    let reciprocals = |tensor: &Tensor| {
+        let values = (0..).map(|k| 1.0 / f64::from(k + 1)).zip(tensor.to_dense_scalars().unwrap());
+        let values = values.map(|(by, v)| if v == Scalar::F64(0.0) { 0.0 } else { by }).collect::<Vec<f64>>();
+        let dense = TensorType { format: Format::dense(1), ..(**tensor.ty()).clone() };
+        convert(&Tensor::from_dense(dense, &Values::from(values)).unwrap(), &tensor.ty().format).unwrap()
+    };
+    let inputs: Vec<Tensor> = inputs.iter().map(reciprocals).collect();
+    let sum = |kernel: &Kernel| {
+        let outputs = kernel.run(&inputs.iter().collect::<Vec<_>>(), &Limits::default()).unwrap().outputs;
+        outputs[0].fetch().unwrap();
+        outputs[0].to_dense_scalars().unwrap()
+    };
+    let mut sums = Vec::new();
+    for lanes in [4, 32, 64, 256] {
+        let how = How { lanes: Lanes::Exactly(lanes), ..How::default() };
+        let emulated = &Emulation::so([&draft].into_iter(), usize::MAX, how).kernels[0];
+        let found = sum(emulated);
+        assert_eq!(found, sum(&Kernel::in_teams(&draft, lanes).unwrap()), "{lanes}");
+        sums.push(found);
+    }
+    assert!(sums.windows(2).any(|two| two[0] != two[1]), "no sum is rounded: {sums:?}");
+}
+
+/// Protects lanes that have not heard from going on without those that have, of other warps, too: they leave together.
+#[test]
+fn lanes_of_any_team_leave_together() {
+    let (draft, inputs) = draft(normal_form(DOT_OF_LISTS));
+    fn heard_by(text: &str, lane: u32) -> String {
+        let ask = "++own_rounds % RP_ROUNDS == 0 && *launch.cancel != 0";
+        assert!(text.contains(ask));
+        text.replace(ask, &format!("++own_rounds % 8 == 0 && lane == {lane}"))
+    }
+    let cases: [(u32, Edit); 4] = [
+        (4, |text| heard_by(&text, 3)),
+        (32, |text| heard_by(&text, 31)),
+        (64, |text| heard_by(&text, 63)),
+        (256, |text| heard_by(&text, 100)),
+    ];
+    for (lanes, edit) in cases {
+        let how = How { lanes: Lanes::Exactly(lanes), edit, ..How::default() };
+        let kernel = &Emulation::so([&draft].into_iter(), usize::MAX, how).kernels[0];
+        let error = kernel.run(&inputs.iter().collect::<Vec<_>>(), &Limits::default()).unwrap_err();
+        assert!(matches!(error, Error::KernelStopped(Status::Cancelled)), "{lanes}: {error}");
+    }
 }
 
 /// An input of a program with some data.
@@ -376,6 +468,12 @@ fn programs_agree_on_the_host() {
 #[test]
 fn rounds_in_sections_agree_on_the_host() {
     agree(&skewed::PROGRAMS.iter().map(|text| skewed::draft(text)).collect::<Vec<_>>());
+}
+
+/// Protects searches by lanes of their own, and what they fold.
+#[test]
+fn intersections_agree_on_the_host() {
+    agree(&skewed::INTERSECTIONS.iter().map(|text| skewed::draft(text)).collect::<Vec<_>>());
 }
 
 /// Protects the code of every level below every other.

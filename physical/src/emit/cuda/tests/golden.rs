@@ -61,6 +61,7 @@ fn long_rows() {
                 int64_t chunk_hi = launch.chunks[2 * chunk + 1];
                 int64_t chunk_2, chunk_3, q, q_end, first, last;
                 double acc;
+                uint32_t rounds = 0;
                 first = launch.sections[2 * chunk];
                 last = launch.sections[2 * chunk + 1];
                 RP_GROW(lengths, 1);
@@ -68,6 +69,7 @@ fn long_rows() {
                 chunk_3 = rp_min_i64(n7, chunk_hi);
                 if (chunk_2 < chunk_3) {
                     for (int64_t i = chunk_2; i < chunk_3; i++) {
+                        RP_ASK(16);
                         rp_barrier(mask, 16);
                         acc = y_val[i];
                         q = rp_max_i64(A_ptr1[i], first);
@@ -106,10 +108,10 @@ fn long_rows() {
     );
 }
 
-/// A block shares a row where rows are longer.
+/// A block intersects long lists: its lanes search, and combine what they fold.
 #[test]
-fn longer_rows() {
-    let (draft, _) = draft(normal_form(LONG[1].0));
+fn longer_lists() {
+    let (draft, _) = draft(normal_form(LONG[4].0));
     check_grids(
         &[draft.grids(Lanes::AsUseful).run],
         expect![[r#"
@@ -122,56 +124,101 @@ fn longer_rows() {
             return a < b ? a : b;
         }
 
+        // The sign is left of shifts by the width or more.
+        static inline int64_t rp_shr_i64(int64_t a, int64_t b) {
+            return (uint64_t)b < 64 ? a >> b : a < 0 ? -1 : 0;
+        }
+
         // kernel
         //   buffer 0, A_ptr1: input indices of i32, `A.ptr1`
         //   buffer 1, A_idx1: input indices of u32, `A.idx1`
         //   buffer 2, A_val: input values of f64, `A.val`
-        //   buffer 3, x_val: input values of f64, `x.val`
-        //   buffer 4, y_val: owned values of f64, `y.val`
-        //   buffer 5, lengths: owned indices of i64, `lengths`
+        //   buffer 3, B_ptr1: input indices of i32, `B.ptr1`
+        //   buffer 4, B_idx1: input indices of u32, `B.idx1`
+        //   buffer 5, B_val: input values of f64, `B.val`
+        //   buffer 6, y_val: owned values of f64, `y.val`
+        //   buffer 7, lengths: owned indices of i64, `lengths`
         static int32_t redpoll_grid_0_chunk(const rp_launch &launch, const int64_t chunk, const int64_t team, const uint32_t lane,
                                             const uint32_t mask) {
             const int32_t *__restrict__ const A_ptr1 = (const int32_t *)launch.windows[0][0].data;
             const uint32_t *__restrict__ const A_idx1 = (const uint32_t *)launch.windows[1][0].data;
             const double *__restrict__ const A_val = (const double *)launch.windows[2][0].data;
-            const double *__restrict__ const x_val = (const double *)launch.windows[3][0].data;
-            double *const y_val = (double *)launch.windows[4][chunk].data;
-            rp_window *const lengths__window = launch.windows[5] + chunk;
+            const int32_t *__restrict__ const B_ptr1 = (const int32_t *)launch.windows[3][0].data;
+            const uint32_t *__restrict__ const B_idx1 = (const uint32_t *)launch.windows[4][0].data;
+            const double *__restrict__ const B_val = (const double *)launch.windows[5][0].data;
+            double *const y_val = (double *)launch.windows[6][0].data;
+            rp_window *const lengths__window = launch.windows[7] + chunk;
             int64_t lengths__asked = lengths__window->asked;
             int64_t lengths__room = lengths__window->room;
             int64_t *lengths = (int64_t *)lengths__window->data;
             const int64_t n3 = launch.params[0];
             int64_t chunk_lo = launch.chunks[2 * chunk];
             int64_t chunk_hi = launch.chunks[2 * chunk + 1];
-            int64_t chunk_2, chunk_3, q, q_end, first, last;
+            int64_t chunk_2, chunk_3, q, q_end, i_2, q_2, q_end_2, i_3;
+            int64_t q_3, step, hi, mid;
             double acc;
-            first = launch.sections[2 * chunk];
-            last = launch.sections[2 * chunk + 1];
+            uint32_t rounds = 0;
             RP_GROW(lengths, 1);
             chunk_2 = rp_max_i64(0, chunk_lo);
             chunk_3 = rp_min_i64(n3, chunk_hi);
             if (chunk_2 < chunk_3) {
                 for (int64_t i = chunk_2; i < chunk_3; i++) {
+                    RP_ASK(64);
                     rp_barrier(mask, 64);
                     acc = y_val[i];
-                    q = rp_max_i64(A_ptr1[i], first);
-                    q_end = rp_min_i64(A_ptr1[i + 1], last);
+                    q = A_ptr1[i];
+                    q_end = A_ptr1[i + 1];
+                    q_2 = B_ptr1[i];
+                    q_end_2 = B_ptr1[i + 1];
                     {
-                        double acc__0 = 0.0, acc__1 = 0.0;
-                        const int64_t q_2__from = q, q_2__end = q_end;
-                        for (int64_t q_2 = q_2__from + lane; q_2 < q_2__end; q_2 += 64) acc__0 = acc__0 + A_val[q_2] * x_val[A_idx1[q_2]];
-                        rp_show(acc__0, lane);
+                        const double acc__from = acc;
+                        acc = 0.0;
+                        for (int64_t q__from = q, q = q__from + (int64_t)lane; q < q_end; q += 64) {
+                            q_3 = q_2;
+                            i_2 = A_idx1[q];
+                            if (q_3 < q_end_2) {
+                                if (B_idx1[q_3] < i_2) {
+                                    step = 1;
+                                    while (q_3 + step < q_end_2) {
+                                        if (!(B_idx1[q_3 + step] < i_2)) {
+                                            break;
+                                        }
+                                        q_3 = q_3 + step;
+                                        step = step + step;
+                                    }
+                                    hi = rp_min_i64(q_3 + step, q_end_2);
+                                    while (q_3 + 1 < hi) {
+                                        mid = rp_shr_i64(q_3 + hi, 1);
+                                        if (B_idx1[mid] < i_2) {
+                                            q_3 = mid;
+                                        } else {
+                                            hi = mid;
+                                        }
+                                    }
+                                    q_3 = hi;
+                                }
+                            }
+                            if (q_3 < q_end_2) {
+                                i_3 = B_idx1[q_3];
+                                if (i_3 == i_2) {
+                                    acc = acc + A_val[q] * B_val[q_3];
+                                }
+                            }
+                        }
+                        double acc__1;
+                        rp_show(acc, lane);
                         rp_barrier(mask, 64);
-                        acc__0 = rp_shown<double>(lane % 32);
+                        acc = rp_shown<double>(lane % 32);
                         acc__1 = rp_shown<double>(lane % 32 + 32);
                         rp_barrier(mask, 64);
-                        acc__0 = acc__0 + acc__1;
-                        acc__0 = acc__0 + (double)__shfl_down_sync(mask, acc__0, 16, 32);
-                        acc__0 = acc__0 + (double)__shfl_down_sync(mask, acc__0, 8, 32);
-                        acc__0 = acc__0 + (double)__shfl_down_sync(mask, acc__0, 4, 32);
-                        acc__0 = acc__0 + (double)__shfl_down_sync(mask, acc__0, 2, 32);
-                        acc__0 = acc__0 + (double)__shfl_down_sync(mask, acc__0, 1, 32);
-                        acc = acc + (double)__shfl_sync(mask, acc__0, 0, 32);
+                        acc = acc + acc__1;
+                        acc = acc + (double)__shfl_down_sync(mask, acc, 16, 32);
+                        acc = acc + (double)__shfl_down_sync(mask, acc, 8, 32);
+                        acc = acc + (double)__shfl_down_sync(mask, acc, 4, 32);
+                        acc = acc + (double)__shfl_down_sync(mask, acc, 2, 32);
+                        acc = acc + (double)__shfl_down_sync(mask, acc, 1, 32);
+                        acc = (double)__shfl_sync(mask, acc, 0, 32);
+                        acc = acc__from + acc;
                     }
                     rp_barrier(mask, 64);
                     if (lane == 0) y_val[i] = acc;
@@ -194,6 +241,99 @@ fn longer_rows() {
             }
         }
     "#]],
+    );
+}
+
+/// A block shares a row where rows are longer.
+#[test]
+fn longer_rows() {
+    let (draft, _) = draft(normal_form(LONG[1].0));
+    check_grids(
+        &[draft.grids(Lanes::AsUseful).run],
+        expect![[r#"
+
+            static inline int64_t rp_max_i64(int64_t a, int64_t b) {
+                return a > b ? a : b;
+            }
+
+            static inline int64_t rp_min_i64(int64_t a, int64_t b) {
+                return a < b ? a : b;
+            }
+
+            // kernel
+            //   buffer 0, A_ptr1: input indices of i32, `A.ptr1`
+            //   buffer 1, A_idx1: input indices of u32, `A.idx1`
+            //   buffer 2, A_val: input values of f64, `A.val`
+            //   buffer 3, x_val: input values of f64, `x.val`
+            //   buffer 4, y_val: owned values of f64, `y.val`
+            //   buffer 5, lengths: owned indices of i64, `lengths`
+            static int32_t redpoll_grid_0_chunk(const rp_launch &launch, const int64_t chunk, const int64_t team, const uint32_t lane,
+                                                const uint32_t mask) {
+                const int32_t *__restrict__ const A_ptr1 = (const int32_t *)launch.windows[0][0].data;
+                const uint32_t *__restrict__ const A_idx1 = (const uint32_t *)launch.windows[1][0].data;
+                const double *__restrict__ const A_val = (const double *)launch.windows[2][0].data;
+                const double *__restrict__ const x_val = (const double *)launch.windows[3][0].data;
+                double *const y_val = (double *)launch.windows[4][chunk].data;
+                rp_window *const lengths__window = launch.windows[5] + chunk;
+                int64_t lengths__asked = lengths__window->asked;
+                int64_t lengths__room = lengths__window->room;
+                int64_t *lengths = (int64_t *)lengths__window->data;
+                const int64_t n3 = launch.params[0];
+                int64_t chunk_lo = launch.chunks[2 * chunk];
+                int64_t chunk_hi = launch.chunks[2 * chunk + 1];
+                int64_t chunk_2, chunk_3, q, q_end, first, last;
+                double acc;
+                uint32_t rounds = 0;
+                first = launch.sections[2 * chunk];
+                last = launch.sections[2 * chunk + 1];
+                RP_GROW(lengths, 1);
+                chunk_2 = rp_max_i64(0, chunk_lo);
+                chunk_3 = rp_min_i64(n3, chunk_hi);
+                if (chunk_2 < chunk_3) {
+                    for (int64_t i = chunk_2; i < chunk_3; i++) {
+                        RP_ASK(64);
+                        rp_barrier(mask, 64);
+                        acc = y_val[i];
+                        q = rp_max_i64(A_ptr1[i], first);
+                        q_end = rp_min_i64(A_ptr1[i + 1], last);
+                        {
+                            double acc__0 = 0.0, acc__1 = 0.0;
+                            const int64_t q_2__from = q, q_2__end = q_end;
+                            for (int64_t q_2 = q_2__from + lane; q_2 < q_2__end; q_2 += 64) acc__0 = acc__0 + A_val[q_2] * x_val[A_idx1[q_2]];
+                            rp_show(acc__0, lane);
+                            rp_barrier(mask, 64);
+                            acc__0 = rp_shown<double>(lane % 32);
+                            acc__1 = rp_shown<double>(lane % 32 + 32);
+                            rp_barrier(mask, 64);
+                            acc__0 = acc__0 + acc__1;
+                            acc__0 = acc__0 + (double)__shfl_down_sync(mask, acc__0, 16, 32);
+                            acc__0 = acc__0 + (double)__shfl_down_sync(mask, acc__0, 8, 32);
+                            acc__0 = acc__0 + (double)__shfl_down_sync(mask, acc__0, 4, 32);
+                            acc__0 = acc__0 + (double)__shfl_down_sync(mask, acc__0, 2, 32);
+                            acc__0 = acc__0 + (double)__shfl_down_sync(mask, acc__0, 1, 32);
+                            acc = acc + (double)__shfl_sync(mask, acc__0, 0, 32);
+                        }
+                        rp_barrier(mask, 64);
+                        if (lane == 0) y_val[i] = acc;
+                    }
+                }
+                if (lane == 0) lengths[0] = n3;
+                return RP_DONE;
+            }
+
+            extern "C" __global__ void redpoll_grid_0(const rp_launch launch) {
+                const uint32_t lane = RP_LANE(64), mask = RP_MASK(32);
+                const int64_t team = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / 64;
+                if (team >= launch.team_count) return;
+                int32_t status = RP_DONE;
+                for (int64_t chunk = team; chunk < launch.chunk_count; chunk += launch.team_count) {
+                    status = rp_cancelled(launch, lane, mask, 64) ? RP_CANCELLED
+                        : redpoll_grid_0_chunk(launch, chunk, team, lane, mask);
+                    rp_barrier(mask, 64);
+                    if (lane == 0) launch.status[chunk] = status;
+                }
+            }
+        "#]],
     );
 }
 
@@ -301,6 +441,7 @@ fn spgemm_by_hash() {
                 int64_t entries, slots, p, chunk_2, chunk_3, q, q_end, i_2;
                 int64_t q_2, q_end_2, i_3, entry, slot, slot_2, found, q_3;
                 int64_t q_end_3, entry_2, i_4, row, positions;
+                uint32_t rounds = 0;
                 entries = 0;
                 RP_GROW(lengths, 1);
                 p = rp_mul_i64(n4, n3);
@@ -308,15 +449,18 @@ fn spgemm_by_hash() {
                 chunk_3 = rp_min_i64(n4, chunk_hi);
                 if (chunk_2 < chunk_3) {
                     for (int64_t i = chunk_2; i < chunk_3; i++) {
+                        RP_ASK(32);
                         entries = 0;
                         slots = 0;
                         q = A_ptr1[i];
                         q_end = A_ptr1[i + 1];
                         while (q < q_end) {
+                            RP_ASK(32);
                             i_2 = A_idx1[q];
                             q_2 = B_ptr1[i_2];
                             q_end_2 = B_ptr1[i_2 + 1];
                             while (q_2 < q_end_2) {
+                                RP_ASK(32);
                                 i_3 = B_idx1[q_2];
                                 if (slots < rp_mul_i64(entries + 1, 2)) {
                                     slots = rp_max_i64(rp_mul_i64(slots, 2), 16);
@@ -326,6 +470,7 @@ fn spgemm_by_hash() {
                                         w_table0[p_2] = 0;
                                     }
                                     for (int64_t e = 0; e < entries; e++) {
+                                        RP_ASK(32);
                                         slot = rp_shr_i64(rp_mul_i64(rp_add_i64(rp_mul_i64(w_parent0[e], -INT64_C(4417276706812531889)), w_coordinate0[e]), -INT64_C(7046029254386353131)), 32) & (slots + (-1));
                                         while (true) {
                                             rp_barrier(mask, 32);
@@ -382,6 +527,7 @@ fn spgemm_by_hash() {
                         RP_GROW_OR_MOVE(w_pos0, entries, 32);
                         RP_GROW_OR_MOVE(w_idx0, entries, 32);
                         for (int64_t e_2 = 0; e_2 < entries; e_2++) {
+                            RP_ASK(32);
                             if (lane == 0) w_pos0[e_2] = e_2;
                             rp_barrier(mask, 32);
                             if (lane == 0) w_ptr0[(int64_t)w_parent0[e_2] + 1] = (int64_t)w_ptr0[(int64_t)w_parent0[e_2] + 1] + 1;
@@ -398,6 +544,7 @@ fn spgemm_by_hash() {
                         q_3 = w_ptr0[0];
                         q_end_3 = w_ptr0[1];
                         while (q_3 < q_end_3) {
+                            RP_ASK(32);
                             rp_barrier(mask, 32);
                             i_4 = w_idx0[q_3];
                             entry_2 = w_pos0[q_3];
@@ -482,6 +629,8 @@ fn spmv() {
                 int64_t chunk_hi = launch.chunks[2 * chunk + 1];
                 int64_t chunk_2, chunk_3, q, q_end, i_2, first, last;
                 double acc;
+                uint32_t own_rounds = 0;
+                int stopped = 0;
                 first = launch.sections[2 * chunk];
                 last = launch.sections[2 * chunk + 1];
                 RP_GROW(lengths, 1);
@@ -489,6 +638,7 @@ fn spmv() {
                 chunk_3 = rp_min_i64(n4, chunk_hi);
                 if (chunk_2 < chunk_3) {
                     for (int64_t i = chunk_2 + (int64_t)lane; i < chunk_3; i += 32) {
+                        RP_ASK_ALONE();
                         acc = y_val[i];
                         q = rp_max_i64(A_ptr1[i], first);
                         q_end = rp_min_i64(A_ptr1[i + 1], last);
@@ -499,6 +649,7 @@ fn spmv() {
                         }
                         y_val[i] = acc;
                     }
+                    if (rp_any(stopped, mask, 32)) return RP_CANCELLED;
                 }
                 if (lane == 0) lengths[0] = n4;
                 return RP_DONE;
@@ -591,6 +742,7 @@ fn spgemm() {
                 int64_t chunk_hi = launch.chunks[2 * chunk + 1];
                 int64_t len, touched, chunk_2, chunk_3, p, q, q_end, i_2;
                 int64_t q_2, q_end_2, i_3, q_3, q_end_3, p_3;
+                uint32_t rounds = 0;
                 touched = 0;
                 RP_GROW(lengths, 3);
                 len = lengths[1];
@@ -599,7 +751,9 @@ fn spgemm() {
                 chunk_3 = rp_min_i64(n4, chunk_hi);
                 if (chunk_2 < chunk_3) {
                     for (int64_t i = chunk_2; i < chunk_3; i++) {
+                        RP_ASK(1);
                         for (int64_t k = 0; k < touched; k++) {
+                            RP_ASK(1);
                             p = w_idx0[k];
                             w_map0[p] = 0;
                         }
@@ -609,10 +763,12 @@ fn spgemm() {
                         q = A_ptr1[i];
                         q_end = A_ptr1[i + 1];
                         while (q < q_end) {
+                            RP_ASK(1);
                             i_2 = A_idx1[q];
                             q_2 = B_ptr1[i_2];
                             q_end_2 = B_ptr1[i_2 + 1];
                             while (q_2 < q_end_2) {
+                                RP_ASK(1);
                                 i_3 = B_idx1[q_2];
                                 if (!(w_map0[i_3] != 0)) {
                                     RP_GROW_OR_MOVE(w_idx0, touched + 1, 1);
@@ -633,6 +789,7 @@ fn spgemm() {
                         q_3 = w_ptr0[0];
                         q_end_3 = w_ptr0[1];
                         while (q_3 < q_end_3) {
+                            RP_ASK(1);
                             RP_MEASURE(C_val, len + 1);
                             RP_MEASURE(C_idx1, len + 1);
                             len = len + 1;
@@ -648,6 +805,7 @@ fn spgemm() {
                 lengths[1] = len;
                 lengths[2] = len;
                 for (int64_t k_2 = 0; k_2 < touched; k_2++) {
+                    RP_ASK(1);
                     p_3 = w_idx0[k_2];
                     w_map0[p_3] = 0;
                 }
@@ -738,6 +896,7 @@ fn spgemm() {
                 int64_t len, touched, chunk_2, chunk_3, p, q, q_end, i_2;
                 int64_t q_2, q_end_2, i_3, q_3, q_end_3, i_4, written, written_2;
                 int64_t end, p_3;
+                uint32_t rounds = 0;
                 touched = 0;
                 RP_GROW(lengths, 3);
                 len = lengths[1];
@@ -745,7 +904,9 @@ fn spgemm() {
                 chunk_3 = rp_min_i64(n4, chunk_hi);
                 if (chunk_2 < chunk_3) {
                     for (int64_t i = chunk_2; i < chunk_3; i++) {
+                        RP_ASK(1);
                         for (int64_t k = 0; k < touched; k++) {
+                            RP_ASK(1);
                             p = w_idx0[k];
                             w_map0[p] = 0;
                             w_val[p] = 0.0;
@@ -756,10 +917,12 @@ fn spgemm() {
                         q = A_ptr1[i];
                         q_end = A_ptr1[i + 1];
                         while (q < q_end) {
+                            RP_ASK(1);
                             i_2 = A_idx1[q];
                             q_2 = B_ptr1[i_2];
                             q_end_2 = B_ptr1[i_2 + 1];
                             while (q_2 < q_end_2) {
+                                RP_ASK(1);
                                 i_3 = B_idx1[q_2];
                                 w_val[i_3] = w_val[i_3] + A_val[q] * B_val[q_2];
                                 if (!(w_map0[i_3] != 0)) {
@@ -781,6 +944,7 @@ fn spgemm() {
                         q_3 = w_ptr0[0];
                         q_end_3 = w_ptr0[1];
                         while (q_3 < q_end_3) {
+                            RP_ASK(1);
                             i_4 = w_idx0[q_3];
                             RP_GROW(C_val, len + 1);
                             C_val[len] = w_val[i_4];
@@ -799,6 +963,7 @@ fn spgemm() {
                 }
                 end = C_ptr1[written];
                 for (int64_t p_2 = written; p_2 < written_2; p_2++) {
+                    RP_ASK(1);
                     end = rp_max_i64(end, C_ptr1[p_2 + 1]);
                     C_ptr1[p_2 + 1] = end;
                 }
@@ -806,6 +971,7 @@ fn spgemm() {
                 lengths[1] = len;
                 lengths[2] = len;
                 for (int64_t k_2 = 0; k_2 < touched; k_2++) {
+                    RP_ASK(1);
                     p_3 = w_idx0[k_2];
                     w_map0[p_3] = 0;
                     w_val[p_3] = 0.0;
@@ -904,6 +1070,7 @@ fn mttkrp() {
                 int64_t p, chunk_2, chunk_3, q, q_end, i, step, hi;
                 int64_t mid, q_2, q_end_2, i_2, q_3, q_end_3, i_3, row;
                 int64_t row_2, row_3, positions, first, last;
+                uint32_t rounds = 0;
                 first = launch.sections[2 * chunk];
                 last = launch.sections[2 * chunk + 1];
                 RP_GROW(lengths, 1);
@@ -936,6 +1103,7 @@ fn mttkrp() {
                         }
                     }
                     while (q < q_end) {
+                        RP_ASK(32);
                         i = B_idx0[q];
                         if (chunk_3 < i + 1) {
                             break;
@@ -943,10 +1111,12 @@ fn mttkrp() {
                         q_2 = rp_max_i64(B_ptr1[q], first);
                         q_end_2 = rp_min_i64(B_ptr1[q + 1], last);
                         while (q_2 < q_end_2) {
+                            RP_ASK(32);
                             i_2 = B_idx1[q_2];
                             q_3 = B_ptr2[q_2];
                             q_end_3 = B_ptr2[rp_add_i64(q_2, 1)];
                             while (q_3 < q_end_3) {
+                                RP_ASK(32);
                                 i_3 = B_idx2[q_3];
                                 row = rp_mul_i64(i_2, n8);
                                 row_2 = rp_mul_i64(i_3, n8);
@@ -1032,21 +1202,25 @@ fn triangles() {
                 int64_t chunk_hi = launch.chunks[2 * chunk + 1];
                 int64_t n, chunk_2, chunk_3, q, q_end, i_2, q_2, q_end_2;
                 int64_t i_3, q_3, q_end_3, i_4, p;
+                uint32_t rounds = 0;
                 RP_GROW(lengths, 1);
                 n = 0;
                 chunk_2 = rp_max_i64(0, chunk_lo);
                 chunk_3 = rp_min_i64(n6, chunk_hi);
                 if (chunk_2 < chunk_3) {
                     for (int64_t i = chunk_2; i < chunk_3; i++) {
+                        RP_ASK(1);
                         q = E_ptr1[i];
                         q_end = E_ptr1[i + 1];
                         while (q < q_end) {
+                            RP_ASK(1);
                             i_2 = E_idx1[q];
                             q_2 = E_ptr1[i_2];
                             q_end_2 = E_ptr1[i_2 + 1];
                             q_3 = E_ptr1[i];
                             q_end_3 = E_ptr1[i + 1];
                             while (q_2 < q_end_2 && q_3 < q_end_3) {
+                                RP_ASK(1);
                                 i_3 = E_idx1[q_2];
                                 i_4 = E_idx1[q_3];
                                 p = rp_min_i64(i_3, i_4);
@@ -1130,6 +1304,7 @@ fn sddmm() {
                 int64_t chunk_lo = launch.chunks[2 * chunk];
                 int64_t chunk_hi = launch.chunks[2 * chunk + 1];
                 int64_t len, chunk_2, chunk_3, q, q_end;
+                uint32_t rounds = 0;
                 RP_GROW(lengths, 3);
                 len = lengths[1];
                 RP_MEASURE(C_ptr1, n4 + 1);
@@ -1137,9 +1312,11 @@ fn sddmm() {
                 chunk_3 = rp_min_i64(n4, chunk_hi);
                 if (chunk_2 < chunk_3) {
                     for (int64_t i = chunk_2; i < chunk_3; i++) {
+                        RP_ASK(1);
                         q = S_ptr1[i];
                         q_end = S_ptr1[i + 1];
                         while (q < q_end) {
+                            RP_ASK(1);
                             RP_MEASURE(C_val, len + 1);
                             RP_MEASURE(C_idx1, len + 1);
                             len = len + 1;
@@ -1207,15 +1384,18 @@ fn sddmm() {
                 int64_t len, chunk_2, chunk_3, q, q_end, i_2, row, row_2;
                 int64_t written, written_2, end;
                 double acc;
+                uint32_t rounds = 0;
                 RP_GROW(lengths, 3);
                 len = lengths[1];
                 chunk_2 = rp_max_i64(0, chunk_lo);
                 chunk_3 = rp_min_i64(n4, chunk_hi);
                 if (chunk_2 < chunk_3) {
                     for (int64_t i = chunk_2; i < chunk_3; i++) {
+                        RP_ASK(16);
                         q = S_ptr1[i];
                         q_end = S_ptr1[i + 1];
                         while (q < q_end) {
+                            RP_ASK(16);
                             i_2 = S_idx1[q];
                             RP_GROW(C_val, len + 1);
                             rp_barrier(mask, 16);
@@ -1250,6 +1430,7 @@ fn sddmm() {
                 rp_barrier(mask, 16);
                 end = C_ptr1[written];
                 for (int64_t p = written; p < written_2; p++) {
+                    RP_ASK(16);
                     rp_barrier(mask, 16);
                     end = rp_max_i64(end, C_ptr1[p + 1]);
                     rp_barrier(mask, 16);
@@ -1335,6 +1516,7 @@ fn union() {
                 int64_t len, chunk_2, chunk_3, q, q_end, i, q_2, q_end_2;
                 int64_t i_2, step, hi, mid, step_2, hi_2, mid_2, p;
                 int64_t stop, stop_2, p_2;
+                uint32_t rounds = 0;
                 RP_GROW(lengths, 3);
                 len = lengths[1];
                 RP_MEASURE(C_ptr0, 2);
@@ -1390,6 +1572,7 @@ fn union() {
                         }
                     }
                     while (q < q_end && q_2 < q_end_2) {
+                        RP_ASK(1);
                         i = A_idx0[q];
                         i_2 = B_idx0[q_2];
                         p = rp_min_i64(i, i_2);
@@ -1419,6 +1602,7 @@ fn union() {
                         }
                     }
                     while ((q < q_end) | (q_2 < q_end_2)) {
+                        RP_ASK(1);
                         if (q < q_end) {
                             i = A_idx0[q];
                             stop = i;
@@ -1522,6 +1706,7 @@ fn union() {
                 int64_t len, chunk_2, chunk_3, q, q_end, i, q_2, q_end_2;
                 int64_t i_2, step, hi, mid, step_2, hi_2, mid_2, p;
                 int64_t stop, stop_2, p_2;
+                uint32_t rounds = 0;
                 RP_GROW(lengths, 3);
                 len = lengths[1];
                 RP_GROW(C_ptr0, 2);
@@ -1577,6 +1762,7 @@ fn union() {
                         }
                     }
                     while (q < q_end && q_2 < q_end_2) {
+                        RP_ASK(1);
                         i = A_idx0[q];
                         i_2 = B_idx0[q_2];
                         p = rp_min_i64(i, i_2);
@@ -1612,6 +1798,7 @@ fn union() {
                         }
                     }
                     while ((q < q_end) | (q_2 < q_end_2)) {
+                        RP_ASK(1);
                         if (q < q_end) {
                             i = A_idx0[q];
                             stop = i;
@@ -1726,11 +1913,13 @@ fn dense_products() {
                 int64_t chunk_hi = launch.chunks[2 * chunk + 1];
                 int64_t chunk_2, chunk_3, row;
                 double acc;
+                uint32_t rounds = 0;
                 RP_GROW(lengths, 1);
                 chunk_2 = rp_max_i64(0, chunk_lo);
                 chunk_3 = rp_min_i64(n4, chunk_hi);
                 if (chunk_2 < chunk_3) {
                     for (int64_t i = chunk_2; i < chunk_3; i++) {
+                        RP_ASK(16);
                         rp_barrier(mask, 16);
                         acc = y_val[i];
                         row = rp_mul_i64(i, n5);
@@ -1809,6 +1998,8 @@ fn counts_of_columns() {
                 int64_t chunk_lo = launch.chunks[2 * chunk];
                 int64_t chunk_hi = launch.chunks[2 * chunk + 1];
                 int64_t chunk_2, chunk_3, q, q_end, i_2, first, last;
+                uint32_t own_rounds = 0;
+                int stopped = 0;
                 first = launch.sections[2 * chunk];
                 last = launch.sections[2 * chunk + 1];
                 RP_GROW(lengths, 1);
@@ -1816,6 +2007,7 @@ fn counts_of_columns() {
                 chunk_3 = rp_min_i64(n4, chunk_hi);
                 if (chunk_2 < chunk_3) {
                     for (int64_t i = chunk_2 + (int64_t)lane; i < chunk_3; i += 32) {
+                        RP_ASK_ALONE();
                         q = rp_max_i64(A_ptr1[i], first);
                         q_end = rp_min_i64(A_ptr1[i + 1], last);
                         while (q < q_end) {
@@ -1824,6 +2016,7 @@ fn counts_of_columns() {
                             q = rp_add_i64(q, 1);
                         }
                     }
+                    if (rp_any(stopped, mask, 32)) return RP_CANCELLED;
                 }
                 if (lane == 0) lengths[0] = n5;
                 return RP_DONE;

@@ -63,6 +63,9 @@ const PROGRAMS: &[&str] = &[
        (for k (for i (for j (+= (C i j) (* (A k i) (B k j)))))))",
     "(program (input A (type (shape 4 6) bool false csr)) (input x (type (shape 6) bool false csf))
        (output y (type (shape 4) bool false dense)) (for i (for j (or= (y i) (and (A i j) (x j))))))",
+    // Partial results of groups of chunks.
+    "(program (input P (type (shape 9 40) f64 0.0 dense)) (input G (type (shape 3 9) bool false (dense (sparse-list (pattern)))))
+       (output y (type (shape 3 40) f64 0.0 dense)) (for g (for p (for j (if (G g p) (+= (y g j) (P p j)))))))",
     "(program (input A (type (shape 4 6) i32 9 csr)) (output y (type (shape 6) i32 9 dense))
        (for i (for j (min= (y j) (A i j)))))",
     "(program (input A (type (shape 4 60) f64 inf dense)) (output y (type (shape 4) f64 inf dense))

@@ -1,13 +1,14 @@
 //! What kernels leave on a device: later kernels read it there, users fetch it once, and it keeps to a limit.
 
-use super::emulated::{CUTTING, Emulation, tensor};
+use super::emulated::{CUTTING, Emulation, How, tensor};
 use crate::Error;
 use crate::assembly::Status;
+use crate::grid::Lanes;
 use crate::kernel::{Draft, Engine, Kernel};
 use crate::notation::Role;
 use crate::run::Limits;
 use crate::storage::{Array, Tensor};
-use crate::testing::normal_form;
+use crate::testing::{normal_form, skewed};
 use redpoll_logic::{FloatMode, Scalar};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -75,6 +76,58 @@ fn intermediates_do_not_travel() {
     assert_eq!(host.moved(), (0, bytes(&c) - ptr));
 }
 
+/// Sums of columns, of which each chunk has its own.
+const SUMS: &str = "(program (input A (type (shape 40 900) f64 0.0 csr)) (output s (type (shape 900) f64 0.0 dense))
+    (for i (for j (+= (s j) (A i j)))))";
+/// What is made of the sums.
+const CENTRED: &str = "(program (input A (type (shape 40 900) f64 0.0 csr)) (input s (type (shape 900) f64 0.0 dense))
+    (output B (type (shape 40 900) f64 0.0 csr)) (for i (for j (init (B i j) (* (A i j) (s j))))))";
+
+/// Protects partial results: they are folded where they are, in the order of the chunks, and do not travel.
+#[test]
+fn partial_results_are_folded_where_they_are() {
+    let [(sums, inputs), (centred, _)] = [SUMS, CENTRED].map(draft);
+    let Emulation { host, kernels, .. } = Emulation::of([&sums, &centred].into_iter(), usize::MAX);
+    let limits = Limits::default().on(&CUTTING);
+    let a = &inputs[0];
+    let [one, two] = [&sums, &centred].map(|draft| Kernel::of(draft, Engine::Interpreter).unwrap());
+    let here = output(&one, &[a], &limits).unwrap();
+    let expected = output(&two, &[a, &here], &limits).unwrap();
+    let s = output(&kernels[0], &[a], &limits).unwrap();
+    let (_, back) = host.moved();
+    // There is a partial result for each of 40 chunks.
+    assert!(back < 4 * here.bytes() as usize, "tables alone come back, {back} bytes of them");
+    assert!(!s.is_here());
+    output(&kernels[1], &[a, &here], &limits).unwrap();
+    let from_here = host.moved();
+    let b = output(&kernels[1], &[a, &s], &limits).unwrap();
+    let there = host.moved();
+    assert_eq!((from_here.0 - there.0, there.1), (here.bytes() as usize, from_here.1));
+    assert_eq!(scalars(&b), scalars(&expected));
+    assert_eq!(scalars(&s), scalars(&here));
+}
+
+/// Protects rows that several sections have: their partial results do not travel either, nor do rows that are whole.
+#[test]
+fn sections_are_put_together_where_they_are() {
+    let text = "(program (input A (type (shape 7 60) f64 0.0 csr)) (input X (type (shape 60 400) f64 0.0 dense))
+        (output Y (type (shape 7 400) f64 0.0 dense))
+        (for i (for j (for k (+= (Y i k) (* (A i j) (X j k)))))))";
+    let (draft, inputs) = skewed::draft(text);
+    assert!(draft.grids(Lanes::AsUseful).sections.is_some());
+    let Emulation { host, kernels, .. } = Emulation::of([&draft].into_iter(), usize::MAX);
+    let inputs: Vec<&Tensor> = inputs.iter().collect();
+    let here = output(&Kernel::of(&draft, Engine::Interpreter).unwrap(), &inputs, &Limits::default()).unwrap();
+    for limits in [Limits::default(), Limits::default().on(&CUTTING)] {
+        let y = output(&kernels[0], &inputs, &limits).unwrap();
+        let (_, back) = host.moved();
+        assert!(back < here.bytes() as usize, "tables alone come back, {back} bytes of them");
+        assert!(!y.is_here());
+        assert_eq!(scalars(&y), scalars(&here));
+        host.moved();
+    }
+}
+
 /// Protects limits of memory here from results that are elsewhere.
 #[test]
 fn what_stays_away_is_charged_while_it_lives() {
@@ -118,7 +171,7 @@ fn a_limit_of_the_device_is_kept() {
     assert!(*limit == least / 4 && *asked > 0 && !kernel.is_empty(), "{error}");
 }
 
-/// Protects who cancels from waiting for a launch: chunks that have not begun do not.
+/// Protects who cancels from waiting for a launch: chunks that have not begun do not, and one on its way ends there.
 #[test]
 fn a_launch_hears_that_it_is_cancelled() {
     // A chunk for each row, each of which takes a while.
@@ -126,15 +179,18 @@ fn a_launch_hears_that_it_is_cancelled() {
         (output C (type (shape 400 400) f64 0.0 dense))
         (for i (for j (for k (+= (C i j) (* (A i k) (B k j)))))))";
     let (product, inputs) = draft(text);
-    let Emulation { kernels, .. } = Emulation::of([&product].into_iter(), usize::MAX);
-    let limits = Limits::default().on(&CUTTING);
-    let cancel = limits.cancel.clone();
-    std::thread::scope(|scope| {
-        scope.spawn(move || {
-            std::thread::sleep(Duration::from_millis(20));
-            cancel.store(true, Ordering::Relaxed);
+    let emulation = |lanes| Emulation::so([&product].into_iter(), usize::MAX, How { lanes, ..How::default() });
+    let [warps, blocks] = [Lanes::AsUseful, Lanes::Exactly(64)].map(emulation);
+    let limits = || [Limits::default().on(&CUTTING), Limits::default()];
+    for (kernel, limits) in [&warps, &blocks].into_iter().flat_map(|e| limits().map(|limits| (&e.kernels[0], limits))) {
+        let cancel = limits.cancel.clone();
+        std::thread::scope(|scope| {
+            scope.spawn(move || {
+                std::thread::sleep(Duration::from_millis(20));
+                cancel.store(true, Ordering::Relaxed);
+            });
+            let error = output(kernel, &[&inputs[0], &inputs[1]], &limits).unwrap_err();
+            assert!(matches!(error, Error::KernelStopped(Status::Cancelled)), "{error}");
         });
-        let error = output(&kernels[0], &[&inputs[0], &inputs[1]], &limits).unwrap_err();
-        assert!(matches!(error, Error::KernelStopped(Status::Cancelled)), "{error}");
-    });
+    }
 }

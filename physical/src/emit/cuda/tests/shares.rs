@@ -4,7 +4,7 @@ use super::emulated::{CUTTING, Emulation, Host, How, agree_so, draft, on_device}
 use crate::assembly::Status;
 use crate::assembly::examples::function;
 use crate::emit::cuda::memory::DeviceMemory;
-use crate::grid::{End, Extent, Grid, Lanes, Launch, Place, Program, Runner, map_to};
+use crate::grid::{End, Extent, Grid, Lanes, Launch, Place, Program, Runner, Walks, map_to};
 use crate::kernel::{Draft, Engine, Kernel};
 use crate::run::{Invocation, Limits, Signature};
 use crate::storage::Tensor;
@@ -57,7 +57,7 @@ fn windows_agree_in_any_share() {
     let of = |(text, lanes): (&&str, u32)| {
         let function = function(text);
         let windows = function.buffers.len() - 1;
-        map_to(&function, [vec![Place::Team; windows], vec![Place::Shared]].concat(), lanes)
+        map_to(&function, [vec![Place::Team; windows], vec![Place::Shared]].concat(), lanes, &Walks::none())
     };
     let grids: Vec<Grid> =
         [1, 4, 32, 64].iter().flat_map(|lanes| windows::ALL.iter().map(move |t| (t, *lanes))).map(of).collect();

@@ -1,0 +1,168 @@
+//! Walks along lists as loops whose rounds lanes can share, and what such loops fold.
+//!
+//! A walk that does more than fold one value is no fold in lanes: an intersection searches other lists in each round and
+//! goes on where it has found something. Where its rounds depend on each other for values alone that they fold, lanes take
+//! rounds of their own, each with a partial result:
+//! ```text
+//! while q < end { .. acc = acc op value ..; q = q + 1 }  =  for q in q..end { .. acc = acc op value .. }
+//! ```
+
+use super::independent::{Known, is_independent, reads};
+use super::nodes::Folded;
+use crate::assembly::{BinaryOp, Buffer, CompareOp, Expr, Function, Local, LocalDecl, Stmt};
+use crate::lower::{as_truth, identity, local, max, plus};
+use redpoll_logic::{FloatMode, Prim};
+use std::collections::HashSet;
+
+/// The loops along lists whose rounds are to be shared, by their variables, and by how many lanes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Walks {
+    pub(super) lanes: Vec<(Local, u16)>,
+    /// Their arrays of coordinates, of which no two are equal.
+    pub(super) distinct: Vec<(Local, Buffer)>,
+    pub(super) mode: FloatMode,
+}
+
+impl Walks {
+    /// No loops.
+    pub fn none() -> Walks {
+        Walks { lanes: Vec::new(), distinct: Vec::new(), mode: FloatMode::default() }
+    }
+
+    /// The lanes of a loop with this variable.
+    pub(super) fn of(&self, var: Local) -> Option<u16> {
+        self.lanes.iter().find(|(other, _)| *other == var).map(|(_, lanes)| *lanes)
+    }
+
+    /// What the rounds of a loop along a list fold; nothing of other loops.
+    pub(super) fn folds(&self, f: &Function, (var, body): (Local, &[Stmt]), all: &[u32]) -> Vec<Folded> {
+        if self.of(var).is_some() { folds(f, body, all, self.mode) } else { Vec::new() }
+    }
+}
+
+/// The array of coordinates of a loop with this variable, where no two are equal.
+pub(super) fn coordinates_of(distinct: &[(Local, Buffer)], var: Local) -> Option<Buffer> {
+    distinct.iter().find(|(walk, _)| *walk == var).map(|(_, array)| *array)
+}
+
+/// The function with walks by these cursors as loops, as far as lanes can share their rounds.
+pub(super) fn with_rounds(mut f: Function, mut walks: Walks) -> (Function, Walks) {
+    let all = reads(&f, &f.body);
+    let mut found = Vec::new();
+    let body = f.body.clone();
+    f.body = block(&mut f, &walks, &all, body, &mut found);
+    walks.lanes.retain(|(cursor, _)| found.contains(cursor));
+    walks.distinct.retain(|(cursor, _)| found.contains(cursor));
+    (f, walks)
+}
+
+fn block(f: &mut Function, walks: &Walks, all: &[u32], body: Vec<Stmt>, found: &mut Vec<Local>) -> Vec<Stmt> {
+    let mut out = Vec::with_capacity(body.len());
+    for stmt in body {
+        match stmt {
+            Stmt::If { cond, then, other } => {
+                let [then, other] = [then, other].map(|body| block(f, walks, all, body, found));
+                out.push(Stmt::If { cond, then, other });
+            }
+            Stmt::For { var, lo, hi, body } => {
+                let body = block(f, walks, all, body, found);
+                out.push(Stmt::For { var, lo, hi, body });
+            }
+            Stmt::While { cond, body } => {
+                // The innermost loop is shared: neighbouring lanes have neighbouring places.
+                let body = block(f, walks, all, body, found);
+                let is_shared = |s: &Stmt| match s {
+                    Stmt::Lanes(_) => true,
+                    Stmt::For { var, .. } => found.contains(var),
+                    _ => false,
+                };
+                let shares = body.iter().any(|s| s.any(&mut |s| is_shared(s)));
+                match (!shares).then(|| walk(f, walks, all, (&cond, &body))).flatten() {
+                    Some((cursor, walk)) => {
+                        found.push(cursor);
+                        out.extend(walk);
+                    }
+                    None => out.push(Stmt::While { cond, body }),
+                }
+            }
+            other => out.push(other),
+        }
+    }
+    out
+}
+
+/// A walk as a loop, with its cursor behind it where something reads that.
+fn walk(f: &mut Function, walks: &Walks, all: &[u32], (cond, body): (&Expr, &[Stmt])) -> Option<(Local, Vec<Stmt>)> {
+    let Expr::Compare(CompareOp::Lt, q, end) = cond else { return None };
+    let Expr::Local(q) = **q else { return None };
+    walks.of(q)?;
+    let [rounds @ .., next] = body else { return None };
+    let mut assigned = HashSet::new();
+    rounds.iter().for_each(|s| {
+        s.for_each_assigned(&mut |l| {
+            assigned.insert(l);
+        });
+    });
+    let fixed = !end.any(&mut |e| match e {
+        Expr::Local(l) => *l == q || assigned.contains(l),
+        Expr::Load { .. } => true,
+        _ => false,
+    });
+    if *next != Stmt::Assign(q, plus(&local(q), 1)) || assigned.contains(&q) || !fixed {
+        return None;
+    }
+    let folds = folds(f, rounds, all, walks.mode);
+    let distinct = coordinates_of(&walks.distinct, q);
+    if !is_independent(f, (q, rounds), all, Known { folds: &folds, distinct, atomic: &|_| false }) {
+        return None;
+    }
+    let (own, hi) = (reads(f, body)[q.index()], (**end).clone());
+    let rounds = |lo: Expr| Stmt::For { var: q, lo, hi: hi.clone(), body: rounds.to_vec() };
+    // The condition reads the cursor, too.
+    if all[q.index()] == own + 1 {
+        return Some((q, vec![rounds(local(q))]));
+    }
+    let from = Local(f.locals.len() as u32);
+    f.locals.push(LocalDecl { name: "from".into(), prim: Prim::I64 });
+    let behind = Stmt::Assign(q, max(&local(from), &hi));
+    Some((q, vec![Stmt::Assign(from, local(q)), rounds(local(from)), behind]))
+}
+
+/// What the rounds of a loop fold: locals that go on from round to round, each by one operator that may be regrouped, and
+/// are read for nothing else in the loop. `all` has the reads of the whole function.
+pub(super) fn folds(f: &Function, body: &[Stmt], all: &[u32], mode: FloatMode) -> Vec<Folded> {
+    let inside = reads(f, body);
+    // By local: the operator, and how often it is read for it.
+    let mut seen: Vec<(Local, Option<BinaryOp>, u32)> = Vec::new();
+    let mut note = |acc: Local, op: Option<BinaryOp>, times: u32| match seen.iter_mut().find(|(l, ..)| *l == acc) {
+        Some((_, first, all)) => {
+            *first = first.filter(|first| Some(*first) == op);
+            *all += times;
+        }
+        None => seen.push((acc, op, times)),
+    };
+    for stmt in body {
+        stmt.any(&mut |s| {
+            match s {
+                Stmt::Assign(acc, Expr::Binary(op, old, value)) if **old == local(*acc) && !value.mentions(*acc) => {
+                    note(*acc, Some(*op), 1);
+                }
+                // What is set once anything is found is an `or`.
+                Stmt::Assign(acc, value) if as_truth(value) == Some(true) => note(*acc, Some(BinaryOp::Or), 0),
+                Stmt::Lanes(fold) => {
+                    note(fold.acc, Some(fold.op).filter(|_| !fold.value.mentions(fold.acc)), 1);
+                    note(fold.var, None, 0);
+                }
+                Stmt::Assign(other, _) | Stmt::For { var: other, .. } => note(*other, None, 0),
+                _ => {}
+            }
+            false
+        });
+    }
+    let folded = |(acc, op, times): (Local, Option<BinaryOp>, u32)| {
+        let op = op.filter(|_| inside[acc.index()] == times && all[acc.index()] > times)?;
+        let identity = identity(op, f.locals[acc.index()].prim, mode)?;
+        Some(Folded { acc, op, identity })
+    };
+    seen.into_iter().filter_map(folded).collect()
+}

@@ -1,0 +1,502 @@
+//! Intersections by the lanes of a team: what they are mapped to, that lanes share the rounds, and that results are those of
+//! lists that are merged.
+
+use super::golden::check_plan;
+use super::{function, launch, one};
+use crate::Error;
+use crate::assembly::{BinaryOp, Buffer, Expr, Local, Param, Status};
+use crate::grid::rounds::with_rounds;
+use crate::grid::{End, Fault, Grid, Lanes, Launched, Place, Stmt, Walks, map_to, serial, verify};
+use crate::kernel::{Engine, Kernel};
+use crate::run::{Limits, Workers};
+use crate::storage::Tensor;
+use crate::testing::skewed;
+use arrow::buffer::Buffer as ArrowBuffer;
+use expect_test::{Expect, expect};
+use redpoll_logic::{FloatMode, Scalar};
+use std::num::NonZero;
+use std::sync::Arc;
+
+fn check(number: usize, expected: Expect) {
+    let (draft, _) = skewed::draft(skewed::INTERSECTIONS[number]);
+    check_plan(&draft.grids(Lanes::AsUseful), expected);
+}
+
+/// The values of outputs, by an engine that cuts wherever it can.
+fn values(kernel: &Kernel, inputs: &[Tensor]) -> Vec<Vec<Scalar>> {
+    let workers = Arc::new(Workers::new(NonZero::new(2).expect("not 0")).cutting_all());
+    let outcome = kernel.run(&inputs.iter().collect::<Vec<_>>(), &Limits::default().on(&workers));
+    let outputs = outcome.unwrap_or_else(|e| panic!("{e}\n{}", kernel.function())).outputs;
+    outputs.iter().map(|output| output.to_dense_scalars().unwrap()).collect()
+}
+
+/// Protects the searches of lanes, and what they fold, against the merges of the CPU.
+#[test]
+fn lanes_find_what_merges_find() {
+    for text in skewed::INTERSECTIONS {
+        let (draft, inputs) = skewed::draft(text);
+        let expected = values(&Kernel::of(&draft, Engine::Interpreter).unwrap(), &inputs);
+        for lanes in [1, 4, 32, 64, 256] {
+            let plan = draft.grids(Lanes::Exactly(lanes));
+            assert_eq!(plan.run.to_string().contains("spread"), lanes > 1, "{}", plan.run);
+            let found = values(&Kernel::in_teams(&draft, lanes).unwrap(), &inputs);
+            assert_eq!(found, expected, "{text}\n{}", plan.run);
+        }
+    }
+}
+
+#[test]
+fn triangles() {
+    check(
+        0,
+        expect![[r#"
+            grid kernel($n30) lanes 8 {
+              chunk n.val: value i64 fill 0
+              chunk lengths: index i64 fill 0
+              grow lengths, 1
+              n = 0
+              #3 = max(0, chunk_lo)
+              #4 = min($n30, chunk_hi)
+              if #3 < #4 {
+                for #5 in #3..#4 {
+                  ask lead
+                  #6 = E.ptr1[#5]
+                  #7 = E.ptr1[#5 + 1]
+                  while #6 < #7 {
+                    ask lead
+                    #8 = E.idx1[#6]
+                    #10 = E.ptr1[#8]
+                    #11 = E.ptr1[#8 + 1]
+                    #13 = E.ptr1[#5]
+                    #14 = E.ptr1[#5 + 1]
+                    spread #10 in #10..#11 folding n by + from 0 {
+                      #16 = #13
+                      #12 = E.idx1[#10]
+                      if #16 < #14 {
+                        if E.idx1[#16] < #12 {
+                          step = 1
+                          while (#16 + step) < #14 {
+                            if not(E.idx1[#16 + step] < #12) {
+                              break
+                            }
+                            #16 = #16 + step
+                            step = step + step
+                          }
+                          hi = min(#16 + step, #14)
+                          while (#16 + 1) < hi {
+                            mid = (#16 + hi) >> 1
+                            if E.idx1[mid] < #12 {
+                              #16 = mid
+                            } else {
+                              hi = mid
+                            }
+                          }
+                          #16 = hi
+                        }
+                      }
+                      if #16 < #14 {
+                        #15 = E.idx1[#16]
+                        if #15 == #12 {
+                          n = n + (E.val[#6] * (E.val[#10] * E.val[#16]))
+                        }
+                      }
+                    }
+                    #6 = #6 + 1
+                  }
+                }
+              }
+              grow n.val, 1
+              lead n.val[0] = n
+              lead lengths[0] = 1
+            }
+
+        "#]],
+    );
+}
+
+/// Places belong to rounds of the list in whose pattern they are.
+#[test]
+fn products_in_a_pattern() {
+    check(
+        2,
+        expect![[r#"
+            grid kernel($n7, $n60, $positions0) lanes 16 {
+              shared C.val: value f64 fill 0.0
+              chunk lengths: index i64 fill 0
+              grow lengths, 1
+              grow C.val, $positions0
+              #2 = max(0, chunk_lo)
+              #3 = min($n7, chunk_hi)
+              if #2 < #3 {
+                for #4 in #2..#3 {
+                  ask lead
+                  #5 = A.ptr1[#4]
+                  #6 = A.ptr1[#4 + 1]
+                  #8 = B.ptr1[#4]
+                  #9 = B.ptr1[#4 + 1]
+                  barrier
+                  spread #5 in #5..#6 {
+                    #11 = #8
+                    #7 = A.idx1[#5]
+                    if #11 < #9 {
+                      if B.idx1[#11] < #7 {
+                        step = 1
+                        while (#11 + step) < #9 {
+                          if not(B.idx1[#11 + step] < #7) {
+                            break
+                          }
+                          #11 = #11 + step
+                          step = step + step
+                        }
+                        hi = min(#11 + step, #9)
+                        while (#11 + 1) < hi {
+                          mid = (#11 + hi) >> 1
+                          if B.idx1[mid] < #7 {
+                            #11 = mid
+                          } else {
+                            hi = mid
+                          }
+                        }
+                        #11 = hi
+                      }
+                    }
+                    if #11 < #9 {
+                      #10 = B.idx1[#11]
+                      if #10 == #7 {
+                        each C.val[#5] = C.val[#5] + (A.val[#5] * B.val[#11])
+                      }
+                    }
+                  }
+                }
+              }
+              lead lengths[0] = $positions0
+            }
+
+        "#]],
+    );
+}
+
+/// The list is searched for the end of the chunk.
+#[test]
+fn products_of_vectors() {
+    check(
+        4,
+        expect![[r#"
+            grid kernel($n90) lanes 32 {
+              chunk s.val: value f32 fill 0.0_f32
+              chunk lengths: index i64 fill 0
+              grow lengths, 1
+              s = 0.0_f32
+              #3 = max(0, chunk_lo)
+              #4 = min($n90, chunk_hi)
+              if #3 < #4 {
+                #5 = x.ptr0[0]
+                #6 = x.ptr0[1]
+                #8 = y.ptr0[0]
+                #9 = y.ptr0[1]
+                if #5 < #6 {
+                  if x.idx0[#5] < #3 {
+                    #11 = 1
+                    while (#5 + #11) < #6 {
+                      if not(x.idx0[#5 + #11] < #3) {
+                        break
+                      }
+                      #5 = #5 + #11
+                      #11 = #11 + #11
+                    }
+                    #12 = min(#5 + #11, #6)
+                    while (#5 + 1) < #12 {
+                      #13 = (#5 + #12) >> 1
+                      if x.idx0[#13] < #3 {
+                        #5 = #13
+                      } else {
+                        #12 = #13
+                      }
+                    }
+                    #5 = #12
+                  }
+                }
+                if #8 < #9 {
+                  if y.idx0[#8] < #3 {
+                    #14 = 1
+                    while (#8 + #14) < #9 {
+                      if not(y.idx0[#8 + #14] < #3) {
+                        break
+                      }
+                      #8 = #8 + #14
+                      #14 = #14 + #14
+                    }
+                    #15 = min(#8 + #14, #9)
+                    while (#8 + 1) < #15 {
+                      #16 = (#8 + #15) >> 1
+                      if y.idx0[#16] < #3 {
+                        #8 = #16
+                      } else {
+                        #15 = #16
+                      }
+                    }
+                    #8 = #15
+                  }
+                }
+                #17 = #5
+                if #5 < #6 {
+                  if x.idx0[#5] < #4 {
+                    #19 = 1
+                    while (#5 + #19) < #6 {
+                      if not(x.idx0[#5 + #19] < #4) {
+                        break
+                      }
+                      #5 = #5 + #19
+                      #19 = #19 + #19
+                    }
+                    #20 = min(#5 + #19, #6)
+                    while (#5 + 1) < #20 {
+                      #21 = (#5 + #20) >> 1
+                      if x.idx0[#21] < #4 {
+                        #5 = #21
+                      } else {
+                        #20 = #21
+                      }
+                    }
+                    #5 = #20
+                  }
+                }
+                last = #5
+                #5 = #17
+                #26 = #5
+                spread #5 in #26..last folding s by + from 0.0_f32 {
+                  ask each
+                  #22 = #8
+                  #7 = x.idx0[#5]
+                  if #22 < #9 {
+                    if y.idx0[#22] < #7 {
+                      #23 = 1
+                      while (#22 + #23) < #9 {
+                        if not(y.idx0[#22 + #23] < #7) {
+                          break
+                        }
+                        #22 = #22 + #23
+                        #23 = #23 + #23
+                      }
+                      #24 = min(#22 + #23, #9)
+                      while (#22 + 1) < #24 {
+                        #25 = (#22 + #24) >> 1
+                        if y.idx0[#25] < #7 {
+                          #22 = #25
+                        } else {
+                          #24 = #25
+                        }
+                      }
+                      #22 = #24
+                    }
+                  }
+                  if #22 < #9 {
+                    #10 = y.idx0[#22]
+                    if #10 == #7 {
+                      s = s + (x.val[#5] * y.val[#22])
+                    }
+                  }
+                }
+                #5 = max(#26, last)
+              }
+              grow s.val, 1
+              lead s.val[0] = s
+              lead lengths[0] = 1
+            }
+
+        "#]],
+    );
+}
+
+/// The sum of products of two lists, of which one leads and the other is searched from its beginning.
+const PRODUCTS: &str = "\
+fn products($n) {
+  input a: index i64
+  input b: index i64
+  owned s: value i64 fill 0
+  local lo: i64 local hi: i64 local q: i64 local r: i64 local i: i64 local acc: i64
+  chunk lo, hi
+  grow s, 1
+  acc = s[0]
+  q = 0
+  while q < $n {
+    i = a[q]
+    r = 0
+    while (r + 1) < $n {
+      if not(b[r] < i) {
+        break
+      }
+      r = r + 1
+    }
+    if b[r] == i {
+      acc = acc + (q * r)
+    }
+    q = q + 1
+  }
+  s[0] = acc
+}";
+/// The cursor of the list that leads.
+const Q: Local = Local(2);
+
+/// The walk by the leader, in lanes of four.
+fn walks(mode: FloatMode) -> Walks {
+    Walks { lanes: vec![(Q, 4)], distinct: vec![], mode }
+}
+
+/// The products by a team of four.
+fn products() -> Grid {
+    products_by(4)
+}
+
+fn products_by(lanes: u32) -> Grid {
+    let (function, walks) = with_rounds(function(PRODUCTS), walks(FloatMode::default()));
+    map_to(&function, vec![Place::Input, Place::Input, Place::Chunk], lanes, &walks)
+}
+
+/// Runs products of the even numbers and those that three divides, below 96 and 144.
+fn run(grid: &Grid, seed: u64) -> Launched {
+    let lists = [2, 3].map(|by| ArrowBuffer::from_vec((0..48).map(|k| k * by).collect::<Vec<i64>>()));
+    let launched = launch(grid, &lists, &one(1), (48, 1, seed)).unwrap_or_else(|e| panic!("{e}\n{grid}"));
+    assert_eq!(launched.end, End::Status(Status::Done));
+    launched
+}
+
+/// Protects the one reason for all of this: no lane has more to do than another one.
+#[test]
+fn lanes_share_the_rounds_of_the_leader() {
+    // Six times `k` stands at three times `k` in one list and at twice `k` in the other.
+    let expected = (0..16).map(|k| 3 * k * 2 * k).sum::<u64>();
+    for (lanes, most) in [(4, 12), (32, 2), (64, 1)] {
+        let whole = products_by(lanes);
+        assert_eq!(verify(&whole), [], "{whole}");
+        for seed in 0..8 {
+            let launched = run(&whole, seed);
+            assert_eq!(launched.rounds.iter().sum::<u64>(), 48);
+            assert!(launched.rounds.iter().all(|rounds| *rounds <= most), "{:?}", launched.rounds);
+            assert_eq!(launched.windows[2][0].elements(), [expected]);
+        }
+    }
+}
+
+/// The products with something else in the loop that is shared.
+fn broken(change: impl Fn(&mut Stmt)) -> Grid {
+    let mut grid = products();
+    let shared = grid.body.iter_mut().find(|s| matches!(s, Stmt::Spread { .. })).expect("the loop is shared");
+    change(shared);
+    grid.function.body = serial(&grid.body);
+    grid
+}
+
+fn faults(grid: &Grid) -> String {
+    verify(grid).iter().map(|f| format!("{f}\n")).collect()
+}
+
+/// Protects partial results: each lane's is needed, once.
+#[test]
+fn partial_results_that_are_lost_or_counted_again_are_found() {
+    let expected = run(&products(), 0).windows[2][0].elements().to_vec();
+    let lost = broken(|s| {
+        let Stmt::Spread { folds, .. } = s else { return };
+        folds.clear();
+    });
+    assert!(faults(&lost).contains("not known to be independent"), "{}", faults(&lost));
+    assert_ne!(run(&lost, 0).windows[2][0].elements(), expected);
+    let begun = broken(|s| {
+        let Stmt::Spread { folds, .. } = s else { return };
+        folds[0].identity = Scalar::I64(1);
+    });
+    assert!(faults(&begun).contains("not from the identity"), "{}", faults(&begun));
+    assert_ne!(run(&begun, 0).windows[2][0].elements(), expected);
+    let other = broken(|s| {
+        let Stmt::Spread { folds, .. } = s else { return };
+        folds[0].op = BinaryOp::Max;
+    });
+    assert!(faults(&other).contains("folds what it does not fold"), "{}", faults(&other));
+    assert_ne!(run(&other, 0).windows[2][0].elements(), expected);
+}
+
+/// Protects searches: a round does not go on from where another one has found something.
+#[test]
+fn searches_that_go_on_from_round_to_round_are_not_shared() {
+    let start = |text: &str| text.replace("    r = 0\n", "").replace("  q = 0\n", "  q = 0\n  r = 0\n");
+    let (merge, walks) = with_rounds(function(&start(PRODUCTS)), walks(FloatMode::default()));
+    let grid = map_to(&merge, vec![Place::Input, Place::Input, Place::Chunk], 4, &walks);
+    assert!(!grid.to_string().contains("spread"), "{grid}");
+    let mut carried = grid.clone();
+    let Some(Stmt::Spread { folds, .. }) = products().body.into_iter().find(|s| matches!(s, Stmt::Spread { .. }))
+    else {
+        panic!("the loop is shared")
+    };
+    for stmt in &mut carried.body {
+        if let Stmt::While { body, .. } = stmt {
+            let (lo, hi) = (Expr::Const(Scalar::I64(0)), Expr::Param(Param(0)));
+            let body = body[..body.len() - 1].to_vec();
+            *stmt = Stmt::Spread { var: Q, lo, hi, folds: folds.clone(), body };
+        }
+    }
+    carried.function.body = serial(&carried.body);
+    assert!(faults(&carried).contains("not known to be independent"), "{}", faults(&carried));
+}
+
+/// Protects what else is done with a value that is folded: each lane has but a part of it.
+#[test]
+fn folds_that_are_read_on_the_way_are_not_shared() {
+    let read = PRODUCTS.replace("if b[r] == i", "if (b[r] + acc) == i");
+    let (function, walks) = with_rounds(function(&read), walks(FloatMode::default()));
+    let grid = map_to(&function, vec![Place::Input, Place::Input, Place::Chunk], 4, &walks);
+    assert!(!grid.to_string().contains("spread"), "{grid}");
+}
+
+/// Protects floats that may not be regrouped.
+#[test]
+fn floats_in_the_order_of_the_program_are_not_shared() {
+    let floats = PRODUCTS.replace("s: value i64 fill 0", "s: value f64 fill 0.0").replace("acc: i64", "acc: f64");
+    let floats = floats.replace("acc + (q * r)", "acc + f64(q * r)");
+    let shared = |mode| !with_rounds(function(&floats), walks(mode)).1.lanes.is_empty();
+    assert!(shared(FloatMode::default()));
+    assert!(!shared(FloatMode::StrictIeee));
+}
+
+/// Values that are added at the coordinates of a list.
+const SCATTERED: &str = "\
+fn scattered($n) {
+  input a: index i64
+  input b: index i64
+  owned y: value i64 fill 0
+  local lo: i64 local hi: i64 local q: i64
+  chunk lo, hi
+  grow y, $n
+  q = 0
+  while q < $n {
+    y[a[q]] = y[a[q]] + b[q]
+    q = q + 1
+  }
+}";
+
+/// Protects places that are called by coordinates: they belong to rounds where no coordinate repeats.
+#[test]
+fn coordinates_that_repeat_are_found() {
+    let spread = |distinct: Vec<(Local, Buffer)>| {
+        let walks = Walks { distinct, ..walks(FloatMode::default()) };
+        let (function, walks) = with_rounds(function(SCATTERED), walks);
+        map_to(&function, vec![Place::Input, Place::Input, Place::Chunk], 4, &walks)
+    };
+    assert!(!spread(vec![]).to_string().contains("spread"));
+    assert!(!spread(vec![(Q, Buffer(1))]).to_string().contains("spread"), "the other array is no place");
+    let grid = spread(vec![(Q, Buffer(0))]);
+    assert_eq!(verify(&grid), [], "{grid}");
+    assert!(grid.to_string().contains("spread"), "{grid}");
+    let scatter = |coordinates: Vec<i64>, seed| {
+        let lists = [coordinates, (0..16).collect()].map(ArrowBuffer::from_vec);
+        launch(&grid, &lists, &one(1), (16, 1, seed))
+    };
+    for seed in 0..8 {
+        let backwards = scatter((0..16).rev().collect(), seed).unwrap();
+        assert_eq!(backwards.windows[2][0].elements(), (0..16).rev().collect::<Vec<u64>>());
+        let repeated = scatter((0..16).map(|k| k / 2).collect(), seed).map(|launched| launched.end);
+        assert!(matches!(repeated, Err(Error::Grid(Fault::Race { .. }))), "{repeated:?}");
+    }
+    let mut unknown = grid.clone();
+    unknown.distinct.clear();
+    assert!(faults(&unknown).contains("not known to be independent"), "{}", faults(&unknown));
+}

@@ -1,0 +1,197 @@
+//! Partial results of chunks that are folded where they lie: on the device that has computed them, by a kernel made of the
+//! output's operator. So what a later kernel of the device reads does not travel.
+//!
+//! The partial results of a dense output are the rows of a matrix, of which some one behind the other are of one group: all of
+//! them, or the sections of one round. What is left is a row for each group, folded in the order of the chunks `p`:
+//! ```text
+//! for g, p in group g, j: y[g, j] op= P[p, j]
+//! ```
+
+use super::{Draft, Kernel};
+use crate::Error;
+use crate::notation::{
+    Access, Expr, Index, Program, Role, Rounds, Stmt, Subscript, TensorDecl, TensorId, Write, normalize,
+};
+use crate::run::Limits;
+use crate::storage::{Array, Tensor};
+use redpoll_logic::op::Op;
+use redpoll_logic::physical::Protocol;
+use redpoll_logic::{DType, FloatMode, Format, LeafKind, LevelKind, Prim, Scalar, TensorType};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Makes kernels that run where others do.
+pub(crate) type Maker = Arc<dyn Fn(&Draft) -> Result<Kernel, Error> + Send + Sync>;
+
+/// The kernels that fold partial results.
+#[derive(Default)]
+pub(super) struct Folds(Mutex<HashMap<Key, Arc<Kernel>>>);
+
+/// An output, the number of groups, and the shape of the matrix of its partial results.
+type Key = (usize, [u64; 3]);
+
+/// An output whose partial results are folded: its number, its type and its operator.
+#[derive(Clone, Copy)]
+pub(super) struct Folded<'a> {
+    pub(super) number: usize,
+    pub(super) ty: &'a TensorType,
+    pub(super) op: &'a Op,
+}
+
+/// Partial results.
+pub(super) struct Partials {
+    /// For each group where its rows end: the first one begins at row 0, each other one where the one before ends.
+    pub(super) ends: Vec<usize>,
+    /// The arrays of the matrix, row by row.
+    pub(super) arrays: Vec<Array>,
+}
+
+/// Whether partial results of this type are rows of a matrix.
+pub(super) fn are_rows(ty: &TensorType) -> bool {
+    let format = &ty.format;
+    format.leaf == LeafKind::Element && format.levels.iter().all(|level| level.kind == LevelKind::Dense)
+}
+
+impl Folds {
+    /// Folds the rows of each group. Gives the arrays of the matrix that has a row for each.
+    ///
+    /// # Errors
+    /// As [`Kernel::run`], and what the maker says.
+    pub(super) fn fold(
+        &self,
+        of: Folded<'_>,
+        partials: Partials,
+        maker: &Maker,
+        limits: &Limits,
+    ) -> Result<Vec<Array>, Error> {
+        let Partials { ends, arrays } = partials;
+        let rows = ends.last().copied().unwrap_or(0);
+        let places = arrays.first().map_or(0, Array::len) / rows.max(1);
+        let kernel = self.kernel(of, [ends.len(), rows, places].map(|n| n as u64), maker)?;
+        let types = kernel.program().tensors.iter().map(|decl| decl.ty.clone()).collect::<Vec<_>>();
+        let matrix = Tensor::new_unchecked(types[0].clone(), vec![Vec::new(); 2], arrays);
+        let groups = Array::from_indices(Prim::I32, [0].into_iter().chain(ends).map(|end| end as u64));
+        let members = Array::from_indices(Prim::U32, 0..rows as u64);
+        let groups = Tensor::new_unchecked(types[1].clone(), vec![Vec::new(), vec![groups, members]], Vec::new());
+        let folded = kernel.run_once(&[&matrix, &groups], limits)?.outputs.swap_remove(0);
+        Ok(folded.leaf().to_vec())
+    }
+
+    fn kernel(&self, of: Folded<'_>, shape: [u64; 3], maker: &Maker) -> Result<Arc<Kernel>, Error> {
+        let mut kernels = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(kernel) = kernels.get(&(of.number, shape)) {
+            return Ok(kernel.clone());
+        }
+        // Floats are folded in the order of the chunks.
+        let draft = Draft::new(&Arc::new(program(of, shape)?), &[], FloatMode::StrictIeee).of_any_size();
+        let kernel = Arc::new(maker(&draft)?);
+        kernels.insert((of.number, shape), kernel.clone());
+        Ok(kernel)
+    }
+}
+
+/// The program of the module's doc. One group is folded place by place, several one by one.
+fn program(Folded { ty, op, .. }: Folded<'_>, [groups, rows, places]: [u64; 3]) -> Result<Program, Error> {
+    let dense = |shape: Vec<u64>| Arc::new(TensorType { format: Format::dense(shape.len()), shape, ..ty.clone() });
+    let of_group = TensorType {
+        shape: vec![groups, rows],
+        dtype: DType::Prim(Prim::Bool),
+        fill: Scalar::Bool(false),
+        format: Format::of_kinds(&[LevelKind::Dense, LevelKind::SparseList], LeafKind::Pattern),
+    };
+    let [g, p, j] = [0, 1, 2].map(Index);
+    let access = |tensor: u32, subscripts: [Index; 2]| {
+        let at = |index: Index| Subscript { at: Expr::Index(index), protocol: Protocol::default(), outside: None };
+        Access { tensor: TensorId(tensor), subscripts: subscripts.map(at).to_vec() }
+    };
+    let rhs = Expr::Access(access(0, [p, j]));
+    let assign = Stmt::Assign { lhs: access(2, [g, j]), write: Write::Fold(op.clone()), rhs };
+    let body = Stmt::If { cond: Expr::Access(access(1, [g, p])), body: Box::new(assign) };
+    let along = |body, (index, end): (Index, u64)| Stmt::For {
+        index,
+        extent: Some((Expr::int(0), Expr::int(end as i64))),
+        rounds: Rounds::Ordered,
+        body: Box::new(body),
+    };
+    let loops = match groups {
+        1 => [(p, rows), (g, groups), (j, places)],
+        _ => [(j, places), (p, rows), (g, groups)],
+    };
+    normalize(Program {
+        tensors: vec![
+            TensorDecl::new("P", dense(vec![rows, places]), Role::Input),
+            TensorDecl::new("groups", Arc::new(of_group), Role::Input),
+            TensorDecl::new("y", dense(vec![groups, places]), Role::Output),
+        ],
+        indices: ["g", "p", "j"].map(String::from).to_vec(),
+        vars: Vec::new(),
+        body: loops.into_iter().fold(body, along),
+        schedule: Vec::new(),
+        shares: Vec::new(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::grid::Lanes;
+    use crate::kernel::Engine;
+    use redpoll_logic::Scalar;
+    use redpoll_logic::op::Builtin;
+
+    fn ty(fill: Scalar) -> TensorType {
+        let dtype = fill.dtype();
+        TensorType { shape: vec![2], dtype, fill, format: Format::dense(1) }
+    }
+
+    /// The fold of rows of two in groups.
+    fn folded(op: Builtin, fill: Scalar, ends: &[usize], rows: Array) -> Vec<Scalar> {
+        let maker: Maker = Arc::new(|draft| Kernel::of(draft, Engine::Grid));
+        let of = Folded { number: 0, ty: &ty(fill), op: &Op::Builtin(op) };
+        let partials = Partials { ends: ends.to_vec(), arrays: vec![rows] };
+        let arrays = Folds::default().fold(of, partials, &maker, &Limits::default()).unwrap();
+        (0..arrays[0].len()).map(|k| arrays[0].scalar(k)).collect()
+    }
+
+    /// Protects the order of the chunks, and that none is lost.
+    #[test]
+    fn rows_are_folded_in_their_order() {
+        let sums = |ends: &[usize]| {
+            let rows = Array::from_vec(vec![1e16, 1.0, 1.0, 2.0, -1e16, 4.0, 1.0, 8.0]);
+            folded(Builtin::Add, Scalar::F64(0.0), ends, rows)
+        };
+        assert_eq!(sums(&[4]), [1.0, 15.0].map(Scalar::F64));
+        assert_eq!(sums(&[1, 4]), [1e16, 1.0, -1e16, 14.0].map(Scalar::F64));
+        assert_eq!(sums(&[3, 4]), [0.0, 7.0, 1.0, 8.0].map(Scalar::F64));
+        let products = Array::from_vec(vec![2i8, 3, -5, 7, 11, 13]);
+        assert_eq!(folded(Builtin::Mul, Scalar::I8(1), &[3], products), [-110i8, 17].map(Scalar::I8));
+        let least = Array::from_vec(vec![2f32, -3.0, 5.0, 7.0]);
+        assert_eq!(folded(Builtin::Min, Scalar::F32(f32::INFINITY), &[2], least), [2.0, -3.0].map(Scalar::F32));
+        let any = Array::from_bools([false, false, false, true]);
+        assert_eq!(folded(Builtin::Or, Scalar::Bool(false), &[2], any), [false, true].map(Scalar::Bool));
+    }
+
+    /// Protects the time that it takes: neighbouring lanes have neighbouring places.
+    #[test]
+    fn lanes_share_the_places() {
+        for (groups, spread) in [(1, "spread j"), (7, "spread j")] {
+            let of = Folded { number: 0, ty: &ty(Scalar::F64(0.0)), op: &Op::Builtin(Builtin::Add) };
+            let draft = Draft::new(&Arc::new(program(of, [groups, 60, 1000]).unwrap()), &[], FloatMode::StrictIeee);
+            let grid = draft.grids(Lanes::AsUseful).run.to_string();
+            assert!(grid.contains("lanes 32") && grid.contains(spread), "{grid}");
+        }
+    }
+
+    /// Protects the time of compilers: one text does for all sizes.
+    #[test]
+    fn sizes_do_not_change_the_code() {
+        let text = |shape| {
+            let of = Folded { number: 0, ty: &ty(Scalar::F64(0.0)), op: &Op::Builtin(Builtin::Add) };
+            let draft = Draft::new(&Arc::new(program(of, shape).unwrap()), &[], FloatMode::StrictIeee).of_any_size();
+            draft.grids(Lanes::AsUseful).run
+        };
+        assert_eq!(text([1, 60, 1000]), text([1, 64, 2000]));
+        assert_eq!(text([5, 60, 1]), text([7, 90, 1]));
+        assert_ne!(text([5, 60, 1]), text([5, 60, 2]));
+    }
+}

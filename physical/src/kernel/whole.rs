@@ -1,0 +1,258 @@
+//! From what the launches of a kernel have left to its outputs.
+
+use super::append::{Span, coordinates};
+use super::folds::{Folded, Partials, are_rows};
+use super::grids::Run;
+use super::{ALL, Draft, Engine, collect};
+use crate::Error;
+use crate::assembly::{Buffer, Status};
+use crate::grid::{Gather, Launched, Left, Piece, Place};
+use crate::levels::{Concatenation, level};
+use crate::lower::Binding;
+use crate::notation::{Join, TensorId};
+use crate::storage::{Array, Tensor};
+use redpoll_logic::op::Op;
+use redpoll_logic::{Prim, Scalar};
+use std::collections::HashMap;
+use std::ops::Range;
+
+/// What a launch has left, on its way to outputs.
+pub(super) struct Whole<'a> {
+    run: &'a Run<'a>,
+    launched: &'a Launched,
+    /// For each chunk the lengths of the arrays of outputs, in their order.
+    lengths: Vec<Vec<u64>>,
+    /// The arrays of outputs.
+    recorded: Vec<Buffer>,
+}
+
+impl<'a> Whole<'a> {
+    pub(super) fn new(run: &'a Run<'a>, launched: &'a Launched) -> Result<Whole<'a>, Error> {
+        let draft = &run.kernel.draft;
+        let recorded = draft.program.outputs().flat_map(|id| arrays(draft, id)).collect();
+        let [lengths] = draft.buffers(|b| *b == Binding::Lengths)[..] else { unreachable!("outputs record lengths") };
+        let decl = &draft.function().buffers[lengths.index()];
+        let lengths = run.grids.run.elements(decl, &launched.windows[lengths.index()])?;
+        Ok(Whole { run, launched, lengths, recorded })
+    }
+
+    /// An output, by its number and how chunks have written it.
+    pub(super) fn output(&self, (number, id): (usize, TensorId), how: &Join) -> Result<Tensor, Error> {
+        let Run { kernel, grids, chunks, inputs, limits, .. } = *self.run;
+        let arrays = arrays(&kernel.draft, id);
+        let dense = are_rows(&kernel.draft.program.tensors[id.index()].ty);
+        let stays = dense && grids.run.is_elsewhere() && chunks.len() > 1;
+        let in_place = arrays.iter().all(|b| grids.run.grid().places[b.index()] == Place::Shared);
+        match how {
+            Join::Folded(op) if !in_place && stays => self.fold_there((number, id), op),
+            Join::Folded(op) if !in_place => {
+                let partials = (0..chunks.len()).map(|chunk| self.of_chunk(id, chunk)).collect::<Result<_, _>>()?;
+                // Sparse results are few, and their merges short: the host does them.
+                let engine = if grids.device.is_some() { Engine::Instant } else { Engine::Grid };
+                kernel.merges.merge(&kernel.draft, (number, op), partials, (engine, limits))
+            }
+            Join::Shared | Join::Folded(_) => {
+                let len = super::parallel::places(kernel, id, inputs) as usize;
+                let cut = grids.sections.iter().flat_map(|sections| &sections.folds);
+                let mut cut = cut.filter(|(output, _)| *output == id);
+                self.tensor(id, |buffer| {
+                    let Some((_, op)) = cut.next() else {
+                        return self.gather(buffer, &[], &[Piece { window: 0, from: 0, len, shift: 0 }]);
+                    };
+                    let of = Folded { number, ty: &kernel.draft.program.tensors[id.index()].ty, op };
+                    let there = grids.run.is_elsewhere().then(|| self.sections_there(buffer, of)).transpose()?;
+                    match there.flatten() {
+                        Some(array) => Ok(array),
+                        None => self.gather(buffer, &self.of_sections(buffer, op)?, &[]),
+                    }
+                })
+            }
+            Join::Appended => self.append(id),
+        }
+    }
+
+    /// A dense output into which chunks have folded, put together where that has happened.
+    fn fold_there(&self, (number, id): (usize, TensorId), op: &Op) -> Result<Tensor, Error> {
+        let Run { kernel, grids, chunks, limits, .. } = *self.run;
+        let buffers = arrays(&kernel.draft, id);
+        let arrays = buffers.iter().map(|buffer| {
+            let piece = |window| Ok(Piece { window, from: 0, len: self.length(*buffer, window)?, shift: 0 });
+            self.gather(*buffer, &[], &(0..chunks.len()).map(piece).collect::<Result<Vec<_>, Error>>()?)
+        });
+        let partials = Partials { ends: vec![chunks.len()], arrays: arrays.collect::<Result<_, _>>()? };
+        let of = Folded { number, ty: &kernel.draft.program.tensors[id.index()].ty, op };
+        let mut folded = kernel.folds.fold(of, partials, &grids.maker, limits)?.into_iter();
+        self.tensor(id, |_| Ok(folded.next().expect("the result has the arrays of the partial results")))
+    }
+
+    /// An array of which chunks have the elements of their rounds, and several sections of a round each a partial result:
+    /// these are folded where they lie, and the array is put together there. `None` where some elements belong to no chunk.
+    fn sections_there(&self, buffer: Buffer, of: Folded<'_>) -> Result<Option<Array>, Error> {
+        let Run { kernel, grids, sections, limits, .. } = *self.run;
+        let windows = &self.launched.windows[buffer.index()];
+        let (mut rows, mut ends, mut pieces, mut next) = (Vec::new(), Vec::new(), Vec::new(), 0);
+        for (window, left) in windows.iter().enumerate() {
+            let (first, len) = (left.first, left.len);
+            let whole = Piece { window, from: 0, len, shift: 0 };
+            if sections[window] == ALL {
+                pieces.push(whole);
+            } else {
+                rows.push(whole);
+                // Sections of a round follow each other.
+                let goes_on = window > 0 && sections[window - 1] != ALL && windows[window - 1].first == first;
+                if goes_on {
+                    *ends.last_mut().expect("an earlier section has begun the group") = rows.len();
+                    continue;
+                }
+                pieces.push(Piece { window: windows.len(), from: ends.len() * len, ..whole });
+                ends.push(rows.len());
+            }
+            if first != next {
+                return Ok(None);
+            }
+            next += len as i64;
+        }
+        if next != self.run.whole(buffer).len as i64 {
+            return Ok(None);
+        }
+        if rows.is_empty() {
+            return self.gather(buffer, &[], &pieces).map(Some);
+        }
+        let partials = Partials { ends, arrays: vec![self.gather(buffer, &[], &rows)?] };
+        let folded = kernel.folds.fold(of, partials, &grids.maker, limits)?;
+        let folded = grids.run.left(&folded[0], limits)?;
+        let windows: Vec<&Left> = windows.iter().chain([&folded]).collect();
+        let decl = &kernel.draft.function().buffers[buffer.index()];
+        grids.run.gather(&Gather { decl, windows: &windows, head: &[], pieces: &pieces }, limits).map(Some)
+    }
+
+    /// The elements of an array of which chunks have those of their rounds, and several sections of a round each a partial
+    /// result, which are folded in their order, by the host.
+    fn of_sections(&self, buffer: Buffer, op: &Op) -> Result<Vec<u64>, Error> {
+        let decl = &self.run.kernel.draft.function().buffers[buffer.index()];
+        let bits = |value: &Scalar| value.to_bits().expect("elements of buffers are primitives");
+        let mut whole = vec![bits(&decl.fill); self.run.whole(buffer).len];
+        let windows = &self.launched.windows[buffer.index()];
+        let elements = self.run.grids.run.elements(decl, windows)?;
+        for ((window, elements), section) in windows.iter().zip(elements).zip(self.run.sections) {
+            let first = usize::try_from(window.first).unwrap_or(0);
+            for (to, element) in whole[first..].iter_mut().zip(elements) {
+                *to = match *section == ALL {
+                    true => element,
+                    false => {
+                        let pair = [*to, element].map(|bits| Scalar::from_bits(decl.prim, bits));
+                        let folded = op.eval(&pair).map_err(|_| Error::KernelStopped(Status::CheckedOverflow))?;
+                        bits(&folded)
+                    }
+                };
+            }
+        }
+        Ok(whole)
+    }
+
+    /// What one chunk has left of an output.
+    pub(super) fn of_chunk(&self, id: TensorId, chunk: usize) -> Result<Tensor, Error> {
+        self.tensor(id, |buffer| {
+            let len = self.length(buffer, chunk)?;
+            self.gather(buffer, &[], &[Piece { window: chunk, from: 0, len, shift: 0 }])
+        })
+    }
+
+    /// An output of arrays.
+    fn tensor(&self, id: TensorId, array: impl FnMut(Buffer) -> Result<Array, Error>) -> Result<Tensor, Error> {
+        let Draft { program, lowered, .. } = &self.run.kernel.draft;
+        collect::collect(program, lowered, (id, array), (self.run.inputs, &self.run.limits.memory))
+    }
+
+    /// How long an array is that a chunk has left.
+    fn length(&self, buffer: Buffer, chunk: usize) -> Result<usize, Error> {
+        let number =
+            self.recorded.iter().position(|b| *b == buffer).expect("outputs record the lengths of their arrays");
+        let length = self.lengths[chunk].get(number).and_then(|n| usize::try_from(*n).ok());
+        length.ok_or_else(|| Error::InvalidInvocation("the kernel has not left its outputs".into()))
+    }
+
+    fn gather(&self, buffer: Buffer, head: &[u64], pieces: &[Piece]) -> Result<Array, Error> {
+        let decl = &self.run.kernel.draft.function().buffers[buffer.index()];
+        let windows: Vec<&Left> = self.launched.windows[buffer.index()].iter().collect();
+        let gather = Gather { decl, windows: &windows, head, pieces };
+        self.run.grids.run.gather(&gather, self.run.limits)
+    }
+
+    /// An output whose windows stand behind each other.
+    fn append(&self, id: TensorId) -> Result<Tensor, Error> {
+        let (draft, chunks) = (&self.run.kernel.draft, self.run.chunks);
+        let ty = draft.program.tensors[id.index()].ty.clone();
+        let sizes = ty.format.storage_shape(&ty.shape);
+        let mut whole: HashMap<Buffer, Array> = HashMap::new();
+        let mut spans: Vec<Span> = chunks.iter().map(|_| Span { own: 0..1, start: 0 }).collect();
+        for (k, (format, n)) in ty.format.levels.iter().zip(sizes).enumerate() {
+            let arrays =
+                draft.buffers(|b| matches!(b, Binding::Level { tensor, level, .. } if (*tensor, *level) == (id, k)));
+            let n = n as usize;
+            spans = match level(format.kind).concatenation() {
+                Concatenation::Full if k == 0 => chunks.iter().map(|chunk| coordinates(chunk, n)).collect(),
+                Concatenation::Full => spans.iter().map(|span| span.times(n)).collect(),
+                Concatenation::List => {
+                    let [ptr, entries @ ..] = &arrays[..] else { unreachable!("a list has ends") };
+                    // The last array of a list has an element for each position.
+                    let last = arrays[arrays.len() - 1];
+                    let counts = (0..chunks.len()).map(|chunk| self.length(last, chunk));
+                    let own = Span::one_behind_the_other(counts.collect::<Result<Vec<_>, _>>()?.into_iter());
+                    let total = own.last().map_or(0, |span| span.whole().end);
+                    if self.run.invocation.prim(*ptr) == Prim::I32 && i32::try_from(total).is_err() {
+                        return Err(Error::KernelStopped(Status::PositionOverflow));
+                    }
+                    whole.insert(*ptr, self.ends(*ptr, (&spans, &own), k == 0)?);
+                    for array in entries {
+                        whole.insert(*array, self.appended(*array, &own)?);
+                    }
+                    own
+                }
+                Concatenation::Entry => {
+                    for array in arrays {
+                        whole.insert(array, self.appended(array, &spans)?);
+                    }
+                    spans
+                }
+                Concatenation::None => unreachable!("outputs of such levels are not appended"),
+            };
+        }
+        for leaf in draft.buffers(|b| matches!(b, Binding::Leaf { tensor, .. } if *tensor == id)) {
+            whole.insert(leaf, self.appended(leaf, &spans)?);
+        }
+        self.tensor(id, |buffer| Ok(whole.remove(&buffer).expect("each array was appended")))
+    }
+
+    /// The elements at positions of a chunk.
+    fn piece(&self, array: Buffer, chunk: usize, positions: Range<usize>, shift: usize) -> Piece {
+        let first = self.launched.windows[array.index()][chunk].first as usize;
+        Piece { window: chunk, from: positions.start - first, len: positions.len(), shift: shift as i64 }
+    }
+
+    /// An array with an element for each position.
+    fn appended(&self, array: Buffer, spans: &[Span]) -> Result<Array, Error> {
+        let own = spans.iter().enumerate().map(|(chunk, span)| self.piece(array, chunk, span.own.clone(), 0));
+        self.gather(array, &[], &own.collect::<Vec<_>>())
+    }
+
+    /// The ends of the lists below some positions, which count the entries of the whole.
+    fn ends(&self, ptr: Buffer, (parents, entries): (&[Span], &[Span]), at_root: bool) -> Result<Array, Error> {
+        if at_root {
+            let total = entries.last().map_or(0, |span| span.whole().end) as u64;
+            return self.gather(ptr, &[0, total], &[]);
+        }
+        let ends = parents.iter().zip(entries).enumerate().map(|(chunk, (parents, entries))| {
+            self.piece(ptr, chunk, parents.own.start + 1..parents.own.end + 1, entries.start)
+        });
+        self.gather(ptr, &[0], &ends.collect::<Vec<_>>())
+    }
+}
+
+/// The arrays of an output, in the order of the function's table.
+fn arrays(draft: &Draft, id: TensorId) -> Vec<Buffer> {
+    draft.buffers(|b| match b {
+        Binding::Level { tensor, .. } | Binding::Leaf { tensor, .. } => *tensor == id,
+        Binding::Scratch | Binding::Lengths => false,
+    })
+}

@@ -1,0 +1,144 @@
+//! Leads: an intersection whose rounds do not depend on each other, for machines whose lanes share them.
+//!
+//! One list that is needed leads. For each of its entries the other steppers are searched from where they stand, by cursors
+//! of the round, so that it goes on from nothing that an earlier one has left:
+//! ```text
+//! loop(i, [lo, hi), B[steppers]) =
+//!     seek(lo)
+//!     for entries of the leader before hi {
+//!         p = stop; own cursors = cursors of the others; seek(p - 1); loop(i, [p - 1, p), B[stepper := chunk cut to p])
+//!     }
+//! ```
+//! The leader is a list in whose pattern something is written, so that places belong to rounds; else the shortest one. A
+//! list that ends in the middle is searched for its end, so that no round has to leave the loop.
+
+use super::stepper::{Walker, round};
+use super::{Extent, Looplet, Nest};
+use crate::assembly::{CompareOp, Expr, Local, Stmt};
+use crate::lower::build::{eq, local, lt, plus, truth};
+use crate::lower::cx::Cx;
+use crate::lower::seeded::{self, Seeded};
+use crate::lower::state::Cursor;
+use redpoll_logic::Prim;
+use std::collections::HashSet;
+
+/// A list of fewer entries on average does not lead: there is no work in it for several lanes.
+const LEAST: f64 = 2.0;
+
+/// The walker that leads, and its cursor, where rounds are to be independent.
+pub(super) fn leader(cx: &Cx<'_>, nest: &Nest, walkers: &[Walker]) -> Option<(usize, Local)> {
+    let lengths = cx.lengths.filter(|_| nest.until.is_none())?;
+    let ends_within = |w: &Walker| cx.prover.le(&w.stepper.bound, &nest.extent.hi);
+    if let [one] = walkers
+        && ends_within(one)
+    {
+        return None;
+    }
+    let lists = walkers.iter().enumerate().filter_map(|(at, w)| {
+        let cursor = cursor_of_list(w).filter(|_| w.needed)?;
+        let acc = nest.state.acc(nest.heads[w.head].members[0]);
+        let (_, fiber) = acc.next()?;
+        let length = *lengths.get(&(cx.levels_of(acc.tensor?), fiber.level))?;
+        let writes = nest.heads[w.head].members.iter().any(|id| nest.state.acc(*id).writes);
+        (length >= LEAST).then_some((at, cursor, writes, length))
+    });
+    let first = |a: &(usize, Local, bool, f64), b: &(usize, Local, bool, f64)| b.2.cmp(&a.2).then(a.3.total_cmp(&b.3));
+    lists.min_by(first).map(|(at, cursor, ..)| (at, cursor))
+}
+
+/// The cursor of a stepper that goes through a list entry by entry, between which nothing but the fill value is met.
+fn cursor_of_list(w: &Walker) -> Option<Local> {
+    let Expr::Compare(CompareOp::Lt, cursor, _) = &w.stepper.more else { return None };
+    let Expr::Local(cursor) = **cursor else { return None };
+    let steps = (w.stepper.next)(&truth(true)) == [Stmt::Assign(cursor, plus(&local(cursor), 1))];
+    (steps && is_list(w)).then_some(cursor)
+}
+
+/// Whether a stepper meets single entries, and nothing but the fill value between and behind them.
+fn is_list(w: &Walker) -> bool {
+    matches!(&w.stepper.chunk, Looplet::Spike { body: body @ Cursor::Fill(_), .. } if *body == w.stepper.rest)
+}
+
+/// Emits the loop of the leader.
+pub(super) fn lower(cx: &mut Cx<'_>, nest: &Nest, mut walkers: Vec<Walker>, (leader, cursor): (usize, Local)) {
+    let Extent { lo, hi, .. } = nest.extent.clone();
+    let lead = walkers.remove(leader);
+    let last = match (&lead.stepper.more, cx.prover.le(&lead.stepper.bound, &hi) || seeded::is(Seeded::LeadEnd)) {
+        (Expr::Compare(_, _, end), true) => (**end).clone(),
+        _ => end_of(cx, &lead, cursor, &hi),
+    };
+    let own: Vec<(Local, Local)> = walkers.iter().flat_map(cursors).map(|cursor| (cursor, copy(cx, cursor))).collect();
+    let mut body = cx.loop_block(|cx| {
+        let mut lead = lead;
+        lead.find(cx);
+        let p = lead.stop.clone();
+        cx.prover.assume_le(&plus(&lo, 1), &p);
+        cx.prover.assume_le(&p, &hi);
+        search(cx, nest, vec![lead], walkers, &p);
+        cx.push(Stmt::Assign(cursor, plus(&local(cursor), 1)));
+    });
+    let of_round = |l: Local| own.iter().find(|(cursor, _)| *cursor == l).map_or(l, |(_, own)| *own);
+    body.iter_mut().for_each(|s| s.rename(&of_round));
+    body.splice(0..0, own.iter().map(|(cursor, own)| Stmt::Assign(*own, local(*cursor))));
+    cx.push(Stmt::While { cond: lt(&local(cursor), &last), body });
+}
+
+/// Where the entries of a list end that stand before `hi`.
+fn end_of(cx: &mut Cx<'_>, lead: &Walker, cursor: Local, hi: &Expr) -> Expr {
+    let (from, last) = (cx.new_local("from", Prim::I64), cx.new_local("last", Prim::I64));
+    cx.assign(from, local(cursor));
+    (lead.stepper.seek)(cx, hi);
+    cx.assign(last, local(cursor));
+    cx.assign(cursor, local(from));
+    local(last)
+}
+
+/// A local of the same name and type.
+fn copy(cx: &mut Cx<'_>, of: Local) -> Local {
+    cx.locals.push(cx.locals[of.index()].clone());
+    Local(cx.locals.len() as u32 - 1)
+}
+
+/// The cursors of a stepper: what says whether there is more, and moves.
+fn cursors(w: &Walker) -> Vec<Local> {
+    let mut moved = HashSet::new();
+    (w.stepper.next)(&truth(true)).iter().for_each(|s| {
+        s.for_each_assigned(&mut |l| {
+            moved.insert(l);
+        });
+    });
+    let mut cursors: Vec<Local> = moved.into_iter().filter(|l| w.stepper.more.mentions(*l)).collect();
+    cursors.sort_unstable();
+    cursors
+}
+
+/// Searches what is left of the walkers for the coordinate before `p`, then does the round.
+fn search(cx: &mut Cx<'_>, nest: &Nest, mut found: Vec<Walker>, mut others: Vec<Walker>, p: &Expr) {
+    if others.is_empty() {
+        return round(cx, nest, &found, (plus(p, -1), p.clone()));
+    }
+    let mut walker = others.remove(0);
+    (walker.stepper.seek.clone())(cx, &plus(p, -1));
+    if !walker.needed {
+        walker.find_or_infinity(cx);
+        found.push(walker);
+        return search(cx, nest, found, others, p);
+    }
+    let more = walker.stepper.more.clone();
+    let met = cx.block(|cx| {
+        walker.find(cx);
+        let (is_entry, stop) = (is_list(&walker), walker.stop.clone());
+        found.push(walker);
+        if !is_entry {
+            return search(cx, nest, found, others, p);
+        }
+        // Nothing is left to be done where the list has no entry.
+        let met = cx.block(|cx| {
+            cx.prover.assume_eq(&stop, p);
+            search(cx, nest, found, others, p);
+        });
+        let is_met = if seeded::is(Seeded::LeadEntry) { truth(true) } else { eq(&stop, p) };
+        cx.push_if(is_met, met, Vec::new());
+    });
+    cx.push_if(more, met, Vec::new());
+}
