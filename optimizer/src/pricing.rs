@@ -145,7 +145,7 @@ impl Search<'_> {
             return;
         }
         let in_step = levels.in_step(&positions);
-        let places = levels.places(&positions, self.problem.sizes);
+        let places = levels.places(positions, self.problem.sizes);
         let mut outside = Some(0);
         for (depth, ((kind, known), meeting)) in levels.resolved(&positions).zip(meetings).enumerate() {
             let fixed = std::mem::replace(&mut outside, known);

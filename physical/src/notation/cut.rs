@@ -32,9 +32,10 @@ pub struct Cut {
     pub repeated: Vec<usize>,
     /// The outputs of the program, in their order, and how each is put together.
     pub outputs: Vec<(TensorId, Join)>,
-    /// Whether results are the same bits wherever the loop is cut: what rounds decide each for themselves, in shared memory,
-    /// is. Floats that are folded over rounds may differ, as they are rounded in another order; so may what is stored of
-    /// sparse outputs, as fill values within a run are met at its ends one by one.
+    /// Whether results are the same bits wherever the loop is cut. Floats that are folded over rounds may differ, as they are
+    /// rounded in another order; those that rounds decide each for themselves, in shared memory, differ by signs of zeros at
+    /// most, and not at all over levels of single coordinates: runs and blocks that are cut in two have other code at their
+    /// ends. So may what is stored of sparse outputs, as fill values within a run are met at its ends one by one.
     pub exact: bool,
 }
 
@@ -112,10 +113,15 @@ pub fn cut(program: &Program, mode: FloatMode) -> Result<Cut, Obstacle> {
         let join = join(decl, &own, &|at| writes.span(at, index), mode);
         outputs.push((id, join.ok_or_else(|| Obstacle::NotFolded(decl.name.clone()))?));
     }
+    let single = program
+        .tensors
+        .iter()
+        .flat_map(|decl| &decl.ty.format.levels)
+        .all(|level| matches!(level.kind, LevelKind::Dense | LevelKind::SparseList | LevelKind::Singleton));
     let feels = |(id, join): &(TensorId, Join)| {
         let decl = &program.tensors[id.index()];
-        let floats = || decl.ty.dtype.prims().iter().any(|p| p.is_float());
-        *join != Join::Shared && (!is_dense(decl) || floats())
+        let floats = decl.ty.dtype.prims().iter().any(|p| p.is_float());
+        !is_dense(decl) || floats && (*join != Join::Shared || !single)
     };
     let exact = !outputs.iter().any(feels);
     let drivers = drivers(program, index);
