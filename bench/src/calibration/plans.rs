@@ -285,6 +285,14 @@ pub const PLANS: &[Plan] = &[
         sizes: &[&[4100, 5100, 1 << 16, 16], &[30100, 30100, 1 << 18, 16], &[1000, 1100, 1 << 14, 128]],
     },
     Plan {
+        name: "samples by columns of whole pages",
+        text: SAMPLED_BY_COLUMNS,
+        order: &["i", "j"],
+        format: "csr",
+        inputs: &[A, ("P", &[0, 3], ALL, "dense"), ("Q", &[3, 1], ALL, "dense")],
+        sizes: &[&[30100, 1 << 15, 1 << 18, 16], &[4100, 1 << 12, 1 << 16, 16]],
+    },
+    Plan {
         name: "product of rows",
         text: PRODUCT,
         order: &["i", "k", "j"],
