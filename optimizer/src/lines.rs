@@ -16,7 +16,7 @@ pub(crate) const CACHES: [(Event, f64); 3] =
     [(Event::CloseMiss, cost::CLOSE_CACHE), (Event::NearMiss, cost::NEAR_CACHE), (Event::FarMiss, cost::FAR_CACHE)];
 
 /// Loops that visit this part of their places go from neighbour to neighbour.
-const VISITS_ALL: f64 = 0.9;
+pub(crate) const VISITS_ALL: f64 = 0.9;
 
 /// The places of a dense level.
 #[derive(Clone, Copy, PartialEq, Debug)]

@@ -347,7 +347,7 @@ pub(crate) fn conversion(cx: &Context, read: &Read) -> Work {
 
 /// The operators of a term of which each round of a loop computes the value anew: what none of its rounds changes, and
 /// stands in front of what they do, is computed outside.
-pub(crate) fn operators(term: &Term, field: &Field) -> usize {
+fn operators(term: &Term, field: &Field) -> usize {
     let Node::Call(_, args) = term.node() else { return 0 };
     let fixed = args.iter().take_while(|arg| !arg.fields().contains(field)).count();
     let own = args.len().saturating_sub(fixed.max(1));

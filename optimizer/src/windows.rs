@@ -11,23 +11,21 @@ use crate::loop_order::{Purpose, Search};
 use crate::term::{Node, Term};
 use crate::work::{Event, Work};
 use redpoll_logic::op::{Builtin, Op};
-use redpoll_logic::{Affine, Field};
+use redpoll_logic::{Affine, Field, Scalar};
 
 impl Search<'_> {
     /// Leaves of lists that the last loop of an order walks what comparisons leave of them, and counts how these are entered
     /// so many times.
     pub(crate) fn within_window(&self, order: &[usize], entered: f64, walked: &mut [List]) -> Work {
         let mut work = Work::NONE;
-        let Some((last, outside)) = order.split_last() else { return work };
+        let Some(last) = order.last() else { return work };
         let field = &self.loops[*last];
+        let bound = |f: &Field| self.problem.prefix.contains(f) || order.iter().any(|k| self.loops[*k] == *f);
         for comparison in self.comparisons().iter().filter(|term| term.fields().contains(field)) {
-            let left = |loops: &[usize]| {
-                let bound = |f: &Field| self.problem.prefix.contains(f) || loops.iter().any(|k| self.loops[*k] == *f);
-                self.cx.support(comparison, self.problem.sizes, &bound)
-            };
-            let share = (left(order) / left(outside).max(f64::MIN_POSITIVE)).min(1.0);
+            let Some(share) = self.cx.held(comparison, self.problem.sizes, &bound) else { continue };
+            let late = begins_late(comparison, field);
             for list in walked.iter_mut() {
-                if begins_late(comparison, field) {
+                if late {
                     let passed = list.fiber * (1.0 - share);
                     work.add(Event::Gallop, cost::LED_LEAP * entered * (1.5 + passed.max(1.0).log2()));
                 }
@@ -56,21 +54,32 @@ impl Search<'_> {
 /// The comparisons of coordinates whose being false alone decides that a term is its fill.
 fn comparisons<'t>(cx: &Context, term: &'t Term, found: &mut Vec<&'t Term>) {
     match term.node() {
-        Node::Call(_, args) if args.len() == 1 => comparisons(cx, &args[0], found),
-        Node::Call(..) if comparison(term).is_some() => found.push(term),
+        Node::Call(..) if comparison(term).is_some() => {
+            found.extend((*term.fill() == Scalar::Bool(false)).then_some(term));
+        }
         Node::Call(Op::Builtin(Builtin::IfElse), args) => {
             if let [of, kept, other] = &args[..]
                 && other.as_literal().is_some_and(|other| other == term.fill())
             {
-                comparisons(cx, of, found);
+                conditions(of, found);
                 comparisons(cx, kept, found);
             }
         }
+        Node::Call(_, args) if args.len() == 1 => comparisons(cx, &args[0], found),
         Node::Call(op, args) => {
             for k in deciding(op, args, term.fill(), cx.mode()) {
                 comparisons(cx, &args[k], found);
             }
         }
+        _ => {}
+    }
+}
+
+/// The comparisons without which a condition does not hold.
+fn conditions<'t>(term: &'t Term, found: &mut Vec<&'t Term>) {
+    match term.node() {
+        Node::Call(..) if comparison(term).is_some() => found.push(term),
+        Node::Call(Op::Builtin(Builtin::And), args) => args.iter().for_each(|arg| conditions(arg, found)),
         _ => {}
     }
 }

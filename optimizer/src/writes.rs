@@ -2,7 +2,7 @@
 
 use crate::cost;
 use crate::formats::{estimate_positions, sparse_format};
-use crate::lines::Places;
+use crate::lines::{Places, VISITS_ALL};
 use crate::loop_order::{Purpose, Search};
 use crate::patterns::{kept_format, pattern, patterns};
 use crate::pricing::missed;
@@ -135,7 +135,7 @@ impl Search<'_> {
         let Some(&last) = mine.last() else { return Stream { writes: 1.0, scattered: None, in_rows: false } };
         let takes_all = |at: usize| {
             let size = self.problem.sizes.of(&self.loops[order[at]]) as f64;
-            rounds(at + 1) > 0.9 * size * rounds(at)
+            rounds(at + 1) > VISITS_ALL * size * rounds(at)
         };
         let in_rows = takes_all(last);
         let scattered = mine.iter().rev().find(|at| !takes_all(**at)).map(|&at| Scattered {

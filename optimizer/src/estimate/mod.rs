@@ -19,7 +19,7 @@ use profile::{Over, Sense};
 
 use crate::context::Context;
 use crate::sizes::Sizes;
-use crate::term::{Target, Term};
+use crate::term::{Node, Target, Term};
 use redpoll_logic::op::Op;
 use redpoll_logic::{Field, FloatMode, Scalar};
 
@@ -30,6 +30,13 @@ impl Context<'_> {
     /// The estimated fraction of the places over the bound fields below which the term may differ from its fill.
     pub(crate) fn support(&self, term: &Term, sizes: &Sizes, bound: &Bound) -> f64 {
         self.profile(term, Over { sizes, bound, sense: Sense::Visited }).fraction
+    }
+
+    /// The estimated fraction of the places over the bound fields at which a comparison of coordinates holds; `None` where
+    /// nothing is known of it, or fields of it are not bound.
+    pub(crate) fn held(&self, comparison: &Term, sizes: &Sizes, bound: &Bound) -> Option<f64> {
+        let Node::Call(op, args) = comparison.node() else { return None };
+        order::compared(op, args, Over { sizes, bound, sense: Sense::Visited })
     }
 
     /// The estimated fraction of the places over all fields of a term where it differs from its fill.

@@ -1,6 +1,7 @@
 //! The places that rounds of a loop touch, as polynomials over what stays through the loop. Along a list the coordinate of a
 //! round is as good as its number: no two rounds have the same.
 
+use super::known::names;
 use crate::assembly::{BinaryOp, Buffer, Expr, Local, Stmt};
 use redpoll_logic::Scalar;
 use std::collections::{HashMap, HashSet};
@@ -89,14 +90,7 @@ impl<'a> Forms<'a> {
         assigned: &'a HashSet<Local>,
         stored: &'a HashSet<Buffer>,
     ) -> Forms<'a> {
-        let mut names = HashMap::new();
-        let mut times: HashMap<Local, u32> = HashMap::new();
-        for stmt in body {
-            stmt.for_each_assigned(&mut |local| *times.entry(local).or_default() += 1);
-            note_names(stmt, &mut names);
-        }
-        names.retain(|local, _| times[local] == 1);
-        Forms { var, distinct, assigned, stored, names, around: Vec::new() }
+        Forms { var, distinct, assigned, stored, names: names(body), around: Vec::new() }
     }
 
     /// Calls `f` on every access in statements, with its form if it has one; until `f` says no.
@@ -202,11 +196,4 @@ impl<'a> Forms<'a> {
             _ => Sum::of(vec![e.clone()], 1),
         })
     }
-}
-
-fn note_names<'a>(stmt: &'a Stmt, names: &mut HashMap<Local, &'a Expr>) {
-    if let Stmt::Assign(local, value) = stmt {
-        names.insert(*local, value);
-    }
-    stmt.bodies().into_iter().flatten().for_each(|s| note_names(s, names));
 }

@@ -18,14 +18,7 @@ pub(super) struct Known<'f> {
 impl<'f> Known<'f> {
     /// What is known where parameters have these values.
     pub(super) fn of(function: &'f Function, params: Vec<Option<i64>>) -> Known<'f> {
-        let mut assigned: HashMap<Local, u32> = HashMap::new();
-        let mut names = HashMap::new();
-        for stmt in &function.body {
-            stmt.for_each_assigned(&mut |local| *assigned.entry(local).or_default() += 1);
-            note_names(stmt, &mut names);
-        }
-        names.retain(|local, _| assigned[local] == 1);
-        Known { params, names, bounds: function.chunk }
+        Known { params, names: names(&function.body), bounds: function.chunk }
     }
 
     /// The value of an expression over these rounds of the outermost loop, or over those of any chunk. What is too large is
@@ -57,14 +50,20 @@ impl<'f> Known<'f> {
     }
 }
 
-/// The locals that statements assign, and the expressions.
-fn note_names<'f>(stmt: &'f Stmt, names: &mut HashMap<Local, &'f Expr>) {
-    match stmt {
-        Stmt::Assign(local, value) => {
-            names.insert(*local, value);
-        }
-        Stmt::If { then, other, .. } => then.iter().chain(other).for_each(|s| note_names(s, names)),
-        Stmt::While { body, .. } | Stmt::For { body, .. } => body.iter().for_each(|s| note_names(s, names)),
-        _ => {}
+/// The locals that statements assign once, which stand for the expressions.
+pub(super) fn names(body: &[Stmt]) -> HashMap<Local, &Expr> {
+    let (mut names, mut times) = (HashMap::new(), HashMap::<Local, u32>::new());
+    for stmt in body {
+        stmt.for_each_assigned(&mut |local| *times.entry(local).or_default() += 1);
+        note_names(stmt, &mut names);
     }
+    names.retain(|local, _| times[local] == 1);
+    names
+}
+
+fn note_names<'a>(stmt: &'a Stmt, names: &mut HashMap<Local, &'a Expr>) {
+    if let Stmt::Assign(local, value) = stmt {
+        names.insert(*local, value);
+    }
+    stmt.bodies().into_iter().flatten().for_each(|s| note_names(s, names));
 }

@@ -4,9 +4,9 @@
 //! 2. There are as many places as buffers, inputs alone being [`Place::Input`]; a team has a power of two of lanes, up
 //!    to 256.
 //! 3. Outside of spread loops the first lane alone stores, inside each lane; measured buffers are not touched.
-//! 4. A spread loop has independent rounds but for its folds, given that coordinates differ where the grid says so, whose stores its bounds do not read; it folds from identities,
-//!    and all that goes on from round to round. In it there is neither another one nor anything that the team does
-//!    together: barriers, growth, sorts, swaps, returns.
+//! 4. A spread loop has independent rounds but for its folds, given that coordinates differ where the grid says so; its
+//!    bounds read nothing that it stores. It folds from identities, and folds all that goes on from round to round. In it
+//!    there is neither another one nor anything that the team does together: barriers, growth, sorts, swaps, returns.
 //! 5. Atomic operations work on shared integers of 32 or 64 bits, by operators whose order does not matter, and nothing
 //!    else touches these buffers.
 //! 6. Windows of one place are swapped; windows alone are sorted.

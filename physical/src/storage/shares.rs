@@ -18,10 +18,8 @@ pub(crate) struct Stored<'a> {
 enum Counted<'a> {
     /// As many for each of the level before.
     Full { dimension: u64 },
-    /// By where lists begin, and by their ascending coordinates.
-    Ordered { ptr: Indices<'a>, idx: Indices<'a>, dimension: u64 },
-    /// By where lists begin.
-    Listed { ptr: Indices<'a> },
+    /// By where lists begin, and by their coordinates where these ascend and some are given.
+    Lists { ptr: Indices<'a>, idx: Option<Indices<'a>> },
     /// They are those of the level before; which of several has a coordinate is not looked for.
     Entries,
     /// Not at all, as outermost level: coordinates are counted.
@@ -35,53 +33,50 @@ impl<'a> Stored<'a> {
         for k in 0..tensor.ty().format.levels.len() {
             let data = tensor.level(k);
             let (array, dimension) = (|n: usize| data.arrays[n].indices(), data.dimension);
+            let ordered = data.format.ordered;
             levels.push(match level(data.format.kind).concatenation() {
                 Concatenation::Full => Counted::Full { dimension },
-                Concatenation::List if data.format.ordered && k < given => {
-                    Counted::Ordered { ptr: array(0), idx: array(1), dimension }
+                Concatenation::List if ordered || k > 0 => {
+                    Counted::Lists { ptr: array(0), idx: (ordered && k < given).then(|| array(1)) }
                 }
-                Concatenation::List if data.format.ordered => Counted::Listed { ptr: array(0) },
-                _ if k == 0 => Counted::Coordinates { dimension },
-                Concatenation::List => Counted::Listed { ptr: array(0) },
-                Concatenation::Entry => Counted::Entries,
-                Concatenation::None => break,
+                Concatenation::Entry if k > 0 => Counted::Entries,
+                _ => {
+                    if k == 0 {
+                        levels.push(Counted::Coordinates { dimension });
+                    }
+                    break;
+                }
             });
-            if let Some(Counted::Coordinates { .. }) = levels.last() {
-                break;
-            }
         }
         Stored { levels }
     }
 
     /// How many positions the innermost level has before a place, given by its first storage coordinates, no more than was
-    /// said; as far in as the
-    /// arrays tell: of levels that do not, a fiber counts as one. It grows with the place.
+    /// said; as far in as the arrays tell: of levels that do not, a fiber counts as one. It grows with the place.
     pub(crate) fn before(&self, place: &[u64]) -> u64 {
         // Those of the level before, and the one at the place itself, if it is stored.
         let (mut before, mut at) = (0u64, Some(0u64));
         for (k, counted) in self.levels.iter().enumerate() {
             // Nothing is before the first coordinate, whatever is stored there.
             at = at.filter(|_| k < place.len());
-            let coordinate = |dimension: u64| place.get(k).copied().unwrap_or(0).min(dimension);
+            let coordinate = place.get(k).copied().unwrap_or(0);
             (before, at) = match *counted {
                 Counted::Full { dimension } => {
-                    let (rows, coordinate) = (before.saturating_mul(dimension), coordinate(dimension));
-                    let before = at.map_or(rows, |_| rows.saturating_add(coordinate));
+                    let rows = before.saturating_mul(dimension);
+                    let before = at.map_or(rows, |_| rows.saturating_add(coordinate.min(dimension)));
                     (before, at.filter(|_| coordinate < dimension).map(|_| before))
                 }
-                Counted::Ordered { ptr, idx, dimension } => match at {
+                Counted::Lists { ptr, idx } => match at.zip(idx) {
                     None => (ptr.get(before), None),
-                    Some(parent) => {
-                        let coordinate = coordinate(dimension);
+                    Some((parent, idx)) => {
                         let (lo, hi) = (ptr.get(parent), ptr.get(parent + 1));
                         let found = lower_bound(lo..hi, |q| idx.get(q) < coordinate);
                         let is_stored = found < hi && idx.get(found) == coordinate;
                         (found, is_stored.then_some(found))
                     }
                 },
-                Counted::Listed { ptr } => (ptr.get(before), None),
                 Counted::Entries => (before, None),
-                Counted::Coordinates { dimension } => (coordinate(dimension), None),
+                Counted::Coordinates { dimension } => (coordinate.min(dimension), None),
             };
         }
         before

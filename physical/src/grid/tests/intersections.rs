@@ -2,32 +2,20 @@
 //! lists that are merged.
 
 use super::golden::check_plan;
-use super::{function, launch, one};
+use super::{function, launch, one, values};
 use crate::Error;
 use crate::assembly::{BinaryOp, Buffer, Expr, Local, Param, Status};
 use crate::grid::rounds::with_rounds;
 use crate::grid::{End, Fault, Grid, Lanes, Launched, Place, Stmt, Walks, map_to, serial, verify};
 use crate::kernel::{Engine, Kernel};
-use crate::run::{Limits, Workers};
-use crate::storage::Tensor;
 use crate::testing::skewed;
 use arrow::buffer::Buffer as ArrowBuffer;
 use expect_test::{Expect, expect};
 use redpoll_logic::{FloatMode, Scalar};
-use std::num::NonZero;
-use std::sync::Arc;
 
 fn check(number: usize, expected: Expect) {
     let (draft, _) = skewed::draft(skewed::INTERSECTIONS[number]);
     check_plan(&draft.grids(Lanes::AsUseful), expected);
-}
-
-/// The values of outputs, by an engine that cuts wherever it can.
-fn values(kernel: &Kernel, inputs: &[Tensor]) -> Vec<Vec<Scalar>> {
-    let workers = Arc::new(Workers::new(NonZero::new(2).expect("not 0")).cutting_all());
-    let outcome = kernel.run(&inputs.iter().collect::<Vec<_>>(), &Limits::default().on(&workers));
-    let outputs = outcome.unwrap_or_else(|e| panic!("{e}\n{}", kernel.function())).outputs;
-    outputs.iter().map(|output| output.to_dense_scalars().unwrap()).collect()
 }
 
 /// Protects the searches of lanes, and what they fold, against the merges of the CPU.

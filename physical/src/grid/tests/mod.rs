@@ -10,9 +10,14 @@ use super::{End, Extent, Grid, Launch, Launched, Place, Program, Runner, Walks, 
 use crate::Error;
 use crate::assembly::text::parse;
 use crate::assembly::{Buffer, BufferRole, Function, verify};
-use crate::run::{Invocation, Limits, Signature};
+use crate::kernel::Kernel;
+use crate::run::{Invocation, Limits, Signature, Workers};
+use crate::storage::Tensor;
 use arrow::buffer::Buffer as ArrowBuffer;
+use redpoll_logic::Scalar;
+use std::num::NonZero;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// Reads a function that is known to be right.
 fn function(text: &str) -> Function {
@@ -91,6 +96,14 @@ fn elements(grid: &Grid, inputs: &[ArrowBuffer], chunks: &[Range<i64>], len: usi
     let first = all.next().unwrap();
     assert!(all.all(|other| other == first), "{grid}");
     first
+}
+
+/// The values of outputs, by an engine that cuts wherever it can.
+fn values(kernel: &Kernel, inputs: &[Tensor]) -> Vec<Vec<Scalar>> {
+    let workers = Arc::new(Workers::new(NonZero::new(2).expect("not 0")).cutting_all());
+    let outcome = kernel.run(&inputs.iter().collect::<Vec<_>>(), &Limits::default().on(&workers));
+    let outputs = outcome.unwrap_or_else(|e| panic!("{e}\n{}", kernel.function())).outputs;
+    outputs.iter().map(|output| output.to_dense_scalars().unwrap()).collect()
 }
 
 /// One chunk of so many rounds.

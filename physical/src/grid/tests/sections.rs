@@ -1,26 +1,14 @@
 //! Rounds in sections: what can be cut, and that results are those of whole rounds.
 
-use super::{function, grid};
+use super::{function, grid, values};
 use crate::Error;
 use crate::grid::sections::with_bounds;
 use crate::grid::{End, Extent, Fault, Grid, Lanes, Launch, Launched, Place, Program, Runner, Stmt, verify};
 use crate::kernel::{Engine, Kernel};
-use crate::run::{Invocation, Limits, Signature, Workers};
-use crate::storage::Tensor;
+use crate::run::{Invocation, Limits, Signature};
 use crate::testing::skewed;
 use arrow::buffer::Buffer as ArrowBuffer;
-use redpoll_logic::Scalar;
-use std::num::NonZero;
 use std::ops::Range;
-use std::sync::Arc;
-
-/// The values of outputs, by an engine that cuts wherever it can.
-fn values(kernel: &Kernel, inputs: &[Tensor]) -> Vec<Vec<Scalar>> {
-    let workers = Arc::new(Workers::new(NonZero::new(2).expect("not 0")).cutting_all());
-    let outcome = kernel.run(&inputs.iter().collect::<Vec<_>>(), &Limits::default().on(&workers));
-    let outputs = outcome.unwrap_or_else(|e| panic!("{e}\n{}", kernel.function())).outputs;
-    outputs.iter().map(|output| output.to_dense_scalars().unwrap()).collect()
-}
 
 /// Protects the partial results of rounds that several teams have, and that all shapes are seen for what they are.
 #[test]
