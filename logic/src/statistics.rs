@@ -7,8 +7,9 @@
 
 use crate::field::Alias;
 use crate::format::TensorType;
+use rustc_hash::FxHashMap;
 use std::cell::RefCell;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -186,7 +187,7 @@ impl StatisticsSource for Assumed {
 
 /// A catalog of numbers of positions below each level, one list a tensor, outermost level first.
 #[derive(Clone, Debug, Default)]
-pub struct PositionCounts(HashMap<Alias, Vec<Answer>>);
+pub struct PositionCounts(FxHashMap<Alias, Vec<Answer>>);
 
 impl PositionCounts {
     /// Sets the answers to [`Question::Positions`] of a tensor: for 1, 2, .. levels.
@@ -207,10 +208,10 @@ impl StatisticsSource for PositionCounts {
 /// Answers to all questions, memoised.
 pub struct Statistics<'a> {
     source: &'a dyn StatisticsSource,
-    memo: RefCell<HashMap<(Alias, Question), Answer>>,
-    marginals: RefCell<HashMap<(Alias, ModeSet, usize), Option<Weights>>>,
+    memo: RefCell<FxHashMap<(Alias, Question), Answer>>,
+    marginals: RefCell<FxHashMap<(Alias, ModeSet, usize), Option<Weights>>>,
     facts: RefCell<BTreeMap<(Alias, Fact), bool>>,
-    paths: RefCell<HashMap<Vec<Hop>, Option<f64>>>,
+    paths: RefCell<FxHashMap<Vec<Hop>, Option<f64>>>,
 }
 
 impl<'a> Statistics<'a> {

@@ -16,7 +16,7 @@ use redpoll_logic::statistics::{Answer, Fact, Hop, ModeSet, PositionCounts, Ques
 use redpoll_logic::{Alias, Field, FloatMode, Format, TensorType};
 use rustc_hash::FxHashMap;
 use std::cell::RefCell;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -25,14 +25,14 @@ pub(crate) struct Context<'a> {
     pub(crate) config: &'a Config,
     statistics: &'a Statistics<'a>,
     /// The types of the tensors that queries write.
-    types: HashMap<Alias, Arc<TensorType>>,
+    types: FxHashMap<Alias, Arc<TensorType>>,
     counts: PositionCounts,
     /// How the stored places of those tensors are spread over the coordinates of each storage mode.
-    spread: HashMap<Alias, Vec<Option<Marginal>>>,
+    spread: FxHashMap<Alias, Vec<Option<Marginal>>>,
     /// The paths along which those tensors were made of inputs, where they were.
-    paths: HashMap<Alias, Vec<Hop>>,
+    paths: FxHashMap<Alias, Vec<Hop>>,
     /// Which places of a tensor those tensors count, where they do.
-    counting: HashMap<Alias, Marginal>,
+    counting: FxHashMap<Alias, Marginal>,
     marginals: Rc<Marginals>,
     /// Whether what takes a pass over a tensor is asked for.
     measures: bool,
@@ -49,7 +49,7 @@ pub(crate) struct Context<'a> {
     /// What is to be planned once what it waits for is stored, the next last.
     pub(crate) waiting: Vec<Waiting>,
     /// What comes near to what was chosen for nests of the plan.
-    pub(crate) close: Vec<Close>,
+    pub(crate) close: Vec<Close<'a>>,
     /// How many of the plan's nests were begun.
     pub(crate) begun: usize,
     /// One for each query, for plans that may be adapted.
@@ -57,9 +57,9 @@ pub(crate) struct Context<'a> {
 }
 
 /// What comes near to what was chosen for a nest of the plan.
-pub(crate) struct Close {
-    /// How many nests were begun.
-    pub(crate) nest: usize,
+pub(crate) struct Close<'a> {
+    /// What was planned before it.
+    pub(crate) begun: Box<Context<'a>>,
     pub(crate) other: Candidate,
     /// What the nest itself costs.
     pub(crate) before: f64,
@@ -143,11 +143,11 @@ impl<'a> Context<'a> {
         Context {
             config,
             statistics,
-            types: HashMap::new(),
+            types: FxHashMap::default(),
             counts: PositionCounts::default(),
-            spread: HashMap::new(),
-            paths: HashMap::new(),
-            counting: HashMap::new(),
+            spread: FxHashMap::default(),
+            paths: FxHashMap::default(),
+            counting: FxHashMap::default(),
             marginals: Rc::default(),
             measures: false,
             measuring: Measuring::default(),
@@ -165,9 +165,31 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// The same with what another one of the same plan has found of marginals: they do not depend on what is planned.
-    pub(crate) fn knowing(self, other: &Context<'a>) -> Context<'a> {
-        Context { marginals: other.marginals.clone(), ..self }
+    /// The same once more, to plan on in another way. What was found of marginals is shared: it does not depend on plans.
+    pub(crate) fn fork(&self) -> Context<'a> {
+        Context {
+            config: self.config,
+            statistics: self.statistics,
+            types: self.types.clone(),
+            counts: self.counts.clone(),
+            spread: self.spread.clone(),
+            paths: self.paths.clone(),
+            counting: self.counting.clone(),
+            marginals: self.marginals.clone(),
+            measures: self.measures,
+            measuring: self.measuring.clone(),
+            aliases: self.aliases.clone(),
+            copies: self.copies.clone(),
+            inputs: self.inputs.clone(),
+            queries: self.queries.clone(),
+            report: self.report.clone(),
+            rules: self.rules.clone(),
+            memo: Memo::default(),
+            waiting: self.waiting.clone(),
+            close: Vec::new(),
+            begun: self.begun,
+            steps: self.steps.clone(),
+        }
     }
 
     pub(crate) fn mode(&self) -> FloatMode {

@@ -7,7 +7,6 @@
 
 use crate::context::Context;
 use crate::cost;
-use crate::estimate::deciding;
 use crate::term::{At, Node, Read, Term};
 use crate::work::{Event, Work};
 use redpoll_logic::{DType, LeafKind, LevelKind, Lookup, Prim, StorageMode};
@@ -210,11 +209,7 @@ pub(crate) fn conjuncts<'t>(cx: &Context, term: &'t Term, found: &mut Vec<&'t Re
     match term.node() {
         Node::Access(read) => found.push(read),
         Node::Call(_, args) if args.len() == 1 => conjuncts(cx, &args[0], found),
-        Node::Call(op, args) => {
-            for k in deciding(op, args, term.fill(), cx.mode()) {
-                conjuncts(cx, &args[k], found);
-            }
-        }
+        Node::Call(_, args) => cx.deciding(term).iter().for_each(|k| conjuncts(cx, &args[*k], found)),
         _ => {}
     }
 }

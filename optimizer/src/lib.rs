@@ -145,30 +145,26 @@ fn plan_nests(plan: &Plan, statistics: &Statistics, config: &Config, rewrite: Re
     let nests = normalize(plan, config)?;
     let nests = nests.into_iter().map(|nest| use_lookups(root_folds(nest), config.float_mode)).collect();
     let nests = merge_queries(nests, config.float_mode);
-    let begin = || {
-        let mut cx = Context::new(config, statistics, &nests);
-        cx.report.phase("logic", plan.to_string());
-        cx.report.phase("nests", nests.iter().map(|nest| format!("{nest}\n")).collect());
-        cx
-    };
-    let mut cx = begin();
+    let mut cx = Context::new(config, statistics, &nests);
+    cx.report.phase("logic", plan.to_string());
+    cx.report.phase("nests", nests.iter().map(|nest| format!("{nest}\n")).collect());
+    let names = cx.aliases().clone();
     plan_rest(&mut cx, &nests, rewrite)?;
     // Terms are held against each other by estimates to which formats do not matter; of those that come near, the whole
     // plans are.
     let mut taken = None;
-    for Close { nest, other, before, found } in std::mem::take(&mut cx.close) {
+    for Close { begun: mut again, other, before, found } in std::mem::take(&mut cx.close) {
         // What comes later was found behind what was chosen first.
-        if taken.is_some_and(|taken| taken != nest) {
+        if taken.is_some_and(|taken| taken != again.begun) {
             break;
         }
-        let mut again = begin().knowing(&cx);
-        let instead = &mut |cx: &mut Context, old: Nest, rough: f64| match cx.begun == nest {
-            true => other.clone().take(cx, (before, &found)),
-            false => rewrite(cx, old, rough),
-        };
-        plan_rest(&mut again, &nests, instead)?;
+        let nest = again.begun;
+        let instead = other.take(&mut again, (before, &found));
+        again.waiting.extend(instead.into_iter().rev());
+        plan_waiting(&mut again, &nests, rewrite)?;
+        lay_out(&mut again, 0, names.clone())?;
         if again.report.work().cost() < algebra::GAIN * cx.report.work().cost() {
-            (cx, taken) = (again, Some(nest));
+            (cx, taken) = (*again, Some(nest));
         }
     }
     Ok(AdaptivePlan::new(cx, nests.clone().into(), plan.produces.clone()))
@@ -176,7 +172,14 @@ fn plan_nests(plan: &Plan, statistics: &Statistics, config: &Config, rewrite: Re
 
 /// Plans the nests that wait, and those of the plan that were not begun.
 pub(crate) fn plan_rest(cx: &mut Context, nests: &[Nest], rewrite: Rewrite) -> Result<(), Error> {
-    let (first, names, mut measured) = (cx.queries.len(), cx.aliases().clone(), false);
+    let (first, names) = (cx.queries.len(), cx.aliases().clone());
+    plan_waiting(cx, nests, rewrite)?;
+    lay_out(cx, first, names)
+}
+
+/// The same, in the formats that each query has by itself.
+fn plan_waiting(cx: &mut Context, nests: &[Nest], rewrite: Rewrite) -> Result<(), Error> {
+    let mut measured = cx.measures();
     loop {
         while let Some(Waiting { nest, origin, rules }) = cx.waiting.pop() {
             cx.rules = rules;
@@ -185,24 +188,29 @@ pub(crate) fn plan_rest(cx: &mut Context, nests: &[Nest], rewrite: Rewrite) -> R
         let Some(nest) = nests.get(cx.begun) else { break };
         cx.begun += 1;
         let nest = cx.resolve(nest.clone());
-        cx.measure(false);
-        cx.memo.hold(&nest.sizes, &nest.pins);
-        let mut rough = rough_cost(cx, &nest);
-        let worth = cx.config.worth;
-        cx.measure(rough >= worth.0 && rough >= worth.passes() * cx.stored(&nest));
-        if cx.measures() {
-            measured = true;
-            cx.measuring.allow(worth.measuring(rough));
-            // Where a few coordinates have most places, that is known first, and a query costs more.
-            let skewed = rough_cost(cx, &nest);
-            cx.measuring.allow(worth.measuring((skewed - rough).max(0.0)));
-            rough = skewed;
-        }
-        let instead = if rough >= worth.0 { rewrite(cx, nest, rough) } else { vec![nest.into()] };
+        let rough = measure_for(cx, &nest);
+        measured |= cx.measures();
+        let instead = if rough >= cx.config.worth.0 { rewrite(cx, nest, rough) } else { vec![nest.into()] };
         cx.waiting.extend(instead.into_iter().rev());
     }
     cx.measure(measured);
-    lay_out(cx, first, names)
+    Ok(())
+}
+
+/// Has as much measured for a nest as it is worth, and gives what its loops cost about.
+fn measure_for(cx: &mut Context, nest: &Nest) -> f64 {
+    cx.measure(false);
+    cx.memo.hold(&nest.sizes, &nest.pins);
+    let (rough, worth) = (rough_cost(cx, nest), cx.config.worth);
+    cx.measure(rough >= worth.0 && rough >= worth.passes() * cx.stored(nest));
+    if !cx.measures() {
+        return rough;
+    }
+    cx.measuring.allow(worth.measuring(rough));
+    // Where a few coordinates have most places, that is known first, and a query costs more.
+    let skewed = rough_cost(cx, nest);
+    cx.measuring.allow(worth.measuring((skewed - rough).max(0.0)));
+    skewed
 }
 
 /// Plans one nest, after the queries that it needs.

@@ -152,7 +152,7 @@ pub(crate) struct Accessed<'t> {
     /// The loops that its subscripts depend on.
     pub(crate) loops: Vec<usize>,
     /// How loops meet it, by the positions of its own among those that are open and their number.
-    pub(crate) met: RefCell<FxHashMap<Vec<u8>, Rc<Met>>>,
+    pub(crate) met: RefCell<FxHashMap<SmallVec<[u8; 8]>, Rc<Met>>>,
 }
 
 /// A fold inside of a value.

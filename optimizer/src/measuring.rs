@@ -7,14 +7,14 @@
 use crate::cost::{COMPARE_PLACE, COUNT_COORDINATE, COUNT_PLACE, FOLLOW_PATHS, SORT_PLACE};
 use redpoll_logic::statistics::{Fact, ModeSet, Question};
 use redpoll_logic::{Alias, TensorType};
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::{Cell, RefCell};
-use std::collections::{HashMap, HashSet};
 
 /// The steps that are left for passes over tensors, and what they were spent on.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Measuring {
     left: Cell<f64>,
-    paid: RefCell<HashMap<Alias, HashSet<Pass>>>,
+    paid: RefCell<FxHashMap<Alias, FxHashSet<Pass>>>,
 }
 
 /// What takes a pass over a tensor. What was counted in it serves all questions on the same.
@@ -46,7 +46,7 @@ impl Measuring {
         if !passes.clone().any(|pass| unpaid(&pass)) {
             return true;
         }
-        let unpaid: HashSet<Pass> = passes.filter(unpaid).collect();
+        let unpaid: FxHashSet<Pass> = passes.filter(unpaid).collect();
         let left = self.left.get() - unpaid.iter().map(|pass| pass.cost(ty, stored)).sum::<f64>();
         if left < 0.0 {
             return false;

@@ -7,7 +7,6 @@
 
 use crate::config::Subject;
 use crate::context::Context;
-use crate::estimate::deciding;
 use crate::fit::{Meeting, fit};
 use crate::sizes::Sizes;
 use crate::term::{At, NestKind, Node, Read, Target, Term};
@@ -40,7 +39,7 @@ pub(crate) fn patterns(cx: &Context, target: &Target, sizes: &Sizes) -> Vec<Read
     }
     let mut found = Vec::new();
     candidates(target, &target.value, &mut found);
-    found.retain(|read| vanishes(target, read, cx.mode()) && stored(&target.value, read, cx.mode()) == Stored::There);
+    found.retain(|read| vanishes(target, read, cx.mode()) && stored(cx, &target.value, read) == Stored::There);
     found
 }
 
@@ -91,7 +90,7 @@ fn vanishes(target: &Target, read: &Read, mode: FloatMode) -> bool {
 }
 
 /// Where loops over a term find something stored.
-fn stored(term: &Term, read: &Read, mode: FloatMode) -> Stored {
+fn stored(cx: &Context, term: &Term, read: &Read) -> Stored {
     if term.is_full() {
         return Stored::Everywhere;
     }
@@ -99,11 +98,11 @@ fn stored(term: &Term, read: &Read, mode: FloatMode) -> Stored {
         Node::Literal | Node::Coordinate(_) => Stored::Everywhere,
         Node::Access(other) if other == read => Stored::There,
         Node::Access(_) | Node::Fold(_) | Node::Temporary(..) => Stored::Elsewhere,
-        Node::Call(op, args) => {
-            let joined = deciding(op, args, term.fill(), mode);
+        Node::Call(_, args) => {
+            let joined = cx.deciding(term);
             let decides =
                 |k: &usize| if joined.is_empty() { args[*k].as_literal().is_none() } else { joined.contains(k) };
-            let parts = (0..args.len()).filter(decides).map(|k| stored(&args[k], read, mode));
+            let parts = (0..args.len()).filter(decides).map(|k| stored(cx, &args[k], read));
             // What several decide is stored where all are, anything else where one is.
             let [first, last] = match joined.is_empty() {
                 true => [Stored::Everywhere, Stored::There],

@@ -6,7 +6,7 @@
 
 use crate::context::Context;
 use crate::cost;
-use crate::estimate::{Bound, deciding, either};
+use crate::estimate::{Bound, either};
 use crate::fit::{Levels, Meeting};
 use crate::intersection::{Hold, List, Rounds, least, meet, searchable};
 use crate::lines::{CACHES, Places, aliased};
@@ -17,6 +17,7 @@ use crate::work::{Event, Work};
 use redpoll_logic::op::Op;
 use redpoll_logic::statistics::Question;
 use redpoll_logic::{Field, LevelKind, Lookup, Scalar};
+use smallvec::SmallVec;
 use std::rc::Rc;
 
 /// Levels that one loop binds.
@@ -32,7 +33,8 @@ pub(crate) struct Met {
     jumps: Vec<f64>,
     /// Bytes of a place and of all places of those whose places are read in order, each once.
     streams: Vec<(f64, f64)>,
-    copies: Work,
+    /// What the copies take that the accesses need.
+    copies: Vec<Work>,
 }
 
 /// A level that is looked up in every round.
@@ -52,7 +54,7 @@ impl Met {
         self.along.extend_from_slice(&other.along);
         self.jumps.extend(&other.jumps);
         self.streams.extend(&other.streams);
-        self.copies += other.copies;
+        self.copies.extend(&other.copies);
     }
 }
 
@@ -68,7 +70,8 @@ impl Search<'_> {
                 met.take(&self.met(order, access));
             }
         }
-        let Met { mut walked, mut followed, along, jumps, streams, copies: mut work } = met;
+        let Met { mut walked, mut followed, along, jumps, streams, copies } = met;
+        let mut work = copies.into_iter().fold(Work::NONE, |all, copy| all + copy);
         jumps.into_iter().for_each(|span| work.miss(fibers, span));
         lead(&mut walked, &mut followed);
         if let Some(fixed) = walked.iter().map(|list| list.fixed).max() {
@@ -119,7 +122,7 @@ impl Search<'_> {
     /// How the last loop of `order` meets the levels of an access, found once.
     fn met(&self, order: &[usize], access: &Accessed<'_>) -> Rc<Met> {
         let place = |k: &usize| order.iter().position(|l| l == k).map_or(u8::MAX, |at| at as u8);
-        let key: Vec<u8> = access.loops.iter().map(place).chain([order.len() as u8]).collect();
+        let key: SmallVec<[u8; 8]> = access.loops.iter().map(place).chain([order.len() as u8]).collect();
         if let Some(known) = access.met.borrow().get(&key) {
             return known.clone();
         }
@@ -139,7 +142,7 @@ impl Search<'_> {
         let meetings = levels.fit(&positions, self.problem.kind);
         if meetings.contains(&Meeting::Discordant) {
             if shorter.is_empty() || !levels.fit(&before, self.problem.kind).contains(&Meeting::Discordant) {
-                met.copies += self.copy(read);
+                met.copies.push(self.copy(read));
             }
             self.meet_copy(order, access, met);
             return;
@@ -376,7 +379,7 @@ fn reached(cx: &Context, term: &Term, sizes: &Sizes, bound: &Bound) -> f64 {
                 };
             }
             let parts = || args.iter().map(|a| reached(cx, a, sizes, bound));
-            match &deciding(op, args, term.fill(), cx.mode())[..] {
+            match &cx.deciding(term)[..] {
                 [] => either(parts()),
                 joined => joined.iter().map(|&k| reached(cx, &args[k], sizes, bound)).product(),
             }

@@ -2,12 +2,13 @@
 
 use crate::term::At;
 use redpoll_logic::{Affine, Field, Subscript};
+use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
 /// Sizes of fields; blocks of the fields that count places inside a block.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(crate) struct Sizes {
-    sizes: BTreeMap<Field, u64>,
+    sizes: FxHashMap<Field, u64>,
     blocks: BTreeMap<Field, Block>,
     skews: Vec<Skew>,
 }

@@ -5,7 +5,6 @@
 //! output that is written along that loop keeps this structure instead of listing its coordinates, or having all of them.
 
 use crate::context::Context;
-use crate::estimate::deciding;
 use crate::fit::storage_at;
 use crate::sizes::Sizes;
 use crate::term::{Node, Read, Target, Term};
@@ -70,12 +69,12 @@ fn pattern(cx: &Context, term: &Term, sizes: &Sizes, field: &Field) -> Pattern {
             Some((_, kind @ (LevelKind::Band | LevelKind::BlockList))) => Pattern::Kept(kind),
             _ => Pattern::Any,
         },
-        Node::Call(op, args) => {
+        Node::Call(_, args) => {
             let each = |k: usize| pattern(cx, &args[k], sizes, field);
-            let joined = deciding(op, args, term.fill(), cx.mode());
+            let joined = cx.deciding(term);
             match joined.is_empty() {
                 true => (0..args.len()).map(each).reduce(either).unwrap_or(Pattern::Any),
-                false => joined.into_iter().map(each).reduce(both).unwrap_or(Pattern::Any),
+                false => joined.iter().copied().map(each).reduce(both).unwrap_or(Pattern::Any),
             }
         }
         Node::Literal | Node::Coordinate(_) | Node::Fold(_) | Node::Temporary(..) => Pattern::Any,

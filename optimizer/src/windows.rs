@@ -5,7 +5,7 @@
 
 use crate::context::Context;
 use crate::cost;
-use crate::estimate::{deciding, difference};
+use crate::estimate::difference;
 use crate::intersection::List;
 use crate::loop_order::{Purpose, Search};
 use crate::term::{Node, Term};
@@ -66,11 +66,7 @@ fn comparisons<'t>(cx: &Context, term: &'t Term, found: &mut Vec<&'t Term>) {
             }
         }
         Node::Call(_, args) if args.len() == 1 => comparisons(cx, &args[0], found),
-        Node::Call(op, args) => {
-            for k in deciding(op, args, term.fill(), cx.mode()) {
-                comparisons(cx, &args[k], found);
-            }
-        }
+        Node::Call(_, args) => cx.deciding(term).iter().for_each(|k| comparisons(cx, &args[*k], found)),
         _ => {}
     }
 }

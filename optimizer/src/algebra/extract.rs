@@ -56,6 +56,7 @@ pub(super) struct Extraction<'g, 'c> {
     leaves: RefCell<FxHashMap<(Id, Vec<Field>), Term>>,
     /// Plain terms over fields: those of a class stand in those of many others.
     plain_over: RefCell<FxHashMap<(Id, Vec<Field>), Term>>,
+    made: MadeFields,
     /// The sizes of the fields of all plain terms.
     plain_sizes: Sizes,
     /// What nodes cost beside their children, by class and number.
@@ -97,10 +98,38 @@ pub(super) struct Pool {
     pub(super) reserved: Vec<Field>,
 }
 
+/// The fields that terms have beside those of the plan, each made once: of one text there is one name.
+#[derive(Default)]
+struct MadeFields {
+    /// Those of the slots of plain terms, by their sizes.
+    slots: RefCell<FxHashMap<(usize, u64), Field>>,
+    /// Those of the folds of plain terms, by their numbers in a term and their sizes.
+    bound: RefCell<FxHashMap<(usize, u64), Field>>,
+    /// Those of the folds of other terms, by their numbers.
+    further: RefCell<FxHashMap<usize, Field>>,
+}
+
+impl MadeFields {
+    fn slot(&self, slot: usize, size: u64) -> Field {
+        let name = || Field::from(format!("#{slot} of {size}"));
+        self.slots.borrow_mut().entry((slot, size)).or_insert_with(name).clone()
+    }
+
+    fn bound(&self, number: usize, size: u64) -> Field {
+        let name = || Field::from(format!("e{number} of {size}"));
+        self.bound.borrow_mut().entry((number, size)).or_insert_with(name).clone()
+    }
+
+    fn further(&self, number: usize) -> Field {
+        self.further.borrow_mut().entry(number).or_insert_with(|| Field::from(format!("e{number}"))).clone()
+    }
+}
+
 /// Names for the fields of folds.
-struct Names {
+struct Names<'n> {
     /// Names of the plan that are not used yet.
     pool: Pool,
+    made: &'n MadeFields,
     /// Whether they are those of a plain term.
     plain: bool,
     taken: usize,
@@ -126,6 +155,7 @@ impl<'g, 'c> Extraction<'g, 'c> {
             storing: FxHashMap::default(),
             leaves: RefCell::default(),
             plain_over: RefCell::default(),
+            made: MadeFields::default(),
             plain_sizes: Sizes::default(),
             owns: FxHashMap::default(),
         };
@@ -295,10 +325,9 @@ impl<'g, 'c> Extraction<'g, 'c> {
             return known.clone();
         }
         let sizes = self.graph[class].data.sizes.iter();
-        let fields: Vec<Field> =
-            sizes.enumerate().map(|(slot, size)| Field::from(format!("#{slot} of {size}"))).collect();
-        let pool = Pool { names: Vec::new(), reserved: fields.clone() };
-        let found = self.term_of(&self.simplest, class, None, &fields, Names::new(pool, true));
+        let fields: Vec<Field> = sizes.enumerate().map(|(slot, size)| self.made.slot(slot, *size)).collect();
+        let names = Names::new(Pool::default(), &self.made, true);
+        let found = self.term_of(&self.simplest, class, None, &fields, names);
         let plain = found.map(|Extracted { term, sizes, .. }| {
             sizes.each(&mut |field, size| self.plain_sizes.insert(field.clone(), size));
             Rc::new(Plain { term, fields })
@@ -412,7 +441,7 @@ impl<'g, 'c> Extraction<'g, 'c> {
     /// The term of a class over fields, by the chosen nodes, the given one at its top. Fields of folds are named from the
     /// pool where one of their size is left.
     pub(super) fn term(&self, class: Id, top: Option<&ENode>, fields: &[Field], pool: Pool) -> Option<Extracted> {
-        self.term_of(&self.best, class, top, fields, Names::new(pool, false))
+        self.term_of(&self.best, class, top, fields, Names::new(pool, &self.made, false))
     }
 
     fn term_of(
@@ -421,7 +450,7 @@ impl<'g, 'c> Extraction<'g, 'c> {
         class: Id,
         top: Option<&ENode>,
         fields: &[Field],
-        mut names: Names,
+        mut names: Names<'_>,
     ) -> Option<Extracted> {
         for (field, size) in fields.iter().zip(&self.graph[class].data.sizes) {
             names.extracted.sizes.insert(field.clone(), *size);
@@ -435,17 +464,16 @@ impl<'g, 'c> Extraction<'g, 'c> {
         chosen: &FxHashMap<Id, Chosen>,
         (class, node): (Id, Option<&ENode>),
         fields: &[Field],
-        names: &mut Names,
+        names: &mut Names<'_>,
         path: &mut Vec<Id>,
     ) -> Option<Term> {
         let class = self.graph.find(class);
         if path.contains(&class) {
             return None;
         }
-        let key = (class, fields.to_vec());
-        if names.plain
-            && node.is_none()
-            && let Some(known) = self.plain_over.borrow().get(&key)
+        let key = names.plain.then(|| (class, fields.to_vec()));
+        if let Some(key) = key.as_ref().filter(|_| node.is_none())
+            && let Some(known) = self.plain_over.borrow().get(key)
         {
             return Some(known.clone());
         }
@@ -487,7 +515,7 @@ impl<'g, 'c> Extraction<'g, 'c> {
                 Term::fold(Fold { op, init, arg, fields: bound, along: Vec::new() }, fill, mode)
             }
         };
-        if names.plain {
+        if let Some(key) = key {
             if fields.len() <= 64 {
                 self.cx.memo.known.instance(&term, class.into(), fields);
             }
@@ -512,11 +540,11 @@ impl Extraction<'_, '_> {
     }
 }
 
-impl Names {
-    fn new(pool: Pool, plain: bool) -> Names {
+impl<'n> Names<'n> {
+    fn new(pool: Pool, made: &'n MadeFields, plain: bool) -> Names<'n> {
         let term = Term::literal(Scalar::Bool(false));
         let extracted = Extracted { term, sizes: Sizes::default(), rules: Vec::new() };
-        Names { pool, plain, taken: 0, extracted }
+        Names { pool, made, plain, taken: 0, extracted }
     }
 
     fn fresh(&mut self, size: u64) -> Field {
@@ -524,10 +552,10 @@ impl Names {
             Some(at) => self.pool.names.remove(at).0,
             None => loop {
                 self.taken += 1;
-                let field = Field::from(match self.plain {
-                    true => format!("e{} of {size}", self.taken),
-                    false => format!("e{}", self.taken),
-                });
+                let field = match self.plain {
+                    true => self.made.bound(self.taken, size),
+                    false => self.made.further(self.taken),
+                };
                 if !self.pool.reserved.contains(&field) {
                     break field;
                 }

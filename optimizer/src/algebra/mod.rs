@@ -56,7 +56,7 @@ pub(crate) fn warm_up() {
 /// worth rewriting.
 const CLOSE: f64 = 1.5;
 const MOST_CLOSE: usize = 2;
-const MOST_CLOSE_PARTS: usize = 20;
+const MOST_CLOSE_PARTS: usize = 10;
 const COMPARING: f64 = 5.0;
 
 /// A nest that is equal to one of the plan.
@@ -121,9 +121,10 @@ pub(crate) fn rewrite(cx: &mut Context, nest: Nest, before: f64) -> Vec<Waiting>
     let (nodes, classes) = (graph.total_number_of_nodes(), graph.number_of_classes());
     let found = format!("{nodes} nodes in {classes} classes, {stop}");
     if first.cost >= COMPARING * cx.config.worth.0 {
-        let close = |other| Close { nest: cx.begun, other, before, found: found.clone() };
         let most = if stands { 0 } else { MOST_CLOSE.min(MOST_CLOSE_PARTS / parts(&nest.outputs[0].value)) };
-        cx.close.extend(candidates.take(most).chain(storing).map(close));
+        let close = |other| Close { begun: Box::new(cx.fork()), other, before, found: found.clone() };
+        let close: Vec<Close> = candidates.take(most).chain(storing).map(close).collect();
+        cx.close.extend(close);
     }
     if stands {
         return vec![nest.into()];

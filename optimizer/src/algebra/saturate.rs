@@ -8,6 +8,7 @@ use super::language::{ENode, Kind};
 use super::rules::{Rule, open};
 use egg::{Id, Language};
 use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::SmallVec;
 use std::fmt;
 
 /// Nodes after which no more rules are tried.
@@ -42,11 +43,14 @@ impl fmt::Display for Stop {
     }
 }
 
+/// The classes below a node, with the number of nodes of each.
+type Below = SmallVec<[(Id, usize); 4]>;
+
 /// Tries rules until nothing changes, so often at most, or until there are too many nodes.
 pub(super) fn saturate(graph: &mut Graph, rules: &[&'static Rule], iterations: usize) -> Stop {
     let mut before: FxHashMap<Id, usize> = FxHashMap::default();
     // Nodes on which all rules were tried, with the classes below them and how many nodes these had.
-    let mut tried: FxHashMap<ENode, Vec<(Id, usize)>> = FxHashMap::default();
+    let mut tried: FxHashMap<ENode, Below> = FxHashMap::default();
     for _ in 0..iterations {
         // Until it is rebuilt, a graph has as many nodes more as its index has.
         let room = graph.total_size() + MOST_NODES.saturating_sub(graph.total_number_of_nodes());
@@ -58,12 +62,13 @@ pub(super) fn saturate(graph: &mut Graph, rules: &[&'static Rule], iterations: u
         for class in classes {
             let looked_at = |node: &ENode| {
                 let below = |id: &Id| (graph.find(*id), graph[graph.find(*id)].nodes.len());
-                node.children().iter().map(below).collect::<Vec<_>>()
+                node.children().iter().map(below).collect::<Below>()
             };
             let nodes = graph[graph.find(class)].nodes.iter();
             let fresh: Vec<_> = nodes
-                .map(|node| (node.clone(), looked_at(node)))
-                .filter(|(node, below)| tried.get(node) != Some(below))
+                .map(|node| (node, looked_at(node)))
+                .filter(|(node, below)| tried.get(*node) != Some(below))
+                .map(|(node, below)| (node.clone(), below))
                 .collect();
             let nodes: Vec<_> = fresh.iter().map(|(node, _)| open(graph, class, node)).collect();
             for rule in rules {

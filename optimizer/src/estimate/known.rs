@@ -1,11 +1,11 @@
 //! What was found of the terms of the nest that is being planned: searches ask for the same again and again.
 
-use super::deciding;
 use super::marginal::Marginal;
 use super::profile::{Over, Profile, Sense};
-use crate::term::{At, Node, Read, Term};
+use crate::term::{At, Node, Read, Term, regroups};
+use redpoll_logic::op::Op;
 use redpoll_logic::statistics::ModeSet;
-use redpoll_logic::{Alias, Field, FloatMode, TensorType};
+use redpoll_logic::{Alias, Field, FloatMode, Scalar, TensorType};
 use rustc_hash::FxHashMap;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -17,7 +17,7 @@ pub(super) struct About {
     /// How many coordinates of the term each field joins.
     pub(super) mentions: BTreeMap<Field, usize>,
     /// The arguments of a call whose fill alone decides that its result is its fill.
-    pub(super) deciding: Vec<usize>,
+    pub(super) deciding: Rc<[usize]>,
 }
 
 /// A factor of a conjunction: a term with its profile, and of an access the modes that are known, with their coordinates.
@@ -43,16 +43,22 @@ type Held = (Arc<TensorType>, Rc<Occupied>);
 /// What was found of terms.
 #[derive(Default)]
 pub(crate) struct Known {
-    about: RefCell<FxHashMap<Term, Rc<About>>>,
+    terms: RefCell<FxHashMap<Term, Found>>,
     occupied: RefCell<FxHashMap<Modes, Held>>,
-    /// By the fields that are bound, as bits.
-    factors: RefCell<FxHashMap<(Term, u64, Sense), Rc<Factor>>>,
-    /// What terms are instances of.
-    instances: RefCell<FxHashMap<Term, Instance>>,
     /// By the schema and the slots that are bound, as bits; over the names of its first instance.
     profiles: RefCell<FxHashMap<(usize, u64, Sense), Named>>,
     /// By the schema.
     slots: RefCell<FxHashMap<usize, Rc<Slots>>>,
+}
+
+/// What was found of one term.
+#[derive(Default)]
+struct Found {
+    about: Option<Rc<About>>,
+    /// What it is an instance of.
+    instance: Option<Instance>,
+    /// By the fields that are bound, as bits; a term is asked over few sets of them.
+    factors: Vec<(u64, Sense, Rc<Factor>)>,
 }
 
 /// What holds of all instances of a schema, whatever is bound.
@@ -60,13 +66,14 @@ struct Slots {
     /// How many coordinates each slot joins.
     mentions: Vec<usize>,
     /// The arguments that decide.
-    deciding: Vec<usize>,
+    deciding: Rc<[usize]>,
 }
 
 /// A profile, and the fields of the slots in it.
 type Named = (Profile, Rc<[Field]>);
 
 /// A term that is what others are, too, but for the names of fields: what is found of one holds of all.
+#[derive(Clone)]
 struct Instance {
     schema: usize,
     /// The field of each slot of the schema.
@@ -76,28 +83,28 @@ struct Instance {
 impl Known {
     /// Forgets everything.
     pub(crate) fn clear(&self) {
-        self.about.borrow_mut().clear();
+        self.terms.borrow_mut().clear();
         self.occupied.borrow_mut().clear();
-        self.factors.borrow_mut().clear();
         self.forget_schemas();
     }
 
     /// Forgets what terms are instances of: other schemas have the same numbers from now on.
     pub(crate) fn forget_schemas(&self) {
-        self.instances.borrow_mut().clear();
+        self.terms.borrow_mut().values_mut().for_each(|found| found.instance = None);
         self.profiles.borrow_mut().clear();
         self.slots.borrow_mut().clear();
     }
 
     /// Says that a term, in those fields, is what all terms of a schema are in theirs.
     pub(crate) fn instance(&self, term: &Term, schema: usize, fields: &[Field]) {
-        let instance = || Instance { schema, fields: fields.into() };
-        self.instances.borrow_mut().entry(term.clone()).or_insert_with(instance);
+        let mut terms = self.terms.borrow_mut();
+        let instance = &mut terms.entry(term.clone()).or_default().instance;
+        instance.get_or_insert_with(|| Instance { schema, fields: fields.into() });
     }
 
     /// The profile of an instance of a schema, found once for all.
-    fn profile(&self, instance: (usize, Rc<[Field]>), over: Over<'_>, compute: impl FnOnce() -> Profile) -> Profile {
-        let (schema, fields) = instance;
+    fn profile(&self, instance: Instance, over: Over<'_>, compute: impl FnOnce() -> Profile) -> Profile {
+        let Instance { schema, fields } = instance;
         let bits = fields.iter().enumerate().filter(|(_, f)| (over.bound)(f)).fold(0, |bits, (k, _)| bits | 1 << k);
         let key = (schema, bits, over.sense);
         if let Some((profile, names)) = self.profiles.borrow().get(&key) {
@@ -130,13 +137,13 @@ impl Known {
 
     /// What does not depend on what is bound, found once for all instances of a schema.
     pub(super) fn about(&self, term: &Term, mode: FloatMode) -> Rc<About> {
-        if let Some(found) = self.about.borrow().get(term) {
-            return found.clone();
-        }
-        let instance = self.instances.borrow().get(term).map(|i| (i.schema, i.fields.clone()));
+        let instance = match self.terms.borrow().get(term) {
+            Some(Found { about: Some(known), .. }) => return known.clone(),
+            found => found.and_then(|found| found.instance.clone()),
+        };
         let about = match instance {
             None => self.look(term, mode),
-            Some((schema, fields)) => {
+            Some(Instance { schema, fields }) => {
                 let known = self.slots.borrow().get(&schema).cloned();
                 let slots = known.unwrap_or_else(|| {
                     let About { mentions, deciding } = self.look(term, mode);
@@ -151,14 +158,14 @@ impl Known {
             }
         };
         let about = Rc::new(about);
-        self.about.borrow_mut().insert(term.clone(), about.clone());
+        self.terms.borrow_mut().entry(term.clone()).or_default().about = Some(about.clone());
         about
     }
 
     fn look(&self, term: &Term, mode: FloatMode) -> About {
         let deciding = match term.node() {
-            Node::Call(op, args) => deciding(op, args, term.fill(), mode),
-            _ => Vec::new(),
+            Node::Call(op, args) => deciding(op, args, term.fill(), mode).into(),
+            _ => Rc::default(),
         };
         About { mentions: self.count(term, mode), deciding }
     }
@@ -199,11 +206,14 @@ impl Known {
             return Rc::new(compute());
         }
         let bits = fields.iter().enumerate().filter(|(_, f)| (over.bound)(f)).fold(0, |bits, (k, _)| bits | 1 << k);
-        let key = (term.clone(), bits, over.sense);
-        if let Some(found) = self.factors.borrow().get(&key) {
-            return found.clone();
-        }
-        let instance = self.instances.borrow().get(term).map(|i| (i.schema, i.fields.clone()));
+        let is_it = |(of, sense, _): &&(u64, Sense, Rc<Factor>)| (*of, *sense) == (bits, over.sense);
+        let instance = match self.terms.borrow().get(term) {
+            Some(found) => match found.factors.iter().find(is_it) {
+                Some((.., known)) => return known.clone(),
+                None => found.instance.clone(),
+            },
+            None => None,
+        };
         let factor = match instance {
             Some(instance) if !matches!(term.node(), Node::Access(_)) => {
                 Factor { profile: self.profile(instance, over, || compute().profile), stored: None }
@@ -211,7 +221,26 @@ impl Known {
             _ => compute(),
         };
         let factor = Rc::new(factor);
-        self.factors.borrow_mut().insert(key, factor.clone());
+        let mut terms = self.terms.borrow_mut();
+        terms.entry(term.clone()).or_default().factors.push((bits, over.sense, factor.clone()));
         factor
     }
+}
+
+/// The positions of the arguments whose fill alone decides that the result is its fill.
+fn deciding(op: &Op, args: &[Term], fill: &Scalar, mode: FloatMode) -> Vec<usize> {
+    let dtypes: Vec<_> = args.iter().map(Term::dtype).collect();
+    let Ok(signature) = op.signature(&dtypes) else { return Vec::new() };
+    let anywhere = dtypes.first().is_some_and(|dtype| regroups(op, dtype, mode));
+    let mut decides: Vec<bool> = Vec::with_capacity(args.len());
+    for (k, arg) in args.iter().enumerate() {
+        let alike = |m: &usize| anywhere && dtypes[*m] == dtypes[k] && args[*m].fill() == arg.fill();
+        let known = (0..k).find(alike).map(|m| decides[m]);
+        decides.push(known.unwrap_or_else(|| {
+            let mut known = vec![None; args.len()];
+            known[k] = Some(arg.fill().clone());
+            op.annihilates(&signature, &known, mode).as_ref() == Some(fill)
+        }));
+    }
+    (0..args.len()).filter(|k| decides[*k]).collect()
 }

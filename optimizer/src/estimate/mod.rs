@@ -20,8 +20,8 @@ use profile::{Over, Sense};
 use crate::context::Context;
 use crate::sizes::Sizes;
 use crate::term::{Node, Target, Term};
-use redpoll_logic::op::Op;
-use redpoll_logic::{Field, FloatMode, Scalar};
+use redpoll_logic::Field;
+use std::rc::Rc;
 
 /// Which fields are bound.
 pub(crate) type Bound<'a> = dyn Fn(&Field) -> bool + 'a;
@@ -57,6 +57,11 @@ impl Context<'_> {
         }
     }
 
+    /// The positions of the arguments of a call whose fill alone decides that the result is its fill.
+    pub(crate) fn deciding(&self, term: &Term) -> Rc<[usize]> {
+        self.memo.known.about(term, self.mode()).deciding.clone()
+    }
+
     /// Where something is written to an output, over some of its fields.
     pub(crate) fn output_profile(&self, target: &Target, sizes: &Sizes, fields: &[Field]) -> Profile {
         if !self.skips(target) {
@@ -76,14 +81,4 @@ impl Context<'_> {
         let places: f64 = target.loops().iter().map(|f| sizes.of(f) as f64).product();
         places * self.written(target, sizes, &|_| true)
     }
-}
-
-/// The positions of the arguments whose fill alone decides that the result is its fill.
-pub(crate) fn deciding(op: &Op, args: &[Term], fill: &Scalar, mode: FloatMode) -> Vec<usize> {
-    let Ok(signature) = op.signature(&args.iter().map(Term::dtype).collect::<Vec<_>>()) else { return Vec::new() };
-    let decides = |k: &usize| {
-        let known: Vec<Option<Scalar>> = (0..args.len()).map(|m| (m == *k).then(|| args[m].fill().clone())).collect();
-        op.annihilates(&signature, &known, mode).as_ref() == Some(fill)
-    };
-    (0..args.len()).filter(decides).collect()
 }

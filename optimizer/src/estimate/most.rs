@@ -5,7 +5,6 @@
 //! cheapest chain counts. Source: Deeds, Suciu, Balazinska, Cai, "Degree Sequence Bound for Join Cardinality Estimation",
 //! section 2.
 
-use super::deciding;
 use crate::context::Context;
 use crate::fit::storage_at;
 use crate::sizes::Sizes;
@@ -49,7 +48,7 @@ impl Context<'_> {
             Node::Call(op, args) if op.name() == "ifelse" && args.len() == 3 && args[1].fill() == args[2].fill() => {
                 sum(&args[1..])
             }
-            Node::Call(op, args) if deciding(op, args, term.fill(), self.mode()).is_empty() => sum(args),
+            Node::Call(_, args) if self.deciding(term).is_empty() => sum(args),
             Node::Call(..) => {
                 let mut factors = Vec::new();
                 self.conjuncts(term, &mut factors);
@@ -61,8 +60,8 @@ impl Context<'_> {
 
     /// The terms that all must differ from their fills for a term to do so.
     fn conjuncts<'t>(&self, term: &'t Term, found: &mut Vec<&'t Term>) {
-        if let Node::Call(op, args) = term.node() {
-            let joined = deciding(op, args, term.fill(), self.mode());
+        if let Node::Call(_, args) = term.node() {
+            let joined = self.deciding(term);
             if !joined.is_empty() {
                 return joined.iter().for_each(|&k| self.conjuncts(&args[k], found));
             }

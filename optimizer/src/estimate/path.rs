@@ -4,7 +4,6 @@
 //! the same far more often. So a term that joins two fields along tensors of two fields each, as a product of matrices does,
 //! is asked of the statistics as a path; what queries write is known by the path that it was made of.
 
-use super::deciding;
 use crate::context::Context;
 use crate::fit::storage_at;
 use crate::sizes::Sizes;
@@ -67,9 +66,9 @@ impl Context<'_> {
     /// What a term joins, each along a path; `None` where it joins something in another way.
     fn edges(&self, term: &Term, sizes: &Sizes, found: &mut Vec<Edge>) -> Option<()> {
         match term.node() {
-            Node::Call(op, args) => {
-                let joined = deciding(op, args, term.fill(), self.mode());
-                let joined = if args.len() == 1 { vec![0] } else { joined };
+            Node::Call(_, args) if args.len() == 1 => self.edges(&args[0], sizes, found),
+            Node::Call(_, args) => {
+                let joined = self.deciding(term);
                 if joined.is_empty() {
                     return None;
                 }

@@ -174,7 +174,7 @@ impl Context<'_> {
         if let Some(holds) = compared(op, args, over) {
             return Profile::even(if *fill == Scalar::Bool(true) { 1.0 - holds } else { holds });
         }
-        if !self.memo.known.about(term, self.mode()).deciding.is_empty() {
+        if !self.deciding(term).is_empty() {
             let mut joined = Conjunction::default();
             self.conjunction(term, over, &mut joined);
             let kept = distinct(&joined.factors);
@@ -197,9 +197,9 @@ impl Context<'_> {
             return found.orders.push(order);
         }
         if let Node::Call(_, args) = term.node() {
-            let about = self.memo.known.about(term, self.mode());
-            if !about.deciding.is_empty() {
-                return about.deciding.iter().for_each(|&k| self.conjunction(&args[k], over, found));
+            let deciding = self.deciding(term);
+            if !deciding.is_empty() {
+                return deciding.iter().for_each(|&k| self.conjunction(&args[k], over, found));
             }
         }
         found.factors.push(self.factor(term, over));
