@@ -3,7 +3,7 @@
 use crate::adaptive::{Step, Waiting};
 use crate::algebra::Candidate;
 use crate::config::Config;
-use crate::estimate::{Known, Marginal, Marginals, Pair, Throws};
+use crate::estimate::{Known, Marginal, Marginals, Pair, Profile, Throws};
 use crate::formats::{count_positions, spread};
 use crate::measuring::{Measuring, Pass};
 use crate::normalize::fresh_alias;
@@ -16,7 +16,7 @@ use redpoll_logic::statistics::{Answer, Fact, Hop, ModeSet, PositionCounts, Ques
 use redpoll_logic::{Alias, Field, FloatMode, Format, TensorType};
 use rustc_hash::FxHashMap;
 use std::cell::RefCell;
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -81,9 +81,9 @@ pub(crate) struct Memo {
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Placed {
     fold: Fold,
-    /// The loops that it is inside of, and the fraction of their places that is visited, as bits; in a query of its own
-    /// otherwise.
-    inside: Option<(Vec<Field>, u64)>,
+    /// The loops that it is inside of, the fraction of their places that is visited, as bits, and how these are spread; in a
+    /// query of its own otherwise.
+    inside: Option<(Vec<Field>, u64, BTreeMap<Field, Marginal>)>,
 }
 
 impl Memo {
@@ -103,8 +103,9 @@ impl Memo {
     }
 
     /// The work of a fold, counted once.
-    pub(crate) fn work(&self, fold: &Fold, inside: Option<(&[Field], f64)>, count: impl FnOnce() -> Work) -> Work {
-        let inside = inside.map(|(prefix, reach)| (prefix.to_vec(), reach.to_bits()));
+    pub(crate) fn work(&self, fold: &Fold, inside: Option<(&[Field], &Profile)>, count: impl FnOnce() -> Work) -> Work {
+        let inside =
+            inside.map(|(prefix, visited)| (prefix.to_vec(), visited.fraction.to_bits(), visited.marginals.clone()));
         let key = Placed { fold: fold.clone(), inside };
         if let Some(known) = self.work.borrow().get(&key) {
             return *known;

@@ -4,6 +4,7 @@ use crate::context::Context;
 use crate::error::Error;
 use crate::fit::storage_at;
 use crate::formats::choose_format;
+use crate::intersection::conjuncts;
 use crate::isolate::{Pass, Schedule};
 use crate::lanes::lanes;
 use crate::patterns::{pattern, patterns};
@@ -25,7 +26,7 @@ pub(crate) fn emit(cx: &mut Context, schedule: &Schedule, mut decision: Decision
     let mut outputs = Vec::new();
     for target in &schedule.outputs {
         let format = choose_format(cx, target, sizes, order)?;
-        let writer = Writer { cx, sizes, order, kind: schedule.kind };
+        let writer = Writer { cx, sizes, order, kind: schedule.kind, around: &[] };
         let patterns = patterns(cx, target, sizes);
         let pattern = pattern(&patterns, &format).filter(|read| writer.reads_itself(target, read));
         let pattern = pattern.map(|read| read.tensor.clone());
@@ -38,7 +39,12 @@ pub(crate) fn emit(cx: &mut Context, schedule: &Schedule, mut decision: Decision
         let most = counts.last().map_or(1.0, |c| c.bound);
         decision.outputs.push(DecidedOutput { alias, ty, positions, most, workspace, pattern });
     }
-    let temporaries = schedule.temporaries.iter().map(|p| temporaries(cx, p, sizes, order, 0, schedule.kind)).collect();
+    let mut around = Vec::new();
+    if let [target] = &schedule.outputs[..] {
+        conjuncts(cx, &target.value, &mut around);
+    }
+    let outermost = Writer { cx, sizes, order, kind: schedule.kind, around: &around };
+    let temporaries = schedule.temporaries.iter().map(|pass| outermost.temporaries(pass, 0)).collect();
     let mut loops = loops(order, 0, sizes);
     if let ([Target { fold: Some((op, _)), at, value, .. }], Some(last)) = (&schedule.outputs[..], loops.last_mut())
         && !at.iter().any(|at| at.has(&last.index))
@@ -66,51 +72,52 @@ fn loops(order: &[Field], start: usize, sizes: &Sizes) -> Vec<Loop> {
     (start..order.len()).map(|k| Loop { index: order[k].clone(), extent: extent(k), lanes: 1 }).collect()
 }
 
-/// `start` is how many loops are outside of the surrounding temporaries.
-fn temporaries(
-    cx: &Context,
-    pass: &Pass,
-    sizes: &Sizes,
-    outside: &[Field],
-    start: usize,
-    kind: NestKind,
-) -> Temporaries {
-    let order: Vec<Field> = outside[..pass.depth].iter().chain(&pass.order).cloned().collect();
-    let writer = Writer { cx, sizes, order: &order, kind };
-    // Where the accumulators of a scan are kept apart: for loops inside of those along which it goes on.
-    let apart = |fold: &crate::term::Fold| {
-        let between = order[pass.since..pass.depth].iter();
-        between.filter(|f| !fold.along.contains(f)).cloned().collect()
-    };
-    let fold = |(name, fold): &(Alias, crate::term::Fold)| Fold {
-        name: name.clone(),
-        at: apart(fold),
-        op: fold.op.clone(),
-        init: fold.init.clone(),
-        value: writer.value(&fold.arg),
-    };
-    let mut loops = loops(&order, pass.depth, sizes);
-    if let ([(_, fold)], Some(last)) = (&pass.folds[..], loops.last_mut()) {
-        last.lanes = lanes(cx, &order, sizes, (&fold.op, &fold.arg));
-    }
-    Temporaries {
-        depth: pass.depth - start,
-        since: pass.since - start,
-        loops,
-        temporaries: pass.temporaries.iter().map(|p| temporaries(cx, p, sizes, &order, pass.depth, kind)).collect(),
-        folds: pass.folds.iter().map(fold).collect(),
-    }
-}
-
 /// Writes terms down as points.
 struct Writer<'w, 'c> {
     cx: &'w Context<'c>,
     sizes: &'w Sizes,
     order: &'w [Field],
     kind: NestKind,
+    /// What is read outside of the value and without which nothing is computed.
+    around: &'w [&'w Read],
 }
 
 impl Writer<'_, '_> {
+    /// `start` is how many loops are outside of the surrounding temporaries.
+    fn temporaries(&self, pass: &Pass, start: usize) -> Temporaries {
+        let Writer { cx, sizes, kind, .. } = *self;
+        let order: Vec<Field> = self.order[..pass.depth].iter().chain(&pass.order).cloned().collect();
+        let writer = Writer { order: &order, ..*self };
+        // Where the accumulators of a scan are kept apart: for loops inside of those along which it goes on.
+        let apart = |fold: &crate::term::Fold| {
+            let between = order[pass.since..pass.depth].iter();
+            between.filter(|f| !fold.along.contains(f)).cloned().collect()
+        };
+        let fold = |(name, fold): &(Alias, crate::term::Fold)| Fold {
+            name: name.clone(),
+            at: apart(fold),
+            op: fold.op.clone(),
+            init: fold.init.clone(),
+            value: writer.value(&fold.arg),
+        };
+        let mut loops = loops(&order, pass.depth, sizes);
+        if let ([(_, fold)], Some(last)) = (&pass.folds[..], loops.last_mut()) {
+            last.lanes = lanes(cx, &order, sizes, (&fold.op, &fold.arg));
+        }
+        let mut around = self.around.to_vec();
+        if let [(_, fold)] = &pass.folds[..] {
+            conjuncts(cx, &fold.arg, &mut around);
+        }
+        let inner = Writer { cx, sizes, order: &order, kind, around: &around };
+        Temporaries {
+            depth: pass.depth - start,
+            since: pass.since - start,
+            loops,
+            temporaries: pass.temporaries.iter().map(|below| inner.temporaries(below, pass.depth)).collect(),
+            folds: pass.folds.iter().map(fold).collect(),
+        }
+    }
+
     fn output(
         &self,
         target: &Target,
@@ -136,12 +143,15 @@ impl Writer<'_, '_> {
 
     /// Whether a read in the value of an output goes through no workspace.
     fn reads_itself(&self, target: &Target, read: &Read) -> bool {
-        choose_protocols(self.cx, &target.value, self.sizes, self.order, self.kind).of(read).workspace.is_none()
+        self.protocols(&target.value).of(read).workspace.is_none()
     }
 
     fn value(&self, term: &Term) -> Point {
-        let protocols = choose_protocols(self.cx, term, self.sizes, self.order, self.kind);
-        self.point(term, &protocols)
+        self.point(term, &self.protocols(term))
+    }
+
+    fn protocols(&self, value: &Term) -> Protocols {
+        choose_protocols(self.cx, (value, self.around), self.sizes, self.order, self.kind)
     }
 
     fn point(&self, term: &Term, protocols: &Protocols) -> Point {

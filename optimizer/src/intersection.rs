@@ -17,8 +17,10 @@ pub(crate) struct List {
     pub(crate) kind: LevelKind,
     /// How many fibers there are.
     pub(crate) fibers: f64,
-    /// Coordinates of a fiber.
+    /// Coordinates of a fiber that the loop meets.
     pub(crate) fiber: f64,
+    /// Coordinates of a fiber, each counted once.
+    pub(crate) average: f64,
     /// How many loops are outside of where the fiber is known: those between come back to it.
     pub(crate) fixed: usize,
     /// Whether the fill of the access alone decides that the value is its fill: the loop goes where all such have something.
@@ -173,7 +175,7 @@ fn fill(lists: &[List], ways: &[Way], rounds: &Rounds<'_>) -> Work {
         let fills = (rounds.of)(hold.depth);
         work.add(Event::Enter, fills);
         for event in [cost::walk(list.kind), Event::WriteMap, Event::Clear] {
-            work.add(event, fills * list.fiber);
+            work.add(event, fills * list.average);
         }
     }
     work

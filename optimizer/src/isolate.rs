@@ -6,7 +6,8 @@
 //! Equal folds are computed once, and folds over the same loops at the same depth share one pass.
 
 use crate::context::Context;
-use crate::estimate::either;
+use crate::estimate::{Profile, either};
+use crate::intersection::conjuncts;
 use crate::lookup::use_lookups;
 use crate::loop_order::{inline_work, order_fold, place, sharing, stored_work};
 use crate::pricing::visited;
@@ -159,7 +160,13 @@ impl Placer<'_, '_> {
         let prefix = &self.frames[frame].full[..depth];
         let visited = |t: &Target| visited(self.cx, t, self.sizes, &|f| prefix.contains(f));
         let reach = either(self.outputs.iter().map(visited));
-        let inline = inline_work(self.cx, fold, self.sizes, self.pins, (prefix, reach)).cost();
+        let mut joined = Vec::new();
+        if let ([target], true) = (self.outputs, self.cx.measures()) {
+            conjuncts(self.cx, &target.value, &mut joined);
+        }
+        let marginals = self.cx.met_by(&joined, self.sizes, &|f| prefix.contains(f)).marginals;
+        let inside = (prefix, &Profile { fraction: reach, marginals });
+        let inline = inline_work(self.cx, fold, self.sizes, self.pins, inside).cost();
         let mut all: Vec<&Fold> = Vec::new();
         for target in self.outputs {
             target.value.each_fold(&mut |_, f| {
@@ -176,7 +183,7 @@ impl Placer<'_, '_> {
     fn schedule(&mut self, fold: &Fold, depth: usize, since: usize) -> Alias {
         let frame = self.frames.last().expect("the frame of the nest is always open");
         let prefix = frame.full[..depth].to_vec();
-        let ordered = order_fold(self.cx, fold, self.sizes, &prefix, self.pins, 1.0);
+        let ordered = order_fold(self.cx, fold, self.sizes, self.pins, (&prefix, &Profile::even(1.0)));
         let order = ordered.map_or_else(|| fold.fields.clone(), |o| o.order);
         let full = prefix.iter().chain(&order).cloned().collect();
         self.frames.push(Frame { start: depth, full, passes: Vec::new() });

@@ -81,7 +81,7 @@ impl Search<'_> {
         let prefix = self.problem.prefix;
         let Some(own) = at.checked_sub(prefix.len()) else {
             // What has led the loops outside of a fold is known by how few places they visit.
-            return at + 1 < prefix.len() && self.problem.reach < VISITS_ALL;
+            return at + 1 < prefix.len() && self.problem.outside.fraction < VISITS_ALL;
         };
         let (own, inside) = (order[own], &order[own + 1..]);
         self.accesses.iter().any(|Accessed { read, loops, .. }| {

@@ -10,7 +10,7 @@
 
 use crate::context::Context;
 use crate::cost;
-use crate::estimate::{Bound, either};
+use crate::estimate::{Bound, Profile, either};
 use crate::fit::Levels;
 use crate::intersection::conjuncts;
 use crate::isolate::fold_nest;
@@ -67,7 +67,8 @@ fn search<T>(cx: &Context, nest: &Nest, formats: Formats, run: impl FnOnce(&Sear
     let values: Vec<&Term> = nest.outputs.iter().map(|t| &t.value).collect();
     let places = nest.outputs.iter().flat_map(|t| &t.at);
     let places: Vec<&Term> = places.filter_map(|at| if let At::Value(t) = at { Some(t) } else { None }).collect();
-    let problem = Problem { sizes: &nest.sizes, prefix: &[], pins: &pins, reach: 1.0, kind: nest.kind, formats };
+    let (sizes, outside) = (&nest.sizes, &Profile::even(1.0));
+    let problem = Problem { sizes, prefix: &[], outside, pins: &pins, kind: nest.kind, formats };
     let search = Search::new(cx, problem, nest.loops(), Purpose::Outputs(&nest.outputs));
     run(&search.with_terms(values.into_iter().chain(places)))
 }
@@ -78,20 +79,19 @@ pub(crate) fn orders_of_any_format(cx: &Context, nest: &Nest, count: usize) -> V
     search(cx, nest, Formats::Any, |search| search.cheapest(count))
 }
 
-/// The best order of the loops of a fold inside the loops `prefix`, of whose places the fraction `reach` is visited.
+/// The best order of the loops of a fold inside other loops, of whose places those are visited.
 pub(crate) fn order_fold(
     cx: &Context,
     fold: &Fold,
     sizes: &Sizes,
-    prefix: &[Field],
     pins: &[Vec<Field>],
-    reach: f64,
+    (prefix, outside): (&[Field], &Profile),
 ) -> Option<Ordered> {
     let mut pins = pins.to_vec();
     if !regroups(&fold.op, &fold.arg.dtype(), cx.mode()) {
         pins.push(fold.fields.clone());
     }
-    let problem = Problem { sizes, prefix, pins: &pins, reach, kind: NestKind::Query, formats: Formats::Given };
+    let problem = Problem { sizes, prefix, outside, pins: &pins, kind: NestKind::Query, formats: Formats::Given };
     Search::new(cx, problem, fold.fields.clone(), Purpose::Fold(fold)).with_terms([&fold.arg]).run(f64::INFINITY)
 }
 
@@ -101,9 +101,9 @@ pub(crate) struct Problem<'t> {
     pub(crate) sizes: &'t Sizes,
     /// The loops outside.
     pub(crate) prefix: &'t [Field],
+    /// The places of the loops outside that are visited.
+    pub(crate) outside: &'t Profile,
     pub(crate) pins: &'t [Vec<Field>],
-    /// The fraction of the places of the loops outside that are visited.
-    pub(crate) reach: f64,
     pub(crate) kind: NestKind,
     pub(crate) formats: Formats,
 }
@@ -387,7 +387,7 @@ impl<'t> Search<'t> {
         };
         let within = (0..self.loops.len()).filter(|k| mask >> k & 1 == 1).map(|k| &self.loops[k]);
         let places: f64 = self.problem.prefix.iter().chain(within).map(|f| self.problem.sizes.of(f) as f64).product();
-        places * self.visited(&bound).min(self.problem.reach)
+        places * self.visited(&bound).min(self.problem.outside.fraction)
     }
 
     /// The estimated rounds of the outermost loops of an order, those outside of all its loops counted first.
@@ -399,7 +399,7 @@ impl<'t> Search<'t> {
         let size = |fields: &[Field]| fields.iter().map(|f| self.problem.sizes.of(f) as f64).product::<f64>();
         let (outside, inside) = prefix.split_at(depth);
         // A place of fewer loops is visited when one of those further in is.
-        size(outside) * self.visited(&|f| outside.contains(f)).min(self.problem.reach * size(inside))
+        size(outside) * self.visited(&|f| outside.contains(f)).min(self.problem.outside.fraction * size(inside))
     }
 
     /// The fraction of the places over the bound fields that loops go through, by what is computed alone.
@@ -423,17 +423,15 @@ pub(crate) fn sharing(fold: &Fold, all: &[&Fold], sizes: &Sizes, mode: FloatMode
     all.iter().filter(|other| fold == **other || renamed(fold, other, sizes, mode).is_some()).count().max(1)
 }
 
-/// What a fold takes inside of loops of which a fraction is visited.
+/// What a fold takes inside of loops, of whose places those are visited.
 pub(crate) fn inline_work(
     cx: &Context,
     fold: &Fold,
     sizes: &Sizes,
     pins: &[Vec<Field>],
-    inside: (&[Field], f64),
+    inside: (&[Field], &Profile),
 ) -> Work {
-    cx.memo.work(fold, Some(inside), || {
-        order_fold(cx, fold, sizes, inside.0, pins, inside.1).map_or(Work::IMPOSSIBLE, |o| o.work)
-    })
+    cx.memo.work(fold, Some(inside), || order_fold(cx, fold, sizes, pins, inside).map_or(Work::IMPOSSIBLE, |o| o.work))
 }
 
 /// What a fold takes when a query of its own stores it, reads of what is stored included.

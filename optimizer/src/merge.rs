@@ -130,13 +130,22 @@ fn append(into: &Nest, nest: &Nest, name: &dyn Fn(&Field) -> Field, mode: FloatM
     Some(joined)
 }
 
-/// The nest with its root folds inside the values; `None` when an output is scattered.
+/// The nest with its root folds inside the values, each with fields of its own; `None` when an output is scattered.
 fn unrooted(nest: &Nest, mode: FloatMode) -> Option<Nest> {
     let mut nest = nest.clone();
+    let mut taken = BTreeSet::new();
     for target in &mut nest.outputs {
         if let Some((op, fields)) = target.fold.take() {
             target.at.iter().all(|at| at.as_field().is_some()).then_some(())?;
-            let fold = Fold { op, init: target.fill.clone(), arg: target.value.clone(), fields, along: Vec::new() };
+            let sizes = nest.sizes.clone();
+            let own = |f: &Field| match taken.insert(f.clone()) {
+                true => f.clone(),
+                false => rename(f, &sizes, &mut nest.sizes),
+            };
+            let own: Vec<Field> = fields.iter().map(own).collect();
+            let name = |f: &Field| At::field(fields.iter().position(|g| g == f).map_or(f, |k| &own[k]));
+            let arg = target.value.substitute(&name, mode);
+            let fold = Fold { op, init: target.fill.clone(), arg, fields: own, along: Vec::new() };
             target.value = Term::fold(fold, target.fill.clone(), mode);
         }
     }

@@ -6,7 +6,7 @@
 
 use crate::context::Context;
 use crate::cost;
-use crate::estimate::{Bound, either};
+use crate::estimate::{Bound, Profile, either};
 use crate::fit::{Levels, Meeting};
 use crate::intersection::{Hold, List, Rounds, least, meet, searchable};
 use crate::lines::{CACHES, Places, aliased};
@@ -63,11 +63,21 @@ impl Search<'_> {
     pub(crate) fn step(&self, order: &[usize], mask: u64) -> Work {
         let last = order[order.len() - 1];
         let (rounds, fibers) = (self.rounds(mask), self.rounds(mask & !(1 << last)));
-        let mut met = Met::default();
+        let (mut met, mut lists) = (Met::default(), Vec::new());
         for access in &self.accesses {
             // What no order fits shows with the first loop.
             if order.len() == 1 || access.loops.contains(&last) {
                 met.take(&self.met(order, access));
+                lists.resize(met.walked.len(), access);
+            }
+        }
+        // Of one list alone the rounds tell how long it is.
+        if lists.len() > 1 && self.cx.measures() {
+            let bound = |f: &Field| self.position(&order[..order.len() - 1], f).is_some();
+            let (outside, field) = (self.met_outside(&bound), &self.loops[last]);
+            for (list, access) in met.walked.iter_mut().zip(&lists) {
+                let fiber = self.cx.fiber_met(access.read, &outside, self.problem.sizes, (&bound, field));
+                list.fiber = fiber.unwrap_or(list.fiber);
             }
         }
         let Met { mut walked, mut followed, along, jumps, streams, copies } = met;
@@ -119,6 +129,15 @@ impl Search<'_> {
         work
     }
 
+    /// The places over the bound fields that loops come to, by the reads without which nothing is computed and by what the
+    /// loops outside of all come to.
+    fn met_outside(&self, bound: &Bound) -> Profile {
+        let joined: Vec<&Read> =
+            self.accesses.iter().filter(|access| access.joined).map(|access| access.read).collect();
+        let own = self.cx.met_by(&joined, self.problem.sizes, bound);
+        self.cx.intersection([&own, self.problem.outside])
+    }
+
     /// How the last loop of `order` meets the levels of an access, found once.
     fn met(&self, order: &[usize], access: &Accessed<'_>) -> Rc<Met> {
         let place = |k: &usize| order.iter().position(|l| l == k).map_or(u8::MAX, |at| at as u8);
@@ -168,6 +187,7 @@ impl Search<'_> {
                         kind,
                         fibers,
                         fiber,
+                        average: fiber,
                         fixed,
                         joined,
                         hold,
@@ -216,7 +236,7 @@ impl Search<'_> {
             let fixed = shorter.iter().rposition(|k| binds(*k)).map_or(outside, |at| prefix.len() + at + 1);
             let joined = access.joined;
             let fibers = distinct(shorter);
-            met.walked.push(List { kind, fibers, fiber, fixed, joined, hold: None, searchable: true });
+            met.walked.push(List { kind, fibers, fiber, average: fiber, fixed, joined, hold: None, searchable: true });
             met.jumps.push(span);
         }
     }
@@ -294,8 +314,13 @@ impl Search<'_> {
         let problem = &self.problem;
         let mask = self.mask(|f| prefix.contains(f));
         let places: f64 = prefix.iter().map(|f| problem.sizes.of(f) as f64).product();
-        let reach = if places == 0.0 { 0.0 } else { (self.rounds(mask) / places).min(problem.reach) };
-        inline_work(self.cx, fold, problem.sizes, problem.pins, (prefix, reach))
+        let reach = if places == 0.0 { 0.0 } else { (self.rounds(mask) / places).min(problem.outside.fraction) };
+        let marginals = match self.cx.measures() {
+            true => self.met_outside(&|f| prefix.contains(f)).marginals,
+            false => Default::default(),
+        };
+        let outside = Profile { fraction: reach, marginals };
+        inline_work(self.cx, fold, problem.sizes, problem.pins, (prefix, &outside))
     }
 
     /// Steps of the loops around a fold along the levels inside of it that they bind, wherever the fold is not needed, too.

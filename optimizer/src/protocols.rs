@@ -43,10 +43,11 @@ struct Member {
     list: List,
 }
 
-/// Chooses how the accesses of a value inside of loops in that order go through their levels.
+/// Chooses how the accesses of a value inside of loops in that order go through their levels; without what is read `around`
+/// it nothing is computed.
 pub(crate) fn choose_protocols(
     cx: &Context,
-    value: &Term,
+    (value, around): (&Term, &[&Read]),
     sizes: &Sizes,
     order: &[Field],
     kind: NestKind,
@@ -77,7 +78,7 @@ pub(crate) fn choose_protocols(
                 let fiber = count(level + 1) / fibers.max(1.0);
                 let hold = if joined { Hold::of(read, level, outside, loop_at) } else { None };
                 let searchable = searchable(read, level);
-                let list = List { kind, fibers, fiber, fixed: outside, joined, hold, searchable };
+                let list = List { kind, fibers, fiber, average: fiber, fixed: outside, joined, hold, searchable };
                 members.push(Member { access, level, loop_at, list });
             }
             outside = outside.max(loop_at + 1);
@@ -87,9 +88,19 @@ pub(crate) fn choose_protocols(
         let places: f64 = order[..depth].iter().map(|f| sizes.of(f) as f64).product();
         places * cx.support(value, sizes, &|f| order[..depth].contains(f))
     };
+    together.extend(around);
     for loop_at in 0..order.len() {
-        let met: Vec<&Member> = members.iter().filter(|m| m.loop_at == loop_at).collect();
+        let mut met: Vec<&mut Member> = members.iter_mut().filter(|m| m.loop_at == loop_at).collect();
         if met.len() > 1 && met.iter().any(|m| m.list.joined) {
+            if cx.measures() {
+                let bound = |f: &Field| order[..loop_at].contains(f);
+                let outside = cx.met_by(&together, sizes, &bound);
+                for member in &mut met {
+                    let read = &chosen[member.access].0;
+                    let fiber = cx.fiber_met(read, &outside, sizes, (&bound, &order[loop_at]));
+                    member.list.fiber = fiber.unwrap_or(member.list.fiber);
+                }
+            }
             meet_together(&met, &rounds, &mut chosen);
         }
     }
@@ -97,9 +108,9 @@ pub(crate) fn choose_protocols(
 }
 
 /// Chooses the protocols of levels that one loop walks; `rounds` tells those of so many loops.
-fn meet_together(met: &[&Member], rounds: &dyn Fn(usize) -> f64, chosen: &mut [(Read, Through)]) {
+fn meet_together(met: &[&mut Member], rounds: &dyn Fn(usize) -> f64, chosen: &mut [(Read, Through)]) {
     let (tables, lists): (Vec<&Member>, Vec<&Member>) =
-        met.iter().partition(|m| m.list.kind.traits().lookup == Lookup::Direct);
+        met.iter().map(|m| &**m).partition(|m| m.list.kind.traits().lookup == Lookup::Direct);
     if lists.is_empty() {
         return;
     }

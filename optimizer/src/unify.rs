@@ -127,7 +127,7 @@ fn same(
     let mut names = names.clone();
     for (x, y) in a.at.iter().zip(&b.at) {
         let (x, y) = (x.as_affine()?, y.as_affine()?);
-        if x.constant != y.constant || x.terms.len() != y.terms.len() || x.terms.len() > 1 {
+        if x.constant != y.constant || x.terms.len() != y.terms.len() {
             return None;
         }
         for ((f, c), (g, d)) in x.terms.iter().zip(&y.terms) {

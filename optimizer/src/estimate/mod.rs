@@ -19,7 +19,7 @@ use profile::{Over, Sense};
 
 use crate::context::Context;
 use crate::sizes::Sizes;
-use crate::term::{Node, Target, Term};
+use crate::term::{Node, Read, Target, Term};
 use redpoll_logic::Field;
 use std::rc::Rc;
 
@@ -30,6 +30,32 @@ impl Context<'_> {
     /// The estimated fraction of the places over the bound fields below which the term may differ from its fill.
     pub(crate) fn support(&self, term: &Term, sizes: &Sizes, bound: &Bound) -> f64 {
         self.profile(term, Over { sizes, bound, sense: Sense::Visited }).fraction
+    }
+
+    /// The places over the bound fields at which all of some reads have something.
+    pub(crate) fn met_by(&self, reads: &[&Read], sizes: &Sizes, bound: &Bound) -> Profile {
+        let first = |k: &usize| !reads[..*k].contains(&reads[*k]);
+        let own = |k: usize| self.profile_of(reads[k], sizes, bound);
+        self.intersection(&(0..reads.len()).filter(first).map(own).collect::<Vec<_>>())
+    }
+
+    /// How many coordinates of a field a read has on average below the places over the bound fields that are come to, if it
+    /// is known how its own are spread: fibers with more coordinates are come to more often.
+    pub(crate) fn fiber_met(
+        &self,
+        read: &Read,
+        met: &Profile,
+        sizes: &Sizes,
+        (bound, field): (&Bound, &Field),
+    ) -> Option<f64> {
+        let all = self.profile_of(read, sizes, &|f| f == field || bound(f));
+        let both = met.marginals.iter().filter_map(|(f, of)| Some([of.clone(), all.marginals.get(f)?.clone()]));
+        let bias = both.map(|both| self.overlap(&both)).reduce(|a, b| a * b)?;
+        Some(bias * all.fraction * sizes.of(field) as f64)
+    }
+
+    fn profile_of(&self, read: &Read, sizes: &Sizes, bound: &Bound) -> Profile {
+        self.profile(&Term::access(read.clone()), Over { sizes, bound, sense: Sense::Visited })
     }
 
     /// The estimated fraction of the places over the bound fields at which a comparison of coordinates holds; `None` where

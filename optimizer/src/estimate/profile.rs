@@ -206,7 +206,7 @@ impl Context<'_> {
     }
 
     /// The places of all.
-    fn intersection<'p>(&self, parts: impl IntoIterator<Item = &'p Profile>) -> Profile {
+    pub(crate) fn intersection<'p>(&self, parts: impl IntoIterator<Item = &'p Profile>) -> Profile {
         let mut fractions: Vec<f64> = Vec::new();
         let mut marginals: BTreeMap<Field, Vec<Marginal>> = BTreeMap::new();
         for part in parts {

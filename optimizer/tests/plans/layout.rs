@@ -73,7 +73,7 @@ fn products_share_a_conversion() {
         "(plan (query R (aggregate + 0 (mapjoin * (table A i k) (table B k j)) k))
            (query S (aggregate + 0 (mapjoin * (table C m k) (table B k j)) k))
            (query T (aggregate + 0 (mapjoin * (table D n k) (table B k j)) k)) (produces R S T))",
-        &matrices(3000, 50_000.0),
+        &matrices(6000, 50_000.0),
         &matrices(5, 8.0),
         [
             &expect![[r#"

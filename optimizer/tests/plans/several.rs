@@ -1,9 +1,10 @@
 //! Nests of several outputs, each of which is rewritten for itself.
 
 use super::algebra::{check, csr, dense, eager};
-use super::{Config, Input, Stored, Subjects, counts, plan, rewritten};
+use super::{Config, Input, Stored, Subjects, compare, counts, plan, rewritten};
 use expect_test::expect;
 use redpoll_logic::statistics::Statistics;
+use redpoll_logic::{Format, LeafKind, LevelKind, StorageMode};
 use redpoll_optimizer::{Choice, Report, optimize};
 
 /// `SELECT k, sum(a * b), count(*), sum(a * b * b)` over a join.
@@ -92,5 +93,34 @@ fn several_outputs_keep_their_meaning() {
     for seed in 0..40 {
         let config = Config { choice: Choice::Drawn(seed), ..eager() };
         rewritten(GROUPS, &[csr("A", &[4, 5]), csr("B", &[5, 6])], &config);
+    }
+}
+
+/// Protects results of one pass of which one is to be stored in blocks.
+#[test]
+fn one_output_may_be_stored_in_blocks() {
+    let text = "(plan
+        (query s (aggregate + 0.0 (table A i j) j))
+        (query c (aggregate + 0 (mapjoin cast-i64 (mapjoin ne (table A i j) 0.0)) j))
+        (query m (aggregate min inf (table A i j) j))
+        (produces s c m))";
+    let inputs = [csr("A", &[6, 5])];
+    let blocks = |block: u64, kind: LevelKind| {
+        let modes = vec![StorageMode::Outer { mode: 0, block }, StorageMode::Inner { mode: 0, block }];
+        Format { modes, ..Format::of_kinds(&[kind, LevelKind::Dense], LeafKind::Element) }
+    };
+    for kind in [LevelKind::Dense, LevelKind::SparseList] {
+        for asked in [&["s"][..], &["c"], &["m"], &["s", "c"], &["s", "c", "m"]] {
+            for sizes in [[4, 4, 4], [2, 3, 4]] {
+                let mut config = Config::default();
+                config
+                    .formats
+                    .extend(asked.iter().zip(sizes).map(|(alias, size)| ((*alias).into(), blocks(size, kind))));
+                let (plan, counts) = (plan(text, &inputs), counts(&inputs));
+                let made = optimize(&plan, &Statistics::new(&counts), &config);
+                let (physical, _) = made.unwrap_or_else(|e| panic!("{asked:?} {sizes:?} {kind:?}: {e}"));
+                compare(&plan, &physical, &inputs, config.float_mode);
+            }
+        }
     }
 }

@@ -2,16 +2,71 @@
 
 use super::algebra::{csr, dense};
 use super::*;
-use redpoll_logic::Field;
-use redpoll_optimizer::{Event, Work};
+use redpoll_logic::statistics::{Answer, ModeSet, Question, StatisticsSource, Weights};
+use redpoll_logic::{Field, TensorType};
+use redpoll_optimizer::{Event, Work, Worth};
 
 /// The work of a plan whose query `R` has loops in this order, nothing rewritten.
 fn work(text: &str, inputs: &[Input], order: &str) -> Work {
-    let mut config = Config { subjects: Subjects::none(), ..Config::default() };
+    work_by(&counts(inputs), text, inputs, order)
+}
+
+fn work_by(source: &dyn StatisticsSource, text: &str, inputs: &[Input], order: &str) -> Work {
+    let mut config = Config { subjects: Subjects::none(), worth: Worth(0.0), ..Config::default() };
     config.loop_orders.insert(Alias::from("R"), order.split(' ').map(Field::from).collect());
-    let counts = counts(inputs);
-    let (_, report) = optimize(&plan(text, inputs), &Statistics::new(&counts), &config).unwrap();
+    let (_, report) = optimize(&plan(text, inputs), &Statistics::new(source), &config).unwrap();
     report.work()
+}
+
+/// Statistics of matrices of which a tenth of the coordinates have half of the places in some modes.
+struct Skewed<'s> {
+    counts: &'s dyn StatisticsSource,
+    modes: &'s [(&'s str, usize)],
+}
+
+impl StatisticsSource for Skewed<'_> {
+    fn answer(&self, tensor: &Alias, ty: &TensorType, question: Question) -> Option<Answer> {
+        self.counts.answer(tensor, ty, question)
+    }
+
+    fn marginal(&self, tensor: &Alias, ty: &TensorType, of: ModeSet, mode: usize) -> Option<Weights> {
+        let skewed = of.len() == 2 && self.modes.contains(&(tensor.as_str(), mode));
+        let weight = |i: u64| {
+            if !skewed {
+                1.0
+            } else if i.is_multiple_of(10) {
+                5.5
+            } else {
+                0.5
+            }
+        };
+        Some((0..ty.shape[mode]).map(weight).collect())
+    }
+}
+
+/// Protects merges over graphs with hubs: their long lists are come to more often, and filled into maps no more often than
+/// others.
+#[test]
+fn lists_are_as_long_as_those_that_are_come_to() {
+    let matrix = |name: &str, stored: f64| csr(name, &[1000, 1000]).stored(stored);
+    let text = |factors: &str, over: &str| {
+        format!("(plan (query R (aggregate + 0 (mapjoin * {factors}) {over})) (produces R))")
+    };
+    let whole = text("(table A i j) (table B j k) (table C i k)", "i j k");
+    let inside = "(table A i j) (aggregate + 0 (mapjoin * (table B j k) (table C i k)) k)";
+    // Lists of C, which fill maps or are merged, and of B, which are walked, have 20 places on average.
+    for (text, order, a) in [(whole, "i j k", 20_000.0), (text(inside, "i j"), "i j", 2000.0)] {
+        let inputs = [matrix("A", a), matrix("B", 20_000.0), matrix("C", 20_000.0)];
+        let of = |modes| work_by(&Skewed { counts: &counts(&inputs), modes }, &text, &inputs, order);
+        let [even, met, unmet] = [&[][..], &[("A", 1), ("B", 0)], &[("B", 0)]].map(of);
+        let filled = |work: &Work| work.count(Event::WriteMap);
+        let walked = |work: &Work| work.count(Event::WalkList) + work.count(Event::Merge);
+        assert_eq!([&met, &unmet].map(filled), [&even; 2].map(filled), "{text}");
+        // The mean of the squares of the weights is 3.25.
+        let further = (walked(&met) - walked(&even)) / (20.0 * a);
+        assert!((further - 2.25).abs() < 0.01, "{further}: {text}");
+        assert!((walked(&unmet) - walked(&even)).abs() < 1.0, "{text}");
+    }
 }
 
 /// A sampled product, with the fold where it stands and over all of the factors.

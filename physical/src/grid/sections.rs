@@ -3,7 +3,7 @@
 //! Sections of a round together do what the round does when each position of the list adds to the outputs by itself. So all
 //! stores into outputs must be in one block, which goes through the list in one loop:
 //! ```text
-//! acc = y[..]
+//! acc = y[..], or its fill value
 //! q = ptr[p]
 //! end = ptr[p + 1]
 //! while q < end { .. q = q + 1 }
@@ -184,10 +184,10 @@ impl Shape<'_> {
             && apart()
     }
 
-    /// Whether a local is read from an output, folded into in rounds, and stored.
+    /// Whether a local begins with what an output holds, or with its fill value, is folded into in rounds, and stored.
     fn is_accumulator(&self, acc: Local, before: &[Stmt], rounds: &[Stmt], behind: &[Stmt]) -> bool {
         let set: Vec<&Stmt> = before.iter().filter(|s| matches!(s, Stmt::Assign(l, _) if *l == acc)).collect();
-        let [Stmt::Assign(_, Expr::Load { buffer, .. })] = set[..] else { return false };
+        let [Stmt::Assign(_, begin)] = set[..] else { return false };
         let (mut folds, mut ops, mut others) = (0, HashSet::new(), false);
         for stmt in rounds {
             stmt.any(&mut |s| {
@@ -208,9 +208,17 @@ impl Shape<'_> {
                 false
             });
         }
-        let stored = behind.iter().filter(|s| matches!(s, Stmt::Store { value, .. } if *value == local(acc))).count();
-        let every = self.all[acc.index()] as usize == folds + stored;
-        self.outputs.contains(buffer) && !others && ops.len() == 1 && stored == 1 && every
+        let stored = behind.iter().filter_map(|s| match s {
+            Stmt::Store { buffer, value, .. } if *value == local(acc) => Some(*buffer),
+            _ => None,
+        });
+        let [stored] = stored.collect::<Vec<_>>()[..] else { return false };
+        let begins = match begin {
+            Expr::Load { buffer, .. } => self.outputs.contains(buffer),
+            Expr::Const(fill) => *fill == self.function.buffers[stored.index()].fill,
+            _ => false,
+        };
+        begins && !others && ops.len() == 1 && self.all[acc.index()] as usize == folds + 1
     }
 
     /// Whether a statement stores an accumulator.

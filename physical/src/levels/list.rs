@@ -147,6 +147,17 @@ pub(crate) fn visit_runs(idx: Indices<'_>, fiber: Range<u64>, visit: &mut dyn Fn
     }
 }
 
+/// Counts each coordinate of `idx[fiber]` in `counts`, and gives how many they are.
+pub(crate) fn tally(idx: Indices<'_>, fiber: Range<u64>, counts: &mut [u32]) -> u64 {
+    let mut count = |i: usize| counts[i] = counts[i].saturating_add(1);
+    let (start, end) = (fiber.start as usize, fiber.end as usize);
+    match idx {
+        Indices::U32(idx) => idx[start..end].iter().for_each(|i| count(*i as usize)),
+        _ => fiber.clone().for_each(|k| count(idx.get(k) as usize)),
+    }
+    fiber.end - fiber.start
+}
+
 /// The first run of `coordinate` in `idx[fiber]`.
 pub(crate) fn find_run(ordered: bool, idx: Indices<'_>, fiber: Range<u64>, coordinate: u64) -> Option<Range<u64>> {
     let start = if ordered {

@@ -169,6 +169,19 @@ pub trait Level: Sync {
     /// `fiber`, ascending when the level is ordered.
     fn for_each(&self, data: LevelData<'_>, fiber: Range<u64>, visit: &mut dyn FnMut(u64, Range<u64>));
 
+    /// Counts the own positions of each stored coordinate of the fiber below `fiber`, in addition to what `counts` has, and
+    /// gives how many they are.
+    fn tally(&self, data: LevelData<'_>, fiber: Range<u64>, counts: &mut [u32]) -> u64 {
+        let mut all = 0;
+        self.for_each(data, fiber, &mut |i, positions| {
+            let own = positions.end - positions.start;
+            all += own;
+            let count = &mut counts[i as usize];
+            *count = count.saturating_add(u32::try_from(own).unwrap_or(u32::MAX));
+        });
+        all
+    }
+
     /// As [`Level::for_each`], over the stored coordinates in a range, until `visit` breaks. Levels that find coordinates
     /// look at no others.
     fn for_each_within(

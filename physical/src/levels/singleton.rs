@@ -4,7 +4,7 @@
 //! positions (a run of equal coordinates of the level above); its coordinates ascend, strictly if the level is unique.
 //! If it is not, a coordinate hands down the range of its positions to the singleton below.
 
-use super::list::{check_fiber, find_run, handed_down, visit_runs};
+use super::list::{check_fiber, find_run, handed_down, tally, visit_runs};
 use super::{ArrayClass, ArraySpec, Concatenation, Fibers, Level, LevelData, array_prim};
 use crate::Error;
 use crate::storage::Array;
@@ -58,6 +58,10 @@ impl Level for Singleton {
 
     fn for_each(&self, data: LevelData<'_>, fiber: Range<u64>, visit: &mut dyn FnMut(u64, Range<u64>)) {
         visit_runs(data.arrays[0].indices(), fiber, visit);
+    }
+
+    fn tally(&self, data: LevelData<'_>, fiber: Range<u64>, counts: &mut [u32]) -> u64 {
+        tally(data.arrays[0].indices(), fiber, counts)
     }
 
     fn locate(&self, data: LevelData<'_>, fiber: Range<u64>, coordinate: u64) -> Option<Range<u64>> {

@@ -6,7 +6,7 @@
 //! In a unique list the coordinates of a fiber ascend strictly. In one that is not unique they do not descend, and a
 //! coordinate hands down the range of its positions. In one that is not ordered they come as they come.
 
-use super::list::{build_list, check_list, find_run, handed_down, listed, lower_bound, visit_runs};
+use super::list::{build_list, check_list, find_run, handed_down, listed, lower_bound, tally, visit_runs};
 use super::{ArrayClass, ArraySpec, Concatenation, Fibers, Level, LevelData};
 use crate::Error;
 use crate::storage::Array;
@@ -56,6 +56,10 @@ impl Level for SparseList {
 
     fn for_each(&self, data: LevelData<'_>, fiber: Range<u64>, visit: &mut dyn FnMut(u64, Range<u64>)) {
         visit_runs(data.arrays[1].indices(), entries(data, &fiber), visit);
+    }
+
+    fn tally(&self, data: LevelData<'_>, fiber: Range<u64>, counts: &mut [u32]) -> u64 {
+        tally(data.arrays[1].indices(), entries(data, &fiber), counts)
     }
 
     fn for_each_within(

@@ -11,7 +11,7 @@ use super::tree::{AccId, Term, Tree};
 use super::value::Value;
 use super::{short_circuit, sparse_scalars, unfurl};
 use crate::assembly::{Expr, Stmt};
-use crate::notation::{TensorId, Write};
+use crate::notation::{Index, TensorId, Write};
 use redpoll_logic::{DType, LeafKind, Prim};
 use std::rc::Rc;
 
@@ -73,7 +73,7 @@ fn lower_for(cx: &mut Cx<'_>, state: &State, tree: &Tree) {
     cx.unbind_index(*index);
     cx.if_below(&lo.clone(), &hi.clone(), |cx| {
         let mut state = state.clone();
-        let held = hold_accumulators(cx, &mut state, body);
+        let held = hold_accumulators(cx, &mut state, body, *index);
         lower_rounds(cx, &state, body, Extent { index: Some(*index), lo, hi });
         for (at, held) in held.into_iter().filter(|_| !seeded::is(Seeded::HeldStore)) {
             assign::store(cx, &at, &held.parts.iter().map(|l| local(*l)).collect::<Vec<_>>());
@@ -121,7 +121,7 @@ pub(crate) struct Place {
 
 /// Takes the places of folds that the loop does not move out of it, into locals: reads and writes of memory in the loop
 /// become reads and writes of registers.
-fn hold_accumulators(cx: &mut Cx<'_>, state: &mut State, body: &Tree) -> Vec<(Place, Accumulator)> {
+fn hold_accumulators(cx: &mut Cx<'_>, state: &mut State, body: &Tree, index: Index) -> Vec<(Place, Accumulator)> {
     let mut folds: Vec<(AccId, TensorId)> = Vec::new();
     let mut mixed: Vec<TensorId> = Vec::new();
     body.for_each_assign(&mut |a| {
@@ -144,7 +144,10 @@ fn hold_accumulators(cx: &mut Cx<'_>, state: &mut State, body: &Tree) -> Vec<(Pl
         }
         let (position, dirty) = (fiber.lo.clone(), fiber.dirty.clone());
         let place = Place { tensor, position };
-        let current = assign::load_leaf(cx, tensor, &place.position);
+        let current = match cx.tensor(tensor).folded_by == Some(index) {
+            true => Value::constant(&cx.program.tensors[tensor.index()].ty.fill),
+            false => assign::load_leaf(cx, tensor, &place.position),
+        };
         let parts = current.parts.into_iter().zip(current.dtype.prims()).map(|(part, prim)| {
             let held = cx.new_local("acc", prim);
             cx.assign(held, part);

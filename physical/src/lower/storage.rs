@@ -4,11 +4,11 @@ use super::build::{int, load, local, max, min, mul, plus};
 use super::cx::Cx;
 use super::level::{At, Parents, Room, lowering};
 use super::state::{Accumulator, Cursor, Fiber};
-use super::unfilled::is_set_whole;
+use super::unfilled::{folded_by, is_set_whole};
 use super::value::Value;
 use crate::assembly::{Buffer, BufferClass, BufferDecl, BufferRole, Expr, Local, Status, Stmt};
 use crate::levels::{ArrayClass, Concatenation, array_prim, level, written_format};
-use crate::notation::{Role, TensorDecl, TensorId};
+use crate::notation::{Index, Role, TensorDecl, TensorId};
 use crate::storage::{Array, Tensor};
 use redpoll_logic::{Format, LeafKind, LevelFormat, Prim, Scalar};
 use std::borrow::Cow;
@@ -100,6 +100,8 @@ pub(crate) struct TensorCode {
     pub(crate) pattern: Option<(TensorId, Expr)>,
     /// Whether it is an output of which every place is set, so that what it holds at first does not matter.
     pub(crate) whole: bool,
+    /// The loop before which each place of it holds the fill value.
+    pub(crate) folded_by: Option<Index>,
 }
 
 /// A level's arrays and counters in the function.
@@ -257,8 +259,8 @@ pub(crate) fn tensor_code(
             })
             .collect(),
     };
-    let whole = is_set_whole(cx.program, id);
-    TensorCode { levels, leaf, scalar, room, lengths: None, chunk: None, pattern, whole }
+    let (whole, folded_by) = (is_set_whole(cx.program, id), folded_by(cx.program, id));
+    TensorCode { levels, leaf, scalar, room, lengths: None, chunk: None, pattern, whole, folded_by }
 }
 
 /// What new elements of an array hold: positions and flags 0, coordinates that are bounds one that no dimension exceeds.

@@ -1,5 +1,6 @@
-//! Buffers of outputs whose elements are all written before anybody reads them: their memory does not have to hold fill
-//! values first. For a kernel that streams, to write these is a good part of what it does.
+//! What outputs hold before they are written. Buffers of outputs whose elements are all written before anybody reads them do
+//! not have to hold fill values first: for a kernel that streams, to write these is a good part of what it does. And where one
+//! loop folds all that a place gets, the place is not read before it.
 
 use super::cx::Cx;
 use super::level::Room;
@@ -51,8 +52,9 @@ pub(super) fn is_set_whole(program: &Program, id: TensorId) -> bool {
     if decl.role != Role::Output || !is_plain(decl) {
         return false;
     }
-    let mut loops = Vec::new();
-    let Some(set) = assigned(&program.body, id, &mut loops) else { return false };
+    let Some(Assigned { lhs: set, write: Write::Init, loops, conditional: false }) = assigned(&program.body, id) else {
+        return false;
+    };
     let covers = |k: usize, at: &Expr| {
         let all = Some((Expr::int(0), Expr::int(decl.ty.shape[k] as i64)));
         matches!(at, Expr::Index(index) if loops.iter().any(|(own, extent)| own == index && **extent == all))
@@ -75,10 +77,33 @@ fn is_plain(decl: &TensorDecl) -> bool {
         && format.modes.iter().enumerate().all(whole)
 }
 
+/// The loop that folds all that each place of an output gets: the loops outside of it are those over the output's modes, and
+/// nothing else writes the output. Until it runs the place holds the fill value.
+pub(super) fn folded_by(program: &Program, id: TensorId) -> Option<Index> {
+    if program.tensors[id.index()].role != Role::Output {
+        return None;
+    }
+    let Assigned { lhs, write: Write::Fold(_), loops, .. } = assigned(&program.body, id)? else { return None };
+    let outside = loops.get(..lhs.subscripts.len())?;
+    let each_once =
+        |(index, _): &(Index, _)| lhs.subscripts.iter().filter(|s| s.at == Expr::Index(*index)).count() == 1;
+    outside.iter().all(each_once).then(|| loops.get(outside.len())).flatten().map(|(index, _)| *index)
+}
+
 type Loops<'a> = Vec<(Index, &'a Option<(Expr, Expr)>)>;
 
-/// The only access that writes a tensor, if that is an assignment within loops alone, which are left in `loops`.
-fn assigned<'a>(body: &'a Stmt, id: TensorId, loops: &mut Loops<'a>) -> Option<&'a Access> {
+/// The only assignment that writes a tensor.
+struct Assigned<'a> {
+    lhs: &'a Access,
+    write: &'a Write,
+    /// The loops that it is in, the outermost first.
+    loops: Loops<'a>,
+    /// Whether it is done under a condition.
+    conditional: bool,
+}
+
+/// The assignment that alone writes a tensor which lives once; `None` also within `while`.
+fn assigned(body: &Stmt, id: TensorId) -> Option<Assigned<'_>> {
     let mut writes = 0;
     let mut lives = 0;
     body.walk(&mut |stmt| match stmt {
@@ -88,23 +113,26 @@ fn assigned<'a>(body: &'a Stmt, id: TensorId, loops: &mut Loops<'a>) -> Option<&
         Stmt::Swap(t, u) if [t, u].contains(&&id) => lives += 2,
         _ => {}
     });
-    if (writes, lives) == (1, 1) { find(body, id, loops) } else { None }
+    if (writes, lives) == (1, 1) { find(body, id, &mut Vec::new(), false) } else { None }
 }
 
-fn find<'a>(stmt: &'a Stmt, id: TensorId, loops: &mut Loops<'a>) -> Option<&'a Access> {
+fn find<'a>(stmt: &'a Stmt, id: TensorId, loops: &mut Loops<'a>, conditional: bool) -> Option<Assigned<'a>> {
     match stmt {
-        Stmt::Block(items) => items.iter().find_map(|item| find(item, id, loops)),
+        Stmt::Block(items) => items.iter().find_map(|item| find(item, id, loops, conditional)),
         Stmt::For { index, extent, body, .. } => {
             loops.push((*index, extent));
-            let found = find(body, id, loops);
-            if found.is_none() {
-                loops.pop();
-            }
+            let found = find(body, id, loops, conditional);
+            loops.pop();
             found
         }
-        Stmt::Let { body, .. } => find(body, id, loops),
-        Stmt::Where { consumer, producer } => find(producer, id, loops).or_else(|| find(consumer, id, loops)),
-        Stmt::Assign { lhs, write: Write::Init, .. } if lhs.tensor == id => Some(lhs),
+        Stmt::Let { body, .. } => find(body, id, loops, conditional),
+        Stmt::If { body, .. } => find(body, id, loops, true),
+        Stmt::Where { consumer, producer } => {
+            find(producer, id, loops, conditional).or_else(|| find(consumer, id, loops, conditional))
+        }
+        Stmt::Assign { lhs, write, .. } if lhs.tensor == id => {
+            Some(Assigned { lhs, write, loops: loops.clone(), conditional })
+        }
         _ => None,
     }
 }

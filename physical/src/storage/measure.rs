@@ -228,8 +228,12 @@ impl Tensor {
     /// Counts the places below positions, for each coordinate of each mode from `depth` on; and all of them.
     fn count_below(&self, depth: usize, fiber: Range<u64>, counts: &mut [Option<Vec<u32>>]) -> u64 {
         let Some((own, inner)) = counts.split_first_mut() else { return fiber.end - fiber.start };
+        let kind = level(self.ty.format.levels[depth].kind);
+        if let (Some(own), true) = (own.as_mut(), inner.is_empty()) {
+            return kind.tally(self.level(depth), fiber, own);
+        }
         let mut all = 0;
-        level(self.ty.format.levels[depth].kind).for_each(self.level(depth), fiber, &mut |i, positions| {
+        kind.for_each(self.level(depth), fiber, &mut |i, positions| {
             let below = self.count_below(depth + 1, positions, inner);
             all += below;
             if let Some(own) = own {

@@ -44,7 +44,7 @@ fn spmv() {
               if #2 < #3 {
                 spread #4 in #2..#3 {
                   ask each
-                  acc = y.val[#4]
+                  acc = 0.0
                   q = max(A.ptr1[#4], first)
                   q_end = min(A.ptr1[#4 + 1], last)
                   while q < q_end {
@@ -81,12 +81,10 @@ fn long_rows() {
               if #2 < #3 {
                 for #4 in #2..#3 {
                   ask lead
-                  barrier
-                  acc = y.val[#4]
+                  acc = 0.0
                   #6 = max(A.ptr1[#4], first)
                   q_end = min(A.ptr1[#4 + 1], last)
                   fold acc by + from 0.0 lanes 16 for #10 in #6..q_end: A.val[#10] * x.val[A.idx1[#10]]
-                  barrier
                   lead y.val[#4] = acc
                 }
               }
@@ -384,11 +382,9 @@ fn dense_products() {
               if #2 < #3 {
                 for i in #2..#3 {
                   ask lead
-                  barrier
-                  acc = y.val[i]
+                  acc = 0.0
                   row = i * $n5
                   fold acc by + from 0.0 lanes 16 for j in 0..$n5: A.val[row + j] * x.val[j]
-                  barrier
                   lead y.val[i] = acc
                 }
               }

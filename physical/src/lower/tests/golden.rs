@@ -25,7 +25,7 @@ fn spmv() {
               #3 = min($n4, chunk_hi)
               if #2 < #3 {
                 for #4 in #2..#3 {
-                  acc = y.val[#4]
+                  acc = 0.0
                   q = A.ptr1[#4]
                   q_end = A.ptr1[#4 + 1]
                   while q < q_end {
@@ -57,7 +57,7 @@ fn spmv_in_lanes() {
               #3 = min($n4, chunk_hi)
               if #2 < #3 {
                 for #4 in #2..#3 {
-                  acc = y.val[#4]
+                  acc = 0.0
                   #6 = A.ptr1[#4]
                   q_end = A.ptr1[#4 + 1]
                   fold acc by + from 0.0 lanes 4 for #10 in #6..q_end: A.val[#10] * x.val[A.idx1[#10]]

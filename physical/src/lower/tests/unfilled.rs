@@ -81,3 +81,25 @@ fn appended_with_their_values() {
         assert_eq!(unfilled(&format!("(program {tensors} {output} {body})")), expected, "{format} {body}");
     }
 }
+
+/// Protects places that loops come back to: only what one loop folds all of is not read before.
+#[test]
+fn places_that_one_loop_folds_are_not_read_before() {
+    let tensors = "(input S (type (shape 4 6) f64 0.0 csr)) (input x (type (shape 6) f64 0.0 dense))
+        (input m (type (shape 4) bool false dense)) (output y (type (shape 4) f64 2.0 dense))";
+    let fold = "(for j (+= (y i) (* (S i j) (x j))))";
+    for (body, read) in [
+        (format!("(for i {fold})"), false),
+        (format!("(for i (if (m i) {fold}))"), false),
+        (format!("(for k (range 0 3) (for i {fold}))"), true),
+        (format!("(for i (block {fold} {fold}))"), true),
+        (format!("(block (for i {fold}) (for i {fold}))"), true),
+        (format!("(for i (block (init (y i) 1.0) {fold}))"), true),
+        ("(for i (range 1 4) (for j (+= (y (+ i -1)) (* (S i j) (x j)))))".into(), true),
+    ] {
+        let text = format!("(program {tensors} {body})");
+        check(&text, 60);
+        let function = lower(&normal_form(&text), &[], Options::default()).function.to_string();
+        assert_eq!(function.contains("= y.val["), read, "{body}\n{function}");
+    }
+}

@@ -179,7 +179,7 @@ fn spmv() {
                 if (chunk < chunk_2) {
                     for (int64_t i = chunk; i < chunk_2; i++) {
                         RP_POLL();
-                        acc = y_val[i];
+                        acc = 0.0;
                         q = A_ptr1[i];
                         q_end = A_ptr1[i + 1];
                         while (q < q_end) {
