@@ -16,6 +16,7 @@ use redpoll_logic::physical::{PhysicalPlan, PhysicalQuery};
 use redpoll_logic::statistics::{Answer, Statistics};
 use redpoll_logic::{Alias, Field, Format};
 use std::collections::HashSet;
+use std::rc::Rc;
 use std::sync::Arc;
 
 /// A physical plan with what is needed to plan its last queries anew.
@@ -164,6 +165,7 @@ impl AdaptivePlan {
         config: &'a Config,
     ) -> Context<'a> {
         let mut cx = Context::with_names(config, statistics, self.steps[after].aliases.clone());
+        cx.results = Rc::new(self.physical.produces.iter().cloned().collect());
         cx.queries = self.physical.queries[..=after].to_vec();
         cx.steps = self.steps[..=after].to_vec();
         cx.report = self.report.clone();

@@ -38,6 +38,8 @@ pub(crate) struct Context<'a> {
     measures: bool,
     pub(crate) measuring: Measuring,
     aliases: HashSet<Alias>,
+    /// What the plan produces.
+    pub(crate) results: Rc<HashSet<Alias>>,
     /// Source, format and name of each copy.
     pub(crate) copies: Vec<(Alias, Format, Alias)>,
     pub(crate) inputs: Vec<(Alias, Arc<TensorType>)>,
@@ -153,6 +155,7 @@ impl<'a> Context<'a> {
             measures: false,
             measuring: Measuring::default(),
             aliases,
+            results: Rc::default(),
             copies: Vec::new(),
             inputs: Vec::new(),
             queries: Vec::new(),
@@ -180,6 +183,7 @@ impl<'a> Context<'a> {
             measures: self.measures,
             measuring: self.measuring.clone(),
             aliases: self.aliases.clone(),
+            results: self.results.clone(),
             copies: self.copies.clone(),
             inputs: self.inputs.clone(),
             queries: self.queries.clone(),

@@ -93,6 +93,7 @@ use redpoll_logic::statistics::Statistics;
 use redpoll_logic::{Field, Format, Plan, TensorType};
 use skew::skew_candidates;
 use split::split_candidates;
+use std::rc::Rc;
 use std::sync::Arc;
 use term::{At, Fold, Nest, NestKind, Node, Read, Term};
 use unify::renamed;
@@ -146,6 +147,7 @@ fn plan_nests(plan: &Plan, statistics: &Statistics, config: &Config, rewrite: Re
     let nests = nests.into_iter().map(|nest| use_lookups(root_folds(nest), config.float_mode)).collect();
     let nests = merge_queries(nests, config.float_mode);
     let mut cx = Context::new(config, statistics, &nests);
+    cx.results = Rc::new(plan.produces.iter().cloned().collect());
     cx.report.phase("logic", plan.to_string());
     cx.report.phase("nests", nests.iter().map(|nest| format!("{nest}\n")).collect());
     let names = cx.aliases().clone();

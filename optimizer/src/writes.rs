@@ -85,7 +85,9 @@ impl Search<'_> {
         let kept = kept_format(self.cx, &volume.patterns, sizes, full);
         let few = priced(&kept.unwrap_or_else(|| sparse_format(target, sizes, full)));
         let places: f64 = target.shape.iter().map(|&n| n as f64).product();
-        if places > cost::DENSE_WASTE * volume.stored {
+        let waste =
+            if self.cx.results.contains(&target.alias) { cost::DENSE_WASTE_OF_RESULTS } else { cost::DENSE_WASTE };
+        if places > waste * volume.stored {
             return (few, false);
         }
         let all = priced(&every);

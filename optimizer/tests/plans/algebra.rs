@@ -94,8 +94,9 @@ fn four_cycles_go_through_one_matrix_of_pairs() {
         &[csr("A", &[1000, 1000]).stored(10_000.0)],
         &[csr("A", &[5, 5])],
         &expect![[r#"
-            s.1: i l j
-            s: j k i
+            s.1: k l i
+            A.1: c0 c1
+            s: k j i
         "#]],
     );
     let text = report.to_string();

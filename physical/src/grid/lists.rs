@@ -7,9 +7,8 @@
 use super::known::Known;
 use super::map::{MOST_LANES, WARP};
 use crate::assembly::{Buffer, Expr, Function, LaneFold, Local, Stmt};
-use crate::kernel::{ALL, MOST_CHUNKS};
 use crate::lower::{Binding, Lengths, Lowered, ParamSource, walks_in_lanes};
-use crate::notation::{Program, Role, TensorId};
+use crate::notation::{ALL, MOST_CHUNKS, Program, Role, TensorId};
 use crate::storage::Tensor;
 use redpoll_logic::{FloatMode, LevelKind};
 

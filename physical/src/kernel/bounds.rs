@@ -5,19 +5,16 @@
 //! hold. How many chunks are worth it depends on the steps of inner loops, too: for each of these places an average fiber
 //! of every other input, and all of those that each round goes through anew.
 
-use super::{ALL, Draft};
+use super::Draft;
 use crate::grid::WARP;
 use crate::levels::lower_bound;
-use crate::notation::{Cut, Join, Program, Sections, TensorId};
+use crate::notation::{ALL, Cut, Join, MOST_CHUNKS, Program, Sections, TensorId};
 use crate::run::Workers;
 use crate::storage::{Stored, Tensor};
 use std::ops::Range;
 
 /// Chunks for each thread, so that one which has less to do than was thought takes over from others.
 const CHUNKS_PER_THREAD: u64 = 4;
-
-/// The most chunks of loops whose results depend on where they are cut, which must not depend on the threads.
-pub(crate) const MOST_CHUNKS: u64 = 64;
 
 /// The least work of a chunk for each lane of a team of a device, of at least a warp, in steps of loops.
 const GRAIN_OF_LANES: u64 = 4;

@@ -23,6 +23,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Makes kernels that run where others do.
 pub(crate) type Maker = Arc<dyn Fn(&Draft) -> Result<Kernel, Error> + Send + Sync>;
 
+/// So many kernels are kept. Each is for one shape; a plan that runs again over the same data has few.
+const MOST_KERNELS: usize = 64;
+
 /// The kernels that fold partial results.
 #[derive(Default)]
 pub(super) struct Folds(Mutex<HashMap<Key, Arc<Kernel>>>);
@@ -81,6 +84,9 @@ impl Folds {
         let mut kernels = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(kernel) = kernels.get(&(of.number, shape)) {
             return Ok(kernel.clone());
+        }
+        if kernels.len() >= MOST_KERNELS {
+            kernels.clear();
         }
         // Floats are folded in the order of the chunks.
         let draft = Draft::new(&Arc::new(program(of, shape)?), &[], FloatMode::StrictIeee).of_any_size();

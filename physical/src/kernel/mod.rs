@@ -27,10 +27,9 @@ use crate::emit::c::Toolchain;
 use crate::emit::{Kernel as Machine, cranelift};
 use crate::grid::Lanes;
 use crate::lower::{Layout, PositionWidth};
-use crate::notation::{Program, Role};
+use crate::notation::{ALL, Program, Role};
 use crate::run::{Invocation, Limits};
 use crate::storage::Tensor;
-pub(crate) use bounds::MOST_CHUNKS;
 use bounds::Share;
 use folds::Folds;
 pub(crate) use grids::Grids;
@@ -69,9 +68,6 @@ pub struct Kernel {
 
 /// The steps that a round of a loop has at most, for limits.
 const STEPS_OF_A_ROUND: u64 = 1 << 12;
-
-/// All rounds of the outermost loop.
-pub(crate) const ALL: Range<i64> = i64::MIN / 2..i64::MAX / 2;
 
 enum Code {
     Instant(Machine),

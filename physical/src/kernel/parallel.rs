@@ -6,11 +6,11 @@
 //! compute does not: results depend on where chunks begin and on nothing else.
 
 use super::append::{self, Part};
-use super::{ALL, Code, Engine, Kernel, Outcome, collect};
+use super::{Code, Engine, Kernel, Outcome, collect};
 use crate::Error;
 use crate::assembly::{Buffer, Counts, Status};
 use crate::lower::Binding;
-use crate::notation::{Cut, Join, TensorId};
+use crate::notation::{ALL, Cut, Join, TensorId};
 use crate::run::{Invocation, Limits, Loan};
 use crate::storage::Tensor;
 use std::ops::{Add, Range};

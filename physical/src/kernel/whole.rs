@@ -3,13 +3,13 @@
 use super::append::{Span, coordinates};
 use super::folds::{Folded, Partials, are_rows};
 use super::grids::Run;
-use super::{ALL, Draft, Engine, collect};
+use super::{Draft, Engine, collect};
 use crate::Error;
 use crate::assembly::{Buffer, Status};
 use crate::grid::{Gather, Launched, Left, Piece, Place};
 use crate::levels::{Concatenation, level};
 use crate::lower::Binding;
-use crate::notation::{Join, TensorId};
+use crate::notation::{ALL, Join, TensorId};
 use crate::storage::{Array, Tensor};
 use redpoll_logic::op::Op;
 use redpoll_logic::{Prim, Scalar};

@@ -15,6 +15,12 @@ use std::collections::HashMap;
 use std::fmt;
 use std::ops::Range;
 
+/// All rounds of the outermost loop.
+pub(crate) const ALL: Range<i64> = i64::MIN / 2..i64::MAX / 2;
+
+/// The most chunks of loops whose results depend on where they are cut, which must not depend on the threads.
+pub(crate) const MOST_CHUNKS: u64 = 64;
+
 /// How the outermost loop of a program is cut.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Cut {

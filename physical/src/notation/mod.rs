@@ -50,6 +50,7 @@ mod visit;
 mod wrapperize;
 
 pub use concordize::concordize;
+pub(crate) use cut::{ALL, MOST_CHUNKS};
 pub use cut::{Cut, Join, Obstacle, cut, verify_parallel};
 pub use dimensionalize::dimensionalize;
 pub use from_physical::from_physical;
