@@ -3,6 +3,7 @@
 use super::Problem;
 use anyhow::{Context, Result, ensure};
 use redpoll::{Config, Engine, Session};
+use redpoll_physical::emit::cuda::Cuda;
 use redpoll_physical::storage::Tensor;
 use std::time::{Duration, Instant};
 
@@ -19,18 +20,23 @@ pub struct Measured {
     pub cpu: Duration,
 }
 
-/// Runs problems that have one plan over different data on an engine and compares each result with that of the CPU; then takes
-/// the times of the first one over so many rounds. All run in one session, so what a kernel does not write holds what another
-/// problem has left there.
+/// Runs problems that have one plan over different data on an engine, in poisoned memory where that is a device, and compares
+/// each result with that of the CPU; then takes the times of the first one over so many rounds, in memory that is not poisoned.
 ///
 /// # Errors
 /// When a plan is refused or stops, or a result differs.
 pub fn measure(problems: &[Problem], engine: Engine, rounds: usize) -> Result<Measured> {
     let sessions = [Engine::Cpu, engine].map(|engine| Session::new(Config { engine, ..Config::default() }));
+    let poison = |poisons| match engine {
+        Engine::Cuda(ordinal) => Cuda::open(ordinal).map(|device| device.poison(poisons)),
+        _ => Ok(()),
+    };
+    poison(true)?;
     for problem in problems.iter().rev() {
         let [expected, found] = sessions.each_ref().map(|session| results(session, problem));
         compare(&expected?, &found?)?;
     }
+    poison(false)?;
     let first = problems.first().context("there is no problem")?;
     let [cpu, device] = sessions.map(|session| session.prepare(first.plan, &first.inputs));
     let (cpu, device) = (cpu?, device?);
@@ -53,7 +59,11 @@ pub fn measure(problems: &[Problem], engine: Engine, rounds: usize) -> Result<Me
     Ok(Measured { bytes: first.bytes() + results, kernels, run, cpu })
 }
 
-fn results(session: &Session, problem: &Problem) -> Result<Vec<Tensor>> {
+/// What a problem comes to, fetched from where it was computed.
+///
+/// # Errors
+/// When the plan is refused or stops.
+pub fn results(session: &Session, problem: &Problem) -> Result<Vec<Tensor>> {
     let run = session.prepare(problem.plan, &problem.inputs)?.run()?;
     run.outputs.into_iter().map(|(_, tensor)| tensor.fetch().map(|()| tensor).map_err(Into::into)).collect()
 }

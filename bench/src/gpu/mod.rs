@@ -6,5 +6,5 @@
 mod measure;
 mod problems;
 
-pub use measure::{Measured, compare, measure};
+pub use measure::{Measured, compare, measure, results};
 pub use problems::{KERNELS, Problem, SHAPES, Structure, problem};

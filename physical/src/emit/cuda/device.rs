@@ -69,6 +69,12 @@ impl Cuda {
         FIRST.as_ref().map(Arc::clone)
     }
 
+    /// From now on memory that is asked for on it is filled with bytes that no kernel leaves, or holds anything as usual: what
+    /// a kernel does not write, or reads before it is written, shows in its results. It takes a transfer of all memory.
+    pub fn poison(&self, poisons: bool) {
+        self.memory.poison(poisons);
+    }
+
     /// The bytes of tensors that it does not have.
     pub fn missing(&self, tensors: &[&Tensor]) -> u64 {
         let arrays = tensors.iter().flat_map(|tensor| tensor.arrays());

@@ -14,17 +14,23 @@ use lru::LruCache;
 use std::any::Any;
 use std::collections::HashMap;
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// Bytes that go to a device or come from it in one piece: between two pieces cancellation is heard, and what a driver copies
 /// through memory of its own is no more than this.
 pub(crate) const PIECE: usize = 32 << 20;
 
+/// What poisoned memory holds: numbers larger than any that tests compute, and positions that no array has.
+pub(crate) const POISON: u8 = 0x7f;
+
 /// The memory of a device.
 pub(crate) struct DeviceMemory {
     machine: Arc<dyn Machine>,
     /// The bytes that may be in use at one time.
     limit: usize,
+    /// Whether new memory is filled with [`POISON`].
+    poisons: AtomicBool,
     state: Mutex<State>,
 }
 
@@ -126,7 +132,12 @@ impl DeviceMemory {
     /// The memory of a device, of which so many bytes may be in use.
     pub(crate) fn of(machine: Arc<dyn Machine>, limit: usize) -> Arc<DeviceMemory> {
         let state = State { used: 0, kept: LruCache::unbounded(), next: 0 };
-        Arc::new(DeviceMemory { machine, limit, state: Mutex::new(state) })
+        Arc::new(DeviceMemory { machine, limit, poisons: AtomicBool::new(false), state: Mutex::new(state) })
+    }
+
+    /// From now on new memory holds [`POISON`], or anything.
+    pub(crate) fn poison(&self, poisons: bool) {
+        self.poisons.store(poisons, Ordering::Relaxed);
     }
 
     /// The device.
@@ -162,7 +173,7 @@ impl DeviceMemory {
         loop {
             if self.reserve(bytes, limit) {
                 match self.machine.allocate(bytes) {
-                    Ok(block) => return Ok(Arc::new(Held { block, bytes, memory: self.clone() })),
+                    Ok(block) => return self.poisoned(Held { block, bytes, memory: self.clone() }, asker),
                     Err(trouble) => {
                         self.locked().used -= bytes;
                         if trouble != Trouble::Full {
@@ -176,6 +187,18 @@ impl DeviceMemory {
                 return Err(Error::DeviceMemory { ordinal, kernel, asked: bytes, used: self.locked().used, limit });
             }
         }
+    }
+
+    /// The same memory, poisoned where that is asked for. It is copied there, since what else fills memory may still be going
+    /// on when the next copy comes.
+    fn poisoned(&self, held: Held, asker: Asker<'_>) -> Result<Arc<Held>, Error> {
+        if self.poisons.load(Ordering::Relaxed) {
+            let piece = vec![POISON; held.bytes.min(PIECE)];
+            for start in (0..held.bytes).step_by(PIECE) {
+                self.put(&piece[..piece.len().min(held.bytes - start)], held.address() + start as u64, asker)?;
+            }
+        }
+        Ok(Arc::new(held))
     }
 
     /// Memory of elements of 1, 2, 4 or 8 bytes, each with the low bytes of a fill.

@@ -68,3 +68,25 @@ fn transfers_are_cancelled_between_pieces() {
     assert!(matches!(error, Error::KernelStopped(Status::Cancelled)), "{error}");
     assert!(!memory.has(&large) && memory.locked().used == 0, "nothing is left of it");
 }
+
+/// Protects checks of what kernels leave: what they do not write does not look like what was there before.
+#[test]
+fn poisoned_memory_holds_what_no_kernel_leaves() {
+    let host = Host::with_memory(usize::MAX);
+    let memory = DeviceMemory::of(host, usize::MAX);
+    let bytes = |memory: &Arc<DeviceMemory>| {
+        let held = memory.allocate(PIECE + 3, asker()).unwrap();
+        let mut found = vec![0; held.bytes()];
+        memory.take(held.address(), &mut found, asker()).unwrap();
+        found
+    };
+    memory.poison(true);
+    assert!(bytes(&memory).iter().all(|byte| *byte == POISON));
+    let filled = memory.filled((3, 8), 9, asker()).unwrap();
+    let mut found = [1; 24];
+    memory.take(filled.address(), &mut found, asker()).unwrap();
+    assert_eq!(found.map(|byte| byte % 9), [0; 24], "fill values are put over it");
+    memory.poison(false);
+    assert!(bytes(&memory).iter().any(|byte| *byte != POISON));
+    assert!(f64::from_bits(u64::from_le_bytes([POISON; 8])) > 1e300 && i64::from_le_bytes([POISON; 8]) > 1 << 40);
+}
