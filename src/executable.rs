@@ -258,7 +258,12 @@ impl Executable {
         let (limits, start) = (&running.limits, Instant::now());
         let (mut counts, mut on_device) = (None, None);
         let outputs = match (&stage.work, running.engine.of_kernels()) {
-            (Work::Convert(ty), _) => {
+            (Work::Convert(_, Some(loops)), Some(engine)) if converts_there(engine, inputs[0]) => {
+                let outcome = run_kernel(loops, &inputs, self.compile_by(engine), limits)?;
+                on_device = outcome.on_device;
+                outcome.outputs
+            }
+            (Work::Convert(ty, _), _) => {
                 let converted = convert_within(inputs[0], &ty.format, &limits.memory);
                 vec![converted.map_err(|source| stage.refused(Phase::Run, source))?]
             }
@@ -317,5 +322,15 @@ impl Running {
     /// Forgets all other tensors.
     pub(crate) fn retain(&mut self, wanted: &HashSet<Alias>) {
         self.tensors.retain(|name, _| wanted.contains(name));
+    }
+}
+
+/// Whether storage is converted by a kernel of the engine: where a device has left it, and by the interpreter of grids, which
+/// takes a device's place.
+fn converts_there(engine: kernel::Engine, source: &Tensor) -> bool {
+    match engine {
+        kernel::Engine::Cuda(_) => !source.is_here(),
+        kernel::Engine::Grid => true,
+        _ => false,
     }
 }

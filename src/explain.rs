@@ -100,7 +100,7 @@ impl Prepared {
             let of = |form: &str| format!("{form} of {}", stage.name);
             let loops = match &stage.work {
                 Work::Loops(loops) => loops,
-                Work::Convert(ty) => {
+                Work::Convert(ty, _) => {
                     let (source, format) = (&stage.reads[0], FormatWords(&ty.format));
                     sections.push(section(of("conversion"), format!("storage of {source} converted to {format}")));
                     continue;

@@ -48,6 +48,32 @@ fn engines_agree() {
     }
 }
 
+/// Protects conversions of what devices have left, whose place the interpreter of grids takes: they store what those of the host
+/// do.
+#[test]
+fn conversions_of_any_engine_store_the_same() {
+    use LevelKind::{Dense, Hash, SparseList};
+    let [lists, hash, rows] = [[SparseList, SparseList], [Dense, Hash], [SparseList, Dense]]
+        .map(|kinds| Format::of_kinds(&kinds, LeafKind::Element));
+    let formats =
+        [Format::dense(2), Format::csr(), Format::csc(), Format::coo(2), Format::bcsr(2, 2), lists, hash, rows];
+    for from in &formats {
+        for to in ["dense", "csr", "csc", "coo", "(bcsr 2 2)", "dcsr"] {
+            let bindings = Bindings::new().with("A", matrix([5, 4], 0.0, from));
+            let plan = format!("(plan (query C (reformat {to} (table A i j))) (produces C))");
+            let [expected, found] = [Engine::Instant, Engine::GridInterpreter].map(|engine| {
+                let run = Session::default().prepare(&plan, &bindings).unwrap().run_with(engine).unwrap();
+                run.outputs[0].1.clone()
+            });
+            let arrays = |tensor: &Tensor| -> Vec<Vec<Scalar>> {
+                let all = tensor.levels().iter().flatten().chain(tensor.leaf());
+                all.map(|array| (0..array.len()).map(|k| array.scalar(k)).collect()).collect()
+            };
+            assert_eq!(arrays(&found), arrays(&expected), "{from:?} to {to}");
+        }
+    }
+}
+
 /// Protects the memory limit: a result that exceeds it is an error of its phase, not an end of the process.
 #[test]
 fn a_memory_limit_holds() {

@@ -3,8 +3,8 @@
 use crate::error::Error;
 use crate::session::Bindings;
 use crate::timings::Phase;
-use redpoll_logic::physical::PhysicalQuery;
-use redpoll_logic::{Alias, FloatMode, LevelFormat, TensorType};
+use redpoll_logic::physical::{Output, PhysicalQuery};
+use redpoll_logic::{Alias, FloatMode, Format, LevelFormat, TensorType};
 use redpoll_optimizer::{AdaptivePlan, DecidedOutput, Decision};
 use redpoll_physical::emit::c::Toolchain;
 use redpoll_physical::grid::Lists;
@@ -36,8 +36,8 @@ pub(crate) struct Stage {
 /// How the outputs of a stage come to be.
 #[derive(Clone)]
 pub(crate) enum Work {
-    /// Storage is converted to the format of this type.
-    Convert(Arc<TensorType>),
+    /// Storage is converted to the format of this type; by loops where it was left on a device, if there are some.
+    Convert(Arc<TensorType>, Option<Arc<Loops>>),
     /// Loops are run.
     Loops(Arc<Loops>),
 }
@@ -107,13 +107,16 @@ impl Stage {
         let name = names.join(", ");
         if let Some(source) = query.converts(|t| types.get(t).map(AsRef::as_ref)) {
             let output = &query.outputs[0];
+            let streams = types.get(source).is_some_and(|source| streams(&source.format, output));
+            // Loops take no storage that is not in order, for one.
+            let loops = streams.then(|| Loops::new(name.clone(), query, cost, types, layouts).ok()).flatten();
             return Ok(Stage {
                 name,
                 reads: vec![source.clone()],
                 writes: vec![output.alias.clone()],
                 expected: Vec::new(),
                 last_read: Vec::new(),
-                work: Work::Convert(output.ty.clone()),
+                work: Work::Convert(output.ty.clone(), loops.map(Arc::new)),
             });
         }
         let loops = Loops::new(name.clone(), query, cost, types, layouts)?;
@@ -149,10 +152,17 @@ impl Stage {
     /// The loops, if there are some.
     pub(crate) fn loops(&self) -> Option<&Loops> {
         match &self.work {
-            Work::Convert(_) => None,
+            Work::Convert(..) => None,
             Work::Loops(loops) => Some(loops),
         }
     }
+}
+
+/// Whether a conversion writes places in the order in which it reads them, and no more than those that are stored.
+fn streams(source: &Format, output: &Output) -> bool {
+    let full = |format: &Format| format.levels.iter().map(|level| level.kind.traits().full).collect::<Vec<_>>();
+    let (from, to) = (full(source), full(&output.ty.format));
+    output.workspace.is_none() && (from.last() == Some(&false) || !to.contains(&false))
 }
 
 /// The estimated bytes of what a query writes: of narrow arrays.

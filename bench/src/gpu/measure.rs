@@ -27,9 +27,11 @@ pub struct Measured {
 /// When a plan is refused or stops, or a result differs.
 pub fn measure(problems: &[Problem], engine: Engine, rounds: usize) -> Result<Measured> {
     let sessions = [Engine::Cpu, engine].map(|engine| Session::new(Config { engine, ..Config::default() }));
-    let poison = |poisons| match engine {
-        Engine::Cuda(ordinal) => Cuda::open(ordinal).map(|device| device.poison(poisons)),
-        _ => Ok(()),
+    let poison = |poisons| -> Result<()> {
+        if let Engine::Cuda(ordinal) = engine {
+            Cuda::open(ordinal)?.poison(poisons);
+        }
+        Ok(())
     };
     poison(true)?;
     for problem in problems.iter().rev() {

@@ -244,10 +244,12 @@ impl Kernel {
     fn run_once(&self, inputs: &[&Tensor], limits: &Limits) -> Result<Outcome, Error> {
         if let Code::Grid(grids) = &self.code {
             let cut = self.draft.lowered.cut.as_ref();
+            cut.map_or(Ok(()), |cut| cut.looked_at().try_for_each(|k| inputs[k].fetch_ends()))?;
             let chunks = cut.map(|cut| grids.chunks(&self.draft, cut, inputs, limits));
             let (chunks, sections): (Vec<_>, Vec<_>) = chunks.unwrap_or_else(|_| vec![(ALL, ALL)]).into_iter().unzip();
             return grids::run(self, grids, (&chunks, &sections), inputs, limits);
         }
+        inputs.iter().try_for_each(|input| input.fetch())?;
         if let Ok(cut) = &self.draft.lowered.cut {
             let chunks = bounds::chunks(&self.draft, cut, inputs, Share::Threads(&limits.workers));
             if chunks.len() > 1 {

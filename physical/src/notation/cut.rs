@@ -45,6 +45,13 @@ pub struct Cut {
     pub exact: bool,
 }
 
+impl Cut {
+    /// The inputs that say where it is cut, by their number.
+    pub(crate) fn looked_at(&self) -> impl Iterator<Item = usize> {
+        self.drivers.iter().map(|(number, _)| number).chain(&self.followers).chain(&self.repeated).copied()
+    }
+}
+
 /// How an output is put together from what chunks leave.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Join {

@@ -22,6 +22,7 @@ pub fn convert(tensor: &Tensor, format: &Format) -> Result<Tensor, Error> {
     }
     let ty = Arc::new(TensorType { format: format.clone(), ..TensorType::clone(old) });
     ty.validate()?;
+    tensor.fetch()?;
     if let Some(leaf) = converted_leaf(tensor, format)? {
         return Ok(Tensor::new_unchecked(ty, tensor.levels.clone(), leaf));
     }
@@ -55,6 +56,7 @@ pub fn convert_within(tensor: &Tensor, format: &Format, memory: &Arc<MemoryBudge
     if tensor.ty.format == *format {
         return Ok(tensor.clone());
     }
+    tensor.fetch()?;
     // Coordinates and values before and after the sort, the keys in two lists, and the order.
     let entry = 16 * tensor.ty.shape.len() + 40 + 2 * tensor.leaf.iter().map(|a| a.prim().bytes()).sum::<usize>();
     let scratch = usize::try_from(tensor.count_stored()).unwrap_or(usize::MAX).saturating_mul(entry);
@@ -114,6 +116,7 @@ impl Tensor {
         if *fill == self.ty.fill {
             return Ok(self.clone());
         }
+        self.fetch()?;
         let ty = Arc::new(TensorType { fill: fill.clone(), ..TensorType::clone(&self.ty) });
         ty.validate()?;
         let unstored = self.places() - self.count_stored();

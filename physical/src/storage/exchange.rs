@@ -100,6 +100,7 @@ impl Tensor {
     /// # Errors
     /// When there is not one name a mode, names repeat, or the memory is exceeded.
     pub fn to_record_batch(&self, names: &[&str]) -> Result<RecordBatch, Error> {
+        self.fetch()?;
         self.record_batch(names, || match self.coo_columns() {
             Some(columns) => Ok(columns),
             None => Ok(Tensor::triple_columns(self.to_triples()?)),
@@ -119,6 +120,7 @@ impl Tensor {
         ranges: &[Range<u64>],
         limit: usize,
     ) -> Result<RecordBatch, Error> {
+        self.fetch()?;
         self.record_batch(names, || Ok(Tensor::triple_columns(self.to_triples_within(ranges, limit)?)))
     }
 

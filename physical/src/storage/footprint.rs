@@ -36,6 +36,7 @@ impl Survey {
     /// # Errors
     /// When the memory is exceeded.
     pub fn of(tensor: &Tensor) -> Result<Survey, Error> {
+        tensor.fetch()?;
         let triples = row_major(tensor)?;
         let structure = Structure::of(&triples)?;
         Ok(Survey { ty: TensorType::clone(tensor.ty()), triples, structure })

@@ -38,7 +38,7 @@ pub use triples::{Duplicates, Triples};
 pub use values::Values;
 
 use crate::Error;
-use crate::levels::LevelData;
+use crate::levels::{ArrayClass, LevelData, level};
 use measure::Measures;
 use redpoll_logic::{Format, Scalar, TensorType};
 use std::sync::Arc;
@@ -90,7 +90,8 @@ impl Tensor {
         self.levels.iter().flatten().chain(&self.leaf)
     }
 
-    /// Brings what was left on a device here. Who looks at elements does so, too, but cannot be told of a lost device.
+    /// Brings what was left on a device here. Who looks at elements does so, too: conversions, exports and reads of places fail
+    /// then as this does, and those that give no result panic.
     ///
     /// # Errors
     /// [`Error::Device`] with the words of the driver.
@@ -98,6 +99,17 @@ impl Tensor {
         if !self.is_here() {
             self.arrays().filter_map(Array::away).try_for_each(|away| away.fetch().map(drop))?;
             self.assert_valid();
+        }
+        Ok(())
+    }
+
+    /// As [`Tensor::fetch`], of what tells how many places there are before a coordinate of the outermost level: the ends of
+    /// lists, and that level itself.
+    pub(crate) fn fetch_ends(&self) -> Result<(), Error> {
+        for (k, (format, arrays)) in self.ty.format.levels.iter().zip(&self.levels).enumerate() {
+            let specs = level(format.kind).arrays().iter().zip(arrays);
+            let ends = specs.filter(|(spec, _)| k == 0 || spec.class == ArrayClass::Position);
+            ends.filter_map(|(_, array)| array.away()).try_for_each(|away| away.fetch().map(drop))?;
         }
         Ok(())
     }

@@ -25,6 +25,7 @@ impl Tensor {
     /// # Errors
     /// When the tensor is no vector, or the memory is exceeded.
     pub fn to_run_array(&self) -> Result<ArrayRef, Error> {
+        self.fetch()?;
         if self.ty.shape.len() != 1 {
             let found = self.ty.shape.len();
             return Err(Error::InvalidTensor(format!(

@@ -90,6 +90,7 @@ impl Tensor {
     /// # Errors
     /// When the memory is exceeded.
     pub fn structure(&self) -> Result<Structure, Error> {
+        self.fetch()?;
         Structure::of(&row_major(self)?)
     }
 }

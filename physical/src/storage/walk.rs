@@ -118,6 +118,7 @@ impl Tensor {
     /// # Errors
     /// When it has the wrong number of coordinates or lies outside of the shape.
     pub fn get(&self, place: &[u64]) -> Result<Scalar, Error> {
+        self.fetch()?;
         let shape = &self.ty.shape;
         if place.len() != shape.len() {
             let (found, expected) = (place.len(), shape.len());
@@ -164,6 +165,7 @@ impl Tensor {
     /// # Errors
     /// When the memory is exceeded.
     pub fn to_triples(&self) -> Result<Triples, Error> {
+        self.fetch()?;
         let skip = (!self.is_listed()).then(|| self.fill_test());
         self.stored_triples(skip.as_ref())
     }
@@ -184,6 +186,7 @@ impl Tensor {
     /// # Panics
     /// When there is not one range a mode.
     pub fn to_triples_within(&self, ranges: &[Range<u64>], limit: usize) -> Result<Triples, Error> {
+        self.fetch()?;
         let skip = (!self.is_listed()).then(|| self.fill_test());
         let mut coordinates = vec![Vec::new(); self.ty.shape.len()];
         let mut positions = Vec::new();
@@ -291,6 +294,7 @@ impl Tensor {
     /// # Errors
     /// When the memory is exceeded.
     pub fn to_dense_scalars(&self) -> Result<Vec<Scalar>, Error> {
+        self.fetch()?;
         let shape = &self.ty.shape;
         let mut dense = super::filled_vec(self.ty.fill.clone(), self.places())?;
         self.for_each_stored(|place, p| {
