@@ -9,6 +9,7 @@
 
 use super::graph::{FoldKind, Graph, slot_field};
 use super::language::{ENode, Kind, LeafId};
+use super::names::MadeFields;
 use crate::config::Choice;
 use crate::context::Context;
 use crate::cost::price;
@@ -96,33 +97,6 @@ pub(super) struct Pool {
     pub(super) names: Vec<(Field, u64)>,
     /// Those that no other field may have.
     pub(super) reserved: Vec<Field>,
-}
-
-/// The fields that terms have beside those of the plan, each made once: of one text there is one name.
-#[derive(Default)]
-struct MadeFields {
-    /// Those of the slots of plain terms, by their sizes.
-    slots: RefCell<FxHashMap<(usize, u64), Field>>,
-    /// Those of the folds of plain terms, by their numbers in a term and their sizes.
-    bound: RefCell<FxHashMap<(usize, u64), Field>>,
-    /// Those of the folds of other terms, by their numbers.
-    further: RefCell<FxHashMap<usize, Field>>,
-}
-
-impl MadeFields {
-    fn slot(&self, slot: usize, size: u64) -> Field {
-        let name = || Field::from(format!("#{slot} of {size}"));
-        self.slots.borrow_mut().entry((slot, size)).or_insert_with(name).clone()
-    }
-
-    fn bound(&self, number: usize, size: u64) -> Field {
-        let name = || Field::from(format!("e{number} of {size}"));
-        self.bound.borrow_mut().entry((number, size)).or_insert_with(name).clone()
-    }
-
-    fn further(&self, number: usize) -> Field {
-        self.further.borrow_mut().entry(number).or_insert_with(|| Field::from(format!("e{number}"))).clone()
-    }
 }
 
 /// Names for the fields of folds.
@@ -278,6 +252,16 @@ impl<'g, 'c> Extraction<'g, 'c> {
             _ => false,
         };
         choices.iter().any(|(class, number)| stores(&self.graph[*class].nodes[*number]))
+    }
+
+    /// The node of a class that folds over the fewest fields by itself.
+    pub(super) fn folding_fewest(&self, class: Id) -> Option<&ENode> {
+        let bound = |node: &&ENode| match node.kind {
+            Kind::Fold(id, _) => Some(self.graph.analysis.fold(id).bound.len()).filter(|count| *count > 0),
+            _ => None,
+        };
+        let nodes = self.graph[self.graph.find(class)].iter().filter(|node| bound(node).is_some());
+        nodes.min_by_key(bound)
     }
 
     /// Chooses those nodes and no others.

@@ -1,13 +1,14 @@
 //! The algebra phase: a query's term is rewritten in an e-graph, and the cheapest equal term is planned.
 //!
-//! Input: a nest. Output: the nests that stand for it, one unless several outputs are better apart. `language` has the nodes, `graph` what is known of classes and how terms
-//! come in, `rules` the tables of rules, `saturate` tries them, `seed` is a first good plan, `extract` the choice, `several`
-//! has nests of several outputs.
+//! Input: a nest. Output: the nests that stand for it, one unless several outputs are better apart. `language` has the nodes,
+//! `graph` what is known of classes and how terms come in, `names` names for their fields, `rules` the tables of rules,
+//! `saturate` tries them, `seed` is a first good plan, `extract` the choice, `several` has nests of several outputs.
 //! Sources: Willsey et al., "egg: Fast and Extensible Equality Saturation"; Deeds, Ahrens, Suciu, "Galley".
 
 mod extract;
 mod graph;
 mod language;
+mod names;
 mod rules;
 mod saturate;
 mod seed;
@@ -108,6 +109,12 @@ pub(crate) fn rewrite(cx: &mut Context, nest: Nest, before: f64) -> Vec<Waiting>
     let extraction = Extraction::new(&graph, cx);
     let Best { planned, storing } = best(cx, &nest, extraction, (root, &fields));
     cx.memo.hold(&nest.sizes, &nest.pins);
+    let mut planned = planned;
+    // Where the graph was left before all rules were tried, its terms are no worse than what eliminates greedily.
+    if stop != Stop::Saturated && cx.config.choice == Choice::Cheapest {
+        let most = planned.first().map_or(f64::INFINITY, |first| first.cost);
+        planned.splice(0..0, greedy(cx, &nest).filter(|greedy| greedy.cost < most));
+    }
     let mut candidates = planned.into_iter();
     let Some(first) = candidates.next() else { return vec![nest.into()] };
     // Whether some order of the term as it is comes near in cost.
@@ -202,6 +209,26 @@ struct Saturated {
     fields: Vec<Field>,
     /// Why no more rules were tried.
     stop: Stop,
+}
+
+/// The nest with its fields eliminated greedily.
+fn greedy(cx: &Context, nest: &Nest) -> Option<Candidate> {
+    let target = &nest.outputs[0];
+    let (mut graph, mut names) = (Graph::new(Algebra::new(cx.mode())), fields(target));
+    let root = insert(&mut graph, &whole(target, cx), &mut names, &nest.sizes);
+    graph.rebuild();
+    seed(&mut graph, root.class);
+    graph.rebuild();
+    let slots: Vec<Field> = root.slots.iter().map(|s| names[usize::from(*s)].clone()).collect();
+    let mut extraction = Extraction::new(&graph, cx);
+    extraction.choose(root.class);
+    let top = extraction.folding_fewest(root.class)?;
+    let mut extracted = extraction.term(root.class, Some(top), &slots, pool(nest))?;
+    let rules = std::mem::take(&mut extracted.rules);
+    let nest = with_value(nest, extracted);
+    cx.memo.hold(&nest.sizes, &nest.pins);
+    let cost = order_loops_below(cx, &nest, f64::INFINITY)?.work.cost();
+    Some(Candidate { nest, cost, rules })
 }
 
 /// Tries the rules: first those that gather aggregates and products, then those that spread them; both at once would undo

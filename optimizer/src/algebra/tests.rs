@@ -3,6 +3,7 @@
 use super::extract::{Extraction, Pool};
 use super::graph::{Algebra, Graph, insert};
 use super::rules::{self, Rule};
+use super::saturate::Stop;
 use super::{fields, whole};
 use crate::config::{Config, Worth};
 use crate::context::Context;
@@ -289,5 +290,42 @@ fn the_chosen_term_costs_what_the_cheapest_one_does() {
             let (chosen, cheapest, terms) = found.expect("there is a term");
             assert!(terms > 1 && chosen <= cheapest, "{name}: {chosen} by choice, {cheapest} of {terms} terms\n{text}");
         }
+    }
+}
+
+/// Protects joins whose graph is left before all rules were tried: they are planned no worse than greedily.
+#[test]
+fn stars_and_cliques_of_ten_are_no_worse_than_greedy() {
+    let star: Vec<(usize, usize)> = (1..=10).map(|k| (0, k)).collect();
+    let clique: Vec<(usize, usize)> = (0..10).flat_map(|b| (0..b).map(move |a| (a, b))).collect();
+    for (name, edges, last) in [("star", star, 10), ("clique", clique, 9)] {
+        let matrix = |k: usize| {
+            let ty = filled(&format!("T{k}"), &[2000, 2000], Format::csr(), Scalar::F64(0.0));
+            Input { stored: Some(20_000.0 + 1700.0 * k as f64), ..ty }
+        };
+        let inputs: Vec<Input> = (0..edges.len()).map(matrix).collect();
+        let tables: String = edges.iter().enumerate().map(|(k, (a, b))| format!("(table T{k} x{a} x{b}) ")).collect();
+        let bound: String = (0..=last).map(|v| format!("x{v} ")).collect();
+        let text = format!("(plan (query R (aggregate + 0.0 (mapjoin * {tables}) {bound})) (produces R))");
+        let catalog = inputs.iter().map(|i| (Alias::from(i.name.as_str()), Arc::new(i.ty.clone()))).collect();
+        let plan = redpoll_logic::text::parse(&text, &catalog).unwrap_or_else(|e| panic!("{e}\n{text}"));
+        let (counts, config) = (counts(&inputs), Config { worth: Worth(0.0), ..Config::default() });
+        let mut found = None;
+        let mut rewrite = |cx: &mut Context, nest: Nest, before: f64| {
+            let super::Saturated { graph, stop, .. } = super::saturated(cx, &nest);
+            let greedy = super::greedy(cx, &nest).map_or(f64::INFINITY, |greedy| greedy.cost);
+            let chosen = super::rewrite(cx, nest, before);
+            let nest = &chosen[0].nest;
+            cx.memo.hold(&nest.sizes, &nest.pins);
+            let cost = order_loops_below(cx, nest, f64::INFINITY).map(|ordered| ordered.work.cost());
+            found = Some((stop, graph.total_number_of_nodes(), cost, greedy));
+            chosen
+        };
+        let planned = crate::planned(&plan, &Statistics::new(&counts), &config, &mut rewrite);
+        planned.unwrap_or_else(|e| panic!("{name}: {e}"));
+        let (stop, nodes, chosen, greedy) = found.expect("the nest was rewritten");
+        assert!(matches!(stop, Stop::Nodes | Stop::Looks), "{name}: {stop}");
+        assert!(nodes <= 2 * super::saturate::MOST_NODES, "{name}: {nodes} nodes");
+        assert!(chosen.is_some_and(|chosen| chosen <= 1.0001 * greedy), "{name}: {chosen:?} chosen, {greedy} greedily");
     }
 }
