@@ -107,13 +107,13 @@ pub(crate) fn rewrite(cx: &mut Context, nest: Nest, before: f64) -> Vec<Waiting>
     }
     let Saturated { graph, root, fields, stop } = saturated(cx, &nest);
     let extraction = Extraction::new(&graph, cx);
-    let Best { planned, storing } = best(cx, &nest, extraction, (root, &fields));
+    let Best { planned, storing, estimate } = best(cx, &nest, extraction, (root, &fields));
     cx.memo.hold(&nest.sizes, &nest.pins);
     let mut planned = planned;
     // Where the graph was left before all rules were tried, its terms are no worse than what eliminates greedily.
     if stop != Stop::Saturated && cx.config.choice == Choice::Cheapest {
         let most = planned.first().map_or(f64::INFINITY, |first| first.cost);
-        planned.splice(0..0, greedy(cx, &nest).filter(|greedy| greedy.cost < most));
+        planned.splice(0..0, greedy(cx, &nest, (most, CLOSE * estimate)));
     }
     let mut candidates = planned.into_iter();
     let Some(first) = candidates.next() else { return vec![nest.into()] };
@@ -211,8 +211,9 @@ struct Saturated {
     stop: Stop,
 }
 
-/// The nest with its fields eliminated greedily.
-fn greedy(cx: &Context, nest: &Nest) -> Option<Candidate> {
+/// The nest with its fields eliminated greedily, if that costs less than `most`, and by classes no more than they are
+/// estimated at.
+fn greedy(cx: &Context, nest: &Nest, (most, estimate): (f64, f64)) -> Option<Candidate> {
     let target = &nest.outputs[0];
     let (mut graph, mut names) = (Graph::new(Algebra::new(cx.mode())), fields(target));
     let root = insert(&mut graph, &whole(target, cx), &mut names, &nest.sizes);
@@ -222,12 +223,14 @@ fn greedy(cx: &Context, nest: &Nest) -> Option<Candidate> {
     let slots: Vec<Field> = root.slots.iter().map(|s| names[usize::from(*s)].clone()).collect();
     let mut extraction = Extraction::new(&graph, cx);
     extraction.choose(root.class);
-    let top = extraction.folding_fewest(root.class)?;
-    let mut extracted = extraction.term(root.class, Some(top), &slots, pool(nest))?;
+    let top = extraction.folding_fewest(root.class)?.clone();
+    let nodes = extraction.nodes(root.class);
+    nodes.iter().find(|(_, node)| *node == top).filter(|(own, _)| *own <= estimate)?;
+    let mut extracted = extraction.term(root.class, Some(&top), &slots, pool(nest))?;
     let rules = std::mem::take(&mut extracted.rules);
     let nest = with_value(nest, extracted);
     cx.memo.hold(&nest.sizes, &nest.pins);
-    let cost = order_loops_below(cx, &nest, f64::INFINITY)?.work.cost();
+    let cost = order_loops_below(cx, &nest, most)?.work.cost();
     Some(Candidate { nest, cost, rules })
 }
 
@@ -275,6 +278,8 @@ struct Best {
     planned: Vec<Candidate>,
     /// One of those in which something is stored that need not be: what loops over it cost is known once it is.
     storing: Option<Candidate>,
+    /// What the class is estimated to cost.
+    estimate: f64,
 }
 
 fn best(cx: &Context, nest: &Nest, mut extraction: Extraction<'_, '_>, (root, slots): (Id, &[Field])) -> Best {
@@ -282,7 +287,8 @@ fn best(cx: &Context, nest: &Nest, mut extraction: Extraction<'_, '_>, (root, sl
     let size = parts(&nest.outputs[0].value);
     let cheapest = cx.config.choice == Choice::Cheapest;
     extraction.choose(root);
-    let limit = NEAR * extraction.estimate(root);
+    let estimate = extraction.estimate(root);
+    let limit = NEAR * estimate;
     let listed = cheapest.then(|| extraction.terms(root, MOST_TERMS, limit)).flatten();
     let compares = listed.is_some();
     let mut plan = |extracted: Option<Extracted>, estimate: f64| {
@@ -336,7 +342,7 @@ fn best(cx: &Context, nest: &Nest, mut extraction: Extraction<'_, '_>, (root, sl
             }
         }
     }
-    Best { planned: found, storing }
+    Best { planned: found, storing, estimate }
 }
 
 /// Whether a term stores what it could compute where it is read.

@@ -313,7 +313,8 @@ fn stars_and_cliques_of_ten_are_no_worse_than_greedy() {
         let mut found = None;
         let mut rewrite = |cx: &mut Context, nest: Nest, before: f64| {
             let super::Saturated { graph, stop, .. } = super::saturated(cx, &nest);
-            let greedy = super::greedy(cx, &nest).map_or(f64::INFINITY, |greedy| greedy.cost);
+            let greedy =
+                super::greedy(cx, &nest, (f64::INFINITY, f64::INFINITY)).map_or(f64::INFINITY, |greedy| greedy.cost);
             let chosen = super::rewrite(cx, nest, before);
             let nest = &chosen[0].nest;
             cx.memo.hold(&nest.sizes, &nest.pins);
