@@ -6,11 +6,10 @@ mod tests;
 
 use crate::config::Engine;
 use crate::error::Error;
-use crate::executable::{Executable, Running, Step};
+use crate::executable::{Executable, Running, Seen, Step};
 use crate::pipeline::check_inputs;
 use crate::prepared::{Made, Run};
 use crate::session::Bindings;
-use crate::statistics::positions;
 use redpoll_logic::Alias;
 use redpoll_logic::physical::verify;
 use redpoll_logic::statistics::Statistics;
@@ -25,15 +24,23 @@ pub(crate) fn run_first(
     made: &Arc<Made>,
     asked: Engine,
     (bindings, limits): (&Bindings, &Limits),
-    seen: &mut dyn FnMut(Step<'_>),
+    seen: &mut Seen<'_>,
 ) -> Result<Run, Error> {
     let mut current = made.clone();
     let engine = current.executable.ready(asked, bindings)?;
     let start = Instant::now();
     let mut running = Running::new((asked, engine), bindings, limits);
+    // What the rest of the plan is held against is asked for with the stage, so that the CPU takes over where a device has
+    // lost it.
+    let mut counted = |step: Step<'_>| {
+        for tensor in step.outputs {
+            tensor.level_positions()?;
+        }
+        seen(step)
+    };
     let mut next = 0;
     while next < current.executable.stages.len() {
-        current.executable.run_stage(next, &mut running, seen)?;
+        current.executable.run_stage(next, &mut running, &mut counted)?;
         if let Some(adapted) = adapted(&current, next, &running, bindings)? {
             running.engine = adapted.executable.ready(asked, bindings)?;
             current = adapted;
@@ -53,9 +60,10 @@ fn adapted(made: &Made, after: usize, running: &Running, bindings: &Bindings) ->
     let config = &executable.config;
     let written = planned.physical.queries[..=after].iter().flat_map(|q| &q.outputs).filter_map(|output| {
         let tensor = running.tensor(&output.alias)?;
-        Some(Written { alias: output.alias.clone(), positions: positions(tensor) })
+        let written = |positions| Written { alias: output.alias.clone(), positions };
+        Some(tensor.level_positions().map(written))
     });
-    let written: Vec<Written> = written.collect();
+    let written = written.collect::<Result<Vec<_>, _>>()?;
     let source = told.source(bindings);
     let adapted = planned.adapted(after, &written, &Statistics::new(&*source), &config.optimizer)?;
     // A table that the plan did not need before may be one that is not bound.

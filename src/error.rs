@@ -115,7 +115,7 @@ impl Error {
     /// Whether it is the device that does not run a query; the CPU may.
     pub(crate) fn is_of_device(&self) -> bool {
         use redpoll_physical::Error as Cause;
-        let Error::Query { source, .. } = self else { return false };
+        let (Error::Query { source, .. } | Error::Storage(source)) = self else { return false };
         matches!(
             **source,
             Cause::NoDevice { .. } | Cause::Device { .. } | Cause::DeviceMemory { .. } | Cause::Compile { .. }

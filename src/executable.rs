@@ -58,6 +58,9 @@ pub(crate) struct Step<'a> {
     pub(crate) counts: Option<Counts>,
 }
 
+/// Who looks at stages that have run; what a device has lost fails the stage.
+pub(crate) type Seen<'s> = dyn FnMut(Step<'_>) -> Result<(), Error> + 's;
+
 impl Executable {
     /// The stages under a configuration; `edited` takes the place of the C text of their kernels.
     pub(crate) fn new(config: &Config, stages: Vec<Stage>, produces: Vec<Alias>, edited: Option<String>) -> Executable {
@@ -124,7 +127,7 @@ impl Executable {
         asked: Engine,
         (bindings, limits): (&Bindings, &Limits),
         logic: &dyn Fn() -> Result<Vec<(Alias, Tensor)>, Error>,
-        seen: &mut dyn FnMut(Step<'_>),
+        seen: &mut Seen<'_>,
     ) -> Result<Run, Error> {
         let engine = self.ready(asked, bindings)?;
         let start = Instant::now();
@@ -230,12 +233,7 @@ impl Executable {
     }
 
     /// Runs a stage after those before it; from one on that a device which nobody has asked for does not run, the CPU goes on.
-    pub(crate) fn run_stage(
-        &self,
-        number: usize,
-        running: &mut Running,
-        seen: &mut dyn FnMut(Step<'_>),
-    ) -> Result<(), Error> {
+    pub(crate) fn run_stage(&self, number: usize, running: &mut Running, seen: &mut Seen<'_>) -> Result<(), Error> {
         match self.run_stage_once(number, running, seen) {
             Err(error) if running.is_chosen() && error.is_of_device() => {
                 self.decline(&error);
@@ -246,12 +244,7 @@ impl Executable {
         }
     }
 
-    fn run_stage_once(
-        &self,
-        number: usize,
-        running: &mut Running,
-        seen: &mut dyn FnMut(Step<'_>),
-    ) -> Result<(), Error> {
+    fn run_stage_once(&self, number: usize, running: &mut Running, seen: &mut Seen<'_>) -> Result<(), Error> {
         let stage = &self.stages[number];
         let input = |name: &Alias| running.tensor(name).expect("tensors are bound or written before");
         let inputs: Vec<&Tensor> = stage.reads.iter().map(input).collect();
@@ -278,7 +271,7 @@ impl Executable {
         let time = start.elapsed();
         running.on_device = [running.on_device, on_device].into_iter().flatten().reduce(Add::add);
         running.counts = [running.counts, counts].into_iter().flatten().reduce(Add::add);
-        seen(Step { name: &stage.name, writes: &stage.writes, outputs: &outputs, time, counts });
+        seen(Step { name: &stage.name, writes: &stage.writes, outputs: &outputs, time, counts })?;
         running.tensors.extend(stage.writes.iter().cloned().zip(outputs));
         Ok(())
     }

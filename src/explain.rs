@@ -86,11 +86,11 @@ impl Prepared {
     /// The text of every phase, from the Logic plan to the code of each kernel.
     ///
     /// # Errors
-    /// When the code of kernels is asked for, and cannot be made.
+    /// When the code of kernels is asked for, and cannot be made; and as [`Prepared::flow`].
     pub fn explain(&self, detail: Detail) -> Result<Vec<Section>, Error> {
         let mut sections = vec![section("logic", self.made().plan.to_string())];
         sections.extend(self.made().planned.report.phases.iter().map(|p| section(p.name, p.plan.clone())));
-        sections.push(section("queries", self.flow().to_string()));
+        sections.push(section("queries", self.flow()?.to_string()));
         sections.push(section("engine", self.placement().to_string()));
         let notes: String = self.notes().iter().map(|note| format!("{note}\n")).collect();
         if !notes.is_empty() {

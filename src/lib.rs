@@ -45,7 +45,7 @@
 //!     (query edges (aggregate + 0 (table degree i) i))
 //!     (produces edges))";
 //! let run = Session::default().prepare(plan, &Bindings::new().with("E", edges))?.run()?;
-//! assert_eq!(run.get("edges").and_then(|t| t.sum()), Some(2.0 * 78.0));
+//! assert_eq!(run.outputs[0].1.sum()?, Some(2.0 * 78.0));
 //! # Ok(())
 //! # }
 //! ```

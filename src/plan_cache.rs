@@ -5,7 +5,6 @@
 
 use crate::prepared::Made;
 use crate::session::Bindings;
-use crate::statistics::positions;
 use lru::LruCache;
 use redpoll_logic::{Alias, Plan, Prim};
 use redpoll_physical::storage::{Array, Tensor};
@@ -46,12 +45,12 @@ pub(crate) struct Key {
 }
 
 impl Key {
-    /// The key of a plan over tensors; `None` when one is missing.
+    /// The key of a plan over tensors; `None` when one is missing, or a device has lost it.
     pub(crate) fn new(plan: &Plan, bindings: &Bindings) -> Option<Key> {
         let (congruence, names) = plan.congruence();
         let mut inputs = Vec::with_capacity(names.len());
         for name in names {
-            let storage = Storage::of(bindings.get(name.as_str())?);
+            let storage = Storage::of(bindings.get(name.as_str())?)?;
             inputs.push(Input { name, storage });
         }
         let mut hasher = DefaultHasher::new();
@@ -62,11 +61,12 @@ impl Key {
 }
 
 impl Storage {
-    fn of(tensor: &Tensor) -> Storage {
-        Storage {
+    fn of(tensor: &Tensor) -> Option<Storage> {
+        let positions = tensor.level_positions().ok()?;
+        Some(Storage {
             prims: tensor.levels().iter().flatten().map(Array::prim).collect(),
-            sizes: positions(tensor).into_iter().map(|n| u64::BITS - n.leading_zeros()).collect(),
-        }
+            sizes: positions.into_iter().map(|n| u64::BITS - n.leading_zeros()).collect(),
+        })
     }
 }
 

@@ -4,7 +4,7 @@ use crate::adapt::run_first;
 use crate::config::Engine;
 use crate::engine::{Placement, run_logic};
 use crate::error::Error;
-use crate::executable::{Executable, Step};
+use crate::executable::{Executable, Seen};
 use crate::flow::Flow;
 use crate::session::Bindings;
 use crate::statistics::Told;
@@ -100,8 +100,11 @@ impl Prepared {
     /// The queries of the physical plan and the tensors between them, as planned; [`Profile::flow`] has what was measured,
     /// too.
     ///
+    /// # Errors
+    /// When an input was left on a device, and that has lost it.
+    ///
     /// [`Profile::flow`]: crate::Profile::flow
-    pub fn flow(&self) -> Flow {
+    pub fn flow(&self) -> Result<Flow, Error> {
         Flow::new(self.made(), &self.bindings, &[])
     }
 
@@ -128,11 +131,11 @@ impl Prepared {
     /// # Errors
     /// As [`Prepared::run`]; and when the engine computes densely, and a tensor is too large for that.
     pub fn run_with(&self, engine: Engine) -> Result<Run, Error> {
-        self.run_observed(engine, &mut |_| {})
+        self.run_observed(engine, &mut |_| Ok(()))
     }
 
     /// Runs the plan on a given engine and shows each query that has run.
-    pub(crate) fn run_observed(&self, engine: Engine, seen: &mut dyn FnMut(Step<'_>)) -> Result<Run, Error> {
+    pub(crate) fn run_observed(&self, engine: Engine, seen: &mut Seen<'_>) -> Result<Run, Error> {
         let on = (&self.bindings, &self.limits);
         if self.made.adapted.get().is_none() && engine != Engine::LogicInterpreter {
             return run_first(&self.made, engine, on, seen);

@@ -76,17 +76,12 @@ impl Prepared {
     pub fn profile(&self, engine: Engine) -> Result<Profile, Error> {
         let mut queries = Vec::new();
         let run = self.run_observed(engine, &mut |step| {
-            let output = |(alias, tensor): (&Alias, &Tensor)| OutputProfile {
-                alias: alias.clone(),
-                stored: tensor.count_stored(),
-                estimated: None,
+            let output = |(alias, tensor): (&Alias, &Tensor)| -> Result<OutputProfile, Error> {
+                Ok(OutputProfile { alias: alias.clone(), stored: tensor.count_stored()?, estimated: None })
             };
-            queries.push(QueryProfile {
-                name: step.name.to_owned(),
-                time: step.time,
-                outputs: step.writes.iter().zip(step.outputs).map(output).collect(),
-                counts: step.counts,
-            });
+            let outputs = step.writes.iter().zip(step.outputs).map(output).collect::<Result<_, _>>()?;
+            queries.push(QueryProfile { name: step.name.to_owned(), time: step.time, outputs, counts: step.counts });
+            Ok(())
         })?;
         // What was expected of the queries as they have run: the first run may have planned some of them anew.
         for output in queries.iter_mut().flat_map(|query: &mut QueryProfile| &mut query.outputs) {
@@ -95,7 +90,7 @@ impl Prepared {
         Ok(Profile {
             engine,
             phases: self.timings.clone(),
-            flow: Flow::new(self.made(), &self.bindings, &queries),
+            flow: Flow::new(self.made(), &self.bindings, &queries)?,
             queries,
             time: run.time,
             counts: run.counts,

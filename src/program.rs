@@ -196,7 +196,7 @@ impl PreparedProgram {
     /// As [`PreparedProgram::run`]; and when the engine has nothing to run, or a tensor is too large for it.
     pub fn run_with(&self, engine: Engine) -> Result<Run, Error> {
         let none = || Err(Error::NoLogic);
-        self.made.executable.run(engine, (&self.bindings, &self.limits), &none, &mut |_| {})
+        self.made.executable.run(engine, (&self.bindings, &self.limits), &none, &mut |_| Ok(()))
     }
 
     /// As [`Prepared::placement`](crate::Prepared::placement).

@@ -63,7 +63,7 @@ fn cuda_text(prepared: &Prepared) -> String {
 }
 
 fn has_loops(prepared: &Prepared) -> bool {
-    prepared.flow().queries.iter().any(|query| !query.converts)
+    prepared.flow().unwrap().queries.iter().any(|query| !query.converts)
 }
 
 /// The values of all results; zeros have no sign, as chunks may begin sums with one that has.

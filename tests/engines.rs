@@ -3,7 +3,8 @@
 use redpoll::logic::{Format, LeafKind, LevelFormat, LevelKind, Prim, Scalar, TensorType};
 use redpoll::physical::run::Workers;
 use redpoll::physical::storage::{Array, Tensor, Values, convert};
-use redpoll::{Bindings, Config, Engine, Error, Phase, Reason, Session};
+use redpoll::physical::testing::lost;
+use redpoll::{Bindings, Config, Detail, Engine, Error, Phase, Reason, Session};
 use std::num::NonZero;
 use std::sync::Arc;
 use std::time::Duration;
@@ -43,6 +44,35 @@ fn engines_agree() {
             for engine in Engine::ALL {
                 let found = values(&Session::default(), plan, &bindings, engine);
                 assert_eq!(found, expected, "{} on {format:?}: {plan}", engine.name());
+            }
+        }
+    }
+}
+
+/// Protects users from panics: what a device has lost is an error, which names it, of everything that needs it.
+#[test]
+fn lost_inputs_are_told() {
+    let plans = [
+        "(plan (query C (aggregate + 0 (mapjoin * (table A i k) (table A k j)) k)) (query s (aggregate + 0 (table C i j) i j))
+            (produces s))",
+        "(plan (query T (mapjoin * (table A i j) (table A j i))) (query y (aggregate + 0 (table T i j) j)) (produces y))",
+        "(plan (query C (reformat csc (table A i k))) (produces C))",
+    ];
+    for format in [Format::csr(), Format::coo(2), Format::dense(2), Format::bcsr(2, 2)] {
+        let bindings = Bindings::new().with("A", lost(&matrix([4, 4], 0.0, &format)));
+        for plan in plans {
+            let session = Session::default();
+            let prepared = session.prepare(plan, &bindings).unwrap();
+            let mut failures = vec![("profile", prepared.profile(Engine::Instant).err())];
+            failures.extend(Engine::ALL.map(|engine| (engine.name(), prepared.run_with(engine).err())));
+            // How many places a dense matrix has is told by its type.
+            if format != Format::dense(2) {
+                failures.push(("flow", prepared.flow().err()));
+                failures.push(("explain", prepared.explain(Detail::Assembly).err()));
+            }
+            for (what, failure) in failures {
+                let told = failure.map(|error| error.to_string()).unwrap_or_default();
+                assert!(told.contains("it is gone"), "{what} of {plan}: {told:?}");
             }
         }
     }
@@ -174,7 +204,7 @@ fn a_kernel_for_other_layouts_is_refused() {
         let layouts = Kernel::layouts(&program, &[inputs]);
         let kernel = Kernel::new(&program, &layouts, FloatMode::Relaxed, Engine::Instant).unwrap();
         let outcome = kernel.run(&[inputs], &Limits::default()).unwrap();
-        assert_eq!(outcome.outputs[0].sum(), Some(3.5));
+        assert_eq!(outcome.outputs[0].sum().unwrap(), Some(3.5));
         let error = kernel.run(&[others], &Limits::default()).unwrap_err();
         assert!(error.to_string().contains("layouts of its inputs"), "{error}");
     }

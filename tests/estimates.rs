@@ -74,7 +74,7 @@ fn sizes(join: &str, fields: &str, inputs: &Bindings) -> (f64, f64, f64) {
     let decided = prepared.report().decisions.iter().flat_map(|d| &d.outputs).find(|o| o.alias.as_str() == "R");
     let decided = decided.expect("R is written");
     let run = prepared.run_with(Engine::Instant).unwrap_or_else(|e| panic!("{e}\n{text}"));
-    (decided.stored(), decided.most, run.get("R").expect("R is produced").count_stored() as f64)
+    (decided.stored(), decided.most, run.get("R").expect("R is produced").count_stored().unwrap() as f64)
 }
 
 /// Protects what plans are chosen by: half of the estimates are within a factor of 2, and 95 of a hundred within 10; no

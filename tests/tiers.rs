@@ -114,8 +114,8 @@ fn dumped_kernels_are_edited_and_run_back() {
     assert_ne!(edited, text, "{text}");
 
     let back = Config { load: Some(dumps.clone()), ..plain };
-    let n = |run: &Run| run.get("n").unwrap().sum();
-    let r = |run: &Run| run.get("r").unwrap().sum();
+    let n = |run: &Run| run.get("n").unwrap().sum().unwrap();
+    let r = |run: &Run| run.get("r").unwrap().sum().unwrap();
     fs::write(&kernels, &edited).unwrap();
     let loaded = prepare(back.clone());
     assert_eq!(loaded.tier(), Engine::Optimizing, "who edits wants to see it run");

@@ -134,7 +134,7 @@ fn a_window_of_a_list_is_all_that_is_visited() {
         let text =
             format!("(plan (query s (aggregate + 0 (index (window i {low} {high}) (table x i)) i)) (produces s))");
         let (counts, outputs) = count(&text, &[("x", x)]);
-        assert_eq!(outputs[0].sum(), Some(30.0));
+        assert_eq!(outputs[0].sum().unwrap(), Some(30.0));
         counts.iterations
     });
     assert!(iterations[0] <= 20 + 40 && iterations[1] <= iterations[0] + 20, "{iterations:?}");
@@ -154,7 +154,7 @@ fn gustavson_does_a_round_a_product() {
         let inputs = size_of_arrays(&a) + size_of_arrays(&b);
         let (counts, outputs) = count(SPGEMM, &[("A", a), ("B", b)]);
         bytes.push((counts.allocated_bytes, inputs + size_of_arrays(&outputs[0])));
-        (counts.iterations, products + outputs[0].count_stored() + 2 * n)
+        (counts.iterations, products + outputs[0].count_stored().unwrap() + 2 * n)
     });
     // The coordinates of a row are sorted, or its places are visited: a few rounds each.
     check("iterations of SpGEMM", 6.0, found);
@@ -414,7 +414,7 @@ fn what_nothing_was_folded_into_is_not_stored() {
         let text = "(plan (query y (reformat (sparse-list (element)) (mapjoin sqrt (aggregate + 0 (table A i j) j))))
             (query z (refill 0 drop (reformat (sparse-list (element)) (mapjoin - (table x i) (table x i))))) (produces y z))";
         let (counts, outputs) = count(text, &[("A", a), ("x", vector(size, some(&mut rng, size, n), list()))]);
-        assert_eq!((outputs[0].count_stored(), outputs[1].count_stored()), (n, 0));
+        assert_eq!((outputs[0].count_stored().unwrap(), outputs[1].count_stored().unwrap()), (n, 0));
         (counts.iterations, 4 * n)
     });
     check("folds of nothing", 2.0, found);

@@ -1,13 +1,45 @@
-//! Lists for tests: every format of a rank that the levels can be nested into. And programs of a text.
+//! What tests of several crates need: every format of a rank that the levels can be nested into, and tensors that a device has
+//! lost.
 
+use crate::Error;
+use crate::run::MemoryBudget;
+use crate::storage::{Array, Away, Remote, Tensor};
 use redpoll_logic::{Format, LeafKind, LevelFormat, LevelKind, StorageMode};
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 /// The program of a text, in normal form.
 #[cfg(test)]
 pub(crate) fn normal_form(text: &str) -> crate::notation::Program {
     let program = crate::notation::parse(text).unwrap_or_else(|e| panic!("{e}"));
     crate::notation::normalize(program).unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// Arrays on a device that does not answer.
+#[derive(Debug)]
+struct Lost(usize);
+
+impl Remote for Lost {
+    fn bytes(&self) -> usize {
+        self.0
+    }
+
+    fn fetch(&self, _: &mut [u8]) -> Result<(), Error> {
+        Err(Error::Device { ordinal: 3, kernel: "f".into(), message: "it is gone".into() })
+    }
+
+    fn forget(&self) {}
+}
+
+/// A tensor like that one, of which nothing is here and nothing can be had: looking at it is [`Error::Device`].
+pub fn lost(tensor: &Tensor) -> Tensor {
+    let budget = Arc::new(MemoryBudget::new(usize::MAX));
+    let array = |array: &Array| {
+        let away = Away::new(Box::new(Lost(array.len() * array.prim().bytes())), &budget).expect("there is room");
+        Array::left_away(array.prim(), away)
+    };
+    let levels = tensor.levels().iter().map(|arrays| arrays.iter().map(array).collect());
+    Tensor::new_unchecked(tensor.ty().clone(), levels.collect(), tensor.leaf().iter().map(array).collect())
 }
 
 #[cfg(test)]

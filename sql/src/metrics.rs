@@ -26,7 +26,9 @@ impl Metrics {
         self.time("decode_time", answer.decode);
         self.count("cache_hits", usize::from(answer.cached));
         self.count("encoded_bytes", answer.ready.bytes());
-        let stored = answer.ready.program.bindings.iter().map(|(_, tensor)| tensor.count_stored()).sum::<u64>();
+        // What cannot be counted any more counts as nothing: the answer is there.
+        let stored =
+            answer.ready.program.bindings.iter().filter_map(|(_, tensor)| tensor.count_stored().ok()).sum::<u64>();
         self.count("stored_entries", usize::try_from(stored).unwrap_or(usize::MAX));
         self.count("output_rows", answer.batch.num_rows());
     }

@@ -6,7 +6,7 @@ use crate::pipeline::prepare_told;
 use crate::prepared::{Prepared, Run};
 use crate::profile::OutputProfile;
 use crate::session::{Bindings, Session};
-use crate::statistics::{Told, positions};
+use crate::statistics::Told;
 use crate::timings::{Phase, Timings};
 use redpoll_logic::statistics::{Answer, PositionCounts};
 use redpoll_logic::text::{Catalog, parse, parse_format};
@@ -129,19 +129,21 @@ fn tensor(shape: [u64; 2], format: &str, entries: u64) -> Tensor {
 fn wrong_counts(bindings: &Bindings, (name, wrong): (&str, Wrong)) -> PositionCounts {
     let mut counts = PositionCounts::default();
     for (name, tensor) in bindings.iter() {
-        counts.insert(name.clone(), positions(tensor).into_iter().map(Answer::exact).collect());
+        counts.insert(name.clone(), tensor.level_positions().unwrap().into_iter().map(Answer::exact).collect());
     }
     let tensor = bindings.get(name).unwrap();
     let sizes = tensor.ty().format.storage_shape(&tensor.ty().shape);
     let mut most = 1.0;
-    let scaled = positions(tensor).into_iter().zip(sizes).zip(&tensor.ty().format.levels).map(|((n, size), level)| {
-        most *= size as f64;
-        Answer::exact(match (level.kind.traits().full, wrong) {
-            (true, _) => n,
-            (_, Wrong::TooMany) => (n as f64 * FACTOR).min(most) as u64,
-            (_, Wrong::TooFew) => (n as f64 / FACTOR).max(1.0) as u64,
-        })
-    });
+    let scaled = tensor.level_positions().unwrap().into_iter().zip(sizes).zip(&tensor.ty().format.levels).map(
+        |((n, size), level)| {
+            most *= size as f64;
+            Answer::exact(match (level.kind.traits().full, wrong) {
+                (true, _) => n,
+                (_, Wrong::TooMany) => (n as f64 * FACTOR).min(most) as u64,
+                (_, Wrong::TooFew) => (n as f64 / FACTOR).max(1.0) as u64,
+            })
+        },
+    );
     counts.insert(Alias::from(name), scaled.collect());
     counts
 }

@@ -57,7 +57,7 @@ impl Array {
     /// ```
     /// let session = redpoll::Session::default();
     /// let tensor = session.vector([0.0, 2.0]).square().to_coo().collect()?;
-    /// assert_eq!(tensor.sum(), Some(4.0));
+    /// assert_eq!(tensor.sum()?, Some(4.0));
     /// # Ok::<(), redpoll::Error>(())
     /// ```
     ///
@@ -75,7 +75,7 @@ impl Array {
     /// let session = redpoll::Session::default();
     /// let sum = session.vector([1, 2, 3]).sum(..);
     /// let tensor = sum.collect_with(Engine::LogicInterpreter)?;
-    /// assert_eq!(tensor.sum(), Some(6.0));
+    /// assert_eq!(tensor.sum()?, Some(6.0));
     /// # Ok::<(), redpoll::Error>(())
     /// ```
     ///
@@ -130,7 +130,7 @@ impl Array {
     /// # Errors
     /// As [`Array::prepare`].
     pub fn flow(&self) -> Result<Flow, Error> {
-        Ok(self.prepare()?.flow())
+        self.prepare()?.flow()
     }
 
     /// Computes the array and tells how long each phase and each query took, what they stored, and what was estimated.

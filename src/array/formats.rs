@@ -75,7 +75,7 @@ impl Array {
     /// # let session = redpoll::Session::default();
     /// let (a, b) = (session.dense([2, 2], [1, 2, 0, 4]), session.dense([2, 2], [1, 5, 0, 4]));
     /// let difference = (&a - &b).reformat(Format::csr());
-    /// assert_eq!(difference.drop_fills().collect()?.count_stored(), 1);
+    /// assert_eq!(difference.drop_fills().collect()?.count_stored()?, 1);
     /// # Ok::<(), redpoll::Error>(())
     /// ```
     #[track_caller]

@@ -74,7 +74,7 @@ pub(super) fn explain(args: &Args, out: &mut impl Write) -> Result<(), Failure> 
     };
     match args.analyze {
         true => analyze(&prepared, loaded.session.config().engine, args.format, out),
-        false => graph(&prepared.flow(), args.format, out),
+        false => graph(&prepared.flow()?, args.format, out),
     }
 }
 

@@ -82,6 +82,12 @@ impl From<datasets::Error> for Failure {
     }
 }
 
+impl From<crate::physical::Error> for Failure {
+    fn from(error: crate::physical::Error) -> Failure {
+        Error::from(error).into()
+    }
+}
+
 impl From<io::Error> for Failure {
     /// Of writing to standard output; files have errors of their own.
     fn from(error: io::Error) -> Failure {

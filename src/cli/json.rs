@@ -12,6 +12,7 @@
 //! they have no sum (`null`). `engine` tells where the first run took place, and why. Notes tell what its author may not have
 //! wanted of the plan. `held` is [`Run::held`] in bytes. The warm times are `null` without `--repeat`.
 
+use super::failure::Failure;
 use super::runnable::Runnable;
 use super::summary::Seconds;
 use crate::logic::Scalar;
@@ -19,8 +20,13 @@ use crate::{Placement, Run};
 use serde_json::{Value, json};
 use std::time::Duration;
 
-pub(super) fn report_json(prepared: &Runnable, placement: &Placement, run: &Run, seconds: &Seconds) -> Value {
-    let outputs: serde_json::Map<String, Value> = run
+pub(super) fn report_json(
+    prepared: &Runnable,
+    placement: &Placement,
+    run: &Run,
+    seconds: &Seconds,
+) -> Result<Value, Failure> {
+    let outputs = run
         .outputs
         .iter()
         .map(|(name, tensor)| {
@@ -29,14 +35,14 @@ pub(super) fn report_json(prepared: &Runnable, placement: &Placement, run: &Run,
                 "shape": ty.shape,
                 "dtype": ty.dtype.to_string(),
                 "fill": scalar(&ty.fill),
-                "stored": tensor.count_differing_from_fill(),
-                "sum": tensor.sum().map(number),
+                "stored": tensor.count_differing_from_fill()?,
+                "sum": tensor.sum()?.map(number),
             });
-            (name.to_string(), about)
+            Ok((name.to_string(), about))
         })
-        .collect();
+        .collect::<Result<serde_json::Map<String, Value>, Failure>>()?;
     let warm = |t: Option<Duration>| t.map(|t| t.as_secs_f64());
-    json!({
+    Ok(json!({
         "outputs": outputs,
         "engine": { "processor": placement.processor.to_string(), "reason": placement.reason.to_string() },
         "notes": prepared.notes().iter().map(ToString::to_string).collect::<Vec<_>>(),
@@ -49,7 +55,7 @@ pub(super) fn report_json(prepared: &Runnable, placement: &Placement, run: &Run,
             "warm_best": warm(seconds.warm_best),
             "warm_median": warm(seconds.warm_median),
         },
-    })
+    }))
 }
 
 fn number(x: f64) -> Value {

@@ -64,8 +64,8 @@ fn show(
     out: &mut impl Write,
 ) -> Result<(), Failure> {
     match args.json {
-        true => Ok(writeln!(out, "{}", report_json(prepared, placement, run, seconds))?),
-        false => Ok(report_text(prepared, run, seconds, out)?),
+        true => Ok(writeln!(out, "{}", report_json(prepared, placement, run, seconds)?)?),
+        false => report_text(prepared, run, seconds, out),
     }
 }
 

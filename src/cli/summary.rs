@@ -1,5 +1,6 @@
 //! What `redpoll run` shows to people: results, plan, times, memory.
 
+use super::failure::Failure;
 use super::runnable::Runnable;
 use super::style::Style;
 use crate::Run;
@@ -30,10 +31,17 @@ pub(super) struct Seconds {
 pub(super) const HELD: &str = "results, tensors between queries and workspaces, at most";
 
 /// Writes results, plan, times and memory.
-pub(super) fn report_text(prepared: &Runnable, run: &Run, seconds: &Seconds, out: &mut impl Write) -> io::Result<()> {
+pub(super) fn report_text(
+    prepared: &Runnable,
+    run: &Run,
+    seconds: &Seconds,
+    out: &mut impl Write,
+) -> Result<(), Failure> {
     let style = Style::of(&io::stdout());
     writeln!(out, "{}", style.title("results"))?;
-    run.outputs.iter().try_for_each(|(name, tensor)| writeln!(out, "  {}", result(name, tensor)))?;
+    for (name, tensor) in &run.outputs {
+        writeln!(out, "  {}", result(name, tensor)?)?;
+    }
     if let Some(physical) = prepared.physical() {
         writeln!(out, "\n{}", style.title("plan"))?;
         for line in physical.trim_end().lines() {
@@ -54,30 +62,30 @@ pub(super) fn report_text(prepared: &Runnable, run: &Run, seconds: &Seconds, out
             writeln!(out, "  {name:<9} {:>10}   {what}", readable(time))?;
         }
     }
-    writeln!(out, "  {:<9} {:>10}   {HELD}", "held", HumanBytes(run.held as u64).to_string())
+    Ok(writeln!(out, "  {:<9} {:>10}   {HELD}", "held", HumanBytes(run.held as u64).to_string())?)
 }
 
 /// A result in one line: its value if it has no modes, else what is known of it as a whole.
-fn result(name: &Alias, tensor: &Tensor) -> String {
+fn result(name: &Alias, tensor: &Tensor) -> Result<String, Failure> {
     let ty = tensor.ty();
     if ty.shape.is_empty()
         && let Ok(value) = tensor.get(&[])
     {
-        return format!("{name} = {value}    {}", ty.dtype);
+        return Ok(format!("{name} = {value}    {}", ty.dtype));
     }
-    let sum = match tensor.sum() {
+    let sum = match tensor.sum()? {
         Some(sum) => format!(", sum {}", Scalar::F64(sum)),
         None => String::new(),
     };
     let shape: Vec<String> = ty.shape.iter().map(u64::to_string).collect();
-    let stored = tensor.count_differing_from_fill();
-    format!(
+    let stored = tensor.count_differing_from_fill()?;
+    Ok(format!(
         "{name}    {} {}, {stored} values other than {}{sum}, stored as {}",
         shape.join(" x "),
         ty.dtype,
         ty.fill,
         FormatWords(&ty.format)
-    )
+    ))
 }
 
 /// A time with three digits and the unit that suits it.

@@ -12,6 +12,7 @@ mod text;
 
 pub(crate) use dot::label;
 
+use crate::error::Error;
 use crate::prepared::Made;
 use crate::profile::QueryProfile;
 use crate::session::Bindings;
@@ -94,14 +95,14 @@ impl Flow {
     }
 
     /// The flow of what was made of a plan over these tensors; `measured` has a profile for each query, or none.
-    pub(crate) fn new(made: &Made, bindings: &Bindings, measured: &[QueryProfile]) -> Flow {
+    pub(crate) fn new(made: &Made, bindings: &Bindings, measured: &[QueryProfile]) -> Result<Flow, Error> {
         let PhysicalPlan { inputs, queries, produces } = &made.planned.physical;
         let mut known = Known { types: HashMap::new(), bindings, written: HashMap::new() };
         known.types.extend(inputs.iter().map(|(alias, ty)| (alias, ty)));
         let mut flow = Flow { queries: Vec::with_capacity(queries.len()), produces: produces.clone() };
         for (number, (query, decision)) in queries.iter().zip(&made.planned.report.decisions).enumerate() {
             let measured = measured.get(number).cloned();
-            let mut reads = known.reads(query);
+            let mut reads = known.reads(query)?;
             let converts = query.converts(|t| known.types.get(t).map(|ty| &***ty)).is_some();
             if converts {
                 reads.iter_mut().for_each(|read| read.accesses.clear());
@@ -118,7 +119,7 @@ impl Flow {
             });
             flow.queries.push(FlowQuery { decision: decision.clone(), converts, reads, chunks, adaptation, measured });
         }
-        flow
+        Ok(flow)
     }
 }
 
@@ -131,29 +132,32 @@ struct Known<'m> {
 }
 
 impl Known<'_> {
-    fn reads(&self, query: &PhysicalQuery) -> Vec<FlowRead> {
+    fn reads(&self, query: &PhysicalQuery) -> Result<Vec<FlowRead>, Error> {
         let mut reads: Vec<FlowRead> = Vec::new();
         for access in query.accesses() {
             match reads.iter_mut().find(|read| read.tensor == access.tensor) {
                 Some(read) if read.accesses.contains(access) => {}
                 Some(read) => read.accesses.push(access.clone()),
-                None => reads.push(self.read(access)),
+                None => reads.push(self.read(access)?),
             }
         }
-        reads
+        Ok(reads)
     }
 
-    fn read(&self, access: &Access) -> FlowRead {
+    fn read(&self, access: &Access) -> Result<FlowRead, Error> {
         let tensor = access.tensor.clone();
-        let input = || self.bindings.get(tensor.as_str()).map_or(0, Tensor::count_stored);
         let written = self.written.get(&tensor);
-        FlowRead {
+        let size = match (written, self.bindings.get(tensor.as_str())) {
+            (Some((_, size)), _) => *size,
+            (None, input) => Size::Known(input.map_or(Ok(0), Tensor::count_stored)?),
+        };
+        Ok(FlowRead {
             ty: (*self.types[&tensor]).clone(),
             from: written.map(|(query, _)| *query),
-            size: written.map_or_else(|| Size::Known(input()), |(_, size)| *size),
+            size,
             accesses: vec![access.clone()],
             tensor,
-        }
+        })
     }
 }
 

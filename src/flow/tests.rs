@@ -19,7 +19,7 @@ fn flows() -> [Flow; 2] {
     let triples = Triples { shape: vec![6, 6], coordinates, values: Values::from(vec![1.0; 9]) };
     let a = Tensor::from_triples(ty, &triples, Duplicates::Error).unwrap().0;
     let prepared = Session::default().prepare(PLAN, &Bindings::new().with("A<\"1\">", a)).unwrap();
-    let planned = prepared.flow();
+    let planned = prepared.flow().unwrap();
     [planned, prepared.profile(Engine::Instant).unwrap().flow].map(with_fixed_numbers)
 }
 

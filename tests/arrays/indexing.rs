@@ -247,7 +247,7 @@ fn sparse_stays_sparse() {
         let prepared = array.prepare().unwrap();
         assert!(prepared.notes().is_empty(), "{name}: {:?}", prepared.notes());
         let result = &prepared.run().unwrap().outputs[0].1;
-        assert!(result.count_stored() <= most, "{name} stores {}, not {most}", result.count_stored());
+        assert!(result.count_stored().unwrap() <= most, "{name} stores {}, not {most}", result.count_stored().unwrap());
     }
 }
 

@@ -10,6 +10,7 @@ use super::problems::Group;
 use anyhow::{Context, Result};
 use redpoll::{Config, Engine, Prepared, Session};
 use redpoll_physical::run::{Limits, Workers};
+use redpoll_physical::storage::Tensor;
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -259,8 +260,9 @@ fn once(Ready { prepared, limits }: &Ready, most: f64) -> Result<(f64, Option<f6
         prepared.report().decisions.last().and_then(|d| d.outputs.last()).map(redpoll_optimizer::DecidedOutput::stored);
     let stored = run.outputs.last().map(|(_, tensor)| tensor);
     let stored = stored.filter(|t| t.ty().format.levels.last().is_some_and(|l| !l.kind.traits().full));
-    let error = estimated.zip(stored).map(|(estimated, tensor)| {
-        let (a, b) = (estimated.max(1.0), (tensor.count_stored() as f64).max(1.0));
+    let stored = stored.map(Tensor::count_stored).transpose().map_err(|error| error.to_string())?;
+    let error = estimated.zip(stored).map(|(estimated, stored)| {
+        let (a, b) = (estimated.max(1.0), (stored as f64).max(1.0));
         (a / b).max(b / a)
     });
     Ok((time, error))

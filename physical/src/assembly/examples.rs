@@ -173,7 +173,8 @@ impl Case {
             };
             let (inputs, chunks) = (&self.invocation(), std::slice::from_ref(&self.chunk));
             let windows = places.iter().map(extent).collect();
-            let launched = program.run(&Launch { inputs, chunks, sections: &[], windows, teams: 1, seed });
+            let launched =
+                program.run(&Launch { inputs, chunks, sections: &[], windows, unfilled: &[], teams: 1, seed });
             let launched = launched.unwrap_or_else(|e| panic!("{e}\n{}", program.grid()));
             if launched.end != End::NoRoom {
                 break launched;

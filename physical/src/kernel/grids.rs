@@ -202,7 +202,8 @@ impl Run<'_> {
             let windows = self.windows(runner, teams)?;
             let number = self.grids.launches.fetch_add(1, Ordering::Relaxed);
             let (inputs, chunks, sections) = (&self.invocation, self.chunks, self.sections);
-            let launch = Launch { inputs, chunks, sections, windows, teams, seed: number };
+            let unfilled = &self.kernel.draft.lowered.unfilled;
+            let launch = Launch { inputs, chunks, sections, windows, unfilled, teams, seed: number };
             let launched = runner.run(&launch)?;
             self.on_device = [self.on_device, launched.time].into_iter().flatten().reduce(Add::add);
             match launched.end {

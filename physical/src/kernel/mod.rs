@@ -271,8 +271,9 @@ impl Kernel {
     /// The memory of one run: the arrays of the inputs, shared, and empty outputs.
     ///
     /// # Errors
-    /// [`Error::InvalidInvocation`] when the inputs are not those of the program.
+    /// [`Error::InvalidInvocation`] when the inputs are not those of the program; and as [`Tensor::fetch`].
     pub fn bind(&self, inputs: &[&Tensor], limits: &Limits) -> Result<Invocation, Error> {
+        inputs.iter().try_for_each(|input| input.fetch())?;
         let (arrays, params) = bind::bind(&self.draft.program, &self.draft.lowered, inputs)?;
         let buffers = arrays.iter().map(|array| array.buffer().clone());
         Invocation::new(self.draft.signature(), buffers, params, limits.clone())

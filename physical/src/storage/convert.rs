@@ -59,7 +59,7 @@ pub fn convert_within(tensor: &Tensor, format: &Format, memory: &Arc<MemoryBudge
     tensor.fetch()?;
     // Coordinates and values before and after the sort, the keys in two lists, and the order.
     let entry = 16 * tensor.ty.shape.len() + 40 + 2 * tensor.leaf.iter().map(|a| a.prim().bytes()).sum::<usize>();
-    let scratch = usize::try_from(tensor.count_stored()).unwrap_or(usize::MAX).saturating_mul(entry);
+    let scratch = usize::try_from(tensor.stored_here()).unwrap_or(usize::MAX).saturating_mul(entry);
     let exceeded = || Error::KernelStopped(Status::OutOfMemory);
     if !memory.charge(scratch) {
         return Err(exceeded());
@@ -119,7 +119,7 @@ impl Tensor {
         self.fetch()?;
         let ty = Arc::new(TensorType { fill: fill.clone(), ..TensorType::clone(&self.ty) });
         ty.validate()?;
-        let unstored = self.places() - self.count_stored();
+        let unstored = self.places() - self.stored_here();
         if unstored > 0 {
             return Err(Error::FillInUse(format!(
                 "{unstored} places are not stored and have the value {}; convert to a dense format first",

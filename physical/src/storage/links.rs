@@ -24,8 +24,10 @@ const MOST_VISITED: usize = 1 << 15;
 const SECTION: f64 = 0.618_033_988_749_894_9;
 
 impl Tensor {
-    /// The links from one storage mode to another; `None` where a mode is longer than 32 bits tell apart.
+    /// The links from one storage mode to another; `None` where a mode is longer than 32 bits tell apart, or a device has lost
+    /// the tensor.
     pub fn links(&self, from: usize, to: usize) -> Option<Links> {
+        self.fetch_levels().ok()?;
         self.measures.links(from, to, || {
             let shape = self.ty.format.storage_shape(&self.ty.shape);
             if from == to || from.max(to) >= shape.len() || shape.iter().any(|n| *n > 1 << 32) {

@@ -73,8 +73,9 @@ fn remembered<K: Hash + Eq, V: Clone>(memo: &Memo<K, V>, key: K, compute: impl F
 
 impl Tensor {
     /// How many distinct coordinates the stored places have in some storage modes; `None` when there are too many modes to
-    /// tell their coordinates apart by a number.
+    /// tell their coordinates apart by a number, or a device has lost it.
     pub fn distinct(&self, modes: ModeSet) -> Option<u64> {
+        self.fetch_levels().ok()?;
         if let Some(counts) = self.counts(modes) {
             return Some(filled(counts));
         }
@@ -84,6 +85,7 @@ impl Tensor {
     /// How many distinct coordinates in `of` the stored places with one and the same coordinate in `given` have: the mean
     /// is the estimate, the maximum the bound. `None` as for [`Tensor::distinct`].
     pub fn degree(&self, of: ModeSet, given: ModeSet) -> Option<Answer> {
+        self.fetch_levels().ok()?;
         let both = self.census(of.union(given))?;
         let answer = |groups: u64, most: u64| Answer::new(both.distinct as f64 / groups.max(1) as f64, most as f64);
         if let Some(counts) = self.counts(given) {
@@ -109,8 +111,9 @@ impl Tensor {
     }
 
     /// How the distinct coordinates in the storage modes `of` are spread over those of `mode`, which is one of them: for
-    /// each coordinate how many there are by the mean of all. `None` when the mode is too long.
+    /// each coordinate how many there are by the mean of all. `None` when the mode is too long, or a device has lost it.
     pub fn marginal(&self, of: ModeSet, mode: usize) -> Option<Weights> {
+        self.fetch_levels().ok()?;
         let dimension = *self.ty.format.storage_shape(&self.ty.shape).get(mode)?;
         if !self.counts_coordinates(dimension) || !of.contains(mode) {
             return None;
@@ -243,8 +246,12 @@ impl Tensor {
         all
     }
 
-    /// Whether something is true of the tensor; `false` also where that would take more memory than there is.
+    /// Whether something is true of the tensor; `false` also where that would take more memory than there is, or a device has
+    /// lost it.
     pub fn holds(&self, fact: Fact) -> bool {
+        if self.fetch().is_err() {
+            return false;
+        }
         remembered(&self.measures.facts, fact, || match fact {
             Fact::Symmetric(a, b) => {
                 let shape = &self.ty.shape;

@@ -90,8 +90,8 @@ impl Tensor {
         self.levels.iter().flatten().chain(&self.leaf)
     }
 
-    /// Brings what was left on a device here. Who looks at elements does so, too: conversions, exports and reads of places fail
-    /// then as this does, and those that give no result panic.
+    /// Brings what was left on a device here. Who looks at elements does so, too: conversions, exports, counts and reads of
+    /// places fail then as this does, statistics know nothing, and elements of [`Array`]s panic.
     ///
     /// # Errors
     /// [`Error::Device`] with the words of the driver.
@@ -106,10 +106,19 @@ impl Tensor {
     /// As [`Tensor::fetch`], of what tells how many places there are before a coordinate of the outermost level: the ends of
     /// lists, and that level itself.
     pub(crate) fn fetch_ends(&self) -> Result<(), Error> {
+        self.fetch_where(|k, class| k == 0 || class == ArrayClass::Position)
+    }
+
+    /// As [`Tensor::fetch`], of all but the values.
+    pub(crate) fn fetch_levels(&self) -> Result<(), Error> {
+        self.fetch_where(|_, _| true)
+    }
+
+    /// As [`Tensor::fetch`], of arrays of levels: which, their level and class tell.
+    fn fetch_where(&self, wanted: impl Fn(usize, ArrayClass) -> bool) -> Result<(), Error> {
         for (k, (format, arrays)) in self.ty.format.levels.iter().zip(&self.levels).enumerate() {
-            let specs = level(format.kind).arrays().iter().zip(arrays);
-            let ends = specs.filter(|(spec, _)| k == 0 || spec.class == ArrayClass::Position);
-            ends.filter_map(|(_, array)| array.away()).try_for_each(|away| away.fetch().map(drop))?;
+            let specs = level(format.kind).arrays().iter().zip(arrays).filter(|(spec, _)| wanted(k, spec.class));
+            specs.filter_map(|(_, array)| array.away()).try_for_each(|away| away.fetch().map(drop))?;
         }
         Ok(())
     }

@@ -1,9 +1,11 @@
-//! Numbers about a whole tensor: how many places differ from the fill, and the sum of all places.
+//! Numbers about a whole tensor: how many positions its levels have, how many places differ from the fill, and the sum of all
+//! places.
 
 use super::array::{match_width, prim_bits};
 use super::{Array, Tensor};
+use crate::Error;
 use crate::levels::level;
-use redpoll_logic::{LeafKind, Prim, Scalar};
+use redpoll_logic::{LeafKind, LevelFormat, Prim, Scalar};
 use std::ops::Range;
 
 /// Compares stored values with the fill value, bit by bit, NaN being equal to NaN.
@@ -57,6 +59,20 @@ impl Tensor {
     pub(crate) fn positions(&self) -> u64 {
         let levels = self.ty.format.levels.iter().enumerate();
         levels.fold(1, |above, (k, format)| level(format.kind).positions(self.level(k), above))
+    }
+
+    /// The numbers of positions below the first 1, 2, .. levels, read off the ends of lists.
+    ///
+    /// # Errors
+    /// As [`Tensor::fetch`].
+    pub fn level_positions(&self) -> Result<Vec<u64>, Error> {
+        self.fetch_ends()?;
+        let below = |above: &mut u64, (k, format): (usize, &LevelFormat)| {
+            let entries = level(format.kind).entries(self.level(k), *above);
+            *above = entries.end.saturating_sub(entries.start);
+            Some(*above)
+        };
+        Ok(self.ty.format.levels.iter().enumerate().scan(1, below).collect())
     }
 
     /// The number of leaf positions if these are exactly the stored places of the tensor.
@@ -124,14 +140,27 @@ impl Tensor {
     }
 
     /// The number of stored places, those with the fill value included, padding of ragged blocks not.
-    pub fn count_stored(&self) -> u64 {
+    ///
+    /// # Errors
+    /// As [`Tensor::fetch`].
+    pub fn count_stored(&self) -> Result<u64, Error> {
+        self.fetch_levels()?;
+        Ok(self.stored_here())
+    }
+
+    /// As [`Tensor::count_stored`], of levels that are here.
+    pub(super) fn stored_here(&self) -> u64 {
         let mut count = 0;
         self.for_each_stored_position(|_, n| count += n);
         count
     }
 
     /// The number of places whose value differs from the fill value. NaN does not differ from NaN, nor 0.0 from -0.0.
-    pub fn count_differing_from_fill(&self) -> u64 {
+    ///
+    /// # Errors
+    /// As [`Tensor::fetch`].
+    pub fn count_differing_from_fill(&self) -> Result<u64, Error> {
+        self.fetch()?;
         let mut count = 0;
         match (&self.ty.fill, &self.leaf[..]) {
             (Scalar::F32(_) | Scalar::F64(_), [array]) => {
@@ -144,13 +173,17 @@ impl Tensor {
                 self.for_each_stored_position(|p, n| count += if test.is_fill(p) { 0 } else { n });
             }
         }
-        count
+        Ok(count)
     }
 
     /// The sum over all places, those with the fill value included, in `f64`; `true` counts 1. `None` for structs.
-    pub fn sum(&self) -> Option<f64> {
-        let fill = self.ty.fill.to_f64()?;
-        let stored = self.count_stored();
+    ///
+    /// # Errors
+    /// As [`Tensor::fetch`].
+    pub fn sum(&self) -> Result<Option<f64>, Error> {
+        self.fetch()?;
+        let Some(fill) = self.ty.fill.to_f64() else { return Ok(None) };
+        let stored = self.stored_here();
         let values = match (self.ty.format.leaf, &self.leaf[..]) {
             (LeafKind::Element, [array]) => {
                 let mut sum = 0.0;
@@ -160,6 +193,6 @@ impl Tensor {
             _ => stored as f64,
         };
         let rest = self.places() - stored;
-        Some(if rest == 0 || fill == 0.0 { values } else { values + fill * rest as f64 })
+        Ok(Some(if rest == 0 || fill == 0.0 { values } else { values + fill * rest as f64 }))
     }
 }

@@ -80,7 +80,7 @@ impl Encoded {
             }
             // A place has one entry.
             (None, Some((table, _))) if fields.len() == table.shape().len() => 1,
-            (None, Some((table, _))) => table.tensor()?.count_stored(),
+            (None, Some((table, _))) => table.tensor()?.count_stored()?,
             (None, None) => 0,
         };
         known.insert(key, repeats);

@@ -89,7 +89,7 @@ impl Encoded {
     pub fn count(&self, region: &Region, leaf: usize) -> Result<u64> {
         match (self.rows(leaf), region.tensor(leaf)) {
             (Some(rows), _) => Ok(rows.len() as u64),
-            (None, Some((table, _))) => Ok(table.tensor()?.count_stored()),
+            (None, Some((table, _))) => Ok(table.tensor()?.count_stored()?),
             (None, None) => Ok(0),
         }
     }

@@ -145,9 +145,9 @@ impl TensorTable {
         })
     }
 
-    /// How many entries it has at most, if it is there.
+    /// How many entries it has at most, if it is there and can be counted.
     pub(crate) fn stored(&self) -> Option<u64> {
-        self.0.tensor.get().map(Tensor::count_stored)
+        self.0.tensor.get()?.count_stored().ok()
     }
 
     /// The size of each mode.

@@ -89,7 +89,8 @@ pub(super) fn run(
             Place::Input => tables.windows.push(memory.input(launch, buffer)?),
             place => {
                 let share = shares[buffer.index()] as i64;
-                let windows = memory.owned(decl, place, extents)?;
+                let is_filled = !launch.unfilled.contains(&buffer);
+                let windows = memory.owned((decl, is_filled), place, extents)?;
                 tables.windows.extend(windows.into_iter().map(|window| RawWindow { share, ..window }));
             }
         }
@@ -191,13 +192,21 @@ impl Memory<'_> {
         Ok(RawWindow::new(data, len, len))
     }
 
-    /// The windows of a buffer, one behind the other.
-    fn owned(&mut self, decl: &BufferDecl, place: Place, extents: &[Extent]) -> Result<Vec<RawWindow>, Error> {
+    /// The windows of a buffer, one behind the other, with its fill value or what the memory had.
+    fn owned(
+        &mut self,
+        (decl, is_filled): (&BufferDecl, bool),
+        place: Place,
+        extents: &[Extent],
+    ) -> Result<Vec<RawWindow>, Error> {
         let size = decl.prim.bytes();
         let elements = |e: &Extent| if place == Place::Measured { 0 } else { e.len.max(e.room) };
-        let all = extents.iter().map(elements).sum();
+        let all: usize = extents.iter().map(elements).sum();
         let fill = decl.fill.to_bits().expect("fills of buffers are primitives");
-        let held = self.of.filled((all, size), fill, self.asker)?;
+        let held = match is_filled {
+            true => self.of.filled((all, size), fill, self.asker)?,
+            false => self.of.allocate(all.saturating_mul(size), self.asker)?,
+        };
         let mut start = held.address();
         self.pieces.push(held);
         let window = |e: &Extent| {

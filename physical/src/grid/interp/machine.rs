@@ -109,9 +109,11 @@ impl<'a> Machine<'a> {
             share_bytes(&program.grid, &shares) <= bytes,
             "a team has more of the memory of its block than there is"
         );
-        for ((decl, extents), share) in program.signature.buffers.iter().zip(&launch.windows).zip(shares) {
+        let buffers = (0..).map(Buffer).zip(&program.signature.buffers);
+        for (((buffer, decl), extents), share) in buffers.zip(&launch.windows).zip(shares) {
             let from = arena.len();
-            arena.extend(extents.iter().map(|e| Window::new(decl, e.first, e.len, e.room)));
+            let is_raw = launch.unfilled.contains(&buffer);
+            arena.extend(extents.iter().map(|e| Window::new(decl, *e, is_raw)));
             let mut own: Vec<usize> = (from..arena.len()).collect();
             if share > 0 {
                 for slot in &mut own {
@@ -185,21 +187,37 @@ impl<'a> Machine<'a> {
                 }
             }
         }
-        Ok(self.finish())
+        self.finish()
     }
 
-    fn finish(self) -> Launched {
-        let end = End::of_all(&self.ends.into_iter().flatten().collect::<Vec<End>>());
+    fn finish(self) -> Result<Launched, Fault> {
+        let end = End::of_all(&self.ends.iter().copied().flatten().collect::<Vec<End>>());
+        if end == End::Status(Status::Done) {
+            self.check_results()?;
+        }
         let mut arena: Vec<Option<Window>> = self.arena.into_iter().map(Some).collect();
         let mut take = |slot: &usize| arena[*slot].take().expect("each window has one slot").left();
         let windows = self.slots.iter().map(|slots| slots.iter().map(&mut take).collect()).collect();
-        Launched {
+        Ok(Launched {
             end,
             windows,
             time: None,
             #[cfg(test)]
             rounds: self.rounds,
+        })
+    }
+
+    /// Whether results that are handed out as they lie have all been made.
+    fn check_results(&self) -> Result<(), Fault> {
+        let grid = &self.program.grid;
+        for (k, (decl, place)) in grid.function.buffers.iter().zip(&grid.places).enumerate() {
+            let windows = self.slots[k].iter().map(|slot| &self.arena[*slot]);
+            let mut windows = windows.filter(|_| matches!(place, Place::Shared | Place::Rounds));
+            if let Some(index) = windows.find_map(Window::unwritten) {
+                return Err(Fault::Left { buffer: decl.name.clone(), index });
+            }
         }
+        Ok(())
     }
 
     /// A number below `n`. Source: G. L. Steele, D. Lea, C. H. Flood, "Fast splittable pseudorandom number generators",

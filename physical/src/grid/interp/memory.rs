@@ -1,6 +1,6 @@
 //! Windows of memory that know who has touched each of their elements.
 
-use super::{Contents, Fault, Left};
+use super::{Contents, Extent, Fault, Left};
 use crate::assembly::{BufferClass, BufferDecl, InterpError};
 use redpoll_logic::Prim;
 
@@ -72,7 +72,7 @@ pub(super) struct Window {
     pub(super) fill: u64,
     /// Of a share of the memory of a block the window outside, in an arena, that it moves to.
     pub(super) outside: Option<usize>,
-    /// It belongs to the memory of a block, which holds anything at first.
+    /// Its elements hold anything at first, as those of the memory of a block do.
     is_raw: bool,
 }
 
@@ -87,13 +87,12 @@ impl Window {
         Left { first: self.first, asked: self.asked, len, contents: Contents::Here(self.elements) }
     }
 
-    /// A window with so many elements from a position on, and room for some more.
-    pub(super) fn new(decl: &BufferDecl, first: i64, len: usize, room: usize) -> Window {
+    /// A window with so many elements from a position on, and room for some more, which hold anything or the fill at first.
+    pub(super) fn new(decl: &BufferDecl, Extent { first, len, room }: Extent, is_raw: bool) -> Window {
         let fill = decl.fill.to_bits().expect("fills of buffers are primitives");
         let fill = stored(decl, fill);
         let (elements, touched) = (Vec::new(), Vec::new());
-        let mut window =
-            Window { first, room, asked: len, len: 0, elements, touched, fill, outside: None, is_raw: false };
+        let mut window = Window { first, room, asked: len, len: 0, elements, touched, fill, outside: None, is_raw };
         window.grow(len);
         window
     }
@@ -101,15 +100,23 @@ impl Window {
     /// So many elements of the memory of a block, none of which there is yet; they may move to a window outside.
     pub(super) fn of_block(decl: &BufferDecl, share: usize, outside: Option<usize>) -> Window {
         let (elements, touched) = (vec![ANYTHING; share], vec![Touched::default(); share]);
-        Window { elements, touched, outside, is_raw: true, ..Window::new(decl, 0, 0, share) }
+        let none = Extent { first: 0, len: 0, room: share };
+        Window { elements, touched, outside, ..Window::new(decl, none, true) }
     }
 
     pub(super) fn grow(&mut self, len: usize) {
         self.len = self.len.max(len);
         if len > self.elements.len() {
-            self.elements.resize(len, self.fill);
+            self.elements.resize(len, if self.is_raw { ANYTHING } else { self.fill });
             self.touched.resize(len, Touched::default());
         }
+    }
+
+    /// The first position whose element is as nobody has made it.
+    pub(super) fn unwritten(&self) -> Option<i64> {
+        let is_written = |touched: &Touched| touched.store.is_some();
+        let found = self.touched[..self.len].iter().position(|touched| self.is_raw && !is_written(touched))?;
+        Some(self.first + found as i64)
     }
 
     /// Makes an element hold the fill, whether it is there yet or not.

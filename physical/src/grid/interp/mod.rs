@@ -1,7 +1,8 @@
 //! The interpreter of grids: runs teams and lanes in a random order, and reports what must not happen in any.
 //!
 //! - A race: two lanes touch one element, one of them by a store, and no barrier stands between.
-//! - A load of an element that was never there: it was neither there from the start nor grown.
+//! - A load of an element that was never there: it was neither there from the start nor grown, or holds anything until it is
+//!   stored. A result that holds it at the end.
 //! - An access outside of a window, an index that does not fit, a `bool` that is none: as the interpreter of Assembly.
 //! - Lanes of a team that wait at different places, or of which one is done, or that end with different statuses.
 //!
@@ -17,7 +18,7 @@ mod tests;
 
 use super::{Grid, verify};
 use crate::Error;
-use crate::assembly::{BufferDecl, InterpError, Status};
+use crate::assembly::{Buffer, BufferDecl, InterpError, Status};
 use crate::run::{Invocation, Limits, Signature, charged};
 use crate::storage::Array;
 use arrow::buffer::MutableBuffer;
@@ -55,6 +56,14 @@ pub enum Fault {
     /// An element was loaded that nobody has made.
     #[error("load of element {index} of buffer `{buffer}`, which was not written")]
     Unwritten {
+        /// The buffer's name.
+        buffer: String,
+        /// The element.
+        index: i64,
+    },
+    /// An element of a result was left as nobody has made it.
+    #[error("element {index} of buffer `{buffer}`, which is a result, was not written")]
+    Left {
         /// The buffer's name.
         buffer: String,
         /// The element.
@@ -154,6 +163,8 @@ pub(crate) struct Launch<'a> {
     pub(crate) sections: &'a [Range<i64>],
     /// For each buffer its windows: of a shared one, of the chunks or of the teams; none of inputs.
     pub(crate) windows: Vec<Vec<Extent>>,
+    /// The buffers whose elements are all written before they are read: what they hold at first does not matter.
+    pub(crate) unfilled: &'a [Buffer],
     /// The teams.
     pub(crate) teams: usize,
     /// Decides about the order.

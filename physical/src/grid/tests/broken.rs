@@ -1,9 +1,9 @@
 //! Broken mappings are found: by the verifier, which says what is missing, and by the interpreter, which sees lanes meet.
 
-use super::{elements, grid, launch, one};
+use super::{elements, grid, launch, one, run_unfilled};
 use crate::Error;
 use crate::assembly::{Buffer, Expr, Local, Status};
-use crate::grid::{End, Fault, Grid, Place, Stmt, Writer, verify};
+use crate::grid::{End, Fault, Grid, Place, Program, Stmt, Writer, verify};
 use arrow::buffer::Buffer as ArrowBuffer;
 use redpoll_logic::Scalar;
 
@@ -261,4 +261,35 @@ fn a_local_that_leaves_a_spread_loop_is_found() {
     broken.body.push(Stmt::Store { by: Writer::Lead, buffer: Buffer(2), at, value: Expr::Local(kept) });
     broken.function.body = crate::grid::serial(&broken.body);
     assert!(faults(&broken).contains("not known to be independent"), "{}", faults(&broken));
+}
+
+/// Protects results whose memory is not filled first: an element that nobody stores is one that a device has from before.
+#[test]
+fn results_that_were_not_written_are_found() {
+    const DOUBLED: &str = "\
+fn doubled($n) {
+  input x: value i64
+  owned y: value i64 fill 0
+  local lo: i64 local hi: i64 local i: i64
+  chunk lo, hi
+  for i in lo..hi {
+    y[i] = x[i] + x[i]
+  }
+}";
+    for place in [Place::Shared, Place::Rounds] {
+        let whole = grid(DOUBLED, &[place], 4);
+        let launch = |grid: &Grid| {
+            let program = Program::trusting(grid.clone());
+            run_unfilled(&program, &numbers(16), &one(16), (16, 2, 1), &[Buffer(1)]).map(|l| l.end)
+        };
+        assert_eq!(launch(&whole).unwrap(), End::Status(Status::Done));
+        let broken = changed(&whole, &mut |body, k| {
+            let (Stmt::Spread { hi, .. } | Stmt::For { hi, .. }) = &mut body[k] else { return false };
+            *hi = Expr::Const(Scalar::I64(11));
+            true
+        });
+        let error = launch(&broken).unwrap_err();
+        let expected = Fault::Left { buffer: "y".into(), index: 11 };
+        assert!(matches!(&error, Error::Grid(fault) if *fault == expected), "{error}");
+    }
 }

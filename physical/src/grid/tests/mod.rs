@@ -65,7 +65,18 @@ pub(super) fn run(
     program: &Program,
     inputs: &[ArrowBuffer],
     chunks: &[Range<i64>],
+    by: (usize, usize, u64),
+) -> Result<Launched, Error> {
+    run_unfilled(program, inputs, chunks, by, &[])
+}
+
+/// The same, with buffers whose windows hold anything at first.
+fn run_unfilled(
+    program: &Program,
+    inputs: &[ArrowBuffer],
+    chunks: &[Range<i64>],
     (len, teams, seed): (usize, usize, u64),
+    unfilled: &[Buffer],
 ) -> Result<Launched, Error> {
     let grid = program.grid();
     let signature = Signature::of(&grid.function);
@@ -83,7 +94,7 @@ pub(super) fn run(
     });
     let windows = windows.collect();
     let whole = vec![i64::MIN..i64::MAX; chunks.len()];
-    program.run(&Launch { inputs: &inputs, chunks, sections: &whole, windows, teams, seed })
+    program.run(&Launch { inputs: &inputs, chunks, sections: &whole, windows, unfilled, teams, seed })
 }
 
 /// The elements that a grid leaves in a shared or first window of a buffer, whatever the order.

@@ -78,6 +78,7 @@ fn launch(grid: &Grid, seed: u64) -> Result<Launched, Error> {
         chunks: &chunks,
         sections: &sections,
         windows,
+        unfilled: &[],
         teams: 3,
         seed,
     })

@@ -1,46 +1,19 @@
 //! Tensors whose device is lost.
 
-use crate::Error;
 use crate::kernel::{Draft, Engine, Kernel};
 use crate::run::{Limits, MemoryBudget};
-use crate::storage::away::{Away, Remote};
 use crate::storage::footprint::Survey;
-use crate::storage::{Array, Tensor, convert, convert_within};
-use crate::testing::normal_form;
-use redpoll_logic::{DType, FloatMode, Format, Prim, Scalar, TensorType};
+use crate::storage::{Array, Tensor, Values, convert, convert_within};
+use crate::testing::{lost, normal_form};
+use redpoll_logic::statistics::{Fact, ModeSet};
+use redpoll_logic::{DType, FloatMode, Format, Scalar, TensorType};
 use std::sync::Arc;
-
-#[derive(Debug)]
-struct Lost(usize);
-
-fn lost() -> Error {
-    Error::Device { ordinal: 3, kernel: "f".into(), message: "it is gone".into() }
-}
-
-impl Remote for Lost {
-    fn bytes(&self) -> usize {
-        self.0
-    }
-
-    fn fetch(&self, _: &mut [u8]) -> Result<(), Error> {
-        Err(lost())
-    }
-
-    fn forget(&self) {}
-}
 
 /// A matrix of which nothing is here.
 fn matrix() -> Tensor {
     let ty = TensorType { shape: vec![2, 3], dtype: DType::F64, fill: Scalar::F64(0.0), format: Format::csr() };
-    let budget = Arc::new(MemoryBudget::new(usize::MAX));
-    let array = |prim: Prim, len: usize| {
-        Array::left_away(prim, Away::new(Box::new(Lost(len * prim.bytes())), &budget).expect("it has room"))
-    };
-    Tensor::new_unchecked(
-        Arc::new(ty),
-        vec![Vec::new(), vec![array(Prim::I32, 3), array(Prim::U32, 4)]],
-        vec![array(Prim::F64, 4)],
-    )
+    let values: Vec<Scalar> = [1.0, 0.0, 2.0, 0.0, 3.0, 4.0].map(Scalar::F64).to_vec();
+    lost(&Tensor::from_dense(ty, &Values::from_scalars(DType::F64, &values).unwrap()).unwrap())
 }
 
 /// Protects users from panics: what can fail says what the driver does.
@@ -66,12 +39,29 @@ fn a_lost_device_is_told_as_an_error() {
         ("to_record_batch", a.to_record_batch(&["i", "j"]).err()),
         ("to_record_batch_within", a.to_record_batch_within(&["i", "j"], &[all.clone(), all], 1).err()),
         ("structure", a.structure().err()),
+        ("level_positions", a.level_positions().err()),
+        ("count_stored", a.count_stored().err()),
+        ("count_differing_from_fill", a.count_differing_from_fill().err()),
+        ("sum", a.sum().err()),
+        ("with_fill", a.with_fill(&Scalar::F64(1.0)).err()),
         ("survey", Survey::of(&a).err()),
         ("interpreted", run(Engine::Interpreter)),
         ("instant", run(Engine::Instant)),
         ("grid", run(Engine::Grid)),
     ];
     for (what, failure) in failures {
-        assert_eq!(failure.map(|e| e.to_string()), Some(lost().to_string()), "{what}");
+        let told = failure.map(|error| error.to_string()).unwrap_or_default();
+        assert!(told.contains("it is gone"), "{what}: {told:?}");
     }
+}
+
+/// Protects planning from panics: statistics are not known, and the run tells why there is no result.
+#[test]
+fn nothing_is_known_of_what_a_device_has_lost() {
+    let (a, modes) = (matrix(), [0, 1].map(|mode| ModeSet::default().with(mode)));
+    assert_eq!(a.distinct(modes[0]), None);
+    assert_eq!(a.distinct(modes[0].union(modes[1])), None);
+    assert_eq!(a.degree(modes[0], modes[1]), None);
+    assert!(a.marginal(modes[0], 0).is_none() && a.links(0, 1).is_none());
+    assert!(!a.holds(Fact::Symmetric(0, 1)) && !a.holds(Fact::OffDiagonal(0, 1)));
 }

@@ -94,3 +94,23 @@ proptest! {
         }
     }
 }
+
+/// Protects the sizes that loop orders are chosen by.
+#[test]
+fn positions_are_counted_level_by_level() {
+    let values: Vec<Scalar> = [1.0, 0.0, 2.0, 0.0, 0.0, 0.0, 0.0, 3.0, 0.0].map(Scalar::F64).to_vec();
+    let cases = [
+        (Format::dense(2), vec![3, 9]),
+        (Format::csr(), vec![3, 3]),
+        (Format::csf(2), vec![2, 3]),
+        (Format::coo(2), vec![3, 3]),
+        (Format::bcsr(2, 2), vec![2, 3, 6, 12]),
+    ];
+    for (format, expected) in cases {
+        let fill = Scalar::F64(0.0);
+        let ty = TensorType { shape: vec![3, 3], dtype: fill.dtype(), fill, format: format.clone() };
+        let dense = Values::from_scalars(ty.dtype.clone(), &values).unwrap();
+        let tensor = Tensor::from_dense(ty, &dense).unwrap();
+        assert_eq!(tensor.level_positions().unwrap(), expected, "{format:?}");
+    }
+}

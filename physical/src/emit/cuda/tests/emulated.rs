@@ -294,7 +294,8 @@ fn agree_as_grids(grids: &[Grid], inputs: &[Vec<ArrowBuffer>], (params, chunk): 
             };
             let windows = grid.places.iter().map(extent).collect();
             let chunks: Vec<_> = std::iter::once(chunk.clone()).collect();
-            let launch = Launch { inputs: &inputs, chunks: &chunks, sections: &[], windows, teams: 1, seed: 0 };
+            let launch =
+                Launch { inputs: &inputs, chunks: &chunks, sections: &[], windows, unfilled: &[], teams: 1, seed: 0 };
             let [expected, found] = [program.run(&launch).unwrap(), emulated.run(&launch).unwrap()];
             assert_eq!(found.end, expected.end, "{grid}");
             if expected.end == End::NoRoom {

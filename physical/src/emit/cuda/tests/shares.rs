@@ -44,7 +44,7 @@ fn left(runner: &dyn Runner) -> Vec<u64> {
     };
     let windows = grid.places.iter().map(extent).collect();
     let chunks = [0..15, 15..ROUNDS as i64];
-    let launch = Launch { inputs: &inputs, chunks: &chunks, sections: &[], windows, teams: 1, seed: 0 };
+    let launch = Launch { inputs: &inputs, chunks: &chunks, sections: &[], windows, unfilled: &[], teams: 1, seed: 0 };
     let launched = runner.run(&launch).unwrap_or_else(|e| panic!("{e}\n{grid}"));
     assert_eq!(launched.end, End::Status(Status::Done));
     let last = grid.places.len() - 1;
@@ -93,4 +93,24 @@ fn a_window_that_leaves_without_its_elements_is_seen() {
     let broken = &Emulation::so([&draft].into_iter(), usize::MAX, how).kernels[0];
     let expected = made(&Kernel::of(&draft, Engine::Interpreter).unwrap(), &inputs);
     assert_ne!(made(broken, &inputs), expected);
+}
+
+/// Protects results whose memory is not filled first: what a kernel does not write is seen, since memory holds what nobody
+/// computes.
+#[test]
+fn results_that_were_not_written_are_seen() {
+    let edit = |text: String| {
+        assert!(text.contains("y_val[i] = acc;"));
+        text.replace("y_val[i] = acc;", "if (i != 3) y_val[i] = acc;")
+    };
+    let (draft, inputs) = draft(normal_form(
+        "(program (input A (type (shape 9 10) f64 0.0 csr)) (input x (type (shape 10) f64 0.0 dense))
+           (output y (type (shape 9) f64 0.0 dense)) (for i (for k (+= (y i) (* (A i k) (x k))))))",
+    ));
+    let how = How { edit, ..How::default() };
+    let broken = &Emulation::so([&draft].into_iter(), usize::MAX, how).kernels[0];
+    let expected = made(&Kernel::of(&draft, Engine::Interpreter).unwrap(), &inputs);
+    let found = made(broken, &inputs);
+    let differs: Vec<usize> = (0..9).filter(|k| found[*k] != expected[*k]).collect();
+    assert_eq!(differs, [3], "{found:?}");
 }
