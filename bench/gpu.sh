@@ -2,15 +2,35 @@
 # Builds, checks and measures redpoll on a CUDA device: all programs of `tests/files` on it, then the kernels of the suite, then
 # their peers. Arguments go to the suite (`--entries 100000000`, `--only spmm`, ..). Where there is no device each step says so;
 # `--dry --entries 1500` tries all of it with the interpreter of grids and SciPy in place of device and peers.
+#
+# `bench/gpu.sh build` only builds, into `target/gpu`, whose programs a machine without Rust runs.
 set -eu
 cd "$(dirname "$0")/.."
+programs=target/gpu
+python=${REDPOLL_PYTHON:-python3}
+
+if command -v cargo >/dev/null; then
+    cargo build --release -p redpoll-bench --bin gpu
+    cuda=$(cargo test --release --test cuda --no-run 2>&1 | tee /dev/stderr | sed -n 's/.*Executable .*(\(.*\)).*/\1/p')
+    mkdir -p "$programs"
+    strip -o "$programs/cuda" "$cuda"
+    strip -o "$programs/gpu" "${CARGO_TARGET_DIR:-target}/release/gpu"
+fi
+[ "${1-}" != build ] || exit 0
+
+# NVRTC of a Python package, where the machine has none of its own.
+folders=$("$python" -c 'import nvidia; print(":".join(nvidia.__path__))' 2>/dev/null) || folders=
+for folder in $(echo "$folders" | tr : ' '); do
+    for library in "$folder"/*/lib; do
+        [ ! -e "$library"/libnvrtc.so* ] || export LD_LIBRARY_PATH="${LD_LIBRARY_PATH-}:$library"
+    done
+done
+
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
+CARGO_MANIFEST_DIR=$PWD "$programs/cuda" --nocapture
+"$programs/gpu" --out "$out" "$@"
 
-cargo test --release --test cuda -- --nocapture
-cargo run --release -p redpoll-bench --bin gpu -- --out "$out" "$@"
-
-python=${REDPOLL_PYTHON:-python3}
 if "$python" -c 'import numpy, scipy' 2>/dev/null; then
     dry=
     for argument in "$@"; do

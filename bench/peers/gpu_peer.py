@@ -3,7 +3,7 @@
     python gpu_peer.py FOLDER [--dry]
 
 Times are medians by events of the device; a package that is missing is named and left out. With `--dry` SciPy takes their place,
-and its results are compared with those that `gpu --dry` has left.
+and PyTorch on the host where there is one, and their results are compared with those that `gpu --dry` has left.
 """
 
 import json
@@ -16,40 +16,50 @@ import numpy as np
 import scipy.sparse as sp
 
 ROUNDS = 9
+# Seconds after which no round begins.
+LONGEST = 10
+# Entries of a tensor that are gone through together.
+PIECE = 1 << 24
 # How many times as long cuSPARSE is to take, and how much of the bandwidth of a copy is to be used.
 AIMS = (1.0, 0.8)
 
 
 class Coords:
-    """A tensor of rank 3, by the coordinates of its entries, sorted, and their values."""
+    """A tensor of rank 3, by the coordinates of its entries and their values."""
 
     def __init__(self, shape, coords, values):
         self.shape, self.coords, self.values = shape, coords, values
 
+    def pieces(self):
+        """The entries in pieces, so that what is made for each of them fits a device."""
+        for first in range(0, len(self.values), PIECE):
+            own = slice(first, first + PIECE)
+            yield Coords(self.shape, self.coords[:, own], self.values[own])
+
     def by_rows(self, sparse, put):
-        """The matrix that adds up the entries of each row: row `i` has the values of its entries, a column for each."""
-        rows, entries = self.coords[0], np.arange(len(self.values))
-        shape = (self.shape[0], len(entries))
-        ends = np.searchsorted(rows, np.arange(self.shape[0] + 1))
-        parts = (put(self.values.astype(np.float64)), put(entries), put(ends))
-        return sparse.csr_matrix(parts, shape=shape)
+        """The matrix that adds up the entries of each row, which are sorted: row `i` has a column for each of its entries."""
+        entries = np.arange(len(self.values))
+        ends = np.searchsorted(self.coords[0], np.arange(self.shape[0] + 1))
+        parts = (put(self.values), put(entries), put(ends))
+        return sparse.csr_matrix(parts, shape=(self.shape[0], len(entries)))
 
 
-def load(folder):
-    """The arrays of a folder by name."""
-    found = {}
-    for name, shape in json.loads((folder / "shapes.json").read_text()).items():
-        dense = folder / f"{name}.npy"
-        if dense.exists():
-            found[name] = np.load(dense)
-            continue
-        coords, values = (np.load(folder / f"{name}.{part}.npy") for part in ("coords", "values"))
-        if len(shape) == 2:
-            found[name] = sp.coo_matrix((values, coords), shape=shape).tocsr()
-        else:
-            order = np.lexsort(coords[::-1])
-            found[name] = Coords(shape, coords[:, order], values[order])
-    return found
+def load(folder, described):
+    """What `gpu --out` has left and described so."""
+    part = lambda name: np.load(folder / f"{described['file']}.{name}.npy")
+    shape, values = tuple(described["shape"]), part("values").astype(np.float64)
+    if described["stored"] == "dense":
+        return values
+    if described["stored"] == "csr":
+        return sp.csr_matrix((values, part("columns").astype(np.int32), part("ends")), shape=shape)
+    found = Coords(shape, part("coordinates"), values)
+    return sp.csr_matrix((values, found.coords), shape=shape) if len(shape) == 2 else found
+
+
+def time_on_host(work):
+    start = time.perf_counter()
+    work()
+    return 1e3 * (time.perf_counter() - start)
 
 
 class Products:
@@ -69,15 +79,16 @@ class Products:
             low = self.sparse.tril(self.put(inputs["E"]), -1).tocsr()
             return lambda: (low @ low.T).multiply(low).sum()
         if kernel == "mttkrp":
-            t, b, c = inputs["T"], self.put(inputs["B"]), self.put(inputs["C"])
-            rows, j, k = t.by_rows(self.sparse, self.put_array), self.put_array(t.coords[1]), self.put_array(t.coords[2])
-            return lambda: rows @ (b[j] * c[k])
+            b, c = self.put(inputs["B"]), self.put(inputs["C"])
+            put = self.put_array
+            parts = [(t.by_rows(self.sparse, put), put(t.coords[1]), put(t.coords[2])) for t in inputs["T"].pieces()]
+            return lambda: sum(rows @ (b[j] * c[k]) for rows, j, k in parts)
         return None
 
     def put(self, a):
         if sp.issparse(a):
-            return self.sparse.csr_matrix(a.astype(np.float64))
-        return self.put_array(a.astype(np.float64))
+            return self.sparse.csr_matrix(a)
+        return self.put_array(a)
 
 
 class CuPy(Products):
@@ -116,9 +127,7 @@ class SciPy(Products):
         return super().work(kernel, inputs)
 
     def time(self, work):
-        start = time.perf_counter()
-        work()
-        return 1e3 * (time.perf_counter() - start)
+        return time_on_host(work)
 
 
 class Torch:
@@ -128,14 +137,16 @@ class Torch:
         if device == "cuda" and not torch.cuda.is_available():
             raise ImportError("PyTorch sees no device")
         self.torch, self.device = torch, device
+        # What is handed over is valid, and to check it takes time.
+        torch.sparse.check_sparse_tensor_invariants.disable()
 
     def name(self):
-        return f"PyTorch {self.torch.__version__}"
+        return f"PyTorch {self.torch.__version__}" + (", on the host" if self.device == "cpu" else "")
 
     def put(self, a):
         if not sp.issparse(a):
-            return self.torch.from_numpy(np.ascontiguousarray(a.astype(np.float64))).to(self.device)
-        parts = [self.torch.from_numpy(part) for part in (a.indptr, a.indices, a.data.astype(np.float64))]
+            return self.torch.from_numpy(a).to(self.device)
+        parts = [self.torch.from_numpy(part) for part in (a.indptr, a.indices, a.data)]
         return self.torch.sparse_csr_tensor(*parts, size=a.shape).to(self.device)
 
     def work(self, kernel, inputs):
@@ -150,16 +161,31 @@ class Torch:
             return lambda: a @ a
         if kernel == "sddmm":
             a, b, d = (self.put(inputs[name]) for name in "ABD")
-            return lambda: self.torch.sparse.sampled_addmm(a, b, d.T, beta=0.0)
+
+            def sampled():
+                # What is sampled is not multiplied by the values of the mask.
+                products = self.torch.sparse.sampled_addmm(a, b, d.T, beta=0.0)
+                values = products.values() * a.values()
+                return self.torch.sparse_csr_tensor(a.crow_indices(), a.col_indices(), values, size=a.shape)
+
+            return sampled
         if kernel == "mttkrp":
-            t, b, c = inputs["T"], self.put(inputs["B"]), self.put(inputs["C"])
-            i, j, k = (self.torch.from_numpy(np.ascontiguousarray(own)).to(self.device) for own in t.coords)
-            values = self.put(t.values)[:, None]
-            zeros = lambda: self.torch.zeros(t.shape[0], b.shape[1], dtype=self.torch.float64, device=self.device)
-            return lambda: zeros().index_add_(0, i, values * b[j] * c[k])
+            b, c = self.put(inputs["B"]), self.put(inputs["C"])
+            index = lambda own: self.torch.from_numpy(own.astype(np.int64)).to(self.device)
+            parts = [(*map(index, t.coords), self.put(t.values)[:, None]) for t in inputs["T"].pieces()]
+
+            def added():
+                sums = self.torch.zeros(inputs["T"].shape[0], b.shape[1], dtype=self.torch.float64, device=self.device)
+                for i, j, k, values in parts:
+                    sums.index_add_(0, i, values * b[j] * c[k])
+                return sums
+
+            return added
         return None
 
     def time(self, work):
+        if self.device == "cpu":
+            return time_on_host(work)
         start, end = (self.torch.cuda.Event(enable_timing=True) for _ in range(2))
         start.record()
         work()
@@ -176,27 +202,28 @@ class Torch:
 
 
 def peers(dry):
-    for peer in (SciPy,) if dry else (CuPy, Torch):
+    for peer in (SciPy, lambda: Torch("cpu")) if dry else (CuPy, Torch):
         try:
             yield peer()
         except Exception as missing:  # A driver that does not fit raises errors of its own.
-            print(f"{peer.__name__} is left out: {missing}")
+            print(f"a peer is left out: {missing}")
 
 
-def measure(peer, kernel, inputs):
-    work = peer.work(kernel, inputs)
-    if work is None:
-        return None
+def measure(peer, work):
+    """The median time; no round begins after so long."""
     work()
-    return statistics.median(peer.time(work) for _ in range(ROUNDS))
+    times, begin = [], time.perf_counter()
+    while len(times) < ROUNDS and (not times or time.perf_counter() - begin < LONGEST):
+        times.append(peer.time(work))
+    return statistics.median(times)
 
 
-def compare(kernel, folder, peer, inputs):
+def compare(kernel, folder, line, work):
     """Holds what a peer comes to against what was left of redpoll's results."""
-    [found] = load(folder / "results").values()
-    expected = peer.work(kernel, inputs)()
-    dense = lambda a: np.asarray(a.todense() if sp.issparse(a) else a)
-    np.testing.assert_allclose(dense(found), dense(expected), rtol=1e-9, err_msg=f"{kernel} of {folder.name}")
+    [found] = (load(folder, result) for result in line["results"])
+    expected = work()
+    dense = lambda a: np.asarray(a.todense() if sp.issparse(a) else a.to_dense() if hasattr(a, "to_dense") else a)
+    np.testing.assert_allclose(dense(found), dense(expected), rtol=1e-9, err_msg=f"{kernel} of {line['data']}")
 
 
 def main(folder, dry):
@@ -205,7 +232,7 @@ def main(folder, dry):
         print("nothing to compare with: `gpu --out` has left no times")
         return
     found = list(peers(dry))
-    copy = next((peer.bandwidth() for peer in found if isinstance(peer, Torch)), None)
+    copy = next((peer.bandwidth() for peer in found if isinstance(peer, Torch) and not dry), None)
     if copy:
         print(f"A copy within the device reads and writes {copy / 1e9:.0f} GB/s.")
     times, share = AIMS
@@ -215,15 +242,19 @@ def main(folder, dry):
     print("|---" * (4 + len(names)) + "|")
     for line in map(json.loads, lines.read_text().splitlines()):
         kernel, data, ms = line["kernel"], line["data"], line["ms"]
-        inputs = load(folder / f"{kernel}-{data}")
+        inputs = {name: load(folder, described) for name, described in line["inputs"].items()}
         share = f"{line['bytes'] / (ms / 1e3) / copy:.0%}" if copy else "-"
         cells = []
         for peer in found:
             try:
+                work = peer.work(kernel, inputs)
+                if work is None:
+                    cells.append("-")
+                    continue
                 if dry:
-                    compare(kernel, folder / f"{kernel}-{data}", peer, inputs)
-                theirs = measure(peer, kernel, inputs)
-                cells.append("-" if theirs is None else f"{theirs:.3f} ({theirs / ms:.2f}x)")
+                    compare(kernel, folder, line, work)
+                theirs = measure(peer, work)
+                cells.append(f"{theirs:.3f} ({theirs / ms:.2f}x)")
             except Exception as failure:  # One that runs out of memory of the device does not end the table.
                 if dry:
                     raise

@@ -2,6 +2,7 @@
 
 use anyhow::{Context, Result};
 use redpoll::datasets::{Content, Data, Values};
+use redpoll_physical::storage::Array;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
@@ -20,6 +21,22 @@ pub fn write_input(folder: &Path, name: &str, content: &Content) -> Result<()> {
             write_values(&folder.join(format!("{name}.values.npy")), &shape[1..], values)
         }
     }
+}
+
+/// Writes the numbers of an array, row-major in that shape.
+///
+/// # Errors
+/// When they cannot be written.
+pub fn write_array(path: &Path, shape: &[u64], array: &Array) -> Result<()> {
+    macro_rules! numbers {
+        ($($t:ty, $code:literal);*) => {
+            $(if let Some(numbers) = array.as_slice::<$t>() {
+                return write(path, $code, shape, numbers.iter().map(|x| x.to_le_bytes()));
+            })*
+        };
+    }
+    numbers!(i8, "|i1"; i16, "<i2"; i32, "<i4"; i64, "<i8"; u8, "|u1"; u16, "<u2"; u32, "<u4"; u64, "<u8"; f32, "<f4"; f64, "<f8");
+    write(path, "|b1", shape, array.bools().context("arrays are of numbers or booleans")?.iter().map(|b| [*b]))
 }
 
 fn write_values(path: &Path, shape: &[u64], values: &Values) -> Result<()> {

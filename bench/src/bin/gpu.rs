@@ -5,16 +5,13 @@
 //! around a device can be tried without one.
 #![allow(clippy::print_stdout, reason = "the table is what the binary is for")]
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::Parser;
-use redpoll::datasets::Content;
 use redpoll::{Config, Engine, Session};
-use redpoll_bench::gpu::{KERNELS, Problem, SHAPES, measure, problem, results};
-use redpoll_bench::npy::write_input;
+use redpoll_bench::gpu::{Data, Handover, KERNELS, Measured, Problem, SHAPES, measure, results};
 use redpoll_physical::emit::cuda::Cuda;
-use redpoll_physical::storage::Tensor;
-use std::fmt::Write;
-use std::path::{Path, PathBuf};
+use serde_json::json;
+use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// That of the program `redpoll`.
@@ -28,7 +25,7 @@ struct Cli {
     /// Only kernels whose names contain this
     #[arg(long, value_name = "PART", default_value = "")]
     only: String,
-    /// The entries of each matrix and tensor; 100000000 are 1.2 GB as CSR
+    /// The entries of each matrix and tensor; 100000000 are 1.2 GB as CSR. Squares and triangles are of a tenth
     #[arg(long, value_name = "N", default_value_t = 10_000_000)]
     entries: u64,
     /// The rounds that are timed
@@ -56,55 +53,38 @@ fn main() -> Result<()> {
     let seed = cli.seed.unwrap_or_else(clock);
     println!("{} entries, seed {seed}; milliseconds, medians of {}.\n", cli.entries, cli.rounds);
     println!("| kernel | data | MB | kernels | GB/s | run | CPU |\n|---|---|---|---|---|---|---|");
-    let mut lines = String::new();
+    let handover = cli.out.as_deref().map(Handover::new).transpose()?;
     let mut failed = 0;
-    for (kernel, _) in KERNELS.iter().filter(|(name, _)| name.contains(&cli.only)) {
-        for (structure, data) in SHAPES {
-            // Squares of matrices have many more entries than these.
-            let entries = if *kernel == "spgemm" { cli.entries / 10 } else { cli.entries };
-            let made = [seed, seed + 100].into_iter().map(|seed| problem(kernel, structure, entries, seed));
+    for (structure, name) in SHAPES {
+        let mut data = [seed, seed + 100].map(|seed| Data::new(structure, cli.entries, seed));
+        for (kernel, _) in KERNELS.iter().filter(|(name, _)| name.contains(&cli.only)) {
+            let made = data.iter_mut().map(|data| data.problem(kernel));
             let Some(problems) = made.collect::<Result<Option<Vec<Problem>>>>()? else { continue };
-            if let Some(folder) = &cli.out {
-                let folder = folder.join(format!("{kernel}-{data}"));
-                leave(&folder, problems[0].inputs.iter().map(|(name, tensor)| (name.to_string(), tensor)))?;
-                if cli.dry {
-                    let found = results(&Session::new(Config { engine, ..Config::default() }), &problems[0])?;
-                    leave(
-                        &folder.join("results"),
-                        found.iter().enumerate().map(|(k, tensor)| (k.to_string(), tensor)),
-                    )?;
-                }
-            }
-            match measure(&problems, engine, cli.rounds) {
-                Ok(m) => {
-                    let [kernels, run, cpu] = [m.kernels, m.run, m.cpu].map(|t| 1e3 * t.as_secs_f64());
-                    let (mb, rate) = (m.bytes as f64 / 1e6, m.bytes as f64 / 1e6 / kernels);
-                    println!("| {kernel} | {data} | {mb:.0} | {kernels:.3} | {rate:.0} | {run:.3} | {cpu:.1} |");
-                    let line = serde_json::json!({ "kernel": kernel, "data": data, "ms": kernels, "bytes": m.bytes });
-                    let _ = writeln!(lines, "{line}");
-                }
-                Err(error) => {
-                    failed += 1;
-                    println!("| {kernel} | {data} | failed: {error:#} |");
-                }
+            let found = measure(&problems, engine, cli.rounds);
+            println!("{}", row(kernel, name, &found));
+            failed += u32::from(found.is_err());
+            if let (Ok(found), Some(handover)) = (found, &handover) {
+                let session = Session::new(Config { engine, ..Config::default() });
+                // Those of a device were compared with those of the CPU.
+                let results = if cli.dry { results(&session, &problems[0])? } else { Vec::new() };
+                let ms = 1e3 * found.kernels.as_secs_f64();
+                let line = json!({ "kernel": kernel, "data": name, "ms": ms, "bytes": found.bytes });
+                handover.leave(name, line.as_object().cloned().unwrap_or_default(), &problems[0], &results)?;
             }
         }
-    }
-    if let Some(folder) = &cli.out {
-        std::fs::write(folder.join("redpoll.jsonl"), lines).context("writing the times")?;
     }
     anyhow::ensure!(failed == 0, "{failed} problems failed");
     Ok(())
 }
 
-/// Writes tensors for peers: arrays of NumPy, and the shapes of all by name.
-fn leave<'t>(folder: &Path, tensors: impl Iterator<Item = (String, &'t Tensor)>) -> Result<()> {
-    std::fs::create_dir_all(folder)?;
-    let mut shapes = serde_json::Map::new();
-    for (name, tensor) in tensors {
-        write_input(folder, &name, &Content::of_tensor(folder.join(&name), tensor)?)?;
-        shapes.insert(name, tensor.ty().shape.clone().into());
+/// A row of the table.
+fn row(kernel: &str, data: &str, found: &Result<Measured>) -> String {
+    match found {
+        Ok(m) => {
+            let [kernels, run, cpu] = [m.kernels, m.run, m.cpu].map(|t| 1e3 * t.as_secs_f64());
+            let (mb, rate) = (m.bytes as f64 / 1e6, m.bytes as f64 / 1e6 / kernels);
+            format!("| {kernel} | {data} | {mb:.0} | {kernels:.3} | {rate:.0} | {run:.3} | {cpu:.1} |")
+        }
+        Err(error) => format!("| {kernel} | {data} | failed: {error:#} |"),
     }
-    std::fs::write(folder.join("shapes.json"), serde_json::Value::from(shapes).to_string())?;
-    Ok(())
 }

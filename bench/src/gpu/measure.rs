@@ -5,7 +5,11 @@ use anyhow::{Context, Result, ensure};
 use redpoll::{Config, Engine, Session};
 use redpoll_physical::emit::cuda::Cuda;
 use redpoll_physical::storage::Tensor;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+/// No round begins after so long.
+const LONGEST: Duration = Duration::from_secs(10);
 
 /// What was measured of a problem.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -21,30 +25,29 @@ pub struct Measured {
 }
 
 /// Runs problems that have one plan over different data on an engine, in poisoned memory where that is a device, and compares
-/// each result with that of the CPU; then takes the times of the first one over so many rounds, in memory that is not poisoned.
+/// each result with that of the CPU; then takes the times of the first one over so many rounds, fewer where they take long, in
+/// memory that is not poisoned.
 ///
 /// # Errors
 /// When a plan is refused or stops, or a result differs.
 pub fn measure(problems: &[Problem], engine: Engine, rounds: usize) -> Result<Measured> {
     let sessions = [Engine::Cpu, engine].map(|engine| Session::new(Config { engine, ..Config::default() }));
-    let poison = |poisons| -> Result<()> {
-        if let Engine::Cuda(ordinal) = engine {
-            Cuda::open(ordinal)?.poison(poisons);
-        }
-        Ok(())
-    };
-    poison(true)?;
+    let poisoned = Poisoned::new(engine)?;
     for problem in problems.iter().rev() {
         let [expected, found] = sessions.each_ref().map(|session| results(session, problem));
         compare(&expected?, &found?)?;
     }
-    poison(false)?;
+    drop(poisoned);
     let first = problems.first().context("there is no problem")?;
-    let [cpu, device] = sessions.map(|session| session.prepare(first.plan, &first.inputs));
+    let [cpu, device] = sessions.map(|session| session.prepare(first.plan, &first.bindings()));
     let (cpu, device) = (cpu?, device?);
     let mut times = [Vec::new(), Vec::new(), Vec::new()];
     let mut results = 0;
-    for _ in 0..rounds.max(1) {
+    let begin = Instant::now();
+    for round in 0..rounds.max(1) {
+        if round > 0 && begin.elapsed() > LONGEST {
+            break;
+        }
         let run = device.run()?;
         results = run.outputs.iter().map(|(_, tensor)| tensor.bytes()).sum();
         times[0].push(run.on_device.unwrap_or(run.time));
@@ -61,12 +64,33 @@ pub fn measure(problems: &[Problem], engine: Engine, rounds: usize) -> Result<Me
     Ok(Measured { bytes: first.bytes() + results, kernels, run, cpu })
 }
 
+/// The memory of a device, poisoned for as long as this lives.
+struct Poisoned(Option<Arc<Cuda>>);
+
+impl Poisoned {
+    /// That of an engine, if it is a device.
+    fn new(engine: Engine) -> Result<Poisoned> {
+        let Engine::Cuda(ordinal) = engine else { return Ok(Poisoned(None)) };
+        let cuda = Cuda::open(ordinal)?;
+        cuda.poison(true);
+        Ok(Poisoned(Some(cuda)))
+    }
+}
+
+impl Drop for Poisoned {
+    fn drop(&mut self) {
+        if let Some(cuda) = &self.0 {
+            cuda.poison(false);
+        }
+    }
+}
+
 /// What a problem comes to, fetched from where it was computed.
 ///
 /// # Errors
 /// When the plan is refused or stops.
 pub fn results(session: &Session, problem: &Problem) -> Result<Vec<Tensor>> {
-    let run = session.prepare(problem.plan, &problem.inputs)?.run()?;
+    let run = session.prepare(problem.plan, &problem.bindings())?.run()?;
     run.outputs.into_iter().map(|(_, tensor)| tensor.fetch().map(|()| tensor).map_err(Into::into)).collect()
 }
 
@@ -95,7 +119,7 @@ pub fn compare(expected: &[Tensor], found: &[Tensor]) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{KERNELS, SHAPES, problem};
+    use super::super::{Data, KERNELS, SHAPES};
     use super::*;
 
     /// Protects the suite where there is no device: the interpreter of grids takes its place.
@@ -104,8 +128,8 @@ mod tests {
         let mut seen = 0;
         for (kernel, _) in KERNELS {
             for (structure, name) in SHAPES {
-                let made: Option<Vec<_>> =
-                    [1, 2].into_iter().map(|seed| problem(kernel, structure, 256, seed).unwrap()).collect();
+                let problem = |seed| Data::new(structure, 256, seed).problem(kernel).unwrap();
+                let made: Option<Vec<_>> = [1, 2].into_iter().map(problem).collect();
                 let Some(problems) = made else { continue };
                 let measured =
                     measure(&problems, Engine::GridInterpreter, 1).unwrap_or_else(|e| panic!("{kernel}/{name}: {e}"));
@@ -120,7 +144,7 @@ mod tests {
     #[test]
     fn other_results_are_found() {
         let results = [1, 2].map(|seed| {
-            let problem = problem("spmv", SHAPES[0].0, 256, seed).unwrap().unwrap();
+            let problem = Data::new(SHAPES[0].0, 256, seed).problem("spmv").unwrap().unwrap();
             results(&Session::default(), &problem).unwrap()
         });
         compare(&results[0], &results[0]).unwrap();

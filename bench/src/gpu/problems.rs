@@ -47,57 +47,129 @@ pub struct Problem {
     /// The plan.
     pub plan: &'static str,
     /// Its inputs.
-    pub inputs: Bindings,
+    pub inputs: Vec<Input>,
+}
+
+/// An input of a kernel.
+pub struct Input {
+    /// The name that the plan has for it.
+    pub name: &'static str,
+    /// The name of the data, which kernels share.
+    pub data: String,
+    /// The data.
+    pub tensor: Tensor,
+}
+
+/// The data of a structure about a seed, of which kernels share what is large.
+pub struct Data {
+    structure: Structure,
+    entries: u64,
+    seed: u64,
+    matrix: Option<Tensor>,
 }
 
 impl Problem {
+    /// The inputs by name.
+    pub fn bindings(&self) -> Bindings {
+        self.inputs.iter().map(|input| (input.name, input.tensor.clone())).collect()
+    }
+
     /// The bytes of the inputs.
     pub fn bytes(&self) -> u64 {
-        self.inputs.iter().map(|(_, tensor)| tensor.bytes()).sum()
+        self.inputs.iter().map(|input| input.tensor.bytes()).sum()
     }
 }
 
-/// A kernel by its name over about so many entries; other seeds give other data. `None` for a combination that there is not:
-/// only uniform tensors of rank 3 are made.
-///
-/// # Errors
-/// When the data do not fit.
-pub fn problem(kernel: &str, structure: Structure, entries: u64, seed: u64) -> Result<Option<Problem>> {
-    let Some((_, plan)) = KERNELS.iter().find(|(name, _)| *name == kernel) else { return Ok(None) };
-    let csr = |content: Content| content.into_tensor(Some(Format::csr()));
-    let factor = |rows: u64, columns: u64, number: u64| dense(&[rows, columns], seed + number).into_tensor(None);
-    let bound = |inputs: Vec<(&str, Tensor)>| Ok(Some(Problem { plan, inputs: inputs.into_iter().collect() }));
-    if kernel == "mttkrp" {
-        if structure != Structure::Uniform {
-            return Ok(None);
-        }
-        let n = ((entries * 50) as f64).cbrt().ceil().max(2.0) as u64;
-        let uniform = Uniform { shape: vec![n; 3], entries: Amount::Count(entries.min(n * n * n)) };
-        let tensor = made(&uniform, seed)?.into_tensor(Some(Format::csf(3)))?;
-        return bound(vec![("T", tensor), ("B", factor(n, RANK, 1)?), ("C", factor(n, RANK, 2)?)]);
+impl Data {
+    /// Data of about so many entries; other seeds give others.
+    pub fn new(structure: Structure, entries: u64, seed: u64) -> Data {
+        Data { structure, entries, seed, matrix: None }
     }
-    let content = matrix(structure, entries, seed)?;
-    let [rows, columns] = [content.shape[0], content.shape[1]];
-    match kernel {
-        "spmv" => bound(vec![("A", csr(content)?), ("x", dense(&[columns], seed + 1).into_tensor(None)?)]),
-        "spmm-32" => bound(vec![("A", csr(content)?), ("B", factor(columns, 32, 1)?)]),
-        "spmm-128" => bound(vec![("A", csr(content)?), ("B", factor(columns, 128, 1)?)]),
-        "sddmm" => bound(vec![("A", csr(content)?), ("B", factor(rows, RANK, 1)?), ("D", factor(columns, RANK, 2)?)]),
-        "spgemm" => bound(vec![("A", csr(content)?)]),
-        _ => bound(vec![("E", csr(undirected(&content)?)?)]),
+
+    /// A kernel by its name; `None` for a combination that there is not: only uniform tensors of rank 3 are made.
+    ///
+    /// # Errors
+    /// When the data do not fit.
+    pub fn problem(&mut self, kernel: &str) -> Result<Option<Problem>> {
+        let Some((_, plan)) = KERNELS.iter().find(|(name, _)| *name == kernel) else { return Ok(None) };
+        let inputs = match kernel {
+            "mttkrp" if self.structure != Structure::Uniform => return Ok(None),
+            "mttkrp" => {
+                let (n, tensor) = self.tensor()?;
+                vec![tensor, self.factor("B", n, RANK)?, self.factor("C", n, RANK)?]
+            }
+            "spmv" => {
+                let (n, a) = self.matrix()?;
+                vec![a, self.drawn("x", &[n])?]
+            }
+            "spmm-32" | "spmm-128" => {
+                let (n, a) = self.matrix()?;
+                vec![a, self.factor("B", n, if kernel == "spmm-32" { 32 } else { 128 })?]
+            }
+            "sddmm" => {
+                let (n, a) = self.matrix()?;
+                vec![a, self.factor("B", n, RANK)?, self.factor("D", n, RANK)?]
+            }
+            "spgemm" => {
+                // Squares have many more entries, and those of graphs with hubs many more than others.
+                let share = if self.structure == Structure::PowerLaw { 100 } else { 10 };
+                vec![Input { name: "A", data: "root".into(), tensor: csr(self.drawn_matrix(self.entries / share)?)? }]
+            }
+            _ => {
+                let graph = undirected(&self.drawn_matrix(self.entries / 10)?)?;
+                vec![Input { name: "E", data: "graph".into(), tensor: csr(graph)? }]
+            }
+        };
+        Ok(Some(Problem { plan, inputs }))
+    }
+
+    /// The matrix that most kernels share, and its size.
+    fn matrix(&mut self) -> Result<(u64, Input)> {
+        let tensor = match self.matrix.take() {
+            Some(tensor) => tensor,
+            None => csr(self.drawn_matrix(self.entries)?)?,
+        };
+        self.matrix = Some(tensor.clone());
+        Ok((tensor.ty().shape[0], Input { name: "A", data: "matrix".into(), tensor }))
+    }
+
+    /// A square matrix of about so many small integers.
+    fn drawn_matrix(&self, entries: u64) -> Result<Content> {
+        let n = (entries / DEGREE).max(16);
+        match self.structure {
+            Structure::Uniform => {
+                made(&Uniform { shape: vec![n, n], entries: Amount::Count(entries.min(n * n)) }, self.seed)
+            }
+            Structure::PowerLaw => made(&Rmat::new(n.ilog2(), entries), self.seed),
+            Structure::Blocked => {
+                let n = n.next_multiple_of(16);
+                let blocks = Amount::Count((entries / 256).clamp(1, (n / 16) * (n / 16)));
+                made(&Blocks { rows: n, columns: n, block_rows: 16, block_columns: 16, blocks }, self.seed)
+            }
+        }
+    }
+
+    /// A cube with an entry at one place in fifty, and its size.
+    fn tensor(&self) -> Result<(u64, Input)> {
+        let n = ((self.entries * 50) as f64).cbrt().ceil().max(2.0) as u64;
+        let uniform = Uniform { shape: vec![n; 3], entries: Amount::Count(self.entries.min(n * n * n)) };
+        let tensor = made(&uniform, self.seed)?.into_tensor(Some(Format::csf(3)))?;
+        Ok((n, Input { name: "T", data: "cube".into(), tensor }))
+    }
+
+    fn factor(&self, name: &'static str, rows: u64, columns: u64) -> Result<Input> {
+        self.drawn(name, &[rows, columns])
+    }
+
+    /// A dense input of small integers, others for each name.
+    fn drawn(&self, name: &'static str, shape: &[u64]) -> Result<Input> {
+        let sizes: Vec<String> = shape.iter().map(u64::to_string).collect();
+        let number = name.bytes().map(u64::from).sum::<u64>();
+        let tensor = dense(shape, self.seed + number).into_tensor(None)?;
+        Ok(Input { name, data: format!("{name}-{}", sizes.join("x")), tensor })
     }
 }
 
-/// A square matrix of about so many small integers.
-fn matrix(structure: Structure, entries: u64, seed: u64) -> Result<Content> {
-    let n = (entries / DEGREE).max(16);
-    match structure {
-        Structure::Uniform => made(&Uniform { shape: vec![n, n], entries: Amount::Count(entries.min(n * n)) }, seed),
-        Structure::PowerLaw => made(&Rmat::new(n.ilog2(), entries), seed),
-        Structure::Blocked => {
-            let n = n.next_multiple_of(16);
-            let blocks = Amount::Count((entries / 256).clamp(1, (n / 16) * (n / 16)));
-            made(&Blocks { rows: n, columns: n, block_rows: 16, block_columns: 16, blocks }, seed)
-        }
-    }
+fn csr(content: Content) -> Result<Tensor> {
+    Ok(content.into_tensor(Some(Format::csr()))?)
 }

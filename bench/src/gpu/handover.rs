@@ -1,0 +1,145 @@
+//! What peers are handed: arrays of NumPy, each once however many kernels read it, and a line for each kernel.
+
+use super::Problem;
+use crate::npy::write_array;
+use anyhow::{Context, Result};
+use redpoll_logic::Format;
+use redpoll_physical::storage::{Array, Tensor};
+use serde_json::{Map, Value, json};
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// A folder for peers.
+///
+/// Data are files `NAME.PART.npy`: the `values` of a dense tensor; the `ends`, `columns` and `values` of a matrix in CSR; the
+/// `coordinates` of a tensor of higher rank, mode by mode, and its `values`. A kernel is a line of `redpoll.jsonl`.
+pub struct Handover {
+    folder: PathBuf,
+}
+
+impl Handover {
+    /// Begins in a folder, which is made if need be.
+    ///
+    /// # Errors
+    /// When it cannot be.
+    pub fn new(folder: &Path) -> Result<Handover> {
+        std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+        let handover = Handover { folder: folder.to_owned() };
+        std::fs::write(handover.lines(), "").context("cannot begin the lines")?;
+        Ok(handover)
+    }
+
+    fn lines(&self) -> PathBuf {
+        self.folder.join("redpoll.jsonl")
+    }
+
+    /// Leaves a line of what is known of a kernel, and with it the data of its inputs and results, which are named after the
+    /// prefix and their own names. What was left under a name before is what is left now.
+    ///
+    /// # Errors
+    /// When the disk is full.
+    pub fn leave(
+        &self,
+        prefix: &str,
+        mut line: Map<String, Value>,
+        problem: &Problem,
+        results: &[Tensor],
+    ) -> Result<()> {
+        let mut inputs = Map::new();
+        for input in &problem.inputs {
+            inputs.insert(input.name.into(), self.data(&format!("{prefix}-{}", input.data), &input.tensor)?);
+        }
+        let kernel = line.get("kernel").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let results = results.iter().enumerate();
+        let results = results.map(|(k, tensor)| self.data(&format!("{prefix}-{kernel}-result-{k}"), tensor));
+        line.insert("results".into(), results.collect::<Result<Vec<Value>>>()?.into());
+        line.insert("inputs".into(), inputs.into());
+        let mut file = OpenOptions::new().append(true).open(self.lines()).context("cannot add a line")?;
+        writeln!(file, "{}", Value::from(line)).context("cannot add a line")
+    }
+
+    /// Leaves data of a name, if they are not there yet, and tells how they are stored.
+    fn data(&self, name: &str, tensor: &Tensor) -> Result<Value> {
+        let shape = &tensor.ty().shape;
+        let part = |part: &str| self.folder.join(format!("{name}.{part}.npy"));
+        let is_there = part("values").exists();
+        let [values] = tensor.leaf() else { anyhow::bail!("{name} does not have one value at each place") };
+        let len = values.len() as u64;
+        let stored = if tensor.ty().format == Format::dense(shape.len()) {
+            if !is_there {
+                write_array(&part("values"), shape, &narrow(values))?;
+            }
+            "dense"
+        } else if tensor.ty().format == Format::csr() {
+            if !is_there {
+                let [ends, columns] = &tensor.levels()[1][..] else { unreachable!("a list has ends and coordinates") };
+                write_array(&part("ends"), &[ends.len() as u64], ends)?;
+                write_array(&part("columns"), &[len], columns)?;
+                write_array(&part("values"), &[len], &narrow(values))?;
+            }
+            "csr"
+        } else {
+            if !is_there {
+                let triples = tensor.to_triples()?;
+                let coordinates = triples.coordinates.iter().flatten().map(|i| u32::try_from(*i));
+                let coordinates = Array::from_vec(coordinates.collect::<Result<Vec<u32>, _>>()?);
+                write_array(&part("coordinates"), &[shape.len() as u64, triples.len() as u64], &coordinates)?;
+                let [values] = triples.values.columns() else { anyhow::bail!("{name} has several values at a place") };
+                write_array(&part("values"), &[triples.len() as u64], &narrow(values))?;
+            }
+            "coordinates"
+        };
+        Ok(json!({ "file": name, "shape": shape, "stored": stored }))
+    }
+}
+
+/// Values in a byte each, if they are all such integers.
+fn narrow(values: &Array) -> Array {
+    let small = |value: &f64| (f64::from(*value as i8) == *value).then_some(*value as i8);
+    let narrow: Option<Vec<i8>> = values.as_slice::<f64>().and_then(|all| all.iter().map(small).collect());
+    narrow.map_or_else(|| values.clone(), Array::from_vec)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gpu::{Data, KERNELS, SHAPES};
+    use redpoll::datasets::{self, ReadOptions, Values};
+
+    /// Protects peers from other data than redpoll has, and disks from data that are there twice.
+    #[test]
+    fn data_are_left_once_and_as_they_are() {
+        let folder = tempfile::tempdir().unwrap();
+        let handover = Handover::new(folder.path()).unwrap();
+        let mut data = Data::new(SHAPES[0].0, 200, 3);
+        let mut sizes = Vec::new();
+        for (kernel, _) in KERNELS {
+            let problem = data.problem(kernel).unwrap().unwrap();
+            let line = json!({ "kernel": kernel }).as_object().cloned().unwrap();
+            handover.leave("uniform", line, &problem, &[]).unwrap();
+            sizes.push(std::fs::read_dir(folder.path()).unwrap().count());
+        }
+        // The lines, A and x; B; B; B is there and D is not; T and two factors; A; E.
+        assert_eq!(sizes, [1 + 3 + 1, 6, 7, 8, 8 + 2 + 2, 15, 18]);
+        let lines = std::fs::read_to_string(folder.path().join("redpoll.jsonl")).unwrap();
+        let first: Value = serde_json::from_str(lines.lines().next().unwrap()).unwrap();
+        assert_eq!(first["inputs"]["A"], json!({ "file": "uniform-matrix", "shape": [16, 16], "stored": "csr" }));
+        let read = |name: &str| {
+            let content = datasets::read(folder.path().join(name), &ReadOptions::default()).unwrap();
+            content.data
+        };
+        let problem = data.problem("spmv").unwrap().unwrap();
+        let expected = problem.inputs[0].tensor.leaf()[0].as_slice::<f64>().unwrap();
+        let datasets::Data::Dense(Values::I8(found)) = read("uniform-matrix.values.npy") else { panic!("not bytes") };
+        assert_eq!(found.iter().map(|v| f64::from(*v)).collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn values_are_narrow_where_they_fit() {
+        let prim = |values: Vec<f64>| narrow(&Array::from_vec(values)).prim();
+        assert_eq!(prim(vec![-128.0, 127.0]), redpoll_logic::Prim::I8);
+        assert_eq!(prim(vec![0.5]), redpoll_logic::Prim::F64);
+        assert_eq!(prim(vec![128.0]), redpoll_logic::Prim::F64);
+    }
+}
