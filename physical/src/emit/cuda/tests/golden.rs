@@ -2028,6 +2028,895 @@ fn counts_of_columns() {
     );
 }
 
+/// The lanes that a program asks for are those of a team.
+#[test]
+fn spmv_in_lanes() {
+    check(
+        "(program (input A (type (shape 4 5) f64 0.0 csr)) (input x (type (shape 5) f64 0.0 dense))
+           (output y (type (shape 4) f64 0.0 dense))
+           (for i (lanes-for 4 j (+= (y i) (* (A i j) (x j))))))",
+        expect![[r#"
+
+            static inline int64_t rp_max_i64(int64_t a, int64_t b) {
+                return a > b ? a : b;
+            }
+
+            static inline int64_t rp_min_i64(int64_t a, int64_t b) {
+                return a < b ? a : b;
+            }
+
+            // kernel
+            //   buffer 0, A_ptr1: input indices of i32, `A.ptr1`
+            //   buffer 1, A_idx1: input indices of u32, `A.idx1`
+            //   buffer 2, A_val: input values of f64, `A.val`
+            //   buffer 3, x_val: input values of f64, `x.val`
+            //   buffer 4, y_val: owned values of f64, `y.val`
+            //   buffer 5, lengths: owned indices of i64, `lengths`
+            static int32_t redpoll_grid_0_chunk(const rp_launch &launch, const int64_t chunk, const int64_t team, const uint32_t lane,
+                                                const uint32_t mask) {
+                const int32_t *__restrict__ const A_ptr1 = (const int32_t *)launch.windows[0][0].data;
+                const uint32_t *__restrict__ const A_idx1 = (const uint32_t *)launch.windows[1][0].data;
+                const double *__restrict__ const A_val = (const double *)launch.windows[2][0].data;
+                const double *__restrict__ const x_val = (const double *)launch.windows[3][0].data;
+                double *const y_val = (double *)launch.windows[4][chunk].data;
+                rp_window *const lengths__window = launch.windows[5] + chunk;
+                int64_t lengths__asked = lengths__window->asked;
+                int64_t lengths__room = lengths__window->room;
+                int64_t *lengths = (int64_t *)lengths__window->data;
+                const int64_t n4 = launch.params[0];
+                int64_t chunk_lo = launch.chunks[2 * chunk];
+                int64_t chunk_hi = launch.chunks[2 * chunk + 1];
+                int64_t chunk_2, chunk_3, q, q_end, first, last;
+                double acc;
+                uint32_t rounds = 0;
+                first = launch.sections[2 * chunk];
+                last = launch.sections[2 * chunk + 1];
+                RP_GROW(lengths, 1);
+                chunk_2 = rp_max_i64(0, chunk_lo);
+                chunk_3 = rp_min_i64(n4, chunk_hi);
+                if (chunk_2 < chunk_3) {
+                    for (int64_t i = chunk_2; i < chunk_3; i++) {
+                        RP_ASK(4);
+                        acc = 0.0;
+                        q = rp_max_i64(A_ptr1[i], first);
+                        q_end = rp_min_i64(A_ptr1[i + 1], last);
+                        {
+                            double acc__0 = 0.0;
+                            const int64_t q_2__from = q, q_2__end = q_end;
+                            for (int64_t q_2 = q_2__from + lane; q_2 < q_2__end; q_2 += 4) acc__0 = acc__0 + A_val[q_2] * x_val[A_idx1[q_2]];
+                            acc__0 = acc__0 + (double)__shfl_down_sync(mask, acc__0, 2, 4);
+                            acc__0 = acc__0 + (double)__shfl_down_sync(mask, acc__0, 1, 4);
+                            acc = acc + (double)__shfl_sync(mask, acc__0, 0, 4);
+                        }
+                        if (lane == 0) y_val[i] = acc;
+                    }
+                }
+                if (lane == 0) lengths[0] = n4;
+                return RP_DONE;
+            }
+
+            extern "C" __global__ void redpoll_grid_0(const rp_launch launch) {
+                const uint32_t lane = RP_LANE(4), mask = RP_MASK(4);
+                const int64_t team = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / 4;
+                if (team >= launch.team_count) return;
+                int32_t status = RP_DONE;
+                for (int64_t chunk = team; chunk < launch.chunk_count; chunk += launch.team_count) {
+                    status = rp_cancelled(launch, lane, mask, 4) ? RP_CANCELLED
+                        : redpoll_grid_0_chunk(launch, chunk, team, lane, mask);
+                    rp_barrier(mask, 4);
+                    if (lane == 0) launch.status[chunk] = status;
+                }
+            }
+        "#]],
+    );
+}
+
+#[test]
+fn galloping_intersection() {
+    check(
+        "(program (input A (type (shape 9) f64 0.0 csf)) (input B (type (shape 9) f64 0.0 csf))
+           (output s (type (shape) f64 0.0 dense))
+           (for i (+= (s) (* (A (gallop i)) (B (gallop i))))))",
+        expect![[r#"
+
+            static inline int64_t rp_max_i64(int64_t a, int64_t b) {
+                return a > b ? a : b;
+            }
+
+            static inline int64_t rp_min_i64(int64_t a, int64_t b) {
+                return a < b ? a : b;
+            }
+
+            // The sign is left of shifts by the width or more.
+            static inline int64_t rp_shr_i64(int64_t a, int64_t b) {
+                return (uint64_t)b < 64 ? a >> b : a < 0 ? -1 : 0;
+            }
+
+            // kernel
+            //   buffer 0, A_ptr0: input indices of i32, `A.ptr0`
+            //   buffer 1, A_idx0: input indices of u32, `A.idx0`
+            //   buffer 2, A_val: input values of f64, `A.val`
+            //   buffer 3, B_ptr0: input indices of i32, `B.ptr0`
+            //   buffer 4, B_idx0: input indices of u32, `B.idx0`
+            //   buffer 5, B_val: input values of f64, `B.val`
+            //   buffer 6, s_val: owned values of f64, `s.val`
+            //   buffer 7, lengths: owned indices of i64, `lengths`
+            static int32_t redpoll_grid_0_chunk(const rp_launch &launch, const int64_t chunk, const int64_t team, const uint32_t lane,
+                                                const uint32_t mask) {
+                const int32_t *__restrict__ const A_ptr0 = (const int32_t *)launch.windows[0][0].data;
+                const uint32_t *__restrict__ const A_idx0 = (const uint32_t *)launch.windows[1][0].data;
+                const double *__restrict__ const A_val = (const double *)launch.windows[2][0].data;
+                const int32_t *__restrict__ const B_ptr0 = (const int32_t *)launch.windows[3][0].data;
+                const uint32_t *__restrict__ const B_idx0 = (const uint32_t *)launch.windows[4][0].data;
+                const double *__restrict__ const B_val = (const double *)launch.windows[5][0].data;
+                rp_window *const s_val__window = launch.windows[6] + chunk;
+                int64_t s_val__asked = s_val__window->asked;
+                int64_t s_val__room = s_val__window->room;
+                double *s_val = (double *)s_val__window->data;
+                rp_window *const lengths__window = launch.windows[7] + chunk;
+                int64_t lengths__asked = lengths__window->asked;
+                int64_t lengths__room = lengths__window->room;
+                int64_t *lengths = (int64_t *)lengths__window->data;
+                const int64_t n9 = launch.params[0];
+                int64_t chunk_lo = launch.chunks[2 * chunk];
+                int64_t chunk_hi = launch.chunks[2 * chunk + 1];
+                int64_t chunk_2, chunk_3, q, q_end, i, q_2, q_end_2, i_2;
+                int64_t step, hi, mid, step_2, hi_2, mid_2, p, step_3;
+                int64_t hi_3, mid_3, step_4, hi_4, mid_4;
+                double s;
+                uint32_t rounds = 0;
+                RP_GROW(lengths, 1);
+                s = 0.0;
+                chunk_2 = rp_max_i64(0, chunk_lo);
+                chunk_3 = rp_min_i64(n9, chunk_hi);
+                if (chunk_2 < chunk_3) {
+                    q = A_ptr0[0];
+                    q_end = A_ptr0[1];
+                    q_2 = B_ptr0[0];
+                    q_end_2 = B_ptr0[1];
+                    if (q < q_end) {
+                        if (A_idx0[q] < chunk_2) {
+                            step = 1;
+                            while (q + step < q_end) {
+                                if (!(A_idx0[q + step] < chunk_2)) {
+                                    break;
+                                }
+                                q = q + step;
+                                step = step + step;
+                            }
+                            hi = rp_min_i64(q + step, q_end);
+                            while (q + 1 < hi) {
+                                mid = rp_shr_i64(q + hi, 1);
+                                if (A_idx0[mid] < chunk_2) {
+                                    q = mid;
+                                } else {
+                                    hi = mid;
+                                }
+                            }
+                            q = hi;
+                        }
+                    }
+                    if (q_2 < q_end_2) {
+                        if (B_idx0[q_2] < chunk_2) {
+                            step_2 = 1;
+                            while (q_2 + step_2 < q_end_2) {
+                                if (!(B_idx0[q_2 + step_2] < chunk_2)) {
+                                    break;
+                                }
+                                q_2 = q_2 + step_2;
+                                step_2 = step_2 + step_2;
+                            }
+                            hi_2 = rp_min_i64(q_2 + step_2, q_end_2);
+                            while (q_2 + 1 < hi_2) {
+                                mid_2 = rp_shr_i64(q_2 + hi_2, 1);
+                                if (B_idx0[mid_2] < chunk_2) {
+                                    q_2 = mid_2;
+                                } else {
+                                    hi_2 = mid_2;
+                                }
+                            }
+                            q_2 = hi_2;
+                        }
+                    }
+                    while (q < q_end && q_2 < q_end_2) {
+                        RP_ASK(1);
+                        i = A_idx0[q];
+                        i_2 = B_idx0[q_2];
+                        p = rp_max_i64(i, i_2);
+                        if (chunk_3 < p + 1) {
+                            break;
+                        }
+                        if (i < p) {
+                            if (q < q_end) {
+                                if (A_idx0[q] < p) {
+                                    step_3 = 1;
+                                    while (q + step_3 < q_end) {
+                                        if (!(A_idx0[q + step_3] < p)) {
+                                            break;
+                                        }
+                                        q = q + step_3;
+                                        step_3 = step_3 + step_3;
+                                    }
+                                    hi_3 = rp_min_i64(q + step_3, q_end);
+                                    while (q + 1 < hi_3) {
+                                        mid_3 = rp_shr_i64(q + hi_3, 1);
+                                        if (A_idx0[mid_3] < p) {
+                                            q = mid_3;
+                                        } else {
+                                            hi_3 = mid_3;
+                                        }
+                                    }
+                                    q = hi_3;
+                                }
+                            }
+                            if (!(q < q_end)) {
+                                break;
+                            }
+                            i = A_idx0[q];
+                        }
+                        if (i_2 < p) {
+                            if (q_2 < q_end_2) {
+                                if (B_idx0[q_2] < p) {
+                                    step_4 = 1;
+                                    while (q_2 + step_4 < q_end_2) {
+                                        if (!(B_idx0[q_2 + step_4] < p)) {
+                                            break;
+                                        }
+                                        q_2 = q_2 + step_4;
+                                        step_4 = step_4 + step_4;
+                                    }
+                                    hi_4 = rp_min_i64(q_2 + step_4, q_end_2);
+                                    while (q_2 + 1 < hi_4) {
+                                        mid_4 = rp_shr_i64(q_2 + hi_4, 1);
+                                        if (B_idx0[mid_4] < p) {
+                                            q_2 = mid_4;
+                                        } else {
+                                            hi_4 = mid_4;
+                                        }
+                                    }
+                                    q_2 = hi_4;
+                                }
+                            }
+                            if (!(q_2 < q_end_2)) {
+                                break;
+                            }
+                            i_2 = B_idx0[q_2];
+                        }
+                        if ((i == p) & (i_2 == p)) {
+                            s = s + A_val[q] * B_val[q_2];
+                        }
+                        q = q + (int64_t)(i == p);
+                        q_2 = q_2 + (int64_t)(i_2 == p);
+                    }
+                }
+                RP_GROW(s_val, 1);
+                s_val[0] = s;
+                lengths[0] = 1;
+                return RP_DONE;
+            }
+
+            extern "C" __global__ void redpoll_grid_0(const rp_launch launch) {
+                const uint32_t lane = RP_LANE(1), mask = RP_MASK(1);
+                const int64_t team = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / 1;
+                if (team >= launch.team_count) return;
+                int32_t status = RP_DONE;
+                for (int64_t chunk = team; chunk < launch.chunk_count; chunk += launch.team_count) {
+                    status = rp_cancelled(launch, lane, mask, 1) ? RP_CANCELLED
+                        : redpoll_grid_0_chunk(launch, chunk, team, lane, mask);
+                    rp_barrier(mask, 1);
+                    if (lane == 0) launch.status[chunk] = status;
+                }
+            }
+        "#]],
+    );
+}
+
+#[test]
+fn sum_of_runs() {
+    check(
+        "(program (input A (type (shape 9) f64 2.0 csf)) (output s (type (shape) f64 0.0 dense))
+           (for i (+= (s) (A i))))",
+        expect![[r#"
+
+            static inline int64_t rp_max_i64(int64_t a, int64_t b) {
+                return a > b ? a : b;
+            }
+
+            static inline int64_t rp_min_i64(int64_t a, int64_t b) {
+                return a < b ? a : b;
+            }
+
+            // The sign is left of shifts by the width or more.
+            static inline int64_t rp_shr_i64(int64_t a, int64_t b) {
+                return (uint64_t)b < 64 ? a >> b : a < 0 ? -1 : 0;
+            }
+
+            // kernel
+            //   buffer 0, A_ptr0: input indices of i32, `A.ptr0`
+            //   buffer 1, A_idx0: input indices of u32, `A.idx0`
+            //   buffer 2, A_val: input values of f64, `A.val`
+            //   buffer 3, s_val: owned values of f64, `s.val`
+            //   buffer 4, lengths: owned indices of i64, `lengths`
+            static int32_t redpoll_grid_0_chunk(const rp_launch &launch, const int64_t chunk, const int64_t team, const uint32_t lane,
+                                                const uint32_t mask) {
+                const int32_t *__restrict__ const A_ptr0 = (const int32_t *)launch.windows[0][0].data;
+                const uint32_t *__restrict__ const A_idx0 = (const uint32_t *)launch.windows[1][0].data;
+                const double *__restrict__ const A_val = (const double *)launch.windows[2][0].data;
+                rp_window *const s_val__window = launch.windows[3] + chunk;
+                int64_t s_val__asked = s_val__window->asked;
+                int64_t s_val__room = s_val__window->room;
+                double *s_val = (double *)s_val__window->data;
+                rp_window *const lengths__window = launch.windows[4] + chunk;
+                int64_t lengths__asked = lengths__window->asked;
+                int64_t lengths__room = lengths__window->room;
+                int64_t *lengths = (int64_t *)lengths__window->data;
+                const int64_t n9 = launch.params[0];
+                int64_t chunk_lo = launch.chunks[2 * chunk];
+                int64_t chunk_hi = launch.chunks[2 * chunk + 1];
+                int64_t chunk_2, chunk_3, q, q_end, i, step, hi, mid;
+                int64_t cur, n, n_2;
+                double s;
+                uint32_t rounds = 0;
+                RP_GROW(lengths, 1);
+                s = 0.0;
+                chunk_2 = rp_max_i64(0, chunk_lo);
+                chunk_3 = rp_min_i64(n9, chunk_hi);
+                if (chunk_2 < chunk_3) {
+                    q = A_ptr0[0];
+                    q_end = A_ptr0[1];
+                    if (q < q_end) {
+                        if (A_idx0[q] < chunk_2) {
+                            step = 1;
+                            while (q + step < q_end) {
+                                if (!(A_idx0[q + step] < chunk_2)) {
+                                    break;
+                                }
+                                q = q + step;
+                                step = step + step;
+                            }
+                            hi = rp_min_i64(q + step, q_end);
+                            while (q + 1 < hi) {
+                                mid = rp_shr_i64(q + hi, 1);
+                                if (A_idx0[mid] < chunk_2) {
+                                    q = mid;
+                                } else {
+                                    hi = mid;
+                                }
+                            }
+                            q = hi;
+                        }
+                    }
+                    cur = chunk_2;
+                    while (q < q_end) {
+                        RP_ASK(1);
+                        i = A_idx0[q];
+                        if (chunk_3 < i + 1) {
+                            break;
+                        }
+                        if (cur < i) {
+                            n = i - cur;
+                            s = s + 2.0 * (double)n;
+                        }
+                        s = s + A_val[q];
+                        q = q + 1;
+                        cur = i + 1;
+                    }
+                    if (cur < chunk_3) {
+                        n_2 = chunk_3 - cur;
+                        s = s + 2.0 * (double)n_2;
+                    }
+                }
+                RP_GROW(s_val, 1);
+                s_val[0] = s;
+                lengths[0] = 1;
+                return RP_DONE;
+            }
+
+            extern "C" __global__ void redpoll_grid_0(const rp_launch launch) {
+                const uint32_t lane = RP_LANE(1), mask = RP_MASK(1);
+                const int64_t team = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / 1;
+                if (team >= launch.team_count) return;
+                int32_t status = RP_DONE;
+                for (int64_t chunk = team; chunk < launch.chunk_count; chunk += launch.team_count) {
+                    status = rp_cancelled(launch, lane, mask, 1) ? RP_CANCELLED
+                        : redpoll_grid_0_chunk(launch, chunk, team, lane, mask);
+                    rp_barrier(mask, 1);
+                    if (lane == 0) launch.status[chunk] = status;
+                }
+            }
+        "#]],
+    );
+}
+
+#[test]
+fn xor_with_fill_true() {
+    check(
+        "(program (input A (type (shape 9) bool true csf)) (input B (type (shape 9) bool false csf))
+           (output C (type (shape 9) bool true csf))
+           (for i (init (C i) (xor (A i) (B i)))))",
+        expect![[r#"
+
+            // Wraps.
+            static inline int64_t rp_add_i64(int64_t a, int64_t b) {
+                return (int64_t)((uint64_t)a + (uint64_t)b);
+            }
+
+            static inline int64_t rp_max_i64(int64_t a, int64_t b) {
+                return a > b ? a : b;
+            }
+
+            static inline int64_t rp_min_i64(int64_t a, int64_t b) {
+                return a < b ? a : b;
+            }
+
+            // The sign is left of shifts by the width or more.
+            static inline int64_t rp_shr_i64(int64_t a, int64_t b) {
+                return (uint64_t)b < 64 ? a >> b : a < 0 ? -1 : 0;
+            }
+
+            // kernel
+            //   buffer 0, A_ptr0: input indices of i32, `A.ptr0`
+            //   buffer 1, A_idx0: input indices of u32, `A.idx0`
+            //   buffer 2, A_val: input values of bool, `A.val`
+            //   buffer 3, B_ptr0: input indices of i32, `B.ptr0`
+            //   buffer 4, B_idx0: input indices of u32, `B.idx0`
+            //   buffer 5, B_val: input values of bool, `B.val`
+            //   buffer 6, C_ptr0: owned indices of i32, `C.ptr0`
+            //   buffer 7, C_idx0: owned indices of u32, `C.idx0`
+            //   buffer 8, C_val: owned values of bool, `C.val`
+            //   buffer 9, lengths: owned indices of i64, `lengths`
+            static int32_t redpoll_grid_0_chunk(const rp_launch &launch, const int64_t chunk, const int64_t team, const uint32_t lane,
+                                                const uint32_t mask) {
+                const int32_t *__restrict__ const A_ptr0 = (const int32_t *)launch.windows[0][0].data;
+                const uint32_t *__restrict__ const A_idx0 = (const uint32_t *)launch.windows[1][0].data;
+                const int32_t *__restrict__ const B_ptr0 = (const int32_t *)launch.windows[3][0].data;
+                const uint32_t *__restrict__ const B_idx0 = (const uint32_t *)launch.windows[4][0].data;
+                rp_window *const C_ptr0__window = launch.windows[6] + chunk;
+                int64_t C_ptr0__asked = C_ptr0__window->asked;
+                rp_window *const C_idx0__window = launch.windows[7] + chunk;
+                int64_t C_idx0__asked = C_idx0__window->asked;
+                rp_window *const C_val__window = launch.windows[8] + chunk;
+                int64_t C_val__asked = C_val__window->asked;
+                rp_window *const lengths__window = launch.windows[9] + chunk;
+                int64_t lengths__asked = lengths__window->asked;
+                int64_t lengths__room = lengths__window->room;
+                int64_t *lengths = (int64_t *)lengths__window->data;
+                const int64_t n9 = launch.params[0];
+                int64_t chunk_lo = launch.chunks[2 * chunk];
+                int64_t chunk_hi = launch.chunks[2 * chunk + 1];
+                int64_t len, chunk_2, chunk_3, q, q_end, i, q_2, q_end_2;
+                int64_t i_2, step, hi, mid, step_2, hi_2, mid_2, p;
+                int64_t stop, stop_2, p_2;
+                uint32_t rounds = 0;
+                RP_GROW(lengths, 3);
+                len = lengths[1];
+                RP_MEASURE(C_ptr0, 2);
+                chunk_2 = rp_max_i64(0, chunk_lo);
+                chunk_3 = rp_min_i64(n9, chunk_hi);
+                if (chunk_2 < chunk_3) {
+                    q = A_ptr0[0];
+                    q_end = A_ptr0[1];
+                    q_2 = B_ptr0[0];
+                    q_end_2 = B_ptr0[1];
+                    if (q < q_end) {
+                        if (A_idx0[q] < chunk_2) {
+                            step = 1;
+                            while (q + step < q_end) {
+                                if (!(A_idx0[q + step] < chunk_2)) {
+                                    break;
+                                }
+                                q = q + step;
+                                step = step + step;
+                            }
+                            hi = rp_min_i64(q + step, q_end);
+                            while (q + 1 < hi) {
+                                mid = rp_shr_i64(q + hi, 1);
+                                if (A_idx0[mid] < chunk_2) {
+                                    q = mid;
+                                } else {
+                                    hi = mid;
+                                }
+                            }
+                            q = hi;
+                        }
+                    }
+                    if (q_2 < q_end_2) {
+                        if (B_idx0[q_2] < chunk_2) {
+                            step_2 = 1;
+                            while (q_2 + step_2 < q_end_2) {
+                                if (!(B_idx0[q_2 + step_2] < chunk_2)) {
+                                    break;
+                                }
+                                q_2 = q_2 + step_2;
+                                step_2 = step_2 + step_2;
+                            }
+                            hi_2 = rp_min_i64(q_2 + step_2, q_end_2);
+                            while (q_2 + 1 < hi_2) {
+                                mid_2 = rp_shr_i64(q_2 + hi_2, 1);
+                                if (B_idx0[mid_2] < chunk_2) {
+                                    q_2 = mid_2;
+                                } else {
+                                    hi_2 = mid_2;
+                                }
+                            }
+                            q_2 = hi_2;
+                        }
+                    }
+                    while (q < q_end && q_2 < q_end_2) {
+                        RP_ASK(1);
+                        i = A_idx0[q];
+                        i_2 = B_idx0[q_2];
+                        p = rp_min_i64(i, i_2);
+                        if (chunk_3 < p + 1) {
+                            break;
+                        }
+                        if ((uint64_t)i <= (uint64_t)i_2) {
+                            if ((uint64_t)i_2 <= (uint64_t)i) {
+                                RP_MEASURE(C_val, len + 1);
+                                RP_MEASURE(C_idx0, len + 1);
+                                len = len + 1;
+                                q = q + 1;
+                                q_2 = q_2 + 1;
+                            } else {
+                                RP_MEASURE(C_val, len + 1);
+                                RP_MEASURE(C_idx0, len + 1);
+                                len = len + 1;
+                                q = q + 1;
+                            }
+                        } else {
+                            if ((uint64_t)i_2 <= (uint64_t)i) {
+                                RP_MEASURE(C_val, len + 1);
+                                RP_MEASURE(C_idx0, len + 1);
+                                len = len + 1;
+                                q_2 = q_2 + 1;
+                            }
+                        }
+                    }
+                    while ((q < q_end) | (q_2 < q_end_2)) {
+                        RP_ASK(1);
+                        if (q < q_end) {
+                            i = A_idx0[q];
+                            stop = i;
+                        } else {
+                            stop = INT64_C(4611686018427387903);
+                        }
+                        if (q_2 < q_end_2) {
+                            i_2 = B_idx0[q_2];
+                            stop_2 = i_2;
+                        } else {
+                            stop_2 = INT64_C(4611686018427387903);
+                        }
+                        p_2 = rp_min_i64(stop, stop_2);
+                        if (chunk_3 < rp_add_i64(p_2, 1)) {
+                            break;
+                        }
+                        if ((uint64_t)stop <= (uint64_t)stop_2) {
+                            if ((uint64_t)stop_2 <= (uint64_t)stop) {
+                                RP_MEASURE(C_val, len + 1);
+                                RP_MEASURE(C_idx0, len + 1);
+                                len = len + 1;
+                                q = q + 1;
+                                q_2 = q_2 + 1;
+                            } else {
+                                RP_MEASURE(C_val, len + 1);
+                                RP_MEASURE(C_idx0, len + 1);
+                                len = len + 1;
+                                q = q + 1;
+                            }
+                        } else {
+                            if ((uint64_t)stop_2 <= (uint64_t)stop) {
+                                RP_MEASURE(C_val, len + 1);
+                                RP_MEASURE(C_idx0, len + 1);
+                                len = len + 1;
+                                q_2 = q_2 + 1;
+                            }
+                        }
+                    }
+                }
+                if (!(len < INT64_C(2147483648))) {
+                    return RP_POSITION_OVERFLOW;
+                }
+                RP_MEASURE(C_ptr0, 2);
+                lengths[0] = 2;
+                lengths[1] = len;
+                lengths[2] = len;
+                return RP_DONE;
+            }
+
+            extern "C" __global__ void redpoll_grid_0(const rp_launch launch) {
+                const uint32_t lane = RP_LANE(1), mask = RP_MASK(1);
+                const int64_t team = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / 1;
+                if (team >= launch.team_count) return;
+                int32_t status = RP_DONE;
+                for (int64_t chunk = team; chunk < launch.chunk_count; chunk += launch.team_count) {
+                    status = rp_cancelled(launch, lane, mask, 1) ? RP_CANCELLED
+                        : redpoll_grid_0_chunk(launch, chunk, team, lane, mask);
+                    rp_barrier(mask, 1);
+                    if (lane == 0) launch.status[chunk] = status;
+                }
+            }
+
+            // kernel
+            //   buffer 0, A_ptr0: input indices of i32, `A.ptr0`
+            //   buffer 1, A_idx0: input indices of u32, `A.idx0`
+            //   buffer 2, A_val: input values of bool, `A.val`
+            //   buffer 3, B_ptr0: input indices of i32, `B.ptr0`
+            //   buffer 4, B_idx0: input indices of u32, `B.idx0`
+            //   buffer 5, B_val: input values of bool, `B.val`
+            //   buffer 6, C_ptr0: owned indices of i32, `C.ptr0`
+            //   buffer 7, C_idx0: owned indices of u32, `C.idx0`
+            //   buffer 8, C_val: owned values of bool, `C.val`
+            //   buffer 9, lengths: owned indices of i64, `lengths`
+            static int32_t redpoll_grid_1_chunk(const rp_launch &launch, const int64_t chunk, const int64_t team, const uint32_t lane,
+                                                const uint32_t mask) {
+                const int32_t *__restrict__ const A_ptr0 = (const int32_t *)launch.windows[0][0].data;
+                const uint32_t *__restrict__ const A_idx0 = (const uint32_t *)launch.windows[1][0].data;
+                const uint8_t *__restrict__ const A_val = (const uint8_t *)launch.windows[2][0].data;
+                const int32_t *__restrict__ const B_ptr0 = (const int32_t *)launch.windows[3][0].data;
+                const uint32_t *__restrict__ const B_idx0 = (const uint32_t *)launch.windows[4][0].data;
+                const uint8_t *__restrict__ const B_val = (const uint8_t *)launch.windows[5][0].data;
+                rp_window *const C_ptr0__window = launch.windows[6] + chunk;
+                int64_t C_ptr0__asked = C_ptr0__window->asked;
+                int64_t C_ptr0__room = C_ptr0__window->room;
+                int32_t *C_ptr0 = (int32_t *)C_ptr0__window->data;
+                rp_window *const C_idx0__window = launch.windows[7] + chunk;
+                int64_t C_idx0__asked = C_idx0__window->asked;
+                int64_t C_idx0__room = C_idx0__window->room;
+                uint32_t *C_idx0 = (uint32_t *)C_idx0__window->data;
+                rp_window *const C_val__window = launch.windows[8] + chunk;
+                int64_t C_val__asked = C_val__window->asked;
+                int64_t C_val__room = C_val__window->room;
+                uint8_t *C_val = (uint8_t *)C_val__window->data;
+                rp_window *const lengths__window = launch.windows[9] + chunk;
+                int64_t lengths__asked = lengths__window->asked;
+                int64_t lengths__room = lengths__window->room;
+                int64_t *lengths = (int64_t *)lengths__window->data;
+                const int64_t n9 = launch.params[0];
+                int64_t chunk_lo = launch.chunks[2 * chunk];
+                int64_t chunk_hi = launch.chunks[2 * chunk + 1];
+                int64_t len, chunk_2, chunk_3, q, q_end, i, q_2, q_end_2;
+                int64_t i_2, step, hi, mid, step_2, hi_2, mid_2, p;
+                int64_t stop, stop_2, p_2;
+                uint32_t rounds = 0;
+                RP_GROW(lengths, 3);
+                len = lengths[1];
+                RP_GROW(C_ptr0, 2);
+                chunk_2 = rp_max_i64(0, chunk_lo);
+                chunk_3 = rp_min_i64(n9, chunk_hi);
+                if (chunk_2 < chunk_3) {
+                    q = A_ptr0[0];
+                    q_end = A_ptr0[1];
+                    q_2 = B_ptr0[0];
+                    q_end_2 = B_ptr0[1];
+                    if (q < q_end) {
+                        if (A_idx0[q] < chunk_2) {
+                            step = 1;
+                            while (q + step < q_end) {
+                                if (!(A_idx0[q + step] < chunk_2)) {
+                                    break;
+                                }
+                                q = q + step;
+                                step = step + step;
+                            }
+                            hi = rp_min_i64(q + step, q_end);
+                            while (q + 1 < hi) {
+                                mid = rp_shr_i64(q + hi, 1);
+                                if (A_idx0[mid] < chunk_2) {
+                                    q = mid;
+                                } else {
+                                    hi = mid;
+                                }
+                            }
+                            q = hi;
+                        }
+                    }
+                    if (q_2 < q_end_2) {
+                        if (B_idx0[q_2] < chunk_2) {
+                            step_2 = 1;
+                            while (q_2 + step_2 < q_end_2) {
+                                if (!(B_idx0[q_2 + step_2] < chunk_2)) {
+                                    break;
+                                }
+                                q_2 = q_2 + step_2;
+                                step_2 = step_2 + step_2;
+                            }
+                            hi_2 = rp_min_i64(q_2 + step_2, q_end_2);
+                            while (q_2 + 1 < hi_2) {
+                                mid_2 = rp_shr_i64(q_2 + hi_2, 1);
+                                if (B_idx0[mid_2] < chunk_2) {
+                                    q_2 = mid_2;
+                                } else {
+                                    hi_2 = mid_2;
+                                }
+                            }
+                            q_2 = hi_2;
+                        }
+                    }
+                    while (q < q_end && q_2 < q_end_2) {
+                        RP_ASK(1);
+                        i = A_idx0[q];
+                        i_2 = B_idx0[q_2];
+                        p = rp_min_i64(i, i_2);
+                        if (chunk_3 < p + 1) {
+                            break;
+                        }
+                        if ((uint64_t)i <= (uint64_t)i_2) {
+                            if ((uint64_t)i_2 <= (uint64_t)i) {
+                                RP_GROW(C_val, len + 1);
+                                C_val[len] = A_val[q] ^ B_val[q_2];
+                                RP_GROW(C_idx0, len + 1);
+                                C_idx0[len] = p;
+                                len = len + 1;
+                                q = q + 1;
+                                q_2 = q_2 + 1;
+                            } else {
+                                RP_GROW(C_val, len + 1);
+                                C_val[len] = A_val[q];
+                                RP_GROW(C_idx0, len + 1);
+                                C_idx0[len] = p;
+                                len = len + 1;
+                                q = q + 1;
+                            }
+                        } else {
+                            if ((uint64_t)i_2 <= (uint64_t)i) {
+                                RP_GROW(C_val, len + 1);
+                                C_val[len] = true ^ B_val[q_2];
+                                RP_GROW(C_idx0, len + 1);
+                                C_idx0[len] = p;
+                                len = len + 1;
+                                q_2 = q_2 + 1;
+                            }
+                        }
+                    }
+                    while ((q < q_end) | (q_2 < q_end_2)) {
+                        RP_ASK(1);
+                        if (q < q_end) {
+                            i = A_idx0[q];
+                            stop = i;
+                        } else {
+                            stop = INT64_C(4611686018427387903);
+                        }
+                        if (q_2 < q_end_2) {
+                            i_2 = B_idx0[q_2];
+                            stop_2 = i_2;
+                        } else {
+                            stop_2 = INT64_C(4611686018427387903);
+                        }
+                        p_2 = rp_min_i64(stop, stop_2);
+                        if (chunk_3 < rp_add_i64(p_2, 1)) {
+                            break;
+                        }
+                        if ((uint64_t)stop <= (uint64_t)stop_2) {
+                            if ((uint64_t)stop_2 <= (uint64_t)stop) {
+                                RP_GROW(C_val, len + 1);
+                                C_val[len] = A_val[q] ^ B_val[q_2];
+                                RP_GROW(C_idx0, len + 1);
+                                C_idx0[len] = p_2;
+                                len = len + 1;
+                                q = q + 1;
+                                q_2 = q_2 + 1;
+                            } else {
+                                RP_GROW(C_val, len + 1);
+                                C_val[len] = A_val[q];
+                                RP_GROW(C_idx0, len + 1);
+                                C_idx0[len] = p_2;
+                                len = len + 1;
+                                q = q + 1;
+                            }
+                        } else {
+                            if ((uint64_t)stop_2 <= (uint64_t)stop) {
+                                RP_GROW(C_val, len + 1);
+                                C_val[len] = true ^ B_val[q_2];
+                                RP_GROW(C_idx0, len + 1);
+                                C_idx0[len] = p_2;
+                                len = len + 1;
+                                q_2 = q_2 + 1;
+                            }
+                        }
+                    }
+                    C_ptr0[1] = len;
+                }
+                if (!(len < INT64_C(2147483648))) {
+                    return RP_POSITION_OVERFLOW;
+                }
+                RP_GROW(C_ptr0, 2);
+                C_ptr0[1] = len;
+                lengths[0] = 2;
+                lengths[1] = len;
+                lengths[2] = len;
+                return RP_DONE;
+            }
+
+            extern "C" __global__ void redpoll_grid_1(const rp_launch launch) {
+                const uint32_t lane = RP_LANE(1), mask = RP_MASK(1);
+                const int64_t team = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / 1;
+                if (team >= launch.team_count) return;
+                int32_t status = RP_DONE;
+                for (int64_t chunk = team; chunk < launch.chunk_count; chunk += launch.team_count) {
+                    status = rp_cancelled(launch, lane, mask, 1) ? RP_CANCELLED
+                        : redpoll_grid_1_chunk(launch, chunk, team, lane, mask);
+                    rp_barrier(mask, 1);
+                    if (lane == 0) launch.status[chunk] = status;
+                }
+            }
+        "#]],
+    );
+}
+
+#[test]
+fn histogram_of_bytes() {
+    check(
+        "(program (input P (type (shape 5) u8 0 dense)) (output y (type (shape 256) i64 0 dense))
+           (output z (type (shape 9) i64 0 dense))
+           (for i (let p (cast-i64 (P i)) (block
+             (if (and (ge p 0) (lt p 256)) (+= (y p) 1)) (if (and (ge p 0) (lt p 9)) (+= (z p) 1))))))",
+        expect![[r#"
+
+            static inline int64_t rp_max_i64(int64_t a, int64_t b) {
+                return a > b ? a : b;
+            }
+
+            static inline int64_t rp_min_i64(int64_t a, int64_t b) {
+                return a < b ? a : b;
+            }
+
+            // kernel
+            //   buffer 0, P_val: input values of u8, `P.val`
+            //   buffer 1, y_val: owned values of i64, `y.val`
+            //   buffer 2, z_val: owned values of i64, `z.val`
+            //   buffer 3, lengths: owned indices of i64, `lengths`
+            static int32_t redpoll_grid_0_chunk(const rp_launch &launch, const int64_t chunk, const int64_t team, const uint32_t lane,
+                                                const uint32_t mask) {
+                const uint8_t *__restrict__ const P_val = (const uint8_t *)launch.windows[0][0].data;
+                int64_t *const y_val = (int64_t *)launch.windows[1][0].data;
+                int64_t *const z_val = (int64_t *)launch.windows[2][0].data;
+                rp_window *const lengths__window = launch.windows[3] + chunk;
+                int64_t lengths__asked = lengths__window->asked;
+                int64_t lengths__room = lengths__window->room;
+                int64_t *lengths = (int64_t *)lengths__window->data;
+                const int64_t n5 = launch.params[0];
+                const int64_t n256 = launch.params[1];
+                const int64_t n9 = launch.params[2];
+                int64_t chunk_lo = launch.chunks[2 * chunk];
+                int64_t chunk_hi = launch.chunks[2 * chunk + 1];
+                int64_t chunk_2, chunk_3, v;
+                uint32_t own_rounds = 0;
+                int stopped = 0;
+                RP_GROW(lengths, 2);
+                chunk_2 = rp_max_i64(0, chunk_lo);
+                chunk_3 = rp_min_i64(n5, chunk_hi);
+                if (chunk_2 < chunk_3) {
+                    for (int64_t i = chunk_2 + (int64_t)lane; i < chunk_3; i += 32) {
+                        RP_ASK_ALONE();
+                        v = (int64_t)P_val[i];
+                        atomicAdd((unsigned long long *)&y_val[v], (unsigned long long)(1));
+                        if (v < 9) {
+                            atomicAdd((unsigned long long *)&z_val[v], (unsigned long long)(1));
+                        }
+                    }
+                    if (rp_any(stopped, mask, 32)) return RP_CANCELLED;
+                }
+                if (lane == 0) lengths[0] = n256;
+                if (lane == 0) lengths[1] = n9;
+                return RP_DONE;
+            }
+
+            extern "C" __global__ void redpoll_grid_0(const rp_launch launch) {
+                const uint32_t lane = RP_LANE(32), mask = RP_MASK(32);
+                const int64_t team = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / 32;
+                if (team >= launch.team_count) return;
+                int32_t status = RP_DONE;
+                for (int64_t chunk = team; chunk < launch.chunk_count; chunk += launch.team_count) {
+                    status = rp_cancelled(launch, lane, mask, 32) ? RP_CANCELLED
+                        : redpoll_grid_0_chunk(launch, chunk, team, lane, mask);
+                    rp_barrier(mask, 32);
+                    if (lane == 0) launch.status[chunk] = status;
+                }
+            }
+        "#]],
+    );
+}
+
 /// Protects hosts from queries that the device cannot run with the same bits: they are declined by name.
 #[test]
 fn functions_of_the_host_are_declined() {
