@@ -42,6 +42,7 @@ pub fn lost(tensor: &Tensor) -> Tensor {
     Tensor::new_unchecked(tensor.ty().clone(), levels.collect(), tensor.leaf().iter().map(array).collect())
 }
 
+pub mod device;
 #[cfg(test)]
 pub(crate) mod skewed;
 #[cfg(test)]

@@ -3,6 +3,7 @@
 
 pub(crate) mod counted;
 pub(crate) mod data;
+pub(crate) mod device;
 pub(crate) mod engines;
 pub(crate) mod formats;
 pub(crate) mod optimizing;

@@ -1,4 +1,4 @@
-//! Generated text runs: compiled as C++ for the host, with a thread for each lane, it gives the bits of the other engines.
+//! Generated text runs: compiled as C++ for the host, with a context for each thread, it gives the bits of the other engines.
 //!
 //! What a device does otherwise (its memory model, its scheduling) is not seen here.
 
@@ -6,6 +6,7 @@ use super::PROGRAMS;
 use crate::Error;
 use crate::assembly::examples::{DOT, function};
 use crate::assembly::{BufferRole, Status};
+use crate::emit::cuda::block::{teams, threads};
 use crate::emit::cuda::launch::Argument;
 use crate::emit::cuda::machine::{Address, Block, Entry, Machine, Shape, Trouble};
 use crate::emit::cuda::memory::DeviceMemory;
@@ -17,6 +18,7 @@ use crate::kernel::{Draft, Engine, Grids, Kernel};
 use crate::notation::{self, Role};
 use crate::run::{Invocation, Limits, Signature, Workers};
 use crate::storage::{Tensor, Values, convert};
+use crate::testing::device::{BLOCK, UNIT, compiler};
 use crate::testing::{concordant_formats_of_rank, normal_form, skewed};
 use arrow::buffer::Buffer as ArrowBuffer;
 use libloading::Library;
@@ -24,18 +26,17 @@ use redpoll_logic::{FloatMode, Format, Scalar, TensorType};
 use std::convert::Infallible;
 use std::num::NonZero;
 use std::ops::Range;
-use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Mutex};
 use std::time::{Duration, Instant};
 
-/// What stands in front of units and behind them.
-const HOST: &str = include_str!("emulated.cpp");
 /// What puts arrays together.
 const STITCH: &str = include_str!("../stitch.cu");
 
 type Entrance = unsafe extern "C" fn(Argument);
 type Start = unsafe extern "C" fn(Entrance, *const Argument, u32, u32, u32);
+/// A launch by blocks, by threads of each, and by the bytes that those share.
+type Blocks = (usize, u32, usize);
 
 /// A device in this process: its memory is the host's, and it counts what goes there and comes back.
 #[derive(Default)]
@@ -54,21 +55,15 @@ pub(in crate::emit::cuda) struct Host {
 /// # Panics
 /// When there is no C++ compiler, or it does not take the text.
 fn compiled(grids: &[Grid], edit: Edit) -> Library {
-    let text = format!("{HOST}\n{}\n{STITCH}", edit(emit(&grids.iter().collect::<Vec<_>>()).unwrap()));
+    let unit = edit(emit(&grids.iter().collect::<Vec<_>>()).unwrap());
+    let text = format!("{BLOCK}\n{unit}\n{STITCH}");
     let folder = tempfile::tempdir().unwrap();
     let [source, library] = ["unit.cpp", "unit.so"].map(|name| folder.path().join(name));
     std::fs::write(&source, &text).unwrap();
-    let compiler = std::env::var_os("CXX").unwrap_or_else(|| "c++".into());
-    let mut command = Command::new(compiler);
-    // Floats as in `emit::cuda::OPTIONS`. What C++ leaves undefined, overflow of integers with a sign first of all, ends
-    // the process.
-    command.args(["-std=c++17", "-O1", "-w", "-fPIC", "-shared", "-pthread", "-ffp-contract=off"]);
-    command.arg("-fsanitize=signed-integer-overflow,shift,integer-divide-by-zero,float-cast-overflow");
-    command.args(["-fsanitize-undefined-trap-on-error", "-o"]);
-    let output = command.arg(&library).arg(&source).output();
+    let output = compiler(UNIT).arg("-o").arg(&library).arg(&source).output();
     let output = output.unwrap_or_else(|e| panic!("text of CUDA cannot be tested without a C++ compiler: {e}"));
     assert!(output.status.success(), "{}\n{text}", String::from_utf8_lossy(&output.stderr));
-    // SAFETY: nothing runs when the library is loaded but the constructor of an empty vector.
+    // SAFETY: nothing runs when the library is loaded.
     unsafe { Library::new(&library) }.unwrap()
 }
 
@@ -88,7 +83,7 @@ impl Host {
         (self.uploaded.swap(0, Ordering::Relaxed), self.downloaded.swap(0, Ordering::Relaxed))
     }
 
-    fn start(&self, entry: &str, argument: &Argument, shape: Shape) {
+    fn start(&self, entry: &str, argument: &Argument, (blocks, threads, bytes): Blocks) {
         let library = self.library.lock().unwrap();
         let library = library.as_ref().expect("the device has kernels");
         // SAFETY: the text exports these functions of these types; the argument leads to memory of this host, and the
@@ -96,7 +91,7 @@ impl Host {
         unsafe {
             let entry = library.get::<Entrance>(entry.as_bytes()).unwrap();
             let start = library.get::<Start>(b"emulated_launch").unwrap();
-            start(*entry, argument, shape.lanes, shape.teams as u32, shape.share as u32);
+            start(*entry, argument, blocks as u32, threads, bytes as u32);
         }
     }
 }
@@ -150,7 +145,7 @@ impl Machine for Host {
     }
 
     fn stitch(&self, stitch: &Argument, _moves: usize) -> Result<(), Trouble> {
-        self.start("redpoll_stitch", stitch, Shape { lanes: 4, teams: 2, share: 0 });
+        self.start("redpoll_stitch", stitch, (2, 4, 0));
         Ok(())
     }
 }
@@ -165,9 +160,10 @@ impl Entry for Emulated {
     fn launch(&self, argument: &Argument, shape: Shape, cancelled: &dyn Fn() -> bool) -> Result<Duration, Trouble> {
         let start = Instant::now();
         let (host, entry, argument) = (self.host.clone(), entry_name(self.number), *argument);
-        // A block has threads beyond the last team.
-        let shape = Shape { teams: shape.teams + 1, ..shape };
-        let launched = std::thread::spawn(move || host.start(&entry, &argument, shape));
+        let teams = teams(shape.lanes);
+        // There are threads beyond the last team.
+        let blocks = ((shape.teams + 1).div_ceil(teams), threads(shape.lanes), shape.share * teams);
+        let launched = std::thread::spawn(move || host.start(&entry, &argument, blocks));
         while !launched.is_finished() {
             if cancelled() {
                 // SAFETY: the word lies in memory that the caller holds; kernels read it as what may change.

@@ -1,0 +1,275 @@
+// Blocks of a device on one thread of the host: what stands in front of text of CUDA so that it compiles as C++.
+//
+// Each thread of a block is a context of its own; it goes on until it meets others or ends, and which one goes on then is drawn.
+// Who meets is checked as the programming guide of CUDA has it: lanes of one warp that all name each other, or all threads of
+// a block.
+//
+// The words of C++ come first; the types that units define themselves are called otherwise from here on.
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <sys/mman.h>
+#include <ucontext.h>
+
+#define int8_t rp_int8_t
+#define int16_t rp_int16_t
+#define int32_t rp_int32_t
+#define int64_t rp_int64_t
+#define uint8_t rp_uint8_t
+#define uint16_t rp_uint16_t
+#define uint32_t rp_uint32_t
+#define uint64_t rp_uint64_t
+#undef INT8_MIN
+#undef INT8_MAX
+#undef UINT8_MAX
+#undef INT16_MIN
+#undef INT16_MAX
+#undef UINT16_MAX
+#undef INT32_MIN
+#undef INT32_MAX
+#undef UINT32_MAX
+#undef INT64_MIN
+#undef INT64_MAX
+#undef UINT64_MAX
+#undef INT64_C
+#undef UINT64_C
+
+#define __global__
+#define __shared__
+
+struct emulated_index {
+    unsigned x;
+};
+static emulated_index threadIdx, blockIdx, blockDim, gridDim;
+
+static const unsigned emulated_most_threads = 1024;
+// The bytes of a stack.
+static const unsigned long emulated_stack = 1 << 17;
+// Byte of memory that nobody has written.
+static const unsigned char emulated_poison = 0x55;
+
+// Threads that meet, and what they show each other there.
+struct emulated_meeting {
+    unsigned size, arrived, mask;
+    const char *what;
+    unsigned long long shown[32], seen[32];
+};
+
+struct emulated_thread {
+    ucontext_t context;
+    const emulated_meeting *waits;
+    bool ended;
+};
+
+// Of a lane the meeting that it has with the lanes above it.
+static emulated_meeting emulated_lanes[emulated_most_threads], emulated_block;
+static emulated_thread emulated_threads[emulated_most_threads];
+static ucontext_t emulated_scheduler;
+static unsigned emulated_alive;
+static void (*emulated_run)();
+
+// The memory of a block; as new it holds what nobody has written.
+unsigned long long rp_shared[1 << 18];
+
+[[noreturn]] static void emulated_fault(const char *what) {
+    std::fprintf(stderr, "block %u, thread %u: %s\n", blockIdx.x, threadIdx.x, what);
+    std::abort();
+}
+
+// Waits for all others; what lanes have shown is there to see behind it.
+static void emulated_meet(emulated_meeting &meeting, unsigned first, unsigned size, unsigned mask, const char *what) {
+    if (meeting.arrived == 0) {
+        meeting.size = size;
+        meeting.mask = mask;
+        meeting.what = what;
+    } else if (meeting.size != size || meeting.mask != mask || std::strcmp(meeting.what, what) != 0) {
+        emulated_fault("threads that meet do not name the same, or do not do the same");
+    }
+    if (++meeting.arrived < size) {
+        const unsigned self = threadIdx.x;
+        emulated_threads[self].waits = &meeting;
+        swapcontext(&emulated_threads[self].context, &emulated_scheduler);
+        return;
+    }
+    meeting.arrived = 0;
+    std::memcpy(meeting.seen, meeting.shown, sizeof meeting.seen);
+    for (unsigned k = first; k < blockDim.x; k++) {
+        if (emulated_threads[k].waits == &meeting) emulated_threads[k].waits = nullptr;
+    }
+}
+
+// The first thread of those of its warp that a thread names, which are a range and have it.
+static unsigned emulated_first(unsigned mask) {
+    if (mask == 0) emulated_fault("a mask without lanes");
+    const unsigned low = __builtin_ctz(mask), size = __builtin_popcount(mask), lane = threadIdx.x % 32;
+    if (mask >> low != 0xffffffffu >> (32 - size)) emulated_fault("the lanes of a mask are no range");
+    if (lane < low || lane >= low + size) emulated_fault("a mask without the lane that names it");
+    const unsigned first = threadIdx.x - lane + low;
+    if (first + size > blockDim.x) emulated_fault("a mask with lanes that the block does not have");
+    return first;
+}
+
+static emulated_meeting &emulated_warp(unsigned mask, const char *what) {
+    const unsigned first = emulated_first(mask);
+    emulated_meet(emulated_lanes[first], first, __builtin_popcount(mask), mask, what);
+    return emulated_lanes[first];
+}
+
+static void __syncwarp(unsigned mask) {
+    emulated_warp(mask, "__syncwarp");
+}
+
+static int __syncthreads_or(int holds) {
+    if (emulated_alive != blockDim.x) emulated_fault("a barrier of a block whose threads have not all stayed");
+    if (emulated_block.arrived == 0) emulated_block.shown[0] = 0;
+    emulated_block.shown[0] |= holds != 0;
+    emulated_meet(emulated_block, 0, blockDim.x, 0, "__syncthreads");
+    return emulated_block.seen[0] != 0;
+}
+
+static void __syncthreads() {
+    __syncthreads_or(0);
+}
+
+static int __any_sync(unsigned mask, int holds) {
+    emulated_lanes[emulated_first(mask)].shown[threadIdx.x % 32] = holds != 0;
+    const emulated_meeting &meeting = emulated_warp(mask, "__any_sync");
+    unsigned long long any = 0;
+    for (unsigned lane = 0; lane < 32; lane++) any |= mask >> lane & 1 ? meeting.seen[lane] : 0;
+    return any != 0;
+}
+
+template <typename T> static T emulated_shuffle(unsigned mask, T value, unsigned from, unsigned lanes, const char *what) {
+    if (lanes == 0 || lanes > 32 || (lanes & (lanes - 1)) != 0) emulated_fault("a shuffle of no power of two");
+    const unsigned lane = threadIdx.x % 32;
+    std::memcpy(&emulated_lanes[emulated_first(mask)].shown[lane], &value, sizeof value);
+    const emulated_meeting &meeting = emulated_warp(mask, what);
+    if (from >= lanes) return value;
+    const unsigned other = lane / lanes * lanes + from;
+    if ((mask >> other & 1) == 0) emulated_fault("a shuffle from a lane that is not named");
+    std::memcpy(&value, &meeting.seen[other], sizeof value);
+    return value;
+}
+
+template <typename T> static T __shfl_sync(unsigned mask, T value, unsigned from, unsigned lanes) {
+    return emulated_shuffle(mask, value, from % lanes, lanes, "__shfl_sync");
+}
+
+template <typename T> static T __shfl_down_sync(unsigned mask, T value, unsigned by, unsigned lanes) {
+    return emulated_shuffle(mask, value, threadIdx.x % lanes + by, lanes, "__shfl_down_sync");
+}
+
+template <typename T, typename Op> static T emulated_atomic(T *at, Op op) {
+    const T old = *at;
+    *at = op(old);
+    return old;
+}
+template <typename T> static T atomicAdd(T *at, T v) {
+    return emulated_atomic(at, [=](T old) { return (T)((unsigned long long)old + (unsigned long long)v); });
+}
+template <typename T> static T atomicMin(T *at, T v) {
+    return emulated_atomic(at, [=](T old) { return old < v ? old : v; });
+}
+template <typename T> static T atomicMax(T *at, T v) {
+    return emulated_atomic(at, [=](T old) { return old > v ? old : v; });
+}
+template <typename T> static T atomicAnd(T *at, T v) {
+    return emulated_atomic(at, [=](T old) { return old & v; });
+}
+template <typename T> static T atomicOr(T *at, T v) {
+    return emulated_atomic(at, [=](T old) { return old | v; });
+}
+template <typename T> static T atomicXor(T *at, T v) {
+    return emulated_atomic(at, [=](T old) { return old ^ v; });
+}
+
+static double __longlong_as_double(long long bits) {
+    double value;
+    std::memcpy(&value, &bits, sizeof value);
+    return value;
+}
+static float __int_as_float(int bits) {
+    float value;
+    std::memcpy(&value, &bits, sizeof value);
+    return value;
+}
+static int __clzll(long long number) {
+    return number == 0 ? 64 : __builtin_clzll((unsigned long long)number);
+}
+static int __ffsll(long long number) {
+    return number == 0 ? 0 : __builtin_ctzll((unsigned long long)number) + 1;
+}
+
+struct emulated_argument {
+    unsigned long long words[9];
+};
+
+static void emulated_start() {
+    emulated_run();
+    emulated_threads[threadIdx.x].ended = true;
+    emulated_alive--;
+}
+
+// Runs the threads of a block until all have ended.
+static void emulated_run_block(unsigned char *stacks, unsigned long long &drawn) {
+    emulated_alive = blockDim.x;
+    emulated_block.arrived = 0;
+    for (unsigned k = 0; k < blockDim.x; k++) {
+        emulated_thread &thread = emulated_threads[k];
+        emulated_lanes[k].arrived = 0;
+        thread.waits = nullptr;
+        thread.ended = false;
+        getcontext(&thread.context);
+        thread.context.uc_stack.ss_sp = stacks + k * emulated_stack;
+        thread.context.uc_stack.ss_size = emulated_stack;
+        thread.context.uc_link = &emulated_scheduler;
+        makecontext(&thread.context, emulated_start, 0);
+    }
+    while (emulated_alive > 0) {
+        // A number by xorshift (G. Marsaglia, "Xorshift RNGs", 2003), and the next thread from there on that can go on.
+        drawn ^= drawn << 13;
+        drawn ^= drawn >> 7;
+        drawn ^= drawn << 17;
+        unsigned tried = 0, next = drawn % blockDim.x;
+        while (tried < blockDim.x && (emulated_threads[next].ended || emulated_threads[next].waits)) {
+            tried++;
+            next = (next + 1) % blockDim.x;
+        }
+        if (tried == blockDim.x) emulated_fault("threads wait for others that do not come");
+        threadIdx.x = next;
+        swapcontext(&emulated_scheduler, &emulated_threads[next].context);
+    }
+}
+
+// Runs a kernel by so many blocks of so many threads that share so many bytes, one block after the other. One launch at a time:
+// what it needs is in variables of the library.
+extern "C" void emulated_launch(void (*kernel)(emulated_argument), const emulated_argument *argument, unsigned blocks,
+                                unsigned threads, unsigned shared) {
+    static emulated_argument kept;
+    static void (*entry)(emulated_argument);
+    static unsigned long long drawn = 0x9e3779b97f4a7c15ull;
+    static unsigned char *stacks;
+    if (!stacks) {
+        void *const memory = mmap(nullptr, emulated_most_threads * emulated_stack, PROT_READ | PROT_WRITE,
+                                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (memory == MAP_FAILED) emulated_fault("there is no memory for stacks");
+        stacks = (unsigned char *)memory;
+    }
+    // What lies behind the memory of a block is not its own.
+    const unsigned long behind = 256;
+    if (threads > emulated_most_threads || shared + behind > sizeof rp_shared) emulated_fault("a block too large");
+    kept = *argument;
+    entry = kernel;
+    emulated_run = [] { entry(kept); };
+    blockDim.x = threads;
+    gridDim.x = blocks;
+    for (blockIdx.x = 0; blockIdx.x < blocks; blockIdx.x++) {
+        std::memset(rp_shared, emulated_poison, shared + behind);
+        emulated_run_block(stacks, drawn);
+        const unsigned char *const end = (const unsigned char *)rp_shared + shared;
+        for (unsigned k = 0; k < behind; k++) {
+            if (end[k] != emulated_poison) emulated_fault("the block wrote behind its memory");
+        }
+    }
+}

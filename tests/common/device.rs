@@ -1,0 +1,45 @@
+//! Program files as what engines of devices are compared on.
+
+use super::data::Kind;
+use super::program::{Choice, ProgramFile};
+use redpoll::{Bindings, Engine, Prepared, Session};
+use redpoll_logic::{FloatMode, Format, Scalar};
+use std::path::Path;
+
+/// All program files with their names, in their order.
+pub(crate) fn program_files() -> impl Iterator<Item = (String, ProgramFile)> {
+    // Who runs what was built on another machine says where the sources are.
+    let root = std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
+    let folder = Path::new(&root).join("tests/files");
+    let mut paths: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    paths.retain(|path| path.extension().is_some_and(|e| e == "rp"));
+    paths.sort();
+    paths.into_iter().map(|path| {
+        let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+        let file = ProgramFile::parse(&name, &std::fs::read_to_string(&path).unwrap());
+        (name, file)
+    })
+}
+
+/// The program on exact data, in its first formats and sizes, or in dense ones.
+pub(crate) fn prepared(file: &ProgramFile) -> Prepared {
+    let dense = || file.ranks().into_iter().map(Format::dense).collect();
+    let formats = file.formats.first().cloned().unwrap_or_else(dense);
+    let choice = Choice { size: 0, formats, kind: Kind::Exact, mode: FloatMode::Relaxed, seed: 3 };
+    let case = file.case(&choice).unwrap_or_else(|e| panic!("{}: {e}", file.name));
+    let session = Session::default();
+    let bindings: Bindings = case.inputs.into_iter().map(|(name, tensor, _)| (name, tensor)).collect();
+    session.prepare_plan(case.plan, &bindings).unwrap_or_else(|e| panic!("{}: {e}", file.name))
+}
+
+/// The values of all results; zeros have no sign, as chunks may begin sums with one that has.
+pub(crate) fn values(prepared: &Prepared, engine: Engine) -> Vec<Vec<Scalar>> {
+    let run = prepared.run_with(engine).unwrap();
+    let unsigned = |value: Scalar| match value {
+        Scalar::F64(x) => Scalar::F64(x + 0.0),
+        Scalar::F32(x) => Scalar::F32(x + 0.0),
+        other => other,
+    };
+    let all = |tensor: &redpoll::physical::storage::Tensor| tensor.to_dense_scalars().unwrap();
+    run.outputs.iter().map(|(_, tensor)| all(tensor).into_iter().map(unsigned).collect()).collect()
+}
