@@ -173,7 +173,7 @@ impl Executable {
     }
 
     /// Leaves a device that was chosen.
-    fn decline(&self, error: &Error) {
+    pub(crate) fn decline(&self, error: &Error) {
         self.declined.get_or_init(|| error.to_string());
     }
 
@@ -315,6 +315,18 @@ impl Running {
     /// Forgets all other tensors.
     pub(crate) fn retain(&mut self, wanted: &HashSet<Alias>) {
         self.tensors.retain(|name, _| wanted.contains(name));
+    }
+}
+
+/// Runs on the engine that was asked for; where that is open and a device has gone with what it had computed, the CPU does all of
+/// it anew. Gives what the device has said, too.
+pub(crate) fn run_or_restart(
+    asked: Engine,
+    mut run: impl FnMut(Engine) -> Result<Run, Error>,
+) -> Result<(Run, Option<Error>), Error> {
+    match run(asked) {
+        Err(error) if asked == Engine::Auto && error.is_of_device() => Ok((run(Engine::Cpu)?, Some(error))),
+        result => result.map(|run| (run, None)),
     }
 }
 

@@ -4,7 +4,7 @@ use crate::adapt::run_first;
 use crate::config::Engine;
 use crate::engine::{Placement, run_logic};
 use crate::error::Error;
-use crate::executable::{Executable, Seen};
+use crate::executable::{Executable, Seen, run_or_restart};
 use crate::flow::Flow;
 use crate::session::Bindings;
 use crate::statistics::Told;
@@ -134,8 +134,16 @@ impl Prepared {
         self.run_observed(engine, &mut |_| Ok(()))
     }
 
-    /// Runs the plan on a given engine and shows each query that has run.
+    /// Runs the plan on a given engine and shows each query that has run, also those that have to run once more.
     pub(crate) fn run_observed(&self, engine: Engine, seen: &mut Seen<'_>) -> Result<Run, Error> {
+        let (run, lost) = run_or_restart(engine, |engine| self.run_once(engine, seen))?;
+        if let Some(error) = lost {
+            self.made().executable.decline(&error);
+        }
+        Ok(run)
+    }
+
+    fn run_once(&self, engine: Engine, seen: &mut Seen<'_>) -> Result<Run, Error> {
         let on = (&self.bindings, &self.limits);
         if self.made.adapted.get().is_none() && engine != Engine::LogicInterpreter {
             return run_first(&self.made, engine, on, seen);

@@ -80,6 +80,8 @@ impl Prepared {
                 Ok(OutputProfile { alias: alias.clone(), stored: tensor.count_stored()?, estimated: None })
             };
             let outputs = step.writes.iter().zip(step.outputs).map(output).collect::<Result<_, _>>()?;
+            // What has to run once more is told once.
+            queries.retain(|query: &QueryProfile| query.name != step.name);
             queries.push(QueryProfile { name: step.name.to_owned(), time: step.time, outputs, counts: step.counts });
             Ok(())
         })?;

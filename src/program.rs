@@ -4,7 +4,7 @@ use crate::config::Engine;
 use crate::dump;
 use crate::engine::{Layouts, Loops, Placement, Stage};
 use crate::error::{Error, Unbound};
-use crate::executable::Executable;
+use crate::executable::{Executable, run_or_restart};
 use crate::explain::{Detail, Section, c_text, code_of, section};
 use crate::prepared::Run;
 use crate::session::{Bindings, Session};
@@ -196,7 +196,13 @@ impl PreparedProgram {
     /// As [`PreparedProgram::run`]; and when the engine has nothing to run, or a tensor is too large for it.
     pub fn run_with(&self, engine: Engine) -> Result<Run, Error> {
         let none = || Err(Error::NoLogic);
-        self.made.executable.run(engine, (&self.bindings, &self.limits), &none, &mut |_| Ok(()))
+        let executable = &self.made.executable;
+        let on = (&self.bindings, &self.limits);
+        let (run, lost) = run_or_restart(engine, |engine| executable.run(engine, on, &none, &mut |_| Ok(())))?;
+        if let Some(error) = lost {
+            executable.decline(&error);
+        }
+        Ok(run)
     }
 
     /// As [`Prepared::placement`](crate::Prepared::placement).

@@ -5,9 +5,17 @@
 mod common;
 
 use common::device::{prepared, program_files, values};
-use redpoll::Engine;
+use redpoll::logic::{Format, Prim, Scalar, TensorType};
+use redpoll::physical::emit::cuda::Cuda;
+use redpoll::physical::kernel::Processor;
+use redpoll::physical::run::Workers;
+use redpoll::physical::storage::{Tensor, Values, convert};
 use redpoll::physical::testing::device::EmulatedDevice;
-use std::sync::{LazyLock, RwLock};
+use redpoll::{Bindings, Config, Engine, Error, Run, Session};
+use std::num::NonZero;
+use std::sync::atomic::Ordering;
+use std::sync::{LazyLock, PoisonError, RwLock};
+use std::time::Duration;
 use tempfile::TempDir;
 
 /// The device, in whose folder its libraries lie. Who lets it fail has it alone.
@@ -19,7 +27,7 @@ static DEVICE: LazyLock<RwLock<(EmulatedDevice, TempDir)>> = LazyLock::new(|| {
 /// Protects what stands between plans and the driver: every program file has the values of the CPU.
 #[test]
 fn program_files_run_as_on_the_host() {
-    let _device = DEVICE.read().unwrap();
+    let _device = DEVICE.read().unwrap_or_else(PoisonError::into_inner);
     let mut ran = 0;
     for (name, file) in program_files() {
         let prepared = prepared(&file);
@@ -28,4 +36,193 @@ fn program_files_run_as_on_the_host() {
         ran += 1;
     }
     assert!(ran > 60, "{ran}");
+}
+
+/// A matrix with so many rows and columns, one of five places of which is stored.
+fn matrix(rows: u64, columns: u64) -> Tensor {
+    let value = |k: u64| if k % 5 == k / columns % 5 { (k % 9 + 1) as f64 } else { 0.0 };
+    let values: Vec<f64> = (0..rows * columns).map(value).collect();
+    let ty =
+        |format| TensorType { shape: vec![rows, columns], dtype: Prim::F64.into(), fill: Scalar::F64(0.0), format };
+    let dense = Tensor::from_dense(ty(Format::dense(2)), &Values::from(values)).unwrap();
+    convert(&dense, &Format::csr()).unwrap()
+}
+
+/// Three queries, one of which counts its result before it writes it; one converts.
+const PLAN: &str = "(plan (query C (reformat csr (aggregate + 0 (mapjoin * (table A i k) (table A k j)) k)))
+    (query D (reformat coo (mapjoin * (table C i j) 2))) (query y (aggregate + 0 (table D i j) j)) (produces D y))";
+
+fn session(engine: Engine) -> Session {
+    let workers = Workers::new(NonZero::new(1).unwrap()).into();
+    Session::new(Config { engine, workers, ..Config::default() })
+}
+
+fn results(run: &Run) -> Vec<Vec<Scalar>> {
+    run.outputs.iter().map(|(_, tensor)| tensor.to_dense_scalars().unwrap()).collect()
+}
+
+/// Protects from transfers: inputs go to a device once, results stay there, and what stays feeds other plans there.
+#[test]
+fn results_stay_on_the_device() {
+    let _device = DEVICE.read().unwrap_or_else(PoisonError::into_inner);
+    let inputs = Bindings::new().with("A", matrix(40, 40));
+    let expected = session(Engine::Cpu).prepare(PLAN, &inputs).unwrap().run().unwrap();
+    let device = session(Engine::Cuda(0));
+    let prepared = device.prepare(PLAN, &inputs).unwrap();
+    let cuda = Cuda::open(0).unwrap();
+    let input = inputs.get("A").unwrap();
+    assert!(cuda.missing(&[input]) > 0);
+    let run = prepared.run().unwrap();
+    assert_eq!(cuda.missing(&[input]), 0);
+    assert!(run.on_device.is_some_and(|time| time > Duration::ZERO));
+    let left: Vec<&Tensor> = run.outputs.iter().map(|(_, tensor)| tensor).collect();
+    assert!(left.iter().all(|tensor| !tensor.is_here()));
+    assert_eq!(cuda.missing(&left), 0);
+    let again = Bindings::new().with("D", run.get("D").unwrap().clone());
+    let sum = "(plan (query s (aggregate + 0 (table D i j) i j)) (produces s))";
+    let sums =
+        [(&device, again), (&session(Engine::Cpu), Bindings::new().with("D", expected.get("D").unwrap().clone()))]
+            .map(|(session, inputs)| results(&session.prepare(sum, &inputs).unwrap().run().unwrap()));
+    assert_eq!(sums[0], sums[1]);
+    assert!(!run.get("D").unwrap().is_here(), "it was fetched though a device has it");
+    assert_eq!(results(&run), results(&expected));
+}
+
+/// Protects the numbers of devices: each is itself, and one that there is not is an error.
+#[test]
+fn devices_have_numbers() {
+    let _device = DEVICE.read().unwrap_or_else(PoisonError::into_inner);
+    let inputs = Bindings::new().with("A", matrix(20, 20));
+    let run = |engine| session(engine).prepare(PLAN, &inputs).and_then(|prepared| prepared.run());
+    let [first, second] = [0, 1].map(|ordinal| results(&run(Engine::Cuda(ordinal)).unwrap()));
+    assert_eq!(first, second);
+    assert_eq!(first, results(&run(Engine::Cpu).unwrap()));
+    // What the first has left is taken to the second by way of the host.
+    let moved = Bindings::new().with("A", run(Engine::Cuda(0)).unwrap().get("D").unwrap().clone());
+    let there = session(Engine::Cuda(1)).prepare(PLAN, &moved).unwrap().run().unwrap();
+    assert_eq!(results(&there), results(&session(Engine::Cpu).prepare(PLAN, &moved).unwrap().run().unwrap()));
+    let error = run(Engine::Cuda(2)).err().unwrap().to_string();
+    assert!(error.contains("CUDA device 2 cannot be used: invalid device ordinal"), "{error}");
+}
+
+/// Protects sessions of several threads on one device.
+#[test]
+fn threads_share_a_device() {
+    let _device = DEVICE.read().unwrap_or_else(PoisonError::into_inner);
+    let inputs = Bindings::new().with("A", matrix(30, 30));
+    let expected = results(&session(Engine::Cpu).prepare(PLAN, &inputs).unwrap().run().unwrap());
+    let prepared = session(Engine::Cuda(0)).prepare(PLAN, &inputs).unwrap();
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                for _ in 0..5 {
+                    assert_eq!(results(&prepared.run().unwrap()), expected);
+                }
+            });
+        }
+    });
+}
+
+/// Protects the choice of users who leave it open: what a device has already runs there, what it lacks does not.
+#[test]
+fn auto_takes_what_the_device_has() {
+    let _device = DEVICE.read().unwrap_or_else(PoisonError::into_inner);
+    let inputs = Bindings::new().with("A", matrix(400, 400));
+    let auto = session(Engine::Auto);
+    let prepared = auto.prepare(PLAN, &inputs).unwrap();
+    assert_eq!(prepared.placement().processor, Processor::Cpu, "{}", prepared.placement());
+    let expected = prepared.run().unwrap();
+    prepared.run_with(Engine::Cuda(0)).unwrap();
+    assert_eq!(prepared.placement().processor, Processor::Cuda(0), "{}", prepared.placement());
+    let run = prepared.run().unwrap();
+    assert!(run.on_device.is_some());
+    assert_eq!(results(&run), results(&expected));
+}
+
+/// Protects launches that are on their way from going on when nobody wants them any more.
+#[test]
+fn launches_end_when_they_are_cancelled() {
+    let _device = DEVICE.read().unwrap_or_else(PoisonError::into_inner);
+    let inputs = Bindings::new().with("A", matrix(1600, 1600));
+    let device = session(Engine::Cuda(0));
+    let prepared = device.prepare(PLAN, &inputs).unwrap();
+    // From now on it has the kernels.
+    prepared.run().unwrap();
+    let cancel = &device.limits().cancel;
+    let error = std::thread::scope(|scope| {
+        let run = scope.spawn(|| prepared.run());
+        std::thread::sleep(Duration::from_millis(100));
+        cancel.store(true, Ordering::Relaxed);
+        run.join().unwrap()
+    });
+    let error = error.err().expect("it is cancelled").to_string();
+    assert!(error.contains("cancelled"), "{error}");
+}
+
+/// The results of the CPU for a matrix of that size.
+fn expected(size: u64) -> Vec<Vec<Scalar>> {
+    let inputs = Bindings::new().with("A", matrix(size, size));
+    results(&session(Engine::Cpu).prepare(PLAN, &inputs).unwrap().run().unwrap())
+}
+
+/// The bytes in use once a small input has gone to the device, and all that nobody has any more has left it for that.
+fn used_by_one(device: &EmulatedDevice) -> u64 {
+    let inputs = Bindings::new().with("A", matrix(4, 4));
+    let session = session(Engine::Cuda(0));
+    while session.prepare(PLAN, &inputs).and_then(|prepared| prepared.run()).is_err() {}
+    device.used()
+}
+
+/// Lets the device go at each call of a run in turn, every so many; gives what those who have run it have seen.
+fn runs_that_fail(device: &EmulatedDevice, engine: Engine, (size, step): (u64, usize)) -> Vec<Result<Run, Error>> {
+    let inputs = || Bindings::new().with("A", matrix(size, size));
+    let mut seen = Vec::new();
+    for calls in (0..).step_by(step) {
+        let session = session(engine);
+        // What the bindings keep of calls that failed comes out at the next ones. From now on the device has the kernels.
+        let on_device = || session.prepare(PLAN, &inputs())?.run_with(Engine::Cuda(0));
+        while on_device().is_err() {}
+        let prepared = session.prepare(PLAN, &inputs()).unwrap();
+        let before = device.calls();
+        device.fail_after(Some(calls));
+        let run = prepared.run();
+        device.fail_after(None);
+        if device.calls() - before <= u64::from(calls) {
+            break;
+        }
+        seen.push(run);
+    }
+    seen
+}
+
+/// Protects from panics, from wrong results and from memory that is not given back, whatever call of the driver fails first: a
+/// user who has asked for the device is told so.
+#[test]
+fn a_device_that_goes_is_told() {
+    let device = DEVICE.write().unwrap_or_else(PoisonError::into_inner);
+    let expected = expected(30);
+    let used = used_by_one(&device.0);
+    let seen = runs_that_fail(&device.0, Engine::Cuda(0), (30, 1));
+    let mut failed = 0;
+    for (calls, run) in seen.into_iter().enumerate() {
+        // Calls that give memory back at the end are not missed.
+        let told = run.map(|run| assert_eq!(results(&run), expected, "{calls}")).map_err(|error| error.to_string());
+        let is_told = |told: &String| told.contains("on CUDA device 0: an illegal memory access");
+        assert!(told.as_ref().err().is_none_or(is_told), "{calls}: {told:?}");
+        failed += usize::from(told.is_err());
+    }
+    assert!(failed > 100, "{failed}");
+    assert_eq!(used_by_one(&device.0), used);
+}
+
+/// Protects users who leave the choice open from a device that goes.
+#[test]
+fn auto_goes_on_without_the_device() {
+    let device = DEVICE.write().unwrap_or_else(PoisonError::into_inner);
+    let expected = expected(400);
+    let seen = runs_that_fail(&device.0, Engine::Auto, (400, 7));
+    assert!(seen.len() > 20, "{}", seen.len());
+    for (calls, run) in seen.into_iter().enumerate() {
+        assert_eq!(results(&run.unwrap_or_else(|e| panic!("{calls}: {e}"))), expected, "{calls}");
+    }
 }

@@ -95,21 +95,24 @@ impl EmulatedDevice {
 
     /// From now on so many calls of the driver are done, and none behind them: its device is gone. Without a number it is there
     /// again.
-    ///
-    /// # Panics
-    /// When the library is not the one that was built.
     pub fn fail_after(&self, calls: Option<u32>) {
         let calls = calls.map_or(-1, i64::from);
         // SAFETY: the function has this type.
         unsafe { self.driver.get::<unsafe extern "C" fn(i64)>(b"emulated_fail_after").expect("it is exported")(calls) }
     }
 
-    /// The calls of the driver until now that may fail.
-    ///
-    /// # Panics
-    /// When the library is not the one that was built.
+    /// The calls of the driver until now that [`EmulatedDevice::fail_after`] counts.
     pub fn calls(&self) -> u64 {
-        // SAFETY: the function has this type.
-        unsafe { self.driver.get::<unsafe extern "C" fn() -> u64>(b"emulated_calls").expect("it is exported")() }
+        self.number(b"emulated_calls")
+    }
+
+    /// The bytes of all devices that are in use.
+    pub fn used(&self) -> u64 {
+        self.number(b"emulated_used")
+    }
+
+    fn number(&self, name: &[u8]) -> u64 {
+        // SAFETY: functions of such names have this type.
+        unsafe { self.driver.get::<unsafe extern "C" fn() -> u64>(name).expect("it is exported")() }
     }
 }

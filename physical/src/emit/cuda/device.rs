@@ -13,8 +13,9 @@ use super::unit::{OPTIONS, emit, entry_name};
 use crate::Error;
 use crate::grid::{Grid, Runner, WARP};
 use crate::storage::{Array, Tensor};
-use cudarc::driver::result::{memcpy_dtoh_sync, memcpy_htod_sync, memset_d8_async};
-use cudarc::driver::sys::{CUdevice_attribute, CUevent_flags, CUresult};
+use cudarc::driver::result::device::get_default_mem_pool;
+use cudarc::driver::result::{mem_pool, memcpy_dtoh_sync, memcpy_htod_sync, memset_d8_async};
+use cudarc::driver::sys::{CUdevice_attribute, CUevent_flags, CUmemPool_attribute, CUresult};
 use cudarc::driver::{
     CudaContext, CudaFunction, CudaModule, CudaSlice, CudaStream, DevicePtr, DeviceRepr, DriverError, LaunchConfig,
     PushKernelArg,
@@ -95,6 +96,9 @@ impl Cuda {
             return Err("the run-time compiler (libnvrtc) is not installed".into());
         }
         let context = CudaContext::new(ordinal as usize).map_err(|e| said(&e))?;
+        // SAFETY: what uses memory is in the default stream, in which it is allocated and freed, or was waited for there.
+        unsafe { context.disable_event_tracking() };
+        keep_freed(&context).map_err(|e| said(&e))?;
         let (major, minor) = context.compute_capability().map_err(|e| said(&e))?;
         if major < LEAST_CAPABILITY {
             return Err(format!("its compute capability is {major}.{minor}, and {LEAST_CAPABILITY}.0 is the least"));
@@ -143,6 +147,21 @@ impl Cuda {
         };
         Ok(grids.iter().enumerate().map(runner).collect())
     }
+}
+
+/// Has the driver keep memory that was freed for whoever allocates next in this process: by default it gives all of it back
+/// whenever a stream is waited for, and then takes it anew.
+fn keep_freed(context: &CudaContext) -> Result<(), DriverError> {
+    if context.has_async_alloc() {
+        // SAFETY: the device is that of the context, and the attribute is a number of 64 bits.
+        unsafe {
+            let pool = get_default_mem_pool(context.cu_device())?;
+            let mut threshold = u64::MAX;
+            let attribute = CUmemPool_attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD;
+            mem_pool::set_attribute(pool, attribute, (&raw mut threshold).cast())?;
+        }
+    }
+    Ok(())
 }
 
 /// The PTX of a unit, by the run-time compiler.
@@ -207,7 +226,15 @@ struct Driver {
 struct DeviceBlock {
     address: Address,
     /// Gives it back.
-    _slice: CudaSlice<u8>,
+    slice: CudaSlice<u8>,
+}
+
+impl Drop for DeviceBlock {
+    fn drop(&mut self) {
+        // It is given back in the context of the thread that drops it, which may be one that has never asked for anything. What
+        // a driver that does not even do this has to say is said to whoever asks next.
+        let _ = self.slice.context().bind_to_thread();
+    }
 }
 
 impl Block for DeviceBlock {
@@ -253,12 +280,11 @@ impl Machine for Driver {
     }
 
     fn allocate(&self, bytes: usize) -> Result<Box<dyn Block>, Trouble> {
-        // SAFETY: who allocates writes each byte before it is read.
+        // SAFETY: who allocates writes each byte before it is read; what does so first is in the same stream, as copies that name
+        // none are.
         let slice = self.asked(|| unsafe { self.stream.alloc::<u8>(bytes) })?;
         let address = slice.device_ptr(&self.stream).0;
-        // Other calls may go past the stream in which it was allocated.
-        self.asked(|| self.stream.synchronize())?;
-        Ok(Box::new(DeviceBlock { address, _slice: slice }))
+        Ok(Box::new(DeviceBlock { address, slice }))
     }
 
     fn upload(&self, bytes: &[u8], to: Address) -> Result<(), Trouble> {
@@ -342,7 +368,7 @@ impl Entry for Kernel {
                     true => std::thread::yield_now(),
                     false => std::thread::sleep(SLEEP),
                 }
-                wait += wait / 8;
+                wait = SLEEP.min(wait + wait / 8);
             }
             stream.synchronize()?;
             beside.synchronize()?;
