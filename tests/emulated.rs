@@ -155,7 +155,7 @@ fn launches_end_when_they_are_cancelled() {
         cancel.store(true, Ordering::Relaxed);
         run.join().unwrap()
     });
-    let error = error.err().expect("it is cancelled").to_string();
+    let error = error.expect_err("it is cancelled").to_string();
     assert!(error.contains("cancelled"), "{error}");
 }
 

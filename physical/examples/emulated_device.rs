@@ -1,0 +1,15 @@
+//! Makes the libraries of an emulated CUDA device in a folder, so that any program runs on it whose `LD_LIBRARY_PATH` names the
+//! folder: `cargo run -p redpoll-physical --example emulated_device -- FOLDER`.
+
+use redpoll_physical::testing::device::EmulatedDevice;
+use std::io;
+use std::path::PathBuf;
+
+fn main() -> io::Result<()> {
+    let folder = std::env::args_os().nth(1).map(PathBuf::from);
+    let folder = folder.ok_or_else(|| io::Error::other("usage: emulated_device FOLDER"))?;
+    std::fs::create_dir_all(&folder)?;
+    // Units are compiled there by whoever uses it, in whatever folder.
+    EmulatedDevice::build(&std::fs::canonicalize(folder)?)?;
+    Ok(())
+}
