@@ -3,12 +3,9 @@
 
 mod common;
 
-use common::device::{prepared, program_files, values};
+use common::device::{DECLINED, prepared, program_files, values};
 use redpoll::physical::emit::cuda::Cuda;
 use redpoll::{Detail, Engine, Prepared};
-
-/// Why a device declines a program, in the words of its error.
-const REASON: &str = "is a function of the host; run this query on the CPU";
 
 /// Protects devices from programs that they decline silently, or compute otherwise.
 #[test]
@@ -22,7 +19,7 @@ fn program_files_run_on_a_device_or_are_declined() {
         let prepared = prepared(&file);
         let text = cuda_text(&prepared);
         if text.starts_with("// ") {
-            assert!(text.contains(REASON), "{name}: {text}");
+            assert!(text.contains(DECLINED), "{name}: {text}");
             declined.push(name);
             continue;
         }

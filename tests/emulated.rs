@@ -4,8 +4,11 @@
 
 mod common;
 
-use common::device::{prepared, program_files, values};
-use redpoll::logic::{Format, Prim, Scalar, TensorType};
+use common::device::{DECLINED, prepared, program_files, values};
+use common::engines::define;
+use common::random::{self, Flavour};
+use redpoll::logic::testing::Data;
+use redpoll::logic::{FloatMode, Format, Prim, Scalar, TensorType};
 use redpoll::physical::emit::cuda::Cuda;
 use redpoll::physical::kernel::Processor;
 use redpoll::physical::run::Workers;
@@ -13,6 +16,7 @@ use redpoll::physical::storage::{Tensor, Values, convert};
 use redpoll::physical::testing::device::EmulatedDevice;
 use redpoll::{Bindings, Config, Engine, Error, Run, Session};
 use std::num::NonZero;
+use std::ops::Range;
 use std::sync::atomic::Ordering;
 use std::sync::{LazyLock, PoisonError, RwLock};
 use std::time::Duration;
@@ -36,6 +40,42 @@ fn program_files_run_as_on_the_host() {
         ran += 1;
     }
     assert!(ran > 60, "{ran}");
+}
+
+/// Random plans whose seeds are run unless `REDPOLL_SEEDS=LOW..HIGH` asks for others.
+const SEEDS: Range<u64> = 0..12;
+
+/// Protects plans that nobody has thought of: on a device they have the values of the definition.
+#[test]
+fn random_plans_run_as_they_are_defined() {
+    let _device = DEVICE.read().unwrap_or_else(PoisonError::into_inner);
+    let asked = std::env::var("REDPOLL_SEEDS").ok();
+    let asked =
+        asked.map(|seeds| seeds.split_once("..").map(|(low, high)| low.parse().unwrap()..high.parse().unwrap()));
+    let seeds = asked.map_or(SEEDS, |seeds| seeds.expect("REDPOLL_SEEDS is LOW..HIGH"));
+    let (mut equal, mut declined) = (0, 0);
+    for seed in seeds.clone() {
+        let data = [Data::Exact, Data::General, Data::Special][(seed % 3) as usize];
+        let flavour = Flavour { data, mode: FloatMode::Relaxed, depth: 2, queries: 1 + (seed / 3 % 3) as usize };
+        let (_, case) = random::case(seed, flavour);
+        let Ok(expected) = define(&case).unwrap() else { continue };
+        let bindings: Bindings = case.inputs.iter().map(|(name, tensor, _)| (name.clone(), tensor.clone())).collect();
+        let config = Config { engine: Engine::Cuda(0), optimizer: case.config.clone(), ..Config::default() };
+        let run = Session::new(config).prepare_plan(case.plan.clone(), &bindings).and_then(|prepared| prepared.run());
+        let run = match run {
+            Err(error) if error.to_string().contains(DECLINED) => {
+                declined += 1;
+                continue;
+            }
+            run => run.unwrap_or_else(|e| panic!("seed {seed}: {e}")),
+        };
+        for (name, tensor) in &run.outputs {
+            let compared = expected[name].compare(&tensor.to_dense_scalars().unwrap(), case.exactness);
+            equal += compared.unwrap_or_else(|e| panic!("seed {seed}: `{name}` {e}")).equal;
+        }
+    }
+    println!("{equal} values are equal, {declined} plans are declined");
+    assert!(equal > 0 && 4 * declined <= seeds.end - seeds.start, "{equal} equal, {declined} declined");
 }
 
 /// A matrix with so many rows and columns, one of five places of which is stored.

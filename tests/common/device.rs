@@ -6,6 +6,9 @@ use redpoll::{Bindings, Engine, Prepared, Session};
 use redpoll_logic::{FloatMode, Format, Scalar};
 use std::path::Path;
 
+/// Why a device declines a program, in the words of its error.
+pub(crate) const DECLINED: &str = "is a function of the host; run this query on the CPU";
+
 /// All program files with their names, in their order.
 pub(crate) fn program_files() -> impl Iterator<Item = (String, ProgramFile)> {
     // Who runs what was built on another machine says where the sources are.
