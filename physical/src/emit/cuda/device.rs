@@ -14,7 +14,7 @@ use crate::Error;
 use crate::grid::{Grid, Runner, WARP};
 use crate::storage::{Array, Tensor};
 use cudarc::driver::result::device::get_default_mem_pool;
-use cudarc::driver::result::{mem_pool, memcpy_dtoh_sync, memcpy_htod_sync, memset_d8_async};
+use cudarc::driver::result::{mem_pool, memcpy_dtod_async, memcpy_dtoh_sync, memcpy_htod_sync, memset_d8_async};
 use cudarc::driver::sys::{CUdevice_attribute, CUevent_flags, CUmemPool_attribute, CUresult};
 use cudarc::driver::{
     CudaContext, CudaFunction, CudaModule, CudaSlice, CudaStream, DevicePtr, DeviceRepr, DriverError, LaunchConfig,
@@ -71,7 +71,7 @@ impl Cuda {
     }
 
     /// From now on memory that is asked for on it is filled with bytes that no kernel leaves, or holds anything as usual: what
-    /// a kernel does not write, or reads before it is written, shows in its results. It takes a transfer of all memory.
+    /// a kernel does not write, or reads before it is written, shows in its results.
     pub fn poison(&self, poisons: bool) {
         self.memory.poison(poisons);
     }
@@ -300,6 +300,14 @@ impl Machine for Driver {
             self.context.bind_to_thread()?;
             // SAFETY: as above; launches were waited for.
             unsafe { memcpy_dtoh_sync(to, from) }
+        })
+    }
+
+    fn copy(&self, from: Address, to: Address, bytes: usize) -> Result<(), Trouble> {
+        self.asked(|| {
+            self.context.bind_to_thread()?;
+            // SAFETY: as above; what else touches the memory is in the same stream.
+            unsafe { memcpy_dtod_async(to, from, bytes, self.stream.cu_stream()) }
         })
     }
 

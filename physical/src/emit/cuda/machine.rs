@@ -36,6 +36,9 @@ pub(crate) trait Machine: Send + Sync {
     /// Copies bytes from an address.
     fn download(&self, from: Address, to: &mut [u8]) -> Result<(), Trouble>;
 
+    /// Copies so many bytes from one address to another, where they do not overlap.
+    fn copy(&self, from: Address, to: Address, bytes: usize) -> Result<(), Trouble>;
+
     /// Sets so many bytes from an address on.
     fn set(&self, at: Address, bytes: usize, byte: u8) -> Result<(), Trouble>;
 

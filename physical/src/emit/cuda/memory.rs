@@ -21,6 +21,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 /// through memory of its own is no more than this.
 pub(crate) const PIECE: usize = 32 << 20;
 
+/// The bytes of elements that are all the same that go to a device; it makes all others of them.
+const FIRST: usize = 64 << 10;
+
 /// What poisoned memory holds: numbers larger than any that tests compute, and positions that no array has.
 pub(crate) const POISON: u8 = 0x7f;
 
@@ -189,16 +192,28 @@ impl DeviceMemory {
         }
     }
 
-    /// The same memory, poisoned where that is asked for. It is copied there, since what else fills memory may still be going
-    /// on when the next copy comes.
+    /// The same memory, poisoned where that is asked for.
     fn poisoned(&self, held: Held, asker: Asker<'_>) -> Result<Arc<Held>, Error> {
         if self.poisons.load(Ordering::Relaxed) {
-            let piece = vec![POISON; held.bytes.min(PIECE)];
-            for start in (0..held.bytes).step_by(PIECE) {
-                self.put(&piece[..piece.len().min(held.bytes - start)], held.address() + start as u64, asker)?;
-            }
+            self.repeat(&held, &[POISON], asker)?;
         }
         Ok(Arc::new(held))
+    }
+
+    /// Fills memory with an element of 1, 2, 4 or 8 bytes again and again. What is there is copied behind itself, so that only the
+    /// first ones take the way from the host.
+    fn repeat(&self, held: &Held, element: &[u8], asker: Asker<'_>) -> Result<(), Error> {
+        let first: Vec<u8> = element.iter().copied().cycle().take(held.bytes.min(FIRST)).collect();
+        self.put(&first, held.address(), asker)?;
+        let mut done = first.len();
+        while done < held.bytes {
+            asker.goes_on()?;
+            let bytes = done.min(held.bytes - done);
+            let copied = self.machine.copy(held.address(), held.address() + done as u64, bytes);
+            copied.map_err(|trouble| self.error(asker.kernel, &trouble))?;
+            done += bytes;
+        }
+        Ok(())
     }
 
     /// Memory of elements of 1, 2, 4 or 8 bytes, each with the low bytes of a fill.
@@ -217,12 +232,7 @@ impl DeviceMemory {
             let set = self.machine.set(held.address(), held.bytes, fill[0]);
             return set.map(|()| held).map_err(|trouble| self.error(asker.kernel, &trouble));
         }
-        let bytes = elements * size;
-        let piece = fill.repeat(elements.min(PIECE / size));
-        for start in (0..bytes).step_by(PIECE) {
-            let piece = &piece[..piece.len().min(bytes - start)];
-            self.put(piece, held.address() + start as u64, asker)?;
-        }
+        self.repeat(&held, fill, asker)?;
         Ok(held)
     }
 

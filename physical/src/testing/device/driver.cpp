@@ -400,6 +400,15 @@ result cuMemcpyDtoH_v2(void *to, address from, size_t bytes) {
     return SUCCESS;
 }
 
+result cuMemcpyDtoDAsync_v2(address to, address from, size_t bytes, stream *in) {
+    CALL();
+    stream *const by = stream_of(in);
+    if (!by) return INVALID_HANDLE;
+    if (!is_memory(to, bytes) || !is_memory(from, bytes)) return INVALID_VALUE;
+    by->ask([=] { std::memcpy((void *)to, (const void *)from, bytes); });
+    return SUCCESS;
+}
+
 result cuMemsetD8Async(address at, unsigned char byte, size_t bytes, stream *in) {
     CALL();
     stream *const to = stream_of(in);

@@ -57,6 +57,23 @@ fn results_come_home_when_something_does_not_fit() {
     assert_eq!((memory.locked().used, budget.used()), (0, 0));
 }
 
+/// Protects fills of any size and length, of which next to nothing is to take the way from the host.
+#[test]
+fn fills_are_made_on_the_device() {
+    let host = Host::with_memory(usize::MAX);
+    let memory = DeviceMemory::of(host.clone(), usize::MAX);
+    let fill = 0x0102_0304_0506_0708_u64;
+    for size in [1, 2, 4, 8] {
+        for elements in [0, 1, 3, FIRST / size - 1, FIRST / size, 5 * FIRST / size + 1, 8 * FIRST / size] {
+            let held = memory.filled((elements, size), fill, asker()).unwrap();
+            assert!(host.moved().0 <= FIRST);
+            let mut found = vec![0; elements * size];
+            memory.take(held.address(), &mut found, asker()).unwrap();
+            assert!(found.chunks(size).all(|element| *element == fill.to_le_bytes()[..size]), "{elements} of {size}");
+        }
+    }
+}
+
 /// Protects who cancels from waiting for a long transfer.
 #[test]
 fn transfers_are_cancelled_between_pieces() {

@@ -138,6 +138,12 @@ impl Machine for Host {
         Ok(())
     }
 
+    fn copy(&self, from: Address, to: Address, bytes: usize) -> Result<(), Trouble> {
+        // SAFETY: as above.
+        unsafe { (from as *const u8).copy_to_nonoverlapping(to as *mut u8, bytes) };
+        Ok(())
+    }
+
     fn set(&self, at: Address, bytes: usize, byte: u8) -> Result<(), Trouble> {
         // SAFETY: as above.
         unsafe { (at as *mut u8).write_bytes(byte, bytes) };
