@@ -116,3 +116,46 @@ impl EmulatedDevice {
         unsafe { self.driver.get::<unsafe extern "C" fn() -> u64>(name).expect("it is exported")() }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a program says that runs a kernel by a block of 32 threads which share 64 bytes; `None` where it runs to its end.
+    fn said(kernel: &str) -> Option<String> {
+        let folder = tempfile::tempdir().unwrap();
+        let [source, program] = ["main.cpp", "main"].map(|name| folder.path().join(name));
+        let text = format!(
+            "{BLOCK}\nstatic void kernel(emulated_argument) {{ {kernel} }}\n\
+             int main() {{ const emulated_argument argument = {{}}; emulated_launch(kernel, &argument, 1, 32, 64); }}\n"
+        );
+        std::fs::write(&source, text).unwrap();
+        let built = Command::new(compiler_name()).args(["-std=c++17", "-w", "-o"]).args([&program, &source]).output();
+        let built = built.unwrap();
+        assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+        let ran = Command::new(program).output().unwrap();
+        (!ran.status.success()).then(|| String::from_utf8_lossy(&ran.stderr).into_owned())
+    }
+
+    /// Protects what blocks are checked for from passing everything.
+    #[test]
+    fn broken_blocks_are_seen() {
+        let cases = [
+            ("if (threadIdx.x != 3) __syncwarp(~0u);", "threads wait for others that do not come"),
+            ("if (threadIdx.x != 3) __syncthreads();", "threads"),
+            ("if (threadIdx.x % 2) __syncwarp(~0u); else __any_sync(~0u, 1);", "or do not do the same"),
+            ("__syncwarp(0xffu);", "a mask without the lane that names it"),
+            ("__syncwarp(0x55555555u << threadIdx.x % 2);", "the lanes of a mask are no range"),
+            ("__shfl_sync(0xffu << threadIdx.x / 8 * 8, 1, 20, 32);", "a shuffle from a lane that is not named"),
+            ("rp_shared[8] = 1;", "the block wrote behind its memory"),
+        ];
+        for (kernel, words) in cases {
+            let said = said(kernel).unwrap_or_else(|| panic!("not seen: {kernel}"));
+            assert!(said.contains(words), "{kernel}: {said}");
+        }
+        let sound = "__syncwarp(~0u); if (__shfl_sync(~0u, threadIdx.x, 5, 8) % 8 != 5) std::abort(); rp_shared[7] = 1; \
+                     if (!__any_sync(0xffu << threadIdx.x / 8 * 8, threadIdx.x % 8 == 2)) std::abort(); \
+                     if (__shfl_down_sync(~0u, threadIdx.x, 4, 16) != threadIdx.x + (threadIdx.x % 16 < 12 ? 4 : 0)) std::abort();";
+        assert_eq!(said(sound), None);
+    }
+}
