@@ -9,7 +9,7 @@ mod common;
 
 use common::engines::{Case, Failure};
 use common::optimizing::{self, Taken};
-use common::random::{Flavour, Outcome, case, cover, run, smallest_failure};
+use common::random::{Flavour, Outcome, asked_seeds, case, cover, run, smallest_failure};
 use redpoll_logic::testing::{Coverage, Data};
 use redpoll_logic::text::format_to_sexpr;
 use redpoll_logic::{FloatMode, Format};
@@ -107,11 +107,7 @@ impl Tally {
 
 #[test]
 fn random_plans_agree() {
-    let asked = std::env::var("REDPOLL_SEEDS").ok().map(|s| {
-        let number = |n: &str| n.parse::<u64>().expect("REDPOLL_SEEDS is LOW..HIGH");
-        let (low, high) = s.split_once("..").expect("REDPOLL_SEEDS is LOW..HIGH");
-        number(low)..number(high)
-    });
+    let asked = asked_seeds();
     let seeds = asked.clone().unwrap_or(SEEDS);
     let optimized = match std::env::var("REDPOLL_OPTIMIZED") {
         Ok(count) => count.parse().expect("REDPOLL_OPTIMIZED is a number of seeds"),

@@ -1,5 +1,5 @@
-//! What tests of several crates need: every format of a rank that the levels can be nested into, and tensors that a device has
-//! lost.
+//! What tests of several crates need: every format of a rank that the levels can be nested into, tensors that a device has lost,
+//! and a device that is emulated.
 
 use crate::Error;
 use crate::run::MemoryBudget;

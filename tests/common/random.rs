@@ -12,6 +12,7 @@ use redpoll_logic::{
 use redpoll_optimizer::{Config, WrittenOrder};
 use redpoll_physical::storage::{Tensor, Values};
 use std::collections::HashMap;
+use std::ops::Range;
 
 /// Which plans and data are drawn.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -43,6 +44,19 @@ pub(crate) fn case(seed: u64, flavour: Flavour) -> (testing::Case, Case) {
     (drawn, case)
 }
 
+/// The seeds that the environment variable `REDPOLL_SEEDS` asks for, as `LOW..HIGH`.
+pub(crate) fn asked_seeds() -> Option<Range<u64>> {
+    let number = |n: &str| n.parse::<u64>().expect("REDPOLL_SEEDS is LOW..HIGH");
+    let seeds = std::env::var("REDPOLL_SEEDS").ok()?;
+    let (low, high) = seeds.split_once("..").expect("REDPOLL_SEEDS is LOW..HIGH");
+    Some(number(low)..number(high))
+}
+
+/// Whether an error is the optimizer's that refuses a scan by an operator without identity.
+pub(crate) fn is_refused(error: &str) -> bool {
+    error.contains("no identity") && error.contains("scan")
+}
+
 /// How a case went.
 pub(crate) enum Outcome {
     Done(Report),
@@ -55,7 +69,7 @@ pub(crate) enum Outcome {
 pub(crate) fn run(seed: u64, case: &Case, mut covered: impl FnMut(String)) -> Outcome {
     let plain = match plain_plan(case) {
         Ok(plain) => plain,
-        Err(f) if f.what.contains("no identity") && f.what.contains("scan") => return Outcome::Refused,
+        Err(f) if is_refused(&f.what) => return Outcome::Refused,
         Err(f) => return Outcome::Failed(f),
     };
     let physical = turn_walks(seed, plain.clone(), case, &mut covered);

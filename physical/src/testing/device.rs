@@ -16,7 +16,9 @@ pub(crate) const BLOCK: &str = include_str!("device/block.h");
 const DRIVER: &str = include_str!("device/driver.cpp");
 const COMPILER: &str = include_str!("device/nvrtc.cpp");
 
-/// How units are compiled: with floats as in [`crate::emit::cuda::OPTIONS`]. What C++ leaves undefined, overflow of integers with
+/// How libraries are compiled.
+const LIBRARY: &[&str] = &["-std=c++17", "-w", "-fPIC", "-shared", "-pthread"];
+/// How units are compiled, beside that: with floats as in [`crate::emit::cuda::OPTIONS`]. What C++ leaves undefined, overflow of integers with
 /// a sign first of all, ends the process.
 pub(crate) const UNIT: &[&str] = &[
     "-O1",
@@ -31,8 +33,6 @@ pub(crate) fn compiler(options: &[&str]) -> Command {
     command.args(LIBRARY).args(options);
     command
 }
-
-const LIBRARY: &[&str] = &["-std=c++17", "-w", "-fPIC", "-shared", "-pthread"];
 
 fn compiler_name() -> OsString {
     std::env::var_os("CXX").unwrap_or_else(|| "c++".into())
@@ -142,6 +142,7 @@ mod tests {
     fn broken_blocks_are_seen() {
         let cases = [
             ("if (threadIdx.x != 3) __syncwarp(~0u);", "threads wait for others that do not come"),
+            // It may be seen by those who wait, or by those who come later.
             ("if (threadIdx.x != 3) __syncthreads();", "threads"),
             ("if (threadIdx.x % 2) __syncwarp(~0u); else __any_sync(~0u, 1);", "or do not do the same"),
             ("__syncwarp(0xffu);", "a mask without the lane that names it"),

@@ -1,4 +1,4 @@
-//! What a device is asked to do: memory, copies, launches. The driver of CUDA does it, or threads of the host in tests.
+//! What a device is asked to do: memory, copies, launches. The driver of CUDA does it, or the host in tests.
 
 use super::launch::Argument;
 use std::fmt;

@@ -200,17 +200,20 @@ impl DeviceMemory {
         Ok(Arc::new(held))
     }
 
-    /// Fills memory with an element of 1, 2, 4 or 8 bytes again and again. What is there is copied behind itself, so that only the
-    /// first ones take the way from the host.
+    /// Fills memory with an element of 1, 2, 4 or 8 bytes again and again. Where these differ, what is there is copied behind
+    /// itself, so that only the first elements take the way from the host.
     fn repeat(&self, held: &Held, element: &[u8], asker: Asker<'_>) -> Result<(), Error> {
+        let trouble = |trouble: Trouble| self.error(asker.kernel, &trouble);
+        if element.iter().all(|byte| *byte == element[0]) {
+            return self.machine.set(held.address(), held.bytes, element[0]).map_err(trouble);
+        }
         let first: Vec<u8> = element.iter().copied().cycle().take(held.bytes.min(FIRST)).collect();
         self.put(&first, held.address(), asker)?;
         let mut done = first.len();
         while done < held.bytes {
             asker.goes_on()?;
             let bytes = done.min(held.bytes - done);
-            let copied = self.machine.copy(held.address(), held.address() + done as u64, bytes);
-            copied.map_err(|trouble| self.error(asker.kernel, &trouble))?;
+            self.machine.copy(held.address(), held.address() + done as u64, bytes).map_err(trouble)?;
             done += bytes;
         }
         Ok(())
@@ -227,12 +230,7 @@ impl DeviceMemory {
         asker: Asker<'_>,
     ) -> Result<Arc<Held>, Error> {
         let held = self.allocate(elements.saturating_mul(size), asker)?;
-        let fill = &fill.to_le_bytes()[..size];
-        if fill.iter().all(|byte| *byte == fill[0]) {
-            let set = self.machine.set(held.address(), held.bytes, fill[0]);
-            return set.map(|()| held).map_err(|trouble| self.error(asker.kernel, &trouble));
-        }
-        self.repeat(&held, fill, asker)?;
+        self.repeat(&held, &fill.to_le_bytes()[..size], asker)?;
         Ok(held)
     }
 

@@ -201,17 +201,13 @@ static bool gone() {
         if (!current) return INVALID_CONTEXT;       \
     } while (0)
 
-// What lies at an address, of which so many bytes are the device's. To be asked under the lock of what is known.
-static bool holds(address at, size_t bytes) {
+// Whether so many bytes from an address on are the device's.
+static bool is_memory(address at, size_t bytes) {
+    lock held(known);
     auto behind = blocks.upper_bound(at);
     if (behind == blocks.begin()) return false;
     const auto &[start, block] = *--behind;
     return block.of == current && at - start <= block.bytes && bytes <= block.bytes - (at - start);
-}
-
-static bool is_memory(address at, size_t bytes) {
-    lock held(known);
-    return holds(at, bytes);
 }
 
 static stream *stream_of(stream *of) {
@@ -223,6 +219,14 @@ static stream *stream_of(stream *of) {
 template <typename T> static bool is_known(const std::set<T *> &of, T *what) {
     lock held(known);
     return of.count(what) != 0;
+}
+
+// Gives what was made, and knows it from then on.
+template <typename T> static result give(std::set<T *> &of, T **made, T *what) {
+    lock held(known);
+    of.insert(what);
+    *made = what;
+    return SUCCESS;
 }
 
 static result allocate(address *at, size_t bytes) {
@@ -277,19 +281,9 @@ result cuGetErrorString(result of, const char **words) {
     return SUCCESS;
 }
 
-result cuDeviceGetCount(int *count) {
-    *count = DEVICES;
-    return SUCCESS;
-}
-
 result cuDeviceGet(int *device, int ordinal) {
     if (ordinal < 0 || ordinal >= DEVICES) return INVALID_DEVICE;
     *device = ordinal;
-    return SUCCESS;
-}
-
-result cuDeviceGetName(char *name, int room, int) {
-    std::snprintf(name, room, "emulated");
     return SUCCESS;
 }
 
@@ -342,36 +336,10 @@ result cuCtxSetCurrent(context *of) {
     return SUCCESS;
 }
 
-result cuCtxSynchronize() {
-    CALL();
-    current->main->drain();
-    return SUCCESS;
-}
-
-result cuMemGetInfo_v2(size_t *free, size_t *total) {
-    CALL();
-    lock held(known);
-    *free = MEMORY - current->used;
-    *total = MEMORY;
-    return SUCCESS;
-}
-
-result cuMemAlloc_v2(address *at, size_t bytes) {
-    CALL();
-    return allocate(at, bytes);
-}
-
 result cuMemAllocAsync(address *at, size_t bytes, stream *in) {
     CALL();
     if (!stream_of(in)) return INVALID_HANDLE;
     return allocate(at, bytes);
-}
-
-result cuMemFree_v2(address at) {
-    CALL();
-    current->main->drain();
-    release(at);
-    return SUCCESS;
 }
 
 result cuMemFreeAsync(address at, stream *in) {
@@ -420,10 +388,7 @@ result cuMemsetD8Async(address at, unsigned char byte, size_t bytes, stream *in)
 
 result cuStreamCreate(stream **made, unsigned) {
     CALL();
-    *made = new stream;
-    lock held(known);
-    current->streams.insert(*made);
-    return SUCCESS;
+    return give(current->streams, made, new stream);
 }
 
 result cuStreamDestroy_v2(stream *of) {
@@ -446,25 +411,9 @@ result cuStreamSynchronize(stream *of) {
     return SUCCESS;
 }
 
-result cuStreamIsCapturing(stream *, int *captures) {
-    *captures = 0;
-    return SUCCESS;
-}
-
-result cuStreamWaitEvent(stream *of, event *until, unsigned) {
-    CALL();
-    stream *const to = stream_of(of);
-    if (!to || !is_known(events, until)) return INVALID_HANDLE;
-    if (const auto recorded = until->recorded) to->ask([=] { recorded->wait(); });
-    return SUCCESS;
-}
-
 result cuEventCreate(event **made, unsigned flags) {
     CALL();
-    *made = new event{(flags & 2) == 0, nullptr};
-    lock held(known);
-    events.insert(*made);
-    return SUCCESS;
+    return give(events, made, new event{(flags & 2) == 0, nullptr});
 }
 
 result cuEventDestroy_v2(event *of) {
@@ -499,17 +448,13 @@ result cuEventSynchronize(event *of) {
     return SUCCESS;
 }
 
-result cuEventElapsedTime(float *milliseconds, event *start, event *end) {
+result cuEventElapsedTime_v2(float *milliseconds, event *start, event *end) {
     CALL();
     if (!is_known(events, start) || !is_known(events, end) || !start->timed || !end->timed) return INVALID_HANDLE;
     if (!start->recorded || !end->recorded) return INVALID_HANDLE;
     if (!start->recorded->is_reached() || !end->recorded->is_reached()) return NOT_READY;
     *milliseconds = std::chrono::duration<float, std::milli>(end->recorded->time - start->recorded->time).count();
     return SUCCESS;
-}
-
-result cuEventElapsedTime_v2(float *milliseconds, event *start, event *end) {
-    return cuEventElapsedTime(milliseconds, start, end);
 }
 
 result cuModuleLoadData(module **made, const void *ptx) {
@@ -524,11 +469,9 @@ result cuModuleLoadData(module **made, const void *ptx) {
     for (; digits[0] && digits[1]; digits += 2) library_file.put((char)(digit(digits[0]) << 4 | digit(digits[1])));
     library_file.close();
     void *const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    unlink(path.c_str());
     if (!library) return INVALID_IMAGE;
-    *made = new module{library};
-    lock held(known);
-    modules.insert(*made);
-    return SUCCESS;
+    return give(modules, made, new module{library});
 }
 
 result cuModuleUnload(module *of) {
@@ -545,10 +488,7 @@ result cuModuleGetFunction(function **made, module *of, const char *name) {
     const auto entry = (kernel)dlsym(of->library, name);
     const auto launch = (launcher)dlsym(of->library, "emulated_launch");
     if (!entry || !launch) return NOT_FOUND;
-    *made = new function{entry, launch};
-    lock held(known);
-    functions.insert(*made);
-    return SUCCESS;
+    return give(functions, made, new function{entry, launch});
 }
 
 result cuLaunchKernel(function *of, unsigned blocks, unsigned y, unsigned z, unsigned threads, unsigned ty, unsigned tz,

@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <string>
@@ -51,12 +52,14 @@ int nvrtcCompileProgram(program *of, int, const char *const *) {
     std::string folder = EMULATED_FOLDER "/unit-XXXXXX";
     if (!mkdtemp(&folder[0])) return COMPILATION;
     std::ofstream(folder + "/unit.cpp") << of->text;
-    const std::string command = EMULATED_COMPILER " -include " EMULATED_FOLDER "/block.h -o " + folder + "/unit.so " +
-                                folder + "/unit.cpp 2> " + folder + "/log";
+    const std::string command = EMULATED_COMPILER " -include '" EMULATED_FOLDER "/block.h' -o '" + folder + "/unit.so' '" +
+                                folder + "/unit.cpp' 2> '" + folder + "/log'";
     const int status = std::system(command.c_str());
     of->log = contents(folder + "/log");
+    const std::string library = contents(folder + "/unit.so");
+    std::filesystem::remove_all(folder);
     if (status != 0) return COMPILATION;
-    for (const unsigned char byte : contents(folder + "/unit.so")) {
+    for (const unsigned char byte : library) {
         of->ptx += "0123456789abcdef"[byte >> 4];
         of->ptx += "0123456789abcdef"[byte & 15];
     }
