@@ -1,11 +1,5 @@
 //! Random plans that are adapted wherever they can be, with statistics that are wrong by a thousand: results stay the same.
 
-mod common;
-
-use common::engines::{Case, check_plan, define, run};
-use common::optimizing::{self, Taken};
-use common::random::{Flavour, case};
-use common::rng::Rng;
 use redpoll::{Bindings, Config, Engine, Session};
 use redpoll_logic::physical::verify::verify;
 use redpoll_logic::statistics::{Answer, PositionCounts, Statistics};
@@ -14,6 +8,10 @@ use redpoll_logic::{Alias, FloatMode};
 use redpoll_optimizer::{Adaptivity, Worth, Written, optimize_adaptive};
 use redpoll_physical::levels::level;
 use redpoll_physical::storage::Tensor;
+use redpoll_testing::engines::{Case, check_plan, define, run};
+use redpoll_testing::optimizing::{self, Taken};
+use redpoll_testing::random::{Flavour, case};
+use redpoll_testing::rng::Rng;
 
 /// However small the difference and the gain.
 const ALWAYS: Adaptivity = Adaptivity::On { factor: 1.0, worth: Worth(f64::NEG_INFINITY) };

@@ -1,11 +1,9 @@
 //! Every program file on a CUDA device, where there is one: it gives the values of the CPU, or is declined for a reason that the
 //! table in `physical/README.md` has. Without a device the text is made all the same, so what is declined is known anywhere.
 
-mod common;
-
-use common::device::{DECLINED, prepared, program_files, values};
 use redpoll::physical::emit::cuda::Cuda;
 use redpoll::{Detail, Engine, Prepared};
+use redpoll_testing::device::{DECLINED, prepared, program_files, values};
 
 /// Protects devices from programs that they decline silently, or compute otherwise.
 #[test]

@@ -2,11 +2,6 @@
 //! asked of them is what a device would be asked.
 #![cfg(target_os = "linux")]
 
-mod common;
-
-use common::device::{DECLINED, prepared, program_files, values};
-use common::engines::define;
-use common::random::{self, Flavour};
 use redpoll::logic::testing::Data;
 use redpoll::logic::{Alias, FloatMode, Format, Prim, Scalar, TensorType};
 use redpoll::physical::emit::cuda::Cuda;
@@ -15,6 +10,9 @@ use redpoll::physical::run::Workers;
 use redpoll::physical::storage::{Tensor, Values};
 use redpoll::physical::testing::device::EmulatedDevice;
 use redpoll::{Bindings, Config, Engine, Error, Prepared, Run, Session};
+use redpoll_testing::device::{DECLINED, prepared, program_files, values};
+use redpoll_testing::engines::define;
+use redpoll_testing::random::{self, Flavour};
 use std::num::NonZero;
 use std::ops::Range;
 use std::sync::atomic::Ordering;

@@ -4,16 +4,14 @@
 //! file again, with the same cases. Of the kernels of a file a sample goes through the optimizing tier, since a C compiler
 //! takes longer than all the rest; all those of the first cases of each file, if `REDPOLL_OPTIMIZED` says how many.
 
-mod common;
-
-use common::data::Kind;
-use common::engines::{Failure, Report, check};
-use common::formats::combinations;
-use common::optimizing::{self, Taken};
-use common::program::{Choice, ProgramFile};
-use common::rng;
 use libtest_mimic::{Arguments, Failed, Trial};
 use redpoll_logic::{FloatMode, Format};
+use redpoll_testing::data::Kind;
+use redpoll_testing::engines::{Failure, Report, check};
+use redpoll_testing::formats::combinations;
+use redpoll_testing::optimizing::{self, Taken};
+use redpoll_testing::program::{Choice, ProgramFile};
+use redpoll_testing::rng;
 use std::path::Path;
 
 /// Combinations of formats that are drawn for one or two operands, beside the pairs that are enumerated.

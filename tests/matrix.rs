@@ -4,12 +4,6 @@
 //! A row of [`OPERATORS`] is one test for vectors and one for matrices; `cargo test --test matrix NAME` runs one again,
 //! with the same cases. What a protocol allows is what the verifier of physical plans lets through.
 
-mod common;
-
-use common::engines::{Case, Failure, check_plan, define, parse_plan, plan};
-use common::optimizing;
-use common::program::result_formats;
-use common::rng::{Rng, named};
 use libtest_mimic::{Arguments, Failed, Trial};
 use redpoll_logic::interp::{Dense, Exactness};
 use redpoll_logic::literal::read_value;
@@ -21,6 +15,10 @@ use redpoll_logic::{Alias, DType, Format, LeafKind, LevelKind, Lookup, Prim, Sca
 use redpoll_optimizer::Config;
 use redpoll_physical::storage::{Duplicates, Tensor, Triples, Values, convert};
 use redpoll_physical::testing::concordant_formats_of_rank;
+use redpoll_testing::engines::{Case, Failure, check_plan, define, parse_plan, plan};
+use redpoll_testing::optimizing;
+use redpoll_testing::program::result_formats;
+use redpoll_testing::rng::{Rng, named};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 

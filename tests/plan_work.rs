@@ -3,14 +3,12 @@
 //!
 //! The shapes of these plans are tested where they are made, in the optimizer; here they have data.
 
-mod common;
-
-use common::counted::{count_with, dense, list, matrix, pattern, rows, vector};
-use common::rng::Rng;
 use redpoll::Config;
 use redpoll_logic::{Format, Scalar};
 use redpoll_optimizer::{Config as Optimizer, Subjects, Worth};
 use redpoll_physical::storage::Tensor;
+use redpoll_testing::counted::{count_with, dense, list, matrix, pattern, rows, vector};
+use redpoll_testing::rng::Rng;
 use std::collections::BTreeSet;
 
 /// What is expected of a plan.

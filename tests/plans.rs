@@ -1,12 +1,10 @@
 //! The plans of the folder `plans` through every engine, over the formats and sizes that their headers name.
 
-mod common;
-
-use common::data::Kind;
-use common::engines::check;
-use common::program::{Choice, ProgramFile};
-use common::{optimizing, rng};
 use redpoll_logic::FloatMode;
+use redpoll_testing::data::Kind;
+use redpoll_testing::engines::check;
+use redpoll_testing::program::{Choice, ProgramFile};
+use redpoll_testing::{optimizing, rng};
 use std::path::Path;
 
 /// Protects the plans that users begin with: each agrees with the reference interpreter on every engine.

@@ -5,14 +5,12 @@
 //! the seeds that are run by default the first go through the optimizing tier, as many as `REDPOLL_OPTIMIZED` says; of
 //! others all do.
 
-mod common;
-
-use common::engines::{Case, Failure};
-use common::optimizing::{self, Taken};
-use common::random::{Flavour, Outcome, asked_seeds, case, cover, run, smallest_failure};
 use redpoll_logic::testing::{Coverage, Data};
 use redpoll_logic::text::format_to_sexpr;
 use redpoll_logic::{FloatMode, Format};
+use redpoll_testing::engines::{Case, Failure};
+use redpoll_testing::optimizing::{self, Taken};
+use redpoll_testing::random::{Flavour, Outcome, asked_seeds, case, cover, optimized_seeds, run, smallest_failure};
 use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -109,12 +107,7 @@ impl Tally {
 fn random_plans_agree() {
     let asked = asked_seeds();
     let seeds = asked.clone().unwrap_or(SEEDS);
-    let optimized = match std::env::var("REDPOLL_OPTIMIZED") {
-        Ok(count) => count.parse().expect("REDPOLL_OPTIMIZED is a number of seeds"),
-        Err(_) if asked.is_some() => u64::MAX,
-        Err(_) => OPTIMIZED,
-    };
-    let optimized = seeds.start..seeds.start.saturating_add(optimized);
+    let optimized = optimized_seeds(&seeds, OPTIMIZED);
     std::panic::set_hook(Box::new(|_| {}));
     let (next, tally) = (AtomicU64::new(seeds.start), Mutex::new(Tally::default()));
     let threads = std::thread::available_parallelism().map_or(1, usize::from);

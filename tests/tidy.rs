@@ -7,15 +7,30 @@ use std::path::{Path, PathBuf};
 const FOLDERS: [&str; 9] = ["logic", "optimizer", "physical", "datasets", "sql", "bench", "src", "tests", "examples"];
 
 /// The crates of the workspace and what of ours each may depend on.
-const MAY_DEPEND_ON: [(&str, &[&str]); 7] = [
+const MAY_DEPEND_ON: [(&str, &[&str]); 8] = [
     ("logic", &[]),
     ("optimizer", &["redpoll-logic"]),
     ("physical", &["redpoll-logic"]),
     ("datasets", &["redpoll-logic", "redpoll-physical"]),
     // Its tests run regions on the sessions of `redpoll`.
     ("sql", &["redpoll", "redpoll-logic", "redpoll-physical", "redpoll-datasets"]),
-    (".", &["redpoll-logic", "redpoll-optimizer", "redpoll-physical", "redpoll-datasets", "redpoll-sql"]),
-    ("bench", &["redpoll", "redpoll-logic", "redpoll-optimizer", "redpoll-physical", "redpoll-datasets"]),
+    // The last one is what its tests share.
+    (
+        ".",
+        &[
+            "redpoll-logic",
+            "redpoll-optimizer",
+            "redpoll-physical",
+            "redpoll-datasets",
+            "redpoll-sql",
+            "redpoll-testing",
+        ],
+    ),
+    ("tests/common", &["redpoll", "redpoll-logic", "redpoll-physical", "redpoll-optimizer"]),
+    (
+        "bench",
+        &["redpoll", "redpoll-logic", "redpoll-physical", "redpoll-optimizer", "redpoll-datasets", "redpoll-testing"],
+    ),
 ];
 
 /// A file longer than this says that two things live in it.

@@ -2,13 +2,11 @@
 //!
 //! Entries grow with the size, dimensions with its square or faster, so that a loop over a dimension would show.
 
-mod common;
-
-use common::counted::{count, list, matrix, rows, some, vector};
-use common::rng::Rng;
 use redpoll::{Bindings, Engine, Session};
 use redpoll_logic::{FloatMode, Format, Prim, Scalar, TensorType};
 use redpoll_physical::storage::{Array, Duplicates, Tensor, Triples, Values};
+use redpoll_testing::counted::{count, list, matrix, rows, some, vector};
+use redpoll_testing::rng::Rng;
 use std::collections::BTreeSet;
 
 const SIZES: [u64; 2] = [40, 160];

@@ -1,6 +1,6 @@
 //! Plans whose work the interpreter of Assembly counts, and what they are given.
 
-use super::rng::Rng;
+use crate::rng::Rng;
 use redpoll::physical::assembly::Counts;
 use redpoll::{Bindings, Config, Engine, Session};
 use redpoll_logic::{Format, LeafKind, LevelKind, Prim, Scalar, TensorType};
@@ -8,7 +8,7 @@ use redpoll_physical::storage::{Duplicates, Tensor, Triples, Values};
 use std::collections::BTreeSet;
 
 /// Distinct places, so many in each row, of which there are so many.
-pub(crate) fn rows(rng: &mut Rng, rows: u64, columns: u64, per_row: u64) -> Vec<[u64; 2]> {
+pub fn rows(rng: &mut Rng, rows: u64, columns: u64, per_row: u64) -> Vec<[u64; 2]> {
     let row = |i: u64, rng: &mut Rng| {
         let found = some(rng, columns, per_row.min(columns));
         found.into_iter().map(move |j| [i, j]).collect::<Vec<_>>()
@@ -17,12 +17,12 @@ pub(crate) fn rows(rng: &mut Rng, rows: u64, columns: u64, per_row: u64) -> Vec<
 }
 
 /// A matrix of ones and twos at these places.
-pub(crate) fn matrix(shape: [u64; 2], places: &[[u64; 2]], format: Format) -> Tensor {
+pub fn matrix(shape: [u64; 2], places: &[[u64; 2]], format: Format) -> Tensor {
     tensor(&shape, by_mode(places), format)
 }
 
 /// A matrix of ones at these places.
-pub(crate) fn pattern(shape: [u64; 2], places: &[[u64; 2]], format: Format) -> Tensor {
+pub fn pattern(shape: [u64; 2], places: &[[u64; 2]], format: Format) -> Tensor {
     with_values(&shape, by_mode(places), vec![1.0; places.len()], format)
 }
 
@@ -31,24 +31,24 @@ fn by_mode(places: &[[u64; 2]]) -> Vec<Vec<u64>> {
 }
 
 /// A vector of ones and twos at these places.
-pub(crate) fn vector(size: u64, places: impl IntoIterator<Item = u64>, format: Format) -> Tensor {
+pub fn vector(size: u64, places: impl IntoIterator<Item = u64>, format: Format) -> Tensor {
     tensor(&[size], vec![places.into_iter().collect()], format)
 }
 
 /// The format of a sorted list of coordinates.
-pub(crate) fn list() -> Format {
+pub fn list() -> Format {
     Format::of_kinds(&[LevelKind::SparseList], LeafKind::Element)
 }
 
 /// A tensor of ones and twos at all places.
-pub(crate) fn dense(shape: &[u64]) -> Tensor {
+pub fn dense(shape: &[u64]) -> Tensor {
     let below = |mode: usize| shape[mode + 1..].iter().product::<u64>();
     let coordinates = (0..shape.len()).map(|m| (0..shape.iter().product()).map(|k| k / below(m) % shape[m]).collect());
     tensor(shape, coordinates.collect(), Format::dense(shape.len()))
 }
 
 /// A tensor of ones and twos at places with these coordinates.
-pub(crate) fn tensor(shape: &[u64], coordinates: Vec<Vec<u64>>, format: Format) -> Tensor {
+pub fn tensor(shape: &[u64], coordinates: Vec<Vec<u64>>, format: Format) -> Tensor {
     let values = (0..coordinates[0].len()).map(|k| (1 + k % 2) as f64).collect();
     with_values(shape, coordinates, values, format)
 }
@@ -61,7 +61,7 @@ fn with_values(shape: &[u64], coordinates: Vec<Vec<u64>>, values: Vec<f64>, form
 }
 
 /// So many distinct numbers below `n`.
-pub(crate) fn some(rng: &mut Rng, n: u64, count: u64) -> BTreeSet<u64> {
+pub fn some(rng: &mut Rng, n: u64, count: u64) -> BTreeSet<u64> {
     let mut found = BTreeSet::new();
     while (found.len() as u64) < count {
         found.insert(rng.below(n));
@@ -70,12 +70,12 @@ pub(crate) fn some(rng: &mut Rng, n: u64, count: u64) -> BTreeSet<u64> {
 }
 
 /// The work of a plan, and its results.
-pub(crate) fn count(text: &str, inputs: &[(&str, Tensor)]) -> (Counts, Vec<Tensor>) {
+pub fn count(text: &str, inputs: &[(&str, Tensor)]) -> (Counts, Vec<Tensor>) {
     count_with(Config::default(), text, inputs)
 }
 
 /// The work of a plan in a session of that configuration, and its results.
-pub(crate) fn count_with(config: Config, text: &str, inputs: &[(&str, Tensor)]) -> (Counts, Vec<Tensor>) {
+pub fn count_with(config: Config, text: &str, inputs: &[(&str, Tensor)]) -> (Counts, Vec<Tensor>) {
     let bindings: Bindings = inputs.iter().map(|(name, t)| (*name, t.clone())).collect();
     let prepared = Session::new(config).prepare(text, &bindings).expect("a plan");
     let run = prepared.run_with(Engine::AssemblyInterpreter).expect("a run");

@@ -1,6 +1,6 @@
 //! Random tensors: as entries, from which storage is built, and with all places, which the interpreters take.
 
-use super::rng::Rng;
+use crate::rng::Rng;
 use redpoll_logic::interp::Dense;
 use redpoll_logic::{Prim, Scalar, TensorType};
 use redpoll_physical::storage::{Duplicates, Tensor, Triples, Values};
@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 /// Which values are drawn.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(crate) enum Kind {
+pub enum Kind {
     /// Small whole numbers, which sums and products do not round.
     Exact,
     /// Any finite numbers of moderate size; all integers.
@@ -20,16 +20,16 @@ pub(crate) enum Kind {
 
 /// How an input is drawn.
 #[derive(Clone, Debug)]
-pub(crate) struct Draw {
+pub struct Draw {
     /// The places with an entry, out of 100.
-    pub(crate) density: u64,
+    pub density: u64,
     /// The whole numbers to draw from; by dtype and kind without it.
-    pub(crate) values: Option<Range<i64>>,
-    pub(crate) kind: Kind,
+    pub values: Option<Range<i64>>,
+    pub kind: Kind,
 }
 
 /// Entries of a tensor of that type, and its values with all places.
-pub(crate) fn draw(rng: &mut Rng, ty: &TensorType, how: &Draw) -> (Triples, Dense) {
+pub fn draw(rng: &mut Rng, ty: &TensorType, how: &Draw) -> (Triples, Dense) {
     let places: usize = ty.shape.iter().product::<u64>() as usize;
     let mut dense = vec![ty.fill.clone(); places];
     let (mut coordinates, mut values) = (vec![Vec::new(); ty.shape.len()], Vec::new());
@@ -52,7 +52,7 @@ pub(crate) fn draw(rng: &mut Rng, ty: &TensorType, how: &Draw) -> (Triples, Dens
 }
 
 /// The entries stored as the type says.
-pub(crate) fn tensor(ty: &Arc<TensorType>, entries: &Triples) -> Tensor {
+pub fn tensor(ty: &Arc<TensorType>, entries: &Triples) -> Tensor {
     let built = Tensor::from_triples(ty.clone(), entries, Duplicates::Error);
     built.unwrap_or_else(|e| panic!("{e}: {:?}", ty.format)).0
 }

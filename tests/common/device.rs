@@ -1,18 +1,19 @@
 //! Program files as what engines of devices are compared on.
 
-use super::data::Kind;
-use super::program::{Choice, ProgramFile};
+use crate::data::Kind;
+use crate::program::{Choice, ProgramFile};
 use redpoll::{Bindings, Engine, Prepared, Session};
 use redpoll_logic::{FloatMode, Format, Scalar};
 use std::path::Path;
 
 /// Why a device declines a program, in the words of its error.
-pub(crate) const DECLINED: &str = "is a function of the host; run this query on the CPU";
+pub const DECLINED: &str = "is a function of the host; run this query on the CPU";
 
 /// All program files with their names, in their order.
-pub(crate) fn program_files() -> impl Iterator<Item = (String, ProgramFile)> {
+pub fn program_files() -> impl Iterator<Item = (String, ProgramFile)> {
     // Who runs what was built on another machine says where the sources are.
-    let root = std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
+    let root =
+        std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| concat!(env!("CARGO_MANIFEST_DIR"), "/../..").into());
     let folder = Path::new(&root).join("tests/files");
     let mut paths: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     paths.retain(|path| path.extension().is_some_and(|e| e == "rp"));
@@ -25,7 +26,7 @@ pub(crate) fn program_files() -> impl Iterator<Item = (String, ProgramFile)> {
 }
 
 /// The program on exact data, in its first formats and sizes, or in dense ones.
-pub(crate) fn prepared(file: &ProgramFile) -> Prepared {
+pub fn prepared(file: &ProgramFile) -> Prepared {
     let dense = || file.ranks().into_iter().map(Format::dense).collect();
     let formats = file.formats.first().cloned().unwrap_or_else(dense);
     let choice = Choice { size: 0, formats, kind: Kind::Exact, mode: FloatMode::Relaxed, seed: 3 };
@@ -36,7 +37,7 @@ pub(crate) fn prepared(file: &ProgramFile) -> Prepared {
 }
 
 /// The values of all results; zeros have no sign, as chunks may begin sums with one that has.
-pub(crate) fn values(prepared: &Prepared, engine: Engine) -> Vec<Vec<Scalar>> {
+pub fn values(prepared: &Prepared, engine: Engine) -> Vec<Vec<Scalar>> {
     let run = prepared.run_with(engine).unwrap();
     let unsigned = |value: Scalar| match value {
         Scalar::F64(x) => Scalar::F64(x + 0.0),

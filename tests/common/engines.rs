@@ -6,7 +6,7 @@
 //! agree in every array, bit by bit. The kernels, or a sample of them, go through the optimizing tier as well, see
 //! `optimizing`.
 
-use super::optimizing;
+use crate::optimizing;
 use redpoll_logic::interp::{Compared, Dense, Exactness, Interpreted, interpret};
 use redpoll_logic::physical::{Output, PhysicalPlan};
 use redpoll_logic::statistics::{Assumed, Statistics};
@@ -28,37 +28,37 @@ use std::sync::{Arc, LazyLock};
 /// No program here takes more rounds of loops; one that does would not end.
 const MOST_ROUNDS: u64 = 50_000_000;
 /// No kernel here is longer: the length of code is bounded by its program, whatever formats are.
-const MOST_STATEMENTS: usize = 8000;
+const OF_PLANS: Bounds = Bounds { chunked: 4, most_statements: 8000 };
 
 /// A plan with its inputs.
-pub(crate) struct Case {
-    pub(crate) plan: Plan,
+pub struct Case {
+    pub plan: Plan,
     /// Every input, stored and with all places.
-    pub(crate) inputs: Vec<(Alias, Tensor, Dense)>,
-    pub(crate) config: Config,
-    pub(crate) exactness: Exactness,
+    pub inputs: Vec<(Alias, Tensor, Dense)>,
+    pub config: Config,
+    pub exactness: Exactness,
 }
 
 /// What went wrong, with the phase in which it did.
 #[derive(Debug)]
-pub(crate) struct Failure {
-    pub(crate) phase: &'static str,
-    pub(crate) what: String,
+pub struct Failure {
+    pub phase: &'static str,
+    pub what: String,
 }
 
 /// What a case that went well did.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Report {
-    pub(crate) compared: Compared,
-    pub(crate) counts: Counts,
+pub struct Report {
+    pub compared: Compared,
+    pub counts: Counts,
     /// The statements of the largest kernel.
-    pub(crate) largest: usize,
+    pub largest: usize,
     /// The plan faults, in every engine.
-    pub(crate) faulted: bool,
+    pub faulted: bool,
 }
 
 /// The plan of a text over inputs of these types.
-pub(crate) fn parse_plan(text: &str, types: &[(Alias, Arc<TensorType>)]) -> Result<Plan, String> {
+pub fn parse_plan(text: &str, types: &[(Alias, Arc<TensorType>)]) -> Result<Plan, String> {
     let catalog = types.iter().cloned().collect::<Catalog>();
     let plan = parse(text, &catalog).map_err(|e| e.to_string())?;
     verify(&plan).map_err(|e| e.to_string())?;
@@ -66,7 +66,7 @@ pub(crate) fn parse_plan(text: &str, types: &[(Alias, Arc<TensorType>)]) -> Resu
 }
 
 /// Runs a case through all engines and compares them, as it is and rewritten; panics of a phase are failures of it.
-pub(crate) fn check(case: &Case) -> Result<Report, Failure> {
+pub fn check(case: &Case) -> Result<Report, Failure> {
     let expected = define(case)?;
     let plain = plain_plan(case)?;
     let report = check_plan(case, &plain, &expected)?;
@@ -75,7 +75,7 @@ pub(crate) fn check(case: &Case) -> Result<Report, Failure> {
 }
 
 /// Checks what the algebra makes of a case, unless it leaves the plan as it is; says whether it does not.
-pub(crate) fn check_rewritten(
+pub fn check_rewritten(
     case: &Case,
     rewritten: &PhysicalPlan,
     plain: &PhysicalPlan,
@@ -89,10 +89,10 @@ pub(crate) fn check_rewritten(
 }
 
 /// What the definition gives, or that it faults.
-pub(crate) type Expected = Result<HashMap<Alias, Interpreted>, redpoll_logic::Error>;
+pub type Expected = Result<HashMap<Alias, Interpreted>, redpoll_logic::Error>;
 
 /// Runs a physical plan of a case through all engines and compares them with what is expected.
-pub(crate) fn check_plan(case: &Case, physical: &PhysicalPlan, expected: &Expected) -> Result<Report, Failure> {
+pub fn check_plan(case: &Case, physical: &PhysicalPlan, expected: &Expected) -> Result<Report, Failure> {
     match expected {
         Ok(expected) => agree(case, physical, expected),
         // A checked operator overflows somewhere; an engine that does not need the value may pass over it.
@@ -104,24 +104,24 @@ pub(crate) fn check_plan(case: &Case, physical: &PhysicalPlan, expected: &Expect
 }
 
 /// What the reference interpreter gives.
-pub(crate) fn define(case: &Case) -> Result<Expected, Failure> {
+pub fn define(case: &Case) -> Result<Expected, Failure> {
     let inputs = case.inputs.iter().map(|(a, _, d)| (a.clone(), d.clone())).collect();
     phase("logic", || Ok(interpret(&case.plan, &inputs, case.config.float_mode)))
 }
 
 /// The physical plan of a case.
-pub(crate) fn plan(case: &Case) -> Result<PhysicalPlan, Failure> {
+pub fn plan(case: &Case) -> Result<PhysicalPlan, Failure> {
     // However small the data are.
     planned(case, &Config { worth: Worth(0.0), ..case.config.clone() })
 }
 
 /// A physical plan of a case, of those that the rules find.
-pub(crate) fn drawn_plan(case: &Case, seed: u64) -> Result<PhysicalPlan, Failure> {
+pub fn drawn_plan(case: &Case, seed: u64) -> Result<PhysicalPlan, Failure> {
     planned(case, &Config { worth: Worth(0.0), choice: Choice::Drawn(seed), ..case.config.clone() })
 }
 
 /// The physical plan of a case whose values are not rewritten.
-pub(crate) fn plain_plan(case: &Case) -> Result<PhysicalPlan, Failure> {
+pub fn plain_plan(case: &Case) -> Result<PhysicalPlan, Failure> {
     planned(case, &Config { subjects: Subjects::none(), ..case.config.clone() })
 }
 
@@ -160,17 +160,17 @@ fn agree(case: &Case, physical: &PhysicalPlan, expected: &HashMap<Alias, Interpr
 
 /// The results of all queries, by engine.
 #[derive(Default)]
-pub(crate) struct Run {
-    pub(crate) notation: HashMap<Alias, Vec<Scalar>>,
-    pub(crate) assembly: HashMap<Alias, Tensor>,
+pub struct Run {
+    pub notation: HashMap<Alias, Vec<Scalar>>,
+    pub assembly: HashMap<Alias, Tensor>,
     /// By grids in a schedule of their own: with lanes along lists, and rounds in sections.
-    pub(crate) grids: HashMap<Alias, Tensor>,
-    pub(crate) counts: Counts,
-    pub(crate) largest: usize,
+    pub grids: HashMap<Alias, Tensor>,
+    pub counts: Counts,
+    pub largest: usize,
 }
 
 /// Runs every query of a physical plan through the interpreters of Notation and Assembly and as machine code.
-pub(crate) fn run(physical: &PhysicalPlan, case: &Case) -> Result<Run, Failure> {
+pub fn run(physical: &PhysicalPlan, case: &Case) -> Result<Run, Failure> {
     let mut types: HashMap<Alias, Arc<TensorType>> = physical.inputs.iter().cloned().collect();
     let mut run = Run::default();
     for (alias, tensor, dense) in &case.inputs {
@@ -186,7 +186,7 @@ pub(crate) fn run(physical: &PhysicalPlan, case: &Case) -> Result<Run, Failure> 
         });
         let program = Arc::new(program.map_err(at)?);
         interpret_notation(&program, &mut run).map_err(at)?;
-        run_kernel(&program, case.config.float_mode, &mut run).map_err(at)?;
+        run_kernel(&program, case.config.float_mode, OF_PLANS, &mut run).map_err(at)?;
         if let Some(source) = query.converts(|t| types.get(t).map(AsRef::as_ref)) {
             phase("conversion", || compare_conversion(&run.assembly, source, &query.outputs[0])).map_err(at)?;
         }
@@ -195,7 +195,8 @@ pub(crate) fn run(physical: &PhysicalPlan, case: &Case) -> Result<Run, Failure> 
     Ok(run)
 }
 
-fn interpret_notation(program: &Program, run: &mut Run) -> Result<(), Failure> {
+/// Runs a program through the interpreter of Notation.
+pub fn interpret_notation(program: &Program, run: &mut Run) -> Result<(), Failure> {
     let outputs = phase("notation", || {
         let of = |role: Role| program.tensors.iter().filter(move |t| t.role == role);
         let inputs = of(Role::Input).map(|t| {
@@ -227,27 +228,39 @@ fn places(shape: &[u64]) -> impl Iterator<Item = Vec<u64>> {
     })
 }
 
-/// The limits for kernels of so many statements: every fourth is cut into chunks.
-fn limits(statements: usize, threads: usize) -> Limits {
+/// The limits for a kernel: on threads that cut all loops, or as they are by default.
+fn limits(chunked: bool, threads: usize) -> Limits {
     static WORKERS: LazyLock<[Arc<Workers>; 3]> =
         LazyLock::new(|| [1, 2, 3].map(|n| Arc::new(Workers::new(NonZero::new(n).expect("not 0")).cutting_all())));
-    if statements.is_multiple_of(4) { Limits::default().on(&WORKERS[threads - 1]) } else { Limits::default() }
+    if chunked { Limits::default().on(&WORKERS[threads - 1]) } else { Limits::default() }
 }
 
-fn run_kernel(program: &Arc<Program>, mode: FloatMode, run: &mut Run) -> Result<(), Failure> {
+/// What is asked of the kernels of a case.
+#[derive(Clone, Copy, Debug)]
+pub struct Bounds {
+    /// Of so many kernels one runs in chunks.
+    pub chunked: usize,
+    /// No kernel is longer.
+    pub most_statements: usize,
+}
+
+/// Runs a program in normal form through the interpreter of Assembly, as machine code and on grids.
+pub fn run_kernel(program: &Arc<Program>, mode: FloatMode, bounds: Bounds, run: &mut Run) -> Result<(), Failure> {
+    let Bounds { chunked, most_statements } = bounds;
     let of = |role: Role| program.tensors.iter().filter(move |t| t.role == role);
     let inputs: Vec<&Tensor> = of(Role::Input).map(|t| &run.assembly[t.name.as_str()]).collect();
     let draft = Draft::new(program, &Kernel::layouts(program, &inputs), mode);
     let made = |draft: &Draft, engine: Engine| Kernel::of(draft, engine).map_err(|e| chain(&e));
     let interpreter = phase("lowering", || Ok(made(&draft, Engine::Interpreter)?.with_iteration_limit(MOST_ROUNDS)))?;
     let statements: usize = interpreter.function().body.iter().map(Stmt::count).sum();
+    let chunked = statements.is_multiple_of(chunked);
     // Some kernels run in chunks, on another number of threads each time.
     let threads = Cell::new(0);
     let called = |kernel: &Kernel| {
         threads.set(threads.get() + 1);
-        kernel.run(&inputs, &limits(statements, threads.get())).map_err(|e| chain(&e))
+        kernel.run(&inputs, &limits(chunked, threads.get())).map_err(|e| chain(&e))
     };
-    if statements > MOST_STATEMENTS {
+    if statements > most_statements {
         let what = format!("{statements} statements\n{}", notation::print(program));
         return Err(Failure { phase: "code size", what });
     }
@@ -275,9 +288,9 @@ fn run_kernel(program: &Arc<Program>, mode: FloatMode, run: &mut Run) -> Result<
     };
     phase("machine code", || agrees(&kernel)).map_err(shown)?;
     phase("grid", || agrees(&made(&draft, Engine::Grid)?.with_iteration_limit(MOST_ROUNDS))).map_err(shown)?;
-    let scheduled = phase("schedule of grids", || on_grids(program, mode, &limits(statements, 2), &run.grids));
+    let scheduled = phase("schedule of grids", || on_grids(program, mode, &limits(chunked, 2), &run.grids));
     let scheduled = scheduled.map_err(shown)?;
-    phase("optimizing tier", || optimizing::offer(&kernel, (&inputs, &limits(statements, 3)), &found.outputs))
+    phase("optimizing tier", || optimizing::offer(&kernel, (&inputs, &limits(chunked, 3)), &found.outputs))
         .map_err(shown)?;
     let counts = found.counts.expect("the interpreter counts");
     run.counts.iterations += counts.iterations;
@@ -317,7 +330,7 @@ fn compare_conversion(tensors: &HashMap<Alias, Tensor>, source: &Alias, output: 
 }
 
 /// Bit by bit, except that NaN is NaN.
-pub(crate) fn same_arrays(one: &Tensor, other: &Tensor) -> Result<(), String> {
+pub fn same_arrays(one: &Tensor, other: &Tensor) -> Result<(), String> {
     let arrays = |t: &Tensor| t.levels().iter().flatten().chain(t.leaf()).cloned().collect::<Vec<_>>();
     for (k, (a, b)) in arrays(one).iter().zip(&arrays(other)).enumerate() {
         if a.len() != b.len() || a.prim() != b.prim() {
@@ -332,7 +345,7 @@ pub(crate) fn same_arrays(one: &Tensor, other: &Tensor) -> Result<(), String> {
 }
 
 /// An error with its causes.
-pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+pub fn chain(error: &dyn std::error::Error) -> String {
     match error.source() {
         Some(source) => format!("{error}: {}", chain(source)),
         None => error.to_string(),
@@ -340,7 +353,7 @@ pub(crate) fn chain(error: &dyn std::error::Error) -> String {
 }
 
 /// Runs a phase; its panic is its failure.
-fn phase<T>(phase: &'static str, f: impl FnOnce() -> Result<T, String>) -> Result<T, Failure> {
+pub fn phase<T>(phase: &'static str, f: impl FnOnce() -> Result<T, String>) -> Result<T, Failure> {
     let what = match catch_unwind(AssertUnwindSafe(f)) {
         Ok(Ok(value)) => return Ok(value),
         Ok(Err(what)) => what,

@@ -1,6 +1,6 @@
 //! Combinations of formats: all of them for few, a cover of all pairs of levels for many.
 
-use super::rng::Rng;
+use crate::rng::Rng;
 use redpoll_logic::{Format, LevelKind};
 use redpoll_physical::testing::{concordant_formats_of_rank, formats_of_rank};
 use std::collections::BTreeSet;
@@ -18,7 +18,7 @@ fn features(format: &Format) -> Vec<(usize, u8)> {
 /// Combinations of formats for operands of the given ranks: all pairs of concordant formats of up to two operands,
 /// as far as they are not too many, and then as many drawn ones, of all formats, as it takes until each level of each
 /// operand has met each level of each other one, and until there are `least`.
-pub(crate) fn combinations(rng: &mut Rng, ranks: &[usize], least: usize) -> Vec<Vec<Format>> {
+pub fn combinations(rng: &mut Rng, ranks: &[usize], least: usize) -> Vec<Vec<Format>> {
     let all: Vec<Vec<Format>> = ranks.iter().map(|r| formats_of_rank(*r)).collect();
     let count: usize = all.iter().map(Vec::len).product();
     if ranks.len() <= 2 && count <= MOST_PAIRS {

@@ -1,20 +1,20 @@
 //! Kernels that were run, for the optimizing tier: compiled together, since starting a C compiler takes longer than a
 //! kernel. A thread takes all its kernels, or a sample of them.
 
-use super::engines::{chain, same_arrays};
+use crate::engines::{chain, same_arrays};
 use redpoll_physical::emit::c::{CacheFolder, Options, Toolchain};
 use redpoll_physical::kernel::{Draft, Kernel};
 use redpoll_physical::run::Limits;
 use redpoll_physical::storage::Tensor;
 use std::cell::RefCell;
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::{Arc, LazyLock};
 
 /// Kernels in a sample.
 const SAMPLE: u64 = 8;
 /// Which kernels of a thread go through the optimizing tier.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Taken {
+pub enum Taken {
     /// A few, all equally likely.
     Sample,
     /// All, under a label.
@@ -35,13 +35,13 @@ struct Run {
 
 /// What the kernels of a thread have given.
 #[derive(Debug, Default)]
-pub(crate) struct Checked {
+pub struct Checked {
     /// Kernels that were offered, by threads that take some.
-    pub(crate) offered: u64,
+    pub offered: u64,
     /// Kernels whose results were compared.
-    pub(crate) kernels: u64,
+    pub kernels: u64,
     /// What is wrong, by label.
-    pub(crate) failures: Vec<(Option<u64>, String)>,
+    pub failures: Vec<(Option<u64>, String)>,
 }
 
 struct Thread {
@@ -61,7 +61,7 @@ thread_local! {
 }
 
 /// Says which kernels of this thread are taken from now on.
-pub(crate) fn take(taken: Taken) {
+pub fn take(taken: Taken) {
     THREAD.with_borrow_mut(|thread| thread.taken = taken);
 }
 
@@ -69,11 +69,7 @@ pub(crate) fn take(taken: Taken) {
 ///
 /// # Errors
 /// What is wrong with it, if each is compiled at once.
-pub(crate) fn offer(
-    kernel: &Kernel,
-    (inputs, limits): (&[&Tensor], &Limits),
-    outputs: &[Tensor],
-) -> Result<(), String> {
+pub fn offer(kernel: &Kernel, (inputs, limits): (&[&Tensor], &Limits), outputs: &[Tensor]) -> Result<(), String> {
     let run = |label| {
         let inputs = inputs.iter().map(|t| (*t).clone()).collect();
         Run { label, draft: kernel.draft().clone(), inputs, limits: limits.clone(), outputs: outputs.to_vec() }
@@ -107,7 +103,7 @@ pub(crate) fn offer(
 }
 
 /// Compiles the kernels that this thread has taken, all at once; gives what they gave, and forgets them.
-pub(crate) fn finish() -> Checked {
+pub fn finish() -> Checked {
     THREAD.with_borrow_mut(|thread| {
         check(&std::mem::take(&mut thread.runs), &mut thread.checked);
         std::mem::take(&mut thread.checked)
@@ -119,8 +115,7 @@ pub(crate) fn finish() -> Checked {
 fn check(runs: &[Run], checked: &mut Checked) {
     /// The same kernels come again as long as the code that makes them stays.
     static TOOLCHAIN: LazyLock<Arc<Toolchain>> = LazyLock::new(|| {
-        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("kernels");
-        Arc::new(Toolchain::new(Options { cache: CacheFolder::At(folder), ..Options::default() }))
+        Arc::new(Toolchain::new(Options { cache: CacheFolder::At(kernels_folder()), ..Options::default() }))
     });
     if runs.is_empty() {
         return;
@@ -137,6 +132,13 @@ fn check(runs: &[Run], checked: &mut Checked) {
             checked.failures.push((run.label, what));
         }
     }
+}
+
+/// Returns the folder of compiled kernels: it lies in the target folder that the running binary was built into.
+fn kernels_folder() -> PathBuf {
+    let binary = std::env::current_exe().unwrap_or_default();
+    let target = binary.ancestors().find(|folder| folder.join("CACHEDIR.TAG").is_file());
+    target.map_or_else(|| std::env::temp_dir().join("redpoll-tests"), |target| target.join("tmp")).join("kernels")
 }
 
 fn compare(kernel: &Kernel, run: &Run) -> Result<(), String> {

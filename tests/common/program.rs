@@ -10,9 +10,9 @@
 //! are combinations that are run beside the drawn ones; `rounds` says that floats are rounded even on whole numbers.
 //! All other comments are for readers.
 
-use super::data::{Draw, Kind, draw, tensor};
-use super::engines::{Case, parse_plan};
-use super::rng::Rng;
+use crate::data::{Draw, Kind, draw, tensor};
+use crate::engines::{Case, parse_plan};
+use crate::rng::Rng;
 use redpoll_logic::interp::{Dense, Exactness};
 use redpoll_logic::literal::read_value;
 use redpoll_logic::sexpr::read_one;
@@ -27,39 +27,39 @@ use std::sync::Arc;
 
 /// An input as a header declares it.
 #[derive(Clone, Debug)]
-pub(crate) struct Input {
-    pub(crate) name: String,
-    pub(crate) dimensions: Vec<String>,
-    pub(crate) fill: Scalar,
-    pub(crate) density: u64,
-    pub(crate) values: Option<Range<i64>>,
+pub struct Input {
+    pub name: String,
+    pub dimensions: Vec<String>,
+    pub fill: Scalar,
+    pub density: u64,
+    pub values: Option<Range<i64>>,
 }
 
 /// A plan file.
 #[derive(Clone, Debug)]
-pub(crate) struct ProgramFile {
-    pub(crate) name: String,
-    pub(crate) text: String,
-    pub(crate) inputs: Vec<Input>,
-    pub(crate) sizes: Vec<HashMap<String, u64>>,
+pub struct ProgramFile {
+    pub name: String,
+    pub text: String,
+    pub inputs: Vec<Input>,
+    pub sizes: Vec<HashMap<String, u64>>,
     /// Combinations of formats, one a input in their order.
-    pub(crate) formats: Vec<Vec<Format>>,
-    pub(crate) rounds: bool,
+    pub formats: Vec<Vec<Format>>,
+    pub rounds: bool,
 }
 
 /// What is drawn for one run of a file.
 #[derive(Clone, Debug)]
-pub(crate) struct Choice {
-    pub(crate) size: usize,
-    pub(crate) formats: Vec<Format>,
-    pub(crate) kind: Kind,
-    pub(crate) mode: FloatMode,
-    pub(crate) seed: u64,
+pub struct Choice {
+    pub size: usize,
+    pub formats: Vec<Format>,
+    pub kind: Kind,
+    pub mode: FloatMode,
+    pub seed: u64,
 }
 
 impl ProgramFile {
     /// Reads the header of a file.
-    pub(crate) fn parse(name: &str, text: &str) -> ProgramFile {
+    pub fn parse(name: &str, text: &str) -> ProgramFile {
         let mut file = ProgramFile {
             name: name.to_owned(),
             text: text.to_owned(),
@@ -85,17 +85,17 @@ impl ProgramFile {
     }
 
     /// The sizes of an input's modes.
-    pub(crate) fn shape(&self, input: &Input, size: usize) -> Vec<u64> {
+    pub fn shape(&self, input: &Input, size: usize) -> Vec<u64> {
         let of = |d: &String| d.parse().unwrap_or_else(|_| self.sizes[size][d]);
         input.dimensions.iter().map(of).collect()
     }
 
-    pub(crate) fn ranks(&self) -> Vec<usize> {
+    pub fn ranks(&self) -> Vec<usize> {
         self.inputs.iter().map(|i| i.dimensions.len()).collect()
     }
 
     /// The case of a choice.
-    pub(crate) fn case(&self, choice: &Choice) -> Result<Case, String> {
+    pub fn case(&self, choice: &Choice) -> Result<Case, String> {
         let mut rng = Rng::new(choice.seed);
         let mut inputs: Vec<(Alias, Tensor, Dense)> = Vec::new();
         let mut types: Vec<(Alias, Arc<TensorType>)> = Vec::new();
@@ -124,7 +124,7 @@ impl ProgramFile {
 }
 
 /// Formats for some of the results that have none of their own.
-pub(crate) fn result_formats(rng: &mut Rng, plan: &Plan) -> BTreeMap<Alias, Format> {
+pub fn result_formats(rng: &mut Rng, plan: &Plan) -> BTreeMap<Alias, Format> {
     let mut chosen = BTreeMap::new();
     for query in &plan.queries {
         let free = query.expr.stored_format().is_none();

@@ -1,8 +1,8 @@
 //! Random plans as cases of the engines: from a seed to a case, what it covers, and its smallest failing part.
 
-use super::engines::{Case, Failure, Report, check_plan, check_rewritten, define, drawn_plan, plain_plan};
-use super::program::result_formats;
-use super::rng::Rng;
+use crate::engines::{Case, Failure, Report, check_plan, check_rewritten, define, drawn_plan, plain_plan};
+use crate::program::result_formats;
+use crate::rng::Rng;
 use redpoll_logic::interp::Exactness;
 use redpoll_logic::physical::{Access, PhysicalPlan, Place, Point, Protocol, Temporaries};
 use redpoll_logic::testing::{self, Coverage, Data, random_case};
@@ -16,15 +16,15 @@ use std::ops::Range;
 
 /// Which plans and data are drawn.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Flavour {
-    pub(crate) data: Data,
-    pub(crate) mode: FloatMode,
-    pub(crate) depth: usize,
-    pub(crate) queries: usize,
+pub struct Flavour {
+    pub data: Data,
+    pub mode: FloatMode,
+    pub depth: usize,
+    pub queries: usize,
 }
 
 /// The case of a seed.
-pub(crate) fn case(seed: u64, flavour: Flavour) -> (testing::Case, Case) {
+pub fn case(seed: u64, flavour: Flavour) -> (testing::Case, Case) {
     let Flavour { data, mode, depth, queries } = flavour;
     let drawn =
         random_case(seed, &testing::Config { data, depth, queries, dimension: 5, ..testing::Config::default() });
@@ -45,20 +45,31 @@ pub(crate) fn case(seed: u64, flavour: Flavour) -> (testing::Case, Case) {
 }
 
 /// The seeds that the environment variable `REDPOLL_SEEDS` asks for, as `LOW..HIGH`.
-pub(crate) fn asked_seeds() -> Option<Range<u64>> {
+pub fn asked_seeds() -> Option<Range<u64>> {
     let number = |n: &str| n.parse::<u64>().expect("REDPOLL_SEEDS is LOW..HIGH");
     let seeds = std::env::var("REDPOLL_SEEDS").ok()?;
     let (low, high) = seeds.split_once("..").expect("REDPOLL_SEEDS is LOW..HIGH");
     Some(number(low)..number(high))
 }
 
+/// The first of some seeds, whose kernels go through the optimizing tier: as many as the environment variable
+/// `REDPOLL_OPTIMIZED` says; all of those that are asked for, and `least` of others.
+pub fn optimized_seeds(seeds: &Range<u64>, least: u64) -> Range<u64> {
+    let count = match std::env::var("REDPOLL_OPTIMIZED") {
+        Ok(count) => count.parse().expect("REDPOLL_OPTIMIZED is a number of seeds"),
+        Err(_) if asked_seeds().is_some() => u64::MAX,
+        Err(_) => least,
+    };
+    seeds.start..seeds.start.saturating_add(count)
+}
+
 /// Whether an error is the optimizer's that refuses a scan by an operator without identity.
-pub(crate) fn is_refused(error: &str) -> bool {
+pub fn is_refused(error: &str) -> bool {
     error.contains("no identity") && error.contains("scan")
 }
 
 /// How a case went.
-pub(crate) enum Outcome {
+pub enum Outcome {
     Done(Report),
     /// The optimizer refuses a scan by an operator without identity.
     Refused,
@@ -66,7 +77,7 @@ pub(crate) enum Outcome {
 }
 
 /// Runs a case through all engines, some walks turned into gallops.
-pub(crate) fn run(seed: u64, case: &Case, mut covered: impl FnMut(String)) -> Outcome {
+pub fn run(seed: u64, case: &Case, mut covered: impl FnMut(String)) -> Outcome {
     let plain = match plain_plan(case) {
         Ok(plain) => plain,
         Err(f) if is_refused(&f.what) => return Outcome::Refused,
@@ -176,7 +187,7 @@ fn in_place(place: &mut Place, visit: &mut impl FnMut(&mut Access)) {
 }
 
 /// Counts what a case covers beside its levels and protocols.
-pub(crate) fn cover(coverage: &mut Coverage, drawn: &testing::Case, flavour: Flavour) {
+pub fn cover(coverage: &mut Coverage, drawn: &testing::Case, flavour: Flavour) {
     coverage.add(drawn);
     coverage.hit(format!("data {:?}", flavour.data));
     coverage.hit(format!("mode {:?}", flavour.mode));
@@ -184,7 +195,7 @@ pub(crate) fn cover(coverage: &mut Coverage, drawn: &testing::Case, flavour: Fla
 
 /// The smallest part of a case that fails too: one query whose expression is a part of one of its queries, after the
 /// queries that it reads.
-pub(crate) fn smallest_failure(seed: u64, case: Case, phase: &str) -> (Case, Failure) {
+pub fn smallest_failure(seed: u64, case: Case, phase: &str) -> (Case, Failure) {
     let mut candidates: Vec<(usize, Plan)> = Vec::new();
     for (k, query) in case.plan.queries.iter().enumerate() {
         let mut parts = Vec::new();

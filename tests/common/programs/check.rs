@@ -1,0 +1,183 @@
+//! A random program through every engine.
+//!
+//! The definition is what the interpreter of Notation gives of the program as it is written, over dense tensors. Its normal
+//! form in the formats that were drawn goes through that interpreter again, and lowered through all engines that
+//! [`run_kernel`] compares.
+
+use super::Case;
+use super::formats::{is_input, stored};
+use crate::engines::{Bounds, Failure, Run, chain, interpret_notation, phase, run_kernel};
+use redpoll_logic::{Alias, Scalar};
+use redpoll_physical::Error;
+use redpoll_physical::assembly::Counts;
+use redpoll_physical::notation::{
+    Limits, Program, Role, Rule, dimensionalize, lifecycles, normalize, parse, run_within, scheduled, scopes,
+    verify_parallel,
+};
+use redpoll_physical::storage::Tensor;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// No definition takes more steps.
+const MOST: Limits = Limits { steps: 300_000, places: 100_000 };
+/// Every second kernel runs in chunks. Their authors decide how long programs are.
+const OF_PROGRAMS: Bounds = Bounds { chunked: 2, most_statements: 30_000 };
+
+/// Why a program is refused.
+#[derive(Clone, Debug)]
+pub struct Refusal {
+    /// The rule that it breaks.
+    pub rule: Option<Rule>,
+    pub what: String,
+}
+
+impl From<Error> for Refusal {
+    fn from(error: Error) -> Refusal {
+        let rule = match &error {
+            Error::InvalidProgram { rule, .. } => Some(*rule),
+            _ => None,
+        };
+        Refusal { rule, what: chain(&error) }
+    }
+}
+
+/// What a program that went well did.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Checked {
+    /// Values that are as defined.
+    pub equal: usize,
+    /// Places of results that do not hold their fill value.
+    pub stored: usize,
+    pub counts: Counts,
+    /// The statements of its kernel.
+    pub statements: usize,
+}
+
+/// How a case went.
+pub enum Outcome {
+    Done(Checked),
+    /// A verifier refuses the program.
+    Refused(Refusal),
+    /// The definition stops, or its floats are beyond the whole numbers that they hold exactly.
+    Undefined(String),
+    Failed(Failure),
+}
+
+/// The program in normal form, after its schedule.
+pub(super) fn normal_form(case: &Case) -> Result<Program, Refusal> {
+    let program = scheduled(parse(&case.text())?, case.mode)?;
+    let program = normalize(program)?;
+    verify_parallel(&program, case.mode)?;
+    Ok(program)
+}
+
+/// The program as it is written, over dense tensors, its loops with ranges.
+pub(super) fn written(case: &Case) -> Result<Program, Refusal> {
+    Ok(dimensionalize(lifecycles(scopes(parse(&case.definition())?)?)?)?)
+}
+
+/// Runs a case through all engines.
+pub fn run(case: &Case) -> Outcome {
+    match agree(case) {
+        Ok(outcome) => outcome,
+        Err(failure) => Outcome::Failed(failure),
+    }
+}
+
+fn agree(case: &Case) -> Result<Outcome, Failure> {
+    let program = match phase("written program", || Ok(written(case)))? {
+        Ok(program) => program,
+        Err(refusal) => return Ok(Outcome::Refused(refusal)),
+    };
+    let inputs = case.tensors.iter().filter(is_input).map(|t| (t.name.clone(), t.values.clone()));
+    let defined = phase("definition", || Ok(run_within(&program, &inputs.collect(), MOST)))?;
+    let defined = match defined {
+        Ok(defined) => defined,
+        Err(error) => return Ok(Outcome::Undefined(chain(&error))),
+    };
+    let normal = match phase("normal form", || Ok(normal_form(case)))? {
+        Ok(normal) => Arc::new(normal),
+        Err(refusal) => return Ok(Outcome::Refused(refusal)),
+    };
+    let found = engines(case, &normal)?;
+    let mut checked = Checked { counts: found.counts, statements: found.largest, ..Checked::default() };
+    for tensor in case.tensors.iter().filter(|t| t.role == Role::Output) {
+        let expected = &defined[&tensor.name];
+        checked.stored += expected.iter().filter(|v| **v != tensor.ty.fill).count();
+        if let Err(failure) = compare(&found, &tensor.name, expected) {
+            if defined.values().flatten().any(inexact) {
+                return Ok(Outcome::Undefined("floats beyond whole numbers".to_owned()));
+            }
+            return Err(failure);
+        }
+        checked.equal += expected.len();
+    }
+    Ok(Outcome::Done(checked))
+}
+
+/// What all engines give.
+fn engines(case: &Case, program: &Arc<Program>) -> Result<Run, Failure> {
+    let mut run = Run::default();
+    let mut bind = |name: &str, tensor: Tensor, dense: Vec<Scalar>| {
+        run.notation.insert(Alias::from(name), dense);
+        run.assembly.insert(Alias::from(name), tensor.clone());
+        run.grids.insert(Alias::from(name), tensor);
+    };
+    let mut tensors: HashMap<&str, Tensor> = HashMap::new();
+    for tensor in case.tensors.iter().filter(is_input) {
+        let made = stored(&tensor.ty, &tensor.ty.format, &tensor.values);
+        let made = made.map_err(|e| Failure { phase: "inputs", what: chain(&e) })?;
+        tensors.insert(&tensor.name, made.clone());
+        bind(&tensor.name, made, tensor.values.clone());
+    }
+    for shares in &program.shares {
+        let [name, of] = [shares.input, shares.of].map(|t| program.tensors[t.index()].name.as_str());
+        let bounds = tensors[of].equal_shares(shares.modes, shares.blocks);
+        let dense = bounds.to_dense_scalars().map_err(|e| Failure { phase: "inputs", what: chain(&e) })?;
+        bind(name, bounds, dense);
+    }
+    interpret_notation(program, &mut run)?;
+    run_kernel(program, case.mode, OF_PROGRAMS, &mut run)?;
+    Ok(run)
+}
+
+/// Compares a result of every engine with its definition.
+fn compare(found: &Run, name: &str, expected: &[Scalar]) -> Result<(), Failure> {
+    let dense = |phase: &'static str, tensor: &Tensor| {
+        tensor.to_dense_scalars().map_err(|e| Failure { phase, what: chain(&e) })
+    };
+    let all = [
+        ("notation", found.notation[name].clone()),
+        ("assembly", dense("assembly", &found.assembly[name])?),
+        ("schedule of grids", dense("schedule of grids", &found.grids[name])?),
+    ];
+    for (phase, values) in all {
+        let differs = values.len() != expected.len() || expected.iter().zip(&values).any(|(a, b)| !same(a, b));
+        if differs {
+            let text = |values: &[Scalar]| values.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+            let what = format!("`{name}` is [{}], expected [{}]", text(&values), text(expected));
+            return Err(Failure { phase, what });
+        }
+    }
+    Ok(())
+}
+
+/// Equal, the sign of zero excepted.
+fn same(a: &Scalar, b: &Scalar) -> bool {
+    let unsigned = |s: &Scalar| match s {
+        Scalar::F64(x) => Scalar::F64(x + 0.0),
+        Scalar::F32(x) => Scalar::F32(x + 0.0),
+        other => other.clone(),
+    };
+    let flat = |s: &Scalar| s.flatten().iter().map(unsigned).collect::<Vec<_>>();
+    flat(a) == flat(b)
+}
+
+/// Whether a float is so large that sums of such are rounded.
+fn inexact(value: &Scalar) -> bool {
+    value.flatten().iter().any(|v| match v {
+        Scalar::F64(x) => x.is_nan() || (x.is_finite() && x.abs() > 2f64.powi(48)),
+        Scalar::F32(x) => x.is_nan() || (x.is_finite() && x.abs() > 2f32.powi(20)),
+        _ => false,
+    })
+}

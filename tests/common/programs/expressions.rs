@@ -1,0 +1,316 @@
+//! Random expressions and subscripts, as text.
+
+use super::constant;
+use super::draw::{Draw, Drawn};
+use super::statements::{Scope, Variable};
+use redpoll_logic::{DType, Prim, Scalar};
+
+/// An expression of a dtype with the names of that dtype.
+fn cast(text: String, from: Prim, to: Prim) -> String {
+    if from == to { text } else { format!("(cast-{to} {text})") }
+}
+
+impl Draw<'_> {
+    /// An expression of exactly that primitive.
+    pub(super) fn expr(&mut self, scope: &Scope, prim: Prim, depth: usize) -> String {
+        if depth == 0 || self.rng.chance(25) {
+            return self.leaf(scope, prim);
+        }
+        if prim == Prim::Bool {
+            return self.condition(scope, depth);
+        }
+        let arg = |draw: &mut Self| draw.expr(scope, prim, depth - 1);
+        match self.rng.below(14) {
+            0..=3 => format!("(+ {} {})", arg(self), arg(self)),
+            4 if prim.is_signed() || prim.is_float() => format!("(- {} {})", arg(self), arg(self)),
+            // Products grow by one factor that is not read, so that floats stay exact.
+            4..=6 => {
+                let factor = if self.rng.chance(50) { self.small(prim) } else { Scalar::one(prim) };
+                let leaf = self.product(scope, prim);
+                if self.rng.chance(50) { leaf } else { format!("(* {} {})", arg(self), constant(&factor)) }
+            }
+            7 => format!("(min {} {})", arg(self), arg(self)),
+            8 => format!("(max {} {})", arg(self), arg(self)),
+            9 => {
+                let condition = self.condition(scope, depth - 1);
+                format!("(ifelse {condition} {} {})", arg(self), arg(self))
+            }
+            10 => format!("(choose {} {})", arg(self), arg(self)),
+            11 if prim.is_int() => {
+                let op = if self.rng.chance(50) { "floordiv" } else { "rem" };
+                let by = Scalar::I64(2 + self.rng.below(2) as i64).cast(prim).expect("a primitive");
+                format!("({op} {} {})", arg(self), constant(&by))
+            }
+            12 if prim.is_signed() || prim.is_float() => format!("(abs {})", arg(self)),
+            _ => {
+                let condition = self.condition(scope, depth - 1);
+                cast(condition, Prim::Bool, prim)
+            }
+        }
+    }
+
+    /// The product of two inputs, whose values are small.
+    fn product(&mut self, scope: &Scope, prim: Prim) -> String {
+        let factor = |draw: &mut Self| {
+            let read = draw.read(scope, &|draw, t| draw.tensors[t].below.is_none() && scope.is_input(draw, t));
+            let (text, found) = read.unwrap_or_else(|| (constant(&draw.small(prim)), prim));
+            cast(text, found, prim)
+        };
+        format!("(* {} {})", factor(self), factor(self))
+    }
+
+    fn leaf(&mut self, scope: &Scope, prim: Prim) -> String {
+        match self.rng.below(12) {
+            0 | 1 => constant(&self.small(prim)),
+            2 | 3 if !scope.loops.is_empty() => {
+                let (index, ..) = self.rng.pick(&scope.loops).clone();
+                cast(index, Prim::I64, prim)
+            }
+            4 | 5 if !scope.vars.is_empty() => {
+                let var = self.rng.pick(&scope.vars).clone();
+                cast(var.name, var.prim, prim)
+            }
+            _ => match self.read(scope, &|_, _| true) {
+                Some((text, found)) => cast(text, found, prim),
+                None => constant(&self.small(prim)),
+            },
+        }
+    }
+
+    /// A `bool`.
+    pub(super) fn condition(&mut self, scope: &Scope, depth: usize) -> String {
+        let comparison = |draw: &mut Self| *draw.rng.pick(&["lt", "le", "gt", "ge", "eq", "ne"]);
+        let indices: Vec<String> = scope.loops.iter().map(|(name, ..)| name.clone()).collect();
+        match self.rng.below(12) {
+            // Masks: an index beside an index, a variable or a number.
+            0..=3 if !indices.is_empty() => {
+                let op = comparison(self);
+                let index = self.rng.pick(&indices).clone();
+                let vars: Vec<String> =
+                    scope.vars.iter().filter(|v| v.prim == Prim::I64).map(|v| v.name.clone()).collect();
+                let other = match self.rng.below(5) {
+                    0 | 1 if !vars.is_empty() => self.rng.pick(&vars).clone(),
+                    2 if indices.len() > 1 => self.rng.pick(&indices).clone(),
+                    3 => self.leaf(scope, Prim::I64),
+                    _ => self.rng.below(5).to_string(),
+                };
+                let other = if self.rng.chance(20) { format!("(+ {other} {})", self.rng.below(3)) } else { other };
+                if self.rng.chance(70) { format!("({op} {index} {other})") } else { format!("({op} {other} {index})") }
+            }
+            4 | 5 => {
+                let op = comparison(self);
+                match self.read(scope, &|_, _| true) {
+                    Some((text, prim)) => format!("({op} {text} {})", constant(&self.small(prim))),
+                    None => "true".to_owned(),
+                }
+            }
+            6 if depth > 0 => {
+                let op = *self.rng.pick(&["and", "or", "and", "xor"]);
+                format!("({op} {} {})", self.condition(scope, depth - 1), self.condition(scope, depth - 1))
+            }
+            7 if depth > 0 => format!("(not {})", self.condition(scope, depth - 1)),
+            8 if depth > 0 => {
+                let op = comparison(self);
+                let prim = *self.rng.pick(&[Prim::I64, Prim::F64]);
+                format!("({op} {} {})", self.expr(scope, prim, depth - 1), self.expr(scope, prim, depth - 1))
+            }
+            _ => match self.read(scope, &|draw, t| draw.tensors[t].prim() == Some(Prim::Bool)) {
+                Some((text, _)) => text,
+                None => match self.read(scope, &|_, _| true) {
+                    Some((text, prim)) => format!("(ne {text} {})", constant(&Scalar::zero(prim))),
+                    None => "false".to_owned(),
+                },
+            },
+        }
+    }
+
+    /// A read of some tensor, and its primitive.
+    fn read(&mut self, scope: &Scope, suits: &dyn Fn(&Self, usize) -> bool) -> Option<(String, Prim)> {
+        let among: Vec<usize> =
+            scope.reads.iter().copied().filter(|t| scope.forbidden != Some(*t) && suits(self, *t)).collect();
+        if among.is_empty() {
+            return None;
+        }
+        for _ in 0..3 {
+            let favourites: Vec<usize> = among.iter().copied().filter(|t| scope.favours(*t)).collect();
+            let pick = if !favourites.is_empty() && self.rng.chance(50) { &favourites } else { &among };
+            let tensor = *self.rng.pick(pick);
+            if let Some(text) = self.read_of(scope, tensor) {
+                return Some(match self.tensors[tensor].dtype {
+                    DType::Prim(prim) => (text, prim),
+                    // The other member may be infinite, which products do not keep.
+                    DType::Struct(_) => (format!("(second {text})"), Prim::I64),
+                });
+            }
+        }
+        None
+    }
+
+    fn read_of(&mut self, scope: &Scope, tensor: usize) -> Option<String> {
+        let Drawn { name, shape, dtype, .. } = self.tensors[tensor].clone();
+        let permissive = dtype.prim().is_some() && self.rng.chance(25);
+        let mut subscripts = String::new();
+        for (mode, n) in shape.iter().enumerate() {
+            let outside = permissive && self.rng.chance(60);
+            let at = if outside { Some(self.anywhere(scope)) } else { self.inside(scope, *n, mode) };
+            let mut at = match at {
+                Some(at) => at,
+                // Nothing is in bounds here.
+                None if dtype.prim().is_some() => {
+                    self.tensors[tensor].outside = true;
+                    let prim = dtype.prim()?;
+                    format!("(outside {} {})", bare(&constant(&self.small(prim))), self.anywhere(scope))
+                }
+                None => return None,
+            };
+            if outside {
+                self.tensors[tensor].outside = true;
+                let prim = dtype.prim()?;
+                at = format!("(outside {} {at})", bare(&constant(&self.small(prim))));
+            }
+            match self.rng.below(12) {
+                0 => at = format!("(gallop {at})"),
+                1 => at = format!("(follow {at})"),
+                _ => {}
+            }
+            subscripts += &format!(" {at}");
+        }
+        Some(if shape.is_empty() { name } else { format!("({name}{subscripts})") })
+    }
+
+    /// A coordinate that may lie out of bounds.
+    fn anywhere(&mut self, scope: &Scope) -> String {
+        let Some((index, ..)) = (!scope.loops.is_empty()).then(|| self.rng.pick(&scope.loops).clone()) else {
+            return (self.rng.below(9) as i64 - 1).to_string();
+        };
+        let (other, ..) = self.rng.pick(&scope.loops).clone();
+        match self.rng.below(10) {
+            0..=2 => format!("(- {index} {})", 1 + self.rng.below(3)),
+            3 | 4 => format!("(+ {index} {})", 1 + self.rng.below(3)),
+            5 => format!("(- {} {index})", self.rng.below(7)),
+            6 => format!("(- (* 2 {index}) {})", self.rng.below(4)),
+            7 if other != index => format!("(- {index} {other})"),
+            8 => match self.gather(scope, u64::MAX) {
+                Some(read) => format!("(- {read} {})", self.rng.below(2)),
+                None => (self.rng.below(9) as i64 - 1).to_string(),
+            },
+            _ => (self.rng.below(9) as i64 - 1).to_string(),
+        }
+    }
+
+    /// A coordinate below `n`; `None` when no expression of the scope is. Plain subscripts go by modes, so that many accesses
+    /// are concordant.
+    pub(super) fn inside(&mut self, scope: &Scope, n: u64, mode: usize) -> Option<String> {
+        if self.config.unchecked > 0 && self.rng.chance(self.config.unchecked) {
+            return Some(self.anywhere(scope));
+        }
+        for _ in 0..5 {
+            if let Some(at) = self.inside_by(scope, n as i64, mode) {
+                return Some(at);
+            }
+        }
+        let fits = scope.loops.iter().filter(|(_, lo, hi)| within(*lo, *hi, n as i64));
+        let fits: Vec<String> = fits.map(|(name, ..)| name.clone()).collect();
+        match fits.is_empty() {
+            false => Some(self.rng.pick(&fits).clone()),
+            true if n > 0 => Some(self.rng.below(n).to_string()),
+            true => None,
+        }
+    }
+
+    fn inside_by(&mut self, scope: &Scope, n: i64, mode: usize) -> Option<String> {
+        let loops = &scope.loops;
+        let any = |draw: &mut Self| (!loops.is_empty()).then(|| draw.rng.pick(loops).clone());
+        match self.rng.below(24) {
+            0..=13 => {
+                let fits: Vec<_> = loops.iter().filter(|(_, lo, hi)| within(*lo, *hi, n)).collect();
+                let plain = fits.get(mode).filter(|_| self.rng.chance(50));
+                Some(plain.or(fits.get(self.rng.index(fits.len())))?.0.clone())
+            }
+            14 | 15 => {
+                let (index, lo, hi) = any(self)?;
+                let room = n - (hi - lo);
+                if room < 0 || lo >= hi {
+                    return None;
+                }
+                let by = self.rng.below(room as u64 + 1) as i64 - lo;
+                Some(if by < 0 { format!("(- {index} {})", -by) } else { format!("(+ {index} {by})") })
+            }
+            16 => {
+                let (index, lo, hi) = any(self)?;
+                let room = n - (hi - lo);
+                (room >= 0 && lo < hi)
+                    .then(|| format!("(- {} {index})", hi - 1 + self.rng.below(room as u64 + 1) as i64))
+            }
+            17 => {
+                let (index, lo, hi) = any(self)?;
+                (lo >= 0 && lo < hi && 2 * (hi - 1) < n).then(|| format!("(* 2 {index})"))
+            }
+            18 => (n > 0).then(|| self.rng.below(n as u64).to_string()),
+            19 => {
+                let fits = |v: &&Variable| v.bounds.is_some_and(|(lo, hi)| within(lo, hi, n));
+                let fits: Vec<String> = scope.vars.iter().filter(fits).map(|v| v.name.clone()).collect();
+                (!fits.is_empty()).then(|| self.rng.pick(&fits).clone())
+            }
+            20 => self.gather(scope, n.max(0) as u64),
+            21 => {
+                let e = self.coordinate(scope);
+                (n > 0).then(|| format!("(max 0 (min {} {e}))", n - 1))
+            }
+            22 => {
+                let e = self.coordinate(scope);
+                (n > 0).then(|| format!("(rem {e} {n})"))
+            }
+            _ => {
+                let (a, b) = (any(self)?, any(self)?);
+                let sum = within(a.1 + b.1, a.2 + b.2 - 1, n) && a.1 < a.2 && b.1 < b.2;
+                if sum && a.0 != b.0 && self.rng.chance(60) {
+                    return Some(format!("(+ {} {})", a.0, b.0));
+                }
+                (a.1 >= 0 && a.1 < a.2 && (a.2 - 1) / 2 < n).then(|| format!("(floordiv {} 2)", a.0))
+            }
+        }
+    }
+
+    /// Any `i64`.
+    fn coordinate(&mut self, scope: &Scope) -> String {
+        self.expr(scope, Prim::I64, 1)
+    }
+
+    /// A read of an input whose values are coordinates below `n`.
+    pub(super) fn gather(&mut self, scope: &Scope, n: u64) -> Option<String> {
+        let fits = |t: &&usize| self.tensors[**t].below.is_some_and(|below| below <= n) && scope.reads.contains(*t);
+        let all: Vec<usize> = (0..self.tensors.len()).collect();
+        let fits: Vec<usize> = all.iter().filter(fits).copied().collect();
+        if fits.is_empty() {
+            return None;
+        }
+        let tensor = *self.rng.pick(&fits);
+        let Drawn { name, shape, .. } = self.tensors[tensor].clone();
+        let [size] = shape[..] else { return Some(name) };
+        let plain: Vec<String> = scope
+            .loops
+            .iter()
+            .filter(|(_, lo, hi)| within(*lo, *hi, size as i64))
+            .map(|(name, ..)| name.clone())
+            .collect();
+        match plain.is_empty() {
+            false => Some(format!("({name} {})", self.rng.pick(&plain))),
+            true if size > 0 => Some(format!("({name} {})", self.rng.below(size))),
+            true => None,
+        }
+    }
+}
+
+/// Whether a loop stays below `n`.
+fn within(lo: i64, hi: i64, n: i64) -> bool {
+    lo >= hi || (lo >= 0 && hi <= n)
+}
+
+/// The value of a literal; values of `outside` are of the dtype of their tensor.
+fn bare(constant: &str) -> &str {
+    constant
+        .strip_prefix("(lit ")
+        .and_then(|rest| rest.split_once(' '))
+        .map_or(constant, |(_, v)| v.trim_end_matches(')'))
+}

@@ -1,0 +1,176 @@
+//! Random values and formats of the tensors of a program.
+
+use super::check::{Refusal, normal_form};
+use super::{Case, Tensor, Usage};
+use crate::rng::Rng;
+use redpoll_logic::testing::random_format;
+use redpoll_logic::{Format, LeafKind, LevelFormat, LevelKind, Scalar, StorageMode, TensorType, Writes};
+use redpoll_physical::notation::{Role, Rule};
+use redpoll_physical::storage::{Tensor as Stored, Values};
+
+/// Values of an input at all places: at random, in runs, in one run a fiber, at one place a fiber.
+pub(super) fn values(rng: &mut Rng, ty: &TensorType, below: Option<u64>) -> Vec<Scalar> {
+    let places: u64 = ty.shape.iter().product();
+    let row = ty.shape.last().copied().unwrap_or(1).max(1);
+    let prim = ty.dtype.prim().expect("inputs are primitives");
+    let density = *rng.pick(&[0, 25, 50, 80, 100]);
+    let pattern = rng.below(10);
+    let one = |rng: &mut Rng| {
+        let small = match below {
+            Some(below) => rng.below(below) as i64,
+            None if prim.is_signed() || prim.is_float() => rng.below(7) as i64 - 2,
+            None => rng.below(5) as i64,
+        };
+        Scalar::I64(small).cast(prim).expect("a primitive")
+    };
+    let (mut run, mut begin, mut end) = (ty.fill.clone(), 0, 0);
+    let mut all = Vec::new();
+    for place in 0..places {
+        let at = place % row;
+        if at == 0 {
+            begin = rng.below(row + 1);
+            end = if pattern == 6 { begin + 1 } else { begin + rng.below(row - begin.min(row) + 1) };
+            run = one(rng);
+        }
+        all.push(match pattern {
+            // Runs of equal values.
+            3..=5 => {
+                if rng.chance(35) {
+                    run = if rng.chance(density) { one(rng) } else { ty.fill.clone() };
+                }
+                run.clone()
+            }
+            6 | 7 => {
+                if (begin..end).contains(&at) {
+                    run.clone()
+                } else {
+                    ty.fill.clone()
+                }
+            }
+            _ if rng.chance(density) => one(rng),
+            _ => ty.fill.clone(),
+        });
+    }
+    all
+}
+
+/// The case with other formats, in which it is not refused.
+pub fn redraw_formats(seed: u64, case: &Case) -> Case {
+    let mut rng = Rng::new(seed ^ 0xf0e1);
+    let mut case = case.clone();
+    vary(&mut rng, &mut case);
+    case
+}
+
+/// Draws the formats of all tensors; where one is refused for the order of its writes, one that takes any.
+pub(super) fn vary(rng: &mut Rng, case: &mut Case) {
+    for tensor in &mut case.tensors {
+        tensor.ty.format = format(rng, tensor);
+    }
+    for k in 0..case.tensors.len() {
+        let twin = case.tensors.iter().find(|t| case.tensors[k].twin.as_ref() == Some(&t.name));
+        if let Some(format) = twin.map(|t| t.ty.format.clone()) {
+            case.tensors[k].ty.format = format;
+        }
+    }
+    for _ in 0..case.tensors.len() {
+        let Err(Refusal { rule: Some(Rule::Order), what }) = normal_form(case) else { return };
+        let named = |t: &&mut Tensor| what.contains(&format!("`{}` is written", t.name));
+        let Some(tensor) = case.tensors.iter_mut().find(named) else { return };
+        tensor.ty.format = table(rng, tensor);
+    }
+}
+
+/// A format of a tensor, as its use in the program allows.
+fn format(rng: &mut Rng, tensor: &Tensor) -> Format {
+    match tensor.formats.usage {
+        Usage::Input => of_input(rng, tensor),
+        Usage::Free => {
+            let rank = tensor.ty.shape.len();
+            let order = rng.shuffled((0..rank).collect());
+            if rng.chance(80) { Format::dense(rank) } else { Format::dense(rank).permuted(&order) }
+        }
+        Usage::Table => table(rng, tensor),
+        Usage::Appended => appended(rng, tensor),
+    }
+}
+
+/// Of levels that take writes in any order.
+fn table(rng: &mut Rng, tensor: &Tensor) -> Format {
+    let rank = tensor.ty.shape.len();
+    let kinds: Vec<LevelKind> = LevelKind::general().filter(|k| k.traits().writes == Writes::Random).collect();
+    let drawn: Vec<LevelKind> = (0..rank).map(|_| *rng.pick(&kinds)).collect();
+    let format = Format::of_kinds(&drawn, LeafKind::Element);
+    if rank > 0 && !tensor.formats.outside && rng.chance(8) {
+        let (cut, block) = (rng.index(rank), 1 + rng.below(3));
+        let others = (0..rank).filter(|mode| *mode != cut).map(|mode| StorageMode::Whole { mode });
+        let modes: Vec<StorageMode> = std::iter::once(StorageMode::Outer { mode: cut, block })
+            .chain(others)
+            .chain([StorageMode::Inner { mode: cut, block }])
+            .collect();
+        let levels = modes.iter().map(|_| LevelFormat::new(*rng.pick(&kinds))).collect();
+        return Format { levels, modes, leaf: LeafKind::Element };
+    }
+    let order = rng.shuffled((0..rank).collect());
+    if rng.chance(75) { format } else { format.permuted(&order) }
+}
+
+/// Of any levels, in the order of its writes.
+fn appended(rng: &mut Rng, tensor: &Tensor) -> Format {
+    let rank = tensor.ty.shape.len();
+    let order = order_of(tensor);
+    let mut format = if rng.chance(15) {
+        Format::coo(rank)
+    } else {
+        let kinds: Vec<LevelKind> = LevelKind::general().collect();
+        let mut drawn: Vec<LevelKind> = (0..rank).map(|_| *rng.pick(&kinds)).collect();
+        if tensor.formats.single && rng.chance(40) {
+            drawn[rank - 1] = *rng.pick(&[LevelKind::Pinpoint, LevelKind::Interval]);
+        }
+        Format::of_kinds(&drawn, LeafKind::Element)
+    };
+    let explicit = format.levels.last().is_some_and(|l| l.kind.traits().explicit);
+    if explicit && tensor.ty.fill == Scalar::Bool(false) && rng.chance(20) {
+        format.leaf = LeafKind::Pattern;
+    }
+    format.permuted(&order)
+}
+
+/// The modes in the order in which a tensor is written.
+fn order_of(tensor: &Tensor) -> Vec<usize> {
+    tensor.formats.order[..tensor.ty.shape.len()].to_vec()
+}
+
+/// Of any levels that can hold the values.
+fn of_input(rng: &mut Rng, tensor: &Tensor) -> Format {
+    let (ty, rank) = (&tensor.ty, tensor.ty.shape.len());
+    if rank > 0 && rng.chance(25) {
+        let kinds: Vec<LevelKind> = LevelKind::general().collect();
+        let mut drawn: Vec<LevelKind> = (0..rank).map(|_| *rng.pick(&kinds)).collect();
+        drawn[rank - 1] = *rng.pick(&[LevelKind::Pinpoint, LevelKind::Interval]);
+        let format = Format::of_kinds(&drawn, LeafKind::Element);
+        if stored(ty, &format, &tensor.values).is_ok() {
+            return format;
+        }
+    }
+    loop {
+        let format = random_format(rng, rank, &ty.dtype, &ty.fill);
+        let whole = format.modes.iter().all(|m| matches!(m, StorageMode::Whole { .. }));
+        let blocked = format.modes.iter().all(|m| !matches!(m, StorageMode::Skew { .. }));
+        if whole || (blocked && !tensor.formats.outside) {
+            return format;
+        }
+    }
+}
+
+/// Values in a format.
+pub(super) fn stored(ty: &TensorType, format: &Format, values: &[Scalar]) -> Result<Stored, redpoll_physical::Error> {
+    let ty = TensorType { format: format.clone(), ..ty.clone() };
+    let values = Values::from_scalars(ty.dtype.clone(), values)?;
+    Stored::from_dense(ty, &values)
+}
+
+/// Whether the role of a tensor is that of an input.
+pub(super) fn is_input(tensor: &&Tensor) -> bool {
+    tensor.role == Role::Input
+}

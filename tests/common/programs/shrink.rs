@@ -1,0 +1,173 @@
+//! The smallest program that fails in the phase in which a program fails.
+
+use super::check::{Outcome, run};
+use super::formats::stored;
+use super::{Case, Tensor};
+use crate::engines::Failure;
+use redpoll_logic::sexpr::{Sexpr, SexprKind};
+use redpoll_logic::{Format, Scalar};
+use redpoll_physical::notation::Role;
+
+/// No more candidates are run.
+const MOST: usize = 1500;
+
+/// The smallest case that was found to fail in the same phase, and how it does.
+pub fn smallest_failure(case: &Case, failure: Failure) -> (Case, Failure) {
+    let mut found = (case.clone(), failure);
+    let mut left = MOST;
+    loop {
+        let candidates = candidates(&found.0);
+        let size = found.0.size();
+        let better = candidates.into_iter().filter(|c| c.size() < size || is_simpler(c, &found.0)).find_map(|c| {
+            left = left.checked_sub(1)?;
+            match run(&c) {
+                Outcome::Failed(f) if f.phase == found.1.phase => Some((c, f)),
+                _ => None,
+            }
+        });
+        match better {
+            Some(better) if left > 0 => found = better,
+            _ => return found,
+        }
+    }
+}
+
+/// Of the same size, with fewer levels that are not dense.
+fn is_simpler(one: &Case, other: &Case) -> bool {
+    let weight = |c: &Case| {
+        let formats: usize =
+            c.tensors.iter().map(|t| t.ty.format.levels.iter().map(|l| l.kind as usize).sum::<usize>()).sum();
+        let values: f64 = c.tensors.iter().flat_map(|t| &t.values).filter_map(Scalar::to_f64).map(f64::abs).sum();
+        formats as f64 + values / 1000.0
+    };
+    one.size() == other.size() && weight(one) < weight(other)
+}
+
+/// Cases that differ in one step: large ones first.
+fn candidates(case: &Case) -> Vec<Case> {
+    let mut all = Vec::new();
+    for k in 0..case.schedule.len() {
+        let mut next = case.clone();
+        next.schedule.remove(k);
+        all.push(next);
+    }
+    if !case.implied.is_empty() {
+        all.push(Case { implied: Vec::new(), ..case.clone() });
+    }
+    let text = case.body.iter().map(ToString::to_string).collect::<String>();
+    let used = |t: &Tensor| text.contains(&format!(" {}", t.name)) || text.contains(&format!("({}", t.name));
+    if case.tensors.iter().any(|t| !used(t)) {
+        let tensors = case.tensors.iter().filter(|t| used(t)).cloned().collect();
+        all.push(Case { tensors, ..case.clone() });
+    }
+    let whole = Sexpr::list(case.body.iter().cloned());
+    for body in smaller(&whole) {
+        if let SexprKind::List(body) = body.kind {
+            all.push(Case { body, ..case.clone() });
+        }
+    }
+    for k in 0..case.tensors.len() {
+        all.extend(plainer(&case.tensors[k]).into_iter().map(|tensor| {
+            let mut next = case.clone();
+            next.tensors[k] = tensor;
+            next
+        }));
+    }
+    all
+}
+
+/// An expression with one part left out, replaced by a part of its own, or by a smaller number.
+fn smaller(s: &Sexpr) -> Vec<Sexpr> {
+    let mut all = Vec::new();
+    match &s.kind {
+        SexprKind::Atom(word) => {
+            if let Ok(n) = word.parse::<i64>() {
+                let less = [0, 1, n / 2, n - n.signum()].into_iter().filter(|m| m.abs() < n.abs());
+                all.extend(less.map(|m| Sexpr::atom(m.to_string())));
+            }
+        }
+        SexprKind::Text(_) => {}
+        SexprKind::List(items) => {
+            let is_form = items.first().is_some_and(|head| head.as_atom().is_some());
+            for k in usize::from(is_form)..items.len() {
+                let mut rest = items.clone();
+                rest.remove(k);
+                all.push(Sexpr::list(rest));
+            }
+            for k in 0..items.len() {
+                // A part in the place of the whole, or its statements.
+                let parts = items[k].as_list().unwrap_or_default();
+                for part in parts.iter().filter(|p| p.as_list().is_some()) {
+                    let mut next = items.clone();
+                    next[k] = part.clone();
+                    all.push(Sexpr::list(next));
+                }
+                if let Some((_, inner)) = items[k].as_form()
+                    && inner.len() > 1
+                {
+                    let statements: Vec<Sexpr> = inner.iter().filter(|p| is_statement(p)).cloned().collect();
+                    if statements.len() > 1 {
+                        all.push(Sexpr::list(items[..k].iter().chain(&statements).chain(&items[k + 1..]).cloned()));
+                    }
+                }
+                if k > 0 && is_form && items[k].as_list().is_some() && !is_statement(&items[k]) {
+                    for leaf in ["0", "1", "true"] {
+                        let mut next = items.clone();
+                        next[k] = Sexpr::atom(leaf);
+                        all.push(Sexpr::list(next));
+                    }
+                }
+            }
+            for k in 0..items.len() {
+                for part in smaller(&items[k]) {
+                    let mut next = items.clone();
+                    next[k] = part;
+                    all.push(Sexpr::list(next));
+                }
+            }
+        }
+    }
+    all
+}
+
+fn is_statement(s: &Sexpr) -> bool {
+    s.as_form().is_some_and(|(head, _)| {
+        matches!(head, "for" | "if" | "let" | "while" | "where" | "block" | "declare" | "swap" | "init")
+            || (head.ends_with('=') && head != "=" || head == "=")
+    })
+}
+
+/// The tensor in a plainer format, or with fewer values.
+fn plainer(tensor: &Tensor) -> Vec<Tensor> {
+    let mut all = Vec::new();
+    let rank = tensor.ty.shape.len();
+    let dense = Format::dense(rank);
+    if tensor.ty.format != dense {
+        let mut next = tensor.clone();
+        next.ty.format = dense;
+        all.push(next);
+        for k in 0..tensor.ty.format.levels.len() {
+            let mut next = tensor.clone();
+            next.ty.format.levels[k] = Format::dense(1).levels[0];
+            all.push(next);
+        }
+    }
+    if tensor.role == Role::Input {
+        let put = |places: &[usize], value: &Scalar| {
+            let mut next = tensor.clone();
+            places.iter().for_each(|p| next.values[*p] = value.clone());
+            next
+        };
+        let prim = tensor.ty.dtype.prim().expect("inputs are primitives");
+        let every: Vec<usize> = (0..tensor.values.len()).collect();
+        all.push(put(&every, &tensor.ty.fill));
+        all.push(put(&every, &Scalar::one(prim)));
+        for at in every {
+            all.push(put(&[at], &tensor.ty.fill));
+            all.push(put(&[at], &Scalar::one(prim)));
+        }
+        all.retain(|t| t.values != tensor.values || t.ty != tensor.ty);
+        all.retain(|t| stored(&t.ty, &t.ty.format, &t.values).is_ok());
+    }
+    all
+}
