@@ -3,12 +3,14 @@
 use crate::background::Background;
 use crate::cache::Cache;
 use crate::claim::{self, ClaimRegions, Reason};
+use crate::correlated::NameApart;
 use crate::engine::Engine;
 use crate::engines::Engines;
 use crate::error::Error;
 use crate::options::RedpollOptions;
 use crate::planner::{RegionPlanner, SessionPlanner};
 use crate::semiring::{Function, Semiring};
+use crate::statement::on_deep_stack;
 use crate::table::{TensorFactory, TensorFiles, TensorTable, entries};
 use datafusion::arrow::compute::concat_batches;
 use datafusion::error::{DataFusionError, Result};
@@ -56,6 +58,7 @@ impl Database {
             .with_config(config)
             .with_runtime_env(runtime)
             .with_default_features()
+            .with_analyzer_rule(Arc::new(NameApart))
             .with_optimizer_rule(Arc::new(ClaimRegions { cache: cache.clone() }))
             .with_query_planner(Arc::new(planner));
         for file_type in TensorFactory::FILE_TYPES {
@@ -90,7 +93,10 @@ impl Database {
     /// # Errors
     /// When the text is no statement over the tables that there are.
     pub async fn sql(&self, text: &str) -> Result<DataFrame> {
-        self.context.sql(text).await
+        let state = self.context.state();
+        let dialect = state.config_options().sql_parser.dialect;
+        let statement = on_deep_stack(|| state.sql_to_statement(text, &dialect))?;
+        self.execute(statement).await
     }
 
     /// The rows of a query as a tensor: coordinates in all columns but the last, values in the last. Without a shape, each
@@ -101,7 +107,7 @@ impl Database {
     pub async fn tensor(&self, query: &str, shape: Option<Vec<u64>>) -> Result<Tensor> {
         let frame = self.sql(query).await?;
         let schema = frame.schema().inner().clone();
-        Ok(entries(&concat_batches(&schema, &frame.collect().await?)?, shape)?)
+        Ok(entries(&concat_batches(&schema, &self.collect(frame).await?)?, shape)?)
     }
 
     /// Registers a tensor as a table; without names its columns are `i0`, `i1`, .., `value`.

@@ -36,7 +36,7 @@ pub(crate) fn decode(
     }
     let groups = match folds.presence {
         Some(presence) => results[presence].present(),
-        None => Entries { places: Arc::default(), values: Numbers::U64(vec![1].into()), fill: (0.0, 0) },
+        None => Entries { places: Arc::default(), values: Numbers::U64(vec![1].into()), fill: Scalar::U64(0) },
     };
     let aligned: Vec<Numbers> = results.iter().map(|result| result.at(&groups)).collect();
     let mut columns = Vec::new();
@@ -172,8 +172,8 @@ fn float_total(terms: &[(bool, usize)], folds: &[Numbers], groups: usize) -> Sca
 struct Entries {
     places: Arc<Vec<Vec<u64>>>,
     values: Numbers,
-    /// The value of places without an entry, as a number for `DOUBLE` and one for integers.
-    fill: (f64, i64),
+    /// The value of places without an entry.
+    fill: Scalar,
 }
 
 /// Values of one type; clones share them.
@@ -190,12 +190,7 @@ impl Entries {
         let Triples { coordinates, values, .. } = tensor.to_triples()?;
         let mut places = vec![Vec::new(); rank];
         modes.iter().zip(coordinates).for_each(|(&mode, codes)| places[mode] = codes);
-        let fill = match tensor.ty().fill {
-            Scalar::F64(fill) => (fill, 0),
-            Scalar::I64(fill) => (0.0, fill),
-            _ => (0.0, 0),
-        };
-        Ok(Entries { values: Numbers::of(&values), places: Arc::new(places), fill })
+        Ok(Entries { values: Numbers::of(&values), places: Arc::new(places), fill: tensor.ty().fill.clone() })
     }
 
     fn has_places_of(&self, other: &Entries) -> bool {
@@ -227,7 +222,7 @@ impl Entries {
 
     /// The entries that are not 0, each as a 1.
     fn present(&self) -> Entries {
-        let mut present = Entries { places: self.places.clone(), values: self.values.clone(), fill: (0.0, 0) };
+        let mut present = Entries { places: self.places.clone(), values: self.values.clone(), fill: Scalar::U64(0) };
         if let Some(kept) = self.present_at() {
             present.keep(&kept);
         }
@@ -235,7 +230,7 @@ impl Entries {
         present
     }
 
-    /// The values at the places of other entries, 0 where there is none; in lexicographic order unless the places are the
+    /// The values at the places of other entries, the fill where there is none; in lexicographic order unless the places are the
     /// same.
     fn at(&self, groups: &Entries) -> Numbers {
         if self.values.len() == groups.values.len() && self.has_places_of(groups) {
@@ -253,15 +248,16 @@ impl Entries {
             None
         });
         let found: Vec<Option<usize>> = found.collect();
+        let bits = self.fill.to_bits().unwrap_or_default();
         macro_rules! pick {
             ($variant:ident, $values:expr, $fill:expr) => {
                 Numbers::$variant(found.iter().map(|k| k.map_or($fill, |k| $values[k])).collect())
             };
         }
         match &self.values {
-            Numbers::I64(values) => pick!(I64, values, self.fill.1),
-            Numbers::U64(values) => pick!(U64, values, 0),
-            Numbers::F64(values) => pick!(F64, values, self.fill.0),
+            Numbers::I64(values) => pick!(I64, values, bits as i64),
+            Numbers::U64(values) => pick!(U64, values, bits),
+            Numbers::F64(values) => pick!(F64, values, f64::from_bits(bits)),
         }
     }
 }

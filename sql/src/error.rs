@@ -52,6 +52,17 @@ pub enum Error {
         /// What is wrong with it.
         what: String,
     },
+    /// A library panicked over what it was given, most often a damaged file. Whoever wrote the file is at fault, or the library.
+    #[error("{what} cannot be read, and is probably damaged: {fault}")]
+    Broken {
+        /// What it was given.
+        what: String,
+        /// What it says.
+        fault: String,
+    },
+    /// A program does not list the groups that have rows. Our fault.
+    #[error("the program of a claimed region does not list its groups; `SET redpoll.enabled = false` runs the query")]
+    Unlisted,
     /// The rows of an input cannot be read.
     #[error(transparent)]
     Read(Box<DataFusionError>),

@@ -4,6 +4,7 @@
 use crate::cache::Cache;
 use crate::claim;
 use crate::error::Left;
+use crate::guard::with_guards;
 use crate::planner::RegionPlanner;
 use crate::sources::Sources;
 use datafusion::arrow::datatypes::SchemaRef;
@@ -60,7 +61,7 @@ impl Fallback {
         let planner = DefaultPhysicalPlanner::with_extension_planners(vec![Arc::new(self.planner.clone())]);
         // Regions are claimed at the end of a pass of the optimizer; the passes behind it have not seen this plan.
         let optimized = session.optimizer().optimize(self.plan.as_ref().clone(), &session, |_, _| {})?;
-        planner.create_physical_plan(&optimized, &session).await?.transform_up(yielding).data()
+        with_guards(planner.create_physical_plan(&optimized, &session).await?)?.transform_up(yielding).data()
     }
 }
 

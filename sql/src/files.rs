@@ -3,7 +3,11 @@
 use crate::csv;
 use crate::database::Database;
 use crate::error::Error;
+use crate::guard::guarded;
+use crate::ipc;
+use crate::statement::{deep, on_deep_stack};
 use crate::table::{Declared, open};
+use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::options::ArrowReadOptions;
 use datafusion::prelude::{CsvReadOptions, DataFrame, ParquetReadOptions};
@@ -19,6 +23,10 @@ impl Database {
     /// # Errors
     /// When the file is missing, damaged or of no known format.
     pub async fn register_file(&self, table: &str, file: &Path) -> Result<()> {
+        guarded(&format!("the file {}", file.display()), self.register(table, file)).await
+    }
+
+    async fn register(&self, table: &str, file: &Path) -> Result<()> {
         let path = file.to_str().ok_or_else(|| DataFusionError::Plan(format!("{}: no text", file.display())))?;
         if !file.exists() {
             return Err(DataFusionError::Plan(format!("table `{table}`: there is no file {path}")));
@@ -28,7 +36,10 @@ impl Database {
         match file.extension().and_then(|e| e.to_str()) {
             Some("csv") => context.register_csv(table, path, CsvReadOptions::new()).await,
             Some("parquet") => context.register_parquet(table, path, ParquetReadOptions::default()).await,
-            Some("arrow") => context.register_arrow(table, path, ArrowReadOptions::default()).await,
+            Some("arrow") => {
+                ipc::check(file)?;
+                context.register_arrow(table, path, ArrowReadOptions::default()).await
+            }
             Some("gz" | "zst")
                 if file.file_stem().is_some_and(|stem| Path::new(stem).extension() == Some("csv".as_ref())) =>
             {
@@ -48,7 +59,15 @@ impl Database {
     /// # Errors
     /// When the text is no SQL.
     pub fn statements(&self, text: &str) -> Result<Vec<Statement>> {
-        Ok(DFParser::parse_sql(text)?.into())
+        Ok(on_deep_stack(|| DFParser::parse_sql(text))?.into())
+    }
+
+    /// The rows of a query, computed where there is room for expressions that are nested deeply.
+    ///
+    /// # Errors
+    /// When the query fails.
+    pub async fn collect(&self, frame: DataFrame) -> Result<Vec<RecordBatch>> {
+        deep(frame.collect()).await
     }
 
     /// Plans a statement; its rows are computed when they are asked for.
@@ -56,7 +75,7 @@ impl Database {
     /// # Errors
     /// When the statement does not fit the tables that there are.
     pub async fn execute(&self, statement: Statement) -> Result<DataFrame> {
-        let plan = self.context().state().statement_to_plan(statement).await?;
-        self.context().execute_logical_plan(plan).await
+        let planned = deep(async { self.context().execute_logical_plan(self.plan(statement).await?).await });
+        guarded("the statement", planned).await
     }
 }

@@ -9,6 +9,7 @@
 //!
 //! | step | from | to |
 //! |---|---|---|
+//! | `statement`, `correlated` | SQL | DataFusion's logical plan, with what it would get wrong put right |
 //! | `claim` | DataFusion's logical plan | regions, or the reasons why not |
 //! | `node`, `planner` | region | extension node, execution plan |
 //! | `encode` | record batches | tensors over codes, dictionaries |
@@ -23,6 +24,7 @@ mod background;
 mod cache;
 mod call;
 pub mod claim;
+mod correlated;
 mod cost;
 mod csv;
 mod database;
@@ -34,6 +36,8 @@ mod error;
 mod exec;
 mod fallback;
 mod files;
+mod guard;
+mod ipc;
 mod job;
 mod memory;
 mod metrics;
@@ -44,16 +48,19 @@ pub mod program;
 mod run;
 mod semiring;
 mod sources;
+mod statement;
 mod table;
 
 pub use database::Database;
 pub use engine::{Engine, Outcome, RunError, Stop};
 pub use error::{Error, Left, message};
 pub use exec::RegionExec;
+pub use guard::silence_guarded_panics;
 pub use memory::Allowance;
 pub use node::RegionNode;
 pub use options::{First, Policy, RedpollOptions, RunsOn};
 pub use semiring::Semiring;
+pub use statement::{STACK, deep};
 pub use table::{Compute, TensorTable};
 
 /// The query engine that redpoll is inside of.

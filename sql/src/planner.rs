@@ -8,6 +8,7 @@ use crate::engines::Engines;
 use crate::error::Error;
 use crate::exec::{Planned, RegionExec, Reuse};
 use crate::fallback::Fallback;
+use crate::guard::with_guards;
 use crate::node::RegionNode;
 use crate::options::RunsOn;
 use crate::program;
@@ -51,7 +52,7 @@ pub(crate) struct RegionPlanner {
 impl QueryPlanner for SessionPlanner {
     async fn create_physical_plan(&self, plan: &LogicalPlan, session: &dyn Session) -> Result<Arc<dyn ExecutionPlan>> {
         let planner = DefaultPhysicalPlanner::with_extension_planners(vec![Arc::new(self.regions.clone())]);
-        match plan {
+        let planned = match plan {
             LogicalPlan::Explain(explain) if explain.verbose => {
                 let mut explain = explain.clone();
                 explain.stringified_plans.extend(reasons(&explain.plan, session, &self.regions.cache));
@@ -63,11 +64,13 @@ impl QueryPlanner for SessionPlanner {
                 Some(sink) => {
                     let input = planner.create_physical_plan(&copy.input, session).await?;
                     let input: Arc<dyn ExecutionPlan> = Arc::new(CoalescePartitionsExec::new(input));
-                    Ok(Arc::new(DataSinkExec::new(input, Arc::new(sink), None)))
+                    let sink: Arc<dyn ExecutionPlan> = Arc::new(DataSinkExec::new(input, Arc::new(sink), None));
+                    Ok(sink)
                 }
             },
             plan => planner.create_physical_plan(plan, session).await,
-        }
+        };
+        with_guards(planned?)
     }
 }
 

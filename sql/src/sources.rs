@@ -24,8 +24,9 @@ pub(crate) struct Version(Vec<Stamp>);
 /// The state of one table.
 #[derive(Clone, Debug)]
 enum Stamp {
-    /// Files, each with its size and when it was written.
-    Files(Vec<(PathBuf, u64, SystemTime)>),
+    /// Files, each with its size and when it was written, and the table as it was declared: the options of another
+    /// declaration may read other rows of the same files.
+    Files { declared: Arc<dyn TableProvider>, files: Vec<(PathBuf, u64, SystemTime)> },
     /// Batches in memory, which are kept, so that nothing else comes to lie there.
     Batches(Vec<RecordBatch>),
     /// A tensor, which does not change.
@@ -56,12 +57,12 @@ impl Sources {
 
     /// Their state, if all of them have one that tells.
     pub(crate) fn version(&self) -> Option<Version> {
-        self.0.iter().map(|table| stamp(&**table)).collect::<Option<_>>().map(Version)
+        self.0.iter().map(|table| stamp(table)).collect::<Option<_>>().map(Version)
     }
 
     /// Whether they are in that state.
     pub(crate) fn are(&self, version: &Version) -> bool {
-        self.0.len() == version.0.len() && self.0.iter().zip(&version.0).all(|(table, stamp)| stamp.is_of(&**table))
+        self.0.len() == version.0.len() && self.0.iter().zip(&version.0).all(|(table, stamp)| stamp.is_of(table))
     }
 }
 
@@ -76,7 +77,7 @@ fn is_steady(expr: &Expr) -> bool {
     steady
 }
 
-fn stamp(table: &dyn TableProvider) -> Option<Stamp> {
+fn stamp(table: &Arc<dyn TableProvider>) -> Option<Stamp> {
     if let Some(tensor) = table.downcast_ref::<TensorTable>() {
         return Some(Stamp::Tensor(tensor.clone()));
     }
@@ -97,7 +98,7 @@ fn stamp(table: &dyn TableProvider) -> Option<Stamp> {
         add_files(&url.get_url().to_file_path().ok()?, &mut files)?;
     }
     files.sort();
-    Some(Stamp::Files(files))
+    Some(Stamp::Files { declared: table.clone(), files })
 }
 
 /// Adds a file, or those below a folder.
@@ -115,7 +116,7 @@ fn add_files(path: &Path, files: &mut Vec<(PathBuf, u64, SystemTime)>) -> Option
 
 impl Stamp {
     /// Whether a table is in that state, without holding on to what it is in.
-    fn is_of(&self, table: &dyn TableProvider) -> bool {
+    fn is_of(&self, table: &Arc<dyn TableProvider>) -> bool {
         match (self, table.downcast_ref::<MemTable>()) {
             (Stamp::Batches(known), Some(memory)) => {
                 let mut known = known.iter();
@@ -132,7 +133,9 @@ impl Stamp {
 impl PartialEq for Stamp {
     fn eq(&self, other: &Stamp) -> bool {
         match (self, other) {
-            (Stamp::Files(a), Stamp::Files(b)) => a == b,
+            (Stamp::Files { declared: a, files: b }, Stamp::Files { declared: c, files: d }) => {
+                Arc::ptr_eq(a, c) && b == d
+            }
             (Stamp::Tensor(a), Stamp::Tensor(b)) => a == b,
             (Stamp::Batches(a), Stamp::Batches(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b)),
             _ => false,

@@ -9,6 +9,7 @@ use tokio::runtime::{Builder, Handle, Runtime};
 /// Waits for a result. A thread that drives a runtime must not wait inside of it, so that there another thread does.
 pub(super) fn block_on<T: Send>(future: impl Future<Output = Result<T, DataFusionError>> + Send) -> Result<T, Error> {
     let runtime = runtime()?;
+    let future = redpoll_sql::deep(future);
     let done = match Handle::try_current() {
         Err(_) => runtime.block_on(future),
         Ok(_) => std::thread::scope(|scope| {
@@ -25,6 +26,10 @@ fn runtime() -> Result<&'static Runtime, Error> {
     if let Some(runtime) = RUNTIME.get() {
         return Ok(runtime);
     }
-    let made = Builder::new_multi_thread().enable_all().build().map_err(DataFusionError::IoError)?;
+    let made = Builder::new_multi_thread()
+        .thread_stack_size(redpoll_sql::STACK)
+        .enable_all()
+        .build()
+        .map_err(DataFusionError::IoError)?;
     Ok(RUNTIME.get_or_init(|| made))
 }

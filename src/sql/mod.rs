@@ -6,8 +6,8 @@ mod block_on;
 mod engine;
 
 pub use redpoll_sql::{
-    Compute, Database, Engine, Outcome, Policy, RedpollOptions, RunError, RunsOn, Semiring, Stop, TensorTable, claim,
-    datafusion, message,
+    Compute, Database, Engine, Outcome, Policy, RedpollOptions, RunError, RunsOn, STACK, Semiring, Stop, TensorTable,
+    claim, datafusion, deep, message, silence_guarded_panics,
 };
 
 use crate::array::Array;
@@ -61,7 +61,7 @@ impl Session {
         block_on(async {
             let mut rows = Vec::new();
             for statement in database.statements(statements)? {
-                rows = database.execute(statement).await?.collect().await?;
+                rows = database.collect(database.execute(statement).await?).await?;
             }
             Ok(rows)
         })

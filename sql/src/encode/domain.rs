@@ -37,7 +37,7 @@ const SMALL: u128 = 1 << 16;
 
 impl Domain {
     /// The domain of the values in tuples of columns, with the codes of each tuple's rows. With an extent, which the modes
-    /// of tensors give, the domain is the integers below it.
+    /// of tensors give, the domain is the integers below it: rows with other values, or without one, join no entry.
     ///
     /// # Errors
     /// When Arrow refuses a computation.
@@ -169,8 +169,9 @@ fn range_domain(columns: &[Integers], ty: &DataType, extent: Option<u64>) -> Opt
             (min, size as u64)
         }
     };
-    let nulls = columns.iter().any(|c| c.valid().is_some());
+    let nulls = extent.is_none() && columns.iter().any(|c| c.valid().is_some());
     let null = nulls.then_some(size);
+    let none = null.unwrap_or(MISSING);
     let code = |value: i64| {
         let code = value.wrapping_sub(min) as u64;
         if value >= min && code < size { code } else { MISSING }
@@ -178,7 +179,7 @@ fn range_domain(columns: &[Integers], ty: &DataType, extent: Option<u64>) -> Opt
     let codes = columns.iter().map(|column| match column.valid() {
         None => column.values().iter().map(|&v| code(v)).collect(),
         Some(valid) => {
-            column.values().iter().zip(valid).map(|(&v, valid)| if valid { code(v) } else { size }).collect()
+            column.values().iter().zip(valid).map(|(&v, valid)| if valid { code(v) } else { none }).collect()
         }
     });
     let codes = codes.collect();
@@ -228,7 +229,7 @@ fn listed_domain(tuples: &[Vec<ArrayRef>]) -> Result<(Domain, Vec<Vec<u64>>)> {
     let sorted = order.iter().map(|&k| rows[distinct[k].1].row(distinct[k].2));
     let columns = converter.convert_rows(sorted)?;
     // NULL sorts first.
-    let null = matches!(&columns[..], [column] if column.null_count() > 0).then_some(0);
+    let null = matches!(&columns[..], [column] if column.logical_null_count() > 0).then_some(0);
     Ok((Domain { size: order.len() as u64, values: Values::Listed { columns, null } }, codes))
 }
 

@@ -40,6 +40,11 @@ impl LeafRows {
         self.batch.column(column)
     }
 
+    /// Whether a column has a NULL, in whatever way its array stores it.
+    pub fn has_nulls(&self, column: usize) -> bool {
+        self.column(column).logical_null_count() > 0
+    }
+
     /// Adds the codes of a field in one of its columns; columns of one field have equal values in the rows that count.
     pub fn add_codes(&mut self, field: FieldId, codes: Arc<Vec<u64>>) {
         match self.codes.get_mut(&field) {

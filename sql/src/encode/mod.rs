@@ -30,7 +30,6 @@ use crate::claim::{End, FieldId, LeafColumn, Region, Source, TensorColumn};
 use crate::error::{Left, Result};
 use crate::memory::Allowance;
 use codes::domain_of;
-use datafusion::arrow::array::Array;
 use datafusion::arrow::record_batch::RecordBatch;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -65,10 +64,7 @@ impl Encoded {
             });
         }
         outer::add_rows(region, &mut leaves, allowance)?;
-        let has_nulls = |c: &&LeafColumn| {
-            let rows = leaves[c.leaf].as_ref();
-            rows.is_some_and(|rows| rows.column(c.column).null_count() > 0)
-        };
+        let has_nulls = |c: &&LeafColumn| leaves[c.leaf].as_ref().is_some_and(|rows| rows.has_nulls(c.column));
         if let Some(column) = region.total.iter().find(has_nulls) {
             return Err(Left::Nulls { what: region.column(*column).name.clone() }.into());
         }
@@ -112,7 +108,7 @@ impl Encoded {
 
     /// Whether a column has a NULL.
     pub fn has_nulls(&self, column: LeafColumn) -> bool {
-        self.rows(column.leaf).is_some_and(|rows| rows.column(column.column).null_count() > 0)
+        self.rows(column.leaf).is_some_and(|rows| rows.has_nulls(column.column))
     }
 
     /// The bytes of the encoded rows.

@@ -56,7 +56,7 @@ impl Encoded {
     /// When the leaf is a tensor.
     pub fn tensor<'a>(&'a self, region: &Region, request: &Request, grouped: &mut Grouped<'a>) -> Result<Tensor> {
         let rows = self.rows(request.leaf).expect("the leaf has rows");
-        let shape: Vec<u64> = request.fields.iter().map(|&f| self.domain(region, f).size()).collect();
+        let shape: Vec<u64> = request.fields.iter().map(|&f| self.size(region, f)).collect();
         let key = self.shared(region, &Request { payload: Payload::Exists, ..request.clone() });
         let codes = || request.fields.iter().map(|&f| rows.codes(f)).collect();
         let groups = grouped.0.entry(key).or_insert_with(|| Groups::new(rows, (codes(), &shape), &request.valid));

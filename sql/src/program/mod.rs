@@ -23,7 +23,7 @@ pub use show::show;
 
 use crate::claim::Region;
 use crate::encode::Encoded;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use fold::Leaves;
 use redpoll_logic::{Alias, Expr, Field, Node, Plan, Query};
 use redpoll_physical::storage::Tensor;
@@ -51,6 +51,9 @@ pub fn program(region: &Region, encoded: &Encoded, folds: &Folds) -> Result<Prog
     let mut modes = Vec::new();
     for (k, fold) in folds.folds.iter().enumerate() {
         let expr = leaves.fold(fold)?;
+        if folds.presence == Some(k) && !whole::is_zero(&expr.info().fill) {
+            return Err(Error::Unlisted);
+        }
         let place = |field: &Field| groups.iter().position(|g| g == field).expect("the other fields are folded");
         modes.push(expr.info().fields.iter().map(place).collect());
         queries.push(Query { alias: Alias::from(format!("q{k}")), expr });

@@ -127,6 +127,52 @@ async fn programs_are_explained_once_they_are_there() {
     }
 }
 
+/// Protects customers without orders: rows that another table keeps out, grouped by the very key, where the first table has
+/// every key there is.
+#[tokio::test]
+async fn rows_that_others_keep_out_are_grouped_by_their_key() {
+    let database = database().await;
+    for statement in [
+        "CREATE TABLE u (id BIGINT, city VARCHAR) AS SELECT value, concat('c', value % 3) FROM generate_series(1, 50)",
+        "CREATE TABLE o (uid BIGINT, n BIGINT NOT NULL) AS SELECT value * 3 % 50 + 1, value FROM generate_series(1, 20)",
+        "CREATE TABLE k (uid BIGINT NOT NULL) AS SELECT value * 3 % 50 + 1 FROM generate_series(1, 20)",
+        "CREATE TABLE nobody (uid BIGINT) AS SELECT * FROM k WHERE false",
+        "CREATE TABLE g (a BIGINT, b BIGINT) AS SELECT x.value, y.value FROM generate_series(1, 6) x, generate_series(1, 7) y",
+        "CREATE TABLE h (a BIGINT, b BIGINT) AS VALUES (1, 2), (3, 4), (6, 7), (6, 6), (9, 9)",
+    ] {
+        run(&database, statement).await.unwrap();
+    }
+    for sql in [
+        "SELECT u.id, count(*) n FROM u WHERE NOT EXISTS (SELECT 1 FROM o WHERE o.uid = u.id) GROUP BY u.id",
+        "SELECT count(*), sum(n) FROM (SELECT u.id, count(*) n FROM u \
+         WHERE NOT EXISTS (SELECT 1 FROM o WHERE o.uid = u.id) GROUP BY u.id)",
+        "SELECT u.id, count(*) FROM u WHERE u.id NOT IN (SELECT uid FROM k) GROUP BY u.id",
+        "SELECT DISTINCT u.id FROM u LEFT ANTI JOIN o ON o.uid = u.id",
+        "SELECT DISTINCT u.id FROM o RIGHT ANTI JOIN u ON o.uid = u.id",
+        "SELECT count(DISTINCT u.id) FROM u LEFT ANTI JOIN o ON o.uid = u.id",
+        "SELECT count(DISTINCT u.id), sum(DISTINCT u.id), count(*) FROM u LEFT ANTI JOIN o ON o.uid = u.id",
+        "SELECT u.city, count(DISTINCT u.id) FROM u LEFT ANTI JOIN o ON o.uid = u.id GROUP BY u.city",
+        "SELECT u.id, max(u.city), sum(u.id) FROM u LEFT ANTI JOIN o ON o.uid = u.id GROUP BY u.id",
+        "SELECT u.id, count(*) FROM u LEFT ANTI JOIN nobody o ON o.uid = u.id GROUP BY u.id",
+        "SELECT u.id, count(*) FROM u LEFT SEMI JOIN nobody o ON o.uid = u.id GROUP BY u.id",
+        "SELECT u.id, count(*) FROM u LEFT ANTI JOIN u o ON o.id = u.id GROUP BY u.id",
+        "SELECT u.id, count(*) FROM u LEFT ANTI JOIN o ON o.uid = u.id LEFT ANTI JOIN k ON k.uid = u.id GROUP BY u.id",
+        "SELECT u.id, count(*) FROM u LEFT ANTI JOIN o ON o.uid = u.id LEFT SEMI JOIN u w ON w.id = u.id GROUP BY u.id",
+        "SELECT g.a, count(*) FROM g LEFT ANTI JOIN h ON h.a = g.a AND h.b = g.b GROUP BY g.a",
+        "SELECT g.a, g.b, count(*) FROM g LEFT ANTI JOIN h ON h.a = g.a AND h.b = g.b GROUP BY g.a, g.b",
+        "SELECT DISTINCT g.b FROM g LEFT ANTI JOIN h ON h.a = g.a AND h.b = g.b",
+        "SELECT DISTINCT g.b, g.a FROM g LEFT ANTI JOIN h ON h.a = g.a",
+        "SELECT g.b, count(*) FROM g LEFT ANTI JOIN h ON h.a > g.a GROUP BY g.b",
+    ] {
+        let claimed = agree(&database, sql).await.unwrap();
+        assert!(claimed > 0, "{sql}");
+    }
+    for (setting, value) in [("claim", "cost"), ("first", "auto")] {
+        run(&database, &format!("SET redpoll.{setting} = '{value}'")).await.unwrap();
+    }
+    agree(&database, "SELECT u.id, count(*) FROM u LEFT ANTI JOIN o ON o.uid = u.id GROUP BY u.id").await.unwrap();
+}
+
 /// Protects what `EXPLAIN` says of a field of two tables: it is named after both.
 #[tokio::test]
 async fn coalesced_groups_are_named_after_both_sides() {

@@ -1,14 +1,19 @@
 //! Tests of SQL as users write it, in one binary: each binary that links DataFusion has hundreds of megabytes.
 
+mod arrays;
 mod claimed;
 mod common;
+mod correlated;
 mod datasets;
+mod declared;
 mod engines;
 mod first;
 mod fuzz;
 mod left;
 mod limits;
 mod logic;
+mod merged;
+mod names;
 mod semirings;
 mod settings;
 mod tables;

@@ -1,6 +1,6 @@
 //! Tensors as tables of DataFusion: what is pushed into scans, and what DataFusion is told of them.
 
-use crate::common::{database, rows, run};
+use crate::common::{agree, database, rows, run};
 use datafusion::arrow::util::pretty::pretty_format_batches;
 use datafusion::common::stats::Precision;
 use redpoll::Session;
@@ -131,6 +131,53 @@ async fn the_fill_value_is_no_row() {
             run(&database, &format!("SET redpoll.enabled = {redpoll}")).await.unwrap();
             let found = rows(&run(&database, "SELECT count(*) FROM d").await.unwrap());
             assert_eq!(format!("{:?}", found[0][0]), format!("Text(\"{expected}\")"), "{options}, claimed: {redpoll}");
+        }
+    }
+}
+
+/// Protects joins of tensors with rows whose keys are NULL, negative or beyond the tensor, and of tensors without places.
+#[tokio::test]
+async fn keys_that_are_no_coordinates_join_nothing() {
+    let database = database().await;
+    let session = Session::default();
+    let places = [([0, 1], 2.0), ([1, 2], 3.0), ([2, 2], -1.0)];
+    for (name, tensor) in [
+        ("m", session.triples([3, 3], Format::csr(), places)),
+        ("x", session.triples([3], Format::csf(1), [([0], 5.0), ([2], 7.0)])),
+        ("nothing", session.triples([0], Format::csf(1), Vec::<([u64; 1], f64)>::new())),
+    ] {
+        database.register_tensor(name, tensor.collect().unwrap(), None).unwrap();
+    }
+    for statement in [
+        "CREATE TABLE t (k BIGINT, j BIGINT, v DOUBLE) AS VALUES (0, 1, 1.5), (1, NULL, 2.5), (NULL, 2, 3.5), (2, 2, 4.5), \
+         (3, 0, 5.5), (-1, 1, 6.5), (9223372036854775807, 2, NULL)",
+        "CREATE TABLE all_null (k BIGINT, j BIGINT, v DOUBLE) AS VALUES (NULL, NULL, 1.0)",
+        "CREATE TABLE none (k BIGINT, j BIGINT, v DOUBLE) AS SELECT * FROM t WHERE false",
+    ] {
+        run(&database, statement).await.unwrap();
+    }
+    for t in ["t", "all_null", "none"] {
+        for x in ["x", "nothing"] {
+            for sql in [
+                "SELECT count(*), sum(x.value * t.v) FROM {x} x JOIN {t} t ON x.i0 = t.k",
+                "SELECT t.k, count(*) FROM {x} x JOIN {t} t ON x.i0 = t.k GROUP BY t.k",
+                "SELECT x.i0, count(*) FROM {x} x WHERE x.i0 IN (SELECT k FROM {t} t) GROUP BY x.i0",
+                "SELECT x.i0, count(*) FROM {x} x WHERE x.i0 NOT IN (SELECT k FROM {t} t WHERE k IS NOT NULL) GROUP BY x.i0",
+                "SELECT t.j, count(*) FROM {t} t WHERE EXISTS (SELECT 1 FROM {x} x WHERE x.i0 = t.k) GROUP BY t.j",
+                "SELECT t.k, count(*) FROM {t} t WHERE NOT EXISTS (SELECT 1 FROM {x} x WHERE x.i0 = t.k) GROUP BY t.k",
+                "SELECT count(*), count(x.value) FROM {t} t LEFT JOIN {x} x ON x.i0 = t.k",
+                "SELECT count(*), count(t.v) FROM {x} x LEFT JOIN {t} t ON x.i0 = t.k",
+                "SELECT coalesce(x.i0, t.k), count(*) FROM {x} x FULL JOIN {t} t ON x.i0 = t.k GROUP BY coalesce(x.i0, t.k)",
+                "SELECT count(*), count(w.v) FROM {x} x JOIN {t} t ON x.i0 = t.k LEFT JOIN {t} w ON t.k = w.k",
+                "SELECT a.j, sum(m.value), count(*) FROM m JOIN {t} a ON m.i0 = a.k JOIN {t} b ON m.i1 = b.j GROUP BY a.j",
+                "SELECT m.i1, count(*) FROM m JOIN {x} x ON m.i0 = x.i0 LEFT JOIN {t} t ON t.k = m.i1 GROUP BY m.i1",
+                "SELECT count(*) FROM {x} x JOIN {t} t ON x.i0 < t.k",
+                "SELECT count(*) FROM m JOIN {t} t ON m.i0 = t.k AND m.i1 <= t.j",
+            ] {
+                let sql = sql.replace("{t}", t).replace("{x}", x);
+                agree(&database, &sql).await.unwrap();
+                agree(&database, &format!("SELECT count(*) FROM ({sql})")).await.unwrap();
+            }
         }
     }
 }

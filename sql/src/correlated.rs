@@ -1,0 +1,125 @@
+//! What DataFusion would get wrong of a plan without a word: put right before it optimizes, or refused.
+//!
+//! - A correlated subquery becomes a join with the columns that it compares with those of the query around. They lose the
+//!   names of their tables on that way, so that of `a.u` and `b.u` just one is left, which stands for both. Here such columns
+//!   get names of their own below the condition that reads them.
+//! - `k` of a right or full join `USING (k)` is taken for the column of the left table. [`crate::statement`] makes such joins
+//!   joins `ON` where it can.
+
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
+use datafusion::common::{Column, JoinConstraint, JoinType};
+use datafusion::config::ConfigOptions;
+use datafusion::error::{DataFusionError, Result};
+use datafusion::logical_expr::utils::{conjunction, split_conjunction};
+use datafusion::logical_expr::{Expr, Filter, Join, LogicalPlan, Projection, Subquery};
+use datafusion::optimizer::AnalyzerRule;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// Names the columns of correlated subqueries apart, and refuses merged columns that would lose values.
+#[derive(Debug)]
+pub(crate) struct NameApart;
+
+impl AnalyzerRule for NameApart {
+    fn name(&self) -> &str {
+        "name_apart"
+    }
+
+    fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
+        let mut count = 0;
+        let named = |node: LogicalPlan| match node {
+            LogicalPlan::Subquery(subquery) => named_apart(subquery, &mut count),
+            LogicalPlan::Join(join) => check_merged(&join).map(|()| Transformed::no(LogicalPlan::Join(join))),
+            node => Ok(Transformed::no(node)),
+        };
+        plan.transform_up_with_subqueries(named).data()
+    }
+}
+
+/// Whether the merged columns of a join are those of its left table.
+fn check_merged(join: &Join) -> Result<()> {
+    if join.join_constraint == JoinConstraint::On || !matches!(join.join_type, JoinType::Right | JoinType::Full) {
+        return Ok(());
+    }
+    let columns = join.on.iter().map(|(left, _)| left.qualified_name().1).collect::<Vec<_>>().join(", ");
+    let kind = join.join_type;
+    Err(DataFusionError::Plan(format!(
+        "the columns of this {kind} join USING ({columns}) cannot be merged here; give its tables names, or write `ON` and \
+         `coalesce`"
+    )))
+}
+
+/// A subquery in which no two of the columns that are compared with those of the query around, or given to it, have one name.
+fn named_apart(subquery: Subquery, count: &mut usize) -> Result<Transformed<LogicalPlan>> {
+    let plan = subquery.subquery.as_ref();
+    let mut compared = BTreeSet::new();
+    plan.apply(|node| {
+        if let LogicalPlan::Filter(filter) = node {
+            compared.extend(compared_columns(filter));
+        }
+        Ok(match node {
+            LogicalPlan::Subquery(_) => TreeNodeRecursion::Jump,
+            _ => TreeNodeRecursion::Continue,
+        })
+    })?;
+    let given = given_columns(plan);
+    let meets = |column: &Column| {
+        let other = |(name, own): &(String, Option<Column>)| *name == column.name && own.as_ref() != Some(column);
+        given.iter().any(other) || compared.iter().any(|c| c.name == column.name && c != column)
+    };
+    if !compared.iter().any(meets) {
+        return Ok(Transformed::no(LogicalPlan::Subquery(subquery)));
+    }
+    let plan = with_names(plan.clone(), count)?;
+    Ok(Transformed::yes(LogicalPlan::Subquery(Subquery { subquery: Arc::new(plan), ..subquery })))
+}
+
+/// The columns of a plan by name, each with the column of its input that it is, if it is one.
+fn given_columns(plan: &LogicalPlan) -> Vec<(String, Option<Column>)> {
+    let names = plan.schema().fields().iter().map(|field| field.name().clone());
+    match plan {
+        LogicalPlan::Projection(projection) => {
+            let column = |e: &Expr| if let Expr::Column(column) = e { Some(column.clone()) } else { None };
+            names.zip(projection.expr.iter().map(column)).collect()
+        }
+        _ => names.map(|name| (name, None)).collect(),
+    }
+}
+
+/// The columns of its own that a condition compares with those of the query around.
+fn compared_columns(filter: &Filter) -> BTreeSet<Column> {
+    let correlated = split_conjunction(&filter.predicate).into_iter().filter(|e| e.contains_outer());
+    correlated.flat_map(Expr::column_refs).cloned().collect()
+}
+
+/// The plan with names of their own for the columns that its conditions compare with those of the query around.
+fn with_names(plan: LogicalPlan, count: &mut usize) -> Result<LogicalPlan> {
+    if let LogicalPlan::Subquery(_) = plan {
+        return Ok(plan);
+    }
+    let plan = plan.map_children(|child| with_names(child, count).map(Transformed::yes)).data()?.recompute_schema()?;
+    let LogicalPlan::Filter(filter) = plan else { return Ok(plan) };
+    let compared = compared_columns(&filter);
+    if compared.is_empty() {
+        return Ok(LogicalPlan::Filter(filter));
+    }
+    let mut names = BTreeMap::new();
+    let mut columns: Vec<Expr> = filter.input.schema().columns().into_iter().map(Expr::Column).collect();
+    for column in compared {
+        *count += 1;
+        let name = format!("__compared_{count}");
+        columns.push(Expr::Column(column.clone()).alias(name.clone()));
+        names.insert(column, Expr::Column(Column::new_unqualified(name)));
+    }
+    let named = |e: Expr| {
+        let name = if let Expr::Column(column) = &e { names.get(column) } else { None };
+        Ok(name.cloned().map_or_else(|| Transformed::no(e), Transformed::yes))
+    };
+    let conjuncts = split_conjunction(&filter.predicate).into_iter().cloned().map(|e| match e.contains_outer() {
+        true => e.transform(named).data(),
+        false => Ok(e),
+    });
+    let predicate = conjunction(conjuncts.collect::<Result<Vec<_>>>()?).expect("a condition has a part");
+    let input = LogicalPlan::Projection(Projection::try_new(columns, filter.input)?);
+    Ok(LogicalPlan::Filter(Filter::try_new(predicate, Arc::new(input))?))
+}

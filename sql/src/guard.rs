@@ -1,0 +1,179 @@
+//! Panics of libraries that read files: a damaged file is an error, whatever it does to its reader.
+
+use crate::error::Error;
+use crate::ipc;
+use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::arrow::record_batch::RecordBatch;
+use datafusion::common::Statistics;
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
+use datafusion::datasource::physical_plan::FileScanConfig;
+use datafusion::datasource::source::DataSourceExec;
+use datafusion::error::{DataFusionError, Result};
+use datafusion::execution::{RecordBatchStream, SendableRecordBatchStream, TaskContext};
+use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_plan::metrics::MetricsSet;
+use datafusion::physical_plan::statistics::StatisticsArgs;
+use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
+use futures::{FutureExt, Stream};
+use std::any::Any;
+use std::cell::Cell;
+use std::fmt;
+use std::future::{Future, poll_fn};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+thread_local! {
+    /// How many guards this thread is in.
+    static GUARDS: Cell<usize> = const { Cell::new(0) };
+}
+
+/// Leaves panics that become errors out of what programs write to standard error.
+pub fn silence_guarded_panics() {
+    let before = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |info| {
+        if GUARDS.get() == 0 {
+            before(info);
+        }
+    }));
+}
+
+/// The result of a call, or the error that its panic is.
+fn caught<T>(what: &str, call: impl FnOnce() -> T) -> Result<T> {
+    GUARDS.set(GUARDS.get() + 1);
+    let done = catch_unwind(AssertUnwindSafe(call));
+    GUARDS.set(GUARDS.get() - 1);
+    done.map_err(|panic| fault(what, &*panic).into())
+}
+
+fn fault(what: &str, panic: &(dyn Any + Send)) -> Error {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("it has no message");
+    Error::Broken { what: what.to_owned(), fault: text.to_owned() }
+}
+
+/// The result of a future, or the error that its panic is.
+pub(crate) async fn guarded<T>(what: &str, future: impl Future<Output = Result<T>>) -> Result<T> {
+    let mut future = pin!(future.fuse());
+    poll_fn(|context| match caught(what, || future.as_mut().poll(context)) {
+        Ok(poll) => poll,
+        Err(error) => Poll::Ready(Err(error)),
+    })
+    .await
+}
+
+/// The plan with a guard around each scan of files.
+pub(crate) fn with_guards(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
+    let guard = |plan: Arc<dyn ExecutionPlan>| {
+        let scan = plan.downcast_ref::<DataSourceExec>();
+        Ok(match scan.and_then(|scan| scan.data_source().downcast_ref::<FileScanConfig>()) {
+            None => Transformed::no(plan),
+            Some(config) => {
+                let files = config.file_groups.iter().flat_map(|group| group.files());
+                let mut files: Vec<String> = files.map(|file| format!("/{}", file.object_meta.location)).collect();
+                files.sort();
+                files.dedup();
+                let what = match &files[..] {
+                    [file] => format!("the file {file}"),
+                    files => format!("one of {} files", files.len()),
+                };
+                let is_local = config.object_store_url.as_str().starts_with("file:");
+                let is_arrow = config.file_source().file_type() == "arrow";
+                let checked =
+                    if is_local && is_arrow { files.into_iter().map(PathBuf::from).collect() } else { Vec::new() };
+                Transformed::yes(Arc::new(GuardedScan { scan: plan, what, checked }) as Arc<dyn ExecutionPlan>)
+            }
+        })
+    };
+    plan.transform_up(guard).data()
+}
+
+/// A scan of files whose panics are errors; in all else it is the scan.
+#[derive(Debug)]
+struct GuardedScan {
+    scan: Arc<dyn ExecutionPlan>,
+    what: String,
+    /// The Arrow files whose structure is looked at before they are read.
+    checked: Vec<PathBuf>,
+}
+
+impl DisplayAs for GuardedScan {
+    fn fmt_as(&self, format: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.scan.fmt_as(format, f)
+    }
+}
+
+impl ExecutionPlan for GuardedScan {
+    fn name(&self) -> &str {
+        self.scan.name()
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        self.scan.properties()
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        Vec::new()
+    }
+
+    fn apply_expressions(
+        &self,
+        f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        self.scan.apply_expressions(f)
+    }
+
+    fn with_new_children(self: Arc<Self>, _: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
+        Ok(self)
+    }
+
+    fn reset_state(self: Arc<Self>) -> Result<Arc<dyn ExecutionPlan>> {
+        let scan = self.scan.clone().reset_state()?;
+        Ok(Arc::new(GuardedScan { scan, what: self.what.clone(), checked: self.checked.clone() }))
+    }
+
+    fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+        self.checked.iter().try_for_each(|file| ipc::check(file))?;
+        let rows = caught(&self.what, || self.scan.execute(partition, context))??;
+        Ok(Box::pin(GuardedRows { rows: Some(rows), schema: self.schema(), what: self.what.clone() }))
+    }
+
+    fn metrics(&self) -> Option<MetricsSet> {
+        self.scan.metrics()
+    }
+
+    fn statistics_from_inputs(&self, inputs: &[Arc<Statistics>], args: &StatisticsArgs) -> Result<Arc<Statistics>> {
+        self.scan.statistics_from_inputs(inputs, args)
+    }
+}
+
+/// The rows of a scan, up to its panic.
+struct GuardedRows {
+    /// `None` after a panic.
+    rows: Option<SendableRecordBatchStream>,
+    schema: SchemaRef,
+    what: String,
+}
+
+impl Stream for GuardedRows {
+    type Item = Result<RecordBatch>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let GuardedRows { rows: Some(rows), what, .. } = &mut *self else { return Poll::Ready(None) };
+        match caught(what, || rows.as_mut().poll_next(context)) {
+            Ok(polled) => polled,
+            Err(error) => {
+                self.rows = None;
+                Poll::Ready(Some(Err::<RecordBatch, DataFusionError>(error)))
+            }
+        }
+    }
+}
+
+impl RecordBatchStream for GuardedRows {
+    fn schema(&self) -> SchemaRef {
+        self.schema.clone()
+    }
+}

@@ -1,0 +1,96 @@
+//! The structure of Arrow files, looked at before they are read: their reader allocates what lengths in them say.
+
+use crate::error::{Error, Result};
+use datafusion::arrow::ipc::{Block, root_as_footer, root_as_message};
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::Path;
+
+/// What a file begins and ends with, unless it is a stream of messages.
+const MAGIC: &[u8; 6] = b"ARROW1";
+
+/// What stands before the length of a message.
+const CONTINUATION: [u8; 4] = [0xff; 4];
+
+/// Checks that all blocks of a file lie within it.
+///
+/// # Errors
+/// When one does not, or the file cannot be read.
+pub(crate) fn check(path: &Path) -> Result<()> {
+    let fault = |fault: String| Error::Broken { what: format!("the file {}", path.display()), fault };
+    let failed = |source| redpoll_datasets::Error::Io { path: path.into(), source };
+    let mut file = File::open(path).map_err(failed)?;
+    let size = file.metadata().map_err(failed)?.len();
+    let mut start = [0; MAGIC.len()];
+    let is_file = size >= MAGIC.len() as u64 && file.read_exact(&mut start).is_ok() && start == *MAGIC;
+    let checked = if is_file { check_file(&mut file, size) } else { check_stream(&mut file, size) };
+    match checked {
+        Ok(None) => Ok(()),
+        Ok(Some(what)) => Err(fault(what)),
+        Err(source) => Err(failed(source).into()),
+    }
+}
+
+/// What is wrong with a file, if anything is.
+type Fault = Option<String>;
+
+/// The bytes of a part of a file, if it has them all.
+fn part(file: &mut File, size: u64, start: u64, bytes: u64) -> std::io::Result<Option<Vec<u8>>> {
+    if start.checked_add(bytes).is_none_or(|end| end > size) {
+        return Ok(None);
+    }
+    let mut part = vec![0; bytes as usize];
+    file.seek(SeekFrom::Start(start))?;
+    file.read_exact(&mut part)?;
+    Ok(Some(part))
+}
+
+fn check_file(file: &mut File, size: u64) -> std::io::Result<Fault> {
+    let end = size.checked_sub(10).filter(|&end| end >= 8);
+    let tail = end.map_or(Ok(None), |end| part(file, size, end, 10))?;
+    let Some((end, tail)) = end.zip(tail).filter(|(_, tail)| tail[4..] == *MAGIC) else {
+        return Ok(Some("it has no end".into()));
+    };
+    let length = i32::from_le_bytes([tail[0], tail[1], tail[2], tail[3]]);
+    let length = u64::try_from(length).ok().filter(|&length| length <= end);
+    let footer = length.map_or(Ok(None), |length| part(file, size, end - length, length))?;
+    let Some(footer) = footer else { return Ok(Some("its footer does not lie within it".into())) };
+    let footer = match root_as_footer(&footer) {
+        Ok(footer) => footer,
+        Err(e) => return Ok(Some(e.to_string())),
+    };
+    let lies_outside = |block: &Block| {
+        let parts = [block.offset(), i64::from(block.metaDataLength()), block.bodyLength()];
+        let end = parts.iter().try_fold(0u64, |sum, &part| sum.checked_add(u64::try_from(part).ok()?));
+        end.is_none_or(|end| end > size)
+    };
+    let outside = [footer.dictionaries(), footer.recordBatches()].into_iter().flatten().flatten().any(lies_outside);
+    Ok(outside.then(|| "a block does not lie within it".into()))
+}
+
+fn check_stream(file: &mut File, size: u64) -> std::io::Result<Fault> {
+    let mut at = 0;
+    while let Some(mut length) = part(file, size, at, 4)? {
+        at += 4;
+        if length == CONTINUATION {
+            let Some(next) = part(file, size, at, 4)? else { break };
+            (length, at) = (next, at + 4);
+        }
+        let length = i32::from_le_bytes([length[0], length[1], length[2], length[3]]);
+        if length == 0 {
+            return Ok(None);
+        }
+        let message = u64::try_from(length).map_or(Ok(None), |length| part(file, size, at, length))?;
+        let Some(message) = message else { return Ok(Some("a message does not lie within it".into())) };
+        at += message.len() as u64;
+        let body = match root_as_message(&message) {
+            Ok(message) => u64::try_from(message.bodyLength()).ok(),
+            Err(e) => return Ok(Some(e.to_string())),
+        };
+        match body.and_then(|body| at.checked_add(body)).filter(|&end| end <= size) {
+            Some(end) => at = end,
+            None => return Ok(Some("the body of a message does not lie within it".into())),
+        }
+    }
+    Ok(if at == size { None } else { Some("it ends within a message".into()) })
+}

@@ -1,0 +1,446 @@
+//! `FULL JOIN .. USING (k)` and its likes: the column of both tables, in place of that of one.
+//!
+//! DataFusion takes `k` for the column of the left table, which is NULL in the rows of the right one alone. Here such joins
+//! become joins `ON`, and their columns what SQL says they are: that of the right table for a right join, and the first that
+//! has a value for a full join. Columns with the name of a table before them stay that table's.
+
+use super::names::constraint;
+use super::normalized;
+use datafusion::sql::sqlparser::ast::{
+    Cte, Expr, Ident, JoinConstraint, JoinOperator, ObjectName, OrderByKind, Query, Select, SelectItem, SetExpr,
+    TableFactor, TableWithJoins, VisitMut, VisitorMut, WildcardAdditionalOptions, With,
+};
+use datafusion::sql::sqlparser::dialect::GenericDialect;
+use datafusion::sql::sqlparser::parser::Parser;
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+
+/// Whether a statement has a join whose merged columns are not those of its left table.
+pub(super) fn has_outer_using(statement: &mut datafusion::sql::parser::Statement) -> bool {
+    struct Search(bool);
+    impl VisitorMut for Search {
+        type Break = ();
+
+        fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<()> {
+            self.0 |= select.from.iter_mut().any(needs_merging);
+            ControlFlow::Continue(())
+        }
+    }
+    let mut search = Search(false);
+    super::visit(statement, &mut search);
+    search.0
+}
+
+fn needs_merging(from: &mut TableWithJoins) -> bool {
+    let of_factor = |factor: &mut TableFactor| match factor {
+        TableFactor::NestedJoin { table_with_joins, .. } => needs_merging(table_with_joins),
+        _ => false,
+    };
+    of_factor(&mut from.relation)
+        || from.joins.iter_mut().any(|join| {
+            let side = Side::of(&join.join_operator);
+            let merges =
+                matches!(constraint(&mut join.join_operator), Some(JoinConstraint::Using(_) | JoinConstraint::Natural));
+            merges && matches!(side, Side::Right | Side::Both) || of_factor(&mut join.relation)
+        })
+}
+
+/// The tables whose values a merged column has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Side {
+    Left,
+    Right,
+    Both,
+}
+
+impl Side {
+    fn of(join: &JoinOperator) -> Side {
+        match join {
+            JoinOperator::FullOuter(_) => Side::Both,
+            JoinOperator::Right(_)
+            | JoinOperator::RightOuter(_)
+            | JoinOperator::RightSemi(_)
+            | JoinOperator::RightAnti(_) => Side::Right,
+            _ => Side::Left,
+        }
+    }
+}
+
+/// Merges the columns of `USING` in all selections of a statement whose tables have known columns.
+pub(super) struct Merge<'k> {
+    /// The columns of tables, by the text of the query for all of them; `None` where there is no such query.
+    known: &'k HashMap<String, Option<Vec<String>>>,
+    /// The queries for the columns of tables that are not known yet.
+    pub(super) wanted: HashMap<String, Query>,
+    /// The queries around, outermost first.
+    around: Vec<Around>,
+    /// The columns of the selection of each query around.
+    scopes: Vec<Option<Scope>>,
+}
+
+/// A query around, with the common tables that may be read in it.
+struct Around {
+    /// Those that it does not declare itself.
+    before: Vec<Cte>,
+    /// Those that it declares.
+    with: Option<With>,
+}
+
+impl Around {
+    /// The common tables that a query within may read: none that is declared after it, if it is itself one of them.
+    fn visible_in(&self, query: &Query) -> Vec<Cte> {
+        let own = self.with.iter().flat_map(|with| &with.cte_tables);
+        let own = own.take_while(|table| *table.query != *query).cloned();
+        self.before.iter().cloned().chain(own).collect()
+    }
+}
+
+impl Merge<'_> {
+    pub(super) fn new(known: &HashMap<String, Option<Vec<String>>>) -> Merge<'_> {
+        Merge { known, wanted: HashMap::new(), around: Vec::new(), scopes: Vec::new() }
+    }
+
+    /// The columns of a table, if they are known; else they are asked for.
+    fn columns(&mut self, factor: &TableFactor) -> Option<Vec<String>> {
+        let text = format!("SELECT * FROM {factor}");
+        let mut query = Parser::new(&GenericDialect).try_with_sql(&text).ok()?.parse_query().ok()?;
+        let with = self.around.iter().rev().find_map(|around| around.with.clone());
+        let tables = self.around.last().map(|around| {
+            let own = around.with.iter().flat_map(|with| &with.cte_tables);
+            around.before.iter().chain(own).cloned().collect::<Vec<_>>()
+        });
+        if let (Some(with), Some(cte_tables)) = (with, tables.filter(|tables| !tables.is_empty())) {
+            query.with = Some(With { cte_tables, ..with });
+        }
+        let key = query.to_string();
+        match self.known.get(&key) {
+            Some(columns) => columns.clone(),
+            None => {
+                self.wanted.insert(key, *query);
+                None
+            }
+        }
+    }
+
+    /// The columns of joined tables; their `USING` becomes `ON`.
+    fn scope(&mut self, from: &mut TableWithJoins) -> Option<Scope> {
+        let mut scope = self.factor(&mut from.relation)?;
+        for join in &mut from.joins {
+            let right = self.factor(&mut join.relation)?;
+            let side = Side::of(&join.join_operator);
+            let semi = matches!(
+                join.join_operator,
+                JoinOperator::Semi(_)
+                    | JoinOperator::Anti(_)
+                    | JoinOperator::LeftSemi(_)
+                    | JoinOperator::LeftAnti(_)
+                    | JoinOperator::RightSemi(_)
+                    | JoinOperator::RightAnti(_)
+            );
+            let mut names = Vec::new();
+            let (left, whole) = (scope.clone(), scope.with(&right));
+            match constraint(&mut join.join_operator) {
+                Some(JoinConstraint::Using(columns)) => {
+                    names = columns.iter().map(last_name).collect::<Option<Vec<String>>>()?;
+                }
+                Some(JoinConstraint::Natural) => {
+                    let left = left.visible();
+                    names = right.visible().into_iter().filter(|name| left.contains(name)).collect();
+                }
+                Some(JoinConstraint::On(condition)) => whole.replace_in(condition),
+                _ => {}
+            }
+            scope = whole;
+            if !names.is_empty() {
+                let mut equal = Vec::new();
+                for name in names {
+                    let (a, b) = (left.value(&name)?, right.value(&name)?);
+                    equal.push(format!("{} = {}", text_of(&a), text_of(&b)));
+                    scope.merge(&name, side, (&a, &b), left.factors.len());
+                }
+                *constraint(&mut join.join_operator)? = JoinConstraint::On(parsed(&equal.join(" AND "))?);
+            }
+            match (semi, side) {
+                (true, Side::Right) => scope = right,
+                (true, _) => scope = left,
+                (false, _) => {}
+            }
+        }
+        Some(scope)
+    }
+
+    fn factor(&mut self, factor: &mut TableFactor) -> Option<Scope> {
+        let name = match factor {
+            TableFactor::NestedJoin { table_with_joins, alias: None } => return self.scope(table_with_joins),
+            TableFactor::Table { name, alias: None, .. } => last_name(name)?,
+            TableFactor::Table { alias: Some(alias), .. }
+            | TableFactor::Derived { alias: Some(alias), .. }
+            | TableFactor::TableFunction { alias: Some(alias), .. }
+            | TableFactor::Function { alias: Some(alias), .. }
+            | TableFactor::UNNEST { alias: Some(alias), .. }
+            | TableFactor::NestedJoin { alias: Some(alias), .. } => normalized(&alias.name),
+            _ => return None,
+        };
+        let columns = self.columns(factor)?;
+        Some(Scope { factors: vec![Factor { name, columns }], merged: Vec::new() })
+    }
+
+    /// Merges the columns of one selection; `None` where they are not known.
+    fn select(&mut self, select: &mut Select) -> Option<Scope> {
+        let mut from = select.from.clone();
+        let mut scope = Scope::default();
+        for tables in &mut from {
+            scope = scope.with(&self.scope(tables)?);
+        }
+        let mut projection = Vec::new();
+        for item in std::mem::take(&mut select.projection) {
+            match item {
+                SelectItem::Wildcard(options) if options == WildcardAdditionalOptions::default() => {
+                    projection.extend(scope.all());
+                }
+                SelectItem::Wildcard(_) => {
+                    select.projection = projection;
+                    return None;
+                }
+                SelectItem::UnnamedExpr(Expr::Identifier(ident)) if scope.is_merged(&normalized(&ident)) => {
+                    let name = normalized(&ident);
+                    projection.push(scope.item(&name));
+                }
+                mut item => {
+                    let _ = item.visit(&mut Replace { scope: &scope, depth: 0 });
+                    projection.push(item);
+                }
+            }
+        }
+        // What is left are conditions, groups and windows.
+        select.from.clear();
+        let _ = select.visit(&mut Replace { scope: &scope, depth: 0 });
+        select.projection = projection;
+        select.from = from;
+        Some(scope)
+    }
+}
+
+impl VisitorMut for Merge<'_> {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
+        let before = self.around.last().map(|around| around.visible_in(query)).unwrap_or_default();
+        self.around.push(Around { before, with: query.with.clone() });
+        self.scopes.push(None);
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
+        self.around.pop();
+        let Some(Some(scope)) = self.scopes.pop() else { return ControlFlow::Continue(()) };
+        let SetExpr::Select(select) = query.body.as_ref() else { return ControlFlow::Continue(()) };
+        let named: Vec<String> = select.projection.iter().filter_map(output_name).collect();
+        if let Some(OrderByKind::Expressions(keys)) = query.order_by.as_mut().map(|order| &mut order.kind) {
+            for key in keys {
+                match &key.expr {
+                    Expr::Identifier(ident) if named.contains(&normalized(ident)) => {}
+                    _ => scope.replace_in(&mut key.expr),
+                }
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_select(&mut self, select: &mut Select) -> ControlFlow<()> {
+        if select.from.iter_mut().any(needs_merging) {
+            let before = select.clone();
+            let scope = self.select(select);
+            if scope.is_none() {
+                *select = before;
+            }
+            if let Some(last) = self.scopes.last_mut() {
+                *last = scope;
+            }
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// The name of a column of the result.
+fn output_name(item: &SelectItem) -> Option<String> {
+    match item {
+        SelectItem::ExprWithAlias { alias, .. } => Some(normalized(alias)),
+        SelectItem::UnnamedExpr(Expr::Identifier(ident)) => Some(normalized(ident)),
+        SelectItem::UnnamedExpr(Expr::CompoundIdentifier(parts)) => parts.last().map(normalized),
+        _ => None,
+    }
+}
+
+fn last_name(name: &ObjectName) -> Option<String> {
+    name.0.last()?.as_ident().map(normalized)
+}
+
+/// A table among those that are joined.
+#[derive(Clone, Debug)]
+struct Factor {
+    name: String,
+    columns: Vec<String>,
+}
+
+/// A column of several tables.
+#[derive(Clone, Debug)]
+struct Merged {
+    name: String,
+    /// The columns of which the first that has a value is meant, as SQL.
+    parts: Vec<String>,
+    /// The tables that have it, the one in whose place it stands first.
+    tables: Vec<usize>,
+}
+
+/// The columns that a selection may read.
+#[derive(Clone, Default, Debug)]
+struct Scope {
+    factors: Vec<Factor>,
+    merged: Vec<Merged>,
+}
+
+impl Scope {
+    /// The columns of both.
+    fn with(&self, other: &Scope) -> Scope {
+        let first = self.factors.len();
+        let moved = other.merged.iter().map(|merged| {
+            let tables = merged.tables.iter().map(|table| table + first).collect();
+            Merged { tables, ..merged.clone() }
+        });
+        Scope {
+            factors: [&self.factors[..], &other.factors[..]].concat(),
+            merged: self.merged.iter().cloned().chain(moved).collect(),
+        }
+    }
+
+    /// The tables that have a column of that name of their own.
+    fn owners(&self, name: &str) -> Vec<usize> {
+        let is_merged = |table: usize| self.merged.iter().any(|m| m.name == name && m.tables.contains(&table));
+        let has = |table: &usize| self.factors[*table].columns.iter().any(|column| column == name);
+        (0..self.factors.len()).filter(has).filter(|&table| !is_merged(table)).collect()
+    }
+
+    fn find(&self, name: &str) -> Option<&Merged> {
+        let mut found = self.merged.iter().filter(|merged| merged.name == name);
+        found.next().filter(|_| found.next().is_none())
+    }
+
+    /// Whether a name is a merged column, and nothing else.
+    fn is_merged(&self, name: &str) -> bool {
+        self.find(name).is_some() && self.owners(name).is_empty()
+    }
+
+    /// The columns that a name stands for; `None` where that is not plain.
+    fn value(&self, name: &str) -> Option<Vec<String>> {
+        match (self.find(name), &self.owners(name)[..]) {
+            (Some(merged), []) => Some(merged.parts.clone()),
+            (None, [table]) => Some(vec![column_text(&self.factors[*table].name, name)]),
+            _ => None,
+        }
+    }
+
+    /// Makes one column of those that a name stands for on each side; the tables from `right` on are those of the right.
+    fn merge(&mut self, name: &str, side: Side, (a, b): (&[String], &[String]), right: usize) {
+        let mut tables: Vec<usize> = self.owners(name);
+        self.merged.iter().filter(|m| m.name == name).for_each(|m| tables.extend(&m.tables));
+        tables.sort_unstable();
+        self.merged.retain(|m| m.name != name);
+        debug_assert!(tables.first().is_some_and(|&table| table < right));
+        let parts = match side {
+            Side::Left => a.to_vec(),
+            Side::Right => b.to_vec(),
+            Side::Both => [a, b].concat(),
+        };
+        self.merged.push(Merged { name: name.to_owned(), parts, tables });
+    }
+
+    /// The names of all columns, merged ones once.
+    fn visible(&self) -> Vec<String> {
+        self.each(|_, name, _| name.to_owned())
+    }
+
+    /// All columns as they are selected.
+    fn all(&self) -> Vec<SelectItem> {
+        self.each(|factor, name, merged| match merged {
+            Some(_) => self.item(name),
+            None => SelectItem::UnnamedExpr(Expr::CompoundIdentifier(vec![quoted(&factor.name), quoted(name)])),
+        })
+    }
+
+    fn each<T>(&self, make: impl Fn(&Factor, &str, Option<&Merged>) -> T) -> Vec<T> {
+        let mut found = Vec::new();
+        for (table, factor) in self.factors.iter().enumerate() {
+            for name in &factor.columns {
+                let merged = self.merged.iter().find(|m| m.name == *name && m.tables.contains(&table));
+                if merged.is_none_or(|merged| merged.tables[0] == table) {
+                    found.push(make(factor, name, merged));
+                }
+            }
+        }
+        found
+    }
+
+    /// A merged column as it is selected.
+    fn item(&self, name: &str) -> SelectItem {
+        let expr = self.find(name).and_then(|merged| parsed(&text_of(&merged.parts)));
+        let expr = expr.unwrap_or_else(|| Expr::Identifier(quoted(name)));
+        SelectItem::ExprWithAlias { expr, alias: quoted(name) }
+    }
+
+    fn replace_in(&self, expr: &mut Expr) {
+        let _ = expr.visit(&mut Replace { scope: self, depth: 0 });
+    }
+}
+
+/// Puts what merged columns are in the place of their names, but not in queries within.
+struct Replace<'s> {
+    scope: &'s Scope,
+    depth: usize,
+}
+
+impl VisitorMut for Replace<'_> {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<()> {
+        self.depth += 1;
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<()> {
+        self.depth -= 1;
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        if let (Expr::Identifier(ident), 0) = (&*expr, self.depth) {
+            let name = normalized(ident);
+            if self.scope.is_merged(&name)
+                && let Some(found) = self.scope.value(&name).and_then(|parts| parsed(&text_of(&parts)))
+            {
+                *expr = found;
+            }
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+fn quoted(name: &str) -> Ident {
+    Ident::with_quote('"', name)
+}
+
+fn column_text(table: &str, column: &str) -> String {
+    format!("{}.{}", quoted(table), quoted(column))
+}
+
+/// The first of columns that has a value, as SQL.
+fn text_of(parts: &[String]) -> String {
+    match parts {
+        [part] => part.clone(),
+        parts => format!("coalesce({})", parts.join(", ")),
+    }
+}
+
+fn parsed(text: &str) -> Option<Expr> {
+    Parser::new(&GenericDialect).try_with_sql(text).ok()?.parse_expr().ok()
+}

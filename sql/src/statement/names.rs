@@ -1,0 +1,192 @@
+//! Names of columns in other cases: SQL does not tell them apart, DataFusion does.
+//!
+//! An identifier without quotes is a name in lower case. Where no table has that name, and just one other spelling of it is
+//! there, the identifier is taken for that spelling; a name that is found as it is keeps its meaning.
+
+use super::{normalized, visit};
+use datafusion::common::{Column, SchemaError};
+use datafusion::error::DataFusionError;
+use datafusion::sql::parser::Statement;
+use datafusion::sql::sqlparser::ast::{
+    Expr, Ident, JoinConstraint, JoinOperator, ObjectNamePart, Query, Select, SelectItem, TableFactor, VisitorMut,
+};
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+
+/// Spells a column as the one table does that has it, if an error says that there is none of its name in lower case, and the
+/// tables that the statement reads have none either. Returns whether the statement was changed.
+pub(super) fn respell(statement: &mut Statement, error: &DataFusionError, columns: &BTreeSet<String>) -> bool {
+    let DataFusionError::SchemaError(fault, _) = error.find_root() else { return false };
+    let SchemaError::FieldNotFound { field, valid_fields } = fault.as_ref() else { return false };
+    // What a query around has is not among the columns that the error lists.
+    let listed = other_spelling(field, valid_fields);
+    let Some(spelling) = listed.or_else(|| one_spelling(&field.name, columns.iter().map(String::as_str))) else {
+        return false;
+    };
+    let table = field.relation.as_ref().map(|relation| relation.table().to_owned());
+    let mut defined = Defined { name: &field.name, otherwise: false, table: table.as_deref(), tables: 0 };
+    visit(statement, &mut defined);
+    let is_plain = match table {
+        // The table that is named is the one that lacks the name.
+        Some(_) => defined.tables == 1,
+        // The name may be meant as it is where it is defined.
+        None => !defined.otherwise && !columns.contains(&field.name),
+    };
+    let mut respelling = Respelling { name: &field.name, table: table.as_deref(), spelling, changed: false };
+    if is_plain {
+        visit(statement, &mut respelling);
+    }
+    respelling.changed
+}
+
+/// The one spelling of a name among columns, if it is there in just one.
+fn other_spelling(field: &Column, valid: &[Column]) -> Option<String> {
+    let of_table = |column: &&Column| match (&field.relation, &column.relation) {
+        (Some(asked), Some(found)) => asked.resolved_eq(found) || asked.table() == found.table(),
+        (Some(_), None) => false,
+        (None, _) => true,
+    };
+    one_spelling(&field.name, valid.iter().filter(of_table).map(|column| column.name.as_str()))
+}
+
+/// The other spelling of a name among names, if there is just one.
+fn one_spelling<'n>(name: &str, names: impl Iterator<Item = &'n str>) -> Option<String> {
+    let spellings: BTreeSet<&str> = names.filter(|other| other.eq_ignore_ascii_case(name)).collect();
+    let mut spellings = spellings.into_iter();
+    match (spellings.next(), spellings.next()) {
+        (Some(spelling), None) if spelling != name => Some(spelling.to_owned()),
+        _ => None,
+    }
+}
+
+/// Looks for definitions of a name that are not just the column of that name.
+struct Defined<'s> {
+    name: &'s str,
+    /// Whether there is one.
+    otherwise: bool,
+    /// A table whose column is asked for.
+    table: Option<&'s str>,
+    /// How many tables go by that name.
+    tables: usize,
+}
+
+impl Defined<'_> {
+    fn is_name(&self, ident: &Ident) -> bool {
+        normalized(ident) == self.name
+    }
+}
+
+impl VisitorMut for Defined<'_> {
+    type Break = ();
+
+    fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<()> {
+        for item in &select.projection {
+            let SelectItem::ExprWithAlias { expr, alias } = item else { continue };
+            let last = match expr {
+                Expr::Identifier(ident) => Some(ident),
+                Expr::CompoundIdentifier(parts) => parts.last(),
+                _ => None,
+            };
+            self.otherwise |= self.is_name(alias) && !last.is_some_and(|ident| self.is_name(ident));
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<()> {
+        let alias = match &*factor {
+            TableFactor::Table { alias, .. }
+            | TableFactor::Derived { alias, .. }
+            | TableFactor::TableFunction { alias, .. }
+            | TableFactor::Function { alias, .. }
+            | TableFactor::UNNEST { alias, .. }
+            | TableFactor::NestedJoin { alias, .. } => alias.as_ref(),
+            _ => None,
+        };
+        self.otherwise |= alias.is_some_and(|alias| alias.columns.iter().any(|column| self.is_name(&column.name)));
+        let name = match (alias, &*factor) {
+            (Some(alias), _) => Some(normalized(&alias.name)),
+            (None, TableFactor::Table { name, .. }) => name.0.last().and_then(ObjectNamePart::as_ident).map(normalized),
+            _ => None,
+        };
+        self.tables += usize::from(name.is_some() && name.as_deref() == self.table);
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
+        for table in query.with.iter().flat_map(|with| &with.cte_tables) {
+            self.otherwise |= table.alias.columns.iter().any(|column| self.is_name(&column.name));
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// Spells a column otherwise wherever it is read.
+struct Respelling<'s> {
+    name: &'s str,
+    /// The table before its name, if there is one.
+    table: Option<&'s str>,
+    spelling: String,
+    changed: bool,
+}
+
+impl Respelling<'_> {
+    fn respell(&mut self, ident: &mut Ident) {
+        if ident.quote_style.is_none() && normalized(ident) == self.name {
+            ident.value.clone_from(&self.spelling);
+            ident.quote_style = Some('"');
+            self.changed = true;
+        }
+    }
+}
+
+impl VisitorMut for Respelling<'_> {
+    type Break = ();
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        match (expr, self.table) {
+            (Expr::Identifier(ident), None) => self.respell(ident),
+            (Expr::CompoundIdentifier(parts), Some(table)) => {
+                if let [.., of, last] = &mut parts[..]
+                    && normalized(of) == table
+                {
+                    self.respell(last);
+                }
+            }
+            _ => {}
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<()> {
+        for join in select.from.iter_mut().flat_map(|from| &mut from.joins) {
+            let Some(JoinConstraint::Using(columns)) = constraint(&mut join.join_operator) else { continue };
+            for part in columns.iter_mut().flat_map(|column| &mut column.0) {
+                if let ObjectNamePart::Identifier(ident) = part {
+                    self.respell(ident);
+                }
+            }
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// What a join asks of rows.
+pub(super) fn constraint(join: &mut JoinOperator) -> Option<&mut JoinConstraint> {
+    use JoinOperator::*;
+    match join {
+        Join(constraint)
+        | Inner(constraint)
+        | Left(constraint)
+        | LeftOuter(constraint)
+        | Right(constraint)
+        | RightOuter(constraint)
+        | FullOuter(constraint)
+        | Semi(constraint)
+        | LeftSemi(constraint)
+        | RightSemi(constraint)
+        | Anti(constraint)
+        | LeftAnti(constraint)
+        | RightAnti(constraint) => Some(constraint),
+        _ => None,
+    }
+}

@@ -1,0 +1,96 @@
+//! `USING` of outer joins: the columns of both tables are one, as SQL says, claimed and unclaimed.
+
+use crate::common::{claims, database, run};
+use crate::correlated::check;
+use redpoll::sql::Database;
+
+async fn tables() -> Database {
+    let database = database().await;
+    for statement in [
+        "CREATE TABLE a (k BIGINT, x BIGINT) AS VALUES (1, 10), (2, 20), (2, 21), (NULL, 90)",
+        "CREATE TABLE b (y BIGINT, k BIGINT) AS VALUES (200, 2), (300, 3), (900, NULL)",
+        "CREATE TABLE c (k INT, z BIGINT) AS VALUES (3, 3000), (4, 4000), (1, 1000)",
+        "CREATE TABLE two (k BIGINT, x BIGINT, w BIGINT) AS VALUES (1, 10, 5), (7, 70, 6)",
+    ] {
+        run(&database, statement).await.unwrap();
+    }
+    database
+}
+
+/// Protects merged columns: the rows are those that DuckDB gives.
+#[tokio::test]
+async fn merged_columns_have_the_values_of_both_tables() {
+    let database = tables().await;
+    for (sql, expected) in [
+        (
+            "SELECT k, x, y FROM a FULL JOIN b USING (k)",
+            &["1 10 NULL", "2 20 200", "2 21 200", "3 NULL 300", "NULL 90 NULL", "NULL NULL 900"][..],
+        ),
+        ("SELECT * FROM a FULL JOIN b USING (k) WHERE k > 1", &["2 20 200", "2 21 200", "3 NULL 300"]),
+        ("SELECT k, x, y FROM a RIGHT JOIN b USING (k)", &["2 20 200", "2 21 200", "3 NULL 300", "NULL NULL 900"]),
+        ("SELECT * FROM a RIGHT JOIN b USING (k)", &["2 20 200", "2 21 200", "3 NULL 300", "NULL NULL 900"]),
+        ("SELECT * FROM a NATURAL FULL JOIN b WHERE k = 3", &["3 NULL 300"]),
+        ("SELECT k, a.k AS ak, b.k AS bk FROM a FULL JOIN b USING (k) WHERE k IN (1, 3)", &["1 1 NULL", "3 NULL 3"]),
+        ("SELECT a.*, b.* FROM a FULL JOIN b USING (k) WHERE k = 3", &["NULL NULL 300 3"]),
+        (
+            "SELECT k, count(*), sum(x) FROM a FULL JOIN b USING (k) GROUP BY k",
+            &["1 1 10", "2 2 41", "3 1 NULL", "NULL 2 90"],
+        ),
+        ("SELECT k + 1 AS n FROM a FULL JOIN b USING (k) GROUP BY k HAVING k > 2 ORDER BY k", &["4"]),
+        ("SELECT count(DISTINCT k) FROM a FULL JOIN b USING (k)", &["3"]),
+        (
+            "SELECT k, x, y, z FROM a FULL JOIN b USING (k) FULL JOIN c USING (k) WHERE k IS NOT NULL",
+            &["1 10 NULL 1000", "2 20 200 NULL", "2 21 200 NULL", "3 NULL 300 3000", "4 NULL NULL 4000"],
+        ),
+        ("SELECT * FROM a FULL JOIN b USING (k) JOIN c USING (k)", &["1 10 NULL 1000", "3 NULL 300 3000"]),
+        ("SELECT k, z FROM a JOIN b USING (k) RIGHT JOIN c USING (k)", &["1 1000", "3 3000", "4 4000"]),
+        ("SELECT * FROM (a JOIN b USING (k)) RIGHT JOIN c USING (k) WHERE k = 4", &["4 NULL NULL 4000"]),
+        (
+            "SELECT k, n FROM (SELECT k, count(*) n FROM a GROUP BY k) s FULL JOIN b USING (k) WHERE k > 0",
+            &["1 1", "2 2", "3 NULL"],
+        ),
+        (
+            "WITH s AS (SELECT k, y FROM a FULL JOIN b USING (k)) SELECT k, z FROM s RIGHT JOIN c USING (k)",
+            &["1 1000", "3 3000", "4 4000"],
+        ),
+        (
+            "SELECT k, x, w, y FROM a FULL JOIN two USING (k, x) LEFT JOIN b USING (k) WHERE k > 1 AND x > 20",
+            &["2 21 NULL 200", "7 70 6 NULL"],
+        ),
+        ("SELECT t.k FROM (SELECT * FROM a FULL JOIN b USING (k)) t WHERE t.y = 300", &["3"]),
+        ("SELECT k FROM a FULL JOIN b USING (k) WHERE EXISTS (SELECT 1 FROM c WHERE c.z = y * 10)", &["3"]),
+        ("SELECT a.x, b.y FROM a FULL JOIN b USING (k) ORDER BY k DESC NULLS LAST LIMIT 1", &["NULL 300"]),
+        ("SELECT k FROM a FULL JOIN b USING (k) UNION SELECT k FROM c", &["1", "2", "3", "4", "NULL"]),
+        ("SELECT \"k\" FROM A FULL JOIN B USING (K) WHERE K = 3", &["3"]),
+    ] {
+        check(&database, sql, expected).await;
+    }
+    let grouped = "SELECT k, count(*), sum(w) FROM two FULL JOIN b USING (k) GROUP BY k";
+    assert_eq!(claims(&database, grouped).await.unwrap(), 1);
+}
+
+/// Protects views and statements that hold queries.
+#[tokio::test]
+async fn columns_are_merged_wherever_a_query_stands() {
+    let database = tables().await;
+    run(&database, "CREATE VIEW v AS SELECT k, x FROM a FULL JOIN b USING (k)").await.unwrap();
+    check(&database, "SELECT k FROM v WHERE x IS NULL AND k IS NOT NULL", &["3"]).await;
+    run(&database, "CREATE TABLE t AS SELECT * FROM a RIGHT JOIN b USING (k)").await.unwrap();
+    check(&database, "SELECT k FROM t", &["2", "2", "3", "NULL"]).await;
+}
+
+/// Protects users from a silent NULL where the columns of tables cannot be merged.
+#[tokio::test]
+async fn what_cannot_be_merged_is_refused() {
+    let database = tables().await;
+    for sql in
+        ["SELECT k FROM (SELECT k FROM a) FULL JOIN b USING (k)", "SELECT * EXCLUDE (x) FROM a FULL JOIN b USING (k)"]
+    {
+        let error = run(&database, sql).await.unwrap_err().to_string();
+        assert!(error.contains("USING") && error.contains("coalesce"), "{sql}: {error}");
+    }
+    for sql in ["SELECT k FROM a FULL JOIN b USING (k), c", "SELECT k FROM a FULL JOIN b ON a.k = b.k"] {
+        let error = run(&database, sql).await.unwrap_err().to_string();
+        assert!(error.to_lowercase().contains("ambiguous"), "{sql}: {error}");
+    }
+}

@@ -1,0 +1,46 @@
+//! Columns whose names are not in lower case, asked for without quotes.
+
+use crate::common::{database, run};
+use crate::correlated::{check, sorted};
+
+/// Protects tables of files whose header has capitals: names are found whatever their case, and nothing else changes.
+#[tokio::test]
+async fn names_are_found_in_another_case() {
+    let database = database().await;
+    for statement in [
+        "CREATE TABLE r (\"UserId\" BIGINT, \"Name\" VARCHAR, v BIGINT) AS VALUES (1, 'x', 5), (2, 'y', 6)",
+        "CREATE TABLE s (userid BIGINT, \"USERID\" BIGINT, w BIGINT) AS VALUES (1, 100, 7), (3, 300, 8)",
+        "CREATE TABLE q (\"UserId\" BIGINT, \"Total\" BIGINT) AS VALUES (2, 9)",
+    ] {
+        run(&database, statement).await.unwrap();
+    }
+    for (sql, expected) in [
+        ("SELECT UserId FROM r", &["1", "2"][..]),
+        ("SELECT USERID, name FROM r WHERE userId > 1", &["2 y"]),
+        ("SELECT r.UserId, count(*) FROM r GROUP BY r.UserId ORDER BY UserId", &["1 1", "2 1"]),
+        ("SELECT UserId AS UserId FROM r ORDER BY UserId", &["1", "2"]),
+        ("SELECT sum(t.UserId) FROM (SELECT UserId, Name FROM r) t WHERE Name = 'y'", &["2"]),
+        ("SELECT r.UserId, Total FROM r JOIN q ON r.UserId = q.UserId", &["2 9"]),
+        ("SELECT UserId, Total FROM r FULL JOIN q USING (UserId)", &["1 NULL", "2 9"]),
+        ("SELECT Name FROM r WHERE EXISTS (SELECT 1 FROM q WHERE q.UserId = r.UserId)", &["y"]),
+        // A name that is there in lower case is that one.
+        ("SELECT UserId FROM s", &["1", "3"]),
+        ("SELECT r.UserId, s.UserId FROM r JOIN s ON r.UserId = s.UserId", &["1 1"]),
+        ("SELECT Name FROM r WHERE r.UserId IN (SELECT userid FROM s)", &["x"]),
+    ] {
+        check(&database, sql, expected).await;
+    }
+    for sql in [
+        // Lower case is found in a query around, which is not what was asked for.
+        "SELECT UserId FROM r WHERE UserId IN (SELECT userid FROM s)",
+        "SELECT UserId FROM r JOIN q ON r.v = q.Total",
+        "SELECT \"userId\" FROM r",
+        "SELECT Missing FROM r",
+    ] {
+        let error = run(&database, sql).await.unwrap_err().to_string();
+        assert!(error.contains("No field named") || error.contains("mbiguous"), "{sql}: {error}");
+    }
+    assert_eq!(sorted(&database, "SELECT \"UserId\" FROM r").await, ["1", "2"]);
+    let columns = database.sql("SELECT userid FROM r").await.unwrap();
+    assert_eq!(columns.schema().field(0).name(), "UserId", "the case of the table is kept");
+}
