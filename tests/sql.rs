@@ -131,6 +131,78 @@ fn rows_are_printed_as_asked_for() {
     contains_all(&ran.err, &["xml", "table, csv, json"]);
 }
 
+/// Protects expressions of thousands of parts, as programs write them, from the stack of a thread.
+#[test]
+fn long_expressions_are_answered() {
+    let place = Place::new();
+    // Without room of its own, a stack of 2 MB has an end at 400 of these in a build for tests, and at 3000 in one for use.
+    let many = |part: &str, by: &str| vec![part; 600].join(by);
+    let joined = "SELECT count(*) AS n FROM a JOIN a b ON a.i0 = b.i0 WHERE ";
+    for (text, expected) in [
+        (format!("SELECT count(*) AS n FROM a WHERE {}", many("i0 + i1 <> 7", " AND ")), "3"),
+        (format!("SELECT count(*) AS n FROM a WHERE {}", many("i0 + i1 = 2", " OR ")), "0"),
+        (format!("SELECT {} AS n", many("1", "+")), "600"),
+        (format!("SELECT sum(i0 + {}) AS n FROM a", many("i1", " + ")), "1202"),
+        (format!("{joined}{}", many("a.i0 + b.i1 <> 9", " AND ")), "5"),
+    ] {
+        let out = place.sql(&[&text, "--table", "a=a.mtx", "--format", "csv"]).ok();
+        assert_eq!(out, format!("n\n{expected}\n"));
+    }
+}
+
+/// Protects users of damaged files: an error that names the file, whatever the file does to its reader.
+#[test]
+fn damaged_files_are_errors() {
+    let place = Place::new();
+    let path = |name: &str| place.dir.path().join(name);
+    for kind in ["arrow", "parquet"] {
+        let whole = format!("whole.{kind}");
+        let rows = "SELECT value AS i, CAST(value % 7 AS VARCHAR) AS s, value / 3.0 AS v FROM generate_series(1, 500)";
+        place.sql(&[&format!("COPY ({rows}) TO '{whole}'")]).ok();
+        let bytes = fs::read(path(&whole)).unwrap();
+        let broken = format!("broken.{kind}");
+        let table = format!("t={broken}");
+        let mut damages: Vec<Vec<u8>> =
+            [0, 5, bytes.len() / 2, bytes.len() - 1].iter().map(|&end| bytes[..end].to_vec()).collect();
+        for k in 0..24 {
+            let mut damaged = bytes.clone();
+            // The end has the footer, the start the first blocks.
+            let at = if k % 2 == 0 { bytes.len() - 1 - k * 11 } else { k * 37 };
+            let end = (at + 6).min(damaged.len());
+            damaged[at..end].fill(if k % 3 == 0 { 0xff } else { 0x7f });
+            damages.push(damaged);
+        }
+        for (k, damaged) in damages.into_iter().enumerate() {
+            fs::write(path(&broken), damaged).unwrap();
+            let ran = place.sql(&["SELECT count(s), sum(v), max(i) FROM t", "--table", &table]);
+            // Damage that no reader sees is none.
+            assert!(matches!(ran.code, Some(0 | 1)), "{kind} {k}: {:?} {}", ran.code, ran.err);
+            assert!(!ran.err.contains("panicked"), "{kind} {k}: {}", ran.err);
+            assert!(ran.code == Some(0) || ran.err.contains("error"), "{kind} {k}: {}", ran.err);
+        }
+    }
+}
+
+/// Protects files with capitals in their header.
+#[test]
+fn columns_of_files_are_found_whatever_their_case() {
+    let place = Place::new();
+    place.write("r.csv", "UserId,Movie Name,rating\n1,a,3\n2,b,4\n");
+    let sql = "SELECT UserId, sum(Rating) AS total FROM r GROUP BY userid ORDER BY UserId";
+    let out = place.sql(&[sql, "--table", "r=r.csv", "--format", "csv"]).ok();
+    assert_eq!(out, "UserId,total\n1,3\n2,4\n");
+}
+
+/// Protects what is declared or changed from being declared or changed again and again.
+#[test]
+fn what_changes_something_is_not_repeated() {
+    let place = Place::new();
+    let text = "CREATE TABLE t AS VALUES (1), (2); INSERT INTO t VALUES (3); SELECT count(*) AS n FROM t; DROP TABLE t";
+    let ran = place.sql(&[text, "--format", "csv", "--repeat", "3"]);
+    assert_eq!((ran.code, ran.out.as_str()), (Some(0), "count\n1\nn\n3\n"), "{}", ran.err);
+    assert_eq!(ran.err.matches("(median of 3)").count(), 1, "{}", ran.err);
+}
+
 /// Protects the line that tells the time, cold and warm.
 #[test]
 fn repeated_statements_tell_their_times() {
@@ -169,6 +241,12 @@ fn statements_of_a_file_run_one_after_the_other() {
     );
     let out = place.sql(&["-f", "q.sql", "--table", "a=a.mtx", "--format", "csv"]).ok();
     assert_eq!(out, "n\n3\ns\na;b\n");
+    place.write("wrong.sql", "SELECT 1 AS one;\n\n-- the second;\nSELECT nonsense\n  FROM a;\nSELECT 2;");
+    let wrong = place.sql(&["-f", "wrong.sql", "--table", "a=a.mtx"]);
+    wrong.failed(&["statement 2 on line 4", "`SELECT nonsense FROM a`", "nonsense"]);
+    contains_all(&wrong.out, &["one"]);
+    place.write("unreadable.sql", "SELECT 1;\nSELECT 1 +;\nSELECT 2;");
+    place.sql(&["-f", "unreadable.sql"]).failed(&["statement 2 on line 2", "`SELECT 1 +`", "sql parser error"]);
     place.sql(&["-f", "missing.sql"]).failed(&["missing.sql", "No such file", "hint:"]);
     let both = place.sql(&["SELECT 1", "-f", "q.sql"]);
     assert_eq!(both.code, Some(2));
@@ -241,16 +319,27 @@ fn the_repl_outlives_its_errors() {
         ".tables",
         ".read q.sql",
         ".read none.sql",
+        "SELECT 'a;",
+        "b' AS ab; -- done",
+        "-- only a comment;",
         ".timer off",
         "SELECT 3 AS three;",
-        ".quit",
+        "quit",
         "SELECT 9 AS nine;",
     ]);
     let out = ran.out;
     assert_eq!(ran.code, Some(0), "{out}{}", ran.err);
     contains_all(
         &out,
-        &["Statements end with `;`", "n\n2\n", "i0,v\n0,1.5\n", "five\n5\n", "seven\n7\n", "three\n3\n"],
+        &[
+            "Statements end with `;`",
+            "n\n2\n",
+            "i0,v\n0,1.5\n",
+            "five\n5\n",
+            "seven\n7\n",
+            "ab\n\"a;\nb\"\n",
+            "three\n3\n",
+        ],
     );
     contains_all(&out, &["datafusion,public,a,BASE TABLE"]);
     assert!(!out.contains("nine"), "{out}");
@@ -259,8 +348,8 @@ fn the_repl_outlives_its_errors() {
         &["nonsense", "sql parser error", "none.mtx", "`.sheep` is no command", "`.help`", "none.sql"],
     );
     contains_all(&ran.err, &["1 row in "]);
-    // One line each for the counted rows, the two of a line, the tables and the file; none after `.timer off`.
-    assert_eq!(ran.err.lines().filter(|line| line.contains(" row") && line.contains(" in ")).count(), 5, "{}", ran.err);
+    // One line each for the counted rows, the two of a line, the tables and the file, and the text; none after `.timer off`.
+    assert_eq!(ran.err.lines().filter(|line| line.contains(" row") && line.contains(" in ")).count(), 6, "{}", ran.err);
 }
 
 /// Protects that Ctrl-C is heard by statements that do not pause, too, and that the session goes on.
@@ -300,6 +389,15 @@ fn interrupted_statements_end_and_the_session_goes_on() {
     }
     writeln!(input, "SELECT 43 AS after;").unwrap();
     assert!(lines.any(|line| line.contains("43")));
+    // Rows that are printed can be interrupted, too.
+    writeln!(input, ".mode csv\nSELECT 'row' AS r, value FROM generate_series(1, 5000000);").unwrap();
+    assert!(lines.any(|line| line.starts_with("row,")));
+    let process = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(process, rustix::process::Signal::INT).unwrap();
+    writeln!(input, "SELECT 'finished' AS last;").unwrap();
+    let rest = lines.by_ref().take_while(|line| line != "finished").count();
+    assert!(rest < 4_900_000, "{rest} rows were printed");
+    cancelled.recv_timeout(Duration::from_secs(60)).unwrap();
     drop(input);
     assert!(child.wait().unwrap().success());
     assert!(!reader.join().unwrap().contains("panicked"));

@@ -1,13 +1,14 @@
 //! `redpoll sql`: statements over files, and the REPL that `redpoll` alone starts.
 
 mod output;
+mod pieces;
 mod repl;
 mod statements;
 
 use super::bind::named_file;
 use super::failure::Failure;
 use crate::sql::datafusion::error::DataFusionError;
-use crate::sql::{Database, message};
+use crate::sql::{Database, STACK, deep, message, silence_guarded_panics};
 use crate::{Config, Session};
 use output::Mode;
 use redpoll_physical::run::Workers;
@@ -104,7 +105,7 @@ struct Threads(Option<Runtime>);
 impl Threads {
     /// Waits for what is to be done.
     fn block_on<T>(&self, work: impl Future<Output = T>) -> T {
-        self.0.as_ref().expect("it is there until it is dropped").block_on(work)
+        self.0.as_ref().expect("it is there until it is dropped").block_on(deep(work))
     }
 }
 
@@ -122,7 +123,8 @@ fn runtime(threads: Option<NonZero<usize>>) -> Result<Threads, Failure> {
     if let Some(threads) = threads {
         builder.worker_threads(threads.get());
     }
-    let built = builder.enable_all().build().map_err(|e| {
+    silence_guarded_panics();
+    let built = builder.thread_stack_size(STACK).enable_all().build().map_err(|e| {
         Failure::new(format!("there is no runtime for SQL: {e}"), "the system is out of threads or memory")
     })?;
     Ok(Threads(Some(built)))

@@ -1,12 +1,14 @@
-//! How rows are printed.
+//! How rows are printed, a few at a time, so that Ctrl-C is heard between them.
 
 use super::super::failure::Failure;
 use crate::sql::datafusion::arrow::csv;
 use crate::sql::datafusion::arrow::error::ArrowError;
 use crate::sql::datafusion::arrow::json;
 use crate::sql::datafusion::arrow::record_batch::RecordBatch;
-use crate::sql::datafusion::arrow::util::pretty::pretty_format_batches;
+use crate::sql::datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
 use std::io::Write;
+use std::sync::atomic::{AtomicBool, Ordering};
+use unicode_width::UnicodeWidthStr;
 
 /// How rows are printed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
@@ -26,23 +28,138 @@ impl Mode {
     }
 }
 
-/// Prints the rows of batches, which have one schema.
-pub(super) fn print(mode: Mode, batches: &[RecordBatch], out: &mut impl Write) -> Result<(), Failure> {
-    let failed = |e: ArrowError| match e {
-        ArrowError::IoError(_, source) => Failure::from(source),
-        e => Failure::Failed { error: e.into(), hint: None },
-    };
+/// Number of rows that are formatted before Ctrl-C is looked for.
+const AT_ONCE: usize = 256;
+
+/// Prints the rows of batches, which have one schema, until it is told to stop.
+pub(super) fn print(
+    mode: Mode,
+    batches: &[RecordBatch],
+    stop: &AtomicBool,
+    out: &mut impl Write,
+) -> Result<(), Failure> {
+    let parts = batches.iter().flat_map(|batch| {
+        let rows = batch.num_rows();
+        // An empty batch has a header.
+        let starts = (0..rows.max(1)).step_by(AT_ONCE);
+        starts.map(move |start| batch.slice(start, AT_ONCE.min(rows - start)))
+    });
+    let parts = parts.map(|part| match stop.load(Ordering::Relaxed) {
+        true => Err(Failure::Failed { error: "cancelled".into(), hint: None }),
+        false => Ok(part),
+    });
     match mode {
-        Mode::Table => writeln!(out, "{}", pretty_format_batches(batches).map_err(failed)?)?,
+        Mode::Table => return table(parts, batches, stop, out),
         Mode::Csv => {
             let mut writer = csv::WriterBuilder::new().with_header(true).build(out);
-            batches.iter().try_for_each(|batch| writer.write(batch)).map_err(failed)?;
+            for part in parts {
+                writer.write(&part?).map_err(failed)?;
+            }
         }
         Mode::Json => {
             let mut writer = json::LineDelimitedWriter::new(out);
-            writer.write_batches(&batches.iter().collect::<Vec<_>>()).map_err(failed)?;
+            for part in parts {
+                writer.write(&part?).map_err(failed)?;
+            }
             writer.finish().map_err(failed)?;
         }
     }
     Ok(())
+}
+
+fn failed(error: ArrowError) -> Failure {
+    match error {
+        ArrowError::IoError(_, source) => Failure::from(source),
+        error => Failure::Failed { error: error.into(), hint: None },
+    }
+}
+
+/// Prints a table with borders, whose columns are as wide as their widest values.
+fn table(
+    parts: impl Iterator<Item = Result<RecordBatch, Failure>>,
+    batches: &[RecordBatch],
+    stop: &AtomicBool,
+    out: &mut impl Write,
+) -> Result<(), Failure> {
+    let Some(first) = batches.first() else { return Ok(()) };
+    let header: Vec<String> = first.schema().fields().iter().map(|field| field.name().clone()).collect();
+    let width = |text: &str| text.split('\n').map(UnicodeWidthStr::width).max().unwrap_or(0);
+    let mut widths: Vec<usize> = header.iter().map(|name| width(name)).collect();
+    let mut rows = Vec::new();
+    let options = FormatOptions::default();
+    for part in parts {
+        let part = part?;
+        let columns = part.columns().iter().map(|column| ArrayFormatter::try_new(column, &options));
+        let columns = columns.collect::<Result<Vec<_>, _>>().map_err(failed)?;
+        for row in 0..part.num_rows() {
+            let cells: Vec<String> = columns.iter().map(|column| column.value(row).to_string()).collect();
+            widths.iter_mut().zip(&cells).for_each(|(most, cell)| *most = width(cell).max(*most));
+            rows.push(cells);
+        }
+    }
+    let line: String = widths.iter().map(|width| format!("+{}", "-".repeat(width + 2))).collect();
+    writeln!(out, "{line}+")?;
+    write_row(&header, &widths, out)?;
+    writeln!(out, "{line}+")?;
+    for rows in rows.chunks(AT_ONCE) {
+        if stop.load(Ordering::Relaxed) {
+            return Err(Failure::Failed { error: "cancelled".into(), hint: None });
+        }
+        rows.iter().try_for_each(|cells| write_row(cells, &widths, out))?;
+    }
+    writeln!(out, "{line}+")?;
+    Ok(())
+}
+
+/// Writes a row of a table; it has as many lines as the value with the most.
+fn write_row(cells: &[String], widths: &[usize], out: &mut impl Write) -> std::io::Result<()> {
+    let lines = cells.iter().map(|cell| cell.split('\n').count()).max().unwrap_or(1);
+    for line in 0..lines {
+        for (cell, width) in cells.iter().zip(widths) {
+            let part = cell.split('\n').nth(line).unwrap_or("");
+            write!(out, "| {part}{} ", " ".repeat(width.saturating_sub(part.width())))?;
+        }
+        writeln!(out, "|")?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sql::datafusion::arrow::array::{ArrayRef, Float64Array, StringArray};
+    use crate::sql::datafusion::arrow::util::pretty::pretty_format_batches;
+    use std::sync::Arc;
+
+    fn batch(texts: Vec<Option<&str>>) -> RecordBatch {
+        let numbers: ArrayRef = Arc::new(Float64Array::from_iter_values((0..texts.len()).map(|k| k as f64 / 4.0)));
+        let texts: ArrayRef = Arc::new(StringArray::from(texts));
+        RecordBatch::try_from_iter_with_nullable([("größe", numbers, false), ("text", texts, true)]).unwrap()
+    }
+
+    /// Protects the look of tables, which is Arrow's.
+    #[test]
+    fn tables_look_as_those_of_arrow() {
+        let many: Vec<Option<&str>> = (0..1000).map(|k| Some(if k % 7 == 0 { "表" } else { "a" })).collect();
+        for batches in [
+            vec![batch(vec![Some("a"), None, Some(""), Some("two\nlines"), Some("größer"), Some("表格")])],
+            vec![batch(Vec::new())],
+            vec![batch(vec![Some("x")]), batch(many)],
+        ] {
+            let mut out = Vec::new();
+            print(Mode::Table, &batches, &AtomicBool::new(false), &mut out).ok().unwrap();
+            assert_eq!(String::from_utf8(out).unwrap(), format!("{}\n", pretty_format_batches(&batches).unwrap()));
+        }
+    }
+
+    /// Protects users of large results from output that cannot be ended.
+    #[test]
+    fn output_stops_when_it_is_told_to() {
+        let rows = [batch(vec![Some("a"); 1000])];
+        for mode in [Mode::Table, Mode::Csv, Mode::Json] {
+            let mut out = Vec::new();
+            assert!(print(mode, &rows, &AtomicBool::new(true), &mut out).is_err());
+            assert!(out.is_empty(), "{mode:?}");
+        }
+    }
 }

@@ -2,16 +2,18 @@
 
 use super::super::failure::Failure;
 use super::output::Mode;
+use super::pieces::{Written, written};
 use super::statements::{Shown, run_text};
 use super::{database, runtime};
 use crate::sql::Database;
 use rustyline::DefaultEditor;
 use rustyline::error::ReadlineError;
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 const HELP: &str = "\
-Statements end with `;` and may take several lines. Ctrl-C ends the one that runs, Ctrl-D the session.
+Statements end with `;` and may take several lines. Ctrl-C ends the one that runs or is printed, or drops the one
+that is not finished; Ctrl-D and `quit` end the session.
   .help               this
   .tables             the tables
   .open NAME FILE     a table of a file: .mtx, .tns, .npz, .csv, .parquet, .arrow
@@ -42,6 +44,7 @@ pub(crate) fn repl(out: &mut impl Write) -> Result<(), Failure> {
     }
     writeln!(out, "redpoll {}; `.help` has more", env!("CARGO_PKG_VERSION"))?;
     out.flush()?;
+    let terminal = std::io::stdin().is_terminal();
     let mut statement = String::new();
     loop {
         let line = match editor.readline(if statement.is_empty() { "redpoll> " } else { "    ...> " }) {
@@ -50,25 +53,29 @@ pub(crate) fn repl(out: &mut impl Write) -> Result<(), Failure> {
                 statement.clear();
                 continue;
             }
-            Err(ReadlineError::Eof) if statement.is_empty() => break,
-            // The end of the input ends the statement, too; the next line is the end again.
-            Err(ReadlineError::Eof) => ";".to_owned(),
+            Err(ReadlineError::Eof) => match at_end(&statement, terminal) {
+                AtEnd::End => break,
+                AtEnd::Run => ";".to_owned(),
+                AtEnd::Drop => {
+                    statement.clear();
+                    say("the statement had no `;` and was not run");
+                    continue;
+                }
+            },
             Err(e) => return Err(failed(e)),
         };
-        let command =
-            statement.is_empty() && (line.trim_start().starts_with('.') || line.trim_start().starts_with('\\'));
-        if statement.is_empty() && line.trim().is_empty() {
-            continue;
-        }
-        statement.push_str(&line);
-        if !command && !line.trim_end().ends_with(';') {
-            statement.push('\n');
-            continue;
-        }
+        let text = match take_line(&mut statement, &line) {
+            Line::Nothing => continue,
+            Line::Hint => {
+                say("Ctrl-C drops the unfinished statement; `quit` or Ctrl-D ends the session then");
+                continue;
+            }
+            Line::End => break,
+            Line::Command(text) | Line::Statements(text) => text,
+        };
         // A history that cannot be kept is no reason to stop.
-        let _ = editor.add_history_entry(statement.trim_end());
-        let text = std::mem::take(&mut statement);
-        let done = match command {
+        let _ = editor.add_history_entry(text.trim_end());
+        let done = match text.trim_start().starts_with(['.', '\\']) {
             true => runtime.block_on(dot_command(&database, text.trim(), &mut shown, out)),
             false => runtime.block_on(run_text(&database, &text, shown, out)).map(|()| Next::Continue),
         };
@@ -87,6 +94,74 @@ pub(crate) fn repl(out: &mut impl Write) -> Result<(), Failure> {
         let _ = editor.save_history(file);
     }
     Ok(())
+}
+
+/// What to do with an unfinished statement at the end of the input.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum AtEnd {
+    /// There is none: the session ends.
+    End,
+    /// The end of a script is the end of its last statement; the next line is the end again.
+    Run,
+    /// Ctrl-D is no way to say that a statement is finished.
+    Drop,
+}
+
+fn at_end(statement: &str, terminal: bool) -> AtEnd {
+    match (statement.is_empty(), terminal) {
+        (true, _) => AtEnd::End,
+        (false, true) => AtEnd::Drop,
+        (false, false) => AtEnd::Run,
+    }
+}
+
+/// What a line asks for.
+#[derive(PartialEq, Eq, Debug)]
+enum Line {
+    /// Nothing yet.
+    Nothing,
+    /// A way out of an unfinished statement.
+    Hint,
+    /// The end of the session.
+    End,
+    Command(String),
+    Statements(String),
+}
+
+/// Adds a line to the statement that it continues, and takes that when it is whole.
+fn take_line(statement: &mut String, line: &str) -> Line {
+    let word = line.trim().trim_end_matches(';').to_ascii_lowercase();
+    let is_end = matches!(word.as_str(), "quit" | "exit");
+    if statement.is_empty() {
+        match line.trim_start() {
+            "" => return Line::Nothing,
+            _ if is_end => return Line::End,
+            _ if word == "help" => return Line::Command(".help".to_owned()),
+            command if command.starts_with(['.', '\\']) => return Line::Command(line.to_owned()),
+            _ => {}
+        }
+    } else if is_end && written(statement) != Written::OpenText {
+        return Line::Hint;
+    }
+    statement.push_str(line);
+    match written(statement) {
+        Written::Nothing => {
+            statement.clear();
+            Line::Nothing
+        }
+        Written::Part | Written::OpenText => {
+            statement.push('\n');
+            // Scripts end with a line of their own.
+            if line == ";" { Line::Statements(std::mem::take(statement)) } else { Line::Nothing }
+        }
+        Written::Whole => Line::Statements(std::mem::take(statement)),
+    }
+}
+
+/// Writes a line to standard error.
+fn say(text: &str) {
+    // Where standard error is gone there is nobody to tell.
+    let _ = writeln!(std::io::stderr(), "{text}");
 }
 
 async fn dot_command(
@@ -120,4 +195,43 @@ fn history_file() -> Option<PathBuf> {
     use etcetera::BaseStrategy;
     let base = etcetera::choose_base_strategy().ok()?;
     Some(base.state_dir().unwrap_or_else(|| base.data_dir()).join("redpoll").join("history"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Protects rows from a statement whose condition was still to be written.
+    #[test]
+    fn ctrl_d_runs_no_unfinished_statement() {
+        assert_eq!(at_end("DELETE FROM t", true), AtEnd::Drop);
+        assert_eq!(at_end("", true), AtEnd::End);
+        assert_eq!(at_end("SELECT 1", false), AtEnd::Run);
+    }
+
+    /// Protects the ways into and out of statements.
+    #[test]
+    fn lines_are_taken_as_they_are_meant() {
+        let mut statement = String::new();
+        let whole = |text: &str| Line::Statements(text.to_owned());
+        for (line, expected) in [
+            ("", Line::Nothing),
+            ("-- nothing", Line::Nothing),
+            ("quit", Line::End),
+            ("EXIT;", Line::End),
+            ("help", Line::Command(".help".into())),
+            (".tables", Line::Command(".tables".into())),
+            ("SELECT 1; -- x", whole("SELECT 1; -- x")),
+            ("SELECT 'a;", Line::Nothing),
+            ("quit", Line::Nothing),
+            ("b';", whole("SELECT 'a;\nquit\nb';")),
+            ("SELECT 2", Line::Nothing),
+            ("quit", Line::Hint),
+            (".tables", Line::Nothing),
+            (";", whole("SELECT 2\n.tables\n;")),
+        ] {
+            assert_eq!(take_line(&mut statement, line), expected, "{line}");
+        }
+        assert_eq!(statement, "");
+    }
 }

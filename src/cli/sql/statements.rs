@@ -2,12 +2,17 @@
 
 use super::super::failure::Failure;
 use super::output::{Mode, print};
-use crate::sql::Database;
+use super::pieces::{Piece, pieces};
 use crate::sql::datafusion::arrow::record_batch::RecordBatch;
 use crate::sql::datafusion::error::DataFusionError;
 use crate::sql::datafusion::sql::parser::Statement;
+use crate::sql::datafusion::sql::sqlparser::ast;
+use crate::sql::{Database, deep};
 use std::io::Write;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+use tokio::task::AbortHandle;
 
 /// What is shown of statements.
 #[derive(Clone, Copy, Debug)]
@@ -20,54 +25,128 @@ pub(super) struct Shown {
     pub(super) timing: bool,
 }
 
-/// Runs the statements of a text until one fails; Ctrl-C ends the one that runs.
+/// Runs the statements of a text until one fails; Ctrl-C ends the one that runs or is printed.
 pub(super) async fn run_text(
     database: &Database,
     text: &str,
     shown: Shown,
     out: &mut impl Write,
 ) -> Result<(), Failure> {
-    for statement in database.statements(text)? {
-        let start = Instant::now();
-        let batches = run(database, statement.clone()).await?;
-        let cold = start.elapsed();
-        if batches.iter().any(|batch| batch.num_columns() > 0) {
-            print(shown.mode, &batches, out)?;
-        }
-        if shown.repeat > 0 {
-            // A warm run is one that finds everything ready.
-            database.prepared().await;
-        }
-        let mut warm = Vec::new();
+    let statements = database.statements(text).map_err(|e| misread(database, text, e))?;
+    let pieces = pieces(text);
+    let count = statements.len();
+    for (k, statement) in statements.into_iter().enumerate() {
+        let done = run_statement(database, statement, shown, out).await;
+        done.map_err(|failure| match pieces.get(k).filter(|_| count > 1 && pieces.len() == count) {
+            Some(piece) => of_statement(failure, k, piece),
+            None => failure,
+        })?;
+    }
+    Ok(())
+}
+
+/// The failure of a statement among others, with its number, its line and its text.
+fn of_statement(failure: Failure, k: usize, piece: &Piece) -> Failure {
+    let Failure::Failed { error, hint } = failure else { return failure };
+    let text = piece.text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let text = match text.char_indices().nth(MOST_SHOWN) {
+        Some((end, _)) => format!("{}..", &text[..end]),
+        None => text,
+    };
+    let error = format!("statement {} on line {}, `{text}`: {error}", k + 1, piece.line).into();
+    Failure::Failed { error, hint }
+}
+
+/// Number of characters that messages show of a statement.
+const MOST_SHOWN: usize = 80;
+
+/// The failure of a text that is no SQL, with the statement that is none.
+fn misread(database: &Database, text: &str, error: DataFusionError) -> Failure {
+    let pieces = pieces(text);
+    let wrong = pieces.iter().position(|piece| database.statements(&piece.text).is_err());
+    match wrong.filter(|_| pieces.len() > 1) {
+        Some(k) => of_statement(error.into(), k, &pieces[k]),
+        None => error.into(),
+    }
+}
+
+/// Whether a statement gives rows and changes nothing, so that it may run again.
+fn is_query(statement: &Statement) -> bool {
+    matches!(statement, Statement::Statement(statement) if matches!(**statement, ast::Statement::Query(_)))
+}
+
+/// Runs a statement and prints its rows.
+async fn run_statement(
+    database: &Database,
+    statement: Statement,
+    shown: Shown,
+    out: &mut impl Write,
+) -> Result<(), Failure> {
+    let interruption = Interruption::new();
+    let start = Instant::now();
+    let batches = run(database, statement.clone()).await?;
+    let cold = start.elapsed();
+    if batches.iter().any(|batch| batch.num_columns() > 0) {
+        print(shown.mode, &batches, &interruption.heard, out)?;
+    }
+    let mut warm = Vec::new();
+    if shown.repeat > 0 && is_query(&statement) {
+        // A warm run is one that finds everything ready.
+        database.prepared().await;
         for _ in 0..shown.repeat {
             let start = Instant::now();
             run(database, statement.clone()).await?;
             warm.push(start.elapsed());
         }
-        warm.sort_unstable();
-        if shown.timing {
-            let rows = batches.iter().map(RecordBatch::num_rows).sum();
-            out.flush()?;
-            // Where standard error is gone there is nobody to tell.
-            let _ = writeln!(std::io::stderr(), "{}", timing_line(rows, cold, &warm));
-        }
+    }
+    warm.sort_unstable();
+    if shown.timing {
+        let rows = batches.iter().map(RecordBatch::num_rows).sum();
+        out.flush()?;
+        // Where standard error is gone there is nobody to tell.
+        let _ = writeln!(std::io::stderr(), "{}", timing_line(rows, cold, &warm));
     }
     Ok(())
+}
+
+/// Listens for Ctrl-C until it is dropped.
+struct Interruption {
+    heard: Arc<AtomicBool>,
+    listener: AbortHandle,
+}
+
+impl Interruption {
+    fn new() -> Interruption {
+        let heard = Arc::<AtomicBool>::default();
+        let own = heard.clone();
+        let listener = tokio::spawn(async move {
+            if tokio::signal::ctrl_c().await.is_ok() {
+                own.store(true, Ordering::Relaxed);
+            }
+        });
+        Interruption { heard, listener: listener.abort_handle() }
+    }
+}
+
+impl Drop for Interruption {
+    fn drop(&mut self) {
+        self.listener.abort();
+    }
 }
 
 /// The rows of a statement. It runs as a task of its own, so that Ctrl-C is heard whatever it does; one that does not pause
 /// goes on until it does, and nobody waits for it.
 async fn run(database: &Database, statement: Statement) -> Result<Vec<RecordBatch>, Failure> {
     let database = database.clone();
-    let rows = tokio::spawn(async move {
+    let rows = tokio::spawn(deep(async move {
         let frame = database.execute(statement).await?;
         let schema = frame.schema().inner().clone();
-        let mut batches = frame.collect().await?;
+        let mut batches = database.collect(frame).await?;
         if batches.is_empty() {
             batches.push(RecordBatch::new_empty(schema));
         }
         Ok::<_, DataFusionError>(batches)
-    });
+    }));
     let task = rows.abort_handle();
     tokio::select! {
         rows = rows => match rows {
