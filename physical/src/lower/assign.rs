@@ -39,7 +39,7 @@ pub(crate) fn lower(cx: &mut Cx<'_>, state: &State, a: &Assign) {
             return mark(cx, &held.dirty);
         }
         Cursor::Fiber(fiber) => (Place { tensor: a.tensor, position: fiber.lo }, fiber.dirty),
-        Cursor::Fill(_) | Cursor::Null => unreachable!("a write comes to a place"),
+        Cursor::Fill(_) | Cursor::Outside(_) | Cursor::Null => unreachable!("a write comes to a place"),
     };
     if cx.program.tensors[a.tensor.index()].ty.format.leaf == LeafKind::Pattern {
         let then = cx.block(|cx| mark(cx, &dirty));

@@ -30,8 +30,8 @@ pub(crate) struct Cx<'p> {
     indices: Vec<Option<Expr>>,
     /// The values of variables that are bound.
     vars: Vec<Option<Value>>,
-    /// The lanes that the program asks for in loops.
-    lanes: HashMap<Index, u8>,
+    /// What the program asks of the rounds of loops.
+    rounds: HashMap<Index, Rounds>,
     /// How many loops are open: a tensor declared inside of one is declared again and again.
     pub(crate) depth: usize,
     /// How often the statement at hand stands in the code.
@@ -50,15 +50,15 @@ pub(crate) struct Cx<'p> {
 
 impl<'p> Cx<'p> {
     pub(crate) fn new(program: &'p Program, options: Options) -> Cx<'p> {
-        let mut lanes = HashMap::new();
+        let mut asked = HashMap::new();
         program.body.walk(&mut |s| {
-            if let Notation::For { index, rounds: Rounds::Lanes(count), .. } = s {
-                lanes.insert(*index, *count);
+            if let Notation::For { index, rounds, .. } = s {
+                asked.insert(*index, *rounds);
             }
         });
         Cx {
             program,
-            lanes,
+            rounds: asked,
             mode: options.mode,
             prover: Prover::default(),
             locals: Vec::new(),
@@ -79,7 +79,26 @@ impl<'p> Cx<'p> {
 
     /// The lanes that the program asks for in a loop.
     pub(crate) fn lanes(&self, index: Index) -> Option<u8> {
-        self.lanes.get(&index).copied()
+        match self.rounds.get(&index) {
+            Some(Rounds::Lanes(lanes)) => Some(*lanes),
+            _ => None,
+        }
+    }
+
+    /// Appends the loop over the entries that a nest meets; its body stands as often in a round as the program asks for.
+    /// Where entries are long lists that lanes share, rounds stay single.
+    pub(crate) fn push_steps(&mut self, index: Option<Index>, cond: Expr, body: Vec<Stmt>) {
+        let copies = match index.and_then(|index| self.rounds.get(&index)) {
+            Some(Rounds::Unrolled(copies)) if self.lengths.is_none() => *copies,
+            _ => 1,
+        };
+        let guard = Stmt::If { cond: not(&cond), then: vec![Stmt::Break], other: Vec::new() };
+        let mut unrolled = body.clone();
+        for _ in 1..copies {
+            unrolled.push(guard.clone());
+            unrolled.extend(body.iter().cloned());
+        }
+        self.push(Stmt::While { cond, body: unrolled });
     }
 
     /// Notes that a loop that goes on while `more` holds, of a cursor, is to be folded in lanes, if the program asks for it.
@@ -274,9 +293,9 @@ impl<'p> Cx<'p> {
         &self.program.indices[index.index()]
     }
 
-    /// Gives a variable a value.
-    pub(crate) fn bind_var(&mut self, var: Var, value: Value) {
-        self.vars[var.index()] = Some(value);
+    /// Gives a variable a value, or takes it away; returns the one that it had.
+    pub(crate) fn bind_var(&mut self, var: Var, value: Option<Value>) -> Option<Value> {
+        std::mem::replace(&mut self.vars[var.index()], value)
     }
 
     /// The value of a variable, if it is bound.

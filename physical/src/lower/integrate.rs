@@ -8,6 +8,9 @@
 //!
 //! A body that reads what it folds into (a scan) is not the same in every round, unless the fold is idempotent and the
 //! reads come after it: then every round after the first finds what the first has left.
+//!
+//! Several writes of one tensor are repeated one after the other only where that leaves what the rounds leave: they fold
+//! by one operator that commutes, or by an idempotent one, or all of them overwrite.
 
 use super::build::{plus, sub};
 use super::cx::Cx;
@@ -39,7 +42,7 @@ pub(crate) fn integrate(cx: &mut Cx<'_>, nest: &Nest) -> Option<Tree> {
 /// those `apart`.
 pub(crate) fn repeated(cx: &mut Cx<'_>, nest: &Nest, body: &Tree, apart: &dyn Fn(&Assign) -> bool) -> Option<Tree> {
     let own = body.declared();
-    let mut possible = !contains_while(body) && !carries(cx, &nest.state, body);
+    let mut possible = !contains_while(body) && !carries(cx, &nest.state, body) && !interferes(cx, nest, body, apart);
     body.for_each_assign(&mut |a| possible &= own.contains(&a.tensor) || apart(a) || can_repeat(cx, &nest.state, a));
     if !possible {
         return None;
@@ -74,6 +77,36 @@ fn carries(cx: &Cx<'_>, state: &State, body: &Tree) -> bool {
         }
     });
     carried
+}
+
+/// Whether several writes of one tensor from around the body leave something else when each is repeated by itself.
+fn interferes(cx: &Cx<'_>, nest: &Nest, body: &Tree, apart: &dyn Fn(&Assign) -> bool) -> bool {
+    let own = body.declared();
+    let mut writes: Vec<&Assign> = Vec::new();
+    body.for_each_step(&mut |step| match step {
+        Step::Assign(a) if !own.contains(&a.tensor) => writes.push(a),
+        _ => {}
+    });
+    let together = |group: &[&&Assign]| {
+        let first = group[0];
+        let same_place = |a: &&&Assign| nest.state.acc(a.lhs).subscripts == nest.state.acc(first.lhs).subscripts;
+        if group.iter().all(|a| apart(a)) && group.iter().all(same_place) {
+            return true;
+        }
+        let dtype = &cx.program.tensors[first.tensor.index()].ty.dtype;
+        match &first.write {
+            Write::Init | Write::Overwrite => group.iter().all(|a| !matches!(a.write, Write::Fold(_)) && !apart(a)),
+            Write::Fold(op) => {
+                let commutes = op.is_commutative(dtype, cx.mode);
+                let once = group.iter().all(|a| is_once(cx, a) && !apart(a));
+                group.iter().all(|a| a.write == first.write) && (commutes || once)
+            }
+        }
+    };
+    writes.iter().any(|a| {
+        let group: Vec<&&Assign> = writes.iter().filter(|b| b.tensor == a.tensor).collect();
+        group.len() > 1 && !together(&group)
+    })
 }
 
 /// Whether the write is the same however often it is done.

@@ -215,8 +215,10 @@ fn term(pass: &Pass<'_, '_>, t: &Term) -> Term {
             let acc = pass.state.acc(*id);
             match (&acc.cursor, acc.tensor) {
                 (Cursor::Fill(value), _) => Term::Lit(value.clone()),
-                (_, Some(tensor)) if pass.untouched.contains(&tensor) => {
-                    Term::Lit(pass.cx.program.tensors[tensor.index()].ty.fill.clone())
+                (cursor, Some(tensor)) if pass.untouched.contains(&tensor) => {
+                    let fill = &pass.cx.program.tensors[tensor.index()].ty.fill;
+                    let open = if let Cursor::Fiber(fiber) = cursor { fiber.level } else { acc.subscripts.len() };
+                    if acc.reads_outside_from(open, fill) { t.clone() } else { Term::Lit(fill.clone()) }
                 }
                 _ => t.clone(),
             }

@@ -39,6 +39,8 @@ pub(crate) struct Sub {
 pub(crate) enum Cursor {
     /// Everything below is this literal: nothing is stored here.
     Fill(Scalar),
+    /// The access is this literal, whatever its other subscripts are: a subscript is out of bounds.
+    Outside(Scalar),
     /// A fiber of a level, or a leaf.
     Fiber(Fiber),
     /// A scalar held in locals, one a primitive: a temporary, or an accumulator taken out of its loop.
@@ -108,6 +110,11 @@ impl State {
         &self.accs[id.0 as usize]
     }
 
+    /// Whether an access is of one of those tensors.
+    pub(crate) fn reads_any(&self, id: AccId, tensors: &[TensorId]) -> bool {
+        self.acc(id).tensor.is_some_and(|t| tensors.contains(&t))
+    }
+
     /// Moves an access on.
     pub(crate) fn set(&mut self, id: AccId, cursor: Cursor) {
         self.accs[id.0 as usize].cursor = cursor;
@@ -122,13 +129,14 @@ impl State {
     }
 
     /// Moves an access on to what it has met. A write where nothing is stored, in the pattern of an input, vanishes. A fiber
-    /// that is not stored is a literal, unless a subscript below may read out of bounds: then it stays a fiber, which is
-    /// absent.
+    /// that is not stored is a literal, unless a subscript below may read something else out of bounds: then it stays a
+    /// fiber, which is absent.
     pub(crate) fn meet(&mut self, id: AccId, cursor: &Cursor) {
         let acc = &mut self.accs[id.0 as usize];
         acc.cursor = match (cursor, &acc.cursor) {
-            (Cursor::Fill(_), _) if acc.writes => Cursor::Null,
-            (Cursor::Fill(_), Cursor::Fiber(fiber)) if acc.reads_outside_below(fiber.level) => {
+            (Cursor::Fill(_) | Cursor::Outside(_), _) if acc.writes => Cursor::Null,
+            (Cursor::Outside(value), _) => Cursor::Fill(value.clone()),
+            (Cursor::Fill(fill), Cursor::Fiber(fiber)) if acc.reads_outside_from(fiber.level + 1, fill) => {
                 let absent = Some(super::build::truth(false));
                 Cursor::Fiber(Fiber { present: absent, ..fiber.child(super::build::int(0)) })
             }
@@ -138,9 +146,10 @@ impl State {
 }
 
 impl Acc {
-    /// Whether a subscript below that level may read out of bounds.
-    fn reads_outside_below(&self, level: usize) -> bool {
-        self.tensor.is_some() && self.subscripts.iter().skip(level + 1).any(|s| s.outside.is_some())
+    /// Whether a subscript of that level or of one below it may read something other than the fill value out of bounds.
+    pub(crate) fn reads_outside_from(&self, level: usize, fill: &Scalar) -> bool {
+        let differs = |s: &Sub| s.outside.as_ref().is_some_and(|outside| outside != fill);
+        self.tensor.is_some() && self.subscripts.iter().skip(level).any(differs)
     }
 
     /// The subscript that it waits for, and the fiber that it meets; `None` when nothing is left to be met.

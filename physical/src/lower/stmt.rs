@@ -35,8 +35,10 @@ pub(crate) fn lower(cx: &mut Cx<'_>, state: &State, tree: &Tree) {
         }
         Tree::Let { var, value: term, body } => {
             let bound = bind(cx, state, term);
-            cx.bind_var(*var, bound);
+            // The statement may stand in the code again: what is bound here is not known there.
+            let outer = cx.bind_var(*var, Some(bound));
             lower_resolved(cx, state.clone(), body);
+            cx.bind_var(*var, outer);
         }
         Tree::While { cond, body } => {
             let body = cx.loop_block(|cx| {
@@ -207,7 +209,7 @@ fn bind(cx: &mut Cx<'_>, state: &State, t: &Term) -> Value {
 fn read(cx: &mut Cx<'_>, state: &State, id: AccId) -> Value {
     let acc = state.acc(id);
     let fiber = match &acc.cursor {
-        Cursor::Fill(scalar) => return Value::constant(scalar),
+        Cursor::Fill(scalar) | Cursor::Outside(scalar) => return Value::constant(scalar),
         Cursor::Locals(held) => {
             let dtype = match acc.tensor {
                 Some(tensor) => cx.program.tensors[tensor.index()].ty.dtype.clone(),

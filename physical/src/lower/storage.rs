@@ -8,7 +8,7 @@ use super::unfilled::{folded_by, is_set_whole};
 use super::value::Value;
 use crate::assembly::{Buffer, BufferClass, BufferDecl, BufferRole, Expr, Local, Status, Stmt};
 use crate::levels::{ArrayClass, Concatenation, array_prim, level, written_format};
-use crate::notation::{Index, Role, TensorDecl, TensorId};
+use crate::notation::{Access, Index, Program, Role, Stmt as Notation, TensorDecl, TensorId};
 use crate::storage::{Array, Tensor};
 use redpoll_logic::{Format, LeafKind, LevelFormat, Prim, Scalar};
 use std::borrow::Cow;
@@ -102,6 +102,9 @@ pub(crate) struct TensorCode {
     pub(crate) whole: bool,
     /// The loop before which each place of it holds the fill value.
     pub(crate) folded_by: Option<Index>,
+    /// Whether the program writes it by different subscripts: then several coordinates are looked up before any of them is
+    /// written.
+    pub(crate) scattered: bool,
 }
 
 /// A level's arrays and counters in the function.
@@ -260,7 +263,18 @@ pub(crate) fn tensor_code(
             .collect(),
     };
     let (whole, folded_by) = (is_set_whole(cx.program, id), folded_by(cx.program, id));
-    TensorCode { levels, leaf, scalar, room, lengths: None, chunk: None, pattern, whole, folded_by }
+    let scattered = is_scattered(cx.program, id);
+    TensorCode { levels, leaf, scalar, room, lengths: None, chunk: None, pattern, whole, folded_by, scattered }
+}
+
+/// Whether a tensor is written by different subscripts.
+fn is_scattered(program: &Program, id: TensorId) -> bool {
+    let mut places: Vec<&Access> = Vec::new();
+    program.body.walk(&mut |s| match s {
+        Notation::Assign { lhs, .. } if lhs.tensor == id && !places.contains(&lhs) => places.push(lhs),
+        _ => {}
+    });
+    places.len() > 1
 }
 
 /// What new elements of an array hold: positions and flags 0, coordinates that are bounds one that no dimension exceeds.

@@ -127,7 +127,7 @@ impl Tree {
     }
 
     /// Calls `visit` on every term and every assignment, in the order in which one round does them.
-    pub(crate) fn for_each_step(&self, visit: &mut dyn FnMut(Step<'_>)) {
+    pub(crate) fn for_each_step<'t>(&'t self, visit: &mut dyn FnMut(Step<'t>)) {
         match self {
             Tree::Block(items) => items.iter().for_each(|t| t.for_each_step(visit)),
             Tree::Loop { lo, hi, body, .. } => {
@@ -195,6 +195,13 @@ impl Tree {
             Tree::Swap(t, u) => vec![*t, *u],
             Tree::Declare(_) | Tree::Freeze(_) | Tree::Thaw(_) | Tree::Assign(_) => Vec::new(),
         }
+    }
+
+    /// The tensors that hold something else after the statement: those assigned, declared or exchanged inside.
+    pub(crate) fn written(&self) -> Vec<TensorId> {
+        let mut written = [self.declared(), self.swapped()].concat();
+        self.for_each_assign(&mut |a| written.push(a.tensor));
+        written
     }
 
     /// The tensors that are declared inside.

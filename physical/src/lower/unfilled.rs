@@ -78,9 +78,11 @@ fn is_plain(decl: &TensorDecl) -> bool {
 }
 
 /// The loop that folds all that each place of an output gets: the loops outside of it are those over the output's modes, and
-/// nothing else writes the output. Until it runs the place holds the fill value.
+/// nothing else writes the output. Until it runs the place holds the fill value. Where a level keeps one entry or run a
+/// fiber, its coordinates share a position, which holds what one of them has left.
 pub(super) fn folded_by(program: &Program, id: TensorId) -> Option<Index> {
-    if program.tensors[id.index()].role != Role::Output {
+    let decl = &program.tensors[id.index()];
+    if decl.role != Role::Output || decl.ty.format.levels.iter().any(|level| level.kind.traits().single) {
         return None;
     }
     let Assigned { lhs, write: Write::Fold(_), loops, .. } = assigned(&program.body, id)? else { return None };

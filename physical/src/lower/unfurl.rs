@@ -141,38 +141,46 @@ fn unfurl(cx: &mut Cx<'_>, acc: &Acc, form: &Linear, crowded: bool) -> Looplet {
     let protocol = if far { Protocol::Follow } else { sub.protocol };
     // Beyond the bounds there are no entries, so where nothing but the fill value is met between them, the level may show
     // itself as it is.
-    let may_rest =
-        |outside: &Scalar| protocol != Protocol::Follow && cx.fill(at.tensor) == Cursor::Fill(outside.clone());
-    let one_by_one = |cx: &mut Cx<'_>, outside: &Scalar| {
+    let outside = sub.outside.as_ref().filter(|_| !acc.writes).map(|value| outside(cx, acc, fiber.level, value));
+    let may_rest = |outside: &Cursor| protocol != Protocol::Follow && cx.fill(at.tensor) == *outside;
+    let one_by_one = |cx: &mut Cx<'_>, outside: &Cursor| {
         permissive_lookup(lookup(cx, at, fiber), outside, form.scale, form.offset.clone(), dimension.clone())
     };
-    match &sub.outside {
-        Some(outside) if !acc.writes && (far || crowded && !may_rest(outside)) => return one_by_one(cx, outside),
+    match &outside {
+        Some(outside) if far || crowded && !may_rest(outside) => return one_by_one(cx, outside),
         _ => {}
     }
-    let (looplet, bounds) = match (writes, absent) {
-        (false, true) => (Looplet::Run(cx.fill(at.tensor)), (int(0), dimension.clone())),
-        (writes, _) if form.scale > 0 => {
-            let looplet = if writes { kind.write(cx, at, fiber) } else { kind.read(cx, at, fiber, protocol) };
-            (looplet, (int(0), dimension.clone()))
-        }
-        (writes, _) => {
-            let looplet = backward(cx, at, fiber, (!writes).then_some(protocol));
-            (looplet, (super::build::sub(&int(1), &dimension), int(1)))
-        }
+    let looplet = match (writes, absent) {
+        (false, true) => Looplet::Run(cx.fill(at.tensor)),
+        (true, _) if form.scale > 0 => kind.write(cx, at, fiber),
+        (false, _) if form.scale > 0 => kind.read(cx, at, fiber, protocol),
+        _ => backward(cx, at, fiber, (!writes).then_some(protocol)),
+    };
+    // With a negative scale coordinates are negated, and so are their bounds.
+    let bounds = match form.scale {
+        0.. => (int(0), dimension.clone()),
+        _ => (super::build::sub(&int(1), &dimension), int(1)),
     };
     let scale = form.scale.saturating_abs();
     let offset = if form.scale > 0 { form.offset.clone() } else { super::build::sub(&int(0), &form.offset) };
     let shift = Shift { scale, offset };
     let shifted = shift.apply(cx, &looplet, &bounds.1);
-    match &sub.outside {
+    match outside {
+        None if sub.outside.is_some() => shift.within(shifted, &Looplet::Null, (&bounds.0, &bounds.1)),
         None => shifted,
-        Some(outside) if !acc.writes && shifted.rests_at(&Cursor::Fill(outside.clone())) => shifted,
-        Some(outside) if !acc.writes && crowded => one_by_one(cx, outside),
-        Some(outside) => {
-            let outside = if acc.writes { Looplet::Null } else { Looplet::Run(Cursor::Fill(outside.clone())) };
-            shift.within(shifted, &outside, (&bounds.0, &bounds.1))
-        }
+        Some(outside) if shifted.rests_at(&outside) => shifted,
+        Some(outside) if crowded => one_by_one(cx, &outside),
+        Some(outside) => shift.within(shifted, &Looplet::Run(outside), (&bounds.0, &bounds.1)),
+    }
+}
+
+/// Returns what a read meets out of the bounds of a level.
+fn outside(cx: &Cx<'_>, acc: &Acc, level: usize, value: &Scalar) -> Cursor {
+    let tensor = acc.tensor.expect("a mask has no subscripts");
+    let fill = &cx.program.tensors[tensor.index()].ty.fill;
+    match value == fill && !acc.reads_outside_from(level + 1, fill) {
+        true => Cursor::Fill(value.clone()),
+        false => Cursor::Outside(value.clone()),
     }
 }
 
@@ -246,6 +254,9 @@ impl Looplet {
 pub(crate) fn masks(cx: &mut Cx<'_>, state: &mut State, body: &Tree, index: Index) -> (Tree, Vec<Head>) {
     let mut comparisons: Vec<Term> = Vec::new();
     body.for_each_term(&mut |t| collect(t, index, &mut comparisons));
+    // What the rounds change is compared in each of them.
+    let written = body.written();
+    comparisons.retain(|c| !c.any(&mut |t| matches!(t, Term::Access(id) if state.reads_any(*id, &written))));
     let mut replaced: Vec<(Term, AccId)> = Vec::new();
     let mut heads = Vec::new();
     comparisons.truncate(MOST_MASKS);

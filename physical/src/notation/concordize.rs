@@ -7,7 +7,8 @@
 //! A subscript that is not so (a constant, a variable, an index that is bound too early: `A[j, i]` under loops `i`, `j`,
 //! or `A[i, i]`) becomes a loop of one round, `for s in e..e+1`, and the subscript `s`: a random access by seeking. It
 //! stands just outside of the loop that resolves the next mode, or just around the statement of the access, and
-//! accesses that need the same one share it (Finch, concordization of index positions). It cannot stand around a `let`
+//! accesses that need the same one share it (Finch, concordization of index positions). That of a write into levels which
+//! are appended to stands as far outside as it can, so that loops which meet its coordinate again lie inside of it. It cannot stand around a `let`
 //! in whose body tensors from outside are declared or change their state; then a scalar local takes the value first.
 
 use super::linear::{Atom, Linear};
@@ -23,6 +24,8 @@ use std::sync::Arc;
 pub fn concordize(program: Program) -> Program {
     let mut c = Concordize {
         depth: HashMap::new(),
+        loops: Vec::new(),
+        declared: HashMap::new(),
         around: HashMap::new(),
         here: Vec::new(),
         indices: program.indices,
@@ -40,10 +43,21 @@ struct Concordize {
     vars: Vec<(String, DType)>,
     /// How many atoms are bound outside of each.
     depth: HashMap<Atom, usize>,
+    /// The loops around, outermost first.
+    loops: Vec<Index>,
+    /// How many atoms are bound outside of each declaration.
+    declared: HashMap<TensorId, usize>,
     /// Loops of one round to put around each loop in scope, outermost first.
     around: HashMap<Index, Vec<(Index, Expr)>>,
     /// Loops of one round to put around the statement at hand, outermost first.
     here: Vec<(Index, Expr)>,
+}
+
+/// What an access is for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    Read,
+    Write,
 }
 
 fn wrap(singles: Vec<(Index, Expr)>, body: Stmt) -> Stmt {
@@ -70,23 +84,28 @@ impl Concordize {
         let outer = std::mem::take(&mut self.here);
         let stmt = sure(stmt.map_exprs(&mut |e| {
             Ok::<_, Infallible>(match e {
-                Expr::Access(a) => Expr::Access(self.access(a)),
+                Expr::Access(a) => Expr::Access(self.access(a, Mode::Read)),
                 other => other,
             })
         }));
         let stmt = match stmt {
-            Stmt::Assign { lhs, write, rhs } => Stmt::Assign { lhs: self.access(lhs), write, rhs },
+            Stmt::Assign { lhs, write, rhs } => Stmt::Assign { lhs: self.access(lhs, Mode::Write), write, rhs },
             other => other,
         };
         let mut singles = std::mem::replace(&mut self.here, outer);
         match &stmt {
-            Stmt::For { index, .. } => drop(self.depth.insert(Atom::Index(*index), self.depth.len() + 1)),
+            Stmt::For { index, .. } => {
+                self.depth.insert(Atom::Index(*index), self.depth.len() + 1);
+                self.loops.push(*index);
+            }
+            Stmt::Declare(t) => drop(self.declared.insert(*t, self.depth.len())),
             Stmt::Let { var, .. } => drop(self.depth.insert(Atom::Var(*var), self.depth.len() + 1)),
             _ => {}
         }
         let stmt = sure(stmt.map_children(&mut |s| Ok::<_, Infallible>(self.stmt(s))));
         if let Stmt::For { index, .. } = &stmt {
             singles.extend(self.around.remove(index).unwrap_or_default());
+            self.loops.pop();
         }
         match stmt {
             Stmt::Let { var, value, body } if !singles.is_empty() && changes_lives(&body) => {
@@ -112,10 +131,11 @@ impl Concordize {
         Stmt::block([Stmt::Declare(tensor), Stmt::Where { consumer, producer }])
     }
 
-    fn access(&mut self, a: Access) -> Access {
+    fn access(&mut self, a: Access, mode: Mode) -> Access {
         let forms: Vec<Linear> =
             a.subscripts.iter().map(|s| Linear::of(&s.at).expect("wrapperize leaves linear subscripts")).collect();
         let own = self.own_loops(&forms);
+        let appended = if mode == Mode::Write { self.tensors[a.tensor.index()].appended_levels() } else { 0 };
         // Where this access stands among the shared loops of one round, by the loop that they are around.
         let mut used: HashMap<Option<Index>, usize> = HashMap::new();
         let mut subscripts = Vec::with_capacity(own.len());
@@ -124,11 +144,21 @@ impl Concordize {
                 subscripts.push(s);
                 continue;
             }
-            let next = own[k..].iter().find_map(|i| *i);
+            let next = match k < appended {
+                true => self.outermost_loop(a.tensor, &forms[..=k]),
+                false => own[k..].iter().find_map(|i| *i),
+            };
             let single = self.single(next, s.at, used.entry(next).or_default());
             subscripts.push(Subscript { at: Expr::Index(single), ..s });
         }
         Access { subscripts, ..a }
+    }
+
+    /// The outermost loop since the declaration of a tensor that lies inside of all that the subscripts mention.
+    fn outermost_loop(&self, tensor: TensorId, forms: &[Linear]) -> Option<Index> {
+        let atoms = forms.iter().flat_map(|form| form.terms.iter().map(|(atom, _)| self.depth[atom]));
+        let outside = atoms.chain(self.declared.get(&tensor).copied()).max().unwrap_or_default();
+        self.loops.iter().copied().find(|index| self.depth[&Atom::Index(*index)] > outside)
     }
 
     /// The loop that resolves each subscript; `None` when none comes late enough.

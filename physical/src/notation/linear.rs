@@ -60,6 +60,11 @@ impl Linear {
         Linear { terms: vec![(atom, 1)], constant: 0 }
     }
 
+    /// Returns `hi - lo` where both are linear forms and their difference is a constant.
+    pub(crate) fn distance(lo: &Expr, hi: &Expr) -> Option<i64> {
+        Linear::of(hi)?.plus(&Linear::of(lo)?.times(-1)?)?.as_constant()
+    }
+
     /// The linear form of an `i64` expression: sums, differences, negations, and products with a constant of indices,
     /// variables and literals. `None` when it is none, or when folding its constants would overflow.
     pub fn of(expr: &Expr) -> Option<Linear> {

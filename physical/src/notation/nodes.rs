@@ -2,7 +2,7 @@
 
 use redpoll_logic::op::Op;
 use redpoll_logic::physical::{Loop, Protocol};
-use redpoll_logic::{DType, Format, Scalar, TensorType};
+use redpoll_logic::{DType, Format, Scalar, TensorType, Writes};
 use std::sync::Arc;
 
 macro_rules! define_id {
@@ -182,6 +182,13 @@ impl TensorDecl {
     pub fn new(name: impl Into<String>, ty: Arc<TensorType>, role: Role) -> TensorDecl {
         TensorDecl { name: name.into(), ty, role, pattern: None }
     }
+
+    /// Returns the number of levels, from the outermost one on, that are written in order: all up to the last one that is
+    /// appended to. A tensor with the pattern of an input writes no levels.
+    pub(crate) fn appended_levels(&self) -> usize {
+        let levels = if self.pattern.is_some() { &[][..] } else { &self.ty.format.levels };
+        levels.iter().rposition(|l| l.kind.traits().writes == Writes::Append).map_or(0, |last| last + 1)
+    }
 }
 
 /// A statement.
@@ -259,6 +266,8 @@ pub enum Rounds {
     Parallel,
     /// Folded in so many lanes, side by side, where they do nothing but fold one value; a power of two.
     Lanes(u8),
+    /// Where they go from one stored entry to the next, that many of them in one round of the code.
+    Unrolled(u8),
 }
 
 impl Rounds {
@@ -268,10 +277,18 @@ impl Rounds {
         fits.then_some(Rounds::Lanes(count as u8))
     }
 
+    /// The rounds with that many copies of the body; `None` for a number out of `2..=64`.
+    pub fn unrolled(copies: u64) -> Option<Rounds> {
+        (2..=Rounds::MOST_COPIES).contains(&copies).then_some(Rounds::Unrolled(copies as u8))
+    }
+
+    /// More copies of a body than this are not made: code grows with them.
+    pub(crate) const MOST_COPIES: u64 = 64;
+
     /// What is asked of a loop over blocks of rounds, and of the loop over the rounds of a block.
     pub(crate) fn of_blocks(self) -> (Rounds, Rounds) {
         match self {
-            Rounds::Lanes(_) => (Rounds::Ordered, self),
+            Rounds::Lanes(_) | Rounds::Unrolled(_) => (Rounds::Ordered, self),
             Rounds::Ordered | Rounds::Parallel => (self, Rounds::Ordered),
         }
     }

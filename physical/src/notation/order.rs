@@ -10,7 +10,6 @@ use super::linear::{Atom, Linear};
 use super::verify::{Rule, location};
 use super::{Access, Expr, Index, Program, Stmt, TensorId, Var};
 use crate::Error;
-use redpoll_logic::Writes;
 use redpoll_logic::op::{Builtin, Op};
 use std::collections::HashMap;
 
@@ -32,8 +31,8 @@ enum Binder<'a> {
 struct Life {
     /// How many binders were outside of the declaration.
     since: usize,
-    /// How its first write came: the loops of the ordered levels, and their subscripts.
-    way: Option<(Vec<Index>, Vec<Linear>)>,
+    /// How its first write came: the loop that resolves each ordered level, if it is inside, and its subscript.
+    way: Option<Vec<(Option<Index>, Linear)>>,
 }
 
 struct Checker<'a> {
@@ -71,21 +70,21 @@ impl<'a> Checker<'a> {
 
     /// How many levels, from the outermost one on, are written in order.
     fn ordered(&self, t: TensorId) -> usize {
-        let decl = &self.program.tensors[t.index()];
-        // The levels of an input are not written.
-        let levels = if decl.pattern.is_some() { &[][..] } else { &decl.ty.format.levels };
-        levels.iter().rposition(|l| l.kind.traits().writes == Writes::Append).map_or(0, |last| last + 1)
+        self.program.tensors[t.index()].appended_levels()
     }
 
     fn write(&mut self, lhs: &Access) -> Result<(), Error> {
         let Some(life) = self.lives.get(&lhs.tensor) else { return Ok(()) };
         let binders = &self.binders[life.since..];
+        if binders.iter().any(never_runs) {
+            return Ok(());
+        }
         let name = &self.program.tensors[lhs.tensor.index()].name;
         if binders.iter().any(|b| matches!(b, Binder::While)) {
             return self.fail(format!("every round of a `while` writes `{name}` anew, but {}", self.why(lhs.tensor)));
         }
         let loops: Vec<(Index, Option<i64>)> = binders.iter().filter_map(|b| self.rounds(b)).collect();
-        let (mut done, mut forms) = (0, Vec::new());
+        let (mut done, mut way) = (0, Vec::new());
         for (mode, subscript) in lhs.subscripts.iter().take(self.ordered(lhs.tensor)).enumerate() {
             let form = Linear::of(&subscript.at).and_then(|form| self.expanded(form, life.since));
             let next = form.as_ref().and_then(|form| advance(form, &loops, done));
@@ -99,10 +98,15 @@ impl<'a> Checker<'a> {
                 };
                 return self.fail(format!("`{name}` is written out of order: {what}, but {}", self.why(lhs.tensor)));
             };
-            forms.push(form);
+            let (resolved_by, outside) = self.resolution(&subscript.at, binders);
+            if let Some((index, _)) = loops[next..].first().filter(|_| outside > next) {
+                let index = &self.program.indices[index.index()];
+                let what = format!("each round of the loop of `{index}` meets its coordinate of level {mode} again");
+                return self.fail(format!("`{name}` is written out of order: {what}, but {}", self.why(lhs.tensor)));
+            }
+            way.push((resolved_by, form));
             done = next;
         }
-        let way = (loops[..done].iter().map(|(index, _)| *index).collect(), forms);
         match &life.way {
             Some(first) if *first != way => {
                 self.fail(format!("`{name}` is written at a second place of the program, but {}", self.why(lhs.tensor)))
@@ -113,6 +117,19 @@ impl<'a> Checker<'a> {
                 Ok(())
             }
         }
+    }
+
+    /// The innermost of those binders that a subscript mentions, a loop, and how many of the loops up to it may run more than
+    /// once.
+    fn resolution(&self, subscript: &Expr, binders: &[Binder<'_>]) -> (Option<Index>, usize) {
+        let atoms = subscript.atoms();
+        let mentioned = |binder: &Binder<'_>| match binder {
+            Binder::Loop { index, .. } => atoms.contains(&Atom::Index(*index)),
+            _ => false,
+        };
+        let Some(at) = binders.iter().rposition(mentioned) else { return (None, 0) };
+        let Binder::Loop { index, .. } = binders[at] else { unreachable!("loops alone are mentioned") };
+        (Some(index), binders[..=at].iter().filter(|b| self.rounds(b).is_some()).count())
     }
 
     /// A loop that may run more than once, or begins at what is no linear form, and how often at most if that is known.
@@ -128,10 +145,15 @@ impl<'a> Checker<'a> {
         let mut sum = Linear::constant(form.constant);
         for (atom, factor) in form.terms {
             let inner = self.binders[since..].iter().find_map(|binder| match (binder, atom) {
-                (Binder::Loop { index, extent }, Atom::Index(i)) if *index == i => Some(match self.rounds(binder) {
-                    Some(_) => Some(Linear::atom(atom)),
-                    None => Linear::of(&extent.0).and_then(|lo| self.expanded(lo, since)),
-                }),
+                (Binder::Loop { index, extent }, Atom::Index(i)) if *index == i => {
+                    let lo = Linear::of(&extent.0).and_then(|lo| self.expanded(lo, since));
+                    Some(match (self.rounds(binder), lo) {
+                        (None, lo) => lo,
+                        // The index counts from the begin of its loop, which other loops may move on.
+                        (Some(_), Some(lo)) => lo.plus(&Linear::atom(atom)),
+                        (Some(_), None) => Some(Linear::atom(atom)),
+                    })
+                }
                 (Binder::Let { var, value }, Atom::Var(v)) if *var == v => {
                     Some(Linear::of(value).and_then(|value| self.expanded(value, since)))
                 }
@@ -159,13 +181,18 @@ impl<'a> Checker<'a> {
     }
 }
 
+/// Whether a loop is known to have no round.
+fn never_runs(binder: &Binder<'_>) -> bool {
+    matches!(binder, Binder::Loop { extent: (lo, hi), .. } if most_rounds(lo, hi).is_some_and(|n| n <= 0))
+}
+
 /// The most rounds from `lo` to `hi`, where some bound of either tells: a loop ends at the least of its ends.
-fn most_rounds(lo: &Expr, hi: &Expr) -> Option<i64> {
+pub(super) fn most_rounds(lo: &Expr, hi: &Expr) -> Option<i64> {
     let least = |bounds: &mut dyn Iterator<Item = Option<i64>>| bounds.flatten().min();
     match (lo, hi) {
         (_, Expr::Call(Op::Builtin(Builtin::Min), ends)) => least(&mut ends.iter().map(|hi| most_rounds(lo, hi))),
         (Expr::Call(Op::Builtin(Builtin::Max), begins), _) => least(&mut begins.iter().map(|lo| most_rounds(lo, hi))),
-        _ => Linear::of(hi)?.plus(&Linear::of(lo)?.times(-1)?)?.as_constant(),
+        _ => Linear::distance(lo, hi),
     }
 }
 

@@ -68,7 +68,7 @@ impl LevelLowering for Hash {
 
     fn write(&self, cx: &mut Cx<'_>, at: At, fiber: &Fiber) -> Looplet {
         let code = cx.level(at).clone();
-        let room = cx.tensor(at.tensor).room;
+        let (room, scattered) = (cx.tensor(at.tensor).room, cx.tensor(at.tensor).scattered);
         let fiber = fiber.clone();
         Looplet::Lookup(Rc::new(move |cx, i| {
             let (len, slots) = (code.counter(), code.slot_counter());
@@ -96,8 +96,17 @@ impl LevelLowering for Hash {
                 Stmt::Store { buffer: table, at: local(slot), value: next.clone() },
                 Stmt::Assign(len, next),
             ];
-            let enter = vec![Stmt::If { cond: eq(&local(entry), &local(len)), then: enter, other: Vec::new() }];
             let mut child = fiber.child(local(entry));
+            if scattered {
+                // Another coordinate that is looked up before this one is written must get another entry.
+                let mut preamble = preamble;
+                let marks = fiber.dirty.iter().map(|flag| Stmt::Assign(*flag, truth(true)));
+                let then = enter.into_iter().chain(marks).collect();
+                preamble.push(Stmt::If { cond: eq(&local(entry), &local(len)), then, other: Vec::new() });
+                let body = Rc::new(Looplet::Run(Cursor::Fiber(child)));
+                return Looplet::Thunk { preamble, body, epilogue: Vec::new() };
+            }
+            let enter = vec![Stmt::If { cond: eq(&local(entry), &local(len)), then: enter, other: Vec::new() }];
             child.dirty.push(dirty);
             Looplet::Thunk {
                 preamble,

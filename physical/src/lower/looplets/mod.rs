@@ -202,7 +202,7 @@ pub(crate) fn lower_loop(cx: &mut Cx<'_>, mut nest: Nest) {
     }
     // Where what is met already leaves nothing to be done, the other looplets are not asked.
     let known = nest.heads.iter().enumerate().filter_map(|(at, h)| match &h.looplet {
-        Looplet::Run(cursor @ Cursor::Fill(_)) => Some((at, cursor.clone())),
+        Looplet::Run(cursor @ (Cursor::Fill(_) | Cursor::Outside(_))) => Some((at, cursor.clone())),
         _ => None,
     });
     let known: Vec<(usize, Cursor)> = known.collect();

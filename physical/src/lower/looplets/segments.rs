@@ -101,7 +101,7 @@ pub(super) fn lower(cx: &mut Cx<'_>, nest: &Nest, mut walkers: Vec<Walker>) {
         }
         cx.assign(cur, to.clone());
     });
-    cx.push(Stmt::While { cond: lt(&from, &hi), body });
+    cx.push_steps(index, lt(&from, &hi), body);
 }
 
 /// Sets the end of the segment that begins at `from`, all entries being single coordinates.

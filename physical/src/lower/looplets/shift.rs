@@ -13,7 +13,7 @@ use crate::lower::build::{add, ceil_div, exact_div, int, is_multiple, le, local,
 use crate::lower::cx::Cx;
 use crate::lower::seeded::{self, Seeded};
 use crate::lower::state::Cursor;
-use redpoll_logic::{Prim, Scalar};
+use redpoll_logic::Prim;
 use std::rc::Rc;
 
 /// Which coordinate of a level an index stands for: `scale * i + offset`.
@@ -187,8 +187,8 @@ impl Shift {
 }
 
 /// The lookup where its coordinate `scale * i + offset` is within `[0, dimension)`, and `outside` elsewhere.
-pub(crate) fn permissive_lookup(at: Lookup, outside: &Scalar, scale: i64, offset: Expr, dimension: Expr) -> Looplet {
-    let outside = Rc::new(Looplet::Run(Cursor::Fill(outside.clone())));
+pub(crate) fn permissive_lookup(at: Lookup, outside: &Cursor, scale: i64, offset: Expr, dimension: Expr) -> Looplet {
+    let outside = Rc::new(Looplet::Run(outside.clone()));
     Looplet::Lookup(Rc::new(move |cx: &mut Cx<'_>, i: &Expr| {
         let c = cx.name("i", &add(&mul(&int(scale), i), &offset));
         let inside = crate::lower::build::and(&le(&int(0), &c), &lt(&c, &dimension));

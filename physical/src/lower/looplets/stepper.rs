@@ -154,7 +154,7 @@ fn step(cx: &mut Cx<'_>, nest: &Nest, mut walkers: Vec<Walker>) {
             walkers.iter_mut().for_each(|w| w.find(cx));
             step_once(cx, nest, &walkers, cur);
         });
-        cx.push(Stmt::While { cond: all_have_more(&walkers), body });
+        cx.push_steps(index, all_have_more(&walkers), body);
     }
     let body = cx.loop_block(|cx| {
         for w in &mut walkers {
@@ -162,7 +162,7 @@ fn step(cx: &mut Cx<'_>, nest: &Nest, mut walkers: Vec<Walker>) {
         }
         step_once(cx, nest, &walkers, cur);
     });
-    cx.push(Stmt::While { cond: more, body });
+    cx.push_steps(nest.extent.index, more, body);
     if seeded::is(Seeded::Remainder) {
         return;
     }
@@ -277,7 +277,7 @@ fn leap(cx: &mut Cx<'_>, nest: &Nest, mut walkers: Vec<Walker>) {
             cx.extend((w.stepper.next)(&eq(&w.stop, &p)));
         }
     });
-    cx.push(Stmt::While { cond: more, body });
+    cx.push_steps(nest.extent.index, more, body);
 }
 
 /// Moves a walker that stands before `p - 1` there, and finds out where it stands then.
@@ -330,7 +330,7 @@ fn leap_to_blocks(cx: &mut Cx<'_>, nest: &Nest, mut walkers: Vec<Walker>) {
         }
         cx.push(Stmt::Assign(cur, p));
     });
-    cx.push(Stmt::While { cond: more, body });
+    cx.push_steps(nest.extent.index, more, body);
 }
 
 /// What a stepper is after its loop: its last chunk if that reaches beyond the extent, else the rest.

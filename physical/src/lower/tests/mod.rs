@@ -9,6 +9,7 @@ mod programs;
 mod schedules;
 mod swaps;
 mod unfilled;
+mod writes;
 
 use crate::grid::Lists;
 use crate::kernel::{Draft, Engine, Kernel};

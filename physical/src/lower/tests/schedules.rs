@@ -69,19 +69,39 @@ fn matrix_times_vector() {
             "(collapse i j p) (split p po pi (into 3)) (parallel po)",
             "(collapse i j p) (split p po pi 100)",
             "(collapse i j p) (split p po pi (into 4 (stored A)))",
+            "(collapse i j p) (split p po pi (into 4 (stored A))) (split pi pm pj 2)",
+            "(collapse i j p) (split p po pi 9) (split pi pm pj (into 2)) (split pj pk pl 2)",
             "(split i io ii (into 3 (stored A))) (parallel io)",
+            "(split i io ii 2) (unroll ii)",
+            "(split i io ii 3) (unroll ii 2)",
+            "(split i io ii (into 3 (stored A))) (unroll ii 2)",
             "(parallel i)",
             "(split i io ii 2) (parallel io)",
             "(precompute w y (A x) (j jc jp))",
             "(precompute w y () (j jc jp))",
             "(precompute w y (x) (j jc jp))",
             "(reorder j i) (precompute w y (A x) (i ic ip))",
+            "(unroll j)",
+            "(unroll j 2)",
+            "(unroll j 3) (parallel i)",
+            "(split i io ii 2) (unroll j 64)",
             "(lanes j 2)",
             "(lanes j 4)",
             "(lanes j 4) (split j jo ji 5)",
             "(split j jo ji 5) (lanes ji 2) (parallel i)",
         ],
         60,
+    );
+}
+
+/// Protects blocks of a loop from being taken for loops that go back, where their rows are appended.
+#[test]
+fn blocks_of_rows_are_appended() {
+    check(
+        "(input A (type (shape 5 7) f64 0.0 csr)) (output C (type (shape 5 7) f64 0.0 csr))",
+        "(for i (for j (= (C i j) (A i j))))",
+        &["(split i io ii 4)", "(split i io ii 2)", "(split i io ii 1)", "(split i io ii 9)", "(split j jo ji 3)"],
+        20,
     );
 }
 
@@ -92,6 +112,8 @@ fn products_of_matrices_in_tiles() {
         "(for i (for k (for j (+= (C i j) (* (A i k) (B k j))))))",
         &[
             "(split j jo ji 3) (reorder jo i k ji)",
+            "(collapse i k p) (collapse p j q) (split q qo qi 11)",
+            "(collapse k j p) (collapse i p q) (split q qo qi (into 4)) (split qi qm qj 5)",
             "(split k ko ki 2) (split j jo ji 4) (reorder ko jo i ki ji)",
             "(reorder j k i)",
             "(precompute w C (A B) (j jc jp))",
@@ -214,8 +236,7 @@ fn preconditions() {
             invalid program, at `(collapse i j p)`: the loop of `j` is not directly inside of that of `i`, or one of them has no constant extent
             invalid program, at `(bound i 6)`: the loop of `i` has 5 rounds
             invalid program, at `(bound j 5)`: how many rounds the loop of `j` has is known only when it begins
-            invalid program, at `(unroll j)`: `A` does not store all coordinates of `j`: the loop goes from one stored to the next
-            invalid program, at `(unroll j)`: how many rounds the loop of `j` has is known only when it begins; split it
+            invalid program, at `(unroll j)`: how many entries are stored is known only when the loop begins; say how many copies to make
             invalid program, at `(precompute x y (A) (j jc jp))`: there is a tensor `x`; take another name, like `x_2`
             invalid program, at `(precompute w y (A) (i ic ip))`: the loops that it is computed over are not the innermost ones
             invalid program, at `(precompute w y (A) (i ic ip))`: the loops that it is computed over are not the innermost ones
@@ -244,7 +265,6 @@ fn preconditions() {
             (v, triangle, "(collapse i j p)"),
             (v, product, "(bound i 6)"),
             (v, triangle, "(bound j 5)"),
-            (v, product, "(unroll j)"),
             (v, triangle, "(unroll j)"),
             (v, product, "(precompute x y (A) (j jc jp))"),
             (v, product, "(precompute w y (A) (i ic ip))"),

@@ -10,12 +10,12 @@
 //! | `(reorder k i j)` | these loops stand inside of each other in that order | rounds can come in any order; no extent depends on a loop that would be inside; between the loops stand only loops, conditions and variables |
 //! | `(split i io ii 64)` `(split i io ii (into 4))` | a loop over blocks of rounds around a loop over the rounds of a block: so many rounds a block, or so many blocks | none: rounds stay in order |
 //! | `(split i io ii (into 4 (stored A)))` | the same, in position space: blocks of equal shares of what `A` stores, which are read off its arrays | `A` is an input that the loop goes through at its outermost storage mode; of a product, at the two outermost ones |
-//! | `(collapse i j p)` | `split` can cut the product `p` of two loops, whose blocks begin and end within the rounds of the outer one; inside of a block both loops keep their names | one loop is directly inside of the other, both extents are constant |
+//! | `(collapse i j p)` | `split` can cut the product `p` of two loops, whose blocks begin and end within the rounds of the outer one; inside of a block both loops keep their names, and what the block has of the product can be split again; either loop may be a product itself | one loop is directly inside of the other, both extents are constant |
 //! | `(bound i 64)` | nothing; it is an error when a loop has another number of rounds | the number of rounds is constant |
 //! | `(precompute w y (A B) (j jc jp))` | what the assignment of `y` makes of `A` and `B` is computed before, over the loop of `j`, into a workspace; `()` stands for all that it computes | those loops are the innermost ones; the operator around the part distributes over that of the assignment where the workspace gathers several rounds |
 //! | `(parallel i)` | chunks of the loop can run at once | as `verify_parallel` says |
 //! | `(lanes i 4)` | rounds are folded in so many lanes, side by side, where they do nothing but fold one value | 2, 4, 8 or 16 lanes; rounds can come in any order |
-//! | `(unroll i)` `(unroll i 4)` | the body stands once for each round, or so many times in a round | the number of rounds is constant; nothing that the body reads by the index is searched for |
+//! | `(unroll i)` `(unroll i 4)` | the body stands once for each round, or that many times in a round; what is left is guarded where the number of rounds is known only when the loop begins. A loop from one stored entry to the next meets that many of them in a round | without a number of copies, the number of rounds has a constant bound |
 //!
 //! Values of floats may be added in another order, as everywhere in redpoll where the mode of floats is relaxed.
 //! Source: Kjolstad, "Sparse Tensor Algebra Compilation", chapter 6, but for `lanes`.
@@ -35,9 +35,7 @@ use super::{Index, Program, Rounds, Stmt, Transformation, dimensionalize, lifecy
 use crate::Error;
 use nest::{find, replace};
 use redpoll_logic::FloatMode;
-
-/// More copies of a body than this are not made: code grows with them.
-pub(super) const MOST_COPIES: u64 = 64;
+use split::Product;
 
 /// The program after its schedule.
 ///
@@ -66,13 +64,6 @@ pub fn scheduled(program: Program, mode: FloatMode) -> Result<Program, Error> {
     Ok(program)
 }
 
-/// Two loops that can be split as one.
-struct Product {
-    name: String,
-    outer: String,
-    inner: String,
-}
-
 fn apply(
     program: Program,
     products: &mut Vec<Product>,
@@ -82,13 +73,25 @@ fn apply(
     let product = |name: &String| products.iter().position(|p| p.name == *name);
     match transformation {
         Transformation::Split { index, outer, inner, blocks } => match product(index) {
-            Some(at) => split::split_product(program, &products.remove(at), (outer, inner), blocks),
+            Some(at) => {
+                let (program, within) = split::split_product(program, products.remove(at), (outer, inner), blocks)?;
+                products.push(within);
+                Ok(program)
+            }
             None => split::split(program, index, (outer, inner), blocks),
         },
-        Transformation::Collapse { outer, inner, product } => {
-            split::check_product(&program, outer, inner)?;
-            unused(&program, product)?;
-            products.push(Product { name: product.clone(), outer: outer.clone(), inner: inner.clone() });
+        Transformation::Collapse { outer, inner, product: name } => {
+            unused(&program, name)?;
+            let inside = match product(inner) {
+                Some(at) => products[at].loops().to_vec(),
+                None => vec![inner.clone()],
+            };
+            let made = match product(outer) {
+                Some(at) => products[at].with_inner(&program, &inside, name)?,
+                None => Product::new(&program, outer, &inside, name)?,
+            };
+            products.retain(|p| p.name != *outer && p.name != *inner);
+            products.push(made);
             Ok(program)
         }
         Transformation::Reorder(names) => reorder::reorder(program, names, mode),

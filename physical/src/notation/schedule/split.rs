@@ -1,10 +1,10 @@
-//! `split` and `collapse`: blocks of the rounds of a loop, and of the product of two loops.
+//! `split` and `collapse`: blocks of the rounds of a loop, and of a product of loops.
 
 use super::super::{Blocks, Expr, Index, Program, Rounds, Stmt, TensorId};
 use super::extent::{div_ceil, div_floor, max, min, minus, plus, times};
 use super::nest::{Loop, alone, find, replace};
 use super::shares::{bounds_of, shares};
-use super::{Product, new_index, unused};
+use super::{new_index, unused};
 use redpoll_logic::op::Builtin;
 
 /// The loop of `name`, split.
@@ -30,64 +30,146 @@ pub(super) fn split(
     Ok(Program { body, ..program })
 }
 
-/// Checks that two loops can be split as one.
-pub(super) fn check_product(program: &Program, outer: &str, inner: &str) -> Result<(), String> {
-    let [outer_at, inner_at] = [find(program, outer)?, find(program, inner)?];
-    let mut nested = false;
-    replace(program.body.clone(), outer_at, &mut |l| {
-        nested = directly_inside(l, inner_at).is_ok();
-        Ok(Stmt::Block(Vec::new()))
-    })?;
-    match nested {
-        true => Ok(()),
-        false => Err(format!(
-            "the loop of `{inner}` is not directly inside of that of `{outer}`, or one of them has no constant extent"
-        )),
+/// Loops, each directly inside of the one before, whose rounds are split as one.
+pub(super) struct Product {
+    pub(super) name: String,
+    /// The names of the loops, outermost first.
+    loops: Vec<String>,
+    /// Their bounds, before the product was split.
+    bounds: Vec<(i64, i64)>,
+    /// How the product has been split already: the loop that counts blocks, how they are cut, and their bounds if those are
+    /// an input.
+    splits: Vec<(String, Blocks, Option<TensorId>)>,
+}
+
+impl Product {
+    /// The product of two loops, of which the inner one may be a product itself.
+    pub(super) fn new(program: &Program, outer: &str, inner: &[String], name: &str) -> Result<Product, String> {
+        let loops: Vec<String> = [outer.to_owned()].into_iter().chain(inner.iter().cloned()).collect();
+        let at = loops.iter().map(|l| find(program, l)).collect::<Result<Vec<_>, _>>()?;
+        let mut bounds = None;
+        replace(program.body.clone(), at[0], &mut |l| {
+            bounds = nested(l, &at[1..]).map(|(nest, _)| nest.iter().filter_map(Loop::bounds).collect::<Vec<_>>());
+            Ok(Stmt::Block(Vec::new()))
+        })?;
+        let bounds = bounds.filter(|bounds| bounds.len() == loops.len());
+        let Some(bounds) = bounds else {
+            let inner = &inner[0];
+            return Err(format!(
+                "the loop of `{inner}` is not directly inside of that of `{outer}`, or one of them has no constant extent"
+            ));
+        };
+        Ok(Product { name: name.to_owned(), loops, bounds, splits: Vec::new() })
+    }
+
+    /// The product of a product, which has not been split, and of a loop directly inside of it.
+    pub(super) fn with_inner(&self, program: &Program, inner: &[String], name: &str) -> Result<Product, String> {
+        let rest: Vec<String> = self.loops[1..].iter().chain(inner).cloned().collect();
+        match self.splits.is_empty() {
+            true => Product::new(program, &self.loops[0], &rest, name),
+            false => Err(format!("`{}` is a part of a product already", self.name)),
+        }
+    }
+
+    /// The loops that it is made of.
+    pub(super) fn loops(&self) -> &[String] {
+        &self.loops
     }
 }
 
-/// The loop directly inside, of that index, if both have constant extents.
-fn directly_inside(l: Loop, inner: Index) -> Result<(Loop, Loop), ()> {
-    let inside = alone((*l.body).clone()).into_loop().map_err(drop)?;
-    let fits = inside.index == inner && l.bounds().is_some() && inside.bounds().is_some();
-    if fits { Ok((l, inside)) } else { Err(()) }
+/// The loops of those indices, each directly inside of the one before, and the body of the last one.
+fn nested(outer: Loop, inner: &[Index]) -> Option<(Vec<Loop>, Stmt)> {
+    let mut nest = vec![outer];
+    for index in inner {
+        let last = nest.last().expect("there is an outer loop");
+        let inside = alone((*last.body).clone()).into_loop().ok().filter(|l| l.index == *index)?;
+        nest.push(inside);
+    }
+    let body = (*nest.last()?.body).clone();
+    Some((nest, body))
 }
 
-/// The product of two loops, split: blocks of its rounds, which begin and end within the rounds of the outer loop.
+/// A product of loops, split: blocks of its rounds, which begin and end within the rounds of the outer loops. What is
+/// within a block is a product again, by the name `inner`.
 pub(super) fn split_product(
     mut program: Program,
-    product: &Product,
+    mut product: Product,
     (outer, inner): (&str, &str),
     blocks: &Blocks,
-) -> Result<Program, String> {
-    check_product(&program, &product.outer, &product.inner)?;
+) -> Result<(Program, Product), String> {
     unused(&program, inner)?;
-    let [outer_at, inner_at] = [find(&program, &product.outer)?, find(&program, &product.inner)?];
+    let at = product.loops.iter().map(|l| find(&program, l)).collect::<Result<Vec<_>, _>>()?;
     let count = new_index(&mut program, outer)?;
-    let bounds = stored(&mut program, blocks, &[outer_at, inner_at], outer)?;
-    let body = replace(program.body, outer_at, &mut |l| {
+    let bounds = match product.splits.is_empty() {
+        true => stored(&mut program, blocks, &at, outer)?,
+        false if matches!(blocks, Blocks::Stored(..)) => {
+            return Err(format!("`{}` is a part of a product; what is stored is cut first", product.name));
+        }
+        false => None,
+    };
+    let mut counts: Vec<Index> =
+        product.splits.iter().map(|(name, ..)| find(&program, name)).collect::<Result<_, _>>()?;
+    counts.push(count);
+    product.splits.push((outer.to_owned(), blocks.clone(), bounds));
+    let body = replace(program.body, at[0], &mut |l| {
         let changed = || format!("the loops of `{}` have changed since", product.name);
-        let (l, inside) = directly_inside(l, inner_at).map_err(|()| changed())?;
-        let ((low, high), (first, last)) = l.bounds().zip(inside.bounds()).ok_or_else(changed)?;
-        let rounds = |lo: i64, hi: i64| hi.checked_sub(lo).map(|n| n.max(0));
-        let (rows, row) = rounds(low, high).zip(rounds(first, last)).ok_or("a loop has too many rounds")?;
-        let rounds = rows.checked_mul(row).ok_or("the product has too many rounds")?;
-        let Cut { begin, end, blocks, .. } = cut(&Expr::int(rounds), blocks, bounds, count)?;
-        let row = row.max(1);
-        // The rounds of the product before those of this round of the outer loop.
-        let before = times(&minus(&Expr::Index(l.index), &Expr::int(low)), row);
-        let within = |at: &Expr| plus(&minus(at, &before), &Expr::int(first));
-        let inner_extent = (max(Expr::int(first), within(&begin)), min(Expr::int(last), within(&end)));
-        let low = Expr::int(low);
-        let outer_extent =
-            (plus(&low, &div_floor(&begin, row)), min(Expr::int(high), plus(&low, &div_ceil(&end, row))));
-        let inside = Loop { extent: inner_extent, ..inside };
-        let body = Box::new(inside.into());
-        let (outside, within) = l.rounds.of_blocks();
-        let rows = Loop { extent: outer_extent, rounds: within, body, ..l };
-        Ok(around(count, blocks, outside, rows))
+        let (nest, body) = nested(l, &at[1..]).ok_or_else(changed)?;
+        let range = product.range(&counts)?;
+        let (outside, within) = nest[0].rounds.of_blocks();
+        let mut nest: Vec<Loop> =
+            nest.into_iter().zip(product.extents(&at, &range)).map(|(l, extent)| Loop { extent, ..l }).collect();
+        nest[0].rounds = within;
+        let inside = nest.into_iter().rev().fold(body, |body, l| Loop { body: Box::new(body), ..l }.into());
+        Ok(Loop { index: count, extent: (Expr::int(0), range.blocks), rounds: outside, body: Box::new(inside) }.into())
     })?;
-    Ok(Program { body, ..program })
+    product.name = inner.to_owned();
+    Ok((Program { body, ..program }, product))
+}
+
+/// A range of the rounds of a product, and how many blocks its last split has.
+struct Range {
+    begin: Expr,
+    end: Expr,
+    blocks: Expr,
+}
+
+impl Product {
+    /// How many rounds the loops from the one of that number on have together.
+    fn rounds(&self, from: usize) -> Result<i64, String> {
+        let rounds = |(lo, hi): &(i64, i64)| hi.checked_sub(*lo).map(|n| n.max(0));
+        let all = self.bounds[from..].iter().try_fold(1i64, |all, l| all.checked_mul(rounds(l)?));
+        all.ok_or_else(|| "the product has too many rounds".to_owned())
+    }
+
+    /// The rounds within the blocks that these loops count.
+    fn range(&self, counts: &[Index]) -> Result<Range, String> {
+        let all = Expr::int(self.rounds(0)?);
+        let mut range = Range { begin: Expr::int(0), end: all, blocks: Expr::int(1) };
+        for ((_, blocks, bounds), count) in self.splits.iter().zip(counts) {
+            let Cut { begin, end, blocks, even } = cut(&minus(&range.end, &range.begin), blocks, *bounds, *count)?;
+            let last = plus(&range.begin, &end);
+            let end = if even { last } else { min(last, range.end) };
+            range = Range { begin: plus(&range.begin, &begin), end, blocks };
+        }
+        Ok(range)
+    }
+
+    /// The extents of the loops within a range of the rounds.
+    fn extents(&self, loops: &[Index], range: &Range) -> Vec<(Expr, Expr)> {
+        let (mut begin, mut end) = (range.begin.clone(), range.end.clone());
+        let mut extents = Vec::new();
+        for (k, (index, (lo, hi))) in loops.iter().zip(&self.bounds).enumerate() {
+            let row = self.rounds(k + 1).expect("all rounds can be counted").max(1);
+            let (first, last) =
+                (plus(&Expr::int(*lo), &div_floor(&begin, row)), plus(&Expr::int(*lo), &div_ceil(&end, row)));
+            // The range begins within the first loop, but before many rounds of those inside.
+            let first = if k == 0 { first } else { max(Expr::int(*lo), first) };
+            extents.push((first, min(Expr::int(*hi), last)));
+            let before = times(&minus(&Expr::Index(*index), &Expr::int(*lo)), row);
+            (begin, end) = (minus(&begin, &before), minus(&end, &before));
+        }
+        extents
+    }
 }
 
 /// Where a block begins and ends among the rounds, counted from 0, and how many blocks there are.

@@ -1,45 +1,30 @@
 //! `unroll`: copies of the body of a loop, one after the other.
 
 use super::super::linear::{Atom, Linear};
+use super::super::order::most_rounds;
 use super::super::visit::sure;
-use super::super::{Expr, Index, Program, Stmt, TensorId};
-use super::MOST_COPIES;
-use super::extent::{plus, times};
+use super::super::{Expr, Index, Program, Rounds, Stmt, TensorId};
+use super::extent::{div_floor, max, minus, plus, times};
 use super::nest::{Loop, find, replace};
+use redpoll_logic::op::Builtin;
 use std::collections::HashMap;
 use std::convert::Infallible;
 
-/// The loop of `name` with so many copies of its body in a round, then the rounds that are left; with a copy for each round
-/// where no number is given.
+/// The loop of `name` with that many copies of its body in a round, then the rounds that are left; with a copy for each
+/// round where no number is given. Where the number of rounds is known only when the loop begins, the copies that are left
+/// are guarded.
 pub(super) fn unroll(mut program: Program, name: &str, copies: Option<u64>) -> Result<Program, String> {
     let at = find(&program, name)?;
     let count = Index(program.indices.len() as u32);
     program.indices.push(name.to_owned());
     let mut copier = Copier { program: program.clone(), name, copied: false };
     let body = replace(program.body, at, &mut |l| {
-        let unknown = || format!("how many rounds the loop of `{name}` has is known only when it begins; split it");
-        let length = l.length().and_then(|n| u64::try_from(n).ok()).ok_or_else(unknown)?;
-        let copies = copies.unwrap_or(length).min(length);
-        if copies > MOST_COPIES {
-            return Err(format!("that makes {copies} copies, more than {MOST_COPIES}"));
+        let searches = copier.searches(&l);
+        match l.length() {
+            _ if searches && copies != Some(1) => stepwise(l, copies),
+            Some(length) => copier.of_length(&l, count, length, copies),
+            None => copier.of_open_length(&l, count, copies),
         }
-        if copies == 0 {
-            return Ok(Stmt::Block(Vec::new()));
-        }
-        copier.check(&l)?;
-        let (lo, size) = (&l.extent.0, copies as i64);
-        let blocks = (length / copies) as i64;
-        if blocks == 1 {
-            let whole = copier.copies(&l, lo, copies);
-            let rest = copier.copies(&l, &plus(lo, &Expr::int(size)), length - copies);
-            return Ok(Stmt::block([whole, rest]));
-        }
-        let begin = plus(lo, &times(&Expr::Index(count), size));
-        let block = Box::new(copier.copies(&l, &begin, copies));
-        let extent = (Expr::int(0), Expr::int(blocks));
-        let blocks_of = Loop { index: count, extent, rounds: l.rounds, body: block };
-        let rest = copier.copies(&l, &plus(lo, &Expr::int(size * blocks)), length % copies);
-        Ok(Stmt::block([blocks_of.into(), rest]))
     })?;
     Ok(Program { body, tensors: copier.program.tensors, ..program })
 }
@@ -53,27 +38,80 @@ struct Copier<'a> {
 }
 
 impl Copier<'_> {
-    /// Checks that nothing is searched for round by round.
-    fn check(&self, l: &Loop) -> Result<(), String> {
-        let mut found = None;
+    /// A loop whose number of rounds is constant.
+    fn of_length(&mut self, l: &Loop, count: Index, length: i128, copies: Option<u64>) -> Result<Stmt, String> {
+        let length = u64::try_from(length).map_err(|_| "the loop has too many rounds".to_owned())?;
+        let copies = copies.unwrap_or(length).min(length);
+        within_limit(copies)?;
+        if copies == 0 {
+            return Ok(Stmt::Block(Vec::new()));
+        }
+        let (lo, size) = (&l.extent.0, copies as i64);
+        let blocks = (length / copies) as i64;
+        if blocks == 1 {
+            let whole = self.copies(l, lo, copies);
+            let rest = self.copies(l, &plus(lo, &Expr::int(size)), length - copies);
+            return Ok(Stmt::block([whole, rest]));
+        }
+        let begin = plus(lo, &times(&Expr::Index(count), size));
+        let block = Box::new(self.copies(l, &begin, copies));
+        let extent = (Expr::int(0), Expr::int(blocks));
+        let blocks_of = Loop { index: count, extent, rounds: l.rounds, body: block };
+        let rest = self.copies(l, &plus(lo, &Expr::int(size * blocks)), length % copies);
+        Ok(Stmt::block([blocks_of.into(), rest]))
+    }
+
+    /// A loop whose number of rounds is known only when it begins. It must have a bound where no number of copies is given.
+    fn of_open_length(&mut self, l: &Loop, count: Index, copies: Option<u64>) -> Result<Stmt, String> {
+        let (lo, hi) = &l.extent;
+        let most = most_copies(l);
+        let name = self.name;
+        let copies = copies.or(most).ok_or_else(|| {
+            format!(
+                "how many rounds the loop of `{name}` has is known only when it begins; say how many copies to make"
+            )
+        })?;
+        within_limit(copies)?;
+        if most.is_some_and(|most| most <= copies) {
+            return Ok(self.guarded(l, lo, most.unwrap_or(copies)));
+        }
+        if copies == 0 {
+            return Err("there must be at least one copy".to_owned());
+        }
+        let size = copies as i64;
+        let blocks = div_floor(&max(Expr::int(0), minus(hi, lo)), size);
+        let begin = plus(lo, &times(&Expr::Index(count), size));
+        let block = Box::new(self.copies(l, &begin, copies));
+        let extent = (Expr::int(0), blocks.clone());
+        let blocks_of = Loop { index: count, extent, rounds: l.rounds, body: block };
+        let rest = self.guarded(l, &plus(lo, &times(&blocks, size)), copies - 1);
+        Ok(Stmt::block([blocks_of.into(), rest]))
+    }
+
+    /// That many copies of the body, from a round on, each where the loop has the round.
+    fn guarded(&mut self, l: &Loop, from: &Expr, count: u64) -> Stmt {
+        let copy = |k: u64| {
+            let at = plus(from, &Expr::int(k as i64));
+            let cond = Expr::call(Builtin::Lt, [at.clone(), l.extent.1.clone()]);
+            Stmt::If { cond, body: Box::new(self.copies(l, &at, 1)) }
+        };
+        Stmt::block((0..count).map(copy))
+    }
+
+    /// Whether the body reads, by the index of the loop, a level that does not store all coordinates: then the loop goes from
+    /// one stored entry to the next.
+    fn searches(&self, l: &Loop) -> bool {
+        let mut found = false;
         l.body.walk(&mut |s| {
             for access in s.exprs().into_iter().flat_map(Expr::accesses) {
                 let decl = &self.program.tensors[access.tensor.index()];
                 for (subscript, level) in access.subscripts.iter().zip(&decl.ty.format.levels) {
                     let uses = Linear::of(&subscript.at).is_none_or(|at| at.coefficient(Atom::Index(l.index)) != 0);
-                    if uses && !level.kind.traits().full {
-                        found = Some(decl.name.clone());
-                    }
+                    found |= uses && !level.kind.traits().full;
                 }
             }
         });
-        let name = self.name;
-        match found {
-            Some(tensor) => Err(format!(
-                "`{tensor}` does not store all coordinates of `{name}`: the loop goes from one stored to the next"
-            )),
-            None => Ok(()),
-        }
+        found
     }
 
     /// So many copies of the body, from a round on.
@@ -98,6 +136,29 @@ impl Copier<'_> {
             }
         });
         if own.is_empty() { body } else { with_tensors(body, &|t| own.get(&t).copied().unwrap_or(t)) }
+    }
+}
+
+/// A loop over stored entries with that many of them in a round.
+fn stepwise(l: Loop, copies: Option<u64>) -> Result<Stmt, String> {
+    let known = most_copies(&l).filter(|most| *most <= Rounds::MOST_COPIES);
+    let copies = copies
+        .or(known)
+        .ok_or("how many entries are stored is known only when the loop begins; say how many copies to make")?;
+    within_limit(copies)?;
+    let rounds = Rounds::unrolled(copies).unwrap_or(l.rounds);
+    Ok(Loop { rounds, ..l }.into())
+}
+
+/// The most rounds that a loop has, where that is known.
+fn most_copies(l: &Loop) -> Option<u64> {
+    most_rounds(&l.extent.0, &l.extent.1).and_then(|n| u64::try_from(n.max(0)).ok())
+}
+
+fn within_limit(copies: u64) -> Result<(), String> {
+    match copies {
+        0..=Rounds::MOST_COPIES => Ok(()),
+        _ => Err(format!("that makes {copies} copies, more than {}", Rounds::MOST_COPIES)),
     }
 }
 

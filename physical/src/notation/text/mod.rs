@@ -14,7 +14,7 @@
 //! | `(input A (shape n m) f64 0.0 csr)` | the same for people: accesses have one subscript a mode of the tensor |
 //! | `(local t f64 0.0)` | a scalar with its fill value; of an input, its value when nothing is bound |
 //! | `(block s ..)` | one after the other; also where several statements stand in a body |
-//! | `(for i (range lo hi) s)` `(for i s)` `(parallel-for i s)` `(lanes-for 4 i s)` | loops, with or without extent; of `parallel-for`, chunks must be able to run at once; `lanes-for` may fold its rounds in so many lanes |
+//! | `(for i (range lo hi) s)` `(for i s)` `(parallel-for i s)` `(lanes-for 4 i s)` `(unrolled-for 4 i s)` | loops, with or without extent; of `parallel-for`, chunks must be able to run at once; `lanes-for` may fold its rounds in that many lanes; `unrolled-for` meets that many stored entries in a round of its code |
 //! | `(if c s)` `(while c s)` `(let v e s)` | condition, loop under a condition, variable |
 //! | `(where consumer producer)` | the producer, then the consumer |
 //! | `(declare t)` `(freeze t)` `(thaw t)` | lifecycles |

@@ -157,6 +157,12 @@ impl Parser<'_> {
                 let expected = || count.error(format!("expected a number of lanes, 2, 4, 8 or 16, found {count}"));
                 self.a_loop(index, rest, lanes.ok_or_else(expected)?)?
             }
+            ("unrolled-for", [count, index, rest @ ..]) => {
+                let rounds = count.as_atom().and_then(|word| Rounds::unrolled(word.parse().ok()?));
+                let most = Rounds::MOST_COPIES;
+                let expected = || count.error(format!("expected a number of copies, 2 to {most}, found {count}"));
+                self.a_loop(index, rest, rounds.ok_or_else(expected)?)?
+            }
             ("if", [cond, body @ ..]) => Stmt::If { cond: self.expr(cond)?, body: Box::new(self.body(body)?) },
             ("while", [cond, body @ ..]) => Stmt::While { cond: self.expr(cond)?, body: Box::new(self.body(body)?) },
             ("let", [name, value, body @ ..]) => {

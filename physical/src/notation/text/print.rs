@@ -78,10 +78,11 @@ impl<'a> Printer<'a> {
         match stmt {
             Stmt::Block(stmts) => Sexpr::form("block", stmts.iter().map(|s| self.stmt(s))),
             Stmt::For { index, extent, rounds, body } => {
-                let (head, lanes) = match rounds {
+                let (head, count) = match rounds {
                     Rounds::Ordered => ("for", None),
                     Rounds::Parallel => ("parallel-for", None),
                     Rounds::Lanes(lanes) => ("lanes-for", Some(Sexpr::atom(lanes.to_string()))),
+                    Rounds::Unrolled(copies) => ("unrolled-for", Some(Sexpr::atom(copies.to_string()))),
                 };
                 let extent = extent.as_ref().map(|(lo, hi)| Sexpr::form("range", vec![self.expr(lo), self.expr(hi)]));
                 let unique = self.unique(&self.program.indices[index.index()]);
@@ -89,7 +90,7 @@ impl<'a> Printer<'a> {
                 self.names.push(unique.clone());
                 let body = self.stmt(body);
                 self.names.pop();
-                Sexpr::form(head, [lanes, Some(name(&unique)), extent, Some(body)].into_iter().flatten())
+                Sexpr::form(head, [count, Some(name(&unique)), extent, Some(body)].into_iter().flatten())
             }
             Stmt::If { cond, body } => Sexpr::form("if", vec![self.expr(cond), self.stmt(body)]),
             Stmt::While { cond, body } => Sexpr::form("while", vec![self.expr(cond), self.stmt(body)]),

@@ -1,0 +1,90 @@
+//! Pass `initialize`: an overwrite that meets each place at most once becomes an `init`.
+//!
+//! ```text
+//! C[i, j] = r  =  init C[i, j] = r          the only write of C, each place of which it meets at most once
+//! ```
+//! Such a write finds the fill value, so it stores nothing where it writes the fill value: a row that is copied from a
+//! workspace keeps the pattern of the workspace. Input: output of `concordize`.
+//!
+//! A write meets each place at most once if every loop since the declaration that may run more than once resolves one of
+//! its subscripts. The deepest atom of the subscript of mode `k` is the index of a loop inside of those that resolve the
+//! modes before, so different rounds have different coordinates.
+
+use super::linear::{Atom, Linear};
+use super::visit::sure;
+use super::{Expr, Program, Stmt, TensorId, Write};
+
+/// Turns overwrites into `init`s where that is proved to be the same.
+pub fn initialize(program: Program) -> Program {
+    let sole: Vec<TensorId> =
+        (0..program.tensors.len() as u32).map(TensorId).filter(|t| is_sole(&program, *t)).collect();
+    let mut body = program.body.clone();
+    for t in sole {
+        let mut initializer = Initializer { tensor: t, live: false, loops: Vec::new() };
+        body = initializer.stmt(body);
+    }
+    Program { body, ..program }
+}
+
+/// Whether one statement, an overwrite, is all that writes a tensor, which keeps its memory.
+fn is_sole(program: &Program, t: TensorId) -> bool {
+    let (mut overwrites, mut others) = (0, 0);
+    program.body.walk(&mut |s| match s {
+        Stmt::Assign { lhs, write: Write::Overwrite, .. } if lhs.tensor == t => overwrites += 1,
+        Stmt::Assign { lhs, .. } if lhs.tensor == t => others += 1,
+        Stmt::Swap(u, v) if [u, v].contains(&&t) => others += 1,
+        _ => {}
+    });
+    (overwrites, others) == (1, 0)
+}
+
+struct Initializer {
+    tensor: TensorId,
+    /// Whether the tensor has been declared.
+    live: bool,
+    /// The loops since the declaration that may run more than once; a `while` has no index.
+    loops: Vec<Option<Atom>>,
+}
+
+impl Initializer {
+    fn stmt(&mut self, stmt: Stmt) -> Stmt {
+        match stmt {
+            Stmt::Declare(t) if t == self.tensor => {
+                self.live = true;
+                self.loops.clear();
+                stmt
+            }
+            Stmt::Assign { lhs, write, rhs } if lhs.tensor == self.tensor => {
+                let resolving: Vec<Atom> = lhs.subscripts.iter().filter_map(|s| self.resolving(&s.at)).collect();
+                let once = self.live && self.loops.iter().all(|l| l.is_some_and(|l| resolving.contains(&l)));
+                Stmt::Assign { lhs, write: if once { Write::Init } else { write }, rhs }
+            }
+            stmt => {
+                let repeated = match &stmt {
+                    Stmt::While { .. } => Some(None),
+                    Stmt::For { index, extent, .. } if !is_single(extent.as_ref()) => Some(Some(Atom::Index(*index))),
+                    _ => None,
+                };
+                let (depth, live) = (self.loops.len(), self.live);
+                self.loops.extend(repeated);
+                let bodied = matches!(stmt, Stmt::While { .. } | Stmt::For { .. } | Stmt::If { .. });
+                let done = sure(stmt.map_children(&mut |s| Ok(self.stmt(s))));
+                if bodied {
+                    self.live = live;
+                    self.loops.truncate(depth);
+                }
+                done
+            }
+        }
+    }
+
+    /// The loop that resolves a subscript: of those around, the innermost that it mentions.
+    fn resolving(&self, subscript: &Expr) -> Option<Atom> {
+        let atoms = subscript.atoms();
+        self.loops.iter().rev().flatten().find(|l| atoms.contains(l)).copied()
+    }
+}
+
+fn is_single(extent: Option<&(Expr, Expr)>) -> bool {
+    extent.and_then(|(lo, hi)| Linear::distance(lo, hi)).is_some_and(|rounds| rounds <= 1)
+}
