@@ -70,15 +70,6 @@ fn wrap(singles: Vec<(Index, Expr)>, body: Stmt) -> Stmt {
     })
 }
 
-/// Whether the statement, bodies with a scope of their own left out, starts lives of tensors or changes their state.
-fn changes_lives(stmt: &Stmt) -> bool {
-    match stmt {
-        Stmt::Declare(_) | Stmt::Freeze(_) | Stmt::Thaw(_) | Stmt::Swap(..) => true,
-        Stmt::For { .. } | Stmt::If { .. } | Stmt::While { .. } => false,
-        _ => stmt.children().into_iter().any(changes_lives),
-    }
-}
-
 impl Concordize {
     fn stmt(&mut self, stmt: Stmt) -> Stmt {
         let outer = std::mem::take(&mut self.here);
@@ -108,7 +99,7 @@ impl Concordize {
             self.loops.pop();
         }
         match stmt {
-            Stmt::Let { var, value, body } if !singles.is_empty() && changes_lives(&body) => {
+            Stmt::Let { var, value, body } if !singles.is_empty() && body.changes_lives() => {
                 self.through_a_local(singles, var, value, body)
             }
             stmt => wrap(singles, stmt),

@@ -22,7 +22,8 @@
 //!    that the subscripts of modes `0..k` mention. So when lowering reaches the loop of `i_k`, all outer modes are
 //!    resolved, and a loop resolves at most one mode of an access.
 //! 6. Accesses that were not so have loops of one round: `(for s (range e (+ e 1)) ..)` with subscript `s`, `e` a linear
-//!    form (two literals when it is constant). They are plain loops; `s` occurs in subscripts only.
+//!    form (two literals when it is constant). They are plain loops; `s` occurs in subscripts only. Those that resolve a
+//!    level which is appended to stand outside of all loops that meet their coordinate again.
 //! 7. Reads with an `outside` keep it on the same subscript. Protocols stay with their subscripts.
 //! 8. The schedule is empty: [`scheduled`] has transformed the loops.
 //! 9. Reads occur in right-hand sides, conditions, values of `let` and, in hand-written programs, in extents, never in
@@ -34,6 +35,7 @@ mod dimensionalize;
 mod from_physical;
 mod initialize;
 mod interp;
+mod join_rounds;
 mod lifecycles;
 mod linear;
 mod nodes;
@@ -58,6 +60,7 @@ pub use dimensionalize::dimensionalize;
 pub use from_physical::from_physical;
 pub use initialize::initialize;
 pub use interp::{Limits, Stop, run, run_within};
+pub use join_rounds::join_rounds;
 pub use lifecycles::lifecycles;
 pub use linear::{Atom, Linear};
 pub use nodes::*;
@@ -83,7 +86,7 @@ pub fn normalize(program: Program) -> Result<Program, Error> {
     verify(&program)?;
     let program = dimensionalize(program)?;
     let program = wrapperize(single_rounds(program));
-    let program = initialize(concordize(program));
+    let program = initialize(join_rounds(concordize(program)));
     verify_normal(&program)?;
     Ok(program)
 }

@@ -3,8 +3,9 @@
 use super::linear::{Atom, Linear};
 use super::text::{print_expr, print_transformation};
 use super::verify::{Rule, location};
-use super::{Access, Expr, OPEN_DIMENSION, Program, Stmt};
+use super::{Access, Expr, OPEN_DIMENSION, Program, Stmt, Write};
 use crate::Error;
+use redpoll_logic::{LeafKind, Scalar};
 use std::collections::HashMap;
 
 /// Checks what the module `notation` promises of the normal form, of a program that passes `verify`.
@@ -40,7 +41,10 @@ impl<'a> Checker<'a> {
                 self.depth.insert(Atom::Index(*index), self.depth.len() + 1);
             }
             Stmt::Let { var, .. } => drop(self.depth.insert(Atom::Var(*var), self.depth.len() + 1)),
-            Stmt::Assign { lhs, .. } => self.access(lhs)?,
+            Stmt::Assign { lhs, write, rhs } => {
+                self.access(lhs)?;
+                self.pattern_leaf(lhs, write, rhs)?;
+            }
             _ => {}
         }
         stmt.children().into_iter().try_for_each(|s| self.stmt(s))?;
@@ -65,6 +69,30 @@ impl<'a> Checker<'a> {
             }
         }
         Ok(())
+    }
+
+    /// A leaf without values stores `true` alone, and what it stores stays.
+    fn pattern_leaf(&self, lhs: &Access, write: &Write, rhs: &Expr) -> Result<(), Error> {
+        let tensor = &self.program.tensors[lhs.tensor.index()];
+        let fits = match write {
+            _ if tensor.ty.format.leaf != LeafKind::Pattern => true,
+            Write::Init => true,
+            Write::Overwrite => *rhs == Expr::Literal(Scalar::Bool(true)),
+            Write::Fold(op) => {
+                [(false, false), (false, true), (true, false), (true, true)].into_iter().all(|(a, b)| {
+                    op.eval(&[Scalar::Bool(a), Scalar::Bool(b)]).is_ok_and(|value| value == Scalar::Bool(a || b))
+                })
+            }
+        };
+        if fits {
+            return Ok(());
+        }
+        let what = format!(
+            "`{}` has a pattern leaf, which stores `true` alone, but this write may take it back; fold by `or`, or give \
+             the tensor values",
+            tensor.name
+        );
+        Err(Error::InvalidProgram { rule: Rule::Write, at: location(self.program, &self.path), what })
     }
 
     fn fail<T>(&self, what: String) -> Result<T, Error> {

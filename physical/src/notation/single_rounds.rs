@@ -20,7 +20,7 @@ pub fn single_rounds(program: Program) -> Program {
     if misplaced.is_empty() {
         return program;
     }
-    let body = inlined(program.body, &misplaced, &mut HashMap::new());
+    let body = inlined(program.body, &misplaced);
     Program { body, ..program }
 }
 
@@ -106,17 +106,11 @@ impl<'a> Search<'a> {
 }
 
 /// The statement with the bodies of those loops of one round in their place.
-fn inlined(stmt: Stmt, loops: &HashSet<Index>, values: &mut HashMap<Index, Expr>) -> Stmt {
-    let value = |e: Expr| match e {
-        Expr::Index(i) => values.get(&i).cloned().unwrap_or(e),
-        other => other,
-    };
-    let stmt = sure(stmt.map_exprs(&mut |e| Ok(value(e))));
+fn inlined(stmt: Stmt, loops: &HashSet<Index>) -> Stmt {
     match stmt {
         Stmt::For { index, extent: Some((lo, _)), body, .. } if loops.contains(&index) => {
-            values.insert(index, lo);
-            inlined(*body, loops, values)
+            inlined(body.with_index(index, &lo), loops)
         }
-        other => sure(other.map_children(&mut |s| Ok(inlined(s, loops, values)))),
+        other => sure(other.map_children(&mut |s| Ok(inlined(s, loops)))),
     }
 }

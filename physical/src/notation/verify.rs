@@ -20,7 +20,8 @@
 //! - **swap**: two locals of one type exchange what they hold, when both are frozen; scalars are bound by `let` instead.
 //! - **role**: inputs are not declared, frozen, thawed or written; outputs are declared outside of all bodies and frozen
 //!   at the end.
-//! - **write**: a written subscript has no `outside`.
+//! - **write**: a written subscript has no `outside`. In the normal form, a pattern leaf is written by `init`, by folds that
+//!   agree with `or`, and by `=` with the literal `true`: it cannot take back what it stores.
 //! - **init**: no place is provably written twice by `Write::Init` after the declaration: in every loop of at least two
 //!   rounds between the two, with no condition in between, the index occurs in a subscript (also through variables, and
 //!   through the extents of loops whose indices do);

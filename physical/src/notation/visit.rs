@@ -161,6 +161,21 @@ impl Stmt {
         })
     }
 
+    /// The statement with an expression in the place of an index.
+    pub(super) fn with_index(self, index: super::Index, at: &Expr) -> Stmt {
+        let one = &mut |e| Ok(if e == Expr::Index(index) { at.clone() } else { e });
+        sure(sure(self.map_exprs(one)).map_children(&mut |s| Ok(s.with_index(index, at))))
+    }
+
+    /// Whether the statement, bodies with a scope of their own left out, starts lives of tensors or changes their state.
+    pub(super) fn changes_lives(&self) -> bool {
+        match self {
+            Stmt::Declare(_) | Stmt::Freeze(_) | Stmt::Thaw(_) | Stmt::Swap(..) => true,
+            Stmt::For { .. } | Stmt::If { .. } | Stmt::While { .. } => false,
+            _ => self.children().into_iter().any(Stmt::changes_lives),
+        }
+    }
+
     /// Calls `f` with the statement and with all statements inside, in the order of execution, outermost first.
     pub fn walk<'a>(&'a self, f: &mut dyn FnMut(&'a Stmt)) {
         f(self);

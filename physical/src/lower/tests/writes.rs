@@ -253,3 +253,44 @@ fn overwrites_of_each_place_once_store_nothing_for_fill_values() {
         assert!(!init(&print(&normal)), "{}", print(&normal));
     }
 }
+
+/// Protects one place of an appended level that several statements write from being appended by each of them.
+#[test]
+fn statements_share_a_coordinate_of_an_appended_level() {
+    for level in APPENDED {
+        for at in ["0", "1"] {
+            check(
+                &format!(
+                    "(program (input x (type (shape 4) f64 0.0 dense)) (output y (type (shape 2) f64 0.0 {level}))
+                       (block (= (y {at}) 3.0) (+= (y {at}) 1.0) (for j (+= (y {at}) (x j))) (for k (min= (y {at}) (x k)))))"
+                ),
+                2,
+            );
+        }
+    }
+    for format in ["csr", "coo", "(dense (pinpoint (element)))", "(dense (interval (element)))"] {
+        check(
+            &format!(
+                "(program (input x (type (shape 4) f64 0.0 dense)) (output Y (type (shape 5 1) f64 0.0 {format}))
+                   (for i (range 0 4) (block (-= (Y (+ i 1) 0) 1.0) (= (Y (+ i 1) 0) (x i)))))"
+            ),
+            1,
+        );
+    }
+}
+
+/// Protects leaves without values from writes that take back what is stored.
+#[test]
+fn pattern_leaves_store_true_alone() {
+    let program = |write: &str| {
+        format!(
+            "(program (input I (type (shape 4) i64 0 dense)) (output Y (type (shape 4) bool false (block-list (pattern))))
+               (for i {write}))"
+        )
+    };
+    for write in ["(= (Y i) (gt (I i) 0))", "(or= (Y i) (gt (I i) 0))", "(max= (Y i) (gt (I i) 0))"] {
+        check(&program(write), 8);
+    }
+    let refused = parse(&program("(and= (Y i) (gt (I i) 0))")).and_then(normalize).unwrap_err().to_string();
+    assert!(refused.contains("`Y` has a pattern leaf"), "{refused}");
+}

@@ -5,7 +5,7 @@ use super::super::types::dtype_of;
 use super::super::{Access, Expr, Index, Program, Role, Stmt, Subscript, TensorDecl, TensorId, Write};
 use super::nest::{Link, Loop, alone, chain, find, replace};
 use super::new_index;
-use super::unroll::{free_name, with_index};
+use super::unroll::free_name;
 use redpoll_logic::op::Op;
 use redpoll_logic::physical::Protocol;
 use redpoll_logic::{DType, FloatMode, Format, Scalar, TensorType};
@@ -192,7 +192,7 @@ impl Split<'_> {
                 let Link::Loop(l) = link else { return body };
                 let k = old.iter().position(|i| *i == l.index).expect("it is one of them");
                 let fresh = names[k][which];
-                let body = with_index(body, l.index, &Expr::Index(fresh));
+                let body = body.with_index(l.index, &Expr::Index(fresh));
                 Loop { index: fresh, body: Box::new(body), ..l.clone() }.into()
             })
         };

@@ -118,7 +118,7 @@ impl Copier<'_> {
     fn copies(&mut self, l: &Loop, from: &Expr, count: u64) -> Stmt {
         let copy = |k: u64| {
             let at = plus(from, &Expr::int(k as i64));
-            let body = with_index((*l.body).clone(), l.index, &at);
+            let body = (*l.body).clone().with_index(l.index, &at);
             if std::mem::replace(&mut self.copied, true) { self.renamed(body) } else { body }
         };
         Stmt::block((0..count).map(copy))
@@ -166,13 +166,6 @@ fn within_limit(copies: u64) -> Result<(), String> {
 pub(super) fn free_name(program: &Program, like: &str) -> String {
     let taken = |name: &String| program.tensors.iter().any(|t| t.name == *name);
     (2..).map(|k| format!("{like}_{k}")).find(|name| !taken(name)).expect("numbers do not run out")
-}
-
-/// A statement with an expression in the place of an index.
-pub(super) fn with_index(stmt: Stmt, index: Index, at: &Expr) -> Stmt {
-    let one = &mut |e| Ok::<_, Infallible>(if e == Expr::Index(index) { at.clone() } else { e });
-    let stmt = sure(stmt.map_exprs(one));
-    sure(stmt.map_children(&mut |s| Ok(with_index(s, index, at))))
 }
 
 fn with_tensors(stmt: Stmt, to: &dyn Fn(TensorId) -> TensorId) -> Stmt {

@@ -1,0 +1,84 @@
+//! Pass `join_rounds`: loops of one round that resolve one coordinate of an appended level become one.
+//!
+//! ```text
+//! for s in [e, e + 1) { Y[s] = a }; for t in [e, e + 1) { Y[t] += b }
+//!     =  for s in [e, e + 1) { Y[s] = a; Y[s] += b }          Y appended to
+//! ```
+//! A coordinate of a level that is appended to is appended once; all that is written there is written then. Input: output
+//! of `concordize`.
+
+use super::linear::Linear;
+use super::visit::sure;
+use super::{Expr, Index, Program, Rounds, Stmt, TensorId};
+
+/// Joins loops of one round in the same block that write one place of an appended tensor.
+pub fn join_rounds(program: Program) -> Program {
+    let body = joined(&program, program.body.clone());
+    Program { body, ..program }
+}
+
+fn joined(program: &Program, stmt: Stmt) -> Stmt {
+    let stmt = match stmt {
+        Stmt::Block(stmts) => Stmt::block(joined_block(program, stmts)),
+        other => other,
+    };
+    sure(stmt.map_children(&mut |s| Ok(joined(program, s))))
+}
+
+fn joined_block(program: &Program, mut stmts: Vec<Stmt>) -> Vec<Stmt> {
+    let mut at = 0;
+    while at < stmts.len() {
+        while let Some(other) = partner(program, &stmts, at) {
+            let between = stmts.splice(at + 1..=other, []).collect::<Vec<_>>();
+            let Stmt::For { index, extent, rounds, body } = stmts.remove(at) else {
+                unreachable!("partners are loops")
+            };
+            let mut bodies = vec![*body];
+            for stmt in between {
+                bodies.push(match stmt {
+                    Stmt::For { index: own, extent: same, body, .. } if same == extent => {
+                        body.with_index(own, &Expr::Index(index))
+                    }
+                    other => other,
+                });
+            }
+            stmts.insert(at, Stmt::For { index, extent, rounds, body: Box::new(Stmt::block(bodies)) });
+        }
+        at += 1;
+    }
+    stmts
+}
+
+/// A later statement that is a loop at the same coordinate and writes an appended tensor there, as the one at hand does;
+/// nothing before it changes the state of a tensor.
+fn partner(program: &Program, stmts: &[Stmt], at: usize) -> Option<usize> {
+    let (lo, tensors) = appends(program, &stmts[at])?;
+    let calm = stmts[at..].iter().take_while(|s| !s.changes_lives()).count();
+    (at + 1..at + calm).find(|&other| {
+        appends(program, &stmts[other]).is_some_and(|(same, own)| same == lo && own.iter().any(|t| tensors.contains(t)))
+    })
+}
+
+/// The coordinate of a loop of one round, and the tensors of which it resolves an appended level.
+fn appends<'a>(program: &Program, stmt: &'a Stmt) -> Option<(&'a Expr, Vec<TensorId>)> {
+    let Stmt::For { index, extent: Some((lo, hi)), rounds, body } = stmt else { return None };
+    if *rounds == Rounds::Parallel || Linear::distance(lo, hi) != Some(1) {
+        return None;
+    }
+    let tensors = written_by(program, body, *index);
+    (!tensors.is_empty()).then_some((lo, tensors))
+}
+
+/// The tensors that a statement writes with that index as the subscript of an appended level.
+fn written_by(program: &Program, body: &Stmt, index: Index) -> Vec<TensorId> {
+    let mut found = Vec::new();
+    body.walk(&mut |s| {
+        if let Stmt::Assign { lhs, .. } = s {
+            let appended = program.tensors[lhs.tensor.index()].appended_levels();
+            if lhs.subscripts.iter().take(appended).any(|s| s.at == Expr::Index(index)) {
+                found.push(lhs.tensor);
+            }
+        }
+    });
+    found
+}
