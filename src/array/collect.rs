@@ -9,7 +9,7 @@ use crate::flow::Flow;
 use crate::prepared::Prepared;
 use crate::profile::Profile;
 use crate::session::{Bindings, Session};
-use redpoll_logic::{Alias, Format, Plan, Query};
+use redpoll_logic::{Alias, Format, Plan};
 use redpoll_physical::storage::{Tensor, convert};
 
 /// The name of the one result of a plan made from an array.
@@ -29,6 +29,10 @@ impl Session {
     /// # Errors
     /// As [`Array::collect`].
     pub fn collect_all<'a>(&self, arrays: impl IntoIterator<Item = &'a Array>) -> Result<Vec<Tensor>, Error> {
+        let mut arrays = arrays.into_iter().peekable();
+        if arrays.peek().is_none() {
+            return Ok(Vec::new());
+        }
         let outputs = self.prepare_all(arrays)?.run()?.outputs;
         Ok(outputs.into_iter().map(|(_, tensor)| tensor).collect())
     }
@@ -38,16 +42,16 @@ impl Session {
     /// # Errors
     /// As [`Array::prepare`].
     pub fn prepare_all<'a>(&self, arrays: impl IntoIterator<Item = &'a Array>) -> Result<Prepared, Error> {
-        let mut plan = Plan { queries: Vec::new(), produces: Vec::new() };
-        let mut bindings = Bindings::new();
+        let (mut named, mut bindings) = (Vec::new(), Bindings::new());
         for (k, array) in arrays.into_iter().enumerate() {
             let alias = Alias::from(if k == 0 { RESULT.to_owned() } else { format!("{RESULT}{}", k + 1) });
             let state = array.state()?;
             state.sources.iter().for_each(|(name, tensor)| bindings.insert(name.clone(), tensor.clone()));
-            plan.queries.push(Query { alias: alias.clone(), expr: state.expr.clone() });
-            plan.produces.push(alias);
+            named.push((alias, state.expr.clone()));
         }
-        self.prepare_plan(plan, &bindings)
+        let produces = named.iter().map(|(alias, _)| alias.clone()).collect();
+        let queries = super::shared::queries(named).map_err(Error::Verify)?;
+        self.prepare_plan(Plan { queries, produces }, &bindings)
     }
 }
 

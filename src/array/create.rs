@@ -5,7 +5,7 @@ use super::error::Cause;
 use super::state::{State, Style, positions};
 use crate::session::Session;
 use redpoll_logic::op::Builtin;
-use redpoll_logic::{Expr, Format, IndexMap, Prim, Scalar, TensorType};
+use redpoll_logic::{Affine, Expr, Field, Format, IndexMap, Prim, Scalar, Subscript, TensorType};
 use redpoll_physical::storage::{Duplicates, Tensor, Triples, Values};
 use std::panic::Location;
 
@@ -72,7 +72,7 @@ impl Session {
         })
     }
 
-    /// `count` floats in equal steps from `start` to `stop`, both included.
+    /// `count` floats in equal steps from `start` to `stop`, both included as they are; one alone is `start`.
     ///
     /// ```
     /// let session = redpoll::Session::default();
@@ -82,12 +82,13 @@ impl Session {
     #[track_caller]
     pub fn linspace(&self, start: f64, stop: f64, count: u64) -> Array {
         self.state("linspace", || {
-            let step = if count > 1 { (stop - start) / (count - 1) as f64 } else { 0.0 };
-            counted(count, &Expr::literal(start), &Expr::literal(step))
+            let state = constant(&[count], start.into())?;
+            if count < 2 { Ok(state) } else { spaced(&state, start, stop, count - 1) }
         })
     }
 
-    /// The matrix with ones where `column = row + k`, and zero as its fill value: compressed rows.
+    /// The matrix with ones where `column = row + k`, and zero as its fill value: compressed rows, or where there are many
+    /// rows a map of coordinates, which is stored nowhere.
     ///
     /// ```
     /// use redpoll::logic::Prim;
@@ -98,9 +99,11 @@ impl Session {
     /// ```
     #[track_caller]
     pub fn eye(&self, rows: u64, columns: u64, k: i64, prim: Prim) -> Array {
+        if rows > MOST_STORED {
+            return self.state("eye", || unit(self, rows, columns, k, prim));
+        }
         let location = Location::caller();
-        // The diagonal starts below row 0 or right of column 0. A mask on the coordinates would need no storage, but its
-        // fill value is what it holds at (0, 0).
+        // The diagonal starts below row 0 or right of column 0.
         let (down, right) = (k.min(0).unsigned_abs(), k.max(0).unsigned_abs());
         let count = rows.saturating_sub(down).min(columns.saturating_sub(right));
         let make = || -> Result<Tensor, Cause> {
@@ -125,12 +128,49 @@ impl Session {
     }
 }
 
+/// The most rows of a unit matrix that is stored.
+const MOST_STORED: u64 = 1 << 24;
+
+/// Ones where `column = row + k`: a vector of a single one, read at `column - row - k`.
+fn unit(session: &Session, rows: u64, columns: u64, k: i64, prim: Prim) -> Result<State, Cause> {
+    let ty = TensorType { shape: vec![1], dtype: prim.into(), fill: Scalar::zero(prim), format: Format::csf(1) };
+    let one = session.array(Tensor::from_dense(ty, &Values::repeat(&Scalar::one(prim), 1)?)?);
+    let one = one.state.map_err(|e| Cause::Shape(e.to_string()))?;
+    let size = |n: u64| i64::try_from(n).map_err(|e| Cause::Shape(format!("{n} places: {e}")));
+    let (row, column, k) = (Field::from("row"), Field::from("column"), k.clamp(-size(rows)?, size(columns)?));
+    let before = Affine::field(row.clone()).times(-1).plus(&Affine::constant(-k));
+    let expr = one.expr.clone().index(IndexMap {
+        coordinates: vec![(one.fields()[0].clone(), Subscript::Affine(Affine::field(column.clone()).plus(&before)))],
+        dimensions: vec![(row.clone(), rows), (column.clone(), columns)],
+        outside: Some(Scalar::zero(prim)),
+    })?;
+    one.numbered(expr, &[row, column])
+}
+
 /// The value at every place of a shape.
 fn constant(shape: &[u64], value: Scalar) -> Result<State, Cause> {
     let dimensions = positions(shape.len()).into_iter().zip(shape.iter().copied()).collect();
     let map = IndexMap { coordinates: Vec::new(), dimensions, outside: None };
     let expr = Expr::literal(value).index(map)?;
     Ok(State { style: Style::Positional, ..State::constant(expr) })
+}
+
+/// `start + step * i` before the last place, where it is `stop`: rounding errors of the steps do not add up to there.
+fn spaced(state: &State, start: f64, stop: f64, last: u64) -> Result<State, Cause> {
+    let (coordinate, steps) = (Expr::coordinate(state.fields()[0].clone()), last as f64);
+    // The whole way may be beyond the largest float, and a step below the smallest.
+    let whole = stop - start;
+    let step = if whole.is_infinite() { stop / steps - start / steps } else { whole / steps };
+    let number = Expr::number;
+    let way = if step == 0.0 {
+        let part = Expr::mapjoin(Builtin::Div, [coordinate.clone(), number(steps)])?;
+        Expr::mapjoin(Builtin::Mul, [part, number(whole)])?
+    } else {
+        Expr::mapjoin(Builtin::Mul, [coordinate.clone(), number(step)])?
+    };
+    let before = Expr::mapjoin(Builtin::Add, [state.expr.clone(), way])?;
+    let is_before = Expr::mapjoin(Builtin::Lt, [coordinate, Expr::literal(i64::try_from(last).unwrap_or(i64::MAX))])?;
+    Ok(state.with(Expr::mapjoin(Builtin::IfElse, [is_before, before, Expr::literal(stop)])?))
 }
 
 /// `start + step * i`

@@ -192,7 +192,8 @@ fn concat(states: &[State], number: i64) -> Result<State, Cause> {
     }
     let prims: Option<Vec<_>> = states.iter().map(State::prim).collect();
     let dtype = prims.and_then(promote).map(DType::Prim);
-    let total: u64 = shapes.iter().map(|s| s[mode]).sum();
+    let total = shapes.iter().try_fold(0i64, |total, s| total.checked_add_unsigned(s[mode]));
+    let total = total.ok_or_else(|| Cause::Shape(format!("the sizes of mode {mode} do not fit 64 bits together")))?;
     let field = position(mode);
     let mut starts = Vec::new();
     let mut start = 0;
@@ -203,7 +204,7 @@ fn concat(states: &[State], number: i64) -> Result<State, Cause> {
         };
         let outside = expr.info().fill.clone();
         let low = -(start as i64);
-        starts.push((start as i64, expr.permissive(field.clone(), (low, low + total as i64), outside)?));
+        starts.push((start as i64, expr.permissive(field.clone(), (low, low + total), outside)?));
         start += shape[mode];
     }
     let Some((mut from, mut joined)) = starts.pop() else {

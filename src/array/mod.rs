@@ -31,6 +31,7 @@ mod collect;
 mod create;
 #[cfg(feature = "ndarray")]
 mod dense_arrays;
+mod differences;
 mod dot;
 mod einsum;
 mod elementwise;
@@ -45,6 +46,7 @@ mod products;
 mod reduce;
 mod scatter;
 mod shape;
+mod shared;
 mod slice;
 mod source;
 #[cfg(feature = "sprs")]

@@ -1,10 +1,8 @@
 //! Reductions made of several folds: means, variances, norms, places of extremes, running folds,
 //! and differences, which undo running sums.
 
-use super::align::map;
 use super::error::Cause;
 use super::reduce::{along, fold, identity, truth, widened};
-use super::slice::ranged;
 use super::state::State;
 use super::{Array, Axes};
 use redpoll_logic::op::{Builtin, Op, pair_type};
@@ -74,7 +72,7 @@ impl Array {
         self.derive("norm", |state| norm(&state.floating()?, order, &axes))
     }
 
-    /// The coordinate of the smallest value along axes, the first one of equals. Along several axes it is the number of
+    /// The coordinate of the smallest value along axes, the first one of equals, or of the first NaN. Along several axes it is the number of
     /// the place among theirs, row-major.
     ///
     /// ```
@@ -91,7 +89,8 @@ impl Array {
         self.derive("argmin", |state| extreme(state, &axes, Builtin::MinBy))
     }
 
-    /// The coordinate of the largest value along axes, the first one of equals; see [`Array::argmin`].
+    /// The coordinate of the largest value along axes, the first one of equals, or of the first NaN; see
+    /// [`Array::argmin`].
     ///
     /// ```
     /// # let session = redpoll::Session::default();
@@ -134,7 +133,7 @@ impl Array {
         self.derive("cumulative_prod", |state| scan(&widened(state)?, &axis, Builtin::Mul.into()))
     }
 
-    /// The differences of neighbours along an axis, `order` times over.
+    /// The differences of neighbours along an axis, `order` times over, 1000 times at most.
     ///
     /// ```
     /// # let session = redpoll::Session::default();
@@ -146,11 +145,7 @@ impl Array {
     pub fn diff(&self, order: usize, axis: i64) -> Array {
         self.derive("diff", |state| {
             let mode = super::axes::axis(axis, state.by_number()?.rank())?;
-            (0..order).try_fold(state.clone(), |state, _| {
-                let (after, before) =
-                    (ranged(&state, mode, Some(1), None, 1)?, ranged(&state, mode, None, Some(-1), 1)?);
-                map(Builtin::Sub, &[after, before])
-            })
+            super::differences::differences(self.session(), state, mode, order)
         })
     }
 

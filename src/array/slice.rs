@@ -263,7 +263,8 @@ fn coordinates(places: &State, size: u64) -> Result<State, Cause> {
 /// The values at coordinates of some modes, whose places are put where the first of the modes was.
 fn gathered(state: &State, gathers: &[(usize, State)]) -> Result<State, Cause> {
     let (places, _) = super::align::aligned(&gathers.iter().map(|(_, places)| places.clone()).collect::<Vec<_>>())?;
-    let rank = places.iter().map(|e| e.info().fields.len()).max().unwrap_or(0);
+    // Aligned expressions lack the modes of size 1 that are repeated, each its own.
+    let rank = gathers.iter().map(|(_, places)| places.rank()).max().unwrap_or(0);
     let place_fields: Vec<Field> = (0..rank).map(|k| Field::from(format!("place{k}"))).collect();
     let mut order: Vec<Field> = Vec::new();
     for mode in 0..state.rank() {

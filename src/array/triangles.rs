@@ -48,8 +48,7 @@ impl Array {
     #[must_use]
     pub fn band(&self, lower: i64, upper: i64) -> Array {
         self.derive("band", |state| {
-            let below = lower.checked_neg().ok_or_else(|| Cause::Shape(format!("{lower} diagonals below")))?;
-            triangle(&triangle(state, Builtin::Le, upper)?, Builtin::Ge, below)
+            triangle(&triangle(state, Builtin::Le, upper)?, Builtin::Ge, lower.saturating_neg())
         })
     }
 
@@ -74,7 +73,7 @@ impl Array {
             let fields = state.fields().to_vec();
             let mut exchanged = fields.clone();
             exchanged.swap(rank - 2, rank - 1);
-            let below = mask(Builtin::Le, &fields[rank - 2], &fields[rank - 1], 0)?;
+            let below = mask(Builtin::Le, state, 0)?;
             let sides = [below, state.expr.clone(), state.labelled(&exchanged)?];
             Ok(state.with(Expr::mapjoin(Builtin::IfElse, sides)?.reorder(fields)?))
         })
@@ -137,14 +136,18 @@ impl Array {
                 outside: Some(zero),
             })?;
             let spread = state.numbered(expr, &[row, column])?;
-            let mask = mask(Builtin::Eq, &spread.fields()[0], &spread.fields()[1], k)?;
-            masked(&spread, mask)
+            masked(&spread, mask(Builtin::Eq, &spread, k)?)
         })
     }
 }
 
-/// `op(column, row + k)`
-pub(crate) fn mask(op: Builtin, row: &Field, column: &Field, k: i64) -> Result<Expr, Cause> {
+/// `op(column, row + k)` of the last two modes, `op` a comparison.
+pub(crate) fn mask(op: Builtin, state: &State, k: i64) -> Result<Expr, Cause> {
+    let (fields, rank) = (state.fields(), state.rank());
+    let (row, column) = (&fields[rank - 2], &fields[rank - 1]);
+    // Beyond the corners there is nothing, and a row and `k` together might be beyond an `i64`.
+    let size = |mode: usize| i64::try_from(state.size(mode)).unwrap_or(i64::MAX);
+    let k = k.clamp(-size(rank - 2), size(rank - 1));
     let row = match k {
         0 => Expr::coordinate(row.clone()),
         _ => Expr::mapjoin(Builtin::Add, [Expr::coordinate(row.clone()), Expr::literal(k)])?,
@@ -153,9 +156,8 @@ pub(crate) fn mask(op: Builtin, row: &Field, column: &Field, k: i64) -> Result<E
 }
 
 fn triangle(state: &State, op: Builtin, k: i64) -> Result<State, Cause> {
-    let rank = at_least(state, 2)?;
-    let mask = mask(op, &state.fields()[rank - 2], &state.fields()[rank - 1], k)?;
-    masked(state, mask)
+    at_least(state, 2)?;
+    masked(state, mask(op, state, k)?)
 }
 
 fn diagonal(state: &State, k: i64) -> Result<State, Cause> {

@@ -10,7 +10,7 @@
 //! `matrix` is `null` for other ranks, `bytes` where they were not counted as they are out of proportion.
 
 use crate::logic::text::{format_to_sexpr, shorthands};
-use crate::logic::{DType, Format, LeafKind, LevelKind};
+use crate::logic::{DType, Format, FormatError, LeafKind, LevelKind};
 use crate::physical::storage::{Structure, Survey, Symmetry, Tensor};
 use crate::{Error, physical};
 use serde_json::{Value, json};
@@ -40,10 +40,12 @@ impl Portrait {
         let survey = Survey::of(tensor)?;
         let mut formats = Vec::new();
         for (name, format) in candidates(tensor, &survey) {
-            // A format that cannot hold these entries is none of the choices.
+            // A format that cannot hold these entries or sizes is none of the choices.
             match survey.bytes(&format) {
                 Ok(bytes) => formats.push(Candidate { name, format, bytes }),
-                Err(physical::Error::SecondRun { .. }) => {}
+                Err(
+                    physical::Error::SecondRun { .. } | physical::Error::InvalidFormat(FormatError::Dimension { .. }),
+                ) => {}
                 Err(error) => return Err(error.into()),
             }
         }
@@ -68,7 +70,7 @@ impl Portrait {
         writeln!(out, "  runs      {} of equal values, {:.2} entries long on average", s.runs, s.mean_run())?;
         writeln!(out, "  blocks    {} of adjacent entries, {:.2} long on average", s.blocks, s.mean_block())?;
         if let Some(m) = &s.matrix {
-            let all = self.shape.iter().sum::<u64>().saturating_sub(1);
+            let all = self.shape.iter().copied().fold(0, u64::saturating_add).saturating_sub(1);
             writeln!(out, "  bandwidth {} below the diagonal, {} above it", m.lower, m.upper)?;
             writeln!(out, "  diagonals {} of {all}", m.diagonals)?;
             writeln!(out, "  symmetry  {}", symmetry(m.symmetry))?;
@@ -152,4 +154,31 @@ fn candidates(tensor: &Tensor, survey: &Survey) -> Vec<(String, Format)> {
         all.extend(patterns);
     }
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::logic::{Prim, Scalar, TensorType};
+    use crate::physical::storage::{Duplicates, Triples, Values};
+
+    /// Protects sizes that are beyond an `i64` together: formats of diagonals are left out, others stay.
+    #[test]
+    fn sizes_may_add_up_beyond_64_bits() {
+        let shape = vec![i64::MAX as u64; 2];
+        let ty = TensorType {
+            shape: shape.clone(),
+            dtype: Prim::F64.into(),
+            fill: Scalar::F64(0.0),
+            format: Format::coo(2),
+        };
+        let coordinates = vec![vec![0, 1 << 62], vec![7, 2]];
+        let triples = Triples { shape, coordinates, values: Values::from(vec![1.0, 2.0]) };
+        let (tensor, _) = Tensor::from_triples(ty, &triples, Duplicates::Error).unwrap();
+        let portrait = Portrait::of(&tensor).unwrap();
+        let mut text = Vec::new();
+        portrait.write(&mut text).unwrap();
+        let text = String::from_utf8(text).unwrap();
+        assert!(text.contains("coo") && !text.contains("dia"), "{text}");
+    }
 }

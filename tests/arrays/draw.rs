@@ -64,19 +64,31 @@ impl Draw {
 
     /// An array of numbers of `low..high` and a fill value.
     pub(crate) fn array_from(&mut self, shape: &[usize], prim: Prim, fill: i64, low: i64, high: i64) -> (Array, Dense) {
-        let density = *self.rng.pick(&[0, 20, 50, 80, 100]);
         let value = |v: i64| Scalar::I64(v).cast(prim).expect("a primitive");
+        self.stored(shape, &value(fill), &|rng| value(low + rng.below((high - low) as u64) as i64))
+    }
+
+    /// An array of small whole numbers in that dtype of floats and of NaN, stored or as the fill value.
+    pub(crate) fn array_with_nan(&mut self, shape: &[usize], prim: Prim) -> (Array, Dense) {
+        let value = |v: f64| Scalar::F64(v).cast(prim).expect("a primitive");
+        let fill = *self.rng.pick(&[0.0, 0.0, 2.0, f64::NAN]);
+        let share = *self.rng.pick(&[10, 40, 100]);
+        let number = |rng: &mut Rng| if rng.chance(share) { f64::NAN } else { rng.below(7) as f64 - 3.0 };
+        self.stored(shape, &value(fill), &|rng| value(number(rng)))
+    }
+
+    /// An array of drawn values and of a fill value.
+    fn stored(&mut self, shape: &[usize], fill: &Scalar, value: &dyn Fn(&mut Rng) -> Scalar) -> (Array, Dense) {
+        let density = *self.rng.pick(&[0, 20, 50, 80, 100]);
+        let prim = fill.prim().expect("a primitive");
         let places: usize = shape.iter().product();
-        let draw = |rng: &mut Rng| match rng.chance(density) {
-            true => value(low + rng.below((high - low) as u64) as i64),
-            false => value(fill),
-        };
+        let draw = |rng: &mut Rng| if rng.chance(density) { value(rng) } else { fill.clone() };
         let scalars: Vec<Scalar> = (0..places).map(|_| draw(&mut self.rng)).collect();
         let format = self.rng.pick(&formats_of_rank(shape.len())).clone();
         let ty = TensorType {
             shape: shape.iter().map(|n| *n as u64).collect(),
             dtype: prim.into(),
-            fill: value(fill),
+            fill: fill.clone(),
             format: format.clone(),
         };
         let values = Values::from_scalars(prim.into(), &scalars).unwrap();

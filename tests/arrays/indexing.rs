@@ -2,9 +2,9 @@
 
 use crate::draw::{Dense, Draw, numbers};
 use crate::{Operation, check, oracle};
-use ndarray::{Axis, Slice};
+use ndarray::{Axis, Dimension, Slice};
 use redpoll::logic::{Format, Prim};
-use redpoll::{Engine, Index, Note, Repeated, Session, index};
+use redpoll::{Array, Engine, Index, Note, Repeated, Session, index};
 
 const INDEXING: &[Operation] = &[
     ("slice by numbers and ranges", |draw| {
@@ -79,6 +79,7 @@ const INDEXING: &[Operation] = &[
         let (columns, j) = draw.array_from(&[k], Prim::I64, 0, 0, n as i64);
         (a.slice(index![&rows, &columns]), oracle::map(&[&i, &j], |at| x[[at[0] as usize, at[1] as usize]]))
     }),
+    ("gathers that broadcast", gathers),
     ("mask", |draw| {
         let (m, n) = (draw.size(), draw.size());
         let (a, x) = draw.array(&[m, n]);
@@ -109,6 +110,95 @@ const INDEXING: &[Operation] = &[
     }),
 ];
 
+/// What an index of a mode is, beside the lists of coordinates that are aligned.
+enum At {
+    One(usize),
+    List(Vec<usize>),
+    New,
+    Gather(Dense),
+}
+
+/// Arrays of coordinates whose shapes align in all ways, among indices of all other kinds.
+fn gathers(draw: &mut Draw) -> (Array, Dense) {
+    let shape: Vec<usize> = (0..1 + draw.rng.index(4)).map(|_| draw.some()).collect();
+    let (a, x) = draw.array(&shape);
+    let aligned: Vec<usize> = (0..draw.rng.index(4)).map(|_| *draw.rng.pick(&[1, 2, 3, 3, 0])).collect();
+    let (mut indices, mut ats) = (Vec::new(), Vec::new());
+    for &size in &shape {
+        if draw.rng.chance(15) {
+            indices.push(Index::NewAxis);
+            ats.push(At::New);
+        }
+        let n = size as i64;
+        let (index, at) = match draw.rng.index(6) {
+            0 => (Index::At(-1), At::One(size - 1)),
+            1 => {
+                let (index, list) = range(draw, n);
+                (index, At::List(list))
+            }
+            _ => {
+                let less = draw.rng.index(aligned.len() + 1);
+                let own = aligned[less..].iter().map(|n| if draw.rng.chance(40) { 1 } else { *n });
+                let own: Vec<usize> = own.collect();
+                let prim = *draw.rng.pick(&[Prim::I64, Prim::I64, Prim::I8, Prim::U32]);
+                let low = if prim.is_signed() { -n } else { 0 };
+                let (places, list) = draw.array_from(&own, prim, 0, low, n);
+                let list = list.mapv(|i| (i as i64).rem_euclid(n) as f64);
+                match own[..] {
+                    [_] if draw.rng.chance(30) => {
+                        (Index::Take(list.iter().map(|i| *i as i64).collect()), At::Gather(list))
+                    }
+                    _ => (Index::from(&places), At::Gather(list)),
+                }
+            }
+        };
+        indices.push(index);
+        ats.push(at);
+    }
+    let lists: Vec<&Dense> =
+        ats.iter().filter_map(|at| if let At::Gather(list) = at { Some(list) } else { None }).collect();
+    let common = oracle::common(&lists.iter().map(|list| list.shape()).collect::<Vec<_>>());
+    draw.record.push(format!("{indices:?}"));
+    let expected = read_at(&x, &ats, &common);
+    (a.slice(indices), expected)
+}
+
+/// The values at indices, those of aligned lists, which have this shape, where the first list is.
+fn read_at(x: &Dense, ats: &[At], common: &[usize]) -> Dense {
+    let first = ats.iter().position(|at| matches!(at, At::Gather(_)));
+    let mut shape = Vec::new();
+    for (k, at) in ats.iter().enumerate() {
+        match at {
+            At::One(_) => {}
+            At::New => shape.push(1),
+            At::List(list) => shape.push(list.len()),
+            At::Gather(_) if first == Some(k) => shape.extend_from_slice(common),
+            At::Gather(_) => {}
+        }
+    }
+    Dense::from_shape_fn(ndarray::IxDyn(&shape), |place| {
+        let (mut rest, mut aligned) = (place.slice().to_vec(), Vec::new());
+        let mut source = Vec::new();
+        for (k, at) in ats.iter().enumerate() {
+            match at {
+                At::One(i) => source.push(*i),
+                At::New => drop(rest.remove(0)),
+                At::List(list) => source.push(list[rest.remove(0)]),
+                At::Gather(list) => {
+                    if first == Some(k) {
+                        aligned = rest.drain(..common.len()).collect();
+                    }
+                    let own = &aligned[aligned.len() - list.ndim()..];
+                    let own: Vec<usize> =
+                        own.iter().zip(list.shape()).map(|(i, n)| if *n == 1 { 0 } else { *i }).collect();
+                    source.push(list[ndarray::IxDyn(&own)] as usize);
+                }
+            }
+        }
+        x[ndarray::IxDyn(&source)]
+    })
+}
+
 /// A range of Python's kind over a mode of size `n`, and the coordinates in it.
 fn range(draw: &mut Draw, n: i64) -> (Index, Vec<usize>) {
     let end = |draw: &mut Draw| draw.rng.chance(70).then(|| draw.rng.index(2 * n as usize + 5) as i64 - n - 2);
@@ -131,6 +221,17 @@ fn range(draw: &mut Draw, n: i64) -> (Index, Vec<usize>) {
 #[test]
 fn indexing() {
     check(INDEXING);
+}
+
+/// Protects the submatrix of some rows and columns, whose lists of coordinates stand across each other.
+#[test]
+fn rows_and_columns_make_a_submatrix() {
+    let session = Session::default();
+    let a = session.dense([3, 4], 0..12);
+    let (rows, columns) = (session.vector([2, 0]), session.vector([3, 0, 1]));
+    let part = a.slice(index![&rows.expand_dims(1), &columns]);
+    assert_eq!(part.to_vec::<i32>().unwrap(), [11, 8, 9, 3, 0, 1]);
+    assert_eq!(a.slice(index![&rows, &columns.expand_dims(1)]).shape().unwrap(), [3, 2]);
 }
 
 /// Protects what a chain of operators tells when it cannot be applied: the operation, the line, the cause.

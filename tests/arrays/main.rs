@@ -5,6 +5,7 @@
 //! machine code; some of those that are small run through the interpreters, too.
 
 mod draw;
+mod extremes;
 mod functions;
 mod indexing;
 mod oracle;

@@ -2,9 +2,9 @@
 
 use crate::draw::{Dense, Draw};
 use crate::{Operation, check, oracle};
-use redpoll::logic::Prim;
 use redpoll::logic::op::Builtin;
-use redpoll::{Array, Axes};
+use redpoll::logic::{FloatMode, Prim};
+use redpoll::{Array, Axes, Config, Session};
 
 /// An array, axes of it, and whether they are kept.
 struct Reduced {
@@ -16,10 +16,14 @@ struct Reduced {
 }
 
 fn reduced(draw: &mut Draw, shape: &[usize], prim: Option<Prim>) -> Reduced {
-    let (array, dense) = match prim {
+    let operand = match prim {
         Some(prim) => draw.array_of(shape, prim),
         None => draw.array(shape),
     };
+    along_axes(draw, shape, operand)
+}
+
+fn along_axes(draw: &mut Draw, shape: &[usize], (array, dense): (Array, Dense)) -> Reduced {
     let modes: Vec<usize> = (0..shape.len()).filter(|_| draw.rng.chance(60)).collect();
     let all = modes.len() == shape.len() && draw.rng.chance(50);
     let numbers: Vec<i64> = modes.iter().map(|k| *k as i64).collect();
@@ -82,6 +86,38 @@ const PLACES: &[Operation] = folds! { 0, some;
     "argmax" None, |a, axes| a.argmax(axes), |v| (0..v.len()).fold(0, |best, k| if v[k] > v[best] { k } else { best }) as f64;
 };
 
+/// The first place of a NaN, or else of the extreme.
+fn first(v: &[f64], is_better: fn(&f64, &f64) -> bool) -> f64 {
+    let is_before = |a: f64, b: f64| !b.is_nan() && (a.is_nan() || is_better(&a, &b));
+    (0..v.len()).fold(0, |best, k| if is_before(v[k], v[best]) { k } else { best }) as f64
+}
+
+fn with_nan(draw: &mut Draw, mode: FloatMode) -> Reduced {
+    let mut config = Config::default();
+    config.optimizer.float_mode = mode;
+    draw.session = Session::new(config);
+    let shape: Vec<usize> = (0..draw.rng.index(4)).map(|_| draw.some()).collect();
+    let prim = *draw.rng.pick(&[Prim::F64, Prim::F32]);
+    let operand = draw.array_with_nan(&shape, prim);
+    along_axes(draw, &shape, operand)
+}
+
+macro_rules! places_with_nan {
+    ($($name:literal $mode:ident $method:ident $better:ident;)*) => {
+        &[$(($name, |draw| {
+            let r = with_nan(draw, FloatMode::$mode);
+            (r.array.$method(r.axes), oracle::fold(&r.dense, &r.modes, r.keep, |v| first(v, f64::$better)))
+        })),*]
+    };
+}
+
+const PLACES_WITH_NAN: &[Operation] = places_with_nan! {
+    "argmin with NaN" Relaxed argmin lt;
+    "argmax with NaN" Relaxed argmax gt;
+    "argmin with NaN, strict" StrictIeee argmin lt;
+    "argmax with NaN, strict" StrictIeee argmax gt;
+};
+
 macro_rules! scans {
     ($($name:literal $of:expr, $start:expr, $by:expr;)*) => {
         &[$(($name, |draw| {
@@ -140,6 +176,12 @@ fn moments() {
 #[test]
 fn places_of_extremes() {
     check(PLACES);
+}
+
+/// Protects rows with NaN, and of nothing else: the first NaN is the extreme, as it is the value of `min` and `max`.
+#[test]
+fn places_of_extremes_with_nan() {
+    check(PLACES_WITH_NAN);
 }
 
 /// Protects running folds.

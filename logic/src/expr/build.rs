@@ -52,8 +52,7 @@ impl Expr {
     /// When the arguments do not fit the operator, a weak one does not fit the dtype that it meets, a field has two
     /// sizes, or the operator faults on the fill values.
     pub fn mapjoin(op: impl Into<Op>, args: impl IntoIterator<Item = Expr>) -> Result<Expr, Error> {
-        let op = op.into();
-        let args = resolve(&op, args.into_iter().collect())?;
+        let (op, args) = resolve(op.into(), args.into_iter().collect())?;
         Expr::infer(Node::MapJoin { op, args })
     }
 

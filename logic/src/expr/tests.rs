@@ -86,6 +86,43 @@ fn weak_numbers_take_the_dtype_they_meet() {
     assert!(Expr::number(1i64).info().weak);
 }
 
+/// Protects comparisons with numbers that a dtype does not hold: they hold for all of its values or for none.
+#[test]
+fn comparisons_with_numbers_out_of_range_have_a_value() {
+    use Builtin::{Eq, Ge, Gt, Le, Lt, Ne};
+    let x = |fill: Scalar| tensor("A", &[3], fill, "i");
+    let value = |args: [Expr; 2], op: Builtin| Expr::mapjoin(op, args).unwrap().info().fill.clone();
+    let integers = [Scalar::U8(0), Scalar::U8(255), Scalar::I8(-128), Scalar::I8(127), Scalar::U64(u64::MAX)];
+    for (fill, number) in integers.into_iter().flat_map(|fill| [-1000, 1000].map(|n| (fill.clone(), n))) {
+        let this = fill.to_i128().unwrap();
+        if matches!(fill, Scalar::U64(_)) && number > 0 {
+            continue;
+        }
+        let that = i128::from(number);
+        let expected = [
+            (Eq, this == that),
+            (Ne, this != that),
+            (Lt, this < that),
+            (Le, this <= that),
+            (Gt, this > that),
+            (Ge, this >= that),
+        ];
+        for (op, expected) in expected {
+            let args = || [x(fill.clone()), Expr::number(number)];
+            assert_eq!(value(args(), op), Scalar::Bool(expected), "{fill} {op} {number}");
+            let [a, b] = args();
+            let turned = [(Eq, Eq), (Ne, Ne), (Lt, Gt), (Le, Ge), (Gt, Lt), (Ge, Le)];
+            let (_, turned) = turned.into_iter().find(|(from, _)| *from == op).unwrap();
+            assert_eq!(value([b, a], turned), Scalar::Bool(expected), "{number} {turned} {fill}");
+        }
+    }
+    let floats = [(f32::MAX, true), (f32::INFINITY, false), (f32::NAN, false)];
+    for (fill, below) in floats {
+        assert_eq!(value([x(fill.into()), Expr::number(1e300)], Lt), Scalar::Bool(below), "{fill}");
+        assert_eq!(value([x(fill.into()), Expr::number(1e300)], Ne), Scalar::Bool(true), "{fill}");
+    }
+}
+
 /// Untyped integers in tests are `i64`.
 trait IntoScalar {
     fn into_scalar(self) -> Scalar;

@@ -3,27 +3,62 @@
 use super::Expr;
 use crate::dtype::{DType, Prim};
 use crate::error::Error;
-use crate::op::{Op, Rule, promote};
+use crate::op::{Builtin, Op, Rule, promote};
 use crate::scalar::Scalar;
 
 /// Gives every weak argument the dtype that it meets among those that the operator promotes together with it: that of
 /// the strong ones when it is of the kind of the number or above (`bool` < integers < floats), else `i64` or `f64`.
-/// Weak arguments among themselves are `bool`, `i64` or `f64` each.
-pub(super) fn resolve(op: &Op, args: Vec<Expr>) -> Result<Vec<Expr>, Error> {
+/// Weak arguments among themselves are `bool`, `i64` or `f64` each. A comparison with a number that the dtype does not
+/// hold has a value all the same.
+pub(super) fn resolve(op: Op, mut args: Vec<Expr>) -> Result<(Op, Vec<Expr>), Error> {
     if args.iter().all(|a| !a.info().weak) {
-        return Ok(args);
+        return Ok((op, args));
     }
     let strong: Vec<Option<DType>> = args.iter().map(|a| (!a.info().weak).then(|| a.info().dtype.clone())).collect();
-    args.into_iter()
-        .enumerate()
-        .map(|(k, arg)| {
-            if !arg.info().weak {
-                return Ok(arg);
+    for k in (0..args.len()).filter(|k| strong[*k].is_none()) {
+        let value = args[k].info().fill.clone();
+        let dtype = meets(&op, &strong, k, &value);
+        args[k] = match (fit(&value, &dtype, "number"), beyond(&op, k, &value, &dtype)) {
+            (Ok(fitting), _) => Expr::literal(fitting),
+            (Err(_), Some(Beyond::Compared(other, end))) => {
+                return Ok((other.into(), vec![args.swap_remove(1 - k), Expr::literal(end)]));
             }
-            let value = &arg.info().fill;
-            Ok(Expr::literal(fit(value, &meets(op, &strong, k, value), "number")?))
-        })
-        .collect()
+            (Err(_), Some(Beyond::Wide(value))) => Expr::literal(value),
+            (Err(error), None) => return Err(error),
+        };
+    }
+    Ok((op, args))
+}
+
+/// A comparison with a number that a dtype does not hold.
+enum Beyond {
+    /// Of integers: the other argument, compared with an end of its dtype, so that all values give the same.
+    Compared(Builtin, Scalar),
+    /// Of floats: the number in a wider dtype, to which the other argument is cast.
+    Wide(Scalar),
+}
+
+/// The comparison that has the value of `op` where argument `k` of two is `value`, which `dtype` does not hold.
+fn beyond(op: &Op, k: usize, value: &Scalar, dtype: &DType) -> Option<Beyond> {
+    use Builtin::{Eq, Ge, Gt, Le, Lt, Ne};
+    let (Op::Builtin(op @ (Eq | Ne | Lt | Le | Gt | Ge)), DType::Prim(prim)) = (op, dtype) else { return None };
+    if prim.is_float() {
+        return Some(Beyond::Wide(Scalar::F64(value.to_f64()?)));
+    }
+    let end = |beyond: f64| Scalar::F64(beyond).cast(*prim);
+    let (least, greatest) = (end(f64::NEG_INFINITY)?, end(f64::INFINITY)?);
+    let above = value.to_i128()? > greatest.to_i128()?;
+    let holds = match op {
+        Eq => false,
+        Ne => true,
+        // `x < number`, of a number above all values, and `number < x`, of one below.
+        Lt | Le => above == (k == 1),
+        _ => above != (k == 1),
+    };
+    Some(match holds {
+        true => Beyond::Compared(Ge, least),
+        false => Beyond::Compared(Gt, greatest),
+    })
 }
 
 /// The dtype of the bare number `value` as argument `k`, when the strong arguments have these dtypes.

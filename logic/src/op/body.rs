@@ -56,6 +56,23 @@ impl Body {
         Body::Call(op.into(), args.into_iter().collect())
     }
 
+    /// The sum of what each operator that it applies counts.
+    pub(super) fn size(&self, of: &dyn Fn(&Op) -> u64) -> u64 {
+        let all =
+            |bodies: &mut dyn Iterator<Item = &Body>| bodies.fold(0, |n, body| u64::saturating_add(n, body.size(of)));
+        match self {
+            Body::Arg(_) | Body::Var(_) | Body::Lit(_) => 0,
+            Body::Call(op, args) => of(op).saturating_add(all(&mut args.iter())),
+            Body::If(cond, then, other) => all(&mut [cond, then, other].into_iter().map(|body| &**body)),
+            Body::Let(_, value, rest) => all(&mut [value, rest].into_iter().map(|body| &**body)),
+            Body::While(w) => {
+                all(&mut w.vars.iter().map(|(_, first)| first).chain(&w.steps).chain([&w.cond, &w.result]))
+            }
+            Body::Struct(members) => all(&mut members.iter().map(|(_, member)| member)),
+            Body::Member(of_struct, _) => of_struct.size(of),
+        }
+    }
+
     /// The variable of that name.
     pub fn var(name: &str) -> Body {
         Body::Var(name.to_owned())

@@ -179,8 +179,8 @@ builtins! {
     IfElse "ifelse" ternary Condition, "The second if the first holds, else the third.";
     Choose "choose" many Any, "The first argument that is not zero, else the last.";
     Coalesce "coalesce" many Same, "The first argument that is not NaN, else the last.";
-    MinBy "minby" many PairFold, "The pair with the smallest first member, among equals with the smallest second; NaN is last.";
-    MaxBy "maxby" many PairFold, "The pair with the largest first member, among equals with the smallest second; NaN is last.";
+    MinBy "minby" many PairFold, "The pair with the smallest first member, among equals with the smallest second; NaN is first.";
+    MaxBy "maxby" many PairFold, "The pair with the largest first member, among equals with the smallest second; NaN is first.";
     AddSat "add-sat" many Arithmetic, "Sum; of integers saturating.";
     SubSat "sub-sat" binary Arithmetic, "Difference; of integers saturating.";
     MulSat "mul-sat" many Arithmetic, "Product; of integers saturating.";

@@ -13,7 +13,7 @@
 //! | float to integer cast | truncates, saturates at the ends, NaN is 0; to `bool`: `x != 0`, NaN is true |
 //! | integer to integer cast | wraps |
 //! | `min`, `max` | NaN if any is; `-0 < 0` |
-//! | `minby`, `maxby` | NaN after all numbers; ties by the smallest second member, then `-0` before `0` (after, in `maxby`) |
+//! | `minby`, `maxby` | NaN before all numbers, as `min` and `max` give it; ties by the smallest second member, then `-0` before `0` (after, in `maxby`) |
 //! | `sign` | NaN of NaN, 0 of both zeros |
 //! | `copysign(x, NaN)` | `abs(x)` |
 //! | `choose` | both zeros are zero, NaN is not; a struct is zero when all its members are |
@@ -176,8 +176,8 @@ fn precedes(b: Builtin, p: &[Scalar], q: &[Scalar]) -> bool {
     let better = if b == Builtin::MinBy { Ordering::Less } else { Ordering::Greater };
     let negative = |s: &Scalar| s.to_f64().is_some_and(f64::is_sign_negative);
     match (p[0].is_nan(), q[0].is_nan()) {
-        (false, true) => return true,
-        (true, false) => return false,
+        (true, false) => return true,
+        (false, true) => return false,
         (true, true) => {}
         (false, false) => match order(&p[0], &q[0]) {
             Some(Ordering::Equal) | None => {}

@@ -55,7 +55,7 @@ pub(super) enum Constant {
     Bottom,
     /// NaN
     NaN,
-    /// The pair that `minby` never prefers: the largest value (NaN in the strict mode) at the largest coordinate.
+    /// The pair that `minby` never prefers: the largest value at the largest coordinate.
     NeverMin,
     /// The pair that `maxby` never prefers.
     NeverMax,

@@ -87,7 +87,7 @@ impl Op {
                 let row = laws::IDENTITY
                     .iter()
                     .find(|(ops, at, _, kinds)| ops.contains(b) && at & place(position) != 0 && kinds & on != 0)?;
-                Some(constant(row.2, &of(*b, dtype), mode))
+                Some(constant(row.2, &of(*b, dtype)))
             }
             Op::User(u) => declared(u, &u.properties().identity, dtype, position),
         }
@@ -122,7 +122,7 @@ impl Op {
                 let row = laws::DECIDED.iter().find(|(ops, at, when, then, kinds)| {
                     ops.contains(b) && at & place(position) != 0 && kinds & on != 0 && when == then
                 })?;
-                Some(constant(row.2, &of(*b, dtype), mode))
+                Some(constant(row.2, &of(*b, dtype)))
             }
             Op::User(u) => declared(u, &u.properties().annihilator, dtype, position),
         }
@@ -228,7 +228,7 @@ impl Op {
             Op::Builtin(b) => {
                 let on = kind(*b, dtype, mode);
                 let row = laws::STOPS.iter().find(|(ops, _, _, kinds)| ops.contains(b) && kinds & on != 0)?;
-                let value = constant(row.2, &of(*b, dtype), mode);
+                let value = constant(row.2, &of(*b, dtype));
                 Some(if row.1 { ShortCircuit::At(value) } else { ShortCircuit::Unless(value) })
             }
             Op::User(_) => self.annihilator(dtype, 0, mode).map(ShortCircuit::At),
@@ -322,7 +322,7 @@ fn decide(b: Builtin, signature: &Signature, known: &[Option<Scalar>], mode: Flo
         {
             let signed = signature.result.prim()?.is_signed();
             return (b == Builtin::Shl || !signed)
-                .then(|| Simplified::Value(constant(Constant::Zero, &signature.result, mode)));
+                .then(|| Simplified::Value(constant(Constant::Zero, &signature.result)));
         }
         _ => {}
     }
@@ -332,7 +332,7 @@ fn decide(b: Builtin, signature: &Signature, known: &[Option<Scalar>], mode: Flo
         let row = laws::DECIDED.iter().find(|(ops, at, when, _, kinds)| {
             ops.contains(&b) && at & place(k) != 0 && kinds & on != 0 && is(value, *when, mode)
         })?;
-        Some(Simplified::Value(constant(row.3, &signature.result, mode)))
+        Some(Simplified::Value(constant(row.3, &signature.result)))
     })
 }
 
@@ -390,7 +390,7 @@ pub(super) fn kind(b: Builtin, dtype: &DType, mode: FloatMode) -> On {
 }
 
 /// The constant in a dtype.
-pub(super) fn constant(c: Constant, dtype: &DType, mode: FloatMode) -> Scalar {
+pub(super) fn constant(c: Constant, dtype: &DType) -> Scalar {
     let extreme = |p: Prim, top: bool| match p {
         Prim::Bool => Scalar::Bool(top),
         Prim::F32 => Scalar::F32(if top { f32::INFINITY } else { f32::NEG_INFINITY }),
@@ -404,10 +404,7 @@ pub(super) fn constant(c: Constant, dtype: &DType, mode: FloatMode) -> Scalar {
     match (c, dtype) {
         (Constant::NeverMin | Constant::NeverMax, DType::Struct(ty)) => {
             let (value, coordinate) = pair_members(dtype).expect("a law of pairs is asked of pairs");
-            let worst = match mode {
-                FloatMode::StrictIeee if value.is_float() => cast(f64::NAN, value),
-                _ => extreme(value, c == Constant::NeverMin),
-            };
+            let worst = extreme(value, c == Constant::NeverMin);
             Scalar::Struct(ty.clone(), [worst, extreme(coordinate, true)].into())
         }
         (_, DType::Struct(_)) => Scalar::unflatten(dtype, &mut dtype.prims().into_iter().map(Scalar::zero))
@@ -429,7 +426,7 @@ fn is(value: &Scalar, c: Constant, mode: FloatMode) -> bool {
         Constant::NaN => value.is_nan(),
         Constant::Zero if mode == FloatMode::Relaxed => is_zero(value),
         Constant::NegZero if !float => false,
-        _ => *value == constant(c, &value.dtype(), mode),
+        _ => *value == constant(c, &value.dtype()),
     }
 }
 

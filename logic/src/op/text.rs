@@ -491,6 +491,25 @@ mod tests {
         assert_eq!(lcm.signature(&[Prim::I8.into(), Prim::I8.into()]).unwrap().result, DType::I64);
     }
 
+    /// Protects against definitions that use the one before twice: each use is code, unless `let` binds its value.
+    #[test]
+    fn operators_that_double_each_other_are_bounded() {
+        let chain = |body: &dyn Fn(&str) -> String| {
+            let mut ops = vec![Op::from(read("(define-op (f0 (x i64)) i64 (+ x x))").unwrap())];
+            for k in 1..18 {
+                let text = format!("(define-op (f{k} (x i64)) i64 {})", body(&format!("f{}", k - 1)));
+                let known =
+                    |name: &str| ops.iter().find(|op| op.name() == name).cloned().or_else(|| Op::from_name(name));
+                ops.push(UserOp::read(&read_one(&text).unwrap(), &known).map_err(|e| e.to_string())?.into());
+            }
+            Ok::<Op, String>(ops.pop().unwrap())
+        };
+        let error = chain(&|f| format!("(+ ({f} x) ({f} (neg x)))")).unwrap_err();
+        assert!(error.contains("operator `f11`") && error.contains("bind what it repeats by let"), "{error}");
+        let bound = chain(&|f| format!("(let y ({f} x) (+ y y))")).unwrap();
+        assert_eq!(bound.apply(&[Scalar::I64(3)]), Ok(Scalar::I64(3 << 18)));
+    }
+
     #[test]
     fn mistakes_are_told_with_their_place() {
         #[expect(clippy::needless_pass_by_value, reason = "an inline snapshot is written where it is passed")]

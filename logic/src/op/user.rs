@@ -9,7 +9,7 @@ use super::builtin::Arity;
 use super::cases::Case;
 use super::error::OpError;
 use super::eval::Fault;
-use super::{Signature, promote};
+use super::{Op, Signature, promote};
 use crate::dtype::DType;
 use crate::scalar::Scalar;
 
@@ -25,7 +25,13 @@ pub struct UserOp {
     iteration: Option<Iteration>,
     fills: Option<Vec<Scalar>>,
     cases: Vec<Case>,
+    /// The number of built-in operators that its largest body applies, those of the operators in it put in their place.
+    size: u64,
 }
+
+/// The most built-in operators that a body may apply once all others are put in their place: each use of an operator is
+/// code of its own, so a few definitions that use the one before twice would be more than memory holds.
+const MOST_APPLIED: u64 = 1 << 12;
 
 /// How the value of a user-defined operator is computed.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -94,6 +100,7 @@ impl UserOp {
             iteration: None,
             fills: None,
             cases: Vec::new(),
+            size: 0,
         };
         if op.params.is_empty() {
             return op.wrong("it has no parameter".to_owned());
@@ -295,7 +302,18 @@ impl UserOp {
         eval(&mut Run { op: &self.name, args, vars: Vec::new(), steps: 0 }, body)
     }
 
-    fn checked(&self, what: &str, body: &Body) -> Result<Body, OpError> {
+    fn checked(&mut self, what: &str, body: &Body) -> Result<Body, OpError> {
+        let size = body.size(&|op| match op {
+            Op::Builtin(_) => 1,
+            Op::User(u) => u.size,
+        });
+        if size > MOST_APPLIED {
+            return self.wrong(format!(
+                "{what} applies {size} operators once those that it uses are expanded, more than {MOST_APPLIED}; \
+                 bind what it repeats by let"
+            ));
+        }
+        self.size = self.size.max(size);
         let mut scope = Scope { op: &self.name, params: &self.params, vars: Vec::new() };
         let (body, dtype) = check(&mut scope, body)?;
         if dtype != self.result {

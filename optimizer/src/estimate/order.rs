@@ -144,7 +144,7 @@ pub(crate) fn difference(args: &[Term]) -> Option<Affine> {
         (_, Some(Scalar::I64(c))) => Some(Affine::constant(*c)),
         _ => None,
     };
-    Some(form(x)?.plus(&form(y)?.times(-1)))
+    form(x)?.checked_plus(&form(y)?.checked_times(-1)?)
 }
 
 /// The fraction of the places of which a comparison of two coordinates holds.

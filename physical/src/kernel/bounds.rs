@@ -22,6 +22,20 @@ const GRAIN_OF_LANES: u64 = 4;
 /// The share of the work that partial results may add, as a divisor.
 const OVERHEAD: u64 = 8;
 
+/// The most work, in steps of loops, of the first chunk of a ramp that one thread calls before others wake up.
+const ALONE: u64 = 1 << 10;
+
+/// The share of the work before a chunk of a ramp that it has itself at most, as a divisor.
+const RAMP: u64 = 4;
+
+/// Chunks of a loop that may end early.
+pub(super) struct Ramp {
+    /// The chunks, in the order of the program's.
+    pub(super) chunks: Vec<Range<i64>>,
+    /// The number of first chunks that are not worth waking a thread for.
+    pub(super) alone: usize,
+}
+
 /// Who shares the work.
 #[derive(Clone, Copy)]
 pub(super) enum Share<'a> {
@@ -37,6 +51,22 @@ pub(super) fn chunks(draft: &Draft, cut: &Cut, inputs: &[&Tensor], share: Share<
         Some(count) => equal(cut, &Work::new(cut, inputs), count),
         None => vec![ALL],
     }
+}
+
+/// The chunks of a loop that may end early: the first ones are short, so that no more is done beside the chunk that ends the
+/// loop than was done before it.
+pub(super) fn ramp(draft: &Draft, cut: &Cut, inputs: &[&Tensor], workers: &Workers) -> Ramp {
+    let Some(count) = shares(draft, cut, inputs, Share::Threads(workers)) else {
+        return Ramp { chunks: vec![ALL], alone: 0 };
+    };
+    let work = Work::new(cut, inputs);
+    let total = work.of_first(cut.rounds.end.abs_diff(cut.rounds.start));
+    let shortest = ALONE.min(total / count).max(1);
+    let ends =
+        std::iter::successors(Some(shortest), |end| Some(end + (end / RAMP).clamp(shortest, total.div_ceil(count))));
+    let chunks = at_shares(cut, &work, ends.take_while(|end| *end < total));
+    let first = chunks[0].end.min(cut.rounds.end).abs_diff(cut.rounds.start);
+    Ramp { alone: usize::from(work.of_first(first) <= 2 * ALONE), chunks }
 }
 
 /// The same, with each round that has more than a share of the work cut into sections of its list, of no more than a share
@@ -110,13 +140,17 @@ fn shares(draft: &Draft, cut: &Cut, inputs: &[&Tensor], share: Share<'_>) -> Opt
 
 /// Chunks with so many equal shares of the work, fewer where rounds have more than one.
 fn equal(cut: &Cut, work: &Work<'_>, count: u64) -> Vec<Range<i64>> {
+    let total = work.of_first(cut.rounds.end.abs_diff(cut.rounds.start));
+    at_shares(cut, work, (1..count).map(|k| (u128::from(total) * u128::from(k) / u128::from(count)) as u64))
+}
+
+/// Chunks that end where so much of the work is done, fewer where rounds have more than a share.
+fn at_shares(cut: &Cut, work: &Work<'_>, shares: impl Iterator<Item = u64>) -> Vec<Range<i64>> {
     let rounds = cut.rounds.end.abs_diff(cut.rounds.start);
-    let total = work.of_first(rounds);
     let mut chunks: Vec<Range<i64>> = Vec::new();
     let mut done = 0;
     let mut start = ALL.start;
-    for k in 1..count {
-        let share = (u128::from(total) * u128::from(k) / u128::from(count)) as u64;
+    for share in shares {
         let next = lower_bound(done..rounds, |n| work.of_first(n) < share);
         if next > done && next < rounds {
             let end = cut.rounds.start.saturating_add_unsigned(next);

@@ -87,6 +87,11 @@ impl Draft {
         (0..).map(Buffer).zip(&self.lowered.bindings).filter(|(_, b)| to(b)).map(|(buffer, _)| buffer).collect()
     }
 
+    /// What may be assumed of floats.
+    pub(super) fn mode(&self) -> FloatMode {
+        self.options.mode
+    }
+
     /// The width of positions.
     pub(super) fn width(&self) -> PositionWidth {
         self.options.width

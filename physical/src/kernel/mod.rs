@@ -9,6 +9,7 @@ mod append;
 mod bind;
 mod bounds;
 mod collect;
+mod decided;
 mod draft;
 mod folds;
 mod grids;
@@ -31,6 +32,7 @@ use crate::notation::{ALL, Program, Role};
 use crate::run::{Invocation, Limits};
 use crate::storage::Tensor;
 use bounds::Share;
+use decided::Decisions;
 use folds::Folds;
 pub(crate) use grids::Grids;
 use merge::Merges;
@@ -251,9 +253,16 @@ impl Kernel {
         }
         inputs.iter().try_for_each(|input| input.fetch())?;
         if let Ok(cut) = &self.draft.lowered.cut {
-            let chunks = bounds::chunks(&self.draft, cut, inputs, Share::Threads(&limits.workers));
-            if chunks.len() > 1 {
-                return parallel::run(self, cut, &chunks, inputs, limits);
+            if let Some(decisions) = Decisions::of(&self.draft.program, cut, self.draft.mode()) {
+                let ramp = bounds::ramp(&self.draft, cut, inputs, &limits.workers);
+                if ramp.chunks.len() > 1 {
+                    return parallel::run_in_order(self, cut, (&ramp, decisions), inputs, limits);
+                }
+            } else {
+                let chunks = bounds::chunks(&self.draft, cut, inputs, Share::Threads(&limits.workers));
+                if chunks.len() > 1 {
+                    return parallel::run(self, cut, &chunks, inputs, limits);
+                }
             }
         }
         let mut invocation = self.bind(inputs, limits)?;

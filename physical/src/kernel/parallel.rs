@@ -4,8 +4,12 @@
 //! they append is behind each other already. Each thread begins with a part of its own; when it is done with it, it takes
 //! over the rear half of the longest one that is left. Which chunks are one part depends on how threads get on; what they
 //! compute does not: results depend on where chunks begin and on nothing else.
+//!
+//! Chunks of a run that may end before its last one (`decided`) are called in order instead, each by the next thread.
 
 use super::append::{self, Part};
+use super::bounds::Ramp;
+use super::decided::{self, Decisions, End};
 use super::{Code, Engine, Kernel, Outcome, collect};
 use crate::Error;
 use crate::assembly::{Buffer, Counts, Status};
@@ -30,16 +34,41 @@ pub(super) fn run(
     );
     let (shared, loans) = shared(kernel, cut, inputs, limits)?;
     let threads = limits.workers.threads().min(chunks.len());
-    let run = Run { kernel, cut, chunks, inputs, limits, loans, left: Mutex::new(Left::of(chunks.len(), threads)) };
-    let done = Mutex::new(Done { parts: Vec::new(), partials: Vec::new(), counts: None });
-    limits.workers.each(0..threads, |_| {
-        let worked = run.work(&done);
-        if worked.is_err() {
-            lock(&run.left).0.clear();
-        }
-        worked
-    })?;
+    let left = Left::Parts(Left::parts(chunks.len(), threads));
+    let run = Run { kernel, cut, chunks, inputs, limits, loans, left: Mutex::new(left) };
+    let done = Mutex::new(Done::default());
+    run.work_on(threads, &done)?;
     let done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+    join(kernel, cut, done, shared, (inputs, limits))
+}
+
+/// Runs a kernel whose folds can be decided, in the chunks of a ramp, at least two, which together are all rounds in
+/// order.
+pub(super) fn run_in_order(
+    kernel: &Kernel,
+    cut: &Cut,
+    (ramp, decisions): (&Ramp, Decisions),
+    inputs: &[&Tensor],
+    limits: &Limits,
+) -> Result<Outcome, Error> {
+    let (shared, loans) = shared(kernel, cut, inputs, limits)?;
+    let chunks = &ramp.chunks[..];
+    let left = Mutex::new(Left::InOrder { rest: 0..ramp.alone, end: End::of(decisions) });
+    let run = Run { kernel, cut, chunks, inputs, limits, loans, left };
+    let done = Mutex::new(Done::default());
+    run.work(&done)?;
+    let rest = lock(&run.left).go_on(ramp.alone..chunks.len());
+    run.work_on(limits.workers.threads().min(rest), &done)?;
+    let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+    if let Left::InOrder { end, .. } = run.left.into_inner().unwrap_or_else(PoisonError::into_inner)
+        && let Some(last) = end.outcome()?
+    {
+        done.partials.retain(|(number, _)| *number <= last);
+    }
+    done.partials.sort_by_key(|(number, _)| *number);
+    if let Some(folded) = decided::fold_values(cut, &done.partials)? {
+        done.partials = vec![(0, folded)];
+    }
     join(kernel, cut, done, shared, (inputs, limits))
 }
 
@@ -55,10 +84,16 @@ struct Run<'a> {
     left: Mutex<Left>,
 }
 
-/// What is left of each part, and whether a thread has it.
-struct Left(Vec<(Range<usize>, bool)>);
+/// The chunks that are left.
+enum Left {
+    /// Those of each part, and whether a thread has it.
+    Parts(Vec<(Range<usize>, bool)>),
+    /// Those of a run in order, and where it ends.
+    InOrder { rest: Range<usize>, end: End },
+}
 
 /// What is done.
+#[derive(Default)]
 struct Done {
     /// The parts, in the order in which they came to their ends.
     parts: Vec<Part>,
@@ -68,32 +103,96 @@ struct Done {
 }
 
 impl Left {
-    fn of(chunks: usize, threads: usize) -> Left {
-        Left((0..threads).map(|t| (chunks * t / threads..chunks * (t + 1) / threads, false)).collect())
+    fn parts(chunks: usize, threads: usize) -> Vec<(Range<usize>, bool)> {
+        (0..threads).map(|t| (chunks * t / threads..chunks * (t + 1) / threads, false)).collect()
     }
 
     /// A part for a thread, and its chunks: one that nobody has begun, or the rear half of the longest.
     fn part(&mut self) -> Option<(usize, usize)> {
-        if let Some(k) = self.0.iter().position(|(_, begun)| !begun) {
-            self.0[k].1 = true;
-            return Some((k, self.0[k].0.len()));
+        let parts = match self {
+            Left::Parts(parts) => parts,
+            Left::InOrder { rest, .. } => return Some((0, rest.len())).filter(|(_, left)| *left > 0),
+        };
+        if let Some(k) = parts.iter().position(|(_, begun)| !begun) {
+            parts[k].1 = true;
+            return Some((k, parts[k].0.len()));
         }
-        let (longest, _) = self.0.iter_mut().max_by_key(|(left, _)| left.len()).filter(|(left, _)| !left.is_empty())?;
+        let (longest, _) = parts.iter_mut().max_by_key(|(left, _)| left.len()).filter(|(left, _)| !left.is_empty())?;
         let middle = longest.start + longest.len() / 2;
         let rear = middle..longest.end;
         longest.end = middle;
         let chunks = rear.len();
-        self.0.push((rear, true));
-        Some((self.0.len() - 1, chunks))
+        parts.push((rear, true));
+        Some((parts.len() - 1, chunks))
     }
 
     /// The next chunk of a part.
     fn chunk(&mut self, part: usize) -> Option<usize> {
-        self.0.get_mut(part)?.0.next()
+        match self {
+            Left::Parts(parts) => parts.get_mut(part)?.0.next(),
+            Left::InOrder { rest, .. } => rest.next(),
+        }
+    }
+
+    /// Goes on in order with more chunks, unless the run has ended; returns how many are left.
+    fn go_on(&mut self, more: Range<usize>) -> usize {
+        let Left::InOrder { rest, end } = self else { unreachable!("the run is in order") };
+        *rest = if end.last().is_some() { 0..0 } else { more };
+        rest.len()
+    }
+
+    /// Notes what a chunk has left of each folded output, which may end a run in order.
+    fn note(&mut self, chunk: usize, partials: &[Tensor]) -> Result<(), Error> {
+        if let Left::InOrder { end, .. } = self {
+            end.note(chunk, partials)?;
+        }
+        self.leave_out_the_rest();
+        Ok(())
+    }
+
+    /// Notes that a chunk has failed: a run in order may be decided by one before it.
+    ///
+    /// # Errors
+    /// The same error where the run ends with it at once.
+    fn fail(&mut self, chunk: usize, error: Error) -> Result<(), Error> {
+        match self {
+            Left::InOrder { end, .. } if !matches!(error, Error::KernelStopped(Status::Cancelled)) => {
+                end.note_failure(chunk, error);
+            }
+            _ => return Err(error),
+        }
+        self.leave_out_the_rest();
+        Ok(())
+    }
+
+    fn leave_out_the_rest(&mut self) {
+        if let Left::InOrder { rest, end } = self
+            && let Some(last) = end.last()
+        {
+            rest.end = rest.end.min((last + 1).max(rest.start));
+        }
+    }
+
+    fn clear(&mut self) {
+        match self {
+            Left::Parts(parts) => parts.clear(),
+            Left::InOrder { rest, .. } => *rest = 0..0,
+        }
     }
 }
 
 impl Run<'_> {
+    /// Works on so many threads.
+    fn work_on(&self, threads: usize, done: &Mutex<Done>) -> Result<(), Error> {
+        self.limits.workers.each(0..threads, |_| {
+            let worked = self.work(done);
+            if worked.is_err() {
+                lock(&self.left).clear();
+            }
+            worked
+        })
+    }
+
     /// Works as long as there is something left.
     fn work(&self, done: &Mutex<Done>) -> Result<(), Error> {
         loop {
@@ -118,8 +217,13 @@ impl Run<'_> {
                     return Err(Error::KernelStopped(Status::Cancelled));
                 }
                 let chunk = self.chunks[number].clone();
-                let counts = self.kernel.call_chunk(&mut invocation, chunk.clone())?;
-                let partials = self.partials(&mut invocation)?;
+                let called = self.kernel.call_chunk(&mut invocation, chunk.clone());
+                let called = called.and_then(|counts| Ok((counts, self.partials(&mut invocation)?)));
+                let (counts, partials) = match called {
+                    Ok(called) => called,
+                    Err(error) => return lock(&self.left).fail(number, error),
+                };
+                lock(&self.left).note(number, &partials)?;
                 covered = Some(covered.map_or(chunk.start, |c| c.start)..chunk.end);
                 let mut done = lock(done);
                 done.partials.push((number, partials));

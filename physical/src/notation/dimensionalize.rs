@@ -5,6 +5,8 @@
 //! - An access whose subscript is `i`, `i + c` or `c - i` wants the loop of `i` to run over exactly the coordinates for
 //!   which the subscript is in bounds. All such accesses of a loop without extent must want the same. Reads with an
 //!   `outside` want nothing; accesses under a condition inside the loop are asked when there are no others.
+//! - Of a mode that is stored in blocks or by diagonals, the subscripts of its storage modes say the coordinate of the
+//!   mode together: `i / b` and `i % b` say `i`, and so do the diagonal `i - j + n - 1` and `j`.
 //! - A loop that nothing bounds is an error.
 //! - An open dimension is as large as the writes need: one more than the largest coordinate written there.
 //! - A loop with constant bounds that provably leaves a tensor, by an access without condition and `outside`, is an error.
@@ -14,6 +16,7 @@ use super::visit::sure;
 use super::{Access, Expr, Index, OPEN_DIMENSION, Program, Stmt, TensorId, Var};
 use crate::Error;
 use redpoll_logic::StorageMode;
+use redpoll_logic::op::{Builtin, Op};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -36,13 +39,21 @@ pub fn dimensionalize(program: Program) -> Result<Program, Error> {
 /// A subscript that is linear in loop indices.
 struct Use {
     tensor: TensorId,
-    /// The storage mode.
-    mode: usize,
+    mode: Mode,
     at: Linear,
     write: bool,
     outside: bool,
     /// For each index of `at`, whether a condition stands between its loop and the access.
     guarded: HashMap<Index, bool>,
+}
+
+/// The mode of a tensor that a subscript is of.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    /// A storage mode, by its level.
+    Stored(usize),
+    /// A mode of the tensor, stored in two parts or skewed.
+    Whole(usize),
 }
 
 /// The constant bounds of a loop, and who gave them; `None` for bounds that are no constants.
@@ -106,34 +117,77 @@ impl Collector<'_> {
     }
 
     fn access(&mut self, a: &Access, write: bool) {
-        for (mode, s) in a.subscripts.iter().enumerate() {
-            let Some(at) = self.linear(&s.at) else { continue };
+        let stored = (0..).zip(&a.subscripts).filter_map(|(level, s)| Some((Mode::Stored(level), self.linear(&s.at)?)));
+        let stored: Vec<_> = stored.collect();
+        for (mode, at) in stored.into_iter().chain(self.whole_modes(a)) {
             let mut guarded = HashMap::new();
             for (atom, _) in &at.terms {
                 if let Atom::Index(i) = atom {
                     guarded.insert(*i, self.conditions[i] < self.open);
                 }
             }
-            self.d.uses.push(Use { tensor: a.tensor, mode, at, write, outside: s.outside.is_some(), guarded });
+            let outside = match mode {
+                Mode::Stored(level) => a.subscripts[level].outside.is_some(),
+                Mode::Whole(_) => a.subscripts.iter().any(|s| s.outside.is_some()),
+            };
+            self.d.uses.push(Use { tensor: a.tensor, mode, at, write, outside, guarded });
         }
+    }
+
+    /// The modes that are not stored whole, with the coordinates that the subscripts of an access say together.
+    fn whole_modes(&self, a: &Access) -> Vec<(Mode, Linear)> {
+        let ty = &self.d.program.tensors[a.tensor.index()].ty;
+        let at = |mode: StorageMode| {
+            let level = ty.format.modes.iter().position(|m| *m == mode)?;
+            a.subscripts.get(level).map(|s| &s.at)
+        };
+        let coordinate = |mode: StorageMode| match mode {
+            StorageMode::Outer { mode, block } => {
+                let (outer, inner) = (at(StorageMode::Outer { mode, block })?, at(StorageMode::Inner { mode, block })?);
+                let of = divided(outer, Builtin::FloorDiv, block)?;
+                (Some(of) == divided(inner, Builtin::Rem, block)).then(|| self.linear(of))?
+            }
+            StorageMode::Skew { by, .. } => {
+                let (diagonal, along) = (self.linear(at(mode)?)?, self.linear(at(StorageMode::Whole { mode: by })?)?);
+                let last = i64::try_from(ty.shape[by]).ok().filter(|_| ty.shape[by] != OPEN_DIMENSION)? - 1;
+                diagonal.plus(&along)?.plus(&Linear::constant(-last))
+            }
+            StorageMode::Whole { .. } | StorageMode::Inner { .. } => None,
+        };
+        ty.format.modes.iter().filter_map(|m| Some((Mode::Whole(m.mode()), coordinate(*m)?))).collect()
+    }
+}
+
+/// The expression that `e` divides by `divisor`.
+fn divided(e: &Expr, op: Builtin, divisor: u64) -> Option<&Expr> {
+    let Expr::Call(Op::Builtin(found), args) = e else { return None };
+    match &args[..] {
+        [of, by] if *found == op && by.as_int().is_some_and(|by| u64::try_from(by) == Ok(divisor)) => Some(of),
+        _ => None,
     }
 }
 
 impl Dimensions {
-    /// The size of a storage mode, when it is not open.
-    fn size(&self, t: TensorId, mode: usize) -> Option<i64> {
+    /// The size of a mode, when it is not open.
+    fn size(&self, t: TensorId, mode: Mode) -> Option<i64> {
         let ty = &self.program.tensors[t.index()].ty;
-        let storage = ty.format.modes[mode];
+        let storage = match mode {
+            Mode::Stored(level) => ty.format.modes[level],
+            Mode::Whole(mode) => StorageMode::Whole { mode },
+        };
         (ty.shape[storage.mode()] != OPEN_DIMENSION).then(|| storage.dimension(&ty.shape) as i64)
     }
 
     fn describe(&self, u: &Use) -> String {
         let tensor = &self.program.tensors[u.tensor.index()];
-        let split =
-            if tensor.ty.format.modes.iter().all(|m| matches!(m, StorageMode::Whole { .. })) { "" } else { "storage " };
+        let whole = tensor.ty.format.modes.iter().all(|m| matches!(m, StorageMode::Whole { .. }));
+        let (split, number) = match u.mode {
+            Mode::Stored(level) => (if whole { "" } else { "storage " }, level),
+            Mode::Whole(mode) => ("", mode),
+        };
         match self.size(u.tensor, u.mode) {
-            Some(n) => format!("{split}mode {} of `{}`, whose size is {n}", u.mode, tensor.name),
-            None => format!("{split}mode {} of `{}`", u.mode, tensor.name),
+            Some(n) => format!("{split}mode {number} of `{}`, whose size is {n}", tensor.name),
+            None => format!("{split}mode {number} of `{}`", tensor.name),
         }
     }
 
@@ -201,11 +255,15 @@ impl Dimensions {
         for k in 0..self.program.tensors.len() {
             let ty = &self.program.tensors[k].ty;
             for mode in (0..ty.shape.len()).filter(|&m| ty.shape[m] == OPEN_DIMENSION) {
-                let Some(storage) = ty.format.modes.iter().position(|s| *s == StorageMode::Whole { mode }) else {
+                let level = ty.format.modes.iter().position(|s| *s == StorageMode::Whole { mode });
+                let written = level.map_or(Mode::Whole(mode), Mode::Stored);
+                let writes: Vec<&Use> =
+                    self.uses.iter().filter(|u| u.write && u.tensor.index() == k && u.mode == written).collect();
+                if level.is_none() && writes.is_empty() {
                     return Err(self.open_mode(k, mode));
-                };
-                let writes = self.uses.iter().filter(|u| u.write && u.tensor.index() == k && u.mode == storage);
+                }
                 let sizes: Option<Vec<i64>> = writes
+                    .into_iter()
                     .map(|u| if self.empty(&u.at) { Some(0) } else { self.interval(&u.at)?.1.checked_add(1) })
                     .collect();
                 if let Some(size) = sizes.and_then(|s| s.into_iter().max()) {

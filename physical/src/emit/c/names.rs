@@ -91,6 +91,11 @@ pub(in crate::emit) fn lane(acc: &str, number: usize) -> String {
     format!("{acc}__{number}")
 }
 
+/// Whether headers may define the name: their macros, such as `INT64_MAX` and `SIZE_MAX`, have no small letter.
+fn may_be_macro(name: &str) -> bool {
+    name.len() > 1 && !name.contains(|c: char| c.is_ascii_lowercase())
+}
+
 /// An identifier for a name that is not taken yet; single letters and digits, no two underscores in a row.
 fn fresh(name: &str, taken: &mut HashSet<String>) -> String {
     let mut base = String::new();
@@ -104,7 +109,7 @@ fn fresh(name: &str, taken: &mut HashSet<String>) -> String {
     if !base.starts_with(|c: char| c.is_ascii_alphabetic()) {
         base.insert(0, 'v');
     }
-    if RESERVED.contains(&base.as_str()) || base.ends_with(TYPES) || base.starts_with("rp_") {
+    if RESERVED.contains(&base.as_str()) || base.ends_with(TYPES) || base.starts_with("rp_") || may_be_macro(&base) {
         base.push_str("_v");
     }
     let mut name = base.clone();
@@ -138,6 +143,12 @@ mod tests {
             ("a..b__c", "a_b_c"),
             ("\u{df}", "v_2"),
             ("frame", "frame_v"),
+            ("INT64_MAX", "INT64_MAX_v"),
+            ("SIZE_MAX", "SIZE_MAX_v"),
+            ("NULL", "NULL_v"),
+            ("A", "A"),
+            ("X2", "X2_v"),
+            ("A.B", "A_B_v"),
         ];
         for (name, expected) in rows {
             assert_eq!(fresh(name, &mut taken), expected, "{name}");

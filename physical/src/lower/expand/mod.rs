@@ -180,9 +180,9 @@ fn pair_fold(scope: &mut dyn Emitter, b: Builtin, x: &Value, y: &Value) -> Value
     let (better, tied) = if prim.is_float() {
         let nan = |e: &dyn Fn() -> Expr| cmp(CompareOp::Ne, e(), e());
         let (v_nan, w_nan) = (bind_part(scope, Prim::Bool, nan(&v)), bind_part(scope, Prim::Bool, nan(&w)));
-        let number_first = bin(BinaryOp::And, un(UnaryOp::Not, v_nan.clone()), w_nan.clone());
+        let nan_first = bin(BinaryOp::And, v_nan.clone(), un(UnaryOp::Not, w_nan.clone()));
         let both = bin(BinaryOp::And, v_nan, w_nan);
-        (bin(BinaryOp::Or, better, number_first), bin(BinaryOp::Or, equal.clone(), both))
+        (bin(BinaryOp::Or, better, nan_first), bin(BinaryOp::Or, equal.clone(), both))
     } else {
         (better, equal.clone())
     };

@@ -188,6 +188,30 @@ fn blocks_with_ragged_ends() {
     );
 }
 
+const BLOCKS_BY_COLUMNS: &str = "(modes (outer 1 2) (outer 0 2) (inner 1 2) (inner 0 2)
+    (dense (sparse-list (dense (dense (element))))))";
+
+/// Protects loops that nothing but tensors stored in blocks or by diagonals bounds, by the coordinates of their modes.
+#[test]
+fn blocks_and_diagonals_bound_loops() {
+    let formats = ["(bcsr 2 3)", "(csb 2 3)", "dia", "(mode-generic 2 2)", BLOCKS_BY_COLUMNS];
+    for (format, shape) in formats.iter().flat_map(|f| ["4 6", "5 7", "3 3", "1 4", "4 1", "0 3"].map(|s| (f, s))) {
+        let program = |body: &str| {
+            format!(
+                "(program (input A (shape {shape}) f64 0.0 {format}) (output y (shape _) f64) (output s f64)
+                   (output C (shape _ _) f64) {body})"
+            )
+        };
+        check(
+            &program(
+                "(for i (for j (block (+= (y i) (A i j)) (= (C i j) (+ (A i j) 1)) (+= (s) (* (A i j) (+ i j))))))",
+            ),
+            8,
+        );
+        check(&program("(for j (for i (block (+= (y i) (A i j)) (= (C j i) (A i j)) (max= (s) (A i j)))))"), 8);
+    }
+}
+
 #[test]
 fn folds_short_circuit_and_integrate() {
     check(

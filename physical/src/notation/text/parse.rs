@@ -7,13 +7,15 @@ use super::types::{fit, read_name};
 use crate::Error;
 use crate::notation::from_physical::places::stored;
 use crate::notation::types::dtype_of;
-use crate::notation::{Access, Expr, Index, Program, Rounds, Shares, Stmt, Subscript, TensorId, Var, Write};
+use crate::notation::{
+    Access, Expr, Index, OPEN_DIMENSION, Program, Rounds, Shares, Stmt, Subscript, TensorId, Var, Write,
+};
 use redpoll_logic::Error as TextError;
 use redpoll_logic::literal::{read_bare, read_literal, read_value};
 use redpoll_logic::op::{Builtin, Op, UserOp};
 use redpoll_logic::physical::Protocol;
 use redpoll_logic::sexpr::{self, Sexpr, SexprKind};
-use redpoll_logic::{DType, Prim, Scalar, StorageMode};
+use redpoll_logic::{DType, Prim, Scalar, StorageMode, TensorType};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -311,11 +313,17 @@ impl Parser<'_> {
         let one = |mode: &StorageMode| {
             let subscript = subscripts[mode.mode()].clone();
             if !matches!(mode, StorageMode::Whole { .. }) && subscript.outside.is_some() {
-                return Err(s.error(format!("`{name}` is stored in blocks, which cannot be read outside; use an `if`")));
+                let how = "in blocks or by diagonals, which cannot be read outside; use an `if`";
+                return Err(s.error(format!("`{name}` is stored {how}")));
             }
-            let skewed =
-                |_| s.error(format!("`{name}` is stored by diagonals, which subscripts do not tell; convert it"));
-            Ok(Subscript { at: stored(*mode, subscript.at).map_err(skewed)?, ..subscript })
+            let at = match mode {
+                StorageMode::Skew { by, .. } => {
+                    let along = subscripts[*by].at.clone();
+                    diagonal(&tensor.ty, *by, subscript.at, along).map_err(|what| s.error(what))?
+                }
+                _ => stored(*mode, subscript.at).map_err(|e| s.error(e.to_string()))?,
+            };
+            Ok(Subscript { at, ..subscript })
         };
         tensor.ty.format.modes.iter().map(one).collect()
     }
@@ -366,6 +374,18 @@ impl Parser<'_> {
         });
         Ok(Expr::Call(op, args.collect()))
     }
+}
+
+/// The diagonal through the coordinates `at` and `along` of a mode and the mode `by` that it is skewed by:
+/// `at - along + n - 1`, `n` the size of the latter.
+fn diagonal(ty: &TensorType, by: usize, at: Expr, along: Expr) -> Result<Expr, String> {
+    let size = ty.shape[by];
+    if size == OPEN_DIMENSION {
+        return Err(format!("a tensor stored by diagonals needs the size of its mode {by}; write it into the shape"));
+    }
+    let last = i64::try_from(size).map_err(|e| e.to_string())? - 1;
+    let difference = Expr::call(Builtin::Sub, [at, along]);
+    Ok(Expr::call(Builtin::Add, [difference, Expr::int(last)]))
 }
 
 fn is_bare(s: &Sexpr) -> bool {

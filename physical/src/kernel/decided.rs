@@ -1,0 +1,191 @@
+//! Runs that may end before their last chunk: every output is one place, and a fold into it can be decided.
+//!
+//! A thread alone ends its loop where all folds are decided. So threads call the chunks of such a loop in order, short ones
+//! first, and a chunk that decides the last open fold ends the run for those after it. Chunks before it still run, so
+//! the result is that of one thread.
+
+use crate::Error;
+use crate::notation::{Cut, Join, Program, TensorId};
+use crate::storage::{Tensor, Values};
+use redpoll_logic::op::{Op, ShortCircuit};
+use redpoll_logic::{DType, FloatMode, Prim};
+
+/// The values that decide the folds of a loop, by the number of the output.
+pub(super) struct Decisions(Vec<ShortCircuit>);
+
+impl Decisions {
+    /// The values, if each output is one place whose fold can be decided. As in a loop of one thread, folds of `bool`,
+    /// by `choose` and its like and by user-defined operators are asked.
+    pub(super) fn of(program: &Program, cut: &Cut, mode: FloatMode) -> Option<Decisions> {
+        let decision = |(id, join): &(TensorId, Join)| {
+            let Join::Folded(op) = join else { return None };
+            let ty = &program.tensors[id.index()].ty;
+            let DType::Prim(prim) = ty.dtype else { return None };
+            let end = op.short_circuits(&ty.dtype, mode).filter(|_| ty.format.levels.is_empty())?;
+            let asked = prim == Prim::Bool || matches!(end, ShortCircuit::Unless(_)) || matches!(op, Op::User(_));
+            asked.then_some(end)
+        };
+        cut.outputs.iter().map(decision).collect::<Option<Vec<_>>>().filter(|all| !all.is_empty()).map(Decisions)
+    }
+}
+
+/// Where a run in order ends.
+pub(super) struct End {
+    decisions: Decisions,
+    /// For each output the first chunk that decides it.
+    decided: Vec<Option<usize>>,
+    /// The first chunk that has failed, and why.
+    failed: Option<(usize, Error)>,
+}
+
+impl End {
+    pub(super) fn of(decisions: Decisions) -> End {
+        let decided = vec![None; decisions.0.len()];
+        End { decisions, decided, failed: None }
+    }
+
+    /// Notes what a chunk has left.
+    pub(super) fn note(&mut self, chunk: usize, partials: &[Tensor]) -> Result<(), Error> {
+        for ((end, first), partial) in self.decisions.0.iter().zip(&mut self.decided).zip(partials) {
+            if first.is_none_or(|first| chunk < first) && end.stops(&partial.get(&[])?) {
+                *first = Some(chunk);
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes that a chunk has failed.
+    pub(super) fn note_failure(&mut self, chunk: usize, error: Error) {
+        if self.failed.as_ref().is_none_or(|(first, _)| chunk < *first) {
+            self.failed = Some((chunk, error));
+        }
+    }
+
+    /// The last chunk that matters, as far as is known.
+    pub(super) fn last(&self) -> Option<usize> {
+        let decided = self.decided.iter().copied().collect::<Option<Vec<_>>>().and_then(|all| all.into_iter().max());
+        decided.into_iter().chain(self.failed.as_ref().map(|(chunk, _)| *chunk)).min()
+    }
+
+    /// The last chunk that matters, or the failure of that chunk, once all before it have run.
+    pub(super) fn outcome(self) -> Result<Option<usize>, Error> {
+        let last = self.last();
+        match self.failed {
+            Some((chunk, error)) if Some(chunk) == last => Err(error),
+            _ => Ok(last),
+        }
+    }
+}
+
+/// The folds of what chunks have left, in their order, by built-in operators: kernels would do more around such an operation
+/// than the operation itself. `None` where another operator folds.
+pub(super) fn fold_values(cut: &Cut, partials: &[(usize, Vec<Tensor>)]) -> Result<Option<Vec<Tensor>>, Error> {
+    let mut folded = Vec::new();
+    for (output, (_, join)) in cut.outputs.iter().enumerate() {
+        let Join::Folded(op @ Op::Builtin(_)) = join else { return Ok(None) };
+        let mut all = partials.iter().map(|(_, partials)| partials[output].get(&[]));
+        let mut value = all.next().expect("a run has a chunk")?;
+        for next in all {
+            let Ok(next) = op.eval(&[value, next?]) else { return Ok(None) };
+            value = next;
+        }
+        let ty = partials[0].1[output].ty();
+        folded.push(Tensor::from_dense(ty.clone(), &Values::from_scalars(ty.dtype.clone(), &[value])?)?);
+    }
+    Ok(Some(folded))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Error;
+    use crate::assembly::Counts;
+    use crate::kernel::{Engine, Kernel, Outcome};
+    use crate::notation::{normalize, parse};
+    use crate::run::{Limits, Workers};
+    use crate::storage::{Tensor, Values};
+    use redpoll_logic::{FloatMode, Scalar};
+    use std::num::NonZero;
+    use std::sync::Arc;
+
+    const FIRST_HIT: &str = "(for i (if (gt (x i) 0) (choose= (s) (+ i 1))))";
+
+    /// A kernel over a vector `x` with ones at `hits`, and that vector.
+    fn kernel_over(n: usize, hits: &[usize], body: &str, engine: Engine) -> (Kernel, Tensor) {
+        let text = format!(
+            "(program (input x (type (shape {n}) i64 0 dense)) (output s (type (shape) i64 0 dense))
+               (output t (type (shape) bool false dense)) {body})"
+        );
+        let program = Arc::new(normalize(parse(&text).unwrap()).unwrap());
+        let mut values = vec![0i64; n];
+        hits.iter().for_each(|hit| values[*hit] = 1);
+        let x = Tensor::from_dense(program.tensors[0].ty.clone(), &Values::from(values)).unwrap();
+        (Kernel::new(&program, &[], FloatMode::default(), engine).unwrap(), x)
+    }
+
+    fn workers(threads: usize) -> Workers {
+        Workers::new(NonZero::new(threads).unwrap())
+    }
+
+    fn run(kernel: &Kernel, x: &Tensor, workers: Workers) -> Result<Outcome, Error> {
+        kernel.run(&[x], &Limits::default().on(&Arc::new(workers)))
+    }
+
+    /// Protects searches from doing on threads what is decided by the first rounds.
+    #[test]
+    fn an_early_hit_takes_the_rounds_of_one_thread() {
+        let n = 1_000_000;
+        let both = "(for i (if (gt (x i) 0) (block (choose= (s) (+ i 1)) (or= (t) true))))";
+        for body in [FIRST_HIT, both] {
+            let (kernel, x) = kernel_over(n, &[5, 77, n - 1], body, Engine::Interpreter);
+            let of = |threads: usize| -> (Scalar, Counts) {
+                let outcome = run(&kernel, &x, workers(threads)).unwrap();
+                (outcome.outputs[0].get(&[]).unwrap(), outcome.counts.unwrap())
+            };
+            let (one, two) = (of(1), of(2));
+            assert_eq!((&one.0, &two.0), (&Scalar::I64(6), &Scalar::I64(6)), "{body}");
+            assert_eq!((one.1.iterations, two.1.iterations), (6, 6), "{body}");
+        }
+    }
+
+    /// Protects results on threads: the first hit counts, wherever chunks begin, and so does a run without any.
+    #[test]
+    fn the_first_hit_is_found_wherever_it_is() {
+        let n = 300;
+        for hits in [&[][..], &[0], &[1, 2], &[5, 299], &[150, 151], &[298], &[0, 299], &[40, 80, 120, 160, 200]] {
+            for engine in [Engine::Interpreter, Engine::Instant] {
+                let (kernel, x) = kernel_over(n, hits, FIRST_HIT, engine);
+                for threads in [1, 2, 5] {
+                    let outcome = run(&kernel, &x, workers(threads).cutting_all()).unwrap();
+                    let expected = hits.first().map_or(0, |hit| *hit as i64 + 1);
+                    assert_eq!(outcome.outputs[0].get(&[]).unwrap(), Scalar::I64(expected), "{hits:?} on {threads}");
+                }
+            }
+        }
+    }
+
+    /// Protects folds that are decided by different chunks: a chunk that decides one of them ends nothing.
+    #[test]
+    fn all_folds_are_decided_before_a_run_ends() {
+        let body =
+            "(for i (block (if (gt (x i) 0) (choose= (s) (+ i 1))) (if (and (gt (x i) 0) (gt i 200)) (or= (t) true))))";
+        for threads in [1, 2, 5] {
+            let (kernel, x) = kernel_over(300, &[3, 250], body, Engine::Instant);
+            let outcome = run(&kernel, &x, workers(threads).cutting_all()).unwrap();
+            let found: Vec<Scalar> = outcome.outputs.iter().map(|t| t.get(&[]).unwrap()).collect();
+            assert_eq!(found, [Scalar::I64(4), Scalar::Bool(true)], "on {threads}");
+        }
+    }
+
+    /// Protects runs that one thread would end before the round that fails.
+    #[test]
+    fn a_failure_after_the_deciding_round_does_not_count() {
+        let body = "(for i (if (gt (x i) 0) (choose= (s) (add-checked (+ i 1) (* (ge i 200) 9223372036854775807)))))";
+        for threads in [1, 2, 5] {
+            let (kernel, x) = kernel_over(300, &[3, 250], body, Engine::Instant);
+            let outcome = run(&kernel, &x, workers(threads).cutting_all()).unwrap();
+            assert_eq!(outcome.outputs[0].get(&[]).unwrap(), Scalar::I64(4), "on {threads}");
+            let (kernel, x) = kernel_over(300, &[250, 260], body, Engine::Instant);
+            assert!(run(&kernel, &x, workers(threads).cutting_all()).is_err(), "on {threads}");
+        }
+    }
+}

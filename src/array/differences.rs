@@ -1,0 +1,64 @@
+//! Differences of neighbours, of any order.
+
+use super::align::map;
+use super::error::Cause;
+use super::join::along;
+use super::slice::ranged;
+use super::state::{State, position, positions};
+use crate::session::Session;
+use redpoll_logic::op::Builtin;
+use redpoll_logic::{Affine, DType, Expr, Field, IndexMap, Prim, Scalar, Subscript};
+
+/// The highest order that is a difference of differences. Each one more doubles what a kernel reads.
+const NESTED: usize = 4;
+
+/// The highest order whose weights are finite floats.
+const MOST: usize = 1000;
+
+/// The differences along a mode, `order` times over.
+pub(super) fn differences(session: &Session, state: &State, mode: usize, order: usize) -> Result<State, Cause> {
+    let difference = |state: &State| {
+        let (after, before) = (ranged(state, mode, Some(1), None, 1)?, ranged(state, mode, None, Some(-1), 1)?);
+        map(Builtin::Sub, &[after, before])
+    };
+    let left = usize::try_from(state.size(mode)).map_or(usize::MAX, |size| size.saturating_sub(order));
+    match order {
+        0..=NESTED => (0..order).try_fold(state.clone(), |state, _| difference(&state)),
+        _ if left == 0 => along(&difference(state)?, mode, 0, Subscript::Affine(Affine::constant(0))),
+        ..=MOST => weighted(session, state, &difference(state)?.expr.info().dtype, (mode, order)),
+        _ => Err(Cause::Shape(format!("differences of order {order}, expected at most {MOST}"))),
+    }
+}
+
+/// `d[i] = sum(w[k] * x[i + k], k)`, where `w[k]` is the coefficient of `x^k` in `(x - 1)^order`.
+fn weighted(session: &Session, state: &State, dtype: &DType, (mode, order): (usize, usize)) -> Result<State, Cause> {
+    let floats = dtype.prim().is_none_or(Prim::is_float);
+    // Sums in the dtype of the values wrap as their differences do; those of floats are not to round more than they must.
+    let wide = if floats { DType::F64 } else { dtype.clone() };
+    let weights = match floats {
+        true => session.vector(coefficients(order, 1.0, |a, b| a - b)),
+        false => session.vector(coefficients(order, 1i64, i64::wrapping_sub)),
+    };
+    let weights = weights.state.map_err(|e| Cause::Shape(e.to_string()))?.cast(&wide)?;
+    let (begin, within) = (position(mode), Field::from("within"));
+    let at = Affine::field(begin.clone()).plus(&Affine::field(within.clone()));
+    let windows = state.cast(&wide)?.expr.index(IndexMap {
+        coordinates: vec![(begin.clone(), Subscript::Affine(at))],
+        dimensions: vec![(begin, state.size(mode) - order as u64), (within.clone(), order as u64 + 1)],
+        outside: None,
+    })?;
+    let products = Expr::mapjoin(Builtin::Mul, [windows, weights.labelled(std::slice::from_ref(&within))?])?;
+    let sum = Expr::aggregate(Builtin::Add, Scalar::I64(0), products, [within])?;
+    let sources = State::sources([state, &weights]);
+    State { sources, ..state.clone() }.numbered(sum.cast(dtype)?, &positions(state.rank()))
+}
+
+/// The coefficients of `(x - 1)^order`, from that of `x^0` on.
+fn coefficients<T: Copy + Default>(order: usize, one: T, minus: impl Fn(T, T) -> T) -> Vec<T> {
+    let mut row = vec![one];
+    for _ in 0..order {
+        let above = std::iter::once(T::default()).chain(row.iter().copied());
+        row = above.zip(row.iter().copied().chain([T::default()])).map(|(above, own)| minus(above, own)).collect();
+    }
+    row
+}

@@ -1,0 +1,99 @@
+//! Plans of expressions that share parts: what many places of a large expression read is a query of its own.
+//!
+//! Phases that read an expression as a tree take as long as it is unfolded, which doubles with each `a = &a + &a`.
+
+use redpoll_logic::expr::Node;
+use redpoll_logic::{Alias, Error, Expr, Query};
+use std::collections::HashMap;
+use std::ptr;
+use std::sync::Arc;
+
+/// The nodes of unfolded expressions up to which they are planned as they are.
+const LARGE: u64 = 1 << 10;
+
+/// The nodes of a part, unfolded, from which it is a query of its own where several places read it.
+const SHARED: u64 = 1 << 6;
+
+/// The queries of some expressions: those of the parts that they share, then those of the given names.
+///
+/// # Errors
+/// None that the expressions themselves do not have.
+pub(super) fn queries(named: Vec<(Alias, Expr)>) -> Result<Vec<Query>, Error> {
+    let mut parts = Parts { nodes: HashMap::new(), order: Vec::new() };
+    let sizes: Vec<u64> = named.iter().map(|(_, expr)| parts.count(expr)).collect();
+    if sizes.into_iter().fold(0, u64::saturating_add) <= LARGE {
+        return Ok(named.into_iter().map(|(alias, expr)| Query { alias, expr }).collect());
+    }
+    let (mut rebuilt, mut queries): (HashMap<*const Node, (Expr, u64)>, _) = (HashMap::new(), Vec::new());
+    for expr in &parts.order {
+        let args: Vec<(Expr, u64)> = expr.node().args().iter().map(|arg| rebuilt[&address(arg)].clone()).collect();
+        let size = args.iter().fold(1, |size, (_, arg)| u64::saturating_add(size, *arg));
+        let part = with_args(expr, args.into_iter().map(|(arg, _)| arg).collect())?;
+        let is_shared = parts.nodes[&address(expr)].uses > 1 && size >= SHARED;
+        let alias = Alias::from(format!("part{}", queries.len() + 1));
+        let query = Query { alias: alias.clone(), expr: part.clone() };
+        let now = match query.result_type() {
+            Ok(ty) if is_shared => {
+                queries.push(query);
+                (Expr::table(alias, Arc::new(ty), part.info().fields.iter().cloned())?, 1)
+            }
+            _ => (part, size),
+        };
+        rebuilt.insert(address(expr), now);
+    }
+    let result = |(alias, expr): (Alias, Expr)| Query { alias, expr: rebuilt[&address(&expr)].0.clone() };
+    queries.extend(named.into_iter().map(result));
+    Ok(queries)
+}
+
+/// The nodes of expressions, each once.
+struct Parts {
+    nodes: HashMap<*const Node, Part>,
+    /// Arguments before what is made of them.
+    order: Vec<Expr>,
+}
+
+struct Part {
+    /// The nodes of the unfolded expression.
+    size: u64,
+    /// The number of nodes that have it as an argument.
+    uses: usize,
+}
+
+fn address(expr: &Expr) -> *const Node {
+    ptr::from_ref(expr.node())
+}
+
+impl Parts {
+    /// Counts the nodes of an unfolded expression.
+    fn count(&mut self, expr: &Expr) -> u64 {
+        if let Some(part) = self.nodes.get_mut(&address(expr)) {
+            part.uses += 1;
+            return part.size;
+        }
+        let size = expr.node().args().iter().fold(1, |size, arg| u64::saturating_add(size, self.count(arg)));
+        self.nodes.insert(address(expr), Part { size, uses: 1 });
+        self.order.push(expr.clone());
+        size
+    }
+}
+
+/// The expression over other arguments, of the same types.
+fn with_args(expr: &Expr, args: Vec<Expr>) -> Result<Expr, Error> {
+    if args.iter().zip(expr.node().args()).all(|(new, old)| new.same(old)) {
+        return Ok(expr.clone());
+    }
+    let mut args = args.into_iter();
+    let mut arg = || args.next().expect("a node has as many arguments as before");
+    match expr.node().clone() {
+        Node::MapJoin { op, .. } => Expr::mapjoin(op, args),
+        Node::Aggregate { op, init, fields, .. } => Expr::aggregate(op, init, arg(), fields),
+        Node::Scan { op, field, .. } => Expr::scan(op, arg(), field),
+        Node::Reorder { fields, .. } => arg().reorder(fields),
+        Node::Relabel { fields, .. } => arg().relabel(fields),
+        Node::Index { map, .. } => arg().index(map),
+        Node::Reformat { format, .. } => arg().reformat(format),
+        Node::Refill { fill, computed, .. } => arg().refill(Some(fill), computed),
+        Node::Table { .. } | Node::Literal(_) | Node::Coordinate(_) => Ok(expr.clone()),
+    }
+}
