@@ -1,5 +1,6 @@
 //! What a session is configured with.
 
+use crate::error::Error;
 use redpoll_physical::emit::c::Toolchain;
 use redpoll_physical::kernel;
 use redpoll_physical::run::Workers;
@@ -44,6 +45,16 @@ impl Default for Config {
             toolchain: Toolchain::host().clone(),
             dump: folder("REDPOLL_DUMP"),
             load: folder("REDPOLL_LOAD"),
+        }
+    }
+}
+
+impl Config {
+    /// Checks what the environment says of the threads, where it is asked.
+    pub(crate) fn check_environment(&self) -> Result<(), Error> {
+        match Arc::ptr_eq(&self.workers, Workers::host()) {
+            true => Workers::from_environment().map(drop).map_err(Error::Environment),
+            false => Ok(()),
         }
     }
 }

@@ -20,6 +20,9 @@ pub enum Error {
         /// The cause.
         source: Box<redpoll_physical::Error>,
     },
+    /// A variable of the environment does not say what it must. The fault of who has set it.
+    #[error("{0}")]
+    Environment(&'static str),
     /// A program in Notation was to run on the interpreter of Logic. The caller's fault.
     #[error("a program in Notation has no Logic plan; run it on another engine")]
     NoLogic,

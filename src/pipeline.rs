@@ -39,6 +39,7 @@ pub(crate) fn prepare_told(
         check_inputs(&made.planned.physical, &bindings)?;
         return Ok(Prepared { made, limits: session.limits().clone(), bindings, timings });
     }
+    config.check_environment()?;
     let verified = || redpoll_logic::verify(&plan).and_then(|()| redpoll_logic::check_masks(&plan));
     timings.time(Phase::Verify, verified).map_err(Error::Verify)?;
     let source = told.source(bindings);

@@ -147,6 +147,7 @@ impl Session {
 }
 
 fn make(session: &Session, text: &str, bindings: &Bindings, timings: &mut Timings) -> Result<MadeProgram, Error> {
+    session.config().check_environment()?;
     let ty = |name: &str| bindings.get(name).map(|tensor| tensor.ty().clone());
     let (written, marks) = timings
         .time(Phase::Parse, || parse_over(text, &[], &ty).map_err(Box::new))

@@ -588,3 +588,148 @@ fn a_closed_pipe_is_no_failure() {
     let output = Command::new(env!("CARGO_BIN_EXE_redpoll")).arg("formats").stdout(writer).output().unwrap();
     assert_eq!((output.status.code(), output.stderr), (Some(0), Vec::new()));
 }
+
+/// Protects users who set a number of threads that is none: they are told, and nothing runs on another one.
+#[test]
+fn a_wrong_number_of_threads_in_the_environment_is_refused() {
+    let place = Place::new();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_redpoll"));
+    command.args(["run", "sum.rp", "--bind", "A=a.mtx"]).current_dir(place.dir.path());
+    let refused = ran(command.env("REDPOLL_THREADS", "abc").output().unwrap());
+    assert_eq!(refused.code, Some(2), "{}", refused.err);
+    assert!(refused.err.contains("REDPOLL_THREADS is `abc`"), "{}", refused.err);
+    assert_eq!(ran(command.env("REDPOLL_THREADS", "2").output().unwrap()).code, Some(0));
+}
+
+/// Protects results from being written over each other.
+#[test]
+fn two_results_do_not_go_into_one_file() {
+    let place = Place::new();
+    place.write(
+        "two.rp",
+        "(plan (query B (mapjoin * 2 (table A i j))) (query C (mapjoin * 3 (table A i j))) (produces B C))",
+    );
+    for (b, c) in [("x.mtx", "x.mtx"), ("x.mtx", "./x.mtx"), ("x.mtx", "../HERE/x.mtx")] {
+        let here = place.dir.path().file_name().unwrap().to_str().unwrap();
+        let (b, c) = (format!("B={b}"), format!("C={}", c.replace("HERE", here)));
+        let ran = place.run(&["run", "two.rp", "--bind", "A=a.mtx", "--out", &b, "--out", &c]);
+        assert_eq!(ran.code, Some(2), "{}", ran.err);
+        assert!(ran.err.contains("`B` and `C` into one file"), "{}", ran.err);
+        assert!(!place.files().contains(&"x.mtx".to_owned()));
+    }
+    let ran = place.run(&["run", "two.rp", "--bind", "A=a.mtx", "--out", "B=b.mtx", "--out", "C=c.mtx"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+}
+
+/// Protects plans and programs that an editor has marked as UTF-8.
+#[test]
+fn a_byte_order_mark_before_a_plan_is_skipped() {
+    let place = Place::new();
+    let program = "(program (input A (shape n m)) (output s f64) (for i (for j (+= s (A i j)))))";
+    for text in [SUM, program] {
+        place.write("marked.rp", &format!("\u{feff}{text}"));
+        let found = json(&place.run(&["run", "marked.rp", "--bind", "A=a.mtx", "--json"]));
+        assert_eq!(found["outputs"]["s"]["sum"], 2.5);
+    }
+}
+
+/// Protects the fill value of a file in what is said of it.
+#[test]
+fn info_tells_the_fill_value() {
+    let place = Place::new();
+    let found = json(&place.run(&["info", "a.mtx", "--json"]));
+    assert_eq!(found["fill"], 0.0);
+}
+
+/// Protects folders from half-written files when a user or the system ends the process.
+#[cfg(unix)]
+#[test]
+fn a_signal_leaves_no_half_written_file() {
+    for signal in ["-INT", "-TERM"] {
+        let place = Place::new();
+        let header = "{'descr': '<f8', 'fortran_order': False, 'shape': (3000, 1000)}";
+        let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
+        bytes.extend((header.len() as u16).to_le_bytes());
+        bytes.extend(header.as_bytes());
+        bytes.extend((0..3_000_000u32).flat_map(|k| (f64::from(k) / 7.0).to_le_bytes()));
+        fs::write(place.dir.path().join("a.npy"), bytes).unwrap();
+        let before = place.files();
+        let mut child = Command::new(env!("CARGO_BIN_EXE_redpoll"))
+            .args(["convert", "a.npy", "b.mtx.gz"])
+            .current_dir(place.dir.path())
+            .spawn()
+            .unwrap();
+        // It has begun to write, and has seconds of work before it.
+        while place.files() == before {
+            assert!(child.try_wait().unwrap().is_none(), "it was done before anybody looked");
+            std::thread::yield_now();
+        }
+        let sent = Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap();
+        assert!(sent.success());
+        let ended = child.wait().unwrap();
+        assert_eq!(ended.code(), None, "it ends by the signal");
+        assert_eq!(place.files(), before, "{signal}");
+    }
+}
+
+/// Protects machines from a command that takes all their memory: it is told what it asks for and what it may take.
+#[test]
+fn memory_has_a_limit_everywhere() {
+    let place = Place::new();
+    let entries: String = (1..=30_000).map(|k| format!("{k} {} 1.5\n", k % 1000 + 1)).collect();
+    let text = format!("%%MatrixMarket matrix coordinate real general\n30000 1000 30000\n{entries}");
+    place.write("big.mtx", &text);
+    assert_eq!(place.run(&["convert", "big.mtx", "big.tns"]).code, Some(0));
+    assert_eq!(place.run(&["convert", "big.mtx", "big.mtx.gz"]).code, Some(0));
+    let refused = |args: &[&str], limit: &str| {
+        let ran = place.run(&[args, &["--memory-limit", limit]].concat());
+        assert_eq!(ran.code, Some(1), "{args:?} {limit}: {}{}", ran.out, ran.err);
+        ran.err
+    };
+    for args in [
+        &["convert", "big.mtx", "c.npz"][..],
+        &["convert", "big.tns", "c.mtx"],
+        &["convert", "big.mtx.gz", "c.csv"],
+        &["info", "big.mtx"],
+        &["run", "sum.rp", "--bind", "A=big.mtx"],
+        &["explain", "sum.rp", "--bind", "A=big.tns"],
+    ] {
+        let said = refused(args, "300k");
+        assert!(said.contains("307200") && said.contains("would take"), "{args:?}: {said}");
+        assert!(said.contains("--memory-limit"), "{args:?}: {said}");
+    }
+    // What is read fits, and every place of it does not.
+    let said = refused(&["run", "sum.rp", "--bind", "A=big.mtx:dense"], "8M");
+    assert!(said.contains("stores every place would take 240000000 bytes"), "{said}");
+    place.write("names.csv", &(0..20_000).map(|k| format!("from{k},to{k}\n")).collect::<String>());
+    let said = refused(&["convert", "names.csv", "c.mtx"], "4M");
+    assert!(said.contains("names would take"), "{said}");
+    let said = refused(&["generate", "uniform", "--shape", "1000,1000", "--entries", "500000", "--out", "g.mtx"], "1M");
+    assert!(said.contains("1048576"), "{said}");
+    assert_eq!(place.run(&["run", "sum.rp", "--bind", "A=big.mtx", "--memory-limit", "64M"]).code, Some(0));
+    assert_eq!(place.run(&["convert", "big.mtx", "c.npz", "--memory-limit", "64M"]).code, Some(0));
+    assert_eq!(place.run(&["info", "a.mtx", "--memory-limit", "lots"]).code, Some(2));
+}
+
+/// Protects from aborting where the system limits the address space: there is a message, and the file is not called damaged.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_small_address_space_is_an_error() {
+    let place = Place::new();
+    let header = "{'descr': '<f8', 'fortran_order': False, 'shape': (40000000,)}";
+    let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
+    bytes.extend((header.len() as u16).to_le_bytes());
+    bytes.extend(header.as_bytes());
+    let mut file = fs::File::create(place.dir.path().join("a.npy")).unwrap();
+    std::io::Write::write_all(&mut file, &bytes).unwrap();
+    // The elements are a hole in the file.
+    file.set_len(bytes.len() as u64 + 320_000_000).unwrap();
+    let packed = Command::new("gzip").args(["-1", "-k", "a.npy"]).current_dir(place.dir.path()).status();
+    assert!(packed.is_ok_and(|status| status.success()));
+    for args in ["convert a.npy b.npz", "convert a.npy.gz b.npz", "info a.npy.gz", "run sum.rp --bind A=a.npy"] {
+        let line = format!("ulimit -v 500000; exec '{}' {args}", env!("CARGO_BIN_EXE_redpoll"));
+        let ran = ran(Command::new("sh").args(["-c", &line]).current_dir(place.dir.path()).output().unwrap());
+        assert_eq!(ran.code, Some(1), "{args}: {}{}", ran.out, ran.err);
+        assert!(ran.err.contains("bytes of memory") && !ran.err.contains("damaged"), "{args}: {}", ran.err);
+    }
+}

@@ -1,6 +1,7 @@
 //! What a file holds: its header facts and its entries, before they are stored in some format.
 
 use crate::compression::Compression;
+use crate::memory::bytes_of;
 use crate::{Values, file_formats};
 use redpoll_logic::{Prim, Scalar};
 use std::fmt;
@@ -75,6 +76,8 @@ pub struct Info {
     pub shape: Vec<u64>,
     /// The type of the values.
     pub dtype: Prim,
+    /// The value of places that the file does not hold: zero, save where a PyData/Sparse array says otherwise.
+    pub fill: Scalar,
     /// Whether entries are left out that follow from others.
     pub symmetry: Symmetry,
     /// The number of entries that the file itself holds: of a symmetric matrix those of one triangle, of blocks and
@@ -97,6 +100,16 @@ pub enum Data {
 }
 
 impl Data {
+    /// The bytes that the entries take.
+    pub(crate) fn bytes(&self) -> u64 {
+        let values = bytes_of(self.values().len(), self.values().prim().bytes());
+        let coordinates = match self {
+            Data::Triples { coordinates, .. } => coordinates.iter().map(|c| bytes_of(c.len(), 8)).sum(),
+            Data::Dense(_) => 0,
+        };
+        values + coordinates
+    }
+
     /// The values.
     pub fn values(&self) -> &Values {
         match self {

@@ -1,5 +1,6 @@
 //! The error type of this crate: what is wrong, in which file, where in it, and what to do.
 
+use crate::memory::ReadError;
 use redpoll_logic::Prim;
 use std::fmt;
 use std::io;
@@ -75,6 +76,19 @@ pub enum Error {
         /// What storage said.
         source: Box<redpoll_physical::Error>,
     },
+}
+
+impl Error {
+    /// Whether memory is what was missing.
+    pub fn is_of_memory(&self) -> bool {
+        match self {
+            Error::Invalid { fault, .. } | Error::Unwritable { fault, .. } | Error::Generate { fault, .. } => {
+                fault.is_of_memory()
+            }
+            Error::Io { source, .. } | Error::Compressed { source, .. } => source.kind() == io::ErrorKind::OutOfMemory,
+            _ => false,
+        }
+    }
 }
 
 /// A place in a file.
@@ -175,6 +189,28 @@ pub enum Fault {
         /// How much is allowed.
         limit: u64,
     },
+    /// More memory than was allowed. The caller's fault, or nobody's.
+    #[error(
+        "{what} would take {bytes} bytes of memory where {used} of at most {limit} are in use; allow more, or take less at a time"
+    )]
+    MemoryLimit {
+        /// What the memory is for.
+        what: &'static str,
+        /// The bytes that were asked for.
+        bytes: u64,
+        /// The bytes in use.
+        used: u64,
+        /// The bytes that may be in use.
+        limit: u64,
+    },
+    /// More memory than the system gives.
+    #[error("{what} would take {bytes} bytes of memory, and the system does not give them")]
+    NoMemory {
+        /// What the memory is for.
+        what: &'static str,
+        /// The bytes that were asked for.
+        bytes: u64,
+    },
     /// Legal content that redpoll has no use for.
     #[error("{what} is not supported; {hint}")]
     Unsupported {
@@ -224,6 +260,15 @@ impl From<io::Error> for StreamError {
     }
 }
 
+impl From<ReadError> for StreamError {
+    fn from(e: ReadError) -> StreamError {
+        match e {
+            ReadError::Io(e) => StreamError::Io(e),
+            ReadError::Fault(fault) => StreamError::Located(fault.at(At::File)),
+        }
+    }
+}
+
 impl From<Located> for StreamError {
     fn from(e: Located) -> StreamError {
         StreamError::Located(e)
@@ -250,6 +295,11 @@ impl From<Fault> for WriteError {
 }
 
 impl Fault {
+    /// Whether memory is what was missing.
+    pub fn is_of_memory(&self) -> bool {
+        matches!(self, Fault::Memory { .. } | Fault::MemoryLimit { .. } | Fault::NoMemory { .. })
+    }
+
     pub(crate) fn at(self, at: At) -> Located {
         Located { at, fault: self }
     }

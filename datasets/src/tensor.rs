@@ -1,15 +1,16 @@
 //! Between files and stored tensors.
 
 use crate::content::{Content, Data, Layout};
-use crate::error::{Error, Fault};
+use crate::error::{At, Error, Fault};
 use crate::file_formats::frostt::FROSTT;
 use crate::file_formats::shared;
+use crate::memory::{Memory, Scope, bytes_of};
 use crate::read::Loaded;
 use crate::values::{Values, match_values};
 use crate::write::{WriteOptions, write_content};
 use redpoll_logic::{Format, LeafKind, LevelKind, Prim, Scalar, TensorType};
 use redpoll_physical::storage::{self, Array, Duplicates, Tensor, Triples};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 impl Loaded {
     /// The format that is nearest to the file: dense for arrays; CSR, CSC or blocks for matrices as the file has them,
@@ -28,7 +29,7 @@ impl Loaded {
         }
     }
 
-    /// The tensor, stored in that format or in [`Loaded::default_format`], its fill value zero; and how many entries
+    /// The tensor, stored in that format or in [`Loaded::default_format`], with the fill value of the file; and how many entries
     /// repeated the coordinates of another. Their values are added up in the order of the file, as SciPy does: integers
     /// wrap, booleans are or-ed.
     ///
@@ -36,8 +37,8 @@ impl Loaded {
     /// When the format does not go with the shape, or the memory is exceeded.
     pub fn into_tensor(self, format: Option<Format>) -> Result<(Tensor, usize), Error> {
         let format = format.unwrap_or_else(|| self.default_format());
-        let fill = Scalar::zero(self.data.values().prim());
-        store(self.info.shape, fill, self.data, format).map_err(|source| Error::Storage { path: self.path, source })
+        let (shape, path) = (self.info.shape, self.path);
+        store(shape, self.info.fill, self.data, format, &self.held.memory).map_err(|e| e.named(path))
     }
 }
 
@@ -48,15 +49,19 @@ impl Loaded {
     /// # Errors
     /// When the memory is exceeded.
     pub fn into_content(self) -> Result<(Content, usize), Error> {
-        let Loaded { path, info, data, .. } = self;
+        let Loaded { path, info, data, held, .. } = self;
         let (rank, layout) = (info.shape.len(), info.layout);
-        let fill = Scalar::zero(data.values().prim());
+        let fill = info.fill;
         if is_sorted(&data) {
             return Ok((Content { shape: info.shape, fill, layout, data }, 0));
         }
-        match store(info.shape, fill, data, Format::csf(rank)) {
-            Ok((tensor, repeated)) => Ok((Content { layout, ..Content::of_tensor(path, &tensor)? }, repeated)),
-            Err(source) => Err(Error::Storage { path, source }),
+        match store(info.shape, fill, data, Format::csf(rank), &held.memory) {
+            Ok((tensor, repeated)) => {
+                let scope = Scope::within(&held.memory);
+                let content = Content::within(&path, &tensor, scope.memory())?;
+                Ok((Content { layout, ..content }, repeated))
+            }
+            Err(e) => Err(e.named(path)),
         }
     }
 }
@@ -74,22 +79,85 @@ fn hypersparse(fibers: u64, entries: usize) -> bool {
     fibers > (1 << 24) + 16 * entries as u64
 }
 
-/// Stores entries; those that repeat coordinates are added up and counted.
+/// Why entries could not be stored.
+enum StoreError {
+    Storage(Box<redpoll_physical::Error>),
+    Memory(Fault),
+}
+
+impl StoreError {
+    /// The error of a file.
+    fn named(self, path: PathBuf) -> Error {
+        match self {
+            StoreError::Storage(source) => Error::Storage { path, source },
+            StoreError::Memory(fault) => fault.at(At::File).into_error(path),
+        }
+    }
+}
+
+impl From<redpoll_physical::Error> for StoreError {
+    fn from(error: redpoll_physical::Error) -> StoreError {
+        StoreError::Storage(Box::new(error))
+    }
+}
+
+impl From<Fault> for StoreError {
+    fn from(fault: Fault) -> StoreError {
+        StoreError::Memory(fault)
+    }
+}
+
+/// Stores entries; those that repeat coordinates are added up and counted. The tensor counts against the memory as long as
+/// it lives.
 fn store(
     shape: Vec<u64>,
     fill: Scalar,
     data: Data,
     format: Format,
-) -> Result<(Tensor, usize), Box<redpoll_physical::Error>> {
+    memory: &Memory,
+) -> Result<(Tensor, usize), StoreError> {
     let ty = TensorType { shape: shape.clone(), dtype: data.values().prim().into(), fill, format };
-    let stored = match data {
-        Data::Dense(values) => Tensor::from_dense(ty, &values.into()).map(|tensor| (tensor, 0)),
+    ty.validate().map_err(redpoll_physical::Error::from)?;
+    let scope = Scope::within(memory);
+    scope.memory().ask("the sort of entries", scratch(&ty, &data))?;
+    // Storage itself says what cannot be addressed at all.
+    if let Some(bytes) = Some(full_bytes(&ty)).filter(|&bytes| bytes <= isize::MAX as u64) {
+        scope.memory().ask("a tensor that stores every place", bytes)?;
+    }
+    let (tensor, repeated) = match data {
+        Data::Dense(values) => (Tensor::from_dense(ty, &values.into())?, 0),
         Data::Triples { coordinates, values } => {
             let triples = Triples { shape, coordinates, values: values.into() };
-            Tensor::from_triples(ty, &triples, Duplicates::Add)
+            Tensor::from_triples(ty, &triples, Duplicates::Add)?
         }
     };
-    Ok(stored?)
+    drop(scope);
+    let (bytes, budget) = (tensor.bytes(), memory.budget());
+    let fault = || {
+        let (used, limit) = (budget.used() as u64, budget.limit() as u64);
+        Fault::MemoryLimit { what: "the tensor", bytes, used, limit }
+    };
+    Ok((tensor.charged(budget).ok_or_else(fault)?, repeated))
+}
+
+/// The bytes that the sort of entries takes: coordinates and values before and after, the keys in two lists, and the order.
+fn scratch(ty: &TensorType, data: &Data) -> u64 {
+    if matches!(data, Data::Dense(_)) && ty.format == Format::dense(ty.shape.len()) {
+        return 0;
+    }
+    let values = data.values();
+    bytes_of(values.len(), 16 * ty.shape.len() + 40 + 2 * values.prim().bytes())
+}
+
+/// The bytes of the arrays of those levels that store every place, from the outermost one on: what a tensor takes however
+/// few entries it has.
+fn full_bytes(ty: &TensorType) -> u64 {
+    let storage = ty.format.storage_shape(&ty.shape);
+    let full = ty.format.levels.iter().take_while(|level| level.kind.traits().full).count();
+    let places = storage[..full].iter().fold(1u64, |n, &d| n.saturating_mul(d));
+    // Below there is the leaf, or the pointers of the next level.
+    let each = if full == storage.len() { ty.dtype.prim().map_or(8, Prim::bytes) } else { size_of::<u64>() };
+    if full == 0 { 0 } else { places.saturating_mul(each as u64) }
 }
 
 /// Writes a tensor into a file of the format and compression that its name tells; see [`write_content`].
@@ -98,7 +166,8 @@ fn store(
 /// As [`write_content`], and for tensors of structs.
 pub fn write(path: impl AsRef<Path>, tensor: &Tensor, options: &WriteOptions) -> Result<(), Error> {
     let path = path.as_ref();
-    write_content(path, &Content::of_tensor(path, tensor)?, options)
+    let scope = Scope::within(&options.memory);
+    write_content(path, &Content::within(path, tensor, scope.memory())?, options)
 }
 
 impl Content {
@@ -113,14 +182,20 @@ impl Content {
             Data::Triples { .. } if rank == 2 && !hypersparse(self.shape[0], self.data.values().len()) => Format::csr(),
             Data::Triples { .. } => Format::csf(rank),
         });
-        let stored = store(self.shape, self.fill, self.data, format);
-        stored.map(|(tensor, _)| tensor).map_err(|source| Error::Unstorable { source })
+        match store(self.shape, self.fill, self.data, format, &Memory::default()) {
+            Ok((tensor, _)) => Ok(tensor),
+            Err(StoreError::Storage(source)) => Err(Error::Unstorable { source }),
+            Err(StoreError::Memory(fault)) => unreachable!("there is no limit: {fault}"),
+        }
     }
 
     /// Whether each mode has an entry at its last coordinate, which tells the shape where a file does not.
     pub fn reaches_shape(&self) -> bool {
         match &self.data {
-            Data::Dense(values) => shared::reach(&shared::entries_of_dense(&self.shape, values).0, &self.shape),
+            Data::Dense(values) => {
+                let entries = shared::entries_of_dense(&self.shape, values, &Memory::default());
+                shared::reach(&entries.expect("there is no limit").0, &self.shape)
+            }
             Data::Triples { coordinates, .. } => shared::reach(coordinates, &self.shape),
         }
     }
@@ -130,13 +205,22 @@ impl Content {
     /// # Errors
     /// For tensors of structs, and when the memory is exceeded.
     pub fn of_tensor(path: impl AsRef<Path>, tensor: &Tensor) -> Result<Content, Error> {
-        let path = path.as_ref();
+        Content::within(path.as_ref(), tensor, &Memory::default())
+    }
+
+    /// As [`Content::of_tensor`], what it allocates asked of some memory.
+    fn within(path: &Path, tensor: &Tensor, memory: &Memory) -> Result<Content, Error> {
         let ty = tensor.ty();
         let Some(prim) = ty.dtype.prim() else {
             let fault =
                 Fault::unsupported(format!("the dtype {}", ty.dtype), "write each member as a tensor of its own");
             return Err(Error::Unwritable { path: path.into(), fault });
         };
+        let stored =
+            tensor.count_stored().map_err(|source| Error::Storage { path: path.into(), source: source.into() })?;
+        // Positions with a column each, and the values twice.
+        let bytes = stored.saturating_mul((16 * ty.shape.len() + 2 * prim.bytes()) as u64);
+        memory.ask("the entries of the tensor", bytes).map_err(|fault| fault.at(At::File).into_error(path))?;
         let data = if ty.format == Format::dense(ty.shape.len()) {
             Data::Dense(values_of(prim, &tensor.leaf()[0]))
         } else {

@@ -11,6 +11,8 @@ pub(crate) struct Cursor<'a> {
     bytes: &'a [u8],
     at: usize,
     line: u64,
+    /// The byte that begins a comment: a line, or the end of one.
+    comment: u8,
 }
 
 fn is_blank(byte: u8) -> bool {
@@ -18,8 +20,8 @@ fn is_blank(byte: u8) -> bool {
 }
 
 impl<'a> Cursor<'a> {
-    pub(crate) fn new(bytes: &'a [u8]) -> Cursor<'a> {
-        Cursor { bytes, at: 0, line: 1 }
+    pub(crate) fn new(bytes: &'a [u8], comment: u8) -> Cursor<'a> {
+        Cursor { bytes, at: 0, line: 1, comment }
     }
 
     /// The bytes from here on.
@@ -37,16 +39,16 @@ impl<'a> Cursor<'a> {
         fault.at(self.place())
     }
 
-    /// Skips blanks, line ends and lines that begin with `comment`; whether there is something else then.
+    /// Skips blanks, line ends and comments; whether there is something else then.
     #[inline]
-    pub(crate) fn next_record(&mut self, comment: u8) -> bool {
+    pub(crate) fn next_record(&mut self) -> bool {
         while let Some(&byte) = self.bytes.get(self.at) {
             if byte == b'\n' {
                 self.line += 1;
                 self.at += 1;
             } else if is_blank(byte) {
                 self.at += 1;
-            } else if byte == comment {
+            } else if byte == self.comment {
                 self.rest_of_line();
             } else {
                 return true;
@@ -110,11 +112,11 @@ impl<'a> Cursor<'a> {
     pub(crate) fn integer<T: TryFrom<i128>>(&mut self, dtype: Prim) -> Result<T, Located> {
         let Some(token) = self.token() else { return Err(self.unexpected("an integer")) };
         let digits = token.strip_prefix(b"-").or(token.strip_prefix(b"+")).unwrap_or(token);
-        if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
-            return Err(self.fault(Fault::malformed("an integer", quoted(token))));
-        }
-        let magnitude = digits.iter().try_fold(0i128, |n, &d| n.checked_mul(10)?.checked_add(i128::from(d - b'0')));
-        let value = magnitude.map(|n| if token[0] == b'-' { -n } else { n });
+        let value = if !digits.is_empty() && digits.iter().all(u8::is_ascii_digit) {
+            magnitude(digits).map(|n| if token[0] == b'-' { -n } else { n })
+        } else {
+            Some(whole(token).ok_or_else(|| self.fault(Fault::malformed("an integer", quoted(token))))?)
+        };
         value
             .and_then(|n| T::try_from(n).ok())
             .ok_or_else(|| self.overflow(token, dtype, "declare a wider field in the banner"))
@@ -132,14 +134,17 @@ impl<'a> Cursor<'a> {
         Ok(value)
     }
 
-    /// Whether nothing but blanks is left of this line.
+    /// Whether nothing but blanks and a comment is left of this line.
     #[inline]
     pub(crate) fn at_line_end(&mut self) -> bool {
         self.skip_blanks();
+        if self.bytes.get(self.at) == Some(&self.comment) {
+            self.rest_of_line();
+        }
         self.bytes.get(self.at).is_none_or(|&b| b == b'\n')
     }
 
-    /// Checks that nothing but blanks is left of this line.
+    /// Checks that nothing but blanks and a comment is left of this line.
     #[inline]
     pub(crate) fn end_of_record(&mut self, expected: &str) -> Result<(), Located> {
         if self.at_line_end() { Ok(()) } else { Err(self.unexpected(expected)) }
@@ -170,6 +175,27 @@ impl<'a> Cursor<'a> {
     }
 }
 
+fn magnitude(digits: &[u8]) -> Option<i128> {
+    digits.iter().try_fold(0i128, |n, &d| n.checked_mul(10)?.checked_add(i128::from(d - b'0')))
+}
+
+/// The whole number that a real one such as `3.0` or `1e3` stands for, if it is told exactly: beyond 2^53 without an
+/// exponent only.
+pub(crate) fn whole(token: &[u8]) -> Option<i128> {
+    let digits = token.strip_prefix(b"-").or(token.strip_prefix(b"+")).unwrap_or(token);
+    let point = digits.iter().position(|&b| b == b'.');
+    if let Some((integer, fraction)) = point.map(|at| (&digits[..at], &digits[at + 1..]))
+        && !integer.is_empty()
+        && integer.iter().all(u8::is_ascii_digit)
+        && fraction.iter().all(|&b| b == b'0')
+    {
+        let magnitude = magnitude(integer)?;
+        return Some(if token[0] == b'-' { -magnitude } else { magnitude });
+    }
+    const EXACT: f64 = (1u64 << 53) as f64;
+    parse_real(token).filter(|x| x.fract() == 0.0 && x.abs() < EXACT).map(|x| x as i128)
+}
+
 pub(crate) fn parse_real(token: &[u8]) -> Option<f64> {
     let text = std::str::from_utf8(token).ok()?;
     text.parse().ok().or_else(|| {
@@ -195,7 +221,7 @@ mod tests {
 
     #[test]
     fn real_numbers() {
-        let parse = |text: &str| Cursor::new(text.as_bytes()).real().map_err(|e| e.fault.to_string());
+        let parse = |text: &str| Cursor::new(text.as_bytes(), b'%').real().map_err(|e| e.fault.to_string());
         for (text, value) in [
             ("1", 1.0),
             ("-1.5e3", -1500.0),
@@ -220,25 +246,32 @@ mod tests {
 
     #[test]
     fn integers() {
-        let parse = |text: &str| Cursor::new(text.as_bytes()).integer::<i64>(Prim::I64).map_err(|e| e.fault);
+        let parse = |text: &str| Cursor::new(text.as_bytes(), b'%').integer::<i64>(Prim::I64).map_err(|e| e.fault);
         assert_eq!(parse("-9223372036854775808"), Ok(i64::MIN));
         assert_eq!(parse("+12"), Ok(12));
         assert!(matches!(parse("9223372036854775808"), Err(Fault::Overflow { .. })));
         assert!(matches!(parse(&"9".repeat(100)), Err(Fault::Overflow { .. })));
-        for text in ["", "-", "1.0", "1e3", "a"] {
+        for (text, value) in
+            [("3.0", 3), ("-3.", -3), ("1e3", 1000), ("0.5e1", 5), ("9007199254740993.00", 9007199254740993)]
+        {
+            assert_eq!(parse(text), Ok(value), "{text}");
+        }
+        assert!(matches!(parse("9223372036854775808.0"), Err(Fault::Overflow { .. })));
+        for text in ["", "-", "1.5", "1e-3", "1e17", "nan", "inf", "a", "-.", "1.0.0"] {
             assert!(matches!(parse(text), Err(Fault::Malformed { .. })), "{text}");
         }
     }
 
     #[test]
     fn records_and_lines() {
-        let mut cursor = Cursor::new(b"% c\r\n\r\n \t\n 1  2\r\n%x\n3");
-        assert!(cursor.next_record(b'%'));
+        let mut cursor = Cursor::new(b"% c\r\n\r\n \t\n 1  2\r\n%x\n3 % y\n", b'%');
+        assert!(cursor.next_record());
         assert_eq!((cursor.unsigned("").unwrap(), cursor.unsigned("").unwrap()), (1, 2));
         assert!(cursor.end_of_record("").is_ok());
         assert_eq!(cursor.place(), At::Line(4));
-        assert!(cursor.next_record(b'%'));
+        assert!(cursor.next_record());
         assert_eq!((cursor.unsigned("").unwrap(), cursor.place()), (3, At::Line(6)));
-        assert!(!cursor.next_record(b'%'));
+        assert!(cursor.end_of_record("").is_ok());
+        assert!(!cursor.next_record());
     }
 }

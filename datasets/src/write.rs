@@ -5,10 +5,11 @@ use crate::content::{Content, Layout, Symmetry};
 use crate::error::{Error, Fault, WriteError};
 use crate::file_formats::FileFormat;
 use crate::file_formats::edge_list::{CSV, Dictionary, TSV};
+use crate::memory::{Memory, Scope};
 use crate::read::named_format;
 use std::io::{self, BufWriter, Write};
-use std::path::Path;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// How to write.
 #[derive(Clone, Debug, Default)]
@@ -21,6 +22,8 @@ pub struct WriteOptions {
     pub symmetry: Symmetry,
     /// The names of the coordinates of each mode, to be written in their place; empty for none. Only edge lists know any.
     pub dictionaries: Vec<Option<Arc<Dictionary>>>,
+    /// How much memory may be taken while it is written.
+    pub memory: Memory,
 }
 
 impl WriteOptions {
@@ -47,7 +50,7 @@ pub fn write_content(path: impl AsRef<Path>, content: &Content, options: &WriteO
     let file_format = options.file_format.or(by_name).ok_or_else(|| Error::unknown_format(path))?;
     let io_error = |source| Error::Io { path: path.into(), source };
     let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut temporary = temporary_file(folder).map_err(io_error)?;
+    let (_unfinished, mut temporary) = temporary_file(folder).map_err(io_error)?;
     write_stream(temporary.as_file_mut(), file_format, compression, content, options).map_err(|e| match e {
         WriteError::Io(source) => io_error(source),
         WriteError::Fault(fault) => Error::Unwritable { path: path.into(), fault },
@@ -83,6 +86,8 @@ fn write_stream(
         let what = format!("a dictionary of names in a .{} file", file_format.extension);
         return Err(Fault::unsupported(what, "write it as .csv or .tsv").into());
     }
+    let scope = Scope::within(&options.memory);
+    let options = &WriteOptions { memory: scope.memory().clone(), ..options.clone() };
     let mut sink = BufWriter::with_capacity(1 << 16, sink);
     compression.encode(&mut sink, |stream| {
         let mut stream = BufWriter::with_capacity(1 << 16, stream);
@@ -92,9 +97,36 @@ fn write_stream(
     sink.flush().map_err(WriteError::from)
 }
 
+/// The files that are being written now, for [`remove_unfinished`].
+static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+/// A file that is being written, as long as it lives.
+struct Unfinished(PathBuf);
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        unfinished().retain(|path| *path != self.0);
+    }
+}
+
+fn unfinished() -> MutexGuard<'static, Vec<PathBuf>> {
+    UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Removes the files that writers of this process have begun and not finished, and lets nobody begin another one: for a
+/// process that is about to end, when a signal has come for it.
+pub fn remove_unfinished() {
+    let files = unfinished();
+    for file in &*files {
+        // It may have become whole in between, and has its own name then.
+        let _ = std::fs::remove_file(file);
+    }
+    std::mem::forget(files);
+}
+
 /// A file beside the one to be, so that renaming it stays within one file system. It has the permissions of any new
 /// file, not the private ones of temporary files, for it stays.
-fn temporary_file(folder: &Path) -> io::Result<tempfile::NamedTempFile> {
+fn temporary_file(folder: &Path) -> io::Result<(Unfinished, tempfile::NamedTempFile)> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(".redpoll-");
     #[cfg(unix)]
@@ -102,5 +134,9 @@ fn temporary_file(folder: &Path) -> io::Result<tempfile::NamedTempFile> {
         use std::os::unix::fs::PermissionsExt;
         builder.permissions(std::fs::Permissions::from_mode(0o666));
     }
-    builder.tempfile_in(folder)
+    let mut files = unfinished();
+    let file = builder.tempfile_in(folder)?;
+    files.push(file.path().to_owned());
+    let unfinished = Unfinished(file.path().to_owned());
+    Ok((unfinished, file))
 }

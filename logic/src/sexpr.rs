@@ -169,6 +169,14 @@ impl fmt::Display for Sexpr {
     }
 }
 
+/// The mark that some editors write before a text in UTF-8.
+const BYTE_ORDER_MARK: char = '\u{feff}';
+
+/// The text without the mark that some editors write before it.
+pub fn without_mark(text: &str) -> &str {
+    text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text)
+}
+
 /// All s-expressions of a text.
 ///
 /// # Errors
@@ -177,7 +185,7 @@ pub fn read(text: &str) -> Result<Vec<Sexpr>, Error> {
     // The lists that are open, outermost first, each with its start.
     let mut open: Vec<(Position, Vec<Sexpr>)> = Vec::new();
     let mut done: Vec<Sexpr> = Vec::new();
-    let mut reader = Reader { rest: text.chars().peekable(), at: Position { line: 1, column: 1 } };
+    let mut reader = Reader { rest: without_mark(text).chars().peekable(), at: Position { line: 1, column: 1 } };
     while let Some(&c) = reader.rest.peek() {
         let at = reader.at;
         let item = match c {

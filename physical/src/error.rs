@@ -214,6 +214,16 @@ pub enum Error {
         /// The words of the compiler.
         message: String,
     },
+    /// The C compiler was not done in the time that it may take, and was stopped. The compiler's fault, or the text is long.
+    #[error(
+        "the C compiler `{compiler}` was not done within {time:?} and was stopped; use the instant tier or another compiler"
+    )]
+    CompilerTime {
+        /// The compiler.
+        compiler: String,
+        /// The time that it may take.
+        time: std::time::Duration,
+    },
     /// A compiled library of kernels could not be written or loaded. The fault of the disk or of the system's settings.
     #[error("kernels in {} cannot be loaded: {message}", .path.display())]
     LoadLibrary {

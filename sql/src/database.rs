@@ -12,10 +12,11 @@ use crate::planner::{RegionPlanner, SessionPlanner};
 use crate::semiring::{Function, Semiring};
 use crate::statement::on_deep_stack;
 use crate::table::{TensorFactory, TensorFiles, TensorTable, entries};
+use crate::tables::{Tables, replace};
 use datafusion::arrow::compute::concat_batches;
-use datafusion::error::{DataFusionError, Result};
+use datafusion::error::Result;
 use datafusion::execution::SessionStateBuilder;
-use datafusion::execution::runtime_env::RuntimeEnv;
+use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use datafusion::logical_expr::{AggregateUDF, LogicalPlan};
 use datafusion::prelude::{DataFrame, SessionConfig, SessionContext};
 use redpoll_physical::storage::Tensor;
@@ -40,6 +41,16 @@ impl Database {
     /// A session with DataFusion's configuration for one process, whose regions an engine runs.
     pub fn new(engine: Arc<dyn Engine>) -> Database {
         Database::with_config(engine, SessionConfig::new().with_information_schema(true))
+    }
+
+    /// As [`Database::new`]; what DataFusion computes and what is read of files takes no more than that many bytes.
+    ///
+    /// # Panics
+    /// When a runtime cannot be made that has no other settings.
+    pub fn within(engine: Arc<dyn Engine>, bytes: usize) -> Database {
+        let runtime = RuntimeEnvBuilder::new().with_memory_limit(bytes, 1.0).build_arc();
+        let config = SessionConfig::new().with_information_schema(true);
+        Database::with_runtime(engine, config, runtime.expect("a limit of memory is no fault"))
     }
 
     /// A session with that configuration.
@@ -69,6 +80,7 @@ impl Database {
             let files = Arc::new(TensorFiles(file_type));
             state.register_file_format(files, true).expect("formats of other engines are replaced");
         }
+        Tables::install(&state).expect("a catalog in memory takes schemas");
         Database { context: SessionContext::new_with_state(state), cache, background }
     }
 
@@ -132,8 +144,7 @@ impl Database {
     /// # Errors
     /// When there is no such schema.
     pub fn register_table(&self, table: &str, provider: TensorTable) -> Result<(), Error> {
-        let fault = |e: DataFusionError| Error::Declaration { table: table.to_string(), what: e.to_string() };
-        self.context.deregister_table(table).map_err(fault)?;
-        self.context.register_table(table, Arc::new(provider)).map(|_| ()).map_err(fault)
+        replace(&self.context.state(), table, Arc::new(provider))
+            .map_err(|e| Error::Declaration { table: table.to_string(), what: e.to_string() })
     }
 }

@@ -1,57 +1,136 @@
 //! Tables of files, and statements of texts.
 
-use crate::csv;
+use crate::compressed;
 use crate::database::Database;
 use crate::error::Error;
 use crate::guard::guarded;
 use crate::ipc;
+use crate::rows::Rows;
 use crate::statement::{deep, on_deep_stack};
-use crate::table::{Declared, open};
+use crate::table::{Declared, memory_left, open};
+use crate::tables::replace;
 use datafusion::arrow::record_batch::RecordBatch;
+use datafusion::catalog::TableProvider;
+use datafusion::datasource::listing::{ListingTable, ListingTableConfig, ListingTableUrl};
 use datafusion::error::{DataFusionError, Result};
-use datafusion::execution::options::ArrowReadOptions;
+use datafusion::execution::options::{ArrowReadOptions, JsonReadOptions, ReadOptions};
 use datafusion::prelude::{CsvReadOptions, DataFrame, ParquetReadOptions};
 use datafusion::sql::parser::{DFParser, Statement};
-use std::path::Path;
+use futures::TryStreamExt;
+use redpoll_datasets::Compression;
+use redpoll_logic::sexpr::without_mark;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 impl Database {
-    /// Registers a file as a table, by its extension: tensors of the formats that `redpoll_datasets` reads, compressed or
-    /// not, `.csv`, `.parquet` and `.arrow` as DataFusion reads them, and `.csv.gz` and `.csv.zst`, which are read into memory.
-    /// A table of that name is replaced.
+    /// Registers a file as a table, by its extension, in capitals or not:
+    ///
+    /// - `.csv` and `.tsv` have a line of names; of `.txt` the first lines tell delimiter, names and comments;
+    /// - `.ndjson`, `.jsonl` and `.json`; `.parquet`; `.arrow`;
+    /// - all others are tensors of the formats that `redpoll_datasets` reads.
+    ///
+    /// Text in gzip or zstd, such as `.csv.gz`, is read into memory; what is not compressed DataFusion reads when it is asked
+    /// for. A folder without those below it, or a pattern such as `data/*.csv`, is one table of all its files, which have one
+    /// extension. A table of
+    /// that name is replaced.
     ///
     /// # Errors
-    /// When the file is missing, damaged or of no known format.
+    /// When the file is missing, damaged or of no known format; an earlier table of that name is left then.
     pub async fn register_file(&self, table: &str, file: &Path) -> Result<()> {
-        guarded(&format!("the file {}", file.display()), self.register(table, file)).await
+        let provider = guarded(&format!("the file {}", file.display()), self.table_of_file(table, file)).await?;
+        replace(&self.context().state(), table, provider)
     }
 
-    async fn register(&self, table: &str, file: &Path) -> Result<()> {
-        let path = file.to_str().ok_or_else(|| DataFusionError::Plan(format!("{}: no text", file.display())))?;
-        if !file.exists() {
-            return Err(DataFusionError::Plan(format!("table `{table}`: there is no file {path}")));
+    async fn table_of_file(&self, table: &str, file: &Path) -> Result<Arc<dyn TableProvider>> {
+        let fault = |what: String| DataFusionError::Plan(format!("table `{table}`: {what}"));
+        let path = file.to_str().ok_or_else(|| fault(format!("{}: no text", file.display())))?;
+        if !file.exists() && !is_pattern(path) {
+            return Err(fault(format!("there is no file {path}")));
         }
+        if !file.is_file() {
+            return self.table_of_files(table, path).await;
+        }
+        let io_error =
+            |source| DataFusionError::from(Error::from(redpoll_datasets::Error::Io { path: file.into(), source }));
+        let (extension, compressed) = extension(file);
+        let memory = memory_left(&self.context().runtime_env());
+        match Rows::of(extension, file).map_err(io_error)? {
+            None => Ok(Arc::new(open(path, Vec::new(), Declared::default(), &memory).map_err(DataFusionError::from)?)),
+            Some(Rows::Parquet | Rows::Arrow) if compressed => Err(fault(format!(
+                "{path} is compressed as a whole; decompress it, for .{extension} files compress their columns"
+            ))),
+            Some(rows) if compressed => {
+                Ok(Arc::new(compressed::read(file, rows, &memory).map_err(DataFusionError::from)?))
+            }
+            Some(rows) => {
+                if rows == Rows::Arrow {
+                    ipc::check(file).map_err(DataFusionError::from)?;
+                }
+                self.listed(table, path, rows, extension).await
+            }
+        }
+    }
+
+    /// The table of a folder or a pattern.
+    async fn table_of_files(&self, table: &str, path: &str) -> Result<Arc<dyn TableProvider>> {
+        let fault = |what: String| DataFusionError::Plan(format!("table `{table}`: {what}"));
+        let path = if Path::new(path).is_dir() && !path.ends_with('/') { format!("{path}/") } else { path.to_owned() };
+        let url = ListingTableUrl::parse(&path)?;
+        let state = self.context().state();
+        let store = self.context().runtime_env().object_store(&url)?;
+        let files: Vec<_> = url.list_all_files(&state, store.as_ref(), "").await?.try_collect().await?;
+        let files: Vec<PathBuf> = files.iter().map(|file| Path::new("/").join(file.location.as_ref())).collect();
+        let mut files: Vec<&Path> = files.iter().map(PathBuf::as_path).filter(|file| !is_hidden(file)).collect();
+        files.sort_unstable();
+        let Some(first) = files.first() else { return Err(fault(format!("there is no file in {path}"))) };
+        let (extension, compressed) = extension(first);
+        if let Some(other) = files.iter().find(|file| self::extension(file).0 != extension) {
+            let (first, other) = (first.display(), other.display());
+            return Err(fault(format!(
+                "the files of {path} have several extensions, as {first} and {other}; name one kind, as in `folder/*.csv`"
+            )));
+        }
+        if files.iter().any(|file| self::extension(file).1) || compressed {
+            return Err(fault(format!("the files of {path} are compressed; one such file is a table, many are not")));
+        }
+        if extension.eq_ignore_ascii_case("arrow") {
+            files.iter().try_for_each(|file| ipc::check(file)).map_err(DataFusionError::from)?;
+        }
+        match Rows::of(extension, first)? {
+            Some(rows) => self.listed(table, &path, rows, extension).await,
+            None => Err(fault(format!("the files of {path} are no rows: a tensor is read from one file"))),
+        }
+    }
+
+    /// A table of files that DataFusion reads.
+    async fn listed(&self, table: &str, path: &str, rows: Rows, extension: &str) -> Result<Arc<dyn TableProvider>> {
         let context = self.context();
-        context.deregister_table(table)?;
-        match file.extension().and_then(|e| e.to_str()) {
-            Some("csv") => context.register_csv(table, path, CsvReadOptions::new()).await,
-            Some("parquet") => context.register_parquet(table, path, ParquetReadOptions::default()).await,
-            Some("arrow") => {
-                ipc::check(file)?;
-                context.register_arrow(table, path, ArrowReadOptions::default()).await
+        let (config, defaults) = (context.copied_config(), context.copied_table_options());
+        let extension = format!(".{extension}");
+        let options = match rows {
+            Rows::Text(text) => {
+                let options = CsvReadOptions::new().delimiter(text.delimiter).has_header(text.header);
+                let options = CsvReadOptions { comment: text.comment, ..options };
+                options.file_extension(&extension).to_listing_options(&config, defaults)
             }
-            Some("gz" | "zst")
-                if file.file_stem().is_some_and(|stem| Path::new(stem).extension() == Some("csv".as_ref())) =>
-            {
-                let rows = csv::read(file).map_err(DataFusionError::from)?;
-                context.register_table(table, Arc::new(rows)).map(|_| ())
+            Rows::Json { array } => {
+                let options = JsonReadOptions { newline_delimited: !array, ..JsonReadOptions::default() };
+                options.file_extension(&extension).to_listing_options(&config, defaults)
             }
-            _ => {
-                let tensor =
-                    open(path, Vec::new(), Declared::default()).map_err(|e: Error| DataFusionError::from(e))?;
-                context.register_table(table, Arc::new(tensor)).map(|_| ())
+            Rows::Parquet => {
+                ParquetReadOptions::default().file_extension(&extension).to_listing_options(&config, defaults)
             }
-        }
+            Rows::Arrow => {
+                let options = ArrowReadOptions { file_extension: &extension, ..ArrowReadOptions::default() };
+                options.to_listing_options(&config, defaults)
+            }
+        };
+        let url = ListingTableUrl::parse(path)?.with_table_ref(table.into());
+        let schema = options.infer_schema(&context.state(), &url).await?;
+        let config = ListingTableConfig::new(url).with_listing_options(options).with_schema(schema);
+        let cache = context.runtime_env().cache_manager.get_file_statistic_cache();
+        Ok(Arc::new(ListingTable::try_new(config)?.with_cache(cache)))
     }
 
     /// The statements of a text, separated by `;`.
@@ -59,7 +138,7 @@ impl Database {
     /// # Errors
     /// When the text is no SQL.
     pub fn statements(&self, text: &str) -> Result<Vec<Statement>> {
-        Ok(on_deep_stack(|| DFParser::parse_sql(text))?.into())
+        Ok(on_deep_stack(|| DFParser::parse_sql(without_mark(text)))?.into())
     }
 
     /// The rows of a query, computed where there is room for expressions that are nested deeply.
@@ -78,4 +157,26 @@ impl Database {
         let planned = deep(async { self.context().execute_logical_plan(self.plan(statement).await?).await });
         guarded("the statement", planned).await
     }
+}
+
+/// The extension of a file below its compression, and whether it is compressed.
+fn extension(file: &Path) -> (&str, bool) {
+    let last = file.extension().and_then(OsStr::to_str).unwrap_or_default();
+    match Compression::of_extension(last) {
+        Compression::None => (last, false),
+        _ => {
+            let inner = file.file_stem().map(Path::new).and_then(Path::extension);
+            (inner.and_then(OsStr::to_str).unwrap_or_default(), true)
+        }
+    }
+}
+
+/// Whether a path has signs of a pattern.
+fn is_pattern(path: &str) -> bool {
+    path.contains(['*', '?', '['])
+}
+
+/// Whether DataFusion takes no notice of a file: one that begins with a dot or an underscore.
+fn is_hidden(file: &Path) -> bool {
+    file.file_name().and_then(OsStr::to_str).is_some_and(|name| name.starts_with(['.', '_']))
 }

@@ -2,7 +2,7 @@
 
 use super::failure::Failure;
 use crate::Bindings;
-use crate::datasets::{ReadOptions, read};
+use crate::datasets::{Memory, ReadOptions, read};
 use crate::logic::literal::read_value;
 use crate::logic::text::parse_format;
 use crate::logic::{DType, Prim};
@@ -61,7 +61,12 @@ pub(super) struct Wanted {
 }
 
 /// Reads the files of those tables that are asked for.
-pub(super) fn load(binds: &[Bind], wanted: &[Wanted], note: &mut dyn FnMut(&str)) -> Result<Bindings, Failure> {
+pub(super) fn load(
+    binds: &[Bind],
+    wanted: &[Wanted],
+    memory: &Memory,
+    note: &mut dyn FnMut(&str),
+) -> Result<Bindings, Failure> {
     let mut bindings = Bindings::new();
     for bind in binds {
         if bindings.get(&bind.name).is_some() {
@@ -75,7 +80,7 @@ pub(super) fn load(binds: &[Bind], wanted: &[Wanted], note: &mut dyn FnMut(&str)
             bindings.insert(bind.name.as_str(), number(bind, dtype)?);
             continue;
         }
-        let loaded = read(&bind.file, &ReadOptions::default())?;
+        let loaded = read(&bind.file, &ReadOptions { memory: memory.clone(), ..ReadOptions::default() })?;
         let rank = loaded.info.shape.len();
         let format = bind.format.as_deref().or(wanted.format.as_deref()).map(|text| {
             parse_format(text, rank).map_err(|e| {

@@ -6,7 +6,7 @@ use super::out::{check_extension, check_size, file_format};
 use super::plan::note;
 use crate::datasets::file_formats::FileFormat;
 use crate::datasets::file_formats::edge_list::{Column, Delimiter, EdgeListOptions, Ids, Vertices, Weight};
-use crate::datasets::{Content, Info, ReadOptions, Symmetry, WriteOptions, info, read, write_content};
+use crate::datasets::{Content, Info, Memory, ReadOptions, Symmetry, WriteOptions, info_within, read, write_content};
 use clap::ValueEnum;
 use std::io::Write;
 use std::path::PathBuf;
@@ -114,14 +114,15 @@ impl EdgeListArgs {
     }
 }
 
-pub(super) fn convert(args: &Args, out: &mut impl Write) -> Result<(), Failure> {
+pub(super) fn convert(args: &Args, memory: &Memory, out: &mut impl Write) -> Result<(), Failure> {
     check_extension("", &args.to)?;
     let bar = Bar::new();
     bar.wait("reading");
-    let loaded = read(&args.from, &args.edge_list.read_options())?;
+    let loaded = read(&args.from, &ReadOptions { memory: memory.clone(), ..args.edge_list.read_options() })?;
     let (before, dictionaries) = (loaded.info.clone(), loaded.dictionaries.clone());
+    let held = loaded.held();
     let (content, repeated) = loaded.into_content()?;
-    let mut options = WriteOptions::default();
+    let mut options = WriteOptions { memory: memory.clone(), ..WriteOptions::default() };
     let format = file_format(&args.to).expect("the extension was checked");
     if matches!(format.extension, "csv" | "tsv") {
         options.dictionaries.clone_from(&dictionaries);
@@ -132,8 +133,9 @@ pub(super) fn convert(args: &Args, out: &mut impl Write) -> Result<(), Failure> 
     check_size(&args.to, &content.shape, content.prim())?;
     bar.wait("writing");
     write_content(&args.to, &content, &options)?;
+    drop(held);
     bar.wait("checking");
-    let after = info(&args.to)?;
+    let after = info_within(&args.to, memory)?;
     bar.clear();
     if repeated > 0 {
         note(&format!("{}: {repeated} entries repeat coordinates; they were added up", args.from.display()));

@@ -59,8 +59,8 @@ enum Form {
     Mermaid,
 }
 
-pub(super) fn explain(args: &Args, out: &mut impl Write) -> Result<(), Failure> {
-    let loaded = args.plan.load()?;
+pub(super) fn explain(args: &Args, limit: Option<usize>, out: &mut impl Write) -> Result<(), Failure> {
+    let loaded = args.plan.load(limit)?;
     let prepared = args.plan.prepare(&loaded)?;
     if !args.analyze && args.format == Form::Text {
         return sections(&prepared.explain(detail(args, &prepared))?, out);

@@ -62,6 +62,9 @@ fn write_failure(err: &mut impl Write, style: Style, error: &dyn Cause, hint: Op
     }
 }
 
+/// What to do where memory is missing.
+const MORE_MEMORY: &str = "`--memory-limit` says how much may be taken, and `ulimit -v` how much the system gives";
+
 impl From<Error> for Failure {
     fn from(error: Error) -> Failure {
         let hint = match &error {
@@ -78,6 +81,9 @@ impl From<Error> for Failure {
 
 impl From<datasets::Error> for Failure {
     fn from(error: datasets::Error) -> Failure {
+        if error.is_of_memory() {
+            return Failure::Failed { error: Error::from(error).into(), hint: Some(MORE_MEMORY.into()) };
+        }
         Error::from(error).into()
     }
 }

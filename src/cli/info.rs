@@ -2,9 +2,11 @@
 
 use super::bar::Bar;
 use super::failure::Failure;
+use super::json::scalar;
 use super::plan::note;
 use super::structure::Portrait;
-use crate::datasets::{Compression, Info, ReadOptions, Symmetry, info as read_info, read};
+use crate::datasets::{Compression, Info, Memory, ReadOptions, Symmetry, info_within, read};
+use crate::logic::Scalar;
 use serde_json::{Map, Value, json};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -32,9 +34,9 @@ pub(super) struct Args {
     json: bool,
 }
 
-pub(super) fn info(args: &Args, out: &mut impl Write) -> Result<(), Failure> {
-    let header = read_info(&args.file)?;
-    let portrait = if args.header { None } else { Some(portrait(&args.file)?) };
+pub(super) fn info(args: &Args, memory: &Memory, out: &mut impl Write) -> Result<(), Failure> {
+    let header = info_within(&args.file, memory)?;
+    let portrait = if args.header { None } else { Some(portrait(&args.file, memory)?) };
     if args.json {
         let mut about = header_json(&args.file, &header);
         about.extend(portrait.iter().flat_map(Portrait::to_json));
@@ -45,10 +47,11 @@ pub(super) fn info(args: &Args, out: &mut impl Write) -> Result<(), Failure> {
 }
 
 /// Reads all of the file, and looks at its entries.
-fn portrait(file: &Path) -> Result<Portrait, Failure> {
+fn portrait(file: &Path, memory: &Memory) -> Result<Portrait, Failure> {
     let bar = Bar::new();
     bar.wait("reading");
-    let (tensor, repeated) = read(file, &ReadOptions::default())?.into_tensor(None)?;
+    let options = ReadOptions { memory: memory.clone(), ..ReadOptions::default() };
+    let (tensor, repeated) = read(file, &options)?.into_tensor(None)?;
     bar.wait("counting");
     let portrait = Portrait::of(&tensor)?;
     bar.clear();
@@ -70,6 +73,9 @@ fn header_text(file: &Path, info: &Info, out: &mut impl Write) -> std::io::Resul
     writeln!(out, "shape     {}", if shape.is_empty() { "scalar".into() } else { shape.join(" x ") })?;
     writeln!(out, "dtype     {}", info.dtype)?;
     writeln!(out, "entries   {}", info.stored)?;
+    if info.fill != Scalar::zero(info.dtype) {
+        writeln!(out, "fill      {}", info.fill)?;
+    }
     if info.symmetry != Symmetry::General {
         writeln!(out, "symmetry  {}, one triangle is in the file", info.symmetry)?;
     }
@@ -85,6 +91,7 @@ fn header_json(file: &Path, info: &Info) -> Map<String, Value> {
         ("shape", json!(info.shape)),
         ("dtype", json!(info.dtype.to_string())),
         ("entries_in_file", json!(info.stored)),
+        ("fill", scalar(&info.fill)),
         ("symmetry_of_file", json!(info.symmetry.to_string())),
     ];
     members.map(|(name, value)| (name.to_owned(), value)).into_iter().collect()

@@ -66,7 +66,7 @@ fn number(x: f64) -> Value {
     }
 }
 
-fn scalar(value: &Scalar) -> Value {
+pub(super) fn scalar(value: &Scalar) -> Value {
     match value {
         Scalar::Bool(b) => json!(b),
         Scalar::F32(x) => number(f64::from(*x)),

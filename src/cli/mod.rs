@@ -11,7 +11,9 @@ mod failure;
 mod formats;
 mod generate;
 mod info;
+mod interrupt;
 mod json;
+mod memory;
 mod out;
 mod plan;
 mod run;
@@ -22,7 +24,10 @@ mod structure;
 mod style;
 mod summary;
 
+use crate::physical::run::Workers;
 use clap::{Parser, Subcommand};
+use failure::Failure;
+use interrupt::{CtrlC, clean_up, clean_up_on_signals};
 use std::io::{self, Write};
 use std::process::ExitCode;
 
@@ -33,6 +38,11 @@ use std::process::ExitCode;
 struct Cli {
     #[command(subcommand)]
     command: Option<Command>,
+
+    /// The most memory that files, what is made of them, and results may take at one time, as 512M or 2G; else what the
+    /// system allows
+    #[arg(long, global = true, value_name = "BYTES", value_parser = memory::bytes)]
+    memory_limit: Option<usize>,
 }
 
 const EXAMPLES: &str = "\
@@ -68,18 +78,36 @@ pub fn main() -> ExitCode {
             return ExitCode::from(u8::try_from(help_or_error.exit_code()).unwrap_or(2));
         }
     };
+    let ctrl_c = match &cli.command {
+        #[cfg(feature = "sql")]
+        Some(Command::Sql(_)) | None => CtrlC::IsHeard,
+        _ => CtrlC::Ends,
+    };
+    clean_up_on_signals(ctrl_c);
+    let ended = run(cli);
+    clean_up();
+    ended
+}
+
+/// Runs a command.
+fn run(cli: Cli) -> ExitCode {
+    if let Err(fault) = Workers::from_environment() {
+        return Failure::Usage(fault.into()).report();
+    }
+    let limit = memory::limit(cli.memory_limit);
+    let memory = memory::memory(limit);
     let mut out = io::BufWriter::new(io::stdout().lock());
     let done = match cli.command {
-        Some(Command::Run(args)) => run::run(&args, &mut out),
-        Some(Command::Explain(args)) => explain::explain(&args, &mut out),
-        Some(Command::Info(args)) => info::info(&args, &mut out),
-        Some(Command::Generate(args)) => generate::generate(&args, &mut out),
-        Some(Command::Convert(args)) => convert::convert(&args, &mut out),
+        Some(Command::Run(args)) => run::run(&args, limit, &mut out),
+        Some(Command::Explain(args)) => explain::explain(&args, limit, &mut out),
+        Some(Command::Info(args)) => info::info(&args, &memory, &mut out),
+        Some(Command::Generate(args)) => generate::generate(&args, &memory, &mut out),
+        Some(Command::Convert(args)) => convert::convert(&args, &memory, &mut out),
         Some(Command::Formats(args)) => formats::formats(&args, &mut out),
         #[cfg(feature = "sql")]
-        Some(Command::Sql(args)) => sql::sql(&args, &mut out),
+        Some(Command::Sql(args)) => sql::sql(&args, limit, &mut out),
         #[cfg(feature = "sql")]
-        None => sql::repl(&mut out),
+        None => sql::repl(limit, &mut out),
         #[cfg(not(feature = "sql"))]
         None => unreachable!("help was shown where there is no command"),
     };

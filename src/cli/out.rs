@@ -5,7 +5,7 @@ use super::failure::Failure;
 use super::runnable::Runnable;
 use crate::Run;
 use crate::datasets::file_formats::{FILE_FORMATS, FileFormat};
-use crate::datasets::{Compression, WriteOptions, write};
+use crate::datasets::{Compression, Memory, WriteOptions, write};
 use crate::logic::{Alias, Prim};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -38,10 +38,33 @@ impl Out {
     }
 
     /// Writes the result, whole or not at all.
-    pub(super) fn write(&self, run: &Run) -> Result<(), Failure> {
+    pub(super) fn write(&self, run: &Run, memory: &Memory) -> Result<(), Failure> {
         let tensor = run.get(&self.name).expect("names were checked before the run");
-        Ok(write(&self.file, tensor, &WriteOptions::default())?)
+        Ok(write(&self.file, tensor, &WriteOptions { memory: memory.clone(), ..WriteOptions::default() })?)
     }
+}
+
+/// Refuses results that would be written over each other.
+pub(super) fn check_files(all: &[Out]) -> Result<(), Failure> {
+    for (k, out) in all.iter().enumerate() {
+        if let Some(other) = all[..k].iter().find(|other| place(&other.file) == place(&out.file)) {
+            let file = out.file.display();
+            return Err(Failure::Usage(format!(
+                "--out writes `{}` and `{}` into one file, {file}",
+                other.name, out.name
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Where a file lies, whether it is there or not, however its name is written.
+fn place(file: &Path) -> PathBuf {
+    let whole = file.canonicalize().ok().or_else(|| {
+        let folder = file.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        Some(folder.canonicalize().ok()?.join(file.file_name()?))
+    });
+    whole.unwrap_or_else(|| file.to_owned())
 }
 
 /// Refuses to write a file whose name tells no format; `option` stands before the name in the message.

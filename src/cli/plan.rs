@@ -4,6 +4,7 @@ use super::bind::{Bind, NUMBER, Wanted, load};
 use super::failure::Failure;
 use super::runnable::Runnable;
 use super::style::Style;
+use crate::datasets::Memory;
 use crate::logic::text::format_to_sexpr;
 use crate::logic::text::free_tables;
 use crate::physical::kernel::Processor;
@@ -76,20 +77,23 @@ pub(super) struct Loaded {
     pub(super) bindings: Bindings,
     /// What prepares it.
     pub(super) session: Session,
+    /// What its tables, results and files may take.
+    pub(super) memory: Memory,
     /// How long the files took to read.
     pub(super) read: Duration,
 }
 
 impl PlanArgs {
-    /// Reads the plan and its files.
-    pub(super) fn load(&self) -> Result<Loaded, Failure> {
+    /// Reads the plan and its files. They and what is computed of them take no more memory than the limit.
+    pub(super) fn load(&self, limit: Option<usize>) -> Result<Loaded, Failure> {
         let start = Instant::now();
-        let session = self.session();
+        let session = self.session(limit);
+        let memory = Memory::of(session.limits().memory.clone());
         let text = std::fs::read_to_string(&self.plan).map_err(|e| {
             Failure::new(format!("{}: {e}", self.plan.display()), "the first argument is the file of a plan")
         })?;
-        let bindings = load(&self.bind, &self.wanted(&text)?, &mut note)?;
-        Ok(Loaded { text, bindings, session, read: start.elapsed() })
+        let bindings = load(&self.bind, &self.wanted(&text)?, &memory, &mut note)?;
+        Ok(Loaded { text, bindings, session, memory, read: start.elapsed() })
     }
 
     /// The tables or inputs that a text reads.
@@ -133,7 +137,7 @@ impl PlanArgs {
         }
     }
 
-    fn session(&self) -> Session {
+    fn session(&self, memory_limit: Option<usize>) -> Session {
         let engine = match (self.engine, self.tier) {
             (Processor::Cuda(ordinal), _) => Engine::Cuda(ordinal),
             (Processor::Auto | Processor::Cpu, Tier::Instant) => Engine::Instant,
@@ -142,7 +146,7 @@ impl PlanArgs {
             (Processor::Auto, Tier::Auto) => Engine::Auto,
         };
         let all = if self.plain { Subjects::none() } else { Subjects::default() };
-        let mut config = Config { engine, ..Config::default() };
+        let mut config = Config { engine, memory_limit, ..Config::default() };
         if let Some(threads) = self.threads {
             config.workers = Arc::new(Workers::new(threads));
         }

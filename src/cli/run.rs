@@ -2,7 +2,7 @@
 
 use super::failure::Failure;
 use super::json::report_json;
-use super::out::Out;
+use super::out::{Out, check_files};
 use super::plan::{PlanArgs, note};
 use super::runnable::Runnable;
 use super::summary::{Seconds, report_text};
@@ -36,8 +36,9 @@ pub(super) struct Args {
     out: Vec<Out>,
 }
 
-pub(super) fn run(args: &Args, out: &mut impl Write) -> Result<(), Failure> {
-    let loaded = args.plan.load()?;
+pub(super) fn run(args: &Args, limit: Option<usize>, out: &mut impl Write) -> Result<(), Failure> {
+    check_files(&args.out)?;
+    let loaded = args.plan.load(limit)?;
     let start = Instant::now();
     let prepared = args.plan.prepare(&loaded)?;
     for target in &args.out {
@@ -50,7 +51,7 @@ pub(super) fn run(args: &Args, out: &mut impl Write) -> Result<(), Failure> {
     let warm = (0..args.repeat).map(|_| Ok(prepared.run()?.time)).collect::<Result<Vec<_>, Failure>>()?;
     let seconds = seconds(&prepared, loaded.read, cold, warm);
     for target in &args.out {
-        target.write(&first)?;
+        target.write(&first, &loaded.memory)?;
     }
     prepared.notes().iter().map(ToString::to_string).chain(prepared.tier_note()).for_each(|message| note(&message));
     show(args, &prepared, (&placement, &first), &seconds, out)

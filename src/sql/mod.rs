@@ -25,7 +25,11 @@ impl Session {
     pub fn database(&self) -> Database {
         let made = self.database.get_or_init(|| {
             // What runs the regions needs no tables; with its own it would keep itself alive.
-            Database::new(Arc::new(self.without_tables()))
+            let engine = Arc::new(self.without_tables());
+            match self.config().memory_limit {
+                None => Database::new(engine),
+                Some(bytes) => Database::within(engine, bytes),
+            }
         });
         made.clone()
     }

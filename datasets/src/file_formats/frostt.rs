@@ -1,7 +1,8 @@
 //! FROSTT, `.tns`: tensors of any rank as text, one entry a line: its coordinates, from 1, and its value.
 //!
 //! The format of <http://frostt.io> has no header: the rank is that of the first entry, the shape are the largest
-//! coordinates, values are `f64` (an integer beyond 2^53 is rounded when read). `#` begins a comment. Two additions tell
+//! coordinates, values are `f64` (an integer beyond 2^53 is rounded when read). `#` begins a comment,
+//! after an entry too. Two additions tell
 //! a shape whose end is empty:
 //! - A comment `# dims 14541 237 14541` before the first entry, which other readers skip. The writer adds it when the
 //!   largest coordinates are not the shape.
@@ -13,10 +14,11 @@ use super::shared::{self, NumberText};
 use crate::compression::Compression;
 use crate::content::{Content, Data, Info, Layout, MAX_DIMENSION, MAX_RANK, Symmetry};
 use crate::error::{At, Count, Fault, Located, StreamError, WriteError};
+use crate::memory::{Growth, Memory, read_all};
 use crate::text::Cursor;
 use crate::values::{Values, match_values};
 use crate::write::WriteOptions;
-use redpoll_logic::Prim;
+use redpoll_logic::{Prim, Scalar};
 use std::io::{Read, Write};
 
 pub(crate) static FROSTT: FileFormat = FileFormat {
@@ -24,7 +26,7 @@ pub(crate) static FROSTT: FileFormat = FileFormat {
     extension: "tns",
     summary: "tensors as text: coordinates from 1 and a value a line; plain, or extended with a header",
     sniff,
-    read: |bytes, _| read(bytes).map(Into::into),
+    read: |bytes, options| read(bytes, &options.memory).map(Into::into),
     info,
     write,
 };
@@ -35,15 +37,14 @@ const COMMENT: u8 = b'#';
 
 /// Whether the first line that is no comment begins with a coordinate.
 fn sniff(start: &[u8]) -> bool {
-    let mut cursor = Cursor::new(start);
-    start.first() == Some(&COMMENT) || (cursor.next_record(COMMENT) && cursor.unsigned("").is_ok())
+    let mut cursor = Cursor::new(start, COMMENT);
+    start.first() == Some(&COMMENT) || (cursor.next_record() && cursor.unsigned("").is_ok())
 }
 
 /// There is no header to stop at, so the whole file is read.
-fn info(stream: &mut dyn Read) -> Result<Info, StreamError> {
-    let mut bytes = Vec::new();
-    stream.read_to_end(&mut bytes)?;
-    Ok(read(&bytes)?.0)
+fn info(stream: &mut dyn Read, memory: &Memory) -> Result<Info, StreamError> {
+    let bytes = read_all(stream, "the file", memory)?;
+    Ok(read(&bytes, memory)?.0)
 }
 
 /// The shape, and the number of entries where a header announces it.
@@ -52,8 +53,8 @@ struct Header {
     shape: Vec<u64>,
 }
 
-fn read(bytes: &[u8]) -> Result<(Info, Data), Located> {
-    let mut cursor = Cursor::new(bytes);
+fn read(bytes: &[u8], memory: &Memory) -> Result<(Info, Data), Located> {
+    let mut cursor = Cursor::new(bytes, COMMENT);
     let header = if comments(bytes).any(is_extended) {
         Some(extended_header(&mut cursor)?)
     } else {
@@ -67,9 +68,14 @@ fn read(bytes: &[u8]) -> Result<(Info, Data), Located> {
     let mut coordinates = vec![Vec::new(); rank];
     let mut largest = vec![0; rank];
     let mut values = Vec::new();
+    let mut growth = Growth::new(memory, "entries", (rank + 1) * size_of::<u64>());
     let entry = format!("an entry of {rank} coordinates and a value");
-    while cursor.next_record(COMMENT) {
+    while cursor.next_record() {
         let found = values.len() as u64;
+        if let Some(more) = growth.for_one_more(values.len()).map_err(|fault| fault.at(At::File))? {
+            let lists = coordinates.iter_mut().try_for_each(|list| growth.reserve(list, more));
+            lists.and_then(|()| growth.reserve(&mut values, more)).map_err(|fault| fault.at(At::File))?;
+        }
         if header.as_ref().is_some_and(|h| h.stored == Some(found)) {
             return Err(cursor.unexpected(&format!("the end of the file after the {found} entries of its header")));
         }
@@ -101,6 +107,7 @@ fn read(bytes: &[u8]) -> Result<(Info, Data), Located> {
         layout: Layout::Coordinate,
         shape,
         dtype: Prim::F64,
+        fill: Scalar::F64(0.0),
         symmetry: Symmetry::General,
         stored: found,
     };
@@ -127,14 +134,14 @@ pub(super) fn dims(comment: &[u8]) -> Option<Vec<u64>> {
 }
 
 fn extended_header(cursor: &mut Cursor<'_>) -> Result<Header, Located> {
-    if !cursor.next_record(COMMENT) {
+    if !cursor.next_record() {
         return Err(cursor.unexpected("the line of rank and number of entries"));
     }
     let rank = cursor.unsigned("the rank")?;
     let rank = check_rank(rank).map_err(|fault| cursor.fault(fault))?;
     let stored = cursor.unsigned("the number of entries")?;
     cursor.end_of_record("the end of the line of rank and number of entries")?;
-    if !cursor.next_record(COMMENT) {
+    if !cursor.next_record() {
         return Err(cursor.unexpected("the line of dimensions"));
     }
     let mut shape = Vec::with_capacity(rank);
@@ -152,14 +159,15 @@ fn extended_header(cursor: &mut Cursor<'_>) -> Result<Header, Located> {
 
 /// The number of coordinates of the first entry.
 fn plain_rank(bytes: &[u8]) -> Result<usize, Located> {
-    let mut cursor = Cursor::new(bytes);
-    if !cursor.next_record(COMMENT) {
+    let mut cursor = Cursor::new(bytes, COMMENT);
+    if !cursor.next_record() {
         let expected = format!("an entry, or a comment `# {DIMS} ..` that tells the shape");
         return Err(Fault::malformed(expected, "a file without entries, which has no shape").at(At::File));
     }
     let place = cursor.place();
     let mut tokens = 0u64;
-    while cursor.token().is_some() {
+    while !cursor.at_line_end() {
+        cursor.token();
         tokens += 1;
     }
     if tokens == 1 {
@@ -185,7 +193,7 @@ fn write(content: &Content, options: &WriteOptions, out: &mut dyn Write) -> Resu
         return Err(Fault::unsupported(format!("the layout {other} in a .tns file"), "choose coordinate").into());
     }
     options.general_only("a .tns file")?;
-    let (coordinates, values) = shared::entries(content, "FROSTT")?;
+    let (coordinates, values) = shared::entries(content, "FROSTT", &options.memory)?;
     if !shared::reach(&coordinates, shape) {
         let dimensions = shape.iter().map(u64::to_string).collect::<Vec<_>>().join(" ");
         writeln!(out, "# {DIMS} {dimensions}")?;

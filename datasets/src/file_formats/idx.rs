@@ -10,9 +10,10 @@ use super::shared;
 use crate::compression::Compression;
 use crate::content::{Content, Data, Info, Layout, Symmetry, places};
 use crate::error::{At, Count, Fault, Located, StreamError, WriteError};
+use crate::memory::Memory;
 use crate::values::Values;
 use crate::write::WriteOptions;
-use redpoll_logic::Prim;
+use redpoll_logic::{Prim, Scalar};
 use std::io::{Read, Write};
 
 pub(crate) static IDX: FileFormat = FileFormat {
@@ -20,8 +21,8 @@ pub(crate) static IDX: FileFormat = FileFormat {
     extension: "idx",
     summary: "one dense array as MNIST has it: u8, i8, i16, i32, f32, f64; any rank",
     sniff: |start| matches!(start, [0, 0, code, rank, ..] if *rank > 0 && prim_of(*code).is_some()),
-    read: |bytes, _| read(bytes).map(Into::into),
-    info,
+    read: |bytes, options| read(bytes, &options.memory).map(Into::into),
+    info: |stream, _| info(stream),
     write,
 };
 
@@ -50,8 +51,8 @@ fn header(bytes: &[u8]) -> Result<(Info, &[u8]), Fault> {
     let shape: Vec<u64> = dimensions.iter().map(|d| u64::from(u32::from_be_bytes(*d))).collect();
     let too_large = Fault::TooLarge { what: "the number of elements", size: Count(None), limit: u64::MAX };
     let stored = places(&shape).ok_or(too_large)?;
-    let (compression, symmetry) = (Compression::None, Symmetry::General);
-    Ok((Info { file_format: &IDX, compression, layout: Layout::Array, shape, dtype, symmetry, stored }, rest))
+    let (compression, fill, symmetry) = (Compression::None, Scalar::zero(dtype), Symmetry::General);
+    Ok((Info { file_format: &IDX, compression, layout: Layout::Array, shape, dtype, fill, symmetry, stored }, rest))
 }
 
 fn info(stream: &mut dyn Read) -> Result<Info, StreamError> {
@@ -60,14 +61,14 @@ fn info(stream: &mut dyn Read) -> Result<Info, StreamError> {
     Ok(header(&start).map_err(|fault| fault.at(At::File))?.0)
 }
 
-fn read(bytes: &[u8]) -> Result<(Info, Data), Located> {
+fn read(bytes: &[u8], memory: &Memory) -> Result<(Info, Data), Located> {
     let (info, rest) = header(bytes).map_err(|fault| fault.at(At::File))?;
     let expected = info.stored.checked_mul(info.dtype.bytes() as u64);
     if expected != Some(rest.len() as u64) {
         let fault = Fault::Truncated { what: "elements", expected: Count(expected), found: rest.len() as u64 };
         return Err(fault.at(At::File));
     }
-    let values = decode(info.dtype, ByteOrder::Big, rest);
+    let values = decode(info.dtype, ByteOrder::Big, rest, memory).map_err(|fault| fault.at(At::File))?;
     Ok((info, Data::Dense(values)))
 }
 
@@ -90,7 +91,7 @@ fn write(content: &Content, options: &WriteOptions, out: &mut dyn Write) -> Resu
     dimensions.iter().try_for_each(|d| out.write_all(&d.to_be_bytes()))?;
     macro_rules! elements {
         ($($variant:ident),*) => {
-            match &*shared::dense(content)? {
+            match &*shared::dense(content, &options.memory)? {
                 $(Values::$variant(v) => v.iter().try_for_each(|x| out.write_all(&x.to_be_bytes()))?,)*
                 other => unreachable!("values of {} have no code", other.prim()),
             }

@@ -11,6 +11,7 @@ pub(crate) mod shared;
 
 use crate::content::{Content, Data, Info};
 use crate::error::{Located, StreamError, WriteError};
+use crate::memory::Memory;
 use crate::read::ReadOptions;
 use crate::write::WriteOptions;
 use edge_list::Dictionary;
@@ -48,7 +49,7 @@ pub struct FileFormat {
     /// The whole content.
     pub(crate) read: ReadFile,
     /// What the header says, from as little of the stream as that takes.
-    pub(crate) info: fn(&mut dyn Read) -> Result<Info, StreamError>,
+    pub(crate) info: fn(&mut dyn Read, &Memory) -> Result<Info, StreamError>,
     /// Writes a tensor.
     pub(crate) write: fn(&Content, &WriteOptions, &mut dyn Write) -> Result<(), WriteError>,
 }

@@ -11,6 +11,7 @@ use super::shared;
 use crate::compression::Compression;
 use crate::content::{Content, Data, Info, Layout, Symmetry, places};
 use crate::error::{At, Count, Fault, Located, StreamError, WriteError};
+use crate::memory::Memory;
 use crate::values::Values;
 use crate::write::WriteOptions;
 use redpoll_logic::{Prim, Scalar};
@@ -21,8 +22,8 @@ pub(crate) static PBM: FileFormat = FileFormat {
     extension: "pbm",
     summary: "one image of black and white pixels, plain or raw",
     sniff: |start| sniff(start, [b'1', b'4']),
-    read: |bytes, _| read(&PBM, bytes).map(Into::into),
-    info: |stream| info(&PBM, stream),
+    read: |bytes, options| read(&PBM, bytes, &options.memory).map(Into::into),
+    info: |stream, _| info(&PBM, stream),
     write: write_bitmap,
 };
 
@@ -31,8 +32,8 @@ pub(crate) static PGM: FileFormat = FileFormat {
     extension: "pgm",
     summary: "one image of grey levels up to 65535, plain or raw",
     sniff: |start| sniff(start, [b'2', b'5']),
-    read: |bytes, _| read(&PGM, bytes).map(Into::into),
-    info: |stream| info(&PGM, stream),
+    read: |bytes, options| read(&PGM, bytes, &options.memory).map(Into::into),
+    info: |stream, _| info(&PGM, stream),
     write: write_graymap,
 };
 
@@ -80,13 +81,13 @@ impl Header {
             1..=255 => Prim::U8,
             _ => Prim::U16,
         };
-        let (compression, symmetry) = (Compression::None, Symmetry::General);
-        Ok(Info { file_format: format, compression, layout: Layout::Array, shape, dtype, symmetry, stored })
+        let (compression, fill, symmetry) = (Compression::None, Scalar::zero(dtype), Symmetry::General);
+        Ok(Info { file_format: format, compression, layout: Layout::Array, shape, dtype, fill, symmetry, stored })
     }
 }
 
-/// The number that comes next, after blanks and comments.
-fn number(bytes: &[u8], at: &mut usize, what: &'static str) -> Result<u64, Fault> {
+/// Goes on behind blanks and comments.
+fn skip(bytes: &[u8], at: &mut usize) {
     loop {
         match bytes.get(*at) {
             Some(b'#') => *at += bytes[*at..].iter().take_while(|b| **b != b'\n').count(),
@@ -94,6 +95,11 @@ fn number(bytes: &[u8], at: &mut usize, what: &'static str) -> Result<u64, Fault
             _ => break,
         }
     }
+}
+
+/// The number that comes next, after blanks and comments.
+fn number(bytes: &[u8], at: &mut usize, what: &'static str) -> Result<u64, Fault> {
+    skip(bytes, at);
     let digits = bytes[*at..].iter().take_while(|b| b.is_ascii_digit()).count();
     let text = &bytes[*at..*at + digits];
     let number = std::str::from_utf8(text).ok().and_then(|t| t.parse().ok());
@@ -114,16 +120,16 @@ fn info(format: &'static FileFormat, stream: &mut dyn Read) -> Result<Info, Stre
     header.map_err(|fault| StreamError::Located(fault.at(At::File)))
 }
 
-fn read(format: &'static FileFormat, bytes: &[u8]) -> Result<(Info, Data), Located> {
+fn read(format: &'static FileFormat, bytes: &[u8], memory: &Memory) -> Result<(Info, Data), Located> {
     let whole_file = |fault: Fault| fault.at(At::File);
     let header = Header::parse(format, bytes).map_err(whole_file)?;
     let info = header.info(format).map_err(whole_file)?;
     let rest = &bytes[header.end..];
     let values = match (header.plain, info.dtype) {
-        (true, _) => plain_pixels(&header, rest, &info),
-        (false, Prim::Bool) => packed_pixels(&header, rest),
+        (true, _) => plain_pixels(&header, rest, &info, memory),
+        (false, Prim::Bool) => packed_pixels(&header, rest, memory),
         (false, prim) => check_length(rest, info.stored.checked_mul(prim.bytes() as u64))
-            .map(|payload| decode(prim, ByteOrder::Big, payload)),
+            .and_then(|payload| decode(prim, ByteOrder::Big, payload, memory)),
     };
     Ok((info, Data::Dense(values.map_err(whole_file)?)))
 }
@@ -136,22 +142,27 @@ fn check_length(rest: &[u8], expected: Option<u64>) -> Result<&[u8], Fault> {
 }
 
 /// Eight pixels a byte, the leftmost in its highest bit; each row begins with a byte of its own.
-fn packed_pixels(header: &Header, rest: &[u8]) -> Result<Values, Fault> {
+fn packed_pixels(header: &Header, rest: &[u8], memory: &Memory) -> Result<Values, Fault> {
     let row = header.width.div_ceil(8);
     let packed = check_length(rest, row.checked_mul(header.height))?;
     let width = header.width as usize;
-    let bits = |row: &[u8]| (0..width).map(|j| row[j / 8] >> (7 - j % 8) & 1 == 1).collect::<Vec<bool>>();
-    Ok(Values::Bool(if row == 0 { Vec::new() } else { packed.chunks_exact(row as usize).flat_map(bits).collect() }))
+    // There are at most eight pixels a byte.
+    let mut pixels: Vec<bool> = memory.room("pixels", width * header.height as usize)?;
+    let bits = |row: &'_ [u8]| -> Vec<bool> { (0..width).map(|j| row[j / 8] >> (7 - j % 8) & 1 == 1).collect() };
+    packed.chunks_exact((row as usize).max(1)).for_each(|row| pixels.extend(bits(row)));
+    Ok(Values::Bool(pixels))
 }
 
 /// Numbers in text; those of bitmaps are digits that need nothing between them.
-fn plain_pixels(header: &Header, rest: &[u8], info: &Info) -> Result<Values, Fault> {
+fn plain_pixels(header: &Header, rest: &[u8], info: &Info, memory: &Memory) -> Result<Values, Fault> {
+    // Each pixel takes a byte at least; lists that grow take room for twice as many.
+    memory.ask("pixels", info.stored.min(rest.len() as u64).saturating_mul(2 * info.dtype.bytes() as u64))?;
     let mut values = Values::empty(info.dtype);
     let mut at = 0;
     while (values.len() as u64) < info.stored {
         let pixel = match info.dtype {
             Prim::Bool => {
-                at += rest[at..].iter().take_while(|b| b.is_ascii_whitespace()).count();
+                skip(rest, &mut at);
                 let digit = rest.get(at).filter(|b| matches!(b, b'0' | b'1'));
                 let digit =
                     digit.ok_or_else(|| Fault::malformed("a pixel, 0 or 1", format!("`{}`", begin(&rest[at..]))))?;
@@ -179,7 +190,7 @@ fn pixels(format: &FileFormat, content: &Content, options: &WriteOptions) -> Res
         let what = format!("a tensor of {} modes in {file}", content.shape.len());
         return Err(Fault::unsupported(what, "write a matrix, or another format"));
     };
-    Ok((shared::dense(content)?.into_owned(), height, width))
+    Ok((shared::dense(content, &options.memory)?.into_owned(), height, width))
 }
 
 fn write_bitmap(content: &Content, options: &WriteOptions, out: &mut dyn Write) -> Result<(), WriteError> {

@@ -2,6 +2,7 @@
 
 use crate::content::{Content, Data, places};
 use crate::error::{Count, Fault};
+use crate::memory::{Memory, bytes_of};
 use crate::values::Values;
 use redpoll_logic::Scalar;
 use std::borrow::Cow;
@@ -14,11 +15,11 @@ pub(crate) type Entries<'a> = (Cow<'a, [Vec<u64>]>, Cow<'a, Values>);
 /// that are not zero. Stored `false` is dropped where the file has no values to say so.
 ///
 /// # Errors
-/// When the fill value is not zero.
-pub(crate) fn entries<'a>(content: &'a Content, file: &str) -> Result<Entries<'a>, Fault> {
+/// When the fill value is not zero, or the memory is exceeded.
+pub(crate) fn entries<'a>(content: &'a Content, file: &str, memory: &Memory) -> Result<Entries<'a>, Fault> {
     match &content.data {
         Data::Dense(values) => {
-            let (coordinates, values) = entries_of_dense(&content.shape, values);
+            let (coordinates, values) = entries_of_dense(&content.shape, values, memory)?;
             Ok((Cow::Owned(coordinates), Cow::Owned(values)))
         }
         Data::Triples { coordinates, values } => {
@@ -27,6 +28,7 @@ pub(crate) fn entries<'a>(content: &'a Content, file: &str) -> Result<Entries<'a
                 return Err(Fault::unsupported(what, "write every place, as .npy does"));
             }
             let Values::Bool(v) = values else { return Ok((Cow::Borrowed(coordinates), Cow::Borrowed(values))) };
+            memory.ask("entries", bytes_of(v.len(), (content.shape.len() + 2) * size_of::<u64>()))?;
             let kept: Vec<usize> = (0..v.len()).filter(|&k| v[k]).collect();
             let coordinates = coordinates.iter().map(|c| kept.iter().map(|&k| c[k]).collect()).collect();
             Ok((Cow::Owned(coordinates), Cow::Owned(values.gather(&kept))))
@@ -40,9 +42,20 @@ pub(crate) fn reach(coordinates: &[Vec<u64>], shape: &[u64]) -> bool {
 }
 
 /// The places of a row-major tensor that are not zero (`-0.0` and NaN are not zero).
-pub(crate) fn entries_of_dense(shape: &[u64], values: &Values) -> (Vec<Vec<u64>>, Values) {
+///
+/// # Errors
+/// When the memory is exceeded.
+pub(crate) fn entries_of_dense(
+    shape: &[u64],
+    values: &Values,
+    memory: &Memory,
+) -> Result<(Vec<Vec<u64>>, Values), Fault> {
     let zero = Scalar::zero(values.prim());
-    let kept: Vec<usize> = (0..values.len()).filter(|&k| values.get(k) != zero).collect();
+    let wanted = |k: &usize| values.get(*k) != zero;
+    let count = (0..values.len()).filter(wanted).count();
+    memory.ask("entries", bytes_of(count, (shape.len() + 1) * size_of::<u64>() + values.prim().bytes()))?;
+    let mut kept: Vec<usize> = Vec::with_capacity(count);
+    kept.extend((0..values.len()).filter(wanted));
     let mut coordinates = vec![Vec::with_capacity(kept.len()); shape.len()];
     for &place in &kept {
         let mut rest = place as u64;
@@ -51,14 +64,14 @@ pub(crate) fn entries_of_dense(shape: &[u64], values: &Values) -> (Vec<Vec<u64>>
             rest /= dimension;
         }
     }
-    (coordinates, values.gather(&kept))
+    Ok((coordinates, values.gather(&kept)))
 }
 
 /// Every place of a tensor, row-major.
 ///
 /// # Errors
 /// When there are more than memory holds.
-pub(crate) fn dense(content: &Content) -> Result<Cow<'_, Values>, Fault> {
+pub(crate) fn dense<'a>(content: &'a Content, memory: &Memory) -> Result<Cow<'a, Values>, Fault> {
     let Data::Triples { coordinates, values } = &content.data else { return Ok(Cow::Borrowed(content.data.values())) };
     let count = places(&content.shape);
     let too_large = || Fault::TooLarge { what: "the number of places", size: Count(count), limit: isize::MAX as u64 };
@@ -72,8 +85,7 @@ pub(crate) fn dense(content: &Content) -> Result<Cow<'_, Values>, Fault> {
         ($($variant:ident),*) => {
             match (values, fill) {
                 $((Values::$variant(v), Scalar::$variant(fill)) => {
-                    let mut all = Vec::new();
-                    all.try_reserve_exact(count).map_err(|_| too_large())?;
+                    let mut all = memory.room("all places", count)?;
                     all.resize(count, *fill);
                     for (k, &x) in v.iter().enumerate() {
                         all[place(k)] = x;

@@ -48,6 +48,10 @@ fn files_as_they_are_out_there() {
             "source,target,weight\n\"Smith, Ann\",Bob,1\nBob,\"O\"\"Hara\",2\n",
             // Names without a header, over a byte order mark.
             "\u{feff}alice bob\nbob carol\n",
+            // Coordinates that were written as real numbers.
+            "source,target,weight\n2.0,1.0,0.5\n0,1e0,2\n",
+            // One name makes names of a column, and of the other one of the same vertices.
+            "-1,2.0\nb,1\n",
             // Values of integers beyond 2^63, and of both kinds.
             "0,1,18446744073709551615\n1,0,3\n",
             "0,1,2\n1,0,-2.5e1\n",
@@ -70,6 +74,8 @@ fn files_as_they_are_out_there() {
             [3, 3] i64: (0, 1): 2, (1, 2): 3
             [3, 3] i64: (0, 1): 1, (1, 2): 2 Smith, Ann|Bob|O"Hara / Smith, Ann|Bob|O"Hara
             [3, 3] bool: (0, 1): true, (1, 2): true alice|bob|carol / alice|bob|carol
+            [3, 3] f64: (0, 1): 2.0, (2, 1): 0.5
+            [4, 4] bool: (0, 1): true, (2, 3): true -1|2.0|b|1 / -1|2.0|b|1
             [2, 2] u64: (0, 1): 18446744073709551615, (1, 0): 3
             [2, 2] f64: (0, 1): 2.0, (1, 0): -25.0
             [2, 2, 3] i64: (0, 1, 2): 3, (1, 1, 0): 4
@@ -99,6 +105,12 @@ fn what_does_not_fit_is_named_with_its_line() {
             &("0,1\n".repeat(20) + ",1\n"),
             &("0,1\n".repeat(20) + "0,-1\n"),
             &("0,1\n".repeat(20) + "0,99999999999999999999\n"),
+            // Numbers that are no coordinates are not taken for names.
+            "-1,2\n2,1\n",
+            "source,target\n1.5,2\n2,1\n",
+            "1,nan\n2,1\n",
+            "1,2\n,1\n",
+            "1,18446744073709551616\n",
             "0,9223372036854775807\n",
             "# dims 2 5\n0,1\n2,1\n",
             "# dims 2 5 7\n0,1\n",
@@ -118,8 +130,13 @@ fn what_does_not_fit_is_named_with_its_line() {
             a.csv:2: value `1e999` does not fit f64; write inf if infinity is meant
             a.csv:21: expected a number, as the first records have in this column (or ask for names), found `x`
             a.csv:21: expected a number, as the first records have in this column (or ask for names), found an empty field
-            a.csv:21: expected a number, as the first records have in this column (or ask for names), found `-1`
-            a.csv:21: expected a number, as the first records have in this column (or ask for names), found `99999999999999999999`
+            a.csv:21: expected a coordinate, which is a whole number and not negative (or ask for names), found `-1`
+            a.csv:21: expected a coordinate, which is a whole number and not negative (or ask for names), found `99999999999999999999`
+            a.csv:1: expected a coordinate, which is a whole number and not negative (or ask for names), found `-1`
+            a.csv:2: expected a coordinate, which is a whole number and not negative (or ask for names), found `1.5`
+            a.csv:1: expected a coordinate, which is a whole number and not negative (or ask for names), found `nan`
+            a.csv:2: expected a number, as the first records have in this column (or ask for names), found an empty field
+            a.csv:1: expected a coordinate, which is a whole number and not negative (or ask for names), found `18446744073709551616`
             a.csv:1: coordinate 9223372036854775807 of mode 1 is out of range: the dimension is 9223372036854775807, counted from 0
             a.csv:3: coordinate 2 of mode 0 is out of range: the dimension is 2, counted from 0
             a.csv:2: expected the dimensions of 2 columns of coordinates, found a comment of 3 dimensions
@@ -242,4 +259,24 @@ fn text_that_is_written() {
     "#]]
     .assert_eq(&texts.join("--\n"));
     assert_eq!(load("a.csv", texts[2].as_bytes()).unwrap().info.dtype, Prim::Bool);
+}
+
+/// Protects text of other systems: it is read, or refused with the reason, and never becomes names.
+#[test]
+fn encodings_and_line_ends() {
+    let utf_16 = "0,1\n1,0\n".encode_utf16().flat_map(u16::to_le_bytes);
+    let files = [
+        b"\xef\xbb\xbf# dims 3 3\n0,1\n".to_vec(),
+        [0xff, 0xfe].into_iter().chain(utf_16).collect(),
+        b"0,1\r1,0\r".to_vec(),
+        b"0,1\r\n1,0\r\n".to_vec(),
+    ];
+    let all = files.iter().map(|bytes| told(load("a.csv", bytes).map_err(|e| e.to_string())));
+    expect![[r#"
+        [3, 3] bool: (0, 1): true
+        a.csv: text in UTF-16 is not supported; save it as UTF-8
+        a.csv: text whose lines end with a carriage return alone is not supported; save it with line feeds
+        [2, 2] bool: (0, 1): true, (1, 0): true
+    "#]]
+    .assert_eq(&all.collect::<String>());
 }

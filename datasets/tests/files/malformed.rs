@@ -99,8 +99,9 @@ fn matrix_market_entries() {
             mtx!("coordinate integer general", "3 3 1\n1 1 1.5\n"),
             mtx!("coordinate integer general", "3 3 1\n1 1 9223372036854775808\n"),
             mtx!("coordinate unsigned-integer general", "3 3 1\n1 1 -1\n"),
-            mtx!("coordinate pattern general", "3 3 1\n1 1 1\n"),
-            mtx!("coordinate real skew-symmetric", "3 3 1\n2 2 0\n"),
+            mtx!("coordinate pattern general", "3 3 1\n1 1 x\n"),
+            mtx!("coordinate pattern general", "3 3 1\n1 1 1 2\n"),
+            mtx!("coordinate real skew-symmetric", "3 3 1\n2 2 5\n"),
             mtx!("coordinate integer skew-symmetric", "3 3 1\n2 1 -9223372036854775808\n"),
             mtx!("coordinate real general", "0 3 1\n1 1 1\n"),
             mtx!("array real general", "2 2\n1\n2\n3\n"),
@@ -125,8 +126,9 @@ fn matrix_market_entries() {
             a.mtx:3: expected an integer, found `1.5`
             a.mtx:3: value `9223372036854775808` does not fit i64; declare a wider field in the banner
             a.mtx:3: value `-1` does not fit u64; declare a wider field in the banner
-            a.mtx:3: expected the end of the entry's line, found `1`
-            a.mtx:3: expected no entry on the diagonal, as the matrix is skew-symmetric, found one at row and column 2
+            a.mtx:3: expected a number, found `x`
+            a.mtx:3: expected the end of the entry's line, found `2`
+            a.mtx:3: expected nothing but 0 on the diagonal, as the matrix is skew-symmetric, found another value at row and column 2
             a.mtx:3: value -(-2^63) does not fit i64; its negative at the mirrored place does not either
             a.mtx:3: coordinate 1 of mode 0 is out of range: the dimension is 0, counted from 1
             a.mtx:6: expected 4 entries as the header says, found 3; the file is truncated or its header wrong
@@ -156,7 +158,7 @@ fn frostt() {
             b"1 1 1e999\n",
             b"9223372036854775808 1 1\n",
             b"99999999999999999999 1 1\n",
-            b"1 1 1 # note\n",
+            b"1 1 1 note\n",
             b"# extended FROSTT format\n",
             b"# extended FROSTT format\n2 1\n",
             b"# extended FROSTT format\n2 1\n3\n1 1 1\n",
@@ -185,7 +187,7 @@ fn frostt() {
             a.tns:1: value `1e999` does not fit f64; write inf if infinity is meant
             a.tns:1: coordinate 9223372036854775808 of mode 0 is out of range: the dimension is 9223372036854775807, counted from 1
             a.tns:1: expected a coordinate, found `99999999999999999999`
-            a.tns:1: expected a coordinate, found `#`
+            a.tns:1: expected a number, found `note`
             a.tns:2: expected the line of rank and number of entries, found the end of the file
             a.tns:3: expected the line of dimensions, found the end of the file
             a.tns:3: expected a dimension, found the end of the line
@@ -308,11 +310,11 @@ fn archives() {
             a.npz: expected a whole zip archive, found invalid Zip archive: Could not find EOCD
             a.npz: expected a whole zip archive, found invalid Zip archive: Could not find EOCD
             a.npz: expected a whole zip archive, found invalid Zip archive: Could not find EOCD
-            a.npz: expected one dense array, or a SciPy sparse array with its `format`, found no array
-            a.npz: expected one dense array, or a SciPy sparse array with its `format`, found 2 arrays: `a`, `b`
+            a.npz: expected one dense array, or a sparse array of SciPy or PyData with its `format`, found no array
+            a.npz: expected one dense array, or a sparse array of SciPy or PyData with its `format`, found 2 arrays: `a`, `b`
             a.npz, array `a`: an array of Python objects, which is a pickle, (dtype `|O`) is not supported; convert it with astype and save it again
             a.npz, array `a`: expected the magic string `\x93NUMPY`, found `not an`
-            a.npz, array `format`: expected a sparse format (coo, csr, csc, bsr, dia), found `lil`
+            a.npz, array `format`: expected a sparse format (coo, csr, csc, bsr, dia, gcxs), found `lil`
             a.npz, array `format`: expected the name of a sparse format, found an array of numbers
             a.npz, array `shape`: expected an array of that name, found none
             a.npz, array `shape`: expected 1 to 2 modes for csr, found 3

@@ -3,7 +3,7 @@
 use crate::{listing, load, npy, npy_i64, npy_text, npz};
 use expect_test::{Expect, expect};
 use redpoll_datasets::{Layout, ReadOptions, Symmetry, Values, read_bytes};
-use redpoll_logic::Prim;
+use redpoll_logic::{Prim, Scalar};
 
 fn check(name: &str, bytes: &[u8], expect: &Expect) {
     let loaded = load(name, bytes).unwrap_or_else(|e| panic!("{e}"));
@@ -325,6 +325,169 @@ fn scipy_layouts() {
         [1, 2] i64 array general stored 2
         (0, 1): 4"#]],
     );
+}
+
+/// A `.npy` file of one `f64`, or of a vector of them.
+fn npy_f64(shape: &str, elements: &[f64]) -> Vec<u8> {
+    let elements: Vec<u8> = elements.iter().flat_map(|x| x.to_le_bytes()).collect();
+    npy(&format!("{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}}}"), &elements)
+}
+
+/// What `sparse.save_npz` writes of that format, with those arrays beside its fill value.
+fn pydata(format: &str, fill: f64, arrays: &[(&str, Vec<u8>)]) -> Vec<u8> {
+    let own = [("format", npy_text(format)), ("fill_value", npy_f64("()", &[fill]))];
+    npz(&[&own[..], arrays].concat())
+}
+
+/// Protects the fill value of PyData/Sparse on its way into tensors, NaN and a dtype that is asked for included.
+#[test]
+fn fill_values_of_pydata_are_kept() {
+    let vector = |x: &[i64]| npy_i64(&[x.len() as u64], x);
+    let coo = |fill: f64| {
+        let coords = ("coords", npy_i64(&[2, 2], &[0, 1, 2, 1]));
+        pydata("coo", fill, &[("shape", vector(&[2, 3])), coords, ("data", npy_f64("(2,)", &[1.0, 2.0]))])
+    };
+    let loaded = load("a.npz", &coo(5.0)).unwrap();
+    assert_eq!((&loaded.info.fill, loaded.info.layout), (&Scalar::F64(5.0), Layout::Coordinate));
+    let (tensor, _) = loaded.clone().into_tensor(None).unwrap();
+    assert_eq!(tensor.to_dense_scalars().unwrap(), [5.0, 5.0, 1.0, 5.0, 2.0, 5.0].map(Scalar::F64));
+    assert_eq!(loaded.into_content().unwrap().0.fill, Scalar::F64(5.0));
+    let nan = load("a.npz", &coo(f64::NAN)).unwrap().into_tensor(None).unwrap().0;
+    assert!(matches!(nan.ty().fill, Scalar::F64(fill) if fill.is_nan()));
+
+    let read =
+        |bytes: &[u8], dtype| read_bytes("a.npz", bytes, &ReadOptions { dtype: Some(dtype), ..ReadOptions::default() });
+    assert_eq!(read(&coo(5.0), Prim::U8).unwrap().info.fill, Scalar::U8(5));
+    expect!["a.npz, array `fill_value`: value nan does not fit u8; read the file as a wider dtype"]
+        .assert_eq(&read(&coo(f64::NAN), Prim::U8).unwrap_err().to_string());
+    let many = [("shape", vector(&[1])), ("data", vector(&[])), ("coords", npy_i64(&[1, 0], &[]))];
+    let many = npz(&[&[("format", npy_text("coo")), ("fill_value", vector(&[1, 2]))][..], &many].concat());
+    expect!["a.npz, array `fill_value`: expected one value, found 2"]
+        .assert_eq(&load("a.npz", &many).unwrap_err().to_string());
+
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.npz");
+    std::fs::write(&path, coo(5.0)).unwrap();
+    assert_eq!(redpoll_datasets::info(&path).unwrap().fill, Scalar::F64(5.0));
+}
+
+/// Protects the layouts of PyData/Sparse that SciPy does not have.
+#[test]
+fn pydata_layouts() {
+    let vector = |x: &[i64]| npy_i64(&[x.len() as u64], x);
+    let gcxs = |shape: &[i64], axes: Vec<u8>, indptr: &[i64], indices: &[i64], data: &[i64]| {
+        let arrays = [
+            ("shape", vector(shape)),
+            ("compressed_axes", axes),
+            ("indptr", vector(indptr)),
+            ("indices", vector(indices)),
+            ("data", vector(data)),
+        ];
+        npz(&[&[("format", npy_text("gcxs")), ("fill_value", npy_i64(&[], &[5]))][..], &arrays].concat())
+    };
+    let files = [
+        gcxs(&[2, 3], vector(&[0]), &[0, 1, 2], &[2, 1], &[1, 2]),
+        gcxs(&[2, 3], vector(&[1]), &[0, 0, 1, 2], &[1, 0], &[2, 1]),
+        // Of a vector there is one fiber.
+        gcxs(&[4], npy_f64("(0,)", &[]), &[0, 2], &[1, 3], &[3, 1]),
+        // Fibers along the first of three modes, and along the last two.
+        gcxs(&[2, 2, 3], vector(&[1, 2]), &[0, 1, 1, 1, 1, 1, 3], &[1, 0, 1], &[7, 8, 9]),
+        gcxs(&[2, 2, 3], vector(&[0]), &[0, 1, 3], &[5, 0, 5], &[8, 7, 9]),
+        gcxs(&[2, 0, 3], vector(&[1]), &[0], &[], &[]),
+        // One value, as an entry and as the fill value.
+        pydata(
+            "coo",
+            7.0,
+            &[("shape", npy_f64("(0,)", &[])), ("coords", npy_i64(&[0, 0], &[])), ("data", npy_f64("(0,)", &[]))],
+        ),
+        pydata(
+            "coo",
+            7.0,
+            &[("shape", npy_f64("(0,)", &[])), ("coords", npy_i64(&[0, 1], &[])), ("data", npy_f64("(1,)", &[3.0]))],
+        ),
+        // What cannot be.
+        pydata(
+            "coo",
+            7.0,
+            &[
+                ("shape", npy_f64("(0,)", &[])),
+                ("coords", npy_i64(&[0, 2], &[])),
+                ("data", npy_f64("(2,)", &[3.0, 4.0])),
+            ],
+        ),
+        gcxs(&[2, 3], vector(&[0, 1]), &[0, 1, 2], &[2, 1], &[1, 2]),
+        gcxs(&[2, 3], vector(&[2]), &[0, 1, 2], &[2, 1], &[1, 2]),
+        gcxs(&[2, 3], vector(&[0]), &[0, 1, 2], &[2, 3], &[1, 2]),
+        gcxs(&[2, 3], vector(&[0]), &[0, 1], &[2], &[1]),
+        gcxs(&[2, 3], vector(&[0]), &[0, 1, 1], &[2, 1], &[1, 2]),
+        gcxs(&[1 << 62, 1 << 62, 2], vector(&[0, 1]), &[0], &[], &[]),
+    ];
+    let told = |bytes: &Vec<u8>| match load("a.npz", bytes) {
+        Ok(loaded) => {
+            let info = &loaded.info;
+            let header = format!("{:?} {} {} fill {}: ", info.shape, info.dtype, info.layout, info.fill);
+            header + &listing(&loaded).replace('\n', ", ") + "\n"
+        }
+        Err(e) => format!("{e}\n"),
+    };
+    expect![[r#"
+        [2, 3] i64 csr fill 5: (0, 2): 1, (1, 1): 2
+        [2, 3] i64 csc fill 5: (0, 2): 1, (1, 1): 2
+        [4] i64 coordinate fill 5: (1): 3, (3): 1
+        [2, 2, 3] i64 coordinate fill 5: (0, 1, 2): 8, (1, 0, 0): 7, (1, 1, 2): 9
+        [2, 2, 3] i64 coordinate fill 5: (0, 1, 2): 8, (1, 0, 0): 7, (1, 1, 2): 9
+        [2, 0, 3] i64 coordinate fill 5: 
+        [] f64 array fill 7.0: (): 7.0
+        [] f64 array fill 7.0: (): 3.0
+        a.npz, array `data`: expected at most one value of an array without modes, found 2
+        a.npz, array `compressed_axes`: expected some of the modes of an array of 2, each once, found [0, 1]
+        a.npz, array `compressed_axes`: expected some of the modes of an array of 2, each once, found [2]
+        a.npz, array `indices`, entry 1: expected a place of a fiber, below 3, found 3
+        a.npz, array `indptr`: expected 3 entries, found 2
+        a.npz, array `indptr`: expected 2 entries, found 1
+        a.npz, array `shape`: the number of places is too large: more than 2^64, and at most 9223372036854775807 can be handled
+    "#]].assert_eq(&files.iter().map(told).collect::<String>());
+}
+
+/// Protects what other programs write into text: values where there should be none, whole numbers as reals, comments after
+/// entries, zeros on a diagonal that is zero anyway, a byte order mark.
+#[test]
+fn text_of_other_programs() {
+    let files: [(&str, &str); 9] = [
+        ("a.mtx", "%%MatrixMarket matrix coordinate real skew-symmetric\n2 2 3\n1 1 0\n2 1 3 % note\n2 2 -0.0\n"),
+        ("a.mtx", "%%MatrixMarket matrix coordinate integer general\n2 2 3\n1 1 3.0\n2 1 -1e3\n2 2 7\n"),
+        ("a.mtx", "%%MatrixMarket matrix array integer general\n1 2\n3. % note\n4\n"),
+        ("a.mtx", "%%MatrixMarket matrix coordinate pattern symmetric\n2 2 2\n1 1 3.5\n2 1 0\n"),
+        ("a.mtx", "\u{feff}%%MatrixMarket matrix coordinate pattern general % note\r\n1 1 1 % note\r\n1 1\r\n"),
+        ("a.tns", "\u{feff}# dims 3 3\n1 1 2 # note\n3 3 4 #\n"),
+        ("a.tns", "1 1 2 # the first entry tells the rank\n3 3 4\n"),
+        ("a.tns", "# extended FROSTT format\n2 1 # rank and entries\n3 3 # dimensions\n3 3 4\n"),
+        ("a.pbm", "P1 # note\n2 2\n1 0 # note\n0 1\n"),
+    ];
+    let told = |(name, text): &(&str, &str)| match load(name, text.as_bytes()) {
+        Ok(loaded) => {
+            let stored = loaded.data.values().len();
+            format!(
+                "{:?} {} {stored}: {}\n",
+                loaded.info.shape,
+                loaded.info.dtype,
+                listing(&loaded).replace('\n', ", ")
+            )
+        }
+        Err(e) => format!("{e}\n"),
+    };
+    expect![[r#"
+        [2, 2] f64 4: (0, 1): -3.0, (1, 0): 3.0, (1, 1): -0.0
+        [2, 2] i64 3: (0, 0): 3, (1, 0): -1000, (1, 1): 7
+        [1, 2] i64 2: (0, 0): 3, (0, 1): 4
+        [2, 2] bool 3: (0, 0): true, (0, 1): true, (1, 0): true
+        [1, 1] bool 1: (0, 0): true
+        [3, 3] f64 2: (0, 0): 2.0, (2, 2): 4.0
+        [3, 3] f64 2: (0, 0): 2.0, (2, 2): 4.0
+        [3, 3] f64 1: (2, 2): 4.0
+        [2, 2] bool 4: (0, 0): true, (1, 1): true
+    "#]]
+    .assert_eq(&files.iter().map(told).collect::<String>());
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use super::crew;
 use crate::Error;
 use rayon::{ThreadPool, ThreadPoolBuilder};
+use std::ffi::OsStr;
 use std::num::NonZero;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -10,6 +11,20 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 /// The least work of a chunk, in steps of loops: a fraction of a millisecond, hundreds of times what it takes to wake a
 /// thread.
 const GRAIN: u64 = 1 << 16;
+
+/// The number of threads that a variable says; none where it is empty.
+fn threads_of(value: &OsStr) -> Result<Option<NonZero<usize>>, String> {
+    let fault = || {
+        let value = value.display();
+        format!(
+            "REDPOLL_THREADS is `{value}` in the environment; set it to a number of threads, 1 at least, or unset it"
+        )
+    };
+    match value.to_str() {
+        Some("") => Ok(None),
+        text => text.and_then(|text| text.trim().parse().ok()).map(Some).ok_or_else(fault),
+    }
+}
 
 /// A number of threads, the caller's included. The other ones start with the first work for them and then wait for more;
 /// all sessions that share the workers share them.
@@ -27,12 +42,23 @@ impl Workers {
     }
 
     /// As many threads as the environment variable `REDPOLL_THREADS` says, else as the machine runs at once, shared by all
-    /// who ask in this process.
+    /// who ask in this process. What is no number of threads is ignored here; [`Workers::from_environment`] says so.
     pub fn host() -> &'static Arc<Workers> {
         static HOST: OnceLock<Arc<Workers>> = OnceLock::new();
-        let asked = || std::env::var("REDPOLL_THREADS").ok()?.parse().ok();
+        let asked = || Workers::from_environment().ok().flatten();
         let all = || std::thread::available_parallelism().unwrap_or(NonZero::<usize>::MIN);
         HOST.get_or_init(|| Arc::new(Workers::new(asked().unwrap_or_else(all))))
+    }
+
+    /// The number of threads that the environment variable `REDPOLL_THREADS` says, if it is set.
+    ///
+    /// # Errors
+    /// When it is no number, or 0.
+    pub fn from_environment() -> Result<Option<NonZero<usize>>, &'static str> {
+        static ASKED: OnceLock<Result<Option<NonZero<usize>>, String>> = OnceLock::new();
+        let asked =
+            ASKED.get_or_init(|| std::env::var_os("REDPOLL_THREADS").map_or(Ok(None), |value| threads_of(&value)));
+        asked.as_ref().copied().map_err(String::as_str)
     }
 
     /// The caller's thread alone.
@@ -104,6 +130,16 @@ impl Workers {
 mod tests {
     use super::*;
     use crate::assembly::Status;
+
+    /// Protects from a number of threads that nobody asked for.
+    #[test]
+    fn the_environment_says_a_number_of_threads_or_nothing() {
+        let told = |value: &str| threads_of(OsStr::new(value)).map(|n| n.map(NonZero::get));
+        assert_eq!((told(""), told("3"), told(" 8 ")), (Ok(None), Ok(Some(3)), Ok(Some(8))));
+        for wrong in ["abc", "0", "-1", "2.5", "4 cores", "99999999999999999999999"] {
+            assert!(told(wrong).unwrap_err().contains(&format!("`{wrong}`")), "{wrong}");
+        }
+    }
 
     /// Protects that every item is done once, whatever the number of threads, and that errors are told in order.
     #[test]

@@ -66,15 +66,27 @@ pub fn convert_within(tensor: &Tensor, format: &Format, memory: &Arc<MemoryBudge
     }
     let converted = convert(tensor, format);
     memory.release(scratch);
-    let mut converted = converted?;
     let old: Vec<*const u8> = tensor.arrays().map(|a| a.buffer().as_ptr()).collect();
-    for array in converted.levels.iter_mut().flatten().chain(&mut converted.leaf) {
-        if !old.contains(&array.buffer().as_ptr()) {
-            let buffer = charged(array.buffer().clone(), memory).ok_or_else(exceeded)?;
+    charge(converted?, memory, |buffer| !old.contains(&buffer)).ok_or_else(exceeded)
+}
+
+impl Tensor {
+    /// The tensor, its arrays charged to the memory budget as long as they live; `None` when their bytes are not left.
+    #[must_use]
+    pub fn charged(self, memory: &Arc<MemoryBudget>) -> Option<Tensor> {
+        charge(self, memory, |_| true)
+    }
+}
+
+/// The tensor, those of its buffers charged to the memory budget that are asked for.
+fn charge(mut tensor: Tensor, memory: &Arc<MemoryBudget>, wanted: impl Fn(*const u8) -> bool) -> Option<Tensor> {
+    for array in tensor.levels.iter_mut().flatten().chain(&mut tensor.leaf) {
+        if wanted(array.buffer().as_ptr()) {
+            let buffer = charged(array.buffer().clone(), memory)?;
             *array = Array::new(array.prim(), buffer, array.len()).expect("the buffer is the same");
         }
     }
-    Ok(converted)
+    Some(tensor)
 }
 
 /// The leaf for a format with the same levels, if they can stay.

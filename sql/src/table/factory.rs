@@ -5,8 +5,10 @@ use crate::error::Error;
 use async_trait::async_trait;
 use datafusion::catalog::{Session, TableProvider, TableProviderFactory};
 use datafusion::error::Result as DataFusionResult;
+use datafusion::execution::memory_pool::MemoryLimit;
+use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::logical_expr::CreateExternalTable;
-use redpoll_datasets::{ReadOptions, read};
+use redpoll_datasets::{Memory, ReadOptions, read};
 use redpoll_logic::DType;
 use redpoll_logic::literal::read_value;
 use redpoll_logic::sexpr::Sexpr;
@@ -28,8 +30,12 @@ impl TensorFactory {
 
 #[async_trait]
 impl TableProviderFactory for TensorFactory {
-    async fn create(&self, _: &dyn Session, cmd: &CreateExternalTable) -> DataFusionResult<Arc<dyn TableProvider>> {
-        Ok(Arc::new(create(cmd)?))
+    async fn create(
+        &self,
+        session: &dyn Session,
+        cmd: &CreateExternalTable,
+    ) -> DataFusionResult<Arc<dyn TableProvider>> {
+        Ok(Arc::new(create(cmd, &memory_left(session.runtime_env()))?))
     }
 }
 
@@ -42,7 +48,7 @@ pub(crate) struct Declared<'a> {
     pub(crate) fill: Option<&'a str>,
 }
 
-fn create(cmd: &CreateExternalTable) -> Result<TensorTable, Error> {
+fn create(cmd: &CreateExternalTable, memory: &Memory) -> Result<TensorTable, Error> {
     let fault = |what: String| Error::Declaration { table: cmd.name.to_string(), what };
     let [location] = &cmd.locations[..] else {
         return Err(fault(format!("a tensor is read from one file, found {}", cmd.locations.len())));
@@ -61,7 +67,7 @@ fn create(cmd: &CreateExternalTable) -> Result<TensorTable, Error> {
         }
     }
     let path = location.strip_prefix("file://").unwrap_or(location);
-    let table = open(path, columns, declared).map_err(|e| match e {
+    let table = open(path, columns, declared, memory).map_err(|e| match e {
         Error::Declaration { what, .. } => fault(what),
         e => e,
     })?;
@@ -74,10 +80,24 @@ fn create(cmd: &CreateExternalTable) -> Result<TensorTable, Error> {
     Ok(table)
 }
 
+/// The memory that the pool of a runtime has left, for what is read of a file.
+pub(crate) fn memory_left(runtime: &RuntimeEnv) -> Memory {
+    let pool = &runtime.memory_pool;
+    match pool.memory_limit() {
+        MemoryLimit::Finite(limit) => Memory::limited(limit.saturating_sub(pool.reserved())),
+        _ => Memory::default(),
+    }
+}
+
 /// The table of a file of a tensor; without names, its columns have the usual ones.
-pub(crate) fn open(path: &str, columns: Vec<String>, declared: Declared<'_>) -> Result<TensorTable, Error> {
+pub(crate) fn open(
+    path: &str,
+    columns: Vec<String>,
+    declared: Declared<'_>,
+    memory: &Memory,
+) -> Result<TensorTable, Error> {
     let fault = |what: String| Error::Declaration { table: path.to_string(), what };
-    let loaded = read(path, &ReadOptions::default())?;
+    let loaded = read(path, &ReadOptions { memory: memory.clone(), ..ReadOptions::default() })?;
     let rank = loaded.info.shape.len();
     let storage = declared
         .storage

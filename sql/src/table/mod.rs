@@ -9,7 +9,7 @@ mod scan;
 mod sink;
 
 pub(crate) use factory::TensorFactory;
-pub(crate) use factory::{Declared, open};
+pub(crate) use factory::{Declared, memory_left, open};
 pub(crate) use ranges::range_of;
 pub(crate) use sink::entries;
 pub(crate) use sink::{TensorFiles, TensorSink};

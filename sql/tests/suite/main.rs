@@ -7,6 +7,7 @@ mod correlated;
 mod datasets;
 mod declared;
 mod engines;
+mod files;
 mod first;
 mod fuzz;
 mod left;

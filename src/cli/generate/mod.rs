@@ -6,7 +6,7 @@ use super::bar::Bar;
 use super::failure::Failure;
 use super::out::{check_extension, check_size};
 use crate::datasets::generate::{Distribution, GenerateOptions, generate as make};
-use crate::datasets::{Error, WriteOptions, write_content};
+use crate::datasets::{Error, Memory, WriteOptions, write_content};
 use crate::logic::Prim;
 use kinds::Kind;
 use std::io::Write;
@@ -58,24 +58,24 @@ fn dtype(name: &str) -> Result<Prim, String> {
     Prim::from_name(name).ok_or_else(|| format!("expected one of {}", known()))
 }
 
-pub(super) fn generate(args: &Args, out: &mut impl Write) -> Result<(), Failure> {
+pub(super) fn generate(args: &Args, memory: &Memory, out: &mut impl Write) -> Result<(), Failure> {
     let (generator, common) = args.kind.generator()?;
     check_extension("--out ", &common.out)?;
     let options = GenerateOptions {
         seed: common.seed,
         dtype: common.dtype,
         values: common.values,
-        memory: u64::from(common.memory) << 30,
+        memory: (u64::from(common.memory) << 30).min(memory.limit() as u64),
     };
     let bar = Bar::new();
     let content = make(&*generator, &options, &mut |p| bar.show(p.step, p.done, p.total)).map_err(|error| {
         let memory = matches!(&error, Error::Generate { fault: crate::datasets::Fault::Memory { .. }, .. });
-        let hint = memory.then(|| "--memory allows more".to_owned());
+        let hint = memory.then(|| "--memory allows more, within --memory-limit".to_owned());
         Failure::Failed { error: error.into(), hint }
     })?;
     check_size(&common.out, &content.shape, content.prim())?;
     bar.wait("writing");
-    write_content(&common.out, &content, &WriteOptions::default())?;
+    write_content(&common.out, &content, &WriteOptions { memory: memory.clone(), ..WriteOptions::default() })?;
     bar.clear();
     let shape: Vec<String> = content.shape.iter().map(u64::to_string).collect();
     let (shape, entries) = (shape.join(" x "), content.data.values().len());

@@ -41,7 +41,7 @@ pub(super) struct Args {
     #[arg(short, long, value_name = "FILE", conflicts_with = "statements")]
     file: Option<PathBuf>,
 
-    /// The file of a table: .mtx, .tns, .npz, .csv, .parquet or .arrow
+    /// The file of a table: .mtx, .tns, .npz, .csv, .tsv, .txt, .ndjson, .parquet or .arrow; a folder or a pattern of files
     #[arg(long, value_name = "NAME=FILE")]
     table: Vec<TableFile>,
 
@@ -74,7 +74,7 @@ impl FromStr for TableFile {
     }
 }
 
-pub(super) fn sql(args: &Args, out: &mut impl Write) -> Result<(), Failure> {
+pub(super) fn sql(args: &Args, memory_limit: Option<usize>, out: &mut impl Write) -> Result<(), Failure> {
     let text = match (&args.statements, &args.file) {
         (Some(text), _) => text.clone(),
         (None, Some(file)) => std::fs::read_to_string(file)
@@ -82,7 +82,7 @@ pub(super) fn sql(args: &Args, out: &mut impl Write) -> Result<(), Failure> {
         (None, None) => return Err(Failure::Usage("there is no statement to run".into())),
     };
     let runtime = runtime(args.threads)?;
-    let mut config = Config::default();
+    let mut config = Config { memory_limit, ..Config::default() };
     if let Some(threads) = args.threads {
         config.workers = Arc::new(Workers::new(threads));
     }
@@ -156,6 +156,6 @@ fn hint(error: &DataFusionError) -> Option<&'static str> {
 }
 
 /// A database of the command line.
-fn database() -> Database {
-    Session::default().database()
+fn database(memory_limit: Option<usize>) -> Database {
+    Session::new(Config { memory_limit, ..Config::default() }).database()
 }

@@ -16,7 +16,7 @@ Statements end with `;` and may take several lines. Ctrl-C ends the one that run
 that is not finished; Ctrl-D and `quit` end the session.
   .help               this
   .tables             the tables
-  .open NAME FILE     a table of a file: .mtx, .tns, .npz, .csv, .parquet, .arrow
+  .open NAME FILE     a table of a file: .mtx, .tns, .npz, .csv, .tsv, .txt, .ndjson, .parquet, .arrow
   .mode table|csv|json   how rows are printed
   .timer on|off       whether a line tells how long it took
   .read FILE          run the statements of a file
@@ -30,9 +30,9 @@ enum Next {
 }
 
 /// Reads statements from standard input and runs them until its end.
-pub(crate) fn repl(out: &mut impl Write) -> Result<(), Failure> {
+pub(crate) fn repl(memory_limit: Option<usize>, out: &mut impl Write) -> Result<(), Failure> {
     let runtime = runtime(None)?;
-    let database = database();
+    let database = database(memory_limit);
     let mut shown = Shown { mode: Mode::Table, repeat: 0, timing: true };
     let failed =
         |e: ReadlineError| Failure::new(format!("standard input: {e}"), "`redpoll sql` takes statements as text");

@@ -102,9 +102,9 @@ pub(super) fn layout(sample: &Sample<'_>, options: &EdgeListOptions, dims: Optio
     let square = dims.is_none_or(|dims| dims.first() == dims.last());
     let one_set = rank == 2 && options.vertices == Vertices::OneSet && square;
     let named = |column: &usize| {
-        let natural = |field: &Cow<'_, [u8]>| !field.is_empty() && field.iter().all(u8::is_ascii_digit);
-        let fields = || sample.records.iter().filter_map(|(_, fields)| fields.get(*column));
-        options.ids == Ids::Names || !fields().all(natural)
+        // Numbers that are no coordinates are not made names: that one of them is `-1` or `1.5` is mostly a mistake.
+        let name = |field: &Cow<'_, [u8]>| !field.is_empty() && !is_number(field);
+        options.ids == Ids::Names || sample.records.iter().filter_map(|(_, fields)| fields.get(*column)).any(name)
     };
     let mut named: Vec<bool> = coordinates.iter().map(named).collect();
     if one_set && named.contains(&true) {

@@ -12,8 +12,8 @@
 //!   unless all names are those of coordinates, in the third column where there are three or more; files of two have no
 //!   values (`bool`). Coordinates are the columns before the value: those of known names where there are two at least,
 //!   else all. Other columns are not read.
-//! - **Coordinates** are numbers from 0, or names. A column holds names if one of its first 16 fields is no natural number.
-//!   Names are numbered in the order in which they come, and handed back as a [`Dictionary`].
+//! - **Coordinates** are whole numbers from 0, `2.0` among them, or names. A column holds names if one of its first 16
+//!   fields is no number; a negative number or a fraction is no name but an error, unless names are asked for. Names are numbered in the order in which they come, and handed back as a [`Dictionary`].
 //! - **Shape**: a comment `# dims 3 4` before the first record tells it, which the writer adds where the coordinates do
 //!   not. Else two columns of coordinates are the ends of edges between vertices of one set: the matrix is square and
 //!   names have one dictionary. With [`Vertices::PerMode`], or with other than two columns, each mode is as large as its
@@ -34,8 +34,8 @@ pub(crate) static CSV: FileFormat = FileFormat {
     extension: "csv",
     summary: "entries as delimited text: coordinates from 0, or names, and values where there are any",
     sniff: |start| sniff::is_edge_list(start, &[Delimiter::Comma, Delimiter::Semicolon]),
-    read: |bytes, options| read::read(&CSV, bytes, &options.edge_list),
-    info: |stream| read::info(&CSV, stream),
+    read: |bytes, options| read::read(&CSV, bytes, &options.edge_list, &options.memory),
+    info: |stream, memory| read::info(&CSV, stream, memory),
     write: |content, options, out| write::write(content, options, Delimiter::Comma, out),
 };
 
@@ -44,8 +44,8 @@ pub(crate) static TSV: FileFormat = FileFormat {
     extension: "tsv",
     summary: "the same, written with tabs",
     sniff: |start| sniff::is_edge_list(start, &[Delimiter::Tab]),
-    read: |bytes, options| read::read(&TSV, bytes, &options.edge_list),
-    info: |stream| read::info(&TSV, stream),
+    read: |bytes, options| read::read(&TSV, bytes, &options.edge_list, &options.memory),
+    info: |stream, memory| read::info(&TSV, stream, memory),
     write: |content, options, out| write::write(content, options, Delimiter::Tab, out),
 };
 

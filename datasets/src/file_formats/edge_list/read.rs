@@ -1,6 +1,6 @@
 //! Reading an edge list.
 
-use super::columns::{Layout as Columns, Role, layout};
+use super::columns::{Layout as Columns, Role, is_number, layout};
 use super::sniff::{Fields, Records, Sample, sample};
 use super::{Dictionary, EdgeListOptions};
 use crate::compression::Compression;
@@ -8,23 +8,32 @@ use crate::content::{Data, Info, Layout, MAX_DIMENSION, Symmetry};
 use crate::error::{At, Fault, Located, StreamError};
 use crate::file_formats::frostt::{DIMS, comments, dims};
 use crate::file_formats::{FileFormat, Parsed};
-use crate::text::{parse_real, quoted};
+use crate::memory::{Growth, Memory, read_all};
+use crate::text::{parse_real, quoted, whole};
 use crate::values::Values;
-use redpoll_logic::Prim;
+use redpoll_logic::{Prim, Scalar};
 use std::io::Read;
 use std::sync::Arc;
 
-pub(super) fn info(file_format: &'static FileFormat, stream: &mut dyn Read) -> Result<Info, StreamError> {
-    let mut bytes = Vec::new();
-    stream.read_to_end(&mut bytes)?;
-    Ok(read(file_format, &bytes, &EdgeListOptions::default())?.info)
+pub(super) fn info(
+    file_format: &'static FileFormat,
+    stream: &mut dyn Read,
+    memory: &Memory,
+) -> Result<Info, StreamError> {
+    let bytes = read_all(stream, "the file", memory)?;
+    Ok(read(file_format, &bytes, &EdgeListOptions::default(), memory)?.info)
 }
 
 pub(super) fn read(
     file_format: &'static FileFormat,
     bytes: &[u8],
     options: &EdgeListOptions,
+    memory: &Memory,
 ) -> Result<Parsed, Located> {
+    if !bytes.contains(&b'\n') && bytes.trim_ascii_end().contains(&b'\r') {
+        let fault = Fault::unsupported("text whose lines end with a carriage return alone", "save it with line feeds");
+        return Err(fault.at(At::File));
+    }
     let dims = comments(bytes).find_map(dims);
     let first_line = Records::new(bytes).next().map_or(At::File, |(line, _)| At::Line(line));
     let Some(sample) = sample(bytes, options)? else {
@@ -37,7 +46,7 @@ pub(super) fn read(
         return Err(Fault::malformed(expected, found).at(first_line));
     }
     let columns = layout(&sample, options, dims.as_deref()).map_err(|fault| fault.at(first_line))?;
-    let table = Table { columns: &columns, dims: dims.as_deref(), first: options.first, count: sample.columns };
+    let table = Table { columns: &columns, dims: dims.as_deref(), first: options.first, count: sample.columns, memory };
     let entries = table.read(bytes, &sample)?;
     let shape = match dims {
         Some(shape) => shape,
@@ -59,6 +68,7 @@ pub(super) fn read(
             layout: Layout::Coordinate,
             shape,
             dtype: values.prim(),
+            fill: Scalar::zero(values.prim()),
             symmetry: Symmetry::General,
             stored: stored as u64,
         },
@@ -75,7 +85,11 @@ struct Table<'a> {
     first: u64,
     /// The number of columns.
     count: usize,
+    memory: &'a Memory,
 }
+
+/// The bytes of a name beside its letters: in the list of names and in the table of codes, which have room for twice as many.
+const NAME_BYTES: usize = 128;
 
 /// What was read.
 struct Entries {
@@ -96,7 +110,14 @@ impl Table<'_> {
             needed: vec![0; rank],
         };
         let header = usize::from(sample.header.is_some());
+        // Numbers are copied when they turn out to be real.
+        let mut growth = Growth::new(self.memory, "entries", (rank + 2) * size_of::<u64>());
         for (line, record) in Records::new(bytes).skip(header) {
+            let stored = entries.coordinates[0].len();
+            if let Some(more) = growth.for_one_more(stored).map_err(|fault| fault.at(At::File))? {
+                let lists = entries.coordinates.iter_mut().try_for_each(|list| growth.reserve(list, more));
+                lists.map_err(|fault| fault.at(At::File))?;
+            }
             self.record(record, sample, &mut entries).map_err(|fault| fault.at(At::Line(line)))?;
         }
         Ok(entries)
@@ -130,23 +151,36 @@ impl Table<'_> {
         let dimension = self.dims.map_or(MAX_DIMENSION, |dims| dims[mode]);
         if let Some(dictionary) = self.columns.dictionaries[mode] {
             let name = std::str::from_utf8(field).map_err(|_| Fault::malformed("a name in UTF-8", quoted(field)))?;
-            let coordinate = entries.dictionaries[dictionary].encode(name);
+            let dictionary = &mut entries.dictionaries[dictionary];
+            let coordinate = match dictionary.coordinate(name) {
+                Some(coordinate) => coordinate,
+                None => {
+                    self.memory.ask("names", (name.len() + NAME_BYTES) as u64)?;
+                    dictionary.encode(name)
+                }
+            };
             if coordinate >= dimension {
                 let expected = format!("at most {dimension} names in mode {mode}, as its dimension says");
                 return Err(Fault::malformed(expected, format!("another: `{name}`")));
             }
             return Ok(coordinate);
         }
-        let Some(number) = natural(field) else {
-            let found = if field.is_empty() { "an empty field".into() } else { quoted(field) };
-            let hint = "a number, as the first records have in this column (or ask for names)";
-            return Err(Fault::malformed(hint, found));
-        };
+        let number = natural(field).or_else(|| whole(field).and_then(|n| n.try_into().ok()));
+        let number = number.ok_or_else(|| no_coordinate(field))?;
         match number.checked_sub(self.first).filter(|&i| i < dimension) {
             Some(coordinate) => Ok(coordinate),
             None => Err(Fault::OutOfRange { mode, coordinate: number, first: self.first, dimension }),
         }
     }
+}
+
+#[cold]
+fn no_coordinate(field: &[u8]) -> Fault {
+    let expected = match is_number(field) {
+        true => "a coordinate, which is a whole number and not negative (or ask for names)",
+        false => "a number, as the first records have in this column (or ask for names)",
+    };
+    Fault::malformed(expected, if field.is_empty() { "an empty field".into() } else { quoted(field) })
 }
 
 /// A whole number without sign.

@@ -17,8 +17,7 @@ pub(super) struct Records<'a> {
 
 impl<'a> Records<'a> {
     pub(super) fn new(bytes: &'a [u8]) -> Records<'a> {
-        const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
-        Records { rest: bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes), line: 0 }
+        Records { rest: bytes, line: 0 }
     }
 }
 

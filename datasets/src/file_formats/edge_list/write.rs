@@ -25,7 +25,7 @@ pub(super) fn write(
         return Err(Fault::unsupported(format!("the layout {other} in an edge list"), "choose coordinate").into());
     }
     options.general_only("an edge list")?;
-    let (coordinates, values) = shared::entries(content, "edge list")?;
+    let (coordinates, values) = shared::entries(content, "edge list", &options.memory)?;
     let needed: Vec<u64> = coordinates.iter().map(|c| c.iter().max().map_or(0, |last| last + 1)).collect();
     // A matrix is read as square unless its shape is told.
     let told = if let [rows, columns] = needed[..] { vec![rows.max(columns); 2] } else { needed };

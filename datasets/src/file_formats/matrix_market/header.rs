@@ -5,10 +5,11 @@ use crate::compression::Compression;
 use crate::content::{Info, Layout, MAX_DIMENSION, Symmetry};
 use crate::error::{At, Count, Fault, Located, StreamError};
 use crate::text::{Cursor, quoted};
-use redpoll_logic::Prim;
+use redpoll_logic::{Prim, Scalar};
 use std::io::Read;
 
 pub(super) const BANNER: &[u8] = b"%%MatrixMarket";
+pub(super) const COMMENT: u8 = b'%';
 
 /// The keyword of a field and the dtype of its values.
 const FIELDS: [(&str, Prim); 5] = [
@@ -32,11 +33,11 @@ pub(super) fn info(stream: &mut dyn Read) -> Result<Info, StreamError> {
         let at_end = stream.take(CHUNK).read_to_end(&mut start)? == 0;
         let whole_lines = start.iter().rposition(|&b| b == b'\n').map_or(0, |k| k + 1);
         let known = if at_end { &start[..] } else { &start[..whole_lines] };
-        if let Some(info) = header(&mut Cursor::new(known))? {
+        if let Some(info) = header(&mut Cursor::new(known, COMMENT))? {
             return Ok(info);
         }
         if at_end {
-            return Err(missing_sizes(&Cursor::new(&start)).into());
+            return Err(missing_sizes(&Cursor::new(&start, COMMENT)).into());
         }
     }
 }
@@ -47,7 +48,7 @@ pub(super) fn header(cursor: &mut Cursor<'_>) -> Result<Option<Info>, Located> {
         return Ok(None);
     }
     let (layout, dtype, symmetry) = banner(cursor)?;
-    if !cursor.next_record(b'%') {
+    if !cursor.next_record() {
         return Ok(None);
     }
     let rows = cursor.unsigned("the number of rows")?;
@@ -71,8 +72,8 @@ pub(super) fn header(cursor: &mut Cursor<'_>) -> Result<Option<Info>, Located> {
     };
     cursor.end_of_record("the end of the size line")?;
     let shape = vec![rows, columns];
-    let compression = Compression::None;
-    Ok(Some(Info { file_format: &MATRIX_MARKET, compression, layout, shape, dtype, symmetry, stored }))
+    let (compression, fill) = (Compression::None, Scalar::zero(dtype));
+    Ok(Some(Info { file_format: &MATRIX_MARKET, compression, layout, shape, dtype, fill, symmetry, stored }))
 }
 
 /// The fault of a file that ends before its size line.

@@ -3,10 +3,11 @@
 //! After R. F. Boisvert, R. Pozo and K. A. Remington, *The Matrix Market Exchange Formats: Initial Design*,
 //! NISTIR 5935 (1996). Where the text leaves room we follow SciPy:
 //! - Keywords are taken in any case; `double` means `real`; `unsigned-integer` is SciPy's field for values from 2^63.
-//! - Blank lines may stand anywhere, and comments between entries too.
+//! - Blank lines may stand anywhere, and comments between entries and after them too.
+//! - Integers may be written as real numbers, as `3.0`, where these are whole. Values in a pattern say nothing.
 //! - The specification wants a symmetric file to hold the lower triangle. An entry above the diagonal is accepted and
 //!   mirrored like any other, so a file that holds both triangles counts each entry twice: they come out as duplicates.
-//! - The diagonal of a skew-symmetric matrix is zero and not in the file; an entry there is an error.
+//! - The diagonal of a skew-symmetric matrix is zero; an entry there is an error unless its value is zero.
 //! - `complex` and `hermitian` are refused: redpoll has no complex dtype.
 
 mod header;
@@ -22,7 +23,7 @@ pub(crate) static MATRIX_MARKET: FileFormat = FileFormat {
     sniff: |start| {
         start.len() >= header::BANNER.len() && start[..header::BANNER.len()].eq_ignore_ascii_case(header::BANNER)
     },
-    read: |bytes, _| read::read(bytes).map(Into::into),
-    info: header::info,
+    read: |bytes, options| read::read(bytes, &options.memory).map(Into::into),
+    info: |stream, _| header::info(stream),
     write: write::write,
 };

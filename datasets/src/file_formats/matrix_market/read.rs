@@ -1,20 +1,21 @@
 //! The entries: read as the header says, the triangle that a symmetric file leaves out added.
 
-use super::header::{header, missing_sizes};
+use super::header::{COMMENT, header, missing_sizes};
 use crate::content::{Data, Info, Layout, Symmetry, places};
-use crate::error::{Count, Fault, Located};
+use crate::error::{At, Count, Fault, Located};
+use crate::memory::Memory;
 use crate::text::Cursor;
 use crate::values::Values;
 use redpoll_logic::Prim;
 
-pub(super) fn read(bytes: &[u8]) -> Result<(Info, Data), Located> {
-    let mut cursor = Cursor::new(bytes);
+pub(super) fn read(bytes: &[u8], memory: &Memory) -> Result<(Info, Data), Located> {
+    let mut cursor = Cursor::new(bytes, COMMENT);
     let Some(info) = header(&mut cursor)? else { return Err(missing_sizes(&cursor)) };
     let data = match info.dtype {
-        Prim::Bool => entries::<bool>(&mut cursor, &info),
-        Prim::I64 => entries::<i64>(&mut cursor, &info),
-        Prim::U64 => entries::<u64>(&mut cursor, &info),
-        _ => entries::<f64>(&mut cursor, &info),
+        Prim::Bool => entries::<bool>(&mut cursor, &info, memory),
+        Prim::I64 => entries::<i64>(&mut cursor, &info, memory),
+        Prim::U64 => entries::<u64>(&mut cursor, &info, memory),
+        _ => entries::<f64>(&mut cursor, &info, memory),
     }?;
     Ok((info, data))
 }
@@ -23,15 +24,23 @@ pub(super) fn read(bytes: &[u8]) -> Result<(Info, Data), Located> {
 trait Field: Copy + Default {
     fn read(cursor: &mut Cursor<'_>) -> Result<Self, Located>;
     fn negated(self) -> Option<Self>;
+    fn is_zero(self) -> bool;
     fn values(all: Vec<Self>) -> Values;
 }
 
 impl Field for bool {
-    fn read(_: &mut Cursor<'_>) -> Result<bool, Located> {
+    fn read(cursor: &mut Cursor<'_>) -> Result<bool, Located> {
+        // A pattern has no values, and those that some writers add say nothing.
+        if !cursor.at_line_end() {
+            cursor.real()?;
+        }
         Ok(true)
     }
     fn negated(self) -> Option<bool> {
         None
+    }
+    fn is_zero(self) -> bool {
+        !self
     }
     fn values(all: Vec<bool>) -> Values {
         Values::Bool(all)
@@ -45,6 +54,9 @@ impl Field for i64 {
     fn negated(self) -> Option<i64> {
         self.checked_neg()
     }
+    fn is_zero(self) -> bool {
+        self == 0
+    }
     fn values(all: Vec<i64>) -> Values {
         Values::I64(all)
     }
@@ -56,6 +68,9 @@ impl Field for u64 {
     }
     fn negated(self) -> Option<u64> {
         None
+    }
+    fn is_zero(self) -> bool {
+        self == 0
     }
     fn values(all: Vec<u64>) -> Values {
         Values::U64(all)
@@ -70,15 +85,18 @@ impl Field for f64 {
         // Not `-self`, which makes -0.0 of zero.
         Some(0.0 - self)
     }
+    fn is_zero(self) -> bool {
+        self == 0.0
+    }
     fn values(all: Vec<f64>) -> Values {
         Values::F64(all)
     }
 }
 
-fn entries<T: Field>(cursor: &mut Cursor<'_>, info: &Info) -> Result<Data, Located> {
+fn entries<T: Field>(cursor: &mut Cursor<'_>, info: &Info, memory: &Memory) -> Result<Data, Located> {
     match info.layout {
-        Layout::Coordinate => coordinate_entries::<T>(cursor, info),
-        _ => array_entries::<T>(cursor, info),
+        Layout::Coordinate => coordinate_entries::<T>(cursor, info, memory),
+        _ => array_entries::<T>(cursor, info, memory),
     }
 }
 
@@ -97,16 +115,17 @@ fn capacity(cursor: &Cursor<'_>, announced: u64, bytes_per_entry: usize) -> usiz
     usize::try_from(announced).unwrap_or(usize::MAX).min(cursor.remaining() / bytes_per_entry + 1)
 }
 
-fn coordinate_entries<T: Field>(cursor: &mut Cursor<'_>, info: &Info) -> Result<Data, Located> {
+fn coordinate_entries<T: Field>(cursor: &mut Cursor<'_>, info: &Info, memory: &Memory) -> Result<Data, Located> {
     let (rows, columns) = (info.shape[0], info.shape[1]);
     let general = info.symmetry == Symmetry::General;
     // The shortest entry is `1 1` and a line end.
     let capacity = capacity(cursor, info.stored, 4) * if general { 1 } else { 2 };
-    let mut i = Vec::with_capacity(capacity);
-    let mut j = Vec::with_capacity(capacity);
-    let mut values = Vec::with_capacity(capacity);
+    let no_room = |fault: Fault| fault.at(At::File);
+    let mut i = memory.room("rows", capacity).map_err(no_room)?;
+    let mut j = memory.room("columns", capacity).map_err(no_room)?;
+    let mut values = memory.room("values", capacity).map_err(no_room)?;
     let mut found = 0;
-    while cursor.next_record(b'%') {
+    while cursor.next_record() {
         if found == info.stored {
             return Err(surplus(cursor, info.stored));
         }
@@ -125,10 +144,10 @@ fn coordinate_entries<T: Field>(cursor: &mut Cursor<'_>, info: &Info) -> Result<
             i.push(column);
             j.push(row);
             values.push(mirrored(cursor, info.symmetry, value, info.dtype)?);
-        } else if info.symmetry == Symmetry::SkewSymmetric {
-            let found = format!("one at row and column {}", row + 1);
+        } else if info.symmetry == Symmetry::SkewSymmetric && !value.is_zero() {
+            let found = format!("another value at row and column {}", row + 1);
             return Err(
-                cursor.fault(Fault::malformed("no entry on the diagonal, as the matrix is skew-symmetric", found))
+                cursor.fault(Fault::malformed("nothing but 0 on the diagonal, as the matrix is skew-symmetric", found))
             );
         }
     }
@@ -137,9 +156,10 @@ fn coordinate_entries<T: Field>(cursor: &mut Cursor<'_>, info: &Info) -> Result<
 }
 
 /// Array files are column-major, and symmetric ones hold the lower triangle; we are row-major and hold all.
-fn array_entries<T: Field>(cursor: &mut Cursor<'_>, info: &Info) -> Result<Data, Located> {
-    let mut packed = Vec::with_capacity(capacity(cursor, info.stored, 2));
-    while cursor.next_record(b'%') {
+fn array_entries<T: Field>(cursor: &mut Cursor<'_>, info: &Info, memory: &Memory) -> Result<Data, Located> {
+    let no_room = |fault: Fault| fault.at(At::File);
+    let mut packed = memory.room("values", capacity(cursor, info.stored, 2)).map_err(no_room)?;
+    while cursor.next_record() {
         if packed.len() as u64 == info.stored {
             return Err(surplus(cursor, info.stored));
         }
@@ -152,7 +172,8 @@ fn array_entries<T: Field>(cursor: &mut Cursor<'_>, info: &Info) -> Result<Data,
         cursor.fault(Fault::TooLarge { what: "the number of places", size: Count(None), limit: usize::MAX as u64 })
     })?;
     let (rows, columns) = (info.shape[0] as usize, info.shape[1] as usize);
-    let mut dense = vec![T::default(); count];
+    let mut dense = memory.room("all places", count).map_err(no_room)?;
+    dense.resize(count, T::default());
     let mut packed = packed.into_iter();
     // A matrix without places may still have 2^63 columns.
     for column in 0..if count == 0 { 0 } else { columns } {

@@ -8,6 +8,7 @@
 use super::super::shared::{self, NumberText};
 use crate::content::{Content, Layout, Symmetry};
 use crate::error::{Fault, WriteError};
+use crate::memory::bytes_of;
 use crate::values::{Values, match_values};
 use crate::write::WriteOptions;
 use std::collections::HashMap;
@@ -20,8 +21,8 @@ pub(super) fn write(content: &Content, options: &WriteOptions, out: &mut dyn Wri
     }
     let natural = if content.layout == Layout::Array { Layout::Array } else { Layout::Coordinate };
     match options.layout.unwrap_or(natural) {
-        Layout::Coordinate => coordinate(content, options.symmetry, out),
-        Layout::Array => array(content, options.symmetry, out),
+        Layout::Coordinate => coordinate(content, options, out),
+        Layout::Array => array(content, options, out),
         other => {
             let what = format!("the layout {other} in a Matrix Market file");
             Err(Fault::unsupported(what, "choose coordinate or array").into())
@@ -47,10 +48,11 @@ fn kept(symmetry: Symmetry, row: u64, column: u64) -> bool {
     }
 }
 
-fn coordinate(content: &Content, symmetry: Symmetry, out: &mut dyn Write) -> Result<(), WriteError> {
-    let (coordinates, values) = shared::entries(content, "Matrix Market coordinate")?;
+fn coordinate(content: &Content, options: &WriteOptions, out: &mut dyn Write) -> Result<(), WriteError> {
+    let symmetry = options.symmetry;
+    let (coordinates, values) = shared::entries(content, "Matrix Market coordinate", &options.memory)?;
     let (i, j) = (&coordinates[0], &coordinates[1]);
-    check_symmetry(content, symmetry, i, j, &values)?;
+    check_symmetry(content, options, (i, j), &values)?;
     let (rows, columns) = (content.shape[0], content.shape[1]);
     let written = i.iter().zip(j).filter(|&(&i, &j)| kept(symmetry, i, j)).count();
     let field = field(&values, Layout::Coordinate);
@@ -65,12 +67,13 @@ fn coordinate(content: &Content, symmetry: Symmetry, out: &mut dyn Write) -> Res
     Ok(())
 }
 
-fn array(content: &Content, symmetry: Symmetry, out: &mut dyn Write) -> Result<(), WriteError> {
-    let values = shared::dense(content)?;
+fn array(content: &Content, options: &WriteOptions, out: &mut dyn Write) -> Result<(), WriteError> {
+    let symmetry = options.symmetry;
+    let values = shared::dense(content, &options.memory)?;
     let (rows, columns) = (content.shape[0], content.shape[1]);
     if symmetry != Symmetry::General {
-        let (coordinates, stored) = shared::entries_of_dense(&content.shape, &values);
-        check_symmetry(content, symmetry, &coordinates[0], &coordinates[1], &stored)?;
+        let (coordinates, stored) = shared::entries_of_dense(&content.shape, &values, &options.memory)?;
+        check_symmetry(content, options, (&coordinates[0], &coordinates[1]), &stored)?;
     }
     let field = field(&values, Layout::Array);
     writeln!(out, "%%MatrixMarket matrix array {field} {symmetry}\n{rows} {columns}")?;
@@ -88,11 +91,11 @@ fn array(content: &Content, symmetry: Symmetry, out: &mut dyn Write) -> Result<(
 /// Checks that the matrix has the symmetry that it is to be written with.
 fn check_symmetry(
     content: &Content,
-    symmetry: Symmetry,
-    i: &[u64],
-    j: &[u64],
+    options: &WriteOptions,
+    (i, j): (&[u64], &[u64]),
     values: &Values,
 ) -> Result<(), WriteError> {
+    let symmetry = options.symmetry;
     if symmetry == Symmetry::General {
         return Ok(());
     }
@@ -115,6 +118,8 @@ fn check_symmetry(
         let what = format!("writing as skew-symmetric a matrix of {}", values.prim());
         return Err(Fault::unsupported(what, "write it as general").into());
     }
+    // Place and number of an entry, in a table that has room for twice as many.
+    options.memory.ask("a table of all places", bytes_of(i.len(), 64))?;
     let places: HashMap<(u64, u64), usize> = i.iter().zip(j).enumerate().map(|(k, (&i, &j))| ((i, j), k)).collect();
     for (k, (&i, &j)) in i.iter().zip(j).enumerate() {
         let Some(&mirror) = places.get(&(j, i)) else { return Err(broken(i, j)) };

@@ -1,6 +1,8 @@
 //! The elements behind the header: bytes to values and back.
 
 use super::header::ByteOrder;
+use crate::error::Fault;
+use crate::memory::Memory;
 use crate::values::{Values, map_values, match_values};
 use redpoll_logic::Prim;
 use std::io::{self, Write};
@@ -29,18 +31,32 @@ impl Element for bool {
 }
 
 /// The values in those bytes, as many as there are whole ones. A byte other than 0 is `true`, as in NumPy.
-pub(in super::super) fn decode(prim: Prim, byte_order: ByteOrder, bytes: &[u8]) -> Values {
+///
+/// # Errors
+/// When their memory is not left.
+pub(in super::super) fn decode(
+    prim: Prim,
+    byte_order: ByteOrder,
+    bytes: &[u8],
+    memory: &Memory,
+) -> Result<Values, Fault> {
     macro_rules! numbers {
         ($variant:ident, $t:ty) => {{
-            let chunks = bytes.as_chunks::<{ size_of::<$t>() }>().0.iter();
-            Values::$variant(match byte_order {
-                ByteOrder::Little => chunks.map(|c| <$t>::from_le_bytes(*c)).collect(),
-                ByteOrder::Big => chunks.map(|c| <$t>::from_be_bytes(*c)).collect(),
-            })
+            let chunks = bytes.as_chunks::<{ size_of::<$t>() }>().0;
+            let mut values: Vec<$t> = memory.room("elements", chunks.len())?;
+            match byte_order {
+                ByteOrder::Little => values.extend(chunks.iter().map(|c| <$t>::from_le_bytes(*c))),
+                ByteOrder::Big => values.extend(chunks.iter().map(|c| <$t>::from_be_bytes(*c))),
+            }
+            Values::$variant(values)
         }};
     }
-    match prim {
-        Prim::Bool => Values::Bool(bytes.iter().map(|&b| b != 0).collect()),
+    Ok(match prim {
+        Prim::Bool => {
+            let mut values: Vec<bool> = memory.room("elements", bytes.len())?;
+            values.extend(bytes.iter().map(|&b| b != 0));
+            Values::Bool(values)
+        }
         Prim::I8 => numbers!(I8, i8),
         Prim::I16 => numbers!(I16, i16),
         Prim::I32 => numbers!(I32, i32),
@@ -51,25 +67,28 @@ pub(in super::super) fn decode(prim: Prim, byte_order: ByteOrder, bytes: &[u8]) 
         Prim::U64 => numbers!(U64, u64),
         Prim::F32 => numbers!(F32, f32),
         Prim::F64 => numbers!(F64, f64),
-    }
+    })
 }
 
 /// Column-major values as row-major ones.
-pub(super) fn to_row_major(values: Values, shape: &[u64]) -> Values {
+///
+/// # Errors
+/// When the memory of the other order is not left.
+pub(super) fn to_row_major(values: Values, shape: &[u64], memory: &Memory) -> Result<Values, Fault> {
     if shape.iter().filter(|&&d| d != 1).count() < 2 || values.is_empty() {
-        return values;
+        return Ok(values);
     }
-    map_values!(values, v => transposed(&v, shape))
+    Ok(map_values!(values, v => transposed(&v, shape, memory)?))
 }
 
-fn transposed<T: Copy>(values: &[T], shape: &[u64]) -> Vec<T> {
+fn transposed<T: Copy>(values: &[T], shape: &[u64], memory: &Memory) -> Result<Vec<T>, Fault> {
     let mut strides = Vec::with_capacity(shape.len());
     let mut stride = 1;
     for &dimension in shape {
         strides.push(stride);
         stride *= dimension as usize;
     }
-    let mut all = Vec::with_capacity(values.len());
+    let mut all = memory.room("elements in another order", values.len())?;
     let mut coordinates = vec![0; shape.len()];
     let mut place = 0;
     while all.len() < values.len() {
@@ -85,7 +104,7 @@ fn transposed<T: Copy>(values: &[T], shape: &[u64]) -> Vec<T> {
             coordinates[mode] = 0;
         }
     }
-    all
+    Ok(all)
 }
 
 /// Writes values, little-endian.

@@ -11,6 +11,7 @@ use super::FileFormat;
 use crate::compression::Compression;
 use crate::content::{Content, Data, Info, Layout, Symmetry, places};
 use crate::error::{At, Count, Fault, Located, StreamError, WriteError};
+use crate::memory::Memory;
 use crate::values::{Values, match_values};
 use crate::write::WriteOptions;
 use elements::Element;
@@ -23,8 +24,8 @@ pub(crate) static NPY: FileFormat = FileFormat {
     extension: "npy",
     summary: "one dense array: bool, i8 to i64, u8 to u64, f32, f64; any rank, order and byte order",
     sniff: |start| start.starts_with(header::MAGIC),
-    read: |bytes, _| read(bytes).map(Into::into),
-    info,
+    read: |bytes, options| read(bytes, &options.memory).map(Into::into),
+    info: |stream, _| info(stream),
     write,
 };
 
@@ -36,11 +37,11 @@ pub(super) struct Array {
     pub(super) values: Values,
 }
 
-fn read(bytes: &[u8]) -> Result<(Info, Data), Located> {
+fn read(bytes: &[u8], memory: &Memory) -> Result<(Info, Data), Located> {
     let whole_file = |fault: Fault| fault.at(At::File);
     let (header, payload) = header::parse(bytes).map_err(whole_file)?;
     let info = header_info(&header).map_err(whole_file)?;
-    let array = array(&header, payload).map_err(whole_file)?;
+    let array = array(&header, payload, memory).map_err(whole_file)?;
     Ok((info, Data::Dense(array.values)))
 }
 
@@ -64,17 +65,20 @@ fn header_info(header: &Header) -> Result<Info, Fault> {
         layout: Layout::Array,
         shape: header.shape.clone(),
         dtype,
+        fill: Scalar::zero(dtype),
         symmetry: Symmetry::General,
         stored,
     })
 }
 
 /// The array that `payload`, the bytes behind the header, holds.
-pub(super) fn array(header: &Header, payload: &[u8]) -> Result<Array, Fault> {
+pub(super) fn array(header: &Header, payload: &[u8], memory: &Memory) -> Result<Array, Fault> {
     let (prim, byte_order) = header.element.number()?;
     check_length(header, payload)?;
-    let values = elements::decode(prim, byte_order, payload);
-    let values = if header.fortran_order { elements::to_row_major(values, &header.shape) } else { values };
+    let mut values = elements::decode(prim, byte_order, payload, memory)?;
+    if header.fortran_order {
+        values = elements::to_row_major(values, &header.shape, memory)?;
+    }
     Ok(Array { shape: header.shape.clone(), values })
 }
 
@@ -109,7 +113,7 @@ fn write(content: &Content, options: &WriteOptions, out: &mut dyn Write) -> Resu
     match &content.data {
         Data::Dense(values) => elements::encode(values, out)?,
         Data::Triples { coordinates, values } => {
-            let order = ordered_places(&content.shape, coordinates, values.len());
+            let order = ordered_places(&content.shape, coordinates, values.len(), &options.memory)?;
             let count = count.expect("checked above");
             fill_between(values, &content.fill, &order, count, out)?;
         }
@@ -118,13 +122,19 @@ fn write(content: &Content, options: &WriteOptions, out: &mut dyn Write) -> Resu
 }
 
 /// Each entry's row-major place and its number, ascending.
-fn ordered_places(shape: &[u64], coordinates: &[Vec<u64>], entries: usize) -> Vec<(u64, usize)> {
+fn ordered_places(
+    shape: &[u64],
+    coordinates: &[Vec<u64>],
+    entries: usize,
+    memory: &Memory,
+) -> Result<Vec<(u64, usize)>, Fault> {
     let place = |k: usize| coordinates.iter().zip(shape).fold(0, |at, (c, &d)| at * d + c[k]);
-    let mut order: Vec<(u64, usize)> = (0..entries).map(|k| (place(k), k)).collect();
+    let mut order = memory.room("the order of entries", entries)?;
+    order.extend((0..entries).map(|k| (place(k), k)));
     if !order.is_sorted() {
         order.sort_unstable();
     }
-    order
+    Ok(order)
 }
 
 /// Writes all places in order without holding them: the entries, and the fill value between them.

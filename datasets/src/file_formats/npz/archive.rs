@@ -3,6 +3,7 @@
 use super::header::{self, ElementType, Header};
 use super::npy::{self, Array};
 use crate::error::{At, Fault, Located, StreamError};
+use crate::memory::{Memory, read_all};
 use std::io::{Cursor, Read};
 use zip::ZipArchive;
 use zip::result::ZipError;
@@ -10,13 +11,19 @@ use zip::result::ZipError;
 /// An open archive.
 pub(super) struct Archive<'a> {
     zip: ZipArchive<Cursor<&'a [u8]>>,
+    memory: &'a Memory,
 }
 
 impl<'a> Archive<'a> {
-    pub(super) fn open(bytes: &'a [u8]) -> Result<Archive<'a>, Located> {
+    pub(super) fn open(bytes: &'a [u8], memory: &'a Memory) -> Result<Archive<'a>, Located> {
         let zip = ZipArchive::new(Cursor::new(bytes))
             .map_err(|e| Fault::malformed("a whole zip archive", e.to_string()).at(At::File))?;
-        Ok(Archive { zip })
+        Ok(Archive { zip, memory })
+    }
+
+    /// Asks for memory of what is made of arrays.
+    pub(super) fn ask(&self, what: &'static str, bytes: u64) -> Result<(), Located> {
+        self.memory.ask(what, bytes).map_err(|fault| fault.at(At::File))
     }
 
     /// The names of its arrays.
@@ -36,7 +43,7 @@ impl<'a> Archive<'a> {
         match names.as_slice() {
             [name] => Ok(name.clone()),
             _ => {
-                let expected = "one dense array, or a SciPy sparse array with its `format`";
+                let expected = "one dense array, or a sparse array of SciPy or PyData with its `format`";
                 let listed = names.iter().take(10).map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ");
                 let found =
                     if names.is_empty() { "no array".to_owned() } else { format!("{} arrays: {listed}", names.len()) };
@@ -52,20 +59,23 @@ impl<'a> Archive<'a> {
 
     /// An array of numbers.
     pub(super) fn array(&mut self, name: &str) -> Result<Array, Located> {
+        let memory = self.memory;
         self.open_array(name, |stream, header| {
-            npy::array(&header, &payload(stream, &header)?).map_err(|f| f.at(here(name)).into())
+            let payload = payload(stream, &header, memory)?;
+            npy::array(&header, &payload, memory).map_err(|f| f.at(here(name)).into())
         })
     }
 
     /// A single text.
     pub(super) fn text(&mut self, name: &str) -> Result<String, Located> {
+        let memory = self.memory;
         self.open_array(name, |stream, header| {
             let ElementType::Text { width, .. } = header.element else {
                 return Err(Fault::malformed("the name of a sparse format", "an array of numbers")
                     .at(here(name))
                     .into());
             };
-            let payload = payload(stream, &header)?;
+            let payload = payload(stream, &header, memory)?;
             npy::check_length(&header, &payload).map_err(|f| f.at(here(name)))?;
             // Names of formats are ASCII: one byte of each character is not zero, in either byte order.
             let bytes = payload.chunks(width).flat_map(|c| c.iter().copied().filter(|&b| b != 0).take(1));
@@ -76,11 +86,14 @@ impl<'a> Archive<'a> {
     /// A vector of integers, none negative.
     pub(super) fn naturals(&mut self, name: &str, rank: usize) -> Result<(Vec<u64>, Vec<u64>), Located> {
         let array = self.array(name)?;
-        if array.shape.len() != rank || array.values.prim().is_float() {
+        // NumPy makes floats of an empty list.
+        let integers = !array.values.prim().is_float() || array.values.is_empty();
+        if array.shape.len() != rank || !integers {
             let found = format!("{} of {} modes", array.values.prim(), array.shape.len());
             return Err(Fault::malformed(format!("integers of {rank} modes"), found).at(here(name)));
         }
-        let mut naturals = Vec::with_capacity(array.values.len());
+        let room = self.memory.room("coordinates", array.values.len());
+        let mut naturals = room.map_err(|fault| fault.at(here(name)))?;
         for k in 0..array.values.len() {
             let value = array.values.get(k).to_i128().expect("an integer");
             let natural = u64::try_from(value).map_err(|_| {
@@ -119,9 +132,7 @@ fn here(name: &str) -> At {
 }
 
 /// The bytes of the elements, and one more if there is one: an entry may expand to far more than its header announces.
-fn payload(stream: &mut dyn Read, header: &Header) -> Result<Vec<u8>, StreamError> {
-    let mut bytes = Vec::new();
+fn payload(stream: &mut dyn Read, header: &Header, memory: &Memory) -> Result<Vec<u8>, StreamError> {
     let announced = header.payload_bytes().unwrap_or(u64::MAX);
-    stream.take(announced.saturating_add(1)).read_to_end(&mut bytes)?;
-    Ok(bytes)
+    Ok(read_all(&mut stream.take(announced.saturating_add(1)), "an array of the archive", memory)?)
 }

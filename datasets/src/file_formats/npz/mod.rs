@@ -1,8 +1,10 @@
-//! NumPy archives, `.npz`: a SciPy sparse array, or one dense array.
+//! NumPy archives, `.npz`: a sparse array of SciPy or PyData/Sparse, or one dense array.
 //!
 //! An archive with an array `format` is what `scipy.sparse.save_npz` writes: `coo`, `csr`, `csc`, `bsr` or `dia`, as
 //! matrix or array (`_is_array`), `coo` of any rank. Entries need be neither sorted nor unique; the blocks of `bsr` come
 //! as all their places, the diagonals of `dia` as their places that are inside and not zero, as SciPy's own `tocoo` does.
+//! What `sparse.save_npz` of PyData/Sparse writes has a `fill_value` besides: `coo` of any rank, 0 included, and `gcxs`,
+//! fibers along all modes that are not among the `compressed_axes`, both numbered row-major.
 //! An archive of one array without `format` is a dense tensor. Nothing is ever unpickled.
 //!
 //! The writer makes what `scipy.sparse.load_npz` loads: `csr`, `csc` or `coo` arrays; dense tensors become the one array
@@ -17,50 +19,62 @@ use super::npy::{self, header};
 use crate::compression::Compression;
 use crate::content::{Data, Info, Layout, Symmetry, places};
 use crate::error::{At, Count, Fault, Located, StreamError};
+use crate::memory::{Memory, read_all};
 use archive::Archive;
+use redpoll_logic::Scalar;
+use sparse::Scheme;
 use std::io::Read;
 
 pub(crate) static NPZ: FileFormat = FileFormat {
     name: "NumPy archive",
     extension: "npz",
-    summary: "a SciPy sparse array (coo of any rank, csr, csc, bsr, dia) or one dense array",
+    summary: "a sparse array of SciPy (coo of any rank, csr, csc, bsr, dia) or PyData (coo, gcxs), or one dense array",
     sniff: |start| start.starts_with(b"PK\x03\x04") || start.starts_with(b"PK\x05\x06"),
-    read: |bytes, _| read(bytes).map(Into::into),
+    read: |bytes, options| read(bytes, &options.memory).map(Into::into),
     info,
     write: write::write,
 };
 
-fn read(bytes: &[u8]) -> Result<(Info, Data), Located> {
-    let mut archive = Archive::open(bytes)?;
-    let info = archive_info(&mut archive)?;
-    let data = match info.layout {
-        Layout::Array => Data::Dense(archive.array(&archive.only_name()?)?.values),
-        layout => sparse::read(&mut archive, layout, &info.shape)?,
+fn read(bytes: &[u8], memory: &Memory) -> Result<(Info, Data), Located> {
+    let mut archive = Archive::open(bytes, memory)?;
+    let (info, scheme) = archive_info(&mut archive)?;
+    let data = match scheme {
+        None => Data::Dense(archive.array(&archive.only_name()?)?.values),
+        Some(scheme) => sparse::read(&mut archive, &scheme, &info)?,
     };
     Ok((info, data))
 }
 
 /// The directory of an archive is at its end, so all of it is read, but only headers are decompressed.
-fn info(stream: &mut dyn Read) -> Result<Info, StreamError> {
-    let mut bytes = Vec::new();
-    stream.read_to_end(&mut bytes)?;
-    Ok(archive_info(&mut Archive::open(&bytes)?)?)
+fn info(stream: &mut dyn Read, memory: &Memory) -> Result<Info, StreamError> {
+    let bytes = read_all(stream, "the file", memory)?;
+    Ok(archive_info(&mut Archive::open(&bytes, memory)?)?.0)
 }
 
-fn archive_info(archive: &mut Archive<'_>) -> Result<Info, Located> {
-    let (layout, shape, values) = if archive.contains("format") {
+/// What the headers say, and how a sparse array lists its entries.
+fn archive_info(archive: &mut Archive<'_>) -> Result<(Info, Option<Scheme>), Located> {
+    let (scheme, shape, values) = if archive.contains("format") {
         let format = archive.text("format")?;
         let values = archive.header("data")?;
-        let layout = sparse::layout(&format, &values)?;
-        (layout, sparse::shape(archive, layout)?, values)
+        let scheme = sparse::scheme(archive, &format, &values)?;
+        (Some(scheme), sparse::shape(archive, &format)?, values)
     } else {
         let values = archive.header(&archive.only_name()?)?;
-        (Layout::Array, values.shape.clone(), values)
+        (None, values.shape.clone(), values)
     };
     let in_data = |fault: Fault| fault.at(At::Array("data".into()));
     let (dtype, _) = values.element.number().map_err(in_data)?;
     let too_large = Fault::TooLarge { what: "the number of values", size: Count(None), limit: u64::MAX };
-    let stored = places(&values.shape).ok_or(too_large).map_err(in_data)?;
+    let mut stored = places(&values.shape).ok_or(too_large).map_err(in_data)?;
+    let layout = scheme.as_ref().map_or(Layout::Array, |scheme| scheme.layout(shape.len()));
+    if shape.is_empty() {
+        // The one place is there, whether it has an entry or not.
+        stored = 1;
+    }
+    let fill = match &scheme {
+        Some(_) if archive.contains("fill_value") => sparse::fill(archive, dtype)?,
+        _ => Scalar::zero(dtype),
+    };
     let (compression, symmetry) = (Compression::None, Symmetry::General);
-    Ok(Info { file_format: &NPZ, compression, layout, shape, dtype, symmetry, stored })
+    Ok((Info { file_format: &NPZ, compression, layout, shape, dtype, fill, symmetry, stored }, scheme))
 }

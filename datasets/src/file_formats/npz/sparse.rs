@@ -1,24 +1,64 @@
-//! SciPy's sparse layouts as triples.
+//! The sparse layouts of SciPy and PyData as triples.
 
 use super::archive::Archive;
 use super::header::Header;
-use crate::content::{Data, Layout, MAX_DIMENSION, MAX_RANK};
+use crate::content::{Data, Info, Layout, MAX_DIMENSION, MAX_RANK, places};
 use crate::error::{At, Count, Fault, Located};
+use crate::memory::bytes_of;
 use crate::values::{Values, map_values};
+use redpoll_logic::{Prim, Scalar};
 
-/// The layout that `format` names; a block's size is that of `data`.
-pub(super) fn layout(format: &str, data: &Header) -> Result<Layout, Located> {
-    let (layout, rank) = match format {
-        "coo" => (Layout::Coordinate, 1),
-        "csr" => (Layout::Csr, 1),
-        "csc" => (Layout::Csc, 1),
-        "dia" => (Layout::Dia, 2),
+/// How a sparse array lists its entries.
+pub(super) enum Scheme {
+    /// Coordinates.
+    Coo,
+    /// Compressed rows.
+    Csr,
+    /// Compressed columns.
+    Csc,
+    /// Compressed rows of dense blocks of that many rows and columns.
+    Bsr([u64; 2]),
+    /// Diagonals.
+    Dia,
+    /// PyData's: a fiber for each place of these modes, along all others.
+    Gcxs(Vec<usize>),
+}
+
+impl Scheme {
+    /// The nearest layout, of an array of that rank.
+    pub(super) fn layout(&self, rank: usize) -> Layout {
+        match self {
+            _ if rank == 0 => Layout::Array,
+            Scheme::Csr => Layout::Csr,
+            Scheme::Csc => Layout::Csc,
+            Scheme::Bsr([rows, columns]) => Layout::Bsr { rows: *rows, columns: *columns },
+            Scheme::Dia => Layout::Dia,
+            Scheme::Gcxs(modes) if rank == 2 => {
+                if modes == &[0] {
+                    Layout::Csr
+                } else {
+                    Layout::Csc
+                }
+            }
+            Scheme::Coo | Scheme::Gcxs(_) => Layout::Coordinate,
+        }
+    }
+}
+
+/// The scheme that `format` names; a block's size is that of `data`.
+pub(super) fn scheme(archive: &mut Archive<'_>, format: &str, data: &Header) -> Result<Scheme, Located> {
+    let (scheme, rank) = match format {
+        "coo" => (Scheme::Coo, 1),
+        "csr" => (Scheme::Csr, 1),
+        "csc" => (Scheme::Csc, 1),
+        "dia" => (Scheme::Dia, 2),
         "bsr" => match data.shape[..] {
-            [_, rows, columns] if rows > 0 && columns > 0 => (Layout::Bsr { rows, columns }, 3),
-            _ => (Layout::Bsr { rows: 1, columns: 1 }, 3),
+            [_, rows, columns] if rows > 0 && columns > 0 => (Scheme::Bsr([rows, columns]), 3),
+            _ => (Scheme::Bsr([1, 1]), 3),
         },
+        "gcxs" => (Scheme::Gcxs(compressed_axes(archive)?), 1),
         other => {
-            let expected = "a sparse format (coo, csr, csc, bsr, dia)";
+            let expected = "a sparse format (coo, csr, csc, bsr, dia, gcxs)";
             return Err(
                 Fault::malformed(expected, format!("`{}`", other.escape_debug())).at(At::Array("format".into()))
             );
@@ -30,21 +70,35 @@ pub(super) fn layout(format: &str, data: &Header) -> Result<Layout, Located> {
             Fault::malformed(format!("values of {rank} modes for {format}"), found).at(At::Array("data".into()))
         );
     }
-    Ok(layout)
+    Ok(scheme)
+}
+
+/// The modes of whose places each has a fiber: no mode twice, and not all of them.
+fn compressed_axes(archive: &mut Archive<'_>) -> Result<Vec<usize>, Located> {
+    const NAME: &str = "compressed_axes";
+    let rank = archive.naturals("shape", 1)?.1.len();
+    let (_, modes) = archive.naturals(NAME, 1)?;
+    let once = (1..modes.len()).all(|k| !modes[..k].contains(&modes[k]));
+    let fits = if rank < 2 { modes.is_empty() } else { (1..rank).contains(&modes.len()) };
+    if !fits || !once || modes.iter().any(|&mode| mode >= rank as u64) {
+        let expected = format!("some of the modes of an array of {rank}, each once");
+        return Err(Fault::malformed(expected, format!("{modes:?}")).at(At::Array(NAME.into())));
+    }
+    Ok(modes.into_iter().map(|mode| mode as usize).collect())
 }
 
 /// The shape of the tensor.
-pub(super) fn shape(archive: &mut Archive<'_>, layout: Layout) -> Result<Vec<u64>, Located> {
+pub(super) fn shape(archive: &mut Archive<'_>, format: &str) -> Result<Vec<u64>, Located> {
     let (_, shape) = archive.naturals("shape", 1)?;
-    let expected = match layout {
-        Layout::Coordinate => 1..=MAX_RANK,
-        Layout::Csr => 1..=2,
+    let expected = match format {
+        "coo" | "gcxs" => 0..=MAX_RANK,
+        "csr" => 1..=2,
         _ => 2..=2,
     };
     let here = At::Array("shape".into());
     if !expected.contains(&shape.len()) {
         let (least, most) = (expected.start(), expected.end());
-        return Err(Fault::malformed(format!("{least} to {most} modes for {layout}"), shape.len().to_string()).at(here));
+        return Err(Fault::malformed(format!("{least} to {most} modes for {format}"), shape.len().to_string()).at(here));
     }
     if let Some(&size) = shape.iter().find(|&&d| d > MAX_DIMENSION) {
         return Err(Fault::TooLarge { what: "a dimension", size: Count(Some(size)), limit: MAX_DIMENSION }.at(here));
@@ -52,14 +106,41 @@ pub(super) fn shape(archive: &mut Archive<'_>, layout: Layout) -> Result<Vec<u64
     Ok(shape)
 }
 
+/// The fill value, of the dtype of the values.
+pub(super) fn fill(archive: &mut Archive<'_>, dtype: Prim) -> Result<Scalar, Located> {
+    const NAME: &str = "fill_value";
+    let here = || At::Array(NAME.into());
+    let array = archive.array(NAME)?;
+    if array.values.len() != 1 {
+        return Err(Fault::malformed("one value", array.values.len().to_string()).at(here()));
+    }
+    let hint = "the fill value has another dtype than the values";
+    let overflow = |(_, value): (usize, Scalar)| Fault::Overflow { value: value.to_string(), dtype, hint }.at(here());
+    Ok(array.values.convert(dtype).map_err(overflow)?.get(0))
+}
+
 /// The entries.
-pub(super) fn read(archive: &mut Archive<'_>, layout: Layout, shape: &[u64]) -> Result<Data, Located> {
-    match layout {
-        Layout::Csr => compressed(archive, shape, shape.len() - 1),
-        Layout::Csc => compressed(archive, shape, 0),
-        Layout::Bsr { rows, columns } => blocks(archive, shape, [rows, columns]),
-        Layout::Dia => diagonals(archive, shape),
-        _ => coordinates(archive, shape),
+pub(super) fn read(archive: &mut Archive<'_>, scheme: &Scheme, info: &Info) -> Result<Data, Located> {
+    let shape = &info.shape[..];
+    let data = match scheme {
+        Scheme::Csr => compressed(archive, shape, shape.len() - 1),
+        Scheme::Csc => compressed(archive, shape, 0),
+        Scheme::Bsr(block) => blocks(archive, shape, *block),
+        Scheme::Dia => diagonals(archive, shape),
+        Scheme::Gcxs(modes) => fibers(archive, shape, modes),
+        Scheme::Coo => coordinates(archive, shape),
+    }?;
+    if !shape.is_empty() {
+        return Ok(data);
+    }
+    // Of an array without modes the one place is given, or else it has the fill value.
+    match data.values().len() {
+        0 => Ok(Data::Dense(Values::of(&info.fill))),
+        1 => Ok(Data::Dense(data.values().clone())),
+        n => {
+            Err(Fault::malformed("at most one value of an array without modes", n.to_string())
+                .at(At::Array("data".into())))
+        }
     }
 }
 
@@ -96,6 +177,7 @@ fn coordinates(archive: &mut Archive<'_>, shape: &[u64]) -> Result<Data, Located
             return Err(Fault::malformed(expected, format!("{extent:?}")).at(At::Array("coords".into())));
         }
         for (mode, &dimension) in shape.iter().enumerate() {
+            archive.ask("coordinates", bytes_of(entries, size_of::<u64>()))?;
             let of_mode = all[mode * entries..(mode + 1) * entries].to_vec();
             check_range("coords", mode, dimension, &of_mode)?;
             coordinates.push(of_mode);
@@ -137,12 +219,14 @@ fn pointers(archive: &mut Archive<'_>, fibers: u64, entries: usize) -> Result<Ve
 }
 
 /// The fiber of each entry.
-fn expand(ptr: &[u64]) -> Vec<u64> {
-    let mut fibers = Vec::with_capacity(ptr[ptr.len() - 1] as usize);
+fn expand(archive: &Archive<'_>, ptr: &[u64]) -> Result<Vec<u64>, Located> {
+    let entries = ptr[ptr.len() - 1] as usize;
+    archive.ask("coordinates", bytes_of(entries, size_of::<u64>()))?;
+    let mut fibers = Vec::with_capacity(entries);
     for (fiber, bounds) in ptr.windows(2).enumerate() {
         fibers.resize(bounds[1] as usize, fiber as u64);
     }
-    fibers
+    Ok(fibers)
 }
 
 /// Compressed fibers along mode `inner`: rows of csr, columns of csc. Of one mode there is one fiber.
@@ -151,7 +235,7 @@ fn compressed(archive: &mut Archive<'_>, shape: &[u64], inner: usize) -> Result<
     let (_, mut indices) = archive.naturals("indices", 1)?;
     let fibers = if shape.len() == 1 { 1 } else { shape[1 - inner] };
     let ptr = pointers(archive, fibers, indices.len().min(values.len()))?;
-    let outer = expand(&ptr);
+    let outer = expand(archive, &ptr)?;
     // SciPy leaves room behind the last entry sometimes.
     indices.truncate(outer.len());
     check_range("indices", inner, shape[inner], &indices)?;
@@ -161,6 +245,36 @@ fn compressed(archive: &mut Archive<'_>, shape: &[u64], inner: usize) -> Result<
         (_, 1) => vec![outer, indices],
         _ => vec![indices, outer],
     };
+    Ok(Data::Triples { coordinates, values })
+}
+
+/// PyData's fibers: one for each place of some modes, whose coordinates are places of all others; both row-major.
+fn fibers(archive: &mut Archive<'_>, shape: &[u64], outer: &[usize]) -> Result<Data, Located> {
+    let values = archive.array("data")?.values;
+    let (_, indices) = archive.naturals("indices", 1)?;
+    check_length("indices", values.len() as u64, indices.len())?;
+    let inner: Vec<usize> = (0..shape.len()).filter(|mode| !outer.contains(mode)).collect();
+    let sizes = |modes: &[usize]| modes.iter().map(|&mode| shape[mode]).collect::<Vec<u64>>();
+    let count = |modes: &[usize]| {
+        let too_large = Fault::TooLarge { what: "the number of places", size: Count(None), limit: MAX_DIMENSION };
+        places(&sizes(modes)).filter(|&n| n <= MAX_DIMENSION).ok_or_else(|| too_large.at(At::Array("shape".into())))
+    };
+    let ptr = pointers(archive, count(outer)?, values.len())?;
+    check_length("indptr", indices.len() as u64, ptr[ptr.len() - 1] as usize)?;
+    let length = count(&inner)?;
+    if let Some(k) = indices.iter().position(|&i| i >= length) {
+        let expected = format!("a place of a fiber, below {length}");
+        return Err(Fault::malformed(expected, indices[k].to_string()).at(At::Entry("indices".into(), k as u64)));
+    }
+    archive.ask("coordinates", bytes_of(indices.len(), shape.len() * size_of::<u64>()))?;
+    let mut coordinates = vec![Vec::new(); shape.len()];
+    let outer_places = expand(archive, &ptr)?;
+    for (modes, mut rest) in [(outer, outer_places), (&inner, indices)] {
+        for &mode in modes.iter().rev() {
+            coordinates[mode] = rest.iter().map(|place| place % shape[mode]).collect();
+            rest.iter_mut().for_each(|place| *place /= shape[mode]);
+        }
+    }
     Ok(Data::Triples { coordinates, values })
 }
 
@@ -175,10 +289,11 @@ fn blocks(archive: &mut Archive<'_>, shape: &[u64], block: [u64; 2]) -> Result<D
     }
     let available = indices.len().min(data.shape[0] as usize);
     let ptr = pointers(archive, shape[0] / block[0], available)?;
-    let block_rows = expand(&ptr);
+    let block_rows = expand(archive, &ptr)?;
     check_range("indices", 1, shape[1] / block[1], &indices[..block_rows.len()])?;
     // Blocks that are there were read, so their size is sound; without any it may be whatever the header says.
     let count = block_rows.len() * block[0].saturating_mul(block[1]) as usize;
+    archive.ask("coordinates", bytes_of(count, 2 * size_of::<u64>()))?;
     let (mut i, mut j) = (Vec::with_capacity(count), Vec::with_capacity(count));
     for (&row, &column) in block_rows.iter().zip(&indices) {
         for r in 0..block[0] {
@@ -200,7 +315,9 @@ fn diagonals(archive: &mut Archive<'_>, shape: &[u64]) -> Result<Data, Located> 
     }
     check_length("offsets", data.shape[0], offsets.len())?;
     let width = data.shape[1];
-    let zero = redpoll_logic::Scalar::zero(data.values.prim());
+    let zero = Scalar::zero(data.values.prim());
+    // Each place that is not 0 has its coordinates, in lists that grow to twice of that.
+    archive.ask("coordinates", bytes_of(data.values.len(), 6 * size_of::<u64>()))?;
     let (mut i, mut j, mut kept) = (Vec::new(), Vec::new(), Vec::new());
     for d in 0..offsets.len() {
         let offset = offsets.get(d).to_i128().expect("an integer");

@@ -3,8 +3,9 @@
 use super::header::{self, ByteOrder, ElementType, Header};
 use super::npy::{NPY, elements};
 use crate::content::{Content, Layout};
-use crate::error::{Count, Fault, WriteError};
+use crate::error::{Fault, WriteError};
 use crate::file_formats::shared;
+use crate::memory::{Memory, bytes_of};
 use crate::values::Values;
 use crate::write::WriteOptions;
 use std::io::{self, Write};
@@ -36,14 +37,14 @@ pub(super) fn write(content: &Content, options: &WriteOptions, out: &mut dyn Wri
         let options = WriteOptions { layout: None, ..options.clone() };
         (NPY.write)(content, &options, &mut archive.zip)?;
     } else {
-        sparse(content, layout, &mut archive)?;
+        sparse(content, layout, &options.memory, &mut archive)?;
     }
     archive.zip.finish().map_err(io::Error::from)?;
     Ok(())
 }
 
-fn sparse(content: &Content, layout: Layout, archive: &mut Writer<'_>) -> Result<(), WriteError> {
-    let (coordinates, values) = shared::entries(content, "SciPy")?;
+fn sparse(content: &Content, layout: Layout, memory: &Memory, archive: &mut Writer<'_>) -> Result<(), WriteError> {
+    let (coordinates, values) = shared::entries(content, "SciPy", memory)?;
     let shape = &content.shape;
     let narrow = shape.iter().max().is_some_and(|&d| d <= i32::MAX as u64) && values.len() <= i32::MAX as usize;
     let indices = |naturals: &[u64]| {
@@ -58,20 +59,25 @@ fn sparse(content: &Content, layout: Layout, archive: &mut Writer<'_>) -> Result
         Layout::Csr | Layout::Csc => {
             let (outer, inner) = if layout == Layout::Csr { (0, 1) } else { (1, 0) };
             let (outer, inner, fibers) = (&coordinates[outer], &coordinates[inner], shape[outer]);
-            let mut order: Vec<usize> = (0..values.len()).collect();
+            let mut order: Vec<usize> = memory.room("the order of entries", values.len())?;
+            order.extend(0..values.len());
+            // Coordinates in that order, as numbers of two widths; values in that order; what the sort takes.
+            memory.ask("entries in order", bytes_of(values.len(), 24 + values.prim().bytes()))?;
             order.sort_by_key(|&k| (outer[k], inner[k]));
             let sorted: Vec<u64> = order.iter().map(|&k| inner[k]).collect();
-            let ptr = pointers(outer, fibers)?;
+            let ptr = pointers(outer, fibers, memory)?;
             archive.array("indices", &[entries], &indices(&sorted))?;
             archive.array("indptr", &[fibers + 1], &indices(&ptr))?;
             archive.array("data", &[entries], &values.gather(&order))?;
         }
         _ if shape.len() == 2 => {
+            memory.ask("entries", bytes_of(values.len(), size_of::<u64>()))?;
             archive.array("row", &[entries], &indices(&coordinates[0]))?;
             archive.array("col", &[entries], &indices(&coordinates[1]))?;
             archive.array("data", &[entries], &values)?;
         }
         _ => {
+            memory.ask("entries", bytes_of(values.len(), 2 * shape.len() * size_of::<u64>()))?;
             archive.array("coords", &[shape.len() as u64, entries], &indices(&coordinates.concat()))?;
             archive.array("data", &[entries], &values)?;
         }
@@ -89,14 +95,9 @@ fn sparse(content: &Content, layout: Layout, archive: &mut Writer<'_>) -> Result
 }
 
 /// Where the entries of each fiber begin and end.
-fn pointers(outer: &[u64], fibers: u64) -> Result<Vec<u64>, Fault> {
+fn pointers(outer: &[u64], fibers: u64, memory: &Memory) -> Result<Vec<u64>, Fault> {
     let length = usize::try_from(fibers).unwrap_or(usize::MAX).saturating_add(1);
-    let mut ptr = Vec::new();
-    ptr.try_reserve_exact(length).map_err(|_| Fault::TooLarge {
-        what: "the number of rows or columns",
-        size: Count(Some(fibers)),
-        limit: isize::MAX as u64 / 8,
-    })?;
+    let mut ptr = memory.room("pointers to rows or columns", length)?;
     ptr.resize(length, 0u64);
     for &fiber in outer {
         ptr[fiber as usize + 1] += 1;

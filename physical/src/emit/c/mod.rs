@@ -23,5 +23,5 @@ pub(super) mod types;
 mod unit;
 
 pub use super::cache::CacheFolder;
-pub use toolchain::{Options, Toolchain, Uses};
+pub use toolchain::{Options, Toolchain, Uses, stop_compilers};
 pub use unit::{emit, entry_name};

@@ -1,8 +1,12 @@
 //! Where compiled kernels are kept between processes, whatever compiled them.
 
 mod disk;
+mod owner;
+#[cfg(test)]
+mod tests;
 
 pub(super) use disk::Disk;
+pub(super) use owner::private_folder;
 
 use std::path::PathBuf;
 
@@ -26,14 +30,40 @@ pub(super) fn open(cache: &CacheFolder, limit: u64) -> Option<Result<Disk, Strin
     Some(folder(cache)?.and_then(|folder| Disk::open(&folder, limit)))
 }
 
+/// What an entry is for, as its name begins.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Kind {
+    /// A library of kernels.
+    Kernels,
+    /// What is known of a C compiler.
+    Compiler,
+    /// The PTX of a unit.
+    Ptx,
+}
+
+/// The kinds and how the names of their entries begin.
+const KINDS: [(Kind, &str); 3] = [(Kind::Kernels, "kernels-"), (Kind::Compiler, "compiler-"), (Kind::Ptx, "ptx-")];
+
 /// The key of what this version of the crate makes of some texts.
-pub(super) fn key<const N: usize>(texts: [&str; N]) -> String {
+pub(super) fn key<const N: usize>(kind: Kind, texts: [&str; N]) -> String {
     let mut hash = blake3::Hasher::new();
     for text in [env!("CARGO_PKG_VERSION")].iter().chain(&texts) {
         hash.update(&(text.len() as u64).to_le_bytes());
         hash.update(text.as_bytes());
     }
-    hash.finalize().to_hex().to_string()
+    let (_, prefix) = KINDS.iter().find(|(known, _)| *known == kind).expect("all kinds are listed");
+    format!("{prefix}{}", hash.finalize().to_hex())
+}
+
+/// Whether that is the name of an entry; earlier versions named libraries by the hash alone.
+fn is_key(name: &str) -> bool {
+    let hash = KINDS.iter().find_map(|(_, prefix)| name.strip_prefix(prefix)).unwrap_or(name);
+    is_checksum(hash)
+}
+
+/// Whether that is a hash as keys and names of files have it.
+fn is_checksum(text: &str) -> bool {
+    text.len() == 2 * blake3::OUT_LEN && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
 }
 
 /// The folder of the cache on disk; `None` when there is to be none.

@@ -1,7 +1,7 @@
 //! PTX of units: what was compiled before, by this process or another one, is found on disk.
 
 use super::unit::OPTIONS;
-use crate::emit::cache::{CacheFolder, Disk, MOST_BYTES, key, open};
+use crate::emit::cache::{CacheFolder, Disk, Kind, MOST_BYTES, key, open};
 use std::sync::LazyLock;
 
 /// What decides about the PTX, beside the options that are the same for all.
@@ -21,7 +21,7 @@ pub(super) fn ptx(
     disk: Option<&Disk>,
     compile: impl FnOnce() -> Result<String, String>,
 ) -> Result<String, String> {
-    let key = format!("ptx-{}", key([unit.compiler, unit.architecture, &OPTIONS.join(" "), unit.text]));
+    let key = key(Kind::Ptx, [unit.compiler, unit.architecture, &OPTIONS.join(" "), unit.text]);
     if let Some(ptx) = disk.and_then(|disk| disk.note(&key)) {
         return Ok(ptx);
     }

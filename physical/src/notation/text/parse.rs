@@ -14,7 +14,7 @@ use redpoll_logic::Error as TextError;
 use redpoll_logic::literal::{read_bare, read_literal, read_value};
 use redpoll_logic::op::{Builtin, Op, UserOp};
 use redpoll_logic::physical::Protocol;
-use redpoll_logic::sexpr::{self, Sexpr, SexprKind};
+use redpoll_logic::sexpr::{self, Sexpr, SexprKind, without_mark};
 use redpoll_logic::{DType, Prim, Scalar, StorageMode, TensorType};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -55,7 +55,7 @@ pub fn inputs_of(text: &str) -> Result<Vec<InputText>, Error> {
 
 /// Whether a text is one of a program: it starts with `(program`.
 pub fn is_program(text: &str) -> bool {
-    let code = text.lines().map(str::trim_start).find(|line| !line.is_empty() && !line.starts_with(';'));
+    let code = without_mark(text).lines().map(str::trim_start).find(|line| !line.is_empty() && !line.starts_with(';'));
     let word = code.and_then(|line| line.strip_prefix('(')).map(str::trim_start);
     let rest = word.and_then(|word| word.strip_prefix("program"));
     rest.is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '-' || c == '_'))

@@ -1,12 +1,16 @@
 //! The C compiler of this machine: finding it, naming it, running it.
 
-use super::cpu;
 use super::recall::Recalled;
+use super::{cpu, process};
 use crate::Error;
 use crate::emit::cache::Disk;
 use std::ffi::OsString;
+use std::io;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
 
 /// How kernels are compiled. The second half keeps the bits equal to those of the other engines, or allows what does not
 /// change them: `errno` and the floating-point exception flags are never looked at.
@@ -31,22 +35,51 @@ pub(super) struct Compiler {
 
 impl Compiler {
     /// The compiler of that name, or the one that the crate `cc` finds: `CC`, or the usual one of the target. One that an
-    /// earlier process has asked for its version, and that has not changed since, is not started.
+    /// earlier process has asked for its version, and that has not changed since, is not started; one that does not answer
+    /// in that time is none.
     ///
     /// # Errors
     /// Why there is none that can be used.
-    pub(super) fn find(command: Option<&Path>, disk: Option<&Disk>) -> Result<Compiler, String> {
-        let Some(disk) = disk else { return Compiler::ask(command) };
+    pub(super) fn find(command: Option<&Path>, disk: Option<&Disk>, time: Duration) -> Result<Compiler, String> {
+        let Some(disk) = disk else { return Compiler::ask(command, time) };
         let recalled = Recalled::by(command);
         if let Some(compiler) = recalled.find(disk) {
             return Ok(compiler);
         }
-        let compiler = Compiler::ask(command)?;
+        let compiler = Compiler::ask(command, time)?;
         recalled.keep(disk, &compiler);
         Ok(compiler)
     }
 
-    fn ask(command: Option<&Path>) -> Result<Compiler, String> {
+    fn ask(command: Option<&Path>, time: Duration) -> Result<Compiler, String> {
+        // The crate `cc` starts compilers, too, and waits for ever; so what it will start is tried before.
+        let words = command.map_or_else(usual_command, |command| vec![command.into()]);
+        let name = Path::new(&words[0]).display();
+        let hangs = || format!("`{name}` does not answer within {time:?}");
+        let mut trial = Command::new(&words[0]);
+        trial.args(&words[1..]).args(["-E", "-x", "c", "/dev/null"]);
+        if process::output(&mut trial, time).is_err_and(|e| e.kind() == io::ErrorKind::TimedOut) {
+            return Err(hangs());
+        }
+        let (sender, receiver) = mpsc::channel();
+        let command = command.map(Path::to_owned);
+        thread::spawn(move || drop(sender.send(Compiler::by_cc(command.as_deref()))));
+        let mut compiler = receiver.recv_timeout(time).map_err(|_| hangs())??;
+        let named = |e: io::Error| match e.kind() {
+            io::ErrorKind::TimedOut => hangs(),
+            _ => format!("`{}`: {e}", compiler.path.display()),
+        };
+        let asked = process::output(compiler.command().arg("--version"), time).map_err(named)?;
+        if !asked.status.success() {
+            let (path, status) = (compiler.path.display(), asked.status);
+            return Err(format!("`{path} --version` ended with {status}: {}", words_of(&asked.stderr)));
+        }
+        compiler.version = String::from_utf8_lossy(&asked.stdout).into_owned();
+        Ok(compiler)
+    }
+
+    /// The compiler that the crate `cc` finds, without its version.
+    fn by_cc(command: Option<&Path>) -> Result<Compiler, String> {
         let folder = tempfile::tempdir().map_err(|e| format!("no folder for temporary files: {e}"))?;
         let mut build = cc::Build::new();
         build.target(env!("REDPOLL_TARGET")).host(env!("REDPOLL_TARGET")).opt_level(0).out_dir(folder.path());
@@ -58,25 +91,17 @@ impl Compiler {
         if tool.is_like_msvc() {
             return Err(format!("{} does not take the flags of gcc and clang", tool.path().display()));
         }
-        let mut compiler = Compiler {
+        Ok(Compiler {
             path: tool.path().into(),
             args: tool.args().into(),
             env: tool.get_envs().map(|(k, v)| (k.to_owned(), v.to_owned())).collect(),
             version: String::new(),
-        };
-        let named = |e: std::io::Error| format!("`{}`: {e}", compiler.path.display());
-        let asked = compiler.command().arg("--version").output().map_err(named)?;
-        if !asked.status.success() {
-            let (path, status) = (compiler.path.display(), asked.status);
-            return Err(format!("`{path} --version` ended with {status}: {}", words(&asked.stderr)));
-        }
-        compiler.version = String::from_utf8_lossy(&asked.stdout).into_owned();
-        Ok(compiler)
+        })
     }
 
     fn command(&self) -> Command {
         let mut command = Command::new(&self.path);
-        command.args(&self.args).envs(self.env.iter().map(|(k, v)| (k, v))).stdin(Stdio::null());
+        command.args(&self.args).envs(self.env.iter().map(|(k, v)| (k, v)));
         command
     }
 
@@ -103,8 +128,8 @@ impl Compiler {
     /// Compiles a file of C into a shared library.
     ///
     /// # Errors
-    /// [`Error::CompileC`] with the words of the compiler.
-    pub(super) fn compile(&self, source: &Path, library: &Path) -> Result<(), Error> {
+    /// [`Error::CompileC`] with the words of the compiler; [`Error::CompilerTime`] when it is not done in that time.
+    pub(super) fn compile(&self, source: &Path, library: &Path, time: Duration) -> Result<(), Error> {
         let failed = |message: String| Error::CompileC {
             compiler: self.path.display().to_string(),
             source_file: source.to_owned(),
@@ -116,13 +141,28 @@ impl Compiler {
         if let Some(folder) = library.parent() {
             command.env("TMPDIR", folder);
         }
-        let run = command.output().map_err(|e| failed(e.to_string()))?;
-        if run.status.success() { Ok(()) } else { Err(failed(format!("{}\n{}", run.status, words(&run.stderr)))) }
+        let run = process::output(&mut command, time).map_err(|e| match e.kind() {
+            io::ErrorKind::TimedOut => Error::CompilerTime { compiler: self.path.display().to_string(), time },
+            _ => failed(e.to_string()),
+        })?;
+        if run.status.success() { Ok(()) } else { Err(failed(format!("{}\n{}", run.status, words_of(&run.stderr)))) }
+    }
+}
+
+/// What the crate `cc` starts where no compiler is named: what the environment says, with its arguments, or `cc`.
+fn usual_command() -> Vec<OsString> {
+    let target = env!("REDPOLL_TARGET");
+    let variables = [format!("CC_{target}"), format!("CC_{}", target.replace('-', "_")), "HOST_CC".into(), "CC".into()];
+    let named = variables.iter().find_map(|name| std::env::var_os(name).filter(|value| !value.is_empty()));
+    let Some(named) = named else { return vec!["cc".into()] };
+    match named.to_str() {
+        Some(words) if !Path::new(words).exists() => words.split_whitespace().map(Into::into).collect(),
+        _ => vec![named],
     }
 }
 
 /// The first lines of what a program said.
-fn words(output: &[u8]) -> String {
+fn words_of(output: &[u8]) -> String {
     let text = String::from_utf8_lossy(output);
     text.lines().take(20).collect::<Vec<_>>().join("\n")
 }

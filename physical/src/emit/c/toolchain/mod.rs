@@ -7,6 +7,7 @@
 mod compiler;
 mod cpu;
 mod library;
+mod process;
 mod recall;
 #[cfg(test)]
 mod tests;
@@ -15,7 +16,7 @@ use super::unit::{emit, entry_name, interface};
 use crate::Error;
 use crate::assembly::Function;
 use crate::emit::Kernel;
-use crate::emit::cache::{self, CacheFolder, Disk, MOST_BYTES};
+use crate::emit::cache::{self, CacheFolder, Disk, Kind, MOST_BYTES};
 use crate::run::Signature;
 use compiler::Compiler;
 use library::Library;
@@ -25,7 +26,10 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 use tempfile::TempDir;
+
+pub use process::stop_compilers;
 
 /// Libraries that stay in memory although nobody uses them.
 const MOST_LOADED: NonZeroUsize = NonZeroUsize::new(256).expect("not zero");
@@ -39,11 +43,18 @@ pub struct Options {
     pub cache: CacheFolder,
     /// The bytes that the cache on disk may grow to.
     pub cache_bytes: u64,
+    /// How long the compiler may take for one unit; then it is stopped, and that is an error.
+    pub compiler_time: Duration,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { compiler: None, cache: CacheFolder::User, cache_bytes: MOST_BYTES }
+        Options {
+            compiler: None,
+            cache: CacheFolder::User,
+            cache_bytes: MOST_BYTES,
+            compiler_time: Duration::from_secs(120),
+        }
     }
 }
 
@@ -95,9 +106,13 @@ impl Toolchain {
         self.found_compiler().map(Compiler::name)
     }
 
-    /// Why kernels are not kept on disk; `None` when they are, or when nobody asked for it.
+    /// Why kernels are not kept on disk, or which entry there was not used and why; `None` when there is no such fault, or
+    /// when nobody asked for a cache.
     pub fn cache_fault(&self) -> Option<&str> {
-        self.found_disk().and_then(|disk| disk.as_ref().err()).map(String::as_str)
+        match self.found_disk()? {
+            Ok(disk) => disk.refused(),
+            Err(fault) => Some(fault),
+        }
     }
 
     /// What it did so far.
@@ -109,8 +124,8 @@ impl Toolchain {
     /// Compiles functions as one translation unit; kernels are in the order of the functions.
     ///
     /// # Errors
-    /// [`Error::InvalidAssembly`] when the verifier rejects a function; [`Error::NoCompiler`], [`Error::CompileC`] and
-    /// [`Error::LoadLibrary`] when this machine cannot make kernels of the text.
+    /// [`Error::InvalidAssembly`] when the verifier rejects a function; [`Error::NoCompiler`], [`Error::CompileC`],
+    /// [`Error::CompilerTime`] and [`Error::LoadLibrary`] when this machine cannot make kernels of the text.
     pub fn compile(&self, functions: &[&Function]) -> Result<Vec<Kernel>, Error> {
         let signatures: Vec<_> = functions.iter().map(|f| Signature::of(f)).collect();
         self.compile_text(&emit(functions)?, &signatures)
@@ -151,14 +166,16 @@ impl Toolchain {
             }
             None => {
                 self.count(2);
-                build(text, &key, compiler, disk)?
+                Build { text, compiler, time: self.options.compiler_time }.library(&key, disk)?
             }
         };
         Ok(self.remember(key, Arc::new(library)))
     }
 
     fn found_compiler(&self) -> Result<&Compiler, Error> {
-        let found = self.compiler.get_or_init(|| Compiler::find(self.options.compiler.as_deref(), self.usable_disk()));
+        let found = self.compiler.get_or_init(|| {
+            Compiler::find(self.options.compiler.as_deref(), self.usable_disk(), self.options.compiler_time)
+        });
         found.as_ref().map_err(|reason| Error::NoCompiler(reason.clone()))
     }
 
@@ -184,45 +201,58 @@ impl Toolchain {
     }
 }
 
-/// Compiles in a folder of its own and moves the library into the cache; where that cannot be, it is loaded from where it
-/// is.
-fn build(text: &str, key: &str, compiler: &Compiler, disk: Option<&Disk>) -> Result<Library, Error> {
-    match disk.map(|disk| (disk, disk.work_folder())) {
-        Some((disk, Ok(folder))) => match compile_in(&folder, text, compiler) {
-            Ok(library) => match disk.keep(key, &library) {
-                Ok(kept) => Library::load(&kept, None),
-                Err(_) => Library::load(&library, Some(folder)),
-            },
-            // The disk may be full where another one is not.
-            Err(_) => build_apart(text, compiler),
-        },
-        _ => build_apart(text, compiler),
-    }
+/// A text that is to be compiled.
+#[derive(Clone, Copy)]
+struct Build<'a> {
+    text: &'a str,
+    compiler: &'a Compiler,
+    time: Duration,
 }
 
-/// Compiles in a folder of temporary files.
-fn build_apart(text: &str, compiler: &Compiler) -> Result<Library, Error> {
-    let failed = |e: std::io::Error| Error::LoadLibrary { path: std::env::temp_dir(), message: e.to_string() };
-    let folder = tempfile::Builder::new().prefix("redpoll-").tempdir().map_err(failed)?;
-    match compile_in(&folder, text, compiler) {
-        Ok(library) => Library::load(&library, Some(folder)),
-        Err(error) => {
-            // What the compiler did not like stays for whoever wants to see it.
-            let _ = folder.keep();
-            Err(error)
+impl Build<'_> {
+    /// Compiles in a folder of its own and moves the library into the cache; where that cannot be, the library is loaded
+    /// from where it is.
+    fn library(self, key: &str, disk: Option<&Disk>) -> Result<Library, Error> {
+        match disk.map(|disk| (disk, disk.work_folder())) {
+            Some((disk, Ok(folder))) => match self.compile_in(&folder) {
+                Ok(library) => match disk.keep(key, &library) {
+                    Ok(kept) => Library::load(&kept, None),
+                    Err(_) => Library::load(&library, Some(folder)),
+                },
+                Err(error @ Error::CompilerTime { .. }) => Err(error),
+                // The disk may be full where another one is not.
+                Err(_) => self.apart(),
+            },
+            _ => self.apart(),
         }
     }
-}
 
-fn compile_in(folder: &TempDir, text: &str, compiler: &Compiler) -> Result<PathBuf, Error> {
-    let source = folder.path().join("kernels.c");
-    let failed = |e: std::io::Error| Error::LoadLibrary { path: source.clone(), message: e.to_string() };
-    fs::write(&source, text).map_err(failed)?;
-    let library = folder.path().join(format!("kernels{}", std::env::consts::DLL_SUFFIX));
-    compiler.compile(&source, &library)?;
-    Ok(library)
+    /// Compiles in a folder of temporary files.
+    fn apart(self) -> Result<Library, Error> {
+        let failed = |e: std::io::Error| Error::LoadLibrary { path: std::env::temp_dir(), message: e.to_string() };
+        let folder = cache::private_folder("redpoll-", &std::env::temp_dir()).map_err(failed)?;
+        match self.compile_in(&folder) {
+            Ok(library) => Library::load(&library, Some(folder)),
+            Err(error) => {
+                if matches!(error, Error::CompileC { .. }) {
+                    // What the compiler did not like stays for whoever wants to see it.
+                    let _ = folder.keep();
+                }
+                Err(error)
+            }
+        }
+    }
+
+    fn compile_in(self, folder: &TempDir) -> Result<PathBuf, Error> {
+        let source = folder.path().join("kernels.c");
+        let failed = |e: std::io::Error| Error::LoadLibrary { path: source.clone(), message: e.to_string() };
+        fs::write(&source, self.text).map_err(failed)?;
+        let library = folder.path().join(format!("kernels{}", std::env::consts::DLL_SUFFIX));
+        self.compiler.compile(&source, &library, self.time)?;
+        Ok(library)
+    }
 }
 
 fn key(text: &str, compiler: &Compiler) -> String {
-    cache::key([&compiler.identity(), text])
+    cache::key(Kind::Kernels, [&compiler.identity(), text])
 }

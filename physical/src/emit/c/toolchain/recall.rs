@@ -4,7 +4,7 @@
 //! path without links, its size and when it was changed. If any of that is different now, the compiler is asked again.
 
 use super::compiler::Compiler;
-use crate::emit::cache::Disk;
+use crate::emit::cache::{Disk, Kind, key};
 use std::env;
 use std::ffi::OsString;
 use std::fs;
@@ -41,8 +41,7 @@ impl Recalled {
         let decides = |name: &OsString| name.to_str().is_some_and(|name| DECIDE.iter().any(|d| name.starts_with(d)));
         let mut variables: Vec<_> = env::vars_os().filter(|(name, _)| decides(name)).collect();
         variables.sort();
-        let asked = format!("{} {command:?} {variables:?}", env!("CARGO_PKG_VERSION"));
-        Recalled { key: format!("compiler-{}", blake3::hash(asked.as_bytes()).to_hex()) }
+        Recalled { key: key(Kind::Compiler, [&format!("{command:?} {variables:?}")]) }
     }
 
     /// The compiler that was noted, if it is still the same file.

@@ -50,19 +50,20 @@ fn library(folder: &Path) -> PathBuf {
 /// Protects from compiling twice: the second time it is memory, in another process it is the disk.
 #[test]
 fn kernels_are_found_in_memory_and_on_disk() {
-    let folder = tempfile::tempdir().unwrap();
-    let first = at(folder.path());
+    let place = tempfile::tempdir().unwrap();
+    let folder = place.path().join("cache");
+    let first = at(&folder);
     assert_eq!(run(&first), Uses { memory: 0, disk: 0, compiled: 1 });
     assert_eq!(run(&first), Uses { memory: 1, disk: 0, compiled: 1 });
-    assert_eq!(run(&at(folder.path())), Uses { memory: 0, disk: 1, compiled: 0 });
-    let mode = fs::metadata(folder.path()).unwrap().permissions();
+    assert_eq!(run(&at(&folder)), Uses { memory: 0, disk: 1, compiled: 0 });
+    let mode = fs::metadata(&folder).unwrap().permissions();
     #[cfg(unix)]
     assert_eq!(std::os::unix::fs::PermissionsExt::mode(&mode) & 0o777, 0o700);
     // Another function is another key.
     let spmv = function(SPMV);
     first.compile(&[&spmv]).unwrap();
     assert_eq!(first.uses().compiled, 2);
-    assert_eq!(entries(folder.path(), false).len(), 2);
+    assert_eq!(entries(&folder, false).len(), 2);
 }
 
 /// Protects from loading what was cut off or changed.
@@ -83,17 +84,63 @@ fn altered_entries_are_compiled_again() {
 /// A compiler that writes down when it is started, and has a version of its own.
 #[cfg(unix)]
 fn counting_compiler(folder: &Path, version: &str) -> PathBuf {
-    let (script, starts) = (folder.join("cc"), folder.join("starts"));
+    let starts = folder.join("starts");
     let text = format!(
         "#!/bin/sh\necho start >> '{}'\ncase \"$*\" in *--version*) echo '{version}'; exit;; esac\nexec cc \"$@\"\n",
         starts.display()
     );
+    script(folder, &text)
+}
+
+/// A program `cc` in a folder.
+#[cfg(unix)]
+fn script(folder: &Path, text: &str) -> PathBuf {
+    let script = folder.join("cc");
     // Another process writes it: what this one has open for writing, a child that another thread starts may have, too, and
     // then it cannot be executed.
     let write = format!("printf %s \"$1\" > '{0}.new' && chmod +x '{0}.new' && mv '{0}.new' '{0}'", script.display());
-    let written = std::process::Command::new("sh").args(["-c", &write, "sh", &text]).status().unwrap();
+    let written = std::process::Command::new("sh").args(["-c", &write, "sh", text]).status().unwrap();
     assert!(written.success());
     script
+}
+
+/// Protects callers from waiting for ever for a compiler that hangs, whatever it is asked, and machines from what that
+/// compiler has started.
+#[cfg(unix)]
+#[test]
+fn a_compiler_that_hangs_is_stopped() {
+    // It answers what does not match, and else leaves a child behind that would live for a day.
+    let seconds = Duration::from_secs;
+    let cases = [("*", true, seconds(1)), ("*--version*", true, seconds(3)), ("*-shared*", false, seconds(3))];
+    for (hangs, without, compiler_time) in cases {
+        let place = tempfile::tempdir().unwrap();
+        let child = place.path().join("child");
+        let text = format!(
+            "#!/bin/sh\ncase \"$*\" in {hangs}) sleep 86400 & echo $! > '{}'; wait;; esac\nexec cc \"$@\"\n",
+            child.display()
+        );
+        let compiler = Some(script(place.path(), &text));
+        let cache = CacheFolder::At(place.path().join("cache"));
+        let options = Options { compiler, cache, compiler_time, ..Options::default() };
+        let error = Toolchain::new(options).compile(&[&function(DOT)]).err().unwrap();
+        match without {
+            true => assert!(matches!(&error, Error::NoCompiler(why) if why.contains("does not answer")), "{error}"),
+            false => assert!(matches!(&error, Error::CompilerTime { .. }), "{error}"),
+        }
+        let number = fs::read_to_string(&child).unwrap();
+        let gone = || {
+            // What was killed may wait for somebody to ask how it ended.
+            let state = fs::read_to_string(format!("/proc/{}/stat", number.trim()));
+            state.map_or(true, |state| state.contains(") Z "))
+        };
+        let deadline = std::time::Instant::now() + Duration::from_secs(10);
+        while cfg!(target_os = "linux") && !gone() {
+            assert!(std::time::Instant::now() < deadline, "{hangs}: the child still runs");
+            std::thread::yield_now();
+        }
+        let left: Vec<PathBuf> = entries(&place.path().join("cache"), false);
+        assert!(left.is_empty(), "{hangs}: {left:?}");
+    }
 }
 
 /// Protects the first kernel of a process from waiting for a compiler that it does not need, and from one that is another
@@ -190,18 +237,19 @@ fn the_cache_keeps_its_limit() {
     dated(&left, long_ago);
     let add = |key: &str| {
         let library = work.path().join("library");
-        fs::write(&library, [key.as_bytes(), &[0; 290]].concat()).unwrap();
+        fs::write(&library, [&key.as_bytes()[..10], &[0; 290]].concat()).unwrap();
         disk.keep(key, &library).unwrap();
     };
-    for (age, key) in ["aaaaaaaaaa", "bbbbbbbbbb", "cccccccccc"].iter().enumerate() {
+    let keys = ["a", "b", "c", "d"].map(|digit| digit.repeat(64));
+    for (age, key) in keys[..3].iter().enumerate() {
         add(key);
         dated(&folder.path().join(key), long_ago + Duration::from_secs(age as u64));
     }
     assert!(!left.exists(), "the work of a killed compilation is left");
     assert!(work.path().exists(), "work that goes on was removed");
-    assert!(disk.find("aaaaaaaaaa").is_some(), "used, so it is not the oldest any more");
-    add("dddddddddd");
-    let found = ["aaaaaaaaaa", "bbbbbbbbbb", "cccccccccc", "dddddddddd"].map(|key| disk.find(key).is_some());
+    assert!(disk.find(&keys[0]).is_some(), "used, so it is not the oldest any more");
+    add(&keys[3]);
+    let found = keys.each_ref().map(|key| disk.find(key).is_some());
     assert_eq!(found, [true, false, false, true]);
 }
 

@@ -1,0 +1,220 @@
+//! Mutated files, for random tests: samples of every file format with bytes, words and lines changed, and what must hold of
+//! whatever a reader makes of them. Everything is a function of a seed.
+//!
+//! [`check_seed`] reads one such file by every reader. A reader gives an error or a valid tensor; it does not panic, and it
+//! asks for no more memory than a limit of some thousand times the file. Two readers of one format, that of the header and
+//! that of the whole, agree.
+
+mod mutate;
+mod samples;
+
+use crate::file_formats::{FILE_FORMATS, FileFormat};
+use crate::{Error, Loaded, Memory, ReadOptions, WriteOptions, read_bytes, write_bytes};
+use mutate::Mutation;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// The memory that a reader may ask for.
+const LIMIT: usize = 64 << 20;
+
+/// What came of a file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Seen {
+    /// Readers that gave a tensor.
+    pub tensors: u32,
+    /// Readers that gave an error.
+    pub errors: u32,
+}
+
+/// A file that a reader treats wrongly.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("file `{name}` of seed {seed}: {what}; its bytes: \"{}\"", bytes.escape_ascii())]
+pub struct Failure {
+    /// The seed that makes it; the bytes may be fewer, after shrinking.
+    pub seed: u64,
+    /// The name of the file, which tells its format.
+    pub name: String,
+    /// The bytes of the file.
+    pub bytes: Vec<u8>,
+    /// What is wrong.
+    pub what: String,
+}
+
+/// The name of the file of a seed and its bytes.
+pub fn mutated(seed: u64) -> (&'static str, Vec<u8>) {
+    let mutation = Mutation::of(seed);
+    (mutation.name(), mutation.bytes())
+}
+
+/// Reads the file of a seed by every reader.
+///
+/// # Errors
+/// The first thing that is wrong, for a file with as few changes as show it.
+pub fn check_seed(seed: u64) -> Result<Seen, Failure> {
+    let mut mutation = Mutation::of(seed);
+    let check = |mutation: &Mutation| check_bytes(mutation.name(), &mutation.bytes());
+    let mut what = match check(&mutation) {
+        Ok(seen) => return Ok(seen),
+        Err(what) => what,
+    };
+    let smaller = |mutation: &Mutation| mutation.with_less().find_map(|fewer| Some((check(&fewer).err()?, fewer)));
+    while let Some((why, fewer)) = smaller(&mutation) {
+        (what, mutation) = (why, fewer);
+    }
+    Err(Failure { seed, name: mutation.name().into(), bytes: mutation.bytes(), what })
+}
+
+/// Reads a file by its name, without a name, and as each format.
+///
+/// # Errors
+/// What is wrong with one of the readers.
+pub fn check_bytes(name: &str, bytes: &[u8]) -> Result<Seen, String> {
+    let mut seen = Seen::default();
+    let named = [(name, None), ("nameless", None)];
+    let all = FILE_FORMATS.into_iter().map(|format| ("nameless", Some(format)));
+    for (name, file_format) in named.into_iter().chain(all) {
+        let reader = file_format.map_or(name, |format| format.name);
+        let read = catch_unwind(AssertUnwindSafe(|| check_reader(name, bytes, file_format)));
+        match read.map_err(|_| format!("{reader}: a panic"))?.map_err(|what| format!("{reader}: {what}"))? {
+            true => seen.tensors += 1,
+            false => seen.errors += 1,
+        }
+    }
+    Ok(seen)
+}
+
+/// Whether one reader gives a tensor.
+fn check_reader(name: &str, bytes: &[u8], file_format: Option<&'static FileFormat>) -> Result<bool, String> {
+    let memory = Memory::limited(LIMIT);
+    let options = ReadOptions { file_format, memory: memory.clone(), ..ReadOptions::default() };
+    let loaded = match read_bytes(name, bytes, &options) {
+        Ok(loaded) => loaded,
+        Err(error) => return check_error(&error).map(|()| false),
+    };
+    check_entries(&loaded)?;
+    check_header(bytes, &loaded)?;
+    let stored = loaded.clone().into_tensor(None).map(|(tensor, _)| tensor.validate().map_err(|e| e.to_string()));
+    match stored {
+        Ok(valid) => valid.map_err(|what| format!("an invalid tensor: {what}"))?,
+        Err(error) => check_error(&error)?,
+    }
+    match loaded.into_content() {
+        Err(error) => check_error(&error)?,
+        Ok((content, _)) => {
+            for to in ["a.mtx", "a.tns", "a.csv", "a.npz", "a.pgm"] {
+                let options = WriteOptions { memory: memory.clone(), ..WriteOptions::default() };
+                if let Err(error) = write_bytes(to, &content, &options) {
+                    check_error(&error)?;
+                }
+            }
+        }
+    }
+    match memory.used() {
+        0 => Ok(true),
+        bytes => Err(format!("{bytes} bytes of memory are not given back")),
+    }
+}
+
+/// What every message has to be: a line that ends without a period.
+fn check_error(error: &Error) -> Result<(), String> {
+    let message = error.to_string();
+    match message.contains('\n') || message.ends_with('.') || message.is_empty() {
+        true => Err(format!("a message that is none: {message}")),
+        false => Ok(()),
+    }
+}
+
+/// Coordinates within the shape, one list a mode, as many as values; or as many values as places.
+fn check_entries(loaded: &Loaded) -> Result<(), String> {
+    let (shape, values) = (&loaded.info.shape, loaded.data.values());
+    if values.prim() != loaded.info.dtype || loaded.info.fill.prim() != Some(loaded.info.dtype) {
+        return Err(format!("values of {} where the header says {}", values.prim(), loaded.info.dtype));
+    }
+    match &loaded.data {
+        crate::Data::Dense(_) => match crate::content::places(shape) == Some(values.len() as u64) {
+            true => Ok(()),
+            false => Err(format!("{} values of the shape {shape:?}", values.len())),
+        },
+        crate::Data::Triples { coordinates, .. } => {
+            let fits = |(list, &dimension): (&Vec<u64>, &u64)| {
+                list.len() == values.len() && list.iter().all(|&i| i < dimension)
+            };
+            match coordinates.len() == shape.len() && coordinates.iter().zip(shape).all(fits) {
+                true => Ok(()),
+                false => Err(format!("coordinates that are not within the shape {shape:?}")),
+            }
+        }
+    }
+}
+
+/// What is said of the header alone is what is said of the whole file.
+fn check_header(bytes: &[u8], loaded: &Loaded) -> Result<(), String> {
+    if loaded.info.compression != crate::Compression::None || bytes.starts_with(b"\xef\xbb\xbf") {
+        return Ok(());
+    }
+    let memory = Memory::limited(LIMIT);
+    let info = (loaded.info.file_format.info)(&mut &bytes[..], &memory);
+    match info {
+        // Not by `==`, for which NaN is another fill value than NaN.
+        Ok(info) if format!("{info:?}") == format!("{:?}", loaded.info) => Ok(()),
+        Ok(info) => Err(format!("the header alone is {info:?}, the file {:?}", loaded.info)),
+        Err(error) => Err(format!("the file is read, and its header is not: {error:?}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Protects readers from damaged files of every format; more seeds are those of the environment variable
+    /// `REDPOLL_SEEDS`, as `1000..100000`.
+    #[test]
+    fn mutated_files_are_read_or_refused() {
+        let asked = std::env::var("REDPOLL_SEEDS").ok();
+        let range = asked.as_deref().and_then(|text| text.split_once(".."));
+        let range = range.map_or(0..2000, |(from, to)| from.parse().unwrap()..to.parse().unwrap());
+        let mut all = Seen::default();
+        for seed in range {
+            let seen = check_seed(seed).unwrap_or_else(|failure| panic!("{failure}"));
+            all = Seen { tensors: all.tensors + seen.tensors, errors: all.errors + seen.errors };
+        }
+        // Mutations that break all files, or none, try nothing.
+        assert!(all.tensors > 2000 && all.errors > 2000, "{all:?}");
+    }
+
+    /// Protects limits of memory, which hold for every format, and that all is given back whatever the limit ends.
+    #[test]
+    fn limits_of_memory_hold() {
+        for sample in samples::all() {
+            let bytes = sample.bytes();
+            let mut refused = 0;
+            for limit in (0..22).map(|bits| Memory::limited(1 << bits)) {
+                let options = ReadOptions { memory: limit.clone(), ..ReadOptions::default() };
+                match read_bytes(sample.name, &bytes, &options).and_then(|loaded| loaded.into_tensor(None)) {
+                    Ok(_) => {}
+                    Err(error) => {
+                        assert!(error.is_of_memory(), "{}: {error}", sample.name);
+                        refused += 1;
+                    }
+                }
+                assert_eq!(limit.used(), 0, "{}", sample.name);
+            }
+            assert!((1..22).contains(&refused), "{} is refused {refused} times", sample.name);
+        }
+    }
+
+    /// Protects what is asserted of mutated files: it holds of the samples, and each reads as what it is.
+    #[test]
+    fn samples_are_read() {
+        for sample in samples::all() {
+            let bytes = sample.bytes();
+            let loaded = read_bytes(sample.name, &bytes, &ReadOptions::default());
+            loaded.unwrap_or_else(|e| panic!("{}: {e}", sample.name));
+            check_bytes(sample.name, &bytes).unwrap_or_else(|what| panic!("{}: {what}", sample.name));
+        }
+        let formats = samples::all().iter().map(|sample| sample.name.rsplit('.').next().unwrap());
+        let names: std::collections::BTreeSet<&str> = formats.collect();
+        for format in FILE_FORMATS {
+            assert!(names.contains(format.extension), "there is no sample of .{}", format.extension);
+        }
+    }
+}

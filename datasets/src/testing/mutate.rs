@@ -1,0 +1,191 @@
+//! Changes of files: bytes, words, lines and whole parts, drawn by a seed.
+
+use super::samples::{self, Sample};
+use redpoll_logic::testing::Rng;
+
+/// Words that readers treat specially, or that are at the edge of what numbers can be.
+const WORDS: [&str; 40] = [
+    "0",
+    "1",
+    "-1",
+    "2.0",
+    "1.5",
+    "3",
+    "-0.0",
+    "1e3",
+    "1e999",
+    "nan",
+    "inf",
+    "-inf",
+    "255",
+    "256",
+    "65536",
+    "2147483648",
+    "4294967296",
+    "9007199254740993",
+    "9223372036854775807",
+    "9223372036854775808",
+    "18446744073709551615",
+    "18446744073709551616",
+    "-9223372036854775808",
+    "99999999999999999999999",
+    "%",
+    "#",
+    "# dims 3 3",
+    "\"",
+    "\"\"",
+    ",",
+    ";",
+    "\t",
+    "\r",
+    "\r\n",
+    "\n\n",
+    "\u{feff}",
+    "general",
+    "symmetric",
+    "x",
+    "\u{e9}",
+];
+
+/// A change of a part of a file.
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum Edit {
+    /// A byte is another one.
+    Byte { at: u64, byte: u8 },
+    /// A bit is the other one.
+    Flip { at: u64, bit: u8 },
+    /// Bytes are taken out.
+    Cut { at: u64, length: u64 },
+    /// The end is missing.
+    Truncate { at: u64 },
+    /// A word stands between two bytes.
+    Insert { at: u64, word: &'static str },
+    /// A word stands in the place of another one.
+    Replace { at: u64, word: &'static str },
+    /// A line stands there once more.
+    Repeat { at: u64 },
+    /// A line is missing.
+    Drop { at: u64 },
+    /// What is behind is of another file.
+    Splice { at: u64, other: u64, from: u64 },
+    /// Eight bytes are a number at the edge.
+    Number { at: u64, word: &'static str },
+}
+
+/// A sample with changes, each of one of its parts.
+#[derive(Clone, Debug)]
+pub(super) struct Mutation {
+    sample: &'static Sample,
+    edits: Vec<(u64, Edit)>,
+}
+
+impl Mutation {
+    /// The mutation of a seed: one to six changes of a sample.
+    pub(super) fn of(seed: u64) -> Mutation {
+        let mut random = Rng::new(seed);
+        let sample = random.pick(samples::all());
+        let count = 1 + random.below(6).min(random.below(6));
+        let edits = (0..count).map(|_| (random.bits(), edit(&mut random))).collect();
+        Mutation { sample, edits }
+    }
+
+    /// The name of the file.
+    pub(super) fn name(&self) -> &'static str {
+        self.sample.name
+    }
+
+    /// The bytes of the file.
+    pub(super) fn bytes(&self) -> Vec<u8> {
+        let mut sample = self.sample.clone();
+        for (part, edit) in &self.edits {
+            let part = (part % sample.parts.len() as u64) as usize;
+            apply(edit, &mut sample.parts[part].1);
+        }
+        sample.bytes()
+    }
+
+    /// The mutations with one change less.
+    pub(super) fn with_less(&self) -> impl Iterator<Item = Mutation> {
+        (0..self.edits.len()).map(|without| {
+            let mut fewer = self.clone();
+            fewer.edits.remove(without);
+            fewer
+        })
+    }
+}
+
+fn edit(random: &mut Rng) -> Edit {
+    let at = random.bits();
+    let word = *random.pick(&WORDS);
+    match random.below(12) {
+        0 => Edit::Byte { at, byte: random.bits() as u8 },
+        1 => Edit::Flip { at, bit: random.below(8) as u8 },
+        2 => Edit::Cut { at, length: 1 + random.below(8) },
+        3 => Edit::Truncate { at },
+        4 | 5 => Edit::Insert { at, word },
+        6 | 7 => Edit::Replace { at, word },
+        8 => Edit::Repeat { at },
+        9 => Edit::Drop { at },
+        10 => Edit::Splice { at, other: random.bits(), from: random.bits() },
+        _ => Edit::Number { at, word },
+    }
+}
+
+/// A place in so many bytes, the end included.
+fn place(at: u64, length: usize) -> usize {
+    (at % (length as u64 + 1)) as usize
+}
+
+/// The bytes around a place up to those that end them.
+fn around(bytes: &[u8], at: usize, ends: fn(&u8) -> bool) -> std::ops::Range<usize> {
+    let start = bytes[..at].iter().rposition(ends).map_or(0, |k| k + 1);
+    let end = bytes[at..].iter().position(ends).map_or(bytes.len(), |k| at + k);
+    start..end
+}
+
+fn apply(edit: &Edit, bytes: &mut Vec<u8>) {
+    let length = bytes.len();
+    let between_words: fn(&u8) -> bool = |b| b.is_ascii_whitespace() || matches!(b, b',' | b';');
+    let line_end: fn(&u8) -> bool = |b| *b == b'\n';
+    match *edit {
+        Edit::Byte { .. } | Edit::Flip { .. } if length == 0 => {}
+        Edit::Byte { at, byte } => bytes[(at % length as u64) as usize] = byte,
+        Edit::Flip { at, bit } => bytes[(at % length as u64) as usize] ^= 1 << bit,
+        Edit::Cut { at, length: cut } => {
+            let start = place(at, length);
+            bytes.drain(start..(start + cut as usize).min(length));
+        }
+        Edit::Truncate { at } => bytes.truncate(place(at, length)),
+        Edit::Insert { at, word } => {
+            let at = place(at, length);
+            bytes.splice(at..at, word.bytes());
+        }
+        Edit::Replace { at, word } => {
+            let range = around(bytes, place(at, length), between_words);
+            bytes.splice(range, word.bytes());
+        }
+        Edit::Repeat { at } => {
+            let range = around(bytes, place(at, length), line_end);
+            let line = [&bytes[range.clone()], b"\n"].concat();
+            bytes.splice(range.start..range.start, line);
+        }
+        Edit::Drop { at } => {
+            let range = around(bytes, place(at, length), line_end);
+            bytes.drain(range.start..(range.end + 1).min(length));
+        }
+        Edit::Splice { at, other, from } => {
+            let all = samples::all();
+            let other = &all[(other % all.len() as u64) as usize].parts[0].1;
+            bytes.truncate(place(at, length));
+            bytes.extend(&other[place(from, other.len())..]);
+        }
+        Edit::Number { at, word } => {
+            let number = word.parse::<i64>().unwrap_or(i64::MAX).to_le_bytes();
+            // Numbers of arrays stand in eights, counted from their end.
+            let behind = 8 * (1 + at % (length as u64 / 8).max(1)) as usize;
+            if let Some(start) = length.checked_sub(behind) {
+                bytes[start..start + 8].copy_from_slice(&number);
+            }
+        }
+    }
+}

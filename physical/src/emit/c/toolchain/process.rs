@@ -1,0 +1,91 @@
+//! Programs that are run for a limited time: a compiler that hangs must not keep its caller waiting for ever.
+
+use std::io::{self, Read};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::sync::{Mutex, PoisonError, mpsc};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// The processes that run now, by number.
+static RUNNING: Mutex<Vec<u32>> = Mutex::new(Vec::new());
+
+/// Runs a program to its end and returns what it has written. One that is not done in time is killed with all that it has
+/// started.
+///
+/// # Errors
+/// What the system says; of kind [`io::ErrorKind::TimedOut`] when the program was not done in time.
+pub(super) fn output(command: &mut Command, time: Duration) -> io::Result<Output> {
+    let deadline = Instant::now() + time;
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    #[cfg(unix)]
+    std::os::unix::process::CommandExt::process_group(command, 0);
+    let mut child = command.spawn()?;
+    let number = child.id();
+    running().push(number);
+    let done = wait(&mut child, deadline);
+    if done.is_err() {
+        kill(number);
+        let _ = child.kill();
+        let _ = child.wait();
+    }
+    running().retain(|other| *other != number);
+    done
+}
+
+/// Kills the compilers that this process has started and that still run, with all that they have started: for a process
+/// that is about to end.
+pub fn stop_compilers() {
+    running().drain(..).for_each(kill);
+}
+
+fn running() -> std::sync::MutexGuard<'static, Vec<u32>> {
+    RUNNING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn wait(child: &mut Child, deadline: Instant) -> io::Result<Output> {
+    let (out, err) = (drain(child.stdout.take()), drain(child.stderr.take()));
+    let in_time = |stream: &mpsc::Receiver<io::Result<Vec<u8>>>| {
+        let left = deadline.saturating_duration_since(Instant::now());
+        stream.recv_timeout(left).map_err(|_| io::ErrorKind::TimedOut)?
+    };
+    let (stdout, stderr) = (in_time(&out)?, in_time(&err)?);
+    Ok(Output { status: exit(child, deadline)?, stdout, stderr })
+}
+
+/// How a program ends that has closed its output, which it mostly does by ending.
+fn exit(child: &mut Child, deadline: Instant) -> io::Result<ExitStatus> {
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(status);
+        }
+        if Instant::now() >= deadline {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// Reads a stream to its end on a thread, for its writer waits when nobody reads.
+fn drain(stream: Option<impl Read + Send + 'static>) -> mpsc::Receiver<io::Result<Vec<u8>>> {
+    let (sender, receiver) = mpsc::channel();
+    thread::spawn(move || {
+        let mut bytes = Vec::new();
+        let read = stream.map_or(Ok(0), |mut stream| stream.read_to_end(&mut bytes));
+        // The receiver may have given up.
+        let _ = sender.send(read.map(|_| bytes));
+    });
+    receiver
+}
+
+/// Kills a process and all of its group.
+#[cfg(unix)]
+fn kill(number: u32) {
+    use rustix::process::{Pid, Signal, kill_process_group};
+    if let Some(group) = i32::try_from(number).ok().and_then(Pid::from_raw) {
+        // It may have ended by itself.
+        let _ = kill_process_group(group, Signal::KILL);
+    }
+}
+
+#[cfg(not(unix))]
+fn kill(_: u32) {}

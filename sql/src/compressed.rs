@@ -1,0 +1,49 @@
+//! Rows in compressed text, as tables in memory: DataFusion reads none of those without features of its own.
+
+use crate::error::{Error, Result};
+use crate::rows::Rows;
+use datafusion::arrow::array::RecordBatch;
+use datafusion::arrow::csv::ReaderBuilder;
+use datafusion::arrow::csv::reader::Format;
+use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::arrow::error::ArrowError;
+use datafusion::arrow::json;
+use datafusion::datasource::MemTable;
+use redpoll_datasets::{Memory, unpack};
+use std::io::Cursor;
+use std::path::Path;
+use std::sync::Arc;
+
+/// The rows of a file of text or JSON; types of columns are those that all their values have.
+///
+/// # Errors
+/// When the file cannot be read or is damaged, a line has more or fewer values than the first, or rows are one array.
+pub(crate) fn read(path: &Path, rows: Rows, memory: &Memory) -> Result<MemTable> {
+    let text = unpack(path, memory)?;
+    let fault = |what: String| Error::Declaration { table: path.display().to_string(), what };
+    let read = match rows {
+        Rows::Text(kind) => delimited(&text, kind),
+        Rows::Json { array: false } => objects(&text),
+        _ => return Err(fault("of compressed JSON an object a line is read; decompress it".into())),
+    };
+    let (schema, batches) = read.map_err(|e| fault(e.to_string()))?;
+    MemTable::try_new(schema, vec![batches]).map_err(|e| fault(e.to_string()))
+}
+
+fn delimited(text: &[u8], kind: crate::rows::Text) -> Result<(SchemaRef, Vec<RecordBatch>), ArrowError> {
+    let format = Format::default().with_header(kind.header).with_delimiter(kind.delimiter);
+    let format = match kind.comment {
+        Some(comment) => format.with_comment(comment),
+        None => format,
+    };
+    let schema = Arc::new(format.infer_schema(Cursor::new(text), None)?.0);
+    let reader = ReaderBuilder::new(schema.clone()).with_format(format).build(Cursor::new(text))?;
+    Ok((schema, reader.collect::<Result<_, _>>()?))
+}
+
+fn objects(text: &[u8]) -> Result<(SchemaRef, Vec<RecordBatch>), ArrowError> {
+    let (schema, _) = json::reader::infer_json_schema(Cursor::new(text), None)?;
+    let schema = Arc::new(schema);
+    let reader = json::ReaderBuilder::new(schema.clone()).build(Cursor::new(text))?;
+    Ok((schema, reader.collect::<Result<_, _>>()?))
+}

@@ -1,0 +1,82 @@
+//! The tables of a schema, which can be replaced in one step: whoever reads at that time finds the old one or the new one.
+
+use async_trait::async_trait;
+use datafusion::catalog::{SchemaProvider, TableProvider};
+use datafusion::common::TableReference;
+use datafusion::error::{DataFusionError, Result};
+use datafusion::execution::SessionState;
+use std::any::Any;
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+/// The tables of a schema by name.
+#[derive(Debug, Default)]
+pub(crate) struct Tables(RwLock<HashMap<String, Arc<dyn TableProvider>>>);
+
+impl Tables {
+    /// Puts such tables in the place of the default schema of a session, if it has one.
+    ///
+    /// # Errors
+    /// When the catalog takes none.
+    pub(crate) fn install(state: &SessionState) -> Result<()> {
+        let names = &state.config_options().catalog;
+        match state.catalog_list().catalog(&names.default_catalog) {
+            Some(catalog) => catalog.register_schema(&names.default_schema, Arc::new(Tables::default())).map(drop),
+            None => Ok(()),
+        }
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, HashMap<String, Arc<dyn TableProvider>>> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, HashMap<String, Arc<dyn TableProvider>>> {
+        self.0.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Registers a table; one of that name is replaced. In schemas of others it is gone for a moment.
+///
+/// # Errors
+/// When there is no such schema, or it takes no tables.
+pub(crate) fn replace(state: &SessionState, table: &str, provider: Arc<dyn TableProvider>) -> Result<()> {
+    let reference = TableReference::from(table);
+    let name = reference.table().to_owned();
+    let schema = state.schema_for_ref(reference)?;
+    let any: &dyn Any = &*schema;
+    match any.downcast_ref::<Tables>() {
+        Some(tables) => drop(tables.write().insert(name, provider)),
+        None => {
+            schema.deregister_table(&name)?;
+            schema.register_table(name, provider)?;
+        }
+    }
+    Ok(())
+}
+
+#[async_trait]
+impl SchemaProvider for Tables {
+    fn table_names(&self) -> Vec<String> {
+        self.read().keys().cloned().collect()
+    }
+
+    async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
+        Ok(self.read().get(name).cloned())
+    }
+
+    fn register_table(&self, name: String, table: Arc<dyn TableProvider>) -> Result<Option<Arc<dyn TableProvider>>> {
+        let mut tables = self.write();
+        if tables.contains_key(&name) {
+            return Err(DataFusionError::Execution(format!("The table {name} already exists")));
+        }
+        Ok(tables.insert(name, table))
+    }
+
+    fn deregister_table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
+        Ok(self.write().remove(name))
+    }
+
+    fn table_exist(&self, name: &str) -> bool {
+        self.read().contains_key(name)
+    }
+}

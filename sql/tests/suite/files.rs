@@ -1,0 +1,192 @@
+//! Files as tables: of each kind and however they are named, compressed, in folders and by patterns.
+
+use crate::common::{database, run};
+use datafusion::arrow::util::pretty::pretty_format_batches;
+use expect_test::{Expect, expect};
+use redpoll::sql::{Database, datafusion};
+use std::fs;
+use std::path::Path;
+use tempfile::TempDir;
+
+/// A folder of files.
+fn folder(files: &[(&str, &[u8])]) -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, bytes) in files {
+        let path = folder.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, bytes).unwrap();
+    }
+    folder
+}
+
+/// The columns and rows of a table of a file, in a line, or why there is none.
+async fn told(database: &Database, path: &Path) -> String {
+    if let Err(error) = database.register_file("t", path).await {
+        let text = redpoll::sql::message(&error);
+        return text.replace(path.parent().unwrap().to_str().unwrap(), "..");
+    }
+    match run(database, "SELECT * FROM t ORDER BY 1").await {
+        Ok(batches) => {
+            let table = pretty_format_batches(&batches).unwrap().to_string();
+            let lines = table.lines().filter(|line| line.starts_with('|'));
+            let cells =
+                |line: &str| line.split('|').map(str::trim).filter(|c| !c.is_empty()).collect::<Vec<_>>().join(" ");
+            lines.map(cells).collect::<Vec<_>>().join(" / ")
+        }
+        Err(error) => redpoll::sql::message(&error),
+    }
+}
+
+async fn check(files: &[(&str, &[u8])], paths: &[&str], expect: &Expect) {
+    let (folder, database) = (folder(files), database().await);
+    let mut lines = String::new();
+    for path in paths {
+        let line = told(&database, &folder.path().join(path)).await;
+        lines += &format!("{path}: {line}\n").replace(folder.path().to_str().unwrap(), "..");
+    }
+    expect.assert_eq(&lines);
+}
+
+fn gzip(text: &[u8]) -> Vec<u8> {
+    use std::io::Write;
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(text).unwrap();
+    encoder.finish().unwrap()
+}
+
+/// Protects rows of text in all its forms from becoming matrices, which lose names and labels.
+#[tokio::test]
+async fn text_is_a_table_whatever_it_is_called() {
+    let (commas, tabs) = (&b"id,name\n1,ann\n2,bob\n"[..], &b"id\tname\n1\tann\n2\tbob, jr\n"[..]);
+    let (gz, zst) = (gzip(tabs), zstd::encode_all(commas, 1).unwrap());
+    let objects = b"{\"id\": 1, \"name\": \"ann\"}\n{\"id\": 2, \"name\": null}\n";
+    let packed = gzip(objects);
+    let files: [(&str, &[u8]); 17] = [
+        ("a.csv", commas),
+        ("b.CSV", commas),
+        ("c.tsv", tabs),
+        ("d.TSV", tabs),
+        ("e.txt", b"id;name\r\n1;ann\r\n2;bob\r\n"),
+        ("f.txt", b"# edges\n0\t1\n2\t0\n"),
+        ("g.Txt", tabs),
+        ("h.csv.gz", &gzip(commas)),
+        ("i.tsv.GZ", &gz),
+        ("j.CSV.zst", &zst),
+        ("k.ndjson", objects),
+        ("l.JSONL", objects),
+        ("m.json", b"[{\"id\": 1}, {\"id\": 2}]"),
+        ("n.ndjson.gz", &packed),
+        ("o.csv", b"\xef\xbb\xbfid,name\r\n1,ann\r\n"),
+        ("p.csv.gz", b"not compressed"),
+        ("q.txt", b"%%MatrixMarket matrix coordinate integer general\n2 2 1\n1 2 7\n"),
+    ];
+    let names: Vec<&str> = files.iter().map(|(name, _)| *name).collect();
+    check(
+        &files,
+        &names,
+        &expect![[r#"
+        a.csv: id name / 1 ann / 2 bob
+        b.CSV: id name / 1 ann / 2 bob
+        c.tsv: id name / 1 ann / 2 bob, jr
+        d.TSV: id name / 1 ann / 2 bob, jr
+        e.txt: id name / 1 ann / 2 bob
+        f.txt: column_1 column_2 / 0 1 / 2 0
+        g.Txt: id name / 1 ann / 2 bob, jr
+        h.csv.gz: id name / 1 ann / 2 bob
+        i.tsv.GZ: id name / 1 ann / 2 bob, jr
+        j.CSV.zst: id name / 1 ann / 2 bob
+        k.ndjson: id name / 1 ann / 2
+        l.JSONL: id name / 1 ann / 2
+        m.json: id / 1 / 2
+        n.ndjson.gz: id name / 1 ann / 2
+        o.csv: id name / 1 ann
+        p.csv.gz: 
+        q.txt: i0 i1 value / 0 1 7
+    "#]],
+    )
+    .await;
+}
+
+/// Protects folders and patterns, which are one table of all their files.
+#[tokio::test]
+async fn folders_and_patterns_are_tables() {
+    let files: [(&str, &[u8]); 9] = [
+        ("all/a.csv", b"id,name\n1,ann\n"),
+        ("all/b.csv", b"id,name\n2,bob\n"),
+        ("all/_hidden", b""),
+        ("deep/x/a.TSV", b"id\tname\n1\tann\n"),
+        ("deep/y/b.TSV", b"id\tname\n2\tbob\n"),
+        ("mixed/a.csv", b"id\n1\n"),
+        ("mixed/b.tsv", b"id\n2\n"),
+        ("packed/a.csv.gz", b""),
+        ("tensors/a.mtx", b"%%MatrixMarket matrix coordinate integer general\n2 2 1\n1 2 7\n"),
+    ];
+    let paths = [
+        "all",
+        "all/*.csv",
+        "all/[b]*.csv",
+        "deep/x",
+        "deep/*/*.TSV",
+        "deep",
+        "mixed",
+        "mixed/*.tsv",
+        "all/*.parquet",
+        "packed",
+        "tensors",
+        "none",
+    ];
+    check(&files, &paths, &expect![[r#"
+        all: id name / 1 ann / 2 bob
+        all/*.csv: id name / 1 ann / 2 bob
+        all/[b]*.csv: id name / 2 bob
+        deep/x: id name / 1 ann
+        deep/*/*.TSV: id name / 1 ann / 2 bob
+        deep: Error during planning: table `t`: there is no file in ../deep/
+        mixed: Error during planning: table `t`: the files of ../mixed/ have several extensions, as ../mixed/a.csv and ../mixed/b.tsv; name one kind, as in `folder/*.csv`
+        mixed/*.tsv: id / 2
+        all/*.parquet: Error during planning: table `t`: there is no file in ../*.parquet
+        packed: Error during planning: table `t`: the files of ../packed/ are compressed; one such file is a table, many are not
+        tensors: Error during planning: table `t`: the files of ../tensors/ are no rows: a tensor is read from one file
+        none: Error during planning: table `t`: there is no file ../none
+    "#]]).await;
+}
+
+/// Protects a table from being lost to a file that cannot be read.
+#[tokio::test]
+async fn a_file_that_is_refused_leaves_the_table() {
+    let (folder, database) = (folder(&[("a.csv", b"id\n1\n"), ("b.mtx", b"no matrix")]), database().await);
+    database.register_file("t", &folder.path().join("a.csv")).await.unwrap();
+    database.register_file("t", &folder.path().join("b.mtx")).await.unwrap_err();
+    database.register_file("t", &folder.path().join("c.csv")).await.unwrap_err();
+    assert_eq!(run(&database, "SELECT * FROM t").await.unwrap()[0].num_rows(), 1);
+}
+
+/// Protects tables from being registered half: by many at once, each of them succeeds, and readers find a table always.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn tables_are_replaced_in_one_step() {
+    let (folder, database) = (folder(&[("a.csv", b"id\n1\n"), ("b.csv", b"id\n1\n")]), database().await);
+    database.register_file("t", &folder.path().join("a.csv")).await.unwrap();
+    let tasks = (0..8).map(|k| {
+        let (database, file) = (database.clone(), folder.path().join(["a.csv", "b.csv"][k % 2]));
+        tokio::spawn(async move {
+            for _ in 0..20 {
+                match k {
+                    0..6 => database.register_file("t", &file).await.unwrap(),
+                    _ => drop(run(&database, "SELECT count(*) FROM t").await.unwrap()),
+                }
+            }
+        })
+    });
+    for task in tasks.collect::<Vec<_>>() {
+        task.await.unwrap();
+    }
+    run(&database, "CREATE OR REPLACE TABLE t AS SELECT 2 AS id").await.unwrap();
+    run(&database, "DROP TABLE t").await.unwrap();
+    assert!(run(&database, "SELECT * FROM t").await.is_err());
+    run(&database, "CREATE TABLE t AS SELECT 3 AS id").await.unwrap();
+    assert!(run(&database, "CREATE TABLE t AS SELECT 4 AS id").await.is_err(), "it is there");
+    run(&database, "CREATE TABLE IF NOT EXISTS t AS SELECT 4 AS id").await.unwrap();
+    run(&database, "CREATE SCHEMA other").await.unwrap();
+    database.register_file("other.t", &folder.path().join("a.csv")).await.unwrap();
+    database.register_file("other.t", &folder.path().join("b.csv")).await.unwrap();
+}

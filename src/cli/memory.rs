@@ -1,0 +1,71 @@
+//! `--memory-limit`, and what the system allows.
+
+use crate::datasets::Memory;
+
+/// Parses a number of bytes such as `512M`, `1.5G` or `100000000`; K, M, G and T are powers of 1024, and may be followed by
+/// `B` or `iB`.
+pub(super) fn bytes(text: &str) -> Result<usize, String> {
+    let expected = || format!("expected a number of bytes such as 512M or 2G, found `{text}`");
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(end);
+    let number: f64 = number.parse().map_err(|_| expected())?;
+    let unit = unit.trim_start().to_ascii_lowercase();
+    let unit = unit.strip_suffix("ib").or(unit.strip_suffix('b')).unwrap_or(&unit);
+    let power = ["", "k", "m", "g", "t"].iter().position(|known| *known == unit).ok_or_else(expected)?;
+    let bytes = number * f64::from(1u32 << 10).powi(power as i32);
+    if bytes < 1.0 || bytes >= isize::MAX as f64 {
+        return Err(format!("expected from 1 byte to what can be addressed, found `{text}`"));
+    }
+    Ok(bytes as usize)
+}
+
+/// The bytes that a command may take: what was asked for, and no more than the address space that the system leaves; `None`
+/// where neither limits it.
+pub(super) fn limit(asked: Option<usize>) -> Option<usize> {
+    [asked, address_space()].into_iter().flatten().min()
+}
+
+/// The memory of that limit, for commands without a session.
+pub(super) fn memory(limit: Option<usize>) -> Memory {
+    limit.map_or_else(Memory::default, Memory::limited)
+}
+
+/// The bytes that `ulimit -v` leaves, less what allocators and threads take for themselves.
+#[cfg(unix)]
+fn address_space() -> Option<usize> {
+    use rustix::process::{Resource, getrlimit};
+    const OWN: u64 = 64 << 20;
+    let limit = getrlimit(Resource::As).current?;
+    let left = limit.saturating_sub(mapped());
+    Some(usize::try_from(left.saturating_sub(OWN).max(left / 4)).unwrap_or(usize::MAX))
+}
+
+#[cfg(not(unix))]
+fn address_space() -> Option<usize> {
+    None
+}
+
+/// The bytes of address space that are in use, where the system tells.
+#[cfg(unix)]
+fn mapped() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let kibibytes = status.lines().find_map(|line| line.strip_prefix("VmSize:"));
+    kibibytes.and_then(|size| size.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()).unwrap_or(0) << 10
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_bytes_are_read() {
+        let cases =
+            [("100", 100), ("2k", 2048), ("1.5M", 3 << 19), ("2G", 2 << 30), ("2GiB", 2 << 30), ("3 MB", 3 << 20)];
+        for (text, expected) in cases {
+            assert_eq!(bytes(text), Ok(expected), "{text}");
+        }
+        for wrong in ["", "G", "-1", "0", "1X", "1e3", "99999999T", "1.2.3M", "nan"] {
+            assert!(bytes(wrong).is_err(), "{wrong}");
+        }
+    }
+}
