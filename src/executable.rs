@@ -260,7 +260,7 @@ impl Executable {
                 let converted = convert_within(inputs[0], &ty.format, &limits.memory);
                 vec![converted.map_err(|source| stage.refused(Phase::Run, source))?]
             }
-            (Work::Loops(loops), None) => run_notation(loops, &inputs)?,
+            (Work::Loops(loops), None) => run_notation(loops, &inputs, self.mode())?,
             (Work::Loops(loops), Some(engine)) => {
                 let outcome = run_kernel(loops, &inputs, self.compile_by(engine), limits)?;
                 counts = outcome.counts;

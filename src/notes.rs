@@ -1,7 +1,10 @@
-//! Notes on a prepared plan: what its author may not have wanted. Now these are results that densify.
+//! Notes on a prepared plan: what its author may not have wanted. These are results that densify, and places at which the
+//! default float mode gives something else than IEEE 754.
 
 use crate::prepared::Prepared;
-use redpoll_logic::{Alias, Scalar, TensorType};
+use redpoll_logic::op::{Op, cast_to};
+use redpoll_logic::{Alias, DType, Expr, FloatMode, Node, Scalar, TensorType};
+use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -24,11 +27,34 @@ pub enum Note {
         /// The sparse tensors that it is made of.
         sparse: Vec<Alias>,
     },
+    /// An operator meets fill values of which the strict mode gives something else.
+    ModesDiffer {
+        /// The query.
+        query: Alias,
+        /// The operator.
+        op: Op,
+        /// The fill values of its arguments.
+        fills: Vec<Scalar>,
+        /// What it gives in the default mode.
+        value: Scalar,
+        /// What it gives in the strict mode.
+        strict: Scalar,
+    },
 }
 
 impl fmt::Display for Note {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Note::Densifies { tensor, result, places, expected, fill, sparse } = self;
+        let (tensor, result, places, expected, fill, sparse) = match self {
+            Note::Densifies { tensor, result, places, expected, fill, sparse } => {
+                (tensor, result, places, expected, fill, sparse)
+            }
+            Note::ModesDiffer { query, op, fills, value, strict } => {
+                let fills: Vec<String> = fills.iter().map(Scalar::to_string).collect();
+                let fills = fills.join(" ");
+                let (head, tail) = ("where nothing is stored", "in the strict mode (`--strict`)");
+                return write!(f, "query `{query}`: {head}, ({op} {fills}) is {value}; {tail} it is {strict}");
+            }
+        };
         let names: Vec<String> = sparse.iter().map(|s| format!("`{s}`")).collect();
         let what = if *result { "result" } else { "intermediate" };
         write!(f, "{what} `{tensor}` is dense: all {places} places are stored, although {} ", names.join(", "))?;
@@ -42,8 +68,20 @@ impl fmt::Display for Note {
 }
 
 impl Prepared {
-    /// What its author may want to know: results and intermediates that densify without having been asked to.
+    /// What its author may want to know: results and intermediates that densify without having been asked to, and operators
+    /// on fill values of which the float modes give different values.
     pub fn notes(&self) -> Vec<Note> {
+        let mut notes = self.densified();
+        if self.made().executable.mode() == FloatMode::Relaxed {
+            let mut seen = HashSet::new();
+            for query in &self.made().plan.queries {
+                differences(&query.alias, &query.expr, &mut seen, &mut notes);
+            }
+        }
+        notes
+    }
+
+    fn densified(&self) -> Vec<Note> {
         let asked = |alias: &Alias| {
             let query = self.made().plan.queries.iter().find(|q| q.alias == *alias);
             query.is_some_and(|q| q.expr.stored_format().is_some())
@@ -87,6 +125,35 @@ impl Prepared {
         let inputs = self.made().planned.physical.inputs.iter();
         inputs.filter(|(name, ty)| sparse(ty) && reads.contains(name)).map(|(name, _)| name.clone()).collect()
     }
+}
+
+/// Adds the operators of an expression of which the float modes give different values where nothing is stored; whether that
+/// is somewhere, sparse tensors tell.
+fn differences(query: &Alias, expr: &Expr, seen: &mut HashSet<usize>, notes: &mut Vec<Note>) -> bool {
+    if !seen.insert(expr.address()) {
+        return true;
+    }
+    let mut sparse = matches!(expr.node(), Node::Table { ty, .. } if !is_dense(ty));
+    for arg in expr.node().args() {
+        sparse |= differences(query, arg, seen, notes);
+    }
+    let Node::MapJoin { op: op @ Op::Builtin(_), args } = expr.node() else { return sparse };
+    let fills: Vec<Scalar> = args.iter().map(|arg| arg.info().fill.clone()).collect();
+    let dtypes: Vec<DType> = fills.iter().map(Scalar::dtype).collect();
+    if let (true, Ok(signature)) = (sparse, op.signature(&dtypes)) {
+        let fills: Vec<Scalar> = fills.iter().zip(&signature.args).map(|(fill, to)| cast_to(fill, to)).collect();
+        let of = |mode| op.eval_in(&fills, mode).ok();
+        if let (Some(value), Some(strict)) = (of(FloatMode::Relaxed), of(FloatMode::StrictIeee))
+            && value != strict
+            && !(value.to_f64() == Some(0.0) && strict.to_f64() == Some(0.0))
+        {
+            let note = Note::ModesDiffer { query: query.clone(), op: op.clone(), fills, value, strict };
+            if !notes.contains(&note) {
+                notes.push(note);
+            }
+        }
+    }
+    sparse
 }
 
 fn is_dense(ty: &Arc<TensorType>) -> bool {

@@ -12,7 +12,7 @@ use crate::statistics::Told;
 use crate::timings::{Phase, Timings};
 use redpoll_logic::physical::{PhysicalPlan, verify};
 use redpoll_logic::statistics::Statistics;
-use redpoll_logic::{Alias, Plan, TensorType};
+use redpoll_logic::{Alias, FloatMode, Plan, TensorType};
 use redpoll_optimizer::{Adaptivity, optimize_adaptive};
 use std::sync::{Arc, OnceLock};
 
@@ -30,6 +30,10 @@ pub(crate) fn prepare_told(
     mut timings: Timings,
 ) -> Result<Prepared, Error> {
     let config = session.config();
+    let plan = match config.optimizer.float_mode {
+        FloatMode::Relaxed => plan,
+        mode => plan.in_mode(mode).map_err(Error::Verify)?,
+    };
     // Who asks for dumps wants every phase to happen. Edited text is for the plan whose names it was dumped under, where
     // the cache takes plans with other names of inputs for the same.
     let by_text = config.dump.is_some() || config.load.is_some();

@@ -72,6 +72,21 @@ fn the_triangles_of_a_real_graph_are_counted() {
     assert_eq!(ran.err, "");
 }
 
+/// Protects the float modes of the command line, and the note on where they differ.
+#[test]
+fn quotients_of_nothing_are_zero_unless_the_strict_mode_is_asked_for() {
+    let place = Place::new();
+    place.write("q.rp", "(plan (query s (aggregate + 0 (mapjoin / (table A i j) (table A i j)) i j)) (produces s))");
+    let ran = place.run(&["run", "q.rp", "--bind", "A=a.mtx:csr"]);
+    assert!(ran.out.contains("s = 3"), "{}", ran.out);
+    assert!(ran.err.contains("(/ 0.0 0.0) is 0.0; in the strict mode (`--strict`) it is nan"), "{}", ran.err);
+    let ran = place.run(&["run", "q.rp", "--bind", "A=a.mtx:csr", "--strict"]);
+    assert!(ran.out.to_lowercase().contains("s = nan"), "{}", ran.out);
+    assert_eq!(ran.err, "");
+    let ran = place.run(&["explain", "q.rp", "--bind", "A=a.mtx:csr", "--strict"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+}
+
 /// Protects that formats change how tensors are stored and nothing else.
 #[test]
 fn every_shorthand_gives_the_same_result() {

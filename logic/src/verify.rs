@@ -82,7 +82,7 @@ impl State<'_> {
             self.table(tensor, ty)?;
         }
         let weak = expr.info().weak && matches!(expr.node(), Node::Literal(_));
-        let inferred = infer(expr.node()).map_err(|e| format!("{expr}: {e}"))?;
+        let inferred = infer(expr.node(), expr.mode()).map_err(|e| format!("{expr}: {e}"))?;
         if (Info { weak, ..inferred }) != *expr.info() {
             return Err(format!("what is known of {expr} is not what inference gives"));
         }

@@ -19,7 +19,7 @@ pub(crate) fn call_fill<'t>(
         return (decided, false);
     }
     // The fill of an application that faults on fills is never met: the plan's constructors refuse it.
-    (op.eval(&fills).unwrap_or_else(|_| zero(&signature.result)), full.contains(&true))
+    (op.eval_in(&fills, mode).unwrap_or_else(|_| zero(&signature.result)), full.contains(&true))
 }
 
 /// The zero of a dtype.

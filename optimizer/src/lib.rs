@@ -90,7 +90,7 @@ use merge::{join, merge_queries};
 use normalize::normalize;
 use redpoll_logic::physical::PhysicalPlan;
 use redpoll_logic::statistics::Statistics;
-use redpoll_logic::{Field, Format, Plan, TensorType};
+use redpoll_logic::{Field, FloatMode, Format, Plan, TensorType};
 use skew::skew_candidates;
 use split::split_candidates;
 use std::rc::Rc;
@@ -143,6 +143,9 @@ fn planned(
 }
 
 fn plan_nests(plan: &Plan, statistics: &Statistics, config: &Config, rewrite: Rewrite) -> Result<AdaptivePlan, Error> {
+    // Plans are built in the default mode; where one cannot be had in another, it has the fill values of the default mode.
+    let strict = (config.float_mode == FloatMode::StrictIeee).then(|| plan.in_mode(config.float_mode).ok()).flatten();
+    let plan = strict.as_ref().unwrap_or(plan);
     let nests = normalize(plan, config)?;
     let nests = nests.into_iter().map(|nest| use_lookups(root_folds(nest), config.float_mode)).collect();
     let nests = merge_queries(nests, config.float_mode);

@@ -85,7 +85,7 @@ fn vanishes(target: &Target, read: &Read, mode: FloatMode) -> bool {
     let Some(value) = left.as_literal() else { return false };
     match &target.fold {
         None => *value == target.fill,
-        Some((op, _)) => op.eval(&[target.fill.clone(), value.clone()]).is_ok_and(|kept| kept == target.fill),
+        Some((op, _)) => op.eval_in(&[target.fill.clone(), value.clone()], mode).is_ok_and(|kept| kept == target.fill),
     }
 }
 

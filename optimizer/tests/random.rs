@@ -382,7 +382,7 @@ fn run_cases(seeds: std::ops::Range<u64>, data: Data, mode: FloatMode) {
             Err(e) => panic!("seed {seed}: {e}\n{}", case.plan),
         };
         verify(&physical).unwrap_or_else(|e| panic!("seed {seed}: {e}\n{}\n{physical}", case.plan));
-        let found = physical::interp::interpret(&physical, &tensors)
+        let found = physical::interp::interpret(&physical, &tensors, mode)
             .unwrap_or_else(|e| panic!("seed {seed}: {e}\n{}\n{physical}", case.plan));
         for alias in &case.plan.produces {
             let compared = expected[alias].compare(&found[alias].values, Exactness::Bounded);

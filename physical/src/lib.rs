@@ -12,8 +12,10 @@ pub mod levels;
 pub mod lower;
 pub mod notation;
 pub mod run;
+mod special;
 pub mod storage;
 #[doc(hidden)]
 pub mod testing;
 
 pub use error::Error;
+pub use special::Special;

@@ -86,6 +86,8 @@ impl Array {
     /// # let session = redpoll::Session::default();
     /// let a = session.vector([1000.0, 0.0]);
     /// assert_eq!(a.logaddexp(&a).to_vec::<f64>()?, [1000.0 + 2f64.ln(), 2f64.ln()]);
+    /// let bytes = session.vector([0u8, 1]).logaddexp(session.vector([1u8, 0]));
+    /// assert_eq!(bytes.to_vec::<f64>()?, [1.3132616875182228; 2]);
     /// # Ok::<(), redpoll::Error>(())
     /// ```
     #[track_caller]
@@ -93,6 +95,10 @@ impl Array {
     pub fn logaddexp(&self, other: impl Into<Operand>) -> Array {
         self.combine("logaddexp", &[other.into()], |states| {
             let zero = State::number(0.0);
+            // Integers wrap where one is subtracted from another.
+            let integers = !states.iter().any(|s| s.prim().is_some_and(Prim::is_float));
+            let floats = states.iter().map(|s| if integers { s.floating() } else { Ok(s.clone()) });
+            let states = &floats.collect::<Result<Vec<State>, Cause>>()?[..];
             let [x, y] = states else { unreachable!("two operands") };
             // Equal ones, infinities among them, have the difference 0.
             let difference = map(Builtin::IfElse, &[map(Builtin::Eq, states)?, zero, map(Builtin::Sub, states)?])?;
@@ -102,20 +108,18 @@ impl Array {
         })
     }
 
-    /// Whether the sign of a float is set; that of -0.0 is.
+    /// Whether the sign of a number is set; that of -0.0 is, and that of NaN may be.
     ///
     /// ```
     /// # let session = redpoll::Session::default();
     /// assert_eq!(session.vector([-1.0, -0.0, 0.0]).signbit().to_vec::<bool>()?, [true, true, false]);
+    /// assert_eq!(session.vector([f64::NAN, -f64::NAN]).signbit().to_vec::<bool>()?, [false, true]);
     /// # Ok::<(), redpoll::Error>(())
     /// ```
     #[track_caller]
     #[must_use]
     pub fn signbit(&self) -> Array {
-        self.derive("signbit", |state| {
-            let sign = map(Builtin::Copysign, &[State::number(1.0), state.clone()])?;
-            map(Builtin::Lt, &[sign, State::number(0.0)])
-        })
+        self.combine("signbit", &[], |states| map(Builtin::SignBit, states))
     }
 
     /// The array itself, if it holds numbers.

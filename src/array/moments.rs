@@ -177,20 +177,24 @@ fn places(expr: &Expr, fields: &[Field]) -> f64 {
 
 /// `sum(x) / n`
 fn mean(expr: Expr, fields: Vec<Field>) -> Result<Expr, Cause> {
-    let count = Expr::number(places(&expr, &fields));
-    let sum = Expr::aggregate(Builtin::Add, Scalar::I64(0), expr, fields)?;
-    Ok(Expr::mapjoin(Builtin::Div, [sum, count])?)
+    let count = places(&expr, &fields);
+    average(Expr::aggregate(Builtin::Add, Scalar::I64(0), expr, fields)?, count)
+}
+
+/// The sum over its count; of no places it is NaN, as in NumPy, whatever the float mode.
+fn average(sum: Expr, count: f64) -> Result<Expr, Cause> {
+    let (op, by) = if count == 0.0 { (Builtin::Add, f64::NAN) } else { (Builtin::Div, count) };
+    Ok(Expr::mapjoin(op, [sum, Expr::number(by)])?)
 }
 
 /// `sum((x - mean(x))^2) / (n - correction)`
 fn variance(state: &State, axes: &Axes, correction: f64) -> Result<State, Cause> {
     along(&state.floating()?, axes, |expr, fields| {
-        let count = Expr::number((places(&expr, &fields) - correction).max(0.0));
+        let count = (places(&expr, &fields) - correction).max(0.0);
         let order = expr.info().fields.clone();
         let difference = Expr::mapjoin(Builtin::Sub, [expr.clone(), mean(expr, fields.clone())?])?.reorder(order)?;
         let squares = Expr::mapjoin(Builtin::Square, [difference])?;
-        let sum = Expr::aggregate(Builtin::Add, Scalar::I64(0), squares, fields)?;
-        Ok(Expr::mapjoin(Builtin::Div, [sum, count])?)
+        average(Expr::aggregate(Builtin::Add, Scalar::I64(0), squares, fields)?, count)
     })
 }
 

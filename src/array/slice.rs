@@ -8,7 +8,7 @@ use super::state::{State, Style, position, positions};
 use super::{Array, Operand};
 use crate::session::Session;
 use redpoll_logic::op::{Builtin, Op};
-use redpoll_logic::{Affine, DType, Expr, Field, FloatMode, IndexMap, Scalar, Subscript};
+use redpoll_logic::{Affine, DType, Expr, Field, FloatMode, IndexMap, Prim, Scalar, Subscript};
 use std::ops::{Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
 
 /// What becomes of a mode in [`Array::slice`]; [`index!`](crate::index) makes lists of them.
@@ -112,6 +112,7 @@ impl Array {
     #[track_caller]
     #[must_use]
     pub fn take_along_axis(&self, indices: impl Into<Operand>, axis: i64) -> Array {
+        let floats = self.session().config().optimizer.float_mode;
         self.combine("take_along_axis", &[indices.into()], |states| {
             let [array, places] = states else { unreachable!("two operands") };
             let mode = super::axes::axis(axis, array.by_number()?.rank())?;
@@ -123,7 +124,7 @@ impl Array {
             let source = Field::from("source");
             let mut labels = positions(array.rank());
             labels[mode] = source.clone();
-            let gathered = lookup(array.labelled(&labels)?, &[(source, place.expr.clone())])?;
+            let gathered = lookup(array.labelled(&labels)?, &[(source, place.expr.clone())], floats)?;
             let sources = State::sources(states);
             State { sources, ..array.clone() }.numbered(gathered, &positions(array.rank()))
         })
@@ -192,7 +193,7 @@ fn slice(session: &Session, state: &State, indices: Vec<Index>) -> Result<State,
         waiting.for_each(|(at, _)| *at = (*at as i64 + moved) as usize);
     }
     gathers.reverse();
-    if gathers.is_empty() { Ok(part) } else { gathered(&part, &gathers) }
+    if gathers.is_empty() { Ok(part) } else { gathered(&part, &gathers, session.config().optimizer.float_mode) }
 }
 
 /// The coordinate that a number means in a mode.
@@ -261,7 +262,7 @@ fn coordinates(places: &State, size: u64) -> Result<State, Cause> {
 }
 
 /// The values at coordinates of some modes, whose places are put where the first of the modes was.
-fn gathered(state: &State, gathers: &[(usize, State)]) -> Result<State, Cause> {
+fn gathered(state: &State, gathers: &[(usize, State)], mode: FloatMode) -> Result<State, Cause> {
     let (places, _) = super::align::aligned(&gathers.iter().map(|(_, places)| places.clone()).collect::<Vec<_>>())?;
     // Aligned expressions lack the modes of size 1 that are repeated, each its own.
     let rank = gathers.iter().map(|(_, places)| places.rank()).max().unwrap_or(0);
@@ -287,14 +288,17 @@ fn gathered(state: &State, gathers: &[(usize, State)]) -> Result<State, Cause> {
             .collect();
         conditions.push((position(*mode), place.relabel(names)?));
     }
-    let expr = lookup(state.expr.clone(), &conditions)?;
+    let expr = lookup(state.expr.clone(), &conditions, mode)?;
     let sources = State::sources(gathers.iter().map(|(_, places)| places).chain([state]));
     State { style: Style::Positional, sources, ..state.clone() }.numbered(expr, &order)
 }
 
 /// `aggregate(choose, 0, ifelse(f = place and .., x, 0), f ..)`: the masks make it a read at the places.
-fn lookup(expr: Expr, at: &[(Field, Expr)]) -> Result<Expr, Cause> {
+fn lookup(expr: Expr, at: &[(Field, Expr)], mode: FloatMode) -> Result<Expr, Cause> {
     let prim = expr.info().dtype.prim().ok_or_else(|| Cause::Shape("structs have no zero".to_owned()))?;
+    if prim.is_float() && mode == FloatMode::StrictIeee {
+        return strict_lookup(expr, at, prim);
+    }
     let zero = Expr::literal(Scalar::zero(prim));
     let mut value = expr;
     for (field, place) in at {
@@ -304,6 +308,24 @@ fn lookup(expr: Expr, at: &[(Field, Expr)]) -> Result<Expr, Cause> {
     let op = Op::from(Builtin::Choose);
     debug_assert!(op.fold_identity(&value.info().dtype, FloatMode::Relaxed).is_some());
     Ok(Expr::aggregate(op, Scalar::zero(prim), value, at.iter().map(|(f, _)| f.clone()))?)
+}
+
+/// As [`lookup`], of floats in the strict mode, where `choose` would lose a -0: what is not at the places is -0, which
+/// changes no sum.
+fn strict_lookup(expr: Expr, at: &[(Field, Expr)], prim: Prim) -> Result<Expr, Cause> {
+    let zero = |v: f64| Scalar::F64(v).cast(prim).expect("a float casts to a float");
+    let (mut value, mut inside) = (expr.clone(), Vec::new());
+    for (field, place) in at {
+        let here = Expr::mapjoin(Builtin::Eq, [Expr::coordinate(field.clone()), place.clone()])?;
+        value = Expr::mapjoin(Builtin::IfElse, [here, value, Expr::literal(zero(-0.0))])?;
+        let size = expr.info().dimension(field).expect("arrays are built of tensors, whose sizes are known");
+        inside.push(Expr::mapjoin(Builtin::Ge, [place.clone(), Expr::number(0)])?);
+        inside.push(Expr::mapjoin(Builtin::Lt, [place.clone(), Expr::number(size as i64)])?);
+    }
+    let found = Expr::aggregate(Builtin::Add, zero(-0.0), value, at.iter().map(|(f, _)| f.clone()))?;
+    let inside = Expr::mapjoin(Builtin::And, inside)?;
+    Ok(Expr::mapjoin(Builtin::IfElse, [inside, found.clone(), Expr::literal(zero(0.0))])?
+        .reorder(found.info().fields.clone())?)
 }
 
 impl Index {

@@ -5,6 +5,7 @@ use super::failure::Failure;
 use super::runnable::Runnable;
 use super::style::Style;
 use crate::datasets::Memory;
+use crate::logic::FloatMode;
 use crate::logic::text::format_to_sexpr;
 use crate::logic::text::free_tables;
 use crate::physical::kernel::Processor;
@@ -48,6 +49,11 @@ pub(super) struct PlanArgs {
     /// anew
     #[arg(long)]
     no_adapt: bool,
+
+    /// Compute floats by IEEE 754 to the letter: 0/0 and 0*inf are NaN, stored or not, and sums keep their order. By default a
+    /// zero over anything is zero, and so is a product with zero, so that rows that are empty stay so
+    #[arg(long)]
+    strict: bool,
 
     /// What compiles the kernels of the CPU
     #[arg(long, value_enum, default_value_t = Tier::Auto)]
@@ -147,6 +153,9 @@ impl PlanArgs {
         };
         let all = if self.plain { Subjects::none() } else { Subjects::default() };
         let mut config = Config { engine, memory_limit, ..Config::default() };
+        if self.strict {
+            config.optimizer.float_mode = FloatMode::StrictIeee;
+        }
         if let Some(threads) = self.threads {
             config.workers = Arc::new(Workers::new(threads));
         }

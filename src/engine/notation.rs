@@ -4,13 +4,13 @@ use super::{Loops, dense};
 use crate::config::Engine;
 use crate::error::Error;
 use crate::timings::Phase;
-use redpoll_logic::{Alias, Scalar, TensorType};
-use redpoll_physical::notation::{Places, Role, place_of, places_of, run};
+use redpoll_logic::{Alias, FloatMode, Scalar, TensorType};
+use redpoll_physical::notation::{Limits, Places, Role, place_of, places_of, run_in};
 use redpoll_physical::storage::Tensor;
 use std::collections::HashMap;
 
 /// Runs the normalized program of loops on its inputs, in the order of its program.
-pub(crate) fn run_notation(loops: &Loops, inputs: &[&Tensor]) -> Result<Vec<Tensor>, Error> {
+pub(crate) fn run_notation(loops: &Loops, inputs: &[&Tensor], mode: FloatMode) -> Result<Vec<Tensor>, Error> {
     let mut places = HashMap::new();
     for (decl, tensor) in loops.program.tensors.iter().filter(|t| t.role == Role::Input).zip(inputs) {
         let scalars = dense::scalars(&Alias::from(decl.name.as_str()), tensor, Engine::NotationInterpreter)?;
@@ -19,7 +19,8 @@ pub(crate) fn run_notation(loops: &Loops, inputs: &[&Tensor]) -> Result<Vec<Tens
     for t in loops.program.tensors.iter().filter(|t| t.role != Role::Input) {
         dense::check_size(&Alias::from(t.name.as_str()), &t.ty, Engine::NotationInterpreter)?;
     }
-    let mut results = run(&loops.program, &places).map_err(|source| loops.refused(Phase::Run, source))?;
+    let mut results =
+        run_in(&loops.program, &places, Limits::default(), mode).map_err(|source| loops.refused(Phase::Run, source))?;
     let outputs = loops.program.tensors.iter().filter(|t| t.role == Role::Output);
     let tensor = |t: &redpoll_physical::notation::TensorDecl| {
         let places = results.remove(&t.name).expect("the interpreter gives every output");

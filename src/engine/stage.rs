@@ -6,11 +6,12 @@ use crate::timings::Phase;
 use redpoll_logic::physical::{Output, PhysicalQuery};
 use redpoll_logic::{Alias, FloatMode, Format, LevelFormat, TensorType};
 use redpoll_optimizer::{AdaptivePlan, DecidedOutput, Decision};
+use redpoll_physical::Special;
 use redpoll_physical::emit::c::Toolchain;
 use redpoll_physical::grid::Lists;
 use redpoll_physical::kernel::{Draft, Engine, Kernel};
 use redpoll_physical::levels::{array_prim, level};
-use redpoll_physical::lower::Layout;
+use redpoll_physical::lower::{Layout, specials};
 use redpoll_physical::notation::{Program, Role, from_physical, normalize};
 use redpoll_physical::storage::Tensor;
 use std::collections::{HashMap, HashSet};
@@ -88,6 +89,9 @@ impl Stage {
                 None => Stage { expected: expected(decision), ..Stage::new(query, decision.cost, &types, &layouts)? },
             });
             layouts.share(query);
+            if let Some(stage) = stages.last() {
+                layouts.note(stage);
+            }
             types.extend(query.outputs.iter().map(|o| (o.alias.clone(), o.ty.clone())));
         }
         let mut needed: HashSet<Alias> = plan.produces.iter().cloned().collect();
@@ -271,10 +275,10 @@ impl Loops {
     /// A kernel for the inputs at hand, if these are not of the expected layouts: an intermediate has so many positions
     /// that its arrays are wide.
     pub(crate) fn compiled_anew(&self, inputs: &[&Tensor], how: Compile<'_>) -> Result<Option<Kernel>, Error> {
-        let found = Kernel::layouts(&self.program, inputs);
-        if found == self.layouts {
+        if self.layouts.iter().flatten().zip(inputs).all(|(expected, input)| expected.fits(input)) {
             return Ok(None);
         }
+        let found = Kernel::layouts(&self.program, inputs);
         let at_hand: Vec<Option<&Tensor>> = inputs.iter().map(|t| Some(*t)).collect();
         let draft = Draft::new(&self.program, &found, how.mode).over(Lists::of(&self.program, &at_hand));
         self.compile(&draft, how).map(Some)
@@ -299,12 +303,14 @@ pub(crate) struct Layouts<'b> {
     bindings: &'b Bindings,
     /// Those of intermediates that share levels of bound tensors.
     shared: HashMap<Alias, Layout>,
+    /// The special values that intermediates may have.
+    specials: HashMap<Alias, Special>,
 }
 
 impl Layouts<'_> {
     /// Those of bound tensors.
     pub(crate) fn of(bindings: &Bindings) -> Layouts<'_> {
-        Layouts { bindings, shared: HashMap::new() }
+        Layouts { bindings, shared: HashMap::new(), specials: HashMap::new() }
     }
 
     /// Takes up the outputs of a query that have the patterns of what it reads.
@@ -316,13 +322,34 @@ impl Layouts<'_> {
         }
     }
 
+    /// Takes up the special values of what a stage writes.
+    fn note(&mut self, stage: &Stage) {
+        match &stage.work {
+            Work::Loops(loops) => {
+                let found = specials(&loops.program, &loops.layouts);
+                let outputs = loops.program.tensors.iter().zip(found).filter(|(t, _)| t.role == Role::Output);
+                self.specials.extend(outputs.map(|(t, special)| (Alias::from(t.name.as_str()), special)));
+            }
+            Work::Convert(..) => {
+                let source = stage.reads[0].as_str();
+                let special = self.bindings.get(source).map(Tensor::special);
+                let special = special.or_else(|| self.specials.get(source).copied());
+                self.specials.extend(stage.writes.iter().map(|to| (to.clone(), special.unwrap_or_default())));
+            }
+        }
+    }
+
     fn known(&self, name: &str) -> Option<Layout> {
         self.bindings.get(name).map(Layout::of).or_else(|| self.shared.get(name).cloned())
     }
 
     /// That of a tensor: an intermediate that shares nothing is narrow.
     fn expected(&self, name: &str, ty: &TensorType) -> Layout {
-        self.known(name).unwrap_or_else(|| narrow(ty))
+        let known = self.known(name).unwrap_or_else(|| narrow(ty));
+        match self.specials.get(name) {
+            Some(special) => Layout { special: *special, ..known },
+            None => known,
+        }
     }
 }
 
@@ -332,5 +359,5 @@ fn narrow(ty: &TensorType) -> Layout {
     let prims = |(format, size): (&LevelFormat, u64)| {
         level(format.kind).arrays().iter().map(|spec| array_prim(spec.class, size, 0)).collect()
     };
-    Layout { levels: ty.format.levels.iter().zip(sizes).map(prims).collect() }
+    Layout { levels: ty.format.levels.iter().zip(sizes).map(prims).collect(), special: Special::default() }
 }

@@ -25,6 +25,8 @@ impl Engine for Session {
         let limits = Limits { memory, cancel: stop.cancelled.clone(), ..self.limits().clone() };
         let session = self.limited(limits);
         let start = std::time::Instant::now();
+        // Products of columns are DataFusion's: those of IEEE 754.
+        let bindings = bindings.into_iter().map(|(alias, tensor)| (alias, tensor.taken_as_regular()));
         let prepared = session.prepare_plan(plan, &Bindings::from_iter(bindings)).map_err(run_error)?;
         let compile = start.elapsed();
         let cached = prepared.timings().of(Phase::Optimize).is_zero();

@@ -41,7 +41,7 @@ const BINARY: &[Operation] = binary!(ANY; add Add subtract Sub multiply Mul divi
     logical_or Or logical_xor Xor choose Choose coalesce Coalesce atan2 Atan2 copysign Copysign hypot Hypot
     add_saturating AddSat subtract_saturating SubSat multiply_saturating MulSat add_checked AddChecked
     subtract_checked SubChecked multiply_checked MulChecked);
-/// Quotients of zeros are NaN, on which the relaxed mode does not count.
+/// Quotients of zeros, which are 0 in the default mode and NaN in the strict one.
 const STRICT: &[Operation] = &[
     ("divide", |draw| strict(draw, Builtin::Div, |a, b| a.divide(b))),
     ("floor_divide", |draw| strict(draw, Builtin::FloorDiv, |a, b| a.floor_divide(b))),
@@ -55,7 +55,7 @@ fn strict(draw: &mut Draw, op: Builtin, of: fn(&Array, &Array) -> Array) -> (Arr
     config.optimizer.float_mode = FloatMode::StrictIeee;
     draw.session = Session::new(config);
     let ((a, x, p), (b, y, q)) = pair(draw, ANY);
-    (of(&a, &b), oracle::op(op, &[(&x, p), (&y, q)]))
+    (of(&a, &b), oracle::op_in(op, &[(&x, p), (&y, q)], FloatMode::StrictIeee))
 }
 
 const BINARY_BITS: &[Operation] = binary!(BITS; bitwise_and BitAnd bitwise_or BitOr bitwise_xor BitXor

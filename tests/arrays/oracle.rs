@@ -2,8 +2,8 @@
 
 use crate::draw::Dense;
 use ndarray::{ArrayD, Axis, Dimension, IxDyn};
-use redpoll::logic::Scalar;
-use redpoll::logic::op::Op;
+use redpoll::logic::op::{Op, cast_to};
+use redpoll::logic::{DType, FloatMode, Scalar};
 
 /// The shape that arrays align to.
 pub(crate) fn common(shapes: &[&[usize]]) -> Vec<usize> {
@@ -25,12 +25,20 @@ pub(crate) fn map(arrays: &[&Dense], f: impl Fn(&[f64]) -> f64) -> Dense {
 
 /// The operator at every place, its arguments of these dtypes.
 pub(crate) fn op(op: impl Into<Op>, arrays: &[(&Dense, redpoll::logic::Prim)]) -> Dense {
+    op_in(op, arrays, FloatMode::Relaxed)
+}
+
+/// The same in a float mode.
+pub(crate) fn op_in(op: impl Into<Op>, arrays: &[(&Dense, redpoll::logic::Prim)], mode: FloatMode) -> Dense {
     let op = op.into();
+    let dtypes: Vec<DType> = arrays.iter().map(|(_, prim)| DType::Prim(*prim)).collect();
+    let signature = op.signature(&dtypes).unwrap();
     let dense: Vec<&Dense> = arrays.iter().map(|(a, _)| *a).collect();
     map(&dense, |values| {
         let scalars: Vec<Scalar> =
             values.iter().zip(arrays).map(|(v, (_, prim))| Scalar::F64(*v).cast(*prim).unwrap()).collect();
-        op.apply(&scalars).unwrap().to_f64().unwrap()
+        let scalars: Vec<Scalar> = scalars.iter().zip(&signature.args).map(|(v, to)| cast_to(v, to)).collect();
+        op.eval_in(&scalars, mode).unwrap().to_f64().unwrap()
     })
 }
 

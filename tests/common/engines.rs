@@ -185,7 +185,7 @@ pub fn run(physical: &PhysicalPlan, case: &Case) -> Result<Run, Failure> {
             notation::normalize(program).map_err(|e| e.to_string())
         });
         let program = Arc::new(program.map_err(at)?);
-        interpret_notation(&program, &mut run).map_err(at)?;
+        interpret_notation(&program, case.config.float_mode, &mut run).map_err(at)?;
         run_kernel(&program, case.config.float_mode, OF_PLANS, &mut run).map_err(at)?;
         if let Some(source) = query.converts(|t| types.get(t).map(AsRef::as_ref)) {
             phase("conversion", || compare_conversion(&run.assembly, source, &query.outputs[0])).map_err(at)?;
@@ -195,8 +195,8 @@ pub fn run(physical: &PhysicalPlan, case: &Case) -> Result<Run, Failure> {
     Ok(run)
 }
 
-/// Runs a program through the interpreter of Notation.
-pub fn interpret_notation(program: &Program, run: &mut Run) -> Result<(), Failure> {
+/// Runs a program through the interpreter of Notation, in a float mode.
+pub fn interpret_notation(program: &Program, mode: FloatMode, run: &mut Run) -> Result<(), Failure> {
     let outputs = phase("notation", || {
         let of = |role: Role| program.tensors.iter().filter(move |t| t.role == role);
         let inputs = of(Role::Input).map(|t| {
@@ -204,7 +204,8 @@ pub fn interpret_notation(program: &Program, run: &mut Run) -> Result<(), Failur
             let at = |place: &[u64]| place.iter().zip(&t.ty.shape).fold(0, |at, (i, n)| at * n + i) as usize;
             (t.name.clone(), places_of(&t.ty, &mut |place| dense[at(place)].clone()))
         });
-        let outputs = notation::run(program, &inputs.collect()).map_err(|e| chain(&e))?;
+        let outputs =
+            notation::run_in(program, &inputs.collect(), notation::Limits::default(), mode).map_err(|e| chain(&e))?;
         let dense = of(Role::Output).map(|t| {
             let found = &outputs[&t.name];
             let dense = places(&t.ty.shape).map(|place| found[place_of(&t.ty, &place)].clone()).collect();

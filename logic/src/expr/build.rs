@@ -7,6 +7,7 @@ use crate::dtype::DType;
 use crate::error::Error;
 use crate::field::{Alias, Field};
 use crate::format::{Format, TensorType};
+use crate::mode::FloatMode;
 use crate::op::{Builtin, Op};
 use crate::scalar::Scalar;
 use std::sync::Arc;
@@ -27,22 +28,22 @@ impl Expr {
     /// A constant of its own dtype.
     pub fn literal(value: impl Into<Scalar>) -> Expr {
         let node = Node::Literal(value.into());
-        let info = infer(&node).expect("a literal is well-formed");
-        Expr::wrap(node, info)
+        let info = infer(&node, FloatMode::default()).expect("a literal is well-formed");
+        Expr::wrap(node, info, FloatMode::default())
     }
 
     /// A bare number, which takes the dtype that it meets; alone it keeps its own.
     pub fn number(value: impl Into<Scalar>) -> Expr {
         let node = Node::Literal(value.into());
-        let info = infer(&node).expect("a literal is well-formed");
-        Expr::wrap(node, Info { weak: true, ..info })
+        let info = infer(&node, FloatMode::default()).expect("a literal is well-formed");
+        Expr::wrap(node, Info { weak: true, ..info }, FloatMode::default())
     }
 
     /// The coordinate of a field as an `i64`; it has no size until it is joined with a table.
     pub fn coordinate(field: impl Into<Field>) -> Expr {
         let node = Node::Coordinate(field.into());
-        let info = infer(&node).expect("a coordinate is well-formed");
-        Expr::wrap(node, info)
+        let info = infer(&node, FloatMode::default()).expect("a coordinate is well-formed");
+        Expr::wrap(node, info, FloatMode::default())
     }
 
     /// The operator on the natural join of the arguments. Its fields are the ordered union of theirs; weak arguments
@@ -169,13 +170,16 @@ impl Expr {
         }
     }
 
+    /// Infers a node in the mode of its arguments.
     fn infer(node: Node) -> Result<Expr, Error> {
-        let info = infer(&node)?;
-        Ok(Expr::wrap(node, info))
+        let strict = node.args().iter().any(|arg| arg.mode() == FloatMode::StrictIeee);
+        let mode = if strict { FloatMode::StrictIeee } else { FloatMode::default() };
+        let info = infer(&node, mode)?;
+        Ok(Expr::wrap(node, info, mode))
     }
 
-    fn wrap(node: Node, info: Info) -> Expr {
-        Expr(Arc::new(ExprData { node, info }))
+    pub(super) fn wrap(node: Node, info: Info, mode: FloatMode) -> Expr {
+        Expr(Arc::new(ExprData { node, info, mode }))
     }
 }
 

@@ -37,28 +37,37 @@ pub(crate) fn fold_dtype(op: &Op, from: &DType, node: &'static str) -> Result<DT
 ///
 /// # Errors
 /// When a field has no known size, and as [`fold_fill_over`].
-pub(super) fn aggregate_fill(op: &Op, init: &Scalar, arg: &Expr, fields: &[Field]) -> Result<Scalar, Error> {
+pub(super) fn aggregate_fill(
+    op: &Op,
+    init: &Scalar,
+    arg: &Expr,
+    fields: &[Field],
+    mode: FloatMode,
+) -> Result<Scalar, Error> {
     let size = |field: &Field| {
         let unknown = || Error::Unsized { field: field.clone(), place: "an aggregate over it".to_owned() };
         arg.info().dimension(field).ok_or_else(unknown)
     };
     let sizes = fields.iter().map(size).collect::<Result<Vec<u64>, Error>>()?;
-    fold_fill_over(op, init, &arg.info().fill, &sizes)
+    fold_fill_over(op, init, &arg.info().fill, &sizes, mode)
 }
 
 /// The fold of values `fill` over all places of fields of those sizes, as [`fold_fill`].
 ///
 /// # Errors
 /// When there are more places than 64 bits can count and the operator is not associative, and as [`fold_fill`].
-pub fn fold_fill_over(op: &Op, init: &Scalar, fill: &Scalar, sizes: &[u64]) -> Result<Scalar, Error> {
+pub fn fold_fill_over(op: &Op, init: &Scalar, fill: &Scalar, sizes: &[u64], mode: FloatMode) -> Result<Scalar, Error> {
     if sizes.contains(&0) {
-        return fold_fill(op, init, fill, 0);
+        return fold_fill(op, init, fill, 0, mode);
     }
     if let Some(n) = sizes.iter().try_fold(1u64, |n, size| n.checked_mul(*size)) {
-        return fold_fill(op, init, fill, n);
+        return fold_fill(op, init, fill, n, mode);
     }
     // op(init, repeat(fill, a * b)) = op(init, repeat(repeat(fill, a), b))
     let fault = |fault| Error::Fault { place: format!("the fold of the fill value {fill} with `{op}`"), fault };
+    if op.eval_in(&[init.clone(), fill.clone()], mode).map_err(fault)? == *init {
+        return Ok(init.clone());
+    }
     let mut all = fill.clone();
     for size in sizes {
         let repeated = match op.is_associative(&init.dtype(), FloatMode::Relaxed) {
@@ -67,7 +76,7 @@ pub fn fold_fill_over(op: &Op, init: &Scalar, fill: &Scalar, sizes: &[u64]) -> R
         };
         all = repeated.ok_or_else(too_large)?.map_err(fault)?;
     }
-    op.eval(&[init.clone(), all]).map_err(fault)
+    op.eval_in(&[init.clone(), all], mode).map_err(fault)
 }
 
 fn too_large() -> Error {
@@ -80,19 +89,18 @@ fn too_large() -> Error {
 ///
 /// # Errors
 /// A fault of the operator; a value that does not settle within [`STEPS`].
-pub fn fold_fill(op: &Op, init: &Scalar, fill: &Scalar, n: u64) -> Result<Scalar, Error> {
+pub fn fold_fill(op: &Op, init: &Scalar, fill: &Scalar, n: u64, mode: FloatMode) -> Result<Scalar, Error> {
     let fault = |fault| Error::Fault { place: format!("the fold of the fill value {fill} with `{op}`"), fault };
     let dtype = init.dtype();
-    let mode = FloatMode::Relaxed;
     if n == 0 {
         return Ok(init.clone());
     }
     let exact = dtype.prims().iter().all(|p| !p.is_float());
-    if op.is_associative(&dtype, mode)
+    if op.is_associative(&dtype, FloatMode::Relaxed)
         && (exact || n > PLAIN)
-        && let Some(repeated) = repeat_eval(op, fill, n, mode)
+        && let Some(repeated) = repeat_eval(op, fill, n, FloatMode::Relaxed)
     {
-        return op.eval(&[init.clone(), repeated.map_err(fault)?]).map_err(fault);
+        return op.eval_in(&[init.clone(), repeated.map_err(fault)?], mode).map_err(fault);
     }
     let mut acc = init.clone();
     for step in 0..n {
@@ -107,7 +115,7 @@ pub fn fold_fill(op: &Op, init: &Scalar, fill: &Scalar, n: u64) -> Result<Scalar
                 ),
             });
         }
-        let next = op.eval(&[acc.clone(), fill.clone()]).map_err(fault)?;
+        let next = op.eval_in(&[acc.clone(), fill.clone()], mode).map_err(fault)?;
         if next == acc {
             break;
         }

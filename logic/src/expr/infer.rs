@@ -11,11 +11,11 @@ use crate::mode::FloatMode;
 use crate::op::{Op, cast_to};
 use crate::scalar::Scalar;
 
-/// What is inferred of a node whose arguments are well-formed.
+/// Returns what is inferred of a node whose arguments are well-formed, its fill value being that of a float mode.
 ///
 /// # Errors
 /// When the node is not well-formed.
-pub(crate) fn infer(node: &Node) -> Result<Info, Error> {
+pub(crate) fn infer(node: &Node, mode: FloatMode) -> Result<Info, Error> {
     match node {
         Node::Table { tensor, ty, fields } => table(tensor, ty, fields),
         Node::Literal(value) => Ok(Info {
@@ -32,8 +32,8 @@ pub(crate) fn infer(node: &Node) -> Result<Info, Error> {
             fill: Scalar::I64(0),
             weak: false,
         }),
-        Node::MapJoin { op, args } => mapjoin(op, args),
-        Node::Aggregate { op, init, arg, fields } => aggregate(op, init, arg, fields),
+        Node::MapJoin { op, args } => mapjoin(op, args, mode),
+        Node::Aggregate { op, init, arg, fields } => aggregate(op, init, arg, fields, mode),
         Node::Scan { op, arg, field } => scan(op, arg, field),
         Node::Reorder { arg, fields } => reorder(arg, fields),
         Node::Relabel { arg, fields } => relabel(arg, fields),
@@ -86,13 +86,13 @@ fn table(tensor: &Alias, ty: &TensorType, fields: &[Field]) -> Result<Info, Erro
     Ok(info)
 }
 
-fn mapjoin(op: &Op, args: &[Expr]) -> Result<Info, Error> {
+fn mapjoin(op: &Op, args: &[Expr], mode: FloatMode) -> Result<Info, Error> {
     let dtypes: Vec<DType> = args.iter().map(|a| a.info().dtype.clone()).collect();
     let signature = op.signature(&dtypes)?;
     let fills: Vec<Scalar> = args.iter().zip(&signature.args).map(|(a, t)| cast_to(&a.info().fill, t)).collect();
     let fill = op
         .bound_to(&fills)?
-        .eval(&fills)
+        .eval_in(&fills, mode)
         .map_err(|fault| Error::Fault { place: format!("the fill value of (mapjoin {op} ..)"), fault })?;
     let mut info = Info { fields: Vec::new(), dimensions: Vec::new(), dtype: signature.result, fill, weak: false };
     for (at, arg) in args.iter().enumerate() {
@@ -120,7 +120,7 @@ fn mapjoin(op: &Op, args: &[Expr]) -> Result<Info, Error> {
     Ok(info)
 }
 
-fn aggregate(op: &Op, init: &Scalar, arg: &Expr, fields: &[Field]) -> Result<Info, Error> {
+fn aggregate(op: &Op, init: &Scalar, arg: &Expr, fields: &[Field], mode: FloatMode) -> Result<Info, Error> {
     check_fold("aggregate", op, arg, fields)?;
     if init.dtype() != arg.info().dtype {
         return Err(Error::Value {
@@ -130,7 +130,7 @@ fn aggregate(op: &Op, init: &Scalar, arg: &Expr, fields: &[Field]) -> Result<Inf
             advice: "give a value of that dtype",
         });
     }
-    let fill = aggregate_fill(op, init, arg, fields)?;
+    let fill = aggregate_fill(op, init, arg, fields, mode)?;
     let kept = |k: &usize| !fields.contains(&arg.info().fields[*k]);
     let kept: Vec<usize> = (0..arg.info().fields.len()).filter(kept).collect();
     Ok(Info {

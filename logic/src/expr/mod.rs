@@ -8,6 +8,7 @@ mod build;
 mod fold;
 mod index;
 mod infer;
+mod mode;
 #[cfg(test)]
 mod tests;
 mod weak;
@@ -21,6 +22,7 @@ use crate::affine::Subscript;
 use crate::dtype::DType;
 use crate::field::{Alias, Field};
 use crate::format::{Format, TensorType};
+use crate::mode::FloatMode;
 use crate::op::Op;
 use crate::scalar::Scalar;
 use std::sync::Arc;
@@ -34,6 +36,8 @@ pub struct Expr(Arc<ExprData>);
 struct ExprData {
     node: Node,
     info: Info,
+    /// The float mode in which fill values are inferred.
+    mode: FloatMode,
 }
 
 /// What is inferred of an expression.
@@ -195,13 +199,19 @@ impl Expr {
         &self.0.node
     }
 
+    /// The float mode in which its fill value is inferred: the default one, unless [`Plan::in_mode`](crate::Plan::in_mode)
+    /// made it.
+    pub(crate) fn mode(&self) -> FloatMode {
+        self.0.mode
+    }
+
     /// What was inferred of it.
     pub fn info(&self) -> &Info {
         &self.0.info
     }
 
     /// A number that tells expressions apart as long as they live.
-    pub(crate) fn address(&self) -> usize {
+    pub fn address(&self) -> usize {
         Arc::as_ptr(&self.0) as usize
     }
 

@@ -1,7 +1,7 @@
 //! Operators on values with error bounds.
 
 use super::approx::{Approx, Pick, unit};
-use super::value::{Datum, Value};
+use super::value::{Cause, Datum, Value};
 use crate::dtype::{DType, Prim};
 use crate::mode::FloatMode;
 use crate::op::{Builtin, Fault, Op, Signature, Simplified, cast_to};
@@ -44,10 +44,19 @@ fn relaxed(op: &Op, signature: &Signature, args: &[Value]) -> Result<Value, Faul
     {
         return match value {
             Some(approx) => Ok(Value::float(approx)),
-            None => op.eval(&scalars(args)).map(Value::dont_care_about),
+            None => {
+                let pole =
+                    matches!(b, Builtin::Div | Builtin::Reciprocal) || approx.iter().any(|a| a.may_be_infinite());
+                not_determined(op, args, if pole { Cause::Pole } else { Cause::Other })
+            }
         };
     }
     sampled(op, args)
+}
+
+/// Some value of an application that is not determined.
+fn not_determined(op: &Op, args: &[Value], cause: Cause) -> Result<Value, Fault> {
+    op.eval_in(&scalars(args), FloatMode::Relaxed).map(|value| Value::dont_care_about(value, cause))
 }
 
 fn scalars(args: &[Value]) -> Vec<Scalar> {
@@ -109,12 +118,18 @@ fn structural(b: Builtin, args: &[Value]) -> Option<Value> {
     }
 }
 
-/// An argument is don't-care: so is the result, unless the others decide it. Floats decide nothing, since the one that
-/// is don't-care may be a NaN, except by choice.
+/// An argument is don't-care: so is the result, unless the others decide it. A float decides it against NaN and what
+/// comes of a pole, by the definitions of the mode, and not against an overflow.
 fn dont_care(op: &Op, signature: &Signature, args: &[Value]) -> Result<Value, Fault> {
     let exact = |v: &Value| !v.dont_care() && v.error() == 0.0;
     let known: Vec<Option<Scalar>> = args.iter().map(|v| exact(v).then(|| v.scalar())).collect();
     let float = |v: &Value| v.dtype().prims().iter().any(|p| p.is_float());
+    let cause = args.iter().filter_map(Value::cause).max().unwrap_or(Cause::Other);
+    if let Op::Builtin(b) = op
+        && let Some(value) = decided(*b, args, cause)
+    {
+        return Ok(value);
+    }
     if !args.iter().any(|v| v.dont_care() && float(v)) {
         match op.simplify(signature, &known, FloatMode::Relaxed) {
             Some(Simplified::Value(value)) => return Ok(Value::given(&value, FloatMode::Relaxed)),
@@ -122,7 +137,32 @@ fn dont_care(op: &Op, signature: &Signature, args: &[Value]) -> Result<Value, Fa
             _ => {}
         }
     }
-    op.eval(&scalars(args)).map(Value::dont_care_about)
+    not_determined(op, args, cause.max(Cause::Pole))
+}
+
+/// The result that a float decides, where the others are NaN or come of a pole.
+fn decided(b: Builtin, args: &[Value], cause: Cause) -> Option<Value> {
+    use Builtin::*;
+    let prim = args[0].dtype().prim().filter(|p| p.is_float())?;
+    let zero = |v: &Value| v.approx().is_some_and(Approx::is_zero);
+    let infinite = |v: &Value| v.approx().is_some_and(|a| !a.value().is_finite());
+    let annihilated = cause < Cause::Other
+        && match (b, args) {
+            (Mul | MulSat | MulChecked, _) => args.iter().any(zero),
+            (Div, [x, y]) => zero(x) || infinite(y),
+            (FloorDiv | Rem | Fmod, [x, _]) => zero(x),
+            _ => false,
+        };
+    if annihilated {
+        return Some(Value::float(Approx::exact(prim, 0.0)));
+    }
+    // Two infinities may be opposite, so only NaN is sure to be absorbed.
+    let absorbs = matches!(b, Add | AddSat | AddChecked | Sub | SubSat | SubChecked | Min | Max);
+    if !absorbs || cause > Cause::Nan || args.len() != 2 || !args.iter().any(infinite) {
+        return None;
+    }
+    let value = Op::Builtin(b).eval_in(&scalars(args), FloatMode::Relaxed).ok()?;
+    (!value.is_nan()).then(|| Value::given(&value, FloatMode::Relaxed))
 }
 
 /// Polynomials and what goes with them. `None` for other operators, `Some(None)` where an assumption is broken.
@@ -134,7 +174,7 @@ fn polynomial(b: Builtin, args: &[&Approx]) -> Option<Option<Approx>> {
         Add | AddSat | AddChecked => fold(&|a, b| a.add(b)),
         Sub | SubSat | SubChecked => fold(&|a, b| a.add(&b.neg())),
         Mul | MulSat | MulChecked => fold(&|a, b| a.mul(b)),
-        Div => fold(&|a, b| a.mul(&b.reciprocal()?)),
+        Div => fold(&|a, b| a.div(b)),
         Reciprocal => args[0].reciprocal(),
         Neg => Some(args[0].neg()),
         Abs => Some(args[0].abs()),
@@ -149,15 +189,17 @@ fn polynomial(b: Builtin, args: &[&Approx]) -> Option<Option<Approx>> {
 /// their bounds, at all corners of the box. A result that is no float must not move at all.
 fn sampled(op: &Op, args: &[Value]) -> Result<Value, Fault> {
     let center = scalars(args);
-    let value = op.eval(&center)?;
+    let value = op.eval_in(&center, FloatMode::Relaxed)?;
     let leaves = {
         let mut leaves = Vec::new();
         args.iter().for_each(|a| a.leaves(&mut leaves));
         leaves
     };
     let reach: Vec<f64> = leaves.iter().map(|leaf| reach(leaf)).collect();
+    let other = |value: Scalar| Ok(Value::dont_care_about(value, Cause::Other));
     if tells_zeros_apart(op, &center, &value) {
-        return Ok(Value::dont_care_about(value));
+        let finite = value.flatten().iter().all(|v| v.to_f64().is_none_or(f64::is_finite));
+        return Ok(Value::dont_care_about(value, if finite { Cause::Other } else { Cause::Pole }));
     }
     if reach.iter().all(|r| *r == 0.0) {
         // The same arguments in every engine: the same result.
@@ -166,14 +208,14 @@ fn sampled(op: &Op, args: &[Value]) -> Result<Value, Fault> {
     let mut deviation: f64 = 0.0;
     for corner in corners(&reach) {
         let moved = moved(&center, &reach, &corner);
-        let Ok(there) = op.eval(&moved) else { return Ok(Value::dont_care_about(value)) };
+        let Ok(there) = op.eval_in(&moved, FloatMode::Relaxed) else { return other(value) };
         match (value.prim(), value.to_f64(), there.to_f64()) {
             (Some(p), Some(here), Some(there)) if p.is_float() => {
                 let apart = (here - there).abs();
                 deviation = deviation.max(if here == there { 0.0 } else { apart });
             }
             _ if value == there => {}
-            _ => return Ok(Value::dont_care_about(value)),
+            _ => return other(value),
         }
     }
     let (Some(prim), Some(x)) = (value.prim().filter(|p| p.is_float()), value.to_f64()) else {
@@ -183,7 +225,7 @@ fn sampled(op: &Op, args: &[Value]) -> Result<Value, Fault> {
     let furthest = reach.iter().copied().fold(0.0, f64::max);
     let steep = deviation > 1e6 * furthest && deviation > 1e-3 * x.abs();
     if !x.is_finite() || !deviation.is_finite() || steep {
-        return Ok(Value::dont_care_about(value));
+        return other(value);
     }
     let error = 1.25 * deviation + 4.0 * unit(prim) * x.abs();
     Ok(Value::float(Approx::leaf(prim, x.into(), error)))
@@ -202,7 +244,7 @@ fn tells_zeros_apart(op: &Op, args: &[Scalar], value: &Scalar) -> bool {
         };
         let mut other = other.into_iter();
         let other: Option<Vec<Scalar>> = args.iter().map(|a| Scalar::unflatten(&a.dtype(), &mut other)).collect();
-        let there = op.eval(&other.expect("the leaves of the arguments"));
+        let there = op.eval_in(&other.expect("the leaves of the arguments"), FloatMode::Relaxed);
         there.is_ok_and(|there| there != *value && !(zero(&there) && zero(value)))
     })
 }

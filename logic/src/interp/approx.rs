@@ -16,8 +16,8 @@ use super::dd::Dd;
 use crate::dtype::Prim;
 use crate::scalar::Scalar;
 
-/// Which values can occur in some form of the polynomial, by sign and size. An engine that regroups may add or
-/// multiply any two of them, so that the assumption of the mode is broken when opposites meet.
+/// Which values can occur in some form of the polynomial, by sign and size. An engine that regroups may add any two of
+/// them, so that the sum is not determined when opposite infinities meet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Kinds(u8);
 
@@ -198,10 +198,23 @@ impl Approx {
         Approx { x: self.x.abs(), kinds: Kinds(kinds), ..*self }
     }
 
-    /// The product; `None` when the assumption of the mode is broken.
+    /// Whether it is 0 in every form: no form adds numbers that cancel.
+    pub(super) fn is_zero(&self) -> bool {
+        self.kinds == Kinds(Kinds::ZERO) && self.bound() == 0.0
+    }
+
+    /// Whether it is infinite in some form.
+    pub(super) fn may_be_infinite(&self) -> bool {
+        self.kinds.has(Kinds::INFINITE)
+    }
+
+    /// The product; `None` when it is not determined.
     pub(super) fn mul(&self, other: &Approx) -> Option<Approx> {
-        let meets =
-            |a: &Approx, b: &Approx| a.kinds.has(Kinds::INFINITE) && (b.kinds.has(Kinds::ZERO) || b.straddles_zero());
+        if self.is_zero() && other.may_be_infinite() || other.is_zero() && self.may_be_infinite() {
+            return Some(Approx::exact(self.prim, 0.0));
+        }
+        // A sum that comes to 0 is distributed as terms that do not.
+        let meets = |a: &Approx, b: &Approx| a.may_be_infinite() && (b.x.hi == 0.0 || b.straddles_zero());
         if meets(self, other) || meets(other, self) {
             return None;
         }
@@ -220,6 +233,11 @@ impl Approx {
         // Distributed, the terms would be infinities of both signs.
         let split = product.kinds.has(Kinds::POSITIVE_INFINITY) && product.kinds.has(Kinds::NEGATIVE_INFINITY);
         if split && product.terms > 1.0 { None } else { product.settled() }
+    }
+
+    /// The quotient; `None` when it is not determined.
+    pub(super) fn div(&self, other: &Approx) -> Option<Approx> {
+        if self.is_zero() { Some(Approx::exact(self.prim, 0.0)) } else { self.mul(&other.reciprocal()?) }
     }
 
     /// `1 / x`; `None` where an engine may divide by zero.

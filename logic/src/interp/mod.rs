@@ -10,11 +10,12 @@
 //! - floats are computed in higher precision and carry a bound on the error of every legal engine, whatever sums and
 //!   products it regroups, distributes, or integrates over runs (`approx.rs`). Computations on small whole numbers, and
 //!   on others that need no rounding, have bound 0. Signed zeros are the same;
-//! - a value is *don't-care* where an assumption of the mode is broken, or could be by regrouping: a NaN is given or
-//!   arises, an annihilator meets its opposite (`0 * inf`, `inf - inf`), a division by zero, the sign of a zero decides, an overflow to infinity or
-//!   an underflow on the way of a product. So is a value that a rounding error decides: a comparison, a cast to an
-//!   integer, a rounding or choice at a step. Don't-care spreads through operators, except where the other arguments
-//!   decide the result for integers and `bool`, or a choice does not take it.
+//! - a value is *don't-care* where the mode does not determine it, or regrouping could change it: NaN is given or
+//!   arises, infinities of both signs are added, a number other than zero is divided by zero, the sign of a zero decides,
+//!   an overflow to infinity or an underflow on the way of a product. So is a value that a rounding error decides: a
+//!   comparison, a cast to an integer, a rounding or choice at a step. Don't-care spreads through operators, except where
+//!   the other arguments decide the result, as `0 * inf`, `0 / 0` and `0 * nan` are 0, or a choice does not take it.
+//!   [`FloatMode::Relaxed`] has the whole list.
 //!
 //! A fault of a checked operator at any place is an error of the whole plan.
 

@@ -86,7 +86,18 @@ fn masks_scans_and_maps() {
 fn assumptions_of_the_relaxed_mode() {
     let x = |values: &[f64]| [("x", floats(&[values.len() as u64], values))];
     check("(mapjoin + (table x i) 1)", &x(&[NAN, INF, 2.0]), "? inf 3.0");
-    check("(mapjoin * (table x i) 0)", &x(&[NAN, INF, -INF, 2.0]), "? ? ? 0.0");
+    check("(mapjoin * (table x i) 0)", &x(&[NAN, INF, -INF, 2.0]), "0.0 0.0 0.0 0.0");
+    check("(mapjoin / (table x i) (table x j))", &x(&[0.0, 2.0, INF]), "0.0 0.0 0.0 ? 1.0 0.0 ? inf 0.0");
+    for op in ["rem", "fmod", "floordiv"] {
+        check(&format!("(mapjoin {op} 0 (table x i))"), &x(&[0.0, 2.0, NAN]), "0.0 0.0 0.0");
+    }
+    check("(mapjoin * (table x i) (mapjoin log (table x j)))", &x(&[0.0, 1.0]), "0.0 0.0 -inf 0.0");
+    check("(mapjoin * (table x i) (mapjoin reciprocal (table x j)))", &x(&[0.0, 1.0]), "0.0 0.0 ? 1.0");
+    check("(mapjoin + inf (table x i))", &x(&[NAN, INF, -INF, 2.0]), "inf inf ? inf");
+    check("(mapjoin min -inf (table x i))", &x(&[NAN, INF, 2.0]), "-inf -inf -inf");
+    // Distributed, infinities of both signs would be added; an overflow is not what it is in all orders.
+    check("(mapjoin * inf (mapjoin + (table x i) -1))", &x(&[1.0, 2.0]), "? ?");
+    check("(mapjoin * 0 (mapjoin * (table x i) (table x i)))", &x(&[1e200]), "?");
     check("(aggregate + 0 (table x i) i)", &x(&[INF, 1.0, INF]), "inf");
     check("(aggregate + 0 (table x i) i)", &x(&[INF, 1.0, -INF]), "?");
     check("(aggregate min inf (table x i) i)", &x(&[INF, 1.0, -INF]), "-inf");

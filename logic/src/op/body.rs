@@ -8,6 +8,7 @@ use super::error::OpError;
 use super::eval::Fault;
 use super::{Op, promote};
 use crate::dtype::{DType, Prim, StructType};
+use crate::mode::FloatMode;
 use crate::scalar::Scalar;
 use std::sync::Arc;
 
@@ -232,6 +233,7 @@ fn cast(body: Body, to: Prim) -> Body {
 pub(super) struct Run<'a> {
     pub(super) op: &'a str,
     pub(super) args: &'a [Scalar],
+    pub(super) mode: FloatMode,
     pub(super) vars: Vec<(&'a str, Scalar)>,
     pub(super) steps: u64,
 }
@@ -247,7 +249,7 @@ pub(super) fn eval<'a>(run: &mut Run<'a>, body: &'a Body) -> Result<Scalar, Faul
         Body::Lit(value) => Ok(value.clone()),
         Body::Call(op, args) => {
             let args = args.iter().map(|a| eval(run, a)).collect::<Result<Vec<_>, _>>()?;
-            op.eval(&args)
+            op.eval_in(&args, run.mode)
         }
         Body::If(cond, then, other) => {
             let branch = if holds(run, cond)? { then } else { other };

@@ -224,6 +224,7 @@ builtins! {
     IsNan "isnan" unary Predicate, "Whether it is NaN.";
     IsFinite "isfinite" unary Predicate, "Whether it is neither NaN nor infinite.";
     IsInf "isinf" unary Predicate, "Whether it is infinite.";
+    SignBit "signbit" unary Predicate, "Whether the sign is set: of a negative number, of -0, of NaN as it is given.";
     Pair "pair" binary Pair, "The struct of a value and a coordinate.";
     First "first" unary Member(0), "The first member of a struct of two.";
     Second "second" unary Member(1), "The second member of a struct of two.";

@@ -12,8 +12,10 @@ use super::body::Body;
 use super::builtin::Builtin;
 use super::error::OpError;
 use super::eval::is_zero;
+use super::integer::{bounds, wrap};
 use super::user::{Definition, Iteration, UserOp};
 use crate::dtype::{DType, Prim};
+use crate::mode::FloatMode;
 use crate::scalar::Scalar;
 
 /// A part of an operator's definition.
@@ -28,8 +30,8 @@ pub struct Case {
 /// With more parameters than this, what is stored together is not enumerated.
 const ENUMERATED: usize = 10;
 
-/// So many applications are tried to refute a claim.
-const TRIALS: usize = 400;
+/// Number of applications that are tried to refute a claim.
+const TRIALS: usize = 2000;
 
 impl UserOp {
     /// Whether it is defined by cases of what is stored, so that it is applied to arguments with fills alone.
@@ -102,10 +104,21 @@ impl UserOp {
         Ok(self.with_binding(name, Some(choice(iteration, fills, body, otherwise)), Some(fills.to_vec())))
     }
 
+    /// Checks what the operator claims of the fills that it names itself.
+    ///
+    /// # Errors
+    /// As [`UserOp::bound_to`].
+    pub(super) fn check_own_claim(&self) -> Result<(), OpError> {
+        match (self.iteration(), self.fills()) {
+            (Some(iteration), Some(fills)) if !self.has_cases() => self.check_claim(iteration, fills),
+            _ => Ok(()),
+        }
+    }
+
     /// Looks for arguments outside of the iteration that give something else than the fills do.
     fn check_claim(&self, iteration: &Iteration, fills: &[Scalar]) -> Result<(), OpError> {
         let n = self.params().len();
-        let Ok(expected) = self.eval(fills) else { return Ok(()) };
+        let Ok(expected) = self.eval(fills, FloatMode::default()) else { return Ok(()) };
         if n > ENUMERATED {
             return Ok(());
         }
@@ -129,7 +142,7 @@ impl UserOp {
                         sample
                     })
                     .collect();
-                if let Ok(found) = self.eval(&args)
+                if let Ok(found) = self.eval(&args, FloatMode::default())
                     && !alike(&found, &expected)
                 {
                     let words = |values: &[Scalar]| values.iter().map(Scalar::to_string).collect::<Vec<_>>().join(", ");
@@ -164,12 +177,19 @@ fn subsets(n: usize) -> impl Iterator<Item = Vec<bool>> {
     (0..1usize << n).map(move |bits| (0..n).map(|k| bits >> k & 1 == 1).collect())
 }
 
-/// Values of the dtype that are not the fill.
+/// Values of the dtype that are not the fill: small ones of both signs, and its ends.
 fn samples(fill: &Scalar) -> Vec<Scalar> {
+    const INTEGERS: [i64; COUNT - 2] = [2, -1, 0, 5, 1, -3, 6];
+    const FLOATS: [f64; COUNT] = [2.0, -1.5, 0.0, 7.0, 1.0, -3.0, 0.1, f64::INFINITY, f64::NEG_INFINITY];
     let of_prim = |p: Prim, k: usize| match p {
         Prim::Bool => Scalar::Bool(k % 2 == 1),
-        _ if p.is_float() => Scalar::F64([2.0, -1.5, 0.0, 7.0, 1.0][k]).cast(p).expect("a primitive"),
-        _ => Scalar::F64([2.0, 5.0, 0.0, 6.0, 1.0][k]).cast(p).expect("a primitive"),
+        _ if p.is_float() => Scalar::F64(FLOATS[k]).cast(p).expect("a primitive"),
+        // A negative one is near the largest of an unsigned dtype.
+        _ if k < INTEGERS.len() => wrap(p, i128::from(INTEGERS[k])),
+        _ => {
+            let (least, largest) = bounds(p);
+            wrap(p, if k + 1 == COUNT { least } else { largest })
+        }
     };
     let dtype = fill.dtype();
     let sample = |k: usize| match &dtype {
@@ -177,13 +197,16 @@ fn samples(fill: &Scalar) -> Vec<Scalar> {
         DType::Struct(_) => Scalar::unflatten(&dtype, &mut dtype.prims().into_iter().map(|p| of_prim(p, k))),
     };
     let mut found: Vec<Scalar> = Vec::new();
-    for value in (0..5).filter_map(sample) {
+    for value in (0..COUNT).filter_map(sample) {
         if !alike(&value, fill) && !found.contains(&value) {
             found.push(value);
         }
     }
     found
 }
+
+/// Number of values of a dtype that are tried.
+const COUNT: usize = 9;
 
 /// Equal, both zeros being one.
 fn alike(a: &Scalar, b: &Scalar) -> bool {
@@ -248,7 +271,7 @@ mod tests {
             (case (intersection x (complement y)) x) (elsewhere (- y 1)))";
         let f = op(text).unwrap().bound_to(&fills([0, 7])).unwrap();
         for (x, y, expected) in [(2, 3, 6), (2, 7, 2), (0, 3, 2), (0, 7, 6)] {
-            assert_eq!(f.eval(&fills([x, y])), Ok(Scalar::I64(expected)), "f({x}, {y})");
+            assert_eq!(f.eval(&fills([x, y]), FloatMode::default()), Ok(Scalar::I64(expected)), "f({x}, {y})");
         }
         assert_eq!(op(&op(text).unwrap().to_sexpr().to_string()).unwrap(), op(text).unwrap(), "it reads back");
         let bound = op(&f.to_sexpr().to_string()).unwrap();
@@ -266,6 +289,28 @@ mod tests {
                 "in the definition of operator `f`: its iteration leaves out where `x` alone is stored, but `f(2, 1)` is 2 and `f(0, 1)` of the fill values 0; widen it, or say what it gives there by (case SET BODY) or (elsewhere BODY)"
             ],
         );
+        // Negative integers and the ends of a dtype are tried as well, of fills that are named, too.
+        for (body, refuted) in [
+            ("(min x y) (iteration y)", "f(-1, 0)"),
+            ("(max x y) (iteration y) (fills 0 0)", "f(2, 0)"),
+            ("(max (- 0 x) y) (iteration y) (fills 0 0)", "f(-1, 0)"),
+            ("(+ (if (lt x -9223372036854775807) 1 0) y) (iteration y)", "f(-9223372036854775808, 0)"),
+            ("(if (gt x 1000) x y) (iteration y)", "f(9223372036854775807, 0)"),
+            ("(* x (if (lt y 0) 1 0)) (iteration (intersection x (complement y)))", "`x` and `y` alone are stored"),
+            ("(if (lt (- y 1) y) x 1) (iteration x)", "f(0, -9223372036854775808)"),
+        ] {
+            let made = op(&format!("(define-op (f (x i64) (y i64)) i64 {body})"));
+            let error = made.and_then(|op| Ok(op.bound_to(&fills([0, 0]))?)).unwrap_err().to_string();
+            assert!(error.contains(refuted), "{body}: {error}");
+        }
+        for body in
+            ["(* x y) (iteration (intersection x y))", "(+ x y) (iteration (union x y))", "(- x y) (iteration all)"]
+        {
+            let op = op(&format!("(define-op (f (x i64) (y i64)) i64 {body})")).unwrap();
+            assert!(op.bound_to(&fills([0, 0])).is_ok(), "{body}");
+        }
+        let narrow = op("(define-op (f (x u8) (y u8)) u8 (if (gt x 250) x y) (iteration y))").unwrap();
+        assert!(narrow.bound_to(&[Scalar::U8(0), Scalar::U8(0)]).is_err());
         let fixed =
             op("(define-op (f (x i64) (y i64)) i64 (* x y) (iteration (intersection x y)) (fills 0 0))").unwrap();
         assert_eq!(fixed.bound_to(&fills([0, 0])).unwrap().iteration(), fixed.iteration());

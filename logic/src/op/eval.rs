@@ -1,5 +1,8 @@
 //! Values of operators: the total definition that all engines obey.
 //!
+//! [`Op::eval`] is the strict mode: floats are those of IEEE 754. [`Op::eval_in`] takes the mode; what the default mode
+//! defines otherwise stands at [`FloatMode::Relaxed`].
+//!
 //! | case | result |
 //! |---|---|
 //! | integer `+ - * neg abs square pow` | wraps to the width |
@@ -16,11 +19,12 @@
 //! | `minby`, `maxby` | NaN before all numbers, as `min` and `max` give it; ties by the smallest second member, then `-0` before `0` (after, in `maxby`) |
 //! | `sign` | NaN of NaN, 0 of both zeros |
 //! | `copysign(x, NaN)` | `abs(x)` |
+//! | `signbit(NaN)` | the bit that the NaN has; that of a computed NaN is the machine's |
 //! | `choose` | both zeros are zero, NaN is not; a struct is zero when all its members are |
 //! | `eq ne lt le gt ge` | IEEE 754: NaN differs from all, `-0 == 0`; `false < true` |
 //! | `ldexp(x, n)` | `n` clamped to `i32`, then `libm::ldexp` |
 //! | `round` | ties to even |
-//! | mathematical functions | crate `libm`, in the width of the dtype |
+//! | mathematical functions | crate `libm`, in the width of the dtype; `acosh` is NaN below 1 |
 //!
 //! Which NaN a NaN is does not matter: [`Scalar`] has one.
 
@@ -29,6 +33,7 @@ use super::builtin::Builtin;
 use super::error::OpError;
 use super::{float, integer};
 use crate::dtype::{DType, Prim};
+use crate::mode::FloatMode;
 use crate::scalar::Scalar;
 use std::cmp::Ordering;
 
@@ -55,7 +60,7 @@ pub enum Fault {
 }
 
 impl Op {
-    /// The value for arguments that have the dtypes of a [`signature`](Op::signature).
+    /// Returns the value in the strict mode, for arguments that have the dtypes of a [`signature`](Op::signature).
     ///
     /// # Errors
     /// Overflow of a checked operator; a loop of a user-defined operator that does not end.
@@ -63,13 +68,24 @@ impl Op {
     /// # Panics
     /// When an argument has another dtype.
     pub fn eval(&self, args: &[Scalar]) -> Result<Scalar, Fault> {
+        self.eval_in(args, FloatMode::StrictIeee)
+    }
+
+    /// Returns the value in a float mode, for arguments that have the dtypes of a [`signature`](Op::signature).
+    ///
+    /// # Errors
+    /// As [`Op::eval`].
+    ///
+    /// # Panics
+    /// When an argument has another dtype.
+    pub fn eval_in(&self, args: &[Scalar], mode: FloatMode) -> Result<Scalar, Fault> {
         match self {
-            Op::Builtin(b) => eval(*b, args),
-            Op::User(u) => u.eval(args),
+            Op::Builtin(b) => eval(*b, args, mode),
+            Op::User(u) => u.eval(args, mode),
         }
     }
 
-    /// The value for arguments of any dtypes: casts them by the signature, then evaluates.
+    /// Returns the value in the strict mode for arguments of any dtypes: casts them by the signature, then evaluates.
     ///
     /// # Errors
     /// As [`Op::signature`] and [`Op::eval`].
@@ -88,7 +104,7 @@ pub fn cast_to(value: &Scalar, to: &DType) -> Scalar {
     }
 }
 
-fn eval(b: Builtin, args: &[Scalar]) -> Result<Scalar, Fault> {
+fn eval(b: Builtin, args: &[Scalar], mode: FloatMode) -> Result<Scalar, Fault> {
     use Builtin::*;
     Ok(match (b, args) {
         (IfElse, [c, x, y]) => if truth(c) { x } else { y }.clone(),
@@ -101,8 +117,8 @@ fn eval(b: Builtin, args: &[Scalar]) -> Result<Scalar, Fault> {
         (First, [Scalar::Struct(_, members)]) => members[0].clone(),
         (Second, [Scalar::Struct(_, members)]) => members[1].clone(),
         (_, [x]) => unary(b, x),
-        (_, [x, y]) => binary(b, x, y)?,
-        (_, [x, y, rest @ ..]) => rest.iter().try_fold(binary(b, x, y)?, |acc, z| binary(b, &acc, z))?,
+        (_, [x, y]) => binary(b, x, y, mode)?,
+        (_, [x, y, rest @ ..]) => rest.iter().try_fold(binary(b, x, y, mode)?, |acc, z| binary(b, &acc, z, mode))?,
         (_, []) => unreachable!("operator `{}` without arguments", b.name()),
     })
 }
@@ -113,6 +129,7 @@ fn unary(b: Builtin, x: &Scalar) -> Scalar {
         (Not, _) => Scalar::Bool(!truth(x)),
         (IsNan, _) => Scalar::Bool(x.is_nan()),
         (IsFinite, _) => Scalar::Bool(x.to_f64().is_some_and(f64::is_finite)),
+        (SignBit, _) => Scalar::Bool(x.to_f64().is_some_and(f64::is_sign_negative)),
         (IsInf, _) => Scalar::Bool(x.to_f64().is_some_and(f64::is_infinite)),
         (BitNot, Scalar::Bool(v)) => Scalar::Bool(!v),
         (Abs | Sign | Floor | Ceil | Trunc | Round, Scalar::Bool(_)) => x.clone(),
@@ -122,7 +139,7 @@ fn unary(b: Builtin, x: &Scalar) -> Scalar {
     }
 }
 
-fn binary(b: Builtin, x: &Scalar, y: &Scalar) -> Result<Scalar, Fault> {
+fn binary(b: Builtin, x: &Scalar, y: &Scalar, mode: FloatMode) -> Result<Scalar, Fault> {
     use Builtin::*;
     Ok(match (b, x, y) {
         (And, ..) => Scalar::Bool(truth(x) && truth(y)),
@@ -142,6 +159,8 @@ fn binary(b: Builtin, x: &Scalar, y: &Scalar) -> Result<Scalar, Fault> {
         (Min | Mul | BitAnd, Scalar::Bool(u), Scalar::Bool(v)) => Scalar::Bool(u & v),
         (Max | BitOr, Scalar::Bool(u), Scalar::Bool(v)) => Scalar::Bool(u | v),
         (BitXor, Scalar::Bool(u), Scalar::Bool(v)) => Scalar::Bool(u ^ v),
+        (_, Scalar::F32(u), Scalar::F32(v)) if mode == FloatMode::Relaxed => Scalar::F32(float::relaxed32(b, *u, *v)),
+        (_, Scalar::F64(u), Scalar::F64(v)) if mode == FloatMode::Relaxed => Scalar::F64(float::relaxed64(b, *u, *v)),
         (_, Scalar::F32(u), Scalar::F32(v)) => Scalar::F32(float::binary32(b, *u, *v)),
         (_, Scalar::F64(u), Scalar::F64(v)) => Scalar::F64(float::binary64(b, *u, *v)),
         _ => integer::binary(b, x, y)?,

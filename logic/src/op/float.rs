@@ -1,9 +1,19 @@
-//! Float arithmetic of operators, once for each width.
+//! Float arithmetic of operators, once for each width: by IEEE 754, and as the default mode defines it.
 
 use super::builtin::Builtin;
 
+/// The inverse hyperbolic cosine; that of `libm` is no NaN for some numbers below 1.
+pub fn acosh(x: f64) -> f64 {
+    if x < 1.0 { f64::NAN } else { libm::acosh(x) }
+}
+
+/// The inverse hyperbolic cosine in single precision, as [`acosh`].
+pub fn acoshf(x: f32) -> f32 {
+    if x < 1.0 { f32::NAN } else { libm::acoshf(x) }
+}
+
 macro_rules! float_operators {
-    ($t:ty, $unary:ident, $binary:ident, $floordiv:ident, $rem:ident, $copysign:ident, $min:ident,
+    ($t:ty, $unary:ident, $binary:ident, $relaxed:ident, $floordiv:ident, $rem:ident, $copysign:ident, $min:ident,
      [$($variant:ident $f:path,)*], [$($variant2:ident $f2:path,)*]) => {
         pub(super) fn $unary(b: Builtin, x: $t) -> $t {
             match b {
@@ -38,6 +48,28 @@ macro_rules! float_operators {
             }
         }
 
+        /// The value in the default mode: that of IEEE 754, unless an argument decides. A zero over anything is that zero.
+        pub(super) fn $relaxed(b: Builtin, x: $t, y: $t) -> $t {
+            use Builtin::*;
+            let plain = $binary(b, x, y);
+            match b {
+                Div if x == 0.0 => return x,
+                Div if y.is_infinite() => return 0.0,
+                _ if !plain.is_nan() => return plain,
+                _ => {}
+            }
+            match b {
+                Mul | MulSat | MulChecked if x == 0.0 || y == 0.0 => 0.0,
+                FloorDiv | Rem | Fmod if x == 0.0 => 0.0,
+                Add | AddSat | AddChecked | Sub | SubSat | SubChecked if x.is_infinite() && y.is_nan() => x,
+                Add | AddSat | AddChecked if x.is_nan() && y.is_infinite() => y,
+                Sub | SubSat | SubChecked if x.is_nan() && y.is_infinite() => -y,
+                Min if x == <$t>::NEG_INFINITY || y == <$t>::NEG_INFINITY => <$t>::NEG_INFINITY,
+                Max if x == <$t>::INFINITY || y == <$t>::INFINITY => <$t>::INFINITY,
+                _ => plain,
+            }
+        }
+
         fn $min(x: $t, y: $t) -> $t {
             if x.is_nan() || x < y || (x == y && x.is_sign_negative()) { x } else { y }
         }
@@ -69,23 +101,23 @@ macro_rules! float_operators {
 }
 
 float_operators!(
-    f64, unary64, binary64, floordiv64, rem64, copysign64, min64,
+    f64, unary64, binary64, relaxed64, floordiv64, rem64, copysign64, min64,
     [
         Sqrt libm::sqrt, Cbrt libm::cbrt, Exp libm::exp, Exp2 libm::exp2, Expm1 libm::expm1, Log libm::log,
         Log2 libm::log2, Log10 libm::log10, Log1p libm::log1p, Sin libm::sin, Cos libm::cos, Tan libm::tan,
         Asin libm::asin, Acos libm::acos, Atan libm::atan, Sinh libm::sinh, Cosh libm::cosh, Tanh libm::tanh,
-        Asinh libm::asinh, Acosh libm::acosh, Atanh libm::atanh, Erf libm::erf, Tgamma libm::tgamma,
+        Asinh libm::asinh, Acosh acosh, Atanh libm::atanh, Erf libm::erf, Tgamma libm::tgamma,
         Lgamma libm::lgamma,
     ],
     [Pow libm::pow, Atan2 libm::atan2, Hypot libm::hypot, Fmod libm::fmod,]
 );
 float_operators!(
-    f32, unary32, binary32, floordiv32, rem32, copysign32, min32,
+    f32, unary32, binary32, relaxed32, floordiv32, rem32, copysign32, min32,
     [
         Sqrt libm::sqrtf, Cbrt libm::cbrtf, Exp libm::expf, Exp2 libm::exp2f, Expm1 libm::expm1f, Log libm::logf,
         Log2 libm::log2f, Log10 libm::log10f, Log1p libm::log1pf, Sin libm::sinf, Cos libm::cosf, Tan libm::tanf,
         Asin libm::asinf, Acos libm::acosf, Atan libm::atanf, Sinh libm::sinhf, Cosh libm::coshf, Tanh libm::tanhf,
-        Asinh libm::asinhf, Acosh libm::acoshf, Atanh libm::atanhf, Erf libm::erff, Tgamma libm::tgammaf,
+        Asinh libm::asinhf, Acosh acoshf, Atanh libm::atanhf, Erf libm::erff, Tgamma libm::tgammaf,
         Lgamma libm::lgammaf,
     ],
     [Pow libm::powf, Atan2 libm::atan2f, Hypot libm::hypotf, Fmod libm::fmodf,]

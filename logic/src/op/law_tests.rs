@@ -81,7 +81,7 @@ struct Case {
 
 impl Case {
     fn eval(&self, args: &[&Scalar]) -> Result<Scalar, Fault> {
-        self.op.eval(&args.iter().map(|a| (*a).clone()).collect::<Vec<_>>())
+        self.op.eval_in(&args.iter().map(|a| (*a).clone()).collect::<Vec<_>>(), self.mode)
     }
 
     fn assert(&self, law: &str, values: &[&Scalar], left: &Result<Scalar, Fault>, right: &Result<Scalar, Fault>) {
@@ -176,14 +176,14 @@ impl Case {
         if let Some(inverse) = op.inverse(t, mode) {
             for a in &values {
                 for b in &values {
-                    let undone = self.eval(&[a, b]).and_then(|v| inverse.eval(&[v, b.clone()]));
+                    let undone = self.eval(&[a, b]).and_then(|v| inverse.eval_in(&[v, b.clone()], mode));
                     self.assert("inverse", &[a, b], &undone, &Ok(a.clone()));
                 }
             }
         }
         if let Some(tail) = op.tail(t, mode) {
             self.triples(&values, &edges, "tail", |a, b, c| {
-                let right = tail.eval(&[b.clone(), c.clone()]);
+                let right = tail.eval_in(&[b.clone(), c.clone()], mode);
                 (self.chain(self.eval(&[a, b]), c, true), self.chain(right, a, false))
             });
         }
@@ -249,8 +249,8 @@ impl Case {
             // The other argument may have another dtype, such as the exponent of ldexp.
             let others = samples(args.get(1 - position).unwrap_or(&DType::BOOL), self.mode, true);
             self.triples(&others, &self.edges(), &format!("distribution over {other} at {position}"), |a, b, c| {
-                let left = other.eval(&[b.clone(), c.clone()]).and_then(|v| outer(&v, a));
-                let right = outer(b, a).and_then(|l| outer(c, a).and_then(|r| other.eval(&[l, r])));
+                let left = other.eval_in(&[b.clone(), c.clone()], self.mode).and_then(|v| outer(&v, a));
+                let right = outer(b, a).and_then(|l| outer(c, a).and_then(|r| other.eval_in(&[l, r], self.mode)));
                 (left, right)
             });
         }
@@ -271,7 +271,7 @@ impl Case {
                     Simplified::Arg(k) => Ok(args[*k].clone()),
                     Simplified::Args(kept) => self.eval(&kept.iter().map(|k| &args[*k]).collect::<Vec<_>>()),
                     Simplified::Body(body) => match &self.op {
-                        Op::User(u) => u.eval_body(body, args),
+                        Op::User(u) => u.eval_body(body, args, self.mode),
                         Op::Builtin(_) => unreachable!("built-in operators have no special cases"),
                     },
                 };
@@ -371,6 +371,64 @@ fn every_row_of_decided_constants_is_used() {
                 }
             }
         }
+    }
+}
+
+/// Protects one answer whatever the format: a fill value that decides a result decides it for every value that the other
+/// argument may have, and so does an equal value that is stored.
+#[test]
+fn what_decides_in_the_default_mode_decides_by_values() {
+    let (inf, nan) = (f64::INFINITY, f64::NAN);
+    let values = [-inf, -2.5, -1.0, -0.0, 0.0, 0.5, 1.0, 3.0, inf, nan];
+    let same = |a: &Scalar, b: &Scalar| a == b || a.to_f64() == Some(0.0) && b.to_f64() == Some(0.0);
+    let mut decided = 0;
+    for (op, prim) in Builtin::ALL.iter().flat_map(|b| [Prim::F32, Prim::F64].map(|p| (Op::from(*b), p))) {
+        let dtypes = [DType::Prim(prim), DType::Prim(prim)];
+        let Ok(signature) = op.signature(&dtypes) else { continue };
+        let of = |v: f64, k: usize| cast_to(&Scalar::F64(v), &signature.args[k]);
+        for (k, v, x) in (0..2).flat_map(|k| values.iter().flat_map(move |v| values.map(|x| (k, *v, x)))) {
+            let mut known = [None, None];
+            known[k] = Some(of(v, k));
+            let Some(law) = op.annihilates(&signature, &known, Relaxed) else { continue };
+            let args = if k == 0 { [of(v, 0), of(x, 1)] } else { [of(x, 0), of(v, 1)] };
+            let value = op.eval_in(&args, Relaxed).unwrap();
+            let opposite = v.is_infinite() && x.is_infinite() && value.is_nan();
+            assert!(same(&law, &value) || opposite, "{op} on {prim} of {args:?}: {law} by law, {value} by values");
+            decided += 1;
+        }
+    }
+    assert!(decided > 1000, "{decided} pairs decided");
+}
+
+#[test]
+fn zeros_and_infinities_in_the_default_mode() {
+    let (inf, nan) = (f64::INFINITY, f64::NAN);
+    let value = |name: &str, x: f64, y: f64, mode| {
+        let args = [Scalar::F64(x), Scalar::F64(y)];
+        Op::from_name(name).unwrap().eval_in(&args, mode).unwrap().to_f64().unwrap()
+    };
+    for (name, x, y, expected) in [
+        ("/", 0.0, 0.0, 0.0),
+        ("/", 0.0, nan, 0.0),
+        ("/", inf, inf, 0.0),
+        ("/", 3.0, 0.0, inf),
+        ("floordiv", 0.0, 0.0, 0.0),
+        ("rem", 0.0, 0.0, 0.0),
+        ("fmod", 0.0, 0.0, 0.0),
+        ("*", 0.0, inf, 0.0),
+        ("*", nan, 0.0, 0.0),
+        ("+", inf, nan, inf),
+        ("-", nan, inf, -inf),
+        ("min", nan, -inf, -inf),
+        ("max", inf, nan, inf),
+    ] {
+        assert_eq!(value(name, x, y, Relaxed), expected, "{x} {name} {y}");
+    }
+    for (name, x, y) in [("/", 5.0, nan), ("fmod", 1.0, 0.0), ("rem", 1.0, 0.0), ("*", inf, nan), ("+", inf, -inf)] {
+        assert!(value(name, x, y, Relaxed).is_nan(), "{x} {name} {y}");
+    }
+    for (name, x, y) in [("/", 0.0, 0.0), ("fmod", 0.0, 0.0), ("rem", 0.0, 0.0), ("*", 0.0, inf), ("min", nan, -inf)] {
+        assert!(value(name, x, y, StrictIeee).is_nan(), "{x} {name} {y}");
     }
 }
 

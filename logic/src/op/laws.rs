@@ -2,8 +2,9 @@
 //!
 //! A row says: these operators, on these kinds of dtypes, obey this law. The dtype is that of the arguments after
 //! promotion. Every row is tested against [`Op::eval`](super::Op::eval) in `law_tests.rs`; a law that fails for one
-//! value of a dtype has no row for it. Laws on [`RELAXED`] floats hold up to rounding, the sign of zero, and the
-//! assumptions of [`FloatMode::Relaxed`](crate::FloatMode::Relaxed).
+//! value of a dtype has no row for it. Laws on [`RELAXED`] floats hold up to rounding and the sign of zero. Those that
+//! decide a result hold of every value, infinities and NaN included, but for two opposite infinities under a sum: the
+//! values of the mode are defined so, see [`FloatMode::Relaxed`](crate::FloatMode::Relaxed).
 
 use super::builtin::Builtin::{self, *};
 
@@ -130,7 +131,7 @@ pub(super) const IDENTITY: &[(&[Builtin], At, Constant, On)] = &[
 ];
 
 /// An argument that decides the result alone: with the first constant at the position, the result is the second. When
-/// they are the same it is an annihilator.
+/// they are the same it is an annihilator. In the default mode a zero and an infinity decide, so NaN does not.
 pub(super) const DECIDED: &[(&[Builtin], At, Constant, Constant, On)] = &[
     (&[Mul, MulSat, MulChecked], EACH, Zero, Zero, INT | RELAXED),
     (AND, EACH, Zero, Zero, BOOL),
@@ -139,7 +140,7 @@ pub(super) const DECIDED: &[(&[Builtin], At, Constant, Constant, On)] = &[
     (&[BitOr], EACH, Ones, Ones, INT),
     (&[Min], EACH, Bottom, Bottom, INT | RELAXED),
     (&[Max], EACH, Top, Top, INT | RELAXED),
-    (&[Min, Max], EACH, NaN, NaN, FLOAT),
+    (&[Min, Max], EACH, NaN, NaN, STRICT),
     (&[Add, AddSat, AddChecked], EACH, Top, Top, RELAXED),
     (&[Add, AddSat, AddChecked], EACH, Bottom, Bottom, RELAXED),
     (&[AddSat], EACH, Top, Top, UNSIGNED),
@@ -149,8 +150,8 @@ pub(super) const DECIDED: &[(&[Builtin], At, Constant, Constant, On)] = &[
     (&[Sub, SubSat, SubChecked], REST, Bottom, Top, RELAXED),
     (&[SubSat], FIRST, Zero, Zero, UNSIGNED),
     (&[SubSat], REST, Top, Zero, UNSIGNED),
-    (&[Add, Sub, Mul, Div, AddSat, SubSat, MulSat, AddChecked, SubChecked, MulChecked], EACH, NaN, NaN, FLOAT),
-    (&[Div, Fmod, Ldexp], FIRST, Zero, Zero, RELAXED),
+    (&[Add, Sub, Mul, Div, AddSat, SubSat, MulSat, AddChecked, SubChecked, MulChecked], EACH, NaN, NaN, STRICT),
+    (&[Div, FloorDiv, Rem, Fmod, Ldexp], FIRST, Zero, Zero, RELAXED),
     (&[Div], REST, Top, Zero, RELAXED),
     (&[Div], REST, Bottom, Zero, RELAXED),
     (&[FloorDiv, Rem, Fmod, Shl, Shr], FIRST, Zero, Zero, INT),
@@ -167,10 +168,10 @@ pub(super) const DECIDED: &[(&[Builtin], At, Constant, Constant, On)] = &[
     (&[Lt], REST, Bottom, Zero, INT | FLOAT | BOOL),
     (&[Gt], FIRST, Bottom, Zero, INT | FLOAT | BOOL),
     (&[Gt], REST, Top, Zero, INT | FLOAT | BOOL),
-    (&[Le], FIRST, Bottom, One, INT | RELAXED | BOOL),
-    (&[Le], REST, Top, One, INT | RELAXED | BOOL),
-    (&[Ge], FIRST, Top, One, INT | RELAXED | BOOL),
-    (&[Ge], REST, Bottom, One, INT | RELAXED | BOOL),
+    (&[Le], FIRST, Bottom, One, INT | BOOL),
+    (&[Le], REST, Top, One, INT | BOOL),
+    (&[Ge], FIRST, Top, One, INT | BOOL),
+    (&[Ge], REST, Bottom, One, INT | BOOL),
     (&[Lt, Le, Gt, Ge, Eq], EACH, NaN, Zero, FLOAT),
     (&[Ne], EACH, NaN, One, FLOAT),
 ];
@@ -222,18 +223,14 @@ pub(super) const FOLD: &[(&[Builtin], Fold, On)] = &[
     (&[BitXor], Fold::Parity, BOOL | INT),
 ];
 
-/// `inverse(f(a, b), b) = a`
-pub(super) const INVERSE: &[(&[Builtin], Builtin, On)] = &[
-    (&[Add], Sub, INT | RELAXED),
-    (&[Sub], Add, INT | RELAXED),
-    (&[Mul], Div, RELAXED),
-    (&[Xor], Xor, BOOL),
-    (&[BitXor], BitXor, INT | BOOL),
-];
+/// `inverse(f(a, b), b) = a`. A quotient does not undo a product: `a * 0 / 0` is 0.
+pub(super) const INVERSE: &[(&[Builtin], Builtin, On)] =
+    &[(&[Add], Sub, INT | RELAXED), (&[Sub], Add, INT | RELAXED), (&[Xor], Xor, BOOL), (&[BitXor], BitXor, INT | BOOL)];
 
-/// `f(f(s, a), b) = f(s, tail(a, b))` for operators that are not associative.
+/// `f(f(s, a), b) = f(s, tail(a, b))` for operators that are not associative. Not so quotients: `s / inf / 0` is 0 in the
+/// default mode, `s / (inf * 0)` is not.
 pub(super) const TAIL: &[(&[Builtin], Builtin, On)] =
-    &[(&[Sub], Add, INT | RELAXED), (&[SubSat], AddSat, UNSIGNED | RELAXED), (&[Div], Mul, RELAXED)];
+    &[(&[Sub], Add, INT | RELAXED), (&[SubSat], AddSat, UNSIGNED | RELAXED)];
 
 /// A fold may stop when it has reached the value (`true`), or anything but the value (`false`). A product is not
 /// stopped at 0: it seldom gets there, and the test in each round costs more than it saves.

@@ -26,6 +26,7 @@ pub use builtin::{Arity, Builtin, Rule};
 pub use cases::Case;
 pub use error::OpError;
 pub use eval::{Fault, cast_to};
+pub use float::{acosh, acoshf};
 pub use properties::{Repeat, ShortCircuit, Simplified, repeat_eval};
 pub use signature::{pair_type, promote};
 pub use user::{Body, Definition, Iteration, STEP_LIMIT, Specialization, UserOp, UserProperties, While};

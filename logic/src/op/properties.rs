@@ -145,7 +145,7 @@ impl Op {
         let known: Vec<Option<Scalar>> = known.iter().zip(&signature.args).map(cast).collect();
         let known = &known[..];
         if let Some(args) = known.iter().cloned().collect::<Option<Vec<_>>>() {
-            return self.eval(&args).ok().map(Simplified::Value);
+            return self.eval_in(&args, mode).ok().map(Simplified::Value);
         }
         let dtype = signature.args.first()?;
         let decided = match self {
@@ -278,30 +278,30 @@ pub fn repeat_eval(op: &Op, x: &Scalar, n: u64, mode: FloatMode) -> Option<Resul
             Scalar::F64(v) => Scalar::F64(libm::pow(*v, n as f64)),
             _ => super::integer::wrap(x.prim()?, super::integer::pow(x.to_i128()?, i128::from(n))),
         }),
-        Some(Repeat::Doubling) => double(op, x, n),
-        None => return settle(op, x, n),
+        Some(Repeat::Doubling) => double(op, x, n, mode),
+        None => return settle(op, x, n, mode),
     })
 }
 
 /// From the highest bit of n down, so that nothing is folded that is not part of the result.
-fn double(op: &Op, x: &Scalar, n: u64) -> Result<Scalar, Fault> {
+fn double(op: &Op, x: &Scalar, n: u64, mode: FloatMode) -> Result<Scalar, Fault> {
     let mut acc = x.clone();
     for bit in (0..n.ilog2()).rev() {
-        acc = op.eval(&[acc.clone(), acc])?;
+        acc = op.eval_in(&[acc.clone(), acc], mode)?;
         if n >> bit & 1 == 1 {
-            acc = op.eval(&[acc, x.clone()])?;
+            acc = op.eval_in(&[acc, x.clone()], mode)?;
         }
     }
     Ok(acc)
 }
 
-fn settle(op: &Op, x: &Scalar, n: u64) -> Option<Result<Scalar, Fault>> {
+fn settle(op: &Op, x: &Scalar, n: u64, mode: FloatMode) -> Option<Result<Scalar, Fault>> {
     let mut acc = x.clone();
     for step in 1..n {
         if step > FOLD_LIMIT {
             return None;
         }
-        match op.eval(&[acc.clone(), x.clone()]) {
+        match op.eval_in(&[acc.clone(), x.clone()], mode) {
             Ok(next) if next == acc => return Some(Ok(acc)),
             Ok(next) => acc = next,
             Err(fault) => return Some(Err(fault)),

@@ -78,6 +78,7 @@ impl UserOp {
         }
         let op = op.with_properties(properties).map_err(|e| form.locate(e.into()))?;
         op.check_cases().map_err(|e| form.locate(e.into()))?;
+        op.check_own_claim().map_err(|e| form.locate(e.into()))?;
         Ok(op)
     }
 

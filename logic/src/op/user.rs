@@ -11,6 +11,7 @@ use super::error::OpError;
 use super::eval::Fault;
 use super::{Op, Signature, promote};
 use crate::dtype::DType;
+use crate::mode::FloatMode;
 use crate::scalar::Scalar;
 
 /// An operator that the user defined. Equal when name, definition and everything declared are.
@@ -288,18 +289,18 @@ impl UserOp {
         Ok(Signature { args: (0..args.len()).map(expected).collect(), result: self.result.clone() })
     }
 
-    pub(super) fn eval(&self, args: &[Scalar]) -> Result<Scalar, Fault> {
+    pub(super) fn eval(&self, args: &[Scalar], mode: FloatMode) -> Result<Scalar, Fault> {
         if args.len() > self.params.len() {
-            let first = self.eval(&args[..2])?;
-            return args[2..].iter().try_fold(first, |acc, x| self.eval(&[acc, x.clone()]));
+            let first = self.eval(&args[..2], mode)?;
+            return args[2..].iter().try_fold(first, |acc, x| self.eval(&[acc, x.clone()], mode));
         }
         let Definition::Body(body) = &self.definition;
-        self.eval_body(body, args)
+        self.eval_body(body, args, mode)
     }
 
     /// The value of a special case's result.
-    pub(super) fn eval_body(&self, body: &Body, args: &[Scalar]) -> Result<Scalar, Fault> {
-        eval(&mut Run { op: &self.name, args, vars: Vec::new(), steps: 0 }, body)
+    pub(super) fn eval_body(&self, body: &Body, args: &[Scalar], mode: FloatMode) -> Result<Scalar, Fault> {
+        eval(&mut Run { op: &self.name, args, mode, vars: Vec::new(), steps: 0 }, body)
     }
 
     fn checked(&mut self, what: &str, body: &Body) -> Result<Body, OpError> {

@@ -7,6 +7,7 @@ use super::{Access, Extent, Loop, Output, PhysicalPlan, Place, Point, Temporarie
 use crate::affine::Affine;
 use crate::field::{Alias, Field};
 use crate::format::{StorageMode, TensorType};
+use crate::mode::FloatMode;
 use crate::op::Fault;
 use crate::scalar::Scalar;
 use std::collections::HashMap;
@@ -45,18 +46,20 @@ pub enum InterpError {
     Rewritten(Alias),
 }
 
-/// Runs a plan on dense inputs and gives every tensor, inputs included.
+/// Runs a plan on dense inputs in a float mode and gives every tensor, inputs included.
 ///
 /// # Errors
 /// When the plan is malformed or an operator faults.
 pub fn interpret(
     plan: &PhysicalPlan,
     inputs: &HashMap<Alias, DenseTensor>,
+    mode: FloatMode,
 ) -> Result<HashMap<Alias, DenseTensor>, InterpError> {
     let mut tensors = inputs.clone();
     let mut types: HashMap<Alias, TensorType> = plan.inputs.iter().map(|(a, t)| (a.clone(), (**t).clone())).collect();
     for query in &plan.queries {
-        let mut run = Run { tensors: &tensors, types: &types, indices: HashMap::new(), temporaries: HashMap::new() };
+        let (indices, temporaries) = (HashMap::new(), HashMap::new());
+        let mut run = Run { mode, tensors: &tensors, types: &types, indices, temporaries };
         let mut results: Vec<(DenseTensor, Vec<bool>)> = query
             .outputs
             .iter()
@@ -80,6 +83,7 @@ pub fn interpret(
 }
 
 struct Run<'a> {
+    mode: FloatMode,
     tensors: &'a HashMap<Alias, DenseTensor>,
     types: &'a HashMap<Alias, TensorType>,
     indices: HashMap<Field, i64>,
@@ -141,7 +145,7 @@ impl<'a> Run<'a> {
         let mut sums = names.clone().map(|name| self.temporary(name)).collect::<Result<Vec<_>, _>>()?;
         self.nest(&t.loops, &t.temporaries, 0, &mut |run| {
             for (fold, sum) in t.folds.iter().zip(&mut sums) {
-                *sum = fold.op.eval(&[sum.clone(), run.value(&fold.value)?])?;
+                *sum = fold.op.eval_in(&[sum.clone(), run.value(&fold.value)?], run.mode)?;
             }
             Ok(())
         })?;
@@ -173,7 +177,7 @@ impl<'a> Run<'a> {
             return Err(InterpError::Bounds { tensor: output.alias.clone(), place, shape: tensor.shape.clone() });
         };
         match &output.fold {
-            Some(op) => tensor.values[at] = op.eval(&[tensor.values[at].clone(), value])?,
+            Some(op) => tensor.values[at] = op.eval_in(&[tensor.values[at].clone(), value], self.mode)?,
             None if seen[at] => return Err(InterpError::Rewritten(output.alias.clone())),
             None => tensor.values[at] = value,
         }
@@ -227,7 +231,7 @@ impl<'a> Run<'a> {
             Point::Access(access) => self.read(access)?,
             Point::Call(op, args) => {
                 let args = args.iter().map(|a| self.value(a)).collect::<Result<Vec<_>, _>>()?;
-                op.eval(&args)?
+                op.eval_in(&args, self.mode)?
             }
         })
     }

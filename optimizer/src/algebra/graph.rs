@@ -204,7 +204,8 @@ impl Analysis<ENode> for Algebra {
             }
             Kind::Fold(id, arity) => {
                 let FoldKind { op, init, bound } = graph.analysis.fold(id);
-                let fill = fold_fill_over(op, init, &facts[0].fill, bound).unwrap_or_else(|_| init.clone());
+                let fill = fold_fill_over(op, init, &facts[0].fill, bound, graph.analysis.mode)
+                    .unwrap_or_else(|_| init.clone());
                 let mut sizes = sizes_of(&args, &facts, usize::from(arity) + bound.len());
                 sizes.truncate(usize::from(arity));
                 Facts { sizes, dtype: init.dtype(), fill, full: facts[0].full }

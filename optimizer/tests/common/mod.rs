@@ -123,7 +123,7 @@ pub(crate) fn compare(plan: &Plan, physical: &PhysicalPlan, inputs: &[Input], mo
     for seed in 1..4 {
         let tensors: HashMap<Alias, DenseTensor> =
             inputs.iter().zip(0..).map(|(i, k)| (i.name.as_str().into(), values(i, seed * 100 + k))).collect();
-        let found = interpret(physical, &tensors).unwrap_or_else(|e| panic!("{e}\n{physical}"));
+        let found = interpret(physical, &tensors, mode).unwrap_or_else(|e| panic!("{e}\n{physical}"));
         let expected = interp::interpret(plan, &tensors, mode).unwrap_or_else(|e| panic!("{e}\n{physical}"));
         for alias in &plan.produces {
             assert_eq!(expected[alias].shape, found[alias].shape, "{alias}\n{physical}");

@@ -52,13 +52,27 @@ impl MathFn {
     }
 }
 
+/// The implementations by name: those of `libm`, but where they are wrong outside of the domain, and one that it has not.
+mod functions {
+    pub(super) use libm::*;
+    pub(super) use redpoll_logic::op::{acosh, acoshf};
+
+    pub(super) fn signbit(x: f64) -> f64 {
+        f64::from(u8::from(x.is_sign_negative()))
+    }
+
+    pub(super) fn signbitf(x: f32) -> f32 {
+        f32::from(u8::from(x.is_sign_negative()))
+    }
+}
+
 macro_rules! one {
     ($double:ident, $single:ident) => {{
         extern "C" fn double(x: f64) -> f64 {
-            libm::$double(x)
+            functions::$double(x)
         }
         extern "C" fn single(x: f32) -> f32 {
-            libm::$single(x)
+            functions::$single(x)
         }
         MathImpl::One(double, single)
     }};
@@ -67,10 +81,10 @@ macro_rules! one {
 macro_rules! two {
     ($double:ident, $single:ident) => {{
         extern "C" fn double(x: f64, y: f64) -> f64 {
-            libm::$double(x, y)
+            functions::$double(x, y)
         }
         extern "C" fn single(x: f32, y: f32) -> f32 {
-            libm::$single(x, y)
+            functions::$single(x, y)
         }
         MathImpl::Two(double, single)
     }};
@@ -79,10 +93,10 @@ macro_rules! two {
 macro_rules! scale {
     ($double:ident, $single:ident) => {{
         extern "C" fn double(x: f64, n: f64) -> f64 {
-            libm::$double(x, n as i32)
+            functions::$double(x, n as i32)
         }
         extern "C" fn single(x: f32, n: f32) -> f32 {
-            libm::$single(x, n as i32)
+            functions::$single(x, n as i32)
         }
         MathImpl::Two(double, single)
     }};
@@ -140,4 +154,5 @@ math_table! {
     Erf "erf" one erf erff;
     Tgamma "tgamma" one tgamma tgammaf;
     Lgamma "lgamma" one lgamma lgammaf;
+    SignBit "signbit" one signbit signbitf;
 }

@@ -279,6 +279,8 @@ pub enum MathFn {
     Tgamma,
     /// The logarithm of the gamma function.
     Lgamma,
+    /// 1 where the sign bit is set, that of NaN too, else 0.
+    SignBit,
 }
 
 /// A statement.

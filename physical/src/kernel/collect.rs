@@ -6,6 +6,7 @@ use crate::levels::written_format;
 use crate::lower::{Binding, Lowered};
 use crate::notation::{Program, TensorId};
 use crate::run::{Invocation, MemoryBudget};
+use crate::special::Special;
 use crate::storage::{Array, Tensor, convert_within};
 use redpoll_logic::{Scalar, TensorType};
 use std::borrow::Cow;
@@ -81,17 +82,21 @@ pub(super) fn collect(
             _ => {}
         }
     }
+    let regular = |tensor: Tensor| match lowered.specials[id.index()] {
+        Special::NONE => tensor.with_special(Special::NONE),
+        _ => tensor,
+    };
     if let Some(input) = program.pattern(id, inputs) {
-        return Ok(Tensor::new_unchecked(ty.clone(), input.levels().to_vec(), leaf));
+        return Ok(regular(Tensor::new_unchecked(ty.clone(), input.levels().to_vec(), leaf)));
     }
-    Ok(match written_format(&ty.format) {
+    Ok(regular(match written_format(&ty.format) {
         Cow::Borrowed(_) => Tensor::new_unchecked(ty.clone(), levels, leaf),
         Cow::Owned(format) => {
             let written = Arc::new(TensorType { format, ..TensorType::clone(ty) });
             let written = Tensor::new_unchecked(written, levels, leaf);
             convert_within(&written, &ty.format, memory)?
         }
-    })
+    }))
 }
 
 /// The recorded numbers of elements.

@@ -87,7 +87,7 @@ impl Draft {
         (0..).map(Buffer).zip(&self.lowered.bindings).filter(|(_, b)| to(b)).map(|(buffer, _)| buffer).collect()
     }
 
-    /// What may be assumed of floats.
+    /// The float mode.
     pub(super) fn mode(&self) -> FloatMode {
         self.options.mode
     }

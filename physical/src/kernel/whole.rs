@@ -141,7 +141,9 @@ impl<'a> Whole<'a> {
                     true => element,
                     false => {
                         let pair = [*to, element].map(|bits| Scalar::from_bits(decl.prim, bits));
-                        let folded = op.eval(&pair).map_err(|_| Error::KernelStopped(Status::CheckedOverflow))?;
+                        let folded = op
+                            .eval_in(&pair, self.run.kernel.draft.mode())
+                            .map_err(|_| Error::KernelStopped(Status::CheckedOverflow))?;
                         bits(&folded)
                     }
                 };

@@ -2,14 +2,16 @@
 
 use super::build::{load, local, truth};
 use super::cx::Cx;
-use super::expand::{expand, expand_repeat};
+use super::expand::{Laws, expand_in, expand_repeat};
 use super::integrate::repeat_operator;
+use super::special::known;
 use super::state::{Cursor, Fiber, State};
 use super::stmt::{Place, value};
 use super::tree::Assign;
 use super::value::Value;
 use crate::assembly::{Expr, Local, Stmt};
 use crate::notation::{TensorId, Write};
+use crate::special::Known;
 use redpoll_logic::op::Op;
 use redpoll_logic::{LeafKind, Scalar};
 
@@ -23,18 +25,20 @@ pub(crate) fn lower(cx: &mut Cx<'_>, state: &State, a: &Assign) {
     }
     let dtype = cx.program.tensors[a.tensor.index()].ty.dtype.clone();
     let mut rhs = value(cx, state, &a.rhs);
+    let known = [Known { special: cx.special(a.tensor), constant: None }, known(cx, state, &a.rhs)];
+    let laws = cx.laws(&known);
     let mut op = None;
     if let Write::Fold(fold) = &a.write {
-        op = Some(fold.clone());
-        if let Some(times) = &a.times {
+        op = Some((fold, laws));
+        if !a.times.is_empty() {
             let (tail, how) = repeat_operator(fold, &dtype, cx).expect("only what can be repeated is integrated");
-            rhs = expand_repeat(cx, &tail, how, &rhs, times);
+            rhs = expand_repeat(cx, (&tail, how), &rhs, &a.times, laws);
         }
     }
     let (place, dirty) = match cursor {
         Cursor::Locals(held) => {
             let current = Value { dtype, parts: held.parts.iter().map(|l| local(*l)).collect() };
-            let result = combined(cx, op.as_ref(), current, rhs);
+            let result = combined(cx, op, current, rhs);
             assign_all(cx, &held.parts, result);
             return mark(cx, &held.dirty);
         }
@@ -46,16 +50,16 @@ pub(crate) fn lower(cx: &mut Cx<'_>, state: &State, a: &Assign) {
         return cx.push_if(rhs.single().clone(), then, Vec::new());
     }
     let current = load_leaf(cx, place.tensor, &place.position);
-    let result = combined(cx, op.as_ref(), current, rhs);
+    let result = combined(cx, op, current, rhs);
     store(cx, &place, &result.parts);
     mark(cx, &dirty);
 }
 
 /// The value to be stored. Parts of a struct are computed before any is stored.
-fn combined(cx: &mut Cx<'_>, op: Option<&Op>, current: Value, rhs: Value) -> Value {
+fn combined(cx: &mut Cx<'_>, op: Option<(&Op, Laws<'_>)>, current: Value, rhs: Value) -> Value {
     let result = match op {
         None => rhs,
-        Some(op) => expand(cx, op, &[current, rhs]),
+        Some((op, laws)) => expand_in(cx, op, &[current, rhs], laws),
     };
     if result.parts.len() < 2 {
         return result;

@@ -50,7 +50,7 @@ impl Conversion<'_, '_> {
                 lhs: self.access(lhs, true),
                 write: write.clone(),
                 rhs: self.term(rhs),
-                times: None,
+                times: Vec::new(),
             }),
         }
     }

@@ -1,14 +1,17 @@
 //! The context of lowering: the function under construction, what is bound, what is known.
 
 use super::build::{self, and, is_cheap, is_register_only, lt, not, split};
+use super::expand::Laws;
 use super::level::At;
 use super::prove::Prover;
+use super::special::Specials;
 use super::storage::TensorCode;
 use super::tree::Tree;
 use super::value::{Emitter, Value};
 use super::{Lengths, Options};
 use crate::assembly::{Buffer, BufferDecl, CompareOp, Expr, Local, LocalDecl, Stmt};
 use crate::notation::{Cut, Index, Join, Program, Role, Rounds, Stmt as Notation, TensorId, Var};
+use crate::special::{Known, Special};
 use redpoll_logic::{FloatMode, Prim};
 use std::collections::HashMap;
 
@@ -46,10 +49,12 @@ pub(crate) struct Cx<'p> {
     pub(crate) lengths: Option<&'p Lengths>,
     /// The cursors of walks that are to be folded in lanes, and in how many.
     pub(crate) walks: Vec<(Local, u16)>,
+    /// The special values that tensors and variables may have.
+    specials: Specials,
 }
 
 impl<'p> Cx<'p> {
-    pub(crate) fn new(program: &'p Program, options: Options) -> Cx<'p> {
+    pub(crate) fn new(program: &'p Program, specials: Specials, options: Options) -> Cx<'p> {
         let mut asked = HashMap::new();
         program.body.walk(&mut |s| {
             if let Notation::For { index, rounds, .. } = s {
@@ -74,6 +79,7 @@ impl<'p> Cx<'p> {
             chunk: None,
             lengths: None,
             walks: Vec::new(),
+            specials,
         }
     }
 
@@ -301,6 +307,21 @@ impl<'p> Cx<'p> {
     /// The value of a variable, if it is bound.
     pub(crate) fn var(&self, var: Var) -> Option<&Value> {
         self.vars[var.index()].as_ref()
+    }
+
+    /// The special values that a tensor may have.
+    pub(crate) fn special(&self, id: TensorId) -> Special {
+        self.specials.tensors[id.index()]
+    }
+
+    /// The special values that a variable may have.
+    pub(crate) fn special_of_var(&self, var: Var) -> Special {
+        self.specials.vars[var.index()]
+    }
+
+    /// The laws of floats in the mode, for arguments of which that is known.
+    pub(crate) fn laws<'a>(&self, known: &'a [Known<'a>]) -> Laws<'a> {
+        if self.mode == FloatMode::Relaxed { Laws::Default(known) } else { Laws::Ieee }
     }
 
     /// The arrays and counters of a tensor.

@@ -53,11 +53,8 @@ pub(crate) fn repeated(cx: &mut Cx<'_>, nest: &Nest, body: &Tree, apart: &dyn Fn
         if own.contains(&a.tensor) || apart(&a) || is_once(cx, &a) {
             return Tree::Assign(a);
         }
-        let times = match &a.times {
-            None => rounds.clone(),
-            Some(times) => super::build::mul(times, &rounds),
-        };
-        Tree::Assign(Assign { times: Some(times), ..a })
+        let times = a.times.iter().cloned().chain([rounds.clone()]).collect();
+        Tree::Assign(Assign { times, ..a })
     }))
 }
 

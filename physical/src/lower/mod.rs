@@ -24,6 +24,7 @@ mod seeded;
 mod short_circuit;
 mod simplify;
 mod sparse_scalars;
+mod special;
 mod state;
 mod stmt;
 mod storage;
@@ -49,6 +50,7 @@ pub(crate) use {
 
 use crate::assembly::{Buffer, BufferClass, BufferDecl, BufferRole, Function, Stmt};
 use crate::notation::{Cut, Obstacle, Program, Role, Stmt as Notation, TensorId, cut};
+use crate::special::Special;
 use redpoll_logic::{FloatMode, Prim, Scalar};
 use std::collections::HashMap;
 
@@ -82,12 +84,19 @@ pub struct Lowered {
     pub params: Vec<ParamSource>,
     /// The buffers of outputs whose elements are all written before they are read: what they hold at first does not matter.
     pub unfilled: Vec<Buffer>,
+    /// The special values that each tensor may have.
+    pub specials: Vec<Special>,
     /// How the outermost loop is cut into the chunks that the function takes; where it is not, every call runs all of it.
     pub cut: Result<Cut, Obstacle>,
 }
 
 /// How many entries the lists of a level have on average, as far as that is known.
 pub(crate) type Lengths = HashMap<(TensorId, usize), f64>;
+
+/// Returns the special values that each tensor of a program may have, given those of its inputs.
+pub fn specials(program: &Program, layouts: &[Option<Layout>]) -> Vec<Special> {
+    special::Specials::of(program, layouts).tensors
+}
 
 /// Lowers a program in normal form. `layouts` has the array types of each input that differ from the narrow ones, by
 /// tensor.
@@ -112,7 +121,8 @@ fn lower_for<'p>(
     options: Options,
     lengths: Option<&'p Lengths>,
 ) -> Lowered {
-    let mut cx = Cx::new(program, options);
+    let specials = special::Specials::of(program, layouts);
+    let mut cx = Cx::new(program, specials.clone(), options);
     cx.lengths = lengths;
     let chunk = (cx.new_local("chunk_lo", Prim::I64), cx.new_local("chunk_hi", Prim::I64));
     let again = declared_again(program);
@@ -162,7 +172,7 @@ fn lower_for<'p>(
         body,
     };
     let function = walks_in_lanes(cleanup(function), &cx.walks, options.mode);
-    Lowered { function, bindings: tables.bindings, params: tables.params, unfilled, cut }
+    Lowered { function, bindings: tables.bindings, params: tables.params, unfilled, specials: specials.tensors, cut }
 }
 
 fn param_name(source: &ParamSource) -> String {

@@ -239,7 +239,7 @@ fn call(pass: &Pass<'_, '_>, op: &Op, args: Vec<Term>) -> Term {
     {
         return args.into_iter().next().expect("a cast has an argument");
     }
-    if let Some(value) = outside_of_iteration(op, &args) {
+    if let Some(value) = outside_of_iteration(op, &args, cx.mode) {
         return Term::Lit(value);
     }
     let known: Vec<Option<Scalar>> = args.iter().map(|a| a.as_lit().cloned()).collect();
@@ -281,7 +281,7 @@ fn call(pass: &Pass<'_, '_>, op: &Op, args: Vec<Term>) -> Term {
 
 /// The value of a user-defined operator where its own iteration algebra says that nothing is to be done: literals are
 /// stored unless they are the fill for which that was said, of all else it is not known.
-fn outside_of_iteration(op: &Op, args: &[Term]) -> Option<Scalar> {
+fn outside_of_iteration(op: &Op, args: &[Term], mode: FloatMode) -> Option<Scalar> {
     let Op::User(user) = op else { return None };
     let (iteration, fills) = (user.iteration()?, user.fills().filter(|fills| fills.len() == args.len())?);
     let known: Vec<Option<bool>> = args.iter().zip(fills).map(|(a, fill)| a.as_lit().map(|v| v != fill)).collect();
@@ -299,7 +299,7 @@ fn outside_of_iteration(op: &Op, args: &[Term]) -> Option<Scalar> {
     if cases.any(|case| iteration.contains(&stored(case))) {
         return None;
     }
-    op.eval(fills).ok()
+    op.eval_in(fills, mode).ok()
 }
 
 /// A special case of a user-defined operator as a term, where it is made of calls alone.

@@ -3,15 +3,17 @@
 use super::assign;
 use super::build::{local, max, min, not, plus, truth};
 use super::cx::Cx;
-use super::expand::expand;
+use super::expand::expand_in;
 use super::looplets::{Extent, Nest, lower_loop};
 use super::seeded::{self, Seeded};
+use super::special::known;
 use super::state::{Accumulator, Cursor, State};
 use super::tree::{AccId, Term, Tree};
 use super::value::Value;
 use super::{short_circuit, sparse_scalars, unfurl};
 use crate::assembly::{Expr, Stmt};
 use crate::notation::{Index, TensorId, Write};
+use crate::special::Known;
 use redpoll_logic::{DType, LeafKind, Prim};
 use std::rc::Rc;
 
@@ -187,8 +189,10 @@ pub(crate) fn value(cx: &mut Cx<'_>, state: &State, t: &Term) -> Value {
         Term::Value(value) => value.clone(),
         Term::Access(id) => read(cx, state, *id),
         Term::Call(op, args) => {
+            let known: Vec<Known<'_>> = args.iter().map(|a| known(cx, state, a)).collect();
+            let laws = cx.laws(&known);
             let args: Vec<Value> = args.iter().map(|a| value(cx, state, a)).collect();
-            expand(cx, op, &args)
+            expand_in(cx, op, &args, laws)
         }
     }
 }

@@ -9,6 +9,7 @@ use super::value::Value;
 use crate::assembly::{Buffer, BufferClass, BufferDecl, BufferRole, Expr, Local, Status, Stmt};
 use crate::levels::{ArrayClass, Concatenation, array_prim, level, written_format};
 use crate::notation::{Access, Index, Program, Role, Stmt as Notation, TensorDecl, TensorId};
+use crate::special::Special;
 use crate::storage::{Array, Tensor};
 use redpoll_logic::{Format, LeafKind, LevelFormat, Prim, Scalar};
 use std::borrow::Cow;
@@ -63,12 +64,23 @@ pub enum ParamSource {
 pub struct Layout {
     /// For each level the element types of its arrays.
     pub levels: Vec<Vec<Prim>>,
+    /// The special values among what it stores.
+    pub special: Special,
 }
 
 impl Layout {
     /// That of a tensor.
     pub fn of(tensor: &Tensor) -> Layout {
-        Layout { levels: tensor.levels().iter().map(|arrays| arrays.iter().map(Array::prim).collect()).collect() }
+        let levels = tensor.levels().iter().map(|arrays| arrays.iter().map(Array::prim).collect()).collect();
+        Layout { levels, special: tensor.special() }
+    }
+
+    /// Whether code for this layout may be run over a tensor: its arrays are alike, and the code asks for all special
+    /// values that it has.
+    pub fn fits(&self, tensor: &Tensor) -> bool {
+        let mut levels = self.levels.iter().zip(tensor.levels());
+        levels.all(|(prims, arrays)| arrays.iter().map(Array::prim).eq(prims.iter().copied()))
+            && (self.special == Special::ALL || tensor.special().is_within(self.special))
     }
 }
 

@@ -30,15 +30,15 @@ pub(crate) enum Tree {
     Assign(Assign),
 }
 
-/// An assignment, done `times` times over with the same value.
+/// An assignment, done as many times over with the same value as the product of `times`.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Assign {
     pub(crate) tensor: TensorId,
     pub(crate) lhs: AccId,
     pub(crate) write: Write,
     pub(crate) rhs: Term,
-    /// At least 1; `None` is 1.
-    pub(crate) times: Option<Code>,
+    /// Each at least 1. The product may be more than 64 bits hold.
+    pub(crate) times: Vec<Code>,
 }
 
 /// What a statement does, one after the other.

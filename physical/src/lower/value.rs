@@ -23,6 +23,14 @@ impl Value {
         Value { dtype: DType::Prim(prim), parts: vec![part] }
     }
 
+    /// The constant that a primitive value is, if it is one.
+    pub(crate) fn as_constant(&self) -> Option<Scalar> {
+        match &self.parts[..] {
+            [Expr::Const(value)] => Some(value.clone()),
+            _ => None,
+        }
+    }
+
     /// The only expression of a primitive value.
     pub(crate) fn single(&self) -> &Expr {
         debug_assert_eq!(self.parts.len(), 1, "a primitive value has one part");

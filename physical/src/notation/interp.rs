@@ -1,7 +1,7 @@
 //! The interpreter of Notation: an engine of its own in differential tests.
 //!
 //! It executes a program as it is written, with tensors held densely over their storage modes: loops in order,
-//! ascending, folds in exactly that order, values by `Op::eval`. It runs before normalization as well as after, as long
+//! ascending, folds in exactly that order, values by `Op::eval_in`. It runs before normalization as well as after, as long
 //! as loops have extents, so passes can be tested by comparing runs.
 
 use super::places::Places;
@@ -10,7 +10,7 @@ use super::verify::verify;
 use super::{Access, Expr, Index, OPEN_DIMENSION, Program, Role, Stmt, TensorId, Write};
 use crate::Error;
 use redpoll_logic::op::Fault;
-use redpoll_logic::{DType, Scalar};
+use redpoll_logic::{DType, FloatMode, Scalar};
 use std::collections::HashMap;
 
 /// How much a run may take.
@@ -107,10 +107,24 @@ pub fn run_within(
     inputs: &HashMap<String, Places>,
     limits: Limits,
 ) -> Result<HashMap<String, Places>, Error> {
+    run_in(program, inputs, limits, FloatMode::default())
+}
+
+/// As [`run_within`], in a float mode.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_in(
+    program: &Program,
+    inputs: &HashMap<String, Places>,
+    limits: Limits,
+    mode: FloatMode,
+) -> Result<HashMap<String, Places>, Error> {
     verify(program)?;
     let mut m = Machine {
         program,
         limits,
+        mode,
         steps: 0,
         places: 0,
         shapes: program.tensors.iter().map(|t| t.ty.format.storage_shape(&t.ty.shape)).collect(),
@@ -130,6 +144,7 @@ pub fn run_within(
 struct Machine<'a> {
     program: &'a Program,
     limits: Limits,
+    mode: FloatMode,
     steps: u64,
     /// Places of all tensors that live now.
     places: u64,
@@ -252,7 +267,7 @@ impl<'a> Machine<'a> {
         let there = &self.tensors[lhs.tensor.index()][place];
         let value = match write {
             Write::Overwrite => value,
-            Write::Fold(op) => op.eval(&[there.clone(), value])?,
+            Write::Fold(op) => op.eval_in(&[there.clone(), value], self.mode)?,
             Write::Init => {
                 if *there != self.program.tensors[lhs.tensor.index()].ty.fill {
                     let access = print_expr(self.program, &Expr::Access(lhs.clone()));
@@ -308,7 +323,7 @@ impl<'a> Machine<'a> {
             },
             Expr::Call(op, args) => {
                 let args = args.iter().map(|a| self.eval(a)).collect::<Result<Vec<_>, _>>()?;
-                op.eval(&args)?
+                op.eval_in(&args, self.mode)?
             }
         })
     }

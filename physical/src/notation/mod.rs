@@ -59,7 +59,7 @@ pub use cut::{Cut, Join, Obstacle, cut, verify_parallel};
 pub use dimensionalize::dimensionalize;
 pub use from_physical::from_physical;
 pub use initialize::initialize;
-pub use interp::{Limits, Stop, run, run_within};
+pub use interp::{Limits, Stop, run, run_in, run_within};
 pub use join_rounds::join_rounds;
 pub use lifecycles::lifecycles;
 pub use linear::{Atom, Linear};

@@ -13,7 +13,7 @@ use super::linear::{Atom, Linear};
 use super::visit::sure;
 use super::{Access, Expr, Index, Program, Role, Stmt, Subscript, Var};
 use redpoll_logic::op::{Builtin, Op};
-use redpoll_logic::{DType, Scalar};
+use redpoll_logic::{DType, FloatMode, Scalar};
 use std::collections::HashMap;
 
 /// Brings every subscript into linear form.
@@ -206,13 +206,14 @@ fn mentions(e: &Expr, bound: &[Atom]) -> bool {
     e.atoms().iter().any(|a| bound.contains(a))
 }
 
-/// The value of an expression of literals.
+/// The value of an expression of literals, if it is the same in both float modes.
 fn constant(e: &Expr) -> Option<Scalar> {
     match e {
         Expr::Literal(v) => Some(v.clone()),
         Expr::Call(op, args) => {
             let args = args.iter().map(constant).collect::<Option<Vec<_>>>()?;
-            op.eval(&args).ok()
+            let value = op.eval_in(&args, FloatMode::Relaxed).ok()?;
+            (op.eval_in(&args, FloatMode::StrictIeee).as_ref() == Ok(&value)).then_some(value)
         }
         Expr::Index(_) | Expr::Var(_) | Expr::Access(_) => None,
     }

@@ -16,6 +16,14 @@ use std::sync::Arc;
 /// # Errors
 /// When the format does not go with the tensor, or the memory is exceeded.
 pub fn convert(tensor: &Tensor, format: &Format) -> Result<Tensor, Error> {
+    let converted = converted(tensor, format)?;
+    Ok(match tensor.known_special() {
+        Some(special) => converted.with_special(special),
+        None => converted,
+    })
+}
+
+fn converted(tensor: &Tensor, format: &Format) -> Result<Tensor, Error> {
     let old = tensor.ty();
     if old.format == *format {
         return Ok(tensor.clone());

@@ -6,10 +6,11 @@
 use super::links::Links;
 use super::sort::{bits_below, sorted_keys};
 use super::structure::{row_major, symmetry};
-use super::{Symmetry, Tensor};
+use super::{Array, Symmetry, Tensor};
 use crate::levels::level;
-use redpoll_logic::StorageMode;
+use crate::special::Special;
 use redpoll_logic::statistics::{Answer, Fact, ModeSet, Weights};
+use redpoll_logic::{Prim, StorageMode};
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::ops::Range;
@@ -72,6 +73,41 @@ fn remembered<K: Hash + Eq, V: Clone>(memo: &Memo<K, V>, key: K, compute: impl F
 }
 
 impl Tensor {
+    /// Returns the special values among what is stored, looked for once. What is on a device and nothing is known of has
+    /// none.
+    pub fn special(&self) -> Special {
+        let of = |array: &Array| match array.prim() {
+            Prim::F32 => array.as_slice::<f32>().map_or(Special::NONE, Special::among),
+            Prim::F64 => array.as_slice::<f64>().map_or(Special::NONE, Special::among),
+            _ => Special::NONE,
+        };
+        if let Some(known) = self.special.get() {
+            return *known;
+        }
+        if !self.is_here() {
+            return Special::NONE;
+        }
+        *self.special.get_or_init(|| self.leaf.iter().fold(Special::NONE, |set, array| set.and(of(array))))
+    }
+
+    /// The tensor, taken to have no special values: kernels compute what they make of it by IEEE 754, and a product of zero
+    /// with an infinity or NaN is NaN.
+    #[must_use]
+    pub fn taken_as_regular(self) -> Tensor {
+        Tensor { special: Arc::new(OnceLock::from(Special::NONE)), ..self }
+    }
+
+    /// The tensor, known to have no special values but those.
+    pub(crate) fn with_special(self, special: Special) -> Tensor {
+        self.special.get_or_init(|| special);
+        self
+    }
+
+    /// The special values among what is stored, if that is known.
+    pub(super) fn known_special(&self) -> Option<Special> {
+        self.special.get().copied()
+    }
+
     /// How many distinct coordinates the stored places have in some storage modes; `None` when there are too many modes to
     /// tell their coordinates apart by a number, or a device has lost it.
     pub fn distinct(&self, modes: ModeSet) -> Option<u64> {

@@ -39,9 +39,10 @@ pub use values::Values;
 
 use crate::Error;
 use crate::levels::{ArrayClass, LevelData, level};
+use crate::special::Special;
 use measure::Measures;
 use redpoll_logic::{Format, Scalar, TensorType};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// A tensor: a type and its arrays. Cloning shares the buffers.
 #[derive(Clone, Debug)]
@@ -50,6 +51,8 @@ pub struct Tensor {
     levels: Vec<Vec<Array>>,
     leaf: Vec<Array>,
     measures: Arc<Measures>,
+    /// The special values among what is stored, once they were looked for.
+    special: Arc<OnceLock<Special>>,
 }
 
 impl Tensor {
@@ -67,7 +70,7 @@ impl Tensor {
 
     /// A tensor that is yet to be validated.
     fn of_parts(ty: Arc<TensorType>, levels: Vec<Vec<Array>>, leaf: Vec<Array>) -> Tensor {
-        Tensor { ty, levels, leaf, measures: Arc::default() }
+        Tensor { ty, levels, leaf, measures: Arc::default(), special: Arc::default() }
     }
 
     /// Shape, dtype, fill value and format.

@@ -7,6 +7,7 @@ mod statements;
 
 use super::bind::named_file;
 use super::failure::Failure;
+use crate::logic::FloatMode;
 use crate::sql::datafusion::error::DataFusionError;
 use crate::sql::{Database, STACK, deep, message, silence_guarded_panics};
 use crate::{Config, Session};
@@ -53,6 +54,10 @@ pub(super) struct Args {
     #[arg(long, value_name = "N", default_value_t = 0)]
     repeat: u32,
 
+    /// Compute floats by IEEE 754 to the letter where redpoll runs a query: sums keep their order
+    #[arg(long)]
+    strict: bool,
+
     /// The number of threads that kernels and DataFusion run on
     #[arg(long, value_name = "N")]
     threads: Option<NonZero<usize>>,
@@ -83,6 +88,9 @@ pub(super) fn sql(args: &Args, memory_limit: Option<usize>, out: &mut impl Write
     };
     let runtime = runtime(args.threads)?;
     let mut config = Config { memory_limit, ..Config::default() };
+    if args.strict {
+        config.optimizer.float_mode = FloatMode::StrictIeee;
+    }
     if let Some(threads) = args.threads {
         config.workers = Arc::new(Workers::new(threads));
     }

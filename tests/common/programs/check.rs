@@ -11,7 +11,7 @@ use redpoll_logic::{Alias, Scalar};
 use redpoll_physical::Error;
 use redpoll_physical::assembly::Counts;
 use redpoll_physical::notation::{
-    Limits, Program, Role, Rule, dimensionalize, lifecycles, normalize, parse, run_within, scheduled, scopes,
+    Limits, Program, Role, Rule, dimensionalize, lifecycles, normalize, parse, run_in, scheduled, scopes,
     verify_parallel,
 };
 use redpoll_physical::storage::Tensor;
@@ -90,7 +90,7 @@ fn agree(case: &Case) -> Result<Outcome, Failure> {
         Err(refusal) => return Ok(Outcome::Refused(refusal)),
     };
     let inputs = case.tensors.iter().filter(is_input).map(|t| (t.name.clone(), t.values.clone()));
-    let defined = phase("definition", || Ok(run_within(&program, &inputs.collect(), MOST)))?;
+    let defined = phase("definition", || Ok(run_in(&program, &inputs.collect(), MOST, case.mode)))?;
     let defined = match defined {
         Ok(defined) => defined,
         Err(error) => return Ok(Outcome::Undefined(chain(&error))),
@@ -136,7 +136,7 @@ fn engines(case: &Case, program: &Arc<Program>) -> Result<Run, Failure> {
         let dense = bounds.to_dense_scalars().map_err(|e| Failure { phase: "inputs", what: chain(&e) })?;
         bind(name, bounds, dense);
     }
-    interpret_notation(program, &mut run)?;
+    interpret_notation(program, case.mode, &mut run)?;
     run_kernel(program, case.mode, OF_PROGRAMS, &mut run)?;
     Ok(run)
 }

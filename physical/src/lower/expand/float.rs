@@ -2,6 +2,7 @@
 
 use super::{Emitter, Value, bin, bind_part, cast, cmp, math, negative, nonzero, number, select, un};
 use crate::assembly::{BinaryOp, CompareOp, Expr, MathFn, UnaryOp};
+use crate::special::Guard;
 use redpoll_logic::op::Builtin;
 use redpoll_logic::{Prim, Scalar};
 
@@ -15,6 +16,7 @@ pub(super) fn unary(scope: &mut dyn Emitter, b: Builtin, prim: Prim, x: Expr) ->
         Trunc => un(UnaryOp::Trunc, x),
         Round => un(UnaryOp::Round, x),
         Reciprocal => bin(BinaryOp::Div, number(prim, 1), x),
+        SignBit => nonzero(prim, math(MathFn::SignBit, vec![x])),
         IsFinite => cmp(CompareOp::Lt, un(UnaryOp::Abs, x), infinity()),
         IsInf => cmp(CompareOp::Eq, un(UnaryOp::Abs, x), infinity()),
         IsNan => {
@@ -65,6 +67,65 @@ pub(super) fn binary(scope: &mut dyn Emitter, b: Builtin, prim: Prim, x: Expr, y
             select(nonzero(prim, y), q, plain)
         }
         _ => math(function(b), vec![x, y]),
+    }
+}
+
+/// An operator whose arguments may decide the result against the machine's arithmetic: the value of `Op::eval_in` in the
+/// default mode.
+pub(super) fn guarded(
+    scope: &mut dyn Emitter,
+    (b, guard): (Builtin, Guard),
+    prim: Prim,
+    mut x: Expr,
+    mut y: Expr,
+) -> Expr {
+    use Builtin::*;
+    let constant = |v: f64| Expr::Const(Scalar::F64(v).cast(prim).expect("a float casts"));
+    let zero = |e: &Expr| cmp(CompareOp::Eq, e.clone(), number(prim, 0));
+    let infinite = |e: &Expr| cmp(CompareOp::Eq, un(UnaryOp::Abs, e.clone()), constant(f64::INFINITY));
+    let nan = |e: &Expr| cmp(CompareOp::Ne, e.clone(), e.clone());
+    let or = |a, b| bin(BinaryOp::Or, a, b);
+    let and = |a, b| bin(BinaryOp::And, a, b);
+    if b == Div {
+        // A fold in lanes takes one expression, so what is short is not bound.
+        if !is_short(&x) {
+            x = bind_part(scope, prim, x);
+        }
+        if guard == Guard::Special {
+            y = bind_part(scope, prim, y);
+        }
+        let quotient = bin(BinaryOp::Div, x.clone(), y.clone());
+        let quotient = match guard {
+            Guard::Special => select(infinite(&y), number(prim, 0), quotient),
+            _ => quotient,
+        };
+        return select(zero(&x), x, quotient);
+    }
+    let (x, y) = (bind_part(scope, prim, x), bind_part(scope, prim, y));
+    let plain = super::numeric(scope, b, prim, x.clone(), y.clone());
+    let plain = bind_part(scope, prim, plain);
+    let decides = |cond: Expr, value: Expr| select(and(nan(&plain), cond), value, plain.clone());
+    let is = |e: &Expr, v: f64| cmp(CompareOp::Eq, e.clone(), constant(v));
+    match b {
+        Mul | MulSat | MulChecked => decides(or(zero(&x), zero(&y)), number(prim, 0)),
+        FloorDiv | Rem | Fmod => decides(zero(&x), number(prim, 0)),
+        Min => decides(or(is(&x, f64::NEG_INFINITY), is(&y, f64::NEG_INFINITY)), constant(f64::NEG_INFINITY)),
+        Max => decides(or(is(&x, f64::INFINITY), is(&y, f64::INFINITY)), constant(f64::INFINITY)),
+        _ => {
+            let second = if matches!(b, Sub | SubSat | SubChecked) { un(UnaryOp::Neg, y.clone()) } else { y.clone() };
+            let second = select(and(nan(&x), infinite(&y)), second, plain.clone());
+            select(and(infinite(&x), nan(&y)), x, second)
+        }
+    }
+}
+
+/// Whether an expression may stand in the code several times.
+fn is_short(e: &Expr) -> bool {
+    match e {
+        Expr::Const(_) | Expr::Local(_) | Expr::Param(_) => true,
+        Expr::Load { at, .. } => is_short(at),
+        Expr::Binary(BinaryOp::Add, a, b) => is_short(a) && is_short(b),
+        _ => false,
     }
 }
 

@@ -6,6 +6,10 @@
 //!
 //! Arguments must stay what they are while the expansion's statements run, which is so for everything but a local that
 //! the caller assigns in between.
+//!
+//! [`expand_in`] gives the values of the default mode where it is told what is known of the arguments: the machine's
+//! arithmetic is that of IEEE 754, so a quotient asks for a zero, and others for what decides where special values may come
+//! together (see [`crate::special`]).
 
 mod float;
 mod integer;
@@ -18,20 +22,36 @@ pub(crate) use repeat::expand_repeat;
 
 use super::value::{Emitter, Value};
 use crate::assembly::{BinaryOp, CompareOp, Expr, MathFn, Stmt, UnaryOp};
+use crate::special::{Guard, Known, guard, of_call};
 use redpoll_logic::op::{Builtin, Op};
 use redpoll_logic::{DType, Prim, Scalar};
 
-/// The value of `op` applied to `args`, which are first cast to its signature.
+/// The value of `op` applied to `args` by the laws of IEEE 754.
+#[cfg(test)]
+pub(crate) fn expand(scope: &mut dyn Emitter, op: &Op, args: &[Value]) -> Value {
+    expand_in(scope, op, args, Laws::Ieee)
+}
+
+/// Which laws floats obey.
+#[derive(Clone, Copy)]
+pub(crate) enum Laws<'a> {
+    /// Those of IEEE 754.
+    Ieee,
+    /// Those of the default mode; with what is known of each argument.
+    Default(&'a [Known<'a>]),
+}
+
+/// The value of `op` applied to `args`, which are first cast to its signature, by the laws of a float mode.
 ///
 /// # Panics
 /// When the operator does not take arguments of these dtypes; plans and programs were checked before.
-pub(crate) fn expand(scope: &mut dyn Emitter, op: &Op, args: &[Value]) -> Value {
+pub(crate) fn expand_in(scope: &mut dyn Emitter, op: &Op, args: &[Value], laws: Laws<'_>) -> Value {
     let dtypes: Vec<DType> = args.iter().map(|a| a.dtype.clone()).collect();
     let signature = op.signature(&dtypes).expect("operators were applied to dtypes that they take");
     let args: Vec<Value> = args.iter().zip(&signature.args).map(|(a, to)| coerce(a, to)).collect();
     match op {
-        Op::Builtin(b) => builtin(scope, *b, &args, signature.result),
-        Op::User(u) => user::apply(scope, u, &args),
+        Op::Builtin(b) => builtin(scope, *b, &args, signature.result, laws),
+        Op::User(u) => user::apply(scope, u, &args, laws),
     }
 }
 
@@ -59,7 +79,7 @@ fn bind_part(scope: &mut dyn Emitter, prim: Prim, part: Expr) -> Expr {
     Expr::Local(local)
 }
 
-fn builtin(scope: &mut dyn Emitter, b: Builtin, args: &[Value], result: DType) -> Value {
+fn builtin(scope: &mut dyn Emitter, b: Builtin, args: &[Value], result: DType, laws: Laws<'_>) -> Value {
     use Builtin::*;
     let parts = match (b, args) {
         (Pair, [value, coordinate]) => [&value.parts[..], &coordinate.parts[..]].concat(),
@@ -74,8 +94,15 @@ fn builtin(scope: &mut dyn Emitter, b: Builtin, args: &[Value], result: DType) -
             vec![unary(scope, b, prim, x.single().clone())]
         }
         (_, [first, rest @ ..]) => {
-            let fold = |acc: Value, y: &Value| binary(scope, b, &acc, y, &result);
-            return rest.iter().fold(first.clone(), fold);
+            let Laws::Default(known) = laws else {
+                return rest.iter().fold(first.clone(), |acc, y| binary(scope, b, &acc, y, &result, Guard::None));
+            };
+            let mut special = known[0];
+            return rest.iter().zip(&known[1..]).fold(first.clone(), |acc, (y, next)| {
+                let guard = guard(b, &special, next);
+                special = Known { special: of_call(&b.into(), &[special, *next], &[], &result), constant: None };
+                binary(scope, b, &acc, y, &result, guard)
+            });
         }
         (_, []) => unreachable!("operator `{b}` without arguments"),
     };
@@ -99,6 +126,8 @@ fn unary(scope: &mut dyn Emitter, b: Builtin, prim: Prim, x: Expr) -> Expr {
     match b {
         Not | BitNot => un(UnaryOp::Not, x),
         IsNan | IsFinite | IsInf if !prim.is_float() => Expr::Const(Scalar::Bool(b == IsFinite)),
+        SignBit if prim == Prim::Bool || !prim.is_signed() => Expr::Const(Scalar::Bool(false)),
+        SignBit if !prim.is_float() => negative(prim, x),
         Neg => un(UnaryOp::Neg, x),
         Abs if prim.is_signed() => un(UnaryOp::Abs, x),
         Square => {
@@ -112,7 +141,7 @@ fn unary(scope: &mut dyn Emitter, b: Builtin, prim: Prim, x: Expr) -> Expr {
     }
 }
 
-fn binary(scope: &mut dyn Emitter, b: Builtin, x: &Value, y: &Value, result: &DType) -> Value {
+fn binary(scope: &mut dyn Emitter, b: Builtin, x: &Value, y: &Value, result: &DType, guard: Guard) -> Value {
     use Builtin::*;
     match b {
         Choose => {
@@ -134,6 +163,7 @@ fn binary(scope: &mut dyn Emitter, b: Builtin, x: &Value, y: &Value, result: &DT
             let part = match b {
                 Shl | Shr => integer::shift(b, prim, u, y),
                 Ldexp => float::ldexp(prim, u, y),
+                _ if prim.is_float() && guard != Guard::None => float::guarded(scope, (b, guard), prim, u, v),
                 _ => numeric(scope, b, prim, u, v),
             };
             Value { dtype: result.clone(), parts: vec![part] }

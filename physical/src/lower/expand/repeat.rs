@@ -1,13 +1,33 @@
 //! Folds of equal values without a loop over them.
 
-use super::{Emitter, Value, assign, bin, bind, block, cast, cmp, expand, integer, math, nonzero, select, variable};
+use super::{
+    Emitter, Laws, Value, assign, bin, bind, block, cast, cmp, expand_in, integer, math, nonzero, select, variable,
+};
 use crate::assembly::{BinaryOp, CompareOp, Expr, MathFn, Stmt};
 use redpoll_logic::op::{Op, Repeat};
 use redpoll_logic::{Prim, Scalar};
 
-/// The fold of `n` values `x` by `op`, with the bits of `redpoll_logic::op::repeat_eval`; `repeat` is that of the
-/// operator on the dtype of `x`, and `n` an `i64` that is at least 1.
-pub(crate) fn expand_repeat(scope: &mut dyn Emitter, op: &Op, repeat: Repeat, x: &Value, n: &Expr) -> Value {
+/// The fold of as many values `x` by `op` as the product of the counts, each an `i64` that is at least 1, with the bits of
+/// `redpoll_logic::op::repeat_eval` for each in turn; `repeat` is that of the operator on the dtype of `x`. The product may
+/// be more than 64 bits hold, so it is never made of integers: the fold of `n m` values is that of `m` folds of `n`.
+pub(crate) fn expand_repeat(
+    scope: &mut dyn Emitter,
+    (op, repeat): (&Op, Repeat),
+    x: &Value,
+    counts: &[Expr],
+    laws: Laws<'_>,
+) -> Value {
+    let mut folded = x.clone();
+    for (k, n) in counts.iter().enumerate() {
+        folded = once(scope, (op, repeat), &folded, n, laws);
+        if k + 1 < counts.len() {
+            folded = bind(scope, &folded);
+        }
+    }
+    folded
+}
+
+fn once(scope: &mut dyn Emitter, (op, repeat): (&Op, Repeat), x: &Value, n: &Expr, laws: Laws<'_>) -> Value {
     match repeat {
         Repeat::Idempotent => x.clone(),
         Repeat::Multiply => {
@@ -24,7 +44,7 @@ pub(crate) fn expand_repeat(scope: &mut dyn Emitter, op: &Op, repeat: Repeat, x:
             let odd = nonzero(Prim::I64, bin(BinaryOp::And, n.clone(), int(1)));
             Value::prim(prim, select(odd, x.single().clone(), Expr::Const(Scalar::zero(prim))))
         }
-        Repeat::Doubling => doubling(scope, op, x, n),
+        Repeat::Doubling => doubling(scope, op, x, n, laws),
     }
 }
 
@@ -39,7 +59,7 @@ fn power(scope: &mut dyn Emitter, prim: Prim, x: Expr, n: &Expr) -> Expr {
 
 /// From the highest bit of n down, so that nothing is folded that is not part of the result: a checked operator
 /// faults only if the whole fold does.
-fn doubling(scope: &mut dyn Emitter, op: &Op, x: &Value, n: &Expr) -> Value {
+fn doubling(scope: &mut dyn Emitter, op: &Op, x: &Value, n: &Expr, laws: Laws<'_>) -> Value {
     let x = bind(scope, x);
     let n = &super::bind_part(scope, Prim::I64, n.clone());
     let acc = variable(scope, "fold", &x);
@@ -49,11 +69,11 @@ fn doubling(scope: &mut dyn Emitter, op: &Op, x: &Value, n: &Expr) -> Value {
     let double = Stmt::Assign(bit, bin(BinaryOp::Shl, Expr::Local(bit), int(1)));
     scope.push(Stmt::While { cond: cmp(CompareOp::Le, Expr::Local(bit), half), body: vec![double] });
     let (body, ()) = block(scope, |scope| {
-        let squared = expand(scope, op, &[acc.clone(), acc.clone()]);
+        let squared = expand_in(scope, op, &[acc.clone(), acc.clone()], laws);
         assign(scope, &acc, &squared);
         scope.push(Stmt::Assign(bit, bin(BinaryOp::Shr, Expr::Local(bit), int(1))));
         let (then, ()) = block(scope, |scope| {
-            let more = expand(scope, op, &[acc.clone(), x.clone()]);
+            let more = expand_in(scope, op, &[acc.clone(), x.clone()], laws);
             assign(scope, &acc, &more);
         });
         let cond = nonzero(Prim::I64, bin(BinaryOp::And, n.clone(), Expr::Local(bit)));

@@ -7,6 +7,7 @@ use crate::assembly::{
 };
 use crate::emit::cranelift::{self, Effort};
 use crate::run::{Invocation, Limits};
+use crate::special::Special;
 use arrow::buffer::Buffer as ArrowBuffer;
 use redpoll_logic::FloatMode;
 use redpoll_logic::op::{Arity, Body, Fault, UserOp, While, pair_type, repeat_eval};
@@ -191,6 +192,24 @@ fn check(op: &Op, args: &[DType]) {
     for (row, found) in rows.iter().zip(found) {
         assert_eq!(found, expected(op.eval(row)), "{op} of {row:?}");
     }
+    if args.iter().flat_map(DType::prims).any(Prim::is_float) {
+        let anything = vec![Known { special: Special::ALL, constant: None }; args.len()];
+        let found = run(args, &rows, |scope, values| expand_in(scope, op, values, Laws::Default(&anything)));
+        for (row, found) in rows.iter().zip(found) {
+            let defined = expected(op.eval_in(row, FloatMode::Relaxed));
+            assert_eq!(found, defined, "{op} of {row:?} in the default mode");
+        }
+        let regular = |row: &&Vec<Scalar>| row.iter().all(|v| Special::of(v) == Special::NONE);
+        let rows: Vec<Vec<Scalar>> = rows.iter().filter(regular).cloned().collect();
+        let finite = vec![Known { special: Special::NONE, constant: None }; args.len()];
+        let found = run(args, &rows, |scope, values| expand_in(scope, op, values, Laws::Default(&finite)));
+        for (row, found) in rows.iter().zip(found) {
+            let defined = expected(op.eval_in(row, FloatMode::Relaxed));
+            // More arguments may overflow on the way, too.
+            let overflows = row.len() > 2 || defined.as_ref().is_ok_and(|v| Special::of(v) != Special::NONE);
+            assert!(overflows || found == defined, "{op} of {row:?}, which are finite: {found:?}");
+        }
+    }
 }
 
 fn dtypes() -> Vec<DType> {
@@ -281,8 +300,11 @@ fn repeats() {
             let values = samples(&dtype);
             let rows: Vec<Vec<Scalar>> =
                 values.iter().flat_map(|x| counts.iter().map(|n| vec![x.clone(), n.clone()])).collect();
-            let found =
-                run(&args, &rows, |scope, values| expand_repeat(scope, &op, repeat, &values[0], values[1].single()));
+            let found = run(&args, &rows, |scope, values| {
+                let anything = [Known { special: Special::ALL, constant: None }; 2];
+                let laws = Laws::Default(&anything);
+                expand_repeat(scope, (&op, repeat), &values[0], &[values[1].single().clone()], laws)
+            });
             for (row, found) in rows.iter().zip(found) {
                 let n = row[1].to_bits().unwrap();
                 let defined = repeat_eval(&op, &row[0], n, FloatMode::Relaxed).unwrap();

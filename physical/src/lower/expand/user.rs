@@ -1,31 +1,40 @@
 //! Bodies of user-defined operators in Assembly.
 
-use super::{Emitter, Value, assign, bind, block, choice, expand, un, variable};
+use super::{Emitter, Laws, Value, assign, bind, block, choice, expand_in, un, variable};
 use crate::assembly::{Expr, Stmt, UnaryOp};
+use crate::special::{Known, Special, makes};
 use redpoll_logic::op::{Body, Builtin, Definition, Op, UserOp, While};
 use redpoll_logic::{DType, Scalar};
 
 /// The operator applied to arguments of its signature; more than it has parameters are folded from the left.
-pub(super) fn apply(scope: &mut dyn Emitter, op: &UserOp, args: &[Value]) -> Value {
+pub(super) fn apply(scope: &mut dyn Emitter, op: &UserOp, args: &[Value], laws: Laws<'_>) -> Value {
     let Definition::Body(body) = op.definition();
+    let special = match laws {
+        Laws::Ieee => None,
+        Laws::Default(known) if makes(body) || known.iter().any(|k| k.special != Special::NONE) => Some(Special::ALL),
+        Laws::Default(_) => Some(Special::NONE),
+    };
     let (now, later) = args.split_at(op.params().len().min(args.len()));
-    let mut value = expand_body(scope, body, now);
+    let mut value = expand_body(scope, body, now, special);
     for arg in later {
-        value = expand_body(scope, body, &[value, arg.clone()]);
+        value = expand_body(scope, body, &[value, arg.clone()], special);
     }
     value
 }
 
-/// A checked body on arguments of the operator's parameters; also the result of a special case.
-pub(crate) fn expand_body(scope: &mut dyn Emitter, body: &Body, args: &[Value]) -> Value {
+/// A checked body on arguments of the operator's parameters; in the default mode with the special values that may come
+/// about in it.
+fn expand_body(scope: &mut dyn Emitter, body: &Body, args: &[Value], special: Option<Special>) -> Value {
     let args: Vec<Value> = args.iter().map(|a| bind(scope, a)).collect();
-    Expansion { args: &args, vars: Vec::new() }.value(scope, body)
+    Expansion { args: &args, vars: Vec::new(), special }.value(scope, body)
 }
 
 struct Expansion<'a> {
     /// Bound: locals, constants and parameters.
     args: &'a [Value],
     vars: Vec<(&'a str, Value)>,
+    /// The special values of arguments and results in the default mode.
+    special: Option<Special>,
 }
 
 impl<'a> Expansion<'a> {
@@ -39,7 +48,10 @@ impl<'a> Expansion<'a> {
             Body::Lit(value) => Value::constant(value),
             Body::Call(op, args) => {
                 let args: Vec<Value> = args.iter().map(|a| self.value(scope, a)).collect();
-                expand(scope, op, &args)
+                let Some(special) = self.special else { return expand_in(scope, op, &args, Laws::Ieee) };
+                let constants: Vec<Option<Scalar>> = args.iter().map(Value::as_constant).collect();
+                let known = constants.iter().map(|constant| Known { special, constant: constant.as_ref() });
+                expand_in(scope, op, &args, Laws::Default(&known.collect::<Vec<_>>()))
             }
             Body::If(cond, then, other) => {
                 let cond = self.value(scope, cond).single().clone();

@@ -53,6 +53,7 @@ mod tests {
     use crate::assembly::Stmt;
     use crate::lower::Options;
     use crate::lower::build::int;
+    use crate::lower::special::Specials;
     use crate::lower::state::{Acc, Accumulator, Cursor, State};
     use crate::lower::tree::{Term, Tree};
     use crate::notation::{Index, Program, Role, TensorDecl, TensorId, Write};
@@ -70,7 +71,7 @@ mod tests {
             schedule: vec![],
             shares: vec![],
         };
-        let mut cx = Cx::new(&program, Options::default());
+        let mut cx = Cx::new(&program, Specials::of(&program, &[]), Options::default());
         let parts = Rc::new(vec![cx.new_local("s", Prim::I64)]);
         let (first, last) = (cx.new_local("first", Prim::I64), cx.new_local("last", Prim::I64));
         let mut state = State::default();
@@ -82,7 +83,7 @@ mod tests {
             cx.assign(last, hi.clone());
             Looplet::Run(Cursor::Locals(Accumulator { parts: parts.clone(), dirty: vec![] }))
         });
-        let assign = Assign { tensor: TensorId(0), lhs: id, write: Write::Overwrite, rhs, times: None };
+        let assign = Assign { tensor: TensorId(0), lhs: id, write: Write::Overwrite, rhs, times: Vec::new() };
         lower(
             &mut cx,
             Nest {

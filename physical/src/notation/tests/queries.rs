@@ -88,7 +88,7 @@ fn meaning(query: &PhysicalQuery, types: &Types) -> String {
         let dense = TensorType { format: Format::dense(ty.shape.len()), ..ty.clone() };
         (Alias::from(*name), DenseTensor { shape: ty.shape.clone(), values: places_of(&dense, &mut value) })
     });
-    let found = interpret(&plan, &tensors.collect()).unwrap();
+    let found = interpret(&plan, &tensors.collect(), redpoll_logic::FloatMode::default()).unwrap();
     let lines = query.outputs.iter().map(|o| {
         let values: Vec<String> = found[&o.alias].values.iter().map(Scalar::to_string).collect();
         format!("{} {:?}: {}\n", o.alias, o.ty.shape, values.join(" "))

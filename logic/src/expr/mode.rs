@@ -1,0 +1,100 @@
+//! Plans in another float mode: the same expressions, with the fill values that the mode gives them.
+//!
+//! Expressions are built in the default mode. The fill value of `A / B`, both of fill value 0, is 0 there and NaN in the
+//! strict mode, and so is that of what later queries read of the result.
+
+use super::{Expr, Node, infer};
+use crate::error::Error;
+use crate::field::Alias;
+use crate::format::TensorType;
+use crate::mode::FloatMode;
+use crate::plan::{Plan, Query};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+impl Plan {
+    /// Returns the plan with the fill values of a float mode.
+    ///
+    /// # Errors
+    /// When an operator faults on fill values that it does not meet in the default mode.
+    pub fn in_mode(&self, mode: FloatMode) -> Result<Plan, Error> {
+        let mut pass = Pass { mode, results: HashMap::new(), done: HashMap::new() };
+        let mut queries = Vec::with_capacity(self.queries.len());
+        for query in &self.queries {
+            let query = Query { alias: query.alias.clone(), expr: pass.expr(&query.expr)? };
+            // The fill is all that may differ; the size of a field that is not known is another's error.
+            pass.results.insert(query.alias.clone(), query.expr.info().fill.clone());
+            queries.push(query);
+        }
+        Ok(Plan { queries, produces: self.produces.clone() })
+    }
+}
+
+struct Pass {
+    mode: FloatMode,
+    /// The fill values of the results so far.
+    results: HashMap<Alias, crate::scalar::Scalar>,
+    /// Expressions that were rebuilt already, by address; plans share them.
+    done: HashMap<usize, Expr>,
+}
+
+impl Pass {
+    fn expr(&mut self, expr: &Expr) -> Result<Expr, Error> {
+        if let Some(done) = self.done.get(&expr.address()) {
+            return Ok(done.clone());
+        }
+        let mut one = |arg: &Expr| self.expr(arg);
+        let node = match expr.node() {
+            Node::Table { tensor, ty, fields } => {
+                let fill = self.results.get(tensor).unwrap_or(&ty.fill).clone();
+                let ty = if fill == ty.fill { ty.clone() } else { Arc::new(TensorType { fill, ..(**ty).clone() }) };
+                Node::Table { tensor: tensor.clone(), ty, fields: fields.clone() }
+            }
+            Node::Literal(_) | Node::Coordinate(_) => expr.node().clone(),
+            Node::MapJoin { op, args } => {
+                Node::MapJoin { op: op.clone(), args: args.iter().map(one).collect::<Result<_, _>>()? }
+            }
+            Node::Aggregate { op, init, arg, fields } => {
+                Node::Aggregate { op: op.clone(), init: init.clone(), arg: one(arg)?, fields: fields.clone() }
+            }
+            Node::Scan { op, arg, field } => Node::Scan { op: op.clone(), arg: one(arg)?, field: field.clone() },
+            Node::Reorder { arg, fields } => Node::Reorder { arg: one(arg)?, fields: fields.clone() },
+            Node::Relabel { arg, fields } => Node::Relabel { arg: one(arg)?, fields: fields.clone() },
+            Node::Index { map, arg } => Node::Index { map: map.clone(), arg: one(arg)? },
+            Node::Reformat { format, arg } => Node::Reformat { format: format.clone(), arg: one(arg)? },
+            Node::Refill { fill, computed, arg } => {
+                Node::Refill { fill: fill.clone(), computed: *computed, arg: one(arg)? }
+            }
+        };
+        let weak = expr.info().weak;
+        let info = super::Info { weak, ..infer(&node, self.mode)? };
+        let rebuilt = Expr::wrap(node, info, self.mode);
+        self.done.insert(expr.address(), rebuilt.clone());
+        Ok(rebuilt)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::format::{Format, TensorType};
+    use crate::mode::FloatMode;
+    use crate::text::{Catalog, parse};
+    use crate::{DType, Plan};
+
+    #[test]
+    fn a_quotient_of_zeros_is_zero_or_nan_and_later_queries_know() {
+        let format = Format::dense(1);
+        let ty = TensorType { shape: vec![3], dtype: DType::F64, fill: 0.0.into(), format };
+        let text =
+            "(plan (query Q (mapjoin / (table A i) (table B i))) (query R (mapjoin + (table Q i) 1)) (produces R))";
+        let plan = parse(text, &Catalog::from_iter([("A", ty.clone()), ("B", ty)])).unwrap();
+        let fills = |plan: &Plan| -> Vec<String> {
+            crate::verify(plan).unwrap();
+            plan.queries.iter().map(|q| q.expr.info().fill.to_string()).collect()
+        };
+        assert_eq!(fills(&plan), ["0.0", "1.0"]);
+        let strict = plan.in_mode(FloatMode::StrictIeee).unwrap();
+        assert_eq!(fills(&strict), ["nan", "nan"]);
+        assert_eq!(fills(&strict.in_mode(FloatMode::Relaxed).unwrap()), ["0.0", "1.0"]);
+    }
+}

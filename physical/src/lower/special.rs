@@ -1,0 +1,122 @@
+//! Special values in a program: which infinities and NaN its tensors and variables may have, given those of its inputs.
+
+use super::cx::Cx;
+use super::simplify::dtype_of;
+use super::state::{Cursor, State};
+use super::storage::Layout;
+use super::tree::Term;
+use crate::notation::{self, Expr, Program, Role, Stmt, Write};
+use crate::special::{Known, Special, of_call};
+use redpoll_logic::DType;
+use redpoll_logic::op::Op;
+
+/// The special values that tensors and variables may have, by number.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Specials {
+    pub(crate) tensors: Vec<Special>,
+    pub(crate) vars: Vec<Special>,
+}
+
+impl Specials {
+    /// Follows those of inputs through the program, until nothing is added.
+    pub(crate) fn of(program: &Program, layouts: &[Option<Layout>]) -> Specials {
+        let tensors = program.tensors.iter().enumerate().map(|(k, decl)| {
+            let given = layouts.get(k).and_then(Option::as_ref).filter(|_| decl.role == Role::Input);
+            Special::of(&decl.ty.fill).and(given.map_or(Special::NONE, |layout| layout.special))
+        });
+        let mut found = Specials { tensors: tensors.collect(), vars: vec![Special::NONE; program.vars.len()] };
+        if !program.tensors.iter().any(|t| t.ty.dtype.prims().iter().any(|p| p.is_float())) {
+            return found;
+        }
+        loop {
+            let before = found.clone();
+            program.body.walk(&mut |stmt| found.stmt(program, stmt));
+            if found == before {
+                return found;
+            }
+        }
+    }
+
+    fn stmt(&mut self, program: &Program, stmt: &Stmt) {
+        match stmt {
+            Stmt::Assign { lhs, write, rhs } => {
+                let value = Known { special: self.expr(program, rhs), constant: literal(rhs) };
+                let to = lhs.tensor.index();
+                let before = Known { special: self.tensors[to], constant: None };
+                let written = match write {
+                    Write::Init | Write::Overwrite => value.special,
+                    Write::Fold(op) => {
+                        let dtype = &program.tensors[to].ty.dtype;
+                        let value = Known { constant: None, ..value };
+                        of_call(op, &[before, value], &[dtype.clone(), dtype.clone()], dtype).and(value.special)
+                    }
+                };
+                self.tensors[to] = before.special.and(written);
+            }
+            Stmt::Let { var, value, .. } => {
+                let special = self.expr(program, value);
+                self.vars[var.index()] = self.vars[var.index()].and(special);
+            }
+            Stmt::Swap(a, b) => {
+                let both = self.tensors[a.index()].and(self.tensors[b.index()]);
+                self.tensors[a.index()] = both;
+                self.tensors[b.index()] = both;
+            }
+            _ => {}
+        }
+    }
+
+    fn expr(&mut self, program: &Program, e: &Expr) -> Special {
+        match e {
+            Expr::Literal(value) => Special::of(value),
+            Expr::Index(_) => Special::NONE,
+            Expr::Var(var) => self.vars[var.index()],
+            Expr::Access(access) => {
+                // Reads outside are not told apart from others once the access is resolved.
+                let outside = access.subscripts.iter().filter_map(|s| s.outside.as_ref());
+                let outside = outside.fold(Special::NONE, |set, value| set.and(Special::of(value)));
+                let of = &mut self.tensors[access.tensor.index()];
+                *of = of.and(outside);
+                *of
+            }
+            Expr::Call(op, args) => {
+                let specials: Vec<Special> = args.iter().map(|arg| self.expr(program, arg)).collect();
+                let dtypes: Option<Vec<DType>> = args.iter().map(|arg| notation::dtype_of(program, arg).ok()).collect();
+                let known = args.iter().zip(specials).map(|(arg, special)| Known { special, constant: literal(arg) });
+                dtypes.map_or(Special::ALL, |dtypes| called(op, &known.collect::<Vec<_>>(), &dtypes))
+            }
+        }
+    }
+}
+
+fn literal(e: &Expr) -> Option<&redpoll_logic::Scalar> {
+    match e {
+        Expr::Literal(value) => Some(value),
+        _ => None,
+    }
+}
+
+fn called(op: &Op, known: &[Known<'_>], dtypes: &[DType]) -> Special {
+    op.signature(dtypes).map_or(Special::ALL, |signature| of_call(op, known, dtypes, &signature.result))
+}
+
+/// What is known of the value of a term.
+pub(crate) fn known<'t>(cx: &Cx<'_>, state: &State, t: &'t Term) -> Known<'t> {
+    let special = match t {
+        Term::Lit(value) => return Known { special: Special::of(value), constant: Some(value) },
+        Term::Index(_) => Special::NONE,
+        Term::Var(var) => cx.special_of_var(*var),
+        Term::Access(id) => match (&state.acc(*id).cursor, state.acc(*id).tensor) {
+            (Cursor::Fill(value), _) => Special::of(value),
+            (_, Some(tensor)) => cx.special(tensor),
+            (_, None) => Special::NONE,
+        },
+        Term::Value(value) if value.dtype.prims().iter().any(|p| p.is_float()) => Special::ALL,
+        Term::Value(_) => Special::NONE,
+        Term::Call(op, args) => {
+            let dtypes: Vec<DType> = args.iter().map(|arg| dtype_of(cx, state, arg)).collect();
+            called(op, &args.iter().map(|arg| known(cx, state, arg)).collect::<Vec<_>>(), &dtypes)
+        }
+    };
+    Known { special, constant: None }
+}

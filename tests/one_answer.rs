@@ -1,0 +1,375 @@
+//! One answer whatever the format: in the default float mode a result depends on the values of its operands, not on how they
+//! are stored.
+//!
+//! Two matrices meet in every combination of values, infinities and NaN among them, of values that are stored and of ones
+//! that are not; every operator that has an annihilator is applied to them in every pair of formats.
+
+use redpoll::{Bindings, Config, Engine, Note, Session};
+use redpoll_logic::interp::{Dense, Exactness, interpret};
+use redpoll_logic::op::{Builtin, Op};
+use redpoll_logic::text::{Catalog, parse, parse_format};
+use redpoll_logic::{DType, FloatMode, Format, Prim, Scalar, TensorType};
+use redpoll_physical::storage::{Duplicates, Tensor, Triples, Values, convert};
+use redpoll_testing::rng::Rng;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+const FORMATS: [&str; 5] = ["csr", "coo", "dense", "(dense (hash (element)))", "rle"];
+
+const INF: f64 = f64::INFINITY;
+const NAN: f64 = f64::NAN;
+
+/// What stands in a row of the first matrix, or in a column of the second: nothing is stored, or a value.
+const FLOATS: &[Option<f64>] =
+    &[None, Some(0.0), Some(1.5), Some(-2.0), Some(INF), Some(-INF), Some(NAN), None, Some(1.0)];
+const NUMBERS: &[Option<f64>] = &[None, Some(0.0), Some(1.0), Some(-1.0), Some(3.0), None, Some(-128.0), Some(127.0)];
+const BOOLS: &[Option<f64>] = &[None, Some(0.0), Some(1.0), None];
+
+/// Fill values of the two matrices.
+const FLOAT_FILLS: &[[f64; 2]] =
+    &[[0.0, 0.0], [0.0, 5.0], [2.0, 0.0], [0.0, INF], [INF, 0.0], [-INF, -INF], [0.0, NAN], [NAN, 1.0], [1.0, 1.0]];
+const NUMBER_FILLS: &[[f64; 2]] = &[[0.0, 0.0], [0.0, 1.0], [-1.0, 0.0], [127.0, -128.0]];
+const BOOL_FILLS: &[[f64; 2]] = &[[0.0, 0.0], [0.0, 1.0], [1.0, 1.0]];
+
+/// A matrix whose rows, or columns, each hold one value.
+fn matrix(values: &[Option<f64>], by_row: bool, (prim, fill): (Prim, f64), format: &str) -> (Tensor, Vec<Scalar>) {
+    let n = values.len() as u64;
+    let of = |v: f64| Scalar::F64(v).cast(prim).unwrap();
+    let at = |i: u64, j: u64| values[if by_row { i } else { j } as usize];
+    let places: Vec<(u64, u64)> = (0..n).flat_map(|i| (0..n).map(move |j| (i, j))).collect();
+    let stored: Vec<(u64, u64, Scalar)> = places.iter().filter_map(|&(i, j)| at(i, j).map(|v| (i, j, of(v)))).collect();
+    let scalars: Vec<Scalar> = stored.iter().map(|(.., v)| v.clone()).collect();
+    let triples = Triples {
+        shape: vec![n, n],
+        coordinates: vec![stored.iter().map(|s| s.0).collect(), stored.iter().map(|s| s.1).collect()],
+        values: Values::from_scalars(DType::Prim(prim), &scalars).unwrap(),
+    };
+    let format = parse_format(format, 2).unwrap();
+    let ty = TensorType { shape: vec![n, n], dtype: DType::Prim(prim), fill: of(fill), format };
+    let dense = places.iter().map(|&(i, j)| of(at(i, j).unwrap_or(fill))).collect();
+    (Tensor::from_triples(ty, &triples, Duplicates::Error).unwrap().0, dense)
+}
+
+/// The values of all places, row-major.
+fn all_values(tensor: &Tensor) -> Vec<Scalar> {
+    let rank = tensor.ty().shape.len();
+    let dense = convert(tensor, &Format::dense(rank)).unwrap();
+    let count = tensor.ty().shape.iter().product::<u64>() as usize;
+    (0..count).map(|k| dense.leaf()[0].scalar(k)).collect()
+}
+
+/// Equal, both zeros being one, and NaN being NaN.
+fn same(a: &Scalar, b: &Scalar) -> bool {
+    a == b || a.is_nan() && b.is_nan() || a.to_f64() == Some(0.0) && b.to_f64() == Some(0.0)
+}
+
+fn run(session: &Session, text: &str, bindings: &Bindings) -> Vec<Tensor> {
+    let prepared = session.prepare(text, bindings).unwrap_or_else(|e| panic!("{e}: {text}"));
+    prepared.run().unwrap_or_else(|e| panic!("{e}: {text}")).outputs.into_iter().map(|(_, t)| t).collect()
+}
+
+fn session(engine: Engine, mode: FloatMode) -> Session {
+    let mut config = Config { engine, ..Config::default() };
+    config.optimizer.float_mode = mode;
+    Session::new(config)
+}
+
+/// The operators on two arguments of a dtype of which one value at least decides the result.
+fn annihilated(prim: Prim, values: &[Option<f64>]) -> Vec<Builtin> {
+    let dtypes = [DType::Prim(prim), DType::Prim(prim)];
+    let decides = |b: &&Builtin| {
+        let op = Op::Builtin(**b);
+        let Ok(signature) = op.signature(&dtypes) else { return false };
+        let checked = matches!(b, Builtin::AddChecked | Builtin::SubChecked | Builtin::MulChecked);
+        !(checked && prim.is_int())
+            && signature.result.prim().is_some()
+            && values.iter().flatten().any(|v| {
+                (0..2).any(|k| {
+                    let mut known = [None, None];
+                    known[k] = Some(Scalar::F64(*v).cast(prim).unwrap());
+                    op.annihilates(&signature, &known, FloatMode::Relaxed).is_some()
+                })
+            })
+    };
+    Builtin::ALL.iter().filter(decides).copied().collect()
+}
+
+/// Opposite infinities under a sum, which are not determined: each decides it.
+fn is_open(b: Builtin, x: &Scalar, y: &Scalar) -> bool {
+    let (Some(x), Some(y)) = (x.to_f64(), y.to_f64()) else { return false };
+    let sign = if matches!(b, Builtin::Sub | Builtin::SubSat | Builtin::SubChecked) { -1.0 } else { 1.0 };
+    let sum = matches!(
+        b,
+        Builtin::Add | Builtin::AddSat | Builtin::AddChecked | Builtin::Sub | Builtin::SubSat | Builtin::SubChecked
+    );
+    sum && x.is_infinite() && y.is_infinite() && x != sign * y
+}
+
+fn check_operators(prim: Prim, values: &[Option<f64>], fills: &[[f64; 2]], pairs: &[[&str; 2]]) {
+    let operators = annihilated(prim, values);
+    assert!(operators.len() >= 4, "{operators:?} on {prim}");
+    let names: Vec<String> = (0..operators.len()).map(|k| format!("R{k}")).collect();
+    let queries: Vec<String> = names
+        .iter()
+        .zip(&operators)
+        .map(|(name, b)| format!("(query {name} (mapjoin {b} (table A i j) (table B i j)))"))
+        .collect();
+    let text = format!("(plan {} (produces {}))", queries.join(" "), names.join(" "));
+    let session = session(Engine::Instant, FloatMode::Relaxed);
+    for [fill_a, fill_b] in fills {
+        for [format_a, format_b] in pairs {
+            let (a, x) = matrix(values, true, (prim, *fill_a), format_a);
+            let (b, y) = matrix(values, false, (prim, *fill_b), format_b);
+            let outputs = run(&session, &text, &Bindings::from_iter([("A", a), ("B", b)]));
+            for (op, output) in operators.iter().zip(&outputs) {
+                let signature = Op::Builtin(*op).signature(&[DType::Prim(prim), DType::Prim(prim)]).unwrap();
+                for (k, found) in all_values(output).iter().enumerate() {
+                    let args: Vec<Scalar> = [&x[k], &y[k]]
+                        .iter()
+                        .zip(&signature.args)
+                        .map(|(v, to)| redpoll_logic::op::cast_to(v, to))
+                        .collect();
+                    if is_open(*op, &args[0], &args[1]) {
+                        continue;
+                    }
+                    let expected = Op::Builtin(*op).eval_in(&args, FloatMode::Relaxed).unwrap();
+                    let n = values.len();
+                    assert!(
+                        same(found, &expected),
+                        "{op} on {prim} of {args:?}, fills {fill_a} {fill_b}, formats {format_a} {format_b}, at {} {}: \
+                         expected {expected}, found {found}",
+                        k / n,
+                        k % n
+                    );
+                }
+            }
+        }
+    }
+}
+
+fn all_pairs() -> Vec<[&'static str; 2]> {
+    FORMATS.iter().flat_map(|a| FORMATS.map(|b| [*a, b])).collect()
+}
+
+#[test]
+fn floats() {
+    check_operators(Prim::F64, FLOATS, FLOAT_FILLS, &all_pairs());
+}
+
+#[test]
+fn narrow_floats() {
+    check_operators(Prim::F32, FLOATS, &FLOAT_FILLS[..4], &FORMATS.map(|f| [f, f]));
+}
+
+#[test]
+fn integers_and_booleans() {
+    let alike = FORMATS.map(|f| [f, f]);
+    check_operators(Prim::I8, NUMBERS, NUMBER_FILLS, &alike);
+    check_operators(Prim::U8, NUMBERS, &NUMBER_FILLS[..2], &alike);
+    check_operators(Prim::Bool, BOOLS, BOOL_FILLS, &alike);
+}
+
+/// Protects fill values that are derived through several operators, and infinities that these make of finite numbers.
+#[test]
+fn products_with_poles_are_zero_where_a_factor_is() {
+    let values: &[Option<f64>] = &[None, Some(0.0), Some(1.0), Some(2.0), Some(0.5), None];
+    let pairs: [(&str, fn(f64, f64) -> f64); 7] = [
+        ("(mapjoin * (table A i j) (mapjoin log (table B i j)))", |a, b| if a == 0.0 { 0.0 } else { a * b.ln() }),
+        ("(mapjoin * (table A i j) (mapjoin reciprocal (table B i j)))", |a, b| if a == 0.0 { 0.0 } else { a / b }),
+        ("(mapjoin * (table A i j) (mapjoin / 1 (table B i j)))", |a, b| if a == 0.0 { 0.0 } else { a / b }),
+        (
+            "(mapjoin * (mapjoin / (table A i j) (table B i j)) (table A i j))",
+            |a, b| {
+                if a == 0.0 { 0.0 } else { a / b * a }
+            },
+        ),
+        ("(mapjoin * (table A i j) (mapjoin pow (table B i j) -1))", |a, b| if a == 0.0 { 0.0 } else { a / b }),
+        ("(mapjoin / (mapjoin * (table A i j) (table B i j)) (table B i j))", |a, b| if b == 0.0 { 0.0 } else { a }),
+        ("(mapjoin + 1 (mapjoin fmod (table A i j) (table B i j)))", |a, b| 1.0 + if a == 0.0 { 0.0 } else { a % b }),
+    ];
+    for (expr, expected) in pairs {
+        let text = format!("(plan (query C {expr}) (produces C))");
+        for [format_a, format_b] in all_pairs() {
+            let (a, x) = matrix(values, true, (Prim::F64, 0.0), format_a);
+            let (b, y) = matrix(values, false, (Prim::F64, 0.0), format_b);
+            for engine in [Engine::Instant, Engine::NotationInterpreter] {
+                let bindings = Bindings::from_iter([("A", a.clone()), ("B", b.clone())]);
+                let found = run(&session(engine, FloatMode::Relaxed), &text, &bindings).remove(0);
+                for (k, found) in all_values(&found).iter().enumerate() {
+                    let [a, b] = [&x[k], &y[k]].map(|v| v.to_f64().unwrap());
+                    let expected = Scalar::F64(expected(a, b));
+                    assert!(
+                        same(found, &expected),
+                        "{expr} of {a} {b} in {format_a} {format_b}: {found}, not {expected}"
+                    );
+                }
+            }
+        }
+    }
+}
+
+/// Protects folds: what they give lies within the bound of the interpreter, in every pair of formats.
+#[test]
+fn folds_stay_within_the_bound_of_the_interpreter() {
+    let queries = [
+        "(aggregate + 0 (mapjoin * (table A i k) (table B k j)) k)",
+        "(aggregate + 0 (mapjoin / (table A i j) (table B i j)) j)",
+        "(aggregate max -inf (mapjoin * (table A i j) (mapjoin log (table B i j))) j)",
+        "(aggregate * 1 (mapjoin * (table A i j) (table B i j)) i)",
+        "(aggregate + 0 (table A i j) i j)",
+        "(mapjoin / (table A i j) (aggregate + 0 (table A i k) k))",
+        "(mapjoin * (table A i j) (mapjoin reciprocal (aggregate + 0 (table B i k) k)))",
+        "(aggregate min inf (mapjoin + (table A i k) (table B k j)) k)",
+    ];
+    let (mut rng, n) = (Rng::new(17), 6u64);
+    let mut skipped = BTreeMap::new();
+    for query in queries {
+        let text = format!("(plan (query C {query}) (produces C))");
+        let tropical = query.contains("min inf");
+        let fill = if tropical { INF } else { 0.0 };
+        for [format_a, format_b] in all_pairs() {
+            let mut dense: HashMap<_, Dense> = HashMap::new();
+            let mut bound = Vec::new();
+            for (name, format) in [("A", format_a), ("B", format_b)] {
+                let drawn: Vec<(u64, u64, f64)> = (1..n)
+                    .flat_map(|i| (0..n).map(move |j| (i, j)))
+                    .filter_map(|(i, j)| {
+                        let special = *rng.pick(&[0.0, INF, 1.0, 2.0]);
+                        let value = if rng.chance(15) { special } else { rng.below(5) as f64 - 1.0 };
+                        rng.chance(40).then_some((i, j, value))
+                    })
+                    .collect();
+                let mut values = vec![Scalar::F64(fill); (n * n) as usize];
+                drawn.iter().for_each(|(i, j, v)| values[(i * n + j) as usize] = Scalar::F64(*v));
+                let triples = Triples {
+                    shape: vec![n, n],
+                    coordinates: vec![drawn.iter().map(|d| d.0).collect(), drawn.iter().map(|d| d.1).collect()],
+                    values: Values::from(drawn.iter().map(|d| d.2).collect::<Vec<f64>>()),
+                };
+                let format = parse_format(format, 2).unwrap();
+                let ty = TensorType { shape: vec![n, n], dtype: DType::F64, fill: fill.into(), format };
+                bound.push((name, Tensor::from_triples(ty, &triples, Duplicates::Error).unwrap().0));
+                dense.insert(name.into(), Dense { shape: vec![n, n], values });
+            }
+            let catalog: Catalog = bound.iter().map(|(name, t)| (*name, t.ty().clone())).collect();
+            let plan = parse(&text, &catalog).unwrap();
+            let expected = interpret(&plan, &dense, FloatMode::Relaxed).unwrap();
+            let found =
+                run(&session(Engine::Instant, FloatMode::Relaxed), &text, &Bindings::from_iter(bound)).remove(0);
+            let compared = expected["C"].compare(&all_values(&found), Exactness::Bounded);
+            let compared = compared.unwrap_or_else(|e| panic!("{query} in {format_a} {format_b}: {e}"));
+            let counts = skipped.entry(query.to_owned()).or_insert((0, 0));
+            *counts = (counts.0 + compared.skipped, counts.1 + compared.equal);
+        }
+    }
+    assert!(
+        skipped.values().all(|(skipped, equal)| 3 * equal > *skipped),
+        "what was not determined, and was: {skipped:?}"
+    );
+}
+
+/// Protects sparsity: a quotient of two sparse matrices has what the dividend has.
+#[test]
+fn quotients_of_sparse_matrices_are_sparse() {
+    let n = 20_000u64;
+    let mut rng = Rng::new(3);
+    let mut draw = |format: Format| {
+        let mut places: Vec<[u64; 2]> = (0..4000).map(|_| [rng.below(n), rng.below(n)]).collect();
+        places.sort_unstable();
+        places.dedup();
+        let ty = TensorType { shape: vec![n, n], dtype: DType::F64, fill: 0.0.into(), format };
+        let triples = Triples {
+            shape: vec![n, n],
+            coordinates: (0..2).map(|m| places.iter().map(|p| p[m]).collect()).collect(),
+            values: Values::from((0..places.len()).map(|k| 1.0 + k as f64).collect::<Vec<f64>>()),
+        };
+        Tensor::from_triples(ty, &triples, Duplicates::Error).unwrap().0
+    };
+    for format in [Format::csr(), Format::coo(2)] {
+        let (a, b) = (draw(format.clone()), draw(format));
+        let bindings = Bindings::from_iter([("A", a), ("B", b)]);
+        for expr in [
+            "(mapjoin / (table A i j) (table B i j))",
+            "(mapjoin fmod (table A i j) (table B i j))",
+            "(mapjoin rem (table A i j) (table B i j))",
+            "(mapjoin * (table A i j) (mapjoin log (table B i j)))",
+            "(mapjoin * (table A i j) (mapjoin reciprocal (table B i j)))",
+            "(mapjoin / (table A i j) (aggregate + 0 (table A i k) k))",
+        ] {
+            let text = format!("(plan (query C {expr}) (produces C))");
+            let found = run(&session(Engine::Instant, FloatMode::Relaxed), &text, &bindings).remove(0);
+            assert_eq!(found.ty().fill, Scalar::F64(0.0), "{expr}");
+            assert!(found.count_stored().unwrap() <= 4000, "{expr} stores {}", found.count_stored().unwrap());
+        }
+    }
+}
+
+/// Protects the strict mode, and the note on where the modes differ.
+#[test]
+fn quotients_of_nothing_are_nan_in_the_strict_mode_and_noted_in_the_default_one() {
+    let values: &[Option<f64>] = &[None, Some(0.0), Some(2.0)];
+    let text =
+        "(plan (query C (mapjoin / (table A i j) (table B i j))) (query D (mapjoin + (table C i j) 1)) (produces C D))";
+    for format in FORMATS {
+        let (a, x) = matrix(values, true, (Prim::F64, 0.0), format);
+        let (b, y) = matrix(values, false, (Prim::F64, 0.0), format);
+        let bindings = Bindings::from_iter([("A", a), ("B", b)]);
+        for engine in [Engine::Instant, Engine::LogicInterpreter, Engine::NotationInterpreter] {
+            let found = run(&session(engine, FloatMode::StrictIeee), text, &bindings);
+            for (k, (c, d)) in all_values(&found[0]).iter().zip(&all_values(&found[1])).enumerate() {
+                let quotient = x[k].to_f64().unwrap() / y[k].to_f64().unwrap();
+                assert!(same(c, &Scalar::F64(quotient)), "{format} at {k}: {c}, not {quotient}");
+                assert!(same(d, &Scalar::F64(quotient + 1.0)), "{format} at {k}: {d}");
+            }
+        }
+        let notes = session(Engine::Instant, FloatMode::Relaxed).prepare(text, &bindings).unwrap().notes();
+        let modes: Vec<&Note> = notes.iter().filter(|n| matches!(n, Note::ModesDiffer { .. })).collect();
+        if ["dense", "rle"].contains(&format) {
+            assert!(modes.is_empty(), "{modes:?}");
+            continue;
+        }
+        let expected =
+            "query `C`: where nothing is stored, (/ 0.0 0.0) is 0.0; in the strict mode (`--strict`) it is nan";
+        assert_eq!(modes.iter().map(|n| n.to_string()).collect::<Vec<_>>(), [expected]);
+        let strict = session(Engine::Instant, FloatMode::StrictIeee).prepare(text, &bindings).unwrap().notes();
+        assert!(!strict.iter().any(|n| matches!(n, Note::ModesDiffer { .. })), "{strict:?}");
+    }
+}
+
+/// Protects the counts of places in folds: more than 64 bits hold.
+#[test]
+fn folds_over_more_places_than_64_bits_count() {
+    let n = 1u64 << 33;
+    let tensor = |fill: Scalar, value: Scalar| {
+        let ty = TensorType { shape: vec![n, n], dtype: fill.dtype(), fill, format: Format::csf(2) };
+        let values = Values::from_scalars(value.dtype(), &[value]).unwrap();
+        let triples = Triples { shape: vec![n, n], coordinates: vec![vec![7], vec![12]], values };
+        Tensor::from_triples(Arc::new(ty), &triples, Duplicates::Error).unwrap().0
+    };
+    let session = session(Engine::Instant, FloatMode::Relaxed);
+    let fold = |expr: &str, p: &Tensor| {
+        let text = format!("(plan (query s {expr}) (produces s))");
+        let run = session.prepare(&text, &Bindings::from_iter([("P", p.clone())])).and_then(|prepared| prepared.run());
+        run.map(|r| r.outputs[0].1.leaf()[0].scalar(0)).map_err(|e| e.to_string())
+    };
+    let floats = tensor(0.0.into(), 5.0.into());
+    let all = 2f64.powi(66);
+    assert_eq!(fold("(aggregate + 0 (mapjoin + (table P i j) 1) i j)", &floats), Ok((all + 5.0).into()));
+    assert_eq!(
+        fold("(aggregate + 0 (aggregate + 0 (mapjoin + (table P i j) 1) j) i)", &floats),
+        Ok((all + 5.0).into())
+    );
+    assert_eq!(fold("(aggregate * 1 (table P i j) i j)", &floats), Ok(0.0.into()));
+    assert_eq!(fold("(aggregate + 0 (table P i j) i j)", &tensor(1.0.into(), 5.0.into())), Ok((all + 4.0).into()));
+    let mean = format!("(mapjoin / (aggregate + 0 (mapjoin + (table P i j) 1) i j) {all})");
+    assert_eq!(fold(&mean, &floats), Ok(1.0.into()));
+    // 2^66 places of 1, one of which holds 5, modulo 2^64; the product of as many 3s is a power of 3 modulo 2^64.
+    let ones = tensor(1i64.into(), 5i64.into());
+    assert_eq!(fold("(aggregate + 0 (table P i j) i j)", &ones), Ok(4i64.into()));
+    assert_eq!(fold("(aggregate * 1 (table P i j) i j)", &tensor(2i64.into(), 5i64.into())), Ok(0i64.into()));
+    assert_eq!(fold("(aggregate bxor 0 (table P i j) i j)", &ones), Ok(4i64.into()));
+    assert!(fold("(aggregate add-checked 0 (table P i j) i j)", &ones).is_err());
+    assert_eq!(fold("(aggregate add-checked 0 (table P i j) i j)", &tensor(0i64.into(), 5i64.into())), Ok(5i64.into()));
+    let p = session.array(floats);
+    assert_eq!((p + 1.0).mean(..).to_vec::<f64>().unwrap(), [1.0]);
+}
