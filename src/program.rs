@@ -10,9 +10,13 @@ use crate::prepared::Run;
 use crate::session::{Bindings, Session};
 use crate::timings::{Phase, Timings};
 use redpoll_logic::{Alias, DType, Format, Scalar, TensorType};
-use redpoll_physical::notation::{self, InputText, Role, inputs_of, normalize, parse_over, scheduled, verify_parallel};
+use redpoll_physical::notation::{
+    self, InputText, Role, checks, inputs_of, normalize, parse_over, scheduled, verify_parallel,
+};
 use redpoll_physical::run::Limits;
 use redpoll_physical::storage::{Tensor, Values, convert};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// A program in Notation text: loops over tensors that are accessed by index, in the form that the module
@@ -37,6 +41,18 @@ pub(crate) struct MadeProgram {
     pub(crate) executable: Executable,
     /// What is read off its inputs.
     shares: Vec<ReadOff>,
+    /// The least and the greatest values of inputs that it was made for: it does not check coordinates that follow.
+    assumed: Vec<(Alias, (i64, i64))>,
+}
+
+impl MadeProgram {
+    /// Whether the values of inputs are among those that it was made for.
+    fn fits(&self, bindings: &Bindings) -> bool {
+        self.assumed.iter().all(|(input, (least, greatest))| {
+            let range = bindings.get(input.as_str()).and_then(Tensor::value_range);
+            range.is_some_and(|(a, b)| least <= &a && &b <= greatest)
+        })
+    }
 }
 
 /// An input with the bounds of blocks of another one that have equal shares of what it stores.
@@ -127,7 +143,7 @@ impl Session {
         let config = self.config();
         let by_text = config.dump.is_some() || config.load.is_some();
         let found = if by_text { None } else { self.programs().find(&program.text, &bindings) };
-        let made = match found {
+        let made = match found.filter(|made| made.fits(&bindings)) {
             Some(made) => made,
             None => {
                 let made = Arc::new(make(self, &program.text, &bindings, &mut timings)?);
@@ -158,7 +174,8 @@ fn make(session: &Session, text: &str, bindings: &Bindings, timings: &mut Timing
         let normal = normalize(transformed).map_err(Box::new)?;
         verify_parallel(&normal, mode).map_err(Box::new).map(|()| normal)
     });
-    let normal = normal.map_err(|source| Error::Program { at: marks.position(&source), source })?;
+    let normal = normal.map(|normal| over_values(normal, bindings));
+    let (normal, assumed) = normal.map_err(|source| Error::Program { at: marks.position(&source), source })?;
     let shares = ReadOff::all(&normal);
     let bindings = with_shares(&shares, bindings.clone());
     let outputs = normal.tensors.iter().filter(|t| t.role == Role::Output);
@@ -169,7 +186,46 @@ fn make(session: &Session, text: &str, bindings: &Bindings, timings: &mut Timing
     let edited = dump::edited(session.config(), text, &produces)?;
     let executable = Executable::new(session.config(), vec![Stage::of_program(loops)], produces, edited);
     timings.time(Phase::Compile, || executable.compile())?;
-    Ok(MadeProgram { executable, shares })
+    Ok(MadeProgram { executable, shares, assumed })
+}
+
+/// The program without the checks of coordinates that the values of bound tensors make needless, and what it takes for
+/// granted of these. Ranges of values are widened to the sizes of the program, so that it serves for other values, too.
+fn over_values(program: notation::Program, bindings: &Bindings) -> (notation::Program, Vec<(Alias, (i64, i64))>) {
+    let before = checks(&program).len();
+    if before == 0 {
+        return (program, Vec::new());
+    }
+    let sizes = program.tensors.iter().flat_map(|t| t.ty.format.storage_shape(&t.ty.shape));
+    let last: Vec<i64> = sizes.filter_map(|n| i64::try_from(n).ok()).map(|n| n - 1).collect();
+    let asked = RefCell::new(BTreeMap::new());
+    let range = |id: notation::TensorId| {
+        let decl = &program.tensors[id.index()];
+        // Numbers are expected to change from run to run.
+        if decl.role != Role::Input || decl.ty.shape.is_empty() {
+            return None;
+        }
+        let (least, greatest) = bindings.get(decl.name.as_str())?.value_range().filter(|(least, _)| *least >= 0)?;
+        let range = (least.min(0), *last.iter().filter(|n| **n >= greatest).min()?);
+        asked.borrow_mut().insert(Alias::from(decl.name.as_str()), range);
+        Some(range)
+    };
+    let proved = notation::bounds(program.clone(), &range);
+    if checks(&proved).len() == before {
+        (program, Vec::new())
+    } else {
+        (proved, asked.into_inner().into_iter().collect())
+    }
+}
+
+/// An error of a run; one that the program's text makes is told as those of its text are.
+fn of_program(error: Error) -> Error {
+    match error {
+        Error::Query { source, .. } if matches!(*source, redpoll_physical::Error::OutOfBounds(_)) => {
+            Error::Program { at: None, source }
+        }
+        other => other,
+    }
 }
 
 impl PreparedProgram {
@@ -199,7 +255,8 @@ impl PreparedProgram {
         let none = || Err(Error::NoLogic);
         let executable = &self.made.executable;
         let on = (&self.bindings, &self.limits);
-        let (run, lost) = run_or_restart(engine, |engine| executable.run(engine, on, &none, &mut |_| Ok(())))?;
+        let run = run_or_restart(engine, |engine| executable.run(engine, on, &none, &mut |_| Ok(())));
+        let (run, lost) = run.map_err(of_program)?;
         if let Some(error) = lost {
             executable.decline(&error);
         }
@@ -226,6 +283,26 @@ impl PreparedProgram {
         self.made.executable.tier_note()
     }
 
+    /// How its coordinates are known to be in bounds: which inputs were looked at, and which checks stayed.
+    fn bounds(&self, program: &notation::Program) -> String {
+        let mut lines: Vec<String> = Vec::new();
+        for (input, (least, greatest)) in &self.made.assumed {
+            lines.push(format!("the values of `{input}` were looked at once: they are between {least} and {greatest}"));
+        }
+        for check in checks(program) {
+            let (site, mode) = (&check.site, check.mode);
+            let (line, column) = (site.at.line, site.at.column);
+            lines.push(format!(
+                "line {line}, column {column}: `{}` of `{}` is checked where it is met, against the size of mode {mode} of `{}`",
+                site.subscript, site.access, site.tensor
+            ));
+        }
+        if lines.is_empty() {
+            lines.push("all coordinates are proved to be in bounds; none is checked when the program runs".to_owned());
+        }
+        lines.join("\n") + "\n"
+    }
+
     /// The program as it was read, in normal form, and below as far as is asked for.
     ///
     /// # Errors
@@ -237,6 +314,7 @@ impl PreparedProgram {
             let Some(loops) = stage.loops() else { continue };
             sections.push(section("program", notation::print(&loops.written)));
             sections.push(section("normal form", notation::print(&loops.program)));
+            sections.push(section("bounds", self.bounds(&loops.program)));
             sections.extend(code_of(loops, &stage.name, executable, detail)?);
         }
         sections.push(section("engine", self.placement().to_string()));

@@ -298,3 +298,27 @@ fn much_work_asks_for_a_device() {
     let little = session.vector([1.0, 2.0]).sum(..).prepare().unwrap().placement();
     assert!(matches!(little.reason, Reason::Little { .. }), "{little}");
 }
+
+/// Protects memory: sizes that multiply to more than positions can count are an error before anything is allocated.
+#[test]
+fn sizes_do_not_wrap_around() {
+    let vector = |n: u64| matrix([1, n], 0.0, &Format::dense(2)).to_dense_scalars().unwrap();
+    let x = |n: u64| {
+        let ty =
+            TensorType { shape: vec![n], dtype: Prim::F64.into(), fill: Scalar::F64(0.0), format: Format::dense(1) };
+        Tensor::from_dense(ty.clone(), &Values::from_scalars(ty.dtype, &vector(n)).unwrap()).unwrap()
+    };
+    let text = "(plan (query C (mapjoin + (table x i) (table x j) (table x k) (table x l))) (produces C))";
+    for n in [65_535, 65_536, 65_537] {
+        for engine in [Engine::Instant, Engine::AssemblyInterpreter, Engine::GridInterpreter] {
+            for threads in [1, 2] {
+                let workers = Arc::new(Workers::new(NonZero::new(threads).unwrap()));
+                let session = Session::new(Config { engine, workers, ..Config::default() });
+                let bindings = Bindings::new().with("x", x(n));
+                let run = session.prepare(text, &bindings).and_then(|prepared| prepared.run());
+                let error = run.unwrap_err().to_string();
+                assert!(error.contains("exceed the 9223372036854775807 positions"), "{n}, {engine:?}: {error}");
+            }
+        }
+    }
+}

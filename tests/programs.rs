@@ -438,3 +438,95 @@ fn faults_are_told_with_their_line() {
     assert!(told("(program (input B (shape n n)) (block))").starts_with("no data for table `B`"));
     assert!(told("(program (input A (shape n 3)) (block))").contains("line 1, column 28"));
 }
+
+fn index(values: &[i64]) -> Tensor {
+    let ty = TensorType {
+        shape: vec![values.len() as u64],
+        dtype: Prim::I64.into(),
+        fill: Scalar::I64(0),
+        format: parse_format("dense", 1).unwrap(),
+    };
+    Tensor::from_dense(ty, &Values::from(values.to_vec())).unwrap()
+}
+
+const SCATTER: &str = "(program (input I (shape m)) (output y (shape 3) f64)\n  (for i\n    (+= (y (I i)) 1)))";
+
+/// Protects that a run ends with the place in the text, on every engine, and that the session goes on.
+#[test]
+fn coordinates_out_of_bounds_are_errors_of_the_program() {
+    let program = Program::new(SCATTER).unwrap();
+    for engine in ENGINES {
+        let session = Session::new(Config { engine, ..Config::default() });
+        let run = |values: &[i64]| {
+            let bindings: Bindings = [("I", index(values))].into_iter().collect();
+            session.prepare_program(&program, &bindings).unwrap().run()
+        };
+        assert!(run(&[0, 2, 1]).is_ok(), "{engine:?}");
+        for at in [3, -1, 3_000_000_000] {
+            let error = run(&[0, 2, at]).unwrap_err();
+            assert_eq!(
+                error.to_string(),
+                format!(
+                    "program, `(y (I i))`, line 3, column 9, is out of bounds: `(I i)` is {at}, but mode 0 of `y` has size 3; \
+                     test the coordinate with an `if`, or give a read an `outside`"
+                ),
+                "{engine:?}"
+            );
+        }
+        assert!(run(&[2, 2, 2]).is_ok(), "{engine:?}");
+    }
+}
+
+/// Protects that an index tensor within bounds costs no checks, and that `explain` says which ones stayed.
+#[test]
+fn index_tensors_are_looked_at_once() {
+    let program = Program::new(SCATTER).unwrap();
+    let session = Session::default();
+    let bounds = |values: &[i64]| {
+        let bindings: Bindings = [("I", index(values))].into_iter().collect();
+        let sections = session.prepare_program(&program, &bindings).unwrap().explain(Detail::Notation).unwrap();
+        sections.into_iter().find(|s| s.title == "bounds").unwrap().text
+    };
+    assert_eq!(bounds(&[0, 2, 1]), "the values of `I` were looked at once: they are between 0 and 2\n");
+    let checked =
+        "line 3, column 9: `(I i)` of `(y (I i))` is checked where it is met, against the size of mode 0 of `y`\n";
+    assert_eq!(bounds(&[0, 2, 4]), checked);
+    assert_eq!(bounds(&[0, 2, -1]), checked);
+}
+
+/// Protects that no program of the folder pays for checks: their loops and conditions prove all coordinates.
+#[test]
+fn programs_check_nothing() {
+    let graph = Graph::grid(3);
+    let dense = graph.tensor("dense", |_, _| 1.0);
+    for file in std::fs::read_dir("programs").unwrap() {
+        let path = file.unwrap().path();
+        if path.extension().is_none_or(|e| e != "rp") {
+            continue;
+        }
+        let program = Program::new(&std::fs::read_to_string(&path).unwrap()).unwrap();
+        let input = |i: &redpoll::physical::notation::InputText| {
+            let tensor = match i.name.as_str() {
+                "source" => Tensor::scalar(&Scalar::I64(0)).unwrap(),
+                "x" => floats(&[9]),
+                "B" => dense.clone(),
+                _ => graph.tensor("csr", |_, _| 1.0),
+            };
+            (i.name.clone(), tensor)
+        };
+        let bindings: Bindings = program.inputs().iter().map(input).collect();
+        let sections = session().prepare_program(&program, &bindings).unwrap().explain(Detail::Notation).unwrap();
+        let bounds = sections.into_iter().find(|s| s.title == "bounds").unwrap().text;
+        assert!(bounds.contains("none is checked"), "{}: {bounds}", path.display());
+    }
+}
+
+fn floats(shape: &[u64]) -> Tensor {
+    let ty = TensorType {
+        shape: shape.to_vec(),
+        dtype: Prim::F64.into(),
+        fill: Scalar::F64(0.0),
+        format: parse_format("dense", shape.len()).unwrap(),
+    };
+    Tensor::from_dense(ty, &Values::from(vec![1.0; shape.iter().product::<u64>() as usize])).unwrap()
+}

@@ -1,7 +1,7 @@
 //! The error type of this crate.
 
 use crate::assembly::{Fault, InterpError};
-use crate::notation::{Rule, Stop};
+use crate::notation::{Rule, Site, Stop};
 use redpoll_logic::{DType, FormatError};
 
 /// What can go wrong between a plan with its data and a result.
@@ -278,6 +278,9 @@ pub enum Error {
     /// A physical query is not well-formed. The fault of the optimizer, or of who wrote the query.
     #[error("invalid query: {0}")]
     InvalidQuery(String),
+    /// A program came to a coordinate out of bounds. Its author's fault, or the data's.
+    #[error(transparent)]
+    OutOfBounds(Box<OutOfBounds>),
     /// The interpreter of Notation stopped.
     #[error("stopped at `{at}`: {cause}")]
     ProgramStopped {
@@ -286,6 +289,32 @@ pub enum Error {
         /// Why.
         cause: Stop,
     },
+}
+
+/// A coordinate out of bounds, met by a program.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error(
+    "`{}`{} is out of bounds: `{}` is {coordinate}, but mode {mode} of `{}` has size {size}; test the coordinate with an \
+     `if`, or give a read an `outside`",
+    .site.access, place(.site), .site.subscript, .site.tensor
+)]
+pub struct OutOfBounds {
+    /// The subscript in the text of the program.
+    pub site: Site,
+    /// The storage mode.
+    pub mode: usize,
+    /// The coordinate.
+    pub coordinate: i64,
+    /// The size of the storage mode.
+    pub size: u64,
+}
+
+/// Where the text has a subscript, if it is of a text.
+fn place(site: &Site) -> String {
+    match site.at.line {
+        0 => String::new(),
+        line => format!(", line {line}, column {},", site.at.column),
+    }
 }
 
 impl Error {
@@ -309,6 +338,7 @@ fn stop_reason(status: crate::assembly::Status) -> &'static str {
         Status::SecondEntry => {
             "a pinpoint level was to store a second coordinate in a fiber; ask for a result with a sparse-list level"
         }
+        Status::OutOfBounds => "a coordinate is out of bounds",
         Status::PositionOverflow => "a result has more positions than its arrays can count",
         Status::CheckedOverflow => "a checked operator overflowed; use a wider dtype or the wrapping operator",
     }

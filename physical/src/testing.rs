@@ -43,6 +43,7 @@ pub fn lost(tensor: &Tensor) -> Tensor {
 }
 
 pub mod device;
+pub mod sanitized;
 #[cfg(test)]
 pub(crate) mod skewed;
 #[cfg(test)]

@@ -102,6 +102,14 @@ pub fn offer(kernel: &Kernel, (inputs, limits): (&[&Tensor], &Limits), outputs: 
     })
 }
 
+/// The kernels that this thread has taken and what they were run over; forgets them.
+pub fn taken() -> Vec<(Draft, Vec<Tensor>)> {
+    THREAD.with_borrow_mut(|thread| {
+        thread.checked = Checked::default();
+        std::mem::take(&mut thread.runs).into_iter().map(|run| (run.draft, run.inputs)).collect()
+    })
+}
+
 /// Compiles the kernels that this thread has taken, all at once; gives what they gave, and forgets them.
 pub fn finish() -> Checked {
     THREAD.with_borrow_mut(|thread| {

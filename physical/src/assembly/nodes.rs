@@ -111,14 +111,14 @@ pub enum Status {
     SecondRun = 5,
     /// A pinpoint level was to store a second coordinate in a fiber.
     SecondEntry = 6,
+    /// A coordinate is out of bounds.
+    OutOfBounds = 7,
 }
 
 impl Status {
     /// The status of that number.
     pub fn from_code(code: i32) -> Option<Status> {
-        use Status::{Cancelled, CheckedOverflow, Done, OutOfMemory, PositionOverflow, SecondEntry, SecondRun};
-        let all = [Done, OutOfMemory, Cancelled, PositionOverflow, CheckedOverflow, SecondRun, SecondEntry];
-        all.into_iter().find(|s| *s as i32 == code)
+        Status::ALL.iter().copied().find(|s| *s as i32 == code)
     }
 }
 

@@ -1,12 +1,14 @@
 //! From input tensors to the buffers and parameters of a function.
 
 use crate::Error;
+use crate::levels::{full_positions, level};
 use crate::lower::{Binding, Lowered, ParamSource};
 use crate::notation::{Program, Role, TensorId};
 use crate::storage::{Array, Tensor};
 
 /// The input arrays, in the order of the function's table, and the parameters.
 pub(super) fn bind(program: &Program, lowered: &Lowered, inputs: &[&Tensor]) -> Result<(Vec<Array>, Vec<i64>), Error> {
+    check_sizes(program)?;
     let mut given = inputs.iter().copied();
     let mut tensors: Vec<Option<&Tensor>> = Vec::new();
     for decl in &program.tensors {
@@ -28,6 +30,12 @@ pub(super) fn bind(program: &Program, lowered: &Lowered, inputs: &[&Tensor]) -> 
     }
     if given.next().is_some() {
         return Err(Error::InvalidInvocation(format!("{} inputs are more than the program has", inputs.len())));
+    }
+    for shares in &program.shares {
+        if tensors[shares.input.index()].and_then(Tensor::value_range).is_none_or(|(least, _)| least < 0) {
+            let name = &program.tensors[shares.input.index()].name;
+            return Err(Error::InvalidInvocation(format!("input `{name}` holds no bounds of shares")));
+        }
     }
     let array = |id: TensorId, level: usize, array: usize| -> Option<&Array> {
         Some(&tensors[id.index()]?.levels()[level][array])
@@ -60,6 +68,22 @@ pub(super) fn bind(program: &Program, lowered: &Lowered, inputs: &[&Tensor]) -> 
         }
     });
     Ok((buffers.cloned().collect(), params.collect()))
+}
+
+/// Checks that the positions of everything that a program writes can be counted.
+///
+/// # Errors
+/// [`Error::TooManyPositions`] for the first level with too many.
+pub(super) fn check_sizes(program: &Program) -> Result<(), Error> {
+    for decl in &program.tensors {
+        let mut levels = decl.ty.format.levels.iter().zip(decl.ty.format.storage_shape(&decl.ty.shape));
+        // Levels that list their entries take memory for each, so that just those in between can have too many at once.
+        levels.try_fold(1, |parents, (format, dimension)| match level(format.kind).is_table() {
+            true => full_positions(parents, dimension),
+            false => full_positions(1, dimension).map(|_| 1),
+        })?;
+    }
+    Ok(())
 }
 
 fn missing(name: &str) -> Error {

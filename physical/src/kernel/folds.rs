@@ -15,7 +15,6 @@ use crate::notation::{
 use crate::run::Limits;
 use crate::storage::{Array, Tensor};
 use redpoll_logic::op::Op;
-use redpoll_logic::physical::Protocol;
 use redpoll_logic::{DType, FloatMode, Format, LeafKind, LevelKind, Prim, Scalar, TensorType};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -107,7 +106,7 @@ fn program(Folded { ty, op, .. }: Folded<'_>, [groups, rows, places]: [u64; 3]) 
     };
     let [g, p, j] = [0, 1, 2].map(Index);
     let access = |tensor: u32, subscripts: [Index; 2]| {
-        let at = |index: Index| Subscript { at: Expr::Index(index), protocol: Protocol::default(), outside: None };
+        let at = |index: Index| Subscript::inside(Expr::Index(index));
         Access { tensor: TensorId(tensor), subscripts: subscripts.map(at).to_vec() }
     };
     let rhs = Expr::Access(access(0, [p, j]));

@@ -12,7 +12,6 @@ use crate::run::{Limits, Workers};
 use crate::storage::Tensor;
 use redpoll_logic::TensorType;
 use redpoll_logic::op::Op;
-use redpoll_logic::physical::Protocol;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -80,7 +79,7 @@ fn pairwise(ty: &Arc<TensorType>, op: &Op) -> Result<Program, Error> {
     let decl = |name: &str, role| TensorDecl::new(name, ty.clone(), role);
     let sizes = ty.format.storage_shape(&ty.shape);
     let access = |tensor: u32| {
-        let subscript = |k| Subscript { at: Expr::Index(Index(k)), protocol: Protocol::default(), outside: None };
+        let subscript = |k| Subscript::inside(Expr::Index(Index(k)));
         Access { tensor: TensorId(tensor), subscripts: (0..sizes.len() as u32).map(subscript).collect() }
     };
     let rhs = Expr::call(op.clone(), [0, 1].map(|k| Expr::Access(access(k))));

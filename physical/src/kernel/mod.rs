@@ -26,6 +26,7 @@ use crate::Error;
 use crate::assembly::{Counts, Function, Program as Interpreter, Status};
 use crate::emit::c::Toolchain;
 use crate::emit::{Kernel as Machine, cranelift};
+use crate::error::OutOfBounds;
 use crate::grid::Lanes;
 use crate::lower::{Layout, PositionWidth};
 use crate::notation::{ALL, Program, Role};
@@ -36,7 +37,7 @@ use decided::Decisions;
 use folds::Folds;
 pub(crate) use grids::Grids;
 use merge::Merges;
-use redpoll_logic::FloatMode;
+use redpoll_logic::{FloatMode, Scalar};
 use room::Room;
 use std::ops::Range;
 use std::sync::Arc;
@@ -239,11 +240,42 @@ impl Kernel {
             Err(Error::KernelStopped(Status::PositionOverflow)) if self.draft.width() == PositionWidth::Narrow => {
                 self.widened(inputs)?.run_once(inputs, limits)
             }
+            // Chunks that run at once come to their errors in any order; one after the other says which is the first.
+            Err(error @ (Error::OutOfBounds(_) | Error::KernelStopped(Status::OutOfBounds))) => {
+                Err(self.in_order(inputs, limits).err().unwrap_or(error))
+            }
             result => result,
         }
     }
 
+    /// Runs all rounds in order, on the caller's thread.
+    fn in_order(&self, inputs: &[&Tensor], limits: &Limits) -> Result<(), Error> {
+        if let Code::Grid(_) = &self.code {
+            return Kernel::of(&self.draft, Engine::Instant)?.in_order(inputs, limits);
+        }
+        self.call(&mut self.bind(inputs, limits)?).map(drop)
+    }
+
+    /// The error of a check that has failed.
+    fn out_of_bounds(&self, invocation: &Invocation) -> Error {
+        let Draft { program, lowered, .. } = &self.draft;
+        let recorded = |k: i64| {
+            let (buffer, first) = lowered.failure?;
+            let value = invocation.element(buffer, usize::try_from(first + k).ok()?)?;
+            if let Scalar::I64(v) = value { Some(v) } else { None }
+        };
+        let check = recorded(0).and_then(|number| lowered.checks.get(usize::try_from(number).ok()?));
+        let (Some(check), Some(coordinate)) = (check, recorded(1)) else {
+            return Error::KernelStopped(Status::OutOfBounds);
+        };
+        let ty = &program.tensors[check.tensor.index()].ty;
+        let size = ty.format.storage_shape(&ty.shape)[check.mode];
+        let site = (*check.site).clone();
+        Error::OutOfBounds(Box::new(OutOfBounds { site, mode: check.mode, coordinate, size }))
+    }
+
     fn run_once(&self, inputs: &[&Tensor], limits: &Limits) -> Result<Outcome, Error> {
+        bind::check_sizes(&self.draft.program)?;
         if let Code::Grid(grids) = &self.code {
             let cut = self.draft.lowered.cut.as_ref();
             cut.map_or(Ok(()), |cut| cut.looked_at().try_for_each(|k| inputs[k].fetch_ends()))?;
@@ -322,6 +354,7 @@ impl Kernel {
         };
         match status {
             Status::Done => Ok(counts),
+            Status::OutOfBounds => Err(self.out_of_bounds(invocation)),
             status => Err(Error::KernelStopped(status)),
         }
     }

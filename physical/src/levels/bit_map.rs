@@ -25,6 +25,10 @@ impl Level for BitMap {
         &[ArraySpec { name: "words", class: ArrayClass::Word }]
     }
 
+    fn is_table(&self) -> bool {
+        true
+    }
+
     fn validate(&self, data: LevelData<'_>, parents: &Fibers) -> Result<Fibers, String> {
         let positions = full_positions(parents.positions(), data.dimension).map_err(|e| e.to_string())?;
         let words = data.arrays[0].indices();

@@ -30,6 +30,10 @@ impl Level for ByteMap {
         ]
     }
 
+    fn is_table(&self) -> bool {
+        true
+    }
+
     fn validate(&self, data: LevelData<'_>, parents: &Fibers) -> Result<Fibers, String> {
         let parents = parents.positions();
         let positions = full_positions(parents, data.dimension).map_err(|e| e.to_string())?;

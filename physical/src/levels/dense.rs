@@ -20,6 +20,10 @@ impl Level for Dense {
         &[]
     }
 
+    fn is_table(&self) -> bool {
+        true
+    }
+
     fn validate(&self, data: LevelData<'_>, parents: &Fibers) -> Result<Fibers, String> {
         full_positions(parents.positions(), data.dimension).map(Fibers::single).map_err(|e| e.to_string())
     }
@@ -72,7 +76,7 @@ impl Level for Dense {
 }
 
 /// The number of positions of a level that has one for every coordinate below every parent.
-pub(super) fn full_positions(parents: u64, dimension: u64) -> Result<u64, Error> {
+pub(crate) fn full_positions(parents: u64, dimension: u64) -> Result<u64, Error> {
     let positions = parents.checked_mul(dimension).filter(|&n| n <= i64::MAX as u64);
     positions.ok_or(Error::TooManyPositions { parents, dimension })
 }

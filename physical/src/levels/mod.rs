@@ -30,6 +30,7 @@ pub use bit_map::BitMap;
 pub use block_list::BlockList;
 pub use byte_map::ByteMap;
 pub use dense::Dense;
+pub(crate) use dense::full_positions;
 pub use fibers::Fibers;
 pub use fixed_width::FixedWidth;
 pub use hash::{Hash, hash_slot, table_len};
@@ -133,6 +134,11 @@ pub trait Level: Sync {
 
     /// The arrays, in the order in which a tensor holds them.
     fn arrays(&self) -> &'static [ArraySpec];
+
+    /// Whether there is a position for every coordinate below every parent.
+    fn is_table(&self) -> bool {
+        false
+    }
 
     /// Checks a level whose arrays have the right number and types, below the given fibers, and gives the fibers that
     /// it hands down.

@@ -43,6 +43,7 @@ pub(crate) fn lower(cx: &mut Cx<'_>, state: &State, a: &Assign) {
             return mark(cx, &held.dirty);
         }
         Cursor::Fiber(fiber) => (Place { tensor: a.tensor, position: fiber.lo }, fiber.dirty),
+        Cursor::Fails(violation) => return cx.fail(&violation),
         Cursor::Fill(_) | Cursor::Outside(_) | Cursor::Null => unreachable!("a write comes to a place"),
     };
     if cx.program.tensors[a.tensor.index()].ty.format.leaf == LeafKind::Pattern {

@@ -1,11 +1,11 @@
 //! The start of lowering: Notation with every access replaced by a number, every access at the root of its tensor.
 
 use super::cx::Cx;
-use super::state::{Acc, State, Sub};
+use super::state::{Acc, Check, State, Sub};
 use super::storage::{ParamSource, Tables};
 use super::tree::{AccId, Assign, Term, Tree, int, lowered};
 use crate::assembly::{Expr as Code, Param};
-use crate::notation::{Access, Expr, Program, Stmt};
+use crate::notation::{Access, Bounds, Expr, Program, Stmt};
 use redpoll_logic::Scalar;
 use std::rc::Rc;
 
@@ -81,7 +81,16 @@ impl Conversion<'_, '_> {
         let subscripts = access
             .subscripts
             .iter()
-            .map(|s| Sub { at: self.term(&s.at), protocol: s.protocol, outside: s.outside.clone() })
+            .enumerate()
+            .map(|(mode, s)| {
+                let check = match &s.bounds {
+                    _ if s.outside.is_some() => Check::Proved,
+                    Bounds::Proved => Check::Proved,
+                    Bounds::Guarded => Check::Guarded,
+                    Bounds::Checked(site) => Check::Checked(self.cx.site(access.tensor, mode, site)),
+                };
+                Sub { at: self.term(&s.at), protocol: s.protocol, outside: s.outside.clone(), check }
+            })
             .collect();
         let cursor = self.cx.root(access.tensor);
         self.state.intern(Acc { tensor: Some(access.tensor), subscripts: Rc::new(subscripts), writes, cursor })

@@ -1,19 +1,23 @@
 //! The context of lowering: the function under construction, what is bound, what is known.
 
-use super::build::{self, and, is_cheap, is_register_only, lt, not, split};
+use super::build::{self, add, and, int, is_cheap, is_register_only, lt, mul, not, split};
 use super::expand::Laws;
 use super::level::At;
 use super::prove::Prover;
 use super::special::Specials;
+use super::state::{Coordinate, Violation};
 use super::storage::TensorCode;
 use super::tree::Tree;
 use super::value::{Emitter, Value};
 use super::{Lengths, Options};
-use crate::assembly::{Buffer, BufferDecl, CompareOp, Expr, Local, LocalDecl, Stmt};
-use crate::notation::{Cut, Index, Join, Program, Role, Rounds, Stmt as Notation, TensorId, Var};
+use crate::assembly::{Buffer, BufferDecl, CompareOp, Expr, Local, LocalDecl, Status, Stmt};
+use crate::notation::{
+    Checked, Cut, Index, Join, Program, Role, Rounds, Site, Stmt as Notation, TensorId, Var, checks,
+};
 use crate::special::{Known, Special};
 use redpoll_logic::{FloatMode, Prim};
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// In a function of more statements than this, no statement is copied that stands in the code more than once already:
 /// what is left is emitted compactly, however many accesses multiply their cases.
@@ -47,6 +51,12 @@ pub(crate) struct Cx<'p> {
     chunk: Option<(Local, Local)>,
     /// How many entries lists have on average, by level, where rounds of intersections are to be independent.
     pub(crate) lengths: Option<&'p Lengths>,
+    /// The sizes of storage modes that are parameters.
+    pub(crate) sizes: Vec<(i64, Expr)>,
+    /// The subscripts that are checked.
+    pub(crate) checks: Vec<Checked>,
+    /// Where the number of a site and a coordinate are recorded when a check fails: a buffer and its first element for them.
+    pub(crate) failure: Option<(Buffer, i64)>,
     /// The cursors of walks that are to be folded in lanes, and in how many.
     pub(crate) walks: Vec<(Local, u16)>,
     /// The special values that tensors and variables may have.
@@ -78,6 +88,9 @@ impl<'p> Cx<'p> {
             out: Vec::new(),
             chunk: None,
             lengths: None,
+            sizes: Vec::new(),
+            checks: checks(program),
+            failure: None,
             walks: Vec::new(),
             specials,
         }
@@ -121,6 +134,40 @@ impl<'p> Cx<'p> {
         std::mem::take(&mut self.out)
     }
 
+    /// The parameter that stands for a size.
+    pub(crate) fn size(&self, n: i64) -> Option<Expr> {
+        self.sizes.iter().find(|(size, _)| *size == n).map(|(_, param)| param.clone())
+    }
+
+    /// The number of the check of a subscript.
+    pub(crate) fn site(&self, tensor: TensorId, mode: usize, site: &Arc<Site>) -> u32 {
+        let is = |c: &Checked| c.tensor == tensor && c.mode == mode && Arc::ptr_eq(&c.site, site);
+        self.checks.iter().position(is).expect("every check of the program is listed") as u32
+    }
+
+    /// Ends the run because a coordinate is out of bounds.
+    pub(crate) fn fail(&mut self, violation: &Violation) {
+        let (buffer, first) = self.failure.expect("a function with checks has room to record which one failed");
+        let coordinate = match &violation.coordinate {
+            Coordinate::Known(coordinate) => coordinate.clone(),
+            Coordinate::Along { index, scale, offset, first } => {
+                // A loop whose rounds are all alike is done in its first round.
+                let round = index.and_then(|i| self.index(i)).unwrap_or(first);
+                add(&mul(&int(*scale), round), offset)
+            }
+        };
+        let record = [int(i64::from(violation.site)), coordinate];
+        for (at, value) in (first..).zip(record) {
+            self.push(Stmt::Store { buffer, at: int(at), value });
+        }
+        self.push(Stmt::Return(Status::OutOfBounds));
+    }
+
+    /// Whether nothing comes to the end of the code so far.
+    fn has_ended(&self) -> bool {
+        matches!(self.out.last(), Some(Stmt::Return(_)))
+    }
+
     /// Whether nothing outside of the program reads a level, and all that does so inside looks it up.
     pub(crate) fn looks_up(&self, at: At) -> bool {
         let is_local = self.program.tensors[at.tensor.index()].role == Role::Local;
@@ -141,14 +188,18 @@ impl<'p> Cx<'p> {
 
     /// Appends a statement.
     pub(crate) fn push(&mut self, stmt: Stmt) {
-        self.emitted += 1;
-        self.out.push(stmt);
+        if !self.has_ended() {
+            self.emitted += 1;
+            self.out.push(stmt);
+        }
     }
 
     /// Appends statements.
     pub(crate) fn extend(&mut self, stmts: Vec<Stmt>) {
-        self.emitted += stmts.len();
-        self.out.extend(stmts);
+        if !self.has_ended() {
+            self.emitted += stmts.len();
+            self.out.extend(stmts);
+        }
     }
 
     /// The code of the block at hand so far.
@@ -248,7 +299,9 @@ impl<'p> Cx<'p> {
             let then = std::mem::take(innermost);
             return self.push(Stmt::If { cond, then, other });
         }
-        self.out.push(Stmt::If { cond, then, other });
+        if !self.has_ended() {
+            self.out.push(Stmt::If { cond, then, other });
+        }
     }
 
     /// Emits code where `lo < hi` holds, guarded unless that is proved.

@@ -49,7 +49,7 @@ pub(crate) use {
 };
 
 use crate::assembly::{Buffer, BufferClass, BufferDecl, BufferRole, Function, Stmt};
-use crate::notation::{Cut, Obstacle, Program, Role, Stmt as Notation, TensorId, cut};
+use crate::notation::{Checked, Cut, Obstacle, Program, Role, Stmt as Notation, TensorId, cut};
 use crate::special::Special;
 use redpoll_logic::{FloatMode, Prim, Scalar};
 use std::collections::HashMap;
@@ -86,6 +86,10 @@ pub struct Lowered {
     pub unfilled: Vec<Buffer>,
     /// The special values that each tensor may have.
     pub specials: Vec<Special>,
+    /// The checks of coordinates that the function may end with.
+    pub checks: Vec<Checked>,
+    /// Where a check that has failed is recorded: its number at an element of a buffer, and the coordinate at the next one.
+    pub failure: Option<(Buffer, i64)>,
     /// How the outermost loop is cut into the chunks that the function takes; where it is not, every call runs all of it.
     pub cut: Result<Cut, Obstacle>,
 }
@@ -146,6 +150,7 @@ fn lower_for<'p>(
                 cx.prover.assume_eq(&param, &int(*n as i64));
             } else {
                 cx.prover.assume_le(&int(2), &param);
+                cx.sizes.push((*n as i64, param));
             }
         }
     }
@@ -172,7 +177,9 @@ fn lower_for<'p>(
         body,
     };
     let function = walks_in_lanes(cleanup(function), &cx.walks, options.mode);
-    Lowered { function, bindings: tables.bindings, params: tables.params, unfilled, specials: specials.tensors, cut }
+    let (checks, failure) = (cx.checks, cx.failure);
+    let specials = specials.tensors;
+    Lowered { function, bindings: tables.bindings, params: tables.params, unfilled, specials, checks, failure, cut }
 }
 
 fn param_name(source: &ParamSource) -> String {
@@ -205,7 +212,7 @@ fn clear_locals(cx: &mut Cx<'_>, again: &[TensorId]) {
 /// Adds the buffer of lengths and says which of them each output records.
 fn record_lengths(cx: &mut Cx<'_>, tables: &mut Tables) {
     let outputs: Vec<usize> = cx.program.outputs().map(TensorId::index).collect();
-    if outputs.is_empty() {
+    if outputs.is_empty() && cx.checks.is_empty() {
         return;
     }
     let decl = BufferDecl {
@@ -221,6 +228,11 @@ fn record_lengths(cx: &mut Cx<'_>, tables: &mut Tables) {
         let code = &mut cx.tensors[k];
         code.lengths = Some((buffer, first));
         first += (code.levels.iter().map(|l| l.arrays.len()).sum::<usize>() + code.leaf.len()) as i64;
+    }
+    // Which check has failed, and the coordinate.
+    if !cx.checks.is_empty() {
+        cx.failure = Some((buffer, first));
+        first += 2;
     }
     cx.push(Stmt::Grow { buffer, len: int(first) });
 }

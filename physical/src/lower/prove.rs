@@ -5,7 +5,7 @@
 //! Only locals that do not change while a fact about them is in scope may be named. What is not proved costs a guard.
 
 use super::build::split;
-use crate::assembly::{BinaryOp, Expr, Local, Param};
+use crate::assembly::{BinaryOp, CompareOp, Expr, Local, Param};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Symbol {
@@ -45,6 +45,19 @@ impl Prover {
             self.assume_le(a, y);
         } else if let (Some((x, c)), Some((y, d))) = (linear(a), linear(b)) {
             self.facts.push((x, y, d.saturating_sub(c)));
+        }
+    }
+
+    /// Takes the comparisons of `i64` that a condition is made of as facts.
+    pub(crate) fn assume(&mut self, cond: &Expr) {
+        match cond {
+            Expr::Binary(BinaryOp::And, a, b) => {
+                self.assume(a);
+                self.assume(b);
+            }
+            Expr::Compare(CompareOp::Le, a, b) => self.assume_le(a, b),
+            Expr::Compare(CompareOp::Lt, a, b) => self.assume_le(&super::build::plus(a, 1), b),
+            _ => {}
         }
     }
 

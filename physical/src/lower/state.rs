@@ -2,7 +2,7 @@
 
 use super::tree::{AccId, Term};
 use crate::assembly::{Expr, Local};
-use crate::notation::TensorId;
+use crate::notation::{Index, TensorId};
 use redpoll_logic::Scalar;
 use redpoll_logic::physical::Protocol;
 use std::rc::Rc;
@@ -32,6 +32,23 @@ pub(crate) struct Sub {
     pub(crate) at: Term,
     pub(crate) protocol: Protocol,
     pub(crate) outside: Option<Scalar>,
+    pub(crate) check: Check,
+}
+
+/// What is to be done about the bounds of a coordinate: see `notation::Bounds`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Check {
+    Proved,
+    Guarded,
+    /// The run ends where it comes to the coordinate out of bounds; the number is of a site of the function.
+    Checked(u32),
+}
+
+/// Checks at different sites are equal: one does for both.
+impl PartialEq for Check {
+    fn eq(&self, other: &Check) -> bool {
+        std::mem::discriminant(self) == std::mem::discriminant(other)
+    }
 }
 
 /// How far an access has come.
@@ -47,6 +64,29 @@ pub(crate) enum Cursor {
     Locals(Accumulator),
     /// A write that goes nowhere.
     Null,
+    /// A coordinate out of bounds: the run ends where something comes here.
+    Fails(Violation),
+}
+
+/// A coordinate out of bounds.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Violation {
+    /// The number of the site.
+    pub(crate) site: u32,
+    pub(crate) coordinate: Coordinate,
+}
+
+/// A coordinate that is known where it is met.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) enum Coordinate {
+    Known(Expr),
+    /// `scale * index + offset` in the rounds of a loop, of which `first` is the first one.
+    Along {
+        index: Option<Index>,
+        scale: i64,
+        offset: Expr,
+        first: Expr,
+    },
 }
 
 /// A scalar held in locals.

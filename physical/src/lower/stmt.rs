@@ -1,11 +1,12 @@
 //! Statements outside of looplets: what a loop's body is lowered to once its accesses are resolved.
 
 use super::assign;
-use super::build::{local, max, min, not, plus, truth};
+use super::build::{as_int, local, max, min, not, plus, split, truth};
 use super::cx::Cx;
 use super::expand::expand_in;
 use super::looplets::{Extent, Nest, lower_loop};
 use super::seeded::{self, Seeded};
+use super::simplify::dtype_of;
 use super::special::known;
 use super::state::{Accumulator, Cursor, State};
 use super::tree::{AccId, Term, Tree};
@@ -14,6 +15,7 @@ use super::{short_circuit, sparse_scalars, unfurl};
 use crate::assembly::{Expr, Stmt};
 use crate::notation::{Index, TensorId, Write};
 use crate::special::Known;
+use redpoll_logic::op::{Builtin, Op};
 use redpoll_logic::{DType, LeafKind, Prim};
 use std::rc::Rc;
 
@@ -30,9 +32,13 @@ pub(crate) fn lower(cx: &mut Cx<'_>, state: &State, tree: &Tree) {
         Tree::Block(items) => items.iter().for_each(|t| lower_resolved(cx, state.clone(), t)),
         Tree::Loop { .. } => lower_for(cx, state, tree),
         Tree::If { cond, body } => {
+            let facts = facts(cx, state, cond);
             let cond = value(cx, state, cond);
             let cond = cx.decided(cond.single());
-            let then = cx.block(|cx| lower_resolved(cx, state.clone(), body));
+            let then = cx.block(|cx| {
+                facts.iter().for_each(|fact| cx.prover.assume(fact));
+                lower_resolved(cx, state.clone(), body);
+            });
             cx.push_if(cond, then, Vec::new());
         }
         Tree::Let { var, value: term, body } => {
@@ -61,6 +67,31 @@ pub(crate) fn lower(cx: &mut Cx<'_>, state: &State, tree: &Tree) {
         Tree::Thaw(_) => {}
         Tree::Swap(t, u) => cx.swap(*t, *u),
         Tree::Assign(a) => assign::lower(cx, state, a),
+    }
+}
+
+/// The comparisons that hold where a condition does, of numbers that do not change: indices, variables and literals.
+fn facts(cx: &mut Cx<'_>, state: &State, cond: &Term) -> Vec<Expr> {
+    let Term::Call(Op::Builtin(op), args) = cond else { return Vec::new() };
+    let fixed =
+        |t: &Term| matches!(t, Term::Index(_) | Term::Var(_) | Term::Lit(_)) && dtype_of(cx, state, t) == DType::I64;
+    match op {
+        Builtin::And => args.iter().flat_map(|a| facts(cx, state, a)).collect(),
+        Builtin::Lt | Builtin::Le | Builtin::Gt | Builtin::Ge if args.iter().all(fixed) => {
+            let fact = value(cx, state, cond).single().clone();
+            // A sum that wraps around is another number.
+            let plain = |e: &Expr| split(e).1 == 0 || split(e).0.is_none();
+            let Expr::Compare(op, a, b) = &fact else { return Vec::new() };
+            if !plain(a) || !plain(b) {
+                return Vec::new();
+            }
+            // A number that is a size is also what stands for the size.
+            let size = |e: &Expr| as_int(e).and_then(|n| cx.size(n)).map(Box::new);
+            let with_sizes =
+                [size(a).map(|a| Expr::Compare(*op, a, b.clone())), size(b).map(|b| Expr::Compare(*op, a.clone(), b))];
+            with_sizes.into_iter().flatten().chain([fact.clone()]).collect()
+        }
+        _ => Vec::new(),
     }
 }
 
@@ -100,7 +131,7 @@ fn lower_rounds(cx: &mut Cx<'_>, state: &State, body: &Tree, extent: Extent) {
     }
     let mut inner = state.clone();
     let (masked, mut heads) = unfurl::masks(cx, &mut inner, body, index);
-    heads.extend(unfurl::heads(cx, &inner, &masked, index));
+    heads.extend(unfurl::heads(cx, &inner, &masked, (index, &extent)));
     let parts = 1 + u32::from(decided.is_some());
     let nest = Nest { extent: extent.clone(), heads, body: Rc::new(masked), state: inner, until };
     cx.copying(parts, |cx| lower_loop(cx, nest));
@@ -171,7 +202,7 @@ pub(crate) fn is_known(cx: &Cx<'_>, state: &State, t: &Term) -> bool {
         Term::Var(v) => cx.var(*v).is_none(),
         Term::Access(id) => {
             let acc = state.acc(*id);
-            acc.tensor.is_none() || acc.next().is_some()
+            acc.tensor.is_none() || acc.next().is_some() || matches!(acc.cursor, Cursor::Fails(_))
         }
         Term::Lit(_) | Term::Value(_) | Term::Call(..) => false,
     })
@@ -222,6 +253,11 @@ fn read(cx: &mut Cx<'_>, state: &State, id: AccId) -> Value {
             return Value { dtype, parts: held.parts.iter().map(|l| local(*l)).collect() };
         }
         Cursor::Fiber(fiber) => fiber.clone(),
+        Cursor::Fails(violation) => {
+            let tensor = acc.tensor.expect("a mask has no bounds");
+            cx.fail(violation);
+            return Value::constant(&cx.program.tensors[tensor.index()].ty.fill);
+        }
         Cursor::Null => unreachable!("only writes vanish"),
     };
     let tensor = acc.tensor.expect("a mask comes to a literal");

@@ -1,15 +1,15 @@
 //! Unfurling: at a loop, every access whose next subscript is decided by the loop's index shows the looplets of its
 //! fiber. Comparisons between the index and something known are masks: tensors without storage that unfurl to phases.
 
-use super::build::{add, and, ceil_div, int, le, lt, max, min, mul, plus, sub};
+use super::build::{add, and, as_int, ceil_div, int, le, lt, max, min, mul, plus, sub};
 use super::cx::Cx;
 use super::level::{At, lowering};
 use super::looplets::mirror::mirror;
-use super::looplets::shift::{Shift, permissive_lookup};
-use super::looplets::{Head, Lookup, Looplet, Phase};
+use super::looplets::shift::{Outside, Shift, permissive_lookup};
+use super::looplets::{Extent, Head, Lookup, Looplet, Phase};
 use super::seeded::{self, Seeded};
 use super::simplify::{dtype_of, simplify};
-use super::state::{Acc, Cursor, Fiber, State};
+use super::state::{Acc, Check, Coordinate, Cursor, Fiber, State, Sub};
 use super::stmt;
 use super::tree::{AccId, Term, Tree};
 use crate::assembly::Expr;
@@ -42,8 +42,8 @@ fn accesses(state: &State, body: &Tree) -> Vec<AccId> {
     ids
 }
 
-/// The heads of the accesses of `body` that a loop over `index` resolves.
-pub(crate) fn heads(cx: &mut Cx<'_>, state: &State, body: &Tree, index: Index) -> Vec<Head> {
+/// The heads of the accesses of `body` that a loop over `index` resolves, whose extent has a round.
+pub(crate) fn heads(cx: &mut Cx<'_>, state: &State, body: &Tree, (index, extent): (Index, &Extent)) -> Vec<Head> {
     let mut found: Vec<(AccId, Linear)> = Vec::new();
     for id in accesses(state, body) {
         let Some((sub, _)) = state.acc(id).next() else { continue };
@@ -55,7 +55,15 @@ pub(crate) fn heads(cx: &mut Cx<'_>, state: &State, body: &Tree, index: Index) -
         }
     }
     let crowded = cx.is_crowded(body);
-    group(cx, state, found, crowded)
+    group(cx, state, found, Around { extent, crowded })
+}
+
+/// The loop at which accesses are unfurled.
+#[derive(Clone, Copy)]
+struct Around<'a> {
+    extent: &'a Extent,
+    /// Whether its body is not to be copied further.
+    crowded: bool,
 }
 
 /// The heads of one access, and of those equal to it, whose next subscript is known, with its coordinate.
@@ -74,7 +82,9 @@ pub(crate) fn known(cx: &mut Cx<'_>, state: &State, body: &Tree) -> Option<(Head
             .filter(|other| same_next(cx, state.acc(id), state.acc(**other)))
             .map(|other| (*other, zero()))
             .collect();
-        let mut head = group(cx, state, equal, false).pop().expect("equal accesses make one head");
+        let extent = Extent { index: None, hi: plus(&coordinate, 1), lo: coordinate.clone() };
+        let around = Around { extent: &extent, crowded: false };
+        let mut head = group(cx, state, equal, around).pop().expect("equal accesses make one head");
         head.looplet = in_bounds(cx, state.acc(id), head.looplet, &coordinate);
         return Some((head, coordinate));
     }
@@ -88,7 +98,7 @@ fn in_bounds(cx: &Cx<'_>, acc: &Acc, looplet: Looplet, at: &Expr) -> Looplet {
     let tensor = acc.tensor.expect("a mask has no subscripts");
     let dimension = &cx.level(At { tensor: cx.levels_of(tensor), level: fiber.level }).dimension;
     let proved = cx.prover.le(&int(0), at) && cx.prover.lt(at, dimension);
-    if proved || sub.outside.is_some() {
+    if proved || sub.outside.is_some() || sub.check != Check::Proved {
         return looplet;
     }
     let nothing = if acc.writes { Looplet::Null } else { Looplet::Run(cx.fill(tensor)) };
@@ -107,14 +117,14 @@ fn same_next(cx: &Cx<'_>, a: &Acc, b: &Acc) -> bool {
     levels(a) == levels(b) && appends(cx, a) == appends(cx, b) && a.cursor == b.cursor && {
         match (a.next(), b.next()) {
             (Some((x, _)), Some((y, _))) if a.writes == b.writes => x == y,
-            (Some((x, _)), Some((y, _))) => x.at == y.at && x.outside == y.outside,
+            (Some((x, _)), Some((y, _))) => x.at == y.at && x.outside == y.outside && x.check == y.check,
             _ => false,
         }
     }
 }
 
 /// One head for each set of equal accesses.
-fn group(cx: &mut Cx<'_>, state: &State, found: Vec<(AccId, Linear)>, crowded: bool) -> Vec<Head> {
+fn group(cx: &mut Cx<'_>, state: &State, found: Vec<(AccId, Linear)>, around: Around<'_>) -> Vec<Head> {
     let mut heads: Vec<Head> = Vec::new();
     for (id, form) in found {
         let acc = state.acc(id).clone();
@@ -122,7 +132,7 @@ fn group(cx: &mut Cx<'_>, state: &State, found: Vec<(AccId, Linear)>, crowded: b
             head.members.push(id);
             continue;
         }
-        let looplet = unfurl(cx, &acc, &form, crowded);
+        let looplet = unfurl(cx, &acc, &form, around);
         heads.push(Head { looplet, members: vec![id] });
     }
     heads
@@ -130,7 +140,7 @@ fn group(cx: &mut Cx<'_>, state: &State, found: Vec<(AccId, Linear)>, crowded: b
 
 /// What the access meets, in terms of the loop's index. In a crowded body, reads out of bounds are told apart where they
 /// are looked up, rather than by copies of the body.
-fn unfurl(cx: &mut Cx<'_>, acc: &Acc, form: &Linear, crowded: bool) -> Looplet {
+fn unfurl(cx: &mut Cx<'_>, acc: &Acc, form: &Linear, around: Around<'_>) -> Looplet {
     let (sub, fiber) = acc.next().expect("the access waits for a subscript");
     let at = At { tensor: cx.levels_of(acc.tensor.expect("a mask has no subscripts")), level: fiber.level };
     let writes = appends(cx, acc);
@@ -139,15 +149,22 @@ fn unfurl(cx: &mut Cx<'_>, acc: &Acc, form: &Linear, crowded: bool) -> Looplet {
     let absent = fiber.present == Some(super::build::truth(false));
     let far = form.scale.unsigned_abs() > MOST_SCALE;
     let protocol = if far { Protocol::Follow } else { sub.protocol };
+    let outside = outside(cx, acc, (sub, fiber.level)).filter(|_| !stays_inside(cx, form, around.extent, &dimension));
     // Beyond the bounds there are no entries, so where nothing but the fill value is met between them, the level may show
     // itself as it is.
-    let outside = sub.outside.as_ref().filter(|_| !acc.writes).map(|value| outside(cx, acc, fiber.level, value));
-    let may_rest = |outside: &Cursor| protocol != Protocol::Follow && cx.fill(at.tensor) == *outside;
-    let one_by_one = |cx: &mut Cx<'_>, outside: &Cursor| {
-        permissive_lookup(lookup(cx, at, fiber), outside, form.scale, form.offset.clone(), dimension.clone())
+    let rests = |cx: &Cx<'_>, outside: &Outside| match outside {
+        Outside::Reads(value) => protocol != Protocol::Follow && cx.fill(at.tensor) == *value,
+        Outside::Vanishes | Outside::Fails(_) => false,
     };
+    let one_by_one = |cx: &mut Cx<'_>, outside: &Outside| {
+        let lookup = lookup(cx, at, fiber);
+        permissive_lookup(lookup, outside.clone(), form.scale, form.offset.clone(), dimension.clone())
+    };
+    let point = around.extent.is_point(cx) && sub.outside.is_none();
     match &outside {
-        Some(outside) if far || crowded && !may_rest(outside) => return one_by_one(cx, outside),
+        Some(outside) if !acc.writes && !point && (far || around.crowded && !rests(cx, outside)) => {
+            return one_by_one(cx, outside);
+        }
         _ => {}
     }
     let looplet = match (writes, absent) {
@@ -165,23 +182,55 @@ fn unfurl(cx: &mut Cx<'_>, acc: &Acc, form: &Linear, crowded: bool) -> Looplet {
     let offset = if form.scale > 0 { form.offset.clone() } else { super::build::sub(&int(0), &form.offset) };
     let shift = Shift { scale, offset };
     let shifted = shift.apply(cx, &looplet, &bounds.1);
-    match outside {
-        None if sub.outside.is_some() => shift.within(shifted, &Looplet::Null, (&bounds.0, &bounds.1)),
+    match &outside {
         None => shifted,
-        Some(outside) if shifted.rests_at(&outside) => shifted,
-        Some(outside) if crowded => one_by_one(cx, &outside),
-        Some(outside) => shift.within(shifted, &Looplet::Run(outside), (&bounds.0, &bounds.1)),
+        Some(Outside::Reads(value)) if !acc.writes && shifted.rests_at(value) => shifted,
+        Some(outside) if point => {
+            let coordinate = cx.name("i", &add(&mul(&int(form.scale), &around.extent.lo), &form.offset));
+            let inside = and(&le(&int(0), &coordinate), &lt(&coordinate, &dimension));
+            Looplet::Switch { cond: inside, then: Rc::new(shifted), other: Rc::new(outside.at(&coordinate)) }
+        }
+        Some(outside) if !acc.writes && around.crowded => one_by_one(cx, outside),
+        Some(outside) => {
+            let Extent { index, lo, .. } = around.extent;
+            let along = |first: &Expr| {
+                let (scale, offset) = (form.scale, form.offset.clone());
+                outside.met(&|| Coordinate::Along {
+                    index: *index,
+                    scale,
+                    offset: offset.clone(),
+                    first: first.clone(),
+                })
+            };
+            // Where the ends of the phases wrap around, those inside are none, or just those whose coordinates are in bounds.
+            shift.within(shifted, &along, (&bounds.0, &bounds.1), lo)
+        }
     }
 }
 
-/// Returns what a read meets out of the bounds of a level.
-fn outside(cx: &Cx<'_>, acc: &Acc, level: usize, value: &Scalar) -> Cursor {
+/// Returns what an access meets out of the bounds of a level; `None` where it does not get there.
+fn outside(cx: &Cx<'_>, acc: &Acc, (sub, level): (&Sub, usize)) -> Option<Outside> {
     let tensor = acc.tensor.expect("a mask has no subscripts");
     let fill = &cx.program.tensors[tensor.index()].ty.fill;
-    match value == fill && !acc.reads_outside_from(level + 1, fill) {
-        true => Cursor::Fill(value.clone()),
-        false => Cursor::Outside(value.clone()),
+    let reads = |value: &Scalar| match value == fill && !acc.reads_outside_from(level + 1, fill) {
+        true => Outside::Reads(Cursor::Fill(value.clone())),
+        false => Outside::Reads(Cursor::Outside(value.clone())),
+    };
+    match (&sub.outside, sub.check) {
+        (Some(_), _) if acc.writes => Some(Outside::Vanishes),
+        (Some(value), _) => Some(reads(value)),
+        (None, Check::Proved) => None,
+        (None, Check::Guarded) if acc.writes => Some(Outside::Vanishes),
+        (None, Check::Guarded) => Some(reads(fill)),
+        (None, Check::Checked(site)) => Some(Outside::Fails(site)),
     }
+}
+
+/// Whether coordinates are proved to be in bounds over an extent that has a round.
+fn stays_inside(cx: &Cx<'_>, form: &Linear, extent: &Extent, dimension: &Expr) -> bool {
+    let first = add(&extent.lo, &form.offset);
+    let end = add(&extent.hi, &form.offset);
+    form.scale == 1 && cx.prover.le(&int(0), &first) && cx.prover.le(&end, dimension)
 }
 
 /// What a read by a protocol, or a write, meets in negated coordinates. Of levels that cannot be gone through from the
@@ -390,7 +439,7 @@ fn linear(cx: &mut Cx<'_>, state: &State, t: &Term, index: Option<Index>) -> Opt
         (Builtin::Neg, [a]) => Some(Linear { scale: -a.scale, offset: sub(&int(0), &a.offset) }),
         (Builtin::Mul, [a, b]) => {
             let (factor, form) = if a.scale == 0 { (a, b) } else { (b, a) };
-            let by = super::build::as_int(&factor.offset).filter(|_| factor.scale == 0)?;
+            let by = as_int(&factor.offset).filter(|_| factor.scale == 0)?;
             Some(Linear { scale: form.scale * by, offset: mul(&int(by), &form.offset) })
         }
         _ => None,

@@ -7,9 +7,10 @@
 use super::places::Places;
 use super::text::{label, print_expr};
 use super::verify::verify;
-use super::{Access, Expr, Index, OPEN_DIMENSION, Program, Role, Stmt, TensorId, Write};
-use crate::Error;
+use super::{Access, Bounds, Expr, Index, OPEN_DIMENSION, Program, Role, Site, Stmt, Subscript, TensorId, Write};
+use crate::{Error, error::OutOfBounds};
 use redpoll_logic::op::Fault;
+use redpoll_logic::sexpr::Position;
 use redpoll_logic::{DType, FloatMode, Scalar};
 use std::collections::HashMap;
 
@@ -60,17 +61,8 @@ pub enum Stop {
     #[error("{0} is not known; normalize the program first")]
     NotNormalized(String),
     /// A read or write out of bounds.
-    #[error("`{access}` is out of bounds: coordinate {coordinate} of storage mode {mode}, whose size is {size}")]
-    OutOfBounds {
-        /// The access.
-        access: String,
-        /// The storage mode.
-        mode: usize,
-        /// The coordinate.
-        coordinate: i64,
-        /// The size of the storage mode.
-        size: u64,
-    },
+    #[error(transparent)]
+    OutOfBounds(Box<OutOfBounds>),
     /// `Write::Init` met a place that does not hold the fill value.
     #[error("`{access}` at {coordinates:?} is initialized twice; fold or overwrite")]
     InitializedTwice {
@@ -241,6 +233,9 @@ impl<'a> Machine<'a> {
     }
 
     fn stopped(&self, stmt: &Stmt, cause: Stop) -> Error {
+        if let Stop::OutOfBounds(error) = cause {
+            return Error::OutOfBounds(error);
+        }
         let around =
             self.path.iter().map(|i| format!("{} = {}", self.program.indices[i.index()], self.indices[i.index()]));
         let at = around.chain(label(self.program, stmt)).collect::<Vec<_>>().join(", ");
@@ -291,12 +286,25 @@ impl<'a> Machine<'a> {
                 (Ok(c), _) if c < size => place = place * size as usize + c as usize,
                 (_, Some(value)) => return Ok(Place::Outside(value.clone())),
                 (_, None) => {
-                    let access = print_expr(self.program, &Expr::Access(a.clone()));
-                    return Err(Stop::OutOfBounds { access, mode, coordinate, size });
+                    let site = self.site(a, s);
+                    return Err(Stop::OutOfBounds(Box::new(OutOfBounds { site, mode, coordinate, size })));
                 }
             }
         }
         Ok(Place::Inside(place))
+    }
+
+    /// The text of a subscript: as it was written, if it was.
+    fn site(&self, a: &Access, s: &Subscript) -> Site {
+        match &s.bounds {
+            Bounds::Checked(site) => (**site).clone(),
+            Bounds::Proved | Bounds::Guarded => Site {
+                at: Position::default(),
+                tensor: self.program.tensors[a.tensor.index()].name.clone(),
+                access: print_expr(self.program, &Expr::Access(a.clone())),
+                subscript: print_expr(self.program, &s.at),
+            },
+        }
     }
 
     fn coordinate(&mut self, e: &Expr) -> Result<i64, Stop> {

@@ -26,9 +26,11 @@
 //!    level which is appended to stand outside of all loops that meet their coordinate again.
 //! 7. Reads with an `outside` keep it on the same subscript. Protocols stay with their subscripts.
 //! 8. The schedule is empty: [`scheduled`] has transformed the loops.
-//! 9. Reads occur in right-hand sides, conditions, values of `let` and, in hand-written programs, in extents, never in
+//! 9. Each subscript says how it is known to be in bounds ([`bounds`]).
+//! 10. Reads occur in right-hand sides, conditions, values of `let` and, in hand-written programs, in extents, never in
 //!    subscripts.
 
+mod bounds;
 mod concordize;
 mod cut;
 mod dimensionalize;
@@ -53,6 +55,7 @@ mod verify;
 mod visit;
 mod wrapperize;
 
+pub use bounds::{Checked, Ranges, bounds, checks};
 pub use concordize::concordize;
 pub(crate) use cut::{ALL, MOST_CHUNKS};
 pub use cut::{Cut, Join, Obstacle, cut, verify_parallel};
@@ -81,6 +84,14 @@ use crate::Error;
 /// # Errors
 /// When the program breaks a rule of Notation, or an extent or dimension cannot be inferred.
 pub fn normalize(program: Program) -> Result<Program, Error> {
+    normalize_over(program, &|_| None)
+}
+
+/// As [`normalize`], with the least and the greatest values of inputs that are known.
+///
+/// # Errors
+/// As [`normalize`].
+pub fn normalize_over(program: Program, ranges: Ranges<'_>) -> Result<Program, Error> {
     let program = scopes(program)?;
     let program = lifecycles(program)?;
     verify(&program)?;
@@ -88,7 +99,7 @@ pub fn normalize(program: Program) -> Result<Program, Error> {
     let program = wrapperize(single_rounds(program));
     let program = initialize(join_rounds(concordize(program)));
     verify_normal(&program)?;
-    Ok(program)
+    Ok(bounds(program, ranges))
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use redpoll_logic::op::Op;
 use redpoll_logic::physical::{Loop, Protocol};
+use redpoll_logic::sexpr::Position;
 use redpoll_logic::{DType, Format, Scalar, TensorType, Writes};
 use std::sync::Arc;
 
@@ -323,6 +324,46 @@ pub struct Subscript {
     pub protocol: Protocol,
     /// What a read out of bounds gives; `None`: reads are in bounds.
     pub outside: Option<Scalar>,
+    /// How it is known that the coordinate is in bounds, where nothing is given outside.
+    pub bounds: Bounds,
+}
+
+impl Subscript {
+    /// A subscript whose coordinate is in bounds wherever it is met.
+    pub fn inside(at: Expr) -> Subscript {
+        Subscript { at, protocol: Protocol::Walk, outside: None, bounds: Bounds::Proved }
+    }
+}
+
+/// How it is known that a coordinate is in bounds; the module `bounds` decides it.
+#[derive(Clone, Debug)]
+pub enum Bounds {
+    /// In bounds in every round of the loops around.
+    Proved,
+    /// In bounds where the conditions around hold.
+    Guarded,
+    /// Checked when the program runs: the run ends with an error at that site if the coordinate is out of bounds.
+    Checked(Arc<Site>),
+}
+
+/// All are equal: how an access is known to be in bounds says nothing of what it reads.
+impl PartialEq for Bounds {
+    fn eq(&self, _: &Bounds) -> bool {
+        true
+    }
+}
+
+/// A subscript in the text of a program.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Site {
+    /// Where the access begins.
+    pub at: Position,
+    /// The tensor.
+    pub tensor: String,
+    /// The text of the access.
+    pub access: String,
+    /// The text of the subscript.
+    pub subscript: String,
 }
 
 /// An expression at one place of the loops.

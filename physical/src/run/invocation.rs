@@ -261,7 +261,7 @@ impl Invocation {
     /// move, and else by doubling, by half when it is large, within the limit.
     pub fn grow(&mut self, buffer: Buffer, len: i64) -> Status {
         let at = buffer.index();
-        let len = usize::try_from(len).unwrap_or(0);
+        let Ok(len) = usize::try_from(len) else { return Status::OutOfMemory };
         let capacity = self.slots[at].len as usize;
         if len > capacity {
             if self.is_cancelled() {

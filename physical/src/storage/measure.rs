@@ -10,7 +10,7 @@ use super::{Array, Symmetry, Tensor};
 use crate::levels::level;
 use crate::special::Special;
 use redpoll_logic::statistics::{Answer, Fact, ModeSet, Weights};
-use redpoll_logic::{Prim, StorageMode};
+use redpoll_logic::{Prim, Scalar, StorageMode};
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::ops::Range;
@@ -31,6 +31,7 @@ pub(super) struct Measures {
     marginals: Memo<(ModeSet, usize), Option<Weights>>,
     facts: Memo<Fact, bool>,
     links: Memo<(usize, usize), Option<Links>>,
+    values: OnceLock<Option<(i64, i64)>>,
 }
 
 impl Measures {
@@ -57,6 +58,18 @@ struct Census {
     /// How many of the distinct coordinates each coordinate of each storage mode has; `None` where they are as many as
     /// the places, so that the counts of those serve.
     of_modes: Option<Vec<Option<Vec<u32>>>>,
+}
+
+/// The value of an integer or `bool`, if an `i64` holds it.
+fn whole(value: &Scalar) -> Option<i64> {
+    match value {
+        Scalar::U64(v) => i64::try_from(*v).ok(),
+        Scalar::F32(_) | Scalar::F64(_) | Scalar::Struct(..) => None,
+        other => match other.cast(Prim::I64) {
+            Some(Scalar::I64(v)) => Some(v),
+            _ => None,
+        },
+    }
 }
 
 type Memo<K, V> = Mutex<HashMap<K, V>>;
@@ -106,6 +119,40 @@ impl Tensor {
     /// The special values among what is stored, if that is known.
     pub(super) fn known_special(&self) -> Option<Special> {
         self.special.get().copied()
+    }
+
+    /// The least and the greatest value that it stores or is filled with; `None` of floats and structs, of what an `i64` does
+    /// not hold, and of what a device has.
+    pub fn value_range(&self) -> Option<(i64, i64)> {
+        if !self.is_here() {
+            return None;
+        }
+        *self.measures.values.get_or_init(|| self.find_value_range())
+    }
+
+    fn find_value_range(&self) -> Option<(i64, i64)> {
+        let fill = whole(&self.ty.fill)?;
+        macro_rules! of {
+            ($array:expr, $t:ty) => {{
+                let values = $array.words::<$t>();
+                let (least, greatest) = (values.iter().min(), values.iter().max());
+                least.zip(greatest).map(|(a, b)| Some((i64::try_from(*a).ok()?, i64::try_from(*b).ok()?)))
+            }};
+        }
+        let [array] = &self.leaf[..] else { return None };
+        let stored = match array.prim() {
+            Prim::Bool | Prim::U8 => of!(array, u8),
+            Prim::I8 => of!(array, i8),
+            Prim::I16 => of!(array, i16),
+            Prim::U16 => of!(array, u16),
+            Prim::I32 => of!(array, i32),
+            Prim::U32 => of!(array, u32),
+            Prim::I64 => of!(array, i64),
+            Prim::U64 => of!(array, u64),
+            Prim::F32 | Prim::F64 => return None,
+        };
+        let (least, greatest) = stored.unwrap_or(Some((fill, fill)))?;
+        Some((least.min(fill), greatest.max(fill)))
     }
 
     /// How many distinct coordinates the stored places have in some storage modes; `None` when there are too many modes to

@@ -30,7 +30,8 @@ name_table!(CompareOp, "Every comparison, in the order of declaration.":
 
 name_table!(Status, "Every status, in the order of its number.":
     Done "done", OutOfMemory "out_of_memory", Cancelled "cancelled", PositionOverflow "position_overflow",
-    CheckedOverflow "checked_overflow", SecondRun "second_run", SecondEntry "second_entry");
+    CheckedOverflow "checked_overflow", SecondRun "second_run", SecondEntry "second_entry",
+    OutOfBounds "out_of_bounds");
 
 /// Words that are no names of locals, buffers and parameters.
 const RESERVED: &[&str] = &[

@@ -22,6 +22,7 @@ pub(crate) fn lower(cx: &mut Cx<'_>, mut nest: Nest) {
         let accepts = |a: &Assign| nest.heads.iter().any(|h| h.members.contains(&a.lhs));
         let Some(body) = integrate::repeated(cx, &nest, &nest.body, &accepts) else { return each(cx, nest) };
         nest.body = Rc::new(body);
+        nest.extent.index.into_iter().for_each(|index| cx.unbind_index(index));
         return cx.if_below(&lo, &hi, |cx| {
             for head in &mut nest.heads {
                 if let Looplet::AcceptRun(accept) = &head.looplet {

@@ -20,7 +20,8 @@ pub(crate) fn lower(cx: &mut Cx<'_>, nest: Nest) {
     }
     if nest.heads.is_empty() {
         let Some(integrated) = integrate::integrate(cx, &nest) else { return each(cx, &nest) };
-        let Extent { lo, hi, .. } = nest.extent;
+        let Extent { index, lo, hi } = nest.extent;
+        index.into_iter().for_each(|index| cx.unbind_index(index));
         return cx.if_below(&lo, &hi, |cx| stmt::lower(cx, &nest.state, &integrated));
     }
     each(cx, &nest);

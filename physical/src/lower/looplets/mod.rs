@@ -153,6 +153,13 @@ impl Looplet {
     }
 }
 
+impl Extent {
+    /// Whether it has just one coordinate.
+    pub(crate) fn is_point(&self, cx: &Cx<'_>) -> bool {
+        cx.prover.eq(&self.hi, &super::plus(&self.lo, 1))
+    }
+}
+
 impl Nest {
     /// The nest over another extent, its looplets cut to it.
     pub(crate) fn over(&self, cx: &Cx<'_>, lo: Expr, hi: Expr) -> Nest {

@@ -9,10 +9,10 @@
 
 use super::{Lookup, Looplet, Phase, Stepper};
 use crate::assembly::{Expr, Stmt};
-use crate::lower::build::{add, ceil_div, exact_div, int, is_multiple, le, local, lt, mul, plus, sub, truth};
+use crate::lower::build::{add, ceil_div, exact_div, int, is_multiple, le, local, lt, max, mul, plus, sub, truth};
 use crate::lower::cx::Cx;
 use crate::lower::seeded::{self, Seeded};
-use crate::lower::state::Cursor;
+use crate::lower::state::{Coordinate, Cursor, Violation};
 use redpoll_logic::Prim;
 use std::rc::Rc;
 
@@ -173,28 +173,62 @@ impl Shift {
         }
     }
 
-    /// The looplet where the coordinate is in `[lo, hi)`, and `outside` elsewhere.
-    pub(crate) fn within(&self, looplet: Looplet, outside: &Looplet, (lo, hi): (&Expr, &Expr)) -> Looplet {
+    /// The looplet where the coordinate is in `[lo, hi)`, and `outside` of a round elsewhere. The loop begins at `first`.
+    pub(crate) fn within(
+        &self,
+        looplet: Looplet,
+        outside: &dyn Fn(&Expr) -> Looplet,
+        (lo, hi): (&Expr, &Expr),
+        first: &Expr,
+    ) -> Looplet {
         if seeded::is(Seeded::Outside) {
             return looplet;
         }
+        let (begin, end) = (self.end(lo), self.end(hi));
+        let behind = outside(&max(first, &end));
         Looplet::Sequence(vec![
-            Phase { stop: Some(self.end(lo)), body: outside.clone() },
-            Phase { stop: Some(self.end(hi)), body: looplet },
-            Phase { stop: None, body: outside.clone() },
+            Phase { stop: Some(begin), body: outside(first) },
+            Phase { stop: Some(end), body: looplet },
+            Phase { stop: None, body: behind },
         ])
     }
 }
 
-/// The lookup where its coordinate `scale * i + offset` is within `[0, dimension)`, and `outside` elsewhere.
-pub(crate) fn permissive_lookup(at: Lookup, outside: &Cursor, scale: i64, offset: Expr, dimension: Expr) -> Looplet {
-    let outside = Rc::new(Looplet::Run(outside.clone()));
+/// What is met out of bounds.
+#[derive(Clone, Debug)]
+pub(crate) enum Outside {
+    /// A value: a literal cursor.
+    Reads(Cursor),
+    /// Nothing is written.
+    Vanishes,
+    /// The run ends; the number of the check.
+    Fails(u32),
+}
+
+impl Outside {
+    /// What is met at a coordinate.
+    pub(crate) fn at(&self, coordinate: &Expr) -> Looplet {
+        self.met(&|| Coordinate::Known(coordinate.clone()))
+    }
+
+    /// What is met at a coordinate that is told if need be.
+    pub(crate) fn met(&self, coordinate: &dyn Fn() -> Coordinate) -> Looplet {
+        match self {
+            Outside::Reads(value) => Looplet::Run(value.clone()),
+            Outside::Vanishes => Looplet::Null,
+            Outside::Fails(site) => Looplet::Run(Cursor::Fails(Violation { site: *site, coordinate: coordinate() })),
+        }
+    }
+}
+
+/// The lookup where its coordinate `scale * i + offset` is within `[0, dimension)`, and what is `outside` elsewhere.
+pub(crate) fn permissive_lookup(at: Lookup, outside: Outside, scale: i64, offset: Expr, dimension: Expr) -> Looplet {
     Looplet::Lookup(Rc::new(move |cx: &mut Cx<'_>, i: &Expr| {
         let c = cx.name("i", &add(&mul(&int(scale), i), &offset));
         let inside = crate::lower::build::and(&le(&int(0), &c), &lt(&c, &dimension));
         let inside_only = at.clone();
         let coordinate = c.clone();
         let found = Looplet::Lookup(Rc::new(move |cx, _| inside_only(cx, &coordinate)));
-        Looplet::Switch { cond: inside, then: Rc::new(found), other: outside.clone() }
+        Looplet::Switch { cond: inside, then: Rc::new(found), other: Rc::new(outside.at(&c)) }
     }))
 }

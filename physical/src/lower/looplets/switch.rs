@@ -23,6 +23,9 @@ pub(super) const MOST_BRANCHES: usize = 3;
 pub(crate) fn lower(cx: &mut Cx<'_>, nest: Nest) {
     let switches: Vec<usize> =
         (0..nest.heads.len()).filter(|&k| matches!(nest.heads[k].looplet, Looplet::Switch { .. })).collect();
+    if let Some(check) = switches.iter().copied().find(|&k| fails_otherwise(&nest.heads[k].looplet)) {
+        return branch(cx, &nest, check);
+    }
     let annihilating = switches.iter().copied().find(|&k| match &nest.heads[k].looplet {
         Looplet::Switch { other, .. } => match &**other {
             Looplet::Run(cursor) => nest.vanishes_with(cx, &[(k, cursor.clone())]),
@@ -44,9 +47,23 @@ fn branch(cx: &mut Cx<'_>, nest: &Nest, at: usize) {
     };
     let cond = cx.name_bool("hit", &cond);
     let (then, other) = if seeded::is(Seeded::SwitchSides) { (other, then) } else { (then, other) };
-    let then = cx.block(|cx| lower_loop(cx, nest.with(at, (*then).clone())));
+    let checks = fails_otherwise(&nest.heads[at].looplet);
+    let then = cx.block(|cx| {
+        if checks {
+            cx.prover.assume(&cond);
+        }
+        lower_loop(cx, nest.with(at, (*then).clone()));
+    });
     let other = cx.block(|cx| lower_loop(cx, nest.with(at, (*other).clone())));
     cx.push_if(cond, then, other);
+}
+
+/// Whether it is a check: where the condition does not hold, the run ends.
+fn fails_otherwise(looplet: &Looplet) -> bool {
+    match looplet {
+        Looplet::Switch { other, .. } => matches!(&**other, Looplet::Run(Cursor::Fails(_))),
+        _ => false,
+    }
 }
 
 /// Turns the switches between a fiber and its fill value into fibers under a presence flag; others branch.

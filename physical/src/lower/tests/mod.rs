@@ -1,6 +1,7 @@
 //! Programs through lowering, the interpreter of Assembly and Cranelift, against the interpreter of Notation: in every
 //! format of their inputs and outputs, on random data.
 
+mod bounds;
 mod faults;
 mod golden;
 mod levels;

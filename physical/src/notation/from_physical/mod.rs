@@ -27,7 +27,7 @@ mod writes;
 use super::{Access, Expr, Index, Program, Role, Rounds, Stmt, Subscript, TensorDecl, TensorId, Write};
 use crate::Error;
 use held::Held;
-use redpoll_logic::physical::{self, Extent, Fold, Loop, PhysicalQuery, Place, Point, Temporaries};
+use redpoll_logic::physical::{Extent, Fold, Loop, PhysicalQuery, Place, Point, Temporaries};
 use redpoll_logic::{Affine, Alias, DType, Field, Format, TensorType};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -275,7 +275,5 @@ impl<'a> Builder<'a> {
 
 /// An access that walks every level.
 fn access(tensor: TensorId, at: impl IntoIterator<Item = Expr>) -> Access {
-    let subscripts =
-        at.into_iter().map(|at| Subscript { at, protocol: physical::Protocol::default(), outside: None }).collect();
-    Access { tensor, subscripts }
+    Access { tensor, subscripts: at.into_iter().map(Subscript::inside).collect() }
 }

@@ -7,7 +7,6 @@ use super::nest::{Link, Loop, alone, chain, find, replace};
 use super::new_index;
 use super::unroll::free_name;
 use redpoll_logic::op::Op;
-use redpoll_logic::physical::Protocol;
 use redpoll_logic::{DType, FloatMode, Format, Scalar, TensorType};
 use std::sync::Arc;
 
@@ -196,9 +195,8 @@ impl Split<'_> {
                 Loop { index: fresh, body: Box::new(body), ..l.clone() }.into()
             })
         };
-        let plain = |at| Subscript { at, protocol: Protocol::Walk, outside: None };
         let order = over.iter().filter_map(|link| if let Link::Loop(l) = link { Some(l.index) } else { None });
-        let place = Access { tensor: self.id, subscripts: order.map(|i| plain(Expr::Index(i))).collect() };
+        let place = Access { tensor: self.id, subscripts: order.map(|i| Subscript::inside(Expr::Index(i))).collect() };
         let consumer = Box::new(side(self.part.consumer(Expr::Access(place.clone())), 0));
         let assign = Stmt::Assign { lhs: place, write, rhs: self.part.value.clone() };
         let producer = gathered.into_iter().rev().fold(side(assign, 1), |body, link| link.around(body));

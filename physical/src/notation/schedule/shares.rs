@@ -3,7 +3,6 @@
 use super::super::{Access, Expr, Index, Program, Role, Shares, Stmt, Subscript, TensorDecl, TensorId};
 use super::extent::plus;
 use super::unroll::free_name;
-use redpoll_logic::physical::Protocol;
 use redpoll_logic::{DType, Format, Prim, Scalar, TensorType};
 use std::sync::Arc;
 
@@ -57,7 +56,7 @@ pub(super) fn shares(
 /// Where the block of that number begins and ends.
 pub(super) fn bounds_of(bounds: TensorId, number: Index) -> (Expr, Expr) {
     let bound = |at| {
-        let subscripts = vec![Subscript { at, protocol: Protocol::Walk, outside: None }];
+        let subscripts = vec![Subscript::inside(at)];
         Expr::Access(Access { tensor: bounds, subscripts })
     };
     (bound(Expr::Index(number)), bound(plus(&Expr::Index(number), &Expr::int(1))))

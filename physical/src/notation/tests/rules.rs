@@ -363,7 +363,7 @@ fn the_interpreter_stops_with_a_place() {
         "(for i (+= (y i) (x (+ (p i) 2))))",
         all,
         expect![
-            "stopped at `i = 3, s1 = 5, (+= (y i) (x s1))`: `(x s1)` is out of bounds: coordinate 5 of storage mode 0, whose size is 5"
+            "`(x (+ (p i) 2))`, line 4, column 134, is out of bounds: `(+ (p i) 2)` is 5, but mode 0 of `x` has size 5; test the coordinate with an `if`, or give a read an `outside`"
         ],
     );
     stops(

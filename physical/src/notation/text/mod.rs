@@ -45,6 +45,11 @@
 //! Programs that leave formats open have one subscript a mode of the tensor, in its order, so that they run over any
 //! format: over `csc`, `(A i j)` is still row `i` and column `j`. In the form `(type ..)`, which passes print, subscripts
 //! are those of storage modes.
+//!
+//! # Coordinates out of bounds
+//! A subscript without `outside` is in bounds. Where that does not follow from loops and conditions (the module `bounds`), it
+//! is checked when the program runs, where a value that matters is read or a place is written, and a run that comes to a
+//! coordinate out of bounds ends with an error that names the subscript.
 
 mod declare;
 mod marks;

@@ -8,7 +8,7 @@ use crate::Error;
 use crate::notation::from_physical::places::stored;
 use crate::notation::types::dtype_of;
 use crate::notation::{
-    Access, Expr, Index, OPEN_DIMENSION, Program, Rounds, Shares, Stmt, Subscript, TensorId, Var, Write,
+    Access, Bounds, Expr, Index, OPEN_DIMENSION, Program, Rounds, Shares, Site, Stmt, Subscript, TensorId, Var, Write,
 };
 use redpoll_logic::Error as TextError;
 use redpoll_logic::literal::{read_bare, read_literal, read_value};
@@ -297,7 +297,14 @@ impl Parser<'_> {
 
     fn access(&mut self, s: &Sexpr, tensor: TensorId, subscripts: &[Sexpr]) -> Result<Expr, TextError> {
         let dtype = self.program.tensors[tensor.index()].ty.dtype.clone();
-        let subscripts = subscripts.iter().map(|s| self.subscript(s, &dtype)).collect::<Result<Vec<_>, _>>()?;
+        let mut read = Vec::with_capacity(subscripts.len());
+        for text in subscripts {
+            let subscript = self.subscript(text, &dtype)?;
+            let tensor = self.program.tensors[tensor.index()].name.clone();
+            let site = Site { at: s.at, tensor, access: s.to_string(), subscript: text.to_string() };
+            read.push(Subscript { bounds: Bounds::Checked(Arc::new(site)), ..subscript });
+        }
+        let subscripts = read;
         let subscripts = if self.natural[tensor.index()] { self.stored(s, tensor, &subscripts)? } else { subscripts };
         Ok(Expr::Access(Access { tensor, subscripts }))
     }
@@ -347,7 +354,7 @@ impl Parser<'_> {
                 };
                 Ok(Subscript { outside: Some(value), ..self.subscript(inner, dtype)? })
             }
-            _ => Ok(Subscript { at: self.expr(s)?, protocol: Protocol::Walk, outside: None }),
+            _ => Ok(Subscript::inside(self.expr(s)?)),
         }
     }
 

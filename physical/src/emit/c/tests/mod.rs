@@ -33,6 +33,7 @@ fn a_unit() {
             RP_CHECKED_OVERFLOW = 4,
             RP_SECOND_RUN = 5,
             RP_SECOND_ENTRY = 6,
+            RP_OUT_OF_BOUNDS = 7,
         };
 
         // spmv

@@ -18,7 +18,7 @@ fn check_grids(grids: &[Grid], expected: Expect) {
     let text = emit(&grids.iter().collect::<Vec<_>>()).unwrap();
     assert!(text.starts_with(HEAD));
     let (_, kernels) = text.split_once("\n};\n\nenum").map_or(("", &text[..]), |(head, rest)| (head, rest));
-    let kernels = kernels.split_once("RP_SECOND_ENTRY = 6,\n};\n").unwrap().1;
+    let kernels = kernels.split_once("RP_OUT_OF_BOUNDS = 7,\n};\n").unwrap().1;
     expected.assert_eq(kernels);
 }
 

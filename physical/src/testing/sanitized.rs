@@ -1,0 +1,139 @@
+//! Kernels of the C tier under the sanitizers of GCC, in a process of their own: each has buffers of exactly the size that
+//! it was given or has asked for, so that an access beside them is reported.
+
+use crate::Error;
+use crate::assembly::{BufferRole, Function, MathFn, MathImpl, Status, Stmt};
+use crate::emit::c::{emit, entry_name};
+use crate::kernel::{Draft, Engine, Kernel};
+use crate::notation::ALL;
+use crate::run::Limits;
+use crate::storage::Tensor;
+use std::fmt::Write;
+use std::path::Path;
+use std::process::Command;
+
+const HOST: &str = include_str!("sanitized.c");
+
+/// As for kernels of the C tier, without what takes long.
+const FLAGS: &[&str] = &[
+    "-std=c11",
+    "-O1",
+    "-g1",
+    "-w",
+    "-fwrapv",
+    "-ffp-contract=off",
+    "-fno-math-errno",
+    "-fno-trapping-math",
+    "-fsanitize=address,undefined",
+    "-fno-sanitize-recover=all",
+];
+
+/// A kernel and what it is to be run over.
+pub struct Watched {
+    function: Function,
+    params: Vec<i64>,
+    /// The bytes of each buffer; none of those that are the kernel's own.
+    arrays: Vec<Vec<u8>>,
+}
+
+impl Watched {
+    /// The kernel of a draft over tensors.
+    ///
+    /// # Errors
+    /// When the tensors are not those of the program.
+    pub fn new(draft: &Draft, inputs: &[&Tensor]) -> Result<Watched, Error> {
+        let function = draft.function().clone();
+        let bound = Kernel::of(draft, Engine::Interpreter)?.bind(inputs, &Limits::default())?;
+        let buffers = (0..).map(crate::assembly::Buffer).zip(&function.buffers);
+        let bytes = buffers.map(|(buffer, decl)| match decl.role {
+            BufferRole::Input => bound.input(buffer).as_slice().to_vec(),
+            BufferRole::Owned => Vec::new(),
+        });
+        Ok(Watched { arrays: bytes.collect(), params: bound.params().to_vec(), function })
+    }
+
+    /// The kernel with its checks taken out: it goes on where a coordinate is out of bounds as it does where it is not.
+    #[must_use]
+    pub fn without_checks(mut self) -> Watched {
+        fn unchecked(body: Vec<Stmt>) -> Vec<Stmt> {
+            let ends = |body: &[Stmt]| body.last() == Some(&Stmt::Return(Status::OutOfBounds));
+            let one = |stmt: Stmt| match stmt {
+                Stmt::If { then, other, .. } if ends(&other) => unchecked(then),
+                Stmt::If { cond, then, other } => {
+                    vec![Stmt::If { cond, then: unchecked(then), other: unchecked(other) }]
+                }
+                Stmt::While { cond, body } => vec![Stmt::While { cond, body: unchecked(body) }],
+                Stmt::For { var, lo, hi, body } => vec![Stmt::For { var, lo, hi, body: unchecked(body) }],
+                other => vec![other],
+            };
+            body.into_iter().flat_map(one).collect()
+        }
+        self.function.body = unchecked(std::mem::take(&mut self.function.body));
+        self
+    }
+
+    fn data(&self, data: &mut Vec<u8>) {
+        let counts = [self.function.buffers.len() as u64, self.params.len() as u64, ALL.start as u64, ALL.end as u64];
+        counts.iter().for_each(|n| data.extend(n.to_le_bytes()));
+        self.params.iter().for_each(|n| data.extend(n.to_le_bytes()));
+        for (decl, bytes) in self.function.buffers.iter().zip(&self.arrays) {
+            let is_input = u32::from(decl.role == BufferRole::Input);
+            let numbers = [decl.prim.bytes() as u32, u32::from(decl.prim.is_signed()), is_input, 0];
+            numbers.iter().for_each(|n| data.extend(n.to_le_bytes()));
+            let fill = decl.fill.to_bits().expect("fills of buffers are primitives");
+            [fill, bytes.len() as u64].iter().for_each(|n| data.extend(n.to_le_bytes()));
+        }
+        self.arrays.iter().for_each(|bytes| data.extend(bytes));
+    }
+}
+
+/// Runs kernels one after the other; gives how each ended.
+///
+/// # Errors
+/// The words of the sanitizer about the first kernel that does what it must not, or of the compiler.
+pub fn run_watched(kernels: &[Watched], folder: &Path) -> Result<Vec<Status>, String> {
+    let (source, binary, input) = (folder.join("watched.c"), folder.join("watched"), folder.join("watched.bin"));
+    let functions: Vec<&Function> = kernels.iter().map(|k| &k.function).collect();
+    let text = emit(&functions).map_err(|e| e.to_string())?;
+    let mut data = Vec::new();
+    kernels.iter().for_each(|k| k.data(&mut data));
+    let failed = |e: std::io::Error| e.to_string();
+    std::fs::write(&source, text + &tables(kernels.len()) + HOST).map_err(failed)?;
+    std::fs::write(&input, data).map_err(failed)?;
+    let compiler = std::env::var("CC").unwrap_or_else(|_| "gcc".into());
+    let compiled = Command::new(&compiler).args(FLAGS).arg("-o").arg(&binary).arg(&source).arg("-lm").output();
+    let compiled = compiled.map_err(|e| format!("{compiler}: {e}"))?;
+    if !compiled.status.success() {
+        return Err(format!("{compiler}: {}", String::from_utf8_lossy(&compiled.stderr)));
+    }
+    let run = Command::new(&binary).arg(&input).env("ASAN_OPTIONS", "detect_leaks=0").output().map_err(failed)?;
+    let (said, ends) = (String::from_utf8_lossy(&run.stderr), String::from_utf8_lossy(&run.stdout));
+    let statuses: Vec<Status> = ends.lines().filter_map(|l| Status::from_code(l.parse().ok()?)).collect();
+    if !run.status.success() || statuses.len() != kernels.len() {
+        let number = statuses.len().min(kernels.len() - 1);
+        let words: String = said.lines().filter(|l| !l.starts_with("kernel ")).take(12).collect::<Vec<_>>().join("\n");
+        return Err(format!("{}: {words}\n{}", run.status, kernels[number].function));
+    }
+    Ok(statuses)
+}
+
+/// The entries of the kernels, and the functions of the mathematical library in the order of the frame's table.
+fn tables(kernels: usize) -> String {
+    let mut text = String::from("\n#include <math.h>\nstatic double rp_ldexp_f64(double, double);\n");
+    text.push_str("static float rp_ldexp_f32(float, float);\n");
+    text.push_str("static const uintptr_t math[] = {\n");
+    for function in MathFn::ALL {
+        let _ = match (function, function.implementation()) {
+            (MathFn::Ldexp, _) => writeln!(text, "    (uintptr_t)rp_ldexp_f64, (uintptr_t)rp_ldexp_f32,"),
+            (_, MathImpl::One(..) | MathImpl::Two(..)) => {
+                writeln!(text, "    (uintptr_t){0}, (uintptr_t){0}f,", function.name())
+            }
+        };
+    }
+    text.push_str("};\nstatic int32_t (*const entries[])(rp_frame *) = {\n");
+    for k in 0..kernels {
+        let _ = writeln!(text, "    {},", entry_name(k));
+    }
+    text.push_str("};\n");
+    text
+}

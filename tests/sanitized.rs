@@ -1,0 +1,242 @@
+//! Kernels of the C tier under GCC's sanitizers, over buffers of exactly their size: those of the plan files, of the
+//! programs, and of programs whose coordinates are out of bounds. Without a check the sanitizer reports what the check
+//! prevents.
+
+use redpoll_logic::text::parse_format;
+use redpoll_logic::{FloatMode, Format, Prim, Scalar, TensorType};
+use redpoll_physical::Error;
+use redpoll_physical::assembly::Status;
+use redpoll_physical::kernel::{Draft, Kernel};
+use redpoll_physical::notation::{self, Role, normalize, parse_over, scheduled, verify_parallel};
+use redpoll_physical::storage::{Duplicates, Tensor, Triples, Values, convert};
+use redpoll_physical::testing::sanitized::{Watched, run_watched};
+use redpoll_testing::data::Kind;
+use redpoll_testing::engines::check;
+use redpoll_testing::optimizing::{self, Taken};
+use redpoll_testing::program::{Choice, ProgramFile};
+use redpoll_testing::programs::{self, random_case};
+use redpoll_testing::rng;
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Sizes and formats that each plan file is run in.
+const CASES: usize = 2;
+/// Seeds of random programs that a test takes; `REDPOLL_SEEDS=0..2000` says which.
+const IN_A_TEST: u64 = 60;
+/// Kernels that are compiled together.
+const TOGETHER: usize = 48;
+
+fn texts(folder: &str) -> Vec<(String, String)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
+    let mut paths: Vec<_> = std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).collect();
+    paths.retain(|p| p.extension().is_some_and(|e| e == "rp"));
+    paths.sort();
+    let name = |p: &Path| p.file_stem().unwrap().to_string_lossy().into_owned();
+    paths.iter().map(|p| (name(p), std::fs::read_to_string(p).unwrap())).collect()
+}
+
+/// Runs kernels, some threads a part each; every kernel ends with a status and no report.
+fn run(kernels: &[(Draft, Vec<Tensor>)]) -> Vec<Status> {
+    let watch = |(draft, inputs): &(Draft, Vec<Tensor>)| {
+        let inputs: Vec<&Tensor> = inputs.iter().collect();
+        Watched::new(draft, &inputs).unwrap()
+    };
+    let part = |part: &[(Draft, Vec<Tensor>)]| {
+        let folder = tempfile::tempdir().unwrap();
+        let watched: Vec<Watched> = part.iter().map(watch).collect();
+        run_watched(&watched, folder.path()).unwrap_or_else(|report| panic!("{report}"))
+    };
+    let parts: Vec<_> = kernels.chunks(TOGETHER).collect();
+    let run = |parts: &[&[(Draft, Vec<Tensor>)]]| parts.iter().flat_map(|p| part(p)).collect::<Vec<_>>();
+    let (first, rest) = parts.split_at(parts.len() / 2);
+    std::thread::scope(|scope| {
+        let first = scope.spawn(|| run(first));
+        let rest = run(rest);
+        let first = first.join().unwrap_or_else(|e| std::panic::resume_unwind(e));
+        [first, rest].concat()
+    })
+}
+
+#[test]
+fn plan_files_touch_just_their_own_memory() {
+    let mut kernels = Vec::new();
+    for (name, text) in texts("tests/files") {
+        let file = ProgramFile::parse(&name, &text);
+        let mut rng = rng::named(&name, 2);
+        let formats = file.formats.iter().cycle().take(CASES.min(file.sizes.len().max(1)));
+        for (size, formats) in formats.enumerate() {
+            let (kind, mode) = (Kind::Exact, FloatMode::Relaxed);
+            let choice = Choice { size, formats: formats.clone(), kind, mode, seed: rng.bits() };
+            optimizing::take(Taken::All(size as u64));
+            check(&file.case(&choice).unwrap()).unwrap_or_else(|e| panic!("{name}: {e:?}"));
+        }
+        kernels.extend(optimizing::taken());
+    }
+    assert!(kernels.len() > 100, "{}", kernels.len());
+    run(&kernels);
+}
+
+/// The kernel of a program over tensors by name.
+///
+/// # Errors
+/// Why the program is refused.
+fn kernel(text: &str, tensors: &[(&str, Tensor)], mode: FloatMode) -> Result<(Draft, Vec<Tensor>), Error> {
+    let bound = |name: &str| tensors.iter().find(|(n, _)| *n == name).map(|(_, t)| t.clone());
+    let (written, _) = parse_over(text, &[], &|name| bound(name).map(|t| t.ty().clone()))?;
+    let program = Arc::new(normalize(scheduled(written, mode)?)?);
+    verify_parallel(&program, mode)?;
+    let input = |decl: &notation::TensorDecl| {
+        let shares = program.shares.iter().find(|s| program.tensors[s.input.index()].name == decl.name);
+        match shares {
+            Some(s) => bound(&program.tensors[s.of.index()].name).unwrap().equal_shares(s.modes, s.blocks),
+            None => bound(&decl.name).unwrap(),
+        }
+    };
+    let inputs: Vec<Tensor> = program.tensors.iter().filter(|t| t.role == Role::Input).map(input).collect();
+    let layouts = Kernel::layouts(&program, &inputs.iter().collect::<Vec<_>>());
+    Ok((Draft::new(&program, &layouts, mode), inputs))
+}
+
+fn draft(text: &str, tensors: &[(&str, Tensor)]) -> (Draft, Vec<Tensor>) {
+    kernel(text, tensors, FloatMode::default()).unwrap_or_else(|e| panic!("{e}\n{text}"))
+}
+
+/// The kernels of random programs; of those that no verifier refuses.
+fn random_kernels(seeds: Range<u64>, config: &programs::Config) -> Vec<(Draft, Vec<Tensor>)> {
+    let tensor = |t: &programs::Tensor| {
+        let dense = TensorType { format: Format::dense(t.ty.shape.len()), ..t.ty.clone() };
+        let values = Values::from_scalars(dense.dtype.clone(), &t.values).unwrap();
+        convert(&Tensor::from_dense(dense, &values).unwrap(), &t.ty.format).unwrap()
+    };
+    let one = |seed: u64| {
+        let case = random_case(seed, config);
+        let inputs = case.tensors.iter().filter(|t| t.role == Role::Input);
+        let tensors: Vec<(&str, Tensor)> = inputs.map(|t| (t.name.as_str(), tensor(t))).collect();
+        kernel(&case.text(), &tensors, case.mode).ok()
+    };
+    seeds.filter_map(one).collect()
+}
+
+/// Random programs whose subscripts stay in bounds, and such that do not.
+#[test]
+fn random_programs_touch_just_their_own_memory() {
+    let (first, last) = match std::env::var("REDPOLL_SEEDS") {
+        Ok(seeds) => {
+            let (first, last) = seeds.split_once("..").expect("REDPOLL_SEEDS is FIRST..LAST");
+            (first.parse().expect("a number"), last.parse().expect("a number"))
+        }
+        Err(_) => (0, IN_A_TEST),
+    };
+    for unchecked in [0, 20] {
+        let config = programs::Config { unchecked, ..programs::Config::default() };
+        let kernels = random_kernels(first..last, &config);
+        let ends = run(&kernels);
+        let stopped = ends.iter().filter(|end| **end == Status::OutOfBounds).count();
+        eprintln!("{} kernels of random programs, of which {stopped} came to a coordinate out of bounds", ends.len());
+        assert_eq!(stopped > 0, unchecked > 0, "{ends:?}");
+    }
+}
+
+fn ty(shape: &[u64], prim: Prim, format: &str) -> TensorType {
+    let format = parse_format(format, shape.len()).unwrap();
+    TensorType { shape: shape.to_vec(), dtype: prim.into(), fill: Scalar::zero(prim), format }
+}
+
+/// A graph of so many vertices, each edge both ways.
+fn graph(n: u64, format: &str) -> Tensor {
+    let edges: Vec<(u64, u64)> = (0..n).flat_map(|i| [(i, (i * 7 + 3) % n), (i, (i * i + 1) % n)]).collect();
+    let both: Vec<(u64, u64)> = edges.iter().flat_map(|(a, b)| [(*a, *b), (*b, *a)]).collect();
+    let coordinates = vec![both.iter().map(|e| e.0).collect(), both.iter().map(|e| e.1).collect()];
+    let triples = Triples { shape: vec![n, n], coordinates, values: Values::from(vec![1.0; both.len()]) };
+    Tensor::from_triples(ty(&[n, n], Prim::F64, format), &triples, Duplicates::First).unwrap().0
+}
+
+fn integers(values: Vec<i64>, shape: &[u64]) -> Tensor {
+    Tensor::from_dense(ty(shape, Prim::I64, "dense"), &Values::from(values)).unwrap()
+}
+
+fn floats(shape: &[u64]) -> Tensor {
+    let count = shape.iter().product::<u64>();
+    let values: Vec<f64> = (0..count).map(|k| k as f64).collect();
+    Tensor::from_dense(ty(shape, Prim::F64, "dense"), &Values::from(values)).unwrap()
+}
+
+#[test]
+fn programs_touch_just_their_own_memory() {
+    let mut kernels = Vec::new();
+    for (_, text) in texts("programs") {
+        for n in [1, 13] {
+            for format in ["csr", "dcsr", "coo", "dense"] {
+                let tensors = [
+                    ("A", graph(n, format)),
+                    ("B", if text.contains("columns of B") { floats(&[n, 5]) } else { graph(n, format) }),
+                    ("x", floats(&[n])),
+                    ("source", integers(vec![n as i64 / 2], &[])),
+                ];
+                kernels.push(draft(&text, &tensors));
+            }
+        }
+    }
+    let ends = run(&kernels);
+    assert!(ends.iter().all(|end| *end == Status::Done), "{ends:?}");
+}
+
+const SCATTER: &str = "(program (input I (shape m)) (output y (shape 3) f64 0.0 (FORMAT (element)))
+  (for i (+= (y (I i)) 1)))";
+
+#[test]
+fn coordinates_out_of_bounds_touch_nothing() {
+    let mut kernels = Vec::new();
+    let wrong = [-1, 3, 3_000_000_000, i64::MIN, i64::MAX - 1];
+    for at in wrong {
+        let tensors = |at: i64| {
+            vec![
+                ("I", integers(vec![0, 2, at, 1], &[4])),
+                ("k", integers(vec![at], &[])),
+                ("x", floats(&[3])),
+                ("A", graph(3, "csr")),
+                ("D", graph(3, "dcsr")),
+            ]
+        };
+        for format in ["dense", "hash", "byte-map", "bit-map"] {
+            kernels.push(draft(&SCATTER.replace("FORMAT", format), &tensors(at)));
+        }
+        let gathers = [
+            "(+= s (x (I i)))",
+            "(for j (+= s (A (I i) j)))",
+            "(for j (+= s (D (I i) j)))",
+            "(+= s (A 1 (I i)))",
+            "(+= s (x k))",
+            "(for j (range k (max k (+ k 1))) (+= s (x j)))",
+            "(for j (range k 3) (if (gt (I i) 5) (+= s (A j 2))))",
+            "(= (y 1 (I i)) 2)",
+            "(= (y (I i) 1) 2)",
+            "(for j (range 0 3) (+= s (x (+ j k))))",
+        ];
+        for body in gathers {
+            let text = format!(
+                "(program (input I (shape m)) (input k i64 0) (input x (shape n)) (input A (shape n n)) (input D (shape n n))
+                   (output s f64 0.0) (output y (shape 3 3) f64 0.0) (for i (range 0 4) {body}))"
+            );
+            kernels.push(draft(&text, &tensors(at)));
+        }
+    }
+    let ends = run(&kernels);
+    let stopped = ends.iter().filter(|end| **end == Status::OutOfBounds).count();
+    assert!(stopped * 10 > ends.len() * 7, "{ends:?}");
+}
+
+/// Protects that the sanitizer sees what checks prevent.
+#[test]
+fn without_its_check_a_kernel_is_reported() {
+    for (at, format) in [(3, "dense"), (-1, "dense"), (70, "bit-map")] {
+        let inputs = [("I", integers(vec![0, 2, at, 1], &[4]))];
+        let (draft, inputs) = draft(&SCATTER.replace("FORMAT", format), &inputs);
+        let watch = || Watched::new(&draft, &inputs.iter().collect::<Vec<_>>()).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(run_watched(&[watch()], folder.path()).unwrap(), [Status::OutOfBounds]);
+        let report = run_watched(&[watch().without_checks()], folder.path()).unwrap_err();
+        assert!(report.contains("heap-buffer-overflow"), "{report}");
+    }
+}
