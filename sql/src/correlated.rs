@@ -3,6 +3,8 @@
 //! - A correlated subquery becomes a join with the columns that it compares with those of the query around. They lose the
 //!   names of their tables on that way, so that of `a.u` and `b.u` just one is left, which stands for both. Here such columns
 //!   get names of their own below the condition that reads them.
+//! - `x NOT IN (SELECT y .. WHERE y = x ..)` reads no NULL of `y`, and is `NOT EXISTS`. DataFusion takes the condition for the
+//!   one that `NOT IN` asks itself, leaves it out, and finds the NULLs of all other rows.
 //! - `k` of a right or full join `USING (k)` is taken for the column of the left table. [`crate::statement`] makes such joins
 //!   joins `ON` where it can.
 
@@ -10,8 +12,9 @@ use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, Tr
 use datafusion::common::{Column, JoinConstraint, JoinType};
 use datafusion::config::ConfigOptions;
 use datafusion::error::{DataFusionError, Result};
+use datafusion::logical_expr::expr::{Exists, InSubquery};
 use datafusion::logical_expr::utils::{conjunction, split_conjunction};
-use datafusion::logical_expr::{Expr, Filter, Join, LogicalPlan, Projection, Subquery};
+use datafusion::logical_expr::{BinaryExpr, Expr, Filter, Join, LogicalPlan, Operator, Projection, Subquery};
 use datafusion::optimizer::AnalyzerRule;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -32,8 +35,40 @@ impl AnalyzerRule for NameApart {
             LogicalPlan::Join(join) => check_merged(&join).map(|()| Transformed::no(LogicalPlan::Join(join))),
             node => Ok(Transformed::no(node)),
         };
+        let plan = plan.transform_up_with_subqueries(|node| node.map_expressions(without_doubles))?.data;
         plan.transform_up_with_subqueries(named).data()
     }
+}
+
+/// The expression with `NOT EXISTS` for a `NOT IN` whose query asks for the same equality.
+fn without_doubles(expr: Expr) -> Result<Transformed<Expr>> {
+    expr.transform_up(|e| match e {
+        Expr::InSubquery(InSubquery { expr, subquery, negated: true }) if asks_for(&subquery, &expr) => {
+            Ok(Transformed::yes(Expr::Exists(Exists { subquery, negated: true })))
+        }
+        Expr::Not(inner) => Ok(match *inner {
+            Expr::InSubquery(InSubquery { expr, subquery, negated: false }) if asks_for(&subquery, &expr) => {
+                Transformed::yes(Expr::Exists(Exists { subquery, negated: true }))
+            }
+            inner => Transformed::no(Expr::Not(Box::new(inner))),
+        }),
+        e => Ok(Transformed::no(e)),
+    })
+}
+
+/// Whether all rows of a query have in its column what an expression of the query around has.
+fn asks_for(subquery: &Subquery, asked: &Expr) -> bool {
+    let LogicalPlan::Projection(projection) = subquery.subquery.as_ref() else { return false };
+    let (LogicalPlan::Filter(filter), [given], Expr::Column(asked)) =
+        (projection.input.as_ref(), &projection.expr[..], asked)
+    else {
+        return false;
+    };
+    split_conjunction(&filter.predicate).into_iter().any(|conjunct| {
+        let Expr::BinaryExpr(BinaryExpr { left, op: Operator::Eq, right }) = conjunct else { return false };
+        let is_asked = |e: &Expr| matches!(e, Expr::OuterReferenceColumn(_, column) if column == asked);
+        left.as_ref() == given && is_asked(right) || right.as_ref() == given && is_asked(left)
+    })
 }
 
 /// Whether the merged columns of a join are those of its left table.

@@ -214,7 +214,8 @@ impl Builder {
                 self.total.push(if a == column { b } else { a });
             }
             let (left, right) = (self.field_or_new(a, &left, Nulls::Drop), self.field_or_new(b, &right, Nulls::Drop));
-            for field in [left, right] {
+            // Rows of others that have no value meet nothing that would keep them out, and stay.
+            for field in [left, right].into_iter().filter(|_| excluding.is_none()) {
                 self.fields[field].nulls = Nulls::Drop;
             }
             if left == right {
@@ -227,7 +228,7 @@ impl Builder {
             }
             let (from, to) = (self.fields[right].domain, self.fields[left].domain);
             self.fields.iter_mut().filter(|f| f.domain == from).for_each(|f| f.domain = to);
-            self.masks.push(Mask { left, comparison, right });
+            self.masks.push(Mask { left, comparison, right, within: excluding.map(|column| column.leaf) });
         }
         Ok(())
     }

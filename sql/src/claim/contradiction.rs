@@ -19,7 +19,7 @@ pub(super) fn is_contradiction(region: &Region) -> bool {
         bound(node, zero, i128::from(high) - 1);
         bound(zero, node, -i128::from(low));
     }
-    for mask in &region.masks {
+    for mask in region.masks.iter().filter(|mask| mask.within.is_none()) {
         match mask.comparison {
             Comparison::Lt => bound(mask.left, mask.right, -1),
             Comparison::Le => bound(mask.left, mask.right, 0),
@@ -40,7 +40,10 @@ pub(super) fn is_contradiction(region: &Region) -> bool {
     let at_most_0 = |a: FieldId, b: FieldId| bounds[a][b].is_some_and(|most| most <= 0);
     let equal = |a: FieldId, b: FieldId| at_most_0(a, b) && at_most_0(b, a);
     (0..=zero).any(|k| bounds[k][k].is_some_and(|most| most < 0))
-        || region.masks.iter().any(|mask| mask.comparison == Comparison::Ne && equal(mask.left, mask.right))
+        || region
+            .masks
+            .iter()
+            .any(|mask| mask.within.is_none() && mask.comparison == Comparison::Ne && equal(mask.left, mask.right))
 }
 
 /// The ranges of tensors' modes, each with a number: that of its field, or one above all of them for modes that are in none,

@@ -166,6 +166,8 @@ pub struct Mask {
     pub comparison: Comparison,
     /// The right side.
     pub right: FieldId,
+    /// The leaf whose rows must pass to keep others out; `None` where the rows of the join must pass.
+    pub within: Option<LeafId>,
 }
 
 /// A condition over fields of several leaves, which is computed for all their values beforehand.

@@ -302,9 +302,9 @@ impl<'a> Leaves<'a> {
         Expr::mapjoin(op, sides).expect("two coordinates can be compared")
     }
 
-    /// The leaf that filters by a mask on a field of its own.
+    /// The leaf whose rows a mask is asked of before they keep others out, or let them through by a field of their own.
     fn filter_of(&self, mask: &Mask) -> Option<LeafId> {
-        [mask.left, mask.right].into_iter().find_map(|field| self.private_to(field))
+        mask.within.or_else(|| [mask.left, mask.right].into_iter().find_map(|field| self.private_to(field)))
     }
 
     /// The leaf that filters or excludes and is alone with a field.

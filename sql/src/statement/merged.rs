@@ -1,8 +1,9 @@
 //! `FULL JOIN .. USING (k)` and its likes: the column of both tables, in place of that of one.
 //!
-//! DataFusion takes `k` for the column of the left table, which is NULL in the rows of the right one alone. Here such joins
-//! become joins `ON`, and their columns what SQL says they are: that of the right table for a right join, and the first that
-//! has a value for a full join. Columns with the name of a table before them stay that table's.
+//! DataFusion takes `k` for the column of the left table, which is NULL in the rows of the right one alone, and `*` for those
+//! of the table whose name is first in the alphabet. Here such joins become joins `ON`, and their columns what SQL says they
+//! are: that of the left or right table for a left or right join, and the first that has a value for a full join. Columns with
+//! the name of a table before them stay that table's.
 
 use super::names::constraint;
 use super::normalized;
@@ -15,14 +16,14 @@ use datafusion::sql::sqlparser::parser::Parser;
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
-/// Whether a statement has a join whose merged columns are not those of its left table.
-pub(super) fn has_outer_using(statement: &mut datafusion::sql::parser::Statement) -> bool {
+/// Whether a statement has a selection whose merged columns DataFusion may take for others.
+pub(super) fn has_merged_columns(statement: &mut datafusion::sql::parser::Statement) -> bool {
     struct Search(bool);
     impl VisitorMut for Search {
         type Break = ();
 
         fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<()> {
-            self.0 |= select.from.iter_mut().any(needs_merging);
+            self.0 |= needs_merging(select).is_some();
             ControlFlow::Continue(())
         }
     }
@@ -31,18 +32,43 @@ pub(super) fn has_outer_using(statement: &mut datafusion::sql::parser::Statement
     search.0
 }
 
-fn needs_merging(from: &mut TableWithJoins) -> bool {
+/// What becomes of a selection whose columns cannot be merged.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Unmerged {
+    /// Its rows are right, if in another order of columns.
+    Stays,
+    /// Its rows would be wrong.
+    Refused,
+}
+
+/// Whether the columns of a selection are to be merged, and what becomes of it where they cannot.
+fn needs_merging(select: &mut Select) -> Option<Unmerged> {
+    let all = select.projection.iter().any(|item| matches!(item, SelectItem::Wildcard(_)));
+    select.from.iter_mut().filter_map(|from| unmerged(from, all)).max()
+}
+
+/// As [`needs_merging`], of joined tables of which all columns are selected, or just some.
+fn unmerged(from: &mut TableWithJoins, all: bool) -> Option<Unmerged> {
     let of_factor = |factor: &mut TableFactor| match factor {
-        TableFactor::NestedJoin { table_with_joins, .. } => needs_merging(table_with_joins),
-        _ => false,
+        TableFactor::NestedJoin { table_with_joins, .. } => unmerged(table_with_joins, all),
+        _ => None,
     };
-    of_factor(&mut from.relation)
-        || from.joins.iter_mut().any(|join| {
-            let side = Side::of(&join.join_operator);
-            let merges =
-                matches!(constraint(&mut join.join_operator), Some(JoinConstraint::Using(_) | JoinConstraint::Natural));
-            merges && matches!(side, Side::Right | Side::Both) || of_factor(&mut join.relation)
-        })
+    let first = of_factor(&mut from.relation);
+    let joins = from.joins.iter_mut().map(|join| {
+        let side = Side::of(&join.join_operator);
+        let inner = matches!(join.join_operator, JoinOperator::Join(_) | JoinOperator::Inner(_));
+        let own = match constraint(&mut join.join_operator) {
+            Some(JoinConstraint::Using(_) | JoinConstraint::Natural) => match side {
+                Side::Right | Side::Both => Some(Unmerged::Refused),
+                Side::Left if !all => None,
+                Side::Left if inner => Some(Unmerged::Stays),
+                Side::Left => Some(Unmerged::Refused),
+            },
+            _ => None,
+        };
+        own.max(of_factor(&mut join.relation))
+    });
+    joins.fold(first, Option::max)
 }
 
 /// The tables whose values a merged column has.
@@ -72,6 +98,8 @@ pub(super) struct Merge<'k> {
     known: &'k HashMap<String, Option<Vec<String>>>,
     /// The queries for the columns of tables that are not known yet.
     pub(super) wanted: HashMap<String, Query>,
+    /// A selection whose rows would be wrong, since its columns cannot be merged.
+    pub(super) refused: Option<String>,
     /// The queries around, outermost first.
     around: Vec<Around>,
     /// The columns of the selection of each query around.
@@ -97,7 +125,7 @@ impl Around {
 
 impl Merge<'_> {
     pub(super) fn new(known: &HashMap<String, Option<Vec<String>>>) -> Merge<'_> {
-        Merge { known, wanted: HashMap::new(), around: Vec::new(), scopes: Vec::new() }
+        Merge { known, wanted: HashMap::new(), refused: None, around: Vec::new(), scopes: Vec::new() }
     }
 
     /// The columns of a table, if they are known; else they are asked for.
@@ -248,11 +276,14 @@ impl VisitorMut for Merge<'_> {
     }
 
     fn post_visit_select(&mut self, select: &mut Select) -> ControlFlow<()> {
-        if select.from.iter_mut().any(needs_merging) {
+        if let Some(unmerged) = needs_merging(select) {
             let before = select.clone();
             let scope = self.select(select);
             if scope.is_none() {
                 *select = before;
+                if unmerged == Unmerged::Refused {
+                    self.refused = Some(select.to_string());
+                }
             }
             if let Some(last) = self.scopes.last_mut() {
                 *last = scope;

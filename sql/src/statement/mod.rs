@@ -61,7 +61,7 @@ impl Database {
     /// The statement with the columns of `USING` merged, where DataFusion would give those of one table.
     async fn with_merged_columns(&self, statement: &Statement) -> Result<Statement> {
         let mut statement = statement.clone();
-        if !merged::has_outer_using(&mut statement) {
+        if !merged::has_merged_columns(&mut statement) {
             return Ok(statement);
         }
         let mut known = HashMap::new();
@@ -70,6 +70,12 @@ impl Database {
             let mut merge = Merge::new(&known);
             visit(&mut attempt, &mut merge);
             if merge.wanted.is_empty() {
+                if let Some(selection) = merge.refused {
+                    return Err(DataFusionError::Plan(format!(
+                        "the columns of USING or NATURAL cannot be merged in `{selection}`; give its tables names and name \
+                         the columns, or write `ON` and `coalesce`"
+                    )));
+                }
                 statement = attempt;
                 return Ok(statement);
             }

@@ -138,6 +138,7 @@ async fn rows_that_others_keep_out_are_grouped_by_their_key() {
         "CREATE TABLE k (uid BIGINT NOT NULL) AS SELECT value * 3 % 50 + 1 FROM generate_series(1, 20)",
         "CREATE TABLE nobody (uid BIGINT) AS SELECT * FROM k WHERE false",
         "CREATE TABLE g (a BIGINT, b BIGINT) AS SELECT x.value, y.value FROM generate_series(1, 6) x, generate_series(1, 7) y",
+        "CREATE TABLE p (a BIGINT, b BIGINT) AS VALUES (NULL, 1), (1, 3), (6, 1), (6, 9), (NULL, 4), (2, 2)",
         "CREATE TABLE h (a BIGINT, b BIGINT) AS VALUES (1, 2), (3, 4), (6, 7), (6, 6), (9, 9)",
     ] {
         run(&database, statement).await.unwrap();
@@ -163,6 +164,12 @@ async fn rows_that_others_keep_out_are_grouped_by_their_key() {
         "SELECT DISTINCT g.b FROM g LEFT ANTI JOIN h ON h.a = g.a AND h.b = g.b",
         "SELECT DISTINCT g.b, g.a FROM g LEFT ANTI JOIN h ON h.a = g.a",
         "SELECT g.b, count(*) FROM g LEFT ANTI JOIN h ON h.a > g.a GROUP BY g.b",
+        // A key that is equal to one column and compared with another decides which rows are kept out, and no more.
+        "SELECT count(*), sum(g.a) FROM g LEFT ANTI JOIN h ON h.a = g.a AND h.a < g.b",
+        "SELECT g.b, count(*) FROM g LEFT ANTI JOIN h ON h.a = g.a AND h.b <> g.a AND h.a >= g.b GROUP BY g.b",
+        "SELECT g.b, count(*) FROM g JOIN u ON g.b = u.id LEFT ANTI JOIN h ON h.a = g.a AND h.a > u.id GROUP BY g.b",
+        "SELECT count(*) FROM p LEFT ANTI JOIN h ON h.a = p.a AND h.a < p.b",
+        "SELECT p.a, count(*) FROM p LEFT ANTI JOIN h ON h.a = p.a AND h.b = p.a AND h.a < p.b GROUP BY p.a",
     ] {
         let claimed = agree(&database, sql).await.unwrap();
         assert!(claimed > 0, "{sql}");

@@ -89,5 +89,13 @@ async fn columns_of_one_name_stay_two() {
     ] {
         check(&database, sql, expected).await;
     }
+    run(&database, "CREATE TABLE w (u BIGINT, v BIGINT) AS VALUES (1, 2), (2, NULL), (9, 3)").await.unwrap();
+    for (sql, expected) in [
+        ("SELECT u FROM d WHERE u NOT IN (SELECT b.v FROM w b WHERE b.v = d.u AND b.u < 5)", &["1", "3", "7"][..]),
+        ("SELECT u FROM d WHERE NOT (u IN (SELECT b.v FROM w b WHERE d.u = b.v))", &["1", "7"]),
+        ("SELECT u FROM d WHERE u NOT IN (SELECT b.v FROM w b WHERE b.u < 5)", &[]),
+    ] {
+        check(&database, sql, expected).await;
+    }
     agree(&database, "SELECT count(*) FROM f e WHERE e.u IN (SELECT u FROM d)").await.unwrap();
 }

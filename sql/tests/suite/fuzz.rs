@@ -316,7 +316,11 @@ fn membership(rng: &mut Rng, names: &[String]) -> (String, String) {
     let (table, key, t) = (rng.pick(names).clone(), *rng.pick(&KEYS), rng.below(TABLES));
     let own = format!("{table}.{key}");
     let not = if rng.chance(60) { "NOT " } else { "" };
-    let more = match rng.below(6) {
+    let more = match rng.below(8) {
+        6 | 7 if key == "k" || key == "j" => {
+            let comparison = rng.pick(&["<", "<=", ">", ">=", "<>"]);
+            format!(" AND z.{key} {comparison} {}.{}", rng.pick(names), rng.pick(&["k", "j"]))
+        }
         0 => format!(" AND z.v <> {table}.v"),
         1 => format!(" AND z.j = {}.j", rng.pick(names)),
         2 => format!(" AND {}", predicate(rng, "z")),
@@ -336,7 +340,33 @@ fn membership(rng: &mut Rng, names: &[String]) -> (String, String) {
     (condition, own)
 }
 
+/// Rows that another table lets through or keeps out, grouped or counted by the key that is asked for.
+fn kept_by_key(rng: &mut Rng) -> String {
+    let (key, t, z) = (*rng.pick(&KEYS), rng.below(TABLES), rng.below(TABLES));
+    let more = match rng.below(4) {
+        0 => format!(" AND z.{0} = q0.{0}", rng.pick(&KEYS)),
+        1 => format!(" AND z.k {} q0.j", rng.pick(&["<", ">=", "<>"])),
+        _ => String::new(),
+    };
+    let kept = match rng.below(4) {
+        0 => format!("WHERE NOT EXISTS (SELECT 1 FROM t{z} z WHERE z.{key} = q0.{key}{more})"),
+        1 => format!("WHERE q0.{key} NOT IN (SELECT z.{key} FROM t{z} z WHERE z.{key} IS NOT NULL)"),
+        2 => format!("LEFT ANTI JOIN t{z} z ON z.{key} = q0.{key}{more}"),
+        _ => format!("LEFT SEMI JOIN t{z} z ON z.{key} = q0.{key}{more}"),
+    };
+    let names = ["q0".to_owned()];
+    let of_rows = aggregate(rng, &names);
+    match rng.below(4) {
+        0 => format!("SELECT DISTINCT q0.{key} FROM t{t} q0 {kept}"),
+        1 => format!("SELECT count(DISTINCT q0.{key}) AS a0, {of_rows} AS a1 FROM t{t} q0 {kept}"),
+        _ => format!("SELECT q0.{key}, count(*) AS a0, {of_rows} AS a1 FROM t{t} q0 {kept} GROUP BY q0.{key}"),
+    }
+}
+
 fn query(rng: &mut Rng) -> String {
+    if rng.chance(12) {
+        return kept_by_key(rng);
+    }
     let count = if rng.chance(25) { 1 } else { 1 + rng.below(4) as usize };
     let names: Vec<String> = (0..count).map(|k| format!("q{k}")).collect();
     let mut from = format!("t{} q0", rng.below(TABLES));

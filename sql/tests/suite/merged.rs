@@ -29,6 +29,10 @@ async fn merged_columns_have_the_values_of_both_tables() {
         ("SELECT * FROM a FULL JOIN b USING (k) WHERE k > 1", &["2 20 200", "2 21 200", "3 NULL 300"]),
         ("SELECT k, x, y FROM a RIGHT JOIN b USING (k)", &["2 20 200", "2 21 200", "3 NULL 300", "NULL NULL 900"]),
         ("SELECT * FROM a RIGHT JOIN b USING (k)", &["2 20 200", "2 21 200", "3 NULL 300", "NULL NULL 900"]),
+        ("SELECT * FROM c LEFT JOIN two USING (k)", &["1 1000 10 5", "3 3000 NULL NULL", "4 4000 NULL NULL"]),
+        ("SELECT * FROM b LEFT JOIN a USING (k)", &["200 2 20", "200 2 21", "300 3 NULL", "900 NULL NULL"]),
+        ("SELECT * FROM b JOIN a USING (k)", &["200 2 20", "200 2 21"]),
+        ("SELECT * FROM b NATURAL JOIN a NATURAL LEFT JOIN c", &["200 2 20 NULL", "200 2 21 NULL"]),
         ("SELECT * FROM a NATURAL FULL JOIN b WHERE k = 3", &["3 NULL 300"]),
         ("SELECT k, a.k AS ak, b.k AS bk FROM a FULL JOIN b USING (k) WHERE k IN (1, 3)", &["1 1 NULL", "3 NULL 3"]),
         ("SELECT a.*, b.* FROM a FULL JOIN b USING (k) WHERE k = 3", &["NULL NULL 300 3"]),
@@ -83,9 +87,11 @@ async fn columns_are_merged_wherever_a_query_stands() {
 #[tokio::test]
 async fn what_cannot_be_merged_is_refused() {
     let database = tables().await;
-    for sql in
-        ["SELECT k FROM (SELECT k FROM a) FULL JOIN b USING (k)", "SELECT * EXCLUDE (x) FROM a FULL JOIN b USING (k)"]
-    {
+    for sql in [
+        "SELECT k FROM (SELECT k FROM a) FULL JOIN b USING (k)",
+        "SELECT * EXCLUDE (x) FROM a FULL JOIN b USING (k)",
+        "SELECT * EXCLUDE (x) FROM b LEFT JOIN a USING (k)",
+    ] {
         let error = run(&database, sql).await.unwrap_err().to_string();
         assert!(error.contains("USING") && error.contains("coalesce"), "{sql}: {error}");
     }
