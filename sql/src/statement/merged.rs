@@ -100,6 +100,8 @@ pub(super) struct Merge<'k> {
     pub(super) wanted: HashMap<String, Query>,
     /// A selection whose rows would be wrong, since its columns cannot be merged.
     pub(super) refused: Option<String>,
+    /// Whether a table lacks a column of the selection's `USING`.
+    missing: bool,
     /// The queries around, outermost first.
     around: Vec<Around>,
     /// The columns of the selection of each query around.
@@ -125,7 +127,7 @@ impl Around {
 
 impl Merge<'_> {
     pub(super) fn new(known: &HashMap<String, Option<Vec<String>>>) -> Merge<'_> {
-        Merge { known, wanted: HashMap::new(), refused: None, around: Vec::new(), scopes: Vec::new() }
+        Merge { known, wanted: HashMap::new(), refused: None, missing: false, around: Vec::new(), scopes: Vec::new() }
     }
 
     /// The columns of a table, if they are known; else they are asked for.
@@ -182,6 +184,8 @@ impl Merge<'_> {
             if !names.is_empty() {
                 let mut equal = Vec::new();
                 for name in names {
+                    // DataFusion says so.
+                    self.missing |= [&left, &right].iter().any(|side| !side.visible().contains(&name));
                     let (a, b) = (left.value(&name)?, right.value(&name)?);
                     equal.push(format!("{} = {}", text_of(&a), text_of(&b)));
                     scope.merge(&name, side, (&a, &b), left.factors.len());
@@ -278,10 +282,11 @@ impl VisitorMut for Merge<'_> {
     fn post_visit_select(&mut self, select: &mut Select) -> ControlFlow<()> {
         if let Some(unmerged) = needs_merging(select) {
             let before = select.clone();
+            self.missing = false;
             let scope = self.select(select);
             if scope.is_none() {
                 *select = before;
-                if unmerged == Unmerged::Refused {
+                if unmerged == Unmerged::Refused && !self.missing {
                     self.refused = Some(select.to_string());
                 }
             }
