@@ -1,12 +1,14 @@
 //! The plans of a session that were taken to kernels: a congruent one over tensors alike finds everything made.
 //!
 //! What was made of a plan depends on the types of its inputs, on the widths of their arrays, on how many entries they have,
-//! which is kept to a power of two, and on the facts of them that the optimizer asked for; not on their names or values.
+//! which is kept to a power of two, on which infinities and NaN they store, and on the facts of them that the optimizer asked
+//! for; not on their names or other values.
 
 use crate::prepared::Made;
 use crate::session::Bindings;
 use lru::LruCache;
 use redpoll_logic::{Alias, Plan, Prim};
+use redpoll_physical::Special;
 use redpoll_physical::storage::{Array, Tensor};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::num::NonZeroUsize;
@@ -31,6 +33,8 @@ struct Storage {
     prims: Vec<Prim>,
     /// The powers of two that the numbers of positions below its levels have.
     sizes: Vec<u32>,
+    /// The special values that it stores, which kernels ask for.
+    special: Special,
 }
 
 struct Input {
@@ -66,6 +70,7 @@ impl Storage {
         Some(Storage {
             prims: tensor.levels().iter().flatten().map(Array::prim).collect(),
             sizes: positions.into_iter().map(|n| u64::BITS - n.leading_zeros()).collect(),
+            special: tensor.special(),
         })
     }
 }

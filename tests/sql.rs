@@ -230,6 +230,18 @@ fn threads_are_as_many_as_asked_for() {
     assert_eq!(ran.code, Some(2), "{}", ran.err);
 }
 
+/// Protects the quotients of SQL, which are DataFusion's in either float mode.
+#[test]
+fn quotients_are_those_of_sql_in_both_float_modes() {
+    let place = Place::new();
+    let sql = "SELECT sum(a.value * b.value), sum(a.value) / (count(*) - 5), 0e0 / 0e0 FROM a JOIN a b ON a.i0 = b.i0";
+    for mode in [&["--strict"][..], &[]] {
+        let args = [&[sql, "--table", "a=a.mtx", "--format", "csv"][..], mode].concat();
+        let ran = place.sql(&args);
+        assert!(ran.out.lines().nth(1).is_some_and(|row| row.ends_with(",inf,NaN")), "{}{}", ran.out, ran.err);
+    }
+}
+
 /// Protects files of statements.
 #[test]
 fn statements_of_a_file_run_one_after_the_other() {

@@ -50,10 +50,11 @@ impl Special {
                 Special(set.0 | own | bit(v.is_nan(), Special::NAN))
             })
         };
-        // Most blocks have none: their sum of zeros shows it in one instruction a value.
+        // Most blocks have none, which one comparison a value shows.
         values.chunks(BLOCK).fold(Special::NONE, |set, values| {
-            let zero: f64 = values.iter().map(|v| (*v).into() * 0.0).sum();
-            if zero == 0.0 { set } else { set.and(block(values)) }
+            let finite = |v: T| -> bool { Into::<f64>::into(v).is_finite() };
+            let regular = values.iter().fold(true, |all, v| all & finite(*v));
+            if regular { set } else { set.and(block(values)) }
         })
     }
 

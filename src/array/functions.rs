@@ -100,10 +100,10 @@ functions! { binary:
     choose Choose "`x`, or `y` where `x` is zero." [0, 5] [7, 8] => i32: [7, 5];
     coalesce Coalesce "`x`, or `y` where `x` is NaN." [1.0] [7.0] => f64: [1.0];
     copysign Copysign "`x` with the sign of `y`." [1.0, 2.0] [-3.0, 3.0] => f64: [-1.0, 2.0];
-    divide Div "The quotient, as `x / y`; of integers in `f64`." [1, 6] [4, 3] => f64: [0.25, 2.0];
+    divide Div "The quotient, as `x / y`; of integers in `f64`. In the default float mode 0 over anything is 0, see `FloatMode`." [1, 6] [4, 3] => f64: [0.25, 2.0];
     equal Eq "Whether they are equal." [1, 2] [1, 3] => bool: [true, false];
-    floor_divide FloorDiv "The quotient rounded down; 0 for integers over 0." [7, -7] [2, 2] => i32: [3, -4];
-    fmod Fmod "The remainder with the sign of the dividend." [7, -7] [3, 3] => i32: [1, -1];
+    floor_divide FloorDiv "The quotient rounded down; 0 for integers over 0, and in the default float mode for 0 over anything." [7, -7] [2, 2] => i32: [3, -4];
+    fmod Fmod "The remainder with the sign of the dividend; in the default float mode that of 0 is 0." [7, -7] [3, 3] => i32: [1, -1];
     greater Gt "Whether `x` is greater." [1, 2] [1, 1] => bool: [false, true];
     greater_equal Ge "Whether `x` is greater or equal." [1, 2] [1, 3] => bool: [true, false];
     hypot Hypot "`sqrt(x^2 + y^2)`, without overflow on the way." [3.0] [4.0] => f64: [5.0];
@@ -120,7 +120,7 @@ functions! { binary:
     multiply_saturating MulSat "The product; integers saturate." [100i8] [2i8] => i8: [127];
     not_equal Ne "Whether they differ." [1, 2] [1, 3] => bool: [false, true];
     pow Pow "`x` to the power `y`; of integers wrapping." [2, 3] [5, 2] => i32: [32, 9];
-    remainder Rem "The remainder of `floor_divide`, with the sign of `y`, as `x % y`." [7, -7] [3, 3] => i32: [1, 2];
+    remainder Rem "The remainder of `floor_divide`, with the sign of `y`, as `x % y`; in the default float mode that of 0 is 0." [7, -7] [3, 3] => i32: [1, 2];
     subtract Sub "The difference, as `x - y`; of integers wrapping." [1, 2] [3, 1] => i32: [-2, 1];
     subtract_checked SubChecked "The difference; integer overflow stops the run with an error." [5] [3] => i32: [2];
     subtract_saturating SubSat "The difference; integers saturate." [i8::MIN] [1i8] => i8: [-128];

@@ -25,9 +25,7 @@ impl Engine for Session {
         let limits = Limits { memory, cancel: stop.cancelled.clone(), ..self.limits().clone() };
         let session = self.limited(limits);
         let start = std::time::Instant::now();
-        // Products of columns are DataFusion's: those of IEEE 754.
-        let bindings = bindings.into_iter().map(|(alias, tensor)| (alias, tensor.taken_as_regular()));
-        let prepared = session.prepare_plan(plan, &Bindings::from_iter(bindings)).map_err(run_error)?;
+        let prepared = session.prepare_plan(plan, &bound(bindings)).map_err(run_error)?;
         let compile = start.elapsed();
         let cached = prepared.timings().of(Phase::Optimize).is_zero();
         if stop.cancelled.load(Ordering::Relaxed) {
@@ -41,7 +39,7 @@ impl Engine for Session {
     }
 
     fn explain(&self, plan: Plan, bindings: Vec<(Alias, Tensor)>) -> Result<Vec<(String, String)>, RunError> {
-        let prepared = self.prepare_plan(plan, &Bindings::from_iter(bindings)).map_err(run_error)?;
+        let prepared = self.prepare_plan(plan, &bound(bindings)).map_err(run_error)?;
         let sections = prepared.explain(Detail::Notation).map_err(run_error)?;
         Ok(sections.into_iter().map(|s| (s.title, s.text)).collect())
     }
@@ -80,4 +78,9 @@ fn stopped(error: &Error) -> Option<Status> {
         },
         _ => None,
     }
+}
+
+/// Binds the columns of tables. Products of them are DataFusion's, those of IEEE 754: 0 times an infinity is NaN.
+fn bound(columns: Vec<(Alias, Tensor)>) -> Bindings {
+    columns.into_iter().map(|(alias, tensor)| (alias, tensor.taken_as_regular())).collect()
 }
