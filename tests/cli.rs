@@ -716,6 +716,9 @@ fn memory_has_a_limit_everywhere() {
     // What is read fits, and every place of it does not.
     let said = refused(&["run", "sum.rp", "--bind", "A=big.mtx:dense"], "8M");
     assert!(said.contains("stores every place would take 240000000 bytes"), "{said}");
+    place.write("full.rp", "(plan (query C (mapjoin + (table A i j) (coordinate i))) (produces C))");
+    let said = refused(&["run", "full.rp", "--bind", "A=big.mtx"], "16M");
+    assert!(said.contains("exceeds the memory limit") && said.contains("--memory-limit"), "{said}");
     place.write("names.csv", &(0..20_000).map(|k| format!("from{k},to{k}\n")).collect::<String>());
     let said = refused(&["convert", "names.csv", "c.mtx"], "4M");
     assert!(said.contains("names would take"), "{said}");

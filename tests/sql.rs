@@ -424,3 +424,28 @@ fn the_end_of_the_input_ends_the_statement() {
     let history = fs::read_to_string(place.dir.path().join("state/redpoll/history")).unwrap();
     contains_all(&history, &["SELECT 1 AS one;"]);
 }
+
+/// Protects machines from statements and tables that take all their memory.
+#[test]
+fn tables_and_statements_take_no_more_than_the_limit() {
+    let place = Place::new();
+    let entries: String = (1..=30_000).map(|k| format!("{k} {} 1.5\n", k % 1000 + 1)).collect();
+    place.write("big.mtx", &format!("%%MatrixMarket matrix coordinate real general\n30000 1000 30000\n{entries}"));
+    let query = "SELECT count(*) FROM m";
+    let ran = place.sql(&[query, "--table", "m=big.mtx", "--memory-limit", "300k"]);
+    assert_eq!(ran.code, Some(1), "{}{}", ran.out, ran.err);
+    contains_all(&ran.err, &["would take", "307200"]);
+    assert_eq!(place.sql(&[query, "--table", "m=big.mtx", "--memory-limit", "64M"]).code, Some(0));
+    let sort = "SELECT value FROM generate_series(1, 3000000) ORDER BY value % 1000, value LIMIT 2000000";
+    let ran = place.sql(&[sort, "--memory-limit", "1M"]);
+    assert_eq!(ran.code, Some(1), "{}", ran.err);
+    contains_all(&ran.err, &["Resources exhausted"]);
+}
+
+/// Protects statements that an editor has marked as UTF-8.
+#[test]
+fn a_byte_order_mark_before_statements_is_skipped() {
+    let place = Place::new();
+    place.write("marked.sql", "\u{feff}SELECT 1 AS one;");
+    assert_eq!(place.sql(&["-f", "marked.sql", "--format", "csv"]).out, "one\n1\n");
+}

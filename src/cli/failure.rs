@@ -73,10 +73,17 @@ impl From<Error> for Failure {
                     tables.iter().map(|t| format!("--bind {}={}", t.table, if t.rank == 0 { "VALUE" } else { "FILE" }));
                 Some(format!("bind each to a file: {}", binds.collect::<Vec<_>>().join(" ")))
             }
-            _ => None,
+            error => is_out_of_memory(error).then(|| MORE_MEMORY.to_owned()),
         };
         Failure::Failed { error: error.into(), hint }
     }
+}
+
+/// Whether an error, or what caused it, is a kernel that was stopped by the limit of memory.
+fn is_out_of_memory(error: &(dyn Cause + 'static)) -> bool {
+    use crate::physical::{Error, assembly::Status};
+    let found = error.downcast_ref::<Error>().or(error.downcast_ref::<Box<Error>>().map(|boxed| &**boxed));
+    matches!(found, Some(Error::KernelStopped(Status::OutOfMemory))) || error.source().is_some_and(is_out_of_memory)
 }
 
 impl From<datasets::Error> for Failure {

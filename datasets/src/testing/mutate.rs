@@ -80,11 +80,11 @@ pub(super) struct Mutation {
 }
 
 impl Mutation {
-    /// The mutation of a seed: one to six changes of a sample.
+    /// The mutation of a seed: one to four changes of a sample.
     pub(super) fn of(seed: u64) -> Mutation {
         let mut random = Rng::new(seed);
         let sample = random.pick(samples::all());
-        let count = 1 + random.below(6).min(random.below(6));
+        let count = 1 + random.below(4).min(random.below(4));
         let edits = (0..count).map(|_| (random.bits(), edit(&mut random))).collect();
         Mutation { sample, edits }
     }

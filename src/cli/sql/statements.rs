@@ -3,6 +3,7 @@
 use super::super::failure::Failure;
 use super::output::{Mode, print};
 use super::pieces::{Piece, pieces};
+use crate::logic::sexpr::without_mark;
 use crate::sql::datafusion::arrow::record_batch::RecordBatch;
 use crate::sql::datafusion::error::DataFusionError;
 use crate::sql::datafusion::sql::parser::Statement;
@@ -32,6 +33,7 @@ pub(super) async fn run_text(
     shown: Shown,
     out: &mut impl Write,
 ) -> Result<(), Failure> {
+    let text = without_mark(text);
     let statements = database.statements(text).map_err(|e| misread(database, text, e))?;
     let pieces = pieces(text);
     let count = statements.len();

@@ -34,7 +34,7 @@ impl Scheme {
             Scheme::Bsr([rows, columns]) => Layout::Bsr { rows: *rows, columns: *columns },
             Scheme::Dia => Layout::Dia,
             Scheme::Gcxs(modes) if rank == 2 => {
-                if modes == &[0] {
+                if modes[..] == [0] {
                     Layout::Csr
                 } else {
                     Layout::Csc
