@@ -187,7 +187,7 @@ fn row_normalization_is_one_nest() {
               (query (for (i 7) (j 9))
                 (where 1 (for (j.2 9))
                   (t.1 + 0.0 (at A i j.2)))
-                (write N f64 nan (7 9) (dense dense) (i j) (/ (at A i j) t.1)))
+                (write N f64 0.0 (7 9) (dense sparse-list) (i j) (/ (at A i j) t.1)))
               (produces N))"#]],
     );
     assert_eq!(physical.queries.len(), 1);
