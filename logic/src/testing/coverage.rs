@@ -35,6 +35,7 @@ const ALWAYS: &[&str] = &[
     "map affine",
     "map blocks",
     "map outside",
+    "scan beside a coordinate",
     "node aggregate",
     "node coordinate",
     "node index",
@@ -109,6 +110,11 @@ impl Coverage {
             Node::MapJoin { op, args } => {
                 self.hit(format!("op {op}"));
                 self.hit(format!("join of {}", args.len()));
+                let is = |arg: &Expr, of: fn(&Node) -> bool| of(arg.node());
+                let scan = args.iter().any(|a| is(a, |n| matches!(n, Node::Scan { .. })));
+                if scan && args.iter().any(|a| is(a, |n| matches!(n, Node::Coordinate(_)))) {
+                    self.hit("scan beside a coordinate");
+                }
                 "mapjoin"
             }
             Node::Aggregate { op, .. } => {

@@ -4,7 +4,7 @@ use super::data::{random_input, random_value};
 use super::maps::random_map;
 use super::{Case, Config, Input, Rng, random_format};
 use crate::dtype::{DType, Prim};
-use crate::expr::{Expr, fold_dtype};
+use crate::expr::{Expr, Node, fold_dtype};
 use crate::field::{Alias, Field};
 use crate::format::TensorType;
 use crate::mode::FloatMode;
@@ -134,6 +134,7 @@ impl Generator<'_> {
                 let arg = self.expr(depth - 1);
                 random_map(self, arg)
             }
+            19 => self.compared_scan(depth),
             _ => None,
         };
         // What does not fit, such as a fault in a fill value, becomes a leaf.
@@ -308,6 +309,18 @@ impl Generator<'_> {
             return None;
         }
         Expr::scan(op, arg, self.rng.pick(&sized).clone()).ok()
+    }
+
+    /// A comparison of what a loop carries with its index: a scan beside the coordinate along which it goes.
+    fn compared_scan(&mut self, depth: usize) -> Option<Expr> {
+        let scan = self.scan(depth)?;
+        let Node::Scan { field, .. } = scan.node() else { return None };
+        let mut args = vec![scan.clone(), Expr::coordinate(field.clone())];
+        if self.rng.chance(30) {
+            args.swap(0, 1);
+        }
+        let ops = [Builtin::Lt, Builtin::Le, Builtin::Gt, Builtin::Ge, Builtin::Eq, Builtin::Ne];
+        Expr::mapjoin(*self.rng.pick(&ops), args).ok()
     }
 
     fn reorder(&mut self, depth: usize) -> Option<Expr> {

@@ -4,16 +4,11 @@
 //! form in the formats that were drawn goes through that interpreter again, and lowered through all engines that
 //! [`run_kernel`] compares.
 
-use super::Case;
-use super::formats::{is_input, stored};
+use super::draw::{Case, Refusal, Tensor as Declared, normal_form, stored, written};
 use crate::engines::{Bounds, Failure, Run, chain, interpret_notation, phase, run_kernel};
 use redpoll_logic::{Alias, Scalar};
-use redpoll_physical::Error;
 use redpoll_physical::assembly::Counts;
-use redpoll_physical::notation::{
-    Limits, Program, Role, Rule, dimensionalize, lifecycles, normalize, parse, run_in, scheduled, scopes,
-    verify_parallel,
-};
+use redpoll_physical::notation::{Limits, Program, Role, run_in};
 use redpoll_physical::storage::Tensor;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -22,24 +17,6 @@ use std::sync::Arc;
 const MOST: Limits = Limits { steps: 300_000, places: 100_000 };
 /// Every second kernel runs in chunks. Their authors decide how long programs are.
 const OF_PROGRAMS: Bounds = Bounds { chunked: 2, most_statements: 30_000 };
-
-/// Why a program is refused.
-#[derive(Clone, Debug)]
-pub struct Refusal {
-    /// The rule that it breaks.
-    pub rule: Option<Rule>,
-    pub what: String,
-}
-
-impl From<Error> for Refusal {
-    fn from(error: Error) -> Refusal {
-        let rule = match &error {
-            Error::InvalidProgram { rule, .. } => Some(*rule),
-            _ => None,
-        };
-        Refusal { rule, what: chain(&error) }
-    }
-}
 
 /// What a program that went well did.
 #[derive(Clone, Copy, Debug, Default)]
@@ -58,28 +35,16 @@ pub enum Outcome {
     Done(Checked),
     /// A verifier refuses the program.
     Refused(Refusal),
-    /// The definition stops, or its floats are beyond the whole numbers that they hold exactly.
+    /// The definition stops, its floats are beyond the whole numbers that they hold exactly, or its code is too long.
     Undefined(String),
     Failed(Failure),
-}
-
-/// The program in normal form, after its schedule.
-pub(super) fn normal_form(case: &Case) -> Result<Program, Refusal> {
-    let program = scheduled(parse(&case.text())?, case.mode)?;
-    let program = normalize(program)?;
-    verify_parallel(&program, case.mode)?;
-    Ok(program)
-}
-
-/// The program as it is written, over dense tensors, its loops with ranges.
-pub(super) fn written(case: &Case) -> Result<Program, Refusal> {
-    Ok(dimensionalize(lifecycles(scopes(parse(&case.definition())?)?)?)?)
 }
 
 /// Runs a case through all engines.
 pub fn run(case: &Case) -> Outcome {
     match agree(case) {
         Ok(outcome) => outcome,
+        Err(failure) if failure.phase == "code size" => Outcome::Undefined(failure.what),
         Err(failure) => Outcome::Failed(failure),
     }
 }
@@ -89,7 +54,7 @@ fn agree(case: &Case) -> Result<Outcome, Failure> {
         Ok(program) => program,
         Err(refusal) => return Ok(Outcome::Refused(refusal)),
     };
-    let inputs = case.tensors.iter().filter(is_input).map(|t| (t.name.clone(), t.values.clone()));
+    let inputs = case.tensors.iter().filter(|t| is_input(t)).map(|t| (t.name.clone(), t.values.clone()));
     let defined = phase("definition", || Ok(run_in(&program, &inputs.collect(), MOST, case.mode)))?;
     let defined = match defined {
         Ok(defined) => defined,
@@ -124,7 +89,7 @@ fn engines(case: &Case, program: &Arc<Program>) -> Result<Run, Failure> {
         run.grids.insert(Alias::from(name), tensor);
     };
     let mut tensors: HashMap<&str, Tensor> = HashMap::new();
-    for tensor in case.tensors.iter().filter(is_input) {
+    for tensor in case.tensors.iter().filter(|t| is_input(t)) {
         let made = stored(&tensor.ty, &tensor.ty.format, &tensor.values);
         let made = made.map_err(|e| Failure { phase: "inputs", what: chain(&e) })?;
         tensors.insert(&tensor.name, made.clone());
@@ -180,4 +145,8 @@ fn inexact(value: &Scalar) -> bool {
         Scalar::F32(x) => x.is_nan() || (x.is_finite() && x.abs() > 2f32.powi(20)),
         _ => false,
     })
+}
+
+fn is_input(tensor: &Declared) -> bool {
+    tensor.role == Role::Input
 }

@@ -1,7 +1,6 @@
 //! What random programs cover, by construct.
 
-use super::check::written;
-use super::{Case, Usage};
+use super::draw::{Case, Usage, written};
 use redpoll_logic::op::{Builtin, Op};
 use redpoll_logic::physical::Protocol;
 use redpoll_logic::sexpr::Sexpr;

@@ -1,8 +1,7 @@
 //! The smallest program that fails in the phase in which a program fails.
 
 use super::check::{Outcome, run};
-use super::formats::stored;
-use super::{Case, Tensor};
+use super::draw::{Case, Tensor, stored};
 use crate::engines::Failure;
 use redpoll_logic::sexpr::{Sexpr, SexprKind};
 use redpoll_logic::{Format, Scalar};

@@ -1,11 +1,11 @@
 //! Random values and formats of the tensors of a program.
 
-use super::check::{Refusal, normal_form};
+use super::forms::{Refusal, normal_form};
 use super::{Case, Tensor, Usage};
-use crate::rng::Rng;
+use redpoll_logic::testing::Rng;
 use redpoll_logic::testing::random_format;
 use redpoll_logic::{Format, LeafKind, LevelFormat, LevelKind, Scalar, StorageMode, TensorType, Writes};
-use redpoll_physical::notation::{Role, Rule};
+use redpoll_physical::notation::Rule;
 use redpoll_physical::storage::{Tensor as Stored, Values};
 
 /// Values of an input at all places: at random, in runs, in one run a fiber, at one place a fiber.
@@ -130,7 +130,8 @@ fn appended(rng: &mut Rng, tensor: &Tensor) -> Format {
         Format::of_kinds(&drawn, LeafKind::Element)
     };
     let explicit = format.levels.last().is_some_and(|l| l.kind.traits().explicit);
-    if explicit && tensor.ty.fill == Scalar::Bool(false) && rng.chance(20) {
+    // What is stored in a pattern stays `true`.
+    if explicit && tensor.formats.once && tensor.ty.fill == Scalar::Bool(false) && rng.chance(50) {
         format.leaf = LeafKind::Pattern;
     }
     format.permuted(&order)
@@ -164,13 +165,8 @@ fn of_input(rng: &mut Rng, tensor: &Tensor) -> Format {
 }
 
 /// Values in a format.
-pub(super) fn stored(ty: &TensorType, format: &Format, values: &[Scalar]) -> Result<Stored, redpoll_physical::Error> {
+pub fn stored(ty: &TensorType, format: &Format, values: &[Scalar]) -> Result<Stored, redpoll_physical::Error> {
     let ty = TensorType { format: format.clone(), ..ty.clone() };
     let values = Values::from_scalars(ty.dtype.clone(), values)?;
     Stored::from_dense(ty, &values)
-}
-
-/// Whether the role of a tensor is that of an input.
-pub(super) fn is_input(tensor: &&Tensor) -> bool {
-    tensor.role == Role::Input
 }

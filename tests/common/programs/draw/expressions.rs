@@ -1,8 +1,8 @@
 //! Random expressions and subscripts, as text.
 
 use super::constant;
-use super::draw::{Draw, Drawn};
 use super::statements::{Scope, Variable};
+use super::tensors::{Draw, Drawn};
 use redpoll_logic::{DType, Prim, Scalar};
 
 /// An expression of a dtype with the names of that dtype.

@@ -1,9 +1,9 @@
 //! Random schedules, and loops whose ranges are left to their accesses.
 
-use super::check::{normal_form, written};
+use super::forms::{normal_form, written};
 use super::{Case, Usage};
-use crate::rng::Rng;
 use redpoll_logic::sexpr::{Sexpr, read_one};
+use redpoll_logic::testing::Rng;
 use redpoll_physical::notation::Role;
 
 /// A loop of a text.

@@ -4,9 +4,9 @@ use super::formats::{values, vary};
 use super::schedule::{imply, schedule};
 use super::statements::Scope;
 use super::{Case, Config, Formats, Tensor, Usage};
-use crate::rng::Rng;
 use redpoll_logic::literal::{read_dtype, read_value};
 use redpoll_logic::sexpr::{read, read_one};
+use redpoll_logic::testing::Rng;
 use redpoll_logic::{DType, FloatMode, Format, Prim, Scalar, TensorType};
 use redpoll_physical::notation::Role;
 use std::collections::BTreeSet;
@@ -96,7 +96,7 @@ fn tensor(rng: &mut Rng, drawn: Drawn) -> Tensor {
     let values = if drawn.role == Role::Input { values(rng, &ty, drawn.below) } else { Vec::new() };
     let mut order = [0, 1, 2];
     order[..drawn.order.len()].copy_from_slice(&drawn.order);
-    let formats = Formats { usage: drawn.usage, outside: drawn.outside, single: drawn.single, order };
+    let formats = Formats { usage: drawn.usage, outside: drawn.outside, single: drawn.single, once: drawn.once, order };
     Tensor { name: drawn.name, role: drawn.role, ty, values, formats, twin: drawn.twin }
 }
 

@@ -1,7 +1,7 @@
 //! Random statements, as text.
 
 use super::Usage;
-use super::draw::Draw;
+use super::tensors::Draw;
 use redpoll_logic::{DType, Prim};
 use std::collections::BTreeSet;
 

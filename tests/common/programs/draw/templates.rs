@@ -1,8 +1,8 @@
 //! Nests that keep the rules of what they write: outputs that are appended to, workspaces, double buffers, `while`.
 
 use super::Usage;
-use super::draw::Draw;
 use super::statements::Scope;
+use super::tensors::Draw;
 use redpoll_logic::{DType, Scalar};
 use redpoll_physical::notation::Role;
 

@@ -1,0 +1,181 @@
+//! Random programs with random schedules, formats and data through every engine, with what they cover asserted.
+//!
+//! The interpreter of Notation defines what a program gives, over dense tensors and without its schedule. A failure prints
+//! the seed and a smaller program that fails in the same phase, with its inputs. A seed gives the same program on every
+//! machine; `REDPOLL_SEEDS=LOW..HIGH` runs others. Of the seeds that are run by default the first go through the optimizing
+//! tier, as many as `REDPOLL_OPTIMIZED` says; of others all do.
+
+use redpoll_logic::testing::Coverage;
+use redpoll_testing::engines::Failure;
+use redpoll_testing::optimizing::{self, Taken};
+use redpoll_testing::programs::{
+    Case, Config, Outcome, cover, expected, random_case, redraw_formats, run, smallest_failure,
+};
+use redpoll_testing::random::{asked_seeds, optimized_seeds};
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The seeds that are run unless others are asked for.
+const SEEDS: Range<u64> = 0..3000;
+/// How many of them go through the optimizing tier, too.
+const OPTIMIZED: u64 = 200;
+/// In how many formats a program runs, of so many programs one; the others run in one.
+const FORMATS: u64 = 2;
+const EVERY: u64 = 4;
+/// Neighbouring seeds whose kernels the C compiler gets at once.
+const BLOCK: u64 = 25;
+/// How often everything is to occur.
+const HITS: u64 = 10;
+/// Failures that are shown in full.
+const SHOWN: usize = 8;
+
+#[derive(Default)]
+struct Tally {
+    coverage: Coverage,
+    programs: u64,
+    runs: u64,
+    equal: usize,
+    stored: usize,
+    /// Refused runs, by rule.
+    refused: BTreeMap<String, u64>,
+    undefined: u64,
+    largest: usize,
+    /// Kernels that the optimizing tier was to run, and those that it ran.
+    offered: u64,
+    optimized: u64,
+    failures: Vec<(u64, Failure)>,
+}
+
+/// The program of a seed in one of its formats.
+fn case(seed: u64, format: u64) -> Case {
+    let case = random_case(seed, &Config::default());
+    if format == 0 { case } else { redraw_formats(seed * FORMATS + format, &case) }
+}
+
+/// The label of a run.
+fn label(seed: u64, format: u64) -> u64 {
+    seed * FORMATS + format
+}
+
+#[test]
+fn random_programs_agree() {
+    let asked = asked_seeds();
+    let seeds = asked.clone().unwrap_or(SEEDS);
+    let optimized = optimized_seeds(&seeds, OPTIMIZED);
+    if std::env::var_os("REDPOLL_PANICS").is_none() {
+        std::panic::set_hook(Box::new(|_| {}));
+    }
+    let (next, tally) = (AtomicU64::new(seeds.start), Mutex::new(Tally::default()));
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                while let first = next.fetch_add(BLOCK, Ordering::Relaxed)
+                    && first < seeds.end
+                {
+                    for seed in first..(first + BLOCK).min(seeds.end) {
+                        check_seed(seed, optimized.contains(&seed), &tally);
+                    }
+                    let checked = optimizing::finish();
+                    let mut tally = tally.lock().expect("no thread has panicked");
+                    tally.offered += checked.offered;
+                    tally.optimized += checked.kernels;
+                    let failure = |(label, what): (Option<u64>, String)| {
+                        (label.expect("kernels are labelled"), Failure { phase: "optimizing tier", what })
+                    };
+                    tally.failures.extend(checked.failures.into_iter().map(failure));
+                }
+            });
+        }
+    });
+    let _ = std::panic::take_hook();
+    let mut tally = tally.into_inner().expect("no thread has panicked");
+    eprintln!(
+        "{} programs, {} runs, {} values equal, of {} that are not the fill value; {} undefined, refused: {:?}; {} kernels by \
+         the optimizing tier; the longest code has {} statements",
+        tally.programs,
+        tally.runs,
+        tally.equal,
+        tally.stored,
+        tally.undefined,
+        tally.refused,
+        tally.optimized,
+        tally.largest
+    );
+    if std::env::var_os("REDPOLL_COVERAGE").is_some() {
+        eprintln!("{}", tally.coverage);
+    }
+    report_failures(&mut tally.failures);
+    assert_eq!(tally.optimized, tally.offered, "kernels that the optimizing tier did not run");
+    if asked.is_none() {
+        let missing = tally.coverage.missing(&expected(), HITS);
+        assert!(missing.is_empty(), "covered fewer than {HITS} times: {missing:?}");
+        let refused: u64 = tally.refused.values().sum();
+        assert!(refused * 20 <= tally.runs, "{refused} of {} runs are refused", tally.runs);
+        assert!(tally.undefined * 20 <= tally.runs, "{} of {} runs are undefined", tally.undefined, tally.runs);
+        assert!(tally.stored * 5 > tally.equal, "too few values say something");
+    }
+}
+
+fn check_seed(seed: u64, optimized: bool, tally: &Mutex<Tally>) {
+    let first = case(seed, 0);
+    let formats = if seed.is_multiple_of(EVERY) { FORMATS } else { 1 };
+    for format in 0..formats {
+        let label = label(seed, format);
+        optimizing::take(if optimized { Taken::All(label) } else { Taken::None });
+        let case = if format == 0 { first.clone() } else { redraw_formats(label, &first) };
+        let outcome = run(&case);
+        let mut tally = tally.lock().expect("no thread has panicked");
+        tally.programs += u64::from(format == 0);
+        tally.runs += 1;
+        match outcome {
+            Outcome::Done(checked) => {
+                cover(&mut tally.coverage, &case);
+                tally.equal += checked.equal;
+                tally.stored += checked.stored;
+                tally.largest = tally.largest.max(checked.statements);
+            }
+            Outcome::Refused(refusal) => {
+                let rule = refusal.rule.map_or("other".to_owned(), |rule| format!("{rule:?}"));
+                if std::env::var_os("REDPOLL_REFUSALS").is_some() {
+                    eprintln!("seed {seed}: {}", refusal.what);
+                }
+                *tally.refused.entry(rule).or_default() += 1;
+            }
+            Outcome::Undefined(_) => tally.undefined += 1,
+            Outcome::Failed(failure) => tally.failures.push((label, failure)),
+        }
+    }
+}
+
+fn report_failures(failures: &mut [(u64, Failure)]) {
+    if failures.is_empty() {
+        return;
+    }
+    failures.sort_by_key(|(label, _)| *label);
+    for (label, failure) in failures.iter() {
+        let first = failure.what.lines().next().unwrap_or_default();
+        eprintln!("seed {} format {}: {}: {first}", label / FORMATS, label % FORMATS, failure.phase);
+    }
+    std::panic::set_hook(Box::new(|_| {}));
+    optimizing::take(Taken::None);
+    // One of each phase first.
+    let mut phases: Vec<&str> = Vec::new();
+    let (mut shown, mut rest): (Vec<_>, Vec<_>) = (Vec::new(), Vec::new());
+    for (label, failure) in failures.iter() {
+        let list = if phases.contains(&failure.phase) { &mut rest } else { &mut shown };
+        phases.push(failure.phase);
+        list.push((*label, failure));
+    }
+    for (label, failure) in shown.into_iter().chain(rest).take(SHOWN) {
+        optimizing::take(if failure.phase == "optimizing tier" { Taken::Each } else { Taken::None });
+        let whole = case(label / FORMATS, label % FORMATS);
+        let (case, failure) = smallest_failure(&whole, Failure { phase: failure.phase, what: failure.what.clone() });
+        let what: String = failure.what.lines().take(3).collect::<Vec<_>>().join("\n");
+        eprintln!("--- seed {} format {}, {}\n{case}{what}\n", label / FORMATS, label % FORMATS, failure.phase);
+    }
+    let _ = std::panic::take_hook();
+    panic!("{} runs fail", failures.len());
+}
