@@ -3,6 +3,10 @@
 //! The pipeline of a query is `notation` (in which loops) -> `lower` (looplets) -> `assembly` (over which arrays) ->
 //! `emit` (machine code) -> `run`. `levels` and `storage` hold the data that it runs over.
 
+// The random programs of the workspace's tests name this crate as others do.
+#[cfg(test)]
+extern crate self as redpoll_physical;
+
 pub mod assembly;
 pub mod emit;
 mod error;

@@ -4,6 +4,7 @@ use super::build::{load, local, truth};
 use super::cx::Cx;
 use super::expand::{Laws, expand_in, expand_repeat};
 use super::integrate::repeat_operator;
+use super::seeded::{self, Seeded};
 use super::special::known;
 use super::state::{Cursor, Fiber, State};
 use super::stmt::{Place, value};
@@ -27,7 +28,8 @@ pub(crate) fn lower(cx: &mut Cx<'_>, state: &State, a: &Assign) {
     let mut rhs = value(cx, state, &a.rhs);
     let known = [Known { special: cx.special(a.tensor), constant: None }, known(cx, state, &a.rhs)];
     let laws = cx.laws(&known);
-    let mut op = None;
+    let kept = Op::from(redpoll_logic::op::Builtin::Choose);
+    let mut op = (a.write == Write::Overwrite && seeded::is(Seeded::OverwriteKept)).then_some((&kept, laws));
     if let Write::Fold(fold) = &a.write {
         op = Some((fold, laws));
         if !a.times.is_empty() {

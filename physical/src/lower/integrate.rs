@@ -70,7 +70,7 @@ fn carries(cx: &Cx<'_>, state: &State, body: &Tree) -> bool {
         Step::Term(t) => t.for_each_access(&mut |id| before.extend(state.acc(id).tensor)),
         Step::Assign(a) => {
             let seen = if is_once(cx, a) { &before } else { &reads };
-            carried |= !own.contains(&a.tensor) && seen.contains(&a.tensor);
+            carried |= !own.contains(&a.tensor) && seen.contains(&a.tensor) && !seeded::is(Seeded::CarriedRead);
         }
     });
     carried
@@ -100,10 +100,11 @@ fn interferes(cx: &Cx<'_>, nest: &Nest, body: &Tree, apart: &dyn Fn(&Assign) -> 
             }
         }
     };
-    writes.iter().any(|a| {
-        let group: Vec<&&Assign> = writes.iter().filter(|b| b.tensor == a.tensor).collect();
-        group.len() > 1 && !together(&group)
-    })
+    !seeded::is(Seeded::RepeatedApart)
+        && writes.iter().any(|a| {
+            let group: Vec<&&Assign> = writes.iter().filter(|b| b.tensor == a.tensor).collect();
+            group.len() > 1 && !together(&group)
+        })
 }
 
 /// Whether the write is the same however often it is done.

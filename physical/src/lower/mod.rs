@@ -20,7 +20,7 @@ mod looplets;
 mod prove;
 mod range;
 mod search;
-mod seeded;
+pub(crate) mod seeded;
 mod short_circuit;
 mod simplify;
 mod sparse_scalars;

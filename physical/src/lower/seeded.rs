@@ -85,6 +85,40 @@ pub(crate) enum Seeded {
     PinpointPlace,
     /// Fixed width: padding is met, too.
     Padding,
+    /// Integration: several writes of one tensor are repeated each by itself.
+    RepeatedApart,
+    /// Integration: rounds are taken for equal that see what earlier ones have written.
+    CarriedRead,
+    /// Variables stay bound after their statement.
+    VariableStays,
+    /// Permissive reads: what an outer mode reads out of bounds is taken for a fiber that is not stored.
+    OutsideIsFill,
+    /// Simplification: a tensor that nothing was written to has no places out of bounds.
+    UntouchedOutside,
+    /// Masks: a condition on what the loop changes is decided before the loop.
+    ChangedMask,
+    /// Hash: a coordinate that is looked up has no entry until it is written.
+    SharedEntry,
+    /// While: there is one round.
+    WhileOnce,
+    /// Where: what the producer writes is not seen.
+    ConsumerFirst,
+    /// Overwrites keep what is there, unless it is zero.
+    OverwriteKept,
+    /// A fold is held in a register while other statements overwrite its place.
+    HeldMixed,
+    /// Several folds of one tensor are each held in a register.
+    HeldTwice,
+    /// Variables are computed where they are used.
+    LateBinding,
+    /// Swap: levels are exchanged, values are not.
+    SwapLeaf,
+    /// Concordization: accesses share a loop of one round, whatever their coordinates.
+    SharedRound,
+    /// Unroll: the rounds that are left are dropped.
+    RoundsLeft,
+    /// Split: the last block is as long as the others.
+    LastBlock,
 }
 
 /// Whether the mistake is to be made.
@@ -121,7 +155,7 @@ pub(crate) fn with<T>(fault: Seeded, f: impl FnOnce() -> T) -> T {
 
 #[cfg(test)]
 impl Seeded {
-    /// Every fault.
+    /// The faults of what plans are made of.
     pub(crate) const ALL: [Seeded; 40] = [
         Seeded::ThunkEpilogue,
         Seeded::SwitchSides,
@@ -163,5 +197,26 @@ impl Seeded {
         Seeded::BitMapWord,
         Seeded::PinpointPlace,
         Seeded::Padding,
+    ];
+
+    /// The faults of what programs say and plans never do.
+    pub(crate) const OF_PROGRAMS: [Seeded; 17] = [
+        Seeded::RepeatedApart,
+        Seeded::CarriedRead,
+        Seeded::VariableStays,
+        Seeded::OutsideIsFill,
+        Seeded::UntouchedOutside,
+        Seeded::ChangedMask,
+        Seeded::SharedEntry,
+        Seeded::WhileOnce,
+        Seeded::ConsumerFirst,
+        Seeded::OverwriteKept,
+        Seeded::HeldMixed,
+        Seeded::HeldTwice,
+        Seeded::LateBinding,
+        Seeded::SwapLeaf,
+        Seeded::SharedRound,
+        Seeded::RoundsLeft,
+        Seeded::LastBlock,
     ];
 }

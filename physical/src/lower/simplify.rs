@@ -218,7 +218,11 @@ fn term(pass: &Pass<'_, '_>, t: &Term) -> Term {
                 (cursor, Some(tensor)) if pass.untouched.contains(&tensor) => {
                     let fill = &pass.cx.program.tensors[tensor.index()].ty.fill;
                     let open = if let Cursor::Fiber(fiber) = cursor { fiber.level } else { acc.subscripts.len() };
-                    if acc.reads_outside_from(open, fill) { t.clone() } else { Term::Lit(fill.clone()) }
+                    if acc.reads_outside_from(open, fill) && !seeded::is(Seeded::UntouchedOutside) {
+                        t.clone()
+                    } else {
+                        Term::Lit(fill.clone())
+                    }
                 }
                 _ => t.clone(),
             }

@@ -46,17 +46,26 @@ pub(crate) fn lower(cx: &mut Cx<'_>, state: &State, tree: &Tree) {
             // The statement may stand in the code again: what is bound here is not known there.
             let outer = cx.bind_var(*var, Some(bound));
             lower_resolved(cx, state.clone(), body);
-            cx.bind_var(*var, outer);
+            if !seeded::is(Seeded::VariableStays) {
+                cx.bind_var(*var, outer);
+            }
         }
         Tree::While { cond, body } => {
             let body = cx.loop_block(|cx| {
                 let holds = value(cx, state, cond).single().clone();
                 cx.push_if(not(&holds), vec![Stmt::Break], Vec::new());
                 lower_resolved(cx, state.clone(), body);
+                if seeded::is(Seeded::WhileOnce) {
+                    cx.push(Stmt::Break);
+                }
             });
             cx.push(Stmt::While { cond: truth(true), body });
         }
         Tree::Where { consumer, producer } => {
+            let (consumer, producer) = match seeded::is(Seeded::ConsumerFirst) {
+                true => (producer, consumer),
+                false => (consumer, producer),
+            };
             lower_resolved(cx, state.clone(), producer);
             let written = sparse_scalars::condition(cx, state, consumer);
             let consumer = cx.block(|cx| lower_resolved(cx, state.clone(), consumer));
@@ -170,7 +179,8 @@ fn hold_accumulators(cx: &mut Cx<'_>, state: &mut State, body: &Tree, index: Ind
     body.for_each_turn(&mut |tensor| mixed.push(tensor));
     let mut held = Vec::new();
     for &(id, tensor) in &folds {
-        let alone = folds.iter().filter(|(_, t)| *t == tensor).count() == 1 && !mixed.contains(&tensor);
+        let alone = folds.iter().filter(|(_, t)| *t == tensor).count() == 1 || seeded::is(Seeded::HeldTwice);
+        let alone = alone && (!mixed.contains(&tensor) || seeded::is(Seeded::HeldMixed));
         let format = &cx.program.tensors[tensor.index()].ty.format;
         let Cursor::Fiber(fiber) = &state.acc(id).cursor else { continue };
         let whole = fiber.level == format.levels.len() && fiber.present.is_none();
@@ -231,6 +241,9 @@ pub(crate) fn value(cx: &mut Cx<'_>, state: &State, t: &Term) -> Value {
 /// The value of a term in locals, which keep it while memory changes.
 fn bind(cx: &mut Cx<'_>, state: &State, t: &Term) -> Value {
     let v = value(cx, state, t);
+    if seeded::is(Seeded::LateBinding) {
+        return v;
+    }
     let parts = v.parts.iter().zip(v.dtype.prims()).map(|(part, prim)| {
         let named = cx.new_local("v", prim);
         cx.assign(named, part.clone());

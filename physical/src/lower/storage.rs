@@ -3,6 +3,7 @@
 use super::build::{int, load, local, max, min, mul, plus};
 use super::cx::Cx;
 use super::level::{At, Parents, Room, lowering};
+use super::seeded::{self, Seeded};
 use super::state::{Accumulator, Cursor, Fiber};
 use super::unfilled::{folded_by, is_set_whole};
 use super::value::Value;
@@ -409,7 +410,12 @@ impl Cx<'_> {
                 level.arrays.iter().copied().chain(list).collect::<Vec<_>>()
             };
             let counters = counters_of(&code.levels);
-            let buffers: Vec<Buffer> = code.levels.iter().flat_map(buffers).chain(code.leaf.iter().copied()).collect();
+            let buffers: Vec<Buffer> = code
+                .levels
+                .iter()
+                .flat_map(buffers)
+                .chain(code.leaf.iter().copied().filter(|_| !seeded::is(Seeded::SwapLeaf)))
+                .collect();
             (buffers, counters)
         };
         let ((t_buffers, t_counters), (u_buffers, u_counters)) = (parts(self, t), parts(self, u));

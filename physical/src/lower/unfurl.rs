@@ -212,7 +212,10 @@ fn unfurl(cx: &mut Cx<'_>, acc: &Acc, form: &Linear, around: Around<'_>) -> Loop
 fn outside(cx: &Cx<'_>, acc: &Acc, (sub, level): (&Sub, usize)) -> Option<Outside> {
     let tensor = acc.tensor.expect("a mask has no subscripts");
     let fill = &cx.program.tensors[tensor.index()].ty.fill;
-    let reads = |value: &Scalar| match value == fill && !acc.reads_outside_from(level + 1, fill) {
+    let is_fill = |value: &Scalar| {
+        value == fill && !acc.reads_outside_from(level + 1, fill) || seeded::is(Seeded::OutsideIsFill)
+    };
+    let reads = |value: &Scalar| match is_fill(value) {
         true => Outside::Reads(Cursor::Fill(value.clone())),
         false => Outside::Reads(Cursor::Outside(value.clone())),
     };
@@ -305,7 +308,10 @@ pub(crate) fn masks(cx: &mut Cx<'_>, state: &mut State, body: &Tree, index: Inde
     body.for_each_term(&mut |t| collect(t, index, &mut comparisons));
     // What the rounds change is compared in each of them.
     let written = body.written();
-    comparisons.retain(|c| !c.any(&mut |t| matches!(t, Term::Access(id) if state.reads_any(*id, &written))));
+    comparisons.retain(|c| {
+        seeded::is(Seeded::ChangedMask)
+            || !c.any(&mut |t| matches!(t, Term::Access(id) if state.reads_any(*id, &written)))
+    });
     let mut replaced: Vec<(Term, AccId)> = Vec::new();
     let mut heads = Vec::new();
     comparisons.truncate(MOST_MASKS);

@@ -97,7 +97,7 @@ impl LevelLowering for Hash {
                 Stmt::Assign(len, next),
             ];
             let mut child = fiber.child(local(entry));
-            if scattered {
+            if scattered && !seeded::is(Seeded::SharedEntry) {
                 // Another coordinate that is looked up before this one is written must get another entry.
                 let mut preamble = preamble;
                 let marks = fiber.dirty.iter().map(|flag| Stmt::Assign(*flag, truth(true)));

@@ -1,9 +1,19 @@
 //! Every seeded fault of lowering is seen by some program.
 
+#[path = "../../../../tests/common/programs/draw/mod.rs"]
+#[allow(dead_code, unreachable_pub, reason = "the tests of the workspace use all of it")]
+mod draw;
+
 use super::{By, INTERPRETER, agree};
-use crate::kernel::Engine;
+use crate::kernel::{Draft, Engine, Kernel};
 use crate::lower::seeded::{Seeded, with};
+use crate::notation::{Role, run};
+use crate::run::Limits;
+use crate::storage::Tensor;
+use draw::{Case, Config, normal_form, random_case, stored, written};
+use redpoll_logic::Scalar;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 
 /// Programs that between them go through every rule.
 const PROGRAMS: [&str; 20] = [
@@ -87,4 +97,47 @@ fn every_seeded_fault_is_caught() {
     for text in PROGRAMS {
         agree(text, 60, &INTERPRETER).unwrap_or_else(|e| panic!("without a fault: {e}"));
     }
+}
+
+/// The random programs that look for faults.
+const SEEDS: u64 = 600;
+
+/// Whether a random program gives what it is defined to give; `None` where it is not defined, or refused.
+fn is_as_defined(case: &Case) -> Option<bool> {
+    let inputs = || case.tensors.iter().filter(|t| t.role == Role::Input);
+    let dense = inputs().map(|t| (t.name.clone(), t.values.clone())).collect();
+    let defined = run(&written(case).ok()?, &dense).ok()?;
+    let program = Arc::new(normal_form(case).ok().filter(|p| p.shares.is_empty())?);
+    let tensors = inputs().map(|t| stored(&t.ty, &t.ty.format, &t.values).expect("it was drawn to fit"));
+    let tensors: Vec<Tensor> = tensors.collect();
+    let tensors: Vec<&Tensor> = tensors.iter().collect();
+    let draft = Draft::new(&program, &Kernel::layouts(&program, &tensors), case.mode);
+    let kernel = Kernel::of(&draft, Engine::Interpreter).ok().map(|k| k.with_iteration_limit(100_000));
+    let Some(Ok(found)) = kernel.map(|k| k.run(&tensors, &Limits::default())) else { return Some(false) };
+    let unsigned =
+        |v: &Scalar| v.flatten().iter().map(|p| p.to_f64().map_or(p.clone(), |x| Scalar::F64(x + 0.0))).collect();
+    let all = |values: &[Scalar]| values.iter().map(unsigned).collect::<Vec<Vec<Scalar>>>();
+    let outputs = case.tensors.iter().filter(|t| t.role == Role::Output);
+    Some(outputs.zip(&found.outputs).all(|(t, found)| {
+        found.validate().is_ok() && found.to_dense_scalars().is_ok_and(|v| all(&v) == all(&defined[&t.name]))
+    }))
+}
+
+/// As [`is_as_defined`]; a panic is a fault.
+fn passes(case: &Case) -> Option<bool> {
+    catch_unwind(AssertUnwindSafe(|| is_as_defined(case))).unwrap_or(Some(false))
+}
+
+#[test]
+fn random_programs_find_every_seeded_fault() {
+    let hook = std::panic::take_hook();
+    std::panic::set_hook(Box::new(|_| {}));
+    let sound: Vec<Case> =
+        (0..SEEDS).map(|seed| random_case(seed, &Config::default())).filter(|c| passes(c) == Some(true)).collect();
+    let first = |fault: Seeded| sound.iter().position(|case| with(fault, || passes(case)) == Some(false));
+    let found: Vec<(Seeded, Option<usize>)> = Seeded::OF_PROGRAMS.iter().map(|fault| (*fault, first(*fault))).collect();
+    std::panic::set_hook(hook);
+    eprintln!("{} sound programs; found at: {found:?}", sound.len());
+    let missed: Vec<Seeded> = found.iter().filter(|(_, at)| at.is_none()).map(|(fault, _)| *fault).collect();
+    assert!(missed.is_empty(), "not found: {missed:?}");
 }
