@@ -5,8 +5,8 @@
 //! outside of the loop of `i`. So when lowering reaches that loop, the outer modes are resolved.
 //!
 //! A subscript that is not so (a constant, a variable, an index that is bound too early: `A[j, i]` under loops `i`, `j`,
-//! or `A[i, i]`) becomes a loop of one round, `for s in e..e+1`, and the subscript `s`: a random access by seeking. It
-//! stands just outside of the loop that resolves the next mode, or just around the statement of the access, and
+//! or `A[i, i]`, or `w[i]` of a local that is declared inside of the loop of `i`) becomes a loop of one round,
+//! `for s in e..e+1`, and the subscript `s`: a random access by seeking. It stands just outside of the loop that resolves the next mode, or just around the statement of the access, and
 //! accesses that need the same one share it (Finch, concordization of index positions). That of a write into levels which
 //! are appended to stands as far outside as it can, so that loops which meet its coordinate again lie inside of it. It cannot stand around a `let`
 //! in whose body tensors from outside are declared or change their state; then a scalar local takes the value first.
@@ -126,7 +126,7 @@ impl Concordize {
     fn access(&mut self, a: Access, mode: Mode) -> Access {
         let forms: Vec<Linear> =
             a.subscripts.iter().map(|s| Linear::of(&s.at).expect("wrapperize leaves linear subscripts")).collect();
-        let own = self.own_loops(&forms);
+        let own = self.own_loops(a.tensor, &forms);
         let appended = if mode == Mode::Write { self.tensors[a.tensor.index()].appended_levels() } else { 0 };
         // Where this access stands among the shared loops of one round, by the loop that they are around.
         let mut used: HashMap<Option<Index>, usize> = HashMap::new();
@@ -154,9 +154,11 @@ impl Concordize {
     }
 
     /// The loop that resolves each subscript; `None` when none comes late enough.
-    fn own_loops(&self, forms: &[Linear]) -> Vec<Option<Index>> {
+    fn own_loops(&self, tensor: TensorId, forms: &[Linear]) -> Vec<Option<Index>> {
         let depth = |atom: Atom| self.depth[&atom];
-        let mut resolved = 0;
+        // A fiber is looked up where the loop begins that resolves it, which is after the declaration.
+        let declared = self.declared.get(&tensor).filter(|_| self.tensors[tensor.index()].is_looked_up());
+        let mut resolved = declared.copied().unwrap_or(0);
         forms
             .iter()
             .map(|form| {

@@ -16,7 +16,6 @@
 use super::verify::{Rule, location};
 use super::{Access, Program, Role, Stmt, TensorId};
 use crate::Error;
-use redpoll_logic::LevelKind;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Puts in the missing declarations, freezes and thaws.
@@ -180,8 +179,7 @@ impl Lifecycles<'_> {
 
     /// Whether freezing the tensor costs nothing.
     fn turns_freely(&self, t: TensorId) -> bool {
-        let levels = &self.program.tensors[t.index()].ty.format.levels;
-        levels.iter().all(|level| level.kind == LevelKind::Dense)
+        !self.program.tensors[t.index()].is_looked_up()
     }
 
     fn mixed(&self, stmt: &Stmt, t: TensorId, next: &str) -> Result<Stmt, Error> {

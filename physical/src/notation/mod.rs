@@ -20,7 +20,8 @@
 //!    `a * i_k + r`, `a` a literal other than 0, and everything in `r` is bound outside of the loop of `i_k`. In each
 //!    access, reads and writes alike, the loop of `i_k` lies strictly inside the loop of `i_(k-1)` and inside everything
 //!    that the subscripts of modes `0..k` mention. So when lowering reaches the loop of `i_k`, all outer modes are
-//!    resolved, and a loop resolves at most one mode of an access.
+//!    resolved, and a loop resolves at most one mode of an access. The loops that resolve a tensor with other levels than
+//!    dense ones lie inside of its declaration.
 //! 6. Accesses that were not so have loops of one round: `(for s (range e (+ e 1)) ..)` with subscript `s`, `e` a linear
 //!    form (two literals when it is constant). They are plain loops; `s` occurs in subscripts only. Those that resolve a
 //!    level which is appended to stand outside of all loops that meet their coordinate again.

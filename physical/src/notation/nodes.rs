@@ -3,7 +3,7 @@
 use redpoll_logic::op::Op;
 use redpoll_logic::physical::{Loop, Protocol};
 use redpoll_logic::sexpr::Position;
-use redpoll_logic::{DType, Format, Scalar, TensorType, Writes};
+use redpoll_logic::{DType, Format, LevelKind, Scalar, TensorType, Writes};
 use std::sync::Arc;
 
 macro_rules! define_id {
@@ -182,6 +182,11 @@ impl TensorDecl {
     /// A tensor with levels of its own.
     pub fn new(name: impl Into<String>, ty: Arc<TensorType>, role: Role) -> TensorDecl {
         TensorDecl { name: name.into(), ty, role, pattern: None }
+    }
+
+    /// Whether some fiber is looked up where the loop begins that goes through it; positions of dense levels are computed.
+    pub(crate) fn is_looked_up(&self) -> bool {
+        self.ty.format.levels.iter().any(|level| level.kind != LevelKind::Dense)
     }
 
     /// Returns the number of levels, from the outermost one on, that are written in order: all up to the last one that is

@@ -3,14 +3,14 @@
 use super::linear::{Atom, Linear};
 use super::text::{print_expr, print_transformation};
 use super::verify::{Rule, location};
-use super::{Access, Expr, OPEN_DIMENSION, Program, Stmt, Write};
+use super::{Access, Expr, OPEN_DIMENSION, Program, Stmt, TensorId, Write};
 use crate::Error;
 use redpoll_logic::{LeafKind, Scalar};
 use std::collections::HashMap;
 
 /// Checks what the module `notation` promises of the normal form, of a program that passes `verify`.
 pub(super) fn check(program: &Program) -> Result<(), Error> {
-    let mut c = Checker { program, depth: HashMap::new(), path: Vec::new() };
+    let mut c = Checker { program, depth: HashMap::new(), declared: HashMap::new(), path: Vec::new() };
     if let Some(t) = program.tensors.iter().find(|t| t.ty.shape.contains(&OPEN_DIMENSION)) {
         return c.fail(format!("a dimension of `{}` is open", t.name));
     }
@@ -24,6 +24,8 @@ struct Checker<'a> {
     program: &'a Program,
     /// How many atoms are bound outside of each, one added.
     depth: HashMap<Atom, usize>,
+    /// How many atoms were bound before the declaration of each tensor with a level that is looked up.
+    declared: HashMap<TensorId, usize>,
     path: Vec<&'a Stmt>,
 }
 
@@ -41,6 +43,9 @@ impl<'a> Checker<'a> {
                 self.depth.insert(Atom::Index(*index), self.depth.len() + 1);
             }
             Stmt::Let { var, .. } => drop(self.depth.insert(Atom::Var(*var), self.depth.len() + 1)),
+            Stmt::Declare(t) if self.program.tensors[t.index()].is_looked_up() => {
+                self.declared.insert(*t, self.depth.len());
+            }
             Stmt::Assign { lhs, write, rhs } => {
                 self.access(lhs)?;
                 self.pattern_leaf(lhs, write, rhs)?;
@@ -54,7 +59,7 @@ impl<'a> Checker<'a> {
 
     fn access(&self, a: &Access) -> Result<(), Error> {
         let depth = |atom: Atom| self.depth[&atom];
-        let mut resolved = 0;
+        let mut resolved = self.declared.get(&a.tensor).copied().unwrap_or(0);
         for s in &a.subscripts {
             let text = || print_expr(self.program, &s.at);
             let Some(form) = Linear::of(&s.at).filter(|form| form.to_expr(&depth) == s.at) else {

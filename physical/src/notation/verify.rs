@@ -44,7 +44,7 @@ use super::text::{label, print_expr};
 use super::types::dtype_of;
 use super::{Access, Expr, Index, OPEN_DIMENSION, Program, Role, Shares, Stmt, TensorId, Var, Write};
 use crate::Error;
-use redpoll_logic::{DType, Format, LevelKind, Prim};
+use redpoll_logic::{DType, Format, Prim};
 use std::collections::{HashMap, HashSet};
 
 /// A group of rules; the module `verify` states them.
@@ -271,10 +271,9 @@ impl<'a> Verifier<'a> {
         let mut outcome = Ok(());
         let mut check = |a: &Access| {
             let tensor = &self.program.tensors[a.tensor.index()];
-            let dense = tensor.ty.format.levels.iter().all(|level| level.kind == LevelKind::Dense);
             let lives_around = self.life[a.tensor.index()] != Life::Unborn;
             let resolved = a.subscripts.iter().any(|s| s.at.atoms().contains(&Atom::Index(index)));
-            if outcome.is_ok() && !dense && lives_around && resolved && body.turns(a.tensor) {
+            if outcome.is_ok() && tensor.is_looked_up() && lives_around && resolved && body.turns(a.tensor) {
                 let (name, index) = (&tensor.name, &self.program.indices[index.index()]);
                 let what = format!(
                     "the body of the loop of `{index}` changes the state of `{name}`, which is accessed by `{index}`; \
