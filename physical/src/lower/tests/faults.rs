@@ -1,7 +1,7 @@
 //! Every seeded fault of lowering is seen by some program.
 
 #[path = "../../../../tests/common/programs/draw/mod.rs"]
-#[allow(dead_code, unreachable_pub, reason = "the tests of the workspace use all of it")]
+#[allow(dead_code, unused_imports, unreachable_pub, reason = "the tests of the workspace use all of it")]
 mod draw;
 
 use super::{By, INTERPRETER, agree};
