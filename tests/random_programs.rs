@@ -27,7 +27,7 @@ const EVERY: u64 = 4;
 /// Neighbouring seeds whose kernels the C compiler gets at once.
 const BLOCK: u64 = 25;
 /// How often everything is to occur.
-const HITS: u64 = 10;
+const HITS: u64 = 5;
 /// Failures that are shown in full.
 const SHOWN: usize = 8;
 
