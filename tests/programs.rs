@@ -426,7 +426,7 @@ fn faults_are_told_with_their_line() {
             "program, line 4, column 2: invalid program",
         ),
         (
-            "(schedule (split j jo ji 4) (unroll ji)) (for i (for j (+= (y i) (A i j)))))",
+            "(schedule (split j jo ji 4) (bound ji 3)) (for i (for j (+= (y i) (A i j)))))",
             "program, line 3, column 29: invalid program",
         ),
         ("(schedule (parallel j)) (for i (for j (+= (y i) (A i j)))))", "program, line"),

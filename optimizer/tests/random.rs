@@ -8,6 +8,7 @@ mod common;
 use common::{Input, Symmetry, compare, counts, filled};
 use redpoll_logic::interp::{self, Exactness};
 use redpoll_logic::op::Builtin;
+use redpoll_logic::physical::interp::InterpError;
 use redpoll_logic::physical::verify::verify;
 use redpoll_logic::physical::{self, PhysicalPlan, Point};
 use redpoll_logic::statistics::{Assumed, Statistics};
@@ -365,7 +366,7 @@ fn random_layouts_keep_the_meaning_of_plans() {
 
 /// Runs the random cases of the logic crate: all operators, dtypes, fills, scans and user-defined operators.
 fn run_cases(seeds: std::ops::Range<u64>, data: Data, mode: FloatMode) {
-    let (mut done, mut refused) = (0, 0);
+    let (mut done, mut refused, mut faulted) = (0, 0, 0);
     let count = seeds.end - seeds.start;
     for seed in seeds {
         let case = random_case(seed, &testing::Config { data, ..testing::Config::default() });
@@ -382,8 +383,15 @@ fn run_cases(seeds: std::ops::Range<u64>, data: Data, mode: FloatMode) {
             Err(e) => panic!("seed {seed}: {e}\n{}", case.plan),
         };
         verify(&physical).unwrap_or_else(|e| panic!("seed {seed}: {e}\n{}\n{physical}", case.plan));
-        let found = physical::interp::interpret(&physical, &tensors, mode)
-            .unwrap_or_else(|e| panic!("seed {seed}: {e}\n{}\n{physical}", case.plan));
+        let found = match physical::interp::interpret(&physical, &tensors, mode) {
+            Ok(found) => found,
+            // A checked operator may fault on what is not determined, such as an integer made of a pole.
+            Err(InterpError::Fault(_)) if mode == FloatMode::Relaxed => {
+                faulted += 1;
+                continue;
+            }
+            Err(e) => panic!("seed {seed}: {e}\n{}\n{physical}", case.plan),
+        };
         for alias in &case.plan.produces {
             let compared = expected[alias].compare(&found[alias].values, Exactness::Bounded);
             compared.unwrap_or_else(|e| panic!("seed {seed}, {alias}: {e}\n{}\n{physical}", case.plan));
@@ -391,6 +399,7 @@ fn run_cases(seeds: std::ops::Range<u64>, data: Data, mode: FloatMode) {
         done += 1;
     }
     assert!(done > count / 2 && refused * 10 < count, "{done} done and {refused} refused of {count}");
+    assert!(faulted * 100 <= count, "{faulted} of {count} fault as they are optimized");
 }
 
 #[test]

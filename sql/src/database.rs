@@ -37,10 +37,16 @@ impl fmt::Debug for Database {
     }
 }
 
+/// Returns the configuration of sessions that are given none: a folder or pattern takes the files of folders inside, too.
+fn default_config() -> SessionConfig {
+    let config = SessionConfig::new().with_information_schema(true);
+    config.set_bool("datafusion.execution.listing_table_ignore_subdirectory", false)
+}
+
 impl Database {
     /// A session with DataFusion's configuration for one process, whose regions an engine runs.
     pub fn new(engine: Arc<dyn Engine>) -> Database {
-        Database::with_config(engine, SessionConfig::new().with_information_schema(true))
+        Database::with_config(engine, default_config())
     }
 
     /// As [`Database::new`]; what DataFusion computes and what is read of files takes no more than that many bytes.
@@ -49,8 +55,7 @@ impl Database {
     /// When a runtime cannot be made that has no other settings.
     pub fn within(engine: Arc<dyn Engine>, bytes: usize) -> Database {
         let runtime = RuntimeEnvBuilder::new().with_memory_limit(bytes, 1.0).build_arc();
-        let config = SessionConfig::new().with_information_schema(true);
-        Database::with_runtime(engine, config, runtime.expect("a limit of memory is no fault"))
+        Database::with_runtime(engine, default_config(), runtime.expect("a limit of memory is no fault"))
     }
 
     /// A session with that configuration.

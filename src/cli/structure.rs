@@ -179,6 +179,6 @@ mod tests {
         let mut text = Vec::new();
         portrait.write(&mut text).unwrap();
         let text = String::from_utf8(text).unwrap();
-        assert!(text.contains("coo") && !text.contains("dia"), "{text}");
+        assert!(text.contains("\n  coo ") && !text.contains("\n  dia "), "{text}");
     }
 }

@@ -26,8 +26,6 @@ pub struct UserOp {
     iteration: Option<Iteration>,
     fills: Option<Vec<Scalar>>,
     cases: Vec<Case>,
-    /// The number of built-in operators that its largest body applies, those of the operators in it put in their place.
-    size: u64,
 }
 
 /// The most built-in operators that a body may apply once all others are put in their place: each use of an operator is
@@ -101,7 +99,6 @@ impl UserOp {
             iteration: None,
             fills: None,
             cases: Vec::new(),
-            size: 0,
         };
         if op.params.is_empty() {
             return op.wrong("it has no parameter".to_owned());
@@ -303,10 +300,22 @@ impl UserOp {
         eval(&mut Run { op: &self.name, args, mode, vars: Vec::new(), steps: 0 }, body)
     }
 
+    /// Returns how many built-in operators the definition applies once the operators that it uses are expanded; of several
+    /// bodies, the most. Every operator has passed `checked`, so the count is small.
+    fn size(&self) -> u64 {
+        let Definition::Body(body) = &self.definition;
+        let of = |op: &Op| match op {
+            Op::Builtin(_) => 1,
+            Op::User(u) => u.size(),
+        };
+        let special = self.specializations.iter().map(|s| &s.result).chain(self.cases.iter().map(|c| &c.result));
+        special.chain([body]).map(|body| body.size(&of)).max().unwrap_or_default()
+    }
+
     fn checked(&mut self, what: &str, body: &Body) -> Result<Body, OpError> {
         let size = body.size(&|op| match op {
             Op::Builtin(_) => 1,
-            Op::User(u) => u.size,
+            Op::User(u) => u.size(),
         });
         if size > MOST_APPLIED {
             return self.wrong(format!(
@@ -314,7 +323,6 @@ impl UserOp {
                  bind what it repeats by let"
             ));
         }
-        self.size = self.size.max(size);
         let mut scope = Scope { op: &self.name, params: &self.params, vars: Vec::new() };
         let (body, dtype) = check(&mut scope, body)?;
         if dtype != self.result {

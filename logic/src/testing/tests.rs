@@ -3,8 +3,9 @@
 use super::*;
 use crate::interp::{Exactness, interpret};
 use crate::mode::FloatMode;
+use crate::op::Op;
 use crate::text::parse;
-use crate::{Error, verify};
+use crate::{Error, Scalar, verify};
 
 const CASES: u64 = 3000;
 /// Cases that are evaluated, which takes longer.
@@ -38,11 +39,29 @@ fn random_plans_cover_everything() {
     assert!(missing.is_empty(), "{missing:#?}");
 }
 
-/// The strict mode is a legal engine of the relaxed mode: it folds in order and rounds every step.
+/// Whether the modes define an operator of a plan differently, where a zero meets a zero, an infinity or NaN.
+fn modes_differ(plan: &str) -> bool {
+    let words: Vec<&str> = plan.split_whitespace().collect();
+    let special = [0.0, 1.0, f64::INFINITY, f64::NEG_INFINITY, f64::NAN];
+    let differs = |op: &Op| {
+        special.iter().flat_map(|a| special.iter().map(move |b| [Scalar::F64(*a), Scalar::F64(*b)])).any(|args| {
+            let of = |mode| op.eval_in(&args, mode).ok().and_then(|v| v.to_f64());
+            let (relaxed, strict) = (of(FloatMode::Relaxed), of(FloatMode::StrictIeee));
+            relaxed != strict && !(relaxed.is_some_and(f64::is_nan) && strict.is_some_and(f64::is_nan))
+        })
+    };
+    words.windows(2).any(|pair| match pair {
+        ["(mapjoin" | "(aggregate" | "(scan", op] => Op::from_name(op).is_some_and(|op| differs(&op)),
+        _ => false,
+    })
+}
+
+/// The strict mode is a legal engine of the relaxed mode, but where both are defined to differ: it folds in order and rounds
+/// every step.
 #[test]
 fn strict_results_are_legal_in_the_relaxed_mode() {
     // Of each kind of data: values that agree, and such as are not cared about.
-    let (mut equal, mut skipped, mut faults) = ([0; 3], [0; 3], 0);
+    let (mut equal, mut skipped, mut faults, mut defined) = ([0; 3], [0; 3], 0, 0);
     for seed in 0..EVALUATED {
         let case = random_case(seed, &config(seed));
         let inputs = case.dense_inputs();
@@ -63,10 +82,12 @@ fn strict_results_are_legal_in_the_relaxed_mode() {
                     equal[(seed % 3) as usize] += compared.equal;
                     skipped[(seed % 3) as usize] += compared.skipped;
                 }
+                Err(_) if modes_differ(&case.plan.to_string()) => defined += 1,
                 Err(e) => panic!("seed {seed}, query {}: {e}\n{}", query.alias, case.plan),
             }
         }
     }
+    assert!(defined * 20 < EVALUATED, "{defined} queries differ by what the modes define");
     let percent = [0, 1, 2].map(|k| 100 * skipped[k] / (skipped[k] + equal[k]));
     assert!(percent.iter().all(|p| *p < 33), "{percent:?} percent are not cared about");
     assert!(faults * 20 < EVALUATED, "{faults} plans fault");

@@ -170,7 +170,9 @@ impl Wrapperize {
         }
         let var = Var(self.program.vars.len() as u32);
         self.program.vars.push((format!("v{}", var.0), DType::I64));
-        if free || self.movable(e) {
+        // What the statement at hand binds is known inside of it alone.
+        let stays = e.atoms().iter().any(|atom| self.staying.iter().any(|(var, _)| Atom::Var(*var) == *atom));
+        if !stays && (free || self.movable(e)) {
             // Bindings move to the scope of the deepest atom, where they are known to everything inside.
             let (depth, _) = e.atoms().into_iter().map(|a| self.depth[&a]).max().unwrap_or_default();
             self.depth.insert(Atom::Var(var), (depth, var.index() + 1));

@@ -121,10 +121,14 @@ pub fn run_watched(kernels: &[Watched], folder: &Path) -> Result<Vec<Status>, St
 fn tables(kernels: usize) -> String {
     let mut text = String::from("\n#include <math.h>\nstatic double rp_ldexp_f64(double, double);\n");
     text.push_str("static float rp_ldexp_f32(float, float);\n");
+    text.push_str("static double rp_signbit_f64(double x) { return __builtin_signbit(x) ? 1 : 0; }\n");
+    text.push_str("static float rp_signbit_f32(float x) { return __builtin_signbit(x) ? 1 : 0; }\n");
     text.push_str("static const uintptr_t math[] = {\n");
     for function in MathFn::ALL {
         let _ = match (function, function.implementation()) {
             (MathFn::Ldexp, _) => writeln!(text, "    (uintptr_t)rp_ldexp_f64, (uintptr_t)rp_ldexp_f32,"),
+            // A macro in C.
+            (MathFn::SignBit, _) => writeln!(text, "    (uintptr_t)rp_signbit_f64, (uintptr_t)rp_signbit_f32,"),
             (_, MathImpl::One(..) | MathImpl::Two(..)) => {
                 writeln!(text, "    (uintptr_t){0}, (uintptr_t){0}f,", function.name())
             }

@@ -7,5 +7,5 @@ mod shrink;
 
 pub use check::{Checked, Outcome, run};
 pub use cover::{cover, expected};
-pub use draw::{Case, Config, Refusal, random_case, redraw_formats};
+pub use draw::{Case, Config, Refusal, Tensor, random_case, redraw_formats};
 pub use shrink::smallest_failure;

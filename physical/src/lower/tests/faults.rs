@@ -130,10 +130,10 @@ fn passes(case: &Case) -> Option<bool> {
 
 #[test]
 fn random_programs_find_every_seeded_fault() {
-    let hook = std::panic::take_hook();
-    std::panic::set_hook(Box::new(|_| {}));
     let sound: Vec<Case> =
         (0..SEEDS).map(|seed| random_case(seed, &Config::default())).filter(|c| passes(c) == Some(true)).collect();
+    let hook = std::panic::take_hook();
+    std::panic::set_hook(Box::new(|_| {}));
     let first = |fault: Seeded| sound.iter().position(|case| with(fault, || passes(case)) == Some(false));
     let found: Vec<(Seeded, Option<usize>)> = Seeded::OF_PROGRAMS.iter().map(|fault| (*fault, first(*fault))).collect();
     std::panic::set_hook(hook);

@@ -457,3 +457,15 @@ fn comparisons_of_strided_coordinates() {
         );
     }
 }
+
+/// Protects reads that may be done anywhere from being done before what they read at is known.
+#[test]
+fn a_gather_through_what_a_statement_reads_stays_with_it() {
+    check(
+        "(program (input x (type (shape 4) f64 0.0 dense)) (input I (type (shape 4) i64 0 dense))
+           (output y (type (shape 3) f64 0.0 dense)) (local w (type (shape 3) i64 0 dense))
+           (block (declare w) (for j (range 0 3) (= (w j) j)) (freeze w)
+             (for i (range 0 3) (+= (y i) (x (outside 1.0 (I (outside 0 (w i)))))))))",
+        10,
+    );
+}

@@ -22,7 +22,7 @@
 //! | `(init (y i) e)` `(= (y i) e)` `(+= (y i) e)` `(min= (y i) e)` | initialize, overwrite, fold by any operator |
 //! | `(A i (+ j 1))`, `(access A i j)` | a place; the long form for names that are operators or words of this table |
 //! | `(gallop i)` `(follow i)` `(walk i)` | a subscript with a protocol; walk is understood |
-//! | `(outside 0.0 (+ i -1))` | a subscript that gives a value out of bounds |
+//! | `(outside 0.0 (+ i -1))` | a subscript that gives a value out of bounds; of several of an access, the outermost storage mode decides |
 //! | `(* a b)`, `(call f a b)` | an operator; the long form for user-defined ones |
 //! | `1` `1.5` `true` `(lit f32 1.5)` `(fill A)` `n` | constants: `i64`, `f64`, `bool`, any; a fill value; a size |
 //! | `"a b"` | a name that is no word |
