@@ -42,7 +42,7 @@ pub(crate) struct MadeProgram {
     /// What is read off its inputs.
     shares: Vec<ReadOff>,
     /// The least and the greatest values of inputs that it was made for: it does not check coordinates that follow.
-    assumed: Vec<(Alias, (i64, i64))>,
+    assumed: Vec<AssumedRange>,
 }
 
 impl MadeProgram {
@@ -189,9 +189,12 @@ fn make(session: &Session, text: &str, bindings: &Bindings, timings: &mut Timing
     Ok(MadeProgram { executable, shares, assumed })
 }
 
+/// A tensor, and the least and the greatest value that it is taken to have.
+type AssumedRange = (Alias, (i64, i64));
+
 /// The program without the checks of coordinates that the values of bound tensors make needless, and what it takes for
 /// granted of these. Ranges of values are widened to the sizes of the program, so that it serves for other values, too.
-fn over_values(program: notation::Program, bindings: &Bindings) -> (notation::Program, Vec<(Alias, (i64, i64))>) {
+fn over_values(program: notation::Program, bindings: &Bindings) -> (notation::Program, Vec<AssumedRange>) {
     let before = checks(&program).len();
     if before == 0 {
         return (program, Vec::new());

@@ -173,7 +173,8 @@ fn integers_and_booleans() {
 #[test]
 fn products_with_poles_are_zero_where_a_factor_is() {
     let values: &[Option<f64>] = &[None, Some(0.0), Some(1.0), Some(2.0), Some(0.5), None];
-    let pairs: [(&str, fn(f64, f64) -> f64); 7] = [
+    type Defined = fn(f64, f64) -> f64;
+    let pairs: [(&str, Defined); 7] = [
         ("(mapjoin * (table A i j) (mapjoin log (table B i j)))", |a, b| if a == 0.0 { 0.0 } else { a * b.ln() }),
         ("(mapjoin * (table A i j) (mapjoin reciprocal (table B i j)))", |a, b| if a == 0.0 { 0.0 } else { a / b }),
         ("(mapjoin * (table A i j) (mapjoin / 1 (table B i j)))", |a, b| if a == 0.0 { 0.0 } else { a / b }),
@@ -330,7 +331,7 @@ fn quotients_of_nothing_are_nan_in_the_strict_mode_and_noted_in_the_default_one(
         }
         let expected =
             "query `C`: where nothing is stored, (/ 0.0 0.0) is 0.0; in the strict mode (`--strict`) it is nan";
-        assert_eq!(modes.iter().map(|n| n.to_string()).collect::<Vec<_>>(), [expected]);
+        assert_eq!(modes.iter().map(ToString::to_string).collect::<Vec<_>>(), [expected]);
         let strict = session(Engine::Instant, FloatMode::StrictIeee).prepare(text, &bindings).unwrap().notes();
         assert!(!strict.iter().any(|n| matches!(n, Note::ModesDiffer { .. })), "{strict:?}");
     }

@@ -81,7 +81,7 @@ fn plan_files_touch_just_their_own_memory() {
 ///
 /// # Errors
 /// Why the program is refused.
-fn kernel(text: &str, tensors: &[(&str, Tensor)], mode: FloatMode) -> Result<(Draft, Vec<Tensor>), Error> {
+fn kernel(text: &str, tensors: &[(&str, Tensor)], mode: FloatMode) -> Result<(Draft, Vec<Tensor>), Box<Error>> {
     let bound = |name: &str| tensors.iter().find(|(n, _)| *n == name).map(|(_, t)| t.clone());
     let (written, _) = parse_over(text, &[], &|name| bound(name).map(|t| t.ty().clone()))?;
     let program = Arc::new(normalize(scheduled(written, mode)?)?);

@@ -6,7 +6,7 @@ use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::common::Statistics;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
-use datafusion::datasource::physical_plan::FileScanConfig;
+use datafusion::datasource::physical_plan::{FileGroup, FileScanConfig};
 use datafusion::datasource::source::DataSourceExec;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::{RecordBatchStream, SendableRecordBatchStream, TaskContext};
@@ -71,7 +71,7 @@ pub(crate) fn with_guards(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn Execut
         Ok(match scan.and_then(|scan| scan.data_source().downcast_ref::<FileScanConfig>()) {
             None => Transformed::no(plan),
             Some(config) => {
-                let files = config.file_groups.iter().flat_map(|group| group.files());
+                let files = config.file_groups.iter().flat_map(FileGroup::files);
                 let mut files: Vec<String> = files.map(|file| format!("/{}", file.object_meta.location)).collect();
                 files.sort();
                 files.dedup();

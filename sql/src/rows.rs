@@ -91,7 +91,7 @@ fn text(start: &[u8]) -> Option<Text> {
     let commented = whole.first() == Some(&b'#');
     let lines = whole.split(|&b| b == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));
     let lines: Vec<&[u8]> =
-        lines.filter(|line| !line.is_empty() && !(commented && line[0] == b'#')).take(LINES).collect();
+        lines.filter(|line| !(line.is_empty() || commented && line[0] == b'#')).take(LINES).collect();
     let splits = |&delimiter: &u8| {
         let mut counts = lines.iter().map(|line| values(line, delimiter).len());
         let first = counts.next().unwrap_or(1);

@@ -57,7 +57,7 @@ impl Sources {
 
     /// Their state, if all of them have one that tells.
     pub(crate) fn version(&self) -> Option<Version> {
-        self.0.iter().map(|table| stamp(table)).collect::<Option<_>>().map(Version)
+        self.0.iter().map(stamp).collect::<Option<_>>().map(Version)
     }
 
     /// Whether they are in that state.

@@ -25,7 +25,7 @@ pub(super) fn differences(session: &Session, state: &State, mode: usize, order: 
     match order {
         0..=NESTED => (0..order).try_fold(state.clone(), |state, _| difference(&state)),
         _ if left == 0 => along(&difference(state)?, mode, 0, Subscript::Affine(Affine::constant(0))),
-        ..=MOST => weighted(session, state, &difference(state)?.expr.info().dtype, (mode, order)),
+        _ if order <= MOST => weighted(session, state, &difference(state)?.expr.info().dtype, (mode, order)),
         _ => Err(Cause::Shape(format!("differences of order {order}, expected at most {MOST}"))),
     }
 }

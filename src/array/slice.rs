@@ -297,7 +297,7 @@ fn gathered(state: &State, gathers: &[(usize, State)], mode: FloatMode) -> Resul
 fn lookup(expr: Expr, at: &[(Field, Expr)], mode: FloatMode) -> Result<Expr, Cause> {
     let prim = expr.info().dtype.prim().ok_or_else(|| Cause::Shape("structs have no zero".to_owned()))?;
     if prim.is_float() && mode == FloatMode::StrictIeee {
-        return strict_lookup(expr, at, prim);
+        return strict_lookup(&expr, at, prim);
     }
     let zero = Expr::literal(Scalar::zero(prim));
     let mut value = expr;
@@ -312,7 +312,7 @@ fn lookup(expr: Expr, at: &[(Field, Expr)], mode: FloatMode) -> Result<Expr, Cau
 
 /// As [`lookup`], of floats in the strict mode, where `choose` would lose a -0: what is not at the places is -0, which
 /// changes no sum.
-fn strict_lookup(expr: Expr, at: &[(Field, Expr)], prim: Prim) -> Result<Expr, Cause> {
+fn strict_lookup(expr: &Expr, at: &[(Field, Expr)], prim: Prim) -> Result<Expr, Cause> {
     let zero = |v: f64| Scalar::F64(v).cast(prim).expect("a float casts to a float");
     let (mut value, mut inside) = (expr.clone(), Vec::new());
     for (field, place) in at {

@@ -162,7 +162,7 @@ fn plan(seed: u64) -> Verdict {
 
 fn program(seed: u64) -> Verdict {
     let case = random_case(seed, &Config::default());
-    let case = if seed % 2 == 0 { case } else { redraw_formats(seed, &case) };
+    let case = if seed.is_multiple_of(2) { case } else { redraw_formats(seed, &case) };
     match programs::run(&case) {
         programs::Outcome::Done(_) => Verdict::Sound,
         programs::Outcome::Refused(_) | programs::Outcome::Undefined(_) => Verdict::Passed,

@@ -5,7 +5,7 @@ use crate::interp::{Exactness, interpret};
 use crate::mode::FloatMode;
 use crate::op::Op;
 use crate::text::parse;
-use crate::{Error, Scalar, verify};
+use crate::{DType, Error, Scalar, verify};
 
 const CASES: u64 = 3000;
 /// Cases that are evaluated, which takes longer.
@@ -50,8 +50,9 @@ fn modes_differ(plan: &str) -> bool {
             relaxed != strict && !(relaxed.is_some_and(f64::is_nan) && strict.is_some_and(f64::is_nan))
         })
     };
+    let takes = |op: &Op| op.signature(&[DType::F64, DType::F64]).is_ok();
     words.windows(2).any(|pair| match pair {
-        ["(mapjoin" | "(aggregate" | "(scan", op] => Op::from_name(op).is_some_and(|op| differs(&op)),
+        ["(mapjoin" | "(aggregate" | "(scan", op] => Op::from_name(op).is_some_and(|op| takes(&op) && differs(&op)),
         _ => false,
     })
 }
@@ -69,7 +70,8 @@ fn strict_results_are_legal_in_the_relaxed_mode() {
         let relaxed = interpret(&case.plan, &inputs, FloatMode::Relaxed);
         let (strict, relaxed) = match (strict, relaxed) {
             (Ok(strict), Ok(relaxed)) => (strict, relaxed),
-            (Err(Error::Fault { .. }), Err(Error::Fault { .. })) => {
+            // A checked operator may fault in one order on what is not determined in the other mode.
+            (Err(Error::Fault { .. }), _) => {
                 faults += 1;
                 continue;
             }

@@ -112,10 +112,11 @@ impl<'p> Cx<'p> {
             _ => 1,
         };
         let guard = Stmt::If { cond: not(&cond), then: vec![Stmt::Break], other: Vec::new() };
-        let mut unrolled = body.clone();
+        let single = if copies > 1 { body.clone() } else { Vec::new() };
+        let mut unrolled = body;
         for _ in 1..copies {
             unrolled.push(guard.clone());
-            unrolled.extend(body.iter().cloned());
+            unrolled.extend(single.iter().cloned());
         }
         self.push(Stmt::While { cond, body: unrolled });
     }

@@ -29,7 +29,7 @@
 //! 8. The schedule is empty: [`scheduled`] has transformed the loops.
 //! 9. Each subscript says how it is known to be in bounds ([`bounds`]).
 //! 10. Reads occur in right-hand sides, conditions, values of `let` and, in hand-written programs, in extents, never in
-//!    subscripts.
+//!     subscripts.
 
 mod bounds;
 mod concordize;

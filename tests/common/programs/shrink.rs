@@ -132,7 +132,7 @@ fn smaller(s: &Sexpr) -> Vec<Sexpr> {
 fn is_statement(s: &Sexpr) -> bool {
     s.as_form().is_some_and(|(head, _)| {
         matches!(head, "for" | "if" | "let" | "while" | "where" | "block" | "declare" | "swap" | "init")
-            || (head.ends_with('=') && head != "=" || head == "=")
+            || head.ends_with('=')
     })
 }
 

@@ -266,7 +266,7 @@ fn fibers(archive: &mut Archive<'_>, shape: &[u64], outer: &[usize]) -> Result<D
         let expected = format!("a place of a fiber, below {length}");
         return Err(Fault::malformed(expected, indices[k].to_string()).at(At::Entry("indices".into(), k as u64)));
     }
-    archive.ask("coordinates", bytes_of(indices.len(), shape.len() * size_of::<u64>()))?;
+    archive.ask("coordinates", bytes_of(indices.len(), size_of_val(shape)))?;
     let mut coordinates = vec![Vec::new(); shape.len()];
     let outer_places = expand(archive, &ptr)?;
     for (modes, mut rest) in [(outer, outer_places), (&inner, indices)] {

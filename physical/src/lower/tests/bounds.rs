@@ -253,9 +253,7 @@ fn what_is_proved_costs_nothing() {
         format!(
             "(program {X} {S} (for io (range 0 3) (for ii (range 0 (min 2 (- 5 (* 2 io)))) (+= s (x (+ (* 2 io) ii))))))"
         ),
-        format!(
-            "(program (input b (type (shape 9) u8 0 dense)) (output h (type (shape 256) i64 0 dense)) (for i (+= (h (cast-i64 (b i))) 1)))"
-        ),
+        "(program (input b (type (shape 9) u8 0 dense)) (output h (type (shape 256) i64 0 dense)) (for i (+= (h (cast-i64 (b i))) 1)))".to_string(),
     ];
     for text in proved {
         assert!(decided(&text).iter().all(|d| *d == "proved"), "{text}: {:?}", decided(&text));

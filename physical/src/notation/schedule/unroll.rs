@@ -6,7 +6,6 @@ use super::super::visit::sure;
 use super::super::{Expr, Index, Program, Rounds, Stmt, TensorId};
 use super::extent::{div_floor, max, minus, plus, times};
 use super::nest::{Loop, find, replace};
-use crate::lower::seeded::{self, Seeded};
 use redpoll_logic::op::Builtin;
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -58,8 +57,7 @@ impl Copier<'_> {
         let block = Box::new(self.copies(l, &begin, copies));
         let extent = (Expr::int(0), Expr::int(blocks));
         let blocks_of = Loop { index: count, extent, rounds: l.rounds, body: block };
-        let left = if seeded::is(Seeded::RoundsLeft) { 0 } else { length % copies };
-        let rest = self.copies(l, &plus(lo, &Expr::int(size * blocks)), left);
+        let rest = self.copies(l, &plus(lo, &Expr::int(size * blocks)), length % copies);
         Ok(Stmt::block([blocks_of.into(), rest]))
     }
 

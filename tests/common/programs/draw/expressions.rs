@@ -149,25 +149,22 @@ impl Draw<'_> {
     fn read_of(&mut self, scope: &Scope, tensor: usize) -> Option<String> {
         let Drawn { name, shape, dtype, .. } = self.tensors[tensor].clone();
         let permissive = dtype.prim().is_some() && self.rng.chance(25);
+        // Which of several values counts depends on the order of storage, so an access has one. Where nothing is in bounds,
+        // no subscript may be met before the one that is not.
+        let value = dtype.prim().map(|prim| bare(&constant(&self.small(prim))).to_owned());
+        let empty = shape.contains(&0);
         let mut subscripts = String::new();
         for (mode, n) in shape.iter().enumerate() {
-            let outside = permissive && self.rng.chance(60);
-            let at = if outside { Some(self.anywhere(scope)) } else { self.inside(scope, *n, mode) };
-            let mut at = match at {
+            let outside = empty || permissive && self.rng.chance(60);
+            let inside = if outside { None } else { self.inside(scope, *n, mode) };
+            let mut at = match inside {
                 Some(at) => at,
-                // Nothing is in bounds here.
-                None if dtype.prim().is_some() => {
+                None => {
+                    let value = value.as_ref()?;
                     self.tensors[tensor].outside = true;
-                    let prim = dtype.prim()?;
-                    format!("(outside {} {})", bare(&constant(&self.small(prim))), self.anywhere(scope))
+                    format!("(outside {value} {})", self.anywhere(scope))
                 }
-                None => return None,
             };
-            if outside {
-                self.tensors[tensor].outside = true;
-                let prim = dtype.prim()?;
-                at = format!("(outside {} {at})", bare(&constant(&self.small(prim))));
-            }
             match self.rng.below(12) {
                 0 => at = format!("(gallop {at})"),
                 1 => at = format!("(follow {at})"),

@@ -165,8 +165,8 @@ fn of_input(rng: &mut Rng, tensor: &Tensor) -> Format {
 }
 
 /// Values in a format.
-pub fn stored(ty: &TensorType, format: &Format, values: &[Scalar]) -> Result<Stored, redpoll_physical::Error> {
+pub fn stored(ty: &TensorType, format: &Format, values: &[Scalar]) -> Result<Stored, Box<redpoll_physical::Error>> {
     let ty = TensorType { format: format.clone(), ..ty.clone() };
     let values = Values::from_scalars(ty.dtype.clone(), values)?;
-    Stored::from_dense(ty, &values)
+    Ok(Stored::from_dense(ty, &values)?)
 }
