@@ -18,7 +18,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The seeds that are run unless others are asked for.
-const SEEDS: Range<u64> = 0..3000;
+const SEEDS: Range<u64> = 0..1000;
 /// How many of them go through the optimizing tier, too.
 const OPTIMIZED: u64 = 64;
 /// In how many formats a program runs, of so many programs one; the others run in one.

@@ -85,7 +85,8 @@ fn gather(op: &Op, value: &Term, fields: &[Field], sizes: &Sizes, mode: FloatMod
         if sizes.within(&mask.at, size) {
             return Some((mask.field.clone(), put(&there, &mask, sizes, mode)));
         }
-        let missed = there.replace(&mut |t| reads(t, &mask.field).map(|r| Term::literal(r.ty.fill.clone())), mode);
+        let beyond = |t: &Term| misses(t, &mask.field, size).map(|r| Term::literal(r.ty.fill.clone()));
+        let missed = there.replace(&mut |t| beyond(t), mode);
         let found = put(&there, &mask, sizes, mode);
         let value = if missed.as_literal() == Some(&otherwise) && missed != there {
             found
@@ -144,6 +145,15 @@ fn reads<'t>(term: &'t Term, field: &Field) -> Option<&'t Read> {
         Node::Access(read) if read.at.iter().any(|at| at.has(field)) => Some(read),
         _ => None,
     }
+}
+
+/// The access that a term is, when it reads the fill value wherever the field is beyond its size. A field that is a part of a
+/// coordinate may be beyond its size within the bounds of the tensor.
+fn misses<'t>(term: &'t Term, field: &Field, size: u64) -> Option<&'t Read> {
+    let read = reads(term, field)?;
+    let ends = |(at, n): (&At, &u64)| at.as_field() == Some(field) && *n <= size;
+    let reads_fill = read.outside.as_ref().is_none_or(|value| *value == read.ty.fill);
+    (reads_fill && read.at.iter().zip(&read.ty.shape).any(ends)).then_some(read)
 }
 
 /// The constant that the value is when the mask is false.
