@@ -203,16 +203,11 @@ impl Seeded {
     ];
 
     /// The faults of what programs say and plans never do.
-    pub(crate) const OF_PROGRAMS: [Seeded; 11] = [
-        Seeded::RepeatedApart,
-        Seeded::CarriedRead,
-        Seeded::OutsideIsFill,
+    pub(crate) const OF_PROGRAMS: [Seeded; 6] = [
         Seeded::SharedEntry,
         Seeded::WhileOnce,
         Seeded::ConsumerFirst,
         Seeded::OverwriteKept,
-        Seeded::HeldTwice,
-        Seeded::SwapLeaf,
         Seeded::SharedRound,
         Seeded::LastBlock,
     ];

@@ -149,7 +149,8 @@ impl Collector<'_> {
             }
             StorageMode::Skew { by, .. } => {
                 let (diagonal, along) = (self.linear(at(mode)?)?, self.linear(at(StorageMode::Whole { mode: by })?)?);
-                let last = i64::try_from(ty.shape[by]).ok().filter(|_| ty.shape[by] != OPEN_DIMENSION)? - 1;
+                // Diagonals of no rows are counted as those of one.
+                let last = i64::try_from(ty.shape[by].max(1)).ok().filter(|_| ty.shape[by] != OPEN_DIMENSION)? - 1;
                 diagonal.plus(&along)?.plus(&Linear::constant(-last))
             }
             StorageMode::Whole { .. } | StorageMode::Inner { .. } => None,

@@ -81,7 +81,7 @@ const PROGRAMS: [&str; 25] = [
        (for j (range 0 2) (for k (range 0 2) (block (if (eq k 1) (+= (d) 1))
          (for i (range 3 4) (let l (I k) (if (lt l i) (+= (c) 1))))))))",
     "(program (output B (type (shape 5) f64 0.0 dense)) (local w (type (shape 3) f64 0.0 dense))
-       (block (declare w) (freeze w) (for i (range 0 5) (= (B i) (w (outside 1.0 (- i 1)))))))",
+       (for k (range 0 2) (block (declare w) (freeze w) (for i (range 0 5) (+= (B i) (w (outside 1.0 (- i 1))))))))",
     "(program (input x (type (shape 9) f64 0.0 dense)) (output y (type (shape 9) bool false dense)) (local s i64 0)
        (declare s)
        (for i (block (+= (s) (cast-i64 (gt (x i) 0.0))) (freeze s) (init (y i) (lt (s) i)) (thaw s))))",
@@ -114,7 +114,7 @@ fn every_seeded_fault_is_caught() {
 }
 
 /// The random programs that look for faults.
-const SEEDS: u64 = 150;
+const SEEDS: u64 = 200;
 
 /// Whether a random program gives what it is defined to give; `None` where it is not defined, or refused.
 fn is_as_defined(case: &Case) -> Option<bool> {
