@@ -61,7 +61,9 @@ fn loops(order: &[Field], start: usize, sizes: &Sizes) -> Vec<Loop> {
     let extent = |k: usize| {
         let (field, outside) = (&order[k], &order[..k]);
         let skew = sizes.skew(field).find(|(_, other)| outside.contains(other));
-        match (sizes.block(field), skew) {
+        // What is stored along the inner field alone is as long as a block.
+        let block = sizes.block(field).filter(|b| order.contains(&b.outer));
+        match (block, skew) {
             (Some(b), _) => Extent::Block { block: b.block, outer: b.outer.clone(), size: b.size },
             (None, Some((s, with))) => {
                 Extent::Skew { n: sizes.of(field), with: with.clone(), shift: s.shift, size: s.size }
