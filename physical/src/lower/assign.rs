@@ -44,6 +44,9 @@ pub(crate) fn lower(cx: &mut Cx<'_>, state: &State, a: &Assign) {
             assign_all(cx, &held.parts, result);
             return mark(cx, &held.dirty);
         }
+        Cursor::Fiber(_) if !state.acc(a.lhs).open().is_empty() => {
+            unreachable!("all subscripts are met before a value is written")
+        }
         Cursor::Fiber(fiber) => (Place { tensor: a.tensor, position: fiber.lo }, fiber.dirty),
         Cursor::Fails(violation) => return cx.fail(&violation),
         Cursor::Fill(_) | Cursor::Outside(_) | Cursor::Null => unreachable!("a write comes to a place"),

@@ -17,7 +17,7 @@ use super::cx::Cx;
 use super::looplets::Nest;
 use super::seeded::{self, Seeded};
 use super::simplify::dtype_of;
-use super::state::{Cursor, State};
+use super::state::State;
 use super::tree::{AccId, Assign, Step, Term, Tree};
 use crate::assembly::Expr;
 use crate::notation::{Index, TensorId, Write};
@@ -118,7 +118,7 @@ fn is_once(cx: &Cx<'_>, a: &Assign) -> bool {
 
 fn can_repeat(cx: &Cx<'_>, state: &State, a: &Assign) -> bool {
     let dtype = &cx.program.tensors[a.tensor.index()].ty.dtype;
-    let settled = !matches!(&state.acc(a.lhs).cursor, Cursor::Fiber(f) if f.level < state.acc(a.lhs).subscripts.len());
+    let settled = state.acc(a.lhs).open().is_empty();
     match &a.write {
         Write::Init | Write::Overwrite => settled,
         Write::Fold(op) => repeat_operator(op, dtype, cx).is_some(),
@@ -151,15 +151,8 @@ pub(crate) fn needs_index(state: &State, body: &Tree, index: Option<Index>, acce
     body.for_each_term(&mut |t| needed |= t.any(&mut is_index));
     needed
         || body.accesses().into_iter().any(|id| {
-            let acc = state.acc(id);
-            let open = match &acc.cursor {
-                Cursor::Fiber(fiber) => {
-                    let next = fiber.level + usize::from(accepting.contains(&id));
-                    &acc.subscripts[next.min(acc.subscripts.len())..]
-                }
-                _ => &[],
-            };
-            open.iter().any(|sub| sub.at.any(&mut is_index))
+            let accepted = usize::from(accepting.contains(&id));
+            state.acc(id).open().iter().skip(accepted).any(|sub| sub.at.any(&mut is_index))
         })
 }
 

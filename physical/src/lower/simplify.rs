@@ -7,7 +7,7 @@
 use super::cx::Cx;
 use super::seeded::{self, Seeded};
 use super::state::{Cursor, State};
-use super::tree::{Assign, Term, Tree};
+use super::tree::{AccId, Assign, Term, Tree};
 use crate::notation::{Role, TensorId, Write};
 use redpoll_logic::op::{Body, Builtin, Op, Simplified};
 use redpoll_logic::{DType, FloatMode, Scalar};
@@ -107,14 +107,16 @@ fn statement(pass: &mut Pass<'_, '_>, tree: &Tree) -> Tree {
         },
         Tree::Let { var, value, body: inner } => {
             let value = term(pass, value);
-            if let Term::Lit(_) = value {
-                let known = |t: &Term| (*t == Term::Var(*var)).then(|| value.clone());
-                return body(pass, &inner.map(&mut |t| t.replace(&mut |part| known(part)), &mut Tree::Assign));
+            let is_literal = value.as_lit().is_some();
+            let known = |t: &Term| (is_literal && *t == Term::Var(*var)).then(|| value.clone());
+            let inner = inner.map(&mut |t| t.replace(&mut |part| known(part)), &mut Tree::Assign);
+            let inner = body(pass, &inner);
+            // Subscripts stand in the state: those that are still open need the variable, even when it is a literal.
+            let is_bound_for = |id: AccId| pass.state.acc(id).waits_for(&Term::Var(*var));
+            if inner.is_empty() || is_literal && !inner.accesses().into_iter().any(is_bound_for) {
+                return inner;
             }
-            match body(pass, inner) {
-                inner if inner.is_empty() => inner,
-                inner => Tree::Let { var: *var, value, body: Rc::new(inner) },
-            }
+            Tree::Let { var: *var, value, body: Rc::new(inner) }
         }
         Tree::While { cond, body: inner } => {
             let inner = round(pass, inner);

@@ -192,6 +192,19 @@ impl Acc {
         self.tensor.is_some() && self.subscripts.iter().skip(level).any(differs)
     }
 
+    /// The subscripts that have not been met yet.
+    pub(crate) fn open(&self) -> &[Sub] {
+        match &self.cursor {
+            Cursor::Fiber(fiber) => self.subscripts.get(fiber.level..).unwrap_or_default(),
+            _ => &[],
+        }
+    }
+
+    /// Whether a subscript that has not been met yet has that part.
+    pub(crate) fn waits_for(&self, part: &Term) -> bool {
+        self.open().iter().any(|sub| sub.at.any(&mut |t| t == part))
+    }
+
     /// The subscript that it waits for, and the fiber that it meets; `None` when nothing is left to be met.
     pub(crate) fn next(&self) -> Option<(&Sub, &Fiber)> {
         match &self.cursor {

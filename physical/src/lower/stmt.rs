@@ -241,7 +241,7 @@ pub(crate) fn value(cx: &mut Cx<'_>, state: &State, t: &Term) -> Value {
 /// The value of a term in locals, which keep it while memory changes.
 fn bind(cx: &mut Cx<'_>, state: &State, t: &Term) -> Value {
     let v = value(cx, state, t);
-    if seeded::is(Seeded::LateBinding) {
+    if v.as_constant().is_some() || seeded::is(Seeded::LateBinding) {
         return v;
     }
     let parts = v.parts.iter().zip(v.dtype.prims()).map(|(part, prim)| {
@@ -273,6 +273,7 @@ fn read(cx: &mut Cx<'_>, state: &State, id: AccId) -> Value {
         }
         Cursor::Null => unreachable!("only writes vanish"),
     };
+    assert!(acc.open().is_empty(), "all subscripts are met before a value is read");
     let tensor = acc.tensor.expect("a mask comes to a literal");
     let stored = assign::load_leaf(cx, tensor, &fiber.lo);
     let Some(present) = fiber.present else { return stored };

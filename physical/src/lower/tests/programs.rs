@@ -458,6 +458,46 @@ fn comparisons_of_strided_coordinates() {
     }
 }
 
+/// Protects subscripts from being left open where the variable in them is known, as between the entries of a list.
+#[test]
+fn sums_with_a_variable_that_is_the_fill_value() {
+    let bodies = [
+        "(+= (y k) (x (outside 0.0 (+ i v))))",
+        "(+= (y k) (x (outside 2.0 (+ (* 2 i) v))))",
+        "(+= (y k) (x (outside 0.0 (- v i))))",
+        "(+= (y k) (A v (outside 1.0 (+ i v))))",
+        "(+= (y k) (A (outside 1.0 (+ i v)) v))",
+        "(+= (y k) (* (x (outside 1.0 (+ i v))) (A i (outside 2.0 (+ i v)))))",
+        "(let w (+ (* v v) 1) (+= (y k) (x (outside 0.0 (+ i w)))))",
+        "(for j (range 0 2) (+= (y k) (* (x (outside 0.0 (+ i v))) (A j (outside 1.0 (+ j v))))))",
+        "(if (lt i v) (+= (y k) (x (outside 0.0 (+ i v)))))",
+        "(+= (z (+ i v)) 1)",
+        "(+= (z (+ i v)) (x (outside 0.0 (- i v))))",
+        "(+= (B (+ i v) v) (A i (outside 1.0 (+ i v))))",
+        "(+= (B v (+ i v)) (x i))",
+    ];
+    for fill in [0, 1, 3] {
+        for body in bodies {
+            check(
+                &format!(
+                    "(program (input G (type (shape 4) u8 {fill} (sparse-list (element)))) (input x (type (shape 5) f64 0.0 dense))
+                       (input A (type (shape 5 5) f64 0.0 dense)) (output y (type (shape 4) f64 0.0 dense))
+                       (output z (type (shape 7) f64 0.0 dense)) (output B (type (shape 7 7) f64 0.0 dense))
+                       (for k (let v (cast-i64 (G k)) (for i (range 0 3) {body}))))"
+                ),
+                12,
+            );
+        }
+    }
+    // The index that is shifted runs around the variable, too.
+    check(
+        "(program (input G (type (shape 4) u8 0 (sparse-list (element)))) (input x (type (shape 5) f64 0.0 dense))
+           (output y (type (shape 3) f64 0.0 dense))
+           (for i (for k (let v (cast-i64 (G k)) (+= (y i) (x (outside 0.0 (+ i v))))))))",
+        60,
+    );
+}
+
 /// Protects reads that may be done anywhere from being done before what they read at is known.
 #[test]
 fn a_gather_through_what_a_statement_reads_stays_with_it() {
