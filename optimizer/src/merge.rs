@@ -130,7 +130,8 @@ fn append(into: &Nest, nest: &Nest, name: &dyn Fn(&Field) -> Field, mode: FloatM
     Some(joined)
 }
 
-/// The nest with its root folds inside the values, each with fields of its own; `None` when an output is scattered.
+/// The nest with its root folds inside the values, each with fields of its own; `None` when an output is scattered, or when
+/// outputs fold over different loops: what is left is written at the same places in each round of the others' loops.
 fn unrooted(nest: &Nest, mode: FloatMode) -> Option<Nest> {
     let mut nest = nest.clone();
     let mut taken = BTreeSet::new();
@@ -149,7 +150,9 @@ fn unrooted(nest: &Nest, mode: FloatMode) -> Option<Nest> {
             target.value = Term::fold(fold, target.fill.clone(), mode);
         }
     }
-    Some(nest)
+    let left = |t: &Target| t.loops().into_iter().collect::<BTreeSet<_>>();
+    let same = nest.outputs.windows(2).all(|pair| left(&pair[0]) == left(&pair[1]));
+    same.then_some(nest)
 }
 
 fn has_folds(nest: &Nest) -> bool {
