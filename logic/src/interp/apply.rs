@@ -6,15 +6,30 @@ use crate::dtype::{DType, Prim};
 use crate::mode::FloatMode;
 use crate::op::{Builtin, Fault, Op, Signature, Simplified, cast_to};
 use crate::scalar::Scalar;
+use std::cell::Cell;
+
+/// The arithmetic of an evaluation.
+#[derive(Debug)]
+pub(super) struct Arithmetic {
+    /// Whether values are exact or have bounds of what engines may do.
+    pub(super) mode: FloatMode,
+    /// The mode whose definitions of poles hold where values are exact.
+    pub(super) poles: FloatMode,
+    /// Whether an operator that can fault met a value that is not determined.
+    pub(super) may_fault: Cell<bool>,
+}
 
 /// The operator on arguments of any dtypes, which are cast by the signature first.
-pub(super) fn apply(op: &Op, signature: &Signature, args: &[Value], mode: FloatMode) -> Result<Value, Fault> {
-    if mode == FloatMode::StrictIeee {
+pub(super) fn apply(op: &Op, signature: &Signature, args: &[Value], by: &Arithmetic) -> Result<Value, Fault> {
+    if by.mode == FloatMode::StrictIeee {
         let args: Vec<Scalar> = args.iter().zip(&signature.args).map(|(a, t)| cast_to(&a.scalar(), t)).collect();
-        return op.eval(&args).map(|value| Value::given(&value, mode));
+        return op.eval_in(&args, by.poles).map(|value| Value::given(&value, by.mode));
     }
-    let args = args.iter().zip(&signature.args).map(|(a, t)| cast(a, t));
-    relaxed(op, signature, &args.collect::<Result<Vec<_>, _>>()?)
+    let args = args.iter().zip(&signature.args).map(|(a, t)| cast(a, t)).collect::<Result<Vec<_>, _>>()?;
+    if args.iter().any(Value::dont_care) && op.can_fault() {
+        by.may_fault.set(true);
+    }
+    relaxed(op, signature, &args)
 }
 
 fn cast(value: &Value, to: &DType) -> Result<Value, Fault> {

@@ -1,7 +1,7 @@
 //! Evaluation of expressions, place by place. Aggregates, scans and queries are stored; everything else is computed
 //! where it is read.
 
-use super::apply::apply;
+use super::apply::{Arithmetic, apply};
 use super::value::Value;
 use super::{Dense, Interpreted};
 use crate::affine::Subscript;
@@ -9,7 +9,6 @@ use crate::error::Error;
 use crate::expr::{Expr, IndexMap, Node};
 use crate::field::{Alias, Field};
 use crate::format::TensorType;
-use crate::mode::FloatMode;
 use crate::op::{Fault, Op, Signature};
 use crate::plan::Query;
 use crate::scalar::Scalar;
@@ -21,7 +20,7 @@ const PLACES: u64 = 1 << 28;
 
 /// What has been computed so far.
 pub(super) struct Machine {
-    pub(super) mode: FloatMode,
+    pub(super) arithmetic: Arithmetic,
     pub(super) tables: HashMap<Alias, Rc<Stored>>,
 }
 
@@ -87,7 +86,8 @@ impl Machine {
             shape: ty.shape,
             dtype: ty.dtype,
             fill: ty.fill,
-            mode: self.mode,
+            mode: self.arithmetic.mode,
+            may_fault: self.arithmetic.may_fault.get(),
             values,
         })
     }
@@ -105,7 +105,7 @@ impl Machine {
         if let Some(value) = data.values.iter().find(|v| v.dtype() != ty.dtype) {
             return wrong(format!("it holds a value of dtype {}, the plan expects {}", value.dtype(), ty.dtype));
         }
-        let values = data.values.iter().map(|v| Value::given(v, self.mode)).collect();
+        let values = data.values.iter().map(|v| Value::given(v, self.arithmetic.mode)).collect();
         Ok(Stored { shape: data.shape.clone(), values })
     }
 
@@ -123,7 +123,7 @@ impl Machine {
                 })?;
                 Ready::Table(stored.clone(), slots(fields, &info.fields))
             }
-            Node::Literal(value) => Ready::Literal(Value::given(value, self.mode)),
+            Node::Literal(value) => Ready::Literal(Value::given(value, self.arithmetic.mode)),
             Node::Coordinate(_) => Ready::Coordinate,
             Node::MapJoin { op, args } => {
                 let dtypes: Vec<_> = args.iter().map(|a| a.info().dtype.clone()).collect();
@@ -155,7 +155,7 @@ impl Machine {
             arg: Box::new(self.ready(arg)?),
             fields: fields.to_vec(),
             reads: arg.info().fields.iter().zip(&arg.info().dimensions).map(read).collect(),
-            outside: map.outside.as_ref().map(|v| Value::given(v, self.mode)),
+            outside: map.outside.as_ref().map(|v| Value::given(v, self.arithmetic.mode)),
         })
     }
 
@@ -167,7 +167,7 @@ impl Machine {
         let extents: Vec<u64> = reduced.iter().map(|f| info.dimension(f).expect("checked by inference")).collect();
         places(&extents, "the extent of an aggregate")?;
         let signature = op.signature(&[info.dtype.clone(), info.dtype.clone()])?;
-        let init = Value::given(init, self.mode);
+        let init = Value::given(init, self.arithmetic.mode);
         Ok(Ready::Fold(Box::new(Fold { op: op.clone(), signature, init, arg: self.ready(arg)?, order, extents })))
     }
 
@@ -192,7 +192,7 @@ impl Machine {
         for k in 0..values.len() {
             if !(k / stride).is_multiple_of(shape[along] as usize) {
                 let pair = [values[k - stride].clone(), values[k].clone()];
-                values[k] = apply(op, &signature, &pair, self.mode).map_err(|f| fault(op, f))?;
+                values[k] = apply(op, &signature, &pair, &self.arithmetic).map_err(|f| fault(op, f))?;
             }
         }
         let slots = (0..shape.len()).collect();
@@ -212,11 +212,11 @@ impl Machine {
                 stored.values[at as usize].clone()
             }
             Ready::Literal(value) => value.clone(),
-            Ready::Coordinate => Value::given(&Scalar::I64(place[0] as i64), self.mode),
+            Ready::Coordinate => Value::given(&Scalar::I64(place[0] as i64), self.arithmetic.mode),
             Ready::MapJoin(op, signature, args) => {
                 let arg = |(arg, slots): &(Ready, Vec<usize>)| self.at(arg, &pick(place, slots));
                 let args = args.iter().map(arg).collect::<Result<Vec<_>, _>>()?;
-                apply(op, signature, &args, self.mode).map_err(|f| fault(op, f))?
+                apply(op, signature, &args, &self.arithmetic).map_err(|f| fault(op, f))?
             }
             Ready::Reorder(arg, slots) => self.at(arg, &pick(place, slots))?,
             Ready::Fold(fold) => self.fold_at(fold, place)?,
@@ -228,7 +228,7 @@ impl Machine {
                 for i in 1..=place[*along] {
                     at[*along] = i;
                     let next = self.at(arg, &at)?;
-                    acc = apply(op, signature, &[acc, next], self.mode).map_err(|f| fault(op, f))?;
+                    acc = apply(op, signature, &[acc, next], &self.arithmetic).map_err(|f| fault(op, f))?;
                 }
                 acc
             }
@@ -261,7 +261,7 @@ impl Machine {
         for at in all_places(&fold.extents) {
             at.iter().zip(&fold.order[kept.len()..]).for_each(|(&i, &k)| place[k] = i);
             let next = self.at(&fold.arg, &place)?;
-            acc = apply(&fold.op, &fold.signature, &[acc, next], self.mode).map_err(|f| fault(&fold.op, f))?;
+            acc = apply(&fold.op, &fold.signature, &[acc, next], &self.arithmetic).map_err(|f| fault(&fold.op, f))?;
         }
         Ok(acc)
     }

@@ -39,7 +39,9 @@ use crate::field::{Alias, Field};
 use crate::mode::FloatMode;
 use crate::plan::Plan;
 use crate::scalar::Scalar;
+use apply::Arithmetic;
 use eval::{Machine, Stored};
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -56,6 +58,8 @@ pub struct Interpreted {
     pub fill: Scalar,
     /// The float mode in which it was computed.
     pub mode: FloatMode,
+    /// Whether engines may fault: up to here an operator that can fault met a value that the mode does not determine.
+    pub may_fault: bool,
     /// The value of every place, row-major.
     pub values: Vec<Value>,
 }
@@ -81,7 +85,25 @@ pub fn interpret(
     inputs: &HashMap<Alias, Dense>,
     mode: FloatMode,
 ) -> Result<HashMap<Alias, Interpreted>, Error> {
-    let mut machine = Machine { mode, tables: HashMap::new() };
+    interpret_by(plan, inputs, Arithmetic { mode, poles: mode, may_fault: Cell::new(false) })
+}
+
+/// Evaluates a plan as one legal engine of the relaxed mode: in order, every step rounded, poles as that mode defines them.
+#[cfg(test)]
+pub(crate) fn interpret_in_order(
+    plan: &Plan,
+    inputs: &HashMap<Alias, Dense>,
+) -> Result<HashMap<Alias, Interpreted>, Error> {
+    let (mode, poles) = (FloatMode::StrictIeee, FloatMode::Relaxed);
+    interpret_by(plan, inputs, Arithmetic { mode, poles, may_fault: Cell::new(false) })
+}
+
+fn interpret_by(
+    plan: &Plan,
+    inputs: &HashMap<Alias, Dense>,
+    arithmetic: Arithmetic,
+) -> Result<HashMap<Alias, Interpreted>, Error> {
+    let mut machine = Machine { arithmetic, tables: HashMap::new() };
     let mut results = HashMap::new();
     for query in &plan.queries {
         bind_inputs(&mut machine, &query.expr, inputs)?;

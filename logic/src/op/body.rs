@@ -57,6 +57,19 @@ impl Body {
         Body::Call(op.into(), args.into_iter().collect())
     }
 
+    /// Whether evaluating it can be a [`Fault`](super::Fault): it has checked operators or loops.
+    pub fn can_fault(&self) -> bool {
+        match self {
+            Body::Arg(_) | Body::Var(_) | Body::Lit(_) => false,
+            Body::While(_) => true,
+            Body::Call(op, args) => op.can_fault() || args.iter().any(Body::can_fault),
+            Body::If(cond, then, other) => [cond, then, other].into_iter().any(|body| body.can_fault()),
+            Body::Let(_, value, rest) => value.can_fault() || rest.can_fault(),
+            Body::Struct(members) => members.iter().any(|(_, member)| member.can_fault()),
+            Body::Member(of_struct, _) => of_struct.can_fault(),
+        }
+    }
+
     /// The sum of what each operator that it applies counts.
     pub(super) fn size(&self, of: &dyn Fn(&Op) -> u64) -> u64 {
         let all =

@@ -83,6 +83,17 @@ impl Op {
         Ok(Op::from(user.bound_to(&fills)?))
     }
 
+    /// Whether evaluating it can be a [`Fault`].
+    pub fn can_fault(&self) -> bool {
+        match self {
+            Op::Builtin(b) => matches!(b, Builtin::AddChecked | Builtin::SubChecked | Builtin::MulChecked),
+            Op::User(user) => {
+                let Definition::Body(body) = user.definition();
+                body.can_fault()
+            }
+        }
+    }
+
     /// Whether it is defined by cases of what is stored.
     pub fn has_cases(&self) -> bool {
         matches!(self, Op::User(user) if user.has_cases())

@@ -3,7 +3,7 @@
 use super::{Emitter, Laws, Value, assign, bind, block, choice, expand_in, un, variable};
 use crate::assembly::{Expr, Stmt, UnaryOp};
 use crate::special::{Known, Special, makes};
-use redpoll_logic::op::{Body, Builtin, Definition, Op, UserOp, While};
+use redpoll_logic::op::{Body, Definition, UserOp, While};
 use redpoll_logic::{DType, Scalar};
 
 /// The operator applied to arguments of its signature; more than it has parameters are folded from the left.
@@ -55,7 +55,7 @@ impl<'a> Expansion<'a> {
             }
             Body::If(cond, then, other) => {
                 let cond = self.value(scope, cond).single().clone();
-                if needs_branch(then) || needs_branch(other) {
+                if then.can_fault() || other.can_fault() {
                     self.branch(scope, cond, then, other)
                 } else {
                     let (then, other) = (self.value(scope, then), self.value(scope, other));
@@ -135,27 +135,5 @@ impl<'a> Expansion<'a> {
         for (k, value) in kept.iter().enumerate() {
             assign(scope, &self.vars[depth + k].1, value);
         }
-    }
-}
-
-/// Whether evaluating a body that is not asked for could fail to end, or fault.
-fn needs_branch(body: &Body) -> bool {
-    match body {
-        Body::Arg(_) | Body::Var(_) | Body::Lit(_) => false,
-        Body::While(_) => true,
-        Body::Call(op, args) => {
-            let own = match op {
-                Op::Builtin(b) => matches!(b, Builtin::AddChecked | Builtin::SubChecked | Builtin::MulChecked),
-                Op::User(u) => {
-                    let Definition::Body(body) = u.definition();
-                    needs_branch(body)
-                }
-            };
-            own || args.iter().any(needs_branch)
-        }
-        Body::If(c, t, o) => [c, t, o].into_iter().any(|b| needs_branch(b)),
-        Body::Let(_, value, rest) => needs_branch(value) || needs_branch(rest),
-        Body::Struct(members) => members.iter().any(|(_, m)| needs_branch(m)),
-        Body::Member(of, _) => needs_branch(of),
     }
 }
