@@ -115,7 +115,8 @@ fn every_shorthand_gives_the_same_result() {
 fn json_has_outputs_and_seconds() {
     let place = Place::new();
     let found = json(&place.run(&["run", "scaled.rp", "--bind", "A=a.mtx", "--json", "--repeat", "3"]));
-    let expected = serde_json::json!({"shape": [2, 3], "dtype": "f64", "fill": 0.0, "stored": 3, "sum": 5.0});
+    let expected =
+        serde_json::json!({"shape": [2, 3], "dtype": "f64", "fill": 0.0, "stored": 3, "nonfill": 3, "sum": 5.0});
     assert_eq!(found["outputs"]["C"], expected);
     for key in ["read", "optimize", "compile", "cold", "warm_best", "warm_median"] {
         assert!(found["seconds"][key].as_f64().is_some_and(|s| s > 0.0), "{key}: {}", found["seconds"]);

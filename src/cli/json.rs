@@ -1,15 +1,15 @@
 //! The JSON object of `redpoll run --json`.
 //!
 //! ```text
-//! {"outputs": {NAME: {"shape": [..], "dtype": "..", "fill": x, "stored": n, "sum": s}},
+//! {"outputs": {NAME: {"shape": [..], "dtype": "..", "fill": x, "stored": n, "nonfill": n, "sum": s}},
 //!  "engine": {"processor": "cpu", "reason": ".."},
 //!  "notes": [".."],
 //!  "held": n,
 //!  "seconds": {"read": s, "optimize": s, "compile": s, "cold": s, "warm_best": s, "warm_median": s}}
 //! ```
-//! `stored` counts the values that differ from the fill; `sum` adds the values of all places, in `f64`. Infinities and
-//! NaN, which JSON has no numbers for, are the strings `"inf"`, `"-inf"` and `"nan"`. Values of structs are arrays, and
-//! they have no sum (`null`). `engine` tells where the first run took place, and why. Notes tell what its author may not have
+//! `stored` counts the places that are stored, `nonfill` the values that differ from the fill; `sum` adds the values of all
+//! places, in `f64`. Infinities and NaN, which JSON has no numbers for, are the strings `"inf"`, `"-inf"` and `"nan"`. Values of
+//! structs are arrays, and they have no sum (`null`). `engine` tells where the first run took place, and why. Notes tell what its author may not have
 //! wanted of the plan. `held` is [`Run::held`] in bytes. The warm times are `null` without `--repeat`.
 
 use super::failure::Failure;
@@ -35,7 +35,8 @@ pub(super) fn report_json(
                 "shape": ty.shape,
                 "dtype": ty.dtype.to_string(),
                 "fill": scalar(&ty.fill),
-                "stored": tensor.count_differing_from_fill()?,
+                "stored": tensor.count_stored()?,
+                "nonfill": tensor.count_differing_from_fill()?,
                 "sum": tensor.sum()?.map(number),
             });
             Ok((name.to_string(), about))

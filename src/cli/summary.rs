@@ -78,9 +78,9 @@ fn result(name: &Alias, tensor: &Tensor) -> Result<String, Failure> {
         None => String::new(),
     };
     let shape: Vec<String> = ty.shape.iter().map(u64::to_string).collect();
-    let stored = tensor.count_differing_from_fill()?;
+    let (nonfill, stored) = (tensor.count_differing_from_fill()?, tensor.count_stored()?);
     Ok(format!(
-        "{name}    {} {}, {stored} values other than {}{sum}, stored as {}",
+        "{name}    {} {}, {nonfill} values other than {}, {stored} stored{sum}, as {}",
         shape.join(" x "),
         ty.dtype,
         ty.fill,
