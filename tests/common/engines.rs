@@ -28,7 +28,7 @@ use std::sync::{Arc, LazyLock};
 /// No program here takes more rounds of loops; one that does would not end.
 const MOST_ROUNDS: u64 = 50_000_000;
 /// No kernel here is longer: the length of code is bounded by its program, whatever formats are.
-const OF_PLANS: Bounds = Bounds { chunked: 4, most_statements: 8000 };
+const OF_PLANS: Bounds = Bounds { chunked: 4, most_statements: 8000, most_optimized: 8000 };
 
 /// A plan with its inputs.
 pub struct Case {
@@ -243,11 +243,13 @@ pub struct Bounds {
     pub chunked: usize,
     /// No kernel is longer.
     pub most_statements: usize,
+    /// No longer kernel goes through the optimizing tier: the C compiler takes seconds for thousands of statements.
+    pub most_optimized: usize,
 }
 
 /// Runs a program in normal form through the interpreter of Assembly, as machine code and on grids.
 pub fn run_kernel(program: &Arc<Program>, mode: FloatMode, bounds: Bounds, run: &mut Run) -> Result<(), Failure> {
-    let Bounds { chunked, most_statements } = bounds;
+    let Bounds { chunked, most_statements, most_optimized } = bounds;
     let of = |role: Role| program.tensors.iter().filter(move |t| t.role == role);
     let inputs: Vec<&Tensor> = of(Role::Input).map(|t| &run.assembly[t.name.as_str()]).collect();
     let draft = Draft::new(program, &Kernel::layouts(program, &inputs), mode);
@@ -291,8 +293,10 @@ pub fn run_kernel(program: &Arc<Program>, mode: FloatMode, bounds: Bounds, run: 
     phase("grid", || agrees(&made(&draft, Engine::Grid)?.with_iteration_limit(MOST_ROUNDS))).map_err(shown)?;
     let scheduled = phase("schedule of grids", || on_grids(program, mode, &limits(chunked, 2), &run.grids));
     let scheduled = scheduled.map_err(shown)?;
-    phase("optimizing tier", || optimizing::offer(&kernel, (&inputs, &limits(chunked, 3)), &found.outputs))
-        .map_err(shown)?;
+    if statements <= most_optimized {
+        phase("optimizing tier", || optimizing::offer(&kernel, (&inputs, &limits(chunked, 3)), &found.outputs))
+            .map_err(shown)?;
+    }
     let counts = found.counts.expect("the interpreter counts");
     run.counts.iterations += counts.iterations;
     run.counts.loads += counts.loads;

@@ -15,8 +15,8 @@ use std::sync::Arc;
 
 /// No definition takes more steps.
 const MOST: Limits = Limits { steps: 300_000, places: 100_000 };
-/// Every second kernel runs in chunks. Their authors decide how long programs are.
-const OF_PROGRAMS: Bounds = Bounds { chunked: 2, most_statements: 30_000 };
+/// Every second kernel runs in chunks. Programs of few lines over sparse levels may have long kernels.
+const OF_PROGRAMS: Bounds = Bounds { chunked: 2, most_statements: 30_000, most_optimized: 500 };
 
 /// What a program that went well did.
 #[derive(Clone, Copy, Debug, Default)]

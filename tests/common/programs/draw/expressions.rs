@@ -251,11 +251,11 @@ impl Draw<'_> {
             }
             20 => self.gather(scope, n.max(0) as u64),
             21 => {
-                let e = self.coordinate(scope);
+                let e = self.coordinate(scope)?;
                 (n > 0).then(|| format!("(max 0 (min {} {e}))", n - 1))
             }
             22 => {
-                let e = self.coordinate(scope);
+                let e = self.coordinate(scope)?;
                 (n > 0).then(|| format!("(rem {e} {n})"))
             }
             _ => {
@@ -269,9 +269,15 @@ impl Draw<'_> {
         }
     }
 
-    /// Any `i64`.
-    fn coordinate(&mut self, scope: &Scope) -> String {
-        self.expr(scope, Prim::I64, 1)
+    /// Any `i64`; within a computed subscript there is no other.
+    fn coordinate(&mut self, scope: &Scope) -> Option<String> {
+        if self.subscript {
+            return None;
+        }
+        self.subscript = true;
+        let coordinate = self.expr(scope, Prim::I64, 1);
+        self.subscript = false;
+        Some(coordinate)
     }
 
     /// A read of an input whose values are coordinates below `n`.

@@ -5,6 +5,7 @@
 //! round and of none, `while`, `swap`, workspaces, and transformations of loops. Subscripts are in bounds by construction.
 //! Everything is a function of a seed. The tests of `redpoll-physical` have this folder as a module of their own.
 
+mod contraction;
 mod expressions;
 mod formats;
 mod forms;
@@ -33,13 +34,15 @@ pub struct Config {
     pub statements: u64,
     /// How many subscripts out of 100 may leave their dimension.
     pub unchecked: u64,
-    /// How many programs out of 100 have a schedule.
+    /// How many programs out of 100 are a perfect nest with a schedule.
+    pub contractions: u64,
+    /// How many others out of 100 have a schedule.
     pub scheduled: u64,
 }
 
 impl Default for Config {
     fn default() -> Config {
-        Config { largest: 7, statements: 7, unchecked: 0, scheduled: 40 }
+        Config { largest: 7, statements: 5, unchecked: 0, contractions: 15, scheduled: 40 }
     }
 }
 

@@ -176,7 +176,8 @@ impl Draw<'_> {
             }
             _ => format!("(lt {name} {most})"),
         };
-        let body = self.body(&inner);
+        let nested = inner.whiles == 1 && self.budget > 0 && self.rng.chance(12);
+        let body = if nested { self.turns(&inner) } else { self.body(&inner) };
         let step = if self.rng.chance(70) {
             format!("(+= {name} 1)")
         } else {

@@ -51,6 +51,8 @@ pub(super) struct Draw<'a> {
     pub(super) names: usize,
     /// How many statements are left.
     pub(super) budget: u64,
+    /// Whether a computed subscript is being drawn.
+    pub(super) subscript: bool,
 }
 
 /// The case of a seed.
@@ -59,9 +61,14 @@ pub fn random_case(seed: u64, config: &Config) -> Case {
     let mode = if rng.chance(25) { FloatMode::StrictIeee } else { FloatMode::Relaxed };
     let sizes = (0..3).map(|_| size(&mut rng, config.largest)).collect();
     let budget = config.statements / 2 + rng.below(config.statements);
-    let mut draw = Draw { rng, config, sizes, tensors: Vec::new(), names: 0, budget };
-    draw.declare();
-    let body = draw.statements();
+    let mut draw = Draw { rng, config, sizes, tensors: Vec::new(), names: 0, budget, subscript: false };
+    let contraction = draw.rng.chance(config.contractions);
+    let body = if contraction {
+        draw.contraction()
+    } else {
+        draw.declare();
+        draw.statements()
+    };
     let body = read(&body).unwrap_or_else(|e| panic!("seed {seed}: {e}\n{body}"));
     let Draw { mut rng, tensors, .. } = draw;
     let mut case = Case {
@@ -75,7 +82,7 @@ pub fn random_case(seed: u64, config: &Config) -> Case {
     if rng.chance(50) {
         imply(&mut rng, &mut case);
     }
-    if rng.chance(config.scheduled) {
+    if contraction || rng.chance(config.scheduled) {
         schedule(&mut rng, &mut case);
     }
     case
@@ -114,7 +121,7 @@ impl Draw<'_> {
             let tensor = &mut self.tensors[input];
             (tensor.dtype, tensor.fill, tensor.below) = (DType::I64, Scalar::I64(0), Some(below));
         }
-        for k in 0..1 + self.rng.index(3) {
+        for k in 0..1 + self.rng.index(2) {
             let (rank, usage) = match self.rng.below(10) {
                 0..=1 => (0, Usage::Free),
                 2..=3 => (1 + self.rng.index(2), Usage::Free),
@@ -194,7 +201,7 @@ impl Draw<'_> {
         let outputs: Vec<usize> = (0..self.tensors.len()).filter(|t| self.tensors[*t].role == Role::Output).collect();
         let mut text = Vec::new();
         let mut todo = self.rng.shuffled(outputs);
-        let mut general = self.rng.below(3);
+        let mut general = self.rng.below(2);
         while !todo.is_empty() || general > 0 {
             if general > 0 && (todo.is_empty() || self.rng.chance(50)) {
                 general -= 1;
