@@ -5,12 +5,12 @@
 //! the seeds that are run by default the first go through the optimizing tier, as many as `REDPOLL_OPTIMIZED` says; of
 //! others all do.
 
-use redpoll_logic::testing::{Coverage, Data};
-use redpoll_logic::text::format_to_sexpr;
-use redpoll_logic::{FloatMode, Format};
-use redpoll_testing::engines::{Case, Failure};
+use redpoll_logic::testing::Coverage;
+use redpoll_testing::engines::Failure;
 use redpoll_testing::optimizing::{self, Taken};
-use redpoll_testing::random::{Flavour, Outcome, asked_seeds, case, cover, optimized_seeds, run, smallest_failure};
+use redpoll_testing::random::{
+    Outcome, asked_seeds, case, cover, describe, flavour, optimized_seeds, run, smallest_failure,
+};
 use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -62,18 +62,6 @@ const ALSO: &[&str] = &[
     "mode StrictIeee",
     "rewritten",
 ];
-
-/// The flavour of a seed.
-fn flavour(seed: u64) -> Flavour {
-    let (data, mode) = match seed % 8 {
-        0 | 1 => (Data::Exact, FloatMode::Relaxed),
-        2 | 3 => (Data::General, FloatMode::Relaxed),
-        4 => (Data::Special, FloatMode::Relaxed),
-        5 => (Data::Exact, FloatMode::StrictIeee),
-        _ => (Data::Special, FloatMode::StrictIeee),
-    };
-    Flavour { data, mode, depth: 2 + (seed / 8 % 3) as usize, queries: 1 + (seed / 24 % 3) as usize }
-}
 
 #[derive(Default)]
 struct Tally {
@@ -190,20 +178,4 @@ fn report_failures(failures: &mut [(u64, Failure)]) {
         eprintln!("--- seed {seed}, {}\n{}\n{}", failure.phase, describe(&case), failure.what);
     }
     panic!("{} seeds fail", failures.len());
-}
-
-fn describe(case: &Case) -> String {
-    let format = |f: &Format| format_to_sexpr(f).to_string();
-    let mut lines = vec![format!("{:?}\n{}", case.config.float_mode, case.plan)];
-    let text = case.plan.to_string();
-    for (name, tensor, dense) in case.inputs.iter().filter(|(name, ..)| text.contains(&format!("{name} "))) {
-        let ty = tensor.ty();
-        let values: Vec<String> = dense.values.iter().map(ToString::to_string).collect();
-        let (shape, dtype, fill) = (&ty.shape, &ty.dtype, &ty.fill);
-        lines.push(format!("{name} {shape:?} {dtype} fill {fill} {}: {}", format(&ty.format), values.join(" ")));
-    }
-    for (name, f) in &case.config.formats {
-        lines.push(format!("result {name}: {}", format(f)));
-    }
-    lines.join("\n")
 }

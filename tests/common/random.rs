@@ -6,6 +6,7 @@ use crate::rng::Rng;
 use redpoll_logic::interp::Exactness;
 use redpoll_logic::physical::{Access, PhysicalPlan, Place, Point, Protocol, Temporaries};
 use redpoll_logic::testing::{self, Coverage, Data, random_case};
+use redpoll_logic::text::format_to_sexpr;
 use redpoll_logic::{
     Alias, DType, Expr, FloatMode, Format, LevelFormat, LevelKind, Plan, Query, StorageMode, TensorType,
 };
@@ -21,6 +22,18 @@ pub struct Flavour {
     pub mode: FloatMode,
     pub depth: usize,
     pub queries: usize,
+}
+
+/// Returns the flavour of a seed.
+pub fn flavour(seed: u64) -> Flavour {
+    let (data, mode) = match seed % 8 {
+        0 | 1 => (Data::Exact, FloatMode::Relaxed),
+        2 | 3 => (Data::General, FloatMode::Relaxed),
+        4 => (Data::Special, FloatMode::Relaxed),
+        5 => (Data::Exact, FloatMode::StrictIeee),
+        _ => (Data::Special, FloatMode::StrictIeee),
+    };
+    Flavour { data, mode, depth: 2 + (seed / 8 % 3) as usize, queries: 1 + (seed / 24 % 3) as usize }
 }
 
 /// The case of a seed.
@@ -248,4 +261,21 @@ fn collect_parts(expr: &Expr, parts: &mut Vec<Expr>) {
     if !expr.node().args().is_empty() {
         parts.push(expr.clone());
     }
+}
+
+/// Returns a case as text: its plan, the inputs that the plan reads with all values, the formats of results.
+pub fn describe(case: &Case) -> String {
+    let format = |f: &Format| format_to_sexpr(f).to_string();
+    let mut lines = vec![format!("{:?}\n{}", case.config.float_mode, case.plan)];
+    let text = case.plan.to_string();
+    for (name, tensor, dense) in case.inputs.iter().filter(|(name, ..)| text.contains(&format!("{name} "))) {
+        let ty = tensor.ty();
+        let values: Vec<String> = dense.values.iter().map(ToString::to_string).collect();
+        let (shape, dtype, fill) = (&ty.shape, &ty.dtype, &ty.fill);
+        lines.push(format!("{name} {shape:?} {dtype} fill {fill} {}: {}", format(&ty.format), values.join(" ")));
+    }
+    for (name, f) in &case.config.formats {
+        lines.push(format!("result {name}: {}", format(f)));
+    }
+    lines.join("\n")
 }

@@ -1,0 +1,118 @@
+//! The kinds of random cases: how many of each are run, and how a case of one is run and made smaller.
+
+use crate::files;
+use clap::ValueEnum;
+use redpoll_testing::engines::Failure;
+use redpoll_testing::optimizing::{self, Taken};
+use redpoll_testing::programs::{self, Config, random_case, redraw_formats};
+use redpoll_testing::random;
+
+/// A kind of random cases.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum Kind {
+    /// Random plans through every engine.
+    Plans,
+    /// Random programs in Notation through every engine.
+    Programs,
+    /// Damaged files through every reader.
+    Files,
+}
+
+impl Kind {
+    pub(crate) const ALL: [Kind; 3] = [Kind::Plans, Kind::Programs, Kind::Files];
+
+    /// The name that `--only` takes.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Kind::Plans => "plans",
+            Kind::Programs => "programs",
+            Kind::Files => "files",
+        }
+    }
+
+    /// The number of cases of this kind beside those of the others.
+    pub(crate) fn share(self) -> u64 {
+        match self {
+            Kind::Plans | Kind::Programs => 300,
+            Kind::Files => 100,
+        }
+    }
+
+    /// Runs the case of a seed.
+    pub(crate) fn run(self, seed: u64) -> Verdict {
+        match self {
+            Kind::Plans => plan(seed),
+            Kind::Programs => program(seed),
+            Kind::Files => files::run(seed),
+        }
+    }
+
+    /// Returns the case of a seed as a text.
+    pub(crate) fn text(self, seed: u64) -> String {
+        match self {
+            Kind::Plans => random::describe(&random::case(seed, random::flavour(seed)).1),
+            Kind::Programs => drawn_program(seed).to_string(),
+            Kind::Files => files::text(seed),
+        }
+    }
+}
+
+/// How a case went.
+pub(crate) enum Verdict {
+    Sound,
+    /// The case is refused, or its result is not defined.
+    Passed,
+    Wrong(Wrong),
+}
+
+/// A case that fails.
+pub(crate) struct Wrong {
+    /// The part of the engine that fails; cases that fail in the same one count as alike.
+    pub(crate) phase: &'static str,
+    /// What is wrong.
+    pub(crate) what: String,
+    /// Finds a smaller case that fails in the same phase, and returns it as a text.
+    pub(crate) shrink: Box<dyn FnOnce() -> String>,
+}
+
+fn plan(seed: u64) -> Verdict {
+    let (_, case) = random::case(seed, random::flavour(seed));
+    let Failure { phase, what } = match random::run(seed, &case, |_| {}) {
+        random::Outcome::Done(_) => return Verdict::Sound,
+        random::Outcome::Refused => return Verdict::Passed,
+        random::Outcome::Failed(failure) => failure,
+    };
+    let shrink = move || {
+        compile_each_of(phase);
+        let (case, failure) = random::smallest_failure(seed, case, phase);
+        format!("{}\n{}: {}", random::describe(&case), failure.phase, failure.what)
+    };
+    Verdict::Wrong(Wrong { phase, what, shrink: Box::new(shrink) })
+}
+
+fn program(seed: u64) -> Verdict {
+    let case = drawn_program(seed);
+    let failure = match programs::run(&case) {
+        programs::Outcome::Done(_) => return Verdict::Sound,
+        programs::Outcome::Refused(_) | programs::Outcome::Undefined(_) => return Verdict::Passed,
+        programs::Outcome::Failed(failure) => failure,
+    };
+    let (phase, what) = (failure.phase, failure.what.clone());
+    let shrink = move || {
+        compile_each_of(phase);
+        let (case, failure) = programs::smallest_failure(&case, failure);
+        format!("{case}{}: {}", failure.phase, failure.what)
+    };
+    Verdict::Wrong(Wrong { phase, what, shrink: Box::new(shrink) })
+}
+
+/// Returns the program of a seed, of every second one in other formats.
+fn drawn_program(seed: u64) -> programs::Case {
+    let case = random_case(seed, &Config::default());
+    if seed.is_multiple_of(2) { case } else { redraw_formats(seed, &case) }
+}
+
+/// Compiles each kernel of this thread by the C tier where that is the phase that fails, and none otherwise.
+fn compile_each_of(phase: &str) {
+    optimizing::take(if phase == "optimizing tier" { Taken::Each } else { Taken::None });
+}

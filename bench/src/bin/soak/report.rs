@@ -1,0 +1,96 @@
+//! What a run prints: failures as they are found, and the counts and seeds of each kind.
+
+use crate::kinds::Kind;
+use anyhow::{Context, Result};
+use std::fs::File;
+use std::io::Write;
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Mutex;
+
+/// Where failures go: to standard output, and to a file if there is one.
+pub(crate) struct Failures {
+    file: Option<Mutex<File>>,
+}
+
+impl Failures {
+    /// Opens the file to which failures are appended.
+    pub(crate) fn open(path: Option<&Path>) -> Result<Failures> {
+        let open = |path: &Path| {
+            let file = File::options().append(true).create(true).open(path);
+            file.with_context(|| format!("cannot append failures to {}", path.display()))
+        };
+        Ok(Failures { file: path.map(open).transpose()?.map(Mutex::new) })
+    }
+
+    /// Prints a failure under a title and appends it to the file.
+    pub(crate) fn print(&self, title: &str, text: &str) {
+        let text = format!("--- {title}\n{}\n", text.trim_end());
+        println!("{text}");
+        if let Some(file) = &self.file {
+            let mut file = file.lock().expect("no thread has panicked");
+            if let Err(error) = writeln!(file, "{text}").and_then(|()| file.flush()) {
+                eprintln!("the failure is not in the file of failures: {error}");
+            }
+        }
+    }
+}
+
+/// The counts of a kind.
+#[derive(Clone, Default)]
+pub(crate) struct Tally {
+    pub(crate) sound: u64,
+    /// Cases that are refused, or whose results are not defined.
+    pub(crate) passed: u64,
+    pub(crate) wrong: u64,
+    /// Kernels that went through the C tier.
+    pub(crate) kernels: u64,
+    /// The seeds of the cases.
+    pub(crate) seeds: Seeds,
+}
+
+/// Seeds in disjoint ranges, in ascending order.
+#[derive(Clone, Default)]
+pub(crate) struct Seeds(Vec<Range<u64>>);
+
+impl Seeds {
+    /// Adds seeds that it does not have.
+    pub(crate) fn add(&mut self, seeds: Range<u64>) {
+        let at = self.0.partition_point(|range| range.start < seeds.start);
+        self.0.insert(at, seeds);
+        self.0.dedup_by(|next, range| {
+            let adjoins = range.end == next.start;
+            if adjoins {
+                range.end = next.end;
+            }
+            adjoins
+        });
+    }
+
+    /// Returns the ranges as text.
+    fn text(&self) -> String {
+        let ranges = self.0.iter().map(|range| format!("{}..{}", range.start, range.end));
+        ranges.collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// Returns the counts in a line.
+pub(crate) fn progress(tallies: &[(Kind, Tally)]) -> String {
+    let count = |(kind, tally): &(Kind, Tally)| {
+        let cases = tally.sound + tally.passed + tally.wrong;
+        format!("{} {cases} ({} wrong)", kind.name(), tally.wrong)
+    };
+    tallies.iter().map(count).collect::<Vec<_>>().join(", ")
+}
+
+/// Returns the counts as a table in Markdown.
+pub(crate) fn table(tallies: &[(Kind, Tally)]) -> String {
+    let mut text =
+        "| kind | cases | wrong | refused or undefined | kernels by the C tier | seeds |\n|---|---|---|---|---|---|"
+            .to_owned();
+    for (kind, Tally { sound, passed, wrong, kernels, seeds }) in tallies {
+        let cases = sound + passed + wrong;
+        text += &format!("\n| {} | {cases} | {wrong} | {passed} | {kernels} | {} |", kind.name(), seeds.text());
+    }
+    text
+}

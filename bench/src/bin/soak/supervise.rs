@@ -1,0 +1,36 @@
+//! The process that the user starts runs the cases in a second one: a case that ends its process (a stack that overflows, a
+//! fault of memory, an abort) is reported with its seed.
+
+use crate::report::Failures;
+use crate::watch::in_journal;
+use anyhow::{Context, Result};
+use std::path::PathBuf;
+use std::process::{Command, ExitCode};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// The environment variable by which the second process finds the file that says what its threads are at.
+const JOURNAL: &str = "REDPOLL_SOAK_JOURNAL";
+
+/// Returns the journal of this process, if this is the one that runs the cases.
+pub(crate) fn journal() -> Option<PathBuf> {
+    std::env::var_os(JOURNAL).map(PathBuf::from)
+}
+
+/// Runs the cases in a second process and returns its status; reports it as a failure if a signal has ended it.
+pub(crate) fn supervise(failures: &Failures) -> Result<ExitCode> {
+    let journal = tempfile::NamedTempFile::new().context("the soak needs a file for its journal")?;
+    // The second process hears Ctrl-C as well, ends what it has begun and reports its counts.
+    signal_hook::flag::register(signal_hook::consts::SIGINT, Arc::new(AtomicBool::new(false)))?;
+    let own = std::env::current_exe()?;
+    let status = Command::new(own).args(std::env::args_os().skip(1)).env(JOURNAL, journal.path()).status()?;
+    if let Some(code) = status.code() {
+        return Ok(u8::try_from(code).map_or(ExitCode::FAILURE, ExitCode::from));
+    }
+    let running = in_journal(&std::fs::read_to_string(journal.path())?);
+    let seeds: Vec<String> = running.iter().map(|(kind, seed)| format!("{}, seed {seed}", kind.name())).collect();
+    let texts: Vec<String> = running.iter().map(|(kind, seed)| kind.text(*seed)).collect();
+    let text = format!("the process ended with {status}\n{}", texts.join("\n"));
+    failures.print(&format!("crash in {}", seeds.join(" or ")), &text);
+    Ok(ExitCode::FAILURE)
+}

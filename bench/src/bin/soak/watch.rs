@@ -1,0 +1,95 @@
+//! The step that each thread is at: a thread of this process finds steps that hang, and the process that started this one
+//! reads from the journal which steps ended the process.
+
+use crate::kinds::Kind;
+use anyhow::{Context, Result};
+use std::fs::File;
+use std::io::{Seek, SeekFrom, Write};
+use std::path::Path;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+/// Bytes of the journal of each thread: a line.
+const LINE: usize = 64;
+
+/// The steps of all threads.
+pub(crate) struct Watch {
+    journal: Mutex<File>,
+    threads: Vec<Mutex<Option<(Step, Instant)>>>,
+}
+
+/// What a thread is at.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Step {
+    pub(crate) kind: Kind,
+    /// The seed of the case, or the first one of its block.
+    pub(crate) seed: u64,
+    pub(crate) task: Task,
+}
+
+/// What is done with a case.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Task {
+    Run,
+    MakeSmaller,
+    /// The kernels of the block are compiled by the C tier.
+    Compile,
+}
+
+impl Step {
+    /// Returns a line for the journal and for titles.
+    pub(crate) fn name(self) -> String {
+        let Step { kind, seed, task } = self;
+        let task = match task {
+            Task::Run => "",
+            Task::MakeSmaller => ", made smaller",
+            Task::Compile => " and its block, C tier",
+        };
+        format!("{}, seed {seed}{task}", kind.name())
+    }
+}
+
+impl Watch {
+    /// Watches a number of threads, with a journal at a path.
+    pub(crate) fn new(threads: usize, journal: &Path) -> Result<Watch> {
+        let journal = File::options().write(true).open(journal).context("the journal of the soak cannot be written")?;
+        Ok(Watch { journal: Mutex::new(journal), threads: (0..threads).map(|_| Mutex::new(None)).collect() })
+    }
+
+    /// Notes that a thread begins a step that may take this long.
+    pub(crate) fn begin(&self, thread: usize, step: Step, patience: Duration) {
+        self.write(thread, &format!("{} {}", step.kind.name(), step.seed));
+        *self.threads[thread].lock().expect("no thread has panicked") = Some((step, Instant::now() + patience));
+    }
+
+    /// Notes that a thread is at nothing.
+    pub(crate) fn end(&self, thread: usize) {
+        self.write(thread, "");
+        *self.threads[thread].lock().expect("no thread has panicked") = None;
+    }
+
+    /// Returns the steps that take too long.
+    pub(crate) fn hanging(&self) -> Vec<Step> {
+        let now = Instant::now();
+        let steps = self.threads.iter().filter_map(|step| *step.lock().expect("no thread has panicked"));
+        steps.filter(|(_, deadline)| *deadline < now).map(|(step, _)| step).collect()
+    }
+
+    /// Writes the line of a thread. Where that is not possible, a crash is reported without its seed.
+    fn write(&self, thread: usize, name: &str) {
+        let line = format!("{name:<width$}\n", width = LINE - 1);
+        let mut journal = self.journal.lock().expect("no thread has panicked");
+        let at = SeekFrom::Start((thread * LINE) as u64);
+        let _ = journal.seek(at).and_then(|_| journal.write_all(&line.as_bytes()[..LINE]));
+    }
+}
+
+/// Returns the kinds and seeds in the text of a journal.
+pub(crate) fn in_journal(text: &str) -> Vec<(Kind, u64)> {
+    let case = |line: &str| {
+        let (kind, seed) = line.trim().split_once(' ')?;
+        let kind = Kind::ALL.into_iter().find(|known| known.name() == kind)?;
+        Some((kind, seed.parse().ok()?))
+    };
+    text.lines().filter_map(case).collect()
+}
