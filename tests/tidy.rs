@@ -13,7 +13,7 @@ const MAY_DEPEND_ON: [(&str, &[&str]); 8] = [
     ("physical", &["redpoll-logic"]),
     ("datasets", &["redpoll-logic", "redpoll-physical"]),
     // Its tests run regions on the sessions of `redpoll`.
-    ("sql", &["redpoll", "redpoll-logic", "redpoll-physical", "redpoll-datasets"]),
+    ("sql", &["redpoll", "redpoll-logic", "redpoll-physical", "redpoll-datasets", "redpoll-testing"]),
     // The last one is what its tests share.
     (
         ".",

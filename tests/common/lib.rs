@@ -12,3 +12,5 @@ pub mod program;
 pub mod programs;
 pub mod random;
 pub mod rng;
+#[cfg(feature = "sql")]
+pub mod sql;

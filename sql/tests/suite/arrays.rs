@@ -1,47 +1,10 @@
 //! Columns of arrays other than the plain ones: dictionaries, run-end encoded ones, views, arrays of NULLs.
 
-use crate::common::{agree, database, run};
-use datafusion::arrow::array::{
-    Array, ArrayRef, DictionaryArray, Int32Array, Int64Array, LargeStringArray, NullArray, RunArray, StringArray,
-    StringViewArray,
-};
-use datafusion::arrow::datatypes::{Field, Int8Type, Schema};
-use datafusion::arrow::record_batch::RecordBatch;
-use redpoll::sql::Database;
+use datafusion::arrow::array::{Array, ArrayRef, Int64Array, NullArray};
 use redpoll::sql::datafusion;
+use redpoll_testing::sql::arrays::{kinds_of_text, register};
+use redpoll_testing::sql::{agree, database, run};
 use std::sync::Arc;
-
-/// Registers a table of columns.
-pub(crate) fn register(database: &Database, name: &str, columns: Vec<(&str, ArrayRef)>) {
-    let field = |(name, column): &(&str, ArrayRef)| Field::new(*name, column.data_type().clone(), true);
-    let schema = Arc::new(Schema::new(columns.iter().map(field).collect::<Vec<_>>()));
-    let batch = RecordBatch::try_new(schema, columns.into_iter().map(|(_, column)| column).collect()).unwrap();
-    database.context().deregister_table(name).unwrap();
-    database.context().register_batch(name, batch).unwrap();
-}
-
-/// Text in every kind of array that has it, with a NULL at every third place at least.
-pub(crate) fn kinds_of_text(values: &[Option<&str>]) -> Vec<(&'static str, ArrayRef)> {
-    let plain = StringArray::from(values.to_vec());
-    let rows = values.len() as i32;
-    // NULL is one of the values: the keys have none.
-    let with_null: Vec<Option<&str>> =
-        [None].into_iter().chain(values.iter().copied().filter(Option::is_some)).collect();
-    let key = |value: &Option<&str>| with_null.iter().position(|known| known == value).unwrap() as i8;
-    let keys = values.iter().map(key).collect::<Vec<i8>>();
-    let ends = Int32Array::from_iter_values(1..=rows);
-    vec![
-        ("plain", Arc::new(plain.clone())),
-        ("large", Arc::new(LargeStringArray::from(values.to_vec()))),
-        ("view", Arc::new(StringViewArray::from(values.to_vec()))),
-        ("dictionary", Arc::new(values.iter().copied().collect::<DictionaryArray<Int8Type>>())),
-        (
-            "dictionary_of_null",
-            Arc::new(DictionaryArray::<Int8Type>::new(keys.into(), Arc::new(StringArray::from(with_null)))),
-        ),
-        ("runs", Arc::new(RunArray::try_new(&ends, &plain).unwrap())),
-    ]
-}
 
 /// Protects what is counted, grouped and compared in columns whose NULLs the array's own buffer does not hold.
 #[tokio::test]

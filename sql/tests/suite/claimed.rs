@@ -1,8 +1,8 @@
 //! Queries that are claimed, beside plain DataFusion.
 
-use crate::common::{agree, database, run};
 use redpoll::sql::Database;
 use redpoll::sql::datafusion::arrow::util::pretty::pretty_format_batches;
+use redpoll_testing::sql::{agree, database, run};
 
 async fn graph() -> Database {
     let database = database().await;

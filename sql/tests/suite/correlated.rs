@@ -1,7 +1,7 @@
 //! Queries within queries whose columns have one name: right answers, claimed and unclaimed.
 
-use crate::common::{Cell, agree, database, rows, run};
 use redpoll::sql::Database;
+use redpoll_testing::sql::{Cell, agree, database, rows, run};
 
 /// The rows of a query as text, sorted.
 pub(crate) async fn sorted(database: &Database, sql: &str) -> Vec<String> {

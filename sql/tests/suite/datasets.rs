@@ -3,8 +3,8 @@
 //! The files lie in the folder that `REDPOLL_DATASETS` names, or in `shared/datasets` beside the checkout; without them there
 //! is nothing to test. `REDPOLL_SQL_LARGE=1` takes the larger graphs, too, and all rows of the tables.
 
-use crate::common::{agree, database, run};
 use redpoll::sql::Database;
+use redpoll_testing::sql::{agree, database, run};
 use std::path::{Path, PathBuf};
 
 fn folder() -> Option<PathBuf> {

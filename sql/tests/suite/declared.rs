@@ -1,6 +1,6 @@
 //! Tables that are dropped and declared again: what was encoded of the one is nothing of the other.
 
-use crate::common::{agree, database, rows, run};
+use redpoll_testing::sql::{agree, database, rows, run};
 
 /// Protects rows from those of an earlier declaration over the same file: headers, delimiters, and whatever else is said.
 #[tokio::test]

@@ -1,11 +1,11 @@
 //! What runs the kernels of regions: `SET redpoll.engine`.
 
-use super::common::{rows, run};
 use redpoll::Session;
 use redpoll::logic::{Alias, Plan};
 use redpoll::physical::kernel::Processor;
 use redpoll::physical::storage::Tensor;
 use redpoll::sql::{Database, Engine, Outcome, RunError, Stop};
+use redpoll_testing::sql::{rows, run};
 use std::sync::{Arc, Mutex};
 
 const PATHS: &str = "SELECT count(*) FROM t a JOIN t b ON a.dst = b.src";

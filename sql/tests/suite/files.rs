@@ -1,9 +1,9 @@
 //! Files as tables: of each kind and however they are named, compressed, in folders and by patterns.
 
-use crate::common::{database, run};
 use datafusion::arrow::util::pretty::pretty_format_batches;
 use expect_test::{Expect, expect};
 use redpoll::sql::{Database, datafusion};
+use redpoll_testing::sql::{database, run};
 use std::fs;
 use std::path::Path;
 use tempfile::TempDir;

@@ -1,6 +1,5 @@
 //! First calls: answered by DataFusion while the region is prepared, later ones by the region, with the same rows.
 
-use crate::common::{Cell, database, rows, run, same};
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::arrow::util::pretty::pretty_format_batches;
 use datafusion::prelude::SessionConfig;
@@ -8,6 +7,7 @@ use redpoll::Session;
 use redpoll::logic::{Alias, Plan};
 use redpoll::physical::storage::Tensor;
 use redpoll::sql::{Database, Engine, Outcome, RunError, Stop, datafusion};
+use redpoll_testing::sql::{Cell, database, rows, run, same};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;

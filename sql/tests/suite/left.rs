@@ -1,7 +1,7 @@
 //! Regions whose rows turn out to be for DataFusion: right answers, remembered while the tables stay as they are.
 
-use crate::common::{agree, claims, database, run};
 use redpoll::sql::datafusion::arrow::util::pretty::pretty_format_batches;
+use redpoll_testing::sql::{agree, claims, database, run};
 
 const PRODUCT: &str = "SELECT sum(a.x * b.y) FROM a JOIN b ON a.k = b.k";
 

@@ -1,6 +1,5 @@
 //! Memory limits and cancellation of claimed regions.
 
-use crate::common::{claims, database, run};
 use datafusion::error::DataFusionError;
 use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::prelude::SessionConfig;
@@ -9,6 +8,7 @@ use redpoll::Session;
 use redpoll::logic::{Alias, Plan};
 use redpoll::physical::storage::Tensor;
 use redpoll::sql::{Database, Engine, Outcome, RunError, Stop, datafusion};
+use redpoll_testing::sql::{claims, database, run};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -40,10 +40,10 @@ async fn exhausted(database: &Database, sql: &str) -> String {
 
 /// The one number of a query.
 async fn number(database: &Database, sql: &str) -> String {
-    let rows = crate::common::rows(&run(database, sql).await.unwrap());
+    let rows = redpoll_testing::sql::rows(&run(database, sql).await.unwrap());
     match &rows[0][0] {
-        crate::common::Cell::Text(text) => text.clone(),
-        crate::common::Cell::Float(value) => value.to_string(),
+        redpoll_testing::sql::Cell::Text(text) => text.clone(),
+        redpoll_testing::sql::Cell::Float(value) => value.to_string(),
     }
 }
 

@@ -2,11 +2,11 @@
 //!
 //! The expectations are those of plain DataFusion: `REDPOLL_BLESS=1` writes them anew, with nothing claimed.
 
-use crate::common::{Cell, claims, database, rows, run};
 use async_trait::async_trait;
 use redpoll::sql::Database;
 use redpoll::sql::datafusion::arrow::record_batch::RecordBatch;
 use redpoll::sql::datafusion::error::DataFusionError;
+use redpoll_testing::sql::{Cell, claims, database, rows, run};
 use sqllogictest::{AsyncDB, DBOutput, DefaultColumnType, Runner, default_column_validator, default_normalizer};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -2,7 +2,6 @@
 
 mod arrays;
 mod claimed;
-mod common;
 mod correlated;
 mod datasets;
 mod declared;

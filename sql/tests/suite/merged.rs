@@ -1,8 +1,8 @@
 //! `USING` of outer joins: the columns of both tables are one, as SQL says, claimed and unclaimed.
 
-use crate::common::{claims, database, run};
 use crate::correlated::check;
 use redpoll::sql::Database;
+use redpoll_testing::sql::{claims, database, run};
 
 async fn tables() -> Database {
     let database = database().await;

@@ -1,7 +1,7 @@
 //! Columns whose names are not in lower case, asked for without quotes.
 
-use crate::common::{database, run};
 use crate::correlated::{check, sorted};
+use redpoll_testing::sql::{database, run};
 
 /// Protects tables of files whose header has capitals: names are found whatever their case, and nothing else changes.
 #[tokio::test]

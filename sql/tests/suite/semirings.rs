@@ -1,9 +1,9 @@
 //! Aggregate functions over semirings that users register, beside DataFusion's run of them.
 
-use crate::common::{agree, claims, database, run};
 use redpoll::sql::claim::Number;
 use redpoll::sql::{Database, Semiring};
 use redpoll_logic::op::Builtin;
+use redpoll_testing::sql::{agree, claims, database, run};
 
 async fn graph() -> Database {
     let database = database().await;

@@ -1,7 +1,7 @@
 //! What a session is set to: `SET redpoll.first`, `SHOW redpoll.first`.
 
-use super::common::{rows, run};
 use redpoll::Session;
+use redpoll_testing::sql::{rows, run};
 
 /// Protects who asks what is set: DataFusion finds the settings of redpoll beside its own.
 #[tokio::test]

@@ -1,11 +1,11 @@
 //! Tensors as tables of DataFusion: what is pushed into scans, and what DataFusion is told of them.
 
-use crate::common::{agree, database, rows, run};
 use datafusion::arrow::util::pretty::pretty_format_batches;
 use datafusion::common::stats::Precision;
 use redpoll::Session;
 use redpoll::logic::{DType, Format};
 use redpoll::sql::{Database, RunError, TensorTable, datafusion};
+use redpoll_testing::sql::{agree, database, rows, run};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -38,8 +38,8 @@ async fn ranges_and_limits_are_pushed_into_the_scan() {
     assert_eq!(format!("{found:?}"), format!("{:?}", [["3", "2"], ["3", "7"], ["3", "12"], ["3", "13"]].map(text)));
 }
 
-fn text(row: [&str; 2]) -> Vec<crate::common::Cell> {
-    row.map(|cell| crate::common::Cell::Text(cell.to_string())).to_vec()
+fn text(row: [&str; 2]) -> Vec<redpoll_testing::sql::Cell> {
+    row.map(|cell| redpoll_testing::sql::Cell::Text(cell.to_string())).to_vec()
 }
 
 /// Protects what DataFusion's own optimizer knows of tensors.

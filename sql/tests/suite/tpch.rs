@@ -3,8 +3,8 @@
 //! The tables are in the folder that `REDPOLL_DATASETS` names, or in `shared/datasets` beside the checkout; without them
 //! there is nothing to test. The table in the README is checked against what is claimed; `REDPOLL_BLESS=1` writes it.
 
-use crate::common::{Cell, agree, database, rows, run};
 use redpoll::sql::Database;
+use redpoll_testing::sql::{Cell, agree, database, rows, run};
 use std::path::{Path, PathBuf};
 
 /// The tables with their columns.

@@ -6,6 +6,8 @@ use redpoll_testing::engines::Failure;
 use redpoll_testing::optimizing::{self, Taken};
 use redpoll_testing::programs::{self, Config, random_case, redraw_formats};
 use redpoll_testing::random;
+#[cfg(feature = "sql")]
+use redpoll_testing::sql;
 
 /// A kind of random cases.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
@@ -14,18 +16,29 @@ pub(crate) enum Kind {
     Plans,
     /// Random programs in Notation through every engine.
     Programs,
+    /// Random SQL beside plain DataFusion.
+    #[cfg(feature = "sql")]
+    Sql,
     /// Damaged files through every reader.
     Files,
 }
 
 impl Kind {
-    pub(crate) const ALL: [Kind; 3] = [Kind::Plans, Kind::Programs, Kind::Files];
+    pub(crate) const ALL: &[Kind] = &[
+        Kind::Plans,
+        Kind::Programs,
+        #[cfg(feature = "sql")]
+        Kind::Sql,
+        Kind::Files,
+    ];
 
     /// The name that `--only` takes.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Kind::Plans => "plans",
             Kind::Programs => "programs",
+            #[cfg(feature = "sql")]
+            Kind::Sql => "sql",
             Kind::Files => "files",
         }
     }
@@ -34,6 +47,8 @@ impl Kind {
     pub(crate) fn share(self) -> u64 {
         match self {
             Kind::Plans | Kind::Programs => 300,
+            #[cfg(feature = "sql")]
+            Kind::Sql => 100,
             Kind::Files => 100,
         }
     }
@@ -43,6 +58,8 @@ impl Kind {
         match self {
             Kind::Plans => plan(seed),
             Kind::Programs => program(seed),
+            #[cfg(feature = "sql")]
+            Kind::Sql => query(seed),
             Kind::Files => files::run(seed),
         }
     }
@@ -52,6 +69,8 @@ impl Kind {
         match self {
             Kind::Plans => random::describe(&random::case(seed, random::flavour(seed)).1),
             Kind::Programs => drawn_program(seed).to_string(),
+            #[cfg(feature = "sql")]
+            Kind::Sql => sql::Case::of(seed).to_string(),
             Kind::Files => files::text(seed),
         }
     }
@@ -110,6 +129,29 @@ fn program(seed: u64) -> Verdict {
 fn drawn_program(seed: u64) -> programs::Case {
     let case = random_case(seed, &Config::default());
     if seed.is_multiple_of(2) { case } else { redraw_formats(seed, &case) }
+}
+
+#[cfg(feature = "sql")]
+fn query(seed: u64) -> Verdict {
+    thread_local! {
+        static RUNNER: std::cell::RefCell<sql::Runner> = std::cell::RefCell::default();
+    }
+    let Failure { phase, what } = match RUNNER.with_borrow_mut(|runner| runner.run(seed)) {
+        sql::Outcome::Agrees(0) | sql::Outcome::Refused => return Verdict::Passed,
+        sql::Outcome::Agrees(_) => return Verdict::Sound,
+        sql::Outcome::Failed(failure) => failure,
+    };
+    let shrink = {
+        let what = what.clone();
+        move || {
+            let whole = sql::Case::of(seed);
+            let smaller = sql::smallest_failure(&whole, phase);
+            let again = if smaller.is_some() { "" } else { "it does not fail again\n" };
+            let (case, failure) = smaller.unwrap_or((whole, Failure { phase, what }));
+            format!("{again}{case}{}: {}", failure.phase, failure.what)
+        }
+    };
+    Verdict::Wrong(Wrong { phase, what, shrink: Box::new(shrink) })
 }
 
 /// Compiles each kernel of this thread by the C tier where that is the phase that fails, and none otherwise.

@@ -1,7 +1,8 @@
-//! Random cases of every kind for a given time: plans and programs through every engine, and damaged files of every format.
+//! Random cases of every kind for a given time: plans and programs through every engine, damaged files of every format, and
+//! with the feature `sql` queries beside plain DataFusion.
 //!
 //! ```text
-//! cargo run --release -p redpoll-bench --bin soak -- --minutes 60 --failures failures.txt
+//! cargo run --release -p redpoll-bench --bin soak --features sql -- --minutes 60 --failures failures.txt
 //! cargo run --release -p redpoll-bench --bin soak -- --only programs --only files --cases 100000 --first 5000000
 //! ```
 //! A seed gives the same case on every machine. Standard output has every failure as soon as it is found, as a small text

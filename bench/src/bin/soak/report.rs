@@ -40,7 +40,7 @@ impl Failures {
 #[derive(Clone, Default)]
 pub(crate) struct Tally {
     pub(crate) sound: u64,
-    /// Cases that are refused, or whose results are not defined.
+    /// Cases that are refused, whose results are not defined, or of which nothing is claimed.
     pub(crate) passed: u64,
     pub(crate) wrong: u64,
     /// Kernels that went through the C tier.
@@ -86,7 +86,7 @@ pub(crate) fn progress(tallies: &[(Kind, Tally)]) -> String {
 /// Returns the counts as a table in Markdown.
 pub(crate) fn table(tallies: &[(Kind, Tally)]) -> String {
     let mut text =
-        "| kind | cases | wrong | refused or undefined | kernels by the C tier | seeds |\n|---|---|---|---|---|---|"
+        "| kind | cases | wrong | refused, undefined or not claimed | kernels by the C tier | seeds |\n|---|---|---|---|---|---|"
             .to_owned();
     for (kind, Tally { sound, passed, wrong, kernels, seeds }) in tallies {
         let cases = sound + passed + wrong;

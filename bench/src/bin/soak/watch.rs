@@ -88,7 +88,7 @@ impl Watch {
 pub(crate) fn in_journal(text: &str) -> Vec<(Kind, u64)> {
     let case = |line: &str| {
         let (kind, seed) = line.trim().split_once(' ')?;
-        let kind = Kind::ALL.into_iter().find(|known| known.name() == kind)?;
+        let kind = Kind::ALL.iter().copied().find(|known| known.name() == kind)?;
         Some((kind, seed.parse().ok()?))
     };
     text.lines().filter_map(case).collect()

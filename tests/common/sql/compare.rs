@@ -1,5 +1,6 @@
 //! Databases of tests, and the comparison of what is claimed with plain DataFusion.
 
+use crate::engines::Failure;
 use datafusion::arrow::array::{Array, ArrayRef, AsArray};
 use datafusion::arrow::datatypes::{DataType, Float64Type};
 use datafusion::arrow::record_batch::RecordBatch;
@@ -7,41 +8,47 @@ use datafusion::arrow::util::display::array_value_to_string;
 use redpoll::Session;
 use redpoll::sql::{Database, datafusion};
 
-/// A database without tables, that claims whatever can be claimed, in the first call.
-pub(crate) async fn database() -> Database {
+/// Returns a database without tables, that claims whatever can be claimed, in the first call.
+pub async fn database() -> Database {
     let database = Session::default().database();
-    run(&database, "SET redpoll.claim = 'always'").await.unwrap();
-    run(&database, "SET redpoll.first = 'claim'").await.unwrap();
+    run(&database, "SET redpoll.claim = 'always'").await.expect("a known setting");
+    run(&database, "SET redpoll.first = 'claim'").await.expect("a known setting");
     database
 }
 
-/// The batches of a statement.
-pub(crate) async fn run(database: &Database, sql: &str) -> datafusion::error::Result<Vec<RecordBatch>> {
+/// Returns the batches of a statement.
+///
+/// # Errors
+/// If the statement fails.
+pub async fn run(database: &Database, sql: &str) -> datafusion::error::Result<Vec<RecordBatch>> {
     database.sql(sql).await?.collect().await
 }
 
-/// How often a plan has a claimed region.
-pub(crate) async fn claims(database: &Database, sql: &str) -> datafusion::error::Result<usize> {
+/// Returns the number of claimed regions of a query.
+///
+/// # Errors
+/// If it cannot be planned.
+pub async fn claims(database: &Database, sql: &str) -> datafusion::error::Result<usize> {
     let plan = database.sql(sql).await?.into_optimized_plan()?;
     Ok(plan.display_indent().to_string().matches("Redpoll:").count())
 }
 
 /// A value for comparison: floats as such, everything else as text.
 #[derive(Clone, Debug)]
-pub(crate) enum Cell {
+pub enum Cell {
     Float(f64),
     Text(String),
 }
 
-/// The rows of batches.
-pub(crate) fn rows(batches: &[RecordBatch]) -> Vec<Vec<Cell>> {
+/// Returns the rows of batches.
+pub fn rows(batches: &[RecordBatch]) -> Vec<Vec<Cell>> {
     let cell = |column: &ArrayRef, row: usize| {
         if column.is_null(row) {
             return Cell::Text("NULL".into());
         }
         match column.data_type() {
             DataType::Float64 => Cell::Float(column.as_primitive::<Float64Type>().value(row)),
-            _ => Cell::Text(array_value_to_string(column, row).unwrap()),
+            _ => Cell::Text(array_value_to_string(column, row).expect("a column that has a text")),
         }
     };
     batches
@@ -62,8 +69,11 @@ fn key(row: &[Cell]) -> String {
     row.iter().map(text).collect::<Vec<_>>().join("|")
 }
 
-/// Whether two results are the same rows, in any order unless `ordered`; sums of floats may be rounded otherwise.
-pub(crate) fn same(left: &[RecordBatch], right: &[RecordBatch], ordered: bool) -> Result<(), String> {
+/// Checks that two results are the same rows, in any order unless `ordered`; sums of floats may be rounded otherwise.
+///
+/// # Errors
+/// The first difference.
+pub fn same(left: &[RecordBatch], right: &[RecordBatch], ordered: bool) -> Result<(), String> {
     let (mut a, mut b) = (rows(left), rows(right));
     if a.len() != b.len() {
         return Err(format!("{} rows beside {}\n{}\n{}", a.len(), b.len(), show(left), show(right)));
@@ -81,7 +91,7 @@ pub(crate) fn same(left: &[RecordBatch], right: &[RecordBatch], ordered: bool) -
             _ => false,
         });
         if !equal {
-            return Err(format!("{x:?} beside {y:?}"));
+            return Err(format!("{x:?} beside {y:?}\n{}\nunclaimed:\n{}", show(left), show(right)));
         }
     }
     Ok(())
@@ -91,22 +101,41 @@ fn show(batches: &[RecordBatch]) -> String {
     datafusion::arrow::util::pretty::pretty_format_batches(batches).map_or_else(|e| e.to_string(), |t| t.to_string())
 }
 
-/// Runs a query claimed and unclaimed, checks that both agree, and gives how many regions were claimed.
-pub(crate) async fn agree(database: &Database, sql: &str) -> Result<usize, String> {
-    let error = |e: datafusion::error::DataFusionError| format!("{sql}\n{e}");
-    run(database, "SET redpoll.enabled = false").await.map_err(error)?;
+/// Runs a query claimed and unclaimed and checks that both agree; returns the number of claimed regions.
+///
+/// # Errors
+/// The query and what is wrong.
+pub async fn agree(database: &Database, sql: &str) -> Result<usize, String> {
+    match check(database, sql).await {
+        Ok(claimed) => Ok(claimed.unwrap_or(0)),
+        Err(Failure { phase, what }) => Err(format!("{sql}\n{phase}: {what}")),
+    }
+}
+
+/// Runs a query claimed and unclaimed and checks that both agree; returns the number of claimed regions, or nothing if the
+/// query fails both ways.
+///
+/// # Errors
+/// In which way the two differ.
+pub async fn check(database: &Database, sql: &str) -> Result<Option<usize>, Failure> {
+    let fails = |phase: &'static str| move |what: String| Failure { phase, what };
+    let set = |enabled: bool| async move {
+        let set = run(database, &format!("SET redpoll.enabled = {enabled}")).await;
+        set.map_err(|e| fails("settings")(e.to_string()))
+    };
+    set(false).await?;
     let plain = run(database, sql).await;
-    run(database, "SET redpoll.enabled = true").await.map_err(error)?;
+    set(true).await?;
     let claimed = claims(database, sql).await;
     let ours = run(database, sql).await;
     // An order inside of an aggregate or a window is none of the rows.
     let outer = sql.rsplit(')').next().unwrap_or(sql).to_lowercase();
     let ordered = outer.contains("order by");
     match (plain, ours) {
-        (Ok(plain), Ok(ours)) => same(&ours, &plain, ordered).map_err(|e| format!("{sql}\n{e}"))?,
-        (Err(_), Err(_)) => return Ok(0),
-        (Ok(_), Err(e)) => return Err(format!("{sql}\nfailed only when claimed: {e}")),
-        (Err(e), Ok(_)) => return Err(format!("{sql}\nfailed only unclaimed: {e}")),
+        (Ok(plain), Ok(ours)) => same(&ours, &plain, ordered).map_err(fails("rows"))?,
+        (Err(_), Err(_)) => return Ok(None),
+        (Ok(_), Err(e)) => return Err(fails("failed only when claimed")(e.to_string())),
+        (Err(e), Ok(_)) => return Err(fails("failed only unclaimed")(e.to_string())),
     }
-    claimed.map_err(error)
+    claimed.map(Some).map_err(|e| fails("plan")(e.to_string()))
 }

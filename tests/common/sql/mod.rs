@@ -1,0 +1,17 @@
+//! SQL beside plain DataFusion: databases of tests, the comparison of results, random tables and queries, and how failures
+//! are made smaller. The crate has it with the feature `sql`.
+
+pub mod arrays;
+mod compare;
+mod draw;
+mod query;
+mod runner;
+mod shrink;
+mod table;
+
+pub use compare::{Cell, agree, check, claims, database, rows, run, same};
+pub use draw::{GROUP, declarations, query};
+pub use query::{Condition, Join, Query};
+pub use runner::{Case, Outcome, Runner, Step};
+pub use shrink::smallest_failure;
+pub use table::{COLUMNS, Column, Declaration, Text, Value};

@@ -1,0 +1,120 @@
+//! A query in parts, which can be left out one by one.
+
+use std::fmt;
+
+/// Aggregates over the groups of a join.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Query {
+    pub distinct: bool,
+    pub groups: Vec<String>,
+    pub aggregates: Vec<String>,
+    /// The first table.
+    pub from: String,
+    pub joins: Vec<Join>,
+    pub wheres: Vec<Condition>,
+    pub having: Option<String>,
+    /// The groups themselves are counted.
+    pub counted: bool,
+}
+
+/// A join of one more table.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Join {
+    pub kind: &'static str,
+    pub table: String,
+    pub on: Vec<String>,
+}
+
+/// A condition, with the conjuncts inside of it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Condition {
+    pub before: String,
+    pub conjuncts: Vec<String>,
+    pub after: &'static str,
+}
+
+impl Condition {
+    /// A condition without parts.
+    pub fn plain(text: String) -> Condition {
+        Condition { before: text, conjuncts: Vec::new(), after: "" }
+    }
+}
+
+impl fmt::Display for Condition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}{}", self.before, self.conjuncts.join(" AND "), self.after)
+    }
+}
+
+impl fmt::Display for Join {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, " {} {}", self.kind, self.table)?;
+        if self.on.is_empty() { Ok(()) } else { write!(f, " ON {}", self.on.join(" AND ")) }
+    }
+}
+
+impl fmt::Display for Query {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let aggregates = self.aggregates.iter().enumerate().map(|(k, call)| format!("{call} AS a{k}"));
+        let select: Vec<String> = self.groups.iter().cloned().chain(aggregates).collect();
+        if self.counted {
+            f.write_str("SELECT count(*) FROM (")?;
+        }
+        let distinct = if self.distinct { "DISTINCT " } else { "" };
+        write!(f, "SELECT {distinct}{} FROM {}", select.join(", "), self.from)?;
+        self.joins.iter().try_for_each(|join| join.fmt(f))?;
+        for (k, condition) in self.wheres.iter().enumerate() {
+            write!(f, " {} {condition}", if k == 0 { "WHERE" } else { "AND" })?;
+        }
+        if !self.distinct && !self.groups.is_empty() {
+            write!(f, " GROUP BY {}", self.groups.join(", "))?;
+        }
+        if let Some(having) = &self.having {
+            write!(f, " HAVING {having}")?;
+        }
+        f.write_str(if self.counted { ")" } else { "" })
+    }
+}
+
+impl Query {
+    /// Returns queries with one part less. Some are no queries.
+    pub fn smaller(&self) -> Vec<Query> {
+        let mut all = Vec::new();
+        let mut add = |change: &dyn Fn(&mut Query)| {
+            let mut next = self.clone();
+            change(&mut next);
+            if next != *self {
+                all.push(next);
+            }
+        };
+        add(&|q| q.counted = false);
+        add(&|q| q.having = None);
+        for k in 0..self.joins.len() {
+            add(&|q| drop(q.joins.remove(k)));
+            // The tables after it, too.
+            add(&|q| q.joins.truncate(k));
+            for c in 0..if self.joins[k].on.len() > 1 { self.joins[k].on.len() } else { 0 } {
+                add(&|q| drop(q.joins[k].on.remove(c)));
+            }
+        }
+        for k in 0..self.wheres.len() {
+            add(&|q| drop(q.wheres.remove(k)));
+            for c in 0..if self.wheres[k].conjuncts.len() > 1 { self.wheres[k].conjuncts.len() } else { 0 } {
+                add(&|q| drop(q.wheres[k].conjuncts.remove(c)));
+            }
+        }
+        for k in 0..self.groups.len() {
+            add(&|q| drop(q.groups.remove(k)));
+        }
+        for k in 0..self.aggregates.len() {
+            add(&|q| drop(q.aggregates.remove(k)));
+            add(&|q| {
+                if let Some((call, _)) = q.aggregates[k].split_once(" FILTER") {
+                    q.aggregates[k] = call.to_owned();
+                }
+            });
+            add(&|q| q.aggregates[k] = "count(*)".to_owned());
+        }
+        all
+    }
+}

@@ -1,0 +1,146 @@
+//! The smallest case that fails in the way in which a case fails.
+
+use super::query::Query;
+use super::runner::{Case, Step};
+use super::table::{Column, Declaration, Text};
+use crate::engines::Failure;
+
+/// No more candidates are run.
+const MOST: usize = 600;
+
+/// Returns the smallest case that was found to fail in the same phase, and how it does; nothing if the case does not fail
+/// when it is run again.
+pub fn smallest_failure(case: &Case, phase: &str) -> Option<(Case, Failure)> {
+    let mut left = MOST;
+    let mut fails = |case: &Case| {
+        left = left.checked_sub(1)?;
+        case.failure().filter(|failure| failure.phase == phase)
+    };
+    let last = last_declarations(case);
+    let mut found = match fails(&last) {
+        Some(failure) => (last, failure),
+        None => (case.clone(), fails(case)?),
+    };
+    // The steps before, in ever smaller pieces, and then the parts of what is left.
+    let mut piece = found.0.steps.len().div_ceil(2);
+    while piece > 0 {
+        let mut at = 0;
+        while at + 1 < found.0.steps.len() {
+            let end = (at + piece).min(found.0.steps.len() - 1);
+            let mut next = found.0.clone();
+            next.steps.drain(at..end);
+            match fails(&next) {
+                Some(failure) => found = (next, failure),
+                None => at = end,
+            }
+        }
+        piece /= 2;
+    }
+    while let Some(better) = candidates(&found.0).into_iter().find_map(|next| fails(&next).map(|f| (next, f))) {
+        found = better;
+    }
+    Some(found)
+}
+
+/// The last query with the last declaration of every table, and nothing else.
+fn last_declarations(case: &Case) -> Case {
+    let mut declared: Vec<Declaration> = Vec::new();
+    for step in &case.steps {
+        let Step::Declare(next) = step else { continue };
+        let mut next = next.clone();
+        let before = declared.iter().position(|d| d.name() == next.name()).map(|at| declared.remove(at));
+        if let (Declaration::File { contents: contents @ None, .. }, Some(before)) = (&mut next, before) {
+            *contents = before.columns().cloned();
+        }
+        declared.push(next);
+    }
+    let query = case.steps.last().cloned();
+    Case { steps: declared.into_iter().map(Step::Declare).chain(query).collect() }
+}
+
+/// Cases that differ in one part: large parts first.
+fn candidates(case: &Case) -> Vec<Case> {
+    let mut all = Vec::new();
+    let mut add = |at: usize, step: Step| {
+        let mut next = case.clone();
+        next.steps[at] = step;
+        all.push(next);
+    };
+    let text = case.to_string();
+    for (at, step) in case.steps.iter().enumerate().rev() {
+        match step {
+            Step::Query(query) => query.smaller().into_iter().for_each(|q: Query| add(at, Step::Query(q))),
+            Step::Declare(declaration) => {
+                smaller(declaration, &text).into_iter().for_each(|d| add(at, Step::Declare(d)));
+            }
+        }
+    }
+    all
+}
+
+/// Declarations with fewer rows, columns or places, or with simpler ones.
+fn smaller(declaration: &Declaration, text: &str) -> Vec<Declaration> {
+    match declaration {
+        Declaration::Rows { name, columns } => {
+            let with = |columns| Declaration::Rows { name: name.clone(), columns };
+            smaller_columns(columns, text).into_iter().map(with).collect()
+        }
+        Declaration::File { name, contents, header } => {
+            let rows =
+                contents.iter().map(|columns| Declaration::Rows { name: name.clone(), columns: columns.clone() });
+            let contents = contents.iter().flat_map(|columns| smaller_columns(columns, text));
+            let with = |columns| Declaration::File { name: name.clone(), contents: Some(columns), header: *header };
+            rows.chain(contents.map(with)).collect()
+        }
+        Declaration::Tensor { name, shape, places } => {
+            let without = |place: &[u64; 2]| {
+                let mut places = places.clone();
+                places.remove(place);
+                Declaration::Tensor { name: name.clone(), shape: *shape, places }
+            };
+            places.keys().map(without).collect()
+        }
+    }
+}
+
+/// Columns with fewer rows, fewer columns that no query names, plain arrays, and fewer values.
+fn smaller_columns(columns: &[Column], text: &str) -> Vec<Vec<Column>> {
+    let rows = columns.first().map_or(0, |c| c.values.len());
+    let mut all = Vec::new();
+    let without = |low: usize, high: usize| {
+        let mut next = columns.to_vec();
+        next.iter_mut().for_each(|column| drop(column.values.drain(low..high)));
+        next
+    };
+    if rows > 2 {
+        all.push(without(0, rows / 2));
+        all.push(without(rows / 2, rows));
+    }
+    let named =
+        |c: &Column| ["z", "y", "q0", "q1", "q2", "q3"].iter().any(|t| text.contains(&format!("{t}.{}", c.name())));
+    let kept: Vec<Column> = columns.iter().filter(|c| named(c)).cloned().collect();
+    if kept.len() < columns.len() && !kept.is_empty() {
+        all.push(kept);
+    }
+    all.extend((0..rows).map(|row| without(row, row + 1)));
+    for (k, column) in columns.iter().enumerate() {
+        if columns.len() > 1 {
+            let mut next = columns.to_vec();
+            next.remove(k);
+            all.push(next);
+        }
+        if column.text != Text::Default {
+            let mut next = columns.to_vec();
+            next[k].text = Text::Default;
+            all.push(next);
+        }
+    }
+    for (k, column) in columns.iter().enumerate() {
+        for row in (0..rows).filter(|row| column.values[*row] != "NULL") {
+            let mut next = columns.to_vec();
+            next[k].values[row] = "NULL".to_owned();
+            all.push(next);
+        }
+    }
+    all
+}

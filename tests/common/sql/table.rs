@@ -1,0 +1,205 @@
+//! Tables of random cases: rows, files and tensors, and the statements that declare them.
+
+use super::arrays::{dictionary_of_null, register};
+use super::compare::run;
+use redpoll::Session;
+use redpoll::logic::Format;
+use redpoll::sql::Database;
+use redpoll::sql::datafusion::arrow::array::AsArray;
+use redpoll::sql::datafusion::arrow::compute::{cast, concat_batches};
+use redpoll::sql::datafusion::arrow::datatypes::DataType;
+use redpoll::sql::datafusion::error::{DataFusionError, Result};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// The columns that a table has, with their types; `r` is `s` once more, in another kind of array.
+pub const COLUMNS: [(&str, &str); 10] = [
+    ("k", "BIGINT"),
+    ("j", "BIGINT"),
+    ("i", "INT"),
+    ("s", "VARCHAR"),
+    ("d", "DATE"),
+    ("b", "BOOLEAN"),
+    ("v", "BIGINT"),
+    ("x", "DOUBLE"),
+    ("p", "DECIMAL(12,2)"),
+    ("r", "VARCHAR"),
+];
+
+/// A kind of array that holds text.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Text {
+    /// The kind of array that SQL gives to `VARCHAR`.
+    Default,
+    Plain,
+    Large,
+    View,
+    Dictionary,
+    /// A dictionary whose keys are never NULL: one of its values is.
+    DictionaryOfNull,
+    Runs,
+    /// An array of NULLs, whatever the text is.
+    Nothing,
+}
+
+impl Text {
+    /// Returns the expression that stores a text this way.
+    fn of(self, text: &str) -> String {
+        let arrow = match self {
+            Text::Default => return text.to_owned(),
+            Text::Nothing => return "NULL".to_owned(),
+            Text::Plain => "Utf8",
+            Text::Large => "LargeUtf8",
+            Text::View => "Utf8View",
+            Text::Dictionary | Text::DictionaryOfNull => "Dictionary(Int8, Utf8)",
+            Text::Runs => "RunEndEncoded(\"run_ends\": non-null Int32, \"values\": Utf8)",
+        };
+        format!("arrow_cast({text}, '{arrow}')")
+    }
+}
+
+/// A value as SQL.
+pub type Value = String;
+
+/// A column of a table.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Column {
+    /// The place in [`COLUMNS`].
+    pub index: usize,
+    pub text: Text,
+    /// The values of all rows.
+    pub values: Vec<Value>,
+}
+
+impl Column {
+    pub fn name(&self) -> &'static str {
+        COLUMNS[self.index].0
+    }
+}
+
+/// What declares a table.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Declaration {
+    /// A table in memory.
+    Rows { name: String, columns: Vec<Column> },
+    /// A table of a file of CSV, declared again: the file is written, unless it stays as it is, and its first row is taken
+    /// for a header or not.
+    File { name: String, contents: Option<Vec<Column>>, header: bool },
+    /// A tensor of two modes with its places: the columns k, j and v.
+    Tensor { name: String, shape: [u64; 2], places: BTreeMap<[u64; 2], i64> },
+}
+
+impl Declaration {
+    pub fn name(&self) -> &str {
+        let (Declaration::Rows { name, .. } | Declaration::File { name, .. } | Declaration::Tensor { name, .. }) = self;
+        name
+    }
+
+    /// The columns whose values it gives.
+    pub fn columns(&self) -> Option<&Vec<Column>> {
+        match self {
+            Declaration::Rows { columns, .. } => Some(columns),
+            Declaration::File { contents, .. } => contents.as_ref(),
+            Declaration::Tensor { .. } => None,
+        }
+    }
+
+    /// Returns the statements, with comments where there is none.
+    pub fn statements(&self, file: &str) -> Vec<String> {
+        match self {
+            Declaration::Rows { name, columns } => {
+                let of_null = columns.iter().filter(|c| c.text == Text::DictionaryOfNull);
+                let comments = of_null.map(|c| {
+                    format!("-- {name}.{} is a dictionary without NULL among its keys: NULL is a value", c.name())
+                });
+                [format!("CREATE OR REPLACE TABLE {name} AS {}", select(columns))].into_iter().chain(comments).collect()
+            }
+            Declaration::File { name, contents, header } => {
+                let copy = contents.iter().map(|columns| {
+                    format!("COPY ({}) TO '{file}' OPTIONS ('format.has_header' 'false')", select(columns))
+                });
+                let columns = contents.as_ref().map_or_else(
+                    || COLUMNS.iter().collect::<Vec<_>>(),
+                    |columns| columns.iter().map(|c| &COLUMNS[c.index]).collect(),
+                );
+                let columns: Vec<String> = columns.iter().map(|(name, ty)| format!("{name} {ty}")).collect();
+                let declare = format!(
+                    "CREATE EXTERNAL TABLE {name} ({}) STORED AS CSV LOCATION '{file}' OPTIONS ('format.has_header' \
+                     '{header}')",
+                    columns.join(", ")
+                );
+                copy.chain([format!("DROP TABLE IF EXISTS {name}"), declare]).collect()
+            }
+            Declaration::Tensor { name, shape, places } => {
+                vec![format!(
+                    "-- {name} is a tensor of shape {shape:?} with the columns k, j, v and the values {places:?}"
+                )]
+            }
+        }
+    }
+
+    /// Declares the table, with its file in a folder.
+    ///
+    /// # Errors
+    /// If a statement fails.
+    pub async fn declare(&self, database: &Database, folder: &Path) -> Result<()> {
+        let file = folder.join("t.csv").display().to_string();
+        for statement in self.statements(&file).iter().filter(|s| !s.starts_with("--")) {
+            let failed = |e: DataFusionError| DataFusionError::Execution(format!("{statement}: {e}"));
+            run(database, statement).await.map_err(failed)?;
+        }
+        match self {
+            Declaration::Rows { name, columns } if columns.iter().any(|c| c.text == Text::DictionaryOfNull) => {
+                let kinds: Vec<Text> = columns.iter().map(|c| c.text).collect();
+                with_nulls_in_dictionaries(database, name, &kinds).await?;
+            }
+            Declaration::Tensor { name, shape, places } => {
+                let triples = places.iter().map(|(place, value)| (*place, *value as f64));
+                let tensor = Session::default().triples(*shape, Format::csf(2), triples);
+                let tensor = tensor.collect().map_err(|e| DataFusionError::External(Box::new(e)))?;
+                let columns = ["k", "j", "v"].map(String::from).to_vec();
+                database.register_tensor(name, tensor, Some(columns))?;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+/// The query that gives the rows of columns.
+fn select(columns: &[Column]) -> String {
+    let rows = columns.first().map_or(0, |c| c.values.len());
+    let expressions = columns.iter().enumerate().map(|(k, column)| {
+        let (name, ty) = COLUMNS[column.index];
+        format!("{} AS {name}", column.text.of(&format!("CAST(column{} AS {ty})", k + 1)))
+    });
+    let row = |row: usize| {
+        let values: Vec<&str> = columns.iter().map(|c| c.values[row].as_str()).collect();
+        format!("({})", values.join(", "))
+    };
+    let (rows, filter) = match rows {
+        0 => (format!("({})", vec!["NULL"; columns.len()].join(", ")), " WHERE false"),
+        _ => ((0..rows).map(row).collect::<Vec<_>>().join(", "), ""),
+    };
+    format!("SELECT {} FROM (VALUES {rows}){filter}", expressions.collect::<Vec<_>>().join(", "))
+}
+
+/// Stores those columns of a table that are dictionaries of NULL as such.
+async fn with_nulls_in_dictionaries(database: &Database, name: &str, kinds: &[Text]) -> Result<()> {
+    let rows = database.sql(&format!("SELECT * FROM {name}")).await?;
+    let schema = rows.schema().inner().clone();
+    let rows = concat_batches(&schema, &rows.collect().await?)?;
+    let mut columns = Vec::new();
+    for ((field, column), kind) in schema.fields().iter().zip(rows.columns()).zip(kinds) {
+        let column = match kind {
+            Text::DictionaryOfNull => {
+                let text = cast(column, &DataType::Utf8)?;
+                dictionary_of_null(&text.as_string::<i32>().iter().collect::<Vec<_>>())
+            }
+            _ => column.clone(),
+        };
+        columns.push((field.name().as_str(), column));
+    }
+    register(database, name, columns);
+    Ok(())
+}
