@@ -5,7 +5,7 @@
 use redpoll_logic::text::parse_format;
 use redpoll_logic::{FloatMode, Format, Prim, Scalar, TensorType};
 use redpoll_physical::Error;
-use redpoll_physical::assembly::Status;
+use redpoll_physical::assembly::{Status, Stmt};
 use redpoll_physical::kernel::{Draft, Kernel};
 use redpoll_physical::notation::{self, Role, normalize, parse_over, scheduled, verify_parallel};
 use redpoll_physical::storage::{Duplicates, Tensor, Triples, Values, convert};
@@ -15,17 +15,27 @@ use redpoll_testing::engines::check;
 use redpoll_testing::optimizing::{self, Taken};
 use redpoll_testing::program::{Choice, ProgramFile};
 use redpoll_testing::programs::{self, random_case};
+use redpoll_testing::random::asked_seeds;
 use redpoll_testing::rng;
+use std::borrow::Cow;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Sizes and formats that each plan file is run in.
 const CASES: usize = 2;
-/// Seeds of random programs that a test takes; `REDPOLL_SEEDS=0..2000` says which.
-const IN_A_TEST: u64 = 60;
-/// Kernels that are compiled together.
+/// Seeds of random programs that are run unless others are asked for.
+const SEEDS: Range<u64> = 0..1800;
+/// Random programs that are run of these seeds at least.
+const RANDOM: usize = 2000;
+/// Statements of the longest kernel of a random program that is run, unless its seed is asked for: long ones take most of the
+/// time, and do what short ones do.
+const LONGEST: usize = 500;
+/// Kernels, or seeds of kernels, that are compiled together.
 const TOGETHER: usize = 48;
+/// The stack of a thread: code of some programs is nested deeply.
+const STACK: usize = 256 << 20;
 
 fn texts(folder: &str) -> Vec<(String, String)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
@@ -36,26 +46,45 @@ fn texts(folder: &str) -> Vec<(String, String)> {
     paths.iter().map(|p| (name(p), std::fs::read_to_string(p).unwrap())).collect()
 }
 
-/// Runs kernels, some threads a part each; every kernel ends with a status and no report.
-fn run(kernels: &[(Draft, Vec<Tensor>)]) -> Vec<Status> {
-    let watch = |(draft, inputs): &(Draft, Vec<Tensor>)| {
-        let inputs: Vec<&Tensor> = inputs.iter().collect();
-        Watched::new(draft, &inputs).unwrap()
+/// A kernel and the tensors that it runs over.
+type Bound = (Draft, Vec<Tensor>);
+
+/// Runs kernels, in no particular order; every kernel ends with a status and no report.
+fn run(kernels: &[Bound]) -> Vec<Status> {
+    run_parts(kernels.len(), &|part| Cow::Borrowed(&kernels[part]))
+}
+
+/// Runs the kernels of so many cases, on all processors; the kernels of neighbouring cases are compiled together.
+fn run_parts<'a>(cases: usize, kernels: &(dyn Fn(Range<usize>) -> Cow<'a, [Bound]> + Sync)) -> Vec<Status> {
+    let next = AtomicUsize::new(0);
+    let worker = || {
+        let mut ends = Vec::new();
+        while let first = next.fetch_add(TOGETHER, Ordering::Relaxed)
+            && first < cases
+        {
+            let part = first..(first + TOGETHER).min(cases);
+            let together = run_together(&kernels(part.clone()));
+            ends.extend(together.unwrap_or_else(|report| panic!("of {part:?}: {report}")));
+        }
+        ends
     };
-    let part = |part: &[(Draft, Vec<Tensor>)]| {
-        let folder = tempfile::tempdir().unwrap();
-        let watched: Vec<Watched> = part.iter().map(watch).collect();
-        run_watched(&watched, folder.path()).unwrap_or_else(|report| panic!("{report}"))
-    };
-    let parts: Vec<_> = kernels.chunks(TOGETHER).collect();
-    let run = |parts: &[&[(Draft, Vec<Tensor>)]]| parts.iter().flat_map(|p| part(p)).collect::<Vec<_>>();
-    let (first, rest) = parts.split_at(parts.len() / 2);
     std::thread::scope(|scope| {
-        let first = scope.spawn(|| run(first));
-        let rest = run(rest);
-        let first = first.join().unwrap_or_else(|e| std::panic::resume_unwind(e));
-        [first, rest].concat()
+        let thread = |_| std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, worker).unwrap();
+        let threads: Vec<_> = (0..std::thread::available_parallelism().map_or(1, usize::from)).map(thread).collect();
+        let ends = threads.into_iter().map(|t| t.join().unwrap_or_else(|e| std::panic::resume_unwind(e)));
+        ends.collect::<Vec<_>>().concat()
     })
+}
+
+/// Runs kernels that are compiled together.
+///
+/// # Errors
+/// What the sanitizer reports.
+fn run_together(kernels: &[Bound]) -> Result<Vec<Status>, String> {
+    let watch = |(draft, inputs): &Bound| Watched::new(draft, &inputs.iter().collect::<Vec<_>>()).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let watched: Vec<Watched> = kernels.iter().map(watch).collect();
+    run_watched(&watched, folder.path())
 }
 
 #[test]
@@ -81,7 +110,7 @@ fn plan_files_touch_just_their_own_memory() {
 ///
 /// # Errors
 /// Why the program is refused.
-fn kernel(text: &str, tensors: &[(&str, Tensor)], mode: FloatMode) -> Result<(Draft, Vec<Tensor>), Box<Error>> {
+fn kernel(text: &str, tensors: &[(&str, Tensor)], mode: FloatMode) -> Result<Bound, Box<Error>> {
     let bound = |name: &str| tensors.iter().find(|(n, _)| *n == name).map(|(_, t)| t.clone());
     let (written, _) = parse_over(text, &[], &|name| bound(name).map(|t| t.ty().clone()))?;
     let program = Arc::new(normalize(scheduled(written, mode)?)?);
@@ -98,44 +127,44 @@ fn kernel(text: &str, tensors: &[(&str, Tensor)], mode: FloatMode) -> Result<(Dr
     Ok((Draft::new(&program, &layouts, mode), inputs))
 }
 
-fn draft(text: &str, tensors: &[(&str, Tensor)]) -> (Draft, Vec<Tensor>) {
+fn draft(text: &str, tensors: &[(&str, Tensor)]) -> Bound {
     kernel(text, tensors, FloatMode::default()).unwrap_or_else(|e| panic!("{e}\n{text}"))
 }
 
-/// The kernels of random programs; of those that no verifier refuses.
-fn random_kernels(seeds: Range<u64>, config: &programs::Config) -> Vec<(Draft, Vec<Tensor>)> {
+/// Returns the kernel of a random program; `None` when a verifier refuses the program, or the kernel is too long.
+fn random_kernel(seed: u64, config: &programs::Config, longest: usize) -> Option<Bound> {
     let tensor = |t: &programs::Tensor| {
         let dense = TensorType { format: Format::dense(t.ty.shape.len()), ..t.ty.clone() };
         let values = Values::from_scalars(dense.dtype.clone(), &t.values).unwrap();
         convert(&Tensor::from_dense(dense, &values).unwrap(), &t.ty.format).unwrap()
     };
-    let one = |seed: u64| {
-        let case = random_case(seed, config);
-        let inputs = case.tensors.iter().filter(|t| t.role == Role::Input);
-        let tensors: Vec<(&str, Tensor)> = inputs.map(|t| (t.name.as_str(), tensor(t))).collect();
-        kernel(&case.text(), &tensors, case.mode).ok()
-    };
-    seeds.filter_map(one).collect()
+    let case = random_case(seed, config);
+    let inputs = case.tensors.iter().filter(|t| t.role == Role::Input);
+    let tensors: Vec<(&str, Tensor)> = inputs.map(|t| (t.name.as_str(), tensor(t))).collect();
+    let kernel = kernel(&case.text(), &tensors, case.mode).ok()?;
+    let statements: usize = kernel.0.function().body.iter().map(Stmt::count).sum();
+    (statements <= longest).then_some(kernel)
 }
 
 /// Random programs whose subscripts stay in bounds, and such that do not.
 #[test]
 fn random_programs_touch_just_their_own_memory() {
-    let (first, last) = match std::env::var("REDPOLL_SEEDS") {
-        Ok(seeds) => {
-            let (first, last) = seeds.split_once("..").expect("REDPOLL_SEEDS is FIRST..LAST");
-            (first.parse().expect("a number"), last.parse().expect("a number"))
-        }
-        Err(_) => (0, IN_A_TEST),
-    };
+    let asked = asked_seeds();
+    let (seeds, longest) = asked.clone().map_or((SEEDS, LONGEST), |seeds| (seeds, usize::MAX));
+    let mut programs = 0;
     for unchecked in [0, 20] {
         let config = programs::Config { unchecked, ..programs::Config::default() };
-        let kernels = random_kernels(first..last, &config);
-        let ends = run(&kernels);
+        let kernels = |part: Range<usize>| {
+            let seeds = part.map(|k| seeds.start + k as u64);
+            seeds.filter_map(|seed| random_kernel(seed, &config, longest)).collect::<Vec<_>>().into()
+        };
+        let ends = run_parts(seeds.clone().count(), &kernels);
         let stopped = ends.iter().filter(|end| **end == Status::OutOfBounds).count();
         eprintln!("{} kernels of random programs, of which {stopped} came to a coordinate out of bounds", ends.len());
         assert_eq!(stopped > 0, unchecked > 0, "{ends:?}");
+        programs += ends.len();
     }
+    assert!(asked.is_some() || programs >= RANDOM, "{programs} programs were run");
 }
 
 fn ty(shape: &[u64], prim: Prim, format: &str) -> TensorType {
