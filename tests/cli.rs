@@ -110,6 +110,19 @@ fn every_shorthand_gives_the_same_result() {
     }
 }
 
+/// Protects that places with the fill value count as stored, and as nothing else.
+#[test]
+fn stored_fill_values_are_counted_apart() {
+    let place = Place::new();
+    let write = "(for i (for j (if (gt (A i j) 0) (= (C i j) (- (A i j) 2)))))";
+    let declared = "(input A (shape n m)) (output C (shape n m) f64 0.0 csr)";
+    place.write("p.rp", &format!("(program {declared} {write})"));
+    let found = &json(&place.run(&["run", "p.rp", "--bind", "A=a.mtx:csr", "--json"]))["outputs"]["C"];
+    assert_eq!((&found["stored"], &found["nonfill"]), (&2.into(), &1.into()));
+    let ran = place.run(&["run", "p.rp", "--bind", "A=a.mtx:csr"]);
+    assert!(ran.out.contains("1 values other than 0.0, 2 stored"), "{}", ran.out);
+}
+
 /// Protects the object that programs read.
 #[test]
 fn json_has_outputs_and_seconds() {

@@ -39,6 +39,11 @@ pub struct Failure {
     pub what: String,
 }
 
+/// Valid files of every format and layout: names and bytes.
+pub fn samples() -> Vec<(&'static str, Vec<u8>)> {
+    samples::all().iter().map(|sample| (sample.name, sample.bytes())).collect()
+}
+
 /// The name of the file of a seed and its bytes.
 pub fn mutated(seed: u64) -> (&'static str, Vec<u8>) {
     let mutation = Mutation::of(seed);

@@ -103,6 +103,7 @@ fn written() -> Vec<Sample> {
     };
     let files = [
         ("a.mtx.gz", Layout::Coordinate, Symmetry::Symmetric),
+        ("a.mtx.zst", Layout::Array, Symmetry::Symmetric),
         ("a.tns.zst", Layout::Coordinate, Symmetry::General),
         ("a.npy", Layout::Array, Symmetry::General),
         ("a.npz", Layout::Csc, Symmetry::General),

@@ -154,12 +154,7 @@ pub(crate) fn with<T>(fault: Seeded, f: impl FnOnce() -> T) -> T {
 #[cfg(test)]
 impl Seeded {
     /// The faults of what plans are made of.
-    pub(crate) const ALL: [Seeded; 45] = [
-        Seeded::VariableStays,
-        Seeded::UntouchedOutside,
-        Seeded::ChangedMask,
-        Seeded::HeldMixed,
-        Seeded::LateBinding,
+    pub(crate) const ALL: [Seeded; 40] = [
         Seeded::ThunkEpilogue,
         Seeded::SwitchSides,
         Seeded::SelectPresence,
@@ -203,7 +198,17 @@ impl Seeded {
     ];
 
     /// The faults of what programs say and plans never do.
-    pub(crate) const OF_PROGRAMS: [Seeded; 6] = [
+    pub(crate) const OF_PROGRAMS: [Seeded; 16] = [
+        Seeded::RepeatedApart,
+        Seeded::CarriedRead,
+        Seeded::VariableStays,
+        Seeded::OutsideIsFill,
+        Seeded::UntouchedOutside,
+        Seeded::ChangedMask,
+        Seeded::HeldMixed,
+        Seeded::HeldTwice,
+        Seeded::LateBinding,
+        Seeded::SwapLeaf,
         Seeded::SharedEntry,
         Seeded::WhileOnce,
         Seeded::ConsumerFirst,

@@ -212,10 +212,10 @@ fn unfurl(cx: &mut Cx<'_>, acc: &Acc, form: &Linear, around: Around<'_>) -> Loop
 fn outside(cx: &Cx<'_>, acc: &Acc, (sub, level): (&Sub, usize)) -> Option<Outside> {
     let tensor = acc.tensor.expect("a mask has no subscripts");
     let fill = &cx.program.tensors[tensor.index()].ty.fill;
-    let is_fill =
-        |value: &Scalar| value == fill && !acc.reads_outside_from(level + 1, fill) || seeded::is(Seeded::OutsideIsFill);
-    let reads = |value: &Scalar| match is_fill(value) {
-        true => Outside::Reads(Cursor::Fill(value.clone())),
+    let is_fill = |value: &Scalar| value == fill && !acc.reads_outside_from(level + 1, fill);
+    let is_outer = level + 1 < acc.subscripts.len();
+    let reads = |value: &Scalar| match is_fill(value) || (is_outer && seeded::is(Seeded::OutsideIsFill)) {
+        true => Outside::Reads(Cursor::Fill(fill.clone())),
         false => Outside::Reads(Cursor::Outside(value.clone())),
     };
     match (&sub.outside, sub.check) {

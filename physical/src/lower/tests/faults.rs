@@ -114,7 +114,7 @@ fn every_seeded_fault_is_caught() {
 }
 
 /// The random programs that look for faults.
-const SEEDS: u64 = 200;
+const SEEDS: u64 = 1500;
 
 /// Whether a random program gives what it is defined to give; `None` where it is not defined, or refused.
 fn is_as_defined(case: &Case) -> Option<bool> {
