@@ -89,7 +89,12 @@ pub(crate) fn match_loops(
     if loops.len() != other_loops.len() {
         return None;
     }
-    let names = assign(accesses, loops, others, other_loops, BTreeMap::new())?;
+    let nothing = BTreeMap::new();
+    let has_partner = |a: &&Read| others.iter().any(|o| same(a, o, loops, other_loops, &nothing).is_some());
+    if !accesses.iter().all(has_partner) {
+        return None;
+    }
+    let names = assign(accesses, loops, others, other_loops, nothing, &mut BTreeSet::new())?;
     let images: BTreeSet<&Field> = names.values().collect();
     if names.len() != loops.len() || images.len() != loops.len() {
         return None;
@@ -98,18 +103,26 @@ pub(crate) fn match_loops(
     others.iter().all(|o| hit(o)).then_some(names)
 }
 
-/// Finds a partner for every access, the first that fits.
+/// Number of partial assignments of names that are tried at most: matching is as hard as finding isomorphic graphs.
+const MOST_TRIED: usize = 2000;
+
+/// Finds a partner for every access, the first that fits. Accesses of one tensor have many partners that ask for the same
+/// names: what was tried of the rest of the accesses with some names is not tried again.
 fn assign(
     accesses: &[&Read],
     loops: &[Field],
     others: &[&Read],
     other_loops: &[Field],
     names: BTreeMap<Field, Field>,
+    tried: &mut BTreeSet<(usize, BTreeMap<Field, Field>)>,
 ) -> Option<BTreeMap<Field, Field>> {
     let Some((first, rest)) = accesses.split_first() else { return Some(names) };
+    if tried.len() == MOST_TRIED || !tried.insert((rest.len(), names.clone())) {
+        return None;
+    }
     others.iter().find_map(|other| {
         let names = same(first, other, loops, other_loops, &names)?;
-        assign(rest, loops, others, other_loops, names)
+        assign(rest, loops, others, other_loops, names, tried)
     })
 }
 

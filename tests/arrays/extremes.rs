@@ -179,6 +179,21 @@ fn sums_of_an_array_with_itself_do_not_double_the_plan() {
     assert_eq!(a.to_vec::<u64>().unwrap(), [1 << 40, 2 << 40, 3 << 40]);
 }
 
+/// Protects plans whose queries read one tensor many times: their accesses are matched without trying all assignments.
+#[test]
+fn products_of_many_reads_are_computed_together() {
+    let session = Session::default();
+    let (v, w, u) = (session.vector([2, 3]), session.vector([5, 7]), session.vector([11, 13]));
+    let product =
+        |last: &Array| session.einsum("a,b,c,d,e,f,g,h,i,j->abcdefghij", [&v, &v, &v, &v, &v, &v, &v, &v, &v, last]);
+    let results = session.collect_all([&product(&w), &product(&u)]).unwrap();
+    let ends = |k: usize| {
+        let values = results[k].to_dense_scalars().unwrap();
+        [values[0].to_f64().unwrap(), values[1023].to_f64().unwrap()]
+    };
+    assert_eq!((ends(0), ends(1)), ([2560.0, 137_781.0], [5632.0, 255_879.0]));
+}
+
 #[test]
 fn nothing_is_collected_from_nothing() {
     assert!(Session::default().collect_all([]).unwrap().is_empty());

@@ -4,21 +4,16 @@
 //! Values are small whole numbers, so that sums and products are exact and nothing needs a tolerance. Every case runs as
 //! machine code; some of those that are small run through the interpreters, too.
 
-mod draw;
 mod extremes;
-mod functions;
 mod indexing;
-mod oracle;
-mod products;
-mod reductions;
-mod shapes;
+mod operations;
+mod programs;
 
-use draw::{Dense, Draw, numbers};
-use redpoll::{Array, Engine};
+use redpoll::Engine;
+use redpoll_testing::arrays::Operation;
+use redpoll_testing::arrays::draw::{Dense, Draw, numbers};
+use redpoll_testing::engines::chain;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-
-/// An operation: its name, and a function that draws operands and gives the result, lazy and expected.
-pub(crate) type Operation = (&'static str, fn(&mut Draw) -> (Array, Dense));
 
 /// Cases of each operation. `REDPOLL_CASES` asks for more.
 const CASES: u64 = 8;
@@ -61,14 +56,6 @@ pub(crate) fn check(table: &[Operation]) {
     let count = failures.len();
     failures.truncate(12);
     assert!(failures.is_empty(), "{count} failures:\n\n{}", failures.join("\n\n"));
-}
-
-/// An error with its causes.
-fn chain(error: &dyn std::error::Error) -> String {
-    match error.source() {
-        Some(source) => format!("{error}: {}", chain(source)),
-        None => error.to_string(),
-    }
 }
 
 /// Equal shapes and values; NaN is NaN.

@@ -2,6 +2,7 @@
 //! that the tests of the workspace and the soak of `bench` are one code.
 #![allow(missing_docs, reason = "the fields of cases and reports say what they hold by their names")]
 
+pub mod arrays;
 pub mod counted;
 pub mod data;
 pub mod device;

@@ -2,6 +2,7 @@
 
 use crate::files;
 use clap::ValueEnum;
+use redpoll_testing::arrays::{self, Choices};
 use redpoll_testing::engines::Failure;
 use redpoll_testing::optimizing::{self, Taken};
 use redpoll_testing::programs::{self, Config, random_case, redraw_formats};
@@ -16,6 +17,8 @@ pub(crate) enum Kind {
     Plans,
     /// Random programs in Notation through every engine.
     Programs,
+    /// Random programs of operations on lazy arrays beside plain arithmetic.
+    Arrays,
     /// Random SQL beside plain DataFusion.
     #[cfg(feature = "sql")]
     Sql,
@@ -27,6 +30,7 @@ impl Kind {
     pub(crate) const ALL: &[Kind] = &[
         Kind::Plans,
         Kind::Programs,
+        Kind::Arrays,
         #[cfg(feature = "sql")]
         Kind::Sql,
         Kind::Files,
@@ -37,6 +41,7 @@ impl Kind {
         match self {
             Kind::Plans => "plans",
             Kind::Programs => "programs",
+            Kind::Arrays => "arrays",
             #[cfg(feature = "sql")]
             Kind::Sql => "sql",
             Kind::Files => "files",
@@ -47,6 +52,7 @@ impl Kind {
     pub(crate) fn share(self) -> u64 {
         match self {
             Kind::Plans | Kind::Programs => 300,
+            Kind::Arrays => 200,
             #[cfg(feature = "sql")]
             Kind::Sql => 100,
             Kind::Files => 100,
@@ -58,6 +64,7 @@ impl Kind {
         match self {
             Kind::Plans => plan(seed),
             Kind::Programs => program(seed),
+            Kind::Arrays => array(seed),
             #[cfg(feature = "sql")]
             Kind::Sql => query(seed),
             Kind::Files => files::run(seed),
@@ -69,6 +76,7 @@ impl Kind {
         match self {
             Kind::Plans => random::describe(&random::case(seed, random::flavour(seed)).1),
             Kind::Programs => drawn_program(seed).to_string(),
+            Kind::Arrays => arrays::text(Choices::of_seed(seed)),
             #[cfg(feature = "sql")]
             Kind::Sql => sql::Case::of(seed).to_string(),
             Kind::Files => files::text(seed),
@@ -129,6 +137,23 @@ fn program(seed: u64) -> Verdict {
 fn drawn_program(seed: u64) -> programs::Case {
     let case = random_case(seed, &Config::default());
     if seed.is_multiple_of(2) { case } else { redraw_formats(seed, &case) }
+}
+
+fn array(seed: u64) -> Verdict {
+    let checked = arrays::run(Choices::of_seed(seed));
+    let Failure { phase, what } = match checked.outcome {
+        arrays::Outcome::Agrees => return Verdict::Sound,
+        arrays::Outcome::Refused => return Verdict::Passed,
+        arrays::Outcome::Failed(failure) => failure,
+    };
+    let shrink = {
+        let what = what.clone();
+        move || match arrays::smallest_failure(&checked.choices, phase).map(|smaller| (smaller.text, smaller.outcome)) {
+            Some((text, arrays::Outcome::Failed(failure))) => format!("{text}\n{}: {}", failure.phase, failure.what),
+            _ => format!("it does not fail again\n{}\n{phase}: {what}", checked.text),
+        }
+    };
+    Verdict::Wrong(Wrong { phase, what, shrink: Box::new(shrink) })
 }
 
 #[cfg(feature = "sql")]

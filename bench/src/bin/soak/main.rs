@@ -1,5 +1,5 @@
-//! Random cases of every kind for a given time: plans and programs through every engine, damaged files of every format, and
-//! with the feature `sql` queries beside plain DataFusion.
+//! Random cases of every kind for a given time: plans and programs through every engine, lazy arrays beside plain
+//! arithmetic, damaged files of every format, and with the feature `sql` queries beside plain DataFusion.
 //!
 //! ```text
 //! cargo run --release -p redpoll-bench --bin soak --features sql -- --minutes 60 --failures failures.txt

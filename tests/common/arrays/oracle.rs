@@ -1,12 +1,12 @@
 //! What operations give, in plain `ndarray` arithmetic.
 
-use crate::draw::Dense;
+use super::draw::Dense;
 use ndarray::{ArrayD, Axis, Dimension, IxDyn};
 use redpoll::logic::op::{Op, cast_to};
 use redpoll::logic::{DType, FloatMode, Scalar};
 
 /// The shape that arrays align to.
-pub(crate) fn common(shapes: &[&[usize]]) -> Vec<usize> {
+pub fn common(shapes: &[&[usize]]) -> Vec<usize> {
     let rank = shapes.iter().map(|s| s.len()).max().unwrap_or(0);
     let size = |k: usize| {
         let sizes = shapes.iter().filter_map(|s| (k + s.len()).checked_sub(rank).map(|at| s[at]));
@@ -16,20 +16,15 @@ pub(crate) fn common(shapes: &[&[usize]]) -> Vec<usize> {
 }
 
 /// A function at every place of aligned arrays.
-pub(crate) fn map(arrays: &[&Dense], f: impl Fn(&[f64]) -> f64) -> Dense {
+pub fn map(arrays: &[&Dense], f: impl Fn(&[f64]) -> f64) -> Dense {
     let shapes: Vec<&[usize]> = arrays.iter().map(|a| a.shape()).collect();
     let shape = common(&shapes);
     let views: Vec<_> = arrays.iter().map(|a| a.broadcast(IxDyn(&shape)).unwrap()).collect();
     ArrayD::from_shape_fn(IxDyn(&shape), |at| f(&views.iter().map(|v| v[&at]).collect::<Vec<_>>()))
 }
 
-/// The operator at every place, its arguments of these dtypes.
-pub(crate) fn op(op: impl Into<Op>, arrays: &[(&Dense, redpoll::logic::Prim)]) -> Dense {
-    op_in(op, arrays, FloatMode::Relaxed)
-}
-
-/// The same in a float mode.
-pub(crate) fn op_in(op: impl Into<Op>, arrays: &[(&Dense, redpoll::logic::Prim)], mode: FloatMode) -> Dense {
+/// The operator at every place in a float mode, its arguments of these dtypes.
+pub fn op(op: impl Into<Op>, arrays: &[(&Dense, redpoll::logic::Prim)], mode: FloatMode) -> Dense {
     let op = op.into();
     let dtypes: Vec<DType> = arrays.iter().map(|(_, prim)| DType::Prim(*prim)).collect();
     let signature = op.signature(&dtypes).unwrap();
@@ -43,7 +38,7 @@ pub(crate) fn op_in(op: impl Into<Op>, arrays: &[(&Dense, redpoll::logic::Prim)]
 }
 
 /// A fold along axes, kept with size 1 or dropped.
-pub(crate) fn fold(array: &Dense, axes: &[usize], keep: bool, f: impl Fn(&[f64]) -> f64) -> Dense {
+pub fn fold(array: &Dense, axes: &[usize], keep: bool, f: impl Fn(&[f64]) -> f64) -> Dense {
     let rank = array.ndim();
     let rest: Vec<usize> = (0..rank).filter(|k| !axes.contains(k)).collect();
     let order: Vec<usize> = rest.iter().chain(axes).copied().collect();
@@ -64,12 +59,12 @@ pub(crate) fn fold(array: &Dense, axes: &[usize], keep: bool, f: impl Fn(&[f64])
 }
 
 /// The same values, row-major, in another shape.
-pub(crate) fn reshape(array: &Dense, shape: &[usize]) -> Dense {
+pub fn reshape(array: &Dense, shape: &[usize]) -> Dense {
     ArrayD::from_shape_vec(IxDyn(shape), array.iter().copied().collect()).unwrap()
 }
 
 /// An array of that shape, read from another one at mapped places.
-pub(crate) fn read(array: &Dense, shape: &[usize], at: impl Fn(&[usize]) -> Option<Vec<usize>>, outside: f64) -> Dense {
+pub fn read(array: &Dense, shape: &[usize], at: impl Fn(&[usize]) -> Option<Vec<usize>>, outside: f64) -> Dense {
     ArrayD::from_shape_fn(IxDyn(shape), |place| {
         let place: Vec<usize> = place.slice().to_vec();
         at(&place).map_or(outside, |from| array[IxDyn(&from)])
@@ -77,7 +72,7 @@ pub(crate) fn read(array: &Dense, shape: &[usize], at: impl Fn(&[usize]) -> Opti
 }
 
 /// A sum of products: the letters of each array, those of the result, sizes by letter.
-pub(crate) fn einsum(
+pub fn einsum(
     arrays: &[(&Dense, &[char])],
     result: &[char],
     start: f64,

@@ -1,10 +1,10 @@
 //! Reductions and running folds.
 
-use crate::draw::{Dense, Draw};
-use crate::{Operation, check, oracle};
+use super::draw::{Dense, Draw};
+use super::{Operation, oracle};
 use redpoll::logic::op::Builtin;
 use redpoll::logic::{FloatMode, Prim};
-use redpoll::{Array, Axes, Config, Session};
+use redpoll::{Array, Axes};
 
 /// An array, axes of it, and whether they are kept.
 struct Reduced {
@@ -36,8 +36,7 @@ fn along_axes(draw: &mut Draw, shape: &[usize], (array, dense): (Array, Dense)) 
 macro_rules! folds {
     ($low:expr, $shape:ident; $($name:literal $prim:expr, $of:expr, $by:expr;)*) => {
         &[$(($name, |draw| {
-            let rank = $low + draw.rng.index(4 - $low);
-            let shape: Vec<usize> = (0..rank).map(|_| draw.$shape()).collect();
+            let shape = draw.$shape($low, 4);
             let r = reduced(draw, &shape, $prim);
             let of: fn(&Array, Axes) -> Array = $of;
             let by: fn(&[f64]) -> f64 = $by;
@@ -46,7 +45,7 @@ macro_rules! folds {
     };
 }
 
-const FOLDS: &[Operation] = folds! { 0, size;
+pub const FOLDS: &[Operation] = folds! { 0, any_shape;
     "sum" None, |a, axes| a.sum(axes), |v| v.iter().sum();
     "prod" Some(Prim::I64), |a, axes| a.prod(axes), |v| v.iter().map(|x| *x as i64).fold(1, i64::wrapping_mul) as f64;
     "min" Some(Prim::F64), |a, axes| a.min(axes), |v| v.iter().copied().fold(f64::INFINITY, f64::min);
@@ -64,8 +63,8 @@ const FOLDS: &[Operation] = folds! { 0, size;
     "reduce" Some(Prim::I64), |a, axes| a.reduce(Builtin::BitXor, 5, axes), |v| v.iter().fold(5, |s, x| s ^ *x as i64) as f64;
 };
 
-/// Sizes of 1, 2 and 4 make means, and with them variances, exact.
-const MOMENTS: &[Operation] = &[
+/// Sizes of 1, 2 and 4 make means, and with them variances, exact. Programs are compared within a tolerance.
+pub const MOMENTS: &[Operation] = &[
     ("var", |draw| {
         let r = exact(draw);
         (r.array.var(r.axes, 0.0), oracle::fold(&r.dense, &r.modes, r.keep, |v| squares(v) / v.len() as f64))
@@ -81,7 +80,7 @@ const MOMENTS: &[Operation] = &[
     }),
 ];
 
-const PLACES: &[Operation] = folds! { 0, some;
+pub const PLACES: &[Operation] = folds! { 0, any_shape_of_some;
     "argmin" None, |a, axes| a.argmin(axes), |v| (0..v.len()).fold(0, |best, k| if v[k] < v[best] { k } else { best }) as f64;
     "argmax" None, |a, axes| a.argmax(axes), |v| (0..v.len()).fold(0, |best, k| if v[k] > v[best] { k } else { best }) as f64;
 };
@@ -93,9 +92,7 @@ fn first(v: &[f64], is_better: fn(&f64, &f64) -> bool) -> f64 {
 }
 
 fn with_nan(draw: &mut Draw, mode: FloatMode) -> Reduced {
-    let mut config = Config::default();
-    config.optimizer.float_mode = mode;
-    draw.session = Session::new(config);
+    draw.in_mode(mode);
     let shape: Vec<usize> = (0..draw.rng.index(4)).map(|_| draw.some()).collect();
     let prim = *draw.rng.pick(&[Prim::F64, Prim::F32]);
     let operand = draw.array_with_nan(&shape, prim);
@@ -111,7 +108,7 @@ macro_rules! places_with_nan {
     };
 }
 
-const PLACES_WITH_NAN: &[Operation] = places_with_nan! {
+pub const PLACES_WITH_NAN: &[Operation] = places_with_nan! {
     "argmin with NaN" Relaxed argmin lt;
     "argmax with NaN" Relaxed argmax gt;
     "argmin with NaN, strict" StrictIeee argmin lt;
@@ -139,14 +136,17 @@ macro_rules! scans {
     };
 }
 
-const SCANS: &[Operation] = scans! {
+pub const SCANS: &[Operation] = scans! {
     "cumulative_sum" |a, axis| a.cumulative_sum(axis), 0.0, |s, x| s + x;
     "cumulative_prod" |a, axis| a.cumulative_prod(axis), 1.0, |s, x| s * x;
     "scan" |a, axis| a.scan(Builtin::Max, axis), f64::NEG_INFINITY, f64::max;
 };
 
 fn exact(draw: &mut Draw) -> Reduced {
-    let shape: Vec<usize> = (0..1 + draw.rng.index(3)).map(|_| *draw.rng.pick(&[1, 2, 4])).collect();
+    let shape = match draw.is_program() {
+        true => draw.any_shape(1, 4),
+        false => (0..1 + draw.rng.index(3)).map(|_| *draw.rng.pick(&[1, 2, 4])).collect(),
+    };
     reduced(draw, &shape, Some(Prim::F64))
 }
 
@@ -158,34 +158,4 @@ fn squares(v: &[f64]) -> f64 {
 /// The power as all engines compute it.
 fn libm_pow(x: f64, p: f64) -> f64 {
     redpoll::logic::op::Op::from(Builtin::Pow).apply(&[x.into(), p.into()]).unwrap().to_f64().unwrap()
-}
-
-/// Protects folds along any axes, of no places too.
-#[test]
-fn folds_along_axes() {
-    check(FOLDS);
-}
-
-/// Protects means and variances.
-#[test]
-fn moments() {
-    check(MOMENTS);
-}
-
-/// Protects the coordinates of extremes: the first of equals.
-#[test]
-fn places_of_extremes() {
-    check(PLACES);
-}
-
-/// Protects rows with NaN, and of nothing else: the first NaN is the extreme, as it is the value of `min` and `max`.
-#[test]
-fn places_of_extremes_with_nan() {
-    check(PLACES_WITH_NAN);
-}
-
-/// Protects running folds.
-#[test]
-fn running_folds() {
-    check(SCANS);
 }

@@ -1,16 +1,17 @@
 //! Shapes, joins, repetitions, triangles and constants.
 
-use crate::draw::{Dense, Draw};
-use crate::{Operation, check, oracle};
+use super::draw::{Dense, Draw};
+use super::{Operation, oracle};
 use ndarray::{ArrayD, Axis, IxDyn};
 use redpoll::logic::Prim;
 use redpoll::logic::op::Builtin;
 use redpoll::{Array, Overlap};
 
-const SHAPES: &[Operation] = &[
+pub const SHAPES: &[Operation] = &[
     ("permute_dims", |draw| {
         let (a, x) = some(draw, 0);
         let order = draw.rng.shuffled((0..x.ndim()).collect());
+        draw.record.push(format!("{order:?}"));
         let numbers: Vec<i64> = order.iter().map(|k| *k as i64).collect();
         (a.permute_dims(numbers), x.permuted_axes(order))
     }),
@@ -36,6 +37,7 @@ const SHAPES: &[Operation] = &[
         let n = draw.size();
         let (a, x) = draw.array(&[1, n, 1]);
         let one = draw.rng.chance(50);
+        draw.record.push(if one { "axis -1" } else { "axes [0, 2]" }.to_owned());
         if one {
             (a.squeeze(-1), x.index_axis_move(Axis(2), 0))
         } else {
@@ -64,6 +66,21 @@ const SHAPES: &[Operation] = &[
         draw.record.push(format!("to {to:?}"));
         (a.reshape(to.iter().map(|n| *n as i64)), oracle::reshape(&x, to))
     }),
+    ("reshape of any shape", |draw| {
+        let (a, x) = some(draw, 0);
+        let mut to: Vec<usize> = Vec::new();
+        for size in x.shape() {
+            match to.last_mut() {
+                Some(last) if draw.rng.chance(50) => *last *= size,
+                _ => to.push(*size),
+            }
+            if draw.rng.chance(20) {
+                to.push(1);
+            }
+        }
+        draw.record.push(format!("to {to:?}"));
+        (a.reshape(to.iter().map(|n| *n as i64)), oracle::reshape(&x, &to))
+    }),
     ("broadcast_to", |draw| {
         let mut shape = draw.any_shape(0, 3);
         let target = shape.clone();
@@ -76,7 +93,7 @@ const SHAPES: &[Operation] = &[
     }),
 ];
 
-const JOINS: &[Operation] = &[
+pub const JOINS: &[Operation] = &[
     ("concat", |draw| {
         let shape = draw.any_shape(1, 4);
         let (number, axis) = draw.axis(shape.len());
@@ -164,7 +181,7 @@ const JOINS: &[Operation] = &[
     }),
 ];
 
-const TRIANGLES: &[Operation] = &[
+pub const TRIANGLES: &[Operation] = &[
     ("tril", |draw| {
         let ((a, x), k) = (some(draw, 2), draw.within(-3, 4));
         (a.tril(k), triangle(&x, |row, column| column <= row + k))
@@ -208,16 +225,17 @@ const TRIANGLES: &[Operation] = &[
     }),
 ];
 
-const NEIGHBOURHOODS: &[Operation] = &[
+pub const NEIGHBOURHOODS: &[Operation] = &[
     ("band", |draw| {
         let ((a, x), lower, upper) = (some(draw, 2), draw.within(-2, 3), draw.within(-2, 3));
         (a.band(lower, upper), triangle(&x, |row, column| row - lower <= column && column <= row + upper))
     }),
     ("sliding_window", |draw| {
-        let shape: Vec<usize> = (0..1 + draw.rng.index(3)).map(|_| draw.some()).collect();
+        let shape = draw.any_shape_of_some(1, 4);
         let (a, x) = draw.array(&shape);
         let (number, axis) = draw.axis(shape.len());
         let size = 1 + draw.rng.index(shape[axis]);
+        draw.record.push(format!("size {size}"));
         let mut target = shape;
         target[axis] -= size - 1;
         target.push(size);
@@ -232,6 +250,7 @@ const NEIGHBOURHOODS: &[Operation] = &[
     ("chunks", |draw| {
         let (a, x) = some(draw, 1);
         let ((number, axis), size) = (draw.axis(x.ndim()), 1 + draw.rng.index(4));
+        draw.record.push(format!("size {size}"));
         let n = x.shape()[axis];
         let mut target = x.shape().to_vec();
         target[axis] = n.div_ceil(size);
@@ -268,13 +287,14 @@ const NEIGHBOURHOODS: &[Operation] = &[
     }),
 ];
 
-const SCATTERS: &[Operation] = &[
+pub const SCATTERS: &[Operation] = &[
     ("scatter", |draw| {
         let shape = draw.any_shape(0, 2);
         let size = draw.size();
         let (a, x) = draw.array_of(&shape, Prim::I64);
         let (places, at) = draw.array_from(&shape, Prim::I64, 0, -1, size as i64 + 1);
         let adds = draw.rng.chance(50);
+        draw.record.push(format!("size {size} adds {adds}"));
         let mut out = vec![if adds { 0.0 } else { i64::MIN as f64 }; size];
         for (value, place) in x.iter().zip(&at) {
             if let Some(slot) = out.get_mut(*place as usize).filter(|_| *place >= 0.0) {
@@ -286,6 +306,7 @@ const SCATTERS: &[Operation] = &[
     }),
     ("bincount", |draw| {
         let (shape, size) = (draw.any_shape(0, 3), draw.size());
+        draw.record.push(format!("size {size}"));
         let fill = draw.within(0, 2);
         let (a, x) = draw.array_from(&shape, Prim::I32, fill, -1, 5);
         let count = |v: usize| x.iter().filter(|y| **y == v as f64).count() as f64;
@@ -302,7 +323,7 @@ const SCATTERS: &[Operation] = &[
     }),
 ];
 
-const CONSTANTS: &[Operation] = &[
+pub const CONSTANTS: &[Operation] = &[
     ("full", |draw| {
         let shape = draw.any_shape(0, 4);
         let value = draw.within(-2, 3);
@@ -361,40 +382,4 @@ fn diagonal(x: &Dense, k: i64) -> Dense {
         Some(from)
     };
     oracle::read(x, &shape, from, 0.0)
-}
-
-/// Protects maps of coordinates.
-#[test]
-fn shapes() {
-    check(SHAPES);
-}
-
-/// Protects concatenation, rotation, repetition and padding.
-#[test]
-fn joins() {
-    check(JOINS);
-}
-
-/// Protects masks on coordinates.
-#[test]
-fn triangles() {
-    check(TRIANGLES);
-}
-
-/// Protects windows, chunks and convolutions: reads at sums of coordinates.
-#[test]
-fn neighbourhoods() {
-    check(NEIGHBOURHOODS);
-}
-
-/// Protects writes at places that are values.
-#[test]
-fn scatters() {
-    check(SCATTERS);
-}
-
-/// Protects arrays without data.
-#[test]
-fn constants() {
-    check(CONSTANTS);
 }

@@ -1,0 +1,50 @@
+//! Random programs of operations: `REDPOLL_SEEDS=LOW..HIGH` chooses others.
+
+use redpoll_testing::arrays::{Choices, GROUPS, Outcome, run, shapes, smallest_failure};
+use redpoll_testing::random::asked_seeds;
+use std::collections::HashMap;
+
+/// How often each operation is to take an earlier result, or to make one without any operand.
+const HITS: u64 = 1;
+/// Failures that are made smaller and shown.
+const SHOWN: usize = 4;
+
+/// Protects operations whose operands are not stored: what is fused, shared, and computed together.
+#[test]
+fn random_programs_agree() {
+    let asked = asked_seeds();
+    let mut hits: HashMap<&str, u64> = HashMap::new();
+    let (mut failures, mut refused, mut programs) = (Vec::new(), 0, 0);
+    std::panic::set_hook(Box::new(|_| {}));
+    for seed in asked.clone().unwrap_or(0..1500) {
+        let checked = run(Choices::of_seed(seed));
+        programs += 1;
+        match checked.outcome {
+            Outcome::Agrees => {
+                for (name, takes_result) in &checked.operations {
+                    let is_constant = shapes::CONSTANTS.iter().any(|(constant, _)| constant == name);
+                    *hits.entry(name).or_default() += u64::from(*takes_result || is_constant);
+                }
+            }
+            Outcome::Refused => refused += 1,
+            Outcome::Failed(failure) => {
+                let smaller = smallest_failure(&checked.choices, failure.phase);
+                let (text, failure) = match smaller.map(|s| (s.text, s.outcome)) {
+                    Some((text, Outcome::Failed(failure))) => (text, failure),
+                    _ => (checked.text, failure),
+                };
+                failures.push(format!("seed {seed}: {}: {}\n{text}", failure.phase, failure.what));
+                if failures.len() == SHOWN {
+                    break;
+                }
+            }
+        }
+    }
+    let _ = std::panic::take_hook();
+    assert!(failures.is_empty(), "{}", failures.join("\n\n"));
+    assert!(refused * 20 <= programs, "{refused} of {programs} programs are refused");
+    // Results seldom have the shapes that `reshape` draws; `reshape of any shape` takes every result.
+    let names = GROUPS.iter().flat_map(|group| group.iter()).map(|(name, _)| *name).filter(|name| *name != "reshape");
+    let missing: Vec<&str> = names.filter(|name| hits.get(name).copied().unwrap_or(0) < HITS).collect();
+    assert!(asked.is_some() || missing.is_empty(), "taken fewer than {HITS} times: {missing:?}");
+}

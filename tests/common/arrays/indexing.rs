@@ -1,0 +1,220 @@
+//! Indexing, and what is known of arrays besides their values: errors, notes, conversions.
+
+use super::draw::{Dense, Draw};
+use super::{Operation, oracle};
+use ndarray::{Axis, Dimension, Slice};
+use redpoll::logic::Prim;
+use redpoll::{Array, Index, index};
+
+pub const INDEXING: &[Operation] = &[
+    ("slice by numbers and ranges", |draw| {
+        let shape = draw.any_shape(0, 4);
+        let (a, mut x) = draw.array(&shape);
+        let mut indices = Vec::new();
+        let mut axis = 0;
+        let stop_early = draw.rng.index(shape.len() + 1);
+        for size in shape.iter().take(stop_early) {
+            let n = *size as i64;
+            match draw.rng.index(4) {
+                0 if n > 0 => {
+                    let at = draw.within(-n, n);
+                    indices.push(Index::At(at));
+                    x = x.index_axis_move(Axis(axis), at.rem_euclid(n) as usize);
+                    continue;
+                }
+                1 => indices.push(Index::from(..)),
+                _ => {
+                    let (index, list) = range(draw, n);
+                    indices.push(index);
+                    x = x.select(Axis(axis), &list);
+                }
+            }
+            axis += 1;
+        }
+        if draw.rng.chance(30) {
+            indices.insert(0, Index::NewAxis);
+            x = x.insert_axis(Axis(0));
+        }
+        draw.record.push(format!("{indices:?}"));
+        (a.slice(indices), x)
+    }),
+    ("slice from the end", |draw| {
+        let shape = draw.any_shape_of_some(2, 4);
+        let (a, x) = draw.array(&shape);
+        let last = x.ndim() - 1;
+        let part = x.index_axis_move(Axis(last), shape[last] - 1).slice_axis_move(Axis(0), Slice::from(1..));
+        (a.slice(index![1.., Index::Ellipsis, -1]), part)
+    }),
+    ("slice of a range through Ellipsis and NewAxis", |draw| {
+        let shape = draw.any_shape(1, 4);
+        let (a, x) = draw.array(&shape);
+        (a.slice(index![Index::Ellipsis, Index::NewAxis, (.., -1)]), {
+            let (mut y, last) = (x, shape.len() - 1);
+            y.invert_axis(Axis(last));
+            y.insert_axis(Axis(last))
+        })
+    }),
+    ("take", |draw| {
+        let shape = draw.any_shape_of_some(1, 4);
+        let (a, x) = draw.array(&shape);
+        let (number, axis) = draw.axis(shape.len());
+        let n = shape[axis] as i64;
+        let list: Vec<i64> = (0..draw.size()).map(|_| draw.within(-n, n)).collect();
+        let places: Vec<usize> = list.iter().map(|i| i.rem_euclid(n) as usize).collect();
+        (a.take(list, number), x.select(Axis(axis), &places))
+    }),
+    ("take at an array", |draw| {
+        let shape = draw.any_shape_of_some(1, 3);
+        let (a, x) = draw.array(&shape);
+        let (number, axis) = draw.axis(shape.len());
+        let n = shape[axis] as i64;
+        let k = draw.size();
+        let (places, list) = draw.array_from(&[k], Prim::I64, 0, -n, n);
+        let list: Vec<usize> = list.iter().map(|i| (*i as i64).rem_euclid(n) as usize).collect();
+        (a.take(&places, number), x.select(Axis(axis), &list))
+    }),
+    ("points", |draw| {
+        let (m, n, k) = (draw.some(), draw.some(), draw.size());
+        let (a, x) = draw.array(&[m, n]);
+        let (rows, i) = draw.array_from(&[k], Prim::I64, 0, 0, m as i64);
+        let (columns, j) = draw.array_from(&[k], Prim::I64, 0, 0, n as i64);
+        (a.slice(index![&rows, &columns]), oracle::map(&[&i, &j], |at| x[[at[0] as usize, at[1] as usize]]))
+    }),
+    ("gathers that broadcast", gathers),
+    ("mask", |draw| {
+        let (m, n) = (draw.size(), draw.size());
+        let (a, x) = draw.array(&[m, n]);
+        let mask: Vec<bool> = (0..n).map(|_| draw.rng.chance(50)).collect();
+        draw.record.push(format!("{mask:?}"));
+        let list: Vec<usize> = (0..n).filter(|k| mask[*k]).collect();
+        (a.slice(index![.., mask]), x.select(Axis(1), &list))
+    }),
+    ("diff", |draw| {
+        let shape = draw.any_shape(1, 3);
+        let (a, mut x) = draw.array_of(&shape, Prim::I64);
+        let ((number, axis), order) = (draw.axis(shape.len()), draw.rng.index(3));
+        draw.record.push(format!("order {order}"));
+        for _ in 0..order {
+            let n = x.shape()[axis];
+            let after = x.slice_axis(Axis(axis), Slice::from(1.min(n)..));
+            let before = x.slice_axis(Axis(axis), Slice::from(..n.saturating_sub(1)));
+            x = &after - &before;
+        }
+        (a.diff(order, number), x)
+    }),
+    ("take_along_axis", |draw| {
+        let (m, n, k) = (draw.some(), draw.some(), draw.size());
+        let (a, x) = draw.array(&[m, n]);
+        let (places, list) = draw.array_from(&[m, k], Prim::I64, 0, -(n as i64), n as i64);
+        let at = |row: usize, column: usize| (list[[row, column]] as i64).rem_euclid(n as i64) as usize;
+        let expected = Dense::from_shape_fn(ndarray::IxDyn(&[m, k]), |p| x[[p[0], at(p[0], p[1])]]);
+        (a.take_along_axis(&places, 1), expected)
+    }),
+];
+
+/// What an index of a mode is, beside the lists of coordinates that are aligned.
+enum At {
+    One(usize),
+    List(Vec<usize>),
+    New,
+    Gather(Dense),
+}
+
+/// Arrays of coordinates whose shapes align in all ways, among indices of all other kinds.
+fn gathers(draw: &mut Draw) -> (Array, Dense) {
+    let shape = draw.any_shape_of_some(1, 5);
+    let (a, x) = draw.array(&shape);
+    let aligned: Vec<usize> = (0..draw.rng.index(4)).map(|_| *draw.rng.pick(&[1, 2, 3, 3, 0])).collect();
+    let (mut indices, mut ats) = (Vec::new(), Vec::new());
+    for &size in &shape {
+        if draw.rng.chance(15) {
+            indices.push(Index::NewAxis);
+            ats.push(At::New);
+        }
+        let n = size as i64;
+        let (index, at) = match draw.rng.index(6) {
+            0 => (Index::At(-1), At::One(size - 1)),
+            1 => {
+                let (index, list) = range(draw, n);
+                (index, At::List(list))
+            }
+            _ => {
+                let less = draw.rng.index(aligned.len() + 1);
+                let own = aligned[less..].iter().map(|n| if draw.rng.chance(40) { 1 } else { *n });
+                let own: Vec<usize> = own.collect();
+                let prim = *draw.rng.pick(&[Prim::I64, Prim::I64, Prim::I8, Prim::U32]);
+                let low = if prim.is_signed() { -n } else { 0 };
+                let (places, list) = draw.array_from(&own, prim, 0, low, n);
+                let list = list.mapv(|i| (i as i64).rem_euclid(n) as f64);
+                match own[..] {
+                    [_] if draw.rng.chance(30) => {
+                        (Index::Take(list.iter().map(|i| *i as i64).collect()), At::Gather(list))
+                    }
+                    _ => (Index::from(&places), At::Gather(list)),
+                }
+            }
+        };
+        indices.push(index);
+        ats.push(at);
+    }
+    let lists: Vec<&Dense> =
+        ats.iter().filter_map(|at| if let At::Gather(list) = at { Some(list) } else { None }).collect();
+    let common = oracle::common(&lists.iter().map(|list| list.shape()).collect::<Vec<_>>());
+    draw.record.push(format!("{indices:?}"));
+    let expected = read_at(&x, &ats, &common);
+    (a.slice(indices), expected)
+}
+
+/// The values at indices, those of aligned lists, which have this shape, where the first list is.
+fn read_at(x: &Dense, ats: &[At], common: &[usize]) -> Dense {
+    let first = ats.iter().position(|at| matches!(at, At::Gather(_)));
+    let mut shape = Vec::new();
+    for (k, at) in ats.iter().enumerate() {
+        match at {
+            At::One(_) => {}
+            At::New => shape.push(1),
+            At::List(list) => shape.push(list.len()),
+            At::Gather(_) if first == Some(k) => shape.extend_from_slice(common),
+            At::Gather(_) => {}
+        }
+    }
+    Dense::from_shape_fn(ndarray::IxDyn(&shape), |place| {
+        let (mut rest, mut aligned) = (place.slice().to_vec(), Vec::new());
+        let mut source = Vec::new();
+        for (k, at) in ats.iter().enumerate() {
+            match at {
+                At::One(i) => source.push(*i),
+                At::New => drop(rest.remove(0)),
+                At::List(list) => source.push(list[rest.remove(0)]),
+                At::Gather(list) => {
+                    if first == Some(k) {
+                        aligned = rest.drain(..common.len()).collect();
+                    }
+                    let own = &aligned[aligned.len() - list.ndim()..];
+                    let own: Vec<usize> =
+                        own.iter().zip(list.shape()).map(|(i, n)| if *n == 1 { 0 } else { *i }).collect();
+                    source.push(list[ndarray::IxDyn(&own)] as usize);
+                }
+            }
+        }
+        x[ndarray::IxDyn(&source)]
+    })
+}
+
+/// A range of Python's kind over a mode of size `n`, and the coordinates in it.
+fn range(draw: &mut Draw, n: i64) -> (Index, Vec<usize>) {
+    let end = |draw: &mut Draw| draw.rng.chance(70).then(|| draw.rng.index(2 * n as usize + 5) as i64 - n - 2);
+    let (start, stop) = (end(draw), end(draw));
+    let step = *draw.rng.pick(&[1, 1, 2, 3, -1, -2]);
+    let place = |i: i64, low: i64, high: i64| (if i < 0 { i + n } else { i }).clamp(low, high);
+    let (low, high) = if step > 0 { (0, n) } else { (-1, n - 1) };
+    let first = start.map_or(if step > 0 { low } else { high }, |i| place(i, low, high));
+    let last = stop.map_or(if step > 0 { high } else { low }, |i| place(i, low, high));
+    let mut list = Vec::new();
+    let mut at = first;
+    while (step > 0 && at < last) || (step < 0 && at > last) {
+        list.push(at as usize);
+        at += step;
+    }
+    (Index::Range { start, stop, step }, list)
+}
