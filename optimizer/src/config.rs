@@ -1,4 +1,4 @@
-//! What a user can decide.
+//! Decisions that a user can make.
 
 use redpoll_logic::{Alias, Field, FloatMode, Format};
 use std::collections::BTreeMap;
@@ -6,98 +6,102 @@ use std::collections::BTreeMap;
 /// Decisions of the user; the default leaves everything to the optimizer.
 #[derive(Clone, Debug, Default)]
 pub struct Config {
-    /// Which laws hold for floats.
+    /// Float mode: the algebraic laws that hold for floats.
     pub float_mode: FloatMode,
-    /// What a `reorder` written directly around the argument of an aggregate says of the loops.
+    /// Effect of a `reorder` written directly around the argument of an aggregate on the loops.
     pub written_order: WrittenOrder,
-    /// Loop orders by query: the named fields keep this order among themselves, fields not named go anywhere.
+    /// Loop orders by query. The named fields keep this order among themselves; other fields may go
+    /// anywhere.
     pub loop_orders: BTreeMap<Alias, Vec<Field>>,
-    /// Formats by query, for those without a `reformat`.
+    /// Formats by query, for queries without a `reformat`.
     pub formats: BTreeMap<Alias, Format>,
-    /// The subjects of what may be changed: of the rules that rewrite what is computed, and the layout; all unless some are
-    /// taken out.
+    /// Enabled subjects of optimization: the rules that rewrite terms, and the layout. By default
+    /// all are enabled.
     pub subjects: Subjects,
-    /// What a query must cost at least, in steps of a loop, for rules to be tried on it: to try them takes about a
-    /// millisecond. The dearer it is beyond that, the more of the terms that they find are planned.
+    /// Lowest cost of a query, in steps along a list, for which rules are tried; trying them takes
+    /// about a millisecond. More of the equal terms are planned as the cost rises above this.
     pub worth: Worth,
-    /// Which of the equal terms that the rules find is planned.
+    /// Choice among the equal terms that the rules find.
     pub choice: Choice,
-    /// When the rest of a plan is planned anew because a query has written something else than was expected.
+    /// Condition for replanning the rest of a plan after a query has written other sizes than
+    /// estimated.
     pub adaptivity: Adaptivity,
 }
 
-/// Which of the equal terms of a query is planned.
+/// Choice among the equal terms of a query.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Choice {
-    /// The one that is estimated to cost least.
+    /// The term with the lowest estimated cost.
     #[default]
     Cheapest,
-    /// One drawn by a seed, whatever it costs, in orders and formats that are drawn, too: what is found on small data is
-    /// seldom cheaper, and is to be tested.
+    /// A random term of any cost, drawn by a seed, with random loop orders and formats. For tests:
+    /// on small data, rewritten terms are seldom cheaper and would not be chosen.
     Drawn(u64),
 }
 
-/// Whether the rest of a plan is planned anew between two of its queries.
+/// Condition for replanning the rest of a plan between two of its queries.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Adaptivity {
-    /// Never: the plan is kept.
+    /// Never; the plan is fixed.
     Off,
-    /// When both hold.
+    /// Replans when both conditions hold.
     On {
-        /// The numbers of positions that a query has written are off from the estimates by more than this factor, in
-        /// either direction.
+        /// Smallest factor by which the numbers of positions that a query has written deviate from
+        /// the estimates, in either direction.
         factor: f64,
-        /// What is to be saved at least, in steps of a loop: to plan and to compile the rest takes about so long.
+        /// Least savings, in steps along a list, that pay for planning and compiling the rest.
         worth: Worth,
     },
 }
 
 impl Default for Adaptivity {
-    /// Off by a factor of 4, and two milliseconds to be saved.
+    /// Returns a factor of 4 and savings of two million steps, about one millisecond.
     fn default() -> Adaptivity {
         Adaptivity::On { factor: 4.0, worth: Worth(2e6) }
     }
 }
 
-/// A cost from which on a query is worth rewriting.
+/// A threshold: the lowest cost, in steps along a list, at which a query is worth rewriting.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Worth(pub f64);
 
 impl Worth {
-    /// How many times the stored values of its inputs a query must cost at least for any of them to be measured.
+    /// Returns the lowest ratio of a query's cost to the stored values of its inputs at which
+    /// inputs are measured.
     pub(crate) fn passes(self) -> f64 {
         if self.0 > 0.0 { 8.0 } else { 0.0 }
     }
 
-    /// How many steps may go into measuring for a query that costs so many.
+    /// Returns the number of steps that may go into measuring for a query of the given cost.
     pub(crate) fn measuring(self, cost: f64) -> f64 {
         if self.0 > 0.0 { cost } else { f64::INFINITY }
     }
 }
 
 impl Default for Worth {
-    /// A tenth of a millisecond.
+    /// Returns 100,000 steps, less than a tenth of a millisecond.
     fn default() -> Worth {
         Worth(1e5)
     }
 }
 
-/// A subject of what the optimizer may change: rules of the algebra but for the last one.
+/// A subject of optimization. All but the last one are sets of rules of the algebra.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Subject {
-    /// Aggregates merged, split, and without what they do not depend on.
+    /// Aggregates: merged, split, and moved out of independent factors.
     Aggregates,
-    /// Aggregates pulled out of products and pushed to the factors that they depend on.
+    /// Aggregates pulled out of products and pushed to the factors that depend on their fields.
     Elimination,
     /// Products over sums, distributed and factored.
     Distribution,
-    /// Aggregates over symmetric tensors, cut to one order of their coordinates.
+    /// Aggregates over symmetric tensors, restricted to one order of their coordinates.
     Symmetry,
-    /// Arguments that say the same twice, and those that undo each other.
+    /// Redundant arguments, and arguments that undo each other.
     Identities,
-    /// Factors that lose the places at which others have nothing before they meet.
+    /// Factors filtered, before they are joined, by the coordinates at which other factors are not
+    /// fill.
     Filters,
-    /// No rules of the algebra: orders of loops and formats of all queries, chosen together.
+    /// Layout: loop orders and formats of all queries, chosen together. This subject has no rules.
     Layout,
 }
 
@@ -119,47 +123,47 @@ impl Subject {
 }
 
 impl Default for Subjects {
-    /// Every subject.
+    /// Returns the set of all subjects.
     fn default() -> Subjects {
         Subject::ALL.into_iter().fold(Subjects::none(), |set, (subject, _)| set.with(subject))
     }
 }
 
 impl Subjects {
-    /// No subject.
+    /// Returns the empty set.
     pub fn none() -> Subjects {
         Subjects(0)
     }
 
-    /// The set with a subject more.
+    /// Returns the set with a subject added.
     #[must_use]
     pub fn with(self, subject: Subject) -> Subjects {
         Subjects(self.0 | 1 << subject as u8)
     }
 
-    /// The set with a subject less.
+    /// Returns the set with a subject removed.
     #[must_use]
     pub fn without(self, subject: Subject) -> Subjects {
         Subjects(self.0 & !(1 << subject as u8))
     }
 
-    /// Whether the subject is in it.
+    /// Returns whether the set contains the subject.
     pub fn contains(self, subject: Subject) -> bool {
         self.0 >> subject as u8 & 1 == 1
     }
 
-    /// Whether it has no subject.
+    /// Returns whether the set is empty.
     pub fn is_empty(self) -> bool {
         self.0 == 0
     }
 }
 
-/// What a written `reorder` says of the loops of its query.
+/// Effect of a written `reorder` on the loops of its query.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum WrittenOrder {
-    /// It is the order of the loops: `(aggregate + 0 (reorder (mapjoin * A B) i k j) k)` runs i, k, j.
+    /// Pins the loop order: `(aggregate + 0 (reorder (mapjoin * A B) i k j) k)` runs i, k, j.
     #[default]
     Pins,
-    /// Nothing: the cost decides.
+    /// Has no effect: the cost decides.
     Ignored,
 }

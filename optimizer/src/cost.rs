@@ -1,16 +1,17 @@
 //! The constants of the cost model, in units of one step along a list of coordinates.
 //!
-//! `cargo run --release -p redpoll-bench --bin calibrate` measures those of events anew, by the kernels of the optimizing
-//! tier; with `--layouts`, by the workloads of `layouts` over generated inputs, too. These are from such a fit, held since
-//! against what `layouts` measures on other machines, real inputs included: what was told apart later (writes that miss, ends
-//! of loops, reads that look alike) and what had been priced for it (misses, entries, steps) was chosen there for the plans
-//! that come out and for the ranks. They are of virtual machines on server processors (x86-64, two cores), where a step takes
-//! 0.4 to 0.5 ns.
+//! `cargo run --release -p redpoll-bench --bin calibrate` measures the prices of events with the
+//! kernels of the optimizing tier; with `--layouts`, also with the workloads of `layouts` over
+//! generated inputs. The prices below started from such a fit and were then compared with
+//! measurements of `layouts` on other machines, real inputs included. Events that were added later
+//! (write misses, loop ends, aliased reads), and the prices that had covered them (misses, entries,
+//! steps), were set by hand for the resulting plans and their ranking. All measurements are from
+//! virtual machines on server processors (x86-64, two cores), where a step takes 0.4 to 0.5 ns.
 
 use crate::work::Event;
 use redpoll_logic::LevelKind;
 
-/// Every event with its name and what it costs, in the order of [`Event`].
+/// Every event with its name and price, in the order of [`Event`].
 pub(crate) const EVENTS: [(Event, &str, f64); 37] = [
     (Event::Query, "query", 2238.0),
     (Event::Enter, "enter", 2.50),
@@ -51,84 +52,91 @@ pub(crate) const EVENTS: [(Event, &str, f64); 37] = [
     (Event::Reorder, "reorder", 46.0),
 ];
 
-/// Bytes that the closest cache holds.
+/// Size of the closest cache, in bytes.
 pub(crate) const CLOSE_CACHE: f64 = (32u64 << 10) as f64;
-/// Bytes that the caches next to a core hold.
+/// Size of the caches next to a core, in bytes.
 pub(crate) const NEAR_CACHE: f64 = (512u64 << 10) as f64;
-/// Bytes that all caches hold.
+/// Size of all caches, in bytes.
 pub(crate) const FAR_CACHE: f64 = (8u64 << 20) as f64;
-/// Ends of fibers that a processor remembers.
+/// Number of fiber ends that a processor predicts.
 pub(crate) const FORESEEN: f64 = 2048.0;
-/// Bytes of a line of a cache.
+/// Size of a cache line, in bytes.
 pub(crate) const LINE: f64 = 64.0;
-/// Bytes between addresses that a processor tells apart only once it has translated them.
+/// Distance of addresses, in bytes, that a processor tells apart only after translating them.
 pub(crate) const ALIASED: u64 = 4096;
-/// Bytes from one access to the next, ascending, within which a processor fetches ahead: those of a page.
+/// Largest distance from one ascending access to the next, in bytes, within which a processor
+/// prefetches: a page.
 pub(crate) const FETCHED_AHEAD: f64 = 4096.0;
-/// Bytes of an array from which on its pages are not kept for the next one.
+/// Size of an array, in bytes, above which the allocator does not reuse its pages.
 pub(crate) const FRESH_PAGES: f64 = (32u64 << 20) as f64;
-/// An output level whose stored fraction is estimated above this is dense.
+/// Stored fraction above which an output level is estimated to be better dense.
 pub(crate) const DENSE_FRACTION: f64 = 0.5;
-/// What later queries read is never dense with more places for each stored one than this, however cheap its writes are.
+/// Largest number of coordinates per stored entry in a dense tensor that later queries read,
+/// however cheap its writes are.
 pub(crate) const DENSE_WASTE: f64 = 8.0;
-/// Nor are results. Products of matrices that have 8 to 17 took 0.55 to 0.85 of the time for being dense.
+/// Largest number of coordinates per stored entry in a dense result. Matrix products with 8 to 17
+/// took 0.55 to 0.85 of the time when dense.
 pub(crate) const DENSE_WASTE_OF_RESULTS: f64 = 20.0;
-/// What is folded along lists of so many places on average is folded in lanes. Four sums take 0.6 to 0.9 of the time of one
-/// along rows of 60 places and more, as long along rows of 37 of many lengths, and 1.1 along rows of 16 to 32.
+/// Average list length above which folds along lists are split into lanes. Four partial sums take
+/// 0.6 to 0.9 of the time of one along rows of 60 entries or more. They take as long along rows of
+/// 37 of varying lengths, and 1.1 along rows of 16 to 32.
 pub(crate) const LANE_WALK: f64 = 48.0;
-/// Not, however, where the coordinates lead to more bytes of lines. Along rows of 64 random places four sums take 0.9 of the
-/// time of one over 64 and 128 KiB, as long over 256 KiB, 1.1 over 512 KiB, 1.3 to 1.6 over 1 MiB, and as long again where no
-/// cache holds the vector; over bands of 200 to 20,000 places of a longer vector they would take 0.9 to 1.1.
+/// Bytes of gathered cache lines above which folds along lists are not split into lanes. Along rows
+/// of 64 random entries, four sums take 0.9 of the time of one over 64 and 128 KiB, and as long
+/// over 256 KiB. They take 1.1 over 512 KiB, 1.3 to 1.6 over 1 MiB, and as long again when the
+/// vector fits no cache. Over bands of 200 to 20,000 entries of a longer vector they would take 0.9
+/// to 1.1.
 pub(crate) const LANE_GATHER: f64 = (256u64 << 10) as f64;
-/// In so many.
+/// Number of lanes used for folds along lists.
 pub(crate) const LANES: u8 = 4;
-/// Steps of a merge that an entry of a list takes which a longer one leads.
+/// Merge steps per entry of a list that a longer list leads.
 pub(crate) const LED_STEP: f64 = 2.0;
-/// Steps of a gallop that a leap takes in a list which a shorter one leads, times 1.5 more than the logarithm to base 2 of
-/// how many entries it is wide.
+/// Gallop steps per leap in a list that a shorter list leads; a leap over `n` entries counts
+/// `log2(n) + 1.5` times.
 pub(crate) const LED_LEAP: f64 = 0.3;
-/// Members of an intersection gallop when their fibers' lengths differ by more than this factor.
+/// Ratio of fiber lengths above which the members of an intersection gallop.
 pub(crate) const GALLOP_RATIO: f64 = 8.0;
-/// Fibers are held where that costs at most this many times what it saves by the estimate. Filling them in is bounded by
-/// the loops outside, while the rounds of a loop inside of joins are estimated too low more often, and by more, than too
-/// high.
+/// Largest ratio of the cost of holding a fiber to its estimated savings. The cost of filling is
+/// bounded by the loops outside. Rounds of a loop inside joins are underestimated more often, and
+/// by more, than overestimated.
 pub(crate) const HOLD_RISK: f64 = 4.0;
-/// The largest dimension that a byte map of a workspace has; a hash table takes over.
+/// Largest dimension of a byte-map workspace; above it, a hash table is used.
 pub(crate) const BYTE_MAP_LIMIT: u64 = 1 << 22;
-/// The largest number of places of a scattered output that is dense whatever its density.
+/// Largest number of coordinates of a scattered output that is dense at any density.
 pub(crate) const SCATTER_LIMIT: f64 = (1u64 << 24) as f64;
-/// Coordinates of a map of at most so many times as many places are sorted by marks.
+/// Largest number of map coordinates per entry for which the entries are sorted by marks.
 pub(crate) const MARKED_WASTE: f64 = 64.0;
-/// And of no map of more places than this.
+/// Largest number of map coordinates for which entries are sorted by marks.
 pub(crate) const MOST_MARKED: f64 = (1u64 << 21) as f64;
-/// That takes as long as so many steps of a sort by comparisons for each.
+/// Cost of sorting by marks, in steps of a comparison sort per entry.
 pub(crate) const MARKED_STEPS: f64 = 3.0;
-/// Orders of more loops than this are not searched through, but built greedily.
+/// Largest number of loops whose orders are searched exhaustively; longer orders are built
+/// greedily.
 pub(crate) const EXHAUSTIVE_LOOPS: usize = 7;
 
-/// To count the coordinates of a stored place in all modes, for each mode.
+/// Cost of counting the coordinates of a stored entry in all modes, per mode.
 pub(crate) const COUNT_PLACE: f64 = 4.0;
-/// To sort the coordinates of a stored place in some modes, and to count them.
+/// Cost of sorting and counting the coordinates of a stored entry in some modes.
 pub(crate) const SORT_PLACE: f64 = 60.0;
-/// To find the mirrored place of a stored one.
+/// Cost of finding the mirror image of a stored entry.
 pub(crate) const COMPARE_PLACE: f64 = 40.0;
-/// To follow paths along links from a sample of places.
+/// Cost of following paths along links from a sample of entries.
 pub(crate) const FOLLOW_PATHS: f64 = 3e5;
-/// To keep a count of a coordinate, and to compare it with others.
+/// Cost of storing the count of a coordinate and comparing it with others.
 pub(crate) const COUNT_COORDINATE: f64 = 6.0;
 
-/// The part of accesses at so many bytes from each other that a processor does not tell apart.
+/// Returns the fraction of accesses with a stride of `bytes` whose addresses alias.
 pub(crate) fn aliased(bytes: u64) -> f64 {
     let shared = 1 << bytes.trailing_zeros().min(ALIASED.trailing_zeros());
     if 2 * shared >= ALIASED { shared as f64 / ALIASED as f64 } else { 0.0 }
 }
 
-/// What an event costs.
+/// Returns the price of an event.
 pub(crate) fn price(event: Event) -> f64 {
     EVENTS[event as usize].2
 }
 
-/// Going to the next coordinate of a level that has some.
+/// Returns the event of stepping to the next stored coordinate of a level.
 pub(crate) fn walk(kind: LevelKind) -> Event {
     match kind {
         LevelKind::SparseList | LevelKind::Singleton => Event::WalkList,
@@ -136,7 +144,7 @@ pub(crate) fn walk(kind: LevelKind) -> Event {
     }
 }
 
-/// Looking up a coordinate of a level.
+/// Returns the event of looking up a coordinate in a level.
 pub(crate) fn follow(kind: LevelKind) -> Event {
     match kind {
         LevelKind::Dense => Event::FollowDense,
@@ -149,7 +157,7 @@ pub(crate) fn follow(kind: LevelKind) -> Event {
     }
 }
 
-/// Writing to a coordinate of a level that takes writes in any order.
+/// Returns the event of writing to a level that takes writes in any order.
 pub(crate) fn write(kind: LevelKind) -> Event {
     match kind {
         LevelKind::Hash => Event::WriteHash,

@@ -1,13 +1,14 @@
-//! What can keep a plan from being optimized.
+//! Errors of the optimizer.
 
 use redpoll_logic::op::OpError;
 use redpoll_logic::{Alias, Field};
 
-/// Why no physical plan is made; the fault is the plan's author's, unless a variant says otherwise.
+/// The reason why a plan cannot be optimized. The plan's author is at fault, unless a variant says
+/// otherwise.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A field has no size: just a `coordinate` mentions it.
+    /// A field has no size, because only a `coordinate` mentions it.
     #[error("field `{field}` of query `{query}` has no size; join it with a table that has the field")]
     Unsized {
         /// The query.
@@ -15,7 +16,7 @@ pub enum Error {
         /// The field.
         field: Field,
     },
-    /// A field occurs in an expression whose fields do not have it.
+    /// An expression uses a field that is not bound in its environment.
     #[error("query `{query}` uses field `{field}`, which is not bound there")]
     Unbound {
         /// The query.
@@ -28,7 +29,7 @@ pub enum Error {
     Operator {
         /// The query.
         query: Alias,
-        /// What is wrong.
+        /// The cause.
         source: OpError,
     },
     /// A scan's operator has no identity, which the rewriting of scans needs.
@@ -46,16 +47,17 @@ pub enum Error {
     Format {
         /// The query.
         query: Alias,
-        /// What does not fit, and what would.
+        /// The mismatch, and a format that would fit.
         what: String,
     },
-    /// No order of the loops satisfies the orders that the plan pins.
+    /// No loop order satisfies all orders that the plan pins.
     #[error("query `{query}` has no loop order that satisfies every order pinned by its reorders and folds")]
     NoLoopOrder {
         /// The query.
         query: Alias,
     },
-    /// A query computes values of another dtype than it declares; the fault is that of whoever built the plan.
+    /// A query computes values of another dtype than it declares. The code that built the plan is
+    /// at fault.
     #[error("query `{query}` computes {found} where {expected} is declared")]
     DType {
         /// The query.

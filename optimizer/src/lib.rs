@@ -1,35 +1,40 @@
-//! From Logic plans to physical plans.
+//! Optimizer: turns Logic plans into physical plans.
 //!
-//! [`optimize`] rewrites what is computed, in an e-graph, and makes a physical plan of it; [`optimize_plain`], the plain
-//! path, makes one good physical plan without rewriting.
+//! [`optimize`] rewrites the plan in an e-graph and then plans it physically. [`optimize_plain`],
+//! the plain path, makes one good physical plan without rewriting.
 //!
-//! Its pipeline, one file a pass:
+//! The pipeline, one file per pass:
 //!
 //! | pass | from | to |
 //! |---|---|---|
 //! | `normalize` | Logic plan | nests: one query each, maps pushed to the accesses |
-//! | `lookup` | nest | nest without the loops that equality masks decide |
-//! | `merge` | nests | nests, those over the same loops merged |
+//! | `lookup` | nest | nest without the loops that equality masks make lookups |
+//! | `merge` | nests | nests; nests over the same loops are merged |
 //! | `algebra` | nest | nest with an equal value that costs less |
-//! | `split` | nest | candidates, fields split where tensors are stored, or read, in blocks |
-//! | `skew` | nest | candidates, fields replaced by diagonals where tensors are stored by diagonals |
-//! | `loop_order` | nest | an order of its loops; `pricing` and `writes` count its work |
-//! | `isolate` | nest and order | schedule: folds put where they are computed, or queries of their own |
-//! | `concordize` | schedule | schedule whose accesses all fit, copies made before |
-//! | `emit` | schedule | physical query; `formats`, `structure`, `patterns`, `workspace`, `protocols`, `intersection` and `lanes` decide for it |
-//! | `layout` | queries so far | the same queries, in orders and formats that are chosen together |
+//! | `split` | nest | candidates with fields split where tensors are stored, or read, in blocks |
+//! | `skew` | nest | candidates with fields replaced by diagonals where tensors are stored by diagonals |
+//! | `loop_order` | nest | a loop order; `pricing` and `writes` count its work |
+//! | `isolate` | nest and order | schedule: each fold at its depth, or in a query of its own |
+//! | `concordize` | schedule | schedule whose accesses are all concordant, after copies |
+//! | `emit` | schedule | physical query; `formats`, `structure`, `patterns`, `workspace`, `protocols`, `intersection` and `lanes` decide its parts |
+//! | `layout` | queries so far | the same queries, in loop orders and formats that are chosen together |
 //!
-//! What holds of every physical plan it makes:
+//! Invariants of every physical plan:
 //! - Every alias is written once, before it is read; produced aliases are written.
-//! - The indices of a query's loops, those of temporaries included, are distinct; an index is used inside its loop only.
-//! - A loop over `Extent::Block` is inside the loop of its outer index, one over `Extent::Skew` inside that of the other.
-//! - Each access and output has one subscript, and each access one protocol, for each storage mode.
-//! - A walked or galloped level is bound by a loop further in than all levels outside of it, as an affine form of its
-//!   index.
-//! - Temporaries are listed after those that they read.
-//! - An output without a fold writes each place at most once; a fold starts from the output's fill.
+//! - The indices of a query's loops, including those of temporaries, are distinct; an index is used
+//!   only inside its loop.
+//! - A loop over `Extent::Block` is inside the loop of its outer index; a loop over `Extent::Skew`
+//!   is inside the loop of the other index.
+//! - Each access and output has one subscript for each storage mode; each access also has one
+//!   protocol for each.
+//! - A walked or galloped level is bound by a loop inside those of all its outer levels, as an
+//!   affine form of the loop's index.
+//! - A temporary is listed after the temporaries that it reads.
+//! - An output without a fold writes each coordinate at most once; a fold starts from the output's
+//!   fill.
 //! - Writes into lists and singletons come in order, or a workspace takes them.
-//! - The reduced loops of an operator that cannot be regrouped have the order of its aggregate's fields.
+//! - The reduced loops of an operator that cannot be regrouped have the order of its aggregate's
+//!   fields.
 
 #![forbid(unsafe_code)]
 
@@ -98,40 +103,39 @@ use std::sync::Arc;
 use term::{At, Fold, Nest, NestKind, Node, Read, Term};
 use unify::renamed;
 
-/// Does beforehand what the first plan that is rewritten would wait for, about a tenth of a second.
+/// Builds the rule tables in advance, so that the first plan that is rewritten does not pay for
+/// them (about 0.1 s).
 pub fn warm_up() {
     algebra::warm_up();
 }
 
-/// Makes a physical plan by the plain path: what is computed is not rewritten.
+/// Makes a physical plan by the plain path, without rewriting.
 ///
-/// # Errors
-/// As [`optimize`].
+/// # Errors The errors of [`optimize`].
 pub fn optimize_plain(plan: &Plan, statistics: &Statistics, config: &Config) -> Result<(PhysicalPlan, Report), Error> {
     optimize(plan, statistics, &Config { subjects: Subjects::none(), ..config.clone() })
 }
 
 /// Makes a physical plan.
 ///
-/// # Errors
-/// When an operator does not fit, a field has no size, a requested format does not fit its query, or pinned loop orders
-/// contradict each other.
+/// # Errors Fails when an operator does not fit its arguments, a field has no size, a requested
+/// format does not fit its query, or pinned loop orders contradict each other.
 pub fn optimize(plan: &Plan, statistics: &Statistics, config: &Config) -> Result<(PhysicalPlan, Report), Error> {
     planned(plan, statistics, config, &mut algebra::rewrite)
 }
 
-/// Makes a physical plan of which the rest can be planned anew once it is known what its first queries have written.
+/// Makes a physical plan whose later queries can be replanned once the output sizes of the earlier
+/// queries are measured.
 ///
-/// # Errors
-/// As [`optimize`].
+/// # Errors The errors of [`optimize`].
 pub fn optimize_adaptive(plan: &Plan, statistics: &Statistics, config: &Config) -> Result<AdaptivePlan, Error> {
     plan_nests(plan, statistics, config, &mut algebra::rewrite)
 }
 
-/// What gives nests that stand for one of the plan, of which it is told what it costs about.
+/// Function that returns the nests that replace a nest of the plan, given its rough cost.
 type Rewrite<'r> = &'r mut dyn FnMut(&mut Context, Nest, f64) -> Vec<Waiting>;
 
-/// Makes a physical plan of nests that `rewrite` gives for those of the plan.
+/// Makes a physical plan, with each nest of the plan replaced by `rewrite`.
 fn planned(
     plan: &Plan,
     statistics: &Statistics,
@@ -143,7 +147,8 @@ fn planned(
 }
 
 fn plan_nests(plan: &Plan, statistics: &Statistics, config: &Config, rewrite: Rewrite) -> Result<AdaptivePlan, Error> {
-    // Plans are built in the default mode; where one cannot be had in another, it has the fill values of the default mode.
+    // Plans are built in the default float mode. A plan that cannot be rebuilt in strict mode keeps
+    // the fill values of the default mode.
     let strict = (config.float_mode == FloatMode::StrictIeee).then(|| plan.in_mode(config.float_mode).ok()).flatten();
     let plan = strict.as_ref().unwrap_or(plan);
     let nests = normalize(plan, config)?;
@@ -155,11 +160,11 @@ fn plan_nests(plan: &Plan, statistics: &Statistics, config: &Config, rewrite: Re
     cx.report.phase("nests", nests.iter().map(|nest| format!("{nest}\n")).collect());
     let names = cx.aliases().clone();
     plan_rest(&mut cx, &nests, rewrite)?;
-    // Terms are held against each other by estimates to which formats do not matter; of those that come near, the whole
-    // plans are.
+    // Terms are compared by estimates that ignore formats; for the runner-up terms, whole plans are
+    // compared.
     let mut taken = None;
     for Close { begun: mut again, other, before, found } in std::mem::take(&mut cx.close) {
-        // What comes later was found behind what was chosen first.
+        // Later candidates were forked from the plan that has just been replaced.
         if taken.is_some_and(|taken| taken != again.begun) {
             break;
         }
@@ -175,14 +180,14 @@ fn plan_nests(plan: &Plan, statistics: &Statistics, config: &Config, rewrite: Re
     Ok(AdaptivePlan::new(cx, nests.clone().into(), plan.produces.clone()))
 }
 
-/// Plans the nests that wait, and those of the plan that were not begun.
+/// Plans the waiting nests, then the nests of the plan that are not begun, then the layout.
 pub(crate) fn plan_rest(cx: &mut Context, nests: &[Nest], rewrite: Rewrite) -> Result<(), Error> {
     let (first, names) = (cx.queries.len(), cx.aliases().clone());
     plan_waiting(cx, nests, rewrite)?;
     lay_out(cx, first, names)
 }
 
-/// The same, in the formats that each query has by itself.
+/// Plans the same nests as [`plan_rest`], each query in its own best formats.
 fn plan_waiting(cx: &mut Context, nests: &[Nest], rewrite: Rewrite) -> Result<(), Error> {
     let mut measured = cx.measures();
     loop {
@@ -202,7 +207,7 @@ fn plan_waiting(cx: &mut Context, nests: &[Nest], rewrite: Rewrite) -> Result<()
     Ok(())
 }
 
-/// Has as much measured for a nest as it is worth, and gives what its loops cost about.
+/// Measures statistics within the nest's budget; returns a rough cost of its loops.
 fn measure_for(cx: &mut Context, nest: &Nest) -> f64 {
     cx.measure(false);
     cx.memo.hold(&nest.sizes, &nest.pins);
@@ -212,13 +217,13 @@ fn measure_for(cx: &mut Context, nest: &Nest) -> f64 {
         return rough;
     }
     cx.measuring.allow(worth.measuring(rough));
-    // Where a few coordinates have most places, that is known first, and a query costs more.
+    // Measured skew can raise the cost estimate, and the budget with it.
     let skewed = rough_cost(cx, nest);
     cx.measuring.allow(worth.measuring((skewed - rough).max(0.0)));
     skewed
 }
 
-/// Plans one nest, after the queries that it needs.
+/// Plans one nest, after the queries that the nest needs.
 pub(crate) fn plan_nest(cx: &mut Context, nest: Nest) -> Result<(), Error> {
     plan_as(cx, nest, Origin::Plan)
 }
@@ -232,7 +237,7 @@ fn plan_as(cx: &mut Context, nest: Nest, origin: Origin) -> Result<(), Error> {
         let mut best: Option<(Nest, Ordered)> = None;
         for candidate in candidates {
             let most = best.as_ref().map_or(f64::INFINITY, |(_, ordered)| ordered.work.cost());
-            // A fold that has no order costs infinity.
+            // A fold without a valid order costs infinity.
             let ordered = order_loops_below(cx, &candidate, most).filter(|o| o.work.cost().is_finite());
             best = ordered.map(|ordered| (candidate, ordered)).or(best);
         }
@@ -248,8 +253,8 @@ fn plan_as(cx: &mut Context, nest: Nest, origin: Origin) -> Result<(), Error> {
     }
 }
 
-/// Appends the query of a nest in that order of its loops to the plan, after the copies that it needs; unless it has folds
-/// that have to be stored before, which are given instead.
+/// Appends the nest's query, in the given loop order, to the plan, after the copies that the query
+/// needs. Returns instead the folds that must be stored first, if there are any.
 fn commit(cx: &mut Context, nest: &Nest, ordered: Ordered, waiting: &Waiting) -> Result<Result<(), Vec<Term>>, Error> {
     let schedule = match isolate(cx, &with_formats(nest, &ordered.dense), &ordered.order) {
         Ok(schedule) => schedule,
@@ -261,7 +266,7 @@ fn commit(cx: &mut Context, nest: &Nest, ordered: Ordered, waiting: &Waiting) ->
     Ok(Ok(()))
 }
 
-/// Plans what a nest needs while it waits.
+/// Runs `plan` while the nest is on the waiting list.
 fn while_waiting<T>(
     cx: &mut Context,
     waiting: Waiting,
@@ -273,7 +278,7 @@ fn while_waiting<T>(
     planned
 }
 
-/// The nest whose outputs that are better dense are.
+/// Returns the nest with dense formats for the outputs that are cheaper dense.
 fn with_formats(nest: &Nest, dense: &[bool]) -> Nest {
     let mut nest = nest.clone();
     for (target, _) in nest.outputs.iter_mut().zip(dense).filter(|(_, dense)| **dense) {
@@ -282,13 +287,13 @@ fn with_formats(nest: &Nest, dense: &[bool]) -> Nest {
     nest
 }
 
-/// Gives the first of some folds of the nest a query of its own, together with those of the others that go through the same
-/// loops, and reads their results instead.
+/// Plans a query that stores the first of the given folds of the nest, joined with those of the
+/// others that have the same loops. Replaces the folds by reads of its outputs.
 fn store(cx: &mut Context, nest: &mut Nest, origin: Origin, terms: &[Term]) -> Result<(), Error> {
     let mut stored: Option<Nest> = None;
     for term in terms {
         let Node::Fold(fold) = term.node() else { continue };
-        // Another one may have been it up to the names of fields, and is read by now.
+        // An earlier fold that is equal up to field names may have replaced this fold already.
         if !nest.outputs.iter().any(|target| has(&target.value, term)) {
             continue;
         }
@@ -313,7 +318,7 @@ fn store(cx: &mut Context, nest: &mut Nest, origin: Origin, terms: &[Term]) -> R
     Ok(())
 }
 
-/// Whether a term stands in another one, outside of subscripts or in them.
+/// Returns whether a term occurs in another term, subscripts included.
 fn has(within: &Term, term: &Term) -> bool {
     let mut found = false;
     within.replace(
@@ -326,7 +331,8 @@ fn has(within: &Term, term: &Term) -> bool {
     found
 }
 
-/// Reads what a nest stores in place of the fold that it is of, also where that stands with other fields.
+/// Replaces a fold, and folds that are equal up to field names, by reads of the tensor that the
+/// nest `stored` writes.
 fn read_instead(cx: &Context, nest: &mut Nest, term: &Term, fold: &Fold, stored: &Nest) {
     let (alias, shape, fill) = (stored.name().clone(), stored.outputs[0].shape.clone(), fold.init.clone());
     let at = isolate::stored_read(stored, fold);

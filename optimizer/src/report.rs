@@ -1,4 +1,5 @@
-//! What was decided, and why: the phases of a plan and the decisions of each query, printed by `redpoll explain`.
+//! Report of an optimization: the plan after each phase and the decisions for each query, printed
+//! by `redpoll explain`.
 
 use crate::loop_order::Ordered;
 use crate::work::Work;
@@ -8,40 +9,41 @@ use redpoll_logic::{Alias, Field, TensorType};
 use std::fmt;
 use std::sync::Arc;
 
-/// A readable account of one optimization.
+/// Report of one optimization.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
     /// The plan after each phase, as text.
     pub phases: Vec<Phase>,
-    /// The decisions, one for each query of the physical plan, in its order.
+    /// The decisions, one for each query of the physical plan, in plan order.
     pub decisions: Vec<Decision>,
-    /// What was asked of inputs and found true or not: the plan serves inputs of which the same is true.
+    /// Facts that the optimizer asked about inputs, with their truth. The plan is valid for all
+    /// inputs with the same answers.
     pub facts: Vec<(Alias, Fact, bool)>,
-    /// Where the rest of the plan was planned anew while it ran, in order.
+    /// The adaptations of the plan during its run, in order.
     pub adaptations: Vec<Adaptation>,
 }
 
-/// The rest of a plan was planned anew.
+/// A replanning of the rest of a plan.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Adaptation {
-    /// The number of the query after which that was.
+    /// Index of the query after which the rest was replanned.
     pub after: usize,
-    /// What this query has written, where that is not what was expected.
+    /// Outputs of this query whose sizes deviate from the estimates.
     pub miscounts: Vec<Miscount>,
-    /// What the rest would have cost as it was planned before, estimated by the true counts.
+    /// Cost of the rest as planned before, estimated with the true counts.
     pub before: f64,
-    /// What it costs now, estimated by the true counts.
+    /// Cost of the new rest, estimated with the true counts.
     pub cost: f64,
 }
 
-/// A tensor that has not as many positions as was expected.
+/// A tensor whose numbers of positions deviate from the estimates.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Miscount {
-    /// Its name.
+    /// The tensor's name.
     pub alias: Alias,
-    /// The estimated numbers of positions below its levels, outermost first.
+    /// The estimated numbers of positions below the levels, outermost first.
     pub estimated: Vec<f64>,
-    /// The true numbers.
+    /// The true numbers of positions, outermost first.
     pub counted: Vec<u64>,
 }
 
@@ -54,64 +56,64 @@ pub struct Phase {
     pub plan: String,
 }
 
-/// What was decided for one query.
+/// The decisions for one query.
 #[derive(Clone, Debug)]
 pub struct Decision {
-    /// Why the query exists.
+    /// The reason why the query exists.
     pub origin: Origin,
-    /// The rules that made the nest which the query computes, or is needed for.
+    /// The rules that produced the nest that this query computes or contributes to.
     pub rules: Vec<Rule>,
-    /// The order of its loops, outermost first.
+    /// The loop order, outermost first.
     pub order: Vec<Field>,
-    /// The estimated cost of that order.
+    /// The estimated cost of the query, in steps along a list.
     pub cost: f64,
-    /// The estimated work that this is the cost of.
+    /// The estimated work of the query.
     pub work: Work,
-    /// The orders that were priced, cheapest first, at most [`Decision::SHOWN`].
+    /// The orders that were priced, cheapest first; at most [`Decision::SHOWN`].
     pub considered: Vec<(Vec<Field>, f64)>,
-    /// Its outputs.
+    /// The outputs of the query.
     pub outputs: Vec<DecidedOutput>,
 }
 
-/// A rule of the algebra that a nest was rewritten by.
+/// An algebraic rule that rewrote a nest.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Rule {
-    /// Its name, in kebab case.
+    /// The name, in kebab case.
     pub name: &'static str,
-    /// What it says, with `+` and `*` for any operators for which the law holds.
+    /// The equation, with `+` and `*` for any operators for which the law holds.
     pub equation: &'static str,
 }
 
-/// Why a query exists.
+/// The reason why a query exists.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Origin {
-    /// The plan asks for it.
+    /// The plan asks for the query.
     Plan,
-    /// A fold is stored because its fields are not the outermost loops of the query that reads it.
+    /// The query stores a fold whose fields are not the outermost loops of the query that reads it.
     Isolated,
-    /// A tensor is copied into an order that the loops can walk.
+    /// The query copies a tensor into a storage order that the loops can walk.
     Copied,
 }
 
-/// What was decided for an output.
+/// The decisions for an output.
 #[derive(Clone, Debug)]
 pub struct DecidedOutput {
-    /// Its name.
+    /// The output's name.
     pub alias: Alias,
-    /// Its type, with the format.
+    /// The output's type, with its format.
     pub ty: Arc<TensorType>,
-    /// The estimated numbers of positions below its levels, outermost first.
+    /// The estimated numbers of positions below the levels, outermost first.
     pub positions: Vec<f64>,
-    /// The number of stored values that is never exceeded.
+    /// Upper bound of the number of stored values.
     pub most: f64,
-    /// The workspace that its writes go through.
+    /// The workspace that takes the writes.
     pub workspace: Option<Workspace>,
-    /// The operand whose levels it shares.
+    /// The operand whose levels the output shares.
     pub pattern: Option<Alias>,
 }
 
 impl Decision {
-    /// So many of the considered orders are kept.
+    /// Largest number of considered orders in the report.
     pub const SHOWN: usize = 6;
 
     pub(crate) fn new(origin: Origin, ordered: Ordered) -> Decision {
@@ -122,7 +124,7 @@ impl Decision {
         decision
     }
 
-    /// Keeps the cheapest of the orders that were priced.
+    /// Stores the cheapest of the orders that were priced.
     pub(crate) fn consider(&mut self, mut orders: Vec<(Vec<Field>, f64)>) {
         orders.sort_by(|(_, a), (_, b)| a.total_cmp(b));
         orders.truncate(Decision::SHOWN);
@@ -131,14 +133,14 @@ impl Decision {
 }
 
 impl DecidedOutput {
-    /// The estimated number of stored values.
+    /// Returns the estimated number of stored values.
     pub fn stored(&self) -> f64 {
         self.positions.last().copied().unwrap_or(1.0)
     }
 }
 
 impl Origin {
-    /// What is said of a query beside its name; nothing of those that the plan asks for.
+    /// Returns the words printed beside a query's name; `None` for queries of the plan itself.
     pub fn words(self) -> Option<&'static str> {
         match self {
             Origin::Plan => None,
@@ -149,7 +151,8 @@ impl Origin {
 }
 
 impl Report {
-    /// The estimated work of the whole plan. That of copies is counted where they are read.
+    /// Returns the estimated work of the whole plan. The work of copies is part of the queries that
+    /// read them.
     pub fn work(&self) -> Work {
         self.decisions.iter().filter(|d| d.origin != Origin::Copied).map(|d| d.work).sum()
     }

@@ -1,7 +1,8 @@
-//! Work: how often each kind of event happens, and what that costs.
+//! Work: how often each kind of event happens, and the cost of these events.
 //!
-//! The cost model is linear: the cost of a query is the sum over the events of their number times their constant. What
-//! counts them never looks at constants, so that these can be fitted to times of queries whose events are known.
+//! The cost model is linear: the cost of a query is the sum over all events of count times price.
+//! The code that counts events never reads prices, so prices can be fitted to timings of queries
+//! with known event counts.
 
 use crate::cost::{EVENTS, price};
 use std::fmt;
@@ -9,61 +10,62 @@ use std::fmt;
 /// A kind of event that takes time.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Event {
-    /// A query is run: its call, its first allocations.
+    /// Running a query: the call and its first allocations.
     Query,
-    /// A loop that stored coordinates drive begins, once for each round of those outside of it.
+    /// Entering a loop driven by stored coordinates, once per round of the loops outside.
     Enter,
-    /// One begins over the fibers that it was over in the round before.
+    /// Entering a loop over the same fibers as in the round before.
     EnterAgain,
-    /// A loop over every coordinate begins.
+    /// Entering a loop over every coordinate.
     EnterDense,
-    /// A loop that stored coordinates drive ends where a processor has not foreseen it: it remembers the ends of so many
-    /// fibers only.
+    /// An unpredicted end of a loop driven by stored coordinates. A processor remembers the ends of
+    /// only a limited number of fibers.
     End,
-    /// A round of a loop that stored coordinates drive.
+    /// A round of a loop driven by stored coordinates.
     Round,
-    /// A round of an innermost loop over every coordinate that reads neighbours.
+    /// A round of an innermost loop over every coordinate that reads adjacent positions.
     DenseRound,
-    /// A round of one that reads places with others between them.
+    /// A round of an innermost loop over every coordinate that reads positions with a stride.
     StridedRound,
     /// A step along a list of coordinates.
     WalkList,
     /// A step along a hash table or a map, or along runs, blocks and bands.
     WalkOther,
-    /// A step along lists that are merged: which of them goes on cannot be foreseen.
+    /// A step along merged lists; a processor cannot predict which list advances.
     Merge,
-    /// A step along the shorter one of two lists, of which the longer one is galloped through, times the logarithm to base
-    /// 2 of the ratio of their lengths.
+    /// A step along the shorter of two lists while the longer one is galloped, times the base-2
+    /// logarithm of the ratio of their lengths.
     Gallop,
-    /// A known coordinate of a dense level.
+    /// A lookup of a given coordinate in a dense level.
     FollowDense,
-    /// A known coordinate of a map, a band or an interval.
+    /// A lookup of a given coordinate in a map, a band or an interval.
     FollowTable,
-    /// A known coordinate of a hash table.
+    /// A lookup of a given coordinate in a hash table.
     FollowHash,
-    /// A known coordinate of a fiber that is held in a byte map.
+    /// A lookup of a given coordinate in a fiber that is held in a byte map.
     FollowHeld,
-    /// A known coordinate of a list or of runs, which are searched.
+    /// A lookup of a given coordinate in a list or in runs, by binary search.
     Search,
-    /// An access to a place that the closest cache does not hold.
+    /// An access that misses the closest cache.
     CloseMiss,
-    /// An access to a place that the caches next to the core do not hold.
+    /// An access that misses the caches next to the core.
     NearMiss,
-    /// An access to a place that no cache holds.
+    /// An access that misses all caches.
     FarMiss,
-    /// A read of a place whose address looks like that of the one before, so that they are in each other's way: they differ
-    /// by a multiple of what a processor tells apart, and caches have both in one set.
+    /// A read at an address that aliases the previous one: the two differ by a multiple of the
+    /// bytes that a processor tells apart, and share a cache set.
     AliasedRead,
-    /// A write into a dense level at a place that the caches next to the core do not hold: nothing waits for it, so that
-    /// several are on their way at once.
+    /// A write into a dense level that misses the caches next to the core. No instruction waits for
+    /// the write, so several are in flight at once.
     NearWrite,
-    /// A write into a dense level at a place that no cache holds.
+    /// A write into a dense level that misses all caches.
     FarWrite,
-    /// A value that is folded into the one before.
+    /// A value that is folded into the previous one.
     Fold,
-    /// A value that is computed and not folded into the one before, or an operator more on the way to one that is.
+    /// A value that is computed without a fold into the previous one, or an extra operator on the
+    /// way to a folded value.
     Compute,
-    /// A place that is appended to a list.
+    /// An entry that is appended to a list.
     Append,
     /// A write into a dense level, in any order.
     WriteDense,
@@ -71,25 +73,27 @@ pub enum Event {
     WriteMap,
     /// A write into a hash table.
     WriteHash,
-    /// A coordinate that is sorted, times the logarithm to base 2 of how many there are.
+    /// A coordinate that is sorted, times the base-2 logarithm of the number of coordinates.
     Sort,
-    /// An entry of a hash table that is sorted, times the logarithm to base 2 of how many there are.
+    /// An entry of a hash table that is sorted, times the base-2 logarithm of the number of
+    /// entries.
     SortHash,
-    /// A place that is read out of a workspace.
+    /// An entry that is read out of a workspace.
     Flush,
-    /// Eight bytes that are allocated and set to their first value.
+    /// Eight bytes that are allocated and initialized.
     Clear,
-    /// Eight bytes in an array so large that the allocator gets its pages from the system each time.
+    /// Eight bytes in an array so large that the allocator requests its pages from the system each
+    /// time.
     Fault,
-    /// Eight bytes that are read in order and that no cache holds.
+    /// Eight bytes that are read in order and miss all caches.
     Stream,
-    /// Eight bytes that are read in order and that the caches next to the core do not hold.
+    /// Eight bytes that are read in order and miss the caches next to the core.
     StreamNear,
-    /// A stored place that is converted into another order, for each level but one.
+    /// A stored entry that is converted into another storage order, for each level but one.
     Reorder,
 }
 
-/// How often each event happens.
+/// Counts of all events, with their total cost.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Work {
     counts: [f64; EVENTS.len()],
@@ -99,20 +103,20 @@ pub struct Work {
 impl Work {
     /// No work.
     pub(crate) const NONE: Work = Work { counts: [0.0; EVENTS.len()], cost: 0.0 };
-    /// What cannot be done: it costs infinity.
+    /// Work that cannot be done; its cost is infinite.
     pub(crate) const IMPOSSIBLE: Work = Work { counts: [0.0; EVENTS.len()], cost: f64::INFINITY };
 
-    /// How often an event happens.
+    /// Returns the count of an event.
     pub fn count(&self, event: Event) -> f64 {
         self.counts[event as usize]
     }
 
-    /// What all events cost, in steps along a list.
+    /// Returns the cost of all events, in steps along a list.
     pub fn cost(&self) -> f64 {
         self.cost
     }
 
-    /// Every event with its number.
+    /// Iterates over all events with their counts.
     pub fn counts(&self) -> impl Iterator<Item = (Event, f64)> + '_ {
         EVENTS.iter().map(|(event, ..)| (*event, self.count(*event)))
     }
@@ -122,7 +126,7 @@ impl Work {
         self.cost += count * price(event);
     }
 
-    /// The work done so many times.
+    /// Returns this work repeated `factor` times.
     #[must_use]
     pub(crate) fn times(mut self, factor: f64) -> Work {
         self.counts.iter_mut().for_each(|count| *count *= factor);
@@ -130,7 +134,7 @@ impl Work {
         self
     }
 
-    /// The cheaper one of both.
+    /// Returns the cheaper of the two.
     #[must_use]
     pub(crate) fn cheaper(self, other: Work) -> Work {
         if other.cost < self.cost { other } else { self }
@@ -166,17 +170,17 @@ impl std::iter::Sum for Work {
 }
 
 impl Event {
-    /// Every event.
+    /// Iterates over all events.
     pub fn all() -> impl Iterator<Item = Event> {
         EVENTS.iter().map(|(event, ..)| *event)
     }
 
-    /// Its name in tables.
+    /// Returns the event's name in tables.
     pub fn name(self) -> &'static str {
         EVENTS[self as usize].1
     }
 
-    /// What it costs, in steps along a list.
+    /// Returns the cost of one event, in steps along a list.
     pub fn price(self) -> f64 {
         price(self)
     }
@@ -194,7 +198,7 @@ impl fmt::Display for Work {
 mod tests {
     use super::*;
 
-    /// Protects that the table has every event at its place: counts are kept by it.
+    /// Counts are indexed by discriminant, so the table must list the events in order.
     #[test]
     fn the_table_has_the_events_in_their_order() {
         for (at, (event, name, _)) in EVENTS.iter().enumerate() {

@@ -25,7 +25,7 @@ impl At {
         }
     }
 
-    /// The affine form, unless it is of another kind.
+    /// Returns the affine form, or `None` for other kinds of coordinates.
     pub(crate) fn as_affine(&self) -> Option<&Affine> {
         match self {
             At::Subscript(Subscript::Affine(a)) => Some(a),
@@ -33,7 +33,7 @@ impl At {
         }
     }
 
-    /// The loop fields that it depends on, sorted, each once.
+    /// Returns the loop fields of the coordinate, sorted and distinct.
     pub(crate) fn fields(&self) -> Vec<Field> {
         match self {
             At::Subscript(s) => s.form().terms.iter().map(|(f, _)| f.clone()).collect(),
@@ -41,7 +41,7 @@ impl At {
         }
     }
 
-    /// Whether all loop fields that it depends on are of that kind.
+    /// Returns whether all loop fields of the coordinate satisfy the predicate.
     pub(crate) fn all_fields(&self, is: impl Fn(&Field) -> bool) -> bool {
         match self {
             At::Subscript(s) => s.form().terms.iter().all(|(f, _)| is(f)),
@@ -49,12 +49,12 @@ impl At {
         }
     }
 
-    /// Whether it depends on a loop field.
+    /// Returns whether the coordinate depends on the loop field.
     pub(crate) fn has(&self, field: &Field) -> bool {
         !self.all_fields(|f| f != field)
     }
 
-    /// The coordinate as an `i64` value.
+    /// Returns the coordinate as an `i64` term.
     pub(crate) fn value(&self, mode: FloatMode) -> Term {
         match self {
             At::Value(t) => t.clone(),
@@ -68,7 +68,7 @@ impl At {
         }
     }
 
-    /// `subscript` with every field replaced by a coordinate.
+    /// Replaces every field of `subscript` by a coordinate.
     pub(crate) fn compose(subscript: &Subscript, with: &dyn Fn(&Field) -> At, mode: FloatMode) -> At {
         let form = subscript.form();
         let parts: Vec<(At, i64)> = form.terms.iter().map(|(f, c)| (with(f), *c)).collect();
@@ -100,7 +100,7 @@ impl At {
         }
     }
 
-    /// The coordinate that an `i64` term gives; affine when the term is.
+    /// Converts an `i64` term to a coordinate, affine if the term is affine.
     pub(crate) fn from_value(term: Term) -> At {
         match (term.node(), term.fill()) {
             (Node::Coordinate(a), _) => At::Subscript(Subscript::Affine(a.clone())),

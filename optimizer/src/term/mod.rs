@@ -1,10 +1,13 @@
-//! The form between Logic and physical plans: one [`Nest`] a query, made of [`Term`]s.
+//! The form between Logic and physical plans: one [`Nest`] per query, made of [`Term`]s.
 //!
-//! A term is a pointwise expression over loop fields. Relabels, reorders and index maps are gone: an access reads each
-//! mode of its tensor at an [`At`]. What is left of an aggregate inside a term is a [`Fold`], and so is a scan. Terms are
-//! simplified as they are built; a term knows its fill: the value it has wherever every access gives the fill of its
-//! tensor. A scan has no such value; its fill says nothing. A tensor that stores every place never gives its fill, so an
-//! operator whose other arguments decide the result has the fill that they decide.
+//! A term is a pointwise expression over loop fields. Relabels, reorders and index maps are
+//! resolved: an access reads each mode of its tensor at an [`At`]. An aggregate inside a term is a
+//! [`Fold`], and so is a scan.
+//!
+//! Terms are simplified as they are built. A term has a fill: its value wherever every access
+//! returns the fill of its tensor. A scan has no such value, so its fill is meaningless. A tensor
+//! that stores every coordinate never returns its fill; an operator whose result is decided by its
+//! other arguments has the fill that they decide.
 
 mod at;
 mod nest;
@@ -19,21 +22,22 @@ use rustc_hash::FxHasher;
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, OnceLock};
 
-/// A pointwise expression with its fill; cloning shares it. Terms are keys: their hash is found once.
+/// A pointwise expression with its fill. Clones share their node. Terms serve as map keys, so the
+/// hash is computed once.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Term {
     node: Arc<Shared>,
     fill: Scalar,
-    /// Whether its fill is never met: every place is stored.
+    /// Set when the term never takes its fill, because every coordinate is stored.
     full: bool,
 }
 
-/// What the clones of a term share.
+/// The part of a term that its clones share.
 #[derive(Debug)]
 struct Shared {
     hash: u64,
     node: Node,
-    /// Its free fields, sorted, found when they are asked for.
+    /// The free fields, sorted; computed on demand.
     fields: OnceLock<Vec<Field>>,
 }
 
@@ -43,7 +47,7 @@ impl PartialEq for Shared {
     }
 }
 
-// An `Arc` of what is `Eq` is equal to itself without a look.
+// `Arc` compares pointers first where the content is `Eq`.
 impl Eq for Shared {}
 
 impl Hash for Term {
@@ -52,20 +56,20 @@ impl Hash for Term {
     }
 }
 
-/// What a term is.
+/// The kinds of terms.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Node {
-    /// The fill.
+    /// A literal: the fill is its value.
     Literal,
     /// An affine form of loop fields.
     Coordinate(Affine),
     /// A read of a tensor.
     Access(Read),
-    /// An operator; arguments have the dtypes of its signature.
+    /// An operator call; the arguments have the dtypes of its signature.
     Call(Op, Vec<Term>),
     /// A fold over fields of its own.
     Fold(Fold),
-    /// A fold that has its place in the schedule.
+    /// A fold whose depth in the schedule is fixed.
     Temporary(Alias, Fold),
 }
 
@@ -76,12 +80,12 @@ pub(crate) struct Read {
     pub(crate) ty: Arc<TensorType>,
     /// The coordinate of each tensor mode.
     pub(crate) at: Vec<At>,
-    /// What a read out of bounds gives.
+    /// The value of reads out of bounds; `None` if all reads are in bounds.
     pub(crate) outside: Option<Scalar>,
 }
 
 impl Hash for Read {
-    /// Without the type: a name has one.
+    /// Skips the type, because each name has one type.
     fn hash<H: Hasher>(&self, state: &mut H) {
         (&self.tensor, &self.at).hash(state);
     }
@@ -98,8 +102,8 @@ pub(crate) struct Fold {
     pub(crate) arg: Term,
     /// The reduced fields; unique in the nest.
     pub(crate) fields: Vec<Field>,
-    /// The free fields along which it goes on, a scan: its value is that of all coordinates of them up to where it
-    /// stands, in their lexicographic order. Empty for an aggregate.
+    /// The free fields that a scan runs along. The scan folds all coordinates up to the current
+    /// one, in the fields' lexicographic order. Empty for an aggregate.
     pub(crate) along: Vec<Field>,
 }
 
@@ -114,12 +118,12 @@ impl Term {
         &self.node.node
     }
 
-    /// A number that two terms share only if they are one object.
+    /// Returns an address that two terms share only if they share their node.
     pub(crate) fn identity(&self) -> usize {
         Arc::as_ptr(&self.node).addr()
     }
 
-    /// Whether its fill is never met.
+    /// Returns whether the term never takes its fill.
     pub(crate) fn is_full(&self) -> bool {
         self.full
     }
@@ -136,7 +140,7 @@ impl Term {
         Term::new(Node::Literal, value, false)
     }
 
-    /// The value, when it is a literal.
+    /// Returns the value of a literal.
     pub(crate) fn as_literal(&self) -> Option<&Scalar> {
         matches!(self.node(), Node::Literal).then_some(&self.fill)
     }
@@ -154,7 +158,7 @@ impl Term {
         Term::new(Node::Access(read), fill, full)
     }
 
-    /// A fold with the given fill; a fold of a fold of the same kind becomes one fold.
+    /// Builds a fold with the given fill; a fold of a fold with the same operator becomes one fold.
     pub(crate) fn fold(mut fold: Fold, fill: Scalar, mode: FloatMode) -> Term {
         if let Node::Fold(inner) = fold.arg.node() {
             let dtype = fill.dtype();
@@ -173,7 +177,7 @@ impl Term {
         Term::new(Node::Temporary(name, fold), fill, full)
     }
 
-    /// The term as a value of that dtype.
+    /// Casts the term to the dtype.
     pub(crate) fn cast(&self, to: &DType, mode: FloatMode) -> Term {
         match to {
             DType::Prim(p) if self.dtype() != *to => Term::call(&Builtin::Cast(*p).into(), vec![self.clone()], mode),
@@ -181,8 +185,9 @@ impl Term {
         }
     }
 
-    /// `op` on arguments that have the dtypes of its signature, simplified: constants are folded, annihilators decide,
-    /// identities are dropped, nested calls of an associative operator are flattened.
+    /// Applies `op` to arguments that have the dtypes of its signature, and simplifies the result.
+    /// Constants are folded, annihilators decide, identities are dropped, nested calls of an
+    /// associative operator are flattened.
     pub(crate) fn call(op: &Op, args: Vec<Term>, mode: FloatMode) -> Term {
         let args = flatten(op, args, mode);
         let dtypes: Vec<DType> = args.iter().map(Term::dtype).collect();
@@ -202,19 +207,20 @@ impl Term {
         Term::new(Node::Call(op.clone(), args), fill, full)
     }
 
-    /// `op` on arguments of any dtypes.
+    /// Applies `op` to arguments of any dtypes, with casts.
     pub(crate) fn apply(op: &Op, args: &[Term], mode: FloatMode) -> Result<Term, redpoll_logic::op::OpError> {
         let signature = op.signature(&args.iter().map(Term::dtype).collect::<Vec<_>>())?;
         let cast = args.iter().zip(&signature.args).map(|(a, t)| a.cast(t, mode)).collect();
         Ok(Term::call(op, cast, mode))
     }
 
-    /// An operator on two `i64`s, the second a constant.
+    /// Applies an operator to an `i64` term and a constant.
     pub(crate) fn integer(op: Builtin, x: Term, constant: i64, mode: FloatMode) -> Term {
         Term::call(&op.into(), vec![x, Term::literal(Scalar::I64(constant))], mode)
     }
 
-    /// The children of a term, the argument of a fold included, values in subscripts not.
+    /// Returns the children of a term, including the argument of a fold, but not the values in
+    /// subscripts.
     pub(crate) fn children(&self) -> &[Term] {
         match self.node() {
             Node::Literal | Node::Coordinate(_) | Node::Access(_) => &[],
@@ -223,7 +229,7 @@ impl Term {
         }
     }
 
-    /// The free fields, sorted, each once.
+    /// Returns the free fields, sorted and distinct.
     pub(crate) fn fields(&self) -> &[Field] {
         self.node.fields.get_or_init(|| match self.node() {
             Node::Literal => Vec::new(),
@@ -234,7 +240,7 @@ impl Term {
         })
     }
 
-    /// The term with every free field replaced by a coordinate; bound fields are unique and stay.
+    /// Replaces every free field by a coordinate. Bound fields are unique and remain.
     pub(crate) fn substitute(&self, with: &dyn Fn(&Field) -> At, mode: FloatMode) -> Term {
         match self.node() {
             Node::Literal => self.clone(),
@@ -249,8 +255,8 @@ impl Term {
         }
     }
 
-    /// The term with every field replaced: `with` gives the coordinate of a field, and `bound` what a fold over some
-    /// fields folds over instead.
+    /// Replaces every field: a free field by the coordinate `with` returns, the fields of a fold by
+    /// those `bound` returns.
     pub(crate) fn rebind(
         &self,
         with: &dyn Fn(&Field) -> At,
@@ -275,8 +281,8 @@ impl Term {
         }
     }
 
-    /// The term with subterms replaced, outermost first, wherever `with` gives something; the same object when nothing
-    /// is replaced.
+    /// Replaces subterms, outermost first, wherever `with` returns a term. Returns the same object
+    /// when nothing changes.
     pub(crate) fn replace(&self, with: &mut dyn FnMut(&Term) -> Option<Term>, mode: FloatMode) -> Term {
         if let Some(new) = with(self) {
             return new;
@@ -313,7 +319,7 @@ impl Term {
         }
     }
 
-    /// The term with reads of other tensors, or of the same in other formats, wherever `with` gives a name and a type.
+    /// Changes the tensor and type of each read for which `with` returns a name and a type.
     pub(crate) fn reading(&self, with: &mut dyn FnMut(&Read) -> Option<Stored>, mode: FloatMode) -> Term {
         let replaced = &mut |t: &Term| {
             let Node::Access(read) = t.node() else { return None };
@@ -329,7 +335,7 @@ impl Term {
         self.replace(replaced, mode)
     }
 
-    /// Every access, those in folds and in subscripts included.
+    /// Visits every access, including those in folds and in subscripts.
     pub(crate) fn each_access<'a>(&'a self, f: &mut dyn FnMut(&'a Read)) {
         if let Node::Access(r) = self.node() {
             f(r);
@@ -342,7 +348,7 @@ impl Term {
         self.children().iter().for_each(|c| c.each_access(f));
     }
 
-    /// The outermost folds, from left to right, those in subscripts included.
+    /// Visits the outermost folds from left to right, including those in subscripts.
     pub(crate) fn each_fold<'a>(&'a self, f: &mut dyn FnMut(&'a Term, &'a Fold)) {
         match self.node() {
             Node::Fold(fold) => f(self, fold),
@@ -359,7 +365,8 @@ impl Term {
 }
 
 impl Term {
-    /// Whether a scan in the term goes on along the field, so that nothing but a field can stand in its place.
+    /// Returns whether a scan in the term runs along the field, so that only another field can
+    /// replace it.
     pub(crate) fn scans_along(&self, field: &Field) -> bool {
         let here = match self.node() {
             Node::Fold(f) | Node::Temporary(_, f) => f.along.contains(field),
@@ -371,23 +378,24 @@ impl Term {
 }
 
 impl Fold {
-    /// The free fields, sorted, each once.
+    /// Returns the free fields, sorted and distinct.
     pub(crate) fn free(&self) -> Vec<Field> {
         let free = self.arg.fields().iter().filter(|f| !self.fields.contains(f));
         sorted(free.chain(&self.along).cloned().collect())
     }
 
-    /// Whether it goes on along some field, as a scan does.
+    /// Returns whether the fold is a scan.
     pub(crate) fn is_scan(&self) -> bool {
         !self.along.is_empty()
     }
 
-    /// Whether it is over nothing: its argument, there to be stored.
+    /// Returns whether the fold reduces nothing and exists only to store its argument.
     pub(crate) fn is_stored(&self) -> bool {
         self.fields.is_empty() && !self.is_scan()
     }
 
-    /// Fields along which it goes on are replaced by fields alone; see [`Term::scans_along`].
+    /// Substitutes free fields. Fields of a scan may only be replaced by fields; see
+    /// [`Term::scans_along`].
     fn substitute(&self, with: &dyn Fn(&Field) -> At, mode: FloatMode) -> Fold {
         let inner = |f: &Field| if self.fields.contains(f) { At::field(f) } else { with(f) };
         let along = self.along.iter().map(|f| inner(f).as_field().expect("a scan goes on along fields").clone());
@@ -395,14 +403,14 @@ impl Fold {
     }
 }
 
-/// The fields in their order, each once.
+/// Returns the fields sorted and distinct.
 fn sorted(mut fields: Vec<Field>) -> Vec<Field> {
     fields.sort();
     fields.dedup();
     fields
 }
 
-/// Whether folds with `op` may be regrouped and reordered.
+/// Returns whether folds with `op` may be regrouped and reordered.
 pub(crate) fn regroups(op: &Op, dtype: &DType, mode: FloatMode) -> bool {
     op.is_associative(dtype, mode) && op.is_commutative(dtype, mode)
 }
@@ -424,7 +432,7 @@ fn flatten(op: &Op, args: Vec<Term>, mode: FloatMode) -> Vec<Term> {
     flat
 }
 
-/// A literal of that dtype.
+/// Returns a literal of the value, cast to the dtype.
 pub(crate) fn literal_of(value: &Scalar, dtype: &DType) -> Term {
     Term::literal(cast_to(value, dtype))
 }

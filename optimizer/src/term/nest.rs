@@ -10,17 +10,17 @@ use redpoll_logic::{Alias, Computed, Field, FloatMode, Format, Scalar};
 pub(crate) struct Nest {
     pub(crate) outputs: Vec<Target>,
     pub(crate) sizes: Sizes,
-    /// Orders that the loops keep: in each list every field is outside of the next.
+    /// Pinned loop orders: in each list every field is outside of the next.
     pub(crate) pins: Vec<Vec<Field>>,
     pub(crate) kind: NestKind,
 }
 
-/// Where a nest comes from.
+/// The origin of a nest.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum NestKind {
-    /// The plan.
+    /// A query of the plan, or part of one.
     Query,
-    /// A copy of a tensor in another format: its access is never copied again.
+    /// A copy of a tensor in another format; its access is never copied again.
     Copy,
 }
 
@@ -32,7 +32,7 @@ pub(crate) struct Target {
     pub(crate) fill: Scalar,
     /// The coordinate of each tensor mode: a loop field, or a value (a scatter).
     pub(crate) at: Vec<At>,
-    /// The operator that folds into the places, which start from `fill`, and the reduced fields.
+    /// The operator that folds into the output, which starts from `fill`, and the reduced fields.
     pub(crate) fold: Option<(Op, Vec<Field>)>,
     pub(crate) value: Term,
     pub(crate) format: Option<Format>,
@@ -40,7 +40,7 @@ pub(crate) struct Target {
 }
 
 impl Target {
-    /// The loop fields that its value or its places depend on, and those it folds over.
+    /// Returns the loop fields of the output's coordinates and the fields that it reduces.
     pub(crate) fn loops(&self) -> Vec<Field> {
         let mut loops: Vec<Field> = Vec::new();
         let places = self.at.iter().flat_map(At::fields);
@@ -55,7 +55,7 @@ impl Target {
 }
 
 impl Nest {
-    /// The nest with other reads, as [`Term::reading`] gives them.
+    /// Changes the reads as [`Term::reading`] does.
     pub(crate) fn reading(mut self, with: &mut dyn FnMut(&Read) -> Option<Stored>, mode: FloatMode) -> Nest {
         for target in &mut self.outputs {
             target.value = target.value.reading(with, mode);
@@ -68,7 +68,7 @@ impl Nest {
         self
     }
 
-    /// The loop fields, in the order in which the outputs name them.
+    /// Returns the loop fields, in the order in which the outputs mention them.
     pub(crate) fn loops(&self) -> Vec<Field> {
         let mut loops: Vec<Field> = Vec::new();
         for field in self.outputs.iter().flat_map(Target::loops) {
@@ -79,7 +79,7 @@ impl Nest {
         loops
     }
 
-    /// Every access, those in folds and in subscripts included.
+    /// Visits every access, including those in folds and in subscripts.
     pub(crate) fn each_access<'n>(&'n self, f: &mut dyn FnMut(&'n Read)) {
         for target in &self.outputs {
             target.value.each_access(f);
@@ -91,7 +91,7 @@ impl Nest {
         }
     }
 
-    /// The name of the first output, which stands for the nest.
+    /// Returns the name of the first output, which names the nest.
     pub(crate) fn name(&self) -> &Alias {
         &self.outputs[0].alias
     }
