@@ -91,6 +91,8 @@ pub(crate) enum Seeded {
     CarriedRead,
     /// Variables stay bound after their statement.
     VariableStays,
+    /// Simplification: a variable that is a literal is forgotten, although a subscript waits for it.
+    OpenSubscript,
     /// Permissive reads: what an outer mode reads out of bounds is taken for a fiber that is not stored.
     OutsideIsFill,
     /// Simplification: a tensor that nothing was written to has no places out of bounds.
@@ -198,7 +200,8 @@ impl Seeded {
     ];
 
     /// The faults of what programs say and plans never do.
-    pub(crate) const OF_PROGRAMS: [Seeded; 16] = [
+    pub(crate) const OF_PROGRAMS: [Seeded; 17] = [
+        Seeded::OpenSubscript,
         Seeded::RepeatedApart,
         Seeded::CarriedRead,
         Seeded::VariableStays,

@@ -112,7 +112,8 @@ fn statement(pass: &mut Pass<'_, '_>, tree: &Tree) -> Tree {
             let inner = inner.map(&mut |t| t.replace(&mut |part| known(part)), &mut Tree::Assign);
             let inner = body(pass, &inner);
             // Subscripts stand in the state: those that are still open need the variable, even when it is a literal.
-            let is_bound_for = |id: AccId| pass.state.acc(id).waits_for(&Term::Var(*var));
+            let is_bound_for =
+                |id: AccId| pass.state.acc(id).waits_for(&Term::Var(*var)) && !seeded::is(Seeded::OpenSubscript);
             if inner.is_empty() || is_literal && !inner.accesses().into_iter().any(is_bound_for) {
                 return inner;
             }

@@ -181,7 +181,7 @@ impl Draw<'_> {
             return (self.rng.below(9) as i64 - 1).to_string();
         };
         let (other, ..) = self.rng.pick(&scope.loops).clone();
-        match self.rng.below(10) {
+        match self.rng.below(12) {
             0..=2 => format!("(- {index} {})", 1 + self.rng.below(3)),
             3 | 4 => format!("(+ {index} {})", 1 + self.rng.below(3)),
             5 => format!("(- {} {index})", self.rng.below(7)),
@@ -191,8 +191,19 @@ impl Draw<'_> {
                 Some(read) => format!("(- {read} {})", self.rng.below(2)),
                 None => (self.rng.below(9) as i64 - 1).to_string(),
             },
+            9 | 10 => match self.known(scope) {
+                Some(known) => format!("(+ {index} {known})"),
+                None => format!("(- {index} 1)"),
+            },
             _ => (self.rng.below(9) as i64 - 1).to_string(),
         }
+    }
+
+    /// A variable that is a coordinate, or a read of an input whose values are coordinates.
+    fn known(&mut self, scope: &Scope) -> Option<String> {
+        let coordinates = scope.vars.iter().filter(|v| v.bounds.is_some()).map(|v| v.name.clone());
+        let coordinates: Vec<String> = coordinates.collect();
+        if coordinates.is_empty() { self.gather(scope, u64::MAX) } else { Some(self.rng.pick(&coordinates).clone()) }
     }
 
     /// A coordinate below `n`; `None` when no expression of the scope is. Plain subscripts go by modes, so that many accesses
