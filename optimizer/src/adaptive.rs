@@ -1,9 +1,10 @@
-//! Plans of which the rest can be planned anew once it is known what their first queries have written.
+//! Plans whose later queries can be replanned once the sizes of the tensors that the first queries
+//! wrote are known.
 //!
-//! With each query is kept what was still to be planned after it: nests that wait for tensors which are stored for them,
-//! then whole nests of the plan. Tensors that were written are given with the numbers of positions that they have; nests
-//! that wait are planned with these, whole ones are rewritten with them, too. The estimated cost of the queries that were
-//! planned before is estimated anew beside: what was planned is left only for something that costs less.
+//! Each query is stored with the remaining work at that point: nests that wait for stored tensors,
+//! then whole nests of the plan. Replanning starts from the true numbers of positions of written
+//! tensors; waiting nests are planned with these, whole nests are rewritten as well. The old plan
+//! of the remaining queries is priced with the same numbers, and is replaced only by a cheaper one.
 
 use crate::config::{Adaptivity, Config};
 use crate::context::Context;
@@ -19,16 +20,16 @@ use std::collections::HashSet;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// A physical plan with what is needed to plan its last queries anew.
+/// A physical plan with the state needed to replan its last queries.
 #[derive(Clone)]
 pub struct AdaptivePlan {
     /// The plan.
     pub physical: PhysicalPlan,
-    /// What was decided, and why.
+    /// The decisions and their reasons.
     pub report: Report,
     /// The nests of the Logic plan, in order.
     nests: Arc<[Nest]>,
-    /// One for each query of the plan; none where it is not to be adapted.
+    /// One step per query of the plan; empty if the plan is not to be adapted.
     steps: Vec<Step>,
     /// Source, format and name of each copy.
     copies: Vec<(Alias, Format, Alias)>,
@@ -37,26 +38,26 @@ pub struct AdaptivePlan {
 /// A tensor that a query has written.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Written {
-    /// Its name.
+    /// The tensor's name.
     pub alias: Alias,
-    /// The numbers of positions below its levels, outermost first.
+    /// The numbers of positions below the levels, outermost first.
     pub positions: Vec<u64>,
 }
 
-/// A query that was planned, and what was still to be planned then.
+/// A planned query, and the remaining work at that point.
 #[derive(Clone)]
 pub(crate) struct Step {
-    /// What the query computes, before copies were put in place of what does not fit its loops.
+    /// The nest that the query computes, before discordant accesses were replaced by copies.
     pub(crate) nest: Nest,
     pub(crate) order: Vec<Field>,
     pub(crate) waiting: Vec<Waiting>,
-    /// How many of the plan's nests were begun.
+    /// Number of the plan's nests that had been begun.
     pub(crate) begun: usize,
     /// The names that were taken.
     aliases: HashSet<Alias>,
 }
 
-/// A nest that waits for a tensor which is stored for it, or for its turn.
+/// A nest that waits for a stored tensor or for its turn.
 #[derive(Clone)]
 pub(crate) struct Waiting {
     pub(crate) nest: Nest,
@@ -65,14 +66,14 @@ pub(crate) struct Waiting {
 }
 
 impl From<Nest> for Waiting {
-    /// A nest of the plan, as it is.
+    /// Wraps a nest of the plan.
     fn from(nest: Nest) -> Waiting {
         Waiting { nest, origin: Origin::Plan, rules: Vec::new() }
     }
 }
 
 impl Context<'_> {
-    /// Keeps what is still to be planned after the query that was planned last.
+    /// Records the remaining work after the last planned query.
     pub(crate) fn step(&mut self, nest: Nest, order: Vec<Field>) {
         let (waiting, begun, aliases) = (self.waiting.clone(), self.begun, self.aliases().clone());
         self.steps.push(Step { nest, order, waiting, begun, aliases });
@@ -91,7 +92,8 @@ impl AdaptivePlan {
         AdaptivePlan { physical, report, nests, steps, copies }
     }
 
-    /// The tensors that may be read when the plan is adapted after a query or later: they are to be kept until then.
+    /// Returns the tensors that adaptation after this query or later may read; the caller must
+    /// retain them.
     pub fn wanted(&self, after: usize) -> HashSet<&Alias> {
         let mut wanted = HashSet::new();
         if let Some(step) = self.steps.get(after) {
@@ -105,12 +107,12 @@ impl AdaptivePlan {
         wanted
     }
 
-    /// The plan with its queries after `after` planned anew, given all written tensors that are still at hand; `None` when
-    /// that does not pay: the query has written about what was expected, or nothing else costs so much less. The
-    /// configuration and the statistics of inputs are to be those of the plan.
+    /// Replans the queries after `after`, given all written tensors that are still available.
+    /// Returns `None` when that does not pay: the sizes match the estimates, or no other plan is
+    /// sufficiently cheaper. The configuration and the statistics of inputs must be those of the
+    /// plan.
     ///
-    /// # Errors
-    /// As [`optimize`](crate::optimize).
+    /// # Errors The errors of [`optimize`](crate::optimize).
     pub fn adapted(
         &self,
         after: usize,
@@ -141,7 +143,8 @@ impl AdaptivePlan {
         Ok(Some(AdaptivePlan::new(cx, self.nests.clone(), self.physical.produces.clone())))
     }
 
-    /// The outputs of a query that have more or fewer positions than was expected, by more than a factor.
+    /// Returns the outputs of a query whose numbers of positions deviate from the estimates by more
+    /// than a factor.
     fn miscounts(&self, query: usize, written: &[Written], factor: f64) -> Vec<Miscount> {
         let outputs = self.report.decisions[query].outputs.iter();
         let miscount = |output: &crate::DecidedOutput| {
@@ -156,7 +159,7 @@ impl AdaptivePlan {
         outputs.filter_map(miscount).collect()
     }
 
-    /// What was known once a query had been planned, with what was written counted.
+    /// Returns the state after planning a query, with the true sizes of the written tensors.
     fn context<'a>(
         &self,
         after: usize,
@@ -183,7 +186,7 @@ impl AdaptivePlan {
         cx
     }
 
-    /// What the queries after `after` cost as they are planned, by what is known now.
+    /// Returns the cost of the queries after `after` as planned, with the sizes of the context.
     fn cost_of_rest(&self, after: usize, cx: &mut Context) -> f64 {
         let mut all = 0.0;
         for (step, decision) in self.steps.iter().zip(&self.report.decisions).skip(after + 1) {
@@ -201,7 +204,7 @@ impl AdaptivePlan {
     }
 }
 
-/// The cost of a query; what copies cost is in that of the queries that they are made for.
+/// Returns the cost of a query, or 0 for a copy, whose cost is part of the queries that read it.
 fn counted_cost(decision: &Decision) -> f64 {
     if decision.origin == Origin::Copied { 0.0 } else { decision.cost }
 }

@@ -1,4 +1,5 @@
-//! What the passes share: configuration, statistics of inputs and of intermediates, names, and what is planned so far.
+//! State that the passes share: configuration, statistics of inputs and intermediates, names, and
+//! the plan so far.
 
 use crate::adaptive::{Step, Waiting};
 use crate::algebra::Candidate;
@@ -24,52 +25,53 @@ use std::sync::Arc;
 pub(crate) struct Context<'a> {
     pub(crate) config: &'a Config,
     statistics: &'a Statistics<'a>,
-    /// The types of the tensors that queries write.
+    /// Types of the tensors that queries write.
     types: FxHashMap<Alias, Arc<TensorType>>,
     counts: PositionCounts,
-    /// How the stored places of those tensors are spread over the coordinates of each storage mode.
+    /// Marginals of those tensors, per storage mode: the distribution of stored entries over its
+    /// coordinates.
     spread: FxHashMap<Alias, Vec<Option<Marginal>>>,
-    /// The paths along which those tensors were made of inputs, where they were.
+    /// Paths along inputs that produce some of those tensors.
     paths: FxHashMap<Alias, Vec<Hop>>,
-    /// Which places of a tensor those tensors count, where they do.
+    /// Marginals whose counts some of those tensors contain.
     counting: FxHashMap<Alias, Marginal>,
     marginals: Rc<Marginals>,
-    /// Whether what takes a pass over a tensor is asked for.
+    /// Set when statistics that take a pass over a tensor may be requested.
     measures: bool,
     pub(crate) measuring: Measuring,
     aliases: HashSet<Alias>,
-    /// What the plan produces.
+    /// Outputs that the plan produces.
     pub(crate) results: Rc<HashSet<Alias>>,
     /// Source, format and name of each copy.
     pub(crate) copies: Vec<(Alias, Format, Alias)>,
     pub(crate) inputs: Vec<(Alias, Arc<TensorType>)>,
     pub(crate) queries: Vec<PhysicalQuery>,
     pub(crate) report: Report,
-    /// The rules behind the nest that is being planned.
+    /// Rules that produced the nest being planned.
     pub(crate) rules: Vec<Rule>,
     pub(crate) memo: Memo,
-    /// What is to be planned once what it waits for is stored, the next last.
+    /// Stack of nests to plan once the tensors that they wait for are stored; the next one is last.
     pub(crate) waiting: Vec<Waiting>,
-    /// What comes near to what was chosen for nests of the plan.
+    /// Runner-up candidates for nests of the plan.
     pub(crate) close: Vec<Close<'a>>,
-    /// How many of the plan's nests were begun.
+    /// Number of the plan's nests that have been begun.
     pub(crate) begun: usize,
-    /// One for each query, for plans that may be adapted.
+    /// One step per query, for plans that may be adapted.
     pub(crate) steps: Vec<Step>,
 }
 
-/// What comes near to what was chosen for a nest of the plan.
+/// A runner-up candidate for a nest of the plan.
 pub(crate) struct Close<'a> {
-    /// What was planned before it.
+    /// State before the nest was planned.
     pub(crate) begun: Box<Context<'a>>,
     pub(crate) other: Candidate,
-    /// What the nest itself costs.
+    /// Cost of the original nest.
     pub(crate) before: f64,
-    /// The graph that it was found in.
+    /// Size of the e-graph that contained the candidate, for the report.
     pub(crate) found: String,
 }
 
-/// What was found of terms and of folds, as long as their fields have the same sizes.
+/// Cached results for terms and folds; valid as long as their fields have the same sizes.
 #[derive(Default)]
 pub(crate) struct Memo {
     sizes: RefCell<Sizes>,
@@ -79,17 +81,18 @@ pub(crate) struct Memo {
     pub(crate) known: Known,
 }
 
-/// A fold where it stands.
+/// A fold in its context.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Placed {
     fold: Fold,
-    /// The loops that it is inside of, the fraction of their places that is visited, as bits, and how these are spread; in a
-    /// query of its own otherwise.
+    /// For a fold inside loops: the loops, the fraction of their iterations that run (as bits), and
+    /// the marginals of these. `None` for a fold in a query of its own.
     inside: Option<(Vec<Field>, u64, BTreeMap<Field, Marginal>)>,
 }
 
 impl Memo {
-    /// From now on fields have those sizes, and loops keep those orders: what was found under others is forgotten.
+    /// Sets the sizes of fields and the pinned orders; results that depend on different ones are
+    /// dropped.
     pub(crate) fn hold(&self, sizes: &Sizes, pins: &[Vec<Field>]) {
         let mut held = self.sizes.borrow_mut();
         if held.agrees(sizes) {
@@ -104,7 +107,7 @@ impl Memo {
         }
     }
 
-    /// The work of a fold, counted once.
+    /// Returns the work of a fold; computed once.
     pub(crate) fn work(&self, fold: &Fold, inside: Option<(&[Field], &Profile)>, count: impl FnOnce() -> Work) -> Work {
         let inside =
             inside.map(|(prefix, visited)| (prefix.to_vec(), visited.fraction.to_bits(), visited.marginals.clone()));
@@ -112,14 +115,15 @@ impl Memo {
         if let Some(known) = self.work.borrow().get(&key) {
             return *known;
         }
-        // What would be stored in order to be stored, a scan that an order of loops does not allow, has no end.
+        // Storing a fold can require storing the same fold, if it is a scan that no loop order
+        // allows. Such recursion ends here, with infinite cost.
         self.work.borrow_mut().insert(key.clone(), Work::IMPOSSIBLE);
         let work = count();
         self.work.borrow_mut().insert(key, work);
         work
     }
 
-    /// Forgets everything.
+    /// Drops all results.
     pub(crate) fn clear(&self) {
         self.work.borrow_mut().clear();
         self.known.clear();
@@ -137,7 +141,7 @@ impl<'a> Context<'a> {
         Context::with_names(config, statistics, aliases)
     }
 
-    /// Nothing is planned yet, and those names are taken.
+    /// Returns a context with an empty plan in which the given names are taken.
     pub(crate) fn with_names(
         config: &'a Config,
         statistics: &'a Statistics<'a>,
@@ -169,7 +173,8 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// The same once more, to plan on in another way. What was found of marginals is shared: it does not depend on plans.
+    /// Returns a copy in which planning can continue differently. Results on marginals are shared,
+    /// because these do not depend on plans.
     pub(crate) fn fork(&self) -> Context<'a> {
         Context {
             config: self.config,
@@ -201,17 +206,17 @@ impl<'a> Context<'a> {
         self.config.float_mode
     }
 
-    /// The names that are taken.
+    /// Returns the names that are taken.
     pub(crate) fn aliases(&self) -> &HashSet<Alias> {
         &self.aliases
     }
 
-    /// From now on those names are taken, and no others.
+    /// Replaces the set of taken names.
     pub(crate) fn take_names(&mut self, names: HashSet<Alias>) {
         self.aliases = names;
     }
 
-    /// Forgets the queries from `from` on, with the copies that they make.
+    /// Removes the queries from `from` on, with the copies that they make.
     pub(crate) fn forget(&mut self, from: usize) {
         let written: HashSet<&Alias> = self.queries[..from].iter().flat_map(|q| &q.outputs).map(|o| &o.alias).collect();
         self.copies.retain(|(.., copy)| written.contains(copy));
@@ -220,12 +225,12 @@ impl<'a> Context<'a> {
         self.steps.truncate(from);
     }
 
-    /// A name for a tensor or temporary that is not taken.
+    /// Returns a new name for a tensor or temporary, and takes it.
     pub(crate) fn fresh(&mut self, like: &Alias) -> Alias {
         fresh_alias(&mut self.aliases, like)
     }
 
-    /// The answer to a question on an input or on a tensor that a query writes.
+    /// Answers a question on an input or on a tensor that a query writes.
     pub(crate) fn ask(&self, tensor: &Alias, ty: &TensorType, question: Question) -> Answer {
         if self.types.contains_key(tensor) {
             Statistics::new(&self.counts).ask(tensor, ty, question)
@@ -236,12 +241,12 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Whether passes over a tensor may be made.
+    /// Returns whether passes over a tensor are within the budget.
     fn affords(&self, tensor: &Alias, ty: &TensorType, passes: &[Pass]) -> bool {
         self.measures && self.measuring.affords(tensor, ty, self.statistics.stored(tensor, ty).estimate, passes)
     }
 
-    /// How many values the inputs that a nest reads store, all together.
+    /// Returns the total number of stored values of the inputs that a nest reads.
     pub(crate) fn stored(&self, nest: &Nest) -> f64 {
         let mut inputs: Vec<&Read> = Vec::new();
         nest.outputs.iter().for_each(|t| t.value.each_access(&mut |r| inputs.push(r)));
@@ -251,12 +256,13 @@ impl<'a> Context<'a> {
         inputs.map(|r| self.statistics.stored(&r.tensor, &r.ty).estimate).sum()
     }
 
-    /// Whether what takes a pass over a tensor is asked for.
+    /// Returns whether statistics that take a pass over a tensor may be requested.
     pub(crate) fn measures(&self) -> bool {
         self.measures
     }
 
-    /// From now on what takes a pass over a tensor is asked for as far as [`Measuring`] allows, or not: it must be worth it.
+    /// Allows or forbids statistics that take a pass over a tensor, within the budget of
+    /// [`Measuring`].
     pub(crate) fn measure(&mut self, measures: bool) {
         if measures != self.measures {
             self.memo.clear();
@@ -264,37 +270,39 @@ impl<'a> Context<'a> {
         self.measures = measures;
     }
 
-    /// All that was asked of inputs, with its truth.
+    /// Returns all facts that were asked of inputs, with their truth.
     pub(crate) fn facts(&self) -> Vec<(Alias, Fact, bool)> {
         self.statistics.facts()
     }
 
-    /// Whether something is true of an input.
+    /// Returns whether a fact is true of an input.
     pub(crate) fn holds(&self, tensor: &Alias, ty: &TensorType, fact: Fact) -> bool {
         self.affords(tensor, ty, &[Pass::Fact(fact)]) && self.statistics.holds(tensor, ty, fact)
     }
 
-    /// How the stored places of a tensor that a query writes are spread over the coordinates of each storage mode.
+    /// Returns the marginals of a tensor that a query writes, per storage mode.
     pub(crate) fn written_marginals(&self, tensor: &Alias) -> Option<&[Option<Marginal>]> {
         self.types.contains_key(tensor).then(|| self.spread.get(tensor).map_or(&[][..], Vec::as_slice))
     }
 
-    /// How much more often terms with those marginals of one field meet than if they were spread evenly.
+    /// Returns the factor by which terms with these marginals of one field coincide more often than
+    /// evenly spread ones.
     pub(crate) fn overlap(&self, of: &[Marginal]) -> f64 {
         self.marginals.overlap(of, &|tensor, of, mode| self.weights(tensor, of, mode))
     }
 
-    /// The fraction of the places over fields with those marginals that are hit.
+    /// Returns the fraction of coordinates over fields with these marginals that the throws hit.
     pub(crate) fn hit(&self, throws: Throws, fields: &[Marginal]) -> f64 {
         self.marginals.hit(throws, fields, &|tensor, of, mode| self.weights(tensor, of, mode))
     }
 
-    /// The fraction of the pairs of coordinates in which the first one comes first, where something is known of either.
+    /// Returns the fraction of coordinate pairs whose first coordinate is smaller; `None` if no
+    /// marginal of either is available.
     pub(crate) fn share(&self, pair: &Pair) -> Option<f64> {
         self.marginals.share(pair, &|tensor, of, mode| self.weights(tensor, of, mode))
     }
 
-    /// Whether it is known how places are spread that have this marginal.
+    /// Returns whether the weights of a marginal are available.
     pub(crate) fn is_known(&self, marginal: &Marginal) -> bool {
         self.marginals.are_known(marginal, &|tensor, of, mode| self.weights(tensor, of, mode))
     }
@@ -305,7 +313,8 @@ impl<'a> Context<'a> {
         self.affords(tensor, ty, &passes).then(|| self.statistics.marginal(tensor, ty, of, mode)).flatten()
     }
 
-    /// How many pairs of coordinates a path along inputs connects, if that may be asked.
+    /// Returns the number of coordinate pairs that a path along inputs connects, if the budget
+    /// allows the question.
     pub(crate) fn pairs(&self, path: &[Hop]) -> Option<f64> {
         let affords = |hop: &Hop| {
             let ty = self.inputs.iter().find(|(alias, _)| *alias == hop.tensor).map(|(_, ty)| ty);
@@ -314,18 +323,19 @@ impl<'a> Context<'a> {
         path.iter().all(affords).then(|| self.statistics.connected(path)).flatten()
     }
 
-    /// The path along which a tensor was made that a query writes; `None` inside where there is none, outside for inputs.
+    /// Returns the path that produces a tensor written by a query: the inner option is `None` for
+    /// tensors without a path, the outer one for inputs.
     pub(crate) fn written_path(&self, tensor: &Alias) -> Option<Option<&[Hop]>> {
         self.types.contains_key(tensor).then(|| self.paths.get(tensor).map(Vec::as_slice))
     }
 
-    /// Which places of a tensor one counts that a query writes.
+    /// Returns the marginal whose counts a tensor written by a query contains.
     pub(crate) fn written_count(&self, tensor: &Alias) -> Option<Marginal> {
         self.counting.get(tensor).cloned()
     }
 
-    /// Makes a tensor known that a query writes: the numbers of positions below its levels, and how its places are spread
-    /// over the coordinates of its storage modes.
+    /// Registers a tensor that a query writes, with the numbers of positions below its levels and
+    /// the marginals of its storage modes.
     pub(crate) fn define(
         &mut self,
         tensor: Alias,
@@ -340,7 +350,7 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Makes the output of a query known under that name and in that type, and gives the numbers of its positions.
+    /// Registers the output of a query under a name and type; returns the numbers of its positions.
     pub(crate) fn define_output(
         &mut self,
         target: &Target,
@@ -356,7 +366,8 @@ impl<'a> Context<'a> {
         counts
     }
 
-    /// The nest with the types of earlier queries' results put where they are read; what is no such result is an input.
+    /// Updates the types of reads of earlier queries' results; registers all other tensors that the
+    /// nest reads as inputs.
     pub(crate) fn resolve(&mut self, nest: Nest) -> Nest {
         let mode = self.mode();
         let typed = &mut |read: &Read| {

@@ -1,12 +1,13 @@
-//! Chooses an order of loops by cost.
+//! Chooses a loop order by cost.
 //!
-//! The work of an order is the sum over its prefixes of what binding their last loop takes, plus what a complete order
-//! takes besides its loops; `pricing` counts both. How many rounds a prefix has depends on which fields it has, not on
-//! their order. Up to [`cost::EXHAUSTIVE_LOOPS`] loops all orders are searched, branch and bound; beyond that the next loop
-//! is the cheapest one.
+//! The work of an order is the sum over its prefixes of the work of binding their last loop, plus
+//! the work of the complete order besides its loops; `pricing` counts both. The number of rounds of
+//! a prefix depends on its set of fields, not on their order. Up to [`cost::EXHAUSTIVE_LOOPS`]
+//! loops, all orders are searched by branch and bound; beyond that, orders are built greedily.
 //!
-//! Orders keep: what the plan pins; the field that counts blocks outside of the one inside a block; the order of the
-//! reduced fields of an operator that cannot be regrouped.
+//! Orders satisfy these constraints: the pins of the plan; the field that counts blocks is outside
+//! of the field inside a block; the reduced fields of an operator that cannot be regrouped keep
+//! their order.
 
 use crate::context::Context;
 use crate::cost;
@@ -28,28 +29,30 @@ use smallvec::SmallVec;
 use std::cell::{OnceCell, RefCell};
 use std::rc::Rc;
 
-/// An order of loops with its work.
+/// A loop order with its work.
 #[derive(Clone, Debug)]
 pub(crate) struct Ordered {
     pub(crate) order: Vec<Field>,
     pub(crate) work: Work,
-    /// For each output whether it is better stored with all of its places.
+    /// For each output, whether it is cheaper dense.
     pub(crate) dense: Vec<bool>,
-    /// Every order that was priced to its end.
+    /// Every order that was priced completely.
     pub(crate) considered: Vec<(Vec<Field>, f64)>,
 }
 
-/// The best order of the loops of a nest; `None` when no order keeps all constraints.
+/// Returns the best loop order of a nest, or `None` when no order satisfies all constraints.
 pub(crate) fn order_loops(cx: &Context, nest: &Nest) -> Option<Ordered> {
     order_loops_below(cx, nest, f64::INFINITY)
 }
 
-/// The best order of the loops of a nest; `None` also when none costs less than `most`, which is found out sooner.
+/// Returns the best loop order of a nest if it costs less than `most`; the bound makes the search
+/// faster.
 pub(crate) fn order_loops_below(cx: &Context, nest: &Nest, most: f64) -> Option<Ordered> {
     search(cx, nest, Formats::Given, |search| search.run(most))
 }
 
-/// What the loops of a nest cost in an order that is not far from the best one; 0 when no order keeps all constraints.
+/// Returns the cost of the greedy loop order of a nest, or 0 when no order satisfies all
+/// constraints.
 pub(crate) fn rough_cost(cx: &Context, nest: &Nest) -> f64 {
     let greedy = search(cx, nest, Formats::Given, |search| search.greedy(f64::INFINITY));
     greedy.map_or(0.0, |ordered| ordered.work.cost())
@@ -73,13 +76,14 @@ fn search<T>(cx: &Context, nest: &Nest, formats: Formats, run: impl FnOnce(&Sear
     run(&search.with_terms(values.into_iter().chain(places)))
 }
 
-/// The orders of the loops of a nest that cost least if all tensors were stored as each would have them, at most so many,
-/// with these costs; none when the loops are too many to try all orders.
+/// Returns the `count` cheapest loop orders of a nest, with costs, if every tensor were stored in
+/// its best order. Empty when there are too many loops for an exhaustive search.
 pub(crate) fn orders_of_any_format(cx: &Context, nest: &Nest, count: usize) -> Vec<(Vec<Field>, f64)> {
     search(cx, nest, Formats::Any, |search| search.cheapest(count))
 }
 
-/// The best order of the loops of a fold inside other loops, of whose places those are visited.
+/// Returns the best order of a fold's loops inside the loops `prefix`, whose iterations have the
+/// profile `outside`.
 pub(crate) fn order_fold(
     cx: &Context,
     fold: &Fold,
@@ -95,29 +99,29 @@ pub(crate) fn order_fold(
     Search::new(cx, problem, fold.fields.clone(), Purpose::Fold(fold)).with_terms([&fold.arg]).run(f64::INFINITY)
 }
 
-/// Loops to order, and where they stand.
+/// Loops to order, and their context.
 #[derive(Clone, Copy)]
 pub(crate) struct Problem<'t> {
     pub(crate) sizes: &'t Sizes,
     /// The loops outside.
     pub(crate) prefix: &'t [Field],
-    /// The places of the loops outside that are visited.
+    /// The iterations of the loops outside that run.
     pub(crate) outside: &'t Profile,
     pub(crate) pins: &'t [Vec<Field>],
     pub(crate) kind: NestKind,
     pub(crate) formats: Formats,
 }
 
-/// How tensors are stored.
+/// Formats of tensors.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Formats {
-    /// As they are; what the loops cannot walk is copied.
+    /// The given formats; discordant tensors are copied.
     Given,
-    /// As the loops would have them, for nothing.
+    /// The best format for the loops, at no cost.
     Any,
 }
 
-/// What the loops are for.
+/// The purpose of the loops.
 #[derive(Clone, Copy)]
 pub(crate) enum Purpose<'t> {
     Outputs(&'t [Target]),
@@ -128,17 +132,17 @@ pub(crate) struct Search<'t> {
     pub(crate) cx: &'t Context<'t>,
     pub(crate) problem: Problem<'t>,
     pub(crate) loops: Vec<Field>,
-    /// Pairs of loops: the first is outside of the second.
+    /// Pairs of loops in which the first is outside of the second.
     before: Vec<(usize, usize)>,
     pub(crate) purpose: Purpose<'t>,
     pub(crate) accesses: Vec<Accessed<'t>>,
     pub(crate) folds: Vec<Inner<'t>>,
     rounds: RefCell<FxHashMap<u64, f64>>,
-    /// What binding the last loop of an order takes.
+    /// The work of binding the last loop of an order.
     steps: RefCell<FxHashMap<SmallVec<[u8; 8]>, Work>>,
-    /// The runs along each loop that goes by runs.
+    /// For each loop over runs, the number of runs.
     runs: OnceCell<Vec<Option<f64>>>,
-    /// The comparisons of coordinates without which nothing is computed.
+    /// Comparisons of coordinates that must be true for any value to be computed.
     pub(crate) comparisons: OnceCell<Vec<&'t Term>>,
     pub(crate) volumes: OnceCell<Vec<Volume>>,
 }
@@ -147,19 +151,20 @@ pub(crate) struct Search<'t> {
 pub(crate) struct Accessed<'t> {
     pub(crate) read: &'t Read,
     pub(crate) levels: Levels,
-    /// Whether its fill alone decides that a value is its fill.
+    /// Set when the access alone makes the value a fill where it reads its fill.
     pub(crate) joined: bool,
     /// The loops that its subscripts depend on.
     pub(crate) loops: Vec<usize>,
-    /// How loops meet it, by the positions of its own among those that are open and their number.
+    /// Cached levels that a loop binds, by the positions of the access's loops in the order and the
+    /// order's length.
     pub(crate) met: RefCell<FxHashMap<SmallVec<[u8; 8]>, Rc<Met>>>,
 }
 
-/// A fold inside of a value.
+/// A fold inside a value.
 pub(crate) struct Inner<'t> {
     pub(crate) fold: &'t Fold,
     pub(crate) free: Vec<Field>,
-    /// How many folds of the value are this one but for the names of fields: they are stored once.
+    /// Number of folds in the value that are equal up to field names; they are stored once.
     pub(crate) sharing: usize,
 }
 
@@ -173,7 +178,8 @@ impl<'t> Search<'t> {
         }
         for (k, field) in loops.iter().enumerate() {
             before.extend(problem.sizes.block(field).and_then(|b| place(&b.outer)).map(|outer| (outer, k)));
-            // A loop along several diagonals is outside of theirs: inside, it would have the bounds of one of them.
+            // A loop along several diagonals is outside of the loops along each; inside, it would
+            // have the bounds of one of them.
             if problem.sizes.skew(field).count() > 1 {
                 before.extend(problem.sizes.skew(field).filter_map(|(_, other)| place(other)).map(|inner| (k, inner)));
             }
@@ -194,7 +200,7 @@ impl<'t> Search<'t> {
         }
     }
 
-    /// Takes up the accesses and folds of terms, those of folds' arguments left to the folds.
+    /// Adds the accesses and folds of terms, without those inside folds.
     fn with_terms(mut self, terms: impl IntoIterator<Item = &'t Term>) -> Search<'t> {
         for term in terms {
             let mut together = Vec::new();
@@ -223,7 +229,7 @@ impl<'t> Search<'t> {
     }
 
     fn run(&self, most: f64) -> Option<Ordered> {
-        // What the greedy order costs bounds the search.
+        // The cost of the greedy order bounds the search.
         let none = Ordered { order: Vec::new(), work: Work::IMPOSSIBLE, dense: Vec::new(), considered: Vec::new() };
         let mut best = self.greedy(most).unwrap_or(none);
         if self.loops.len() <= cost::EXHAUSTIVE_LOOPS {
@@ -241,11 +247,12 @@ impl<'t> Search<'t> {
             .filter(move |&k| mask >> k & 1 == 0 && self.before.iter().all(|(a, b)| *b != k || mask >> a & 1 == 1))
     }
 
-    /// Goes on with an order whose loops so far take `spent`, while that is less than what the best one takes and `most`.
+    /// Extends an order whose loops so far cost `spent`, while that is below `most` and the best
+    /// cost.
     fn extend(&self, order: &mut Vec<usize>, mask: u64, spent: Work, (best, most): &mut (&mut Ordered, f64)) {
         if order.len() == self.loops.len() {
             let fields: Vec<Field> = order.iter().map(|&k| self.loops[k].clone()).collect();
-            // The greedy order is priced already.
+            // The greedy order is already priced.
             if best.considered.first().is_some_and(|(greedy, _)| *greedy == fields) {
                 return;
             }
@@ -267,7 +274,7 @@ impl<'t> Search<'t> {
         }
     }
 
-    /// What binding the last loop of `order` takes, counted once.
+    /// Returns the work of binding the last loop of `order`; computed once.
     fn bind(&self, order: &[usize], mask: u64) -> Work {
         let key: SmallVec<[u8; 8]> = order.iter().map(|k| *k as u8).collect();
         if let Some(known) = self.steps.borrow().get(&key) {
@@ -278,7 +285,7 @@ impl<'t> Search<'t> {
         work
     }
 
-    /// The cheapest orders, at most so many, with their costs.
+    /// Returns the `count` cheapest orders with their costs.
     fn cheapest(&self, count: usize) -> Vec<(Vec<Field>, f64)> {
         let mut best = Vec::new();
         if self.loops.len() <= cost::EXHAUSTIVE_LOOPS {
@@ -288,7 +295,8 @@ impl<'t> Search<'t> {
         best.into_iter().map(|(order, cost)| (fields(order), cost)).collect()
     }
 
-    /// Goes on with an order whose loops so far take `spent`, while that is less than what the last of the best takes.
+    /// Extends an order whose loops so far cost `spent`, while that is below the last of the best
+    /// costs.
     fn extend_cheapest(
         &self,
         order: &mut Vec<usize>,
@@ -320,7 +328,8 @@ impl<'t> Search<'t> {
         }
     }
 
-    /// The order in which the next loop is the cheapest one, unless its loops cost `most`.
+    /// Returns the order in which every next loop is the cheapest, or `None` when its loops cost
+    /// `most` or more.
     fn greedy(&self, most: f64) -> Option<Ordered> {
         let (mut order, mut mask, mut spent) = (Vec::new(), 0, Work::NONE);
         while order.len() < self.loops.len() {
@@ -343,7 +352,7 @@ impl<'t> Search<'t> {
         Some(Ordered { order, work: spent, dense: Vec::new(), considered })
     }
 
-    /// The estimated rounds of the innermost loop when the loops of `mask` are bound.
+    /// Returns the estimated rounds of the innermost loop when the loops of `mask` are bound.
     pub(crate) fn rounds(&self, mask: u64) -> f64 {
         if let Some(known) = self.rounds.borrow().get(&mask) {
             return *known;
@@ -353,7 +362,7 @@ impl<'t> Search<'t> {
             let some = kinds.any(|kind| kind.traits().runs);
             (0..self.loops.len()).map(|k| some.then(|| self.runs_along(k)).flatten()).collect()
         });
-        // What does not change within a run is folded at once.
+        // A run with a constant value is folded at once.
         let rounds = match (0..self.loops.len()).find(|k| mask >> k & 1 == 1 && runs[*k].is_some()) {
             Some(k) => self.rounds(mask & !(1 << k)) * runs[k].unwrap_or(1.0),
             None => self.rounds_by_places(mask),
@@ -362,7 +371,7 @@ impl<'t> Search<'t> {
         rounds
     }
 
-    /// How many runs a loop goes through for each round of those outside, where it goes by runs.
+    /// Returns the number of runs of a loop over runs, per round of the loops outside.
     fn runs_along(&self, k: usize) -> Option<f64> {
         let field = &self.loops[k];
         let folded = |op: &Op, fields: &[Field], value: &Term| {
@@ -390,7 +399,8 @@ impl<'t> Search<'t> {
         places * self.visited(&bound).min(self.problem.outside.fraction)
     }
 
-    /// The estimated rounds of the outermost loops of an order, those outside of all its loops counted first.
+    /// Returns the estimated rounds of the `depth` outermost loops, counting the enclosing loops of
+    /// a fold first.
     pub(crate) fn rounds_outside(&self, order: &[usize], depth: usize) -> f64 {
         let prefix = self.problem.prefix;
         if let Some(own) = depth.checked_sub(prefix.len()) {
@@ -398,11 +408,12 @@ impl<'t> Search<'t> {
         }
         let size = |fields: &[Field]| fields.iter().map(|f| self.problem.sizes.of(f) as f64).product::<f64>();
         let (outside, inside) = prefix.split_at(depth);
-        // A place of fewer loops is visited when one of those further in is.
+        // An iteration of fewer loops runs when any iteration of the loops inside it runs.
         size(outside) * self.visited(&|f| outside.contains(f)).min(self.problem.outside.fraction * size(inside))
     }
 
-    /// The fraction of the places over the bound fields that loops go through, by what is computed alone.
+    /// Returns the fraction of the iterations over the bound fields that run, judged by the values
+    /// computed.
     fn visited(&self, bound: &Bound) -> f64 {
         let visited = match self.purpose {
             Purpose::Outputs(targets) => either(targets.iter().map(|t| visited(self.cx, t, self.problem.sizes, bound))),
@@ -411,19 +422,19 @@ impl<'t> Search<'t> {
                 if skips { self.cx.support(&fold.arg, self.problem.sizes, bound) } else { 1.0 }
             }
         };
-        // A scan goes on where nothing is written, too.
+        // A scan advances also where nothing is written.
         let scans = self.folds.iter().filter(|inner| inner.fold.is_scan());
         let scanned = scans.map(|inner| self.cx.support(&inner.fold.arg, self.problem.sizes, bound));
         either(scanned.chain([visited]))
     }
 }
 
-/// How many of some folds are one of them but for the names of fields.
+/// Returns the number of folds that are equal to `fold` up to field names, at least 1.
 pub(crate) fn sharing(fold: &Fold, all: &[&Fold], sizes: &Sizes, mode: FloatMode) -> usize {
     all.iter().filter(|other| fold == **other || renamed(fold, other, sizes, mode).is_some()).count().max(1)
 }
 
-/// What a fold takes inside of loops, of whose places those are visited.
+/// Returns the work of a fold inside loops whose iterations have the given profile.
 pub(crate) fn inline_work(
     cx: &Context,
     fold: &Fold,
@@ -434,7 +445,8 @@ pub(crate) fn inline_work(
     cx.memo.work(fold, Some(inside), || order_fold(cx, fold, sizes, pins, inside).map_or(Work::IMPOSSIBLE, |o| o.work))
 }
 
-/// What a fold takes when a query of its own stores it, reads of what is stored included.
+/// Returns the work of a fold that is stored by a query of its own, including the reads of its
+/// result.
 pub(crate) fn stored_work(cx: &Context, fold: &Fold, sizes: &Sizes, pins: &[Vec<Field>]) -> Work {
     cx.memo.work(fold, None, || {
         let nest = fold_nest(cx, fold, &Alias::from("stored"), sizes, pins);
@@ -447,8 +459,9 @@ pub(crate) fn stored_work(cx: &Context, fold: &Fold, sizes: &Sizes, pins: &[Vec<
     })
 }
 
-/// How many loops are outside of a fold that is computed in place: those of its free fields, when they are exactly the
-/// outermost ones. Those along which a scan goes on have their order; others may be inside of them.
+/// Returns the number of loops outside of a fold that is computed in place: the loops of its free
+/// fields, if exactly these are outermost. The fields of a scan must be in order; other fields may
+/// be between them.
 pub(crate) fn place(order: &[Field], fold: &Fold, free: &[Field]) -> Option<usize> {
     if fold.is_stored() {
         return None;
@@ -458,7 +471,7 @@ pub(crate) fn place(order: &[Field], fold: &Fold, free: &[Field]) -> Option<usiz
     (outermost.iter().all(|f| free.contains(f)) && along.eq(&fold.along)).then_some(free.len())
 }
 
-/// The accesses outside of folds, and those of scans, which the same loops meet.
+/// Visits the accesses outside of folds, and those of scans, which the same loops bind.
 pub(crate) fn outer_accesses<'a>(term: &'a Term, f: &mut dyn FnMut(&'a Read)) {
     match term.node() {
         Node::Access(read) => {

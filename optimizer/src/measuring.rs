@@ -1,8 +1,8 @@
-//! What may go into measuring: statistics that take a pass over a tensor are asked for as long as the passes cost no more
-//! than the queries that they are asked for, as these are estimated without them.
+//! The budget of measuring: statistics that take a pass over a tensor are requested as long as
+//! their passes cost no more than the queries that need them, estimated without them.
 //!
-//! A plan is measured before its first run and never again. However much it gains, it gains less than the query costs
-//! without it; so a first run takes at most about twice as long for having been measured.
+//! A plan is measured only before its first run. Measuring cannot gain more than the cost of the
+//! unmeasured query, so a measured first run takes at most about twice as long.
 
 use crate::cost::{COMPARE_PLACE, COUNT_COORDINATE, COUNT_PLACE, FOLLOW_PATHS, SORT_PLACE};
 use redpoll_logic::statistics::{Fact, ModeSet, Question};
@@ -10,34 +10,35 @@ use redpoll_logic::{Alias, TensorType};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::{Cell, RefCell};
 
-/// The steps that are left for passes over tensors, and what they were spent on.
+/// The remaining budget for passes over tensors, and the passes paid for.
 #[derive(Clone, Default)]
 pub(crate) struct Measuring {
     left: Cell<f64>,
     paid: RefCell<FxHashMap<Alias, FxHashSet<Pass>>>,
 }
 
-/// What takes a pass over a tensor. What was counted in it serves all questions on the same.
+/// A pass over a tensor. Its counts answer all questions on the same modes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Pass {
-    /// The distinct coordinates in a set of modes.
+    /// Counts the distinct coordinates in a set of modes.
     Census(ModeSet),
-    /// How those are spread over one of them.
+    /// Counts these per coordinate of one of the modes.
     Marginal(ModeSet, usize),
-    /// The truth of a fact.
+    /// Checks a fact.
     Fact(Fact),
-    /// The links from one mode to another, and what is connected by paths along them.
+    /// Counts the links from one mode to another, and the pairs that paths along them connect.
     Links(usize, usize),
 }
 
 impl Measuring {
-    /// So many steps more may be spent.
+    /// Adds steps to the budget.
     pub(crate) fn allow(&self, steps: f64) {
         self.left.set(self.left.get() + steps);
     }
 
-    /// Whether what is left suffices for passes over a tensor that stores so much; then they are paid for, once each. That
-    /// an earlier plan has made them does not count: plans do not depend on those before.
+    /// Returns whether the budget suffices for passes over a tensor with this many stored values,
+    /// and pays for each pass once. Passes made for an earlier plan are not free, because plans
+    /// must not depend on earlier ones.
     pub(crate) fn affords(&self, tensor: &Alias, ty: &TensorType, stored: f64, passes: &[Pass]) -> bool {
         let mut paid = self.paid.borrow_mut();
         let passes = passes.iter().map(|pass| pass.shared(ty));
@@ -58,7 +59,7 @@ impl Measuring {
 }
 
 impl Pass {
-    /// The passes that a question takes; `None` where its answer is read off the ends of arrays.
+    /// Returns the passes that a question takes; `None` if array lengths answer it.
     pub(crate) fn of_question(question: Question) -> Option<[Pass; 2]> {
         match question {
             Question::Positions(_) => None,
@@ -67,7 +68,8 @@ impl Pass {
         }
     }
 
-    /// The pass that does for this one: all single modes, and all modes together, are counted in one.
+    /// Returns the pass that includes this one: a single pass counts all single modes and all modes
+    /// together.
     fn shared(self, ty: &TensorType) -> Pass {
         match self {
             Pass::Census(modes) if modes.len() <= 1 || modes.len() >= ty.format.levels.len() => {
@@ -77,7 +79,7 @@ impl Pass {
         }
     }
 
-    /// The steps that it takes over a tensor that stores so much.
+    /// Returns the steps of the pass over a tensor with this many stored values.
     fn cost(self, ty: &TensorType, stored: f64) -> f64 {
         let sizes = ty.format.storage_shape(&ty.shape);
         let coordinates = |modes: &mut dyn Iterator<Item = usize>| -> f64 {
@@ -103,7 +105,7 @@ mod tests {
     use super::*;
     use redpoll_logic::{DType, Format, Scalar};
 
-    /// Protects first runs: what is measured is paid for once, and never more than is allowed.
+    /// A pass is paid for once, and never exceeds the budget.
     #[test]
     fn passes_are_paid_for_once_and_end_with_what_is_allowed() {
         let ty = TensorType { shape: vec![100; 3], dtype: DType::F64, fill: Scalar::F64(0.0), format: Format::csf(3) };

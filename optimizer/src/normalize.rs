@@ -1,12 +1,15 @@
-//! Logic plan to nests: relabels, reorders and index maps are pushed to the accesses, bound fields renamed apart,
-//! queries that need no storage inlined, literals cast and folded.
+//! Converts a Logic plan to nests. Relabels, reorders and index maps are pushed to the accesses,
+//! bound fields are renamed apart, queries that need no storage are inlined, and literals are cast
+//! and folded.
 //!
-//! Input: a Logic plan. Output: one [`Nest`] for each query that is stored, with one output each, in an order in which
-//! tensors are written before they are read. An expression is read in an environment that says at which coordinate,
-//! in terms of the fields of the nest, each of its fields stands; so a map costs nothing until it meets an access.
+//! Input: a Logic plan. Output: one [`Nest`] with one output for each stored query, in an order in
+//! which tensors are written before they are read. An expression is lowered in an environment that
+//! maps each of its fields to a coordinate over the fields of the nest; so a map costs nothing
+//! until it reaches an access.
 //!
-//! What is stored besides the produced queries: queries with a `reformat`; aggregates that several places read, or that
-//! are read through a map that would compute a place more than once (a toeplitz map of an aggregate).
+//! Besides the produced queries, these are stored: queries with a `reformat`; aggregates with
+//! several uses; aggregates read through a map that would compute a coordinate more than once, such
+//! as a toeplitz map.
 
 use crate::config::{Config, WrittenOrder};
 use crate::error::Error;
@@ -18,10 +21,10 @@ use redpoll_logic::{Alias, Computed, Field, FloatMode, Format, Plan, Query, Scal
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-/// A pointwise query is inlined into several places while uses times size stays below this.
+/// Largest product of uses and size for which a pointwise query with several uses is inlined.
 const INLINE_LIMIT: usize = 24;
 
-/// The nests of a plan.
+/// Returns the nests of a plan.
 pub(crate) fn normalize(plan: &Plan, config: &Config) -> Result<Vec<Nest>, Error> {
     let mut normalizer = Normalizer {
         config,
@@ -41,14 +44,15 @@ pub(crate) fn normalize(plan: &Plan, config: &Config) -> Result<Vec<Nest>, Error
     Ok(normalizer.nests)
 }
 
-/// At which coordinate each field of an expression stands.
+/// The coordinate of each field of an expression.
 type Env = HashMap<Field, Standing>;
 
-/// Where a field of an expression stands.
+/// The coordinate and size of an expression's field.
 #[derive(Clone)]
 struct Standing {
     at: At,
-    /// The field's size, which an expression around may know where just a coordinate mentions the field.
+    /// The size of the field. An enclosing expression may determine it where only a `coordinate`
+    /// mentions the field.
     size: u64,
 }
 
@@ -63,7 +67,7 @@ struct Normalizer<'a> {
     mode: FloatMode,
     inlined: HashMap<Alias, &'a Expr>,
     nests: Vec<Nest>,
-    /// Expressions that have a nest of their own, so that equal ones share it.
+    /// Expressions with a nest of their own, so that equal ones share it.
     hoisted: Vec<(Expr, Vec<u64>, Alias)>,
     aliases: HashSet<Alias>,
 }
@@ -76,7 +80,7 @@ struct Scope {
 }
 
 impl Scope {
-    /// A field named like `like` that the nest does not have yet.
+    /// Returns a field named like `like` that is new in the nest.
     fn fresh(&mut self, like: &Field, size: u64) -> Field {
         let mut field = like.clone();
         let mut count = 2;
@@ -90,7 +94,7 @@ impl Scope {
 }
 
 impl Normalizer<'_> {
-    /// Lowers a query, whose fields have those sizes, and appends its nest.
+    /// Lowers a query whose fields have the sizes `shape`, and appends its nest.
     fn query(&mut self, alias: Alias, expr: &Expr, shape: Vec<u64>) -> Result<(), Error> {
         let mut format = self.config.formats.get(&alias).cloned();
         let (mut body, mut computed) = (expr, Computed::Keep);
@@ -128,7 +132,7 @@ impl Normalizer<'_> {
         Ok(())
     }
 
-    /// Gives an expression a nest of its own and reads it in the environment.
+    /// Lowers an expression to a nest of its own and reads the result in the environment.
     fn hoist(&mut self, expr: &Expr, env: &Env, scope: &Scope) -> Result<Term, Error> {
         let shape = shape_of(expr, env).map_err(|field| Error::Unsized { query: scope.query.clone(), field })?;
         let known = self.hoisted.iter().find(|(e, n, _)| e == expr && *n == shape).map(|(.., a)| a.clone());
@@ -147,7 +151,7 @@ impl Normalizer<'_> {
         self.table(&alias, &Arc::new(ty), &info.fields, env, scope)
     }
 
-    /// The term of an expression whose fields stand where `env` says.
+    /// Lowers an expression whose fields are at the coordinates of `env`.
     fn lower(&mut self, expr: &Expr, env: &Env, scope: &mut Scope) -> Result<Term, Error> {
         let mode = self.mode;
         match expr.node() {
@@ -215,8 +219,8 @@ impl Normalizer<'_> {
         Term::apply(op, args, self.mode).map_err(|source| Error::Operator { query: scope.query.clone(), source })
     }
 
-    /// A read of a stored tensor. Where it is not provably in bounds some guard decides, and the value out of bounds
-    /// does not matter.
+    /// Reads a stored tensor. If a read is not provably in bounds, a guard decides, and the value
+    /// out of bounds does not matter.
     fn table(
         &self,
         tensor: &Alias,
@@ -231,8 +235,8 @@ impl Normalizer<'_> {
         Ok(Term::access(Read { tensor: tensor.clone(), ty: ty.clone(), at, outside }))
     }
 
-    /// `scan(op, x, i)[i] = op(.. op(op(identity, x[0]), x[1]) .., x[i])`, along the loop of the field; read elsewhere, it
-    /// is stored.
+    /// Lowers a scan along the loop of the field, or stores it if the field has another coordinate:
+    /// `scan(op, x, i)[i] = op(.. op(op(identity, x[0]), x[1]) .., x[i])`.
     fn scan(
         &mut self,
         expr: &Expr,
@@ -256,8 +260,8 @@ impl Normalizer<'_> {
         Ok(Term::fold(fold, expr.info().fill.clone(), self.mode))
     }
 
-    /// The argument at mapped coordinates; where they may leave its bounds, either the read of a tensor gives the
-    /// outside value, or a condition on coordinates does.
+    /// Lowers the argument at mapped coordinates. Coordinates out of bounds are handled by the read
+    /// of a tensor, or else by a condition on coordinates.
     fn index(&mut self, map: &IndexMap, arg: &Expr, env: &Env, scope: &mut Scope) -> Result<Term, Error> {
         let mode = self.mode;
         let mut inner = Env::new();
@@ -315,7 +319,7 @@ impl Normalizer<'_> {
         self.apply(&Builtin::IfElse.into(), &[guard, value, outside], scope)
     }
 
-    /// Whether the expression is a stored tensor under other names.
+    /// Returns whether the expression is a stored tensor, possibly relabeled or reordered.
     fn is_stored_table(&self, expr: &Expr) -> bool {
         match expr.node() {
             Node::Table { tensor, .. } => !self.inlined.contains_key(tensor),
@@ -325,7 +329,7 @@ impl Normalizer<'_> {
     }
 }
 
-/// An alias named after `query` that is not taken.
+/// Returns a new alias derived from `query`, and takes it.
 pub(crate) fn fresh_alias(taken: &mut HashSet<Alias>, query: &Alias) -> Alias {
     let mut count = 1;
     loop {
@@ -345,19 +349,20 @@ fn get<'e>(env: &'e Env, field: &Field, scope: &Scope) -> Result<&'e At, Error> 
     standing(env, field, scope).map(|s| &s.at)
 }
 
-/// The size of a field that a node binds or maps; an expression knows it.
+/// Returns the size of a field that a node binds or maps.
 fn size_of(expr: &Expr, field: &Field, scope: &Scope) -> Result<u64, Error> {
     let known = expr.info().dimension(field);
     known.ok_or_else(|| Error::Unsized { query: scope.query.clone(), field: field.clone() })
 }
 
-/// The sizes of the fields of an expression, or the field that has none.
+/// Returns the sizes of the fields of an expression, or a field without a size.
 fn shape_of(expr: &Expr, env: &Env) -> Result<Vec<u64>, Field> {
     let size = |f: &Field| expr.info().dimension(f).or_else(|| Some(env.get(f)?.size)).ok_or_else(|| f.clone());
     expr.info().fields.iter().map(size).collect()
 }
 
-/// Whether each field of the expression stands at a coordinate of its own, so that no place is computed twice.
+/// Returns whether each field of the expression has a coordinate over a field of its own, so that
+/// no coordinate is computed twice.
 fn injective(expr: &Expr, env: &Env) -> bool {
     let mut seen = HashSet::new();
     expr.info().fields.iter().all(|f| match env.get(f).map(|s| &s.at) {
@@ -370,7 +375,7 @@ fn injective(expr: &Expr, env: &Env) -> bool {
     })
 }
 
-/// The queries that are computed where they are read.
+/// Returns the queries that are computed where they are read.
 fn inlined<'a>(plan: &'a Plan, config: &Config) -> HashMap<Alias, &'a Expr> {
     let mut uses: HashMap<&Alias, usize> = HashMap::new();
     for query in &plan.queries {
@@ -392,7 +397,7 @@ fn inlined<'a>(plan: &'a Plan, config: &Config) -> HashMap<Alias, &'a Expr> {
     inlined
 }
 
-/// The size of an expression with inlined queries in it, and whether it folds.
+/// Returns the size of an expression including inlined queries, and whether it folds.
 fn weigh(expr: &Expr, inlined: &HashMap<Alias, &Expr>, weights: &HashMap<&Alias, usize>) -> (usize, bool) {
     let one = |arg: &Expr| weigh(arg, inlined, weights);
     match expr.node() {
@@ -426,7 +431,7 @@ fn each_table<'a>(expr: &'a Expr, f: &mut dyn FnMut(&'a Alias)) {
     }
 }
 
-/// The dtype that a literal argument takes is decided by the plan's constructors; this keeps the name in one place.
+/// Returns a boolean literal.
 pub(crate) fn boolean(value: bool) -> Term {
     Term::literal(Scalar::Bool(value))
 }

@@ -1,8 +1,11 @@
-//! Counts the work of an order of loops: what binding each of them takes, and what a complete order takes besides.
+//! Counts the work of a loop order: the work of binding each loop, and the work of the complete
+//! order besides its loops.
 //!
-//! An access takes steps along lists and lookups of known coordinates, for each round of the loop that binds its level.
-//! What lists that one loop meets take, `intersection` says. Where the loops outside of a level are not those of the levels outside of it, rounds come back to places that
-//! were accessed before, and those are missed as far as the caches do not hold what lies between; `lines` counts it for arrays.
+//! In each round of the loop that binds one of its levels, an access takes a step along a list or a
+//! lookup. `intersection` counts the steps of lists that one loop binds together. If an enclosing
+//! loop does not bind any level of an access, the access returns to the same positions later. It
+//! misses when the caches do not hold the bytes accessed in between; `lines` counts this for
+//! arrays.
 
 use crate::context::Context;
 use crate::cost;
@@ -20,20 +23,20 @@ use redpoll_logic::{Field, LevelKind, Lookup, Scalar};
 use smallvec::SmallVec;
 use std::rc::Rc;
 
-/// Levels that one loop binds.
+/// The levels that one loop binds.
 #[derive(Clone, Default)]
 pub(crate) struct Met {
-    /// Those that have some of the coordinates and lead.
+    /// Levels that store some of the coordinates and lead the loop.
     walked: Vec<List>,
-    /// Those that are looked up in every round.
+    /// Levels that are looked up in every round.
     followed: Vec<Followed>,
-    /// Dense ones that go along with a loop over every coordinate.
+    /// Dense levels that are read along a loop over every coordinate.
     along: Vec<Followed>,
-    /// Bytes from which the levels are read, for each fiber that begins elsewhere.
+    /// For each fiber that starts elsewhere in memory, the bytes that its levels are read from.
     jumps: Vec<f64>,
-    /// Bytes of a place and of all places of those whose places are read in order, each once.
+    /// Bytes of an entry and of all entries, for each tensor that is read in order.
     streams: Vec<(f64, f64)>,
-    /// What the copies take that the accesses need.
+    /// Work of the copies that the accesses need.
     copies: Vec<Work>,
 }
 
@@ -41,9 +44,9 @@ pub(crate) struct Met {
 #[derive(Clone)]
 struct Followed {
     kind: LevelKind,
-    /// Bytes between two accesses to one place.
+    /// Bytes between two accesses to one position.
     span: f64,
-    /// Where all levels are dense, their places.
+    /// The positions in an array, if all levels are dense.
     places: Option<Rc<[Places]>>,
 }
 
@@ -59,19 +62,19 @@ impl Met {
 }
 
 impl Search<'_> {
-    /// What binding the last loop of `order` takes.
+    /// Returns the work of binding the last loop of `order`.
     pub(crate) fn step(&self, order: &[usize], mask: u64) -> Work {
         let last = order[order.len() - 1];
         let (rounds, fibers) = (self.rounds(mask), self.rounds(mask & !(1 << last)));
         let (mut met, mut lists) = (Met::default(), Vec::new());
         for access in &self.accesses {
-            // What no order fits shows with the first loop.
+            // Accesses that are discordant in every order are priced with the first loop.
             if order.len() == 1 || access.loops.contains(&last) {
                 met.take(&self.met(order, access));
                 lists.resize(met.walked.len(), access);
             }
         }
-        // Of one list alone the rounds tell how long it is.
+        // For a single list, the rounds already give its length.
         if lists.len() > 1 && self.cx.measures() {
             let bound = |f: &Field| self.position(&order[..order.len() - 1], f).is_some();
             let (outside, field) = (self.met_outside(&bound), &self.loops[last]);
@@ -91,12 +94,12 @@ impl Search<'_> {
             let ends = walked.iter().map(|list| list.fibers).fold(0.0, f64::max);
             work.add(Event::End, fibers * missed(cost::FORESEEN, ends));
         } else if self.problem.sizes.block(&self.loops[last]).is_none() {
-            // Loops over the places of a block are short ones of known length, which compilers unroll.
+            // Loops inside a block are short and of constant length; compilers unroll them.
             work.add(Event::EnterDense, fibers);
         }
         let steps = if walked.is_empty() {
             let steps = rounds.max(fibers * self.problem.sizes.of(&self.loops[last]) as f64);
-            // Rounds of the others are those in which a loop inside of them begins.
+            // Rounds of outer loops are priced as entries of the loops inside.
             if order.len() == self.loops.len() {
                 let strided = followed.iter().any(|level| level.kind == LevelKind::Dense);
                 work.add(if strided { Event::StridedRound } else { Event::DenseRound }, steps);
@@ -129,8 +132,8 @@ impl Search<'_> {
         work
     }
 
-    /// The places over the bound fields that loops come to, by the reads without which nothing is computed and by what the
-    /// loops outside of all come to.
+    /// Returns the profile of the coordinates over the bound fields that loops reach, by the joined
+    /// accesses and the profile of the enclosing loops.
     fn met_outside(&self, bound: &Bound) -> Profile {
         let joined: Vec<&Read> =
             self.accesses.iter().filter(|access| access.joined).map(|access| access.read).collect();
@@ -138,7 +141,7 @@ impl Search<'_> {
         self.cx.intersection([&own, self.problem.outside])
     }
 
-    /// How the last loop of `order` meets the levels of an access, found once.
+    /// Returns the levels of an access that the last loop of `order` binds; computed once.
     fn met(&self, order: &[usize], access: &Accessed<'_>) -> Rc<Met> {
         let place = |k: &usize| order.iter().position(|l| l == k).map_or(u8::MAX, |at| at as u8);
         let key: SmallVec<[u8; 8]> = access.loops.iter().map(place).chain([order.len() as u8]).collect();
@@ -204,7 +207,7 @@ impl Search<'_> {
         }
     }
 
-    /// How the last loop of `order` meets a copy whose levels have the order of the loops.
+    /// Adds the levels that the last loop of `order` binds in a copy with concordant levels.
     fn meet_copy(&self, order: &[usize], access: &Accessed<'_>, met: &mut Met) {
         let read = access.read;
         let (last, shorter) = order.split_last().expect("a loop is bound");
@@ -223,7 +226,7 @@ impl Search<'_> {
         let foreign = !self.problem.prefix.is_empty() || order.iter().any(|k| !binds(*k));
         let span = if foreign { 12.0 * stored } else { 0.0 };
         let is_dense = read.ty.format.levels.iter().all(|l| l.kind == LevelKind::Dense);
-        // Loops around a fold bind some of it, too.
+        // The loops around a fold may bind some of its levels.
         let prefix = self.problem.prefix.iter().any(|f| read.at.iter().any(|at| at.has(f)));
         let outermost = !prefix && !shorter.iter().any(|k| binds(*k));
         if is_dense || outermost && self.problem.sizes.of(&self.loops[*last]) as f64 <= 4.0 * stored + 16.0 {
@@ -241,7 +244,7 @@ impl Search<'_> {
         }
     }
 
-    /// The position of a field when the loops of `order` are bound, in that order.
+    /// Returns the position of a field in the bound loops, or `None` if it is not bound.
     pub(crate) fn position(&self, order: &[usize], field: &Field) -> Option<usize> {
         if let Some(outside) = self.problem.prefix.iter().position(|f| f == field) {
             return Some(outside);
@@ -253,12 +256,12 @@ impl Search<'_> {
         self.cx.ask(&read.tensor, &read.ty, Question::Positions(levels)).estimate
     }
 
-    /// The average number of coordinates in a fiber of a level of an access.
+    /// Returns the average number of coordinates in a fiber of a level of an access.
     fn fanout(&self, read: &Read, level: usize) -> f64 {
         self.positions(read, level + 1) / self.positions(read, level).max(1.0)
     }
 
-    /// The bytes of a fiber below the first so many levels.
+    /// Returns the bytes of a fiber below the first `levels` levels.
     fn bytes_below(&self, read: &Read, levels: usize) -> f64 {
         let all = self.positions(read, read.ty.format.levels.len());
         place_bytes(read) * all / self.positions(read, levels).max(1.0)
@@ -272,7 +275,7 @@ impl Search<'_> {
         }
     }
 
-    /// What a complete order takes besides its loops: folds and writes.
+    /// Returns the work of a complete order besides its loops: folds and writes.
     pub(crate) fn finish(&self, order: &[usize], mask: u64) -> Work {
         let own = order.iter().map(|&k| self.loops[k].clone());
         let full: Vec<Field> = self.problem.prefix.iter().cloned().chain(own).collect();
@@ -304,8 +307,8 @@ impl Search<'_> {
         work
     }
 
-    /// The operators beside one, which what takes their values is priced with, that each round of an order's last loop
-    /// computes.
+    /// Returns the number of operators that each round of the last loop computes, minus one that
+    /// the consumer's price includes.
     pub(crate) fn further_operators(&self, value: &Term, order: &[usize]) -> f64 {
         order.last().map_or(0, |last| operators(value, &self.loops[*last]).saturating_sub(1)) as f64
     }
@@ -323,7 +326,8 @@ impl Search<'_> {
         inline_work(self.cx, fold, problem.sizes, problem.pins, (prefix, &outside))
     }
 
-    /// Steps of the loops around a fold along the levels inside of it that they bind, wherever the fold is not needed, too.
+    /// Returns the work of the enclosing loops' steps along levels inside a fold, which are taken
+    /// even when the fold is not needed.
     fn along(&self, fold: &Fold, prefix: &[Field]) -> Work {
         let mut work = Work::NONE;
         let mut known: Vec<&Read> = self.accesses.iter().map(|access| access.read).collect();
@@ -346,21 +350,21 @@ impl Search<'_> {
         work
     }
 
-    /// Those loops, as bits.
+    /// Returns the bit mask of loops.
     pub(crate) fn mask_of(&self, loops: &[usize]) -> u64 {
         loops.iter().fold(0, |mask, k| mask | 1 << k)
     }
 
-    /// The loops of some fields.
+    /// Returns the bit mask of the loops whose fields satisfy the predicate.
     pub(crate) fn mask(&self, is_in: impl Fn(&Field) -> bool) -> u64 {
         (0..self.loops.len()).filter(|&l| is_in(&self.loops[l])).fold(0, |m, l| m | 1 << l)
     }
 }
 
-/// What it takes to convert a tensor into another order.
+/// Returns the work of converting a tensor into another storage order.
 pub(crate) fn conversion(cx: &Context, read: &Read) -> Work {
     let levels = &read.ty.format.levels;
-    // A copy has every place of a run.
+    // A copy stores every coordinate of a run.
     let question = match levels.iter().any(|l| l.kind.traits().runs) {
         true => Question::Distinct((0..levels.len()).collect()),
         false => Question::Positions(levels.len()),
@@ -368,13 +372,13 @@ pub(crate) fn conversion(cx: &Context, read: &Read) -> Work {
     let stored = cx.ask(&read.tensor, &read.ty, question).estimate;
     let mut work = Work::NONE;
     work.add(Event::Query, 1.0);
-    // Each level but the outermost one is sorted by.
+    // Every level but the outermost one is sorted.
     work.add(Event::Reorder, stored * levels.len().saturating_sub(1).max(1) as f64);
     work
 }
 
-/// The operators of a term of which each round of a loop computes the value anew: what none of its rounds changes, and
-/// stands in front of what they do, is computed outside.
+/// Returns the number of operators that each round of a loop evaluates. Loop-invariant leading
+/// arguments are evaluated outside of the loop.
 fn operators(term: &Term, field: &Field) -> usize {
     let Node::Call(_, args) = term.node() else { return 0 };
     let fixed = args.iter().take_while(|arg| !arg.fields().contains(field)).count();
@@ -382,12 +386,13 @@ fn operators(term: &Term, field: &Field) -> usize {
     own + args.iter().map(|arg| operators(arg, field)).sum::<usize>()
 }
 
-/// The fraction of the places over the bound fields that loops for an output go through.
+/// Returns the fraction of the iterations over the bound fields that run for an output.
 pub(crate) fn visited(cx: &Context, target: &Target, sizes: &Sizes, bound: &Bound) -> f64 {
     if cx.skips(target) { reached(cx, &target.value, sizes, bound) } else { 1.0 }
 }
 
-/// The fraction of the places below which a term is computed: that a fold comes to its fill is known afterwards.
+/// Returns the fraction of iterations in which a term is evaluated. A fold must be evaluated even
+/// if it results in its fill.
 fn reached(cx: &Context, term: &Term, sizes: &Sizes, bound: &Bound) -> f64 {
     let mut folds = false;
     term.each_fold(&mut |_, _| folds = true);
@@ -414,7 +419,7 @@ fn reached(cx: &Context, term: &Term, sizes: &Sizes, bound: &Bound) -> f64 {
     }
 }
 
-/// Tables are looked up where a list leads.
+/// Moves tables to the looked-up levels if a list leads the loop.
 fn lead(walked: &mut Vec<List>, followed: &mut Vec<Followed>) {
     let table = |list: &List| list.kind.traits().lookup == Lookup::Direct;
     if walked.iter().any(|list| !table(list)) {
@@ -424,13 +429,13 @@ fn lead(walked: &mut Vec<List>, followed: &mut Vec<Followed>) {
     }
 }
 
-/// The bytes of a stored place.
+/// Returns the bytes of a stored entry.
 fn place_bytes(read: &Read) -> f64 {
     if read.ty.format.levels.iter().all(|l| l.kind == LevelKind::Dense) { 8.0 } else { 12.0 }
 }
 
 impl Work {
-    /// Accesses to places between which so many bytes are accessed.
+    /// Adds accesses to positions, with `bytes` other bytes accessed between two accesses to one.
     pub(crate) fn miss(&mut self, count: f64, bytes: f64) {
         for (event, cache) in CACHES {
             self.add(event, count * missed(cache, bytes));
@@ -438,7 +443,7 @@ impl Work {
     }
 }
 
-/// The share of so many bytes that a cache does not hold.
+/// Returns the fraction of `bytes` that a cache does not hold.
 pub(crate) fn missed(cache: f64, bytes: f64) -> f64 {
     1.0 - cache / bytes.max(cache)
 }

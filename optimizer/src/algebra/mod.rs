@@ -1,9 +1,13 @@
-//! The algebra phase: a query's term is rewritten in an e-graph, and the cheapest equal term is planned.
+//! The algebra phase: rewrites a query's term in an e-graph and plans the cheapest equal term.
 //!
-//! Input: a nest. Output: the nests that stand for it, one unless several outputs are better apart. `language` has the nodes,
-//! `graph` what is known of classes and how terms come in, `names` names for their fields, `rules` the tables of rules,
-//! `saturate` tries them, `seed` is a first good plan, `extract` the choice, `several` has nests of several outputs.
-//! Sources: Willsey et al., "egg: Fast and Extensible Equality Saturation"; Deeds, Ahrens, Suciu, "Galley".
+//! Input: a nest. Output: the nests that replace it; more than one only if several outputs are
+//! cheaper apart. `language` has the nodes, `graph` the analysis of classes and the conversion from
+//! terms, `names` the names of fields, and `rules` the rule tables. `saturate` applies the rules,
+//! `seed` adds a first good plan, `extract` chooses terms, and `several` handles nests with several
+//! outputs.
+//!
+//! Sources: Willsey et al., "egg: Fast and Extensible Equality Saturation"; Deeds, Ahrens, Suciu,
+//! "Galley".
 
 mod extract;
 mod graph;
@@ -32,35 +36,36 @@ use rules::Round;
 use saturate::{MOST_ITERATIONS, Stop, saturate};
 use seed::seed;
 
-/// Terms with more accesses and operators than this are planned as they are.
+/// Largest number of accesses and operators in a term that is rewritten.
 const MOST_PARTS: usize = 48;
-/// So many of the terms that look cheapest are planned, more where a query is dear enough.
+/// Number of the terms with the lowest estimates that are planned; more for an expensive query.
 const MOST_PLANNED: usize = 3;
-/// Terms of so many accesses and operators, all together, are planned at most.
+/// Largest total number of accesses and operators in the terms that are planned.
 const MOST_PLANNED_PARTS: usize = 66;
-/// Of classes with no more terms than this any may be planned.
+/// Largest number of terms in a class for which all terms are listed.
 const MOST_TERMS: usize = 500;
-/// Terms that are estimated to cost so many times what the cheapest does are not planned.
+/// Largest ratio of the estimated cost of a planned term to that of the cheapest term.
 const NEAR: f64 = 100.0;
-/// The cost of a query for which another term is planned, in costs from which on it is worth rewriting.
+/// Query cost that pays for planning one more term, in units of
+/// [`Config::worth`](crate::Config::worth).
 const PLANNING: f64 = 100.0;
-/// A term, or a plan, is replaced by one that costs at most this part of it.
+/// Largest ratio of the new cost to the old one for which a term, or a plan, is replaced.
 pub(crate) const GAIN: f64 = 0.95;
 
-/// Does what the first e-graph of a process would wait for: a clock is calibrated.
+/// Creates an e-graph in advance, because the first graph of a process calibrates a clock.
 pub(crate) fn warm_up() {
     Graph::new(Algebra::new(redpoll_logic::FloatMode::default())).rebuild();
 }
 
-/// Terms that cost at most so many times what the cheapest does are held against it in plans that are complete, two of
-/// them, and of no more accesses and operators than that all together, where their query costs so many times what makes one
-/// worth rewriting.
+/// Runner-up terms that are compared as whole plans: those that cost at most `CLOSE` times the
+/// cheapest. At most `MOST_CLOSE` terms, with `MOST_CLOSE_PARTS` accesses and operators in total,
+/// for queries that cost at least `COMPARING` times the worth.
 const CLOSE: f64 = 1.5;
 const MOST_CLOSE: usize = 2;
 const MOST_CLOSE_PARTS: usize = 10;
 const COMPARING: f64 = 5.0;
 
-/// A nest that is equal to one of the plan.
+/// A nest that is equal to a nest of the plan.
 #[derive(Clone)]
 pub(crate) struct Candidate {
     nest: Nest,
@@ -69,12 +74,13 @@ pub(crate) struct Candidate {
 }
 
 impl Candidate {
-    /// The nest, with what is to be known of it in the report: what the nest of the plan costs, and the graph.
+    /// Returns the nest to plan, and reports the cost of the original nest, the new cost and the
+    /// graph.
     pub(crate) fn take(self, cx: &mut Context, (before, found): (f64, &str)) -> Vec<Waiting> {
         Candidate::take_all(vec![self], cx, before, found)
     }
 
-    /// Nests that stand for one of the plan.
+    /// Returns the nests that together replace a nest of the plan, and reports them.
     fn take_all(all: Vec<Candidate>, cx: &mut Context, before: f64, found: &str) -> Vec<Waiting> {
         let cost: f64 = all.iter().map(|made| made.cost).sum();
         let mut text: String = all.iter().map(|made| format!("{}\n", made.nest)).collect();
@@ -93,8 +99,8 @@ impl Candidate {
     }
 }
 
-/// The nest, which costs about `before`, with its value replaced by an equal one that costs less, if there is one. What comes
-/// near to that is noted.
+/// Rewrites the nest, which costs about `before`, to an equal one if that costs less. Records
+/// runner-up candidates in the context.
 pub(crate) fn rewrite(cx: &mut Context, nest: Nest, before: f64) -> Vec<Waiting> {
     if cx.config.subjects.is_empty() {
         return vec![nest.into()];
@@ -110,16 +116,16 @@ pub(crate) fn rewrite(cx: &mut Context, nest: Nest, before: f64) -> Vec<Waiting>
     let Best { planned, storing, estimate } = best(cx, &nest, extraction, (root, &fields));
     cx.memo.hold(&nest.sizes, &nest.pins);
     let mut planned = planned;
-    // Where the graph was left before all rules were tried, its terms are no worse than what eliminates greedily.
+    // If saturation stopped at a limit, the result must not be worse than greedy elimination.
     if stop != Stop::Saturated && cx.config.choice == Choice::Cheapest {
         let most = planned.first().map_or(f64::INFINITY, |first| first.cost);
         planned.splice(0..0, greedy(cx, &nest, (most, CLOSE * estimate)));
     }
     let mut candidates = planned.into_iter();
     let Some(first) = candidates.next() else { return vec![nest.into()] };
-    // Whether some order of the term as it is comes near in cost.
+    // `stands` is true if some order of the original term costs nearly as little.
     let limit = first.cost / GAIN;
-    // Many loops are ordered in one way, which has been priced.
+    // A nest with many loops has only the greedy order, and `before` is its cost.
     let ordered = || match nest.loops().len() > EXHAUSTIVE_LOOPS {
         true => before < limit,
         false => order_loops_below(cx, &nest, limit).is_some(),
@@ -139,7 +145,7 @@ pub(crate) fn rewrite(cx: &mut Context, nest: Nest, before: f64) -> Vec<Waiting>
     first.take(cx, (before, &found))
 }
 
-/// Whether there is something to rewrite: a fold, of something or in something.
+/// Returns whether the nest has folds to rewrite and is within the limits.
 fn applies(nest: &Nest) -> bool {
     let [target] = &nest.outputs[..] else { return false };
     let names: Vec<Field> = all_fields(nest);
@@ -155,8 +161,8 @@ fn applies(nest: &Nest) -> bool {
         && names.iter().all(|f| nest.sizes.of(f) > 0)
 }
 
-/// Whether something that is not looked into, a scan or a value in a subscript, has folds: their fields have names of their
-/// own, which a term that stands twice would have twice.
+/// Returns whether an opaque part of the term, a scan or a value in a subscript, contains folds.
+/// Their fields have unique names, which a duplicated term would contain twice.
 fn hides_folds(term: &Term, hidden: bool) -> bool {
     let values = |read: &Read| {
         let value = |at: &At| matches!(at, At::Value(t) if hides_folds(t, true));
@@ -170,12 +176,12 @@ fn hides_folds(term: &Term, hidden: bool) -> bool {
     }
 }
 
-/// How many accesses, literals and operators a term has.
+/// Returns the number of accesses, literals and operators of a term.
 fn parts(term: &Term) -> usize {
     1 + term.children().iter().map(parts).sum::<usize>()
 }
 
-/// All fields of a nest, those of folds included.
+/// Returns all fields of a nest, including those of folds.
 fn all_fields(nest: &Nest) -> Vec<Field> {
     fn bound(term: &Term, names: &mut Vec<Field>) {
         if let Node::Fold(fold) = term.node() {
@@ -188,7 +194,7 @@ fn all_fields(nest: &Nest) -> Vec<Field> {
     names
 }
 
-/// The term of an output, with its own fold.
+/// Returns the term of an output, including the output's fold.
 fn whole(target: &Target, cx: &Context) -> Term {
     match &target.fold {
         None => target.value.clone(),
@@ -200,19 +206,19 @@ fn whole(target: &Target, cx: &Context) -> Term {
     }
 }
 
-/// The e-graph of a nest's term after all rules.
+/// The saturated e-graph of a nest's term.
 struct Saturated {
     graph: Graph,
     /// The class of the term.
     root: Id,
-    /// The fields of its slots.
+    /// The fields of the class's slots.
     fields: Vec<Field>,
-    /// Why no more rules were tried.
+    /// The reason why saturation stopped.
     stop: Stop,
 }
 
-/// The nest with its fields eliminated greedily, if that costs less than `most`, and by classes no more than they are
-/// estimated at.
+/// Returns the nest with its fields eliminated greedily, if it costs less than `most` and its
+/// estimate by classes is at most `estimate`.
 fn greedy(cx: &Context, nest: &Nest, (most, estimate): (f64, f64)) -> Option<Candidate> {
     let target = &nest.outputs[0];
     let (mut graph, mut names) = (Graph::new(Algebra::new(cx.mode())), fields(target));
@@ -234,8 +240,8 @@ fn greedy(cx: &Context, nest: &Nest, (most, estimate): (f64, f64)) -> Option<Can
     Some(Candidate { nest, cost, rules })
 }
 
-/// Tries the rules: first those that gather aggregates and products, then those that spread them; both at once would undo
-/// each other in every corner.
+/// Applies the rules: first those that gather aggregates and products, then those that spread them.
+/// Both groups at once would undo each other everywhere.
 fn saturated(cx: &Context, nest: &Nest) -> Saturated {
     let target = &nest.outputs[0];
     let mut graph = Graph::new(Algebra::new(cx.mode()));
@@ -267,18 +273,19 @@ fn saturated(cx: &Context, nest: &Nest) -> Saturated {
     Saturated { graph, root, fields, stop }
 }
 
-/// The fields of the places of an output.
+/// Returns the fields of an output's coordinates.
 fn fields(target: &Target) -> Vec<Field> {
     target.at.iter().filter_map(At::as_field).cloned().collect()
 }
 
 /// The best terms of a class.
 struct Best {
-    /// Those that are planned, the cheapest one first, and behind it those that come near.
+    /// Planned terms: the cheapest first, then the runners-up.
     planned: Vec<Candidate>,
-    /// One of those in which something is stored that need not be: what loops over it cost is known once it is.
+    /// A term with an optional stored subterm. The cost of loops over that subterm is only known
+    /// after planning it.
     storing: Option<Candidate>,
-    /// What the class is estimated to cost.
+    /// The estimated cost of the class.
     estimate: f64,
 }
 
@@ -314,7 +321,7 @@ fn best(cx: &Context, nest: &Nest, mut extraction: Extraction<'_, '_>, (root, sl
         Some(terms) => {
             let mut planned = 0;
             for (estimate, choices) in &terms {
-                // Of those that store something one is enough.
+                // One term with stored subterms is enough.
                 let stores = extraction.stores(choices);
                 if stores && std::mem::replace(&mut stored, true) {
                     continue;
@@ -322,7 +329,7 @@ fn best(cx: &Context, nest: &Nest, mut extraction: Extraction<'_, '_>, (root, sl
                 extraction.take(choices);
                 let known = plan(extraction.term(root, None, slots, pool(nest)), *estimate);
                 planned += usize::from(!stores);
-                // To plan a term takes time, too.
+                // Planning a term takes time as well.
                 let pays = |cost: f64| cost >= planned as f64 * PLANNING * cx.config.worth.0;
                 let long = planned * size >= MOST_PLANNED_PARTS;
                 if planned >= MOST_PLANNED && (long || !known.is_none_or(pays)) {
@@ -345,14 +352,14 @@ fn best(cx: &Context, nest: &Nest, mut extraction: Extraction<'_, '_>, (root, sl
     Best { planned: found, storing, estimate }
 }
 
-/// Whether a term stores what it could compute where it is read.
+/// Returns whether a term stores a subterm that could be computed where it is read.
 fn stores(term: &Term) -> bool {
     let mut found = false;
     term.each_fold(&mut |_, fold| found |= fold.is_stored() || stores(&fold.arg));
     found
 }
 
-/// The names that fields of folds may have in other terms of a nest.
+/// Returns the names available for fields of folds in other terms of a nest.
 fn pool(nest: &Nest) -> Pool {
     let free = fields(&nest.outputs[0]);
     let all = all_fields(nest);
@@ -360,7 +367,7 @@ fn pool(nest: &Nest) -> Pool {
     Pool { names, reserved: all }
 }
 
-/// The nest with another term as its value.
+/// Returns the nest with another term as its value.
 fn with_value(nest: &Nest, Extracted { term, sizes, .. }: Extracted) -> Nest {
     let mut new = nest.clone();
     sizes.each(&mut |field, size| new.sizes.insert(field.clone(), size));
