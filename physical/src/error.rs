@@ -4,30 +4,31 @@ use crate::assembly::{Fault, InterpError};
 use crate::notation::{Rule, Site, Stop};
 use redpoll_logic::{DType, FormatError};
 
-/// What can go wrong between a plan with its data and a result.
+/// Errors between a plan with its data and a result.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The arrays given for a tensor do not make one. The caller's fault.
+    /// The arrays given for a tensor do not form a valid tensor. The caller's fault.
     #[error("invalid tensor: {0}")]
     InvalidTensor(String),
-    /// The arrays given for one level of a tensor do not make one. The caller's fault.
+    /// The arrays given for one level of a tensor do not form a valid level. The caller's fault.
     #[error("invalid tensor: level {level} ({kind}): {reason}")]
     InvalidLevel {
         /// The level, 0 outermost.
         level: usize,
-        /// The name of its kind.
+        /// The name of the level's kind.
         kind: &'static str,
-        /// What is wrong with the arrays.
+        /// The fault of the arrays.
         reason: String,
     },
-    /// A format makes no sense, or does not go with shape, dtype or fill value. The caller's fault.
+    /// A format is invalid, or does not fit the shape, dtype or fill value. The caller's fault.
     #[error("invalid format: {0}")]
     InvalidFormat(#[from] FormatError),
-    /// Coordinates and values of triples are not of one length, or not one list a mode. The caller's fault.
+    /// The lists of coordinates and values of triples differ in length, or there is not one list
+    /// per mode. The caller's fault.
     #[error("invalid triples: {0}")]
     InvalidTriples(String),
-    /// A place that was asked for does not exist. The caller's fault.
+    /// Coordinates that the caller asked for do not exist. The caller's fault.
     #[error("{0}")]
     InvalidPlace(String),
     /// A coordinate lies outside of its dimension. The data's fault.
@@ -42,18 +43,20 @@ pub enum Error {
         /// The dimension of the mode.
         dimension: u64,
     },
-    /// Places occur more than once, and no way to combine their values was asked for. The data's fault.
+    /// Coordinates occur more than once, and no way to combine their values was given. The data's
+    /// fault.
     #[error(
         "{count} entries repeat the place of another one, the first at {place:?}: say how to combine them (add them, \
          keep the first or the last)"
     )]
     DuplicateCoordinates {
-        /// The first repeated place.
+        /// The first repeated coordinates.
         place: Vec<u64>,
-        /// The number of entries beyond one a place.
+        /// The number of surplus entries: all entries less the distinct coordinates.
         count: usize,
     },
-    /// An interval level was to store more than one run of coordinates below one position. The caller's fault.
+    /// An interval level would store more than one run of coordinates below one position. The
+    /// caller's fault.
     #[error(
         "level {level} is an interval, but in the fiber of {place:?} a second run begins there: coordinates that are not \
          next to each other, or below which other values are stored; use a sparse-run-length level"
@@ -61,10 +64,11 @@ pub enum Error {
     SecondRun {
         /// The level, 0 outermost.
         level: usize,
-        /// The first place of the second run.
+        /// The first coordinates of the second run.
         place: Vec<u64>,
     },
-    /// A pinpoint level was to store more than one coordinate below one position. The caller's fault.
+    /// A pinpoint level would store more than one coordinate below one position. The caller's
+    /// fault.
     #[error(
         "level {level} is a pinpoint, but in the fiber of {place:?} another coordinate is stored before; use a sparse-list \
          level"
@@ -72,106 +76,110 @@ pub enum Error {
     SecondEntry {
         /// The level, 0 outermost.
         level: usize,
-        /// The place of the second coordinate.
+        /// The coordinates of the second entry.
         place: Vec<u64>,
     },
-    /// An operator cannot combine the values of repeated places. The caller's fault.
+    /// An operator cannot combine the values of repeated coordinates. The caller's fault.
     #[error("repeated places cannot be combined: {0}")]
     Combine(#[from] redpoll_logic::op::OpError),
-    /// A value has another dtype than was expected. The caller's fault.
+    /// A value has another dtype than expected. The caller's fault.
     #[error("{what}: expected dtype {expected}, found {found}")]
     DTypeMismatch {
-        /// What has the wrong dtype.
+        /// The value with the wrong dtype.
         what: String,
-        /// The dtype that was expected.
+        /// The expected dtype.
         expected: DType,
-        /// The dtype that was found.
+        /// The dtype found.
         found: DType,
     },
-    /// A fill value was to change although places depend on it. The caller's fault.
+    /// A fill value cannot change because entries that are not stored depend on it. The caller's
+    /// fault.
     #[error("cannot change the fill value: {0}")]
     FillInUse(String),
-    /// Something would take more memory than there is.
+    /// An array would exceed the memory of the machine. The fault of the dimensions or the format.
     #[error("{elements} elements of {bytes} bytes do not fit into memory; use a sparser format or smaller dimensions")]
     TooLarge {
         /// The number of elements.
         elements: u64,
-        /// Bytes of one of them.
+        /// Bytes of one element.
         bytes: usize,
     },
-    /// The positions of a level exceed index arithmetic.
+    /// The positions of a level exceed `i64::MAX`. The fault of the dimensions or the format.
     #[error("{parents} fibers of dimension {dimension} exceed the {max} positions of a full level; use a sparse one", max = i64::MAX)]
     TooManyPositions {
         /// The number of fibers.
         parents: u64,
-        /// Their dimension.
+        /// The dimension of each fiber.
         dimension: u64,
     },
-    /// A record batch does not hold a tensor as asked. The caller's fault.
+    /// A column of a record batch cannot be read as part of the requested tensor. The caller's
+    /// fault.
     #[error("column '{column}': {reason}")]
     InvalidColumn {
         /// The name of the column.
         column: String,
-        /// What is wrong with it.
+        /// The fault of the column.
         reason: String,
     },
-    /// A column holds an Arrow NULL where none may be. The data's fault.
+    /// A column has an Arrow NULL where none is allowed. The data's fault.
     #[error("column '{column}' is null in row {row}: {hint}")]
     Null {
         /// The name of the column.
         column: String,
-        /// The first such row.
+        /// The first row with a NULL.
         row: usize,
-        /// What can be done about it.
+        /// A remedy.
         hint: &'static str,
     },
-    /// Arrow refused arrays that were made here.
+    /// Arrow rejected arrays that this crate built. Our fault.
     #[error("arrow: {0}")]
     Arrow(#[from] arrow::error::ArrowError),
-    /// A kernel did not come to its end: the memory limit, cancellation, a checked operator, or too many positions.
+    /// A kernel stopped early: the memory limit, cancellation, a checked operator, or too many
+    /// positions.
     #[error("the kernel stopped: {}", stop_reason(*.0))]
     KernelStopped(crate::assembly::Status),
-    /// A function of Assembly breaks rules of the verifier. Lowering's fault, or of who wrote the function by hand.
+    /// A function of Assembly breaks rules of the verifier. The fault of lowering, or of the author
+    /// of a hand-written function.
     #[error("function `{function}` of assembly is invalid: {faults}")]
     InvalidAssembly {
         /// The function's name.
         function: String,
-        /// Every fault with its place.
+        /// All faults, each with its location in the function.
         faults: String,
     },
-    /// A text is no function of Assembly. Its author's fault.
+    /// A text is not a function of Assembly. Its author's fault.
     #[error("assembly text, line {line}: {message}")]
     AssemblyText {
         /// The line, from 1.
         line: usize,
-        /// What was expected and found.
+        /// The expected and the found text.
         message: String,
     },
-    /// The interpreter of Assembly met a fault of the program. Lowering's fault.
+    /// The interpreter of Assembly found a fault of the program. Lowering's fault.
     #[error("interpreting assembly: {0}")]
     Interp(#[from] InterpError),
-    /// The interpreter of grids met a fault of the program. The mapping's fault.
+    /// The interpreter of grids found a fault of the program. The mapping's fault.
     #[error("interpreting a grid: {0}")]
     Grid(#[from] crate::grid::Fault),
-    /// A device of CUDA, or what it takes to use it, is not there. Nobody's fault; the CPU needs none.
+    /// A CUDA device, or a library that it needs, is missing. Nobody's fault; the CPU needs none.
     #[error("CUDA device {ordinal} cannot be used: {why}; run on the CPU, or install what is missing")]
     NoDevice {
         /// The number of the device.
         ordinal: u32,
-        /// What is missing.
+        /// The missing part.
         why: String,
     },
-    /// A device of CUDA did not do what a kernel asked of it. Our fault, or of the device.
+    /// A CUDA device failed to run a kernel. The fault of this crate or of the device.
     #[error("kernel `{kernel}` on CUDA device {ordinal}: {message}")]
     Device {
         /// The number of the device.
         ordinal: u32,
-        /// The kernel.
+        /// The name of the kernel.
         kernel: String,
-        /// The words of the driver.
+        /// The message of the driver.
         message: String,
     },
-    /// A kernel would take more memory of a device than it may. The caller's fault, or nobody's.
+    /// A kernel would exceed the memory limit of a device. The caller's fault, or nobody's.
     #[error(
         "kernel `{kernel}` on CUDA device {ordinal}: {asked} bytes are asked for, {used} of {limit} are in use by what cannot \
          leave; raise the limit of the device's memory, or run on the CPU"
@@ -179,63 +187,69 @@ pub enum Error {
     DeviceMemory {
         /// The number of the device.
         ordinal: u32,
-        /// The kernel.
+        /// The name of the kernel.
         kernel: String,
-        /// The bytes that were asked for.
+        /// The requested bytes.
         asked: usize,
-        /// The bytes that are in use and cannot leave.
+        /// The bytes in use that cannot be evicted.
         used: usize,
-        /// The bytes that may be in use.
+        /// The limit in bytes.
         limit: usize,
     },
-    /// The buffers or parameters given for a kernel are not those of its signature. The caller's fault.
+    /// The buffers or parameters given for a kernel do not fit its signature. The caller's fault.
     #[error("invalid invocation: {0}")]
     InvalidInvocation(String),
-    /// A code generator could not make machine code of a valid function. Our fault, or the machine is not supported.
+    /// A code generator failed on a valid function. Our fault, or the machine is not supported.
     #[error("compiling `{function}`: {message}")]
     Compile {
         /// The function's name.
         function: String,
-        /// The generator's words.
+        /// The message of the generator.
         message: String,
     },
-    /// There is no C compiler that the optimizing tier could use. Nobody's fault; the instant tier needs none.
+    /// No C compiler was found for the optimizing tier. Nobody's fault; the instant tier needs
+    /// none.
     #[error(
         "no C compiler: {0}; install gcc or clang, or name one in the environment variable CC, or use the instant tier"
     )]
     NoCompiler(String),
-    /// The C compiler did not compile the text of kernels. Our fault, or of who edited the text.
+    /// The C compiler rejected the text of kernels. Our fault, or that of the person who edited the
+    /// text.
     #[error("the C compiler `{compiler}` failed on {}, which is kept: {message}", .source_file.display())]
     CompileC {
-        /// The compiler.
+        /// The command of the compiler.
         compiler: String,
-        /// The text.
+        /// The file with the text.
         source_file: std::path::PathBuf,
-        /// The words of the compiler.
+        /// The message of the compiler.
         message: String,
     },
-    /// The C compiler was not done in the time that it may take, and was stopped. The compiler's fault, or the text is long.
+    /// The C compiler exceeded its time limit and was stopped. The compiler's fault, or the text is
+    /// long.
     #[error(
         "the C compiler `{compiler}` was not done within {time:?} and was stopped; use the instant tier or another compiler"
     )]
     CompilerTime {
-        /// The compiler.
+        /// The command of the compiler.
         compiler: String,
-        /// The time that it may take.
+        /// The time limit.
         time: std::time::Duration,
     },
-    /// A compiled library of kernels could not be written or loaded. The fault of the disk or of the system's settings.
+    /// A compiled library of kernels could not be written or loaded. The fault of the disk or of
+    /// the system's settings.
     #[error("kernels in {} cannot be loaded: {message}", .path.display())]
     LoadLibrary {
-        /// The library, or where it was to be.
+        /// The path of the library.
         path: std::path::PathBuf,
-        /// The words of the system.
+        /// The message of the system.
         message: String,
     },
-    /// An edited text of kernels was made for other ones. The fault of who runs it back.
+    /// An edited text of kernels was made for other kernels. The fault of the user who passes it
+    /// back.
     #[error("the edited kernels were made for other buffers or parameters; dump them anew (a line `{0}` is missing)")]
     OtherInterface(String),
-    /// A kernel returned a number that is no status. The fault of who edited its text.
+    /// A kernel returned a number that is no [`Status`](crate::assembly::Status). The fault of the
+    /// author of its text.
     #[error("the kernel returned {0}, which is no status")]
     UnknownStatus(i32),
     /// The text of a program does not parse. Its author's fault.
@@ -244,54 +258,55 @@ pub enum Error {
     /// A program breaks a rule of Notation. Its author's fault.
     #[error("invalid program, at `{at}`: {what}")]
     InvalidProgram {
-        /// Which rule.
+        /// The broken rule.
         rule: Rule,
-        /// The loops and the statement.
+        /// The loops around the statement, and the statement.
         at: String,
-        /// What breaks it, and what to do.
+        /// The fault and its remedy.
         what: String,
     },
-    /// Two accesses, or an access and a written extent, want a loop to run over different coordinates.
+    /// Two accesses, or an access and a written extent, imply different extents of a loop. The
+    /// program's fault.
     #[error(
         "loop `{index}` runs over {expected} by {expected_by}, but over {found} by {found_by}; give the loop a range and reads that leave it an `outside`"
     )]
     DimensionMismatch {
         /// The loop's index.
         index: String,
-        /// The coordinates that one asks for.
+        /// The coordinates that the first one implies.
         expected: String,
-        /// Who asks for it.
+        /// The access or range that implies `expected`.
         expected_by: String,
-        /// The coordinates that the other asks for.
+        /// The coordinates that the other one implies.
         found: String,
-        /// Who asks for it.
+        /// The access or range that implies `found`.
         found_by: String,
     },
-    /// No access says how far a loop runs, or how large an output is.
+    /// No access implies the extent of a loop, or the size of an output. The program's fault.
     #[error("{what} cannot be inferred; {next}")]
     UnknownDimension {
         /// The loop, or the tensor and its mode.
         what: String,
-        /// What to do.
+        /// A remedy.
         next: String,
     },
-    /// A physical query is not well-formed. The fault of the optimizer, or of who wrote the query.
+    /// A physical query is malformed. The fault of the optimizer, or of the author of the query.
     #[error("invalid query: {0}")]
     InvalidQuery(String),
-    /// A program came to a coordinate out of bounds. Its author's fault, or the data's.
+    /// A program used a coordinate out of bounds. Its author's fault, or the data's.
     #[error(transparent)]
     OutOfBounds(Box<OutOfBounds>),
     /// The interpreter of Notation stopped.
     #[error("stopped at `{at}`: {cause}")]
     ProgramStopped {
-        /// The loops with their indices' values, and the statement.
+        /// The loops with the values of their indices, and the statement.
         at: String,
-        /// Why.
+        /// The cause.
         cause: Stop,
     },
 }
 
-/// A coordinate out of bounds, met by a program.
+/// A coordinate out of bounds, found while a program ran.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error(
     "`{}`{} is out of bounds: `{}` is {coordinate}, but mode {mode} of `{}` has size {size}; test the coordinate with an \
@@ -309,7 +324,7 @@ pub struct OutOfBounds {
     pub size: u64,
 }
 
-/// Where the text has a subscript, if it is of a text.
+/// Returns the position of a subscript in the text as a phrase; empty if the program has no text.
 fn place(site: &Site) -> String {
     match site.at.line {
         0 => String::new(),
@@ -318,14 +333,14 @@ fn place(site: &Site) -> String {
 }
 
 impl Error {
-    /// The faults of a function, as an error.
+    /// Makes an error of the faults of a function.
     pub(crate) fn invalid_assembly(function: &str, faults: &[Fault]) -> Error {
         let faults: Vec<String> = faults.iter().map(Fault::to_string).collect();
         Error::InvalidAssembly { function: function.into(), faults: faults.join("; ") }
     }
 }
 
-/// What a status says to a user, and what to do next.
+/// Returns the message of a status for users, with a remedy.
 fn stop_reason(status: crate::assembly::Status) -> &'static str {
     use crate::assembly::Status;
     match status {

@@ -1,9 +1,12 @@
-//! From physical plans to results: level storage over Arrow, Notation, looplets, Assembly, code generators, runtime.
+//! Execution of physical plans: level storage over Arrow, Notation, looplets, Assembly, code
+//! generators, runtime.
 //!
-//! The pipeline of a query is `notation` (in which loops) -> `lower` (looplets) -> `assembly` (over which arrays) ->
-//! `emit` (machine code) -> `run`. `levels` and `storage` hold the data that it runs over.
+//! A query is compiled in the order `notation` (its loops) -> `lower` (looplets) -> `assembly` (its
+//! arrays) -> `emit` (machine code) -> `run`. `levels` and `storage` hold the data that compiled
+//! queries read and write.
 
-// The random programs of the workspace's tests name this crate as others do.
+// The random programs of the workspace's tests name this crate `redpoll_physical`, as other crates
+// do.
 #[cfg(test)]
 extern crate self as redpoll_physical;
 

@@ -1,9 +1,10 @@
-//! Special values: which of infinity, minus infinity and NaN a float may be.
+//! Sets of special values that a float may have: infinity, minus infinity and NaN.
 //!
-//! In the default mode a zero decides a product against an infinity and NaN, and an infinity a sum against NaN (see
-//! [`FloatMode::Relaxed`](redpoll_logic::FloatMode::Relaxed)); machine arithmetic knows no such laws. Kernels ask for them only
-//! where special values may come together: the values of inputs are looked at once, and what operators make of them is
-//! followed through the program. An overflow of finite numbers does not count, since its result is not determined.
+//! In the default float mode zero absorbs infinities and NaN in a product, and an infinity absorbs
+//! NaN in a sum (see [`FloatMode::Relaxed`](redpoll_logic::FloatMode::Relaxed)). Machine arithmetic
+//! obeys neither law. Kernels guard an operator only where special values may reach it: the values
+//! of inputs are scanned once, and the sets are propagated through the operators of the program.
+//! Overflow of finite numbers is ignored, since its result is unspecified.
 
 use redpoll_logic::op::{Body, Builtin, Definition, Op};
 use redpoll_logic::{DType, Prim, Scalar};
@@ -12,7 +13,7 @@ use redpoll_logic::{DType, Prim, Scalar};
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Special(u8);
 
-/// What is known of an argument: its special values, and its value where it is a constant.
+/// Static knowledge of an argument: its special values, and its value if it is a constant.
 #[derive(Clone, Copy)]
 pub(crate) struct Known<'a> {
     pub(crate) special: Special,
@@ -28,7 +29,8 @@ impl Special {
     pub(crate) const NAN: Special = Special(4);
     pub(crate) const ALL: Special = Special(7);
 
-    /// Returns the set that has the value, if it is special; of a struct, those of its members.
+    /// Returns the set with the value if it is special; for a struct, the set of its members'
+    /// special values.
     pub(crate) fn of(value: &Scalar) -> Special {
         value.flatten().iter().fold(Special::NONE, |set, part| {
             set.and(match part {
@@ -39,9 +41,9 @@ impl Special {
         })
     }
 
-    /// Returns the special values among some floats.
+    /// Returns the special values among the given floats.
     pub(crate) fn among<T: Copy + Into<f64>>(values: &[T]) -> Special {
-        // Without a condition in it, so that it is done in vectors.
+        // Branch-free, so that the compiler vectorizes it.
         let block = |values: &[T]| {
             values.iter().fold(Special::NONE, |set, v| {
                 let v: f64 = (*v).into();
@@ -50,7 +52,7 @@ impl Special {
                 Special(set.0 | own | bit(v.is_nan(), Special::NAN))
             })
         };
-        // Most blocks have none, which one comparison a value shows.
+        // One comparison per value shows that a block is finite, as most blocks are.
         values.chunks(BLOCK).fold(Special::NONE, |set, values| {
             let finite = |v: T| -> bool { Into::<f64>::into(v).is_finite() };
             let regular = values.iter().fold(true, |all, v| all & finite(*v));
@@ -67,17 +69,17 @@ impl Special {
         }
     }
 
-    /// Returns the union.
+    /// Returns the union of both sets.
     pub(crate) fn and(self, other: Special) -> Special {
         Special(self.0 | other.0)
     }
 
-    /// Whether it has one of some values.
+    /// Returns whether the sets intersect.
     pub(crate) fn has(self, values: Special) -> bool {
         self.0 & values.0 != 0
     }
 
-    /// Whether all its values are among others.
+    /// Returns whether this set is a subset of the other one.
     pub fn is_within(self, other: Special) -> bool {
         self.0 & !other.0 == 0
     }
@@ -90,12 +92,12 @@ impl Special {
         Special(self.0 & 4 | self.0 >> 1 & 1 | self.0 << 1 & 2)
     }
 
-    /// Infinities of either sign, where there is one.
+    /// Adds the infinity of the other sign if the set has one.
     fn of_any_sign(self) -> Special {
         if self.has(Special::INFINITE) { self.and(Special::INFINITE) } else { self }
     }
 
-    /// Those of a sum.
+    /// Returns the special values of the sum.
     fn plus(self, other: Special) -> Special {
         let opposite = |a: Special, b: Special| a.has(Special::INFINITY) && b.has(Special::NEGATIVE);
         let nan = opposite(self, other) || opposite(other, self);
@@ -103,16 +105,16 @@ impl Special {
     }
 }
 
-/// Number of values that are looked at together.
+/// Number of values per block of the scan.
 const BLOCK: usize = 256;
 
 impl Known<'_> {
-    /// Whether it is a constant other than zero, and finite.
+    /// Returns whether the argument is a finite constant other than zero.
     pub(crate) fn is_regular(&self) -> bool {
         self.constant.and_then(Scalar::to_f64).is_some_and(|v| v != 0.0 && v.is_finite())
     }
 
-    /// Those of the product with it.
+    /// Returns the special values of the product.
     fn times(&self, other: &Known<'_>) -> Special {
         match (self.constant.and_then(Scalar::to_f64), other.constant.and_then(Scalar::to_f64)) {
             (Some(v), None) if v != 0.0 && v.is_finite() => signed(other.special, v),
@@ -126,8 +128,8 @@ fn signed(of: Special, by: f64) -> Special {
     if by < 0.0 { of.negated() } else { of }
 }
 
-/// Returns the special values of an application to arguments of finite values and those that are known of them; `dtypes` are
-/// those of the arguments.
+/// Returns the special values that an operator may return, given those of its arguments. `dtypes`
+/// has the dtypes of the arguments. Overflow of finite arguments is ignored.
 pub(crate) fn of_call(op: &Op, args: &[Known<'_>], dtypes: &[DType], result: &DType) -> Special {
     if !result.prims().iter().any(|p| p.is_float()) {
         return Special::NONE;
@@ -148,7 +150,8 @@ pub(crate) fn of_call(op: &Op, args: &[Known<'_>], dtypes: &[DType], result: &DT
     }
 }
 
-/// Whether a body has an operator or a constant that makes special values of finite ones.
+/// Returns whether a body has an operator or a constant that yields special values from finite
+/// arguments.
 pub(crate) fn makes(body: &Body) -> bool {
     match body {
         Body::Arg(_) | Body::Var(_) => false,
@@ -162,7 +165,8 @@ pub(crate) fn makes(body: &Body) -> bool {
                     _ => finite,
                 })
                 .collect();
-            // The dtypes of arguments are not known here; all but casts are asked as of floats.
+            // The dtypes of arguments are unknown here. All operators but casts are treated as
+            // operators on floats.
             let dtypes = vec![DType::F64; args.len()];
             args.iter().any(makes) || of_call(op, &known, &dtypes, &DType::F64) != Special::NONE
         }
@@ -212,14 +216,15 @@ fn of_binary(b: Builtin, x: &Known<'_>, y: &Known<'_>) -> Special {
     }
 }
 
-/// What an application must ask for besides the machine's arithmetic, so that it obeys the laws of the default mode.
+/// The check that code must add to the machine's arithmetic so that an operator obeys the laws of
+/// the default mode.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Guard {
-    /// Nothing.
+    /// No check.
     None,
-    /// Whether the first argument is zero.
+    /// A check whether the first argument is zero.
     Zero,
-    /// Whether an argument is zero or infinite.
+    /// A check whether an argument is zero or infinite.
     Special,
 }
 
@@ -268,8 +273,8 @@ mod tests {
         assert_eq!(both, Special::INFINITE);
     }
 
-    /// Protects the laws of the default mode in kernels: where the operator table gives what machine arithmetic does not,
-    /// there is a guard, and values that an application is said not to have never come of it.
+    /// Wherever the operator table and machine arithmetic differ, `guard` asks for a check; and no
+    /// result has a special value that `of_call` excludes.
     #[test]
     fn guards_stand_wherever_the_laws_differ_from_machine_arithmetic() {
         use redpoll_logic::FloatMode::{Relaxed, StrictIeee};

@@ -1,24 +1,29 @@
-//! Pass `bounds`: which coordinates are in bounds wherever a program meets them.
+//! Pass `bounds`: proves that coordinates are in bounds, or leaves them to checks at run time.
 //!
-//! Input: a program in normal form. Output: the same, with [`Bounds`] of each subscript that its text has.
+//! Input: a program in normal form. Output: the same program, with [`Bounds`] for each subscript
+//! that came from a text.
 //!
-//! A coordinate is a linear form of indices and variables. Its least and its greatest value follow, atom by atom from the
-//! deepest bound one on, from what binds the atoms:
-//! - the range of a loop: constants, linear forms of what is bound outside, and the sides of a `min` above or a `max` below;
-//! - the value of a `let`: linear forms, `min`, `max`, `rem`, `floordiv`, `ifelse` and casts, the dtype of what is read, and
-//!   the least and the greatest value of an input where they are given (an index tensor is looked at once, not in each
-//!   round);
-//! - comparisons between linear forms in the conditions around.
+//! A coordinate is a linear form of indices and variables. Its least and its greatest value are
+//! derived atom by atom, from the deepest bound one on, from the binders of the atoms:
+//! - the extent of a loop: constants, linear forms of outer atoms, the arguments of a `min` as the
+//!   end and of a `max` as the begin;
+//! - the value of a `let`: linear forms, `min`, `max`, `rem`, `floordiv`, `ifelse` and casts, the
+//!   dtype of a value that is read, and the least and the greatest value of an input where they are
+//!   given (an index tensor is scanned once, not in each round);
+//! - comparisons between linear forms in the enclosing conditions.
 //!
-//! What follows without conditions is [`Bounds::Proved`], for loops have no other rounds. What takes a condition is
-//! [`Bounds::Guarded`]: lowering may find a coordinate before it looks at the condition, and must not go there then. All
-//! else is [`Bounds::Checked`].
+//! A coordinate proved without conditions is [`Bounds::Proved`], for loops have no other rounds.
+//! One proved only under a condition is [`Bounds::Guarded`]: lowering may locate a coordinate
+//! before it evaluates the condition, and must not access memory there. All others are
+//! [`Bounds::Checked`].
 //!
-//! Values are those of whole numbers without a limit. A range, value or comparison whose side may leave the range of
-//! `i64`, where sums wrap around, is not used on the side on which that would matter.
+//! The derivation uses whole numbers without a limit. A range, value or comparison whose side may
+//! leave the range of `i64`, where sums wrap around, is not used on the side where that would
+//! matter.
 //!
-//! A check is of an access, not of a statement: where the value of an access does not matter (it is annihilated, or an
-//! outer subscript has met a fiber that is not stored) engines need not look at its coordinate.
+//! A check belongs to an access, not to a statement. Engines may skip it where the value of the
+//! access does not matter: the value is annihilated, or an outer subscript found a fiber that is
+//! not stored.
 
 use super::linear::{Atom, Linear};
 use super::visit::sure;
@@ -29,16 +34,16 @@ use std::collections::HashMap;
 use std::convert::Infallible;
 use std::sync::Arc;
 
-/// The least and the greatest value that a tensor stores or is filled with, if they are known.
+/// The least and the greatest of a tensor's stored values and fill value; `None` if unknown.
 pub type Ranges<'a> = &'a dyn Fn(TensorId) -> Option<(i64, i64)>;
 
-/// All values of an `i64`.
+/// The range of `i64`.
 const ALL: (i128, i128) = (i64::MIN as i128, i64::MAX as i128);
 
-/// A form is not followed through more bounds than this.
+/// Maximum number of bounds through which a form is substituted.
 const MOST_STEPS: usize = 200;
 
-/// Decides of each subscript how it is known to be in bounds.
+/// Decides for each checked subscript whether it is proved, guarded or checked.
 pub fn bounds(mut program: Program, ranges: Ranges<'_>) -> Program {
     let body = std::mem::replace(&mut program.body, Stmt::Block(Vec::new()));
     let mut pass = Pass { program: &program, ranges, atoms: HashMap::new(), guards: Vec::new() };
@@ -46,18 +51,18 @@ pub fn bounds(mut program: Program, ranges: Ranges<'_>) -> Program {
     Program { body, ..program }
 }
 
-/// A subscript that is checked when the program runs.
+/// A subscript that is checked at run time.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Checked {
     /// The tensor.
     pub tensor: TensorId,
     /// The storage mode.
     pub mode: usize,
-    /// The subscript.
+    /// The subscript in the text of the program.
     pub site: Arc<Site>,
 }
 
-/// The subscripts of a program that are checked, each once, in the order of execution.
+/// Returns the checked subscripts of a program, each once, in the order of execution.
 pub fn checks(program: &Program) -> Vec<Checked> {
     let mut found: Vec<Checked> = Vec::new();
     let mut access = |a: &Access| {
@@ -80,14 +85,14 @@ pub fn checks(program: &Program) -> Vec<Checked> {
     found
 }
 
-/// What bounds an atom, both ends included.
+/// Bounds of an atom, both ends inclusive.
 #[derive(Default)]
 struct Known {
-    /// How many atoms are bound outside.
+    /// The number of atoms bound outside.
     depth: usize,
-    /// Forms of atoms bound outside that are not above it.
+    /// Lower bounds: forms of outer atoms that are at most the atom.
     least: Vec<Linear>,
-    /// Forms of atoms bound outside that are not below it.
+    /// Upper bounds: forms of outer atoms that are at least the atom.
     greatest: Vec<Linear>,
 }
 
@@ -95,11 +100,11 @@ struct Pass<'a> {
     program: &'a Program,
     ranges: Ranges<'a>,
     atoms: HashMap<Atom, Known>,
-    /// Forms that are not negative where the statement at hand runs, by the conditions around.
+    /// Forms that the enclosing conditions prove to be non-negative at the current statement.
     guards: Vec<Linear>,
 }
 
-/// Which end of a form is asked for.
+/// An end of the range of a form.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum End {
     Least,
@@ -176,14 +181,15 @@ impl Pass<'_> {
         self.bind(Atom::Var(var), least, greatest);
     }
 
-    /// Forms that are not above the value of an expression, or not below it.
+    /// Returns forms that bound the value of an expression: lower bounds for `End::Least`, upper
+    /// bounds for `End::Greatest`.
     fn forms(&self, e: &Expr, end: End) -> Vec<Linear> {
         let part = match end {
             End::Least => Builtin::Max,
             End::Greatest => Builtin::Min,
         };
         if let Some(form) = Linear::of(e) {
-            // A sum that wraps around is another number than the form.
+            // A sum that wraps around differs from the form.
             let wraps = match end {
                 End::Least => self.end(&form, End::Greatest, &[], &mut MOST_STEPS.clone()) > ALL.1,
                 End::Greatest => self.end(&form, End::Least, &[], &mut MOST_STEPS.clone()) < ALL.0,
@@ -200,7 +206,7 @@ impl Pass<'_> {
         }
     }
 
-    /// Takes what a condition says of linear forms for granted.
+    /// Adds the facts about linear forms that a condition implies to the guards.
     fn assume(&mut self, cond: &Expr) {
         let Expr::Call(Op::Builtin(op), args) = cond else { return };
         let (a, b) = match (op, &args[..]) {
@@ -222,7 +228,7 @@ impl Pass<'_> {
         self.assume_apart(low, high, apart);
     }
 
-    /// Takes `low + apart <= high` for granted, if neither side wraps around.
+    /// Adds the fact `low + apart <= high` to the guards, if neither side wraps around.
     fn assume_apart(&mut self, low: &Expr, high: &Expr, apart: i64) {
         let whole = |e: &Expr| {
             let form = Linear::of(e)?;
@@ -234,7 +240,7 @@ impl Pass<'_> {
         self.guards.extend(difference);
     }
 
-    /// The least or the greatest value that a form can be shown to have, in whole numbers.
+    /// Returns the tightest provable bound of a form at one end, in whole numbers.
     fn end(&self, form: &Linear, end: End, guards: &[Linear], steps: &mut usize) -> i128 {
         let depth = |atom: Atom| self.atoms.get(&atom).map_or(0, |known| known.depth + 1);
         let Some((atom, c)) = form.deepest(&depth) else { return i128::from(form.constant) };
@@ -246,7 +252,7 @@ impl Pass<'_> {
         let below = (c > 0) == (end == End::Least);
         let rest = form.without(atom);
         let better = |a: i128, b: i128| if end == End::Least { a.max(b) } else { a.min(b) };
-        // An atom alone is some `i64`.
+        // An atom alone is an arbitrary `i64`.
         let any = i128::from(c) * if below { ALL.0 } else { ALL.1 };
         let mut best = self.end(&rest, end, guards, steps).saturating_add(any);
         let known = self.atoms.get(&atom);
@@ -267,7 +273,8 @@ impl Pass<'_> {
         best
     }
 
-    /// The least and the greatest value of an expression of integers; all of `i64` where nothing is known.
+    /// Returns the least and the greatest value of an integer expression; the whole range of its
+    /// dtype if nothing is proved.
     fn values(&self, e: &Expr) -> (i128, i128) {
         // Arithmetic wraps around in the dtype of its result.
         let held = of_prim(super::dtype_of(self.program, e).ok().and_then(|dtype| dtype.prim()));
@@ -288,13 +295,14 @@ impl Pass<'_> {
         }
     }
 
-    /// The least and the greatest value of a tensor: bounds of shares are made here, and checked when they are bound.
+    /// Returns the least and the greatest value of a tensor. Bounds of shares are computed by this
+    /// crate and checked when they are bound, so they are not negative.
     fn range(&self, tensor: TensorId) -> Option<(i64, i64)> {
         let shares = self.program.shares.iter().any(|s| s.input == tensor);
         if shares { Some((0, i64::MAX)) } else { (self.ranges)(tensor) }
     }
 
-    /// The least and the greatest value of an operator, or more than an `i64` holds.
+    /// Returns the least and the greatest value of an operator, without regard to wrapping.
     fn called(&self, op: Builtin, args: &[Expr]) -> (i128, i128) {
         let values: Vec<(i128, i128)> = args.iter().map(|a| self.values(a)).collect();
         let fold =
@@ -338,7 +346,7 @@ impl Pass<'_> {
     }
 }
 
-/// The values of a primitive of integers or `bool`; of others nothing is said.
+/// Returns the range of an integer primitive or `bool`; the range of `i64` for others.
 fn of_prim(prim: Option<Prim>) -> (i128, i128) {
     match prim {
         Some(Prim::Bool) => (0, 1),
@@ -351,7 +359,7 @@ fn of_prim(prim: Option<Prim>) -> (i128, i128) {
     }
 }
 
-/// The value of a literal of integers or `bool`.
+/// Returns the value of a literal of an integer primitive (but `u64`) or `bool`.
 fn whole(value: &Scalar) -> Option<i128> {
     match value.cast(Prim::I64) {
         Some(Scalar::I64(v)) if value.prim().is_some_and(|p| !p.is_float() && p != Prim::U64) => Some(i128::from(v)),

@@ -1,15 +1,21 @@
-//! Pass `concordize`: the order of an access's subscripts becomes the order of the loops.
+//! Pass `concordize`: makes each access concordant with the order of the loops.
 //!
-//! Input: output of `wrapperize`. Output: the subscript of each storage mode `k` of each access is `a * i + r` with
-//! `a != 0`, where the loop of `i` lies inside the loops of the indices of modes `0..k`, and everything in `r` is bound
-//! outside of the loop of `i`. So when lowering reaches that loop, the outer modes are resolved.
+//! Input: output of `wrapperize`. Output: the subscript of each storage mode `k` of each access is
+//! `a * i + r` with `a != 0`, where the loop of `i` lies inside the loops of the indices of modes
+//! `0..k`, and everything in `r` is bound outside of the loop of `i`. So all outer modes are
+//! resolved when lowering reaches that loop.
 //!
-//! A subscript that is not so (a constant, a variable, an index that is bound too early: `A[j, i]` under loops `i`, `j`,
-//! or `A[i, i]`, or `w[i]` of a local that is declared inside of the loop of `i`) becomes a loop of one round,
-//! `for s in e..e+1`, and the subscript `s`: a random access by seeking. It stands just outside of the loop that resolves the next mode, or just around the statement of the access, and
-//! accesses that need the same one share it (Finch, concordization of index positions). That of a write into levels which
-//! are appended to stands as far outside as it can, so that loops which meet its coordinate again lie inside of it. It cannot stand around a `let`
-//! in whose body tensors from outside are declared or change their state; then a scalar local takes the value first.
+//! Other subscripts are a constant, a variable, or an index that is bound too early: `A[j, i]`
+//! under loops `i`, `j`, or `A[i, i]`, or `w[i]` of a local that is declared inside of the loop of
+//! `i`. Each of those becomes the index `s` of a new loop of one round, `for s in e..e+1`: a random
+//! access by seeking. The new loop stands just outside of the loop that resolves the next mode, or
+//! just around the statement of the access. Accesses that need the same loop share it (Finch,
+//! concordization of index positions).
+//!
+//! For a write into appended levels the new loop stands as far outside as possible, so that the
+//! loops that would repeat its coordinate lie inside of it. The new loop cannot stand around a
+//! `let` whose body declares outer tensors or changes their state; then a scalar local receives the
+//! value first.
 
 use super::linear::{Atom, Linear};
 use super::visit::sure;
@@ -21,7 +27,7 @@ use std::collections::HashMap;
 use std::convert::Infallible;
 use std::sync::Arc;
 
-/// Puts in loops of one round where an access is not in loop order.
+/// Inserts loops of one round where an access is not concordant.
 pub fn concordize(program: Program) -> Program {
     let mut c = Concordize {
         depth: HashMap::new(),
@@ -42,19 +48,19 @@ struct Concordize {
     indices: Vec<String>,
     tensors: Vec<TensorDecl>,
     vars: Vec<(String, DType)>,
-    /// How many atoms are bound outside of each.
+    /// The depth of each bound atom: one more than the number of atoms bound outside of it.
     depth: HashMap<Atom, usize>,
-    /// The loops around, outermost first.
+    /// The enclosing loops, outermost first.
     loops: Vec<Index>,
-    /// How many atoms are bound outside of each declaration.
+    /// The number of atoms bound outside of each declaration.
     declared: HashMap<TensorId, usize>,
     /// Loops of one round to put around each loop in scope, outermost first.
     around: HashMap<Index, Vec<(Index, Expr)>>,
-    /// Loops of one round to put around the statement at hand, outermost first.
+    /// Loops of one round to put around the current statement, outermost first.
     here: Vec<(Index, Expr)>,
 }
 
-/// What an access is for.
+/// The direction of an access.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Mode {
     Read,
@@ -128,7 +134,8 @@ impl Concordize {
             a.subscripts.iter().map(|s| Linear::of(&s.at).expect("wrapperize leaves linear subscripts")).collect();
         let own = self.own_loops(a.tensor, &forms);
         let appended = if mode == Mode::Write { self.tensors[a.tensor.index()].appended_levels() } else { 0 };
-        // Where this access stands among the shared loops of one round, by the loop that they are around.
+        // For each list of shared loops of one round, the number of its loops that already enclose
+        // this access.
         let mut used: HashMap<Option<Index>, usize> = HashMap::new();
         let mut subscripts = Vec::with_capacity(own.len());
         for (k, s) in a.subscripts.into_iter().enumerate() {
@@ -146,17 +153,20 @@ impl Concordize {
         Access { subscripts, ..a }
     }
 
-    /// The outermost loop since the declaration of a tensor that lies inside of all that the subscripts mention.
+    /// Returns the outermost loop since the declaration of a tensor that lies inside of the binders
+    /// of all atoms in the subscripts.
     fn outermost_loop(&self, tensor: TensorId, forms: &[Linear]) -> Option<Index> {
         let atoms = forms.iter().flat_map(|form| form.terms.iter().map(|(atom, _)| self.depth[atom]));
         let outside = atoms.chain(self.declared.get(&tensor).copied()).max().unwrap_or_default();
         self.loops.iter().copied().find(|index| self.depth[&Atom::Index(*index)] > outside)
     }
 
-    /// The loop that resolves each subscript; `None` when none comes late enough.
+    /// Returns the loop that resolves each subscript; `None` for a subscript that no loop resolves
+    /// after the outer ones.
     fn own_loops(&self, tensor: TensorId, forms: &[Linear]) -> Vec<Option<Index>> {
         let depth = |atom: Atom| self.depth[&atom];
-        // A fiber is looked up where the loop begins that resolves it, which is after the declaration.
+        // A fiber is looked up where the loop that resolves it begins, which must be after the
+        // declaration.
         let declared = self.declared.get(&tensor).filter(|_| self.tensors[tensor.index()].is_looked_up());
         let mut resolved = declared.copied().unwrap_or(0);
         forms
@@ -174,8 +184,9 @@ impl Concordize {
             .collect()
     }
 
-    /// The index of a loop of one round at `at`, around the loop of `next` or the statement at hand, that lies inside
-    /// of the first `used` ones there.
+    /// Returns the index of a loop of one round at `at`, which stands around the loop of `next` or
+    /// the current statement and inside of the first `used` loops there. Reuses an existing loop,
+    /// or adds one.
     fn single(&mut self, next: Option<Index>, at: Expr, used: &mut usize) -> Index {
         let list = match next {
             Some(index) => self.around.entry(index).or_default(),

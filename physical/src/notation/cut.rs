@@ -1,9 +1,11 @@
-//! Whether the outermost loop of a program can be cut into chunks that run apart, and what becomes of its outputs then.
+//! Analysis whether the outermost loop of a program can be cut into chunks, and how the outputs of
+//! chunks are joined.
 //!
-//! A chunk is the whole program with the outermost loop restricted to some of its rounds, over memory of its own. What is
-//! around the loop runs once in each chunk, so it must be without loops and writes. Each output is put together in one of
-//! three ways ([`Join`]): its places are the chunks' own, its outermost coordinates are, or it is folded by an associative
-//! operator whose identity the output starts from.
+//! A chunk is the whole program with the outermost loop restricted to a range of its rounds, over
+//! memory of its own. The statements around the loop run once in each chunk, so they must have no
+//! loops and no writes. Each output is joined in one of three ways ([`Join`]): chunks write
+//! disjoint elements, chunks write disjoint ranges of the outermost coordinates, or the outputs of
+//! chunks are folded by an associative operator whose identity is the fill value.
 
 use super::verify::{Rule, location};
 use super::{Access, Atom, Expr, Index, Linear, Program, Role, Rounds, Stmt, TensorDecl, TensorId, Write};
@@ -18,66 +20,73 @@ use std::ops::Range;
 /// All rounds of the outermost loop.
 pub(crate) const ALL: Range<i64> = i64::MIN / 2..i64::MAX / 2;
 
-/// The most chunks of loops whose results depend on where they are cut, which must not depend on the threads.
+/// Maximum number of chunks of a loop whose results depend on the cuts, which then must not depend
+/// on the number of threads.
 pub(crate) const MOST_CHUNKS: u64 = 64;
 
-/// How the outermost loop of a program is cut.
+/// The cut of a program's outermost loop.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Cut {
     /// The index of the loop.
     pub index: Index,
-    /// Its rounds.
+    /// The range of its index.
     pub rounds: Range<i64>,
-    /// The inputs that the loop goes through at their outermost level, by their number, and what is added to the index
-    /// there.
+    /// The inputs whose outermost level the loop iterates over: the number of each input, and the
+    /// offset added to the index there.
     pub drivers: Vec<(usize, i64)>,
-    /// The other inputs that have fibers which loops further in go through, by their number.
+    /// The numbers of the other inputs with more than one level, over whose fibers inner loops
+    /// iterate.
     pub followers: Vec<usize>,
-    /// Where the loop goes through no input, the sparse inputs that have nothing to do with its index, by their number: each
-    /// round goes through them anew.
+    /// If there are no drivers: the numbers of the sparse inputs that do not depend on the index,
+    /// so that each round iterates over all of them.
     pub repeated: Vec<usize>,
-    /// The outputs of the program, in their order, and how each is put together.
+    /// The outputs of the program, in their order, each with its join.
     pub outputs: Vec<(TensorId, Join)>,
-    /// Whether results are the same bits wherever the loop is cut. Floats that are folded over rounds may differ, as they are
-    /// rounded in another order; those that rounds decide each for themselves, in shared memory, differ by signs of zeros at
-    /// most, and not at all over levels of single coordinates: runs and blocks that are cut in two have other code at their
-    /// ends. So may what is stored of sparse outputs, as fill values within a run are met at its ends one by one.
+    /// True if results are the same bits wherever the loop is cut. Float folds over rounds may
+    /// differ, since they are rounded in another order. Floats that each round computes by itself
+    /// in shared memory differ at most by the signs of zeros, and only over levels with runs or
+    /// blocks: a run or block that is cut in two has other code at its ends. The stored entries of
+    /// sparse outputs may differ too, since fill values within a run are handled one by one at its
+    /// ends.
     pub exact: bool,
 }
 
 impl Cut {
-    /// The inputs that say where it is cut, by their number.
+    /// Returns the numbers of the inputs that determine the positions of the cuts.
     pub(crate) fn looked_at(&self) -> impl Iterator<Item = usize> {
         self.drivers.iter().map(|(number, _)| number).chain(&self.followers).chain(&self.repeated).copied()
     }
 }
 
-/// How an output is put together from what chunks leave.
+/// The way to join an output from the outputs of chunks.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Join {
-    /// All chunks write one memory, each places of its own.
+    /// All chunks write one memory, each its own elements.
     Shared,
-    /// Each chunk writes a range of the coordinates of the outermost level, in order: its arrays go behind those of the
-    /// chunk before.
+    /// Each chunk writes a range of the coordinates of the outermost level, in order; its arrays
+    /// are appended to those of the chunk before.
     Appended,
-    /// Each chunk folds from the fill value on; what they leave is folded by the same operator, in the order of the chunks.
+    /// Each chunk folds starting from the fill value; the results are folded by the same operator,
+    /// in the order of the chunks.
     Folded(Op),
 }
 
-/// Why the outermost loop of a program is not cut. Names are those of tensors.
+/// A reason why the outermost loop of a program cannot be cut. Names are names of tensors.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Obstacle {
-    /// Not exactly one loop is outermost.
+    /// The program has no outermost loop, or several.
     SeveralLoops,
-    /// A round goes on from what an earlier one has left in this local, or all of them read what it was filled with before.
+    /// A round depends on a value that an earlier round left in this local, or all rounds read
+    /// values that were stored before the loop.
     Carried(String),
-    /// The rounds are known only when the loop begins.
+    /// The number of rounds is computed at run time.
     OpenExtent,
     /// This output is written outside of the loop.
     WrittenAround(String),
     /// This output is read or changes its state within the loop.
     ReadWithin(String),
-    /// Several rounds write one place of this output, and not by a fold of one associative operator from its identity.
+    /// Several rounds write one element of this output, and not by a fold of one associative
+    /// operator from its identity.
     NotFolded(String),
 }
 
@@ -96,10 +105,10 @@ impl fmt::Display for Obstacle {
     }
 }
 
-/// How the outermost loop of a program in normal form is cut.
+/// Returns how the outermost loop of a program in normal form is cut.
 ///
 /// # Errors
-/// Why it is not.
+/// The obstacle, if the loop cannot be cut.
 pub fn cut(program: &Program, mode: FloatMode) -> Result<Cut, Obstacle> {
     let (index, extent, body) = outermost_loop(&program.body)?;
     if let Some(local) = carried_local(program) {
@@ -145,7 +154,8 @@ pub fn cut(program: &Program, mode: FloatMode) -> Result<Cut, Obstacle> {
     Ok(Cut { index, rounds: rounds.0..rounds.1, drivers, followers, repeated, outputs, exact })
 }
 
-/// The inputs whose outermost coordinate is the index, by their number, and what is added to it.
+/// Returns the number of each input whose outermost coordinate is the index plus a constant, and
+/// that constant.
 fn drivers(program: &Program, index: Index) -> Vec<(usize, i64)> {
     let mut found: Vec<(TensorId, i64)> = Vec::new();
     program.body.walk(&mut |s| {
@@ -164,7 +174,7 @@ fn drivers(program: &Program, index: Index) -> Vec<(usize, i64)> {
     inputs.enumerate().filter_map(|(number, (id, _))| Some((number, shift(id)?))).collect()
 }
 
-/// The sparse inputs that are read where the index does not lead, by their number.
+/// Returns the numbers of the sparse inputs that no subscript with the index reads.
 fn repeated(program: &Program, writes: &Writes, index: Index) -> Vec<usize> {
     let mut led: Vec<TensorId> = Vec::new();
     program.body.walk(&mut |s| {
@@ -183,7 +193,7 @@ fn repeated(program: &Program, writes: &Writes, index: Index) -> Vec<usize> {
         .collect()
 }
 
-/// Checks that each loop which is to be cut can be.
+/// Checks that each loop marked as parallel can be cut into chunks.
 ///
 /// # Errors
 /// [`Error::InvalidProgram`] with the obstacle.
@@ -213,8 +223,8 @@ pub fn verify_parallel(program: &Program, mode: FloatMode) -> Result<(), Error> 
     check(program, &cut(program, mode), &program.body, &mut Vec::new())
 }
 
-/// Where a subscript is in a round of the cut loop: at one of `width` coordinates from `factor` times the index and
-/// `constant` on.
+/// The range of a subscript in one round of the cut loop: `width` coordinates from `factor * index
+/// + constant` on.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Span {
     factor: i64,
@@ -222,8 +232,9 @@ struct Span {
     width: i64,
 }
 
-/// How an output with these writes is put together, if it can be. `span` says where a subscript is that no loop
-/// but the cut one and one within leads.
+/// Returns how an output with these writes is joined; `None` if it cannot be. `span` returns the
+/// range of a subscript in one round of the cut loop, if it depends only on that loop and at most
+/// one inner loop.
 fn join(
     decl: &TensorDecl,
     writes: &[&(&Access, &Write)],
@@ -231,7 +242,7 @@ fn join(
     mode: FloatMode,
 ) -> Option<Join> {
     let ty = &*decl.ty;
-    // Rounds are apart where their spans do not meet.
+    // Rounds write disjoint ranges if the stride of the ranges is at least their width.
     let place = |k: usize| {
         let mut at = writes.iter().map(|(lhs, _)| span(&lhs.subscripts[k].at));
         let first = at.next().flatten()?;
@@ -250,8 +261,8 @@ fn join(
     folded_by(decl, &mut writes.iter().map(|(_, write)| *write), mode).map(Join::Folded)
 }
 
-/// The operator by which these writes fold into an output, where what is folded from its fill value on in several parts can
-/// be folded in turn.
+/// Returns the operator by which all these writes fold into an output, if partial folds that start
+/// from the fill value can be folded by the same operator.
 pub(super) fn folded_by(decl: &TensorDecl, writes: &mut dyn Iterator<Item = &Write>, mode: FloatMode) -> Option<Op> {
     let ty = &*decl.ty;
     let mut ops = writes.map(|write| match write {
@@ -265,18 +276,19 @@ pub(super) fn folded_by(decl: &TensorDecl, writes: &mut dyn Iterator<Item = &Wri
     (own && regroups && ops.all(|other| other == Some(op))).then(|| op.clone())
 }
 
-/// Whether the places that are stored are known before.
+/// Returns whether the stored entries are fixed in advance: the output has the pattern of an input,
+/// or all levels are dense.
 pub(super) fn is_dense(TensorDecl { ty, pattern, .. }: &TensorDecl) -> bool {
     pattern.is_some()
         || ty.format.leaf == LeafKind::Element && ty.format.levels.iter().all(|l| l.kind == LevelKind::Dense)
 }
 
-/// What the body of a loop writes and reads.
+/// The reads and writes of a loop's body.
 struct Writes<'a> {
     assigns: Vec<(&'a Access, &'a Write)>,
-    /// What is read, declared, frozen, thawed or swapped.
+    /// The tensors that are read, declared, frozen, thawed or swapped.
     touched: Vec<TensorId>,
-    /// The first values of the indices of loops, and how many of them there are at most.
+    /// The first value of each loop's index, and the maximum number of rounds.
     loops: HashMap<Index, (Linear, i64)>,
 }
 
@@ -302,7 +314,8 @@ impl<'a> Writes<'a> {
         found
     }
 
-    /// Where a subscript is in a round of `index`, if but one loop within leads it.
+    /// Returns the range of a subscript in a round of `index`, if at most one inner loop's index
+    /// occurs in the subscript.
     fn span(&self, at: &Expr, index: Index) -> Option<Span> {
         let form = Linear::of(at)?;
         let inner = form.terms.iter().find(|(atom, _)| *atom != Atom::Index(index)).copied();
@@ -310,7 +323,8 @@ impl<'a> Writes<'a> {
             None => (form, 1),
             Some((atom @ Atom::Index(i), step)) => {
                 let (lo, rounds) = self.loops.get(&i)?;
-                // What goes backwards or leaves places out spans more than it has rounds.
+                // A loop with a negative stride, or one that skips coordinates, covers a wider
+                // range than its rounds.
                 if *rounds != 1 && step != 1 {
                     return None;
                 }
@@ -326,7 +340,8 @@ impl<'a> Writes<'a> {
 }
 
 impl Writes<'_> {
-    /// Whether a subscript depends on an index, itself or by a loop that begins where the index says.
+    /// Returns whether a subscript depends on an index, directly or through the begin of an inner
+    /// loop.
     fn is_led(&self, at: &Expr, index: Index) -> bool {
         let by = |atom: &Atom| match atom {
             Atom::Index(i) => {
@@ -339,7 +354,7 @@ impl Writes<'_> {
     }
 }
 
-/// How many values from `lo` on are below an end, at most: an end is below each of those that it is the minimum of.
+/// Returns an upper bound of `hi - lo`; an end that is a `min` is at most each of its arguments.
 fn most_rounds(lo: &Linear, hi: &Expr) -> Option<i64> {
     match hi {
         Expr::Call(Op::Builtin(Builtin::Min), ends) => ends.iter().filter_map(|end| most_rounds(lo, end)).min(),
@@ -347,7 +362,7 @@ fn most_rounds(lo: &Linear, hi: &Expr) -> Option<i64> {
     }
 }
 
-/// The index, extent and body of the one loop that is not inside of another.
+/// Returns the index, extent and body of the only outermost loop.
 fn outermost_loop(body: &Stmt) -> Result<(Index, (&Expr, &Expr), &Stmt), Obstacle> {
     fn collect<'a>(stmt: &'a Stmt, found: &mut Vec<&'a Stmt>) {
         match stmt {
@@ -364,7 +379,8 @@ fn outermost_loop(body: &Stmt) -> Result<(Index, (&Expr, &Expr), &Stmt), Obstacl
     }
 }
 
-/// A local that lives around the outermost loop and is written in it, or whose arrays would be written by each chunk.
+/// Returns a local that is declared outside of the outermost loop and either is written in the loop
+/// or has levels, whose arrays each chunk would write.
 fn carried_local(program: &Program) -> Option<TensorId> {
     fn around(stmt: &Stmt, found: &mut Vec<TensorId>) {
         match stmt {

@@ -1,15 +1,20 @@
-//! Pass `dimensionalize`: loops and open outputs get the sizes that accesses imply.
+//! Pass `dimensionalize`: infers the extents of loops and the sizes of open dimensions from
+//! accesses.
 //!
-//! Input: output of `lifecycles` that passes `verify`. Output: every loop has an extent, no dimension is open.
+//! Input: output of `lifecycles` that passes `verify`. Output: every loop has an extent, no
+//! dimension is open.
 //!
-//! - An access whose subscript is `i`, `i + c` or `c - i` wants the loop of `i` to run over exactly the coordinates for
-//!   which the subscript is in bounds. All such accesses of a loop without extent must want the same. Reads with an
-//!   `outside` want nothing; accesses under a condition inside the loop are asked when there are no others.
-//! - Of a mode that is stored in blocks or by diagonals, the subscripts of its storage modes say the coordinate of the
-//!   mode together: `i / b` and `i % b` say `i`, and so do the diagonal `i - j + n - 1` and `j`.
-//! - A loop that nothing bounds is an error.
-//! - An open dimension is as large as the writes need: one more than the largest coordinate written there.
-//! - A loop with constant bounds that provably leaves a tensor, by an access without condition and `outside`, is an error.
+//! - An access whose subscript is `i`, `i + c` or `c - i` implies that the loop of `i` runs over
+//!   exactly the coordinates for which the subscript is in bounds. All such accesses of a loop
+//!   without extent must agree. Reads with an `outside` imply nothing. Accesses under a condition
+//!   inside the loop count only if there are no others.
+//! - For a mode that is stored in blocks or by diagonals, the subscripts of its storage modes
+//!   together determine the coordinate of the mode: `i / b` and `i % b` determine `i`, and so do
+//!   the diagonal `i - j + n - 1` and `j`.
+//! - A loop without a bound is an error.
+//! - An open dimension is one more than the largest coordinate written there.
+//! - A loop with constant bounds that provably leaves a tensor, by an access without condition and
+//!   `outside`, is an error.
 
 use super::linear::{Atom, Linear};
 use super::visit::sure;
@@ -20,10 +25,10 @@ use redpoll_logic::op::{Builtin, Op};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Puts in extents of loops and open dimensions.
+/// Fills in the extents of loops and the open dimensions.
 ///
 /// # Errors
-/// When accesses disagree, or say nothing.
+/// When accesses disagree, or imply nothing.
 pub fn dimensionalize(program: Program) -> Result<Program, Error> {
     let mut d = Dimensions { uses: Vec::new(), ranges: HashMap::new(), missing: Vec::new(), program };
     let body = d.program.body.clone();
@@ -47,16 +52,16 @@ struct Use {
     guarded: HashMap<Index, bool>,
 }
 
-/// The mode of a tensor that a subscript is of.
+/// The mode of a tensor that a subscript belongs to.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Mode {
     /// A storage mode, by its level.
     Stored(usize),
-    /// A mode of the tensor, stored in two parts or skewed.
+    /// A mode of the tensor that is stored in two parts or skewed.
     Whole(usize),
 }
 
-/// The constant bounds of a loop, and who gave them; `None` for bounds that are no constants.
+/// The bounds of a loop, `None` if they are not constant, and a description of their origin.
 struct Range {
     bounds: Option<(i64, i64)>,
     by: String,
@@ -73,7 +78,7 @@ struct Dimensions {
 struct Collector<'a> {
     d: &'a mut Dimensions,
     vars: HashMap<Var, Linear>,
-    /// How many conditions were open where each index was bound.
+    /// The number of conditions open where each index was bound.
     conditions: HashMap<Index, usize>,
     open: usize,
 }
@@ -134,7 +139,8 @@ impl Collector<'_> {
         }
     }
 
-    /// The modes that are not stored whole, with the coordinates that the subscripts of an access say together.
+    /// Returns the modes that are not stored whole, each with the coordinate that the subscripts of
+    /// an access together determine.
     fn whole_modes(&self, a: &Access) -> Vec<(Mode, Linear)> {
         let ty = &self.d.program.tensors[a.tensor.index()].ty;
         let at = |mode: StorageMode| {
@@ -149,7 +155,8 @@ impl Collector<'_> {
             }
             StorageMode::Skew { by, .. } => {
                 let (diagonal, along) = (self.linear(at(mode)?)?, self.linear(at(StorageMode::Whole { mode: by })?)?);
-                // Diagonals of no rows are counted as those of one.
+                // The number of diagonals of a tensor without rows is that of a tensor with one
+                // row.
                 let last = i64::try_from(ty.shape[by].max(1)).ok().filter(|_| ty.shape[by] != OPEN_DIMENSION)? - 1;
                 diagonal.plus(&along)?.plus(&Linear::constant(-last))
             }
@@ -159,7 +166,7 @@ impl Collector<'_> {
     }
 }
 
-/// The expression that `e` divides by `divisor`.
+/// Returns the dividend of `e`, if `e` is `op` with the divisor `divisor`.
 fn divided(e: &Expr, op: Builtin, divisor: u64) -> Option<&Expr> {
     let Expr::Call(Op::Builtin(found), args) = e else { return None };
     match &args[..] {
@@ -169,7 +176,7 @@ fn divided(e: &Expr, op: Builtin, divisor: u64) -> Option<&Expr> {
 }
 
 impl Dimensions {
-    /// The size of a mode, when it is not open.
+    /// Returns the size of a mode; `None` if it is open.
     fn size(&self, t: TensorId, mode: Mode) -> Option<i64> {
         let ty = &self.program.tensors[t.index()].ty;
         let storage = match mode {
@@ -192,7 +199,7 @@ impl Dimensions {
         }
     }
 
-    /// The values of `index` for which the use is in bounds.
+    /// Returns the range of `index` for which the subscript is in bounds.
     fn wanted(&self, u: &Use, index: Index) -> Option<(i64, i64)> {
         let ([(atom, a)], false) = (&u.at.terms[..], u.outside) else { return None };
         let (n, c) = (self.size(u.tensor, u.mode)?, u.at.constant);
@@ -203,7 +210,7 @@ impl Dimensions {
         }
     }
 
-    /// Gives loops the extent that their accesses want; whether any got one.
+    /// Gives loops the extents that their accesses imply; returns whether any loop got one.
     fn infer_loops(&mut self) -> Result<bool, Error> {
         let mut found = Vec::new();
         for &index in self.missing.iter().filter(|i| !self.ranges.contains_key(i)) {
@@ -233,7 +240,7 @@ impl Dimensions {
         }
     }
 
-    /// The least and the greatest value of a form; `None` when a bound is not known.
+    /// Returns the least and the greatest value of a form; `None` if a bound is not constant.
     fn interval(&self, form: &Linear) -> Option<(i64, i64)> {
         form.terms.iter().try_fold((form.constant, form.constant), |(lo, hi), (atom, c)| {
             let Atom::Index(i) = atom else { return None };
@@ -243,7 +250,7 @@ impl Dimensions {
         })
     }
 
-    /// Whether some loop of the form provably does not run.
+    /// Returns whether some loop of the form provably has no round.
     fn empty(&self, form: &Linear) -> bool {
         form.terms.iter().any(|(atom, _)| match atom {
             Atom::Index(i) => self.ranges.get(i).and_then(|r| r.bounds).is_some_and(|(lo, hi)| lo >= hi),
@@ -251,7 +258,8 @@ impl Dimensions {
         })
     }
 
-    /// Sets one open dimension of which all writes are known; whether there was one.
+    /// Sets one open dimension of which all writes have constant bounds; returns whether there was
+    /// one.
     fn infer_open(&mut self) -> Result<bool, Error> {
         for k in 0..self.program.tensors.len() {
             let ty = &self.program.tensors[k].ty;

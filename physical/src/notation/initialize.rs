@@ -1,20 +1,21 @@
-//! Pass `initialize`: an overwrite that meets each place at most once becomes an `init`.
+//! Pass `initialize`: an overwrite that writes each entry at most once becomes an `init`.
 //!
 //! ```text
 //! C[i, j] = r  =  init C[i, j] = r          the only write of C, each place of which it meets at most once
 //! ```
-//! Such a write finds the fill value, so it stores nothing where it writes the fill value: a row that is copied from a
-//! workspace keeps the pattern of the workspace. Input: output of `concordize`.
+//! Such a write finds the fill value, so it can skip a value that equals the fill value: a row
+//! copied from a workspace keeps the pattern of the workspace. Input: output of `concordize`.
 //!
-//! A write meets each place at most once if every loop since the declaration that may run more than once resolves one of
-//! its subscripts. The deepest atom of the subscript of mode `k` is the index of a loop inside of those that resolve the
-//! modes before, so different rounds have different coordinates.
+//! A write touches each entry at most once if every loop since the declaration that may run more
+//! than once resolves one of its subscripts. The deepest atom of the subscript of mode `k` is the
+//! index of a loop inside of those that resolve the outer modes, so different rounds have different
+//! coordinates.
 
 use super::linear::{Atom, Linear};
 use super::visit::sure;
 use super::{Expr, Program, Stmt, TensorId, Write};
 
-/// Turns overwrites into `init`s where that is proved to be the same.
+/// Turns overwrites into `init`s where that provably does not change the result.
 pub fn initialize(program: Program) -> Program {
     let sole: Vec<TensorId> =
         (0..program.tensors.len() as u32).map(TensorId).filter(|t| is_sole(&program, *t)).collect();
@@ -26,7 +27,7 @@ pub fn initialize(program: Program) -> Program {
     Program { body, ..program }
 }
 
-/// Whether one statement, an overwrite, is all that writes a tensor, which keeps its memory.
+/// Returns whether a single overwrite is the only write of a tensor, and the tensor is not swapped.
 fn is_sole(program: &Program, t: TensorId) -> bool {
     let (mut overwrites, mut others) = (0, 0);
     program.body.walk(&mut |s| match s {
@@ -40,9 +41,10 @@ fn is_sole(program: &Program, t: TensorId) -> bool {
 
 struct Initializer {
     tensor: TensorId,
-    /// Whether the tensor has been declared.
+    /// True once the tensor has been declared.
     live: bool,
-    /// The loops since the declaration that may run more than once; a `while` has no index.
+    /// The loops since the declaration that may run more than once; `None` for a `while`, which has
+    /// no index.
     loops: Vec<Option<Atom>>,
 }
 
@@ -78,7 +80,8 @@ impl Initializer {
         }
     }
 
-    /// The loop that resolves a subscript: of those around, the innermost that it mentions.
+    /// Returns the loop that resolves a subscript: the innermost enclosing loop whose index occurs
+    /// in it.
     fn resolving(&self, subscript: &Expr) -> Option<Atom> {
         let atoms = subscript.atoms();
         self.loops.iter().rev().flatten().find(|l| atoms.contains(l)).copied()

@@ -1,8 +1,9 @@
-//! The interpreter of Notation: an engine of its own in differential tests.
+//! The interpreter of Notation, an independent engine for differential tests.
 //!
-//! It executes a program as it is written, with tensors held densely over their storage modes: loops in order,
-//! ascending, folds in exactly that order, values by `Op::eval_in`. It runs before normalization as well as after, as long
-//! as loops have extents, so passes can be tested by comparing runs.
+//! It executes a program as written, over tensors stored densely by their storage modes: loops in
+//! order, ascending, folds in exactly that order, values by `Op::eval_in`. It runs programs both
+//! before and after normalization, as long as loops have extents. So passes can be tested by
+//! comparing runs.
 
 use super::places::Places;
 use super::text::{label, print_expr};
@@ -14,40 +15,40 @@ use redpoll_logic::sexpr::Position;
 use redpoll_logic::{DType, FloatMode, Scalar};
 use std::collections::HashMap;
 
-/// How much a run may take.
+/// Limits of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
-    /// Statements executed and expressions evaluated.
+    /// Number of statements executed plus expressions evaluated.
     pub steps: u64,
-    /// Places of all tensors that live at once.
+    /// Number of values of all live tensors.
     pub places: u64,
 }
 
 impl Default for Limits {
-    /// Some seconds, some hundreds of megabytes.
+    /// Returns limits that allow some seconds and some hundreds of megabytes.
     fn default() -> Limits {
         Limits { steps: 100_000_000, places: 10_000_000 }
     }
 }
 
-/// Why the interpreter stopped.
+/// A reason why the interpreter stopped.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Stop {
-    /// An input was not given.
+    /// An input is missing.
     #[error("input `{0}` is missing")]
     MissingInput(String),
-    /// An input has the wrong number of places.
+    /// An input has the wrong number of values.
     #[error("input `{tensor}` has {found} values, expected {expected}, one a place over its storage modes")]
     InputSize {
         /// The input.
         tensor: String,
         /// The number of values given.
         found: usize,
-        /// The number of places.
+        /// The number of values expected.
         expected: u64,
     },
-    /// An input holds a value of another dtype.
+    /// An input has a value of another dtype.
     #[error("input `{tensor}` has a value of dtype {found}, expected {expected}")]
     InputDType {
         /// The input.
@@ -63,37 +64,37 @@ pub enum Stop {
     /// A read or write out of bounds.
     #[error(transparent)]
     OutOfBounds(Box<OutOfBounds>),
-    /// `Write::Init` met a place that does not hold the fill value.
+    /// `Write::Init` found another value than the fill value.
     #[error("`{access}` at {coordinates:?} is initialized twice; fold or overwrite")]
     InitializedTwice {
         /// The access.
         access: String,
-        /// The place.
+        /// The coordinates over the storage modes.
         coordinates: Vec<i64>,
     },
-    /// The run took too long.
+    /// The run exceeded the limit of steps.
     #[error("more than {0} steps; raise the limit, or look for a loop that does not end")]
     StepLimit(u64),
-    /// The tensors are too large.
+    /// The tensors exceed the limit of values.
     #[error("more than {0} places; raise the limit, or use smaller dimensions")]
     PlaceLimit(u64),
-    /// An operator has no value.
+    /// An operator has no value for its arguments.
     #[error(transparent)]
     Fault(#[from] Fault),
 }
 
-/// Runs a program on inputs by name and gives its outputs by name, within the default limits.
+/// Runs a program on inputs by name, within the default limits. Returns its outputs by name.
 ///
 /// # Errors
-/// When the program does not pass `verify`, inputs do not fit it, or it stops; see [`Stop`].
+/// When the program does not pass `verify`, inputs do not fit it, or the run stops; see [`Stop`].
 pub fn run(program: &Program, inputs: &HashMap<String, Places>) -> Result<HashMap<String, Places>, Error> {
     run_within(program, inputs, Limits::default())
 }
 
-/// As [`run`], within given limits.
+/// Like [`run`], within given limits.
 ///
 /// # Errors
-/// As [`run`].
+/// Like [`run`].
 pub fn run_within(
     program: &Program,
     inputs: &HashMap<String, Places>,
@@ -102,10 +103,10 @@ pub fn run_within(
     run_in(program, inputs, limits, FloatMode::default())
 }
 
-/// As [`run_within`], in a float mode.
+/// Like [`run_within`], in a float mode.
 ///
 /// # Errors
-/// As [`run`].
+/// Like [`run`].
 pub fn run_in(
     program: &Program,
     inputs: &HashMap<String, Places>,
@@ -138,20 +139,20 @@ struct Machine<'a> {
     limits: Limits,
     mode: FloatMode,
     steps: u64,
-    /// Places of all tensors that live now.
+    /// Number of values of all live tensors.
     places: u64,
     shapes: Vec<Vec<u64>>,
     tensors: Vec<Places>,
     indices: Vec<i64>,
     vars: Vec<Scalar>,
-    /// The loops around, outermost first.
+    /// The enclosing loops, outermost first.
     path: Vec<Index>,
 }
 
-/// Where an access leads.
+/// The target of an access.
 enum Place {
     Inside(usize),
-    /// Out of bounds, to a given value.
+    /// Out of bounds; the read returns this value.
     Outside(Scalar),
 }
 
@@ -177,7 +178,7 @@ impl<'a> Machine<'a> {
         Ok(())
     }
 
-    /// The number of places of a tensor, within the limit.
+    /// Returns the number of values of a tensor, and counts them against the limit.
     fn count(&mut self, k: usize) -> Result<u64, Stop> {
         let limit = self.limits.places;
         let count = self.shapes[k].iter().try_fold(1u64, |n, d| n.checked_mul(*d)).ok_or(Stop::PlaceLimit(limit))?;
@@ -294,7 +295,8 @@ impl<'a> Machine<'a> {
         Ok(Place::Inside(place))
     }
 
-    /// The text of a subscript: as it was written, if it was.
+    /// Returns the site of a subscript: its text in the program, or its printed form if it has
+    /// none.
     fn site(&self, a: &Access, s: &Subscript) -> Site {
         match &s.bounds {
             Bounds::Checked(site) => (**site).clone(),

@@ -1,17 +1,18 @@
-//! Pass `join_rounds`: loops of one round that resolve one coordinate of an appended level become one.
+//! Pass `join_rounds`: merges loops of one round that resolve the same coordinate of an appended
+//! level.
 //!
 //! ```text
 //! for s in [e, e + 1) { Y[s] = a }; for t in [e, e + 1) { Y[t] += b }
 //!     =  for s in [e, e + 1) { Y[s] = a; Y[s] += b }          Y appended to
 //! ```
-//! A coordinate of a level that is appended to is appended once; all that is written there is written then. Input: output
-//! of `concordize`.
+//! A coordinate of an appended level is appended once, so all writes to it must happen in one loop.
+//! Input: output of `concordize`.
 
 use super::linear::Linear;
 use super::visit::sure;
 use super::{Expr, Index, Program, Rounds, Stmt, TensorId};
 
-/// Joins loops of one round in the same block that write one place of an appended tensor.
+/// Merges loops of one round in the same block that write one coordinate of an appended tensor.
 pub fn join_rounds(program: Program) -> Program {
     let body = joined(&program, program.body.clone());
     Program { body, ..program }
@@ -49,8 +50,8 @@ fn joined_block(program: &Program, mut stmts: Vec<Stmt>) -> Vec<Stmt> {
     stmts
 }
 
-/// A later statement that is a loop at the same coordinate and writes an appended tensor there, as the one at hand does;
-/// nothing before it changes the state of a tensor.
+/// Returns the index of a later statement that is a loop at the same coordinate and appends to one
+/// of the same tensors. No statement before it changes the state of a tensor.
 fn partner(program: &Program, stmts: &[Stmt], at: usize) -> Option<usize> {
     let (lo, tensors) = appends(program, &stmts[at])?;
     let calm = stmts[at..].iter().take_while(|s| !s.changes_lives()).count();
@@ -59,7 +60,8 @@ fn partner(program: &Program, stmts: &[Stmt], at: usize) -> Option<usize> {
     })
 }
 
-/// The coordinate of a loop of one round, and the tensors of which it resolves an appended level.
+/// Returns the coordinate of a loop of one round, and the tensors of which it resolves an appended
+/// level.
 fn appends<'a>(program: &Program, stmt: &'a Stmt) -> Option<(&'a Expr, Vec<TensorId>)> {
     let Stmt::For { index, extent: Some((lo, hi)), rounds, body } = stmt else { return None };
     if *rounds == Rounds::Parallel || Linear::distance(lo, hi) != Some(1) {
@@ -69,7 +71,8 @@ fn appends<'a>(program: &Program, stmt: &'a Stmt) -> Option<(&'a Expr, Vec<Tenso
     (!tensors.is_empty()).then_some((lo, tensors))
 }
 
-/// The tensors that a statement writes with that index as the subscript of an appended level.
+/// Returns the tensors that a statement writes with that index as the subscript of an appended
+/// level.
 fn written_by(program: &Program, body: &Stmt, index: Index) -> Vec<TensorId> {
     let mut found = Vec::new();
     body.walk(&mut |s| {

@@ -1,27 +1,32 @@
-//! Pass `lifecycles`: declare, freeze and thaw where the program leaves them out.
+//! Pass `lifecycles`: inserts the declares, freezes and thaws that the program leaves out.
 //!
-//! Input: output of `scopes`; of the lifecycle of a tensor, everything, a part or nothing may be written. Output:
-//! every output and every local that is used is declared at one place, and is frozen before it is read and thawed
-//! before it is written again, so that the lifecycle rules of `verify` hold.
+//! Input: output of `scopes`, with any part of the lifecycle of a tensor written out. Output: every
+//! output and every local that is used is declared once, frozen before it is read and thawed before
+//! it is written again, so that the lifecycle rules of `verify` hold.
 //!
-//! - An output without a declaration is declared at the start of the program, and frozen at its end.
-//! - A local without one is declared in the innermost body that holds all its uses, just before the first statement of
-//!   a block that uses it: a new life every round. What carries over from round to round is declared by hand.
-//! - Before a statement that reads what is being written, or swaps it, a freeze is put, and before one that writes what is frozen, a
-//!   thaw. A body that changes the state of a tensor from around it gets the opposite at its end.
+//! - An output without a declaration is declared at the start of the program, and frozen at its
+//!   end.
+//! - A local without one is declared in the innermost body that contains all its uses, just before
+//!   the first statement of a block that uses it: a new life in every round. A local that carries
+//!   values from round to round must be declared by hand.
+//! - A freeze is inserted before a statement that reads or swaps a writable tensor, a thaw before a
+//!   statement that writes a frozen one. A body that changes the state of an outer tensor restores
+//!   it at its end.
 //!
-//! A statement that reads and writes one tensor is an error. So is a loop that does, over several statements, unless
-//! the tensor is a scalar or dense, or its freeze and thaw are written out: for others each round would cost a freeze.
+//! A statement that reads and writes one tensor is an error. So is a loop that reads and writes one
+//! tensor in several statements, unless the tensor is scalar or dense, or its freeze and thaw are
+//! written out: for other tensors each round would pay for a freeze.
 
 use super::verify::{Rule, location};
 use super::{Access, Program, Role, Stmt, TensorId};
 use crate::Error;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Puts in the missing declarations, freezes and thaws.
+/// Inserts the missing declarations, freezes and thaws.
 ///
 /// # Errors
-/// When one statement or loop reads and writes a tensor, or a lifecycle that is written out breaks the rules.
+/// When one statement or loop reads and writes a tensor, or a lifecycle that is written out breaks
+/// the rules.
 pub fn lifecycles(program: Program) -> Result<Program, Error> {
     let mut body = program.body.clone();
     for k in 0..program.tensors.len() {
@@ -52,7 +57,7 @@ fn uses(stmt: &Stmt, t: TensorId) -> bool {
     any(stmt, &|s| uses_itself(s, t))
 }
 
-/// Whether the statement itself, not those inside, uses the tensor.
+/// Returns whether the statement itself uses the tensor, apart from nested statements.
 fn uses_itself(stmt: &Stmt, t: TensorId) -> bool {
     match stmt {
         Stmt::Freeze(u) | Stmt::Thaw(u) => *u == t,
@@ -77,7 +82,7 @@ fn declare_local(stmt: Stmt, t: TensorId) -> Stmt {
             Ok::<_, std::convert::Infallible>(if which.next() == Some(&true) { declare_local(s, t) } else { s })
         });
         return match descended {
-            // Splices the block that holds a declaration into the one around it.
+            // Splices the block that contains the declaration into the enclosing block.
             Ok(Stmt::Block(stmts)) => Stmt::block(stmts),
             Ok(stmt) => stmt,
             Err(never) => match never {},
@@ -101,7 +106,7 @@ enum Life {
 
 struct Lifecycles<'a> {
     program: &'a Program,
-    /// The state of what is declared; inputs are not in it.
+    /// The state of each declared tensor; inputs are absent.
     life: BTreeMap<TensorId, Life>,
 }
 
@@ -141,8 +146,8 @@ impl Lifecycles<'_> {
         }
     }
 
-    /// A loop or conditional: brings tensors into the state that the first use inside needs, and restores it after
-    /// each round.
+    /// Processes a loop or conditional: brings tensors into the state that the first use inside
+    /// needs, and restores that state after each round.
     fn body(&mut self, stmt: Stmt) -> Result<Stmt, Error> {
         let mut first = First::default();
         first.visit(&stmt);
@@ -177,7 +182,7 @@ impl Lifecycles<'_> {
         turns
     }
 
-    /// Whether freezing the tensor costs nothing.
+    /// Returns whether freezing the tensor costs nothing.
     fn turns_freely(&self, t: TensorId) -> bool {
         !self.program.tensors[t.index()].is_looked_up()
     }
@@ -200,7 +205,8 @@ impl Turns {
     }
 }
 
-/// How a statement first uses each tensor, and which tensors it uses both ways without a freeze or thaw of its own.
+/// The first use of each tensor in a statement, and the tensors that are both read and written
+/// without a freeze or thaw between.
 #[derive(Default)]
 struct First {
     life: BTreeMap<TensorId, Life>,
@@ -217,7 +223,7 @@ impl First {
         match stmt {
             Stmt::Assign { lhs: Access { tensor, .. }, .. } => self.needs(*tensor, Life::Writable),
             Stmt::Declare(t) => drop(self.last.insert(*t, Life::Writable)),
-            // A freeze needs what it turns.
+            // A freeze needs a writable tensor, a thaw a frozen one.
             Stmt::Freeze(t) => self.turns(*t, Life::Writable, Life::Frozen),
             Stmt::Thaw(t) => self.turns(*t, Life::Frozen, Life::Writable),
             Stmt::Swap(t, u) => [t, u].into_iter().for_each(|t| self.needs(*t, Life::Frozen)),

@@ -1,13 +1,13 @@
-//! Linear forms of subscripts: what `a*i + invariant` means, and how it is written.
+//! Linear forms of subscripts, `a*i + invariant`, and their conversion from and to expressions.
 //!
-//! Lowering asks of a subscript which loop resolves it and by which shift and stride; passes compare subscripts however
-//! their sums are written. Both go through [`Linear`].
+//! Lowering asks which loop resolves a subscript, and by which shift and stride. Passes compare
+//! subscripts independently of the way their sums are written. Both use [`Linear`].
 
 use super::{Expr, Index, Var};
 use redpoll_logic::Prim;
 use redpoll_logic::op::{Builtin, Op};
 
-/// What a linear form is over.
+/// An index or variable in a linear form.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Atom {
     /// A loop index.
@@ -16,8 +16,8 @@ pub enum Atom {
     Var(Var),
 }
 
-/// `constant + sum of coefficient * atom`. Terms are sorted by atom and have non-zero coefficients, so equal forms are
-/// equal values.
+/// The form `constant + sum of coefficient * atom`. Terms are sorted by atom and have non-zero
+/// coefficients, so equal forms are equal values.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Linear {
     /// Atoms and their coefficients.
@@ -27,7 +27,7 @@ pub struct Linear {
 }
 
 impl Atom {
-    /// The atom as an expression.
+    /// Returns the atom as an expression.
     pub fn to_expr(self) -> Expr {
         match self {
             Atom::Index(i) => Expr::Index(i),
@@ -37,7 +37,7 @@ impl Atom {
 }
 
 impl Expr {
-    /// The indices and variables inside, each as often as it occurs.
+    /// Returns the indices and variables inside, with repetitions.
     pub(crate) fn atoms(&self) -> Vec<Atom> {
         let mut found = Vec::new();
         self.walk(&mut |e| match e {
@@ -50,28 +50,29 @@ impl Expr {
 }
 
 impl Linear {
-    /// A constant.
+    /// Makes a constant form.
     pub fn constant(constant: i64) -> Linear {
         Linear { terms: Vec::new(), constant }
     }
 
-    /// The atom alone.
+    /// Makes the form of a single atom.
     pub fn atom(atom: Atom) -> Linear {
         Linear { terms: vec![(atom, 1)], constant: 0 }
     }
 
-    /// Returns `hi - lo` where both are linear forms and their difference is a constant.
+    /// Returns `hi - lo` if both are linear forms and their difference is constant.
     pub(crate) fn distance(lo: &Expr, hi: &Expr) -> Option<i64> {
         Linear::of(hi)?.plus(&Linear::of(lo)?.times(-1)?)?.as_constant()
     }
 
-    /// The linear form of an `i64` expression: sums, differences, negations, and products with a constant of indices,
-    /// variables and literals. `None` when it is none, or when folding its constants would overflow.
+    /// Returns the linear form of an `i64` expression: sums, differences, negations, and products
+    /// with a constant of indices, variables and literals. Returns `None` if the expression is not
+    /// linear, or folding its constants would overflow.
     pub fn of(expr: &Expr) -> Option<Linear> {
         Linear::of_with(expr, &|v| Linear::atom(Atom::Var(v)))
     }
 
-    /// As [`Linear::of`], with a form in the place of each variable.
+    /// Like [`Linear::of`], with a form substituted for each variable.
     pub fn of_with(expr: &Expr, vars: &dyn Fn(Var) -> Linear) -> Option<Linear> {
         match expr {
             Expr::Literal(_) => expr.as_int().map(Linear::constant),
@@ -93,7 +94,7 @@ impl Linear {
         }
     }
 
-    /// The sum; `None` on overflow.
+    /// Returns the sum; `None` on overflow.
     pub fn plus(&self, other: &Linear) -> Option<Linear> {
         let mut sum = Linear { terms: self.terms.clone(), constant: self.constant.checked_add(other.constant)? };
         for (atom, c) in &other.terms {
@@ -106,7 +107,7 @@ impl Linear {
         Some(sum)
     }
 
-    /// The form times a constant; `None` on overflow.
+    /// Returns the form times a constant; `None` on overflow.
     pub fn times(&self, factor: i64) -> Option<Linear> {
         if factor == 0 {
             return Some(Linear::constant(0));
@@ -123,12 +124,12 @@ impl Linear {
         }
     }
 
-    /// The constant, when the form has no atoms.
+    /// Returns the constant if the form has no atoms.
     pub fn as_constant(&self) -> Option<i64> {
         self.terms.is_empty().then_some(self.constant)
     }
 
-    /// The index, when the form is an index alone.
+    /// Returns the index if the form is an index alone.
     pub fn as_index(&self) -> Option<Index> {
         match self.terms[..] {
             [(Atom::Index(i), 1)] if self.constant == 0 => Some(i),
@@ -136,23 +137,23 @@ impl Linear {
         }
     }
 
-    /// The coefficient of an atom; 0 when it does not occur.
+    /// Returns the coefficient of an atom; 0 if it does not occur.
     pub fn coefficient(&self, atom: Atom) -> i64 {
         self.terms.iter().find(|(a, _)| *a == atom).map_or(0, |(_, c)| *c)
     }
 
-    /// The form without its term of `atom`.
+    /// Returns the form without its term of `atom`.
     pub fn without(&self, atom: Atom) -> Linear {
         Linear { terms: self.terms.iter().copied().filter(|(a, _)| *a != atom).collect(), constant: self.constant }
     }
 
-    /// The term whose atom is bound deepest by `depth`.
+    /// Returns the term whose atom has the greatest `depth`.
     pub fn deepest<D: Ord>(&self, depth: &dyn Fn(Atom) -> D) -> Option<(Atom, i64)> {
         self.terms.iter().copied().max_by_key(|(a, _)| depth(*a))
     }
 
-    /// The form as an expression, terms by falling `depth`, the constant last: `i`, `3`, `(+ i 1)`,
-    /// `(+ ii (* 4 io) 2)`.
+    /// Returns the form as an expression, terms by descending `depth`, the constant last: `i`, `3`,
+    /// `(+ i 1)`, `(+ ii (* 4 io) 2)`.
     pub fn to_expr<D: Ord>(&self, depth: &dyn Fn(Atom) -> D) -> Expr {
         let mut terms = self.terms.clone();
         terms.sort_by_key(|(a, _)| std::cmp::Reverse(depth(*a)));

@@ -1,35 +1,42 @@
-//! Notation: in which loops a query is computed.
+//! Notation: the loops that compute a query.
 //!
-//! A [`Program`] is a statement over tensors that are accessed by index: loops, conditions, lifecycles (declare, freeze,
-//! thaw) and assignments. It says nothing of how tensors are stored; lowering (`crate::lower`) does that with looplets.
+//! A [`Program`] is a statement over tensors that are accessed by index: loops, conditions,
+//! lifecycles (declare, freeze, thaw) and assignments. It does not say how tensors are stored;
+//! lowering (`crate::lower`) adds that with looplets.
 //!
-//! Programs come from physical queries ([`from_physical`]) or from text ([`parse`]); they are checked by [`verify`],
-//! executed by [`run`], and brought by [`normalize`] into the form that lowering takes.
+//! Programs come from physical queries ([`from_physical`]) or from text ([`parse`]). [`verify`]
+//! checks them, [`run`] interprets them, and [`normalize`] brings them into the form that lowering
+//! takes.
 //!
 //! # The normal form
-//! [`normalize`] gives, [`verify_normal`] checks:
-//! 1. All rules of the module `verify` hold. Lifecycles are explicit: a `declare` for each output and each used local,
-//!    `freeze` before reads and, for outputs, at the end, `thaw` before further writes.
-//! 2. Each `for` and `let` binds an index or variable of its own; ids are unique in the program, names may repeat.
-//! 3. Each `for` has an extent `(lo, hi)`, `i64` expressions of what is bound outside. An extent that was inferred is a
-//!    pair of literals, `(0, n)` for a plain subscript. No dimension is open.
-//! 4. Each subscript is a linear form: `atom`, `(* c atom)`, or a flat `(+ term .. c)` of such terms, where an atom is an
-//!    index or a variable, each at most once, coefficients `c` are literals other than 0 and 1, terms are ordered from
-//!    the deepest bound atom to the outermost, the constant, if not 0, is last. [`Linear::of`] reads it.
-//! 5. The deepest atom of each subscript is a loop index, call it `i_k` for storage mode `k`: so the subscript is
-//!    `a * i_k + r`, `a` a literal other than 0, and everything in `r` is bound outside of the loop of `i_k`. In each
-//!    access, reads and writes alike, the loop of `i_k` lies strictly inside the loop of `i_(k-1)` and inside everything
-//!    that the subscripts of modes `0..k` mention. So when lowering reaches the loop of `i_k`, all outer modes are
-//!    resolved, and a loop resolves at most one mode of an access. The loops that resolve a tensor with other levels than
-//!    dense ones lie inside of its declaration.
-//! 6. Accesses that were not so have loops of one round: `(for s (range e (+ e 1)) ..)` with subscript `s`, `e` a linear
-//!    form (two literals when it is constant). They are plain loops; `s` occurs in subscripts only. Those that resolve a
-//!    level which is appended to stand outside of all loops that meet their coordinate again.
+//! [`normalize`] establishes these rules, [`verify_normal`] checks them:
+//! 1. All rules of the module `verify` hold. Lifecycles are explicit: a `declare` for each output
+//!    and each used local, `freeze` before reads and, for outputs, at the end, `thaw` before
+//!    further writes.
+//! 2. Each `for` and `let` binds an index or variable of its own; ids are unique in the program,
+//!    names may repeat.
+//! 3. Each `for` has an extent `(lo, hi)` of `i64` expressions over outer indices and variables. An
+//!    inferred extent is a pair of literals, `(0, n)` for a plain subscript. No dimension is open.
+//! 4. Each subscript is a linear form: `atom`, `(* c atom)`, or a flat `(+ term .. c)` of such
+//!    terms. An atom is an index or a variable and occurs at most once; coefficients `c` are
+//!    literals other than 0 and 1. Terms are ordered from the deepest bound atom to the outermost;
+//!    a constant other than 0 is last. [`Linear::of`] reads the form.
+//! 5. The deepest atom of each subscript is a loop index, called `i_k` for storage mode `k`. So the
+//!    subscript is `a * i_k + r` with a literal `a` other than 0, and everything in `r` is bound
+//!    outside of the loop of `i_k`. In each access (read or write), the loop of `i_k` lies strictly
+//!    inside the loop of `i_(k-1)` and inside the binders of all atoms in the subscripts of modes
+//!    `0..k`. So all outer modes are resolved when lowering reaches the loop of `i_k`, and a loop
+//!    resolves at most one mode of an access. The loops that resolve a tensor with a level that is
+//!    not dense lie inside of its declaration.
+//! 6. A subscript that violates rule 5 gets a loop of one round: `(for s (range e (+ e 1)) ..)`
+//!    with subscript `s`, where `e` is a linear form (two literals when it is constant). These are
+//!    plain loops; `s` occurs in subscripts only. Those that resolve an appended level stand
+//!    outside of all loops that would repeat their coordinate.
 //! 7. Reads with an `outside` keep it on the same subscript. Protocols stay with their subscripts.
 //! 8. The schedule is empty: [`scheduled`] has transformed the loops.
-//! 9. Each subscript says how it is known to be in bounds ([`bounds`]).
-//! 10. Reads occur in right-hand sides, conditions, values of `let` and, in hand-written programs, in extents, never in
-//!     subscripts.
+//! 9. Each subscript has its proof of being in bounds, or a check ([`bounds`]).
+//! 10. Reads occur in right-hand sides, conditions, values of `let` and, in hand-written programs,
+//!     in extents, never in subscripts.
 
 mod bounds;
 mod concordize;
@@ -80,7 +87,7 @@ pub use wrapperize::wrapperize;
 
 use crate::Error;
 
-/// Brings a program into the form that lowering takes; the module states it.
+/// Brings a program into the normal form that lowering takes; see the module docs.
 ///
 /// # Errors
 /// When the program breaks a rule of Notation, or an extent or dimension cannot be inferred.
@@ -88,10 +95,10 @@ pub fn normalize(program: Program) -> Result<Program, Error> {
     normalize_over(program, &|_| None)
 }
 
-/// As [`normalize`], with the least and the greatest values of inputs that are known.
+/// Like [`normalize`], given the least and the greatest values of inputs where they are available.
 ///
 /// # Errors
-/// As [`normalize`].
+/// Like [`normalize`].
 pub fn normalize_over(program: Program, ranges: Ranges<'_>) -> Result<Program, Error> {
     let program = scopes(program)?;
     let program = lifecycles(program)?;

@@ -13,7 +13,7 @@ macro_rules! define_id {
         pub struct $name(pub u32);
 
         impl $name {
-            /// Its place in the program's table.
+            /// Returns the index of the entry in the program's table.
             pub fn index(self) -> usize {
                 self.0 as usize
             }
@@ -25,7 +25,8 @@ define_id!(Index, "A loop index of a program; bound by one loop.");
 define_id!(Var, "A variable of a program, bound by a `let`.");
 define_id!(TensorId, "A tensor of a program: input, output or local.");
 
-/// A dimension in the shape of an output or local that its writes determine; `dimensionalize` puts in its size.
+/// The dimension of an output or local that its writes determine. The pass `dimensionalize`
+/// replaces it by the inferred size.
 pub const OPEN_DIMENSION: u64 = u64::MAX;
 
 /// A Notation program: tensors and a statement.
@@ -37,22 +38,24 @@ pub struct Program {
     pub indices: Vec<String>,
     /// The names and dtypes of the `let` variables.
     pub vars: Vec<(String, DType)>,
-    /// What to do.
+    /// The statement that computes the outputs.
     pub body: Stmt,
-    /// How loops are to be transformed before they are lowered, in order; `scheduled` does it.
+    /// The transformations of the loops, in order; [`scheduled`](super::scheduled) applies them.
     pub schedule: Vec<Transformation>,
-    /// The inputs that are not bound but read off others.
+    /// The inputs whose values are computed from other inputs instead of being bound.
     pub shares: Vec<Shares>,
 }
 
 impl Program {
-    /// The outputs, in order.
+    /// Returns the outputs, in the order of the tensors.
     pub fn outputs(&self) -> impl Iterator<Item = TensorId> {
         let outputs = (0..).zip(&self.tensors).filter(|(_, decl)| decl.role == Role::Output);
         outputs.map(|(k, _)| TensorId(k))
     }
 
-    /// Of inputs, in the order of the tensors, the one whose pattern an output has, if it has one's.
+    /// Returns the element of `inputs` that belongs to the input whose pattern the output has;
+    /// `None` if the output has levels of its own. `inputs` is in the order of the program's
+    /// tensors.
     pub(crate) fn pattern<T: Copy>(&self, output: TensorId, inputs: &[T]) -> Option<T> {
         let of = self.tensors[output.index()].pattern?;
         let before = self.tensors[..of.index()].iter().filter(|t| t.role == Role::Input).count();
@@ -60,7 +63,7 @@ impl Program {
     }
 }
 
-/// What a tensor is to a program.
+/// The role of a tensor in a program.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Role {
     /// Read only, frozen.
@@ -71,23 +74,24 @@ pub enum Role {
     Local,
 }
 
-/// A transformation of loops, each named by its index. What each does and asks for is said in the module `schedule`.
+/// A transformation of loops, each named by its index. The module `schedule` states the effect and
+/// the preconditions of each.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Transformation {
-    /// Nested loops in another order, the outermost first.
+    /// Reorders nested loops; the new order, outermost first.
     Reorder(Vec<String>),
-    /// A loop becomes a loop over blocks of its rounds, and one over the rounds of a block.
+    /// Splits a loop into a loop over blocks of its rounds and one over the rounds of a block.
     Split {
         /// The loop.
         index: String,
         /// The index that counts blocks.
         outer: String,
-        /// The new name of the index inside of a block.
+        /// The new name of the index within a block.
         inner: String,
-        /// How blocks are cut.
+        /// The partition into blocks.
         blocks: Blocks,
     },
-    /// Two loops, one directly inside of the other, are split as one loop over their product.
+    /// Splits two directly nested loops as one loop over their product.
     Collapse {
         /// The outer loop.
         outer: String,
@@ -96,101 +100,104 @@ pub enum Transformation {
         /// The name of the product.
         product: String,
     },
-    /// A loop must have so many rounds.
+    /// Requires a loop to have the given number of rounds.
     Bound {
         /// The loop.
         index: String,
-        /// Its rounds.
+        /// The number of rounds.
         rounds: u64,
     },
-    /// A part of what an assignment computes is computed before it, into a workspace.
+    /// Computes a part of an assignment's value in advance, into a workspace.
     Precompute {
         /// The name of the workspace.
         workspace: String,
         /// The tensor that the assignment writes.
         target: String,
-        /// The tensors that the part reads; all that the assignment does where there are none.
+        /// The tensors that the part reads; if empty, the whole value is computed in advance.
         of: Vec<String>,
-        /// The loops that the part is computed over, with the names that they get where the workspace is read and where it
-        /// is written.
+        /// The loops over which the part is computed, each as its index, its new name where the
+        /// workspace is read, and its new name where the workspace is written.
         over: Vec<[String; 3]>,
-        /// The format of the workspace; dense where there is none.
+        /// The format of the workspace; dense if `None`.
         format: Option<Format>,
     },
-    /// Chunks of a loop can run at once.
+    /// Marks a loop whose chunks may run in parallel.
     Parallel(String),
-    /// The rounds of a loop are folded in so many lanes.
+    /// Folds the rounds of a loop in a number of lanes.
     Lanes {
         /// The loop.
         index: String,
-        /// How many.
+        /// The number of lanes.
         lanes: u64,
     },
-    /// The body of a loop stands so many times in a round, all of them where no number is given.
+    /// Repeats the body of a loop within a round.
     Unroll {
         /// The loop.
         index: String,
-        /// How often.
+        /// The number of copies; one for each round of the loop if `None`.
         copies: Option<u64>,
     },
 }
 
-/// An input that says where the stored places of another one are cut into equal shares, as
-/// `storage::Tensor::equal_shares` does.
+/// An input with the bounds that cut the stored entries of another input into equal shares, as
+/// `storage::Tensor::equal_shares` computes them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Shares {
-    /// A dense vector of bounds, one more than there are blocks.
+    /// A dense vector of bounds, of length `blocks + 1`.
     pub input: TensorId,
     /// The input that is cut.
     pub of: TensorId,
-    /// How many of its storage modes are cut as one.
+    /// The number of its outer storage modes that are cut as one.
     pub modes: usize,
-    /// How many blocks there are.
+    /// The number of blocks.
     pub blocks: u64,
 }
 
 impl Shares {
-    /// More blocks are not made.
+    /// The maximum number of blocks.
     pub const MOST_BLOCKS: u64 = 1 << 20;
 }
 
-/// How rounds are cut into blocks.
+/// A partition of rounds into blocks.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Blocks {
-    /// Blocks of so many rounds, the last one of fewer.
+    /// Blocks of this many rounds; the last one may be smaller.
     Of(u64),
-    /// So many blocks, as equal as can be.
+    /// This many blocks, as equal as possible.
     Into(u64),
-    /// So many blocks, of which each has an equal share of what an input stores.
+    /// This many blocks, each with an equal share of the stored entries of the named input.
     Stored(u64, String),
 }
 
 /// A tensor of a program.
 #[derive(Clone, PartialEq, Debug)]
 pub struct TensorDecl {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Shape, dtype, fill value and format. Accesses have one subscript a *storage* mode.
+    /// Shape, dtype, fill value and format. Accesses have one subscript per *storage* mode.
     pub ty: Arc<TensorType>,
     /// Input, output or local.
     pub role: Role,
-    /// An input whose levels an output has: the output stores a value wherever it does, and shares the arrays of its levels.
+    /// The input whose pattern an output has: the output stores a value for each stored entry of
+    /// that input, and shares the arrays of its levels.
     pub pattern: Option<TensorId>,
 }
 
 impl TensorDecl {
-    /// A tensor with levels of its own.
+    /// Makes a tensor with levels of its own.
     pub fn new(name: impl Into<String>, ty: Arc<TensorType>, role: Role) -> TensorDecl {
         TensorDecl { name: name.into(), ty, role, pattern: None }
     }
 
-    /// Whether some fiber is looked up where the loop begins that goes through it; positions of dense levels are computed.
+    /// Returns whether some level of the tensor is not dense. A fiber of such a level is looked up
+    /// where the loop over it begins; the positions of dense levels are computed.
     pub(crate) fn is_looked_up(&self) -> bool {
         self.ty.format.levels.iter().any(|level| level.kind != LevelKind::Dense)
     }
 
-    /// Returns the number of levels, from the outermost one on, that are written in order: all up to the last one that is
-    /// appended to. A tensor with the pattern of an input writes no levels.
+    /// Returns the number of levels, from the outermost one on, that are written in order: all up
+    /// to the last one that is appended to. Returns 0 for a tensor with the pattern of an input,
+    /// which writes no levels.
     pub(crate) fn appended_levels(&self) -> usize {
         let levels = if self.pattern.is_some() { &[][..] } else { &self.ty.format.levels };
         levels.iter().rposition(|l| l.kind.traits().writes == Writes::Append).map_or(0, |last| last + 1)
@@ -200,98 +207,102 @@ impl TensorDecl {
 /// A statement.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Stmt {
-    /// One after the other; empty: nothing.
+    /// Statements in sequence; an empty block does nothing.
     Block(Vec<Stmt>),
-    /// `for index in extent`: the body at every value, ascending.
+    /// `for index in extent`: runs the body for each value, ascending.
     For {
-        /// The index that it binds.
+        /// The index that the loop binds.
         index: Index,
         /// Half-open bounds, or `None` for the dimension that the accesses imply.
         extent: Option<(Expr, Expr)>,
-        /// What is asked of its rounds.
+        /// The execution mode of its rounds.
         rounds: Rounds,
         /// The body.
         body: Box<Stmt>,
     },
-    /// The body where the condition holds.
+    /// Runs the body if the condition is true.
     If {
-        /// A `bool`.
+        /// The condition, a `bool`.
         cond: Expr,
         /// The body.
         body: Box<Stmt>,
     },
-    /// The body with a variable bound.
+    /// Runs the body with a variable bound to a value.
     Let {
         /// The variable.
         var: Var,
-        /// Its value.
+        /// The value of the variable.
         value: Expr,
-        /// Its scope.
+        /// The scope of the variable.
         body: Box<Stmt>,
     },
-    /// The body as long as the condition, over scalars that the body writes, holds.
+    /// Runs the body as long as the condition is true. The condition reads scalars that the body
+    /// writes.
     While {
-        /// A `bool`.
+        /// The condition, a `bool`.
         cond: Expr,
         /// The body.
         body: Box<Stmt>,
     },
-    /// The producer, then the consumer that reads what the producer wrote.
+    /// Runs the producer, then the consumer, which reads the tensors that the producer writes.
     Where {
-        /// Reads.
+        /// The consumer; runs second.
         consumer: Box<Stmt>,
-        /// Writes; runs first.
+        /// The producer; runs first.
         producer: Box<Stmt>,
     },
-    /// Starts the life of an output or local: every place holds its fill value; it can be written.
+    /// Starts the life of an output or local: all its values are the fill value, and it can be
+    /// written.
     Declare(TensorId),
-    /// Ends writing: it can be read.
+    /// Ends writing, so that the tensor can be read.
     Freeze(TensorId),
-    /// Takes up writing again.
+    /// Resumes writing after a freeze.
     Thaw(TensorId),
-    /// Two frozen locals of one type exchange what they hold, without a copy: double buffers.
+    /// Exchanges the contents of two frozen locals of one type without a copy, for double buffers.
     Swap(TensorId, TensorId),
-    /// A write.
+    /// Writes a value.
     Assign {
-        /// Where.
+        /// The target.
         lhs: Access,
-        /// How.
+        /// The kind of write.
         write: Write,
-        /// What.
+        /// The value.
         rhs: Expr,
     },
 }
 
-/// What is asked of the rounds of a loop.
+/// The execution mode of a loop's rounds.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Rounds {
-    /// In order, as far as results show.
+    /// In order, as far as results can show.
     #[default]
     Ordered,
-    /// In chunks that can run at once; where they cannot, `verify_parallel` says why.
+    /// In chunks that may run in parallel. `verify_parallel` reports the obstacle if they cannot.
     Parallel,
-    /// Folded in so many lanes, side by side, where they do nothing but fold one value; a power of two.
+    /// In this many lanes, a power of two. Applies to loops that only fold one value.
     Lanes(u8),
-    /// Where they go from one stored entry to the next, that many of them in one round of the code.
+    /// With this many copies of the body per round of the code, for loops from one stored entry to
+    /// the next.
     Unrolled(u8),
 }
 
 impl Rounds {
-    /// The rounds in so many lanes; `None` for a number that lanes do not have.
+    /// Returns the mode with the given number of lanes; `None` if the number is not supported.
     pub fn in_lanes(count: u64) -> Option<Rounds> {
         let fits = count.is_power_of_two() && (2..=u64::from(Loop::MOST_LANES)).contains(&count);
         fits.then_some(Rounds::Lanes(count as u8))
     }
 
-    /// The rounds with that many copies of the body; `None` for a number out of `2..=64`.
+    /// Returns the mode with the given number of copies; `None` for a number outside of `2..=64`.
     pub fn unrolled(copies: u64) -> Option<Rounds> {
         (2..=Rounds::MOST_COPIES).contains(&copies).then_some(Rounds::Unrolled(copies as u8))
     }
 
-    /// More copies of a body than this are not made: code grows with them.
+    /// The maximum number of copies of a body, which bounds the length of code.
     pub(crate) const MOST_COPIES: u64 = 64;
 
-    /// What is asked of a loop over blocks of rounds, and of the loop over the rounds of a block.
+    /// Returns the modes of the loop over blocks and of the loop within a block, for a loop of this
+    /// mode that is split.
     pub(crate) fn of_blocks(self) -> (Rounds, Rounds) {
         match self {
             Rounds::Lanes(_) | Rounds::Unrolled(_) => (Rounds::Ordered, self),
@@ -300,58 +311,61 @@ impl Rounds {
     }
 }
 
-/// How an assignment treats what is there.
+/// The effect of an assignment on the old value.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Write {
-    /// Sets a place that has held the fill value since the declaration; so setting the fill value is nothing.
+    /// Sets a value that has been the fill value since the declaration; so writing the fill value
+    /// is a no-op.
     Init,
-    /// Sets a place, whatever is there.
+    /// Replaces the old value.
     Overwrite,
-    /// `place = op(place, value)`
+    /// `new = op(old, value)`
     Fold(Op),
 }
 
-/// A read or write of one place of a tensor.
+/// A read or write of one value of a tensor.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Access {
     /// The tensor.
     pub tensor: TensorId,
-    /// One subscript a storage mode, outermost first.
+    /// The subscripts, one per storage mode, outermost first.
     pub subscripts: Vec<Subscript>,
 }
 
-/// How an access meets a storage mode.
+/// A subscript of an access at one storage mode.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Subscript {
     /// The coordinate: an `i64` expression of indices, variables and literals.
     pub at: Expr,
-    /// How a read goes through the level; not used by writes.
+    /// The protocol by which a read iterates over the level; not used by writes.
     pub protocol: Protocol,
-    /// What a read out of bounds gives; `None`: reads are in bounds.
+    /// The value of a read out of bounds; `None` if reads must be in bounds.
     pub outside: Option<Scalar>,
-    /// How it is known that the coordinate is in bounds, where nothing is given outside.
+    /// The proof or check that the coordinate is in bounds, used if `outside` is `None`.
     pub bounds: Bounds,
 }
 
 impl Subscript {
-    /// A subscript whose coordinate is in bounds wherever it is met.
+    /// Makes a subscript whose coordinate is always in bounds.
     pub fn inside(at: Expr) -> Subscript {
         Subscript { at, protocol: Protocol::Walk, outside: None, bounds: Bounds::Proved }
     }
 }
 
-/// How it is known that a coordinate is in bounds; the module `bounds` decides it.
+/// The proof or check that a coordinate is in bounds; the pass `bounds` determines it.
 #[derive(Clone, Debug)]
 pub enum Bounds {
-    /// In bounds in every round of the loops around.
+    /// In bounds in every round of the enclosing loops.
     Proved,
-    /// In bounds where the conditions around hold.
+    /// In bounds where the enclosing conditions are true.
     Guarded,
-    /// Checked when the program runs: the run ends with an error at that site if the coordinate is out of bounds.
+    /// Checked at run time: the run ends with an error at this site if the coordinate is out of
+    /// bounds.
     Checked(Arc<Site>),
 }
 
-/// All are equal: how an access is known to be in bounds says nothing of what it reads.
+/// All values are equal, since the proof that an access is in bounds does not affect the value it
+/// reads.
 impl PartialEq for Bounds {
     fn eq(&self, _: &Bounds) -> bool {
         true
@@ -361,9 +375,9 @@ impl PartialEq for Bounds {
 /// A subscript in the text of a program.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Site {
-    /// Where the access begins.
+    /// The position of the access in the text.
     pub at: Position,
-    /// The tensor.
+    /// The name of the tensor.
     pub tensor: String,
     /// The text of the access.
     pub access: String,
@@ -371,7 +385,7 @@ pub struct Site {
     pub subscript: String,
 }
 
-/// An expression at one place of the loops.
+/// An expression at one point of the iteration space.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Expr {
     /// A constant.
@@ -380,7 +394,7 @@ pub enum Expr {
     Index(Index),
     /// The value of a variable.
     Var(Var),
-    /// The value of a tensor at a place.
+    /// The value of a tensor at the given subscripts.
     Access(Access),
     /// An operator; the arguments have the dtypes of its signature.
     Call(Op, Vec<Expr>),

@@ -1,4 +1,4 @@
-//! The normal form of lowering, checked.
+//! The check of the normal form that lowering takes.
 
 use super::linear::{Atom, Linear};
 use super::text::{print_expr, print_transformation};
@@ -8,7 +8,8 @@ use crate::Error;
 use redpoll_logic::{LeafKind, Scalar};
 use std::collections::HashMap;
 
-/// Checks what the module `notation` promises of the normal form, of a program that passes `verify`.
+/// Checks the rules of the normal form (see the module `notation`) of a program that passes
+/// `verify`.
 pub(super) fn check(program: &Program) -> Result<(), Error> {
     let mut c = Checker { program, depth: HashMap::new(), declared: HashMap::new(), path: Vec::new() };
     if let Some(t) = program.tensors.iter().find(|t| t.ty.shape.contains(&OPEN_DIMENSION)) {
@@ -22,9 +23,10 @@ pub(super) fn check(program: &Program) -> Result<(), Error> {
 
 struct Checker<'a> {
     program: &'a Program,
-    /// How many atoms are bound outside of each, one added.
+    /// The depth of each bound atom: one more than the number of atoms bound outside of it.
     depth: HashMap<Atom, usize>,
-    /// How many atoms were bound before the declaration of each tensor with a level that is looked up.
+    /// The number of atoms bound before the declaration of each tensor with a level that is looked
+    /// up.
     declared: HashMap<TensorId, usize>,
     path: Vec<&'a Stmt>,
 }
@@ -76,7 +78,7 @@ impl<'a> Checker<'a> {
         Ok(())
     }
 
-    /// A leaf without values stores `true` alone, and what it stores stays.
+    /// Checks that a write to a leaf without values can only change `false` to `true`.
     fn pattern_leaf(&self, lhs: &Access, write: &Write, rhs: &Expr) -> Result<(), Error> {
         let tensor = &self.program.tensors[lhs.tensor.index()];
         let fits = match write {

@@ -1,10 +1,11 @@
-//! Levels that are appended to are written in their order.
+//! The check that appended levels are written in order.
 //!
-//! A level whose kind takes no random writes gets its coordinates fiber by fiber, ascending. So of a tensor with such
-//! levels, everything from the outermost level to the last of them must be written in order, from the declaration on: its
-//! loops are the outermost ones, in the order of the levels, each coordinate ascends with them, and whatever else runs
-//! more than once lies inside of them. Several writes go to the same places by the same loops. What takes writes as they
-//! come is a local with dense, hash or byte-map levels, a workspace; the optimizer puts one wherever a plan needs it.
+//! A level whose kind takes no random writes gets its coordinates fiber by fiber, ascending. So a
+//! tensor with such levels must be written in order from its declaration on, in all levels from the
+//! outermost to the last appended one. Its loops are the outermost ones, in the order of the
+//! levels. Each coordinate ascends with its loops, and all other repeated loops lie inside of them.
+//! Several writes reach the same entries by the same loops. Random writes need a workspace: a local
+//! with dense, hash or byte-map levels. The optimizer inserts one wherever a plan needs it.
 
 use super::linear::{Atom, Linear};
 use super::verify::{Rule, location};
@@ -19,7 +20,7 @@ pub(super) fn check(program: &Program) -> Result<(), Error> {
     c.stmt(&program.body)
 }
 
-/// What lies around a statement.
+/// A binder or loop around a statement.
 #[derive(Clone, Copy)]
 enum Binder<'a> {
     Loop { index: Index, extent: &'a (Expr, Expr) },
@@ -27,11 +28,12 @@ enum Binder<'a> {
     While,
 }
 
-/// A tensor with levels that are appended to, between its declaration and its freeze.
+/// A tensor with appended levels, between its declaration and its freeze.
 struct Life {
-    /// How many binders were outside of the declaration.
+    /// The number of binders outside of the declaration.
     since: usize,
-    /// How its first write came: the loop that resolves each ordered level, if it is inside, and its subscript.
+    /// The path of the first write: for each ordered level its subscript, and the loop inside of
+    /// the declaration that resolves it.
     way: Option<Vec<(Option<Index>, Linear)>>,
 }
 
@@ -68,7 +70,7 @@ impl<'a> Checker<'a> {
         Ok(())
     }
 
-    /// How many levels, from the outermost one on, are written in order.
+    /// Returns the number of levels, from the outermost one on, that are written in order.
     fn ordered(&self, t: TensorId) -> usize {
         self.program.tensors[t.index()].appended_levels()
     }
@@ -119,8 +121,8 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// The innermost of those binders that a subscript mentions, a loop, and how many of the loops up to it may run more than
-    /// once.
+    /// Returns the innermost loop among the binders whose index occurs in a subscript, and the
+    /// number of loops up to it that may run more than once.
     fn resolution(&self, subscript: &Expr, binders: &[Binder<'_>]) -> (Option<Index>, usize) {
         let atoms = subscript.atoms();
         let mentioned = |binder: &Binder<'_>| match binder {
@@ -132,15 +134,16 @@ impl<'a> Checker<'a> {
         (Some(index), binders[..=at].iter().filter(|b| self.rounds(b).is_some()).count())
     }
 
-    /// A loop that may run more than once, or begins at what is no linear form, and how often at most if that is known.
+    /// Returns a loop that may run more than once, or whose begin is not a linear form, with the
+    /// maximum number of its rounds if that is constant.
     fn rounds(&self, binder: &Binder<'_>) -> Option<(Index, Option<i64>)> {
         let Binder::Loop { index, extent: (lo, hi) } = binder else { return None };
         let count = most_rounds(lo, hi);
         (count.is_none_or(|n| n > 1) || Linear::of(lo).is_none()).then_some((*index, count))
     }
 
-    /// The form over loops that run more than once, with what stays the same since then left out; `None` when it depends
-    /// on anything else, such as values that were read.
+    /// Returns the form over loops that run more than once; atoms that are constant since then are
+    /// omitted. Returns `None` if the form depends on anything else, such as values that were read.
     fn expanded(&self, form: Linear, since: usize) -> Option<Linear> {
         let mut sum = Linear::constant(form.constant);
         for (atom, factor) in form.terms {
@@ -149,7 +152,8 @@ impl<'a> Checker<'a> {
                     let lo = Linear::of(&extent.0).and_then(|lo| self.expanded(lo, since));
                     Some(match (self.rounds(binder), lo) {
                         (None, lo) => lo,
-                        // The index counts from the begin of its loop, which other loops may move on.
+                        // The index is its offset within the loop plus the begin of the loop, which
+                        // may depend on outer loops.
                         (Some(_), Some(lo)) => lo.plus(&Linear::atom(atom)),
                         (Some(_), None) => Some(Linear::atom(atom)),
                     })
@@ -181,12 +185,13 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// Whether a loop is known to have no round.
+/// Returns whether a loop provably has no rounds.
 fn never_runs(binder: &Binder<'_>) -> bool {
     matches!(binder, Binder::Loop { extent: (lo, hi), .. } if most_rounds(lo, hi).is_some_and(|n| n <= 0))
 }
 
-/// The most rounds from `lo` to `hi`, where some bound of either tells: a loop ends at the least of its ends.
+/// Returns the maximum number of rounds from `lo` to `hi`, if some bound of either gives one. A
+/// `min` of ends is at most each end.
 pub(super) fn most_rounds(lo: &Expr, hi: &Expr) -> Option<i64> {
     let least = |bounds: &mut dyn Iterator<Item = Option<i64>>| bounds.flatten().min();
     match (lo, hi) {
@@ -196,7 +201,8 @@ pub(super) fn most_rounds(lo: &Expr, hi: &Expr) -> Option<i64> {
     }
 }
 
-/// How many loops are outside of the next level when this one's come next among them and its coordinate ascends with them.
+/// Returns the number of loops outside of the next level, if the loops of this level come next and
+/// its coordinate ascends with them.
 fn advance(form: &Linear, loops: &[(Index, Option<i64>)], done: usize) -> Option<usize> {
     let step = |index: Index| form.coefficient(Atom::Index(index));
     let count = loops[done..].iter().filter(|(index, _)| step(*index) != 0).count();
@@ -211,7 +217,8 @@ fn advance(form: &Linear, loops: &[(Index, Option<i64>)], done: usize) -> Option
         }
     }
     let mut reach: i64 = 0;
-    // From the innermost loop on: a step of a loop is further than those inside of it reach.
+    // From the innermost loop on: a step of a loop must exceed the range that the loops inside of
+    // it cover.
     for (k, (step, rounds)) in own.into_iter().enumerate().rev() {
         if step <= reach {
             return None;

@@ -1,8 +1,9 @@
-//! Outputs that store what an input stores, checked: see the rules of the module `verify`.
+//! The check of outputs with the pattern of an input; see the rules of the module `verify`.
 //!
-//! What is written where the input stores nothing is dropped, so it has to be nothing: the value that is written is looked
-//! at with the fill value in place of the input, and the operators have to say that it comes to the fill value of the
-//! output, whatever else they are given.
+//! A write where the input stores nothing is dropped, so it must leave the fill value of the
+//! output. The check evaluates the written value with the fill value of the input in place of the
+//! input. The properties of the operators must imply the fill value of the output, whatever their
+//! other arguments are.
 
 use super::linear::{Atom, Linear};
 use super::types::dtype_of;
@@ -36,7 +37,7 @@ pub(super) fn check(program: &Program) -> Result<(), Error> {
 
 struct Checker<'a> {
     program: &'a Program,
-    /// What variables are bound to, and indices of loops of one round.
+    /// The values of variables, and of indices of loops of one round.
     known: HashMap<Atom, &'a Expr>,
     path: Vec<&'a Stmt>,
 }
@@ -80,7 +81,7 @@ impl<'a> Checker<'a> {
         Ok(())
     }
 
-    /// Whether a write leaves the fill value where an input holds its own.
+    /// Returns whether a write leaves the fill value wherever the input has its own fill value.
     fn keeps(&self, (lhs, of): (&Access, TensorId), write: &Write, rhs: &Expr) -> bool {
         let fill = &self.program.tensors[lhs.tensor.index()].ty.fill;
         let Some(value) = self.without(rhs, (lhs, of)) else { return false };
@@ -91,7 +92,8 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// What an expression comes to where an input holds its fill value at the subscripts of an access, if that decides.
+    /// Returns the value of an expression if an input has its fill value at the subscripts of an
+    /// access; `None` if that does not determine the value.
     fn without(&self, e: &Expr, (lhs, of): (&Access, TensorId)) -> Option<Scalar> {
         match e {
             Expr::Literal(value) => Some(value.clone()),
@@ -113,7 +115,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// The linear form of a subscript, in terms of loops of several rounds.
+    /// Returns the linear form of a subscript over the loops of several rounds.
     fn form(&self, e: &Expr) -> Option<Linear> {
         let form = Linear::of(e)?;
         form.terms.iter().try_fold(Linear::constant(form.constant), |sum, (atom, factor)| {

@@ -1,11 +1,11 @@
-//! The values that the interpreter takes and gives: dense, row-major over storage modes.
+//! The values that the interpreter takes and returns: dense, row-major over storage modes.
 
 use redpoll_logic::{Scalar, TensorType};
 
-/// Values of a tensor, row-major over its storage modes; padding holds the fill value.
+/// The values of a tensor, row-major over its storage modes; padding has the fill value.
 pub type Places = Vec<Scalar>;
 
-/// The values of a tensor that holds `at(coordinates)` at each place.
+/// Returns the values of a tensor whose value at each coordinate is `at(coordinates)`.
 pub fn places_of(ty: &TensorType, at: &mut dyn FnMut(&[u64]) -> Scalar) -> Places {
     let sizes = ty.format.storage_shape(&ty.shape);
     let count: u64 = sizes.iter().product();
@@ -25,7 +25,7 @@ pub fn places_of(ty: &TensorType, at: &mut dyn FnMut(&[u64]) -> Scalar) -> Place
         .collect()
 }
 
-/// Where the value at the given coordinates stands.
+/// Returns the index of the value at the given coordinates.
 ///
 /// # Panics
 /// When a coordinate is out of bounds.

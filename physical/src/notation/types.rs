@@ -3,10 +3,10 @@
 use super::{Expr, Program};
 use redpoll_logic::DType;
 
-/// The dtype of an expression of the program.
+/// Returns the dtype of an expression of the program.
 ///
 /// # Errors
-/// Says why an operator does not fit its arguments, or which argument lacks a cast.
+/// Reports an operator that does not fit its arguments, or the argument that lacks a cast.
 ///
 /// # Panics
 /// When a tensor or variable is not in the program's tables.

@@ -1,5 +1,5 @@
-//! Workspaces of accesses: the fiber that the loops outside fix is copied once and read as often as the loops further in
-//! come back to it.
+//! Workspaces of accesses: the fiber that the outer loops fix is copied once, and read from the
+//! copy in every round of the inner loops.
 
 use super::places::size;
 use super::{Builder, Innermost, Role, access, invalid};
@@ -12,7 +12,7 @@ use std::sync::Arc;
 /// The workspace of accesses to one fiber.
 pub(super) struct Held<'a> {
     tensor: &'a Alias,
-    /// The places that fix the fiber.
+    /// The outer coordinates, which fix the fiber.
     fixed: &'a [Place],
     workspace: &'a Workspace,
     local: TensorId,
@@ -25,8 +25,8 @@ impl Held<'_> {
 }
 
 impl<'a> Builder<'a> {
-    /// Brings the workspaces into scope that accesses from the `depth`th loop of a nest on need there; gives each with the
-    /// statement that fills it.
+    /// Brings the workspaces into scope that accesses in the loops from the `depth`th on need
+    /// there. Returns each new workspace with the statement that fills it.
     pub(super) fn hold(
         &mut self,
         groups: &'a [Temporaries],
@@ -50,7 +50,8 @@ impl<'a> Builder<'a> {
         Ok(fills)
     }
 
-    /// Brings the workspace of an access into scope. There is none where no place is.
+    /// Brings the workspace of an access into scope. Returns `None` for a tensor with a dimension
+    /// of 0, which needs none.
     fn fill(&mut self, a: &'a Access, workspace: &'a Workspace) -> Result<Option<(TensorId, Stmt)>, Error> {
         let (tensor, ty) = self.input(&a.tensor)?;
         if ty.shape.contains(&0) {
@@ -84,7 +85,7 @@ impl<'a> Builder<'a> {
         Ok(Some((local, Stmt::block([nest, Stmt::Freeze(local)]))))
     }
 
-    /// A read of the workspace that holds the fiber.
+    /// Returns a read of the workspace that holds the fiber.
     pub(super) fn read_held(&self, a: &Access, workspace: &Workspace) -> Result<Expr, Error> {
         let held = self.held.iter().find(|held| held.serves(a, workspace)).ok_or_else(|| {
             invalid(format!("the workspace of an access to `{}` is inside of {} loops", a.tensor, workspace.depth))

@@ -1,24 +1,24 @@
-//! From physical queries to programs.
+//! Translation of physical queries to programs.
 //!
-//! The loops of a query become loops; its structure shows in where the statements of a program stand:
-//! - temporaries become scalar locals, declared where their `depth` loops are bound, with
-//!   `where(consumer: the loops further in, producer: their own loops)`; folds that share loops share the producer;
-//! - those that started further out are declared there, as dense locals over the loops for which they have accumulators
-//!   of their own, and the producer thaws them in every round;
-//! - an output is declared first and frozen last; with a fold it is folded into, its fill value being what the fold
-//!   starts from, else each place is initialized;
-//! - a workspace becomes a local declared under its `depth` loops, which the loops further in write; a consumer then
-//!   copies it into the output in the order of the output's storage modes. When several rounds of the outer loops meet
-//!   one place of the output, the workspace starts from the identity of the fold, and the consumer folds.
+//! The loops of a query become loops. Its other parts become statements of the program:
+//! - Temporaries become scalar locals, declared inside of their `depth` outer loops, with
+//!   `where(consumer: the inner loops, producer: their own loops)`. Folds that share loops share
+//!   the producer.
+//! - Temporaries that start further out are declared there, as dense locals over the loops for
+//!   which they have separate accumulators. The producer thaws them in every round.
+//! - An output is declared first and frozen last. With a fold, writes fold into it, starting from
+//!   its fill value; else each write initializes an entry.
+//! - A workspace of an output becomes a local declared under its `depth` loops, which the inner
+//!   loops write. A consumer then copies it into the output in the order of the output's storage
+//!   modes. If several rounds of the outer loops write one entry of the output, the workspace
+//!   starts from the identity of the fold, and the consumer folds.
+//! - The workspace of an access becomes a local too, filled under its `depth` loops; its consumer
+//!   is everything further in. Accesses to the same fiber share it.
+//! - A write at a computed coordinate (a scatter) stands under a condition that the coordinate is
+//!   in bounds.
 //!
-//! - the workspace of an access becomes a local too, filled under its `depth` loops, whose consumer is all that stands
-//!   further in; accesses to the same fiber share it.
-//!
-//! - a write at a value (a scatter) stands under a condition that the value is in bounds.
-//!
-//! `places.rs` turns coordinates into expressions, `held.rs` has the workspaces of accesses, `writes.rs` what is particular
-//! to outputs. The result passes
-//! `verify`, and `normalize` takes it.
+//! `places.rs` translates coordinates to expressions, `held.rs` handles the workspaces of accesses,
+//! `writes.rs` the writes of outputs. The result passes `verify`, and `normalize` accepts it.
 
 mod held;
 pub(super) mod places;
@@ -33,10 +33,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use writes::Target;
 
-/// The program of a query that reads tensors of the given types.
+/// Translates a query that reads tensors of the given types.
 ///
 /// # Errors
-/// When the query is not well-formed: an index, temporary or tensor that is not known, subscripts that do not fit a
+/// When the query is malformed: an unknown index, temporary or tensor, subscripts that do not fit a
 /// tensor, a workspace that does not fit its output.
 pub fn from_physical(query: &PhysicalQuery, types: &HashMap<Alias, Arc<TensorType>>) -> Result<Program, Error> {
     let mut b = Builder {
@@ -85,27 +85,27 @@ struct Builder<'a> {
     tensors: Vec<TensorDecl>,
     indices: Vec<String>,
     vars: Vec<(String, DType)>,
-    /// The loops around, outermost first.
+    /// The enclosing loops, outermost first.
     loops: Vec<(Field, Index, &'a Extent)>,
-    /// The temporaries in scope, and the loops whose indices find their accumulators.
+    /// The temporaries in scope, each with the loops whose indices select the accumulator.
     temporaries: Vec<(Alias, TensorId, &'a [Field])>,
     /// The locals of temporaries that have started and are not computed yet.
     started: Vec<(Alias, TensorId)>,
     /// The workspaces of accesses in scope.
     held: Vec<Held<'a>>,
     query: &'a PhysicalQuery,
-    /// The subscripts of each output, those of blocks as affine forms wherever they are.
+    /// The subscripts of each output; those of blocks are affine forms where possible.
     places: Vec<Vec<Place>>,
 }
 
-/// What stands at the innermost place of a nest.
+/// The statements in the innermost loop of a nest.
 enum Innermost<'b, 'a> {
     Folds(&'a [Fold], Vec<TensorId>),
     Outputs(&'b mut Vec<Target>),
 }
 
 impl<'a> Builder<'a> {
-    /// The tensor of that name, new unless it is an input met before. Names of locals are made unique.
+    /// Declares a tensor, or finds the input of that name. Makes the names of other tensors unique.
     fn declare(&mut self, name: &str, ty: Arc<TensorType>, role: Role) -> TensorId {
         let known = |n: &str| self.tensors.iter().position(|t| t.name == n);
         let mut unique = name.to_owned();
@@ -119,7 +119,7 @@ impl<'a> Builder<'a> {
         TensorId(self.tensors.len() as u32 - 1)
     }
 
-    /// The loops from the `depth`th on with all that stands in them.
+    /// Translates the loops from the `depth`th on with all statements in them.
     fn nest(
         &mut self,
         loops: &'a [Loop],
@@ -179,7 +179,8 @@ impl<'a> Builder<'a> {
         Index(self.indices.len() as u32 - 1)
     }
 
-    /// Declares the locals of temporaries that go on along some of `loops`: between rounds they are frozen.
+    /// Declares the locals of temporaries that accumulate along some of `loops`; they are frozen
+    /// between rounds.
     fn start(&mut self, group: &Temporaries, loops: &[Loop]) -> Result<Vec<Stmt>, Error> {
         let mut stmts = Vec::new();
         for fold in &group.folds {
@@ -205,8 +206,8 @@ impl<'a> Builder<'a> {
         self.declare(fold.name.as_str(), Arc::new(TensorType { shape, dtype, fill, format }), Role::Local)
     }
 
-    /// The locals to declare for a group of temporaries, and the statement that computes them; brings their names into
-    /// scope.
+    /// Returns the locals to declare for a group of temporaries, and the statement that computes
+    /// them; brings their names into scope.
     fn producer(&mut self, group: &'a Temporaries) -> Result<(Vec<TensorId>, Stmt), Error> {
         let goes_on = group.since < group.depth;
         let mut locals = Vec::new();
@@ -227,7 +228,7 @@ impl<'a> Builder<'a> {
         Ok((if goes_on { Vec::new() } else { locals }, producer))
     }
 
-    /// An access of the accumulators that stand at the values of loops.
+    /// Returns an access of the accumulator at the current values of loops.
     fn accumulator(&self, tensor: TensorId, at: &[Field]) -> Result<Access, Error> {
         let at = at.iter().map(|field| self.affine(&Affine::field(field.clone())));
         Ok(access(tensor, at.collect::<Result<Vec<_>, _>>()?))
@@ -273,7 +274,7 @@ impl<'a> Builder<'a> {
     }
 }
 
-/// An access that walks every level.
+/// Makes an access that walks every level.
 fn access(tensor: TensorId, at: impl IntoIterator<Item = Expr>) -> Access {
     Access { tensor, subscripts: at.into_iter().map(Subscript::inside).collect() }
 }

@@ -1,4 +1,5 @@
-//! Coordinates of a query as expressions of a program, and what can be proved of their values.
+//! Translation of coordinates of a query to expressions of a program, and proofs about their
+//! values.
 
 use super::{Builder, Role, access, invalid};
 use crate::Error;
@@ -8,7 +9,8 @@ use redpoll_logic::physical::{self, Extent, Place, Point};
 use redpoll_logic::{Affine, Alias, Field, StorageMode, Subscript, TensorType};
 use std::sync::Arc;
 
-/// `block` places, fewer in the last block of a mode of that size.
+/// Returns the number of coordinates in block `outer` of a mode: `block`, or fewer in the last
+/// block of a mode of that size.
 pub(super) fn block_end(block: u64, size: u64, outer: Expr) -> Result<Expr, Error> {
     if block == 0 {
         return Err(invalid("a block has no places"));
@@ -20,7 +22,7 @@ pub(super) fn block_end(block: u64, size: u64, outer: Expr) -> Result<Expr, Erro
     Ok(Expr::call(Builtin::Min, [self::size(block)?, Expr::call(Builtin::Sub, [self::size(size)?, before])]))
 }
 
-/// A size as an `i64` constant.
+/// Returns a size as an `i64` constant.
 pub(super) fn size(n: u64) -> Result<Expr, Error> {
     i64::try_from(n).map(Expr::int).map_err(|_| invalid(format!("size {n} is more than an i64 holds")))
 }
@@ -31,7 +33,8 @@ pub(super) fn joined(block: u64, outer: &Expr, inner: &Expr) -> Result<Expr, Err
     Ok(Expr::call(Builtin::Add, [before, inner.clone()]))
 }
 
-/// The coordinate that a level of that storage mode holds for the coordinate `at` of its tensor mode.
+/// Returns the coordinate that a level of that storage mode stores for the coordinate `at` of its
+/// tensor mode.
 pub(in crate::notation) fn stored(mode: StorageMode, at: Expr) -> Result<Expr, Error> {
     match mode {
         StorageMode::Whole { .. } => Ok(at),
@@ -41,15 +44,15 @@ pub(in crate::notation) fn stored(mode: StorageMode, at: Expr) -> Result<Expr, E
     }
 }
 
-/// That the coordinate of a mode of size `n` is in bounds, where it is the sum of a diagonal and the coordinate along it
-/// in a mode of size `length`.
+/// Returns the conditions that the coordinate of a mode of size `n` is in bounds. The coordinate is
+/// given by its diagonal and the coordinate along it in a mode of size `length`.
 pub(super) fn on_diagonal(diagonal: Expr, along: Expr, length: u64, n: u64) -> Result<[Expr; 2], Error> {
     let sum = Expr::call(Builtin::Add, [diagonal, along]);
     let whole = Expr::call(Builtin::Sub, [sum, size(length.saturating_sub(1))?]);
     Ok([Expr::call(Builtin::Ge, [whole.clone(), Expr::int(0)]), Expr::call(Builtin::Lt, [whole, size(n)?])])
 }
 
-/// The level that stores a mode whole.
+/// Returns the level that stores a mode whole.
 pub(super) fn whole_level(ty: &TensorType, mode: usize) -> Result<usize, Error> {
     let found = ty.format.modes.iter().position(|m| *m == StorageMode::Whole { mode });
     found.ok_or_else(|| invalid(format!("mode {mode} is not stored whole, but another is skewed by it")))
@@ -61,7 +64,7 @@ impl Builder<'_> {
         found.map(|(_, i, e)| (*i, *e)).ok_or_else(|| invalid(format!("no loop binds the index `{field}` here")))
     }
 
-    /// The bounds of a loop.
+    /// Returns the bounds of a loop.
     pub(super) fn extent(&self, extent: &Extent) -> Result<(Expr, Expr), Error> {
         let end = match extent {
             Extent::Whole(n) => size(*n)?,
@@ -77,21 +80,21 @@ impl Builder<'_> {
         Ok((Expr::int(0), end))
     }
 
-    /// An affine form, indices bound further in first.
+    /// Translates an affine form; the terms of inner indices come first.
     pub(super) fn affine(&self, form: &Affine) -> Result<Expr, Error> {
         let mut linear = Linear::constant(form.constant);
         for (field, c) in &form.terms {
             let term = Linear::atom(Atom::Index(self.bound(field)?.0)).times(*c);
             linear = term.and_then(|t| linear.plus(&t)).ok_or_else(|| invalid(format!("{form} overflows an i64")))?;
         }
-        // Indices are numbered in the order in which they are bound.
+        // Indices are numbered in the order of their loops.
         Ok(linear.to_expr(&|atom| match atom {
             Atom::Index(i) => i.index(),
             Atom::Var(v) => v.index(),
         }))
     }
 
-    /// The coordinate at a storage mode.
+    /// Translates the coordinate at a storage mode.
     pub(super) fn coordinate(&self, place: &Place) -> Result<Expr, Error> {
         let (form, block, op) = match place {
             Place::Value(point) => return self.point(point),
@@ -109,7 +112,8 @@ impl Builder<'_> {
         }
     }
 
-    /// `form = block * quotient + remainder` with `0 <= remainder < block`, when it shows in the terms of the form.
+    /// Returns `quotient` and `remainder` with `form = block * quotient + remainder` and `0 <=
+    /// remainder < block`, if the terms of the form prove the bounds.
     fn split(&self, form: &Affine, block: u64) -> Result<Option<(Affine, Affine)>, Error> {
         let Some(b) = i64::try_from(block).ok().filter(|b| *b > 0) else { return Ok(None) };
         let (whole, rest): (Vec<_>, Vec<_>) = form.terms.iter().cloned().partition(|(_, c)| c % b == 0);
@@ -122,7 +126,8 @@ impl Builder<'_> {
         Ok(inside.then_some((quotient, remainder)))
     }
 
-    /// The least and the greatest value of a form; `None` when a loop around has no round.
+    /// Returns the least and the greatest value of a form; `None` if an enclosing loop has no
+    /// rounds.
     fn interval(&self, form: &Affine) -> Result<Option<(i128, i128)>, Error> {
         let mut range = (i128::from(form.constant), i128::from(form.constant));
         let mut add = |c: i64, first: u64, rounds: u64| {
@@ -130,13 +135,15 @@ impl Builder<'_> {
                 (i128::from(c) * i128::from(first), i128::from(c) * (i128::from(first) + i128::from(rounds) - 1));
             range = (range.0 + a.min(b), range.1 + a.max(b));
         };
-        // `block * outer + inner` is one coordinate of the whole mode, ragged at its end.
+        // `block * outer + inner` is one coordinate of the whole mode, so the ragged last block
+        // does not exceed it.
         let mut joined: Vec<&Field> = Vec::new();
         for (field, c) in &form.terms {
             let (block, outer, size) = match self.bound(field)?.1 {
                 Extent::Whole(_) => continue,
                 Extent::Block { block, outer, size } => (block, outer, size),
-                // The sum of a diagonal and a coordinate along it is a coordinate, once shifted.
+                // The sum of a diagonal and the coordinate along it is a coordinate plus a constant
+                // shift.
                 Extent::Skew { with, shift, size, .. } if form.coefficient(with) == *c => {
                     joined.extend([field, with]);
                     if *size == 0 {
@@ -169,15 +176,16 @@ impl Builder<'_> {
         Ok(Some(range))
     }
 
-    /// An input and its type.
+    /// Returns an input and its type.
     pub(super) fn input(&self, name: &Alias) -> Result<(TensorId, Arc<TensorType>), Error> {
         let known = self.tensors.iter().position(|t| t.role == Role::Input && t.name == name.as_str());
         let k = known.ok_or_else(|| invalid(format!("tensor `{name}` is not known")))?;
         Ok((TensorId(k as u32), self.tensors[k].ty.clone()))
     }
 
-    /// A read. What it gives out of bounds stays just on modes that it may leave. The padding of a ragged last block is
-    /// inside of the levels but outside of the tensor, so it is told apart by a comparison.
+    /// Translates a read. The value out of bounds stays only on modes whose coordinate may be out
+    /// of bounds. The padding of a ragged last block is within the levels but outside of the
+    /// tensor, so a comparison detects it.
     pub(super) fn read(&self, a: &physical::Access) -> Result<Expr, Error> {
         let (tensor, ty) = self.input(&a.tensor)?;
         let modes = &ty.format.modes;
@@ -190,7 +198,8 @@ impl Builder<'_> {
             )));
         }
         if ty.shape.contains(&0) {
-            // No place is inside. A coordinate that does not vary is read outside of the loops that have no round.
+            // Every coordinate is out of bounds. The read may still run, outside of the loops that
+            // have no rounds.
             return Ok(Expr::Literal(a.outside.clone().unwrap_or_else(|| ty.fill.clone())));
         }
         if let Some(workspace) = &a.workspace {
@@ -238,7 +247,7 @@ impl Builder<'_> {
         })
     }
 
-    /// Whether a coordinate of a mode of size `n` is provably inside.
+    /// Returns whether a coordinate of a mode of size `n` is provably in bounds.
     fn stays_inside(&self, place: &Place, n: u64) -> Result<bool, Error> {
         match place {
             Place::Subscript(s) => Ok(self.interval(s.form())?.is_none_or(|(lo, hi)| lo >= 0 && hi < i128::from(n))),
@@ -246,7 +255,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Whether the loops around give the coordinate.
+    /// Returns whether the enclosing loops determine the coordinate.
     pub(super) fn is_fixed(&self, place: &Place) -> bool {
         match place {
             Place::Subscript(s) => s.form().terms.iter().all(|(field, _)| self.bound(field).is_ok()),
@@ -264,7 +273,8 @@ impl Builder<'_> {
         }
     }
 
-    /// The subscripts of the outputs; what is left of blocks is in no simple relation to the loops.
+    /// Returns the subscripts of the outputs, with blocks resolved to affine forms where the loops
+    /// prove the form.
     pub(super) fn resolved_places(&mut self) -> Result<Vec<Vec<Place>>, Error> {
         let query = self.query;
         self.loops = query.loops.iter().map(|l| (l.index.clone(), Index(0), &l.extent)).collect();
@@ -291,8 +301,9 @@ impl Builder<'_> {
         places
     }
 
-    /// Whether different rounds of the loops around write different places of an output, by the storage modes that
-    /// they fix: a form with one index that is not yet known tells that index.
+    /// Returns whether different rounds of the enclosing loops write different entries of an
+    /// output. Considers the storage modes that the loops determine: a form with a single index
+    /// that is not yet determined by other modes determines that index.
     pub(super) fn rounds_are_apart(&self, output: usize) -> bool {
         let mut told: Vec<&Field> = Vec::new();
         loop {

@@ -1,4 +1,4 @@
-//! Writes of outputs: plain ones, scatters, and those through a workspace.
+//! Writes of outputs: plain writes, scatters, and writes through a workspace.
 
 use super::places::{block_end, joined, on_diagonal, size, stored, whole_level};
 use super::{Builder, Role, access, invalid};
@@ -9,20 +9,21 @@ use redpoll_logic::physical::{Place, Workspace};
 use redpoll_logic::{Computed, DType, FloatMode, Scalar, StorageMode, TensorType};
 use std::sync::Arc;
 
-/// Where an output's values go.
+/// The destination of an output's values.
 pub(super) struct Target {
     pub(super) tensor: TensorId,
-    /// Its workspace, while that is being written.
+    /// The workspace, while the loops write it.
     pub(super) workspace: Option<Space>,
 }
 
 pub(super) struct Space {
     tensor: TensorId,
-    /// The storage modes of the output that it has, in their order.
+    /// The storage modes of the output that the workspace covers, in their order.
     modes: Vec<usize>,
 }
 
-/// Whether a value is another one than the fill value, bit for bit but for NaN, so that nothing is lost that is dropped.
+/// Returns the condition that a value differs from the fill value, bit for bit but for NaN; so
+/// dropping other values loses nothing.
 fn differs(value: Expr, fill: &Scalar) -> Expr {
     if fill.is_nan() {
         return Expr::call(Builtin::Not, [Expr::call(Builtin::IsNan, [value])]);
@@ -39,7 +40,8 @@ fn differs(value: Expr, fill: &Scalar) -> Expr {
     }
 }
 
-/// What surrounds a write at values: their variables, and that they are in bounds.
+/// The variables and conditions around a write at computed coordinates, which ensure that the
+/// coordinates are in bounds.
 #[derive(Default)]
 struct Guard {
     lets: Vec<(Var, Expr)>,
@@ -57,7 +59,7 @@ impl Guard {
 }
 
 impl Builder<'_> {
-    /// The write of output `k` at the innermost place.
+    /// Returns the write of output `k` in the innermost loop.
     pub(super) fn write(&mut self, k: usize, target: &Target) -> Result<Stmt, Error> {
         let output = &self.query.outputs[k];
         let (lhs, guard) = match &target.workspace {
@@ -88,7 +90,7 @@ impl Builder<'_> {
         })
     }
 
-    /// The coordinates of some storage modes of output `k`.
+    /// Returns the coordinates of some storage modes of output `k`, with their guard.
     fn coordinates(&mut self, k: usize, modes: &[usize]) -> Result<(Vec<Expr>, Guard), Error> {
         let ty = self.query.outputs[k].ty.clone();
         let sizes = ty.format.storage_shape(&ty.shape);
@@ -117,7 +119,7 @@ impl Builder<'_> {
         }
         for (value, &m) in at.iter().zip(modes) {
             if let (StorageMode::Skew { mode, by }, Place::Value(_)) = (ty.format.modes[m], &self.places[k][m]) {
-                // So are the ends of diagonals.
+                // The ends of diagonals are outside of the tensor too.
                 let along = whole_level(&ty, by)?;
                 let along = match modes.iter().position(|&m| m == along) {
                     Some(known) => at[known].clone(),
@@ -129,17 +131,19 @@ impl Builder<'_> {
         Ok((at, guard))
     }
 
-    /// Declares the workspaces that stand at `depth`; gives the numbers of their outputs.
+    /// Declares the workspaces at `depth`; returns the numbers of their outputs.
     pub(super) fn open_workspaces(&mut self, depth: usize, targets: &mut [Target]) -> Result<Vec<usize>, Error> {
         let mut opened = Vec::new();
         for (k, output) in self.query.outputs.iter().enumerate() {
             let Some(Workspace { format, .. }) = output.workspace.as_ref().filter(|w| w.depth == depth) else {
                 continue;
             };
-            // As written: the block of a mode of one block varies, although it comes to 0.
+            // By the written subscripts: the outer part of a mode of one block counts as open,
+            // although it is always 0.
             let open = |m: &usize| !self.is_fixed(&output.subscripts[*m]);
             let written: Vec<usize> = (0..output.subscripts.len()).filter(open).collect();
-            // Or as proved: a mode whose block the loops outside decide does not vary.
+            // By the resolved subscripts: a mode whose block the outer loops determine counts as
+            // fixed.
             let proved = (0..self.places[k].len()).filter(|&m| !self.is_fixed(&self.places[k][m]));
             let modes = if format.rank() == written.len() { written } else { proved.collect() };
             if format.rank() != modes.len() || format.levels.len() != format.modes.len() {
@@ -171,7 +175,8 @@ impl Builder<'_> {
         Ok(opened)
     }
 
-    /// The workspaces filled by `inner`, then copied to their outputs.
+    /// Returns the statement that fills the workspaces by `inner` and then copies them to their
+    /// outputs.
     pub(super) fn close_workspaces(
         &mut self,
         opened: &[usize],
@@ -190,7 +195,8 @@ impl Builder<'_> {
         Ok(Stmt::block(declares.into_iter().chain([stmt])))
     }
 
-    /// Loops over the open storage modes of the output, in their order, that copy a workspace.
+    /// Returns loops over the open storage modes of the output, in their order, that copy a
+    /// workspace.
     fn copy(&mut self, k: usize, target: TensorId, space: &Space) -> Result<Stmt, Error> {
         let output = &self.query.outputs[k];
         let (ty, sizes) = (&output.ty, output.ty.format.storage_shape(&output.ty.shape));
@@ -203,7 +209,7 @@ impl Builder<'_> {
         let mut loops = Vec::new();
         for &m in &space.modes {
             let hi = match ty.format.modes[m] {
-                // The last block is ragged; the outer part of the mode stands further out.
+                // The last block is ragged; the outer part of the mode is bound by an outer loop.
                 StorageMode::Inner { mode, block } => {
                     let outer = ty.format.modes.iter().position(|s| *s == StorageMode::Outer { mode, block });
                     let outer = outer.and_then(|o| at[o].clone()).ok_or_else(|| {
