@@ -1,8 +1,8 @@
 //! Redpoll: a lazy engine for sparse and structured arrays.
 //!
-//! Arrays are lazy: operators build a plan, and [`Array::collect`] makes fused kernels of it, which do the work that
-//! the sparsity of the operands leaves. Here is who of the members of a karate club, counted from 0, has the most
-//! friends of friends:
+//! Operators on arrays build a plan. [`Array::collect`] compiles the plan to fused kernels, which
+//! exploit the sparsity of the operands. The following example finds the member of a karate club,
+//! counted from 0, who has the most friends of friends:
 //!
 //! ```
 //! use redpoll::Session;
@@ -27,11 +27,12 @@
 //! # }
 //! ```
 //!
-//! What arrays can do stands at [`Array`], how they are made at [`Session`]; `src/README.md` has a table of the
-//! functions of the Python Array API standard beside them.
+//! Operations on arrays are methods of [`Array`], and constructors of arrays are methods of
+//! [`Session`]. `src/README.md` compares both with the functions of the Python Array API standard.
 //!
-//! Below arrays are plans. A [`Session`] takes a Finch-Logic plan, as text or as a [`Plan`](redpoll_logic::Plan), and
-//! tensors for the tables that it reads. It makes one fused kernel for each query of the physical plan, and runs them:
+//! Arrays are built on plans. A [`Session`] takes a Finch-Logic plan, as text or as a
+//! [`Plan`](redpoll_logic::Plan), and the tensors for its tables. The session compiles each query
+//! of the physical plan to one fused kernel and runs the kernels:
 //!
 //! ```
 //! use redpoll::{Bindings, Session};
@@ -50,9 +51,9 @@
 //! # }
 //! ```
 //!
-//! The phases of the way from text to kernels are the functions that the module `pipeline` calls, in order;
-//! [`Prepared::explain`] shows what each of them gives. Every [`Engine`] runs the same prepared plan, so that they can
-//! be compared.
+//! The module `pipeline` calls the phases from text to kernels in order, and [`Prepared::explain`]
+//! shows the output of each phase. Every [`Engine`] runs the same prepared plan, so engines can be
+//! compared.
 
 mod adapt;
 mod array;
@@ -92,11 +93,11 @@ pub use program::{PreparedProgram, Program};
 pub use session::{Bindings, Session};
 pub use timings::{Phase, Timings};
 
-/// Readers and writers of files.
+/// Readers and writers of tensor files, and generators.
 pub use redpoll_datasets as datasets;
-/// Plans, operators, formats, dtypes.
+/// Plans, operators, formats and dtypes.
 pub use redpoll_logic as logic;
-/// From Logic plans to physical plans.
+/// Optimizer from Logic plans to physical plans.
 pub use redpoll_optimizer as optimizer;
-/// Tensors, Notation, Assembly, kernels.
+/// Tensors, Notation, Assembly and kernels.
 pub use redpoll_physical as physical;

@@ -6,7 +6,7 @@ use redpoll_logic::op::Op;
 use redpoll_logic::{Affine, Expr, Field, IndexMap, Subscript};
 use std::collections::HashMap;
 
-/// Applies an operator at every place of aligned arrays.
+/// Applies an operator elementwise to aligned arrays.
 pub(crate) fn map(op: impl Into<Op>, states: &[State]) -> Result<State, Cause> {
     let (exprs, style) = aligned(states)?;
     let expr = Expr::mapjoin(op, exprs)?;
@@ -17,13 +17,14 @@ pub(crate) fn map(op: impl Into<Op>, states: &[State]) -> Result<State, Cause> {
     Ok(State { expr, style, sources: State::sources(states) })
 }
 
-/// The fields of a positional expression in ascending order.
+/// Reorders the fields of a positional expression in ascending order.
 pub(crate) fn in_order(expr: Expr) -> Result<Expr, Cause> {
     let fields = positions(expr.info().fields.len());
     Ok(if expr.info().fields == fields { expr } else { expr.reorder(fields)? })
 }
 
-/// The expressions of arrays with fields that join as the arrays align.
+/// Returns the expressions of the arrays, with fields labelled so that they join as the arrays
+/// align.
 pub(crate) fn aligned(states: &[State]) -> Result<(Vec<Expr>, Style), Cause> {
     let with_modes = || states.iter().filter(|s| s.rank() > 0);
     let Some(named) = with_modes().find(|s| s.style == Style::Named) else {
@@ -35,18 +36,19 @@ pub(crate) fn aligned(states: &[State]) -> Result<(Vec<Expr>, Style), Cause> {
     Ok((states.iter().map(|s| s.expr.clone()).collect(), Style::Named))
 }
 
-/// Positional arrays aligned at their last modes. A mode of size 1 that meets others is read at 0.
+/// Aligns positional arrays at their last modes. A mode of size 1 is read at 0 if another array has
+/// a larger mode there.
 fn broadcast(states: &[State]) -> Result<Vec<Expr>, Cause> {
     let rank = states.iter().map(State::rank).max().unwrap_or(0);
     let labelled: Vec<_> = states.iter().map(|s| (s, (rank - s.rank()..rank).map(position).collect())).collect();
     one_place_modes(&labelled)
 }
 
-/// The expressions of arrays with their modes labelled, those of one label equally far from the last. A mode of size 1
-/// whose label is that of a larger mode is read at 0, so that it joins every place.
+/// Labels the modes of arrays. A mode of size 1 is read at 0, and so broadcast, if another mode of
+/// its label is larger. Modes with the same label have the same distance from the last mode.
 ///
 /// # Errors
-/// When modes of one label have different sizes, ones aside.
+/// Fails if modes of one label have different sizes other than 1.
 pub(crate) fn one_place_modes(labelled: &[(&State, Vec<Field>)]) -> Result<Vec<Expr>, Cause> {
     let mut common: HashMap<&Field, u64> = HashMap::new();
     for (state, fields) in labelled {
@@ -71,7 +73,7 @@ pub(crate) fn one_place_modes(labelled: &[(&State, Vec<Field>)]) -> Result<Vec<E
     labelled.iter().map(expr).collect()
 }
 
-/// The sizes that the modes of a label have, which is that far from the last.
+/// Reports the sizes of the modes of a label, which is at mode `mode` counted from the end.
 fn differing_sizes(labelled: &[(&State, Vec<Field>)], field: &Field, mode: usize) -> Cause {
     let size = |(state, fields): &(&State, Vec<Field>)| Some(state.shape()[fields.iter().position(|f| f == field)?]);
     let found = labelled.iter().filter_map(size).collect();

@@ -1,4 +1,4 @@
-//! Axes: which modes an operation goes along.
+//! Axes: the modes along which an operation runs.
 
 use super::error::Cause;
 use super::state::{State, Style};
@@ -31,7 +31,8 @@ enum Which {
 }
 
 impl Axes {
-    /// The same axes; a reduction along them leaves modes of size 1 in their place.
+    /// Returns the same axes, with which a reduction leaves modes of size 1 in place of the reduced
+    /// modes.
     #[must_use]
     pub fn keep(self) -> Axes {
         Axes { keep: true, ..self }
@@ -41,7 +42,7 @@ impl Axes {
         Axes { which, keep: false }
     }
 
-    /// The numbers of the modes of an array, ascending.
+    /// Returns the numbers of the modes of an array, in ascending order.
     pub(crate) fn resolve(&self, state: &State) -> Result<Vec<usize>, Cause> {
         let fields = &state.expr.info().fields;
         let mut found = match &self.which {
@@ -63,7 +64,7 @@ impl Axes {
     }
 }
 
-/// The mode that a number names.
+/// Returns the mode of an axis number, which counts from the end if negative.
 pub(crate) fn axis(number: i64, rank: usize) -> Result<usize, Cause> {
     let from_end = if number < 0 { number + rank as i64 } else { number };
     usize::try_from(from_end).ok().filter(|k| *k < rank).ok_or(Cause::Axis { axis: number, rank })

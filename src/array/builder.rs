@@ -1,4 +1,4 @@
-//! Arrays from values in any order.
+//! Arrays built from entries in any order.
 
 use super::Array;
 use super::error::Cause;
@@ -9,7 +9,7 @@ use redpoll_logic::{Format, Scalar, TensorType};
 use redpoll_physical::storage::{self, Tensor, Triples, Values};
 use std::panic::Location;
 
-/// Takes values at places in any order, and makes an array of them.
+/// Builder of an array from entries in any order.
 ///
 /// ```
 /// use redpoll::logic::Format;
@@ -33,28 +33,29 @@ pub struct Builder<T> {
     repeated: Repeated,
     coordinates: Vec<Vec<u64>>,
     values: Vec<T>,
-    /// The first entry of another rank: its number and its coordinates.
+    /// The index and the rank of the first entry whose rank differs from that of the shape.
     unfit: Option<(usize, usize)>,
 }
 
-/// What becomes of values at the same place.
+/// Handling of several values at equal coordinates.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub enum Repeated {
-    /// They are an error.
+    /// Reject repeated coordinates with an error.
     Error,
-    /// The first one counts.
+    /// Keep the first value.
     First,
-    /// The last one counts.
+    /// Keep the last value.
     Last,
-    /// They are added up; integers wrap, booleans are or-ed.
+    /// Add the values: integers wrap, booleans are or-ed.
     #[default]
     Add,
-    /// They are folded with an operator, in the order in which they came.
+    /// Fold the values with an operator, in the order of insertion.
     Combine(Op),
 }
 
 impl Session {
-    /// A builder of an array of that shape; by default compressed in every mode, of fill value zero.
+    /// Returns a builder of an array of the given shape. By default every mode is compressed and
+    /// the fill value is zero.
     pub fn builder<T: Value>(&self, shape: impl IntoIterator<Item = u64>) -> Builder<T> {
         let shape: Vec<u64> = shape.into_iter().collect();
         Builder {
@@ -71,25 +72,25 @@ impl Session {
 }
 
 impl<T: Value> Builder<T> {
-    /// The builder with the format of the array.
+    /// Sets the format of the array.
     #[must_use]
     pub fn format(self, format: Format) -> Builder<T> {
         Builder { format: Some(format), ..self }
     }
 
-    /// The builder with the value of all places that get none.
+    /// Sets the fill value of the array.
     #[must_use]
     pub fn fill(self, fill: T) -> Builder<T> {
         Builder { fill: Some(fill.into()), ..self }
     }
 
-    /// The builder with what becomes of values at the same place.
+    /// Sets the handling of values at equal coordinates.
     #[must_use]
     pub fn repeated(self, repeated: Repeated) -> Builder<T> {
         Builder { repeated, ..self }
     }
 
-    /// Takes a value at a place.
+    /// Adds a value at the given coordinates.
     pub fn insert(&mut self, place: impl AsRef<[u64]>, value: T) {
         let place = place.as_ref();
         if place.len() != self.shape.len() {
@@ -100,17 +101,17 @@ impl<T: Value> Builder<T> {
         self.values.push(value);
     }
 
-    /// The number of values taken.
+    /// Returns the number of values added.
     pub fn len(&self) -> usize {
         self.values.len()
     }
 
-    /// Whether no value was taken.
+    /// Returns whether no value was added.
     pub fn is_empty(&self) -> bool {
         self.values.is_empty()
     }
 
-    /// The array.
+    /// Builds the array.
     #[track_caller]
     pub fn build(self) -> Array {
         let (session, location) = (self.session.clone(), Location::caller());

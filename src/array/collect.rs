@@ -1,4 +1,4 @@
-//! From lazy arrays to results, and what becomes of them on the way.
+//! Evaluation of lazy arrays, and views of their plans.
 
 use super::Array;
 use super::value::Value;
@@ -12,11 +12,11 @@ use crate::session::{Bindings, Session};
 use redpoll_logic::{Alias, Format, Plan};
 use redpoll_physical::storage::{Tensor, convert};
 
-/// The name of the one result of a plan made from an array.
+/// The name of the result of a plan made from one array.
 const RESULT: &str = "result";
 
 impl Session {
-    /// Computes several arrays in one plan, so that what they share is computed once.
+    /// Computes several arrays in one plan, so that shared subexpressions are computed once.
     ///
     /// ```
     /// let session = redpoll::Session::default();
@@ -37,7 +37,7 @@ impl Session {
         Ok(outputs.into_iter().map(|(_, tensor)| tensor).collect())
     }
 
-    /// Takes several arrays all the way to kernels, in one plan; its results are in their order.
+    /// Compiles several arrays in one plan; the results are in the order of the arrays.
     ///
     /// # Errors
     /// As [`Array::prepare`].
@@ -66,7 +66,7 @@ impl Array {
     /// ```
     ///
     /// # Errors
-    /// When the array could not be made, a phase refuses it, or its kernels stop.
+    /// Fails if an operation could not be applied, a phase rejects the plan, or a kernel stops.
     pub fn collect(&self) -> Result<Tensor, Error> {
         self.collect_with(self.session.config().engine)
     }
@@ -90,23 +90,25 @@ impl Array {
         Ok(outputs.swap_remove(0).1)
     }
 
-    /// Computes the array and gives its values, row-major.
+    /// Computes the array and returns its values in row-major order.
     ///
     /// # Errors
-    /// As [`Array::collect`]; when the values are of another type; when there are too many to be held densely.
+    /// As [`Array::collect`]; also if the dtype differs from `T`, or the dense values exceed the
+    /// limits of storage.
     pub fn to_vec<T: Value>(&self) -> Result<Vec<T>, Error> {
         values(&self.collect()?)
     }
 
-    /// Takes the array all the way to kernels.
+    /// Compiles the array to kernels.
     ///
     /// # Errors
-    /// When the array could not be made, or a phase refuses it.
+    /// Fails if an operation could not be applied, or a phase rejects the plan.
     pub fn prepare(&self) -> Result<Prepared, Error> {
         self.session.prepare_all([self])
     }
 
-    /// What becomes of the array: the text of every phase, what was decided, and notes on results that densify.
+    /// Explains the plan of the array: the text of every phase, the decisions, and notes on results
+    /// that become dense.
     ///
     /// ```
     /// let session = redpoll::Session::default();
@@ -121,8 +123,8 @@ impl Array {
         self.prepare()?.explain(Detail::Assembly)
     }
 
-    /// The queries that compute the array and the tensors between them; prints as text, and as a graph by
-    /// [`Flow::to_dot`] and [`Flow::to_mermaid`].
+    /// Returns the queries that compute the array and the tensors between them. [`Flow`] prints as
+    /// text, and as a graph by [`Flow::to_dot`] and [`Flow::to_mermaid`].
     ///
     /// ```
     /// let session = redpoll::Session::default();
@@ -137,7 +139,8 @@ impl Array {
         self.prepare()?.flow()
     }
 
-    /// Computes the array and tells how long each phase and each query took, what they stored, and what was estimated.
+    /// Computes the array and reports the times of the phases and queries, and the stored and
+    /// estimated sizes.
     ///
     /// ```
     /// let session = redpoll::Session::default();
@@ -153,7 +156,8 @@ impl Array {
         self.profile_with(self.session.config().engine)
     }
 
-    /// As [`Array::profile`], on a given engine; the interpreter of Assembly counts the work, too.
+    /// Profiles the array on a given engine, as [`Array::profile`] does. The interpreter of
+    /// Assembly also counts the work.
     ///
     /// # Errors
     /// As [`Array::collect`].
@@ -161,7 +165,7 @@ impl Array {
         self.prepare()?.profile(engine)
     }
 
-    /// The expression as a graph in the language of Graphviz; what is shared is one node.
+    /// Returns the expression as a Graphviz graph in which a shared subexpression is one node.
     ///
     /// ```
     /// let session = redpoll::Session::default();
@@ -170,13 +174,13 @@ impl Array {
     /// ```
     ///
     /// # Errors
-    /// When the array could not be made.
+    /// As [`Array::shape`].
     pub fn to_dot(&self) -> Result<String, Error> {
         Ok(super::dot::dot(&self.state()?.expr))
     }
 }
 
-/// The values of a tensor, row-major.
+/// Returns the values of a tensor in row-major order.
 pub(crate) fn values<T: Value>(tensor: &Tensor) -> Result<Vec<T>, Error> {
     let wrong = || Error::Elements { dtype: tensor.ty().dtype.clone(), asked: T::PRIM };
     if tensor.ty().dtype != T::PRIM.into() {

@@ -1,4 +1,4 @@
-//! Arrays that no data is behind: constants and ranges, which are stored nowhere, and unit matrices.
+//! Arrays without stored data (constants and ranges), and unit matrices.
 
 use super::Array;
 use super::error::Cause;
@@ -10,7 +10,7 @@ use redpoll_physical::storage::{Duplicates, Tensor, Triples, Values};
 use std::panic::Location;
 
 impl Session {
-    /// An array of one value.
+    /// Returns an array of one repeated value.
     ///
     /// ```
     /// let session = redpoll::Session::default();
@@ -23,7 +23,7 @@ impl Session {
         self.state("full", || constant(&shape, value.into()))
     }
 
-    /// An array of zeros.
+    /// Returns an array of zeros.
     ///
     /// ```
     /// use redpoll::logic::Prim;
@@ -37,7 +37,7 @@ impl Session {
         self.full(shape, Scalar::zero(prim))
     }
 
-    /// An array of ones.
+    /// Returns an array of ones.
     ///
     /// ```
     /// use redpoll::logic::Prim;
@@ -51,7 +51,7 @@ impl Session {
         self.full(shape, Scalar::one(prim))
     }
 
-    /// The integers from `start` on, before `stop`, in steps.
+    /// Returns the integers from `start` (included) to `stop` (excluded) in the given steps.
     ///
     /// ```
     /// let session = redpoll::Session::default();
@@ -72,7 +72,8 @@ impl Session {
         })
     }
 
-    /// `count` floats in equal steps from `start` to `stop`, both included as they are; one alone is `start`.
+    /// Returns `count` floats in equal steps from `start` to `stop`, both included exactly. A
+    /// single value is `start`.
     ///
     /// ```
     /// let session = redpoll::Session::default();
@@ -87,8 +88,9 @@ impl Session {
         })
     }
 
-    /// The matrix with ones where `column = row + k`, and zero as its fill value: compressed rows, or where there are many
-    /// rows a map of coordinates, which is stored nowhere.
+    /// Returns the matrix with ones where `column = row + k`, and fill value zero. The matrix is
+    /// stored with compressed rows up to 2^24 rows; above that, it is a map of coordinates without
+    /// stored rows.
     ///
     /// ```
     /// use redpoll::logic::Prim;
@@ -128,10 +130,10 @@ impl Session {
     }
 }
 
-/// The most rows of a unit matrix that is stored.
+/// Maximum number of rows of a unit matrix that is stored.
 const MOST_STORED: u64 = 1 << 24;
 
-/// Ones where `column = row + k`: a vector of a single one, read at `column - row - k`.
+/// Ones where `column = row + k`: a vector with one element, read at `column - row - k`.
 fn unit(session: &Session, rows: u64, columns: u64, k: i64, prim: Prim) -> Result<State, Cause> {
     let ty = TensorType { shape: vec![1], dtype: prim.into(), fill: Scalar::zero(prim), format: Format::csf(1) };
     let one = session.array(Tensor::from_dense(ty, &Values::repeat(&Scalar::one(prim), 1)?)?);
@@ -147,7 +149,7 @@ fn unit(session: &Session, rows: u64, columns: u64, k: i64, prim: Prim) -> Resul
     one.numbered(expr, &[row, column])
 }
 
-/// The value at every place of a shape.
+/// Returns a value repeated over a shape.
 fn constant(shape: &[u64], value: Scalar) -> Result<State, Cause> {
     let dimensions = positions(shape.len()).into_iter().zip(shape.iter().copied()).collect();
     let map = IndexMap { coordinates: Vec::new(), dimensions, outside: None };
@@ -155,10 +157,10 @@ fn constant(shape: &[u64], value: Scalar) -> Result<State, Cause> {
     Ok(State { style: Style::Positional, ..State::constant(expr) })
 }
 
-/// `start + step * i` before the last place, where it is `stop`: rounding errors of the steps do not add up to there.
+/// `start + step * i`, except that the last value is exactly `stop`, without rounding errors.
 fn spaced(state: &State, start: f64, stop: f64, last: u64) -> Result<State, Cause> {
     let (coordinate, steps) = (Expr::coordinate(state.fields()[0].clone()), last as f64);
-    // The whole way may be beyond the largest float, and a step below the smallest.
+    // The span may overflow the largest float, and a step may underflow the smallest.
     let whole = stop - start;
     let step = if whole.is_infinite() { stop / steps - start / steps } else { whole / steps };
     let number = Expr::number;

@@ -1,4 +1,4 @@
-//! Arrays from and to those of `ndarray`.
+//! Conversion of arrays from and to `ndarray`.
 
 use super::Array;
 use super::collect::values;
@@ -8,7 +8,8 @@ use crate::session::Session;
 use ndarray::{ArrayD, ArrayView, Dimension};
 
 impl Session {
-    /// The array of the values of an `ndarray` array or view, which are copied in row-major order.
+    /// Returns an array of the values of an `ndarray` array or view, which are copied in row-major
+    /// order.
     ///
     /// ```
     /// let session = redpoll::Session::default();
@@ -25,7 +26,7 @@ impl Session {
 }
 
 impl Array {
-    /// Computes the array and gives it as an `ndarray` array.
+    /// Computes the array and returns it as an `ndarray` array.
     ///
     /// ```
     /// # let session = redpoll::Session::default();

@@ -1,4 +1,4 @@
-//! Differences of neighbours, of any order.
+//! Differences of adjacent elements, of any order.
 
 use super::align::map;
 use super::error::Cause;
@@ -9,13 +9,14 @@ use crate::session::Session;
 use redpoll_logic::op::Builtin;
 use redpoll_logic::{Affine, DType, Expr, Field, IndexMap, Prim, Scalar, Subscript};
 
-/// The highest order that is a difference of differences. Each one more doubles what a kernel reads.
+/// Highest order computed as nested differences. Each further order doubles the number of reads of
+/// a kernel.
 const NESTED: usize = 4;
 
-/// The highest order whose weights are finite floats.
+/// Highest order whose weights are finite floats.
 const MOST: usize = 1000;
 
-/// The differences along a mode, `order` times over.
+/// Takes the differences of adjacent elements along a mode, `order` times.
 pub(super) fn differences(session: &Session, state: &State, mode: usize, order: usize) -> Result<State, Cause> {
     let difference = |state: &State| {
         let (after, before) = (ranged(state, mode, Some(1), None, 1)?, ranged(state, mode, None, Some(-1), 1)?);
@@ -33,7 +34,8 @@ pub(super) fn differences(session: &Session, state: &State, mode: usize, order: 
 /// `d[i] = sum(w[k] * x[i + k], k)`, where `w[k]` is the coefficient of `x^k` in `(x - 1)^order`.
 fn weighted(session: &Session, state: &State, dtype: &DType, (mode, order): (usize, usize)) -> Result<State, Cause> {
     let floats = dtype.prim().is_none_or(Prim::is_float);
-    // Sums in the dtype of the values wrap as their differences do; those of floats are not to round more than they must.
+    // Integer sums wrap in the dtype of the values, as nested differences do. Float sums use `f64`
+    // to round less.
     let wide = if floats { DType::F64 } else { dtype.clone() };
     let weights = match floats {
         true => session.vector(coefficients(order, 1.0, |a, b| a - b)),
@@ -53,7 +55,7 @@ fn weighted(session: &Session, state: &State, dtype: &DType, (mode, order): (usi
     State { sources, ..state.clone() }.numbered(sum.cast(dtype)?, &positions(state.rank()))
 }
 
-/// The coefficients of `(x - 1)^order`, from that of `x^0` on.
+/// Returns the coefficients of `(x - 1)^order`, starting with that of `x^0`.
 fn coefficients<T: Copy + Default>(order: usize, one: T, minus: impl Fn(T, T) -> T) -> Vec<T> {
     let mut row = vec![one];
     for _ in 0..order {

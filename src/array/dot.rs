@@ -1,4 +1,4 @@
-//! Expressions as graphs, for Graphviz.
+//! Expressions as Graphviz graphs.
 
 use crate::flow::label;
 use redpoll_logic::expr::Node;
@@ -7,7 +7,8 @@ use std::collections::HashMap;
 use std::fmt::Write;
 use std::ptr;
 
-/// The graph of an expression: a node for each shared one, and edges from arguments to what is made of them.
+/// Returns the graph of an expression: one node per shared subexpression, and edges from arguments
+/// to their users.
 pub(crate) fn dot(expr: &Expr) -> String {
     let mut graph = Graph { text: String::from("digraph array {\n  node [shape=box];\n"), seen: HashMap::new() };
     graph.visit(expr);
@@ -17,7 +18,7 @@ pub(crate) fn dot(expr: &Expr) -> String {
 
 struct Graph {
     text: String,
-    /// The numbers of the nodes that were drawn, by address.
+    /// Numbers of the nodes drawn so far, by address.
     seen: HashMap<*const Node, usize>,
 }
 
@@ -38,7 +39,7 @@ impl Graph {
     }
 }
 
-/// What a node does.
+/// Returns a one-line description of a node.
 fn title(node: &Node) -> String {
     match node {
         Node::Table { tensor, .. } => tensor.to_string(),
@@ -58,7 +59,7 @@ fn title(node: &Node) -> String {
     }
 }
 
-/// The dtype and the size of each field.
+/// Returns the dtype of an expression and the size of each field as text.
 fn kind(expr: &Expr) -> String {
     let info = expr.info();
     let size = |(field, size): (&Field, &Option<u64>)| match size {

@@ -1,4 +1,4 @@
-//! Sums of products in Einstein's notation, over any pair of operators.
+//! Sums of products in Einstein notation, over any pair of operators.
 
 use super::error::Cause;
 use super::reduce::identity;
@@ -11,9 +11,10 @@ use std::panic::Location;
 use std::sync::Arc;
 
 impl Session {
-    /// The sum of products that a text describes: letters name the modes of each operand, and those that are not behind
-    /// the arrow are summed over. Without an arrow, the letters that occur once are kept, in the order of the alphabet.
-    /// A letter that repeats in one operand is a diagonal.
+    /// Computes the sum of products described by `spec`. Letters name the modes of each operand,
+    /// and letters that are not after the arrow are summed over. Without an arrow, the letters that
+    /// occur once are kept, in alphabetical order. A letter repeated in one operand selects a
+    /// diagonal.
     ///
     /// ```
     /// let session = redpoll::Session::default();
@@ -28,8 +29,8 @@ impl Session {
         self.einsum_of("einsum", spec, &arrays, &Builtin::Add.into(), &Builtin::Mul.into())
     }
 
-    /// As [`Session::einsum`], with other operators in place of sum and product: any semiring, such as (min, +) of
-    /// shortest paths.
+    /// Computes [`Session::einsum`] over any semiring: with other operators in place of sum and
+    /// product, such as (min, +) for shortest paths.
     ///
     /// ```
     /// use redpoll::logic::op::Builtin;
@@ -68,7 +69,7 @@ impl Session {
     }
 }
 
-/// The letters of each operand and of the result.
+/// Parses the letters of each operand and of the result.
 fn parse(spec: &str) -> Result<(Vec<Vec<Field>>, Vec<Field>), Cause> {
     let wrong = |why: &str| Cause::Shape(format!("\"{spec}\" {why}"));
     let text: String = spec.chars().filter(|c| !c.is_whitespace()).collect();
@@ -124,7 +125,7 @@ fn einsum(spec: &str, states: &[State], sum: &Op, product: &Op) -> Result<State,
     Ok(State { expr, style: Style::Positional, sources: State::sources(states) })
 }
 
-/// One application where the operator takes as many, else from the left.
+/// Applies the operator once if its arity allows, otherwise from left to right.
 fn multiplied(product: &Op, exprs: Vec<Expr>) -> Result<Expr, Cause> {
     let many = matches!(product.arity(), Arity::AtLeast(n) if n <= exprs.len());
     if many {

@@ -1,4 +1,4 @@
-//! Operators at every place: what all functions of `functions.rs` are made of, the operators of Rust, choices and casts.
+//! Elementwise operators: user-defined operators, the operators of Rust, selection and casts.
 
 use super::align::map;
 use super::error::Cause;
@@ -9,8 +9,8 @@ use redpoll_logic::{DType, Prim};
 use std::ops;
 
 impl Array {
-    /// An operator at every place of this array and others, aligned; a user-defined one, too, which runs inside of the
-    /// kernels as built-in ones do.
+    /// Applies an operator elementwise to this array and others, aligned. A user-defined operator
+    /// is compiled into the kernels like a built-in one.
     ///
     /// ```
     /// use redpoll::logic::op::{Body, Builtin, UserOp};
@@ -34,7 +34,7 @@ impl Array {
         self.combine("apply", &others, |states| map(op, states))
     }
 
-    /// `yes` where this array is not zero, `no` elsewhere.
+    /// Selects `yes` where this array is nonzero and `no` elsewhere.
     ///
     /// ```
     /// # let session = redpoll::Session::default();
@@ -48,7 +48,7 @@ impl Array {
         self.combine("where_", &[yes.into(), no.into()], |states| map(Builtin::IfElse, states))
     }
 
-    /// The values held between `low` and `high`.
+    /// Clamps the values to the range from `low` to `high`.
     ///
     /// ```
     /// # let session = redpoll::Session::default();
@@ -65,7 +65,8 @@ impl Array {
         })
     }
 
-    /// The values cast to a dtype: floats to integers towards zero, saturating, NaN to 0; numbers to `bool` by `x != 0`.
+    /// Casts the values to a dtype. Floats convert to integers by truncation and saturation, with
+    /// NaN as 0. Numbers convert to `bool` by `x != 0`.
     ///
     /// ```
     /// # use redpoll::logic::Prim;
@@ -80,7 +81,7 @@ impl Array {
         self.derive("astype", |state| state.cast(&dtype))
     }
 
-    /// `log(exp(x) + exp(y))`, without overflow on the way.
+    /// Computes `log(exp(x) + exp(y))` without intermediate overflow.
     ///
     /// ```
     /// # let session = redpoll::Session::default();
@@ -95,12 +96,12 @@ impl Array {
     pub fn logaddexp(&self, other: impl Into<Operand>) -> Array {
         self.combine("logaddexp", &[other.into()], |states| {
             let zero = State::number(0.0);
-            // Integers wrap where one is subtracted from another.
+            // Integers would wrap in the subtraction.
             let integers = !states.iter().any(|s| s.prim().is_some_and(Prim::is_float));
             let floats = states.iter().map(|s| if integers { s.floating() } else { Ok(s.clone()) });
             let states = &floats.collect::<Result<Vec<State>, Cause>>()?[..];
             let [x, y] = states else { unreachable!("two operands") };
-            // Equal ones, infinities among them, have the difference 0.
+            // The difference of equal values is 0; `inf - inf` would be NaN.
             let difference = map(Builtin::IfElse, &[map(Builtin::Eq, states)?, zero, map(Builtin::Sub, states)?])?;
             let down = map(Builtin::Neg, &[map(Builtin::Abs, &[difference])?])?;
             let rest = map(Builtin::Log1p, &[map(Builtin::Exp, &[down])?])?;
@@ -108,7 +109,7 @@ impl Array {
         })
     }
 
-    /// Whether the sign of a number is set; that of -0.0 is, and that of NaN may be.
+    /// Returns whether the sign bit of each number is set: true for -0.0, and possibly for NaN.
     ///
     /// ```
     /// # let session = redpoll::Session::default();
@@ -122,7 +123,7 @@ impl Array {
         self.combine("signbit", &[], |states| map(Builtin::SignBit, states))
     }
 
-    /// The array itself, if it holds numbers.
+    /// Returns the array itself if its values are numbers.
     ///
     /// ```
     /// # let session = redpoll::Session::default();
@@ -161,8 +162,8 @@ macro_rules! operator {
             }
         }
 
-        // One type of integers and one of floats, so that a bare number on the left has a type; it takes the dtype that it
-        // meets anyway.
+        // Only one integer type and one float type, so that the type of a bare number on the left
+        // is unambiguous. The number takes the dtype of the array in any case.
         operator!(number $trait $method: bool i64 f64);
     )*};
     (number $trait:ident $method:ident: $($t:ty)*) => {$(

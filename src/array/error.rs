@@ -1,75 +1,75 @@
-//! Why an array could not be made.
+//! Errors of operations on arrays.
 
 use redpoll_logic::Field;
 use std::panic::Location;
 
-/// An operation on arrays that cannot be applied, and the line that asked for it.
+/// An operation on arrays that cannot be applied, and the line of the caller's program.
 #[derive(Debug, thiserror::Error)]
 #[error("`{operation}` at {location}: {cause}")]
 pub struct ArrayError {
-    /// The operation.
+    /// The name of the method.
     pub operation: &'static str,
-    /// The line of the program that called it.
+    /// The line that called the method.
     pub location: &'static Location<'static>,
-    /// What is wrong.
+    /// The cause.
     #[source]
     pub cause: Cause,
 }
 
-/// What is wrong with an operation on arrays.
+/// Cause of an error of an array operation; the fault is the caller's.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Cause {
-    /// Shapes that cannot be aligned.
+    /// Shapes that cannot be broadcast together.
     #[error(
         "shapes {} do not align: sizes {found:?} meet at mode {mode} from the end; sizes must be equal or 1",
         all(.shapes)
     )]
     Broadcast {
-        /// The shapes.
+        /// The shapes of the operands.
         shapes: Vec<Vec<u64>>,
-        /// The mode, counted from the end, from 1.
+        /// The mode whose sizes differ, counted from 1 at the last mode.
         mode: usize,
-        /// The sizes there.
+        /// The sizes of that mode.
         found: Vec<u64>,
     },
-    /// Arrays with named and with numbered modes.
+    /// An array with named modes combined with one with numbered modes.
     #[error("an array with modes named {} meets one with numbered modes of shape {shape:?}; name its modes with `at`", words(.names))]
     Styles {
-        /// The names of the one.
+        /// The names of the modes of one array.
         names: Vec<Field>,
-        /// The shape of the other.
+        /// The shape of the other array.
         shape: Vec<u64>,
     },
-    /// An axis that there is not.
+    /// An axis out of range.
     #[error("axis {axis} of an array of {rank} modes; axes are {}..{rank}", -(*.rank as i64))]
     Axis {
-        /// The axis.
+        /// The axis, negative if counted from the end.
         axis: i64,
-        /// The number of modes.
+        /// The number of modes of the array.
         rank: usize,
     },
-    /// An axis that is given twice.
+    /// An axis given twice.
     #[error("axis {0} is given twice")]
     Repeated(i64),
-    /// A name that there is not.
+    /// An unknown name of a mode.
     #[error("there is no mode `{name}`; the modes are named {}", words(.names))]
     Name {
-        /// The name.
+        /// The unknown name.
         name: Field,
-        /// The names that there are.
+        /// The names of the modes of the array.
         names: Vec<Field>,
     },
-    /// Shapes that an operation cannot take.
+    /// Shapes that the operation does not accept.
     #[error("{0}")]
     Shape(String),
-    /// An operation that needs numbered modes.
+    /// An operation by position on an array with named modes.
     #[error("it goes by position, but the modes are named {}; use `by_position`", words(.0))]
     Named(Vec<Field>),
     /// An expression that is not well-formed.
     #[error(transparent)]
     Logic(Box<redpoll_logic::Error>),
-    /// Data that is not a tensor.
+    /// Data that is not a valid tensor.
     #[error(transparent)]
     Storage(Box<redpoll_physical::Error>),
 }

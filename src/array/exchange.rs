@@ -1,4 +1,4 @@
-//! Arrays from and to Arrow record batches and entries.
+//! Conversion of arrays from and to Arrow record batches and lists of entries.
 
 use super::Array;
 use super::builder::Repeated;
@@ -12,9 +12,12 @@ use redpoll_physical::storage::{Import, Tensor, Triples, convert};
 use std::panic::Location;
 
 impl Session {
-    /// The array of the rows of a record batch, as a list of coordinates: columns of integers hold the coordinate in each
-    /// mode, and a column the value; without one every row is `true`. Sizes are the largest coordinates plus 1, places
-    /// without a row are zero, NULLs are refused. Columns are shared where they can be.
+    /// Returns an array of the rows of a record batch, read as a list of coordinates. Integer
+    /// columns hold the coordinate in each mode, and `value` names the column of values; without
+    /// one, every row is `true`.
+    ///
+    /// Each size is the largest coordinate plus 1, and the fill value is zero. NULLs are rejected.
+    /// Columns are shared where possible.
     ///
     /// ```
     /// use redpoll::{Repeated, Session};
@@ -40,8 +43,8 @@ impl Session {
 }
 
 impl Array {
-    /// Computes the array and gives its stored entries as a record batch: a column of coordinates for each mode with
-    /// these names, and the column `value`.
+    /// Computes the array and returns its stored entries as a record batch, with one column of
+    /// coordinates per name in `names`, and the column `value`.
     ///
     /// ```
     /// # let session = redpoll::Session::default();
@@ -51,12 +54,14 @@ impl Array {
     /// ```
     ///
     /// # Errors
-    /// As [`Array::collect`]; when there is not one name a mode, or names repeat.
+    /// As [`Array::collect`]; also if the number of names differs from the number of modes, or
+    /// names repeat.
     pub fn to_record_batch(&self, names: &[&str]) -> Result<RecordBatch, Error> {
         Ok(self.collect()?.to_record_batch(names)?)
     }
 
-    /// Computes the array and gives the places that differ from its fill value, row-major, with their values.
+    /// Computes the array and returns the coordinates and values of all entries that differ from
+    /// its fill value, row-major.
     ///
     /// ```
     /// # let session = redpoll::Session::default();
@@ -80,8 +85,9 @@ impl Array {
         Ok(entries.map(|(k, value)| (triples.place(k), value)).collect())
     }
 
-    /// Computes the array and gives the coordinates, one vector for each mode, of the places that are not zero, row-major.
-    /// How many they are depends on the data, so this is not lazy.
+    /// Computes the array and returns the coordinates of its nonzero elements, row-major, one
+    /// vector per mode. The method is not lazy because the number of coordinates depends on the
+    /// data.
     ///
     /// ```
     /// # let session = redpoll::Session::default();
@@ -102,7 +108,8 @@ impl Array {
                 let list = |list: &Vec<u64>| kept.iter().map(|k| list[*k]).collect::<Vec<u64>>();
                 triples.coordinates.iter().map(list).collect::<Vec<_>>()
             }
-            // Places that are true because nothing is stored there are not listed.
+            // Elements that equal a true fill value are not stored, so the dense values are
+            // scanned.
             true => places_of(&tensor.ty().shape, &tensor.to_dense_scalars()?),
         };
         let vector = |list: &Vec<u64>| self.session().vector(list.iter().map(|i| *i as i64));
@@ -110,7 +117,7 @@ impl Array {
     }
 }
 
-/// The coordinates in each mode of the places that are true, row-major.
+/// Returns the coordinates of the true elements in each mode, row-major.
 fn places_of(shape: &[u64], values: &[Scalar]) -> Vec<Vec<u64>> {
     let mut coordinates = vec![Vec::new(); shape.len()];
     for (mut place, _) in (0u64..).zip(values).filter(|(_, value)| **value == true.into()) {
@@ -122,7 +129,7 @@ fn places_of(shape: &[u64], values: &[Scalar]) -> Vec<Vec<u64>> {
     coordinates
 }
 
-/// The stored entries in the order of the modes.
+/// Returns the stored entries, sorted by the modes in order.
 fn row_major(tensor: &Tensor) -> Result<Triples, Error> {
     let ordered = convert(tensor, &Format::csf(tensor.ty().shape.len()))?;
     Ok(ordered.to_triples()?)

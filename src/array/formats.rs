@@ -1,4 +1,4 @@
-//! Formats as constraints: how the result of an array is to be stored.
+//! Formats as constraints on the storage of results.
 
 use super::Array;
 use redpoll_logic::{Computed, Format, Scalar};
@@ -36,7 +36,7 @@ formats! {
 }
 
 impl Array {
-    /// The array stored in a format, whose modes are its modes in order.
+    /// Stores the array in a format, whose modes are the modes of the array in order.
     ///
     /// ```
     /// use redpoll::logic::Format;
@@ -52,7 +52,8 @@ impl Array {
         self.derive("reformat", |state| Ok(state.with(state.expr.clone().reformat(format)?)))
     }
 
-    /// The array stored with a fill value: the same values, of which those that equal it need not be stored.
+    /// Changes the fill value of the stored array. The values stay the same, and those equal to the
+    /// fill value need not be stored.
     ///
     /// ```
     /// # let session = redpoll::Session::default();
@@ -67,7 +68,7 @@ impl Array {
         self.derive("refill", |state| Ok(state.with(state.expr.clone().refill(Some(fill), Computed::Keep)?)))
     }
 
-    /// The array without computed values that equal its fill value, where its format could leave them out.
+    /// Drops computed values that equal the fill value, where the format can omit them.
     ///
     /// ```
     /// use redpoll::logic::Format;

@@ -1,7 +1,8 @@
-//! The table of element-wise functions: name, operator, meaning, and an example, which its documentation shows and tests.
+//! Table of the elementwise functions: name, operator, documentation and a tested example.
 //!
-//! Names are those of the Python Array API standard where it has the function. Operands are aligned, numbers take the
-//! dtype that they meet, and dtypes promote as in the standard; functions of floats take integers as `f64`.
+//! Names are those of the Python Array API standard where it has the function. Operands are
+//! aligned, numbers take the dtype of the array, and dtypes promote as in the standard. Functions
+//! of floats convert integers to `f64`.
 
 use super::align::map;
 use super::{Array, Operand};

@@ -1,4 +1,4 @@
-//! Arrays put together, repeated, turned around and padded, all along modes.
+//! Concatenation, repetition, reversal and padding along modes.
 
 use super::axes::axis;
 use super::error::Cause;
@@ -9,7 +9,7 @@ use redpoll_logic::op::{Builtin, promote};
 use redpoll_logic::{Affine, DType, Expr, Field, IndexMap, Scalar, Subscript};
 
 impl Array {
-    /// This array and others one after the other along an axis; their other sizes are the same.
+    /// Concatenates this array and others along an axis. All other sizes must be equal.
     ///
     /// ```
     /// # let session = redpoll::Session::default();
@@ -24,7 +24,7 @@ impl Array {
         self.combine("concat", &others, |states| concat(states, axis))
     }
 
-    /// This array and others of its shape, each at one coordinate of a new mode, which becomes mode `axis`.
+    /// Stacks this array and others of its shape along a new mode, which becomes mode `axis`.
     ///
     /// ```
     /// # let session = redpoll::Session::default();
@@ -43,7 +43,7 @@ impl Array {
         })
     }
 
-    /// The array from its end to its start along axes.
+    /// Reverses the array along axes.
     ///
     /// ```
     /// # let session = redpoll::Session::default();
@@ -63,7 +63,8 @@ impl Array {
         })
     }
 
-    /// The array with each value moved on by `shift` places along axes; what leaves at the end comes in at the start.
+    /// Rotates the values by `shift` elements along axes; values that pass the end continue at the
+    /// start.
     ///
     /// ```
     /// # let session = redpoll::Session::default();
@@ -81,14 +82,14 @@ impl Array {
                 if shift == 0 {
                     return Ok(state);
                 }
-                // What is read at i is the value of (i + n - shift) mod n.
+                // The result at i is the value at (i + n - shift) mod n.
                 let form = Affine::field(field).plus(&Affine::constant(size as i64 - shift));
                 along(&state, mode, size, Subscript::Inner(form, size))
             })
         })
     }
 
-    /// The array repeated as a whole, as often as said for each mode.
+    /// Repeats the whole array, with one repetition count per mode.
     ///
     /// ```
     /// # let session = redpoll::Session::default();
@@ -101,7 +102,8 @@ impl Array {
         let repetitions: Vec<u64> = repetitions.into_iter().collect();
         self.derive("tile", |state| {
             let rank = state.by_number()?.rank();
-            // Missing modes of either come first, as modes of size 1 and one repetition.
+            // The shorter of shape and counts is extended at the front, by modes of size 1 or
+            // counts of 1.
             let missing = |n: usize| repetitions.len().max(rank) - n;
             let state = (0..missing(rank)).try_fold(state.clone(), |state, _| inserted(&state, 0))?;
             let all = std::iter::repeat_n(&1, missing(repetitions.len())).chain(&repetitions);
@@ -112,7 +114,7 @@ impl Array {
         })
     }
 
-    /// The array with each value repeated `count` times along an axis.
+    /// Repeats each value `count` times along an axis.
     ///
     /// ```
     /// # let session = redpoll::Session::default();
@@ -131,8 +133,8 @@ impl Array {
         })
     }
 
-    /// The array with places of `value` put before and after its own, as many as said for each mode; negative numbers
-    /// cut places off.
+    /// Pads each mode with `value`, with one pair of widths (before, after) per mode. Negative
+    /// widths crop the array.
     ///
     /// ```
     /// # let session = redpoll::Session::default();
@@ -167,7 +169,7 @@ fn larger(size: u64, times: u64) -> Result<u64, Cause> {
     size.checked_mul(times).ok_or_else(|| Cause::Shape(format!("{times} times {size} places do not fit 64 bits")))
 }
 
-/// A mode that gets another size and is read elsewhere, under the name that it has.
+/// Gives a mode another size and another subscript, and keeps its name.
 pub(crate) fn along(state: &State, mode: usize, size: u64, at: Subscript) -> Result<State, Cause> {
     let fields = state.fields();
     let map = IndexMap {
@@ -221,7 +223,7 @@ fn concat(states: &[State], number: i64) -> Result<State, Cause> {
     Ok(State { expr: joined, sources: State::sources(states), ..states[0].clone() })
 }
 
-/// The array where a mask on the coordinates of two modes holds, and zero elsewhere.
+/// Keeps the array where a mask on the coordinates of two modes is true, with zero elsewhere.
 pub(crate) fn masked(state: &State, mask: Expr) -> Result<State, Cause> {
     let prim = state.prim().ok_or_else(|| Cause::Shape("structs have no zero".to_owned()))?;
     let zero = Expr::literal(Scalar::zero(prim));

@@ -1,10 +1,10 @@
-//! Lazy arrays: plans are built by operators and methods, and nothing runs before [`Array::collect`].
+//! Lazy arrays: operators and methods build plans, and [`Array::collect`] runs them.
 //!
-//! One type, two styles:
-//! - *Positional*, as in NumPy and the Python Array API standard: modes are numbered, operands are aligned at their last
-//!   modes, and a mode of size 1 is read at its one place for every place of the others.
-//! - *Named*, as in Finch-Logic: [`Array::at`] gives each mode a name, operands join on equal names, whatever their
-//!   order, and [`Array::by_position`] goes back.
+//! Arrays of one type have two styles:
+//! - *Positional*, as in NumPy and the Python Array API standard: modes are numbered, operands are
+//!   aligned at their last modes, and a mode of size 1 is broadcast.
+//! - *Named*, as in Finch-Logic: [`Array::at`] names each mode, and operands join on equal names in
+//!   any order. [`Array::by_position`] returns to numbered modes.
 //!
 //! ```
 //! use redpoll::{Array, Session};
@@ -21,8 +21,9 @@
 //! # }
 //! ```
 //!
-//! A method that cannot be applied (shapes that do not fit, an axis that there is not) gives an array that says so when
-//! it is collected, with the line of the call; [`Array::check`] asks earlier. So chains of operators need no `?`.
+//! A method that cannot be applied (shapes that do not align, an axis out of range) returns an
+//! array that carries the error and the line of the call. [`Array::collect`] and [`Array::check`]
+//! report the error, so chains of operators need no `?`.
 
 mod align;
 mod axes;
@@ -72,7 +73,7 @@ use state::{State, Style};
 use std::panic::Location;
 use std::sync::Arc;
 
-/// A lazy array: what to compute, over tensors. Cloning shares it.
+/// A lazy array: an expression over tensors. Clones share the expression.
 #[derive(Clone, Debug)]
 pub struct Array {
     session: Session,
@@ -80,7 +81,8 @@ pub struct Array {
 }
 
 impl Array {
-    /// The size of each mode. Shapes, dtypes and fill values are known without computing anything.
+    /// Returns the size of each mode. Shapes, dtypes and fill values are inferred without computing
+    /// values.
     ///
     /// ```
     /// # let session = redpoll::Session::default();
@@ -91,45 +93,45 @@ impl Array {
     /// ```
     ///
     /// # Errors
-    /// When the array could not be made.
+    /// Returns the error of the first operation that could not be applied.
     pub fn shape(&self) -> Result<Vec<u64>, Error> {
         Ok(self.state()?.shape())
     }
 
-    /// The number of modes.
+    /// Returns the number of modes.
     ///
     /// # Errors
-    /// When the array could not be made.
+    /// As [`Array::shape`].
     pub fn rank(&self) -> Result<usize, Error> {
         Ok(self.state()?.rank())
     }
 
-    /// The type of its values.
+    /// Returns the type of the values.
     ///
     /// # Errors
-    /// When the array could not be made.
+    /// As [`Array::shape`].
     pub fn dtype(&self) -> Result<DType, Error> {
         Ok(self.state()?.expr.info().dtype.clone())
     }
 
-    /// The value wherever nothing is stored.
+    /// Returns the fill value: the value of all elements that are not stored.
     ///
     /// # Errors
-    /// When the array could not be made.
+    /// As [`Array::shape`].
     pub fn fill(&self) -> Result<Scalar, Error> {
         Ok(self.state()?.expr.info().fill.clone())
     }
 
-    /// The names of its modes, if they have some.
+    /// Returns the names of the modes, or `None` if the modes are numbered.
     ///
     /// # Errors
-    /// When the array could not be made.
+    /// As [`Array::shape`].
     pub fn names(&self) -> Result<Option<Vec<Field>>, Error> {
         let state = self.state()?;
         Ok((state.style == Style::Named).then(|| state.expr.info().fields.clone()))
     }
 
-    /// The array itself, if it could be made.
+    /// Returns the array itself if all of its operations could be applied.
     ///
     /// ```
     /// # let session = redpoll::Session::default();
@@ -139,13 +141,13 @@ impl Array {
     /// ```
     ///
     /// # Errors
-    /// When the array could not be made.
+    /// As [`Array::shape`].
     pub fn check(self) -> Result<Array, Error> {
         self.state()?;
         Ok(self)
     }
 
-    /// The array with its modes named, in order; a name that repeats is a diagonal.
+    /// Names the modes of the array, in order. A repeated name selects a diagonal.
     ///
     /// ```
     /// # let session = redpoll::Session::default();
@@ -161,7 +163,7 @@ impl Array {
         self.derive("at", |state| state.named(&names))
     }
 
-    /// The array with its modes numbered in the order of their names as given.
+    /// Numbers the modes of the array in the given order of their names.
     ///
     /// ```
     /// # let session = redpoll::Session::default();
@@ -176,7 +178,7 @@ impl Array {
         self.derive("by_position", |state| state.positional(&names))
     }
 
-    /// The session that it is computed in.
+    /// Returns the session that computes the array.
     pub fn session(&self) -> &Session {
         &self.session
     }
@@ -189,7 +191,7 @@ impl Array {
         self.state.as_ref().map_err(|e| Error::Array(e.clone()))
     }
 
-    /// An array made from this one by an operation, at the caller's line.
+    /// Applies an operation to this array and records the caller's line for errors.
     #[track_caller]
     pub(crate) fn derive(
         &self,
@@ -204,7 +206,7 @@ impl Array {
         Array { session: self.session.clone(), state }
     }
 
-    /// An array made from several by an operation, at the caller's line.
+    /// Applies an operation to this array and others, and records the caller's line for errors.
     #[track_caller]
     pub(crate) fn combine(
         &self,

@@ -1,5 +1,5 @@
-//! Reductions made of several folds: means, variances, norms, places of extremes, running folds,
-//! and differences, which undo running sums.
+//! Reductions that combine several folds (means, variances, norms, coordinates of extremes),
+//! running folds, and differences, the inverse of running sums.
 
 use super::error::Cause;
 use super::reduce::{along, fold, identity, truth, widened};
@@ -9,7 +9,7 @@ use redpoll_logic::op::{Builtin, Op, pair_type};
 use redpoll_logic::{Expr, Field, Scalar};
 
 impl Array {
-    /// The mean along axes, in floats; NaN of no places.
+    /// Computes the mean along axes, in floats. The mean of no elements is NaN.
     ///
     /// ```
     /// # let session = redpoll::Session::default();
@@ -24,8 +24,8 @@ impl Array {
         self.derive("mean", |state| along(&state.floating()?, &axes, mean))
     }
 
-    /// The variance along axes, in floats: the sum of squared differences from the mean, divided by the number of
-    /// places less `correction` (0 for a population, 1 for a sample).
+    /// Computes the variance along axes, in floats: the sum of squared differences from the mean,
+    /// divided by the number of elements less `correction` (0 for a population, 1 for a sample).
     ///
     /// ```
     /// # let session = redpoll::Session::default();
@@ -39,7 +39,7 @@ impl Array {
         self.derive("var", |state| variance(state, &axes, correction))
     }
 
-    /// The standard deviation along axes: the square root of [`Array::var`].
+    /// Computes the standard deviation along axes: the square root of [`Array::var`].
     ///
     /// ```
     /// # let session = redpoll::Session::default();
@@ -53,9 +53,12 @@ impl Array {
         self.derive("std", |state| call(Builtin::Sqrt, variance(state, &axes, correction)?))
     }
 
-    /// The norm of that order along axes, in floats: the number of values that are not zero for 0, the sum of absolute
-    /// values for 1, the square root of the sum of squares for 2 (along two axes the Frobenius norm), the largest or
-    /// smallest absolute value for infinity or its negation, and `sum(|x|^p)^(1/p)` for other orders.
+    /// Computes the norm of the given order along axes, in floats:
+    /// - 0: the number of nonzero values
+    /// - 1: the sum of absolute values
+    /// - 2: the square root of the sum of squares (along two axes, the Frobenius norm)
+    /// - infinity or its negation: the largest or smallest absolute value
+    /// - other orders `p`: `sum(|x|^p)^(1/p)`
     ///
     /// ```
     /// # let session = redpoll::Session::default();
@@ -72,8 +75,9 @@ impl Array {
         self.derive("norm", |state| norm(&state.floating()?, order, &axes))
     }
 
-    /// The coordinate of the smallest value along axes, the first one of equals, or of the first NaN. Along several axes it is the number of
-    /// the place among theirs, row-major.
+    /// Returns the coordinate of the smallest value along axes: the first one among equal values,
+    /// or that of the first NaN. Along several axes the result is the row-major index over those
+    /// axes.
     ///
     /// ```
     /// # let session = redpoll::Session::default();
@@ -89,8 +93,8 @@ impl Array {
         self.derive("argmin", |state| extreme(state, &axes, Builtin::MinBy))
     }
 
-    /// The coordinate of the largest value along axes, the first one of equals, or of the first NaN; see
-    /// [`Array::argmin`].
+    /// Returns the coordinate of the largest value along axes: the first one among equal values, or
+    /// that of the first NaN. See [`Array::argmin`].
     ///
     /// ```
     /// # let session = redpoll::Session::default();
@@ -105,7 +109,7 @@ impl Array {
         self.derive("argmax", |state| extreme(state, &axes, Builtin::MaxBy))
     }
 
-    /// The sum of all values up to each place along an axis, in the dtypes of [`Array::sum`].
+    /// Computes the running sum along an axis, in the dtypes of [`Array::sum`].
     ///
     /// ```
     /// # let session = redpoll::Session::default();
@@ -119,7 +123,7 @@ impl Array {
         self.derive("cumulative_sum", |state| scan(&widened(state)?, &axis, Builtin::Add.into()))
     }
 
-    /// The product of all values up to each place along an axis, in the dtypes of [`Array::prod`].
+    /// Computes the running product along an axis, in the dtypes of [`Array::prod`].
     ///
     /// ```
     /// # let session = redpoll::Session::default();
@@ -133,7 +137,8 @@ impl Array {
         self.derive("cumulative_prod", |state| scan(&widened(state)?, &axis, Builtin::Mul.into()))
     }
 
-    /// The differences of neighbours along an axis, `order` times over, 1000 times at most.
+    /// Computes the differences of adjacent elements along an axis, `order` times. The highest
+    /// order is 1000.
     ///
     /// ```
     /// # let session = redpoll::Session::default();
@@ -149,7 +154,7 @@ impl Array {
         })
     }
 
-    /// The fold of all values up to each place along an axis, with an associative operator that has an identity.
+    /// Computes the running fold along an axis, with an associative operator that has an identity.
     ///
     /// ```
     /// # use redpoll::logic::op::Builtin;
@@ -170,7 +175,7 @@ fn call(op: Builtin, state: State) -> Result<State, Cause> {
     Ok(State { expr: Expr::mapjoin(op, [expr])?, style, sources })
 }
 
-/// The number of places of some fields.
+/// Returns the number of elements along some fields.
 fn places(expr: &Expr, fields: &[Field]) -> f64 {
     fields.iter().filter_map(|f| expr.info().dimension(f)).map(|n| n as f64).product()
 }
@@ -181,7 +186,8 @@ fn mean(expr: Expr, fields: Vec<Field>) -> Result<Expr, Cause> {
     average(Expr::aggregate(Builtin::Add, Scalar::I64(0), expr, fields)?, count)
 }
 
-/// The sum over its count; of no places it is NaN, as in NumPy, whatever the float mode.
+/// Divides the sum by its count. For a count of 0 the result is NaN, as in NumPy, in every float
+/// mode.
 fn average(sum: Expr, count: f64) -> Result<Expr, Cause> {
     let (op, by) = if count == 0.0 { (Builtin::Add, f64::NAN) } else { (Builtin::Div, count) };
     Ok(Expr::mapjoin(op, [sum, Expr::number(by)])?)
@@ -212,7 +218,7 @@ fn norm(state: &State, order: f64, axes: &Axes) -> Result<State, Cause> {
         return call(Builtin::Sqrt, of(Builtin::Add, call(Builtin::Square, state.clone())?)?);
     }
     if order.is_infinite() {
-        // No place is below 0.
+        // No absolute value is below 0.
         let (op, start) = if order > 0.0 { (Builtin::Max, 0.0) } else { (Builtin::Min, f64::INFINITY) };
         return fold(&absolute()?, axes, op, start);
     }
@@ -221,7 +227,7 @@ fn norm(state: &State, order: f64, axes: &Axes) -> Result<State, Cause> {
     power(&of(Builtin::Add, power(&absolute()?, order)?)?, 1.0 / order)
 }
 
-/// The second members of the extreme pairs of value and coordinate.
+/// Returns the second members of the extreme pairs of value and coordinate.
 fn extreme(state: &State, axes: &Axes, op: Builtin) -> Result<State, Cause> {
     let Some(prim) = state.prim() else {
         return Err(Cause::Shape(format!("values of dtype {} have no order", state.expr.info().dtype)));

@@ -1,11 +1,11 @@
-//! What an operator takes beside an array: another array, or a number.
+//! Operands of array operators: arrays and numbers.
 
 use super::state::State;
 use super::{Array, ArrayError};
 use redpoll_logic::{Expr, Scalar};
 use std::sync::Arc;
 
-/// An array, or a number, which takes the dtype that it meets.
+/// An array, or a number that takes the dtype of the array it is combined with.
 #[derive(Clone, Debug)]
 pub struct Operand(Kind);
 

@@ -9,13 +9,12 @@ use super::{Array, Operand};
 use redpoll_logic::op::Builtin;
 use redpoll_logic::{Affine, Expr, Field, IndexMap, Scalar, Subscript};
 
-/// The modes that [`Array::tensordot`] sums over: so many last ones of the first array and first ones of the second, or
-/// those of each, pair by pair.
+/// The modes that [`Array::tensordot`] sums over.
 #[derive(Clone, Debug)]
 pub enum Contraction {
-    /// The last modes of the first and the first ones of the second.
+    /// The given number of last modes of the first array and first modes of the second.
     Count(usize),
-    /// The modes of the first and of the second.
+    /// Modes of the first array and of the second, pair by pair.
     Pairs(Vec<i64>, Vec<i64>),
 }
 
@@ -32,8 +31,9 @@ impl<const N: usize> From<([i64; N], [i64; N])> for Contraction {
 }
 
 impl Array {
-    /// The matrix product over the last mode of the first and the last but one of the second; a vector is a row on the
-    /// left and a column on the right. Modes before these two are aligned with broadcasting.
+    /// Computes the matrix product over the last mode of the first array and the last but one of
+    /// the second. A vector is a row on the left and a column on the right. Modes before the last
+    /// two are broadcast.
     ///
     /// ```
     /// # let session = redpoll::Session::default();
@@ -52,8 +52,8 @@ impl Array {
         })
     }
 
-    /// The sum of products over pairs of modes; the modes that are left of the first array come before those of the
-    /// second.
+    /// Computes the sum of products over pairs of modes. The remaining modes of the first array
+    /// come before those of the second.
     ///
     /// ```
     /// # let session = redpoll::Session::default();
@@ -84,7 +84,7 @@ impl Array {
         })
     }
 
-    /// The sum of products along an axis of both, the other modes aligned with broadcasting.
+    /// Computes the sum of products along an axis of both arrays; the other modes are broadcast.
     ///
     /// ```
     /// # let session = redpoll::Session::default();
@@ -112,8 +112,9 @@ impl Array {
         })
     }
 
-    /// The product of NumPy's `dot`: over the last mode of the first and the last but one of the second, all other modes
-    /// of the first before those of the second; with a scalar it multiplies.
+    /// Computes the product of NumPy's `dot`, over the last mode of the first array and the last
+    /// but one of the second. The other modes of the first array come before those of the second. A
+    /// scalar operand multiplies.
     ///
     /// ```
     /// # let session = redpoll::Session::default();
@@ -133,7 +134,8 @@ impl Array {
         })
     }
 
-    /// All products of a value of the first and one of the second: the modes of the first before those of the second.
+    /// Computes all products of a value of the first array and one of the second. The modes of the
+    /// first array come before those of the second.
     ///
     /// ```
     /// # let session = redpoll::Session::default();
@@ -152,7 +154,7 @@ impl Array {
         })
     }
 
-    /// The Kronecker product: each value of the first, times the whole second array.
+    /// Computes the Kronecker product: each value of the first array times the whole second array.
     ///
     /// ```
     /// # let session = redpoll::Session::default();
@@ -184,7 +186,8 @@ fn matmul(a: &State, b: &State) -> Result<State, Cause> {
     if k != n {
         return Err(Cause::Shape(format!("shapes {shape_a:?} and {shape_b:?}: {k} columns meet {n} rows")));
     }
-    // Modes before the matrices are aligned as batches: the matrices' own modes are held apart by their names.
+    // Modes before the matrices are aligned as batches. Names distinguish them from the modes of
+    // the matrices.
     let batches = ra.max(rb).saturating_sub(2);
     let batch = |rank: usize| (batches - rank.saturating_sub(2)..batches).map(position);
     let own_a = if ra == 1 { vec![inner.clone()] } else { vec![row.clone(), inner.clone()] };
@@ -198,7 +201,7 @@ fn matmul(a: &State, b: &State) -> Result<State, Cause> {
     summed(a, b, exprs, vec![inner], &order)
 }
 
-/// The sum of products over pairs of modes.
+/// Computes the sum of products over pairs of modes.
 fn contracted(a: &State, b: &State, pairs: &[(usize, usize)]) -> Result<State, Cause> {
     let mut fields_a: Vec<Field> = (0..a.rank()).map(|k| Field::from(format!("a{k}"))).collect();
     let mut fields_b: Vec<Field> = (0..b.rank()).map(|k| Field::from(format!("b{k}"))).collect();
@@ -221,14 +224,14 @@ fn contracted(a: &State, b: &State, pairs: &[(usize, usize)]) -> Result<State, C
     summed(a, b, exprs, inner, &order)
 }
 
-/// The product of two expressions, summed over fields, with its modes in order.
+/// Multiplies two expressions, sums the product over fields, and orders its modes.
 fn summed(a: &State, b: &State, exprs: Vec<Expr>, inner: Vec<Field>, order: &[Field]) -> Result<State, Cause> {
     let product = Expr::mapjoin(Builtin::Mul, exprs)?;
     let sum = if inner.is_empty() { product } else { Expr::aggregate(Builtin::Add, Scalar::I64(0), product, inner)? };
     State { sources: State::sources([a, b]), ..a.clone() }.numbered(sum, order)
 }
 
-/// `a[i / n] * b[i % n]` in every mode, n being its size in b.
+/// `a[i / n] * b[i % n]` in every mode, where n is the size of the mode in b.
 fn kron(a: &State, b: &State) -> Result<State, Cause> {
     let side = |state: &State, part: &dyn Fn(Affine, u64) -> Subscript| {
         let (mut coordinates, mut dimensions) = (Vec::new(), Vec::new());

@@ -43,8 +43,8 @@ reductions! {
 }
 
 impl Array {
-    /// The fold of an operator along axes, from `init`. A user-defined operator that is not declared associative and
-    /// commutative is folded in the order of the modes.
+    /// Folds the values along axes with an operator, from `init`. A user-defined operator that is
+    /// not declared associative and commutative is folded in the order of the modes.
     ///
     /// ```
     /// # use redpoll::logic::op::Builtin;
@@ -65,7 +65,7 @@ fn plain(state: &State) -> Result<State, Cause> {
     Ok(state.clone())
 }
 
-/// Numbers as booleans.
+/// Converts numbers to booleans by `x != 0`.
 pub(crate) fn truth(state: &State) -> Result<State, Cause> {
     let zero = |prim| Expr::literal(Scalar::zero(prim));
     match state.prim() {
@@ -80,7 +80,7 @@ fn truth_counted(state: &State) -> Result<State, Cause> {
     truth(state)?.cast(&DType::I64)
 }
 
-/// Integers as 64-bit ones, booleans too.
+/// Casts booleans and integers to 64-bit integers.
 pub(crate) fn widened(state: &State) -> Result<State, Cause> {
     match state.prim() {
         Some(Prim::Bool | Prim::I8 | Prim::I16 | Prim::I32) => state.cast(&DType::I64),
@@ -89,26 +89,26 @@ pub(crate) fn widened(state: &State) -> Result<State, Cause> {
     }
 }
 
-/// The value that a fold of an operator starts from.
+/// Returns the identity of an operator, from which its fold starts.
 pub(crate) fn identity(op: &Op, dtype: &DType) -> Result<Scalar, Cause> {
     let none =
         || Cause::Shape(format!("operator `{op}` has no identity on {dtype}; use `reduce` with a value to start"));
     op.fold_identity(dtype, FloatMode::Relaxed).ok_or_else(none)
 }
 
-/// The fold along axes from the identity of the operator.
+/// Folds along axes from the identity of the operator.
 fn from_identity(state: &State, axes: &Axes, op: Builtin) -> Result<State, Cause> {
     let init = identity(&op.into(), &state.expr.info().dtype)?;
     fold(state, axes, op, init)
 }
 
-/// The fold along axes.
+/// Folds along axes from `init`.
 pub(crate) fn fold(state: &State, axes: &Axes, op: impl Into<Op>, init: impl Into<Scalar>) -> Result<State, Cause> {
     let (op, init) = (op.into(), init.into());
     along(state, axes, |expr, fields| Ok(Expr::aggregate(op, init, expr, fields)?))
 }
 
-/// A reduction of the expression over the fields that the axes name.
+/// Reduces the expression over the fields of the axes.
 pub(crate) fn along(
     state: &State,
     axes: &Axes,
@@ -120,7 +120,8 @@ pub(crate) fn along(
     reduced(state, expr, fields, &along, axes.keep)
 }
 
-/// What is left of a reduction: modes of size 1 put back if they are to be kept, the others numbered anew.
+/// Restores the reduced modes with size 1 if `keep` is set; otherwise renumbers the remaining
+/// modes.
 fn reduced(state: &State, expr: Expr, fields: &[Field], along: &[usize], keep: bool) -> Result<State, Cause> {
     let expr = match (keep, state.style) {
         (true, _) => {

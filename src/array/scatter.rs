@@ -1,4 +1,4 @@
-//! Values put where other values say: scatters, counts by value, histograms.
+//! Scatters, counts by value, and histograms.
 
 use super::align::{aligned, map};
 use super::error::Cause;
@@ -9,9 +9,11 @@ use redpoll_logic::{DType, Expr, Field, FloatMode, IndexMap, Scalar};
 use std::ops::Range;
 
 impl Array {
-    /// The vector of `size` places into which each value of the array is folded at the place that `places` holds for it,
-    /// by an operator with an identity; places without a value hold that identity. What lies outside of `0..size` is
-    /// dropped. Both arrays are aligned.
+    /// Folds each value of the array into a vector of `size` elements, at the coordinate that
+    /// `places` has for the value. The two arrays are aligned, and coordinates outside of `0..size`
+    /// are ignored.
+    ///
+    /// `op` must have an identity, which is the result where no value is folded.
     ///
     /// ```
     /// # use redpoll::logic::op::Builtin;
@@ -30,7 +32,7 @@ impl Array {
         })
     }
 
-    /// How often each of the numbers `0..size` is a value of the array.
+    /// Counts the occurrences of each of the numbers `0..size` in the array.
     ///
     /// ```
     /// # let session = redpoll::Session::default();
@@ -46,8 +48,8 @@ impl Array {
         })
     }
 
-    /// How many values lie in each of `bins` equal parts of a range, which holds its end; what lies outside of it is not
-    /// counted.
+    /// Counts the values in each of `bins` equal parts of a range that includes its end. Values
+    /// outside of the range are not counted.
     ///
     /// ```
     /// # let session = redpoll::Session::default();
@@ -67,7 +69,7 @@ impl Array {
             let value = state.by_number()?.cast(&DType::F64)?;
             let share = map(Builtin::Sub, &[value.clone(), number(start)])?;
             let bin = map(Builtin::Mul, &[share, number(bins as f64 / (end - start))])?;
-            // Rounding, and the end of the range, must not lead beyond the last bin.
+            // Rounding and the end of the range must not lead beyond the last bin.
             let bin = map(Builtin::Min, &[map(Builtin::Floor, &[bin])?, number((bins - 1) as f64)])?;
             let within = map(
                 Builtin::And,
@@ -79,7 +81,7 @@ impl Array {
     }
 }
 
-/// Ones of the shape of an array.
+/// Returns ones of the shape of an array.
 fn ones(state: &State) -> Result<State, Cause> {
     let fields = state.fields().to_vec();
     let dimensions = fields.iter().enumerate().map(|(k, f)| (f.clone(), state.size(k))).collect();
@@ -87,7 +89,8 @@ fn ones(state: &State) -> Result<State, Cause> {
     Ok(state.with(one.reorder(fields)?))
 }
 
-/// `aggregate(op, identity, ifelse(place = bin, value, identity), ..)`: the mask makes it a write at the place.
+/// `aggregate(op, identity, ifelse(place = bin, value, identity), ..)`: the mask makes the fold a
+/// write at `place`.
 fn scattered(array: &State, places: &State, size: u64, op: &Op) -> Result<State, Cause> {
     let prim = places.prim().filter(|p| p.is_int());
     let found = &places.expr.info().dtype;

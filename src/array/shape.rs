@@ -1,5 +1,5 @@
-//! Shapes: modes permuted, inserted, dropped, merged and split. Nothing is copied: these are maps of coordinates, which
-//! go into the loops that read the array.
+//! Shapes: modes permuted, inserted, dropped, merged and split. These operations copy nothing: they
+//! are maps of coordinates, which are fused into the loops that read the array.
 
 use super::axes::axis;
 use super::error::Cause;
@@ -8,7 +8,7 @@ use super::{Array, Axes};
 use redpoll_logic::{Affine, Expr, Field, IndexMap, Subscript};
 
 impl Array {
-    /// The array with its modes in another order: mode `k` of the result is mode `order[k]`.
+    /// Permutes the modes: mode `k` of the result is mode `order[k]` of the array.
     ///
     /// ```
     /// # let session = redpoll::Session::default();
@@ -27,7 +27,7 @@ impl Array {
         })
     }
 
-    /// The transpose of a matrix; of more modes, the last two are exchanged.
+    /// Transposes a matrix; with more modes, exchanges the last two.
     ///
     /// ```
     /// # let session = redpoll::Session::default();
@@ -45,7 +45,7 @@ impl Array {
         })
     }
 
-    /// The array with a mode moved to another place; the others keep their order.
+    /// Moves a mode from `source` to `destination`; the other modes keep their order.
     ///
     /// ```
     /// # let session = redpoll::Session::default();
@@ -64,7 +64,7 @@ impl Array {
         })
     }
 
-    /// The array with a mode of size 1 inserted, which becomes mode `axis`.
+    /// Inserts a mode of size 1, which becomes mode `axis`.
     ///
     /// ```
     /// # let session = redpoll::Session::default();
@@ -80,7 +80,7 @@ impl Array {
         })
     }
 
-    /// The array without some modes, which have size 1.
+    /// Drops modes of size 1.
     ///
     /// ```
     /// # let session = redpoll::Session::default();
@@ -105,7 +105,8 @@ impl Array {
         })
     }
 
-    /// The array with the same values, row-major, in another shape; one size may be -1 and follows from the others.
+    /// Changes the shape and keeps the values in row-major order. One size may be -1 and is
+    /// inferred from the others.
     ///
     /// ```
     /// # let session = redpoll::Session::default();
@@ -123,7 +124,8 @@ impl Array {
         })
     }
 
-    /// The array read at every place of a larger shape: aligned at the last mode, a mode of size 1 is repeated.
+    /// Broadcasts the array to a larger shape: modes are aligned at the last one, and a mode of
+    /// size 1 is repeated.
     ///
     /// ```
     /// # let session = redpoll::Session::default();
@@ -138,7 +140,7 @@ impl Array {
     }
 }
 
-/// The rank, if it is not below `least`.
+/// Returns the rank if it is at least `least`.
 pub(crate) fn at_least(state: &State, least: usize) -> Result<usize, Cause> {
     match state.rank() {
         rank if rank >= least => Ok(rank),
@@ -146,7 +148,7 @@ pub(crate) fn at_least(state: &State, least: usize) -> Result<usize, Cause> {
     }
 }
 
-/// Mode `k` of the result is mode `order[k]`.
+/// Permutes the modes: mode `k` of the result is mode `order[k]`.
 pub(crate) fn permuted(state: &State, order: &[usize]) -> Result<State, Cause> {
     let rank = state.rank();
     if order.len() != rank {
@@ -159,7 +161,7 @@ pub(crate) fn permuted(state: &State, order: &[usize]) -> Result<State, Cause> {
     state.numbered(state.expr.clone(), &order)
 }
 
-/// A mode of size 1 more.
+/// Inserts a mode of size 1.
 pub(crate) fn inserted(state: &State, at: usize) -> Result<State, Cause> {
     let new = Field::from("new");
     let mut order = positions(state.rank());
@@ -191,7 +193,7 @@ fn broadcast_to(state: &State, shape: &[u64]) -> Result<State, Cause> {
     state.numbered(expr, &positions(shape.len()))
 }
 
-/// The sizes of a new shape for as many places, a -1 among them resolved.
+/// Returns the sizes of the new shape, with -1 resolved, if the number of elements is unchanged.
 fn sizes(own: &[u64], shape: &[i64]) -> Result<Vec<u64>, Cause> {
     let unfit = |why: &str| Cause::Shape(format!("shape {own:?} cannot become {shape:?}: {why}"));
     let places = |sizes: &[u64]| sizes.iter().try_fold(1u64, |n, size| n.checked_mul(*size));
@@ -208,8 +210,8 @@ fn sizes(own: &[u64], shape: &[i64]) -> Result<Vec<u64>, Cause> {
     }
 }
 
-/// Modes are merged and split in the smallest groups whose places agree, so that those outside of a group stay what
-/// they are.
+/// Merges and splits modes in the smallest groups with equal numbers of elements, so that modes
+/// outside of the changed groups are unaffected.
 pub(crate) fn reshaped(state: &State, target: &[u64]) -> Result<State, Cause> {
     let own = state.shape();
     if own.contains(&0) {
@@ -238,7 +240,7 @@ pub(crate) fn reshaped(state: &State, target: &[u64]) -> Result<State, Cause> {
     state.numbered(expr, &positions(target.len()))
 }
 
-/// Some fields merged into one, and that one split into others, outermost first.
+/// Merges some fields into one and splits it into others, outermost first.
 fn regrouped(mut expr: Expr, was: &[Field], new: &[(Field, u64)]) -> Result<Expr, Cause> {
     let merged = Field::from("merged");
     match was {
@@ -274,7 +276,7 @@ fn renamed(expr: Expr, from: &Field, to: &Field) -> Result<Expr, Cause> {
     Ok(expr.relabel(fields)?)
 }
 
-/// An array without places is read nowhere.
+/// Reshapes an array without elements. The coordinates are irrelevant because no element is read.
 fn emptied(state: &State, target: &[u64]) -> Result<State, Cause> {
     let was: Vec<Field> = (0..state.rank()).map(|k| Field::from(format!("was{k}"))).collect();
     let coordinates = was.iter().map(|f| (f.clone(), Subscript::Affine(Affine::constant(0)))).collect();

@@ -1,6 +1,8 @@
-//! Plans of expressions that share parts: what many places of a large expression read is a query of its own.
+//! Plans of expressions with shared parts: a shared part of a large expression becomes a query of
+//! its own.
 //!
-//! Phases that read an expression as a tree take as long as it is unfolded, which doubles with each `a = &a + &a`.
+//! Phases that read an expression as a tree take time proportional to the unfolded size, which
+//! doubles with each `a = &a + &a`.
 
 use redpoll_logic::expr::Node;
 use redpoll_logic::{Alias, Error, Expr, Query};
@@ -8,16 +10,17 @@ use std::collections::HashMap;
 use std::ptr;
 use std::sync::Arc;
 
-/// The nodes of unfolded expressions up to which they are planned as they are.
+/// Maximum number of nodes of unfolded expressions that are planned without extracting shared
+/// parts.
 const LARGE: u64 = 1 << 10;
 
-/// The nodes of a part, unfolded, from which it is a query of its own where several places read it.
+/// Minimum number of unfolded nodes of a shared part that becomes a query.
 const SHARED: u64 = 1 << 6;
 
-/// The queries of some expressions: those of the parts that they share, then those of the given names.
+/// Returns the queries of shared parts, followed by the queries of the named expressions.
 ///
 /// # Errors
-/// None that the expressions themselves do not have.
+/// Fails only if an expression is invalid.
 pub(super) fn queries(named: Vec<(Alias, Expr)>) -> Result<Vec<Query>, Error> {
     let mut parts = Parts { nodes: HashMap::new(), order: Vec::new() };
     let sizes: Vec<u64> = named.iter().map(|(_, expr)| parts.count(expr)).collect();
@@ -46,17 +49,17 @@ pub(super) fn queries(named: Vec<(Alias, Expr)>) -> Result<Vec<Query>, Error> {
     Ok(queries)
 }
 
-/// The nodes of expressions, each once.
+/// The distinct nodes of expressions.
 struct Parts {
     nodes: HashMap<*const Node, Part>,
-    /// Arguments before what is made of them.
+    /// Expressions in topological order, arguments first.
     order: Vec<Expr>,
 }
 
 struct Part {
-    /// The nodes of the unfolded expression.
+    /// Number of nodes of the unfolded expression.
     size: u64,
-    /// The number of nodes that have it as an argument.
+    /// Number of times the expression is an argument or a root.
     uses: usize,
 }
 
@@ -65,7 +68,7 @@ fn address(expr: &Expr) -> *const Node {
 }
 
 impl Parts {
-    /// Counts the nodes of an unfolded expression.
+    /// Returns the number of nodes of an unfolded expression and records its parts.
     fn count(&mut self, expr: &Expr) -> u64 {
         if let Some(part) = self.nodes.get_mut(&address(expr)) {
             part.uses += 1;
@@ -78,7 +81,7 @@ impl Parts {
     }
 }
 
-/// The expression over other arguments, of the same types.
+/// Rebuilds the expression over other arguments of the same types.
 fn with_args(expr: &Expr, args: Vec<Expr>) -> Result<Expr, Error> {
     if args.iter().zip(expr.node().args()).all(|(new, old)| new.same(old)) {
         return Ok(expr.clone());

@@ -11,36 +11,40 @@ use redpoll_logic::op::{Builtin, Op};
 use redpoll_logic::{Affine, DType, Expr, Field, FloatMode, IndexMap, Prim, Scalar, Subscript};
 use std::ops::{Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
 
-/// What becomes of a mode in [`Array::slice`]; [`index!`](crate::index) makes lists of them.
+/// Index of one mode in [`Array::slice`]; [`index!`](crate::index) makes lists of indices.
 #[derive(Clone, Debug)]
 pub enum Index {
-    /// The mode is read at a coordinate and dropped; a negative one counts from the end.
+    /// Reads the mode at one coordinate and drops the mode. A negative coordinate counts from the
+    /// end.
     At(i64),
-    /// Every `step`-th coordinate from `start` on, before `stop`, which are as in Python: negative ones count from the
-    /// end, what lies beyond it is cut, and a negative step goes backwards.
+    /// Reads every `step`-th coordinate from `start` (included) to `stop` (excluded). As in Python,
+    /// negative bounds count from the end, bounds beyond the mode are cut, and a negative step runs
+    /// backwards.
     Range {
         /// The first coordinate.
         start: Option<i64>,
-        /// The end, not included.
+        /// The end, excluded.
         stop: Option<i64>,
-        /// The distance to the next coordinate.
+        /// The distance between successive coordinates.
         step: i64,
     },
-    /// As many whole modes as it takes to have one index for each mode.
+    /// Keeps whole modes, as many as needed to give each mode an index.
     Ellipsis,
-    /// A mode of size 1 that the array does not have.
+    /// Inserts a mode of size 1.
     NewAxis,
-    /// The mode is read at each of these coordinates (a gather); negative ones count from the end.
+    /// Gathers the listed coordinates; negative ones count from the end.
     Take(Vec<i64>),
-    /// The coordinates at which this is true, as many as the mode has.
+    /// Keeps the coordinates at which the mask is true. The length of the mask is the size of the
+    /// mode.
     Mask(Vec<bool>),
-    /// The mode is read at the coordinates that an array of integers holds; out of bounds is zero. The modes of the
-    /// array stand in place of the mode. Several such arrays are aligned, and their modes stand in place of the first.
+    /// Gathers at the coordinates in an array of integers; the value out of bounds is zero. The
+    /// modes of the array of coordinates replace the indexed mode. Several such arrays are aligned,
+    /// and their modes replace the first indexed mode.
     Gather(Array),
 }
 
-/// A list of [`Index`]es: numbers, ranges, `(range, step)`, `Ellipsis`, `NewAxis`, vectors of coordinates or of booleans,
-/// arrays of integers.
+/// Makes a list of [`Index`]es from numbers, ranges, `(range, step)`, `Ellipsis`, `NewAxis`,
+/// vectors of coordinates or booleans, and arrays of integers.
 ///
 /// ```
 /// use redpoll::{index, Index};
@@ -57,7 +61,8 @@ macro_rules! index {
 }
 
 impl Array {
-    /// A part of the array: one [`Index`] a mode, from the first one on; modes without one are whole.
+    /// Returns a part of the array, with one [`Index`] per mode from the first one on. Modes
+    /// without an index are whole.
     ///
     /// ```
     /// use redpoll::{index, Index};
@@ -77,7 +82,8 @@ impl Array {
         self.derive("slice", |state| slice(self.session(), state.by_number()?, indices))
     }
 
-    /// The values at given coordinates along an axis: an [`Index`] such as a vector, or an array of integers.
+    /// Gathers values along an axis: the index is a vector of coordinates, an array of integers, or
+    /// another [`Index`].
     ///
     /// ```
     /// # let session = redpoll::Session::default();
@@ -99,8 +105,9 @@ impl Array {
         })
     }
 
-    /// At each place the value at the coordinate along `axis` that `indices` holds there; both have the same other
-    /// sizes. A negative coordinate counts from the end; out of bounds is zero.
+    /// Reads, for each element of `indices`, the array at that coordinate along `axis`. Both arrays
+    /// have the same other sizes. A negative coordinate counts from the end; the value out of
+    /// bounds is zero.
     ///
     /// ```
     /// # let session = redpoll::Session::default();
@@ -149,7 +156,8 @@ fn slice(session: &Session, state: &State, indices: Vec<Index>) -> Result<State,
     if ellipses == 0 {
         all.extend(std::iter::repeat_n(Index::from(..), rank - used));
     }
-    // From the last mode on, so that what is dropped or inserted does not move those to come.
+    // Modes are processed from the last one on, so that dropped and inserted modes do not shift
+    // those still to come.
     let mut gathers: Vec<(usize, State)> = Vec::new();
     let mut part = state.clone();
     let mut mode = rank;
@@ -187,7 +195,7 @@ fn slice(session: &Session, state: &State, indices: Vec<Index>) -> Result<State,
             }
             Index::Ellipsis => unreachable!("ellipses are whole modes by now"),
         };
-        // Gathers further right keep their modes.
+        // Shifts the modes of gathers further right.
         let moved = part.rank() as i64 - modes_before as i64;
         let waiting = gathers.iter_mut().filter(|(at, _)| *at > mode || (*at == mode && moved > 0));
         waiting.for_each(|(at, _)| *at = (*at as i64 + moved) as usize);
@@ -196,7 +204,7 @@ fn slice(session: &Session, state: &State, indices: Vec<Index>) -> Result<State,
     if gathers.is_empty() { Ok(part) } else { gathered(&part, &gathers, session.config().optimizer.float_mode) }
 }
 
-/// The coordinate that a number means in a mode.
+/// Resolves a coordinate of a mode; negative ones count from the end.
 fn coordinate(i: i64, size: u64) -> Result<i64, Cause> {
     let n = i64::try_from(size).unwrap_or(i64::MAX);
     let at = if i < 0 { i + n } else { i };
@@ -243,7 +251,7 @@ fn vector(session: &Session, list: Vec<i64>) -> Result<State, Cause> {
     array.state.map_err(|e| Cause::Shape(e.to_string()))
 }
 
-/// Coordinates as `i64`, negative ones counted from the end.
+/// Casts coordinates to `i64` and resolves negative ones, which count from the end.
 fn coordinates(places: &State, size: u64) -> Result<State, Cause> {
     let prim = places.prim().filter(|p| p.is_int());
     let Some(prim) = prim else {
@@ -261,10 +269,11 @@ fn coordinates(places: &State, size: u64) -> Result<State, Cause> {
     map(Builtin::IfElse, &[before, from_end, places])
 }
 
-/// The values at coordinates of some modes, whose places are put where the first of the modes was.
+/// Gathers at coordinates of some modes. The modes of the coordinates replace the first gathered
+/// mode.
 fn gathered(state: &State, gathers: &[(usize, State)], mode: FloatMode) -> Result<State, Cause> {
     let (places, _) = super::align::aligned(&gathers.iter().map(|(_, places)| places.clone()).collect::<Vec<_>>())?;
-    // Aligned expressions lack the modes of size 1 that are repeated, each its own.
+    // Aligned expressions lack their own broadcast modes of size 1.
     let rank = gathers.iter().map(|(_, places)| places.rank()).max().unwrap_or(0);
     let place_fields: Vec<Field> = (0..rank).map(|k| Field::from(format!("place{k}"))).collect();
     let mut order: Vec<Field> = Vec::new();
@@ -293,7 +302,8 @@ fn gathered(state: &State, gathers: &[(usize, State)], mode: FloatMode) -> Resul
     State { style: Style::Positional, sources, ..state.clone() }.numbered(expr, &order)
 }
 
-/// `aggregate(choose, 0, ifelse(f = place and .., x, 0), f ..)`: the masks make it a read at the places.
+/// `aggregate(choose, 0, ifelse(f = place and .., x, 0), f ..)`: the masks make the fold a read at
+/// `place`.
 fn lookup(expr: Expr, at: &[(Field, Expr)], mode: FloatMode) -> Result<Expr, Cause> {
     let prim = expr.info().dtype.prim().ok_or_else(|| Cause::Shape("structs have no zero".to_owned()))?;
     if prim.is_float() && mode == FloatMode::StrictIeee {
@@ -310,8 +320,8 @@ fn lookup(expr: Expr, at: &[(Field, Expr)], mode: FloatMode) -> Result<Expr, Cau
     Ok(Expr::aggregate(op, Scalar::zero(prim), value, at.iter().map(|(f, _)| f.clone()))?)
 }
 
-/// As [`lookup`], of floats in the strict mode, where `choose` would lose a -0: what is not at the places is -0, which
-/// changes no sum.
+/// Implements [`lookup`] for floats in the strict mode, where `choose` would lose a -0. Elements
+/// elsewhere are -0, which is the exact identity of addition.
 fn strict_lookup(expr: &Expr, at: &[(Field, Expr)], prim: Prim) -> Result<Expr, Cause> {
     let zero = |v: f64| Scalar::F64(v).cast(prim).expect("a float casts to a float");
     let (mut value, mut inside) = (expr.clone(), Vec::new());
@@ -376,7 +386,7 @@ impl From<RangeToInclusive<i64>> for Index {
     }
 }
 
-/// A range and its step.
+/// Combines a range with its step.
 impl<R: Into<Index>> From<(R, i64)> for Index {
     fn from((range, step): (R, i64)) -> Index {
         match range.into() {

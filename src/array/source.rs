@@ -13,7 +13,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 impl Session {
-    /// The array of a tensor's values. A result that is read more than once is best collected and made an array again.
+    /// Returns an array of the values of a tensor. Collect a result that is read more than once,
+    /// and pass its tensor to this function.
     ///
     /// ```
     /// let session = redpoll::Session::default();
@@ -22,7 +23,7 @@ impl Session {
     /// # Ok::<(), redpoll::Error>(())
     /// ```
     pub fn array(&self, tensor: Tensor) -> Array {
-        // Numbers, so that no two tensors of a process share a name.
+        // Unique names, so that no two tensors of a process share one.
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let name = Alias::from(format!("t{}", NEXT.fetch_add(1, Ordering::Relaxed)));
         let fields = positions(tensor.ty().shape.len());
@@ -30,7 +31,7 @@ impl Session {
         Array::new(self.clone(), State { expr, style: Style::Positional, sources: Sources::one(name, tensor) })
     }
 
-    /// The array of values, row-major, in a dense tensor of fill value zero.
+    /// Returns a dense array of the values in row-major order, with fill value zero.
     ///
     /// ```
     /// let session = redpoll::Session::default();
@@ -50,7 +51,7 @@ impl Session {
         self.made("dense", location, make())
     }
 
-    /// The array of values along one mode, in a dense tensor of fill value zero.
+    /// Returns a dense vector of the values, with fill value zero.
     ///
     /// ```
     /// let session = redpoll::Session::default();
@@ -63,7 +64,8 @@ impl Session {
         self.dense([values.len() as u64], values)
     }
 
-    /// The array of stored values: a coordinate for each mode, and a value. Those at the same place are added up.
+    /// Returns an array of the given entries, each a coordinate per mode and a value, with fill
+    /// value zero. Values at equal coordinates are added.
     ///
     /// ```
     /// use redpoll::logic::Format;
@@ -85,7 +87,7 @@ impl Session {
         builder.build()
     }
 
-    /// The array of a tensor, or of the reason why there is none.
+    /// Returns the array of a tensor, or the array that carries the error.
     pub(crate) fn made(
         &self,
         operation: &'static str,
@@ -98,14 +100,14 @@ impl Session {
         }
     }
 
-    /// An array that could not be made.
+    /// Returns an array that carries an error.
     pub(crate) fn failed(&self, operation: &'static str, location: &'static Location<'static>, cause: Cause) -> Array {
         Array { session: self.clone(), state: Err(Arc::new(ArrayError { operation, location, cause })) }
     }
 }
 
 impl Array {
-    /// A number as an array of the same session.
+    /// Returns a number as an array of the same session.
     pub(crate) fn number(&self, number: impl Into<Scalar>) -> Array {
         let state = Operand::from(number.into()).state();
         Array { session: self.session.clone(), state }

@@ -1,4 +1,4 @@
-//! Arrays from and to the sparse matrices of `sprs`.
+//! Conversion of arrays from and to the sparse matrices of `sprs`.
 
 use super::Array;
 use super::error::Cause;
@@ -12,7 +12,7 @@ use sprs::{CsMat, CsMatViewI, SpIndex};
 use std::panic::Location;
 
 impl Session {
-    /// The array of a `sprs` matrix, compressed along the same mode; places that are not stored are zero.
+    /// Returns an array of a `sprs` matrix, compressed along the same mode, with fill value zero.
     ///
     /// ```
     /// let session = redpoll::Session::default();
@@ -45,7 +45,8 @@ impl Session {
 }
 
 impl Array {
-    /// Computes the matrix and gives it as a `sprs` matrix with compressed rows. Its fill value has to be zero.
+    /// Computes the matrix and returns it as a `sprs` matrix with compressed rows. Its fill value
+    /// must be zero.
     ///
     /// ```
     /// # let session = redpoll::Session::default();
@@ -55,7 +56,7 @@ impl Array {
     /// ```
     ///
     /// # Errors
-    /// As [`Array::to_vec`]; when it is no matrix, or its fill value is not zero.
+    /// As [`Array::to_vec`]; also if the array is not a matrix, or its fill value is not zero.
     #[track_caller]
     pub fn to_sprs<T: Value>(&self) -> Result<CsMat<T>, Error> {
         let stored = self.derive("to_sprs", |state| {

@@ -1,4 +1,4 @@
-//! What an array is: an expression over tensors, and how its modes are told apart.
+//! The state of an array: an expression over tensors, and the style of its modes.
 
 use super::error::Cause;
 use redpoll_logic::{Alias, DType, Expr, Field, Prim, Scalar};
@@ -6,12 +6,12 @@ use redpoll_physical::storage::Tensor;
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
-/// How modes are told apart.
+/// Style by which modes are identified.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Style {
-    /// By number: the fields of the expression are [`position`]s, in order.
+    /// Modes are numbered: the fields of the expression are [`position`]s, in order.
     Positional,
-    /// By the names of the expression's fields.
+    /// Modes are named by the fields of the expression.
     Named,
 }
 
@@ -22,19 +22,19 @@ pub(crate) struct Sources(Arc<BTreeMap<Alias, Tensor>>);
 /// An expression over tensors.
 #[derive(Clone, Debug)]
 pub(crate) struct State {
-    /// What to compute; the size of each field is known.
+    /// The expression; the size of each field is constant.
     pub(crate) expr: Expr,
     pub(crate) style: Style,
     pub(crate) sources: Sources,
 }
 
-/// The field of mode `k` of a positional array.
+/// Returns the field of mode `k` of a positional array.
 pub(crate) fn position(k: usize) -> Field {
     static FIELDS: LazyLock<Vec<Field>> = LazyLock::new(|| (0..32).map(|k| Field::from(format!("d{k}"))).collect());
     FIELDS.get(k).cloned().unwrap_or_else(|| Field::from(format!("d{k}")))
 }
 
-/// The fields of the modes of a positional array.
+/// Returns the fields of the modes of a positional array.
 pub(crate) fn positions(rank: usize) -> Vec<Field> {
     (0..rank).map(position).collect()
 }
@@ -48,7 +48,7 @@ impl Sources {
         self.0.iter()
     }
 
-    /// The tensors of both; names are unique in a process.
+    /// Returns the tensors of both sets. Names are unique in a process.
     pub(crate) fn union(&self, other: &Sources) -> Sources {
         let contains = |a: &Sources, b: &Sources| b.0.keys().all(|name| a.0.contains_key(name));
         if contains(self, other) {
@@ -63,32 +63,32 @@ impl Sources {
 }
 
 impl State {
-    /// An array that is a constant.
+    /// Returns an array of a constant expression.
     pub(crate) fn constant(expr: Expr) -> State {
         State { expr, style: Style::Positional, sources: Sources::default() }
     }
 
-    /// A number, which takes the dtype that it meets.
+    /// Returns a number, whose dtype adapts to the operands that it is combined with.
     pub(crate) fn number(number: impl Into<Scalar>) -> State {
         State::constant(Expr::number(number))
     }
 
-    /// The primitive type of its values, unless they are structs.
+    /// Returns the primitive type of the values, or `None` for structs.
     pub(crate) fn prim(&self) -> Option<Prim> {
         self.expr.info().dtype.prim()
     }
 
-    /// The fields of the modes, in order.
+    /// Returns the fields of the modes, in order.
     pub(crate) fn fields(&self) -> &[Field] {
         &self.expr.info().fields
     }
 
-    /// The values cast to a dtype.
+    /// Casts the values to a dtype.
     pub(crate) fn cast(&self, dtype: &DType) -> Result<State, Cause> {
         Ok(self.with(self.expr.clone().cast(dtype)?))
     }
 
-    /// Integers and booleans as `f64`.
+    /// Casts integers and booleans to `f64`.
     pub(crate) fn floating(&self) -> Result<State, Cause> {
         match self.prim() {
             Some(prim) if !prim.is_float() => self.cast(&DType::F64),
@@ -96,12 +96,12 @@ impl State {
         }
     }
 
-    /// The size of a mode.
+    /// Returns the size of a mode.
     pub(crate) fn size(&self, mode: usize) -> u64 {
         self.expr.info().dimensions[mode].expect("arrays are built of tensors, whose sizes are known")
     }
 
-    /// The expression of a positional array whose modes are the fields in their order, numbered anew.
+    /// Reorders the fields of an expression and numbers them as the modes of a positional array.
     pub(crate) fn numbered(&self, expr: Expr, order: &[Field]) -> Result<State, Cause> {
         let expr = expr.reorder(order.iter().cloned())?.relabel(positions(order.len()))?;
         Ok(State { expr, style: Style::Positional, sources: self.sources.clone() })
@@ -115,17 +115,17 @@ impl State {
         self.expr.info().fields.len()
     }
 
-    /// The state with another expression over the same tensors.
+    /// Returns the state with another expression over the same tensors.
     pub(crate) fn with(&self, expr: Expr) -> State {
         State { expr, ..self.clone() }
     }
 
-    /// The tensors of several.
+    /// Returns the tensors of several states.
     pub(crate) fn sources<'s>(states: impl IntoIterator<Item = &'s State>) -> Sources {
         states.into_iter().fold(Sources::default(), |all, s| all.union(&s.sources))
     }
 
-    /// The state, if its modes are numbered.
+    /// Returns the state if its modes are numbered.
     pub(crate) fn by_number(&self) -> Result<&State, Cause> {
         match self.style {
             Style::Named if self.rank() > 0 => Err(Cause::Named(self.expr.info().fields.clone())),
@@ -133,7 +133,7 @@ impl State {
         }
     }
 
-    /// The expression with fields of those names, by position.
+    /// Relabels the fields of the expression, by position.
     pub(crate) fn labelled(&self, fields: &[Field]) -> Result<Expr, Cause> {
         let own = &self.expr.info().fields;
         if own == fields {
@@ -142,13 +142,13 @@ impl State {
         Ok(self.expr.clone().relabel(fields.iter().cloned())?)
     }
 
-    /// The array with its modes named.
+    /// Names the modes; a repeated name selects a diagonal.
     pub(crate) fn named(&self, names: &[Field]) -> Result<State, Cause> {
         if names.len() != self.rank() {
             let (found, shape) = (names.len(), self.shape());
             return Err(Cause::Shape(format!("{found} names for the {} modes of shape {shape:?}", shape.len())));
         }
-        // A name that repeats joins two modes: each pair is read along its diagonal.
+        // A repeated name joins two modes: each pair is read along its diagonal.
         let (mut labels, mut stand_ins): (Vec<Field>, Vec<_>) = (Vec::with_capacity(names.len()), Vec::new());
         for (k, name) in names.iter().enumerate() {
             if names[..k].contains(name) {
@@ -166,7 +166,7 @@ impl State {
         Ok(State { expr, style: Style::Named, sources: self.sources.clone() })
     }
 
-    /// The array with its modes numbered in the order of their names as given.
+    /// Numbers the modes in the given order of their names.
     pub(crate) fn positional(&self, names: &[Field]) -> Result<State, Cause> {
         let ordered = self.expr.clone().reorder(names.iter().cloned())?;
         let expr = ordered.relabel(positions(names.len()))?;

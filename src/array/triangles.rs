@@ -1,4 +1,5 @@
-//! Triangles and diagonals of matrices: masks on coordinates, which are stored nowhere and cut the loops.
+//! Triangles and diagonals of matrices: masks on coordinates, which are not stored and restrict the
+//! loops.
 
 use super::Array;
 use super::axes::axis;
@@ -10,7 +11,7 @@ use redpoll_logic::op::Builtin;
 use redpoll_logic::{Affine, Expr, Field, IndexMap, Scalar, Subscript};
 
 impl Array {
-    /// The lower triangle of the last two modes, and zero above: the places with `column <= row + k`.
+    /// Keeps the lower triangle of the last two modes, `column <= row + k`, with zero elsewhere.
     ///
     /// ```
     /// # let session = redpoll::Session::default();
@@ -23,7 +24,7 @@ impl Array {
         self.derive("tril", |state| triangle(state, Builtin::Le, k))
     }
 
-    /// The upper triangle of the last two modes, and zero below: the places with `column >= row + k`.
+    /// Keeps the upper triangle of the last two modes, `column >= row + k`, with zero elsewhere.
     ///
     /// ```
     /// # let session = redpoll::Session::default();
@@ -36,7 +37,8 @@ impl Array {
         self.derive("triu", |state| triangle(state, Builtin::Ge, k))
     }
 
-    /// The band `row - lower <= column <= row + upper` of the last two modes, and zero elsewhere.
+    /// Keeps the band `row - lower <= column <= row + upper` of the last two modes, with zero
+    /// elsewhere.
     ///
     /// ```
     /// # let session = redpoll::Session::default();
@@ -52,8 +54,8 @@ impl Array {
         })
     }
 
-    /// The symmetric matrix whose lower triangle this array holds in its last two modes: what is above the diagonal is
-    /// read nowhere, so that one triangle is all that must be stored.
+    /// Mirrors the lower triangle of the last two modes to a symmetric matrix. Elements above the
+    /// diagonal are never read, so only the lower triangle must be stored.
     ///
     /// ```
     /// # let session = redpoll::Session::default();
@@ -79,7 +81,7 @@ impl Array {
         })
     }
 
-    /// The diagonal `column = row + k` of the last two modes, as the last mode.
+    /// Reads the diagonal `column = row + k` of the last two modes, which becomes the last mode.
     ///
     /// ```
     /// # let session = redpoll::Session::default();
@@ -94,7 +96,7 @@ impl Array {
         self.derive("diagonal", |state| diagonal(state, k))
     }
 
-    /// The sum of the diagonal `column = row + k` of the last two modes, in the dtypes of [`Array::sum`].
+    /// Sums the diagonal `column = row + k` of the last two modes, in the dtypes of [`Array::sum`].
     ///
     /// ```
     /// # let session = redpoll::Session::default();
@@ -110,7 +112,7 @@ impl Array {
         })
     }
 
-    /// The matrix with this vector as its diagonal `column = row + k` and zero elsewhere.
+    /// Returns the matrix with this vector as its diagonal `column = row + k` and zero elsewhere.
     ///
     /// ```
     /// # let session = redpoll::Session::default();
@@ -141,11 +143,11 @@ impl Array {
     }
 }
 
-/// `op(column, row + k)` of the last two modes, `op` a comparison.
+/// Returns the comparison `op(column, row + k)` of the coordinates of the last two modes.
 pub(crate) fn mask(op: Builtin, state: &State, k: i64) -> Result<Expr, Cause> {
     let (fields, rank) = (state.fields(), state.rank());
     let (row, column) = (&fields[rank - 2], &fields[rank - 1]);
-    // Beyond the corners there is nothing, and a row and `k` together might be beyond an `i64`.
+    // Diagonals beyond the corners are empty, and an unclamped `row + k` could overflow an `i64`.
     let size = |mode: usize| i64::try_from(state.size(mode)).unwrap_or(i64::MAX);
     let k = k.clamp(-size(rank - 2), size(rank - 1));
     let row = match k {

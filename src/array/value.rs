@@ -1,17 +1,17 @@
-//! Rust types whose values arrays hold.
+//! Rust types of the values of arrays.
 
 use redpoll_logic::{Prim, Scalar};
 use redpoll_physical::storage::{Array as Buffer, Element};
 
-/// A Rust type whose values arrays hold: `bool`, integers of 8 to 64 bits, `f32` and `f64`.
+/// A Rust type of the values of arrays: `bool`, integers of 8 to 64 bits, `f32` and `f64`.
 pub trait Value: Copy + Into<Scalar> + sealed::Sealed {
-    /// The primitive.
+    /// The corresponding primitive type.
     const PRIM: Prim;
 
-    /// The values in a buffer; booleans are a byte each.
+    /// Moves the values to a buffer; booleans take a byte each.
     fn into_buffer(values: Vec<Self>) -> Buffer;
 
-    /// The values of a buffer, if they are of this type.
+    /// Copies the values of a buffer, or returns `None` if they have another type.
     fn of_buffer(buffer: &Buffer) -> Option<Vec<Self>>;
 }
 

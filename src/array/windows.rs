@@ -1,4 +1,4 @@
-//! Neighbourhoods: sliding windows, chunks, convolutions. Maps of coordinates, which copy nothing.
+//! Sliding windows, chunks and convolutions: maps of coordinates, which copy nothing.
 
 use super::axes::axis;
 use super::error::Cause;
@@ -8,20 +8,20 @@ use super::{Array, Axes, Operand};
 use redpoll_logic::op::Builtin;
 use redpoll_logic::{Affine, Field, IndexMap, Scalar, Subscript};
 
-/// Which places of a convolution there are.
+/// The part of a convolution to compute, for an array of size `n` and a kernel of size `k`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Overlap {
-    /// Those where array and kernel meet anywhere: `n + k - 1` of `n` and `k`.
+    /// All elements where array and kernel overlap: size `n + k - 1`.
     Full,
-    /// As many as the array has, the kernel's middle on each: `n`.
+    /// One element per element of the array, the kernel centered on it: size `n`.
     Same,
-    /// Those where the whole kernel lies within the array: `n - k + 1`.
+    /// The elements where the whole kernel lies within the array: size `n - k + 1`.
     Valid,
 }
 
 impl Array {
-    /// Every part of `size` adjacent places along an axis: the mode has the places where such a part begins, and a new
-    /// last mode those within it.
+    /// Returns all windows of `size` adjacent elements along an axis. The axis becomes the start of
+    /// the window, and a new last mode the offset within it.
     ///
     /// ```
     /// # let session = redpoll::Session::default();
@@ -51,8 +51,8 @@ impl Array {
         })
     }
 
-    /// A mode cut into chunks of `size` places: one mode counts the chunks, the next one the places within. What a last
-    /// chunk lacks is zero.
+    /// Splits a mode into chunks of `size` elements: the mode of chunks is followed by the mode of
+    /// offsets within a chunk. A last, partial chunk is padded with zeros.
     ///
     /// ```
     /// # let session = redpoll::Session::default();
@@ -83,8 +83,9 @@ impl Array {
         })
     }
 
-    /// The convolution with a kernel of as many modes, beyond the bounds of the array zero:
-    /// `out[i] = sum(kernel[t] * self[i - t], t)`, `i` from 0 for [`Overlap::Full`].
+    /// Convolves the array with a kernel of as many modes, with zero beyond the bounds of the
+    /// array: `out[i] = sum(kernel[t] * self[i - t], t)`, where `i` starts at 0 for
+    /// [`Overlap::Full`].
     ///
     /// ```
     /// use redpoll::Overlap;
@@ -113,7 +114,8 @@ impl Array {
     }
 }
 
-/// Modes for the places of a convolution, then modes for the taps of the kernel: the array at `place + first - tap`.
+/// Returns the array at `place + first - tap`, with modes for the places of the convolution, then
+/// modes for the taps of the kernel.
 fn neighbourhoods(array: &State, taps: &[u64], overlap: Overlap) -> Result<State, Cause> {
     let rank = taps.len();
     let large = || Cause::Shape(format!("shape {:?} and a kernel of {taps:?} do not fit 64 bits", array.shape()));
