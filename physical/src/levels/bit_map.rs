@@ -1,9 +1,10 @@
-//! Bit maps: a bit for each coordinate of each fiber says whether it is stored; they take writes in any order.
+//! Bit maps: one bit for each coordinate of each fiber is set if the coordinate is stored. Writes
+//! may come in any order.
 //!
-//! Bit `p * n + i` is set if coordinate `i` is stored below position `p`; this number is the own position, too, so that a
-//! write goes where it belongs without a search. Bit `b` stands in `words[b / 64]`, the lowest bit of a word first, as in
-//! the bitmaps of Arrow, and bits behind the last position are not set. Positions of coordinates that are not stored
-//! exist but are unused: below them lie fill values and empty fibers.
+//! Bit `p * n + i` is set if coordinate `i` is stored below position `p`. This number is also the
+//! own position, so that a write needs no search. Bit `b` is in `words[b / 64]`, lowest bit first,
+//! as in the bitmaps of Arrow. Bits after the last position are not set. Positions of coordinates
+//! that are not stored exist but are unused: below them are fill values and empty fibers.
 
 use super::dense::full_positions;
 use super::list::check_len;
@@ -85,7 +86,7 @@ impl Level for BitMap {
     }
 }
 
-/// The first bit of `from..end` that is set, or `end`.
+/// Returns the first bit of `from..end` that is set, or `end`.
 fn next_set(words: Indices<'_>, from: u64, end: u64) -> u64 {
     let mut bit = from;
     while bit < end {

@@ -1,9 +1,10 @@
-//! Block lists (VBL, variable block list): the stored coordinates of each fiber as blocks of adjacent ones.
+//! Block lists (VBL, variable block list): the stored coordinates of each fiber as blocks of
+//! adjacent coordinates.
 //!
-//! The blocks below position `p` are `ptr[p]..ptr[p + 1]`; block `b` ends with coordinate `idx[b]`, and its coordinates
-//! have the positions `ofs[b]..ofs[b + 1]`. So `ofs` has one element more than there are blocks, `ptr` one more than
-//! there are parent positions. Blocks have at least one coordinate, ascend in each fiber and do not overlap; two may
-//! touch.
+//! The blocks below position `p` are `ptr[p]..ptr[p + 1]`; block `b` ends with coordinate `idx[b]`,
+//! and its coordinates have the positions `ofs[b]..ofs[b + 1]`. So `ofs` has one element more than
+//! there are blocks, and `ptr` one more than there are parent positions. Blocks are not empty,
+//! ascend in each fiber and do not overlap; two blocks may be adjacent.
 
 use super::blocks::{Blocks, check_offsets};
 use super::list::{check_ptr, lower_bound};

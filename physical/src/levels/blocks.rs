@@ -1,6 +1,7 @@
-//! Blocks of adjacent coordinates with adjacent positions, what block lists and bands have in common.
+//! Blocks of adjacent coordinates with adjacent positions, shared by block lists and bands.
 //!
-//! Block `b` ends with coordinate `idx[b]` and has the positions `ofs[b]..ofs[b + 1]`; so many coordinates it has.
+//! Block `b` ends with coordinate `idx[b]` and has the positions `ofs[b]..ofs[b + 1]`, one for each
+//! coordinate.
 
 use super::LevelData;
 use crate::storage::Indices;
@@ -14,7 +15,7 @@ pub(crate) struct Blocks<'a> {
 }
 
 impl Blocks<'_> {
-    /// The coordinates and the positions of a block.
+    /// Returns the coordinates and the positions of a block.
     pub(crate) fn get(&self, b: u64) -> (Range<u64>, Range<u64>) {
         let positions = self.ofs.get(b)..self.ofs.get(b + 1);
         if positions.is_empty() {
@@ -24,20 +25,21 @@ impl Blocks<'_> {
         (stop - (positions.end - positions.start)..stop, positions)
     }
 
-    /// Calls `visit(coordinate, position)` for each coordinate of a block.
+    /// Calls `visit(coordinate, position..position + 1)` for each coordinate of a block.
     pub(crate) fn for_each(&self, b: u64, visit: &mut dyn FnMut(u64, Range<u64>)) {
         let (coordinates, positions) = self.get(b);
         coordinates.zip(positions).for_each(|(i, p)| visit(i, p..p + 1));
     }
 
-    /// The position of a coordinate in a block.
+    /// Returns the position of a coordinate in a block, as a range of one.
     pub(crate) fn locate(&self, b: u64, coordinate: u64) -> Option<Range<u64>> {
         let (coordinates, positions) = self.get(b);
         let p = positions.start + coordinate.checked_sub(coordinates.start)?;
         (p < positions.end).then(|| p..p + 1)
     }
 
-    /// Checks the coordinates of a block, which has at least one: from where the one before it ends, up to the dimension.
+    /// Checks that the coordinates of a non-empty block lie in `before..dimension`, and returns one
+    /// past the last.
     pub(crate) fn check(&self, data: LevelData<'_>, b: u64, before: u64) -> Result<u64, String> {
         let (last, len) = (self.idx.get(b), self.ofs.get(b + 1) - self.ofs.get(b));
         if last >= data.dimension {
@@ -57,7 +59,7 @@ impl Blocks<'_> {
     }
 }
 
-/// Checks that offsets do not decrease, and gives the last of them.
+/// Checks that offsets do not decrease, and returns the last one.
 pub(crate) fn check_offsets(name: &str, offsets: Indices<'_>, fibers: u64) -> Result<u64, String> {
     if offsets.get(0) > i64::MAX as u64 {
         return Err(format!("{name}[0] = {} is negative", offsets.get(0) as i64));

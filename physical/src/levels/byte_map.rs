@@ -1,10 +1,10 @@
-//! Byte maps: a byte for each coordinate of each fiber says whether it is stored, beside the sorted list of those that
-//! are; they take writes in any order.
+//! Byte maps: one byte for each coordinate of each fiber says whether the coordinate is stored,
+//! beside the sorted list of stored coordinates. Writes may come in any order.
 //!
-//! `map[p * n + i]` is 1 if coordinate `i` is stored below position `p` and 0 if not; the own position is `p * n + i`,
-//! so that a write goes where it belongs without a search. `idx[ptr[p]..ptr[p + 1]]` are the stored coordinates of the
-//! fiber, ascending. Positions of coordinates that are not stored exist but are unused: below them lie fill values and
-//! empty fibers.
+//! `map[p * n + i]` is 1 if coordinate `i` is stored below position `p`, and 0 otherwise. The own
+//! position is `p * n + i`, so that a write needs no search. `idx[ptr[p]..ptr[p + 1]]` are the
+//! stored coordinates of the fiber, ascending. Positions of coordinates that are not stored exist
+//! but are unused: below them are fill values and empty fibers.
 
 use super::dense::full_positions;
 use super::list::{build_list, check_len, check_list, listed};
@@ -94,7 +94,7 @@ impl Level for ByteMap {
     }
 }
 
-/// The number of marks of a map.
+/// Returns the number of nonzero bytes in a map.
 fn map_entries(map: crate::storage::Indices<'_>) -> u64 {
     (0..map.len()).filter(|&at| map.get(at) != 0).count() as u64
 }

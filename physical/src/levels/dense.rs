@@ -1,6 +1,7 @@
 //! Dense levels: every coordinate is stored, at position `p * n + i` below position `p`.
 //!
-//! There are no arrays. All arithmetic on positions is checked when a tensor is made, so that kernels need not.
+//! There are no arrays. Arithmetic on positions is checked when a tensor is constructed, so kernels
+//! need not check it.
 
 use super::{ArraySpec, Concatenation, Fibers, Level, LevelData};
 use crate::Error;
@@ -75,7 +76,9 @@ impl Level for Dense {
     }
 }
 
-/// The number of positions of a level that has one for every coordinate below every parent.
+/// Returns the number of positions of a level that has one for every coordinate below every parent.
+///
+/// # Errors `Error::TooManyPositions` if the number exceeds `i64`.
 pub(crate) fn full_positions(parents: u64, dimension: u64) -> Result<u64, Error> {
     let positions = parents.checked_mul(dimension).filter(|&n| n <= i64::MAX as u64);
     positions.ok_or(Error::TooManyPositions { parents, dimension })

@@ -1,9 +1,10 @@
-//! Fixed-width levels (ELL): the stored coordinates of each fiber in a row of one length for all.
+//! Fixed-width levels (ELL): the stored coordinates of each fiber in a row of the same length for
+//! all.
 //!
-//! `width` has one element `w`, and `idx` has `w` elements for each parent position: those of the fiber below position `p`
-//! are `idx[p * w..(p + 1) * w]`, coordinates in ascending order and then, as often as it takes, the dimension. The place
-//! of a coordinate in `idx` is its own position. Positions of padding exist but are unused: below them lie fill values and
-//! empty fibers.
+//! `width` has one element `w`, and `idx` has `w` elements for each parent position. The row below
+//! position `p` is `idx[p * w..(p + 1) * w]`: coordinates in ascending order, padded with the
+//! dimension. The own position of a coordinate is its index in `idx`. Positions of padding exist
+//! but are unused: below them are fill values and empty fibers.
 
 use super::list::{check_len, find_run, lower_bound};
 use super::{ArrayClass, ArraySpec, Fibers, Level, LevelData, array_prim};
@@ -57,7 +58,7 @@ impl Level for FixedWidth {
         coordinates: &[u64],
         positions: &mut [u64],
     ) -> Result<(Vec<Array>, u64), Error> {
-        // The number of each entry in its fiber.
+        // The number of each entry within its fiber.
         let mut last = None;
         let mut numbers = Vec::with_capacity(positions.len());
         let mut next = 0u64;
@@ -104,7 +105,8 @@ fn width(data: LevelData<'_>) -> u64 {
     data.arrays[0].indices().get(0)
 }
 
-/// The positions of the coordinates below a parent position, without the padding behind them.
+/// Returns the positions of the coordinates below a parent position, without the padding after
+/// them.
 fn stored(data: LevelData<'_>, parent: u64) -> Range<u64> {
     let (idx, width) = (data.arrays[1].indices(), width(data));
     let row = parent * width..(parent + 1) * width;

@@ -1,22 +1,25 @@
-//! Hash levels: stored coordinates in a hash table, sorted when frozen; they take writes in any order.
+//! Hash levels: stored coordinates in a hash table, sorted when frozen. Writes may come in any
+//! order.
 //!
-//! An entry is a stored (parent position, coordinate). Entries are numbered in the order of their arrival, and this
-//! number is the entry's own position, so that a write never moves what lies below. The arrays, for `m` entries:
+//! An entry is a stored (parent position, coordinate). Entries are numbered in the order of their
+//! insertion, and this number is the entry's own position, so that a write never moves the data
+//! below. The arrays, for `m` entries:
 //!
 //! | array | elements | holds |
 //! |---|---|---|
 //! | `ptr` | parents + 1 | the fiber below `p` is the sorted entries `ptr[p]..ptr[p + 1]`; `ptr[0] = 0`, the last is `m` |
 //! | `idx` | m | the coordinate of the k-th entry when sorted by (parent position, coordinate) |
-//! | `pos` | m | its number, the own position |
+//! | `pos` | m | the number of that entry, its own position |
 //! | `table` | 0 or a power of two, at least 2m | 0, or the number of an entry plus 1 |
 //! | `parent` | m | the parent position of the entry of that number |
-//! | `coordinate` | m | its coordinate |
+//! | `coordinate` | m | the coordinate of the entry of that number |
 //!
-//! The table is probed linearly: the search for (p, i) starts at [`hash_slot`], goes to the next slot, from the last to
-//! the first, and ends at the entry with `parent[e] = p` and `coordinate[e] = i`, or at a 0, where a new entry belongs.
-//! An empty table has no slot to probe. A table that would get more than half full is made anew with twice the slots.
-//! Writing keeps `table`, `parent` and `coordinate`; freezing makes `ptr`, `idx` and `pos` from them.
-//! Reading walks `idx[ptr[p]..ptr[p + 1]]` beside `pos`, or follows through the table.
+//! The table is probed linearly. The search for (p, i) starts at [`hash_slot`] and moves to the
+//! next slot, cyclically. It ends at the entry with `parent[e] = p` and `coordinate[e] = i`, or at
+//! a 0, where a new entry belongs. An empty table has no slot to probe. A table that would become
+//! more than half full is rebuilt with twice the slots. Writing maintains `table`, `parent` and
+//! `coordinate`; freezing derives `ptr`, `idx` and `pos` from them. Reading walks
+//! `idx[ptr[p]..ptr[p + 1]]` beside `pos`, or looks coordinates up in the table.
 
 use super::list::{build_list, check_len, check_list, listed};
 use super::{ArrayClass, ArraySpec, Fibers, Level, LevelData, array_prim};
@@ -33,19 +36,21 @@ impl Hash {
     pub const PARENT_FACTOR: i64 = 0xC2B2_AE3D_27D4_EB4F_u64 as i64;
     /// The factor of the sum in [`hash_slot`]: 2^64 divided by the golden ratio.
     pub const FACTOR: i64 = 0x9E37_79B9_7F4A_7C15_u64 as i64;
-    /// The bits that [`hash_slot`] shifts out: the lower ones depend on too little of the key.
+    /// The number of bits that [`hash_slot`] shifts out: the low bits depend on too little of the
+    /// key.
     pub const SHIFT: i64 = 32;
 }
 
-/// The slot where the search for coordinate `i` below position `p` starts in a table of `len` slots, a power of two:
-/// `(((p * PARENT_FACTOR + i) * FACTOR) >> SHIFT) & (len - 1)`, all in wrapping `i64` arithmetic.
+/// Returns the slot where the search for coordinate `i` below position `p` starts, in a table of
+/// `len` slots, a power of two: `(((p * PARENT_FACTOR + i) * FACTOR) >> SHIFT) & (len - 1)`, in
+/// wrapping `i64` arithmetic.
 #[inline]
 pub fn hash_slot(p: i64, i: i64, len: i64) -> i64 {
     let sum = p.wrapping_mul(Hash::PARENT_FACTOR).wrapping_add(i);
     (sum.wrapping_mul(Hash::FACTOR) >> Hash::SHIFT) & (len - 1)
 }
 
-/// The smallest table for so many entries.
+/// Returns the smallest number of slots for `entries` entries.
 pub fn table_len(entries: u64) -> u64 {
     if entries == 0 { 0 } else { (2 * entries).next_power_of_two() }
 }
@@ -151,7 +156,8 @@ impl Level for Hash {
     }
 }
 
-/// The number of the entry with that parent position and coordinate. Ends in any table, full ones too.
+/// Returns the number of the entry with this parent position and coordinate. The search terminates
+/// in full tables, too.
 fn probe(data: LevelData<'_>, key: (u64, u64)) -> Option<u64> {
     let [table, parent, coordinate] = [3, 4, 5].map(|k| data.arrays[k].indices());
     let len = table.len();

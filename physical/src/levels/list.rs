@@ -1,4 +1,5 @@
-//! Sorted lists of coordinates, what sparse lists, hash tables and byte maps have in common: `ptr` and `idx`.
+//! Sorted lists of coordinates (`ptr` and `idx`), shared by sparse lists, hash tables and byte
+//! maps.
 
 use super::blocks::check_offsets;
 use crate::Error;
@@ -7,15 +8,16 @@ use crate::storage::{Array, Indices, filled_vec};
 use redpoll_logic::LevelFormat;
 use std::ops::Range;
 
-/// The `ptr` and `idx` of entries, and their number.
+/// The arrays `ptr` and `idx` of entries, and their number.
 pub(crate) struct List {
     pub(crate) ptr: Array,
     pub(crate) idx: Array,
     pub(crate) entries: u64,
 }
 
-/// Lists the coordinates of entries sorted by parent position and coordinate, once each when the level is unique, and
-/// gives each entry its number in `positions`.
+/// Builds the lists of entries that are sorted by parent position and coordinate; equal entries are
+/// merged if the level is unique. Replaces the parent positions in `positions` with the numbers of
+/// the entries.
 pub(crate) fn build_list(
     format: LevelFormat,
     dimension: u64,
@@ -50,7 +52,7 @@ pub(crate) fn build_list(
     Ok(List { ptr, idx, entries })
 }
 
-/// The entries of all fibers: from the first to the last element of `ptr`.
+/// Returns the entries of all fibers: from the first to the last element of `ptr`.
 pub(crate) fn listed(data: LevelData<'_>) -> Range<u64> {
     let ptr = data.arrays[0].indices();
     match ptr.len() {
@@ -59,8 +61,8 @@ pub(crate) fn listed(data: LevelData<'_>) -> Range<u64> {
     }
 }
 
-/// Checks `ptr` and `idx` and gives the number of positions in `idx` up to the end of the last fiber; with the runs of
-/// equal coordinates in `runs` if the level is not unique.
+/// Checks `ptr` and `idx`, and returns the end of the last fiber in `idx`. Appends the runs of
+/// equal coordinates to `runs`, which is given if the level is not unique.
 pub(crate) fn check_list(data: LevelData<'_>, parents: u64, runs: Option<&mut Vec<Range<u64>>>) -> Result<u64, String> {
     let (ptr, idx) = (data.arrays[0].indices(), data.arrays[1].indices());
     let end = check_ptr(ptr, parents, ("coordinates of idx", idx.len()))?;
@@ -71,7 +73,8 @@ pub(crate) fn check_list(data: LevelData<'_>, parents: u64, runs: Option<&mut Ve
     Ok(end)
 }
 
-/// Checks `ptr` over an array of that many elements, called so, and gives the end of the last fiber.
+/// Checks `ptr` against an array of `len` elements, called `elements` in messages, and returns the
+/// end of the last fiber.
 pub(crate) fn check_ptr(ptr: Indices<'_>, parents: u64, (elements, len): (&str, u64)) -> Result<u64, String> {
     check_len("ptr", ptr.len(), parents.checked_add(1).ok_or("too many parent positions")?)?;
     let end = check_offsets("ptr", ptr, parents)?;
@@ -81,7 +84,8 @@ pub(crate) fn check_ptr(ptr: Indices<'_>, parents: u64, (elements, len): (&str, 
     Ok(end)
 }
 
-/// Checks the coordinates of one fiber against dimension and flags, and appends its runs of equal coordinates to `runs`.
+/// Checks the coordinates of one fiber against dimension and flags, and appends its runs of equal
+/// coordinates to `runs`.
 pub(crate) fn check_fiber(
     data: LevelData<'_>,
     idx: Indices<'_>,
@@ -120,7 +124,7 @@ fn repeated(coordinate: u64, k: u64) -> String {
     format!("idx[{k}] = {coordinate} repeats a coordinate of its fiber, but the level is unique")
 }
 
-/// Checks that an array has exactly so many elements.
+/// Checks that an array has exactly `expected` elements.
 pub(crate) fn check_len(name: &str, found: u64, expected: u64) -> Result<(), String> {
     if found == expected {
         return Ok(());
@@ -128,7 +132,7 @@ pub(crate) fn check_len(name: &str, found: u64, expected: u64) -> Result<(), Str
     Err(format!("{name} must have {expected} elements, found {found}"))
 }
 
-/// The fibers that a level with runs of equal coordinates hands down.
+/// Returns the fibers that a level with runs of equal coordinates passes to the next level.
 pub(crate) fn handed_down(format: LevelFormat, positions: u64, runs: Vec<Range<u64>>) -> Fibers {
     if format.unique { Fibers::single(positions) } else { Fibers::runs(positions, runs) }
 }
@@ -147,7 +151,7 @@ pub(crate) fn visit_runs(idx: Indices<'_>, fiber: Range<u64>, visit: &mut dyn Fn
     }
 }
 
-/// Counts each coordinate of `idx[fiber]` in `counts`, and gives how many they are.
+/// Counts each coordinate of `idx[fiber]` in `counts`, and returns their number.
 pub(crate) fn tally(idx: Indices<'_>, fiber: Range<u64>, counts: &mut [u32]) -> u64 {
     let mut count = |i: usize| counts[i] = counts[i].saturating_add(1);
     let (start, end) = (fiber.start as usize, fiber.end as usize);
@@ -158,7 +162,7 @@ pub(crate) fn tally(idx: Indices<'_>, fiber: Range<u64>, counts: &mut [u32]) -> 
     fiber.end - fiber.start
 }
 
-/// The first run of `coordinate` in `idx[fiber]`.
+/// Returns the first run of `coordinate` in `idx[fiber]`.
 pub(crate) fn find_run(ordered: bool, idx: Indices<'_>, fiber: Range<u64>, coordinate: u64) -> Option<Range<u64>> {
     let start = if ordered {
         lower_bound(fiber.clone(), |k| idx.get(k) < coordinate)
@@ -169,7 +173,8 @@ pub(crate) fn find_run(ordered: bool, idx: Indices<'_>, fiber: Range<u64>, coord
     (run > 0).then(|| start..start + run)
 }
 
-/// The first number of `range` for which `below` does not hold, where it holds for a prefix of the range.
+/// Returns the first number of `range` for which `below` is false, where `below` is true for a
+/// prefix of the range.
 pub(crate) fn lower_bound(range: Range<u64>, below: impl Fn(u64) -> bool) -> u64 {
     let Range { start: mut lo, end: mut hi } = range;
     while lo < hi {

@@ -1,11 +1,13 @@
 //! The level kinds, one file each, and the registry that lists them.
 //!
-//! A level stores the fibers of one storage mode. A fiber is a half-open range of positions of the parent level, one
-//! long under a unique parent; the level maps each stored coordinate of a fiber to a position (or range) of its own,
-//! which the next level, or the leaf, takes as parent position.
+//! A level stores the fibers of one storage mode. A fiber is a half-open range of positions of the
+//! parent level, of length one under a unique parent. The level maps each stored coordinate of a
+//! fiber to a position (or range) of its own, which is a parent position for the next level or the
+//! leaf.
 //!
-//! A kind is one file that holds both halves of its contract: [`Level`], what its arrays are and how they are checked,
-//! built and enumerated in Rust, and `LevelLowering` (in `crate::lower`), its looplets and its write protocol.
+//! A kind is one file with both halves of its contract. [`Level`] describes its arrays, and checks,
+//! builds and enumerates them in Rust. `LevelLowering` (in `crate::lower`) gives its looplets and
+//! its write protocol.
 
 mod band;
 mod bit_map;
@@ -49,7 +51,7 @@ use redpoll_logic::{Format, LevelFormat, LevelKind, Prim};
 use std::borrow::Cow;
 use std::ops::{ControlFlow, Range};
 
-/// The level of that kind: the registry.
+/// Returns the level of a kind: the registry.
 pub fn level(kind: LevelKind) -> &'static dyn Level {
     match kind {
         LevelKind::Dense => &Dense,
@@ -68,7 +70,7 @@ pub fn level(kind: LevelKind) -> &'static dyn Level {
     }
 }
 
-/// The format as which a kernel writes a tensor of that one.
+/// Returns the format in which a kernel writes a tensor of this format.
 pub(crate) fn written_format(format: &Format) -> Cow<'_, Format> {
     let written = |l: &LevelFormat| LevelFormat { kind: level(l.kind).written_as(), ..*l };
     if format.levels.iter().all(|l| written(l) == *l) {
@@ -77,14 +79,14 @@ pub(crate) fn written_format(format: &Format) -> Cow<'_, Format> {
     Cow::Owned(Format { levels: format.levels.iter().map(written).collect(), ..format.clone() })
 }
 
-/// What the elements of a level's array are.
+/// The meaning of the elements of a level's array.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ArrayClass {
     /// Positions: `i32`, or `i64` from 2^31 positions on (Arrow offsets).
     Position,
-    /// Coordinates: `u32`, or `u64` when the dimension exceeds 2^32.
+    /// Coordinates: `u32`, or `u64` if the dimension exceeds 2^32.
     Coordinate,
-    /// Coordinates, or the dimension where there is none: `u32`, or `u64` from dimension 2^32 on.
+    /// Coordinates, with the dimension for none: `u32`, or `u64` from dimension 2^32 on.
     Bound,
     /// Ends of runs: `i32`, or `i64` from dimension 2^31 on (Arrow run ends).
     End,
@@ -97,62 +99,63 @@ pub enum ArrayClass {
 /// An array of a level kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ArraySpec {
-    /// Its name: `ptr`, `idx`, ..
+    /// The name: `ptr`, `idx`, ..
     pub name: &'static str,
-    /// What it holds.
+    /// The class of its elements.
     pub class: ArrayClass,
 }
 
 /// One level of one tensor.
 #[derive(Clone, Copy, Debug)]
 pub struct LevelData<'a> {
-    /// Its kind and flags.
+    /// The kind and flags.
     pub format: LevelFormat,
-    /// The size of its storage mode.
+    /// The size of the storage mode.
     pub dimension: u64,
-    /// Its arrays, in the order of [`Level::arrays`].
+    /// The arrays, in the order of [`Level::arrays`].
     pub arrays: &'a [Array],
 }
 
-/// What becomes of the arrays of a level when fibers below some parent positions are put behind those below others.
+/// The effect on a level's arrays of appending the fibers of further parent positions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Concatenation {
-    /// It cannot be said array by array.
+    /// No effect that can be stated array by array.
     None,
-    /// There are none, and `n` own positions for each parent.
+    /// No arrays; every parent has the same number of own positions.
     Full,
-    /// The first array has the ends of fibers, which are shifted, the other ones an element for each own position.
+    /// The first array has the ends of fibers, which are shifted; the others have one element for
+    /// each own position.
     List,
-    /// Own positions are those of the parents, and arrays have an element for each.
+    /// Own positions are those of the parents, and arrays have one element for each.
     Entry,
 }
 
-/// The fibers of one level as data: everything that is not about generating code.
+/// The fibers of one level as data: everything except code generation.
 pub trait Level: Sync {
-    /// The kind.
+    /// Returns the kind.
     fn kind(&self) -> LevelKind;
 
-    /// The arrays, in the order in which a tensor holds them.
+    /// Returns the arrays, in the order in which a tensor stores them.
     fn arrays(&self) -> &'static [ArraySpec];
 
-    /// Whether there is a position for every coordinate below every parent.
+    /// Returns whether there is a position for every coordinate below every parent.
     fn is_table(&self) -> bool {
         false
     }
 
-    /// Checks a level whose arrays have the right number and types, below the given fibers, and gives the fibers that
-    /// it hands down.
+    /// Checks a level below the given fibers, and returns the fibers that it passes to the next
+    /// level. The arrays already have the right number and types.
     ///
-    /// # Errors
-    /// What is wrong and where: lengths, unsorted, repeated or out-of-range entries.
+    /// # Errors The fault and its position: wrong lengths, or unsorted, repeated or out-of-range
+    /// entries.
     fn validate(&self, data: LevelData<'_>, parents: &Fibers) -> Result<Fibers, String>;
 
-    /// Builds the arrays from entries that are sorted by parent position and then coordinate, replaces each entry's
-    /// parent position in `positions` by its own, and gives the number of own positions. Equal entries share a position
-    /// where the level is unique. Where a fiber has one entry at most, so do those given.
+    /// Builds the arrays from entries sorted by parent position and then coordinate, and returns
+    /// them with the number of own positions. Replaces each entry's parent position in `positions`
+    /// with its own position. Equal entries share a position if the level is unique. If the level
+    /// allows one entry in each fiber, the caller passes no more.
     ///
-    /// # Errors
-    /// When the arrays would exceed the memory that can be had, or positions exceed `i64`.
+    /// # Errors When the arrays exceed the available memory, or positions exceed `i64`.
     fn build(
         &self,
         format: LevelFormat,
@@ -162,21 +165,22 @@ pub trait Level: Sync {
         positions: &mut [u64],
     ) -> Result<(Vec<Array>, u64), crate::Error>;
 
-    /// The entries below `parents` positions, read off the arrays without going through the coordinates: as many as there
-    /// are stored coordinates, or runs of them where a run has one position, or places for them in arrays of fixed length.
+    /// Returns the range of entries below `parents` positions, read off the arrays without
+    /// iterating over coordinates. An entry is a stored coordinate, a run that shares one position,
+    /// or a slot of an array of fixed length.
     fn entries(&self, data: LevelData<'_>, parents: u64) -> Range<u64>;
 
-    /// One more than the last of its positions below `parents` positions.
+    /// Returns one more than the last own position below `parents` positions.
     fn positions(&self, data: LevelData<'_>, parents: u64) -> u64 {
         self.entries(data, parents).end
     }
 
-    /// Calls `visit(coordinate, own positions)` for every stored coordinate of the fiber below the parent positions
-    /// `fiber`, ascending when the level is ordered.
+    /// Calls `visit(coordinate, own positions)` for every stored coordinate of the fiber below the
+    /// parent positions `fiber`, in ascending order if the level is ordered.
     fn for_each(&self, data: LevelData<'_>, fiber: Range<u64>, visit: &mut dyn FnMut(u64, Range<u64>));
 
-    /// Counts the own positions of each stored coordinate of the fiber below `fiber`, in addition to what `counts` has, and
-    /// gives how many they are.
+    /// Adds the number of own positions of each stored coordinate below `fiber` to `counts`, and
+    /// returns their sum.
     fn tally(&self, data: LevelData<'_>, fiber: Range<u64>, counts: &mut [u32]) -> u64 {
         let mut all = 0;
         self.for_each(data, fiber, &mut |i, positions| {
@@ -188,8 +192,8 @@ pub trait Level: Sync {
         all
     }
 
-    /// As [`Level::for_each`], over the stored coordinates in a range, until `visit` breaks. Levels that find coordinates
-    /// look at no others.
+    /// Visits the stored coordinates in a range, like [`Level::for_each`], until `visit` breaks.
+    /// Levels with a search visit no others.
     fn for_each_within(
         &self,
         data: LevelData<'_>,
@@ -206,27 +210,29 @@ pub trait Level: Sync {
         flow
     }
 
-    /// The own positions of a coordinate of the fiber below `fiber`, if it is stored; the first run of it where the
-    /// level is neither ordered nor unique.
+    /// Returns the own positions of a coordinate of the fiber below `fiber`, if it is stored; in a
+    /// level that is neither ordered nor unique, its first run.
     fn locate(&self, data: LevelData<'_>, fiber: Range<u64>, coordinate: u64) -> Option<Range<u64>>;
 
-    /// As what a kernel writes it: what is known only once all is written is laid out when the kernel has run.
+    /// Returns the kind as which a kernel writes the level. Arrays that depend on the complete data
+    /// are laid out after the kernel has run.
     fn written_as(&self) -> LevelKind {
         self.kind()
     }
 
-    /// How the fibers of a tensor that was written in parts come to lie behind each other.
+    /// Returns how the fibers of a tensor that was written in parts are concatenated.
     fn concatenation(&self) -> Concatenation {
         Concatenation::None
     }
 
-    /// The level as one whose positions are those of runs, if it is one.
+    /// Returns the level as a level of runs, if it is one.
     fn as_runs(&self) -> Option<&dyn RunLevel> {
         None
     }
 }
 
-/// The element type of an array of that class for a level of `dimension` coordinates and up to `positions` positions.
+/// Returns the element type of an array for a level of `dimension` coordinates and up to
+/// `positions` positions.
 pub fn array_prim(class: ArrayClass, dimension: u64, positions: u64) -> Prim {
     match class {
         ArrayClass::Position if positions < 1 << 31 => Prim::I32,
@@ -241,8 +247,8 @@ pub fn array_prim(class: ArrayClass, dimension: u64, positions: u64) -> Prim {
     }
 }
 
-/// Whether an array of that class may have elements of that type. Narrow and wide ones are both taken, as their
-/// contents are checked against dimension and length.
+/// Returns whether an array of the class may have elements of this type. Both narrow and wide types
+/// are accepted, since contents are checked against dimension and length.
 pub fn accepts(class: ArrayClass, prim: Prim) -> bool {
     match class {
         ArrayClass::Position | ArrayClass::End => matches!(prim, Prim::I32 | Prim::I64),
@@ -256,7 +262,7 @@ pub fn accepts(class: ArrayClass, prim: Prim) -> bool {
 mod tests {
     use super::*;
 
-    /// Protects the registry: each kind stands where it is looked for.
+    /// Each kind is registered under its own name.
     #[test]
     fn kinds_are_registered() {
         for kind in LevelKind::all() {
@@ -264,7 +270,7 @@ mod tests {
         }
     }
 
-    /// Protects generated code that probes tables: the slots are part of the layout.
+    /// Generated code probes tables, so the slots are part of the layout.
     #[test]
     fn slots_are_fixed() {
         let slots = [(0, 0, 8), (0, 1, 8), (1, 0, 8), (3, 1 << 40, 1 << 20), (1 << 40, 12345, 1 << 33)];

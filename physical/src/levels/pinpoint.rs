@@ -1,7 +1,8 @@
-//! Pinpoints: one coordinate a fiber at most.
+//! Pinpoints: at most one coordinate in each fiber.
 //!
-//! The fiber below position `p` has the coordinate `idx[p]`, or none where that is the dimension; its own position is
-//! `p`. Below the position of a fiber without a coordinate lie fill values and empty fibers.
+//! The fiber below position `p` has the coordinate `idx[p]`, or none if that is the dimension; its
+//! own position is `p`. Below the position of a fiber without a coordinate are fill values and
+//! empty fibers.
 
 use super::{ArrayClass, ArraySpec, Fibers, Level, LevelData, array_prim};
 use crate::Error;

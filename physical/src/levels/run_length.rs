@@ -1,10 +1,10 @@
 //! Run-length levels: runs of coordinates with equal children, which cover every coordinate.
 //!
-//! `ptr` has one element more than there are parent positions; the runs of the fiber below position `p` are
-//! `ptr[p]..ptr[p + 1]`. Run `q` goes from the end of the run before it in its fiber, or 0, to `right[q]` exclusively,
-//! and the last one of each fiber ends at the dimension. The position of a run is its number. What has not been stored
-//! is a run, too: below it lie fill values and empty fibers.
-//! A single fiber is an Arrow run-end encoded array: `right` are its run ends.
+//! `ptr` has one element more than there are parent positions; the runs of the fiber below position
+//! `p` are `ptr[p]..ptr[p + 1]`. Run `q` starts at the end of the previous run in its fiber, or at
+//! 0, and ends before `right[q]`. The last run of each fiber ends at the dimension. The position of
+//! a run is its number. Coordinates that are not stored form runs, too: below them are fill values
+//! and empty fibers. A single fiber is an Arrow run-end encoded array: `right` are its run ends.
 
 use super::list::{check_ptr, listed};
 use super::runs::{build_each, check_end, ends_of, first_ending_after, visit_each};

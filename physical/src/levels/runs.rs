@@ -1,5 +1,4 @@
-//! Levels whose positions are those of runs, what they have in common: neighbouring coordinates with equal children
-//! share one position.
+//! Shared parts of run levels: adjacent coordinates with equal children share one position.
 
 use super::list::{check_len, lower_bound};
 use super::{ArrayClass, LevelData, array_prim};
@@ -18,13 +17,13 @@ pub struct Run {
     pub right: u64,
 }
 
-/// What is particular to a level of runs.
+/// The kind-specific parts of a run level.
 pub trait RunLevel {
-    /// Builds the arrays from runs that are sorted by parent and coordinate, not empty, and do not overlap; writes the
-    /// own position of each to `positions`, and gives the number of own positions.
+    /// Builds the arrays from runs that are not empty, sorted by parent and coordinate, and do not
+    /// overlap. Appends the own position of each run to `positions`, and returns the arrays with
+    /// the number of own positions.
     ///
-    /// # Errors
-    /// When the arrays would exceed the memory that can be had.
+    /// # Errors When the arrays exceed the available memory.
     fn build_runs(
         &self,
         dimension: u64,
@@ -33,11 +32,12 @@ pub trait RunLevel {
         positions: &mut Vec<u64>,
     ) -> Result<(Vec<Array>, u64), Error>;
 
-    /// Calls `visit(coordinates, own position)` for each run of the fiber below a parent position, ascending.
+    /// Calls `visit(coordinates, own position)` for each run of the fiber below a parent position,
+    /// in ascending order.
     fn for_each_run(&self, data: LevelData<'_>, parent: u64, visit: &mut dyn FnMut(Range<u64>, u64));
 }
 
-/// Builds a level from entries, each a run of its own: see [`super::Level::build`].
+/// Builds a level from entries, each of which becomes a run: see [`super::Level::build`].
 pub(super) fn build_each(
     level: &dyn RunLevel,
     dimension: u64,
@@ -65,19 +65,20 @@ pub(super) fn visit_each(
     }
 }
 
-/// The first run of `runs` that ends after the coordinate, or their end.
+/// Returns the first run of `runs` that ends after the coordinate, or their end.
 pub(super) fn first_ending_after(right: Indices<'_>, runs: Range<u64>, coordinate: u64) -> u64 {
     lower_bound(runs, |q| right.get(q) <= coordinate)
 }
 
-/// The arrays of positions and ends of a level that counts its runs.
+/// Returns the arrays `ptr` and `right` of a level that numbers its runs.
 pub(super) fn ends_of(ptr: &[u64], right: Vec<u64>, dimension: u64) -> (Array, Array) {
     let ends = Array::from_indices(array_prim(ArrayClass::End, dimension, 0), right.into_iter());
     let prim = array_prim(ArrayClass::Position, dimension, ends.len() as u64);
     (Array::from_indices(prim, ptr.iter().copied()), ends)
 }
 
-/// Checks that run `q`, which begins at `left` at the earliest, ends after it and within the dimension.
+/// Checks that run `q`, which starts at `left` at the earliest, is not empty and ends within the
+/// dimension. Returns its end.
 pub(super) fn check_end(right: Indices<'_>, q: u64, left: u64, dimension: u64) -> Result<u64, String> {
     let end = right.get(q);
     if end > dimension {
@@ -89,7 +90,7 @@ pub(super) fn check_end(right: Indices<'_>, q: u64, left: u64, dimension: u64) -
     Ok(end)
 }
 
-/// Checks that two arrays of runs are of one length.
+/// Checks that two arrays of runs have the same length.
 pub(super) fn check_same_len(left: Indices<'_>, right: Indices<'_>) -> Result<(), String> {
     check_len("left", left.len(), right.len())
 }

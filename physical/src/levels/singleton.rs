@@ -1,8 +1,9 @@
-//! Singleton levels: one coordinate for each position of the parent, the inner modes of COO.
+//! Singleton levels: one coordinate for each parent position, as in the inner modes of COO.
 //!
-//! `idx` has an element for each parent position, and positions are those of the parent. A fiber is a range of parent
-//! positions (a run of equal coordinates of the level above); its coordinates ascend, strictly if the level is unique.
-//! If it is not, a coordinate hands down the range of its positions to the singleton below.
+//! `idx` has one element for each parent position, and own positions are those of the parent. A
+//! fiber is a range of parent positions (a run of equal coordinates of the level above). Its
+//! coordinates ascend, strictly if the level is unique. If not, the positions of a coordinate are a
+//! fiber of the singleton below.
 
 use super::list::{check_fiber, find_run, handed_down, tally, visit_runs};
 use super::{ArrayClass, ArraySpec, Concatenation, Fibers, Level, LevelData, array_prim};

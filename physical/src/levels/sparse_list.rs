@@ -1,10 +1,11 @@
-//! Sparse lists (compressed levels): the stored coordinates of each fiber, in a row.
+//! Sparse lists (compressed levels): the stored coordinates of each fiber, one after the other.
 //!
 //! `ptr` has one element more than there are parent positions; the fiber below position `p` is
-//! `idx[ptr[p]..ptr[p + 1]]`, and the position of an entry is its place in `idx`. `ptr[0]` may exceed 0, as it does in
-//! slices of Arrow arrays; positions before it are unused.
-//! In a unique list the coordinates of a fiber ascend strictly. In one that is not unique they do not descend, and a
-//! coordinate hands down the range of its positions. In one that is not ordered they come as they come.
+//! `idx[ptr[p]..ptr[p + 1]]`, and the position of an entry is its index in `idx`. `ptr[0]` may
+//! exceed 0, as in slices of Arrow arrays; positions before it are unused. In a unique list the
+//! coordinates of a fiber ascend strictly. In a list that is not unique they do not descend, and
+//! the positions of a coordinate are a fiber of the next level. In a list that is not ordered they
+//! may have any order.
 
 use super::list::{build_list, check_list, find_run, handed_down, listed, lower_bound, tally, visit_runs};
 use super::{ArrayClass, ArraySpec, Concatenation, Fibers, Level, LevelData};
@@ -90,7 +91,7 @@ impl Level for SparseList {
     }
 }
 
-/// The entries below the parent positions `fiber`.
+/// Returns the entries below the parent positions `fiber`.
 fn entries(data: LevelData<'_>, fiber: &Range<u64>) -> Range<u64> {
     let ptr = data.arrays[0].indices();
     ptr.get(fiber.start)..ptr.get(fiber.end)

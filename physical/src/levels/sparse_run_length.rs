@@ -1,8 +1,9 @@
-//! Sparse run-length levels: runs of coordinates with equal children, and nothing between them.
+//! Sparse run-length levels: runs of coordinates with equal children, and nothing stored between
+//! them.
 //!
-//! `ptr` has one element more than there are parent positions; the runs of the fiber below position `p` are
-//! `ptr[p]..ptr[p + 1]`. Run `q` has the coordinates `left[q]..right[q]`, of which there is one at least; runs of a
-//! fiber ascend and do not overlap. The position of a run is its number.
+//! `ptr` has one element more than there are parent positions; the runs of the fiber below position
+//! `p` are `ptr[p]..ptr[p + 1]`. Run `q` has the coordinates `left[q]..right[q]`, at least one; the
+//! runs of a fiber ascend and do not overlap. The position of a run is its number.
 
 use super::list::{check_ptr, listed};
 use super::runs::{build_each, check_end, check_same_len, ends_of, first_ending_after, visit_each};

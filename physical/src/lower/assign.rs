@@ -1,4 +1,5 @@
-//! Assignments: a value stored in a leaf or a local, plainly or folded into what is there, as often as it is due.
+//! Assignments: the store or fold of a value into a leaf or local, repeated as often as `times`
+//! says.
 
 use super::build::{load, local, truth};
 use super::cx::Cx;
@@ -19,7 +20,7 @@ use redpoll_logic::{LeafKind, Scalar};
 pub(crate) fn lower(cx: &mut Cx<'_>, state: &State, a: &Assign) {
     let cursor = state.acc(a.lhs).cursor.clone();
     if let Cursor::Fiber(Fiber { present: Some(present), .. }) = &cursor {
-        // In the pattern of an input nothing is written where that stores nothing.
+        // In the pattern of an input, nothing is written where the input stores nothing.
         let there = state.clone().with_present(a.lhs);
         let then = cx.block(|cx| lower(cx, &there, a));
         return cx.push_if(present.clone(), then, Vec::new());
@@ -61,7 +62,7 @@ pub(crate) fn lower(cx: &mut Cx<'_>, state: &State, a: &Assign) {
     mark(cx, &dirty);
 }
 
-/// The value to be stored. Parts of a struct are computed before any is stored.
+/// Returns the value to be stored. All parts of a struct are computed before the first is stored.
 fn combined(cx: &mut Cx<'_>, op: Option<(&Op, Laws<'_>)>, current: Value, rhs: Value) -> Value {
     let result = match op {
         None => rhs,
@@ -90,7 +91,7 @@ fn mark(cx: &mut Cx<'_>, dirty: &[Local]) {
     }
 }
 
-/// The value at a position of a tensor's leaf; `true` below a pattern.
+/// Returns the value at a position of a tensor's leaf; `true` for a pattern.
 pub(crate) fn load_leaf(cx: &Cx<'_>, tensor: TensorId, position: &Expr) -> Value {
     let ty = &cx.program.tensors[tensor.index()].ty;
     match ty.format.leaf {
@@ -102,7 +103,7 @@ pub(crate) fn load_leaf(cx: &Cx<'_>, tensor: TensorId, position: &Expr) -> Value
     }
 }
 
-/// Stores a value at a place.
+/// Stores a value at a position of a tensor's leaf.
 pub(crate) fn store(cx: &mut Cx<'_>, place: &Place, parts: &[Expr]) {
     for (k, part) in parts.iter().enumerate() {
         let buffer = cx.tensor(place.tensor).leaf[k];

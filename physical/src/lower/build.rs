@@ -1,32 +1,33 @@
-//! Constructors of Assembly expressions that fold what is constant, so that lowering can write index arithmetic plainly.
+//! Constructors of Assembly expressions that fold constants, so that lowering can write index
+//! arithmetic plainly.
 //!
-//! Index expressions are kept in the form `base + constant` wherever they have it: then equal coordinates compare equal
-//! as trees, and the prover sees through them.
+//! Index expressions have the form `base + constant` where possible. Equal coordinates are then
+//! equal trees, which the prover can compare.
 
 use crate::assembly::{BinaryOp, Buffer, CompareOp, Expr, Local, UnaryOp};
 use redpoll_logic::{Prim, Scalar};
 
-/// An `i64` constant.
+/// Returns an `i64` constant.
 pub(crate) fn int(v: i64) -> Expr {
     Expr::Const(Scalar::I64(v))
 }
 
-/// A `bool` constant.
+/// Returns a `bool` constant.
 pub(crate) fn truth(v: bool) -> Expr {
     Expr::Const(Scalar::Bool(v))
 }
 
-/// The value of a local.
+/// Returns the value of a local.
 pub(crate) fn local(l: Local) -> Expr {
     Expr::Local(l)
 }
 
-/// `buffer[at]`
+/// Returns `buffer[at]`.
 pub(crate) fn load(buffer: Buffer, at: Expr) -> Expr {
     Expr::Load { buffer, at: Box::new(at) }
 }
 
-/// The constant, if it is an `i64` one.
+/// Returns the constant, if the expression is an `i64` constant.
 pub(crate) fn as_int(e: &Expr) -> Option<i64> {
     match e {
         Expr::Const(Scalar::I64(v)) => Some(*v),
@@ -34,7 +35,7 @@ pub(crate) fn as_int(e: &Expr) -> Option<i64> {
     }
 }
 
-/// The constant, if it is a `bool` one.
+/// Returns the constant, if the expression is a `bool` constant.
 pub(crate) fn as_truth(e: &Expr) -> Option<bool> {
     match e {
         Expr::Const(Scalar::Bool(v)) => Some(*v),
@@ -42,7 +43,8 @@ pub(crate) fn as_truth(e: &Expr) -> Option<bool> {
     }
 }
 
-/// Splits off the constant summand of an `i64` expression: `(base, constant)`, the base `None` when there is none.
+/// Splits off the constant summand of an `i64` expression: `(base, constant)`, with base `None` for
+/// a constant.
 pub(crate) fn split(e: &Expr) -> (Option<&Expr>, i64) {
     match e {
         Expr::Const(Scalar::I64(v)) => (None, *v),
@@ -62,7 +64,7 @@ fn join(base: Option<Expr>, constant: i64) -> Expr {
     }
 }
 
-/// `a + b`
+/// Returns `a + b`.
 pub(crate) fn add(a: &Expr, b: &Expr) -> Expr {
     let ((x, c), (y, d)) = (split(a), split(b));
     let base = match (x, y) {
@@ -72,12 +74,12 @@ pub(crate) fn add(a: &Expr, b: &Expr) -> Expr {
     join(base, c.wrapping_add(d))
 }
 
-/// `a + c`
+/// Returns `a + c`.
 pub(crate) fn plus(a: &Expr, c: i64) -> Expr {
     add(a, &int(c))
 }
 
-/// `a - b`
+/// Returns `a - b`.
 pub(crate) fn sub(a: &Expr, b: &Expr) -> Expr {
     let ((x, c), (y, d)) = (split(a), split(b));
     let base = match (x, y) {
@@ -92,7 +94,7 @@ pub(crate) fn sub(a: &Expr, b: &Expr) -> Expr {
     join(base, c.wrapping_sub(d))
 }
 
-/// `a * b`
+/// Returns `a * b`.
 pub(crate) fn mul(a: &Expr, b: &Expr) -> Expr {
     match (as_int(a), as_int(b)) {
         (Some(x), Some(y)) => int(x.wrapping_mul(y)),
@@ -103,18 +105,19 @@ pub(crate) fn mul(a: &Expr, b: &Expr) -> Expr {
     }
 }
 
-/// `a / by`, rounded up, where `by` is at least 1.
+/// Returns `a / by` rounded up, where `by` is at least 1.
 pub(crate) fn ceil_div(a: &Expr, by: i64) -> Expr {
     match as_int(a) {
         _ if by == 1 => a.clone(),
         Some(a) => int(a.div_euclid(by) + i64::from(a.rem_euclid(by) != 0)),
         None if by.count_ones() == 1 => exact_div(&plus(a, by - 1), by),
-        // Division truncates, which rounds up what is negative.
+        // Division truncates, which already rounds negative quotients up.
         None => exact_div(&add(a, &select(&lt(&int(0), a), &int(by - 1), &int(0))), by),
     }
 }
 
-/// `a / by` where `by`, at least 1, divides `a`; rounded towards zero or down otherwise.
+/// Returns `a / by`, where `by` is at least 1 and divides `a`. Other quotients are rounded towards
+/// zero or down.
 pub(crate) fn exact_div(a: &Expr, by: i64) -> Expr {
     match as_int(a) {
         _ if by == 1 => a.clone(),
@@ -129,7 +132,7 @@ pub(crate) fn exact_div(a: &Expr, by: i64) -> Expr {
     }
 }
 
-/// Whether `by`, at least 1, divides `a`.
+/// Returns the condition that `by`, which is at least 1, divides `a`.
 pub(crate) fn is_multiple(a: &Expr, by: i64) -> Expr {
     match as_int(a) {
         _ if by == 1 => truth(true),
@@ -144,12 +147,12 @@ pub(crate) fn is_multiple(a: &Expr, by: i64) -> Expr {
     }
 }
 
-/// `min(a, b)` of `i64`s.
+/// Returns `min(a, b)` of `i64` expressions.
 pub(crate) fn min(a: &Expr, b: &Expr) -> Expr {
     extremum(BinaryOp::Min, a, b)
 }
 
-/// `max(a, b)` of `i64`s.
+/// Returns `max(a, b)` of `i64` expressions.
 pub(crate) fn max(a: &Expr, b: &Expr) -> Expr {
     extremum(BinaryOp::Max, a, b)
 }
@@ -165,7 +168,7 @@ fn extremum(op: BinaryOp, a: &Expr, b: &Expr) -> Expr {
     }
 }
 
-/// A comparison of `i64`s.
+/// Returns a comparison of `i64` expressions.
 pub(crate) fn compare(op: CompareOp, a: &Expr, b: &Expr) -> Expr {
     let ((x, c), (y, d)) = (split(a), split(b));
     if x == y {
@@ -182,22 +185,22 @@ pub(crate) fn compare(op: CompareOp, a: &Expr, b: &Expr) -> Expr {
     }
 }
 
-/// `a == b`
+/// Returns `a == b`.
 pub(crate) fn eq(a: &Expr, b: &Expr) -> Expr {
     compare(CompareOp::Eq, a, b)
 }
 
-/// `a < b`
+/// Returns `a < b`.
 pub(crate) fn lt(a: &Expr, b: &Expr) -> Expr {
     compare(CompareOp::Lt, a, b)
 }
 
-/// `a <= b`
+/// Returns `a <= b`.
 pub(crate) fn le(a: &Expr, b: &Expr) -> Expr {
     compare(CompareOp::Le, a, b)
 }
 
-/// `a and b`, both evaluated.
+/// Returns `a and b`, which evaluates both.
 pub(crate) fn and(a: &Expr, b: &Expr) -> Expr {
     match (as_truth(a), as_truth(b)) {
         (Some(true), _) | (_, Some(false)) => b.clone(),
@@ -206,7 +209,7 @@ pub(crate) fn and(a: &Expr, b: &Expr) -> Expr {
     }
 }
 
-/// `a or b`, both evaluated.
+/// Returns `a or b`, which evaluates both.
 pub(crate) fn or(a: &Expr, b: &Expr) -> Expr {
     match (as_truth(a), as_truth(b)) {
         (Some(false), _) | (_, Some(true)) => b.clone(),
@@ -215,7 +218,7 @@ pub(crate) fn or(a: &Expr, b: &Expr) -> Expr {
     }
 }
 
-/// `not a`
+/// Returns `not a`.
 pub(crate) fn not(a: &Expr) -> Expr {
     match (as_truth(a), a) {
         (Some(v), _) => truth(!v),
@@ -224,7 +227,7 @@ pub(crate) fn not(a: &Expr) -> Expr {
     }
 }
 
-/// `cond ? a : b`, both evaluated.
+/// Returns `cond ? a : b`, which evaluates both.
 pub(crate) fn select(cond: &Expr, a: &Expr, b: &Expr) -> Expr {
     match as_truth(cond) {
         Some(true) => a.clone(),
@@ -234,7 +237,7 @@ pub(crate) fn select(cond: &Expr, a: &Expr, b: &Expr) -> Expr {
     }
 }
 
-/// The `bool` as 0 or 1.
+/// Returns the `bool` as 0 or 1.
 pub(crate) fn count(cond: &Expr) -> Expr {
     match as_truth(cond) {
         Some(v) => int(i64::from(v)),
@@ -242,8 +245,8 @@ pub(crate) fn count(cond: &Expr) -> Expr {
     }
 }
 
-/// Whether evaluating the expression twice costs no more than naming it: a constant, a local or parameter, or one of
-/// them plus a constant.
+/// Returns whether evaluating the expression twice costs no more than assigning it to a local: a
+/// constant, local or parameter, or one of them plus a constant.
 pub(crate) fn is_cheap(e: &Expr) -> bool {
     match split(e).0 {
         None => true,
@@ -251,7 +254,7 @@ pub(crate) fn is_cheap(e: &Expr) -> bool {
     }
 }
 
-/// Whether the expression reads no memory.
+/// Returns whether the expression reads no memory.
 pub(crate) fn is_register_only(e: &Expr) -> bool {
     match e {
         Expr::Const(_) | Expr::Local(_) | Expr::Param(_) => true,

@@ -1,12 +1,14 @@
-//! The last pass over a function: flags that are known are decided, and what nobody reads is not computed.
+//! The last pass over a function: decides conditions on flags of constant value, and removes
+//! assignments to locals that are never read.
 //!
-//! Lowering emits code piecewise and so cannot know that a flag was just set, or that a cursor is never looked at.
+//! Lowering emits code piecewise, so it cannot see that a flag was just set or that a cursor is
+//! never read.
 
 use crate::assembly::{Expr, Function, Local, Stmt};
 use redpoll_logic::Scalar;
 use std::collections::HashMap;
 
-/// The function with known flags decided and dead assignments removed.
+/// Returns the function with constant flags decided and dead assignments removed.
 pub(crate) fn cleanup(mut f: Function) -> Function {
     f.body = decide(f.body, &mut HashMap::new());
     loop {
@@ -20,7 +22,8 @@ pub(crate) fn cleanup(mut f: Function) -> Function {
     }
 }
 
-/// Decides conditions that are flags of known value. `known` holds the flags on entry and, after, on exit.
+/// Decides conditions that are flags of constant value. `known` holds the flags on entry, and on
+/// return those on exit.
 fn decide(body: Vec<Stmt>, known: &mut HashMap<Local, bool>) -> Vec<Stmt> {
     let mut out = Vec::new();
     for stmt in body {
@@ -66,7 +69,8 @@ fn decide(body: Vec<Stmt>, known: &mut HashMap<Local, bool>) -> Vec<Stmt> {
     out
 }
 
-/// The body of a loop: nothing is known on entry, nor after, of what it assigns.
+/// Decides conditions in the body of a loop. Locals that the body assigns are unknown on entry and
+/// after the loop.
 fn decide_loop(body: Vec<Stmt>, known: &mut HashMap<Local, bool>) -> Vec<Stmt> {
     let mut assigned = Vec::new();
     note_assigned(&body, &mut assigned);
@@ -91,7 +95,7 @@ fn note_assigned(body: &[Stmt], assigned: &mut Vec<Local>) {
 pub(super) fn note_reads(body: &[Stmt], reads: &mut [bool]) {
     for stmt in body {
         match stmt {
-            // A local that only its own assignment reads is not read.
+            // A local that only its own assignment reads is dead.
             Stmt::Assign(local, value) => {
                 let was = reads[local.index()];
                 note_expr(value, reads);
@@ -167,7 +171,7 @@ fn remove_dead(body: Vec<Stmt>, reads: &[bool]) -> Vec<Stmt> {
         .collect()
 }
 
-/// The number of statements.
+/// Returns the number of statements.
 fn count(body: &[Stmt]) -> usize {
     body.iter()
         .map(|stmt| match stmt {

@@ -1,4 +1,5 @@
-//! The start of lowering: Notation with every access replaced by a number, every access at the root of its tensor.
+//! The start of lowering: replaces every access of Notation with a number, whose cursor is the root
+//! of its tensor.
 
 use super::cx::Cx;
 use super::state::{Acc, Check, State, Sub};
@@ -9,7 +10,7 @@ use crate::notation::{Access, Bounds, Expr, Program, Stmt};
 use redpoll_logic::Scalar;
 use std::rc::Rc;
 
-/// The program as a tree and a state.
+/// Converts the program of the context to a tree and a state.
 pub(crate) fn convert(cx: &Cx<'_>, tables: &Tables) -> (State, Tree) {
     let mut conversion = Conversion { cx, tables, state: State::default() };
     let program: &Program = cx.program;
@@ -55,7 +56,7 @@ impl Conversion<'_, '_> {
         }
     }
 
-    /// A bound of a loop: the size of a storage mode is a parameter.
+    /// Converts a bound of a loop. The size of a storage mode becomes its parameter.
     fn bound(&mut self, e: &Expr) -> Term {
         if let Expr::Literal(Scalar::I64(n)) = e {
             let of_that_size = |p: &ParamSource| matches!(p, ParamSource::Dimension(d) if *d as i64 == *n);

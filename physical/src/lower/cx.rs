@@ -1,4 +1,5 @@
-//! The context of lowering: the function under construction, what is bound, what is known.
+//! The context of lowering: the function under construction, the bindings, and the facts proved so
+//! far.
 
 use super::build::{self, add, and, int, is_cheap, is_register_only, lt, mul, not, split};
 use super::expand::Laws;
@@ -19,15 +20,16 @@ use redpoll_logic::{FloatMode, Prim};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// In a function of more statements than this, no statement is copied that stands in the code more than once already:
-/// what is left is emitted compactly, however many accesses multiply their cases.
+/// Number of statements beyond which no statement that occurs more than once in the code is copied
+/// again. The rest of the function is emitted compactly, however many accesses multiply their
+/// cases.
 const LONG: usize = 1500;
 
-/// The function under construction and what is known where code is being emitted.
+/// The function under construction and the facts that are proved where code is being emitted.
 pub(crate) struct Cx<'p> {
     pub(crate) program: &'p Program,
     pub(crate) mode: FloatMode,
-    /// What is proved of extents here.
+    /// The facts proved of extents here.
     pub(crate) prover: Prover,
     pub(crate) locals: Vec<LocalDecl>,
     pub(crate) buffers: Vec<BufferDecl>,
@@ -37,29 +39,31 @@ pub(crate) struct Cx<'p> {
     indices: Vec<Option<Expr>>,
     /// The values of variables that are bound.
     vars: Vec<Option<Value>>,
-    /// What the program asks of the rounds of loops.
+    /// The form of rounds (lanes, unrolling) that the program requests for each loop.
     rounds: HashMap<Index, Rounds>,
-    /// How many loops are open: a tensor declared inside of one is declared again and again.
+    /// Number of open loops: a tensor declared inside one is declared in every round.
     pub(crate) depth: usize,
-    /// How often the statement at hand stands in the code.
+    /// Number of times that the current statement occurs in the code.
     copies: u32,
     most_copies: u32,
-    /// How many statements have been emitted, those of dropped blocks too.
+    /// Number of statements emitted, including those of dropped blocks.
     emitted: usize,
     out: Vec<Stmt>,
-    /// The bounds of the chunk, until the loop that they cut has been lowered.
+    /// The bounds of the chunk, until the loop that the chunk cuts has been lowered.
     chunk: Option<(Local, Local)>,
-    /// How many entries lists have on average, by level, where rounds of intersections are to be independent.
+    /// The average number of entries in lists, by level, if rounds of intersections are to be
+    /// independent.
     pub(crate) lengths: Option<&'p Lengths>,
     /// The sizes of storage modes that are parameters.
     pub(crate) sizes: Vec<(i64, Expr)>,
     /// The subscripts that are checked.
     pub(crate) checks: Vec<Checked>,
-    /// Where the number of a site and a coordinate are recorded when a check fails: a buffer and its first element for them.
+    /// The record of a failed check: a buffer and its first element for the number of the check and
+    /// the coordinate.
     pub(crate) failure: Option<(Buffer, i64)>,
-    /// The cursors of walks that are to be folded in lanes, and in how many.
+    /// The cursors of walks to be folded in lanes, with the number of lanes.
     pub(crate) walks: Vec<(Local, u16)>,
-    /// The special values that tensors and variables may have.
+    /// The special values that tensors and variables may contain.
     specials: Specials,
 }
 
@@ -96,7 +100,7 @@ impl<'p> Cx<'p> {
         }
     }
 
-    /// The lanes that the program asks for in a loop.
+    /// Returns the number of lanes that the program requests for a loop.
     pub(crate) fn lanes(&self, index: Index) -> Option<u8> {
         match self.rounds.get(&index) {
             Some(Rounds::Lanes(lanes)) => Some(*lanes),
@@ -104,8 +108,8 @@ impl<'p> Cx<'p> {
         }
     }
 
-    /// Appends the loop over the entries that a nest meets; its body stands as often in a round as the program asks for.
-    /// Where entries are long lists that lanes share, rounds stay single.
+    /// Appends the loop over the entries of a nest, unrolled as often as the program requests.
+    /// Loops over long lists that lanes share are not unrolled.
     pub(crate) fn push_steps(&mut self, index: Option<Index>, cond: Expr, body: Vec<Stmt>) {
         let copies = match index.and_then(|index| self.rounds.get(&index)) {
             Some(Rounds::Unrolled(copies)) if self.lengths.is_none() => *copies,
@@ -121,7 +125,8 @@ impl<'p> Cx<'p> {
         self.push(Stmt::While { cond, body: unrolled });
     }
 
-    /// Notes that a loop that goes on while `more` holds, of a cursor, is to be folded in lanes, if the program asks for it.
+    /// Records that the loop with condition `more` on a cursor is to be folded in lanes, if the
+    /// program requests them.
     pub(crate) fn ask_for_lanes(&mut self, index: Index, more: &Expr) {
         if let (Some(lanes), Expr::Compare(CompareOp::Lt, cursor, _)) = (self.lanes(index), more)
             && let Expr::Local(cursor) = **cursor
@@ -130,29 +135,30 @@ impl<'p> Cx<'p> {
         }
     }
 
-    /// The code emitted so far at this place.
+    /// Takes the code emitted so far in the current block.
     pub(crate) fn finish(&mut self) -> Vec<Stmt> {
         std::mem::take(&mut self.out)
     }
 
-    /// The parameter that stands for a size.
+    /// Returns the parameter that stands for a size.
     pub(crate) fn size(&self, n: i64) -> Option<Expr> {
         self.sizes.iter().find(|(size, _)| *size == n).map(|(_, param)| param.clone())
     }
 
-    /// The number of the check of a subscript.
+    /// Returns the number of the check of a subscript.
     pub(crate) fn site(&self, tensor: TensorId, mode: usize, site: &Arc<Site>) -> u32 {
         let is = |c: &Checked| c.tensor == tensor && c.mode == mode && Arc::ptr_eq(&c.site, site);
         self.checks.iter().position(is).expect("every check of the program is listed") as u32
     }
 
-    /// Ends the run because a coordinate is out of bounds.
+    /// Emits the end of the run because a coordinate is out of bounds.
     pub(crate) fn fail(&mut self, violation: &Violation) {
         let (buffer, first) = self.failure.expect("a function with checks has room to record which one failed");
         let coordinate = match &violation.coordinate {
             Coordinate::Known(coordinate) => coordinate.clone(),
             Coordinate::Along { index, scale, offset, first } => {
-                // A loop whose rounds are all alike is done in its first round.
+                // A loop whose rounds are all equal is lowered as its first round, with no index
+                // bound.
                 let round = index.and_then(|i| self.index(i)).unwrap_or(first);
                 add(&mul(&int(*scale), round), offset)
             }
@@ -164,24 +170,24 @@ impl<'p> Cx<'p> {
         self.push(Stmt::Return(Status::OutOfBounds));
     }
 
-    /// Whether nothing comes to the end of the code so far.
+    /// Returns whether the code so far ends with a return, so that code after it is unreachable.
     fn has_ended(&self) -> bool {
         matches!(self.out.last(), Some(Stmt::Return(_)))
     }
 
-    /// Whether nothing outside of the program reads a level, and all that does so inside looks it up.
+    /// Returns whether every read of a level is inside the program and looks it up.
     pub(crate) fn looks_up(&self, at: At) -> bool {
         let is_local = self.program.tensors[at.tensor.index()].role == Role::Local;
         is_local && self.program.body.looks_up(at.tensor, at.level)
     }
 
-    /// A new local.
+    /// Adds a local.
     pub(crate) fn new_local(&mut self, name: &str, prim: Prim) -> Local {
         self.locals.push(LocalDecl { name: name.to_string(), prim });
         Local(self.locals.len() as u32 - 1)
     }
 
-    /// A new buffer.
+    /// Adds a buffer.
     pub(crate) fn new_buffer(&mut self, decl: BufferDecl) -> Buffer {
         self.buffers.push(decl);
         Buffer(self.buffers.len() as u32 - 1)
@@ -203,7 +209,7 @@ impl<'p> Cx<'p> {
         }
     }
 
-    /// The code of the block at hand so far.
+    /// Returns the code of the current block so far.
     pub(crate) fn code(&mut self) -> &mut Vec<Stmt> {
         &mut self.out
     }
@@ -213,7 +219,8 @@ impl<'p> Cx<'p> {
         self.push(Stmt::Assign(local, value));
     }
 
-    /// The code that `emit` emits, apart. What is known while it is emitted is forgotten after: it may not run.
+    /// Returns the code that `emit` emits as a separate block. Facts learned in it are dropped
+    /// afterwards, because the block may not run.
     pub(crate) fn block(&mut self, emit: impl FnOnce(&mut Self)) -> Vec<Stmt> {
         let outer = std::mem::take(&mut self.out);
         let scope = self.prover.open();
@@ -222,7 +229,8 @@ impl<'p> Cx<'p> {
         std::mem::replace(&mut self.out, outer)
     }
 
-    /// The body of a loop that `emit` emits: what is declared in it is declared again in every round.
+    /// Returns the body of a loop that `emit` emits. A tensor declared in it is declared again in
+    /// every round.
     pub(crate) fn loop_block(&mut self, emit: impl FnOnce(&mut Self)) -> Vec<Stmt> {
         self.depth += 1;
         let body = self.block(emit);
@@ -230,7 +238,7 @@ impl<'p> Cx<'p> {
         body
     }
 
-    /// Emits one of `parts` pieces of code that each contain the statement at hand.
+    /// Emits one of `parts` pieces of code that each contain the current statement.
     pub(crate) fn copying(&mut self, parts: u32, emit: impl FnOnce(&mut Self)) {
         let outer = self.copies;
         self.copies = outer.saturating_mul(parts.max(1));
@@ -238,21 +246,22 @@ impl<'p> Cx<'p> {
         self.copies = outer;
     }
 
-    /// Whether a loop of this body is not to be copied further: what is copied is the loops in the body, too.
+    /// Returns whether a loop with this body must not be copied further. Copies of the loop copy
+    /// the loops in its body, too.
     pub(crate) fn is_crowded(&self, body: &Tree) -> bool {
         let in_long_code = self.copies > 1 && self.emitted > LONG;
         in_long_code || self.copies.saturating_mul(1 + body.count_loops()) > self.most_copies
     }
 
-    /// Emits code and says whether there is any.
+    /// Emits code and returns whether there is any.
     pub(crate) fn emits(&mut self, emit: impl FnOnce(&mut Self)) -> bool {
         let before = self.out.len();
         emit(self);
         self.out.len() > before
     }
 
-    /// An `i64` expression as one that may be repeated: its base is kept in a local unless it is cheap. Known bounds
-    /// of the expression are known of the local.
+    /// Returns an `i64` expression that is cheap to repeat: unless `e` is cheap, its base is
+    /// assigned to a local. Bounds proved of the base carry over to the local.
     pub(crate) fn name(&mut self, label: &str, e: &Expr) -> Expr {
         if is_cheap(e) {
             return e.clone();
@@ -267,7 +276,8 @@ impl<'p> Cx<'p> {
         build::plus(&named, offset)
     }
 
-    /// A `bool` expression as one that may be repeated and is cheap: loads are done once.
+    /// Returns a `bool` expression that is cheap to repeat: one that reads memory is assigned to a
+    /// local.
     pub(crate) fn name_bool(&mut self, label: &str, e: &Expr) -> Expr {
         if is_register_only(e) {
             return e.clone();
@@ -277,8 +287,8 @@ impl<'p> Cx<'p> {
         Expr::Local(named)
     }
 
-    /// `if cond { then } else { other }`, or less: constant conditions are decided, empty sides dropped, and an `if`
-    /// that is all of another becomes one condition.
+    /// Appends `if cond { then } else { other }` in its simplest form. Constant conditions are
+    /// decided, empty branches dropped, and a nested `if` is merged into one condition.
     pub(crate) fn push_if(&mut self, cond: Expr, mut then: Vec<Stmt>, other: Vec<Stmt>) {
         match build::as_truth(&cond) {
             Some(true) => return self.extend(then),
@@ -305,7 +315,7 @@ impl<'p> Cx<'p> {
         }
     }
 
-    /// Emits code where `lo < hi` holds, guarded unless that is proved.
+    /// Emits code that runs where `lo < hi`, guarded unless that is proved.
     pub(crate) fn if_below(&mut self, lo: &Expr, hi: &Expr, emit: impl FnOnce(&mut Self)) {
         if self.prover.lt(lo, hi) {
             return emit(self);
@@ -320,7 +330,7 @@ impl<'p> Cx<'p> {
         self.push_if(lt(lo, hi), then, Vec::new());
     }
 
-    /// Has the next loop cut to a chunk.
+    /// Cuts the next loop to a chunk.
     pub(crate) fn set_chunk(&mut self, chunk: (Local, Local), cut: &Cut) {
         self.chunk = Some(chunk);
         for (tensor, _) in cut.outputs.iter().filter(|(_, join)| *join == Join::Appended) {
@@ -328,57 +338,57 @@ impl<'p> Cx<'p> {
         }
     }
 
-    /// The bounds of the chunk that the loop about to be lowered is cut to.
+    /// Takes the bounds of the chunk to which the next loop is cut.
     pub(crate) fn take_chunk(&mut self) -> Option<(Expr, Expr)> {
         self.chunk.take().map(|(lo, hi)| (Expr::Local(lo), Expr::Local(hi)))
     }
 
-    /// Gives a loop index a value.
+    /// Binds a loop index to a value.
     pub(crate) fn bind_index(&mut self, index: Index, value: Expr) {
         self.indices[index.index()] = Some(value);
     }
 
-    /// Takes the value of a loop index away.
+    /// Unbinds a loop index.
     pub(crate) fn unbind_index(&mut self, index: Index) {
         self.indices[index.index()] = None;
     }
 
-    /// The value of a loop index, if it is bound.
+    /// Returns the value of a loop index, if it is bound.
     pub(crate) fn index(&self, index: Index) -> Option<&Expr> {
         self.indices[index.index()].as_ref()
     }
 
-    /// The name of a loop index.
+    /// Returns the name of a loop index.
     pub(crate) fn index_name(&self, index: Index) -> &'p str {
         &self.program.indices[index.index()]
     }
 
-    /// Gives a variable a value, or takes it away; returns the one that it had.
+    /// Binds a variable to a value, or unbinds it, and returns its previous value.
     pub(crate) fn bind_var(&mut self, var: Var, value: Option<Value>) -> Option<Value> {
         std::mem::replace(&mut self.vars[var.index()], value)
     }
 
-    /// The value of a variable, if it is bound.
+    /// Returns the value of a variable, if it is bound.
     pub(crate) fn var(&self, var: Var) -> Option<&Value> {
         self.vars[var.index()].as_ref()
     }
 
-    /// The special values that a tensor may have.
+    /// Returns the special values that a tensor may contain.
     pub(crate) fn special(&self, id: TensorId) -> Special {
         self.specials.tensors[id.index()]
     }
 
-    /// The special values that a variable may have.
+    /// Returns the special values that a variable may have.
     pub(crate) fn special_of_var(&self, var: Var) -> Special {
         self.specials.vars[var.index()]
     }
 
-    /// The laws of floats in the mode, for arguments of which that is known.
+    /// Returns the laws of floats in this mode for arguments with the given facts.
     pub(crate) fn laws<'a>(&self, known: &'a [Known<'a>]) -> Laws<'a> {
         if self.mode == FloatMode::Relaxed { Laws::Default(known) } else { Laws::Ieee }
     }
 
-    /// The arrays and counters of a tensor.
+    /// Returns the arrays and counters of a tensor.
     pub(crate) fn tensor(&self, id: TensorId) -> &TensorCode {
         &self.tensors[id.index()]
     }

@@ -1,16 +1,20 @@
-//! Run integration: a loop whose body does not depend on its index is done once, each write as often as the loop has
-//! rounds.
+//! Run integration: a loop whose body does not depend on its index runs the body once and repeats
+//! each write as often as the loop has rounds.
 //!
 //! ```text
-//! for i in [lo, hi): s f= r   =   s = f(s, repeat(f, r, hi - lo))        i not in s, r; f associative; lo < hi
+//! for i in [lo, hi): s f= r   =   s = f(s, repeat(f, r, hi - lo))
+//!                                i not in s, r; f associative; lo < hi
 //! ```
-//! A fold of (value, coordinate) pairs that prefers the smallest coordinate takes the first one of the run.
+//! A fold of (value, coordinate) pairs that prefers the smallest coordinate takes the first
+//! coordinate of the run.
 //!
-//! A body that reads what it folds into (a scan) is not the same in every round, unless the fold is idempotent and the
-//! reads come after it: then every round after the first finds what the first has left.
+//! A body that reads the tensor that it folds into (a scan) differs between rounds. The exception
+//! is an idempotent fold whose reads come after it: every later round then reads the result of the
+//! first.
 //!
-//! Several writes of one tensor are repeated one after the other only where that leaves what the rounds leave: they fold
-//! by one operator that commutes, or by an idempotent one, or all of them overwrite.
+//! Several writes of one tensor may be repeated one after the other only if the result is that of
+//! the rounds. This is so if all fold by one operator that is commutative or idempotent, or if all
+//! overwrite.
 
 use super::build::{plus, sub};
 use super::cx::Cx;
@@ -23,8 +27,8 @@ use crate::assembly::Expr;
 use crate::notation::{Index, TensorId, Write};
 use redpoll_logic::op::{Builtin, Op, Repeat};
 
-/// The body done once in place of the loop, if it does not depend on the index and all its writes can be repeated; to
-/// be run where the extent is not empty.
+/// Returns the body to be run once in place of the loop, if the body does not depend on the index
+/// and all its writes can be repeated. The caller ensures that the extent is not empty.
 pub(crate) fn integrate(cx: &mut Cx<'_>, nest: &Nest) -> Option<Tree> {
     let lo = &nest.extent.lo;
     let first = if seeded::is(Seeded::LastOfRun) { plus(&nest.extent.hi, -1) } else { lo.clone() };
@@ -38,8 +42,8 @@ pub(crate) fn integrate(cx: &mut Cx<'_>, nest: &Nest) -> Option<Tree> {
     repeated(cx, nest, &body, &|_| false)
 }
 
-/// The body, which does not depend on the index, with each write as often as the loop of the nest has rounds, but for
-/// those `apart`.
+/// Returns the body, which does not depend on the index, with each write except those `apart`
+/// repeated as often as the loop has rounds.
 pub(crate) fn repeated(cx: &mut Cx<'_>, nest: &Nest, body: &Tree, apart: &dyn Fn(&Assign) -> bool) -> Option<Tree> {
     let own = body.declared();
     let mut possible = !contains_while(body) && !carries(cx, &nest.state, body) && !interferes(cx, nest, body, apart);
@@ -58,8 +62,8 @@ pub(crate) fn repeated(cx: &mut Cx<'_>, nest: &Nest, body: &Tree, apart: &dyn Fn
     }))
 }
 
-/// Whether a round sees what an earlier one has written: the body reads a tensor from around it before it writes it, or
-/// reads what it folds into and what each further fold changes.
+/// Returns whether a round reads a value written by an earlier one: the body reads a tensor from
+/// outside before it writes it, or reads the target of a fold that each round changes.
 fn carries(cx: &Cx<'_>, state: &State, body: &Tree) -> bool {
     let own = body.declared();
     let mut reads: Vec<TensorId> = Vec::new();
@@ -76,7 +80,8 @@ fn carries(cx: &Cx<'_>, state: &State, body: &Tree) -> bool {
     carried
 }
 
-/// Whether several writes of one tensor from around the body leave something else when each is repeated by itself.
+/// Returns whether repeating each of several writes of one outer tensor by itself changes the
+/// result.
 fn interferes(cx: &Cx<'_>, nest: &Nest, body: &Tree, apart: &dyn Fn(&Assign) -> bool) -> bool {
     let own = body.declared();
     let mut writes: Vec<&Assign> = Vec::new();
@@ -107,7 +112,7 @@ fn interferes(cx: &Cx<'_>, nest: &Nest, body: &Tree, apart: &dyn Fn(&Assign) -> 
         })
 }
 
-/// Whether the write is the same however often it is done.
+/// Returns whether repeating the write does not change its result.
 fn is_once(cx: &Cx<'_>, a: &Assign) -> bool {
     let dtype = &cx.program.tensors[a.tensor.index()].ty.dtype;
     match &a.write {
@@ -125,7 +130,8 @@ fn can_repeat(cx: &Cx<'_>, state: &State, a: &Assign) -> bool {
     }
 }
 
-/// The operator by which a run of one value is folded before it meets the accumulator: the fold's own, or its tail.
+/// Returns the operator that folds a run of one value before the result is combined with the
+/// accumulator: the fold's own, or its tail.
 pub(crate) fn repeat_operator(op: &Op, dtype: &redpoll_logic::DType, cx: &Cx<'_>) -> Option<(Op, Repeat)> {
     let tail = op.tail(dtype, cx.mode)?;
     let repeat = tail.repeat(dtype, cx.mode)?;
@@ -142,8 +148,8 @@ fn contains_while(tree: &Tree) -> bool {
     }
 }
 
-/// Whether the body depends on the index: as a value, or in a subscript that is not resolved yet, the next ones of
-/// accesses that take whole runs apart.
+/// Returns whether the body depends on the index: as a value, or in an unresolved subscript. For
+/// accesses in `accepting`, the next subscript is ignored.
 pub(crate) fn needs_index(state: &State, body: &Tree, index: Option<Index>, accepting: &[AccId]) -> bool {
     let Some(index) = index else { return false };
     let mut needed = false;
@@ -156,8 +162,9 @@ pub(crate) fn needs_index(state: &State, body: &Tree, index: Option<Index>, acce
         })
 }
 
-/// The body with `minby`/`maxby` folds of pairs whose coordinate is the index, and nothing else depends on it, taking
-/// the first coordinate. What the body declares is folded anew in each round, which has a coordinate of its own.
+/// Returns the body in which `minby`/`maxby` folds of pairs take the first coordinate, if the
+/// coordinate is the index and the value does not depend on it. Folds into tensors that the body
+/// declares stay: each round has its own coordinate.
 fn first_coordinate(cx: &Cx<'_>, state: &State, body: &Tree, index: Index, lo: &Expr) -> Tree {
     let own = body.declared();
     body.map(&mut Term::clone, &mut |a| {

@@ -1,22 +1,23 @@
-//! Fixed lanes: a loop that does nothing but fold one value into a local becomes a vector node.
+//! Fixed lanes: a loop that only folds one value into a local becomes a vector node.
 //!
-//! Loops over every coordinate do so anyway; walks along lists where the program asks for it (`lanes-for`), since short ones
-//! take longer in lanes than one after the other.
+//! Loops over every coordinate always do. Walks along lists do where the program requests it
+//! (`lanes-for`), since short lists are slower in lanes.
 //!
-//! Such a fold is regrouped, so its operator must be associative and commutative in the float mode; the order of the
-//! lanes is part of the node, so that every engine gives the same bits.
+//! Lanes regroup the fold, so its operator must be associative and commutative in the float mode.
+//! The order of the lanes is part of the node, so that every engine computes the same bits.
 
 use super::build::{local, max, plus};
 use super::cx::Cx;
 use crate::assembly::{BinaryOp, CompareOp, Expr, Function, LaneFold, Local, LocalDecl, Stmt};
 use redpoll_logic::{FloatMode, Prim, Scalar};
 
-/// Lanes of a fold: two vectors of 512 bits, or eight of 128, of 64-bit values.
+/// Number of lanes of a fold: two 512-bit vectors, or eight 128-bit vectors, of 64-bit values.
 const LANES: u16 = 16;
-/// What a round of a walk folds has no more parts than this, since what is named in it stands in each lane in full.
+/// Limit on the number of nodes in the value that a round of a walk folds. Locals of the round are
+/// substituted into the value in full.
 const MOST_PARTS: usize = 64;
 
-/// The loop as a fold in lanes, if it is one: in so many as it is asked for.
+/// Returns the loop as a fold in lanes if it is such a fold, with `asked` or [`LANES`] lanes.
 pub(crate) fn fold_in_lanes(cx: &Cx<'_>, stmt: Stmt, asked: Option<u8>) -> Stmt {
     let Stmt::For { var, lo, hi, body } = stmt else { return stmt };
     let fold = match &body[..] {
@@ -43,7 +44,7 @@ pub(crate) fn fold_in_lanes(cx: &Cx<'_>, stmt: Stmt, asked: Option<u8>) -> Stmt 
     }
 }
 
-/// The identity of an operator that may be regrouped.
+/// Returns the identity of an operator that may be regrouped.
 pub(crate) fn identity(op: BinaryOp, prim: Prim, mode: FloatMode) -> Option<Scalar> {
     if prim.is_float() && mode == FloatMode::StrictIeee {
         return None;
@@ -68,8 +69,8 @@ pub(crate) fn identity(op: BinaryOp, prim: Prim, mode: FloatMode) -> Option<Scal
     }
 }
 
-/// The function with walks along lists as folds in lanes, those of cursors that are asked for. Each does nothing but fold
-/// one value:
+/// Replaces walks along lists with folds in lanes, for the cursors in `asked`. The body of such a
+/// walk only folds one value:
 /// ```text
 /// while q < end { name = .. q ..; acc = acc op value; q = q + 1 }
 /// ```
@@ -87,7 +88,7 @@ pub(crate) fn walks_in_lanes(mut f: Function, asked: &[(Local, u16)], mode: Floa
 struct Walks<'a> {
     asked: &'a [(Local, u16)],
     mode: FloatMode,
-    /// How often the function reads each local.
+    /// Number of reads of each local in the function.
     reads: Vec<usize>,
     locals: &'a mut Vec<LocalDecl>,
 }
@@ -118,7 +119,7 @@ impl Walks<'_> {
         out
     }
 
-    /// A walk as a fold in lanes, and the cursor behind it where something reads that.
+    /// Returns a walk as a fold in lanes, followed by the final value of the cursor if it is read.
     fn walk(&mut self, cond: &Expr, body: &[Stmt]) -> Option<Vec<Stmt>> {
         let Expr::Compare(CompareOp::Lt, q, end) = cond else { return None };
         let Expr::Local(q) = **q else { return None };
@@ -137,7 +138,7 @@ impl Walks<'_> {
         count_reads(body, &mut own);
         for stmt in named {
             let Stmt::Assign(name, e) = stmt else { return None };
-            // What is named in a round is read in that round alone.
+            // Locals of a round must be read in that round only.
             if known.iter().any(|(k, _)| k == name) || name == acc || self.reads[name.index()] != own[name.index()] {
                 return None;
             }
@@ -156,19 +157,20 @@ impl Walks<'_> {
         self.locals.push(LocalDecl { name, prim: Prim::I64 });
         let (lo, hi) = (local(q), (**end).clone());
         let fold = Stmt::Lanes(Box::new(LaneFold { acc: *acc, op: *op, identity, lanes, var, lo, hi, value }));
-        // The condition reads the cursor, too.
+        // The one other read allowed is in the condition.
         let is_read = self.reads[q.index()] > own[q.index()] + 1;
         Some([fold].into_iter().chain(is_read.then(|| Stmt::Assign(q, max(&local(q), end)))).collect())
     }
 }
 
-/// Whether no statement before the one that names a local reads it: then the value is not that of the round before.
+/// Returns whether no statement up to the assignment of a local reads it. Otherwise it would read
+/// the value of the previous round.
 fn assigned_before(name: &Local, named: &[Stmt], stmt: &Stmt) -> bool {
     let before = named.iter().take_while(|other| !std::ptr::eq(*other, stmt)).chain([stmt]);
     !before.into_iter().any(|s| matches!(s, Stmt::Assign(_, e) if e.mentions(*name)))
 }
 
-/// How many parts an expression is made of.
+/// Returns the number of nodes in an expression.
 fn parts(e: &Expr) -> usize {
     let mut count = 1;
     e.for_each_child(&mut |child| count += parts(child));

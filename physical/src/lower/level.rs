@@ -1,4 +1,4 @@
-//! What lowering asks of a level kind: the looplets of its fibers, and its write protocol.
+//! The lowering of a level kind: the looplets of its fibers and its write protocol.
 
 use super::cx::Cx;
 use super::levels::join::Comparable;
@@ -22,48 +22,49 @@ pub(crate) struct At {
 }
 
 impl At {
-    /// The next level, or the leaf.
+    /// Returns the next level, or the leaf.
     pub(crate) fn below(self) -> At {
         At { level: self.level + 1, ..self }
     }
 }
 
-/// What making room must do with places that were there before.
+/// The treatment of existing positions when room is made for a range of positions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Room {
-    /// Nothing: they hold the fill value.
+    /// No existing position: all are new and have the fill value.
     Fresh,
-    /// Reset them.
+    /// Existing positions are reset.
     Reset,
-    /// Reset them, and nothing else: all of them were there before.
+    /// All positions exist and are reset; no room is added.
     Again,
 }
 
-/// The positions below which a level is written.
+/// The parent positions of a level that is written.
 pub(crate) struct Parents {
-    /// Their number.
+    /// The number of parent positions.
     pub(crate) count: Expr,
-    /// Those below which something may have been written since the kernel was called.
+    /// The range of parent positions below which this call may have written.
     pub(crate) written: (Expr, Expr),
 }
 
 /// The second half of a level kind's contract; the first is [`crate::levels::Level`].
 pub(crate) trait LevelLowering: Sync {
-    /// Makes the counters and scratch buffers that the level needs besides its arrays.
+    /// Adds the counters and scratch buffers that the level needs besides its arrays.
     fn tables(&self, cx: &mut Cx<'_>, tables: &mut Tables, at: At, level: (BufferRole, &mut LevelCode));
 
-    /// What a read meets in a fiber.
+    /// Returns the looplet of a fiber for reads.
     fn read(&self, cx: &mut Cx<'_>, at: At, fiber: &Fiber, protocol: Protocol) -> Looplet;
 
-    /// What a read that walks or gallops meets in a fiber when it goes through it from the end, in negated coordinates:
-    /// what is stored at `c` is met at `-c`. `None`: what [`read`](LevelLowering::read) gives is turned around where it
-    /// does not step, and else looked up.
+    /// Returns the looplet of a fiber for reads that walk or gallop from the end. Its coordinates
+    /// are negated: the entry at `c` appears at `-c`. If `None`, the looplet of
+    /// [`read`](LevelLowering::read) is mirrored if it does not step; otherwise coordinates are
+    /// looked up.
     fn read_backward(&self, cx: &mut Cx<'_>, at: At, fiber: &Fiber, protocol: Protocol) -> Option<Looplet> {
         let _ = (cx, at, fiber, protocol);
         None
     }
 
-    /// What a write meets in a fiber.
+    /// Returns the looplet of a fiber for writes.
     fn write(&self, cx: &mut Cx<'_>, at: At, fiber: &Fiber) -> Looplet;
 
     /// Starts writing: no coordinate is stored.
@@ -72,19 +73,21 @@ pub(crate) trait LevelLowering: Sync {
     /// Makes room for the fibers below the parent positions `lo..hi`.
     fn assemble(&self, cx: &mut Cx<'_>, at: At, range: (&Expr, &Expr), room: Room);
 
-    /// Ends writing and gives the number of own positions.
+    /// Ends writing and returns the number of own positions.
     fn freeze(&self, cx: &mut Cx<'_>, at: At, parents: &Parents) -> Expr;
 
-    /// The level as one whose fibers can be compared while it is written.
+    /// Returns the level as one whose fibers can be compared while it is written, if it supports
+    /// that.
     fn comparable(&self) -> Option<&dyn Comparable> {
         None
     }
 
-    /// The number of elements of each array when frozen, from the numbers of parent and own positions.
+    /// Returns the number of elements of each frozen array, given the numbers of parent and own
+    /// positions.
     fn lengths(&self, cx: &Cx<'_>, at: At, positions: (&Expr, &Expr)) -> Vec<Expr>;
 }
 
-/// The lowering of a level kind.
+/// Returns the lowering of a level kind.
 pub(crate) fn lowering(kind: LevelKind) -> &'static dyn LevelLowering {
     match kind {
         LevelKind::Dense => &Dense,

@@ -1,10 +1,11 @@
 //! Lowering: from Notation to Assembly, loop by loop, with looplets.
 //!
-//! [`lower`] takes a program in normal form (see [`crate::notation`]) and gives a function over the arrays of its
-//! tensors. A statement is kept as a `Tree` whose accesses are numbers; what each access has come to stands in a
-//! `State`. At a loop, the accesses that it resolves show the looplets of their fibers (`unfurl`), and the rules of
-//! `looplets` take them apart until plain loops, conditions, loads and stores are left. Between any two steps the
-//! statement is simplified with the operator table (`simplify`).
+//! [`lower`] takes a program in normal form (see [`crate::notation`]) and returns a function over
+//! the arrays of its tensors. A statement becomes a `Tree`, which names its accesses by number. A
+//! `State` maps each number to the cursor of that access: a fiber, a literal, or locals. At each
+//! loop, `unfurl` returns the looplets of the fibers whose accesses the loop resolves. The rules of
+//! `looplets` take those looplets apart until only plain loops, conditions, loads and stores are
+//! left. Between any two steps, `simplify` simplifies the statement with the operator table.
 
 mod assign;
 mod build;
@@ -54,16 +55,17 @@ use crate::special::Special;
 use redpoll_logic::{FloatMode, Prim, Scalar};
 use std::collections::HashMap;
 
-/// How to lower.
+/// The options of lowering.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Options {
-    /// What may be assumed of floats.
+    /// The laws that floats are assumed to obey.
     pub mode: FloatMode,
     /// The width of positions in outputs.
     pub width: PositionWidth,
-    /// A loop whose copies, times one more than the loops in it, are more than this is not copied further: rules that
-    /// emit a body several times give way to those that emit it once. So code grows with the product of the copies up
-    /// to here, and with their sum beyond.
+    /// Limit on the product of the copies of a loop in the code and one more than the number of
+    /// loops in its body. Beyond it, rules that emit a body several times give way to rules that
+    /// emit it once. Code size therefore grows with the product of the copies up to this limit, and
+    /// with their sum beyond.
     pub most_copies: u32,
 }
 
@@ -73,43 +75,46 @@ impl Default for Options {
     }
 }
 
-/// A function and what its buffers and parameters stand for.
+/// A function, with the meaning of its buffers and parameters.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Lowered {
-    /// The code.
+    /// The function.
     pub function: Function,
-    /// What each buffer is.
+    /// The meaning of each buffer.
     pub bindings: Vec<Binding>,
-    /// What each parameter is.
+    /// The meaning of each parameter.
     pub params: Vec<ParamSource>,
-    /// The buffers of outputs whose elements are all written before they are read: what they hold at first does not matter.
+    /// The buffers of outputs whose elements are all written before any is read; their initial
+    /// contents do not matter.
     pub unfilled: Vec<Buffer>,
-    /// The special values that each tensor may have.
+    /// The special values (such as NaN) that each tensor may contain.
     pub specials: Vec<Special>,
-    /// The checks of coordinates that the function may end with.
+    /// The checks of coordinates that can end a call of the function.
     pub checks: Vec<Checked>,
-    /// Where a check that has failed is recorded: its number at an element of a buffer, and the coordinate at the next one.
+    /// The record of a failed check: a buffer and the element that receives the number of the
+    /// check. The coordinate follows in the next element.
     pub failure: Option<(Buffer, i64)>,
-    /// How the outermost loop is cut into the chunks that the function takes; where it is not, every call runs all of it.
+    /// The cut of the outermost loop into the chunks that calls run, or the obstacle to one.
+    /// Without a cut, every call runs the whole loop.
     pub cut: Result<Cut, Obstacle>,
 }
 
-/// How many entries the lists of a level have on average, as far as that is known.
+/// The average number of entries in the lists of a level, where it is known.
 pub(crate) type Lengths = HashMap<(TensorId, usize), f64>;
 
-/// Returns the special values that each tensor of a program may have, given those of its inputs.
+/// Returns the special values that each tensor of a program may contain, given those of its inputs.
 pub fn specials(program: &Program, layouts: &[Option<Layout>]) -> Vec<Special> {
     special::Specials::of(program, layouts).tensors
 }
 
-/// Lowers a program in normal form. `layouts` has the array types of each input that differ from the narrow ones, by
-/// tensor.
+/// Lowers a program in normal form. `layouts[t]` gives the array types of input `t` where they
+/// differ from the narrow ones.
 pub fn lower(program: &Program, layouts: &[Option<Layout>], options: Options) -> Lowered {
     lower_for(program, layouts, options, None)
 }
 
-/// The same with rounds of intersections that do not depend on each other, where lists are long: one of them leads, and the
-/// others are searched.
+/// Lowers a program like [`lower`], but intersects long lists in rounds that do not depend on each
+/// other: one list leads, and the others are searched.
 pub(crate) fn lower_in_rounds(
     program: &Program,
     layouts: &[Option<Layout>],
@@ -145,7 +150,7 @@ fn lower_for<'p>(
     for (k, source) in tables.params.iter().enumerate() {
         if let ParamSource::Dimension(n) = source {
             let param = crate::assembly::Expr::Param(crate::assembly::Param(k as u32));
-            // The sizes 0 and 1 decide the shape of the code; all others share it.
+            // The sizes 0 and 1 decide the shape of the code; all other sizes share it.
             if *n <= 1 {
                 cx.prover.assume_eq(&param, &int(*n as i64));
             } else {
@@ -190,7 +195,8 @@ fn param_name(source: &ParamSource) -> String {
     }
 }
 
-/// Sets the counters of tensors that are declared again to 0: their first declaration finds nothing to be cleared.
+/// Sets the counters of tensors that are declared again to 0, so that their first declaration finds
+/// nothing to clear.
 fn reset_counters(cx: &mut Cx<'_>) {
     for k in 0..cx.tensors.len() {
         let again = cx.tensors[k].room == Room::Reset;
@@ -201,7 +207,8 @@ fn reset_counters(cx: &mut Cx<'_>) {
     }
 }
 
-/// Leaves the memory of locals that are declared again as it was at first: the next chunk begins with it.
+/// Restores the memory of locals that are declared again to its initial state, with which the next
+/// chunk begins.
 fn clear_locals(cx: &mut Cx<'_>, again: &[TensorId]) {
     let locals = again.iter().filter(|t| cx.program.tensors[t.index()].role == Role::Local);
     for local in locals.copied().collect::<Vec<_>>() {
@@ -209,7 +216,7 @@ fn clear_locals(cx: &mut Cx<'_>, again: &[TensorId]) {
     }
 }
 
-/// Adds the buffer of lengths and says which of them each output records.
+/// Adds the buffer of lengths and assigns each output its elements in that buffer.
 fn record_lengths(cx: &mut Cx<'_>, tables: &mut Tables) {
     let outputs: Vec<usize> = cx.program.outputs().map(TensorId::index).collect();
     if outputs.is_empty() && cx.checks.is_empty() {
@@ -229,7 +236,7 @@ fn record_lengths(cx: &mut Cx<'_>, tables: &mut Tables) {
         code.lengths = Some((buffer, first));
         first += (code.levels.iter().map(|l| l.arrays.len()).sum::<usize>() + code.leaf.len()) as i64;
     }
-    // Which check has failed, and the coordinate.
+    // Two elements for a failed check: its number and the coordinate.
     if !cx.checks.is_empty() {
         cx.failure = Some((buffer, first));
         first += 2;
@@ -237,8 +244,8 @@ fn record_lengths(cx: &mut Cx<'_>, tables: &mut Tables) {
     cx.push(Stmt::Grow { buffer, len: int(first) });
 }
 
-/// The tensors whose declaration may find what an earlier life has left: those declared again, and those that they
-/// exchange their memory with.
+/// Returns the tensors whose declaration may find contents of an earlier declaration: those
+/// declared again, and those that exchange their memory with such a tensor.
 fn declared_again(program: &Program) -> Vec<TensorId> {
     let all = (0..program.tensors.len() as u32).map(TensorId);
     let mut again: Vec<TensorId> = all.filter(|t| is_declared_again(&program.body, *t)).collect();
@@ -259,7 +266,7 @@ fn declared_again(program: &Program) -> Vec<TensorId> {
     }
 }
 
-/// Whether the tensor is declared more than once, or in a loop.
+/// Returns whether the tensor is declared more than once, or in a loop.
 fn is_declared_again(body: &Notation, id: TensorId) -> bool {
     fn declarations(stmt: &Notation, id: TensorId) -> usize {
         match stmt {

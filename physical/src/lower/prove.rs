@@ -1,8 +1,9 @@
 //! The prover of extents: difference bounds between locals, parameters and constants.
 //!
-//! A fact is `x - y <= c` for symbols `x`, `y` (a local, a parameter, or zero). A claim of that form is proved by a
-//! shortest path from `y` to `x` in the graph of facts. Facts are scoped: those of a branch are forgotten after it.
-//! Only locals that do not change while a fact about them is in scope may be named. What is not proved costs a guard.
+//! A fact is `x - y <= c` for symbols `x`, `y` (a local, a parameter, or zero). A claim of that
+//! form is proved by a shortest path from `y` to `x` in the graph of facts. Facts are scoped: those
+//! of a branch are dropped after it. A local may occur in a fact only if it does not change while
+//! the fact is in scope. An unproved claim costs a guard.
 
 use super::build::split;
 use crate::assembly::{BinaryOp, CompareOp, Expr, Local, Param};
@@ -20,7 +21,7 @@ pub(crate) struct Prover {
     facts: Vec<(Symbol, Symbol, i64)>,
 }
 
-/// How many facts there were when a scope was opened.
+/// The number of facts when a scope was opened.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scope(usize);
 
@@ -30,12 +31,13 @@ impl Prover {
         Scope(self.facts.len())
     }
 
-    /// Forgets all facts since the scope was opened.
+    /// Drops all facts added since the scope was opened.
     pub(crate) fn close(&mut self, scope: Scope) {
         self.facts.truncate(scope.0);
     }
 
-    /// Takes `a <= b` as a fact, as far as its form can be kept: `max` on the left and `min` on the right are split.
+    /// Adds the fact `a <= b`. `max` on the left and `min` on the right are split; other forms that
+    /// are not linear are ignored.
     pub(crate) fn assume_le(&mut self, a: &Expr, b: &Expr) {
         if let Expr::Binary(BinaryOp::Max, x, y) = a {
             self.assume_le(x, b);
@@ -48,7 +50,7 @@ impl Prover {
         }
     }
 
-    /// Takes the comparisons of `i64` that a condition is made of as facts.
+    /// Adds the `i64` comparisons in a conjunction as facts.
     pub(crate) fn assume(&mut self, cond: &Expr) {
         match cond {
             Expr::Binary(BinaryOp::And, a, b) => {
@@ -61,13 +63,13 @@ impl Prover {
         }
     }
 
-    /// Takes `a == b` as facts.
+    /// Adds `a == b` as facts.
     pub(crate) fn assume_eq(&mut self, a: &Expr, b: &Expr) {
         self.assume_le(a, b);
         self.assume_le(b, a);
     }
 
-    /// Whether `a <= b` follows from the facts.
+    /// Returns whether `a <= b` follows from the facts.
     pub(crate) fn le(&self, a: &Expr, b: &Expr) -> bool {
         match (a, b) {
             (Expr::Binary(BinaryOp::Max, x, y), _) => self.le(x, b) && self.le(y, b),
@@ -81,17 +83,17 @@ impl Prover {
         }
     }
 
-    /// Whether `a < b` follows from the facts.
+    /// Returns whether `a < b` follows from the facts.
     pub(crate) fn lt(&self, a: &Expr, b: &Expr) -> bool {
         self.le(&super::build::plus(a, 1), b)
     }
 
-    /// Whether `a == b` follows from the facts.
+    /// Returns whether `a == b` follows from the facts.
     pub(crate) fn eq(&self, a: &Expr, b: &Expr) -> bool {
         a == b || (self.le(a, b) && self.le(b, a))
     }
 
-    /// The least `w` for which `x - y <= w` follows (Bellman-Ford; there are few facts).
+    /// Returns the least `w` for which `x - y <= w` follows (Bellman-Ford; there are few facts).
     fn distance(&self, x: Symbol, y: Symbol) -> Option<i64> {
         if x == y {
             return Some(0);
@@ -123,7 +125,7 @@ impl Prover {
     }
 }
 
-/// `symbol + constant`, if the expression has that form.
+/// Returns the symbol and constant of an expression of the form `symbol + constant`.
 fn linear(e: &Expr) -> Option<(Symbol, i64)> {
     let (base, c) = split(e);
     let symbol = match base {

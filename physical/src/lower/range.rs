@@ -1,5 +1,5 @@
-//! What the types of values tell of them: a byte is below 256, so a coordinate that is one needs no test for bounds that
-//! are further apart.
+//! Ranges of values implied by their types: a coordinate loaded from a byte is below 256, so wider
+//! bounds need no check.
 
 use super::build::{and, as_int, int, local, or, truth};
 use super::cx::Cx;
@@ -8,7 +8,7 @@ use redpoll_logic::{Prim, Scalar};
 use std::ops::RangeInclusive;
 
 impl Cx<'_> {
-    /// Takes up what is known of a local that has just been given that value.
+    /// Adds the range of a value as facts of the local that the value was just assigned to.
     pub(crate) fn learn_range(&mut self, of: Local, value: &Expr) {
         if self.locals[of.index()].prim == Prim::I64
             && let Some(range) = self.range(value)
@@ -18,7 +18,7 @@ impl Cx<'_> {
         }
     }
 
-    /// The values that an integer expression has, where its types tell.
+    /// Returns the range of an integer expression, if its types imply one.
     fn range(&self, e: &Expr) -> Option<RangeInclusive<i64>> {
         match e {
             Expr::Const(Scalar::I64(v)) => Some(*v..=*v),
@@ -27,11 +27,11 @@ impl Cx<'_> {
             Expr::Cast(to, from) => match (self.range(from), values(*to)) {
                 (Some(own), None) if *to == Prim::I64 => Some(own),
                 (Some(own), Some(most)) if most.contains(own.start()) && most.contains(own.end()) => Some(own),
-                // What does not fit is another value.
+                // A value that does not fit wraps to some value of the target type.
                 (_, most) => most,
             },
             Expr::Binary(BinaryOp::Shr, x, by) => {
-                // No type has fewer bits.
+                // Every type has at least 8 bits, so these shifts never wrap.
                 let by = constant(by).filter(|by| (0..8).contains(by))?;
                 let range = self.range(x)?;
                 Some(range.start() >> by..=range.end() >> by)
@@ -41,7 +41,7 @@ impl Cx<'_> {
         }
     }
 
-    /// A condition without what is known of it.
+    /// Simplifies a condition: comparisons that are proved or disproved become constants.
     pub(crate) fn decided(&self, cond: &Expr) -> Expr {
         match cond {
             Expr::Binary(BinaryOp::And, a, b) => and(&self.decided(a), &self.decided(b)),
@@ -62,8 +62,8 @@ impl Cx<'_> {
         }
     }
 
-    /// Whether an expression is one that the prover knows of. Sums that were written by users may wrap around, which those
-    /// that it knows do not.
+    /// Returns whether the prover may decide comparisons of the expression. Sums written by users
+    /// may wrap around, while the prover assumes that sums do not.
     fn is_index(&self, e: &Expr) -> bool {
         match e {
             Expr::Local(l) => self.locals[l.index()].prim == Prim::I64,
@@ -73,7 +73,7 @@ impl Cx<'_> {
     }
 }
 
-/// The values of a type, if an `i64` has them all and others.
+/// Returns the range of a type, if it is narrower than that of `i64`.
 fn values(prim: Prim) -> Option<RangeInclusive<i64>> {
     Some(match prim {
         Prim::Bool => 0..=1,
@@ -87,7 +87,7 @@ fn values(prim: Prim) -> Option<RangeInclusive<i64>> {
     })
 }
 
-/// An integer constant of any type.
+/// Returns the value of an integer constant of any type.
 fn constant(e: &Expr) -> Option<i64> {
     match e {
         Expr::Const(value) => value.cast(Prim::I64).and_then(|v| if let Scalar::I64(v) = v { Some(v) } else { None }),

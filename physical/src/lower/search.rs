@@ -1,12 +1,12 @@
-//! Searches in sorted arrays, as code.
+//! Code for searches in sorted arrays.
 
 use super::build::{int, load, local, lt, min, not, plus, truth};
 use super::cx::Cx;
 use crate::assembly::{BinaryOp, Buffer, Expr, Local, Stmt};
 use redpoll_logic::Prim;
 
-/// Moves `q`, at most `end`, to the first element of `idx[q..end]` that is not below `i`, or to `end`: doubling steps,
-/// then bisection, so that short ways are cheap (Bentley and Yao, 1976).
+/// Moves `q`, at most `end`, to the first element of `idx[q..end]` that is not below `i`, or to
+/// `end`. Doubling steps followed by bisection make short distances cheap (Bentley and Yao, 1976).
 pub(crate) fn gallop(cx: &mut Cx<'_>, idx: Buffer, (q, end): (Local, &Expr), i: &Expr) {
     let step = cx.new_local("step", Prim::I64);
     let i = cx.name("i", i);
@@ -29,18 +29,19 @@ pub(crate) fn gallop(cx: &mut Cx<'_>, idx: Buffer, (q, end): (Local, &Expr), i: 
     cx.push_if(lt(&local(q), end), first, Vec::new());
 }
 
-/// Moves `r`, at least `start`, down to behind the last element of `idx[start..r]` that is not above `i`, or to `start`:
-/// [`gallop`] from the end.
+/// Moves `r`, at least `start`, down to one past the last element of `idx[start..r]` that is not
+/// above `i`, or to `start`: [`gallop`] from the end.
 pub(crate) fn gallop_back(cx: &mut Cx<'_>, idx: Buffer, (start, r): (&Expr, Local), i: &Expr) {
     let i = cx.name("i", i);
     gallop_back_by(cx, (start, r), &|at| lt(&i, &load(idx, at)));
 }
 
-/// [`gallop_back`] over elements `start..r` of which those that are `above` come last.
+/// Moves `r` like [`gallop_back`], over elements `start..r` in which those that are `above` come
+/// last.
 pub(crate) fn gallop_back_by(cx: &mut Cx<'_>, (start, r): (&Expr, Local), above: &dyn Fn(Expr) -> Expr) {
     let step = cx.new_local("step", Prim::I64);
     let leap = cx.block(|cx| {
-        // Within the leap `r` is an element that is above.
+        // During the search, `r` is an element that is above.
         cx.assign(r, plus(&local(r), -1));
         cx.assign(step, int(1));
         let behind = super::build::sub(&local(r), &local(step));
@@ -58,7 +59,8 @@ pub(crate) fn gallop_back_by(cx: &mut Cx<'_>, (start, r): (&Expr, Local), above:
     cx.push_if(lt(start, &local(r)), first, Vec::new());
 }
 
-/// Moves `hi` down to the first element that is not below: element `lo` is, element `hi`, if there is one, is not.
+/// Moves `hi` down to the first element that is not below. Element `lo` is below; element `hi`, if
+/// it exists, is not.
 fn bisect(cx: &mut Cx<'_>, (lo, hi): (Local, Local), below: &dyn Fn(Expr) -> Expr) {
     let mid = cx.new_local("mid", Prim::I64);
     let body = cx.block(|cx| {
@@ -70,7 +72,7 @@ fn bisect(cx: &mut Cx<'_>, (lo, hi): (Local, Local), below: &dyn Fn(Expr) -> Exp
     cx.push(Stmt::While { cond: lt(&plus(&local(lo), 1), &local(hi)), body });
 }
 
-/// A `bool` local that says whether `idx[q]` is `i`, where `q` is below `end`; false if it is not.
+/// Returns a `bool` local that is true if `q` is below `end` and `idx[q]` is `i`.
 pub(crate) fn found(cx: &mut Cx<'_>, idx: Buffer, (q, end): (Local, &Expr), i: &Expr) -> Expr {
     let hit = cx.new_local("hit", Prim::Bool);
     cx.assign(hit, truth(false));

@@ -1,13 +1,14 @@
-//! Seeded faults: mistakes that the rules of lowering can be told to make, so that tests show that they would be seen.
+//! Seeded faults: deliberate mistakes in the rules of lowering, which show that the tests would
+//! detect them.
 //!
-//! Outside of this crate's tests no fault is ever active, and the questions compile to nothing.
+//! Faults are active in this crate's tests only; elsewhere the checks compile to nothing.
 
 /// A mistake in a rule.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Seeded {
     /// Thunk: the epilogue is dropped.
     ThunkEpilogue,
-    /// Switch: the sides are exchanged.
+    /// Switch: the two sides are exchanged.
     SwitchSides,
     /// Switch: a select ignores the presence flag.
     SelectPresence,
@@ -19,51 +20,51 @@ pub(crate) enum Seeded {
     SpikeRun,
     /// Spike: the tail is dropped.
     SpikeTail,
-    /// Truncation: a spike that may be cut is taken for whole.
+    /// Truncation: a spike that may be cut is treated as whole.
     TruncatedSpike,
-    /// Stepper: no seek at the start.
+    /// Stepper: the seek at the start is dropped.
     StartSeek,
     /// Stepper: every access steps in every round.
     StepAll,
-    /// Stepper: nothing after the last entry.
+    /// Stepper: the extent after the last entry is dropped.
     Remainder,
-    /// Stepper: entries beyond the extent are not left alone.
+    /// Stepper: an entry beyond the extent is consumed.
     BeyondExtent,
-    /// Segments: a gap reaches to the end of the entry after it.
+    /// Segments: a gap covers the entry after it.
     SegmentGap,
-    /// Segments: a gap reaches to the end of the block after it.
+    /// Segments: a gap covers the block after it.
     SegmentBlock,
-    /// Jumper: those behind do not catch up.
+    /// Jumper: accesses that lag do not catch up.
     CatchUp,
-    /// Lead: what was found is taken for the entry that was searched for.
+    /// Lead: the entry found is treated as the one searched for.
     LeadEntry,
-    /// Lead: entries beyond the extent are not left alone.
+    /// Lead: an entry beyond the extent is consumed.
     LeadEnd,
-    /// Lookup: the first coordinate is left out.
+    /// Lookup: the first coordinate is skipped.
     FirstCoordinate,
-    /// Integration: a run counts one round too many.
+    /// Integration: a run has one round too many.
     RunLength,
-    /// Integration: a pair takes the last coordinate of a run.
+    /// Integration: a pair takes the last coordinate of its run.
     LastOfRun,
     /// Accumulators are not stored after their loop.
     HeldStore,
     /// Short circuit: the rest of the loop is dropped once a fold is decided.
     DecidedRest,
-    /// Masks: `>=` is taken for `>`.
+    /// Masks: `>=` is treated as `>`.
     MaskEqual,
     /// Shift: a slice is taken at the wrong end.
     ShiftSign,
-    /// Stride: entries between two indices are met too.
+    /// Stride: entries between two indices are read, too.
     StrideMisses,
-    /// Permissive reads: nothing is met outside.
+    /// Permissive reads: coordinates out of bounds are not read.
     Outside,
-    /// Simplification: a fold of the fill value is dropped whatever the operator.
+    /// Simplification: a fold of the fill value is dropped for every operator.
     FoldIdentity,
-    /// Byte map: what was touched is not cleared when it is declared again.
+    /// Byte map: written coordinates are not cleared when the tensor is declared again.
     WorkspaceReset,
-    /// Hash: probing compares coordinates alone.
+    /// Hash: probing compares coordinates only.
     HashParent,
-    /// Sparse list: ends of fibers that were not written are left.
+    /// Sparse list: the ends of fibers that were not written are not set.
     FiberEnds,
     /// Block list: a block begins one coordinate late.
     BlockStart,
@@ -71,57 +72,58 @@ pub(crate) enum Seeded {
     BlockEnds,
     /// Band: the block ends one coordinate early.
     BandEnd,
-    /// Band: what lies between coordinates that are written gets no positions.
+    /// Band: coordinates between written ones get no positions.
     BandGap,
     /// Block list: from the end, a block begins one coordinate late.
     BlockFromEnd,
     /// Runs: from the end, a run ends one coordinate early.
     RunFromEnd,
-    /// Runs that join: what was written below the second is counted still.
+    /// Runs that join: writes below the removed run are still counted.
     TakenBack,
-    /// Bit map: the word behind one without further bits is passed over.
+    /// Bit map: the word after one without further bits is skipped.
     BitMapWord,
-    /// Pinpoint: the coordinate is met one place late.
+    /// Pinpoint: the coordinate is off by one.
     PinpointPlace,
-    /// Fixed width: padding is met, too.
+    /// Fixed width: padding is read as entries.
     Padding,
     /// Integration: several writes of one tensor are repeated each by itself.
     RepeatedApart,
-    /// Integration: rounds are taken for equal that see what earlier ones have written.
+    /// Integration: rounds that read the writes of earlier rounds are treated as equal.
     CarriedRead,
     /// Variables stay bound after their statement.
     VariableStays,
-    /// Simplification: a variable that is a literal is forgotten, although a subscript waits for it.
+    /// Simplification: the binding of a literal variable is dropped although a subscript needs it.
     OpenSubscript,
-    /// Permissive reads: what an outer mode reads out of bounds is taken for a fiber that is not stored.
+    /// Permissive reads: an access whose outer mode is out of bounds is treated as a fiber that is
+    /// not stored.
     OutsideIsFill,
-    /// Simplification: a tensor that nothing was written to has no places out of bounds.
+    /// Simplification: an unwritten tensor reads as its fill value out of bounds, too.
     UntouchedOutside,
-    /// Masks: a condition on what the loop changes is decided before the loop.
+    /// Masks: a condition on a value that the loop changes is decided before the loop.
     ChangedMask,
-    /// Hash: a coordinate that is looked up has no entry until it is written.
+    /// Hash: a lookup adds no entry until the coordinate is written.
     SharedEntry,
-    /// While: there is one round.
+    /// While: only one round runs.
     WhileOnce,
-    /// Where: what the producer writes is not seen.
+    /// In `where`, the consumer runs before the producer.
     ConsumerFirst,
-    /// Overwrites keep what is there, unless it is zero.
+    /// Overwrite: the old value is kept unless it is zero.
     OverwriteKept,
-    /// A fold is held in a register while other statements overwrite its place.
+    /// A fold is kept in a register while other statements overwrite its element.
     HeldMixed,
-    /// Several folds of one tensor are each held in a register.
+    /// Several folds of one tensor are each kept in a register.
     HeldTwice,
-    /// Variables are computed where they are used.
+    /// Variables are computed at each use.
     LateBinding,
     /// Swap: levels are exchanged, values are not.
     SwapLeaf,
     /// Concordization: accesses share a loop of one round, whatever their coordinates.
     SharedRound,
-    /// Split: the last block is as long as the others.
+    /// Split: the last block is not cut to the extent.
     LastBlock,
 }
 
-/// Whether the mistake is to be made.
+/// Returns whether the fault is active.
 #[cfg(not(test))]
 pub(crate) const fn is(_: Seeded) -> bool {
     false
@@ -132,16 +134,16 @@ thread_local! {
     static ACTIVE: std::cell::Cell<Option<Seeded>> = const { std::cell::Cell::new(None) };
 }
 
-/// Whether the mistake is to be made.
+/// Returns whether the fault is active.
 #[cfg(test)]
 pub(crate) fn is(fault: Seeded) -> bool {
     ACTIVE.get() == Some(fault)
 }
 
-/// Runs `f` with lowering making the mistake.
+/// Runs `f` with the fault active.
 #[cfg(test)]
 pub(crate) fn with<T>(fault: Seeded, f: impl FnOnce() -> T) -> T {
-    /// Ends the fault, also when `f` panics.
+    /// A guard that ends the fault, also when `f` panics.
     struct Active;
     impl Drop for Active {
         fn drop(&mut self) {
@@ -155,7 +157,7 @@ pub(crate) fn with<T>(fault: Seeded, f: impl FnOnce() -> T) -> T {
 
 #[cfg(test)]
 impl Seeded {
-    /// The faults of what plans are made of.
+    /// The faults that plans can expose.
     pub(crate) const ALL: [Seeded; 40] = [
         Seeded::ThunkEpilogue,
         Seeded::SwitchSides,
@@ -199,7 +201,7 @@ impl Seeded {
         Seeded::Padding,
     ];
 
-    /// The faults of what programs say and plans never do.
+    /// The faults that only programs can expose, since plans never use their constructs.
     pub(crate) const OF_PROGRAMS: [Seeded; 17] = [
         Seeded::OpenSubscript,
         Seeded::RepeatedApart,

@@ -1,15 +1,18 @@
-//! Short circuits: a fold whose result is decided needs no more of its loop.
+//! Short circuits: a loop need not continue for a fold whose result is decided.
 //!
-//! A loop that does nothing but such folds ends when all are decided. Where other writes share the loop, it is left when
-//! the first fold is decided, and the rest of its extent is lowered again without that fold:
+//! A loop that contains only such folds ends when all are decided. If other writes share the loop,
+//! it is left when the first fold is decided, and the rest of its extent is lowered again without
+//! that fold:
 //! ```text
-//! for i in [lo, hi) { s f= a; B }  =  reached = hi
-//!                                     for i in [lo, hi) { s f= a; B; if s is decided { reached = i + 1; break } }
-//!                                     for i in [reached, hi) { B }
+//! for i in [lo, hi) { s f= a; B }
+//!     =  reached = hi
+//!        for i in [lo, hi) { s f= a; B; if s is decided { reached = i + 1; break } }
+//!        for i in [reached, hi) { B }
 //! ```
-//! Folds of `bool` are asked, folds that end with the first value that is something (`choose`), and those by user-defined
-//! operators, whose author has declared the value at which they end. Others, which end at a value that hardly ever comes,
-//! are not: the question would cost as much as the round that it spares.
+//! The folds checked are those of `bool`, those that end with the first value other than one
+//! constant (`choose`), and those by user-defined operators that declare a final value. Other folds
+//! are not checked: their final value is rare, and the check would cost as much as the rounds that
+//! it saves.
 
 use super::build::{and, local, not, truth};
 use super::cx::Cx;
@@ -21,25 +24,27 @@ use crate::notation::Write;
 use redpoll_logic::op::{Op, ShortCircuit};
 use redpoll_logic::{DType, Prim, Scalar};
 
-/// What ends a loop early.
+/// The condition that ends a loop early.
 #[derive(Clone, Debug)]
 pub(crate) struct Until {
-    /// When.
+    /// The condition, checked after each round.
     cond: Expr,
-    /// Where the loop says that it was left, and how far it came; `None` when nothing else is to be done then.
+    /// The locals that record whether the loop was left, and how far it ran; `None` if nothing
+    /// remains to be done then.
     left: Option<(Local, Local)>,
 }
 
-/// A fold that other writes outlive.
+/// A fold that may be decided while other writes of its loop continue.
 pub(crate) struct Decided {
     fold: AccId,
-    /// Set when the loop was left.
+    /// Set when the loop is left early.
     pub(crate) done: Local,
-    /// One past the last coordinate of the loop's rounds.
+    /// One past the last coordinate that the loop has covered.
     pub(crate) reached: Local,
 }
 
-/// What ends the loop over `body` early, and the fold that is to be left out of the rest if there is one.
+/// Returns the condition that ends the loop over `body` early, and the fold that the rest of the
+/// loop leaves out.
 pub(crate) fn plan(cx: &mut Cx<'_>, state: &State, body: &Tree) -> (Option<Until>, Option<Decided>) {
     let own = body.declared();
     let mut writes: Vec<(AccId, Option<Expr>)> = Vec::new();
@@ -61,13 +66,14 @@ pub(crate) fn plan(cx: &mut Cx<'_>, state: &State, body: &Tree) -> (Option<Until
 }
 
 impl Decided {
-    /// The body without the fold.
+    /// Returns the body without the fold.
     pub(crate) fn rest(&self, body: &Tree) -> Tree {
         body.map(&mut Clone::clone, &mut |a| if a.lhs == self.fold { Tree::empty() } else { Tree::Assign(a) })
     }
 }
 
-/// The `bool` under which the fold's result is decided, if there is one and its accumulator is held in locals.
+/// Returns the condition that decides the fold's result, if it has one and its accumulator is in
+/// locals.
 fn decided(cx: &Cx<'_>, state: &State, a: &Assign) -> Option<Expr> {
     let Write::Fold(op) = &a.write else { return None };
     let dtype = &cx.program.tensors[a.tensor.index()].ty.dtype;
@@ -88,7 +94,8 @@ fn decided(cx: &Cx<'_>, state: &State, a: &Assign) -> Option<Expr> {
 }
 
 impl Cx<'_> {
-    /// The end of a round of a nest's loop that covered the coordinates below `p`: leaves the loop if it may end.
+    /// Emits the end of a round that covered the coordinates below `p`: leaves the loop if its
+    /// condition is met.
     pub(crate) fn end_round(&mut self, nest: &Nest, p: &Expr) {
         let Some(until) = &nest.until else { return };
         let mut leave = Vec::new();
@@ -99,8 +106,8 @@ impl Cx<'_> {
         self.push_if(until.cond.clone(), leave, Vec::new());
     }
 
-    /// Emits code of a nest that comes after some of its loops: not if one of them was left early. A stepper stands at an
-    /// entry then that it has not stepped over.
+    /// Emits code that follows loops of the nest; the code is skipped if a loop was left early. In
+    /// that case a stepper is still at an entry that it has not stepped past.
     pub(crate) fn unless_left(&mut self, nest: &Nest, emit: impl FnOnce(&mut Self)) {
         let Some(until) = &nest.until else { return emit(self) };
         let left = until.left.map_or_else(|| until.cond.clone(), |(done, _)| local(done));

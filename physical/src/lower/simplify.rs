@@ -1,8 +1,10 @@
 //! Simplification by operator properties, between any two steps of lowering.
 //!
-//! Accesses that have come to a fill value are literals; what they decide, annihilate or leave unchanged follows from
-//! the operator table ([`redpoll_logic::op::Op::simplify`]). Writes that change nothing are dropped, and so is all that
-//! is empty then. This is how iteration spaces arise: intersections, unions and complements are nowhere named.
+//! Accesses whose cursor is a fill value are literals. The operator table
+//! ([`redpoll_logic::op::Op::simplify`]) says which calls these literals decide, annihilate or
+//! leave unchanged. Writes that change nothing are dropped, and so are statements that become
+//! empty. Iteration spaces arise in this way: intersections, unions and complements have no rules
+//! of their own.
 
 use super::cx::Cx;
 use super::seeded::{self, Seeded};
@@ -13,18 +15,20 @@ use redpoll_logic::op::{Body, Builtin, Op, Simplified};
 use redpoll_logic::{DType, FloatMode, Scalar};
 use std::rc::Rc;
 
-/// The loop body with what is known of its accesses put in; empty when it does nothing that can be seen.
+/// Simplifies the loop body under the cursors of its accesses; the result is empty if the body has
+/// no visible effect.
 pub(crate) fn simplify(cx: &Cx<'_>, state: &State, tree: &Tree) -> Tree {
     simplify_setting(cx, state, tree, true)
 }
 
-/// Whether a loop body does nothing that can be seen but for setting places of outputs, whose memory is left unfilled, to
-/// their fill values.
+/// Returns whether the only visible effect of a loop body is to set elements of outputs with
+/// unfilled memory to their fill values.
 pub(crate) fn only_fills(cx: &Cx<'_>, state: &State, tree: &Tree) -> bool {
     simplify_setting(cx, state, tree, false).is_empty()
 }
 
-/// As [`simplify`], with assignments of fill values to what is left unfilled, or without them.
+/// Simplifies like [`simplify`]; `fills` says whether assignments of fill values to unfilled
+/// outputs are kept.
 fn simplify_setting(cx: &Cx<'_>, state: &State, tree: &Tree, fills: bool) -> Tree {
     let mut simplified = body(&mut Pass { cx, state, fills, untouched: Vec::new() }, tree);
     loop {
@@ -40,7 +44,8 @@ fn simplify_setting(cx: &Cx<'_>, state: &State, tree: &Tree, fills: bool) -> Tre
     }
 }
 
-/// The locals that the body declares and assigns and nobody reads any more: what they are computed from need not be.
+/// Returns the locals that the body declares and assigns but never reads; their assignments are
+/// dead.
 fn unread_locals(cx: &Cx<'_>, state: &State, tree: &Tree) -> Vec<TensorId> {
     let mut unread: Vec<TensorId> = Vec::new();
     let own = tree.declared();
@@ -60,16 +65,18 @@ fn unread_locals(cx: &Cx<'_>, state: &State, tree: &Tree) -> Vec<TensorId> {
     unread
 }
 
-/// With more arguments that may be stored or not, an iteration algebra is not asked.
+/// Limit on the number of arguments that may or may not be stored; beyond it, an iteration algebra
+/// is not evaluated.
 const MOST_OPEN: usize = 10;
 
-/// One walk over a statement, in the order of execution.
+/// One traversal of a statement, in the order of execution.
 struct Pass<'a, 'p> {
     cx: &'a Cx<'p>,
     state: &'a State,
-    /// Whether fill values are assigned to outputs whose memory is left unfilled.
+    /// True if fill values are assigned to outputs whose memory is left unfilled.
     fills: bool,
-    /// Tensors declared on the way here and not assigned since: they read as their fill value.
+    /// Tensors declared earlier in the traversal and not assigned since: they read as their fill
+    /// value.
     untouched: Vec<TensorId>,
 }
 
@@ -111,7 +118,8 @@ fn statement(pass: &mut Pass<'_, '_>, tree: &Tree) -> Tree {
             let known = |t: &Term| (is_literal && *t == Term::Var(*var)).then(|| value.clone());
             let inner = inner.map(&mut |t| t.replace(&mut |part| known(part)), &mut Tree::Assign);
             let inner = body(pass, &inner);
-            // Subscripts stand in the state: those that are still open need the variable, even when it is a literal.
+            // Subscripts are part of the state: unresolved ones need the variable, even if it is a
+            // literal.
             let is_bound_for =
                 |id: AccId| pass.state.acc(id).waits_for(&Term::Var(*var)) && !seeded::is(Seeded::OpenSubscript);
             if inner.is_empty() || is_literal && !inner.accesses().into_iter().any(is_bound_for) {
@@ -147,7 +155,7 @@ fn statement(pass: &mut Pass<'_, '_>, tree: &Tree) -> Tree {
     }
 }
 
-/// The body of a loop, which may see what an earlier round has assigned.
+/// Simplifies the body of a loop, which may read assignments of an earlier round.
 fn round(pass: &mut Pass<'_, '_>, tree: &Tree) -> Tree {
     let own = tree.declared();
     tree.for_each_assign(&mut |a| {
@@ -160,7 +168,7 @@ fn round(pass: &mut Pass<'_, '_>, tree: &Tree) -> Tree {
     body(pass, tree)
 }
 
-/// Whether the statement writes anything but what it declares itself.
+/// Returns whether the statement writes a tensor that it does not declare.
 fn writes_elsewhere(tree: &Tree) -> bool {
     let own = tree.declared();
     let mut elsewhere = false;
@@ -168,8 +176,9 @@ fn writes_elsewhere(tree: &Tree) -> bool {
     elsewhere || tree.swapped().iter().any(|t| !own.contains(t))
 }
 
-/// Whether the statement does nothing that can be seen: it assigns nothing and its lifecycles are of locals, which are
-/// declared in the innermost statement that holds all their uses.
+/// Returns whether the statement has no visible effect: it assigns nothing, and it declares,
+/// freezes and thaws only locals. A local is declared in the innermost statement that contains all
+/// its uses.
 fn is_idle(cx: &Cx<'_>, tree: &Tree) -> bool {
     match tree {
         Tree::Block(items) => items.iter().all(|t| is_idle(cx, t)),
@@ -202,7 +211,7 @@ fn assign(pass: &mut Pass<'_, '_>, a: &Assign) -> Tree {
     Tree::Assign(Assign { rhs, ..a.clone() })
 }
 
-/// Whether storing the value is the same as leaving the fill value.
+/// Returns whether storing the value is equivalent to leaving the fill value.
 fn same(value: &Scalar, fill: &Scalar, mode: FloatMode) -> bool {
     value == fill || (mode == FloatMode::Relaxed && value.dtype() == fill.dtype() && is_zero(value) && is_zero(fill))
 }
@@ -211,7 +220,7 @@ fn is_zero(value: &Scalar) -> bool {
     value.to_f64() == Some(0.0)
 }
 
-/// The term with what is known of its accesses put in.
+/// Simplifies a term under the cursors of its accesses.
 fn term(pass: &Pass<'_, '_>, t: &Term) -> Term {
     match t {
         Term::Access(id) => {
@@ -286,8 +295,9 @@ fn call(pass: &Pass<'_, '_>, op: &Op, args: Vec<Term>) -> Term {
     Term::Call(op.clone(), args)
 }
 
-/// The value of a user-defined operator where its own iteration algebra says that nothing is to be done: literals are
-/// stored unless they are the fill for which that was said, of all else it is not known.
+/// Returns the value of a user-defined operator outside its declared iteration algebra. A literal
+/// argument counts as stored unless it is the declared fill; for other arguments both cases are
+/// tried.
 fn outside_of_iteration(op: &Op, args: &[Term], mode: FloatMode) -> Option<Scalar> {
     let Op::User(user) = op else { return None };
     let (iteration, fills) = (user.iteration()?, user.fills().filter(|fills| fills.len() == args.len())?);
@@ -309,7 +319,8 @@ fn outside_of_iteration(op: &Op, args: &[Term], mode: FloatMode) -> Option<Scala
     op.eval_in(fills, mode).ok()
 }
 
-/// A special case of a user-defined operator as a term, where it is made of calls alone.
+/// Returns a special case of a user-defined operator as a term, if it consists of calls, arguments
+/// and literals only.
 fn from_body(body: &Body, args: &[Term]) -> Option<Term> {
     Some(match body {
         Body::Arg(k) => args.get(*k)?.clone(),
@@ -321,7 +332,7 @@ fn from_body(body: &Body, args: &[Term]) -> Option<Term> {
     })
 }
 
-/// The dtype of a term.
+/// Returns the dtype of a term.
 pub(crate) fn dtype_of(cx: &Cx<'_>, state: &State, t: &Term) -> DType {
     match t {
         Term::Lit(value) => value.dtype(),

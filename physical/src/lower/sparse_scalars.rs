@@ -1,11 +1,12 @@
-//! Sparse scalars: temporaries that know whether they were written.
+//! Sparse scalars: temporaries with a flag that records whether they were written.
 //!
-//! Where a consumer does nothing as long as a temporary holds what it started from, as a write of the fill value into a
-//! level that leaves it out, or a product over a further loop, the temporary gets a flag that its writes set, and
+//! Some consumers do nothing while a temporary has its initial value: they write the fill value
+//! into a level that does not store it, or a product over a further loop. The writes of such a
+//! temporary set a flag, and
 //! ```text
 //! where(consumer, producer)  =  producer; if written { consumer }
 //! ```
-//! A fold that nothing was folded into costs its consumer nothing, and nothing is stored for it.
+//! If nothing was folded into the temporary, the consumer costs nothing and stores nothing.
 
 use super::build::{and, local, or, truth};
 use super::cx::Cx;
@@ -16,7 +17,8 @@ use crate::assembly::Expr;
 use crate::notation::{Role, TensorId};
 use redpoll_logic::{LevelKind, Prim};
 
-/// Gives flags to the temporaries that some consumer asks; whether there are any.
+/// Adds flags to the temporaries whose consumers profit from one, and returns whether there are
+/// any.
 pub(crate) fn flag(cx: &mut Cx<'_>, state: &State, tree: &Tree) -> bool {
     let mut asked: Vec<TensorId> = Vec::new();
     each_where(tree, &mut |consumer| {
@@ -41,7 +43,8 @@ pub(crate) fn flag(cx: &mut Cx<'_>, state: &State, tree: &Tree) -> bool {
     !asked.is_empty()
 }
 
-/// When the consumer does something: where temporaries without which it does nothing have been written.
+/// Returns the condition under which the consumer has an effect: the temporaries that it depends on
+/// were written.
 pub(crate) fn condition(cx: &Cx<'_>, state: &State, consumer: &Tree) -> Expr {
     let mut flagged: Vec<(TensorId, Expr)> = Vec::new();
     for t in scalars(cx, state, consumer) {
@@ -72,7 +75,7 @@ fn each_where<'t>(tree: &'t Tree, visit: &mut dyn FnMut(&'t Tree)) {
     }
 }
 
-/// The scalar locals that a statement reads.
+/// Returns the scalar locals that a statement reads.
 fn scalars(cx: &Cx<'_>, state: &State, tree: &Tree) -> Vec<TensorId> {
     let mut found: Vec<TensorId> = Vec::new();
     tree.for_each_term(&mut |t| {
@@ -87,9 +90,10 @@ fn scalars(cx: &Cx<'_>, state: &State, tree: &Tree) -> Vec<TensorId> {
     found
 }
 
-/// Whether nothing is left to be done when these scalars hold what they started from.
+/// Returns whether the consumer has no effect while the scalars `without` have their initial
+/// values.
 fn idle_without(cx: &Cx<'_>, state: &State, consumer: &Tree, without: &[TensorId]) -> bool {
-    // What the consumer writes itself it does not find as it was.
+    // A scalar that the consumer itself writes does not keep its initial value.
     let mut writes = false;
     consumer.for_each_assign(&mut |a| writes |= without.contains(&a.tensor));
     if writes {

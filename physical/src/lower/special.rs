@@ -1,4 +1,5 @@
-//! Special values in a program: which infinities and NaN its tensors and variables may have, given those of its inputs.
+//! Special values in a program: the infinities and NaN that its tensors and variables may contain,
+//! given those of its inputs.
 
 use super::cx::Cx;
 use super::simplify::dtype_of;
@@ -10,7 +11,7 @@ use crate::special::{Known, Special, of_call};
 use redpoll_logic::DType;
 use redpoll_logic::op::Op;
 
-/// The special values that tensors and variables may have, by number.
+/// The special values that tensors and variables may contain, by number.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Specials {
     pub(crate) tensors: Vec<Special>,
@@ -18,7 +19,7 @@ pub(crate) struct Specials {
 }
 
 impl Specials {
-    /// Follows those of inputs through the program, until nothing is added.
+    /// Propagates the special values of inputs through the program to a fixed point.
     pub(crate) fn of(program: &Program, layouts: &[Option<Layout>]) -> Specials {
         let tensors = program.tensors.iter().enumerate().map(|(k, decl)| {
             let given = layouts.get(k).and_then(Option::as_ref).filter(|_| decl.role == Role::Input);
@@ -72,7 +73,8 @@ impl Specials {
             Expr::Index(_) => Special::NONE,
             Expr::Var(var) => self.vars[var.index()],
             Expr::Access(access) => {
-                // Reads outside are not told apart from others once the access is resolved.
+                // After an access is resolved, reads out of bounds cannot be told apart from
+                // others.
                 let outside = access.subscripts.iter().filter_map(|s| s.outside.as_ref());
                 let outside = outside.fold(Special::NONE, |set, value| set.and(Special::of(value)));
                 let of = &mut self.tensors[access.tensor.index()];
@@ -100,7 +102,7 @@ fn called(op: &Op, known: &[Known<'_>], dtypes: &[DType]) -> Special {
     op.signature(dtypes).map_or(Special::ALL, |signature| of_call(op, known, dtypes, &signature.result))
 }
 
-/// What is known of the value of a term.
+/// Returns the known facts of a term: its special values, and its value if it is a literal.
 pub(crate) fn known<'t>(cx: &Cx<'_>, state: &State, t: &'t Term) -> Known<'t> {
     let special = match t {
         Term::Lit(value) => return Known { special: Special::of(value), constant: Some(value) },

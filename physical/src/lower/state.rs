@@ -1,4 +1,4 @@
-//! What the accesses of a program have come to at some point of lowering.
+//! The cursors of the accesses of a program at some point of lowering.
 
 use super::tree::{AccId, Term};
 use crate::assembly::{Expr, Local};
@@ -7,22 +7,23 @@ use redpoll_logic::Scalar;
 use redpoll_logic::physical::Protocol;
 use std::rc::Rc;
 
-/// The accesses at some point of lowering. Branches of the generated code have their own; so it is cheap to clone.
+/// The accesses at some point of lowering. Each branch of the generated code has its own state, so
+/// states are cheap to clone.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct State {
     accs: Vec<Acc>,
 }
 
-/// One access: which tensor, by which subscripts, and how far it has come.
+/// One access: its tensor, its subscripts and its cursor.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Acc {
-    /// The tensor; `None` for a mask, a tensor without storage.
+    /// The tensor, or `None` for a mask, which has no storage.
     pub(crate) tensor: Option<TensorId>,
-    /// One subscript a storage mode.
+    /// One subscript for each storage mode.
     pub(crate) subscripts: Rc<Vec<Sub>>,
-    /// Whether it is the left side of assignments.
+    /// True if the access is the left side of assignments.
     pub(crate) writes: bool,
-    /// How far it has come.
+    /// The part of the tensor that the subscripts resolved so far select.
     pub(crate) cursor: Cursor,
 }
 
@@ -35,52 +36,53 @@ pub(crate) struct Sub {
     pub(crate) check: Check,
 }
 
-/// What is to be done about the bounds of a coordinate: see `notation::Bounds`.
+/// The treatment of coordinates out of bounds: see `notation::Bounds`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Check {
     Proved,
     Guarded,
-    /// The run ends where it comes to the coordinate out of bounds; the number is of a site of the function.
+    /// The run ends at a coordinate out of bounds; the number is that of the check in the function.
     Checked(u32),
 }
 
-/// Checks at different sites are equal: one does for both.
+/// Checks at different sites are equal, because one check serves both.
 impl PartialEq for Check {
     fn eq(&self, other: &Check) -> bool {
         std::mem::discriminant(self) == std::mem::discriminant(other)
     }
 }
 
-/// How far an access has come.
+/// The part of its tensor that an access has reached.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum Cursor {
-    /// Everything below is this literal: nothing is stored here.
+    /// Nothing is stored here: every element below is this literal.
     Fill(Scalar),
-    /// The access is this literal, whatever its other subscripts are: a subscript is out of bounds.
+    /// A subscript is out of bounds: the access is this literal, whatever its other subscripts are.
     Outside(Scalar),
     /// A fiber of a level, or a leaf.
     Fiber(Fiber),
-    /// A scalar held in locals, one a primitive: a temporary, or an accumulator taken out of its loop.
+    /// A scalar in locals, one for each primitive of its dtype: a temporary, or an accumulator
+    /// moved out of its loop.
     Locals(Accumulator),
-    /// A write that goes nowhere.
+    /// A write that has no effect.
     Null,
-    /// A coordinate out of bounds: the run ends where something comes here.
+    /// A coordinate out of bounds: any access here ends the run.
     Fails(Violation),
 }
 
 /// A coordinate out of bounds.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Violation {
-    /// The number of the site.
+    /// The number of the check.
     pub(crate) site: u32,
     pub(crate) coordinate: Coordinate,
 }
 
-/// A coordinate that is known where it is met.
+/// A coordinate whose value is computed where it is used.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum Coordinate {
     Known(Expr),
-    /// `scale * index + offset` in the rounds of a loop, of which `first` is the first one.
+    /// `scale * index + offset` in the rounds of a loop, whose first round is `first`.
     Along {
         index: Option<Index>,
         scale: i64,
@@ -89,55 +91,57 @@ pub(crate) enum Coordinate {
     },
 }
 
-/// A scalar held in locals.
+/// A scalar in locals.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Accumulator {
     /// One local for each primitive of the dtype.
     pub(crate) parts: Rc<Vec<Local>>,
-    /// `bool` locals to be set by a write, as in [`Fiber::dirty`].
+    /// `bool` locals that a write sets, as in [`Fiber::dirty`].
     pub(crate) dirty: Vec<Local>,
 }
 
 /// A fiber of a tensor: positions `lo..hi` of the level above `level`.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Fiber {
-    /// The level that the next subscript meets; the number of levels for a leaf.
+    /// The level that the next subscript resolves; the number of levels for a leaf.
     pub(crate) level: usize,
     /// The first position.
     pub(crate) lo: Expr,
-    /// One past the last position; `None`: just `lo`.
+    /// One past the last position; `None` if `lo` is the only one.
     pub(crate) hi: Option<Expr>,
-    /// A `bool` that says whether the fiber is stored at all; `None`: it is. If not, all reads give the fill value.
+    /// A `bool` that is true if the fiber is stored; `None` if it always is. All reads of an absent
+    /// fiber return the fill value.
     pub(crate) present: Option<Expr>,
-    /// `bool` locals to be set by a write below: parents keep a coordinate only if something was written there.
+    /// `bool` locals that a write below sets: parents store a coordinate only if something was
+    /// written below it.
     pub(crate) dirty: Vec<Local>,
 }
 
 impl Fiber {
-    /// The whole tensor.
+    /// Returns the fiber of the whole tensor.
     pub(crate) fn root() -> Fiber {
         Fiber::at(0, super::build::int(0))
     }
 
-    /// One position.
+    /// Returns the fiber at one position.
     pub(crate) fn at(level: usize, position: Expr) -> Fiber {
         Fiber { level, lo: position, hi: None, present: None, dirty: Vec::new() }
     }
 
-    /// The fiber of the next level at one position, with the same presence and dirty flags.
+    /// Returns the fiber of the next level at one position, with the same presence and dirty flags.
     pub(crate) fn child(&self, position: Expr) -> Fiber {
         Fiber { level: self.level + 1, lo: position, hi: None, ..self.clone() }
     }
 }
 
 impl State {
-    /// Adds an access.
+    /// Adds an access and returns its number.
     pub(crate) fn push(&mut self, acc: Acc) -> AccId {
         self.accs.push(acc);
         AccId(self.accs.len() as u32 - 1)
     }
 
-    /// The number of an equal access, added if there is none.
+    /// Returns the number of an equal access, which is added if there is none.
     pub(crate) fn intern(&mut self, acc: Acc) -> AccId {
         match self.accs.iter().position(|a| *a == acc) {
             Some(at) => AccId(at as u32),
@@ -145,22 +149,22 @@ impl State {
         }
     }
 
-    /// An access.
+    /// Returns an access.
     pub(crate) fn acc(&self, id: AccId) -> &Acc {
         &self.accs[id.0 as usize]
     }
 
-    /// Whether an access is of one of those tensors.
+    /// Returns whether an access is of one of `tensors`.
     pub(crate) fn reads_any(&self, id: AccId, tensors: &[TensorId]) -> bool {
         self.acc(id).tensor.is_some_and(|t| tensors.contains(&t))
     }
 
-    /// Moves an access on.
+    /// Sets the cursor of an access.
     pub(crate) fn set(&mut self, id: AccId, cursor: Cursor) {
         self.accs[id.0 as usize].cursor = cursor;
     }
 
-    /// The state where what an access has come to is stored.
+    /// Returns the state in which the fiber of an access is present.
     pub(crate) fn with_present(mut self, id: AccId) -> State {
         if let Cursor::Fiber(fiber) = &mut self.accs[id.0 as usize].cursor {
             fiber.present = None;
@@ -168,9 +172,10 @@ impl State {
         self
     }
 
-    /// Moves an access on to what it has met. A write where nothing is stored, in the pattern of an input, vanishes. A fiber
-    /// that is not stored is a literal, unless a subscript below may read something else out of bounds: then it stays a
-    /// fiber, which is absent.
+    /// Advances an access to the cursor that its subscript resolved to. A write where nothing is
+    /// stored, in the pattern of an input, has no effect. A read there becomes a literal, unless a
+    /// subscript below may read another value out of bounds; then the cursor stays a fiber that is
+    /// absent.
     pub(crate) fn meet(&mut self, id: AccId, cursor: &Cursor) {
         let acc = &mut self.accs[id.0 as usize];
         acc.cursor = match (cursor, &acc.cursor) {
@@ -186,13 +191,14 @@ impl State {
 }
 
 impl Acc {
-    /// Whether a subscript of that level or of one below it may read something other than the fill value out of bounds.
+    /// Returns whether a subscript from `level` down may read something other than the fill value
+    /// out of bounds.
     pub(crate) fn reads_outside_from(&self, level: usize, fill: &Scalar) -> bool {
         let differs = |s: &Sub| s.outside.as_ref().is_some_and(|outside| outside != fill);
         self.tensor.is_some() && self.subscripts.iter().skip(level).any(differs)
     }
 
-    /// The subscripts that have not been met yet.
+    /// Returns the subscripts that are not resolved yet.
     pub(crate) fn open(&self) -> &[Sub] {
         match &self.cursor {
             Cursor::Fiber(fiber) => self.subscripts.get(fiber.level..).unwrap_or_default(),
@@ -200,12 +206,13 @@ impl Acc {
         }
     }
 
-    /// Whether a subscript that has not been met yet has that part.
+    /// Returns whether an unresolved subscript contains `part`.
     pub(crate) fn waits_for(&self, part: &Term) -> bool {
         self.open().iter().any(|sub| sub.at.any(&mut |t| t == part))
     }
 
-    /// The subscript that it waits for, and the fiber that it meets; `None` when nothing is left to be met.
+    /// Returns the next unresolved subscript and the fiber that it selects from; `None` if no
+    /// subscript is left.
     pub(crate) fn next(&self) -> Option<(&Sub, &Fiber)> {
         match &self.cursor {
             Cursor::Fiber(fiber) => Some((self.subscripts.get(fiber.level)?, fiber)),

@@ -1,4 +1,5 @@
-//! Statements outside of looplets: what a loop's body is lowered to once its accesses are resolved.
+//! The lowering of statements other than looplets: the statements that are left once accesses are
+//! resolved.
 
 use super::assign;
 use super::build::{as_int, local, max, min, not, plus, split, truth};
@@ -19,7 +20,8 @@ use redpoll_logic::op::{Builtin, Op};
 use redpoll_logic::{DType, LeafKind, Prim};
 use std::rc::Rc;
 
-/// Lowers a statement whose accesses may have subscripts that are known by now: each is a loop over one coordinate.
+/// Lowers a statement. A subscript whose coordinate can already be computed is lowered as a loop
+/// over one coordinate.
 pub(crate) fn lower_resolved(cx: &mut Cx<'_>, state: State, tree: &Tree) {
     let Some((head, at)) = unfurl::known(cx, &state, tree) else { return lower(cx, &state, tree) };
     let extent = Extent { index: None, hi: plus(&at, 1), lo: at };
@@ -43,7 +45,7 @@ pub(crate) fn lower(cx: &mut Cx<'_>, state: &State, tree: &Tree) {
         }
         Tree::Let { var, value: term, body } => {
             let bound = bind(cx, state, term);
-            // The statement may stand in the code again: what is bound here is not known there.
+            // The statement may occur in the code again, where the variable is not bound.
             let outer = cx.bind_var(*var, Some(bound));
             lower_resolved(cx, state.clone(), body);
             if !seeded::is(Seeded::VariableStays) {
@@ -79,7 +81,8 @@ pub(crate) fn lower(cx: &mut Cx<'_>, state: &State, tree: &Tree) {
     }
 }
 
-/// The comparisons that hold where a condition does, of numbers that do not change: indices, variables and literals.
+/// Returns the comparisons implied by a condition between values that do not change: indices,
+/// variables and literals.
 fn facts(cx: &mut Cx<'_>, state: &State, cond: &Term) -> Vec<Expr> {
     let Term::Call(Op::Builtin(op), args) = cond else { return Vec::new() };
     let fixed =
@@ -88,13 +91,13 @@ fn facts(cx: &mut Cx<'_>, state: &State, cond: &Term) -> Vec<Expr> {
         Builtin::And => args.iter().flat_map(|a| facts(cx, state, a)).collect(),
         Builtin::Lt | Builtin::Le | Builtin::Gt | Builtin::Ge if args.iter().all(fixed) => {
             let fact = value(cx, state, cond).single().clone();
-            // A sum that wraps around is another number.
+            // A sum may wrap around, so nothing follows for its summands.
             let plain = |e: &Expr| split(e).1 == 0 || split(e).0.is_none();
             let Expr::Compare(op, a, b) = &fact else { return Vec::new() };
             if !plain(a) || !plain(b) {
                 return Vec::new();
             }
-            // A number that is a size is also what stands for the size.
+            // A literal equal to a size is also known as the parameter of that size.
             let size = |e: &Expr| as_int(e).and_then(|n| cx.size(n)).map(Box::new);
             let with_sizes =
                 [size(a).map(|a| Expr::Compare(*op, a, b.clone())), size(b).map(|b| Expr::Compare(*op, a.clone(), b))];
@@ -125,10 +128,11 @@ fn lower_for(cx: &mut Cx<'_>, state: &State, tree: &Tree) {
     });
 }
 
-/// The rounds of a loop; once a fold is decided, the rest of them without it.
+/// Lowers the rounds of a loop. Once a fold is decided, a second loop runs the remaining rounds
+/// without that fold.
 fn lower_rounds(cx: &mut Cx<'_>, state: &State, body: &Tree, extent: Extent) {
     let index = extent.index.expect("a loop binds an index");
-    // The rest of a loop without what is decided is a copy of it.
+    // The second loop is a copy of the first.
     let (until, decided) = match short_circuit::plan(cx, state, body) {
         (_, Some(_)) if cx.is_crowded(body) => (None, None),
         planned => planned,
@@ -157,14 +161,14 @@ fn lower_rounds(cx: &mut Cx<'_>, state: &State, body: &Tree, extent: Extent) {
     }
 }
 
-/// Where an accumulator belongs.
+/// The memory of an accumulator: a position of a tensor's leaf.
 pub(crate) struct Place {
     pub(crate) tensor: TensorId,
     pub(crate) position: Expr,
 }
 
-/// Takes the places of folds that the loop does not move out of it, into locals: reads and writes of memory in the loop
-/// become reads and writes of registers.
+/// Moves the accumulators of folds whose position does not change in the loop into locals, so that
+/// the loop works on registers in place of memory.
 fn hold_accumulators(cx: &mut Cx<'_>, state: &mut State, body: &Tree, index: Index) -> Vec<(Place, Accumulator)> {
     let mut folds: Vec<(AccId, TensorId)> = Vec::new();
     let mut mixed: Vec<TensorId> = Vec::new();
@@ -175,7 +179,7 @@ fn hold_accumulators(cx: &mut Cx<'_>, state: &mut State, body: &Tree, index: Ind
             mixed.push(a.tensor);
         }
     });
-    // What is held in registers is not seen by those who read the tensor in between.
+    // Other statements that read or write the tensor would not see the value in registers.
     body.for_each_turn(&mut |tensor| mixed.push(tensor));
     let mut held = Vec::new();
     for &(id, tensor) in &folds {
@@ -205,7 +209,8 @@ fn hold_accumulators(cx: &mut Cx<'_>, state: &mut State, body: &Tree, index: Ind
     held
 }
 
-/// Whether the value of a term can be computed here: its indices and variables are bound, its accesses resolved.
+/// Returns whether the value of a term can be computed here: its indices and variables are bound,
+/// its accesses resolved.
 pub(crate) fn is_known(cx: &Cx<'_>, state: &State, t: &Term) -> bool {
     !t.any(&mut |part| match part {
         Term::Index(i) => cx.index(*i).is_none(),
@@ -218,7 +223,7 @@ pub(crate) fn is_known(cx: &Cx<'_>, state: &State, t: &Term) -> bool {
     })
 }
 
-/// The value of a term.
+/// Returns the value of a term.
 pub(crate) fn value(cx: &mut Cx<'_>, state: &State, t: &Term) -> Value {
     match t {
         Term::Lit(scalar) => Value::constant(scalar),
@@ -238,7 +243,7 @@ pub(crate) fn value(cx: &mut Cx<'_>, state: &State, t: &Term) -> Value {
     }
 }
 
-/// The value of a term in locals, which keep it while memory changes.
+/// Returns the value of a term in locals, which do not change with memory.
 fn bind(cx: &mut Cx<'_>, state: &State, t: &Term) -> Value {
     let v = value(cx, state, t);
     if v.as_constant().is_some() || seeded::is(Seeded::LateBinding) {
@@ -253,7 +258,7 @@ fn bind(cx: &mut Cx<'_>, state: &State, t: &Term) -> Value {
     Value { parts: parts.collect(), dtype: v.dtype }
 }
 
-/// The value that an access has come to.
+/// Returns the value of a resolved access.
 fn read(cx: &mut Cx<'_>, state: &State, id: AccId) -> Value {
     let acc = state.acc(id);
     let fiber = match &acc.cursor {

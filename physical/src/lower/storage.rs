@@ -1,4 +1,4 @@
-//! The arrays of a program's tensors as buffers of the function, and their lifecycles.
+//! The arrays of a program's tensors as buffers of the function, and the code of their lifecycles.
 
 use super::build::{int, load, local, max, min, mul, plus};
 use super::cx::Cx;
@@ -16,36 +16,36 @@ use redpoll_logic::{Format, LeafKind, LevelFormat, Prim, Scalar};
 use std::borrow::Cow;
 use std::rc::Rc;
 
-/// Which array a buffer of the function is.
+/// The array that a buffer of the function stands for.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Binding {
     /// An array of a level of a tensor.
     Level {
         /// The tensor.
         tensor: TensorId,
-        /// The level, outermost 0.
+        /// The level; 0 is the outermost.
         level: usize,
-        /// The array, in the order of the level's arrays.
+        /// The number of the array, in the order of the level's arrays.
         array: usize,
     },
     /// The values of one primitive of a tensor's leaf.
     Leaf {
         /// The tensor.
         tensor: TensorId,
-        /// Which primitive of the dtype.
+        /// The number of the primitive in the dtype.
         part: usize,
     },
-    /// Memory that only the function uses.
+    /// Scratch memory of the function.
     Scratch,
-    /// Where the function leaves the number of elements of each output array: levels in order, then leaves, of the
-    /// outputs in order.
+    /// The buffer in which the function records the number of elements of each output array.
+    /// Outputs are in order; each has the arrays of its levels, then those of its leaf.
     Lengths,
 }
 
-/// What a parameter of the function is.
+/// The meaning of a parameter of the function.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum ParamSource {
-    /// That number: the size of a storage mode.
+    /// The size of a storage mode.
     Dimension(u64),
     /// The number of elements of an input's array.
     Length {
@@ -60,24 +60,24 @@ pub enum ParamSource {
     Positions(TensorId),
 }
 
-/// The types of the arrays of an input: narrow or wide.
+/// The element types of the arrays of an input, narrow or wide.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Layout {
-    /// For each level the element types of its arrays.
+    /// The element types of the arrays of each level.
     pub levels: Vec<Vec<Prim>>,
-    /// The special values among what it stores.
+    /// The special values among the stored values.
     pub special: Special,
 }
 
 impl Layout {
-    /// That of a tensor.
+    /// Returns the layout of a tensor.
     pub fn of(tensor: &Tensor) -> Layout {
         let levels = tensor.levels().iter().map(|arrays| arrays.iter().map(Array::prim).collect()).collect();
         Layout { levels, special: tensor.special() }
     }
 
-    /// Whether code for this layout may be run over a tensor: its arrays are alike, and the code asks for all special
-    /// values that it has.
+    /// Returns whether code for this layout may run over a tensor: the arrays have the same types,
+    /// and the code handles all special values of the tensor.
     pub fn fits(&self, tensor: &Tensor) -> bool {
         let mut levels = self.levels.iter().zip(tensor.levels());
         levels.all(|(prims, arrays)| arrays.iter().map(Array::prim).eq(prims.iter().copied()))
@@ -85,72 +85,76 @@ impl Layout {
     }
 }
 
-/// Whether positions of outputs take 32 bits or 64.
+/// The width of positions in outputs: 32 or 64 bits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum PositionWidth {
-    /// Below 2^31 positions; more end the kernel with a status.
+    /// Fewer than 2^31 positions; the kernel ends with a status at more.
     #[default]
     Narrow,
-    /// Any number.
+    /// Any number of positions.
     Wide,
 }
 
-/// A tensor's arrays and counters in the function.
+/// The arrays and counters of a tensor in the function.
 #[derive(Debug)]
 pub(crate) struct TensorCode {
     pub(crate) levels: Vec<LevelCode>,
     pub(crate) leaf: Vec<Buffer>,
     /// The locals of a scalar that the program writes.
     pub(crate) scalar: Option<Accumulator>,
-    /// Whether it has lived before when it is declared: its arrays hold what was there then.
+    /// The contents of the arrays when the tensor is declared: new, or left by an earlier
+    /// declaration.
     pub(crate) room: Room,
-    /// Where the lengths of an output's arrays are recorded, and the first of them.
+    /// The buffer that records the lengths of an output's arrays, and the tensor's first element in
+    /// it.
     pub(crate) lengths: Option<(Buffer, i64)>,
-    /// The outermost coordinates that a call writes, of an output that goes on behind what earlier calls have left in its
-    /// arrays.
+    /// The range of outermost coordinates that a call writes, for an output to which each call
+    /// appends.
     pub(crate) chunk: Option<(Local, Local)>,
-    /// The input whose levels it has, and the number of positions of that one's values; it has no levels of its own then.
+    /// The input whose levels the tensor shares, and the number of positions of that input's
+    /// values. The tensor then has no levels of its own.
     pub(crate) pattern: Option<(TensorId, Expr)>,
-    /// Whether it is an output of which every place is set, so that what it holds at first does not matter.
+    /// True for an output whose every element is set, so that its initial contents do not matter.
     pub(crate) whole: bool,
-    /// The loop before which each place of it holds the fill value.
+    /// The loop before which each element has the fill value.
     pub(crate) folded_by: Option<Index>,
-    /// Whether the program writes it by different subscripts: then several coordinates are looked up before any of them is
-    /// written.
+    /// True if the program writes the tensor by different subscripts: several coordinates are then
+    /// looked up before any is written.
     pub(crate) scattered: bool,
 }
 
-/// A level's arrays and counters in the function.
+/// The arrays and counters of a level in the function.
 #[derive(Clone, Debug)]
 pub(crate) struct LevelCode {
     pub(crate) format: LevelFormat,
     /// The size of the storage mode.
     pub(crate) dimension: Expr,
     pub(crate) arrays: Vec<Buffer>,
-    /// The number of own positions while writing.
+    /// The number of own positions during writing.
     pub(crate) count: Option<Local>,
-    /// What else the kind keeps in locals while writing.
+    /// Further locals of the level kind during writing.
     pub(crate) more: Vec<Local>,
     /// The number of slots of a hash table.
     pub(crate) slots: Option<Expr>,
-    /// The fiber of a level of runs that is being written, and the coordinate behind its last run.
+    /// The fiber of a level of runs that is being written, and one past the last coordinate of its
+    /// last run.
     pub(crate) open: Option<(Local, Local)>,
-    /// A list that only writing needs.
+    /// A list that is used only during writing.
     pub(crate) scratch: Option<Buffer>,
 }
 
 impl LevelCode {
-    /// The counter of own positions of a level that is written.
+    /// Returns the counter of own positions of a level that is written.
     pub(crate) fn counter(&self) -> Local {
         self.count.expect("a level that is written counts its positions")
     }
 
-    /// The fiber that is being written, and the coordinate behind its last run.
+    /// Returns the fiber that is being written, and one past the last coordinate of its last run.
     pub(crate) fn open_fiber(&self) -> (Local, Local) {
         self.open.expect("a level of runs that is written has an open fiber")
     }
 
-    /// All that is kept in locals while writing.
+    /// Returns all locals of the level during writing.
     fn locals(&self) -> impl Iterator<Item = Local> {
         let slots = match &self.slots {
             Some(Expr::Local(slots)) => Some(*slots),
@@ -160,7 +164,7 @@ impl LevelCode {
         self.count.into_iter().chain(slots).chain(open).chain(self.more.iter().copied())
     }
 
-    /// The slots of a hash table that is written.
+    /// Returns the local with the number of slots of a hash table that is written.
     pub(crate) fn slot_counter(&self) -> Local {
         match &self.slots {
             Some(Expr::Local(l)) => *l,
@@ -169,7 +173,8 @@ impl LevelCode {
     }
 }
 
-/// All that levels keep in locals while they are written, each once: levels that append together share their counter.
+/// Returns all locals of levels that are written, each once: levels that append together share
+/// their counter.
 pub(crate) fn counters_of(levels: &[LevelCode]) -> Vec<Local> {
     let mut counters = Vec::new();
     for counter in levels.iter().flat_map(LevelCode::locals) {
@@ -180,14 +185,15 @@ pub(crate) fn counters_of(levels: &[LevelCode]) -> Vec<Local> {
     counters
 }
 
-/// Buffers, bindings and parameters of a function.
+/// The bindings and parameters of a function.
 pub(crate) struct Tables {
     pub(crate) bindings: Vec<Binding>,
     pub(crate) params: Vec<ParamSource>,
 }
 
 impl Tables {
-    /// The size of a storage mode as a parameter, one for each number: programs that differ in sizes alone share code.
+    /// Returns the size of a storage mode as a parameter. Equal sizes share one, so that programs
+    /// that differ only in sizes share code.
     pub(crate) fn dimension(&mut self, n: u64) -> Expr {
         self.param(ParamSource::Dimension(n))
     }
@@ -206,7 +212,7 @@ impl Tables {
     }
 }
 
-/// Makes the buffers and counters of a tensor.
+/// Adds the buffers and counters of a tensor.
 pub(crate) fn tensor_code(
     cx: &mut Cx<'_>,
     tables: &mut Tables,
@@ -280,7 +286,7 @@ pub(crate) fn tensor_code(
     TensorCode { levels, leaf, scalar, room, lengths: None, chunk: None, pattern, whole, folded_by, scattered }
 }
 
-/// Whether a tensor is written by different subscripts.
+/// Returns whether a tensor is written by different subscripts.
 fn is_scattered(program: &Program, id: TensorId) -> bool {
     let mut places: Vec<&Access> = Vec::new();
     program.body.walk(&mut |s| match s {
@@ -290,7 +296,8 @@ fn is_scattered(program: &Program, id: TensorId) -> bool {
     places.len() > 1
 }
 
-/// What new elements of an array hold: positions and flags 0, coordinates that are bounds one that no dimension exceeds.
+/// Returns the initial element of an array: 0, or for coordinates that are bounds a value that no
+/// dimension exceeds.
 fn new_element(class: ArrayClass, prim: Prim) -> Scalar {
     match (class, prim) {
         (ArrayClass::Bound, Prim::U32) => Scalar::U32(u32::MAX),
@@ -299,8 +306,8 @@ fn new_element(class: ArrayClass, prim: Prim) -> Scalar {
     }
 }
 
-/// The levels of a COO chain, a list that is not unique and the singletons below it, append together: the innermost
-/// counts for all.
+/// Shares the counter of a COO chain, which is a list that is not unique and the singletons below
+/// it. Its levels append together, so the innermost counts for all.
 fn share_counters(levels: &mut [LevelCode]) {
     for k in (1..levels.len()).rev() {
         if !levels[k - 1].format.unique {
@@ -310,39 +317,41 @@ fn share_counters(levels: &mut [LevelCode]) {
 }
 
 impl Tables {
-    /// The number of elements of an input's array.
+    /// Returns the number of elements of an input's array as a parameter.
     pub(crate) fn length(&mut self, at: At, array: usize) -> Expr {
         self.param(ParamSource::Length { tensor: at.tensor, level: at.level, array })
     }
 }
 
 impl Cx<'_> {
-    /// The tensor whose levels a tensor has: its own, but for one with the pattern of an input.
+    /// Returns the tensor that owns the levels of a tensor: the tensor itself, or the input whose
+    /// pattern it has.
     pub(crate) fn levels_of(&self, tensor: TensorId) -> TensorId {
         self.tensor(tensor).pattern.as_ref().map_or(tensor, |(of, _)| *of)
     }
 
-    /// The positions above the outermost level that a tensor has of its own: values, where it has none.
+    /// Returns the number of positions above the outermost own level of a tensor; for a tensor
+    /// without own levels, the number of its values.
     fn roots(&self, tensor: TensorId) -> Expr {
         self.tensor(tensor).pattern.as_ref().map_or(int(1), |(_, positions)| positions.clone())
     }
 
-    /// A level's arrays and counters.
+    /// Returns the arrays and counters of a level.
     pub(crate) fn level(&self, at: At) -> &LevelCode {
         &self.tensor(at.tensor).levels[at.level]
     }
 
-    /// Whether a level below has arrays, rather than values alone.
+    /// Returns whether some level below has arrays.
     pub(crate) fn has_arrays_below(&self, at: At) -> bool {
         self.tensor(at.tensor).levels[at.level + 1..].iter().any(|l| !l.arrays.is_empty())
     }
 
-    /// The fill value of a tensor as what an access meets.
+    /// Returns the cursor of a tensor's fill value.
     pub(crate) fn fill(&self, tensor: TensorId) -> Cursor {
         Cursor::Fill(self.program.tensors[tensor.index()].ty.fill.clone())
     }
 
-    /// Where an access of a tensor begins.
+    /// Returns the cursor at which an access of a tensor starts.
     pub(crate) fn root(&self, tensor: TensorId) -> Cursor {
         match &self.tensor(tensor).scalar {
             Some(held) => Cursor::Locals(held.clone()),
@@ -350,7 +359,7 @@ impl Cx<'_> {
         }
     }
 
-    /// Starts the life of a tensor: every place holds the fill value.
+    /// Declares a tensor: every element has the fill value.
     pub(crate) fn declare(&mut self, tensor: TensorId) {
         let fills = Value::constant(&self.program.tensors[tensor.index()].ty.fill);
         if let Some(held) = self.tensor(tensor).scalar.clone() {
@@ -374,7 +383,8 @@ impl Cx<'_> {
         self.assemble(At { tensor, level: 0 }, (&int(0), &roots), room);
     }
 
-    /// Makes room below the positions `lo..hi` of the level above, or for values; what is there is reset if asked.
+    /// Makes room below the positions `lo..hi` of the level above, or for values. `room` says
+    /// whether existing positions are reset.
     pub(crate) fn assemble(&mut self, at: At, (lo, hi): (&Expr, &Expr), room: Room) {
         if at.level < self.tensor(at.tensor).levels.len() {
             return lowering(self.level(at).format.kind).assemble(self, at, (lo, hi), room);
@@ -390,7 +400,7 @@ impl Cx<'_> {
         }
     }
 
-    /// `buffer[lo..hi] = value`
+    /// Emits `buffer[lo..hi] = value`.
     pub(crate) fn store_range(&mut self, buffer: Buffer, (lo, hi): (&Expr, &Expr), value: &Expr) {
         if plus(lo, 1) == *hi {
             return self.push(Stmt::Store { buffer, at: lo.clone(), value: value.clone() });
@@ -400,11 +410,11 @@ impl Cx<'_> {
         self.push(Stmt::For { var, lo: lo.clone(), hi: hi.clone(), body });
     }
 
-    /// Exchanges the memory and the counters of two tensors of one type.
+    /// Swaps the memory and the counters of two tensors of one type.
     pub(crate) fn swap(&mut self, t: TensorId, u: TensorId) {
         let parts = |cx: &Self, t: TensorId| {
             let code = cx.tensor(t);
-            // A list may be an array of its level, too.
+            // The scratch list may also be an array of its level.
             let buffers = |level: &LevelCode| {
                 let list = level.scratch.filter(|list| !level.arrays.contains(list));
                 level.arrays.iter().copied().chain(list).collect::<Vec<_>>()
@@ -430,18 +440,19 @@ impl Cx<'_> {
         }
     }
 
-    /// The own positions of a level that earlier calls have left, as they have recorded them; none where the level has no
-    /// arrays.
+    /// Returns the number of own positions of a level that earlier calls have recorded; `None` for
+    /// a level without arrays.
     fn left(&self, at: At) -> Option<Expr> {
         let code = self.tensor(at.tensor);
         let (buffer, first) = code.lengths?;
-        // The last array of a list has an element for each position.
+        // The last array of a list has one element for each position.
         let arrays: usize = code.levels[..=at.level].iter().map(|l| l.arrays.len()).sum();
         let recorded = !code.levels[at.level].arrays.is_empty();
         recorded.then(|| load(buffer, int(first + arrays as i64 - 1)))
     }
 
-    /// The own positions of a level below which this call may have written, given those of its parents.
+    /// Returns the range of own positions below which this call may have written, given that of the
+    /// parents.
     fn written(&mut self, at: At, (lo, hi): (Expr, Expr), own: &Expr) -> (Expr, Expr) {
         let n = self.level(at).dimension.clone();
         let Some((first, last)) = self.tensor(at.tensor).chunk else { return (int(0), own.clone()) };
@@ -456,7 +467,7 @@ impl Cx<'_> {
         }
     }
 
-    /// Ends writing. An output's array lengths are recorded.
+    /// Ends writing and records the array lengths of an output.
     pub(crate) fn freeze(&mut self, tensor: TensorId) {
         let mut recorded = Vec::new();
         let mut parents = Parents { count: self.roots(tensor), written: (int(0), int(1)) };
@@ -487,7 +498,7 @@ impl Cx<'_> {
 }
 
 impl Cx<'_> {
-    /// Ends the kernel if a number of positions does not fit the elements of `ptr`.
+    /// Ends the kernel if the number of positions overflows the element type of `ptr`.
     pub(crate) fn check_positions(&mut self, ptr: Buffer, positions: &Expr) {
         if self.buffers[ptr.index()].prim == Prim::I32 {
             let fits = super::build::lt(positions, &int(1 << 31));

@@ -1,7 +1,8 @@
-//! The form of a program while it is being lowered: Notation with every access replaced by a number.
+//! The form of a program during lowering: Notation with a number for every access.
 //!
-//! What an access has come to (a fiber, a looplet's cursor, a literal) changes from step to step and differs between
-//! branches; it stands in the [`super::state::State`]. The tree only says where accesses occur.
+//! The cursor of an access (a fiber, a literal, ..) changes from step to step and differs between
+//! branches, so it lives in the [`super::state::State`]. The tree only records where accesses
+//! occur.
 
 use super::value::Value;
 use crate::assembly::Expr as Code;
@@ -10,7 +11,7 @@ use redpoll_logic::op::Op;
 use redpoll_logic::{DType, Scalar};
 use std::rc::Rc;
 
-/// An access of the program, by number.
+/// The number of an access of the program.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub(crate) struct AccId(pub(crate) u32);
 
@@ -30,22 +31,23 @@ pub(crate) enum Tree {
     Assign(Assign),
 }
 
-/// An assignment, done as many times over with the same value as the product of `times`.
+/// An assignment that is executed several times with the same value: as often as the product of
+/// `times`.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Assign {
     pub(crate) tensor: TensorId,
     pub(crate) lhs: AccId,
     pub(crate) write: Write,
     pub(crate) rhs: Term,
-    /// Each at least 1. The product may be more than 64 bits hold.
+    /// The factors, each at least 1. Their product may overflow 64 bits.
     pub(crate) times: Vec<Code>,
 }
 
-/// What a statement does, one after the other.
+/// A single action of a statement, for visits in the order of execution.
 pub(crate) enum Step<'t> {
-    /// It computes the value of a term.
+    /// The evaluation of a term.
     Term(&'t Term),
-    /// It assigns; the term comes before.
+    /// An assignment, after the evaluation of its right side.
     Assign(&'t Assign),
 }
 
@@ -57,22 +59,22 @@ pub(crate) enum Term {
     Var(Var),
     Access(AccId),
     Call(Op, Vec<Term>),
-    /// What has been lowered already.
+    /// A value that has been lowered already.
     Value(Value),
 }
 
 impl Tree {
-    /// The statement that does nothing.
+    /// Returns the statement that does nothing.
     pub(crate) fn empty() -> Tree {
         Tree::Block(Vec::new())
     }
 
-    /// Whether it does nothing.
+    /// Returns whether the statement does nothing.
     pub(crate) fn is_empty(&self) -> bool {
         matches!(self, Tree::Block(items) if items.is_empty())
     }
 
-    /// How many loops are in it.
+    /// Returns the number of loops in the statement.
     pub(crate) fn count_loops(&self) -> u32 {
         match self {
             Tree::Block(items) => items.iter().map(Tree::count_loops).sum(),
@@ -83,12 +85,12 @@ impl Tree {
         }
     }
 
-    /// Whether there is a loop in it.
+    /// Returns whether the statement contains a loop.
     pub(crate) fn has_loop(&self) -> bool {
         self.count_loops() > 0
     }
 
-    /// Calls `visit` on every term of the statement and of its parts, outermost terms only.
+    /// Calls `visit` on every outermost term of the statement and of its parts.
     pub(crate) fn for_each_term(&self, visit: &mut dyn FnMut(&Term)) {
         match self {
             Tree::Block(items) => items.iter().for_each(|t| t.for_each_term(visit)),
@@ -126,7 +128,8 @@ impl Tree {
         }
     }
 
-    /// Calls `visit` on every term and every assignment, in the order in which one round does them.
+    /// Calls `visit` on every term and every assignment, in the order in which one round executes
+    /// them.
     pub(crate) fn for_each_step<'t>(&'t self, visit: &mut dyn FnMut(Step<'t>)) {
         match self {
             Tree::Block(items) => items.iter().for_each(|t| t.for_each_step(visit)),
@@ -151,7 +154,7 @@ impl Tree {
         }
     }
 
-    /// The accesses that occur, reads and writes, each once, in order of occurrence.
+    /// Returns the accesses that occur, reads before writes, each once.
     pub(crate) fn accesses(&self) -> Vec<AccId> {
         let mut found = Vec::new();
         let mut note = |id: AccId| {
@@ -164,7 +167,7 @@ impl Tree {
         found
     }
 
-    /// Calls `visit` on every tensor whose state changes inside, or that is exchanged with another one.
+    /// Calls `visit` on every tensor that the statement declares, freezes, thaws or swaps.
     pub(crate) fn for_each_turn(&self, visit: &mut dyn FnMut(TensorId)) {
         match self {
             Tree::Block(items) => items.iter().for_each(|t| t.for_each_turn(visit)),
@@ -184,7 +187,7 @@ impl Tree {
         }
     }
 
-    /// The tensors that are exchanged inside.
+    /// Returns the tensors that the statement swaps.
     pub(crate) fn swapped(&self) -> Vec<TensorId> {
         match self {
             Tree::Block(items) => items.iter().flat_map(Tree::swapped).collect(),
@@ -197,14 +200,15 @@ impl Tree {
         }
     }
 
-    /// The tensors that hold something else after the statement: those assigned, declared or exchanged inside.
+    /// Returns the tensors whose contents the statement may change: those it assigns, declares or
+    /// swaps.
     pub(crate) fn written(&self) -> Vec<TensorId> {
         let mut written = [self.declared(), self.swapped()].concat();
         self.for_each_assign(&mut |a| written.push(a.tensor));
         written
     }
 
-    /// The tensors that are declared inside.
+    /// Returns the tensors that the statement declares.
     pub(crate) fn declared(&self) -> Vec<TensorId> {
         match self {
             Tree::Block(items) => items.iter().flat_map(Tree::declared).collect(),
@@ -217,7 +221,8 @@ impl Tree {
         }
     }
 
-    /// The statement with every term, outermost ones, and every assignment replaced. Bottom up; nothing is simplified.
+    /// Returns the statement with every outermost term and every assignment replaced, bottom up and
+    /// without simplification.
     pub(crate) fn map(&self, term: &mut dyn FnMut(&Term) -> Term, assign: &mut dyn FnMut(Assign) -> Tree) -> Tree {
         match self {
             Tree::Block(items) => Tree::Block(items.iter().map(|t| t.map(term, assign)).collect()),
@@ -252,12 +257,13 @@ impl Term {
         }
     }
 
-    /// Whether `test` holds for some part of the term.
+    /// Returns whether `test` is true of some part of the term.
     pub(crate) fn any(&self, test: &mut dyn FnMut(&Term) -> bool) -> bool {
         test(self) || matches!(self, Term::Call(_, args) if args.iter().any(|a| a.any(test)))
     }
 
-    /// The term with parts replaced, top down; where `replace` gives `None` the parts are visited in turn.
+    /// Returns the term with parts replaced, top down. Where `replace` returns `None`, the parts of
+    /// that part are visited.
     pub(crate) fn replace(&self, replace: &mut dyn FnMut(&Term) -> Option<Term>) -> Term {
         match (replace(self), self) {
             (Some(term), _) => term,
@@ -266,7 +272,7 @@ impl Term {
         }
     }
 
-    /// The literal, if it is one.
+    /// Returns the literal, if the term is one.
     pub(crate) fn as_lit(&self) -> Option<&Scalar> {
         match self {
             Term::Lit(s) => Some(s),
@@ -275,12 +281,12 @@ impl Term {
     }
 }
 
-/// An `i64` literal.
+/// Returns an `i64` literal.
 pub(crate) fn int(v: i64) -> Term {
     Term::Lit(Scalar::I64(v))
 }
 
-/// The value as a term.
+/// Returns an `i64` expression as a term.
 pub(crate) fn lowered(code: Code) -> Term {
     Term::Value(Value { dtype: DType::I64, parts: vec![code] })
 }

@@ -1,6 +1,7 @@
-//! What outputs hold before they are written. Buffers of outputs whose elements are all written before anybody reads them do
-//! not have to hold fill values first: for a kernel that streams, to write these is a good part of what it does. And where one
-//! loop folds all that a place gets, the place is not read before it.
+//! Initial contents of outputs. A buffer of an output need not start with fill values if all its
+//! elements are written before any is read. For a streaming kernel, writing fill values would be a
+//! large part of the work. Likewise, if one loop computes the whole fold of an element, the fold
+//! does not read the element first.
 
 use super::cx::Cx;
 use super::level::Room;
@@ -9,7 +10,8 @@ use crate::levels::{ArrayClass, level};
 use crate::notation::{Access, Expr, Index, Program, Role, Stmt, TensorDecl, TensorId, Write};
 use redpoll_logic::{LeafKind, LevelKind, StorageMode};
 
-/// The buffers whose new elements may hold anything: values of outputs that are set whole, and what lists are appended to.
+/// Returns the buffers whose new elements may have any contents: values of outputs that are set
+/// whole, and arrays that lists append to.
 pub(super) fn unfilled(cx: &Cx<'_>) -> Vec<Buffer> {
     let mut buffers = Vec::new();
     for (id, code) in cx.program.outputs().map(|id| (id, cx.tensor(id))) {
@@ -19,7 +21,8 @@ pub(super) fn unfilled(cx: &Cx<'_>) -> Vec<Buffer> {
         if code.room != Room::Fresh {
             continue;
         }
-        // An entry is appended with its coordinate, and with its value if that does not depend on what was there.
+        // An entry is appended with its coordinate, and with its value if the value does not depend
+        // on the old one.
         for list in code.levels.iter().filter(|list| list.format.kind == LevelKind::SparseList) {
             let arrays = level(list.format.kind).arrays().iter().zip(&list.arrays);
             buffers.extend(arrays.filter(|(spec, _)| spec.class == ArrayClass::Coordinate).map(|(_, array)| *array));
@@ -32,7 +35,7 @@ pub(super) fn unfilled(cx: &Cx<'_>) -> Vec<Buffer> {
     buffers
 }
 
-/// Whether all assignments of a tensor set a value, whatever was there.
+/// Returns whether every assignment of a tensor sets a value, independent of the old one.
 fn is_only_set(program: &Program, id: TensorId) -> bool {
     let mut only = true;
     program.body.walk(&mut |stmt| match stmt {
@@ -44,9 +47,10 @@ fn is_only_set(program: &Program, id: TensorId) -> bool {
     only
 }
 
-/// Whether a tensor is a dense output that one assignment sets at every place, in loops over all of its modes and under no
-/// condition. Lowering takes care to leave out none of them: where the loops would be led by what another tensor stores,
-/// to pass over the rest is worth more.
+/// Returns whether a tensor is a dense output that one unconditional assignment sets at every
+/// coordinate, in loops over all of its modes. Lowering then never skips the assignment. Loops that
+/// the stored entries of another tensor lead are excluded, since skipping coordinates saves more
+/// there.
 pub(super) fn is_set_whole(program: &Program, id: TensorId) -> bool {
     let decl = &program.tensors[id.index()];
     if decl.role != Role::Output || !is_plain(decl) {
@@ -66,7 +70,7 @@ pub(super) fn is_set_whole(program: &Program, id: TensorId) -> bool {
         && !any_leads(program, &loops.iter().map(|(index, _)| *index).collect::<Vec<_>>())
 }
 
-/// Whether all levels are dense, with values below, and there is at least one.
+/// Returns whether all levels are dense with values below, and there is at least one level.
 fn is_plain(decl: &TensorDecl) -> bool {
     let format = &decl.ty.format;
     let whole = |(k, mode): (usize, &StorageMode)| *mode == StorageMode::Whole { mode: k };
@@ -77,9 +81,10 @@ fn is_plain(decl: &TensorDecl) -> bool {
         && format.modes.iter().enumerate().all(whole)
 }
 
-/// The loop that folds all that each place of an output gets: the loops outside of it are those over the output's modes, and
-/// nothing else writes the output. Until it runs the place holds the fill value. Where a level keeps one entry or run a
-/// fiber, its coordinates share a position, which holds what one of them has left.
+/// Returns the loop that computes the whole fold of each element of an output. The loops outside it
+/// are those over the output's modes, and nothing else writes the output, so each element has the
+/// fill value until the loop runs. Levels with one entry or run in each fiber are excluded: their
+/// coordinates share a position.
 pub(super) fn folded_by(program: &Program, id: TensorId) -> Option<Index> {
     let decl = &program.tensors[id.index()];
     if decl.role != Role::Output || decl.ty.format.levels.iter().any(|level| level.kind.traits().single) {
@@ -98,13 +103,14 @@ type Loops<'a> = Vec<(Index, &'a Option<(Expr, Expr)>)>;
 struct Assigned<'a> {
     lhs: &'a Access,
     write: &'a Write,
-    /// The loops that it is in, the outermost first.
+    /// The enclosing loops, outermost first.
     loops: Loops<'a>,
-    /// Whether it is done under a condition.
+    /// True if the assignment is under a condition.
     conditional: bool,
 }
 
-/// The assignment that alone writes a tensor which lives once; `None` also within `while`.
+/// Returns the only assignment of a tensor that is declared once and never thawed or swapped;
+/// `None` within `while`.
 fn assigned(body: &Stmt, id: TensorId) -> Option<Assigned<'_>> {
     let mut writes = 0;
     let mut lives = 0;
@@ -139,7 +145,7 @@ fn find<'a>(stmt: &'a Stmt, id: TensorId, loops: &mut Loops<'a>, conditional: bo
     }
 }
 
-/// Whether some access goes through one of these loops at a level that is not dense.
+/// Returns whether some access uses one of these loops at a level that is not dense.
 fn any_leads(program: &Program, loops: &[Index]) -> bool {
     let mut found = false;
     program.body.walk(&mut |stmt| {

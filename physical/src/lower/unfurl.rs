@@ -1,5 +1,6 @@
-//! Unfurling: at a loop, every access whose next subscript is decided by the loop's index shows the looplets of its
-//! fiber. Comparisons between the index and something known are masks: tensors without storage that unfurl to phases.
+//! Unfurling: at a loop, every access whose next subscript is resolved by the loop's index becomes
+//! the looplet of its fiber. Comparisons between the index and a computed value are masks: tensors
+//! without storage that unfurl to phases.
 
 use super::build::{add, and, as_int, ceil_div, int, le, lt, max, min, mul, plus, sub};
 use super::cx::Cx;
@@ -19,22 +20,26 @@ use redpoll_logic::physical::Protocol;
 use redpoll_logic::{DType, Scalar};
 use std::rc::Rc;
 
-/// With more comparisons than this in a loop, the further ones are computed at each place: phases multiply.
+/// Limit on the number of comparisons of a loop that become masks, since phases multiply. The
+/// others are evaluated at each coordinate.
 const MOST_MASKS: usize = 3;
 
-/// Sums of few coordinates and numbers up to this do not overflow, nor do they when numbers up to it are taken off.
+/// Bound on numbers in comparisons: sums and differences of a few coordinates and numbers up to it
+/// do not overflow.
 const SMALL: i64 = 1 << 60;
 
-/// Coordinates further apart than this are looked up: sums with larger numbers might overflow.
+/// Limit on the stride of a subscript: with larger strides coordinates are looked up, since sums
+/// might overflow.
 const MOST_SCALE: u64 = 1 << 40;
 
-/// `scale * index + offset`, the offset known.
+/// `scale * index + offset`, where the offset is computed before the loop.
 struct Linear {
     scale: i64,
     offset: Expr,
 }
 
-/// The accesses of the body whose tensors are not declared in it: those that can be looked at before it runs.
+/// Returns the accesses whose tensors the body does not declare: these can be unfurled before the
+/// body runs.
 fn accesses(state: &State, body: &Tree) -> Vec<AccId> {
     let own = body.declared();
     let mut ids = body.accesses();
@@ -42,14 +47,16 @@ fn accesses(state: &State, body: &Tree) -> Vec<AccId> {
     ids
 }
 
-/// The heads of the accesses of `body` that a loop over `index` resolves, whose extent has a round.
+/// Returns the heads of the accesses of `body` that a loop over `index` resolves, for an extent
+/// that is not empty.
 pub(crate) fn heads(cx: &mut Cx<'_>, state: &State, body: &Tree, (index, extent): (Index, &Extent)) -> Vec<Head> {
     let mut found: Vec<(AccId, Linear)> = Vec::new();
     for id in accesses(state, body) {
         let Some((sub, _)) = state.acc(id).next() else { continue };
         let at = sub.at.clone();
         match linear(cx, state, &at, Some(index)) {
-            // A write that goes another way than the loop waits until its coordinate is known.
+            // A write whose subscript is not the index itself waits until its coordinate is
+            // computed.
             Some(form) if form.scale == 1 || (form.scale != 0 && !appends(cx, state.acc(id))) => found.push((id, form)),
             _ => {}
         }
@@ -62,11 +69,12 @@ pub(crate) fn heads(cx: &mut Cx<'_>, state: &State, body: &Tree, (index, extent)
 #[derive(Clone, Copy)]
 struct Around<'a> {
     extent: &'a Extent,
-    /// Whether its body is not to be copied further.
+    /// True if its body must not be copied further.
     crowded: bool,
 }
 
-/// The heads of one access, and of those equal to it, whose next subscript is known, with its coordinate.
+/// Returns the head of an access whose next subscript can be computed, and of all accesses equal to
+/// it, with its coordinate.
 pub(crate) fn known(cx: &mut Cx<'_>, state: &State, body: &Tree) -> Option<(Head, Expr)> {
     let ids = accesses(state, body);
     for &id in &ids {
@@ -91,8 +99,8 @@ pub(crate) fn known(cx: &mut Cx<'_>, state: &State, body: &Tree) -> Option<(Head
     None
 }
 
-/// The looplet at a coordinate that may not exist: the access is looked at before the loops around it are known to have
-/// a round, and if they have none, nothing must be loaded.
+/// Guards the looplet at a coordinate that may be out of bounds. The access is unfurled before the
+/// loops around it are known to have a round; if they have none, nothing may be loaded.
 fn in_bounds(cx: &Cx<'_>, acc: &Acc, looplet: Looplet, at: &Expr) -> Looplet {
     let (sub, fiber) = acc.next().expect("the access waits for a subscript");
     let tensor = acc.tensor.expect("a mask has no subscripts");
@@ -105,13 +113,13 @@ fn in_bounds(cx: &Cx<'_>, acc: &Acc, looplet: Looplet, at: &Expr) -> Looplet {
     Looplet::Switch { cond: and(&le(&int(0), at), &lt(at, dimension)), then: Rc::new(looplet), other: Rc::new(nothing) }
 }
 
-/// Whether an access writes into levels of its own, rather than going through those of an input.
+/// Returns whether an access writes into levels of its own, not along those of an input.
 fn appends(cx: &Cx<'_>, acc: &Acc) -> bool {
     acc.writes && acc.tensor.is_some_and(|t| cx.levels_of(t) == t)
 }
 
-/// Whether two accesses meet the same fiber by the same subscript. Writes into the pattern of an input go along with its
-/// reads, by whatever protocol.
+/// Returns whether two accesses select from the same fiber by the same subscript. Writes into the
+/// pattern of an input match its reads by any protocol.
 fn same_next(cx: &Cx<'_>, a: &Acc, b: &Acc) -> bool {
     let levels = |acc: &Acc| acc.tensor.map(|t| cx.levels_of(t));
     levels(a) == levels(b) && appends(cx, a) == appends(cx, b) && a.cursor == b.cursor && {
@@ -123,7 +131,7 @@ fn same_next(cx: &Cx<'_>, a: &Acc, b: &Acc) -> bool {
     }
 }
 
-/// One head for each set of equal accesses.
+/// Returns one head for each set of equal accesses.
 fn group(cx: &mut Cx<'_>, state: &State, found: Vec<(AccId, Linear)>, around: Around<'_>) -> Vec<Head> {
     let mut heads: Vec<Head> = Vec::new();
     for (id, form) in found {
@@ -138,8 +146,8 @@ fn group(cx: &mut Cx<'_>, state: &State, found: Vec<(AccId, Linear)>, around: Ar
     heads
 }
 
-/// What the access meets, in terms of the loop's index. In a crowded body, reads out of bounds are told apart where they
-/// are looked up, rather than by copies of the body.
+/// Returns the looplet of an access in terms of the loop's index. In a crowded body, reads out of
+/// bounds are detected at each lookup, not by copies of the body.
 fn unfurl(cx: &mut Cx<'_>, acc: &Acc, form: &Linear, around: Around<'_>) -> Looplet {
     let (sub, fiber) = acc.next().expect("the access waits for a subscript");
     let at = At { tensor: cx.levels_of(acc.tensor.expect("a mask has no subscripts")), level: fiber.level };
@@ -150,8 +158,8 @@ fn unfurl(cx: &mut Cx<'_>, acc: &Acc, form: &Linear, around: Around<'_>) -> Loop
     let far = form.scale.unsigned_abs() > MOST_SCALE;
     let protocol = if far { Protocol::Follow } else { sub.protocol };
     let outside = outside(cx, acc, (sub, fiber.level)).filter(|_| !stays_inside(cx, form, around.extent, &dimension));
-    // Beyond the bounds there are no entries, so where nothing but the fill value is met between them, the level may show
-    // itself as it is.
+    // There are no entries out of bounds. If every other coordinate reads as the fill value, the
+    // level's looplet needs no bounds.
     let rests = |cx: &Cx<'_>, outside: &Outside| match outside {
         Outside::Reads(value) => protocol != Protocol::Follow && cx.fill(at.tensor) == *value,
         Outside::Vanishes | Outside::Fails(_) => false,
@@ -173,7 +181,7 @@ fn unfurl(cx: &mut Cx<'_>, acc: &Acc, form: &Linear, around: Around<'_>) -> Loop
         (false, _) if form.scale > 0 => kind.read(cx, at, fiber, protocol),
         _ => backward(cx, at, fiber, (!writes).then_some(protocol)),
     };
-    // With a negative scale coordinates are negated, and so are their bounds.
+    // With a negative scale, coordinates and their bounds are negated.
     let bounds = match form.scale {
         0.. => (int(0), dimension.clone()),
         _ => (super::build::sub(&int(1), &dimension), int(1)),
@@ -202,13 +210,15 @@ fn unfurl(cx: &mut Cx<'_>, acc: &Acc, form: &Linear, around: Around<'_>) -> Loop
                     first: first.clone(),
                 })
             };
-            // Where the ends of the phases wrap around, those inside are none, or just those whose coordinates are in bounds.
+            // If the ends of the phases wrap around, the inner phase is empty or has exactly the
+            // coordinates in bounds.
             shift.within(shifted, &along, (&bounds.0, &bounds.1), lo)
         }
     }
 }
 
-/// Returns what an access meets out of the bounds of a level; `None` where it does not get there.
+/// Returns the effect of an access out of the bounds of a level; `None` if it is proved to be in
+/// bounds.
 fn outside(cx: &Cx<'_>, acc: &Acc, (sub, level): (&Sub, usize)) -> Option<Outside> {
     let tensor = acc.tensor.expect("a mask has no subscripts");
     let fill = &cx.program.tensors[tensor.index()].ty.fill;
@@ -228,15 +238,15 @@ fn outside(cx: &Cx<'_>, acc: &Acc, (sub, level): (&Sub, usize)) -> Option<Outsid
     }
 }
 
-/// Whether coordinates are proved to be in bounds over an extent that has a round.
+/// Returns whether coordinates are proved to be in bounds over an extent that is not empty.
 fn stays_inside(cx: &Cx<'_>, form: &Linear, extent: &Extent, dimension: &Expr) -> bool {
     let first = add(&extent.lo, &form.offset);
     let end = add(&extent.hi, &form.offset);
     form.scale == 1 && cx.prover.le(&int(0), &first) && cx.prover.le(&end, dimension)
 }
 
-/// What a read by a protocol, or a write, meets in negated coordinates. Of levels that cannot be gone through from the
-/// end the coordinates are looked up.
+/// Returns the looplet of a read or a write in negated coordinates. Levels that cannot be read from
+/// the end are looked up.
 fn backward(cx: &mut Cx<'_>, at: At, fiber: &Fiber, reads: Option<Protocol>) -> Looplet {
     let kind = lowering(cx.level(at).format.kind);
     let dimension = cx.level(at).dimension.clone();
@@ -254,7 +264,7 @@ fn backward(cx: &mut Cx<'_>, at: At, fiber: &Fiber, reads: Option<Protocol>) -> 
     })
 }
 
-/// What finds the coordinates of a fiber one by one.
+/// Returns the lookup of single coordinates in a fiber.
 fn lookup(cx: &mut Cx<'_>, at: At, fiber: &Fiber) -> Lookup {
     if fiber.present == Some(super::build::truth(false)) {
         let fill = cx.fill(at.tensor);
@@ -267,7 +277,8 @@ fn lookup(cx: &mut Cx<'_>, at: At, fiber: &Fiber) -> Lookup {
 }
 
 impl Looplet {
-    /// Whether it lists entries, and between, before and behind them nothing but `cursor` is met.
+    /// Returns whether the looplet lists entries, with only `cursor` before, between and after
+    /// them.
     fn rests_at(&self, cursor: &Cursor) -> bool {
         match self {
             Looplet::Thunk { body, .. } => body.rests_at(cursor),
@@ -278,7 +289,7 @@ impl Looplet {
                         gap_and_block => gap_and_block.rests_at(cursor),
                     }
             }
-            // A block behind a gap, with another gap behind it or not.
+            // A gap and a block, possibly followed by another gap.
             Looplet::Sequence(phases) => {
                 let gap = |p: &Phase| matches!(&p.body, Looplet::Run(met) if met == cursor);
                 phases.len() <= 3 && gap(&phases[0]) && phases.iter().skip(2).all(gap)
@@ -287,7 +298,7 @@ impl Looplet {
         }
     }
 
-    /// The looplet inside of thunks without epilogues, their preambles emitted here.
+    /// Returns the looplet inside thunks without epilogues, and emits their preambles.
     fn past_thunks(self, cx: &mut Cx<'_>) -> Looplet {
         match self {
             Looplet::Thunk { preamble, body, .. } => {
@@ -299,13 +310,13 @@ impl Looplet {
     }
 }
 
-/// Takes the comparisons of the body between the index and something known as masks: gives the body with them replaced
-/// by accesses, and a head for each. In a crowded body just those are taken that have one phase at most in which something
-/// is left to be done.
+/// Turns comparisons between the index and a computed value into masks. Returns the body with
+/// accesses in their place, and a head for each. In a crowded body, a comparison becomes a mask
+/// only if at most one of its phases has an effect.
 pub(crate) fn masks(cx: &mut Cx<'_>, state: &mut State, body: &Tree, index: Index) -> (Tree, Vec<Head>) {
     let mut comparisons: Vec<Term> = Vec::new();
     body.for_each_term(&mut |t| collect(t, index, &mut comparisons));
-    // What the rounds change is compared in each of them.
+    // Comparisons of values that the rounds change are evaluated in each round.
     let written = body.written();
     comparisons.retain(|c| {
         seeded::is(Seeded::ChangedMask)
@@ -330,7 +341,7 @@ pub(crate) fn masks(cx: &mut Cx<'_>, state: &mut State, body: &Tree, index: Inde
     (body.map(&mut |t| t.replace(&mut |part| find(part)), &mut Tree::Assign), heads)
 }
 
-/// Whether nothing is left to be done where a comparison holds, or where it does not.
+/// Returns whether the body has no effect where a comparison is true, or none where it is false.
 fn decides(cx: &Cx<'_>, state: &State, body: &Tree, comparison: &Term) -> bool {
     [true, false].into_iter().any(|value| {
         let known = Term::Lit(Scalar::Bool(value));
@@ -339,7 +350,7 @@ fn decides(cx: &Cx<'_>, state: &State, body: &Tree, comparison: &Term) -> bool {
     })
 }
 
-/// A mask that has not been reached yet.
+/// Returns the cursor of a mask before it is resolved.
 fn unset() -> Cursor {
     Cursor::Fiber(Fiber::root())
 }
@@ -357,7 +368,7 @@ fn collect(t: &Term, index: Index, comparisons: &mut Vec<Term>) {
     args.iter().for_each(|a| collect(a, index, comparisons));
 }
 
-/// The phases of a comparison: `index op threshold`.
+/// Returns the phases of a comparison `index op threshold`.
 fn mask(cx: &mut Cx<'_>, state: &State, comparison: &Term, index: Index) -> Option<Looplet> {
     let Term::Call(Op::Builtin(op), args) = comparison else { return None };
     let is_index = |cx: &Cx<'_>, t: &Term| dtype_of(cx, state, t) == DType::I64;
@@ -366,8 +377,8 @@ fn mask(cx: &mut Cx<'_>, state: &State, comparison: &Term, index: Index) -> Opti
     }
     let mut left = linear(cx, state, &args[0], Some(index))?;
     let mut right = linear(cx, state, &args[1], Some(index))?;
-    // Sums wrap around, so terms change sides only where they are small. What the index is compared with may be large:
-    // coordinates are not, so it is as good within bounds.
+    // Sums wrap around, so terms may change sides only if both sides are small. A side without the
+    // index may be large and is clamped: coordinates are small, so the result does not change.
     for (side, term) in [(&mut left, &args[0]), (&mut right, &args[1])] {
         match side.scale {
             _ if is_small(term) => {}
@@ -375,14 +386,14 @@ fn mask(cx: &mut Cx<'_>, state: &State, comparison: &Term, index: Index) -> Opti
             _ => return None,
         }
     }
-    // (scale of the left - scale of the right) * i + offset of the left  op  offset of the right
+    // Solves (left scale - right scale) * i + left offset  op  right offset.
     let (op, scale, threshold) = match left.scale - right.scale {
         0 => return None,
         scale if scale > 0 => (*op, scale, sub(&right.offset, &left.offset)),
         scale => (mirrored(*op), -scale, sub(&left.offset, &right.offset)),
     };
     let threshold = cx.name("t", &threshold);
-    // The first index at the threshold or after it, and the first one after it.
+    // The first index at or after the threshold, and the first after it.
     let t = cx.name("t", &ceil_div(&threshold, scale));
     let (here, next) = (t, cx.name("t", &ceil_div(&plus(&threshold, 1), scale)));
     let phase = |stop: Option<Expr>, value: bool| Phase { stop, body: Looplet::Run(Cursor::Fill(Scalar::Bool(value))) };
@@ -397,7 +408,7 @@ fn mask(cx: &mut Cx<'_>, state: &State, comparison: &Term, index: Index) -> Opti
     }))
 }
 
-/// The comparison with its sides exchanged.
+/// Returns the comparison with its sides exchanged.
 fn mirrored(op: Builtin) -> Builtin {
     match op {
         Builtin::Lt => Builtin::Gt,
@@ -408,7 +419,7 @@ fn mirrored(op: Builtin) -> Builtin {
     }
 }
 
-/// Whether an `i64` term is made of coordinates and small numbers alone.
+/// Returns whether an `i64` term consists of coordinates and small numbers only.
 fn is_small(t: &Term) -> bool {
     let small = |t: &Term| matches!(t, Term::Lit(Scalar::I64(v)) if v.unsigned_abs() <= 1 << 20);
     match t {
@@ -419,7 +430,8 @@ fn is_small(t: &Term) -> bool {
     }
 }
 
-/// The term as a linear form of the index, all else in it being known; `None` when it is not one.
+/// Returns the term as a linear form of the index whose offset can be computed; `None` for other
+/// terms.
 fn linear(cx: &mut Cx<'_>, state: &State, t: &Term, index: Option<Index>) -> Option<Linear> {
     if let (Term::Index(i), Some(index)) = (t, index)
         && *i == index
@@ -452,7 +464,8 @@ fn linear(cx: &mut Cx<'_>, state: &State, t: &Term, index: Option<Index>) -> Opt
 }
 
 impl Cx<'_> {
-    /// The value of a known `i64` term as an expression that may be repeated.
+    /// Returns the value of an `i64` term that can be computed, as an expression that is cheap to
+    /// repeat.
     fn known_coordinate(&mut self, state: &State, t: &Term) -> Expr {
         let value = stmt::value(self, state, t);
         self.name("i", value.single())
