@@ -1,11 +1,15 @@
-//! Extraction: of every class a node, of the root a few; the planner prices these and decides.
+//! Extraction: picks one node per class, and several terms for the root; the planner prices these
+//! and decides.
 //!
-//! What a class costs is estimated by kernels: a fold is one, over the loops of its argument, in whose body the maps are and
-//! whose inputs are leaves and stored folds; the rounds of its loops are estimated from what its argument's class holds,
-//! whatever the term. A kernel's cost depends on its node and its children's classes only, so the choice is a dynamic
-//! program over classes; it is repeated until nothing changes, since classes of an e-graph may contain each other. The
-//! best terms of the root are planned, what they share counted once, and the cheapest one stands. Where there are few terms
-//! all of them are listed instead, and planned one after the other for as long as that is cheap beside the query.
+//! The cost of a class is estimated by kernels. A kernel is a fold: it runs the loops of the fold's
+//! argument, evaluates the calls in its body, and reads leaves and stored folds. The rounds of its
+//! loops are estimated from the class of its argument, so they do not depend on the chosen term.
+//!
+//! A kernel's cost depends only on its node and its children's classes, so the choice is a dynamic
+//! program over classes. It is iterated until nothing changes, because classes can contain each
+//! other. The best terms of the root are planned, with shared subterms counted once, and the
+//! cheapest one is chosen. If there are few terms, all of them are listed instead, and planned in
+//! order of cost for as long as planning is cheap relative to the query.
 
 use super::graph::{FoldKind, Graph, slot_field};
 use super::language::{ENode, Kind, LeafId};
@@ -24,19 +28,22 @@ use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::rc::Rc;
 
-/// Rounds of the dynamic program after which it is left as it is.
+/// Largest number of rounds of the dynamic program.
 const MOST_ROUNDS: usize = 12;
-/// Kernels of more loops than this have them ordered greedily.
+/// Largest number of a kernel's loops whose orders are searched exhaustively; longer orders are
+/// built greedily.
 const EXHAUSTIVE_LOOPS: usize = 4;
-/// Terms are listed only where there are at most so many times as many as may be if each use of a class had a node of its own.
+/// Largest ratio of [`Extraction::count`] to the number of terms allowed for which the terms are
+/// listed.
 const SHARING: f64 = 20.0;
 
-/// What a round of the innermost loop of a kernel costs beside the loop: a list is walked and a value folded.
+/// Returns the price of a round of a kernel's innermost loop, apart from its loop step: a list is
+/// walked and a value folded.
 fn body_price() -> f64 {
     price(Event::WalkList) + price(Event::Round) + price(Event::Fold)
 }
 
-/// What a round of a loop around others costs.
+/// Returns the price of a round of a loop.
 fn prefix_price() -> f64 {
     price(Event::Round) + price(Event::WalkList)
 }
@@ -46,77 +53,79 @@ pub(super) struct Extraction<'g, 'c> {
     graph: &'g Graph,
     cx: &'g Context<'c>,
     best: FxHashMap<Id, Chosen>,
-    /// Of each class a node of the terms with the fewest folds inside of each other.
+    /// For each class, the node of a term with the least nesting of folds.
     simplest: FxHashMap<Id, Chosen>,
-    /// The terms of these nodes, found when they are asked for; what is estimated of one holds of its whole class.
+    /// The terms of these nodes, built on demand; estimates of a plain term hold for its whole
+    /// class.
     plain: FxHashMap<Id, Option<Rc<Plain>>>,
     loops: FxHashMap<Id, f64>,
     rounds: FxHashMap<Id, f64>,
     storing: FxHashMap<Id, f64>,
-    /// Leaves over fields.
+    /// Leaves over given fields.
     leaves: RefCell<FxHashMap<(Id, Vec<Field>), Term>>,
-    /// Plain terms over fields: those of a class stand in those of many others.
+    /// Plain terms over given fields; plain terms of a class are subterms of many others.
     plain_over: RefCell<FxHashMap<(Id, Vec<Field>), Term>>,
     made: MadeFields,
     /// The sizes of the fields of all plain terms.
     plain_sizes: Sizes,
-    /// What nodes cost beside their children, by class and number.
+    /// Costs of nodes without their children, by class and node index.
     owns: FxHashMap<(Id, usize), Option<f64>>,
 }
 
-/// A term that stands for its class.
+/// A term that represents its class.
 struct Plain {
     term: Term,
-    /// The fields of the slots of the class: fields of one name have one size in all plain terms.
+    /// The fields of the slots of the class; fields of one name have one size in all plain terms.
     fields: Vec<Field>,
 }
 
-/// What was chosen for a class.
+/// The choice for a class.
 #[derive(Clone)]
 struct Chosen {
     node: ENode,
-    /// What its value costs where it is read: of a fold to compute, store and read it, of others what their folds cost.
+    /// Cost of reading the value. A fold is computed, stored and read; other nodes cost as much as
+    /// their folds.
     cost: f64,
-    /// In which round it was chosen.
+    /// Round in which the node was chosen.
     round: usize,
 }
 
-/// A term from the graph.
+/// A term extracted from the graph.
 pub(super) struct Extracted {
     pub(super) term: Term,
-    /// The sizes of its fields, those of its folds included.
+    /// The sizes of its fields, including those of its folds.
     pub(super) sizes: Sizes,
-    /// The rules that made its nodes, each once.
+    /// The rules that created its nodes, without duplicates.
     pub(super) rules: Vec<&'static str>,
 }
 
 /// The names of a plan's fields.
 #[derive(Clone, Default)]
 pub(super) struct Pool {
-    /// Those that fields of folds may have, with their sizes.
+    /// The names available for fields of folds, with their sizes.
     pub(super) names: Vec<(Field, u64)>,
-    /// Those that no other field may have.
+    /// Names that no other field may have.
     pub(super) reserved: Vec<Field>,
 }
 
 /// Names for the fields of folds.
 struct Names<'n> {
-    /// Names of the plan that are not used yet.
+    /// Unused names of the plan.
     pool: Pool,
     made: &'n MadeFields,
-    /// Whether they are those of a plain term.
+    /// Set for the names of a plain term.
     plain: bool,
     taken: usize,
     extracted: Extracted,
 }
 
-/// A node for each class of a term, by its number in the class.
+/// A node for each class of a term, by its index in the class.
 pub(super) type Choices = Vec<(Id, usize)>;
 
 impl<'g, 'c> Extraction<'g, 'c> {
-    /// Nothing is chosen yet.
+    /// Returns an extraction without choices.
     pub(super) fn new(graph: &'g Graph, cx: &'g Context<'c>) -> Extraction<'g, 'c> {
-        // Classes of another graph have the same numbers.
+        // Classes of another graph have the same ids.
         cx.memo.known.forget_schemas();
         let mut extraction = Extraction {
             graph,
@@ -137,11 +146,11 @@ impl<'g, 'c> Extraction<'g, 'c> {
         extraction
     }
 
-    /// Chooses a node for every class from which a term of `root` may consist.
+    /// Chooses a node for every class that a term of `root` can contain.
     ///
-    /// To order many loops takes long, and most kernels that have many are no choice: at first the innermost loop stands
-    /// for all of them, a bound from below, and the others are counted where such a kernel is chosen for the root, until
-    /// none is.
+    /// Ordering many loops is slow, and most kernels with many loops are not chosen. Such kernels
+    /// are first priced by their innermost loop alone, a lower bound. When a kernel chosen for the
+    /// root has only this bound, its loops are ordered and the choice is repeated.
     pub(super) fn choose(&mut self, root: Id) {
         let classes = self.classes();
         loop {
@@ -157,7 +166,8 @@ impl<'g, 'c> Extraction<'g, 'c> {
         }
     }
 
-    /// The bodies of kernels chosen for a class and for those below it whose loops are not ordered yet.
+    /// Returns the bodies of the kernels chosen for a class and its descendants whose loops are not
+    /// ordered yet.
     fn vague(&self, root: Id) -> Vec<Id> {
         let (mut seen, mut left, mut found) = (FxHashSet::default(), vec![self.graph.find(root)], Vec::new());
         while let Some(class) = left.pop() {
@@ -175,15 +185,15 @@ impl<'g, 'c> Extraction<'g, 'c> {
         classes
     }
 
-    /// What the choice for a class costs, an estimate by classes.
+    /// Returns the estimated cost of the choice for a class.
     pub(super) fn estimate(&self, class: Id) -> f64 {
         self.best.get(&self.graph.find(class)).map_or(f64::INFINITY, |choice| choice.cost)
     }
 
-    /// Every term of a class that costs less than `limit` by classes, with that cost, those first that cost least; `None` when
-    /// there are more than `most`.
+    /// Returns every term of a class whose estimate is below `limit`, with its estimate, cheapest
+    /// first; `None` if there are more than `most`.
     pub(super) fn terms(&mut self, class: Id, most: usize, limit: f64) -> Option<Vec<(f64, Choices)>> {
-        // To find out that there are too many by listing them takes long.
+        // Counting by listing would be slow when there are too many terms.
         if self.count(class, &mut FxHashMap::default()) > SHARING * most as f64 {
             return None;
         }
@@ -197,13 +207,14 @@ impl<'g, 'c> Extraction<'g, 'c> {
         all.then_some(found)
     }
 
-    /// How many terms a class has where a class that stands twice in a term may have two nodes: at least as many as there are.
+    /// Returns an upper bound of the number of terms of a class, in which repeated uses of a class
+    /// count independently.
     fn count(&self, class: Id, known: &mut FxHashMap<Id, f64>) -> f64 {
         let class = self.graph.find(class);
         if let Some(count) = known.get(&class) {
             return *count;
         }
-        // What contains itself has no end, and is not listed.
+        // Cyclic terms are infinite and are not listed.
         known.insert(class, 0.0);
         let below =
             |node: &ENode, known: &mut _| node.children().iter().map(|c| self.count(*c, known)).product::<f64>();
@@ -212,8 +223,8 @@ impl<'g, 'c> Extraction<'g, 'c> {
         count
     }
 
-    /// Goes on with choices that cost so much, a node for each of the classes that are left and of those below them, below a
-    /// limit and as long as `visit` says so.
+    /// Extends choices of cost `cost` by a node for each class in `left` and its descendants, as
+    /// long as the cost is below `limit` and `visit` returns true.
     fn extend(
         &mut self,
         mut left: Vec<Id>,
@@ -245,7 +256,8 @@ impl<'g, 'c> Extraction<'g, 'c> {
         true
     }
 
-    /// Whether a term of those nodes stores what it could compute where it is read.
+    /// Returns whether a term of these nodes stores a subterm that could be computed where it is
+    /// read.
     pub(super) fn stores(&self, choices: &Choices) -> bool {
         let stores = |node: &ENode| match node.kind {
             Kind::Fold(id, _) => self.graph.analysis.fold(id).bound.is_empty(),
@@ -254,7 +266,7 @@ impl<'g, 'c> Extraction<'g, 'c> {
         choices.iter().any(|(class, number)| stores(&self.graph[*class].nodes[*number]))
     }
 
-    /// The node of a class that folds over the fewest fields by itself.
+    /// Returns the fold of a class with the fewest reduced fields.
     pub(super) fn folding_fewest(&self, class: Id) -> Option<&ENode> {
         let bound = |node: &&ENode| match node.kind {
             Kind::Fold(id, _) => Some(self.graph.analysis.fold(id).bound.len()).filter(|count| *count > 0),
@@ -264,7 +276,7 @@ impl<'g, 'c> Extraction<'g, 'c> {
         nodes.min_by_key(bound)
     }
 
-    /// Chooses those nodes and no others.
+    /// Sets the choice to exactly these nodes.
     pub(super) fn take(&mut self, choices: &Choices) {
         let choice = |(class, number): &(Id, usize)| {
             (*class, Chosen { node: self.graph[*class].nodes[*number].clone(), cost: 0.0, round: 0 })
@@ -272,7 +284,7 @@ impl<'g, 'c> Extraction<'g, 'c> {
         self.best = choices.iter().map(choice).collect();
     }
 
-    /// The nodes of a class with what they cost, the cheapest first.
+    /// Returns the nodes of a class with their costs, cheapest first.
     pub(super) fn nodes(&mut self, class: Id) -> Vec<(f64, ENode)> {
         let class = self.graph.find(class);
         let nodes: Vec<ENode> = self.graph[class].iter().cloned().collect();
@@ -284,7 +296,7 @@ impl<'g, 'c> Extraction<'g, 'c> {
 
     /// Finds the simplest node of every class.
     fn simplify(&mut self) {
-        // Leaves first, then what consists of them, and so on.
+        // Classes with leaves come first, then classes of calls and folds of these, and so on.
         let mut left = self.classes();
         while !left.is_empty() {
             let known = |id: &Id| self.simplest.contains_key(&self.graph.find(*id));
@@ -303,7 +315,7 @@ impl<'g, 'c> Extraction<'g, 'c> {
         }
     }
 
-    /// The plain term of a class.
+    /// Returns the plain term of a class.
     fn plain(&mut self, class: Id) -> Option<Rc<Plain>> {
         if let Some(known) = self.plain.get(&class) {
             return known.clone();
@@ -320,13 +332,13 @@ impl<'g, 'c> Extraction<'g, 'c> {
         plain
     }
 
-    /// Whether some node of the class is better than what was known.
+    /// Updates the choice of a class if a cheaper node exists; returns whether it changed.
     fn improve(&mut self, class: Id, round: usize) -> bool {
         let mut changed = false;
         let graph = self.graph;
         for node in graph[class].iter() {
             let chosen = |c: &Id| self.best.get(&graph.find(*c)).map_or(0, |choice| choice.round);
-            // Nothing is new since this node was priced in the round before.
+            // No child has changed since this node was priced in the previous round.
             if round > 1 && node.children().iter().all(|c| chosen(c) + 1 < round) {
                 continue;
             }
@@ -339,13 +351,14 @@ impl<'g, 'c> Extraction<'g, 'c> {
         changed
     }
 
-    /// What a node of a class costs where it is read, if that is less than `most`; `None` also while a child has no choice.
+    /// Returns the cost of reading a node of a class, if it is less than `most` and all children
+    /// have choices.
     fn cost(&mut self, class: Id, node: &ENode, most: f64) -> Option<f64> {
         let mut children: Vec<Id> = node.children().iter().map(|c| self.graph.find(*c)).collect();
         children.sort();
         children.dedup();
         let inputs: Option<Vec<f64>> = children.iter().map(|c| Some(self.best.get(c)?.cost)).collect();
-        // A node costs something, so that no class is cheapest by itself.
+        // Each node has a positive cost, so that no class is cheapest through itself.
         let inputs: f64 = inputs?.iter().sum::<f64>() + 1.0;
         match node.kind {
             Kind::Leaf(_) => Some(0.0),
@@ -355,7 +368,8 @@ impl<'g, 'c> Extraction<'g, 'c> {
         }
     }
 
-    /// What a node of a class costs beside its children, of a fold to compute and to store it, if that is less than `most`.
+    /// Returns the cost of a node without its children, for a fold that of computing and storing
+    /// it, if less than `most`.
     fn own(&mut self, class: Id, node: &ENode, most: f64) -> Option<f64> {
         let Kind::Fold(..) = node.kind else { return Some(0.0) };
         let body = self.graph.find(*node.children().first()?);
@@ -366,7 +380,7 @@ impl<'g, 'c> Extraction<'g, 'c> {
         Some(least + self.loops(body, most - least)?)
     }
 
-    /// The rounds of the innermost loop of a kernel whose body is of that class.
+    /// Returns the rounds of the innermost loop of a kernel with this body.
     fn rounds(&mut self, body: Id) -> Option<f64> {
         if let Some(known) = self.rounds.get(&body) {
             return Some(*known);
@@ -378,7 +392,7 @@ impl<'g, 'c> Extraction<'g, 'c> {
         Some(rounds)
     }
 
-    /// What it costs to store a class, in whichever way is cheaper, and to read it once.
+    /// Returns the cost of storing a class in its cheaper format and reading it once.
     fn storing(&mut self, class: Id) -> Option<f64> {
         if let Some(known) = self.storing.get(&class) {
             return Some(*known);
@@ -392,8 +406,9 @@ impl<'g, 'c> Extraction<'g, 'c> {
         Some(sparse.min(dense))
     }
 
-    /// What the loops of a kernel cost whose body is of that class, if that is less than `most`: the rounds of all prefixes
-    /// of their best order; of many that are not ordered yet those of the innermost one alone.
+    /// Returns the cost of the loops of a kernel with this body, if less than `most`: the rounds of
+    /// all prefixes of their best order. If there are many loops and no order yet, only the
+    /// innermost loop counts.
     fn loops(&mut self, body: Id, most: f64) -> Option<f64> {
         if let Some(known) = self.loops.get(&body) {
             return Some(*known);
@@ -406,7 +421,7 @@ impl<'g, 'c> Extraction<'g, 'c> {
         if many { Some(innermost) } else { self.order(body) }
     }
 
-    /// What the loops of a kernel cost in their best order.
+    /// Returns the cost of a kernel's loops in their best order.
     fn order(&mut self, body: Id) -> Option<f64> {
         let plain = self.plain(body)?;
         let (Plain { term, fields }, sizes) = (&*plain, &self.plain_sizes);
@@ -422,8 +437,8 @@ impl<'g, 'c> Extraction<'g, 'c> {
         Some(cost)
     }
 
-    /// The term of a class over fields, by the chosen nodes, the given one at its top. Fields of folds are named from the
-    /// pool where one of their size is left.
+    /// Returns the term of a class over the given fields, built from the chosen nodes with `top` as
+    /// its root. Fields of folds take names of their size from the pool while there are any.
     pub(super) fn term(&self, class: Id, top: Option<&ENode>, fields: &[Field], pool: Pool) -> Option<Extracted> {
         self.term_of(&self.best, class, top, fields, Names::new(pool, &self.made, false))
     }
@@ -510,7 +525,7 @@ impl<'g, 'c> Extraction<'g, 'c> {
 }
 
 impl Extraction<'_, '_> {
-    /// A leaf over fields, one term for all places where it stands over them.
+    /// Returns a leaf over fields; equal calls return one shared term.
     fn leaf(&self, class: Id, id: LeafId, fields: &[Field]) -> Term {
         let key = (class, fields.to_vec());
         if let Some(known) = self.leaves.borrow().get(&key) {
@@ -550,14 +565,14 @@ impl<'n> Names<'n> {
     }
 }
 
-/// What a node costs where costs are drawn.
+/// Returns the random cost of a node.
 fn drawn(seed: u64, node: &ENode) -> f64 {
     let mut hasher = DefaultHasher::new();
     (seed, node).hash(&mut hasher);
     (hasher.finish() % 1000) as f64
 }
 
-/// The least sum of rounds over the prefixes of an order, of all orders.
+/// Returns the least sum of rounds over all prefixes of an order, over all orders.
 fn exhaustive(count: usize, rounds: &dyn Fn(u64) -> f64) -> f64 {
     let mut least: BTreeMap<u64, f64> = BTreeMap::from([(0, 0.0)]);
     for set in 1..1u64 << count {
@@ -568,7 +583,8 @@ fn exhaustive(count: usize, rounds: &dyn Fn(u64) -> f64) -> f64 {
     least[&((1 << count) - 1)]
 }
 
-/// The sum of rounds over the prefixes of the order in which the next loop has the fewest.
+/// Returns the sum of rounds over all prefixes of the greedy order, in which every next loop has
+/// the fewest.
 fn greedy(count: usize, rounds: &dyn Fn(u64) -> f64) -> f64 {
     let (mut set, mut sum) = (0u64, 0.0);
     for _ in 0..count {

@@ -1,4 +1,5 @@
-//! The e-graph: how terms come in, what is known of a class, and how drafts of rules become nodes.
+//! The e-graph: conversion from terms, the analysis of classes, and conversion from drafts of rules
+//! to nodes.
 
 use super::language::{ENode, FoldId, Kind, LeafId, OpId, Slot, Slots, Use};
 use super::rules::Filter;
@@ -18,45 +19,45 @@ use std::sync::OnceLock;
 /// The e-graph of one query.
 pub(super) type Graph = EGraph<ENode, Algebra>;
 
-/// Arguments that are equal up to the order of more than this many orders are numbered as they come.
+/// Largest number of argument orders that are compared to number slots canonically.
 const MOST_ORDERS: usize = 720;
 
-/// What nodes stand for.
+/// The tables that nodes refer to.
 pub(super) struct Algebra {
     pub(super) mode: FloatMode,
     leaves: Vec<Leaf>,
     ops: Vec<Op>,
     folds: Vec<FoldKind>,
-    /// The slots in which leaves are symmetric, as far as that was asked.
+    /// Symmetric slot pairs of leaves, as far as they were asked for.
     pub(super) pairs: FxHashMap<LeafId, Vec<Pair>>,
-    /// Which leaves others filter, as far as that was asked.
+    /// Pairs of leaves in which one filters the other, as far as they were estimated.
     pub(super) filters: Vec<Filter>,
-    /// The rule that made a node.
+    /// The rule that created each node.
     pub(super) rules: FxHashMap<ENode, &'static str>,
-    /// How often rules have looked at a node.
+    /// Number of node visits by rules.
     pub(super) looks: Cell<usize>,
 }
 
-/// A subplan that is not looked into, its fields named by their slots.
+/// An opaque subplan whose fields are named by its slots.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Leaf {
     pub(super) term: Term,
     pub(super) sizes: Vec<u64>,
 }
 
-/// Two slots in which a table is symmetric: with the two exchanged it is the same.
+/// Two slots in which a table is symmetric: exchanging them does not change the table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Pair {
     pub(super) slots: [Slot; 2],
     pub(super) diagonal: Diagonal,
 }
 
-/// What a table has where two slots are equal.
+/// Values of a table where two slots are equal.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Diagonal {
-    /// Its fill value.
+    /// The fill value.
     Empty,
-    /// Anything.
+    /// Any value.
     Stored,
 }
 
@@ -69,25 +70,25 @@ pub(super) struct FoldKind {
     pub(super) bound: Vec<u64>,
 }
 
-/// What all nodes of a class agree on.
+/// Properties that all nodes of a class share.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Facts {
     /// The size of each slot.
     pub(super) sizes: Vec<u64>,
     pub(super) dtype: DType,
     pub(super) fill: Scalar,
-    /// Whether the fill is never met.
+    /// Set when the fill never occurs.
     full: bool,
 }
 
-/// A term that a rule would have, in the slots of its context.
+/// A term that a rule proposes, over the slots of its context.
 #[derive(Clone, Debug)]
 pub(super) enum Draft {
     Class(Use),
     Literal(Scalar),
     /// The coordinate of a slot.
     Coordinate(Slot),
-    /// One value where the coordinate of a slot is above that of another, else another value.
+    /// One value where the coordinate of one slot is above that of another, else a second value.
     Above {
         above: Slot,
         below: Slot,
@@ -95,19 +96,19 @@ pub(super) enum Draft {
         values: [Scalar; 2],
     },
     Call(Op, Vec<Draft>),
-    /// The operator, the start, the argument and the reduced slots. One over no slots is its argument, stored: no rule looks
-    /// behind it.
+    /// The operator, the initial value, the argument and the reduced slots. A fold over no slots
+    /// stores its argument; rules do not look into it.
     Fold(Op, Scalar, Box<Draft>, Vec<Slot>),
 }
 
-/// What a coordinate counts as that equals the one with which it is compared.
+/// Treatment of equal coordinates in a comparison.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Ties {
     Below,
     Above,
 }
 
-/// The sizes of the slots of a context; further ones may be opened in it.
+/// The sizes of the slots of a context, to which further slots can be added.
 #[derive(Clone, Debug)]
 pub(super) struct Scope(pub(super) Vec<u64>);
 
@@ -138,7 +139,7 @@ impl Algebra {
         self.looks.set(self.looks.get() + 1);
     }
 
-    /// Whether one of the operators is of that kind.
+    /// Returns whether some operator satisfies the predicate.
     pub(super) fn has_op(&self, is: impl Fn(&Op) -> bool) -> bool {
         self.ops.iter().any(is)
     }
@@ -147,7 +148,7 @@ impl Algebra {
         &self.leaves[id.0 as usize]
     }
 
-    /// All leaves.
+    /// Iterates over all leaves.
     pub(super) fn leaves(&self) -> impl Iterator<Item = (LeafId, &Leaf)> {
         (0..).map(LeafId).zip(&self.leaves)
     }
@@ -173,7 +174,7 @@ impl Algebra {
     }
 }
 
-/// The place of a thing in a list, at the end if it is new.
+/// Returns the index of an item in a list, appending it if it is new.
 fn number<T: PartialEq>(list: &mut Vec<T>, thing: T) -> u32 {
     let at = list.iter().position(|t| *t == thing).unwrap_or_else(|| {
         list.push(thing);
@@ -219,7 +220,7 @@ impl Analysis<ENode> for Algebra {
     }
 }
 
-/// The sizes of so many slots, as the arguments say; of slots that none mentions it is 0.
+/// Returns the sizes of `slots` slots, taken from the arguments; 0 for slots that no argument has.
 fn sizes_of(args: &[Use], facts: &[&Facts], slots: usize) -> Vec<u64> {
     let mut sizes = vec![0; slots];
     for (u, facts) in args.iter().zip(facts) {
@@ -230,7 +231,8 @@ fn sizes_of(args: &[Use], facts: &[&Facts], slots: usize) -> Vec<u64> {
     sizes
 }
 
-/// The fields of a term, each once, in an order that does not depend on their names where the term's form allows.
+/// Returns the distinct fields of a term, in an order that depends on the form of an access but not
+/// on the names of its fields.
 fn fields_in_order(term: &Term) -> Vec<Field> {
     let mut fields: Vec<Field> = Vec::new();
     let mut add = |f: &Field| {
@@ -250,14 +252,14 @@ fn fields_in_order(term: &Term) -> Vec<Field> {
     fields
 }
 
-/// The name of a slot as a field of a leaf.
+/// Returns the field that names a slot in a leaf.
 pub(super) fn slot_field(slot: usize) -> Field {
     static NAMES: OnceLock<Vec<Field>> = OnceLock::new();
     let names = NAMES.get_or_init(|| (0..=Slot::MAX).map(|slot| Field::from(format!("#{slot}"))).collect());
     names[slot].clone()
 }
 
-/// A term as a class; `names` are the fields of the slots of the context.
+/// Inserts a term as a class; `names` are the fields of the context's slots.
 pub(super) fn insert(graph: &mut Graph, term: &Term, names: &mut Vec<Field>, sizes: &Sizes) -> Use {
     let mode = graph.analysis.mode;
     let slot = |names: &mut Vec<Field>, field: &Field| {
@@ -291,7 +293,7 @@ pub(super) fn insert(graph: &mut Graph, term: &Term, names: &mut Vec<Field>, siz
     }
 }
 
-/// The kind of a call.
+/// Returns the kind of a call.
 fn call_kind(graph: &mut Graph, op: &Op, args: &[Use]) -> Kind {
     let mode = graph.analysis.mode;
     let multiset = args.first().is_some_and(|u| regroups(op, &graph[u.class].data.dtype, mode));
@@ -299,7 +301,8 @@ fn call_kind(graph: &mut Graph, op: &Op, args: &[Use]) -> Kind {
     if multiset { Kind::Multiset(id) } else { Kind::Call(id) }
 }
 
-/// A call, its slots numbered canonically: by first appearance, in the order of equal arguments that comes first.
+/// Adds a call with canonically numbered slots: by first appearance, in the smallest order of equal
+/// arguments.
 fn call(graph: &mut Graph, op: &Op, mut args: Vec<Use>, rule: Option<&'static str>) -> Use {
     let kind = call_kind(graph, op, &args);
     if let (Kind::Multiset(_), [only]) = (kind, &args[..]) {
@@ -314,7 +317,7 @@ fn call(graph: &mut Graph, op: &Op, mut args: Vec<Use>, rule: Option<&'static st
     Use { class, slots }
 }
 
-/// Adds a node, and remembers the rule that made it if it is new.
+/// Adds a node, and records the rule if the node is new.
 fn add_by(graph: &mut Graph, node: ENode, rule: Option<&'static str>) -> Id {
     if let Some(rule) = rule
         && graph.lookup(node.clone()).is_none()
@@ -324,7 +327,8 @@ fn add_by(graph: &mut Graph, node: ENode, rule: Option<&'static str>) -> Id {
     graph.add(node)
 }
 
-/// The slots of the context in order of first appearance, and the arguments in terms of their places there.
+/// Returns the slots in order of first appearance, and the arguments in terms of their positions
+/// there.
 fn numbered(args: &[Use]) -> (Slots, Vec<Use>) {
     let mut order = Slots::new();
     for slot in args.iter().flat_map(|u| &u.slots) {
@@ -337,8 +341,8 @@ fn numbered(args: &[Use]) -> (Slots, Vec<Use>) {
     (order, args)
 }
 
-/// The arguments of a multiset, sorted by class; those of one class in the order in which their slots, numbered by first
-/// appearance, come first.
+/// Returns the arguments of a multiset sorted by class. Arguments of one class are in the order
+/// that makes their slots, numbered by first appearance, smallest.
 fn canonical_order(mut args: Vec<Use>) -> Vec<Use> {
     args.sort();
     let mut groups: Vec<Vec<Use>> = Vec::new();
@@ -365,7 +369,7 @@ fn canonical_order(mut args: Vec<Use>) -> Vec<Use> {
     all.into_iter().min_by_key(shape).unwrap_or_else(plain)
 }
 
-/// Appends every order of `rest` to `start`.
+/// Appends to `found` every permutation of `rest`, after `start`.
 fn permutations(rest: &[Use], start: &mut Vec<Use>, found: &mut Vec<Vec<Use>>) {
     if rest.is_empty() {
         return found.push(start.clone());
@@ -378,7 +382,7 @@ fn permutations(rest: &[Use], start: &mut Vec<Use>, found: &mut Vec<Vec<Use>>) {
     }
 }
 
-/// A fold, its slots numbered as its argument has them.
+/// Adds a fold whose slots are numbered as in its argument.
 fn fold(
     graph: &mut Graph,
     (op, init): (&Op, &Scalar),
@@ -392,15 +396,16 @@ fn fold(
     Use { class, slots: free }
 }
 
-/// A fold whose free slots are these, in this order.
+/// Returns the node of a fold with these free slots, in this order.
 fn fold_node(graph: &mut Graph, (op, init): (&Op, &Scalar), arg: &Use, free: &[Slot], bound: &[(Slot, u64)]) -> ENode {
-    // Reduced slots in the order of the argument's, then those that it does not have.
+    // Reduced slots are in the argument's order; slots that the argument does not have come last.
     let mut reduced: Vec<(Slot, u64)> = Vec::new();
     reduced.extend(arg.slots.iter().filter_map(|s| bound.iter().find(|(b, _)| b == s)));
     let mut absent: Vec<(Slot, u64)> = bound.iter().filter(|(b, _)| !arg.has(*b)).copied().collect();
     absent.sort_by_key(|(_, size)| *size);
     reduced.extend(absent);
-    // Where values cannot be regrouped, the order of the reduced slots says which are folded first.
+    // For an operator that cannot be regrouped, the order of the reduced slots is the order of
+    // folding.
     if !regroups(op, &graph[arg.class].data.dtype, graph.analysis.mode) {
         reduced = bound.to_vec();
     }
@@ -412,7 +417,7 @@ fn fold_node(graph: &mut Graph, (op, init): (&Op, &Scalar), arg: &Use, free: &[S
     ENode::new(Kind::Fold(id, free.len() as Slot), vec![arg])
 }
 
-/// One value where a condition holds, else another.
+/// Returns a term with one value where a condition is true, else another value.
 fn chosen(holds: Term, [value, other]: [Scalar; 2], mode: FloatMode) -> Term {
     let number = |of: i64| cast_to(&Scalar::I64(of), &value.dtype());
     match value == number(1) && other == number(0) {
@@ -424,7 +429,7 @@ fn chosen(holds: Term, [value, other]: [Scalar; 2], mode: FloatMode) -> Term {
     }
 }
 
-/// A draft as a class.
+/// Adds a draft as a class.
 fn add(graph: &mut Graph, draft: &Draft, scope: &Scope, rule: &'static str) -> Use {
     match draft {
         Draft::Class(u) => u.clone(),
@@ -439,7 +444,8 @@ fn add(graph: &mut Graph, draft: &Draft, scope: &Scope, rule: &'static str) -> U
         }
         Draft::Above { above, below, ties, values } => {
             let [above_at, below_at] = [0, 1].map(|slot| Affine::field(slot_field(slot)));
-            // So it does not hold for the fills of coordinates, and masks have the value that makes a product nothing.
+            // With this comparison, the condition is false for the fills of coordinates, so masks
+            // have the annihilator as their fill.
             let beyond = Affine::constant(i64::from(*ties == Ties::Above));
             let [above_at, below_at] = [above_at.plus(&beyond), below_at].map(Term::coordinate);
             let mode = graph.analysis.mode;
@@ -461,10 +467,11 @@ fn add(graph: &mut Graph, draft: &Draft, scope: &Scope, rule: &'static str) -> U
     }
 }
 
-/// Makes a draft equal to a class whose slots are the first of the context; says whether that is new.
+/// Makes a draft equal to a class whose slots are the first of the context. Returns whether that is
+/// new.
 ///
-/// A class numbers its slots as the node that made it does, and a draft may ask for another numbering. So its topmost
-/// node is numbered as the class is; its arguments are numbered canonically.
+/// A class numbers its slots as the node that created it does; a draft may require another
+/// numbering. Therefore its root node is numbered as the class is, and its arguments canonically.
 pub(super) fn equate(graph: &mut Graph, class: Id, draft: &Draft, scope: &Scope, rule: &'static str) -> bool {
     let arity = graph[class].data.sizes.len();
     let node = match draft {
@@ -512,24 +519,24 @@ fn unite(graph: &mut Graph, class: Id, other: &Use) -> bool {
     same && other.slots.len() == graph[class].data.sizes.len() && graph.union(class, other.class)
 }
 
-/// The arguments of a call in the class of a use, in the context of the use.
+/// Returns the arguments of a call in a used class, in the context of the use.
 pub(super) fn opened_args(graph: &Graph, of: &Use, node: &ENode) -> Vec<Use> {
     graph.analysis.look();
     node.args().map(|u| u.within(&of.slots)).collect()
 }
 
 impl Scope {
-    /// The slots of a class.
+    /// Returns the scope of a class's slots.
     pub(super) fn of(graph: &Graph, class: Id) -> Scope {
         Scope(graph[class].data.sizes.clone())
     }
 
-    /// The whole class in its own scope.
+    /// Returns the class in its own scope.
     pub(super) fn whole(&self, class: Id) -> Use {
         Use { class, slots: (0..self.0.len() as Slot).collect() }
     }
 
-    /// A node of the class of a use, in this context; reduced slots of a fold are opened.
+    /// Returns a node of a used class in this context; adds slots for the reduced slots of a fold.
     pub(super) fn open(&mut self, graph: &Graph, of: &Use, node: &ENode) -> Opened {
         match node.kind {
             Kind::Leaf(_) => Opened::Leaf,

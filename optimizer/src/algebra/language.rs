@@ -1,39 +1,39 @@
 //! The nodes of the e-graph: operators over positional fields.
 //!
-//! A class is a table whose fields are numbered: its *slots*. A node says for every child which slot of its own each
-//! slot of the child is, so that subplans that are equal up to the names of their fields are one class. A call has the
-//! slots of its children; a fold has its free slots first, then those that it reduces.
+//! A class is a table with numbered fields, its *slots*. For every child, a node maps the slots of
+//! the child to its own, so that subplans that are equal up to field names are one class. A call
+//! has the slots of its children; a fold has its free slots first, then its reduced ones.
 //!
-//! The arguments of an operator that is associative and commutative are a multiset: they are kept sorted, also when
-//! classes are united, so congruence holds for them without rules of commutativity and associativity.
+//! The arguments of an associative and commutative operator are a multiset. They are kept sorted,
+//! also when classes are united, so congruence needs no rules of commutativity and associativity.
 
 use egg::{Id, Language};
 use smallvec::SmallVec;
 
-/// A slot of a class, or of the context in which several classes meet.
+/// A slot of a class, or of the context in which several classes are combined.
 pub(super) type Slot = u8;
 
-/// Slots in the order of those of a class.
+/// Slots of a context, in the order of a class's slots.
 pub(super) type Slots = SmallVec<[Slot; 16]>;
 
 /// An operator of the graph.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(super) struct OpId(pub(super) u32);
 
-/// A subplan that is not looked into.
+/// An opaque subplan.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(super) struct LeafId(pub(super) u32);
 
-/// The operator, start and sizes of a fold.
+/// The operator, initial value and sizes of a fold.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(super) struct FoldId(pub(super) u32);
 
-/// What a node is, its children aside.
+/// A node without its children.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(super) enum Kind {
-    /// A subplan that is not looked into.
+    /// An opaque subplan.
     Leaf(LeafId),
-    /// An operator on its arguments in order.
+    /// An operator on ordered arguments.
     Call(OpId),
     /// An associative and commutative operator on a multiset.
     Multiset(OpId),
@@ -46,11 +46,11 @@ pub(super) enum Kind {
 pub(super) struct ENode {
     pub(super) kind: Kind,
     children: SmallVec<[Id; 4]>,
-    /// For each child the slots of this node that the slots of the child are.
+    /// For each child, the slots of this node that the child's slots map to.
     slots: SmallVec<[Slots; 4]>,
 }
 
-/// A class in a context: which slot of the context each of its slots is.
+/// A class in a context, with the context's slot for each slot of the class.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(super) struct Use {
     pub(super) class: Id,
@@ -65,7 +65,7 @@ impl ENode {
         node
     }
 
-    /// The children, in terms of the slots of this node.
+    /// Iterates over the children, in terms of the slots of this node.
     pub(super) fn args(&self) -> impl Iterator<Item = Use> {
         let both = self.children.iter().zip(&self.slots);
         both.map(|(class, slots)| Use { class: *class, slots: slots.clone() })
@@ -82,7 +82,8 @@ impl ENode {
 }
 
 impl Use {
-    /// The class in the context of another use, in whose class it has these slots.
+    /// Returns the class in an outer context, given the outer slot of each slot of its current
+    /// context.
     pub(super) fn within(&self, outer: &[Slot]) -> Use {
         Use { class: self.class, slots: self.slots.iter().map(|s| outer[usize::from(*s)]).collect() }
     }

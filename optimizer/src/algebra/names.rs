@@ -1,17 +1,17 @@
-//! Names of fields that terms of the graph get.
+//! Names of the fields that extracted terms get.
 
 use redpoll_logic::Field;
 use rustc_hash::FxHashMap;
 use std::cell::RefCell;
 
-/// The fields that terms have beside those of the plan, each made once: of one text there is one name.
+/// Names of fields that are not in the plan. Each text is allocated once.
 #[derive(Default)]
 pub(super) struct MadeFields {
-    /// Those of the slots of plain terms, by their sizes.
+    /// Names of the slots of plain terms, by slot and size.
     slots: RefCell<FxHashMap<(usize, u64), Field>>,
-    /// Those of the folds of plain terms, by their numbers in a term and their sizes.
+    /// Names of the fields of folds in plain terms, by number in the term and size.
     bound: RefCell<FxHashMap<(usize, u64), Field>>,
-    /// Those of the folds of other terms, by their numbers.
+    /// Names of the fields of folds in other terms, by number.
     further: RefCell<FxHashMap<usize, Field>>,
 }
 

@@ -1,7 +1,9 @@
-//! Trying rules until nothing changes: on every class at first, then on those that have changed, and on those above them.
+//! Saturation: applies rules until nothing changes, first to every class, then to changed classes
+//! and their parents.
 //!
-//! A rule looks at the nodes of a class and at those of its children's classes, so nothing else can give it something new.
-//! The limits are numbers, never time: plans must not differ between runs.
+//! A rule reads only the nodes of a class and of its children's classes, so nothing else can
+//! produce new matches. All limits are counts, never times, because plans must not differ between
+//! runs.
 
 use super::graph::Graph;
 use super::language::{ENode, Kind};
@@ -11,24 +13,24 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 use std::fmt;
 
-/// Nodes after which no more rules are tried.
+/// Number of nodes at which saturation stops.
 pub(super) const MOST_NODES: usize = 550;
-/// Looks at nodes after which no more rules are tried: a rule looks at all nodes of the classes below a node, so that many
-/// nodes in a few classes are looked at by the square of their number for each rule.
+/// Number of node visits at which saturation stops. A rule visits all nodes of a node's child
+/// classes, so the visits grow with the square of the nodes in few classes.
 pub(super) const MOST_LOOKS: usize = 400_000;
-/// How often rules are tried on the graph of a plan.
+/// Largest number of iterations over the graph of a plan.
 pub(super) const MOST_ITERATIONS: usize = 12;
 
-/// Why no more rules were tried.
+/// The reason why saturation stopped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Stop {
-    /// They give nothing new.
+    /// The rules find nothing new.
     Saturated,
-    /// There are too many nodes.
+    /// The limit of nodes is reached.
     Nodes,
-    /// They have looked at too many.
+    /// The limit of node visits is reached.
     Looks,
-    /// They were tried often enough.
+    /// The limit of iterations is reached.
     Iterations,
 }
 
@@ -43,16 +45,16 @@ impl fmt::Display for Stop {
     }
 }
 
-/// The classes below a node, with the number of nodes of each.
+/// The child classes of a node, with the number of nodes in each.
 type Below = SmallVec<[(Id, usize); 4]>;
 
-/// Tries rules until nothing changes, so often at most, or until there are too many nodes.
+/// Applies rules until nothing changes or a limit is reached.
 pub(super) fn saturate(graph: &mut Graph, rules: &[&'static Rule], iterations: usize) -> Stop {
     let mut before: FxHashMap<Id, usize> = FxHashMap::default();
-    // Nodes on which all rules were tried, with the classes below them and how many nodes these had.
+    // Nodes to which all rules were applied, with the child classes and their sizes at the time.
     let mut tried: FxHashMap<ENode, Below> = FxHashMap::default();
     for _ in 0..iterations {
-        // Until it is rebuilt, a graph has as many nodes more as its index has.
+        // Until it is rebuilt, a graph grows by as many nodes as its index does.
         let room = graph.total_size() + MOST_NODES.saturating_sub(graph.total_number_of_nodes());
         let classes = due(graph, &before);
         if classes.is_empty() {
@@ -72,7 +74,7 @@ pub(super) fn saturate(graph: &mut Graph, rules: &[&'static Rule], iterations: u
                 .collect();
             let nodes: Vec<_> = fresh.iter().map(|(node, _)| open(graph, class, node)).collect();
             for rule in rules {
-                // A rule may double what it finds.
+                // A rule can double the matches of the previous one.
                 if graph.total_size() > room {
                     graph.rebuild();
                     return Stop::Nodes;
@@ -90,10 +92,10 @@ pub(super) fn saturate(graph: &mut Graph, rules: &[&'static Rule], iterations: u
     Stop::Iterations
 }
 
-/// The classes that have other nodes than before, and those above them, by number; no leaves.
+/// Returns the classes whose nodes have changed, and their parents, sorted by id; no leaves.
 fn due(graph: &Graph, before: &FxHashMap<Id, usize>) -> Vec<Id> {
     let other = |id: &Id, nodes: usize| before.get(id) != Some(&nodes);
-    // Classes that were two may have as many nodes as one of them had.
+    // A united class can have as many nodes as one of its parts had.
     let merged = before.keys().map(|id| (id, graph.find(*id))).filter(|(id, now)| *id != now).map(|(_, now)| now);
     let grown = graph.classes().filter(|c| other(&c.id, c.nodes.len())).map(|c| c.id);
     let changed: FxHashSet<Id> = grown.chain(merged).collect();

@@ -1,14 +1,16 @@
-//! The greedy plan: fields are eliminated one after the other, the one first whose factors join over the fewest places.
+//! The greedy plan: eliminates fields one by one, always the one whose factors join over the fewest
+//! coordinates.
 //!
-//! It is in the graph before the rules are tried, so a limit never loses a good plan. Source of the measure: the greedy
-//! orders of variable elimination (minimum weight); sizes alone are asked here, the cost model chooses in the end.
+//! The greedy plan is added before the rules are applied, so that a limit never loses it. Source of
+//! the measure: greedy orders of variable elimination (minimum weight). Only sizes are used here;
+//! the cost model makes the final choice.
 
 use super::graph::{Graph, equate};
 use super::language::{ENode, Kind};
 use super::rules::eliminations;
 use egg::Id;
 
-/// Makes the class's folds equal to those with their fields eliminated greedily.
+/// Adds to the class an equal fold whose fields are eliminated greedily.
 pub(super) fn seed(graph: &mut Graph, class: Id) {
     let mut left = usize::MAX;
     loop {

@@ -1,11 +1,11 @@
-//! Nests with several outputs: each output is rewritten for itself, and those that still go through the same loops are one
-//! nest again.
+//! Nests with several outputs: rewrites each output separately, then merges outputs that still have
+//! the same loops.
 //!
-//! Each output has a graph of its own, so that a limit does not lose for one what it leaves to another. What is equal in
-//! several is chosen by its class alone, and comes out as equal terms: those of one nest are computed once, and what has to
-//! be stored for them is stored together. Outputs join a nest where that is priced lower than a pass of their own, as they
-//! were rewritten or as they were written; so all outputs cost at most what they cost in the nest that they came in, and at
-//! most what each costs alone.
+//! Each output has a graph of its own, so that a limit reached by one output does not affect
+//! another. Terms shared by several outputs are chosen by class alone and become equal terms:
+//! within one nest they are computed once, and stored subterms are stored together. An output joins
+//! a nest, in its rewritten or original form, where that is cheaper than a nest of its own. So the
+//! outputs cost at most as much as the original nest, and at most as much as separate nests.
 
 use super::extract::Extraction;
 use super::{Candidate, GAIN, applies, best, saturated};
@@ -16,17 +16,19 @@ use crate::loop_order::order_loops_below;
 use crate::merge::join_outside;
 use crate::term::Nest;
 
-/// Nests of more outputs than this are left as they are: each output is planned for itself, and beside those before it.
+/// Largest number of outputs of a nest that is rewritten; each output is compared with those before
+/// it.
 const MOST_OUTPUTS: usize = 12;
 
 /// Outputs that are computed in one nest.
 struct Group {
-    /// Which of the nest's they are.
+    /// Indices of the outputs in the original nest.
     outputs: Vec<usize>,
     made: Candidate,
 }
 
-/// The nest, which costs about `before`, as nests that cost less all together, if there are some.
+/// Rewrites the nest, which costs about `before`, to nests that cost less in total, if there are
+/// any.
 pub(super) fn rewrite(cx: &mut Context, nest: Nest, before: f64) -> Vec<Waiting> {
     let alone: Vec<Nest> = (0..nest.outputs.len()).map(|k| some(&nest, &[k])).collect();
     if alone.len() > MOST_OUTPUTS || !alone.iter().all(applies) {
@@ -47,12 +49,12 @@ pub(super) fn rewrite(cx: &mut Context, nest: Nest, before: f64) -> Vec<Waiting>
     Candidate::take_all(made, cx, before, &format!("{} outputs, each in a graph of its own", nest.outputs.len()))
 }
 
-/// The nest with those of its outputs.
+/// Returns the nest restricted to some outputs.
 fn some(nest: &Nest, outputs: &[usize]) -> Nest {
     Nest { outputs: outputs.iter().map(|k| nest.outputs[*k].clone()).collect(), ..nest.clone() }
 }
 
-/// The cheapest nest that is equal to one of one output, the nest itself included.
+/// Returns the cheapest nest that is equal to a nest with one output, which may be the nest itself.
 fn rewritten(cx: &Context, nest: Nest) -> Option<Candidate> {
     let saturated = saturated(cx, &nest);
     let extraction = Extraction::new(&saturated.graph, cx);
@@ -65,14 +67,15 @@ fn rewritten(cx: &Context, nest: Nest) -> Option<Candidate> {
     priced(cx, nest, Vec::new(), most).or(found)
 }
 
-/// A nest with its cost, if that is below `most`.
+/// Returns a nest with its cost, if that is below `most`.
 fn priced(cx: &Context, nest: Nest, rules: Vec<&'static str>, most: f64) -> Option<Candidate> {
     cx.memo.hold(&nest.sizes, &nest.pins);
     let cost = order_loops_below(cx, &nest, most)?.work.cost();
     cost.is_finite().then_some(Candidate { nest, cost, rules })
 }
 
-/// Puts outputs into the group with which they cost least, or beside all others where none is cheaper than that.
+/// Joins outputs to the group where that saves most, or adds them as a group of their own if no
+/// join pays.
 fn put(cx: &Context, nest: &Nest, found: &mut Vec<Group>, new: Group) {
     let mut least: Option<(usize, f64, Group)> = None;
     for (at, group) in found.iter().enumerate() {

@@ -1,4 +1,5 @@
-//! Every rule alone, for every pair of operators and dtype that it claims, against the interpreter.
+//! Tests every rule alone, for every pair of operators and dtype that it claims, against the
+//! interpreter.
 
 use super::extract::{Extraction, Pool};
 use super::graph::{Algebra, Graph, insert};
@@ -19,7 +20,8 @@ use std::sync::Arc;
 #[path = "../../tests/common/mod.rs"]
 mod common;
 
-/// The nest with its term as the rules say, at one node of the root's class each; the first `number` ones are left out.
+/// Returns the nest with a term made by the rules: the node with index `number` among those that
+/// rules added to the root class.
 fn alternative(cx: &Context, nest: &Nest, chosen: &[&'static Rule], number: usize) -> Option<Nest> {
     let target = nest.outputs.first().filter(|_| nest.outputs.len() == 1)?;
     let mut graph = Graph::new(Algebra::new(cx.mode()));
@@ -43,7 +45,8 @@ fn alternative(cx: &Context, nest: &Nest, chosen: &[&'static Rule], number: usiz
     Some(super::with_value(nest, extracted))
 }
 
-/// Runs a plan with every alternative that the rules give for it, and says how many there are.
+/// Runs a plan with every alternative term that the rules produce; returns the number of
+/// alternatives.
 fn check(text: &str, inputs: &[Input], mode: FloatMode, chosen: &[&'static Rule]) -> usize {
     let catalog = inputs.iter().map(|i| (Alias::from(i.name.as_str()), Arc::new(i.ty.clone()))).collect();
     let plan = redpoll_logic::text::parse(text, &catalog).unwrap_or_else(|e| panic!("{e}\n{text}"));
@@ -76,7 +79,8 @@ fn op_name(op: Builtin) -> String {
 /// The dtypes on which laws differ.
 const DTYPES: &[Prim] = &[Prim::Bool, Prim::I64, Prim::U16, Prim::F64];
 
-/// Tables whose fills are those numbers, and symmetric ones, `D` with a diagonal and with the fill `nothing`.
+/// Returns tables with these fills and symmetric tables; `D` stores its diagonal and has the fill
+/// `nothing`.
 fn inputs(dtype: Prim, fills: [i64; 3], nothing: &Scalar) -> Vec<Input> {
     let fill = |k: usize| Scalar::I64(fills[k]).cast(dtype).expect("a small number");
     let csr = redpoll_logic::text::parse_format("csr", 2).expect("it is a format");
@@ -92,7 +96,7 @@ fn inputs(dtype: Prim, fills: [i64; 3], nothing: &Scalar) -> Vec<Input> {
     ]
 }
 
-/// Terms in which rules find their left sides: folds `F` from `E` and products `M`.
+/// Terms that match the left sides of rules: folds `F` from `E` and products `M`.
 const TERMS: &[&str] = &[
     "(aggregate F E (mapjoin M (table A i j) (table B j k)) i j)",
     "(aggregate F E (mapjoin M (table A i j) (table x j)) j)",
@@ -145,7 +149,7 @@ fn every_rule_holds_for_every_pair_of_operators_that_it_claims() {
                         let nothing = outer.annihilator(&dtype, 0, mode).unwrap_or_else(|| identity.clone());
                         let inputs = inputs(prim, fills, &nothing);
                         for rule in rules::rules() {
-                            // Aggregates of aggregates come of pulling.
+                            // Nested aggregates come from `pull-aggregate`.
                             let chosen: Vec<&'static Rule> = match rule.name {
                                 "merge-aggregates" | "flatten" | "repeat" => {
                                     rules::rules().filter(|r| r.name == rule.name || helps(rule.name, r.name)).collect()
@@ -206,13 +210,13 @@ fn every_rule_holds_for_every_pair_of_operators_that_it_claims() {
     }
 }
 
-/// Whether the operators of a plan take what its tables hold.
+/// Returns whether the operators of a plan accept the dtypes of its tables.
 fn takes(text: &str, inputs: &[Input]) -> bool {
     let catalog = inputs.iter().map(|i| (Alias::from(i.name.as_str()), Arc::new(i.ty.clone()))).collect();
     redpoll_logic::text::parse(text, &catalog).is_ok()
 }
 
-/// Whether a rule makes what another one looks for.
+/// Returns whether a rule needs another one to create its matches.
 fn helps(rule: &str, other: &str) -> bool {
     match rule {
         "merge-aggregates" => other == "pull-aggregate",
@@ -221,7 +225,8 @@ fn helps(rule: &str, other: &str) -> bool {
     }
 }
 
-/// What the chosen term of a nest costs, what the cheapest of all terms costs, and how many there are.
+/// Returns the cost of the chosen term of a nest, the cost of the cheapest term, and the number of
+/// terms.
 fn chosen_and_cheapest(cx: &mut Context, nest: &Nest) -> Option<(f64, f64, usize)> {
     let super::Saturated { graph, root, fields, .. } = super::saturated(cx, nest);
     let chosen = super::best(cx, nest, Extraction::new(&graph, cx), (root, &fields)).planned.first()?.cost;
@@ -240,7 +245,7 @@ fn chosen_and_cheapest(cx: &mut Context, nest: &Nest) -> Option<(f64, f64, usize
     Some((chosen, cheapest, terms.len()))
 }
 
-/// Protects extraction: of joins of up to five factors the chosen term costs what the cheapest of all terms does.
+/// In joins of up to five factors, the chosen term costs as much as the cheapest of all terms.
 #[test]
 fn the_chosen_term_costs_what_the_cheapest_one_does() {
     let shapes: [(&str, &[&str], &str); 9] = [
@@ -293,7 +298,7 @@ fn the_chosen_term_costs_what_the_cheapest_one_does() {
     }
 }
 
-/// Protects joins whose graph is left before all rules were tried: they are planned no worse than greedily.
+/// Joins whose graph reaches a limit are planned no worse than greedily.
 #[test]
 fn stars_and_cliques_of_ten_are_no_worse_than_greedy() {
     let star: Vec<(usize, usize)> = (1..=10).map(|k| (0, k)).collect();

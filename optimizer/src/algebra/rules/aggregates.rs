@@ -1,4 +1,4 @@
-//! Aggregates: merged, split, and without what they do not depend on.
+//! Aggregates: merged, split, and moved out of independent factors.
 
 use super::{Draft, Opened, Round, Rule, Site, Subject, call};
 use crate::term::regroups;
@@ -39,7 +39,7 @@ pub(super) const RULES: &[Rule] = &[
 fn merge(site: &mut Site<'_>, node: &Opened) {
     let Opened::Fold { op, init, arg, bound } = node else { return };
     for inner in site.folds(arg) {
-        // What repeats the same value is merged where it is repeated.
+        // A fold that repeats one value is simplified where it is.
         let depends = inner.bound.iter().all(|slot| inner.arg.has(*slot));
         if inner.op == *op && depends && site.is_free(&inner.op, &inner.init) {
             let bound = bound.iter().chain(&inner.bound).copied().collect();
@@ -77,7 +77,7 @@ fn repeat(site: &mut Site<'_>, node: &Opened) {
     });
 }
 
-/// A term folded with itself so many times, `None` being more than there are numbers.
+/// Drafts a term folded with itself `times` times; `None` is a number of times that overflows.
 pub(super) fn repeated(site: &Site<'_>, op: &Op, dtype: &DType, once: Draft, times: Option<i64>) -> Option<Draft> {
     match (op.repeat(dtype, site.mode())?, times) {
         (Repeat::Idempotent, _) => Some(once),
@@ -96,7 +96,7 @@ fn flatten(site: &mut Site<'_>, node: &Opened) {
             return;
         }
         for (_, parts) in site.calls_of(arg, |inner| inner == op) {
-            // A class that has itself among its parts would be flattened without end.
+            // Flattening a class that is a part of itself would not terminate.
             if parts.len() > 1 && parts.iter().all(|p| p.class != arg.class) {
                 let others = args.iter().enumerate().filter(|(k, _)| *k != at).map(|(_, a)| a.clone());
                 let flat: Vec<_> = others.chain(parts).collect();

@@ -1,4 +1,4 @@
-//! Products over sums, both ways.
+//! Products over sums, distributed and factored.
 
 use super::{Draft, Opened, Round, Rule, Site, Subject, call};
 use crate::algebra::language::Use;
@@ -61,7 +61,7 @@ fn factor(site: &mut Site<'_>, node: &Opened) {
     }
 }
 
-/// Two products in a sum, with what they have in common taken out.
+/// Factors the common part out of two products in a sum.
 fn common(
     site: &mut Site<'_>,
     (sum, product): (&redpoll_logic::op::Op, &redpoll_logic::op::Op),

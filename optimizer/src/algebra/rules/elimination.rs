@@ -1,7 +1,9 @@
-//! Variable elimination: aggregates are pulled out of products, and pushed to the factors that they depend on.
+//! Variable elimination: aggregates are pulled out of products, and pushed to the factors that
+//! depend on their fields.
 //!
-//! The e-graph is the memo of the dynamic program: what is left after some fields have been eliminated is one class,
-//! whatever the order. Source: Deeds, Ahrens, Suciu, "Galley: Modern Query Optimization for Sparse Tensor Programs".
+//! The e-graph is the memo of the dynamic program: the rest after eliminating a set of fields is
+//! one class, whatever the order. Source: Deeds, Ahrens, Suciu, "Galley: Modern Query Optimization
+//! for Sparse Tensor Programs".
 
 use super::{Draft, Opened, Round, Rule, Site, Subject, call};
 use crate::algebra::language::{Slot, Use};
@@ -62,7 +64,7 @@ fn pull(site: &mut Site<'_>, node: &Opened) {
     }
 }
 
-/// A fold that can be regrouped, with the value from which a part of it begins.
+/// A fold that can be regrouped, with the initial value of its parts.
 struct Folding<'n> {
     op: &'n Op,
     init: &'n Scalar,
@@ -71,7 +73,7 @@ struct Folding<'n> {
 }
 
 impl<'n> Folding<'n> {
-    /// The fold of a node, with its argument.
+    /// Returns the fold of a node, with its argument.
     fn of(site: &Site<'_>, node: &'n Opened) -> Option<(Folding<'n>, &'n Use)> {
         let Opened::Fold { op, init, arg, bound } = node else { return None };
         if bound.is_empty() {
@@ -81,20 +83,21 @@ impl<'n> Folding<'n> {
         Some((Folding { op, init, identity, bound }, arg))
     }
 
-    /// The fold of a part over some slots.
+    /// Folds a part over some slots.
     fn part(&self, part: Draft, slots: Vec<Slot>) -> Draft {
         Draft::Fold(self.op.clone(), self.identity.clone(), Box::new(part), slots)
     }
 
-    /// What is left of the fold over some slots.
+    /// Folds the rest over some slots.
     fn rest(&self, arg: Draft, slots: Vec<Slot>) -> Draft {
         Draft::Fold(self.op.clone(), self.init.clone(), Box::new(arg), slots)
     }
 }
 
-/// Of the fields that are eliminated one is the last: the others fall into parts that share no field but those that are
-/// left, and each part is a fold of its own. So eliminations that commute are found once. In a product whose factors have
-/// places of their own, such as `x / y`, fields are eliminated one by one.
+/// Chooses one reduced field as the last to eliminate. The other fields split the factors into
+/// parts that share only free fields and the last one; each part becomes a fold of its own. So
+/// eliminations that commute are found once. In a product with ordered arguments, such as `x / y`,
+/// fields are eliminated one by one.
 fn eliminate(site: &mut Site<'_>, node: &Opened) {
     let Some((fold, arg)) = Folding::of(site, node) else { return };
     for (product, args) in site.calls(arg) {
@@ -124,7 +127,8 @@ fn eliminate(site: &mut Site<'_>, node: &Opened) {
     }
 }
 
-/// The factors of a product by the slots over which they are joined; those that have none of them are parts without.
+/// Groups the factors of a product by the slots of `over` that join them; a factor without these
+/// slots is a group of its own.
 fn parts(args: &[Use], over: &[Slot]) -> Vec<(Vec<Slot>, Vec<Use>)> {
     let mut parts: Vec<(Vec<Slot>, Vec<Use>)> = Vec::new();
     for arg in args {
@@ -145,7 +149,7 @@ fn parts(args: &[Use], over: &[Slot]) -> Vec<(Vec<Slot>, Vec<Use>)> {
     parts
 }
 
-/// The product of parts, each folded over its own slots.
+/// Drafts the product of parts, each folded over its own slots.
 fn folded(fold: &Folding<'_>, product: &Op, parts: Vec<(Vec<Slot>, Vec<Use>)>) -> Draft {
     let part = |(slots, mut factors): (Vec<Slot>, Vec<Use>)| {
         let inside = if factors.len() == 1 { Draft::Class(factors.remove(0)) } else { call(product, factors) };
@@ -155,13 +159,14 @@ fn folded(fold: &Folding<'_>, product: &Op, parts: Vec<(Vec<Slot>, Vec<Use>)>) -
     if parts.len() == 1 { parts.remove(0) } else { Draft::Call(product.clone(), parts) }
 }
 
-/// Every field that can be eliminated from a fold, as a term, with the number of places over which its factors join.
+/// Returns, for every field that can be eliminated from a fold, the number of coordinates over
+/// which its factors join, and the resulting term.
 pub(super) fn steps(site: &Site<'_>, node: &Opened) -> Vec<(f64, Draft)> {
     let Some((fold, arg)) = Folding::of(site, node) else { return Vec::new() };
     site.calls(arg).iter().flat_map(|(product, args)| steps_in(site, &fold, product, args)).collect()
 }
 
-/// The same of one product that is folded.
+/// Returns the same as [`steps`] for one product in the fold.
 fn steps_in(site: &Site<'_>, fold: &Folding<'_>, product: &Op, args: &[Use]) -> Vec<(f64, Draft)> {
     let step = |slot: &Slot| {
         let left: Vec<Slot> = fold.bound.iter().copied().filter(|s| s != slot).collect();
@@ -177,7 +182,7 @@ fn steps_in(site: &Site<'_>, fold: &Folding<'_>, product: &Op, args: &[Use]) -> 
     fold.bound.iter().filter_map(step).collect()
 }
 
-/// The product with the fold over a slot around just those arguments that have it.
+/// Pushes the fold over a slot to the arguments that have the slot.
 fn pushed(site: &Site<'_>, (product, args): (&Op, &[Use]), fold: &Folding<'_>, slot: Slot) -> Option<Draft> {
     let with: Vec<usize> = (0..args.len()).filter(|k| args[*k].has(slot)).collect();
     if with.is_empty() || !with.iter().all(|k| site.distributes(product, args, *k, fold.op)) {

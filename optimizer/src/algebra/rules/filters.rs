@@ -1,9 +1,11 @@
-//! Filters: what a factor has in common with another one is told before they meet.
+//! Filters: reduces a factor to the coordinates it shares with another factor before the join.
 //!
-//! Where few coordinates of a field have something in one factor, another factor loses its other places before it meets the
-//! rest of the product. That takes a pass over either, so it is free beside loops that meet them again and again. Estimates
-//! are asked beforehand whether most places go, and whole plans are compared: so a nest for which filters do little has
-//! none in its graph. Source: Bernstein and Chiu, "Using semi-joins to solve relational queries".
+//! If few coordinates of a field are not fill in one factor, another factor is restricted to these
+//! coordinates before it is joined with the rest of the product. That takes one pass over each of
+//! the two, which is cheap beside loops that read them repeatedly. A filter is considered only if
+//! it is estimated to remove most entries, and whole plans are compared; so other nests have no
+//! filters in their graph. Source: Bernstein and Chiu, "Using semi-joins to solve relational
+//! queries".
 
 use super::{Draft, Opened, Round, Rule, Site, Subject, one_of};
 use crate::algebra::graph::{Graph, slot_field};
@@ -22,21 +24,22 @@ pub(super) const RULES: &[Rule] = &[Rule {
     drafts: filter,
 }];
 
-/// A factor is filtered where at most this part of its places is left.
+/// Largest fraction of a factor's entries that a filter may leave.
 const MOST_KEPT: f64 = 0.5;
-/// Joins of fewer factors are met as they are: filtering takes what meeting them does.
+/// Least number of factors in a join that is filtered; with fewer, filtering costs as much as the
+/// join.
 const LEAST_FACTORS: usize = 3;
 
-/// That a leaf has few places at which another one has something.
+/// A leaf `of` that a leaf `by` filters effectively.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(in crate::algebra) struct Filter {
     of: LeafId,
     by: LeafId,
-    /// The slots of both that are one field.
+    /// Slots of `of` and of `by` that are one field.
     shared: Vec<(Slot, Slot)>,
 }
 
-/// Finds which leaves of a nest's graph have most of their places where others that they are joined with have none.
+/// Finds leaves of a nest's graph that lose most of their entries when joined with another leaf.
 pub(in crate::algebra) fn learn_filters(cx: &Context, graph: &mut Graph, nest: &Nest) {
     let mut reads: Vec<&Read> = Vec::new();
     nest.outputs.iter().for_each(|t| t.value.each_access(&mut |r| reads.push(r)));
@@ -46,7 +49,7 @@ pub(in crate::algebra) fn learn_filters(cx: &Context, graph: &mut Graph, nest: &
     let leaves: Vec<(LeafId, Vec<Field>, &Read)> =
         reads.iter().filter_map(|read| leaf_of(graph, read).map(|(id, fields)| (id, fields, *read))).collect();
     let mut found: Vec<Filter> = Vec::new();
-    // What has every place is looked up where others lead, whatever it has there.
+    // A dense factor is looked up where other factors lead, so filtering it saves nothing.
     let walked = |read: &Read| read.ty.format.levels.iter().any(|level| level.kind != LevelKind::Dense);
     for (of, fields, read) in leaves.iter().filter(|(.., read)| walked(read)) {
         for (by, others, other) in &leaves {
@@ -63,7 +66,7 @@ pub(in crate::algebra) fn learn_filters(cx: &Context, graph: &mut Graph, nest: &
     graph.analysis.filters = found;
 }
 
-/// The leaf of a read, with the fields that its slots are there.
+/// Returns the leaf of a read, with the fields of its slots.
 fn leaf_of(graph: &Graph, read: &Read) -> Option<(LeafId, Vec<Field>)> {
     let at: Option<Vec<&Field>> = read.at.iter().map(|at| at.as_field()).collect();
     let at = at.filter(|_| read.outside.is_none())?;
@@ -84,7 +87,7 @@ fn leaf_of(graph: &Graph, read: &Read) -> Option<(LeafId, Vec<Field>)> {
     })
 }
 
-/// The part of the places of a read that is left where another one has something.
+/// Returns the fraction of a read's entries at which another read is not fill.
 fn kept(cx: &Context, nest: &Nest, read: &Read, (other, others, fields): (&Read, &[Field], &[Field])) -> f64 {
     let mode = cx.mode();
     let differs = |read: &Read| {
@@ -127,7 +130,8 @@ fn filter(site: &mut Site<'_>, node: &Opened) {
     }
 }
 
-/// What leaves a factor as it is where another one has something, and makes it nothing elsewhere, if that is known to do much.
+/// Drafts a mask that leaves a factor unchanged where another factor is not fill and annihilates it
+/// elsewhere, if a [`Filter`] exists for them.
 fn mask(site: &Site<'_>, of: &Use, by: &Use, [one, none]: [&Scalar; 2]) -> Option<Draft> {
     let leaf = |u: &Use| {
         let mut nodes = site.graph[u.class].iter();

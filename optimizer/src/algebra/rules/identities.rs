@@ -1,6 +1,7 @@
-//! Identities: arguments that say the same twice, and those that undo each other.
+//! Identities: redundant arguments, and arguments that undo each other.
 //!
-//! Constants are folded where terms are made; here are the laws that hold for whatever is equal, however it is written.
+//! Constants are folded when terms are built; these laws apply to all equal classes, however their
+//! terms are written.
 
 use super::{Draft, Opened, Rule, Site, Subject, call};
 use crate::algebra::language::Use;
@@ -73,7 +74,7 @@ fn undone(site: &mut Site<'_>, node: &Opened) {
     }
 }
 
-/// Whether what is done to fill values is undone as well: `0 * 0 / 0` is not 0.
+/// Returns whether the fills are restored as well: `0 * 0 / 0` is not 0.
 fn fills_agree(site: &Site<'_>, (outer, y): (&Op, &Use), (inner, parts): (&Op, &[Use]), rest: &[Use]) -> bool {
     let of = |uses: &[Use]| match uses {
         [only] => Some(site.fill(only).clone()),
@@ -83,7 +84,7 @@ fn fills_agree(site: &Site<'_>, (outer, y): (&Op, &Use), (inner, parts): (&Op, &
     undone.is_some() && undone == of(rest)
 }
 
-/// The operator on classes; of one alone that class.
+/// Drafts the operator on classes, or the class alone if there is one.
 fn product(op: &Op, mut of: Vec<Use>) -> Draft {
     if of.len() == 1 { Draft::Class(of.remove(0)) } else { call(op, of) }
 }

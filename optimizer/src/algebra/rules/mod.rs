@@ -1,8 +1,8 @@
-//! The rules of the algebra, as tables: one file a subject.
+//! The rules of the algebra as tables, one file per subject.
 //!
-//! A rule looks at a node of a class, and at the nodes of its children's classes, and drafts terms that are equal to it.
-//! Each has its equation beside its name. Operators are `+` and `*` in the equations; any pair for which the operators'
-//! own tables grant the law takes their places.
+//! A rule matches a node of a class and the nodes of its children's classes, and drafts equal
+//! terms. Each rule has its equation beside its name. In equations, `+` and `*` stand for any pair
+//! of operators for which the operators' tables grant the law.
 
 mod aggregates;
 mod distribution;
@@ -23,17 +23,17 @@ use redpoll_logic::{DType, FloatMode, Scalar};
 pub(super) use filters::{Filter, learn_filters};
 pub(super) use symmetry::learn;
 
-/// So many terms a rule proposes for one node at most.
+/// Largest number of terms that a rule proposes for one node.
 const MOST_DRAFTS: usize = 200;
 
-/// A rule: terms that equal a node of a class.
+/// A rule: proposes terms that are equal to a node of a class.
 pub(super) struct Rule {
-    /// Its name, in kebab case.
+    /// The name, in kebab case.
     pub(super) name: &'static str,
     pub(super) subject: Subject,
-    /// When it is tried; in both rounds unless one is named.
+    /// The round in which the rule applies; both if `None`.
     round: Option<Round>,
-    /// What it says.
+    /// The equation, for reports.
     pub(super) equation: &'static str,
     drafts: fn(&mut Site<'_>, &Opened),
 }
@@ -41,13 +41,13 @@ pub(super) struct Rule {
 /// A round of rules.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Round {
-    /// Aggregates and products are brought together.
+    /// Brings aggregates and products together.
     Gather,
-    /// Aggregates go to where they are cheap.
+    /// Moves aggregates to where they are cheap.
     Spread,
 }
 
-/// Where a rule is tried: a node of a class, in the context of that class.
+/// A match of a rule: a node of a class, in the context of that class.
 pub(super) struct Site<'g> {
     graph: &'g Graph,
     scope: Scope,
@@ -63,26 +63,27 @@ struct Inner {
     scope: Scope,
 }
 
-/// All rules.
+/// Iterates over all rules.
 pub(super) fn rules() -> impl Iterator<Item = &'static Rule> {
     [symmetry::RULES, filters::RULES, aggregates::RULES, elimination::RULES, distribution::RULES, identities::RULES]
         .into_iter()
         .flatten()
 }
 
-/// The rules of some subjects in a round.
+/// Returns the rules of some subjects in a round.
 pub(super) fn of_round(subjects: Subjects, round: Round) -> Vec<&'static Rule> {
     rules().filter(|r| subjects.contains(r.subject) && r.round.is_none_or(|only| only == round)).collect()
 }
 
-/// A node of a class, in the context of that class.
+/// Returns a node of a class, in the context of that class.
 pub(super) fn open(graph: &Graph, class: Id, node: &ENode) -> (Scope, Opened) {
     let mut scope = Scope::of(graph, class);
     let opened = scope.open(graph, &scope.whole(class), node);
     (scope, opened)
 }
 
-/// Every field that can be eliminated from a fold of a class: over how many places its factors join, and the term.
+/// Returns, for every field that can be eliminated from a fold of a class, the number of
+/// coordinates over which its factors join, and the resulting term.
 pub(super) fn eliminations(graph: &Graph, class: Id, node: &ENode) -> Vec<(f64, Draft, Scope)> {
     let (scope, opened) = open(graph, class, node);
     let site = Site { graph, scope, drafts: Vec::new() };
@@ -91,8 +92,8 @@ pub(super) fn eliminations(graph: &Graph, class: Id, node: &ENode) -> Vec<(f64, 
 }
 
 impl Rule {
-    /// Makes all that the rule says of nodes of a class, in their contexts, equal to it, until there are more than `most`
-    /// nodes in the graph's index: what a rule says of many nodes may be as much as the product of their numbers.
+    /// Adds the rule's terms for some nodes of a class, until the graph's index has more than
+    /// `most` nodes. The number of terms can be the product of the numbers of nodes.
     pub(super) fn apply(&self, graph: &mut Graph, class: Id, nodes: &[(Scope, Opened)], most: usize) {
         let class = graph.find(class);
         let looks = || graph.analysis.looks.get() <= MOST_LOOKS;
@@ -106,7 +107,7 @@ impl Rule {
         }
     }
 
-    /// What the rule says of a node in its context.
+    /// Returns the rule's terms for a node in its context.
     fn of(&self, graph: &Graph, scope: &Scope, node: &Opened) -> Vec<(Draft, Scope)> {
         let mut site = Site { graph, scope: scope.clone(), drafts: Vec::new() };
         (self.drafts)(&mut site, node);
@@ -135,19 +136,19 @@ impl Site<'_> {
         self.propose_in(self.scope.clone(), draft);
     }
 
-    /// Proposes a term that has the reduced slots of a fold.
+    /// Proposes a term in a scope that contains the reduced slots of a fold.
     fn propose_in(&mut self, scope: Scope, draft: Draft) {
         if self.drafts.len() < MOST_DRAFTS {
             self.drafts.push((draft, scope));
         }
     }
 
-    /// The calls of the class of a use.
+    /// Returns the calls in a used class.
     fn calls(&self, of: &Use) -> Vec<(Op, Vec<Use>)> {
         self.calls_of(of, |_| true)
     }
 
-    /// The calls of some operators in the class of a use.
+    /// Returns the calls of some operators in a used class.
     fn calls_of(&self, of: &Use, wanted: impl Fn(&Op) -> bool) -> Vec<(Op, Vec<Use>)> {
         let call = |n: &ENode| {
             let (Kind::Call(op) | Kind::Multiset(op)) = n.kind else { return None };
@@ -157,7 +158,8 @@ impl Site<'_> {
         self.graph[of.class].iter().filter_map(call).collect()
     }
 
-    /// The folds of the class of a use but for those that only store it, each with the context in which its reduced slots are open.
+    /// Returns the folds in a used class, without those that only store it, each with its reduced
+    /// slots added to the context.
     fn folds(&self, of: &Use) -> Vec<Inner> {
         let fold = |n: &ENode| {
             if !matches!(n.kind, Kind::Fold(..)) {
@@ -174,19 +176,20 @@ impl Site<'_> {
         self.graph[of.class].iter().filter_map(fold).collect()
     }
 
-    /// Whether a fold may be regrouped, and begins with its identity.
+    /// Returns whether a fold may be regrouped and starts from its identity.
     fn is_free(&self, op: &Op, init: &Scalar) -> bool {
         let dtype = init.dtype();
         regroups(op, &dtype, self.mode()) && op.is_identity(init, &dtype, 1, self.mode())
     }
 
-    /// The value from which a fold that can be regrouped begins without changing it.
+    /// Returns the identity of a fold that may be regrouped.
     fn identity(&self, op: &Op, dtype: &DType) -> Option<Scalar> {
         let regroups = regroups(op, dtype, self.mode());
         regroups.then(|| op.fold_identity(dtype, self.mode())).flatten()
     }
 
-    /// Whether `outer` distributes over `inner` at a position, all of one dtype.
+    /// Returns whether `outer` distributes over `inner` at a position, with all values of one
+    /// dtype.
     fn distributes(&self, outer: &Op, args: &[Use], at: usize, inner: &Op) -> bool {
         let dtype = self.dtype(&args[at]);
         let result = outer.signature(&args.iter().map(|a| self.dtype(a).clone()).collect::<Vec<_>>());
@@ -195,12 +198,12 @@ impl Site<'_> {
     }
 }
 
-/// A call on classes.
+/// Drafts a call on classes.
 fn call(op: &Op, args: impl IntoIterator<Item = Use>) -> Draft {
     Draft::Call(op.clone(), args.into_iter().map(Draft::Class).collect())
 }
 
-/// One value where a condition holds, else another.
+/// Drafts one value where a condition is true, else another value.
 fn one_of(holds: Draft, [value, other]: [Scalar; 2]) -> Draft {
     match (&value, &other) {
         (Scalar::Bool(true), Scalar::Bool(false)) => holds,

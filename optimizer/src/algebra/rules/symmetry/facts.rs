@@ -1,4 +1,4 @@
-//! What symmetry is there: asked of the leaves of a nest's graph, and found for the arguments of a product.
+//! Symmetry of leaves, from statistics, and of the arguments of a product.
 
 use crate::algebra::graph::{Diagonal, Graph, Pair, slot_field};
 use crate::algebra::language::{Kind, Slot, Use};
@@ -10,11 +10,11 @@ use redpoll_logic::statistics::Fact;
 use redpoll_logic::{Field, Scalar};
 use std::collections::BTreeSet;
 
-/// The most fields that are cut to one order.
+/// Largest number of fields that are restricted to one order.
 const MOST_FIELDS: usize = 6;
 
-/// Asks what is true of the leaves of a nest's graph, where the nest would be the same with fields exchanged if they were
-/// symmetric.
+/// Checks the symmetry of the leaves of a nest's graph, if it would make the nest invariant under
+/// an exchange of fields.
 pub(in crate::algebra) fn learn(cx: &Context, graph: &mut Graph, nest: &Nest, bound: &[Field]) {
     let mut reads: Vec<&Read> = Vec::new();
     nest.outputs.iter().for_each(|t| t.value.each_access(&mut |r| reads.push(r)));
@@ -55,7 +55,8 @@ pub(in crate::algebra) fn learn(cx: &Context, graph: &mut Graph, nest: &Nest, bo
     graph.analysis.pairs.extend(found);
 }
 
-/// Whether a product of these accesses is the same with two fields exchanged, if every tensor is symmetric.
+/// Returns whether a product of these accesses is invariant under exchanging two fields, if every
+/// tensor is symmetric.
 fn exchanges(reads: &[&Read], x: &Field, y: &Field) -> bool {
     let named = |exchange: bool| {
         let name = |at: &At| match at.as_field() {
@@ -72,7 +73,8 @@ fn exchanges(reads: &[&Read], x: &Field, y: &Field) -> bool {
     named(false) == named(true)
 }
 
-/// The sets of reduced slots that can be exchanged without changing the product of the arguments.
+/// Returns the sets of reduced slots that can be exchanged without changing the product of the
+/// arguments.
 pub(super) fn alike(site: &Site<'_>, args: &[Use], bound: &[Slot]) -> Vec<Vec<Slot>> {
     let exchanged = |x: Slot, y: Slot| -> Vec<Use> {
         let other = |s: &Slot| match *s {
@@ -97,12 +99,13 @@ pub(super) fn alike(site: &Site<'_>, args: &[Use], bound: &[Slot]) -> Vec<Vec<Sl
     sets
 }
 
-/// Arguments of a multiset in one order, with the slots in which they are symmetric in one order, too.
+/// Normalizes the arguments of a multiset: sorts the slots in which each is symmetric, then the
+/// arguments.
 fn in_order(graph: &Graph, mut args: Vec<Use>) -> Vec<Use> {
     for u in &mut args {
         u.class = graph.find(u.class);
         let pairs = pairs(graph, u.class);
-        // Pairs of neighbours that are out of order, until there are none.
+        // Swaps pairs that are out of order until there are none.
         let places = || pairs.iter().map(|p| p.slots.map(usize::from));
         while let Some([a, b]) = places().find(|[a, b]| u.slots[*a] > u.slots[*b]) {
             u.slots.swap(a, b);
@@ -112,7 +115,7 @@ fn in_order(graph: &Graph, mut args: Vec<Use>) -> Vec<Use> {
     args
 }
 
-/// Whether some argument makes the product `none` where two slots are equal.
+/// Returns whether some argument makes the product `none` where two slots are equal.
 pub(super) fn apart(site: &Site<'_>, args: &[Use], [x, y]: [Slot; 2], none: &Scalar) -> bool {
     args.iter().any(|u| {
         let is = |pair: &Pair| {
@@ -123,7 +126,8 @@ pub(super) fn apart(site: &Site<'_>, args: &[Use], [x, y]: [Slot; 2], none: &Sca
     })
 }
 
-/// The slots in which a class is symmetric: of a leaf those that were asked for, of a map of one argument those of that.
+/// Returns the symmetric slot pairs of a class: those of its leaf, or those of the argument of a
+/// call with one argument.
 pub(super) fn pairs(graph: &Graph, class: Id) -> Vec<Pair> {
     for node in graph[class].iter() {
         match (node.kind, &node.args().collect::<Vec<_>>()[..]) {

@@ -1,8 +1,8 @@
-//! Symmetry: an aggregate over symmetric tensors looks at each set of coordinates in one order only.
+//! Symmetry: an aggregate over symmetric tensors visits each set of coordinates in one order only.
 //!
-//! Whether a tensor is symmetric takes a pass over it, so that is asked just where a plan could use it; what is found
-//! becomes a fact that the plan relies on. Where a diagonal may be stored, sets in which coordinates are equal have fewer
-//! orders than others: each is counted as often as it has some.
+//! Checking symmetry takes a pass over a tensor, so it is asked only where a plan could use it; a
+//! positive answer becomes a fact that the plan relies on. If a diagonal may be stored, sets with
+//! equal coordinates have fewer orders than others: each set is counted once per distinct order.
 
 mod facts;
 mod orient;
@@ -52,47 +52,48 @@ pub(super) const RULES: &[Rule] = &[
     },
 ];
 
-/// The most fields whose sets of coordinates are weighed: the weight of a set is told by as many comparisons as there are
-/// ways in which neighbours may be equal.
+/// Largest number of fields in a weighted set of coordinates. The weight takes a comparison for
+/// each combination of equal neighbors.
 const MOST_WEIGHED: usize = 4;
 
-/// A fold of a product that is the same with some of its slots exchanged.
+/// A fold of a product that does not change when some of its slots are exchanged.
 struct Joined<'n> {
     op: &'n Op,
     init: &'n Scalar,
     bound: &'n [Slot],
     product: Op,
     args: Vec<Use>,
-    /// Those slots.
+    /// The exchangeable slots.
     slots: Vec<Slot>,
-    /// For each slot but the first, where the product may be something if it equals the one before.
+    /// For each slot but the first, whether the product can be other than the annihilator where the
+    /// slot equals the previous one (`Ties::Above`).
     ties: Vec<Ties>,
-    /// What leaves a product as it is, and what makes it nothing.
+    /// The identity and the annihilator of the product.
     values: [Scalar; 2],
 }
 
 impl Joined<'_> {
-    /// Whether the product is nothing where any two of the slots are equal.
+    /// Returns whether the product is the annihilator wherever two of the slots are equal.
     fn is_apart(&self) -> bool {
         self.ties.iter().all(|ties| *ties == Ties::Below)
     }
 
-    /// The fold of something over the slots.
+    /// Folds a draft over the reduced slots.
     fn fold(&self, of: Draft) -> Draft {
         Draft::Fold(self.op.clone(), self.init.clone(), Box::new(of), self.bound.to_vec())
     }
 
-    /// The fold of something that is the same in all orders of the slots, given in one of them.
+    /// Folds a draft that has the same value in all orders of the slots, given in one of them.
     fn in_all_orders(&self, site: &Site<'_>, of: Draft) -> Option<Draft> {
         repeated(site, self.op, &self.init.dtype(), self.fold(of), Some(self.orders()))
     }
 
-    /// In how many orders coordinates stand of which no two are equal.
+    /// Returns the number of orders of distinct coordinates.
     fn orders(&self) -> i64 {
         (1..=self.slots.len() as i64).product()
     }
 
-    /// The product where the coordinates of the slots stand in one order.
+    /// Drafts the product restricted to one order of the coordinates.
     fn in_order(&self) -> Draft {
         let above = |(pair, ties): (&[Slot], &Ties)| Draft::Above {
             above: pair[0],
@@ -104,8 +105,9 @@ impl Joined<'_> {
         Draft::Call(self.product.clone(), self.args.iter().cloned().map(Draft::Class).chain(masks).collect())
     }
 
-    /// In how many orders the coordinates of the slots stand, the slots from `at` on told apart: of those before, the last
-    /// `run` are equal, and what they have come to is `orders`.
+    /// Drafts the number of distinct orders of the slots' coordinates, by comparing the slots from
+    /// `at` on. Before `at`, the last `run` coordinates are equal, and `orders` is the number so
+    /// far.
     fn weight(&self, at: usize, run: i64, orders: i64) -> Draft {
         let number = |n: i64| cast_to(&Scalar::I64(n), &self.init.dtype());
         let Some(ties) = self.ties.get(at) else { return Draft::Literal(number(orders)) };
@@ -136,7 +138,8 @@ fn joined<'n>(site: &Site<'_>, node: &'n Opened) -> Vec<Joined<'n>> {
         if !regroups(&product, &dtype, site.mode()) || !op.is_identity(&none, &dtype, 1, site.mode()) {
             continue;
         }
-        // Where the tables give their fills there is nothing, in whichever order coordinates stand.
+        // The fill of some table must be the annihilator, so that the product is fill there in
+        // every order of coordinates.
         if !args.iter().any(|u| *site.fill(u) == none) {
             continue;
         }
@@ -166,8 +169,8 @@ fn cut_idempotent(site: &mut Site<'_>, node: &Opened) {
     }
 }
 
-/// Coordinates that stand in one order stand for as many sets as they have orders: n! over the product of k! for each k of
-/// them that are equal.
+/// Weighs each ordered set of coordinates by its number of distinct orders: n! divided by k! for
+/// every k equal coordinates.
 fn weigh(site: &mut Site<'_>, node: &Opened) {
     let few = |joined: &Joined<'_>| !joined.is_apart() && joined.slots.len() <= MOST_WEIGHED;
     for joined in joined(site, node).into_iter().filter(few) {

@@ -1,4 +1,5 @@
-//! Symmetric joins oriented by rank: each set of coordinates is looked at from the end with the fewest places.
+//! Symmetric joins oriented by rank: each set of coordinates is visited from the coordinate with
+//! the fewest entries.
 
 use super::facts::pairs;
 use crate::algebra::graph::Draft;
@@ -7,8 +8,8 @@ use crate::algebra::rules::{Opened, Site, one_of};
 use redpoll_logic::op::Builtin;
 use redpoll_logic::{Prim, Scalar};
 
-/// Where many places are at a few coordinates, each is looked at from the other end. Source: Chiba and Nishizeki, "Arboricity
-/// and subgraph listing algorithms".
+/// Orients edges from low to high degree, for tensors in which a few coordinates have many entries.
+/// Source: Chiba and Nishizeki, "Arboricity and subgraph listing algorithms".
 pub(super) fn orient(site: &mut Site<'_>, node: &Opened) {
     for joined in super::joined(site, node).into_iter().filter(|joined| joined.slots.len() > 2 && joined.is_apart()) {
         let ends = |arg: &Use| {
@@ -21,7 +22,7 @@ pub(super) fn orient(site: &mut Site<'_>, node: &Opened) {
         let Some(ranked) = joined.args.iter().find(|arg| ends(arg).is_some()) else { continue };
         let mut scope = site.scope.clone();
         let size = site.size(joined.slots[0]);
-        // Ranks are numbers below the square of the size.
+        // Ranks are less than the square of the size.
         if size >= 1 << 31 {
             continue;
         }
@@ -44,7 +45,8 @@ pub(super) fn orient(site: &mut Site<'_>, node: &Opened) {
     }
 }
 
-/// The rank of a slot among those of its size: by how many places it has in a table, and of as many by its coordinate.
+/// Drafts the rank of a coordinate: by its number of entries in a table, then by the coordinate
+/// itself.
 fn rank(site: &Site<'_>, table: &Use, [slot, counted]: [Slot; 2]) -> Draft {
     let own = Draft::Class(Use { class: table.class, slots: [slot, counted].into_iter().collect() });
     let number = |n: u64| Draft::Literal(Scalar::I64(n as i64));
