@@ -1,4 +1,4 @@
-//! Tells the crate what target it is built for, which is what its kernels are compiled for.
+//! Passes the build target to the crate, which compiles its kernels for it.
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");

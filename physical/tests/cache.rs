@@ -1,6 +1,6 @@
 //! The cache of compiled kernels between processes: many at once, and one that is killed.
 //!
-//! The children are this program again, told by the environment what to do.
+//! The children run this test binary again; an environment variable makes them children.
 
 use redpoll_physical::assembly::Buffer;
 use redpoll_physical::assembly::text::parse;
@@ -9,7 +9,7 @@ use redpoll_physical::run::{Invocation, Limits, Signature};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-/// Names the folder of the cache to a child.
+/// Environment variable that names the folder of the cache to a child.
 const FOLDER: &str = "REDPOLL_TEST_CACHE_FOLDER";
 
 /// Stores the numbers below `$n`, plus 2.
@@ -27,7 +27,7 @@ fn numbers($n) {
 }
 ";
 
-/// What a child does: compiles or finds the kernel, runs it, and says which it was.
+/// Compiles or finds the kernel in a child, runs it, and prints which of the two happened.
 #[test]
 fn child() {
     let Some(folder) = std::env::var_os(FOLDER) else { return };
@@ -35,7 +35,7 @@ fn child() {
     let function = parse(NUMBERS).unwrap();
     let kernel = &toolchain.compile(&[&function]).unwrap()[0];
     let mut on = Invocation::new(&Signature::of(&function), [], vec![1000], Limits::default()).unwrap();
-    // SAFETY: the function stores to what it has made room for.
+    // SAFETY: the function grows its buffer before it stores.
     unsafe { kernel.call(&mut on, 0..1) }.unwrap();
     let out = on.take(Buffer(0), 1000).unwrap();
     assert!(out.typed_data::<i64>().iter().copied().eq(2..1002));
@@ -50,7 +50,7 @@ fn start(folder: &Path) -> Child {
     command.spawn().unwrap()
 }
 
-/// What a child said; it must have ended well.
+/// Returns the output of a child, which must have succeeded.
 fn said(child: Child) -> String {
     let output = child.wait_with_output().unwrap();
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -68,12 +68,12 @@ fn eight_processes_share_a_cache() {
     assert!(warm.contains("disk 1 compiled 0"), "{warm}");
 }
 
-/// A process dies while its compiler runs: what it leaves is no entry.
+/// A process that dies while its compiler runs leaves no entry.
 #[test]
 fn a_killed_process_leaves_no_entry() {
     let folder = tempfile::tempdir().unwrap();
     let mut child = start(folder.path());
-    // As soon as there is anything, the compilation has begun.
+    // The compilation has begun once the folder is no longer empty.
     while std::fs::read_dir(folder.path()).unwrap().next().is_none() {
         std::thread::yield_now();
         assert!(child.try_wait().unwrap().is_none(), "it ended without leaving anything");

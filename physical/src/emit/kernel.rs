@@ -1,4 +1,4 @@
-//! Kernels in memory, whatever made their machine code.
+//! Kernels in memory, independent of the generator of their machine code.
 
 use super::cranelift;
 use crate::Error;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 /// A function as machine code in this process.
 ///
-/// Clones share the code, which is freed with the last of them.
+/// Clones share the code, which is freed with the last clone.
 #[derive(Clone)]
 pub struct Kernel {
     entry: Entry,
@@ -20,13 +20,13 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    /// A kernel at an address within code that lives as long as `code` does. It is the generator's word that the code was
-    /// made for that signature.
+    /// Creates a kernel from an entry point in code that stays valid as long as `code` lives. The
+    /// generator guarantees that the code was compiled for `signature`.
     pub(super) fn new(entry: Entry, signature: Arc<Signature>, code: Arc<dyn Any + Send + Sync>) -> Kernel {
         Kernel { entry, signature, _code: code }
     }
 
-    /// What invocations for it are made from.
+    /// Returns the signature that invocations of the kernel are created with.
     pub fn signature(&self) -> &Arc<Signature> {
         &self.signature
     }
@@ -34,19 +34,21 @@ impl Kernel {
     /// Runs the kernel over a chunk.
     ///
     /// # Safety
-    /// Loads, stores, sorts of the function must stay inside of its buffers for these inputs, parameters and chunk, as
-    /// lowering guarantees for validated tensors and as the interpreter checks. Bytes of `bool` inputs are 0 or 1.
+    /// For these inputs, parameters and chunk, all loads, stores and sorts of the function must
+    /// stay in the bounds of its buffers. Lowering guarantees this for validated tensors, and the
+    /// interpreter checks it. Bytes of `bool` inputs must be 0 or 1.
     ///
     /// # Errors
-    /// [`Error::InvalidInvocation`] when the invocation was made for another signature; [`Error::UnknownStatus`] when the
-    /// code returns what no generator lets it return.
+    /// [`Error::InvalidInvocation`] if the invocation was created for another signature;
+    /// [`Error::UnknownStatus`] if the code returns a value that no generator emits.
     pub unsafe fn call(&self, on: &mut Invocation, chunk: Range<i64>) -> Result<Status, Error> {
         on.check(&self.signature)?;
         let mut frame = on.frame(chunk);
         frame.trampoline = cranelift::trampoline();
         frame.math = MathFn::addresses().as_ptr();
-        // SAFETY: the frame was made from an exclusive borrow of an invocation of this kernel's signature, so slots and
-        // parameters are as many and as typed as the code expects; the caller answers for the bounds.
+        // SAFETY: the frame was made from an exclusive borrow of an invocation of this kernel's
+        // signature, so the slots and parameters have the number and types that the code expects.
+        // The caller guarantees the bounds.
         let code = unsafe { (self.entry)(&raw mut frame) };
         on.adopt_capacity();
         Status::from_code(code).ok_or(Error::UnknownStatus(code))

@@ -1,4 +1,5 @@
-//! Code generators: from Assembly to machine code. They decide nothing; every choice was made when lowering.
+//! Code generators: from Assembly to machine code. Generators decide nothing; lowering has made
+//! every choice.
 
 pub mod c;
 mod cache;

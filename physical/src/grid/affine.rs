@@ -1,15 +1,17 @@
-//! The places that rounds of a loop touch, as polynomials over what stays through the loop. Along a list the coordinate of a
-//! round is as good as its number: no two rounds have the same.
+//! Positions that rounds of a loop access, as polynomials over loop invariants.
+//!
+//! Along a list the coordinate of a round serves as well as its variable: no two rounds have the
+//! same.
 
 use super::known::names;
 use crate::assembly::{BinaryOp, Buffer, Expr, Local, Stmt};
 use redpoll_logic::Scalar;
 use std::collections::{HashMap, HashSet};
 
-/// Definitions that are followed one into the other.
+/// Maximum number of steps into an expression and the definitions of its locals.
 const MOST_STEPS: u32 = 16;
 
-/// A sum of products: factors in a fixed order, and what each product is multiplied by.
+/// A sum of products. A product has factors in a fixed order and an integer coefficient.
 #[derive(Clone, PartialEq, Debug, Default)]
 struct Sum {
     products: Vec<(Vec<Expr>, i64)>,
@@ -52,34 +54,34 @@ impl Sum {
         product
     }
 
-    /// Takes out the products that have a factor.
+    /// Splits the sum into the products with a factor and those without it.
     fn split(self, factor: &Expr) -> (Sum, Sum) {
         let (with, without) = self.products.into_iter().partition(|(f, _)| f.contains(factor));
         (Sum { products: with }, Sum { products: without })
     }
 }
 
-/// The places of a round: `stride * by + base`, and offsets below the stride.
+/// The positions of a round: `stride * by + base`, plus offsets below the stride.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Form {
-    /// The variable of the loop, or the coordinate that stands there.
+    /// The variable of the loop, or the coordinate at that position.
     by: Expr,
     stride: Sum,
     base: Sum,
 }
 
-/// What is needed to see forms in a loop.
+/// The context in which positions of a loop are analyzed.
 pub(super) struct Forms<'a> {
     var: Local,
-    /// An array that has different elements for different rounds, at their variable.
+    /// An array whose element at the variable is different in each round.
     distinct: Option<Buffer>,
-    /// What the body assigns.
+    /// The locals that the body assigns.
     assigned: &'a HashSet<Local>,
-    /// What the body stores into.
+    /// The buffers that the body stores into.
     stored: &'a HashSet<Buffer>,
-    /// Locals that the body assigns in one place.
+    /// Locals that the body assigns exactly once.
     names: HashMap<Local, &'a Expr>,
-    /// The loops around an access, up to the one in question: variable and bounds.
+    /// The loops around an access, inside the loop in question: variable and bounds.
     around: Vec<(Local, &'a Expr, &'a Expr)>,
 }
 
@@ -93,7 +95,8 @@ impl<'a> Forms<'a> {
         Forms { var, distinct, assigned, stored, names: names(body), around: Vec::new() }
     }
 
-    /// Calls `f` on every access in statements, with its form if it has one; until `f` says no.
+    /// Calls `f` on every access in statements, with its form if it has one, until `f` returns
+    /// `false`.
     pub(super) fn each_access(&mut self, body: &'a [Stmt], f: &mut dyn FnMut(Buffer, Option<Form>) -> bool) -> bool {
         body.iter().all(|stmt| self.accesses(stmt, f))
     }
@@ -104,7 +107,7 @@ impl<'a> Forms<'a> {
             Stmt::For { var, lo, hi, .. } => Some((*var, lo, hi)),
             _ => None,
         };
-        // Bounds are evaluated outside of their loop, but there the variable means nothing.
+        // The bounds are analyzed as if inside their loop; they do not mention its variable.
         self.around.extend(inner);
         let mut go_on = true;
         stmt.for_each_expr(&mut |e| {
@@ -126,7 +129,7 @@ impl<'a> Forms<'a> {
         go_on
     }
 
-    /// The form of a position; `None` when rounds may meet there.
+    /// Returns the form of a position; `None` if two rounds may access the same position.
     fn form(&self, at: &Expr) -> Option<Form> {
         let var = Expr::Local(self.var);
         let coordinate = self.distinct.map(|buffer| Expr::Load { buffer, at: Box::new(var.clone()) });
@@ -145,8 +148,8 @@ impl<'a> Forms<'a> {
         Some(Form { by, stride, base })
     }
 
-    /// What is left of a position without the offset, which is below the stride: the variable of a loop from 0 up to the
-    /// stride, or a constant.
+    /// Returns a position without its offset, which is below the stride: the variable of a loop
+    /// from 0 up to the stride, or a constant.
     fn base(&self, rest: Sum, stride: &Sum) -> Option<Sum> {
         for (inner, lo, hi) in &self.around {
             let (offset, without) = rest.clone().split(&Expr::Local(*inner));
@@ -170,7 +173,7 @@ impl<'a> Forms<'a> {
         Some(rest.plus(&Sum::constant(constant.rem_euclid(stride.saturating_abs())), -1))
     }
 
-    /// Whether a sum has one value through the whole loop.
+    /// Returns whether a sum is invariant in the loop.
     fn stays(&self, sum: &Sum) -> bool {
         let varies = |e: &Expr| {
             e.any(&mut |e| match e {

@@ -1,9 +1,9 @@
-//! Barriers between accesses of different lanes to one array of which one is a store.
+//! Barriers between conflicting accesses to one array by different lanes.
 //!
-//! Outside of spread loops every lane reads what conditions and assignments need, but only the first lane reads for a store
-//! and stores. So a barrier is due between a store and what another lane reads or stores, and between a read and what
-//! another lane stores, unless the same lane does both. It stands as late as it can: in front of the second access. Which
-//! elements are accessed is not looked at.
+//! Outside spread loops every lane evaluates conditions and assignments, but only the first lane
+//! evaluates the operands of a store and stores. A barrier is required between a store and a later
+//! access by another lane, and between a read and a later store by another lane. It stands as late
+//! as possible: right before the second access. The pass compares arrays only, not elements.
 
 use super::nodes::{Stmt, Writer};
 use crate::assembly::{Buffer, BufferRole, Expr, Function};
@@ -38,7 +38,7 @@ impl Accesses {
     }
 }
 
-/// Accesses to all arrays.
+/// Accesses to all arrays since the last barrier.
 #[derive(Clone, PartialEq, Eq)]
 struct Pending(Vec<Accesses>);
 
@@ -52,7 +52,7 @@ impl Pending {
     }
 }
 
-/// Statements of a team of several lanes with the barriers that are due.
+/// Inserts the barriers that a team of several lanes requires.
 pub(super) fn with_barriers(function: &Function, body: Vec<Stmt>) -> Vec<Stmt> {
     let pass = Pass { function };
     let none = pass.none();
@@ -98,11 +98,11 @@ impl Pass<'_> {
         }
     }
 
-    /// All that a statement and what is in it access.
+    /// Adds the accesses of a statement and of its bodies to `into`.
     fn all(&self, stmt: &Stmt, into: &mut Pending) {
         match stmt {
             Stmt::Store { by, buffer, at, value } => self.store(*by, *buffer, (at, value), into),
-            // What is touched by atomic operations is touched by nothing else.
+            // Atomic operations are the only accesses to their buffers.
             Stmt::Atomic { by, at, value, .. } => {
                 self.read(at, *by, into);
                 self.read(value, *by, into);
@@ -117,7 +117,7 @@ impl Pass<'_> {
             Stmt::Lanes(fold) => {
                 [&fold.lo, &fold.hi, &fold.value].iter().for_each(|e| self.read(e, Writer::Each, into));
             }
-            // They bring barriers of their own.
+            // Sorts bring their own barriers.
             Stmt::Sort { .. } | Stmt::SortBy { .. } => {}
             Stmt::Swap(a, b) => [a, b].iter().for_each(|b| into.0[b.index()].each_writes = true),
             Stmt::Section(..) | Stmt::Ask(_) | Stmt::Break | Stmt::Barrier | Stmt::Return(_) => {}
@@ -125,7 +125,8 @@ impl Pass<'_> {
         stmt.bodies().into_iter().flatten().for_each(|s| self.all(s, into));
     }
 
-    /// Statements with barriers, given what is pending before them; and what is pending behind them.
+    /// Inserts barriers into a block, given the accesses pending before it; also returns the
+    /// accesses pending after it.
     fn block(&self, body: Vec<Stmt>, mut pending: Pending) -> (Vec<Stmt>, Pending) {
         let mut out = Vec::new();
         for stmt in body {
@@ -138,7 +139,7 @@ impl Pass<'_> {
                     all
                 }
             };
-            // The lanes of a sort come together before they read its bounds.
+            // A sort begins with a barrier, before it reads its bounds.
             if matches!(stmt, Stmt::Barrier | Stmt::Sort { .. } | Stmt::SortBy { .. }) {
                 (pending, first) = (self.none(), self.none());
             }
@@ -163,7 +164,7 @@ impl Pass<'_> {
                     let body = self.rounds(&body, &self.none(), &mut pending);
                     Stmt::For { var, lo, hi, body }
                 }
-                // Nothing is accessed but the addresses, once no lane is at the arrays any more.
+                // A swap exchanges addresses only; after the barrier no lane accesses the arrays.
                 Stmt::Swap(a, b) => Stmt::Swap(a, b),
                 stmt => {
                     pending = pending.or(&first);
@@ -175,7 +176,8 @@ impl Pass<'_> {
         (out, pending)
     }
 
-    /// The rounds of a loop whose condition has these accesses. What a round leaves pending the next one finds.
+    /// Inserts barriers into the rounds of a loop whose condition has the accesses `cond`. Accesses
+    /// pending after a round are pending before the next.
     fn rounds(&self, body: &[Stmt], cond: &Pending, pending: &mut Pending) -> Vec<Stmt> {
         let mut entry = pending.or(cond);
         loop {
@@ -186,7 +188,7 @@ impl Pass<'_> {
             }
             let next = entry.or(&after).or(cond);
             if next == entry {
-                // A `break` may leave from anywhere.
+                // A `break` may leave from anywhere in the round.
                 let mut all = self.none();
                 if rounds.iter().any(|s| s.any(&mut |s| matches!(s, Stmt::Break))) {
                     rounds.iter().for_each(|s| self.all(s, &mut all));

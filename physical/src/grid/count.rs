@@ -1,17 +1,19 @@
-//! The function that only counts: what a function records of the lengths of its outputs and how far it grows them, without
-//! writing them, nor what was kept in workspaces for them alone.
+//! Functions that only count: they record the lengths of outputs and how far outputs grow, but
+//! neither write the outputs nor compute workspaces used for them alone.
 
 use crate::assembly::{Buffer, Expr, Function, Stmt};
 use crate::lower::cleanup;
 use std::collections::HashSet;
 
-/// A function that counts, and the buffers that it has to write although: what it counts depends on what stands there.
+/// A counting function, and the buffers that it still writes because the counts depend on their
+/// contents.
 pub(super) struct Counting {
     pub(super) function: Function,
     pub(super) kept: HashSet<Buffer>,
 }
 
-/// The function without stores into these buffers, and without what was computed for them alone.
+/// Returns the function without stores into `buffers` and without the code that computes the stored
+/// values alone.
 pub(super) fn counting(function: &Function, buffers: &HashSet<Buffer>) -> Counting {
     let mut kept = HashSet::new();
     loop {
@@ -49,7 +51,7 @@ fn without_stores(body: &[Stmt], dropped: &HashSet<Buffer>) -> Vec<Stmt> {
     body.iter().filter_map(kept).collect()
 }
 
-/// The buffers that statements read.
+/// Returns the buffers that statements read.
 fn read(body: &[Stmt]) -> HashSet<Buffer> {
     let mut found = HashSet::new();
     for stmt in body {

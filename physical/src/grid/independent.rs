@@ -1,19 +1,20 @@
-//! Whether the rounds of a loop are independent, so that lanes may take them in any order.
+//! Independence of the rounds of a loop: whether lanes may take them in any order.
 //!
-//! They are when
-//! - the body does nothing but assign, store and loop: it neither grows, sorts, swaps, returns, nor leaves the loop;
-//! - each local that it assigns is assigned in every round before it is read, and read nowhere outside of the loop, but for
-//!   what rounds fold into a local, which they read for nothing else;
-//! - all accesses to an array that it stores into go to places of the round: `stride * var + base + offset`, with one stride
-//!   and base for all, and an offset below the stride; or to those of the coordinate that a list has for the round. Atomic
-//!   operations may meet.
+//! Rounds are independent if
+//! - the body only assigns, stores and loops: it does not grow, sort, swap, return, or leave the
+//!   loop;
+//! - each local that the body assigns is assigned in every round before it is read, and is read
+//!   nowhere outside the loop, except for locals that rounds fold into and read for nothing else;
+//! - all accesses to a stored array go to positions of the round: `stride * var + base + offset`,
+//!   with one stride and base for all and an offset below the stride, or the same with the
+//!   coordinate that a list has for the round instead of `var`. Atomic operations may meet.
 
 use super::affine::{Form, Forms};
 use super::nodes::Folded;
 use crate::assembly::{Buffer, Expr, Function, Local, Stmt};
 use std::collections::HashSet;
 
-/// How often each local is read in a function.
+/// Counts the reads of each local in `body`.
 pub(super) fn reads(f: &Function, body: &[Stmt]) -> Vec<u32> {
     let mut reads = vec![0; f.locals.len()];
     for stmt in body {
@@ -26,7 +27,7 @@ pub(super) fn reads(f: &Function, body: &[Stmt]) -> Vec<u32> {
                     false
                 });
             });
-            // A fold goes on from what its accumulator holds.
+            // A fold also reads the initial value of its accumulator.
             if let Stmt::Lanes(fold) = s {
                 reads[fold.acc.index()] += 1;
             }
@@ -36,18 +37,20 @@ pub(super) fn reads(f: &Function, body: &[Stmt]) -> Vec<u32> {
     reads
 }
 
-/// What is known of the rounds of a loop.
+/// Facts about the rounds of a loop.
 #[derive(Clone, Copy)]
 pub(super) struct Known<'a> {
-    /// What they fold.
+    /// The folds of the rounds.
     pub(super) folds: &'a [Folded],
-    /// An array that has different elements for different rounds, at their variable: the coordinates of a list.
+    /// An array whose element at the variable is different in each round: the coordinates of a
+    /// list.
     pub(super) distinct: Option<Buffer>,
-    /// Which arrays atomic operations alone touch.
+    /// Returns whether only atomic operations access an array.
     pub(super) atomic: &'a dyn Fn(Buffer) -> bool,
 }
 
-/// Whether the rounds are independent of a loop with that variable and body. `all` has the reads of the whole function.
+/// Returns whether the rounds of a loop with this variable and body are independent. `all` has the
+/// numbers of reads in the whole function.
 pub(super) fn is_independent(f: &Function, (var, body): (Local, &[Stmt]), all: &[u32], known: Known<'_>) -> bool {
     let Known { folds, distinct, atomic } = known;
     let mut assigned = HashSet::new();
@@ -65,14 +68,14 @@ pub(super) fn is_independent(f: &Function, (var, body): (Local, &[Stmt]), all: &
         && has_own_places((var, distinct), body, &assigned, atomic)
 }
 
-/// Whether a `break` leaves the loop in question or one in it.
+/// The loop that a `break` leaves: the loop in question or one inside it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Depth {
     Loop,
     Inner,
 }
 
-/// Whether there are just statements that a lane can run alone.
+/// Returns whether there are only statements that a lane can run alone.
 pub(super) fn is_plain(body: &[Stmt], depth: Depth) -> bool {
     body.iter().all(|stmt| match stmt {
         Stmt::Assign(..) | Stmt::Store { .. } | Stmt::Lanes(_) => true,
@@ -83,13 +86,13 @@ pub(super) fn is_plain(body: &[Stmt], depth: Depth) -> bool {
     })
 }
 
-/// Looks for locals that a round reads before it has assigned them.
+/// A search for locals that a round reads before it assigns them.
 pub(super) struct Carried<'a> {
-    /// What the body assigns.
+    /// The locals that the body assigns.
     pub(super) varying: &'a HashSet<Local>,
 }
 
-/// Whether statements are left behind which another one is never reached.
+/// The end of a block: whether control continues with the next statement.
 pub(super) enum After {
     Next,
     Left,
@@ -104,7 +107,8 @@ impl Carried<'_> {
         (!early).then_some(())
     }
 
-    /// `None` where a local may be read too early; else `assigned` has what is assigned on every way through.
+    /// Returns `None` if a local may be read too early; otherwise `assigned` has the locals that
+    /// are assigned on every path.
     pub(super) fn block(&self, body: &[Stmt], assigned: &mut HashSet<Local>) -> Option<After> {
         for stmt in body {
             match stmt {
@@ -153,7 +157,7 @@ impl Carried<'_> {
     }
 }
 
-/// Whether each round has places of its own in the arrays that are stored into.
+/// Returns whether each round has positions of its own in every stored array.
 fn has_own_places(
     rounds: (Local, Option<Buffer>),
     body: &[Stmt],

@@ -1,14 +1,15 @@
-//! What expressions are worth before anything runs.
+//! Values of expressions that are constant before a launch.
 
 use crate::assembly::{BinaryOp, Expr, Function, Local, Stmt};
 use redpoll_logic::Scalar;
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// Names that stand for names that stand for names go no deeper than this.
+/// Maximum depth to which locals are resolved through other locals.
 const MOST_NAMES: u32 = 8;
 
-/// What is known of a function: parameters, the locals that stand for one expression, and the chunk.
+/// The constants of a function: the values of its parameters, the locals assigned once, and the
+/// bounds of the chunk.
 pub(super) struct Known<'f> {
     params: Vec<Option<i64>>,
     names: HashMap<Local, &'f Expr>,
@@ -16,13 +17,14 @@ pub(super) struct Known<'f> {
 }
 
 impl<'f> Known<'f> {
-    /// What is known where parameters have these values.
+    /// Collects the constants of a function, given the values of its parameters as far as
+    /// available.
     pub(super) fn of(function: &'f Function, params: Vec<Option<i64>>) -> Known<'f> {
         Known { params, names: names(&function.body), bounds: function.chunk }
     }
 
-    /// The value of an expression over these rounds of the outermost loop, or over those of any chunk. What is too large is
-    /// the largest number.
+    /// Returns the constant value of an expression over the rounds in `chunk`, or, if `chunk` is
+    /// `None`, its value if it is the same for every chunk. Arithmetic saturates.
     pub(super) fn value(&self, e: &Expr, chunk: Option<&Range<i64>>) -> Option<i64> {
         self.through(e, chunk, 0)
     }
@@ -50,7 +52,7 @@ impl<'f> Known<'f> {
     }
 }
 
-/// The locals that statements assign once, which stand for the expressions.
+/// Returns the locals that statements assign exactly once, with the assigned expressions.
 pub(super) fn names(body: &[Stmt]) -> HashMap<Local, &Expr> {
     let (mut names, mut times) = (HashMap::new(), HashMap::<Local, u32>::new());
     for stmt in body {

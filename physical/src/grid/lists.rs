@@ -1,8 +1,9 @@
-//! Folds and walks along lists by the lanes of a team: how many lanes they have is chosen by how long the lists are.
+//! Lanes for folds and walks along lists, chosen by the lengths of the lists.
 //!
-//! A list that is shorter than the team leaves lanes without work, so there are as many as a list has places, on average:
-//! teams of fewer lanes share a warp, and a block shares a list that is long for a warp. Source: N. Bell, M. Garland,
-//! "Implementing sparse matrix-vector multiplication on throughput-oriented processors", 2009.
+//! A list shorter than the team leaves lanes idle, so a team has about as many lanes as a list has
+//! entries on average: teams of fewer lanes share a warp, and a block shares a list that is long
+//! for a warp. Source: N. Bell, M. Garland, "Implementing sparse matrix-vector multiplication on
+//! throughput-oriented processors", 2009.
 
 use super::known::Known;
 use super::map::{MOST_LANES, WARP};
@@ -12,15 +13,17 @@ use crate::notation::{ALL, MOST_CHUNKS, Program, Role, TensorId};
 use crate::storage::Tensor;
 use redpoll_logic::{FloatMode, LevelKind};
 
-/// The places for each lane of a block that its barriers are worth.
+/// Entries per lane from which a block is worth its barriers.
 const LEAST_OF_BLOCK: f64 = 8.0;
 
-/// How long the lists of inputs are on average, by tensor and level; nothing is known of the others.
+/// Average lengths of the lists of inputs, by tensor and level. The lengths of other lists are
+/// unknown.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Lists(Lengths);
 
 impl Lists {
-    /// Those of the inputs of a program, in the order of its tensors, as far as they are at hand.
+    /// Measures the lists of the inputs of a program. `inputs` has the order of the program's
+    /// tensors; absent inputs are skipped.
     pub fn of(program: &Program, inputs: &[Option<&Tensor>]) -> Lists {
         let of_role = (0..).map(TensorId).zip(&program.tensors).filter(|(_, decl)| decl.role == Role::Input);
         let at_hand = of_role.zip(inputs).filter_map(|((id, _), tensor)| Some((id, (*tensor)?)));
@@ -36,7 +39,7 @@ impl Lists {
         Lists(lengths.collect())
     }
 
-    /// All lists of inputs, taken to have so many entries.
+    /// Assumes `entries` entries for every list of the inputs.
     #[cfg(test)]
     pub(crate) fn all(program: &Program, entries: f64) -> Lists {
         let inputs = (0..).map(TensorId).zip(&program.tensors).filter(|(_, decl)| decl.role == Role::Input);
@@ -44,26 +47,26 @@ impl Lists {
         Lists(levels.map(|level| (level, entries)).collect())
     }
 
-    /// The lengths.
+    /// Returns the lengths.
     pub(crate) fn lengths(&self) -> &Lengths {
         &self.0
     }
 
-    /// The lanes for lists of a level.
+    /// Returns the number of lanes for lists of a level.
     fn lanes(&self, level: (TensorId, usize)) -> u16 {
         lanes(self.0.get(&level).copied().unwrap_or(1.0))
     }
 }
 
-/// The lanes for loops of so many places: 1 where they are too few to be shared, and more than a warp where each lane of a
-/// block has enough of them to make up for its barriers.
+/// Returns the number of lanes for loops of `places` entries: 1 if there are too few to share, and
+/// more than a warp if each lane of a block has enough of them to make up for its barriers.
 fn lanes(places: f64) -> u16 {
     let of_block = (places / LEAST_OF_BLOCK).min(f64::from(MOST_LANES));
     let most = places.clamp(1.0, f64::from(WARP)).max(of_block) as u16;
     1 << most.ilog2()
 }
 
-/// The cursors that go along lists, each with lanes for the lengths of these, where it is to have more than one.
+/// Returns the cursors along lists, each with its number of lanes, if more than one.
 pub(super) fn asked(lowered: &Lowered, lists: &Lists) -> Vec<(Local, u16)> {
     let mut asked = Vec::new();
     for stmt in &lowered.function.body {
@@ -78,7 +81,7 @@ pub(super) fn asked(lowered: &Lowered, lists: &Lists) -> Vec<(Local, u16)> {
     asked
 }
 
-/// The cursors that go along lists without coordinates that repeat, and the arrays of these.
+/// Returns the cursors along lists of unique coordinates, each with the array of the coordinates.
 pub(super) fn coordinates(program: &Program, Lowered { function, bindings, .. }: &Lowered) -> Vec<(Local, Buffer)> {
     let mut found = Vec::new();
     for stmt in &function.body {
@@ -96,8 +99,8 @@ pub(super) fn coordinates(program: &Program, Lowered { function, bindings, .. }:
     found
 }
 
-/// The function of a program whose folds along lists have as many lanes as their cursors ask for, and others as many as what
-/// is known of their ranges.
+/// Returns the function of a program with its folds widened: along lists to the lanes of their
+/// cursors, along ranges of provable length to the lanes for that length.
 pub(super) fn folds_in_lanes(lowered: &Lowered, asked: &[(Local, u16)], mode: FloatMode) -> Function {
     let mut function = walks_in_lanes(lowered.function.clone(), asked, mode);
     let param = |source: &ParamSource| match source {
@@ -113,15 +116,15 @@ pub(super) fn folds_in_lanes(lowered: &Lowered, asked: &[(Local, u16)], mode: Fl
     function
 }
 
-/// The lanes for a fold over a range that is known to be long for a warp. A chunk has its share of a range of rounds, of as
-/// many as there are at most where results depend on the cuts.
+/// Returns the number of lanes for a fold over a range that is provably long for a warp. If the
+/// range depends on the chunk, the range over all rounds is divided by `MOST_CHUNKS`.
 fn of_range(fold: &LaneFold, known: &Known<'_>) -> Option<u16> {
     let over = |chunk| Some(known.value(&fold.hi, chunk)?.saturating_sub(known.value(&fold.lo, chunk)?) as f64);
     let places = over(None).or_else(|| Some(over(Some(&ALL))? / MOST_CHUNKS as f64))?;
     Some(lanes(places)).filter(|lanes| *lanes > WARP as u16)
 }
 
-/// A cursor that is set to where a list begins, and the level of the list.
+/// Returns the cursor that a statement sets to the start of a list, and the level of the list.
 fn cursor(stmt: &Stmt, bindings: &[Binding]) -> Option<(Local, (TensorId, usize))> {
     let Stmt::Assign(cursor, Expr::Load { buffer: Buffer(k), .. }) = stmt else { return None };
     match bindings.get(*k as usize)? {
@@ -130,7 +133,7 @@ fn cursor(stmt: &Stmt, bindings: &[Binding]) -> Option<(Local, (TensorId, usize)
     }
 }
 
-/// Gives folds that the plan has put in lanes of a processor those of a team.
+/// Replaces the lanes of folds, which suit a processor, by those of a team.
 fn widen(stmt: &mut Stmt, of_fold: &dyn Fn(&LaneFold) -> u16) {
     match stmt {
         Stmt::Lanes(fold) => fold.lanes = of_fold(fold),
@@ -144,7 +147,7 @@ fn widen(stmt: &mut Stmt, of_fold: &dyn Fn(&LaneFold) -> u16) {
 mod tests {
     use super::*;
 
-    /// Protects lanes from having nothing to do, and long lists from teams of one warp.
+    /// Short lists get few lanes, and long lists get teams of more than one warp.
     #[test]
     fn teams_are_as_large_as_lists_are_long() {
         let of = [0.5, 1.0, 3.9, 31.0, 32.0, 511.0, 512.0, 1500.0, 2048.0, 1e18].map(lanes);

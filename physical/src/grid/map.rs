@@ -1,4 +1,5 @@
-//! From a function to a grid: which loops lanes share, which stores are atomic, where lanes wait for each other.
+//! From a function to a grid: decides which loops are spread, which stores are atomic, and where
+//! barriers stand.
 
 use super::barriers::with_barriers;
 use super::independent::{Known, is_independent, reads};
@@ -8,14 +9,14 @@ use crate::assembly::{BinaryOp, Buffer, Expr, Function, Local, Stmt as Serial};
 use redpoll_logic::Prim;
 use std::collections::HashSet;
 
-/// The lanes of a warp.
+/// Number of lanes of a warp.
 pub const WARP: u32 = 32;
 
-/// The most lanes of a team: of more than one warp it is a block.
+/// Largest number of lanes of a team; a team of more than one warp is a block.
 pub const MOST_LANES: u32 = 256;
 
-/// Maps a verified function to a grid whose teams have as many lanes as it can use: as many as folds and walks have, at least
-/// a warp where rounds of other loops are spread, or one.
+/// Maps a verified function to a grid whose teams have as many lanes as the function can use: the
+/// most that folds and walks ask for, at least a warp if other loops are spread, otherwise one.
 pub fn map(function: &Function, places: Vec<Place>, walks: &Walks) -> Grid {
     let grid = map_to(function, places, WARP, walks);
     let mut useful = 1;
@@ -32,7 +33,7 @@ pub fn map(function: &Function, places: Vec<Place>, walks: &Walks) -> Grid {
     if useful == WARP { grid } else { map_to(function, grid.places, useful, walks) }
 }
 
-/// Maps a verified function to a grid of teams of so many lanes, a power of two up to 256.
+/// Maps a verified function to a grid of teams of `lanes` lanes, a power of two up to 256.
 pub fn map_to(function: &Function, places: Vec<Place>, lanes: u32, walks: &Walks) -> Grid {
     let all = reads(function, &function.body);
     let atomic = (0..).map(Buffer).zip(&places).filter(|(b, p)| **p == Place::Shared && folds(function, *b).is_some());
@@ -43,8 +44,8 @@ pub fn map_to(function: &Function, places: Vec<Place>, lanes: u32, walks: &Walks
     Grid { function: function.clone(), lanes, places, distinct: walks.distinct.clone(), body }
 }
 
-/// The operator with which alone a function touches an array: each access folds a value into a place, by an operator
-/// whose order does not matter and that machines have as an atomic operation.
+/// Returns the operator of a buffer if every access folds a value into an element by that operator,
+/// whose order does not matter and which machines have as an atomic operation.
 pub(super) fn folds(function: &Function, buffer: Buffer) -> Option<BinaryOp> {
     let prim = function.buffers[buffer.index()].prim;
     if !matches!(prim, Prim::I32 | Prim::I64 | Prim::U32 | Prim::U64) {
@@ -74,7 +75,7 @@ pub(super) fn folds(function: &Function, buffer: Buffer) -> Option<BinaryOp> {
     ops.next().filter(|_| !other && ops.next().is_none())
 }
 
-/// The operator and the other operand of a store that folds into its place.
+/// Returns the operator and the other operand of a store that folds into its element.
 fn folded<'e>(buffer: Buffer, at: &Expr, value: &'e Expr) -> Option<(BinaryOp, &'e Expr)> {
     use BinaryOp::{Add, And, Max, Min, Or, Xor};
     let Expr::Binary(op @ (Add | Min | Max | And | Or | Xor), old, value) = value else { return None };
@@ -84,33 +85,33 @@ fn folded<'e>(buffer: Buffer, at: &Expr, value: &'e Expr) -> Option<(BinaryOp, &
 
 struct Mapping<'f> {
     function: &'f Function,
-    /// The reads of each local.
+    /// Number of reads of each local.
     all: Vec<u32>,
     lanes: u32,
     /// Arrays that are touched by atomic operations.
     atomic: HashSet<Buffer>,
-    /// Loops whose rounds fold.
+    /// Loops whose rounds may fold.
     walks: &'f Walks,
 }
 
-/// Where a statement stands.
+/// The context of a statement.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Within {
-    /// The chunk.
+    /// Directly in the chunk.
     Chunk,
-    /// A loop that all lanes of a team go through together.
+    /// A loop whose rounds all lanes of a team run together.
     Loop,
-    /// A loop whose rounds they share.
+    /// A spread loop.
     Spread,
 }
 
 impl Within {
-    /// Who stores there.
+    /// Returns the lanes that store in this context.
     fn by(self) -> Writer {
         if self == Within::Spread { Writer::Each } else { Writer::Lead }
     }
 
-    /// Where the body of a loop stands that all lanes go through.
+    /// Returns the context of the body of a loop that all lanes run together.
     fn inside(self) -> Within {
         if self == Within::Chunk { Within::Loop } else { self }
     }
@@ -153,7 +154,8 @@ impl Mapping<'_> {
         }
     }
 
-    /// The innermost loop whose rounds are independent is spread: neighbouring lanes have neighbouring rounds.
+    /// Maps a `for`: spreads the innermost loop with independent rounds, so that adjacent lanes
+    /// take adjacent rounds.
     fn for_loop(&self, var: Local, (lo, hi): (&Expr, &Expr), body: &[Serial], within: Within) -> Stmt {
         let inside = self.block(body, within.inside());
         let (lo, hi) = (lo.clone(), hi.clone());
@@ -173,20 +175,21 @@ impl Mapping<'_> {
             let body = together(inside);
             return Stmt::For { var, lo, hi, body };
         }
-        // Within a loop it is asked there.
+        // A spread loop within another loop leaves polling to that loop.
         let rounds = self.block(body, Within::Spread);
         let body = if within == Within::Chunk { asking(Writer::Each, rounds) } else { rounds };
         Stmt::Spread { var, lo, hi, folds, body }
     }
 }
 
-/// Rounds that begin by asking whether the launch is to end.
+/// Adds a poll for cancellation at the start of the rounds.
 fn asking(by: Writer, mut rounds: Vec<Stmt>) -> Vec<Stmt> {
     rounds.insert(0, Stmt::Ask(by));
     rounds
 }
 
-/// Whether there may be many rounds of a loop: it has loops in it, or goes on by steps of one. Searches have few.
+/// Returns whether a loop may have many rounds: it contains loops, or advances by constant steps. A
+/// binary search has few rounds.
 fn takes_long(body: &[Serial]) -> bool {
     let steps = |s: &Serial| match s {
         Serial::Assign(local, Expr::Binary(BinaryOp::Add, old, by)) => {
@@ -197,7 +200,8 @@ fn takes_long(body: &[Serial]) -> bool {
     Serial::any_loop(body) || body.iter().any(|s| s.any(&mut |s| steps(s)))
 }
 
-/// Whether lanes may share the rounds of a loop: they are independent, and the bounds read nothing that they store.
+/// Returns whether lanes may share the rounds of a loop: the rounds are independent, and the bounds
+/// read nothing that they store.
 pub(super) fn can_spread(
     f: &Function,
     (var, lo, hi, body): (Local, &Expr, &Expr, &[Serial]),

@@ -1,12 +1,14 @@
-//! Grids: functions of Assembly spread over teams of lanes, the form that machines with many threads run.
+//! Grids: Assembly functions spread over teams of lanes, the form for machines with many threads.
 //!
-//! A [`Grid`] says what runs where: which lanes take which rounds of a loop, who stores, where lanes wait for each other,
-//! which operations are atomic, and where each buffer lives. [`map`] makes one of a function and decides all of that;
-//! generators decide nothing. [`Plan`] has the grids of a lowered program.
+//! A [`Grid`] says which lanes take which rounds of a loop, which lanes store, where lanes
+//! synchronize, which operations are atomic, and where each buffer lives. [`map`] makes all these
+//! decisions when it turns a function into a grid; generators decide nothing. [`Plan`] has the
+//! grids of a lowered program.
 //!
-//! A grid computes what its function does, with the same bits, over any chunks of the outermost loop, whatever the teams and
-//! however they are run; floats that the rounds of a shared loop fold are grouped by lanes, in an order of their own.
-//! [`verify`] says what that rests on, and the interpreter runs it in random orders and reports races.
+//! A grid computes the results of its function, with the same bits, for any cuts of the outermost
+//! loop into chunks, any number of teams and any schedule. Only the folds of floats in a spread
+//! loop are grouped by lane, in an order of their own. [`verify`] lists the rules behind this
+//! guarantee. The interpreter runs grids in random orders and reports races.
 
 mod affine;
 mod barriers;

@@ -6,64 +6,68 @@ use redpoll_logic::Scalar;
 
 /// A function spread over a grid of teams.
 ///
-/// Each team takes chunks of the outermost loop, one after the other. All lanes of a team run the body of the grid over a
-/// chunk, each with locals of its own; between two chunks stands a barrier. Teams do not wait for each other.
+/// Each team takes chunks of the outermost loop, one after the other. All lanes of a team run the
+/// body of the grid over a chunk, each with its own locals; a barrier separates two chunks. Teams
+/// do not wait for each other.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Grid {
-    /// What it computes: its tables are those of the grid, its body is what the grid does when read in order.
+    /// The function that the grid computes. Its tables serve the grid, and its body is the body of
+    /// the grid read in order.
     pub function: Function,
-    /// The lanes of a team, a power of two up to 256. A team of more than a warp is a block.
+    /// Number of lanes of a team, a power of two up to 256. A team of more than one warp is a
+    /// block.
     pub lanes: u32,
-    /// Where each buffer lives, in the order of the function's table.
+    /// Place of each buffer, in the order of the function's table.
     pub places: Vec<Place>,
-    /// Loops along lists, by their variables, and the arrays of the coordinates there: within a loop no two are equal.
+    /// Variables of loops along lists, each with the list's array of coordinates; no coordinate
+    /// occurs twice within a loop.
     pub distinct: Vec<(Local, Buffer)>,
     /// The code.
     pub body: Vec<Stmt>,
 }
 
-/// Where a buffer lives.
+/// The memory that a buffer lives in.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Place {
     /// An array of an input, which all teams read.
     Input,
-    /// One array that all chunks write, each elements of its own or by atomic operations. It has all its elements from the
-    /// start, whatever growth asks for.
+    /// One array that all chunks write, each at its own elements or by atomic operations. It is
+    /// allocated in full before the launch, so growth has no effect.
     Shared,
-    /// For each chunk the elements that belong to its rounds of the outermost loop, under the positions that they have in
-    /// the whole array. They are there from the start.
+    /// For each chunk, the elements that belong to its rounds of the outermost loop, at their
+    /// positions in the whole array. They are allocated before the launch.
     Rounds,
-    /// A window for each chunk, which grows within its room.
+    /// A window for each chunk, which grows up to its capacity.
     Chunk,
-    /// A window for each team, which grows within its room. What a chunk leaves in it the team's next one finds. It may begin in
-    /// the memory of a block; growth past its share there moves it, by all lanes of the team, with a barrier before and behind
-    /// the copy.
+    /// A window for each team, which grows up to its capacity and carries its contents from one
+    /// chunk to the team's next. The window may begin in the memory of a block; once it outgrows
+    /// its share there, all lanes of the team move it, with a barrier before and after the copy.
     Team,
-    /// No memory: growth is noted, for later windows.
+    /// No memory. Growth is recorded, to size the windows of the next launch.
     Measured,
 }
 
-/// Who does something once for a team.
+/// The lanes that perform an operation.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Writer {
-    /// The first lane, for all; the others do not even look at what is read for it.
+    /// The first lane, for all. The other lanes do not read the operands either.
     Lead,
     /// Each lane for itself.
     Each,
 }
 
-/// A local that the rounds of a loop do nothing with but fold values into it.
+/// A local that the rounds of a loop only fold values into.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Folded {
     /// The local.
     pub acc: Local,
-    /// The operator: associative and commutative as far as the mode of floats says.
+    /// The operator, associative and commutative as far as the mode of floats allows.
     pub op: BinaryOp,
-    /// Its identity.
+    /// The identity of the operator.
     pub identity: Scalar,
 }
 
-/// A bound of the positions that a chunk keeps within, of the list that its rounds go through.
+/// A bound of the positions that a chunk covers, in the list that its rounds iterate over.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Side {
     /// The first position.
@@ -72,16 +76,18 @@ pub enum Side {
     Last,
 }
 
-/// A statement of a grid. Outside of [`Stmt::Spread`] all lanes go the same way, with the same values of locals.
+/// A statement of a grid. Outside [`Stmt::Spread`] the control flow and the locals of all lanes are
+/// equal.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Stmt {
     /// `local = value`
     Assign(Local, Expr),
-    /// `local = ` a bound of the section that the chunk is; where it is whole rounds, one that keeps nothing out.
+    /// `local = ` a bound of the section of the chunk; a bound that excludes nothing if the chunk
+    /// is whole rounds.
     Section(Local, Side),
     /// `buffer[at] = value`
     Store {
-        /// Which lanes store.
+        /// The lanes that store.
         by: Writer,
         /// An owned buffer.
         buffer: Buffer,
@@ -90,15 +96,15 @@ pub enum Stmt {
         /// The value.
         value: Expr,
     },
-    /// `buffer[at] = op(buffer[at], value)`, as one step that no other atomic operation comes into.
+    /// `buffer[at] = op(buffer[at], value)`, atomically.
     Atomic {
-        /// Which lanes do it.
+        /// The lanes that perform the operation.
         by: Writer,
         /// An owned buffer of integers of 32 or 64 bits.
         buffer: Buffer,
         /// The element.
         at: Expr,
-        /// An operator whose order does not matter.
+        /// An operator for which the order of operations does not matter.
         op: BinaryOp,
         /// The other operand.
         value: Expr,
@@ -107,9 +113,9 @@ pub enum Stmt {
     If {
         /// A `bool`.
         cond: Expr,
-        /// Runs when it holds.
+        /// Runs if `cond` is true.
         then: Vec<Stmt>,
-        /// Runs when it does not.
+        /// Runs if `cond` is false.
         other: Vec<Stmt>,
     },
     /// `while cond { body }`
@@ -130,10 +136,11 @@ pub enum Stmt {
         /// The body.
         body: Vec<Stmt>,
     },
-    /// `for var in lo..hi { body }`, every round by one lane: lane `l` of `n` takes `lo + l`, `lo + l + n`, .. in that
-    /// order. Rounds touch nothing that another one stores, and leave no locals that are read behind the loop, but for what
-    /// they fold: each lane folds from the identity on, lanes are combined in halves, `lane[l] = op(lane[l], lane[l + half])`
-    /// for `half = n / 2, .., 1`, and all lanes go on with `acc = op(acc, lane[0])`.
+    /// `for var in lo..hi { body }`, every round by one lane: lane `l` of `n` takes `lo + l`, `lo +
+    /// l + n`, .. in that order. A round touches nothing that another round stores, and no local
+    /// that it assigns is read after the loop, except for the folds. Each lane folds from the
+    /// identity. Lanes are then combined in halves, `lane[l] = op(lane[l], lane[l + half])` for
+    /// `half = n / 2, .., 1`, and all lanes continue with `acc = op(acc, lane[0])`.
     Spread {
         /// The variable.
         var: Local,
@@ -141,31 +148,33 @@ pub enum Stmt {
         lo: Expr,
         /// One past the last.
         hi: Expr,
-        /// What rounds fold, each local by one operator.
+        /// The folds of the rounds, one operator for each local.
         folds: Vec<Folded>,
         /// The body.
         body: Vec<Stmt>,
     },
-    /// Asks, every so many times that it is come to, whether the launch is to end. The first lane asks for all, which end the
-    /// chunk together. In a spread loop, where it begins a round, each lane asks for itself and leaves the loop; behind
-    /// that the chunk ends when some lane has left it so.
+    /// Polls for cancellation of the launch, once in a number of executions. Outside spread loops
+    /// the first lane polls for all, and all lanes end the chunk together. At the start of a round
+    /// of a spread loop each lane polls for itself and leaves the loop; the chunk ends after the
+    /// loop if any lane has left it so.
     Ask(Writer),
     /// Leaves the innermost loop.
     Break,
-    /// The fold of Assembly. Outside of spread loops its elements are spread: lane `l` of the team folds for the lanes `l`,
-    /// `l + n`, .. of the fold, and all combine them as the fold says. All lanes of the team get the result.
+    /// The fold of Assembly. Outside spread loops its elements are spread: lane `l` of the team
+    /// folds for the lanes `l`, `l + n`, .. of the fold, and the team combines them as the fold
+    /// prescribes. All lanes of the team get the result.
     Lanes(Box<LaneFold>),
-    /// No lane goes on before all lanes of the team have come, and what they did before is seen behind it.
+    /// Waits until all lanes of the team arrive; accesses before the barrier are visible after it.
     Barrier,
-    /// Makes an owned buffer at least `len` elements long, each with the fill of its declaration. A window without the room
-    /// for them ends the chunk, with a note of what it needs.
+    /// Makes an owned buffer at least `len` elements long; new elements have the declared fill
+    /// value. A window whose capacity is too small ends the chunk and records the length needed.
     Grow {
         /// The buffer.
         buffer: Buffer,
         /// The number of elements.
         len: Expr,
     },
-    /// Sorts `buffer[lo..hi]`: the work of the whole team, with a barrier before and behind it.
+    /// Sorts `buffer[lo..hi]` with the whole team, with a barrier before and after.
     Sort {
         /// The buffer of indices.
         buffer: Buffer,
@@ -174,9 +183,10 @@ pub enum Stmt {
         /// One past the last.
         hi: Expr,
     },
-    /// Sorts the numbers `k` in `perm[lo..hi]` by `(major[k], minor[k], k)`, as [`Stmt::Sort`].
+    /// Sorts the indices `k` in `perm[lo..hi]` by `(major[k], minor[k], k)`, as [`Stmt::Sort`]
+    /// does.
     SortBy {
-        /// The numbers.
+        /// The buffer of indices.
         perm: Buffer,
         /// The first key.
         major: Buffer,
@@ -187,14 +197,14 @@ pub enum Stmt {
         /// One past the last.
         hi: Expr,
     },
-    /// Two windows of one type and place exchange their memory.
+    /// Exchanges the memory of two windows of one type and place.
     Swap(Buffer, Buffer),
     /// Ends the chunk.
     Return(Status),
 }
 
 impl Stmt {
-    /// The bodies of the statement: two for an `If`, one for a loop.
+    /// Returns the bodies of the statement: two for an `If`, one for a loop.
     pub fn bodies(&self) -> [&[Stmt]; 2] {
         match self {
             Stmt::If { then, other, .. } => [then, other],
@@ -203,7 +213,7 @@ impl Stmt {
         }
     }
 
-    /// The bodies of the statement, to be changed.
+    /// Returns the bodies of the statement, mutably.
     pub fn bodies_mut(&mut self) -> [Option<&mut Vec<Stmt>>; 2] {
         match self {
             Stmt::If { then, other, .. } => [Some(then), Some(other)],
@@ -212,12 +222,13 @@ impl Stmt {
         }
     }
 
-    /// Whether `test` holds for the statement or any statement in it.
+    /// Returns whether `test` is true of the statement or of any statement in it.
     pub fn any(&self, test: &mut dyn FnMut(&Stmt) -> bool) -> bool {
         test(self) || self.bodies().into_iter().flatten().any(|s| s.any(test))
     }
 
-    /// The statement of Assembly that it is when one lane does all; none for a barrier, nor where it is asked whether to go on.
+    /// Returns the Assembly statement that one lane runs for this statement; `None` for barriers
+    /// and polls.
     pub fn serial(&self) -> Option<Serial> {
         Some(match self {
             Stmt::Barrier | Stmt::Ask(_) => return None,
@@ -252,7 +263,7 @@ impl Stmt {
     }
 }
 
-/// Statements as one lane does them all.
+/// Converts grid statements to the Assembly statements that a single lane runs.
 pub fn serial(body: &[Stmt]) -> Vec<Serial> {
     body.iter().filter_map(Stmt::serial).collect()
 }

@@ -1,4 +1,4 @@
-//! The grids of a lowered program: where its buffers live, and what is launched.
+//! The grids of a lowered program: the place of each buffer and the launches.
 
 use super::count::counting;
 use super::lists::{Lists, asked, coordinates, folds_in_lanes};
@@ -13,30 +13,33 @@ use crate::notation::{Join, Program, Role, Sections, TensorId, sections};
 use redpoll_logic::{FloatMode, LevelKind};
 use std::collections::HashSet;
 
-/// What is launched for a lowered program, one after the other.
+/// The launches of a lowered program, in order.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Plan {
-    /// Counts what chunks append, where they do; so the next launch has a window of the right size for each.
+    /// Counts the elements that chunks append, so that the next launch has windows of the right
+    /// sizes; absent if no output is appended.
     pub count: Option<Grid>,
-    /// Does the work.
+    /// Computes the outputs.
     pub run: Grid,
-    /// How rounds are cut, where they can be.
+    /// Sections that rounds are cut into; absent if rounds are not cut.
     pub sections: Option<Sections>,
 }
 
-/// How many lanes a team has.
+/// The number of lanes of a team.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Lanes {
-    /// As many as folds and walks have, at least a warp where rounds of other loops are spread, or one.
+    /// The most that folds and walks ask for, at least a warp if other loops are spread, otherwise
+    /// one.
     #[default]
     AsUseful,
-    /// So many, a power of two up to 256.
+    /// A given number, a power of two up to 256.
     Exactly(u32),
 }
 
 impl Plan {
-    /// The grids of a program. Over lists like these, folds along them have lanes where the mode of floats lets them be
-    /// regrouped, and rounds are cut; without them all is done in the order of the function.
+    /// Plans the grids of a program. Given the lengths of lists, folds along them get lanes as far
+    /// as the mode of floats allows regrouping, and rounds are cut into sections. Without the
+    /// lengths, everything runs in the order of the function.
     pub fn of(program: &Program, lowered: &Lowered, lanes: Lanes, over: Option<(&Lists, FloatMode)>) -> Plan {
         let asked = over.map_or_else(Vec::new, |(lists, _)| asked(lowered, lists));
         let in_lanes = over.map(|(_, mode)| folds_in_lanes(lowered, &asked, mode));
@@ -73,7 +76,7 @@ impl Plan {
     }
 }
 
-/// What a function writes beside the lengths of its outputs.
+/// Returns the buffers that a function writes, other than the lengths of its outputs.
 fn written(lowered: &Lowered) -> HashSet<Buffer> {
     let owned = |(_, (decl, binding)): &(Buffer, (&BufferDecl, &Binding))| {
         decl.role == BufferRole::Owned && **binding != Binding::Lengths
@@ -82,7 +85,7 @@ fn written(lowered: &Lowered) -> HashSet<Buffer> {
     buffers.filter(owned).map(|(buffer, _)| buffer).collect()
 }
 
-/// Where the buffers of a program live. Where its outermost loop is not cut there is one chunk, which has all outputs.
+/// Returns the place of each buffer. If the outermost loop is not cut, one chunk has all outputs.
 fn places(program: &Program, lowered: &Lowered) -> Vec<Place> {
     let join = |id: TensorId| {
         let cut = lowered.cut.as_ref().ok()?;
@@ -104,7 +107,8 @@ fn places(program: &Program, lowered: &Lowered) -> Vec<Place> {
     lowered.function.buffers.iter().zip(&lowered.bindings).map(place).collect()
 }
 
-/// Whether an output that all chunks fold into is dense and folds by atomic operations: there are no partial results then.
+/// Returns whether an output that all chunks fold into is dense and folds by atomic operations, so
+/// that no partial results are needed.
 fn is_folded_in_place(program: &Program, lowered: &Lowered, id: TensorId) -> bool {
     let dense = program.tensors[id.index()].ty.format.levels.iter().all(|l| l.kind == LevelKind::Dense);
     let own = |(_, b): &(Buffer, &Binding)| matches!(b, Binding::Leaf { tensor, .. } if *tensor == id);
@@ -112,7 +116,8 @@ fn is_folded_in_place(program: &Program, lowered: &Lowered, id: TensorId) -> boo
     dense && leaves.all(|(buffer, _)| folds(&lowered.function, buffer).is_some())
 }
 
-/// Where an array of an appended output lives: the rounds of a chunk decide about positions down to the first list.
+/// Returns the place of an array of an appended output. The rounds of a chunk determine the
+/// positions of all levels above the first list.
 fn appended(program: &Program, id: TensorId, binding: &Binding) -> Place {
     let levels = &program.tensors[id.index()].ty.format.levels;
     let list = levels.iter().position(|l| level(l.kind).concatenation() == Concatenation::List);

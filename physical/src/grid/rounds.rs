@@ -1,10 +1,12 @@
-//! Walks along lists as loops whose rounds lanes can share, and what such loops fold.
+//! Walks along lists as loops whose rounds lanes can share, and the folds of such loops.
 //!
-//! A walk that does more than fold one value is no fold in lanes: an intersection searches other lists in each round and
-//! goes on where it has found something. Where its rounds depend on each other for values alone that they fold, lanes take
-//! rounds of their own, each with a partial result:
+//! A walk that does more than fold one value is not a fold in lanes: an intersection searches other
+//! lists in each round and continues where it has found something. If rounds depend on each other
+//! only through the values that they fold, each lane takes rounds of its own, with a partial
+//! result:
 //! ```text
-//! while q < end { .. acc = acc op value ..; q = q + 1 }  =  for q in q..end { .. acc = acc op value .. }
+//! while q < end { .. acc = acc op value ..; q = q + 1 }
+//!   =  for q in q..end { .. acc = acc op value .. }
 //! ```
 
 use super::independent::{Known, is_independent, reads};
@@ -14,38 +16,38 @@ use crate::lower::{as_truth, identity, local, max, plus};
 use redpoll_logic::{FloatMode, Prim};
 use std::collections::HashSet;
 
-/// The loops along lists whose rounds are to be shared, by their variables, and by how many lanes.
+/// The loops along lists whose rounds may be shared.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Walks {
     pub(super) lanes: Vec<(Local, u16)>,
-    /// Their arrays of coordinates, of which no two are equal.
+    /// The variable of each loop whose coordinates are unique, with the array of the coordinates.
     pub(super) distinct: Vec<(Local, Buffer)>,
     pub(super) mode: FloatMode,
 }
 
 impl Walks {
-    /// No loops.
+    /// Returns no loops.
     pub fn none() -> Walks {
         Walks { lanes: Vec::new(), distinct: Vec::new(), mode: FloatMode::default() }
     }
 
-    /// The lanes of a loop with this variable.
+    /// Returns the number of lanes for the loop with this variable.
     pub(super) fn of(&self, var: Local) -> Option<u16> {
         self.lanes.iter().find(|(other, _)| *other == var).map(|(_, lanes)| *lanes)
     }
 
-    /// What the rounds of a loop along a list fold; nothing of other loops.
+    /// Returns the folds of the rounds of a loop along a list; none for other loops.
     pub(super) fn folds(&self, f: &Function, (var, body): (Local, &[Stmt]), all: &[u32]) -> Vec<Folded> {
         if self.of(var).is_some() { folds(f, body, all, self.mode) } else { Vec::new() }
     }
 }
 
-/// The array of coordinates of a loop with this variable, where no two are equal.
+/// Returns the array of coordinates of the loop with this variable, if no coordinate occurs twice.
 pub(super) fn coordinates_of(distinct: &[(Local, Buffer)], var: Local) -> Option<Buffer> {
     distinct.iter().find(|(walk, _)| *walk == var).map(|(_, array)| *array)
 }
 
-/// The function with walks by these cursors as loops, as far as lanes can share their rounds.
+/// Turns the walks by these cursors into `for` loops if lanes can share their rounds.
 pub(super) fn with_rounds(mut f: Function, mut walks: Walks) -> (Function, Walks) {
     let all = reads(&f, &f.body);
     let mut found = Vec::new();
@@ -69,7 +71,7 @@ fn block(f: &mut Function, walks: &Walks, all: &[u32], body: Vec<Stmt>, found: &
                 out.push(Stmt::For { var, lo, hi, body });
             }
             Stmt::While { cond, body } => {
-                // The innermost loop is shared: neighbouring lanes have neighbouring places.
+                // The innermost loop is shared, so that adjacent lanes read adjacent positions.
                 let body = block(f, walks, all, body, found);
                 let is_shared = |s: &Stmt| match s {
                     Stmt::Lanes(_) => true,
@@ -91,7 +93,7 @@ fn block(f: &mut Function, walks: &Walks, all: &[u32], body: Vec<Stmt>, found: &
     out
 }
 
-/// A walk as a loop, with its cursor behind it where something reads that.
+/// Returns a walk as a loop, followed by an assignment of the cursor if other code reads it.
 fn walk(f: &mut Function, walks: &Walks, all: &[u32], (cond, body): (&Expr, &[Stmt])) -> Option<(Local, Vec<Stmt>)> {
     let Expr::Compare(CompareOp::Lt, q, end) = cond else { return None };
     let Expr::Local(q) = **q else { return None };
@@ -118,7 +120,7 @@ fn walk(f: &mut Function, walks: &Walks, all: &[u32], (cond, body): (&Expr, &[St
     }
     let (own, hi) = (reads(f, body)[q.index()], (**end).clone());
     let rounds = |lo: Expr| Stmt::For { var: q, lo, hi: hi.clone(), body: rounds.to_vec() };
-    // The condition reads the cursor, too.
+    // The condition of the walk reads the cursor as well.
     if all[q.index()] == own + 1 {
         return Some((q, vec![rounds(local(q))]));
     }
@@ -128,11 +130,12 @@ fn walk(f: &mut Function, walks: &Walks, all: &[u32], (cond, body): (&Expr, &[St
     Some((q, vec![Stmt::Assign(from, local(q)), rounds(local(from)), behind]))
 }
 
-/// What the rounds of a loop fold: locals that go on from round to round, each by one operator that may be regrouped, and
-/// are read for nothing else in the loop. `all` has the reads of the whole function.
+/// Returns the folds of the rounds of a loop: locals that carry a value from round to round, each
+/// by one operator that may be regrouped, and that the loop reads for nothing else. `all` has the
+/// numbers of reads in the whole function.
 pub(super) fn folds(f: &Function, body: &[Stmt], all: &[u32], mode: FloatMode) -> Vec<Folded> {
     let inside = reads(f, body);
-    // By local: the operator, and how often it is read for it.
+    // For each local: the operator, and the number of its reads by folds.
     let mut seen: Vec<(Local, Option<BinaryOp>, u32)> = Vec::new();
     let mut note = |acc: Local, op: Option<BinaryOp>, times: u32| match seen.iter_mut().find(|(l, ..)| *l == acc) {
         Some((_, first, all)) => {
@@ -147,7 +150,7 @@ pub(super) fn folds(f: &Function, body: &[Stmt], all: &[u32], mode: FloatMode) -
                 Stmt::Assign(acc, Expr::Binary(op, old, value)) if **old == local(*acc) && !value.mentions(*acc) => {
                     note(*acc, Some(*op), 1);
                 }
-                // What is set once anything is found is an `or`.
+                // Setting a flag to `true` is a fold by `or`.
                 Stmt::Assign(acc, value) if as_truth(value) == Some(true) => note(*acc, Some(BinaryOp::Or), 0),
                 Stmt::Lanes(fold) => {
                     note(fold.acc, Some(fold.op).filter(|_| !fold.value.mentions(fold.acc)), 1);

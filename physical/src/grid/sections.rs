@@ -1,7 +1,8 @@
-//! Functions whose rounds can be cut into sections: a list is gone through from one bound of positions to another.
+//! Functions whose rounds can be cut into sections, each for a range of positions of a list.
 //!
-//! Sections of a round together do what the round does when each position of the list adds to the outputs by itself. So all
-//! stores into outputs must be in one block, which goes through the list in one loop:
+//! The sections of a round together compute the round if each position of the list adds to the
+//! outputs independently. So all stores into outputs must be in one block, which iterates over the
+//! list in one loop:
 //! ```text
 //! acc = y[..], or its fill value
 //! q = ptr[p]
@@ -9,8 +10,8 @@
 //! while q < end { .. q = q + 1 }
 //! y[..] = acc
 //! ```
-//! where a round of the loop goes on from nothing that an earlier one has left but such accumulators, which it folds into,
-//! and nothing but the loop decides about what is stored.
+//! A round of this loop depends on earlier rounds only through such accumulators, which it folds
+//! into, and only the loop determines the stored values.
 
 use super::independent::{Carried, Depth, is_plain, reads};
 use super::nodes::{Grid, Side, Stmt as OfGrid};
@@ -20,13 +21,14 @@ use crate::notation::{Program, Role, Sections};
 use redpoll_logic::Prim;
 use std::collections::HashSet;
 
-/// A function whose rounds keep within the positions from one local up to another, which are set at its start.
+/// A function whose rounds are limited to the positions between two locals, which are assigned at
+/// the start.
 pub(super) struct Sectioned {
     pub(super) function: Function,
     pub(super) bounds: [Local; 2],
 }
 
-/// The function in sections, if it has the shape for them.
+/// Cuts the function into sections if it has the required shape.
 pub(super) fn sectioned(
     program: &Program,
     lowered: &Lowered,
@@ -61,7 +63,7 @@ pub(super) fn sectioned(
     Some(Sectioned { function, bounds })
 }
 
-/// A grid of a function in sections, with the bounds of each chunk.
+/// Replaces the initial assignments of the bounds in a grid by the bounds of each chunk's section.
 pub(super) fn with_bounds(mut grid: Grid, bounds: [Local; 2]) -> Grid {
     for (stmt, (bound, side)) in grid.body.iter_mut().zip(bounds.into_iter().zip([Side::First, Side::Last])) {
         *stmt = OfGrid::Section(bound, side);
@@ -71,26 +73,26 @@ pub(super) fn with_bounds(mut grid: Grid, bounds: [Local; 2]) -> Grid {
 
 struct Shape<'f> {
     function: &'f Function,
-    /// The array that says where lists begin and end.
+    /// The `ptr` array of the list that is cut.
     ends: Buffer,
     /// The values of outputs.
     outputs: HashSet<Buffer>,
-    /// How often each local is read.
+    /// Number of reads of each local.
     all: Vec<u32>,
 }
 
-/// The loop along the list in a block, and what it goes through it by.
+/// The loop along the list in a block.
 struct Walk {
     at: usize,
-    /// Where the cursor is set, and where the end is.
+    /// Indices of the statements that assign the cursor and the end.
     set: [usize; 2],
     cursor: Local,
     end: Local,
 }
 
 impl Shape<'_> {
-    /// Has the one block that goes through the list keep within bounds. `None` where something else stores into outputs, or
-    /// a block does not have the shape.
+    /// Limits the one block that iterates over the list to the bounds. Returns `None` if other code
+    /// stores into outputs, or if the block does not have the shape.
     fn cut(&self, body: &mut [Stmt], bounds: [Local; 2], blocks: &mut u32) -> Option<()> {
         let sets = |s: &Stmt| matches!(s, Stmt::Assign(_, Expr::Load { buffer, .. }) if *buffer == self.ends);
         if body.iter().any(sets) {
@@ -146,7 +148,7 @@ impl Shape<'_> {
         once.then_some(Walk { at, set: [first, last], cursor, end })
     }
 
-    /// A local that is set to what the array of ends says of a place.
+    /// Returns the local that a statement loads from the `ptr` array, and the index of the load.
     fn begin<'s>(&self, stmt: &'s Stmt) -> Option<(Local, &'s Expr)> {
         match stmt {
             Stmt::Assign(local, Expr::Load { buffer, at }) if *buffer == self.ends => Some((*local, at)),
@@ -154,7 +156,7 @@ impl Shape<'_> {
         }
     }
 
-    /// Whether each position of the list adds to outputs by itself.
+    /// Returns whether each position of the list adds to the outputs independently.
     fn is_fold_of_positions(&self, block: &[Stmt], walk: &Walk) -> bool {
         let (before, rest) = block.split_at(walk.at);
         let [along, behind @ ..] = rest else { return false };
@@ -173,7 +175,7 @@ impl Shape<'_> {
         let carried = Carried { varying: &own };
         let apart = || carried.block(rounds, &mut HashSet::from([walk.cursor, walk.end])).is_some();
         let stays = |l: &Local| self.all[l.index()] == inside[l.index()];
-        // The bounds are read by the loop alone: by its condition, and by its rounds.
+        // The loop alone reads the bounds, in its condition and its rounds.
         [walk.cursor, walk.end].iter().all(stays)
             && own.iter().all(stays)
             && accumulators.iter().all(|acc| self.is_accumulator(*acc, before, rounds, behind))
@@ -184,7 +186,8 @@ impl Shape<'_> {
             && apart()
     }
 
-    /// Whether a local begins with what an output holds, or with its fill value, is folded into in rounds, and stored.
+    /// Returns whether a local starts from an element of an output or its fill value, is only
+    /// folded into in the rounds, and is stored once.
     fn is_accumulator(&self, acc: Local, before: &[Stmt], rounds: &[Stmt], behind: &[Stmt]) -> bool {
         let set: Vec<&Stmt> = before.iter().filter(|s| matches!(s, Stmt::Assign(l, _) if *l == acc)).collect();
         let [Stmt::Assign(_, begin)] = set[..] else { return false };
@@ -221,7 +224,7 @@ impl Shape<'_> {
         begins && !others && ops.len() == 1 && self.all[acc.index()] as usize == folds + 1
     }
 
-    /// Whether a statement stores an accumulator.
+    /// Returns whether a statement stores an accumulator into an output.
     fn keeps(&self, stmt: &Stmt, accumulators: &HashSet<Local>) -> bool {
         match stmt {
             Stmt::Store { buffer, at, value: Expr::Local(acc) } => {
@@ -239,12 +242,12 @@ impl Shape<'_> {
     }
 }
 
-/// Whether a block does nothing but leave its loop.
+/// Returns whether a block only leaves its loop.
 fn leaves(block: &[Stmt]) -> bool {
     *block == [Stmt::Break]
 }
 
-/// Whether a statement goes on to the next round of the loop around, without what the list has left.
+/// Returns whether a statement advances an enclosing loop without reading results of the list.
 fn steps_on(stmt: &Stmt, accumulators: &HashSet<Local>, own: &HashSet<Local>) -> bool {
     match stmt {
         Stmt::Assign(_, value) => !accumulators.iter().chain(own).any(|l| value.mentions(*l)),

@@ -1,19 +1,21 @@
-//! Shares of the memory of a block: which windows of a team begin in it, and with how many elements.
+//! Shares of the memory of a block: the windows of a team that begin in it, and their lengths.
 //!
-//! A window of a team begins in the memory of its block where that has room for it, and moves to its memory outside once it
-//! grows past its share. A window whose length is known and does not fit is outside from the start.
+//! A window of a team begins in the memory of its block if there is room, and moves to the memory
+//! outside once it outgrows its share. A window of known length that does not fit is outside from
+//! the start.
 
 use super::known::Known;
 use super::nodes::{Grid, Place};
 use crate::assembly::Stmt;
 
-/// Windows begin at multiples of so many bytes, the size of the largest elements.
+/// Alignment of windows in bytes, the size of the largest elements.
 const ALIGNMENT: usize = 8;
-/// Windows of which nothing is known are not worth the move when they have fewer elements.
+/// Smallest share, in elements, of a window of unknown length; a smaller one is not worth the move.
 const FEWEST: usize = 4;
 
-/// For each buffer the elements with which the windows of teams begin in the memory of a block, of which a team has so many
-/// bytes; 0 for what is outside from the start. A team lays its windows out in the order of buffers.
+/// Returns for each buffer the number of elements with which the windows of teams begin in the
+/// memory of a block, of which a team has `bytes` bytes; 0 for windows outside from the start. A
+/// team lays its windows out in the order of buffers.
 pub(crate) fn shares(grid: &Grid, params: &[i64], bytes: usize) -> Vec<usize> {
     let mut shares = vec![0; grid.places.len()];
     let mut known: Vec<(usize, usize)> = Vec::new();
@@ -26,7 +28,8 @@ pub(crate) fn shares(grid: &Grid, params: &[i64], bytes: usize) -> Vec<usize> {
         }
     }
     let size = |k: usize, len: usize| bytes_of(grid, k, len);
-    // A window of known length is inside as a whole or not at all; short ones come first, so that more of them are.
+    // A window of known length is inside in full or not at all; the shortest come first, so that
+    // most of them fit.
     known.sort_by_key(|(len, k)| (size(*k, *len), *k));
     let mut left = bytes;
     for (len, k) in known {
@@ -34,8 +37,8 @@ pub(crate) fn shares(grid: &Grid, params: &[i64], bytes: usize) -> Vec<usize> {
             (shares[k], left) = (len, left - size(k, len));
         }
     }
-    // What is known of the others is that lists of one tensor grow together, so they get as many elements each, a power of
-    // two as tables of hashes have.
+    // Lists of one tensor grow together, so the windows of unknown length all get the same number
+    // of elements: a power of two, as hash tables have.
     let mut elements = left.checked_ilog2().map_or(0, |log| 1 << log);
     while elements >= FEWEST {
         let inside = || open.iter().filter(|(least, _)| *least <= elements);
@@ -48,7 +51,7 @@ pub(crate) fn shares(grid: &Grid, params: &[i64], bytes: usize) -> Vec<usize> {
     shares
 }
 
-/// The bytes that a team needs for shares.
+/// Returns the bytes that a team needs for its shares.
 pub(crate) fn share_bytes(grid: &Grid, shares: &[usize]) -> usize {
     shares.iter().enumerate().map(|(k, len)| bytes_of(grid, k, *len)).sum()
 }
@@ -58,15 +61,16 @@ fn bytes_of(grid: &Grid, buffer: usize, len: usize) -> usize {
     len.saturating_mul(size).checked_next_multiple_of(ALIGNMENT).unwrap_or(usize::MAX)
 }
 
-/// How long a window gets.
+/// The length of a window.
 enum Length {
-    /// So long.
+    /// Exactly this length.
     Known(usize),
-    /// As data wants, but at least so long.
+    /// A length that depends on the data, at least this.
     Open(usize),
 }
 
-/// The lengths of the windows of teams that grow or are swapped, as far as parameters alone say them.
+/// Returns the lengths of the windows of teams that grow or are swapped, as far as the parameters
+/// alone determine them.
 fn lengths(grid: &Grid, params: &[i64]) -> Vec<Option<Length>> {
     let known = Known::of(&grid.function, params.iter().copied().map(Some).collect());
     let mut lengths: Vec<Option<Length>> = grid.places.iter().map(|_| None).collect();
@@ -74,7 +78,7 @@ fn lengths(grid: &Grid, params: &[i64]) -> Vec<Option<Length>> {
         stmt.any(&mut |s| {
             let grown = match s {
                 Stmt::Grow { buffer, len } => vec![(*buffer, known.value(len, None))],
-                // Each has memory that the other one brings.
+                // Each window gets memory whose length the other one determines.
                 Stmt::Swap(a, b) => vec![(*a, Some(0)), (*b, Some(0))],
                 _ => Vec::new(),
             };
@@ -101,7 +105,7 @@ mod tests {
     use crate::assembly::{BufferRole, text::parse};
     use crate::grid::{Walks, map_to};
 
-    /// A dense row, a list, a table of which the least length is known, an output.
+    /// A dense row, a list, a table whose least length is known, the ends of a list, and an output.
     const ROWS: &str = "\
 fn rows($n, $m) {
   owned row: value f64 fill 0.0
@@ -131,20 +135,21 @@ fn rows($n, $m) {
         shares
     }
 
-    /// Protects the memory of a block: what does not fit is outside from the start, and nothing gets more than there is.
+    /// Windows that do not fit are outside from the start, and shares never exceed the memory of
+    /// the team.
     #[test]
     fn windows_share_what_a_team_has() {
         let cases: &[(&[i64], usize, [usize; 5])] = &[
             (&[4, 2], 0, [0, 0, 0, 0, 0]),
             // The ends of a list alone.
             (&[4, 2], 8, [0, 0, 0, 2, 0]),
-            // The list, which is short at first; the table is long already.
+            // The list as well, which is short at first; the table is too long already.
             (&[4, 2], 32, [0, 4, 0, 2, 0]),
-            // The row, too.
+            // The row as well.
             (&[4, 2], 88, [8, 4, 0, 2, 0]),
             (&[4, 2], 8 + 64 + 8 * 12, [8, 8, 8, 2, 0]),
             (&[4, 2], 1 << 12, [8, 256, 256, 2, 0]),
-            // A row that is too long leaves its place to others.
+            // A row that is too long leaves its room to other windows.
             (&[1000, 1000], 1 << 12, [0, 256, 256, 2, 0]),
             (&[i64::MAX, 2], 1 << 12, [0, 256, 256, 2, 0]),
         ];

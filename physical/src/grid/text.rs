@@ -1,4 +1,5 @@
-//! The text of grids: that of Assembly, with the place of each buffer and what lanes do.
+//! The text of grids: the text of Assembly with the place of each buffer and the statements of
+//! lanes.
 //!
 //! ```text
 //! grid spmv($rows) lanes 32 {
@@ -34,7 +35,7 @@ impl fmt::Display for Grid {
 }
 
 impl Place {
-    /// The name in text.
+    /// Returns the name in text.
     pub fn name(self) -> &'static str {
         match self {
             Place::Input => "input",

@@ -1,19 +1,23 @@
 //! The verifier of grids. It checks these rules and no others:
 //!
 //! 1. Read in order, the grid is its function, which passes the verifier of Assembly.
-//! 2. There are as many places as buffers, inputs alone being [`Place::Input`]; a team has a power of two of lanes, up
-//!    to 256.
-//! 3. Outside of spread loops the first lane alone stores, inside each lane; measured buffers are not touched.
-//! 4. A spread loop has independent rounds but for its folds, given that coordinates differ where the grid says so; its
-//!    bounds read nothing that it stores. It folds from identities, and folds all that goes on from round to round. In it
-//!    there is neither another one nor anything that the team does together: barriers, growth, sorts, swaps, returns.
-//! 5. Atomic operations work on shared integers of 32 or 64 bits, by operators whose order does not matter, and nothing
-//!    else touches these buffers.
-//! 6. Windows of one place are swapped; windows alone are sorted.
-//! 7. Barriers stand where they are due; a team of one lane has none, and no spread loops.
-//! 8. It is asked whether the launch is to end by the first lane for all; in a spread loop by each lane, where a round
-//!    begins.
-//! 9. The bounds of sections are taken by statements of the body itself.
+//! 2. There are as many places as buffers, and exactly the inputs have [`Place::Input`]. The lanes
+//!    of a team are a power of two up to 256.
+//! 3. Outside spread loops the first lane alone stores, inside them each lane. Measured buffers are
+//!    not accessed.
+//! 4. The rounds of a spread loop are independent apart from its folds, given that coordinates are
+//!    unique where the grid says so, and the bounds read nothing that the loop stores. The loop
+//!    folds from identities, and every local carried from round to round is folded. A spread loop
+//!    contains neither another one nor anything that the team does together: barriers, growth,
+//!    sorts, swaps, returns.
+//! 5. Atomic operations act on shared integers of 32 or 64 bits, by operators whose order does not
+//!    matter, and nothing else accesses these buffers.
+//! 6. Swaps exchange windows of one place; only windows are sorted.
+//! 7. Barriers stand wherever they are required; a team of one lane has no barriers and no spread
+//!    loops.
+//! 8. Outside spread loops the first lane polls for cancellation for all; in a spread loop each
+//!    lane polls, at the start of a round.
+//! 9. The bounds of sections are assigned by top-level statements of the body.
 
 use super::barriers::with_barriers;
 use super::independent::{Known, reads};
@@ -23,7 +27,7 @@ use super::rounds::{coordinates_of, folds as folds_of_rounds};
 use crate::assembly::{self, Buffer, BufferRole, Expr, Fault};
 use redpoll_logic::FloatMode;
 
-/// Checks every rule of the module doc; the result is empty when all hold.
+/// Checks the rules of the module documentation; returns the violations, none if all rules hold.
 pub fn verify(grid: &Grid) -> Vec<Fault> {
     let mut faults = assembly::verify(&grid.function);
     let mut fault = |message: &str| faults.push(Fault { at: "grid".into(), message: message.into() });
@@ -128,7 +132,8 @@ impl Checker<'_> {
     fn stmt(&mut self, stmt: &Stmt, by: Writer) {
         match stmt {
             Stmt::Assign(_, e) => self.exprs(&[e]),
-            // The path of a statement of the body itself has its number alone.
+            // The path of a top-level statement has two components: `body` and the statement's
+            // number.
             Stmt::Section(..) if self.path.len() > 2 => {
                 self.fault("the bounds of a section are taken within a statement");
             }
@@ -231,7 +236,7 @@ impl Checker<'_> {
     }
 }
 
-/// Whether atomic operations touch a buffer.
+/// Returns whether atomic operations access a buffer.
 fn is_atomic(body: &[Stmt], buffer: Buffer) -> bool {
     body.iter().any(|s| s.any(&mut |s| matches!(s, Stmt::Atomic { buffer: b, .. } if *b == buffer)))
 }

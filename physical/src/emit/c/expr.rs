@@ -1,8 +1,8 @@
-//! Expressions: C text with as few parentheses as its grammar and its readers need.
+//! Expressions: C text with as few parentheses as the grammar and readers need.
 //!
-//! C computes in `int` what is narrower, and converts operands of different types to one. So results of arithmetic on
-//! narrow types are cast back, and a constant or a narrow index takes its own type only where no other operand,
-//! assignment or parameter gives it one ([`Typing`]).
+//! C computes in `int` on narrower types, and converts operands of different types to one. So
+//! results of arithmetic on narrow types are cast back. A constant or a narrow index is written
+//! with its own type only if no other operand, assignment or parameter converts it ([`Typing`]).
 
 use super::facts::Facts;
 use super::helpers::{Dialect, Helpers};
@@ -11,14 +11,14 @@ use super::types::{Typing, c_type, literal};
 use crate::assembly::{BinaryOp, BufferClass, CompareOp, Expr, Function, Local, UnaryOp};
 use redpoll_logic::{Prim, Scalar};
 
-/// How tightly an expression holds together; more is tighter.
+/// The precedence of a text, from loose to tight.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(in crate::emit) enum Tight {
     /// `c ? a : b`
     Choice,
     /// `a && b`
     Both,
-    /// `a & b` and its like, which are never mixed without parentheses.
+    /// `a & b` and similar, never mixed without parentheses.
     Bits,
     /// `a < b`, `a == b`
     Compare,
@@ -32,37 +32,37 @@ pub(in crate::emit) enum Tight {
     Atom,
 }
 
-/// A text and how tightly it holds together.
+/// A text and its precedence.
 pub(in crate::emit) struct Text(String, Tight);
 
-/// What expressions of a function are written with.
+/// The context in which expressions of a function are written.
 pub(in crate::emit) struct Exprs<'a> {
     pub(in crate::emit) function: &'a Function,
     pub(in crate::emit) names: &'a Names,
     pub(in crate::emit) helpers: &'a mut Helpers,
     pub(in crate::emit) facts: Facts,
-    /// In a round of a lane fold: its variable, and what is to be added to it.
+    /// Inside a lane of a fold: the fold's variable, and the offset to add to it.
     pub(in crate::emit) lane: Option<(Local, usize)>,
 }
 
 impl Exprs<'_> {
-    /// The text of an expression where an assignment, a parameter or an index converts it.
+    /// Returns the text of an expression that an assignment, a parameter or an index converts.
     pub(in crate::emit) fn value(&mut self, e: &Expr) -> String {
         self.text(e, Typing::Weak).0
     }
 
-    /// The text of an expression as a side of a comparison.
+    /// Returns the text of an expression as a side of a comparison.
     pub(in crate::emit) fn bound(&mut self, e: &Expr) -> String {
         wrap(self.text(e, Typing::Weak), Tight::Sum)
     }
 
-    /// The text of a step of a fold: the lane of that name with a value.
+    /// Returns the text of a step of a fold, which combines the named lane with a value.
     pub(in crate::emit) fn fold(&mut self, op: BinaryOp, acc: Local, lane: &str, value: &Expr) -> String {
         let value = self.text(value, Typing::Weak);
         self.folded(op, acc, Text(lane.to_owned(), Tight::Atom), value)
     }
 
-    /// The text of two lanes combined.
+    /// Returns the text of two lanes combined.
     pub(in crate::emit) fn fold_names(&mut self, op: BinaryOp, acc: Local, a: &str, b: &str) -> String {
         let (a, b) = (Text(a.to_owned(), Tight::Atom), Text(b.to_owned(), Tight::Atom));
         self.folded(op, acc, a, b)
@@ -76,8 +76,8 @@ impl Exprs<'_> {
         }
     }
 
-    /// The text of a condition of a loop: both sides of an `and` are tests of their own, which mostly fall out the same
-    /// way.
+    /// Returns the text of a loop condition. The sides of an `and` become separate tests, since
+    /// their outcomes are mostly predictable.
     pub(in crate::emit) fn condition(&mut self, e: &Expr) -> String {
         self.tests(e).0
     }
@@ -135,7 +135,8 @@ impl Exprs<'_> {
                     return infix("<=", &name(a), &name(b), Tight::Compare);
                 }
                 let (a, b) = self.operands(a, b);
-                // Comparisons of comparisons are legal and mean this, but nobody reads them so.
+                // C allows comparisons of comparisons without parentheses, but they are hard to
+                // read.
                 infix(symbol, &wrap(a, Tight::Sum), &wrap(b, Tight::Sum), Tight::Compare)
             }
             Expr::Select(cond, a, b) => {
@@ -154,19 +155,20 @@ impl Exprs<'_> {
         }
     }
 
-    /// The type of an index in memory, for a load of one.
+    /// Returns the type in memory of an index that the expression loads.
     fn element(&self, e: &Expr) -> Option<Prim> {
         let Expr::Load { buffer, .. } = e else { return None };
         let decl = &self.function.buffers[buffer.index()];
         (decl.class == BufferClass::Index).then_some(decl.prim)
     }
 
-    /// Whether an expression has another type in C than its own as long as nothing around it converts it.
+    /// Returns whether the text of an expression has another type in C unless its context converts
+    /// it.
     fn is_weak(&self, e: &Expr) -> bool {
         matches!(e, Expr::Const(_)) || self.element(e).is_some_and(|prim| prim != Prim::I64 && prim != Prim::U64)
     }
 
-    /// Two operands of one type, one of which has that type in C and so gives it to the other.
+    /// Returns the texts of two operands of one type, at least one of which has that type in C.
     fn operands(&mut self, a: &Expr, b: &Expr) -> (Text, Text) {
         let left = if self.is_weak(b) { Typing::Exact } else { Typing::Weak };
         (self.text(a, left), self.text(b, Typing::Weak))
@@ -209,13 +211,14 @@ impl Exprs<'_> {
             UnaryOp::Floor => "floor",
             UnaryOp::Ceil => "ceil",
             UnaryOp::Trunc => "trunc",
-            // Rounds as the machine is set to, which is to nearest, ties to even.
+            // Rounds in the current rounding mode, which is to nearest, ties to even.
             UnaryOp::Round => "rint",
         };
         self.call(&format!("__builtin_{builtin}{suffix}"), &[a])
     }
 
-    /// The value that a local is assigned: what folds into the local itself is chosen without leaving its registers.
+    /// Returns the text of an assigned value. Minima and maxima of floats that fold into the local
+    /// itself use a helper that stays in vector registers.
     pub(in crate::emit) fn assigned(&mut self, local: Local, value: &Expr) -> String {
         if let Expr::Binary(op @ (BinaryOp::Min | BinaryOp::Max), a, b) = value
             && **a == Expr::Local(local)
@@ -247,7 +250,8 @@ impl Exprs<'_> {
         self.combine(op, prim, a, b)
     }
 
-    /// The helper for an operator that may overflow where that must not happen.
+    /// Returns the helper for an operator that may overflow, for dialects in which overflow is
+    /// undefined.
     fn wrapping(&mut self, op: BinaryOp, prim: Prim) -> Option<String> {
         let overflows = match op {
             BinaryOp::Add | BinaryOp::Sub => overflows(prim),
@@ -257,7 +261,7 @@ impl Exprs<'_> {
         (self.helpers.dialect == Dialect::Cuda && overflows).then(|| self.helpers.binary(op, prim))
     }
 
-    /// An operator on two texts, one of which has the type in C.
+    /// Returns the text of an operator on two texts, at least one of which has its type in C.
     fn combine(&mut self, op: BinaryOp, prim: Prim, a: Text, b: Text) -> Text {
         let (symbol, tight) = match op {
             BinaryOp::Add => ("+", Tight::Sum),
@@ -300,17 +304,17 @@ impl Exprs<'_> {
     }
 }
 
-/// Whether sums of a type can leave the type that C computes them in, and it has a sign.
+/// Returns whether arithmetic on a type can overflow the signed type in which C computes it.
 fn overflows(prim: Prim) -> bool {
     prim.is_signed() && prim.is_int() && prim.bits() >= 32
 }
 
-/// Whether division by an expression is C's: a constant other than 0 and -1.
+/// Returns whether C's division by an expression is correct: a constant other than 0 and -1.
 fn is_plain_divisor(e: &Expr) -> bool {
     matches!(e, Expr::Const(by) if by.to_i128().is_some_and(|by| by != 0 && by != -1) && !matches!(by, Scalar::Bool(_)))
 }
 
-/// Whether it is the zero of floats that has no sign.
+/// Returns whether an expression is the positive zero of a float type.
 fn is_zero(e: &Expr) -> bool {
     match e {
         Expr::Const(Scalar::F32(x)) => x.to_bits() == 0,
@@ -319,10 +323,10 @@ fn is_zero(e: &Expr) -> bool {
     }
 }
 
-/// Operands on both sides of a symbol that groups to the left.
+/// Joins operands with a left-associative operator.
 fn join(symbol: &str, tight: Tight, a: Text, b: Text) -> Text {
     let (left, right) = match tight {
-        // Readers mix up which of these holds tighter.
+        // The relative precedence of these operators is easily mistaken.
         Tight::Bits => (Tight::Prefix, Tight::Prefix),
         Tight::Sum => (Tight::Sum, Tight::Product),
         _ => (Tight::Product, Tight::Prefix),
@@ -338,12 +342,12 @@ fn cast(to: Prim, a: Text) -> Text {
     Text(format!("({}){}", c_type(to), wrap(a, Tight::Atom)), Tight::Prefix)
 }
 
-/// The result of an operation that C does in `int` although its operands are narrower.
+/// Casts the result of an operation that C computes in `int` back to a narrower type.
 fn narrow(prim: Prim, text: Text) -> Text {
     if prim.is_int() && prim.bits() < 32 { cast(prim, text) } else { text }
 }
 
-/// The text, in parentheses unless it holds together at least so tightly.
+/// Returns the text, in parentheses if its precedence is below `at_least`.
 fn wrap(text: Text, at_least: Tight) -> String {
     let Text(text, tight) = text;
     if tight >= at_least { text } else { format!("({text})") }

@@ -1,25 +1,26 @@
-//! What is known of locals, so that comparisons can be written as the machine does them best.
+//! Facts about locals, which allow comparisons in their cheapest form.
 //!
-//! Merges compare coordinates with their minimum, `a == min(a, b)`: that is `a <= b`, which need not wait for the minimum.
-//! Where neither can be negative, a comparison without signs leaves its answer in the carry, which an addition takes from
-//! there: cursors of merges advance by such answers.
+//! Merges compare coordinates with their minimum: `a == min(a, b)` is `a <= b`, which need not wait
+//! for the minimum. If neither side can be negative, an unsigned comparison leaves its result in
+//! the carry flag, which an addition reads directly: the cursors of merges advance by such results.
 
 use crate::assembly::{BinaryOp, BufferClass, Expr, Function, Local, Stmt};
 use redpoll_logic::Prim;
 
-/// What is known at a point of a function.
+/// The facts at a point of a function.
 #[derive(Clone)]
 pub(in crate::emit) struct Facts {
-    /// For each local whether it is never negative, wherever it is read.
+    /// For each local, whether it is never negative wherever it is read.
     natural: Vec<bool>,
-    /// Locals that hold the minimum of two others.
+    /// Locals that are equal to the minimum of two others.
     minima: Vec<[Local; 3]>,
-    /// For each local whether it holds nothing but positions and coordinates, which no sum of theirs overflows.
+    /// For each local, whether its value is always computed from positions and coordinates, so that
+    /// sums do not overflow.
     positions: Vec<bool>,
 }
 
 impl Facts {
-    /// What holds throughout a function.
+    /// Collects the facts that are true throughout a function.
     pub(in crate::emit) fn new(function: &Function) -> Facts {
         let mut natural: Vec<bool> = function.locals.iter().map(|l| l.prim == Prim::I64).collect();
         natural[function.chunk.0.index()] = false;
@@ -30,12 +31,13 @@ impl Facts {
         Facts { natural, minima: Vec::new(), positions }
     }
 
-    /// Whether an `i64` is made of positions and coordinates alone.
+    /// Returns whether an `i64` is computed from positions and coordinates alone.
     pub(in crate::emit) fn is_position(&self, function: &Function, e: &Expr) -> bool {
         is_position(function, &self.positions, e)
     }
 
-    /// The two sides of `x <= y` that two equal things amount to, and whether neither can be negative.
+    /// Returns the two sides of `x <= y` if that is equivalent to `a == b`, and whether neither
+    /// side can be negative.
     pub(in crate::emit) fn as_at_most(&self, a: &Expr, b: &Expr) -> Option<(Local, Local, bool)> {
         let (Expr::Local(a), Expr::Local(b)) = (a, b) else { return None };
         let sides = |x: Local, least: Local| {
@@ -50,7 +52,7 @@ impl Facts {
         Some((x, y, self.natural[x.index()] && self.natural[y.index()]))
     }
 
-    /// Takes note of an assignment.
+    /// Records an assignment.
     pub(in crate::emit) fn assign(&mut self, function: &Function, local: Local, value: &Expr) {
         self.forget(local);
         if let Expr::Binary(BinaryOp::Min, a, b) = value
@@ -63,19 +65,19 @@ impl Facts {
         }
     }
 
-    /// Forgets what was known of a local.
+    /// Discards the facts about a local.
     pub(in crate::emit) fn forget(&mut self, local: Local) {
         self.minima.retain(|fact| !fact.contains(&local));
     }
 
-    /// Forgets what was known of all locals that statements assign.
+    /// Discards the facts about all locals that statements assign.
     pub(in crate::emit) fn forget_assigned(&mut self, stmts: &[Stmt]) {
         stmts.iter().for_each(|stmt| stmt.for_each_assigned(&mut |local| self.forget(local)));
     }
 }
 
-/// The locals to which all assigned values belong, by a rule that takes such locals for granted. All are taken for such but
-/// those that get something else, and what gets those.
+/// Returns the largest set of locals within `such` whose assigned values all satisfy a rule. The
+/// rule may assume the property of the locals in the set.
 fn all_that(function: &Function, mut such: Vec<bool>, rule: &dyn Fn(&[bool], &Expr) -> bool) -> Vec<bool> {
     loop {
         let before = such.clone();
@@ -102,7 +104,7 @@ fn all_that(function: &Function, mut such: Vec<bool>, rule: &dyn Fn(&[bool], &Ex
     }
 }
 
-/// Whether an `i64` is made of positions and coordinates, if the locals are that are taken for such.
+/// Returns whether an `i64` is computed from positions and coordinates, given the locals that are.
 fn is_position(function: &Function, positions: &[bool], e: &Expr) -> bool {
     match e {
         Expr::Const(value) => value.to_i128().is_some_and(|v| v.unsigned_abs() <= 1 << 32),
@@ -120,7 +122,7 @@ fn is_position(function: &Function, positions: &[bool], e: &Expr) -> bool {
     }
 }
 
-/// Whether an `i64` cannot be negative, if the locals cannot that are taken for natural.
+/// Returns whether an `i64` is never negative, given the locals that are not.
 fn is_natural(function: &Function, natural: &[bool], e: &Expr) -> bool {
     match e {
         Expr::Const(value) => value.to_i128().is_some_and(|v| v >= 0),

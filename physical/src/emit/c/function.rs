@@ -10,12 +10,12 @@ use crate::assembly::{BufferClass, BufferRole, Expr, Function, Stmt};
 use redpoll_logic::Prim;
 use std::fmt::Write;
 
-/// What of its tables a function uses.
+/// The entries of a function's tables that the body uses.
 pub(in crate::emit) struct Uses {
     pub(in crate::emit) buffers: Vec<bool>,
     pub(in crate::emit) grown: Vec<bool>,
     pub(in crate::emit) params: Vec<bool>,
-    /// Read, or assigned otherwise than by a loop, which declares its own variable.
+    /// Assigned by a statement other than a loop, which declares its own variable.
     pub(in crate::emit) locals: Vec<bool>,
 }
 
@@ -54,10 +54,10 @@ impl Uses {
     }
 }
 
-/// Writes a verified function, and its entry under the given name.
+/// Writes a verified function and its entry with the given name.
 ///
-/// Inputs are parameters of a function of their own: there the compiler believes that nothing else changes what they
-/// point to. Owned buffers are plain variables, since sorting and growth work on them from outside.
+/// Inputs are parameters of a separate function, so that the compiler relies on `restrict`. Owned
+/// buffers are plain variables, since sorting and growth change them from outside.
 pub(super) fn write(function: &Function, entry: &str, helpers: &mut Helpers, out: &mut String) {
     let (names, uses) = (Names::new(function), Uses::of(function));
     comment(function, &names, out);
@@ -100,7 +100,7 @@ pub(super) fn write(function: &Function, entry: &str, helpers: &mut Helpers, out
     );
 }
 
-/// The tables of the function, for readers.
+/// Writes the tables of the function as a comment.
 pub(in crate::emit) fn comment(function: &Function, names: &Names, out: &mut String) {
     let _ = writeln!(out, "// {}", one_line(&function.name));
     for (k, decl) in function.buffers.iter().enumerate() {
@@ -111,12 +111,12 @@ pub(in crate::emit) fn comment(function: &Function, names: &Names, out: &mut Str
     }
 }
 
-/// Names are anything; a comment is one line.
+/// Replaces characters that may not stand in a line comment.
 fn one_line(name: &str) -> String {
     name.chars().map(|c| if c.is_ascii_graphic() && c != '\\' { c } else { '?' }).collect()
 }
 
-/// Variables of one type stand together.
+/// Declares the variables, grouped by type.
 pub(in crate::emit) fn declare_locals(function: &Function, names: &Names, uses: &Uses, out: &mut String) {
     let chunk = [function.chunk.0.index(), function.chunk.1.index()];
     for prim in Prim::ALL {

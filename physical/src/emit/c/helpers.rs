@@ -1,6 +1,7 @@
-//! Operators that C lacks, or has with other edges: small functions in front of the kernels that use them.
+//! Helper functions for operators that C lacks or defines differently at the edges.
 //!
-//! Each states the row of the operator table that it is; the compiler folds what constants decide.
+//! Each helper states its row of the operator table. The compiler folds the branches that constants
+//! decide.
 
 use super::types::{c_type, greatest, least, unsigned};
 use crate::assembly::{BinaryOp, MathFn, UnaryOp};
@@ -8,12 +9,12 @@ use redpoll_logic::Prim;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// The language that text is for.
+/// The target language of the text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::emit) enum Dialect {
-    /// C11 with wrapping integers, by gcc or clang.
+    /// C11 with wrapping integers, for gcc or clang.
     C,
-    /// CUDA C++, where integers with a sign must not overflow and helpers are functions of the device.
+    /// CUDA C++, in which signed integers must not overflow and helpers are device functions.
     Cuda,
 }
 
@@ -24,12 +25,12 @@ pub(in crate::emit) struct Helpers {
 }
 
 impl Helpers {
-    /// No helpers yet.
+    /// Creates an empty set of helpers.
     pub(in crate::emit) fn new(dialect: Dialect) -> Helpers {
         Helpers { dialect, texts: BTreeMap::new() }
     }
 
-    /// The texts, sorted by name.
+    /// Returns the texts, sorted by name.
     pub(in crate::emit) fn texts(&self) -> impl Iterator<Item = &str> {
         self.texts.values().map(String::as_str)
     }
@@ -42,7 +43,7 @@ impl Helpers {
         name
     }
 
-    /// The name of the helper for an operator on two numbers of a type; all of them but `+ - * & | ^` may need one.
+    /// Returns the name of the helper for a binary operator on a type. `& | ^` need no helper.
     pub(in crate::emit) fn binary(&mut self, op: BinaryOp, prim: Prim) -> String {
         let verb = match op {
             BinaryOp::Min => "min",
@@ -65,7 +66,8 @@ impl Helpers {
         })
     }
 
-    /// The name of the helper for the minimum or maximum of floats in a fold, where each waits for the one before.
+    /// Returns the name of the helper for the minimum or maximum of floats in a fold, where each
+    /// step depends on the previous one.
     pub(in crate::emit) fn folded_choice(&mut self, op: BinaryOp, prim: Prim) -> String {
         if self.dialect == Dialect::Cuda {
             return self.binary(op, prim);
@@ -91,7 +93,7 @@ impl Helpers {
         })
     }
 
-    /// The name of the helper for `0 - x` of floats.
+    /// Returns the name of the helper for `0 - x` of floats.
     pub(in crate::emit) fn sub_from_zero(&mut self, prim: Prim) -> String {
         self.add(format!("rp_sub_from_zero_{prim}"), |name| {
             let ty = c_type(prim);
@@ -102,7 +104,7 @@ impl Helpers {
         })
     }
 
-    /// The name of the helper for the absolute value of an integer with a sign.
+    /// Returns the name of the helper for the absolute value of a signed integer.
     pub(in crate::emit) fn abs(&mut self, prim: Prim) -> String {
         let negated = negated(prim, self.dialect);
         self.add(format!("rp_abs_{prim}"), |name| {
@@ -114,7 +116,8 @@ impl Helpers {
         })
     }
 
-    /// The name of the helper for the negation of an integer with a sign, where a minus may overflow.
+    /// Returns the name of the helper for the negation of a signed integer, for dialects in which
+    /// minus may overflow.
     pub(in crate::emit) fn neg(&mut self, prim: Prim) -> String {
         let negated = negated(prim, self.dialect);
         self.add(format!("rp_neg_{prim}"), |name| {
@@ -123,7 +126,7 @@ impl Helpers {
         })
     }
 
-    /// The name of the helper that counts the zeros at an end of an integer.
+    /// Returns the name of the helper that counts the leading or trailing zeros of an integer.
     pub(in crate::emit) fn count_zeros(&mut self, op: UnaryOp, prim: Prim) -> String {
         self.add(format!("rp_{}_{prim}", op.name()), |name| {
             let (ty, bits, width) = (c_type(prim), unsigned(prim), prim.bits());
@@ -139,7 +142,7 @@ impl Helpers {
         })
     }
 
-    /// The name of the helper that casts floats to integers.
+    /// Returns the name of the helper that casts floats to integers.
     pub(in crate::emit) fn float_to_int(&mut self, from: Prim, to: Prim) -> String {
         let dialect = self.dialect;
         self.add(format!("rp_{to}_of_{from}"), |name| {
@@ -163,8 +166,8 @@ impl Helpers {
         })
     }
 
-    /// The name of the helper that calls a function of the mathematical library, the one that every engine calls; its
-    /// first argument is the frame.
+    /// Returns the name of the helper that calls a function of the mathematical library, the same
+    /// one as in all engines. Its first argument is the frame.
     pub(in crate::emit) fn math(&mut self, function: MathFn, prim: Prim) -> String {
         self.add(format!("rp_{}_{prim}", function.name()), |name| {
             let ty = c_type(prim);
@@ -180,12 +183,13 @@ impl Helpers {
     }
 }
 
-/// Where a function stands in the frame's table: those on `f64` at even numbers, those on `f32` behind each.
+/// Returns the index of a function in the table of the frame: the `f64` variant of each function is
+/// followed by the `f32` variant.
 pub(in crate::emit) fn math_index(function: MathFn, prim: Prim) -> usize {
     function as usize * 2 + usize::from(prim == Prim::F32)
 }
 
-/// The negation of `a`, wrapping.
+/// Returns the text of the wrapping negation of `a`.
 fn negated(prim: Prim, dialect: Dialect) -> String {
     match dialect {
         Dialect::C => "-a".into(),
@@ -221,12 +225,13 @@ fn integer(op: BinaryOp, prim: Prim, dialect: Dialect) -> String {
         BinaryOp::Mul => wrapped("*"),
         BinaryOp::Min => "a < b ? a : b".to_owned(),
         BinaryOp::Max => "a > b ? a : b".to_owned(),
-        // The quotient by -1 is a negation, which wraps, where the machine would trap.
+        // Division by -1 is a wrapping negation, for which the machine would trap.
         BinaryOp::Div if signed => format!("b == 0 ? 0 : b == -1 ? {negated} : a / b"),
         BinaryOp::Rem if signed => "b == 0 || b == -1 ? 0 : a % b".to_owned(),
         BinaryOp::Div => "b == 0 ? 0 : a / b".to_owned(),
         BinaryOp::Rem => "b == 0 ? 0 : a % b".to_owned(),
-        // Signs must not be shifted, and narrow types would be widened to one that has them.
+        // Left shifts of signed integers are undefined, and narrow types would be promoted to
+        // signed `int`.
         BinaryOp::Shl => format!("({number})b < {bits} ? ({ty})(({wide})a << b) : 0"),
         BinaryOp::Shr if signed => format!("({number})b < {bits} ? a >> b : a < 0 ? -1 : 0"),
         BinaryOp::Shr => format!("b < {bits} ? a >> b : 0"),
@@ -235,8 +240,9 @@ fn integer(op: BinaryOp, prim: Prim, dialect: Dialect) -> String {
     format!("    return {expr};\n")
 }
 
-/// Minimum and maximum without a branch: both ways to choose give the same but for zeros and NaN, where the bits of both
-/// together are right: the sign of either zero, and a NaN of any bits.
+/// Returns the body of a minimum or maximum without a branch. Both orders of the comparison choose
+/// the same value except for zeros and NaN. There the bitwise `or` of the two is right: a zero with
+/// the sign of either, and a NaN of any bits.
 fn float_choice(op: BinaryOp, prim: Prim) -> String {
     let (ty, bits) = (c_type(prim), unsigned(prim));
     let least = |a: &str, b: &str| {
@@ -247,7 +253,7 @@ fn float_choice(op: BinaryOp, prim: Prim) -> String {
     };
     match op {
         BinaryOp::Min => least("a", "b") + "    return x.value;\n",
-        // The greatest is the least of the numbers with other signs.
+        // The maximum is the negated minimum of the negated numbers.
         BinaryOp::Max => format!("    a = -a, b = -b;\n{}    return -x.value;\n", least("a", "b")),
         _ => unreachable!("C has the others"),
     }

@@ -1,14 +1,18 @@
-//! The optimizing tier: Assembly as C text, for a compiler that takes its time.
+//! The optimizing tier: Assembly as C text, for an optimizing compiler.
 //!
-//! [`emit`] prints all kernels of a plan as one translation unit. The text is for readers too: buffers and variables keep
-//! their names, and operators that C has are written as such. What keeps the bits equal to those of the other engines:
+//! [`emit`] prints all kernels of a plan as one translation unit. The text is readable: buffers and
+//! variables keep their names, and operators that C has are written as such. The following rules
+//! keep the bits equal to those of the other engines:
 //!
-//! - integers wrap (`-fwrapv`), and what is narrower than an `int` is cast back after each operation;
-//! - operators that are undefined or different somewhere in C (division, shifts by the width, casts of floats to integers,
-//!   minimum and maximum of floats) are helper functions that follow the operator table;
-//! - floats are not contracted (`-ffp-contract=off`), and sums keep their order; lane folds are written out lane by lane;
-//! - functions of the mathematical library are those that all engines call, through a table in the frame;
-//! - buffers have the types of their elements, and only inputs, which nobody changes, are `restrict`.
+//! - integers wrap (`-fwrapv`), and values narrower than `int` are cast back after each operation;
+//! - operators that C leaves undefined or defines differently (division, shifts by the width, casts
+//!   of floats to integers, minimum and maximum of floats) are helper functions that follow the
+//!   operator table;
+//! - floats are not contracted (`-ffp-contract=off`), and sums keep their order; lane folds are
+//!   written out lane by lane;
+//! - all engines call the same functions of the mathematical library, through a table in the frame;
+//! - buffers have the types of their elements, and only inputs, which are never modified, are
+//!   `restrict`.
 
 pub(super) mod expr;
 pub(super) mod facts;

@@ -1,9 +1,9 @@
-//! Names in C: what Assembly calls its buffers, parameters and locals, made into distinct identifiers.
+//! Names in C: distinct identifiers for the buffers, parameters and locals of Assembly.
 
 use crate::assembly::Function;
 use std::collections::HashSet;
 
-/// Words that are no names: those of the language, of the headers, and those that the text uses itself.
+/// Words that are not available as names: keywords, names of the headers, and names in the text.
 const RESERVED: &[&str] = &[
     "auto", "bool", "break", "case", "char", "const", "continue", "default", "do", "double", "else", "enum", "extern",
     "false", "float", "for", "goto", "if", "inline", "int", "long", "register", "restrict", "return", "short",
@@ -11,7 +11,7 @@ const RESERVED: &[&str] = &[
     "volatile", "while", "asm", "linux", "unix", "frame", "status",
 ];
 
-/// Endings of types of the headers.
+/// Suffix of type names of the headers.
 const TYPES: &str = "_t";
 
 /// The identifiers of a function.
@@ -22,16 +22,17 @@ pub(in crate::emit) struct Names {
 }
 
 impl Names {
-    /// Distinct identifiers; with each of them the ones that [`room`], [`end`], [`lane`] and their like make of it.
+    /// Creates distinct identifiers. The names that [`room`], [`end`], [`lane`] and similar
+    /// functions derive from them are distinct as well.
     pub(in crate::emit) fn new(function: &Function) -> Names {
         Names::beside(function, &[])
     }
 
-    /// The same, which are none of some more words that are no names either.
+    /// Creates identifiers that also differ from `words`.
     pub(in crate::emit) fn beside(function: &Function, words: &[&str]) -> Names {
         let mut taken: HashSet<String> = words.iter().map(|word| (*word).to_owned()).collect();
         let mut all = |names: &mut dyn Iterator<Item = &str>| {
-            // What has no name is called after its place in its table.
+            // Unnamed entries are named by their index in the table.
             let name = |(k, name): (usize, &str)| {
                 if name.is_empty() { fresh(&format!("v{k}"), &mut taken) } else { fresh(name, &mut taken) }
             };
@@ -45,58 +46,59 @@ impl Names {
     }
 }
 
-/// The variable that holds how many elements a buffer has room for, also for the macro `RP_GROW`. Two underscores stand in
-/// no other name.
+/// Returns the variable for the capacity of a buffer in elements, which the macro `RP_GROW` uses as
+/// well. Two adjacent underscores occur in derived names only.
 pub(in crate::emit) fn room(buffer: &str) -> String {
     format!("{buffer}__room")
 }
 
-/// The variable that holds the window of a buffer.
+/// Returns the variable for the window of a buffer.
 pub(in crate::emit) fn window(buffer: &str) -> String {
     format!("{buffer}__window")
 }
 
-/// The variable that holds how many elements a buffer was to have.
+/// Returns the variable for the number of elements that growth of a buffer asked for.
 pub(in crate::emit) fn asked(buffer: &str) -> String {
     format!("{buffer}__asked")
 }
 
-/// The variable that holds how many elements a window has in the memory of a block.
+/// Returns the variable for the length of a window's share of the memory of a block.
 pub(in crate::emit) fn share(buffer: &str) -> String {
     format!("{buffer}__share")
 }
 
-/// The variable that holds where a loop starts.
+/// Returns the variable for the lower bound of a loop.
 pub(in crate::emit) fn from(var: &str) -> String {
     format!("{var}__from")
 }
 
-/// The variable that holds where a loop ends.
+/// Returns the variable for the upper bound of a loop.
 pub(in crate::emit) fn end(var: &str) -> String {
     format!("{var}__end")
 }
 
-/// The variable that holds where the whole rounds of a lane fold end.
+/// Returns the variable for the end of the full rounds of a lane fold.
 pub(in crate::emit) fn whole(var: &str) -> String {
     format!("{var}__whole")
 }
 
-/// The variable that holds how many elements are left behind the whole rounds of a lane fold.
+/// Returns the variable for the number of elements after the full rounds of a lane fold.
 pub(in crate::emit) fn rest(var: &str) -> String {
     format!("{var}__rest")
 }
 
-/// The variable that holds one lane of a fold.
+/// Returns the variable for one lane of a fold.
 pub(in crate::emit) fn lane(acc: &str, number: usize) -> String {
     format!("{acc}__{number}")
 }
 
-/// Whether headers may define the name: their macros, such as `INT64_MAX` and `SIZE_MAX`, have no small letter.
+/// Returns whether headers may define the name: their macros, such as `INT64_MAX` and `SIZE_MAX`,
+/// have no lower-case letters.
 fn may_be_macro(name: &str) -> bool {
     name.len() > 1 && !name.contains(|c: char| c.is_ascii_lowercase())
 }
 
-/// An identifier for a name that is not taken yet; single letters and digits, no two underscores in a row.
+/// Returns an identifier for a name that is not taken yet: letters, digits and single underscores.
 fn fresh(name: &str, taken: &mut HashSet<String>) -> String {
     let mut base = String::new();
     for c in name.chars() {
@@ -125,7 +127,7 @@ fn fresh(name: &str, taken: &mut HashSet<String>) -> String {
 mod tests {
     use super::*;
 
-    /// Protects against two things of one name, and against words of C.
+    /// Names are distinct and differ from words of C.
     #[test]
     fn names_are_distinct_identifiers() {
         let mut taken = HashSet::new();

@@ -6,7 +6,7 @@ use super::types::{Typing, c_type, literal};
 use crate::assembly::{BinaryOp, Buffer, Expr, LaneFold, Local, Status, Stmt};
 use std::fmt::Write;
 
-/// Writes the statements of a function.
+/// A writer of the statements of a function.
 pub(in crate::emit) struct Stmts<'a> {
     pub(in crate::emit) exprs: Exprs<'a>,
     pub(in crate::emit) depth: usize,
@@ -17,7 +17,7 @@ impl Stmts<'_> {
     pub(in crate::emit) fn block(&mut self, stmts: &[Stmt]) {
         for stmt in stmts {
             self.stmt(stmt);
-            // What follows is never reached.
+            // The rest of the block is unreachable.
             if matches!(stmt, Stmt::Break | Stmt::Return(_)) {
                 break;
             }
@@ -28,7 +28,7 @@ impl Stmts<'_> {
         let _ = writeln!(self.out, "{:indent$}{text}", "", indent = 4 * self.depth);
     }
 
-    /// A head with its body in braces.
+    /// Writes a head and its body, without the closing brace.
     fn nest(&mut self, head: &str, body: impl FnOnce(&mut Self)) {
         self.line(&format!("{head} {{"));
         self.depth += 1;
@@ -103,8 +103,9 @@ impl Stmts<'_> {
         self.exprs.facts.assign(self.exprs.function, local, value);
     }
 
-    /// Bounds are evaluated once, so a bound that the body may change is kept. The loop declares its variable; bounds that
-    /// read another value of it are kept in front of that.
+    /// Writes a `for` loop. Its bounds are evaluated once, so a bound that the body may change is
+    /// kept in a variable. The loop declares its own variable; bounds that read an outer value of
+    /// the same name are kept before that declaration.
     fn for_loop(&mut self, var: Local, (lo, hi): (&Expr, &Expr), body: &[Stmt]) {
         let name = self.local(var);
         let (mut start, mut bound) = (self.exprs.value(lo), self.exprs.bound(hi));
@@ -127,7 +128,8 @@ impl Stmts<'_> {
         self.line("}");
     }
 
-    /// The body of a loop, which around other loops begins by looking whether the kernel is to stop.
+    /// Writes the body of a loop. A loop around other loops first polls whether the kernel is to
+    /// stop.
     fn rounds(&mut self, body: &[Stmt]) {
         if Stmt::any_loop(body) {
             self.line("RP_POLL();");
@@ -135,8 +137,9 @@ impl Stmts<'_> {
         self.block(body);
     }
 
-    /// The rounds of all lanes; the elements that are left, lane by lane; the lanes combined in halves. Lanes are variables,
-    /// which the compiler puts into vectors where the value allows it.
+    /// Writes a lane fold: full rounds of all lanes, then the remaining elements lane by lane, then
+    /// the combination of the lanes in halves. Lanes are variables, which the compiler keeps in
+    /// vectors where the value allows it.
     pub(in crate::emit) fn lanes(&mut self, fold: &LaneFold) {
         let (var, acc) = (self.local(fold.var), self.local(fold.acc));
         let prim = self.exprs.function.locals[fold.acc.index()].prim;
@@ -177,7 +180,7 @@ impl Stmts<'_> {
         self.line("}");
     }
 
-    /// Folds the element that is so far from the current one into its lane.
+    /// Folds the element at distance `number` from the current one into its lane.
     fn fold_lane(&mut self, fold: &LaneFold, number: usize, name: &str, head: &str) {
         self.exprs.lane = Some((fold.var, number));
         let folded = self.exprs.fold(fold.op, fold.acc, name, &fold.value);
@@ -191,12 +194,12 @@ impl Stmts<'_> {
     }
 }
 
-/// The enumerator of a status.
+/// Returns the enumerator of a status.
 pub(in crate::emit) fn status_name(status: Status) -> String {
     format!("RP_{}", status.name().to_uppercase())
 }
 
-/// Whether an expression has one value through a whole loop: it is made of constants, parameters, and locals that the
+/// Returns whether an expression is invariant in a loop: constants, parameters, and locals that the
 /// body does not assign.
 pub(in crate::emit) fn stays(e: &Expr, body: &[Stmt]) -> bool {
     let mut assigned = Vec::new();
@@ -208,7 +211,7 @@ pub(in crate::emit) fn stays(e: &Expr, body: &[Stmt]) -> bool {
         })
 }
 
-/// Whether an expression is a constant, a variable, or such a one and a constant.
+/// Returns whether an expression is a constant or a variable, or an operator on one and a constant.
 fn is_simple(e: &Expr) -> bool {
     let leaf = |e: &Expr| matches!(e, Expr::Const(_) | Expr::Local(_) | Expr::Param(_));
     match e {

@@ -1,8 +1,8 @@
-//! How primitive types and constants are written in C.
+//! Primitive types and constants in C.
 
 use redpoll_logic::{Prim, Scalar};
 
-/// The type of values of a primitive, in memory and in registers.
+/// Returns the C type of a primitive, in memory and in registers.
 pub(in crate::emit) fn c_type(prim: Prim) -> &'static str {
     match prim {
         Prim::Bool | Prim::U8 => "uint8_t",
@@ -18,7 +18,7 @@ pub(in crate::emit) fn c_type(prim: Prim) -> &'static str {
     }
 }
 
-/// The integer type without a sign of the same width.
+/// Returns the unsigned integer type of the same width.
 pub(in crate::emit) fn unsigned(prim: Prim) -> &'static str {
     match prim.bits() {
         1 | 8 => "uint8_t",
@@ -28,26 +28,26 @@ pub(in crate::emit) fn unsigned(prim: Prim) -> &'static str {
     }
 }
 
-/// The least value of an integer type, as a macro of `stdint.h` or 0.
+/// Returns the least value of an integer type, as a macro of `stdint.h` or 0.
 pub(in crate::emit) fn least(prim: Prim) -> String {
     if prim.is_signed() { format!("INT{}_MIN", prim.bits()) } else { "0".into() }
 }
 
-/// The greatest value of an integer type, as a macro of `stdint.h`.
+/// Returns the greatest value of an integer type, as a macro of `stdint.h`.
 pub(in crate::emit) fn greatest(prim: Prim) -> String {
     format!("{}INT{}_MAX", if prim.is_signed() { "" } else { "U" }, prim.bits())
 }
 
-/// Whether a constant must have its own type, or takes the type of what stands around it.
+/// The type that the text of a constant has in C.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::emit) enum Typing {
-    /// Its own: the text alone decides about the width of arithmetic.
+    /// The constant's own type: the text alone determines the width of arithmetic.
     Exact,
-    /// Whatever has the value: an assignment, a parameter or the other operand converts it.
+    /// Any type that has the value: an assignment, a parameter or the other operand converts it.
     Weak,
 }
 
-/// A constant, and whether it starts with a sign.
+/// Returns the text of a constant, and whether it starts with a sign.
 pub(in crate::emit) fn literal(value: &Scalar, typing: Typing) -> (String, bool) {
     let text = match value {
         Scalar::Bool(v) => v.to_string(),
@@ -59,7 +59,7 @@ pub(in crate::emit) fn literal(value: &Scalar, typing: Typing) -> (String, bool)
     (text, signed)
 }
 
-/// The shortest text that reads back as the same number.
+/// Returns the shortest text that reads back as the same number.
 fn float(value: f64, digits: String, suffix: &str) -> String {
     let (sign, builtin) = (if value.is_sign_negative() { "-" } else { "" }, suffix);
     if value.is_nan() {
@@ -71,7 +71,8 @@ fn float(value: f64, digits: String, suffix: &str) -> String {
     }
 }
 
-/// Of types up to 32 bits a number has the type that arithmetic is done in, `int`, or `unsigned` with a suffix.
+/// Returns the text of an integer. Types up to 32 bits are computed in `int`, or in `unsigned` with
+/// a suffix.
 fn integer(value: &Scalar, typing: Typing) -> String {
     let prim = value.prim().expect("constants of Assembly are primitives");
     let number = value.to_i128().expect("integers have integral values");
@@ -92,7 +93,7 @@ fn integer(value: &Scalar, typing: Typing) -> String {
 mod tests {
     use super::*;
 
-    /// Protects constants from the type that C would give them.
+    /// Constants have the intended types in C.
     #[test]
     fn constants_have_their_types() {
         let check = |value: Scalar, exact: &str, weak: &str| {

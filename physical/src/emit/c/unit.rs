@@ -9,12 +9,12 @@ use crate::run::Signature;
 use std::fmt::Write;
 use std::sync::Arc;
 
-/// The name under which a unit exports its kernel of that number.
+/// Returns the name under which a unit exports the kernel with this number.
 pub fn entry_name(number: usize) -> String {
     format!("redpoll_kernel_{number}")
 }
 
-/// What every unit starts with: the calling convention of kernels, as in `run::frame`.
+/// The head of every unit: the calling convention of kernels, as in `run::frame`.
 pub(super) const HEAD: &str = "\
 #include <stdbool.h>
 #include <stdint.h>
@@ -75,19 +75,21 @@ typedef struct {
 } rp_frame;
 ";
 
-/// Goes up when kernels of older texts cannot be called any more.
+/// Version of the calling convention; increased when kernels of older texts can no longer be
+/// called.
 const CONVENTION: u32 = 2;
 
-/// The line of a unit that says for which kernels it was made: their buffers and parameters decide.
+/// Returns the line of a unit that identifies the buffers and parameters of its kernels.
 pub(super) fn interface(signatures: &[Arc<Signature>]) -> String {
     let hash = blake3::hash(format!("{CONVENTION} {signatures:?}").as_bytes()).to_hex();
     format!("// Kernels of redpoll, interface {}.", &hash[..16])
 }
 
-/// The text of functions as one translation unit; the kernel of function `k` is exported as [`entry_name`]`(k)`.
+/// Prints functions as one translation unit; the kernel of function `k` is exported as
+/// [`entry_name`]`(k)`.
 ///
 /// # Errors
-/// [`Error::InvalidAssembly`] when the verifier rejects a function.
+/// [`Error::InvalidAssembly`] if the verifier rejects a function.
 pub fn emit(functions: &[&Function]) -> Result<String, Error> {
     let mut helpers = Helpers::new(Dialect::C);
     let mut kernels = String::new();

@@ -1,13 +1,15 @@
 //! The cache of compiled kernels on disk.
 //!
-//! In the folder of the cache an entry is a folder named by its key, which holds one file, a library or a note, named by the
-//! checksum of its bytes. Both appear by renaming, so that a reader sees a whole library or none, whatever other processes
-//! do and wherever they are killed. What does not match its checksum is removed. Entries that were not used for the longest
-//! time go first when the folder grows beyond its limit.
+//! An entry is a folder named by its key, inside the folder of the cache. The entry holds one file,
+//! a library or a note, named by the checksum of its bytes. Both appear by renaming, so a reader
+//! sees a complete file or none, whatever other processes do and wherever they are killed. A file
+//! that does not match its checksum is removed. When the cache exceeds its limit, the least
+//! recently used entries are removed first.
 //!
-//! The folder may hold other things, which are left alone: only what has the name of an entry, of its file or of a work
-//! folder, is of that kind and belongs to this user is loaded, removed or changed. Code that others could have put there is
-//! not loaded: folder, entry and file must belong to this user, and others must not be able to write them.
+//! The folder may contain other things, which stay untouched. The cache only loads, removes or
+//! changes files and folders that have the name of an entry, of its file or of a work folder, are
+//! of that kind and belong to this user. Code that other users could have written is not loaded:
+//! folder, entry and file must belong to this user and must not be writable by others.
 
 use super::owner::{RANDOM, Trust, make_private, private_file, private_folder, trust};
 use super::{is_checksum, is_key};
@@ -18,9 +20,9 @@ use std::sync::OnceLock;
 use std::time::{Duration, SystemTime};
 use tempfile::TempDir;
 
-/// How names of folders start that compilations work in.
+/// Prefix of the names of folders that compilations work in.
 const WORK: &str = "redpoll-work-";
-/// Folders of compilations that were killed are removed after this time.
+/// Age from which the folder of a killed compilation is removed.
 const STALE: Duration = Duration::from_secs(3600);
 
 /// A folder of entries.
@@ -28,11 +30,11 @@ const STALE: Duration = Duration::from_secs(3600);
 pub(in crate::emit) struct Disk {
     folder: PathBuf,
     limit: u64,
-    /// Why an entry was not used, the first time that one was not.
+    /// The reason why an entry was first refused.
     refused: OnceLock<String>,
 }
 
-/// What a folder holds.
+/// An entry, for the removal of the least recently used ones.
 struct Entry {
     path: PathBuf,
     bytes: u64,
@@ -40,10 +42,11 @@ struct Entry {
 }
 
 impl Disk {
-    /// The cache in a folder, which is made if need be, of at most that many bytes.
+    /// Opens the cache in a folder, which is created if absent, with a limit of `limit` bytes.
     ///
     /// # Errors
-    /// Why the folder cannot be used: it cannot be made, it belongs to another user, or others can write it.
+    /// The reason why the folder cannot be used: it cannot be created, it belongs to another user,
+    /// or others can write to it.
     pub(in crate::emit) fn open(folder: &Path, limit: u64) -> Result<Disk, String> {
         let named = |e: io::Error| format!("the cache folder {} cannot be used: {e}", folder.display());
         make_private(folder).map_err(named)?;
@@ -51,17 +54,17 @@ impl Disk {
         Ok(Disk { folder: folder.to_owned(), limit, refused: OnceLock::new() })
     }
 
-    /// A folder to compile in, from where a library can be renamed into the cache.
+    /// Creates a folder to compile in, from which a library can be renamed into the cache.
     pub(in crate::emit) fn work_folder(&self) -> io::Result<TempDir> {
         private_folder(WORK, &self.folder)
     }
 
-    /// Why an entry that is there was not used.
+    /// Returns the reason why an existing entry was refused.
     pub(in crate::emit) fn refused(&self) -> Option<&str> {
         self.refused.get().map(String::as_str)
     }
 
-    /// The library of a key, if there is one and it is what was written.
+    /// Returns the intact file of a key, if there is one.
     pub(in crate::emit) fn find(&self, key: &str) -> Option<PathBuf> {
         let entry = self.folder.join(key);
         fs::symlink_metadata(&entry).ok()?;
@@ -72,7 +75,7 @@ impl Disk {
             }
             let whole = fs::read(&path).is_ok_and(|bytes| path.file_name() == Some(file_name(&bytes).as_ref()));
             if whole {
-                // When it was last used; not being able to say so is no fault.
+                // Records the time of the last use; a failure is harmless.
                 let _ = fs::File::open(&entry).and_then(|f| f.set_modified(SystemTime::now()));
                 return Some(path);
             }
@@ -85,10 +88,12 @@ impl Disk {
         let _ = self.refused.set(format!("{} in the cache of kernels is not used: {why}", path.display()));
     }
 
-    /// Moves a library into the cache; where it is then. Of two at the same time the later one stays.
+    /// Moves a library into the cache and returns its new path. Of two concurrent moves the later
+    /// one stays.
     ///
     /// # Errors
-    /// When the system refuses, or what has the name of the entry is not to be trusted.
+    /// The error of the file system, or the reason why an existing entry of that name is not
+    /// trusted.
     pub(in crate::emit) fn keep(&self, key: &str, library: &Path) -> io::Result<PathBuf> {
         debug_assert!(is_key(key), "{key} is not recognized as a key");
         let entry = self.folder.join(key);
@@ -101,23 +106,24 @@ impl Disk {
         Ok(target)
     }
 
-    /// The text that is noted under a key, if there is one and it is what was written.
+    /// Returns the text noted under a key, if there is an intact one.
     pub(in crate::emit) fn note(&self, key: &str) -> Option<String> {
         fs::read_to_string(self.find(key)?).ok()
     }
 
-    /// Notes a text under a key, in place of an earlier one.
+    /// Notes a text under a key, replacing an earlier one.
     pub(in crate::emit) fn keep_note(&self, key: &str, text: &str) -> io::Result<()> {
         let work = self.work_folder()?;
         let file = work.path().join("note");
         fs::write(&file, text)?;
-        // A reader that looks in between finds nothing.
+        // A reader finds nothing until the new note is in place.
         remove(&self.folder.join(key));
         self.keep(key, &file).map(drop)
     }
 
-    /// Removes what was not used for the longest time until three quarters of the limit are left, if the limit is exceeded,
-    /// and what killed compilations have left. Other processes may do the same; what is gone is gone.
+    /// Removes stale work folders. If the limit is exceeded, also removes the least recently used
+    /// entries until three quarters of the limit remain. Other processes may do so at the same
+    /// time; failures are ignored.
     fn shrink(&self) {
         let now = SystemTime::now();
         let mut entries = Vec::new();
@@ -153,26 +159,26 @@ impl Disk {
     }
 }
 
-/// Whether that is how names of work folders end.
+/// Returns whether `end` has the form of the random end of a work folder's name.
 fn is_random(end: &str) -> bool {
     end.len() == RANDOM && end.bytes().all(|b| b.is_ascii_alphanumeric())
 }
 
-/// The files of an entry, and nothing else that may be there.
+/// Returns the files of an entry, skipping anything else in its folder.
 fn files(entry: &Path) -> impl Iterator<Item = PathBuf> {
     let ours = |name: &str| name.strip_suffix(std::env::consts::DLL_SUFFIX).is_some_and(is_checksum);
     let found = fs::read_dir(entry).into_iter().flatten().flatten();
     found.filter(move |f| f.file_name().to_str().is_some_and(ours)).map(|f| f.path())
 }
 
-/// Removes an entry, or of what only has the name of one what was put there.
+/// Removes the entry's own files, and its folder if nothing else is in it.
 fn remove(entry: &Path) {
     files(entry).filter(|file| trust(file, Trust::Owned).is_ok()).for_each(|file| drop(fs::remove_file(file)));
-    // Where something else is left, the folder stays.
+    // The folder stays if anything else is left in it.
     let _ = fs::remove_dir(entry);
 }
 
-/// The name of a library with that content.
+/// Returns the file name of a library with these bytes.
 fn file_name(bytes: &[u8]) -> String {
     format!("{}{}", blake3::hash(bytes).to_hex(), std::env::consts::DLL_SUFFIX)
 }

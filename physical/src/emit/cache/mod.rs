@@ -1,4 +1,4 @@
-//! Where compiled kernels are kept between processes, whatever compiled them.
+//! Storage of compiled kernels between processes, for all compilers.
 
 mod disk;
 mod owner;
@@ -10,41 +10,43 @@ pub(super) use owner::private_folder;
 
 use std::path::PathBuf;
 
-/// The size that the cache on disk may grow to.
+/// Size limit of the cache on disk, in bytes.
 pub(super) const MOST_BYTES: u64 = 256 << 20;
 
-/// Where compiled kernels are kept between processes.
+/// The folder of compiled kernels that are kept between processes.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub enum CacheFolder {
-    /// In the user's cache folder, or where the environment variable `REDPOLL_CACHE` says: a folder, or `off`.
+    /// The user's cache folder, unless the environment variable `REDPOLL_CACHE` has another folder,
+    /// or `off`.
     #[default]
     User,
-    /// In that folder.
+    /// A given folder.
     At(PathBuf),
-    /// Nowhere.
+    /// No cache on disk.
     Off,
 }
 
-/// The cache on disk, of at most so many bytes, or why it cannot be used; `None` when there is to be none.
+/// Opens the cache on disk, of at most `limit` bytes; the error is the reason why the folder cannot
+/// be used. Returns `None` if there is to be no cache.
 pub(super) fn open(cache: &CacheFolder, limit: u64) -> Option<Result<Disk, String>> {
     Some(folder(cache)?.and_then(|folder| Disk::open(&folder, limit)))
 }
 
-/// What an entry is for, as its name begins.
+/// The kind of an entry, which determines the prefix of its name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Kind {
     /// A library of kernels.
     Kernels,
-    /// What is known of a C compiler.
+    /// A note on a C compiler.
     Compiler,
     /// The PTX of a unit.
     Ptx,
 }
 
-/// The kinds and how the names of their entries begin.
+/// The kinds with the prefixes of their entries' names.
 const KINDS: [(Kind, &str); 3] = [(Kind::Kernels, "kernels-"), (Kind::Compiler, "compiler-"), (Kind::Ptx, "ptx-")];
 
-/// The key of what this version of the crate makes of some texts.
+/// Returns the key of the result that this version of the crate computes from some texts.
 pub(super) fn key<const N: usize>(kind: Kind, texts: [&str; N]) -> String {
     let mut hash = blake3::Hasher::new();
     for text in [env!("CARGO_PKG_VERSION")].iter().chain(&texts) {
@@ -55,18 +57,19 @@ pub(super) fn key<const N: usize>(kind: Kind, texts: [&str; N]) -> String {
     format!("{prefix}{}", hash.finalize().to_hex())
 }
 
-/// Whether that is the name of an entry; earlier versions named libraries by the hash alone.
+/// Returns whether `name` is the name of an entry. Earlier versions named libraries by the hash
+/// alone.
 fn is_key(name: &str) -> bool {
     let hash = KINDS.iter().find_map(|(_, prefix)| name.strip_prefix(prefix)).unwrap_or(name);
     is_checksum(hash)
 }
 
-/// Whether that is a hash as keys and names of files have it.
+/// Returns whether `text` has the form of a hash in keys and names of files.
 fn is_checksum(text: &str) -> bool {
     text.len() == 2 * blake3::OUT_LEN && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
 }
 
-/// The folder of the cache on disk; `None` when there is to be none.
+/// Returns the folder of the cache on disk; `None` if there is to be no cache.
 fn folder(cache: &CacheFolder) -> Option<Result<PathBuf, String>> {
     match cache {
         CacheFolder::Off => None,

@@ -1,25 +1,26 @@
-//! Whom folders and files of the cache belong to: what others could have written is not loaded.
+//! Ownership of folders and files of the cache: nothing that other users could have written is
+//! loaded.
 
 use std::fs;
 use std::io;
 use std::path::Path;
 use tempfile::TempDir;
 
-/// How many letters and digits names of new folders end with.
+/// Number of random letters and digits at the end of the names of new folders.
 pub(super) const RANDOM: usize = 6;
 
-/// What something on disk must be.
+/// Requirements on a file or folder.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Trust {
-    /// A folder of this user that nobody else can write.
+    /// A folder of this user that nobody else can write to.
     Folder,
-    /// A file of this user that nobody else can write.
+    /// A file of this user that nobody else can write to.
     File,
-    /// A folder or file of this user, no link.
+    /// A folder or file of this user, not a link.
     Owned,
 }
 
-/// Makes a folder that nobody else can write or read; one that is there stays as it is.
+/// Creates a folder that nobody else can read or write; an existing folder stays as it is.
 #[cfg(unix)]
 pub(super) fn make_private(folder: &Path) -> io::Result<()> {
     use std::os::unix::fs::DirBuilderExt;
@@ -31,7 +32,7 @@ pub(super) fn make_private(folder: &Path) -> io::Result<()> {
     fs::create_dir_all(folder)
 }
 
-/// A new folder with a name that begins so, which nobody else can write or read whatever the mask of modes says.
+/// Creates a folder with this prefix that nobody else can read or write, independent of the umask.
 pub(in crate::emit) fn private_folder(prefix: &str, within: &Path) -> io::Result<TempDir> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(prefix).rand_bytes(RANDOM);
@@ -43,7 +44,7 @@ pub(in crate::emit) fn private_folder(prefix: &str, within: &Path) -> io::Result
     builder.tempdir_in(within)
 }
 
-/// Takes a file from everybody else, whatever the mask of modes says.
+/// Makes a file private to this user, independent of the umask.
 #[cfg(unix)]
 pub(super) fn private_file(file: &Path) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt;
@@ -55,10 +56,10 @@ pub(super) fn private_file(_: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Checks that something on disk is what it must be.
+/// Checks that a file or folder meets the requirements.
 ///
 /// # Errors
-/// What it is instead.
+/// The requirement that is violated.
 #[cfg(unix)]
 pub(super) fn trust(path: &Path, trust: Trust) -> io::Result<()> {
     use std::os::unix::fs::MetadataExt;

@@ -1,11 +1,11 @@
-//! What the cache loads, removes and changes: its own, and nothing else.
+//! The cache loads, removes and changes its own files only.
 
 use super::{Disk, Kind, key};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// Keeps a library of some bytes under the key of a text.
+/// Keeps a library under the key of a text, with bytes that depend on the text.
 fn keep(disk: &Disk, text: &str) -> PathBuf {
     let work = disk.work_folder().unwrap();
     let library = work.path().join("library");
@@ -17,7 +17,7 @@ fn found(disk: &Disk, text: &str) -> bool {
     disk.find(&key(Kind::Kernels, [text])).is_some()
 }
 
-/// Everything below a folder, with the modes of folders.
+/// Lists everything below a folder, with its modes.
 fn listing(folder: &Path) -> Vec<String> {
     let mut all = Vec::new();
     for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
@@ -35,8 +35,7 @@ fn age(path: &Path) {
     fs::File::open(path).unwrap().set_modified(long_ago).unwrap();
 }
 
-/// Protects a folder that has other things in it: they stay when the cache is shrunk, whatever they are called, and so do
-/// the modes.
+/// Other files and folders stay when the cache shrinks, with any names, and so do their modes.
 #[test]
 fn other_things_in_the_folder_stay() {
     let folder = tempfile::tempdir().unwrap();
@@ -56,7 +55,7 @@ fn other_things_in_the_folder_stay() {
     let before = listing(folder.path());
 
     let disk = Disk::open(folder.path(), 1000).unwrap();
-    // Something else that has come into an entry.
+    // A foreign file in an entry.
     let entry = keep(&disk, "a").parent().unwrap().to_owned();
     fs::write(entry.join("notes"), "mine").unwrap();
     age(&entry);
@@ -72,7 +71,7 @@ fn other_things_in_the_folder_stay() {
     assert_eq!(std::os::unix::fs::MetadataExt::mode(&fs::metadata(folder.path()).unwrap()) & 0o7777, 0o755);
 }
 
-/// Protects from code that others may have written.
+/// Code that others may have written is not loaded.
 #[cfg(unix)]
 #[test]
 fn what_others_can_write_is_not_used() {
@@ -110,7 +109,7 @@ fn what_others_can_write_is_not_used() {
             chown(path, Some(0), None).unwrap();
         }
     }
-    // Links lead anywhere.
+    // Links are not followed.
     let elsewhere = tempfile::tempdir().unwrap();
     let moved = elsewhere.path().join("entry");
     fs::rename(entry, &moved).unwrap();

@@ -7,7 +7,7 @@ use crate::assembly::eval::BinaryFn;
 use crate::grid::WARP;
 
 impl Machine<'_> {
-    /// The part that a lane has in a fold, or all of it.
+    /// Folds a lane's own elements, or all elements if each lane runs the whole fold.
     pub(super) fn fold(&mut self, team: usize, number: usize, fold: &Fold) -> Result<(), Fault> {
         let (lo, hi) = (self.eval(team, number, &fold.lo)? as i64, self.eval(team, number, &fold.hi)? as i64);
         let lanes = self.program.grid.lanes as usize;
@@ -31,7 +31,7 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// The lanes of a warp have all come to the end of a fold.
+    /// Combines a fold for a team of one warp, once all lanes have reached its end.
     pub(super) fn fold_together(&mut self, team: usize, fold: &Fold) {
         let lanes = &mut self.teams[team].lanes;
         let parts = (0..fold.lanes).map(|part| lanes[part % lanes.len()].parts[part]).collect();
@@ -41,7 +41,8 @@ impl Machine<'_> {
         }
     }
 
-    /// Shows the other warps what a lane has of a fold: its parts combined in halves, as far as these are its own.
+    /// Publishes a lane's partial result of a fold to the other warps, after combining the lane's
+    /// own parts in halves.
     pub(super) fn show(&mut self, team: usize, number: usize, fold: &Fold) -> Result<(), Fault> {
         let lanes = self.program.grid.lanes as usize;
         let mut parts = self.lane(team, number).parts.clone();
@@ -52,7 +53,7 @@ impl Machine<'_> {
         self.show_one(team, number, part)
     }
 
-    /// Takes what all lanes have shown of a fold.
+    /// Combines the partial results that all lanes have published.
     pub(super) fn take(&mut self, team: usize, number: usize, fold: &Fold) -> Result<(), Fault> {
         let whole = self.taken(team, number, (fold.op, fold.lanes))?;
         let acc = &mut self.lane(team, number).locals[fold.acc];
@@ -60,7 +61,7 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// A lane folds from identities on, and keeps what there was before.
+    /// Saves the accumulators of a lane and sets them to identities.
     pub(super) fn apart(&mut self, team: usize, number: usize, parts: &[Part]) {
         let lane = self.lane(team, number);
         for part in parts {
@@ -68,7 +69,8 @@ impl Machine<'_> {
         }
     }
 
-    /// The lanes of a warp have all come to where what they have folded apart comes together.
+    /// Combines the folds of a spread loop for a team of one warp, once all lanes have left the
+    /// loop.
     pub(super) fn parts_together(&mut self, team: usize, parts: &[Part]) {
         let lanes = &mut self.teams[team].lanes;
         for part in parts {
@@ -77,13 +79,13 @@ impl Machine<'_> {
         }
     }
 
-    /// Shows the other warps what a lane has folded apart.
+    /// Publishes a lane's accumulator of a spread loop to the other warps.
     pub(super) fn show_part(&mut self, team: usize, number: usize, part: Part) -> Result<(), Fault> {
         let value = self.lane(team, number).locals[part.acc];
         self.show_one(team, number, value)
     }
 
-    /// Takes what all lanes have shown of what they have folded apart.
+    /// Combines the accumulators of a spread loop that all lanes have published.
     pub(super) fn take_part(&mut self, team: usize, number: usize, part: Part) -> Result<(), Fault> {
         let whole = self.taken(team, number, (part.op, usize::MAX))?;
         let lane = self.lane(team, number);
@@ -96,8 +98,8 @@ impl Machine<'_> {
         self.teams[team].shown.store(&self.shown, number as i64, value, who)
     }
 
-    /// What so many lanes at most have shown: each warp combines all of it, so a lane reads what those of its number in all warps
-    /// have.
+    /// Combines the values that up to `most` lanes have published. Each warp combines all values,
+    /// so a lane reads those at its own number in all warps.
     fn taken(&mut self, team: usize, number: usize, (op, most): (BinaryFn, usize)) -> Result<u64, Fault> {
         let who = self.who(team, number);
         let Team { shown, lanes, .. } = &mut self.teams[team];
@@ -109,7 +111,7 @@ impl Machine<'_> {
     }
 }
 
-/// Lanes of a fold combined in halves.
+/// Combines the lanes of a fold in halves.
 fn combined(mut parts: Vec<u64>, op: BinaryFn) -> u64 {
     while parts.len() > 1 {
         halve(&mut parts, op);

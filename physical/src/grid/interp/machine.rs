@@ -1,4 +1,4 @@
-//! Teams and lanes: which of them goes on next is drawn.
+//! Teams and lanes, scheduled at random.
 
 use super::memory::{Access, Who, Window};
 use super::ops::{Asking, Op, Rounds};
@@ -10,49 +10,49 @@ use redpoll_logic::{Prim, Scalar};
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 
-/// The most steps that a lane takes in a row.
+/// Maximum number of steps that a lane takes in a row.
 const MOST_IN_A_ROW: u64 = 12;
 
-/// A launch on its way.
+/// The state of a launch.
 pub(super) struct Machine<'a> {
     pub(super) program: &'a Program,
     inputs: &'a Invocation,
     chunks: &'a [Range<i64>],
     sections: &'a [Range<i64>],
     arena: Vec<Window>,
-    /// For each buffer where its windows are in the arena.
+    /// For each buffer, the indices of its windows in the arena.
     slots: Vec<Vec<usize>>,
     pub(super) teams: Vec<Team>,
-    /// For each chunk how it ended.
+    /// The outcome of each chunk.
     ends: Vec<Option<End>>,
     steps: u64,
     random: u64,
-    /// What lanes show each other, for the words of faults.
+    /// The declaration of the exchange buffer between lanes, for messages of faults.
     pub(super) shown: BufferDecl,
-    /// The rounds of shared loops by lane.
+    /// Number of rounds of spread loops by lane.
     #[cfg(test)]
     rounds: Vec<u64>,
 }
 
 /// Lanes that wait for each other.
 pub(super) struct Team {
-    /// The chunk that it is at.
+    /// The chunk that the team runs.
     chunk: usize,
     passed: u32,
     pub(super) lanes: Vec<Lane>,
-    /// What the lanes of several warps show each other.
+    /// The exchange buffer between the lanes of several warps.
     pub(super) shown: Window,
 }
 
 pub(super) struct Lane {
     at: usize,
     pub(super) locals: Vec<u64>,
-    /// Where its buffers are in the arena.
+    /// The index in the arena of each buffer's window.
     view: Vec<usize>,
     pub(super) state: State,
-    /// What it brings to a fold.
+    /// The lane's partial results of a fold.
     pub(super) parts: Vec<u64>,
-    /// Whether it has left a loop because the launch is to end.
+    /// Set when the lane has left a loop because the launch is cancelled.
     stopped: bool,
 }
 
@@ -64,7 +64,7 @@ pub(super) enum State {
     Ended(End),
 }
 
-/// What expressions of a lane read.
+/// The memory that expressions of a lane read.
 struct View<'m> {
     inputs: &'m Invocation,
     arena: &'m mut [Window],
@@ -167,7 +167,7 @@ impl<'a> Machine<'a> {
             let drawn = self.below(busy.len() as u64) as usize;
             let team = busy[drawn];
             let mut lane = self.below(lanes as u64) as usize;
-            // The next one that can go on.
+            // The first lane from the drawn one on that can run.
             let runs = |team: &Team, lane: usize| team.lanes[lane].state == State::Runs;
             let next = (0..lanes).map(|k| (lane + k) % lanes).find(|lane| runs(&self.teams[team], *lane));
             match next {
@@ -207,7 +207,7 @@ impl<'a> Machine<'a> {
         })
     }
 
-    /// Whether results that are handed out as they lie have all been made.
+    /// Checks that results that are returned without a copy are fully initialized.
     fn check_results(&self) -> Result<(), Fault> {
         let grid = &self.program.grid;
         for (k, (decl, place)) in grid.function.buffers.iter().zip(&grid.places).enumerate() {
@@ -220,8 +220,8 @@ impl<'a> Machine<'a> {
         Ok(())
     }
 
-    /// A number below `n`. Source: G. L. Steele, D. Lea, C. H. Flood, "Fast splittable pseudorandom number generators",
-    /// 2014 (SplitMix64).
+    /// Returns a random number below `n`. Source: G. L. Steele, D. Lea, C. H. Flood, "Fast
+    /// splittable pseudorandom number generators", 2014 (SplitMix64).
     fn below(&mut self, n: u64) -> u64 {
         self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.random;
@@ -230,7 +230,7 @@ impl<'a> Machine<'a> {
         (z ^ (z >> 31)) % n
     }
 
-    /// The window of a buffer for a chunk of a team.
+    /// Returns the window of a buffer for the current chunk of a team, as buffer and number.
     fn slot(&self, buffer: usize, team: usize) -> Option<(usize, usize)> {
         let number = match self.program.grid.places[buffer] {
             Place::Input => return None,
@@ -241,7 +241,7 @@ impl<'a> Machine<'a> {
         Some((buffer, number))
     }
 
-    /// Sets the lanes of a team to a step from which its chunk begins.
+    /// Sets the lanes of a team to step `at`, at the start of the team's chunk.
     fn begin(&mut self, team: usize, at: usize) {
         let function = &self.program.grid.function;
         let view: Vec<usize> = (0..function.buffers.len())
@@ -249,7 +249,7 @@ impl<'a> Machine<'a> {
             .collect();
         let chunk = &self.chunks[self.teams[team].chunk];
         for lane in &mut self.teams[team].lanes {
-            // What a lane has left in its locals is nothing for the next chunk.
+            // Locals do not carry values from one chunk to the next.
             lane.locals = vec![0xdead_beef; self.program.code.locals];
             lane.locals[function.chunk.0.index()] = chunk.start as u64;
             lane.locals[function.chunk.1.index()] = chunk.end as u64;
@@ -262,7 +262,7 @@ impl<'a> Machine<'a> {
         Who { team: team as u32, lane: lane as u32, passed: self.teams[team].passed }
     }
 
-    /// The value of an expression for a lane.
+    /// Evaluates an expression for a lane.
     pub(super) fn eval(&mut self, team: usize, lane: usize, node: &Node) -> Result<u64, Fault> {
         let who = self.who(team, lane);
         let Lane { locals, view, .. } = &self.teams[team].lanes[lane];
@@ -274,7 +274,7 @@ impl<'a> Machine<'a> {
         &mut self.teams[team].lanes[lane]
     }
 
-    /// Whether the launch is to end by now.
+    /// Returns whether the launch is cancelled.
     fn is_cancelled(&self) -> bool {
         self.steps >= self.program.cancelled_at || self.inputs.limits().cancel.load(Ordering::Relaxed)
     }
@@ -290,7 +290,7 @@ impl<'a> Machine<'a> {
         self.rounds[lane] += u64::from(taken && rounds == Rounds::Own);
     }
 
-    /// One step of a lane that runs.
+    /// Runs one step of a lane.
     fn step(&mut self, team: usize, number: usize) -> Result<(), Fault> {
         self.count_step()?;
         let program = self.program;
@@ -424,11 +424,12 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// Whether a window that is to be so long has to leave the memory of its block, and may.
+    /// Returns whether a window that grows to `len` outgrows the memory of its block and fits
+    /// outside.
     fn has_to_move(&mut self, team: usize, lane: usize, buffer: Buffer, len: usize) -> bool {
         let (window, ..) = self.window(buffer, team, lane);
         let Some(outside) = window.outside.filter(|_| len > window.room) else { return false };
-        // Who has no room outside either says so, and ends.
+        // Without capacity outside, growth ends the chunk.
         let fits = len <= self.arena[outside].room;
         if fits {
             let (window, ..) = self.window(buffer, team, lane);
@@ -437,7 +438,7 @@ impl<'a> Machine<'a> {
         fits
     }
 
-    /// A lane's elements of a share that moves.
+    /// Copies a lane's elements of a share to the window outside.
     fn copy(&mut self, team: usize, lane: usize, buffer: Buffer) -> Result<(), Fault> {
         let (slot, who) = (self.teams[team].lanes[lane].view[buffer.index()], self.who(team, lane));
         let decl = &self.program.grid.function.buffers[buffer.index()];
@@ -450,7 +451,8 @@ impl<'a> Machine<'a> {
         Ok(())
     }
 
-    /// All lanes of a team wait or have ended: what they wait for happens. `false` when the team has nothing left to do.
+    /// Completes the step at which all lanes of a team wait. Returns `false` if the team has no
+    /// more chunks.
     fn meet(&mut self, number: usize) -> Result<bool, Fault> {
         let apart = Fault::Apart(number as u32);
         let team = &self.teams[number];
@@ -488,7 +490,7 @@ impl<'a> Machine<'a> {
         Ok(true)
     }
 
-    /// Ends the chunk of a team, and begins its next one.
+    /// Ends the chunk of a team, and begins its next one; returns `false` if there is none.
     fn end(&mut self, number: usize, end: End) -> bool {
         let chunk = self.teams[number].chunk;
         self.ends[chunk] = Some(end);
@@ -499,7 +501,7 @@ impl<'a> Machine<'a> {
         }
         let next = chunk + self.teams.len();
         if end == End::NoRoom && self.program.grid.places.contains(&Place::Team) {
-            // What it has left of a workspace is no start for the next chunk.
+            // The contents of a workspace are invalid for the next chunk.
             (next..self.chunks.len()).step_by(self.teams.len()).for_each(|chunk| self.ends[chunk] = Some(end));
             return false;
         }
@@ -512,7 +514,8 @@ impl<'a> Machine<'a> {
         true
     }
 
-    /// Sorts a range of the first buffer by the others; by its own elements where they are the same.
+    /// Sorts a range of the first buffer by the other two, or by its own elements if all three are
+    /// the same.
     fn sort(&mut self, team: usize, buffers: [Buffer; 3], (lo, hi): (&Node, &Node)) -> Result<(), Fault> {
         let (lo, hi) = (self.eval(team, 0, lo)? as i64, self.eval(team, 0, hi)? as i64);
         let [target, major, minor] = buffers;
@@ -521,7 +524,7 @@ impl<'a> Machine<'a> {
             let (window, decl, who) = self.window(target, team, 0);
             let k = window.load(decl, at, who)?;
             if target == major {
-                // The order of indices is that of their numbers, also of those of 64 bits.
+                // Indices compare as integers, including those of 64 bits.
                 keyed.push(((k as i64, 0), k));
                 continue;
             }

@@ -1,26 +1,27 @@
-//! Windows of memory that know who has touched each of their elements.
+//! Windows of memory that track the last accesses to each element.
 
 use super::{Contents, Extent, Fault, Left};
 use crate::assembly::{BufferClass, BufferDecl, InterpError};
 use redpoll_logic::Prim;
 
-/// A lane at a time: what it did before a barrier is ordered before what any lane of its team does behind it.
+/// A lane at a time: its accesses before a barrier are ordered before all accesses of its team
+/// after the barrier.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Who {
     pub(super) team: u32,
     pub(super) lane: u32,
-    /// The barriers that the team has passed.
+    /// Number of barriers that the team has passed.
     pub(super) passed: u32,
 }
 
 impl Who {
-    /// Whether it comes before another one, however lanes are run.
+    /// Returns whether this access is ordered before `other` in every schedule.
     fn is_before(self, other: Who) -> bool {
         self.team == other.team && (self.lane == other.lane || self.passed < other.passed)
     }
 }
 
-/// What is done to an element.
+/// The kind of an access to an element.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Access {
     Load,
@@ -28,7 +29,8 @@ pub(super) enum Access {
     Atomic,
 }
 
-/// The last accesses of two different lanes. Of more lanes between the same barriers two are enough to meet any third.
+/// The last accesses of two different lanes. Of the lanes between two barriers, two suffice to
+/// conflict with any third.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Last([Option<Who>; 2]);
 
@@ -36,7 +38,7 @@ impl Last {
     fn add(&mut self, who: Who) {
         let [first, second] = &mut self.0;
         match (*first, *second) {
-            // Lanes of two teams are never ordered: whoever comes meets one of them.
+            // Lanes of two teams are never ordered, so any other lane conflicts with one of them.
             (Some(a), Some(b)) if a.team != b.team => {}
             (Some(a), _) if (a.team, a.lane) == (who.team, who.lane) => *first = Some(who),
             _ => (*first, *second) = (Some(who), *first),
@@ -48,7 +50,7 @@ impl Last {
     }
 }
 
-/// Who has touched an element.
+/// The last accesses to an element.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Touched {
     store: Option<Who>,
@@ -56,38 +58,39 @@ pub(super) struct Touched {
     atomics: Last,
 }
 
-/// A piece of memory: all of an array, or the part of it that a chunk or a team has.
+/// A piece of memory: a whole array, or the part of one that a chunk or a team has.
 pub(super) struct Window {
-    /// The position of its first element.
+    /// Position of the first element.
     pub(super) first: i64,
-    /// The elements that it may grow to.
+    /// Number of elements that the window may grow to.
     pub(super) room: usize,
-    /// The elements that it was to have.
+    /// Number of elements that growth has asked for.
     pub(super) asked: usize,
-    /// The elements that there are.
+    /// Number of elements.
     pub(super) len: usize,
-    /// Their values, and behind them what else the memory has.
+    /// The values of the elements, followed by the rest of the memory.
     pub(super) elements: Vec<u64>,
     pub(super) touched: Vec<Touched>,
     pub(super) fill: u64,
-    /// Of a share of the memory of a block the window outside, in an arena, that it moves to.
+    /// For a share of the memory of a block, the index in the arena of the window outside that it
+    /// moves to.
     pub(super) outside: Option<usize>,
-    /// Its elements hold anything at first, as those of the memory of a block do.
+    /// Set when elements are uninitialized at first, as in the memory of a block.
     is_raw: bool,
 }
 
-/// What memory holds that nobody has written.
+/// The contents of uninitialized memory.
 const ANYTHING: u64 = 0x5555_5555_5555_5555;
 
 impl Window {
-    /// What it is once nobody touches it any more.
+    /// Converts the window at the end of a launch.
     pub(super) fn left(mut self) -> Left {
         let len = self.len;
         self.elements.truncate(len);
         Left { first: self.first, asked: self.asked, len, contents: Contents::Here(self.elements) }
     }
 
-    /// A window with so many elements from a position on, and room for some more, which hold anything or the fill at first.
+    /// Creates a window of an extent, whose elements are uninitialized or have the fill value.
     pub(super) fn new(decl: &BufferDecl, Extent { first, len, room }: Extent, is_raw: bool) -> Window {
         let fill = decl.fill.to_bits().expect("fills of buffers are primitives");
         let fill = stored(decl, fill);
@@ -97,7 +100,8 @@ impl Window {
         window
     }
 
-    /// So many elements of the memory of a block, none of which there is yet; they may move to a window outside.
+    /// Creates an empty window in `share` elements of the memory of a block; it may move to a
+    /// window outside.
     pub(super) fn of_block(decl: &BufferDecl, share: usize, outside: Option<usize>) -> Window {
         let (elements, touched) = (vec![ANYTHING; share], vec![Touched::default(); share]);
         let none = Extent { first: 0, len: 0, room: share };
@@ -112,21 +116,21 @@ impl Window {
         }
     }
 
-    /// The first position whose element is as nobody has made it.
+    /// Returns the position of the first uninitialized element.
     pub(super) fn unwritten(&self) -> Option<i64> {
         let is_written = |touched: &Touched| touched.store.is_some();
         let found = self.touched[..self.len].iter().position(|touched| self.is_raw && !is_written(touched))?;
         Some(self.first + found as i64)
     }
 
-    /// Makes an element hold the fill, whether it is there yet or not.
+    /// Sets an element to the fill value, even if it is beyond the length of the window.
     pub(super) fn make(&mut self, decl: &BufferDecl, element: usize, who: Who) -> Result<(), Fault> {
         self.meet(decl, element, who, Access::Store)?;
         self.elements[element] = self.fill;
         Ok(())
     }
 
-    /// The element for an access, if nobody else may be at it.
+    /// Returns the index of the element for an access, unless the access is a fault.
     pub(super) fn touch(&mut self, decl: &BufferDecl, at: i64, who: Who, access: Access) -> Result<usize, Fault> {
         let len = self.len;
         let element = at.checked_sub(self.first).and_then(|at| usize::try_from(at).ok()).filter(|at| *at < len);
@@ -149,7 +153,7 @@ impl Window {
         Ok(element)
     }
 
-    /// Notes an access to an element, if nobody else may be at it.
+    /// Records an access to an element, unless it races with another one.
     fn meet(&mut self, decl: &BufferDecl, element: usize, who: Who, access: Access) -> Result<(), Fault> {
         let touched = &mut self.touched[element];
         let store = touched.store.filter(|last| !last.is_before(who));
@@ -174,7 +178,7 @@ impl Window {
         Ok(())
     }
 
-    /// The value of a load.
+    /// Loads a value.
     pub(super) fn load(&mut self, decl: &BufferDecl, at: i64, who: Who) -> Result<u64, Fault> {
         let element = self.touch(decl, at, who, Access::Load)?;
         Ok(self.elements[element])
@@ -198,12 +202,13 @@ impl Window {
     }
 }
 
-/// Whether a position lies in the room of a window.
+/// Returns whether a position lies in the capacity of a window.
 fn element_room(at: i64, first: i64, room: usize) -> bool {
     at.checked_sub(first).and_then(|at| usize::try_from(at).ok()).is_some_and(|at| at < room)
 }
 
-/// What a load finds after a value was stored: its low bits, of an index with a sign those of its `i64`.
+/// Returns the value that a load finds after `bits` were stored: the low bits, sign-extended to
+/// `i64` for a signed index.
 pub(crate) fn stored(decl: &BufferDecl, bits: u64) -> u64 {
     let unused = 64 - 8 * decl.prim.bytes() as u32;
     let low = bits << unused;

@@ -1,13 +1,16 @@
-//! The interpreter of grids: runs teams and lanes in a random order, and reports what must not happen in any.
+//! The interpreter of grids: runs teams and lanes in a random order, and reports faults that must
+//! not occur in any order:
 //!
-//! - A race: two lanes touch one element, one of them by a store, and no barrier stands between.
-//! - A load of an element that was never there: it was neither there from the start nor grown, or holds anything until it is
-//!   stored. A result that holds it at the end.
-//! - An access outside of a window, an index that does not fit, a `bool` that is none: as the interpreter of Assembly.
-//! - Lanes of a team that wait at different places, or of which one is done, or that end with different statuses.
+//! - A race: two lanes access one element, at least one of them stores, and no barrier separates them.
+//! - A load of an element that was neither allocated from the start nor grown, or that is
+//!   uninitialized because nothing has stored into it; a result with such an element at the end.
+//! - An access outside a window, an index that does not fit its type, an invalid `bool`: as in the
+//!   interpreter of Assembly.
+//! - Divergence: lanes of a team wait at different barriers, wait for a lane that has ended, or end
+//!   with different statuses.
 //!
-//! What is found depends on the order for the last kind only: races are found by who has passed which barriers, not by what
-//! happened to come first.
+//! Only the last kind depends on the order: races are found by comparing the barriers that lanes
+//! have passed, not the order in which accesses happen to run.
 
 mod fold;
 mod machine;
@@ -31,14 +34,15 @@ use std::time::Duration;
 
 pub(crate) use memory::stored;
 
-/// A fault of a grid, which a machine would not notice. The fault of the mapping, never the user's.
+/// A fault of a grid that a machine would not notice. It is a fault of the mapping, never of the
+/// user.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Fault {
-    /// What the interpreter of Assembly would report.
+    /// A fault that the interpreter of Assembly reports as well.
     #[error(transparent)]
     Access(#[from] InterpError),
-    /// Two lanes meet at an element.
+    /// Conflicting accesses of two lanes to an element.
     #[error(
         "a race for element {index} of buffer `{buffer}` between lane {} of team {} and lane {} of team {}", 
         one.1, one.0, other.1, other.0
@@ -48,12 +52,12 @@ pub enum Fault {
         buffer: String,
         /// The element.
         index: i64,
-        /// Team and lane of one.
+        /// Team and lane of one access.
         one: (u32, u32),
-        /// Team and lane of the other.
+        /// Team and lane of the other access.
         other: (u32, u32),
     },
-    /// An element was loaded that nobody has made.
+    /// A load of an uninitialized element.
     #[error("load of element {index} of buffer `{buffer}`, which was not written")]
     Unwritten {
         /// The buffer's name.
@@ -61,7 +65,7 @@ pub enum Fault {
         /// The element.
         index: i64,
     },
-    /// An element of a result was left as nobody has made it.
+    /// An uninitialized element of a result at the end of a launch.
     #[error("element {index} of buffer `{buffer}`, which is a result, was not written")]
     Left {
         /// The buffer's name.
@@ -69,20 +73,20 @@ pub enum Fault {
         /// The element.
         index: i64,
     },
-    /// Lanes of a team went different ways.
+    /// Divergence of the lanes of a team, by the number of the team.
     #[error("lanes of team {0} went different ways")]
     Apart(u32),
 }
 
-/// What runs a grid.
+/// An engine that runs a grid.
 pub(crate) trait Runner: Send + Sync {
-    /// The grid.
+    /// Returns the grid.
     fn grid(&self) -> &Grid;
 
-    /// How many teams there are at most.
+    /// Returns the largest number of teams.
     fn teams(&self) -> usize;
 
-    /// The bytes that windows may take under limits.
+    /// Returns the number of bytes that windows may take under `limits`.
     fn memory(&self, _limits: &Limits) -> usize {
         usize::MAX
     }
@@ -90,18 +94,20 @@ pub(crate) trait Runner: Send + Sync {
     /// Runs all chunks.
     ///
     /// # Errors
-    /// What the grid did that it must not; [`Error::InvalidInvocation`] for inputs of another function.
+    /// The fault of the grid, if the engine detects one; [`Error::InvalidInvocation`] for inputs of
+    /// another function.
     fn run(&self, launch: &Launch<'_>) -> Result<Launched, Error>;
 
-    /// Whether launches run in another memory, where inputs may be and results stay.
+    /// Returns whether launches run in a memory of their own, in which inputs may reside and
+    /// results stay.
     fn is_elsewhere(&self) -> bool {
         false
     }
 
-    /// An array of what a launch has left.
+    /// Builds an array from the windows of a launch.
     ///
     /// # Errors
-    /// [`Error::KernelStopped`] when there is no memory for it; what a device says.
+    /// [`Error::KernelStopped`] if the memory for the array is exhausted; errors of the device.
     fn gather(&self, gather: &Gather<'_>, limits: &Limits) -> Result<Array, Error> {
         let size = gather.decl.prim.bytes();
         let mut bytes = MutableBuffer::with_capacity(gather.len() * size);
@@ -117,83 +123,87 @@ pub(crate) trait Runner: Send + Sync {
             .ok_or_else(|| Error::InvalidInvocation("buffers of Arrow are aligned".into()))
     }
 
-    /// An array as what a launch has left: one that lies where launches run.
+    /// Converts an array to a window in the memory in which launches run.
     ///
     /// # Errors
-    /// What a device says.
+    /// Errors of the device.
     fn left(&self, array: &Array, _limits: &Limits) -> Result<Left, Error> {
         let elements = (0..array.len()).map(|k| array.bits(k)).collect::<Vec<u64>>();
         Ok(Left { first: 0, asked: elements.len(), len: elements.len(), contents: Contents::Here(elements) })
     }
 
-    /// The elements of windows of a buffer, as values of loads.
+    /// Returns the elements of the windows of a buffer, in the representation of loads.
     ///
     /// # Errors
-    /// What a device says.
+    /// Errors of the device.
     fn elements(&self, _decl: &BufferDecl, windows: &[Left]) -> Result<Vec<Vec<u64>>, Error> {
         Ok(windows.iter().map(|window| window.elements().to_vec()).collect())
     }
 
-    /// Stops launches after so many steps, where these are counted.
+    /// Limits launches to `_limit` steps, on engines that count steps.
     fn limit_steps(&mut self, _limit: u64) {}
 }
 
-/// The teams of kernels that are interpreted.
+/// Number of teams of interpreted grids.
 const TEAMS: usize = 3;
-/// The bytes that a team may have of the memory of its block, by the seed: some that windows soon outgrow, many, none.
+/// Bytes of block memory for a team, chosen by the seed: little that windows soon outgrow, much,
+/// none.
 const BLOCK_BYTES: [usize; 4] = [200, 72, 1 << 14, 0];
 
-/// A grid made ready for interpretation.
+/// A grid prepared for interpretation.
 pub struct Program {
     grid: Grid,
     code: Code,
     signature: Arc<Signature>,
     step_limit: u64,
-    /// The steps of a launch after which it is to end.
+    /// Number of steps after which the launch is cancelled.
     cancelled_at: u64,
 }
 
-/// What a grid is run on.
+/// The inputs of a launch.
 pub(crate) struct Launch<'a> {
     /// Input buffers and parameters.
     pub(crate) inputs: &'a Invocation,
     /// The chunks.
     pub(crate) chunks: &'a [Range<i64>],
-    /// For each chunk the positions of the list that its rounds keep within, where grids ask for them.
+    /// For each chunk, the positions of the list that its rounds are limited to, if the grid has
+    /// sections.
     pub(crate) sections: &'a [Range<i64>],
-    /// For each buffer its windows: of a shared one, of the chunks or of the teams; none of inputs.
+    /// The windows of each buffer: one if it is shared, else one for each chunk or team; none for
+    /// inputs.
     pub(crate) windows: Vec<Vec<Extent>>,
-    /// The buffers whose elements are all written before they are read: what they hold at first does not matter.
+    /// Buffers whose elements are all written before they are read; their memory may be
+    /// uninitialized.
     pub(crate) unfilled: &'a [Buffer],
-    /// The teams.
+    /// Number of teams.
     pub(crate) teams: usize,
-    /// Decides about the order.
+    /// The seed of the random order.
     pub(crate) seed: u64,
 }
 
-/// A window before the start.
+/// The extent of a window before the launch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Extent {
-    /// The position of its first element.
+    /// Position of the first element.
     pub(crate) first: i64,
-    /// The elements that are there from the start.
+    /// Number of elements that exist from the start.
     pub(crate) len: usize,
-    /// The elements that it may grow to.
+    /// Number of elements that the window may grow to.
     pub(crate) room: usize,
 }
 
-/// How a launch ended.
+/// The outcome of a chunk or of a launch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum End {
-    /// A status of a chunk.
+    /// The status of a chunk.
     Status(Status),
-    /// A window needs more room.
+    /// A window needs more capacity.
     NoRoom,
 }
 
 impl End {
-    /// How a launch ended whose chunks ended so: cancelled; or for want of room, whatever else is said by chunks that are run
-    /// again; or by the first status that is not `Done`.
+    /// Combines the outcomes of chunks: cancelled if any is; else lack of capacity, since those
+    /// chunks run again whatever others report; else the first status other than `Done`.
     pub(crate) fn of_all(ends: &[End]) -> End {
         let cancelled = End::Status(Status::Cancelled);
         let first = |end: End| ends.contains(&end).then_some(end);
@@ -202,74 +212,74 @@ impl End {
     }
 }
 
-/// What a launch leaves.
+/// The result of a launch.
 pub(crate) struct Launched {
     pub(crate) end: End,
-    /// For each buffer its windows.
+    /// The windows of each buffer.
     pub(crate) windows: Vec<Vec<Left>>,
-    /// How long it took by the clock of a device, if one has run it.
+    /// Execution time by the clock of the device, if a device ran the launch.
     pub(crate) time: Option<Duration>,
-    /// For each lane the rounds of shared loops that it has taken, where they are counted.
+    /// Number of rounds of spread loops that each lane has run.
     #[cfg(test)]
     pub(crate) rounds: Vec<u64>,
 }
 
-/// Elements of a window that become some of an array.
+/// Elements of a window that become part of an array.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Piece {
-    /// The number of the window.
+    /// Number of the window.
     pub(crate) window: usize,
-    /// The first of its elements, from its beginning on.
+    /// Index of the first element, from the start of the window.
     pub(crate) from: usize,
-    /// How many.
+    /// Number of elements.
     pub(crate) len: usize,
-    /// What is added to each.
+    /// Value added to each element.
     pub(crate) shift: i64,
 }
 
-/// An array that is put together of windows of a buffer.
+/// An array assembled from windows of a buffer.
 pub(crate) struct Gather<'a> {
-    /// The buffer's declaration.
+    /// The declaration of the buffer.
     pub(crate) decl: &'a BufferDecl,
-    /// Its windows.
+    /// The windows of the buffer.
     pub(crate) windows: &'a [&'a Left],
-    /// Elements in front of the pieces.
+    /// Elements before the pieces.
     pub(crate) head: &'a [u64],
-    /// The pieces, one behind the other.
+    /// The pieces, one after the other.
     pub(crate) pieces: &'a [Piece],
 }
 
 impl Gather<'_> {
-    /// The number of elements.
+    /// Returns the number of elements.
     pub(crate) fn len(&self) -> usize {
         self.head.len() + self.pieces.iter().map(|piece| piece.len).sum::<usize>()
     }
 }
 
-/// A window as a launch has left it.
+/// A window after a launch.
 pub(crate) struct Left {
-    /// The position of its first element.
+    /// Position of the first element.
     pub(crate) first: i64,
-    /// How far it was to grow.
+    /// Number of elements that growth asked for.
     pub(crate) asked: usize,
-    /// The elements that it has.
+    /// Number of elements that the window has.
     pub(crate) len: usize,
     pub(crate) contents: Contents,
 }
 
-/// Where the elements of a window are.
+/// The memory that has the elements of a window.
 pub(crate) enum Contents {
-    /// Here, as values of loads.
+    /// Main memory, with elements in the representation of loads.
     Here(Vec<u64>),
-    /// In the memory of who ran the launch, so many bytes behind its beginning.
+    /// The memory of the engine that ran the launch, with the offset in bytes.
     There(Arc<dyn Any + Send + Sync>, usize),
 }
 
 impl Left {
-    /// The elements of a window that is here.
+    /// Returns the elements of a window in main memory.
     ///
     /// # Panics
-    /// When it is not.
+    /// If the window is not in main memory.
     pub(crate) fn elements(&self) -> &[u64] {
         match &self.contents {
             Contents::Here(elements) => elements,
@@ -282,7 +292,7 @@ impl Program {
     /// Verifies a grid and resolves its types.
     ///
     /// # Errors
-    /// [`Error::InvalidAssembly`] when the verifier rejects it.
+    /// [`Error::InvalidAssembly`] if the verifier rejects the grid.
     pub fn new(grid: Grid) -> Result<Program, Error> {
         let faults = verify(&grid);
         if !faults.is_empty() {
@@ -291,26 +301,28 @@ impl Program {
         Ok(Program::trusting(grid))
     }
 
-    /// A grid that was not verified: its function is right, but how it is spread may be wrong.
+    /// Prepares a grid without verifying it: its function must be valid, but its mapping may be
+    /// broken.
     pub(crate) fn trusting(grid: Grid) -> Program {
         let (code, signature) = (steps(&grid), Signature::of(&grid.function));
         Program { grid, code, signature, step_limit: u64::MAX, cancelled_at: u64::MAX }
     }
 
-    /// Stops with [`InterpError::TooManyIterations`] after so many steps of all lanes in one launch.
+    /// Stops with [`InterpError::TooManyIterations`] after `limit` steps of all lanes in one
+    /// launch.
     pub fn with_step_limit(mut self, limit: u64) -> Program {
         self.step_limit = limit;
         self
     }
 
-    /// Has launches cancelled after so many steps of all lanes.
+    /// Cancels launches after `step` steps of all lanes.
     #[cfg(test)]
     pub(crate) fn cancelled_at(mut self, step: u64) -> Program {
         self.cancelled_at = step;
         self
     }
 
-    /// The grid.
+    /// Returns the grid.
     pub fn grid(&self) -> &Grid {
         &self.grid
     }
@@ -328,7 +340,8 @@ impl Runner for Program {
     /// Runs all chunks.
     ///
     /// # Errors
-    /// [`Error::Grid`] with the first fault; [`Error::InvalidInvocation`] for inputs of another function.
+    /// [`Error::Grid`] with the first fault; [`Error::InvalidInvocation`] for inputs of another
+    /// function.
     fn run(&self, launch: &Launch<'_>) -> Result<Launched, Error> {
         launch.inputs.check(&self.signature)?;
         Ok(Machine::new(self, launch).run()?)

@@ -1,19 +1,20 @@
-//! The body of a grid as steps with jumps, so that lanes can be stopped between any two of them.
+//! The body of a grid as steps with jumps, so that lanes can be suspended between any two steps.
 
 use crate::assembly::eval::{BinaryFn, binary_fn};
 use crate::assembly::{Buffer, Function, LaneFold, Node, Status};
 use crate::grid::{Folded, Grid, Place, Side, Stmt, WARP, Writer};
 
-/// A step of a lane. Numbers of steps are places in the list.
+/// A step of a lane. A target of a jump is an index into the list of steps.
 pub(super) enum Op {
     Assign(usize, Node),
     Section(usize, Side),
     Store(Writer, Buffer, Node, Node),
     Atomic(Writer, Buffer, Node, BinaryFn, Node),
-    /// Goes on there unless it holds.
+    /// Jumps if the condition is false.
     Unless(Node, usize),
     Goto(usize),
-    /// The first round of a loop, or on behind it. The last local is where it ends.
+    /// Enters the first round of a loop, or jumps past the loop. `end` is the local with the upper
+    /// bound.
     Begin {
         var: usize,
         end: usize,
@@ -22,7 +23,7 @@ pub(super) enum Op {
         rounds: Rounds,
         behind: usize,
     },
-    /// The next round of a loop, if there is one.
+    /// Enters the next round of a loop, if there is one.
     Next {
         var: usize,
         end: usize,
@@ -30,34 +31,35 @@ pub(super) enum Op {
         body: usize,
     },
     Fold(Fold),
-    /// Shows the other lanes of a team of several warps what this one has of a fold.
+    /// Publishes the lane's partial result of a fold, in a team of several warps.
     Show(Fold),
-    /// Takes what all lanes have shown.
+    /// Combines the published partial results.
     Take(Fold),
-    /// A lane folds from the identity on, and keeps what there was before.
+    /// Saves the accumulators of a lane and sets them to identities.
     Apart(Vec<Part>),
-    /// What the lanes of a warp have folded apart comes together.
+    /// Combines the accumulators of the lanes of a warp.
     Together(Vec<Part>),
-    /// The same in a team of several warps: shows the others what this lane has folded apart.
+    /// Publishes the lane's accumulator, in a team of several warps.
     ShowPart(Part),
-    /// Takes what all lanes have shown of that.
+    /// Combines the published accumulators.
     TakePart(Part),
     Barrier,
     Ask(Asking),
-    /// The chunk ends if a lane has left the loop because the launch is to end.
+    /// Ends the chunk if a lane has left the loop because the launch is cancelled.
     Agree,
     Grow(Buffer, Node),
-    /// Growth of a window that may be in the memory of a block: where it has to move outside, that is what comes next.
+    /// Grows a window that may be in the memory of a block. If the window has to move outside, the
+    /// steps of the move follow.
     GrowOrMove {
         buffer: Buffer,
         len: Node,
         behind: usize,
     },
-    /// Makes the elements of a share, each by one lane.
+    /// Initializes the elements of a share, each by one lane.
     Make(Buffer),
-    /// Copies what there is of a share to the window outside, each element by one lane.
+    /// Copies the elements of a share to the window outside, each by one lane.
     Copy(Buffer),
-    /// Goes on with the window outside.
+    /// Replaces the share by the window outside.
     Move(Buffer),
     Sort(Buffer, Node, Node),
     SortBy([Buffer; 3], Node, Node),
@@ -65,25 +67,25 @@ pub(super) enum Op {
     Return(Status),
 }
 
-/// Who asks whether the launch is to end.
+/// The lanes that poll for cancellation.
 #[derive(Clone, Copy)]
 pub(super) enum Asking {
     /// One lane for all.
     Team,
-    /// A lane, which goes on there if so.
+    /// One lane, which then jumps to the target.
     Round(usize),
-    /// A lane, which ends alone.
+    /// One lane, which then ends alone.
     Alone,
 }
 
-/// Which rounds of a loop a lane takes.
+/// The rounds of a loop that a lane runs.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Rounds {
     All,
     Own,
 }
 
-/// A fold in lanes; each lane alone does all of it where rounds are spread already.
+/// A fold in lanes; inside a spread loop each lane runs the whole fold.
 pub(super) struct Fold {
     pub(super) acc: usize,
     pub(super) op: BinaryFn,
@@ -96,11 +98,11 @@ pub(super) struct Fold {
     pub(super) rounds: Rounds,
 }
 
-/// A local that the rounds of a loop fold into.
+/// An accumulator of a spread loop.
 #[derive(Clone, Copy)]
 pub(super) struct Part {
     pub(super) acc: usize,
-    /// Where a lane keeps what there was before.
+    /// The local that saves the value from before the loop.
     pub(super) before: usize,
     pub(super) op: BinaryFn,
     pub(super) identity: u64,
@@ -111,13 +113,13 @@ const VERIFIED: &str = "the function was verified";
 /// The body of a grid as steps.
 pub(super) struct Code {
     pub(super) ops: Vec<Op>,
-    /// Where a chunk begins; a team begins its first one at the very beginning.
+    /// The first step of a chunk; a team starts its first chunk at step 0.
     pub(super) start: usize,
-    /// How many locals there are: those of the function and the ends of loops.
+    /// Number of locals: those of the function, the bounds of loops, and the saved accumulators.
     pub(super) locals: usize,
 }
 
-/// The steps of a grid.
+/// Translates a grid to steps.
 pub(super) fn steps(grid: &Grid) -> Code {
     let (function, places) = (&grid.function, &grid.places[..]);
     let locals = function.locals.len();
@@ -140,9 +142,9 @@ struct Steps<'f> {
     lanes: u32,
     ops: Vec<Op>,
     locals: usize,
-    /// For each loop around the jumps that leave it.
+    /// For each enclosing loop, the jumps that leave it.
     loops: Vec<Vec<usize>>,
-    /// In a loop whose rounds are spread.
+    /// Set inside a spread loop.
     spread: bool,
 }
 
@@ -155,7 +157,7 @@ impl Steps<'_> {
         Node::new(self.function, e)
     }
 
-    /// A jump whose end is not known yet.
+    /// Adds a jump whose target is set later by `land`.
     fn jump(&mut self) -> usize {
         self.ops.push(Op::Goto(usize::MAX));
         self.ops.len() - 1
@@ -226,7 +228,7 @@ impl Steps<'_> {
             Stmt::Lanes(fold) => {
                 self.ops.push(Op::Fold(self.fold(fold)));
                 if self.lanes > WARP && !self.spread {
-                    // The lanes of a warp come together by themselves, warps at barriers alone.
+                    // The lanes of one warp need no barriers; those of several warps do.
                     let (show, take) = (Op::Show(self.fold(fold)), Op::Take(self.fold(fold)));
                     self.ops.extend([show, Op::Barrier, take, Op::Barrier]);
                 }

@@ -1,5 +1,5 @@
-//! Windows that begin in the memory of a block: they hold what windows outside would, and each step of their way out is
-//! needed.
+//! Windows that begin in the memory of a block have the same contents as windows outside, and each
+//! step of their move is needed.
 
 use super::ops::Op;
 use super::{BLOCK_BYTES, Fault, Program};
@@ -18,7 +18,7 @@ fn program(text: &str, lanes: u32) -> Program {
     Program::trusting(grid(text, &[vec![Place::Team; windows], vec![Place::Shared]].concat(), lanes))
 }
 
-/// What a program leaves, by one team that runs two chunks.
+/// Returns the results of a program, run by one team over two chunks.
 fn left(program: &Program, seed: usize) -> Result<Vec<u64>, Error> {
     let y = Buffer(program.grid().places.len() as u32 - 1);
     let launched = run(program, &[], &[0..15, 15..ROUNDS as i64], (ROUNDS, 1, seed as u64))?;
@@ -26,17 +26,18 @@ fn left(program: &Program, seed: usize) -> Result<Vec<u64>, Error> {
     Ok(launched.windows[y.index()][0].elements().to_vec())
 }
 
-/// The seeds under which windows move.
+/// Returns the seeds under which windows move.
 fn moving() -> impl Iterator<Item = usize> {
     (0..2 * BLOCK_BYTES.len()).filter(|seed| (1..ROUNDS * 8).contains(&BLOCK_BYTES[seed % BLOCK_BYTES.len()]))
 }
 
-/// The seed under which all windows are outside from the start.
+/// Returns the seed under which all windows are outside from the start.
 fn outside() -> usize {
     BLOCK_BYTES.iter().position(|bytes| *bytes == 0).unwrap()
 }
 
-/// Protects all that is done to windows: growth, swaps, sorts, and what a chunk leaves for the team's next one.
+/// Growth, swaps, sorts, and the contents that pass from a chunk to the next do not depend on where
+/// windows live.
 #[test]
 fn windows_hold_the_same_in_the_memory_of_a_block() {
     for text in windows::ALL {
@@ -71,7 +72,7 @@ fn sums(program: &Program, seed: u64) -> Result<Vec<u64>, Error> {
     Ok(launched.windows[1][0].elements()[..5].to_vec())
 }
 
-/// Asserts that it is seen when a barrier is missing in front of or behind what takes a part of a fold from other warps.
+/// Asserts that a missing barrier before or after a step that combines partial results is found.
 fn barriers_are_missed(program: &dyn Fn(u32) -> Program, takes: fn(&Op) -> bool) {
     for lanes in [64, 256] {
         let take = step(&program(lanes), takes);
@@ -86,8 +87,8 @@ fn barriers_are_missed(program: &dyn Fn(u32) -> Program, takes: fn(&Op) -> bool)
     }
 }
 
-/// Protects the bits of sums from the number of lanes that a team has, and warps from what others have not shown yet, or have
-/// not taken yet when the next is shown.
+/// Sums have the same bits for any number of lanes. Warps read no partial results that are not yet
+/// published, and overwrite none that are still to be read.
 #[test]
 fn warps_wait_for_each_other_in_folds() {
     let program = |lanes: u32| Program::trusting(grid(SUMS, &[Place::Shared], lanes));
@@ -98,7 +99,7 @@ fn warps_wait_for_each_other_in_folds() {
     barriers_are_missed(&program, |op| matches!(op, Op::Take(_)));
 }
 
-/// Sums of what is small along a list, which lanes fold apart, and how many these are.
+/// Sums of the small values along a list, which lanes fold in a spread loop, and their number.
 const WALKED: &str = "\
 fn walked($n) {
   input x: value f64
@@ -120,8 +121,8 @@ fn walked($n) {
   }
 }";
 
-/// Protects warps from what others have not shown yet of what they have folded apart, or have not taken yet when the next is
-/// shown.
+/// Warps read no accumulators that are not yet published, and overwrite none that are still to be
+/// read.
 #[test]
 fn warps_wait_for_each_other_behind_walks() {
     let walks = Walks { lanes: vec![(Local(3), 64)], distinct: vec![], mode: FloatMode::default() };
@@ -144,7 +145,7 @@ fn warps_wait_for_each_other_behind_walks() {
     barriers_are_missed(&program, |op| matches!(op, Op::TakePart(_)));
 }
 
-/// A program that does not do a step.
+/// Returns the program without one step.
 fn without(mut program: Program, step: usize) -> Program {
     program.code.ops[step] = Op::Goto(step + 1);
     program
@@ -154,7 +155,7 @@ fn step(program: &Program, is: impl Fn(&Op) -> bool) -> usize {
     program.code.ops.iter().position(is).expect("there is such a step")
 }
 
-/// Protects the way out: lanes copy what others have stored, and read what others have copied.
+/// Lanes copy elements that others have stored, and read elements that others have copied.
 #[test]
 fn a_missing_barrier_of_a_move_is_a_race() {
     for (text, behind) in [(STORED, false), (GROWING, true)] {
@@ -169,7 +170,7 @@ fn a_missing_barrier_of_a_move_is_a_race() {
     }
 }
 
-/// Protects what a window held before it moved.
+/// A move keeps the contents of a window.
 #[test]
 fn a_move_that_copies_nothing_is_seen() {
     let whole = program(GROWING, 4);
@@ -180,7 +181,7 @@ fn a_move_that_copies_nothing_is_seen() {
     }
 }
 
-/// Protects from what others have left in the memory of a block: nobody else initialises it.
+/// Elements of a share are initialized by the team itself, not by the block.
 #[test]
 fn a_share_that_nobody_has_made_is_seen() {
     let whole = program(GROWING, 4);
@@ -192,7 +193,7 @@ fn a_share_that_nobody_has_made_is_seen() {
     }
 }
 
-/// Protects a share from lanes that begin before it is made.
+/// Lanes must not access a share before it is initialized.
 #[test]
 fn a_missing_barrier_behind_the_making_of_a_share_is_a_race() {
     let whole = program(GROWING, 4);

@@ -1,4 +1,4 @@
-//! Broken mappings are found: by the verifier, which says what is missing, and by the interpreter, which sees lanes meet.
+//! The verifier and the interpreter find broken mappings.
 
 use super::{elements, grid, launch, one, run_unfilled};
 use crate::Error;
@@ -7,7 +7,7 @@ use crate::grid::{End, Fault, Grid, Place, Program, Stmt, Writer, verify};
 use arrow::buffer::Buffer as ArrowBuffer;
 use redpoll_logic::Scalar;
 
-/// Squares of some numbers, then the sum of neighbours among them.
+/// Squares of some numbers, then the sums of adjacent squares.
 pub(super) const NEIGHBOURS: &str = "\
 fn neighbours($n) {
   input x: value i64
@@ -24,7 +24,7 @@ fn neighbours($n) {
   }
 }";
 
-/// How often each remainder occurs.
+/// The number of occurrences of each remainder.
 pub(super) const HISTOGRAM: &str = "\
 fn histogram($n) {
   input x: value i64
@@ -37,7 +37,7 @@ fn histogram($n) {
   }
 }";
 
-/// A value that goes through memory from statement to statement.
+/// A value that passes through memory from statement to statement.
 pub(super) const THROUGH_MEMORY: &str = "\
 fn through($n) {
   owned w: value i64 fill 0
@@ -71,7 +71,8 @@ pub(super) fn numbers(n: i64) -> [ArrowBuffer; 1] {
     [ArrowBuffer::from_vec((0..n).collect::<Vec<i64>>())]
 }
 
-/// The statements of a grid, those inside first, each with the body that it stands in, changed until `change` says so.
+/// Calls `change` on the statements of a grid, innermost first, each with its body and index, until
+/// `change` returns `true`.
 fn change(body: &mut Vec<Stmt>, change: &mut dyn FnMut(&mut Vec<Stmt>, usize) -> bool) -> bool {
     for k in 0..body.len() {
         for inner in body[k].bodies_mut().into_iter().flatten() {
@@ -96,7 +97,7 @@ pub(super) fn faults(grid: &Grid) -> String {
     verify(grid).iter().map(|f| format!("{f}\n")).collect()
 }
 
-/// Asserts that the verifier rejects a grid and that the interpreter sees a race in most orders.
+/// Asserts that the verifier rejects a grid and that the interpreter finds a race in most orders.
 fn is_a_race(grid: &Grid, inputs: &[ArrowBuffer], chunks: &[std::ops::Range<i64>], expected: &str) {
     assert!(faults(grid).contains(expected), "{}\n{grid}", faults(grid));
     for seed in 0..8 {
@@ -107,7 +108,7 @@ fn is_a_race(grid: &Grid, inputs: &[ArrowBuffer], chunks: &[std::ops::Range<i64>
     }
 }
 
-/// Protects the one way in which lanes hand data to each other.
+/// Lanes pass data to each other only across barriers.
 #[test]
 fn a_missing_barrier_is_found() {
     for (text, lanes) in [(NEIGHBOURS, 4), (NEIGHBOURS, 64), (THROUGH_MEMORY, 4), (THROUGH_MEMORY, 256)] {
@@ -136,7 +137,7 @@ fn a_missing_barrier_is_found() {
     }
 }
 
-/// Protects counts that teams share.
+/// Counts that teams share need atomic operations.
 #[test]
 fn a_plain_store_where_an_atomic_operation_is_due_is_found() {
     let whole = grid(HISTOGRAM, &[Place::Shared], 4);
@@ -152,7 +153,7 @@ fn a_plain_store_where_an_atomic_operation_is_due_is_found() {
     is_a_race(&broken, &numbers(16), &chunks, "not known to be independent");
 }
 
-/// Protects stores outside of loops that lanes share: one lane does them.
+/// Outside spread loops a single lane stores.
 #[test]
 fn a_store_by_all_lanes_is_found() {
     let whole = grid(THROUGH_MEMORY, &[Place::Team, Place::Shared], 4);
@@ -166,7 +167,7 @@ fn a_store_by_all_lanes_is_found() {
     is_a_race(&broken, &[], &one(16), "here the first lane stores into `w`");
 }
 
-/// Protects loops whose rounds go on from what earlier ones have left.
+/// Loops whose rounds depend on earlier rounds are not spread.
 #[test]
 fn rounds_that_depend_on_each_other_are_not_spread() {
     let whole = grid(PREFIX, &[Place::Team], 4);
@@ -187,7 +188,7 @@ fn rounds_that_depend_on_each_other_are_not_spread() {
     is_a_race(&broken, &[], &one(16), "not known to be independent");
 }
 
-/// Protects windows: what was not grown is not read, and what there is no room for is asked for.
+/// Elements that were not grown are not read, and a window without capacity reports its need.
 #[test]
 fn loads_of_what_was_not_written_and_windows_without_room_are_found() {
     let whole = grid(NEIGHBOURS, &[Place::Team, Place::Shared], 4);
@@ -228,7 +229,7 @@ fn loads_of_what_was_not_written_and_windows_without_room_are_found() {
     assert_eq!((launched.end, launched.windows[1][0].asked), (End::NoRoom, 40));
 }
 
-/// Protects barriers from lanes that never come.
+/// A lane that never reaches a barrier is found.
 #[test]
 fn lanes_that_go_different_ways_are_found() {
     let whole = grid(NEIGHBOURS, &[Place::Team, Place::Shared], 4);
@@ -242,7 +243,7 @@ fn lanes_that_go_different_ways_are_found() {
     assert!(matches!(error, Error::Grid(Fault::Apart(0))), "{error}");
 }
 
-/// Protects locals: what lanes have of their own is read nowhere behind the loop that they share.
+/// Locals of a spread loop are not read after the loop.
 #[test]
 fn a_local_that_leaves_a_spread_loop_is_found() {
     let whole = grid(NEIGHBOURS, &[Place::Team, Place::Shared], 4);
@@ -263,7 +264,8 @@ fn a_local_that_leaves_a_spread_loop_is_found() {
     assert!(faults(&broken).contains("not known to be independent"), "{}", faults(&broken));
 }
 
-/// Protects results whose memory is not filled first: an element that nobody stores is one that a device has from before.
+/// In results that are not filled first, an element that no lane stores has arbitrary contents on a
+/// device.
 #[test]
 fn results_that_were_not_written_are_found() {
     const DOUBLED: &str = "\

@@ -1,4 +1,4 @@
-//! Launches that are cancelled on their way: lanes leave together, wherever they are, and a team that has not heard goes on.
+//! Cancelled launches: the lanes of a team leave together, and teams that have not polled continue.
 
 use super::broken::{HISTOGRAM, NEIGHBOURS, THROUGH_MEMORY, changed, faults, numbers};
 use super::{grid, launch_until, one};
@@ -7,13 +7,13 @@ use crate::assembly::Status;
 use crate::grid::{End, Fault, Grid, Place, Stmt, Writer, verify};
 use arrow::buffer::Buffer as ArrowBuffer;
 
-/// How a launch of three chunks by two teams ends that is cancelled after so many steps.
+/// Returns the outcome of a launch of three chunks by two teams, cancelled after `step` steps.
 fn end(grid: &Grid, inputs: &[ArrowBuffer], (step, seed): (u64, u64)) -> Result<End, Error> {
     let chunks = [0..6, 6..11, 11..16];
     launch_until(grid, inputs, &chunks, (16, 2, seed), step).map(|launched| launched.end)
 }
 
-/// Protects teams whose lanes would wait for one that has left, in loops of every kind.
+/// The lanes of a team leave loops of every kind together, so that none waits for another.
 #[test]
 fn lanes_leave_together() {
     let cases = [
@@ -34,7 +34,7 @@ fn lanes_leave_together() {
     }
 }
 
-/// Protects chunks that take long: they end on their way, not at their end.
+/// Long chunks end in the middle only because their loops poll.
 #[test]
 fn loops_that_do_not_ask_run_to_their_end() {
     let whole = grid(THROUGH_MEMORY, &[Place::Team, Place::Shared], 4);
@@ -51,7 +51,7 @@ fn loops_that_do_not_ask_run_to_their_end() {
     assert_eq!(ended(&deaf), End::Status(Status::Done));
 }
 
-/// Protects barriers: a lane that ends on its own is waited for.
+/// A lane that ends alone is found, because others wait for it at a barrier.
 #[test]
 fn a_lane_that_asks_for_itself_alone_is_found() {
     let whole = grid(THROUGH_MEMORY, &[Place::Team, Place::Shared], 4);
@@ -67,7 +67,7 @@ fn a_lane_that_asks_for_itself_alone_is_found() {
     assert!(ends.into_iter().any(|end| matches!(end, Err(Error::Grid(Fault::Apart(_))))), "{broken}");
 }
 
-/// Protects rounds that a lane would leave in the middle, and lanes that would wait there for those of other rounds.
+/// Polls in the middle of a round of a spread loop are rejected.
 #[test]
 fn questions_within_rounds_that_lanes_share_are_found() {
     let whole = grid(NEIGHBOURS, &[Place::Team, Place::Shared], 4);

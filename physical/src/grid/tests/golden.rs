@@ -62,7 +62,7 @@ fn spmv() {
     );
 }
 
-/// The lanes of a team share a row where rows are long.
+/// The lanes of a team share a row if rows are long.
 #[test]
 fn long_rows() {
     let (draft, _) = skewed::draft(skewed::PROGRAMS[0]);
@@ -364,7 +364,7 @@ fn mttkrp() {
     );
 }
 
-/// The lanes of the fold are those of the team.
+/// The fold has the lanes of the team.
 #[test]
 fn dense_products() {
     check(
@@ -430,7 +430,7 @@ fn columns() {
     );
 }
 
-/// Sums of floats are partial results of the chunks, which are folded in their order.
+/// Sums of floats are partial results of the chunks, which are folded in the order of the chunks.
 #[test]
 fn column_sums() {
     check(

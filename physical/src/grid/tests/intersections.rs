@@ -1,5 +1,5 @@
-//! Intersections by the lanes of a team: what they are mapped to, that lanes share the rounds, and that results are those of
-//! lists that are merged.
+//! Intersections by the lanes of a team: the mapping, the sharing of rounds, and results equal to
+//! those of merged lists.
 
 use super::golden::check_plan;
 use super::{function, launch, one, values};
@@ -18,7 +18,7 @@ fn check(number: usize, expected: Expect) {
     check_plan(&draft.grids(Lanes::AsUseful), expected);
 }
 
-/// Protects the searches of lanes, and what they fold, against the merges of the CPU.
+/// Searches and folds by lanes agree with merges on the CPU.
 #[test]
 fn lanes_find_what_merges_find() {
     for text in skewed::INTERSECTIONS {
@@ -102,7 +102,7 @@ fn triangles() {
     );
 }
 
-/// Places belong to rounds of the list in whose pattern they are.
+/// Positions of an output in the pattern of a list belong to the rounds of the list.
 #[test]
 fn products_in_a_pattern() {
     check(
@@ -296,7 +296,7 @@ fn products_of_vectors() {
     );
 }
 
-/// The sum of products of two lists, of which one leads and the other is searched from its beginning.
+/// The sum of products of two lists: one leads, and the other is searched from its start.
 const PRODUCTS: &str = "\
 fn products($n) {
   input a: index i64
@@ -323,15 +323,15 @@ fn products($n) {
   }
   s[0] = acc
 }";
-/// The cursor of the list that leads.
+/// The cursor of the leading list.
 const Q: Local = Local(2);
 
-/// The walk by the leader, in lanes of four.
+/// Returns the walk of the leading list, in four lanes.
 fn walks(mode: FloatMode) -> Walks {
     Walks { lanes: vec![(Q, 4)], distinct: vec![], mode }
 }
 
-/// The products by a team of four.
+/// Returns the products for a team of four lanes.
 fn products() -> Grid {
     products_by(4)
 }
@@ -341,7 +341,7 @@ fn products_by(lanes: u32) -> Grid {
     map_to(&function, vec![Place::Input, Place::Input, Place::Chunk], lanes, &walks)
 }
 
-/// Runs products of the even numbers and those that three divides, below 96 and 144.
+/// Multiplies the multiples of 2 below 96 with the multiples of 3 below 144.
 fn run(grid: &Grid, seed: u64) -> Launched {
     let lists = [2, 3].map(|by| ArrowBuffer::from_vec((0..48).map(|k| k * by).collect::<Vec<i64>>()));
     let launched = launch(grid, &lists, &one(1), (48, 1, seed)).unwrap_or_else(|e| panic!("{e}\n{grid}"));
@@ -349,10 +349,10 @@ fn run(grid: &Grid, seed: u64) -> Launched {
     launched
 }
 
-/// Protects the one reason for all of this: no lane has more to do than another one.
+/// Lanes share the rounds of the leading list evenly.
 #[test]
 fn lanes_share_the_rounds_of_the_leader() {
-    // Six times `k` stands at three times `k` in one list and at twice `k` in the other.
+    // The coordinate `6 * k` is at position `3 * k` of one list and at `2 * k` of the other.
     let expected = (0..16).map(|k| 3 * k * 2 * k).sum::<u64>();
     for (lanes, most) in [(4, 12), (32, 2), (64, 1)] {
         let whole = products_by(lanes);
@@ -366,7 +366,7 @@ fn lanes_share_the_rounds_of_the_leader() {
     }
 }
 
-/// The products with something else in the loop that is shared.
+/// Returns the products with a change to the spread loop.
 fn broken(change: impl Fn(&mut Stmt)) -> Grid {
     let mut grid = products();
     let shared = grid.body.iter_mut().find(|s| matches!(s, Stmt::Spread { .. })).expect("the loop is shared");
@@ -379,7 +379,7 @@ fn faults(grid: &Grid) -> String {
     verify(grid).iter().map(|f| format!("{f}\n")).collect()
 }
 
-/// Protects partial results: each lane's is needed, once.
+/// Each lane's partial result counts exactly once.
 #[test]
 fn partial_results_that_are_lost_or_counted_again_are_found() {
     let expected = run(&products(), 0).windows[2][0].elements().to_vec();
@@ -403,7 +403,7 @@ fn partial_results_that_are_lost_or_counted_again_are_found() {
     assert_ne!(run(&other, 0).windows[2][0].elements(), expected);
 }
 
-/// Protects searches: a round does not go on from where another one has found something.
+/// Loops whose searches continue from an earlier round are not spread.
 #[test]
 fn searches_that_go_on_from_round_to_round_are_not_shared() {
     let start = |text: &str| text.replace("    r = 0\n", "").replace("  q = 0\n", "  q = 0\n  r = 0\n");
@@ -426,7 +426,7 @@ fn searches_that_go_on_from_round_to_round_are_not_shared() {
     assert!(faults(&carried).contains("not known to be independent"), "{}", faults(&carried));
 }
 
-/// Protects what else is done with a value that is folded: each lane has but a part of it.
+/// Loops that read an accumulator for anything but its fold are not spread.
 #[test]
 fn folds_that_are_read_on_the_way_are_not_shared() {
     let read = PRODUCTS.replace("if b[r] == i", "if (b[r] + acc) == i");
@@ -435,7 +435,7 @@ fn folds_that_are_read_on_the_way_are_not_shared() {
     assert!(!grid.to_string().contains("spread"), "{grid}");
 }
 
-/// Protects floats that may not be regrouped.
+/// Folds of floats in program order are not spread.
 #[test]
 fn floats_in_the_order_of_the_program_are_not_shared() {
     let floats = PRODUCTS.replace("s: value i64 fill 0", "s: value f64 fill 0.0").replace("acc: i64", "acc: f64");
@@ -461,7 +461,7 @@ fn scattered($n) {
   }
 }";
 
-/// Protects places that are called by coordinates: they belong to rounds where no coordinate repeats.
+/// Positions given by coordinates belong to rounds only if no coordinate repeats.
 #[test]
 fn coordinates_that_repeat_are_found() {
     let spread = |distinct: Vec<(Local, Buffer)>| {

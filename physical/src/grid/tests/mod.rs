@@ -1,4 +1,4 @@
-//! Tests of grids: what functions are mapped to, and that broken mappings are found.
+//! Tests of grids: the mapping of functions, and the detection of broken mappings.
 
 mod broken;
 mod cancelled;
@@ -19,14 +19,14 @@ use std::num::NonZero;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Reads a function that is known to be right.
+/// Parses a function and checks it with the verifier.
 fn function(text: &str) -> Function {
     let function = parse(text).unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(verify(&function), [], "{text}");
     function
 }
 
-/// The grid of a function whose owned buffers live there, by their order.
+/// Maps a function to a grid; `owned` has the places of its owned buffers in order.
 pub(super) fn grid(text: &str, owned: &[Place], lanes: u32) -> Grid {
     let function = function(text);
     let mut owned = owned.iter().copied();
@@ -48,7 +48,7 @@ fn launch(
     launch_until(grid, inputs, chunks, by, u64::MAX)
 }
 
-/// The same, cancelled after so many steps.
+/// Runs a grid that may be broken, cancelled after `step` steps.
 fn launch_until(
     grid: &Grid,
     inputs: &[ArrowBuffer],
@@ -60,7 +60,7 @@ fn launch_until(
     run(&program, inputs, chunks, by)
 }
 
-/// Runs a program: shared windows have `len` elements, the others room for as many.
+/// Runs a program: shared windows have `len` elements, the others have capacity for `len`.
 pub(super) fn run(
     program: &Program,
     inputs: &[ArrowBuffer],
@@ -70,7 +70,7 @@ pub(super) fn run(
     run_unfilled(program, inputs, chunks, by, &[])
 }
 
-/// The same, with buffers whose windows hold anything at first.
+/// Runs a program as [`run`] does, with uninitialized windows of some buffers.
 fn run_unfilled(
     program: &Program,
     inputs: &[ArrowBuffer],
@@ -97,7 +97,7 @@ fn run_unfilled(
     program.run(&Launch { inputs: &inputs, chunks, sections: &whole, windows, unfilled, teams, seed })
 }
 
-/// The elements that a grid leaves in a shared or first window of a buffer, whatever the order.
+/// Returns the elements of a buffer's shared or first window, equal in all orders.
 fn elements(grid: &Grid, inputs: &[ArrowBuffer], chunks: &[Range<i64>], len: usize, buffer: Buffer) -> Vec<u64> {
     let mut all = (0..8).map(|seed| {
         let launched = launch(grid, inputs, chunks, (len, 2, seed)).unwrap_or_else(|e| panic!("{e}\n{grid}"));
@@ -109,7 +109,7 @@ fn elements(grid: &Grid, inputs: &[ArrowBuffer], chunks: &[Range<i64>], len: usi
     first
 }
 
-/// The values of outputs, by an engine that cuts wherever it can.
+/// Returns the values of outputs, from an engine that cuts wherever it can.
 fn values(kernel: &Kernel, inputs: &[Tensor]) -> Vec<Vec<Scalar>> {
     let workers = Arc::new(Workers::new(NonZero::new(2).expect("not 0")).cutting_all());
     let outcome = kernel.run(&inputs.iter().collect::<Vec<_>>(), &Limits::default().on(&workers));
@@ -117,7 +117,7 @@ fn values(kernel: &Kernel, inputs: &[Tensor]) -> Vec<Vec<Scalar>> {
     outputs.iter().map(|output| output.to_dense_scalars().unwrap()).collect()
 }
 
-/// One chunk of so many rounds.
+/// Returns one chunk of `rounds` rounds.
 fn one(rounds: i64) -> Vec<Range<i64>> {
     std::iter::once(0..rounds).collect()
 }

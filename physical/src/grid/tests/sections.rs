@@ -1,4 +1,4 @@
-//! Rounds in sections: what can be cut, and that results are those of whole rounds.
+//! Rounds in sections: which programs can be cut, and results equal to those of whole rounds.
 
 use super::{function, grid, values};
 use crate::Error;
@@ -10,7 +10,7 @@ use crate::testing::skewed;
 use arrow::buffer::Buffer as ArrowBuffer;
 use std::ops::Range;
 
-/// Protects the partial results of rounds that several teams have, and that all shapes are seen for what they are.
+/// Programs of all supported shapes are cut, and give the results of the interpreter.
 #[test]
 fn rounds_are_cut_where_stored_places_add_by_themselves() {
     for text in skewed::PROGRAMS {
@@ -21,7 +21,7 @@ fn rounds_are_cut_where_stored_places_add_by_themselves() {
     }
 }
 
-/// Protects programs whose rounds would count something twice.
+/// Programs whose rounds would count something twice are not cut.
 #[test]
 fn rounds_that_are_more_than_their_stored_places_are_not_cut() {
     for text in skewed::WHOLE {
@@ -55,7 +55,7 @@ fn sums($n) {
   }
 }";
 
-/// The sums in sections, of which the results live there.
+/// Returns the sums in sections, with results in `place`.
 fn sums(place: Place) -> Grid {
     let locals = function(SUMS).locals;
     let local = |name: &str| locals.iter().position(|l| l.name == name).map(|k| crate::assembly::Local(k as u32));
@@ -84,7 +84,7 @@ fn launch(grid: &Grid, seed: u64) -> Result<Launched, Error> {
     })
 }
 
-/// Protects rounds that several teams have: each has a result of its own.
+/// Each of the teams that share a round needs a result of its own.
 #[test]
 fn sections_without_partial_results_are_found() {
     let whole = sums(Place::Rounds);
@@ -99,7 +99,7 @@ fn sections_without_partial_results_are_found() {
     }
 }
 
-/// Protects bounds that are the same through a chunk.
+/// Bounds of sections are the same throughout a chunk.
 #[test]
 fn bounds_within_a_loop_are_found() {
     let mut broken = sums(Place::Rounds);

@@ -1,4 +1,4 @@
-//! The text of small kernels as C, to be reviewed like code. `UPDATE_EXPECT=1` rewrites them.
+//! The C text of small kernels, to be reviewed like code. `UPDATE_EXPECT=1` rewrites it.
 
 use super::emit;
 use super::unit::HEAD;
@@ -7,8 +7,8 @@ use crate::lower::{Options, lower};
 use crate::testing::normal_form;
 use expect_test::{Expect, expect};
 
-/// The text of the kernel that a program is lowered to, without what every unit starts with, of which the names of
-/// statuses are the last.
+/// Checks the text of a program's kernel, without the common head of units, which ends with the
+/// names of statuses.
 #[expect(clippy::needless_pass_by_value, reason = "an inline snapshot is written where it is passed")]
 fn check(text: &str, expected: Expect) {
     let text = emit(&[&lower(&normal_form(text), &[], Options::default()).function]).unwrap();

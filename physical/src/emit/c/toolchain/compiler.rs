@@ -1,4 +1,4 @@
-//! The C compiler of this machine: finding it, naming it, running it.
+//! The C compiler of this machine: finds it, identifies it, runs it.
 
 use super::recall::Recalled;
 use super::{cpu, process};
@@ -12,34 +12,35 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-/// How kernels are compiled. The second half keeps the bits equal to those of the other engines, or allows what does not
-/// change them: `errno` and the floating-point exception flags are never looked at.
+/// Flags for kernels. The second half keeps the bits equal to those of the other engines, or
+/// permits optimizations that do not change them: `errno` and the floating-point exception flags
+/// are never read.
 const FLAGS: &[&str] =
     &["-std=c11", "-O3", "-fPIC", "-shared", "-fwrapv", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math"];
 
-/// Code for the processor at hand, whose features are then part of the key of cached kernels.
+/// Flags for the host processor; its features are part of the key of cached kernels.
 const NATIVE: &[&str] = if cfg!(target_arch = "x86_64") { &["-march=native"] } else { &[] };
 
-/// Rounding on machines without an instruction for it.
+/// The library with rounding functions, for machines without instructions for them.
 const LIBRARIES: &[&str] = &["-lm"];
 
-/// A C compiler that was asked for its version.
+/// A C compiler with its version.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Compiler {
     pub(super) path: PathBuf,
-    /// What calls it the way that `cc` would: wrappers and the target, without optimization.
+    /// Arguments with which `cc` would call the compiler: wrappers and the target, no optimization.
     pub(super) args: Vec<OsString>,
     pub(super) env: Vec<(OsString, OsString)>,
     pub(super) version: String,
 }
 
 impl Compiler {
-    /// The compiler of that name, or the one that the crate `cc` finds: `CC`, or the usual one of the target. One that an
-    /// earlier process has asked for its version, and that has not changed since, is not started; one that does not answer
-    /// in that time is none.
+    /// Finds the named compiler, or the one that the crate `cc` finds: `CC`, or the usual one of
+    /// the target. A compiler that an earlier process has noted on disk and that has not changed
+    /// since is not started. A compiler must answer within `time`.
     ///
     /// # Errors
-    /// Why there is none that can be used.
+    /// The reason why no compiler can be used.
     pub(super) fn find(command: Option<&Path>, disk: Option<&Disk>, time: Duration) -> Result<Compiler, String> {
         let Some(disk) = disk else { return Compiler::ask(command, time) };
         let recalled = Recalled::by(command);
@@ -52,7 +53,8 @@ impl Compiler {
     }
 
     fn ask(command: Option<&Path>, time: Duration) -> Result<Compiler, String> {
-        // The crate `cc` starts compilers, too, and waits for ever; so what it will start is tried before.
+        // The crate `cc` also starts the compiler, without a time limit, so its command is tried
+        // first.
         let words = command.map_or_else(usual_command, |command| vec![command.into()]);
         let name = Path::new(&words[0]).display();
         let hangs = || format!("`{name}` does not answer within {time:?}");
@@ -78,7 +80,7 @@ impl Compiler {
         Ok(compiler)
     }
 
-    /// The compiler that the crate `cc` finds, without its version.
+    /// Finds the compiler by the crate `cc`, without its version.
     fn by_cc(command: Option<&Path>) -> Result<Compiler, String> {
         let folder = tempfile::tempdir().map_err(|e| format!("no folder for temporary files: {e}"))?;
         let mut build = cc::Build::new();
@@ -109,7 +111,7 @@ impl Compiler {
         [FLAGS, NATIVE].into_iter().flatten().copied()
     }
 
-    /// Everything beside the text that decides about the machine code.
+    /// Returns everything other than the text that determines the machine code.
     pub(super) fn identity(&self) -> String {
         let flags: Vec<&str> = Compiler::flags().chain(LIBRARIES.iter().copied()).collect();
         let (path, args, version) = (self.path.display(), &self.args, &self.version);
@@ -120,15 +122,16 @@ impl Compiler {
         )
     }
 
-    /// The first line of its version.
+    /// Returns the first line of the version.
     pub(super) fn name(&self) -> &str {
         self.version.lines().next().unwrap_or_default()
     }
 
-    /// Compiles a file of C into a shared library.
+    /// Compiles a C file into a shared library.
     ///
     /// # Errors
-    /// [`Error::CompileC`] with the words of the compiler; [`Error::CompilerTime`] when it is not done in that time.
+    /// [`Error::CompileC`] with the messages of the compiler; [`Error::CompilerTime`] if the
+    /// compiler exceeds `time`.
     pub(super) fn compile(&self, source: &Path, library: &Path, time: Duration) -> Result<(), Error> {
         let failed = |message: String| Error::CompileC {
             compiler: self.path.display().to_string(),
@@ -137,7 +140,7 @@ impl Compiler {
         };
         let mut command = self.command();
         command.args(Compiler::flags()).arg("-o").arg(library).arg(source).args(LIBRARIES);
-        // Temporary files of the compiler stay where they are cleaned up.
+        // Temporary files of the compiler go to a folder that is cleaned up.
         if let Some(folder) = library.parent() {
             command.env("TMPDIR", folder);
         }
@@ -149,7 +152,8 @@ impl Compiler {
     }
 }
 
-/// What the crate `cc` starts where no compiler is named: what the environment says, with its arguments, or `cc`.
+/// Returns the command that the crate `cc` starts if no compiler is named: the one in the
+/// environment, with its arguments, or `cc`.
 fn usual_command() -> Vec<OsString> {
     let target = env!("REDPOLL_TARGET");
     let variables = [format!("CC_{target}"), format!("CC_{}", target.replace('-', "_")), "HOST_CC".into(), "CC".into()];
@@ -161,7 +165,7 @@ fn usual_command() -> Vec<OsString> {
     }
 }
 
-/// The first lines of what a program said.
+/// Returns the first lines of a program's output.
 fn words_of(output: &[u8]) -> String {
     let text = String::from_utf8_lossy(output);
     text.lines().take(20).collect::<Vec<_>>().join("\n")

@@ -1,8 +1,9 @@
-//! What the processor can do: a text that differs where code for one processor may not run on another.
+//! The features of the processor, as a text that differs if code for one processor may not run on
+//! another.
 
 use std::sync::OnceLock;
 
-/// The answers of the processor about itself, without those that differ from core to core.
+/// Returns the CPUID words of the processor, without those that differ from core to core.
 pub(super) fn features() -> &'static str {
     static FEATURES: OnceLock<String> = OnceLock::new();
     FEATURES.get_or_init(ask)
@@ -13,7 +14,8 @@ fn ask() -> String {
     use std::arch::x86_64::__cpuid_count;
     use std::fmt::Write;
     let mut text = String::new();
-    // Vendor, model and features; state that the system saves (AVX, AVX-512); AVX10; extended features.
+    // Vendor, model and features; state that the system saves (AVX, AVX-512); AVX10; extended
+    // features.
     for (leaf, part) in [(0, 0), (1, 0), (7, 0), (7, 1), (0xd, 0), (0xd, 1), (0x24, 0), (0x8000_0001, 0)] {
         let answer = __cpuid_count(leaf, part);
         // Leaf 1 has the number of the core, and leaf 0xd the size of the state in use.

@@ -11,31 +11,34 @@ use tempfile::TempDir;
 #[derive(Debug)]
 pub(super) struct Library {
     handle: libloading::Library,
-    /// Where it lies, when that is nowhere lasting; behind the handle, which is dropped first.
+    /// The temporary folder of the library's file, if needed; after the handle, which is dropped
+    /// first.
     _folder: Option<TempDir>,
 }
 
 impl Library {
-    /// Loads a library that this process or one like it has compiled.
+    /// Loads a library compiled by redpoll.
     ///
     /// # Errors
-    /// [`Error::LoadLibrary`] with the words of the loader.
+    /// [`Error::LoadLibrary`] with the message of the loader.
     pub(super) fn load(path: &Path, folder: Option<TempDir>) -> Result<Library, Error> {
-        // SAFETY: the library was compiled from text that has no code that runs on loading, by this process or, if it comes
-        // from the cache, by another of this user; its bytes are those that were written.
+        // SAFETY: the library was compiled from text without code that runs on loading, by this
+        // process or, if it comes from the cache, by another process of this user; its checksum was
+        // verified.
         let handle = unsafe { libloading::Library::new(path) };
         let handle = handle.map_err(|e| failed(path, &e))?;
-        // What is in memory needs no file on Unix; elsewhere it stays until the library is dropped.
+        // On Unix a loaded library does not need its file; elsewhere the file stays until the
+        // library is dropped.
         Ok(Library { handle, _folder: folder.filter(|_| !cfg!(unix)) })
     }
 
-    /// The kernel that the library exports under a name, for invocations of that signature.
+    /// Returns the kernel that the library exports under a name, for invocations of `signature`.
     ///
     /// # Errors
-    /// [`Error::LoadLibrary`] when there is none of that name.
+    /// [`Error::LoadLibrary`] if the library does not export the name.
     pub(super) fn kernel(self: &Arc<Self>, name: &str, signature: &Arc<Signature>) -> Result<Kernel, Error> {
-        // SAFETY: what units export under the names of kernels has the parameters, result and calling convention of
-        // `Entry`.
+        // SAFETY: functions that units export under the names of kernels have the parameters,
+        // result and calling convention of `Entry`.
         let entry = unsafe { self.handle.get::<Entry>(name.as_bytes()) };
         let entry = entry.map_err(|e| failed(Path::new(name), &e))?;
         Ok(Kernel::new(*entry, signature.clone(), self.clone()))

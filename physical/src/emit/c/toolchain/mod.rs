@@ -1,8 +1,8 @@
-//! From C text to kernels in memory: compile or find, load, keep.
+//! From C text to kernels in memory: finds or compiles libraries, loads them and caches them.
 //!
-//! A [`Toolchain`] has a C compiler and two caches, in memory and on disk. The key of both is a hash of everything that
-//! decides about the machine code: the text, which names the calling convention, the compiler with its version and flags,
-//! the processor, and the version of this crate.
+//! A [`Toolchain`] has a C compiler and two caches, in memory and on disk. The key of both is a
+//! hash of all inputs to the machine code: the text, which names the calling convention; the
+//! compiler with its version and flags; the processor; and the version of this crate.
 
 mod compiler;
 mod cpu;
@@ -31,19 +31,19 @@ use tempfile::TempDir;
 
 pub use process::stop_compilers;
 
-/// Libraries that stay in memory although nobody uses them.
+/// Maximum number of libraries that stay in memory without users.
 const MOST_LOADED: NonZeroUsize = NonZeroUsize::new(256).expect("not zero");
 
-/// What a toolchain is made of.
+/// The options of a toolchain.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The compiler; `None` for the one that `CC` names, or the usual one.
+    /// The compiler; `None` for the compiler named by `CC`, or the usual one.
     pub compiler: Option<PathBuf>,
     /// The cache on disk.
     pub cache: CacheFolder,
-    /// The bytes that the cache on disk may grow to.
+    /// Size limit of the cache on disk, in bytes.
     pub cache_bytes: u64,
-    /// How long the compiler may take for one unit; then it is stopped, and that is an error.
+    /// Time limit of the compiler for one unit; a compiler that exceeds it is killed with an error.
     pub compiler_time: Duration,
 }
 
@@ -58,30 +58,30 @@ impl Default for Options {
     }
 }
 
-/// How often a toolchain did what.
+/// Counters of a toolchain.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Uses {
-    /// Kernels found in memory.
+    /// Libraries found in memory.
     pub memory: u64,
-    /// Kernels found on disk.
+    /// Libraries found on disk.
     pub disk: u64,
     /// Runs of the compiler.
     pub compiled: u64,
 }
 
-/// A C compiler with its caches. It looks for the compiler when it first needs one.
+/// A C compiler with its caches. The compiler is looked up at its first use.
 #[derive(Debug)]
 pub struct Toolchain {
     options: Options,
     compiler: OnceLock<Result<Compiler, String>>,
     disk: OnceLock<Option<Result<Disk, String>>>,
-    /// Libraries by key; those that were not used for longest leave first.
+    /// Libraries by key; the least recently used are evicted first.
     loaded: Mutex<LruCache<String, Arc<Library>>>,
     uses: [AtomicU64; 3],
 }
 
 impl Toolchain {
-    /// A toolchain with caches of its own.
+    /// Creates a toolchain with its own caches.
     pub fn new(options: Options) -> Toolchain {
         Toolchain {
             options,
@@ -92,22 +92,22 @@ impl Toolchain {
         }
     }
 
-    /// The toolchain of this process, with the default options.
+    /// Returns the toolchain of this process, with the default options.
     pub fn host() -> &'static Arc<Toolchain> {
         static HOST: LazyLock<Arc<Toolchain>> = LazyLock::new(|| Arc::new(Toolchain::new(Options::default())));
         &HOST
     }
 
-    /// The compiler and its version, in a line.
+    /// Returns the compiler and its version, in one line.
     ///
     /// # Errors
-    /// [`Error::NoCompiler`] when there is none.
+    /// [`Error::NoCompiler`] if there is none.
     pub fn compiler(&self) -> Result<&str, Error> {
         self.found_compiler().map(Compiler::name)
     }
 
-    /// Why kernels are not kept on disk, or which entry there was not used and why; `None` when there is no such fault, or
-    /// when nobody asked for a cache.
+    /// Returns why the cache on disk cannot be used, or which of its entries was refused and why;
+    /// `None` if there is no such fault or no cache.
     pub fn cache_fault(&self) -> Option<&str> {
         match self.found_disk()? {
             Ok(disk) => disk.refused(),
@@ -115,27 +115,30 @@ impl Toolchain {
         }
     }
 
-    /// What it did so far.
+    /// Returns the counters.
     pub fn uses(&self) -> Uses {
         let [memory, disk, compiled] = [0, 1, 2].map(|k: usize| self.uses[k].load(Ordering::Relaxed));
         Uses { memory, disk, compiled }
     }
 
-    /// Compiles functions as one translation unit; kernels are in the order of the functions.
+    /// Compiles functions as one translation unit; returns the kernels in the order of the
+    /// functions.
     ///
     /// # Errors
-    /// [`Error::InvalidAssembly`] when the verifier rejects a function; [`Error::NoCompiler`], [`Error::CompileC`],
-    /// [`Error::CompilerTime`] and [`Error::LoadLibrary`] when this machine cannot make kernels of the text.
+    /// [`Error::InvalidAssembly`] if the verifier rejects a function; [`Error::NoCompiler`],
+    /// [`Error::CompileC`], [`Error::CompilerTime`] and [`Error::LoadLibrary`] if this machine
+    /// cannot compile or load the text.
     pub fn compile(&self, functions: &[&Function]) -> Result<Vec<Kernel>, Error> {
         let signatures: Vec<_> = functions.iter().map(|f| Signature::of(f)).collect();
         self.compile_text(&emit(functions)?, &signatures)
     }
 
-    /// Compiles a text in place of the one that [`emit`] makes of functions with these signatures: one that was edited. What
-    /// it does is its author's business, as with any program that one starts.
+    /// Compiles an edited version of the text that [`emit`] prints for functions with these
+    /// signatures. The author of the text is responsible for its effects.
     ///
     /// # Errors
-    /// [`Error::OtherInterface`] when the text was made for functions with other buffers; as [`compile`](Toolchain::compile).
+    /// [`Error::OtherInterface`] if the text was printed for functions with other buffers or
+    /// parameters; otherwise those of [`compile`](Toolchain::compile).
     pub fn compile_edited(&self, text: &str, signatures: &[Arc<Signature>]) -> Result<Vec<Kernel>, Error> {
         let expected = interface(signatures);
         if !text.lines().any(|line| line == expected) {
@@ -157,7 +160,7 @@ impl Toolchain {
             return Ok(library);
         }
         let disk = self.usable_disk();
-        // An entry may vanish between being found and being loaded.
+        // An entry may vanish between lookup and load.
         let kept = disk.and_then(|disk| disk.find(&key)).and_then(|path| Library::load(&path, None).ok());
         let library = match kept {
             Some(library) => {
@@ -195,13 +198,13 @@ impl Toolchain {
         self.loaded.lock().unwrap_or_else(PoisonError::into_inner).get(key).cloned()
     }
 
-    /// Keeps a library in memory; of two of one key the first stays.
+    /// Caches a library in memory; of two with one key the first stays.
     fn remember(&self, key: String, library: Arc<Library>) -> Arc<Library> {
         self.loaded.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(key, || library).clone()
     }
 }
 
-/// A text that is to be compiled.
+/// A text to be compiled.
 #[derive(Clone, Copy)]
 struct Build<'a> {
     text: &'a str,
@@ -210,8 +213,8 @@ struct Build<'a> {
 }
 
 impl Build<'_> {
-    /// Compiles in a folder of its own and moves the library into the cache; where that cannot be, the library is loaded
-    /// from where it is.
+    /// Compiles in a work folder and moves the library into the cache. If the move fails, the
+    /// library is loaded from the work folder.
     fn library(self, key: &str, disk: Option<&Disk>) -> Result<Library, Error> {
         match disk.map(|disk| (disk, disk.work_folder())) {
             Some((disk, Ok(folder))) => match self.compile_in(&folder) {
@@ -220,7 +223,7 @@ impl Build<'_> {
                     Err(_) => Library::load(&library, Some(folder)),
                 },
                 Err(error @ Error::CompilerTime { .. }) => Err(error),
-                // The disk may be full where another one is not.
+                // The disk of the cache may be full while another one is not.
                 Err(_) => self.apart(),
             },
             _ => self.apart(),
@@ -235,7 +238,7 @@ impl Build<'_> {
             Ok(library) => Library::load(&library, Some(folder)),
             Err(error) => {
                 if matches!(error, Error::CompileC { .. }) {
-                    // What the compiler did not like stays for whoever wants to see it.
+                    // The source that failed to compile stays for inspection.
                     let _ = folder.keep();
                 }
                 Err(error)

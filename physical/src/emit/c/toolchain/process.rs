@@ -1,4 +1,4 @@
-//! Programs that are run for a limited time: a compiler that hangs must not keep its caller waiting for ever.
+//! Programs with a time limit, so that a hanging compiler does not block its caller forever.
 
 use std::io::{self, Read};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
@@ -6,14 +6,14 @@ use std::sync::{Mutex, PoisonError, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The processes that run now, by number.
+/// Ids of the processes that run now.
 static RUNNING: Mutex<Vec<u32>> = Mutex::new(Vec::new());
 
-/// Runs a program to its end and returns what it has written. One that is not done in time is killed with all that it has
-/// started.
+/// Runs a program to its end and returns its output. A program that exceeds `time` is killed, with
+/// all processes that it has started.
 ///
 /// # Errors
-/// What the system says; of kind [`io::ErrorKind::TimedOut`] when the program was not done in time.
+/// The error of the system; of kind [`io::ErrorKind::TimedOut`] if the program exceeded `time`.
 pub(super) fn output(command: &mut Command, time: Duration) -> io::Result<Output> {
     let deadline = Instant::now() + time;
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -32,8 +32,8 @@ pub(super) fn output(command: &mut Command, time: Duration) -> io::Result<Output
     done
 }
 
-/// Kills the compilers that this process has started and that still run, with all that they have started: for a process
-/// that is about to end.
+/// Kills the running compilers of this process with all their children, for a process that is about
+/// to end.
 pub fn stop_compilers() {
     running().drain(..).for_each(kill);
 }
@@ -52,7 +52,7 @@ fn wait(child: &mut Child, deadline: Instant) -> io::Result<Output> {
     Ok(Output { status: exit(child, deadline)?, stdout, stderr })
 }
 
-/// How a program ends that has closed its output, which it mostly does by ending.
+/// Waits for a program that has closed its output, usually by ending.
 fn exit(child: &mut Child, deadline: Instant) -> io::Result<ExitStatus> {
     loop {
         if let Some(status) = child.try_wait()? {
@@ -65,24 +65,24 @@ fn exit(child: &mut Child, deadline: Instant) -> io::Result<ExitStatus> {
     }
 }
 
-/// Reads a stream to its end on a thread, for its writer waits when nobody reads.
+/// Reads a stream to its end on a thread, since a full pipe would block its writer.
 fn drain(stream: Option<impl Read + Send + 'static>) -> mpsc::Receiver<io::Result<Vec<u8>>> {
     let (sender, receiver) = mpsc::channel();
     thread::spawn(move || {
         let mut bytes = Vec::new();
         let read = stream.map_or(Ok(0), |mut stream| stream.read_to_end(&mut bytes));
-        // The receiver may have given up.
+        // The receiver may have timed out.
         let _ = sender.send(read.map(|_| bytes));
     });
     receiver
 }
 
-/// Kills a process and all of its group.
+/// Kills a process and its process group.
 #[cfg(unix)]
 fn kill(number: u32) {
     use rustix::process::{Pid, Signal, kill_process_group};
     if let Some(group) = i32::try_from(number).ok().and_then(Pid::from_raw) {
-        // It may have ended by itself.
+        // The process may have ended already.
         let _ = kill_process_group(group, Signal::KILL);
     }
 }

@@ -1,7 +1,9 @@
-//! What earlier processes know of the compiler: with kernels on disk, none needs to be started.
+//! Notes on the compiler from earlier processes: with kernels on disk, no compiler needs to be
+//! started.
 //!
-//! A note in the cache on disk says what was found by the same name in the same environment, and which file it was: its
-//! path without links, its size and when it was changed. If any of that is different now, the compiler is asked again.
+//! A note in the cache on disk has the compiler that was found by the same name in the same
+//! environment, and identifies its file: the path without links, the size and the modification
+//! time. If any of these has changed, the compiler is queried again.
 
 use super::compiler::Compiler;
 use crate::emit::cache::{Disk, Kind, key};
@@ -11,7 +13,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
-/// How the variables start that decide which compiler the crate `cc` finds and how it is called.
+/// Prefixes of the variables that determine which compiler the crate `cc` finds and how `cc` calls
+/// it.
 const DECIDE: &[&str] = &[
     "CC",
     "CFLAGS",
@@ -27,16 +30,16 @@ const DECIDE: &[&str] = &[
     "TARGET_C",
 ];
 
-/// What stands between the parts of a note: paths, arguments and variables cannot contain it.
+/// Separator of the parts of a note; paths, arguments and variables cannot contain it.
 const BETWEEN: char = '\0';
 
-/// The place of a note.
+/// The key of a note.
 pub(super) struct Recalled {
     key: String,
 }
 
 impl Recalled {
-    /// The note on the compiler that is found by that name in the environment of this process.
+    /// Returns the key of the note on the compiler of this name in the environment of this process.
     pub(super) fn by(command: Option<&Path>) -> Recalled {
         let decides = |name: &OsString| name.to_str().is_some_and(|name| DECIDE.iter().any(|d| name.starts_with(d)));
         let mut variables: Vec<_> = env::vars_os().filter(|(name, _)| decides(name)).collect();
@@ -44,7 +47,7 @@ impl Recalled {
         Recalled { key: key(Kind::Compiler, [&format!("{command:?} {variables:?}")]) }
     }
 
-    /// The compiler that was noted, if it is still the same file.
+    /// Returns the noted compiler, if its file is unchanged.
     pub(super) fn find(&self, disk: &Disk) -> Option<Compiler> {
         let text = disk.note(&self.key)?;
         let mut parts = text.split(BETWEEN);
@@ -59,7 +62,7 @@ impl Recalled {
         same.then_some(Compiler { path, args, env, version })
     }
 
-    /// Notes a compiler. Where that cannot be, the next process asks again.
+    /// Notes a compiler. If that fails, the next process queries the compiler again.
     pub(super) fn keep(&self, disk: &Disk, compiler: &Compiler) {
         if let Some(text) = note(compiler) {
             let _ = disk.keep_note(&self.key, &text);
@@ -67,7 +70,7 @@ impl Recalled {
     }
 }
 
-/// The text about a compiler; `None` when it cannot be told in a text, or when its file is not found.
+/// Returns the note on a compiler; `None` if it cannot be written as text or its file is not found.
 fn note(compiler: &Compiler) -> Option<String> {
     let Compiler { path, args, env, version } = compiler;
     let (stamp, count) = (stamp_of(path)?, args.len().to_string());
@@ -79,7 +82,8 @@ fn note(compiler: &Compiler) -> Option<String> {
     whole.then(|| parts.join(&BETWEEN.to_string()))
 }
 
-/// What changes when the file of a program does: a name without folder is looked for where the system would.
+/// Returns a text that changes with the file of a program. A name without a folder is looked up in
+/// `PATH`.
 fn stamp_of(program: &Path) -> Option<String> {
     let found = if program.components().count() > 1 {
         program.to_owned()

@@ -1,4 +1,4 @@
-//! The caches and their faults, compilers that are missing or fail, edited texts.
+//! The caches and their faults, missing and failing compilers, edited texts.
 
 use super::{CacheFolder, Disk, Options, Toolchain, Uses, emit};
 use crate::Error;
@@ -13,13 +13,13 @@ fn at(folder: &Path) -> Toolchain {
     Toolchain::new(Options { cache: CacheFolder::At(folder.to_owned()), ..Options::default() })
 }
 
-/// An inner product of two vectors.
+/// Returns an inner product of two vectors.
 fn dot() -> Case {
     let values = || ArrowBuffer::from_vec((0..20).map(f64::from).collect::<Vec<f64>>());
     Case::new(function(DOT), &[values(), values()], &[], 0..20)
 }
 
-/// Compiles and runs the inner product.
+/// Compiles and runs the inner product, and returns the counters of the toolchain.
 fn run(toolchain: &Toolchain) -> Uses {
     let case = dot();
     let kernels = toolchain.compile(&[&case.function]).unwrap();
@@ -27,14 +27,14 @@ fn run(toolchain: &Toolchain) -> Uses {
     toolchain.uses()
 }
 
-/// The entries of a cache: libraries, or notes on compilers.
+/// Returns the entries of a cache: libraries, or notes on compilers.
 fn entries(folder: &Path, notes: bool) -> Vec<PathBuf> {
     let is_note = |path: &PathBuf| path.file_name().unwrap().to_str().unwrap().starts_with("compiler-");
     let all = fs::read_dir(folder).unwrap().map(|e| e.unwrap().path());
     all.filter(|path| is_note(path) == notes).collect()
 }
 
-/// The one file of the one entry.
+/// Returns the one file of the one entry.
 fn only_file(entries: &[PathBuf]) -> PathBuf {
     assert_eq!(entries.len(), 1, "{entries:?}");
     let files: Vec<PathBuf> = fs::read_dir(&entries[0]).unwrap().map(|e| e.unwrap().path()).collect();
@@ -42,12 +42,12 @@ fn only_file(entries: &[PathBuf]) -> PathBuf {
     files[0].clone()
 }
 
-/// The one library of a cache.
+/// Returns the one library of a cache.
 fn library(folder: &Path) -> PathBuf {
     only_file(&entries(folder, false))
 }
 
-/// Protects from compiling twice: the second time it is memory, in another process it is the disk.
+/// Kernels compile once: later they are found in memory, or on disk by another toolchain.
 #[test]
 fn kernels_are_found_in_memory_and_on_disk() {
     let place = tempfile::tempdir().unwrap();
@@ -59,14 +59,14 @@ fn kernels_are_found_in_memory_and_on_disk() {
     let mode = fs::metadata(&folder).unwrap().permissions();
     #[cfg(unix)]
     assert_eq!(std::os::unix::fs::PermissionsExt::mode(&mode) & 0o777, 0o700);
-    // Another function is another key.
+    // Another function has another key.
     let spmv = function(SPMV);
     first.compile(&[&spmv]).unwrap();
     assert_eq!(first.uses().compiled, 2);
     assert_eq!(entries(&folder, false).len(), 2);
 }
 
-/// Protects from loading what was cut off or changed.
+/// Truncated or altered libraries are compiled again.
 #[test]
 fn altered_entries_are_compiled_again() {
     let folder = tempfile::tempdir().unwrap();
@@ -81,7 +81,7 @@ fn altered_entries_are_compiled_again() {
     }
 }
 
-/// A compiler that writes down when it is started, and has a version of its own.
+/// Writes a compiler with its own version that records when it is started.
 #[cfg(unix)]
 fn counting_compiler(folder: &Path, version: &str) -> PathBuf {
     let starts = folder.join("starts");
@@ -92,24 +92,23 @@ fn counting_compiler(folder: &Path, version: &str) -> PathBuf {
     script(folder, &text)
 }
 
-/// A program `cc` in a folder.
+/// Writes a program `cc` into a folder.
 #[cfg(unix)]
 fn script(folder: &Path, text: &str) -> PathBuf {
     let script = folder.join("cc");
-    // Another process writes it: what this one has open for writing, a child that another thread starts may have, too, and
-    // then it cannot be executed.
+    // Another process writes the file: a file that this process has open for writing may be
+    // inherited by a child that another thread starts, and then it cannot be executed.
     let write = format!("printf %s \"$1\" > '{0}.new' && chmod +x '{0}.new' && mv '{0}.new' '{0}'", script.display());
     let written = std::process::Command::new("sh").args(["-c", &write, "sh", text]).status().unwrap();
     assert!(written.success());
     script
 }
 
-/// Protects callers from waiting for ever for a compiler that hangs, whatever it is asked, and machines from what that
-/// compiler has started.
+/// A compiler that hangs at any of its calls is killed, together with its children.
 #[cfg(unix)]
 #[test]
 fn a_compiler_that_hangs_is_stopped() {
-    // It answers what does not match, and else leaves a child behind that would live for a day.
+    // The compiler answers other calls, and else leaves a child behind that would live for a day.
     let seconds = Duration::from_secs;
     let cases = [("*", true, seconds(1)), ("*--version*", true, seconds(3)), ("*-shared*", false, seconds(3))];
     for (hangs, without, compiler_time) in cases {
@@ -129,7 +128,7 @@ fn a_compiler_that_hangs_is_stopped() {
         }
         let number = fs::read_to_string(&child).unwrap();
         let gone = || {
-            // What was killed may wait for somebody to ask how it ended.
+            // A killed process may remain as a zombie.
             let state = fs::read_to_string(format!("/proc/{}/stat", number.trim()));
             state.map_or(true, |state| state.contains(") Z "))
         };
@@ -143,8 +142,8 @@ fn a_compiler_that_hangs_is_stopped() {
     }
 }
 
-/// Protects the first kernel of a process from waiting for a compiler that it does not need, and from one that is another
-/// than it was.
+/// The first kernel of a process does not wait for a compiler that is not needed, and a changed
+/// compiler is noticed.
 #[cfg(unix)]
 #[test]
 fn with_kernels_on_disk_the_compiler_is_not_started() {
@@ -165,7 +164,7 @@ fn with_kernels_on_disk_the_compiler_is_not_started() {
     assert_eq!(run(&with()), compiled);
     assert_eq!(found(on_disk, false), "one 1.0");
 
-    // A note that was cut off or changed is none.
+    // A truncated or altered note is ignored.
     let note = || only_file(&entries(folder.path(), true));
     let whole = fs::read(note()).unwrap();
     let mut changed = whole.clone();
@@ -176,7 +175,7 @@ fn with_kernels_on_disk_the_compiler_is_not_started() {
         found(on_disk, false);
     }
 
-    // The file was written again: what it says now counts.
+    // A rewritten file is queried again.
     counting_compiler(place.path(), "one 1.0");
     found(on_disk, true);
     counting_compiler(place.path(), "two 2.0");
@@ -188,7 +187,7 @@ fn with_kernels_on_disk_the_compiler_is_not_started() {
     assert!(matches!(&error, Error::NoCompiler(_)), "{error}");
 }
 
-/// Protects users from code that others can put into their cache.
+/// A cache folder of another user is refused.
 #[cfg(unix)]
 #[test]
 fn a_folder_of_somebody_else_is_refused() {
@@ -205,7 +204,7 @@ fn a_folder_of_somebody_else_is_refused() {
     assert_eq!(fs::read_dir(mine.path()).unwrap().count(), 0);
 }
 
-/// Protects kernels from a cache that cannot be written.
+/// Kernels compile without a writable cache.
 #[test]
 fn without_a_usable_folder_kernels_are_made_all_the_same() {
     let file = tempfile::NamedTempFile::new().unwrap();
@@ -216,7 +215,7 @@ fn without_a_usable_folder_kernels_are_made_all_the_same() {
     }
     let off = Toolchain::new(Options { cache: CacheFolder::Off, ..Options::default() });
     assert_eq!((run(&off).compiled, off.cache_fault()), (1, None));
-    // The place of the entry is taken by a file, as if the disk were full.
+    // A file stands in the way of the entry, as if the disk were full.
     let folder = tempfile::tempdir().unwrap();
     run(&at(folder.path()));
     let entry = library(folder.path()).parent().unwrap().to_owned();
@@ -225,7 +224,7 @@ fn without_a_usable_folder_kernels_are_made_all_the_same() {
     assert_eq!(run(&at(folder.path())), Uses { memory: 0, disk: 0, compiled: 1 });
 }
 
-/// Protects the disk: the oldest entries go first, and what killed compilations have left goes too.
+/// The cache removes its oldest entries first, and the work folders of killed compilations.
 #[test]
 fn the_cache_keeps_its_limit() {
     let folder = tempfile::tempdir().unwrap();
@@ -253,7 +252,7 @@ fn the_cache_keeps_its_limit() {
     assert_eq!(found, [true, false, false, true]);
 }
 
-/// Protects users without a compiler, or with one that is none, from anything but a clear error.
+/// A missing or unusable compiler is a clear error.
 #[test]
 fn a_missing_compiler_is_a_clear_error() {
     let with = |compiler: &str| {
@@ -267,7 +266,7 @@ fn a_missing_compiler_is_a_clear_error() {
     }
 }
 
-/// Protects edited texts: they run if they fit, and what is wrong with them is said.
+/// Edited texts run if their interface fits; otherwise the error says why.
 #[test]
 fn edited_texts_run_back() {
     let case = dot();
